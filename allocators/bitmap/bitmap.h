@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bitmap: one pool for the whole block, no lock, metadata out of band.
+ *
+ * Terms
+ *   granule   16 bytes of payload, numbered 0..G-1; an allocation is a run of granules
+ *   word      32 bits for 16 granules: bit i says "used", bit 16+i says "an allocation starts here"
+ *   run       consecutive granules; one that crosses words is "long"
+ *   mark      a long run's words are claimed one after another; until the last one is, those marks
+ *             are transient: they may be taken back, and then no allocation ever owned them
+ *   state     pending (low 11 bits): long claims under way; above it the generation: how often
+ *             memory has become free.  A failing malloc is believed only if the generation stood
+ *             still and nothing was pending, otherwise it looks again.
+ *
+ * Pool:  state | 3 spare words | W words | padding to the alignment | G granules
+ *
+ * Invariants (the numbers that walk reports)
+ *   1  a used granule that does not start an allocation follows a used granule
+ *   2  a start bit without its used bit: a free that never finished
+ *   3  the bits behind granule G-1 are all set (they end every run)
+ *   4  no claim is pending
+ *
+ * The idea of claiming by one atomic on a bitmap at a scattered start is that of ScatterAlloc
+ * (Steinberger et al., InPar 2012) and Halloc (Adinetz and Pleiter, 2014). */
+#ifndef SHPOOL_ALLOCATORS_BITMAP_H
+#define SHPOOL_ALLOCATORS_BITMAP_H
+
+#include <shpool/module.h>
+
+#define SHPOOL_BITMAP_CONTROL 16u          /* bytes in front of the words */
+#define SHPOOL_BITMAP_USED    0x0000ffffu  /* used bits of a word */
+#define SHPOOL_BITMAP_PENDING 0x000007ffu  /* of the state */
+#define SHPOOL_BITMAP_GENERATION 0x800u    /* one generation */
+
+/* word[0] = G, word[1] = offset of granule 0. */
+SIMT_HD uint32_t shpool_bitmap_granules(uint32_t bytes, uint32_t alignment, uint32_t words)
+{
+    uint32_t offset = (SHPOOL_BITMAP_CONTROL + 4u * words + alignment - 1u) & ~(alignment - 1u);
+    uint32_t room   = (bytes > offset) ? (bytes - offset) >> 4 : 0u;
+
+    return (room < 16u * words) ? room : 16u * words;
+}
+
+SIMT_HD shpool_layout shpool_bitmap_layout(uint32_t bytes, uint32_t alignment)
+{
+    shpool_layout layout = {0, 0, {0, 0}};
+    uint32_t      words  = (bytes + 243u) / 260u; /* 256 B of payload and 4 B of bits a word */
+    uint32_t      fewer;
+    uint32_t      granules;
+
+    if (words == 0) {
+        return layout;
+    }
+    granules = shpool_bitmap_granules(bytes, alignment, words);
+    /* Where padding rounds the words up, one word fewer can leave more payload. */
+    fewer = shpool_bitmap_granules(bytes, alignment, words - 1u);
+    if (fewer >= granules) {
+        granules = fewer;
+        words--;
+    }
+    if (granules == 0) {
+        return layout;
+    }
+    words          = (granules + 15u) >> 4;
+    layout.word[0] = granules;
+    layout.word[1] = (SHPOOL_BITMAP_CONTROL + 4u * words + alignment - 1u) & ~(alignment - 1u);
+    layout.largest = granules << 4;
+    layout.bytes   = layout.word[1] + layout.largest;
+    return layout;
+}
+
+/* ---- addresses ---- */
+
+SIMT_FN simt_addr shpool_bitmap_word_at(shpool_view view, uint32_t w)
+{
+    return view.base + SHPOOL_BITMAP_CONTROL + 4u * w;
+}
+
+SIMT_FN simt_addr shpool_bitmap_payload(shpool_view view, uint32_t granule)
+{
+    return view.base + view.word[1] + (granule << 4);
+}
+
+SIMT_FN uint32_t shpool_bitmap_words(shpool_view view)
+{
+    return (view.word[0] + 15u) >> 4;
+}
+
+/* Bits first..first+count-1 of the used half; first < 16, first + count <= 16. */
+SIMT_FN uint32_t shpool_bitmap_mask(uint32_t first, uint32_t count)
+{
+    return ((1u << count) - 1u) << first;
+}
+
+SIMT_FN void shpool_bitmap_init(shpool_view view, uint32_t member, uint32_t members)
+{
+    uint32_t words = shpool_bitmap_words(view);
+    uint32_t w;
+
+    if (member == 0) {
+        simt_store32(view.base, 0);
+    }
+    for (w = member; w < words; w += members) {
+        uint32_t left = view.word[0] - 16u * w; /* granules from this word on */
+        uint32_t tail = (left < 16u) ? (SHPOOL_BITMAP_USED << left) & SHPOOL_BITMAP_USED : 0u;
+
+        simt_store32(shpool_bitmap_word_at(view, w), tail | (tail << 16));
+    }
+}
+
+/* ---- claiming and giving back runs ---- */
+
+/* Take back marks of granules first..first+count-1, from the end, so that a run that starts with a
+ * start bit never has a hole in it: lengths are read from start to the first granule that is not
+ * used or starts another allocation. */
+SIMT_FN void shpool_bitmap_clear(shpool_view view, uint32_t first, uint32_t count)
+{
+    while (count != 0) {
+        uint32_t last = first + count - 1u;
+        uint32_t w    = last >> 4;
+        uint32_t from = (first > (w << 4)) ? first : w << 4;
+        uint32_t n    = last - from + 1u;
+        uint32_t mask = shpool_bitmap_mask(from & 15u, n);
+
+        /* release: the owner's accesses to the payload; pairs with the acquire of the claim that
+         * takes the granules next (shpool_bitmap_claim, shpool_bitmap_take) */
+        (void)simt_atomic_and(shpool_bitmap_word_at(view, w), ~(mask | (mask << 16)), SIMT_RELEASE);
+        count -= n;
+    }
+}
+
+/* Mark granules first..first+count-1 used; head: with a start bit.  1, or 0 with nothing marked.
+ * Words in ascending order: of several claims that meet, the one furthest up always gets on. */
+SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t count,
+                                     uint32_t head)
+{
+    uint32_t is_long = (first >> 4) != ((first + count - 1u) >> 4);
+    uint32_t done    = 0;
+
+    if (is_long) {
+        /* relaxed: the marks' release orders it for whoever sees a mark */
+        (void)simt_atomic_add(view.base, 1u, SIMT_RELAXED);
+    }
+    while (done < count) {
+        uint32_t  at   = first + done;
+        uint32_t  room = 16u - (at & 15u);
+        uint32_t  n    = (count - done < room) ? count - done : room;
+        uint32_t  mask = shpool_bitmap_mask(at & 15u, n);
+        uint32_t  set  = mask | ((head && (done == 0)) ? 1u << (16u + (at & 15u)) : 0u);
+        simt_addr a    = shpool_bitmap_word_at(view, at >> 4);
+        uint32_t  seen = simt_atomic_load(a, SIMT_RELAXED);
+
+        for (;;) {
+            uint32_t now;
+
+            if (((seen | (seen >> 16)) & mask) != 0) {
+                break;
+            }
+            /* acquire: pairs with the release in shpool_bitmap_clear and _free, the payload's last
+             * owner is done with it.  release: pairs with the acquire in shpool_bitmap_find, who
+             * sees the mark also sees it pending */
+            now = simt_atomic_cas(a, seen, seen | set, SIMT_ACQ_REL);
+            if (now == seen) {
+                done += n;
+                n = 0;
+                break;
+            }
+            seen = now;
+        }
+        if (n != 0) {
+            shpool_bitmap_clear(view, first, done);
+            if (is_long) {
+                /* release: pairs with the acquire in shpool_bitmap_malloc_slow; the marks are gone
+                 * before the generation says so */
+                (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION - 1u, SIMT_RELEASE);
+            }
+            return 0;
+        }
+    }
+    if (is_long) {
+        (void)simt_atomic_add(view.base, 0u - 1u, SIMT_RELEASE); /* as above */
+    }
+    return 1;
+}
+
+/* ---- malloc ---- */
+
+/* Positions i of a word such that granules i..i+need-1 are free; need 1..16. */
+SIMT_FN uint32_t shpool_bitmap_candidates(uint32_t word, uint32_t need)
+{
+    uint32_t run  = ~(word | (word >> 16)) & SHPOOL_BITMAP_USED;
+    uint32_t have = 1; /* bit i of run: `have` granules from i on are free */
+
+    while (have < need) {
+        uint32_t step = (need - have < have) ? need - have : have;
+
+        run &= run >> step;
+        have += step;
+    }
+    return run;
+}
+
+/* First free run of `need` granules that starts at a multiple of `step`; G if there is none. */
+SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t need, uint32_t step)
+{
+    uint32_t words = shpool_bitmap_words(view);
+    uint32_t start = 0; /* everything from here to the word at hand is free */
+    uint32_t w;
+
+    for (w = 0; w < words; w++) {
+        /* acquire: pairs with the release of the claim that set a mark: its pending count is seen */
+        uint32_t v    = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_ACQUIRE);
+        uint32_t used = (v | (v >> 16)) & SHPOOL_BITMAP_USED;
+
+        for (;;) {
+            uint32_t skip = (start > (w << 4)) ? start - (w << 4) : 0u;
+            uint32_t at;
+
+            used = (skip < 16u) ? used & (SHPOOL_BITMAP_USED << skip) : 0u;
+            if (used == 0) {
+                break;
+            }
+            at = (w << 4) + simt_ffs(used) - 1u;
+            if ((at >= start) && (at - start >= need)) {
+                return start;
+            }
+            start = (at + step) & ~(step - 1u); /* first multiple of step above at */
+        }
+        if ((((w + 1u) << 4) >= start) && (((w + 1u) << 4) - start >= need)) {
+            return (start + need <= view.word[0]) ? start : view.word[0];
+        }
+    }
+    return view.word[0];
+}
+
+/* Any run, also a long one; decides that nothing fits. */
+SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t need, uint32_t step)
+{
+    for (;;) {
+        /* acquire: pairs with the releases that move the state on */
+        uint32_t before = simt_atomic_load(view.base, SIMT_ACQUIRE);
+        uint32_t first  = shpool_bitmap_find(view, need, step);
+        uint32_t after;
+
+        if (first < view.word[0]) {
+            if (shpool_bitmap_claim(view, first, need, 1u)) {
+                return shpool_bitmap_payload(view, first);
+            }
+            continue; /* another claim was quicker: that one made progress */
+        }
+        after = simt_atomic_load(view.base, SIMT_ACQUIRE);
+        if (((before ^ after) & ~SHPOOL_BITMAP_PENDING) != 0) {
+            continue; /* memory became free behind the search */
+        }
+        if ((after & SHPOOL_BITMAP_PENDING) == 0) {
+            return 0;
+        }
+        simt_wait(view.base, after); /* marks of an unfinished claim do not count: see its end */
+    }
+}
+
+/* Try to claim `need` granules inside word w. */
+SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t w, uint32_t need, uint32_t starts)
+{
+    simt_addr a    = shpool_bitmap_word_at(view, w);
+    uint32_t  seen = simt_atomic_load(a, SIMT_RELAXED);
+
+    for (;;) {
+        uint32_t fit = shpool_bitmap_candidates(seen, need) & starts;
+        uint32_t bit;
+        uint32_t now;
+
+        if (fit == 0) {
+            return 0;
+        }
+        bit = simt_ffs(fit) - 1u;
+        /* acquire: pairs with the release in shpool_bitmap_clear and _free */
+        now = simt_atomic_cas(a, seen, seen | shpool_bitmap_mask(bit, need) | (1u << (16u + bit)),
+                              SIMT_ACQUIRE);
+        if (now == seen) {
+            return shpool_bitmap_payload(view, (w << 4) + bit);
+        }
+        seen = now;
+    }
+}
+
+SIMT_FN simt_addr shpool_bitmap_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
+                                       uint32_t site)
+{
+    uint32_t need  = (bytes + 15u) >> 4;
+    uint32_t step  = alignment >> 4;
+    uint32_t words = shpool_bitmap_words(view);
+
+    (void)site;
+    if (need > view.word[0]) {
+        return 0; /* the empty pool, too: it has no granules */
+    }
+    if ((need <= 16u) && (step <= 16u)) {
+        /* bits 0, step, 2 * step, ... */
+        uint32_t starts = (step == 1u) ? SHPOOL_BITMAP_USED : SHPOOL_BITMAP_USED / ((1u << step) - 1u);
+        /* A multiplicative hash spreads the threads over the words (Knuth, TAOCP 3, 6.4). */
+        uint32_t w      = simt_mulhi(view.rank * 2654435769u, words);
+        uint32_t i;
+
+        for (i = 0; i < words; i++) {
+            simt_addr addr = shpool_bitmap_take(view, w, need, starts);
+
+            if (addr != 0) {
+                return addr;
+            }
+            w = (w + 1u < words) ? w + 1u : 0u;
+        }
+    }
+    return shpool_bitmap_malloc_slow(view, need, step);
+}
+
+/* ---- free ---- */
+
+/* Granule of addr, or G if addr is not a granule of this pool; *reason says which way. */
+SIMT_FN uint32_t shpool_bitmap_granule(shpool_view view, simt_addr addr, uint32_t *reason)
+{
+    uint32_t offset = addr - view.base - view.word[1]; /* wraps far up for what lies below */
+
+    *reason = SHPOOL_FREE_OK;
+    if ((offset >> 4) >= view.word[0]) {
+        *reason = SHPOOL_FREE_FOREIGN;
+    } else if ((offset & 15u) != 0) {
+        *reason = SHPOOL_FREE_INTERIOR;
+    }
+    return offset >> 4;
+}
+
+/* What a granule's word says of freeing it. */
+SIMT_FN uint32_t shpool_bitmap_judge(uint32_t word, uint32_t bit)
+{
+    uint32_t both = (word >> bit) & 0x10001u;
+
+    if (both == 0x10001u) {
+        return SHPOOL_FREE_OK;
+    }
+    return (both == 1u) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_DOUBLE;
+}
+
+/* Granules of the allocation that starts at `first`, given first's word. */
+SIMT_FN uint32_t shpool_bitmap_length(shpool_view view, uint32_t first, uint32_t word)
+{
+    uint32_t w     = first >> 4;
+    uint32_t next  = (first & 15u) + 1u; /* bit to look at */
+    uint32_t count = 1;
+
+    for (;;) {
+        uint32_t more = (word & ~(word >> 16)) & SHPOOL_BITMAP_USED; /* used, starting nothing */
+        uint32_t n    = simt_ffs(~(more >> next)) - 1u; /* ones from bit `next` on */
+
+        count += n;
+        w++;
+        if ((next + n < 16u) || (w == shpool_bitmap_words(view))) {
+            return count;
+        }
+        /* relaxed: only the owner changes the bits of its own run, and its end cannot move */
+        word = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED);
+        next = 0;
+    }
+}
+
+SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t site)
+{
+    uint32_t  reason;
+    uint32_t  first = shpool_bitmap_granule(view, addr, &reason);
+    uint32_t  bit   = first & 15u;
+    simt_addr a     = shpool_bitmap_word_at(view, first >> 4);
+    uint32_t  seen;
+    uint32_t  count;
+
+    (void)site;
+    if (reason != SHPOOL_FREE_OK) {
+        return reason;
+    }
+    seen = simt_atomic_load(a, SIMT_RELAXED);
+    for (;;) {
+        uint32_t in_word;
+        uint32_t left;
+        uint32_t now;
+
+        reason = shpool_bitmap_judge(seen, bit);
+        if (reason != SHPOOL_FREE_OK) {
+            return reason;
+        }
+        count   = shpool_bitmap_length(view, first, seen);
+        in_word = (bit + count <= 16u);
+        /* A run inside one word goes at once.  A long one first loses the used bit of its first
+         * granule only: that makes this thread the one that frees it, and the start bit that stays
+         * keeps the granule taken and ends the allocation in front of it. */
+        left = in_word ? seen & ~(shpool_bitmap_mask(bit, count) | (1u << (16u + bit)))
+                       : seen & ~(1u << bit);
+        /* release: pairs with the acquire of the next claim, as in shpool_bitmap_clear */
+        now = simt_atomic_cas(a, seen, left, SIMT_RELEASE);
+        if (now == seen) {
+            if (!in_word) {
+                shpool_bitmap_clear(view, first, count);
+            }
+            break;
+        }
+        seen = now;
+    }
+    /* release: pairs with the acquire in shpool_bitmap_malloc_slow; free first, then say so */
+    (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION, SIMT_RELEASE);
+    return SHPOOL_FREE_OK;
+}
+
+SIMT_FN uint32_t shpool_bitmap_owns(shpool_view view, simt_addr addr)
+{
+    uint32_t reason;
+    uint32_t first = shpool_bitmap_granule(view, addr, &reason);
+
+    if (reason != SHPOOL_FREE_OK) {
+        return reason;
+    }
+    return shpool_bitmap_judge(
+        simt_atomic_load(shpool_bitmap_word_at(view, first >> 4), SIMT_RELAXED), first & 15u);
+}
+
+/* ---- the rest ---- */
+
+SIMT_FN uint32_t shpool_bitmap_usable(shpool_view view, simt_addr addr)
+{
+    uint32_t reason;
+    uint32_t first = shpool_bitmap_granule(view, addr, &reason);
+    uint32_t word;
+
+    if (reason != SHPOOL_FREE_OK) {
+        return 0;
+    }
+    word = simt_atomic_load(shpool_bitmap_word_at(view, first >> 4), SIMT_RELAXED);
+    return shpool_bitmap_length(view, first, word) << 4;
+}
+
+SIMT_FN uint32_t shpool_bitmap_resize(shpool_view view, simt_addr addr, uint32_t bytes)
+{
+    uint32_t reason;
+    uint32_t first = shpool_bitmap_granule(view, addr, &reason);
+    uint32_t need  = (bytes + 15u) >> 4;
+    uint32_t have;
+
+    if ((reason != SHPOOL_FREE_OK) || (need > view.word[0] - first)) {
+        return 0;
+    }
+    have = shpool_bitmap_usable(view, addr) >> 4;
+    if (need < have) {
+        shpool_bitmap_clear(view, first + need, have - need);
+        (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION, SIMT_RELEASE); /* as in free */
+        return 1;
+    }
+    return (need == have) ? 1u : shpool_bitmap_claim(view, first + have, need - have, 0u);
+}
+
+SIMT_FN uint32_t shpool_bitmap_largest(shpool_view view)
+{
+    uint32_t words = shpool_bitmap_words(view);
+    uint32_t run   = 0;
+    uint32_t best  = 0;
+    uint32_t w;
+
+    for (w = 0; w < words; w++) {
+        uint32_t v    = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED);
+        uint32_t used = (v | (v >> 16)) & SHPOOL_BITMAP_USED;
+        uint32_t i;
+
+        for (i = 0; i < 16u; i++) {
+            run  = ((used >> i) & 1u) ? 0u : run + 1u;
+            best = (run > best) ? run : best;
+        }
+    }
+    return best << 4;
+}
+
+SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
+{
+    shpool_walk walk  = {0, 0, 0, 0};
+    uint32_t    words = shpool_bitmap_words(view);
+    uint32_t    before = 0; /* whether the granule in front is used */
+    uint32_t    g;
+
+    for (g = 0; g < 16u * words; g++) {
+        uint32_t v    = simt_atomic_load(shpool_bitmap_word_at(view, g >> 4), SIMT_RELAXED);
+        uint32_t both = (v >> (g & 15u)) & 0x10001u;
+        uint32_t bad  = 0;
+
+        if (g >= view.word[0]) {
+            bad = (both != 0x10001u) ? 3u : 0u;
+        } else if (both == 0x10000u) {
+            bad = 2;
+        } else if ((both == 1u) && (before == 0)) {
+            bad = 1;
+        } else if (both != 0) {
+            walk.live += both >> 16;
+            walk.used += 16u;
+        }
+        if (bad != 0) {
+            walk.broken = bad;
+            walk.where  = shpool_bitmap_payload(view, g);
+            return walk;
+        }
+        before = both & 1u;
+    }
+    if ((words != 0) &&
+        ((simt_atomic_load(view.base, SIMT_RELAXED) & SHPOOL_BITMAP_PENDING) != 0)) {
+        walk.broken = 4;
+        walk.where  = view.base;
+    }
+    return walk;
+}
+
+#endif /* SHPOOL_ALLOCATORS_BITMAP_H */

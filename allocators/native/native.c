@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+
+#include "lto.h"
+#include "native.h"
+
+SHPOOL_LTO_DECLARE(native);
+SHPOOL_HOST_MODULE(native, "CUDA's own in-kernel malloc, in global memory", SHPOOL_SCOPE_BLOCK, SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_SPILL, NULL, SHPOOL_LTO(native));

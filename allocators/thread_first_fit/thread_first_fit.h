@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* thread_first_fit: one pool per thread, no synchronisation.
+ *
+ * Terms
+ *   granule   16 bytes, numbered from the pool's base; block k is the one whose payload starts at
+ *             granule k
+ *   block     a run of granules, free or used; its header is the word in front of its payload, so
+ *             its last 4 bytes belong to the next block's header
+ *   header    bit 31 used | bits 15..29 size in granules | bits 0..14 size of the block in front
+ *             (0: this is the first).  Both sizes make both neighbours reachable at once.
+ *   link      first payload word of a free block: next free (high half) and previous free (low
+ *             half) by granule, 0 at the ends.  The list is in address order.
+ *   sentinel  the header behind the last block: used, size 0
+ *
+ * Pool:  first free block | 2 spare words | header | payload ... | sentinel
+ *
+ * Policy: first fit (the free block of lowest address that is large enough), taken from its high
+ * end, so that the list stays as it is; immediate coalescing with both neighbours.  4 bytes per
+ * allocation, rounded up to 16; 20 bytes per pool.
+ *
+ * Invariants (the numbers that walk reports)
+ *   1  sizes add up to the pool, the sentinel closes it
+ *   2  each header repeats the size of the block in front
+ *   3  no two free blocks touch
+ *   4  the list holds exactly the free blocks, in address order, linked both ways
+ *
+ * Boundary tags and address-ordered first fit: Knuth, TAOCP 1, 2.5, algorithms A and C. */
+#ifndef SHPOOL_ALLOCATORS_THREAD_FIRST_FIT_H
+#define SHPOOL_ALLOCATORS_THREAD_FIRST_FIT_H
+
+#include <shpool/module.h>
+
+#define SHPOOL_TFF_USED     0x80000000u
+#define SHPOOL_TFF_GRANULES 0x7fffu /* most granules of a pool: what a size field holds */
+
+/* word[0] = granules of the pool, word[1] = the first block. */
+SIMT_HD shpool_layout shpool_thread_first_fit_layout(uint32_t bytes, uint32_t alignment)
+{
+    shpool_layout layout   = {0, 0, {0, 0}};
+    uint32_t      granules = bytes >> 4;
+    uint32_t      first    = alignment >> 4;
+
+    if (granules > SHPOOL_TFF_GRANULES) {
+        granules = SHPOOL_TFF_GRANULES;
+    }
+    if (granules <= first) {
+        return layout;
+    }
+    layout.bytes   = granules << 4;
+    layout.largest = ((granules - first) << 4) - 4u;
+    layout.word[0] = granules;
+    layout.word[1] = first;
+    return layout;
+}
+
+/* ---- words ---- */
+
+SIMT_FN simt_addr shpool_tff_payload(shpool_view view, uint32_t block)
+{
+    return view.base + (block << 4);
+}
+SIMT_FN uint32_t shpool_tff_header(shpool_view view, uint32_t block)
+{
+    return simt_load32(shpool_tff_payload(view, block) - 4u);
+}
+SIMT_FN void shpool_tff_set_header(shpool_view view, uint32_t block, uint32_t used, uint32_t size,
+                                   uint32_t before)
+{
+    simt_store32(shpool_tff_payload(view, block) - 4u, used | (size << 15) | before);
+}
+SIMT_FN uint32_t shpool_tff_size(uint32_t header) { return (header >> 15) & 0x7fffu; }
+SIMT_FN uint32_t shpool_tff_before(uint32_t header) { return header & 0x7fffu; }
+
+/* The block behind has another size in front of it. */
+SIMT_FN void shpool_tff_set_before(shpool_view view, uint32_t block, uint32_t before)
+{
+    uint32_t header = shpool_tff_header(view, block);
+
+    simt_store32(shpool_tff_payload(view, block) - 4u, (header & ~0x7fffu) | before);
+}
+
+SIMT_FN uint32_t shpool_tff_link(shpool_view view, uint32_t block)
+{
+    return simt_load32(shpool_tff_payload(view, block));
+}
+SIMT_FN void shpool_tff_set_link(shpool_view view, uint32_t block, uint32_t next, uint32_t previous)
+{
+    simt_store32(shpool_tff_payload(view, block), (next << 16) | previous);
+}
+/* Half-words of a link (little endian); block 0 stands for the head of the list, whose "next" lies
+ * in the upper half of the pool's first word. */
+SIMT_FN void shpool_tff_set_next(shpool_view view, uint32_t block, uint32_t next)
+{
+    simt_store16(shpool_tff_payload(view, block) + 2u, (uint16_t)next);
+}
+SIMT_FN void shpool_tff_set_previous(shpool_view view, uint32_t block, uint32_t previous)
+{
+    if (block != 0) {
+        simt_store16(shpool_tff_payload(view, block), (uint16_t)previous);
+    }
+}
+SIMT_FN uint32_t shpool_tff_next(shpool_view view, uint32_t block)
+{
+    return simt_load16(shpool_tff_payload(view, block) + 2u);
+}
+
+/* Take `block`, whose link is `link`, out of the list. */
+SIMT_FN void shpool_tff_unlink(shpool_view view, uint32_t link)
+{
+    shpool_tff_set_next(view, link & 0xffffu, link >> 16);
+    shpool_tff_set_previous(view, link >> 16, link & 0xffffu);
+}
+
+/* Put `block` where a block with the neighbours in `link` was, or goes. */
+SIMT_FN void shpool_tff_relink(shpool_view view, uint32_t block, uint32_t link)
+{
+    shpool_tff_set_link(view, block, link >> 16, link & 0xffffu);
+    shpool_tff_set_next(view, link & 0xffffu, block);
+    shpool_tff_set_previous(view, link >> 16, block);
+}
+
+SIMT_FN void shpool_thread_first_fit_init(shpool_view view, uint32_t member, uint32_t members)
+{
+    uint32_t granules = view.word[0];
+    uint32_t first    = view.word[1];
+
+    (void)member;
+    (void)members;
+    if (granules == 0) {
+        return;
+    }
+    simt_store32(view.base, first << 16);
+    shpool_tff_set_header(view, first, 0, granules - first, 0);
+    shpool_tff_set_link(view, first, 0, 0);
+    shpool_tff_set_header(view, granules, SHPOOL_TFF_USED, 0, granules - first);
+}
+
+/* ---- malloc ---- */
+
+/* Make the granules at..at+need-1 of the free block `block` an allocation. */
+SIMT_FN simt_addr shpool_tff_carve(shpool_view view, uint32_t block, uint32_t header, uint32_t at,
+                                   uint32_t need)
+{
+    uint32_t size   = shpool_tff_size(header);
+    uint32_t before = shpool_tff_before(header);
+    uint32_t front  = at - block;
+    uint32_t behind = size - front - need;
+
+    if (behind != 0) { /* an aligned request only: plain ones take the end */
+        uint32_t link = shpool_tff_link(view, block);
+
+        shpool_tff_set_header(view, at + need, 0, behind, need);
+        if (front != 0) {
+            link = (link & 0xffff0000u) | block; /* between block and its successor */
+        }
+        shpool_tff_relink(view, at + need, link);
+    } else if (front == 0) {
+        shpool_tff_unlink(view, shpool_tff_link(view, block));
+    }
+    shpool_tff_set_before(view, block + size, (behind != 0) ? behind : need);
+    if (front != 0) {
+        shpool_tff_set_header(view, block, 0, front, before);
+        before = front;
+    }
+    shpool_tff_set_header(view, at, SHPOOL_TFF_USED, need, before);
+    return shpool_tff_payload(view, at);
+}
+
+SIMT_FN simt_addr shpool_thread_first_fit_malloc(shpool_view view, uint32_t bytes,
+                                                 uint32_t alignment, uint32_t site)
+{
+    uint32_t need = (bytes + 4u + 15u) >> 4;
+    uint32_t block;
+
+    (void)site;
+    if (need > view.word[0]) {
+        return 0; /* the empty pool, too */
+    }
+    for (block = shpool_tff_next(view, 0); block != 0; block = shpool_tff_next(view, block)) {
+        uint32_t header = shpool_tff_header(view, block);
+        uint32_t size   = shpool_tff_size(header);
+
+        if (size >= need) {
+            uint32_t end = block + size - need; /* of the places for it, the last */
+            uint32_t at  = end - ((((view.base >> 4) + end) & ((alignment >> 4) - 1u)));
+
+            if ((at >= block) && (at <= end)) {
+                return shpool_tff_carve(view, block, header, at, need);
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- free ---- */
+
+/* Make used granules `block`..+size free; `before` is the size of the block in front. */
+SIMT_FN void shpool_tff_give(shpool_view view, uint32_t block, uint32_t size, uint32_t before)
+{
+    uint32_t behind        = block + size;
+    uint32_t behind_header = shpool_tff_header(view, behind);
+    uint32_t front         = block - before;
+    uint32_t front_header  = (before != 0) ? shpool_tff_header(view, front) : SHPOOL_TFF_USED;
+    uint32_t link          = 0;
+
+    if ((behind_header & SHPOOL_TFF_USED) == 0) {
+        link = shpool_tff_link(view, behind);
+        size += shpool_tff_size(behind_header);
+    }
+    if ((front_header & SHPOOL_TFF_USED) == 0) { /* grows; its place in the list is right */
+        if ((behind_header & SHPOOL_TFF_USED) == 0) {
+            shpool_tff_unlink(view, link);
+        }
+        block  = front;
+        size  += before;
+        before = shpool_tff_before(front_header);
+    } else {
+        if ((behind_header & SHPOOL_TFF_USED) != 0) { /* look for its place */
+            uint32_t previous = 0;
+            uint32_t next     = shpool_tff_next(view, 0);
+
+            while ((next != 0) && (next < block)) {
+                previous = next;
+                next     = shpool_tff_next(view, next);
+            }
+            link = (next << 16) | previous;
+        }
+        shpool_tff_relink(view, block, link);
+    }
+    shpool_tff_set_header(view, block, 0, size, before);
+    shpool_tff_set_before(view, block + size, size);
+}
+
+/* Block whose payload starts at addr, or 0; *reason says why. */
+SIMT_FN uint32_t shpool_tff_block(shpool_view view, simt_addr addr, uint32_t *reason)
+{
+    uint32_t offset = addr - view.base;
+    uint32_t block  = offset >> 4;
+
+    *reason = SHPOOL_FREE_OK;
+    if ((block < view.word[1]) || (block >= view.word[0])) {
+        *reason = SHPOOL_FREE_FOREIGN;
+    } else if ((offset & 15u) != 0) {
+        *reason = SHPOOL_FREE_INTERIOR;
+    }
+    return block;
+}
+
+SIMT_FN uint32_t shpool_thread_first_fit_free(shpool_view view, simt_addr addr, uint32_t site)
+{
+    uint32_t reason;
+    uint32_t block = shpool_tff_block(view, addr, &reason);
+    uint32_t header;
+
+    (void)site;
+    if (reason != SHPOOL_FREE_OK) {
+        return reason;
+    }
+    header = shpool_tff_header(view, block);
+    if ((header & SHPOOL_TFF_USED) == 0) {
+        return SHPOOL_FREE_DOUBLE; /* most double frees; owns finds them all */
+    }
+    shpool_tff_give(view, block, shpool_tff_size(header), shpool_tff_before(header));
+    return SHPOOL_FREE_OK;
+}
+
+/* Walks from the first block, so that the address alone decides and not what lies in front of it. */
+SIMT_FN uint32_t shpool_thread_first_fit_owns(shpool_view view, simt_addr addr)
+{
+    uint32_t reason;
+    uint32_t target = shpool_tff_block(view, addr, &reason);
+    uint32_t before = 0;
+    uint32_t block  = view.word[1];
+
+    if (reason == SHPOOL_FREE_FOREIGN) {
+        return reason;
+    }
+    for (;;) {
+        uint32_t header = shpool_tff_header(view, block);
+        uint32_t size   = shpool_tff_size(header);
+
+        if ((shpool_tff_before(header) != before) || (size == 0) ||
+            (size > view.word[0] - block)) {
+            return SHPOOL_FREE_CORRUPT;
+        }
+        if (target < block + size) {
+            if ((header & SHPOOL_TFF_USED) == 0) {
+                return SHPOOL_FREE_DOUBLE;
+            }
+            if ((target != block) || (reason != SHPOOL_FREE_OK)) {
+                return SHPOOL_FREE_INTERIOR;
+            }
+            /* The header behind says whether the block itself was overrun. */
+            header = shpool_tff_header(view, block + size);
+            return (shpool_tff_before(header) == size) ? SHPOOL_FREE_OK : SHPOOL_FREE_CORRUPT;
+        }
+        before = size;
+        block += size;
+    }
+}
+
+/* ---- the rest ---- */
+
+SIMT_FN uint32_t shpool_thread_first_fit_usable(shpool_view view, simt_addr addr)
+{
+    uint32_t reason;
+    uint32_t block = shpool_tff_block(view, addr, &reason);
+
+    return (reason == SHPOOL_FREE_OK)
+               ? (shpool_tff_size(shpool_tff_header(view, block)) << 4) - 4u
+               : 0u;
+}
+
+SIMT_FN uint32_t shpool_thread_first_fit_resize(shpool_view view, simt_addr addr, uint32_t bytes)
+{
+    uint32_t reason;
+    uint32_t block  = shpool_tff_block(view, addr, &reason);
+    uint32_t need   = (bytes + 4u + 15u) >> 4;
+    uint32_t header;
+    uint32_t behind;
+    uint32_t size;
+    uint32_t before;
+
+    if (reason != SHPOOL_FREE_OK) {
+        return 0;
+    }
+    header = shpool_tff_header(view, block);
+    size   = shpool_tff_size(header);
+    before = shpool_tff_before(header);
+    if (need > size) { /* take the whole block behind, if it is free and enough */
+        behind = shpool_tff_header(view, block + size);
+        if (((behind & SHPOOL_TFF_USED) != 0) || (need - size > shpool_tff_size(behind))) {
+            return 0;
+        }
+        shpool_tff_unlink(view, shpool_tff_link(view, block + size));
+        size += shpool_tff_size(behind);
+        shpool_tff_set_before(view, block + size, size);
+        shpool_tff_set_header(view, block, SHPOOL_TFF_USED, size, before);
+    }
+    if (need < size) { /* give back the end */
+        shpool_tff_set_header(view, block, SHPOOL_TFF_USED, need, before);
+        shpool_tff_give(view, block + need, size - need, need);
+    }
+    return 1;
+}
+
+SIMT_FN uint32_t shpool_thread_first_fit_largest(shpool_view view)
+{
+    uint32_t best = 0;
+    uint32_t block;
+
+    if (view.word[0] == 0) {
+        return 0;
+    }
+    for (block = shpool_tff_next(view, 0); block != 0; block = shpool_tff_next(view, block)) {
+        uint32_t size = shpool_tff_size(shpool_tff_header(view, block));
+
+        best = (size > best) ? size : best;
+    }
+    return (best != 0) ? (best << 4) - 4u : 0u;
+}
+
+SIMT_FN shpool_walk shpool_thread_first_fit_walk(shpool_view view)
+{
+    shpool_walk walk     = {0, 0, 0, 0};
+    uint32_t    block    = view.word[1];
+    uint32_t    before   = 0;
+    uint32_t    was_free = 0;
+    uint32_t    previous = 0; /* free block that was seen last */
+
+    if (view.word[0] == 0) {
+        return walk;
+    }
+    for (;;) {
+        uint32_t header = shpool_tff_header(view, block);
+        uint32_t size   = shpool_tff_size(header);
+
+        if (shpool_tff_before(header) != before) {
+            walk.broken = 2;
+        } else if (block == view.word[0]) {
+            walk.broken = ((header & SHPOOL_TFF_USED) && (size == 0)) ? 0u : 1u;
+            break;
+        } else if ((size == 0) || (size > view.word[0] - block)) {
+            walk.broken = 1;
+        } else if ((header & SHPOOL_TFF_USED) != 0) {
+            walk.live++;
+            walk.used += (size << 4) - 4u;
+            was_free = 0;
+        } else {
+            if (was_free) {
+                walk.broken = 3;
+            } else if ((shpool_tff_next(view, previous) != block) ||
+                       ((shpool_tff_link(view, block) & 0xffffu) != previous)) {
+                walk.broken = 4;
+            }
+            was_free = 1;
+            previous = block;
+        }
+        if (walk.broken != 0) {
+            break;
+        }
+        before = size;
+        block += size;
+    }
+    if ((walk.broken == 0) && (shpool_tff_next(view, previous) != 0)) {
+        walk.broken = 4;
+        block       = previous;
+    }
+    walk.where = (walk.broken != 0) ? shpool_tff_payload(view, block) : 0u;
+    return walk;
+}
+
+#endif /* SHPOOL_ALLOCATORS_THREAD_FIRST_FIT_H */

@@ -1,0 +1,16 @@
+# Compiled by make check, installed as documentation; without a GPU they exit 77 (skipped).
+shpool_examples =
+dist_examples_DATA += examples/blueprint.cu examples/runtime.cu
+if HAVE_NVCC
+shpool_examples += examples/blueprint examples/runtime
+examples_blueprint_SOURCES      = examples/blueprint.cu
+examples_blueprint_LDADD        = $(SHPOOL_NVCC_LIBS)
+examples_blueprint_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+examples_blueprint_LINK         = $(SHPOOL_NVCC_LINK)
+
+examples_runtime_SOURCES        = examples/runtime.cu
+examples_runtime_LDADD          = $(SHPOOL_NVCC_LIBS)
+examples_runtime_DEPENDENCIES   = $(SHPOOL_NVCC_DEPS)
+examples_runtime_LINK           = $(SHPOOL_NVCC_LINK)
+endif
+check_PROGRAMS += $(shpool_examples)

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The allocator is chosen when the program runs; the kernel is not recompiled for it.
+ *
+ *   ./runtime                                          the build's default
+ *   SHPOOL_ALLOCATOR=bitmap:payload_bytes=16K ./runtime
+ *   ./runtime thread_first_fit:check=1
+ *
+ * Prints what the pool's statistics say.  One allocation in each block is forgotten on purpose: the
+ * report shows it as live.
+ */
+#include <cstdio>
+
+#include <shpool/shpool.cuh>
+
+#define BLOCKS  16u
+#define THREADS 64u
+
+/* Builds a list of `length` nodes, walks it and takes it down again. */
+struct node {
+    node    *next;
+    unsigned value;
+};
+
+static __global__ void lists(shpool_pool pool, unsigned length)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    shpool_heap heap = shpool_init(&pool, smem);
+    node       *head = NULL;
+
+    for (unsigned i = 0; i < length; i++) {
+        node *n = static_cast<node *>(shpool_malloc(heap, sizeof(*n)));
+
+        if (n == NULL) {
+            break; /* the report counts it as a failure */
+        }
+        n->value = i;
+        n->next  = head;
+        head     = n;
+    }
+    while (head != NULL) {
+        node *next = head->next;
+
+        if ((threadIdx.x != 0) || (next != NULL)) { /* thread 0 forgets its last one */
+            shpool_free(heap, head);
+        }
+        head = next;
+    }
+    shpool_fini(heap);
+}
+
+static int failed(const char *what, const char *why)
+{
+    std::fprintf(stderr, "runtime: %s: %s\n", what, why);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    const char        *spec    = (argc > 1) ? argv[1] : NULL; /* NULL: $SHPOOL_ALLOCATOR */
+    shpool_config      want    = {};
+    shpool_pool        pool    = {};
+    shpool_report_data report  = {};
+    int                devices = 0;
+    cudaError_t        error   = cudaGetDeviceCount(&devices);
+
+    want.block_threads = THREADS;
+    want.payload_bytes = 32 * 1024;
+    want.flags         = SHPOOL_FLAG_STATS; /* as "stats=1" in the spec */
+    if (shpool_plan(spec, &want, &pool) != SHPOOL_OK) { /* no device needed to find mistakes */
+        return failed("allocator", shpool_last_error());
+    }
+    if ((error != cudaSuccess) || (devices == 0)) {
+        std::printf("runtime: %s takes %u bytes a block; skipped, no CUDA device: %s\n", pool.name,
+                    pool.shared_bytes, cudaGetErrorString(error));
+        return 77;
+    }
+
+    if ((shpool_open(spec, &want, &pool) != SHPOOL_OK) ||
+        (shpool_allow_shared(lists, pool.shared_bytes) != SHPOOL_OK)) {
+        return failed("pool", shpool_last_error());
+    }
+    lists<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, 12);
+    error = cudaGetLastError();
+    if (error != cudaSuccess) {
+        return failed("launch", cudaGetErrorString(error));
+    }
+    if (shpool_report(&pool, &report) != SHPOOL_OK) { /* waits for the kernel */
+        return failed("report", shpool_last_error());
+    }
+    if (report.status != SHPOOL_OK) {
+        return failed("kernel", shpool_strerror(static_cast<shpool_status>(report.status)));
+    }
+
+    std::printf("allocator     %s, %u pools of %u bytes\n", pool.name, pool.pools, pool.pool_bytes);
+    std::printf("requests      %llu, of which failed %llu, in global memory %llu\n", report.mallocs,
+                report.failures, report.spills);
+    std::printf("frees         %llu, bad ones %u\n", report.frees, report.bad_frees);
+    std::printf("never freed   %llu, %llu bytes (one a block is meant)\n", report.live,
+                report.live_bytes);
+    std::printf("peak          %u bytes in one block\n", report.peak_bytes);
+    std::printf("largest free  %u bytes at the end\n", report.largest_free);
+    return (shpool_close(&pool) == SHPOOL_OK) ? 0 : failed("close", shpool_last_error());
+}

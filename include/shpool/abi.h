@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/abi.h
+ * The plain data that host, kernels, device archive and third-party allocators share.
+ *
+ * Programs embed these layouts (a kernel has a shpool_pool among its parameters, an application
+ * has libshpool_device.a linked into it), so they are frozen: a field is never moved or given
+ * another meaning, new ones come out of the reserved words, and a change that cannot be made that
+ * way raises SHPOOL_ABI.  Whoever receives one of these structures compares `abi` first.
+ *
+ * Words used here
+ *   block      a CUDA thread block; what an allocator hands out is "an allocation"
+ *   pool       the memory that one group of threads allocates from; a block has 1..1,024 pools
+ *   region     all pools of a block, and the statistics area if there is one: what the launch
+ *              reserves (shpool_pool.shared_bytes)
+ *   payload    bytes a caller may use; metadata is everything else
+ *   view       what one thread needs to know to use its own pool; travels by value in registers
+ *   module     one allocator's device functions, compiled for one machine
+ */
+#ifndef SHPOOL_ABI_H
+#define SHPOOL_ABI_H
+
+#include <shpool/types.h>
+
+/** Number of these layouts; see the file comment. */
+#define SHPOOL_ABI 1u
+
+#define SHPOOL_NAME_BYTES     32u         /**< longest allocator name + NUL */
+#define SHPOOL_MIN_ALIGNMENT  16u         /**< every allocation is aligned to this */
+#define SHPOOL_MAX_ALIGNMENT  1024u       /**< largest alignment a pool can be configured for */
+#define SHPOOL_MAX_THREADS    1024u       /**< threads of a block */
+#define SHPOOL_MAX_REQUEST    0x7fffffffu /**< larger requests never reach a module */
+#define SHPOOL_BAD_FREE_SLOTS 16u         /**< bad frees that a report describes; more are counted */
+
+/** What every fallible function returns: 0 is success, errors are negative. */
+typedef enum shpool_status {
+    SHPOOL_OK              = 0,
+    SHPOOL_ERR_INVALID     = -1,  /**< an argument breaks the contract */
+    SHPOOL_ERR_NOT_FOUND   = -2,  /**< no allocator of that name */
+    SHPOOL_ERR_NO_MEMORY   = -3,  /**< host or device memory ran out */
+    SHPOOL_ERR_SPEC        = -4,  /**< an allocator spec or an environment variable does not parse */
+    SHPOOL_ERR_TOO_SMALL   = -5,  /**< the bytes given cannot hold the pools asked for */
+    SHPOOL_ERR_TOO_LARGE   = -6,  /**< more than a block, a pool or the device can have */
+    SHPOOL_ERR_ALIGNMENT   = -7,  /**< a base or size is not aligned as the pool needs it */
+    SHPOOL_ERR_LAUNCH      = -8,  /**< the launch reserved less shared memory than the pool needs */
+    SHPOOL_ERR_UNSUPPORTED = -9,  /**< this allocator, binding or build cannot do it */
+    SHPOOL_ERR_ABI         = -10, /**< header, archive and library do not fit together */
+    SHPOOL_ERR_BINDING     = -11, /**< the kernel is bound to another allocator than was asked for */
+    SHPOOL_ERR_CUDA        = -12, /**< a CUDA call failed; the detail names it */
+    SHPOOL_ERR_LINK        = -13, /**< run-time linking failed; the detail holds the linker's log */
+    SHPOOL_ERR_CORRUPT     = -14, /**< a pool's own data is damaged */
+    SHPOOL_ERR_DEADLOCK    = -15, /**< executor: no thread can go on */
+    SHPOOL_ERR_DIVERGENCE  = -16, /**< executor: threads of one barrier or vote disagree */
+    SHPOOL_ERR_BUDGET      = -17, /**< executor: the budget of switches is spent */
+    SHPOOL_ERR_SYSTEM      = -18  /**< the operating system refused something; the detail names it */
+} shpool_status;
+
+/** Who may free what a thread allocated, and which threads share one pool. */
+typedef enum shpool_scope {
+    SHPOOL_SCOPE_THREAD = 1, /**< one pool per thread; only the owner frees */
+    SHPOOL_SCOPE_GROUP  = 2, /**< threads_per_pool threads share a pool; any of them frees */
+    SHPOOL_SCOPE_BLOCK  = 3  /**< one pool; any thread of the block frees */
+} shpool_scope;
+
+/** Capability bits (shpool_allocator.caps). */
+enum {
+    SHPOOL_CAP_FREE        = 1u << 0, /**< allocations can be given back one by one */
+    SHPOOL_CAP_ALIGNED     = 1u << 1, /**< shpool_aligned_malloc beyond 16 bytes */
+    SHPOOL_CAP_RESIZE      = 1u << 2, /**< realloc can succeed in place */
+    SHPOOL_CAP_REFUSES     = 1u << 3, /**< bad frees are refused in every mode, not only check=1 */
+    SHPOOL_CAP_LOCK_FREE   = 1u << 4, /**< no thread's delay keeps the others from allocating */
+    SHPOOL_CAP_OUT_OF_BAND = 1u << 5, /**< no metadata between the allocations */
+    SHPOOL_CAP_SPILL       = 1u << 6, /**< allocations may lie in global memory */
+    SHPOOL_CAP_CHECK       = 1u << 7, /**< shpool_check walks the structure; check=1 is offered */
+    SHPOOL_CAP_NONE        = 1u << 8  /**< never hands out anything (for measuring) */
+};
+
+/** Why a free was refused (shpool_bad_free.reason). */
+typedef enum shpool_free_result {
+    SHPOOL_FREE_OK       = 0,
+    SHPOOL_FREE_FOREIGN  = 1, /**< not an address of this thread's pool */
+    SHPOOL_FREE_INTERIOR = 2, /**< inside an allocation, but not its start */
+    SHPOOL_FREE_DOUBLE   = 3, /**< in the pool, but not allocated: freed already, or never given */
+    SHPOOL_FREE_CORRUPT  = 4  /**< the pool's own data around it is damaged; nothing was changed */
+} shpool_free_result;
+
+/** Bits of shpool_pool.flags and shpool_view.flags. */
+enum {
+    SHPOOL_FLAG_STATS       = 1u << 0, /**< counters are kept; a report can be read */
+    SHPOOL_FLAG_CHECK       = 1u << 1, /**< checked mode */
+    SHPOOL_FLAG_SPILL       = 1u << 2, /**< what does not fit goes to global memory */
+    SHPOOL_FLAG_LEADER      = 1u << 3, /**< view only: first thread of its pool */
+    SHPOOL_FLAG_ALIGN_SHIFT = 8,       /**< bits 8..11: log2 of the configured alignment */
+    SHPOOL_FLAG_ALIGN_MASK  = 15u << 8
+};
+
+/**
+ * What one thread needs to know of its own pool.  Passed by value; a zeroed view is an empty pool.
+ * For an empty pool (bytes 0) every module's malloc returns 0 and its free refuses, without
+ * touching memory.
+ */
+typedef struct shpool_view {
+    simt_addr base;     /**< first byte of this thread's pool */
+    uint32_t  bytes;    /**< of this thread's pool, metadata included; 0: empty */
+    uint32_t  rank;     /**< of the thread in its block, 0..threads-1, x fastest */
+    uint32_t  flags;    /**< SHPOOL_FLAG_* */
+    uint32_t  word[2];  /**< the module's own geometry, from its layout function */
+    simt_addr area;     /**< the block's statistics area, or 0 */
+    uint32_t  reserved; /**< 0 */
+} shpool_view;
+
+/** What a module makes of a number of bytes; the one place where overhead is computed. */
+typedef struct shpool_layout {
+    uint32_t bytes;   /**< bytes used, at most those given; 0: too few to hold one allocation */
+    uint32_t largest; /**< largest single malloc of a fresh pool, in bytes */
+    uint32_t word[2]; /**< for shpool_view.word */
+} shpool_layout;
+
+/** Result of a module's walk over its structure; 0 is sound, else which invariant broke, where. */
+typedef struct shpool_walk {
+    uint32_t  broken; /**< 0, or the number of the invariant (the allocator's README lists them) */
+    simt_addr where;  /**< address of the first inconsistency */
+    uint32_t  live;   /**< allocations found */
+    uint32_t  used;   /**< usable bytes of those */
+} shpool_walk;
+
+/* ---- module functions: the third party's interface; shpool/module.h says what each must do ---- */
+typedef shpool_layout (*shpool_layout_fn)(uint32_t bytes, uint32_t alignment);
+typedef void          (*shpool_init_fn)(shpool_view view, uint32_t member, uint32_t members);
+typedef simt_addr     (*shpool_malloc_fn)(shpool_view view, uint32_t bytes, uint32_t alignment,
+                                          uint32_t site);
+typedef uint32_t      (*shpool_free_fn)(shpool_view view, simt_addr addr, uint32_t site);
+typedef uint32_t      (*shpool_resize_fn)(shpool_view view, simt_addr addr, uint32_t bytes);
+typedef uint32_t      (*shpool_usable_fn)(shpool_view view, simt_addr addr);
+typedef uint32_t      (*shpool_largest_fn)(shpool_view view);
+typedef shpool_walk   (*shpool_walk_fn)(shpool_view view);
+typedef uint32_t      (*shpool_owns_fn)(shpool_view view, simt_addr addr);
+typedef void          (*shpool_fini_fn)(shpool_view view);
+typedef void         *(*shpool_spill_fn)(shpool_view view, unsigned long long bytes,
+                                         uint32_t alignment);
+typedef uint32_t      (*shpool_unspill_fn)(shpool_view view, void *ptr, uint32_t site);
+
+/** One module's functions.  Device pointers of one linked image, or host pointers (executor). */
+typedef struct shpool_table {
+    uint32_t          abi;   /**< SHPOOL_ABI of whoever compiled the module */
+    uint32_t          bytes; /**< sizeof(shpool_table) there */
+    shpool_layout_fn  layout;
+    shpool_init_fn    init;
+    shpool_malloc_fn  allocate;
+    shpool_free_fn    release;
+    shpool_resize_fn  resize;
+    shpool_usable_fn  usable;
+    shpool_largest_fn largest;
+    shpool_walk_fn    walk;
+    shpool_owns_fn    owns;
+    shpool_fini_fn    fini;    /**< closes the statistics; the macros of module.h make the last three */
+    shpool_spill_fn   spill;   /**< a request that the pool cannot serve */
+    shpool_unspill_fn unspill; /**< a free of what does not lie in the pool */
+    void             *reserved[4]; /**< NULL */
+} shpool_table;
+
+/**
+ * A configured pool: plain data, made on the host, a read-only kernel parameter.  Valid for one
+ * linked image and one device; copy it freely.  A zeroed pool gives empty heaps.
+ */
+typedef struct shpool_pool {
+    uint32_t abi;              /**< SHPOOL_ABI */
+    uint32_t bytes;            /**< sizeof(shpool_pool) */
+    uint32_t allocator;        /**< shpool_name_id() of the name */
+    uint32_t flags;            /**< SHPOOL_FLAG_* */
+    uint32_t shared_bytes;     /**< region: bytes of shared memory the caller provides */
+    uint32_t area_bytes;       /**< of those, the statistics area in front (0: none) */
+    uint32_t pools;            /**< pools per block */
+    uint32_t pool_bytes;       /**< of one pool, and the distance between two */
+    uint32_t threads_per_pool; /**< the last pool may be shared by fewer */
+    uint32_t block_threads;    /**< threads of the block it was planned for */
+    uint32_t pool_magic;       /**< mulhi(rank, pool_magic) == rank / threads_per_pool; 0: rank */
+    uint32_t alignment;        /**< largest alignment, a power of two; the base needs it too */
+    uint32_t largest;          /**< largest single malloc of a fresh pool, bytes */
+    uint32_t scope;            /**< shpool_scope */
+    uint32_t word[2];          /**< the module's geometry, for shpool_view.word */
+    shpool_malloc_fn    allocate; /**< from the table, by value: saves a load on each call */
+    shpool_free_fn      release;  /**< likewise */
+    const shpool_table *table;    /**< where the module's functions lie, in the image's memory */
+    void               *report;   /**< shpool_report_data in global memory, or NULL */
+    char     name[SHPOOL_NAME_BYTES]; /**< of the allocator */
+    uint32_t reserved[8];             /**< 0 */
+} shpool_pool;
+
+/** One refused free. */
+typedef struct shpool_bad_free {
+    uint32_t  block;   /**< rank of the block in the grid */
+    uint32_t  thread;  /**< rank of the thread in the block */
+    uint32_t  reason;  /**< shpool_free_result */
+    uint32_t  site;    /**< what the caller gave to shpool_free_at, or 0 */
+    unsigned long long address; /**< generic address as the caller gave it */
+    uint32_t  reserved[2];
+} shpool_bad_free;
+
+/** What a pool that was opened with stats or check tells the host after its kernels. */
+typedef struct shpool_report_data {
+    uint32_t abi;        /**< SHPOOL_ABI */
+    uint32_t bytes;      /**< sizeof(shpool_report_data) */
+    int32_t  status;     /**< SHPOOL_OK, or why a block got an empty heap (the last one's reason) */
+    uint32_t empty;      /**< blocks whose heap was empty */
+    uint32_t blocks;     /**< blocks that called shpool_fini */
+    uint32_t bad_frees;  /**< frees refused, over all blocks */
+    unsigned long long mallocs;     /**< requests, failed ones included */
+    unsigned long long frees;       /**< successful ones */
+    unsigned long long failures;    /**< requests that got NULL */
+    unsigned long long live;        /**< allocations that were never freed, counted at fini */
+    unsigned long long live_bytes;  /**< usable bytes of those */
+    unsigned long long spills;      /**< requests served from global memory */
+    uint32_t peak_bytes;    /**< most usable bytes live at once in any one block */
+    uint32_t largest_free;  /**< largest malloc that would still succeed at fini, worst block */
+    uint32_t corrupt;       /**< pools that shpool_fini found damaged (check=1) */
+    uint32_t reserved32;
+    shpool_bad_free bad_free[SHPOOL_BAD_FREE_SLOTS]; /**< the first min(bad_frees, slots) */
+    unsigned long long reserved[8];
+} shpool_report_data;
+
+#endif /* SHPOOL_ABI_H */

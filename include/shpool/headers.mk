@@ -1,0 +1,15 @@
+# What users include.  Allocators list their own headers.
+shpool_HEADERS += \
+	include/shpool/abi.h \
+	include/shpool/executor.h \
+	include/shpool/heap.h \
+	include/shpool/module.h \
+	include/shpool/shpool.cuh \
+	include/shpool/shpool.h \
+	include/shpool/simt.h \
+	include/shpool/types.h
+shpoolimpl_HEADERS += \
+	include/shpool/impl/bind.h \
+	include/shpool/impl/instrument.h \
+	include/shpool/impl/simt_cpu.h \
+	include/shpool/impl/simt_cuda.h

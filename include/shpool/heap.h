@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/heap.h
+ * What a kernel calls: init, malloc, free and their family, in a block's shared memory.
+ *
+ * Device functions under nvcc and NVRTC, functions of the CPU block executor under any other
+ * compiler.  Kernels include shpool/shpool.cuh, which includes this file.
+ *
+ * Scope, unless a function says otherwise: any thread of the block, alone, no convergence needed,
+ * between the block's shpool_init() and shpool_fini().  Who may free what is the allocator's scope
+ * (shpool-info show NAME): the same thread, a thread of the same group, or any of the block.
+ * An allocation belongs to the block; it ends with shpool_fini() or with the kernel.
+ *
+ * Handing an allocation to another thread is the caller's affair, as with any shared memory: a
+ * barrier, or a release and an acquire, between the last use here and the first there.
+ */
+#ifndef SHPOOL_HEAP_H
+#define SHPOOL_HEAP_H
+
+#include <shpool/abi.h>
+#include <shpool/impl/bind.h>
+#include <shpool/simt.h>
+
+/**
+ * One thread's handle on its pool.  Pass it BY VALUE, also to your own functions: it then stays in
+ * registers.  A zeroed heap is empty: every malloc returns NULL.
+ */
+typedef struct shpool_heap {
+    shpool_view         view;
+    shpool_malloc_fn    allocate; /**< function table binding only, else unused */
+    shpool_free_fn      release;
+    const shpool_table *table;
+} shpool_heap;
+
+/* ---- opening ---- */
+
+/* SHPOOL_OK, or why this block's heaps must be empty.  The same in all threads of the block. */
+SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *base)
+{
+    simt_addr start = simt_to_shared(base);
+
+    if ((pool->abi != SHPOOL_ABI) || (pool->bytes != sizeof(shpool_pool))) {
+        return SHPOOL_ERR_ABI;
+    }
+    if (!SHPOOL_BOUND(pool)) {
+        return SHPOOL_ERR_BINDING;
+    }
+    if (simt_block_threads() > pool->block_threads) {
+        return SHPOOL_ERR_LAUNCH;
+    }
+    if (pool->shared_bytes == 0) {
+        return SHPOOL_OK; /* nothing lies in shared memory: any base will do */
+    }
+    if (!simt_is_shared(base)) {
+        return SHPOOL_ERR_INVALID;
+    }
+    if ((start & (pool->alignment - 1u)) != 0) {
+        return SHPOOL_ERR_ALIGNMENT;
+    }
+    /* A base in front of the dynamic memory is the caller's own array: its size is not known. */
+    if ((start >= simt_dynamic_base()) &&
+        (start - simt_dynamic_base() + pool->shared_bytes > simt_dynamic_bytes())) {
+        return SHPOOL_ERR_LAUNCH;
+    }
+    return SHPOOL_OK;
+}
+
+/* Reset the statistics area; one thread of the block. */
+SIMT_FN void shpool_area_init(const shpool_pool *pool, simt_addr area)
+{
+    uint32_t i;
+
+    for (i = 0; i < SHPOOL_AREA_BYTES; i += 4u) {
+        simt_store32(area + i, 0);
+    }
+    simt_store64(area + SHPOOL_AREA_REPORT, (unsigned long long)(size_t)pool->report);
+}
+
+/* The heap of the calling thread over pools of pool_bytes each at `base`, initialised. */
+SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, uint32_t pool_bytes,
+                                      uint32_t word0, uint32_t word1, simt_addr area)
+{
+    shpool_heap heap;
+    uint32_t    rank   = simt_thread_rank();
+    uint32_t    own    = (pool->pool_magic != 0) ? simt_mulhi(rank, pool->pool_magic) : rank;
+    uint32_t    member = rank - own * pool->threads_per_pool;
+    uint32_t    here   = simt_block_threads() - own * pool->threads_per_pool;
+    uint32_t    flags  = pool->flags;
+
+    heap.view.base     = base + own * pool_bytes;
+    heap.view.bytes    = pool_bytes;
+    heap.view.rank     = rank;
+    heap.view.flags    = (member == 0) ? flags | SHPOOL_FLAG_LEADER : flags;
+    heap.view.word[0]  = word0;
+    heap.view.word[1]  = word1;
+    heap.view.area     = area;
+    heap.view.reserved = 0;
+    heap.allocate      = pool->allocate;
+    heap.release       = pool->release;
+    heap.table         = pool->table;
+
+    if (pool_bytes != 0) {
+        SHPOOL_DO(heap, init, (heap.view, member, (here < pool->threads_per_pool)
+                                                      ? here : pool->threads_per_pool));
+    }
+    return heap;
+}
+
+SIMT_FN shpool_heap shpool_empty_heap(void)
+{
+    shpool_heap heap = {{0, 0, 0, 0, {0, 0}, 0, 0}, NULL, NULL, NULL};
+
+    return heap;
+}
+
+/**
+ * Make the pools of this block, and get the calling thread's heap.
+ *
+ * Scope: all threads of the block, converged as for a barrier; has a barrier at either end, so
+ * calling it again on the same memory, when everybody is done with it, starts afresh.  A thread
+ * that returned from the kernel before makes the block hang.
+ *
+ * @param [in] pool  the kernel's parameter, from shpool_open(); the same in all threads
+ * @param [in] base  pool->shared_bytes bytes of this block's shared memory, aligned to
+ *                   pool->alignment: the dynamic shared memory, a part of it, or an array
+ * @return the heap.  It is empty where base is not shared memory or not aligned, where the launch
+ *         reserved less than the pool needs or has more threads than it was planned for, or where
+ *         the pool is of another ABI or binding; the reason is in the report, if there is one.
+ */
+SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
+{
+    shpool_status status = shpool_init_status(pool, base);
+    shpool_heap   heap;
+    simt_addr     start  = simt_to_shared(base);
+    uint32_t      fits   = (status == SHPOOL_OK);
+
+    simt_barrier(); /* whoever still works in a pool that was here before */
+    if (status == SHPOOL_OK) {
+        if ((pool->area_bytes != 0) && (simt_thread_rank() == 0)) {
+            shpool_area_init(pool, start);
+        }
+    } else if ((pool->abi == SHPOOL_ABI) && (pool->report != NULL) && (simt_thread_rank() == 0)) {
+        shpool_report_data *report = (shpool_report_data *)pool->report;
+
+        simt_global_store32(&report->status, (uint32_t)status);
+        (void)simt_global_add32(&report->empty, 1);
+    }
+    /* Not an empty heap in another branch: what is the same in both is then read from the kernel's
+     * parameters where it is needed, and takes no registers in between. */
+    heap = shpool_init_pools(pool, start + pool->area_bytes, fits ? pool->pool_bytes : 0u,
+                             pool->word[0], pool->word[1],
+                             (fits && (pool->area_bytes != 0)) ? start : 0u);
+    if (!fits) {
+        heap.view.flags = 0;
+    }
+    simt_barrier(); /* every pool is ready, also for threads that did not make it */
+    return heap;
+}
+
+/**
+ * Make further pools in the kernel, of the same allocator and shape, from a base and a size.
+ *
+ * Scope: as shpool_init().  For sub-pools: a base that shpool_malloc() gave to one thread, handed
+ * to all.  Never spills.  Pools opened with stats or
+ * check give empty heaps here: their counters belong to the region.
+ *
+ * @param [in] pool   which allocator, threads per pool and alignment
+ * @param [in] base   shared memory, aligned to pool->alignment
+ * @param [in] bytes  of it; divided among pool->pools pools
+ * @return the heap; empty where base or bytes do not do (no pool would hold one allocation)
+ */
+SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint32_t bytes)
+{
+    shpool_heap   heap  = shpool_empty_heap();
+    shpool_layout layout = {0, 0, {0, 0}};
+    uint32_t      each   = 0;
+
+    simt_barrier();
+    if ((pool->abi == SHPOOL_ABI) && SHPOOL_BOUND(pool) && simt_is_shared(base) &&
+        (pool->area_bytes == 0) &&
+        ((simt_to_shared(base) & (pool->alignment - 1u)) == 0) &&
+        (simt_block_threads() <= pool->block_threads)) {
+        heap.table = pool->table;
+        each       = (bytes / pool->pools) & ~(pool->alignment - 1u);
+        layout     = SHPOOL_DO(heap, layout, (each, pool->alignment));
+        heap       = shpool_empty_heap();
+    }
+    if (layout.bytes != 0) {
+        heap = shpool_init_pools(pool, simt_to_shared(base), each, layout.word[0], layout.word[1], 0);
+        heap.view.flags &= (uint32_t)SHPOOL_FLAG_ALIGN_MASK;
+    }
+    simt_barrier();
+    return heap;
+}
+
+/**
+ * End the block's use of its pools: closes the statistics.
+ *
+ * Scope: all threads of the block, converged as for a barrier.  Costs nothing unless the pool was
+ * opened with stats or check; then it has barriers, counts what was never freed and, with check,
+ * walks every pool.  Nothing may be allocated or freed afterwards.
+ */
+SIMT_FN void shpool_fini(shpool_heap heap)
+{
+#if SHPOOL_COUNTED
+    if (heap.view.area != 0) {
+        SHPOOL_DO(heap, fini, (heap.view));
+    }
+#else
+    (void)heap;
+#endif
+}
+
+/* ---- malloc and free ---- */
+
+/* alignment: a power of two, 16 up to the configured one. */
+SIMT_FN void *shpool_malloc_as(shpool_heap heap, size_t bytes, uint32_t alignment, uint32_t site)
+{
+    simt_addr addr = 0;
+    uint32_t  want = (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
+
+    if (heap.view.bytes != 0) {
+        addr = SHPOOL_DO(heap, allocate, (heap.view, (want != 0) ? want : 1u, alignment, site));
+    }
+    if (addr != 0) {
+        return simt_from_shared(addr);
+    }
+#if SHPOOL_SPILLS || SHPOOL_COUNTED
+    if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {
+        return SHPOOL_DO(heap, spill, (heap.view, (bytes != 0) ? bytes : 1u, alignment));
+    }
+#endif
+    return NULL;
+}
+
+/**
+ * Allocate at least `bytes` bytes, aligned to 16, contents undefined.
+ *
+ * malloc(0) behaves like malloc(1).
+ * @return the allocation; NULL if it did not fit at some instant of the call (also for sizes near
+ *         SIZE_MAX), or the heap is empty; never traps.  With SHPOOL_CAP_SPILL it may lie in global
+ *         memory.
+ */
+SIMT_FN void *shpool_malloc(shpool_heap heap, size_t bytes)
+{
+    return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
+}
+
+/** shpool_malloc() for a call site of the caller's numbering; bad frees are reported with theirs. */
+SIMT_FN void *shpool_malloc_at(shpool_heap heap, size_t bytes, uint32_t site)
+{
+    return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, site);
+}
+
+/**
+ * Allocate in shared memory or not at all, so that the compiler reaches it with LDS and STS.
+ * @return as shpool_malloc(), never global memory
+ */
+SIMT_FN void *shpool_malloc_shared(shpool_heap heap, size_t bytes)
+{
+    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
+    return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
+}
+
+/**
+ * Allocate at a multiple of `alignment`.
+ * @param [in] alignment  a power of two up to the pool's configured alignment; below 16: 16
+ * @return as shpool_malloc(); NULL also for any other alignment
+ */
+SIMT_FN void *shpool_aligned_malloc(shpool_heap heap, size_t alignment, size_t bytes)
+{
+    uint32_t most = 1u << ((heap.view.flags & (uint32_t)SHPOOL_FLAG_ALIGN_MASK) >>
+                           SHPOOL_FLAG_ALIGN_SHIFT);
+
+    if ((alignment == 0) || (alignment > most) || ((alignment & (alignment - 1u)) != 0)) {
+        return NULL;
+    }
+    return shpool_malloc_as(heap, bytes,
+                            (alignment < SHPOOL_MIN_ALIGNMENT) ? SHPOOL_MIN_ALIGNMENT
+                                                               : (uint32_t)alignment, 0);
+}
+
+/**
+ * Give an allocation back; NULL has no effect.
+ *
+ * The caller's accesses to it come before; no barrier inside.
+ * @param [in] ptr   exactly what an allocating function of this pool returned
+ * @param [in] site  the caller's number for this call site, for the report; 0: none
+ * @return SHPOOL_FREE_OK, or why it was refused: a foreign, interior or double free.  Allocators
+ *         with SHPOOL_CAP_REFUSES refuse all of them always, the others with check=1.
+ */
+SIMT_FN uint32_t shpool_free_at(shpool_heap heap, void *ptr, uint32_t site)
+{
+    if (ptr == NULL) {
+        return SHPOOL_FREE_OK;
+    }
+    if (simt_is_shared(ptr) && (heap.view.bytes != 0)) { /* before the pointer loses its top half */
+        return SHPOOL_DO(heap, release, (heap.view, simt_to_shared(ptr), site));
+    }
+#if SHPOOL_SPILLS || SHPOOL_COUNTED
+    if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {
+        return SHPOOL_DO(heap, unspill, (heap.view, ptr, site));
+    }
+#endif
+    return SHPOOL_FREE_FOREIGN;
+}
+
+/** shpool_free_at() without a site and without an answer. */
+SIMT_FN void shpool_free(shpool_heap heap, void *ptr)
+{
+    (void)shpool_free_at(heap, ptr, 0);
+}
+
+/* ---- the family ---- */
+
+/** Bytes that may be used of a live allocation, at least those asked for; 0 for NULL. */
+SIMT_FN size_t shpool_usable_size(shpool_heap heap, const void *ptr)
+{
+    if (ptr == NULL) {
+        return 0;
+    }
+    if (!simt_is_shared(ptr)) {
+        return ((heap.view.flags & SHPOOL_FLAG_SPILL) != 0)
+                   ? (size_t)((const shpool_spilled *)ptr)[-1].bytes : 0u;
+    }
+    return (heap.view.bytes != 0) ? SHPOOL_DO(heap, usable, (heap.view, simt_to_shared(ptr))) : 0u;
+}
+
+/* Words of a new allocation; every usable size is a multiple of 4. */
+SIMT_FN void shpool_zero_words(void *to, size_t bytes)
+{
+    size_t i;
+
+    for (i = 0; i < bytes; i += 4u) {
+        if (simt_is_shared(to)) {
+            simt_store32(simt_to_shared(to) + (uint32_t)i, 0);
+        } else {
+            *(uint32_t *)(void *)((char *)to + i) = 0;
+        }
+    }
+}
+
+SIMT_FN uint32_t shpool_get_word(const void *from)
+{
+    return simt_is_shared(from) ? simt_load32(simt_to_shared(from)) : *(const uint32_t *)from;
+}
+
+SIMT_FN void shpool_copy_words(void *to, const void *from, size_t bytes)
+{
+    size_t i;
+
+    for (i = 0; i < bytes; i += 4u) {
+        uint32_t word = shpool_get_word((const char *)from + i);
+
+        if (simt_is_shared(to)) {
+            simt_store32(simt_to_shared(to) + (uint32_t)i, word);
+        } else {
+            *(uint32_t *)(void *)((char *)to + i) = word;
+        }
+    }
+}
+
+/** Allocate count * each bytes, all zero.  NULL also where the product overflows. */
+SIMT_FN void *shpool_calloc(shpool_heap heap, size_t count, size_t each)
+{
+    size_t bytes = count * each;
+    void  *ptr   = NULL;
+
+    /* a product of two numbers under 2^32 fits; larger ones are worth the division */
+    if ((((count | each) >> 32) == 0) || (each == 0) || (bytes / each == count)) {
+        ptr = shpool_malloc(heap, bytes);
+    }
+    if (ptr != NULL) {
+        shpool_zero_words(ptr, bytes);
+    }
+    return ptr;
+}
+
+/**
+ * Change an allocation's size, in place where the allocator can.
+ *
+ * realloc(NULL, n) is malloc(n); realloc(p, 0) is realloc(p, 1).
+ * @return the allocation, moved or not, with its contents up to the smaller size; NULL: as
+ *         shpool_malloc(), and ptr is still allocated and unchanged
+ */
+SIMT_FN void *shpool_realloc(shpool_heap heap, void *ptr, size_t bytes)
+{
+    size_t old;
+    void  *moved;
+
+    if (ptr == NULL) {
+        return shpool_malloc(heap, bytes);
+    }
+    if (simt_is_shared(ptr) && (bytes <= SHPOOL_MAX_REQUEST) && (heap.view.bytes != 0) &&
+        SHPOOL_DO(heap, resize, (heap.view, simt_to_shared(ptr),
+                                 (bytes != 0) ? (uint32_t)bytes : 1u))) {
+        return ptr;
+    }
+    old = shpool_usable_size(heap, ptr);
+    if (old == 0) {
+        return NULL; /* not an allocation of this heap */
+    }
+    moved = shpool_malloc(heap, bytes);
+    if (moved != NULL) {
+        shpool_copy_words(moved, ptr, (bytes < old) ? bytes : old);
+        shpool_free(heap, ptr);
+    }
+    return moved;
+}
+
+/** Nonzero if ptr lies in this block's shared memory, 0 if it was spilled. */
+SIMT_FN int shpool_is_shared(const void *ptr)
+{
+    return simt_is_shared(ptr);
+}
+
+/**
+ * Check every invariant of the calling thread's own pool.
+ *
+ * Scope: one thread of each pool, while no other thread uses that pool (put barriers around it).
+ * @return .broken 0, or the number of the invariant that does not hold (the allocator's README)
+ *         and where
+ */
+SIMT_FN shpool_walk shpool_check(shpool_heap heap)
+{
+    shpool_walk sound = {0, 0, 0, 0};
+
+    return (heap.view.bytes != 0) ? SHPOOL_DO(heap, walk, (heap.view)) : sound;
+}
+
+/** Largest malloc that would succeed now in the calling thread's pool; exact while it is at rest. */
+SIMT_FN size_t shpool_largest(shpool_heap heap)
+{
+    return (heap.view.bytes != 0) ? SHPOOL_DO(heap, largest, (heap.view)) : 0u;
+}
+
+#endif /* SHPOOL_HEAP_H */

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How shpool_malloc() and the rest reach the allocator.  Not for direct inclusion.
+ *
+ * Three bindings, one set of names for heap.h:
+ *   SHPOOL_INLINE=NAME   compile time: the allocator's header is included, everything is inline
+ *   SHPOOL_LINKED        run-time link: calls under fixed names, joined by shpool_link()
+ *   neither              function table: calls through the pointers that the pool carries
+ *
+ * SHPOOL_DO(heap, call, (arguments)) calls a module function; SHPOOL_COUNTED says whether the
+ * binding can do stats and check at all. */
+#ifndef SHPOOL_IMPL_BIND_H
+#define SHPOOL_IMPL_BIND_H
+
+#include <shpool/module.h>
+
+#if defined(SHPOOL_INLINE) && defined(SHPOOL_LINKED)
+#error "SHPOOL_INLINE and SHPOOL_LINKED are two bindings: define one of them"
+#endif
+
+#define SHPOOL_STRING_(_x) #_x
+#define SHPOOL_STRING(_x)  SHPOOL_STRING_(_x)
+
+#if defined(SHPOOL_INLINE)
+
+/* An allocator of your own: -DSHPOOL_INLINE=mine -DSHPOOL_INLINE_HEADER='"mine.h"' */
+#if defined(SHPOOL_INLINE_HEADER)
+#include SHPOOL_INLINE_HEADER
+#else
+#define SHPOOL_INLINE_PATH(_name) SHPOOL_STRING(shpool/allocators/_name/_name.h)
+#include SHPOOL_INLINE_PATH(SHPOOL_INLINE)
+#endif
+
+#define SHPOOL_BOUND_NAME SHPOOL_STRING(SHPOOL_INLINE)
+#define SHPOOL_INLINE_(_prefix, _suffix) \
+    SHPOOL_PASTE(SHPOOL_PASTE(_prefix, SHPOOL_INLINE), _suffix)
+
+/* SHPOOL_CHECK: stats and check for this translation unit, at their cost. */
+#if defined(SHPOOL_CHECK)
+#define SHPOOL_INSTRUMENT_OF(_name) SHPOOL_INSTRUMENT(_name)
+SHPOOL_INSTRUMENT_OF(SHPOOL_INLINE)
+#define SHPOOL_COUNTED 1
+#define SHPOOL_DO_allocate(_heap) SHPOOL_INLINE_(shpool_counted_, _malloc)
+#define SHPOOL_DO_release(_heap)  SHPOOL_INLINE_(shpool_counted_, _free)
+#define SHPOOL_DO_resize(_heap)   SHPOOL_INLINE_(shpool_counted_, _resize)
+#define SHPOOL_DO_fini(_heap)     SHPOOL_INLINE_(shpool_counted_, _fini)
+#else
+#define SHPOOL_COUNTED 0
+#define SHPOOL_DO_allocate(_heap) SHPOOL_INLINE_(shpool_, _malloc)
+#define SHPOOL_DO_release(_heap)  SHPOOL_INLINE_(shpool_, _free)
+#define SHPOOL_DO_resize(_heap)   SHPOOL_INLINE_(shpool_, _resize)
+#endif
+#define SHPOOL_DO_layout(_heap)  SHPOOL_INLINE_(shpool_, _layout)
+#define SHPOOL_DO_init(_heap)    SHPOOL_INLINE_(shpool_, _init)
+#define SHPOOL_DO_usable(_heap)  SHPOOL_INLINE_(shpool_, _usable)
+#define SHPOOL_DO_largest(_heap) SHPOOL_INLINE_(shpool_, _largest)
+#define SHPOOL_DO_walk(_heap)    SHPOOL_INLINE_(shpool_, _walk)
+#define SHPOOL_BOUND(_pool)      1
+#if SHPOOL_PASTE(SHPOOL_SPILLS_, SHPOOL_INLINE)
+#define SHPOOL_SPILLS 1
+#else
+#define SHPOOL_SPILLS 0
+#endif
+#if SHPOOL_SPILLS
+#define SHPOOL_DO_spill(_heap)   shpool_spill
+#define SHPOOL_DO_unspill(_heap) shpool_unspill
+#else
+#define SHPOOL_DO_spill(_heap)   shpool_no_spill
+#define SHPOOL_DO_unspill(_heap) shpool_refuse
+#endif
+
+#elif defined(SHPOOL_LINKED)
+
+#define SHPOOL_BOUND_NAME NULL
+#define SHPOOL_COUNTED    0
+#define SHPOOL_SPILLS     1
+extern "C" {
+__device__ uint32_t      shpool_linked_id(void);
+__device__ shpool_layout shpool_linked_layout(uint32_t bytes, uint32_t alignment);
+__device__ void          shpool_linked_init(shpool_view view, uint32_t member, uint32_t members);
+__device__ simt_addr     shpool_linked_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
+                                              uint32_t site);
+__device__ uint32_t      shpool_linked_free(shpool_view view, simt_addr addr, uint32_t site);
+__device__ uint32_t      shpool_linked_resize(shpool_view view, simt_addr addr, uint32_t bytes);
+__device__ uint32_t      shpool_linked_usable(shpool_view view, simt_addr addr);
+__device__ uint32_t      shpool_linked_largest(shpool_view view);
+__device__ shpool_walk   shpool_linked_walk(shpool_view view);
+__device__ void         *shpool_linked_spill(shpool_view view, unsigned long long bytes,
+                                             uint32_t alignment);
+__device__ uint32_t      shpool_linked_unspill(shpool_view view, void *ptr, uint32_t site);
+}
+#define SHPOOL_DO_layout(_heap)   shpool_linked_layout
+#define SHPOOL_DO_init(_heap)     shpool_linked_init
+#define SHPOOL_DO_allocate(_heap) shpool_linked_malloc
+#define SHPOOL_DO_release(_heap)  shpool_linked_free
+#define SHPOOL_DO_resize(_heap)   shpool_linked_resize
+#define SHPOOL_DO_usable(_heap)   shpool_linked_usable
+#define SHPOOL_DO_largest(_heap)  shpool_linked_largest
+#define SHPOOL_DO_walk(_heap)     shpool_linked_walk
+#define SHPOOL_DO_spill(_heap)    shpool_linked_spill
+#define SHPOOL_DO_unspill(_heap)  shpool_linked_unspill
+#define SHPOOL_BOUND(_pool)       ((_pool)->allocator == shpool_linked_id())
+
+#else /* function table */
+
+#define SHPOOL_BOUND_NAME NULL
+#define SHPOOL_COUNTED    1
+#define SHPOOL_SPILLS     1
+#define SHPOOL_DO_allocate(_heap) (_heap).allocate
+#define SHPOOL_DO_release(_heap)  (_heap).release
+#define SHPOOL_DO_layout(_heap)   (_heap).table->layout
+#define SHPOOL_DO_init(_heap)     (_heap).table->init
+#define SHPOOL_DO_resize(_heap)   (_heap).table->resize
+#define SHPOOL_DO_usable(_heap)   (_heap).table->usable
+#define SHPOOL_DO_largest(_heap)  (_heap).table->largest
+#define SHPOOL_DO_walk(_heap)     (_heap).table->walk
+#define SHPOOL_DO_fini(_heap)     (_heap).table->fini
+#define SHPOOL_DO_spill(_heap)    (_heap).table->spill
+#define SHPOOL_DO_unspill(_heap)  (_heap).table->unspill
+#define SHPOOL_BOUND(_pool)       ((_pool)->table != NULL)
+
+#endif
+
+#define SHPOOL_DO(_heap, _what, _arguments) (SHPOOL_DO_##_what(_heap) _arguments)
+
+#endif /* SHPOOL_IMPL_BIND_H */

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What stats=1 and check=1 add around a module's functions.  Not for direct inclusion.
+ *
+ * The counted functions are other functions, not branches in the plain ones: a pool that was
+ * opened without stats and check runs code that knows nothing of them.  The counters lie in the
+ * statistics area in front of the pools and go to the report in global memory in shpool_fini(). */
+#ifndef SHPOOL_IMPL_INSTRUMENT_H
+#define SHPOOL_IMPL_INSTRUMENT_H
+
+#include <shpool/abi.h>
+#include <shpool/simt.h>
+
+#define SHPOOL_AREA_BYTES 64u /**< of the statistics area; a multiple of 16 */
+
+/* Words of the area, as byte offsets. */
+enum {
+    SHPOOL_AREA_REPORT    = 0, /* 64 bits: address of the shpool_report_data */
+    SHPOOL_AREA_LIVE      = 8,
+    SHPOOL_AREA_BYTES_NOW = 12,
+    SHPOOL_AREA_PEAK      = 16,
+    SHPOOL_AREA_MALLOCS   = 20,
+    SHPOOL_AREA_FREES     = 24,
+    SHPOOL_AREA_FAILURES  = 28,
+    SHPOOL_AREA_SPILLS    = 32,
+    SHPOOL_AREA_LARGEST   = 36, /* largest free block of any pool, filled in by fini */
+    SHPOOL_AREA_CORRUPT   = 40
+};
+
+/* All counters are relaxed: fini reads them behind a barrier. */
+SIMT_FN void shpool_count(shpool_view view, uint32_t word, uint32_t n)
+{
+    (void)simt_atomic_add(view.area + word, n, SIMT_RELAXED);
+}
+
+SIMT_FN shpool_report_data *shpool_area_report(simt_addr area)
+{
+    return (shpool_report_data *)(size_t)simt_load64(area + SHPOOL_AREA_REPORT);
+}
+
+/* A live allocation of `bytes` usable bytes more. */
+SIMT_FN void shpool_count_live(shpool_view view, uint32_t bytes)
+{
+    uint32_t now = simt_atomic_add(view.area + SHPOOL_AREA_BYTES_NOW, bytes, SIMT_RELAXED) + bytes;
+
+    (void)simt_atomic_max(view.area + SHPOOL_AREA_PEAK, now, SIMT_RELAXED);
+}
+
+/* Count a refused free, and describe it while there is room. */
+SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t reason, uint32_t site)
+{
+    shpool_report_data *report = shpool_area_report(view.area);
+    uint32_t            slot   = simt_global_add32(&report->bad_frees, 1);
+
+    if (slot < SHPOOL_BAD_FREE_SLOTS) {
+        shpool_bad_free *entry = &report->bad_free[slot];
+
+        entry->block   = simt_block_rank();
+        entry->thread  = view.rank;
+        entry->reason  = reason;
+        entry->site    = site;
+        entry->address = (unsigned long long)(size_t)ptr;
+    }
+}
+
+SIMT_FN void shpool_note_malloc(shpool_view view, uint32_t usable)
+{
+    shpool_count(view, SHPOOL_AREA_MALLOCS, 1);
+    if (usable == 0) {
+        shpool_count(view, SHPOOL_AREA_FAILURES, 1);
+    } else {
+        shpool_count(view, SHPOOL_AREA_LIVE, 1);
+        shpool_count_live(view, usable);
+    }
+}
+
+SIMT_FN void shpool_note_free(shpool_view view, uint32_t usable)
+{
+    shpool_count(view, SHPOOL_AREA_FREES, 1);
+    shpool_count(view, SHPOOL_AREA_LIVE, 0u - 1u);
+    shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - usable);
+}
+
+/* ---- what does not lie in the pool ---- */
+
+/* Header in front of an allocation that lies in global memory. */
+typedef struct shpool_spilled {
+    void              *raw;   /* what the native allocator returned */
+    unsigned long long bytes; /* payload, whole words */
+} shpool_spilled;
+
+/* Bytes of a spilled allocation as the statistics count them. */
+SIMT_FN uint32_t shpool_spilled_bytes(const void *ptr)
+{
+    unsigned long long bytes = ((const shpool_spilled *)ptr)[-1].bytes;
+
+    return (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
+}
+
+/* Pools with one of these flags take the functions below when the module has nothing to give, or
+ * when a pointer is not the module's. */
+#define SHPOOL_FLAGS_SLOW (SHPOOL_FLAG_SPILL | SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)
+
+/* A request that fails for good; where there is no pool, no module has counted it. */
+SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
+{
+    (void)bytes;
+    (void)alignment;
+    if ((view.area != 0) && (view.bytes == 0)) {
+        shpool_note_malloc(view, 0);
+    }
+    return NULL;
+}
+
+/* From the native heap, behind a header; NULL where that is full as well. */
+SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
+{
+    const uint32_t extra = (uint32_t)sizeof(shpool_spilled) + alignment - SHPOOL_MIN_ALIGNMENT;
+    char          *raw   = NULL;
+    char          *ptr   = NULL;
+
+    if ((view.flags & SHPOOL_FLAG_SPILL) == 0) {
+        return shpool_no_spill(view, bytes, alignment);
+    }
+    if (bytes < ~0ull - 4u - extra) {
+        bytes = (bytes + 3u) & ~3ull;
+        raw   = (char *)simt_native_malloc((size_t)(bytes + extra));
+    }
+    if (raw != NULL) {
+        ptr = raw + sizeof(shpool_spilled);
+        ptr += (0u - (uint32_t)(size_t)ptr) & (alignment - 1u);
+        ((shpool_spilled *)(void *)ptr)[-1].raw   = raw;
+        ((shpool_spilled *)(void *)ptr)[-1].bytes = bytes;
+    }
+    if (view.area != 0) {
+        if (view.bytes != 0) { /* the module has counted a request that failed */
+            shpool_count(view, SHPOOL_AREA_MALLOCS, 0u - 1u);
+            shpool_count(view, SHPOOL_AREA_FAILURES, 0u - 1u);
+        }
+        shpool_note_malloc(view, (ptr != NULL) ? shpool_spilled_bytes(ptr) : 0u);
+        shpool_count(view, SHPOOL_AREA_SPILLS, (ptr != NULL) ? 1u : 0u);
+    }
+    return ptr;
+}
+
+/* A free that no pool of this heap can serve. */
+SIMT_FN uint32_t shpool_refuse(shpool_view view, void *ptr, uint32_t site)
+{
+    if (view.area != 0) {
+        shpool_note_bad_free(view, ptr, SHPOOL_FREE_FOREIGN, site);
+    }
+    return SHPOOL_FREE_FOREIGN;
+}
+
+SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
+{
+    if (((view.flags & SHPOOL_FLAG_SPILL) == 0) || simt_is_shared(ptr)) {
+        return shpool_refuse(view, ptr, site);
+    }
+    if (view.area != 0) {
+        shpool_note_free(view, shpool_spilled_bytes(ptr));
+    }
+    simt_native_free(((shpool_spilled *)ptr)[-1].raw);
+    return SHPOOL_FREE_OK;
+}
+
+/* ---- the end of a block's pools ---- */
+
+/* Add the area to the report; one thread of the block. */
+SIMT_FN void shpool_flush_area(simt_addr area)
+{
+    shpool_report_data *report = shpool_area_report(area);
+
+    simt_global_add64(&report->mallocs, simt_load32(area + SHPOOL_AREA_MALLOCS));
+    simt_global_add64(&report->frees, simt_load32(area + SHPOOL_AREA_FREES));
+    simt_global_add64(&report->failures, simt_load32(area + SHPOOL_AREA_FAILURES));
+    simt_global_add64(&report->live, simt_load32(area + SHPOOL_AREA_LIVE));
+    simt_global_add64(&report->live_bytes, simt_load32(area + SHPOOL_AREA_BYTES_NOW));
+    simt_global_add64(&report->spills, simt_load32(area + SHPOOL_AREA_SPILLS));
+    simt_global_max32(&report->peak_bytes, simt_load32(area + SHPOOL_AREA_PEAK));
+    simt_global_min32(&report->largest_free, simt_load32(area + SHPOOL_AREA_LARGEST));
+    (void)simt_global_add32(&report->corrupt, simt_load32(area + SHPOOL_AREA_CORRUPT));
+    (void)simt_global_add32(&report->blocks, 1);
+}
+
+/* The counted functions of one module. */
+#define SHPOOL_INSTRUMENT(_name) \
+    SIMT_FN simt_addr shpool_counted_##_name##_malloc(shpool_view view, uint32_t bytes, \
+                                                      uint32_t alignment, uint32_t site) \
+    { \
+        simt_addr addr = shpool_##_name##_malloc(view, bytes, alignment, site); \
+        shpool_note_malloc(view, (addr != 0) ? shpool_##_name##_usable(view, addr) : 0u); \
+        return addr; \
+    } \
+    SIMT_FN uint32_t shpool_counted_##_name##_free(shpool_view view, simt_addr addr, \
+                                                   uint32_t site) \
+    { \
+        uint32_t reason = shpool_##_name##_owns(view, addr); \
+        uint32_t usable = 0; \
+        if (reason == SHPOOL_FREE_OK) { \
+            usable = shpool_##_name##_usable(view, addr); \
+            reason = shpool_##_name##_free(view, addr, site); \
+        } \
+        if (reason == SHPOOL_FREE_OK) { \
+            shpool_note_free(view, usable); \
+        } else { \
+            shpool_note_bad_free(view, simt_from_shared(addr), reason, site); \
+        } \
+        return reason; \
+    } \
+    SIMT_FN uint32_t shpool_counted_##_name##_resize(shpool_view view, simt_addr addr, \
+                                                     uint32_t bytes) \
+    { \
+        uint32_t before = 0; \
+        uint32_t done   = 0; \
+        if (shpool_##_name##_owns(view, addr) == SHPOOL_FREE_OK) { /* else realloc's free tells */ \
+            before = shpool_##_name##_usable(view, addr); \
+            done   = shpool_##_name##_resize(view, addr, bytes); \
+        } \
+        if (done != 0) { \
+            shpool_count_live(view, shpool_##_name##_usable(view, addr) - before); \
+        } \
+        return done; \
+    } \
+    SIMT_FN void shpool_counted_##_name##_fini(shpool_view view) \
+    { \
+        simt_barrier(); \
+        if (((view.flags & SHPOOL_FLAG_LEADER) != 0) && (view.bytes != 0)) { \
+            if (((view.flags & SHPOOL_FLAG_CHECK) != 0) && \
+                (shpool_##_name##_walk(view).broken != 0)) { \
+                shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
+            } else { /* a damaged list could lead anywhere; the walk does not follow it */ \
+                (void)simt_atomic_max(view.area + SHPOOL_AREA_LARGEST, \
+                                      shpool_##_name##_largest(view), SIMT_RELAXED); \
+            } \
+        } \
+        simt_barrier(); \
+        if (view.rank == 0) { \
+            shpool_flush_area(view.area); \
+        } \
+    }
+
+#endif /* SHPOOL_IMPL_INSTRUMENT_H */

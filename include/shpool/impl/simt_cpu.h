@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* simt.h for the CPU block executor.  Not for direct inclusion.
+ *
+ * The accesses are inline, in the translation unit of whoever uses them, so that a program built
+ * with -fsanitize=address or thread has them instrumented whatever libshpool.so was built with.
+ * Each is a point where the engine may switch to another thread of the block. */
+#ifndef SHPOOL_IMPL_SIMT_CPU_H
+#define SHPOOL_IMPL_SIMT_CPU_H
+
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SIMT_FN          static inline __attribute__((unused))
+#define SIMT_FN_NOINLINE static __attribute__((unused, noinline))
+#define SIMT_HD          static inline __attribute__((unused))
+#define SIMT_TABLE(_type, _name, _count) static const _type _name[_count]
+#define SIMT_API         __attribute__((visibility("default")))
+
+/** What the accesses need of the running thread; the engine owns it. */
+typedef struct simt_self_state {
+    unsigned char *arena;    /**< where simt_addr 0 would lie */
+    uint32_t arena_begin;    /**< first valid simt_addr */
+    uint32_t arena_end;      /**< one past the last */
+    uint32_t dynamic_base;
+    uint32_t dynamic_bytes;
+    uint32_t countdown;      /**< accesses until the engine is asked; never 0 between accesses */
+    uint32_t rank;           /**< of the thread in its block */
+    uint32_t threads;        /**< of the block */
+    uint32_t block;          /**< rank of the block in the grid */
+    uint32_t blocks;         /**< of the grid */
+    uint32_t thread_index[3];
+    uint32_t block_index[3];
+} simt_self_state;
+
+/** The running thread's state; NULL outside simt_run(). */
+extern SIMT_API __thread simt_self_state *simt_self;
+
+/** What a warp-collective call does. */
+typedef enum simt_collective {
+    SIMT_OP_SYNC, SIMT_OP_BALLOT, SIMT_OP_ANY, SIMT_OP_ALL, SIMT_OP_SHFL, SIMT_OP_SHFL_XOR,
+    SIMT_OP_SHFL_UP, SIMT_OP_SHFL_DOWN, SIMT_OP_MATCH, SIMT_OP_CONVERGED
+} simt_collective;
+
+/* The engine's side; file and line name the place in reports. */
+SIMT_API void     simt_engine_switch(void);
+SIMT_API void     simt_engine_fault(const char *what, simt_addr addr, uint32_t bytes);
+SIMT_API void     simt_engine_barrier(const char *file, int line);
+SIMT_API uint32_t simt_engine_collective(simt_collective op, uint32_t mask, uint32_t value,
+                                         uint32_t arg, const char *file, int line);
+SIMT_API void     simt_engine_wait(simt_addr addr, uint32_t seen, const char *file, int line);
+SIMT_API void    *simt_native_malloc(size_t bytes);
+SIMT_API void     simt_native_free(void *ptr);
+
+/* ---- ranks ---- */
+SIMT_FN uint32_t simt_thread_rank(void) { return simt_self->rank; }
+SIMT_FN uint32_t simt_block_threads(void) { return simt_self->threads; }
+SIMT_FN uint32_t simt_lane(void) { return simt_self->rank % SIMT_WARP; }
+SIMT_FN uint32_t simt_warp(void) { return simt_self->rank / SIMT_WARP; }
+SIMT_FN uint32_t simt_block_rank(void) { return simt_self->block; }
+SIMT_FN uint32_t simt_grid_blocks(void) { return simt_self->blocks; }
+SIMT_FN uint32_t simt_thread_x(void) { return simt_self->thread_index[0]; }
+SIMT_FN uint32_t simt_thread_y(void) { return simt_self->thread_index[1]; }
+SIMT_FN uint32_t simt_thread_z(void) { return simt_self->thread_index[2]; }
+SIMT_FN uint32_t simt_block_x(void) { return simt_self->block_index[0]; }
+SIMT_FN uint32_t simt_block_y(void) { return simt_self->block_index[1]; }
+SIMT_FN uint32_t simt_block_z(void) { return simt_self->block_index[2]; }
+
+/* ---- addresses ---- */
+SIMT_FN int simt_is_shared(const void *p)
+{
+    const unsigned char *c = (const unsigned char *)p;
+
+    return (c >= simt_self->arena + simt_self->arena_begin) &&
+           (c < simt_self->arena + simt_self->arena_end);
+}
+SIMT_FN simt_addr simt_to_shared(const void *p)
+{
+    return (simt_addr)((const unsigned char *)p - simt_self->arena);
+}
+SIMT_FN void *simt_from_shared(simt_addr a) { return simt_self->arena + a; }
+SIMT_FN simt_addr simt_dynamic_base(void) { return simt_self->dynamic_base; }
+SIMT_FN uint32_t simt_dynamic_bytes(void) { return simt_self->dynamic_bytes; }
+
+/* ---- accesses ---- */
+
+/* The schedule's hook, then the bounds and alignment that the hardware would fault on. */
+SIMT_FN void *simt_cpu_at(const char *what, simt_addr a, uint32_t bytes)
+{
+    simt_self_state *self = simt_self;
+
+    if (--self->countdown == 0) {
+        simt_engine_switch();
+    }
+    if ((a < self->arena_begin) || (a > self->arena_end - bytes) || ((a & (bytes - 1u)) != 0)) {
+        simt_engine_fault(what, a, bytes);
+    }
+    return self->arena + a;
+}
+
+/* Shared memory has no type: what was stored as two words may be loaded as one of 64 bits. */
+#define SIMT_CPU_PLAIN(_bits, _type) \
+    typedef _type __attribute__((may_alias)) simt_cpu_word##_bits; \
+    SIMT_FN _type simt_load##_bits(simt_addr a) \
+    { \
+        return *(const simt_cpu_word##_bits *)simt_cpu_at("load", a, sizeof(_type)); \
+    } \
+    SIMT_FN void simt_store##_bits(simt_addr a, _type v) \
+    { \
+        *(simt_cpu_word##_bits *)simt_cpu_at("store", a, sizeof(_type)) = v; \
+    }
+SIMT_CPU_PLAIN(8, uint8_t)
+SIMT_CPU_PLAIN(16, uint16_t)
+SIMT_CPU_PLAIN(32, uint32_t)
+SIMT_CPU_PLAIN(64, unsigned long long)
+#undef SIMT_CPU_PLAIN
+SIMT_FN simt_u128 simt_load128(simt_addr a)
+{
+    const simt_cpu_word32 *p = (const simt_cpu_word32 *)simt_cpu_at("load", a, 16);
+    simt_u128              v;
+
+    v.x = p[0];
+    v.y = p[1];
+    v.z = p[2];
+    v.w = p[3];
+    return v;
+}
+SIMT_FN void simt_store128(simt_addr a, simt_u128 v)
+{
+    simt_cpu_word32 *p = (simt_cpu_word32 *)simt_cpu_at("store", a, 16);
+
+    p[0] = v.x;
+    p[1] = v.y;
+    p[2] = v.z;
+    p[3] = v.w;
+}
+
+/* A constant order folds to one case; the default is only there for unoptimised builds. */
+#define SIMT_CPU_ORDERED(_o, _call) \
+    switch (_o) { \
+    case SIMT_RELAXED: return _call(__ATOMIC_RELAXED); \
+    case SIMT_ACQUIRE: return _call(__ATOMIC_ACQUIRE); \
+    case SIMT_RELEASE: return _call(__ATOMIC_RELEASE); \
+    default: return _call(__ATOMIC_ACQ_REL); \
+    }
+
+SIMT_FN uint32_t simt_atomic_load(simt_addr a, simt_order o)
+{
+    const simt_cpu_word32 *p = (const simt_cpu_word32 *)simt_cpu_at("atomic load", a, 4);
+
+    return (o == SIMT_RELAXED) ? __atomic_load_n(p, __ATOMIC_RELAXED)
+                               : __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+SIMT_FN void simt_atomic_store(simt_addr a, uint32_t v, simt_order o)
+{
+    simt_cpu_word32 *p = (simt_cpu_word32 *)simt_cpu_at("atomic store", a, 4);
+
+    if (o == SIMT_RELAXED) {
+        __atomic_store_n(p, v, __ATOMIC_RELAXED);
+    } else {
+        __atomic_store_n(p, v, __ATOMIC_RELEASE);
+    }
+}
+
+#define SIMT_CPU_RMW(_name, _builtin) \
+    SIMT_FN uint32_t simt_atomic_##_name(simt_addr a, uint32_t v, simt_order o) \
+    { \
+        simt_cpu_word32 *p = (simt_cpu_word32 *)simt_cpu_at("atomic " #_name, a, 4); \
+        SIMT_CPU_ORDERED(o, SIMT_CPU_RMW_CALL_##_builtin) \
+    }
+#define SIMT_CPU_RMW_CALL_add(_m) __atomic_fetch_add(p, v, _m)
+#define SIMT_CPU_RMW_CALL_and(_m) __atomic_fetch_and(p, v, _m)
+#define SIMT_CPU_RMW_CALL_or(_m)  __atomic_fetch_or(p, v, _m)
+#define SIMT_CPU_RMW_CALL_xchg(_m) __atomic_exchange_n(p, v, _m)
+SIMT_CPU_RMW(add, add)
+SIMT_CPU_RMW(and, and)
+SIMT_CPU_RMW(or, or)
+SIMT_CPU_RMW(exchange, xchg)
+#undef SIMT_CPU_RMW
+
+/* Both orders of a compare-and-swap: a failed one stores nothing, so it releases nothing. */
+#define SIMT_CPU_CAS_BODY(_p, _old, _new, _o) \
+    ((_o) == SIMT_RELAXED ? __atomic_compare_exchange_n((_p), &(_old), (_new), 0, \
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED) \
+     : (_o) == SIMT_ACQUIRE ? __atomic_compare_exchange_n((_p), &(_old), (_new), 0, \
+                                                          __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE) \
+     : (_o) == SIMT_RELEASE ? __atomic_compare_exchange_n((_p), &(_old), (_new), 0, \
+                                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED) \
+                            : __atomic_compare_exchange_n((_p), &(_old), (_new), 0, \
+                                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+
+#define SIMT_CPU_CAS(_name, _type, _word) \
+    SIMT_FN _type simt_atomic_##_name(simt_addr a, _type expected, _type desired, simt_order o) \
+    { \
+        _word *p   = (_word *)simt_cpu_at("atomic " #_name, a, sizeof(_type)); \
+        _word  old = expected; \
+        (void)SIMT_CPU_CAS_BODY(p, old, desired, o); \
+        return old; \
+    }
+SIMT_CPU_CAS(cas, uint32_t, simt_cpu_word32)
+SIMT_CPU_CAS(cas64, unsigned long long, simt_cpu_word64)
+#undef SIMT_CPU_CAS
+
+/* C11 has no atomic minimum: a loop, one switch point like every other atomic.  It stores in any
+ * case, as the GPU's does: a release that changes nothing is a release all the same. */
+#define SIMT_CPU_EXTREME(_name, _better) \
+    SIMT_FN uint32_t simt_atomic_##_name(simt_addr a, uint32_t v, simt_order o) \
+    { \
+        simt_cpu_word32 *p   = (simt_cpu_word32 *)simt_cpu_at("atomic " #_name, a, 4); \
+        simt_cpu_word32  old = __atomic_load_n(p, __ATOMIC_RELAXED); \
+        while (!SIMT_CPU_CAS_BODY(p, old, (v _better old) ? v : old, o)) { \
+        } \
+        return old; \
+    }
+SIMT_CPU_EXTREME(min, <)
+SIMT_CPU_EXTREME(max, >)
+#undef SIMT_CPU_EXTREME
+
+/* ---- bits ---- */
+SIMT_HD uint32_t simt_popc(uint32_t v) { return (uint32_t)__builtin_popcount(v); }
+SIMT_HD uint32_t simt_clz(uint32_t v) { return (v == 0) ? 32u : (uint32_t)__builtin_clz(v); }
+SIMT_HD uint32_t simt_ffs(uint32_t v) { return (uint32_t)__builtin_ffs((int)v); }
+SIMT_HD uint32_t simt_mulhi(uint32_t a, uint32_t b)
+{
+    return (uint32_t)(((unsigned long long)a * b) >> 32);
+}
+SIMT_HD uint32_t simt_reverse(uint32_t v)
+{
+    v = ((v >> 1) & 0x55555555u) | ((v & 0x55555555u) << 1);
+    v = ((v >> 2) & 0x33333333u) | ((v & 0x33333333u) << 2);
+    v = ((v >> 4) & 0x0f0f0f0fu) | ((v & 0x0f0f0f0fu) << 4);
+    return __builtin_bswap32(v);
+}
+
+/* ---- barriers, votes, waiting: macros, so that reports can name the place ---- */
+#define simt_barrier()            simt_engine_barrier(__FILE__, __LINE__)
+#define simt_wait(_a, _seen)      simt_engine_wait((_a), (_seen), __FILE__, __LINE__)
+#define SIMT_CPU_OP(_op, _m, _v, _n) \
+    simt_engine_collective(SIMT_OP_##_op, (_m), (uint32_t)(_v), (uint32_t)(_n), __FILE__, __LINE__)
+#define simt_warp_sync(_m)        ((void)SIMT_CPU_OP(SYNC, _m, 0, 0))
+#define simt_ballot(_m, _p)       SIMT_CPU_OP(BALLOT, _m, (_p) != 0, 0)
+#define simt_any(_m, _p)          SIMT_CPU_OP(ANY, _m, (_p) != 0, 0)
+#define simt_all(_m, _p)          SIMT_CPU_OP(ALL, _m, (_p) != 0, 0)
+#define simt_shfl(_m, _v, _n)     SIMT_CPU_OP(SHFL, _m, _v, _n)
+#define simt_shfl_xor(_m, _v, _n) SIMT_CPU_OP(SHFL_XOR, _m, _v, _n)
+#define simt_shfl_up(_m, _v, _n)  SIMT_CPU_OP(SHFL_UP, _m, _v, _n)
+#define simt_shfl_down(_m, _v, _n) SIMT_CPU_OP(SHFL_DOWN, _m, _v, _n)
+#define simt_match_any(_m, _v)    SIMT_CPU_OP(MATCH, _m, _v, 0)
+#define simt_converged()          SIMT_CPU_OP(CONVERGED, 0, 0, 0)
+
+/* ---- global memory ---- */
+SIMT_FN void simt_global_store32(void *p, uint32_t v)
+{
+    __atomic_store_n((uint32_t *)p, v, __ATOMIC_RELAXED);
+}
+SIMT_FN uint32_t simt_global_add32(void *p, uint32_t v)
+{
+    return __atomic_fetch_add((uint32_t *)p, v, __ATOMIC_RELAXED);
+}
+SIMT_FN void simt_global_add64(void *p, unsigned long long v)
+{
+    __atomic_fetch_add((unsigned long long *)p, v, __ATOMIC_RELAXED);
+}
+SIMT_FN void simt_global_max32(void *p, uint32_t v)
+{
+    uint32_t old = __atomic_load_n((uint32_t *)p, __ATOMIC_RELAXED);
+
+    while ((v > old) && !__atomic_compare_exchange_n((uint32_t *)p, &old, v, 0, __ATOMIC_RELAXED,
+                                                     __ATOMIC_RELAXED)) {
+    }
+}
+SIMT_FN void simt_global_min32(void *p, uint32_t v)
+{
+    uint32_t old = __atomic_load_n((uint32_t *)p, __ATOMIC_RELAXED);
+
+    while ((v < old) && !__atomic_compare_exchange_n((uint32_t *)p, &old, v, 0, __ATOMIC_RELAXED,
+                                                     __ATOMIC_RELAXED)) {
+    }
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SHPOOL_IMPL_SIMT_CPU_H */

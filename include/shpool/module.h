@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/module.h
+ * How an allocator becomes a module: the functions that it writes, and the macros that register
+ * them.  For authors of allocators; users of pools do not need it.
+ *
+ * An allocator NAME is one header NAME.h that defines, with SIMT_FN and on top of simt.h only:
+ *
+ *   SIMT_HD shpool_layout shpool_NAME_layout(uint32_t bytes, uint32_t alignment)
+ *       What a pool of `bytes` (a multiple of 16) whose base is aligned to `alignment` becomes.
+ *       Runs on host and device: it is the overhead calculator.  `largest` must not decrease as
+ *       bytes grow, and must also be available at the configured alignment.
+ *   SIMT_FN void shpool_NAME_init(shpool_view view, uint32_t member, uint32_t members)
+ *       Called by each of the `members` threads that share the pool, between two block barriers.
+ *   SIMT_FN simt_addr shpool_NAME_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
+ *                                        uint32_t site)
+ *       bytes 1..SHPOOL_MAX_REQUEST, alignment a power of two from 16 to the configured one;
+ *       at least bytes bytes, or 0 if that did not fit at some instant of the call.
+ *   SIMT_FN uint32_t shpool_NAME_free(shpool_view view, simt_addr addr, uint32_t site)
+ *       0, or a shpool_free_result if it was refused.
+ *   SIMT_FN uint32_t shpool_NAME_owns(shpool_view view, simt_addr addr)
+ *       0 if addr is the start of a live allocation, else the shpool_free_result.  Reads nothing
+ *       that a wild address or an overrun could make it follow; may be slow (check=1 calls it).
+ *   SIMT_FN uint32_t shpool_NAME_resize(shpool_view view, simt_addr addr, uint32_t bytes)
+ *       1 if the allocation now holds at least bytes bytes at the same place, else 0 (unchanged).
+ *   SIMT_FN uint32_t shpool_NAME_usable(shpool_view view, simt_addr addr)
+ *       Bytes of a live allocation, a multiple of 4.
+ *   SIMT_FN uint32_t shpool_NAME_largest(shpool_view view)
+ *       Largest malloc that would succeed now; exact when no other thread is at work.
+ *   SIMT_FN shpool_walk shpool_NAME_walk(shpool_view view)
+ *       Check every invariant; no other thread may be at work in the pool.
+ *
+ * All are called by single threads without convergence.  For the view of an empty pool (bytes 0)
+ * malloc, resize, usable and largest return 0, free and owns return a nonzero reason, and nothing
+ * touches memory.  On the device each of them stays within 32 registers and off the stack: a
+ * kernel that calls through a pointer inherits the highest count of all table functions.
+ *
+ * Registration, one line each:
+ *   NAME.c    SHPOOL_HOST_MODULE(NAME, "summary", scope, caps, device_table, lto_ir)
+ *   NAME.cu   SHPOOL_DEVICE_MODULE(NAME)
+ */
+#ifndef SHPOOL_MODULE_H
+#define SHPOOL_MODULE_H
+
+#include <shpool/abi.h>
+#include <shpool/impl/instrument.h>
+#include <shpool/simt.h>
+
+/** Body of a module that has no pool of its own (null, native). */
+#define SHPOOL_EMPTY_MODULE(_name) \
+    SIMT_HD shpool_layout shpool_##_name##_layout(uint32_t bytes, uint32_t alignment) \
+    { \
+        shpool_layout layout = {0, 0, {0, 0}}; \
+        (void)bytes; \
+        (void)alignment; \
+        return layout; \
+    } \
+    SIMT_FN void shpool_##_name##_init(shpool_view view, uint32_t member, uint32_t members) \
+    { \
+        (void)view; \
+        (void)member; \
+        (void)members; \
+    } \
+    SIMT_FN simt_addr shpool_##_name##_malloc(shpool_view view, uint32_t bytes, \
+                                              uint32_t alignment, uint32_t site) \
+    { \
+        (void)view; \
+        (void)bytes; \
+        (void)alignment; \
+        (void)site; \
+        return 0; \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_owns(shpool_view view, simt_addr addr) \
+    { \
+        (void)view; \
+        (void)addr; \
+        return SHPOOL_FREE_FOREIGN; \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_free(shpool_view view, simt_addr addr, uint32_t site) \
+    { \
+        (void)site; \
+        return shpool_##_name##_owns(view, addr); \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_resize(shpool_view view, simt_addr addr, uint32_t bytes) \
+    { \
+        (void)view; \
+        (void)addr; \
+        (void)bytes; \
+        return 0; \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_usable(shpool_view view, simt_addr addr) \
+    { \
+        (void)view; \
+        (void)addr; \
+        return 0; \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_largest(shpool_view view) \
+    { \
+        (void)view; \
+        return 0; \
+    } \
+    SIMT_FN shpool_walk shpool_##_name##_walk(shpool_view view) \
+    { \
+        shpool_walk walk = {0, 0, 0, 0}; \
+        (void)view; \
+        return walk; \
+    }
+
+/* Ordered initialisers: C++17 has no designated ones.  _i is empty or counted_. */
+#define SHPOOL_TABLE_OF(_name, _i, _fini, _spill, _unspill) \
+    { \
+        SHPOOL_ABI, sizeof(shpool_table), shpool_##_name##_layout, shpool_##_name##_init, \
+            shpool_##_i##_name##_malloc, shpool_##_i##_name##_free, \
+            shpool_##_i##_name##_resize, shpool_##_name##_usable, shpool_##_name##_largest, \
+            shpool_##_name##_walk, shpool_##_name##_owns, _fini, _spill, _unspill, \
+        { \
+            NULL, NULL, NULL, NULL \
+        } \
+    }
+
+#define SHPOOL_PASTE_(_a, _b) _a##_b
+#define SHPOOL_PASTE(_a, _b)  SHPOOL_PASTE_(_a, _b)
+
+/* A module that spills says `#define SHPOOL_SPILLS_NAME 1` in NAME.h. */
+#if defined(__CUDACC__)
+
+#if defined(SHPOOL_LINKED_MODULE)
+/* Run-time linking: the one module of the image, under fixed names (impl/bind_linked.h). */
+#define SHPOOL_DEVICE_MODULE(_name) SHPOOL_DEVICE_MODULE_LINKED(_name, shpool_no_spill, shpool_refuse)
+#define SHPOOL_DEVICE_MODULE_SPILLING(_name) \
+    SHPOOL_DEVICE_MODULE_LINKED(_name, shpool_spill, shpool_unspill)
+#define SHPOOL_DEVICE_MODULE_LINKED(_name, _spill, _unspill) \
+    extern "C" { \
+    __device__ uint32_t shpool_linked_id(void) { return shpool_module_id(#_name); } \
+    __device__ shpool_layout shpool_linked_layout(uint32_t bytes, uint32_t alignment) \
+    { \
+        return shpool_##_name##_layout(bytes, alignment); \
+    } \
+    __device__ void shpool_linked_init(shpool_view view, uint32_t member, uint32_t members) \
+    { \
+        shpool_##_name##_init(view, member, members); \
+    } \
+    __device__ simt_addr shpool_linked_malloc(shpool_view view, uint32_t bytes, \
+                                              uint32_t alignment, uint32_t site) \
+    { \
+        return shpool_##_name##_malloc(view, bytes, alignment, site); \
+    } \
+    __device__ uint32_t shpool_linked_free(shpool_view view, simt_addr addr, uint32_t site) \
+    { \
+        return shpool_##_name##_free(view, addr, site); \
+    } \
+    __device__ uint32_t shpool_linked_resize(shpool_view view, simt_addr addr, uint32_t bytes) \
+    { \
+        return shpool_##_name##_resize(view, addr, bytes); \
+    } \
+    __device__ uint32_t shpool_linked_usable(shpool_view view, simt_addr addr) \
+    { \
+        return shpool_##_name##_usable(view, addr); \
+    } \
+    __device__ uint32_t shpool_linked_largest(shpool_view view) \
+    { \
+        return shpool_##_name##_largest(view); \
+    } \
+    __device__ shpool_walk shpool_linked_walk(shpool_view view) \
+    { \
+        return shpool_##_name##_walk(view); \
+    } \
+    __device__ uint32_t shpool_linked_owns(shpool_view view, simt_addr addr) \
+    { \
+        return shpool_##_name##_owns(view, addr); \
+    } \
+    __device__ void *shpool_linked_spill(shpool_view view, unsigned long long bytes, \
+                                         uint32_t alignment) \
+    { \
+        return _spill(view, bytes, alignment); \
+    } \
+    __device__ uint32_t shpool_linked_unspill(shpool_view view, void *ptr, uint32_t site) \
+    { \
+        return _unspill(view, ptr, site); \
+    } \
+    } \
+    static_assert(sizeof(#_name) <= SHPOOL_NAME_BYTES, "allocator name too long")
+
+/* FNV-1a, as shpool_name_id(). */
+SIMT_FN uint32_t shpool_module_id(const char *name)
+{
+    uint32_t id = 2166136261u;
+
+    for (; *name != '\0'; name++) {
+        id = (id ^ (unsigned char)*name) * 16777619u;
+    }
+    return id;
+}
+
+#elif !defined(__CUDACC_RTC__) /* an archive's or a program's own table; NVRTC has no host side */
+
+#include <cuda_runtime.h>
+
+#include <shpool/shpool.h>
+
+/* In the archive (lib/image.cu): gives the pool table `index` of a module, on the current device. */
+extern "C" __attribute__((visibility("hidden"))) shpool_status
+shpool_image_read(const void *tables, int index, shpool_pool *pool);
+
+/** Define NAME's two device tables, and shpool_NAME_device_table() that SHPOOL_HOST_MODULE takes. */
+#define SHPOOL_DEVICE_MODULE(_name) SHPOOL_DEVICE_MODULE_TABLES(_name, shpool_no_spill, shpool_refuse)
+
+/** The same for a module whose allocations may come from CUDA's in-kernel heap. */
+#define SHPOOL_DEVICE_MODULE_SPILLING(_name) \
+    SHPOOL_DEVICE_MODULE_TABLES(_name, shpool_spill, shpool_unspill)
+
+#define SHPOOL_DEVICE_MODULE_TABLES(_name, _spill, _unspill) \
+    SHPOOL_INSTRUMENT(_name) \
+    static __device__ const shpool_table shpool_##_name##_tables[2] = { \
+        SHPOOL_TABLE_OF(_name, , NULL, _spill, _unspill), \
+        SHPOOL_TABLE_OF(_name, counted_, shpool_counted_##_name##_fini, _spill, _unspill)}; \
+    extern "C" __attribute__((visibility("hidden"))) shpool_status \
+        shpool_##_name##_device_table(int instrumented, shpool_pool *pool) \
+    { \
+        return shpool_image_read(shpool_##_name##_tables, (instrumented != 0) ? 1 : 0, pool); \
+    } \
+    static_assert(sizeof(#_name) <= SHPOOL_NAME_BYTES, "allocator name too long")
+
+#endif /* SHPOOL_LINKED_MODULE */
+
+#else /* host */
+
+#include <shpool/shpool.h>
+
+/** Define `const shpool_allocator shpool_allocator_NAME`, with NAME compiled for the executor. */
+#define SHPOOL_HOST_MODULE(_name, _summary, _scope, _caps, _device_table, _lto_ir) \
+    SHPOOL_INSTRUMENT(_name) \
+    static const shpool_table shpool_##_name##_tables[2] = { \
+        SHPOOL_TABLE_OF(_name, , NULL, shpool_spill, shpool_unspill), \
+        SHPOOL_TABLE_OF(_name, counted_, shpool_counted_##_name##_fini, shpool_spill, \
+                        shpool_unspill)}; \
+    extern const shpool_allocator shpool_allocator_##_name; \
+    const shpool_allocator shpool_allocator_##_name = { \
+        SHPOOL_ABI, sizeof(shpool_allocator), #_name, _summary, _scope, _caps, \
+        shpool_##_name##_layout, {&shpool_##_name##_tables[0], &shpool_##_name##_tables[1]}, \
+        _device_table, _lto_ir, {NULL, NULL, NULL, NULL, NULL, NULL, NULL}}
+
+#endif /* __CUDACC__ */
+
+#endif /* SHPOOL_MODULE_H */

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/shpool.cuh
+ * What a CUDA program includes: the kernel's functions (shpool/heap.h) and the host calls that need
+ * the application's own CUDA runtime.  nvcc (C++17) and NVRTC, sm_75 and newer.
+ *
+ * One kernel source, three bindings; a define before this header, or on the command line, chooses:
+ *
+ *   nothing                 function table: any allocator, by name at run time; compile with
+ *                           -rdc=true and link libshpool_device.a
+ *   SHPOOL_INLINE=NAME      compile time: the allocator is inlined.  With SHPOOL_CHECK also stats
+ *                           and check.
+ *   SHPOOL_LINKED           run-time link: compile the kernel to LTO-IR, join it with shpool_link()
+ *
+ * All translation units of a program that hand heaps to each other use the same binding.
+ *
+ *     shpool_pool   pool;
+ *     shpool_config want = {};
+ *     want.block_threads = 256;
+ *     want.payload_bytes = 32 * 1024;
+ *     if (shpool_open(NULL, &want, &pool) != SHPOOL_OK) { puts(shpool_last_error()); return 1; }
+ *     if (shpool_allow_shared(kernel, pool.shared_bytes) != SHPOOL_OK) ...
+ *     kernel<<<grid, 256, pool.shared_bytes>>>(pool);
+ *     ...
+ *     shpool_close(&pool);
+ */
+#ifndef SHPOOL_SHPOOL_CUH
+#define SHPOOL_SHPOOL_CUH
+
+#include <shpool/heap.h>
+
+#if !defined(__CUDACC_RTC__)
+
+#include <cuda_runtime.h>
+
+#include <shpool/shpool.h>
+
+#if !defined(SHPOOL_INLINE) && !defined(SHPOOL_LINKED)
+/* In libshpool_device.a; hidden there, so each image asks its own archive. */
+extern "C" __attribute__((visibility("hidden"))) uint32_t      shpool_image_abi(void);
+extern "C" __attribute__((visibility("hidden"))) shpool_status shpool_image_table(shpool_pool *pool);
+#endif
+
+/* Turns a CUDA error into a status with a detail, and clears it. */
+static inline shpool_status shpool_cuda_status(cudaError_t error, const char *call)
+{
+    if (error == cudaSuccess) {
+        return SHPOOL_OK;
+    }
+    (void)cudaGetLastError();
+    return shpool_error((error == cudaErrorMemoryAllocation) ? SHPOOL_ERR_NO_MEMORY
+                                                             : SHPOOL_ERR_CUDA,
+                        "%s failed: %s (%s)", call, cudaGetErrorString(error),
+                        cudaGetErrorName(error));
+}
+
+/* Fill in what ties the pool to this image and to the current device. */
+static inline shpool_status shpool_bind(shpool_pool *pool)
+{
+    const uint32_t counted = pool->flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK);
+
+#if defined(SHPOOL_INLINE)
+    if (pool->allocator != shpool_name_id(SHPOOL_BOUND_NAME)) {
+        return shpool_error(SHPOOL_ERR_BINDING,
+                            "allocator \"%s\" asked for, but this kernel is compiled for \"%s\" "
+                            "(SHPOOL_INLINE): compile it without, or ask for that one",
+                            pool->name, SHPOOL_BOUND_NAME);
+    }
+#elif !defined(SHPOOL_LINKED)
+    shpool_status status = shpool_image_table(pool);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+#endif
+    if ((counted != 0) && (SHPOOL_COUNTED == 0)) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED,
+                            "stats and check need the function table, or a kernel compiled with "
+                            "SHPOOL_INLINE and SHPOOL_CHECK");
+    }
+    return SHPOOL_OK;
+}
+
+/**
+ * Open a pool for kernels of this image on the current device.
+ *
+ * Scope: host, any thread.  Allocates device memory only for stats and check.  Call it before a
+ * stream capture begins, not inside one.
+ *
+ * @param [in]  spec    allocator, as for shpool_plan(); NULL: $SHPOOL_ALLOCATOR, else the allocator
+ *                      that the kernel is compiled for, else the build's default
+ * @param [in]  want    shape and size
+ * @param [out] pool_p  the kernel's parameter; shpool_close() it; zeroed on failure
+ * @return SHPOOL_OK; as shpool_plan(); and
+ *   - SHPOOL_ERR_ABI          header, archive and libshpool.so do not fit together
+ *   - SHPOOL_ERR_BINDING      the kernel is compiled for another allocator (SHPOOL_INLINE)
+ *   - SHPOOL_ERR_UNSUPPORTED  stats or check without SHPOOL_CHECK, or an allocator that has no
+ *                             device code in this image
+ *   - SHPOOL_ERR_NO_MEMORY, SHPOOL_ERR_CUDA  no device, or a CUDA call failed
+ */
+static inline shpool_status shpool_open(const char *spec, const shpool_config *want,
+                                        shpool_pool *pool_p)
+{
+    const shpool_pool  none = {};
+    shpool_report_data blank = {};
+    shpool_status      status;
+    uint32_t           archive = SHPOOL_ABI;
+    void              *report  = NULL;
+
+    if (pool_p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "shpool_open: pool_p is NULL");
+    }
+    *pool_p = none;
+#if !defined(SHPOOL_INLINE) && !defined(SHPOOL_LINKED)
+    archive = shpool_image_abi();
+#endif
+    status = shpool_fits(SHPOOL_ABI, archive);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+#if defined(SHPOOL_INLINE)
+    if ((spec == NULL) && !shpool_selected()) {
+        spec = SHPOOL_BOUND_NAME;
+    }
+#endif
+    status = shpool_plan(spec, want, pool_p);
+    if (status == SHPOOL_OK) {
+        status = shpool_bind(pool_p);
+    }
+    if ((status == SHPOOL_OK) && ((pool_p->flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0)) {
+        status = shpool_cuda_status(cudaMalloc(&report, sizeof(blank)), "cudaMalloc (report)");
+        if (status == SHPOOL_OK) {
+            blank.abi          = SHPOOL_ABI;
+            blank.bytes        = sizeof(blank);
+            blank.largest_free = 0xffffffffu;
+            pool_p->report     = report;
+            status = shpool_cuda_status(cudaMemcpy(report, &blank, sizeof(blank),
+                                                   cudaMemcpyHostToDevice), "cudaMemcpy (report)");
+        }
+    }
+    if (status != SHPOOL_OK) {
+        (void)cudaFree(report); /* NULL: no effect */
+        *pool_p = none;
+    }
+    return status;
+}
+
+/**
+ * Read what the kernels that ran with this pool have reported so far.
+ *
+ * Scope: host; waits for the device.
+ * @param [out] report_p  zeroed on failure
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_UNSUPPORTED: the pool was
+ *         opened without stats and check; SHPOOL_ERR_CUDA: also for errors of the kernels before
+ */
+static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report_data *report_p)
+{
+    const shpool_report_data blank = {};
+    shpool_status            status;
+
+    if ((pool == NULL) || (report_p == NULL)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "shpool_report: %s is NULL",
+                            (pool == NULL) ? "pool" : "report_p");
+    }
+    *report_p = blank;
+    if (pool->report == NULL) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED,
+                            "shpool_report: the pool was opened without stats and check; open it "
+                            "with \"%s:stats=1\"", (pool->name[0] != '\0') ? pool->name : "NAME");
+    }
+    status = shpool_cuda_status(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaMemcpy(report_p, pool->report, sizeof(*report_p),
+                                               cudaMemcpyDeviceToHost), "cudaMemcpy (report)");
+    }
+    if (status != SHPOOL_OK) {
+        *report_p = blank;
+    } else if (report_p->blocks == 0) {
+        report_p->largest_free = 0;
+    }
+    return status;
+}
+
+/**
+ * Release what shpool_open() took, and zero the pool.
+ *
+ * Scope: host; no kernel may still use the pool if it was opened with stats or check.
+ * @param [in,out] pool  NULL and zeroed pools: no effect
+ * @return SHPOOL_OK, SHPOOL_ERR_CUDA (the pool is zeroed all the same)
+ */
+static inline shpool_status shpool_close(shpool_pool *pool)
+{
+    const shpool_pool none   = {};
+    shpool_status     status = SHPOOL_OK;
+
+    if (pool != NULL) {
+        if (pool->report != NULL) {
+            status = shpool_cuda_status(cudaFree(pool->report), "cudaFree (report)");
+        }
+        *pool = none;
+    }
+    return status;
+}
+
+/**
+ * Let a kernel have that much dynamic shared memory on the current device (above 48 KiB CUDA wants
+ * to be told).  Calling it for less is harmless.
+ *
+ * Scope: host.
+ * @param [in] kernel  a __global__ function
+ * @param [in] bytes   dynamic shared memory of the launch: pool.shared_bytes and whatever else
+ * @return SHPOOL_OK; SHPOOL_ERR_TOO_LARGE: the device, less the kernel's own static arrays, has
+ *         less; the detail says how much there is; SHPOOL_ERR_CUDA
+ */
+template <typename Kernel>
+static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
+{
+    cudaFuncAttributes attributes;
+    shpool_status      status;
+    int                device = 0;
+    int                most   = 0;
+
+    status = shpool_cuda_status(cudaGetDevice(&device), "cudaGetDevice");
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaDeviceGetAttribute(
+            &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaFuncGetAttributes(&attributes, (const void *)kernel),
+                                    "cudaFuncGetAttributes");
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    if (bytes + attributes.sharedSizeBytes > (size_t)most) {
+        return shpool_error(SHPOOL_ERR_TOO_LARGE,
+                            "%zu bytes of dynamic shared memory asked for; device %d has %d for a "
+                            "block, of which the kernel's own arrays take %zu: at most %zu",
+                            bytes, device, most, attributes.sharedSizeBytes,
+                            (size_t)most - attributes.sharedSizeBytes);
+    }
+    if (bytes <= 48u * 1024u) {
+        return SHPOOL_OK;
+    }
+    return shpool_cuda_status(cudaFuncSetAttribute((const void *)kernel,
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                   (int)bytes), "cudaFuncSetAttribute");
+}
+
+#endif /* !__CUDACC_RTC__ */
+
+#endif /* SHPOOL_SHPOOL_CUH */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/shpool.h
+ * Host API: which allocators exist, which one is selected, and what a pool of it needs.
+ *
+ * C11 and C++17, no CUDA header, no CUDA library.  What needs the application's CUDA runtime
+ * (shpool_open, shpool_close, shpool_report, shpool_allow_shared) is in shpool/shpool.cuh; what
+ * opens a pool on the CPU block executor is at the end of this file.
+ *
+ * Thread safety: every function may be called from any thread at any time.
+ * Errors: a negative shpool_status; outputs are then NULL or zeroed, nothing is printed, and
+ * shpool_last_error() has the detail for the calling thread.
+ */
+#ifndef SHPOOL_SHPOOL_H
+#define SHPOOL_SHPOOL_H
+
+#include <stddef.h>
+
+#include <shpool/abi.h>
+
+#if defined(__GNUC__)
+#define SHPOOL_API __attribute__((visibility("default")))
+#define SHPOOL_PRINTF(_format, _first) __attribute__((format(printf, _format, _first)))
+#else
+#define SHPOOL_API
+#define SHPOOL_PRINTF(_format, _first)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- version and errors ---- */
+
+/** Version of the running libshpool.so, "major.minor.patch".  Never NULL. */
+SHPOOL_API const char *shpool_version(void);
+
+/**
+ * Compare the ABI numbers of the parts that meet in this process.
+ *
+ * The header and the device archive are frozen into the application, the library is not: each
+ * `open` calls this first, programs need not.
+ *
+ * @param [in] header   SHPOOL_ABI as the caller was compiled with it
+ * @param [in] archive  the stamp of the caller's libshpool_device.a; `header` if it has none
+ * @return SHPOOL_OK, or SHPOOL_ERR_ABI: the detail gives all three numbers and what to rebuild
+ */
+SHPOOL_API shpool_status shpool_fits(uint32_t header, uint32_t archive);
+
+/** One sentence for a status; never NULL, also for values that are not in the enum. */
+SHPOOL_API const char *shpool_strerror(shpool_status status);
+
+/**
+ * Detail of this thread's latest failure: what was asked, what was found, what would work.
+ * Never NULL; "" before the first failure.  Valid until this thread's next failing call.
+ */
+SHPOOL_API const char *shpool_last_error(void);
+
+/**
+ * Record a failure's detail for shpool_last_error(), printf-like.
+ *
+ * For allocators and the inline parts of the headers.
+ * @return status, so that a caller can write `return shpool_error(...)`
+ */
+SHPOOL_API shpool_status shpool_error(shpool_status status, const char *format, ...)
+    SHPOOL_PRINTF(2, 3);
+
+/** Levels of shpool_message_fn, and values of SHPOOL_LOG_LEVEL. */
+typedef enum shpool_level {
+    SHPOOL_LEVEL_NONE  = 0, /**< nothing */
+    SHPOOL_LEVEL_ERROR = 1, /**< a call failed */
+    SHPOOL_LEVEL_WARN  = 2, /**< something is odd, work goes on */
+    SHPOOL_LEVEL_INFO  = 3  /**< once per open pool */
+} shpool_level;
+
+/** Receives one message: lower case, no newline.  May be called from any thread. */
+typedef void (*shpool_message_fn)(shpool_level level, const char *text, void *user);
+
+/**
+ * Install the receiver of messages; NULL: none, the default.
+ *
+ * The library itself never prints.  With SHPOOL_LOG_LEVEL set to error, warn or info, messages up
+ * to that level go to stderr as long as no receiver is installed.
+ */
+SHPOOL_API void shpool_set_message_handler(shpool_message_fn handler, void *user);
+
+/* ---- registry ---- */
+
+/** Bytes that the build embeds. */
+typedef struct shpool_blob {
+    const unsigned char *data;
+    size_t               bytes;
+} shpool_blob;
+
+/**
+ * What the registry knows of one allocator.  One const object each, static storage.
+ * Third parties fill one in with SHPOOL_HOST_MODULE (shpool/module.h).
+ */
+typedef struct shpool_allocator {
+    uint32_t abi;        /**< SHPOOL_ABI */
+    uint32_t bytes;      /**< sizeof(shpool_allocator) */
+    const char *name;    /**< [a-z][a-z0-9_]*, under SHPOOL_NAME_BYTES; value of SHPOOL_ALLOCATOR */
+    const char *summary; /**< one line */
+    uint32_t scope;      /**< shpool_scope */
+    uint32_t caps;       /**< SHPOOL_CAP_* */
+    shpool_layout_fn layout;     /**< the overhead calculator: the very function the device runs */
+    const shpool_table *simt[2]; /**< the module for the CPU executor: plain, and with stats/check */
+    /** Fills pool->table, allocate and release for the current device; NULL for built-ins, whose
+     *  tables are in libshpool_device.a.  `instrumented`: the stats/check functions. */
+    shpool_status (*device_table)(int instrumented, shpool_pool *pool);
+    const shpool_blob *lto_ir;   /**< for shpool_link(), or NULL */
+    void *reserved[7];           /**< NULL */
+} shpool_allocator;
+
+/** Number of registered allocators; at least 1. */
+SHPOOL_API size_t shpool_allocator_count(void);
+
+/** Allocator `index`, 0 <= index < count, in the order of registration; else NULL. */
+SHPOOL_API const shpool_allocator *shpool_allocator_get(size_t index);
+
+/**
+ * Find an allocator by name, exactly; no spec, no environment.
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_NOT_FOUND: the detail lists
+ *         every registered name
+ */
+SHPOOL_API shpool_status shpool_allocator_find(const char *name,
+                                               const shpool_allocator **allocator_p);
+
+/**
+ * Add an allocator for the rest of the process.
+ * @param [in] allocator  must stay valid and unchanged
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a name outside [a-z][a-z0-9_]*, a reserved name (all,
+ *         default, none), or a missing function; SHPOOL_ERR_ABI: another SHPOOL_ABI;
+ *         SHPOOL_ERR_TOO_LARGE: the registry is full (64); SHPOOL_ERR_UNSUPPORTED: name taken
+ */
+SHPOOL_API shpool_status shpool_register(const shpool_allocator *allocator);
+
+/** 32-bit FNV-1a hash of a name; shpool_pool.allocator.  0 for NULL. */
+SHPOOL_API uint32_t shpool_name_id(const char *name);
+
+/* ---- planning ---- */
+
+/** What a kernel wants.  Zero what you do not set: fields added later mean nothing at 0. */
+typedef struct shpool_config {
+    uint32_t block_threads;    /**< threads of a block, x*y*z: 1..1,024 */
+    uint32_t payload_bytes;    /**< largest single malloc of a fresh pool times number of pools */
+    uint32_t threads_per_pool; /**< for scope group; 0: the allocator's own choice */
+    uint32_t alignment;        /**< largest alignment, a power of two 16..1,024; 0: 16 */
+    uint32_t flags;            /**< SHPOOL_FLAG_STATS and SHPOOL_FLAG_CHECK */
+    uint32_t reserved[11];     /**< 0 */
+} shpool_config;
+
+/**
+ * Work out a pool: which allocator, and exactly what it needs.  No CUDA.
+ *
+ * The spec is `name` or `name:key=value,...` with the keys payload_bytes, threads_per_pool,
+ * alignment (sizes may end in K or M), stats and check (0 or 1); what it says wins over `want`.
+ *
+ * @param [in]  spec    NULL: $SHPOOL_ALLOCATOR, else the build's default allocator
+ * @param [in]  want    shape and size
+ * @param [out] pool_p  everything but the device pointers and the report; zeroed on failure
+ * @return SHPOOL_OK
+ *   - SHPOOL_ERR_INVALID      a NULL argument, block_threads outside 1..1,024, reserved not 0
+ *   - SHPOOL_ERR_SPEC         the spec does not parse, or has an unknown key (the detail lists the
+ *                             known ones) or value
+ *   - SHPOOL_ERR_NOT_FOUND    unknown allocator (the detail lists the known ones)
+ *   - SHPOOL_ERR_ALIGNMENT    alignment is not a power of two from 16 to 1,024
+ *   - SHPOOL_ERR_TOO_SMALL    no payload was asked for
+ *   - SHPOOL_ERR_TOO_LARGE    more than any GPU's block can have (227 KiB)
+ *   - SHPOOL_ERR_UNSUPPORTED  the allocator cannot do check, or that alignment
+ */
+SHPOOL_API shpool_status shpool_plan(const char *spec, const shpool_config *want,
+                                     shpool_pool *pool_p);
+
+/** Nonzero if $SHPOOL_ALLOCATOR is set, and therefore serves where no spec is given. */
+SHPOOL_API int shpool_selected(void);
+
+/** One environment variable, as shpool-info config shows it. */
+typedef struct shpool_variable {
+    const char *name;
+    const char *type;          /**< "spec", "level", ... */
+    const char *default_value;
+    const char *text;          /**< what it does, with units and legal values */
+    const char *value;         /**< what the process has, or NULL: the default serves */
+} shpool_variable;
+
+/** Variable `index` in alphabetical order; SHPOOL_ERR_NOT_FOUND past the last. */
+SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *variable_p);
+
+/* ---- run-time linking ---- */
+
+/**
+ * Join a kernel's LTO-IR with an allocator's, to a cubin.  Needs libnvJitLink, no GPU.
+ *
+ * The kernel was compiled with -DSHPOOL_LINKED and to LTO-IR (nvcc -dlto, or a fat binary or an
+ * object that holds it).
+ *
+ * @param [in]  kernel       LTO-IR, fat binary or relocatable object
+ * @param [in]  kernel_bytes
+ * @param [in]  allocator    a registered name with lto_ir
+ * @param [in]  arch         compute capability times 10: 90 for sm_90; not below the LTO-IR's own
+ * @param [out] cubin_p      free() it; NULL on failure
+ * @param [out] bytes_p      its size
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID; SHPOOL_ERR_NOT_FOUND; SHPOOL_ERR_UNSUPPORTED: no LTO-IR in
+ *         this build, or no libnvJitLink (the detail says what was tried); SHPOOL_ERR_LINK: the
+ *         linker's own log is the detail; SHPOOL_ERR_NO_MEMORY
+ */
+SHPOOL_API shpool_status shpool_link(const void *kernel, size_t kernel_bytes, const char *allocator,
+                                     uint32_t arch, void **cubin_p, size_t *bytes_p);
+
+/* ---- pools on the CPU block executor (shpool/executor.h) ---- */
+
+/**
+ * Open a pool for kernels that run on the executor; otherwise as shpool_open().
+ * @param [out] pool_p  close it with shpool_simt_close(); zeroed on failure
+ * @return as shpool_plan(); SHPOOL_ERR_NO_MEMORY
+ */
+SHPOOL_API shpool_status shpool_simt_open(const char *spec, const shpool_config *want,
+                                          shpool_pool *pool_p);
+
+/**
+ * Read the report of a pool that was opened with stats or check.  No kernel may be using it.
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_UNSUPPORTED: the pool was
+ *         opened with neither
+ */
+SHPOOL_API shpool_status shpool_simt_report(const shpool_pool *pool, shpool_report_data *report_p);
+
+/** Release what shpool_simt_open() took, and zero the pool.  NULL and zeroed pools: no effect. */
+SHPOOL_API void shpool_simt_close(shpool_pool *pool);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SHPOOL_SHPOOL_H */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/simt.h
+ * The one seam between GPU and CPU: what a block allocator, or a kernel that shall also run on the
+ * CPU block executor, may use of the machine.
+ *
+ * Under nvcc and NVRTC these are device functions that compile to one or two instructions
+ * (impl/simt_cuda.h); under any other compiler they run on the executor (impl/simt_cpu.h,
+ * shpool/executor.h) and are only valid inside a kernel that simt_run() started.  The text that
+ * uses them is the subset of C11 and C++17 that both sides accept.
+ *
+ * Ranks.  All unsigned 32-bit, x varies fastest:
+ *   simt_thread_rank()   rank of the thread in its block, 0 .. simt_block_threads()-1
+ *   simt_block_threads() threads of the block, 1..1,024
+ *   simt_lane()          rank in the warp, 0..31;  simt_warp()  rank of the warp in the block
+ *   simt_block_rank()    rank of the block in the grid;  simt_grid_blocks()  blocks of the grid
+ *   simt_thread_x/y/z(), simt_block_x/y/z()   the indexes as CUDA names them
+ *
+ * Addresses.  simt_addr is an offset in shared memory (types.h):
+ *   simt_is_shared(p)    nonzero if the generic pointer p lies in this block's shared memory
+ *   simt_to_shared(p)    p as a simt_addr; only where simt_is_shared(p)
+ *   simt_from_shared(a)  a as a generic pointer (void *)
+ *   simt_dynamic_base()  first byte of the launch's dynamic shared memory
+ *   simt_dynamic_bytes() its size
+ *
+ * Plain accesses.  No two threads may use the same bytes at the same time unless both read:
+ *   simt_load8/16/32/64(a), simt_load128(a)   simt_store8/16/32/64(a, v), simt_store128(a, v)
+ *   naturally aligned; 64 is unsigned long long, 128 is simt_u128.
+ *
+ * Atomics on 32-bit words (64 where it says so); the order is the last argument and a constant:
+ * SIMT_RELAXED, SIMT_ACQUIRE, SIMT_RELEASE, SIMT_ACQ_REL.  All but load and store return the word
+ * before the operation.  Scope is the block.
+ *   simt_atomic_load(a, o)         simt_atomic_store(a, v, o)
+ *   simt_atomic_add(a, v, o)       simt_atomic_exchange(a, v, o)
+ *   simt_atomic_and(a, v, o)       simt_atomic_or(a, v, o)
+ *   simt_atomic_min(a, v, o)       simt_atomic_max(a, v, o)
+ *   simt_atomic_cas(a, expected, desired, o)     simt_atomic_cas64(a, expected, desired, o)
+ *
+ * Bits:  simt_popc(v)  simt_clz(v) (32 for 0)  simt_ffs(v) (1..32; 0 for 0)  simt_reverse(v)
+ *        simt_mulhi(a, b)
+ *
+ * Whole block:  simt_barrier(): every thread of the block comes, to the same one; orders memory.
+ *   (Hardware may let the others pass when a thread has exited; the executor reports it.)
+ *
+ * Warp, for the lanes named in mask (the caller among them; each must call with the same mask):
+ *   simt_warp_sync(mask)  orders memory among them; the others below do not
+ *   simt_ballot(mask, p)  simt_any(mask, p)  simt_all(mask, p)
+ *   simt_shfl(mask, v, lane)  simt_shfl_xor/up/down(mask, v, n)   source outside the mask: own v
+ *   simt_match_any(mask, v)   lanes of mask whose v equals the caller's
+ *   simt_converged()      lanes that happen to be here together and that will take the same path
+ *                         next; any subset of them is a legal answer, and the executor gives one
+ *                         that the schedule chooses
+ *
+ * Waiting:  simt_wait(a, seen) returns when the word at a may have changed from `seen`.  Call it in
+ * the body of every spin loop: on the GPU it yields issue slots, on the executor it parks the
+ * thread, which keeps explorations finite.
+ *
+ * Global memory (reports, traces), generic pointers, relaxed, device-wide:
+ *   simt_global_add32(p, v)  simt_global_max32(p, v)  simt_global_min32(p, v)
+ *   simt_global_add64(p, v)  simt_global_store32(p, v)
+ *   simt_native_malloc(n)    simt_native_free(p)       CUDA's in-kernel heap; host malloc on the CPU
+ *
+ * Definitions:
+ *   SIMT_FN              prefix of every function: inlined, local to the translation unit
+ *   SIMT_FN_NOINLINE     the same, for slow paths; a real call
+ *   SIMT_HD              like SIMT_FN, callable on the host as well (layout computations)
+ *   SIMT_TABLE(type, name, count)   heads a constant table at file scope: SIMT_TABLE(...) = {...};
+ */
+#ifndef SHPOOL_SIMT_H
+#define SHPOOL_SIMT_H
+
+#include <shpool/types.h>
+
+/** 16 bytes that move as one access. */
+typedef struct simt_u128 {
+    uint32_t x, y, z, w;
+} simt_u128;
+
+/** Memory order of an atomic; always a constant. */
+typedef enum simt_order {
+    SIMT_RELAXED = 0,
+    SIMT_ACQUIRE = 1,
+    SIMT_RELEASE = 2,
+    SIMT_ACQ_REL = 3
+} simt_order;
+
+#define SIMT_WARP      32u         /**< lanes of a warp */
+#define SIMT_ALL_LANES 0xffffffffu /**< mask of a full warp */
+
+#if defined(__CUDACC__)
+#include <shpool/impl/simt_cuda.h>
+#else
+#include <shpool/impl/simt_cpu.h>
+#endif
+
+#endif /* SHPOOL_SIMT_H */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of lib/ (and the tools and unit tests, which link the convenience library) share.
+ * Nothing here is exported from libshpool.so.
+ */
+#ifndef SHPOOL_INTERNAL_H
+#define SHPOOL_INTERNAL_H
+
+#include <config.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <shpool/shpool.h>
+
+/* Of the statistics area; <shpool/impl/instrument.h> decides where it is included first. */
+#ifndef SHPOOL_AREA_BYTES
+#define SHPOOL_AREA_BYTES 64u
+#endif
+
+#define SHPOOL_MAX_SHARED     232448u /* 227 KiB: the most any supported GPU gives one block */
+#define SHPOOL_MAX_ALLOCATORS 64u     /* built-in and registered */
+#define SHPOOL_ERROR_BYTES    4096u   /* of shpool_last_error(), NUL included; the rest is cut */
+
+#define SHPOOL_ARRAY_COUNT(_array) (sizeof(_array) / sizeof((_array)[0]))
+
+#pragma GCC visibility push(hidden)
+
+/* ---- text.c ---- */
+
+/* Text that is put together piece by piece in a buffer of the caller; what does not fit is cut. */
+typedef struct shpool_text {
+    char  *start;
+    size_t bytes; /* of the buffer, NUL included; at least 1 */
+    size_t used;
+} shpool_text;
+
+shpool_text shpool_text_make(char *buffer, size_t bytes);
+void shpool_text_add(shpool_text *text, const char *format, ...) SHPOOL_PRINTF(2, 3);
+
+/* The name nearest to `word` (edit distance); NULL if count is 0.  distance_p may be NULL. */
+const char *shpool_nearest(const char *word, const char *const names[], size_t count,
+                           unsigned *distance_p);
+
+/* Adds ` (did you mean "x"?)` if one of the names is near enough to be a slip of the keyboard. */
+void shpool_text_add_guess(shpool_text *text, const char *word, const char *const names[],
+                           size_t count);
+
+/* Adds `a, b, c`. */
+void shpool_text_add_names(shpool_text *text, const char *const names[], size_t count);
+
+/* ---- message.c ---- */
+
+/* Hand a message to the receiver, or to stderr as SHPOOL_LOG_LEVEL says. */
+void shpool_message(shpool_level level, const char *format, ...) SHPOOL_PRINTF(2, 3);
+
+/* ---- config.c ---- */
+
+/* $SHPOOL_ALLOCATOR; NULL if unset or empty. */
+const char *shpool_config_allocator(void);
+
+/* $SHPOOL_LOG_LEVEL; none if unset or bad.  Gives no warnings, so messages can ask for it. */
+shpool_level shpool_config_log_level(void);
+
+/*
+ * Read the environment if that has not happened yet, and warn of unknown variables, once.
+ * SHPOOL_ERR_SPEC: a variable that every call depends on (SHPOOL_LOG_LEVEL) has a bad value.
+ */
+shpool_status shpool_config_check(void);
+
+/* Read the environment again.  For tests: no other thread may be in the library. */
+void shpool_config_reload(void);
+
+/* ---- spec.c ---- */
+
+#define SHPOOL_SPEC_BYTES       512u /* longest spec, NUL included */
+#define SHPOOL_SPEC_LAYERS      8u   /* layers, the base included */
+#define SHPOOL_SPEC_PAIRS       16u  /* key=value pairs of one layer */
+#define SHPOOL_SPEC_VALUE_BYTES 64u  /* longest value, NUL included */
+
+typedef struct shpool_spec_pair {
+    const char *key;
+    const char *value;
+} shpool_spec_pair;
+
+typedef struct shpool_spec_layer {
+    const char *name;
+    uint32_t pairs;
+    shpool_spec_pair pair[SHPOOL_SPEC_PAIRS];
+} shpool_spec_layer;
+
+/* A parsed spec, outermost layer first, the base last.  Points into itself: never copy one. */
+typedef struct shpool_spec {
+    uint32_t layers; /* 0: parsing failed */
+    shpool_spec_layer layer[SHPOOL_SPEC_LAYERS];
+    char text[SHPOOL_SPEC_BYTES];
+} shpool_spec;
+
+/*
+ * Parse `layer:key=value,...|layer|base:key=value`.  `origin` names the text's source in the
+ * detail: "spec" or the name of a variable.  SHPOOL_ERR_SPEC gives column and reason.
+ */
+shpool_status shpool_spec_parse(const char *origin, const char *text, shpool_spec *spec_p);
+
+/*
+ * Parse a whole number, with suffix != 0 also one that ends in K, M or G (1,024 each).
+ * 1: *value_p is set; 0: it is none, or does not fit into 64 bits, and *value_p is 0.
+ */
+int shpool_spec_number(const char *text, int suffix, uint64_t *value_p);
+
+/* 1 if name is [a-z][a-z0-9_]* and shorter than SHPOOL_NAME_BYTES. */
+int shpool_name_is_valid(const char *name);
+
+/* ---- registry.c ---- */
+
+/* shpool_allocator_find(), with `origin` in front of the detail. */
+shpool_status shpool_registry_find(const char *origin, const char *name,
+                                   const shpool_allocator **allocator_p);
+
+/* ---- select.c ---- */
+
+/* Where a selection came from. */
+typedef struct shpool_selection {
+    const shpool_allocator *allocator;
+    const char *origin; /* "spec", "SHPOOL_ALLOCATOR" or "the build's default" */
+    const char *text;   /* the spec as it was given there */
+} shpool_selection;
+
+/*
+ * Which allocator serves, and the options of its spec put over those in `want` (zeroed selection
+ * on failure; want is then in an unspecified state).  text NULL: the environment, else the
+ * build's default.
+ */
+shpool_status shpool_select(const char *text, shpool_config *want, shpool_selection *selection_p);
+
+/* ---- plan.c ---- */
+
+/* shpool_plan(), also telling which allocator it is for; allocator_p may be NULL. */
+shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpool_pool *pool_p,
+                              const shpool_allocator **allocator_p);
+
+/* m with (rank * m) >> 32 == rank / divisor for all rank < 1,024; 0 for divisor 1. */
+uint32_t shpool_plan_magic(uint32_t divisor);
+
+/* ---- driver.c ---- */
+
+/*
+ * Point the function pointer at function_p to a symbol of an image from dlopen(); 0: there is none.
+ * ISO C has no cast from void * to a function, so the bits are copied, as POSIX wants it.
+ */
+int shpool_symbol_set(void *function_p, void *image, const char *name);
+
+/* One device, as the CUDA driver describes it. */
+typedef struct shpool_driver_device {
+    char name[256];
+    uint32_t arch;                /* compute capability times 10 */
+    uint32_t multiprocessors;
+    uint32_t shared_block;        /* bytes a block may have without opting in */
+    uint32_t shared_block_optin;  /* bytes a block may have with cudaFuncSetAttribute */
+    uint32_t shared_sm;           /* bytes of one multiprocessor */
+    uint32_t shared_reserved;     /* bytes the system takes of each block */
+    unsigned long long memory;    /* bytes of device memory */
+} shpool_driver_device;
+
+/*
+ * Describe the devices that the driver of this machine sees; loads libcuda.so.1, needs no toolkit.
+ * At most `capacity` are written, *count_p is how many there are, *version_p the driver's CUDA
+ * version times 1,000.  SHPOOL_ERR_INVALID; SHPOOL_ERR_UNSUPPORTED: no driver, or no device;
+ * SHPOOL_ERR_CUDA: the driver failed.
+ */
+shpool_status shpool_driver_devices(shpool_driver_device *devices, size_t capacity,
+                                    size_t *count_p, uint32_t *version_p);
+
+#pragma GCC visibility pop
+
+#endif /* SHPOOL_INTERNAL_H */

@@ -1,0 +1,33 @@
+# Everything is in a convenience library, so that unit tests and tools reach hidden functions;
+# libshpool.so is made of it and exports what SHPOOL_API and SIMT_API mark.
+noinst_LTLIBRARIES += libshpool_core.la
+libshpool_core_la_SOURCES = \
+	lib/config.c \
+	lib/driver.c \
+	lib/internal.h \
+	lib/link.c \
+	lib/lto.h \
+	lib/message.c \
+	lib/plan.c \
+	lib/registry.c \
+	lib/select.c \
+	lib/simt_pool.c \
+	lib/spec.c \
+	lib/status.c \
+	lib/text.c
+nodist_libshpool_core_la_SOURCES =
+# flags of its own: automake then keeps bitmap.c and bitmap.cu apart by object name
+libshpool_core_la_CFLAGS = $(AM_CFLAGS)
+libshpool_core_la_LIBADD = libshpool_simt.la
+
+lib_LTLIBRARIES += libshpool.la
+libshpool_la_SOURCES =
+libshpool_la_LIBADD  = libshpool_core.la
+libshpool_la_LDFLAGS = -no-undefined -version-info $(SHPOOL_LT_VERSION)
+
+if HAVE_NVCC
+shpooldev_LIBRARIES += libshpool_device.a
+libshpool_device_a_SOURCES = lib/image.cu
+-include $(libshpool_device_a_OBJECTS:.o=.cud)
+-include $(nodist_libshpool_core_la_SOURCES:.c=.cud)
+endif

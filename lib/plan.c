@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How many pools, how large, and what of a block's shared memory they need. */
+#include "internal.h"
+
+#include <string.h>
+
+#define DEFAULT_THREADS_PER_POOL 32u          /* a warp */
+#define SEARCHED_BYTES           (16u << 20)  /* details look no further for what was needed */
+
+/* Sizes that one pool may have: multiples of `unit`, and only odd multiples if `odd`. */
+typedef struct pool_sizes {
+    const shpool_allocator *allocator;
+    uint32_t alignment;
+    uint32_t unit;
+    uint32_t odd;
+} pool_sizes;
+
+static uint32_t round_up(uint32_t value, uint32_t power_of_two)
+{
+    return (value + power_of_two - 1) & ~(power_of_two - 1);
+}
+
+static uint32_t log2_of(uint32_t power_of_two)
+{
+    uint32_t shift = 0;
+
+    while ((power_of_two >> shift) > 1) {
+        shift++;
+    }
+    return shift;
+}
+
+static const char *plural(uint32_t count)
+{
+    return (count == 1) ? "" : "s";
+}
+
+/*
+ * m = ceil(2^32 / d) = (2^32 + e) / d with 0 <= e < d.  Then rank * m / 2^32 is
+ * rank / d + rank * e / (d * 2^32); the second term is below 1 / d, so it cannot carry the value
+ * to the next integer, because rank * e < 2^10 * 2^10 is below 2^32.  d = 1 would need m = 2^32:
+ * 0 stands for it.
+ */
+uint32_t shpool_plan_magic(uint32_t divisor)
+{
+    return (divisor > 1) ? UINT32_MAX / divisor + 1 : 0;
+}
+
+static shpool_status check_config(const shpool_config *want)
+{
+    if ((want->block_threads == 0) || (want->block_threads > SHPOOL_MAX_THREADS)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "block_threads is %u, a block has 1..%u threads",
+                            want->block_threads, SHPOOL_MAX_THREADS);
+    }
+    if (want->threads_per_pool > SHPOOL_MAX_THREADS) {
+        return shpool_error(SHPOOL_ERR_INVALID, "threads_per_pool is %u, give 1..%u, or 0 for the "
+                            "allocator's own choice", want->threads_per_pool, SHPOOL_MAX_THREADS);
+    }
+    if ((want->flags & ~(uint32_t)(SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
+        return shpool_error(SHPOOL_ERR_INVALID, "flags is 0x%x, only SHPOOL_FLAG_STATS (1) and "
+                            "SHPOOL_FLAG_CHECK (2) may be set", want->flags);
+    }
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(want->reserved); i++) {
+        if (want->reserved[i] != 0) {
+            return shpool_error(SHPOOL_ERR_INVALID, "reserved[%zu] of the configuration is %u, not "
+                                "0: zero the whole structure before setting fields", i,
+                                want->reserved[i]);
+        }
+    }
+    return SHPOOL_OK;
+}
+
+/* What the spec could still change, against what the allocator can do. */
+static shpool_status check_request(const shpool_allocator *allocator, shpool_config *want)
+{
+    if (want->alignment == 0) {
+        want->alignment = SHPOOL_MIN_ALIGNMENT;
+    }
+    if ((want->alignment < SHPOOL_MIN_ALIGNMENT) || (want->alignment > SHPOOL_MAX_ALIGNMENT) ||
+        ((want->alignment & (want->alignment - 1)) != 0)) {
+        return shpool_error(SHPOOL_ERR_ALIGNMENT, "alignment is %u, it must be a power of two from "
+                            "%u to %u", want->alignment, SHPOOL_MIN_ALIGNMENT,
+                            SHPOOL_MAX_ALIGNMENT);
+    }
+    if ((want->alignment > SHPOOL_MIN_ALIGNMENT) && ((allocator->caps & SHPOOL_CAP_ALIGNED) == 0)) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" aligns to %u bytes, not to %u: use "
+                            "alignment %u or an allocator with the capability aligned",
+                            allocator->name, SHPOOL_MIN_ALIGNMENT, want->alignment,
+                            SHPOOL_MIN_ALIGNMENT);
+    }
+    if (((want->flags & SHPOOL_FLAG_CHECK) != 0) && ((allocator->caps & SHPOOL_CAP_CHECK) == 0)) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has no checked mode: leave check out, "
+                            "or use an allocator with the capability check", allocator->name);
+    }
+    return SHPOOL_OK;
+}
+
+/* Everything that does not depend on bytes. */
+static void plan_shape(const shpool_allocator *allocator, const shpool_config *want,
+                       shpool_pool *pool)
+{
+    uint32_t threads = want->threads_per_pool;
+
+    switch (allocator->scope) {
+    case SHPOOL_SCOPE_THREAD:
+        threads = 1;
+        break;
+    case SHPOOL_SCOPE_BLOCK:
+        threads = want->block_threads;
+        break;
+    default:
+        if (threads == 0) {
+            threads = DEFAULT_THREADS_PER_POOL;
+        }
+        if (threads > want->block_threads) {
+            threads = want->block_threads;
+        }
+        break;
+    }
+
+    pool->abi = SHPOOL_ABI;
+    pool->bytes = sizeof(*pool);
+    pool->allocator = shpool_name_id(allocator->name);
+    pool->flags = want->flags | (log2_of(want->alignment) << SHPOOL_FLAG_ALIGN_SHIFT);
+    if ((allocator->caps & SHPOOL_CAP_SPILL) != 0) {
+        pool->flags |= SHPOOL_FLAG_SPILL;
+    }
+    if (want->flags != 0) {
+        pool->area_bytes = round_up(SHPOOL_AREA_BYTES, want->alignment);
+    }
+    pool->pools = (want->block_threads + threads - 1) / threads;
+    pool->threads_per_pool = threads;
+    pool->block_threads = want->block_threads;
+    pool->pool_magic = shpool_plan_magic(threads);
+    pool->alignment = want->alignment;
+    pool->scope = allocator->scope;
+    memcpy(pool->name, allocator->name, strlen(allocator->name) + 1);
+}
+
+/*
+ * The next pool's base needs the alignment as well, so pools in a row are a multiple of it apart.
+ * At 16 they are an odd multiple of 16 bytes apart: were it a multiple of 128, the 32 lanes of a
+ * warp would find the same word of their pools' metadata in one and the same bank, and each access
+ * would take 32 turns (shared/reference/hopper-facts.md).  Odd multiples of 16 spread the lanes
+ * over all 8 places that a 16-byte stride can reach.
+ */
+static pool_sizes sizes_of(const shpool_allocator *allocator, const shpool_pool *pool)
+{
+    return (pool_sizes){
+        .allocator = allocator,
+        .alignment = pool->alignment,
+        .unit = (pool->pools > 1) ? pool->alignment : SHPOOL_MIN_ALIGNMENT,
+        .odd = (pool->pools > 1) && (pool->alignment == SHPOOL_MIN_ALIGNMENT),
+    };
+}
+
+static uint32_t largest_of(const pool_sizes *sizes, uint32_t bytes)
+{
+    return (bytes > 0) ? sizes->allocator->layout(bytes, sizes->alignment).largest : 0;
+}
+
+/* The largest permitted size that is at most `bytes`; 0 if there is none. */
+static uint32_t size_at_most(const pool_sizes *sizes, uint32_t bytes)
+{
+    uint32_t count = bytes / sizes->unit;
+
+    if (sizes->odd && (count > 0) && (count % 2 == 0)) {
+        count--;
+    }
+    return count * sizes->unit;
+}
+
+/*
+ * The smallest permitted size up to `most` (itself permitted) whose largest malloc is at least
+ * `payload`; 0 if there is none.  A layout gives no less for more bytes, so halving finds it.
+ */
+static uint32_t smallest_size(const pool_sizes *sizes, uint32_t payload, uint32_t most)
+{
+    const uint32_t step = sizes->odd ? 2 * sizes->unit : sizes->unit;
+    uint32_t low = 0; /* in steps above the smallest permitted size, which is one unit */
+    uint32_t high;
+
+    if ((most == 0) || (largest_of(sizes, most) < payload)) {
+        return 0;
+    }
+
+    high = (most - sizes->unit) / step;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (largest_of(sizes, sizes->unit + middle * step) >= payload) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return sizes->unit + low * step;
+}
+
+static shpool_status too_large(const pool_sizes *sizes, const shpool_pool *pool, uint32_t payload,
+                               uint32_t requested, uint32_t most)
+{
+    uint32_t needed = smallest_size(sizes, payload, size_at_most(sizes, SEARCHED_BYTES));
+    unsigned long long fits = (unsigned long long)largest_of(sizes, most) * pool->pools;
+    char detail[512];
+    shpool_text text = shpool_text_make(detail, sizeof(detail));
+
+    shpool_text_add(&text, "\"%s\" needs ", pool->name);
+    if (needed != 0) {
+        shpool_text_add(&text, "%llu bytes",
+                        (unsigned long long)needed * pool->pools + pool->area_bytes);
+    } else {
+        shpool_text_add(&text, "far more than %u bytes", SHPOOL_MAX_SHARED);
+    }
+    shpool_text_add(&text, " of shared memory for payload_bytes %u in %u pool%s, a block has at "
+                    "most %u (227 KiB); ", requested, pool->pools, plural(pool->pools),
+                    SHPOOL_MAX_SHARED);
+    if (fits > 0) {
+        shpool_text_add(&text, "payload_bytes %llu would fit", fits);
+    } else {
+        shpool_text_add(&text, "no payload fits into so many pools: use fewer threads or more "
+                        "threads_per_pool");
+    }
+    return shpool_error(SHPOOL_ERR_TOO_LARGE, "%s", detail);
+}
+
+/* Serves nothing from its pool at any size, and says that this is meant (native, null). */
+static int is_empty(const shpool_allocator *allocator, uint32_t alignment)
+{
+    return ((allocator->caps & (SHPOOL_CAP_SPILL | SHPOOL_CAP_NONE)) != 0) &&
+           (allocator->layout(SHPOOL_MAX_SHARED, alignment).largest == 0);
+}
+
+static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_config *want,
+                                shpool_pool *pool)
+{
+    pool_sizes sizes = sizes_of(allocator, pool);
+    shpool_layout layout;
+    uint32_t payload;
+    uint32_t most;
+
+    pool->shared_bytes = pool->area_bytes;
+    if (is_empty(allocator, pool->alignment)) {
+        return SHPOOL_OK;
+    }
+    if (want->payload_bytes == 0) {
+        return shpool_error(SHPOOL_ERR_TOO_SMALL, "payload_bytes is 0, \"%s\" with %u pool%s needs "
+                            "at least %u", pool->name, pool->pools, plural(pool->pools),
+                            pool->pools);
+    }
+
+    payload = (want->payload_bytes - 1) / pool->pools + 1;
+    most = size_at_most(&sizes, (SHPOOL_MAX_SHARED - pool->area_bytes) / pool->pools);
+    pool->pool_bytes = smallest_size(&sizes, payload, most);
+    if (pool->pool_bytes == 0) {
+        return too_large(&sizes, pool, payload, want->payload_bytes, most);
+    }
+
+    layout = allocator->layout(pool->pool_bytes, pool->alignment);
+    pool->largest = layout.largest;
+    pool->word[0] = layout.word[0];
+    pool->word[1] = layout.word[1];
+    pool->shared_bytes = pool->area_bytes + pool->pools * pool->pool_bytes;
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpool_pool *pool_p,
+                              const shpool_allocator **allocator_p)
+{
+    shpool_selection selection;
+    shpool_config config;
+    shpool_pool pool = { .abi = 0 };
+    shpool_status status;
+
+    if (allocator_p != NULL) {
+        *allocator_p = NULL;
+    }
+    if (pool_p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "pool_p is NULL");
+    }
+    memset(pool_p, 0, sizeof(*pool_p));
+    if (want == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "want is NULL, a configuration is needed");
+    }
+
+    config = *want;
+    status = shpool_config_check();
+    if (status == SHPOOL_OK) {
+        status = check_config(&config);
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_select(spec, &config, &selection);
+    }
+    if (status == SHPOOL_OK) {
+        status = check_request(selection.allocator, &config);
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+
+    plan_shape(selection.allocator, &config, &pool);
+    status = plan_bytes(selection.allocator, &config, &pool);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    *pool_p = pool;
+    if (allocator_p != NULL) {
+        *allocator_p = selection.allocator;
+    }
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_plan(const char *spec, const shpool_config *want, shpool_pool *pool_p)
+{
+    return shpool_plan_for(spec, want, pool_p, NULL);
+}

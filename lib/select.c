@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From a spec to an allocator and its options. */
+#include "internal.h"
+
+#include <string.h>
+
+/* What the options of one spec are put into. */
+typedef struct target {
+    const shpool_selection *selection;
+    shpool_config *want;
+} target;
+
+typedef shpool_status (*option_fn)(const target *to, const char *value);
+
+static shpool_status bad_value(const target *to, const char *key, const char *value,
+                               const char *legal)
+{
+    return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": %s=%s is not possible, it takes %s",
+                        to->selection->origin, to->selection->text, key, value, legal);
+}
+
+static shpool_status set_payload_bytes(const target *to, const char *value)
+{
+    uint64_t bytes;
+
+    if (!shpool_spec_number(value, 1, &bytes)) {
+        return bad_value(to, "payload_bytes", value, "a number of bytes that may end in K, M or G");
+    }
+    /* anything beyond 32 bits is too large all the same, and the plan knows how to say so */
+    to->want->payload_bytes = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
+    return SHPOOL_OK;
+}
+
+static shpool_status set_threads_per_pool(const target *to, const char *value)
+{
+    const shpool_allocator *allocator = to->selection->allocator;
+    uint64_t threads;
+    uint32_t fixed;
+
+    if (!shpool_spec_number(value, 0, &threads) || (threads > SHPOOL_MAX_THREADS)) {
+        return bad_value(to, "threads_per_pool", value, "0 (the allocator's choice) to 1024");
+    }
+
+    /* shpool_config.threads_per_pool is for whatever allocator serves and means nothing outside
+     * scope group; a spec names its allocator, so there the key is a mistake */
+    fixed = (allocator->scope == SHPOOL_SCOPE_THREAD) ? 1 : to->want->block_threads;
+    if ((allocator->scope != SHPOOL_SCOPE_GROUP) && (threads != 0) && (threads != fixed) &&
+        (fixed != 0)) { /* 0: shpool-info asks about no particular block */
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "%s \"%s\": \"%s\" has one pool for each %s, "
+                            "threads_per_pool=%s is for allocators of scope group; leave it out",
+                            to->selection->origin, to->selection->text, allocator->name,
+                            (allocator->scope == SHPOOL_SCOPE_THREAD) ? "thread" : "block", value);
+    }
+    to->want->threads_per_pool = (uint32_t)threads;
+    return SHPOOL_OK;
+}
+
+static shpool_status set_alignment(const target *to, const char *value)
+{
+    uint64_t bytes;
+
+    if (!shpool_spec_number(value, 1, &bytes)) {
+        return bad_value(to, "alignment", value, "a power of two from 16 to 1024");
+    }
+    to->want->alignment = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
+    return SHPOOL_OK;
+}
+
+static shpool_status set_flag(const target *to, const char *key, const char *value, uint32_t flag)
+{
+    if (strcmp(value, "1") == 0) {
+        to->want->flags |= flag;
+    } else if (strcmp(value, "0") == 0) {
+        to->want->flags &= ~flag;
+    } else {
+        return bad_value(to, key, value, "0 or 1");
+    }
+    return SHPOOL_OK;
+}
+
+static shpool_status set_stats(const target *to, const char *value)
+{
+    return set_flag(to, "stats", value, SHPOOL_FLAG_STATS);
+}
+
+static shpool_status set_check(const target *to, const char *value)
+{
+    return set_flag(to, "check", value, SHPOOL_FLAG_CHECK);
+}
+
+static const char *const option_names[] = {
+    "payload_bytes", "threads_per_pool", "alignment", "stats", "check"
+};
+static const option_fn option_fns[] = {
+    set_payload_bytes, set_threads_per_pool, set_alignment, set_stats, set_check
+};
+
+_Static_assert(SHPOOL_ARRAY_COUNT(option_names) == SHPOOL_ARRAY_COUNT(option_fns),
+               "each option has a name and a function");
+
+static shpool_status set_option(const target *to, const shpool_spec_pair *pair)
+{
+    const size_t count = SHPOOL_ARRAY_COUNT(option_names);
+    char detail[SHPOOL_ERROR_BYTES];
+    shpool_text text;
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(option_names[i], pair->key) == 0) {
+            return option_fns[i](to, pair->value);
+        }
+    }
+
+    text = shpool_text_make(detail, sizeof(detail));
+    shpool_text_add(&text, "%s \"%s\": unknown key \"%s\"", to->selection->origin,
+                    to->selection->text, pair->key);
+    shpool_text_add_guess(&text, pair->key, option_names, count);
+    shpool_text_add(&text, "; known keys: ");
+    shpool_text_add_names(&text, option_names, count);
+    return shpool_error(SHPOOL_ERR_SPEC, "%s", detail);
+}
+
+shpool_status shpool_select(const char *text, shpool_config *want, shpool_selection *selection_p)
+{
+    shpool_selection selection = { .origin = "spec", .text = text };
+    target to = { .selection = &selection, .want = want };
+    const char *environment = shpool_config_allocator();
+    shpool_status status;
+    shpool_spec spec;
+
+    memset(selection_p, 0, sizeof(*selection_p));
+    if (text == NULL) {
+        selection.origin = (environment != NULL) ? "SHPOOL_ALLOCATOR" : "the build's default";
+        selection.text = (environment != NULL) ? environment : SHPOOL_DEFAULT_ALLOCATOR;
+    }
+
+    status = shpool_spec_parse(selection.origin, selection.text, &spec);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    if (spec.layers != 1) {
+        return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": %u layers were given, but block "
+                            "allocators take no layers: give one name, without '|'",
+                            selection.origin, selection.text, spec.layers);
+    }
+
+    status = shpool_registry_find((text == NULL) ? selection.origin : NULL, spec.layer[0].name,
+                                  &selection.allocator);
+    for (uint32_t i = 0; (status == SHPOOL_OK) && (i < spec.layer[0].pairs); i++) {
+        status = set_option(&to, &spec.layer[0].pair[i]);
+    }
+    if (status == SHPOOL_OK) {
+        *selection_p = selection;
+    }
+    return status;
+}
+
+int shpool_selected(void)
+{
+    return shpool_config_allocator() != NULL;
+}

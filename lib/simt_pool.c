@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pools for kernels on the CPU block executor. */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Written through pool->report by the blocks' shpool_fini. */
+static shpool_report_data *new_report(void)
+{
+    shpool_report_data *report = calloc(1, sizeof(*report));
+
+    if (report != NULL) {
+        report->abi = SHPOOL_ABI;
+        report->bytes = sizeof(*report);
+        report->largest_free = UINT32_MAX; /* blocks lower it to their minimum */
+    }
+    return report;
+}
+
+static shpool_status bind_table(const shpool_allocator *allocator, int instrumented,
+                                shpool_pool *pool)
+{
+    const shpool_table *table = allocator->simt[instrumented];
+
+    if (table == NULL) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has no functions for the CPU "
+                            "executor%s", allocator->name,
+                            (instrumented && (allocator->simt[0] != NULL))
+                                ? " with stats or check: leave these out" : "");
+    }
+    if ((table->abi != SHPOOL_ABI) || (table->bytes != sizeof(*table))) {
+        return shpool_error(SHPOOL_ERR_ABI, "the functions of \"%s\" for the CPU executor have ABI "
+                            "%u and %u bytes, this library has ABI %u and %zu: rebuild them",
+                            allocator->name, table->abi, table->bytes, SHPOOL_ABI, sizeof(*table));
+    }
+
+    pool->table = table;
+    pool->allocate = table->allocate;
+    pool->release = table->release;
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_simt_open(const char *spec, const shpool_config *want, shpool_pool *pool_p)
+{
+    const shpool_allocator *allocator;
+    shpool_pool pool;
+    shpool_status status;
+    int instrumented;
+
+    if (pool_p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "pool_p is NULL");
+    }
+    memset(pool_p, 0, sizeof(*pool_p));
+
+    status = shpool_plan_for(spec, want, &pool, &allocator);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    instrumented = (pool.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0;
+    status = bind_table(allocator, instrumented, &pool);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    if (instrumented) {
+        pool.report = new_report();
+        if (pool.report == NULL) {
+            return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a report of %zu bytes",
+                                sizeof(shpool_report_data));
+        }
+    }
+
+    *pool_p = pool;
+    shpool_message(SHPOOL_LEVEL_INFO, "opened %s for the CPU executor: %u threads, pools %u, "
+                   "pool_bytes %u, largest %u, alignment %u, shared_bytes %u, stats %d, check %d",
+                   pool.name, pool.block_threads, pool.pools, pool.pool_bytes, pool.largest,
+                   pool.alignment, pool.shared_bytes, (pool.flags & SHPOOL_FLAG_STATS) != 0,
+                   (pool.flags & SHPOOL_FLAG_CHECK) != 0);
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_simt_report(const shpool_pool *pool, shpool_report_data *report_p)
+{
+    if (report_p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "report_p is NULL");
+    }
+    memset(report_p, 0, sizeof(*report_p));
+    if (pool == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "pool is NULL");
+    }
+    if (pool->report == NULL) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "the pool keeps no report: open it with "
+                            "stats=1 or check=1");
+    }
+
+    memcpy(report_p, pool->report, sizeof(*report_p));
+    if (report_p->blocks == 0) {
+        report_p->largest_free = 0; /* no block has lowered it yet */
+    }
+    return SHPOOL_OK;
+}
+
+void shpool_simt_close(shpool_pool *pool)
+{
+    if (pool != NULL) {
+        free(pool->report);
+        memset(pool, 0, sizeof(*pool));
+    }
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Version, status texts, and this thread's latest failure. */
+#include "internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char last_error[SHPOOL_ERROR_BYTES];
+
+const char *shpool_version(void)
+{
+    return PACKAGE_VERSION;
+}
+
+const char *shpool_strerror(shpool_status status)
+{
+    switch (status) {
+    case SHPOOL_OK:              return "success";
+    case SHPOOL_ERR_INVALID:     return "an argument breaks the contract";
+    case SHPOOL_ERR_NOT_FOUND:   return "no allocator of that name";
+    case SHPOOL_ERR_NO_MEMORY:   return "host or device memory ran out";
+    case SHPOOL_ERR_SPEC:        return "an allocator spec or environment variable does not parse";
+    case SHPOOL_ERR_TOO_SMALL:   return "the bytes given cannot hold the pools asked for";
+    case SHPOOL_ERR_TOO_LARGE:   return "more than a block, a pool or the device can have";
+    case SHPOOL_ERR_ALIGNMENT:   return "a base or size is not aligned as the pool needs it";
+    case SHPOOL_ERR_LAUNCH:      return "the launch reserved less shared memory than needed";
+    case SHPOOL_ERR_UNSUPPORTED: return "this allocator, binding or build cannot do it";
+    case SHPOOL_ERR_ABI:         return "header, archive and library do not fit together";
+    case SHPOOL_ERR_BINDING:     return "the kernel is bound to another allocator";
+    case SHPOOL_ERR_CUDA:        return "a CUDA call failed";
+    case SHPOOL_ERR_LINK:        return "run-time linking failed";
+    case SHPOOL_ERR_CORRUPT:     return "a pool's own data is damaged";
+    case SHPOOL_ERR_DEADLOCK:    return "executor: no thread can go on";
+    case SHPOOL_ERR_DIVERGENCE:  return "executor: threads of one barrier or vote disagree";
+    case SHPOOL_ERR_BUDGET:      return "executor: the budget of switches is spent";
+    case SHPOOL_ERR_SYSTEM:      return "the operating system refused something";
+    }
+    return "unknown status";
+}
+
+const char *shpool_last_error(void)
+{
+    return last_error;
+}
+
+shpool_status shpool_error(shpool_status status, const char *format, ...)
+{
+    /* not straight into last_error: the arguments may point into it */
+    char detail[SHPOOL_ERROR_BYTES];
+    va_list args;
+
+    detail[0] = '\0';
+    if (format != NULL) {
+        va_start(args, format);
+        vsnprintf(detail, sizeof(detail), format, args);
+        va_end(args);
+    }
+
+    memcpy(last_error, detail, strlen(detail) + 1);
+    shpool_message(SHPOOL_LEVEL_ERROR, "%s", detail);
+
+    /* the receiver of the message may have failed in a call of its own */
+    memcpy(last_error, detail, strlen(detail) + 1);
+    return status;
+}
+
+shpool_status shpool_fits(uint32_t header, uint32_t archive)
+{
+    const char *remedy;
+
+    if ((header == SHPOOL_ABI) && (archive == SHPOOL_ABI)) {
+        return SHPOOL_OK;
+    }
+
+    if (header != archive) {
+        remedy = "rebuild the application with the headers and the libshpool_device.a of one "
+                 "version";
+    } else if (header > SHPOOL_ABI) {
+        remedy = "install the libshpool.so that the application was built with";
+    } else {
+        remedy = "rebuild the application with this library's headers and libshpool_device.a";
+    }
+
+    return shpool_error(SHPOOL_ERR_ABI,
+                        "the application's headers have ABI %u, its libshpool_device.a ABI %u, "
+                        "libshpool.so %s ABI %u: %s",
+                        header, archive, PACKAGE_VERSION, SHPOOL_ABI, remedy);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Text for details: appending with a bound, and the nearest of some names. */
+#include "internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Longer words are compared by so many characters: enough to tell names, and it bounds the rows. */
+#define COMPARED 64u
+
+shpool_text shpool_text_make(char *buffer, size_t bytes)
+{
+    buffer[0] = '\0';
+    return (shpool_text){ .start = buffer, .bytes = bytes, .used = 0 };
+}
+
+void shpool_text_add(shpool_text *text, const char *format, ...)
+{
+    size_t left = text->bytes - text->used;
+    va_list args;
+    int count;
+
+    va_start(args, format);
+    count = vsnprintf(text->start + text->used, left, format, args);
+    va_end(args);
+    if (count > 0) {
+        text->used += ((size_t)count < left) ? (size_t)count : left - 1;
+    }
+}
+
+void shpool_text_add_names(shpool_text *text, const char *const names[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        shpool_text_add(text, "%s%s", (i > 0) ? ", " : "", names[i]);
+    }
+}
+
+static unsigned smaller(unsigned a, unsigned b)
+{
+    return (a < b) ? a : b;
+}
+
+/* Insertions, deletions and replacements between two words (Levenshtein), one row at a time. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+    size_t a_count = strnlen(a, COMPARED);
+    size_t b_count = strnlen(b, COMPARED);
+    unsigned row[COMPARED + 1];
+
+    for (size_t j = 0; j <= b_count; j++) {
+        row[j] = (unsigned)j;
+    }
+
+    for (size_t i = 1; i <= a_count; i++) {
+        unsigned diagonal = row[0];
+
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b_count; j++) {
+            unsigned replaced = diagonal + (a[i - 1] != b[j - 1]);
+
+            diagonal = row[j];
+            row[j] = smaller(replaced, smaller(row[j], row[j - 1]) + 1);
+        }
+    }
+
+    return row[b_count];
+}
+
+const char *shpool_nearest(const char *word, const char *const names[], size_t count,
+                           unsigned *distance_p)
+{
+    const char *best = NULL;
+    unsigned least = ~0u;
+
+    for (size_t i = 0; i < count; i++) {
+        unsigned distance = edit_distance(word, names[i]);
+
+        if (distance < least) {
+            least = distance;
+            best = names[i];
+        }
+    }
+
+    if (distance_p != NULL) {
+        *distance_p = least;
+    }
+    return best;
+}
+
+void shpool_text_add_guess(shpool_text *text, const char *word, const char *const names[],
+                           size_t count)
+{
+    unsigned distance;
+    const char *best = shpool_nearest(word, names, count, &distance);
+
+    /* a third of the letters wrong is still a slip; more is another word */
+    if ((best != NULL) && (distance * 3 <= strlen(best))) {
+        shpool_text_add(text, " (did you mean \"%s\"?)", best);
+    }
+}

@@ -1,0 +1,62 @@
+# How a .cu becomes an object of relocatable, position-independent device code, and how it becomes
+# LTO-IR inside libshpool.so.  No libtool here: the device library is a static archive only, so
+# ordinary rules and _LIBRARIES do the whole job.
+SUFFIXES = .cu
+
+AM_V_NVCC    = $(am__v_NVCC_@AM_V@)
+am__v_NVCC_  = $(am__v_NVCC_@AM_DEFAULT_V@)
+am__v_NVCC_0 = @echo "  NVCC    " $@;
+am__v_NVCC_1 =
+AM_V_LTOIR    = $(am__v_LTOIR_@AM_V@)
+am__v_LTOIR_  = $(am__v_LTOIR_@AM_DEFAULT_V@)
+am__v_LTOIR_0 = @echo "  LTOIR   " $@;
+am__v_LTOIR_1 =
+
+SHPOOL_NVCC_CPPFLAGS = $(DEFS) -I. $(AM_CPPFLAGS) $(CPPFLAGS)
+# -fPIC: users link the archive into their own shared libraries.
+# -forward-unknown...: distributions put -Wdate-time and the like in CPPFLAGS.
+SHPOOL_NVCC_COMMON = -std=c++17 -forward-unknown-to-host-compiler \
+	-fPIC -fvisibility=hidden -Wall -Wextra $(SHPOOL_NVCC_WERROR) $(NVCCFLAGS)
+SHPOOL_NVCC_FLAGS = $(SHPOOL_NVCC_GENCODE) $(SHPOOL_NVCC_COMMON)
+
+# For a program with .cu in its sources:
+#     tests_x_LDADD        = $(SHPOOL_NVCC_LIBS)
+#     tests_x_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+#     tests_x_LINK         = $(SHPOOL_NVCC_LINK)
+# nvcc cannot read a .la; libtool's convenience archive holds all of libshpool, so such a program
+# needs no library path when it runs.
+SHPOOL_NVCC_LINK = $(NVCC) $(SHPOOL_NVCC_FLAGS) -rdc=true -o $@
+SHPOOL_NVCC_LIBS = libshpool_device.a .libs/libshpool_core.a -lpthread $(LIBM) $(LIBS)
+SHPOOL_NVCC_DEPS = libshpool_device.a libshpool_core.la
+
+# $(MKDIR_P) is for VPATH builds: automake makes only the folders that it knows objects in.
+.cu.o:
+	@$(MKDIR_P) $(@D)
+	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_FLAGS) -dc \
+	  -MMD -MP -MT $@ -MF $(@:.o=.cud) -o $@ $<
+
+# x.cu as LTO-IR (what nvJitLink takes, for any GPU from the lowest on), as a C source that defines
+# the shpool_blob shpool_lto_x.  An allocator's .cu then is the one module of a linked kernel.
+SHPOOL_LTO_C = $(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) \
+	-rdc=true -dlto -arch=sm_$(SHPOOL_CUDA_LOW) -ltoir \
+	-MMD -MP -MT $@ -MF $(@:.c=.cud) -o $(@:.c=.ltoir) $<
+SHPOOL_EMBED = $(SHELL) $(top_srcdir)/build-aux/embed.sh $(@:.c=.ltoir) shpool_lto_$(*F) >$@-t && \
+	mv -f $@-t $@
+allocators/%_lto.c: allocators/%.cu $(top_srcdir)/build-aux/embed.sh
+	@$(MKDIR_P) $(@D)
+	$(AM_V_LTOIR)$(SHPOOL_LTO_C) -DSHPOOL_LINKED_MODULE
+	$(AM_V_at)$(SHPOOL_EMBED)
+%_lto.c: %.cu $(top_srcdir)/build-aux/embed.sh
+	@$(MKDIR_P) $(@D)
+	$(AM_V_LTOIR)$(SHPOOL_LTO_C)
+	$(AM_V_at)$(SHPOOL_EMBED)
+.PRECIOUS: allocators/%_lto.c %_lto.c
+
+mostlyclean-local:
+	-rm -f *.cud */*.cud allocators/*/*.cud allocators/*/*.ltoir tools/*.ltoir
+	-rm -f allocators/*/*_lto.c allocators/*/*_bench.o tools/*_lto.c tests/*_lto.c tests/*.ltoir
+
+DISTCLEANFILES = lib/builtin_allocators.def
+distclean-local:
+	-rm -f include/shpool/allocators
+	-test "$(srcdir)" = . || rmdir include/shpool include 2>/dev/null || :

@@ -1,0 +1,138 @@
+# SHPOOL_CHECK_CUDA
+# -----------------
+# Options:   --with-cuda[=DIR] | --without-cuda     default: auto
+#            --with-cuda-arch=LIST                  default: all-major
+#            NVCC=...  NVCCFLAGS=...                (user variables, never overwritten)
+# Output:    NVCC, SHPOOL_NVCC_GENCODE, SHPOOL_CUDA_ARCHS, SHPOOL_CUDA_LOW, SHPOOL_CUDA_LIBDIR,
+#            SHPOOL_PC_DEVICE_LIBS; AM_CONDITIONAL HAVE_NVCC, HAVE_LTO_IR, HAVE_NVRTC; HAVE_LTO_IR
+#            and HAVE_CUDA_DEVICE in config.h
+#
+# LIST is all, all-major, native, or compute capabilities separated by commas: 75,80,90 .  The
+# groups are expanded here, from what this nvcc knows: sm_75 is the library's lowest, and nvcc's own
+# -arch=all-major would begin at sm_50 with CUDA 12.
+#
+# PTX of the LOWEST one is always added: the device linker takes SASS of the same major and a lower
+# or equal minor, else PTX of a lower or equal capability, else it says "Undefined reference"; with
+# the lowest PTX in the archive no user of a supported GPU ever sees that.
+AC_DEFUN([SHPOOL_CHECK_CUDA], [
+AC_ARG_WITH([cuda],
+  [AS_HELP_STRING([--with-cuda@<:@=DIR@:>@],
+                  [build libshpool_device.a with DIR/bin/nvcc @<:@auto@:>@])],
+  [], [with_cuda=auto])
+AC_ARG_WITH([cuda-arch],
+  [AS_HELP_STRING([--with-cuda-arch=LIST],
+                  [all, all-major, native, or e.g. 75,80,90 @<:@all-major@:>@])],
+  [], [with_cuda_arch=all-major])
+AC_ARG_VAR([NVCC], [CUDA compiler driver])
+AC_ARG_VAR([NVCCFLAGS], [extra flags for NVCC, e.g. -lineinfo])
+: ${NVCCFLAGS="-O2"}
+
+shpool_have_nvcc=no shpool_have_nvcc_reason=
+shpool_have_lto_ir=no shpool_have_nvrtc=no
+SHPOOL_NVCC_GENCODE= SHPOOL_CUDA_ARCHS= SHPOOL_CUDA_LOW= SHPOOL_CUDA_LIBDIR=
+# A user's NVCC wins as it stands ("nvcc -ccbin g++-12" too: AC_PATH_PROG would drop such a value,
+# so it is not called then).
+AS_CASE([$with_cuda],
+  [no], [NVCC= shpool_have_nvcc_reason="(disabled)"],
+  [AS_IF([test -z "$NVCC"], [
+     AS_CASE([$with_cuda],
+       [auto|yes], [AC_PATH_PROG([NVCC], [nvcc], [], [$PATH$PATH_SEPARATOR/usr/local/cuda/bin])],
+       [AC_PATH_PROG([NVCC], [nvcc], [], [$with_cuda/bin])])])
+   AS_IF([test -z "$NVCC"], [shpool_have_nvcc_reason="(no nvcc)"])])
+
+AS_IF([test -n "$NVCC"], [
+  shpool_nvcc_release=`$NVCC --version | sed -n 's/.*release \(@<:@0-9.@:>@*\).*/\1/p'`
+  # every capability from 75 on that this nvcc compiles for
+  shpool_all=`$NVCC --list-gpu-arch | sed -n 's/^compute_\(@<:@0-9@:>@*\)$/\1/p' |
+    awk '$[1] >= 75' | sort -n | tr '\n' ' '`
+
+  AS_CASE([$with_cuda_arch],
+    [native], [shpool_list=
+               SHPOOL_NVCC_GENCODE="-arch=native"],
+    [all], [shpool_list=$shpool_all],
+    [all-major], [shpool_list=`echo $shpool_all | tr ' ' '\n' |
+                    awk '{ major = int($[1] / 10) } !seen@<:@major@:>@++' | tr '\n' ' '`],
+    [yes|no], [AC_MSG_ERROR([--with-cuda-arch needs a list])],
+    [shpool_list=`echo "$with_cuda_arch" | tr ',;' '\n\n' | sort -n | tr '\n' ' '`])
+  shpool_high=
+  for shpool_arch in $shpool_list; do
+    AS_VAR_APPEND([SHPOOL_NVCC_GENCODE],
+      ["${SHPOOL_NVCC_GENCODE:+ }-gencode=arch=compute_$shpool_arch,code=sm_$shpool_arch"])
+    : "${SHPOOL_CUDA_LOW:=$shpool_arch}"
+    shpool_high=$shpool_arch
+  done
+  AS_IF([test -n "$SHPOOL_CUDA_LOW"], [
+    shpool_arch=$SHPOOL_CUDA_LOW
+    AS_VAR_APPEND([SHPOOL_NVCC_GENCODE],
+      [" -gencode=arch=compute_$shpool_arch,code=compute_$shpool_arch"])
+    # the highest too, for GPUs that this nvcc does not know; "90a" runs on no later one
+    AS_CASE([$shpool_high], [$SHPOOL_CUDA_LOW|*@<:@a-z@:>@], [],
+      [AS_VAR_APPEND([SHPOOL_NVCC_GENCODE],
+         [" -gencode=arch=compute_$shpool_high,code=compute_$shpool_high"])])
+    SHPOOL_CUDA_ARCHS=`echo $shpool_list | tr ' ' ','`
+  ], [
+    SHPOOL_CUDA_LOW=`echo $shpool_all | sed 's/ .*//'`
+    SHPOOL_CUDA_ARCHS=$with_cuda_arch
+  ])
+
+  # One real probe of the whole pipeline: -dc, ar, device link, host link; then its LTO-IR form, as
+  # nvJitLink takes it, and NVRTC for the tests.
+  AC_MSG_CHECKING([whether $NVCC compiles and links relocatable device code])
+  mkdir conftest.cud
+  cat >conftest.cud/a.cu <<'_SHPOOL_EOF'
+extern "C" __device__ int shpool_probe(int x) { return x + 1; }
+_SHPOOL_EOF
+  cat >conftest.cud/b.cu <<'_SHPOOL_EOF'
+extern "C" __device__ int shpool_probe(int x);
+__global__ void k(int *p) { *p = shpool_probe(*p); }
+int main() { return 0; }
+_SHPOOL_EOF
+  cat >conftest.cud/c.cu <<'_SHPOOL_EOF'
+#include <nvrtc.h>
+int main() { int a, b; return nvrtcVersion(&a, &b); }
+_SHPOOL_EOF
+  AS_IF([(cd conftest.cud &&
+          $NVCC $SHPOOL_NVCC_GENCODE $NVCCFLAGS -Xcompiler -fPIC -dc a.cu -o a.o &&
+          $AR cr libp.a a.o && $RANLIB libp.a &&
+          $NVCC $SHPOOL_NVCC_GENCODE $NVCCFLAGS -rdc=true b.cu -L. -lp -o b
+         ) >&AS_MESSAGE_LOG_FD 2>&1],
+        [shpool_have_nvcc=yes shpool_have_nvcc_reason="(release $shpool_nvcc_release)"],
+        [shpool_have_nvcc_reason="(nvcc found, probe failed: see config.log)"])
+  AC_MSG_RESULT([$shpool_have_nvcc])
+  AS_IF([test "x$shpool_have_nvcc" = xyes], [
+    AC_MSG_CHECKING([whether $NVCC writes LTO-IR])
+    AS_IF([(cd conftest.cud && $NVCC -rdc=true -dlto -arch=sm_$SHPOOL_CUDA_LOW -ltoir a.cu -o a.ltoir &&
+            test -s a.ltoir) >&AS_MESSAGE_LOG_FD 2>&1], [shpool_have_lto_ir=yes])
+    AC_MSG_RESULT([$shpool_have_lto_ir])
+    AC_MSG_CHECKING([whether $NVCC links with NVRTC])
+    AS_IF([(cd conftest.cud && $NVCC c.cu -lnvrtc -o c) >&AS_MESSAGE_LOG_FD 2>&1],
+          [shpool_have_nvrtc=yes])
+    AC_MSG_RESULT([$shpool_have_nvrtc])
+    # where nvcc finds its own libraries: tests that need one at run time look there
+    SHPOOL_CUDA_LIBDIR=`$NVCC -dryrun conftest.cud/b.cu -o conftest.cud/b 2>&1 |
+      sed -n 's/^#\$ LIBRARIES=//p' | tr -d '"' | tr ' ' '\n' |
+      sed -n '/stubs/d;s/^-L//p' | sed 1q`
+  ])
+  rm -rf conftest.cud
+])
+
+AS_IF([test "x$shpool_have_nvcc" = xno], [
+  NVCC= SHPOOL_NVCC_GENCODE= SHPOOL_CUDA_ARCHS=
+  AS_CASE([$with_cuda], [auto|no], [],
+    [AC_MSG_ERROR([--with-cuda=$with_cuda given, but CUDA cannot be used $shpool_have_nvcc_reason])])
+])
+
+AC_SUBST([SHPOOL_NVCC_GENCODE])
+AC_SUBST([SHPOOL_CUDA_ARCHS])
+AC_SUBST([SHPOOL_CUDA_LOW])
+AC_SUBST([SHPOOL_CUDA_LIBDIR])
+AS_IF([test "x$shpool_have_nvcc" = xyes],
+      [AC_SUBST([SHPOOL_PC_DEVICE_LIBS], ['-L${libdir}/shpool -lshpool_device'])
+       AC_DEFINE([HAVE_CUDA_DEVICE], [1], [Define to 1 if libshpool_device.a is built])],
+      [AC_SUBST([SHPOOL_PC_DEVICE_LIBS], [])])
+AS_IF([test "x$shpool_have_lto_ir" = xyes],
+      [AC_DEFINE([HAVE_LTO_IR], [1], [Define to 1 if libshpool.so holds the allocators' LTO-IR])])
+AM_CONDITIONAL([HAVE_NVCC], [test "x$shpool_have_nvcc" = xyes])
+AM_CONDITIONAL([HAVE_LTO_IR], [test "x$shpool_have_lto_ir" = xyes])
+AM_CONDITIONAL([HAVE_NVRTC], [test "x$shpool_have_nvrtc" = xyes])
+])

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* simt_engine_*: what the inline accesses and the macros of simt_cpu.h call.
+ *
+ * Each finds the running thread through simt_self, lets sync.c record what the thread waits for,
+ * and the engine do the waiting. */
+#include <stdlib.h>
+
+#include "engine.h"
+
+__thread simt_self_state *simt_self;
+
+void simt_engine_switch(void)
+{
+    simt_thread *thread = simt_current();
+
+    thread->block->ops->access(thread->block, thread);
+}
+
+void simt_engine_fault(const char *what, simt_addr addr, uint32_t bytes)
+{
+    simt_thread *thread = simt_current();
+    simt_block  *block  = thread->block;
+    uint32_t     begin  = block->arena_begin;
+    uint32_t     end    = block->arena_end;
+
+    simt_lock(block);
+    if ((addr < begin) || (addr > end) || (bytes > end - addr)) {
+        simt_fail(block, SHPOOL_ERR_INVALID,
+                  "fault: %s of %u bytes at 0x%x outside 0x%x..0x%x, thread %u of block %u", what,
+                  bytes, addr, begin, end, thread->self.rank, block->rank);
+    } else {
+        simt_fail(block, SHPOOL_ERR_INVALID,
+                  "fault: %s of %u bytes at 0x%x is not aligned, thread %u of block %u", what,
+                  bytes, addr, thread->self.rank, block->rank);
+    }
+    block->ops->settle(block, thread);
+}
+
+void simt_engine_barrier(const char *file, int line)
+{
+    simt_thread *thread = simt_current();
+    simt_block  *block  = thread->block;
+
+    simt_lock(block);
+    simt_sync_barrier(block, thread, (simt_place){ file, line });
+    block->ops->settle(block, thread);
+    simt_join_depart(thread->join);
+    thread->join = NULL;
+}
+
+uint32_t simt_engine_collective(simt_collective op, uint32_t mask, uint32_t value, uint32_t arg,
+                                const char *file, int line)
+{
+    simt_thread *thread = simt_current();
+    simt_block  *block  = thread->block;
+
+    simt_lock(block);
+    thread->op    = op;
+    thread->mask  = mask;
+    thread->value = value;
+    thread->arg   = arg;
+    simt_sync_collective(block, thread, (simt_place){ file, line });
+    block->ops->settle(block, thread);
+    simt_join_depart(thread->join);
+    thread->join = NULL;
+    return thread->result;
+}
+
+void simt_engine_wait(simt_addr addr, uint32_t seen, const char *file, int line)
+{
+    simt_thread *thread = simt_current();
+    simt_block  *block  = thread->block;
+
+    if ((addr < block->arena_begin) || (addr > block->arena_end - 4u) || ((addr & 3u) != 0)) {
+        simt_engine_fault("wait", addr, 4);
+    }
+    simt_lock(block);
+    thread->wait_addr = addr;
+    thread->wait_seen = seen;
+    if (simt_word_changed(block, thread)) {
+        simt_unlock(block);
+        block->ops->passed(block, thread);
+        return;
+    }
+    thread->place = (simt_place){ file, line };
+    thread->state = SIMT_STATE_WAIT;
+    block->ops->settle(block, thread);
+}
+
+void *simt_native_malloc(size_t bytes)
+{
+    void *ptr = NULL;
+
+    /* 16 bytes, as CUDA's heap gives; malloc() gives less on some machines */
+    return (posix_memalign(&ptr, 16, bytes) == 0) ? ptr : NULL;
+}
+
+void simt_native_free(void *ptr)
+{
+    free(ptr);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file simt/engine.h
+ * Private parts of the CPU block executor.
+ *
+ *   fiber.c        stacks, context switch, sanitizer annotations
+ *   join.c         the happens-before edges that ThreadSanitizer is told about
+ *   sync.c         barrier, warp collectives, exit: the state machine, the same for all engines
+ *   collective.c   what a collective answers
+ *   report.c       failures in words
+ *   calls.c        simt_engine_*: what the inline accesses and macros of simt_cpu.h call
+ *   run.c          launch checks, arena, simt_run()
+ *   run_fibers.c   engine: fibers, a seed decides
+ *   run_threads.c  engine: one OS thread per GPU thread
+ *   explore.c      engine: fibers, a depth-first search decides; simt_explore()
+ *
+ * Words used here
+ *   runnable   state RUNNING, or WAIT on a word that has changed
+ *   place      file and line of a call, what reports name
+ *   settled    a thread that has said what it waits for settles: it comes back when it may go on
+ *   abandoned  a thread that will never be resumed, because its block has failed
+ */
+#ifndef SHPOOL_SIMT_ENGINE_H
+#define SHPOOL_SIMT_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <shpool/executor.h>
+#include <shpool/shpool.h>
+
+#if defined(__clang__) || defined(__GNUC__)
+#define SIMT_UNLIKELY(_x) __builtin_expect(!!(_x), 0)
+#else
+#define SIMT_UNLIKELY(_x) (_x)
+#endif
+
+typedef struct simt_block  simt_block;
+typedef struct simt_search simt_search;
+typedef struct simt_worker simt_worker;
+
+/* ---- fiber.c ---- */
+
+/** One flow of control on a stack of its own. */
+typedef struct simt_fiber {
+    void       *context;     /**< saved stack pointer; ucontext_t * in the portable version */
+    const void *stack;       /**< lowest byte; for the main fiber as AddressSanitizer tells it */
+    size_t      stack_bytes;
+    void       *fake_stack;  /**< AddressSanitizer's, while the fiber is not running */
+    void       *tsan;        /**< ThreadSanitizer's name for it, or NULL */
+    struct simt_fiber *from; /**< who switched here last */
+    void      (*entry)(void *arg);
+    void       *arg;
+} simt_fiber;
+
+/** The stacks of one run; they serve all its blocks and schedules. */
+typedef struct simt_stacks {
+    unsigned char *map;
+    size_t map_bytes;
+    size_t stack_bytes; /**< of one, without its guard page */
+    size_t stride;
+} simt_stacks;
+
+shpool_status simt_stacks_create(simt_stacks *stacks, uint32_t count);
+void simt_stacks_destroy(simt_stacks *stacks);
+
+/** Turn the calling flow into a fiber that others can switch back to. */
+shpool_status simt_fiber_adopt(simt_fiber *fiber);
+shpool_status simt_fiber_create(simt_fiber *fiber, const simt_stacks *stacks, uint32_t index);
+void simt_fiber_destroy(simt_fiber *fiber);
+
+/** Make the next switch to `fiber` call entry(arg), which must end in simt_fiber_finish(). */
+void simt_fiber_prepare(simt_fiber *fiber, void (*entry)(void *arg), void *arg);
+void simt_fiber_switch(simt_fiber *from, simt_fiber *to);
+
+/** Leave `from` for good: it must be prepared before the next switch to it. */
+void simt_fiber_finish(simt_fiber *from, simt_fiber *to) __attribute__((noreturn));
+
+/**
+ * Clean up behind a fiber that will never be resumed; called on `main`.
+ * What it did happens before what its caller does next, for ThreadSanitizer.
+ */
+shpool_status simt_fiber_abandon(simt_fiber *fiber, simt_fiber *main_fiber);
+
+/**
+ * Let ThreadSanitizer take what follows for the doing of `fiber`, until the next call.
+ *
+ * The engine's own data needs no order between fibers, but libc's functions are instrumented
+ * whoever calls them: where a fiber calls one on shared data, it poses as the main fiber.
+ */
+void simt_fiber_pose(const simt_fiber *fiber);
+
+/** Nonzero if AddressSanitizer or ThreadSanitizer is in the process. */
+int simt_sanitized(void);
+
+/** Forbid the bytes to instrumented code; no effect without AddressSanitizer. */
+void simt_poison(const void *start, size_t bytes);
+
+/* ---- join.c ---- */
+
+/** One meeting of threads that orders memory: all arrivals happen before all departures. */
+typedef struct simt_join simt_join;
+
+/** NULL without ThreadSanitizer, and then the other three do nothing. */
+simt_join *simt_join_new(void);
+void simt_join_arrive(simt_join *join);
+void simt_join_depart(simt_join *join);
+void simt_join_drop(simt_join *join);
+void simt_order_release(void *address);
+void simt_order_acquire(void *address);
+
+/* ---- threads and blocks ---- */
+
+typedef enum simt_state {
+    SIMT_STATE_RUNNING    = 0, /**< runs, or could */
+    SIMT_STATE_BARRIER    = 1,
+    SIMT_STATE_COLLECTIVE = 2,
+    SIMT_STATE_CONVERGED  = 3, /**< parked in simt_converged() */
+    SIMT_STATE_WAIT       = 4,
+    SIMT_STATE_EXITED     = 5
+} simt_state;
+
+typedef struct simt_place {
+    const char *file;
+    int         line;
+} simt_place;
+
+typedef struct simt_thread {
+    simt_self_state self;   /**< first, because simt_self points to it */
+    simt_block *block;
+    uint32_t    state;      /**< simt_state */
+    simt_place  place;      /**< of the call that it waits in */
+    uint32_t    op;         /**< simt_collective */
+    uint32_t    mask;
+    uint32_t    value;
+    uint32_t    arg;
+    uint32_t    result;
+    simt_addr   wait_addr;
+    uint32_t    wait_seen;
+    simt_join  *join;       /**< the meeting that it waits for */
+    simt_fiber  fiber;      /**< not with SIMT_THREADS */
+    simt_worker *worker;    /**< with SIMT_THREADS only */
+} simt_thread;
+
+/** How an engine differs from another. */
+typedef struct simt_engine_ops {
+    /** An access whose turn came: perhaps let others run. */
+    void (*access)(simt_block *block, simt_thread *thread);
+    /** simt_wait() found its word changed already. */
+    void (*passed)(simt_block *block, simt_thread *thread);
+    /** Return when the thread is RUNNING; never, if the block has failed.  Unlocks. */
+    void (*settle)(simt_block *block, simt_thread *thread);
+    /** The thread was made RUNNING by another one. */
+    void (*wake)(simt_block *block, simt_thread *thread);
+    /** Fibers: the thread that runs next, not in any list any more; NULL: none is runnable. */
+    simt_thread *(*pick)(simt_block *block);
+    /** simt_converged(): nonzero to close the group now. */
+    int (*close)(simt_block *block, simt_thread *thread);
+    /** Any of `count` equally good ways, 0..count-1. */
+    uint32_t (*choose)(simt_block *block, uint32_t count);
+} simt_engine_ops;
+
+/** xoshiro256** (Blackman and Vigna), seeded by splitmix64. */
+typedef struct simt_random {
+    unsigned long long s[4];
+} simt_random;
+
+void simt_random_seed(simt_random *random, unsigned long long seed, unsigned long long stream);
+/** 0..count-1 for count > 0 */
+uint32_t simt_random_below(simt_random *random, uint32_t count);
+
+/** A text that is cut, with "...", where it would leave its buffer. */
+typedef struct simt_text {
+    char  *start;
+    size_t room; /**< bytes with the NUL */
+    size_t used;
+} simt_text;
+
+/** A launch in progress: one block after the other in the same memory. */
+struct simt_block {
+    const simt_engine_ops *ops;
+    simt_launch  launch;      /**< with the defaults filled in */
+    simt_kernel  kernel;
+    void        *arg;
+    uint32_t     threads;
+    uint32_t     blocks;
+    uint32_t     rank;        /**< of the block that runs */
+    unsigned char *arena;
+    uint32_t     arena_begin;
+    uint32_t     arena_end;
+    uint32_t     dynamic_base;
+    simt_thread *thread;      /**< [threads] */
+    simt_random  random;
+    uint32_t     park_chance; /**< of simt_converged(), in 1/8 */
+
+    uint32_t     arrived;     /**< threads at the barrier */
+    simt_place   first;       /**< where the first of them stands */
+    uint32_t     mixed;       /**< they do not all stand at the same one */
+    uint32_t     exited;
+    simt_join   *barrier;     /**< of the threads that have arrived */
+
+    shpool_status status;     /**< SHPOOL_OK until something stops the block */
+    simt_text     text;
+    unsigned long long switches; /**< of all blocks */
+    unsigned long long spent;    /**< of this block's budget */
+
+    /* fibers */
+    simt_fiber   main;
+    simt_stacks  stacks;
+    uint32_t    *ready;       /**< runnable threads but for the running one, in no order */
+    uint32_t     ready_count;
+    uint32_t    *waiting;     /**< threads in state WAIT, in no order */
+    uint32_t     waiting_count;
+    simt_search *search;      /**< simt_explore() only */
+
+    /* threads */
+    uint32_t     parallel;    /**< the lock is needed */
+    uint32_t     lock;
+    uint32_t     running;     /**< threads in state RUNNING */
+    uint32_t     failed;      /**< status is set: read without the lock */
+    uint32_t     go;
+    uint32_t     progress;    /**< counts events; when it stands still the clock runs */
+};
+
+static inline simt_thread *simt_current(void)
+{
+    return (simt_thread *)simt_self;
+}
+
+static inline int simt_word_changed(const simt_block *block, const simt_thread *thread)
+{
+    const uint32_t *word = (const uint32_t *)(const void *)(block->arena + thread->wait_addr);
+
+    return __atomic_load_n(word, __ATOMIC_RELAXED) != thread->wait_seen;
+}
+
+/* Written with the lock, read without it. */
+static inline void simt_progress(simt_block *block)
+{
+    __atomic_store_n(&block->progress, block->progress + 1u, __ATOMIC_RELAXED);
+}
+
+/* ---- run.c ---- */
+
+/** Check a launch and make ready what does not depend on the engine. */
+shpool_status simt_block_create(simt_block *block, const simt_launch *launch, simt_kernel kernel,
+                                void *arg, simt_result *result);
+void simt_block_destroy(simt_block *block);
+/** Fresh memory and threads for the block of that rank. */
+void simt_block_reset(simt_block *block, uint32_t rank);
+/** Write the result, record the error; returns the status. */
+shpool_status simt_block_close(simt_block *block, simt_result *result);
+
+/* ---- run_fibers.c, run_threads.c ---- */
+
+shpool_status simt_fibers_create(simt_block *block);
+void simt_fibers_destroy(simt_block *block);
+void simt_fibers_run(simt_block *block);
+/** Let `thread` stand where it is and run `next`; returns when it is run again. */
+void simt_fibers_switch(simt_block *block, simt_thread *thread, simt_thread *next);
+/** simt_engine_ops.settle of both engines that have fibers. */
+void simt_fibers_settle(simt_block *block, simt_thread *thread);
+/** Count one decision; nonzero, and the block has failed, if that was one too many. */
+int simt_fibers_spend(simt_block *block, unsigned long long decisions);
+void simt_threads_run(simt_block *block);
+extern const simt_engine_ops simt_fibers_ops;
+extern const simt_engine_ops simt_threads_ops;
+
+/* ---- sync.c: with the block's lock held ---- */
+
+void simt_lock(simt_block *block);
+void simt_unlock(simt_block *block);
+void simt_sync_barrier(simt_block *block, simt_thread *thread, simt_place place);
+void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place place);
+void simt_sync_exit(simt_block *block, simt_thread *thread);
+/** No thread is runnable.  Nonzero: a group of simt_converged() was released; 0: it has failed. */
+int simt_sync_stuck(simt_block *block);
+int simt_same_place(simt_place a, simt_place b);
+
+/* ---- collective.c ---- */
+
+/** What the lane gets; `lanes` is the warp's first thread, `mask` names those that take part. */
+uint32_t simt_collective_answer(const simt_thread *lanes, uint32_t lane);
+const char *simt_collective_name(uint32_t op);
+
+/* ---- report.c ---- */
+
+void simt_text_add(simt_text *text, const char *format, ...) SHPOOL_PRINTF(2, 3);
+/** Stop the block, unless it has been stopped before: the first reason counts. */
+void simt_fail(simt_block *block, shpool_status status, const char *format, ...)
+    SHPOOL_PRINTF(3, 4);
+/** Stop the block and list what each of its threads does. */
+void simt_fail_listed(simt_block *block, shpool_status status, const char *format, ...)
+    SHPOOL_PRINTF(3, 4);
+
+#endif /* SHPOOL_SIMT_ENGINE_H */

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What ThreadSanitizer is told about order.
+ *
+ * The engines hide their own synchronisation from it (fibers switch without an edge; the lock of
+ * the threads engine is spun on in code that is not instrumented), so that the only edges are those
+ * that simt.h promises: barrier, simt_warp_sync, start and end of a run.
+ *
+ * A meeting gets an object of its own.  One object for all of them would be too strong: a slow
+ * thread, leaving the first meeting, would acquire what a fast one released at the second.  free()
+ * makes ThreadSanitizer forget the object, so that a later one at the same address starts anew. */
+#include <stdlib.h>
+
+#include "engine.h"
+
+extern void __tsan_acquire(void *addr) __attribute__((weak));
+extern void __tsan_release(void *addr) __attribute__((weak));
+
+struct simt_join {
+    uint32_t users;
+};
+
+void simt_order_release(void *address)
+{
+    if (__tsan_release != NULL) {
+        __tsan_release(address);
+    }
+}
+
+void simt_order_acquire(void *address)
+{
+    if (__tsan_acquire != NULL) {
+        __tsan_acquire(address);
+    }
+}
+
+simt_join *simt_join_new(void)
+{
+    if (__tsan_acquire == NULL) {
+        return NULL;
+    }
+    /* out of memory: an edge less, so at worst a report too many */
+    return calloc(1, sizeof(simt_join));
+}
+
+void simt_join_arrive(simt_join *join)
+{
+    if (join != NULL) {
+        __atomic_fetch_add(&join->users, 1, __ATOMIC_RELAXED);
+        simt_order_release(join);
+    }
+}
+
+void simt_join_drop(simt_join *join)
+{
+    if ((join != NULL) && (__atomic_fetch_sub(&join->users, 1, __ATOMIC_ACQ_REL) == 1)) {
+        free(join);
+    }
+}
+
+void simt_join_depart(simt_join *join)
+{
+    if (join != NULL) {
+        simt_order_acquire(join);
+        simt_join_drop(join);
+    }
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Failures in words: which threads do what, where, and for whom they wait. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine.h"
+
+static void text_add_list(simt_text *text, const char *format, va_list arguments)
+{
+    static const char cut[] = "...";
+    int               bytes;
+
+    if (text->used + 1u >= text->room) {
+        return;
+    }
+    bytes = vsnprintf(text->start + text->used, text->room - text->used, format, arguments);
+    if (bytes < 0) {
+        return;
+    }
+    if ((size_t)bytes < text->room - text->used) {
+        text->used += (size_t)bytes;
+    } else {
+        text->used = text->room - 1u; /* nothing is added any more */
+        memcpy(text->start + text->room - sizeof(cut), cut, sizeof(cut));
+    }
+}
+
+void simt_text_add(simt_text *text, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    text_add_list(text, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- lists of threads ---- */
+
+typedef int (*member_fn)(const simt_thread *thread, const simt_thread *of);
+
+/* "thread 3" or "threads 0-30, 32": those of `rank`.. that are members; the number of them. */
+static uint32_t add_members(simt_text *text, const simt_block *block, member_fn member,
+                            const simt_thread *of)
+{
+    uint32_t    count  = 0;
+    uint32_t    ranges = 0;
+    const char *gap    = " ";
+
+    for (uint32_t i = 0; i < block->threads; i++) {
+        count += member(&block->thread[i], of) != 0;
+    }
+    if (count == 0) {
+        return 0;
+    }
+    simt_text_add(text, (count == 1) ? "thread" : "threads");
+    for (uint32_t i = 0; i < block->threads; i++) {
+        uint32_t first = i;
+
+        if (!member(&block->thread[i], of)) {
+            continue;
+        }
+        while ((i + 1u < block->threads) && member(&block->thread[i + 1u], of)) {
+            i++;
+        }
+        if (ranges == 24) { /* every other thread of 1,024: enough to see the pattern */
+            simt_text_add(text, ",... (%u in all)", count);
+            break;
+        }
+        if (first == i) {
+            simt_text_add(text, "%s%u", gap, first);
+        } else {
+            simt_text_add(text, "%s%u-%u", gap, first, i);
+        }
+        gap = ",";
+        ranges++;
+    }
+    return count;
+}
+
+/* Do both threads do the same, so that one line serves them? */
+static int same_doing(const simt_thread *thread, const simt_thread *of)
+{
+    if (thread->state != of->state) {
+        return 0;
+    }
+    switch (of->state) {
+    case SIMT_STATE_BARRIER:
+        return simt_same_place(thread->place, of->place);
+    case SIMT_STATE_COLLECTIVE:
+        return (thread->self.rank / SIMT_WARP == of->self.rank / SIMT_WARP) &&
+               (thread->mask == of->mask) && (thread->op == of->op) &&
+               simt_same_place(thread->place, of->place);
+    case SIMT_STATE_CONVERGED:
+        return (thread->self.rank / SIMT_WARP == of->self.rank / SIMT_WARP) &&
+               simt_same_place(thread->place, of->place);
+    case SIMT_STATE_WAIT:
+        return (thread->wait_addr == of->wait_addr) && (thread->wait_seen == of->wait_seen) &&
+               simt_same_place(thread->place, of->place);
+    default:
+        return 1;
+    }
+}
+
+/* Is `thread` one that the group of `of` waits for? */
+static int is_awaited(const simt_thread *thread, const simt_thread *of)
+{
+    if (same_doing(thread, of)) {
+        return 0;
+    }
+    if (of->state == SIMT_STATE_BARRIER) {
+        return 1;
+    }
+    return (of->state == SIMT_STATE_COLLECTIVE) &&
+           (thread->self.rank / SIMT_WARP == of->self.rank / SIMT_WARP) &&
+           (((of->mask >> (thread->self.rank % SIMT_WARP)) & 1u) != 0);
+}
+
+static void add_doing(simt_text *text, const simt_block *block, const simt_thread *thread)
+{
+    const char *file = thread->place.file;
+    int         line = thread->place.line;
+    size_t      used;
+
+    switch (thread->state) {
+    case SIMT_STATE_BARRIER:
+        simt_text_add(text, ": barrier at %s:%d", file, line);
+        break;
+    case SIMT_STATE_COLLECTIVE:
+        simt_text_add(text, ": %s(0x%x) at %s:%d", simt_collective_name(thread->op), thread->mask,
+                      file, line);
+        break;
+    case SIMT_STATE_CONVERGED:
+        simt_text_add(text, ": simt_converged at %s:%d", file, line);
+        return;
+    case SIMT_STATE_WAIT:
+        simt_text_add(text, ": wait on word 0x%x (holds %u, seen %u) at %s:%d", thread->wait_addr,
+                      *(const uint32_t *)(const void *)(block->arena + thread->wait_addr),
+                      thread->wait_seen, file, line);
+        return;
+    case SIMT_STATE_EXITED:
+        simt_text_add(text, ": exited");
+        return;
+    default:
+        simt_text_add(text, ": running");
+        return;
+    }
+    used = text->used;
+    simt_text_add(text, ", waiting for ");
+    if (add_members(text, block, is_awaited, thread) == 0) {
+        text->used = used;
+        text->start[used] = '\0';
+    }
+}
+
+static void add_threads(simt_text *text, const simt_block *block)
+{
+    const char *gap = ": ";
+
+    for (uint32_t i = 0; (i < block->threads) && (text->used + 1u < text->room); i++) {
+        const simt_thread *thread = &block->thread[i];
+        int                is_new = 1;
+
+        for (uint32_t j = 0; is_new && (j < i); j++) {
+            is_new = !same_doing(&block->thread[j], thread);
+        }
+        if (is_new) {
+            simt_text_add(text, "%s", gap);
+            add_members(text, block, same_doing, thread);
+            add_doing(text, block, thread);
+            gap = "; ";
+        }
+    }
+}
+
+/* ---- stopping a block ---- */
+
+static int begin(simt_block *block, shpool_status status)
+{
+    if (block->status != SHPOOL_OK) {
+        return 0;
+    }
+    block->status = status;
+    /* release: pairs with the acquire loads of the threads engine */
+    __atomic_store_n(&block->failed, 1, __ATOMIC_RELEASE);
+    simt_fiber_pose(&block->main);
+    return 1;
+}
+
+static void end(simt_block *block)
+{
+    if ((block->main.tsan != NULL) && (simt_self != NULL)) {
+        simt_fiber_pose(&simt_current()->fiber);
+    }
+}
+
+void simt_fail(simt_block *block, shpool_status status, const char *format, ...)
+{
+    if (begin(block, status)) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        text_add_list(&block->text, format, arguments);
+        va_end(arguments);
+        end(block);
+    }
+}
+
+void simt_fail_listed(simt_block *block, shpool_status status, const char *format, ...)
+{
+    if (begin(block, status)) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        text_add_list(&block->text, format, arguments);
+        va_end(arguments);
+        simt_text_add(&block->text, " (block %u)", block->rank);
+        add_threads(&block->text, block);
+        end(block);
+    }
+}

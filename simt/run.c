@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* simt_run(): checks a launch, gives each block a fresh arena, and lets an engine run it.
+ *
+ * The arena lies in memory as a block's shared window does on a GPU: the first 1,024 bytes belong
+ * to the machine (sm_90 reserves as many), then the kernel's static arrays, then dynamic memory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+#define RESERVED_BYTES   1024u
+#define MAX_BLOCKS       65535u
+#define MAX_OS_THREADS   64u
+#define MAX_ARENA_BYTES  (1024u * 1024u) /* of static and of dynamic memory */
+#define DEFAULT_SWITCHES 100000000ull
+#define DEFAULT_TIMEOUT  10000u
+#define DEFAULT_FILL     0xA5u
+
+/* ---- random numbers ---- */
+
+static unsigned long long splitmix64(unsigned long long *state)
+{
+    unsigned long long z = (*state += 0x9e3779b97f4a7c15ull);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+void simt_random_seed(simt_random *random, unsigned long long seed, unsigned long long stream)
+{
+    unsigned long long state = seed;
+
+    state = splitmix64(&state) ^ stream;
+    for (uint32_t i = 0; i < 4; i++) {
+        random->s[i] = splitmix64(&state);
+    }
+}
+
+static unsigned long long rotl(unsigned long long v, int n)
+{
+    return (v << n) | (v >> (64 - n));
+}
+
+uint32_t simt_random_below(simt_random *random, uint32_t count)
+{
+    unsigned long long *s      = random->s;
+    unsigned long long  result = rotl(s[1] * 5u, 7) * 9u;
+    unsigned long long  t      = s[1] << 17;
+
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotl(s[3], 45);
+    return (uint32_t)(((result >> 32) * count) >> 32);
+}
+
+/* ---- the launch ---- */
+
+/* Fill in ones for zeros; the product, or 0 if it is more than `most`. */
+static uint32_t shape_product(uint32_t *shape, uint32_t most)
+{
+    unsigned long long product = 1;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        shape[i] = (shape[i] == 0) ? 1u : shape[i];
+        if (shape[i] > most) {
+            return 0;
+        }
+        product *= shape[i];
+    }
+    return (product > most) ? 0u : (uint32_t)product;
+}
+
+static shpool_status launch_check(simt_block *block)
+{
+    simt_launch *launch = &block->launch;
+    uint32_t     most   = (launch->engine == SIMT_THREADS) ? MAX_OS_THREADS : SHPOOL_MAX_THREADS;
+
+    if ((launch->engine != SIMT_FIBERS) && (launch->engine != SIMT_THREADS)) {
+        simt_fail(block, SHPOOL_ERR_INVALID, "simt: engine %d is none (SIMT_FIBERS is 0, "
+                  "SIMT_THREADS is 1)", (int)launch->engine);
+        return block->status;
+    }
+    block->blocks  = shape_product(launch->grid, MAX_BLOCKS);
+    block->threads = shape_product(launch->block, most);
+    if (block->blocks == 0) {
+        simt_fail(block, SHPOOL_ERR_INVALID, "simt: a grid of %ux%ux%u blocks; at most %u in all",
+                  launch->grid[0], launch->grid[1], launch->grid[2], MAX_BLOCKS);
+    } else if (block->threads == 0) {
+        simt_fail(block, SHPOOL_ERR_INVALID,
+                  "simt: a block of %ux%ux%u threads; this engine runs at most %u",
+                  launch->block[0], launch->block[1], launch->block[2], most);
+    } else if ((launch->dynamic_bytes > MAX_ARENA_BYTES) ||
+               (launch->static_bytes > MAX_ARENA_BYTES)) {
+        simt_fail(block, SHPOOL_ERR_INVALID,
+                  "simt: %u static and %u dynamic bytes of shared memory; at most %u each",
+                  launch->static_bytes, launch->dynamic_bytes, MAX_ARENA_BYTES);
+    }
+    launch->max_switches = (launch->max_switches == 0) ? DEFAULT_SWITCHES : launch->max_switches;
+    launch->timeout_ms   = (launch->timeout_ms == 0) ? DEFAULT_TIMEOUT : launch->timeout_ms;
+    launch->fill         = (launch->fill == 0) ? DEFAULT_FILL : (launch->fill & 0xffu);
+    return block->status;
+}
+
+static shpool_status arena_create(simt_block *block)
+{
+    uint32_t static_bytes = (block->launch.static_bytes + 15u) & ~15u;
+    void    *arena        = NULL;
+
+    /* Dynamic memory is aligned as a pool may ask for, as an address and as a simt_addr. */
+    block->arena_begin  = RESERVED_BYTES;
+    block->dynamic_base = (RESERVED_BYTES + static_bytes + SHPOOL_MAX_ALIGNMENT - 1u) &
+                          ~(SHPOOL_MAX_ALIGNMENT - 1u);
+    block->arena_end    = block->dynamic_base + block->launch.dynamic_bytes;
+    if (posix_memalign(&arena, SHPOOL_MAX_ALIGNMENT, block->arena_end) != 0) {
+        simt_fail(block, SHPOOL_ERR_NO_MEMORY, "simt: no %u bytes for the arena",
+                  block->arena_end);
+        return block->status;
+    }
+    block->arena = (unsigned char *)arena;
+    simt_poison(block->arena, RESERVED_BYTES);
+    return SHPOOL_OK;
+}
+
+shpool_status simt_block_create(simt_block *block, const simt_launch *launch, simt_kernel kernel,
+                                void *arg, simt_result *result)
+{
+    *block      = (simt_block){ 0 };
+    block->text = (simt_text){ result->text, sizeof(result->text), 0 };
+    *result     = (simt_result){ .status = SHPOOL_OK };
+    if (simt_self != NULL) {
+        simt_fail(block, SHPOOL_ERR_INVALID, "simt: a kernel may not start another");
+        return block->status;
+    }
+    if ((launch == NULL) || (kernel == NULL)) {
+        simt_fail(block, SHPOOL_ERR_INVALID, "simt: no %s", (launch == NULL) ? "launch" : "kernel");
+        return block->status;
+    }
+    block->launch = *launch;
+    block->kernel = kernel;
+    block->arg    = arg;
+    if ((launch_check(block) != SHPOOL_OK) || (arena_create(block) != SHPOOL_OK)) {
+        return block->status;
+    }
+    block->thread = calloc(block->threads, sizeof(*block->thread));
+    if (block->thread == NULL) {
+        simt_fail(block, SHPOOL_ERR_NO_MEMORY, "simt: no memory for %u threads", block->threads);
+    }
+    return block->status;
+}
+
+void simt_block_destroy(simt_block *block)
+{
+    if (block->thread != NULL) {
+        for (uint32_t i = 0; i < block->threads; i++) {
+            simt_join_drop(block->thread[i].join); /* of threads that were abandoned */
+        }
+    }
+    free(block->thread);
+    free(block->arena);
+    block->thread = NULL;
+    block->arena  = NULL;
+}
+
+void simt_block_reset(simt_block *block, uint32_t rank)
+{
+    const uint32_t *shape = block->launch.block;
+    const uint32_t *grid  = block->launch.grid;
+
+    memset(block->arena + block->arena_begin, (int)block->launch.fill,
+           block->arena_end - block->arena_begin);
+    block->rank    = rank;
+    block->arrived = 0;
+    block->exited  = 0;
+    block->spent   = 0;
+    simt_random_seed(&block->random, block->launch.seed, rank);
+    block->park_chance = simt_random_below(&block->random, 9);
+    for (uint32_t i = 0; i < block->threads; i++) {
+        simt_thread *thread = &block->thread[i];
+
+        thread->block = block;
+        thread->state = SIMT_STATE_RUNNING;
+        thread->self  = (simt_self_state){
+            .arena         = block->arena,
+            .arena_begin   = block->arena_begin,
+            .arena_end     = block->arena_end,
+            .dynamic_base  = block->dynamic_base,
+            .dynamic_bytes = block->launch.dynamic_bytes,
+            .countdown     = 1,
+            .rank          = i,
+            .threads       = block->threads,
+            .block         = rank,
+            .blocks        = block->blocks,
+            .thread_index  = { i % shape[0], i / shape[0] % shape[1], i / shape[0] / shape[1] },
+            .block_index   = { rank % grid[0], rank / grid[0] % grid[1],
+                               rank / grid[0] / grid[1] },
+        };
+    }
+}
+
+shpool_status simt_block_close(simt_block *block, simt_result *result)
+{
+    result->status   = block->status;
+    result->switches = block->switches;
+    result->block    = block->rank;
+    /* not from inside a kernel: fibers share the detail's thread-local memory, which would look
+     * like a race to ThreadSanitizer */
+    if ((block->status != SHPOOL_OK) && (simt_self == NULL)) {
+        shpool_error(block->status, "%s", result->text);
+    }
+    return block->status;
+}
+
+shpool_status simt_run(const simt_launch *launch, simt_kernel kernel, void *arg,
+                       simt_result *result)
+{
+    simt_block  block;
+    simt_result own;
+    simt_result *out = (result != NULL) ? result : &own;
+
+    if (simt_block_create(&block, launch, kernel, arg, out) != SHPOOL_OK) {
+        goto out_destroy;
+    }
+    block.parallel = block.launch.engine == SIMT_THREADS;
+    block.ops      = block.parallel ? &simt_threads_ops : &simt_fibers_ops;
+    if (!block.parallel && (simt_fibers_create(&block) != SHPOOL_OK)) {
+        goto out_fibers;
+    }
+    for (uint32_t rank = 0; (rank < block.blocks) && (block.status == SHPOOL_OK); rank++) {
+        simt_block_reset(&block, rank);
+        if (block.parallel) {
+            simt_threads_run(&block);
+        } else {
+            simt_fibers_run(&block);
+        }
+    }
+out_fibers:
+    if (!block.parallel) {
+        simt_fibers_destroy(&block);
+    }
+out_destroy:
+    simt_block_destroy(&block);
+    return simt_block_close(&block, out);
+}

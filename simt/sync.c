@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Barrier, warp collectives and exit: who waits, who is let go, and what can never end well.
+ *
+ * The same for all engines.  A call records in the thread what it waits for and leaves it either
+ * RUNNING or in a waiting state; the engine's settle() does the waiting.  The threads engine holds
+ * the block's lock around these functions; with fibers there is nothing to lock.
+ *
+ * What is an error here is stricter than what some GPUs let pass: a barrier needs every thread of
+ * the block, at the same place; a collective every lane of its mask, at the same place. */
+#include <sched.h>
+#include <string.h>
+
+#include "engine.h"
+
+/* A spin lock, because pthread's would be happens-before edges for ThreadSanitizer. */
+void simt_lock(simt_block *block)
+{
+    if (block->parallel) {
+        while (__atomic_exchange_n(&block->lock, 1, __ATOMIC_ACQUIRE) != 0) {
+            sched_yield();
+        }
+    }
+}
+
+void simt_unlock(simt_block *block)
+{
+    if (block->parallel) {
+        __atomic_store_n(&block->lock, 0, __ATOMIC_RELEASE);
+    }
+}
+
+int simt_same_place(simt_place a, simt_place b)
+{
+    return (a.line == b.line) && ((a.file == b.file) || (strcmp(a.file, b.file) == 0));
+}
+
+static void wake(simt_block *block, simt_thread *thread)
+{
+    /* release: pairs with the acquire in the threads engine's settle(), publishes result */
+    __atomic_store_n(&thread->state, SIMT_STATE_RUNNING, __ATOMIC_RELEASE);
+    block->ops->wake(block, thread);
+}
+
+/* ---- barrier ---- */
+
+void simt_sync_barrier(simt_block *block, simt_thread *thread, simt_place place)
+{
+    simt_progress(block);
+    thread->place = place;
+    thread->state = SIMT_STATE_BARRIER;
+    if (block->arrived == 0) {
+        block->barrier = simt_join_new();
+        block->first   = place;
+        block->mixed   = 0;
+    } else if (!simt_same_place(block->first, place)) {
+        block->mixed = 1;
+    }
+    thread->join = block->barrier;
+    simt_join_arrive(thread->join);
+    block->arrived++;
+    if ((block->arrived < block->threads) || block->mixed) {
+        return; /* threads that have exited never arrive: simt_sync_stuck() finds them */
+    }
+    block->arrived = 0;
+    block->barrier = NULL;
+    thread->state  = SIMT_STATE_RUNNING;
+    for (uint32_t i = 0; i < block->threads; i++) {
+        if (&block->thread[i] != thread) {
+            wake(block, &block->thread[i]);
+        }
+    }
+}
+
+/* ---- warp collectives ---- */
+
+/* The first thread of the caller's warp, and which of the 32 lanes exist. */
+static simt_thread *warp_of(const simt_thread *thread, uint32_t *lanes_p)
+{
+    uint32_t first = thread->self.rank / SIMT_WARP * SIMT_WARP;
+    uint32_t count = thread->self.threads - first;
+
+    *lanes_p = (count >= SIMT_WARP) ? SIMT_ALL_LANES : ((1u << count) - 1u);
+    return &thread->block->thread[first];
+}
+
+/* Let those go that are parked where `thread` is; it is among them.  `closer`: runs already. */
+static void release_parked(simt_block *block, simt_thread *thread, simt_thread *closer)
+{
+    uint32_t     lanes;
+    simt_thread *warp = warp_of(thread, &lanes);
+    uint32_t     mask = 0;
+
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1u) {
+        uint32_t i = simt_ffs(rest) - 1u;
+
+        if ((warp[i].state == SIMT_STATE_CONVERGED) &&
+            simt_same_place(warp[i].place, thread->place)) {
+            mask |= 1u << i;
+        }
+    }
+    for (uint32_t rest = mask; rest != 0; rest &= rest - 1u) {
+        warp[simt_ffs(rest) - 1u].result = mask;
+    }
+    for (uint32_t rest = mask; rest != 0; rest &= rest - 1u) {
+        simt_thread *other = &warp[simt_ffs(rest) - 1u];
+
+        if (other != closer) {
+            wake(block, other);
+        }
+    }
+    if (closer != NULL) {
+        closer->state = SIMT_STATE_RUNNING;
+    }
+}
+
+static int same_call(const simt_thread *a, const simt_thread *b)
+{
+    return (a->mask == b->mask) && (a->op == b->op) && simt_same_place(a->place, b->place);
+}
+
+/* What is wrong with the mask by itself; nonzero: the block has failed. */
+static int mask_is_bad(simt_block *block, simt_thread *thread, const simt_thread *warp,
+                       uint32_t lanes)
+{
+    uint32_t    rank = thread->self.rank;
+    const char *name = simt_collective_name(thread->op);
+    const char *file = thread->place.file;
+    int         line = thread->place.line;
+
+    if ((thread->mask & (1u << (rank % SIMT_WARP))) == 0) {
+        simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
+                         "divergence: %s at %s:%d: mask 0x%x does not name its caller, lane %u "
+                         "(thread %u)", name, file, line, thread->mask, rank % SIMT_WARP, rank);
+        return 1;
+    }
+    if ((thread->mask & ~lanes) != 0) {
+        simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
+                         "divergence: %s at %s:%d: mask 0x%x of thread %u names lanes beyond the "
+                         "block's %u threads (the warp has 0x%x)", name, file, line, thread->mask,
+                         rank, block->threads, lanes);
+        return 1;
+    }
+    for (uint32_t rest = thread->mask; rest != 0; rest &= rest - 1u) {
+        const simt_thread *other = &warp[simt_ffs(rest) - 1u];
+
+        if (other->state == SIMT_STATE_EXITED) {
+            simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
+                             "divergence: %s at %s:%d: mask 0x%x of thread %u names thread %u, "
+                             "which has exited", name, file, line, thread->mask, rank,
+                             other->self.rank);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place place)
+{
+    uint32_t     lanes;
+    simt_thread *warp    = warp_of(thread, &lanes);
+    uint32_t     self    = 1u << (thread->self.rank % SIMT_WARP);
+    uint32_t     missing = 0;
+
+    simt_progress(block);
+    thread->place = place;
+    if (thread->op == SIMT_OP_CONVERGED) {
+        thread->state = SIMT_STATE_CONVERGED;
+        if (block->ops->close(block, thread)) {
+            release_parked(block, thread, thread);
+        }
+        return;
+    }
+    if (mask_is_bad(block, thread, warp, lanes)) {
+        return;
+    }
+    for (uint32_t rest = thread->mask & ~self; rest != 0; rest &= rest - 1u) {
+        simt_thread *other = &warp[simt_ffs(rest) - 1u];
+
+        if ((other->state != SIMT_STATE_COLLECTIVE) || !same_call(other, thread)) {
+            missing++;
+            /* each waits for the other in another call: certain.  Longer rings are found when
+             * nothing moves any more. */
+            if ((other->state == SIMT_STATE_COLLECTIVE) && ((other->mask & self) != 0)) {
+                thread->state = SIMT_STATE_COLLECTIVE;
+                simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
+                                 "divergence: threads %u and %u name each other in different calls",
+                                 other->self.rank, thread->self.rank);
+                return;
+            }
+        } else {
+            thread->join = other->join;
+        }
+    }
+    if (thread->op == SIMT_OP_SYNC) {
+        if (thread->join == NULL) {
+            thread->join = simt_join_new();
+        }
+        simt_join_arrive(thread->join);
+    }
+    thread->state = SIMT_STATE_COLLECTIVE;
+    if (missing != 0) {
+        return;
+    }
+    for (uint32_t rest = thread->mask; rest != 0; rest &= rest - 1u) {
+        uint32_t i = simt_ffs(rest) - 1u;
+
+        warp[i].result = simt_collective_answer(warp, i);
+    }
+    for (uint32_t rest = thread->mask & ~self; rest != 0; rest &= rest - 1u) {
+        wake(block, &warp[simt_ffs(rest) - 1u]);
+    }
+    thread->state = SIMT_STATE_RUNNING;
+}
+
+/* ---- exit ---- */
+
+void simt_sync_exit(simt_block *block, simt_thread *thread)
+{
+    uint32_t           lanes;
+    const simt_thread *warp = warp_of(thread, &lanes);
+    uint32_t           self = 1u << (thread->self.rank % SIMT_WARP);
+
+    simt_progress(block);
+    thread->state = SIMT_STATE_EXITED;
+    block->exited++;
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1u) {
+        const simt_thread *other = &warp[simt_ffs(rest) - 1u];
+
+        if ((other->state == SIMT_STATE_COLLECTIVE) && ((other->mask & self) != 0)) {
+            simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
+                             "divergence: %s at %s:%d: mask 0x%x of thread %u names thread %u, "
+                             "which has exited", simt_collective_name(other->op),
+                             other->place.file, other->place.line, other->mask, other->self.rank,
+                             thread->self.rank);
+            return;
+        }
+    }
+}
+
+/* ---- when nothing moves ---- */
+
+/* The n-th group of simt_converged(), by its first thread; *count_p: how many there are. */
+static simt_thread *parked_group(simt_block *block, uint32_t n, uint32_t *count_p)
+{
+    simt_thread *found = NULL;
+
+    *count_p = 0;
+    for (uint32_t i = 0; i < block->threads; i++) {
+        simt_thread *thread = &block->thread[i];
+        uint32_t     first  = i / SIMT_WARP * SIMT_WARP;
+        int          is_new = thread->state == SIMT_STATE_CONVERGED;
+
+        for (uint32_t j = first; is_new && (j < i); j++) {
+            is_new = (block->thread[j].state != SIMT_STATE_CONVERGED) ||
+                     !simt_same_place(block->thread[j].place, thread->place);
+        }
+        if (is_new) {
+            if (*count_p == n) {
+                found = thread;
+            }
+            (*count_p)++;
+        }
+    }
+    return found;
+}
+
+int simt_sync_stuck(simt_block *block)
+{
+    uint32_t     groups;
+    uint32_t     in_state[SIMT_STATE_EXITED + 1] = { 0 };
+    simt_thread *group = parked_group(block, 0, &groups);
+
+    if (groups > 0) {
+        if (groups > 1) {
+            group = parked_group(block, block->ops->choose(block, groups), &groups);
+        }
+        release_parked(block, group, NULL);
+        return 1;
+    }
+    for (uint32_t i = 0; i < block->threads; i++) {
+        in_state[block->thread[i].state]++;
+    }
+    if ((in_state[SIMT_STATE_BARRIER] > 0) && (in_state[SIMT_STATE_EXITED] > 0)) {
+        simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
+                         "divergence: a barrier that threads which have exited cannot reach");
+    } else if ((in_state[SIMT_STATE_BARRIER] > 0) && block->mixed) {
+        simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
+                         "divergence: threads stand at different barriers");
+    } else if (in_state[SIMT_STATE_WAIT] == 0) {
+        simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
+                         "divergence: threads wait for each other in different calls");
+    } else {
+        simt_fail_listed(block, SHPOOL_ERR_DEADLOCK, "deadlock: no thread can go on");
+    }
+    return 0;
+}

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Each public header compiles alone: as strict C11 and C++17 by the host compilers, under nvcc, and
+# under NVRTC.  A .cuh goes to the latter two only.
+set -u
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-headers.XXXXXX") || exit 99
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+include="-I$top_builddir/include -I$top_srcdir/include"
+warn="-Wall -Wextra -Werror -pedantic-errors"
+
+# try WHAT COMMAND...: the command must succeed
+try() {
+    what=$1
+    shift
+    if "$@" >"$tmp/log" 2>&1; then
+        echo "ok   $what"
+    else
+        echo "FAIL $what: $*"
+        cat "$tmp/log"
+        failed=1
+    fi
+}
+
+for header in $public_headers; do
+    name=shpool/${header#include/shpool/}
+    # no function is called, so unused static ones are none of the header's faults
+    printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' "$name" "$name" \
+        >"$tmp/t.c"
+    cp "$tmp/t.c" "$tmp/t.cpp"
+    cp "$tmp/t.c" "$tmp/t.cu"
+    case $name in
+    *.cuh) ;;
+    *)
+        # $CC and friends may hold options
+        # shellcheck disable=SC2086
+        try "C11   $name" $CC -std=c11 $warn $include -fsyntax-only "$tmp/t.c"
+        # shellcheck disable=SC2086
+        try "C++17 $name" $CXX -std=c++17 $warn $include -fsyntax-only "$tmp/t.cpp"
+        ;;
+    esac
+    # executor.h launches what the host compiler made of a kernel: nothing for nvcc
+    if [ -n "$NVCC" ] && [ "$name" != shpool/executor.h ]; then
+        # shellcheck disable=SC2086
+        try "nvcc  $name" $NVCC -std=c++17 -arch="sm_$cuda_low" $include -rdc=true -ptx \
+            -o "$tmp/t.ptx" "$tmp/t.cu"
+    fi
+done
+
+if [ -n "$nvrtc_headers" ]; then
+    LD_LIBRARY_PATH=$cuda_libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+    for name in types.h abi.h simt.h module.h shpool.cuh; do
+        # NVRTC code is bound to its allocator by a define, or linked at run time
+        try "NVRTC shpool/$name" "$top_builddir/$nvrtc_headers" "shpool/$name" \
+            "--gpu-architecture=compute_$cuda_low" -std=c++17 \
+            "-I$top_builddir/include" "-I$top_srcdir/include"
+    done
+    for name in $allocators; do
+        try "NVRTC shpool/allocators/$name/$name.h" "$top_builddir/$nvrtc_headers" \
+            "shpool/allocators/$name/$name.h" \
+            "--gpu-architecture=compute_$cuda_low" -std=c++17 \
+            "-I$top_builddir/include" "-I$top_srcdir/include"
+    done
+fi
+exit $failed

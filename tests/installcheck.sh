@@ -1,0 +1,68 @@
+#!/bin/sh
+# Compile and run what the documentation tells users to type, against the installed files.
+set -u
+src=$1
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-installcheck.XXXXXX") || exit 99
+trap 'rm -rf "$tmp"' EXIT
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+unset SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+LD_LIBRARY_PATH=$LIBDIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+passed=0
+failed=0
+
+# try WHAT COMMAND...: the command must succeed
+try() {
+    what=$1
+    shift
+    if "$@" >"$tmp/log" 2>&1; then
+        echo "PASS: installcheck: $what"
+        passed=$((passed + 1))
+    else
+        echo "FAIL: installcheck: $what: $*"
+        cat "$tmp/log"
+        failed=$((failed + 1))
+    fi
+}
+refused() { if "$@"; then return 1; else return 0; fi; }
+selects() { SHPOOL_ALLOCATOR=$1 "$tmp/c" | grep -q "of $1\$"; }
+unknown() { SHPOOL_ALLOCATOR=no_such_allocator refused "$tmp/c"; }
+
+flags=$($PKG_CONFIG --cflags --libs shpool) || flags=
+try "pkg-config knows shpool" test -n "$flags"
+# $flags, $CC and $NVCC hold several words
+# shellcheck disable=SC2086
+try "cc app.c" $CC -o "$tmp/c" "$src/consumer.c" $flags
+try "app runs" "$tmp/c"
+for name in $allocators; do
+    try "SHPOOL_ALLOCATOR=$name" selects "$name"
+    try "header of $name" test -f "$INCLUDEDIR/shpool/allocators/$name/$name.h"
+done
+try "an unknown allocator is an error" unknown
+try "shpool-info runs" "$BINDIR/shpool-info" list
+try "shpool-bench runs" "$BINDIR/shpool-bench" --help
+
+case " $flags " in
+*" -lshpool_device "*)
+    try "cuda_archs is set" test -n "$($PKG_CONFIG --variable=cuda_archs shpool)"
+    # shellcheck disable=SC2086
+    try "nvcc -rdc=true app.cu" $NVCC -rdc=true -o "$tmp/cu" "$src/consumer.cu" $flags
+    try "CUDA app runs" "$tmp/cu"
+    for one in first second; do
+        # shellcheck disable=SC2086
+        try "nvcc -shared, $one library" $NVCC -rdc=true -shared -Xcompiler -fPIC \
+            -DCONSUMER=$one -DCONSUMER_LIBRARY -o "$tmp/lib$one.so" "$src/consumer.cu" $flags
+    done
+    # shellcheck disable=SC2086
+    try "cc load_two.c" $CC -o "$tmp/load_two" "$src/load_two.c" -ldl
+    try "two libraries with the device archive in one process" \
+        "$tmp/load_two" "$tmp/libfirst.so" first "$tmp/libsecond.so" second
+    ;;
+*)
+    echo "installcheck: built without CUDA, no device consumers"
+    ;;
+esac
+
+echo "# PASS:  $passed"
+echo "# FAIL:  $failed"
+test "$failed" = 0

@@ -1,0 +1,202 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The tests of the tests: each bug below is planted in a copy of the allocators, and the test that is
+# there for it must fail, with the right report.  The copy without a bug must pass the same tests.
+#
+#   CC           compiler [cc]
+#   top_srcdir   source folder [the one above this script's]
+#
+# Prints one PASS or FAIL line per bug.  Exit: 0; 1: a bug went unnoticed, or a sed pattern below no
+# longer matches the sources; 77: no CMocka.
+set -u
+: "${CC:=cc}"
+here=$(cd "$(dirname "$0")" && pwd)
+src=$(cd "${top_srcdir:-$here/..}" && pwd)
+jobs=2
+
+# bug | program | build | tests of it | what its output must have | file | sed script
+# Builds: plain, and tsan (ThreadSanitizer; only where the compiler has it).  Each command of a sed
+# script must change the file.
+bugs() {
+    cat <<'BUGS'
+relaxed_release_in_free|test_explore|tsan|test_short_runs_of_2*|data race|allocators/bitmap/bitmap.h|s/now = simt_atomic_cas(a, seen, left, SIMT_RELEASE)/now = simt_atomic_cas(a, seen, left, SIMT_RELAXED)/
+relaxed_release_in_clear|test_explore|tsan|test_long_runs_of_2*|data race|allocators/bitmap/bitmap.h|s/~(mask . (mask << 16)), SIMT_RELEASE)/~(mask \| (mask << 16)), SIMT_RELAXED)/
+relaxed_acquire_in_take|test_explore|tsan|test_short_runs_of_2*|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/SIMT_ACQUIRE);/SIMT_RELAXED);/
+plain_load_in_take|test_explore|tsan|test_short_runs_of_2*|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/simt_atomic_load(a, SIMT_RELAXED)/simt_load32(a)/
+plain_load_in_find|test_explore|tsan|test_long_runs_of_2*|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_find(/,/^}/s/simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_ACQUIRE)/simt_load32(shpool_bitmap_word_at(view, w))/
+no_barrier_after_init|test_conformance|plain|test_scripts_of_33_threads|faults\|fault:|include/shpool/heap.h|s/^    simt_barrier(); .. every pool is ready.*//
+refuses_at_once|test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if (((before ^ after) & ~SHPOOL_BITMAP_PENDING) != 0)/if (0)/;s/if ((after & SHPOOL_BITMAP_PENDING) == 0)/if (1)/
+ignores_pending|test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if ((after & SHPOOL_BITMAP_PENDING) == 0)/if (1)/
+ignores_generation|test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap.h|s/if (((before ^ after) & ~SHPOOL_BITMAP_PENDING) != 0)/if (0)/
+rollback_without_generation|test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap.h|s/SHPOOL_BITMAP_GENERATION - 1u, SIMT_RELEASE/0u - 1u, SIMT_RELEASE/
+free_without_generation|test_explore|plain|test_memory_freed_behind*|wrong refusal|allocators/bitmap/bitmap.h|s/^    (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION, SIMT_RELEASE);$//
+clears_from_the_start|test_explore|plain|test_reuse_while*|not so: \|overlaps\|is not live|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_clear(/,/^}/s/= first + count - 1u;/= ((first \| 15u) < first + count - 1u) ? (first \| 15u) : first + count - 1u;/;/^SIMT_FN.*shpool_bitmap_clear(/,/^}/s/count -= n;/count -= n; first += n;/
+frees_the_start_bit_first|test_explore|plain|test_reuse_while*|not so: \|overlaps\|is not live|allocators/bitmap/bitmap.h|s/: seen & ~(1u << bit);/: seen \& ~(0x10001u << bit);/
+missed_coalesce|test_conformance|plain|test_full_pool*|invariant 3 broken|allocators/thread_first_fit/thread_first_fit.h|/^SIMT_FN.*shpool_tff_give(/,/^}/s/if ((front_header & SHPOOL_TFF_USED) == 0) {/if (0) {/
+BUGS
+}
+
+field() { # field N of bug $1
+    bugs | awk -F'|' -v bug="$1" -v n="$2" '
+        { gsub(/\\\|/, "\001") } $1 == bug { gsub("\001", "\\|", $n); print $n }' | tail -n 1
+}
+
+cflags_of() {
+    [ "$1" = tsan ] && echo "-O1 -fsanitize=thread" || echo "-O1"
+}
+
+compile() { # FLAGS... : with the include folders of $tree in front
+    $CC -std=gnu11 -g -w -DHAVE_CONFIG_H -I"$work" -I"$tree/include" -I"$src/lib" -I"$src/tests" \
+        $cmocka_cflags "$@"
+}
+
+copy_tree() { # the headers that bugs go into
+    mkdir -p "$tree/include" &&
+        cp -R "$src/include/shpool" "$tree/include/" &&
+        cp -R "$src/allocators" "$tree/allocators" &&
+        rm -rf "$tree/include/shpool/allocators" &&
+        ln -s "$tree/allocators" "$tree/include/shpool/allocators"
+}
+
+plant() { # FILE SCRIPT: each command must change something
+    echo "$2" | sed 's/;\(s\/\|\/^\)/\n\1/g' >"$tree/commands"
+    while IFS= read -r command; do
+        sed "$command" "$tree/$1" >"$tree/patched" || return 1
+        if cmp -s "$tree/patched" "$tree/$1"; then
+            echo "sed pattern no longer matches $1: $command" >&2
+            return 1
+        fi
+        cp "$tree/patched" "$tree/$1"
+    done <"$tree/commands"
+}
+
+# What does not change with the bugs: lib/ and simt/, once per build.
+build_library() { # BUILD
+    mkdir -p "$work/$1" && cd "$work/$1" || return 1
+    tree=$src
+    for file in "$src"/lib/*.c "$src"/tests/heap_model.c; do
+        compile $(cflags_of "$1") -c "$file" || return 1
+    done
+    for file in "$src"/simt/*.c; do # never instrumented: it is the machine
+        compile -O1 -c "$file" -o "simt_$(basename "$file" .c).o" || return 1
+    done
+    ar rc library.a ./*.o
+}
+
+build_and_run() { # PROGRAM BUILD TESTS; exit status of the tests; 100: does not compile
+    (cd "$tree" && for file in allocators/*/*.c; do
+        compile $(cflags_of "$2") -c "$file" -o "$(basename "$file" .c).o" || exit 100
+    done) || return 100
+    compile $(cflags_of "$2") "$src/tests/$1.c" "$tree"/*.o "$work/$2/library.a" -o "$tree/$1" \
+        $cmocka_libs -lpthread -ldl -lm || return 100
+    "$tree/$1" "$3" >"$tree/output" 2>&1
+}
+
+one() { # BUG, or "none NUMBER" for the unplanted run of the NUMBER-th line of $work/unplanted
+    name=$1
+    tree=$work/tree_$(echo "$*" | tr ' ' '_')
+    if [ "$name" = none ]; then
+        line=$(sed -n "$2p" "$work/unplanted")
+        program=$(echo "$line" | cut -d'|' -f1)
+        build=$(echo "$line" | cut -d'|' -f2)
+        tests=$(echo "$line" | cut -d'|' -f3)
+        name="none ($program $build $tests)"
+        expected=
+    else
+        program=$(field "$name" 2)
+        build=$(field "$name" 3)
+        tests=$(field "$name" 4)
+        expected=$(field "$name" 5)
+    fi
+    if ! copy_tree || { [ -n "$expected" ] &&
+        ! plant "$(field "$name" 6)" "$(field "$name" 7)"; }; then
+        echo "FAIL $name: not planted"
+        return 1
+    fi
+    build_and_run "$program" "$build" "$tests" 2>"$tree/errors"
+    status=$?
+    if [ $status = 100 ]; then
+        echo "FAIL $name: does not compile:"
+        cat "$tree/errors"
+        return 1
+    fi
+    if [ -z "$expected" ]; then
+        if [ $status = 0 ] && grep -q '  PASSED  \] [1-9]' "$tree/output"; then
+            echo "PASS $name"
+            return 0
+        fi
+        echo "FAIL $name: the tests fail without a bug:"
+    elif [ $status = 0 ]; then
+        echo "FAIL $name: not noticed by $program '$tests'"
+        return 1
+    elif grep -q "$expected" "$tree/output"; then
+        echo "PASS $name: $(grep -o "$expected.*" "$tree/output" | head -n 1 | cut -c 1-60)"
+        return 0
+    else
+        echo "FAIL $name: fails, but without a word of \"$expected\":"
+    fi
+    tail -n 30 "$tree/output"
+    return 1
+}
+
+cmocka_cflags=$(pkg-config --cflags cmocka 2>/dev/null)
+cmocka_libs=$(pkg-config --libs cmocka 2>/dev/null) || cmocka_libs=-lcmocka
+TSAN_OPTIONS="halt_on_error=1 exitcode=66"
+export TSAN_OPTIONS
+unset SHPOOL_TEST_LONG SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL
+
+if [ "${1:-}" = --one ]; then # called below, through xargs
+    work=$2
+    shift 2
+    one $*
+    exit
+fi
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+cat >"$work/probe.c" <<'PROBE'
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+int main(void) { return cmocka_run_group_tests_name("", (struct CMUnitTest *)0, 0, 0) & 0; }
+PROBE
+printf 'int main(void) { return 0; }\n' >"$work/empty.c"
+if ! $CC $cmocka_cflags -c "$work/probe.c" -o "$work/probe.o" 2>/dev/null; then
+    echo "no CMocka for $CC"
+    exit 77
+fi
+builds=plain
+if $CC -fsanitize=thread "$work/empty.c" -o "$work/empty" 2>/dev/null && "$work/empty"; then
+    builds="plain tsan"
+else
+    echo "no ThreadSanitizer: the bugs of memory order are left out"
+fi
+
+cat >"$work/config.h" <<'CONFIG'
+#define PACKAGE_VERSION "0"
+#define SHPOOL_DEFAULT_ALLOCATOR "bitmap"
+CONFIG
+for file in "$src"/allocators/*/*.c; do
+    echo "SHPOOL_ALLOCATOR($(basename "$file" .c))"
+done >"$work/builtin_allocators.def"
+
+pids=
+for build in $builds; do
+    (build_library "$build") &
+    pids="$pids $!"
+done
+for pid in $pids; do
+    wait "$pid" || { echo "FAIL: the library does not compile"; exit 1; }
+done
+
+bugs | sed 's/\\|/\\:/g' | awk -F'|' -v builds=" $builds " '
+    index(builds, " " $3 " ") { print $2 "|" $3 "|" $4 }' | sort -u >"$work/unplanted"
+{
+    bugs | sed 's/\\|/\\:/g' | awk -F'|' -v builds=" $builds " 'index(builds, " " $3 " ") { print $1 }'
+    awk '{ print "none " NR }' "$work/unplanted"
+} | xargs -P $jobs -I@ sh "$0" --one "$work" @ || exit 1
+exit 0

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bitmap under every schedule with a bounded number of preemptions.
+ *
+ * Each scenario is a few short scripts over a pool of 2 to 4 words of 16 granules.  After each
+ * schedule
+ *   - no two allocations overlapped, and usable sizes are exact
+ *   - the pool is sound; what the scripts have left in it is what the walk finds
+ *   - every NULL is justified: some instant of the call had no room for the request, where memory
+ *     counts as taken from the START of the malloc that returned it to the END of its free
+ *   - the scenario's own condition holds (one winner of a double free, ...)
+ * The program prints how many schedules each scenario has. */
+#define SHPOOL_INLINE bitmap
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap_model.h"
+
+#include <shpool/executor.h>
+#include <shpool/heap.h>
+#include <shpool/shpool.h>
+
+#define GRANULES 64u /* most of any scenario */
+#define THREADS  3u
+#define EVENTS   12u
+#define GIFTS    4u
+
+typedef struct taken { /* granules first..first+count-1 are owned from..to */
+    uint32_t first, count;
+    uint32_t from, to;
+} taken;
+
+typedef struct refusal { /* no room for need granules, from..to */
+    uint32_t need;
+    uint32_t from, to;
+} refusal;
+
+typedef struct journal { /* of one thread: no sharing, no edges for ThreadSanitizer */
+    taken    taken[EVENTS];
+    refusal  refusal[EVENTS];
+    uint32_t takes, refusals;
+} journal;
+
+typedef struct scenario {
+    const char *name;
+    uint32_t    granules;
+    uint32_t    threads;
+    uint32_t    preemptions; /* by default, and with SHPOOL_TEST_LONG one more */
+    void      (*setup)(shpool_heap heap);             /* thread 0, before the others start */
+    void      (*script[THREADS])(shpool_heap heap);
+    int       (*condition)(void);                     /* NULL: none */
+} scenario;
+
+static const scenario *now;
+static shpool_pool     pool;
+static heap_model      model;
+static journal         journals[THREADS];
+static uint32_t        clock_now;
+static void           *gift[GIFTS]; /* what setup leaves for the scripts */
+static taken           gift_taken[GIFTS];
+static uint32_t        wins;
+static shpool_walk     end;
+
+/* Relaxed: the clock must not order the threads' accesses for ThreadSanitizer. */
+static uint32_t tick(void)
+{
+    return simt_global_add32(&clock_now, 1) + 1u;
+}
+
+/* ---- calls that keep the journal ---- */
+
+static heap_place place_of(shpool_heap heap)
+{
+    heap_place place = { heap.view.base, heap.view.base, heap.view.bytes };
+
+    return place;
+}
+
+static uint32_t granule_of(shpool_heap heap, const void *ptr)
+{
+    return (simt_to_shared(ptr) - heap.view.base - heap.view.word[1]) >> 4;
+}
+
+/* An allocation that a script holds. */
+typedef struct held {
+    heap_slot slot;
+    taken    *life;
+} held;
+
+static held get(shpool_heap heap, uint32_t granules)
+{
+    journal *own  = &journals[simt_thread_rank()];
+    uint32_t from = tick();
+    held     h    = { { NULL, 0, 0 }, NULL };
+
+    h.slot.at = (unsigned char *)shpool_malloc(heap, 16u * granules);
+    if (h.slot.at == NULL) {
+        own->refusal[own->refusals++] = (refusal){ granules, from, tick() };
+        return h;
+    }
+    h.slot.bytes = (uint32_t)shpool_usable_size(heap, h.slot.at);
+    HEAP_EXPECT(&model, h.slot.bytes == 16u * granules);
+    h.slot.bytes = 16u * granules;
+    h.slot.tag   = from;
+    heap_fill(&h.slot);
+    heap_model_claim(&model, place_of(heap), &h.slot, 16u * granules, 16);
+    h.life  = &own->taken[own->takes++];
+    *h.life = (taken){ granule_of(heap, h.slot.at), granules, from, UINT32_MAX };
+    return h;
+}
+
+static void put(shpool_heap heap, held *h)
+{
+    if (h->slot.at == NULL) {
+        return;
+    }
+    heap_model_drop(&model, place_of(heap), &h->slot);
+    heap_verify(&model, h->slot.at, h->slot.bytes, h->slot.tag);
+    HEAP_EXPECT(&model, shpool_free_at(heap, h->slot.at, 0) == SHPOOL_FREE_OK);
+    h->life->to = tick();
+}
+
+/* Setup's allocation `i`, for a script to free; its life is in the journal of nobody. */
+static void keep(shpool_heap heap, uint32_t i, uint32_t granules)
+{
+    held h = get(heap, granules);
+
+    gift[i]       = h.slot.at;
+    gift_taken[i] = *h.life;
+    journals[0].takes--;
+}
+
+static uint32_t put_gift(shpool_heap heap, uint32_t i)
+{
+    heap_slot slot = { (unsigned char *)gift[i], 16u * gift_taken[i].count, gift_taken[i].from };
+    uint32_t  reason;
+
+    heap_model_drop(&model, place_of(heap), &slot);
+    heap_verify(&model, slot.at, slot.bytes, slot.tag);
+    reason           = shpool_free_at(heap, gift[i], 0);
+    gift_taken[i].to = tick();
+    return reason;
+}
+
+/* ---- justification ---- */
+
+static uint64_t mask_of(uint32_t first, uint32_t count)
+{
+    return ((count < 64u) ? ((uint64_t)1 << count) - 1u : ~(uint64_t)0) << first;
+}
+
+static uint64_t owned_at(uint32_t instant)
+{
+    uint64_t owned = 0;
+
+    for (uint32_t t = 0; t < THREADS; t++) {
+        for (uint32_t i = 0; i < journals[t].takes; i++) {
+            const taken *life = &journals[t].taken[i];
+
+            if ((life->from <= instant) && (instant <= life->to)) {
+                owned |= mask_of(life->first, life->count);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < GIFTS; i++) {
+        if ((gift[i] != NULL) && (instant <= gift_taken[i].to)) {
+            owned |= mask_of(gift_taken[i].first, gift_taken[i].count);
+        }
+    }
+    return owned;
+}
+
+static int fits(uint64_t owned, uint32_t need)
+{
+    for (uint32_t first = 0; first + need <= now->granules; first++) {
+        if ((owned & mask_of(first, need)) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Ownership changes at ticks only, so the ticks of the call are all its instants. */
+static int justified(const refusal *no)
+{
+    for (uint32_t instant = no->from; instant <= no->to; instant++) {
+        if (!fits(owned_at(instant), no->need)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void before(void *arg)
+{
+    (void)arg;
+    heap_model_reset(&model);
+    memset(journals, 0, sizeof(journals));
+    memset(gift, 0, sizeof(gift));
+    memset(&end, 0, sizeof(end));
+    clock_now = 0;
+    wins      = 0;
+}
+
+static int after(void *arg)
+{
+    uint64_t left = owned_at(UINT32_MAX);
+
+    (void)arg;
+    for (uint32_t t = 0; t < now->threads; t++) {
+        for (uint32_t i = 0; i < journals[t].refusals; i++) {
+            const refusal *no = &journals[t].refusal[i];
+
+            if (!justified(no)) {
+                heap_model_fault(&model, "wrong refusal: %u granules for thread %u, instants "
+                                 "%u..%u, fitted all the time", no->need, t, no->from, no->to);
+            }
+        }
+    }
+    if (end.broken != 0) {
+        heap_model_fault(&model, "invariant %u broken at 0x%x", end.broken, end.where);
+    } else if (end.used != 16u * (uint32_t)__builtin_popcountll(left)) {
+        heap_model_fault(&model, "%u bytes used at the end, %u owned", end.used,
+                         16u * (uint32_t)__builtin_popcountll(left));
+    }
+    if ((now->condition != NULL) && !now->condition()) {
+        heap_model_fault(&model, "the scenario's condition does not hold");
+    }
+    return model.faults != 0;
+}
+
+static void kernel(void *arg)
+{
+    simt_addr   base = simt_dynamic_base();
+    uint32_t    rank = simt_thread_rank();
+    shpool_heap heap;
+
+    (void)arg;
+    heap = shpool_init(&pool, simt_from_shared(base));
+    if (rank == 0 && (now->setup != NULL)) {
+        now->setup(heap);
+    }
+    simt_barrier();
+    now->script[rank](heap);
+    simt_barrier();
+    if (rank == 0) {
+        end = shpool_check(heap);
+    }
+}
+
+static void explore(const scenario *s)
+{
+    shpool_config want   = { .block_threads = s->threads, .payload_bytes = 16u * s->granules };
+    simt_launch   launch = { .block = { s->threads } };
+    simt_bounds   bounds = { .preemptions = s->preemptions + ((heap_long() != 0) ? 1u : 0u) };
+    simt_hooks    hooks  = { before, after };
+    simt_result   result;
+    shpool_status status;
+
+    now = s;
+    assert_int_equal(shpool_plan("bitmap", &want, &pool), SHPOOL_OK);
+    assert_int_equal(pool.word[0], s->granules);
+    launch.dynamic_bytes = pool.shared_bytes;
+    status               = simt_explore(&launch, &bounds, &hooks, kernel, NULL, &result);
+    print_message("             %s: %llu schedules, %u preemptions%s\n", s->name, result.schedules,
+                  bounds.preemptions, result.complete ? "" : ", NOT COMPLETE");
+    if (status != SHPOOL_OK) {
+        fail_msg("%s; %s", (model.faults != 0) ? model.text : "", result.text);
+    }
+    assert_true(result.complete);
+}
+
+/* ---- scripts ---- */
+
+static void get_put(shpool_heap heap, uint32_t first, uint32_t second)
+{
+    held a = get(heap, first);
+
+    put(heap, &a);
+    if (second != 0) {
+        a = get(heap, second);
+        put(heap, &a);
+    }
+}
+
+static void short_runs(shpool_heap heap) { get_put(heap, 5, 9); }
+static void long_runs(shpool_heap heap) { get_put(heap, 18, 24); }
+static void mixed_runs(shpool_heap heap) { get_put(heap, 24, 7); }
+static void one_short(shpool_heap heap) { get_put(heap, 9, 0); }
+static void one_long(shpool_heap heap) { get_put(heap, 20, 0); }
+static void one_word(shpool_heap heap) { get_put(heap, 16, 0); }
+
+#define EXPLORE(_test, ...)                                                                        \
+    static void _test(void **state)                                                                \
+    {                                                                                              \
+        static const scenario s = { #_test, __VA_ARGS__ };                                         \
+        (void)state;                                                                               \
+        explore(&s);                                                                               \
+    }
+
+EXPLORE(test_short_runs_of_2_threads, 32, 2, 3, NULL, { short_runs, short_runs }, NULL)
+EXPLORE(test_short_runs_of_3_threads, 16, 3, 1, NULL, { one_short, one_short, one_short }, NULL)
+EXPLORE(test_long_runs_of_2_threads, 40, 2, 3, NULL, { long_runs, long_runs }, NULL)
+EXPLORE(test_long_runs_of_3_threads, 48, 3, 1, NULL, { one_long, mixed_runs, one_long }, NULL)
+EXPLORE(test_long_and_short_runs, 40, 2, 3, NULL, { mixed_runs, short_runs }, NULL)
+EXPLORE(test_long_and_short_runs_of_3_threads, 32, 3, 1, NULL, { one_long, one_short, one_word },
+        NULL)
+
+/* ---- a transient mark is not a reason to refuse ---- */
+
+/* Two granules in the middle of word 2, so that no 16 fit in there. */
+static void take_the_middle_of_word_2(shpool_heap heap)
+{
+    held a = get(heap, 39); /* 0..38, long */
+    held b = get(heap, 3);  /* 39..41: word 2 */
+
+    put(heap, &a);
+    gift[0]       = b.slot.at;
+    gift_taken[0] = *b.life;
+    b.life->to    = 0; /* the gift speaks for it */
+}
+
+/* Marks word 0, and finds word 1 taken. */
+static void claim_words_0_and_1(shpool_heap heap)
+{
+    held a = get(heap, 24);
+
+    put(heap, &a);
+}
+
+/* Thread 1 starts at word 1.  While thread 0's mark is on word 0, all looks full. */
+static void take_word_1_then_word_0(shpool_heap heap)
+{
+    held a = get(heap, 16);
+    held b = get(heap, 16);
+
+    put(heap, &b);
+    put(heap, &a);
+}
+
+EXPLORE(test_mark_that_is_rolled_back_refuses_nobody, 48, 2, 3, take_the_middle_of_word_2,
+        { claim_words_0_and_1, take_word_1_then_word_0 }, NULL)
+EXPLORE(test_marks_of_3_threads_refuse_nobody, 48, 3, 1, take_the_middle_of_word_2,
+        { claim_words_0_and_1, take_word_1_then_word_0, one_word }, NULL)
+
+/* ---- memory that becomes free behind the search ---- */
+
+static void take_word_0(shpool_heap heap)
+{
+    keep(heap, 0, 16);
+}
+
+static void want_17(shpool_heap heap)
+{
+    get_put(heap, 17, 0);
+}
+
+/* Room for 17 moves from words 1..3 to words 0..1. */
+static void move_the_hole(shpool_heap heap)
+{
+    held a;
+
+    HEAP_EXPECT(&model, put_gift(heap, 0) == SHPOOL_FREE_OK);
+    a = get(heap, 16); /* thread 1 of 2 starts at word 2 of 4 */
+    put(heap, &a);
+}
+
+EXPLORE(test_memory_freed_behind_the_search_is_found, 64, 2, 3, take_word_0,
+        { want_17, move_the_hole }, NULL)
+EXPLORE(test_memory_freed_behind_the_search_is_found_by_3, 64, 3, 1, take_word_0,
+        { want_17, move_the_hole, one_short }, NULL)
+
+/* ---- freeing ---- */
+
+static void keep_a_long_one(shpool_heap heap)
+{
+    keep(heap, 0, 27); /* not at a word's start: 3 granules in front of it */
+}
+
+static void keep_behind_three(shpool_heap heap)
+{
+    held front = get(heap, 3);
+
+    keep(heap, 0, 27);
+    put(heap, &front);
+}
+
+static void free_the_gift(shpool_heap heap)
+{
+    HEAP_EXPECT(&model, put_gift(heap, 0) == SHPOOL_FREE_OK);
+}
+
+/* Bypasses the model, which would call the second free a fault. */
+static void race_to_free(shpool_heap heap)
+{
+    uint32_t reason = shpool_free_at(heap, gift[0], 0);
+
+    HEAP_EXPECT(&model, (reason == SHPOOL_FREE_OK) || (reason == SHPOOL_FREE_DOUBLE));
+    if (reason == SHPOOL_FREE_OK) {
+        gift_taken[0].to = tick();
+        simt_global_add32(&wins, 1);
+    }
+}
+
+static int one_wins(void) { return wins == 1; }
+
+static void keep_a_short_one(shpool_heap heap) { keep(heap, 0, 9); }
+
+EXPLORE(test_double_free_of_a_short_run_has_one_winner, 32, 3, 2, keep_a_short_one,
+        { race_to_free, race_to_free, race_to_free }, one_wins)
+EXPLORE(test_double_free_of_a_long_run_has_one_winner, 32, 2, 3, keep_a_long_one,
+        { race_to_free, race_to_free }, one_wins)
+EXPLORE(test_double_free_of_3_threads_has_one_winner, 32, 3, 2, keep_behind_three,
+        { race_to_free, race_to_free, race_to_free }, one_wins)
+
+/* What is reused while a long free is under way has exact sizes and keeps its bits. */
+static void reuse(shpool_heap heap)
+{
+    held a = get(heap, 8);
+    held b = get(heap, 8);
+
+    put(heap, &a);
+    put(heap, &b);
+}
+
+static void reuse_long(shpool_heap heap) { get_put(heap, 20, 8); }
+
+EXPLORE(test_reuse_while_a_long_run_is_freed, 32, 2, 3, keep_behind_three,
+        { free_the_gift, reuse }, NULL)
+EXPLORE(test_long_reuse_while_a_long_run_is_freed, 32, 2, 3, keep_a_long_one,
+        { free_the_gift, reuse_long }, NULL)
+EXPLORE(test_free_by_another_thread_while_2_allocate, 32, 3, 1, keep_behind_three,
+        { one_short, free_the_gift, reuse }, NULL)
+
+/* ---- resize ---- */
+
+/* Grow in place or not at all; then the allocation is as before. */
+static void resize(shpool_heap heap, held *h, uint32_t granules)
+{
+    journal *own  = &journals[simt_thread_rank()];
+    uint32_t from = tick();
+    uint32_t old  = h->life->count;
+
+    if (granules > old) { /* its new part is taken from the start of the call, if it works */
+        if (shpool_bitmap_resize(heap.view, simt_to_shared(h->slot.at), 16u * granules)) {
+            taken *more = &own->taken[own->takes++];
+
+            HEAP_EXPECT(&model, shpool_usable_size(heap, h->slot.at) == 16u * granules);
+            heap_verify(&model, h->slot.at, h->slot.bytes, h->slot.tag);
+            heap_model_drop(&model, place_of(heap), &h->slot);
+            h->slot.bytes = 16u * granules;
+            heap_fill(&h->slot);
+            heap_model_claim(&model, place_of(heap), &h->slot, 0, 16);
+            *more         = *h->life; /* a new life from here; the old one ends, without a gap */
+            more->from    = from;
+            more->count   = granules;
+            h->life->to   = tick();
+            h->life       = more;
+        }
+        return;
+    }
+    heap_verify(&model, h->slot.at, h->slot.bytes, h->slot.tag);
+    heap_model_drop(&model, place_of(heap), &h->slot);
+    h->slot.bytes = 16u * granules; /* before others may have the rest */
+    heap_model_claim(&model, place_of(heap), &h->slot, 0, 16);
+    HEAP_EXPECT(&model, shpool_bitmap_resize(heap.view, simt_to_shared(h->slot.at),
+                                             16u * granules));
+    HEAP_EXPECT(&model, shpool_usable_size(heap, h->slot.at) == 16u * granules);
+    taken *less   = &own->taken[own->takes++];
+    *less         = *h->life;
+    less->from    = from;
+    less->count   = granules;
+    h->life->to   = tick();
+    h->life       = less;
+}
+
+static void grow_then_shrink(shpool_heap heap)
+{
+    held a = get(heap, 10);
+
+    if (a.slot.at != NULL) {
+        resize(heap, &a, 29);
+        resize(heap, &a, (a.slot.bytes > 112u) ? 7 : 5);
+        put(heap, &a);
+    }
+}
+
+static void shrink_a_long_one(shpool_heap heap)
+{
+    held a = get(heap, 30);
+
+    if (a.slot.at != NULL) {
+        resize(heap, &a, 3);
+        put(heap, &a);
+    }
+}
+
+EXPLORE(test_resize_while_another_allocates, 32, 2, 3, NULL, { grow_then_shrink, one_long }, NULL)
+EXPLORE(test_resize_while_another_takes_what_lies_behind, 32, 2, 3, NULL,
+        { grow_then_shrink, one_short }, NULL)
+EXPLORE(test_two_that_resize, 32, 2, 3, NULL, { grow_then_shrink, grow_then_shrink }, NULL)
+EXPLORE(test_shrinking_while_another_allocates, 32, 2, 3, NULL, { shrink_a_long_one, reuse }, NULL)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_short_runs_of_2_threads),
+        cmocka_unit_test(test_short_runs_of_3_threads),
+        cmocka_unit_test(test_long_runs_of_2_threads),
+        cmocka_unit_test(test_long_runs_of_3_threads),
+        cmocka_unit_test(test_long_and_short_runs),
+        cmocka_unit_test(test_long_and_short_runs_of_3_threads),
+        cmocka_unit_test(test_mark_that_is_rolled_back_refuses_nobody),
+        cmocka_unit_test(test_marks_of_3_threads_refuse_nobody),
+        cmocka_unit_test(test_memory_freed_behind_the_search_is_found),
+        cmocka_unit_test(test_memory_freed_behind_the_search_is_found_by_3),
+        cmocka_unit_test(test_double_free_of_a_short_run_has_one_winner),
+        cmocka_unit_test(test_double_free_of_a_long_run_has_one_winner),
+        cmocka_unit_test(test_double_free_of_3_threads_has_one_winner),
+        cmocka_unit_test(test_reuse_while_a_long_run_is_freed),
+        cmocka_unit_test(test_long_reuse_while_a_long_run_is_freed),
+        cmocka_unit_test(test_free_by_another_thread_while_2_allocate),
+        cmocka_unit_test(test_resize_while_another_allocates),
+        cmocka_unit_test(test_resize_while_another_takes_what_lies_behind),
+        cmocka_unit_test(test_two_that_resize),
+        cmocka_unit_test(test_shrinking_while_another_allocates),
+    };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

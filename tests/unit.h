@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the unit tests of lib/ share: the includes that CMocka needs, and fake allocators. */
+#ifndef SHPOOL_TESTS_UNIT_H
+#define SHPOOL_TESTS_UNIT_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* The detail of the latest failure must hold the words that help the reader. */
+#define assert_detail(_part)                                                                       \
+    do {                                                                                           \
+        if (strstr(shpool_last_error(), (_part)) == NULL) {                                        \
+            fail_msg("\"%s\" is not in \"%s\"", (_part), shpool_last_error());                     \
+        }                                                                                          \
+    } while (0)
+
+#define FAKE_OVERHEAD 48u
+
+/* 48 bytes of metadata, 16-byte granules: monotone, and word[] tells what it was called with. */
+static inline shpool_layout fake_layout(uint32_t bytes, uint32_t alignment)
+{
+    shpool_layout layout = { 0 };
+
+    if (bytes >= FAKE_OVERHEAD + 16) {
+        layout.bytes = bytes / 16 * 16;
+        layout.largest = layout.bytes - FAKE_OVERHEAD;
+        layout.word[0] = bytes;
+        layout.word[1] = alignment;
+    }
+    return layout;
+}
+
+static inline shpool_layout empty_layout(uint32_t bytes, uint32_t alignment)
+{
+    (void)bytes;
+    (void)alignment;
+    return (shpool_layout){ 0 };
+}
+
+static inline shpool_allocator fake_allocator(const char *name, uint32_t scope, uint32_t caps)
+{
+    return (shpool_allocator){
+        .abi = SHPOOL_ABI, .bytes = sizeof(shpool_allocator), .name = name, .summary = "a fake",
+        .scope = scope, .caps = caps, .layout = fake_layout,
+    };
+}
+
+/* 1 if every byte of an output is 0, as it must be after a failure. */
+static inline int is_zeroed(const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
+
+    for (size_t i = 0; i < bytes; i++) {
+        if (at[i] != 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Tests must not see the environment of whoever runs them. */
+static inline int clear_environment(void **state)
+{
+    (void)state;
+    unsetenv("SHPOOL_ALLOCATOR");
+    unsetenv("SHPOOL_LOG_LEVEL");
+    shpool_set_message_handler(NULL, NULL);
+    shpool_config_reload();
+    return 0;
+}
+
+#endif /* SHPOOL_TESTS_UNIT_H */

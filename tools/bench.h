@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench: what its files share. */
+#ifndef SHPOOL_BENCH_H
+#define SHPOOL_BENCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <shpool/shpool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BENCH_MAX_WORKLOADS 8
+
+/** What the user asked for. */
+typedef struct bench_options {
+    const char *device;    /* "cpu", "cuda", or NULL: cuda if there is one */
+    const char *allocator; /* a name, "all", or NULL: as $SHPOOL_ALLOCATOR says */
+    const char *binding;   /* "inline", "table", "linked", "all" */
+    const char *workload;  /* a name or "all" */
+    uint32_t    threads;
+    uint32_t    bytes;     /* payload of all pools of a block */
+    uint32_t    blocks;    /* CPU: blocks of the grid */
+    uint32_t    iterations;
+    uint32_t    seed;
+    int         json;
+} bench_options;
+
+/** One measurement.  Negative figures: not measured. */
+typedef struct bench_row {
+    char     allocator[SHPOOL_NAME_BYTES];
+    char     binding[8];
+    char     workload[8];
+    uint32_t threads;
+    uint32_t pools;
+    uint32_t shared_bytes;
+    uint32_t blocks;       /* of the launch that gave gops */
+    int      registers;
+    double   cycles;       /* per operation, one thread of a block alone on the GPU */
+    double   gops;         /* 10^9 operations per second, the whole device */
+    double   failed;       /* percent of operations that were refused mallocs */
+    double   utilisation;  /* ramp: percent of the region that was payload */
+    unsigned long long errors; /* payload checks that failed */
+    char     note[160];    /* why a figure is missing */
+} bench_row;
+
+/** Receives each row as soon as it is measured. */
+typedef void (*bench_sink)(const bench_row *row, void *user);
+
+/** Name of workload `index` (bench_workload.h's order), or NULL past the last. */
+const char *bench_workload_name(size_t index);
+
+/** A row with everything but the figures set. */
+void bench_row_init(bench_row *row, const char *allocator, const char *binding,
+                    const char *workload, const shpool_pool *pool);
+
+/** One row on the CPU block executor; 0, or -1 with row->note set. */
+int bench_cpu_row(const bench_options *options, const char *spec, size_t workload, bench_row *row);
+
+/** Whether there is a GPU; its name and driver in text, or why not. */
+int bench_cuda_present(char *text, size_t bytes);
+
+/** One row on the current GPU; 0, or -1 with row->note set. */
+int bench_cuda_row(const bench_options *options, const char *spec, const char *binding,
+                   size_t workload, bench_row *row);
+
+/** Begin, add to and print the JSON document; -1: this build has no JSON library. */
+int  bench_json_begin(const bench_options *options, const char *device);
+void bench_json_row(const bench_row *row, void *user);
+void bench_json_end(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SHPOOL_BENCH_H */

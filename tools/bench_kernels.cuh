@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The benchmark's kernels, for one binding: BENCH_PREFIX names them. */
+#ifndef SHPOOL_BENCH_KERNELS_CUH
+#define SHPOOL_BENCH_KERNELS_CUH
+
+#include <shpool/shpool.cuh>
+
+#include "bench_workload.h"
+
+#define BENCH_KERNEL_NAME(_name) SHPOOL_PASTE(SHPOOL_PASTE(BENCH_PREFIX, _), _name)
+
+#define BENCH_KERNEL(_name, _summary) \
+    extern "C" __global__ void BENCH_KERNEL_NAME(_name)(shpool_pool pool, bench_args args) \
+    { \
+        extern __shared__ __align__(1024) unsigned char smem[]; \
+        shpool_heap heap  = shpool_init(&pool, smem); \
+        bench_tally tally = {0, 0, 0, 0, 0}; \
+        long long   start = clock64(); \
+        bench_run_##_name(heap, &args, &tally); \
+        if ((simt_block_rank() == 0) && (simt_thread_rank() == 0)) { \
+            args.tally->cycles = (unsigned long long)(clock64() - start); \
+        } \
+        bench_sum(&args, &tally); \
+        shpool_fini(heap); \
+    }
+BENCH_WORKLOADS(BENCH_KERNEL)
+#undef BENCH_KERNEL
+
+/* What bench_cuda.cu needs of a binding that nvcc compiled. */
+typedef struct bench_binding {
+    shpool_status (*open)(const char *spec, const shpool_config *want, shpool_pool *pool);
+    const void *kernels[BENCH_COUNT];
+} bench_binding;
+
+#endif /* SHPOOL_BENCH_KERNELS_CUH */

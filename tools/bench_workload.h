@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What every thread of a benchmark kernel does: one text for the GPU and the CPU block executor.
+ *
+ * Sizes are run-time values and slots are scalars chosen by selects: an array would live in local
+ * memory and hide the allocator.  Kernels differ in nothing but the allocator. */
+#ifndef SHPOOL_BENCH_WORKLOAD_H
+#define SHPOOL_BENCH_WORKLOAD_H
+
+#include <shpool/heap.h>
+
+/** What happened in one thread, and, added up, in a launch. */
+typedef struct bench_tally {
+    unsigned long long ops;      /* mallocs and frees */
+    unsigned long long failures; /* mallocs that got NULL */
+    unsigned long long errors;   /* payloads that did not hold what was written */
+    unsigned long long payload;  /* ramp: bytes asked for and got */
+    unsigned long long cycles;   /* of thread 0 of block 0 around its loop (GPU) */
+} bench_tally;
+
+/** Arguments of a benchmark kernel. */
+typedef struct bench_args {
+    uint32_t iterations;
+    uint32_t seed;
+    uint32_t bytes; /* request of `pairs` and first request of `batch` (64 and 16) */
+    bench_tally *tally; /* global memory */
+} bench_args;
+
+/* X(name, summary) */
+#define BENCH_WORKLOADS(X) \
+    X(pairs, "malloc(64), free") \
+    X(batch, "4 mallocs of 16 to 40 B, then their frees") \
+    X(churn, "4 slots at random: free, or malloc of 8 to 71 B") \
+    X(mixed, "2 slots at random: free, or malloc of 1 to 64 B, one in eight of 65 to 192 B") \
+    X(ramp, "sizes of 16 to 256 B until the first failure: utilisation") \
+    X(fuzz, "random malloc, free, realloc, aligned malloc; whole payloads checked")
+
+enum {
+#define BENCH_ENUM(_name, _summary) BENCH_##_name,
+    BENCH_WORKLOADS(BENCH_ENUM)
+#undef BENCH_ENUM
+    BENCH_COUNT
+};
+
+SIMT_FN uint32_t bench_next(uint32_t r)
+{
+    return r * 1664525u + 1013904223u; /* Numerical Recipes, "quick and dirty" */
+}
+
+SIMT_FN uint32_t bench_first(const bench_args *args)
+{
+    uint32_t thread = simt_block_rank() * simt_block_threads() + simt_thread_rank();
+
+    return thread * 2654435761u + 12345u + args->seed * 2246822519u;
+}
+
+/* One malloc that writes a byte to what it got. */
+SIMT_FN void *bench_get(shpool_heap heap, uint32_t bytes, bench_tally *tally)
+{
+    char *p = (char *)shpool_malloc(heap, bytes);
+
+    if (p != NULL) {
+        *(volatile char *)p = 1;
+    } else {
+        tally->failures++;
+    }
+    return p;
+}
+
+SIMT_FN void bench_run_pairs(shpool_heap heap, const bench_args *args, bench_tally *tally)
+{
+    uint32_t it;
+
+    for (it = 0; it < args->iterations; it++) {
+        shpool_free(heap, bench_get(heap, args->bytes, tally));
+    }
+    tally->ops = 2ull * args->iterations;
+}
+
+SIMT_FN void bench_run_batch(shpool_heap heap, const bench_args *args, bench_tally *tally)
+{
+    uint32_t bytes = args->bytes >> 2; /* 16 */
+    uint32_t it;
+
+    for (it = 0; it < args->iterations; it++) {
+        void *a = bench_get(heap, bytes, tally);
+        void *b = bench_get(heap, bytes + 8u, tally);
+        void *c = bench_get(heap, bytes + 16u, tally);
+        void *d = bench_get(heap, bytes + 24u, tally);
+
+        shpool_free(heap, a);
+        shpool_free(heap, b);
+        shpool_free(heap, c);
+        shpool_free(heap, d);
+    }
+    tally->ops = 8ull * args->iterations;
+}
+
+SIMT_FN void bench_run_churn(shpool_heap heap, const bench_args *args, bench_tally *tally)
+{
+    void    *s0 = NULL, *s1 = NULL, *s2 = NULL, *s3 = NULL;
+    uint32_t r = bench_first(args);
+    uint32_t it;
+
+    for (it = 0; it < args->iterations; it++) {
+        uint32_t slot;
+        void    *p;
+
+        r    = bench_next(r);
+        slot = (r >> 28) & 3u;
+        p    = (slot == 0) ? s0 : (slot == 1u) ? s1 : (slot == 2u) ? s2 : s3;
+        if (p != NULL) {
+            shpool_free(heap, p);
+            p = NULL;
+        } else {
+            p = bench_get(heap, 8u + ((r >> 16) & 63u), tally);
+        }
+        s0 = (slot == 0) ? p : s0;
+        s1 = (slot == 1u) ? p : s1;
+        s2 = (slot == 2u) ? p : s2;
+        s3 = (slot == 3u) ? p : s3;
+    }
+    tally->ops = args->iterations;
+    shpool_free(heap, s0);
+    shpool_free(heap, s1);
+    shpool_free(heap, s2);
+    shpool_free(heap, s3);
+}
+
+SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, bench_tally *tally)
+{
+    void    *s0 = NULL, *s1 = NULL;
+    uint32_t r = bench_first(args);
+    uint32_t it;
+
+    for (it = 0; it < args->iterations; it++) {
+        uint32_t slot;
+        uint32_t bytes;
+        void    *p;
+
+        r     = bench_next(r);
+        slot  = (r >> 28) & 1u;
+        bytes = (((r >> 25) & 7u) == 0) ? 65u + ((r >> 12) & 127u) : 1u + ((r >> 12) & 63u);
+        p     = (slot == 0) ? s0 : s1;
+        if (p != NULL) {
+            shpool_free(heap, p);
+            p = NULL;
+        } else {
+            p = bench_get(heap, bytes, tally);
+        }
+        s0 = (slot == 0) ? p : s0;
+        s1 = (slot == 1u) ? p : s1;
+    }
+    tally->ops = args->iterations;
+    shpool_free(heap, s0);
+    shpool_free(heap, s1);
+}
+
+/* One ramp whatever `iterations` says; the pool ends with the kernel. */
+SIMT_FN void bench_run_ramp(shpool_heap heap, const bench_args *args, bench_tally *tally)
+{
+    uint32_t r = bench_first(args);
+
+    while (tally->failures == 0) {
+        uint32_t bytes;
+
+        r     = bench_next(r);
+        bytes = 16u + simt_mulhi(r, 241u);
+        if (bench_get(heap, bytes, tally) != NULL) {
+            tally->payload += bytes;
+        }
+        tally->ops++;
+    }
+}
+
+SIMT_FN void bench_fill(unsigned char *p, uint32_t bytes, uint32_t tag)
+{
+    uint32_t i;
+
+    for (i = 0; i < bytes; i++) {
+        p[i] = (unsigned char)(tag + i * 7u);
+    }
+}
+
+SIMT_FN uint32_t bench_wrong(const unsigned char *p, uint32_t bytes, uint32_t tag)
+{
+    uint32_t i;
+
+    for (i = 0; i < bytes; i++) {
+        if (p[i] != (unsigned char)(tag + i * 7u)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+#define BENCH_FUZZ_SLOTS 4u
+
+SIMT_FN void bench_run_fuzz(shpool_heap heap, const bench_args *args, bench_tally *tally)
+{
+    unsigned char *slots[BENCH_FUZZ_SLOTS] = {NULL, NULL, NULL, NULL};
+    uint32_t       sizes[BENCH_FUZZ_SLOTS] = {0, 0, 0, 0};
+    uint32_t       r = bench_first(args);
+    uint32_t       it;
+
+    for (it = 0; it < args->iterations + BENCH_FUZZ_SLOTS; it++) {
+        uint32_t       s    = (it < args->iterations) ? (r >> 28) % BENCH_FUZZ_SLOTS
+                                                      : it - args->iterations;
+        uint32_t       what = (it < args->iterations) ? (r >> 24) & 3u : 0u;
+        uint32_t       bytes = 1u + ((r >> 10) & 127u);
+        unsigned char *p    = slots[s];
+
+        r = bench_next(r);
+        if ((p != NULL) && (what == 3u)) { /* realloc: the old contents must come along */
+            unsigned char *q    = (unsigned char *)shpool_realloc(heap, p, bytes);
+            uint32_t       same = (bytes < sizes[s]) ? bytes : sizes[s];
+
+            tally->ops++;
+            if (q == NULL) {
+                tally->failures++;
+                continue;
+            }
+            tally->errors += bench_wrong(q, same, s + simt_thread_rank());
+            p = q;
+        } else if (p != NULL) {
+            tally->errors += bench_wrong(p, sizes[s], s + simt_thread_rank());
+            shpool_free(heap, p);
+            tally->ops++;
+            slots[s] = NULL;
+            continue;
+        } else if (it < args->iterations) {
+            p = (unsigned char *)((what == 2u) ? shpool_aligned_malloc(heap, 16, bytes)
+                                               : shpool_malloc(heap, bytes));
+            tally->ops++;
+            if (p == NULL) {
+                tally->failures++;
+                continue;
+            }
+            tally->errors += (((size_t)p & 15u) != 0) ? 1u : 0u;
+        } else {
+            continue;
+        }
+        bench_fill(p, bytes, s + simt_thread_rank());
+        slots[s] = p;
+        sizes[s] = bytes;
+    }
+}
+
+/* Add a thread's tally to the launch's. */
+SIMT_FN void bench_sum(const bench_args *args, const bench_tally *tally)
+{
+    simt_global_add64(&args->tally->ops, tally->ops);
+    simt_global_add64(&args->tally->failures, tally->failures);
+    simt_global_add64(&args->tally->errors, tally->errors);
+    simt_global_add64(&args->tally->payload, tally->payload);
+}
+
+#endif /* SHPOOL_BENCH_WORKLOAD_H */

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-info: which allocators there are, which one is selected and why, and what they need. */
+#include "shpool_info.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EXIT_OK      0
+#define EXIT_FAILED  1 /* the question has no answer; stderr says why */
+#define EXIT_USAGE   2
+
+static const char usage_text[] =
+    "usage: shpool-info [--json] COMMAND\n"
+    "\n"
+    "  list         the block allocators; * marks the one that programs get by default\n"
+    "  show NAME    one allocator: what it can do, and what pools of it need\n"
+    "  devices      the GPUs of this machine and their shared memory\n"
+    "  config       the environment variables, their values and defaults\n"
+    "\n"
+    "  -j, --json     print JSON\n"
+    "  -h, --help     print this and exit\n"
+    "  -V, --version  print the version and exit\n"
+    "\n"
+    "Exit status: 0; 1: the request failed; 2: wrong usage, or no JSON in this build.\n";
+
+static const struct { const char *word; const char *text; } caps[] = {
+    { "free",        "allocations can be given back one by one" },
+    { "aligned",     "alignments beyond 16 bytes" },
+    { "resize",      "realloc can succeed in place" },
+    { "refuses",     "bad frees are refused in every mode, not only with check=1" },
+    { "lock_free",   "no thread's delay keeps the others from allocating" },
+    { "out_of_band", "no metadata between the allocations" },
+    { "spill",       "allocations may lie in global memory" },
+    { "check",       "check=1 is offered: the structure can be walked" },
+    { "none",        "never hands out anything (for measuring)" },
+};
+
+const char *info_cap_word(unsigned index)
+{
+    return (index < SHPOOL_ARRAY_COUNT(caps)) ? caps[index].word : NULL;
+}
+
+const char *info_cap_text(unsigned index)
+{
+    return (index < SHPOOL_ARRAY_COUNT(caps)) ? caps[index].text : NULL;
+}
+
+const char *info_scope(uint32_t scope)
+{
+    static const char *const names[] = { "unknown", "thread", "group", "block" };
+
+    return names[(scope < SHPOOL_ARRAY_COUNT(names)) ? scope : 0];
+}
+
+static const char *scope_text(uint32_t scope)
+{
+    switch (scope) {
+    case SHPOOL_SCOPE_THREAD: return "one pool per thread; only the owner frees";
+    case SHPOOL_SCOPE_GROUP:  return "threads_per_pool threads share a pool; any of them frees";
+    case SHPOOL_SCOPE_BLOCK:  return "one pool; any thread of the block frees";
+    default:                  return "unknown";
+    }
+}
+
+info_selected info_select(void)
+{
+    info_selected selected = { .status = shpool_config_check() };
+    shpool_config want = { .block_threads = 0 };
+
+    if (selected.status == SHPOOL_OK) {
+        selected.status = shpool_select(NULL, &want, &selected.selection);
+    }
+    return selected;
+}
+
+void info_plan_examples(const shpool_allocator *allocator, info_example examples[INFO_EXAMPLES])
+{
+    static const struct { uint32_t threads; uint32_t payload; } shapes[INFO_EXAMPLES] = {
+        { 128, 16 * 1024 }, { 256, 32 * 1024 }, { 256, 64 * 1024 }, { 1024, 160 * 1024 },
+    };
+
+    for (size_t i = 0; i < INFO_EXAMPLES; i++) {
+        examples[i].want = (shpool_config){ .block_threads = shapes[i].threads,
+                                            .payload_bytes = shapes[i].payload };
+        examples[i].status = shpool_plan(allocator->name, &examples[i].want, &examples[i].pool);
+    }
+}
+
+static int failed(void)
+{
+    fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
+    return EXIT_FAILED;
+}
+
+static int list(int json)
+{
+    info_selected selected = info_select();
+
+    if (json) {
+        return json_list(&selected);
+    }
+
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+
+        printf("%c %-24s %-7s %s\n", (allocator == selected.selection.allocator) ? '*' : ' ',
+               allocator->name, info_scope(allocator->scope), allocator->summary);
+    }
+    if (selected.status != SHPOOL_OK) {
+        return failed();
+    }
+    printf("\nselected: %s (%s: %s)\n", selected.selection.allocator->name,
+           selected.selection.origin, selected.selection.text);
+    return EXIT_OK;
+}
+
+static void print_examples(const shpool_allocator *allocator)
+{
+    info_example examples[INFO_EXAMPLES];
+
+    info_plan_examples(allocator, examples);
+    printf("\n%8s %14s %6s %11s %13s %9s\n", "threads", "payload_bytes", "pools", "pool_bytes",
+           "shared_bytes", "overhead");
+    for (size_t i = 0; i < INFO_EXAMPLES; i++) {
+        const info_example *example = &examples[i];
+        const shpool_pool *pool = &example->pool;
+
+        printf("%8u %14u ", example->want.block_threads, example->want.payload_bytes);
+        if (example->status != SHPOOL_OK) {
+            printf("%s\n", shpool_strerror(example->status));
+        } else if (pool->pool_bytes == 0) {
+            printf("%6u %11u %13u %9s\n", pool->pools, 0u, pool->shared_bytes, "-");
+        } else {
+            printf("%6u %11u %13u %8.1f%%\n", pool->pools, pool->pool_bytes, pool->shared_bytes,
+                   100.0 * pool->shared_bytes / example->want.payload_bytes - 100.0);
+        }
+    }
+}
+
+static int show(const char *name, int json)
+{
+    const shpool_allocator *allocator;
+
+    if (shpool_allocator_find(name, &allocator) != SHPOOL_OK) {
+        return failed();
+    }
+    if (json) {
+        return json_show(allocator);
+    }
+
+    printf("%s: %s\n\n", allocator->name, allocator->summary);
+    printf("scope        %s: %s\n", info_scope(allocator->scope), scope_text(allocator->scope));
+    printf("executor     %s\n", (allocator->simt[0] != NULL) ? "yes" : "no");
+    printf("device code  %s\n", (allocator->device_table != NULL) ? "of its own"
+                                                                  : "libshpool_device.a");
+    printf("linkable     %s\n", (allocator->lto_ir != NULL) ? "yes" : "no");
+    printf("can\n");
+    for (unsigned i = 0; info_cap_word(i) != NULL; i++) {
+        if ((allocator->caps & (1u << i)) != 0) {
+            printf("  %-12s %s\n", info_cap_word(i), info_cap_text(i));
+        }
+    }
+    print_examples(allocator);
+    return EXIT_OK;
+}
+
+static int devices(int json)
+{
+    static shpool_driver_device found[INFO_DEVICES];
+    uint32_t version;
+    size_t count;
+    size_t total;
+
+    if (shpool_driver_devices(found, INFO_DEVICES, &total, &version) != SHPOOL_OK) {
+        return failed();
+    }
+    count = (total < INFO_DEVICES) ? total : INFO_DEVICES;
+    if (json) {
+        return json_devices(found, count, version);
+    }
+
+    printf("driver for CUDA %u.%u\n", version / 1000, version % 1000 / 10);
+    for (size_t i = 0; i < count; i++) {
+        const shpool_driver_device *device = &found[i];
+
+        printf("\n%zu: %s\n", i, device->name);
+        printf("  compute capability  %u.%u\n", device->arch / 10, device->arch % 10);
+        printf("  multiprocessors     %u\n", device->multiprocessors);
+        printf("  shared memory       %u bytes per block, %u opted in; %u per multiprocessor, %u "
+               "of each block reserved\n", device->shared_block, device->shared_block_optin,
+               device->shared_sm, device->shared_reserved);
+        printf("  device memory       %llu bytes\n", device->memory);
+    }
+    return EXIT_OK;
+}
+
+static int config(int json)
+{
+    shpool_variable variable;
+
+    if (json) {
+        return json_config();
+    }
+    for (size_t i = 0; shpool_variable_get(i, &variable) == SHPOOL_OK; i++) {
+        printf("%s%s (%s)\n", (i > 0) ? "\n" : "", variable.name, variable.type);
+        printf("  %s\n", variable.text);
+        printf("  default  %s\n", variable.default_value);
+        printf("  value    %s\n", (variable.value != NULL) ? variable.value : "(not set)");
+    }
+    return EXIT_OK;
+}
+
+static int usage_error(const char *text, const char *word)
+{
+    fprintf(stderr, "shpool-info: %s%s\n%s", text, word, usage_text);
+    return EXIT_USAGE;
+}
+
+static int run(int count, char *const words[], int json)
+{
+    if (count == 0) {
+        return usage_error("a command is missing", "");
+    }
+    if (strcmp(words[0], "show") == 0) {
+        return (count == 2) ? show(words[1], json) : usage_error("show takes one name", "");
+    }
+    if (count > 1) {
+        return usage_error("too many arguments: ", words[1]);
+    }
+    if (strcmp(words[0], "list") == 0) {
+        return list(json);
+    }
+    if (strcmp(words[0], "devices") == 0) {
+        return devices(json);
+    }
+    if (strcmp(words[0], "config") == 0) {
+        return config(json);
+    }
+    return usage_error("unknown command ", words[0]);
+}
+
+/* Warnings (an unknown variable, most of all) belong to the tool's output. */
+static void print_message(shpool_level level, const char *text, void *user)
+{
+    (void)user;
+    if (level == SHPOOL_LEVEL_WARN) {
+        fprintf(stderr, "shpool-info: warning: %s\n", text);
+    }
+}
+
+/* A full disk or a closed pipe must not pass for success. */
+static int finish(int status)
+{
+    if ((fflush(stdout) != 0) || ferror(stdout)) {
+        fprintf(stderr, "shpool-info: writing the output failed\n");
+        return EXIT_FAILED;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "json", no_argument, NULL, 'j' },
+        { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'V' },
+        { NULL, 0, NULL, 0 },
+    };
+    int json = 0;
+    int status;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
+        switch (option) {
+        case 'j':
+            json = 1;
+            break;
+        case 'h':
+            fputs(usage_text, stdout);
+            return finish(EXIT_OK);
+        case 'V':
+            printf("shpool-info %s\n", shpool_version());
+            return finish(EXIT_OK);
+        default:
+            fputs(usage_text, stderr);
+            return EXIT_USAGE;
+        }
+    }
+
+    shpool_set_message_handler(print_message, NULL);
+    status = run(argc - optind, argv + optind, json);
+    if (status < 0) {
+        fprintf(stderr, "shpool-info: this build has no JSON support: it was made without "
+                        "jansson\n");
+        return EXIT_USAGE;
+    }
+    return finish(status);
+}

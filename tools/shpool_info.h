@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the two halves of shpool-info share: the facts, which are printed as text or as JSON. */
+#ifndef SHPOOL_TOOLS_SHPOOL_INFO_H
+#define SHPOOL_TOOLS_SHPOOL_INFO_H
+
+#include <shpool/shpool.h>
+
+#include "internal.h"
+
+#define INFO_DEVICES 64u /* more are counted, but not described */
+
+/* What is printed of one geometry in `show`; the plan's own failure is a fact, too. */
+typedef struct info_example {
+    shpool_config want;
+    shpool_status status;
+    shpool_pool pool;
+} info_example;
+
+#define INFO_EXAMPLES 4u
+
+/* Which allocator a program that names none gets; status tells whether there is one. */
+typedef struct info_selected {
+    shpool_status status;
+    shpool_selection selection;
+} info_selected;
+
+info_selected info_select(void);
+const char *info_scope(uint32_t scope);
+
+/* Word and sentence for capability bit `index`; NULL past the last. */
+const char *info_cap_word(unsigned index);
+const char *info_cap_text(unsigned index);
+
+void info_plan_examples(const shpool_allocator *allocator, info_example examples[INFO_EXAMPLES]);
+
+/* Each prints to stdout and returns the exit status; a negative one: this build has no JSON. */
+int json_list(const info_selected *selected);
+int json_show(const shpool_allocator *allocator);
+int json_devices(const shpool_driver_device *devices, size_t count, uint32_t version);
+int json_config(void);
+
+#endif /* SHPOOL_TOOLS_SHPOOL_INFO_H */

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The JSON half of shpool-info; field names are those of the C interface. */
+#include "shpool_info.h"
+
+#if HAVE_JANSSON
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* Print and release; NULL: memory ran out on the way. */
+static int print_json(json_t *root)
+{
+    int failed = (root == NULL) || (json_dumpf(root, stdout, JSON_INDENT(2)) != 0);
+
+    json_decref(root);
+    if (failed) {
+        fprintf(stderr, "shpool-info: the JSON text could not be made or written\n");
+        return 1;
+    }
+    putchar('\n');
+    return 0;
+}
+
+static json_t *caps_json(uint32_t caps)
+{
+    json_t *words = json_array();
+
+    for (unsigned i = 0; info_cap_word(i) != NULL; i++) {
+        if ((caps & (1u << i)) != 0) {
+            json_array_append_new(words, json_string(info_cap_word(i)));
+        }
+    }
+    return words;
+}
+
+static json_t *allocator_json(const shpool_allocator *allocator)
+{
+    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b}", "name", allocator->name, "summary",
+                     allocator->summary, "scope", info_scope(allocator->scope), "caps",
+                     caps_json(allocator->caps), "executor", allocator->simt[0] != NULL,
+                     "linkable", allocator->lto_ir != NULL);
+}
+
+int json_list(const info_selected *selected)
+{
+    json_t *allocators = json_array();
+    json_t *root = json_pack("{s:s, s:o}", "version", shpool_version(), "allocators", allocators);
+    json_t *choice;
+    int exit_status;
+
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        json_array_append_new(allocators, allocator_json(shpool_allocator_get(i)));
+    }
+
+    if (selected->status == SHPOOL_OK) {
+        choice = json_pack("{s:s, s:s, s:s}", "name", selected->selection.allocator->name, "origin",
+                           selected->selection.origin, "spec", selected->selection.text);
+        json_object_set_new(root, "selected", choice);
+    } else {
+        json_object_set_new(root, "selected", json_null());
+        json_object_set_new(root, "error", json_string(shpool_last_error()));
+    }
+
+    exit_status = print_json(root);
+    if (selected->status != SHPOOL_OK) {
+        fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
+        return 1;
+    }
+    return exit_status;
+}
+
+static json_t *example_json(const info_example *example)
+{
+    const shpool_pool *pool = &example->pool;
+    json_t *root = json_pack("{s:I, s:I}", "block_threads",
+                             (json_int_t)example->want.block_threads, "payload_bytes",
+                             (json_int_t)example->want.payload_bytes);
+
+    if (example->status != SHPOOL_OK) {
+        json_object_set_new(root, "error", json_string(shpool_strerror(example->status)));
+        return root;
+    }
+    json_object_set_new(root, "pools", json_integer(pool->pools));
+    json_object_set_new(root, "threads_per_pool", json_integer(pool->threads_per_pool));
+    json_object_set_new(root, "pool_bytes", json_integer(pool->pool_bytes));
+    json_object_set_new(root, "shared_bytes", json_integer(pool->shared_bytes));
+    json_object_set_new(root, "largest", json_integer(pool->largest));
+    return root;
+}
+
+int json_show(const shpool_allocator *allocator)
+{
+    json_t *root = allocator_json(allocator);
+    json_t *list = json_array();
+    info_example examples[INFO_EXAMPLES];
+
+    info_plan_examples(allocator, examples);
+    for (size_t i = 0; i < INFO_EXAMPLES; i++) {
+        json_array_append_new(list, example_json(&examples[i]));
+    }
+    json_object_set_new(root, "examples", list);
+    return print_json(root);
+}
+
+int json_devices(const shpool_driver_device *devices, size_t count, uint32_t version)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        const shpool_driver_device *device = &devices[i];
+
+        json_array_append_new(list, json_pack(
+            "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name", device->name,
+            "arch", (json_int_t)device->arch,
+            "multiprocessors", (json_int_t)device->multiprocessors,
+            "shared_block", (json_int_t)device->shared_block,
+            "shared_block_optin", (json_int_t)device->shared_block_optin,
+            "shared_sm", (json_int_t)device->shared_sm,
+            "shared_reserved", (json_int_t)device->shared_reserved,
+            "memory", (json_int_t)device->memory));
+    }
+    return print_json(json_pack("{s:I, s:o}", "driver_version", (json_int_t)version, "devices",
+                                list));
+}
+
+/* A variable's value may be any bytes; JSON has only UTF-8, so what is not is shown as null. */
+static json_t *value_json(const char *value)
+{
+    json_t *text = (value != NULL) ? json_string(value) : NULL;
+
+    return (text != NULL) ? text : json_null();
+}
+
+int json_config(void)
+{
+    json_t *list = json_array();
+    shpool_variable variable;
+
+    for (size_t i = 0; shpool_variable_get(i, &variable) == SHPOOL_OK; i++) {
+        json_array_append_new(list, json_pack(
+            "{s:s, s:s, s:s, s:s, s:o}", "name", variable.name, "type", variable.type, "default",
+            variable.default_value, "text", variable.text, "value", value_json(variable.value)));
+    }
+    return print_json(json_pack("{s:o}", "variables", list));
+}
+
+#else /* !HAVE_JANSSON */
+
+int json_list(const info_selected *selected)
+{
+    (void)selected;
+    return -1;
+}
+
+int json_show(const shpool_allocator *allocator)
+{
+    (void)allocator;
+    return -1;
+}
+
+int json_devices(const shpool_driver_device *devices, size_t count, uint32_t version)
+{
+    (void)devices;
+    (void)count;
+    (void)version;
+    return -1;
+}
+
+int json_config(void)
+{
+    return -1;
+}
+
+#endif /* HAVE_JANSSON */
