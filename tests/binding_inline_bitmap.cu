@@ -14,7 +14,8 @@ extern "C" int binding_run_inline_bitmap(const char *allocator, uint32_t *out)
     int         failed = binding_open(allocator, &pool);
 
     if (failed == 0) {
-        failed = binding_launch("binding_inline_bitmap", (const void *)binding_inline_bitmap, &pool, out);
+        failed = binding_launch("inline bitmap", (const void *)binding_inline_bitmap, &pool,
+                                out);
     }
     (void)shpool_close(&pool);
     return failed;

@@ -14,7 +14,8 @@ extern "C" int binding_run_inline_thread_first_fit(const char *allocator, uint32
     int         failed = binding_open(allocator, &pool);
 
     if (failed == 0) {
-        failed = binding_launch("binding_inline_thread_first_fit", (const void *)binding_inline_thread_first_fit, &pool, out);
+        failed = binding_launch("inline thread_first_fit",
+                                (const void *)binding_inline_thread_first_fit, &pool, out);
     }
     (void)shpool_close(&pool);
     return failed;

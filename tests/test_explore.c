@@ -10,265 +10,7 @@
  *   - the scenario's own condition holds (one winner of a double free, ...)
  * The program prints how many schedules each scenario has. */
 #define SHPOOL_INLINE bitmap
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "heap_model.h"
-
-#include <shpool/executor.h>
-#include <shpool/heap.h>
-#include <shpool/shpool.h>
-
-#define GRANULES 64u /* most of any scenario */
-#define THREADS  3u
-#define EVENTS   12u
-#define GIFTS    4u
-
-typedef struct taken { /* granules first..first+count-1 are owned from..to */
-    uint32_t first, count;
-    uint32_t from, to;
-} taken;
-
-typedef struct refusal { /* no room for need granules, from..to */
-    uint32_t need;
-    uint32_t from, to;
-} refusal;
-
-typedef struct journal { /* of one thread: no sharing, no edges for ThreadSanitizer */
-    taken    taken[EVENTS];
-    refusal  refusal[EVENTS];
-    uint32_t takes, refusals;
-} journal;
-
-typedef struct scenario {
-    const char *name;
-    uint32_t    granules;
-    uint32_t    threads;
-    uint32_t    preemptions; /* by default, and with SHPOOL_TEST_LONG one more */
-    void      (*setup)(shpool_heap heap);             /* thread 0, before the others start */
-    void      (*script[THREADS])(shpool_heap heap);
-    int       (*condition)(void);                     /* NULL: none */
-} scenario;
-
-static const scenario *now;
-static shpool_pool     pool;
-static heap_model      model;
-static journal         journals[THREADS];
-static uint32_t        clock_now;
-static void           *gift[GIFTS]; /* what setup leaves for the scripts */
-static taken           gift_taken[GIFTS];
-static uint32_t        wins;
-static shpool_walk     end;
-
-/* Relaxed: the clock must not order the threads' accesses for ThreadSanitizer. */
-static uint32_t tick(void)
-{
-    return simt_global_add32(&clock_now, 1) + 1u;
-}
-
-/* ---- calls that keep the journal ---- */
-
-static heap_place place_of(shpool_heap heap)
-{
-    heap_place place = { heap.view.base, heap.view.base, heap.view.bytes };
-
-    return place;
-}
-
-static uint32_t granule_of(shpool_heap heap, const void *ptr)
-{
-    return (simt_to_shared(ptr) - heap.view.base - heap.view.word[1]) >> 4;
-}
-
-/* An allocation that a script holds. */
-typedef struct held {
-    heap_slot slot;
-    taken    *life;
-} held;
-
-static held get(shpool_heap heap, uint32_t granules)
-{
-    journal *own  = &journals[simt_thread_rank()];
-    uint32_t from = tick();
-    held     h    = { { NULL, 0, 0 }, NULL };
-
-    h.slot.at = (unsigned char *)shpool_malloc(heap, 16u * granules);
-    if (h.slot.at == NULL) {
-        own->refusal[own->refusals++] = (refusal){ granules, from, tick() };
-        return h;
-    }
-    h.slot.bytes = (uint32_t)shpool_usable_size(heap, h.slot.at);
-    HEAP_EXPECT(&model, h.slot.bytes == 16u * granules);
-    h.slot.bytes = 16u * granules;
-    h.slot.tag   = from;
-    heap_fill(&h.slot);
-    heap_model_claim(&model, place_of(heap), &h.slot, 16u * granules, 16);
-    h.life  = &own->taken[own->takes++];
-    *h.life = (taken){ granule_of(heap, h.slot.at), granules, from, UINT32_MAX };
-    return h;
-}
-
-static void put(shpool_heap heap, held *h)
-{
-    if (h->slot.at == NULL) {
-        return;
-    }
-    heap_model_drop(&model, place_of(heap), &h->slot);
-    heap_verify(&model, h->slot.at, h->slot.bytes, h->slot.tag);
-    HEAP_EXPECT(&model, shpool_free_at(heap, h->slot.at, 0) == SHPOOL_FREE_OK);
-    h->life->to = tick();
-}
-
-/* Setup's allocation `i`, for a script to free; its life is in the journal of nobody. */
-static void keep(shpool_heap heap, uint32_t i, uint32_t granules)
-{
-    held h = get(heap, granules);
-
-    gift[i]       = h.slot.at;
-    gift_taken[i] = *h.life;
-    journals[0].takes--;
-}
-
-static uint32_t put_gift(shpool_heap heap, uint32_t i)
-{
-    heap_slot slot = { (unsigned char *)gift[i], 16u * gift_taken[i].count, gift_taken[i].from };
-    uint32_t  reason;
-
-    heap_model_drop(&model, place_of(heap), &slot);
-    heap_verify(&model, slot.at, slot.bytes, slot.tag);
-    reason           = shpool_free_at(heap, gift[i], 0);
-    gift_taken[i].to = tick();
-    return reason;
-}
-
-/* ---- justification ---- */
-
-static uint64_t mask_of(uint32_t first, uint32_t count)
-{
-    return ((count < 64u) ? ((uint64_t)1 << count) - 1u : ~(uint64_t)0) << first;
-}
-
-static uint64_t owned_at(uint32_t instant)
-{
-    uint64_t owned = 0;
-
-    for (uint32_t t = 0; t < THREADS; t++) {
-        for (uint32_t i = 0; i < journals[t].takes; i++) {
-            const taken *life = &journals[t].taken[i];
-
-            if ((life->from <= instant) && (instant <= life->to)) {
-                owned |= mask_of(life->first, life->count);
-            }
-        }
-    }
-    for (uint32_t i = 0; i < GIFTS; i++) {
-        if ((gift[i] != NULL) && (instant <= gift_taken[i].to)) {
-            owned |= mask_of(gift_taken[i].first, gift_taken[i].count);
-        }
-    }
-    return owned;
-}
-
-static int fits(uint64_t owned, uint32_t need)
-{
-    for (uint32_t first = 0; first + need <= now->granules; first++) {
-        if ((owned & mask_of(first, need)) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Ownership changes at ticks only, so the ticks of the call are all its instants. */
-static int justified(const refusal *no)
-{
-    for (uint32_t instant = no->from; instant <= no->to; instant++) {
-        if (!fits(owned_at(instant), no->need)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static void before(void *arg)
-{
-    (void)arg;
-    heap_model_reset(&model);
-    memset(journals, 0, sizeof(journals));
-    memset(gift, 0, sizeof(gift));
-    memset(&end, 0, sizeof(end));
-    clock_now = 0;
-    wins      = 0;
-}
-
-static int after(void *arg)
-{
-    uint64_t left = owned_at(UINT32_MAX);
-
-    (void)arg;
-    for (uint32_t t = 0; t < now->threads; t++) {
-        for (uint32_t i = 0; i < journals[t].refusals; i++) {
-            const refusal *no = &journals[t].refusal[i];
-
-            if (!justified(no)) {
-                heap_model_fault(&model, "wrong refusal: %u granules for thread %u, instants "
-                                 "%u..%u, fitted all the time", no->need, t, no->from, no->to);
-            }
-        }
-    }
-    if (end.broken != 0) {
-        heap_model_fault(&model, "invariant %u broken at 0x%x", end.broken, end.where);
-    } else if (end.used != 16u * (uint32_t)__builtin_popcountll(left)) {
-        heap_model_fault(&model, "%u bytes used at the end, %u owned", end.used,
-                         16u * (uint32_t)__builtin_popcountll(left));
-    }
-    if ((now->condition != NULL) && !now->condition()) {
-        heap_model_fault(&model, "the scenario's condition does not hold");
-    }
-    return model.faults != 0;
-}
-
-static void kernel(void *arg)
-{
-    simt_addr   base = simt_dynamic_base();
-    uint32_t    rank = simt_thread_rank();
-    shpool_heap heap;
-
-    (void)arg;
-    heap = shpool_init(&pool, simt_from_shared(base));
-    if (rank == 0 && (now->setup != NULL)) {
-        now->setup(heap);
-    }
-    simt_barrier();
-    now->script[rank](heap);
-    simt_barrier();
-    if (rank == 0) {
-        end = shpool_check(heap);
-    }
-}
-
-static void explore(const scenario *s)
-{
-    shpool_config want   = { .block_threads = s->threads, .payload_bytes = 16u * s->granules };
-    simt_launch   launch = { .block = { s->threads } };
-    simt_bounds   bounds = { .preemptions = s->preemptions + ((heap_long() != 0) ? 1u : 0u) };
-    simt_hooks    hooks  = { before, after };
-    simt_result   result;
-    shpool_status status;
-
-    now = s;
-    assert_int_equal(shpool_plan("bitmap", &want, &pool), SHPOOL_OK);
-    assert_int_equal(pool.word[0], s->granules);
-    launch.dynamic_bytes = pool.shared_bytes;
-    status               = simt_explore(&launch, &bounds, &hooks, kernel, NULL, &result);
-    print_message("             %s: %llu schedules, %u preemptions%s\n", s->name, result.schedules,
-                  bounds.preemptions, result.complete ? "" : ", NOT COMPLETE");
-    if (status != SHPOOL_OK) {
-        fail_msg("%s; %s", (model.faults != 0) ? model.text : "", result.text);
-    }
-    assert_true(result.complete);
-}
+#include "explore_pool.h"
 
 /* ---- scripts ---- */
 
@@ -299,6 +41,7 @@ static void one_word(shpool_heap heap) { get_put(heap, 16, 0); }
     }
 
 EXPLORE(test_short_runs_of_2_threads, 32, 2, 3, NULL, { short_runs, short_runs }, NULL)
+EXPLORE(test_short_runs_in_one_word, 16, 2, 3, NULL, { short_runs, short_runs }, NULL)
 EXPLORE(test_short_runs_of_3_threads, 16, 3, 1, NULL, { one_short, one_short, one_short }, NULL)
 EXPLORE(test_long_runs_of_2_threads, 40, 2, 3, NULL, { long_runs, long_runs }, NULL)
 EXPLORE(test_long_runs_of_3_threads, 48, 3, 1, NULL, { one_long, mixed_runs, one_long }, NULL)
@@ -423,10 +166,14 @@ static void reuse(shpool_heap heap)
     put(heap, &b);
 }
 
+static void reuse_the_front(shpool_heap heap) { get_put(heap, 4, 4); }
+
 static void reuse_long(shpool_heap heap) { get_put(heap, 20, 8); }
 
 EXPLORE(test_reuse_while_a_long_run_is_freed, 32, 2, 3, keep_behind_three,
         { free_the_gift, reuse }, NULL)
+EXPLORE(test_reuse_of_the_front_while_a_long_run_is_freed, 32, 2, 3, keep_behind_three,
+        { free_the_gift, reuse_the_front }, NULL)
 EXPLORE(test_long_reuse_while_a_long_run_is_freed, 32, 2, 3, keep_a_long_one,
         { free_the_gift, reuse_long }, NULL)
 EXPLORE(test_free_by_another_thread_while_2_allocate, 32, 3, 1, keep_behind_three,
@@ -505,6 +252,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_short_runs_of_2_threads),
+        cmocka_unit_test(test_short_runs_in_one_word),
         cmocka_unit_test(test_short_runs_of_3_threads),
         cmocka_unit_test(test_long_runs_of_2_threads),
         cmocka_unit_test(test_long_runs_of_3_threads),
@@ -518,6 +266,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_double_free_of_a_long_run_has_one_winner),
         cmocka_unit_test(test_double_free_of_3_threads_has_one_winner),
         cmocka_unit_test(test_reuse_while_a_long_run_is_freed),
+        cmocka_unit_test(test_reuse_of_the_front_while_a_long_run_is_freed),
         cmocka_unit_test(test_long_reuse_while_a_long_run_is_freed),
         cmocka_unit_test(test_free_by_another_thread_while_2_allocate),
         cmocka_unit_test(test_resize_while_another_allocates),

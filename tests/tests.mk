@@ -5,9 +5,14 @@ shpool_cmocka_tests =
 if HAVE_CMOCKA
 shpool_cmocka_tests += \
 	tests/test_config \
+	tests/test_conformance \
+	tests/test_explore \
+	tests/test_heap \
 	tests/test_link \
+	tests/test_own \
 	tests/test_plan \
 	tests/test_registry \
+	tests/test_report \
 	tests/test_simt \
 	tests/test_simt_pool \
 	tests/test_spec \
@@ -15,13 +20,49 @@ shpool_cmocka_tests += \
 endif
 shpool_tests = $(shpool_cmocka_tests)
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
-noinst_HEADERS += tests/unit.h
-LDADD = libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
+# what several of them share
+check_LTLIBRARIES += libshpool_tests.la
+libshpool_tests_la_SOURCES = tests/heap_model.c tests/heap_model.h tests/heap_trial.h tests/unit.h
+LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
 
 # The algorithms as C++17, against the CPU seam.
 shpool_tests += tests/simt_cxx
 tests_simt_cxx_SOURCES = tests/simt_cxx.cc
 tests_simt_cxx_LDADD   = libshpool_core.la
+
+# ---- on a GPU: linked by nvcc; exit 77 (skipped) without a device ----
+if HAVE_NVCC
+shpool_tests += tests/gpu_conformance
+tests_gpu_conformance_SOURCES      = tests/gpu_conformance.cu
+tests_gpu_conformance_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_gpu_conformance_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_gpu_conformance_LINK         = $(SHPOOL_NVCC_LINK)
+-include tests/gpu_conformance.cud
+
+shpool_tests += tests/gpu_bindings
+tests_gpu_bindings_SOURCES = \
+	tests/binding_inline_bitmap.cu \
+	tests/binding_inline_thread_first_fit.cu \
+	tests/gpu_bindings.cu \
+	tests/gpu_bindings_linked.cu \
+	tests/own_allocator.c \
+	tests/own_allocator.cu
+# flags of its own: keeps own_allocator.c and own_allocator.cu apart by object name
+tests_gpu_bindings_CFLAGS       = $(AM_CFLAGS)
+tests_gpu_bindings_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_gpu_bindings_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_gpu_bindings_LINK         = $(SHPOOL_NVCC_LINK)
+if HAVE_LTO_IR
+nodist_tests_gpu_bindings_SOURCES = tests/binding_linked_lto.c
+-include tests/binding_linked_lto.cud
+else
+SHPOOL_NVCC_CPPFLAGS += -DBINDING_NO_LTO
+endif
+-include $(tests_gpu_bindings_OBJECTS:.o=.cud)
+endif
+
+noinst_HEADERS += tests/binding_kernel.cuh tests/binding_run.h tests/gpu_check.h tests/own_allocator.h
+EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
@@ -59,7 +100,7 @@ AM_TESTS_ENVIRONMENT = \
 
 # the same programs with far more seeds and schedules
 check-long:
-	SHPOOL_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(shpool_cmocka_tests)'
+	LIBSHPOOL_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(shpool_cmocka_tests)'
 .PHONY: check-long
 
 # ---- what doc/ and README.md tell users to type, against the installed files ----

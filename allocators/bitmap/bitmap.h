@@ -258,6 +258,16 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t need, uin
     }
 }
 
+/* Bits 0, step, 2 * step, ... of a word; no division, a table call does not fold it away. */
+SIMT_FN uint32_t shpool_bitmap_starts(uint32_t step)
+{
+    uint32_t starts = (step >= 2u) ? 0x5555u : SHPOOL_BITMAP_USED;
+
+    starts = (step >= 4u) ? 0x1111u : starts;
+    starts = (step >= 8u) ? 0x0101u : starts;
+    return (step >= 16u) ? 0x0001u : starts;
+}
+
 /* Try to claim `need` granules inside word w. */
 SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t w, uint32_t need, uint32_t starts)
 {
@@ -295,8 +305,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc(shpool_view view, uint32_t bytes, uint32_
         return 0; /* the empty pool, too: it has no granules */
     }
     if ((need <= 16u) && (step <= 16u)) {
-        /* bits 0, step, 2 * step, ... */
-        uint32_t starts = (step == 1u) ? SHPOOL_BITMAP_USED : SHPOOL_BITMAP_USED / ((1u << step) - 1u);
+        uint32_t starts = shpool_bitmap_starts(step);
         /* A multiplicative hash spreads the threads over the words (Knuth, TAOCP 3, 6.4). */
         uint32_t w      = simt_mulhi(view.rank * 2654435769u, words);
         uint32_t i;

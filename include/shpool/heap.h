@@ -93,7 +93,7 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
     heap.view.flags    = (member == 0) ? flags | SHPOOL_FLAG_LEADER : flags;
     heap.view.word[0]  = word0;
     heap.view.word[1]  = word1;
-    heap.view.area     = area;
+    heap.view.area     = (SHPOOL_COUNTED != 0) ? area : 0u; /* a constant 0 leaves no trace */
     heap.view.reserved = 0;
     heap.allocate      = pool->allocate;
     heap.release       = pool->release;

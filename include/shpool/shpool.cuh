@@ -239,8 +239,8 @@ static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
                             bytes, device, most, attributes.sharedSizeBytes,
                             (size_t)most - attributes.sharedSizeBytes);
     }
-    if (bytes <= 48u * 1024u) {
-        return SHPOOL_OK;
+    if (bytes + attributes.sharedSizeBytes <= 48u * 1024u) {
+        return SHPOOL_OK; /* granted to every kernel, its own arrays included */
     }
     return shpool_cuda_status(cudaFuncSetAttribute((const void *)kernel,
                                                    cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -120,6 +120,14 @@ __device__ uint32_t      shpool_linked_unspill(shpool_view view, void *ptr, uint
 
 #endif
 
+/* Pools with one of these flags ask the module again when it has nothing to give, or when a pointer
+ * is not in the pool (spill, unspill). */
+#if SHPOOL_COUNTED
+#define SHPOOL_FLAGS_SLOW (SHPOOL_FLAG_SPILL | SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)
+#else
+#define SHPOOL_FLAGS_SLOW SHPOOL_FLAG_SPILL
+#endif
+
 #define SHPOOL_DO(_heap, _what, _arguments) (SHPOOL_DO_##_what(_heap) _arguments)
 
 #endif /* SHPOOL_IMPL_BIND_H */

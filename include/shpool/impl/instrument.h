@@ -96,10 +96,6 @@ SIMT_FN uint32_t shpool_spilled_bytes(const void *ptr)
     return (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
 }
 
-/* Pools with one of these flags take the functions below when the module has nothing to give, or
- * when a pointer is not the module's. */
-#define SHPOOL_FLAGS_SLOW (SHPOOL_FLAG_SPILL | SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)
-
 /* A request that fails for good; where there is no pool, no module has counted it. */
 SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
 {

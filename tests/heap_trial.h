@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One pool on the executor with the model beside it: opening, running, and heap calls that tell
+ * the model.  For programs that reach the allocator through the function table. */
+#ifndef SHPOOL_TESTS_HEAP_TRIAL_H
+#define SHPOOL_TESTS_HEAP_TRIAL_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap_model.h"
+
+#include <shpool/executor.h>
+#include <shpool/heap.h>
+#include <shpool/shpool.h>
+
+typedef struct trial {
+    const shpool_allocator *allocator;
+    shpool_pool  pool;
+    simt_launch  launch; /* tests change it between trial_open and trial_run */
+    simt_result  result;
+    heap_model   model;
+    uint32_t     seed;
+    uint32_t     steps;
+    heap_slot    box[SHPOOL_MAX_THREADS]; /* what a thread hands to another */
+    size_t       number;                  /* for the kernel, whatever it needs */
+    shpool_report_data report;
+} trial;
+
+#define TRIAL_NAME(_t) ((_t)->allocator->name)
+
+static inline int has_cap(const trial *t, uint32_t cap)
+{
+    return (t->allocator->caps & cap) != 0;
+}
+
+/* Whether allocations come out of a pool in shared memory. */
+static inline int has_pool(const shpool_allocator *allocator)
+{
+    return (allocator->caps & (SHPOOL_CAP_NONE | SHPOOL_CAP_SPILL)) == 0;
+}
+
+/* `each` bytes for every pool: all of the block's threads share one, or each has its own. */
+static inline void trial_open(trial *t, const shpool_allocator *allocator, const char *options,
+                              uint32_t threads, uint32_t each, uint32_t alignment)
+{
+    shpool_config want = { .block_threads = threads, .alignment = alignment };
+    char          spec[128];
+
+    memset(t, 0, sizeof(*t));
+    heap_model_reset(&t->model);
+    t->allocator       = allocator;
+    want.payload_bytes = each * ((allocator->scope == SHPOOL_SCOPE_THREAD) ? threads : 1u);
+    (void)snprintf(spec, sizeof(spec), "%s%s", allocator->name, options);
+    if (shpool_simt_open(spec, &want, &t->pool) != SHPOOL_OK) {
+        fail_msg("%s, %u threads: %s", spec, threads, shpool_last_error());
+    }
+    t->launch.block[0]      = threads;
+    t->launch.dynamic_bytes = t->pool.shared_bytes;
+}
+
+static inline void trial_run(trial *t, simt_kernel kernel)
+{
+    shpool_status status = simt_run(&t->launch, kernel, t, &t->result);
+
+    if (status != SHPOOL_OK) {
+        fail_msg("%s: %s: %s", TRIAL_NAME(t), shpool_strerror(status), t->result.text);
+    }
+    if (t->model.faults != 0) {
+        fail_msg("%s, block %u x %u x %u, seed %llu, period %u: %u faults, the first: %s",
+                 TRIAL_NAME(t), t->launch.block[0], t->launch.block[1], t->launch.block[2],
+                 t->launch.seed, t->launch.switch_period, t->model.faults, t->model.text);
+    }
+    if (t->pool.report != NULL) {
+        assert_int_equal(shpool_simt_report(&t->pool, &t->report), SHPOOL_OK);
+    }
+}
+
+static inline void trial_close(trial *t)
+{
+    shpool_simt_close(&t->pool);
+}
+
+/* Open, run one kernel, close. */
+static inline void trial_once(trial *t, const shpool_allocator *allocator, const char *options,
+                              uint32_t threads, uint32_t each, simt_kernel kernel)
+{
+    trial_open(t, allocator, options, threads, each, 16);
+    trial_run(t, kernel);
+    trial_close(t);
+}
+
+/* Every allocator that hands out memory of a pool. */
+#define FOR_EACH_POOL(_allocator)                                                                  \
+    for (size_t i_ = 0; i_ < shpool_allocator_count(); i_++)                                       \
+        for (const shpool_allocator *_allocator = shpool_allocator_get(i_);                        \
+             (_allocator != NULL) && has_pool(_allocator); _allocator = NULL)
+
+/* ---- in kernels ---- */
+
+static inline shpool_heap trial_init(trial *t)
+{
+    return shpool_init(&t->pool, simt_from_shared(simt_dynamic_base()));
+}
+
+static inline heap_place trial_place(shpool_heap heap)
+{
+    heap_place place = { simt_dynamic_base(), heap.view.base, heap.view.bytes };
+
+    return place;
+}
+
+/* Fill and register what an allocating call returned; 0 if that was NULL. */
+static inline int trial_got(trial *t, shpool_heap heap, heap_slot *slot, void *ptr, size_t asked,
+                            uint32_t alignment, uint32_t tag)
+{
+    slot->at    = (unsigned char *)ptr;
+    slot->bytes = (ptr != NULL) ? (uint32_t)shpool_usable_size(heap, ptr) : 0u;
+    slot->tag   = tag;
+    if (ptr == NULL) {
+        return 0;
+    }
+    heap_fill(slot);
+    heap_model_claim(&t->model, trial_place(heap), slot, asked, alignment);
+    return 1;
+}
+
+static inline int trial_malloc(trial *t, shpool_heap heap, heap_slot *slot, size_t bytes,
+                               uint32_t alignment, uint32_t tag)
+{
+    void *ptr = (alignment == 16) ? shpool_malloc(heap, bytes)
+                                  : shpool_aligned_malloc(heap, alignment, bytes);
+    int   got = trial_got(t, heap, slot, ptr, bytes, alignment, tag);
+
+    heap_model_count_malloc(&t->model, slot->bytes);
+    return got;
+}
+
+static inline void trial_free(trial *t, shpool_heap heap, heap_slot *slot)
+{
+    heap_model_drop(&t->model, trial_place(heap), slot);
+    heap_model_count_free(&t->model, slot->bytes);
+    heap_verify(&t->model, slot->at, slot->bytes, slot->tag);
+    HEAP_EXPECT(&t->model, shpool_free_at(heap, slot->at, 0) == SHPOOL_FREE_OK);
+    slot->at = NULL;
+}
+
+/* 1: the slot holds the resized allocation; 0: it was refused and the old one is unharmed. */
+static inline int trial_realloc(trial *t, shpool_heap heap, heap_slot *slot, size_t bytes,
+                                uint32_t tag)
+{
+    heap_slot  old   = *slot;
+    uint32_t   keep  = (bytes < old.bytes) ? (uint32_t)bytes : old.bytes;
+    heap_place place = trial_place(heap);
+    void      *ptr;
+
+    heap_verify(&t->model, old.at, old.bytes, old.tag);
+    heap_model_drop(&t->model, place, &old);
+    ptr = shpool_realloc(heap, old.at, bytes);
+    if (ptr == NULL) {
+        heap_verify(&t->model, old.at, old.bytes, old.tag);
+        heap_model_claim(&t->model, place, &old, 0, 16);
+        heap_model_count_malloc(&t->model, 0);
+        return 0;
+    }
+    heap_verify(&t->model, (unsigned char *)ptr, keep, old.tag);
+    (void)trial_got(t, heap, slot, ptr, bytes, 16, tag);
+    if (ptr == old.at) {
+        heap_model_count_resize(&t->model, old.bytes, slot->bytes);
+    } else {
+        heap_model_count_malloc(&t->model, slot->bytes);
+        heap_model_count_free(&t->model, old.bytes);
+    }
+    return 1;
+}
+
+/* Whether the calling thread is the one that looks after its pool at the end. */
+static inline int trial_leads(shpool_heap heap)
+{
+    return ((heap.view.flags & SHPOOL_FLAG_LEADER) != 0) && (heap.view.bytes != 0);
+}
+
+/* All is freed: sound, and not a byte lost.  All threads of the block. */
+static inline void trial_expect_fresh(trial *t, shpool_heap heap)
+{
+    simt_barrier();
+    if (trial_leads(heap)) {
+        shpool_walk walk = shpool_check(heap);
+        void       *all;
+
+        if (walk.broken != 0) {
+            heap_model_fault(&t->model, "invariant %u broken at 0x%x", walk.broken, walk.where);
+        } else {
+            HEAP_EXPECT(&t->model, (walk.live == 0) && (walk.used == 0));
+            HEAP_EXPECT(&t->model, shpool_largest(heap) == t->pool.largest);
+            all = shpool_malloc(heap, t->pool.largest);
+            HEAP_EXPECT(&t->model, all != NULL);
+            HEAP_EXPECT(&t->model, shpool_free_at(heap, all, 0) == SHPOOL_FREE_OK);
+        }
+    }
+    simt_barrier();
+}
+
+#endif /* SHPOOL_TESTS_HEAP_TRIAL_H */

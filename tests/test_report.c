@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stats=1 and check=1 of every allocator: what the report says, which frees are refused. */
+#include "heap_trial.h"
+
+static trial t;
+
+/* ---- counters ---- */
+
+static uint32_t largest_left; /* of the last block, over its pools */
+static uint32_t smallest_left; /* over the blocks */
+
+static void counters_kernel(void *arg)
+{
+    trial      *p     = (trial *)arg;
+    shpool_heap heap  = trial_init(p);
+    uint32_t    state = simt_thread_rank() + 100u * simt_block_rank() + p->seed;
+    heap_slot   slot[8] = { { NULL, 0, 0 } };
+    uint32_t    most;
+
+    if (simt_thread_rank() == 0) {
+        p->model.held_bytes = 0; /* of this block; the peak is that of the worst one */
+        memset(p->model.owner, 0, sizeof(p->model.owner));
+        largest_left = 0;
+    }
+    simt_barrier();
+    for (uint32_t i = 0; i < 60; i++) {
+        heap_slot *s = &slot[heap_random(&state) % 8u];
+
+        if (s->at == NULL) {
+            (void)trial_malloc(p, heap, s, heap_random(&state) % 300u, 16, i);
+        } else if ((heap_random(&state) % 4u == 0) && (p->launch.switch_period == 0)) {
+            /* the model learns of a resize late, so its peak would be too high otherwise */
+            (void)trial_realloc(p, heap, s, heap_random(&state) % 300u, i);
+        } else {
+            trial_free(p, heap, s);
+        }
+    }
+    simt_barrier();
+    most = (uint32_t)shpool_largest(heap);
+    if (trial_leads(heap)) {
+        simt_global_max32(&largest_left, most);
+    }
+    simt_barrier();
+    if ((simt_thread_rank() == 0) && (largest_left < smallest_left)) {
+        smallest_left = largest_left;
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        if (slot[i].at != NULL) {
+            simt_global_add32(&p->steps, slot[i].bytes);
+        }
+    }
+    shpool_fini(heap);
+}
+
+/* Without switches inside calls, so that the model's peak is the real one. */
+static void test_counters_match_the_model(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        for (uint32_t seed = 1; seed < 20; seed++) {
+            trial_open(&t, allocator, ":stats=1", 5,
+                       (allocator->scope == SHPOOL_SCOPE_THREAD) ? 500 : 2000, 16);
+            smallest_left    = UINT32_MAX;
+            t.launch.grid[0] = 1u + seed % 3u;
+            t.seed           = seed;
+            trial_run(&t, counters_kernel);
+            assert_int_equal(t.report.blocks, t.launch.grid[0]);
+            assert_int_equal(t.report.mallocs, t.model.mallocs);
+            assert_int_equal(t.report.frees, t.model.frees);
+            assert_int_equal(t.report.failures, t.model.failures);
+            assert_int_equal(t.report.live, t.model.held); /* these leak */
+            assert_int_equal(t.report.live_bytes, t.steps);
+            assert_int_equal(t.report.peak_bytes, t.model.peak_bytes);
+            assert_int_equal(t.report.largest_free, smallest_left);
+            assert_int_equal(t.report.bad_frees, 0);
+            assert_int_equal(t.report.spills, 0);
+            trial_close(&t);
+        }
+    }
+}
+
+/* Other threads in the middle of malloc and free: sums are exact, the peak is bounded. */
+static void test_counters_of_threads_that_interleave(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        for (uint32_t seed = 1; seed < 10; seed++) {
+            trial_open(&t, allocator, ":check=1", 9, 2000, 16);
+            smallest_left          = UINT32_MAX;
+            t.launch.switch_period = 1u + seed % 3u;
+            t.launch.seed          = seed;
+            t.seed                 = seed;
+            trial_run(&t, counters_kernel);
+            assert_int_equal(t.report.mallocs, t.model.mallocs);
+            assert_int_equal(t.report.frees, t.model.frees);
+            assert_int_equal(t.report.failures, t.model.failures);
+            assert_int_equal(t.report.live, t.model.held);
+            assert_int_equal(t.report.live_bytes, t.steps);
+            assert_true(t.report.peak_bytes >= t.model.peak_bytes);
+            assert_int_equal(t.report.largest_free, smallest_left);
+            assert_int_equal(t.report.corrupt, 0);
+            trial_close(&t);
+        }
+    }
+}
+
+/* ---- bad frees ---- */
+
+#define BAD_FREES 6u
+
+static unsigned long long bad_address[BAD_FREES];
+static uint32_t           bad_reason[BAD_FREES];
+static uint32_t           bad_count;
+
+static void bad_free(trial *p, shpool_heap heap, void *ptr, uint32_t reason)
+{
+    uint32_t site = 40u + bad_count;
+
+    bad_address[bad_count]  = (unsigned long long)(size_t)ptr;
+    bad_reason[bad_count++] = reason;
+    HEAP_EXPECT(&p->model, shpool_free_at(heap, ptr, site) == reason);
+}
+
+/* Thread 1 of block 1 frees what it must not; nobody's allocation suffers. */
+static void bad_free_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    heap_slot   mine;
+    heap_slot   next;
+    static int  on_the_host;
+
+    HEAP_EXPECT(&p->model, trial_malloc(p, heap, &mine, 100, 16, 5));
+    p->box[simt_thread_rank()] = mine;
+    HEAP_EXPECT(&p->model, trial_malloc(p, heap, &next, 60, 16, 6));
+    simt_barrier();
+    if ((simt_block_rank() == 1) && (simt_thread_rank() == 1)) {
+        heap_slot other;
+
+        bad_count = 0;
+        HEAP_EXPECT(&p->model, trial_malloc(p, heap, &other, 40, 16, 7));
+        trial_free(p, heap, &other);
+        bad_free(p, heap, &on_the_host, SHPOOL_FREE_FOREIGN);
+        bad_free(p, heap, simt_from_shared(simt_dynamic_base()), SHPOOL_FREE_FOREIGN);
+        bad_free(p, heap, mine.at + 16, SHPOOL_FREE_INTERIOR);
+        bad_free(p, heap, mine.at + 5, SHPOOL_FREE_INTERIOR);
+        HEAP_EXPECT(&p->model, trial_malloc(p, heap, &other, 40, 16, 8));
+        void *freed = other.at;
+        trial_free(p, heap, &other);
+        bad_free(p, heap, freed, SHPOOL_FREE_DOUBLE);
+        if (p->pool.scope == SHPOOL_SCOPE_THREAD) {
+            bad_free(p, heap, p->box[2].at, SHPOOL_FREE_FOREIGN);
+        }
+    }
+    simt_barrier();
+    trial_free(p, heap, &mine);
+    trial_free(p, heap, &next);
+    trial_expect_fresh(p, heap);
+    shpool_fini(heap);
+}
+
+static void test_bad_frees_are_refused_and_described(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        if ((allocator->caps & SHPOOL_CAP_CHECK) == 0) {
+            continue;
+        }
+        trial_open(&t, allocator, ":check=1", 3, 1000, 16);
+        t.launch.grid[0] = 2;
+        trial_run(&t, bad_free_kernel);
+        assert_true(bad_count >= 5);
+        assert_int_equal(t.report.bad_frees, bad_count);
+        for (uint32_t i = 0; i < bad_count; i++) {
+            assert_int_equal(t.report.bad_free[i].block, 1);
+            assert_int_equal(t.report.bad_free[i].thread, 1);
+            assert_int_equal(t.report.bad_free[i].reason, bad_reason[i]);
+            assert_int_equal(t.report.bad_free[i].site, 40 + i);
+            assert_int_equal(t.report.bad_free[i].address, bad_address[i]);
+        }
+        assert_int_equal(t.report.live, 0);
+        assert_int_equal(t.report.corrupt, 0);
+        trial_close(&t);
+    }
+}
+
+static void test_bad_frees_are_refused_without_check_where_the_caps_say_so(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        if ((allocator->caps & SHPOOL_CAP_REFUSES) != 0) {
+            trial_open(&t, allocator, "", 3, 1000, 16);
+            t.launch.grid[0] = 2;
+            trial_run(&t, bad_free_kernel);
+            assert_int_equal(t.model.faults, 0);
+            assert_true(bad_count >= 5);
+            trial_close(&t);
+        }
+    }
+}
+
+static void many_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+
+    for (uint32_t i = 0; i < 5; i++) {
+        (void)shpool_free_at(heap, simt_from_shared(simt_dynamic_base()), simt_thread_rank());
+    }
+    shpool_fini(heap);
+}
+
+static void test_bad_frees_beyond_the_slots_are_counted(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        trial_once(&t, allocator, ":check=1", 10, 400, many_kernel);
+        assert_int_equal(t.report.bad_frees, 50);
+        for (uint32_t i = 0; i < SHPOOL_BAD_FREE_SLOTS; i++) {
+            assert_int_equal(t.report.bad_free[i].reason, SHPOOL_FREE_FOREIGN);
+            assert_int_equal(t.report.bad_free[i].site, t.report.bad_free[i].thread);
+        }
+    }
+}
+
+/* Words of a payload that look like metadata must not make it a block. */
+static void forged_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t   *a    = (uint32_t *)shpool_malloc(heap, 240);
+
+    HEAP_EXPECT(&p->model, a != NULL);
+    for (uint32_t size = 1; (a != NULL) && (size < 8); size++) {
+        for (uint32_t i = 0; i < 60; i++) {
+            a[i] = 0x80000000u | (size << 15) | size;
+        }
+        for (uint32_t i = 4; i < 60; i += 4) {
+            HEAP_EXPECT(&p->model, shpool_free_at(heap, &a[i], 0) == SHPOOL_FREE_INTERIOR);
+        }
+    }
+    HEAP_EXPECT(&p->model, shpool_free_at(heap, a, 0) == SHPOOL_FREE_OK);
+    trial_expect_fresh(p, heap);
+    shpool_fini(heap);
+}
+
+static void test_interior_pointers_are_found_whatever_the_payload_holds(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        trial_once(&t, allocator, ":check=1", 1, 600, forged_kernel);
+        assert_int_equal(t.report.bad_frees, 7 * 14);
+    }
+}
+
+/* A realloc of what is not live must not take granules from whoever has them now. */
+static void stale_realloc_kernel(void *arg)
+{
+    trial      *p     = (trial *)arg;
+    shpool_heap heap  = trial_init(p);
+    heap_slot   slot;
+    heap_slot   again;
+
+    HEAP_EXPECT(&p->model, trial_malloc(p, heap, &slot, 200, 16, 1));
+    (void)shpool_realloc(heap, slot.at + 32, 1); /* interior: would be a shrink */
+    HEAP_EXPECT(&p->model, shpool_check(heap).broken == 0);
+    HEAP_EXPECT(&p->model, shpool_usable_size(heap, slot.at) == slot.bytes);
+    if (trial_malloc(p, heap, &again, 100, 16, 2)) { /* the model looks for an overlap */
+        trial_free(p, heap, &again);
+    }
+    trial_free(p, heap, &slot);
+    shpool_fini(heap);
+}
+
+static void test_realloc_of_an_interior_pointer_harms_nobody_in_checked_mode(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        trial_once(&t, allocator, ":check=1", 1, 600, stale_realloc_kernel);
+        assert_int_equal(t.report.bad_frees, 1);
+        assert_int_equal(t.report.bad_free[0].reason, SHPOOL_FREE_INTERIOR);
+    }
+}
+
+/* ---- overruns ---- */
+
+static void overrun_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t   *a    = (uint32_t *)shpool_malloc(heap, 28);
+    uint32_t   *b    = (uint32_t *)shpool_malloc(heap, 28);
+    uint32_t   *low  = (a < b) ? a : b;
+    size_t      end  = shpool_usable_size(heap, low) / 4u;
+
+    HEAP_EXPECT(&p->model, (a != NULL) && (b != NULL));
+    if (p->number != 0) { /* over a free block's header and link, too */
+        HEAP_EXPECT(&p->model, shpool_free_at(heap, (a < b) ? b : a, 0) == SHPOOL_FREE_OK);
+    }
+    low[end] = 0xffffffffu;
+    low[end + 1u] = 0xffffffffu;
+    if (!has_cap(p, SHPOOL_CAP_OUT_OF_BAND)) {
+        HEAP_EXPECT(&p->model, shpool_check(heap).broken != 0);
+        HEAP_EXPECT(&p->model, shpool_check(heap).where != 0);
+        HEAP_EXPECT(&p->model, shpool_free_at(heap, low, 5) == SHPOOL_FREE_CORRUPT);
+    } else {
+        HEAP_EXPECT(&p->model, shpool_check(heap).broken == 0);
+        HEAP_EXPECT(&p->model, shpool_free_at(heap, low, 5) == SHPOOL_FREE_OK);
+    }
+    shpool_fini(heap);
+}
+
+static void test_overrun_is_refused_as_corrupt_where_metadata_is_in_band(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        for (uint32_t freed = 0; freed < 2; freed++) {
+            uint32_t in_band = (allocator->caps & SHPOOL_CAP_OUT_OF_BAND) == 0;
+
+            trial_open(&t, allocator, ":check=1", 1, 600, 16);
+            t.number = freed;
+            trial_run(&t, overrun_kernel);
+            assert_int_equal(t.report.corrupt, in_band);
+            assert_int_equal(t.report.bad_frees, in_band);
+            if (in_band) {
+                assert_int_equal(t.report.bad_free[0].reason, SHPOOL_FREE_CORRUPT);
+            }
+            trial_close(&t);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counters_match_the_model),
+        cmocka_unit_test(test_counters_of_threads_that_interleave),
+        cmocka_unit_test(test_bad_frees_are_refused_and_described),
+        cmocka_unit_test(test_bad_frees_are_refused_without_check_where_the_caps_say_so),
+        cmocka_unit_test(test_bad_frees_beyond_the_slots_are_counted),
+        cmocka_unit_test(test_interior_pointers_are_found_whatever_the_payload_holds),
+        cmocka_unit_test(test_realloc_of_an_interior_pointer_harms_nobody_in_checked_mode),
+        cmocka_unit_test(test_overrun_is_refused_as_corrupt_where_metadata_is_in_band),
+    };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    unsetenv("SHPOOL_ALLOCATOR");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
