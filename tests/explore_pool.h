@@ -112,7 +112,7 @@ static void put(shpool_heap heap, held *h)
     }
     heap_model_drop(&model, place_of(heap), &h->slot);
     heap_verify(&model, h->slot.at, h->slot.bytes, h->slot.tag);
-    HEAP_EXPECT(&model, shpool_usable_size(heap, h->slot.at) == h->slot.bytes); /* no bit was lost */
+    HEAP_EXPECT(&model, shpool_usable_size(heap, h->slot.at) == h->slot.bytes); /* no bit lost */
     HEAP_EXPECT(&model, shpool_free_at(heap, h->slot.at, 0) == SHPOOL_FREE_OK);
     h->life->to = tick();
 }

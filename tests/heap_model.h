@@ -2,7 +2,7 @@
 /* What a block's heap must look like, kept beside it on the host.
  *
  * The model holds every live allocation of the running block and finds overlaps, allocations out of
- * their pool, and frees of what is not live.  Payloads are filled and verified by whoever owns them.
+ * their pool, and frees of what is not live.  Payloads are their owners' affair.
  *
  * Nothing here is a switch point, so with fibers each call is atomic; with OS threads a mutex makes
  * it so.  The mutex must not hide a missing release or acquire of the allocator from
@@ -29,7 +29,7 @@
 
 typedef struct heap_model {
     pthread_mutex_t lock;
-    uint32_t owner[HEAP_GRANULES]; /* granule of the region -> 1 + first granule of its allocation */
+    uint32_t owner[HEAP_GRANULES]; /* granule -> 1 + its allocation's first */
     uint32_t bytes[HEAP_GRANULES]; /* of the allocation that starts there */
     uint32_t live;                 /* allocations in shared memory */
     uint32_t faults;
@@ -59,7 +59,7 @@ void heap_model_reset(heap_model *model);
 void heap_model_fault(heap_model *model, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** A new allocation of `asked` bytes at `alignment`; allocations in global memory are only aligned. */
+/** A new allocation of `asked` bytes at `alignment`; in global memory only that counts. */
 void heap_model_claim(heap_model *model, heap_place place, const heap_slot *slot, size_t asked,
                       uint32_t alignment);
 
@@ -72,10 +72,11 @@ void heap_model_count_free(heap_model *model, uint32_t usable);
 /** The same allocation holds `after` bytes where it had `before`. */
 void heap_model_count_resize(heap_model *model, uint32_t before, uint32_t after);
 
-/** Write the pattern of the slot's tag over all its bytes. */
+/** Write the pattern of the slot's tag over all its bytes, whole words. */
 void heap_fill(const heap_slot *slot);
 
-/** Look for that pattern in the first `bytes` bytes of `at`; a difference is a fault. */
+/** Look for that pattern in the first `bytes` bytes of `at`, of whole words; a difference is a
+ *  fault. */
 void heap_verify(heap_model *model, const unsigned char *at, uint32_t bytes, uint32_t tag);
 
 /** xorshift, never 0 (Marsaglia, 2003). */

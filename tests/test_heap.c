@@ -16,7 +16,7 @@ static void alignment_kernel(void *arg)
     if (trial_leads(heap)) {
         heap_slot odd;
 
-        HEAP_EXPECT(&p->model, trial_malloc(p, heap, &odd, 1, 16, 9)); /* put the rest off the grid */
+        HEAP_EXPECT(&p->model, trial_malloc(p, heap, &odd, 1, 16, 9)); /* so that others are odd */
         for (uint32_t alignment = 16; alignment <= p->pool.alignment; alignment *= 2) {
             HEAP_EXPECT(&p->model, trial_malloc(p, heap, &slot[count], 24, alignment, count));
             count++;
@@ -103,12 +103,12 @@ static void realloc_kernel(void *arg)
         heap_model_count_malloc(&p->model, (ptr != NULL) ? 1u : 0u);
         HEAP_EXPECT(&p->model, trial_got(p, heap, &a, ptr, 100, 16, 1));
         HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, 0, 2) && (a.bytes >= 1)); /* as 1 */
-        for (uint32_t bytes = 1; bytes < most / 3u; bytes += bytes / 2u + 7u) { /* old and new fit */
+        for (uint32_t bytes = 1; bytes < most / 3u; bytes += bytes / 2u + 7u) { /* both fit */
             HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, bytes, bytes));
         }
         HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, most / 3u, 3));
         at = a.at;
-        HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, 20, 4)); /* what lies behind is free now */
+        HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, 20, 4)); /* behind is free now */
         HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, most / 3u, 5));
         HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, 20, 6));
         HEAP_EXPECT(&p->model, !has_cap(p, SHPOOL_CAP_RESIZE) || (a.at == at));
