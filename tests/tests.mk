@@ -8,6 +8,7 @@ shpool_cmocka_tests += \
 	tests/test_conformance \
 	tests/test_explore \
 	tests/test_heap \
+	tests/test_init \
 	tests/test_link \
 	tests/test_own \
 	tests/test_plan \
@@ -22,7 +23,12 @@ shpool_tests = $(shpool_cmocka_tests)
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 # what several of them share
 check_LTLIBRARIES += libshpool_tests.la
-libshpool_tests_la_SOURCES = tests/heap_model.c tests/heap_model.h tests/heap_trial.h tests/unit.h
+libshpool_tests_la_SOURCES = \
+	tests/explore_pool.h \
+	tests/heap_model.c \
+	tests/heap_model.h \
+	tests/heap_trial.h \
+	tests/unit.h
 LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
 
 # The algorithms as C++17, against the CPU seam.
@@ -66,7 +72,7 @@ EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
-shpool_test_scripts = tests/headers.sh tests/planted_race.sh tests/symbols.sh
+shpool_test_scripts = tests/headers.sh tests/planted.sh tests/planted_race.sh tests/symbols.sh
 EXTRA_DIST += $(shpool_test_scripts)
 
 # helpers of theirs, no tests themselves

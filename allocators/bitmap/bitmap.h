@@ -11,7 +11,9 @@
  *             memory has become free.  A failing malloc is believed only if the generation stood
  *             still and nothing was pending, otherwise it looks again.
  *
- * Pool:  state | 3 spare words | W words | padding to the alignment | G granules
+ * Pool:  state | G | offset of granule 0 | spare | W words | padding to the alignment | G granules
+ * (The view has G and the offset too; the slow path reads them here instead of keeping them in
+ * registers, of which a table function has 16.)
  *
  * Invariants (the numbers that walk reports)
  *   1  a used granule that does not start an allocation follows a used granule
@@ -98,6 +100,8 @@ SIMT_FN void shpool_bitmap_init(shpool_view view, uint32_t member, uint32_t memb
 
     if (member == 0) {
         simt_store32(view.base, 0);
+        simt_store32(view.base + 4u, view.word[0]);
+        simt_store32(view.base + 8u, view.word[1]);
     }
     for (w = member; w < words; w += members) {
         uint32_t left = view.word[0] - 16u * w; /* granules from this word on */
@@ -128,53 +132,42 @@ SIMT_FN void shpool_bitmap_clear(shpool_view view, uint32_t first, uint32_t coun
     }
 }
 
-/* Mark granules first..first+count-1 used; head: with a start bit.  1, or 0 with nothing marked.
+/* Mark granules first..end-1 used; head: with a start bit.  1, or 0 with nothing marked.
  * Words in ascending order: of several claims that meet, the one furthest up always gets on. */
-SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t count,
-                                     uint32_t head)
+SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t end, uint32_t head)
 {
-    uint32_t is_long = (first >> 4) != ((first + count - 1u) >> 4);
-    uint32_t done    = 0;
+    uint32_t is_long = (first >> 4) != ((end - 1u) >> 4);
+    uint32_t at      = first;
 
     if (is_long) {
         /* relaxed: the marks' release orders it for whoever sees a mark */
         (void)simt_atomic_add(view.base, 1u, SIMT_RELAXED);
     }
-    while (done < count) {
-        uint32_t  at   = first + done;
-        uint32_t  room = 16u - (at & 15u);
-        uint32_t  n    = (count - done < room) ? count - done : room;
-        uint32_t  mask = shpool_bitmap_mask(at & 15u, n);
-        uint32_t  set  = mask | ((head && (done == 0)) ? 1u << (16u + (at & 15u)) : 0u);
-        simt_addr a    = shpool_bitmap_word_at(view, at >> 4);
-        uint32_t  seen = simt_atomic_load(a, SIMT_RELAXED);
+    while (at < end) {
+        uint32_t  room   = 16u - (at & 15u);
+        uint32_t  mask   = shpool_bitmap_mask(at & 15u, (end - at < room) ? end - at : room);
+        uint32_t  set    = mask | ((at == first) ? head << (16u + (at & 15u)) : 0u);
+        simt_addr a      = shpool_bitmap_word_at(view, at >> 4);
+        uint32_t  seen   = simt_atomic_load(a, SIMT_RELAXED);
+        uint32_t  old    = seen;
 
-        for (;;) {
-            uint32_t now;
-
+        do {
+            seen = old;
             if (((seen | (seen >> 16)) & mask) != 0) {
-                break;
+                shpool_bitmap_clear(view, first, at - first);
+                if (is_long) {
+                    /* release: pairs with the acquire in shpool_bitmap_malloc_slow; the marks are
+                     * gone before the generation says so */
+                    (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION - 1u, SIMT_RELEASE);
+                }
+                return 0;
             }
             /* acquire: pairs with the release in shpool_bitmap_clear and _free, the payload's last
              * owner is done with it.  release: pairs with the acquire in shpool_bitmap_find, who
              * sees the mark also sees it pending */
-            now = simt_atomic_cas(a, seen, seen | set, SIMT_ACQ_REL);
-            if (now == seen) {
-                done += n;
-                n = 0;
-                break;
-            }
-            seen = now;
-        }
-        if (n != 0) {
-            shpool_bitmap_clear(view, first, done);
-            if (is_long) {
-                /* release: pairs with the acquire in shpool_bitmap_malloc_slow; the marks are gone
-                 * before the generation says so */
-                (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION - 1u, SIMT_RELEASE);
-            }
-            return 0;
-        }
+            old = simt_atomic_cas(a, seen, seen | set, SIMT_ACQ_REL);
+        } while (old != seen);
+        at = (at | 15u) + 1u;
     }
     if (is_long) {
         (void)simt_atomic_add(view.base, 0u - 1u, SIMT_RELEASE); /* as above */
@@ -202,31 +195,29 @@ SIMT_FN uint32_t shpool_bitmap_candidates(uint32_t word, uint32_t need)
 /* First free run of `need` granules that starts at a multiple of `step`; G if there is none. */
 SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t need, uint32_t step)
 {
-    uint32_t words = shpool_bitmap_words(view);
-    uint32_t start = 0; /* everything from here to the word at hand is free */
-    uint32_t w;
+    uint32_t start = 0; /* everything from here to `at` is free */
+    uint32_t at;
 
-    for (w = 0; w < words; w++) {
+    for (at = 0; at < view.word[0]; at += 16u) {
         /* acquire: pairs with the release of the claim that set a mark: its pending count is seen */
-        uint32_t v    = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_ACQUIRE);
-        uint32_t used = (v | (v >> 16)) & SHPOOL_BITMAP_USED;
+        uint32_t used = simt_atomic_load(shpool_bitmap_word_at(view, at >> 4), SIMT_ACQUIRE);
 
-        for (;;) {
-            uint32_t skip = (start > (w << 4)) ? start - (w << 4) : 0u;
-            uint32_t at;
+        used = (used | (used >> 16)) & SHPOOL_BITMAP_USED;
+        while (start < at + 16u) {
+            uint32_t hit;
 
-            used = (skip < 16u) ? used & (SHPOOL_BITMAP_USED << skip) : 0u;
+            used = (start > at) ? used & (SHPOOL_BITMAP_USED << (start - at)) : used;
             if (used == 0) {
+                if (at + 16u >= start + need) {
+                    return start;
+                }
                 break;
             }
-            at = (w << 4) + simt_ffs(used) - 1u;
-            if ((at >= start) && (at - start >= need)) {
+            hit = at + simt_ffs(used) - 1u;
+            if (hit >= start + need) {
                 return start;
             }
-            start = (at + step) & ~(step - 1u); /* first multiple of step above at */
-        }
-        if ((((w + 1u) << 4) >= start) && (((w + 1u) << 4) - start >= need)) {
-            return (start + need <= view.word[0]) ? start : view.word[0];
+            start = (hit + step) & ~(step - 1u); /* first multiple of step above it */
         }
     }
     return view.word[0];
@@ -238,11 +229,14 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t need, uin
     for (;;) {
         /* acquire: pairs with the releases that move the state on */
         uint32_t before = simt_atomic_load(view.base, SIMT_ACQUIRE);
-        uint32_t first  = shpool_bitmap_find(view, need, step);
+        uint32_t first;
         uint32_t after;
 
+        view.word[0] = simt_load32(view.base + 4u);
+        first        = shpool_bitmap_find(view, need, step);
         if (first < view.word[0]) {
-            if (shpool_bitmap_claim(view, first, need, 1u)) {
+            if (shpool_bitmap_claim(view, first, first + need, 1u)) {
+                view.word[1] = simt_load32(view.base + 8u);
                 return shpool_bitmap_payload(view, first);
             }
             continue; /* another claim was quicker: that one made progress */
@@ -459,7 +453,7 @@ SIMT_FN uint32_t shpool_bitmap_resize(shpool_view view, simt_addr addr, uint32_t
         (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION, SIMT_RELEASE); /* as in free */
         return 1;
     }
-    return (need == have) ? 1u : shpool_bitmap_claim(view, first + have, need - have, 0u);
+    return (need == have) ? 1u : shpool_bitmap_claim(view, first + have, first + need, 0u);
 }
 
 SIMT_FN uint32_t shpool_bitmap_largest(shpool_view view)
