@@ -29,6 +29,11 @@ SHPOOL_NVCC_LINK = $(NVCC) $(SHPOOL_NVCC_FLAGS) -rdc=true -o $@
 SHPOOL_NVCC_LIBS = libshpool_device.a .libs/libshpool_core.a -lpthread $(LIBM) $(LIBS)
 SHPOOL_NVCC_DEPS = libshpool_device.a libshpool_core.la
 
+# A kernel that calls through the table inherits the highest register count of all its functions:
+# above 32 it could not have 2,048 threads on a multiprocessor.  A function that needs more than 14
+# (the rest belong to its caller) or 32 then saves some on the stack; tests/sass.sh says which may.
+$(libshpool_device_a_OBJECTS): SHPOOL_NVCC_FLAGS += -maxrregcount=32
+
 # $(MKDIR_P) is for VPATH builds: automake makes only the folders that it knows objects in.
 .cu.o:
 	@$(MKDIR_P) $(@D)

@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# sass.sh [libshpool_device.a]: what nvcc makes of the kernels and of the allocators.  No GPU needed,
-# nor cuobjdump.  Prints PASS or FAIL for each check; exit code 0: all passed, 1: some failed, 77: no
-# nvcc.
+# sass.sh [libshpool_device.a]: what nvcc makes of the kernels and of the allocators.  No GPU, no
+# cuobjdump needed.  Prints PASS or FAIL for each check.  Exit: 0; 1: some failed; 77: no nvcc.
 #
-#   NVCC              [nvcc]
-#   SHPOOL_CPPFLAGS   include paths [made from top_srcdir and a scratch folder]
-#   SHPOOL_SASS_ARCHS [75 80 90 120]
-#   SHPOOL_TABLE_FLAGS   what else the archive is compiled with []
-#   SHPOOL_SASS_FRAME    bytes of stack that a table function may use [0]
+#   NVCC         [nvcc]
+#   sass_archs   architectures [75 80 90 120]
+#   allocators   names [all folders of allocators/]
+#
+# A table function that a plain pool calls has no stack frame.  The counted ones (stats=1, check=1)
+# do two things in one call and may save up to 32 bytes of their caller's registers; so may spilling,
+# up to 64, which calls CUDA's own malloc.
 #
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
@@ -22,7 +23,7 @@ src=$(cd "${top_srcdir:-$here/..}" && pwd)
 archive=${1:+$(realpath "$1")}
 NVCC=${NVCC:-nvcc}
 most_registers=32
-frame=${SHPOOL_SASS_FRAME:-0}
+table_flags=-maxrregcount=32 # as m4/nvcc.mk
 
 command -v "${NVCC%% *}" >/dev/null 2>&1 || { echo "skipped: no nvcc ($NVCC)"; exit 77; }
 command -v readelf >/dev/null 2>&1 || { echo "skipped: no readelf"; exit 77; }
@@ -31,15 +32,11 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 
-allocators=${SHPOOL_ALLOCATOR_NAMES:-$(cd "$src/allocators" && for d in */*.cu; do echo "${d%%/*}"; done)}
+allocators=${allocators:-$(cd "$src/allocators" && for d in */*.cu; do echo "${d%%/*}"; done)}
 inlines=$(for n in bitmap thread_first_fit; do case " $(echo $allocators) " in *" $n "*) echo $n;; esac; done)
-if [ -z "${SHPOOL_CPPFLAGS:-}" ]; then
-    mkdir -p include/shpool lib
-    ln -s "$src/allocators" include/shpool/allocators
-    for n in $allocators; do echo "SHPOOL_ALLOCATOR($n)"; done >lib/builtin_allocators.def
-    SHPOOL_CPPFLAGS="-I$src/include -I$scratch/include -I$scratch/lib"
-fi
-flags="-std=c++17 $SHPOOL_CPPFLAGS -I$src/tests -Xptxas -v"
+mkdir -p include/shpool
+ln -s "$src/allocators" include/shpool/allocators
+flags="-std=c++17 -I$src/include -I$scratch/include -I$src/tests -Xptxas -v"
 
 # ---- the sources ----
 cat >kernel.cu <<'EOF'
@@ -111,7 +108,7 @@ int main(int argc, char **argv)
 }
 EOF
 cuda=$(dirname "$(dirname "$(command -v "${NVCC%% *}")")")
-libdir=${SHPOOL_CUDA_LIBDIR:-$cuda/lib64}
+libdir=${cuda_libdir:-$cuda/lib64}
 nvlink=$(dirname "$(command -v "${NVCC%% *}")")/nvlink
 join=
 if ${CC:-cc} -I"$cuda/include" -o join join.c -L"$libdir" -Wl,-rpath,"$libdir" -lnvJitLink \
@@ -136,25 +133,28 @@ build()
     fi
 }
 
-# clean TEXT LIMIT: the log of the last build names no stack frame above LIMIT, no spill, no lmem
+# clean TEXT: no function in the log of the last build has spills, local memory or a stack frame
+# beyond what its kind may have
 clean()
 {
-    clean_bad=$(awk -v most="$2" '
+    clean_bad=$(awk '
         /Function properties for/ { name = $NF }
         /bytes stack frame/ {
+            most = (name ~ /shpool_(un)?spill/) ? 64 : (name ~ /shpool_counted_/) ? 32 : 0
             if ($1 + 0 > most || (most == 0 && ($5 + 0 > 0 || $9 + 0 > 0))) {
                 print name ":" $0
             }
         }
         /lmem/ { print }' nvcc.log | tr -s ' ' | sed 's/bytes //g' | paste -sd';')
     [ -z "$clean_bad" ] && grep -q 'bytes stack frame' nvcc.log
-    result $? "$1: stack frame at most $2 B, no spills${clean_bad:+ -- $clean_bad}"
+    result $? "$1: stack frames, spills${clean_bad:+ -- $clean_bad}"
 }
 
 # registers CUBIN: lines "name registers frame"
 registers()
 {
-    set -- "$1" $(readelf -SW "$1" 2>/dev/null | sed 's/\[ */[/' | awk '$2 == ".nv.info" {print $5, $6}')
+    set -- "$1" $(readelf -SW "$1" 2>/dev/null | sed 's/\[ */[/' |
+        awk '$2 == ".nv.info" {print $5, $6}')
     [ $# -eq 3 ] || return 1
     {
         readelf -sW "$1" 2>/dev/null | awk '$1 ~ /^[0-9]+:$/ {sub(":", "", $1); print "S", $1, $8}'
@@ -195,7 +195,7 @@ one_arch()
     # -- function table: kernels --
     for k in least kernel; do
         if build "$arch table $k" -arch=$arch -rdc=true -cubin -o table_$k.cubin ../$k.cu; then
-            clean "$arch table $k" 0
+            clean "$arch table $k"
             r=$(kernel_registers table_$k.cubin)
             v=$(awk '/Used [0-9]+ registers/ {print $5; exit}' nvcc.log)
             [ -n "$v" ] && [ "$r" = "$v" ]
@@ -209,25 +209,28 @@ one_arch()
     objects=
     for n in $allocators; do
         cu=$src/allocators/$n/$n.cu
-        if build "$arch $n.cu" ${SHPOOL_TABLE_FLAGS:-} -arch=$arch -rdc=true -cubin -o $n.cubin "$cu"
+        if build "$arch $n.cu" $table_flags -arch=$arch -rdc=true -cubin -o $n.cubin "$cu"
         then
-            clean "$arch $n.cu" "$frame"
+            clean "$arch $n.cu"
             over=$(registers $n.cubin | awk -v most=$most_registers '$2 > most {
                 sub(/.*_cu_[0-9a-f]*shpool_/, "shpool_", $1); sub(/E[0-9]*shpool_view.*/, "", $1)
                 print $1 " " $2 }' | sort | paste -sd';')
             count=$(registers $n.cubin | wc -l)
             [ -z "$over" ] && [ "$count" -ge 11 ]
-            result $? "$arch $n: $count table functions of at most $most_registers registers${over:+ -- $over}"
+            result $? "$arch $n: $count functions within $most_registers registers ${over:+-- $over}"
         fi
         objects="$objects $n.cubin"
         if build "$arch $n.ptx" -arch=$arch -rdc=true -ptx -o $n.ptx "$cu"; then
             # the counted functions, and spilling, reach global memory through generic pointers
-            found=$(awk '/^\.(visible |weak |extern )?(\.)?func|^\.func|\.entry/ { f = $0; getline g; f = f g }
-                         { print f "\t" $0 }' $n.ptx |
+            found=$(awk '
+                /^\.(visible |weak |extern )?(\.)?func|^\.func|\.entry/ {
+                    f = $0; getline g; f = f g
+                }
+                { print f "\t" $0 }' $n.ptx |
                     grep -vE 'counted|spill|refuse|native' | cut -f2- | grep -E "$generic" |
                     grep -vE "$spaces" | head -3 | paste -sd';')
             [ -z "$found" ]
-            result $? "$arch $n: every access of the plain functions names its memory${found:+ -- $found}"
+            result $? "$arch $n: plain functions name their memory${found:+ -- $found}"
         fi
     done
 
@@ -236,26 +239,31 @@ one_arch()
     80 | 90 | 100)
         if build "$arch bounded kernel" -DBOUNDS -arch=$arch -rdc=true -cubin -o bounded.cubin \
             ../least.cu; then
-            clean "$arch bounded kernel" 0
+            clean "$arch bounded kernel"
             $nvlink -arch=$arch -o bounded_linked.cubin bounded.cubin ${archive:-$objects} \
                 "-L$libdir" -lcudadevrt >link.log 2>&1
-            result $? "$arch a kernel of __launch_bounds__(1024, 2) links with $(basename "${archive:-the objects}") $(grep -om1 'calls function.*' link.log)"
+            result $? "$arch a kernel of __launch_bounds__(1024, 2) links" \
+                "with $(basename "${archive:-the objects}")" \
+                "$(grep -om1 'calls function.*' link.log)"
         fi
         ;;
     esac
 
     # -- inline, and joined at run time --
     for n in $inlines; do
-        if build "$arch inline $n" -DSHPOOL_INLINE=$n -arch=$arch -cubin -o inline_$n.cubin ../least.cu
+        if build "$arch inline $n" -DSHPOOL_INLINE=$n -arch=$arch -cubin -o inline_$n.cubin \
+            ../least.cu
         then
-            clean "$arch inline $n" 0
+            clean "$arch inline $n"
             plain=$(kernel_registers inline_$n.cubin)
             [ "$plain" -le $most_registers ]
             result $? "$arch inline $n: $plain registers"
         fi
-        build "$arch inline $n kernel" -DSHPOOL_INLINE=$n -arch=$arch -cubin -o k.cubin ../kernel.cu &&
-            clean "$arch inline $n kernel" 0
-        if build "$arch inline $n.ptx" -DSHPOOL_INLINE=$n -arch=$arch -ptx -o inline_$n.ptx ../least.cu
+        build "$arch inline $n kernel" -DSHPOOL_INLINE=$n -arch=$arch -cubin -o k.cubin \
+            ../kernel.cu &&
+            clean "$arch inline $n kernel"
+        if build "$arch inline $n.ptx" -DSHPOOL_INLINE=$n -arch=$arch -ptx -o inline_$n.ptx \
+            ../least.cu
         then
             found=$(grep -E "$generic" inline_$n.ptx | grep -vE "$spaces" | head -3 | paste -sd';')
             [ -z "$found" ]
@@ -271,14 +279,14 @@ one_arch()
                -o $n.ltoir "$src/allocators/$n/$n.cu"; then
             ./join $a linked_$n.cubin least.ltoir $n.ltoir >link.log 2>&1
             joined=$?
-            result $joined "$arch linked $n: nvJitLink joins kernel and allocator $(head -1 link.log)"
+            result $joined "$arch linked $n: joined with the kernel $(head -1 link.log)"
             [ $joined -eq 0 ] || continue
             left=$({ readelf -sW linked_$n.cubin; readelf -rW linked_$n.cubin; } 2>/dev/null |
                 grep -c shpool_linked_)
             [ "$left" -eq 0 ]
             result $? "$arch linked $n: no call of a shpool_linked_ function is left ($left)"
             r=$(kernel_registers linked_$n.cubin)
-            # it has the branch to spilling that inlining leaves out; registers are given out in eights
+            # it has the branch to spilling that inlining leaves out; registers come in eights
             [ "$r" -gt 0 ] && [ "$r" -le $((plain + 8)) ] && [ "$r" -le $most_registers ]
             result $? "$arch linked $n: $r registers, inline $plain"
             stack=$(registers linked_$n.cubin | awk '{ s += $3 } END { print s + 0 }')
@@ -300,7 +308,10 @@ one_arch()
 # ---- two architectures at a time ----
 known=$($NVCC --list-gpu-code 2>/dev/null)
 started=0
-for a in ${SHPOOL_SASS_ARCHS:-75 80 90 120}; do
+case ${sass_archs:=75,80,90,120} in
+*[!0-9,\ ]*) sass_archs=75,80,90,120 ;; # "native" and the like
+esac
+for a in $(echo "$sass_archs" | tr , ' '); do
     case " $(echo $known) " in
     *" sm_$a "*) ;;
     *) echo "SKIP sm_$a: this nvcc does not know it"; continue ;;

@@ -72,7 +72,8 @@ EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
-shpool_test_scripts = tests/headers.sh tests/planted.sh tests/planted_race.sh tests/symbols.sh
+shpool_test_scripts = tests/headers.sh tests/planted.sh tests/planted_race.sh \
+	tests/sass.sh tests/symbols.sh
 EXTRA_DIST += $(shpool_test_scripts)
 
 # helpers of theirs, no tests themselves
@@ -99,10 +100,11 @@ AM_TESTS_ENVIRONMENT = \
 	top_builddir='$(top_builddir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
 	public_headers='$(shpool_HEADERS) $(nobase_shpool_HEADERS)' nvrtc_headers='$(shpool_nvrtc)' \
 	cuda_low='$(SHPOOL_CUDA_LOW)' cuda_libdir='$(SHPOOL_CUDA_LIBDIR)' \
+	sass_archs='$(SHPOOL_CUDA_ARCHS)' \
 	tsan_cflags='$(SHPOOL_TSAN_CFLAGS)'; \
 	export CC CXX NM NVCC top_srcdir top_builddir allocators public_headers nvrtc_headers \
-	  cuda_low cuda_libdir tsan_cflags; \
-	unset SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH;
+	  cuda_low cuda_libdir sass_archs tsan_cflags; \
+	unset SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL;
 
 # the same programs with far more seeds and schedules
 check-long:

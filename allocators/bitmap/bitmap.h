@@ -87,10 +87,11 @@ SIMT_FN uint32_t shpool_bitmap_words(shpool_view view)
     return (view.word[0] + 15u) >> 4;
 }
 
-/* Bits first..first+count-1 of the used half; first < 16, first + count <= 16. */
-SIMT_FN uint32_t shpool_bitmap_mask(uint32_t first, uint32_t count)
+/* The bits of an allocation that lies in one word, its start bit included; `start` is its first bit,
+ * as a power of two. */
+SIMT_FN uint32_t shpool_bitmap_run(uint32_t start, uint32_t count)
 {
-    return ((1u << count) - 1u) << first;
+    return (simt_mask(0, count) | 0x10000u) * start;
 }
 
 SIMT_FN void shpool_bitmap_init(shpool_view view, uint32_t member, uint32_t members)
@@ -123,7 +124,7 @@ SIMT_FN void shpool_bitmap_clear(shpool_view view, uint32_t first, uint32_t coun
         uint32_t w    = last >> 4;
         uint32_t from = (first > (w << 4)) ? first : w << 4;
         uint32_t n    = last - from + 1u;
-        uint32_t mask = shpool_bitmap_mask(from & 15u, n);
+        uint32_t mask = simt_mask(from & 15u, n);
 
         /* release: the owner's accesses to the payload; pairs with the acquire of the claim that
          * takes the granules next (shpool_bitmap_claim, shpool_bitmap_take) */
@@ -145,7 +146,7 @@ SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t 
     }
     while (at < end) {
         uint32_t  room   = 16u - (at & 15u);
-        uint32_t  mask   = shpool_bitmap_mask(at & 15u, (end - at < room) ? end - at : room);
+        uint32_t  mask   = simt_mask(at & 15u, (end - at < room) ? end - at : room);
         uint32_t  set    = mask | ((at == first) ? head << (16u + (at & 15u)) : 0u);
         simt_addr a      = shpool_bitmap_word_at(view, at >> 4);
         uint32_t  seen   = simt_atomic_load(a, SIMT_RELAXED);
@@ -192,8 +193,8 @@ SIMT_FN uint32_t shpool_bitmap_candidates(uint32_t word, uint32_t need)
     return run;
 }
 
-/* First free run of `need` granules that starts at a multiple of `step`; G if there is none. */
-SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t need, uint32_t step)
+/* First free run of `need` granules that starts at a multiple of below + 1; G if there is none. */
+SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t need, uint32_t below)
 {
     uint32_t start = 0; /* everything from here to `at` is free */
     uint32_t at;
@@ -217,15 +218,18 @@ SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t need, uint32_t st
             if (hit >= start + need) {
                 return start;
             }
-            start = (hit + step) & ~(step - 1u); /* first multiple of step above it */
+            start = (hit | below) + 1u; /* first multiple above it */
         }
     }
     return view.word[0];
 }
 
 /* Any run, also a long one; decides that nothing fits. */
-SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t need, uint32_t step)
+SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t need, uint32_t below)
 {
+    if (need > view.word[0]) {
+        return 0; /* the empty pool, too: it has no granules */
+    }
     for (;;) {
         /* acquire: pairs with the releases that move the state on */
         uint32_t before = simt_atomic_load(view.base, SIMT_ACQUIRE);
@@ -233,7 +237,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t need, uin
         uint32_t after;
 
         view.word[0] = simt_load32(view.base + 4u);
-        first        = shpool_bitmap_find(view, need, step);
+        first        = shpool_bitmap_find(view, need, below);
         if (first < view.word[0]) {
             if (shpool_bitmap_claim(view, first, first + need, 1u)) {
                 view.word[1] = simt_load32(view.base + 8u);
@@ -252,84 +256,79 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t need, uin
     }
 }
 
-/* Bits 0, step, 2 * step, ... of a word; no division, a table call does not fold it away. */
+/* Low half: bits 0, step, 2 * step, ... of a word (no division, a table call does not fold it away);
+ * high half: step, for who needs it after all. */
 SIMT_FN uint32_t shpool_bitmap_starts(uint32_t step)
 {
     uint32_t starts = (step >= 2u) ? 0x5555u : SHPOOL_BITMAP_USED;
 
     starts = (step >= 4u) ? 0x1111u : starts;
     starts = (step >= 8u) ? 0x0101u : starts;
-    return (step >= 16u) ? 0x0001u : starts;
+    return ((step >= 16u) ? 0x0001u : starts) | (step << 16);
 }
 
-/* Try to claim `need` granules inside word w. */
-SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t w, uint32_t need, uint32_t starts)
+/* Claim `need` granules inside one word; 0 if no word had so many when it was looked at. */
+SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t need, uint32_t starts)
 {
-    simt_addr a    = shpool_bitmap_word_at(view, w);
-    uint32_t  seen = simt_atomic_load(a, SIMT_RELAXED);
+    uint32_t  words = shpool_bitmap_words(view);
+    simt_addr first = shpool_bitmap_word_at(view, 0);
+    simt_addr end   = first + 4u * words;
+    /* A multiplicative hash spreads the threads over the words (Knuth, TAOCP 3, 6.4). */
+    simt_addr a     = first + 4u * simt_mulhi(view.rank * 2654435769u, words);
+    uint32_t  seen  = simt_atomic_load(a, SIMT_RELAXED);
 
     for (;;) {
         uint32_t fit = shpool_bitmap_candidates(seen, need) & starts;
-        uint32_t bit;
-        uint32_t now;
+        uint32_t old = seen;
 
-        if (fit == 0) {
+        if (fit != 0) {
+            /* acquire: pairs with the release in shpool_bitmap_clear and _free */
+            seen = simt_atomic_cas(a, old, old | shpool_bitmap_run(fit & (0u - fit), need),
+                                   SIMT_ACQUIRE);
+            if (seen == old) {
+                return shpool_bitmap_payload(view, ((a - first) << 2) + simt_ffs(fit) - 1u);
+            }
+        } else if (--words != 0) {
+            a    = (a + 4u < end) ? a + 4u : first;
+            seen = simt_atomic_load(a, SIMT_RELAXED);
+        } else {
             return 0;
         }
-        bit = simt_ffs(fit) - 1u;
-        /* acquire: pairs with the release in shpool_bitmap_clear and _free */
-        now = simt_atomic_cas(a, seen, seen | shpool_bitmap_mask(bit, need) | (1u << (16u + bit)),
-                              SIMT_ACQUIRE);
-        if (now == seen) {
-            return shpool_bitmap_payload(view, (w << 4) + bit);
-        }
-        seen = now;
     }
 }
 
 SIMT_FN simt_addr shpool_bitmap_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
                                        uint32_t site)
 {
-    uint32_t need  = (bytes + 15u) >> 4;
-    uint32_t step  = alignment >> 4;
-    uint32_t words = shpool_bitmap_words(view);
+    uint32_t need   = simt_keep((bytes + 15u) >> 4);
+    uint32_t starts = simt_keep(shpool_bitmap_starts(alignment >> 4));
 
     (void)site;
-    if (need > view.word[0]) {
-        return 0; /* the empty pool, too: it has no granules */
-    }
-    if ((need <= 16u) && (step <= 16u)) {
-        uint32_t starts = shpool_bitmap_starts(step);
-        /* A multiplicative hash spreads the threads over the words (Knuth, TAOCP 3, 6.4). */
-        uint32_t w      = simt_mulhi(view.rank * 2654435769u, words);
-        uint32_t i;
+    if ((need <= 16u) && (need <= view.word[0]) && (alignment <= 256u)) {
+        simt_addr addr = shpool_bitmap_take(view, need, starts);
 
-        for (i = 0; i < words; i++) {
-            simt_addr addr = shpool_bitmap_take(view, w, need, starts);
-
-            if (addr != 0) {
-                return addr;
-            }
-            w = (w + 1u < words) ? w + 1u : 0u;
+        if (addr != 0) {
+            return addr;
         }
     }
-    return shpool_bitmap_malloc_slow(view, need, step);
+    return shpool_bitmap_malloc_slow(view, need, (starts >> 16) - 1u);
 }
 
 /* ---- free ---- */
 
-/* Granule of addr, or G if addr is not a granule of this pool; *reason says which way. */
-SIMT_FN uint32_t shpool_bitmap_granule(shpool_view view, simt_addr addr, uint32_t *reason)
+/* Granule of addr; at least G if addr is not the start of a granule of this pool.  The rotation puts
+ * bits that an aligned address has not, and what lies below the pool, far above G. */
+SIMT_FN uint32_t shpool_bitmap_granule(shpool_view view, simt_addr addr)
 {
-    uint32_t offset = addr - view.base - view.word[1]; /* wraps far up for what lies below */
+    uint32_t offset = addr - view.base - view.word[1];
 
-    *reason = SHPOOL_FREE_OK;
-    if ((offset >> 4) >= view.word[0]) {
-        *reason = SHPOOL_FREE_FOREIGN;
-    } else if ((offset & 15u) != 0) {
-        *reason = SHPOOL_FREE_INTERIOR;
-    }
-    return offset >> 4;
+    return (offset >> 4) | (offset << 28);
+}
+
+/* Why such a granule is none. */
+SIMT_FN uint32_t shpool_bitmap_stray(shpool_view view, uint32_t granule)
+{
+    return ((granule & 0x0fffffffu) < view.word[0]) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_FOREIGN;
 }
 
 /* What a granule's word says of freeing it. */
@@ -343,63 +342,69 @@ SIMT_FN uint32_t shpool_bitmap_judge(uint32_t word, uint32_t bit)
     return (both == 1u) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_DOUBLE;
 }
 
+/* The granules that the allocation with granule `bit` of a word has in this word from there on, as
+ * ones from bit 0 on. */
+SIMT_FN uint32_t shpool_bitmap_rest(uint32_t word, uint32_t bit)
+{
+    uint32_t more = ((word & ~(word >> 16)) & SHPOOL_BITMAP_USED) >> bit; /* used, starting nothing */
+
+    more |= 1u; /* `bit` itself */
+    return more & ~(more + 1u);
+}
+
+/* Whether the allocation that reaches the end of word w goes on in the next. */
+SIMT_FN uint32_t shpool_bitmap_goes_on(shpool_view view, uint32_t w)
+{
+    /* relaxed: only the owner changes the bits of its own run, and its end cannot move */
+    return (w + 1u < shpool_bitmap_words(view)) &&
+           ((simt_atomic_load(shpool_bitmap_word_at(view, w + 1u), SIMT_RELAXED) & 0x10001u) == 1u);
+}
+
 /* Granules of the allocation that starts at `first`, given first's word. */
 SIMT_FN uint32_t shpool_bitmap_length(shpool_view view, uint32_t first, uint32_t word)
 {
-    uint32_t w     = first >> 4;
-    uint32_t next  = (first & 15u) + 1u; /* bit to look at */
-    uint32_t count = 1;
+    uint32_t end = first + simt_popc(shpool_bitmap_rest(word, first & 15u));
 
-    for (;;) {
-        uint32_t more = (word & ~(word >> 16)) & SHPOOL_BITMAP_USED; /* used, starting nothing */
-        uint32_t n    = simt_ffs(~(more >> next)) - 1u; /* ones from bit `next` on */
-
-        count += n;
-        w++;
-        if ((next + n < 16u) || (w == shpool_bitmap_words(view))) {
-            return count;
-        }
-        /* relaxed: only the owner changes the bits of its own run, and its end cannot move */
-        word = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED);
-        next = 0;
+    while (((end & 15u) == 0) && shpool_bitmap_goes_on(view, (end >> 4) - 1u)) {
+        end += simt_popc(shpool_bitmap_rest(
+            simt_atomic_load(shpool_bitmap_word_at(view, end >> 4), SIMT_RELAXED), 0));
     }
+    return end - first;
 }
 
 SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t site)
 {
-    uint32_t  reason;
-    uint32_t  first = shpool_bitmap_granule(view, addr, &reason);
+    uint32_t  first = shpool_bitmap_granule(view, addr);
     uint32_t  bit   = first & 15u;
     simt_addr a     = shpool_bitmap_word_at(view, first >> 4);
     uint32_t  seen;
-    uint32_t  count;
 
     (void)site;
-    if (reason != SHPOOL_FREE_OK) {
-        return reason;
+    if (first >= view.word[0]) {
+        return shpool_bitmap_stray(view, first);
     }
     seen = simt_atomic_load(a, SIMT_RELAXED);
     for (;;) {
-        uint32_t in_word;
+        uint32_t reason = shpool_bitmap_judge(seen, bit);
+        uint32_t run;
+        uint32_t is_long;
         uint32_t left;
         uint32_t now;
 
-        reason = shpool_bitmap_judge(seen, bit);
         if (reason != SHPOOL_FREE_OK) {
             return reason;
         }
-        count   = shpool_bitmap_length(view, first, seen);
-        in_word = (bit + count <= 16u);
+        run     = shpool_bitmap_rest(seen, bit) << bit;
+        is_long = ((run & 0x8000u) != 0) && shpool_bitmap_goes_on(view, first >> 4);
         /* A run inside one word goes at once.  A long one first loses the used bit of its first
          * granule only: that makes this thread the one that frees it, and the start bit that stays
          * keeps the granule taken and ends the allocation in front of it. */
-        left = in_word ? seen & ~(shpool_bitmap_mask(bit, count) | (1u << (16u + bit)))
-                       : seen & ~(1u << bit);
+        left = is_long ? seen & ~(1u << bit) : seen & ~(run | (0x10000u << bit));
         /* release: pairs with the acquire of the next claim, as in shpool_bitmap_clear */
         now = simt_atomic_cas(a, seen, left, SIMT_RELEASE);
         if (now == seen) {
-            if (!in_word) {
-                shpool_bitmap_clear(view, first, count);
+            if (is_long) {
+                shpool_bitmap_clear(view, first, shpool_bitmap_length(view, first, seen));
             }
             break;
         }
@@ -412,11 +417,10 @@ SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t s
 
 SIMT_FN uint32_t shpool_bitmap_owns(shpool_view view, simt_addr addr)
 {
-    uint32_t reason;
-    uint32_t first = shpool_bitmap_granule(view, addr, &reason);
+    uint32_t first = shpool_bitmap_granule(view, addr);
 
-    if (reason != SHPOOL_FREE_OK) {
-        return reason;
+    if (first >= view.word[0]) {
+        return shpool_bitmap_stray(view, first);
     }
     return shpool_bitmap_judge(
         simt_atomic_load(shpool_bitmap_word_at(view, first >> 4), SIMT_RELAXED), first & 15u);
@@ -426,11 +430,10 @@ SIMT_FN uint32_t shpool_bitmap_owns(shpool_view view, simt_addr addr)
 
 SIMT_FN uint32_t shpool_bitmap_usable(shpool_view view, simt_addr addr)
 {
-    uint32_t reason;
-    uint32_t first = shpool_bitmap_granule(view, addr, &reason);
+    uint32_t first = shpool_bitmap_granule(view, addr);
     uint32_t word;
 
-    if (reason != SHPOOL_FREE_OK) {
+    if (first >= view.word[0]) {
         return 0;
     }
     word = simt_atomic_load(shpool_bitmap_word_at(view, first >> 4), SIMT_RELAXED);
@@ -439,12 +442,11 @@ SIMT_FN uint32_t shpool_bitmap_usable(shpool_view view, simt_addr addr)
 
 SIMT_FN uint32_t shpool_bitmap_resize(shpool_view view, simt_addr addr, uint32_t bytes)
 {
-    uint32_t reason;
-    uint32_t first = shpool_bitmap_granule(view, addr, &reason);
+    uint32_t first = shpool_bitmap_granule(view, addr);
     uint32_t need  = (bytes + 15u) >> 4;
     uint32_t have;
 
-    if ((reason != SHPOOL_FREE_OK) || (need > view.word[0] - first)) {
+    if ((first >= view.word[0]) || (need > view.word[0] - first)) {
         return 0;
     }
     have = shpool_bitmap_usable(view, addr) >> 4;

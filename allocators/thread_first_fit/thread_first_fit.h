@@ -101,7 +101,7 @@ SIMT_FN void shpool_tff_set_previous(shpool_view view, uint32_t block, uint32_t 
 }
 SIMT_FN uint32_t shpool_tff_next(shpool_view view, uint32_t block)
 {
-    return simt_load16(shpool_tff_payload(view, block) + 2u);
+    return shpool_tff_link(view, block) >> 16; /* not simt_load16: that costs a conversion */
 }
 
 /* Take `block`, whose link is `link`, out of the list. */
@@ -231,30 +231,30 @@ SIMT_FN void shpool_tff_give(shpool_view view, uint32_t block, uint32_t size, ui
     shpool_tff_set_before(view, block + size, size);
 }
 
-/* Block whose payload starts at addr, or 0; *reason says why. */
-SIMT_FN uint32_t shpool_tff_block(shpool_view view, simt_addr addr, uint32_t *reason)
+/* Block whose payload would start at addr; 0 if no block of this pool can.  The rotation puts bits
+ * that an aligned address has not, and what lies below the pool, far above its end. */
+SIMT_FN uint32_t shpool_tff_block(shpool_view view, simt_addr addr)
 {
     uint32_t offset = addr - view.base;
-    uint32_t block  = offset >> 4;
+    uint32_t block  = (offset >> 4) | (offset << 28);
 
-    *reason = SHPOOL_FREE_OK;
-    if ((block < view.word[1]) || (block >= view.word[0])) {
-        *reason = SHPOOL_FREE_FOREIGN;
-    } else if ((offset & 15u) != 0) {
-        *reason = SHPOOL_FREE_INTERIOR;
-    }
-    return block;
+    return (block - view.word[1] < view.word[0] - view.word[1]) ? block : 0u;
+}
+
+/* Why such an address is none. */
+SIMT_FN uint32_t shpool_tff_stray(shpool_view view, simt_addr addr)
+{
+    return (shpool_tff_block(view, addr & ~15u) != 0) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_FOREIGN;
 }
 
 SIMT_FN uint32_t shpool_thread_first_fit_free(shpool_view view, simt_addr addr, uint32_t site)
 {
-    uint32_t reason;
-    uint32_t block = shpool_tff_block(view, addr, &reason);
+    uint32_t block = shpool_tff_block(view, addr);
     uint32_t header;
 
     (void)site;
-    if (reason != SHPOOL_FREE_OK) {
-        return reason;
+    if (block == 0) {
+        return shpool_tff_stray(view, addr);
     }
     header = shpool_tff_header(view, block);
     if ((header & SHPOOL_TFF_USED) == 0) {
@@ -267,13 +267,12 @@ SIMT_FN uint32_t shpool_thread_first_fit_free(shpool_view view, simt_addr addr, 
 /* Walks from the first block, so that the address alone decides and not what lies in front of it. */
 SIMT_FN uint32_t shpool_thread_first_fit_owns(shpool_view view, simt_addr addr)
 {
-    uint32_t reason;
-    uint32_t target = shpool_tff_block(view, addr, &reason);
+    uint32_t target = shpool_tff_block(view, addr & ~15u);
     uint32_t before = 0;
     uint32_t block  = view.word[1];
 
-    if (reason == SHPOOL_FREE_FOREIGN) {
-        return reason;
+    if (target == 0) {
+        return SHPOOL_FREE_FOREIGN;
     }
     for (;;) {
         uint32_t header = shpool_tff_header(view, block);
@@ -287,7 +286,7 @@ SIMT_FN uint32_t shpool_thread_first_fit_owns(shpool_view view, simt_addr addr)
             if ((header & SHPOOL_TFF_USED) == 0) {
                 return SHPOOL_FREE_DOUBLE;
             }
-            if ((target != block) || (reason != SHPOOL_FREE_OK)) {
+            if ((target != block) || ((addr & 15u) != 0)) {
                 return SHPOOL_FREE_INTERIOR;
             }
             /* The header behind says whether the block itself was overrun. */
@@ -303,25 +302,23 @@ SIMT_FN uint32_t shpool_thread_first_fit_owns(shpool_view view, simt_addr addr)
 
 SIMT_FN uint32_t shpool_thread_first_fit_usable(shpool_view view, simt_addr addr)
 {
-    uint32_t reason;
-    uint32_t block = shpool_tff_block(view, addr, &reason);
+    uint32_t block = shpool_tff_block(view, addr);
 
-    return (reason == SHPOOL_FREE_OK)
+    return (block != 0)
                ? (shpool_tff_size(shpool_tff_header(view, block)) << 4) - 4u
                : 0u;
 }
 
 SIMT_FN uint32_t shpool_thread_first_fit_resize(shpool_view view, simt_addr addr, uint32_t bytes)
 {
-    uint32_t reason;
-    uint32_t block  = shpool_tff_block(view, addr, &reason);
+    uint32_t block  = shpool_tff_block(view, addr);
     uint32_t need   = (bytes + 4u + 15u) >> 4;
     uint32_t header;
     uint32_t behind;
     uint32_t size;
     uint32_t before;
 
-    if (reason != SHPOOL_FREE_OK) {
+    if (block == 0) {
         return 0;
     }
     header = shpool_tff_header(view, block);

@@ -106,7 +106,6 @@ typedef struct shpool_view {
     uint32_t  flags;    /**< SHPOOL_FLAG_* */
     uint32_t  word[2];  /**< the module's own geometry, from its layout function */
     simt_addr area;     /**< the block's statistics area, or 0 */
-    uint32_t  reserved; /**< 0 */
 } shpool_view;
 
 /** What a module makes of a number of bytes; the one place where overhead is computed. */

@@ -27,6 +27,7 @@
  */
 typedef struct shpool_heap {
     shpool_view         view;
+    uint32_t            window;   /**< simt_window(), or 0 for an empty heap */
     shpool_malloc_fn    allocate; /**< function table binding only, else unused */
     shpool_free_fn      release;
     const shpool_table *table;
@@ -94,7 +95,7 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
     heap.view.word[0]  = word0;
     heap.view.word[1]  = word1;
     heap.view.area     = (SHPOOL_COUNTED != 0) ? area : 0u; /* a constant 0 leaves no trace */
-    heap.view.reserved = 0;
+    heap.window        = simt_window();
     heap.allocate      = pool->allocate;
     heap.release       = pool->release;
     heap.table         = pool->table;
@@ -108,7 +109,7 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
 
 SIMT_FN shpool_heap shpool_empty_heap(void)
 {
-    shpool_heap heap = {{0, 0, 0, 0, {0, 0}, 0, 0}, NULL, NULL, NULL};
+    shpool_heap heap = {{0, 0, 0, 0, {0, 0}, 0}, 0, NULL, NULL, NULL};
 
     return heap;
 }
@@ -223,7 +224,7 @@ SIMT_FN void *shpool_malloc_as(shpool_heap heap, size_t bytes, uint32_t alignmen
         addr = SHPOOL_DO(heap, allocate, (heap.view, (want != 0) ? want : 1u, alignment, site));
     }
     if (addr != 0) {
-        return simt_from_shared(addr);
+        return simt_from_window(heap.window, addr);
     }
 #if SHPOOL_SPILLS || SHPOOL_COUNTED
     if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {
@@ -291,11 +292,12 @@ SIMT_FN void *shpool_aligned_malloc(shpool_heap heap, size_t alignment, size_t b
  */
 SIMT_FN uint32_t shpool_free_at(shpool_heap heap, void *ptr, uint32_t site)
 {
+    /* before the pointer loses its top half */
+    if (simt_is_within(heap.window, ptr) && (heap.view.bytes != 0)) {
+        return SHPOOL_DO(heap, release, (heap.view, simt_to_shared(ptr), site));
+    }
     if (ptr == NULL) {
         return SHPOOL_FREE_OK;
-    }
-    if (simt_is_shared(ptr) && (heap.view.bytes != 0)) { /* before the pointer loses its top half */
-        return SHPOOL_DO(heap, release, (heap.view, simt_to_shared(ptr), site));
     }
 #if SHPOOL_SPILLS || SHPOOL_COUNTED
     if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {

@@ -20,6 +20,10 @@
  *   simt_is_shared(p)    nonzero if the generic pointer p lies in this block's shared memory
  *   simt_to_shared(p)    p as a simt_addr; only where simt_is_shared(p)
  *   simt_from_shared(a)  a as a generic pointer (void *)
+ *   simt_window()        where generic pointers see shared memory; never 0.  The GPU takes as long to
+ *                        look that up as for a load: ask once and pass it to the next two.
+ *   simt_is_within(w, p)   simt_is_shared(p) for w = simt_window(); 0 for w = 0
+ *   simt_from_window(w, a) simt_from_shared(a)
  *   simt_dynamic_base()  first byte of the launch's dynamic shared memory
  *   simt_dynamic_bytes() its size
  *
@@ -37,7 +41,8 @@
  *   simt_atomic_cas(a, expected, desired, o)     simt_atomic_cas64(a, expected, desired, o)
  *
  * Bits:  simt_popc(v)  simt_clz(v) (32 for 0)  simt_ffs(v) (1..32; 0 for 0)  simt_reverse(v)
- *        simt_mulhi(a, b)
+ *        simt_mulhi(a, b)     simt_mask(first, count): `count` ones from bit `first` up, each 0..32
+ *        simt_keep(v)   v; the compiler keeps it, and not what it was computed from, in a register
  *
  * Whole block:  simt_barrier(): every thread of the block comes, to the same one; orders memory.
  *   (Hardware may let the others pass when a thread has exited; the executor reports it.)

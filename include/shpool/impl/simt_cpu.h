@@ -81,6 +81,13 @@ SIMT_FN simt_addr simt_to_shared(const void *p)
     return (simt_addr)((const unsigned char *)p - simt_self->arena);
 }
 SIMT_FN void *simt_from_shared(simt_addr a) { return simt_self->arena + a; }
+SIMT_FN uint32_t simt_window(void) { return 1; }
+SIMT_FN int simt_is_within(uint32_t w, const void *p) { return (w != 0) && simt_is_shared(p); }
+SIMT_FN void *simt_from_window(uint32_t w, simt_addr a)
+{
+    (void)w;
+    return simt_from_shared(a);
+}
 SIMT_FN simt_addr simt_dynamic_base(void) { return simt_self->dynamic_base; }
 SIMT_FN uint32_t simt_dynamic_bytes(void) { return simt_self->dynamic_bytes; }
 
@@ -225,6 +232,13 @@ SIMT_HD uint32_t simt_ffs(uint32_t v) { return (uint32_t)__builtin_ffs((int)v); 
 SIMT_HD uint32_t simt_mulhi(uint32_t a, uint32_t b)
 {
     return (uint32_t)(((unsigned long long)a * b) >> 32);
+}
+SIMT_HD uint32_t simt_keep(uint32_t v) { return v; }
+SIMT_HD uint32_t simt_mask(uint32_t first, uint32_t count)
+{
+    uint32_t ones = (count < 32u) ? (1u << count) - 1u : ~0u;
+
+    return (first < 32u) ? ones << first : 0u;
 }
 SIMT_HD uint32_t simt_reverse(uint32_t v)
 {

@@ -17,6 +17,12 @@
 #define SIMT_HD          static __host__ __device__ __forceinline__
 #define SIMT_TABLE(_type, _name, _count) static __device__ const _type _name[_count]
 
+SIMT_FN uint32_t simt_keep(uint32_t v)
+{
+    asm("" : "+r"(v));
+    return v;
+}
+
 /* ---- ranks ---- */
 SIMT_FN uint32_t simt_thread_x(void) { return threadIdx.x; }
 SIMT_FN uint32_t simt_thread_y(void) { return threadIdx.y; }
@@ -50,6 +56,24 @@ SIMT_FN simt_addr simt_to_shared(const void *p)
     return (simt_addr)__cvta_generic_to_shared(p);
 }
 SIMT_FN void *simt_from_shared(simt_addr a) { return __cvta_shared_to_generic((size_t)a); }
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900)
+/* Here a conversion reads a special register, and does so again at each use.  It is the upper half
+ * of the window's generic addresses; the lower half is the shared address. */
+SIMT_FN uint32_t simt_window(void)
+{
+    return simt_keep((uint32_t)((size_t)simt_from_shared(0) >> 32));
+}
+SIMT_FN int simt_is_within(uint32_t w, const void *p) { return (uint32_t)((size_t)p >> 32) == w; }
+SIMT_FN void *simt_from_window(uint32_t w, simt_addr a) { return (void *)(((size_t)w << 32) | a); }
+#else
+SIMT_FN uint32_t simt_window(void) { return 1; }
+SIMT_FN int simt_is_within(uint32_t w, const void *p) { return (w != 0) && simt_is_shared(p); }
+SIMT_FN void *simt_from_window(uint32_t w, simt_addr a)
+{
+    (void)w;
+    return simt_from_shared(a);
+}
+#endif
 SIMT_FN simt_addr simt_dynamic_base(void)
 {
     extern __shared__ __align__(16) unsigned char shpool_dynamic_shared[];
@@ -187,6 +211,13 @@ SIMT_FN uint32_t simt_clz(uint32_t v) { return (uint32_t)__clz((int)v); }
 SIMT_FN uint32_t simt_ffs(uint32_t v) { return (uint32_t)__ffs((int)v); }
 SIMT_FN uint32_t simt_reverse(uint32_t v) { return __brev(v); }
 SIMT_FN uint32_t simt_mulhi(uint32_t a, uint32_t b) { return __umulhi(a, b); }
+SIMT_FN uint32_t simt_mask(uint32_t first, uint32_t count)
+{
+    uint32_t mask;
+
+    asm("bmsk.clamp.b32 %0, %1, %2;" : "=r"(mask) : "r"(first), "r"(count));
+    return mask;
+}
 
 /* ---- barriers and votes ---- */
 SIMT_FN void simt_barrier(void) { __syncthreads(); }
