@@ -12,5 +12,6 @@ examples_runtime_SOURCES        = examples/runtime.cu
 examples_runtime_LDADD          = $(SHPOOL_NVCC_LIBS)
 examples_runtime_DEPENDENCIES   = $(SHPOOL_NVCC_DEPS)
 examples_runtime_LINK           = $(SHPOOL_NVCC_LINK)
+-include examples/blueprint.cud examples/runtime.cud
 endif
 check_PROGRAMS += $(shpool_examples)

@@ -17,7 +17,8 @@ SHPOOL_NVCC_CPPFLAGS = $(DEFS) -I. $(AM_CPPFLAGS) $(CPPFLAGS)
 # -forward-unknown...: distributions put -Wdate-time and the like in CPPFLAGS.
 SHPOOL_NVCC_COMMON = -std=c++17 -forward-unknown-to-host-compiler \
 	-fPIC -fvisibility=hidden -Wall -Wextra $(SHPOOL_NVCC_WERROR) $(NVCCFLAGS)
-SHPOOL_NVCC_FLAGS = $(SHPOOL_NVCC_GENCODE) $(SHPOOL_NVCC_COMMON)
+# -G not in COMMON: nvcc refuses it for LTO-IR
+SHPOOL_NVCC_FLAGS = $(SHPOOL_NVCC_GENCODE) $(SHPOOL_NVCC_DEBUG) $(SHPOOL_NVCC_COMMON)
 
 # For a program with .cu in its sources:
 #     tests_x_LDADD        = $(SHPOOL_NVCC_LIBS)

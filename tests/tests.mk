@@ -15,7 +15,9 @@ shpool_cmocka_tests += \
 	tests/test_registry \
 	tests/test_report \
 	tests/test_simt \
+	tests/test_simt_explore \
 	tests/test_simt_pool \
+	tests/test_simt_warp \
 	tests/test_spec \
 	tests/test_status
 endif
@@ -28,6 +30,7 @@ libshpool_tests_la_SOURCES = \
 	tests/heap_model.c \
 	tests/heap_model.h \
 	tests/heap_trial.h \
+	tests/simt_trial.h \
 	tests/unit.h
 LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
 
@@ -67,7 +70,13 @@ endif
 -include $(tests_gpu_bindings_OBJECTS:.o=.cud)
 endif
 
-noinst_HEADERS += tests/binding_kernel.cuh tests/binding_run.h tests/gpu_check.h tests/own_allocator.h
+noinst_HEADERS += \
+	tests/binding_kernel.cuh \
+	tests/binding_run.h \
+	tests/conformance_kernels.cuh \
+	tests/gpu_check.h \
+	tests/gpu_trial.h \
+	tests/own_allocator.h
 EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----

@@ -22,7 +22,7 @@
  *   simt_from_shared(a)  a as a generic pointer (void *)
  *   simt_window()        where generic pointers see shared memory; never 0.  The GPU takes as long to
  *                        look that up as for a load: ask once and pass it to the next two.
- *   simt_is_within(w, p)   simt_is_shared(p) for w = simt_window(); 0 for w = 0
+ *   simt_is_within(w, p)   simt_is_shared(p) for w = simt_window(); nothing but NULL is within 0
  *   simt_from_window(w, a) simt_from_shared(a)
  *   simt_dynamic_base()  first byte of the launch's dynamic shared memory
  *   simt_dynamic_bytes() its size
