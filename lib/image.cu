@@ -68,13 +68,17 @@ extern "C" uint32_t shpool_image_abi(void)
 }
 
 /* `tables` is the host shadow of a __device__ array of shpool_table: CUDA knows its start only. */
-extern "C" shpool_status shpool_image_read(const void *tables, int index, shpool_pool *pool)
+extern "C" shpool_status shpool_image_read(const void *tables, int index, shpool_layout_fn layout,
+                                           shpool_pool *pool)
 {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     shpool_table          table;
     void                 *address = NULL;
-    shpool_status         status;
+    shpool_status         status = shpool_same_geometry(layout, pool);
 
+    if (status != SHPOOL_OK) {
+        return status;
+    }
     /* Another thread's capture in global mode must not be broken by this copy. */
     (void)cudaThreadExchangeStreamCaptureMode(&mode);
     status = copy_table(tables, index, &table, &address);

@@ -8,15 +8,14 @@
 
 #include <config.h>
 
+#ifndef HAVE_CUDA_DEVICE
+#define HAVE_CUDA_DEVICE 0
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 
 #include <shpool/shpool.h>
-
-/* Of the statistics area; <shpool/impl/instrument.h> decides where it is included first. */
-#ifndef SHPOOL_AREA_BYTES
-#define SHPOOL_AREA_BYTES 64u
-#endif
 
 #define SHPOOL_MAX_SHARED     232448u /* 227 KiB: the most any supported GPU gives one block */
 #define SHPOOL_MAX_ALLOCATORS 64u     /* built-in and registered */

@@ -141,7 +141,7 @@ static void plan_shape(const shpool_allocator *allocator, const shpool_config *w
  * The next pool's base needs the alignment as well, so pools in a row are a multiple of it apart.
  * At 16 they are an odd multiple of 16 bytes apart: were it a multiple of 128, the 32 lanes of a
  * warp would find the same word of their pools' metadata in one and the same bank, and each access
- * would take 32 turns (shared/reference/hopper-facts.md).  Odd multiples of 16 spread the lanes
+ * would take 32 turns.  Odd multiples of 16 spread the lanes
  * over all 8 places that a 16-byte stride can reach.
  */
 static pool_sizes sizes_of(const shpool_allocator *allocator, const shpool_pool *pool)
@@ -306,6 +306,27 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
     *pool_p = pool;
     if (allocator_p != NULL) {
         *allocator_p = selection.allocator;
+    }
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_same_geometry(shpool_layout_fn layout, const shpool_pool *pool)
+{
+    shpool_layout mine;
+
+    if ((layout == NULL) || (pool == NULL)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "%s is NULL", (layout == NULL) ? "layout" : "pool");
+    }
+    if (pool->pool_bytes == 0) {
+        return SHPOOL_OK;
+    }
+    mine = layout(pool->pool_bytes, pool->alignment);
+    if ((mine.largest != pool->largest) || (mine.word[0] != pool->word[0]) ||
+        (mine.word[1] != pool->word[1])) {
+        return shpool_error(SHPOOL_ERR_ABI, "\"%s\" in this program makes of %u bytes a pool of %u, "
+                            "libshpool %s one of %u: rebuild the program with the headers and the "
+                            "archive of this library", pool->name, pool->pool_bytes, mine.largest,
+                            PACKAGE_VERSION, pool->largest);
     }
     return SHPOOL_OK;
 }

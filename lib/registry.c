@@ -132,32 +132,22 @@ static shpool_status check_name(const char *name)
     return SHPOOL_OK;
 }
 
-/* `resize` and `walk` may be missing where the capabilities do not promise them. */
-static const char *missing_function(const shpool_table *table, uint32_t caps)
+/* Kernels call every one of them; only the counted table has an end to its statistics. */
+static const char *missing_function(const shpool_table *table, int counted)
 {
-    if (table->layout == NULL) {
-        return "layout";
-    }
-    if (table->init == NULL) {
-        return "init";
-    }
-    if (table->allocate == NULL) {
-        return "allocate";
-    }
-    if (table->release == NULL) {
-        return "release";
-    }
-    if (table->usable == NULL) {
-        return "usable";
-    }
-    if (table->largest == NULL) {
-        return "largest";
-    }
-    if ((table->resize == NULL) && ((caps & SHPOOL_CAP_RESIZE) != 0)) {
-        return "resize";
-    }
-    if ((table->walk == NULL) && ((caps & SHPOOL_CAP_CHECK) != 0)) {
-        return "walk";
+    const struct { const char *name; int there; } functions[] = {
+        { "layout", table->layout != NULL },     { "init", table->init != NULL },
+        { "allocate", table->allocate != NULL }, { "release", table->release != NULL },
+        { "resize", table->resize != NULL },     { "usable", table->usable != NULL },
+        { "largest", table->largest != NULL },   { "walk", table->walk != NULL },
+        { "owns", table->owns != NULL },         { "spill", table->spill != NULL },
+        { "unspill", table->unspill != NULL },   { "fini", !counted || (table->fini != NULL) },
+    };
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(functions); i++) {
+        if (!functions[i].there) {
+            return functions[i].name;
+        }
     }
     return NULL;
 }
@@ -177,7 +167,7 @@ static shpool_status check_tables(const shpool_allocator *allocator)
                                 "headers of shpool %s", i, allocator->name, table->abi,
                                 table->bytes, SHPOOL_ABI, sizeof(*table), PACKAGE_VERSION);
         }
-        missing = missing_function(table, allocator->caps);
+        missing = missing_function(table, i == 1);
         if (missing != NULL) {
             return shpool_error(SHPOOL_ERR_INVALID, "table simt[%u] of \"%s\" has no function %s",
                                 i, allocator->name, missing);

@@ -40,7 +40,7 @@ static uint32_t lanes_equal(const simt_thread *lanes, uint32_t mask, uint32_t va
     return found;
 }
 
-/* The lane a shuffle reads: the caller's own where the machine has none, or it takes no part. */
+/* The lane a shuffle reads; the caller's own where that would lie outside the warp. */
 static uint32_t shuffle_source(const simt_thread *self, uint32_t lane)
 {
     uint32_t arg    = self->arg;
@@ -60,7 +60,13 @@ static uint32_t shuffle_source(const simt_thread *self, uint32_t lane)
         source = (arg < SIMT_WARP - lane) ? (lane + arg) : lane;
         break;
     }
-    return ((self->mask >> source) & 1u) ? source : lane;
+    return source;
+}
+
+/* Undefined on a GPU, here the one answer that no caller can take for right. */
+static uint32_t shuffled(const simt_thread *lanes, const simt_thread *self, uint32_t source)
+{
+    return ((self->mask >> source) & 1u) ? lanes[source].value : ~self->value;
 }
 
 uint32_t simt_collective_answer(const simt_thread *lanes, uint32_t lane)
@@ -79,6 +85,6 @@ uint32_t simt_collective_answer(const simt_thread *lanes, uint32_t lane)
     case SIMT_OP_SYNC:
         return 0;
     default:
-        return lanes[shuffle_source(self, lane)].value;
+        return shuffled(lanes, self, shuffle_source(self, lane));
     }
 }

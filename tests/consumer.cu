@@ -57,8 +57,8 @@ extern "C" __attribute__((visibility("default"))) int CONSUMER(void)
         return 1;
     }
     cudaFree(count);
-    shpool_close(&pool);
     std::printf("%s: %u failures\n", pool.name, failures);
+    shpool_close(&pool);
     return (failures == 0) ? 0 : 1;
 }
 

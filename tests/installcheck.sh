@@ -48,6 +48,13 @@ case " $flags " in
     # shellcheck disable=SC2086
     try "nvcc -rdc=true app.cu" $NVCC -rdc=true -o "$tmp/cu" "$src/consumer.cu" $flags
     try "CUDA app runs" "$tmp/cu"
+    sed -n '/^```cuda$/,/^```$/{/^```/d;p}' "$src/../README.md" >"$tmp/readme.cu"
+    try "README has an example" grep -q shpool_init "$tmp/readme.cu"
+    # shellcheck disable=SC2086
+    try "the README's example" $NVCC -rdc=true -o "$tmp/readme" "$tmp/readme.cu" $flags
+    # shellcheck disable=SC2086
+    try "the README's example, inline" $NVCC -DSHPOOL_INLINE=${allocators%% *} -o "$tmp/readme" \
+        "$tmp/readme.cu" $flags
     for one in first second; do
         # shellcheck disable=SC2086
         try "nvcc -shared, $one library" $NVCC -rdc=true -shared -Xcompiler -fPIC \

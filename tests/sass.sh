@@ -5,7 +5,7 @@
 # cuobjdump needed.  Prints PASS or FAIL for each check.  Exit: 0; 1: some failed; 77: no nvcc.
 #
 #   NVCC         [nvcc]
-#   sass_archs   architectures [75 80 90 120]
+#   cuda_archs   architectures [75,80,90,120]
 #   allocators   names [all folders of allocators/]
 #
 # A table function that a plain pool calls has no stack frame.  The counted ones (stats=1, check=1)
@@ -308,10 +308,10 @@ one_arch()
 # ---- two architectures at a time ----
 known=$($NVCC --list-gpu-code 2>/dev/null)
 started=0
-case ${sass_archs:=75,80,90,120} in
-*[!0-9,\ ]*) sass_archs=75,80,90,120 ;; # "native" and the like
+case ${cuda_archs:=75,80,90,120} in
+*[!0-9,\ ]*) cuda_archs=75,80,90,120 ;; # "native" and the like
 esac
-for a in $(echo "$sass_archs" | tr , ' '); do
+for a in $(echo "$cuda_archs" | tr , ' '); do
     case " $(echo $known) " in
     *" sm_$a "*) ;;
     *) echo "SKIP sm_$a: this nvcc does not know it"; continue ;;

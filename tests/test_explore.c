@@ -275,6 +275,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shrinking_while_another_allocates),
     };
 
+    const shpool_allocator *bitmap;
+
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        puts("skipped: --enable-allocators left bitmap out");
+        return 77;
+    }
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);
     }

@@ -454,6 +454,43 @@ static void test_builtins_with_random_geometries(void **state)
     }
 }
 
+/* The plan halves its way to the least size: a larger pool must never hold less. */
+static void test_layouts_never_give_less_for_more(void **state)
+{
+    const size_t builtins = shpool_allocator_count() - SHPOOL_ARRAY_COUNT(fakes);
+
+    (void)state;
+    for (size_t i = 0; i < builtins; i++) {
+        for (uint32_t alignment = 16; alignment <= SHPOOL_MAX_ALIGNMENT; alignment *= 2) {
+            uint32_t before = 0;
+
+            for (uint32_t bytes = 16; bytes <= 300000; bytes += 16) {
+                shpool_layout layout = shpool_allocator_get(i)->layout(bytes, alignment);
+
+                assert_true(layout.largest >= before);
+                assert_true((layout.bytes <= bytes) && (layout.largest <= layout.bytes));
+                before = layout.largest;
+            }
+        }
+    }
+}
+
+static void test_another_geometry_does_not_fit(void **state)
+{
+    shpool_pool pool = plan_ok("t_block", want_of(32, 4096));
+
+    (void)state;
+    assert_int_equal(shpool_same_geometry(fake_layout, &pool), SHPOOL_OK);
+    assert_int_equal(shpool_same_geometry(growing_layout, &pool), SHPOOL_ERR_ABI);
+    assert_detail("rebuild the program");
+    pool.word[1]++;
+    assert_int_equal(shpool_same_geometry(fake_layout, &pool), SHPOOL_ERR_ABI);
+    assert_int_equal(shpool_same_geometry(NULL, &pool), SHPOOL_ERR_INVALID);
+    assert_int_equal(shpool_same_geometry(fake_layout, NULL), SHPOOL_ERR_INVALID);
+    pool = plan_ok("t_native", want_of(32, 4096));
+    assert_int_equal(shpool_same_geometry(fake_layout, &pool), SHPOOL_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +512,8 @@ int main(void)
         cmocka_unit_test_setup(test_magic_divides_every_rank, clear_environment),
         cmocka_unit_test_setup(test_random_geometries, clear_environment),
         cmocka_unit_test_setup(test_builtins_with_random_geometries, clear_environment),
+        cmocka_unit_test_setup(test_layouts_never_give_less_for_more, clear_environment),
+        cmocka_unit_test_setup(test_another_geometry_does_not_fit, clear_environment),
     };
 
     return cmocka_run_group_tests(tests, register_fakes, NULL);

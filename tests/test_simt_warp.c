@@ -32,8 +32,8 @@ static void collectives_kernel(void *arg)
     for (uint32_t round = 0; round < ROUNDS; round++) {
         uint32_t mask = 0, yes = 0, equal = 0;
         uint32_t v = value_of(round, rank);
-        uint32_t n = hash(round, rank, 3) % 40;
-        uint32_t s = n % 32, x = lane ^ n, u = lane - n, d = lane + n;
+        uint32_t n = hash(round, rank, 3) % 32;
+        uint32_t x = lane ^ n, u = lane - n, d = lane + n;
 
         for (uint32_t i = 0; (i < 32) && (warp + i < simt_block_threads()); i++) {
             if (color_of(round, warp + i) == color_of(round, rank)) {
@@ -42,12 +42,12 @@ static void collectives_kernel(void *arg)
                 equal |= (uint32_t)(value_of(round, warp + i) == v) << i;
             }
         }
-#define FROM(_i) ((((_i) < 32) && (mask >> ((_i) % 32) & 1u)) ? value_of(round, warp + (_i)) : v)
+#define FROM(_i) (((_i) >= 32) ? v : (mask >> (_i) & 1u) ? value_of(round, warp + (_i)) : ~v)
         expect(p, simt_ballot(mask, v) == yes);
         expect(p, simt_any(mask, v) == (yes != 0));
         expect(p, simt_all(mask, v) == (yes == mask));
         expect(p, simt_match_any(mask, v) == equal);
-        expect(p, simt_shfl(mask, v, n) == FROM(s));
+        expect(p, simt_shfl(mask, v, n) == FROM(n));
         expect(p, simt_shfl_xor(mask, v, n) == FROM(x));
         expect(p, simt_shfl_up(mask, v, n) == FROM(u));
         expect(p, simt_shfl_down(mask, v, n) == FROM(d));

@@ -10,6 +10,7 @@ shpool_cmocka_tests += \
 	tests/test_heap \
 	tests/test_init \
 	tests/test_link \
+	tests/test_misuse \
 	tests/test_own \
 	tests/test_plan \
 	tests/test_registry \
@@ -81,7 +82,7 @@ EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
-shpool_test_scripts = tests/headers.sh tests/planted.sh tests/planted_race.sh \
+shpool_test_scripts = tests/archive.sh tests/headers.sh tests/planted.sh tests/planted_race.sh \
 	tests/sass.sh tests/symbols.sh
 EXTRA_DIST += $(shpool_test_scripts)
 
@@ -109,10 +110,10 @@ AM_TESTS_ENVIRONMENT = \
 	top_builddir='$(top_builddir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
 	public_headers='$(shpool_HEADERS) $(nobase_shpool_HEADERS)' nvrtc_headers='$(shpool_nvrtc)' \
 	cuda_low='$(SHPOOL_CUDA_LOW)' cuda_libdir='$(SHPOOL_CUDA_LIBDIR)' \
-	sass_archs='$(SHPOOL_CUDA_ARCHS)' \
+	cuda_archs='$(SHPOOL_CUDA_ARCHS)' \
 	tsan_cflags='$(SHPOOL_TSAN_CFLAGS)'; \
 	export CC CXX NM NVCC top_srcdir top_builddir allocators public_headers nvrtc_headers \
-	  cuda_low cuda_libdir sass_archs tsan_cflags; \
+	  cuda_low cuda_libdir cuda_archs tsan_cflags; \
 	unset SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL;
 
 # the same programs with far more seeds and schedules

@@ -269,6 +269,15 @@ static void measure_bindings(const bench_options *options, const char *spec, int
     }
 }
 
+/* A misspelt variable, most of all. */
+static void print_message(shpool_level level, const char *text, void *user)
+{
+    (void)user;
+    if (level == SHPOOL_LEVEL_WARN) {
+        fprintf(stderr, "shpool-bench: warning: %s\n", text);
+    }
+}
+
 static void defaults(bench_options *options, int cuda)
 {
     if (options->threads == 0) {
@@ -292,6 +301,7 @@ int main(int argc, char **argv)
     if (stop != 0) {
         return stop - 1;
     }
+    shpool_set_message_handler(print_message, NULL);
     cuda = bench_cuda_present(device, sizeof(device));
     if ((options.device != NULL) && (strcmp(options.device, "cuda") == 0) && !cuda) {
         fprintf(stderr, "shpool-bench: --device cuda: %s; --device cpu works anywhere\n", device);
@@ -336,6 +346,10 @@ int main(int argc, char **argv)
     }
     if (options.json) {
         bench_json_end();
+    }
+    if ((fflush(stdout) != 0) || ferror(stdout)) { /* a full disk must not pass for success */
+        fputs("shpool-bench: writing the output failed\n", stderr);
+        return 1;
     }
     if (out.errors != 0) {
         fprintf(stderr, "shpool-bench: %llu checks failed\n", out.errors);

@@ -30,6 +30,7 @@ typedef struct bench_args {
     uint32_t iterations;
     uint32_t seed;
     uint32_t bytes; /* request of `pairs` and first request of `batch` (64 and 16) */
+    uint32_t verify; /* 1: stamp every allocation and look at the stamps again; not while timing */
     bench_tally *tally; /* global memory */
 } bench_args;
 
@@ -61,17 +62,49 @@ SIMT_FN uint32_t bench_first(const bench_args *args)
     return thread * 2654435761u + 12345u + args->seed * 2246822519u;
 }
 
+/* What the first and the last word of an allocation hold while it is live: nobody else's do. */
+SIMT_FN uint32_t bench_stamp(const void *p)
+{
+    return (uint32_t)(size_t)p ^ ((simt_thread_rank() + 1u) * 2654435761u);
+}
+
+/* Words 0 and `last` of p: written, or how many of them are wrong. */
+SIMT_FN uint32_t bench_stamps(shpool_heap heap, void *p, int write)
+{
+    volatile uint32_t *word = (volatile uint32_t *)p;
+    size_t             last = shpool_usable_size(heap, p) / 4u - 1u;
+
+    if (write) {
+        word[0]    = bench_stamp(p);
+        word[last] = bench_stamp(p);
+        return 0;
+    }
+    return (word[0] != bench_stamp(p)) + (word[last] != bench_stamp(p));
+}
+
 /* One malloc that writes a byte to what it got. */
-SIMT_FN void *bench_get(shpool_heap heap, uint32_t bytes, bench_tally *tally)
+SIMT_FN void *bench_get(shpool_heap heap, uint32_t bytes, const bench_args *args,
+                        bench_tally *tally)
 {
     char *p = (char *)shpool_malloc(heap, bytes);
 
-    if (p != NULL) {
-        *(volatile char *)p = 1;
-    } else {
+    if (p == NULL) {
         tally->failures++;
+        return NULL;
+    }
+    *(volatile char *)p = 1;
+    if (args->verify) {
+        (void)bench_stamps(heap, p, 1);
     }
     return p;
+}
+
+SIMT_FN void bench_put(shpool_heap heap, void *p, const bench_args *args, bench_tally *tally)
+{
+    if (args->verify && (p != NULL)) {
+        tally->errors += bench_stamps(heap, p, 0);
+    }
+    shpool_free(heap, p);
 }
 
 SIMT_FN void bench_run_pairs(shpool_heap heap, const bench_args *args, bench_tally *tally)
@@ -80,7 +113,7 @@ SIMT_FN void bench_run_pairs(shpool_heap heap, const bench_args *args, bench_tal
 
     BENCH_ROLLED
     for (it = 0; it < args->iterations; it++) {
-        shpool_free(heap, bench_get(heap, args->bytes, tally));
+        bench_put(heap, bench_get(heap, args->bytes, args, tally), args, tally);
     }
     tally->ops = 2ull * args->iterations;
 }
@@ -92,15 +125,15 @@ SIMT_FN void bench_run_batch(shpool_heap heap, const bench_args *args, bench_tal
 
     BENCH_ROLLED
     for (it = 0; it < args->iterations; it++) {
-        void *a = bench_get(heap, bytes, tally);
-        void *b = bench_get(heap, bytes + 8u, tally);
-        void *c = bench_get(heap, bytes + 16u, tally);
-        void *d = bench_get(heap, bytes + 24u, tally);
+        void *a = bench_get(heap, bytes, args, tally);
+        void *b = bench_get(heap, bytes + 8u, args, tally);
+        void *c = bench_get(heap, bytes + 16u, args, tally);
+        void *d = bench_get(heap, bytes + 24u, args, tally);
 
-        shpool_free(heap, a);
-        shpool_free(heap, b);
-        shpool_free(heap, c);
-        shpool_free(heap, d);
+        bench_put(heap, a, args, tally);
+        bench_put(heap, b, args, tally);
+        bench_put(heap, c, args, tally);
+        bench_put(heap, d, args, tally);
     }
     tally->ops = 8ull * args->iterations;
 }
@@ -120,10 +153,10 @@ SIMT_FN void bench_run_churn(shpool_heap heap, const bench_args *args, bench_tal
         slot = (r >> 28) & 3u;
         p    = (slot == 0) ? s0 : (slot == 1u) ? s1 : (slot == 2u) ? s2 : s3;
         if (p != NULL) {
-            shpool_free(heap, p);
+            bench_put(heap, p, args, tally);
             p = NULL;
         } else {
-            p = bench_get(heap, 8u + ((r >> 16) & 63u), tally);
+            p = bench_get(heap, 8u + ((r >> 16) & 63u), args, tally);
         }
         s0 = (slot == 0) ? p : s0;
         s1 = (slot == 1u) ? p : s1;
@@ -131,10 +164,10 @@ SIMT_FN void bench_run_churn(shpool_heap heap, const bench_args *args, bench_tal
         s3 = (slot == 3u) ? p : s3;
     }
     tally->ops = args->iterations;
-    shpool_free(heap, s0);
-    shpool_free(heap, s1);
-    shpool_free(heap, s2);
-    shpool_free(heap, s3);
+    bench_put(heap, s0, args, tally);
+    bench_put(heap, s1, args, tally);
+    bench_put(heap, s2, args, tally);
+    bench_put(heap, s3, args, tally);
 }
 
 SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, bench_tally *tally)
@@ -154,17 +187,17 @@ SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, bench_tal
         bytes = (((r >> 25) & 7u) == 0) ? 65u + ((r >> 12) & 127u) : 1u + ((r >> 12) & 63u);
         p     = (slot == 0) ? s0 : s1;
         if (p != NULL) {
-            shpool_free(heap, p);
+            bench_put(heap, p, args, tally);
             p = NULL;
         } else {
-            p = bench_get(heap, bytes, tally);
+            p = bench_get(heap, bytes, args, tally);
         }
         s0 = (slot == 0) ? p : s0;
         s1 = (slot == 1u) ? p : s1;
     }
     tally->ops = args->iterations;
-    shpool_free(heap, s0);
-    shpool_free(heap, s1);
+    bench_put(heap, s0, args, tally);
+    bench_put(heap, s1, args, tally);
 }
 
 /* One ramp whatever `iterations` says; the pool ends with the kernel. */
@@ -177,11 +210,17 @@ SIMT_FN void bench_run_ramp(shpool_heap heap, const bench_args *args, bench_tall
 
         r     = bench_next(r);
         bytes = 16u + simt_mulhi(r, 241u);
-        if (bench_get(heap, bytes, tally) != NULL) {
+        if (bench_get(heap, bytes, args, tally) != NULL) {
             tally->payload += bytes;
         }
         tally->ops++;
     }
+}
+
+/* Byte i of what a fuzz slot holds: 4 slots of 1,024 threads, no two alike over 2 bytes. */
+SIMT_FN unsigned char bench_pattern(uint32_t tag, uint32_t i)
+{
+    return (unsigned char)(((tag * 2654435761u) >> ((i & 1u) ? 16 : 24)) + i * 7u);
 }
 
 SIMT_FN void bench_fill(unsigned char *p, uint32_t bytes, uint32_t tag)
@@ -189,7 +228,7 @@ SIMT_FN void bench_fill(unsigned char *p, uint32_t bytes, uint32_t tag)
     uint32_t i;
 
     for (i = 0; i < bytes; i++) {
-        p[i] = (unsigned char)(tag + i * 7u);
+        p[i] = bench_pattern(tag, i);
     }
 }
 
@@ -198,7 +237,7 @@ SIMT_FN uint32_t bench_wrong(const unsigned char *p, uint32_t bytes, uint32_t ta
     uint32_t i;
 
     for (i = 0; i < bytes; i++) {
-        if (p[i] != (unsigned char)(tag + i * 7u)) {
+        if (p[i] != bench_pattern(tag, i)) {
             return 1;
         }
     }
@@ -231,10 +270,10 @@ SIMT_FN void bench_run_fuzz(shpool_heap heap, const bench_args *args, bench_tall
                 tally->failures++;
                 continue;
             }
-            tally->errors += bench_wrong(q, same, s + simt_thread_rank());
+            tally->errors += bench_wrong(q, same, s + BENCH_FUZZ_SLOTS * simt_thread_rank());
             p = q;
         } else if (p != NULL) {
-            tally->errors += bench_wrong(p, sizes[s], s + simt_thread_rank());
+            tally->errors += bench_wrong(p, sizes[s], s + BENCH_FUZZ_SLOTS * simt_thread_rank());
             shpool_free(heap, p);
             tally->ops++;
             slots[s] = NULL;
@@ -251,7 +290,7 @@ SIMT_FN void bench_run_fuzz(shpool_heap heap, const bench_args *args, bench_tall
         } else {
             continue;
         }
-        bench_fill(p, bytes, s + simt_thread_rank());
+        bench_fill(p, bytes, s + BENCH_FUZZ_SLOTS * simt_thread_rank());
         slots[s] = p;
         sizes[s] = bytes;
     }

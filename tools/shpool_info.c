@@ -29,7 +29,7 @@ static const struct { const char *word; const char *text; } caps[] = {
     { "aligned",     "alignments beyond 16 bytes" },
     { "resize",      "realloc can succeed in place" },
     { "refuses",     "bad frees are refused in every mode, not only with check=1" },
-    { "lock_free",   "no thread's delay keeps the others from allocating" },
+    { "lock_free",   "no lock: a request that fits never waits for a thread" },
     { "out_of_band", "no metadata between the allocations" },
     { "spill",       "allocations may lie in global memory" },
     { "check",       "check=1 is offered: the structure can be walked" },
@@ -152,8 +152,8 @@ static int show(const char *name, int json)
     printf("%s: %s\n\n", allocator->name, allocator->summary);
     printf("scope        %s: %s\n", info_scope(allocator->scope), scope_text(allocator->scope));
     printf("executor     %s\n", (allocator->simt[0] != NULL) ? "yes" : "no");
-    printf("device code  %s\n", (allocator->device_table != NULL) ? "of its own"
-                                                                  : "libshpool_device.a");
+    printf("device code  %s\n", (allocator->device_table != NULL) ? "of its own" :
+           HAVE_CUDA_DEVICE ? "libshpool_device.a" : "none: built without CUDA");
     printf("linkable     %s\n", (allocator->lto_ir != NULL) ? "yes" : "no");
     printf("can\n");
     for (unsigned i = 0; info_cap_word(i) != NULL; i++) {

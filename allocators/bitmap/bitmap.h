@@ -46,18 +46,16 @@ SIMT_HD shpool_layout shpool_bitmap_layout(uint32_t bytes, uint32_t alignment)
 {
     shpool_layout layout = {0, 0, {0, 0}};
     uint32_t      words  = (bytes + 243u) / 260u; /* 256 B of payload and 4 B of bits a word */
-    uint32_t      fewer;
     uint32_t      granules;
 
     if (words == 0) {
         return layout;
     }
     granules = shpool_bitmap_granules(bytes, alignment, words);
-    /* Where padding rounds the words up, one word fewer can leave more payload. */
-    fewer = shpool_bitmap_granules(bytes, alignment, words - 1u);
-    if (fewer >= granules) {
-        granules = fewer;
+    /* Where padding rounds the words up, fewer words can leave more payload. */
+    while ((words > 1u) && (shpool_bitmap_granules(bytes, alignment, words - 1u) >= granules)) {
         words--;
+        granules = shpool_bitmap_granules(bytes, alignment, words);
     }
     if (granules == 0) {
         return layout;
@@ -428,28 +426,33 @@ SIMT_FN uint32_t shpool_bitmap_owns(shpool_view view, simt_addr addr)
 
 /* ---- the rest ---- */
 
-SIMT_FN uint32_t shpool_bitmap_usable(shpool_view view, simt_addr addr)
+/* Granules of the allocation that starts at granule `first`; 0 if none does. */
+SIMT_FN uint32_t shpool_bitmap_size(shpool_view view, uint32_t first)
 {
-    uint32_t first = shpool_bitmap_granule(view, addr);
     uint32_t word;
 
     if (first >= view.word[0]) {
         return 0;
     }
     word = simt_atomic_load(shpool_bitmap_word_at(view, first >> 4), SIMT_RELAXED);
-    return shpool_bitmap_length(view, first, word) << 4;
+    return (shpool_bitmap_judge(word, first & 15u) == SHPOOL_FREE_OK)
+               ? shpool_bitmap_length(view, first, word) : 0u;
+}
+
+SIMT_FN uint32_t shpool_bitmap_usable(shpool_view view, simt_addr addr)
+{
+    return shpool_bitmap_size(view, shpool_bitmap_granule(view, addr)) << 4;
 }
 
 SIMT_FN uint32_t shpool_bitmap_resize(shpool_view view, simt_addr addr, uint32_t bytes)
 {
     uint32_t first = shpool_bitmap_granule(view, addr);
     uint32_t need  = (bytes + 15u) >> 4;
-    uint32_t have;
+    uint32_t have  = shpool_bitmap_size(view, first);
 
-    if ((first >= view.word[0]) || (need > view.word[0] - first)) {
+    if ((have == 0) || (need > view.word[0] - first)) {
         return 0;
     }
-    have = shpool_bitmap_usable(view, addr) >> 4;
     if (need < have) {
         shpool_bitmap_clear(view, first + need, have - need);
         (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION, SIMT_RELEASE); /* as in free */

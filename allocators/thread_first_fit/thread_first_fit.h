@@ -302,11 +302,10 @@ SIMT_FN uint32_t shpool_thread_first_fit_owns(shpool_view view, simt_addr addr)
 
 SIMT_FN uint32_t shpool_thread_first_fit_usable(shpool_view view, simt_addr addr)
 {
-    uint32_t block = shpool_tff_block(view, addr);
+    uint32_t block  = shpool_tff_block(view, addr);
+    uint32_t header = (block != 0) ? shpool_tff_header(view, block) : 0u;
 
-    return (block != 0)
-               ? (shpool_tff_size(shpool_tff_header(view, block)) << 4) - 4u
-               : 0u;
+    return ((header & SHPOOL_TFF_USED) != 0) ? (shpool_tff_size(header) << 4) - 4u : 0u;
 }
 
 SIMT_FN uint32_t shpool_thread_first_fit_resize(shpool_view view, simt_addr addr, uint32_t bytes)
@@ -322,6 +321,9 @@ SIMT_FN uint32_t shpool_thread_first_fit_resize(shpool_view view, simt_addr addr
         return 0;
     }
     header = shpool_tff_header(view, block);
+    if ((header & SHPOOL_TFF_USED) == 0) {
+        return 0;
+    }
     size   = shpool_tff_size(header);
     before = shpool_tff_before(header);
     if (need > size) { /* take the whole block behind, if it is free and enough */

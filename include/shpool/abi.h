@@ -30,6 +30,7 @@
 #define SHPOOL_MAX_ALIGNMENT  1024u       /**< largest alignment a pool can be configured for */
 #define SHPOOL_MAX_THREADS    1024u       /**< threads of a block */
 #define SHPOOL_MAX_REQUEST    0x7fffffffu /**< larger requests never reach a module */
+#define SHPOOL_AREA_BYTES     64u         /**< of a block's statistics area; a multiple of 16 */
 #define SHPOOL_BAD_FREE_SLOTS 16u         /**< bad frees that a report describes; more are counted */
 
 /** What every fallible function returns: 0 is success, errors are negative. */
@@ -68,7 +69,7 @@ enum {
     SHPOOL_CAP_ALIGNED     = 1u << 1, /**< shpool_aligned_malloc beyond 16 bytes */
     SHPOOL_CAP_RESIZE      = 1u << 2, /**< realloc can succeed in place */
     SHPOOL_CAP_REFUSES     = 1u << 3, /**< bad frees are refused in every mode, not only check=1 */
-    SHPOOL_CAP_LOCK_FREE   = 1u << 4, /**< no thread's delay keeps the others from allocating */
+    SHPOOL_CAP_LOCK_FREE   = 1u << 4, /**< no lock: a request that fits never waits for a thread */
     SHPOOL_CAP_OUT_OF_BAND = 1u << 5, /**< no metadata between the allocations */
     SHPOOL_CAP_SPILL       = 1u << 6, /**< allocations may lie in global memory */
     SHPOOL_CAP_CHECK       = 1u << 7, /**< shpool_check walks the structure; check=1 is offered */
@@ -96,7 +97,7 @@ enum {
 
 /**
  * What one thread needs to know of its own pool.  Passed by value; a zeroed view is an empty pool.
- * For an empty pool (bytes 0) every module's malloc returns 0 and its free refuses, without
+ * For an empty pool (bytes and word[] 0) every module's malloc returns 0 and its free refuses, without
  * touching memory.
  */
 typedef struct shpool_view {

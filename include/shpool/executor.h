@@ -60,7 +60,10 @@ typedef struct simt_result {
     char text[2048];               /**< failure in words: which threads wait where, and for whom */
 } simt_result;
 
-/** One thread of a kernel. */
+/**
+ * One thread of a kernel.  It runs on a stack of 64 KiB (256 KiB under a sanitizer); a larger local
+ * array ends the process by SIGSEGV, as any stack overflow does.
+ */
 typedef void (*simt_kernel)(void *arg);
 
 /**

@@ -35,6 +35,15 @@ typedef struct shpool_heap {
 
 /* ---- opening ---- */
 
+/* Whether the block's shared memory holds `bytes` from `start` on.  What lies behind them is not
+ * asked: the caller's own arrays have no size that could be known here. */
+SIMT_FN int shpool_fits_block(simt_addr start, uint32_t bytes)
+{
+    simt_addr end = simt_shared_end();
+
+    return (start <= end) && (bytes <= end - start);
+}
+
 /* SHPOOL_OK, or why this block's heaps must be empty.  The same in all threads of the block. */
 SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *base)
 {
@@ -58,12 +67,7 @@ SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *ba
     if ((start & (pool->alignment - 1u)) != 0) {
         return SHPOOL_ERR_ALIGNMENT;
     }
-    /* A base in front of the dynamic memory is the caller's own array: its size is not known. */
-    if ((start >= simt_dynamic_base()) &&
-        (start - simt_dynamic_base() + pool->shared_bytes > simt_dynamic_bytes())) {
-        return SHPOOL_ERR_LAUNCH;
-    }
-    return SHPOOL_OK;
+    return shpool_fits_block(start, pool->shared_bytes) ? SHPOOL_OK : SHPOOL_ERR_LAUNCH;
 }
 
 /* Reset the statistics area; one thread of the block. */
@@ -124,6 +128,8 @@ SIMT_FN shpool_heap shpool_empty_heap(void)
  * @param [in] pool  the kernel's parameter, from shpool_open(); the same in all threads
  * @param [in] base  pool->shared_bytes bytes of this block's shared memory, aligned to
  *                   pool->alignment: the dynamic shared memory, a part of it, or an array
+ *                   (nvlink, with -rdc=true, does not honour an alignment above 16 of an extern
+ *                   array behind static ones: align such a base yourself)
  * @return the heap.  It is empty where base is not shared memory or not aligned, where the launch
  *         reserved less than the pool needs or has more threads than it was planned for, or where
  *         the pool is of another ABI or binding; the reason is in the report, if there is one.
@@ -149,7 +155,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
     /* Not an empty heap in another branch: what is the same in both is then read from the kernel's
      * parameters where it is needed, and takes no registers in between. */
     heap = shpool_init_pools(pool, start + pool->area_bytes, fits ? pool->pool_bytes : 0u,
-                             pool->word[0], pool->word[1],
+                             fits ? pool->word[0] : 0u, fits ? pool->word[1] : 0u,
                              (fits && (pool->area_bytes != 0)) ? start : 0u);
     if (!fits) {
         heap.view.flags = 0;
@@ -162,8 +168,8 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
  * Make further pools in the kernel, of the same allocator and shape, from a base and a size.
  *
  * Scope: as shpool_init().  For sub-pools: a base that shpool_malloc() gave to one thread, handed
- * to all.  Never spills.  Pools opened with stats or
- * check give empty heaps here: their counters belong to the region.
+ * to all.  Never spills.  Pools opened with stats or check give empty heaps here: their counters
+ * belong to the region.
  *
  * @param [in] pool   which allocator, threads per pool and alignment
  * @param [in] base   shared memory, aligned to pool->alignment
@@ -178,7 +184,7 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
 
     simt_barrier();
     if ((pool->abi == SHPOOL_ABI) && SHPOOL_BOUND(pool) && simt_is_shared(base) &&
-        (pool->area_bytes == 0) &&
+        (pool->area_bytes == 0) && shpool_fits_block(simt_to_shared(base), bytes) &&
         ((simt_to_shared(base) & (pool->alignment - 1u)) == 0) &&
         (simt_block_threads() <= pool->block_threads)) {
         heap.table = pool->table;

@@ -30,7 +30,7 @@
  *   SIMT_FN shpool_walk shpool_NAME_walk(shpool_view view)
  *       Check every invariant; no other thread may be at work in the pool.
  *
- * All are called by single threads without convergence.  For the view of an empty pool (bytes 0)
+ * All are called by single threads without convergence.  For the view of an empty pool (bytes and word[] 0)
  * malloc, resize, usable and largest return 0, free and owns return a nonzero reason, and nothing
  * touches memory.  On the device each of them stays within 32 registers and off the stack: a
  * kernel that calls through a pointer inherits the highest count of all table functions.
@@ -111,7 +111,7 @@
     { \
         SHPOOL_ABI, sizeof(shpool_table), shpool_##_name##_layout, shpool_##_name##_init, \
             shpool_##_i##_name##_malloc, shpool_##_i##_name##_free, \
-            shpool_##_i##_name##_resize, shpool_##_name##_usable, shpool_##_name##_largest, \
+            shpool_##_i##_name##_resize, shpool_##_i##_name##_usable, shpool_##_name##_largest, \
             shpool_##_name##_walk, shpool_##_name##_owns, _fini, _spill, _unspill, \
         { \
             NULL, NULL, NULL, NULL \
@@ -121,11 +121,22 @@
 #define SHPOOL_PASTE_(_a, _b) _a##_b
 #define SHPOOL_PASTE(_a, _b)  SHPOOL_PASTE_(_a, _b)
 
+/* FNV-1a, as shpool_name_id(). */
+SIMT_FN uint32_t shpool_module_id(const char *name)
+{
+    uint32_t id = 2166136261u;
+
+    for (; *name != '\0'; name++) {
+        id = (id ^ (unsigned char)*name) * 16777619u;
+    }
+    return id;
+}
+
 /* A module that spills says `#define SHPOOL_SPILLS_NAME 1` in NAME.h. */
 #if defined(__CUDACC__)
 
 #if defined(SHPOOL_LINKED_MODULE)
-/* Run-time linking: the one module of the image, under fixed names (impl/bind_linked.h). */
+/* Run-time linking: the one module of the image, under fixed names (impl/bind.h). */
 #define SHPOOL_DEVICE_MODULE(_name) SHPOOL_DEVICE_MODULE_LINKED(_name, shpool_no_spill, shpool_refuse)
 #define SHPOOL_DEVICE_MODULE_SPILLING(_name) \
     SHPOOL_DEVICE_MODULE_LINKED(_name, shpool_spill, shpool_unspill)
@@ -181,17 +192,6 @@
     } \
     static_assert(sizeof(#_name) <= SHPOOL_NAME_BYTES, "allocator name too long")
 
-/* FNV-1a, as shpool_name_id(). */
-SIMT_FN uint32_t shpool_module_id(const char *name)
-{
-    uint32_t id = 2166136261u;
-
-    for (; *name != '\0'; name++) {
-        id = (id ^ (unsigned char)*name) * 16777619u;
-    }
-    return id;
-}
-
 #elif !defined(__CUDACC_RTC__) /* an archive's or a program's own table; NVRTC has no host side */
 
 #include <cuda_runtime.h>
@@ -200,7 +200,7 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
 
 /* In the archive (lib/image.cu): gives the pool table `index` of a module, on the current device. */
 extern "C" __attribute__((visibility("hidden"))) shpool_status
-shpool_image_read(const void *tables, int index, shpool_pool *pool);
+shpool_image_read(const void *tables, int index, shpool_layout_fn layout, shpool_pool *pool);
 
 /** Define NAME's two device tables, and shpool_NAME_device_table() that SHPOOL_HOST_MODULE takes. */
 #define SHPOOL_DEVICE_MODULE(_name) SHPOOL_DEVICE_MODULE_TABLES(_name, shpool_no_spill, shpool_refuse)
@@ -217,7 +217,8 @@ shpool_image_read(const void *tables, int index, shpool_pool *pool);
     extern "C" __attribute__((visibility("hidden"))) shpool_status \
         shpool_##_name##_device_table(int instrumented, shpool_pool *pool) \
     { \
-        return shpool_image_read(shpool_##_name##_tables, (instrumented != 0) ? 1 : 0, pool); \
+        return shpool_image_read(shpool_##_name##_tables, (instrumented != 0) ? 1 : 0, \
+                                 shpool_##_name##_layout, pool); \
     } \
     static_assert(sizeof(#_name) <= SHPOOL_NAME_BYTES, "allocator name too long")
 

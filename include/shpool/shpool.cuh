@@ -58,6 +58,7 @@ static inline shpool_status shpool_cuda_status(cudaError_t error, const char *ca
 static inline shpool_status shpool_bind(shpool_pool *pool)
 {
     const uint32_t counted = pool->flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK);
+    shpool_status  status  = SHPOOL_OK;
 
 #if defined(SHPOOL_INLINE)
     if (pool->allocator != shpool_name_id(SHPOOL_BOUND_NAME)) {
@@ -66,13 +67,13 @@ static inline shpool_status shpool_bind(shpool_pool *pool)
                             "(SHPOOL_INLINE): compile it without, or ask for that one",
                             pool->name, SHPOOL_BOUND_NAME);
     }
+    status = shpool_same_geometry(SHPOOL_INLINE_(shpool_, _layout), pool);
 #elif !defined(SHPOOL_LINKED)
-    shpool_status status = shpool_image_table(pool);
-
+    status = shpool_image_table(pool);
+#endif
     if (status != SHPOOL_OK) {
         return status;
     }
-#endif
     if ((counted != 0) && (SHPOOL_COUNTED == 0)) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED,
                             "stats and check need the function table, or a kernel compiled with "
@@ -232,7 +233,7 @@ static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
     if (status != SHPOOL_OK) {
         return status;
     }
-    if (bytes + attributes.sharedSizeBytes > (size_t)most) {
+    if (bytes > (size_t)most - attributes.sharedSizeBytes) { /* the kernel's own were granted */
         return shpool_error(SHPOOL_ERR_TOO_LARGE,
                             "%zu bytes of dynamic shared memory asked for; device %d has %d for a "
                             "block, of which the kernel's own arrays take %zu: at most %zu",

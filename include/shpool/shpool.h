@@ -47,6 +47,16 @@ SHPOOL_API const char *shpool_version(void);
  */
 SHPOOL_API shpool_status shpool_fits(uint32_t header, uint32_t archive);
 
+/**
+ * Compare a planned pool with what an image's own copy of the allocator makes of it.
+ *
+ * The geometry was worked out by the library, the kernel uses the code that it was compiled with:
+ * `open` calls this, programs need not.
+ * @param [in] layout  the allocator's layout function, as the image has it
+ * @return SHPOOL_OK, or SHPOOL_ERR_ABI: header or archive are of another version of the allocator
+ */
+SHPOOL_API shpool_status shpool_same_geometry(shpool_layout_fn layout, const shpool_pool *pool);
+
 /** One sentence for a status; never NULL, also for values that are not in the enum. */
 SHPOOL_API const char *shpool_strerror(shpool_status status);
 
@@ -70,7 +80,7 @@ typedef enum shpool_level {
     SHPOOL_LEVEL_NONE  = 0, /**< nothing */
     SHPOOL_LEVEL_ERROR = 1, /**< a call failed */
     SHPOOL_LEVEL_WARN  = 2, /**< something is odd, work goes on */
-    SHPOOL_LEVEL_INFO  = 3  /**< once per open pool */
+    SHPOOL_LEVEL_INFO  = 3  /**< what was chosen */
 } shpool_level;
 
 /** Receives one message: lower case, no newline.  May be called from any thread. */
@@ -154,7 +164,7 @@ typedef struct shpool_config {
  * Work out a pool: which allocator, and exactly what it needs.  No CUDA.
  *
  * The spec is `name` or `name:key=value,...` with the keys payload_bytes, threads_per_pool,
- * alignment (sizes may end in K or M), stats and check (0 or 1); what it says wins over `want`.
+ * alignment (sizes may end in K, M or G), stats and check (0 or 1); what it says wins over `want`.
  *
  * @param [in]  spec    NULL: $SHPOOL_ALLOCATOR, else the build's default allocator
  * @param [in]  want    shape and size
@@ -172,7 +182,10 @@ typedef struct shpool_config {
 SHPOOL_API shpool_status shpool_plan(const char *spec, const shpool_config *want,
                                      shpool_pool *pool_p);
 
-/** Nonzero if $SHPOOL_ALLOCATOR is set, and therefore serves where no spec is given. */
+/**
+ * Nonzero if $SHPOOL_ALLOCATOR is set, and therefore serves where no spec is given.
+ * The environment is read once, in the first call that needs it; later changes have no effect.
+ */
 SHPOOL_API int shpool_selected(void);
 
 /** One environment variable, as shpool-info config shows it. */

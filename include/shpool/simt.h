@@ -24,8 +24,11 @@
  *                        look that up as for a load: ask once and pass it to the next two.
  *   simt_is_within(w, p)   simt_is_shared(p) for w = simt_window(); nothing but NULL is within 0
  *   simt_from_window(w, a) simt_from_shared(a)
- *   simt_dynamic_base()  first byte of the launch's dynamic shared memory
+ *   simt_dynamic_base()  first byte of the launch's dynamic shared memory, as an array of alignment
+ *                        16 has it; an array of a larger alignment may begin behind it
  *   simt_dynamic_bytes() its size
+ *   simt_shared_end()    first byte behind the block's shared memory; the GPU hands it out in units
+ *                        of 128 bytes (256 on sm_75)
  *
  * Plain accesses.  No two threads may use the same bytes at the same time unless both read:
  *   simt_load8/16/32/64(a), simt_load128(a)   simt_store8/16/32/64(a, v), simt_store128(a, v)
@@ -50,7 +53,9 @@
  * Warp, for the lanes named in mask (the caller among them; each must call with the same mask):
  *   simt_warp_sync(mask)  orders memory among them; the others below do not
  *   simt_ballot(mask, p)  simt_any(mask, p)  simt_all(mask, p)
- *   simt_shfl(mask, v, lane)  simt_shfl_xor/up/down(mask, v, n)   source outside the mask: own v
+ *   simt_shfl(mask, v, lane)  simt_shfl_xor/up/down(mask, v, n)   n and lane 0..31; a source outside
+ *                         the warp: own v; a source in the warp that mask does not name: undefined
+ *                         (the executor answers ~v, so that nobody gets used to it)
  *   simt_match_any(mask, v)   lanes of mask whose v equals the caller's
  *   simt_converged()      lanes that happen to be here together and that will take the same path
  *                         next; any subset of them is a legal answer, and the executor gives one

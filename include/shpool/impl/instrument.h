@@ -10,8 +10,6 @@
 #include <shpool/abi.h>
 #include <shpool/simt.h>
 
-#define SHPOOL_AREA_BYTES 64u /**< of the statistics area; a multiple of 16 */
-
 /* Words of the area, as byte offsets. */
 enum {
     SHPOOL_AREA_REPORT    = 0, /* 64 bits: address of the shpool_report_data */
@@ -73,11 +71,11 @@ SIMT_FN void shpool_note_malloc(shpool_view view, uint32_t usable)
     }
 }
 
-SIMT_FN void shpool_note_free(shpool_view view, uint32_t usable)
+/* But for the bytes, which the caller has counted down. */
+SIMT_FN void shpool_note_free(shpool_view view)
 {
     shpool_count(view, SHPOOL_AREA_FREES, 1);
     shpool_count(view, SHPOOL_AREA_LIVE, 0u - 1u);
-    shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - usable);
 }
 
 /* ---- what does not lie in the pool ---- */
@@ -153,7 +151,8 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
         return shpool_refuse(view, ptr, site);
     }
     if (view.area != 0) {
-        shpool_note_free(view, shpool_spilled_bytes(ptr));
+        shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - shpool_spilled_bytes(ptr));
+        shpool_note_free(view);
     }
     simt_native_free(((shpool_spilled *)ptr)[-1].raw);
     return SHPOOL_FREE_OK;
@@ -194,27 +193,41 @@ SIMT_FN void shpool_flush_area(simt_addr area)
         uint32_t usable = 0; \
         if (reason == SHPOOL_FREE_OK) { \
             usable = shpool_##_name##_usable(view, addr); \
+            /* first: another thread may have the bytes at once, and peak is not to see both */ \
+            shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - usable); \
             reason = shpool_##_name##_free(view, addr, site); \
         } \
         if (reason == SHPOOL_FREE_OK) { \
-            shpool_note_free(view, usable); \
+            shpool_note_free(view); \
         } else { \
+            shpool_count(view, SHPOOL_AREA_BYTES_NOW, usable); \
             shpool_note_bad_free(view, simt_from_shared(addr), reason, site); \
         } \
         return reason; \
     } \
+    /* Follows no wild address: what is not the start of an allocation has no bytes. */ \
+    SIMT_FN uint32_t shpool_counted_##_name##_usable(shpool_view view, simt_addr addr) \
+    { \
+        return (shpool_##_name##_owns(view, addr) == SHPOOL_FREE_OK) \
+                   ? shpool_##_name##_usable(view, addr) : 0u; \
+    } \
     SIMT_FN uint32_t shpool_counted_##_name##_resize(shpool_view view, simt_addr addr, \
                                                      uint32_t bytes) \
     { \
-        uint32_t before = 0; \
-        uint32_t done   = 0; \
-        if (shpool_##_name##_owns(view, addr) == SHPOOL_FREE_OK) { /* else realloc's free tells */ \
-            before = shpool_##_name##_usable(view, addr); \
-            done   = shpool_##_name##_resize(view, addr, bytes); \
+        uint32_t reason = shpool_##_name##_owns(view, addr); \
+        uint32_t before; \
+        uint32_t less; \
+        uint32_t done; \
+        if (reason != SHPOOL_FREE_OK) { \
+            shpool_note_bad_free(view, simt_from_shared(addr), reason, 0); \
+            return 0; \
         } \
-        if (done != 0) { \
-            shpool_count_live(view, shpool_##_name##_usable(view, addr) - before); \
-        } \
+        before = shpool_##_name##_usable(view, addr); \
+        less   = (bytes < before) ? before - bytes : 0u; /* given back at most; as in free */ \
+        shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - less); \
+        done = shpool_##_name##_resize(view, addr, bytes); \
+        shpool_count_live(view, less + ((done != 0) ? shpool_##_name##_usable(view, addr) - before \
+                                                    : 0u)); \
         return done; \
     } \
     SIMT_FN void shpool_counted_##_name##_fini(shpool_view view) \

@@ -88,6 +88,18 @@ SIMT_FN uint32_t simt_dynamic_bytes(void)
     return bytes;
 }
 
+SIMT_FN simt_addr simt_shared_end(void)
+{
+    uint32_t begin = 0; /* what the system keeps for itself in front */
+    uint32_t bytes;
+
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 800)
+    asm("mov.u32 %0, %%reserved_smem_offset_cap;" : "=r"(begin));
+#endif
+    asm("mov.u32 %0, %%total_smem_size;" : "=r"(bytes));
+    return begin + bytes;
+}
+
 /* ---- plain accesses ---- */
 #define SIMT_CUDA_PLAIN(_bits, _type, _constraint) \
     SIMT_FN _type simt_load##_bits(simt_addr a) \

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# libshpool_device.a as it was built: what is in it, for whom, and that it shows nothing.
+#
+#   cuda_archs   architectures it shall hold, separated by commas
+#   NVCC         its folder may have cuobjdump
+# Exit: 0; 1; 77: there is no archive.
+set -u
+archive=${1:-libshpool_device.a}
+[ -f "$archive" ] || { echo "skipped: no $archive"; exit 77; }
+failed=0
+result() { # 0|1 text
+    if [ "$1" -eq 0 ]; then echo "PASS $2"; else echo "FAIL $2"; failed=1; fi
+}
+
+# Two shared libraries that both hold the archive must not share a symbol of it.
+shown=$(readelf -sW "$archive" 2>/dev/null |
+    awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' |
+    sort -u | head -5)
+[ -z "$shown" ]
+result $? "every symbol that it defines is hidden $shown"
+readelf -sW "$archive" 2>/dev/null | grep -q 'HIDDEN.*shpool_image_abi'
+result $? "shpool_image_abi is there"
+readelf -rW "$archive" 2>/dev/null | grep -qE 'R_X86_64_32S? |R_AARCH64_ABS32'
+[ $? -ne 0 ]
+result $? "position-independent"
+
+cuobjdump=$(dirname "$(command -v "${NVCC%% *}" || echo /usr/local/cuda/bin/nvcc)")/cuobjdump
+if [ -x "$cuobjdump" ]; then
+    for arch in $(echo "${cuda_archs:-}" | tr , ' '); do
+        "$cuobjdump" --list-elf "$archive" 2>/dev/null | grep -q "sm_$arch[^0-9]"
+        result $? "native code for sm_$arch"
+    done
+    lowest=${cuda_archs%%,*}
+    "$cuobjdump" --list-ptx "$archive" 2>/dev/null | grep -q "sm_$lowest[^0-9]"
+    result $? "PTX of sm_$lowest"
+else
+    # Without cuobjdump only this much can be seen: that each architecture finds code it can link.
+    scratch=$(mktemp -d) || exit 1
+    trap 'rm -rf "$scratch"' EXIT
+    archive=$(realpath "$archive")
+    (cd "$scratch" && ar x "$archive")
+    echo 'extern "C" __device__ int f(int x) { return x; }' >"$scratch/a.cu"
+    for arch in $(echo "${cuda_archs:-}" | tr , ' '); do
+        ${NVCC:-nvcc} -arch="sm_$arch" -rdc=true -cubin -o "$scratch/a.cubin" "$scratch/a.cu" &&
+            "$(dirname "$cuobjdump")/nvlink" -arch="sm_$arch" -o "$scratch/out" "$scratch/a.cubin" \
+                "$scratch"/*.o "-L${cuda_libdir:-.}" -lcudadevrt >"$scratch/log" 2>&1
+        result $? "links for sm_$arch $(head -1 "$scratch/log")"
+    done
+fi
+exit $failed

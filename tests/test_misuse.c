@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What users get wrong: realloc of what is no allocation, a pool of another allocator, memory that
+ * the launch does not have.  Nothing may be damaged by it, and nothing outside be touched. */
+#define SHPOOL_INLINE bitmap /* for wrong_pool_kernel; the others call through the table below */
+#include "heap_trial.h"
+
+static trial t;
+
+/* ---- a pool of another allocator ---- */
+
+static void wrong_pool_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = shpool_init(&p->pool, simt_from_shared(simt_dynamic_base()));
+
+    if (strcmp(TRIAL_NAME(p), "bitmap") == 0) {
+        HEAP_EXPECT(&p->model, heap.view.bytes != 0);
+        return;
+    }
+    HEAP_EXPECT(&p->model, heap.view.bytes == 0);
+    HEAP_EXPECT(&p->model, shpool_malloc(heap, 1) == NULL);
+}
+
+static void test_an_inline_kernel_refuses_a_pool_of_another_allocator(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        trial_once(&t, shpool_allocator_get(i), "", 4, 4000, wrong_pool_kernel);
+    }
+}
+
+/* ---- realloc of what is no allocation; through the module, as every binding does ---- */
+
+static void *realloc_of(shpool_heap heap, void *ptr, size_t bytes)
+{
+    const shpool_table *table = heap.table;
+    simt_addr           addr  = simt_to_shared(ptr);
+
+    if (table->resize(heap.view, addr, (uint32_t)bytes) != 0) {
+        return ptr;
+    }
+    HEAP_EXPECT(&t.model, table->usable(heap.view, addr) == 0); /* or realloc would copy */
+    return NULL;
+}
+
+static void realloc_kernel(void *arg)
+{
+    static const size_t sizes[] = { 1, 16, 60, 200, 1000 };
+    trial              *p     = (trial *)arg;
+    const shpool_table *table = p->pool.table;
+    shpool_heap         heap  = { { 0, 0, 0, 0, { 0, 0 }, 0 }, 0, NULL, NULL, table };
+    simt_addr           mine, freed, wall;
+
+    heap.view.base    = simt_dynamic_base() + p->pool.area_bytes;
+    heap.view.bytes   = p->pool.pool_bytes;
+    heap.view.word[0] = p->pool.word[0];
+    heap.view.word[1] = p->pool.word[1];
+    heap.view.flags   = p->pool.flags | SHPOOL_FLAG_LEADER;
+    if (p->pool.area_bytes != 0) {
+        heap.view.area = simt_dynamic_base();
+        shpool_area_init(&p->pool, heap.view.area);
+    }
+    table->init(heap.view, 0, 1);
+    wall  = table->allocate(heap.view, 40, 16, 0);
+    mine  = table->allocate(heap.view, 200, 16, 0);
+    freed = table->allocate(heap.view, 40, 16, 0);
+    HEAP_EXPECT(&p->model, (mine != 0) && (freed != 0) && (wall != 0));
+    memset(simt_from_shared(mine), 0xff, 200);
+    HEAP_EXPECT(&p->model, table->release(heap.view, freed, 0) == SHPOOL_FREE_OK);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        if (p->number != 0) { /* bad pointers are refused in every mode, or this is checked mode */
+            HEAP_EXPECT(&p->model, realloc_of(heap, simt_from_shared(freed), sizes[i]) == NULL);
+            HEAP_EXPECT(&p->model, realloc_of(heap, simt_from_shared(mine + 16), sizes[i]) == NULL);
+            HEAP_EXPECT(&p->model, realloc_of(heap, simt_from_shared(mine + 5), sizes[i]) == NULL);
+        }
+        HEAP_EXPECT(&p->model, table->walk(heap.view).broken == 0);
+    }
+    HEAP_EXPECT(&p->model, table->usable(heap.view, mine) >= 200);
+    HEAP_EXPECT(&p->model, table->release(heap.view, mine, 0) == SHPOOL_FREE_OK);
+    HEAP_EXPECT(&p->model, table->release(heap.view, wall, 0) == SHPOOL_FREE_OK);
+    HEAP_EXPECT(&p->model, table->largest(heap.view) == p->pool.largest);
+    if (heap.view.area != 0) {
+        table->fini(heap.view);
+    }
+}
+
+static void test_realloc_of_no_allocation_changes_nothing(void **state)
+{
+    static const char *const options[] = { "", ":check=1" };
+
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        for (unsigned i = 0; i < 2; i++) {
+            trial_open(&t, allocator, options[i], 1, 4000, 16);
+            t.number = (i == 1) || ((allocator->caps & SHPOOL_CAP_REFUSES) != 0);
+            trial_run(&t, realloc_kernel);
+            if (i == 1) {
+                assert_int_equal(t.report.bad_frees, 15);
+                assert_int_equal(t.report.live_bytes, 0);
+            }
+            trial_close(&t);
+        }
+    }
+}
+
+/* ---- the statistics never see more live than there is room for ---- */
+
+static void peak_kernel(void *arg)
+{
+    trial              *p     = (trial *)arg;
+    const shpool_table *table = p->pool.table;
+    shpool_view         view  = { simt_dynamic_base() + p->pool.area_bytes, p->pool.pool_bytes,
+                                  simt_thread_rank(), 0, { p->pool.word[0], p->pool.word[1] },
+                                  simt_dynamic_base() };
+
+    if (simt_thread_rank() == 0) {
+        shpool_area_init(&p->pool, view.area);
+        view.flags = SHPOOL_FLAG_LEADER;
+    }
+    table->init(view, simt_thread_rank(), simt_block_threads());
+    simt_barrier();
+    for (unsigned round = 0; round < 40; round++) {
+        simt_addr addr = table->allocate(view, 1, 16, 0);
+
+        if (addr != 0) {
+            HEAP_EXPECT(&p->model, table->release(view, addr, 0) == SHPOOL_FREE_OK);
+        }
+    }
+    table->fini(view);
+}
+
+static void test_peak_is_what_was_live_at_once(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        if (allocator->scope == SHPOOL_SCOPE_THREAD) {
+            continue;
+        }
+        for (unsigned seed = 0; seed < 50; seed++) {
+            trial_open(&t, allocator, ":stats=1", 3, 12, 16);
+            t.launch.seed          = seed;
+            t.launch.switch_period = 3;
+            trial_run(&t, peak_kernel);
+            assert_in_range(t.report.peak_bytes, 1, t.pool.largest);
+            trial_close(&t);
+        }
+    }
+}
+
+/* ---- more memory than the launch has ---- */
+
+static void too_much_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = shpool_init_bytes(&p->pool, simt_from_shared(simt_dynamic_base()),
+                                         (uint32_t)p->number);
+
+    HEAP_EXPECT(&p->model, heap.view.bytes == 0);
+    HEAP_EXPECT(&p->model, shpool_malloc(heap, 1) == NULL);
+}
+
+static void test_sub_pools_beyond_the_launch_are_empty(void **state)
+{
+    const shpool_allocator *bitmap;
+
+    (void)state;
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        skip();
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        trial_open(&t, bitmap, "", 2, 4000, 16);
+        t.number = (i == 0) ? t.pool.shared_bytes + 1u : (i == 1) ? 2u * t.pool.shared_bytes
+                                                                  : 0xfffffff0u;
+        trial_run(&t, too_much_kernel);
+        trial_close(&t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_inline_kernel_refuses_a_pool_of_another_allocator),
+        cmocka_unit_test(test_realloc_of_no_allocation_changes_nothing),
+        cmocka_unit_test(test_peak_is_what_was_live_at_once),
+        cmocka_unit_test(test_sub_pools_beyond_the_launch_are_empty),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
