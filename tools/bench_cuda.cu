@@ -17,15 +17,12 @@ const double SPIN_MS = 100.0;  /* idle clocks lie: figures up to 2x too low */
 
 const bench_binding table_binding = {
     shpool_open,
-    {
-#define BENCH_POINTER(_name, _summary) (const void *)bench_table_##_name,
-        BENCH_WORKLOADS(BENCH_POINTER)
-#undef BENCH_POINTER
-    }};
+    {BENCH_WORKLOADS(BENCH_TIMED)}, {BENCH_WORKLOADS(BENCH_CHECKED)}};
 
 /* A launch that can be repeated. */
 struct launch {
     const void *kernel;
+    const void *checked; /* the same with stamps, for the checks */
     shpool_pool pool;
     bench_args  args;
     unsigned    threads;
@@ -150,8 +147,8 @@ bool measure(const launch &l, size_t workload, bench_row *row)
         return true;
     }
     /* The checks, on the whole device and untimed. */
-    verifying             = l;
-    verifying.args.verify = 1;
+    verifying        = l;
+    verifying.kernel = l.checked;
     if (failed(reset(l), "reset", row) || failed(start(verifying, grid), "verification", row) ||
         failed(read(l, &tally), "verification", row)) {
         return false;
@@ -211,33 +208,41 @@ extern "C" const shpool_blob shpool_lto_bench_linked;
 
 namespace {
 
-/* Join the kernels with the allocator and load them; NULL with the note set. */
-const void *linked_kernel(const char *allocator, size_t workload, cudaLibrary_t *library,
-                          bench_row *row)
+/* Join the kernels with the allocator and load them; false with the note set. */
+bool link(launch *l, size_t workload, cudaLibrary_t *library, bench_row *row)
 {
+    const char    *allocator = l->pool.name;
     cudaDeviceProp properties;
-    cudaKernel_t   kernel = NULL;
+    cudaKernel_t   kernels[2] = {NULL, NULL};
     void          *cubin  = NULL;
     size_t         bytes  = 0;
-    char           name[64];
+    int            device = 0;
+    bool           good   = true;
 
-    if (failed(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties", row)) {
-        return NULL;
+    if (failed(cudaGetDevice(&device), "cudaGetDevice", row) ||
+        failed(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties", row)) {
+        return false;
     }
     if (shpool_link(shpool_lto_bench_linked.data, shpool_lto_bench_linked.bytes, allocator,
                     (uint32_t)(10 * properties.major + properties.minor), &cubin,
                     &bytes) != SHPOOL_OK) {
         snprintf(row->note, sizeof(row->note), "%s", shpool_last_error());
-        return NULL;
+        return false;
     }
-    snprintf(name, sizeof(name), "bench_linked_%s", bench_workload_name(workload));
-    if (failed(cudaLibraryLoadData(library, cubin, NULL, NULL, 0, NULL, NULL, 0),
-               "cudaLibraryLoadData", row) ||
-        failed(cudaLibraryGetKernel(&kernel, *library, name), "cudaLibraryGetKernel", row)) {
-        kernel = NULL;
+    good = !failed(cudaLibraryLoadData(library, cubin, NULL, NULL, 0, NULL, NULL, 0),
+                   "cudaLibraryLoadData", row);
+    for (int i = 0; good && (i < 2); i++) {
+        char name[64];
+
+        snprintf(name, sizeof(name), "bench_linked_%s%s", bench_workload_name(workload),
+                 (i == 1) ? "_checked" : "");
+        good = !failed(cudaLibraryGetKernel(&kernels[i], *library, name), "cudaLibraryGetKernel",
+                       row);
     }
     free(cubin);
-    return (const void *)kernel;
+    l->kernel  = (const void *)kernels[0];
+    l->checked = (const void *)kernels[1];
+    return good;
 }
 
 void unload(cudaLibrary_t library)
@@ -254,10 +259,10 @@ typedef void *cudaLibrary_t_none;
 
 namespace {
 
-const void *linked_kernel(const char *, size_t, cudaLibrary_t *, bench_row *row)
+bool link(launch *, size_t, cudaLibrary_t *, bench_row *row)
 {
     snprintf(row->note, sizeof(row->note), "n/a: needs LTO-IR in this build and CUDA 12.8");
-    return NULL;
+    return false;
 }
 
 void unload(cudaLibrary_t)
@@ -316,16 +321,16 @@ extern "C" int bench_cuda_row(const bench_options *options, const char *spec, co
     if (strcmp(binding, "inline") == 0) {
         bound = inline_binding(l.pool.name);
     }
-    if (linked) {
-        l.kernel = linked_kernel(l.pool.name, workload, &library, row);
-        good     = l.kernel != NULL;
-    } else if (bound == NULL) {
+    if (bound == NULL) {
         snprintf(row->note, sizeof(row->note), "n/a: not compiled in");
     } else if (bound->open(spec, &want, &l.pool) != SHPOOL_OK) {
         snprintf(row->note, sizeof(row->note), "%s", shpool_last_error());
+    } else if (linked) {
+        good = link(&l, workload, &library, row);
     } else {
-        l.kernel = bound->kernels[workload];
-        good     = true;
+        l.kernel  = bound->timed[workload];
+        l.checked = bound->checked[workload];
+        good      = true;
     }
     l.threads         = options->threads;
     l.args.iterations = options->iterations;
@@ -333,12 +338,14 @@ extern "C" int bench_cuda_row(const bench_options *options, const char *spec, co
         l.args.iterations = (options->iterations < 4) ? options->iterations : 4; /* 10^5 slower */
         snprintf(row->note, sizeof(row->note), "%u iterations", (unsigned)l.args.iterations);
     }
-    l.args.verify = 0;
     l.args.seed  = options->seed;
     l.args.bytes = 64;
+    for (const void *kernel : {l.kernel, l.checked}) {
+        good = good &&
+               !failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            (int)l.pool.shared_bytes), "shared memory", row);
+    }
     good = good &&
-           !failed(cudaFuncSetAttribute(l.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        (int)l.pool.shared_bytes), "shared memory", row) &&
            !failed(cudaMalloc(&l.args.tally, sizeof(*l.args.tally)), "cudaMalloc", row) &&
            !failed(cudaMemset(l.args.tally, 0, sizeof(*l.args.tally)), "cudaMemset", row) &&
            measure(l, workload, row);

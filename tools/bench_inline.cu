@@ -9,9 +9,4 @@
 
 extern "C" const bench_binding BENCH_JOIN(bench_binding_, SHPOOL_INLINE);
 extern "C" const bench_binding BENCH_JOIN(bench_binding_, SHPOOL_INLINE) = {
-    shpool_open,
-    {
-#define BENCH_POINTER(_name, _summary) (const void *)BENCH_KERNEL_NAME(_name),
-        BENCH_WORKLOADS(BENCH_POINTER)
-#undef BENCH_POINTER
-    }};
+    shpool_open, {BENCH_WORKLOADS(BENCH_TIMED)}, {BENCH_WORKLOADS(BENCH_CHECKED)}};

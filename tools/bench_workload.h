@@ -2,7 +2,10 @@
 /* What every thread of a benchmark kernel does: one text for the GPU and the CPU block executor.
  *
  * Sizes are run-time values and slots are scalars chosen by selects: an array would live in local
- * memory and hide the allocator.  Kernels differ in nothing but the allocator. */
+ * memory and hide the allocator.  Kernels differ in nothing but the allocator.
+ *
+ * verify, a constant: 1 stamps every allocation and looks at the stamps again before the free; that
+ * is another kernel, for a launch that is not timed. */
 #ifndef SHPOOL_BENCH_WORKLOAD_H
 #define SHPOOL_BENCH_WORKLOAD_H
 
@@ -30,7 +33,6 @@ typedef struct bench_args {
     uint32_t iterations;
     uint32_t seed;
     uint32_t bytes; /* request of `pairs` and first request of `batch` (64 and 16) */
-    uint32_t verify; /* 1: stamp every allocation and look at the stamps again; not while timing */
     bench_tally *tally; /* global memory */
 } bench_args;
 
@@ -83,8 +85,7 @@ SIMT_FN uint32_t bench_stamps(shpool_heap heap, void *p, int write)
 }
 
 /* One malloc that writes a byte to what it got. */
-SIMT_FN void *bench_get(shpool_heap heap, uint32_t bytes, const bench_args *args,
-                        bench_tally *tally)
+SIMT_FN void *bench_get(shpool_heap heap, uint32_t bytes, int verify, bench_tally *tally)
 {
     char *p = (char *)shpool_malloc(heap, bytes);
 
@@ -93,52 +94,55 @@ SIMT_FN void *bench_get(shpool_heap heap, uint32_t bytes, const bench_args *args
         return NULL;
     }
     *(volatile char *)p = 1;
-    if (args->verify) {
+    if (verify) {
         (void)bench_stamps(heap, p, 1);
     }
     return p;
 }
 
-SIMT_FN void bench_put(shpool_heap heap, void *p, const bench_args *args, bench_tally *tally)
+SIMT_FN void bench_put(shpool_heap heap, void *p, int verify, bench_tally *tally)
 {
-    if (args->verify && (p != NULL)) {
+    if (verify && (p != NULL)) {
         tally->errors += bench_stamps(heap, p, 0);
     }
     shpool_free(heap, p);
 }
 
-SIMT_FN void bench_run_pairs(shpool_heap heap, const bench_args *args, bench_tally *tally)
+SIMT_FN void bench_run_pairs(shpool_heap heap, const bench_args *args, int verify,
+                             bench_tally *tally)
 {
     uint32_t it;
 
     BENCH_ROLLED
     for (it = 0; it < args->iterations; it++) {
-        bench_put(heap, bench_get(heap, args->bytes, args, tally), args, tally);
+        bench_put(heap, bench_get(heap, args->bytes, verify, tally), verify, tally);
     }
     tally->ops = 2ull * args->iterations;
 }
 
-SIMT_FN void bench_run_batch(shpool_heap heap, const bench_args *args, bench_tally *tally)
+SIMT_FN void bench_run_batch(shpool_heap heap, const bench_args *args, int verify,
+                             bench_tally *tally)
 {
     uint32_t bytes = args->bytes >> 2; /* 16 */
     uint32_t it;
 
     BENCH_ROLLED
     for (it = 0; it < args->iterations; it++) {
-        void *a = bench_get(heap, bytes, args, tally);
-        void *b = bench_get(heap, bytes + 8u, args, tally);
-        void *c = bench_get(heap, bytes + 16u, args, tally);
-        void *d = bench_get(heap, bytes + 24u, args, tally);
+        void *a = bench_get(heap, bytes, verify, tally);
+        void *b = bench_get(heap, bytes + 8u, verify, tally);
+        void *c = bench_get(heap, bytes + 16u, verify, tally);
+        void *d = bench_get(heap, bytes + 24u, verify, tally);
 
-        bench_put(heap, a, args, tally);
-        bench_put(heap, b, args, tally);
-        bench_put(heap, c, args, tally);
-        bench_put(heap, d, args, tally);
+        bench_put(heap, a, verify, tally);
+        bench_put(heap, b, verify, tally);
+        bench_put(heap, c, verify, tally);
+        bench_put(heap, d, verify, tally);
     }
     tally->ops = 8ull * args->iterations;
 }
 
-SIMT_FN void bench_run_churn(shpool_heap heap, const bench_args *args, bench_tally *tally)
+SIMT_FN void bench_run_churn(shpool_heap heap, const bench_args *args, int verify,
+                             bench_tally *tally)
 {
     void    *s0 = NULL, *s1 = NULL, *s2 = NULL, *s3 = NULL;
     uint32_t r = bench_first(args);
@@ -153,10 +157,10 @@ SIMT_FN void bench_run_churn(shpool_heap heap, const bench_args *args, bench_tal
         slot = (r >> 28) & 3u;
         p    = (slot == 0) ? s0 : (slot == 1u) ? s1 : (slot == 2u) ? s2 : s3;
         if (p != NULL) {
-            bench_put(heap, p, args, tally);
+            bench_put(heap, p, verify, tally);
             p = NULL;
         } else {
-            p = bench_get(heap, 8u + ((r >> 16) & 63u), args, tally);
+            p = bench_get(heap, 8u + ((r >> 16) & 63u), verify, tally);
         }
         s0 = (slot == 0) ? p : s0;
         s1 = (slot == 1u) ? p : s1;
@@ -164,13 +168,14 @@ SIMT_FN void bench_run_churn(shpool_heap heap, const bench_args *args, bench_tal
         s3 = (slot == 3u) ? p : s3;
     }
     tally->ops = args->iterations;
-    bench_put(heap, s0, args, tally);
-    bench_put(heap, s1, args, tally);
-    bench_put(heap, s2, args, tally);
-    bench_put(heap, s3, args, tally);
+    bench_put(heap, s0, verify, tally);
+    bench_put(heap, s1, verify, tally);
+    bench_put(heap, s2, verify, tally);
+    bench_put(heap, s3, verify, tally);
 }
 
-SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, bench_tally *tally)
+SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, int verify,
+                             bench_tally *tally)
 {
     void    *s0 = NULL, *s1 = NULL;
     uint32_t r = bench_first(args);
@@ -187,21 +192,22 @@ SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, bench_tal
         bytes = (((r >> 25) & 7u) == 0) ? 65u + ((r >> 12) & 127u) : 1u + ((r >> 12) & 63u);
         p     = (slot == 0) ? s0 : s1;
         if (p != NULL) {
-            bench_put(heap, p, args, tally);
+            bench_put(heap, p, verify, tally);
             p = NULL;
         } else {
-            p = bench_get(heap, bytes, args, tally);
+            p = bench_get(heap, bytes, verify, tally);
         }
         s0 = (slot == 0) ? p : s0;
         s1 = (slot == 1u) ? p : s1;
     }
     tally->ops = args->iterations;
-    bench_put(heap, s0, args, tally);
-    bench_put(heap, s1, args, tally);
+    bench_put(heap, s0, verify, tally);
+    bench_put(heap, s1, verify, tally);
 }
 
 /* One ramp whatever `iterations` says; the pool ends with the kernel. */
-SIMT_FN void bench_run_ramp(shpool_heap heap, const bench_args *args, bench_tally *tally)
+SIMT_FN void bench_run_ramp(shpool_heap heap, const bench_args *args, int verify,
+                            bench_tally *tally)
 {
     uint32_t r = bench_first(args);
 
@@ -210,7 +216,7 @@ SIMT_FN void bench_run_ramp(shpool_heap heap, const bench_args *args, bench_tall
 
         r     = bench_next(r);
         bytes = 16u + simt_mulhi(r, 241u);
-        if (bench_get(heap, bytes, args, tally) != NULL) {
+        if (bench_get(heap, bytes, verify, tally) != NULL) {
             tally->payload += bytes;
         }
         tally->ops++;
@@ -246,13 +252,15 @@ SIMT_FN uint32_t bench_wrong(const unsigned char *p, uint32_t bytes, uint32_t ta
 
 #define BENCH_FUZZ_SLOTS 4u
 
-SIMT_FN void bench_run_fuzz(shpool_heap heap, const bench_args *args, bench_tally *tally)
+SIMT_FN void bench_run_fuzz(shpool_heap heap, const bench_args *args, int verify,
+                            bench_tally *tally)
 {
     unsigned char *slots[BENCH_FUZZ_SLOTS] = {NULL, NULL, NULL, NULL};
     uint32_t       sizes[BENCH_FUZZ_SLOTS] = {0, 0, 0, 0};
     uint32_t       r = bench_first(args);
     uint32_t       it;
 
+    (void)verify; /* it always does */
     for (it = 0; it < args->iterations + BENCH_FUZZ_SLOTS; it++) {
         uint32_t       s    = (it < args->iterations) ? (r >> 28) % BENCH_FUZZ_SLOTS
                                                       : it - args->iterations;
