@@ -14,8 +14,8 @@
 #define VARIABLES(_)                                                                               \
     _(ALLOCATOR, "spec",  SHPOOL_DEFAULT_ALLOCATOR,                                                \
       "allocator that serves where a program names none: name or name:key=value,... with the "     \
-      "keys payload_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment (16..1024), "    \
-      "stats and check (0 or 1)")                                                                  \
+      "keys payload_bytes or total_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment " \
+      "(16..1024), stats and check (0 or 1)")                                                      \
     _(LOG_LEVEL, "level", "none",                                                                  \
       "messages up to this level go to stderr: none, error, warn, info")
 

@@ -110,6 +110,11 @@ int shpool_spec_number(const char *text, int suffix, uint64_t *value_p);
 /* 1 if name is [a-z][a-z0-9_]* and shorter than SHPOOL_NAME_BYTES. */
 int shpool_name_is_valid(const char *name);
 
+/* ---- alias.c ---- */
+
+/* The allocator's name that an alias stands for; any other name is returned as it is. */
+const char *shpool_alias_resolve(const char *name);
+
 /* ---- registry.c ---- */
 
 /* shpool_allocator_find(), with `origin` in front of the detail. */

@@ -2,6 +2,8 @@
 # libshpool.so is made of it and exports what SHPOOL_API and SIMT_API mark.
 noinst_LTLIBRARIES += libshpool_core.la
 libshpool_core_la_SOURCES = \
+	lib/alias.c \
+	lib/arch.c \
 	lib/config.c \
 	lib/driver.c \
 	lib/internal.h \

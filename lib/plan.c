@@ -48,6 +48,10 @@ uint32_t shpool_plan_magic(uint32_t divisor)
 
 static shpool_status check_config(const shpool_config *want)
 {
+    if ((want->payload_bytes != 0) && (want->total_bytes != 0)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "payload_bytes %u and total_bytes %u are both "
+                            "given: leave one of them 0", want->payload_bytes, want->total_bytes);
+    }
     if ((want->block_threads == 0) || (want->block_threads > SHPOOL_MAX_THREADS)) {
         return shpool_error(SHPOOL_ERR_INVALID, "block_threads is %u, a block has 1..%u threads",
                             want->block_threads, SHPOOL_MAX_THREADS);
@@ -198,7 +202,7 @@ static uint32_t smallest_size(const pool_sizes *sizes, uint32_t payload, uint32_
 }
 
 static shpool_status too_large(const pool_sizes *sizes, const shpool_pool *pool, uint32_t payload,
-                               uint32_t requested, uint32_t most)
+                               uint32_t requested, uint32_t most, uint32_t limit)
 {
     uint32_t needed = smallest_size(sizes, payload, size_at_most(sizes, SEARCHED_BYTES));
     unsigned long long fits = (unsigned long long)largest_of(sizes, most) * pool->pools;
@@ -210,11 +214,11 @@ static shpool_status too_large(const pool_sizes *sizes, const shpool_pool *pool,
         shpool_text_add(&text, "%llu bytes",
                         (unsigned long long)needed * pool->pools + pool->area_bytes);
     } else {
-        shpool_text_add(&text, "far more than %u bytes", SHPOOL_MAX_SHARED);
+        shpool_text_add(&text, "far more than %u bytes", limit);
     }
     shpool_text_add(&text, " of shared memory for payload_bytes %u in %u pool%s, a block has at "
-                    "most %u (227 KiB); ", requested, pool->pools, plural(pool->pools),
-                    SHPOOL_MAX_SHARED);
+                    "most %u (%u KiB); ", requested, pool->pools, plural(pool->pools), limit,
+                    limit / 1024u);
     if (fits > 0) {
         shpool_text_add(&text, "payload_bytes %llu would fit", fits);
     } else {
@@ -231,29 +235,64 @@ static int is_empty(const shpool_allocator *allocator, uint32_t alignment)
            (allocator->layout(SHPOOL_MAX_SHARED, alignment).largest == 0);
 }
 
-static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_config *want,
-                                shpool_pool *pool)
+/* The least bytes of a pool for the payload that was asked for. */
+static shpool_status size_by_payload(const pool_sizes *sizes, const shpool_config *want,
+                                     uint32_t limit, shpool_pool *pool)
 {
-    pool_sizes sizes = sizes_of(allocator, pool);
-    shpool_layout layout;
+    uint32_t room = (limit > pool->area_bytes) ? limit - pool->area_bytes : 0;
+    uint32_t most = size_at_most(sizes, room / pool->pools);
     uint32_t payload;
-    uint32_t most;
 
-    pool->shared_bytes = pool->area_bytes;
-    if (is_empty(allocator, pool->alignment)) {
-        return SHPOOL_OK;
-    }
     if (want->payload_bytes == 0) {
         return shpool_error(SHPOOL_ERR_TOO_SMALL, "payload_bytes is 0, \"%s\" with %u pool%s needs "
                             "at least %u", pool->name, pool->pools, plural(pool->pools),
                             pool->pools);
     }
-
     payload = (want->payload_bytes - 1) / pool->pools + 1;
-    most = size_at_most(&sizes, (SHPOOL_MAX_SHARED - pool->area_bytes) / pool->pools);
-    pool->pool_bytes = smallest_size(&sizes, payload, most);
-    if (pool->pool_bytes == 0) {
-        return too_large(&sizes, pool, payload, want->payload_bytes, most);
+    pool->pool_bytes = smallest_size(sizes, payload, most);
+    return (pool->pool_bytes != 0)
+               ? SHPOOL_OK : too_large(sizes, pool, payload, want->payload_bytes, most, limit);
+}
+
+/* The most bytes of a pool that the total allows. */
+static shpool_status size_by_total(const pool_sizes *sizes, const shpool_config *want,
+                                   uint32_t limit, shpool_pool *pool)
+{
+    uint32_t total = want->total_bytes;
+    uint32_t least = smallest_size(sizes, 1, size_at_most(sizes, SEARCHED_BYTES));
+
+    if (total > limit) {
+        return shpool_error(SHPOOL_ERR_TOO_LARGE, "total_bytes is %u, a block has at most %u "
+                            "(%u KiB)", total, limit, limit / 1024u);
+    }
+    if (total > pool->area_bytes) {
+        pool->pool_bytes = size_at_most(sizes, (total - pool->area_bytes) / pool->pools);
+    }
+    if ((pool->pool_bytes == 0) || (largest_of(sizes, pool->pool_bytes) == 0)) {
+        return shpool_error(SHPOOL_ERR_TOO_SMALL, "total_bytes %u cannot hold an allocation in each "
+                            "of %u pool%s of \"%s\": %llu can", total, pool->pools,
+                            plural(pool->pools), pool->name,
+                            (unsigned long long)least * pool->pools + pool->area_bytes);
+    }
+    return SHPOOL_OK;
+}
+
+static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_config *want,
+                                shpool_pool *pool)
+{
+    const uint32_t limit = (want->shared_limit != 0) ? want->shared_limit : SHPOOL_MAX_SHARED;
+    pool_sizes sizes = sizes_of(allocator, pool);
+    shpool_layout layout;
+    shpool_status status;
+
+    pool->shared_bytes = pool->area_bytes;
+    if (is_empty(allocator, pool->alignment)) {
+        return SHPOOL_OK;
+    }
+    status = (want->total_bytes != 0) ? size_by_total(&sizes, want, limit, pool)
+                                      : size_by_payload(&sizes, want, limit, pool);
+    if (status != SHPOOL_OK) {
+        return status;
     }
 
     layout = allocator->layout(pool->pool_bytes, pool->alignment);

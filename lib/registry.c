@@ -63,7 +63,7 @@ const shpool_allocator *shpool_allocator_get(size_t index)
     return (index < count) ? list[index] : NULL;
 }
 
-static shpool_status not_found(const char *origin, const char *name,
+static shpool_status not_found(const char *origin, const char *alias, const char *name,
                                const shpool_allocator *const list[], size_t count)
 {
     const char *names[SHPOOL_MAX_ALLOCATORS];
@@ -78,6 +78,9 @@ static shpool_status not_found(const char *origin, const char *name,
         shpool_text_add(&text, "%s: ", origin);
     }
     shpool_text_add(&text, "no allocator is called \"%.100s\"", name);
+    if (alias != name) {
+        shpool_text_add(&text, " (for which %s stands)", alias);
+    }
     shpool_text_add_guess(&text, name, names, count);
     shpool_text_add(&text, "; known allocators: ");
     shpool_text_add_names(&text, names, count);
@@ -88,8 +91,10 @@ shpool_status shpool_registry_find(const char *origin, const char *name,
                                    const shpool_allocator **allocator_p)
 {
     const shpool_allocator *list[SHPOOL_MAX_ALLOCATORS];
+    const char *alias = name;
     size_t count = snapshot(list);
 
+    name = shpool_alias_resolve(alias);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(list[i]->name, name) == 0) {
             *allocator_p = list[i];
@@ -97,7 +102,7 @@ shpool_status shpool_registry_find(const char *origin, const char *name,
         }
     }
     *allocator_p = NULL;
-    return not_found(origin, name, list, count);
+    return not_found(origin, alias, name, list, count);
 }
 
 shpool_status shpool_allocator_find(const char *name, const shpool_allocator **allocator_p)

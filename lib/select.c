@@ -28,6 +28,20 @@ static shpool_status set_payload_bytes(const target *to, const char *value)
     }
     /* anything beyond 32 bits is too large all the same, and the plan knows how to say so */
     to->want->payload_bytes = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
+    to->want->total_bytes = 0;
+    return SHPOOL_OK;
+}
+
+/* Of the two sizes the one that is given last counts, also over what the program asked for. */
+static shpool_status set_total_bytes(const target *to, const char *value)
+{
+    uint64_t bytes;
+
+    if (!shpool_spec_number(value, 1, &bytes)) {
+        return bad_value(to, "total_bytes", value, "a number of bytes that may end in K, M or G");
+    }
+    to->want->total_bytes = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
+    to->want->payload_bytes = 0;
     return SHPOOL_OK;
 }
 
@@ -89,10 +103,10 @@ static shpool_status set_check(const target *to, const char *value)
 }
 
 static const char *const option_names[] = {
-    "payload_bytes", "threads_per_pool", "alignment", "stats", "check"
+    "payload_bytes", "total_bytes", "threads_per_pool", "alignment", "stats", "check"
 };
 static const option_fn option_fns[] = {
-    set_payload_bytes, set_threads_per_pool, set_alignment, set_stats, set_check
+    set_payload_bytes, set_total_bytes, set_threads_per_pool, set_alignment, set_stats, set_check
 };
 
 _Static_assert(SHPOOL_ARRAY_COUNT(option_names) == SHPOOL_ARRAY_COUNT(option_fns),

@@ -6,6 +6,7 @@
  *   layer = name [ ":" pair *( "," pair ) ]
  *   pair  = name "=" value
  *   name  = [a-z][a-z0-9_]*                 under SHPOOL_NAME_BYTES
+ *         | [A-Z][A-Z0-9_]*                 of a layer only: an alias, see alias.c
  *   value = graphic ASCII but : | , =       under SHPOOL_SPEC_VALUE_BYTES
  *
  * No blanks, nothing empty.  The text is copied into the result and cut there at the separators.
@@ -30,6 +31,16 @@ static int is_name_start(char c)
 static int is_name_part(char c)
 {
     return is_name_start(c) || ((c >= '0') && (c <= '9')) || (c == '_');
+}
+
+static int is_alias_start(char c)
+{
+    return (c >= 'A') && (c <= 'Z');
+}
+
+static int is_alias_part(char c)
+{
+    return is_alias_start(c) || ((c >= '0') && (c <= '9')) || (c == '_');
 }
 
 static int is_value_part(char c)
@@ -79,15 +90,23 @@ static char take_separator(parser *p)
     return separator;
 }
 
-static shpool_status parse_name(parser *p, const char *what, const char **name_p)
+static shpool_status parse_name(parser *p, int alias, const char *what, const char **name_p)
 {
     char *start = p->at;
 
-    if (!is_name_start(*start)) {
+    if (alias && is_alias_start(*start)) {
+        while (is_alias_part(*p->at)) {
+            p->at++;
+        }
+        if (is_name_start(*p->at)) { /* "Bitmap" */
+            return fail(p, start, what);
+        }
+    } else if (is_name_start(*start)) {
+        while (is_name_part(*p->at)) {
+            p->at++;
+        }
+    } else {
         return fail(p, start, what);
-    }
-    while (is_name_part(*p->at)) {
-        p->at++;
     }
     if (p->at - start >= (ptrdiff_t)SHPOOL_NAME_BYTES) {
         return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": the name at column %d has %d characters, "
@@ -132,7 +151,7 @@ static shpool_status parse_pair(parser *p, shpool_spec_layer *layer)
                             p->source, layer->name, SHPOOL_SPEC_PAIRS);
     }
 
-    status = parse_name(p, "a key ([a-z][a-z0-9_]*)", &pair->key);
+    status = parse_name(p, 0, "a key ([a-z][a-z0-9_]*)", &pair->key);
     if (status != SHPOOL_OK) {
         return status;
     }
@@ -163,7 +182,7 @@ static shpool_status parse_layer(parser *p, char *separator_p)
     }
     p->spec->layers++;
 
-    status = parse_name(p, "a name ([a-z][a-z0-9_]*)", &layer->name);
+    status = parse_name(p, 1, "a name ([a-z][a-z0-9_]*)", &layer->name);
     if (status != SHPOOL_OK) {
         return status;
     }

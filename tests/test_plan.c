@@ -222,7 +222,7 @@ static void test_bad_specs(void **state)
     plan_fails("t_blok", want, SHPOOL_ERR_NOT_FOUND, "did you mean \"t_block\"?");
     plan_fails("none", want, SHPOOL_ERR_NOT_FOUND, "t_block");
     plan_fails("t_block:size=1", want, SHPOOL_ERR_SPEC,
-               "known keys: payload_bytes, threads_per_pool, alignment, stats, check");
+               "known keys: payload_bytes, total_bytes, threads_per_pool, alignment, stats, check");
     plan_fails("t_block:aligment=64", want, SHPOOL_ERR_SPEC, "did you mean \"alignment\"?");
     plan_fails("t_block:stats=yes", want, SHPOOL_ERR_SPEC, "0 or 1");
     plan_fails("t_block:check=2", want, SHPOOL_ERR_SPEC, "0 or 1");

@@ -9,6 +9,7 @@ shpool_cmocka_tests += \
 	tests/test_explore \
 	tests/test_heap \
 	tests/test_init \
+	tests/test_limits \
 	tests/test_link \
 	tests/test_misuse \
 	tests/test_own \

@@ -17,6 +17,8 @@ static const char usage_text[] =
     "  show NAME    one allocator: what it can do, and what pools of it need\n"
     "  devices      the GPUs of this machine and their shared memory\n"
     "  config       the environment variables, their values and defaults\n"
+    "  overhead     what pools cost: --threads N --bytes B [--threads-per-pool K] [--arch sm_86]\n"
+    "  archs        the shared memory of the architectures that are known\n"
     "\n"
     "  -j, --json     print JSON\n"
     "  -h, --help     print this and exit\n"
@@ -211,6 +213,22 @@ static int config(int json)
     return EXIT_OK;
 }
 
+static int archs(int json)
+{
+    shpool_arch arch;
+
+    if (json) {
+        return json_archs();
+    }
+    printf("%-8s %15s %12s %18s %11s %10s\n", "arch", "bytes a block", "bytes an SM",
+           "of each block taken", "threads/SM", "blocks/SM");
+    for (size_t i = 0; shpool_arch_get(i, &arch) == SHPOOL_OK; i++) {
+        printf("sm_%-5u %15u %12u %19u %11u %10u\n", arch.arch, arch.shared_block, arch.shared_sm,
+               arch.shared_reserved, arch.threads_sm, arch.blocks_sm);
+    }
+    return EXIT_OK;
+}
+
 static int usage_error(const char *text, const char *word)
 {
     fprintf(stderr, "shpool-info: %s%s\n%s", text, word, usage_text);
@@ -237,6 +255,9 @@ static int run(int count, char *const words[], int json)
     if (strcmp(words[0], "config") == 0) {
         return config(json);
     }
+    if (strcmp(words[0], "archs") == 0) {
+        return archs(json);
+    }
     return usage_error("unknown command ", words[0]);
 }
 
@@ -259,6 +280,17 @@ static int finish(int status)
     return status;
 }
 
+/* What a command returned, as the exit status. */
+static int leave(int status)
+{
+    if (status < 0) {
+        fprintf(stderr, "shpool-info: this build has no JSON support: it was made without "
+                        "jansson\n");
+        return EXIT_USAGE;
+    }
+    return finish(status);
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
@@ -268,9 +300,15 @@ int main(int argc, char **argv)
         { NULL, 0, NULL, 0 },
     };
     int json = 0;
-    int status;
     int option;
+    int first;
 
+    /* The one command with options of its own: they are not for the getopt here. */
+    first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0))) ? 2 : 1;
+    if ((argc > first) && (strcmp(argv[first], "overhead") == 0)) {
+        shpool_set_message_handler(print_message, NULL);
+        return leave(info_overhead(argc - first, argv + first, first == 2));
+    }
     while ((option = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
         switch (option) {
         case 'j':
@@ -289,11 +327,5 @@ int main(int argc, char **argv)
     }
 
     shpool_set_message_handler(print_message, NULL);
-    status = run(argc - optind, argv + optind, json);
-    if (status < 0) {
-        fprintf(stderr, "shpool-info: this build has no JSON support: it was made without "
-                        "jansson\n");
-        return EXIT_USAGE;
-    }
-    return finish(status);
+    return leave(run(argc - optind, argv + optind, json));
 }

@@ -33,10 +33,22 @@ const char *info_cap_text(unsigned index);
 
 void info_plan_examples(const shpool_allocator *allocator, info_example examples[INFO_EXAMPLES]);
 
+/* One question of `overhead`; arch.arch is 0 if none was named. */
+typedef struct info_geometry {
+    shpool_config want;
+    shpool_arch arch;
+    int json;
+} info_geometry;
+
+/* The command `overhead` with its own options; argv[0] is the command.  Returns the exit status. */
+int info_overhead(int argc, char **argv, int json);
+
 /* Each prints to stdout and returns the exit status; a negative one: this build has no JSON. */
 int json_list(const info_selected *selected);
 int json_show(const shpool_allocator *allocator);
 int json_devices(const shpool_driver_device *devices, size_t count, uint32_t version);
 int json_config(void);
+int json_archs(void);
+int json_overhead(const info_geometry *geometry, const shpool_allocator *only);
 
 #endif /* SHPOOL_TOOLS_SHPOOL_INFO_H */

@@ -144,6 +144,58 @@ int json_config(void)
     return print_json(json_pack("{s:o}", "variables", list));
 }
 
+int json_archs(void)
+{
+    json_t *list = json_array();
+    shpool_arch arch;
+
+    for (size_t i = 0; shpool_arch_get(i, &arch) == SHPOOL_OK; i++) {
+        json_array_append_new(list, json_pack(
+            "{s:I, s:I, s:I, s:I, s:I, s:I}", "arch", (json_int_t)arch.arch, "shared_block",
+            (json_int_t)arch.shared_block, "shared_sm", (json_int_t)arch.shared_sm,
+            "shared_reserved", (json_int_t)arch.shared_reserved, "threads_sm",
+            (json_int_t)arch.threads_sm, "blocks_sm", (json_int_t)arch.blocks_sm));
+    }
+    return print_json(json_pack("{s:o}", "archs", list));
+}
+
+static json_t *overhead_row_json(const info_geometry *geometry, const shpool_allocator *allocator)
+{
+    shpool_pool pool;
+    json_t *row = json_pack("{s:s, s:s}", "name", allocator->name, "scope",
+                            info_scope(allocator->scope));
+
+    if (shpool_plan(allocator->name, &geometry->want, &pool) != SHPOOL_OK) {
+        json_object_set_new(row, "error", json_string(shpool_last_error()));
+        return row;
+    }
+    json_object_set_new(row, "pools", json_integer(pool.pools));
+    json_object_set_new(row, "pool_bytes", json_integer(pool.pool_bytes));
+    json_object_set_new(row, "largest", json_integer(pool.largest));
+    json_object_set_new(row, "shared_bytes", json_integer(pool.shared_bytes));
+    if (geometry->arch.arch != 0) {
+        json_object_set_new(row, "blocks_per_sm", json_integer(
+            shpool_blocks_per_sm(&pool, &geometry->arch, 0)));
+    }
+    return row;
+}
+
+int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+
+        if ((only == NULL) || (allocator == only)) {
+            json_array_append_new(list, overhead_row_json(geometry, allocator));
+        }
+    }
+    return print_json(json_pack("{s:I, s:I, s:o}", "block_threads",
+                                (json_int_t)geometry->want.block_threads, "arch",
+                                (json_int_t)geometry->arch.arch, "allocators", list));
+}
+
 #else /* !HAVE_JANSSON */
 
 int json_list(const info_selected *selected)
@@ -168,6 +220,18 @@ int json_devices(const shpool_driver_device *devices, size_t count, uint32_t ver
 
 int json_config(void)
 {
+    return -1;
+}
+
+int json_archs(void)
+{
+    return -1;
+}
+
+int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
+{
+    (void)geometry;
+    (void)only;
     return -1;
 }
 

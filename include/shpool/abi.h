@@ -184,7 +184,8 @@ typedef struct shpool_pool {
     const shpool_table *table;    /**< where the module's functions lie, in the image's memory */
     void               *report;   /**< shpool_report_data in global memory, or NULL */
     char     name[SHPOOL_NAME_BYTES]; /**< of the allocator */
-    uint32_t reserved[8];             /**< 0 */
+    uint32_t system_bytes;            /**< shared memory in front of a block's own, on this device */
+    uint32_t reserved[7];             /**< 0 */
 } shpool_pool;
 
 /** One refused free. */

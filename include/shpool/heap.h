@@ -35,11 +35,11 @@ typedef struct shpool_heap {
 
 /* ---- opening ---- */
 
-/* Whether the block's shared memory holds `bytes` from `start` on.  What lies behind them is not
- * asked: the caller's own arrays have no size that could be known here. */
-SIMT_FN int shpool_fits_block(simt_addr start, uint32_t bytes)
+/* Whether the block's shared memory holds `bytes` from `start` on, to the unit that the GPU hands it
+ * out in.  What lies behind them is not asked: the size of the caller's own arrays is not known. */
+SIMT_FN int shpool_fits_block(const shpool_pool *pool, simt_addr start, uint32_t bytes)
 {
-    simt_addr end = simt_shared_end();
+    simt_addr end = simt_shared_end(pool->system_bytes);
 
     return (start <= end) && (bytes <= end - start);
 }
@@ -67,7 +67,7 @@ SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *ba
     if ((start & (pool->alignment - 1u)) != 0) {
         return SHPOOL_ERR_ALIGNMENT;
     }
-    return shpool_fits_block(start, pool->shared_bytes) ? SHPOOL_OK : SHPOOL_ERR_LAUNCH;
+    return shpool_fits_block(pool, start, pool->shared_bytes) ? SHPOOL_OK : SHPOOL_ERR_LAUNCH;
 }
 
 /* Reset the statistics area; one thread of the block. */
@@ -184,7 +184,7 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
 
     simt_barrier();
     if ((pool->abi == SHPOOL_ABI) && SHPOOL_BOUND(pool) && simt_is_shared(base) &&
-        (pool->area_bytes == 0) && shpool_fits_block(simt_to_shared(base), bytes) &&
+        (pool->area_bytes == 0) && shpool_fits_block(pool, simt_to_shared(base), bytes) &&
         ((simt_to_shared(base) & (pool->alignment - 1u)) == 0) &&
         (simt_block_threads() <= pool->block_threads)) {
         heap.table = pool->table;

@@ -82,6 +82,40 @@ static inline shpool_status shpool_bind(shpool_pool *pool)
     return SHPOOL_OK;
 }
 
+/* One attribute of the current device. */
+static inline shpool_status shpool_device_get(cudaDeviceAttr what, const char *name, uint32_t *value_p)
+{
+    int           device = 0;
+    int           value  = 0;
+    shpool_status status = shpool_cuda_status(cudaGetDevice(&device), "cudaGetDevice");
+
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaDeviceGetAttribute(&value, what, device), name);
+    }
+    *value_p = (uint32_t)value;
+    return status;
+}
+
+/* A pool was planned for any GPU; if it is too large for this one, planning again says what fits. */
+static inline shpool_status shpool_plan_here(const char *spec, const shpool_config *want,
+                                             shpool_pool *pool)
+{
+    shpool_config shape  = *want;
+    uint32_t      system = 0;
+    shpool_status status = shpool_device_get(cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                             "cudaDeviceGetAttribute", &shape.shared_limit);
+
+    if (status == SHPOOL_OK) {
+        status = shpool_device_get(cudaDevAttrReservedSharedMemoryPerBlock,
+                                   "cudaDeviceGetAttribute", &system);
+    }
+    if ((status == SHPOOL_OK) && (pool->shared_bytes > shape.shared_limit)) {
+        status = shpool_plan(spec, &shape, pool);
+    }
+    pool->system_bytes = system;
+    return status;
+}
+
 /**
  * Open a pool for kernels of this image on the current device.
  *
@@ -92,7 +126,7 @@ static inline shpool_status shpool_bind(shpool_pool *pool)
  *                      that the kernel is compiled for, else the build's default
  * @param [in]  want    shape and size
  * @param [out] pool_p  the kernel's parameter; shpool_close() it; zeroed on failure
- * @return SHPOOL_OK; as shpool_plan(); and
+ * @return SHPOOL_OK; as shpool_plan(), with the current device's shared memory as a limit; and
  *   - SHPOOL_ERR_ABI          header, archive and libshpool.so do not fit together
  *   - SHPOOL_ERR_BINDING      the kernel is compiled for another allocator (SHPOOL_INLINE)
  *   - SHPOOL_ERR_UNSUPPORTED  stats or check without SHPOOL_CHECK, or an allocator that has no
@@ -125,6 +159,9 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
     }
 #endif
     status = shpool_plan(spec, want, pool_p);
+    if (status == SHPOOL_OK) {
+        status = shpool_plan_here(spec, want, pool_p);
+    }
     if (status == SHPOOL_OK) {
         status = shpool_bind(pool_p);
     }

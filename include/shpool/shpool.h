@@ -129,7 +129,8 @@ SHPOOL_API size_t shpool_allocator_count(void);
 SHPOOL_API const shpool_allocator *shpool_allocator_get(size_t index);
 
 /**
- * Find an allocator by name, exactly; no spec, no environment.
+ * Find an allocator by its name or an alias (cuda_memory's USE_WARP_LOCAL and so on), exactly; no
+ * spec, no environment.
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_NOT_FOUND: the detail lists
  *         every registered name
  */
@@ -157,30 +158,74 @@ typedef struct shpool_config {
     uint32_t threads_per_pool; /**< for scope group; 0: the allocator's own choice */
     uint32_t alignment;        /**< largest alignment, a power of two 16..1,024; 0: 16 */
     uint32_t flags;            /**< SHPOOL_FLAG_STATS and SHPOOL_FLAG_CHECK */
-    uint32_t reserved[11];     /**< 0 */
+    uint32_t total_bytes;      /**< instead of payload_bytes: shared memory for the pools to fill */
+    uint32_t shared_limit;     /**< most shared memory they may take; 0: what any GPU gives a block */
+    uint32_t reserved[9];      /**< 0 */
 } shpool_config;
 
 /**
  * Work out a pool: which allocator, and exactly what it needs.  No CUDA.
  *
- * The spec is `name` or `name:key=value,...` with the keys payload_bytes, threads_per_pool,
- * alignment (sizes may end in K, M or G), stats and check (0 or 1); what it says wins over `want`.
+ * The spec is `name` or `name:key=value,...` with the keys payload_bytes, total_bytes,
+ * threads_per_pool, alignment (sizes may end in K, M or G), stats and check (0 or 1); what it says wins
+ * over `want`.
+ *
+ * The result is exact: a launch needs pool_p->shared_bytes, each of pool_p->pools pools has
+ * pool_p->pool_bytes, and a malloc of pool_p->largest bytes succeeds in a fresh one, a larger one
+ * does not.  `payload_bytes` gives the least shared memory for it; `total_bytes` gives pools as
+ * large as that allows (some bytes may be left over).
  *
  * @param [in]  spec    NULL: $SHPOOL_ALLOCATOR, else the build's default allocator
  * @param [in]  want    shape and size
  * @param [out] pool_p  everything but the device pointers and the report; zeroed on failure
  * @return SHPOOL_OK
- *   - SHPOOL_ERR_INVALID      a NULL argument, block_threads outside 1..1,024, reserved not 0
+ *   - SHPOOL_ERR_INVALID      a NULL argument, block_threads outside 1..1,024, reserved not 0,
+ *                             payload_bytes and total_bytes both
  *   - SHPOOL_ERR_SPEC         the spec does not parse, or has an unknown key (the detail lists the
  *                             known ones) or value
  *   - SHPOOL_ERR_NOT_FOUND    unknown allocator (the detail lists the known ones)
  *   - SHPOOL_ERR_ALIGNMENT    alignment is not a power of two from 16 to 1,024
- *   - SHPOOL_ERR_TOO_SMALL    no payload was asked for
- *   - SHPOOL_ERR_TOO_LARGE    more than any GPU's block can have (227 KiB)
+ *   - SHPOOL_ERR_TOO_SMALL    no payload was asked for, or total_bytes cannot hold one allocation
+ *                             in each pool (the detail says how much can)
+ *   - SHPOOL_ERR_TOO_LARGE    more than shared_limit (the detail says what would fit)
  *   - SHPOOL_ERR_UNSUPPORTED  the allocator cannot do check, or that alignment
  */
 SHPOOL_API shpool_status shpool_plan(const char *spec, const shpool_config *want,
                                      shpool_pool *pool_p);
+
+/** What an architecture gives a block and a multiprocessor (SM). */
+typedef struct shpool_arch {
+    uint32_t arch;            /**< compute capability times 10: 86 for sm_86 */
+    uint32_t shared_block;    /**< most shared memory of a block, opted in, bytes */
+    uint32_t shared_sm;       /**< of an SM, bytes */
+    uint32_t shared_reserved; /**< what the system takes of an SM for each block, bytes */
+    uint32_t threads_sm;      /**< resident threads of an SM */
+    uint32_t blocks_sm;       /**< resident blocks of an SM */
+} shpool_arch;
+
+/** Architecture `index`, ascending from sm_75; SHPOOL_ERR_NOT_FOUND past the last. */
+SHPOOL_API shpool_status shpool_arch_get(size_t index, shpool_arch *arch_p);
+
+/**
+ * Find an architecture by name: "sm_86", "86" or "8.6".
+ *
+ * Its shared_block, less the kernel's own arrays, is a shpool_config.shared_limit.
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_NOT_FOUND: the detail lists the
+ *         known ones
+ */
+SHPOOL_API shpool_status shpool_arch_find(const char *name, shpool_arch *arch_p);
+
+/**
+ * How many blocks with this pool one SM holds at the same time, as far as shared memory, threads
+ * and block slots decide.  Registers are the kernel's affair: it may be fewer.
+ *
+ * @param [in] pool          planned
+ * @param [in] arch          from shpool_arch_find()
+ * @param [in] other_shared  shared memory of the kernel beside the pool, bytes
+ * @return 0 if not even one fits, or for a NULL argument
+ */
+SHPOOL_API uint32_t shpool_blocks_per_sm(const shpool_pool *pool, const shpool_arch *arch,
+                                         uint32_t other_shared);
 
 /**
  * Nonzero if $SHPOOL_ALLOCATOR is set, and therefore serves where no spec is given.

@@ -27,8 +27,9 @@
  *   simt_dynamic_base()  first byte of the launch's dynamic shared memory, as an array of alignment
  *                        16 has it; an array of a larger alignment may begin behind it
  *   simt_dynamic_bytes() its size
- *   simt_shared_end()    first byte behind the block's shared memory; the GPU hands it out in units
- *                        of 128 bytes (256 on sm_75)
+ *   simt_shared_end(s)   first byte behind the block's shared memory, which the GPU hands out in units
+ *                        of 128 bytes (256 on sm_75); s: bytes that the system has in front of it
+ *                        (cudaDevAttrReservedSharedMemoryPerBlock; the executor knows its own)
  *
  * Plain accesses.  No two threads may use the same bytes at the same time unless both read:
  *   simt_load8/16/32/64(a), simt_load128(a)   simt_store8/16/32/64(a, v), simt_store128(a, v)

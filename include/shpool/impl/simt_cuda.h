@@ -88,16 +88,16 @@ SIMT_FN uint32_t simt_dynamic_bytes(void)
     return bytes;
 }
 
-SIMT_FN simt_addr simt_shared_end(void)
+/* Code for sm_75 may run on a GPU that reserves some, and cannot ask it how much. */
+SIMT_FN simt_addr simt_shared_end(uint32_t system_bytes)
 {
-    uint32_t begin = 0; /* what the system keeps for itself in front */
     uint32_t bytes;
 
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 800)
-    asm("mov.u32 %0, %%reserved_smem_offset_cap;" : "=r"(begin));
+    asm("mov.u32 %0, %%reserved_smem_offset_cap;" : "=r"(system_bytes));
 #endif
     asm("mov.u32 %0, %%total_smem_size;" : "=r"(bytes));
-    return begin + bytes;
+    return system_bytes + bytes;
 }
 
 /* ---- plain accesses ---- */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-info overhead: what a block's pools cost with each allocator, worked out without a GPU. */
+#include "shpool_info.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EXIT_USAGE 2
+
+static const char usage_text[] =
+    "usage: shpool-info overhead --threads N --bytes B[K] [options]\n"
+    "\n"
+    "  --threads N            threads of a block, 1 to 1024\n"
+    "  --bytes B[K|M]         payload of a block's pools together\n"
+    "  --total B[K|M]         instead of --bytes: shared memory for the pools to fill\n"
+    "  --threads-per-pool K   for allocators of scope group [their choice]\n"
+    "  --alignment A          16 to 1024 [16]\n"
+    "  --arch sm_86           whose limits count [any GPU's, and no blocks/SM]\n"
+    "  --allocator NAME|all   [all]\n"
+    "  --stats                with the statistics area\n";
+
+/* What the command line asked for. */
+typedef struct request {
+    info_geometry geometry;
+    const char *allocator;
+} request;
+
+static int usage_error(const char *option, const char *value, const char *legal)
+{
+    fprintf(stderr, "shpool-info overhead: %s%s%s%s\n%s", option, (value != NULL) ? " " : "",
+            (value != NULL) ? value : "", legal, usage_text);
+    return EXIT_USAGE;
+}
+
+static int number(const char *text, int suffix, uint32_t *value_p)
+{
+    uint64_t value;
+
+    if (!shpool_spec_number(text, suffix, &value) || (value > UINT32_MAX)) {
+        return 0;
+    }
+    *value_p = (uint32_t)value;
+    return 1;
+}
+
+/* 0, or the exit status. */
+static int parse(int argc, char **argv, request *asked)
+{
+    static const struct option options[] = {
+        { "threads", required_argument, NULL, 't' },
+        { "bytes", required_argument, NULL, 'b' },
+        { "total", required_argument, NULL, 'T' },
+        { "threads-per-pool", required_argument, NULL, 'k' },
+        { "alignment", required_argument, NULL, 'a' },
+        { "arch", required_argument, NULL, 'r' },
+        { "allocator", required_argument, NULL, 'n' },
+        { "stats", no_argument, NULL, 's' },
+        { "json", no_argument, NULL, 'j' },
+        { NULL, 0, NULL, 0 },
+    };
+    shpool_config *want = &asked->geometry.want;
+    const char *name = "";
+    int fine = 1;
+    int option;
+
+    optind = 1;
+    while (fine && ((option = getopt_long(argc, argv, "j", options, NULL)) != -1)) {
+        switch (option) {
+        case 't': name = "--threads"; fine = number(optarg, 0, &want->block_threads); break;
+        case 'b': name = "--bytes"; fine = number(optarg, 1, &want->payload_bytes); break;
+        case 'T': name = "--total"; fine = number(optarg, 1, &want->total_bytes); break;
+        case 'k': name = "--threads-per-pool"; fine = number(optarg, 0, &want->threads_per_pool);
+            break;
+        case 'a': name = "--alignment"; fine = number(optarg, 1, &want->alignment); break;
+        case 'n': asked->allocator = optarg; break;
+        case 's': want->flags |= SHPOOL_FLAG_STATS; break;
+        case 'j': asked->geometry.json = 1; break;
+        case 'r':
+            if (shpool_arch_find(optarg, &asked->geometry.arch) != SHPOOL_OK) {
+                fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
+                return EXIT_USAGE;
+            }
+            want->shared_limit = asked->geometry.arch.shared_block;
+            break;
+        default:
+            fputs(usage_text, stderr);
+            return EXIT_USAGE;
+        }
+    }
+    if (!fine) {
+        return usage_error(name, optarg, " is no number that it can take");
+    }
+    if (optind < argc) {
+        return usage_error("unexpected", argv[optind], "");
+    }
+    if ((want->block_threads == 0) || ((want->payload_bytes == 0) == (want->total_bytes == 0))) {
+        return usage_error("give --threads, and one of --bytes and --total", NULL, "");
+    }
+    return 0;
+}
+
+static void print_row(const info_geometry *geometry, const shpool_allocator *allocator,
+                      shpool_status status, const shpool_pool *pool)
+{
+    printf("%-20s %-7s ", allocator->name, info_scope(allocator->scope));
+    if (status != SHPOOL_OK) {
+        printf("%s\n", shpool_last_error());
+        return;
+    }
+    printf("%6u %11u %9u %13u ", pool->pools, pool->pool_bytes, pool->largest, pool->shared_bytes);
+    if (pool->largest > 0) {
+        printf("%8.1f%%", 100.0 * pool->shared_bytes / pool->pools / pool->largest - 100.0);
+    } else {
+        printf("%9s", "-");
+    }
+    if (geometry->arch.arch != 0) {
+        printf(" %10u", shpool_blocks_per_sm(pool, &geometry->arch, 0));
+    }
+    putchar('\n');
+}
+
+int info_overhead(int argc, char **argv, int json)
+{
+    request asked = { .allocator = "all", .geometry = { .json = json } };
+    const shpool_allocator *only = NULL;
+    int exit_status = parse(argc, argv, &asked);
+    unsigned planned = 0;
+
+    if (exit_status != 0) {
+        return exit_status;
+    }
+    if ((strcmp(asked.allocator, "all") != 0) &&
+        (shpool_allocator_find(asked.allocator, &only) != SHPOOL_OK)) {
+        fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
+        return 1;
+    }
+    if (asked.geometry.json) {
+        return json_overhead(&asked.geometry, only);
+    }
+
+    printf("%-20s %-7s %6s %11s %9s %13s %9s%s\n", "allocator", "scope", "pools", "pool_bytes",
+           "largest", "shared_bytes", "overhead", (asked.geometry.arch.arch != 0) ? "  blocks/SM" : "");
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+        shpool_pool pool;
+        shpool_status status;
+
+        if ((only == NULL) || (allocator == only)) {
+            status = shpool_plan(allocator->name, &asked.geometry.want, &pool);
+            print_row(&asked.geometry, allocator, status, &pool);
+            planned += (status == SHPOOL_OK);
+        }
+    }
+    return (planned > 0) ? 0 : 1;
+}
