@@ -9,11 +9,14 @@ shpool_cmocka_tests += \
 	tests/test_explore \
 	tests/test_heap \
 	tests/test_init \
+	tests/test_geometry \
 	tests/test_limits \
 	tests/test_link \
+	tests/test_lock \
 	tests/test_misuse \
 	tests/test_own \
 	tests/test_plan \
+	tests/test_policy \
 	tests/test_registry \
 	tests/test_report \
 	tests/test_simt \
@@ -83,7 +86,7 @@ EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
-shpool_test_scripts = tests/archive.sh tests/headers.sh tests/planted.sh tests/planted_race.sh \
+shpool_test_scripts = tests/adding.sh tests/archive.sh tests/headers.sh tests/planted.sh tests/planted_race.sh \
 	tests/sass.sh tests/symbols.sh
 EXTRA_DIST += $(shpool_test_scripts)
 

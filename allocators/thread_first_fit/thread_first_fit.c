@@ -5,8 +5,8 @@
 #include "thread_first_fit.h"
 
 SHPOOL_LTO_DECLARE(thread_first_fit);
-SHPOOL_HOST_MODULE(thread_first_fit, "one pool per thread, first fit on an address-ordered free list",
+SHPOOL_HOST_MODULE(thread_first_fit, "one pool per thread, first fit",
                    SHPOOL_SCOPE_THREAD,
-                   SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_RESIZE | SHPOOL_CAP_LOCK_FREE |
-                       SHPOOL_CAP_CHECK,
+                   SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_RESIZE |
+                       SHPOOL_CAP_LOCK_FREE | SHPOOL_CAP_CHECK,
                    NULL, SHPOOL_LTO(thread_first_fit));

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* thread_best_fit
+ *
+ * One pool per thread, no synchronisation: the smallest free block that is large enough.
+ * The structure is impl/boundary_tags.h's. */
+#ifndef SHPOOL_ALLOCATORS_THREAD_BEST_FIT_H
+#define SHPOOL_ALLOCATORS_THREAD_BEST_FIT_H
+
+#include <shpool/impl/tags_thread.h>
+#include <shpool/module.h>
+
+SHPOOL_TAGS_THREAD_MODULE(thread_best_fit, 1)
+
+#endif /* SHPOOL_ALLOCATORS_THREAD_BEST_FIT_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* warp_best_fit
+ *
+ * One pool for each group of threads_per_pool threads, behind a lock: the smallest free block that
+ * is large enough.
+ * The structure is impl/boundary_tags.h's. */
+#ifndef SHPOOL_ALLOCATORS_WARP_BEST_FIT_H
+#define SHPOOL_ALLOCATORS_WARP_BEST_FIT_H
+
+#include <shpool/impl/tags_group.h>
+#include <shpool/module.h>
+
+SHPOOL_TAGS_GROUP_MODULE(warp_best_fit, 1)
+
+#endif /* SHPOOL_ALLOCATORS_WARP_BEST_FIT_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* warp_first_fit
+ *
+ * One pool for each group of threads_per_pool threads, behind a lock: the first free block, by
+ * address, that is large enough.
+ * The structure is impl/boundary_tags.h's. */
+#ifndef SHPOOL_ALLOCATORS_WARP_FIRST_FIT_H
+#define SHPOOL_ALLOCATORS_WARP_FIRST_FIT_H
+
+#include <shpool/impl/tags_group.h>
+#include <shpool/module.h>
+
+SHPOOL_TAGS_GROUP_MODULE(warp_first_fit, 0)
+
+#endif /* SHPOOL_ALLOCATORS_WARP_FIRST_FIT_H */

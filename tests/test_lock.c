@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The lock of pools that a group shares: every schedule of few threads up to a number of
+ * preemptions, and many seeds of whole warps. */
+#include "heap_trial.h"
+
+static trial    t;
+static uint32_t refused; /* mallocs that got NULL in the running schedule */
+
+/* Two allocations each; frees in the other order, so that neighbours merge across threads. */
+static void pair_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t    rank = simt_thread_rank();
+    heap_slot   a, b;
+    int         got_a, got_b;
+
+    got_a = trial_malloc(p, heap, &a, 20u + 20u * rank, 16, rank);
+    got_b = trial_malloc(p, heap, &b, 12, 16, rank + 8u);
+    refused += (uint32_t)!got_a + (uint32_t)!got_b;
+    if (got_a && (rank == 0)) {
+        (void)trial_realloc(p, heap, &a, 50, rank + 16u);
+    }
+    if (got_a) {
+        trial_free(p, heap, &a);
+    }
+    if (got_b) {
+        trial_free(p, heap, &b);
+    }
+    trial_expect_fresh(p, heap);
+}
+
+static void before(void *arg)
+{
+    (void)arg;
+    heap_model_reset(&t.model);
+    refused = 0;
+}
+
+static int after(void *arg)
+{
+    (void)arg;
+    if (refused != 0) { /* there is room for all: a lock must not make anyone miss it */
+        heap_model_fault(&t.model, "%u wrong refusals", refused);
+    }
+    return t.model.faults != 0;
+}
+
+static void explore(const shpool_allocator *allocator, uint32_t threads, uint32_t preemptions)
+{
+    simt_bounds   bounds = { .preemptions = preemptions + ((heap_long() != 0) ? 1u : 0u) };
+    simt_hooks    hooks  = { before, after };
+    shpool_status status;
+
+    trial_open(&t, allocator, "", threads, 800, 16);
+    status = simt_explore(&t.launch, &bounds, &hooks, pair_kernel, &t, &t.result);
+    print_message("             %s: %llu schedules of %u threads, %u preemptions\n",
+                  TRIAL_NAME(&t), t.result.schedules, threads, bounds.preemptions);
+    if (status != SHPOOL_OK) {
+        fail_msg("%s; %s", (t.model.faults != 0) ? t.model.text : "", t.result.text);
+    }
+    assert_true(t.result.complete && (t.result.schedules > 100));
+    trial_close(&t);
+}
+
+#define FOR_EACH_SHARED(_allocator)                                                                \
+    FOR_EACH_POOL(_allocator)                                                                      \
+        if (_allocator->scope == SHPOOL_SCOPE_GROUP)
+
+static void test_every_schedule_of_two_threads(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        explore(allocator, 2, 2);
+    }
+}
+
+static void test_every_schedule_of_three_threads(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        explore(allocator, 3, 1);
+    }
+}
+
+/* Groups of every size in a block of 70: also one that spans warps, and a last one that is short. */
+static void test_groups_of_every_size(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        for (uint32_t group = 1; group <= 70; group++) {
+            shpool_config want = { .block_threads = 70, .threads_per_pool = group };
+
+            memset(&t, 0, sizeof(t));
+            heap_model_reset(&t.model);
+            t.allocator        = allocator;
+            want.payload_bytes = (70u + group - 1u) / group * (group * 100u + 100u);
+            assert_int_equal(shpool_simt_open(allocator->name, &want, &t.pool), SHPOOL_OK);
+            assert_int_equal(t.pool.pools, (70u + group - 1u) / group);
+            t.launch.block[0]      = 70;
+            t.launch.dynamic_bytes = t.pool.shared_bytes;
+            t.launch.seed          = group;
+            t.launch.switch_period = 1u + group % 9u;
+            trial_run(&t, pair_kernel);
+            trial_close(&t);
+        }
+    }
+}
+
+/* One OS thread per GPU thread: what ThreadSanitizer is for. */
+static void test_groups_of_os_threads(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        for (unsigned round = 0; round < 5; round++) {
+            trial_open(&t, allocator, "", 24, 4000, 16);
+            t.launch.engine = SIMT_THREADS;
+            t.launch.seed   = round;
+            trial_run(&t, pair_kernel);
+            trial_close(&t);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_schedule_of_two_threads),
+        cmocka_unit_test(test_every_schedule_of_three_threads),
+        cmocka_unit_test(test_groups_of_every_size),
+        cmocka_unit_test(test_groups_of_os_threads),
+    };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
