@@ -17,7 +17,7 @@ static void pair_kernel(void *arg)
 
     got_a = trial_malloc(p, heap, &a, 20u + 20u * rank, 16, rank);
     got_b = trial_malloc(p, heap, &b, 12, 16, rank + 8u);
-    refused += (uint32_t)!got_a + (uint32_t)!got_b;
+    simt_global_add32(&refused, (uint32_t)!got_a + (uint32_t)!got_b);
     if (got_a && (rank == 0)) {
         (void)trial_realloc(p, heap, &a, 50, rank + 16u);
     }
