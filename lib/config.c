@@ -10,24 +10,24 @@
 #define PREFIX "SHPOOL_"
 
 /* Every variable, in alphabetical order; the last column is its documentation. */
-/*        name       type     default                   documentation                             */
+/*        name       type     unit  default                   documentation                       */
 #define VARIABLES(_)                                                                               \
-    _(ALLOCATOR, "spec",  SHPOOL_DEFAULT_ALLOCATOR,                                                \
+    _(ALLOCATOR, "spec",  "",   SHPOOL_DEFAULT_ALLOCATOR,                                                \
       "allocator that serves where a program names none: name or name:key=value,... with the "     \
       "keys payload_bytes or total_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment " \
       "(16..1024), stats and check (0 or 1)")                                                      \
-    _(LOG_LEVEL, "level", "none",                                                                  \
+    _(LOG_LEVEL, "level", "",   "none",                                                                  \
       "messages up to this level go to stderr: none, error, warn, info")
 
 enum {
-#define AS_ENUM(_name, _type, _default, _text) VARIABLE_##_name,
+#define AS_ENUM(_name, _type, _unit, _default, _text) VARIABLE_##_name,
     VARIABLES(AS_ENUM)
 #undef AS_ENUM
     VARIABLE_COUNT
 };
 
 static const shpool_variable variables[VARIABLE_COUNT] = {
-#define AS_ENTRY(_name, _type, _default, _text) { PREFIX #_name, _type, _default, _text, NULL },
+#define AS_ENTRY(_name, _type, _unit, _default, _text) { PREFIX #_name, _type, _unit, _default, _text, NULL },
     VARIABLES(AS_ENTRY)
 #undef AS_ENTRY
 };

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#define DEFAULT_THREADS_PER_POOL 32u          /* a warp */
 #define SEARCHED_BYTES           (16u << 20)  /* details look no further for what was needed */
 
 /* Sizes that one pool may have: multiples of `unit`, and only odd multiples if `odd`. */
@@ -114,7 +113,7 @@ static void plan_shape(const shpool_allocator *allocator, const shpool_config *w
         break;
     default:
         if (threads == 0) {
-            threads = DEFAULT_THREADS_PER_POOL;
+            threads = (allocator->threads_per_pool != 0) ? allocator->threads_per_pool : 32u;
         }
         if (threads > want->block_threads) {
             threads = want->block_threads;
@@ -128,6 +127,9 @@ static void plan_shape(const shpool_allocator *allocator, const shpool_config *w
     pool->flags = want->flags | (log2_of(want->alignment) << SHPOOL_FLAG_ALIGN_SHIFT);
     if ((allocator->caps & SHPOOL_CAP_SPILL) != 0) {
         pool->flags |= SHPOOL_FLAG_SPILL;
+    }
+    if (threads > 1) {
+        pool->flags |= SHPOOL_FLAG_SHARED;
     }
     if (want->flags != 0) {
         pool->area_bytes = round_up(SHPOOL_AREA_BYTES, want->alignment);
@@ -244,8 +246,8 @@ static shpool_status size_by_payload(const pool_sizes *sizes, const shpool_confi
     uint32_t payload;
 
     if (want->payload_bytes == 0) {
-        return shpool_error(SHPOOL_ERR_TOO_SMALL, "payload_bytes is 0, \"%s\" with %u pool%s needs "
-                            "at least %u", pool->name, pool->pools, plural(pool->pools),
+        return shpool_error(SHPOOL_ERR_TOO_SMALL, "payload_bytes is 0, and so is total_bytes; \"%s\" "
+                            "with %u pool%s needs a payload of at least %u", pool->name, pool->pools, plural(pool->pools),
                             pool->pools);
     }
     payload = (want->payload_bytes - 1) / pool->pools + 1;
@@ -260,6 +262,7 @@ static shpool_status size_by_total(const pool_sizes *sizes, const shpool_config 
 {
     uint32_t total = want->total_bytes;
     uint32_t least = smallest_size(sizes, 1, size_at_most(sizes, SEARCHED_BYTES));
+    unsigned long long needed;
 
     if (total > limit) {
         return shpool_error(SHPOOL_ERR_TOO_LARGE, "total_bytes is %u, a block has at most %u "
@@ -268,13 +271,19 @@ static shpool_status size_by_total(const pool_sizes *sizes, const shpool_config 
     if (total > pool->area_bytes) {
         pool->pool_bytes = size_at_most(sizes, (total - pool->area_bytes) / pool->pools);
     }
-    if ((pool->pool_bytes == 0) || (largest_of(sizes, pool->pool_bytes) == 0)) {
-        return shpool_error(SHPOOL_ERR_TOO_SMALL, "total_bytes %u cannot hold an allocation in each "
-                            "of %u pool%s of \"%s\": %llu can", total, pool->pools,
-                            plural(pool->pools), pool->name,
-                            (unsigned long long)least * pool->pools + pool->area_bytes);
+    if ((pool->pool_bytes != 0) && (largest_of(sizes, pool->pool_bytes) != 0)) {
+        return SHPOOL_OK;
     }
-    return SHPOOL_OK;
+    needed = (unsigned long long)least * pool->pools + pool->area_bytes;
+    if ((least == 0) || (needed > limit)) {
+        return shpool_error(SHPOOL_ERR_TOO_SMALL, "total_bytes %u cannot hold an allocation in each "
+                            "of %u pool%s of \"%s\", nor can the %u bytes that a block has: use "
+                            "fewer threads or more threads_per_pool", total, pool->pools,
+                            plural(pool->pools), pool->name, limit);
+    }
+    return shpool_error(SHPOOL_ERR_TOO_SMALL, "total_bytes %u cannot hold an allocation in each of "
+                        "%u pool%s of \"%s\": %llu can", total, pool->pools, plural(pool->pools),
+                        pool->name, needed);
 }
 
 static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_config *want,

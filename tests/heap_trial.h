@@ -40,7 +40,17 @@ static inline int has_pool(const shpool_allocator *allocator)
     return (allocator->caps & (SHPOOL_CAP_NONE | SHPOOL_CAP_SPILL)) == 0;
 }
 
-/* `each` bytes for every pool: all of the block's threads share one, or each has its own. */
+/* Pools of a block of so many threads, if nothing else is asked for. */
+static inline uint32_t trial_pools(const shpool_allocator *allocator, uint32_t threads)
+{
+    uint32_t share = (allocator->scope == SHPOOL_SCOPE_THREAD) ? 1u :
+                     (allocator->scope == SHPOOL_SCOPE_BLOCK) ? threads :
+                     (allocator->threads_per_pool != 0) ? allocator->threads_per_pool : 32u;
+
+    return (threads + share - 1u) / share;
+}
+
+/* `each` bytes for every pool. */
 static inline void trial_open(trial *t, const shpool_allocator *allocator, const char *options,
                               uint32_t threads, uint32_t each, uint32_t alignment)
 {
@@ -50,7 +60,7 @@ static inline void trial_open(trial *t, const shpool_allocator *allocator, const
     memset(t, 0, sizeof(*t));
     heap_model_reset(&t->model);
     t->allocator       = allocator;
-    want.payload_bytes = each * ((allocator->scope == SHPOOL_SCOPE_THREAD) ? threads : 1u);
+    want.payload_bytes = each * trial_pools(allocator, threads);
     (void)snprintf(spec, sizeof(spec), "%s%s", allocator->name, options);
     if (shpool_simt_open(spec, &want, &t->pool) != SHPOOL_OK) {
         fail_msg("%s, %u threads: %s", spec, threads, shpool_last_error());

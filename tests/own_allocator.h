@@ -97,6 +97,8 @@ SIMT_FN uint32_t shpool_own_usable(shpool_view view, simt_addr addr)
                                                            : 0u;
 }
 
+SHPOOL_DISCARD(own)
+
 SIMT_FN uint32_t shpool_own_resize(shpool_view view, simt_addr addr, uint32_t bytes)
 {
     return bytes <= shpool_own_usable(view, addr);

@@ -8,9 +8,9 @@
 #   sass_archs   architectures [75,80,90,100,120]
 #   allocators   names [all folders of allocators/]
 #
-# A table function that a plain pool calls has no stack frame.  The counted ones (stats=1, check=1)
-# do two things in one call and may save up to 48 bytes of their caller's registers; so may spilling,
-# up to 64, which calls CUDA's own malloc.
+# malloc and free of a plain pool have no stack frame; what is called less may save up to 16 bytes of
+# its caller's registers.  The counted functions (stats=1, check=1) do several things in one call,
+# spilling calls CUDA's own malloc: up to 64 bytes.
 #
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
@@ -33,7 +33,7 @@ trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 
 allocators=${allocators:-$(cd "$src/allocators" && for d in */*.cu; do echo "${d%%/*}"; done)}
-inlines=$(for n in bitmap thread_first_fit; do case " $(echo $allocators) " in *" $n "*) echo $n;; esac; done)
+inlines=$(for n in $allocators; do case $n in null | native) ;; *) echo $n;; esac; done)
 mkdir -p include/shpool
 ln -s "$src/allocators" include/shpool/allocators
 flags="-std=c++17 -I$src/include -I$scratch/include -I$src/tests -Xptxas -v"
@@ -140,7 +140,8 @@ clean()
     clean_bad=$(awk '
         /Function properties for/ { name = $NF }
         /bytes stack frame/ {
-            most = (name ~ /shpool_(un)?spill/) ? 64 : (name ~ /shpool_counted_/) ? 48 : 0
+            most = (name ~ /shpool_(un)?spill/) ? 64 : (name ~ /shpool_counted_/) ? 64 : \
+                   (name ~ /_(resize|owns|usable|largest|walk)E/) ? 16 : 0
             if ($1 + 0 > most || (most == 0 && ($5 + 0 > 0 || $9 + 0 > 0))) {
                 print name ":" $0
             }
@@ -177,6 +178,22 @@ registers()
 kernel_registers()
 {
     registers "$1" | awk '$2 > most { most = $2 } END { print most + 0 }'
+}
+
+# lock_stays PTX: no lane leaves the loop that takes a lock (impl/group_lock.h) before it has given the
+# lock back.  Where it would, the lanes without the lock go straight back to the compare-and-swap: the
+# first conditional branch behind it leads backwards.  Otherwise they meet the others first.
+lock_stays()
+{
+    awk '
+        /^\$L__BB[0-9_]+:/ { sub(":.*", "", $1); at[$1] = NR }
+        /atom\.acquire\.cta\.shared\.cas\.b32/ { cas = NR }
+        cas && /@!?%p[0-9]+[ \t]+bra/ {
+            target = $NF
+            sub(";", "", target)
+            if (target in at && at[target] < cas) { print "line " NR " goes back to " target }
+            cas = 0
+        }' "$1"
 }
 
 # the loads, stores and atomics of a PTX text that name no state space
@@ -231,6 +248,11 @@ one_arch()
                     grep -vE "$spaces" | head -3 | paste -sd';')
             [ -z "$found" ]
             result $? "$arch $n: plain functions name their memory${found:+ -- $found}"
+            if grep -q 'impl/group_lock.h' "$src/allocators/$n/$n.h"; then
+                found=$(lock_stays $n.ptx)
+                [ -z "$found" ]
+                result $? "$arch $n: a lock's critical section is inside its loop $found"
+            fi
         fi
     done
 
@@ -268,6 +290,11 @@ one_arch()
             found=$(grep -E "$generic" inline_$n.ptx | grep -vE "$spaces" | head -3 | paste -sd';')
             [ -z "$found" ]
             result $? "$arch inline $n: every access names its memory${found:+ -- $found}"
+            if grep -q 'impl/group_lock.h' "$src/allocators/$n/$n.h"; then
+                found=$(lock_stays inline_$n.ptx)
+                [ -z "$found" ]
+                result $? "$arch inline $n: a lock's critical section is inside its loop $found"
+            fi
         fi
         if [ -z "$join" ]; then
             echo "SKIP $arch linked $n: no libnvJitLink"

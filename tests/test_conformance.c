@@ -121,8 +121,8 @@ static void run_scripts(const char *options, uint32_t x, uint32_t y, uint32_t z,
         }
         for (uint32_t seed = 1; seed <= most; seed++) {
             /* between roomy and full all the time */
-            uint32_t each = (allocator->scope == SHPOOL_SCOPE_THREAD)
-                                ? per_thread : 200u + threads * (20u << seed % 3u);
+            uint32_t share = threads / trial_pools(allocator, threads); /* threads of a pool */
+            uint32_t each  = (share <= 1u) ? per_thread : 200u + share * (20u << seed % 3u);
 
             trial_open(&t, allocator, options, threads, each, 64u >> seed % 3u);
             memcpy(t.launch.block, (uint32_t[]){ x, y, z }, sizeof(t.launch.block));

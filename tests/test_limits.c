@@ -147,15 +147,15 @@ static void test_pools_fill_the_total(void **state)
                 const char *can = strstr(shpool_last_error(), "\": ");
 
                 refused++;
-                assert_non_null(can);
-                want.total_bytes = (uint32_t)strtoul(can + 3, NULL, 10);
-                if (want.total_bytes <= SHPOOL_MAX_SHARED) {
-                    assert_int_equal(shpool_plan(allocator->name, &want, &pool), SHPOOL_OK);
-                    assert_int_equal(pool.shared_bytes, want.total_bytes);
-                    want.total_bytes--;
-                    assert_int_equal(shpool_plan(allocator->name, &want, &pool),
-                                     SHPOOL_ERR_TOO_SMALL);
+                if (can == NULL) {
+                    assert_detail("use fewer threads");
+                    continue;
                 }
+                want.total_bytes = (uint32_t)strtoul(can + 3, NULL, 10);
+                assert_int_equal(shpool_plan(allocator->name, &want, &pool), SHPOOL_OK);
+                assert_int_equal(pool.shared_bytes, want.total_bytes);
+                want.total_bytes--;
+                assert_int_equal(shpool_plan(allocator->name, &want, &pool), SHPOOL_ERR_TOO_SMALL);
             }
         }
     }

@@ -51,8 +51,10 @@ static void explore(const shpool_allocator *allocator, uint32_t threads, uint32_
     simt_bounds   bounds = { .preemptions = preemptions + ((heap_long() != 0) ? 1u : 0u) };
     simt_hooks    hooks  = { before, after };
     shpool_status status;
+    char          option[32];
 
-    trial_open(&t, allocator, "", threads, 800, 16);
+    (void)snprintf(option, sizeof(option), ":threads_per_pool=%u", threads);
+    trial_open(&t, allocator, option, threads, 800u / trial_pools(allocator, threads) + 1u, 16);
     status = simt_explore(&t.launch, &bounds, &hooks, pair_kernel, &t, &t.result);
     print_message("             %s: %llu schedules of %u threads, %u preemptions\n",
                   TRIAL_NAME(&t), t.result.schedules, threads, bounds.preemptions);
@@ -107,13 +109,56 @@ static void test_groups_of_every_size(void **state)
     }
 }
 
+/* Everybody frees what the next thread of its group allocated. */
+static void hand_over_kernel(void *arg)
+{
+    trial      *p     = (trial *)arg;
+    shpool_heap heap  = trial_init(p);
+    uint32_t    rank  = simt_thread_rank();
+    uint32_t    share = p->pool.threads_per_pool;
+    uint32_t    first = rank - rank % share;
+    uint32_t    size  = (simt_block_threads() - first < share) ? simt_block_threads() - first : share;
+    uint32_t    next  = first + (rank - first + 1u) % size;
+
+    for (uint32_t round = 0; round < 3; round++) {
+        if (!trial_malloc(p, heap, &p->box[rank], 8u + 4u * (rank % 5u), 16, rank)) {
+            heap_model_fault(&p->model, "no room for thread %u", rank);
+        }
+        simt_barrier();
+        trial_free(p, heap, &p->box[next]);
+        simt_barrier();
+    }
+    trial_expect_fresh(p, heap);
+}
+
+static void test_others_of_the_group_free(void **state)
+{
+    static const char *const options[] = { ":threads_per_pool=%u", ":threads_per_pool=%u,check=1" };
+
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        for (uint32_t i = 0; i < 60; i++) {
+            char     option[64];
+            uint32_t group = 1u + i * 7u % 40u;
+
+            (void)snprintf(option, sizeof(option), options[i % 2u], group);
+            trial_open(&t, allocator, option, 40, 16000u / trial_pools(allocator, 40), 16);
+            t.launch.seed          = i;
+            t.launch.switch_period = 1u + i % 7u;
+            trial_run(&t, hand_over_kernel);
+            trial_close(&t);
+        }
+    }
+}
+
 /* One OS thread per GPU thread: what ThreadSanitizer is for. */
 static void test_groups_of_os_threads(void **state)
 {
     (void)state;
     FOR_EACH_SHARED(allocator) {
         for (unsigned round = 0; round < 5; round++) {
-            trial_open(&t, allocator, "", 24, 4000, 16);
+            trial_open(&t, allocator, ":threads_per_pool=24", 24,
+                       4000u / trial_pools(allocator, 24), 16);
             t.launch.engine = SIMT_THREADS;
             t.launch.seed   = round;
             trial_run(&t, pair_kernel);
@@ -128,6 +173,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_schedule_of_two_threads),
         cmocka_unit_test(test_every_schedule_of_three_threads),
         cmocka_unit_test(test_groups_of_every_size),
+        cmocka_unit_test(test_others_of_the_group_free),
         cmocka_unit_test(test_groups_of_os_threads),
     };
 

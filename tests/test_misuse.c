@@ -110,12 +110,13 @@ static void peak_kernel(void *arg)
     trial              *p     = (trial *)arg;
     const shpool_table *table = p->pool.table;
     shpool_view         view  = { simt_dynamic_base() + p->pool.area_bytes, p->pool.pool_bytes,
-                                  simt_thread_rank(), 0, { p->pool.word[0], p->pool.word[1] },
+                                  simt_thread_rank(), p->pool.flags,
+                                  { p->pool.word[0], p->pool.word[1] },
                                   simt_dynamic_base() };
 
     if (simt_thread_rank() == 0) {
         shpool_area_init(&p->pool, view.area);
-        view.flags = SHPOOL_FLAG_LEADER;
+        view.flags |= SHPOOL_FLAG_LEADER;
     }
     table->init(view, simt_thread_rank(), simt_block_threads());
     simt_barrier();
@@ -137,7 +138,8 @@ static void test_peak_is_what_was_live_at_once(void **state)
             continue;
         }
         for (unsigned seed = 0; seed < 50; seed++) {
-            trial_open(&t, allocator, ":stats=1", 3, 12, 16);
+            trial_open(&t, allocator, (allocator->scope == SHPOOL_SCOPE_GROUP)
+                                          ? ":stats=1,threads_per_pool=3" : ":stats=1", 3, 12, 16);
             t.launch.seed          = seed;
             t.launch.switch_period = 3;
             trial_run(&t, peak_kernel);

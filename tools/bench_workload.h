@@ -13,11 +13,7 @@
 
 /* nvcc would make four copies of a loop's body: with calls in it they only fill the instruction
  * cache, and no allocator is the faster for it. */
-#if defined(__CUDACC__)
-#define BENCH_ROLLED _Pragma("unroll 1")
-#else
-#define BENCH_ROLLED
-#endif
+#define BENCH_ROLLED SIMT_ROLLED
 
 /** What happened in one thread, and, added up, in a launch. */
 typedef struct bench_tally {

@@ -205,7 +205,8 @@ static int config(int json)
         return json_config();
     }
     for (size_t i = 0; shpool_variable_get(i, &variable) == SHPOOL_OK; i++) {
-        printf("%s%s (%s)\n", (i > 0) ? "\n" : "", variable.name, variable.type);
+        printf("%s%s (%s%s%s)\n", (i > 0) ? "\n" : "", variable.name, variable.type,
+               (variable.unit[0] != '\0') ? ", in " : "", variable.unit);
         printf("  %s\n", variable.text);
         printf("  default  %s\n", variable.default_value);
         printf("  value    %s\n", (variable.value != NULL) ? variable.value : "(not set)");

@@ -138,8 +138,8 @@ int json_config(void)
 
     for (size_t i = 0; shpool_variable_get(i, &variable) == SHPOOL_OK; i++) {
         json_array_append_new(list, json_pack(
-            "{s:s, s:s, s:s, s:s, s:o}", "name", variable.name, "type", variable.type, "default",
-            variable.default_value, "text", variable.text, "value", value_json(variable.value)));
+            "{s:s, s:s, s:s, s:s, s:s, s:o}", "name", variable.name, "type", variable.type, "unit",
+            variable.unit, "default", variable.default_value, "text", variable.text, "value", value_json(variable.value)));
     }
     return print_json(json_pack("{s:o}", "variables", list));
 }
@@ -159,7 +159,8 @@ int json_archs(void)
     return print_json(json_pack("{s:o}", "archs", list));
 }
 
-static json_t *overhead_row_json(const info_geometry *geometry, const shpool_allocator *allocator)
+static json_t *overhead_row_json(const info_geometry *geometry, const shpool_allocator *allocator,
+                                 unsigned *planned)
 {
     shpool_pool pool;
     json_t *row = json_pack("{s:s, s:s}", "name", allocator->name, "scope",
@@ -169,6 +170,7 @@ static json_t *overhead_row_json(const info_geometry *geometry, const shpool_all
         json_object_set_new(row, "error", json_string(shpool_last_error()));
         return row;
     }
+    (*planned)++;
     json_object_set_new(row, "pools", json_integer(pool.pools));
     json_object_set_new(row, "pool_bytes", json_integer(pool.pool_bytes));
     json_object_set_new(row, "largest", json_integer(pool.largest));
@@ -183,17 +185,20 @@ static json_t *overhead_row_json(const info_geometry *geometry, const shpool_all
 int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
 {
     json_t *list = json_array();
+    unsigned planned = 0;
+    int exit_status;
 
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
 
         if ((only == NULL) || (allocator == only)) {
-            json_array_append_new(list, overhead_row_json(geometry, allocator));
+            json_array_append_new(list, overhead_row_json(geometry, allocator, &planned));
         }
     }
-    return print_json(json_pack("{s:I, s:I, s:o}", "block_threads",
-                                (json_int_t)geometry->want.block_threads, "arch",
-                                (json_int_t)geometry->arch.arch, "allocators", list));
+    exit_status = print_json(json_pack("{s:I, s:I, s:o}", "block_threads",
+                                       (json_int_t)geometry->want.block_threads, "arch",
+                                       (json_int_t)geometry->arch.arch, "allocators", list));
+    return (planned > 0) ? exit_status : 1;
 }
 
 #else /* !HAVE_JANSSON */

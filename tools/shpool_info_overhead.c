@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define EXIT_USAGE 2
+#define EXIT_HELP  (-1) /* parse() only */
 
 static const char usage_text[] =
     "usage: shpool-info overhead --threads N --bytes B[K] [options]\n"
@@ -16,9 +17,11 @@ static const char usage_text[] =
     "  --total B[K|M]         instead of --bytes: shared memory for the pools to fill\n"
     "  --threads-per-pool K   for allocators of scope group [their choice]\n"
     "  --alignment A          16 to 1024 [16]\n"
-    "  --arch sm_86           whose limits count [any GPU's, and no blocks/SM]\n"
+    "  --arch sm_86|native    whose limits count [any GPU's, and no blocks/SM]\n"
     "  --allocator NAME|all   [all]\n"
-    "  --stats                with the statistics area\n";
+    "  --stats                with the statistics area\n"
+    "  --json, --help\n"
+    "overhead: of shared_bytes over --bytes; with --total over what the pools can hold\n";
 
 /* What the command line asked for. */
 typedef struct request {
@@ -44,7 +47,27 @@ static int number(const char *text, int suffix, uint32_t *value_p)
     return 1;
 }
 
-/* 0, or the exit status. */
+/* By name, or that of the first device here. */
+static shpool_status find_arch(const char *name, shpool_arch *arch)
+{
+    shpool_driver_device device;
+    uint32_t version;
+    size_t count;
+    shpool_status status;
+    char found[16];
+
+    if (strcmp(name, "native") != 0) {
+        return shpool_arch_find(name, arch);
+    }
+    status = shpool_driver_devices(&device, 1, &count, &version);
+    if (status == SHPOOL_OK) {
+        snprintf(found, sizeof(found), "sm_%u", device.arch);
+        status = shpool_arch_find(found, arch);
+    }
+    return status;
+}
+
+/* 0, EXIT_HELP, or the exit status. */
 static int parse(int argc, char **argv, request *asked)
 {
     static const struct option options[] = {
@@ -57,6 +80,7 @@ static int parse(int argc, char **argv, request *asked)
         { "allocator", required_argument, NULL, 'n' },
         { "stats", no_argument, NULL, 's' },
         { "json", no_argument, NULL, 'j' },
+        { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
     shpool_config *want = &asked->geometry.want;
@@ -65,7 +89,7 @@ static int parse(int argc, char **argv, request *asked)
     int option;
 
     optind = 1;
-    while (fine && ((option = getopt_long(argc, argv, "j", options, NULL)) != -1)) {
+    while (fine && ((option = getopt_long(argc, argv, "jh", options, NULL)) != -1)) {
         switch (option) {
         case 't': name = "--threads"; fine = number(optarg, 0, &want->block_threads); break;
         case 'b': name = "--bytes"; fine = number(optarg, 1, &want->payload_bytes); break;
@@ -77,12 +101,15 @@ static int parse(int argc, char **argv, request *asked)
         case 's': want->flags |= SHPOOL_FLAG_STATS; break;
         case 'j': asked->geometry.json = 1; break;
         case 'r':
-            if (shpool_arch_find(optarg, &asked->geometry.arch) != SHPOOL_OK) {
+            if (find_arch(optarg, &asked->geometry.arch) != SHPOOL_OK) {
                 fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
                 return EXIT_USAGE;
             }
             want->shared_limit = asked->geometry.arch.shared_block;
             break;
+        case 'h':
+            fputs(usage_text, stdout);
+            return EXIT_HELP;
         default:
             fputs(usage_text, stderr);
             return EXIT_USAGE;
@@ -110,7 +137,11 @@ static void print_row(const info_geometry *geometry, const shpool_allocator *all
     }
     printf("%6u %11u %9u %13u ", pool->pools, pool->pool_bytes, pool->largest, pool->shared_bytes);
     if (pool->largest > 0) {
-        printf("%8.1f%%", 100.0 * pool->shared_bytes / pool->pools / pool->largest - 100.0);
+        double payload = (geometry->want.payload_bytes != 0)
+                             ? geometry->want.payload_bytes
+                             : (double)pool->pools * pool->largest;
+
+        printf("%8.1f%%", 100.0 * pool->shared_bytes / payload - 100.0);
     } else {
         printf("%9s", "-");
     }
@@ -128,7 +159,7 @@ int info_overhead(int argc, char **argv, int json)
     unsigned planned = 0;
 
     if (exit_status != 0) {
-        return exit_status;
+        return (exit_status == EXIT_HELP) ? 0 : exit_status;
     }
     if ((strcmp(asked.allocator, "all") != 0) &&
         (shpool_allocator_find(asked.allocator, &only) != SHPOOL_OK)) {

@@ -424,6 +424,8 @@ SIMT_FN uint32_t shpool_bitmap_owns(shpool_view view, simt_addr addr)
         simt_atomic_load(shpool_bitmap_word_at(view, first >> 4), SIMT_RELAXED), first & 15u);
 }
 
+SHPOOL_DISCARD(bitmap) /* free judges and takes by one compare-and-swap */
+
 /* ---- the rest ---- */
 
 /* Granules of the allocation that starts at granule `first`; 0 if none does. */

@@ -7,9 +7,16 @@
 #ifndef SHPOOL_ALLOCATORS_WARP_BEST_FIT_H
 #define SHPOOL_ALLOCATORS_WARP_BEST_FIT_H
 
-#include <shpool/impl/tags_group.h>
+#include <shpool/impl/boundary_tags.h>
+#include <shpool/impl/group_lock.h>
 #include <shpool/module.h>
 
-SHPOOL_TAGS_GROUP_MODULE(warp_best_fit, 1)
+SIMT_FN simt_addr shpool_warp_best_fit_search(shpool_view view, uint32_t want)
+{
+    return shpool_tags_malloc(view, want, 1);
+}
+
+SHPOOL_LOCKED_MODULE(warp_best_fit, shpool_tags, shpool_warp_best_fit_search,
+                     shpool_tags_want(bytes, alignment))
 
 #endif /* SHPOOL_ALLOCATORS_WARP_BEST_FIT_H */

@@ -11,8 +11,8 @@ shpool_HEADERS += \
 shpoolimpl_HEADERS += \
 	include/shpool/impl/bind.h \
 	include/shpool/impl/boundary_tags.h \
+	include/shpool/impl/group_lock.h \
 	include/shpool/impl/instrument.h \
 	include/shpool/impl/simt_cpu.h \
 	include/shpool/impl/simt_cuda.h \
-	include/shpool/impl/tags_group.h \
 	include/shpool/impl/tags_thread.h

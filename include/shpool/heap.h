@@ -194,7 +194,8 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
     }
     if (layout.bytes != 0) {
         heap = shpool_init_pools(pool, simt_to_shared(base), each, layout.word[0], layout.word[1], 0);
-        heap.view.flags &= (uint32_t)SHPOOL_FLAG_ALIGN_MASK;
+        heap.view.flags &= (uint32_t)SHPOOL_FLAG_ALIGN_MASK | (uint32_t)SHPOOL_FLAG_LEADER |
+                           (uint32_t)SHPOOL_FLAG_SHARED;
     }
     simt_barrier();
     return heap;

@@ -21,6 +21,9 @@
  *   SIMT_FN uint32_t shpool_NAME_owns(shpool_view view, simt_addr addr)
  *       0 if addr is the start of a live allocation, else the shpool_free_result.  Reads nothing
  *       that a wild address or an overrun could make it follow; may be slow (check=1 calls it).
+ *   SIMT_FN uint32_t shpool_NAME_discard(shpool_view view, simt_addr addr, uint32_t site)
+ *       owns and free in one step: what check=1 calls.  `SHPOOL_DISCARD(NAME)` writes it for
+ *       allocators whose free decides by one atomic, or whose pools have one thread.
  *   SIMT_FN uint32_t shpool_NAME_resize(shpool_view view, simt_addr addr, uint32_t bytes)
  *       1 if the allocation now holds at least bytes bytes at the same place, else 0 (unchanged).
  *   SIMT_FN uint32_t shpool_NAME_usable(shpool_view view, simt_addr addr)
@@ -45,6 +48,14 @@
 #include <shpool/abi.h>
 #include <shpool/impl/instrument.h>
 #include <shpool/simt.h>
+
+/** shpool_NAME_discard() where nothing can happen between owns and free; see above. */
+#define SHPOOL_DISCARD(_name) \
+    SIMT_FN uint32_t shpool_##_name##_discard(shpool_view view, simt_addr addr, uint32_t site) \
+    { \
+        uint32_t reason = shpool_##_name##_owns(view, addr); \
+        return (reason == SHPOOL_FREE_OK) ? shpool_##_name##_free(view, addr, site) : reason; \
+    }
 
 /** Body of a module that has no pool of its own (null, native). */
 #define SHPOOL_EMPTY_MODULE(_name) \
@@ -81,6 +92,7 @@
         (void)site; \
         return shpool_##_name##_owns(view, addr); \
     } \
+    SHPOOL_DISCARD(_name) \
     SIMT_FN uint32_t shpool_##_name##_resize(shpool_view view, simt_addr addr, uint32_t bytes) \
     { \
         (void)view; \
@@ -230,6 +242,10 @@ shpool_image_read(const void *tables, int index, shpool_layout_fn layout, shpool
 
 /** Define `const shpool_allocator shpool_allocator_NAME`, with NAME compiled for the executor. */
 #define SHPOOL_HOST_MODULE(_name, _summary, _scope, _caps, _device_table, _lto_ir) \
+    SHPOOL_HOST_MODULE_GROUP(_name, _summary, _scope, 32, _caps, _device_table, _lto_ir)
+
+/** The same for scope group with another number of threads that share a pool by default. */
+#define SHPOOL_HOST_MODULE_GROUP(_name, _summary, _scope, _threads, _caps, _device_table, _lto_ir) \
     SHPOOL_INSTRUMENT(_name) \
     static const shpool_table shpool_##_name##_tables[2] = { \
         SHPOOL_TABLE_OF(_name, , NULL, shpool_spill, shpool_unspill), \
@@ -239,7 +255,7 @@ shpool_image_read(const void *tables, int index, shpool_layout_fn layout, shpool
     const shpool_allocator shpool_allocator_##_name = { \
         SHPOOL_ABI, sizeof(shpool_allocator), #_name, _summary, _scope, _caps, \
         shpool_##_name##_layout, {&shpool_##_name##_tables[0], &shpool_##_name##_tables[1]}, \
-        _device_table, _lto_ir, {NULL, NULL, NULL, NULL, NULL, NULL, NULL}}
+        _device_table, _lto_ir, _threads, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}
 
 #endif /* __CUDACC__ */
 

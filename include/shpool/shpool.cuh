@@ -96,23 +96,34 @@ static inline shpool_status shpool_device_get(cudaDeviceAttr what, const char *n
     return status;
 }
 
-/* A pool was planned for any GPU; if it is too large for this one, planning again says what fits. */
+/* shpool_plan() with the current device's limit: what it says would fit does fit here. */
 static inline shpool_status shpool_plan_here(const char *spec, const shpool_config *want,
                                              shpool_pool *pool)
 {
-    shpool_config shape  = *want;
+    shpool_config shape  = {};
+    uint32_t      most   = 0;
     uint32_t      system = 0;
-    shpool_status status = shpool_device_get(cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                                             "cudaDeviceGetAttribute", &shape.shared_limit);
+    shpool_status status = shpool_plan(spec, want, pool);
 
+    if ((status != SHPOOL_OK) && (status != SHPOOL_ERR_TOO_LARGE)) {
+        return status; /* wrong on any device */
+    }
+    status = shpool_device_get(cudaDevAttrMaxSharedMemoryPerBlockOptin, "cudaDeviceGetAttribute",
+                               &most);
     if (status == SHPOOL_OK) {
         status = shpool_device_get(cudaDevAttrReservedSharedMemoryPerBlock,
                                    "cudaDeviceGetAttribute", &system);
     }
-    if ((status == SHPOOL_OK) && (pool->shared_bytes > shape.shared_limit)) {
+    if (status == SHPOOL_OK) {
+        shape = *want;
+        if ((shape.shared_limit == 0) || (shape.shared_limit > most)) {
+            shape.shared_limit = most;
+        }
         status = shpool_plan(spec, &shape, pool);
     }
-    pool->system_bytes = system;
+    if (status == SHPOOL_OK) {
+        pool->system_bytes = system;
+    }
     return status;
 }
 
@@ -158,10 +169,7 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
         spec = SHPOOL_BOUND_NAME;
     }
 #endif
-    status = shpool_plan(spec, want, pool_p);
-    if (status == SHPOOL_OK) {
-        status = shpool_plan_here(spec, want, pool_p);
-    }
+    status = shpool_plan_here(spec, want, pool_p);
     if (status == SHPOOL_OK) {
         status = shpool_bind(pool_p);
     }

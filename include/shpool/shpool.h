@@ -119,7 +119,9 @@ typedef struct shpool_allocator {
      *  tables are in libshpool_device.a.  `instrumented`: the stats/check functions. */
     shpool_status (*device_table)(int instrumented, shpool_pool *pool);
     const shpool_blob *lto_ir;   /**< for shpool_link(), or NULL */
-    void *reserved[7];           /**< NULL */
+    uint32_t threads_per_pool;   /**< scope group: what 0 in a configuration stands for; 0: 32 */
+    uint32_t reserved32;         /**< 0 */
+    void *reserved[6];           /**< NULL */
 } shpool_allocator;
 
 /** Number of registered allocators; at least 1. */
@@ -237,6 +239,7 @@ SHPOOL_API int shpool_selected(void);
 typedef struct shpool_variable {
     const char *name;
     const char *type;          /**< "spec", "level", ... */
+    const char *unit;          /**< of a number; "" if it is none, or the text says it */
     const char *default_value;
     const char *text;          /**< what it does, with units and legal values */
     const char *value;         /**< what the process has, or NULL: the default serves */

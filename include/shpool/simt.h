@@ -46,6 +46,7 @@
  *
  * Bits:  simt_popc(v)  simt_clz(v) (32 for 0)  simt_ffs(v) (1..32; 0 for 0)  simt_reverse(v)
  *        simt_mulhi(a, b)     simt_mask(first, count): `count` ones from bit `first` up, each 0..32
+ *        simt_pin(v)    v, which the compiler can neither foresee nor compute elsewhere
  *        simt_keep(v)   v; the compiler keeps it, and not what it was computed from, in a register
  *
  * Whole block:  simt_barrier(): every thread of the block comes, to the same one; orders memory.
@@ -75,6 +76,7 @@
  *   SIMT_FN              prefix of every function: inlined, local to the translation unit
  *   SIMT_FN_NOINLINE     the same, for slow paths; a real call
  *   SIMT_HD              like SIMT_FN, callable on the host as well (layout computations)
+ *   SIMT_ROLLED          in front of a loop: not to be unrolled (registers, instruction cache)
  *   SIMT_TABLE(type, name, count)   heads a constant table at file scope: SIMT_TABLE(...) = {...};
  */
 #ifndef SHPOOL_SIMT_H

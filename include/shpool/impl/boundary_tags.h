@@ -2,7 +2,7 @@
 /* Boundary tags: the heap structure of the classic allocators.  Not for direct inclusion.
  *
  * Four allocators differ in two words only: which free block serves (first fit, best fit), and who
- * shares a pool (one thread, a group behind a lock: impl/tags_group.h).  What they share is here.
+ * shares a pool (one thread, a group behind a lock: impl/group_lock.h).  What they share is here.
  *
  * Terms
  *   granule   16 bytes, numbered from the pool's base; block k is the one whose payload starts at
@@ -36,8 +36,6 @@
 
 #define SHPOOL_TAGS_USED     0x80000000u
 #define SHPOOL_TAGS_GRANULES 0x7fffu /* most granules of a pool: what a size field holds */
-#define SHPOOL_TAGS_LOCK     4u      /* offsets of two words for impl/tags_group.h */
-#define SHPOOL_TAGS_GEOMETRY 8u      /* word[0] and, in the upper half, word[1] of the view */
 
 /* word[0] = granules of the pool, word[1] = the first block. */
 SIMT_HD shpool_layout shpool_tags_layout(uint32_t bytes, uint32_t alignment)
@@ -135,8 +133,6 @@ SIMT_FN void shpool_tags_init(shpool_view view)
         return;
     }
     simt_store32(view.base, first << 16);
-    simt_store32(view.base + SHPOOL_TAGS_LOCK, 0);
-    simt_store32(view.base + SHPOOL_TAGS_GEOMETRY, granules | (first << 16));
     shpool_tags_set_header(view, first, 0, granules - first, 0);
     shpool_tags_set_link(view, first, 0, 0);
     shpool_tags_set_header(view, granules, SHPOOL_TAGS_USED, 0, granules - first);
@@ -184,6 +180,15 @@ SIMT_FN uint32_t shpool_tags_want(uint32_t bytes, uint32_t alignment)
     return ((need < 0xffffu) ? need : 0xffffu) | (alignment << 12);
 }
 
+/* Where `need` granules would begin in the free block `block`: as far up as the alignment allows;
+ * below the block, or wrapped far above it, if they do not fit. */
+SIMT_FN uint32_t shpool_tags_place(shpool_view view, uint32_t block, uint32_t size, uint32_t want)
+{
+    uint32_t end = block + size - (want & 0xffffu);
+
+    return end - (((view.base >> 4) + end) & ((want >> 16) - 1u));
+}
+
 /* best: 0 takes the first block that is large enough, else the smallest one. */
 SIMT_FN simt_addr shpool_tags_malloc(shpool_view view, uint32_t want, uint32_t best)
 {
@@ -202,11 +207,9 @@ SIMT_FN simt_addr shpool_tags_malloc(shpool_view view, uint32_t want, uint32_t b
         uint32_t size   = shpool_tags_size(header);
 
         if ((size >= need) && (size < least)) {
-            uint32_t end = block + size - need; /* of the places for it, the last */
-            /* as far up as the alignment allows */
-            uint32_t at = end - (((view.base >> 4) + end) & ((want >> 16) - 1u));
+            uint32_t at = shpool_tags_place(view, block, size, want);
 
-            if ((at >= block) && (at <= end)) { /* not wrapped below 0 */
+            if (at - block <= size - need) { /* inside, and not below */
                 found = block;
                 place = at;
                 taken = header;
@@ -220,8 +223,10 @@ SIMT_FN simt_addr shpool_tags_malloc(shpool_view view, uint32_t want, uint32_t b
     if (found == 0) {
         return 0;
     }
-    /* best fit has no register left to keep it */
-    taken = best ? shpool_tags_header(view, found) : taken;
+    if (best) { /* no register is left to keep these */
+        taken = shpool_tags_header(view, found);
+        place = shpool_tags_place(view, found, shpool_tags_size(taken), want);
+    }
     return shpool_tags_carve(view, found, taken, place, need);
 }
 
@@ -242,6 +247,7 @@ SIMT_FN void shpool_tags_give(shpool_view view, uint32_t block, uint32_t size, u
         if ((behind & SHPOOL_TAGS_USED) == 0) {
             shpool_tags_unlink(view, link);
         }
+        shpool_tags_set_header(view, block, 0, 0, 0); /* or a second free would find it used */
         block -= before;
         size  += before;
         before = shpool_tags_before(front);

@@ -195,7 +195,7 @@ SIMT_FN void shpool_flush_area(simt_addr area)
             usable = shpool_##_name##_usable(view, addr); \
             /* first: another thread may have the bytes at once, and peak is not to see both */ \
             shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - usable); \
-            reason = shpool_##_name##_free(view, addr, site); \
+            reason = shpool_##_name##_discard(view, addr, site); \
         } \
         if (reason == SHPOOL_FREE_OK) { \
             shpool_note_free(view); \

@@ -14,6 +14,7 @@ extern "C" {
 #endif
 
 #define SIMT_FN          static inline __attribute__((unused))
+#define SIMT_ROLLED
 #define SIMT_FN_NOINLINE static __attribute__((unused, noinline))
 #define SIMT_HD          static inline __attribute__((unused))
 #define SIMT_TABLE(_type, _name, _count) static const _type _name[_count]
@@ -239,6 +240,7 @@ SIMT_HD uint32_t simt_mulhi(uint32_t a, uint32_t b)
     return (uint32_t)(((unsigned long long)a * b) >> 32);
 }
 SIMT_HD uint32_t simt_keep(uint32_t v) { return v; }
+SIMT_HD uint32_t simt_pin(uint32_t v) { return v; }
 SIMT_HD uint32_t simt_mask(uint32_t first, uint32_t count)
 {
     uint32_t ones = (count < 32u) ? (1u << count) - 1u : ~0u;

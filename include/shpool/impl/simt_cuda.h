@@ -13,6 +13,7 @@
 #endif
 
 #define SIMT_FN          static __device__ __forceinline__
+#define SIMT_ROLLED      _Pragma("unroll 1")
 #define SIMT_FN_NOINLINE static __device__ __noinline__
 #define SIMT_HD          static __host__ __device__ __forceinline__
 #define SIMT_TABLE(_type, _name, _count) static __device__ const _type _name[_count]
@@ -20,6 +21,11 @@
 SIMT_FN uint32_t simt_keep(uint32_t v)
 {
     asm("" : "+r"(v));
+    return v;
+}
+SIMT_FN uint32_t simt_pin(uint32_t v)
+{
+    asm volatile("" : "+r"(v) : : "memory");
     return v;
 }
 

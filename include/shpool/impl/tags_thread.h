@@ -32,6 +32,7 @@
     { \
         return shpool_tags_owns(view, addr); \
     } \
+    SHPOOL_DISCARD(_name) \
     SIMT_FN uint32_t shpool_##_name##_resize(shpool_view view, simt_addr addr, uint32_t bytes) \
     { \
         return shpool_tags_resize(view, addr, bytes); \

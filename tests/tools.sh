@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The tools' commands: what they print, and how they end.  In the build folder.  Exit: 0 or 1.
+set -u
+unset SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL
+failed=0
+out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
+
+# expect STATUS TEXT COMMAND...: it ends so, and TEXT (a regular expression) is in what it prints
+expect() {
+    status=$1
+    text=$2
+    shift 2
+    "$@" >"$out" 2>&1 </dev/null
+    got=$?
+    if [ $got = "$status" ] && grep -q -- "$text" "$out"; then
+        echo "PASS $*"
+    else
+        echo "FAIL $*: status $got, not $status, or nothing like \"$text\" in:"
+        head -5 "$out"
+        failed=1
+    fi
+}
+
+info=./shpool-info
+bench=./shpool-bench
+expect 0 '^usage' $info --help
+expect 2 'missing' $info
+expect 2 'unknown command' $info lists
+expect 0 '^selected' $info list
+expect 0 'null' $info show null
+expect 1 'known allocators' $info show nul
+expect 0 'SHPOOL_ALLOCATOR (spec)' $info config
+expect 0 'sm_86 *101376 *102400' $info archs
+expect 0 'null *block *1 ' $info overhead --threads 64 --bytes 4K
+expect 0 'blocks/SM' $info overhead --threads 64 --total 16K --arch 8.6
+expect 0 '^usage' $info overhead --help
+expect 2 'give --threads' $info overhead --bytes 4K
+expect 2 'one of --bytes and --total' $info overhead --threads 32 --bytes 4K --total 4K
+expect 2 '--threads x is no number' $info overhead --threads x --bytes 4K
+expect 2 'sm_75, sm_80' $info overhead --threads 32 --bytes 4K --arch sm_60
+expect 1 'known allocators' $info overhead --threads 32 --bytes 4K --allocator nobody
+expect 0 '^usage' $bench --help
+expect 2 'shpool-bench --help' $bench --nonsense
+expect 0 ' pairs ' $bench --device cpu --allocator null --workload pairs -i 1
+expect 1 'known allocators' $bench --device cpu --allocator nobody
+if $info list --json >"$out" 2>/dev/null; then
+    expect 0 '"allocators"' $info list --json
+    expect 0 '"archs"' $info archs --json
+    expect 0 '"unit"' $info config --json
+    expect 0 '"pool_bytes"' $info overhead --threads 64 --bytes 4K --json
+    name=$($info list | sed -n 's/^. \([a-z_]*\) .*pool.*/\1/p' | grep -v null | head -1)
+    [ -z "$name" ] || expect 1 '"error"' $info --json overhead --threads 64 --bytes 4M --allocator "$name"
+    expect 0 '"rows"' $bench --device cpu --allocator null --workload pairs -i 1 --json
+else
+    expect 2 'no JSON' $info list --json
+fi
+exit $failed
