@@ -1,6 +1,7 @@
 # THE list of allocators, in alphabetical order.  To add one: make the folder allocators/NAME/ (copy
 # allocators/null/, change the name in its .mk) and add one line here.
 include allocators/bitmap/bitmap.mk
+include allocators/freelist/freelist.mk
 include allocators/native/native.mk
 include allocators/null/null.mk
 include allocators/thread_best_fit/thread_best_fit.mk
