@@ -4,6 +4,7 @@ include allocators/bitmap/bitmap.mk
 include allocators/freelist/freelist.mk
 include allocators/native/native.mk
 include allocators/null/null.mk
+include allocators/rbtree/rbtree.mk
 include allocators/thread_best_fit/thread_best_fit.mk
 include allocators/thread_first_fit/thread_first_fit.mk
 include allocators/warp_best_fit/warp_best_fit.mk

@@ -55,9 +55,11 @@ static void test_which_block_serves(void **state)
 
     (void)state;
     FOR_EACH_POOL(allocator) {
-        if (ends_with(allocator->name, "_fit")) {
+        int best = ends_with(allocator->name, "_best_fit") || ends_with(allocator->name, "rbtree");
+
+        if (best || ends_with(allocator->name, "_fit")) {
             trial_open(&t, allocator, "", 1, 1000, 16);
-            t.number = (size_t)ends_with(allocator->name, "_best_fit");
+            t.number = (size_t)best;
             trial_run(&t, policy_kernel);
             trial_close(&t);
             tried++;

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+
+#include "lto.h"
+#include "rbtree.h"
+
+SHPOOL_LTO_DECLARE(rbtree);
+SHPOOL_HOST_MODULE_GROUP(rbtree, "best fit by a balanced tree of free blocks",
+                         SHPOOL_SCOPE_GROUP, 1,
+                         SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_RESIZE |
+                             SHPOOL_CAP_CHECK,
+                         NULL, SHPOOL_LTO(rbtree));

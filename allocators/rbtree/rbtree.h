@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rbtree: best fit by a balanced tree of the free blocks.
+ *
+ * Blocks, headers and sentinel are impl/boundary_tags.h's; instead of its list there is a tree.
+ *
+ * Terms
+ *   node      one free block of each size that occurs; its first payload bytes are five half-words:
+ *             two children, parent, next and previous (by granule, 0: none)
+ *   ring      free blocks of one size, doubly linked; one of them is the node, the others have the
+ *             parent NONE
+ *   tree      a digital search tree: at depth d, bit 14 - d of the size that is looked for says which
+ *             child; so no path is longer than the 15 bits of a size, whatever was inserted in
+ *             whatever order, and nothing is ever rotated
+ *
+ * Pool:  root | lock | geometry | header | payload ... | sentinel
+ *
+ * Policy: best fit (the smallest free block that is large enough), taken from its high end; immediate
+ * coalescing with both neighbours.  4 bytes per allocation, rounded up to 16; 20 bytes per pool.
+ * malloc and free take at most 15 steps in the tree each.  A request with an alignment above 16 that
+ * finds no block with room to spare looks at every block.
+ *
+ * Invariants (the numbers that walk reports): 1 to 3 as boundary_tags.h
+ *   4  the tree has exactly the free blocks, each where its size says
+ *
+ * The role is cuda_memory's red-black tree.  A digital tree has the same bound without colours and
+ * rotations: Lea, A Memory Allocator (dlmalloc 2.8), "treebins". */
+#ifndef SHPOOL_ALLOCATORS_RBTREE_H
+#define SHPOOL_ALLOCATORS_RBTREE_H
+
+#include <shpool/impl/boundary_tags.h>
+#include <shpool/impl/group_lock.h>
+#include <shpool/module.h>
+
+#define SHPOOL_RB_NONE 0xffffu     /* parent of a block that is in a ring only */
+#define SHPOOL_RB_TOP  (1u << 14)  /* the bit that the root decides by */
+
+/* Half-words of a node, as offsets in its payload. */
+enum { SHPOOL_RB_CHILD = 0, SHPOOL_RB_PARENT = 4, SHPOOL_RB_NEXT = 6, SHPOOL_RB_PREVIOUS = 8 };
+
+SIMT_FN uint32_t shpool_rb_get(shpool_view view, uint32_t block, uint32_t what)
+{
+    return simt_load16(shpool_tags_payload(view, block) + what);
+}
+SIMT_FN void shpool_rb_set(shpool_view view, uint32_t block, uint32_t what, uint32_t value)
+{
+    simt_store16(shpool_tags_payload(view, block) + what, (uint16_t)value);
+}
+SIMT_FN uint32_t shpool_rb_size(shpool_view view, uint32_t block)
+{
+    return shpool_tags_size(shpool_tags_header(view, block));
+}
+SIMT_FN uint32_t shpool_rb_root(shpool_view view) { return simt_load32(view.base); }
+
+/* Where the number of a node with that parent is kept: the child on the side that `which` is on now. */
+SIMT_FN void shpool_rb_replace(shpool_view view, uint32_t parent, uint32_t which, uint32_t by)
+{
+    if (parent == 0) {
+        simt_store32(view.base, by);
+    } else {
+        uint32_t right = (shpool_rb_get(view, parent, SHPOOL_RB_CHILD) != which) ? 2u : 0u;
+
+        shpool_rb_set(view, parent, SHPOOL_RB_CHILD + right, by);
+    }
+}
+
+/* ---- insert ---- */
+
+/* The free block becomes a node without children under parent. */
+SIMT_FN void shpool_rb_plant(shpool_view view, uint32_t block, uint32_t parent)
+{
+    simt_store32(shpool_tags_payload(view, block), 0);
+    simt_store32(shpool_tags_payload(view, block) + 4u, parent | (block << 16));
+    shpool_rb_set(view, block, SHPOOL_RB_PREVIOUS, block);
+}
+
+/* The free block joins the ring of node `at`. */
+SIMT_FN void shpool_rb_join(shpool_view view, uint32_t block, uint32_t at)
+{
+    uint32_t next = shpool_rb_get(view, at, SHPOOL_RB_NEXT);
+
+    simt_store32(shpool_tags_payload(view, block) + 4u, SHPOOL_RB_NONE | (next << 16));
+    shpool_rb_set(view, block, SHPOOL_RB_PREVIOUS, at);
+    shpool_rb_set(view, next, SHPOOL_RB_PREVIOUS, block);
+    shpool_rb_set(view, at, SHPOOL_RB_NEXT, block);
+}
+
+SIMT_FN void shpool_rb_insert(shpool_view view, uint32_t block, uint32_t size)
+{
+    uint32_t at  = shpool_rb_root(view);
+    uint32_t bit = SHPOOL_RB_TOP;
+
+    if (at == 0) {
+        simt_store32(view.base, block);
+        shpool_rb_plant(view, block, 0);
+        return;
+    }
+    for (;;) {
+        uint32_t side = ((size & bit) != 0) ? 2u : 0u;
+        uint32_t child;
+
+        if (shpool_rb_size(view, at) == size) {
+            shpool_rb_join(view, block, at);
+            return;
+        }
+        child = shpool_rb_get(view, at, SHPOOL_RB_CHILD + side);
+        if (child == 0) {
+            shpool_rb_set(view, at, SHPOOL_RB_CHILD + side, block);
+            shpool_rb_plant(view, block, at);
+            return;
+        }
+        at  = child;
+        bit = bit >> 1;
+    }
+}
+
+/* ---- remove ---- */
+
+/* `by` takes the place of node `block` in the tree, children and all. */
+SIMT_FN void shpool_rb_inherit(shpool_view view, uint32_t block, uint32_t by)
+{
+    uint32_t word = shpool_rb_get(view, block, SHPOOL_RB_PARENT);
+
+    shpool_rb_replace(view, word, block, by);
+    shpool_rb_set(view, by, SHPOOL_RB_PARENT, word);
+    word = simt_load32(shpool_tags_payload(view, block)); /* both children */
+    simt_store32(shpool_tags_payload(view, by), word);
+    if ((word & 0xffffu) != 0) {
+        shpool_rb_set(view, word & 0xffffu, SHPOOL_RB_PARENT, by);
+    }
+    if ((word >> 16) != 0) {
+        shpool_rb_set(view, word >> 16, SHPOOL_RB_PARENT, by);
+    }
+}
+
+/* Some leaf below `block`, or 0. */
+SIMT_FN uint32_t shpool_rb_leaf(shpool_view view, uint32_t block)
+{
+    uint32_t leaf = 0;
+
+    for (;;) {
+        uint32_t children = simt_load32(shpool_tags_payload(view, block));
+
+        if (children == 0) {
+            return leaf;
+        }
+        block = ((children >> 16) != 0) ? children >> 16 : children;
+        leaf  = block;
+    }
+}
+
+SIMT_FN void shpool_rb_remove(shpool_view view, uint32_t block)
+{
+    uint32_t next = shpool_rb_get(view, block, SHPOOL_RB_NEXT);
+
+    if (next != block) { /* others are as large */
+        uint32_t previous = shpool_rb_get(view, block, SHPOOL_RB_PREVIOUS);
+
+        shpool_rb_set(view, previous, SHPOOL_RB_NEXT, next);
+        shpool_rb_set(view, next, SHPOOL_RB_PREVIOUS, previous);
+    } else {
+        next = shpool_rb_leaf(view, block); /* fits at any place on the path to it */
+        if (next == 0) {
+            shpool_rb_replace(view, shpool_rb_get(view, block, SHPOOL_RB_PARENT), block, 0);
+            return;
+        }
+        shpool_rb_replace(view, shpool_rb_get(view, next, SHPOOL_RB_PARENT), next, 0);
+    }
+    if (shpool_rb_get(view, block, SHPOOL_RB_PARENT) != SHPOOL_RB_NONE) {
+        shpool_rb_inherit(view, block, next);
+    }
+}
+
+/* By one thread. */
+SIMT_FN void shpool_rb_init(shpool_view view)
+{
+    if (view.word[0] == 0) {
+        return;
+    }
+    shpool_tags_init(view);
+    simt_store32(view.base, 0);
+    shpool_rb_insert(view, view.word[1], view.word[0] - view.word[1]);
+}
+
+/* ---- malloc ---- */
+
+/* The better of two for `need` granules: the block at, or what was best so far (0: nothing). */
+SIMT_FN uint32_t shpool_rb_better(shpool_view view, uint32_t at, uint32_t best, uint32_t need)
+{
+    uint32_t size = shpool_rb_size(view, at);
+
+    return ((size >= need) && ((best == 0) || (size < shpool_rb_size(view, best)))) ? at : best;
+}
+
+/* The smallest free block of at least `need` granules, or 0. */
+SIMT_FN uint32_t shpool_rb_find(shpool_view view, uint32_t need)
+{
+    uint32_t at    = shpool_rb_root(view);
+    uint32_t bit   = SHPOOL_RB_TOP;
+    uint32_t best  = 0;
+    uint32_t later = 0; /* deepest subtree passed by whose sizes are all larger */
+
+    while (at != 0) { /* along need's bits */
+        uint32_t right = shpool_rb_get(view, at, SHPOOL_RB_CHILD + 2u);
+
+        best = shpool_rb_better(view, at, best, need);
+        if ((need & bit) != 0) {
+            at = right;
+        } else {
+            later = (right != 0) ? right : later;
+            at    = shpool_rb_get(view, at, SHPOOL_RB_CHILD);
+        }
+        bit = bit >> 1;
+    }
+    while (later != 0) { /* every size will do: towards the small ones */
+        best  = shpool_rb_better(view, later, best, need);
+        at    = shpool_rb_get(view, later, SHPOOL_RB_CHILD);
+        later = (at != 0) ? at : shpool_rb_get(view, later, SHPOOL_RB_CHILD + 2u);
+    }
+    return best;
+}
+
+/* A block that holds an aligned request although it has nothing to spare; looks at every block. */
+SIMT_FN uint32_t shpool_rb_find_aligned(shpool_view view, uint32_t want)
+{
+    uint32_t need  = want & 0xffffu;
+    uint32_t block = view.word[1];
+
+    while (block < view.word[0]) { /* none of the empty pool */
+        uint32_t header = shpool_tags_header(view, block);
+        uint32_t size   = shpool_tags_size(header);
+
+        if (((header & SHPOOL_TAGS_USED) == 0) && (size >= need) &&
+            (shpool_tags_place(view, block, size, want) - block <= size - need)) {
+            return block;
+        }
+        block += size;
+    }
+    return 0;
+}
+
+/* Headers for an allocation of granules at..at+need-1 in the free block, and for what it leaves. */
+SIMT_FN void shpool_rb_split(shpool_view view, uint32_t block, uint32_t at, uint32_t need)
+{
+    uint32_t end    = block + shpool_rb_size(view, block);
+    uint32_t behind = end - at - need;
+    uint32_t before;
+
+    shpool_tags_set_before(view, end, (behind != 0) ? behind : need);
+    if (behind != 0) { /* an aligned request only: plain ones take the end */
+        shpool_tags_set_header(view, simt_keep(at + need), 0, behind, need);
+    }
+    before = shpool_tags_before(shpool_tags_header(view, simt_keep(block)));
+    if (at != block) {
+        shpool_tags_set_header(view, block, 0, at - block, before);
+        before = at - block;
+    }
+    shpool_tags_set_header(view, at, SHPOOL_TAGS_USED, need, before);
+}
+
+/* Take the free block from the tree, and put back what an allocation at `at` leaves of it. */
+SIMT_FN simt_addr shpool_rb_carve(shpool_view view, uint32_t block, uint32_t at, uint32_t want)
+{
+    shpool_rb_remove(view, block);
+    shpool_rb_split(view, simt_keep(block), simt_keep(at), simt_keep(want) & 0xffffu);
+    if (at != block) {
+        shpool_rb_insert(view, block, at - block);
+    }
+    if ((want >> 16) != 1u) { /* what lies behind and is free can only be ours */
+        block = simt_keep(at) + (want & 0xffffu);
+        if ((shpool_tags_header(view, block) & SHPOOL_TAGS_USED) == 0) {
+            shpool_rb_insert(view, block, shpool_rb_size(view, block));
+        }
+    }
+    return shpool_tags_payload(view, at);
+}
+
+SIMT_FN simt_addr shpool_rb_serve(shpool_view view, uint32_t want)
+{
+    uint32_t block = 0;
+    uint32_t at;
+
+    if ((want & 0xffffu) <= view.word[0]) { /* not the empty pool */
+        block = shpool_rb_find(view, simt_keep((want & 0xffffu) + (want >> 16) - 1u));
+    }
+    want = simt_keep(want); /* its parts were not worth their registers meanwhile; nor the geometry */
+    if ((block == 0) && ((want >> 16) != 1u)) {
+        block = shpool_rb_find_aligned(shpool_lock_view(view.base), want);
+    }
+    if (block == 0) {
+        return 0;
+    }
+    block = simt_keep(block);
+    at    = simt_keep(shpool_tags_place(view, block, shpool_rb_size(view, block), want));
+    return shpool_rb_carve(view, block, at, want);
+}
+
+/* ---- free ---- */
+
+/* Make used granules `block`..+size free; `before` is the size of the block in front. */
+SIMT_FN void shpool_rb_give(shpool_view view, uint32_t block, uint32_t size, uint32_t before)
+{
+    uint32_t other  = block + size;
+    uint32_t header = shpool_tags_header(view, other);
+
+    if ((header & SHPOOL_TAGS_USED) == 0) {
+        size += shpool_tags_size(header);
+        shpool_rb_remove(view, simt_keep(other));
+    }
+    other  = block - before;
+    header = (before != 0) ? shpool_tags_header(view, other) : SHPOOL_TAGS_USED;
+    if ((header & SHPOOL_TAGS_USED) == 0) {
+        shpool_tags_set_header(view, block, 0, 0, 0); /* or a second free would find it used */
+        size  += before;
+        before = shpool_tags_before(header);
+        block  = other;
+        shpool_rb_remove(view, simt_keep(other));
+    }
+    shpool_tags_set_header(view, block, 0, size, before);
+    shpool_tags_set_before(view, block + size, size);
+    shpool_rb_insert(view, simt_keep(block), size);
+}
+
+SIMT_FN uint32_t shpool_rb_free(shpool_view view, simt_addr addr)
+{
+    uint32_t block = shpool_tags_block(view, addr);
+    uint32_t header;
+
+    if (block == 0) {
+        return shpool_tags_stray(view, addr);
+    }
+    header = shpool_tags_header(view, block);
+    if ((header & SHPOOL_TAGS_USED) == 0) {
+        return SHPOOL_FREE_DOUBLE; /* most double frees; owns finds them all */
+    }
+    shpool_rb_give(view, block, shpool_tags_size(header), shpool_tags_before(header));
+    return SHPOOL_FREE_OK;
+}
+
+/* ---- the rest ---- */
+
+SIMT_HD shpool_layout shpool_rb_layout(uint32_t bytes, uint32_t alignment)
+{
+    return shpool_tags_layout(bytes, alignment);
+}
+SIMT_FN uint32_t shpool_rb_owns(shpool_view view, simt_addr addr)
+{
+    return shpool_tags_owns(view, addr);
+}
+SIMT_FN uint32_t shpool_rb_usable(shpool_view view, simt_addr addr)
+{
+    return shpool_tags_usable(view, addr);
+}
+
+SIMT_FN uint32_t shpool_rb_resize(shpool_view view, simt_addr addr, uint32_t bytes)
+{
+    uint32_t block = shpool_tags_block(view, addr);
+    uint32_t need  = simt_keep((bytes + 4u + 15u) >> 4);
+    uint32_t header;
+    uint32_t size;
+
+    if (block == 0) {
+        return 0;
+    }
+    header = shpool_tags_header(view, block);
+    if ((header & SHPOOL_TAGS_USED) == 0) {
+        return 0;
+    }
+    size = shpool_tags_size(header);
+    if (need > size) { /* take the whole block behind, if it is free and enough */
+        uint32_t more = shpool_tags_header(view, block + size);
+
+        if (((more & SHPOOL_TAGS_USED) != 0) || (need - size > shpool_tags_size(more))) {
+            return 0;
+        }
+        shpool_rb_remove(view, block + size);
+        size += shpool_tags_size(more);
+        shpool_tags_set_before(view, block + size, size);
+        shpool_tags_set_header(view, block, SHPOOL_TAGS_USED, size, shpool_tags_before(header));
+    }
+    if (need < size) { /* give back the end */
+        shpool_tags_set_header(view, block, SHPOOL_TAGS_USED, need, shpool_tags_before(header));
+        shpool_rb_give(view, block + need, size - need, need);
+    }
+    return 1;
+}
+
+SIMT_FN uint32_t shpool_rb_largest(shpool_view view)
+{
+    uint32_t at   = (view.word[0] != 0) ? shpool_rb_root(view) : 0u;
+    uint32_t best = 0;
+
+    while (at != 0) { /* whatever is on the right is larger than all on the left */
+        uint32_t children = simt_load32(shpool_tags_payload(view, at));
+        uint32_t size     = shpool_rb_size(view, at);
+
+        best = (size > best) ? size : best;
+        at   = ((children >> 16) != 0) ? children >> 16 : children & 0xffffu;
+    }
+    return (best != 0) ? (best << 4) - 4u : 0u;
+}
+
+/* Whether the tree has the free block where its size says, and its ring and children know it.  Looks
+ * at granules of the pool only, whatever the links say. */
+SIMT_FN uint32_t shpool_rb_planted(shpool_view view, uint32_t block, uint32_t size)
+{
+    uint32_t at   = shpool_rb_root(view);
+    uint32_t bit  = SHPOOL_RB_TOP;
+    uint32_t next = shpool_rb_get(view, block, SHPOOL_RB_NEXT);
+    uint32_t side;
+
+    while ((at != 0) && (at < view.word[0]) && (shpool_rb_size(view, at) != size) && (bit != 0)) {
+        at  = shpool_rb_get(view, at, SHPOOL_RB_CHILD + (((size & bit) != 0) ? 2u : 0u));
+        bit = bit >> 1;
+    }
+    if ((at == 0) || (at >= view.word[0]) || (shpool_rb_size(view, at) != size) ||
+        (next >= view.word[0]) || (shpool_rb_get(view, next, SHPOOL_RB_PREVIOUS) != block) ||
+        (shpool_rb_size(view, next) != size) ||
+        ((shpool_rb_get(view, block, SHPOOL_RB_PARENT) != SHPOOL_RB_NONE) != (at == block))) {
+        return 0;
+    }
+    for (side = 0; (at == block) && (side < 4u); side += 2u) {
+        uint32_t child = shpool_rb_get(view, block, SHPOOL_RB_CHILD + side);
+
+        if ((child != 0) && ((child >= view.word[0]) ||
+                             (shpool_rb_get(view, child, SHPOOL_RB_PARENT) != block) ||
+                             ((shpool_tags_header(view, child) & SHPOOL_TAGS_USED) != 0))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+SIMT_FN shpool_walk shpool_rb_walk(shpool_view view)
+{
+    shpool_walk walk     = {0, 0, 0, 0};
+    uint32_t    block    = view.word[1];
+    uint32_t    before   = 0;
+    uint32_t    was_free = 0;
+
+    while ((view.word[0] != 0) && (walk.broken == 0)) {
+        uint32_t header = shpool_tags_header(view, block);
+        uint32_t size   = shpool_tags_size(header);
+
+        walk.where = shpool_tags_payload(view, block);
+        if (shpool_tags_before(header) != before) {
+            walk.broken = 2;
+        } else if (block == view.word[0]) {
+            walk.broken = ((header & SHPOOL_TAGS_USED) && (size == 0)) ? 0u : 1u;
+            break;
+        } else if ((size == 0) || (size > view.word[0] - block)) {
+            walk.broken = 1;
+        } else if ((header & SHPOOL_TAGS_USED) != 0) {
+            walk.live++;
+            walk.used += (size << 4) - 4u;
+        } else {
+            walk.broken = was_free ? 3u : shpool_rb_planted(view, block, size) ? 0u : 4u;
+        }
+        was_free = (header & SHPOOL_TAGS_USED) == 0;
+        before   = size;
+        block += size;
+    }
+    walk.where = (walk.broken != 0) ? walk.where : 0u;
+    return walk;
+}
+
+SHPOOL_LOCKED_MODULE(rbtree, shpool_rb, shpool_rb_serve, shpool_tags_want(bytes, alignment))
+
+#endif /* SHPOOL_ALLOCATORS_RBTREE_H */
