@@ -30,6 +30,11 @@ static bool serves(const shpool_allocator *allocator)
     return (allocator->caps & SHPOOL_CAP_NONE) == 0;
 }
 
+static void spec_of(const shpool_allocator *allocator, const char *options, char *spec)
+{
+    std::snprintf(spec, 96, "%s:%s", allocator->name, options);
+}
+
 static void test_shapes(const shpool_allocator *allocator)
 {
     for (const shape &s : shapes) {
@@ -57,6 +62,42 @@ static void test_shapes(const shpool_allocator *allocator)
             }
         }
         (void)gpu_check(shpool_close(&pool) == SHPOOL_OK, "close: %s", shpool_last_error());
+    }
+}
+
+/* threads_per_pool: one, of a warp's parts, across warps, a last pool with fewer, all threads. */
+static void test_groups(const shpool_allocator *allocator)
+{
+    char options[32];
+    char spec[96];
+
+    if (allocator->scope != SHPOOL_SCOPE_GROUP) {
+        return;
+    }
+    for (uint32_t threads : {100u, 1024u}) {
+        for (uint32_t group : {1u, 5u, 8u, 48u, threads}) {
+            shpool_pool pool = {};
+
+            std::snprintf(options, sizeof(options), "threads_per_pool=%u", group);
+            spec_of(allocator, options, spec);
+            /* beside exchange's own arrays */
+            if (!gpu_check(open_within(spec, threads,
+                                       static_cast<uint32_t>(most_shared) - 8u * 1024u, 0, &pool),
+                           "%s: no pool for %u threads", spec, threads)) {
+                continue;
+            }
+            (void)gpu_check((pool.threads_per_pool == group) &&
+                                (pool.pools == (threads + group - 1u) / group),
+                            "%s: %u pools of %u threads", spec, pool.pools, pool.threads_per_pool);
+            run(spec, pool, stress, 40, threads, pool.shared_bytes, NULL, group, 100u,
+                share_of(pool, 3));
+            run(spec, pool, limits, 4, threads, pool.shared_bytes, NULL, 1u);
+            if (share_of(pool, 1) >= 64u) { /* as in test_shapes */
+                run(spec, pool, exchange, 40, threads, pool.shared_bytes, NULL, 16u,
+                    share_of(pool, 3));
+            }
+            (void)shpool_close(&pool);
+        }
     }
 }
 
@@ -132,11 +173,6 @@ static void test_overhead(const shpool_allocator *allocator)
         }
         (void)shpool_close(&pool);
     }
-}
-
-static void spec_of(const shpool_allocator *allocator, const char *options, char *spec)
-{
-    std::snprintf(spec, 96, "%s:%s", allocator->name, options);
 }
 
 static void test_statistics(const shpool_allocator *allocator)
@@ -381,6 +417,7 @@ int main(int argc, char **argv)
         }
         test_overhead(allocator);
         test_shapes(allocator);
+        test_groups(allocator);
         test_whole_block_memory(allocator);
         test_alignments(allocator);
         test_statistics(allocator);
