@@ -55,6 +55,11 @@ case " $flags " in
     # shellcheck disable=SC2086
     try "the README's example, inline" $NVCC -DSHPOOL_INLINE=${allocators%% *} -o "$tmp/readme" \
         "$tmp/readme.cu" $flags
+    compat=$($PKG_CONFIG --variable=compat_cflags shpool)
+    # shellcheck disable=SC2086
+    try "a program for cuda_memory" $NVCC -std=c++17 $compat -DUSE_WARP_LOCAL_BEST_FIT \
+        -DPOOL=warp_pool -DMALLOC=warp_pool::pmalloc_best_fit '-DNAME="Warp Local (Best Fit)"' \
+        -DIS_SHARED=1 -o "$tmp/compat" "$src/compat_use.cu"
     for one in first second; do
         # shellcheck disable=SC2086
         try "nvcc -shared, $one library" $NVCC -rdc=true -shared -Xcompiler -fPIC \

@@ -44,6 +44,17 @@ shpool_tests += tests/simt_cxx
 tests_simt_cxx_SOURCES = tests/simt_cxx.cc
 tests_simt_cxx_LDADD   = libshpool_core.la
 
+# cuda_memory's names, C++ too.
+if HAVE_CMOCKA
+shpool_tests += tests/test_compat tests/test_compat_debug
+tests_test_compat_SOURCES        = tests/test_compat.cc
+tests_test_compat_CPPFLAGS       = $(AM_CPPFLAGS) -I$(top_srcdir)/include/shpool/compat
+tests_test_compat_LDADD          = libshpool_core.la $(CMOCKA_LIBS)
+tests_test_compat_debug_SOURCES  = tests/test_compat_debug.cc
+tests_test_compat_debug_CPPFLAGS = $(tests_test_compat_CPPFLAGS)
+tests_test_compat_debug_LDADD    = $(tests_test_compat_LDADD)
+endif
+
 # ---- on a GPU: linked by nvcc; exit 77 (skipped) without a device ----
 if HAVE_NVCC
 shpool_tests += tests/gpu_conformance
@@ -86,9 +97,9 @@ EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
-shpool_test_scripts = tests/adding.sh tests/archive.sh tests/headers.sh tests/planted.sh tests/planted_race.sh \
-	tests/sass.sh tests/symbols.sh tests/tools.sh
-EXTRA_DIST += $(shpool_test_scripts)
+shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/headers.sh \
+	tests/planted.sh tests/planted_race.sh tests/sass.sh tests/symbols.sh tests/tools.sh
+EXTRA_DIST += $(shpool_test_scripts) tests/compat_use.cu
 
 # helpers of theirs, no tests themselves
 check_PROGRAMS += tests/planted_race
@@ -112,7 +123,7 @@ SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)' CXX='$(CXX)' NM='$(NM)' NVCC='$(NVCC)' top_srcdir='$(top_srcdir)' \
 	top_builddir='$(top_builddir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
-	public_headers='$(shpool_HEADERS) $(nobase_shpool_HEADERS)' nvrtc_headers='$(shpool_nvrtc)' \
+	public_headers='$(shpool_HEADERS) $(shpoolcompat_HEADERS) $(nobase_shpool_HEADERS)' nvrtc_headers='$(shpool_nvrtc)' \
 	cuda_low='$(SHPOOL_CUDA_LOW)' cuda_libdir='$(SHPOOL_CUDA_LIBDIR)' \
 	cuda_archs='$(SHPOOL_CUDA_ARCHS)' \
 	tsan_cflags='$(SHPOOL_TSAN_CFLAGS)'; \

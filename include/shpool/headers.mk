@@ -16,3 +16,13 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/simt_cpu.h \
 	include/shpool/impl/simt_cuda.h \
 	include/shpool/impl/tags_thread.h
+# cuda_memory's header names: -I$(includedir)/shpool/compat
+shpoolcompat_HEADERS += \
+	include/shpool/compat/allocator.cuh \
+	include/shpool/compat/cuda_memory.cuh \
+	include/shpool/compat/poolAlloc.cuh \
+	include/shpool/compat/poolAllocBST.cuh
+shpoolcumem_HEADERS += \
+	include/shpool/compat/cumem/cuda/allocator.cuh \
+	include/shpool/compat/cumem/cuda/poolAlloc.cuh \
+	include/shpool/compat/cumem/cuda/poolAllocBST.cuh
