@@ -346,6 +346,66 @@ static void test_init_bytes_makes_pools_of_what_it_is_given(void **state)
     }
 }
 
+#define NESTED_BYTES 4096u
+
+/* Pools inside an allocation of another pool; all threads work in them, each frees what another of
+ * its group allocated. */
+static void nested_kernel(void *arg)
+{
+    trial      *p     = (trial *)arg;
+    shpool_heap outer = trial_init(p);
+    uint32_t    rank  = simt_thread_rank();
+    uint32_t    first = rank / p->pool.threads_per_pool * p->pool.threads_per_pool;
+    uint32_t    group = p->pool.threads_per_pool;
+    shpool_heap heap;
+
+    group = (simt_block_threads() - first < group) ? simt_block_threads() - first : group;
+    if (rank == 0) {
+        p->box[0].at = (unsigned char *)shpool_malloc(outer, NESTED_BYTES);
+        HEAP_EXPECT(&p->model, p->box[0].at != NULL);
+    }
+    simt_barrier();
+    heap = shpool_init_bytes(&p->pool, p->box[0].at, NESTED_BYTES);
+    HEAP_EXPECT(&p->model, heap.view.bytes != 0);
+    for (uint32_t round = 0; round < 6; round++) {
+        uint32_t  partner = first + (rank - first + round) % group;
+        heap_slot mine;
+        uint32_t  got = (uint32_t)trial_malloc(p, heap, &mine, 1 + (rank * 7 + round * 13) % 60, 16,
+                                               rank);
+
+        HEAP_EXPECT(&p->model, got);
+        simt_barrier();
+        p->box[rank + 1] = mine;
+        simt_barrier();
+        trial_free(p, heap, &p->box[partner + 1]);
+    }
+    simt_barrier();
+    if (trial_leads(heap)) {
+        shpool_walk walk = shpool_check(heap);
+
+        HEAP_EXPECT(&p->model, (walk.broken == 0) && (walk.live == 0));
+    }
+    simt_barrier();
+    if (rank == 0) {
+        HEAP_EXPECT(&p->model, shpool_free_at(outer, p->box[0].at, 0) == SHPOOL_FREE_OK);
+    }
+    trial_expect_fresh(p, outer);
+}
+
+static void test_pools_inside_an_allocation(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        for (uint32_t period = 0; period < 6; period++) {
+            trial_open(&t, allocator, "", 8, 3u * NESTED_BYTES, 16);
+            t.launch.switch_period = period;
+            t.launch.seed          = period;
+            trial_run(&t, nested_kernel);
+            trial_close(&t);
+        }
+    }
+}
+
 static void test_init_bytes_of_a_pool_with_stats_gives_empty_heaps(void **state)
 {
     (void)state;
@@ -373,6 +433,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_pool_in_an_array_of_the_kernel),
         cmocka_unit_test(test_init_again_starts_afresh),
         cmocka_unit_test(test_init_bytes_makes_pools_of_what_it_is_given),
+        cmocka_unit_test(test_pools_inside_an_allocation),
         cmocka_unit_test(test_init_bytes_of_a_pool_with_stats_gives_empty_heaps),
     };
 
