@@ -97,8 +97,9 @@ EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
-shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/headers.sh \
-	tests/planted.sh tests/planted_race.sh tests/sass.sh tests/symbols.sh tests/tools.sh
+shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/defects.sh \
+	tests/headers.sh tests/planted.sh tests/planted_race.sh tests/sass.sh tests/symbols.sh \
+	tests/tools.sh
 EXTRA_DIST += $(shpool_test_scripts) tests/compat_use.cu
 
 # helpers of theirs, no tests themselves
