@@ -6,6 +6,7 @@ if HAVE_CMOCKA
 shpool_cmocka_tests += \
 	tests/test_config \
 	tests/test_conformance \
+	tests/test_cost \
 	tests/test_explore \
 	tests/test_heap \
 	tests/test_init \
