@@ -67,7 +67,8 @@ static void test_rbtree_does_not_look_at_every_hole(void **state)
     print_message("rbtree: %u accesses with 10 holes, %u with %u\n", few, many, MOST_HOLES);
     assert_true(few > 1);
     assert_true(many <= 4 * few);
-    if (shpool_allocator_find("warp_best_fit", &list) == SHPOOL_OK) { /* the measure sees a search that does */
+    if (shpool_allocator_find("warp_best_fit", &list) == SHPOOL_OK) {
+        /* the measure sees a search that does */
         few  = cost_of(list, 10);
         many = cost_of(list, MOST_HOLES);
         print_message("warp_best_fit: %u and %u\n", few, many);
