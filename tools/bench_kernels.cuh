@@ -9,8 +9,10 @@
 
 #define BENCH_KERNEL_NAME(_name) SHPOOL_PASTE(SHPOOL_PASTE(BENCH_PREFIX, _), _name)
 
+/* For every size of block: a kernel that checks payloads may want more than 64 registers. */
 #define BENCH_KERNEL_OF(_workload, _name, _verify) \
-    extern "C" __global__ void BENCH_KERNEL_NAME(_name)(shpool_pool pool, bench_args args) \
+    extern "C" __global__ void __launch_bounds__(1024) \
+        BENCH_KERNEL_NAME(_name)(shpool_pool pool, bench_args args) \
     { \
         extern __shared__ __align__(1024) unsigned char smem[]; \
         shpool_heap heap  = shpool_init(&pool, smem); \
