@@ -2,6 +2,8 @@
 /* How many pools, how large, and what of a block's shared memory they need. */
 #include "internal.h"
 
+#include <shpool/impl/zones.h>
+
 #include <string.h>
 
 #define SEARCHED_BYTES           (16u << 20)  /* details look no further for what was needed */
@@ -10,6 +12,7 @@
 typedef struct pool_sizes {
     const shpool_allocator *allocator;
     uint32_t alignment;
+    uint32_t flags;
     uint32_t unit;
     uint32_t odd;
 } pool_sizes;
@@ -155,6 +158,7 @@ static pool_sizes sizes_of(const shpool_allocator *allocator, const shpool_pool 
     return (pool_sizes){
         .allocator = allocator,
         .alignment = pool->alignment,
+        .flags = pool->flags,
         .unit = (pool->pools > 1) ? pool->alignment : SHPOOL_MIN_ALIGNMENT,
         .odd = (pool->pools > 1) && (pool->alignment == SHPOOL_MIN_ALIGNMENT),
     };
@@ -162,7 +166,10 @@ static pool_sizes sizes_of(const shpool_allocator *allocator, const shpool_pool 
 
 static uint32_t largest_of(const pool_sizes *sizes, uint32_t bytes)
 {
-    return (bytes > 0) ? sizes->allocator->layout(bytes, sizes->alignment).largest : 0;
+    return (bytes > 0)
+               ? shpool_zone_room(sizes->allocator->layout(bytes, sizes->alignment).largest,
+                                  sizes->flags)
+               : 0;
 }
 
 /* The largest permitted size that is at most `bytes`; 0 if there is none. */
@@ -305,7 +312,7 @@ static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_
     }
 
     layout = allocator->layout(pool->pool_bytes, pool->alignment);
-    pool->largest = layout.largest;
+    pool->largest = shpool_zone_room(layout.largest, pool->flags);
     pool->word[0] = layout.word[0];
     pool->word[1] = layout.word[1];
     pool->shared_bytes = pool->area_bytes + pool->pools * pool->pool_bytes;
@@ -361,6 +368,7 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
 shpool_status shpool_same_geometry(shpool_layout_fn layout, const shpool_pool *pool)
 {
     shpool_layout mine;
+    uint32_t largest;
 
     if ((layout == NULL) || (pool == NULL)) {
         return shpool_error(SHPOOL_ERR_INVALID, "%s is NULL", (layout == NULL) ? "layout" : "pool");
@@ -369,11 +377,12 @@ shpool_status shpool_same_geometry(shpool_layout_fn layout, const shpool_pool *p
         return SHPOOL_OK;
     }
     mine = layout(pool->pool_bytes, pool->alignment);
-    if ((mine.largest != pool->largest) || (mine.word[0] != pool->word[0]) ||
+    largest = shpool_zone_room(mine.largest, pool->flags);
+    if ((largest != pool->largest) || (mine.word[0] != pool->word[0]) ||
         (mine.word[1] != pool->word[1])) {
         return shpool_error(SHPOOL_ERR_ABI, "\"%s\" in this program makes of %u bytes a pool of %u, "
                             "libshpool %s one of %u: rebuild the program with the headers and the "
-                            "archive of this library", pool->name, pool->pool_bytes, mine.largest,
+                            "archive of this library", pool->name, pool->pool_bytes, largest,
                             PACKAGE_VERSION, pool->largest);
     }
     return SHPOOL_OK;

@@ -318,6 +318,32 @@ static __global__ void bad_frees(shpool_pool pool, unsigned long long *addresses
     shpool_fini(heap);
 }
 
+/* The same threads write a word behind or in front of what they have, free it, and put it right. */
+static __global__ void overruns(shpool_pool pool, counts *c)
+{
+    extern __shared__ __align__(16) unsigned char behind_box[];
+    shpool_heap heap   = shpool_init(&pool, behind_box);
+    uint32_t    rank   = simt_thread_rank();
+    const bool  inject = rank < BAD_INJECT;
+    uint32_t   *mine   = static_cast<uint32_t *>(shpool_malloc_at(heap, 44, 7u));
+    uint32_t   *at     = (rank % 2u == 0) ? mine + 11 : mine - 1 - rank % 4u;
+
+    note(c, E_EXHAUSTED, mine == NULL);
+    __syncthreads();
+    if (inject && (mine != NULL)) {
+        *at ^= 1u << (rank % 32u);
+    }
+    __syncthreads();
+    if (inject && (mine != NULL)) {
+        note(c, E_ACCEPTED, shpool_free_at(heap, mine, 2000u) != SHPOOL_FREE_CORRUPT);
+        *at ^= 1u << (rank % 32u);
+    }
+    __syncthreads();
+    note(c, E_REFUSED, shpool_free_at(heap, mine, 0) != SHPOOL_FREE_OK);
+    at_rest(pool, heap, c);
+    shpool_fini(heap);
+}
+
 /* A base or a launch that does not fit: no memory, no trap, the reason in the report. */
 static __global__ void unfit(shpool_pool pool, uint32_t shift, uint32_t global, counts *c)
 {

@@ -275,6 +275,37 @@ static void test_bad_frees(const shpool_allocator *allocator)
     }
 }
 
+static void test_overruns(const shpool_allocator *allocator)
+{
+    shpool_report_data report = {};
+    shpool_pool        pool   = {};
+    char               spec[96];
+
+    if ((allocator->caps & SHPOOL_CAP_CHECK) == 0) {
+        return;
+    }
+    spec_of(allocator, "check=1", spec);
+    if (!gpu_check(open_within(spec, BAD_THREADS, 47u * 1024u - 2048u, 0, &pool), "%s: no pool",
+                   spec)) {
+        return;
+    }
+    run("overruns", pool, overruns, BAD_BLOCKS, BAD_THREADS, pool.shared_bytes, NULL);
+    if (gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s", shpool_last_error())) {
+        (void)gpu_check(report.bad_frees == BAD_BLOCKS * BAD_INJECT, "%s: %u overruns, not %u", spec,
+                        report.bad_frees, BAD_BLOCKS * BAD_INJECT);
+        (void)gpu_check((report.live == 0) && (report.corrupt == 0) && (report.leaks == 0),
+                        "%s: live %llu, corrupt %u, leaks %u", spec, report.live, report.corrupt,
+                        report.leaks);
+        for (const shpool_bad_free &bad : report.bad_free) {
+            (void)gpu_check((bad.reason == SHPOOL_FREE_CORRUPT) && (bad.site == 2000u) &&
+                                (bad.malloc_site == ((bad.thread % 2u == 0) ? 7u : bad.malloc_site)),
+                            "%s: thread %u has reason %u, site %u, allocated at %u", spec, bad.thread,
+                            bad.reason, bad.site, bad.malloc_site);
+        }
+    }
+    (void)shpool_close(&pool);
+}
+
 struct unfit_case {
     const char *text;
     uint32_t    shift;
@@ -422,6 +453,7 @@ int main(int argc, char **argv)
         test_alignments(allocator);
         test_statistics(allocator);
         test_bad_frees(allocator);
+    test_overruns(allocator);
         test_unfit(allocator);
         std::printf("%s: %s\n", allocator->name, (gpu_failed == before) ? "passed" : "FAILED");
         std::fflush(stdout);

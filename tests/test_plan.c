@@ -356,15 +356,16 @@ static void check_pool(const shpool_config *want, const shpool_pool *pool,
     const uint32_t step = ((pool->pools > 1) && (pool->alignment == 16)) ? 32
                         : (pool->pools > 1) ? pool->alignment : 16;
     const uint32_t payload = (want->payload_bytes + pool->pools - 1) / pool->pools;
+    const uint32_t zones = ((pool->flags & SHPOOL_FLAG_CHECK) != 0) ? pool->alignment + 4 : 0;
     shpool_layout layout = allocator->layout(pool->pool_bytes, pool->alignment);
 
     assert_int_equal(pool->shared_bytes, pool->area_bytes + pool->pools * pool->pool_bytes);
     assert_true(pool->shared_bytes <= SHPOOL_MAX_SHARED);
     assert_int_equal(pool->pools, (want->block_threads + pool->threads_per_pool - 1) /
                                   pool->threads_per_pool);
-    assert_int_equal(pool->largest, layout.largest);
+    assert_int_equal(pool->largest, layout.largest - zones);
     assert_memory_equal(pool->word, layout.word, sizeof(pool->word));
-    assert_true((uint64_t)layout.largest * pool->pools >= want->payload_bytes);
+    assert_true((uint64_t)pool->largest * pool->pools >= want->payload_bytes);
     assert_int_equal(pool->area_bytes % pool->alignment, 0);
     assert_int_equal(pool->pool_bytes % 16, 0);
     if (pool->pools > 1) {
@@ -375,7 +376,7 @@ static void check_pool(const shpool_config *want, const shpool_pool *pool,
     }
     /* minimal: the next smaller size that is permitted would hold too little */
     assert_true((pool->pool_bytes <= step) ||
-                (allocator->layout(pool->pool_bytes - step, pool->alignment).largest < payload));
+                (allocator->layout(pool->pool_bytes - step, pool->alignment).largest < payload + zones));
 }
 
 /* A payload that was refused must really not fit, and the one that is proposed must. */

@@ -282,62 +282,6 @@ static void test_realloc_of_an_interior_pointer_harms_nobody_in_checked_mode(voi
     }
 }
 
-/* ---- overruns ---- */
-
-/* Whether an overrun meets metadata: a header, or, behind bits that tell of bad frees, the links of
- * a free block. */
-static int is_hit(const shpool_allocator *allocator, int freed)
-{
-    return ((allocator->caps & SHPOOL_CAP_OUT_OF_BAND) == 0) &&
-           (freed || ((allocator->caps & SHPOOL_CAP_REFUSES) == 0));
-}
-
-static void overrun_kernel(void *arg)
-{
-    trial      *p    = (trial *)arg;
-    shpool_heap heap = trial_init(p);
-    uint32_t   *a    = (uint32_t *)shpool_malloc(heap, 28);
-    uint32_t   *b    = (uint32_t *)shpool_malloc(heap, 28);
-    uint32_t   *low  = (a < b) ? a : b;
-    size_t      end  = shpool_usable_size(heap, low) / 4u;
-
-    HEAP_EXPECT(&p->model, (a != NULL) && (b != NULL));
-    if (p->number != 0) { /* over a free block's header and link, too */
-        HEAP_EXPECT(&p->model, shpool_free_at(heap, (a < b) ? b : a, 0) == SHPOOL_FREE_OK);
-    }
-    low[end] = 0xffffffffu;
-    low[end + 1u] = 0xffffffffu;
-    if (is_hit(p->allocator, p->number != 0)) {
-        HEAP_EXPECT(&p->model, shpool_check(heap).broken != 0);
-        HEAP_EXPECT(&p->model, shpool_check(heap).where != 0);
-        HEAP_EXPECT(&p->model, shpool_free_at(heap, low, 5) == SHPOOL_FREE_CORRUPT);
-    } else {
-        HEAP_EXPECT(&p->model, shpool_check(heap).broken == 0);
-        HEAP_EXPECT(&p->model, shpool_free_at(heap, low, 5) == SHPOOL_FREE_OK);
-    }
-    shpool_fini(heap);
-}
-
-static void test_overrun_is_refused_as_corrupt_where_metadata_is_in_band(void **state)
-{
-    (void)state;
-    FOR_EACH_POOL(allocator) {
-        for (uint32_t freed = 0; freed < 2; freed++) {
-            uint32_t in_band = (uint32_t)is_hit(allocator, freed != 0);
-
-            trial_open(&t, allocator, ":check=1", 1, 600, 16);
-            t.number = freed;
-            trial_run(&t, overrun_kernel);
-            assert_int_equal(t.report.corrupt, in_band);
-            assert_int_equal(t.report.bad_frees, in_band);
-            if (in_band) {
-                assert_int_equal(t.report.bad_free[0].reason, SHPOOL_FREE_CORRUPT);
-            }
-            trial_close(&t);
-        }
-    }
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -348,7 +292,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bad_frees_beyond_the_slots_are_counted),
         cmocka_unit_test(test_interior_pointers_are_found_whatever_the_payload_holds),
         cmocka_unit_test(test_realloc_of_an_interior_pointer_harms_nobody_in_checked_mode),
-        cmocka_unit_test(test_overrun_is_refused_as_corrupt_where_metadata_is_in_band),
     };
 
     if (argc > 1) {

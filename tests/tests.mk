@@ -4,6 +4,7 @@
 shpool_cmocka_tests =
 if HAVE_CMOCKA
 shpool_cmocka_tests += \
+	tests/test_checked \
 	tests/test_config \
 	tests/test_conformance \
 	tests/test_cost \

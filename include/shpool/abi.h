@@ -32,6 +32,8 @@
 #define SHPOOL_MAX_REQUEST    0x7fffffffu /**< larger requests never reach a module */
 #define SHPOOL_AREA_BYTES     64u         /**< of a block's statistics area; a multiple of 16 */
 #define SHPOOL_BAD_FREE_SLOTS 16u         /**< bad frees that a report describes; more are counted */
+#define SHPOOL_LEAK_SLOTS     16u         /**< leaks that a report describes; more are counted */
+#define SHPOOL_BROKEN_ZONE    100u        /**< shpool_walk.broken: bytes around a payload changed */
 
 /** What every fallible function returns: 0 is success, errors are negative. */
 typedef enum shpool_status {
@@ -119,7 +121,7 @@ typedef struct shpool_layout {
 
 /** Result of a module's walk over its structure; 0 is sound, else which invariant broke, where. */
 typedef struct shpool_walk {
-    uint32_t  broken; /**< 0, or the number of the invariant (the allocator's README lists them) */
+    uint32_t  broken; /**< 0, the invariant's number in the allocator's README, or SHPOOL_BROKEN_ZONE */
     simt_addr where;  /**< address of the first inconsistency */
     uint32_t  live;   /**< allocations found */
     uint32_t  used;   /**< usable bytes of those */
@@ -196,8 +198,21 @@ typedef struct shpool_bad_free {
     uint32_t  reason;  /**< shpool_free_result */
     uint32_t  site;    /**< what the caller gave to shpool_free_at, or 0 */
     unsigned long long address; /**< generic address as the caller gave it */
-    uint32_t  reserved[2];
+    /** check=1, reasons DOUBLE and CORRUPT: what the caller of shpool_malloc_at gave for this
+     *  allocation, and the thread that called it; 0 where its record was written over since. */
+    uint32_t  malloc_site;
+    uint32_t  malloc_thread;
 } shpool_bad_free;
+
+/** One allocation that was never freed. */
+typedef struct shpool_leak {
+    uint32_t  block;  /**< rank of the block in the grid */
+    uint32_t  thread; /**< rank of the thread that allocated it */
+    uint32_t  site;   /**< what it gave to shpool_malloc_at, or 0 */
+    uint32_t  usable; /**< usable bytes */
+    unsigned long long address; /**< generic, in that block */
+    uint32_t  reserved[2];
+} shpool_leak;
 
 /** What a pool that was opened with stats or check tells the host after its kernels. */
 typedef struct shpool_report_data {
@@ -216,8 +231,9 @@ typedef struct shpool_report_data {
     uint32_t peak_bytes;    /**< most usable bytes live at once in any one block */
     uint32_t largest_free;  /**< largest malloc that would still succeed at fini, worst block */
     uint32_t corrupt;       /**< pools that shpool_fini found damaged (check=1) */
-    uint32_t reserved32;
+    uint32_t leaks;         /**< allocations in pools that shpool_fini found (check=1) */
     shpool_bad_free bad_free[SHPOOL_BAD_FREE_SLOTS]; /**< the first min(bad_frees, slots) */
+    shpool_leak leak[SHPOOL_LEAK_SLOTS];             /**< the first min(leaks, slots) */
     unsigned long long reserved[8];
 } shpool_report_data;
 

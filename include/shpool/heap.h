@@ -206,7 +206,7 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
  *
  * Scope: all threads of the block, converged as for a barrier.  Costs nothing unless the pool was
  * opened with stats or check; then it has barriers, counts what was never freed and, with check,
- * walks every pool.  Nothing may be allocated or freed afterwards.
+ * walks every pool and lists the leaks.  Nothing may be allocated or freed afterwards.
  */
 SIMT_FN void shpool_fini(shpool_heap heap)
 {
@@ -254,7 +254,8 @@ SIMT_FN void *shpool_malloc(shpool_heap heap, size_t bytes)
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
 }
 
-/** shpool_malloc() for a call site of the caller's numbering; bad frees are reported with theirs. */
+/** shpool_malloc() for a call site of the caller's numbering: with check=1 the report names it beside
+ *  leaks, overruns and double frees of this allocation. */
 SIMT_FN void *shpool_malloc_at(shpool_heap heap, size_t bytes, uint32_t site)
 {
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, site);
@@ -427,8 +428,9 @@ SIMT_FN int shpool_is_shared(const void *ptr)
  * Check every invariant of the calling thread's own pool.
  *
  * Scope: one thread of each pool, while no other thread uses that pool (put barriers around it).
- * @return .broken 0, or the number of the invariant that does not hold (the allocator's README)
- *         and where
+ * @return .broken 0, or the number of the first invariant that does not hold (the allocator's
+ *         README), or SHPOOL_BROKEN_ZONE (check=1: bytes around an allocation were written to); and
+ *         where
  */
 SIMT_FN shpool_walk shpool_check(shpool_heap heap)
 {

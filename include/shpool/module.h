@@ -123,8 +123,9 @@
     { \
         SHPOOL_ABI, sizeof(shpool_table), shpool_##_name##_layout, shpool_##_name##_init, \
             shpool_##_i##_name##_malloc, shpool_##_i##_name##_free, \
-            shpool_##_i##_name##_resize, shpool_##_i##_name##_usable, shpool_##_name##_largest, \
-            shpool_##_name##_walk, shpool_##_name##_owns, _fini, _spill, _unspill, \
+            shpool_##_i##_name##_resize, shpool_##_i##_name##_usable, \
+            shpool_##_i##_name##_largest, shpool_##_i##_name##_walk, shpool_##_i##_name##_owns, \
+            _fini, _spill, _unspill, \
         { \
             NULL, NULL, NULL, NULL \
         } \

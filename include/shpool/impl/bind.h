@@ -43,6 +43,8 @@ SHPOOL_INSTRUMENT_OF(SHPOOL_INLINE)
 #define SHPOOL_DO_release(_heap)  SHPOOL_INLINE_(shpool_counted_, _free)
 #define SHPOOL_DO_resize(_heap)   SHPOOL_INLINE_(shpool_counted_, _resize)
 #define SHPOOL_DO_usable(_heap)   SHPOOL_INLINE_(shpool_counted_, _usable)
+#define SHPOOL_DO_largest(_heap)  SHPOOL_INLINE_(shpool_counted_, _largest)
+#define SHPOOL_DO_walk(_heap)     SHPOOL_INLINE_(shpool_counted_, _walk)
 #define SHPOOL_DO_fini(_heap)     SHPOOL_INLINE_(shpool_counted_, _fini)
 #else
 #define SHPOOL_COUNTED 0
@@ -50,11 +52,11 @@ SHPOOL_INSTRUMENT_OF(SHPOOL_INLINE)
 #define SHPOOL_DO_release(_heap)  SHPOOL_INLINE_(shpool_, _free)
 #define SHPOOL_DO_resize(_heap)   SHPOOL_INLINE_(shpool_, _resize)
 #define SHPOOL_DO_usable(_heap)   SHPOOL_INLINE_(shpool_, _usable)
+#define SHPOOL_DO_largest(_heap)  SHPOOL_INLINE_(shpool_, _largest)
+#define SHPOOL_DO_walk(_heap)     SHPOOL_INLINE_(shpool_, _walk)
 #endif
 #define SHPOOL_DO_layout(_heap)  SHPOOL_INLINE_(shpool_, _layout)
 #define SHPOOL_DO_init(_heap)    SHPOOL_INLINE_(shpool_, _init)
-#define SHPOOL_DO_largest(_heap) SHPOOL_INLINE_(shpool_, _largest)
-#define SHPOOL_DO_walk(_heap)    SHPOOL_INLINE_(shpool_, _walk)
 #define SHPOOL_BOUND(_pool)      ((_pool)->allocator == shpool_module_id(SHPOOL_BOUND_NAME))
 #if SHPOOL_PASTE(SHPOOL_SPILLS_, SHPOOL_INLINE)
 #define SHPOOL_SPILLS 1

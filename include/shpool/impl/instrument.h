@@ -8,6 +8,7 @@
 #define SHPOOL_IMPL_INSTRUMENT_H
 
 #include <shpool/abi.h>
+#include <shpool/impl/zones.h>
 #include <shpool/simt.h>
 
 /* Words of the area, as byte offsets. */
@@ -51,12 +52,36 @@ SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t re
 
     if (slot < SHPOOL_BAD_FREE_SLOTS) {
         shpool_bad_free *entry = &report->bad_free[slot];
+        simt_addr        user  = simt_to_shared(ptr);
 
         entry->block   = simt_block_rank();
         entry->thread  = view.rank;
         entry->reason  = reason;
         entry->site    = site;
         entry->address = (unsigned long long)(size_t)ptr;
+        if (((reason == SHPOOL_FREE_DOUBLE) || (reason == SHPOOL_FREE_CORRUPT)) &&
+            shpool_zone_is_sealed(view, user)) {
+            entry->malloc_site   = simt_load32(user - SHPOOL_ZONE_SITE);
+            entry->malloc_thread = simt_load32(user - SHPOOL_ZONE_RANK);
+        }
+    }
+}
+
+/* Count an allocation that nobody freed, and describe it while there is room. */
+SIMT_FN void shpool_note_leak(shpool_view view, simt_addr user, uint32_t usable)
+{
+    shpool_report_data *report = shpool_area_report(view.area);
+    uint32_t            slot   = simt_global_add32(&report->leaks, 1);
+
+    if (slot < SHPOOL_LEAK_SLOTS) {
+        shpool_leak *entry  = &report->leak[slot];
+        uint32_t     sealed = shpool_zone_is_sealed(view, user);
+
+        entry->block   = simt_block_rank();
+        entry->thread  = (sealed != 0) ? simt_load32(user - SHPOOL_ZONE_RANK) : 0u;
+        entry->site    = (sealed != 0) ? simt_load32(user - SHPOOL_ZONE_SITE) : 0u;
+        entry->usable  = usable;
+        entry->address = (unsigned long long)(size_t)simt_from_shared(user);
     }
 }
 
@@ -177,69 +202,146 @@ SIMT_FN void shpool_flush_area(simt_addr area)
     (void)simt_global_add32(&report->blocks, 1);
 }
 
-/* The counted functions of one module. */
+/* The counted functions of one module.  Addresses are those that callers have; the module's own
+ * allocation begins one front zone below. */
 #define SHPOOL_INSTRUMENT(_name) \
     SIMT_FN simt_addr shpool_counted_##_name##_malloc(shpool_view view, uint32_t bytes, \
                                                       uint32_t alignment, uint32_t site) \
     { \
-        simt_addr addr = shpool_##_name##_malloc(view, bytes, alignment, site); \
-        shpool_note_malloc(view, (addr != 0) ? shpool_##_name##_usable(view, addr) : 0u); \
-        return addr; \
+        simt_addr addr = shpool_##_name##_malloc(view, shpool_zone_request(bytes, view.flags), \
+                                                 alignment, site); \
+        uint32_t  usable; \
+        if (addr == 0) { \
+            shpool_note_malloc(view, 0); \
+            return 0; \
+        } \
+        usable = shpool_##_name##_usable(view, addr); \
+        bytes  = ((view.flags & SHPOOL_FLAG_CHECK) != 0) ? (bytes + 3u) & ~3u : usable; \
+        shpool_note_malloc(view, bytes); \
+        return shpool_zone_set(view, addr, usable, bytes, site, view.rank); \
     } \
-    SIMT_FN uint32_t shpool_counted_##_name##_free(shpool_view view, simt_addr addr, \
+    SIMT_FN uint32_t shpool_counted_##_name##_owns(shpool_view view, simt_addr user) \
+    { \
+        return shpool_##_name##_owns(view, user - shpool_zone_front(view.flags)); \
+    } \
+    SIMT_FN uint32_t shpool_counted_##_name##_free(shpool_view view, simt_addr user, \
                                                    uint32_t site) \
     { \
-        uint32_t reason = shpool_##_name##_owns(view, addr); \
-        uint32_t usable = 0; \
+        simt_addr addr   = user - shpool_zone_front(view.flags); \
+        uint32_t  reason = shpool_##_name##_owns(view, addr); \
         if (reason == SHPOOL_FREE_OK) { \
-            usable = shpool_##_name##_usable(view, addr); \
-            /* first: another thread may have the bytes at once, and peak is not to see both */ \
-            shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - usable); \
-            reason = shpool_##_name##_discard(view, addr, site); \
+            uint32_t usable = shpool_##_name##_usable(view, addr); \
+            uint32_t bytes  = shpool_zone_claim(view, addr, usable); \
+            reason = shpool_zone_release(view, addr, usable, bytes); \
+            if (reason == SHPOOL_FREE_OK) { \
+                /* first: another thread may have them at once, and peak is not to see both */ \
+                shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes); \
+                reason = shpool_##_name##_discard(view, addr, site); \
+                if (reason != SHPOOL_FREE_OK) { \
+                    shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes); \
+                } \
+            } \
         } \
         if (reason == SHPOOL_FREE_OK) { \
             shpool_note_free(view); \
         } else { \
-            shpool_count(view, SHPOOL_AREA_BYTES_NOW, usable); \
-            shpool_note_bad_free(view, simt_from_shared(addr), reason, site); \
+            shpool_note_bad_free(view, simt_from_shared(user), reason, site); \
         } \
         return reason; \
     } \
-    /* Follows no wild address: what is not the start of an allocation has no bytes. */ \
-    SIMT_FN uint32_t shpool_counted_##_name##_usable(shpool_view view, simt_addr addr) \
+    /* What is not the start of an allocation, or is damaged, has no bytes: nothing is copied. */ \
+    SIMT_FN uint32_t shpool_counted_##_name##_usable(shpool_view view, simt_addr user) \
     { \
-        return (shpool_##_name##_owns(view, addr) == SHPOOL_FREE_OK) \
-                   ? shpool_##_name##_usable(view, addr) : 0u; \
-    } \
-    SIMT_FN uint32_t shpool_counted_##_name##_resize(shpool_view view, simt_addr addr, \
-                                                     uint32_t bytes) \
-    { \
-        uint32_t reason = shpool_##_name##_owns(view, addr); \
-        uint32_t before; \
-        uint32_t less; \
-        uint32_t done; \
-        if (reason != SHPOOL_FREE_OK) { \
-            shpool_note_bad_free(view, simt_from_shared(addr), reason, 0); \
+        simt_addr addr = user - shpool_zone_front(view.flags); \
+        uint32_t  usable; \
+        uint32_t  bytes; \
+        if (shpool_##_name##_owns(view, addr) != SHPOOL_FREE_OK) { \
             return 0; \
         } \
-        before = shpool_##_name##_usable(view, addr); \
-        less   = (bytes < before) ? before - bytes : 0u; /* given back at most; as in free */ \
+        usable = shpool_##_name##_usable(view, addr); \
+        bytes  = shpool_zone_payload(view, addr, usable); \
+        return shpool_zone_intact(view, addr, usable, bytes) ? bytes : 0u; \
+    } \
+    SIMT_FN uint32_t shpool_counted_##_name##_resize(shpool_view view, simt_addr user, \
+                                                     uint32_t bytes) \
+    { \
+        simt_addr addr   = user - shpool_zone_front(view.flags); \
+        uint32_t  reason = shpool_##_name##_owns(view, addr); \
+        uint32_t  usable = 0; \
+        uint32_t  before = 0; \
+        uint32_t  less; \
+        if (reason == SHPOOL_FREE_OK) { \
+            usable = shpool_##_name##_usable(view, addr); \
+            before = shpool_zone_payload(view, addr, usable); \
+            reason = shpool_zone_intact(view, addr, usable, before) ? SHPOOL_FREE_OK \
+                                                                    : SHPOOL_FREE_CORRUPT; \
+        } \
+        if (reason != SHPOOL_FREE_OK) { \
+            shpool_note_bad_free(view, simt_from_shared(user), reason, 0); \
+            return 0; \
+        } \
+        less = (bytes < before) ? before - bytes : 0u; /* given back at most; as in free */ \
         shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - less); \
-        done = shpool_##_name##_resize(view, addr, bytes); \
-        shpool_count_live(view, less + ((done != 0) ? shpool_##_name##_usable(view, addr) - before \
-                                                    : 0u)); \
-        return done; \
+        if (!shpool_##_name##_resize(view, addr, shpool_zone_request(bytes, view.flags))) { \
+            shpool_count_live(view, less); \
+            return 0; \
+        } \
+        usable = shpool_##_name##_usable(view, addr); \
+        bytes  = ((view.flags & SHPOOL_FLAG_CHECK) != 0) ? (bytes + 3u) & ~3u : usable; \
+        (void)shpool_zone_set(view, addr, usable, bytes, \
+                              shpool_zone_word(view, user, SHPOOL_ZONE_SITE), \
+                              shpool_zone_word(view, user, SHPOOL_ZONE_RANK)); \
+        shpool_count_live(view, less + bytes - before); \
+        return 1; \
+    } \
+    SIMT_FN uint32_t shpool_counted_##_name##_largest(shpool_view view) \
+    { \
+        return shpool_zone_room(shpool_##_name##_largest(view), view.flags); \
+    } \
+    /* The module's walk, then the zones of all that is live, found by asking for each address; \
+     * `leaks`: and note it as leaked. */ \
+    SIMT_FN shpool_walk shpool_counted_##_name##_survey(shpool_view view, uint32_t leaks) \
+    { \
+        shpool_walk walk = shpool_##_name##_walk(view); \
+        simt_addr   addr = view.base; \
+        uint32_t    left = walk.live; \
+        if (((view.flags & SHPOOL_FLAG_CHECK) == 0) || (walk.broken != 0)) { \
+            return walk; \
+        } \
+        for (walk.used = 0; (left != 0) && (addr - view.base < view.bytes); addr += 16u) { \
+            if (shpool_##_name##_owns(view, addr) == SHPOOL_FREE_OK) { \
+                uint32_t  usable = shpool_##_name##_usable(view, addr); \
+                uint32_t  bytes  = shpool_zone_payload(view, addr, usable); \
+                simt_addr user   = addr + shpool_zone_front(view.flags); \
+                if (!shpool_zone_intact(view, addr, usable, bytes)) { \
+                    bytes       = 0; \
+                    walk.where  = (walk.broken == 0) ? user : walk.where; \
+                    walk.broken = SHPOOL_BROKEN_ZONE; \
+                } \
+                if (leaks != 0) { \
+                    shpool_note_leak(view, user, bytes); \
+                } \
+                walk.used += bytes; \
+                addr += (usable - 1u) & ~15u; \
+                left--; \
+            } \
+        } \
+        return walk; \
+    } \
+    SIMT_FN shpool_walk shpool_counted_##_name##_walk(shpool_view view) \
+    { \
+        return shpool_counted_##_name##_survey(view, 0); \
     } \
     SIMT_FN void shpool_counted_##_name##_fini(shpool_view view) \
     { \
         simt_barrier(); \
         if (((view.flags & SHPOOL_FLAG_LEADER) != 0) && (view.bytes != 0)) { \
             if (((view.flags & SHPOOL_FLAG_CHECK) != 0) && \
-                (shpool_##_name##_walk(view).broken != 0)) { \
+                (shpool_counted_##_name##_survey(view, 1).broken != 0)) { \
                 shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
             } else { /* a damaged list could lead anywhere; the walk does not follow it */ \
                 (void)simt_atomic_max(view.area + SHPOOL_AREA_LARGEST, \
-                                      shpool_##_name##_largest(view), SIMT_RELAXED); \
+                                      shpool_counted_##_name##_largest(view), SIMT_RELAXED); \
             } \
         } \
         simt_barrier(); \

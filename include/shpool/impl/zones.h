@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What check=1 puts around each allocation.  Not for direct inclusion.
+ *
+ *   front zone | payload, whole words | back zone, at least 4 bytes
+ *
+ * The front zone is as long as the pool's configured alignment, 16 bytes or more, so that the payload
+ * is aligned as the module's allocation is.  Its last four words say how long the payload is, where
+ * and by whom it was allocated, and a word made of these; all other words of the zones hold
+ * SHPOOL_ZONE.  A module knows nothing of it: it serves a larger request.
+ *
+ * Without check all of this is 0 bytes long, and the functions below do nothing.  In their names,
+ * addr is the module's allocation, of `usable` bytes, and user what the caller has. */
+#ifndef SHPOOL_IMPL_ZONES_H
+#define SHPOOL_IMPL_ZONES_H
+
+#include <shpool/abi.h>
+#include <shpool/simt.h>
+
+#define SHPOOL_ZONE   0xfdfdfdfdu /* untouched */
+#define SHPOOL_POISON 0xddddddddu /* freed */
+
+/* Words in front of the payload, as offsets below it. */
+enum { SHPOOL_ZONE_BYTES = 16, SHPOOL_ZONE_SITE = 12, SHPOOL_ZONE_RANK = 8, SHPOOL_ZONE_SEAL = 4 };
+
+/* Bytes in front of a payload. */
+SIMT_HD uint32_t shpool_zone_front(uint32_t flags)
+{
+    uint32_t shift = (flags & (uint32_t)SHPOOL_FLAG_ALIGN_MASK) >> SHPOOL_FLAG_ALIGN_SHIFT;
+
+    return ((flags & SHPOOL_FLAG_CHECK) != 0) ? 1u << shift : 0u;
+}
+
+/* Bytes that an allocation needs beside its payload. */
+SIMT_HD uint32_t shpool_zone_cost(uint32_t flags)
+{
+    uint32_t front = shpool_zone_front(flags);
+
+    return (front != 0) ? front + 4u : 0u;
+}
+
+/* The largest payload that a module's allocation of so many bytes can hold. */
+SIMT_HD uint32_t shpool_zone_room(uint32_t bytes, uint32_t flags)
+{
+    uint32_t cost = shpool_zone_cost(flags);
+
+    return (bytes > cost) ? bytes - cost : 0u;
+}
+
+/* What to ask the module for. */
+SIMT_FN uint32_t shpool_zone_request(uint32_t bytes, uint32_t flags)
+{
+    uint32_t cost = shpool_zone_cost(flags);
+    uint32_t want = (cost != 0) ? ((bytes + 3u) & ~3u) + cost : bytes;
+
+    return (want < SHPOOL_MAX_REQUEST) ? want : SHPOOL_MAX_REQUEST;
+}
+
+SIMT_FN void shpool_zone_fill(simt_addr from, simt_addr end, uint32_t word)
+{
+    for (; from < end; from += 4u) {
+        simt_store32(from, word);
+    }
+}
+
+SIMT_FN uint32_t shpool_zone_untouched(simt_addr from, simt_addr end)
+{
+    uint32_t changed = 0;
+
+    for (; from < end; from += 4u) {
+        changed |= simt_load32(from) ^ SHPOOL_ZONE;
+    }
+    return changed == 0;
+}
+
+/* What the seal holds for a payload of `bytes`; SHPOOL_POISON for a freed one. */
+SIMT_FN uint32_t shpool_zone_seal(simt_addr user, uint32_t bytes)
+{
+    return (simt_load32(user - SHPOOL_ZONE_SITE) * 0x9e3779b1u) ^
+           (simt_load32(user - SHPOOL_ZONE_RANK) << 20) ^ SHPOOL_ZONE ^ bytes;
+}
+
+/* Write the zones for a payload of at least `bytes`, allocated by `rank`; what the caller gets. */
+SIMT_FN simt_addr shpool_zone_set(shpool_view view, simt_addr addr, uint32_t usable, uint32_t bytes,
+                                  uint32_t site, uint32_t rank)
+{
+    simt_addr user = addr + shpool_zone_front(view.flags);
+
+    if (user != addr) {
+        bytes = (bytes + 3u) & ~3u;
+        shpool_zone_fill(addr, user - SHPOOL_ZONE_BYTES, SHPOOL_ZONE);
+        simt_store32(user - SHPOOL_ZONE_SITE, site);
+        simt_store32(user - SHPOOL_ZONE_RANK, rank);
+        simt_store32(user - SHPOOL_ZONE_SEAL, shpool_zone_seal(user, bytes));
+        /* relaxed: who frees it comes behind whatever handed the allocation over */
+        simt_atomic_store(user - SHPOOL_ZONE_BYTES, bytes, SIMT_RELAXED);
+        shpool_zone_fill(user + bytes, addr + usable, SHPOOL_ZONE);
+    }
+    return user;
+}
+
+/* The payload's bytes, by its front zone, which may have been written over. */
+SIMT_FN uint32_t shpool_zone_payload(shpool_view view, simt_addr addr, uint32_t usable)
+{
+    uint32_t front = shpool_zone_front(view.flags);
+
+    /* relaxed: as in shpool_zone_set() */
+    return (front != 0) ? simt_atomic_load(addr + front - SHPOOL_ZONE_BYTES, SIMT_RELAXED) : usable;
+}
+
+/* Nonzero if nobody wrote into the zones around a payload of so many bytes. */
+SIMT_FN uint32_t shpool_zone_intact(shpool_view view, simt_addr addr, uint32_t usable,
+                                    uint32_t bytes)
+{
+    simt_addr user = addr + shpool_zone_front(view.flags);
+
+    if (user == addr) {
+        return 1;
+    }
+    return (bytes <= shpool_zone_room(usable, view.flags)) && ((bytes & 3u) == 0) &&
+           (simt_load32(user - SHPOOL_ZONE_SEAL) == shpool_zone_seal(user, bytes)) &&
+           shpool_zone_untouched(addr, user - SHPOOL_ZONE_BYTES) &&
+           shpool_zone_untouched(user + bytes, addr + usable);
+}
+
+/* Of several frees of one allocation at the same time one gets its payload's bytes, the others
+ * SHPOOL_POISON. */
+SIMT_FN uint32_t shpool_zone_claim(shpool_view view, simt_addr addr, uint32_t usable)
+{
+    simt_addr size  = addr + shpool_zone_front(view.flags) - SHPOOL_ZONE_BYTES;
+    uint32_t  bytes = shpool_zone_payload(view, addr, usable);
+
+    if ((shpool_zone_front(view.flags) != 0) &&
+        /* relaxed: orders nothing, only one may have it */
+        (simt_atomic_cas(size, bytes, SHPOOL_POISON, SIMT_RELAXED) != bytes)) {
+        return SHPOOL_POISON;
+    }
+    return bytes;
+}
+
+/* Poison what was claimed; or why it cannot be given back, and all stays as it was. */
+SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t usable,
+                                     uint32_t bytes)
+{
+    simt_addr user = addr + shpool_zone_front(view.flags);
+
+    if (user == addr) {
+        return SHPOOL_FREE_OK;
+    }
+    if (bytes == SHPOOL_POISON) {
+        return SHPOOL_FREE_DOUBLE;
+    }
+    if (!shpool_zone_intact(view, addr, usable, bytes)) {
+        simt_atomic_store(user - SHPOOL_ZONE_BYTES, bytes, SIMT_RELAXED); /* undoes the claim */
+        return SHPOOL_FREE_CORRUPT;
+    }
+    shpool_zone_fill(user, user + bytes, SHPOOL_POISON);
+    simt_store32(user - SHPOOL_ZONE_SEAL, shpool_zone_seal(user, SHPOOL_POISON));
+    return SHPOOL_FREE_OK;
+}
+
+/* A word of the front zone; 0 where there is none. */
+SIMT_FN uint32_t shpool_zone_word(shpool_view view, simt_addr user, uint32_t word)
+{
+    return (shpool_zone_front(view.flags) != 0) ? simt_load32(user - word) : 0u;
+}
+
+/* Whether site and rank of an allocation, live or freed, can still be trusted. */
+SIMT_FN uint32_t shpool_zone_is_sealed(shpool_view view, simt_addr user)
+{
+    uint32_t seal;
+
+    if ((shpool_zone_front(view.flags) == 0) || ((user & 3u) != 0)) {
+        return 0;
+    }
+    seal = simt_load32(user - SHPOOL_ZONE_SEAL);
+    return (seal == shpool_zone_seal(user, SHPOOL_POISON)) ||
+           (seal == shpool_zone_seal(user, simt_load32(user - SHPOOL_ZONE_BYTES)));
+}
+
+#endif /* SHPOOL_IMPL_ZONES_H */
