@@ -5,8 +5,8 @@
  * Each thread sorts a few numbers in scratch memory whose size is known only at run time, and
  * writes their median.  Compile it twice to see two bindings of one source:
  *
- *   nvcc -arch=sm_90 -rdc=true blueprint.cu libshpool_device.a -lshpool      function table
- *   nvcc -arch=sm_90 -DSHPOOL_INLINE=bitmap blueprint.cu -lshpool            compile time
+ *   nvcc -rdc=true blueprint.cu $(pkg-config --cflags --libs shpool)            function table
+ *   nvcc -DSHPOOL_INLINE=bitmap blueprint.cu $(pkg-config --cflags --libs shpool)    compile time
  */
 #include <cstdio>
 #include <vector>

@@ -1,6 +1,8 @@
 # Compiled by make check, installed as documentation; without a GPU they exit 77 (skipped).
+# make installcheck compiles all of them with the commands that they give.
 shpool_examples =
-dist_examples_DATA += examples/blueprint.cu examples/runtime.cu
+dist_examples_DATA += examples/blueprint.cu examples/linked.cu examples/linked_kernel.cu \
+	examples/runtime.cu
 if HAVE_NVCC
 shpool_examples += examples/blueprint examples/runtime
 examples_blueprint_SOURCES      = examples/blueprint.cu

@@ -2,6 +2,7 @@
 /*
  * The allocator is chosen when the program runs; the kernel is not recompiled for it.
  *
+ *   nvcc -rdc=true runtime.cu -o runtime $(pkg-config --cflags --libs shpool)
  *   ./runtime                                          the build's default
  *   SHPOOL_ALLOCATOR=bitmap:payload_bytes=16K ./runtime
  *   ./runtime thread_first_fit:check=1

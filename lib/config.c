@@ -118,10 +118,10 @@ void shpool_config_reload(void)
     read_environment();
 }
 
-shpool_level shpool_config_log_level(void)
+shpool_level shpool_config_log_level(shpool_level fallback)
 {
     pthread_once(&config_once, read_environment);
-    return config.log_level;
+    return (config.value[VARIABLE_LOG_LEVEL][0] != '\0') ? config.log_level : fallback;
 }
 
 /* Not from read_environment(): a message asks for the level, and would wait for itself. */

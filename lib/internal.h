@@ -48,6 +48,11 @@ void shpool_text_add_guess(shpool_text *text, const char *word, const char *cons
 /* Adds `a, b, c`. */
 void shpool_text_add_names(shpool_text *text, const char *const names[], size_t count);
 
+/* ---- status.c ---- */
+
+/* Put `origin "text": ` in front of this thread's latest detail; status.  Sends no message. */
+shpool_status shpool_error_prefix(shpool_status status, const char *origin, const char *text);
+
 /* ---- message.c ---- */
 
 /* Hand a message to the receiver, or to stderr as SHPOOL_LOG_LEVEL says. */
@@ -58,8 +63,11 @@ void shpool_message(shpool_level level, const char *format, ...) SHPOOL_PRINTF(2
 /* $SHPOOL_ALLOCATOR; NULL if unset or empty. */
 const char *shpool_config_allocator(void);
 
-/* $SHPOOL_LOG_LEVEL; none if unset or bad.  Gives no warnings, so messages can ask for it. */
-shpool_level shpool_config_log_level(void);
+/*
+ * $SHPOOL_LOG_LEVEL; `fallback` if it is unset, none if it is bad.  Gives no warnings, so messages
+ * can ask for it.
+ */
+shpool_level shpool_config_log_level(shpool_level fallback);
 
 /*
  * Read the environment if that has not happened yet, and warn of unknown variables, once.
@@ -128,14 +136,18 @@ typedef struct shpool_selection {
     const shpool_allocator *allocator;
     const char *origin; /* "spec", "SHPOOL_ALLOCATOR" or "the build's default" */
     const char *text;   /* the spec as it was given there */
+    int has_options;    /* besides the name */
 } shpool_selection;
 
 /*
  * Which allocator serves, and the options of its spec put over those in `want` (zeroed selection
  * on failure; want is then in an unspecified state).  text NULL: the environment, else the
- * build's default.
+ * build's default.  An alignment of 0 becomes the least; what the allocator cannot do is an error.
  */
 shpool_status shpool_select(const char *text, shpool_config *want, shpool_selection *selection_p);
+
+/* Put the spec in front of a failure's detail, if options of it may be the cause; status. */
+shpool_status shpool_select_blame(const shpool_selection *selection, shpool_status status);
 
 /* ---- plan.c ---- */
 

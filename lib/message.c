@@ -48,7 +48,7 @@ void shpool_message(shpool_level level, const char *format, ...)
     user = receiver.user;
     pthread_mutex_unlock(&receiver.lock);
     if (handler == NULL) {
-        if (level > shpool_config_log_level()) {
+        if (level > shpool_config_log_level(SHPOOL_LEVEL_NONE)) {
             return;
         }
         handler = write_to_stderr;

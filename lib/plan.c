@@ -76,31 +76,6 @@ static shpool_status check_config(const shpool_config *want)
     return SHPOOL_OK;
 }
 
-/* What the spec could still change, against what the allocator can do. */
-static shpool_status check_request(const shpool_allocator *allocator, shpool_config *want)
-{
-    if (want->alignment == 0) {
-        want->alignment = SHPOOL_MIN_ALIGNMENT;
-    }
-    if ((want->alignment < SHPOOL_MIN_ALIGNMENT) || (want->alignment > SHPOOL_MAX_ALIGNMENT) ||
-        ((want->alignment & (want->alignment - 1)) != 0)) {
-        return shpool_error(SHPOOL_ERR_ALIGNMENT, "alignment is %u, it must be a power of two from "
-                            "%u to %u", want->alignment, SHPOOL_MIN_ALIGNMENT,
-                            SHPOOL_MAX_ALIGNMENT);
-    }
-    if ((want->alignment > SHPOOL_MIN_ALIGNMENT) && ((allocator->caps & SHPOOL_CAP_ALIGNED) == 0)) {
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" aligns to %u bytes, not to %u: use "
-                            "alignment %u or an allocator with the capability aligned",
-                            allocator->name, SHPOOL_MIN_ALIGNMENT, want->alignment,
-                            SHPOOL_MIN_ALIGNMENT);
-    }
-    if (((want->flags & SHPOOL_FLAG_CHECK) != 0) && ((allocator->caps & SHPOOL_CAP_CHECK) == 0)) {
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has no checked mode: leave check out, "
-                            "or use an allocator with the capability check", allocator->name);
-    }
-    return SHPOOL_OK;
-}
-
 /* Everything that does not depend on bytes. */
 static void plan_shape(const shpool_allocator *allocator, const shpool_config *want,
                        shpool_pool *pool)
@@ -296,7 +271,8 @@ static shpool_status size_by_total(const pool_sizes *sizes, const shpool_config 
 static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_config *want,
                                 shpool_pool *pool)
 {
-    const uint32_t limit = (want->shared_limit != 0) ? want->shared_limit : SHPOOL_MAX_SHARED;
+    const uint32_t limit = ((want->shared_limit != 0) && (want->shared_limit < SHPOOL_MAX_SHARED))
+                               ? want->shared_limit : SHPOOL_MAX_SHARED;
     pool_sizes sizes = sizes_of(allocator, pool);
     shpool_layout layout;
     shpool_status status;
@@ -346,9 +322,6 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
     if (status == SHPOOL_OK) {
         status = shpool_select(spec, &config, &selection);
     }
-    if (status == SHPOOL_OK) {
-        status = check_request(selection.allocator, &config);
-    }
     if (status != SHPOOL_OK) {
         return status;
     }
@@ -356,7 +329,7 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
     plan_shape(selection.allocator, &config, &pool);
     status = plan_bytes(selection.allocator, &config, &pool);
     if (status != SHPOOL_OK) {
-        return status;
+        return shpool_select_blame(&selection, status);
     }
     *pool_p = pool;
     if (allocator_p != NULL) {
@@ -391,4 +364,13 @@ shpool_status shpool_same_geometry(shpool_layout_fn layout, const shpool_pool *p
 shpool_status shpool_plan(const char *spec, const shpool_config *want, shpool_pool *pool_p)
 {
     return shpool_plan_for(spec, want, pool_p, NULL);
+}
+
+void shpool_announce(const shpool_pool *pool, const char *where)
+{
+    shpool_message(SHPOOL_LEVEL_INFO, "opened %s for %s: %u threads, pools %u, pool_bytes %u, "
+                   "largest %u, alignment %u, shared_bytes %u, stats %d, check %d", pool->name,
+                   where, pool->block_threads, pool->pools, pool->pool_bytes, pool->largest,
+                   pool->alignment, pool->shared_bytes, (pool->flags & SHPOOL_FLAG_STATS) != 0,
+                   (pool->flags & SHPOOL_FLAG_CHECK) != 0);
 }

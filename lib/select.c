@@ -133,6 +133,39 @@ static shpool_status set_option(const target *to, const shpool_spec_pair *pair)
     return shpool_error(SHPOOL_ERR_SPEC, "%s", detail);
 }
 
+/* What the spec could still change, against what the allocator can do. */
+static shpool_status check_request(const shpool_allocator *allocator, shpool_config *want)
+{
+    if (want->alignment == 0) {
+        want->alignment = SHPOOL_MIN_ALIGNMENT;
+    }
+    if ((want->alignment < SHPOOL_MIN_ALIGNMENT) || (want->alignment > SHPOOL_MAX_ALIGNMENT) ||
+        ((want->alignment & (want->alignment - 1)) != 0)) {
+        return shpool_error(SHPOOL_ERR_ALIGNMENT, "alignment is %u, it must be a power of two from "
+                            "%u to %u", want->alignment, SHPOOL_MIN_ALIGNMENT,
+                            SHPOOL_MAX_ALIGNMENT);
+    }
+    if ((want->alignment > SHPOOL_MIN_ALIGNMENT) && ((allocator->caps & SHPOOL_CAP_ALIGNED) == 0)) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" aligns to %u bytes, not to %u: use "
+                            "alignment %u or an allocator with the capability aligned",
+                            allocator->name, SHPOOL_MIN_ALIGNMENT, want->alignment,
+                            SHPOOL_MIN_ALIGNMENT);
+    }
+    if (((want->flags & SHPOOL_FLAG_CHECK) != 0) && ((allocator->caps & SHPOOL_CAP_CHECK) == 0)) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has no checked mode: leave check out, "
+                            "or use an allocator with the capability check", allocator->name);
+    }
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_select_blame(const shpool_selection *selection, shpool_status status)
+{
+    if (!selection->has_options) {
+        return status; /* what is wrong came with the call */
+    }
+    return shpool_error_prefix(status, selection->origin, selection->text);
+}
+
 shpool_status shpool_select(const char *text, shpool_config *want, shpool_selection *selection_p)
 {
     shpool_selection selection = { .origin = "spec", .text = text };
@@ -163,6 +196,11 @@ shpool_status shpool_select(const char *text, shpool_config *want, shpool_select
         status = set_option(&to, &spec.layer[0].pair[i]);
     }
     if (status == SHPOOL_OK) {
+        selection.has_options = spec.layer[0].pairs != 0;
+        status = check_request(selection.allocator, want);
+        if (status != SHPOOL_OK) {
+            return shpool_select_blame(&selection, status);
+        }
         *selection_p = selection;
     }
     return status;

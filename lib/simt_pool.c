@@ -71,11 +71,7 @@ shpool_status shpool_simt_open(const char *spec, const shpool_config *want, shpo
     }
 
     *pool_p = pool;
-    shpool_message(SHPOOL_LEVEL_INFO, "opened %s for the CPU executor: %u threads, pools %u, "
-                   "pool_bytes %u, largest %u, alignment %u, shared_bytes %u, stats %d, check %d",
-                   pool.name, pool.block_threads, pool.pools, pool.pool_bytes, pool.largest,
-                   pool.alignment, pool.shared_bytes, (pool.flags & SHPOOL_FLAG_STATS) != 0,
-                   (pool.flags & SHPOOL_FLAG_CHECK) != 0);
+    shpool_announce(&pool, "the CPU executor");
     return SHPOOL_OK;
 }
 

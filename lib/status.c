@@ -18,7 +18,7 @@ const char *shpool_strerror(shpool_status status)
     switch (status) {
     case SHPOOL_OK:              return "success";
     case SHPOOL_ERR_INVALID:     return "an argument breaks the contract";
-    case SHPOOL_ERR_NOT_FOUND:   return "no allocator of that name";
+    case SHPOOL_ERR_NOT_FOUND:   return "nothing of that name or number";
     case SHPOOL_ERR_NO_MEMORY:   return "host or device memory ran out";
     case SHPOOL_ERR_SPEC:        return "an allocator spec or environment variable does not parse";
     case SHPOOL_ERR_TOO_SMALL:   return "the bytes given cannot hold the pools asked for";
@@ -61,6 +61,16 @@ shpool_status shpool_error(shpool_status status, const char *format, ...)
     shpool_message(SHPOOL_LEVEL_ERROR, "%s", detail);
 
     /* the receiver of the message may have failed in a call of its own */
+    memcpy(last_error, detail, strlen(detail) + 1);
+    return status;
+}
+
+shpool_status shpool_error_prefix(shpool_status status, const char *origin, const char *text)
+{
+    char detail[SHPOOL_ERROR_BYTES];
+    shpool_text whole = shpool_text_make(detail, sizeof(detail));
+
+    shpool_text_add(&whole, "%s \"%s\": %s", origin, text, last_error);
     memcpy(last_error, detail, strlen(detail) + 1);
     return status;
 }

@@ -5,7 +5,7 @@
 # added.
 #
 # Options: --enable-allocators=LIST         default: all
-#          --with-default-allocator=NAME    default: bitmap, or the first enabled one
+#          --with-default-allocator=NAME    default: bitmap, or the first enabled one with a pool
 # Output:  AM_CONDITIONAL SHPOOL_ALLOC_<NAME>; SHPOOL_ALLOCATOR_NAMES; SHPOOL_DEFAULT_ALLOCATOR in
 #          config.h; lib/builtin_allocators.def with one line SHPOOL_ALLOCATOR(<name>) per enabled
 #          allocator, in list order
@@ -54,7 +54,12 @@ AS_CASE([$shpool_default_allocator], [yes|no],
 AS_IF([test -z "$shpool_default_allocator"],
   [AS_CASE([" $SHPOOL_ALLOCATOR_NAMES"],
      [*" bitmap "*], [shpool_default_allocator=bitmap],
-     [shpool_default_allocator=${SHPOOL_ALLOCATOR_NAMES%% *}])])
+     [shpool_default_allocator=${SHPOOL_ALLOCATOR_NAMES%% *}
+      for shpool_name in $SHPOOL_ALLOCATOR_NAMES; do
+        AS_CASE([$shpool_name], [native|null], [],
+                [shpool_default_allocator=$shpool_name
+                 break])
+      done])])
 AS_CASE([" $SHPOOL_ALLOCATOR_NAMES"], [*" $shpool_default_allocator "*], [],
   [AC_MSG_ERROR([default allocator "$shpool_default_allocator" is not among those enabled: $SHPOOL_ALLOCATOR_NAMES])])
 AC_DEFINE_UNQUOTED([SHPOOL_DEFAULT_ALLOCATOR], ["$shpool_default_allocator"],

@@ -26,6 +26,10 @@ try() {
 }
 refused() { if "$@"; then return 1; else return 0; fi; }
 selects() { SHPOOL_ALLOCATOR=$1 "$tmp/c" | grep -q "of $1\$"; }
+without_rdc() { # nvcc would link it, and the kernel call functions of another image
+    # shellcheck disable=SC2086
+    refused $NVCC -o "$tmp/none" "$tmp/readme.cu" $flags 2>"$tmp/log" && grep -q rdc=true "$tmp/log"
+}
 unknown() { SHPOOL_ALLOCATOR=no_such_allocator refused "$tmp/c"; }
 
 flags=$($PKG_CONFIG --cflags --libs shpool) || flags=
@@ -44,7 +48,8 @@ try "shpool-bench runs" "$BINDIR/shpool-bench" --help
 
 case " $flags " in
 *" -lshpool_device "*)
-    try "cuda_archs is set" test -n "$($PKG_CONFIG --variable=cuda_archs shpool)"
+    low=$($PKG_CONFIG --variable=cuda_archs shpool | sed 's/[^0-9].*//')
+    try "cuda_archs is set" test -n "$low"
     # shellcheck disable=SC2086
     try "nvcc -rdc=true app.cu" $NVCC -rdc=true -o "$tmp/cu" "$src/consumer.cu" $flags
     try "CUDA app runs" "$tmp/cu"
@@ -55,6 +60,15 @@ case " $flags " in
     # shellcheck disable=SC2086
     try "the README's example, inline" $NVCC -DSHPOOL_INLINE=${allocators%% *} -o "$tmp/readme" \
         "$tmp/readme.cu" $flags
+    try "without -rdc=true there is an error" without_rdc
+    for one in blueprint runtime linked; do
+        # shellcheck disable=SC2086
+        try "example $one" $NVCC -rdc=true -o "$tmp/$one" "$src/../examples/$one.cu" $flags
+    done
+    # shellcheck disable=SC2086
+    try "example linked, its kernel" $NVCC -arch="sm_$low" -rdc=true -dlto -ltoir \
+        -o "$tmp/linked_kernel.ltoir" "$src/../examples/linked_kernel.cu" \
+        $($PKG_CONFIG --cflags shpool)
     compat=$($PKG_CONFIG --variable=compat_cflags shpool)
     # shellcheck disable=SC2086
     try "a program for cuda_memory" $NVCC -std=c++17 $compat -DUSE_WARP_LOCAL_BEST_FIT \

@@ -125,7 +125,7 @@ static void test_bad_level_names_the_variable(void **state)
 
     (void)state;
     set_environment("SHPOOL_LOG_LEVEL", "warning");
-    assert_int_equal(shpool_config_log_level(), SHPOOL_LEVEL_NONE);
+    assert_int_equal(shpool_config_log_level(SHPOOL_LEVEL_NONE), SHPOOL_LEVEL_NONE);
     assert_int_equal(plan_default(&pool), SHPOOL_ERR_SPEC);
     assert_detail("SHPOOL_LOG_LEVEL");
     assert_detail("none, error, warn, info");
@@ -138,9 +138,11 @@ static void test_levels(void **state)
     static const char *const names[] = { "none", "error", "warn", "info" };
 
     (void)state;
+    set_environment("SHPOOL_LOG_LEVEL", "");
+    assert_int_equal(shpool_config_log_level(SHPOOL_LEVEL_WARN), SHPOOL_LEVEL_WARN);
     for (int i = 0; i < 4; i++) {
         set_environment("SHPOOL_LOG_LEVEL", names[i]);
-        assert_int_equal(shpool_config_log_level(), i);
+        assert_int_equal(shpool_config_log_level((shpool_level)(3 - i)), i);
         assert_int_equal(shpool_config_check(), SHPOOL_OK);
     }
 }

@@ -123,6 +123,7 @@ static void test_pools_fill_the_total(void **state)
 {
     unsigned planned = 0;
     unsigned refused = 0;
+    unsigned pooled  = 0;
 
     (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
@@ -131,6 +132,7 @@ static void test_pools_fill_the_total(void **state)
         if ((allocator->caps & (SHPOOL_CAP_NONE | SHPOOL_CAP_SPILL)) != 0) {
             continue;
         }
+        pooled++;
         for (uint32_t total = 1; total <= SHPOOL_MAX_SHARED; total = total * 5 / 4 + 1) {
             for (size_t k = 0; k < SHPOOL_ARRAY_COUNT(threads); k++) {
                 shpool_config want = { .block_threads = threads[k], .total_bytes = total,
@@ -159,8 +161,8 @@ static void test_pools_fill_the_total(void **state)
             }
         }
     }
-    assert_true(planned > 500);
-    assert_true(refused > 500);
+    assert_true(planned >= 20 * pooled);
+    assert_true(refused >= 20 * pooled);
 }
 
 static void test_one_size_or_the_other(void **state)
@@ -174,14 +176,18 @@ static void test_one_size_or_the_other(void **state)
     want.payload_bytes = 0;
     want.total_bytes = SHPOOL_MAX_SHARED + 1;
     assert_int_equal(shpool_plan(NULL, &want, &pool), SHPOOL_ERR_TOO_LARGE);
+    want.shared_limit = UINT32_MAX; /* raises no limit that all GPUs have */
+    assert_int_equal(shpool_plan(NULL, &want, &pool), SHPOOL_ERR_TOO_LARGE);
+    assert_detail("at most 232448");
+    want.shared_limit = 0;
     want.total_bytes = 4096;
     assert_int_equal(shpool_plan(SHPOOL_DEFAULT_ALLOCATOR ":payload_bytes=100", &want, &pool),
                      SHPOOL_OK);
-    assert_true(pool.shared_bytes < 1000);
+    assert_true(pool.shared_bytes < 2048); /* of 32 pools at most */
     want = (shpool_config){ .block_threads = 32, .payload_bytes = 1024 };
     assert_int_equal(shpool_plan(SHPOOL_DEFAULT_ALLOCATOR ":total_bytes=8K", &want, &pool),
                      SHPOOL_OK);
-    assert_in_range(pool.shared_bytes, 8192 - 64, 8192);
+    assert_in_range(pool.shared_bytes, 8192 - 32 * 32, 8192);
     assert_int_equal(shpool_plan(SHPOOL_DEFAULT_ALLOCATOR ":total_bytes=many", &want, &pool),
                      SHPOOL_ERR_SPEC);
 }

@@ -44,7 +44,24 @@ expect 1 'known allocators' $info overhead --threads 32 --bytes 4K --allocator n
 expect 0 '^usage' $bench --help
 expect 2 'shpool-bench --help' $bench --nonsense
 expect 0 ' pairs ' $bench --device cpu --allocator null --workload pairs -i 1
-expect 1 'known allocators' $bench --device cpu --allocator nobody
+last=$($info list | sed -n 's/^[* ] \([a-z_]*\) .*/\1/p' | tail -1)
+expect 1 "known allocators: .*$last\$" $bench --device cpu --allocator nobody
+expect 2 '--bytes 32k: a number from' $bench --bytes 32k
+expect 1 'SHPOOL_ALLOCATOR "null:alignment=3": alignment is 3' \
+    env SHPOOL_ALLOCATOR=null:alignment=3 $info list
+expect 1 'SHPOOL_ALLOCATOR "null:alignment=3": alignment is 3' \
+    env SHPOOL_ALLOCATOR=null:alignment=3 $bench --device cpu --workload pairs
+expect 1 'SHPOOL_ALLOCATOR "null:check=1": .*has no checked mode' \
+    env SHPOOL_ALLOCATOR=null:check=1 $bench --device cpu --workload pairs
+expect 0 'shpool-bench: info: opened null' \
+    env SHPOOL_LOG_LEVEL=info $bench --device cpu --allocator null --workload pairs -i 1
+expect 0 'warning: .*SHPOOL_FOO' env SHPOOL_FOO=1 $info list
+expect 1 'SHPOOL_LOG_LEVEL "foo"' env SHPOOL_LOG_LEVEL=foo $bench --device cpu --workload pairs -i 1
+env SHPOOL_LOG_LEVEL=none SHPOOL_FOO=1 $info list 2>"$out" >/dev/null
+if [ -s "$out" ]; then
+    echo "FAIL a warning with SHPOOL_LOG_LEVEL=none"
+    failed=1
+fi
 if $info list --json >"$out" 2>/dev/null; then
     expect 0 '"allocators"' $info list --json
     expect 0 '"archs"' $info archs --json
@@ -52,6 +69,8 @@ if $info list --json >"$out" 2>/dev/null; then
     expect 0 '"pool_bytes"' $info overhead --threads 64 --bytes 4K --json
     name=$($info list | sed -n 's/^. \([a-z_]*\) .*pool.*/\1/p' | grep -v null | head -1)
     [ -z "$name" ] || expect 1 '"error"' $info --json overhead --threads 64 --bytes 4M --allocator "$name"
+    expect 0 '"seed": 4294967295' $bench --device cpu --allocator null --workload pairs -i 1 --json \
+        -s 4294967295
     expect 0 '"rows"' $bench --device cpu --allocator null --workload pairs -i 1 --json
 else
     expect 2 'no JSON' $info list --json

@@ -2,14 +2,15 @@
 /* shpool-bench: the workloads over the allocators, on a GPU or on the CPU block executor. */
 #include "config.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/internal.h"
 #include "bench.h"
 #include "bench_workload.h"
+#include "message.h"
 
 #if !HAVE_CUDA_DEVICE
 int bench_cuda_present(char *text, size_t bytes)
@@ -84,19 +85,11 @@ static void usage(FILE *to)
 
 static int number(const char *text, const char *option, uint32_t low, uint32_t high, uint32_t *value)
 {
-    char         *end;
-    unsigned long n;
+    uint64_t n;
 
-    errno = 0;
-    n     = strtoul(text, &end, 10);
-    if ((*end == 'K') || (*end == 'k')) {
-        n = (n > high) ? n : n * 1024u;
-        end++;
-    }
-    if ((text[0] < '0') || (text[0] > '9') || (*end != '\0') || (errno != 0) || (n < low) ||
-        (n > high)) {
-        fprintf(stderr, "shpool-bench: %s %s: a number from %u to %u is needed\n", option, text,
-                (unsigned)low, (unsigned)high);
+    if (!shpool_spec_number(text, 1, &n) || (n < low) || (n > high)) {
+        fprintf(stderr, "shpool-bench: %s %s: a number from %u to %u is needed; it may end in K, M "
+                "or G\n", option, text, (unsigned)low, (unsigned)high);
         return -1;
     }
     *value = (uint32_t)n;
@@ -269,15 +262,6 @@ static void measure_bindings(const bench_options *options, const char *spec, int
     }
 }
 
-/* A misspelt variable, most of all. */
-static void print_message(shpool_level level, const char *text, void *user)
-{
-    (void)user;
-    if (level == SHPOOL_LEVEL_WARN) {
-        fprintf(stderr, "shpool-bench: warning: %s\n", text);
-    }
-}
-
 static void defaults(bench_options *options, int cuda)
 {
     if (options->threads == 0) {
@@ -301,7 +285,7 @@ int main(int argc, char **argv)
     if (stop != 0) {
         return stop - 1;
     }
-    shpool_set_message_handler(print_message, NULL);
+    tool_messages("shpool-bench");
     cuda = bench_cuda_present(device, sizeof(device));
     if ((options.device != NULL) && (strcmp(options.device, "cuda") == 0) && !cuda) {
         fprintf(stderr, "shpool-bench: --device cuda: %s; --device cpu works anywhere\n", device);

@@ -43,7 +43,7 @@ typedef struct bench_row {
     double   failed;       /* percent of operations that were refused mallocs */
     double   utilisation;  /* ramp: percent of the region that was payload */
     unsigned long long errors; /* payload checks that failed */
-    char     note[160];    /* why a figure is missing */
+    char     note[2048];   /* why a figure is missing; a list of all allocators fits */
 } bench_row;
 
 /** Receives each row as soon as it is measured. */

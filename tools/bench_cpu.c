@@ -88,7 +88,7 @@ int bench_cpu_row(const bench_options *options, const char *spec, size_t workloa
     status = simt_run(&launch, kernel, &k, &result);
     row->gops = (double)tally.ops / (seconds() - start) * 1e-9;
     if (status != SHPOOL_OK) {
-        snprintf(row->note, sizeof(row->note), "%.150s", result.text);
+        snprintf(row->note, sizeof(row->note), "%s", result.text);
         row->errors++;
     }
     row->errors += tally.errors;

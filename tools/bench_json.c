@@ -16,10 +16,10 @@ static json_t *rows;
 int bench_json_begin(const bench_options *options, const char *device)
 {
     rows     = json_array();
-    document = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:o}", "version", shpool_version(),
-                         "device", device, "threads", (int)options->threads, "payload_bytes",
-                         (int)options->bytes, "iterations", (int)options->iterations, "seed",
-                         (int)options->seed, "rows", rows);
+    document = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "version", shpool_version(),
+                         "device", device, "threads", (json_int_t)options->threads, "payload_bytes",
+                         (json_int_t)options->bytes, "iterations", (json_int_t)options->iterations, "seed",
+                         (json_int_t)options->seed, "rows", rows);
     return (document != NULL) ? 0 : -1;
 }
 

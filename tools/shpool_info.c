@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool-info: which allocators there are, which one is selected and why, and what they need. */
+#include "message.h"
 #include "shpool_info.h"
 
 #include <getopt.h>
@@ -262,15 +263,6 @@ static int run(int count, char *const words[], int json)
     return usage_error("unknown command ", words[0]);
 }
 
-/* Warnings (an unknown variable, most of all) belong to the tool's output. */
-static void print_message(shpool_level level, const char *text, void *user)
-{
-    (void)user;
-    if (level == SHPOOL_LEVEL_WARN) {
-        fprintf(stderr, "shpool-info: warning: %s\n", text);
-    }
-}
-
 /* A full disk or a closed pipe must not pass for success. */
 static int finish(int status)
 {
@@ -307,7 +299,7 @@ int main(int argc, char **argv)
     /* The one command with options of its own: they are not for the getopt here. */
     first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0))) ? 2 : 1;
     if ((argc > first) && (strcmp(argv[first], "overhead") == 0)) {
-        shpool_set_message_handler(print_message, NULL);
+        tool_messages("shpool-info");
         return leave(info_overhead(argc - first, argv + first, first == 2));
     }
     while ((option = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
@@ -327,6 +319,6 @@ int main(int argc, char **argv)
         }
     }
 
-    shpool_set_message_handler(print_message, NULL);
+    tool_messages("shpool-info");
     return leave(run(argc - optind, argv + optind, json));
 }

@@ -40,6 +40,25 @@ typedef struct info_geometry {
     int json;
 } info_geometry;
 
+/* What became of the rows of `overhead`. */
+typedef struct info_tally {
+    unsigned served; /* pools that hand out memory: native and null fit anywhere, and tell nothing */
+    unsigned failed;
+} info_tally;
+
+static inline void info_tally_count(info_tally *tally, shpool_status status,
+                                    const shpool_pool *pool)
+{
+    tally->served += (status == SHPOOL_OK) && (pool->largest > 0);
+    tally->failed += (status != SHPOOL_OK);
+}
+
+/* Nonzero if what was asked for fits no pool. */
+static inline int info_tally_failed(const info_tally *tally)
+{
+    return (tally->failed > 0) && (tally->served == 0);
+}
+
 /* The command `overhead` with its own options; argv[0] is the command.  Returns the exit status. */
 int info_overhead(int argc, char **argv, int json);
 

@@ -160,17 +160,19 @@ int json_archs(void)
 }
 
 static json_t *overhead_row_json(const info_geometry *geometry, const shpool_allocator *allocator,
-                                 unsigned *planned)
+                                 info_tally *tally)
 {
     shpool_pool pool;
     json_t *row = json_pack("{s:s, s:s}", "name", allocator->name, "scope",
                             info_scope(allocator->scope));
 
-    if (shpool_plan(allocator->name, &geometry->want, &pool) != SHPOOL_OK) {
+    shpool_status status = shpool_plan(allocator->name, &geometry->want, &pool);
+
+    info_tally_count(tally, status, &pool);
+    if (status != SHPOOL_OK) {
         json_object_set_new(row, "error", json_string(shpool_last_error()));
         return row;
     }
-    (*planned)++;
     json_object_set_new(row, "pools", json_integer(pool.pools));
     json_object_set_new(row, "pool_bytes", json_integer(pool.pool_bytes));
     json_object_set_new(row, "largest", json_integer(pool.largest));
@@ -185,20 +187,20 @@ static json_t *overhead_row_json(const info_geometry *geometry, const shpool_all
 int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
 {
     json_t *list = json_array();
-    unsigned planned = 0;
+    info_tally tally = { 0, 0 };
     int exit_status;
 
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
 
         if ((only == NULL) || (allocator == only)) {
-            json_array_append_new(list, overhead_row_json(geometry, allocator, &planned));
+            json_array_append_new(list, overhead_row_json(geometry, allocator, &tally));
         }
     }
     exit_status = print_json(json_pack("{s:I, s:I, s:o}", "block_threads",
                                        (json_int_t)geometry->want.block_threads, "arch",
                                        (json_int_t)geometry->arch.arch, "allocators", list));
-    return (planned > 0) ? exit_status : 1;
+    return info_tally_failed(&tally) ? 1 : exit_status;
 }
 
 #else /* !HAVE_JANSSON */

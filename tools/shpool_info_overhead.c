@@ -156,7 +156,7 @@ int info_overhead(int argc, char **argv, int json)
     request asked = { .allocator = "all", .geometry = { .json = json } };
     const shpool_allocator *only = NULL;
     int exit_status = parse(argc, argv, &asked);
-    unsigned planned = 0;
+    info_tally tally = { 0, 0 };
 
     if (exit_status != 0) {
         return (exit_status == EXIT_HELP) ? 0 : exit_status;
@@ -180,8 +180,8 @@ int info_overhead(int argc, char **argv, int json)
         if ((only == NULL) || (allocator == only)) {
             status = shpool_plan(allocator->name, &asked.geometry.want, &pool);
             print_row(&asked.geometry, allocator, status, &pool);
-            planned += (status == SHPOOL_OK);
+            info_tally_count(&tally, status, &pool);
         }
     }
-    return (planned > 0) ? 0 : 1;
+    return info_tally_failed(&tally);
 }

@@ -1,5 +1,7 @@
 bin_PROGRAMS += shpool-info shpool-bench
 shpool_info_SOURCES = \
+	tools/message.c \
+	tools/message.h \
 	tools/shpool_info.c \
 	tools/shpool_info.h \
 	tools/shpool_info_json.c \
@@ -12,7 +14,9 @@ shpool_bench_SOURCES = \
 	tools/bench.h \
 	tools/bench_cpu.c \
 	tools/bench_json.c \
-	tools/bench_workload.h
+	tools/bench_workload.h \
+	tools/message.c \
+	tools/message.h
 shpool_bench_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 EXTRA_DIST += tools/bench_kernels.cuh tools/bench_inline.cu tools/bench_linked.cu
 

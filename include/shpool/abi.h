@@ -39,7 +39,7 @@
 typedef enum shpool_status {
     SHPOOL_OK              = 0,
     SHPOOL_ERR_INVALID     = -1,  /**< an argument breaks the contract */
-    SHPOOL_ERR_NOT_FOUND   = -2,  /**< no allocator of that name */
+    SHPOOL_ERR_NOT_FOUND   = -2,  /**< nothing of that name or number */
     SHPOOL_ERR_NO_MEMORY   = -3,  /**< host or device memory ran out */
     SHPOOL_ERR_SPEC        = -4,  /**< an allocator spec or an environment variable does not parse */
     SHPOOL_ERR_TOO_SMALL   = -5,  /**< the bytes given cannot hold the pools asked for */

@@ -36,6 +36,10 @@
 #include <shpool/shpool.h>
 
 #if !defined(SHPOOL_INLINE) && !defined(SHPOOL_LINKED)
+/* Without it kernel and table would lie in two images, and a call through the table lead nowhere. */
+#if defined(__CUDACC__) && !defined(__CUDACC_RDC__)
+#error "shpool: compile with nvcc -rdc=true, or with -DSHPOOL_INLINE=NAME"
+#endif
 /* In libshpool_device.a; hidden there, so each image asks its own archive. */
 extern "C" __attribute__((visibility("hidden"))) uint32_t      shpool_image_abi(void);
 extern "C" __attribute__((visibility("hidden"))) shpool_status shpool_image_table(shpool_pool *pool);
@@ -187,8 +191,10 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
     if (status != SHPOOL_OK) {
         (void)cudaFree(report); /* NULL: no effect */
         *pool_p = none;
+        return status;
     }
-    return status;
+    shpool_announce(pool_p, "the current device");
+    return SHPOOL_OK;
 }
 
 /**

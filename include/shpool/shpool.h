@@ -161,7 +161,7 @@ typedef struct shpool_config {
     uint32_t alignment;        /**< largest alignment, a power of two 16..1,024; 0: 16 */
     uint32_t flags;            /**< SHPOOL_FLAG_STATS and SHPOOL_FLAG_CHECK */
     uint32_t total_bytes;      /**< instead of payload_bytes: shared memory for the pools to fill */
-    uint32_t shared_limit;     /**< most shared memory they may take; 0: what any GPU gives a block */
+    uint32_t shared_limit;     /**< most shared memory they may take; 0, or above 227 KiB: 227 KiB */
     uint32_t reserved[9];      /**< 0 */
 } shpool_config;
 
@@ -181,16 +181,17 @@ typedef struct shpool_config {
  * @param [in]  want    shape and size
  * @param [out] pool_p  everything but the device pointers and the report; zeroed on failure
  * @return SHPOOL_OK
- *   - SHPOOL_ERR_INVALID      a NULL argument, block_threads outside 1..1,024, reserved not 0,
- *                             payload_bytes and total_bytes both
+ *   - SHPOOL_ERR_INVALID      a NULL argument, block_threads outside 1..1,024, threads_per_pool
+ *                             above, other flags, reserved not 0, payload_bytes and total_bytes both
  *   - SHPOOL_ERR_SPEC         the spec does not parse, or has an unknown key (the detail lists the
- *                             known ones) or value
+ *                             known ones) or value; a bad SHPOOL_LOG_LEVEL
  *   - SHPOOL_ERR_NOT_FOUND    unknown allocator (the detail lists the known ones)
  *   - SHPOOL_ERR_ALIGNMENT    alignment is not a power of two from 16 to 1,024
  *   - SHPOOL_ERR_TOO_SMALL    no payload was asked for, or total_bytes cannot hold one allocation
  *                             in each pool (the detail says how much can)
  *   - SHPOOL_ERR_TOO_LARGE    more than shared_limit (the detail says what would fit)
- *   - SHPOOL_ERR_UNSUPPORTED  the allocator cannot do check, or that alignment
+ *   - SHPOOL_ERR_UNSUPPORTED  the allocator cannot do check, or that alignment, or a spec gives
+ *                             threads_per_pool for an allocator of another scope than group
  */
 SHPOOL_API shpool_status shpool_plan(const char *spec, const shpool_config *want,
                                      shpool_pool *pool_p);
@@ -205,7 +206,8 @@ typedef struct shpool_arch {
     uint32_t blocks_sm;       /**< resident blocks of an SM */
 } shpool_arch;
 
-/** Architecture `index`, ascending from sm_75; SHPOOL_ERR_NOT_FOUND past the last. */
+/** Architecture `index`, ascending from sm_75; SHPOOL_ERR_NOT_FOUND past the last, SHPOOL_ERR_INVALID
+ *  for NULL. */
 SHPOOL_API shpool_status shpool_arch_get(size_t index, shpool_arch *arch_p);
 
 /**
@@ -230,6 +232,15 @@ SHPOOL_API uint32_t shpool_blocks_per_sm(const shpool_pool *pool, const shpool_a
                                          uint32_t other_shared);
 
 /**
+ * Send the message of level info that says what was opened.
+ *
+ * For the inline parts of the headers.
+ * @param [in] pool   an open pool
+ * @param [in] where  for whose kernels
+ */
+SHPOOL_API void shpool_announce(const shpool_pool *pool, const char *where);
+
+/**
  * Nonzero if $SHPOOL_ALLOCATOR is set, and therefore serves where no spec is given.
  * The environment is read once, in the first call that needs it; later changes have no effect.
  */
@@ -245,7 +256,8 @@ typedef struct shpool_variable {
     const char *value;         /**< what the process has, or NULL: the default serves */
 } shpool_variable;
 
-/** Variable `index` in alphabetical order; SHPOOL_ERR_NOT_FOUND past the last. */
+/** Variable `index` in alphabetical order; SHPOOL_ERR_NOT_FOUND past the last, SHPOOL_ERR_INVALID for
+ *  NULL. */
 SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *variable_p);
 
 /* ---- run-time linking ---- */
@@ -274,7 +286,8 @@ SHPOOL_API shpool_status shpool_link(const void *kernel, size_t kernel_bytes, co
 /**
  * Open a pool for kernels that run on the executor; otherwise as shpool_open().
  * @param [out] pool_p  close it with shpool_simt_close(); zeroed on failure
- * @return as shpool_plan(); SHPOOL_ERR_NO_MEMORY
+ * @return as shpool_plan(); SHPOOL_ERR_NO_MEMORY; SHPOOL_ERR_UNSUPPORTED: the allocator has no
+ *         functions for the executor; SHPOOL_ERR_ABI: they are of another version
  */
 SHPOOL_API shpool_status shpool_simt_open(const char *spec, const shpool_config *want,
                                           shpool_pool *pool_p);
