@@ -185,6 +185,7 @@ struct simt_block {
     uint32_t     threads;
     uint32_t     blocks;
     uint32_t     rank;        /**< of the block that runs */
+    unsigned long long number; /**< of the launch */
     unsigned char *arena;
     uint32_t     arena_begin;
     uint32_t     arena_end;

@@ -125,6 +125,9 @@ static shpool_status arena_create(simt_block *block)
     return SHPOOL_OK;
 }
 
+/* Launches of the process so far. */
+static unsigned long long launches;
+
 shpool_status simt_block_create(simt_block *block, const simt_launch *launch, simt_kernel kernel,
                                 void *arg, simt_result *result)
 {
@@ -142,6 +145,8 @@ shpool_status simt_block_create(simt_block *block, const simt_launch *launch, si
     block->launch = *launch;
     block->kernel = kernel;
     block->arg    = arg;
+    /* relaxed: only to be told from the others */
+    block->number = __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED);
     if ((launch_check(block) != SHPOOL_OK) || (arena_create(block) != SHPOOL_OK)) {
         return block->status;
     }
@@ -197,6 +202,7 @@ void simt_block_reset(simt_block *block, uint32_t rank)
             .thread_index  = { i % shape[0], i / shape[0] % shape[1], i / shape[0] / shape[1] },
             .block_index   = { rank % grid[0], rank / grid[0] % grid[1],
                                rank / grid[0] / grid[1] },
+            .launch        = block->number,
         };
     }
 }

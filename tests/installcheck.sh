@@ -34,7 +34,7 @@ unknown() { SHPOOL_ALLOCATOR=no_such_allocator refused "$tmp/c"; }
 
 flags=$($PKG_CONFIG --cflags --libs shpool) || flags=
 try "pkg-config knows shpool" test -n "$flags"
-# $flags, $CC and $NVCC hold several words
+# $flags, $CC, $CXX and $NVCC hold several words
 # shellcheck disable=SC2086
 try "cc app.c" $CC -o "$tmp/c" "$src/consumer.c" $flags
 try "app runs" "$tmp/c"
@@ -45,6 +45,15 @@ done
 try "an unknown allocator is an error" unknown
 try "shpool-info runs" "$BINDIR/shpool-info" list
 try "shpool-bench runs" "$BINDIR/shpool-bench" --help
+
+# on the executor; all of cuda_memory's namespaces are in it.  pkg-config prefixes no variable with
+# the sysroot.
+compat=$($PKG_CONFIG --define-variable=includedir="$INCLUDEDIR" --variable=compat_cflags shpool)
+# shellcheck disable=SC2086
+try "c++ program for cuda_memory" $CXX -std=c++17 $compat -DUSE_WARP_LOCAL_BEST_FIT \
+    -DPOOL=warp_pool -DMALLOC=warp_pool::pmalloc_best_fit '-DNAME="Warp Local (Best Fit)"' \
+    -DIS_SHARED=1 -o "$tmp/compat_cpu" -x c++ "$src/compat_use.cu" -x none $flags
+try "it runs" "$tmp/compat_cpu"
 
 case " $flags " in
 *" -lshpool_device "*)
@@ -69,7 +78,6 @@ case " $flags " in
     try "example linked, its kernel" $NVCC -arch="sm_$low" -rdc=true -dlto -ltoir \
         -o "$tmp/linked_kernel.ltoir" "$src/../examples/linked_kernel.cu" \
         $($PKG_CONFIG --cflags shpool)
-    compat=$($PKG_CONFIG --variable=compat_cflags shpool)
     # shellcheck disable=SC2086
     try "a program for cuda_memory" $NVCC -std=c++17 $compat -DUSE_WARP_LOCAL_BEST_FIT \
         -DPOOL=warp_pool -DMALLOC=warp_pool::pmalloc_best_fit '-DNAME="Warp Local (Best Fit)"' \

@@ -65,6 +65,17 @@ sass_kernel(shpool_pool pool, uint32_t *out)
     shpool_fini(heap);
 }
 EOF
+# cuda_memory's names over global memory, whose pools have the same lock
+cat >glob.cu <<'EOF'
+#include <shpool/compat/cuda_memory.cuh>
+extern "C" __global__ void sass_kernel(void *heap, size_t bytes, void **out)
+{
+    glob_pool::pool_init(heap, bytes);
+    glob_pool::pfree(out[threadIdx.x]);
+    out[threadIdx.x] = (bytes % 3 == 0) ? glob_pool::pmalloc(bytes / 7)
+                                        : glob_pool::pmalloc_best_fit(bytes / 7);
+}
+EOF
 cat >join.c <<'EOF'
 #include <nvJitLink.h>
 #include <stdio.h>
@@ -188,7 +199,7 @@ lock_stays()
 {
     awk '
         /^\$L__BB[0-9_]+:/ { sub(":.*", "", $1); at[$1] = NR }
-        /atom\.acquire\.cta\.shared\.cas\.b32/ { cas = NR }
+        /atom\.acquire\.(cta\.shared|gpu)\.cas\.b32/ { cas = NR }
         cas && /@!?%p[0-9]+[ \t]+bra/ {
             target = $NF
             sub(";", "", target)
@@ -322,6 +333,16 @@ one_arch()
             result $? "$arch linked $n: $stack B of stack"
         fi
     done
+
+    # -- pools in global memory --
+    if build "$arch glob_pool" -arch=$arch -cubin -o glob.cubin ../glob.cu; then
+        clean "$arch glob_pool"
+    fi
+    if build "$arch glob_pool.ptx" -arch=$arch -ptx -o glob.ptx ../glob.cu; then
+        found=$(lock_stays glob.ptx)
+        [ -z "$found" ] && [ "$(grep -c 'atom\.acquire\.gpu\.cas\.b32' glob.ptx)" -ge 3 ]
+        result $? "$arch glob_pool: a lock's critical section is inside its loop $found"
+    fi
 
     # -- what the machine code itself says, where the tool is there --
     if command -v cuobjdump >/dev/null 2>&1; then

@@ -22,6 +22,22 @@ static void shape_kernel(void *arg)
     simt_global_add32(&p->seen[b * 60 + t], 1);
 }
 
+static void number_kernel(void *arg) { simt_global_add64(arg, simt_launch_number()); }
+
+static void test_a_launch_has_a_number_of_its_own(void **unused)
+{
+    unsigned long long sum[2] = { 0, 0 };
+
+    (void)unused;
+    for (int run = 0; run < 2; run++) {
+        simt_launch launch = { .block = { 8, 1, 1 }, .grid = { 4, 1, 1 } };
+
+        assert_int_equal(simt_run(&launch, number_kernel, &sum[run], &result), SHPOOL_OK);
+        assert_int_equal(sum[run] % 32u, 0); /* the same in all threads */
+    }
+    assert_int_not_equal(sum[0], sum[1]);
+}
+
 static void test_ranks_of_3d_blocks_in_a_3d_grid(void **unused)
 {
     (void)unused;
@@ -404,6 +420,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_ranks_of_3d_blocks_in_a_3d_grid, setup),
+        cmocka_unit_test_setup(test_a_launch_has_a_number_of_its_own, setup),
         cmocka_unit_test_setup(test_each_block_has_fresh_filled_aligned_memory, setup),
         cmocka_unit_test_setup(test_the_window_holds_shared_memory_and_nothing_else, setup),
         cmocka_unit_test_setup(test_launches_outside_the_limits_run_nothing, setup),

@@ -142,7 +142,7 @@ check-long:
 # ---- what doc/ and README.md tell users to type, against the installed files ----
 EXTRA_DIST += tests/installcheck.sh tests/consumer.c tests/consumer.cu tests/load_two.c
 installcheck-local:
-	NVCC='$(NVCC)' CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' \
+	NVCC='$(NVCC)' CC='$(CC)' CXX='$(CXX)' PKG_CONFIG='$(PKG_CONFIG)' \
 	PKG_CONFIG_PATH='$(DESTDIR)$(pkgconfigdir)' PKG_CONFIG_SYSROOT_DIR='$(DESTDIR)' \
 	LIBDIR='$(DESTDIR)$(libdir)' BINDIR='$(DESTDIR)$(bindir)' \
 	INCLUDEDIR='$(DESTDIR)$(includedir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \

@@ -11,6 +11,7 @@ shpool_HEADERS += \
 shpoolimpl_HEADERS += \
 	include/shpool/impl/bind.h \
 	include/shpool/impl/boundary_tags.h \
+	include/shpool/impl/global_heap.h \
 	include/shpool/impl/group_lock.h \
 	include/shpool/impl/instrument.h \
 	include/shpool/impl/simt_cpu.h \

@@ -14,6 +14,7 @@
  *   simt_block_threads() threads of the block, 1..1,024
  *   simt_lane()          rank in the warp, 0..31;  simt_warp()  rank of the warp in the block
  *   simt_block_rank()    rank of the block in the grid;  simt_grid_blocks()  blocks of the grid
+ *   simt_launch_number() 64 bits that tell the grid from those launched before and after it
  *   simt_thread_x/y/z(), simt_block_x/y/z()   the indexes as CUDA names them
  *
  * Addresses.  simt_addr is an offset in shared memory (types.h):

@@ -11,13 +11,18 @@
  *   list_pool, pmalloc_freelist     freelist                            one thread
  *   bst_pool, pmalloc_bst           rbtree                              one thread
  *   native_pool                     CUDA's in-kernel malloc             (no pool)
+ *   glob_pool                       warp_first_fit, warp_best_fit       one thread
  *
- * Each has pool_init, pmalloc and pfree; the first two also pmalloc_best_fit, which may be mixed
- * with pmalloc; pmalloc_freelist and pmalloc_bst say init_gpu_buffer, cmalloc and cfree.
+ * Each has pool_init, pmalloc and pfree; the first two and the last also pmalloc_best_fit, which
+ * may be mixed with pmalloc; pmalloc_freelist and pmalloc_bst say init_gpu_buffer, cmalloc and
+ * cfree.
  * One of the defines USE_THREAD_LOCAL_BEST_FIT, USE_WARP_LOCAL_BEST_FIT, USE_THREAD_LOCAL,
  * USE_WARP_LOCAL, USE_FREELIST_ALLOCATOR, USE_BST_ALLOCATOR says what the same names without a
  * namespace do, what pool_type is, and ALLOCATOR_NAME; without one they are native.  With
  * ALLOCATOR_DEBUG each free is looked up first, and a foreign, interior or double one does nothing.
+ *
+ * glob_pool lies in the caller's global memory: it is described where it is declared, below; what
+ * follows is about the others.
  *
  * The pools lie in the first `total_bytes` of the launch's dynamic shared memory, 32 of which hold
  * what the calls need to know.  One kind at a time: a pool_init ends the pools that were there, and
@@ -36,6 +41,7 @@
 #include <cuda_runtime.h> /* as theirs did: kernels use threadIdx, hosts the runtime */
 #endif
 
+#include <shpool/impl/global_heap.h>
 #include <shpool/module.h>
 
 namespace shpool_compat {
@@ -282,6 +288,63 @@ template <typename... Arguments> SIMT_FN void pool_init(Arguments...) {}
 SIMT_FN void *pmalloc(std::size_t size) { return simt_native_malloc(size); }
 SIMT_FN void  pfree(void *p) { simt_native_free(p); }
 } // namespace native_pool
+
+/**
+ * Pools in global memory that the caller brings, for blocks of any shape and grids of any size.
+ *
+ * The heap is divided into as many shares as the blocks of the launch have threads: thread i of
+ * every block allocates from share i, and only from it.  So in a grid of one block a thread's share
+ * is its own; threads of several blocks, or of a later launch with more threads (modulo), meet in
+ * the same share.  Each pool has a lock that the whole device sees, so any thread may allocate, and
+ * free what any other allocated, in any block and also in a later kernel.  What the payload holds
+ * is ordered by the caller, as with any memory that threads hand on.
+ *
+ * A heap may have any size; an allocation at most 524,252 bytes, because pools have 15-bit sizes in
+ * units of 16 bytes.  A share above that is several pools, which are tried in turn.  64 bytes are
+ * the heap's, 20 each pool's, 4 each allocation's (rounded up to 16).
+ *
+ * One heap at a time: where the heap is, is one variable of the program (of the file, without
+ * -rdc=true), as in cuda_memory.  Kernels that use glob_pool at the same time use the same heap.
+ */
+namespace glob_pool {
+/**
+ * All threads of the block, converged; has barriers.  Any base and size do; if no share could hold
+ * an allocation, nothing is written, and every pmalloc is NULL.
+ *
+ * In a grid of one block: the heap starts afresh, each time.  In a larger one: the first block that
+ * comes divides the heap for this launch, others wait for that and join; whoever calls again joins,
+ * too.  All blocks name the same heap and have the same shape.  A block that does not call may
+ * allocate once it knows, by grid.sync() for example, that another one has; a kernel that does not
+ * call at all goes on with the heap, and the allocations, of the one before.
+ *
+ * No other kernel may be at work in the heap.  The memory stays the caller's: it is to outlive its
+ * last use here, and what it holds before does not matter.
+ *
+ * @param [in] heap_base    global or managed memory; the heap begins at the next multiple of 16
+ * @param [in] total_bytes  of it
+ */
+SIMT_FN void pool_init(void *heap_base, std::size_t total_bytes)
+{
+    shpool_global_open(heap_base, total_bytes);
+}
+/** At least size bytes, aligned to 16, from the first free block that is large enough; or NULL:
+ * this thread's share has none. */
+SIMT_FN void *pmalloc(std::size_t size)
+{
+    return shpool_global_malloc<&shpool_global_pool::shpool_first_fit_malloc>(size);
+}
+/** The same from the smallest free block of a pool that is large enough. */
+SIMT_FN void *pmalloc_best_fit(std::size_t size)
+{
+    return shpool_global_malloc<&shpool_global_pool::shpool_best_fit_malloc>(size);
+}
+/** Give back what pmalloc or pmalloc_best_fit returned, to any thread; NULL has no effect, nor have
+ * pointers that no block can begin at and most double frees (all bad ones with ALLOCATOR_DEBUG). */
+SIMT_FN void pfree(void *p)
+{
+    (void)shpool_global_free<&shpool_global_pool::SHPOOL_COMPAT_FREE(first_fit)>(p);
+}
+} // namespace glob_pool
 
 /* ---- the choice: what the names without a namespace do ----
  *

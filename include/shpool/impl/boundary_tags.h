@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Boundary tags: the heap structure of the classic allocators.  Not for direct inclusion.
+ * impl/global_heap.h includes it once more, inside a class: functions and macros only.
  *
  * Four allocators differ in two words only: which free block serves (first fit, best fit), and who
  * shares a pool (one thread, a group behind a lock: impl/group_lock.h).  What they share is here.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One lock for each pool that a group of threads shares.  Not for direct inclusion.
+ * impl/global_heap.h includes it once more, inside a class: functions and macros only.
  *
  * Lanes of one warp may want the lock at the same time.  The critical section therefore lies inside
  * the loop that takes the lock, and the loop ends for a lane only after it gave the lock back: were

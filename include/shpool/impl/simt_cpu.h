@@ -34,6 +34,7 @@ typedef struct simt_self_state {
     uint32_t blocks;         /**< of the grid */
     uint32_t thread_index[3];
     uint32_t block_index[3];
+    unsigned long long launch; /**< another number for each simt_run() and simt_explore() */
 } simt_self_state;
 
 /** The running thread's state; NULL outside simt_run(). */
@@ -62,6 +63,7 @@ SIMT_FN uint32_t simt_lane(void) { return simt_self->rank % SIMT_WARP; }
 SIMT_FN uint32_t simt_warp(void) { return simt_self->rank / SIMT_WARP; }
 SIMT_FN uint32_t simt_block_rank(void) { return simt_self->block; }
 SIMT_FN uint32_t simt_grid_blocks(void) { return simt_self->blocks; }
+SIMT_FN unsigned long long simt_launch_number(void) { return simt_self->launch; }
 SIMT_FN uint32_t simt_thread_x(void) { return simt_self->thread_index[0]; }
 SIMT_FN uint32_t simt_thread_y(void) { return simt_self->thread_index[1]; }
 SIMT_FN uint32_t simt_thread_z(void) { return simt_self->thread_index[2]; }

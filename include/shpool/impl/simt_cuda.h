@@ -46,6 +46,13 @@ SIMT_FN uint32_t simt_block_rank(void)
 {
     return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
+SIMT_FN unsigned long long simt_launch_number(void)
+{
+    unsigned long long number;
+
+    asm("mov.u64 %0, %%gridid;" : "=l"(number));
+    return number;
+}
 SIMT_FN uint32_t simt_lane(void)
 {
     uint32_t lane;
