@@ -129,6 +129,9 @@ const char *shpool_alias_resolve(const char *name);
 shpool_status shpool_registry_find(const char *origin, const char *name,
                                    const shpool_allocator **allocator_p);
 
+/* Forget what was registered.  For tests: nobody may be in the library or use what is forgotten. */
+void shpool_registry_reset(void);
+
 /* ---- select.c ---- */
 
 /* Where a selection came from. */

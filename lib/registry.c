@@ -21,7 +21,7 @@ static const shpool_allocator *const builtins[] = {
 
 _Static_assert(BUILTIN_COUNT <= SHPOOL_MAX_ALLOCATORS, "more built-in allocators than places");
 
-/* Only ever grows: an allocator that was found stays where it is. */
+/* Only ever grows (but in tests): an allocator that was found stays where it is. */
 static struct {
     pthread_mutex_t lock;
     size_t count;
@@ -259,6 +259,13 @@ shpool_status shpool_register(const shpool_allocator *allocator)
                             BUILTIN_COUNT);
     }
     return SHPOOL_OK;
+}
+
+void shpool_registry_reset(void)
+{
+    pthread_mutex_lock(&added.lock);
+    added.count = 0;
+    pthread_mutex_unlock(&added.lock);
 }
 
 uint32_t shpool_name_id(const char *name)

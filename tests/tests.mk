@@ -41,6 +41,17 @@ libshpool_tests_la_SOURCES = \
 	tests/unit.h
 LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
 
+# ---- fuzz targets: tests/fuzz_x.c ----
+# Here each runs its corpus, tests/corpus/x, once and no more; tests/fuzz.sh fuzzes.
+if HAVE_CMOCKA
+shpool_tests += tests/fuzz_heap tests/fuzz_register tests/fuzz_spec
+tests_fuzz_heap_SOURCES     = tests/fuzz.h tests/fuzz_heap.c tests/fuzz_main.c
+tests_fuzz_register_SOURCES = tests/fuzz.h tests/fuzz_main.c tests/fuzz_register.c
+tests_fuzz_spec_SOURCES     = tests/fuzz.h tests/fuzz_main.c tests/fuzz_spec.c
+endif
+# with all that is in it: what is found later needs no line here
+EXTRA_DIST += tests/corpus
+
 # The algorithms as C++17, against the CPU seam.
 shpool_tests += tests/simt_cxx
 tests_simt_cxx_SOURCES = tests/simt_cxx.cc
@@ -100,8 +111,8 @@ EXTRA_DIST += tests/binding_linked.cu
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
 shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/defects.sh \
-	tests/headers.sh tests/planted.sh tests/planted_race.sh tests/sass.sh tests/symbols.sh \
-	tests/tools.sh
+	tests/fuzz.sh tests/headers.sh tests/planted.sh tests/planted_race.sh tests/sass.sh \
+	tests/symbols.sh tests/tools.sh
 EXTRA_DIST += $(shpool_test_scripts) tests/compat_use.cu
 
 # helpers of theirs, no tests themselves
@@ -116,7 +127,7 @@ tests/nvrtc_headers: tests/nvrtc_headers.c
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(NVCC) -o $@ $(top_srcdir)/tests/nvrtc_headers.c -lnvrtc
 check_DATA = $(shpool_nvrtc)
-CLEANFILES = tests/nvrtc_headers
+CLEANFILES = tests/nvrtc_headers tests/fuzz_*.crash-* tests/fuzz_*.leak-* tests/fuzz_*.timeout-*
 
 check_PROGRAMS += $(shpool_tests)
 TESTS += $(shpool_tests) $(shpool_examples) $(shpool_test_scripts)
@@ -129,10 +140,11 @@ AM_TESTS_ENVIRONMENT = \
 	public_headers='$(shpool_HEADERS) $(shpoolcompat_HEADERS) $(nobase_shpool_HEADERS)' nvrtc_headers='$(shpool_nvrtc)' \
 	cuda_low='$(SHPOOL_CUDA_LOW)' cuda_libdir='$(SHPOOL_CUDA_LIBDIR)' \
 	cuda_archs='$(SHPOOL_CUDA_ARCHS)' \
-	tsan_cflags='$(SHPOOL_TSAN_CFLAGS)'; \
+	tsan_cflags='$(SHPOOL_TSAN_CFLAGS)' cmocka_cflags='$(CMOCKA_CFLAGS)' FUZZ_CC='$(FUZZ_CC)' \
+	fuzz_seconds="$${SHPOOL_FUZZ_SECONDS:-5}"; \
 	export CC CXX NM NVCC top_srcdir top_builddir allocators public_headers nvrtc_headers \
-	  cuda_low cuda_libdir cuda_archs tsan_cflags; \
-	unset SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL;
+	  cuda_low cuda_libdir cuda_archs tsan_cflags cmocka_cflags FUZZ_CC fuzz_seconds; \
+	unset SHPOOL_ALLOCATOR SHPOOL_FUZZ_SECONDS SHPOOL_LOG_LEVEL;
 
 # the same programs with far more seeds and schedules
 check-long:
