@@ -38,7 +38,7 @@ lock_release_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|includ
 lock_acquire_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/group_lock.h|s/simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE)/simt_atomic_cas(lock, 0, 1, SIMT_RELAXED)/
 no_lock|test_lock|plain|test_every_schedule_of_two*|overlaps\|broken\|not so\|wrong refusals\|fault|include/shpool/impl/group_lock.h|s/return simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE);/return 0;/
 back_zone_not_looked_at|test_checked|plain|test_a_word_outside*|not so: |include/shpool/impl/zones.h|s/shpool_zone_untouched(user + bytes, addr + usable);/1;/
-freed_without_poison|test_checked|plain|test_what_was_freed*|not so: |include/shpool/impl/zones.h|s/shpool_zone_fill(user, user + bytes, SHPOOL_POISON);//
+freed_without_poison|test_checked|plain|test_what_was_freed*|not so: |include/shpool/impl/zones.h|s/shpool_zone_poison(user, user + bytes);//
 best_fit_takes_the_first|test_policy|plain|test_which*|not so: |include/shpool/impl/boundary_tags.h|s/if (!best .. (size == need)) {/if (1) {/
 BUGS
 }

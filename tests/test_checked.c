@@ -104,9 +104,13 @@ static void each_word_kernel(void *arg)
     for (uint32_t i = 0; i <= front; i++) {
         uint32_t *word = (i == front) ? &a[10] : a - front + i;
 
+        for (uint32_t bit = 0; bit < 32; bit++) {
+            *word ^= 1u << bit;
+            EXPECT(p, shpool_check(heap).broken == SHPOOL_BROKEN_ZONE);
+            EXPECT(p, shpool_check(heap).where == simt_to_shared(a));
+            *word ^= 1u << bit;
+        }
         *word ^= 1u;
-        EXPECT(p, shpool_check(heap).broken == SHPOOL_BROKEN_ZONE);
-        EXPECT(p, shpool_check(heap).where == simt_to_shared(a));
         EXPECT(p, shpool_realloc(heap, a, 4) == NULL);
         *word ^= 1u;
         EXPECT(p, shpool_check(heap).broken == 0);

@@ -22,8 +22,9 @@
  *       0 if addr is the start of a live allocation, else the shpool_free_result.  Reads nothing
  *       that a wild address or an overrun could make it follow; may be slow (check=1 calls it).
  *   SIMT_FN uint32_t shpool_NAME_discard(shpool_view view, simt_addr addr, uint32_t site)
- *       owns and free in one step: what check=1 calls.  `SHPOOL_DISCARD(NAME)` writes it for
- *       allocators whose free decides by one atomic, or whose pools have one thread.
+ *       owns and free in one step, for callers without zones (compat's ALLOCATOR_DEBUG).
+ *       `SHPOOL_DISCARD(NAME)` writes it for allocators whose free decides by one atomic, or whose
+ *       pools have one thread.
  *   SIMT_FN uint32_t shpool_NAME_resize(shpool_view view, simt_addr addr, uint32_t bytes)
  *       1 if the allocation now holds at least bytes bytes at the same place, else 0 (unchanged).
  *   SIMT_FN uint32_t shpool_NAME_usable(shpool_view view, simt_addr addr)

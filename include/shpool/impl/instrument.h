@@ -14,15 +14,14 @@
 /* Words of the area, as byte offsets. */
 enum {
     SHPOOL_AREA_REPORT    = 0, /* 64 bits: address of the shpool_report_data */
-    SHPOOL_AREA_LIVE      = 8,
-    SHPOOL_AREA_BYTES_NOW = 12,
-    SHPOOL_AREA_PEAK      = 16,
-    SHPOOL_AREA_MALLOCS   = 20,
-    SHPOOL_AREA_FREES     = 24,
-    SHPOOL_AREA_FAILURES  = 28,
-    SHPOOL_AREA_SPILLS    = 32,
-    SHPOOL_AREA_LARGEST   = 36, /* largest free block of any pool, filled in by fini */
-    SHPOOL_AREA_CORRUPT   = 40
+    SHPOOL_AREA_BYTES_NOW = 8,
+    SHPOOL_AREA_PEAK      = 12,
+    SHPOOL_AREA_MALLOCS   = 16,
+    SHPOOL_AREA_FREES     = 20,
+    SHPOOL_AREA_FAILURES  = 24,
+    SHPOOL_AREA_SPILLS    = 28,
+    SHPOOL_AREA_LARGEST   = 32, /* largest free block of any pool, filled in by fini */
+    SHPOOL_AREA_CORRUPT   = 36
 };
 
 /* All counters are relaxed: fini reads them behind a barrier. */
@@ -91,7 +90,6 @@ SIMT_FN void shpool_note_malloc(shpool_view view, uint32_t usable)
     if (usable == 0) {
         shpool_count(view, SHPOOL_AREA_FAILURES, 1);
     } else {
-        shpool_count(view, SHPOOL_AREA_LIVE, 1);
         shpool_count_live(view, usable);
     }
 }
@@ -100,7 +98,6 @@ SIMT_FN void shpool_note_malloc(shpool_view view, uint32_t usable)
 SIMT_FN void shpool_note_free(shpool_view view)
 {
     shpool_count(view, SHPOOL_AREA_FREES, 1);
-    shpool_count(view, SHPOOL_AREA_LIVE, 0u - 1u);
 }
 
 /* ---- what does not lie in the pool ---- */
@@ -193,7 +190,9 @@ SIMT_FN void shpool_flush_area(simt_addr area)
     simt_global_add64(&report->mallocs, simt_load32(area + SHPOOL_AREA_MALLOCS));
     simt_global_add64(&report->frees, simt_load32(area + SHPOOL_AREA_FREES));
     simt_global_add64(&report->failures, simt_load32(area + SHPOOL_AREA_FAILURES));
-    simt_global_add64(&report->live, simt_load32(area + SHPOOL_AREA_LIVE));
+    simt_global_add64(&report->live, simt_load32(area + SHPOOL_AREA_MALLOCS) -
+                                         simt_load32(area + SHPOOL_AREA_FAILURES) -
+                                         simt_load32(area + SHPOOL_AREA_FREES));
     simt_global_add64(&report->live_bytes, simt_load32(area + SHPOOL_AREA_BYTES_NOW));
     simt_global_add64(&report->spills, simt_load32(area + SHPOOL_AREA_SPILLS));
     simt_global_max32(&report->peak_bytes, simt_load32(area + SHPOOL_AREA_PEAK));
@@ -228,7 +227,10 @@ SIMT_FN void shpool_flush_area(simt_addr area)
                                                    uint32_t site) \
     { \
         simt_addr addr   = user - shpool_zone_front(view.flags); \
-        uint32_t  reason = shpool_##_name##_owns(view, addr); \
+        uint32_t  reason = SHPOOL_FREE_OK; \
+        if ((view.flags & SHPOOL_FLAG_CHECK) != 0) { /* else free refuses what it can */ \
+            reason = shpool_##_name##_owns(view, addr); \
+        } \
         if (reason == SHPOOL_FREE_OK) { \
             uint32_t usable = shpool_##_name##_usable(view, addr); \
             uint32_t bytes  = shpool_zone_claim(view, addr, usable); \
@@ -236,7 +238,7 @@ SIMT_FN void shpool_flush_area(simt_addr area)
             if (reason == SHPOOL_FREE_OK) { \
                 /* first: another thread may have them at once, and peak is not to see both */ \
                 shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes); \
-                reason = shpool_##_name##_discard(view, addr, site); \
+                reason = shpool_##_name##_free(view, addr, site); \
                 if (reason != SHPOOL_FREE_OK) { \
                     shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes); \
                 } \

@@ -62,6 +62,17 @@ SIMT_FN void shpool_zone_fill(simt_addr from, simt_addr end, uint32_t word)
     }
 }
 
+/* The same, of a payload: `from` is aligned to 16. */
+SIMT_FN void shpool_zone_poison(simt_addr from, simt_addr end)
+{
+    const simt_u128 poison = {SHPOOL_POISON, SHPOOL_POISON, SHPOOL_POISON, SHPOOL_POISON};
+
+    for (; from + 16u <= end; from += 16u) {
+        simt_store128(from, poison);
+    }
+    shpool_zone_fill(from, end, SHPOOL_POISON);
+}
+
 SIMT_FN uint32_t shpool_zone_untouched(simt_addr from, simt_addr end)
 {
     uint32_t changed = 0;
@@ -75,8 +86,9 @@ SIMT_FN uint32_t shpool_zone_untouched(simt_addr from, simt_addr end)
 /* What the seal holds for a payload of `bytes`; SHPOOL_POISON for a freed one. */
 SIMT_FN uint32_t shpool_zone_seal(simt_addr user, uint32_t bytes)
 {
+    /* odd factors: no bit of either word may change without the sum */
     return (simt_load32(user - SHPOOL_ZONE_SITE) * 0x9e3779b1u) ^
-           (simt_load32(user - SHPOOL_ZONE_RANK) << 20) ^ SHPOOL_ZONE ^ bytes;
+           (simt_load32(user - SHPOOL_ZONE_RANK) * 0x85ebca6bu) ^ SHPOOL_ZONE ^ bytes;
 }
 
 /* Write the zones for a payload of at least `bytes`, allocated by `rank`; what the caller gets. */
@@ -153,7 +165,7 @@ SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t 
         simt_atomic_store(user - SHPOOL_ZONE_BYTES, bytes, SIMT_RELAXED); /* undoes the claim */
         return SHPOOL_FREE_CORRUPT;
     }
-    shpool_zone_fill(user, user + bytes, SHPOOL_POISON);
+    shpool_zone_poison(user, user + bytes);
     simt_store32(user - SHPOOL_ZONE_SEAL, shpool_zone_seal(user, SHPOOL_POISON));
     return SHPOOL_FREE_OK;
 }
