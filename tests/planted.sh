@@ -37,6 +37,10 @@ tree_forgets_its_parent|test_conformance|plain|test_scripts_of_33_threads|invari
 lock_release_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/group_lock.h|s/base + SHPOOL_POOL_LOCK, 0, SIMT_RELEASE)/base + SHPOOL_POOL_LOCK, 0, SIMT_RELAXED)/
 lock_acquire_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/group_lock.h|s/simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE)/simt_atomic_cas(lock, 0, 1, SIMT_RELAXED)/
 no_lock|test_lock|plain|test_every_schedule_of_two*|overlaps\|broken\|not so\|wrong refusals\|fault|include/shpool/impl/group_lock.h|s/return simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE);/return 0;/
+batch_forgets_the_block_behind|test_lock|plain|test_every_schedule_of_two*|invariant 2 broken\|not so\|overlaps\|fault|include/shpool/impl/tags_batch.h|s/if (below == 0) {/if (0) {/
+batch_gives_what_does_not_touch|test_lock|plain|test_others_of_the_group*|invariant\|not so\|overlaps\|is not live\|fault|include/shpool/impl/tags_batch.h|s/((front == block) .. (simt_lane() == leader))/1/
+batch_cuts_before_it_sees|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/tags_batch.h|s/^            simt_warp_sync(lanes); .. the leader.*//
+batch_unlocks_too_early|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/tags_batch.h|s/^    simt_warp_sync(lanes); .. what the others changed.*//
 back_zone_not_looked_at|test_checked|plain|test_a_word_outside*|not so: |include/shpool/impl/zones.h|s/shpool_zone_untouched(user + bytes, addr + usable);/1;/
 freed_without_poison|test_checked|plain|test_what_was_freed*|not so: |include/shpool/impl/zones.h|s/shpool_zone_poison(user, user + bytes);//
 best_fit_takes_the_first|test_policy|plain|test_which*|not so: |include/shpool/impl/boundary_tags.h|s/if (!best .. (size == need)) {/if (1) {/

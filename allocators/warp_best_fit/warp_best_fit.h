@@ -3,20 +3,13 @@
  *
  * One pool for each group of threads_per_pool threads, behind a lock: the smallest free block that
  * is large enough.
- * The structure is impl/boundary_tags.h's. */
+ * The structure is impl/boundary_tags.h's, lanes are served together as impl/tags_batch.h says. */
 #ifndef SHPOOL_ALLOCATORS_WARP_BEST_FIT_H
 #define SHPOOL_ALLOCATORS_WARP_BEST_FIT_H
 
-#include <shpool/impl/boundary_tags.h>
-#include <shpool/impl/group_lock.h>
+#include <shpool/impl/tags_batch.h>
 #include <shpool/module.h>
 
-SIMT_FN simt_addr shpool_warp_best_fit_search(shpool_view view, uint32_t want)
-{
-    return shpool_tags_malloc(view, want, 1);
-}
-
-SHPOOL_LOCKED_MODULE(warp_best_fit, shpool_tags, shpool_warp_best_fit_search,
-                     shpool_tags_want(bytes, alignment))
+SHPOOL_BATCH_MODULE(warp_best_fit, 1)
 
 #endif /* SHPOOL_ALLOCATORS_WARP_BEST_FIT_H */

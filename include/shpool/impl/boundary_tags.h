@@ -190,8 +190,9 @@ SIMT_FN uint32_t shpool_tags_place(shpool_view view, uint32_t block, uint32_t si
     return end - (((view.base >> 4) + end) & ((want >> 16) - 1u));
 }
 
-/* best: 0 takes the first block that is large enough, else the smallest one. */
-SIMT_FN simt_addr shpool_tags_malloc(shpool_view view, uint32_t want, uint32_t best)
+/* best: 0 chooses the first block that is large enough, else the smallest one.  take: 0, or how many
+ * granules the block that serves `want` must give instead (aligned to no more than 16). */
+SIMT_FN simt_addr shpool_tags_take(shpool_view view, uint32_t want, uint32_t take, uint32_t best)
 {
     uint32_t need  = simt_keep(want & 0xffffu);
     uint32_t found = 0;
@@ -228,7 +229,19 @@ SIMT_FN simt_addr shpool_tags_malloc(shpool_view view, uint32_t want, uint32_t b
         taken = shpool_tags_header(view, found);
         place = shpool_tags_place(view, found, shpool_tags_size(taken), want);
     }
+    if (take != 0) {
+        if (shpool_tags_size(taken) < take) {
+            return 0;
+        }
+        need  = take;
+        place = found + shpool_tags_size(taken) - take;
+    }
     return shpool_tags_carve(view, found, taken, place, need);
+}
+
+SIMT_FN simt_addr shpool_tags_malloc(shpool_view view, uint32_t want, uint32_t best)
+{
+    return shpool_tags_take(view, want, 0, best);
 }
 
 /* ---- free ---- */

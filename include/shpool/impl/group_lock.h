@@ -83,18 +83,6 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
  * and _serve(view, want) for malloc, where _want makes one word of `bytes` and `alignment`.  layout's word[]
  * are 16 bits each; init leaves bytes 4..11 of the pool alone. */
 #define SHPOOL_LOCKED_MODULE(_name, _prefix, _serve, _want) \
-    SIMT_HD shpool_layout shpool_##_name##_layout(uint32_t bytes, uint32_t alignment) \
-    { \
-        return _prefix##_layout(bytes, alignment); \
-    } \
-    SIMT_FN void shpool_##_name##_init(shpool_view view, uint32_t member, uint32_t members) \
-    { \
-        (void)members; \
-        if (member == 0) { \
-            _prefix##_init(view); \
-            shpool_lock_init(view); \
-        } \
-    } \
     SIMT_FN simt_addr shpool_##_name##_malloc(shpool_view view, uint32_t bytes, \
                                               uint32_t alignment, uint32_t site) \
     { \
@@ -111,6 +99,22 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
         (void)site; \
         SHPOOL_LOCKED(reason, _prefix##_free(view, want), want = 0) \
         return reason; \
+    } \
+    SHPOOL_LOCKED_REST(_name, _prefix)
+
+/* The same but malloc and free. */
+#define SHPOOL_LOCKED_REST(_name, _prefix) \
+    SIMT_HD shpool_layout shpool_##_name##_layout(uint32_t bytes, uint32_t alignment) \
+    { \
+        return _prefix##_layout(bytes, alignment); \
+    } \
+    SIMT_FN void shpool_##_name##_init(shpool_view view, uint32_t member, uint32_t members) \
+    { \
+        (void)members; \
+        if (member == 0) { \
+            _prefix##_init(view); \
+            shpool_lock_init(view); \
+        } \
     } \
     SIMT_FN uint32_t shpool_##_name##_owns(shpool_view view, simt_addr addr) \
     { \
