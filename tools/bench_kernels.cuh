@@ -9,10 +9,8 @@
 
 #define BENCH_KERNEL_NAME(_name) SHPOOL_PASTE(SHPOOL_PASTE(BENCH_PREFIX, _), _name)
 
-/* For every size of block: a kernel that checks payloads may want more than 64 registers. */
-#define BENCH_KERNEL_OF(_workload, _name, _verify) \
-    extern "C" __global__ void __launch_bounds__(1024) \
-        BENCH_KERNEL_NAME(_name)(shpool_pool pool, bench_args args) \
+#define BENCH_KERNEL_OF(_workload, _name, _verify, _bounds) \
+    extern "C" __global__ void _bounds BENCH_KERNEL_NAME(_name)(shpool_pool pool, bench_args args) \
     { \
         extern __shared__ __align__(1024) unsigned char smem[]; \
         shpool_heap heap  = shpool_init(&pool, smem); \
@@ -25,9 +23,10 @@
         bench_sum(&args, &tally); \
         shpool_fini(heap); \
     }
+/* What checks payloads may want more than 64 registers, and is for every size of block. */
 #define BENCH_KERNEL(_name, _summary) \
-    BENCH_KERNEL_OF(_name, _name, 0) \
-    BENCH_KERNEL_OF(_name, _name##_checked, 1)
+    BENCH_KERNEL_OF(_name, _name, 0, ) \
+    BENCH_KERNEL_OF(_name, _name##_checked, 1, __launch_bounds__(1024))
 BENCH_WORKLOADS(BENCH_KERNEL)
 #undef BENCH_KERNEL
 
