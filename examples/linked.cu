@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Run-time linking: the allocator is chosen by name when the program runs, and then inlined into the
- * kernel, for this very GPU.  The kernel is compiled to LTO-IR and stays outside the program:
+ * Run-time linking: the allocator is chosen by name when the program runs, and then inlined into
+ * the kernel, for this very GPU.  The kernel is compiled to LTO-IR and stays outside the program:
  *
  *   nvcc -arch=sm_75 -rdc=true -dlto -ltoir linked_kernel.cu -o linked_kernel.ltoir \
  *        $(pkg-config --cflags shpool)

@@ -33,8 +33,9 @@ shpool_status shpool_arch_get(size_t index, shpool_arch *arch_p)
     }
     memset(arch_p, 0, sizeof(*arch_p));
     if (index >= ARCH_COUNT) {
-        return shpool_error(SHPOOL_ERR_NOT_FOUND, "architecture %zu was asked for, there are 0..%zu",
-                            index, ARCH_COUNT - 1);
+        return shpool_error(SHPOOL_ERR_NOT_FOUND,
+                            "architecture %zu was asked for, there are 0..%zu", index,
+                            ARCH_COUNT - 1);
     }
     *arch_p = archs[index];
     return SHPOOL_OK;

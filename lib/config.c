@@ -12,11 +12,11 @@
 /* Every variable, in alphabetical order; the last column is its documentation. */
 /*        name       type     unit  default                   documentation                       */
 #define VARIABLES(_)                                                                               \
-    _(ALLOCATOR, "spec",  "",   SHPOOL_DEFAULT_ALLOCATOR,                                                \
+    _(ALLOCATOR, "spec",  "",   SHPOOL_DEFAULT_ALLOCATOR,                                          \
       "allocator that serves where a program names none: name or name:key=value,... with the "     \
       "keys payload_bytes or total_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment " \
       "(16..1024), stats and check (0 or 1)")                                                      \
-    _(LOG_LEVEL, "level", "",   "none",                                                                  \
+    _(LOG_LEVEL, "level", "",   "none",                                                            \
       "messages up to this level go to stderr: none, error, warn, info")
 
 enum {
@@ -27,7 +27,8 @@ enum {
 };
 
 static const shpool_variable variables[VARIABLE_COUNT] = {
-#define AS_ENTRY(_name, _type, _unit, _default, _text) { PREFIX #_name, _type, _unit, _default, _text, NULL },
+#define AS_ENTRY(_name, _type, _unit, _default, _text)                                             \
+    { PREFIX #_name, _type, _unit, _default, _text, NULL },
     VARIABLES(AS_ENTRY)
 #undef AS_ENTRY
 };

@@ -228,9 +228,10 @@ static shpool_status size_by_payload(const pool_sizes *sizes, const shpool_confi
     uint32_t payload;
 
     if (want->payload_bytes == 0) {
-        return shpool_error(SHPOOL_ERR_TOO_SMALL, "payload_bytes is 0, and so is total_bytes; \"%s\" "
-                            "with %u pool%s needs a payload of at least %u", pool->name, pool->pools, plural(pool->pools),
-                            pool->pools);
+        return shpool_error(SHPOOL_ERR_TOO_SMALL,
+                            "payload_bytes is 0, and so is total_bytes; \"%s\" with %u pool%s "
+                            "needs a payload of at least %u", pool->name, pool->pools,
+                            plural(pool->pools), pool->pools);
     }
     payload = (want->payload_bytes - 1) / pool->pools + 1;
     pool->pool_bytes = smallest_size(sizes, payload, most);
@@ -258,10 +259,11 @@ static shpool_status size_by_total(const pool_sizes *sizes, const shpool_config 
     }
     needed = (unsigned long long)least * pool->pools + pool->area_bytes;
     if ((least == 0) || (needed > limit)) {
-        return shpool_error(SHPOOL_ERR_TOO_SMALL, "total_bytes %u cannot hold an allocation in each "
-                            "of %u pool%s of \"%s\", nor can the %u bytes that a block has: use "
-                            "fewer threads or more threads_per_pool", total, pool->pools,
-                            plural(pool->pools), pool->name, limit);
+        return shpool_error(SHPOOL_ERR_TOO_SMALL,
+                            "total_bytes %u cannot hold an allocation in each of %u pool%s of "
+                            "\"%s\", nor can the %u bytes that a block has: use fewer threads "
+                            "or more threads_per_pool", total, pool->pools, plural(pool->pools),
+                            pool->name, limit);
     }
     return shpool_error(SHPOOL_ERR_TOO_SMALL, "total_bytes %u cannot hold an allocation in each of "
                         "%u pool%s of \"%s\": %llu can", total, pool->pools, plural(pool->pools),
@@ -353,10 +355,11 @@ shpool_status shpool_same_geometry(shpool_layout_fn layout, const shpool_pool *p
     largest = shpool_zone_room(mine.largest, pool->flags);
     if ((largest != pool->largest) || (mine.word[0] != pool->word[0]) ||
         (mine.word[1] != pool->word[1])) {
-        return shpool_error(SHPOOL_ERR_ABI, "\"%s\" in this program makes of %u bytes a pool of %u, "
-                            "libshpool %s one of %u: rebuild the program with the headers and the "
-                            "archive of this library", pool->name, pool->pool_bytes, largest,
-                            PACKAGE_VERSION, pool->largest);
+        return shpool_error(SHPOOL_ERR_ABI,
+                            "\"%s\" in this program makes of %u bytes a pool of %u, libshpool %s "
+                            "one of %u: rebuild the program with the headers and the archive of "
+                            "this library", pool->name, pool->pool_bytes, largest, PACKAGE_VERSION,
+                            pool->largest);
     }
     return SHPOOL_OK;
 }

@@ -17,7 +17,8 @@ m4_divert_push([KILL])
 m4_include([allocators/allocators.mk])
 m4_divert_pop([KILL])
 m4_define([shpool_allocator_list],
-  m4_esyscmd_s([sed -n 's,^include allocators/\([a-z0-9_]*\)/.*,\1,p' allocators/allocators.mk | tr '\n' ' ']))
+  m4_esyscmd_s([sed -n 's,^include allocators/\([a-z0-9_]*\)/.*,\1,p' \
+                  allocators/allocators.mk | tr '\n' ' ']))
 
 AC_DEFUN([SHPOOL_ALLOCATORS], [
 m4_if(m4_normalize(m4_defn([shpool_allocator_list])), [],
@@ -32,9 +33,10 @@ AC_ARG_WITH([default-allocator],
   [], [with_default_allocator=])
 AS_CASE([$enable_allocators], [yes], [enable_allocators=all],
         [no], [AC_MSG_ERROR([at least one allocator is needed])])
+shpool_known="m4_normalize(m4_defn([shpool_allocator_list]))"
 for shpool_name in `echo "$enable_allocators" | tr ',' ' '`; do
-  AS_CASE([" all m4_normalize(m4_defn([shpool_allocator_list])) "], [*" $shpool_name "*], [],
-          [AC_MSG_ERROR([unknown allocator "$shpool_name"; known: m4_normalize(m4_defn([shpool_allocator_list]))])])
+  AS_CASE([" all $shpool_known "], [*" $shpool_name "*], [],
+          [AC_MSG_ERROR([unknown allocator "$shpool_name"; known: $shpool_known])])
 done
 SHPOOL_ALLOCATOR_NAMES=
 m4_foreach_w([shpool_one], m4_defn([shpool_allocator_list]), [
@@ -61,7 +63,8 @@ AS_IF([test -z "$shpool_default_allocator"],
                  break])
       done])])
 AS_CASE([" $SHPOOL_ALLOCATOR_NAMES"], [*" $shpool_default_allocator "*], [],
-  [AC_MSG_ERROR([default allocator "$shpool_default_allocator" is not among those enabled: $SHPOOL_ALLOCATOR_NAMES])])
+  [shpool_why="is not among those enabled: $SHPOOL_ALLOCATOR_NAMES"
+   AC_MSG_ERROR([default allocator "$shpool_default_allocator" $shpool_why])])
 AC_DEFINE_UNQUOTED([SHPOOL_DEFAULT_ALLOCATOR], ["$shpool_default_allocator"],
   [Name of the allocator that serves when nothing selects one])
 

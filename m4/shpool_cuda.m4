@@ -101,7 +101,8 @@ _SHPOOL_EOF
   AC_MSG_RESULT([$shpool_have_nvcc])
   AS_IF([test "x$shpool_have_nvcc" = xyes], [
     AC_MSG_CHECKING([whether $NVCC writes LTO-IR])
-    AS_IF([(cd conftest.cud && $NVCC -rdc=true -dlto -arch=sm_$SHPOOL_CUDA_LOW -ltoir a.cu -o a.ltoir &&
+    AS_IF([(cd conftest.cud &&
+            $NVCC -rdc=true -dlto -arch=sm_$SHPOOL_CUDA_LOW -ltoir a.cu -o a.ltoir &&
             test -s a.ltoir) >&AS_MESSAGE_LOG_FD 2>&1], [shpool_have_lto_ir=yes])
     AC_MSG_RESULT([$shpool_have_lto_ir])
     AC_MSG_CHECKING([whether $NVCC links with NVRTC])
@@ -119,7 +120,8 @@ _SHPOOL_EOF
 AS_IF([test "x$shpool_have_nvcc" = xno], [
   NVCC= SHPOOL_NVCC_GENCODE= SHPOOL_CUDA_ARCHS=
   AS_CASE([$with_cuda], [auto|no], [],
-    [AC_MSG_ERROR([--with-cuda=$with_cuda given, but CUDA cannot be used $shpool_have_nvcc_reason])])
+    [AC_MSG_ERROR(
+      [--with-cuda=$with_cuda given, but CUDA cannot be used $shpool_have_nvcc_reason])])
 ])
 
 AC_SUBST([SHPOOL_NVCC_GENCODE])

@@ -1,13 +1,22 @@
 #!/bin/sh
-# doc/DEFECTS.md names tests that exist: `file:function` and tests/x.sh.
+# doc/DEFECTS.md names tests that exist: `file:function` and tests/x.sh.  The function is in the
+# file or in a header of tests/ that it includes.
 set -u
 page=$top_srcdir/doc/DEFECTS.md
 failed=0
 count=0
 
+# contents PROGRAM: of its source, and of the headers of tests/ that this includes
+contents() {
+    cat "$top_srcdir/tests/$1".c*
+    for part in $(sed -n 's/^#include "\(.*\)"$/\1/p' "$top_srcdir/tests/$1".c*); do
+        [ ! -f "$top_srcdir/tests/$part" ] || cat "$top_srcdir/tests/$part"
+    done
+}
+
 for test in $(grep -o '`test_[a-z]*:[a-z0-9_]*`' "$page" | tr -d '`'); do
     count=$((count + 1))
-    if ! cat "$top_srcdir/tests/${test%%:*}".c* | grep -q "\\<${test#*:}\\>"; then
+    if ! contents "${test%%:*}" | grep -q "\\<${test#*:}\\>"; then
         echo "FAIL $page names $test, which does not exist"
         failed=1
     fi

@@ -135,6 +135,12 @@ static __device__ void at_rest(const shpool_pool &pool, shpool_heap heap, counts
 static counts *device_counts;
 static int     most_shared; /* bytes that one block may have */
 
+/* Into 96 bytes: NAME:OPTIONS. */
+static void spec_of(const shpool_allocator *allocator, const char *options, char *spec)
+{
+    std::snprintf(spec, 96, "%s:%s", allocator->name, options);
+}
+
 /* Launch, wait, and judge the counts; `tallies` receives the others. */
 template <typename... Parameters, typename... Arguments>
 static void run(const char *what, const shpool_pool &pool, void (*kernel)(Parameters...), dim3 grid,

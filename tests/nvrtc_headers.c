@@ -14,7 +14,8 @@ int main(int argc, char **argv)
     if (argc < 2) {
         return 2;
     }
-    snprintf(source, sizeof(source), "#include <%s>\nextern \"C\" __global__ void k() {}\n", argv[1]);
+    snprintf(source, sizeof(source), "#include <%s>\nextern \"C\" __global__ void k() {}\n",
+             argv[1]);
     result = nvrtcCreateProgram(&program, source, "header.cu", 0, NULL, NULL);
     if (result != NVRTC_SUCCESS) {
         fprintf(stderr, "nvrtcCreateProgram: %s\n", nvrtcGetErrorString(result));

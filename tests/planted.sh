@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The tests of the tests: each bug below is planted in a copy of the allocators, and the test that is
-# there for it must fail, with the right report.  The copy without a bug must pass the same tests.
+# The tests of the tests: each bug below is planted in a copy of the allocators, and the test that
+# is there for it must fail, with the right report.  The copy without a bug must pass the same
+# tests.
 #
 #   CC           compiler [cc]
 #   top_srcdir   source folder [the one above this script's]
@@ -20,7 +21,7 @@ jobs=2
 bugs() {
     cat <<'BUGS'
 relaxed_release_in_free|test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|s/now = simt_atomic_cas(a, seen, left, SIMT_RELEASE)/now = simt_atomic_cas(a, seen, left, SIMT_RELAXED)/
-relaxed_release_in_clear|test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap.h|s/~(mask . (mask << 16)), SIMT_RELEASE)/~(mask \| (mask << 16)), SIMT_RELAXED)/
+relaxed_release_in_clear|test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap_runs.h|s/~(mask . (mask << 16)), SIMT_RELEASE)/~(mask \| (mask << 16)), SIMT_RELAXED)/
 relaxed_acquire_in_take|test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/SIMT_ACQUIRE);/SIMT_RELAXED);/
 plain_load_in_take|test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/simt_atomic_load(a, SIMT_RELAXED)/simt_load32(a)/
 plain_load_in_find|test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_find(/,/^}/s/simt_atomic_load(shpool_bitmap_word_at(view, at >> 4), SIMT_ACQUIRE)/simt_load32(shpool_bitmap_word_at(view, at >> 4))/
@@ -28,12 +29,12 @@ no_barrier_after_init|test_conformance|plain|test_scripts_of_33_threads|faults\|
 refuses_at_once|test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if (((before ^ after) & ~SHPOOL_BITMAP_PENDING) != 0)/if (0)/;s/if ((after & SHPOOL_BITMAP_PENDING) == 0)/if (1)/
 ignores_pending|test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if ((after & SHPOOL_BITMAP_PENDING) == 0)/if (1)/
 ignores_generation|test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap.h|s/if (((before ^ after) & ~SHPOOL_BITMAP_PENDING) != 0)/if (0)/
-rollback_without_generation|test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap.h|s/SHPOOL_BITMAP_GENERATION - 1u, SIMT_RELEASE/0u - 1u, SIMT_RELEASE/
+rollback_without_generation|test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap_runs.h|s/SHPOOL_BITMAP_GENERATION - 1u, SIMT_RELEASE/0u - 1u, SIMT_RELEASE/
 free_without_generation|test_explore|plain|test_memory_freed_behind*|wrong refusal|allocators/bitmap/bitmap.h|s/^    (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION, SIMT_RELEASE);$//
-clears_from_the_start|test_explore|plain|test_reuse_while*|not so: \|overlaps\|is not live|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_clear(/,/^}/s/= first + count - 1u;/= ((first \| 15u) < first + count - 1u) ? (first \| 15u) : first + count - 1u;/;/^SIMT_FN.*shpool_bitmap_clear(/,/^}/s/count -= n;/count -= n; first += n;/
+clears_from_the_start|test_explore|plain|test_reuse_while*|not so: \|overlaps\|is not live|allocators/bitmap/bitmap_runs.h|/^SIMT_FN.*shpool_bitmap_clear(/,/^}/s/= first + count - 1u;/= ((first \| 15u) < first + count - 1u) ? (first \| 15u) : first + count - 1u;/;/^SIMT_FN.*shpool_bitmap_clear(/,/^}/s/count -= n;/count -= n; first += n;/
 frees_the_start_bit_first|test_explore|plain|test_reuse_of_the_front*|not so: \|overlaps\|is not live|allocators/bitmap/bitmap.h|s/is_long ? seen & ~(1u << bit)/is_long ? seen \& ~(0x10001u << bit)/
 missed_coalesce|test_conformance|plain|test_full_pool*|invariant 3 broken|include/shpool/impl/boundary_tags.h|/^SIMT_FN.*shpool_tags_give(/,/^}/s/if ((front & SHPOOL_TAGS_USED) == 0) {/if (0) {/
-tree_forgets_its_parent|test_conformance|plain|test_scripts_of_33_threads|invariant 4 broken\|not so\|overlaps\|fault|allocators/rbtree/rbtree.h|s/^        shpool_rb_inherit(view, block, next);$//
+tree_forgets_its_parent|test_conformance|plain|test_scripts_of_33_threads|invariant 4 broken\|not so\|overlaps\|fault|allocators/rbtree/rbtree_nodes.h|s/^        shpool_rb_inherit(view, block, next);$//
 lock_release_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/group_lock.h|s/base + SHPOOL_POOL_LOCK, 0, SIMT_RELEASE)/base + SHPOOL_POOL_LOCK, 0, SIMT_RELAXED)/
 lock_acquire_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/group_lock.h|s/simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE)/simt_atomic_cas(lock, 0, 1, SIMT_RELAXED)/
 no_lock|test_lock|plain|test_every_schedule_of_two*|overlaps\|broken\|not so\|wrong refusals\|fault|include/shpool/impl/group_lock.h|s/return simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE);/return 0;/
@@ -207,7 +208,8 @@ done
 bugs | sed 's/\\|/\\:/g' | awk -F'|' -v builds=" $builds " '
     index(builds, " " $3 " ") { print $2 "|" $3 "|" $4 }' | sort -u >"$work/unplanted"
 {
-    bugs | sed 's/\\|/\\:/g' | awk -F'|' -v builds=" $builds " 'index(builds, " " $3 " ") { print $1 }'
+    bugs | sed 's/\\|/\\:/g' | awk -F'|' -v builds=" $builds " '
+        index(builds, " " $3 " ") { print $1 }'
     awk '{ print "none " NR }' "$work/unplanted"
 } | xargs -P $jobs -I@ sh "$0" --one "$work" @ || exit 1
 exit 0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ThreadSanitizer sees through the executor: every planted race is reported, a correct kernel is not.
+# ThreadSanitizer sees through the executor: it reports every planted race, and no correct kernel.
 set -u
 if [ -z "$tsan_cflags" ]; then
     echo "no ThreadSanitizer in this build"

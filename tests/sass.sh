@@ -10,9 +10,9 @@
 #
 # malloc and free of a plain pool have no stack frame, but: rbtree's malloc saves two registers on
 # sm_100 and later; those that serve lanes together (impl/tags_batch.h) save up to 72 bytes of their
-# caller's, once a call of the whole warp.  What is called less may save up to 32 bytes.  The counted
-# functions (stats=1, check=1) do several things in one call, spilling calls CUDA's own malloc: up to
-# 112 bytes; fini, once a block, 96.
+# caller's, once a call of the whole warp.  What is called less may save up to 32 bytes.  The
+# counted functions (stats=1, check=1) do several things in one call, spilling calls CUDA's own
+# malloc: up to 112 bytes; fini, once a block, 96.
 #
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
@@ -28,7 +28,10 @@ most_registers=32
 most_inlined=40 # of a kernel that an allocator was inlined into; they come in eights
 table_flags=-maxrregcount=32 # as m4/nvcc.mk
 
-[ -n "$NVCC" ] && command -v "${NVCC%% *}" >/dev/null 2>&1 || { echo "skipped: no nvcc ($NVCC)"; exit 77; }
+[ -n "$NVCC" ] && command -v "${NVCC%% *}" >/dev/null 2>&1 || {
+    echo "skipped: no nvcc ($NVCC)"
+    exit 77
+}
 command -v readelf >/dev/null 2>&1 || { echo "skipped: no readelf"; exit 77; }
 
 scratch=$(mktemp -d)
@@ -154,9 +157,11 @@ clean()
     clean_bad=$(awk '
         /Function properties for/ { name = $NF }
         /bytes stack frame/ {
-            most = (name ~ /shpool_(un)?spill/) ? 64 : (name ~ /shpool_counted_.*_fini/) ? 96 : (name ~ /shpool_counted_/) ? 112 : \
+            most = (name ~ /shpool_(un)?spill/) ? 64 : \
+                   (name ~ /shpool_counted_.*_fini/) ? 96 : (name ~ /shpool_counted_/) ? 112 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
-                   (name ~ /_rbtree_mallocE/) ? 16 : (name ~ /_warp_[a-z]*_fit_(malloc|free)E/) ? 80 : 0
+                   (name ~ /_rbtree_mallocE/) ? 16 : \
+                   (name ~ /_warp_[a-z]*_fit_(malloc|free)E/) ? 80 : 0
             if ($1 + 0 > most || (most == 0 && ($5 + 0 > 0 || $9 + 0 > 0))) {
                 print name ":" $0
             }
@@ -195,9 +200,10 @@ kernel_registers()
     registers "$1" | awk '$2 > most { most = $2 } END { print most + 0 }'
 }
 
-# lock_stays PTX: no lane leaves the loop that takes a lock (impl/group_lock.h) before it has given the
-# lock back.  Where it would, the lanes without the lock go straight back to the compare-and-swap: the
-# first conditional branch behind it leads backwards.  Otherwise they meet the others first.
+# lock_stays PTX: no lane leaves the loop that takes a lock (impl/group_lock.h) before it has given
+# the lock back.  Where it would, the lanes without the lock go straight back to the
+# compare-and-swap: the first conditional branch behind it leads backwards.  Otherwise they meet the
+# others first.
 lock_stays()
 {
     awk '
@@ -249,7 +255,8 @@ one_arch()
                 print $1 " " $2 }' | sort | paste -sd';')
             count=$(registers $n.cubin | wc -l)
             [ -z "$over" ] && [ "$count" -ge 11 ]
-            result $? "$arch $n: $count functions within $most_registers registers ${over:+-- $over}"
+            result $? \
+                "$arch $n: $count functions within $most_registers registers ${over:+-- $over}"
         fi
         objects="$objects $n.cubin"
         if build "$arch $n.ptx" -arch=$arch -rdc=true -ptx -o $n.ptx "$cu"; then

@@ -34,7 +34,8 @@ if [ -n "$leaked" ]; then
 fi
 
 # whatever is neither here nor in the libraries that it names; a sanitizer's is in the program
-missing=$(ldd -r "$library" 2>&1 | grep '^undefined symbol' | grep -v -e __asan -e __ubsan -e __tsan)
+missing=$(ldd -r "$library" 2>&1 | grep '^undefined symbol' |
+    grep -v -e __asan -e __ubsan -e __tsan)
 if [ -n "$missing" ]; then
     echo "FAIL: $missing"
     failed=1

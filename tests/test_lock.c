@@ -115,7 +115,7 @@ static void test_every_schedule_of_three_threads(void **state)
     }
 }
 
-/* Groups of every size in a block of 70: also one that spans warps, and a last one that is short. */
+/* Groups of every size in a block of 70: also one that spans warps, and a short last one. */
 static void test_groups_of_every_size(void **state)
 {
     (void)state;
@@ -147,7 +147,8 @@ static void hand_over_kernel(void *arg)
     uint32_t    rank  = simt_thread_rank();
     uint32_t    share = p->pool.threads_per_pool;
     uint32_t    first = rank - rank % share;
-    uint32_t    size  = (simt_block_threads() - first < share) ? simt_block_threads() - first : share;
+    uint32_t    left  = simt_block_threads() - first;
+    uint32_t    size  = (left < share) ? left : share;
     uint32_t    next  = first + (rank - first + 1u) % size;
 
     for (uint32_t round = 0; round < 3; round++) {

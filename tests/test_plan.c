@@ -1,70 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool_plan: options, shapes, exact sizes; thousands of random geometries. */
-#include "unit.h"
+/* shpool_plan: options, shapes, exact sizes. */
+#include "plan_trial.h"
 
 /* Included after internal.h: the compiler objects if the two disagree on SHPOOL_AREA_BYTES. */
 #include <shpool/impl/instrument.h>
-
-#define ALL_CAPS (SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_CHECK)
-
-static shpool_allocator fakes[8];
-
-/* Bitmap-like: one metadata byte per 16-byte granule, so that the overhead grows with the size. */
-static shpool_layout growing_layout(uint32_t bytes, uint32_t alignment)
-{
-    uint32_t granules = bytes / 17;
-    shpool_layout layout = { 0 };
-
-    while ((granules > 0) && ((granules + 15) / 16 * 16 + granules * 16 > bytes)) {
-        granules--;
-    }
-    if (alignment > 16) {
-        granules = (granules * 16 / alignment) * (alignment / 16);
-    }
-    if (granules > 0) {
-        layout = (shpool_layout){ bytes, granules * 16, { granules, alignment } };
-    }
-    return layout;
-}
-
-static int register_fakes(void **state)
-{
-    size_t count = 0;
-
-    (void)state;
-    fakes[count++] = fake_allocator("t_thread", SHPOOL_SCOPE_THREAD, ALL_CAPS);
-    fakes[count++] = fake_allocator("t_group", SHPOOL_SCOPE_GROUP, ALL_CAPS);
-    fakes[count++] = fake_allocator("t_block", SHPOOL_SCOPE_BLOCK, ALL_CAPS);
-    fakes[count++] = fake_allocator("t_plain", SHPOOL_SCOPE_GROUP, 0);
-    fakes[count++] = fake_allocator("t_native", SHPOOL_SCOPE_BLOCK, SHPOOL_CAP_SPILL);
-    fakes[count - 1].layout = empty_layout;
-    fakes[count++] = fake_allocator("t_null", SHPOOL_SCOPE_THREAD, SHPOOL_CAP_NONE);
-    fakes[count - 1].layout = empty_layout;
-    fakes[count++] = fake_allocator("t_spill", SHPOOL_SCOPE_BLOCK, SHPOOL_CAP_SPILL);
-    fakes[count++] = fake_allocator("t_growing", SHPOOL_SCOPE_GROUP, ALL_CAPS);
-    fakes[count - 1].layout = growing_layout;
-    for (size_t i = 0; i < count; i++) {
-        if (shpool_register(&fakes[i]) != SHPOOL_OK) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static shpool_config want_of(uint32_t threads, uint32_t payload)
-{
-    return (shpool_config){ .block_threads = threads, .payload_bytes = payload };
-}
-
-static shpool_pool plan_ok(const char *spec, shpool_config want)
-{
-    shpool_pool pool;
-
-    if (shpool_plan(spec, &want, &pool) != SHPOOL_OK) {
-        fail_msg("%s: %s", (spec != NULL) ? spec : "the default", shpool_last_error());
-    }
-    return pool;
-}
 
 static void plan_fails(const char *spec, shpool_config want, shpool_status expected,
                        const char *detail)
@@ -343,139 +282,6 @@ static void test_magic_divides_every_rank(void **state)
     }
 }
 
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
-/* What the header promises of every plan. */
-static void check_pool(const shpool_config *want, const shpool_pool *pool,
-                       const shpool_allocator *allocator)
-{
-    const uint32_t step = ((pool->pools > 1) && (pool->alignment == 16)) ? 32
-                        : (pool->pools > 1) ? pool->alignment : 16;
-    const uint32_t payload = (want->payload_bytes + pool->pools - 1) / pool->pools;
-    const uint32_t zones = ((pool->flags & SHPOOL_FLAG_CHECK) != 0) ? pool->alignment + 4 : 0;
-    shpool_layout layout = allocator->layout(pool->pool_bytes, pool->alignment);
-
-    assert_int_equal(pool->shared_bytes, pool->area_bytes + pool->pools * pool->pool_bytes);
-    assert_true(pool->shared_bytes <= SHPOOL_MAX_SHARED);
-    assert_int_equal(pool->pools, (want->block_threads + pool->threads_per_pool - 1) /
-                                  pool->threads_per_pool);
-    assert_int_equal(pool->largest, layout.largest - zones);
-    assert_memory_equal(pool->word, layout.word, sizeof(pool->word));
-    assert_true((uint64_t)pool->largest * pool->pools >= want->payload_bytes);
-    assert_int_equal(pool->area_bytes % pool->alignment, 0);
-    assert_int_equal(pool->pool_bytes % 16, 0);
-    if (pool->pools > 1) {
-        assert_int_equal(pool->pool_bytes % pool->alignment, 0);
-    }
-    if ((pool->pools > 1) && (pool->alignment == 16)) {
-        assert_int_equal(pool->pool_bytes / 16 % 2, 1);
-    }
-    /* minimal: the next smaller size that is permitted would hold too little */
-    assert_true((pool->pool_bytes <= step) ||
-                (allocator->layout(pool->pool_bytes - step, pool->alignment).largest < payload + zones));
-}
-
-/* A payload that was refused must really not fit, and the one that is proposed must. */
-static void check_refusal(const char *name, shpool_config want)
-{
-    const char *hint = strstr(shpool_last_error(), "; payload_bytes ");
-    unsigned long long proposed = 0;
-    shpool_pool pool;
-
-    if (hint == NULL) {
-        assert_detail("no payload fits");
-        want.payload_bytes = 1;
-        assert_int_equal(shpool_plan(name, &want, &pool), SHPOOL_ERR_TOO_LARGE);
-        return;
-    }
-    proposed = strtoull(hint + strlen("; payload_bytes "), NULL, 10);
-    assert_true(proposed < want.payload_bytes);
-    want.payload_bytes = (uint32_t)proposed;
-    assert_int_equal(shpool_plan(name, &want, &pool), SHPOOL_OK);
-    want.payload_bytes++;
-    assert_int_equal(shpool_plan(name, &want, &pool), SHPOOL_ERR_TOO_LARGE);
-}
-
-static void test_random_geometries(void **state)
-{
-    static const char *const names[] = { "t_thread", "t_group", "t_block", "t_growing" };
-    uint32_t seed = 12345;
-    unsigned planned = 0;
-    unsigned refused = 0;
-
-    (void)state;
-    for (unsigned round = 0; round < 20000; round++) {
-        const char *name = names[next_random(&seed) % SHPOOL_ARRAY_COUNT(names)];
-        const shpool_allocator *allocator;
-        shpool_config want = { 0 };
-        shpool_pool pool;
-
-        want.block_threads = 1 + next_random(&seed) % SHPOOL_MAX_THREADS;
-        want.payload_bytes = 1 + next_random(&seed) % (1u << (8 + next_random(&seed) % 12));
-        want.threads_per_pool = next_random(&seed) % 65;
-        want.alignment = (next_random(&seed) % 2) ? 16u << (next_random(&seed) % 7) : 16;
-        want.flags = next_random(&seed) % 4;
-        assert_int_equal(shpool_allocator_find(name, &allocator), SHPOOL_OK);
-        if (shpool_plan(name, &want, &pool) == SHPOOL_OK) {
-            check_pool(&want, &pool, allocator);
-            planned++;
-        } else {
-            assert_true(is_zeroed(&pool, sizeof(pool)));
-            check_refusal(name, want);
-            refused++;
-        }
-    }
-    assert_true(planned > 5000);
-    assert_true(refused > 1000);
-}
-
-/* The real allocators, whichever this build has. */
-static void test_builtins_with_random_geometries(void **state)
-{
-    uint32_t seed = 54321;
-
-    (void)state;
-    for (unsigned round = 0; round < 5000; round++) {
-        size_t index = next_random(&seed) % (shpool_allocator_count() - SHPOOL_ARRAY_COUNT(fakes));
-        const shpool_allocator *allocator = shpool_allocator_get(index);
-        shpool_config want = { 0 };
-        shpool_pool pool;
-
-        want.block_threads = 1 + next_random(&seed) % SHPOOL_MAX_THREADS;
-        want.payload_bytes = 1 + next_random(&seed) % (1u << (next_random(&seed) % 19));
-        if (shpool_plan(allocator->name, &want, &pool) != SHPOOL_OK) {
-            check_refusal(allocator->name, want);
-        } else if (pool.pool_bytes != 0) {
-            check_pool(&want, &pool, allocator);
-        }
-    }
-}
-
-/* The plan halves its way to the least size: a larger pool must never hold less. */
-static void test_layouts_never_give_less_for_more(void **state)
-{
-    const size_t builtins = shpool_allocator_count() - SHPOOL_ARRAY_COUNT(fakes);
-
-    (void)state;
-    for (size_t i = 0; i < builtins; i++) {
-        for (uint32_t alignment = 16; alignment <= SHPOOL_MAX_ALIGNMENT; alignment *= 2) {
-            uint32_t before = 0;
-
-            for (uint32_t bytes = 16; bytes <= 300000; bytes += 16) {
-                shpool_layout layout = shpool_allocator_get(i)->layout(bytes, alignment);
-
-                assert_true(layout.largest >= before);
-                assert_true((layout.bytes <= bytes) && (layout.largest <= layout.bytes));
-                before = layout.largest;
-            }
-        }
-    }
-}
-
 static void test_another_geometry_does_not_fit(void **state)
 {
     shpool_pool pool = plan_ok("t_block", want_of(32, 4096));
@@ -511,9 +317,6 @@ int main(void)
         cmocka_unit_test_setup(test_statistics_area, clear_environment),
         cmocka_unit_test_setup(test_empty_pools, clear_environment),
         cmocka_unit_test_setup(test_magic_divides_every_rank, clear_environment),
-        cmocka_unit_test_setup(test_random_geometries, clear_environment),
-        cmocka_unit_test_setup(test_builtins_with_random_geometries, clear_environment),
-        cmocka_unit_test_setup(test_layouts_never_give_less_for_more, clear_environment),
         cmocka_unit_test_setup(test_another_geometry_does_not_fit, clear_environment),
     };
 

@@ -11,8 +11,8 @@ static int ends_with(const char *name, const char *end)
     return (length >= strlen(end)) && (strcmp(name + length - strlen(end), end) == 0);
 }
 
-/* Blocks are taken from the high end, so the last allocation lies first.  From low to high addresses:
- * a hole of 140 usable bytes, a wall, one of 44, a wall, one of 60, a wall. */
+/* Blocks are taken from the high end, so the last allocation lies first.  From low to high
+ * addresses: a hole of 140 usable bytes, a wall, one of 44, a wall, one of 60, a wall. */
 static void policy_kernel(void *arg)
 {
     static const uint32_t sizes[] = { 12, 60, 12, 44, 12, 140 };

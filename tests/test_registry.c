@@ -167,12 +167,17 @@ static void test_register_refuses_other_abi(void **state)
 static void test_register_refuses_table_without_function(void **state)
 {
     static const struct { const char *name; size_t at; } functions[] = {
-        { "layout", offsetof(shpool_table, layout) },   { "init", offsetof(shpool_table, init) },
+        { "layout", offsetof(shpool_table, layout) },
+        { "init", offsetof(shpool_table, init) },
         { "allocate", offsetof(shpool_table, allocate) },
-        { "release", offsetof(shpool_table, release) }, { "resize", offsetof(shpool_table, resize) },
-        { "usable", offsetof(shpool_table, usable) },   { "largest", offsetof(shpool_table, largest) },
-        { "walk", offsetof(shpool_table, walk) },       { "owns", offsetof(shpool_table, owns) },
-        { "spill", offsetof(shpool_table, spill) },     { "unspill", offsetof(shpool_table, unspill) },
+        { "release", offsetof(shpool_table, release) },
+        { "resize", offsetof(shpool_table, resize) },
+        { "usable", offsetof(shpool_table, usable) },
+        { "largest", offsetof(shpool_table, largest) },
+        { "walk", offsetof(shpool_table, walk) },
+        { "owns", offsetof(shpool_table, owns) },
+        { "spill", offsetof(shpool_table, spill) },
+        { "unspill", offsetof(shpool_table, unspill) },
         { "fini", offsetof(shpool_table, fini) },
     };
     const shpool_table *whole = shpool_allocator_get(0)->simt[1];

@@ -70,7 +70,8 @@ static void test_counters_match_the_model(void **state)
             assert_int_equal(t.report.failures, t.model.failures);
             assert_int_equal(t.report.live, t.model.held); /* these leak */
             assert_int_equal(t.report.live_bytes, t.steps);
-            if (allocator->scope == SHPOOL_SCOPE_GROUP) { /* served together, and the model asks each */
+            /* a group is served together, and the model asks each */
+            if (allocator->scope == SHPOOL_SCOPE_GROUP) {
                 assert_in_range(t.report.peak_bytes, t.report.live_bytes / t.launch.grid[0],
                                 t.pool.shared_bytes);
             } else {

@@ -18,6 +18,7 @@ shpool_cmocka_tests += \
 	tests/test_misuse \
 	tests/test_own \
 	tests/test_plan \
+	tests/test_plan_random \
 	tests/test_policy \
 	tests/test_registry \
 	tests/test_report \
@@ -37,6 +38,7 @@ libshpool_tests_la_SOURCES = \
 	tests/heap_model.c \
 	tests/heap_model.h \
 	tests/heap_trial.h \
+	tests/plan_trial.h \
 	tests/simt_trial.h \
 	tests/unit.h
 LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
@@ -60,7 +62,7 @@ tests_simt_cxx_LDADD   = libshpool_core.la
 # cuda_memory's names, C++ too.
 if HAVE_CMOCKA
 shpool_tests += tests/test_compat tests/test_compat_debug
-tests_test_compat_SOURCES        = tests/test_compat.cc
+tests_test_compat_SOURCES        = tests/compat_glob.h tests/compat_trial.h tests/test_compat.cc
 tests_test_compat_CPPFLAGS       = $(AM_CPPFLAGS) -I$(top_srcdir)/include/shpool/compat
 tests_test_compat_LDADD          = libshpool_core.la $(CMOCKA_LIBS)
 tests_test_compat_debug_SOURCES  = tests/test_compat_debug.cc
@@ -104,6 +106,7 @@ noinst_HEADERS += \
 	tests/binding_run.h \
 	tests/conformance_kernels.cuh \
 	tests/gpu_check.h \
+	tests/gpu_checked.h \
 	tests/gpu_trial.h \
 	tests/own_allocator.h
 EXTRA_DIST += tests/binding_linked.cu
@@ -112,7 +115,7 @@ EXTRA_DIST += tests/binding_linked.cu
 # To add one: write it and add it here; exit 77 skips.
 shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/defects.sh \
 	tests/fuzz.sh tests/headers.sh tests/planted.sh tests/planted_race.sh tests/sass.sh \
-	tests/symbols.sh tests/tools.sh
+	tests/style.sh tests/symbols.sh tests/tools.sh
 EXTRA_DIST += $(shpool_test_scripts) tests/compat_use.cu
 
 # helpers of theirs, no tests themselves
@@ -137,7 +140,8 @@ SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)' CXX='$(CXX)' NM='$(NM)' NVCC='$(NVCC)' top_srcdir='$(top_srcdir)' \
 	top_builddir='$(top_builddir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
-	public_headers='$(shpool_HEADERS) $(shpoolcompat_HEADERS) $(nobase_shpool_HEADERS)' nvrtc_headers='$(shpool_nvrtc)' \
+	public_headers='$(shpool_HEADERS) $(shpoolcompat_HEADERS) $(nobase_shpool_HEADERS)' \
+	nvrtc_headers='$(shpool_nvrtc)' \
 	cuda_low='$(SHPOOL_CUDA_LOW)' cuda_libdir='$(SHPOOL_CUDA_LIBDIR)' \
 	cuda_archs='$(SHPOOL_CUDA_ARCHS)' \
 	tsan_cflags='$(SHPOOL_TSAN_CFLAGS)' cmocka_cflags='$(CMOCKA_CFLAGS)' FUZZ_CC='$(FUZZ_CC)' \

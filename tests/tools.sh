@@ -68,9 +68,10 @@ if $info list --json >"$out" 2>/dev/null; then
     expect 0 '"unit"' $info config --json
     expect 0 '"pool_bytes"' $info overhead --threads 64 --bytes 4K --json
     name=$($info list | sed -n 's/^. \([a-z_]*\) .*pool.*/\1/p' | grep -v null | head -1)
-    [ -z "$name" ] || expect 1 '"error"' $info --json overhead --threads 64 --bytes 4M --allocator "$name"
-    expect 0 '"seed": 4294967295' $bench --device cpu --allocator null --workload pairs -i 1 --json \
-        -s 4294967295
+    [ -z "$name" ] ||
+        expect 1 '"error"' $info --json overhead --threads 64 --bytes 4M --allocator "$name"
+    expect 0 '"seed": 4294967295' $bench --device cpu --allocator null --workload pairs -i 1 \
+        --json -s 4294967295
     expect 0 '"rows"' $bench --device cpu --allocator null --workload pairs -i 1 --json
 else
     expect 2 'no JSON' $info list --json

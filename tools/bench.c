@@ -83,7 +83,8 @@ static void usage(FILE *to)
     fputs("exit status: 0; 1: a payload check or a run failed; 2: usage\n", to);
 }
 
-static int number(const char *text, const char *option, uint32_t low, uint32_t high, uint32_t *value)
+static int number(const char *text, const char *option, uint32_t low, uint32_t high,
+                  uint32_t *value)
 {
     uint64_t n;
 

@@ -108,10 +108,11 @@ void fill_in(const bench_tally &tally, const launch &l, size_t workload, unsigne
     row->gops   = (double)tally.ops / ms * 1e-6;
     row->failed = (tally.ops != 0) ? 100.0 * (double)tally.failures / (double)tally.ops : 0.0;
     if (workload == BENCH_ramp) {
+        double reserved = (double)l.pool.shared_bytes * grid;
+
         row->failed      = -1.0; /* each thread's ramp ends with one */
         row->utilisation = (l.pool.shared_bytes != 0)
-                               ? 100.0 * (double)tally.payload / ((double)l.pool.shared_bytes * grid)
-                               : -1.0;
+                               ? 100.0 * (double)tally.payload / reserved : -1.0;
     }
 }
 
@@ -174,7 +175,8 @@ bool measure(const launch &l, size_t workload, bench_row *row)
         row->cycles = (double)tally.cycles * l.threads / (double)tally.ops;
     }
     for (int i = 0; i < REPEATS; i++) {
-        if (failed(reset(l), "reset", row) || failed(timed(l, grid, &times[i]), "measurement", row) ||
+        if (failed(reset(l), "reset", row) ||
+            failed(timed(l, grid, &times[i]), "measurement", row) ||
             failed(read(l, &tally), "tally", row)) {
             return false;
         }

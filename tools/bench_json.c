@@ -18,8 +18,9 @@ int bench_json_begin(const bench_options *options, const char *device)
     rows     = json_array();
     document = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "version", shpool_version(),
                          "device", device, "threads", (json_int_t)options->threads, "payload_bytes",
-                         (json_int_t)options->bytes, "iterations", (json_int_t)options->iterations, "seed",
-                         (json_int_t)options->seed, "rows", rows);
+                         (json_int_t)options->bytes, "iterations",
+                         (json_int_t)options->iterations, "seed", (json_int_t)options->seed, "rows",
+                         rows);
     return (document != NULL) ? 0 : -1;
 }
 

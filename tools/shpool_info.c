@@ -297,7 +297,8 @@ int main(int argc, char **argv)
     int first;
 
     /* The one command with options of its own: they are not for the getopt here. */
-    first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0))) ? 2 : 1;
+    first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0)))
+                ? 2 : 1;
     if ((argc > first) && (strcmp(argv[first], "overhead") == 0)) {
         tool_messages("shpool-info");
         return leave(info_overhead(argc - first, argv + first, first == 2));

@@ -42,7 +42,8 @@ typedef struct info_geometry {
 
 /* What became of the rows of `overhead`. */
 typedef struct info_tally {
-    unsigned served; /* pools that hand out memory: native and null fit anywhere, and tell nothing */
+    /* pools that hand out memory: native and null fit anywhere, and tell nothing */
+    unsigned served;
     unsigned failed;
 } info_tally;
 

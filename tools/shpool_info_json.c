@@ -139,7 +139,8 @@ int json_config(void)
     for (size_t i = 0; shpool_variable_get(i, &variable) == SHPOOL_OK; i++) {
         json_array_append_new(list, json_pack(
             "{s:s, s:s, s:s, s:s, s:s, s:o}", "name", variable.name, "type", variable.type, "unit",
-            variable.unit, "default", variable.default_value, "text", variable.text, "value", value_json(variable.value)));
+            variable.unit, "default", variable.default_value, "text", variable.text, "value",
+            value_json(variable.value)));
     }
     return print_json(json_pack("{s:o}", "variables", list));
 }

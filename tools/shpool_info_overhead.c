@@ -171,7 +171,8 @@ int info_overhead(int argc, char **argv, int json)
     }
 
     printf("%-20s %-7s %6s %11s %9s %13s %9s%s\n", "allocator", "scope", "pools", "pool_bytes",
-           "largest", "shared_bytes", "overhead", (asked.geometry.arch.arch != 0) ? "  blocks/SM" : "");
+           "largest", "shared_bytes", "overhead",
+           (asked.geometry.arch.arch != 0) ? "  blocks/SM" : "");
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
         shpool_pool pool;

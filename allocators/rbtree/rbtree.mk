@@ -1,6 +1,6 @@
 EXTRA_DIST += allocators/rbtree/README.md
 if SHPOOL_ALLOC_RBTREE
-nobase_shpool_HEADERS     += allocators/rbtree/rbtree.h
+nobase_shpool_HEADERS     += allocators/rbtree/rbtree.h allocators/rbtree/rbtree_nodes.h
 libshpool_core_la_SOURCES += allocators/rbtree/rbtree.c
 if HAVE_NVCC
 libshpool_device_a_SOURCES += allocators/rbtree/rbtree.cu

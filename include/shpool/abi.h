@@ -31,8 +31,8 @@
 #define SHPOOL_MAX_THREADS    1024u       /**< threads of a block */
 #define SHPOOL_MAX_REQUEST    0x7fffffffu /**< larger requests never reach a module */
 #define SHPOOL_AREA_BYTES     64u         /**< of a block's statistics area; a multiple of 16 */
-#define SHPOOL_BAD_FREE_SLOTS 16u         /**< bad frees that a report describes; more are counted */
-#define SHPOOL_LEAK_SLOTS     16u         /**< leaks that a report describes; more are counted */
+#define SHPOOL_BAD_FREE_SLOTS 16u         /**< bad frees a report describes; more are counted */
+#define SHPOOL_LEAK_SLOTS     16u         /**< leaks a report describes; more are counted */
 #define SHPOOL_BROKEN_ZONE    100u        /**< shpool_walk.broken: bytes around a payload changed */
 
 /** What every fallible function returns: 0 is success, errors are negative. */
@@ -41,21 +41,21 @@ typedef enum shpool_status {
     SHPOOL_ERR_INVALID     = -1,  /**< an argument breaks the contract */
     SHPOOL_ERR_NOT_FOUND   = -2,  /**< nothing of that name or number */
     SHPOOL_ERR_NO_MEMORY   = -3,  /**< host or device memory ran out */
-    SHPOOL_ERR_SPEC        = -4,  /**< an allocator spec or an environment variable does not parse */
+    SHPOOL_ERR_SPEC        = -4,  /**< an allocator spec or environment variable does not parse */
     SHPOOL_ERR_TOO_SMALL   = -5,  /**< the bytes given cannot hold the pools asked for */
     SHPOOL_ERR_TOO_LARGE   = -6,  /**< more than a block, a pool or the device can have */
     SHPOOL_ERR_ALIGNMENT   = -7,  /**< a base or size is not aligned as the pool needs it */
     SHPOOL_ERR_LAUNCH      = -8,  /**< the launch reserved less shared memory than the pool needs */
     SHPOOL_ERR_UNSUPPORTED = -9,  /**< this allocator, binding or build cannot do it */
     SHPOOL_ERR_ABI         = -10, /**< header, archive and library do not fit together */
-    SHPOOL_ERR_BINDING     = -11, /**< the kernel is bound to another allocator than was asked for */
+    SHPOOL_ERR_BINDING     = -11, /**< the kernel is bound to another allocator than asked for */
     SHPOOL_ERR_CUDA        = -12, /**< a CUDA call failed; the detail names it */
     SHPOOL_ERR_LINK        = -13, /**< run-time linking failed; the detail holds the linker's log */
     SHPOOL_ERR_CORRUPT     = -14, /**< a pool's own data is damaged */
     SHPOOL_ERR_DEADLOCK    = -15, /**< executor: no thread can go on */
     SHPOOL_ERR_DIVERGENCE  = -16, /**< executor: threads of one barrier or vote disagree */
     SHPOOL_ERR_BUDGET      = -17, /**< executor: the budget of switches is spent */
-    SHPOOL_ERR_SYSTEM      = -18  /**< the operating system refused something; the detail names it */
+    SHPOOL_ERR_SYSTEM      = -18  /**< the operating system refused what the detail names */
 } shpool_status;
 
 /** Who may free what a thread allocated, and which threads share one pool. */
@@ -100,8 +100,8 @@ enum {
 
 /**
  * What one thread needs to know of its own pool.  Passed by value; a zeroed view is an empty pool.
- * For an empty pool (bytes and word[] 0) every module's malloc returns 0 and its free refuses, without
- * touching memory.
+ * For an empty pool (bytes and word[] 0) every module's malloc returns 0 and its free refuses,
+ * without touching memory.
  */
 typedef struct shpool_view {
     simt_addr base;     /**< first byte of this thread's pool */
@@ -121,13 +121,13 @@ typedef struct shpool_layout {
 
 /** Result of a module's walk over its structure; 0 is sound, else which invariant broke, where. */
 typedef struct shpool_walk {
-    uint32_t  broken; /**< 0, the invariant's number in the allocator's README, or SHPOOL_BROKEN_ZONE */
+    uint32_t  broken; /**< 0, a number of the allocator's README, or SHPOOL_BROKEN_ZONE */
     simt_addr where;  /**< address of the first inconsistency */
     uint32_t  live;   /**< allocations found */
     uint32_t  used;   /**< usable bytes of those */
 } shpool_walk;
 
-/* ---- module functions: the third party's interface; shpool/module.h says what each must do ---- */
+/* ---- module functions: the third party's interface; shpool/module.h says what each does ---- */
 typedef shpool_layout (*shpool_layout_fn)(uint32_t bytes, uint32_t alignment);
 typedef void          (*shpool_init_fn)(shpool_view view, uint32_t member, uint32_t members);
 typedef simt_addr     (*shpool_malloc_fn)(shpool_view view, uint32_t bytes, uint32_t alignment,
@@ -156,7 +156,7 @@ typedef struct shpool_table {
     shpool_largest_fn largest;
     shpool_walk_fn    walk;
     shpool_owns_fn    owns;
-    shpool_fini_fn    fini;    /**< closes the statistics; the macros of module.h make the last three */
+    shpool_fini_fn    fini;    /**< closes the statistics; macros of module.h make the last three */
     shpool_spill_fn   spill;   /**< a request that the pool cannot serve */
     shpool_unspill_fn unspill; /**< a free of what does not lie in the pool */
     void             *reserved[4]; /**< NULL */
@@ -187,7 +187,7 @@ typedef struct shpool_pool {
     const shpool_table *table;    /**< where the module's functions lie, in the image's memory */
     void               *report;   /**< shpool_report_data in global memory, or NULL */
     char     name[SHPOOL_NAME_BYTES]; /**< of the allocator */
-    uint32_t system_bytes;            /**< shared memory in front of a block's own, on this device */
+    uint32_t system_bytes;            /**< shared memory in front of a block's, on this device */
     uint32_t reserved[7];             /**< 0 */
 } shpool_pool;
 

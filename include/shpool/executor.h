@@ -55,7 +55,7 @@ typedef struct simt_result {
     shpool_status status;          /**< as returned */
     unsigned long long switches;   /**< between threads, over all blocks */
     unsigned long long schedules;  /**< simt_explore: complete runs */
-    uint32_t complete;             /**< simt_explore: 1 if every schedule within the bound was run */
+    uint32_t complete;             /**< simt_explore: 1 if all schedules within the bound ran */
     uint32_t block;                /**< rank of the block that failed */
     char text[2048];               /**< failure in words: which threads wait where, and for whom */
 } simt_result;

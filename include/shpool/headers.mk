@@ -17,6 +17,7 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/simt_cpu.h \
 	include/shpool/impl/simt_cuda.h \
 	include/shpool/impl/tags_batch.h \
+	include/shpool/impl/tags_blocks.h \
 	include/shpool/impl/tags_thread.h \
 	include/shpool/impl/zones.h
 # cuda_memory's header names: -I$(includedir)/shpool/compat

@@ -35,8 +35,8 @@ typedef struct shpool_heap {
 
 /* ---- opening ---- */
 
-/* Whether the block's shared memory holds `bytes` from `start` on, to the unit that the GPU hands it
- * out in.  What lies behind them is not asked: the size of the caller's own arrays is not known. */
+/* Whether the block's shared memory holds `bytes` from `start` on, to the unit that the GPU hands
+ * it out in.  What lies behind them is not asked: the caller's own arrays have no known size. */
 SIMT_FN int shpool_fits_block(const shpool_pool *pool, simt_addr start, uint32_t bytes)
 {
     simt_addr end = simt_shared_end(pool->system_bytes);
@@ -193,7 +193,8 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
         heap       = shpool_empty_heap();
     }
     if (layout.bytes != 0) {
-        heap = shpool_init_pools(pool, simt_to_shared(base), each, layout.word[0], layout.word[1], 0);
+        heap = shpool_init_pools(pool, simt_to_shared(base), each, layout.word[0], layout.word[1],
+                                 0);
         heap.view.flags &= (uint32_t)SHPOOL_FLAG_ALIGN_MASK | (uint32_t)SHPOOL_FLAG_LEADER |
                            (uint32_t)SHPOOL_FLAG_SHARED;
     }
@@ -254,8 +255,8 @@ SIMT_FN void *shpool_malloc(shpool_heap heap, size_t bytes)
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
 }
 
-/** shpool_malloc() for a call site of the caller's numbering: with check=1 the report names it beside
- *  leaks, overruns and double frees of this allocation. */
+/** shpool_malloc() for a call site of the caller's numbering: with check=1 the report names it
+ *  beside leaks, overruns and double frees of this allocation. */
 SIMT_FN void *shpool_malloc_at(shpool_heap heap, size_t bytes, uint32_t site)
 {
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, site);
@@ -439,7 +440,7 @@ SIMT_FN shpool_walk shpool_check(shpool_heap heap)
     return (heap.view.bytes != 0) ? SHPOOL_DO(heap, walk, (heap.view)) : sound;
 }
 
-/** Largest malloc that would succeed now in the calling thread's pool; exact while it is at rest. */
+/** Largest malloc that would succeed now in the caller's pool; exact while it is at rest. */
 SIMT_FN size_t shpool_largest(shpool_heap heap)
 {
     return (heap.view.bytes != 0) ? SHPOOL_DO(heap, largest, (heap.view)) : 0u;

@@ -34,10 +34,10 @@
  *   SIMT_FN shpool_walk shpool_NAME_walk(shpool_view view)
  *       Check every invariant; no other thread may be at work in the pool.
  *
- * All are called by single threads without convergence.  For the view of an empty pool (bytes and word[] 0)
- * malloc, resize, usable and largest return 0, free and owns return a nonzero reason, and nothing
- * touches memory.  On the device each of them stays within 32 registers and off the stack: a
- * kernel that calls through a pointer inherits the highest count of all table functions.
+ * All are called by single threads without convergence.  For the view of an empty pool (bytes and
+ * word[] 0) malloc, resize, usable and largest return 0, free and owns return a nonzero reason, and
+ * nothing touches memory.  On the device each of them stays within 32 registers and off the stack:
+ * a kernel that calls through a pointer inherits the highest count of all table functions.
  *
  * Registration, one line each:
  *   NAME.c    SHPOOL_HOST_MODULE(NAME, "summary", scope, caps, device_table, lto_ir)
@@ -151,7 +151,8 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
 
 #if defined(SHPOOL_LINKED_MODULE)
 /* Run-time linking: the one module of the image, under fixed names (impl/bind.h). */
-#define SHPOOL_DEVICE_MODULE(_name) SHPOOL_DEVICE_MODULE_LINKED(_name, shpool_no_spill, shpool_refuse)
+#define SHPOOL_DEVICE_MODULE(_name) \
+    SHPOOL_DEVICE_MODULE_LINKED(_name, shpool_no_spill, shpool_refuse)
 #define SHPOOL_DEVICE_MODULE_SPILLING(_name) \
     SHPOOL_DEVICE_MODULE_LINKED(_name, shpool_spill, shpool_unspill)
 #define SHPOOL_DEVICE_MODULE_LINKED(_name, _spill, _unspill) \
@@ -212,12 +213,13 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
 
 #include <shpool/shpool.h>
 
-/* In the archive (lib/image.cu): gives the pool table `index` of a module, on the current device. */
+/* In the archive (lib/image.cu): gives the pool table `index` of a module, on this device. */
 extern "C" __attribute__((visibility("hidden"))) shpool_status
 shpool_image_read(const void *tables, int index, shpool_layout_fn layout, shpool_pool *pool);
 
-/** Define NAME's two device tables, and shpool_NAME_device_table() that SHPOOL_HOST_MODULE takes. */
-#define SHPOOL_DEVICE_MODULE(_name) SHPOOL_DEVICE_MODULE_TABLES(_name, shpool_no_spill, shpool_refuse)
+/** Define NAME's two device tables, and the shpool_NAME_device_table() of SHPOOL_HOST_MODULE. */
+#define SHPOOL_DEVICE_MODULE(_name) \
+    SHPOOL_DEVICE_MODULE_TABLES(_name, shpool_no_spill, shpool_refuse)
 
 /** The same for a module whose allocations may come from CUDA's in-kernel heap. */
 #define SHPOOL_DEVICE_MODULE_SPILLING(_name) \

@@ -36,13 +36,14 @@
 #include <shpool/shpool.h>
 
 #if !defined(SHPOOL_INLINE) && !defined(SHPOOL_LINKED)
-/* Without it kernel and table would lie in two images, and a call through the table lead nowhere. */
+/* Without it kernel and table lie in two images, and a call through the table leads nowhere. */
 #if defined(__CUDACC__) && !defined(__CUDACC_RDC__)
 #error "shpool: compile with nvcc -rdc=true, or with -DSHPOOL_INLINE=NAME"
 #endif
 /* In libshpool_device.a; hidden there, so each image asks its own archive. */
 extern "C" __attribute__((visibility("hidden"))) uint32_t      shpool_image_abi(void);
-extern "C" __attribute__((visibility("hidden"))) shpool_status shpool_image_table(shpool_pool *pool);
+extern "C" __attribute__((visibility("hidden"))) shpool_status
+shpool_image_table(shpool_pool *pool);
 #endif
 
 /* Turns a CUDA error into a status with a detail, and clears it. */
@@ -87,7 +88,8 @@ static inline shpool_status shpool_bind(shpool_pool *pool)
 }
 
 /* One attribute of the current device. */
-static inline shpool_status shpool_device_get(cudaDeviceAttr what, const char *name, uint32_t *value_p)
+static inline shpool_status shpool_device_get(cudaDeviceAttr what, const char *name,
+                                              uint32_t *value_p)
 {
     int           device = 0;
     int           value  = 0;

@@ -114,7 +114,7 @@ typedef struct shpool_allocator {
     uint32_t scope;      /**< shpool_scope */
     uint32_t caps;       /**< SHPOOL_CAP_* */
     shpool_layout_fn layout;     /**< the overhead calculator: the very function the device runs */
-    const shpool_table *simt[2]; /**< the module for the CPU executor: plain, and with stats/check */
+    const shpool_table *simt[2]; /**< the module for the CPU executor: plain, with stats/check */
     /** Fills pool->table, allocate and release for the current device; NULL for built-ins, whose
      *  tables are in libshpool_device.a.  `instrumented`: the stats/check functions. */
     shpool_status (*device_table)(int instrumented, shpool_pool *pool);
@@ -161,7 +161,7 @@ typedef struct shpool_config {
     uint32_t alignment;        /**< largest alignment, a power of two 16..1,024; 0: 16 */
     uint32_t flags;            /**< SHPOOL_FLAG_STATS and SHPOOL_FLAG_CHECK */
     uint32_t total_bytes;      /**< instead of payload_bytes: shared memory for the pools to fill */
-    uint32_t shared_limit;     /**< most shared memory they may take; 0, or above 227 KiB: 227 KiB */
+    uint32_t shared_limit;     /**< most shared memory they may take; 0, or over 227 KiB: 227 KiB */
     uint32_t reserved[9];      /**< 0 */
 } shpool_config;
 
@@ -169,8 +169,8 @@ typedef struct shpool_config {
  * Work out a pool: which allocator, and exactly what it needs.  No CUDA.
  *
  * The spec is `name` or `name:key=value,...` with the keys payload_bytes, total_bytes,
- * threads_per_pool, alignment (sizes may end in K, M or G), stats and check (0 or 1); what it says wins
- * over `want`.
+ * threads_per_pool, alignment (sizes may end in K, M or G), stats and check (0 or 1); what it says
+ * wins over `want`.
  *
  * The result is exact: a launch needs pool_p->shared_bytes, each of pool_p->pools pools has
  * pool_p->pool_bytes, and a malloc of pool_p->largest bytes succeeds in a fresh one, a larger one
@@ -182,7 +182,8 @@ typedef struct shpool_config {
  * @param [out] pool_p  everything but the device pointers and the report; zeroed on failure
  * @return SHPOOL_OK
  *   - SHPOOL_ERR_INVALID      a NULL argument, block_threads outside 1..1,024, threads_per_pool
- *                             above, other flags, reserved not 0, payload_bytes and total_bytes both
+ *                             above, other flags, reserved not 0, payload_bytes and total_bytes
+ *                             both
  *   - SHPOOL_ERR_SPEC         the spec does not parse, or has an unknown key (the detail lists the
  *                             known ones) or value; a bad SHPOOL_LOG_LEVEL
  *   - SHPOOL_ERR_NOT_FOUND    unknown allocator (the detail lists the known ones)
@@ -206,16 +207,16 @@ typedef struct shpool_arch {
     uint32_t blocks_sm;       /**< resident blocks of an SM */
 } shpool_arch;
 
-/** Architecture `index`, ascending from sm_75; SHPOOL_ERR_NOT_FOUND past the last, SHPOOL_ERR_INVALID
- *  for NULL. */
+/** Architecture `index`, ascending from sm_75; SHPOOL_ERR_NOT_FOUND past the last,
+ *  SHPOOL_ERR_INVALID for NULL. */
 SHPOOL_API shpool_status shpool_arch_get(size_t index, shpool_arch *arch_p);
 
 /**
  * Find an architecture by name: "sm_86", "86" or "8.6".
  *
  * Its shared_block, less the kernel's own arrays, is a shpool_config.shared_limit.
- * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_NOT_FOUND: the detail lists the
- *         known ones
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_NOT_FOUND: the detail lists
+ *         the known ones
  */
 SHPOOL_API shpool_status shpool_arch_find(const char *name, shpool_arch *arch_p);
 
@@ -256,8 +257,8 @@ typedef struct shpool_variable {
     const char *value;         /**< what the process has, or NULL: the default serves */
 } shpool_variable;
 
-/** Variable `index` in alphabetical order; SHPOOL_ERR_NOT_FOUND past the last, SHPOOL_ERR_INVALID for
- *  NULL. */
+/** Variable `index` in alphabetical order; SHPOOL_ERR_NOT_FOUND past the last, SHPOOL_ERR_INVALID
+ *  for NULL. */
 SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *variable_p);
 
 /* ---- run-time linking ---- */

@@ -21,16 +21,17 @@
  *   simt_is_shared(p)    nonzero if the generic pointer p lies in this block's shared memory
  *   simt_to_shared(p)    p as a simt_addr; only where simt_is_shared(p)
  *   simt_from_shared(a)  a as a generic pointer (void *)
- *   simt_window()        where generic pointers see shared memory; never 0.  The GPU takes as long to
- *                        look that up as for a load: ask once and pass it to the next two.
+ *   simt_window()        where generic pointers see shared memory; never 0.  The GPU takes as long
+ *                        to look that up as for a load: ask once and pass it to the next two.
  *   simt_is_within(w, p)   simt_is_shared(p) for w = simt_window(); nothing but NULL is within 0
  *   simt_from_window(w, a) simt_from_shared(a)
  *   simt_dynamic_base()  first byte of the launch's dynamic shared memory, as an array of alignment
  *                        16 has it; an array of a larger alignment may begin behind it
  *   simt_dynamic_bytes() its size
- *   simt_shared_end(s)   first byte behind the block's shared memory, which the GPU hands out in units
- *                        of 128 bytes (256 on sm_75); s: bytes that the system has in front of it
- *                        (cudaDevAttrReservedSharedMemoryPerBlock; the executor knows its own)
+ *   simt_shared_end(s)   first byte behind the block's shared memory, which the GPU hands out in
+ *                        units of 128 bytes (256 on sm_75); s: bytes that the system has in front
+ *                        of it (cudaDevAttrReservedSharedMemoryPerBlock; the executor knows its
+ *                        own)
  *
  * Plain accesses.  No two threads may use the same bytes at the same time unless both read:
  *   simt_load8/16/32/64(a), simt_load128(a)   simt_store8/16/32/64(a, v), simt_store128(a, v)
@@ -56,9 +57,9 @@
  * Warp, for the lanes named in mask (the caller among them; each must call with the same mask):
  *   simt_warp_sync(mask)  orders memory among them; the others below do not
  *   simt_ballot(mask, p)  simt_any(mask, p)  simt_all(mask, p)
- *   simt_shfl(mask, v, lane)  simt_shfl_xor/up/down(mask, v, n)   n and lane 0..31; a source outside
- *                         the warp: own v; a source in the warp that mask does not name: undefined
- *                         (the executor answers ~v, so that nobody gets used to it)
+ *   simt_shfl(mask, v, lane)  simt_shfl_xor/up/down(mask, v, n)   n and lane 0..31; a source
+ *                         outside the warp: own v; a source in the warp that mask does not name:
+ *                         undefined (the executor answers ~v, so that nobody gets used to it)
  *   simt_match_any(mask, v)   lanes of mask whose v equals the caller's
  *   simt_converged()      lanes that happen to be here together and that will take the same path
  *                         next; any subset of them is a legal answer, and the executor gives one
@@ -71,7 +72,7 @@
  * Global memory (reports, traces), generic pointers, relaxed, device-wide:
  *   simt_global_add32(p, v)  simt_global_max32(p, v)  simt_global_min32(p, v)
  *   simt_global_add64(p, v)  simt_global_store32(p, v)
- *   simt_native_malloc(n)    simt_native_free(p)       CUDA's in-kernel heap; host malloc on the CPU
+ *   simt_native_malloc(n)    simt_native_free(p)       CUDA's in-kernel heap; on the CPU malloc
  *
  * Definitions:
  *   SIMT_FN              prefix of every function: inlined, local to the translation unit

@@ -349,8 +349,8 @@ SIMT_FN void pfree(void *p)
 /* ---- the choice: what the names without a namespace do ----
  *
  * pool_init, pmalloc and pfree are functions, not macros: thread_pool::pmalloc, a member pfree and
- * a program's own macros of these names mean what they say.  ALLOCATOR_NAME and pool_type are macros
- * with the texts that programs of that time define themselves, which is no redefinition then. */
+ * a program's own macros of these names mean what they say.  ALLOCATOR_NAME and pool_type are
+ * macros with the texts that programs of that time define themselves: no redefinition then. */
 
 #if defined(USE_THREAD_LOCAL_BEST_FIT)
 #if !defined(SHPOOL_COMPAT_THREAD)

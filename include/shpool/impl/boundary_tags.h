@@ -3,7 +3,8 @@
  * impl/global_heap.h includes it once more, inside a class: functions and macros only.
  *
  * Four allocators differ in two words only: which free block serves (first fit, best fit), and who
- * shares a pool (one thread, a group behind a lock: impl/group_lock.h).  What they share is here.
+ * shares a pool (one thread, a group behind a lock: impl/group_lock.h).  What they share is here,
+ * single words of it in impl/tags_blocks.h.
  *
  * Terms
  *   granule   16 bytes, numbered from the pool's base; block k is the one whose payload starts at
@@ -18,9 +19,9 @@
  *
  * Pool:  first free block | lock | geometry | header | payload ... | sentinel
  *
- * Blocks are taken from the high end of a free block, so that the list stays as it is; a freed block
- * is merged with both neighbours at once.  4 bytes per allocation, rounded up to 16; 20 bytes per
- * pool.  No function here is safe while another thread is at work in the pool.
+ * Blocks are taken from the high end of a free block, so that the list stays as it is; a freed
+ * block is merged with both neighbours at once.  4 bytes per allocation, rounded up to 16; 20 bytes
+ * per pool.  No function here is safe while another thread is at work in the pool.
  *
  * Invariants (the numbers that walk reports)
  *   1  sizes add up to the pool, the sentinel closes it
@@ -28,116 +29,11 @@
  *   3  no two free blocks touch
  *   4  the list holds exactly the free blocks, in address order, linked both ways
  *
- * Boundary tags, address-ordered first fit and best fit: Knuth, TAOCP 1, 2.5, algorithms A and C. */
+ * Boundary tags, address-ordered first fit and best fit: Knuth, TAOCP 1, 2.5, A and C. */
 #ifndef SHPOOL_IMPL_BOUNDARY_TAGS_H
 #define SHPOOL_IMPL_BOUNDARY_TAGS_H
 
-#include <shpool/abi.h>
-#include <shpool/simt.h>
-
-#define SHPOOL_TAGS_USED     0x80000000u
-#define SHPOOL_TAGS_GRANULES 0x7fffu /* most granules of a pool: what a size field holds */
-
-/* word[0] = granules of the pool, word[1] = the first block. */
-SIMT_HD shpool_layout shpool_tags_layout(uint32_t bytes, uint32_t alignment)
-{
-    shpool_layout layout   = {0, 0, {0, 0}};
-    uint32_t      granules = bytes >> 4;
-    uint32_t      first    = alignment >> 4;
-
-    if (granules > SHPOOL_TAGS_GRANULES) {
-        granules = SHPOOL_TAGS_GRANULES;
-    }
-    if (granules <= first) {
-        return layout;
-    }
-    layout.bytes   = granules << 4;
-    layout.largest = ((granules - first) << 4) - 4u;
-    layout.word[0] = granules;
-    layout.word[1] = first;
-    return layout;
-}
-
-/* ---- words ---- */
-
-SIMT_FN simt_addr shpool_tags_payload(shpool_view view, uint32_t block)
-{
-    return view.base + (block << 4);
-}
-SIMT_FN uint32_t shpool_tags_header(shpool_view view, uint32_t block)
-{
-    return simt_load32(shpool_tags_payload(view, block) - 4u);
-}
-SIMT_FN void shpool_tags_set_header(shpool_view view, uint32_t block, uint32_t used, uint32_t size,
-                                   uint32_t before)
-{
-    simt_store32(shpool_tags_payload(view, block) - 4u, used | (size << 15) | before);
-}
-SIMT_FN uint32_t shpool_tags_size(uint32_t header) { return (header >> 15) & 0x7fffu; }
-SIMT_FN uint32_t shpool_tags_before(uint32_t header) { return header & 0x7fffu; }
-
-/* The block behind has another size in front of it. */
-SIMT_FN void shpool_tags_set_before(shpool_view view, uint32_t block, uint32_t before)
-{
-    uint32_t header = shpool_tags_header(view, block);
-
-    simt_store32(shpool_tags_payload(view, block) - 4u, (header & ~0x7fffu) | before);
-}
-
-SIMT_FN uint32_t shpool_tags_link(shpool_view view, uint32_t block)
-{
-    return simt_load32(shpool_tags_payload(view, block));
-}
-SIMT_FN void shpool_tags_set_link(shpool_view view, uint32_t block, uint32_t next, uint32_t previous)
-{
-    simt_store32(shpool_tags_payload(view, block), (next << 16) | previous);
-}
-/* Half-words of a link (little endian); block 0 stands for the head of the list, whose "next" lies
- * in the upper half of the pool's first word. */
-SIMT_FN void shpool_tags_set_next(shpool_view view, uint32_t block, uint32_t next)
-{
-    simt_store16(shpool_tags_payload(view, block) + 2u, (uint16_t)next);
-}
-SIMT_FN void shpool_tags_set_previous(shpool_view view, uint32_t block, uint32_t previous)
-{
-    if (block != 0) {
-        simt_store16(shpool_tags_payload(view, block), (uint16_t)previous);
-    }
-}
-SIMT_FN uint32_t shpool_tags_next(shpool_view view, uint32_t block)
-{
-    return shpool_tags_link(view, block) >> 16; /* not simt_load16: that costs a conversion */
-}
-
-/* Take `block`, whose link is `link`, out of the list. */
-SIMT_FN void shpool_tags_unlink(shpool_view view, uint32_t link)
-{
-    shpool_tags_set_next(view, link & 0xffffu, link >> 16);
-    shpool_tags_set_previous(view, link >> 16, link & 0xffffu);
-}
-
-/* Put `block` where a block with the neighbours in `link` was, or goes. */
-SIMT_FN void shpool_tags_relink(shpool_view view, uint32_t block, uint32_t link)
-{
-    shpool_tags_set_link(view, block, link >> 16, link & 0xffffu);
-    shpool_tags_set_next(view, link & 0xffffu, block);
-    shpool_tags_set_previous(view, link >> 16, block);
-}
-
-/* By one thread. */
-SIMT_FN void shpool_tags_init(shpool_view view)
-{
-    uint32_t granules = view.word[0];
-    uint32_t first    = view.word[1];
-
-    if (granules == 0) {
-        return;
-    }
-    simt_store32(view.base, first << 16);
-    shpool_tags_set_header(view, first, 0, granules - first, 0);
-    shpool_tags_set_link(view, first, 0, 0);
-    shpool_tags_set_header(view, granules, SHPOOL_TAGS_USED, 0, granules - first);
-}
+#include <shpool/impl/tags_blocks.h>
 
 /* ---- malloc ---- */
 
@@ -190,8 +86,8 @@ SIMT_FN uint32_t shpool_tags_place(shpool_view view, uint32_t block, uint32_t si
     return end - (((view.base >> 4) + end) & ((want >> 16) - 1u));
 }
 
-/* best: 0 chooses the first block that is large enough, else the smallest one.  take: 0, or how many
- * granules the block that serves `want` must give instead (aligned to no more than 16). */
+/* best: 0 chooses the first block that is large enough, else the smallest one.  take: 0, or how
+ * many granules the block that serves `want` must give instead (aligned to no more than 16). */
 SIMT_FN simt_addr shpool_tags_take(shpool_view view, uint32_t want, uint32_t take, uint32_t best)
 {
     uint32_t need  = simt_keep(want & 0xffffu);
@@ -314,7 +210,7 @@ SIMT_FN uint32_t shpool_tags_free(shpool_view view, simt_addr addr)
     return SHPOOL_FREE_OK;
 }
 
-/* Walks from the first block, so that the address alone decides and not what lies in front of it. */
+/* Walks from the first block: the address alone decides, and not what lies in front of it. */
 SIMT_FN uint32_t shpool_tags_owns(shpool_view view, simt_addr addr)
 {
     uint32_t target = shpool_tags_block(view, addr & ~15u);

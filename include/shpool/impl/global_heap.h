@@ -156,6 +156,7 @@ SHPOOL_GLOBAL_ATOMIC(64, unsigned long long, "l")
 #define SIMT_HD SHPOOL_GLOBAL_FN
 #undef SHPOOL_IMPL_BOUNDARY_TAGS_H
 #undef SHPOOL_IMPL_GROUP_LOCK_H
+#undef SHPOOL_IMPL_TAGS_BLOCKS_H
 
 struct shpool_global_pool {
     unsigned char *memory; /* byte 0 of the pool, aligned to 16 */

@@ -6,13 +6,13 @@
  * the loop that takes the lock, and the loop ends for a lane only after it gave the lock back: were
  * it behind the loop, the lane that got the lock would wait there for those of its warp that did
  * not, for ever.  The compiler moves it there if it sees that the lane will leave (for sm_100 and
- * later it did); simt_pin() hides that, and tests/sass.sh looks.  So lanes of a warp that are in the
- * same loop are served one after another and do not spin while one of them is at work; lanes that
- * came by another call spin and sleep as those of another warp do.
+ * later it did); simt_pin() hides that, and tests/sass.sh looks.  So lanes of a warp that are in
+ * the same loop are served one after another and do not spin while one of them is at work; lanes
+ * that came by another call spin and sleep as those of another warp do.
  *
- * What the threads keep in registers meanwhile is the base and one word: the geometry comes from the
- * pool once they have the lock (a table function has 14 registers for everything).  A pool of a
- * single thread (no SHPOOL_FLAG_SHARED) goes through the same code, but does not ask for the lock. */
+ * What the threads keep in registers meanwhile is the base and one word: the geometry comes from
+ * the pool once they have the lock (a table function has 14 registers for everything).  A pool of a
+ * single thread (no SHPOOL_FLAG_SHARED) goes through the same code, but asks for no lock. */
 #ifndef SHPOOL_IMPL_GROUP_LOCK_H
 #define SHPOOL_IMPL_GROUP_LOCK_H
 
@@ -80,8 +80,8 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
 /* A locked module NAME from unlocked functions PREFIX_*:
  *   layout(bytes, alignment)  init(view)  free(view, addr)  owns(view, addr)
  *   resize(view, addr, bytes)  usable(view, addr)  largest(view)  walk(view)
- * and _serve(view, want) for malloc, where _want makes one word of `bytes` and `alignment`.  layout's word[]
- * are 16 bits each; init leaves bytes 4..11 of the pool alone. */
+ * and _serve(view, want) for malloc, where _want makes one word of `bytes` and `alignment`.
+ * layout's word[] are 16 bits each; init leaves bytes 4..11 of the pool alone. */
 #define SHPOOL_LOCKED_MODULE(_name, _prefix, _serve, _want) \
     SIMT_FN simt_addr shpool_##_name##_malloc(shpool_view view, uint32_t bytes, \
                                               uint32_t alignment, uint32_t site) \

@@ -258,7 +258,10 @@ SIMT_FN uint32_t simt_shfl_xor(uint32_t m, uint32_t v, uint32_t n)
 {
     return __shfl_xor_sync(m, v, (int)n);
 }
-SIMT_FN uint32_t simt_shfl_up(uint32_t m, uint32_t v, uint32_t n) { return __shfl_up_sync(m, v, n); }
+SIMT_FN uint32_t simt_shfl_up(uint32_t m, uint32_t v, uint32_t n)
+{
+    return __shfl_up_sync(m, v, n);
+}
 SIMT_FN uint32_t simt_shfl_down(uint32_t m, uint32_t v, uint32_t n)
 {
     return __shfl_down_sync(m, v, n);
@@ -266,8 +269,9 @@ SIMT_FN uint32_t simt_shfl_down(uint32_t m, uint32_t v, uint32_t n)
 SIMT_FN uint32_t simt_match_any(uint32_t m, uint32_t v) { return __match_any_sync(m, v); }
 SIMT_FN uint32_t simt_converged(void) { return __activemask(); }
 
-/* The loop around it reads the word again; here only the issue slots matter.  Of 32, 200 and 1,000 ns
- * the last served pools of 96 to 1,024 threads best, up to twice as fast, and the others alike. */
+/* The loop around it reads the word again; here only the issue slots matter.  Of 32, 200 and 1,000
+ * ns the last served pools of 96 to 1,024 threads best, up to twice as fast, and the others
+ * alike. */
 SIMT_FN void simt_wait(simt_addr a, uint32_t seen)
 {
     (void)a;

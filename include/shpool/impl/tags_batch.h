@@ -2,8 +2,8 @@
 /* Boundary-tag pools of a group, whose lanes are served together.  Not for direct inclusion.
  *
  * A pool behind a lock serves one thread at a time, and 32 lanes of a warp would take the lock 32
- * times.  So the lanes that come together to one pool become a batch; one of them, the leader, takes
- * the lock for all, where that gives what they would have got one after another:
+ * times.  So the lanes that come together to one pool become a batch; one of them, the leader,
+ * takes the lock for all, where that gives what they would have got one after another:
  *
  *   malloc  All lanes want the same size, and the block that the policy gives to one of them holds
  *           them all: one search serves the batch, and each lane cuts its own piece.
@@ -14,16 +14,17 @@
  * who happens to come together.
  *
  * All that happens under the lock lies inside the loop that takes it (impl/group_lock.h says why);
- * the leader tries the lock once a round, and no lane waits for another batch while it has a lock. */
+ * the leader tries the lock once a round; no lane waits for another batch while it has a lock. */
 #ifndef SHPOOL_IMPL_TAGS_BATCH_H
 #define SHPOOL_IMPL_TAGS_BATCH_H
 
 #include <shpool/impl/boundary_tags.h>
 #include <shpool/impl/group_lock.h>
 
-/* A batch is a mask of lanes: simt_match_any(here, base), where `here` is what simt_converged() says in
- * malloc and in free itself, because lanes in different calls are not together.  What can be asked of
- * all that are here is not asked of each batch: a mask that all have in common costs the GPU less. */
+/* A batch is a mask of lanes: simt_match_any(here, base), where `here` is what simt_converged()
+ * says in malloc and in free itself, because lanes in different calls are not together.  What can
+ * be asked of all that are here is not asked of each batch: a mask that all have in common costs
+ * the GPU less. */
 
 /* The highest one: its piece is the one in front. */
 SIMT_FN uint32_t shpool_batch_leader(uint32_t lanes) { return 31u - simt_clz(lanes); }

@@ -3,10 +3,10 @@
  *
  *   front zone | payload, whole words | back zone, at least 4 bytes
  *
- * The front zone is as long as the pool's configured alignment, 16 bytes or more, so that the payload
- * is aligned as the module's allocation is.  Its last four words say how long the payload is, where
- * and by whom it was allocated, and a word made of these; all other words of the zones hold
- * SHPOOL_ZONE.  A module knows nothing of it: it serves a larger request.
+ * The front zone is as long as the pool's configured alignment, 16 bytes or more, so that the
+ * payload is aligned as the module's allocation is.  Its last four words say how long the payload
+ * is, where and by whom it was allocated, and a word made of these; all other words of the zones
+ * hold SHPOOL_ZONE.  A module knows nothing of it: it serves a larger request.
  *
  * Without check all of this is 0 bytes long, and the functions below do nothing.  In their names,
  * addr is the module's allocation, of `usable` bytes, and user what the caller has. */
