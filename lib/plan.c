@@ -109,6 +109,9 @@ static void plan_shape(const shpool_allocator *allocator, const shpool_config *w
     if (threads > 1) {
         pool->flags |= SHPOOL_FLAG_SHARED;
     }
+    if ((allocator->caps & SHPOOL_CAP_OUT_OF_BAND) == 0) {
+        pool->flags |= SHPOOL_FLAG_IN_BAND;
+    }
     if (want->flags != 0) {
         pool->area_bytes = round_up(SHPOOL_AREA_BYTES, want->alignment);
     }

@@ -15,7 +15,7 @@ static void pair_kernel(void *arg)
     heap_slot   a, b;
     int         got_a, got_b;
 
-    got_a = trial_malloc(p, heap, &a, 20u + 20u * rank, 16, rank);
+    got_a = trial_malloc(p, heap, &a, 20u + 20u * (rank % 8u), 16, rank);
     got_b = trial_malloc(p, heap, &b, 12, 16, rank + 8u);
     simt_global_add32(&refused, (uint32_t)!got_a + (uint32_t)!got_b);
     if (got_a && (rank == 0)) {
@@ -126,15 +126,42 @@ static void test_groups_of_every_size(void **state)
             memset(&t, 0, sizeof(t));
             heap_model_reset(&t.model);
             t.allocator        = allocator;
-            want.payload_bytes = (70u + group - 1u) / group * (group * 100u + 100u);
+            want.payload_bytes = (70u + group - 1u) / group * (group * 220u + 200u);
             assert_int_equal(shpool_simt_open(allocator->name, &want, &t.pool), SHPOOL_OK);
             assert_int_equal(t.pool.pools, (70u + group - 1u) / group);
             t.launch.block[0]      = 70;
             t.launch.dynamic_bytes = t.pool.shared_bytes;
             t.launch.seed          = group;
             t.launch.switch_period = 1u + group % 9u;
+            refused                = 0;
             trial_run(&t, pair_kernel);
+            assert_int_equal(refused, 0);
             trial_close(&t);
+        }
+    }
+}
+
+/* Freed together, and once more together: each piece of what was given back as one is refused. */
+static void twice_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *a    = shpool_malloc(heap, 20);
+
+    HEAP_EXPECT(&p->model, a != NULL);
+    simt_barrier();
+    HEAP_EXPECT(&p->model, shpool_free_at(heap, a, 0) == SHPOOL_FREE_OK);
+    simt_barrier();
+    HEAP_EXPECT(&p->model, shpool_free_at(heap, a, 0) == SHPOOL_FREE_DOUBLE);
+    trial_expect_fresh(p, heap);
+}
+
+static void test_double_frees_of_a_batch(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        if (is_batched(allocator)) {
+            trial_once(&t, allocator, ":threads_per_pool=8", 24, 800, twice_kernel);
         }
     }
 }
@@ -204,6 +231,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_schedule_of_two_threads),
         cmocka_unit_test(test_every_schedule_of_three_threads),
         cmocka_unit_test(test_groups_of_every_size),
+        cmocka_unit_test(test_double_frees_of_a_batch),
         cmocka_unit_test(test_others_of_the_group_free),
         cmocka_unit_test(test_groups_of_os_threads),
     };

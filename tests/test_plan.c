@@ -56,7 +56,8 @@ static void test_fields_of_one_pool(void **state)
     assert_int_equal(pool.abi, SHPOOL_ABI);
     assert_int_equal(pool.bytes, sizeof(pool));
     assert_int_equal(pool.allocator, shpool_name_id("t_block"));
-    assert_int_equal(pool.flags, SHPOOL_FLAG_SHARED | (4u << SHPOOL_FLAG_ALIGN_SHIFT));
+    assert_int_equal(pool.flags, SHPOOL_FLAG_SHARED | SHPOOL_FLAG_IN_BAND |
+                                 (4u << SHPOOL_FLAG_ALIGN_SHIFT));
     assert_int_equal(pool.pool_bytes, 10000 + FAKE_OVERHEAD);
     assert_int_equal(pool.shared_bytes, pool.pool_bytes);
     assert_int_equal(pool.area_bytes, 0);
@@ -118,7 +119,8 @@ static void test_spec_wins_over_want(void **state)
     pool = plan_ok("t_block:payload_bytes=2K,alignment=64,stats=0,check=0", want);
     assert_int_equal(pool.largest, 2048);
     assert_int_equal(pool.alignment, 64);
-    assert_int_equal(pool.flags, SHPOOL_FLAG_SHARED | (6u << SHPOOL_FLAG_ALIGN_SHIFT));
+    assert_int_equal(pool.flags, SHPOOL_FLAG_SHARED | SHPOOL_FLAG_IN_BAND |
+                                 (6u << SHPOOL_FLAG_ALIGN_SHIFT));
     pool = plan_ok("t_block:check=1", want_of(64, 1024));
     assert_int_equal(pool.flags & 3u, SHPOOL_FLAG_CHECK);
     assert_int_equal(plan_ok("t_block:alignment=1K", want).alignment, 1024);

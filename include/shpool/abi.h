@@ -94,6 +94,7 @@ enum {
     SHPOOL_FLAG_SPILL       = 1u << 2, /**< what does not fit goes to global memory */
     SHPOOL_FLAG_LEADER      = 1u << 3, /**< view only: first thread of its pool */
     SHPOOL_FLAG_SHARED      = 1u << 4, /**< more than one thread may use a pool */
+    SHPOOL_FLAG_IN_BAND     = 1u << 5, /**< metadata lies between the allocations */
     SHPOOL_FLAG_ALIGN_SHIFT = 8,       /**< bits 8..11: log2 of the configured alignment */
     SHPOOL_FLAG_ALIGN_MASK  = 15u << 8
 };

@@ -411,7 +411,8 @@ SIMT_FN void *shpool_realloc(shpool_heap heap, void *ptr, size_t bytes)
     if (old == 0) {
         return NULL; /* not an allocation of this heap */
     }
-    moved = shpool_malloc(heap, bytes);
+    moved = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT,
+                             (SHPOOL_COUNTED != 0) ? shpool_zone_site(heap.view, ptr) : 0u);
     if (moved != NULL) {
         shpool_copy_words(moved, ptr, (bytes < old) ? bytes : old);
         shpool_free(heap, ptr);

@@ -32,7 +32,9 @@
  *   SIMT_FN uint32_t shpool_NAME_largest(shpool_view view)
  *       Largest malloc that would succeed now; exact when no other thread is at work.
  *   SIMT_FN shpool_walk shpool_NAME_walk(shpool_view view)
- *       Check every invariant; no other thread may be at work in the pool.
+ *       Check every invariant, following nothing that an overrun could have made wild.  No other
+ *       thread is at work in the pool; but without SHPOOL_CAP_OUT_OF_BAND check=1 calls it before
+ *       each malloc and free, so that a pool that is shared has to take its lock.
  *
  * All are called by single threads without convergence.  For the view of an empty pool (bytes and
  * word[] 0) malloc, resize, usable and largest return 0, free and owns return a nonzero reason, and

@@ -156,6 +156,11 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
         SHPOOL_LOCKED(bytes, _prefix##_largest(view), (void)0) \
         return bytes; \
     } \
-    SIMT_FN shpool_walk shpool_##_name##_walk(shpool_view view) { return _prefix##_walk(view); }
+    SIMT_FN shpool_walk shpool_##_name##_walk(shpool_view view) \
+    { \
+        shpool_walk walk = {0, 0, 0, 0}; \
+        SHPOOL_LOCKED(walk, _prefix##_walk(view), (void)0) \
+        return walk; \
+    }
 
 #endif /* SHPOOL_IMPL_GROUP_LOCK_H */

@@ -40,7 +40,9 @@ SIMT_FN void shpool_count_live(shpool_view view, uint32_t bytes)
 {
     uint32_t now = simt_atomic_add(view.area + SHPOOL_AREA_BYTES_NOW, bytes, SIMT_RELAXED) + bytes;
 
-    (void)simt_atomic_max(view.area + SHPOOL_AREA_PEAK, now, SIMT_RELAXED);
+    if ((int32_t)now > 0) { /* a free that will be refused may have counted down for a moment */
+        (void)simt_atomic_max(view.area + SHPOOL_AREA_PEAK, now, SIMT_RELAXED);
+    }
 }
 
 /* Count a refused free, and describe it while there is room. */
@@ -52,14 +54,14 @@ SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t re
     if (slot < SHPOOL_BAD_FREE_SLOTS) {
         shpool_bad_free *entry = &report->bad_free[slot];
         simt_addr        user  = simt_to_shared(ptr);
+        uint32_t         known = (reason == SHPOOL_FREE_DOUBLE) || (reason == SHPOOL_FREE_CORRUPT);
 
         entry->block   = simt_block_rank();
         entry->thread  = view.rank;
         entry->reason  = reason;
         entry->site    = site;
         entry->address = (unsigned long long)(size_t)ptr;
-        if (((reason == SHPOOL_FREE_DOUBLE) || (reason == SHPOOL_FREE_CORRUPT)) &&
-            shpool_zone_is_sealed(view, user)) {
+        if (known && shpool_zone_is_sealed(view, user)) { /* in the pool, behind a front zone */
             entry->malloc_site   = simt_load32(user - SHPOOL_ZONE_SITE);
             entry->malloc_thread = simt_load32(user - SHPOOL_ZONE_RANK);
         }
@@ -201,15 +203,34 @@ SIMT_FN void shpool_flush_area(simt_addr area)
     (void)simt_global_add32(&report->blocks, 1);
 }
 
+#define SHPOOL_FLAGS_EXPOSED ((uint32_t)SHPOOL_FLAG_CHECK | (uint32_t)SHPOOL_FLAG_IN_BAND)
+
+/* Where the module's allocation of a caller's address begins; 0, which is nobody's, for an address
+ * that is not in this pool. */
+SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
+{
+    return (user - view.base < view.bytes) ? user - shpool_zone_front(view.flags) : 0u;
+}
+
 /* The counted functions of one module.  Addresses are those that callers have; the module's own
  * allocation begins one front zone below. */
 #define SHPOOL_INSTRUMENT(_name) \
+    /* Where a module's data lies between the allocations an overrun may have made it anything: \
+     * with check=1 this looks before the module follows it. */ \
+    SIMT_FN_NOINLINE uint32_t shpool_counted_##_name##_sound(shpool_view view) \
+    { \
+        return ((view.flags & SHPOOL_FLAGS_EXPOSED) != SHPOOL_FLAGS_EXPOSED) || \
+               (shpool_##_name##_walk(view).broken == 0); \
+    } \
     SIMT_FN simt_addr shpool_counted_##_name##_malloc(shpool_view view, uint32_t bytes, \
                                                       uint32_t alignment, uint32_t site) \
     { \
-        simt_addr addr = shpool_##_name##_malloc(view, shpool_zone_request(bytes, view.flags), \
-                                                 alignment, site); \
+        simt_addr addr = 0; \
         uint32_t  usable; \
+        if (shpool_counted_##_name##_sound(view)) { \
+            addr = shpool_##_name##_malloc(view, shpool_zone_request(bytes, view.flags), \
+                                           alignment, site); \
+        } \
         if (addr == 0) { \
             shpool_note_malloc(view, 0); \
             return 0; \
@@ -221,7 +242,11 @@ SIMT_FN void shpool_flush_area(simt_addr area)
     } \
     SIMT_FN uint32_t shpool_counted_##_name##_owns(shpool_view view, simt_addr user) \
     { \
-        return shpool_##_name##_owns(view, user - shpool_zone_front(view.flags)); \
+        simt_addr addr   = shpool_zone_addr(view, user); \
+        uint32_t  reason = (addr != 0) ? shpool_##_name##_owns(view, addr) \
+                                       : (uint32_t)SHPOOL_FREE_FOREIGN; \
+        return ((reason != SHPOOL_FREE_OK) || shpool_counted_##_name##_sound(view)) \
+                   ? reason : (uint32_t)SHPOOL_FREE_CORRUPT; \
     } \
     SIMT_FN uint32_t shpool_counted_##_name##_free(shpool_view view, simt_addr user, \
                                                    uint32_t site) \
@@ -229,11 +254,11 @@ SIMT_FN void shpool_flush_area(simt_addr area)
         simt_addr addr   = user - shpool_zone_front(view.flags); \
         uint32_t  reason = SHPOOL_FREE_OK; \
         if ((view.flags & SHPOOL_FLAG_CHECK) != 0) { /* else free refuses what it can */ \
-            reason = shpool_##_name##_owns(view, addr); \
+            reason = shpool_counted_##_name##_owns(view, user); \
         } \
         if (reason == SHPOOL_FREE_OK) { \
             uint32_t usable = shpool_##_name##_usable(view, addr); \
-            uint32_t bytes  = shpool_zone_claim(view, addr, usable); \
+            uint32_t bytes  = shpool_zone_payload(view, addr, usable); \
             reason = shpool_zone_release(view, addr, usable, bytes); \
             if (reason == SHPOOL_FREE_OK) { \
                 /* first: another thread may have them at once, and peak is not to see both */ \
@@ -257,7 +282,7 @@ SIMT_FN void shpool_flush_area(simt_addr area)
         simt_addr addr = user - shpool_zone_front(view.flags); \
         uint32_t  usable; \
         uint32_t  bytes; \
-        if (shpool_##_name##_owns(view, addr) != SHPOOL_FREE_OK) { \
+        if (shpool_counted_##_name##_owns(view, user) != SHPOOL_FREE_OK) { \
             return 0; \
         } \
         usable = shpool_##_name##_usable(view, addr); \
@@ -268,7 +293,7 @@ SIMT_FN void shpool_flush_area(simt_addr area)
                                                      uint32_t bytes) \
     { \
         simt_addr addr   = user - shpool_zone_front(view.flags); \
-        uint32_t  reason = shpool_##_name##_owns(view, addr); \
+        uint32_t  reason = shpool_counted_##_name##_owns(view, user); \
         uint32_t  usable = 0; \
         uint32_t  before = 0; \
         uint32_t  less; \

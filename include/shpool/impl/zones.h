@@ -102,9 +102,9 @@ SIMT_FN simt_addr shpool_zone_set(shpool_view view, simt_addr addr, uint32_t usa
         shpool_zone_fill(addr, user - SHPOOL_ZONE_BYTES, SHPOOL_ZONE);
         simt_store32(user - SHPOOL_ZONE_SITE, site);
         simt_store32(user - SHPOOL_ZONE_RANK, rank);
-        simt_store32(user - SHPOOL_ZONE_SEAL, shpool_zone_seal(user, bytes));
+        simt_store32(user - SHPOOL_ZONE_BYTES, bytes);
         /* relaxed: who frees it comes behind whatever handed the allocation over */
-        simt_atomic_store(user - SHPOOL_ZONE_BYTES, bytes, SIMT_RELAXED);
+        simt_atomic_store(user - SHPOOL_ZONE_SEAL, shpool_zone_seal(user, bytes), SIMT_RELAXED);
         shpool_zone_fill(user + bytes, addr + usable, SHPOOL_ZONE);
     }
     return user;
@@ -115,8 +115,7 @@ SIMT_FN uint32_t shpool_zone_payload(shpool_view view, simt_addr addr, uint32_t 
 {
     uint32_t front = shpool_zone_front(view.flags);
 
-    /* relaxed: as in shpool_zone_set() */
-    return (front != 0) ? simt_atomic_load(addr + front - SHPOOL_ZONE_BYTES, SIMT_RELAXED) : usable;
+    return (front != 0) ? simt_load32(addr + front - SHPOOL_ZONE_BYTES) : usable;
 }
 
 /* Nonzero if nobody wrote into the zones around a payload of so many bytes. */
@@ -129,44 +128,42 @@ SIMT_FN uint32_t shpool_zone_intact(shpool_view view, simt_addr addr, uint32_t u
         return 1;
     }
     return (bytes <= shpool_zone_room(usable, view.flags)) && ((bytes & 3u) == 0) &&
-           (simt_load32(user - SHPOOL_ZONE_SEAL) == shpool_zone_seal(user, bytes)) &&
+           (simt_atomic_load(user - SHPOOL_ZONE_SEAL, SIMT_RELAXED) ==
+            shpool_zone_seal(user, bytes)) &&
            shpool_zone_untouched(addr, user - SHPOOL_ZONE_BYTES) &&
            shpool_zone_untouched(user + bytes, addr + usable);
 }
 
-/* Of several frees of one allocation at the same time one gets its payload's bytes, the others
- * SHPOOL_POISON. */
-SIMT_FN uint32_t shpool_zone_claim(shpool_view view, simt_addr addr, uint32_t usable)
-{
-    simt_addr size  = addr + shpool_zone_front(view.flags) - SHPOOL_ZONE_BYTES;
-    uint32_t  bytes = shpool_zone_payload(view, addr, usable);
-
-    if ((shpool_zone_front(view.flags) != 0) &&
-        /* relaxed: orders nothing, only one may have it */
-        (simt_atomic_cas(size, bytes, SHPOOL_POISON, SIMT_RELAXED) != bytes)) {
-        return SHPOOL_POISON;
-    }
-    return bytes;
-}
-
-/* Poison what was claimed; or why it cannot be given back, and all stays as it was. */
+/* Poison a payload that is about to be given back; or why it cannot be, and all stays as it was.
+ * Of several frees of one allocation at the same time the one that breaks the seal is right: no
+ * allocator's links reach that word of a block that was given back meanwhile. */
 SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t usable,
                                      uint32_t bytes)
 {
     simt_addr user = addr + shpool_zone_front(view.flags);
+    uint32_t  sealed;
+    uint32_t  found;
 
     if (user == addr) {
         return SHPOOL_FREE_OK;
     }
-    if (bytes == SHPOOL_POISON) {
-        return SHPOOL_FREE_DOUBLE;
+    if (bytes > shpool_zone_room(usable, view.flags)) {
+        return SHPOOL_FREE_CORRUPT;
     }
-    if (!shpool_zone_intact(view, addr, usable, bytes)) {
-        simt_atomic_store(user - SHPOOL_ZONE_BYTES, bytes, SIMT_RELAXED); /* undoes the claim */
+    sealed = shpool_zone_seal(user, bytes);
+    /* relaxed: orders nothing, only one may have it */
+    found = simt_atomic_cas(user - SHPOOL_ZONE_SEAL, sealed, shpool_zone_seal(user, SHPOOL_POISON),
+                            SIMT_RELAXED);
+    if (found != sealed) {
+        return (found == shpool_zone_seal(user, SHPOOL_POISON)) ? SHPOOL_FREE_DOUBLE
+                                                                : SHPOOL_FREE_CORRUPT;
+    }
+    if (((bytes & 3u) != 0) || !shpool_zone_untouched(addr, user - SHPOOL_ZONE_BYTES) ||
+        !shpool_zone_untouched(user + bytes, addr + usable)) {
+        simt_atomic_store(user - SHPOOL_ZONE_SEAL, sealed, SIMT_RELAXED); /* undoes it */
         return SHPOOL_FREE_CORRUPT;
     }
     shpool_zone_poison(user, user + bytes);
-    simt_store32(user - SHPOOL_ZONE_SEAL, shpool_zone_seal(user, SHPOOL_POISON));
     return SHPOOL_FREE_OK;
 }
 
@@ -174,6 +171,13 @@ SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t 
 SIMT_FN uint32_t shpool_zone_word(shpool_view view, simt_addr user, uint32_t word)
 {
     return (shpool_zone_front(view.flags) != 0) ? simt_load32(user - word) : 0u;
+}
+
+/* The site of a live allocation; it keeps that when it moves. */
+SIMT_FN uint32_t shpool_zone_site(shpool_view view, const void *ptr)
+{
+    return ((view.bytes != 0) && simt_is_shared(ptr))
+               ? shpool_zone_word(view, simt_to_shared(ptr), SHPOOL_ZONE_SITE) : 0u;
 }
 
 /* Whether site and rank of an allocation, live or freed, can still be trusted. */
@@ -184,7 +188,7 @@ SIMT_FN uint32_t shpool_zone_is_sealed(shpool_view view, simt_addr user)
     if ((shpool_zone_front(view.flags) == 0) || ((user & 3u) != 0)) {
         return 0;
     }
-    seal = simt_load32(user - SHPOOL_ZONE_SEAL);
+    seal = simt_atomic_load(user - SHPOOL_ZONE_SEAL, SIMT_RELAXED);
     return (seal == shpool_zone_seal(user, SHPOOL_POISON)) ||
            (seal == shpool_zone_seal(user, simt_load32(user - SHPOOL_ZONE_BYTES)));
 }
