@@ -42,7 +42,8 @@ batch_forgets_the_block_behind|test_lock|plain|test_every_schedule_of_two*|invar
 batch_gives_what_does_not_touch|test_lock|plain|test_others_of_the_group*|invariant\|not so\|overlaps\|is not live\|fault|include/shpool/impl/tags_batch.h|s/((front == block) .. (simt_lane() == leader))/1/
 batch_cuts_before_it_sees|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/tags_batch.h|s/^            simt_warp_sync(lanes); .. the leader.*//
 batch_leaves_its_headers|test_lock|plain|test_double_frees_of_a_batch|not so: |include/shpool/impl/tags_batch.h|s/^        shpool_tags_set_header(view, block, 0, 0, 0); .. or a second.*//
-links_are_followed_unseen|test_checked|plain|test_wild_links*|not so: \|fault\|budget|include/shpool/impl/instrument.h|s/(shpool_##_name##_walk(view).broken == 0); /1; /
+lock_words_are_believed|test_damage|plain|test_a_lock*|not so: \|deadlock\|fault|include/shpool/impl/group_lock.h|s/walk.broken = SHPOOL_BROKEN_LOCK;/walk.broken = 0;/
+links_are_followed_unseen|test_damage|plain|test_wild_links*|not so: \|fault\|budget|include/shpool/impl/instrument.h|s/(shpool_##_name##_walk(view).broken == 0); /1; /
 batch_unlocks_too_early|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/tags_batch.h|s/^    simt_warp_sync(lanes); .. what the others changed.*//
 back_zone_not_looked_at|test_checked|plain|test_a_word_outside*|not so: |include/shpool/impl/zones.h|s/shpool_zone_untouched(user + bytes, addr + usable);/1;/
 freed_without_poison|test_checked|plain|test_what_was_freed*|not so: |include/shpool/impl/zones.h|s/shpool_zone_poison(user, user + bytes);//

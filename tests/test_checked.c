@@ -134,43 +134,6 @@ static void test_each_word_of_the_zones_counts(void **state)
     run_checked(1, 4000, 256, 0, each_word_kernel, expect_one_damaged_pool);
 }
 
-/* The links of a free block are written over; what comes next must not follow them. */
-static void wild_kernel(void *arg)
-{
-    trial      *p    = (trial *)arg;
-    shpool_heap heap = trial_init(p);
-    uint32_t   *a    = (uint32_t *)shpool_malloc(heap, 44);
-    uint32_t   *b    = (uint32_t *)shpool_malloc(heap, 44);
-    uint32_t   *c    = (uint32_t *)shpool_malloc(heap, 44);
-    uint32_t    wild = (p->number == 1) ? 0xfffcfffcu
-                     : (p->number == 2) ? 0x00010001u : 0xddddddddu;
-
-    EXPECT(p, (a != NULL) && (b != NULL) && (c != NULL));
-    EXPECT(p, shpool_free_at(heap, b, 0) == SHPOOL_FREE_OK);
-    for (uint32_t i = 4; i > 0; i--) {
-        b[-(int)i] = wild; /* at alignment 16 the links are here */
-    }
-    EXPECT(p, shpool_check(heap).broken != 0);
-    EXPECT(p, shpool_malloc(heap, 44) == NULL);
-    EXPECT(p, shpool_realloc(heap, a, 100) == NULL);
-    EXPECT(p, shpool_free_at(heap, c, 0) == SHPOOL_FREE_CORRUPT);
-    shpool_fini(heap);
-}
-
-static void test_wild_links_are_not_followed(void **state)
-{
-    (void)state;
-    FOR_EACH_POOL(allocator) {
-        for (size_t i = 0; (i < 3) && ((allocator->caps & SHPOOL_CAP_OUT_OF_BAND) == 0); i++) {
-            trial_open(&t, allocator, ":check=1", 1, 600, 16);
-            t.number = i;
-            trial_run(&t, wild_kernel);
-            assert_int_equal(t.report.corrupt, 1);
-            trial_close(&t);
-        }
-    }
-}
-
 /* In place or moved, zones go with the payload. */
 static void realloc_kernel(void *arg)
 {
@@ -426,7 +389,6 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_word_outside_is_refused_as_corrupt),
         cmocka_unit_test(test_each_word_of_the_zones_counts),
-        cmocka_unit_test(test_wild_links_are_not_followed),
         cmocka_unit_test(test_zones_go_with_a_realloc),
         cmocka_unit_test(test_what_was_freed_is_poisoned),
         cmocka_unit_test(test_a_double_free_names_the_site_of_the_malloc),

@@ -8,6 +8,7 @@ shpool_cmocka_tests += \
 	tests/test_config \
 	tests/test_conformance \
 	tests/test_cost \
+	tests/test_damage \
 	tests/test_explore \
 	tests/test_heap \
 	tests/test_init \

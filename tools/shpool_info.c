@@ -299,8 +299,8 @@ int main(int argc, char **argv)
     /* The one command with options of its own: they are not for the getopt here. */
     first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0)))
                 ? 2 : 1;
+    tool_messages("shpool-info");
     if ((argc > first) && (strcmp(argv[first], "overhead") == 0)) {
-        tool_messages("shpool-info");
         return leave(info_overhead(argc - first, argv + first, first == 2));
     }
     while ((option = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
@@ -320,6 +320,5 @@ int main(int argc, char **argv)
         }
     }
 
-    tool_messages("shpool-info");
     return leave(run(argc - optind, argv + optind, json));
 }

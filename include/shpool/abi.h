@@ -34,6 +34,7 @@
 #define SHPOOL_BAD_FREE_SLOTS 16u         /**< bad frees a report describes; more are counted */
 #define SHPOOL_LEAK_SLOTS     16u         /**< leaks a report describes; more are counted */
 #define SHPOOL_BROKEN_ZONE    100u        /**< shpool_walk.broken: bytes around a payload changed */
+#define SHPOOL_BROKEN_LOCK    101u        /**< the same: first words of a group's pool changed */
 
 /** What every fallible function returns: 0 is success, errors are negative. */
 typedef enum shpool_status {
@@ -122,7 +123,7 @@ typedef struct shpool_layout {
 
 /** Result of a module's walk over its structure; 0 is sound, else which invariant broke, where. */
 typedef struct shpool_walk {
-    uint32_t  broken; /**< 0, a number of the allocator's README, or SHPOOL_BROKEN_ZONE */
+    uint32_t  broken; /**< 0, a number of the allocator's README, or SHPOOL_BROKEN_* */
     simt_addr where;  /**< address of the first inconsistency */
     uint32_t  live;   /**< allocations found */
     uint32_t  used;   /**< usable bytes of those */

@@ -431,8 +431,8 @@ SIMT_FN int shpool_is_shared(const void *ptr)
  *
  * Scope: one thread of each pool, while no other thread uses that pool (put barriers around it).
  * @return .broken 0, or the number of the first invariant that does not hold (the allocator's
- *         README), or SHPOOL_BROKEN_ZONE (check=1: bytes around an allocation were written to); and
- *         where
+ *         README), SHPOOL_BROKEN_LOCK (scope group: the pool's first words were written to), or
+ *         SHPOOL_BROKEN_ZONE (check=1: bytes around an allocation were written to); and where
  */
 SIMT_FN shpool_walk shpool_check(shpool_heap heap)
 {

@@ -40,6 +40,23 @@ SIMT_FN shpool_view shpool_lock_view(simt_addr base)
     return view;
 }
 
+/* Whether somebody wrote over these words: who waits for such a lock waits for ever, and whoever
+ * goes by such a geometry leaves the pool. */
+SIMT_FN shpool_walk shpool_lock_walk(shpool_view view)
+{
+    shpool_walk walk = {0, 0, 0, 0};
+
+    /* relaxed: 0 and 1 come and go, nothing else ever */
+    if ((view.word[0] != 0) &&
+        ((simt_atomic_load(view.base + SHPOOL_POOL_LOCK, SIMT_RELAXED) > 1u) ||
+         (simt_load32(view.base + SHPOOL_POOL_GEOMETRY) !=
+          (view.word[0] | (view.word[1] << 16))))) {
+        walk.broken = SHPOOL_BROKEN_LOCK;
+        walk.where  = view.base + SHPOOL_POOL_LOCK;
+    }
+    return walk;
+}
+
 /* Try to take the lock; 0 is success.  Of a pool that nobody shares: always. */
 SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
 {
@@ -158,8 +175,11 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
     } \
     SIMT_FN shpool_walk shpool_##_name##_walk(shpool_view view) \
     { \
-        shpool_walk walk = {0, 0, 0, 0}; \
-        SHPOOL_LOCKED(walk, _prefix##_walk(view), (void)0) \
+        const shpool_view own  = view; /* not what the pool says: the walk trusts nothing there */ \
+        shpool_walk       walk = shpool_lock_walk(view); \
+        if (walk.broken == 0) { \
+            SHPOOL_LOCKED(walk, _prefix##_walk(own), (void)0) \
+        } \
         return walk; \
     }
 

@@ -236,17 +236,20 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
             return 0; \
         } \
         usable = shpool_##_name##_usable(view, addr); \
-        bytes  = ((view.flags & SHPOOL_FLAG_CHECK) != 0) ? (bytes + 3u) & ~3u : usable; \
+        bytes  = shpool_zone_bytes(bytes, usable, view.flags); \
         shpool_note_malloc(view, bytes); \
         return shpool_zone_set(view, addr, usable, bytes, site, view.rank); \
     } \
     SIMT_FN uint32_t shpool_counted_##_name##_owns(shpool_view view, simt_addr user) \
     { \
-        simt_addr addr   = shpool_zone_addr(view, user); \
-        uint32_t  reason = (addr != 0) ? shpool_##_name##_owns(view, addr) \
-                                       : (uint32_t)SHPOOL_FREE_FOREIGN; \
-        return ((reason != SHPOOL_FREE_OK) || shpool_counted_##_name##_sound(view)) \
-                   ? reason : (uint32_t)SHPOOL_FREE_CORRUPT; \
+        simt_addr addr = shpool_zone_addr(view, user); \
+        if (addr == 0) { \
+            return SHPOOL_FREE_FOREIGN; \
+        } \
+        if (!shpool_counted_##_name##_sound(view)) { \
+            return SHPOOL_FREE_CORRUPT; \
+        } \
+        return shpool_##_name##_owns(view, addr); \
     } \
     SIMT_FN uint32_t shpool_counted_##_name##_free(shpool_view view, simt_addr user, \
                                                    uint32_t site) \
@@ -314,7 +317,7 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
             return 0; \
         } \
         usable = shpool_##_name##_usable(view, addr); \
-        bytes  = ((view.flags & SHPOOL_FLAG_CHECK) != 0) ? (bytes + 3u) & ~3u : usable; \
+        bytes  = shpool_zone_bytes(bytes, usable, view.flags); \
         (void)shpool_zone_set(view, addr, usable, bytes, \
                               shpool_zone_word(view, user, SHPOOL_ZONE_SITE), \
                               shpool_zone_word(view, user, SHPOOL_ZONE_RANK)); \
@@ -329,9 +332,12 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
      * `leaks`: and note it as leaked. */ \
     SIMT_FN shpool_walk shpool_counted_##_name##_survey(shpool_view view, uint32_t leaks) \
     { \
-        shpool_walk walk = shpool_##_name##_walk(view); \
+        shpool_walk walk; \
         simt_addr   addr = view.base; \
-        uint32_t    left = walk.live; \
+        uint32_t    left; \
+        view.flags &= ~(uint32_t)SHPOOL_FLAG_SHARED; /* nobody else is at work: no lock */ \
+        walk = shpool_##_name##_walk(view); \
+        left = walk.live; \
         if (((view.flags & SHPOOL_FLAG_CHECK) == 0) || (walk.broken != 0)) { \
             return walk; \
         } \

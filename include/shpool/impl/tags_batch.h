@@ -46,9 +46,8 @@ SIMT_FN uint32_t shpool_batch_lock(simt_addr base, uint32_t lanes)
     if (simt_lane() == shpool_batch_leader(lanes)) {
         got = (shpool_lock_try(base + SHPOOL_POOL_LOCK, 1) == 0);
     }
-    /* orders memory as well: the others see what the leader acquired */
     got = simt_shfl(lanes, got, shpool_batch_leader(lanes));
-    simt_warp_sync(lanes);
+    simt_warp_sync(lanes); /* the others see what the leader acquired */
     return got;
 }
 
@@ -170,7 +169,7 @@ SIMT_FN uint32_t shpool_batch_free(shpool_view view, simt_addr addr)
         simt_addr addr = shpool_batch_malloc(view, want, _best); \
         (void)site; \
         if (addr == 0) { \
-            SHPOOL_LOCKED(addr, shpool_tags_take(view, want, 0, _best), want = 0) \
+            SHPOOL_LOCKED(addr, shpool_tags_malloc(view, want, _best), want = 0) \
         } \
         return addr; \
     } \

@@ -46,11 +46,17 @@ SIMT_HD uint32_t shpool_zone_room(uint32_t bytes, uint32_t flags)
     return (bytes > cost) ? bytes - cost : 0u;
 }
 
+/* What a caller who asked for `bytes` may use of a module's allocation of `usable`: no more, with
+ * check, than whole words, so that the next one is in the zone. */
+SIMT_FN uint32_t shpool_zone_bytes(uint32_t bytes, uint32_t usable, uint32_t flags)
+{
+    return ((flags & SHPOOL_FLAG_CHECK) != 0) ? (bytes + 3u) & ~3u : usable;
+}
+
 /* What to ask the module for. */
 SIMT_FN uint32_t shpool_zone_request(uint32_t bytes, uint32_t flags)
 {
-    uint32_t cost = shpool_zone_cost(flags);
-    uint32_t want = (cost != 0) ? ((bytes + 3u) & ~3u) + cost : bytes;
+    uint32_t want = shpool_zone_bytes(bytes, bytes, flags) + shpool_zone_cost(flags);
 
     return (want < SHPOOL_MAX_REQUEST) ? want : SHPOOL_MAX_REQUEST;
 }
@@ -91,14 +97,13 @@ SIMT_FN uint32_t shpool_zone_seal(simt_addr user, uint32_t bytes)
            (simt_load32(user - SHPOOL_ZONE_RANK) * 0x85ebca6bu) ^ SHPOOL_ZONE ^ bytes;
 }
 
-/* Write the zones for a payload of at least `bytes`, allocated by `rank`; what the caller gets. */
+/* Write the zones for a payload of `bytes`, whole words, allocated by `rank`; `user`. */
 SIMT_FN simt_addr shpool_zone_set(shpool_view view, simt_addr addr, uint32_t usable, uint32_t bytes,
                                   uint32_t site, uint32_t rank)
 {
     simt_addr user = addr + shpool_zone_front(view.flags);
 
     if (user != addr) {
-        bytes = (bytes + 3u) & ~3u;
         shpool_zone_fill(addr, user - SHPOOL_ZONE_BYTES, SHPOOL_ZONE);
         simt_store32(user - SHPOOL_ZONE_SITE, site);
         simt_store32(user - SHPOOL_ZONE_RANK, rank);
@@ -118,20 +123,27 @@ SIMT_FN uint32_t shpool_zone_payload(shpool_view view, simt_addr addr, uint32_t 
     return (front != 0) ? simt_load32(addr + front - SHPOOL_ZONE_BYTES) : usable;
 }
 
+/* Nonzero if nobody wrote around the record and a payload of so many bytes; the record is another
+ * question. */
+SIMT_FN uint32_t shpool_zone_quiet(shpool_view view, simt_addr addr, uint32_t usable,
+                                   uint32_t bytes)
+{
+    simt_addr user = addr + shpool_zone_front(view.flags);
+
+    return (bytes <= shpool_zone_room(usable, view.flags)) && ((bytes & 3u) == 0) &&
+           shpool_zone_untouched(addr, user - SHPOOL_ZONE_BYTES) &&
+           shpool_zone_untouched(user + bytes, addr + usable);
+}
+
 /* Nonzero if nobody wrote into the zones around a payload of so many bytes. */
 SIMT_FN uint32_t shpool_zone_intact(shpool_view view, simt_addr addr, uint32_t usable,
                                     uint32_t bytes)
 {
     simt_addr user = addr + shpool_zone_front(view.flags);
 
-    if (user == addr) {
-        return 1;
-    }
-    return (bytes <= shpool_zone_room(usable, view.flags)) && ((bytes & 3u) == 0) &&
-           (simt_atomic_load(user - SHPOOL_ZONE_SEAL, SIMT_RELAXED) ==
-            shpool_zone_seal(user, bytes)) &&
-           shpool_zone_untouched(addr, user - SHPOOL_ZONE_BYTES) &&
-           shpool_zone_untouched(user + bytes, addr + usable);
+    return (user == addr) || ((simt_atomic_load(user - SHPOOL_ZONE_SEAL, SIMT_RELAXED) ==
+                               shpool_zone_seal(user, bytes)) &&
+                              shpool_zone_quiet(view, addr, usable, bytes));
 }
 
 /* Poison a payload that is about to be given back; or why it cannot be, and all stays as it was.
@@ -147,9 +159,6 @@ SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t 
     if (user == addr) {
         return SHPOOL_FREE_OK;
     }
-    if (bytes > shpool_zone_room(usable, view.flags)) {
-        return SHPOOL_FREE_CORRUPT;
-    }
     sealed = shpool_zone_seal(user, bytes);
     /* relaxed: orders nothing, only one may have it */
     found = simt_atomic_cas(user - SHPOOL_ZONE_SEAL, sealed, shpool_zone_seal(user, SHPOOL_POISON),
@@ -158,8 +167,7 @@ SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t 
         return (found == shpool_zone_seal(user, SHPOOL_POISON)) ? SHPOOL_FREE_DOUBLE
                                                                 : SHPOOL_FREE_CORRUPT;
     }
-    if (((bytes & 3u) != 0) || !shpool_zone_untouched(addr, user - SHPOOL_ZONE_BYTES) ||
-        !shpool_zone_untouched(user + bytes, addr + usable)) {
+    if (!shpool_zone_quiet(view, addr, usable, bytes)) {
         simt_atomic_store(user - SHPOOL_ZONE_SEAL, sealed, SIMT_RELAXED); /* undoes it */
         return SHPOOL_FREE_CORRUPT;
     }

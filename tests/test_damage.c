@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check=1 when allocator data was written over: nothing of it is followed or waited for. */
+#include "heap_trial.h"
+
+static trial t;
+
+#define EXPECT(_p, _what) HEAP_EXPECT(&(_p)->model, _what)
+
+/* The links of a free block are written over; what comes next must not follow them. */
+static void wild_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t   *a    = (uint32_t *)shpool_malloc(heap, 44);
+    uint32_t   *b    = (uint32_t *)shpool_malloc(heap, 44);
+    uint32_t   *c    = (uint32_t *)shpool_malloc(heap, 44);
+    uint32_t    wild = (p->number == 1) ? 0xfffcfffcu
+                     : (p->number == 2) ? 0x00010001u : 0xddddddddu;
+
+    EXPECT(p, (a != NULL) && (b != NULL) && (c != NULL));
+    EXPECT(p, shpool_free_at(heap, b, 0) == SHPOOL_FREE_OK);
+    for (uint32_t i = 4; i > 0; i--) {
+        b[-(int)i] = wild; /* at alignment 16 the links are here */
+    }
+    EXPECT(p, shpool_check(heap).broken != 0);
+    EXPECT(p, shpool_malloc(heap, 44) == NULL);
+    EXPECT(p, shpool_realloc(heap, a, 100) == NULL);
+    EXPECT(p, shpool_free_at(heap, c, 0) == SHPOOL_FREE_CORRUPT);
+    shpool_fini(heap);
+}
+
+static void test_wild_links_are_not_followed(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        for (size_t i = 0; (i < 3) && ((allocator->caps & SHPOOL_CAP_OUT_OF_BAND) == 0); i++) {
+            trial_open(&t, allocator, ":check=1", 1, 600, 16);
+            t.number = i;
+            trial_run(&t, wild_kernel);
+            assert_int_equal(t.report.corrupt, 1);
+            trial_close(&t);
+        }
+    }
+}
+
+/* A neighbour ran over the first words of a group's pool: nobody waits for that lock, or believes
+ * that geometry. */
+static void lock_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *a    = shpool_malloc(heap, 44);
+
+    EXPECT(p, a != NULL);
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        simt_store32(heap.view.base + (uint32_t)p->number, 0xfdfdfdfdu);
+    }
+    simt_barrier();
+    EXPECT(p, shpool_malloc(heap, 44) == NULL);
+    EXPECT(p, shpool_free_at(heap, a, 0) == SHPOOL_FREE_CORRUPT);
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        EXPECT(p, shpool_check(heap).broken == SHPOOL_BROKEN_LOCK);
+    }
+    shpool_fini(heap);
+}
+
+static void test_a_lock_that_was_run_over(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        for (size_t word = 4; (word <= 8) && (allocator->scope == SHPOOL_SCOPE_GROUP); word += 4) {
+            trial_open(&t, allocator, ":check=1,threads_per_pool=2", 2, 600, 16);
+            t.number = word;
+            trial_run(&t, lock_kernel);
+            assert_int_equal(t.report.corrupt, 1);
+            assert_int_equal(t.report.bad_frees, 2);
+            trial_close(&t);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wild_links_are_not_followed),
+        cmocka_unit_test(test_a_lock_that_was_run_over),
+    };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    unsetenv("SHPOOL_ALLOCATOR");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
