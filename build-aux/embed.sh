@@ -1,6 +1,7 @@
 #!/bin/sh
-# embed.sh FILE SYMBOL: a C source on standard output that defines `const shpool_blob SYMBOL` over
-# FILE's bytes.  Not exported: the build compiles with -fvisibility=hidden.
+# embed.sh FILE SYMBOL CUDA ARCH: a C source on standard output that defines `const shpool_blob
+# SYMBOL` over FILE's bytes, LTO-IR that CUDA (13000 for 13.0) made for ARCH (75 for sm_75).  Not
+# exported: the build compiles with -fvisibility=hidden.
 set -eu
 test -s "$1"
 cat <<EOF
@@ -12,5 +13,5 @@ od -An -v -tu1 "$1" | sed 's/  *\([0-9][0-9]*\)/\1,/g'
 cat <<EOF
 };
 extern const shpool_blob $2;
-const shpool_blob $2 = { data, sizeof(data) };
+const shpool_blob $2 = { data, sizeof(data), $3, $4, NULL };
 EOF

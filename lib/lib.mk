@@ -7,7 +7,11 @@ libshpool_core_la_SOURCES = \
 	lib/config.c \
 	lib/driver.c \
 	lib/internal.h \
+	lib/jit.c \
+	lib/jit.h \
+	lib/join.c \
 	lib/link.c \
+	lib/link.h \
 	lib/lto.h \
 	lib/message.c \
 	lib/plan.c \

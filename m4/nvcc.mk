@@ -46,8 +46,8 @@ $(libshpool_device_a_OBJECTS): SHPOOL_NVCC_FLAGS += -maxrregcount=32
 SHPOOL_LTO_C = $(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) \
 	-rdc=true -dlto -arch=sm_$(SHPOOL_CUDA_LOW) -ltoir \
 	-MMD -MP -MT $@ -MF $(@:.c=.cud) -o $(@:.c=.ltoir) $<
-SHPOOL_EMBED = $(SHELL) $(top_srcdir)/build-aux/embed.sh $(@:.c=.ltoir) shpool_lto_$(*F) >$@-t && \
-	mv -f $@-t $@
+SHPOOL_EMBED = $(SHELL) $(top_srcdir)/build-aux/embed.sh $(@:.c=.ltoir) shpool_lto_$(*F) \
+	$(SHPOOL_CUDA_VERSION) $(SHPOOL_LTO_ARCH) >$@-t && mv -f $@-t $@
 allocators/%_lto.c: allocators/%.cu $(top_srcdir)/build-aux/embed.sh
 	@$(MKDIR_P) $(@D)
 	$(AM_V_LTOIR)$(SHPOOL_LTO_C) -DSHPOOL_LINKED_MODULE

@@ -4,6 +4,7 @@
 #            --with-cuda-arch=LIST                  default: all-major
 #            NVCC=...  NVCCFLAGS=...                (user variables, never overwritten)
 # Output:    NVCC, SHPOOL_NVCC_GENCODE, SHPOOL_CUDA_ARCHS, SHPOOL_CUDA_LOW, SHPOOL_CUDA_LIBDIR,
+#            SHPOOL_CUDA_VERSION and SHPOOL_LTO_ARCH (what LTO-IR is stamped with: 13000 and 75),
 #            SHPOOL_PC_DEVICE_LIBS; AM_CONDITIONAL HAVE_NVCC, HAVE_LTO_IR, HAVE_NVRTC; HAVE_LTO_IR
 #            and HAVE_CUDA_DEVICE in config.h
 #
@@ -30,6 +31,7 @@ AC_ARG_VAR([NVCCFLAGS], [extra flags for NVCC, e.g. -lineinfo])
 shpool_have_nvcc=no shpool_have_nvcc_reason=
 shpool_have_lto_ir=no shpool_have_nvrtc=no
 SHPOOL_NVCC_GENCODE= SHPOOL_CUDA_ARCHS= SHPOOL_CUDA_LOW= SHPOOL_CUDA_LIBDIR=
+SHPOOL_CUDA_VERSION= SHPOOL_LTO_ARCH=
 # A user's NVCC wins as it stands ("nvcc -ccbin g++-12" too: AC_PATH_PROG would drop such a value,
 # so it is not called then).
 AS_CASE([$with_cuda],
@@ -42,6 +44,8 @@ AS_CASE([$with_cuda],
 
 AS_IF([test -n "$NVCC"], [
   shpool_nvcc_release=`$NVCC --version | sed -n 's/.*release \(@<:@0-9.@:>@*\).*/\1/p'`
+  SHPOOL_CUDA_VERSION=`echo "$shpool_nvcc_release" |
+    awk -F. '{ print $[1] * 1000 + $[2] * 10 }'`
   # every capability from 75 on that this nvcc compiles for
   shpool_all=`$NVCC --list-gpu-arch | sed -n 's/^compute_\(@<:@0-9@:>@*\)$/\1/p' |
     awk '$[1] >= 75' | sort -n | tr '\n' ' '`
@@ -74,6 +78,7 @@ AS_IF([test -n "$NVCC"], [
     SHPOOL_CUDA_LOW=`echo $shpool_all | sed 's/ .*//'`
     SHPOOL_CUDA_ARCHS=$with_cuda_arch
   ])
+  SHPOOL_LTO_ARCH=`echo "$SHPOOL_CUDA_LOW" | tr -d a-z`
 
   # One real probe of the whole pipeline: -dc, ar, device link, host link; then its LTO-IR form, as
   # nvJitLink takes it, and NVRTC for the tests.
@@ -128,6 +133,8 @@ AC_SUBST([SHPOOL_NVCC_GENCODE])
 AC_SUBST([SHPOOL_CUDA_ARCHS])
 AC_SUBST([SHPOOL_CUDA_LOW])
 AC_SUBST([SHPOOL_CUDA_LIBDIR])
+AC_SUBST([SHPOOL_CUDA_VERSION])
+AC_SUBST([SHPOOL_LTO_ARCH])
 AS_IF([test "x$shpool_have_nvcc" = xyes],
       [AC_SUBST([SHPOOL_PC_DEVICE_LIBS], ['-L${libdir}/shpool -lshpool_device'])
        AC_DEFINE([HAVE_CUDA_DEVICE], [1], [Define to 1 if libshpool_device.a is built])],

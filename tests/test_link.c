@@ -3,8 +3,8 @@
 #include "unit.h"
 
 static const char garbage[64] = "this is no LTO-IR";
-static const shpool_blob blob = { (const unsigned char *)garbage, sizeof(garbage) };
-static const shpool_blob empty_blob = { NULL, 0 };
+static const shpool_blob blob = { (const unsigned char *)garbage, sizeof(garbage), 0, 0, NULL };
+static const shpool_blob empty_blob = { NULL, 0, 0, 0, NULL };
 static shpool_allocator with_ir;
 static shpool_allocator without_ir;
 

@@ -13,6 +13,7 @@ shpool_cmocka_tests += \
 	tests/test_heap \
 	tests/test_init \
 	tests/test_geometry \
+	tests/test_join \
 	tests/test_limits \
 	tests/test_link \
 	tests/test_lock \
@@ -36,6 +37,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 check_LTLIBRARIES += libshpool_tests.la
 libshpool_tests_la_SOURCES = \
 	tests/explore_pool.h \
+	tests/fake_jit.h \
 	tests/heap_model.c \
 	tests/heap_model.h \
 	tests/heap_trial.h \

@@ -66,6 +66,16 @@ static const char *scope_text(uint32_t scope)
     }
 }
 
+const char *info_cuda(uint32_t version, char *text, size_t bytes)
+{
+    if (version == 0) {
+        snprintf(text, bytes, "an unknown CUDA version");
+    } else {
+        snprintf(text, bytes, "CUDA %u.%u", version / 1000, version % 1000 / 10);
+    }
+    return text;
+}
+
 info_selected info_select(void)
 {
     info_selected selected = { .status = shpool_config_check() };
@@ -141,6 +151,17 @@ static void print_examples(const shpool_allocator *allocator)
     }
 }
 
+static void print_lto_ir(const shpool_allocator *allocator)
+{
+    char made[32];
+
+    printf("linkable     %s\n", (allocator->lto_ir != NULL) ? "yes, at run time" : "no");
+    for (const shpool_blob *one = allocator->lto_ir; one != NULL; one = one->newer) {
+        printf("  LTO-IR     %zu bytes for sm_%u and newer%s, made by %s\n", one->bytes, one->arch,
+               (one->arch == 0) ? " (not stamped)" : "", info_cuda(one->cuda, made, sizeof(made)));
+    }
+}
+
 static int show(const char *name, int json)
 {
     const shpool_allocator *allocator;
@@ -157,7 +178,7 @@ static int show(const char *name, int json)
     printf("executor     %s\n", (allocator->simt[0] != NULL) ? "yes" : "no");
     printf("device code  %s\n", (allocator->device_table != NULL) ? "of its own" :
            HAVE_CUDA_DEVICE ? "libshpool_device.a" : "none: built without CUDA");
-    printf("linkable     %s\n", (allocator->lto_ir != NULL) ? "yes" : "no");
+    print_lto_ir(allocator);
     printf("can\n");
     for (unsigned i = 0; info_cap_word(i) != NULL; i++) {
         if ((allocator->caps & (1u << i)) != 0) {

@@ -31,6 +31,9 @@ const char *info_scope(uint32_t scope);
 const char *info_cap_word(unsigned index);
 const char *info_cap_text(unsigned index);
 
+/* "CUDA 13.0" for 13000, written into text and returned; 32 bytes are enough. */
+const char *info_cuda(uint32_t version, char *text, size_t bytes);
+
 void info_plan_examples(const shpool_allocator *allocator, info_example examples[INFO_EXAMPLES]);
 
 /* One question of `overhead`; arch.arch is 0 if none was named. */

@@ -33,12 +33,25 @@ static json_t *caps_json(uint32_t caps)
     return words;
 }
 
+static json_t *lto_ir_json(const shpool_blob *first)
+{
+    json_t *list = json_array();
+
+    for (const shpool_blob *one = first; one != NULL; one = one->newer) {
+        json_array_append_new(list, json_pack("{s:I, s:I, s:I}", "bytes", (json_int_t)one->bytes,
+                                              "cuda", (json_int_t)one->cuda, "arch",
+                                              (json_int_t)one->arch));
+    }
+    return list;
+}
+
 static json_t *allocator_json(const shpool_allocator *allocator)
 {
-    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b}", "name", allocator->name, "summary",
+    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b, s:o}", "name", allocator->name, "summary",
                      allocator->summary, "scope", info_scope(allocator->scope), "caps",
                      caps_json(allocator->caps), "executor", allocator->simt[0] != NULL,
-                     "linkable", allocator->lto_ir != NULL);
+                     "linkable", allocator->lto_ir != NULL, "lto_ir",
+                     lto_ir_json(allocator->lto_ir));
 }
 
 int json_list(const info_selected *selected)

@@ -96,10 +96,13 @@ SHPOOL_API void shpool_set_message_handler(shpool_message_fn handler, void *user
 
 /* ---- registry ---- */
 
-/** Bytes that the build embeds. */
+/** LTO-IR that a build embeds, and what it was made by and for; 0: not known, and not compared. */
 typedef struct shpool_blob {
     const unsigned char *data;
     size_t               bytes;
+    uint32_t             cuda; /**< CUDA version that made it, as CUDART_VERSION: 12080 for 12.8 */
+    uint32_t             arch; /**< compute capability times 10 that it was compiled for */
+    const struct shpool_blob *newer; /**< the same code for a newer architecture, or NULL */
 } shpool_blob;
 
 /**
@@ -118,7 +121,7 @@ typedef struct shpool_allocator {
     /** Fills pool->table, allocate and release for the current device; NULL for built-ins, whose
      *  tables are in libshpool_device.a.  `instrumented`: the stats/check functions. */
     shpool_status (*device_table)(int instrumented, shpool_pool *pool);
-    const shpool_blob *lto_ir;   /**< for shpool_link(), or NULL */
+    const shpool_blob *lto_ir;   /**< for shpool_link(), that for the oldest GPU first; or NULL */
     uint32_t threads_per_pool;   /**< scope group: what 0 in a configuration stands for; 0: 32 */
     uint32_t reserved32;         /**< 0 */
     void *reserved[6];           /**< NULL */
@@ -267,17 +270,25 @@ SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *vari
  * Join a kernel's LTO-IR with an allocator's, to a cubin.  Needs libnvJitLink, no GPU.
  *
  * The kernel was compiled with -DSHPOOL_LINKED and to LTO-IR (nvcc -dlto, or a fat binary or an
- * object that holds it).
+ * object that holds it).  Of an allocator's LTO-IR that for the newest architecture up to `arch` is
+ * taken.  The cubin is not loaded: shpool_link_library() (shpool/shpool.cuh) does both, a program
+ * that uses the driver API gives it to cuLibraryLoadData() or cuModuleLoadData().
  *
- * @param [in]  kernel       LTO-IR, fat binary or relocatable object
+ * Scope: host, any thread; blocks while nvJitLink works.
+ * @param [in]  kernel       LTO-IR, fat binary or relocatable object; not kept
  * @param [in]  kernel_bytes
  * @param [in]  allocator    a registered name with lto_ir
  * @param [in]  arch         compute capability times 10: 90 for sm_90; not below the LTO-IR's own
- * @param [out] cubin_p      free() it; NULL on failure
- * @param [out] bytes_p      its size
- * @return SHPOOL_OK; SHPOOL_ERR_INVALID; SHPOOL_ERR_NOT_FOUND; SHPOOL_ERR_UNSUPPORTED: no LTO-IR in
- *         this build, or no libnvJitLink (the detail says what was tried); SHPOOL_ERR_LINK: the
- *         linker's own log is the detail; SHPOOL_ERR_NO_MEMORY
+ * @param [out] cubin_p      the caller's, to be given to free(); NULL on failure
+ * @param [out] bytes_p      its size; 0 on failure
+ * @return SHPOOL_OK
+ *   - SHPOOL_ERR_INVALID      a NULL argument, no bytes, arch below 75
+ *   - SHPOOL_ERR_NOT_FOUND    no such allocator
+ *   - SHPOOL_ERR_UNSUPPORTED  no LTO-IR in this build, or none for so old an architecture; no
+ *                             libnvJitLink (the detail says what was tried), or one that is older
+ *                             than the CUDA that made the LTO-IR, or of another major version
+ *   - SHPOOL_ERR_LINK         the linker's own log is the detail
+ *   - SHPOOL_ERR_NO_MEMORY
  */
 SHPOOL_API shpool_status shpool_link(const void *kernel, size_t kernel_bytes, const char *allocator,
                                      uint32_t arch, void **cubin_p, size_t *bytes_p);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What nvJitLink does of run-time linking: a kernel and an allocator's LTO-IR become a cubin. */
+#include "jit.h"
+#include "link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The linker's own words are the detail, the step that failed stands in front. */
+static shpool_status link_failed(const shpool_jit *jit, shpool_jit_handle handle, const char *step,
+                                 int result)
+{
+    char *log = NULL;
+    size_t bytes = 0;
+    shpool_status status;
+
+    if ((jit->log_size(handle, &bytes) == SHPOOL_JIT_SUCCESS) && (bytes > 0)) {
+        log = calloc(1, bytes + 1);
+        if ((log != NULL) && (jit->log(handle, log) != SHPOOL_JIT_SUCCESS)) {
+            log[0] = '\0';
+        }
+        for (bytes = (log != NULL) ? strlen(log) : 0; (bytes > 0) && (log[bytes - 1] == '\n');) {
+            log[--bytes] = '\0';
+        }
+    }
+    status = shpool_error(SHPOOL_ERR_LINK, "nvJitLink failed at %s with result %d: %s", step,
+                          result, ((log != NULL) && (log[0] != '\0')) ? log : "its log is empty");
+    free(log);
+    return status;
+}
+
+static shpool_status take_cubin(const shpool_jit *jit, shpool_jit_handle handle, void **cubin_p,
+                                size_t *bytes_p)
+{
+    size_t bytes = 0;
+    void *cubin;
+    int result = jit->cubin_size(handle, &bytes);
+
+    if (result != SHPOOL_JIT_SUCCESS) {
+        return link_failed(jit, handle, "the cubin's size", result);
+    }
+    cubin = malloc((bytes > 0) ? bytes : 1);
+    if (cubin == NULL) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a cubin of %zu bytes",
+                            bytes);
+    }
+    result = jit->cubin(handle, cubin);
+    if (result != SHPOOL_JIT_SUCCESS) {
+        free(cubin);
+        return link_failed(jit, handle, "the cubin", result);
+    }
+
+    *cubin_p = cubin;
+    *bytes_p = bytes;
+    return SHPOOL_OK;
+}
+
+static shpool_status link_inputs(const shpool_jit *jit, shpool_jit_handle handle,
+                                 const shpool_link_input *input)
+{
+    int result = jit->add_data(handle, SHPOOL_JIT_INPUT_ANY, input->kernel, input->kernel_bytes,
+                               "kernel");
+
+    if (result != SHPOOL_JIT_SUCCESS) {
+        return link_failed(jit, handle, "the kernel (it must be LTO-IR, a fat binary or an object)",
+                           result);
+    }
+    result = jit->add_data(handle, SHPOOL_JIT_INPUT_ANY, input->lto_ir->data, input->lto_ir->bytes,
+                           input->name);
+    if (result != SHPOOL_JIT_SUCCESS) {
+        return link_failed(jit, handle, "the allocator's LTO-IR", result);
+    }
+    result = jit->complete(handle);
+    if (result != SHPOOL_JIT_SUCCESS) {
+        return link_failed(jit, handle, "joining the two", result);
+    }
+    return SHPOOL_OK;
+}
+
+/*
+ * Code for another linker than this one fails late, with words that name no cause: nvJitLink takes
+ * what CUDA of its own major version made, if that is not younger than itself.
+ */
+static shpool_status check_stamp(const shpool_jit *jit, const shpool_link_input *input)
+{
+    const uint32_t made = input->lto_ir->cuda;
+
+    if ((made == 0) || ((made / 1000 == jit->cuda / 1000) && (made <= jit->cuda))) {
+        return SHPOOL_OK;
+    }
+    return shpool_error(SHPOOL_ERR_UNSUPPORTED, "the LTO-IR of \"%s\" was made by CUDA %u.%u, %s "
+                        "is of CUDA %u.%u and takes that of CUDA %u up to its own version: put "
+                        "nvJitLink %u.%u or a later one of CUDA %u on LD_LIBRARY_PATH, or build "
+                        "the allocator with that CUDA", input->name, made / 1000, made % 1000 / 10,
+                        jit->name, jit->cuda / 1000, jit->cuda % 1000 / 10, jit->cuda / 1000,
+                        made / 1000, made % 1000 / 10, made / 1000);
+}
+
+shpool_status shpool_join(const shpool_link_input *input, void **cubin_p, size_t *bytes_p)
+{
+    char arch_option[24];
+    const char *const options[] = { arch_option, "-lto" };
+    shpool_jit_handle handle = NULL;
+    shpool_jit jit;
+    shpool_status status;
+    int result;
+
+    status = shpool_jit_load(input->lto_ir->cuda / 1000, &jit);
+    if (status == SHPOOL_OK) {
+        status = check_stamp(&jit, input);
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+
+    snprintf(arch_option, sizeof(arch_option), "-arch=sm_%u", input->arch);
+    result = jit.create(&handle, SHPOOL_ARRAY_COUNT(options), options);
+    if (result != SHPOOL_JIT_SUCCESS) {
+        /* it made no handle that could be asked for a log */
+        return shpool_error(SHPOOL_ERR_LINK, "nvJitLink refused the options %s %s with result %d: "
+                            "is sm_%u known to CUDA %u.%u?", options[0], options[1], result,
+                            input->arch, jit.cuda / 1000, jit.cuda % 1000 / 10);
+    }
+
+    status = link_inputs(&jit, handle, input);
+    if (status == SHPOOL_OK) {
+        status = take_cubin(&jit, handle, cubin_p, bytes_p);
+    }
+    jit.destroy(&handle);
+    return status;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Run-time linking with a linker of the test's own: which LTO-IR is taken, who may link it, what
+ * each failure of the linker becomes. */
+#include "fake_jit.h"
+
+static const char kernel[] = "kernel";
+
+#define BLOB(_text, _cuda, _arch, _newer) \
+    { (const unsigned char *)(_text), sizeof(_text) - 1, _cuda, _arch, _newer }
+
+static const shpool_blob for_90 = BLOB("ir90", 12080, 90, NULL);
+static const shpool_blob for_80 = BLOB("ir80", 12080, 80, &for_90);
+static const shpool_blob for_75 = BLOB("ir75", 12080, 75, &for_80);
+static const shpool_blob unstamped = BLOB("ir", 0, 0, NULL);
+static shpool_allocator several;
+static shpool_allocator none_old;
+static shpool_allocator anyones;
+
+static int set_up_group(void **state)
+{
+    (void)state;
+    several = fake_allocator("j_several", SHPOOL_SCOPE_BLOCK, 0);
+    several.lto_ir = &for_75;
+    none_old = fake_allocator("j_none_old", SHPOOL_SCOPE_BLOCK, 0);
+    none_old.lto_ir = &for_80;
+    anyones = fake_allocator("j_anyones", SHPOOL_SCOPE_BLOCK, 0);
+    anyones.lto_ir = &unstamped;
+    return -((shpool_register(&several) != SHPOOL_OK) ||
+             (shpool_register(&none_old) != SHPOOL_OK) || (shpool_register(&anyones) != SHPOOL_OK));
+}
+
+static int set_up(void **state)
+{
+    fake_jit_reset(12080);
+    return clear_environment(state);
+}
+
+static void link_gives(const char *allocator, uint32_t arch, const char *expected)
+{
+    void *cubin = NULL;
+    size_t bytes = 0;
+
+    if (shpool_link(kernel, strlen(kernel), allocator, arch, &cubin, &bytes) != SHPOOL_OK) {
+        fail_msg("%s", shpool_last_error());
+    }
+    assert_int_equal(bytes, strlen(expected));
+    assert_memory_equal(cubin, expected, bytes);
+    free(cubin);
+}
+
+static void link_fails(const char *allocator, uint32_t arch, shpool_status expected,
+                       const char *detail)
+{
+    void *cubin = (void *)1;
+    size_t bytes = 1;
+
+    assert_int_equal(shpool_link(kernel, strlen(kernel), allocator, arch, &cubin, &bytes),
+                     expected);
+    assert_null(cubin);
+    assert_int_equal(bytes, 0);
+    assert_detail(detail);
+}
+
+static void test_newest_lto_ir_up_to_the_architecture_is_taken(void **state)
+{
+    (void)state;
+    link_gives("j_several", 75, "-arch=sm_75 -lto kernel;ir75;");
+    link_gives("j_several", 79, "-arch=sm_79 -lto kernel;ir75;");
+    link_gives("j_several", 80, "-arch=sm_80 -lto kernel;ir80;");
+    link_gives("j_several", 89, "-arch=sm_89 -lto kernel;ir80;");
+    link_gives("j_several", 120, "-arch=sm_120 -lto kernel;ir90;");
+    link_gives("j_anyones", 75, "-arch=sm_75 -lto kernel;ir;");
+}
+
+static void test_lto_ir_for_newer_architectures_only_is_refused(void **state)
+{
+    (void)state;
+    link_fails("j_none_old", 75, SHPOOL_ERR_UNSUPPORTED, "for sm_80 and newer");
+    assert_detail("sm_75");
+    assert_int_equal(fake.loads, 0);
+}
+
+static void test_linker_of_the_same_major_and_not_older_is_taken(void **state)
+{
+    (void)state;
+    link_gives("j_several", 75, "-arch=sm_75 -lto kernel;ir75;");
+    assert_int_equal(fake.major, 12);
+    fake.cuda = 12090;
+    link_gives("j_several", 76, "-arch=sm_76 -lto kernel;ir75;");
+    fake.cuda = 12070;
+    link_fails("j_several", 77, SHPOOL_ERR_UNSUPPORTED, "made by CUDA 12.8");
+    assert_detail("libfake.so is of CUDA 12.7");
+    assert_detail("nvJitLink 12.8 or a later one of CUDA 12");
+    fake.cuda = 13000;
+    link_fails("j_several", 78, SHPOOL_ERR_UNSUPPORTED, "libfake.so is of CUDA 13.0");
+    assert_int_equal(fake.links, 2);
+}
+
+static void test_lto_ir_without_a_stamp_goes_to_any_linker(void **state)
+{
+    (void)state;
+    fake.cuda = 12030;
+    link_gives("j_anyones", 80, "-arch=sm_80 -lto kernel;ir;");
+    assert_int_equal(fake.major, 0);
+    fake.cuda = 13000;
+    link_gives("j_anyones", 86, "-arch=sm_86 -lto kernel;ir;");
+}
+
+static void test_no_linker_is_an_error_with_its_reason(void **state)
+{
+    (void)state;
+    fake.cuda = 0;
+    link_fails("j_several", 100, SHPOOL_ERR_UNSUPPORTED, "no libnvJitLink, says the fake");
+}
+
+static void test_each_step_that_fails_is_named(void **state)
+{
+    static const struct { const char *step; const char *detail; } steps[] = {
+        { "create", "refused the options -arch=sm_101 -lto" },
+        { "add", "failed at the kernel" },
+        { "complete", "failed at joining the two" },
+        { "size", "failed at the cubin's size" },
+        { "cubin", "failed at the cubin with result 8" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(steps); i++) {
+        fake.broken = steps[i].step;
+        link_fails("j_several", 101, SHPOOL_ERR_LINK, steps[i].detail);
+        if (i > 0) {
+            assert_detail(": the fake linker's words");
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_newest_lto_ir_up_to_the_architecture_is_taken, set_up),
+        cmocka_unit_test_setup(test_lto_ir_for_newer_architectures_only_is_refused, set_up),
+        cmocka_unit_test_setup(test_linker_of_the_same_major_and_not_older_is_taken, set_up),
+        cmocka_unit_test_setup(test_lto_ir_without_a_stamp_goes_to_any_linker, set_up),
+        cmocka_unit_test_setup(test_no_linker_is_an_error_with_its_reason, set_up),
+        cmocka_unit_test_setup(test_each_step_that_fails_is_named, set_up),
+    };
+
+    return cmocka_run_group_tests(tests, set_up_group, NULL);
+}
