@@ -8,11 +8,10 @@
  *   nvcc -rdc=true linked.cu -o linked $(pkg-config --cflags --libs shpool)
  *   SHPOOL_ALLOCATOR=thread_first_fit ./linked linked_kernel.ltoir
  *
- * Needs libnvJitLink 12.3 at run time, and CUDA 12.8 for cudaLibraryLoadData().
+ * Needs libnvJitLink 12.3 at run time, and CUDA 12.8 for shpool_link_library().
  */
 #define SHPOOL_LINKED /* so that shpool_open() here fits the kernel there */
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include <shpool/shpool.cuh>
@@ -51,19 +50,18 @@ static std::vector<char> read_all(const char *path)
 }
 
 /* Launch the joined kernel and look at its answers; 0 is success. */
-static int launch(const void *cubin, const shpool_pool *pool)
+static int launch(cudaLibrary_t library, const shpool_pool *pool)
 {
     std::vector<unsigned> sums(BLOCKS * THREADS, 0);
-    const size_t          bytes   = sums.size() * sizeof(sums[0]);
-    cudaLibrary_t         library = NULL;
-    cudaKernel_t          kernel  = NULL;
-    unsigned             *out     = NULL;
-    shpool_pool           copy    = *pool;
+    const size_t          bytes  = sums.size() * sizeof(sums[0]);
+    cudaKernel_t          kernel = NULL;
+    unsigned             *out    = NULL;
+    shpool_pool           copy   = *pool;
     void                 *arguments[] = {&copy, &out};
-    unsigned              wrong   = 0;
+    unsigned              wrong  = 0;
 
-    if (failed(cudaLibraryLoadData(&library, cubin, NULL, NULL, 0, NULL, NULL, 0), "load") ||
-        failed(cudaLibraryGetKernel(&kernel, library, "sums"), "sums") ||
+    if (failed(cudaLibraryGetKernel(&kernel, library, "sums"), "sums") ||
+        failed(shpool_allow_shared(kernel, pool->shared_bytes)) ||
         failed(cudaMalloc(&out, bytes), "cudaMalloc") ||
         failed(cudaLaunchKernel(kernel, dim3(BLOCKS), dim3(THREADS), arguments, pool->shared_bytes,
                                 NULL), "launch") ||
@@ -76,26 +74,23 @@ static int launch(const void *cubin, const shpool_pool *pool)
         wrong += sums[i] != n * (n - 1u) / 2u;
     }
     std::printf("%s, linked at run time: %u sums, %u wrong\n", pool->name, BLOCKS * THREADS, wrong);
-    return (failed(cudaFree(out), "cudaFree") | failed(cudaLibraryUnload(library), "unload") |
-            (wrong != 0))
-               ? 1 : 0;
+    return (failed(cudaFree(out), "cudaFree") || (wrong != 0)) ? 1 : 0;
 }
 
 int main(int argc, char **argv)
 {
     std::vector<char> kernel;
-    cudaDeviceProp    gpu;
-    shpool_config     want   = {};
+    shpool_config     want    = {};
     shpool_pool       pool;
-    void             *cubin  = NULL;
-    size_t            bytes  = 0;
-    int               result = 1;
+    cudaLibrary_t     library = NULL;
+    int               devices = 0;
+    int               result  = 1;
 
     if (argc != 2) {
         std::fprintf(stderr, "usage: linked linked_kernel.ltoir\n");
         return 2;
     }
-    if (cudaGetDeviceProperties(&gpu, 0) != cudaSuccess) {
+    if ((cudaGetDeviceCount(&devices) != cudaSuccess) || (devices == 0)) {
         std::puts("no GPU: nothing to run");
         return 77;
     }
@@ -109,10 +104,9 @@ int main(int argc, char **argv)
     if (failed(shpool_open(NULL, &want, &pool))) {
         return 1;
     }
-    if (!failed(shpool_link(kernel.data(), kernel.size(), pool.name,
-                            static_cast<uint32_t>(10 * gpu.major + gpu.minor), &cubin, &bytes))) {
-        result = launch(cubin, &pool);
-        std::free(cubin);
+    if (!failed(shpool_link_library(kernel.data(), kernel.size(), &pool, &library))) {
+        result = launch(library, &pool);
+        result |= failed(cudaLibraryUnload(library), "unload");
     }
     return failed(shpool_close(&pool)) ? 1 : result;
 }

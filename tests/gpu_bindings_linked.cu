@@ -23,53 +23,61 @@ extern "C" int binding_run_linked(const char *allocator, uint32_t *out)
 /* binding_linked.cu as LTO-IR; build-aux/embed.sh made it. */
 extern "C" const shpool_blob shpool_lto_binding_linked;
 
-static int launch_cubin(const void *cubin, const char *allocator, uint32_t *out)
+/* What has no kernel gives no library, and says so. */
+static int refuses(const shpool_pool *pool)
 {
-    cudaLibrary_t library = NULL;
-    cudaKernel_t  kernel  = NULL;
-    shpool_pool   pool    = {};
-    int           failed  = 1;
+    const shpool_pool none    = {};
+    cudaLibrary_t     library = (cudaLibrary_t)1;
+    int               right   = 1;
 
-    if (!gpu_cuda(cudaLibraryLoadData(&library, cubin, NULL, NULL, 0, NULL, NULL, 0),
-                  "cudaLibraryLoadData")) {
-        return 1;
-    }
+    right &= gpu_check(shpool_link_library("x", 1, &none, &library) == SHPOOL_ERR_INVALID,
+                       "a zeroed pool is linked: %s", shpool_last_error());
+    right &= gpu_check(library == NULL, "a library after a failure");
+    right &= gpu_check(shpool_link_library("x", 1, NULL, &library) == SHPOOL_ERR_INVALID,
+                       "a NULL pool is linked: %s", shpool_last_error());
+    right &= gpu_check(shpool_link_library("x", 1, pool, NULL) == SHPOOL_ERR_INVALID,
+                       "no library_p: %s", shpool_last_error());
+    library = (cudaLibrary_t)1;
+    right &= gpu_check(shpool_link_library("no LTO-IR", 9, pool, &library) == SHPOOL_ERR_LINK,
+                       "garbage is linked: %s", shpool_last_error());
+    right &= gpu_check(library == NULL, "a library after a failure");
+    return right;
+}
+
+static int launch_library(cudaLibrary_t library, shpool_pool *pool, uint32_t *out)
+{
+    cudaKernel_t kernel = NULL;
+    int          failed = 1;
+
     if (gpu_cuda(cudaLibraryGetKernel(&kernel, library, "binding_linked"),
-                 "cudaLibraryGetKernel") && (binding_open(allocator, &pool) == 0)) {
-        failed = binding_launch("binding_linked", (const void *)kernel, &pool, out);
-        (void)shpool_close(&pool);
+                 "cudaLibraryGetKernel") &&
+        gpu_check(shpool_allow_shared(kernel, pool->shared_bytes) == SHPOOL_OK,
+                  "shpool_allow_shared: %s", shpool_last_error())) {
+        failed = binding_launch("binding_linked", (const void *)kernel, pool, out);
     }
     return gpu_cuda(cudaLibraryUnload(library), "cudaLibraryUnload") ? failed : 1;
 }
 
 extern "C" int binding_run_linked(const char *allocator, uint32_t *out)
 {
-    void  *cubin  = NULL;
-    size_t bytes  = 0;
-    int    device = 0;
-    int    major  = 0;
-    int    minor  = 0;
-    int    failed;
+    cudaLibrary_t library = NULL;
+    shpool_pool   pool    = {};
     shpool_status status;
+    int           failed  = 1;
 
-    if (!gpu_cuda(cudaGetDevice(&device), "cudaGetDevice") ||
-        !gpu_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-                  "cudaDeviceGetAttribute") ||
-        !gpu_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
-                  "cudaDeviceGetAttribute")) {
+    if (binding_open(allocator, &pool) != 0) {
         return 1;
     }
-    status = shpool_link(shpool_lto_binding_linked.data, shpool_lto_binding_linked.bytes, allocator,
-                         static_cast<uint32_t>(major * 10 + minor), &cubin, &bytes);
+    status = shpool_link_library(shpool_lto_binding_linked.data, shpool_lto_binding_linked.bytes,
+                                 &pool, &library);
     if (status == SHPOOL_ERR_UNSUPPORTED) {
         std::printf("note: run-time linking is skipped: %s\n", shpool_last_error());
-        return 77;
+        failed = 77;
+    } else if (gpu_check(status == SHPOOL_OK, "shpool_link_library \"%s\": %s", allocator,
+                         shpool_last_error())) {
+        failed = launch_library(library, &pool, out) || !refuses(&pool);
     }
-    if (!gpu_check(status == SHPOOL_OK, "shpool_link \"%s\": %s", allocator, shpool_last_error())) {
-        return 1;
-    }
-    failed = launch_cubin(cubin, allocator, out);
-    free(cubin);
+    (void)shpool_close(&pool);
     return failed;
 }
 

@@ -10,7 +10,8 @@
  *                           -rdc=true and link libshpool_device.a
  *   SHPOOL_INLINE=NAME      compile time: the allocator is inlined.  With SHPOOL_CHECK also stats
  *                           and check.
- *   SHPOOL_LINKED           run-time link: compile the kernel to LTO-IR, join it with shpool_link()
+ *   SHPOOL_LINKED           run-time link: compile the kernel to LTO-IR, join and load it with
+ *                           shpool_link_library()
  *
  * All translation units of a program that hand heaps to each other use the same binding.
  *
@@ -32,6 +33,7 @@
 #if !defined(__CUDACC_RTC__)
 
 #include <cuda_runtime.h>
+#include <stdlib.h>
 
 #include <shpool/shpool.h>
 
@@ -300,6 +302,61 @@ static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
                                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                    (int)bytes), "cudaFuncSetAttribute");
 }
+
+#if CUDART_VERSION >= 12080
+/**
+ * Join a kernel that was compiled with SHPOOL_LINKED with a pool's allocator, for the current
+ * device, and load the result: shpool_link(), then cudaLibraryLoadData().
+ *
+ * The kernels in it are found with cudaLibraryGetKernel(), and launched with that pool, or another
+ * one of the same allocator.  It does not opt them in to shared memory: shpool_allow_shared() does,
+ * given the cudaKernel_t.  With CUDA before 12.8, or the driver API, load what shpool_link() gives.
+ *
+ * Scope: host, any thread; blocks while nvJitLink works.
+ * @param [in]  kernel     LTO-IR, fat binary or relocatable object, as for shpool_link(); not kept
+ * @param [in]  bytes      its size
+ * @param [in]  pool       from shpool_open(), on the current device
+ * @param [out] library_p  cudaLibraryUnload() it when none of its kernels runs any more; NULL on
+ *                         failure
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument, a zeroed pool; as shpool_link();
+ *         SHPOOL_ERR_CUDA, SHPOOL_ERR_NO_MEMORY: no device, or it does not load the cubin
+ */
+static inline shpool_status shpool_link_library(const void *kernel, size_t bytes,
+                                                const shpool_pool *pool, cudaLibrary_t *library_p)
+{
+    shpool_status status;
+    uint32_t      major = 0;
+    uint32_t      minor = 0;
+    size_t        cubin_bytes = 0;
+    void         *cubin = NULL;
+
+    if (library_p != NULL) {
+        *library_p = NULL;
+    }
+    if ((library_p == NULL) || (pool == NULL) || (pool->name[0] == '\0')) {
+        return shpool_error(SHPOOL_ERR_INVALID, "shpool_link_library: %s",
+                            (library_p == NULL) ? "library_p is NULL"
+                                                : "the pool is NULL, or was not opened");
+    }
+    status = shpool_device_get(cudaDevAttrComputeCapabilityMajor, "cudaDeviceGetAttribute", &major);
+    if (status == SHPOOL_OK) {
+        status = shpool_device_get(cudaDevAttrComputeCapabilityMinor, "cudaDeviceGetAttribute",
+                                   &minor);
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_link(kernel, bytes, pool->name, major * 10 + minor, &cubin, &cubin_bytes);
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaLibraryLoadData(library_p, cubin, NULL, NULL, 0, NULL, NULL,
+                                                        0), "cudaLibraryLoadData");
+        free(cubin); /* the driver has its own copy */
+    }
+    if (status != SHPOOL_OK) {
+        *library_p = NULL;
+    }
+    return status;
+}
+#endif /* CUDART_VERSION */
 
 #endif /* !__CUDACC_RTC__ */
 
