@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PREFIX "SHPOOL_"
 
@@ -16,6 +17,13 @@
       "allocator that serves where a program names none: name or name:key=value,... with the "     \
       "keys payload_bytes or total_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment " \
       "(16..1024), stats and check (0 or 1)")                                                      \
+    _(CACHE_BYTES, "number", "bytes", "64M",                                                       \
+      "most bytes (K, M, G) of SHPOOL_CACHE_DIR; what was not used for longest is deleted first, " \
+      "0 keeps nothing")                                                                           \
+    _(CACHE_DIR, "path",  "",   "",                                                                \
+      "folder in which kernels that shpool_link() joined are kept for other processes; begins "    \
+      "with /, made if missing; empty: they are kept in memory only; without effect in setuid "    \
+      "programs")                                                                                  \
     _(LOG_LEVEL, "level", "",   "none",                                                            \
       "messages up to this level go to stderr: none, error, warn, info")
 
@@ -37,7 +45,7 @@ static const shpool_variable variables[VARIABLE_COUNT] = {
 static const char *const levels[] = { "none", "error", "warn", "info" };
 
 /* Longer than any legal value: what is cut here is still too long for whoever parses it. */
-#define VALUE_BYTES   (SHPOOL_SPEC_BYTES + 32u)
+#define VALUE_BYTES   (SHPOOL_PATH_BYTES + 32u)
 #define UNKNOWN_COUNT 8u
 #define UNKNOWN_BYTES 64u
 
@@ -91,13 +99,20 @@ static void collect_unknown(void)
     }
 }
 
+/* In a setuid program, whoever starts it must not say from where files are read. */
+static int is_withheld(const shpool_variable *variable)
+{
+    return (strcmp(variable->type, "path") == 0) &&
+           ((geteuid() != getuid()) || (getegid() != getgid()));
+}
+
 static void read_environment(void)
 {
     memset(&config, 0, sizeof(config));
     for (size_t i = 0; i < VARIABLE_COUNT; i++) {
         const char *value = getenv(variables[i].name);
 
-        if (value != NULL) {
+        if ((value != NULL) && !is_withheld(&variables[i])) {
             copy_cut(config.value[i], VALUE_BYTES, value, strlen(value));
         }
     }
@@ -161,6 +176,23 @@ static const char *value_of(size_t index)
 const char *shpool_config_allocator(void)
 {
     return value_of(VARIABLE_ALLOCATOR);
+}
+
+const char *shpool_config_cache_dir(void)
+{
+    return value_of(VARIABLE_CACHE_DIR);
+}
+
+shpool_status shpool_config_cache_bytes(uint64_t *bytes_p)
+{
+    const char *value = value_of(VARIABLE_CACHE_BYTES);
+
+    if (shpool_spec_number((value != NULL) ? value : variables[VARIABLE_CACHE_BYTES].default_value,
+                           1, bytes_p)) {
+        return SHPOOL_OK;
+    }
+    return shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_CACHE_BYTES \"%.100s\" is no number of bytes; "
+                        "give digits, and K, M or G for 1,024 each", value);
 }
 
 shpool_status shpool_config_check(void)

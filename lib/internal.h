@@ -21,6 +21,8 @@
 #define SHPOOL_MAX_ALLOCATORS 64u     /* built-in and registered */
 #define SHPOOL_ERROR_BYTES    4096u   /* of shpool_last_error(), NUL included; the rest is cut */
 
+#define SHPOOL_PATH_BYTES     4096u   /* longest value of a variable of type path, NUL included */
+
 #define SHPOOL_ARRAY_COUNT(_array) (sizeof(_array) / sizeof((_array)[0]))
 
 #pragma GCC visibility push(hidden)
@@ -62,6 +64,12 @@ void shpool_message(shpool_level level, const char *format, ...) SHPOOL_PRINTF(2
 
 /* $SHPOOL_ALLOCATOR; NULL if unset or empty. */
 const char *shpool_config_allocator(void);
+
+/* $SHPOOL_CACHE_DIR; NULL if unset or empty.  Longer than SHPOOL_PATH_BYTES: it was cut. */
+const char *shpool_config_cache_dir(void);
+
+/* $SHPOOL_CACHE_BYTES, or its default; SHPOOL_ERR_SPEC: it is no number. */
+shpool_status shpool_config_cache_bytes(uint64_t *bytes_p);
 
 /*
  * $SHPOOL_LOG_LEVEL; `fallback` if it is unset, none if it is bad.  Gives no warnings, so messages

@@ -100,7 +100,7 @@ static shpool_status check_stamp(const shpool_jit *jit, const shpool_link_input 
 shpool_status shpool_join(const shpool_link_input *input, void **cubin_p, size_t *bytes_p)
 {
     char arch_option[24];
-    const char *const options[] = { arch_option, "-lto" };
+    const char *const options[] = { arch_option, SHPOOL_JOIN_OPTIONS };
     shpool_jit_handle handle = NULL;
     shpool_jit jit;
     shpool_status status;

@@ -4,8 +4,13 @@ noinst_LTLIBRARIES += libshpool_core.la
 libshpool_core_la_SOURCES = \
 	lib/alias.c \
 	lib/arch.c \
+	lib/cache.h \
+	lib/cache_disk.c \
+	lib/cache_memory.c \
 	lib/config.c \
 	lib/driver.c \
+	lib/hash.c \
+	lib/hash.h \
 	lib/internal.h \
 	lib/jit.c \
 	lib/jit.h \

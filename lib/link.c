@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Run-time linking: which LTO-IR serves, and the way to a cubin. */
+/* Run-time linking: which LTO-IR serves, and the shortest way to a cubin. */
+#include "cache.h"
 #include "link.h"
 
 static shpool_status check_arguments(const void *kernel, size_t kernel_bytes, const char *name,
@@ -50,8 +51,56 @@ static shpool_status no_lto_ir(const shpool_allocator *allocator, uint32_t arch)
                         lto_ir->arch, arch, arch);
 }
 
-shpool_status shpool_link(const void *kernel, size_t kernel_bytes, const char *allocator,
-                          uint32_t arch, void **cubin_p, size_t *bytes_p)
+static shpool_cache_key make_key(const shpool_link_input *input)
+{
+    shpool_cache_key key = {
+        .kernel = shpool_hash_bytes(input->kernel, input->kernel_bytes),
+        .lto_ir = shpool_hash_bytes(input->lto_ir->data, input->lto_ir->bytes),
+        .kernel_bytes = input->kernel_bytes,
+        .lto_ir_bytes = input->lto_ir->bytes,
+        .arch = input->arch,
+        .cuda = input->lto_ir->cuda,
+        .maker = PACKAGE_VERSION " " SHPOOL_JOIN_OPTIONS,
+    };
+
+    return key;
+}
+
+/* From memory, else from the folder, else from the linker. */
+static shpool_status find_or_join(const shpool_link_input *input, void **cubin_p, size_t *bytes_p,
+                                  shpool_link_origin *origin_p)
+{
+    const char *folder = shpool_config_cache_dir();
+    const shpool_cache_key key = make_key(input);
+    uint64_t limit = 0;
+    shpool_status status = shpool_config_cache_bytes(&limit);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    *origin_p = SHPOOL_FROM_MEMORY;
+    if (shpool_memory_get(&key, cubin_p, bytes_p)) {
+        return SHPOOL_OK;
+    }
+
+    *origin_p = SHPOOL_FROM_DISK;
+    if ((folder == NULL) || !shpool_disk_get(folder, &key, cubin_p, bytes_p)) {
+        *origin_p = SHPOOL_FROM_LINKER;
+        status = shpool_join(input, cubin_p, bytes_p);
+        if (status != SHPOOL_OK) {
+            return status;
+        }
+        if (folder != NULL) {
+            shpool_disk_put(folder, limit, &key, *cubin_p, *bytes_p);
+        }
+    }
+    shpool_memory_put(&key, *cubin_p, *bytes_p);
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const char *allocator,
+                               uint32_t arch, void **cubin_p, size_t *bytes_p,
+                               shpool_link_origin *origin_p)
 {
     shpool_link_input input = { .kernel = kernel, .kernel_bytes = kernel_bytes, .arch = arch };
     const shpool_allocator *found;
@@ -79,5 +128,13 @@ shpool_status shpool_link(const void *kernel, size_t kernel_bytes, const char *a
         return no_lto_ir(found, arch);
     }
     input.name = found->name;
-    return shpool_join(&input, cubin_p, bytes_p);
+    return find_or_join(&input, cubin_p, bytes_p, origin_p);
+}
+
+shpool_status shpool_link(const void *kernel, size_t kernel_bytes, const char *allocator,
+                          uint32_t arch, void **cubin_p, size_t *bytes_p)
+{
+    shpool_link_origin origin;
+
+    return shpool_link_from(kernel, kernel_bytes, allocator, arch, cubin_p, bytes_p, &origin);
 }

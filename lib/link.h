@@ -16,7 +16,21 @@ typedef struct shpool_link_input {
     uint32_t arch;
 } shpool_link_input;
 
+/* Where a cubin came from. */
+typedef enum shpool_link_origin {
+    SHPOOL_FROM_LINKER, SHPOOL_FROM_MEMORY, SHPOOL_FROM_DISK
+} shpool_link_origin;
+
+/* ---- link.c ---- */
+
+/* shpool_link(), also telling where the cubin came from. */
+shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const char *allocator,
+                               uint32_t arch, void **cubin_p, size_t *bytes_p,
+                               shpool_link_origin *origin_p);
+
 /* ---- join.c ---- */
+
+#define SHPOOL_JOIN_OPTIONS "-lto" /* beside the architecture; a cached cubin's key has them */
 
 /*
  * Have nvJitLink make a cubin of it; free() that.  Outputs are written on SHPOOL_OK only.

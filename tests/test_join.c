@@ -3,6 +3,8 @@
  * each failure of the linker becomes. */
 #include "fake_jit.h"
 
+#include "cache.h"
+
 static const char kernel[] = "kernel";
 
 #define BLOB(_text, _cuda, _arch, _newer) \
@@ -32,6 +34,7 @@ static int set_up_group(void **state)
 static int set_up(void **state)
 {
     fake_jit_reset(12080);
+    shpool_memory_clear();
     return clear_environment(state);
 }
 

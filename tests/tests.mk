@@ -4,6 +4,8 @@
 shpool_cmocka_tests =
 if HAVE_CMOCKA
 shpool_cmocka_tests += \
+	tests/test_cache \
+	tests/test_cache_disk \
 	tests/test_checked \
 	tests/test_config \
 	tests/test_conformance \
@@ -36,6 +38,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 # what several of them share
 check_LTLIBRARIES += libshpool_tests.la
 libshpool_tests_la_SOURCES = \
+	tests/cache_trial.h \
 	tests/explore_pool.h \
 	tests/fake_jit.h \
 	tests/heap_model.c \
@@ -151,7 +154,8 @@ AM_TESTS_ENVIRONMENT = \
 	fuzz_seconds="$${SHPOOL_FUZZ_SECONDS:-5}"; \
 	export CC CXX NM NVCC top_srcdir top_builddir allocators public_headers nvrtc_headers \
 	  cuda_low cuda_libdir cuda_archs tsan_cflags cmocka_cflags FUZZ_CC fuzz_seconds; \
-	unset SHPOOL_ALLOCATOR SHPOOL_FUZZ_SECONDS SHPOOL_LOG_LEVEL;
+	unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_FUZZ_SECONDS SHPOOL_LOG_LEVEL \
+	  SHPOOL_PLUGIN_PATH;
 
 # the same programs with far more seeds and schedules
 check-long:

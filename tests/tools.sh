@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The tools' commands: what they print, and how they end.  In the build folder.  Exit: 0 or 1.
 set -u
-unset SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL
+unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
 failed=0
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT

@@ -72,7 +72,10 @@ static inline int clear_environment(void **state)
 {
     (void)state;
     unsetenv("SHPOOL_ALLOCATOR");
+    unsetenv("SHPOOL_CACHE_BYTES");
+    unsetenv("SHPOOL_CACHE_DIR");
     unsetenv("SHPOOL_LOG_LEVEL");
+    unsetenv("SHPOOL_PLUGIN_PATH");
     shpool_set_message_handler(NULL, NULL);
     shpool_config_reload();
     return 0;

@@ -274,6 +274,11 @@ SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *vari
  * taken.  The cubin is not loaded: shpool_link_library() (shpool/shpool.cuh) does both, a program
  * that uses the driver API gives it to cuLibraryLoadData() or cuModuleLoadData().
  *
+ * What was joined before is not joined again: it is kept in memory (the latest 64, at most 16 MiB),
+ * and with $SHPOOL_CACHE_DIR set in that folder, too, for other processes.  A hit there loads no
+ * libnvJitLink, and works where there is none.  It also stays one when nvJitLink is updated: delete
+ * the folder to have kernels joined by the new one.
+ *
  * Scope: host, any thread; blocks while nvJitLink works.
  * @param [in]  kernel       LTO-IR, fat binary or relocatable object; not kept
  * @param [in]  kernel_bytes
@@ -288,6 +293,7 @@ SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *vari
  *                             libnvJitLink (the detail says what was tried), or one that is older
  *                             than the CUDA that made the LTO-IR, or of another major version
  *   - SHPOOL_ERR_LINK         the linker's own log is the detail
+ *   - SHPOOL_ERR_SPEC         SHPOOL_CACHE_BYTES is no number
  *   - SHPOOL_ERR_NO_MEMORY
  */
 SHPOOL_API shpool_status shpool_link(const void *kernel, size_t kernel_bytes, const char *allocator,

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the tests of the cache share: a folder, a fake linker, and links that know their origin. */
+#ifndef SHPOOL_TESTS_CACHE_TRIAL_H
+#define SHPOOL_TESTS_CACHE_TRIAL_H
+
+#include "fake_jit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cache.h"
+#include "link.h"
+
+#define ENTRY_HEADER 136u /* bytes of a file in front of the cubin */
+#define PATH_BYTES   512u
+
+static const shpool_blob blob = { (const unsigned char *)"ir", 2, 12080, 75, NULL };
+static const shpool_blob other_blob = { (const unsigned char *)"Ir", 2, 12080, 75, NULL };
+static shpool_allocator one;
+static shpool_allocator other;
+static char folder[PATH_BYTES]; /* of this test */
+
+static inline int set_up_group(void **state)
+{
+    (void)state;
+    one = fake_allocator("c_one", SHPOOL_SCOPE_BLOCK, 0);
+    one.lto_ir = &blob;
+    other = fake_allocator("c_other", SHPOOL_SCOPE_BLOCK, 0);
+    other.lto_ir = &other_blob;
+    return -((shpool_register(&one) != SHPOOL_OK) || (shpool_register(&other) != SHPOOL_OK));
+}
+
+static inline int set_up(void **state)
+{
+    (void)clear_environment(state);
+    fake_jit_reset(12080);
+    shpool_memory_clear();
+    snprintf(folder, sizeof(folder), "%s/shpool-cache-XXXXXX",
+             (getenv("TMPDIR") != NULL) ? getenv("TMPDIR") : "/tmp");
+    return -(mkdtemp(folder) == NULL);
+}
+
+static inline void in_folder(char path[2 * PATH_BYTES], const char *name)
+{
+    snprintf(path, 2 * PATH_BYTES, "%s/%s", folder, name);
+}
+
+/* How many files are there, temporary ones too, and their bytes; the name of the last. */
+static inline unsigned count_files(uint64_t *bytes_p, char name_p[256])
+{
+    DIR *listing = opendir(folder);
+    char path[2 * PATH_BYTES];
+    struct stat info;
+    unsigned count = 0;
+
+    *bytes_p = 0;
+    assert_non_null(listing);
+    for (struct dirent *file = readdir(listing); file != NULL; file = readdir(listing)) {
+        if ((strcmp(file->d_name, ".") != 0) && (strcmp(file->d_name, "..") != 0)) {
+            in_folder(path, file->d_name);
+            assert_int_equal(stat(path, &info), 0);
+            *bytes_p += (uint64_t)info.st_size;
+            snprintf(name_p, 256, "%s", file->d_name);
+            count++;
+        }
+    }
+    closedir(listing);
+    return count;
+}
+
+static inline int tear_down(void **state)
+{
+    char command[3 * PATH_BYTES];
+
+    (void)state;
+    snprintf(command, sizeof(command), "chmod -R u+rwx '%s'; rm -rf '%s'", folder, folder);
+    return system(command);
+}
+
+static inline void use_folder(void)
+{
+    assert_int_equal(setenv("SHPOOL_CACHE_DIR", folder, 1), 0);
+    shpool_config_reload();
+}
+
+/* Link "text", and see that it comes from there and is right. */
+static inline void link_text(const char *allocator, const char *text, uint32_t arch,
+                      shpool_link_origin expected)
+{
+    const shpool_allocator *found = (strcmp(allocator, "c_one") == 0) ? &one : &other;
+    char right[FAKE_CUBIN_BYTES];
+    shpool_link_origin origin;
+    void *cubin = NULL;
+    size_t bytes = 0;
+
+    if (shpool_link_from(text, strlen(text), allocator, arch, &cubin, &bytes, &origin) !=
+        SHPOOL_OK) {
+        fail_msg("%s", shpool_last_error());
+    }
+    snprintf(right, sizeof(right), "-arch=sm_%u -lto %s;%.2s;", arch, text,
+             (const char *)found->lto_ir->data);
+    assert_int_equal(bytes, strlen(right));
+    assert_memory_equal(cubin, right, bytes);
+    free(cubin);
+    assert_int_equal(origin, expected);
+}
+
+#endif /* SHPOOL_TESTS_CACHE_TRIAL_H */

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The folder of linked kernels: whatever others do to it, within its bound. */
+#include "cache_trial.h"
+
+static void change_file(const char *path, off_t at, char byte)
+{
+    int file = open(path, O_RDWR);
+
+    assert_true(file >= 0);
+    if (at < 0) {
+        at += lseek(file, 0, SEEK_END);
+    }
+    assert_int_equal(pwrite(file, &byte, 1, at), 1);
+    close(file);
+}
+
+/* One link, then the file is changed: the next one must notice, and put a whole one there. */
+static void damaged_file_is_replaced(void (*damage)(const char *path))
+{
+    char path[2 * PATH_BYTES];
+    char name[256];
+    uint64_t whole;
+    uint64_t bytes;
+
+    use_folder();
+    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    assert_int_equal(count_files(&whole, name), 1);
+    in_folder(path, name);
+    damage(path);
+    shpool_memory_clear();
+    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    assert_int_equal(count_files(&bytes, name), 1);
+    assert_int_equal(bytes, whole);
+    shpool_memory_clear();
+    link_text("c_one", "kernel", 90, SHPOOL_FROM_DISK);
+}
+
+static void change_last_byte(const char *path) { change_file(path, -1, '!'); }
+static void change_first_byte_of_cubin(const char *path) { change_file(path, ENTRY_HEADER, '!'); }
+static void change_magic(const char *path) { change_file(path, 0, 'S'); }
+static void change_format(const char *path) { change_file(path, 8, 9); }
+static void change_key(const char *path) { change_file(path, 16, '!'); }
+static void change_maker(const char *path) { change_file(path, 72, '!'); }
+static void change_length(const char *path) { change_file(path, 112, 1); }
+static void cut_cubin(const char *path) { assert_int_equal(truncate(path, ENTRY_HEADER + 3), 0); }
+static void cut_header(const char *path) { assert_int_equal(truncate(path, 20), 0); }
+static void empty(const char *path) { assert_int_equal(truncate(path, 0), 0); }
+
+static void lengthen(const char *path)
+{
+    struct stat info;
+
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(truncate(path, info.st_size + 1), 0);
+}
+
+static void tear(const char *path) /* the length is right, the second half was never written */
+{
+    struct stat info;
+
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(truncate(path, ENTRY_HEADER + 10), 0);
+    assert_int_equal(truncate(path, info.st_size), 0);
+}
+
+static void make_link(const char *path)
+{
+    char target[2 * PATH_BYTES + 8];
+
+    snprintf(target, sizeof(target), "%s.else", path);
+    assert_int_equal(rename(path, target), 0);
+    assert_int_equal(symlink(target, path), 0);
+    assert_int_equal(unlink(target), 0);
+}
+
+static void test_damaged_files_are_ignored_and_replaced(void **state)
+{
+    static void (*const damages[])(const char *path) = {
+        change_last_byte, change_first_byte_of_cubin, change_magic, change_format, change_key,
+        change_maker, change_length, cut_cubin, cut_header, empty, lengthen, tear, make_link,
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(damages); i++) {
+        damaged_file_is_replaced(damages[i]);
+        shpool_memory_clear();
+        assert_int_equal(tear_down(state), 0);
+        assert_int_equal(mkdir(folder, 0700), 0);
+    }
+}
+
+static void test_files_of_others_are_not_read(void **state)
+{
+    char path[2 * PATH_BYTES];
+    char name[256];
+    uint64_t bytes;
+
+    (void)state;
+    if (geteuid() != 0) {
+        skip(); /* nobody else can give a file away */
+    }
+    use_folder();
+    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    assert_int_equal(count_files(&bytes, name), 1);
+    in_folder(path, name);
+    assert_int_equal(chown(path, 4711, 4711), 0);
+    shpool_memory_clear();
+    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+}
+
+#define NUMBER_BYTES (ENTRY_HEADER + strlen("-arch=sm_90 -lto k00;ir;")) /* of a file */
+
+/* Room for so many files of link_number(). */
+static void set_bound(unsigned files)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%zu", files * NUMBER_BYTES);
+    assert_int_equal(setenv("SHPOOL_CACHE_BYTES", text, 1), 0);
+    use_folder();
+}
+
+static void link_number(unsigned number, shpool_link_origin expected)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "k%02u", number % 100);
+    shpool_memory_clear();
+    link_text("c_one", text, 90, expected);
+    (void)usleep(20 * 1000); /* longer than a tick of a file system's clock */
+}
+
+static void test_least_recently_used_is_deleted_first(void **state)
+{
+    char name[256];
+    uint64_t bytes;
+
+    (void)state;
+    set_bound(3);
+    link_number(1, SHPOOL_FROM_LINKER);
+    link_number(2, SHPOOL_FROM_LINKER);
+    link_number(3, SHPOOL_FROM_LINKER);
+    assert_int_equal(count_files(&bytes, name), 3);
+    link_number(1, SHPOOL_FROM_DISK);
+    link_number(4, SHPOOL_FROM_LINKER); /* instead of 2 */
+    assert_int_equal(count_files(&bytes, name), 3);
+    link_number(1, SHPOOL_FROM_DISK);
+    link_number(3, SHPOOL_FROM_DISK);
+    link_number(4, SHPOOL_FROM_DISK);
+    link_number(2, SHPOOL_FROM_LINKER);
+}
+
+static void test_what_is_larger_than_the_bound_is_not_kept(void **state)
+{
+    char name[256];
+    uint64_t bytes;
+
+    (void)state;
+    set_bound(0);
+    link_number(1, SHPOOL_FROM_LINKER);
+    assert_int_equal(count_files(&bytes, name), 0);
+}
+
+static void test_orphans_of_dead_writers_are_deleted(void **state)
+{
+    static const struct timespec long_ago[2] = { { 1000, 0 }, { 1000, 0 } };
+    static const char *const names[] = { ".shpool-tmp-1-2-3-0", ".shpool-tmp-now", "a_users_file" };
+    char path[2 * PATH_BYTES];
+    char name[256];
+    uint64_t bytes;
+
+    (void)state;
+    use_folder();
+    for (unsigned i = 0; i < 3; i++) {
+        in_folder(path, names[i]);
+        close(open(path, O_CREAT | O_WRONLY, 0600));
+        assert_true((i == 1) || (utimensat(AT_FDCWD, path, long_ago, 0) == 0));
+    }
+    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    assert_int_equal(count_files(&bytes, name), 3); /* the entry, and the last two */
+    in_folder(path, names[0]);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+/* ---- many at once ---- */
+
+#define CROWD_PROCESSES 4u
+#define CROWD_THREADS   3u
+#define CROWD_ROUNDS    200u
+#define CROWD_KERNELS   12u
+#define CROWD_BOUND     5u
+
+/* Outside CMocka: a child's and a thread's failed assertion would go nowhere.  1: all was right. */
+static int crowd_round(unsigned number, unsigned round)
+{
+    char text[16];
+    char right[64];
+    void *cubin = NULL;
+    size_t bytes = 0;
+    int same;
+
+    snprintf(text, sizeof(text), "k%02u", (number * 7 + round * 5) % CROWD_KERNELS);
+    snprintf(right, sizeof(right), "-arch=sm_90 -lto %s;ir;", text);
+    if ((round % 3) == 0) {
+        shpool_memory_clear();
+    }
+    if (shpool_link(text, strlen(text), "c_one", 90, &cubin, &bytes) != SHPOOL_OK) {
+        return 0;
+    }
+    same = (bytes == strlen(right)) && (memcmp(cubin, right, bytes) == 0);
+    free(cubin);
+    return same;
+}
+
+static void *crowd_thread(void *arg)
+{
+    const unsigned number = *(const unsigned *)arg;
+
+    for (unsigned round = 0; round < CROWD_ROUNDS; round++) {
+        if (!crowd_round(number, round)) {
+            return arg;
+        }
+    }
+    return NULL;
+}
+
+static int crowd_process(unsigned process)
+{
+    pthread_t threads[CROWD_THREADS];
+    unsigned numbers[CROWD_THREADS];
+    int wrong = 0;
+
+    for (unsigned i = 0; i < CROWD_THREADS; i++) {
+        numbers[i] = process * CROWD_THREADS + i;
+        wrong |= pthread_create(&threads[i], NULL, crowd_thread, &numbers[i]) != 0;
+    }
+    for (unsigned i = 0; (i < CROWD_THREADS) && !wrong; i++) {
+        void *failed = NULL;
+
+        wrong |= (pthread_join(threads[i], &failed) != 0) || (failed != NULL);
+    }
+    return wrong;
+}
+
+static void test_a_crowd_of_processes_and_threads(void **state)
+{
+    pid_t children[CROWD_PROCESSES];
+    char name[256];
+    uint64_t bytes;
+    unsigned files;
+
+    (void)state;
+    set_bound(CROWD_BOUND);
+    for (unsigned i = 0; i < CROWD_PROCESSES; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            _exit(crowd_process(i));
+        }
+    }
+    for (unsigned i = 0; i < CROWD_PROCESSES; i++) {
+        int status = 1;
+
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    files = count_files(&bytes, name);
+    assert_in_range(files, 1, CROWD_BOUND); /* no temporary file beside the entries either */
+    assert_true(bytes % files == 0);
+    assert_true(bytes / files == NUMBER_BYTES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(_name) cmocka_unit_test_setup_teardown(test_##_name, set_up, tear_down)
+        TEST(damaged_files_are_ignored_and_replaced),
+        TEST(files_of_others_are_not_read),
+        TEST(least_recently_used_is_deleted_first),
+        TEST(what_is_larger_than_the_bound_is_not_kept),
+        TEST(orphans_of_dead_writers_are_deleted),
+        TEST(a_crowd_of_processes_and_threads),
+#undef TEST
+    };
+
+    return cmocka_run_group_tests(tests, set_up_group, NULL);
+}
