@@ -120,8 +120,8 @@ EXTRA_DIST += tests/binding_linked.cu
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
 shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/defects.sh \
-	tests/fuzz.sh tests/headers.sh tests/planted.sh tests/planted_race.sh tests/sass.sh \
-	tests/style.sh tests/symbols.sh tests/tools.sh
+	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/planted.sh tests/planted_race.sh \
+	tests/sass.sh tests/style.sh tests/symbols.sh tests/tools.sh
 EXTRA_DIST += $(shpool_test_scripts) tests/compat_use.cu
 
 # helpers of theirs, no tests themselves
@@ -154,8 +154,8 @@ AM_TESTS_ENVIRONMENT = \
 	fuzz_seconds="$${SHPOOL_FUZZ_SECONDS:-5}"; \
 	export CC CXX NM NVCC top_srcdir top_builddir allocators public_headers nvrtc_headers \
 	  cuda_low cuda_libdir cuda_archs tsan_cflags cmocka_cflags FUZZ_CC fuzz_seconds; \
-	unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_FUZZ_SECONDS SHPOOL_LOG_LEVEL \
-	  SHPOOL_PLUGIN_PATH;
+	unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_FUZZ_SECONDS \
+	  SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH;
 
 # the same programs with far more seeds and schedules
 check-long:

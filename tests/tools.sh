@@ -41,6 +41,15 @@ expect 2 'one of --bytes and --total' $info overhead --threads 32 --bytes 4K --t
 expect 2 '--threads x is no number' $info overhead --threads x --bytes 4K
 expect 2 'sm_75, sm_80' $info overhead --threads 32 --bytes 4K --arch sm_60
 expect 1 'known allocators' $info overhead --threads 32 --bytes 4K --allocator nobody
+expect 0 '^usage' $info link --help
+expect 2 "give the kernel's file" $info link --arch sm_90
+expect 2 'give --arch' $info link a_kernel
+expect 2 'unexpected another' $info link a_kernel another --arch sm_90
+expect 2 'sm_75, sm_80' $info link a_kernel --arch sm_60
+expect 1 'no_such_file cannot be read: No such file' $info link no_such_file --arch sm_90
+expect 1 'known allocators' $info link "$0" --arch sm_90 --allocator nobody
+expect 1 'no LTO-IR\|nvJitLink' $info link "$0" --arch sm_90 --allocator null
+expect 0 'SHPOOL_CACHE_BYTES (number, in bytes)' $info config
 expect 0 '^usage' $bench --help
 expect 2 'shpool-bench --help' $bench --nonsense
 expect 0 ' pairs ' $bench --device cpu --allocator null --workload pairs -i 1

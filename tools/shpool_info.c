@@ -20,6 +20,7 @@ static const char usage_text[] =
     "  config       the environment variables, their values and defaults\n"
     "  overhead     what pools cost: --threads N --bytes B [--threads-per-pool K] [--arch sm_86]\n"
     "  archs        the shared memory of the architectures that are known\n"
+    "  link KERNEL  join LTO-IR with an allocator: --arch sm_86 [--allocator NAME] [-o FILE]\n"
     "\n"
     "  -j, --json     print JSON\n"
     "  -h, --help     print this and exit\n"
@@ -74,6 +75,25 @@ const char *info_cuda(uint32_t version, char *text, size_t bytes)
         snprintf(text, bytes, "CUDA %u.%u", version / 1000, version % 1000 / 10);
     }
     return text;
+}
+
+shpool_status info_find_arch(const char *name, shpool_arch *arch)
+{
+    shpool_driver_device device;
+    uint32_t version;
+    size_t count;
+    shpool_status status;
+    char found[16];
+
+    if (strcmp(name, "native") != 0) {
+        return shpool_arch_find(name, arch);
+    }
+    status = shpool_driver_devices(&device, 1, &count, &version);
+    if (status == SHPOOL_OK) {
+        snprintf(found, sizeof(found), "sm_%u", device.arch);
+        status = shpool_arch_find(found, arch);
+    }
+    return status;
 }
 
 info_selected info_select(void)
@@ -317,12 +337,15 @@ int main(int argc, char **argv)
     int option;
     int first;
 
-    /* The one command with options of its own: they are not for the getopt here. */
+    /* The commands with options of their own: they are not for the getopt here. */
     first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0)))
                 ? 2 : 1;
     tool_messages("shpool-info");
     if ((argc > first) && (strcmp(argv[first], "overhead") == 0)) {
         return leave(info_overhead(argc - first, argv + first, first == 2));
+    }
+    if ((argc > first) && (strcmp(argv[first], "link") == 0)) {
+        return leave(info_link_kernel(argc - first, argv + first, first == 2));
     }
     while ((option = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
         switch (option) {

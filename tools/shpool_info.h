@@ -31,6 +31,9 @@ const char *info_scope(uint32_t scope);
 const char *info_cap_word(unsigned index);
 const char *info_cap_text(unsigned index);
 
+/* By name, or with "native" that of the first device here. */
+shpool_status info_find_arch(const char *name, shpool_arch *arch);
+
 /* "CUDA 13.0" for 13000, written into text and returned; 32 bytes are enough. */
 const char *info_cuda(uint32_t version, char *text, size_t bytes);
 
@@ -66,6 +69,19 @@ static inline int info_tally_failed(const info_tally *tally)
 /* The command `overhead` with its own options; argv[0] is the command.  Returns the exit status. */
 int info_overhead(int argc, char **argv, int json);
 
+#define INFO_LINK_WAYS 3u /* shpool_link_origin */
+
+/* What `link` made. */
+typedef struct info_link {
+    const char *allocator;
+    void *cubin;
+    size_t bytes;
+    double ms[INFO_LINK_WAYS]; /* 0: was not gone */
+} info_link;
+
+/* The command `link`, as info_overhead(). */
+int info_link_kernel(int argc, char **argv, int json);
+
 /* Each prints to stdout and returns the exit status; a negative one: this build has no JSON. */
 int json_list(const info_selected *selected);
 int json_show(const shpool_allocator *allocator);
@@ -73,5 +89,6 @@ int json_devices(const shpool_driver_device *devices, size_t count, uint32_t ver
 int json_config(void);
 int json_archs(void);
 int json_overhead(const info_geometry *geometry, const shpool_allocator *only);
+int json_link(const info_link *result, uint32_t arch);
 
 #endif /* SHPOOL_TOOLS_SHPOOL_INFO_H */

@@ -217,6 +217,19 @@ int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
     return info_tally_failed(&tally) ? 1 : exit_status;
 }
 
+int json_link(const info_link *result, uint32_t arch)
+{
+    static const char *const ways[INFO_LINK_WAYS] = { "linker", "memory", "disk" };
+    json_t *ms = json_object();
+
+    for (unsigned i = 0; i < INFO_LINK_WAYS; i++) {
+        json_object_set_new(ms, ways[i],
+                            (result->ms[i] > 0) ? json_real(result->ms[i]) : json_null());
+    }
+    return print_json(json_pack("{s:s, s:I, s:I, s:o}", "allocator", result->allocator, "arch",
+                                (json_int_t)arch, "bytes", (json_int_t)result->bytes, "ms", ms));
+}
+
 #else /* !HAVE_JANSSON */
 
 int json_list(const info_selected *selected)
@@ -253,6 +266,13 @@ int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
 {
     (void)geometry;
     (void)only;
+    return -1;
+}
+
+int json_link(const info_link *result, uint32_t arch)
+{
+    (void)result;
+    (void)arch;
     return -1;
 }
 

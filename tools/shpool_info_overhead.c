@@ -47,26 +47,6 @@ static int number(const char *text, int suffix, uint32_t *value_p)
     return 1;
 }
 
-/* By name, or that of the first device here. */
-static shpool_status find_arch(const char *name, shpool_arch *arch)
-{
-    shpool_driver_device device;
-    uint32_t version;
-    size_t count;
-    shpool_status status;
-    char found[16];
-
-    if (strcmp(name, "native") != 0) {
-        return shpool_arch_find(name, arch);
-    }
-    status = shpool_driver_devices(&device, 1, &count, &version);
-    if (status == SHPOOL_OK) {
-        snprintf(found, sizeof(found), "sm_%u", device.arch);
-        status = shpool_arch_find(found, arch);
-    }
-    return status;
-}
-
 /* 0, EXIT_HELP, or the exit status. */
 static int parse(int argc, char **argv, request *asked)
 {
@@ -101,7 +81,7 @@ static int parse(int argc, char **argv, request *asked)
         case 's': want->flags |= SHPOOL_FLAG_STATS; break;
         case 'j': asked->geometry.json = 1; break;
         case 'r':
-            if (find_arch(optarg, &asked->geometry.arch) != SHPOOL_OK) {
+            if (info_find_arch(optarg, &asked->geometry.arch) != SHPOOL_OK) {
                 fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
                 return EXIT_USAGE;
             }

@@ -5,6 +5,7 @@ shpool_info_SOURCES = \
 	tools/shpool_info.c \
 	tools/shpool_info.h \
 	tools/shpool_info_json.c \
+	tools/shpool_info_link.c \
 	tools/shpool_info_overhead.c
 shpool_info_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 shpool_info_LDADD   = libshpool_core.la $(JANSSON_LIBS)
