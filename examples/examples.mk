@@ -3,6 +3,7 @@
 shpool_examples =
 dist_examples_DATA += examples/blueprint.cu examples/linked.cu examples/linked_kernel.cu \
 	examples/runtime.cu
+dist_pluginexample_DATA = examples/plugin/own.c examples/plugin/own.cu examples/plugin/own.h
 if HAVE_NVCC
 shpool_examples += examples/blueprint examples/runtime
 examples_blueprint_SOURCES      = examples/blueprint.cu

@@ -25,7 +25,10 @@
       "with /, made if missing; empty: they are kept in memory only; without effect in setuid "    \
       "programs")                                                                                  \
     _(LOG_LEVEL, "level", "",   "none",                                                            \
-      "messages up to this level go to stderr: none, error, warn, info")
+      "messages up to this level go to stderr: none, error, warn, info")                           \
+    _(PLUGIN_PATH, "path", "",  "",                                                                \
+      "folders, and files, with allocators of others, separated by colons; each begins with /; "   \
+      "every *.so in a folder is loaded, in order of names; without effect in setuid programs")
 
 enum {
 #define AS_ENUM(_name, _type, _unit, _default, _text) VARIABLE_##_name,
@@ -176,6 +179,11 @@ static const char *value_of(size_t index)
 const char *shpool_config_allocator(void)
 {
     return value_of(VARIABLE_ALLOCATOR);
+}
+
+const char *shpool_config_plugin_path(void)
+{
+    return value_of(VARIABLE_PLUGIN_PATH);
 }
 
 const char *shpool_config_cache_dir(void)

@@ -114,6 +114,7 @@ extern "C" shpool_status shpool_image_table(shpool_pool *pool)
     }
     return shpool_error(SHPOOL_ERR_UNSUPPORTED,
                         "allocator \"%s\" has no device code in this image: libshpool_device.a was "
-                        "built without it, or it was registered without a device table",
+                        "built without it, or it was registered without a device table, as plugins "
+                        "do; kernels that are compiled with SHPOOL_LINKED can have those",
                         pool->name);
 }

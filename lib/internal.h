@@ -71,6 +71,9 @@ const char *shpool_config_cache_dir(void);
 /* $SHPOOL_CACHE_BYTES, or its default; SHPOOL_ERR_SPEC: it is no number. */
 shpool_status shpool_config_cache_bytes(uint64_t *bytes_p);
 
+/* $SHPOOL_PLUGIN_PATH; as shpool_config_cache_dir(). */
+const char *shpool_config_plugin_path(void);
+
 /*
  * $SHPOOL_LOG_LEVEL; `fallback` if it is unset, none if it is bad.  Gives no warnings, so messages
  * can ask for it.
@@ -131,13 +134,24 @@ int shpool_name_is_valid(const char *name);
 /* The allocator's name that an alias stands for; any other name is returned as it is. */
 const char *shpool_alias_resolve(const char *name);
 
+/* ---- descriptor.c ---- */
+
+/* Whether the registry can take it if its name is free; what is wrong with it is added to `why`. */
+shpool_status shpool_descriptor_check(const shpool_allocator *allocator, shpool_text *why);
+
 /* ---- registry.c ---- */
 
 /* shpool_allocator_find(), with `origin` in front of the detail. */
 shpool_status shpool_registry_find(const char *origin, const char *name,
                                    const shpool_allocator **allocator_p);
 
-/* Forget what was registered.  For tests: nobody may be in the library or use what is forgotten. */
+/* The plugin's file that an allocator came from; NULL: it is built in, or the program's own. */
+const char *shpool_registry_file(const shpool_allocator *allocator);
+
+/*
+ * Forget what was registered, and look for plugins again.  For tests: nobody may be in the library
+ * or use what is forgotten.
+ */
 void shpool_registry_reset(void);
 
 /* ---- select.c ---- */

@@ -8,6 +8,7 @@ libshpool_core_la_SOURCES = \
 	lib/cache_disk.c \
 	lib/cache_memory.c \
 	lib/config.c \
+	lib/descriptor.c \
 	lib/driver.c \
 	lib/hash.c \
 	lib/hash.h \
@@ -20,6 +21,8 @@ libshpool_core_la_SOURCES = \
 	lib/lto.h \
 	lib/message.c \
 	lib/plan.c \
+	lib/plugin.c \
+	lib/plugin.h \
 	lib/registry.c \
 	lib/select.c \
 	lib/simt_pool.c \

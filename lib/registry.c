@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which allocators exist: those that configure listed, then those that were registered. */
-#include "internal.h"
+/* Which allocators exist: those that configure listed, those of plugins, the program's own. */
+#include "plugin.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #pragma GCC visibility push(hidden)
@@ -26,16 +28,131 @@ static struct {
     pthread_mutex_t lock;
     size_t count;
     const shpool_allocator *entry[SHPOOL_MAX_ALLOCATORS];
+    char *file[SHPOOL_MAX_ALLOCATORS]; /* of the plugin; NULL: the program registered it */
+    char refused[SHPOOL_ERROR_BYTES / 2]; /* plugins that are not used, with the reasons */
 } added = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Words that other parts of the grammar need. */
-static const char *const reserved_names[] = { "all", "default", "none" };
+/* Release: the plugins are in `added`.  Acquire: they are looked for there. */
+static atomic_int plugins_loaded;
+
+/* Set while this thread loads plugins: what their constructors ask is answered without them. */
+static _Thread_local int loading;
+
+static const char *name_at(size_t index)
+{
+    return (index < BUILTIN_COUNT) ? builtins[index]->name
+                                   : added.entry[index - BUILTIN_COUNT]->name;
+}
+
+/*
+ * The one whose name an allocator's would be taken for, or NULL; the caller holds the lock.
+ * A kernel knows its allocator by shpool_name_id() alone, so that may not collide either.
+ */
+static const char *taken_by(const shpool_allocator *allocator)
+{
+    for (size_t i = 0; i < BUILTIN_COUNT + added.count; i++) {
+        if (shpool_name_id(name_at(i)) == shpool_name_id(allocator->name)) {
+            return name_at(i);
+        }
+    }
+    return NULL;
+}
+
+/* All of a plugin's allocators or none; the caller holds the lock.  file: from malloc(). */
+static void add_plugin(shpool_plugin_list *list, shpool_plugin_file *plugin)
+{
+    const size_t before = added.count;
+
+    for (uint32_t i = 0; i < plugin->info->count; i++) {
+        const shpool_allocator *allocator = plugin->info->allocators[i];
+        const char *other = taken_by(allocator);
+
+        if ((other != NULL) || (BUILTIN_COUNT + added.count == SHPOOL_MAX_ALLOCATORS)) {
+            added.count = before;
+            if (other != NULL) {
+                shpool_plugin_refuse(list, plugin->path, "the name \"%s\" is taken by the "
+                                     "allocator \"%s\"", allocator->name, other);
+            } else {
+                shpool_plugin_refuse(list, plugin->path, "a process has at most %u allocators",
+                                     SHPOOL_MAX_ALLOCATORS);
+            }
+            return;
+        }
+        added.file[added.count] = plugin->path;
+        added.entry[added.count++] = allocator;
+    }
+    plugin->path = NULL; /* the registry's now */
+}
+
+/* The caller holds the lock. */
+static void add_plugins(shpool_plugin_list *list)
+{
+    shpool_text text = shpool_text_make(added.refused, sizeof(added.refused));
+
+    for (size_t i = 0; i < list->count; i++) {
+        add_plugin(list, &list->plugin[i]);
+    }
+    for (size_t i = 0; (i < list->refused) && (i < SHPOOL_MAX_REFUSED); i++) {
+        shpool_text_add(&text, "%s%s", (i > 0) ? "; " : "", list->reason[i]);
+    }
+}
+
+static void warn_of_refused(const shpool_plugin_list *list)
+{
+    for (size_t i = 0; (i < list->refused) && (i < SHPOOL_MAX_REFUSED); i++) {
+        shpool_message(SHPOOL_LEVEL_WARN, "a plugin is not used: %s", list->reason[i]);
+    }
+    if (list->refused > SHPOOL_MAX_REFUSED) {
+        shpool_message(SHPOOL_LEVEL_WARN, "%zu more plugins are not used",
+                       list->refused - SHPOOL_MAX_REFUSED);
+    }
+}
+
+/*
+ * Before the registry answers for the first time.  No thread waits for another one that is in
+ * dlopen(), which may itself wait for a thread that is here: each loads all plugins (the second
+ * time nothing happens), and the first to be ready registers them.
+ */
+static void load_plugins_slow(void)
+{
+    shpool_plugin_list *list = malloc(sizeof(*list));
+    int first = 0;
+
+    if (list == NULL) {
+        return; /* the next call tries again */
+    }
+    loading = 1;
+    shpool_plugin_find(list);
+    loading = 0;
+
+    pthread_mutex_lock(&added.lock);
+    if (!atomic_load_explicit(&plugins_loaded, memory_order_relaxed)) {
+        add_plugins(list);
+        first = 1;
+        atomic_store_explicit(&plugins_loaded, 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&added.lock);
+
+    if (first) {
+        warn_of_refused(list);
+    }
+    shpool_plugin_release(list);
+    free(list);
+}
+
+static void load_plugins(void)
+{
+    if (!atomic_load_explicit(&plugins_loaded, memory_order_acquire) && !loading) {
+        load_plugins_slow();
+    }
+}
 
 /* All allocators at one instant. */
 static size_t snapshot(const shpool_allocator *list[SHPOOL_MAX_ALLOCATORS])
 {
     size_t count = BUILTIN_COUNT;
 
+    load_plugins();
     memcpy(list, builtins, sizeof(builtins));
     pthread_mutex_lock(&added.lock);
     for (size_t i = 0; i < added.count; i++) {
@@ -49,6 +166,7 @@ size_t shpool_allocator_count(void)
 {
     size_t count;
 
+    load_plugins();
     pthread_mutex_lock(&added.lock);
     count = BUILTIN_COUNT + added.count;
     pthread_mutex_unlock(&added.lock);
@@ -84,6 +202,11 @@ static shpool_status not_found(const char *origin, const char *alias, const char
     shpool_text_add_guess(&text, name, names, count);
     shpool_text_add(&text, "; known allocators: ");
     shpool_text_add_names(&text, names, count);
+    pthread_mutex_lock(&added.lock);
+    if (added.refused[0] != '\0') {
+        shpool_text_add(&text, "; plugins that are not used: %s", added.refused);
+    }
+    pthread_mutex_unlock(&added.lock);
     return shpool_error(SHPOOL_ERR_NOT_FOUND, "%s", detail);
 }
 
@@ -118,133 +241,33 @@ shpool_status shpool_allocator_find(const char *name, const shpool_allocator **a
     return shpool_registry_find(NULL, name, allocator_p);
 }
 
-static shpool_status check_name(const char *name)
-{
-    if (name == NULL) {
-        return shpool_error(SHPOOL_ERR_INVALID, "the allocator's name is NULL");
-    }
-    if (!shpool_name_is_valid(name)) {
-        return shpool_error(SHPOOL_ERR_INVALID, "\"%.100s\" cannot be an allocator's name: names "
-                            "are [a-z][a-z0-9_]* with at most %u characters", name,
-                            SHPOOL_NAME_BYTES - 1);
-    }
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(reserved_names); i++) {
-        if (strcmp(name, reserved_names[i]) == 0) {
-            return shpool_error(SHPOOL_ERR_INVALID, "\"%s\" is a reserved name, as are all, "
-                                "default and none; choose another", name);
-        }
-    }
-    return SHPOOL_OK;
-}
-
-/* Kernels call every one of them; only the counted table has an end to its statistics. */
-static const char *missing_function(const shpool_table *table, int counted)
-{
-    const struct { const char *name; int there; } functions[] = {
-        { "layout", table->layout != NULL },     { "init", table->init != NULL },
-        { "allocate", table->allocate != NULL }, { "release", table->release != NULL },
-        { "resize", table->resize != NULL },     { "usable", table->usable != NULL },
-        { "largest", table->largest != NULL },   { "walk", table->walk != NULL },
-        { "owns", table->owns != NULL },         { "spill", table->spill != NULL },
-        { "unspill", table->unspill != NULL },   { "fini", !counted || (table->fini != NULL) },
-    };
-
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(functions); i++) {
-        if (!functions[i].there) {
-            return functions[i].name;
-        }
-    }
-    return NULL;
-}
-
-static shpool_status check_tables(const shpool_allocator *allocator)
-{
-    for (unsigned i = 0; i < 2; i++) {
-        const shpool_table *table = allocator->simt[i];
-        const char *missing;
-
-        if (table == NULL) {
-            continue;
-        }
-        if ((table->abi != SHPOOL_ABI) || (table->bytes != sizeof(*table))) {
-            return shpool_error(SHPOOL_ERR_ABI, "table simt[%u] of \"%s\" has ABI %u and %u "
-                                "bytes, this library has ABI %u and %zu: rebuild it with the "
-                                "headers of shpool %s", i, allocator->name, table->abi,
-                                table->bytes, SHPOOL_ABI, sizeof(*table), PACKAGE_VERSION);
-        }
-        missing = missing_function(table, i == 1);
-        if (missing != NULL) {
-            return shpool_error(SHPOOL_ERR_INVALID, "table simt[%u] of \"%s\" has no function %s",
-                                i, allocator->name, missing);
-        }
-    }
-    return SHPOOL_OK;
-}
-
-static shpool_status check_allocator(const shpool_allocator *allocator)
-{
-    shpool_status status;
-
-    if (allocator == NULL) {
-        return shpool_error(SHPOOL_ERR_INVALID, "allocator is NULL");
-    }
-    if ((allocator->abi != SHPOOL_ABI) || (allocator->bytes != sizeof(*allocator))) {
-        return shpool_error(SHPOOL_ERR_ABI, "the allocator was built with ABI %u and %u bytes, "
-                            "this library has ABI %u and %zu: rebuild it with the headers of "
-                            "shpool %s", allocator->abi, allocator->bytes, SHPOOL_ABI,
-                            sizeof(*allocator), PACKAGE_VERSION);
-    }
-
-    status = check_name(allocator->name);
-    if (status != SHPOOL_OK) {
-        return status;
-    }
-    if (allocator->summary == NULL) {
-        return shpool_error(SHPOOL_ERR_INVALID, "\"%s\" has no summary", allocator->name);
-    }
-    if (allocator->layout == NULL) {
-        return shpool_error(SHPOOL_ERR_INVALID, "\"%s\" has no function layout", allocator->name);
-    }
-    if ((allocator->scope < SHPOOL_SCOPE_THREAD) || (allocator->scope > SHPOOL_SCOPE_BLOCK)) {
-        return shpool_error(SHPOOL_ERR_INVALID, "\"%s\" has scope %u, scopes are 1 (thread), "
-                            "2 (group) and 3 (block)", allocator->name, allocator->scope);
-    }
-    return check_tables(allocator);
-}
-
-/*
- * Put an allocator behind the others unless its name is there; the caller holds the lock.
- * A kernel knows its allocator by shpool_name_id() alone, so that may not collide either.
- */
+/* Put an allocator behind the others unless its name is taken; the caller holds the lock. */
 static shpool_status add_locked(const shpool_allocator *allocator, const char **other_p)
 {
-    size_t count = BUILTIN_COUNT + added.count;
-
-    for (size_t i = 0; i < count; i++) {
-        const char *name = (i < BUILTIN_COUNT) ? builtins[i]->name
-                                               : added.entry[i - BUILTIN_COUNT]->name;
-
-        if (shpool_name_id(name) == shpool_name_id(allocator->name)) {
-            *other_p = name;
-            return SHPOOL_ERR_UNSUPPORTED;
-        }
+    *other_p = taken_by(allocator);
+    if (*other_p != NULL) {
+        return SHPOOL_ERR_UNSUPPORTED;
     }
-    if (count == SHPOOL_MAX_ALLOCATORS) {
+    if (BUILTIN_COUNT + added.count == SHPOOL_MAX_ALLOCATORS) {
         return SHPOOL_ERR_TOO_LARGE;
     }
+    added.file[added.count] = NULL;
     added.entry[added.count++] = allocator;
     return SHPOOL_OK;
 }
 
 shpool_status shpool_register(const shpool_allocator *allocator)
 {
-    shpool_status status = check_allocator(allocator);
+    char reason[SHPOOL_REFUSED_BYTES];
+    shpool_text why = shpool_text_make(reason, sizeof(reason));
+    shpool_status status = shpool_descriptor_check(allocator, &why);
     const char *other = NULL;
 
     if (status != SHPOOL_OK) {
-        return status;
+        return shpool_error(status, "%s", reason);
     }
 
+    load_plugins();
     pthread_mutex_lock(&added.lock);
     status = add_locked(allocator, &other);
     pthread_mutex_unlock(&added.lock);
@@ -261,10 +284,31 @@ shpool_status shpool_register(const shpool_allocator *allocator)
     return SHPOOL_OK;
 }
 
+const char *shpool_registry_file(const shpool_allocator *allocator)
+{
+    const char *file = NULL;
+
+    pthread_mutex_lock(&added.lock);
+    for (size_t i = 0; i < added.count; i++) {
+        if (added.entry[i] == allocator) {
+            file = added.file[i];
+        }
+    }
+    pthread_mutex_unlock(&added.lock);
+    return file;
+}
+
 void shpool_registry_reset(void)
 {
     pthread_mutex_lock(&added.lock);
+    for (size_t i = 0; i < added.count; i++) {
+        if ((i + 1 == added.count) || (added.file[i] != added.file[i + 1])) {
+            free(added.file[i]); /* a plugin's allocators share one */
+        }
+    }
     added.count = 0;
+    added.refused[0] = '\0';
+    atomic_store_explicit(&plugins_loaded, 0, memory_order_release);
     pthread_mutex_unlock(&added.lock);
 }
 

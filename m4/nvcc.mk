@@ -25,8 +25,8 @@ SHPOOL_NVCC_FLAGS = $(SHPOOL_NVCC_GENCODE) $(SHPOOL_NVCC_DEBUG) $(SHPOOL_NVCC_CO
 #     tests_x_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
 #     tests_x_LINK         = $(SHPOOL_NVCC_LINK)
 # nvcc cannot read a .la; libtool's convenience archive holds all of libshpool, so such a program
-# needs no library path when it runs.
-SHPOOL_NVCC_LINK = $(NVCC) $(SHPOOL_NVCC_FLAGS) -rdc=true -o $@
+# needs no library path when it runs.  --export-dynamic: for plugins.
+SHPOOL_NVCC_LINK = $(NVCC) $(SHPOOL_NVCC_FLAGS) -Xlinker --export-dynamic -rdc=true -o $@
 SHPOOL_NVCC_LIBS = libshpool_device.a .libs/libshpool_core.a -lpthread $(LIBM) $(LIBS)
 SHPOOL_NVCC_DEPS = libshpool_device.a libshpool_core.la
 

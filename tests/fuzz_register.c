@@ -2,7 +2,7 @@
 /* Fuzz target: shpool_register() with whatever a third party may hand in.
  *
  * Each line is one allocator: its name, a blank, and words that change what is sound in all other
- * respects (tests/own_allocator.h).  A word is a letter and a number; what has no meaning is left
+ * respects (examples/plugin/own.h).  A word is a letter and a number; what has no meaning is left
  * out.  Lines beyond 80 are not read: the registry has 64 places.
  *
  *   A2    abi                 B8    bytes               S4    scope
@@ -21,7 +21,7 @@
 #include <shpool/executor.h>
 #include <shpool/heap.h>
 
-#include "own_allocator.h"
+#include "../examples/plugin/own.h"
 
 SHPOOL_HOST_MODULE(own, "a test's own: bump, and afresh when empty", SHPOOL_SCOPE_BLOCK,
                    SHPOOL_CAP_FREE | SHPOOL_CAP_LOCK_FREE, NULL, NULL);

@@ -46,6 +46,42 @@ try "an unknown allocator is an error" unknown
 try "shpool-info runs" "$BINDIR/shpool-info" list
 try "shpool-bench runs" "$BINDIR/shpool-bench" --help
 
+# a plugin for the executor, found by programs that were built before it
+plugin() { # FLAGS...
+    # shellcheck disable=SC2086
+    $CC -shared -fPIC -fvisibility=hidden -I"$tmp" "$src/../examples/plugin/own.c" \
+        -o "$tmp/plugins/own.so" $($PKG_CONFIG --cflags shpool) "$@"
+}
+with_plugins() { SHPOOL_PLUGIN_PATH=$tmp/plugins "$@"; }
+mkdir "$tmp/plugins"
+try "a plugin" plugin
+try "it serves the app" with_plugins selects own
+try "it is shown" with_plugins "$BINDIR/shpool-info" show own
+try "it runs" with_plugins "$BINDIR/shpool-bench" --device cpu --allocator own -i 1
+# a program that has the library inside: the plugin must not bring another copy along
+own_in() { SHPOOL_PLUGIN_PATH=$tmp/plugins SHPOOL_ALLOCATOR=own "$@"; }
+says() { # WORDS COMMAND...: it fails, and says so
+    words=$1
+    shift
+    refused "$@" >"$tmp/words" 2>&1 && grep -q -- "$words" "$tmp/words"
+}
+static() { # FILE FLAGS...
+    file=$1
+    shift
+    # shellcheck disable=SC2086
+    $CC "$@" -o "$file" "$src/consumer.c" $($PKG_CONFIG --cflags shpool) "$LIBDIR/libshpool.a" \
+        -lpthread -ldl -lm
+}
+if [ -f "$LIBDIR/libshpool.a" ]; then
+    try "a static program" static "$tmp/static"
+    try "it shows nothing to a plugin" says 'or with -rdynamic' own_in "$tmp/static"
+    try "one that does" static "$tmp/dynamic" -rdynamic
+    try "has the plugin" own_in "$tmp/dynamic"
+    try "a plugin with a library of its own" plugin -L"$LIBDIR" -lshpool
+    try "is refused" says 'another copy of libshpool' own_in "$tmp/static"
+    try "but not where it is the only one" own_in "$tmp/c"
+fi
+
 # on the executor; all of cuda_memory's namespaces are in it.  pkg-config prefixes no variable with
 # the sysroot.
 compat=$($PKG_CONFIG --define-variable=includedir="$INCLUDEDIR" --variable=compat_cflags shpool)
@@ -78,6 +114,16 @@ case " $flags " in
     try "example linked, its kernel" $NVCC -arch="sm_$low" -rdc=true -dlto -ltoir \
         -o "$tmp/linked_kernel.ltoir" "$src/../examples/linked_kernel.cu" \
         $($PKG_CONFIG --cflags shpool)
+    # shellcheck disable=SC2086
+    try "example plugin, its LTO-IR" $NVCC -arch="sm_$low" -rdc=true -dlto -ltoir \
+        -DSHPOOL_LINKED_MODULE "$src/../examples/plugin/own.cu" -o "$tmp/own.ltoir" \
+        $($PKG_CONFIG --cflags shpool)
+    od -An -v -tu1 "$tmp/own.ltoir" | sed 's/[0-9]\{1,\}/&,/g' >"$tmp/own_ltoir.inc"
+    try "example plugin" plugin -DOWN_CUDA=0
+    with_plugins "$BINDIR/shpool-info" link "$tmp/linked_kernel.ltoir" --arch sm_120 \
+        --allocator own >"$tmp/linkable" 2>&1
+    grep -q 'no libnvJitLink was found' "$tmp/linkable" ||
+        try "it is linked" grep -q 'linked_kernel.ltoir with own for sm_120' "$tmp/linkable"
     # shellcheck disable=SC2086
     try "a program for cuda_memory" $NVCC -std=c++17 $compat -DUSE_WARP_LOCAL_BEST_FIT \
         -DPOOL=warp_pool -DMALLOC=warp_pool::pmalloc_best_fit '-DNAME="Warp Local (Best Fit)"' \

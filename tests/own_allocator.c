@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The host half of a third party's allocator: what shpool_register() takes. */
-#include "own_allocator.h"
+#include "../examples/plugin/own.h"
 
 /* SHPOOL_DEVICE_MODULE(own) in own_allocator.cu defines it. */
 shpool_status shpool_own_device_table(int instrumented, shpool_pool *pool);

@@ -23,6 +23,7 @@ shpool_cmocka_tests += \
 	tests/test_own \
 	tests/test_plan \
 	tests/test_plan_random \
+	tests/test_plugin \
 	tests/test_policy \
 	tests/test_registry \
 	tests/test_report \
@@ -45,6 +46,7 @@ libshpool_tests_la_SOURCES = \
 	tests/heap_model.h \
 	tests/heap_trial.h \
 	tests/plan_trial.h \
+	tests/plugin_trial.h \
 	tests/simt_trial.h \
 	tests/unit.h
 LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
@@ -113,15 +115,14 @@ noinst_HEADERS += \
 	tests/conformance_kernels.cuh \
 	tests/gpu_check.h \
 	tests/gpu_checked.h \
-	tests/gpu_trial.h \
-	tests/own_allocator.h
+	tests/gpu_trial.h
 EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
 shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/defects.sh \
 	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/planted.sh tests/planted_race.sh \
-	tests/sass.sh tests/style.sh tests/symbols.sh tests/tools.sh
+	tests/plugin.sh tests/sass.sh tests/style.sh tests/symbols.sh tests/tools.sh
 EXTRA_DIST += $(shpool_test_scripts) tests/compat_use.cu
 
 # helpers of theirs, no tests themselves

@@ -185,6 +185,7 @@ static void print_lto_ir(const shpool_allocator *allocator)
 static int show(const char *name, int json)
 {
     const shpool_allocator *allocator;
+    const char *file;
 
     if (shpool_allocator_find(name, &allocator) != SHPOOL_OK) {
         return failed();
@@ -192,12 +193,17 @@ static int show(const char *name, int json)
     if (json) {
         return json_show(allocator);
     }
+    file = shpool_registry_file(allocator);
 
     printf("%s: %s\n\n", allocator->name, allocator->summary);
     printf("scope        %s: %s\n", info_scope(allocator->scope), scope_text(allocator->scope));
     printf("executor     %s\n", (allocator->simt[0] != NULL) ? "yes" : "no");
     printf("device code  %s\n", (allocator->device_table != NULL) ? "of its own" :
+           (file != NULL) ? "by run-time linking only" :
            HAVE_CUDA_DEVICE ? "libshpool_device.a" : "none: built without CUDA");
+    if (file != NULL) {
+        printf("plugin       %s\n", file);
+    }
     print_lto_ir(allocator);
     printf("can\n");
     for (unsigned i = 0; info_cap_word(i) != NULL; i++) {

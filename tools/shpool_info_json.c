@@ -33,6 +33,14 @@ static json_t *caps_json(uint32_t caps)
     return words;
 }
 
+/* A variable's value or a path may be any bytes; JSON has only UTF-8, the rest becomes null. */
+static json_t *value_json(const char *value)
+{
+    json_t *text = (value != NULL) ? json_string(value) : NULL;
+
+    return (text != NULL) ? text : json_null();
+}
+
 static json_t *lto_ir_json(const shpool_blob *first)
 {
     json_t *list = json_array();
@@ -47,11 +55,12 @@ static json_t *lto_ir_json(const shpool_blob *first)
 
 static json_t *allocator_json(const shpool_allocator *allocator)
 {
-    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b, s:o}", "name", allocator->name, "summary",
+    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b, s:o, s:o}", "name", allocator->name, "summary",
                      allocator->summary, "scope", info_scope(allocator->scope), "caps",
                      caps_json(allocator->caps), "executor", allocator->simt[0] != NULL,
                      "linkable", allocator->lto_ir != NULL, "lto_ir",
-                     lto_ir_json(allocator->lto_ir));
+                     lto_ir_json(allocator->lto_ir), "plugin",
+                     value_json(shpool_registry_file(allocator)));
 }
 
 int json_list(const info_selected *selected)
@@ -134,14 +143,6 @@ int json_devices(const shpool_driver_device *devices, size_t count, uint32_t ver
     }
     return print_json(json_pack("{s:I, s:o}", "driver_version", (json_int_t)version, "devices",
                                 list));
-}
-
-/* A variable's value may be any bytes; JSON has only UTF-8, so what is not is shown as null. */
-static json_t *value_json(const char *value)
-{
-    json_t *text = (value != NULL) ? json_string(value) : NULL;
-
-    return (text != NULL) ? text : json_null();
 }
 
 int json_config(void)

@@ -44,6 +44,8 @@
  * Registration, one line each:
  *   NAME.c    SHPOOL_HOST_MODULE(NAME, "summary", scope, caps, device_table, lto_ir)
  *   NAME.cu   SHPOOL_DEVICE_MODULE(NAME)
+ * and in a plugin (shpool.h, shpool_plugin_info), in NAME.c behind the other:
+ *             SHPOOL_PLUGIN(NAME)
  */
 #ifndef SHPOOL_MODULE_H
 #define SHPOOL_MODULE_H
@@ -262,6 +264,24 @@ shpool_image_read(const void *tables, int index, shpool_layout_fn layout, shpool
         SHPOOL_ABI, sizeof(shpool_allocator), #_name, _summary, _scope, _caps, \
         shpool_##_name##_layout, {&shpool_##_name##_tables[0], &shpool_##_name##_tables[1]}, \
         _device_table, _lto_ir, _threads, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}
+
+#ifdef __cplusplus
+#define SHPOOL_EXTERN_C extern "C"
+#else
+#define SHPOOL_EXTERN_C extern
+#endif
+
+/** Make this shared object a plugin that brings the allocator NAME of SHPOOL_HOST_MODULE. */
+#define SHPOOL_PLUGIN(_name) SHPOOL_PLUGIN_OF(&shpool_allocator_##_name)
+
+/** The same for several: pointers to const shpool_allocator, separated by commas. */
+#define SHPOOL_PLUGIN_OF(...) \
+    static const shpool_allocator *const shpool_plugin_allocators[] = {__VA_ARGS__}; \
+    SHPOOL_EXTERN_C SHPOOL_API const shpool_plugin_info shpool_plugin; \
+    const shpool_plugin_info shpool_plugin = { \
+        SHPOOL_ABI, sizeof(shpool_plugin_info), \
+        sizeof(shpool_plugin_allocators) / sizeof(shpool_plugin_allocators[0]), 0, \
+        shpool_plugin_allocators, shpool_register, {NULL, NULL, NULL, NULL}}
 
 #endif /* __CUDACC__ */
 

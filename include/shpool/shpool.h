@@ -130,14 +130,14 @@ typedef struct shpool_allocator {
 /** Number of registered allocators; at least 1. */
 SHPOOL_API size_t shpool_allocator_count(void);
 
-/** Allocator `index`, 0 <= index < count, in the order of registration; else NULL. */
+/** Allocator `index`, 0 <= index < count: built in, of plugins, the program's own; else NULL. */
 SHPOOL_API const shpool_allocator *shpool_allocator_get(size_t index);
 
 /**
  * Find an allocator by its name or an alias (cuda_memory's USE_WARP_LOCAL and so on), exactly; no
  * spec, no environment.
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_NOT_FOUND: the detail lists
- *         every registered name
+ *         every registered name, and the plugins that are not used
  */
 SHPOOL_API shpool_status shpool_allocator_find(const char *name,
                                                const shpool_allocator **allocator_p);
@@ -150,6 +150,26 @@ SHPOOL_API shpool_status shpool_allocator_find(const char *name,
  *         SHPOOL_ERR_TOO_LARGE: the registry is full (64); SHPOOL_ERR_UNSUPPORTED: name taken
  */
 SHPOOL_API shpool_status shpool_register(const shpool_allocator *allocator);
+
+/**
+ * What a plugin exports under the name shpool_plugin; SHPOOL_PLUGIN (shpool/module.h) defines it.
+ *
+ * A plugin is a shared object, *.so, in a folder of $SHPOOL_PLUGIN_PATH.  Its allocators join the
+ * registry before that answers for the first time, so they serve programs that were built before
+ * there was such a plugin: on the CPU block executor, and on the GPU by run-time linking.  One that
+ * does not fit is left out; a message of level warn says why, and so does the detail when a name is
+ * not found.  doc/PLUGINS.md tells how to write one.
+ */
+typedef struct shpool_plugin_info {
+    uint32_t abi;        /**< SHPOOL_ABI; in front in every version */
+    uint32_t bytes;      /**< sizeof(shpool_plugin_info) */
+    uint32_t count;      /**< of allocators, at least 1 */
+    uint32_t reserved32; /**< 0 */
+    const shpool_allocator *const *allocators; /**< all of them are taken, or none */
+    shpool_status (*library)(const shpool_allocator *allocator); /**< shpool_register, as the plugin
+                                                                      finds it */
+    void *reserved[4];   /**< NULL */
+} shpool_plugin_info;
 
 /** 32-bit FNV-1a hash of a name; shpool_pool.allocator.  0 for NULL. */
 SHPOOL_API uint32_t shpool_name_id(const char *name);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* own: what a third party might write, with nothing but shpool/module.h to go by.
+/* own: what a third party might write, with nothing but shpool/module.h to go by.  own.c says how
+ * to build it.
  *
  * A bump allocator that starts afresh whenever its last allocation has been given back.  Pool:
  *   state (live count << 16 | granules taken) | 12 spare bytes | granules of 16 bytes
  * Each allocation is one granule more than asked for: its first word holds its granules. */
-#ifndef SHPOOL_TESTS_OWN_ALLOCATOR_H
-#define SHPOOL_TESTS_OWN_ALLOCATOR_H
+#ifndef OWN_H
+#define OWN_H
 
 #include <shpool/module.h>
 
@@ -134,4 +135,4 @@ SIMT_FN shpool_walk shpool_own_walk(shpool_view view)
     return walk;
 }
 
-#endif /* SHPOOL_TESTS_OWN_ALLOCATOR_H */
+#endif /* OWN_H */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether what a third party says of its allocator is whole. */
+#include "internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Words that other parts of the grammar need. */
+static const char *const reserved_names[] = { "all", "default", "none" };
+
+static shpool_status SHPOOL_PRINTF(3, 4)
+refuse(shpool_text *why, shpool_status status, const char *format, ...)
+{
+    char reason[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(reason, sizeof(reason), format, args);
+    va_end(args);
+    shpool_text_add(why, "%s", reason);
+    return status;
+}
+
+static shpool_status check_name(const char *name, shpool_text *why)
+{
+    if (name == NULL) {
+        return refuse(why, SHPOOL_ERR_INVALID, "the allocator's name is NULL");
+    }
+    if (!shpool_name_is_valid(name)) {
+        return refuse(why, SHPOOL_ERR_INVALID, "\"%.100s\" cannot be an allocator's name: names "
+                      "are [a-z][a-z0-9_]* with at most %u characters", name,
+                      SHPOOL_NAME_BYTES - 1);
+    }
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(reserved_names); i++) {
+        if (strcmp(name, reserved_names[i]) == 0) {
+            return refuse(why, SHPOOL_ERR_INVALID, "\"%s\" is a reserved name, as are all, "
+                          "default and none; choose another", name);
+        }
+    }
+    return SHPOOL_OK;
+}
+
+/* Kernels call every one of them; only the counted table has an end to its statistics. */
+static const char *missing_function(const shpool_table *table, int counted)
+{
+    const struct { const char *name; int there; } functions[] = {
+        { "layout", table->layout != NULL },     { "init", table->init != NULL },
+        { "allocate", table->allocate != NULL }, { "release", table->release != NULL },
+        { "resize", table->resize != NULL },     { "usable", table->usable != NULL },
+        { "largest", table->largest != NULL },   { "walk", table->walk != NULL },
+        { "owns", table->owns != NULL },         { "spill", table->spill != NULL },
+        { "unspill", table->unspill != NULL },   { "fini", !counted || (table->fini != NULL) },
+    };
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(functions); i++) {
+        if (!functions[i].there) {
+            return functions[i].name;
+        }
+    }
+    return NULL;
+}
+
+static shpool_status check_tables(const shpool_allocator *allocator, shpool_text *why)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const shpool_table *table = allocator->simt[i];
+        const char *missing;
+
+        if (table == NULL) {
+            continue;
+        }
+        if ((table->abi != SHPOOL_ABI) || (table->bytes != sizeof(*table))) {
+            return refuse(why, SHPOOL_ERR_ABI, "table simt[%u] of \"%s\" has ABI %u and %u "
+                          "bytes, this library has ABI %u and %zu: rebuild it with the "
+                          "headers of shpool %s", i, allocator->name, table->abi,
+                          table->bytes, SHPOOL_ABI, sizeof(*table), PACKAGE_VERSION);
+        }
+        missing = missing_function(table, i == 1);
+        if (missing != NULL) {
+            return refuse(why, SHPOOL_ERR_INVALID, "table simt[%u] of \"%s\" has no function %s",
+                          i, allocator->name, missing);
+        }
+    }
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_descriptor_check(const shpool_allocator *allocator, shpool_text *why)
+{
+    shpool_status status;
+
+    if (allocator == NULL) {
+        return refuse(why, SHPOOL_ERR_INVALID, "allocator is NULL");
+    }
+    if ((allocator->abi != SHPOOL_ABI) || (allocator->bytes != sizeof(*allocator))) {
+        return refuse(why, SHPOOL_ERR_ABI, "the allocator was built with ABI %u and %u bytes, "
+                      "this library has ABI %u and %zu: rebuild it with the headers of "
+                      "shpool %s", allocator->abi, allocator->bytes, SHPOOL_ABI,
+                      sizeof(*allocator), PACKAGE_VERSION);
+    }
+
+    status = check_name(allocator->name, why);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    if (allocator->summary == NULL) {
+        return refuse(why, SHPOOL_ERR_INVALID, "\"%s\" has no summary", allocator->name);
+    }
+    if (allocator->layout == NULL) {
+        return refuse(why, SHPOOL_ERR_INVALID, "\"%s\" has no function layout", allocator->name);
+    }
+    if ((allocator->lto_ir != NULL) && (allocator->lto_ir->data == NULL) &&
+        (allocator->lto_ir->bytes > 0)) {
+        return refuse(why, SHPOOL_ERR_INVALID, "the LTO-IR of \"%s\" has bytes, but no data",
+                      allocator->name);
+    }
+    if ((allocator->scope < SHPOOL_SCOPE_THREAD) || (allocator->scope > SHPOOL_SCOPE_BLOCK)) {
+        return refuse(why, SHPOOL_ERR_INVALID, "\"%s\" has scope %u, scopes are 1 (thread), "
+                      "2 (group) and 3 (block)", allocator->name, allocator->scope);
+    }
+    return check_tables(allocator, why);
+}

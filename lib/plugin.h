@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared objects that bring allocators: found and looked at here, registered by registry.c. */
+#ifndef SHPOOL_PLUGIN_H
+#define SHPOOL_PLUGIN_H
+
+#include "internal.h"
+
+#pragma GCC visibility push(hidden)
+
+#define SHPOOL_MAX_PLUGINS  SHPOOL_MAX_ALLOCATORS /* each has one allocator at least */
+#define SHPOOL_MAX_REFUSED  16u                   /* files whose reason is kept; more are counted */
+#define SHPOOL_REFUSED_BYTES 640u
+
+typedef struct shpool_plugin_file {
+    const shpool_plugin_info *info;
+    char *path; /* from malloc() */
+} shpool_plugin_file;
+
+/* What SHPOOL_PLUGIN_PATH leads to. */
+typedef struct shpool_plugin_list {
+    size_t count;
+    shpool_plugin_file plugin[SHPOOL_MAX_PLUGINS];
+    size_t refused; /* also of those that found no room */
+    char reason[SHPOOL_MAX_REFUSED][SHPOOL_REFUSED_BYTES];
+} shpool_plugin_list;
+
+/* Load every plugin, in order, and keep those that are sound.  They stay loaded for good. */
+void shpool_plugin_find(shpool_plugin_list *list);
+
+/* Whether a plugin's own description is sound; what is wrong with it is added to `why`. */
+int shpool_plugin_check(const shpool_plugin_info *info, shpool_text *why);
+
+/* Note why a file is not used. */
+void shpool_plugin_refuse(shpool_plugin_list *list, const char *path, const char *format, ...)
+    SHPOOL_PRINTF(3, 4);
+
+/* Frees what it holds of the paths that are not NULL. */
+void shpool_plugin_release(shpool_plugin_list *list);
+
+#pragma GCC visibility pop
+
+#endif /* SHPOOL_PLUGIN_H */

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plugins, compiled here and now: those that are used, and why others are not. */
+#include "plugin_trial.h"
+
+#include <pthread.h>
+
+#include <shpool/executor.h>
+#include <shpool/heap.h>
+
+static void expect_found(const char *name, const char *file)
+{
+    const shpool_allocator *found = NULL;
+    char path[2 * TRIAL_PATH_BYTES];
+
+    if (shpool_allocator_find(name, &found) != SHPOOL_OK) {
+        fail_msg("%s", shpool_last_error());
+    }
+    trial_path(path, file);
+    assert_string_equal(shpool_registry_file(found), path);
+}
+
+/* Not found, and the detail says which file is not used, and why; one warning says so, too. */
+static void expect_refused(const char *file, const char *reason)
+{
+    const shpool_allocator *found;
+
+    trial_heard.warnings = 0;
+    assert_int_equal(shpool_allocator_find("trial_nobody", &found), SHPOOL_ERR_NOT_FOUND);
+    assert_detail(file);
+    assert_detail(reason);
+    assert_int_equal(shpool_allocator_count(), trial_builtins);
+    assert_int_equal(trial_heard.warnings, 1);
+    assert_non_null(strstr(trial_heard.text, "a plugin is not used: "));
+    assert_non_null(strstr(trial_heard.text, reason));
+}
+
+static void plugin_kernel(void *arg)
+{
+    const shpool_pool *pool = arg;
+    shpool_heap heap = shpool_init(pool, simt_from_shared(simt_dynamic_base()));
+    void *ptr = shpool_malloc(heap, 20);
+
+    if (ptr != NULL) {
+        simt_store32(simt_to_shared(ptr), 1);
+    }
+    shpool_free(heap, ptr);
+    shpool_fini(heap);
+}
+
+static void test_plugin_is_selected_and_runs(void **state)
+{
+    const shpool_config want = { .block_threads = 33, .payload_bytes = 4096 };
+    simt_launch launch = { .grid = { 2 }, .block = { 33 }, .switch_period = 3, .seed = 1 };
+    shpool_report_data report;
+    simt_result result;
+    shpool_pool pool;
+
+    (void)state;
+    trial_compile_own("own.so");
+    assert_int_equal(setenv("SHPOOL_ALLOCATOR", "own:stats=1", 1), 0);
+    trial_use(trial_folder);
+    expect_found("own", "own.so");
+    if (shpool_simt_open(NULL, &want, &pool) != SHPOOL_OK) {
+        fail_msg("%s", shpool_last_error());
+    }
+    assert_string_equal(pool.name, "own");
+    launch.dynamic_bytes = pool.shared_bytes;
+    if (simt_run(&launch, plugin_kernel, &pool, &result) != SHPOOL_OK) {
+        fail_msg("%s", result.text);
+    }
+    assert_int_equal(shpool_simt_report(&pool, &report), SHPOOL_OK);
+    assert_int_equal(report.mallocs, 2 * 33);
+    assert_int_equal(report.frees, 2 * 33);
+    assert_int_equal(report.failures, 0);
+    shpool_simt_close(&pool);
+}
+
+static void test_plugins_come_in_the_order_of_their_names(void **state)
+{
+    (void)state;
+    trial_compile("20.so", "trial_a", "");
+    trial_compile("10.so", "trial_b", "");
+    trial_compile("15.so", "trial_c", "");
+    trial_write("readme.txt", "no plugin");
+    trial_write(".so", "no plugin");
+    trial_use(trial_folder);
+    assert_int_equal(shpool_allocator_count(), trial_builtins + 3);
+    assert_string_equal(shpool_allocator_get(trial_builtins)->name, "trial_b");
+    assert_string_equal(shpool_allocator_get(trial_builtins + 1)->name, "trial_c");
+    assert_string_equal(shpool_allocator_get(trial_builtins + 2)->name, "trial_a");
+    assert_int_equal(trial_heard.warnings, 0);
+}
+
+static void test_path_has_folders_and_files(void **state)
+{
+    char path[6 * TRIAL_PATH_BYTES];
+
+    (void)state;
+    trial_compile("a.so", "trial_a", "");
+    trial_compile("b.plugin", "trial_b", "");
+    snprintf(path, sizeof(path), ":%s/b.plugin::%s:%s/a.so:%s", trial_folder, trial_folder,
+             trial_folder, trial_folder);
+    trial_use(path);
+    assert_int_equal(shpool_allocator_count(), trial_builtins + 2);
+    expect_found("trial_b", "b.plugin");
+    expect_found("trial_a", "a.so");
+    assert_int_equal(trial_heard.warnings, 0);
+}
+
+static void test_wrong_abi_is_refused(void **state)
+{
+    (void)state;
+    trial_compile("abi.so", "trial_a", "#define ABI (SHPOOL_ABI + 7)\n");
+    trial_use(trial_folder);
+    expect_refused("abi.so", "built with ABI 8");
+    assert_detail("rebuild it with the headers of shpool");
+}
+
+static void test_other_size_is_refused(void **state)
+{
+    (void)state;
+    trial_compile("size.so", "trial_a", "#define BYTES 8\n");
+    trial_use(trial_folder);
+    expect_refused("size.so", "ABI 1 and 8 bytes");
+}
+
+static void test_other_copy_of_the_library_is_refused(void **state)
+{
+    (void)state;
+    trial_compile("copy.so", "trial_a", "#define LIBRARY NULL\n");
+    trial_use(trial_folder);
+    expect_refused("copy.so", "another copy of libshpool");
+}
+
+static void test_no_allocator_is_refused(void **state)
+{
+    (void)state;
+    trial_compile("none.so", "trial_a", "#define COUNT 0\n");
+    trial_use(trial_folder);
+    expect_refused("none.so", "lists no allocator");
+}
+
+static void test_bad_descriptor_is_refused(void **state)
+{
+    (void)state;
+    trial_compile("scope.so", "trial_a", "#define SCOPE 9\n");
+    trial_use(trial_folder);
+    expect_refused("scope.so", "\"trial_a\" has scope 9");
+}
+
+static void test_other_shared_object_is_refused(void **state)
+{
+    (void)state;
+    trial_compile_text("other.so", "int nothing;\n");
+    trial_use(trial_folder);
+    expect_refused("other.so", "no symbol shpool_plugin");
+}
+
+static void test_other_file_is_refused(void **state)
+{
+    (void)state;
+    trial_write("text.so", "this is no shared object, and long enough for the loader to see that");
+    trial_use(trial_folder);
+    expect_refused("text.so", "invalid ELF header");
+}
+
+static void test_missing_function_is_refused(void **state)
+{
+    (void)state;
+    trial_compile("unresolved.so", "trial_a",
+                  "int trial_no_such_function(void);\n"
+                  "int trial_call(void);\n"
+                  "SHPOOL_API int trial_call(void) { return trial_no_such_function(); }\n");
+    trial_use(trial_folder);
+    expect_refused("unresolved.so", "trial_no_such_function");
+}
+
+static void test_dangling_link_is_refused(void **state)
+{
+    char path[2 * TRIAL_PATH_BYTES];
+
+    (void)state;
+    trial_path(path, "gone.so");
+    assert_int_equal(symlink("/no/such/file", path), 0);
+    trial_use(trial_folder);
+    expect_refused("gone.so", "No such file");
+}
+
+static void test_taken_names_are_refused_whole(void **state)
+{
+    const shpool_allocator *found;
+
+    (void)state;
+    trial_compile("1.so", "trial_a", "");
+    trial_compile("2.so", "trial_b", "#define SECOND trial_a\n");
+    trial_compile("3.so", SHPOOL_DEFAULT_ALLOCATOR, "");
+    trial_compile("4.so", "trial_d", "");
+    trial_use(trial_folder);
+    expect_found("trial_a", "1.so");
+    expect_found("trial_d", "4.so");
+    assert_int_equal(shpool_allocator_count(), trial_builtins + 2);
+    assert_int_equal(shpool_allocator_find("trial_b", &found), SHPOOL_ERR_NOT_FOUND);
+    assert_detail("2.so: the name \"trial_a\" is taken");
+    assert_detail("3.so: the name \"" SHPOOL_DEFAULT_ALLOCATOR "\" is taken");
+    assert_int_equal(trial_heard.warnings, 2);
+}
+
+static void test_program_cannot_take_a_plugins_name(void **state)
+{
+    static shpool_allocator fake;
+
+    (void)state;
+    trial_compile("a.so", "trial_a", "");
+    trial_use(trial_folder);
+    fake = fake_allocator("trial_a", SHPOOL_SCOPE_BLOCK, 0);
+    assert_int_equal(shpool_register(&fake), SHPOOL_ERR_UNSUPPORTED);
+    fake.name = "trial_own";
+    assert_int_equal(shpool_register(&fake), SHPOOL_OK);
+    assert_null(shpool_registry_file(&fake));
+}
+
+static void test_places_that_are_not_searched(void **state)
+{
+    char path[2 * TRIAL_PATH_BYTES];
+    char *longer;
+
+    (void)state;
+    trial_compile("a.so", "trial_a", "");
+    trial_use("plugins");
+    expect_refused("plugins", "begins with /");
+    trial_use("/no/such/folder");
+    expect_refused("/no/such/folder", "No such file");
+
+    longer = calloc(1, SHPOOL_PATH_BYTES + 100);
+    assert_non_null(longer);
+    memset(longer, '/', SHPOOL_PATH_BYTES + 50);
+    trial_use(longer);
+    free(longer);
+    expect_refused("///", "longer than 4095 bytes");
+
+    trial_path(path, "a.so");
+    assert_int_equal(chmod(path, 0777), 0);
+    trial_use(trial_folder);
+    expect_refused("a.so", "chmod o-w");
+    assert_int_equal(chmod(path, 0755), 0);
+    assert_int_equal(chmod(trial_folder, 0777), 0);
+    trial_use(trial_folder);
+    expect_refused(trial_folder, "chmod o-w");
+    assert_int_equal(chmod(trial_folder, 0755), 0);
+    trial_use(trial_folder);
+    expect_found("trial_a", "a.so");
+}
+
+/* What a plugin does while it is loaded must not wait for the loading. */
+static void test_constructor_may_use_the_registry(void **state)
+{
+    (void)state;
+    trial_compile("eager.so", "trial_a",
+                  "__attribute__((constructor)) static void early(void)\n"
+                  "{\n"
+                  "    static shpool_allocator more;\n"
+                  "    if (shpool_allocator_count() == 0) return;\n"
+                  "    more = *shpool_allocator_get(0);\n"
+                  "    more.name = \"trial_early\";\n"
+                  "    (void)shpool_register(&more);\n"
+                  "}\n");
+    trial_use(trial_folder);
+    assert_int_equal(shpool_allocator_count(), trial_builtins + 2);
+    expect_found("trial_a", "eager.so");
+    assert_string_equal(shpool_allocator_get(trial_builtins)->name, "trial_early");
+}
+
+#define CROWD 8u
+
+static void *look_for_it(void *arg)
+{
+    const shpool_allocator *found;
+
+    (void)arg;
+    return (shpool_allocator_find("trial_b", &found) == SHPOOL_OK) ? NULL : (void *)1;
+}
+
+static void test_many_threads_begin_at_once(void **state)
+{
+    pthread_t threads[CROWD];
+
+    (void)state;
+    trial_compile("a.so", "trial_a", "");
+    trial_compile("b.so", "trial_b", "");
+    trial_compile("c.so", "trial_a", "");
+    for (unsigned round = 0; round < 5; round++) {
+        trial_use(trial_folder);
+        for (unsigned i = 0; i < CROWD; i++) {
+            assert_int_equal(pthread_create(&threads[i], NULL, look_for_it, NULL), 0);
+        }
+        for (unsigned i = 0; i < CROWD; i++) {
+            void *failed = NULL;
+
+            assert_int_equal(pthread_join(threads[i], &failed), 0);
+            assert_null(failed);
+        }
+        assert_int_equal(shpool_allocator_count(), trial_builtins + 2);
+        assert_int_equal(trial_heard.warnings, 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(_name) cmocka_unit_test_setup_teardown(test_##_name, trial_set_up, trial_tear_down)
+        TEST(plugin_is_selected_and_runs),
+        TEST(plugins_come_in_the_order_of_their_names),
+        TEST(path_has_folders_and_files),
+        TEST(wrong_abi_is_refused),
+        TEST(other_size_is_refused),
+        TEST(other_copy_of_the_library_is_refused),
+        TEST(no_allocator_is_refused),
+        TEST(bad_descriptor_is_refused),
+        TEST(other_shared_object_is_refused),
+        TEST(other_file_is_refused),
+        TEST(missing_function_is_refused),
+        TEST(dangling_link_is_refused),
+        TEST(taken_names_are_refused_whole),
+        TEST(program_cannot_take_a_plugins_name),
+        TEST(places_that_are_not_searched),
+        TEST(constructor_may_use_the_registry),
+        TEST(many_threads_begin_at_once),
+#undef TEST
+    };
+
+    (void)alarm(300); /* a deadlock shall fail, not hang */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
