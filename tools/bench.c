@@ -61,6 +61,23 @@ void bench_row_init(bench_row *row, const char *allocator, const char *binding,
     }
 }
 
+int bench_row_missing(bench_row *row, size_t workload, const shpool_pool *pool)
+{
+    const char *why = NULL;
+
+    if ((workload == BENCH_ramp) && ((pool->flags & SHPOOL_FLAG_SPILL) != 0)) {
+        why = "has no pool to fill";
+    } else if ((workload == BENCH_handoff) && (pool->scope != SHPOOL_SCOPE_BLOCK)) {
+        why = "a thread of another warp may not free here";
+    } else if ((workload == BENCH_handoff) && ((pool->flags & SHPOOL_FLAG_SPILL) != 0)) {
+        why = "hands over shared memory only";
+    } else {
+        return 0;
+    }
+    snprintf(row->note, sizeof(row->note), "n/a: %s", why);
+    return 1;
+}
+
 static void usage(FILE *to)
 {
     size_t i;

@@ -56,6 +56,9 @@ const char *bench_workload_name(size_t index);
 void bench_row_init(bench_row *row, const char *allocator, const char *binding,
                     const char *workload, const shpool_pool *pool);
 
+/** Whether the row of `workload` cannot exist for this pool; then row->note says why. */
+int bench_row_missing(bench_row *row, size_t workload, const shpool_pool *pool);
+
 /** One row on the CPU block executor; 0, or -1 with row->note set. */
 int bench_cpu_row(const bench_options *options, const char *spec, size_t workload, bench_row *row);
 

@@ -67,8 +67,7 @@ int bench_cpu_row(const bench_options *options, const char *spec, size_t workloa
     }
     bench_row_init(row, k.pool.name, "table", bench_workload_name(workload), &k.pool);
     row->blocks = options->blocks;
-    if ((workload == BENCH_ramp) && ((k.pool.flags & SHPOOL_FLAG_SPILL) != 0)) {
-        snprintf(row->note, sizeof(row->note), "n/a: has no pool to fill");
+    if (bench_row_missing(row, workload, &k.pool)) {
         shpool_simt_close(&k.pool);
         return 0;
     }
@@ -76,10 +75,11 @@ int bench_cpu_row(const bench_options *options, const char *spec, size_t workloa
     k.args.iterations = options->iterations;
     k.args.seed       = options->seed;
     k.args.bytes      = 64;
+    k.args.box        = k.pool.shared_bytes;
     k.args.tally      = &tally;
     launch.grid[0]       = options->blocks;
     launch.block[0]      = options->threads;
-    launch.dynamic_bytes = k.pool.shared_bytes;
+    launch.dynamic_bytes = k.pool.shared_bytes + BENCH_BOX_BYTES(workload, options->threads);
     launch.seed          = options->seed;
     launch.switch_period = 64;
     launch.max_switches  = ~0ull;

@@ -26,6 +26,7 @@ struct launch {
     shpool_pool pool;
     bench_args  args;
     unsigned    threads;
+    unsigned    shared; /* dynamic shared memory, bytes */
 };
 
 bool failed(cudaError_t error, const char *what, bench_row *row)
@@ -42,8 +43,7 @@ cudaError_t start(const launch &l, unsigned grid)
 {
     void *arguments[] = {const_cast<shpool_pool *>(&l.pool), const_cast<bench_args *>(&l.args)};
 
-    return cudaLaunchKernel(l.kernel, dim3(grid), dim3(l.threads), arguments, l.pool.shared_bytes,
-                            NULL);
+    return cudaLaunchKernel(l.kernel, dim3(grid), dim3(l.threads), arguments, l.shared, NULL);
 }
 
 /* Milliseconds of one launch. */
@@ -95,7 +95,7 @@ cudaError_t whole_device(const launch &l, unsigned *grid)
     }
     if (error == cudaSuccess) {
         error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, l.kernel, (int)l.threads,
-                                                              l.pool.shared_bytes);
+                                                              l.shared);
     }
     *grid = (unsigned)(sms * ((blocks > 4) ? 4 : blocks));
     return error;
@@ -144,7 +144,7 @@ bool measure(const launch &l, size_t workload, bench_row *row)
     row->registers = attributes.numRegs;
     if (grid == 0) {
         snprintf(row->note, sizeof(row->note), "n/a: %u threads and %u bytes do not fit an SM",
-                 l.threads, (unsigned)l.pool.shared_bytes);
+                 l.threads, l.shared);
         return true;
     }
     /* The checks, on the whole device and untimed. */
@@ -316,8 +316,7 @@ extern "C" int bench_cuda_row(const bench_options *options, const char *spec, co
         return -1;
     }
     bench_row_init(row, l.pool.name, binding, bench_workload_name(workload), &l.pool);
-    if ((workload == BENCH_ramp) && ((l.pool.flags & SHPOOL_FLAG_SPILL) != 0)) {
-        snprintf(row->note, sizeof(row->note), "n/a: has no pool to fill");
+    if (bench_row_missing(row, workload, &l.pool)) {
         return 0;
     }
     if (strcmp(binding, "inline") == 0) {
@@ -335,6 +334,8 @@ extern "C" int bench_cuda_row(const bench_options *options, const char *spec, co
         good      = true;
     }
     l.threads         = options->threads;
+    l.shared          = l.pool.shared_bytes + BENCH_BOX_BYTES(workload, options->threads);
+    l.args.box        = l.pool.shared_bytes;
     l.args.iterations = options->iterations;
     if ((l.pool.flags & SHPOOL_FLAG_SPILL) != 0) {
         l.args.iterations = (options->iterations < 4) ? options->iterations : 4; /* 10^5 slower */
@@ -345,7 +346,7 @@ extern "C" int bench_cuda_row(const bench_options *options, const char *spec, co
     for (const void *kernel : {l.kernel, l.checked}) {
         good = good &&
                !failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            (int)l.pool.shared_bytes), "shared memory", row);
+                                            (int)l.shared), "shared memory", row);
     }
     good = good &&
            !failed(cudaMalloc(&l.args.tally, sizeof(*l.args.tally)), "cudaMalloc", row) &&

@@ -28,7 +28,8 @@ typedef struct bench_tally {
 typedef struct bench_args {
     uint32_t iterations;
     uint32_t seed;
-    uint32_t bytes; /* request of `pairs` and first request of `batch` (64 and 16) */
+    uint32_t bytes; /* request of `pairs` and `handoff`, 4 times the first one of `batch` (64) */
+    uint32_t box;   /* where `handoff` has its letter boxes, in the dynamic shared memory */
     bench_tally *tally; /* global memory */
 } bench_args;
 
@@ -38,6 +39,7 @@ typedef struct bench_args {
     X(batch, "4 mallocs of 16 to 40 B, then their frees") \
     X(churn, "4 slots at random: free, or malloc of 8 to 71 B") \
     X(mixed, "2 slots at random: free, or malloc of 1 to 64 B, one in eight of 65 to 192 B") \
+    X(handoff, "malloc(64); the next warp frees it") \
     X(ramp, "sizes of 16 to 256 B until the first failure: utilisation") \
     X(fuzz, "random malloc, free, realloc, aligned malloc; whole payloads checked")
 
@@ -60,24 +62,26 @@ SIMT_FN uint32_t bench_first(const bench_args *args)
     return thread * 2654435761u + 12345u + args->seed * 2246822519u;
 }
 
-/* What the first and the last word of an allocation hold while it is live: nobody else's do. */
-SIMT_FN uint32_t bench_stamp(const void *p)
+/* What the first and the last word of an allocation of thread `rank` hold while it is live: nobody
+ * else's do. */
+SIMT_FN uint32_t bench_stamp(const void *p, uint32_t rank)
 {
-    return (uint32_t)(size_t)p ^ ((simt_thread_rank() + 1u) * 2654435761u);
+    return (uint32_t)(size_t)p ^ ((rank + 1u) * 2654435761u);
 }
 
 /* Words 0 and `last` of p: written, or how many of them are wrong. */
-SIMT_FN uint32_t bench_stamps(shpool_heap heap, void *p, int write)
+SIMT_FN uint32_t bench_stamps(shpool_heap heap, void *p, uint32_t rank, int write)
 {
-    volatile uint32_t *word = (volatile uint32_t *)p;
-    size_t             last = shpool_usable_size(heap, p) / 4u - 1u;
+    volatile uint32_t *word  = (volatile uint32_t *)p;
+    size_t             last  = shpool_usable_size(heap, p) / 4u - 1u;
+    uint32_t           stamp = bench_stamp(p, rank);
 
     if (write) {
-        word[0]    = bench_stamp(p);
-        word[last] = bench_stamp(p);
+        word[0]    = stamp;
+        word[last] = stamp;
         return 0;
     }
-    return (word[0] != bench_stamp(p)) + (word[last] != bench_stamp(p));
+    return (word[0] != stamp) + (word[last] != stamp);
 }
 
 /* One malloc that writes a byte to what it got. */
@@ -91,17 +95,23 @@ SIMT_FN void *bench_get(shpool_heap heap, uint32_t bytes, int verify, bench_tall
     }
     *(volatile char *)p = 1;
     if (verify) {
-        (void)bench_stamps(heap, p, 1);
+        (void)bench_stamps(heap, p, simt_thread_rank(), 1);
     }
     return p;
 }
 
-SIMT_FN void bench_put(shpool_heap heap, void *p, int verify, bench_tally *tally)
+/* The free of what thread `rank` allocated. */
+SIMT_FN void bench_put_of(shpool_heap heap, void *p, uint32_t rank, int verify, bench_tally *tally)
 {
     if (verify && (p != NULL)) {
-        tally->errors += bench_stamps(heap, p, 0);
+        tally->errors += bench_stamps(heap, p, rank, 0);
     }
     shpool_free(heap, p);
+}
+
+SIMT_FN void bench_put(shpool_heap heap, void *p, int verify, bench_tally *tally)
+{
+    bench_put_of(heap, p, simt_thread_rank(), verify, tally);
 }
 
 SIMT_FN void bench_run_pairs(shpool_heap heap, const bench_args *args, int verify,
@@ -199,6 +209,37 @@ SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, int verif
     tally->ops = args->iterations;
     bench_put(heap, s0, verify, tally);
     bench_put(heap, s1, verify, tally);
+}
+
+/* Bytes of shared memory that a workload needs beside the pool: two letter boxes a thread. */
+#define BENCH_BOX_BYTES(_workload, _threads) \
+    (((_workload) == BENCH_handoff) ? 8u * (_threads) : 0u)
+
+/* With one warp the next lane frees.  The boxes alternate, so that one barrier is enough. */
+SIMT_FN void bench_run_handoff(shpool_heap heap, const bench_args *args, int verify,
+                               bench_tally *tally)
+{
+    uint32_t  threads = simt_block_threads();
+    uint32_t  rank    = simt_thread_rank();
+    uint32_t  step    = (threads > SIMT_WARP) ? SIMT_WARP : 1u;
+    uint32_t  from    = (rank >= step) ? rank - step : rank + threads - step;
+    simt_addr box     = simt_dynamic_base() + args->box;
+    uint32_t  it;
+
+    BENCH_ROLLED
+    for (it = 0; it < args->iterations; it++) {
+        simt_addr set = box + 4u * threads * (it & 1u);
+        void     *p   = bench_get(heap, args->bytes, verify, tally);
+        simt_addr got;
+
+        simt_store32(set + 4u * rank, (p != NULL) ? simt_to_shared(p) : 0u);
+        simt_barrier();
+        got = simt_load32(set + 4u * from);
+        if (got != 0) {
+            bench_put_of(heap, simt_from_shared(got), from, verify, tally);
+        }
+    }
+    tally->ops = 2ull * args->iterations;
 }
 
 /* One ramp whatever `iterations` says; the pool ends with the kernel. */
