@@ -8,11 +8,12 @@
 #   sass_archs   architectures [75,80,90,100,120]
 #   allocators   names [all folders of allocators/]
 #
-# malloc and free of a plain pool have no stack frame, but: rbtree's malloc saves two registers on
-# sm_100 and later; those that serve lanes together (impl/tags_batch.h) save up to 72 bytes of their
-# caller's, once a call of the whole warp.  What is called less may save up to 32 bytes.  The
-# counted functions (stats=1, check=1) do several things in one call, spilling calls CUDA's own
-# malloc: up to 112 bytes; fini, once a block, 96.
+# malloc and free of a plain pool have no stack frame, but: those of bitmap and thread_bitmap save
+# up to 16 bytes of their caller's registers, and where bitmap's home word has no room a call saves
+# up to 64; rbtree's malloc saves two registers on sm_100 and later; those that serve lanes together
+# (impl/tags_batch.h) save up to 72 bytes, once a call of the whole warp.  What is called less may
+# save up to 32 bytes.  The counted functions (stats=1, check=1) do several things in one call,
+# spilling calls CUDA's own malloc: up to 112 bytes; fini, once a block, 96.
 #
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
@@ -161,6 +162,8 @@ clean()
                    (name ~ /shpool_counted_.*_fini/) ? 96 : (name ~ /shpool_counted_/) ? 112 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \
+                   (name ~ /_bitmap_malloc_awayE/) ? 64 : \
+                   (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
                    (name ~ /_warp_[a-z]*_fit_(malloc|free)E/) ? 80 : 0
             if ($1 + 0 > most || (most == 0 && ($5 + 0 > 0 || $9 + 0 > 0))) {
                 print name ":" $0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bitmap under every schedule with a bounded number of preemptions.
  *
- * Each scenario is a few short scripts over a pool of 2 to 4 words of 16 granules.  After each
+ * Each scenario is a few short scripts over a pool of 1 to 4 words of 11 granules.  After each
  * schedule
  *   - no two allocations overlapped, and usable sizes are exact
  *   - the pool is sound; what the scripts have left in it is what the walk finds
@@ -30,7 +30,9 @@ static void long_runs(shpool_heap heap) { get_put(heap, 18, 24); }
 static void mixed_runs(shpool_heap heap) { get_put(heap, 24, 7); }
 static void one_short(shpool_heap heap) { get_put(heap, 9, 0); }
 static void one_long(shpool_heap heap) { get_put(heap, 20, 0); }
-static void one_word(shpool_heap heap) { get_put(heap, 16, 0); }
+static void one_word(shpool_heap heap) { get_put(heap, 11, 0); }
+static void across(shpool_heap heap) { get_put(heap, 14, 6); }
+static void one_across(shpool_heap heap) { get_put(heap, 14, 0); }
 
 #define EXPLORE(_test, ...)                                                                        \
     static void _test(void **state)                                                                \
@@ -40,9 +42,12 @@ static void one_word(shpool_heap heap) { get_put(heap, 16, 0); }
         explore(&s);                                                                               \
     }
 
-EXPLORE(test_short_runs_of_2_threads, 32, 2, 3, NULL, { short_runs, short_runs }, NULL)
-EXPLORE(test_short_runs_in_one_word, 16, 2, 3, NULL, { short_runs, short_runs }, NULL)
-EXPLORE(test_short_runs_of_3_threads, 16, 3, 1, NULL, { one_short, one_short, one_short }, NULL)
+EXPLORE(test_short_runs_of_2_threads, 22, 2, 3, NULL, { short_runs, short_runs }, NULL)
+EXPLORE(test_short_runs_in_one_word, 11, 2, 3, NULL, { short_runs, short_runs }, NULL)
+EXPLORE(test_short_runs_of_3_threads, 11, 3, 1, NULL, { one_short, one_short, one_short }, NULL)
+EXPLORE(test_runs_across_2_words_of_2_threads, 22, 2, 3, NULL, { across, across }, NULL)
+EXPLORE(test_runs_across_2_words_of_3_threads, 22, 3, 1, NULL, { one_across, across, one_short },
+        NULL)
 EXPLORE(test_long_runs_of_2_threads, 40, 2, 3, NULL, { long_runs, long_runs }, NULL)
 EXPLORE(test_long_runs_of_3_threads, 48, 3, 1, NULL, { one_long, mixed_runs, one_long }, NULL)
 EXPLORE(test_long_and_short_runs, 40, 2, 3, NULL, { mixed_runs, short_runs }, NULL)
@@ -51,11 +56,11 @@ EXPLORE(test_long_and_short_runs_of_3_threads, 32, 3, 1, NULL, { one_long, one_s
 
 /* ---- a transient mark is not a reason to refuse ---- */
 
-/* Two granules in the middle of word 2, so that no 16 fit in there. */
+/* Three granules in the middle of word 2, so that no 11 fit in there. */
 static void take_the_middle_of_word_2(shpool_heap heap)
 {
-    held a = get(heap, 39); /* 0..38, long */
-    held b = get(heap, 3);  /* 39..41: word 2 */
+    held a = get(heap, 27); /* 0..26, long */
+    held b = get(heap, 3);  /* 27..29: word 2 */
 
     put(heap, &a);
     gift[0]       = b.slot.at;
@@ -66,31 +71,31 @@ static void take_the_middle_of_word_2(shpool_heap heap)
 /* Marks word 0, and finds word 1 taken. */
 static void claim_words_0_and_1(shpool_heap heap)
 {
-    held a = get(heap, 24);
+    held a = get(heap, 18);
 
     put(heap, &a);
 }
 
-/* Thread 1 starts at word 1.  While thread 0's mark is on word 0, all looks full. */
+/* While thread 0's mark is on word 0, thread 1 takes word 1, and then all looks full. */
 static void take_word_1_then_word_0(shpool_heap heap)
 {
-    held a = get(heap, 16);
-    held b = get(heap, 16);
+    held a = get(heap, 11);
+    held b = get(heap, 11);
 
     put(heap, &b);
     put(heap, &a);
 }
 
-EXPLORE(test_mark_that_is_rolled_back_refuses_nobody, 48, 2, 3, take_the_middle_of_word_2,
+EXPLORE(test_mark_that_is_rolled_back_refuses_nobody, 33, 2, 3, take_the_middle_of_word_2,
         { claim_words_0_and_1, take_word_1_then_word_0 }, NULL)
-EXPLORE(test_marks_of_3_threads_refuse_nobody, 48, 3, 1, take_the_middle_of_word_2,
+EXPLORE(test_marks_of_3_threads_refuse_nobody, 33, 3, 1, take_the_middle_of_word_2,
         { claim_words_0_and_1, take_word_1_then_word_0, one_word }, NULL)
 
 /* ---- memory that becomes free behind the search ---- */
 
 static void take_word_0(shpool_heap heap)
 {
-    keep(heap, 0, 16);
+    keep(heap, 0, 11);
 }
 
 static void want_17(shpool_heap heap)
@@ -104,13 +109,13 @@ static void move_the_hole(shpool_heap heap)
     held a;
 
     HEAP_EXPECT(&model, put_gift(heap, 0) == SHPOOL_FREE_OK);
-    a = get(heap, 16); /* thread 1 of 2 starts at word 2 of 4 */
+    a = get(heap, 11); /* thread 1's home is word 2 of 4 */
     put(heap, &a);
 }
 
-EXPLORE(test_memory_freed_behind_the_search_is_found, 64, 2, 3, take_word_0,
+EXPLORE(test_memory_freed_behind_the_search_is_found, 44, 2, 3, take_word_0,
         { want_17, move_the_hole }, NULL)
-EXPLORE(test_memory_freed_behind_the_search_is_found_by_3, 64, 3, 1, take_word_0,
+EXPLORE(test_memory_freed_behind_the_search_is_found_by_3, 44, 3, 1, take_word_0,
         { want_17, move_the_hole, one_short }, NULL)
 
 /* ---- freeing ---- */
@@ -125,6 +130,15 @@ static void keep_behind_three(shpool_heap heap)
     held front = get(heap, 3);
 
     keep(heap, 0, 27);
+    put(heap, &front);
+}
+
+/* In two words. */
+static void keep_two_words(shpool_heap heap)
+{
+    held front = get(heap, 3);
+
+    keep(heap, 0, 14);
     put(heap, &front);
 }
 
@@ -153,6 +167,8 @@ EXPLORE(test_double_free_of_a_short_run_has_one_winner, 32, 3, 2, keep_a_short_o
         { race_to_free, race_to_free, race_to_free }, one_wins)
 EXPLORE(test_double_free_of_a_long_run_has_one_winner, 32, 2, 3, keep_a_long_one,
         { race_to_free, race_to_free }, one_wins)
+EXPLORE(test_double_free_of_two_words_has_one_winner, 22, 3, 2, keep_two_words,
+        { race_to_free, race_to_free, race_to_free }, one_wins)
 EXPLORE(test_double_free_of_3_threads_has_one_winner, 32, 3, 2, keep_behind_three,
         { race_to_free, race_to_free, race_to_free }, one_wins)
 
@@ -171,6 +187,8 @@ static void reuse_the_front(shpool_heap heap) { get_put(heap, 4, 4); }
 static void reuse_long(shpool_heap heap) { get_put(heap, 20, 8); }
 
 EXPLORE(test_reuse_while_a_long_run_is_freed, 32, 2, 3, keep_behind_three,
+        { free_the_gift, reuse }, NULL)
+EXPLORE(test_reuse_while_two_words_are_freed, 22, 2, 3, keep_two_words,
         { free_the_gift, reuse }, NULL)
 EXPLORE(test_reuse_of_the_front_while_a_long_run_is_freed, 32, 2, 3, keep_behind_three,
         { free_the_gift, reuse_the_front }, NULL)
@@ -254,6 +272,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_short_runs_of_2_threads),
         cmocka_unit_test(test_short_runs_in_one_word),
         cmocka_unit_test(test_short_runs_of_3_threads),
+        cmocka_unit_test(test_runs_across_2_words_of_2_threads),
+        cmocka_unit_test(test_runs_across_2_words_of_3_threads),
         cmocka_unit_test(test_long_runs_of_2_threads),
         cmocka_unit_test(test_long_runs_of_3_threads),
         cmocka_unit_test(test_long_and_short_runs),
@@ -264,8 +284,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_memory_freed_behind_the_search_is_found_by_3),
         cmocka_unit_test(test_double_free_of_a_short_run_has_one_winner),
         cmocka_unit_test(test_double_free_of_a_long_run_has_one_winner),
+        cmocka_unit_test(test_double_free_of_two_words_has_one_winner),
         cmocka_unit_test(test_double_free_of_3_threads_has_one_winner),
         cmocka_unit_test(test_reuse_while_a_long_run_is_freed),
+        cmocka_unit_test(test_reuse_while_two_words_are_freed),
         cmocka_unit_test(test_reuse_of_the_front_while_a_long_run_is_freed),
         cmocka_unit_test(test_long_reuse_while_a_long_run_is_freed),
         cmocka_unit_test(test_free_by_another_thread_while_2_allocate),

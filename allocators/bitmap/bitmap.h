@@ -3,66 +3,64 @@
  *
  * Terms
  *   granule   16 bytes of payload, numbered 0..G-1; an allocation is a run of granules
- *   word      32 bits for 16 granules: bit i says "used", bit 16+i says "an allocation starts here"
+ *   word      32 bits for 11 granules: bit i says "used", bit 16+i "an allocation starts here",
+ *             bit 31 "the allocation with the last granule goes on in the next word"
+ *   home      the word in which a thread tries first; nobody else's, where a pool has a word (176
+ *             bytes of payload) for each thread
  *   run       consecutive granules; one that crosses words is "long"
  *   mark      a long run's words are claimed one after another; until the last one is, those marks
  *             are transient: they may be taken back, and then no allocation ever owned them
- *   state     pending (low 11 bits): long claims under way; above it the generation: how often
- *             memory has become free.  A failing malloc is believed only if the generation stood
- *             still and nothing was pending, otherwise it looks again.
+ *   pending   long claims under way
+ *   releases  how often memory has become free.  A failing malloc is believed only if that count
+ *             stood still and nothing was pending, otherwise it looks again.
  *
- * Pool:  state | G | offset of granule 0 | spare | W words | padding to the alignment | G granules
+ * Pool:  pending | G | offset of granule 0 | spare | 8 counts of releases | words (they come in
+ *        pairs) | padding to the alignment | G granules
  * (The view has G and the offset too; the slow path reads them here instead of keeping them in
- * registers, of which a table function has 16.)
+ * registers, of which a table function has 16.  The releases have several counts so that the lanes
+ * of a warp need not queue for one.)
  *
  * Invariants (the numbers that walk reports)
  *   1  a used granule that does not start an allocation follows a used granule
  *   2  a start bit without its used bit: a free that never finished
  *   3  the bits behind granule G-1 are all set (they end every run)
  *   4  no claim is pending
+ *   5  bit 31 of a word does not fit the granules on both sides of its end
+ *
+ * Loops and convergence: where the lanes of a warp leave a loop at different times, nvcc lets the
+ * early ones go on, and the warp stays in parts, each with all instructions to itself, up to the
+ * next barrier of the caller.  So what is usual here is straight-line code, and two warps have no
+ * words in common: those that meet in one fall into step, and then meet each time.
  *
  * The idea of claiming by one atomic on a bitmap at a scattered start is that of ScatterAlloc
  * (Steinberger et al., InPar 2012) and Halloc (Adinetz and Pleiter, 2014). */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_H
 #define SHPOOL_ALLOCATORS_BITMAP_H
 
+#include <shpool/allocators/bitmap/bitmap_near.h>
 #include <shpool/allocators/bitmap/bitmap_runs.h>
 #include <shpool/module.h>
 
 /* ---- malloc ---- */
 
-/* Positions i of a word such that granules i..i+need-1 are free; need 1..16. */
-SIMT_FN uint32_t shpool_bitmap_candidates(uint32_t word, uint32_t need)
+/* First free run of `need` granules that starts at a multiple of below + 1, from word w on; G if
+ * there is none. */
+SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t w, uint32_t need, uint32_t below)
 {
-    uint32_t run  = ~(word | (word >> 16)) & SHPOOL_BITMAP_USED;
-    uint32_t have = 1; /* bit i of run: `have` granules from i on are free */
+    uint32_t at    = SHPOOL_BITMAP_SPAN * w;
+    uint32_t start = (at + below) & ~below; /* everything from here to `at` is free */
 
-    while (have < need) {
-        uint32_t step = (need - have < have) ? need - have : have;
-
-        run &= run >> step;
-        have += step;
-    }
-    return run;
-}
-
-/* First free run of `need` granules that starts at a multiple of below + 1; G if there is none. */
-SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t need, uint32_t below)
-{
-    uint32_t start = 0; /* everything from here to `at` is free */
-    uint32_t at;
-
-    for (at = 0; at < view.word[0]; at += 16u) {
+    for (; at < view.word[0]; at += SHPOOL_BITMAP_SPAN, w++) {
         /* acquire: pairs with the release of the claim that set a mark; its pending count shows */
-        uint32_t used = simt_atomic_load(shpool_bitmap_word_at(view, at >> 4), SIMT_ACQUIRE);
+        uint32_t used = ~shpool_bitmap_unused(
+            simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_ACQUIRE)) & SHPOOL_BITMAP_USED;
 
-        used = (used | (used >> 16)) & SHPOOL_BITMAP_USED;
-        while (start < at + 16u) {
+        while (start < at + SHPOOL_BITMAP_SPAN) {
             uint32_t hit;
 
             used = (start > at) ? used & (SHPOOL_BITMAP_USED << (start - at)) : used;
             if (used == 0) {
-                if (at + 16u >= start + need) {
+                if (at + SHPOOL_BITMAP_SPAN >= start + need) {
                     return start;
                 }
                 break;
@@ -77,20 +75,20 @@ SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t need, uint32_t be
     return view.word[0];
 }
 
-/* Any run, also a long one; decides that nothing fits. */
-SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t need, uint32_t below)
+/* Any run, also a long one, first from word w on; decides that nothing fits. */
+SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t w, uint32_t need,
+                                            uint32_t below)
 {
     if (need > view.word[0]) {
         return 0; /* the empty pool, too: it has no granules */
     }
     for (;;) {
-        /* acquire: pairs with the releases that move the state on */
-        uint32_t before = simt_atomic_load(view.base, SIMT_ACQUIRE);
+        uint32_t before = shpool_bitmap_releases(view.base);
         uint32_t first;
-        uint32_t after;
+        uint32_t pending;
 
         view.word[0] = simt_load32(view.base + 4u);
-        first        = shpool_bitmap_find(view, need, below);
+        first        = shpool_bitmap_find(view, w, need, below);
         if (first < view.word[0]) {
             if (shpool_bitmap_claim(view, first, first + need, 1u)) {
                 view.word[1] = simt_load32(view.base + 8u);
@@ -98,73 +96,54 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t need, uin
             }
             continue; /* another claim was quicker: that one made progress */
         }
-        after = simt_atomic_load(view.base, SIMT_ACQUIRE);
-        if (((before ^ after) & ~SHPOOL_BITMAP_PENDING) != 0) {
+        if (w != 0) {
+            w = 0;
+            continue;
+        }
+        /* acquire: pairs with the release in shpool_bitmap_claimed; first this, then the releases:
+         * a claim that ended by undoing its marks counts among them */
+        pending = simt_atomic_load(view.base, SIMT_ACQUIRE);
+        if (shpool_bitmap_releases(view.base) != before) {
             continue; /* memory became free behind the search */
         }
-        if ((after & SHPOOL_BITMAP_PENDING) == 0) {
+        if (pending == 0) {
             return 0;
         }
-        simt_wait(view.base, after); /* marks of an unfinished claim do not count: see its end */
+        simt_wait(view.base, pending); /* marks of an unfinished claim do not count */
     }
 }
 
-/* Low half: bits 0, step, 2 * step, ... of a word (no division, a table call does not fold it
- * away); high half: step, for who needs it after all. */
-SIMT_FN uint32_t shpool_bitmap_starts(uint32_t step)
+/* Where home had no room.  A call, as most of the code is here and one malloc in ten comes; its
+ * arguments travel in registers, a view would not. */
+SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_away(simt_addr base, uint32_t granules,
+                                                     uint32_t offset, uint32_t rank, uint32_t need,
+                                                     uint32_t alignment)
 {
-    uint32_t starts = (step >= 2u) ? 0x5555u : SHPOOL_BITMAP_USED;
+    shpool_view         view = {base, 0, rank, 0, {granules, offset}, 0};
+    shpool_bitmap_place at   = shpool_bitmap_where(view);
+    simt_addr           addr = 0;
 
-    starts = (step >= 4u) ? 0x1111u : starts;
-    starts = (step >= 8u) ? 0x0101u : starts;
-    return ((step >= 16u) ? 0x0001u : starts) | (step << 16);
-}
-
-/* Claim `need` granules inside one word; 0 if no word had so many when it was looked at. */
-SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t need, uint32_t starts)
-{
-    uint32_t  words = shpool_bitmap_words(view);
-    simt_addr first = shpool_bitmap_word_at(view, 0);
-    simt_addr end   = first + 4u * words;
-    /* A multiplicative hash spreads the threads over the words (Knuth, TAOCP 3, 6.4). */
-    simt_addr a     = first + 4u * simt_mulhi(view.rank * 2654435769u, words);
-    uint32_t  seen  = simt_atomic_load(a, SIMT_RELAXED);
-
-    for (;;) {
-        uint32_t fit = shpool_bitmap_candidates(seen, need) & starts;
-        uint32_t old = seen;
-
-        if (fit != 0) {
-            /* acquire: pairs with the release in shpool_bitmap_clear and _free */
-            seen = simt_atomic_cas(a, old, old | shpool_bitmap_run(fit & (0u - fit), need),
-                                   SIMT_ACQUIRE);
-            if (seen == old) {
-                return shpool_bitmap_payload(view, ((a - first) << 2) + simt_ffs(fit) - 1u);
-            }
-        } else if (--words != 0) {
-            a    = (a + 4u < end) ? a + 4u : first;
-            seen = simt_atomic_load(a, SIMT_RELAXED);
-        } else {
-            return 0;
-        }
+    if ((need <= 16u) && (need <= granules) && (alignment <= 16u)) {
+        addr = shpool_bitmap_take_around(view, at, need);
     }
+    return (addr != 0) ? addr
+                       : shpool_bitmap_malloc_slow(view, at.home, need, (alignment >> 4) - 1u);
 }
 
 SIMT_FN simt_addr shpool_bitmap_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
                                        uint32_t site)
 {
-    uint32_t need   = simt_keep((bytes + 15u) >> 4);
-    uint32_t starts = simt_keep(shpool_bitmap_starts(alignment >> 4));
+    uint32_t            need = (bytes + 15u) >> 4;
+    shpool_bitmap_place at   = shpool_bitmap_where(view);
+    simt_addr           addr = 0;
 
     (void)site;
-    if ((need <= 16u) && (need <= view.word[0]) && (alignment <= 256u)) {
-        simt_addr addr = shpool_bitmap_take(view, need, starts);
-
-        if (addr != 0) {
-            return addr;
-        }
+    if ((need <= SHPOOL_BITMAP_SPAN) && (view.word[0] != 0) && (alignment <= 16u)) {
+        addr = shpool_bitmap_take(view, at.home, need, shpool_bitmap_high(at));
     }
-    return shpool_bitmap_malloc_slow(view, need, (starts >> 16) - 1u);
+    return (addr != 0) ? addr
+                       : shpool_bitmap_malloc_away(view.base, view.word[0], view.word[1], view.rank,
+                                                   need, alignment);
 }
 
 /* ---- free ---- */
@@ -184,100 +163,126 @@ SIMT_FN uint32_t shpool_bitmap_stray(shpool_view view, uint32_t granule)
     return ((granule & 0x0fffffffu) < view.word[0]) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_FOREIGN;
 }
 
-/* What a granule's word says of freeing it. */
-SIMT_FN uint32_t shpool_bitmap_judge(uint32_t word, uint32_t bit)
+/* What a word says of freeing its granule i. */
+SIMT_FN uint32_t shpool_bitmap_judge(uint32_t word, uint32_t i)
 {
-    uint32_t both = (word >> bit) & 0x10001u;
+    uint32_t both = shpool_bitmap_both(word, i);
 
-    if (both == 0x10001u) {
+    if (both == ((1u << SHPOOL_BITMAP_STARTS) | 1u)) {
         return SHPOOL_FREE_OK;
     }
     return (both == 1u) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_DOUBLE;
 }
 
-/* The granules that the allocation with granule `bit` of a word has in this word from there on, as
- * ones from bit 0 on. */
-SIMT_FN uint32_t shpool_bitmap_rest(uint32_t word, uint32_t bit)
+/* Whether the run with the bits `run` of a word goes on in the next one. */
+SIMT_FN uint32_t shpool_bitmap_goes_on(uint32_t word, uint32_t run)
 {
-    /* used, starting nothing */
-    uint32_t more = ((word & ~(word >> 16)) & SHPOOL_BITMAP_USED) >> bit;
-
-    more |= 1u; /* `bit` itself */
-    return more & ~(more + 1u);
-}
-
-/* Whether the allocation that reaches the end of word w goes on in the next. */
-SIMT_FN uint32_t shpool_bitmap_goes_on(shpool_view view, uint32_t w)
-{
-    /* relaxed: only the owner changes the bits of its own run, and its end cannot move */
-    return (w + 1u < shpool_bitmap_words(view)) &&
-           ((simt_atomic_load(shpool_bitmap_word_at(view, w + 1u), SIMT_RELAXED) & 0x10001u) == 1u);
+    return ((run & SHPOOL_BITMAP_LAST) != 0) && ((word & SHPOOL_BITMAP_MORE) != 0);
 }
 
 /* Granules of the allocation that starts at `first`, given first's word. */
 SIMT_FN uint32_t shpool_bitmap_length(shpool_view view, uint32_t first, uint32_t word)
 {
-    uint32_t end = first + simt_popc(shpool_bitmap_rest(word, first & 15u));
+    uint32_t w     = shpool_bitmap_word_of(first);
+    uint32_t i     = first - SHPOOL_BITMAP_SPAN * w;
+    uint32_t run   = shpool_bitmap_rest(word, i) << i;
+    uint32_t count = simt_popc(run);
 
-    while (((end & 15u) == 0) && shpool_bitmap_goes_on(view, (end >> 4) - 1u)) {
-        end += simt_popc(shpool_bitmap_rest(
-            simt_atomic_load(shpool_bitmap_word_at(view, end >> 4), SIMT_RELAXED), 0));
+    while (shpool_bitmap_goes_on(word, run)) {
+        /* relaxed: only the owner changes the bits of its own run, and its end cannot move */
+        word = simt_atomic_load(shpool_bitmap_word_at(view, ++w), SIMT_RELAXED);
+        run  = shpool_bitmap_rest(word, 0);
+        count += simt_popc(run);
     }
-    return end - first;
+    return count;
+}
+
+/* What a thread that frees knows. */
+typedef struct shpool_bitmap_release {
+    uint32_t w, i;    /* word and granule in it */
+    uint32_t seen;    /* what the word held */
+    uint32_t is_long; /* the allocation has more words */
+    uint32_t reason;  /* why it is refused, or SHPOOL_FREE_OK */
+} shpool_bitmap_release;
+
+/* Try to take the allocation from its owner; 1: decided, 0: the word has changed meanwhile. */
+SIMT_FN uint32_t shpool_bitmap_give(shpool_view view, shpool_bitmap_release *r)
+{
+    uint32_t seen = r->seen;
+    uint32_t run  = shpool_bitmap_rest(seen, r->i) << r->i;
+    uint32_t take = run | (1u << SHPOOL_BITMAP_STARTS << r->i);
+
+    if ((seen & take) != take) { /* rest() takes its first granule for granted */
+        r->reason = shpool_bitmap_judge(seen, r->i);
+        return 1;
+    }
+    /* A run inside one word goes at once.  A long one first loses the used bit of its first granule
+     * only: that makes this thread the one that frees it, and the start bit that stays keeps the
+     * granule taken and ends the allocation in front of it. */
+    r->is_long = shpool_bitmap_goes_on(seen, run);
+    take       = r->is_long ? 1u << r->i : take;
+    /* release: pairs with the acquire of the next claim, as in shpool_bitmap_clear */
+    r->seen = simt_atomic_cas(shpool_bitmap_word_at(view, r->w), seen, seen & ~take, SIMT_RELEASE);
+    return r->seen == seen;
+}
+
+/* Give back the rest of a long run; `seen`: as it was before. */
+SIMT_FN void shpool_bitmap_free_long(shpool_view view, const shpool_bitmap_release *r)
+{
+    simt_addr a    = shpool_bitmap_word_at(view, r->w);
+    uint32_t  next = simt_atomic_load(a + 4u, SIMT_RELAXED); /* relaxed: as for the length */
+    uint32_t  run  = shpool_bitmap_rest(next, 0);
+
+    if (shpool_bitmap_goes_on(next, run)) {
+        uint32_t first = SHPOOL_BITMAP_SPAN * r->w + r->i;
+
+        shpool_bitmap_clear(view, first, shpool_bitmap_length(view, first, r->seen));
+    } else { /* the same without a loop; release: as there */
+        (void)simt_atomic_and(a + 4u, ~run, SIMT_RELEASE);
+        run = shpool_bitmap_rest(r->seen, r->i) | (1u << SHPOOL_BITMAP_STARTS);
+        (void)simt_atomic_and(a, ~((run << r->i) | SHPOOL_BITMAP_MORE), SIMT_RELEASE);
+    }
 }
 
 SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t site)
 {
-    uint32_t  first = shpool_bitmap_granule(view, addr);
-    uint32_t  bit   = first & 15u;
-    simt_addr a     = shpool_bitmap_word_at(view, first >> 4);
-    uint32_t  seen;
+    uint32_t              first = shpool_bitmap_granule(view, addr);
+    shpool_bitmap_release r;
 
     (void)site;
     if (first >= view.word[0]) {
         return shpool_bitmap_stray(view, first);
     }
-    seen = simt_atomic_load(a, SIMT_RELAXED);
-    for (;;) {
-        uint32_t reason = shpool_bitmap_judge(seen, bit);
-        uint32_t run;
-        uint32_t is_long;
-        uint32_t left;
-        uint32_t now;
-
-        if (reason != SHPOOL_FREE_OK) {
-            return reason;
+    r.w       = shpool_bitmap_word_of(first);
+    r.i       = first - SHPOOL_BITMAP_SPAN * r.w;
+    r.seen    = simt_atomic_load(shpool_bitmap_word_at(view, r.w), SIMT_RELAXED);
+    r.is_long = 0;
+    r.reason  = SHPOOL_FREE_OK;
+    if (!shpool_bitmap_give(view, &r) && !shpool_bitmap_give(view, &r) && /* see the top */
+        !shpool_bitmap_give(view, &r) && !shpool_bitmap_give(view, &r)) {
+        while (!shpool_bitmap_give(view, &r)) {
         }
-        run     = shpool_bitmap_rest(seen, bit) << bit;
-        is_long = ((run & 0x8000u) != 0) && shpool_bitmap_goes_on(view, first >> 4);
-        /* A run inside one word goes at once.  A long one first loses the used bit of its first
-         * granule only: that makes this thread the one that frees it, and the start bit that stays
-         * keeps the granule taken and ends the allocation in front of it. */
-        left = is_long ? seen & ~(1u << bit) : seen & ~(run | (0x10000u << bit));
-        /* release: pairs with the acquire of the next claim, as in shpool_bitmap_clear */
-        now = simt_atomic_cas(a, seen, left, SIMT_RELEASE);
-        if (now == seen) {
-            if (is_long) {
-                shpool_bitmap_clear(view, first, shpool_bitmap_length(view, first, seen));
-            }
-            break;
-        }
-        seen = now;
     }
-    /* release: pairs with the acquire in shpool_bitmap_malloc_slow; free first, then say so */
-    (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION, SIMT_RELEASE);
+    if (r.reason != SHPOOL_FREE_OK) {
+        return r.reason;
+    }
+    if (r.is_long) {
+        shpool_bitmap_free_long(view, &r);
+    }
+    shpool_bitmap_released(view);
     return SHPOOL_FREE_OK;
 }
 
 SIMT_FN uint32_t shpool_bitmap_owns(shpool_view view, simt_addr addr)
 {
     uint32_t first = shpool_bitmap_granule(view, addr);
+    uint32_t w     = shpool_bitmap_word_of(first);
 
     if (first >= view.word[0]) {
         return shpool_bitmap_stray(view, first);
     }
-    return shpool_bitmap_judge(
-        simt_atomic_load(shpool_bitmap_word_at(view, first >> 4), SIMT_RELAXED), first & 15u);
+    return shpool_bitmap_judge(simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED),
+                               first - SHPOOL_BITMAP_SPAN * w);
 }
 
 SHPOOL_DISCARD(bitmap) /* free judges and takes by one compare-and-swap */
@@ -287,19 +292,37 @@ SHPOOL_DISCARD(bitmap) /* free judges and takes by one compare-and-swap */
 /* Granules of the allocation that starts at granule `first`; 0 if none does. */
 SIMT_FN uint32_t shpool_bitmap_size(shpool_view view, uint32_t first)
 {
+    uint32_t w = shpool_bitmap_word_of(first);
     uint32_t word;
 
     if (first >= view.word[0]) {
         return 0;
     }
-    word = simt_atomic_load(shpool_bitmap_word_at(view, first >> 4), SIMT_RELAXED);
-    return (shpool_bitmap_judge(word, first & 15u) == SHPOOL_FREE_OK)
+    word = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED);
+    return (shpool_bitmap_judge(word, first - SHPOOL_BITMAP_SPAN * w) == SHPOOL_FREE_OK)
                ? shpool_bitmap_length(view, first, word) : 0u;
 }
 
 SIMT_FN uint32_t shpool_bitmap_usable(shpool_view view, simt_addr addr)
 {
     return shpool_bitmap_size(view, shpool_bitmap_granule(view, addr)) << 4;
+}
+
+/* The caller's run that ended with a word, in front of granule `end`, now goes on there (more), or
+ * now ends here. */
+SIMT_FN void shpool_bitmap_end(shpool_view view, uint32_t end, uint32_t more)
+{
+    uint32_t  w = shpool_bitmap_word_of(end - 1u);
+    simt_addr a = shpool_bitmap_word_at(view, w);
+
+    if (end != SHPOOL_BITMAP_SPAN * (w + 1u)) {
+        return;
+    }
+    if (more) {
+        (void)simt_atomic_or(a, SHPOOL_BITMAP_MORE, SIMT_RELAXED); /* relaxed: for the owner only */
+    } else {
+        (void)simt_atomic_and(a, ~SHPOOL_BITMAP_MORE, SIMT_RELAXED);
+    }
 }
 
 SIMT_FN uint32_t shpool_bitmap_resize(shpool_view view, simt_addr addr, uint32_t bytes)
@@ -313,10 +336,17 @@ SIMT_FN uint32_t shpool_bitmap_resize(shpool_view view, simt_addr addr, uint32_t
     }
     if (need < have) {
         shpool_bitmap_clear(view, first + need, have - need);
-        (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION, SIMT_RELEASE); /* as in free */
+        shpool_bitmap_end(view, first + need, 0);
+        shpool_bitmap_released(view);
         return 1;
     }
-    return (need == have) ? 1u : shpool_bitmap_claim(view, first + have, first + need, 0u);
+    if ((need > have) && !shpool_bitmap_claim(view, first + have, first + need, 0u)) {
+        return 0;
+    }
+    if (need > have) {
+        shpool_bitmap_end(view, first + have, 1u);
+    }
+    return 1;
 }
 
 SIMT_FN uint32_t shpool_bitmap_largest(shpool_view view)
@@ -327,12 +357,12 @@ SIMT_FN uint32_t shpool_bitmap_largest(shpool_view view)
     uint32_t w;
 
     for (w = 0; w < words; w++) {
-        uint32_t v    = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED);
-        uint32_t used = (v | (v >> 16)) & SHPOOL_BITMAP_USED;
+        uint32_t unused = shpool_bitmap_unused(
+            simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED));
         uint32_t i;
 
-        for (i = 0; i < 16u; i++) {
-            run  = ((used >> i) & 1u) ? 0u : run + 1u;
+        for (i = 0; i < SHPOOL_BITMAP_SPAN; i++) {
+            run  = ((unused >> i) & 1u) ? run + 1u : 0u;
             best = (run > best) ? run : best;
         }
     }
@@ -341,14 +371,16 @@ SIMT_FN uint32_t shpool_bitmap_largest(shpool_view view)
 
 SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
 {
-    shpool_walk walk  = {0, 0, 0, 0};
-    uint32_t    words = shpool_bitmap_words(view);
+    shpool_walk walk   = {0, 0, 0, 0};
+    uint32_t    words  = shpool_bitmap_words(view);
     uint32_t    before = 0; /* whether the granule in front is used */
+    uint32_t    more   = 0; /* whether the word in front says that its last run goes on */
     uint32_t    g;
 
-    for (g = 0; g < 16u * words; g++) {
-        uint32_t v    = simt_atomic_load(shpool_bitmap_word_at(view, g >> 4), SIMT_RELAXED);
-        uint32_t both = (v >> (g & 15u)) & 0x10001u;
+    for (g = 0; g < SHPOOL_BITMAP_SPAN * words; g++) {
+        uint32_t w    = shpool_bitmap_word_of(g);
+        uint32_t word = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED);
+        uint32_t both = shpool_bitmap_both(word, g - SHPOOL_BITMAP_SPAN * w);
         uint32_t bad  = 0;
 
         if (g >= view.word[0]) {
@@ -357,6 +389,8 @@ SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
             bad = 2;
         } else if ((both == 1u) && (before == 0)) {
             bad = 1;
+        } else if ((g == SHPOOL_BITMAP_SPAN * w) && ((both == 1u) != more)) {
+            bad = 5;
         } else if (both != 0) {
             walk.live += both >> 16;
             walk.used += 16u;
@@ -367,9 +401,9 @@ SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
             return walk;
         }
         before = both & 1u;
+        more   = (word & SHPOOL_BITMAP_MORE) != 0;
     }
-    if ((words != 0) &&
-        ((simt_atomic_load(view.base, SIMT_RELAXED) & SHPOOL_BITMAP_PENDING) != 0)) {
+    if ((words != 0) && (simt_atomic_load(view.base, SIMT_RELAXED) != 0)) {
         walk.broken = 4;
         walk.where  = view.base;
     }

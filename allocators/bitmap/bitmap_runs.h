@@ -5,26 +5,50 @@
 #define SHPOOL_ALLOCATORS_BITMAP_RUNS_H
 
 #include <shpool/abi.h>
+#include <shpool/impl/run_word.h>
 #include <shpool/simt.h>
 
-#define SHPOOL_BITMAP_CONTROL 16u          /* bytes in front of the words */
-#define SHPOOL_BITMAP_USED    0x0000ffffu  /* used bits of a word */
-#define SHPOOL_BITMAP_PENDING 0x000007ffu  /* of the state */
-#define SHPOOL_BITMAP_GENERATION 0x800u    /* one generation */
+#define SHPOOL_BITMAP_SPAN     11u         /* granules of a word */
+#define SHPOOL_BITMAP_USED     0x000007ffu /* used bits of a word */
+#define SHPOOL_BITMAP_STARTS   16u         /* where its start bits begin */
+#define SHPOOL_BITMAP_LAST     0x00000400u /* used bit of its last granule */
+#define SHPOOL_BITMAP_MORE     0x80000000u /* the run with that one goes on in the next word */
+#define SHPOOL_BITMAP_COUNTERS 8u          /* of releases; a power of two */
+#define SHPOOL_BITMAP_CONTROL  (16u + 4u * SHPOOL_BITMAP_COUNTERS) /* bytes before the words */
 
-/* word[0] = G, word[1] = offset of granule 0. */
+/* ---- geometry: word[0] = G, word[1] = offset of granule 0 ---- */
+
+/* The word that has granule g: g / 11 for g below 2^28. */
+SIMT_HD uint32_t shpool_bitmap_word_of(uint32_t g)
+{
+    return (uint32_t)(((unsigned long long)g * 390451573u) >> 32);
+}
+
+/* Words for so many granules: they come in pairs. */
+SIMT_HD uint32_t shpool_bitmap_words_of(uint32_t granules)
+{
+    return 2u * ((granules + 2u * SHPOOL_BITMAP_SPAN - 1u) / (2u * SHPOOL_BITMAP_SPAN));
+}
+
+SIMT_HD uint32_t shpool_bitmap_offset(uint32_t words, uint32_t alignment)
+{
+    return (SHPOOL_BITMAP_CONTROL + 4u * words + alignment - 1u) & ~(alignment - 1u);
+}
+
+/* Granules that fit behind so many words. */
 SIMT_HD uint32_t shpool_bitmap_granules(uint32_t bytes, uint32_t alignment, uint32_t words)
 {
-    uint32_t offset = (SHPOOL_BITMAP_CONTROL + 4u * words + alignment - 1u) & ~(alignment - 1u);
+    uint32_t offset = shpool_bitmap_offset(words, alignment);
     uint32_t room   = (bytes > offset) ? (bytes - offset) >> 4 : 0u;
 
-    return (room < 16u * words) ? room : 16u * words;
+    return (room < SHPOOL_BITMAP_SPAN * words) ? room : SHPOOL_BITMAP_SPAN * words;
 }
 
 SIMT_HD shpool_layout shpool_bitmap_layout(uint32_t bytes, uint32_t alignment)
 {
     shpool_layout layout = {0, 0, {0, 0}};
-    uint32_t      words  = (bytes + 243u) / 260u; /* 256 B of payload and 4 B of bits a word */
+    uint32_t      pair   = 2u * (16u * SHPOOL_BITMAP_SPAN + 4u); /* two words, and theirs */
+    uint32_t      words  = 2u * ((bytes + pair - 1u) / pair);
     uint32_t      granules;
 
     if (words == 0) {
@@ -32,22 +56,24 @@ SIMT_HD shpool_layout shpool_bitmap_layout(uint32_t bytes, uint32_t alignment)
     }
     granules = shpool_bitmap_granules(bytes, alignment, words);
     /* Where padding rounds the words up, fewer words can leave more payload. */
-    while ((words > 1u) && (shpool_bitmap_granules(bytes, alignment, words - 1u) >= granules)) {
-        words--;
+    while ((words > 2u) && (shpool_bitmap_granules(bytes, alignment, words - 2u) >= granules)) {
+        words -= 2u;
         granules = shpool_bitmap_granules(bytes, alignment, words);
     }
     if (granules == 0) {
         return layout;
     }
-    words          = (granules + 15u) >> 4;
     layout.word[0] = granules;
-    layout.word[1] = (SHPOOL_BITMAP_CONTROL + 4u * words + alignment - 1u) & ~(alignment - 1u);
+    layout.word[1] = shpool_bitmap_offset(shpool_bitmap_words_of(granules), alignment);
     layout.largest = granules << 4;
     layout.bytes   = layout.word[1] + layout.largest;
     return layout;
 }
 
-/* ---- addresses ---- */
+SIMT_FN uint32_t shpool_bitmap_words(shpool_view view)
+{
+    return shpool_bitmap_words_of(view.word[0]);
+}
 
 SIMT_FN simt_addr shpool_bitmap_word_at(shpool_view view, uint32_t w)
 {
@@ -59,16 +85,26 @@ SIMT_FN simt_addr shpool_bitmap_payload(shpool_view view, uint32_t granule)
     return view.base + view.word[1] + (granule << 4);
 }
 
-SIMT_FN uint32_t shpool_bitmap_words(shpool_view view)
+/* ---- bits of a word ---- */
+
+/* The granules that nobody has. */
+SIMT_FN uint32_t shpool_bitmap_unused(uint32_t word)
 {
-    return (view.word[0] + 15u) >> 4;
+    return ~(word | (word >> SHPOOL_BITMAP_STARTS)) & SHPOOL_BITMAP_USED;
 }
 
-/* The bits of an allocation that lies in one word, its start bit included; `start` is its first
- * bit, as a power of two. */
-SIMT_FN uint32_t shpool_bitmap_run(uint32_t start, uint32_t count)
+/* Used and start bit of granule i: both in bits 0 and 16. */
+SIMT_FN uint32_t shpool_bitmap_both(uint32_t word, uint32_t i)
 {
-    return (simt_mask(0, count) | 0x10000u) * start;
+    return (word >> i) & ((1u << SHPOOL_BITMAP_STARTS) | 1u);
+}
+
+/* The granules that the allocation with granule i has in this word from there on, as ones from
+ * bit 0 on. */
+SIMT_FN uint32_t shpool_bitmap_rest(uint32_t word, uint32_t i)
+{
+    /* used, beginning nothing */
+    return shpool_run_extent(((word & ~(word >> SHPOOL_BITMAP_STARTS)) & SHPOOL_BITMAP_USED) >> i);
 }
 
 SIMT_FN void shpool_bitmap_init(shpool_view view, uint32_t member, uint32_t members)
@@ -76,67 +112,117 @@ SIMT_FN void shpool_bitmap_init(shpool_view view, uint32_t member, uint32_t memb
     uint32_t words = shpool_bitmap_words(view);
     uint32_t w;
 
+    if (words == 0) {
+        return;
+    }
     if (member == 0) {
         simt_store32(view.base, 0);
         simt_store32(view.base + 4u, view.word[0]);
         simt_store32(view.base + 8u, view.word[1]);
     }
-    for (w = member; w < words; w += members) {
-        uint32_t left = view.word[0] - 16u * w; /* granules from this word on */
-        uint32_t tail = (left < 16u) ? (SHPOOL_BITMAP_USED << left) & SHPOOL_BITMAP_USED : 0u;
-
-        simt_store32(shpool_bitmap_word_at(view, w), tail | (tail << 16));
+    for (w = member; w < SHPOOL_BITMAP_COUNTERS; w += members) {
+        simt_store32(view.base + 16u + 4u * w, 0);
     }
+    for (w = member; w < words; w += members) {
+        uint32_t from   = SHPOOL_BITMAP_SPAN * w;
+        uint32_t here   = (view.word[0] > from) ? view.word[0] - from : 0u;
+        uint32_t behind = SHPOOL_BITMAP_USED & ~simt_mask(0, here);
+
+        simt_store32(shpool_bitmap_word_at(view, w), behind | (behind << SHPOOL_BITMAP_STARTS));
+    }
+}
+
+/* ---- the count of releases ---- */
+
+/* Say that memory became free; after it did. */
+SIMT_FN void shpool_bitmap_released(shpool_view view)
+{
+    /* release: pairs with the acquire in shpool_bitmap_releases */
+    (void)simt_atomic_add(view.base + 16u + 4u * (view.rank & (SHPOOL_BITMAP_COUNTERS - 1u)), 1u,
+                          SIMT_RELEASE);
+}
+
+/* How often memory has become free. */
+SIMT_FN uint32_t shpool_bitmap_releases(simt_addr base)
+{
+    uint32_t sum = 0;
+    uint32_t i;
+
+    SIMT_ROLLED
+    for (i = 0; i < SHPOOL_BITMAP_COUNTERS; i++) {
+        /* acquire: pairs with the release in shpool_bitmap_released; what was free then is seen */
+        sum += simt_atomic_load(base + 16u + 4u * i, SIMT_ACQUIRE);
+    }
+    return sum;
 }
 
 /* ---- claiming and giving back runs ---- */
 
-/* Take back marks of granules first..first+count-1, from the end, so that a run that starts with a
- * start bit never has a hole in it: lengths are read from start to the first granule that is not
- * used or starts another allocation. */
+/* Take back marks of granules first..first+count-1, word by word.  Who gets the first of them while
+ * the others are still marked does not take those for its own: lengths go on in the next word only
+ * where bit 31 says so. */
 SIMT_FN void shpool_bitmap_clear(shpool_view view, uint32_t first, uint32_t count)
 {
     while (count != 0) {
-        uint32_t last = first + count - 1u;
-        uint32_t w    = last >> 4;
-        uint32_t from = (first > (w << 4)) ? first : w << 4;
-        uint32_t n    = last - from + 1u;
-        uint32_t mask = simt_mask(from & 15u, n);
+        uint32_t w    = shpool_bitmap_word_of(first + count - 1u);
+        uint32_t base = SHPOOL_BITMAP_SPAN * w;
+        uint32_t from = (first > base) ? first : base;
+        uint32_t n    = first + count - from;
+        uint32_t mask = simt_mask(from - base, n);
+        uint32_t more = ((mask & SHPOOL_BITMAP_LAST) != 0) ? SHPOOL_BITMAP_MORE : 0u;
 
         /* release: the owner's accesses to the payload; pairs with the acquire of the claim that
-         * takes the granules next (shpool_bitmap_claim, shpool_bitmap_take) */
-        (void)simt_atomic_and(shpool_bitmap_word_at(view, w), ~(mask | (mask << 16)), SIMT_RELEASE);
+         * takes the granules next (shpool_bitmap_claim, shpool_bitmap_take and _take_near) */
+        (void)simt_atomic_and(shpool_bitmap_word_at(view, w),
+                              ~(mask | (mask << SHPOOL_BITMAP_STARTS) | more), SIMT_RELEASE);
         count -= n;
     }
+}
+
+/* Begin a claim of more than one word. */
+SIMT_FN void shpool_bitmap_claiming(shpool_view view)
+{
+    /* relaxed: the marks' release orders it for whoever sees a mark */
+    (void)simt_atomic_add(view.base, 1u, SIMT_RELAXED);
+}
+
+/* End it; undone: its marks are gone again. */
+SIMT_FN void shpool_bitmap_claimed(shpool_view view, uint32_t undone)
+{
+    if (undone) {
+        shpool_bitmap_released(view); /* first: who sees nothing pending sees this, too */
+    }
+    /* release: pairs with the acquire of the pending count in shpool_bitmap_malloc_slow */
+    (void)simt_atomic_add(view.base, 0u - 1u, SIMT_RELEASE);
 }
 
 /* Mark granules first..end-1 used; head: with a start bit.  1, or 0 with nothing marked.
  * Words in ascending order: of several claims that meet, the one furthest up always gets on. */
 SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t end, uint32_t head)
 {
-    uint32_t is_long = (first >> 4) != ((end - 1u) >> 4);
-    uint32_t at      = first;
+    uint32_t w       = shpool_bitmap_word_of(first);
+    uint32_t is_long = w != shpool_bitmap_word_of(end - 1u);
+    uint32_t at;
 
     if (is_long) {
-        /* relaxed: the marks' release orders it for whoever sees a mark */
-        (void)simt_atomic_add(view.base, 1u, SIMT_RELAXED);
+        shpool_bitmap_claiming(view);
     }
-    while (at < end) {
-        uint32_t  room   = 16u - (at & 15u);
-        uint32_t  mask   = simt_mask(at & 15u, (end - at < room) ? end - at : room);
-        uint32_t  set    = mask | ((at == first) ? head << (16u + (at & 15u)) : 0u);
-        simt_addr a      = shpool_bitmap_word_at(view, at >> 4);
-        uint32_t  seen   = simt_atomic_load(a, SIMT_RELAXED);
-        uint32_t  old    = seen;
+    for (at = first; at < end; w++) {
+        uint32_t  base = SHPOOL_BITMAP_SPAN * w;
+        uint32_t  room = base + SHPOOL_BITMAP_SPAN - at;
+        uint32_t  mask = simt_mask(at - base, (end - at < room) ? end - at : room);
+        uint32_t  set  = mask | ((at == first) ? head << (SHPOOL_BITMAP_STARTS + at - base) : 0u) |
+                       ((end - at > room) ? SHPOOL_BITMAP_MORE : 0u);
+        simt_addr a    = shpool_bitmap_word_at(view, w);
+        uint32_t  seen = simt_atomic_load(a, SIMT_RELAXED);
+        uint32_t  old  = seen;
 
         do {
             seen = old;
-            if (((seen | (seen >> 16)) & mask) != 0) {
+            if ((~shpool_bitmap_unused(seen) & mask) != 0) {
                 shpool_bitmap_clear(view, first, at - first);
                 if (is_long) {
-                    /* release: pairs with the acquire in shpool_bitmap_malloc_slow; the marks are
-                     * gone before the generation says so */
-                    (void)simt_atomic_add(view.base, SHPOOL_BITMAP_GENERATION - 1u, SIMT_RELEASE);
+                    shpool_bitmap_claimed(view, 1u);
                 }
                 return 0;
             }
@@ -145,10 +231,10 @@ SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t 
              * sees the mark also sees it pending */
             old = simt_atomic_cas(a, seen, seen | set, SIMT_ACQ_REL);
         } while (old != seen);
-        at = (at | 15u) + 1u;
+        at = base + SHPOOL_BITMAP_SPAN;
     }
     if (is_long) {
-        (void)simt_atomic_add(view.base, 0u - 1u, SIMT_RELEASE); /* as above */
+        shpool_bitmap_claimed(view, 0);
     }
     return 1;
 }

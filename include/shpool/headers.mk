@@ -14,6 +14,7 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/global_heap.h \
 	include/shpool/impl/group_lock.h \
 	include/shpool/impl/instrument.h \
+	include/shpool/impl/run_word.h \
 	include/shpool/impl/simt_cpu.h \
 	include/shpool/impl/simt_cuda.h \
 	include/shpool/impl/tags_batch.h \

@@ -79,6 +79,7 @@
  *   SIMT_FN_NOINLINE     the same, for slow paths; a real call
  *   SIMT_HD              like SIMT_FN, callable on the host as well (layout computations)
  *   SIMT_ROLLED          in front of a loop: not to be unrolled (registers, instruction cache)
+ *   SIMT_UNROLLED        in front of a loop with a constant count: no loop is to remain
  *   SIMT_TABLE(type, name, count)   heads a constant table at file scope: SIMT_TABLE(...) = {...};
  */
 #ifndef SHPOOL_SIMT_H

@@ -15,6 +15,7 @@ extern "C" {
 
 #define SIMT_FN          static inline __attribute__((unused))
 #define SIMT_ROLLED
+#define SIMT_UNROLLED
 #define SIMT_FN_NOINLINE static __attribute__((unused, noinline))
 #define SIMT_HD          static inline __attribute__((unused))
 #define SIMT_TABLE(_type, _name, _count) static const _type _name[_count]

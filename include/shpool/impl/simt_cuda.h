@@ -14,6 +14,7 @@
 
 #define SIMT_FN          static __device__ __forceinline__
 #define SIMT_ROLLED      _Pragma("unroll 1")
+#define SIMT_UNROLLED    _Pragma("unroll")
 #define SIMT_FN_NOINLINE static __device__ __noinline__
 #define SIMT_HD          static __host__ __device__ __forceinline__
 #define SIMT_TABLE(_type, _name, _count) static __device__ const _type _name[_count]
