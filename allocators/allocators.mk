@@ -6,6 +6,7 @@ include allocators/native/native.mk
 include allocators/null/null.mk
 include allocators/rbtree/rbtree.mk
 include allocators/thread_best_fit/thread_best_fit.mk
+include allocators/thread_bitmap/thread_bitmap.mk
 include allocators/thread_first_fit/thread_first_fit.mk
 include allocators/warp_best_fit/warp_best_fit.mk
 include allocators/warp_first_fit/warp_first_fit.mk
