@@ -71,6 +71,10 @@ int bench_row_missing(bench_row *row, size_t workload, const shpool_pool *pool)
         why = "a thread of another warp may not free here";
     } else if ((workload == BENCH_handoff) && ((pool->flags & SHPOOL_FLAG_SPILL) != 0)) {
         why = "hands over shared memory only";
+    } else if ((workload == BENCH_handoff) &&
+               (pool->shared_bytes + BENCH_BOX_BYTES(workload, pool->block_threads) >
+                SHPOOL_MAX_SHARED)) {
+        why = "no room for two letter boxes of 4 bytes a thread beside the pool";
     } else {
         return 0;
     }
