@@ -72,7 +72,8 @@ static int read_all(int file, void *to, size_t bytes)
 /* Root's are believed, too: an image of a machine may bring a folder of linked kernels. */
 static int is_own(const struct stat *info)
 {
-    return S_ISREG(info->st_mode) && ((info->st_uid == geteuid()) || (info->st_uid == 0));
+    return S_ISREG(info->st_mode) && ((info->st_mode & S_IWOTH) == 0) &&
+           ((info->st_uid == geteuid()) || (info->st_uid == 0));
 }
 
 /* 1 if the file is nobody else's, and its header is whole and that of the key. */
@@ -277,8 +278,9 @@ static void look_at(int folder, const char *name, kept_list *list)
     struct stat info;
 
     if ((!temporary && !is_entry(name)) ||
-        (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0) || !S_ISREG(info.st_mode)) {
-        return;
+        (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0) || !S_ISREG(info.st_mode) ||
+        (info.st_uid != geteuid())) {
+        return; /* the bound is on what this user keeps: only that can be deleted for sure */
     }
     if (!temporary) {
         add_kept(list, name, &info);
@@ -339,15 +341,14 @@ static int open_folder(const char *folder, const char **fault_p)
 void shpool_disk_put(const char *folder, uint64_t limit, const shpool_cache_key *key,
                      const void *cubin, size_t bytes)
 {
+    /* What does not fit would push out all others, and itself.  The bound may be lower now. */
+    const int fits = (bytes > 0) && (bytes <= MOST_BYTES) &&
+                     (sizeof(entry_header) + bytes <= limit);
     const char *fault = NULL;
-    int at;
+    int at = open_folder(folder, &fault);
 
-    if ((bytes == 0) || (bytes > MOST_BYTES) || (sizeof(entry_header) + bytes > limit)) {
-        return; /* it would push out all others, and itself */
-    }
-    at = open_folder(folder, &fault);
     if (at >= 0) {
-        if (!write_entry(at, key, cubin, bytes)) {
+        if (fits && !write_entry(at, key, cubin, bytes)) {
             fault = strerror(errno);
         }
         trim(at, limit);

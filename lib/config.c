@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define PREFIX "SHPOOL_"
@@ -18,8 +19,8 @@
       "keys payload_bytes or total_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment " \
       "(16..1024), stats and check (0 or 1)")                                                      \
     _(CACHE_BYTES, "number", "bytes", "64M",                                                       \
-      "most bytes (K, M, G) of SHPOOL_CACHE_DIR; what was not used for longest is deleted first, " \
-      "0 keeps nothing")                                                                           \
+      "most bytes (K, M, G) of this user's files in SHPOOL_CACHE_DIR, looked at when a kernel is " \
+      "joined; what was not used for longest is deleted first, 0: all")                            \
     _(CACHE_DIR, "path",  "",   "",                                                                \
       "folder in which kernels that shpool_link() joined are kept for other processes; begins "    \
       "with /, made if missing; empty: they are kept in memory only; without effect in setuid "    \
@@ -102,11 +103,13 @@ static void collect_unknown(void)
     }
 }
 
-/* In a setuid program, whoever starts it must not say from where files are read. */
+/* In a program that has more rights than whoever starts it (setuid, file capabilities), the latter
+ * must not say from where files are read.  The kernel's word holds also after the program has set
+ * its ids, theirs where it says nothing. */
 static int is_withheld(const shpool_variable *variable)
 {
     return (strcmp(variable->type, "path") == 0) &&
-           ((geteuid() != getuid()) || (getegid() != getgid()));
+           ((getauxval(AT_SECURE) != 0) || (geteuid() != getuid()) || (getegid() != getgid()));
 }
 
 static void read_environment(void)

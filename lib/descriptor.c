@@ -109,10 +109,16 @@ shpool_status shpool_descriptor_check(const shpool_allocator *allocator, shpool_
     if (allocator->layout == NULL) {
         return refuse(why, SHPOOL_ERR_INVALID, "\"%s\" has no function layout", allocator->name);
     }
-    if ((allocator->lto_ir != NULL) && (allocator->lto_ir->data == NULL) &&
-        (allocator->lto_ir->bytes > 0)) {
-        return refuse(why, SHPOOL_ERR_INVALID, "the LTO-IR of \"%s\" has bytes, but no data",
-                      allocator->name);
+    for (const shpool_blob *one = allocator->lto_ir; one != NULL; one = one->newer) {
+        if ((one->data == NULL) && (one->bytes > 0)) {
+            return refuse(why, SHPOOL_ERR_INVALID, "the LTO-IR of \"%s\" has bytes, but no data",
+                          allocator->name);
+        }
+        if ((one->newer != NULL) && (one->newer->arch <= one->arch)) { /* nor a circle */
+            return refuse(why, SHPOOL_ERR_INVALID, "the LTO-IR of \"%s\" for sm_%u has newer one "
+                          "for sm_%u: architectures must ascend", allocator->name, one->arch,
+                          one->newer->arch);
+        }
     }
     if ((allocator->scope < SHPOOL_SCOPE_THREAD) || (allocator->scope > SHPOOL_SCOPE_BLOCK)) {
         return refuse(why, SHPOOL_ERR_INVALID, "\"%s\" has scope %u, scopes are 1 (thread), "

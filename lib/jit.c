@@ -97,14 +97,23 @@ shpool_status shpool_jit_load(uint32_t major, shpool_jit *jit_p)
 {
     char tried[SHPOOL_ERROR_BYTES / 2];
     shpool_text text = shpool_text_make(tried, sizeof(tried));
+    shpool_jit other = { .name = NULL }; /* the first of another major version than was asked for */
 
     for (int wanted = 1; wanted >= 0; wanted--) {
         for (size_t i = 0; i < CANDIDATES; i++) {
-            if (((candidates[i].major == major) == wanted) &&
-                try_candidate(&candidates[i], &text, jit_p)) {
+            if (((candidates[i].major == major) != wanted) ||
+                !try_candidate(&candidates[i], &text, jit_p)) {
+                continue;
+            }
+            if ((major == 0) || (jit_p->cuda / 1000 == major)) {
                 return SHPOOL_OK;
             }
+            other = (other.name == NULL) ? *jit_p : other;
         }
+    }
+    *jit_p = other;
+    if (other.name != NULL) {
+        return SHPOOL_OK; /* the caller says what does not fit */
     }
     return shpool_error(SHPOOL_ERR_UNSUPPORTED, "no libnvJitLink was found; tried %s: install "
                         "CUDA 12.3 or newer, or put its lib64 folder on LD_LIBRARY_PATH; kernels "

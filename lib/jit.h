@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libnvJitLink's functions, as far as lib/link.c needs them.  A test puts its own in their place by
+/* libnvJitLink's functions, as far as lib/join.c needs them.  A test puts its own in their place by
  * defining shpool_jit_load(). */
 #ifndef SHPOOL_JIT_H
 #define SHPOOL_JIT_H

@@ -32,6 +32,30 @@ static struct {
     char refused[SHPOOL_ERROR_BYTES / 2]; /* plugins that are not used, with the reasons */
 } added = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+static void unlock(void)
+{
+    pthread_mutex_unlock(&added.lock);
+}
+
+static void lock_only(void)
+{
+    pthread_mutex_lock(&added.lock);
+}
+
+/* A child has no thread that would give back what another thread of its parent held. */
+static void survive_fork(void)
+{
+    (void)pthread_atfork(lock_only, unlock, unlock);
+}
+
+static void lock(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, survive_fork);
+    lock_only();
+}
+
 /* Release: the plugins are in `added`.  Acquire: they are looked for there. */
 static atomic_int plugins_loaded;
 
@@ -125,13 +149,13 @@ static void load_plugins_slow(void)
     shpool_plugin_find(list);
     loading = 0;
 
-    pthread_mutex_lock(&added.lock);
+    lock();
     if (!atomic_load_explicit(&plugins_loaded, memory_order_relaxed)) {
         add_plugins(list);
         first = 1;
         atomic_store_explicit(&plugins_loaded, 1, memory_order_release);
     }
-    pthread_mutex_unlock(&added.lock);
+    unlock();
 
     if (first) {
         warn_of_refused(list);
@@ -154,11 +178,11 @@ static size_t snapshot(const shpool_allocator *list[SHPOOL_MAX_ALLOCATORS])
 
     load_plugins();
     memcpy(list, builtins, sizeof(builtins));
-    pthread_mutex_lock(&added.lock);
+    lock();
     for (size_t i = 0; i < added.count; i++) {
         list[count++] = added.entry[i];
     }
-    pthread_mutex_unlock(&added.lock);
+    unlock();
     return count;
 }
 
@@ -167,9 +191,9 @@ size_t shpool_allocator_count(void)
     size_t count;
 
     load_plugins();
-    pthread_mutex_lock(&added.lock);
+    lock();
     count = BUILTIN_COUNT + added.count;
-    pthread_mutex_unlock(&added.lock);
+    unlock();
     return count;
 }
 
@@ -202,11 +226,11 @@ static shpool_status not_found(const char *origin, const char *alias, const char
     shpool_text_add_guess(&text, name, names, count);
     shpool_text_add(&text, "; known allocators: ");
     shpool_text_add_names(&text, names, count);
-    pthread_mutex_lock(&added.lock);
+    lock();
     if (added.refused[0] != '\0') {
         shpool_text_add(&text, "; plugins that are not used: %s", added.refused);
     }
-    pthread_mutex_unlock(&added.lock);
+    unlock();
     return shpool_error(SHPOOL_ERR_NOT_FOUND, "%s", detail);
 }
 
@@ -268,9 +292,9 @@ shpool_status shpool_register(const shpool_allocator *allocator)
     }
 
     load_plugins();
-    pthread_mutex_lock(&added.lock);
+    lock();
     status = add_locked(allocator, &other);
-    pthread_mutex_unlock(&added.lock);
+    unlock();
 
     if (status == SHPOOL_ERR_UNSUPPORTED) {
         return shpool_error(status, "the name \"%s\" is taken by the allocator \"%s\", choose "
@@ -288,19 +312,19 @@ const char *shpool_registry_file(const shpool_allocator *allocator)
 {
     const char *file = NULL;
 
-    pthread_mutex_lock(&added.lock);
+    lock();
     for (size_t i = 0; i < added.count; i++) {
         if (added.entry[i] == allocator) {
             file = added.file[i];
         }
     }
-    pthread_mutex_unlock(&added.lock);
+    unlock();
     return file;
 }
 
 void shpool_registry_reset(void)
 {
-    pthread_mutex_lock(&added.lock);
+    lock();
     for (size_t i = 0; i < added.count; i++) {
         if ((i + 1 == added.count) || (added.file[i] != added.file[i + 1])) {
             free(added.file[i]); /* a plugin's allocators share one */
@@ -309,7 +333,7 @@ void shpool_registry_reset(void)
     added.count = 0;
     added.refused[0] = '\0';
     atomic_store_explicit(&plugins_loaded, 0, memory_order_release);
-    pthread_mutex_unlock(&added.lock);
+    unlock();
 }
 
 uint32_t shpool_name_id(const char *name)

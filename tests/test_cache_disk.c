@@ -161,6 +161,37 @@ static void test_what_is_larger_than_the_bound_is_not_kept(void **state)
     assert_int_equal(count_files(&bytes, name), 0);
 }
 
+static void test_a_lower_bound_holds_from_the_next_link_on(void **state)
+{
+    char name[256];
+    uint64_t bytes;
+
+    (void)state;
+    set_bound(3);
+    link_number(1, SHPOOL_FROM_LINKER);
+    link_number(2, SHPOOL_FROM_LINKER);
+    assert_int_equal(count_files(&bytes, name), 2);
+    set_bound(0);
+    link_number(3, SHPOOL_FROM_LINKER);
+    assert_int_equal(count_files(&bytes, name), 0);
+}
+
+static void test_what_everybody_may_write_is_not_believed(void **state)
+{
+    char path[2 * PATH_BYTES];
+    char name[256];
+    uint64_t bytes;
+
+    (void)state;
+    set_bound(3);
+    link_number(1, SHPOOL_FROM_LINKER);
+    link_number(1, SHPOOL_FROM_DISK);
+    assert_int_equal(count_files(&bytes, name), 1);
+    in_folder(path, name);
+    assert_int_equal(chmod(path, 0666), 0);
+    link_number(1, SHPOOL_FROM_LINKER);
+}
+
 static void test_orphans_of_dead_writers_are_deleted(void **state)
 {
     static const struct timespec long_ago[2] = { { 1000, 0 }, { 1000, 0 } };
@@ -278,6 +309,8 @@ int main(void)
         TEST(files_of_others_are_not_read),
         TEST(least_recently_used_is_deleted_first),
         TEST(what_is_larger_than_the_bound_is_not_kept),
+        TEST(a_lower_bound_holds_from_the_next_link_on),
+        TEST(what_everybody_may_write_is_not_believed),
         TEST(orphans_of_dead_writers_are_deleted),
         TEST(a_crowd_of_processes_and_threads),
 #undef TEST

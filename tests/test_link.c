@@ -58,6 +58,24 @@ static void test_allocator_without_lto_ir(void **state)
     link_fails(garbage, sizeof(garbage), "l_without", 90, SHPOOL_ERR_UNSUPPORTED);
 }
 
+/* Whoever looks for the newest must come to an end, and find data. */
+static void test_newer_lto_ir_is_for_newer_gpus(void **state)
+{
+    shpool_blob for_90 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 90, NULL };
+    shpool_blob for_75 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 75, &for_90 };
+    shpool_allocator one = fake_allocator("l_newer", SHPOOL_SCOPE_BLOCK, 0);
+
+    (void)state;
+    one.lto_ir = &for_75;
+    for_90.newer = &for_75; /* a circle */
+    assert_int_equal(shpool_register(&one), SHPOOL_ERR_INVALID);
+    assert_detail("architectures must ascend");
+    for_90.newer = NULL;
+    for_90.data = NULL;
+    assert_int_equal(shpool_register(&one), SHPOOL_ERR_INVALID);
+    assert_detail("no data");
+}
+
 /* With libnvJitLink its refusal is reported, without it the names that were tried. */
 static void test_garbage_is_refused(void **state)
 {
@@ -112,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_bad_arguments, clear_environment),
         cmocka_unit_test_setup(test_allocator_without_lto_ir, clear_environment),
+        cmocka_unit_test_setup(test_newer_lto_ir_is_for_newer_gpus, clear_environment),
         cmocka_unit_test_setup(test_garbage_is_refused, clear_environment),
         cmocka_unit_test_setup(test_devices, clear_environment),
         cmocka_unit_test_setup(test_devices_refuses_null, clear_environment),

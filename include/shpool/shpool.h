@@ -130,7 +130,7 @@ typedef struct shpool_allocator {
 /** Number of registered allocators; at least 1. */
 SHPOOL_API size_t shpool_allocator_count(void);
 
-/** Allocator `index`, 0 <= index < count: built in, of plugins, the program's own; else NULL. */
+/** Allocator `index`, 0 <= index < count: built in, then as they were registered; else NULL. */
 SHPOOL_API const shpool_allocator *shpool_allocator_get(size_t index);
 
 /**
@@ -307,7 +307,7 @@ SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *vari
  * @param [out] cubin_p      the caller's, to be given to free(); NULL on failure
  * @param [out] bytes_p      its size; 0 on failure
  * @return SHPOOL_OK
- *   - SHPOOL_ERR_INVALID      a NULL argument, no bytes, arch below 75
+ *   - SHPOOL_ERR_INVALID      a NULL argument, no bytes, arch below 75 or above 999
  *   - SHPOOL_ERR_NOT_FOUND    no such allocator
  *   - SHPOOL_ERR_UNSUPPORTED  no LTO-IR in this build, or none for so old an architecture; no
  *                             libnvJitLink (the detail says what was tried), or one that is older
