@@ -260,6 +260,21 @@ static void shrink_a_long_one(shpool_heap heap)
     }
 }
 
+/* To the end of a word and from there on: bit 31 of its word follows. */
+static void shrink_to_a_word_then_grow(shpool_heap heap)
+{
+    held a = get(heap, 30);
+
+    if (a.slot.at != NULL) {
+        resize(heap, &a, 11);
+        resize(heap, &a, 16);
+        resize(heap, &a, 11);
+        put(heap, &a);
+    }
+}
+
+EXPLORE(test_resize_to_the_end_of_a_word, 33, 2, 2, NULL,
+        { shrink_to_a_word_then_grow, one_across }, NULL)
 EXPLORE(test_resize_while_another_allocates, 32, 2, 3, NULL, { grow_then_shrink, one_long }, NULL)
 EXPLORE(test_resize_while_another_takes_what_lies_behind, 32, 2, 3, NULL,
         { grow_then_shrink, one_short }, NULL)
@@ -291,6 +306,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_reuse_of_the_front_while_a_long_run_is_freed),
         cmocka_unit_test(test_long_reuse_while_a_long_run_is_freed),
         cmocka_unit_test(test_free_by_another_thread_while_2_allocate),
+        cmocka_unit_test(test_resize_to_the_end_of_a_word),
         cmocka_unit_test(test_resize_while_another_allocates),
         cmocka_unit_test(test_resize_while_another_takes_what_lies_behind),
         cmocka_unit_test(test_two_that_resize),

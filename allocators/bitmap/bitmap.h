@@ -5,8 +5,8 @@
  *   granule   16 bytes of payload, numbered 0..G-1; an allocation is a run of granules
  *   word      32 bits for 11 granules: bit i says "used", bit 16+i "an allocation starts here",
  *             bit 31 "the allocation with the last granule goes on in the next word"
- *   home      the word in which a thread tries first; nobody else's, where a pool has a word (176
- *             bytes of payload) for each thread
+ *   home      the word in which a thread tries first; nobody else's, where a block has 1, 2, 4, 8,
+ *             16 or 32 warps and its pool 32 words (5,632 bytes of payload) for each of them
  *   run       consecutive granules; one that crosses words is "long"
  *   mark      a long run's words are claimed one after another; until the last one is, those marks
  *             are transient: they may be taken back, and then no allocation ever owned them
@@ -29,8 +29,9 @@
  *
  * Loops and convergence: where the lanes of a warp leave a loop at different times, nvcc lets the
  * early ones go on, and the warp stays in parts, each with all instructions to itself, up to the
- * next barrier of the caller.  So what is usual here is straight-line code, and two warps have no
- * words in common: those that meet in one fall into step, and then meet each time.
+ * next barrier of the caller.  So what is usual here is straight-line code, and in a pool that is
+ * not tiny two warps have no home in common: those that meet in one word fall into step, and then
+ * meet each time.
  *
  * The idea of claiming by one atomic on a bitmap at a scattered start is that of ScatterAlloc
  * (Steinberger et al., InPar 2012) and Halloc (Adinetz and Pleiter, 2014). */

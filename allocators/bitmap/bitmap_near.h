@@ -55,7 +55,7 @@ SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t w, uint32_t need
     }
     i   = shpool_run_pick(fit, high);
     run = (simt_mask(0, need) | (1u << SHPOOL_BITMAP_STARTS)) << i;
-    /* acquire: pairs with the release in shpool_bitmap_clear and _give */
+    /* acquire: pairs with the release in shpool_bitmap_clear, _give and _free_long */
     return (simt_atomic_cas(a, seen, seen + run, SIMT_ACQUIRE) == seen)
                ? shpool_bitmap_payload(view, SHPOOL_BITMAP_SPAN * w + i) : 0u;
 }

@@ -172,7 +172,7 @@ SIMT_FN void shpool_bitmap_clear(shpool_view view, uint32_t first, uint32_t coun
         uint32_t more = ((mask & SHPOOL_BITMAP_LAST) != 0) ? SHPOOL_BITMAP_MORE : 0u;
 
         /* release: the owner's accesses to the payload; pairs with the acquire of the claim that
-         * takes the granules next (shpool_bitmap_claim, shpool_bitmap_take and _take_near) */
+         * takes the granules next (shpool_bitmap_claim, _take, _take_pair and _cross) */
         (void)simt_atomic_and(shpool_bitmap_word_at(view, w),
                               ~(mask | (mask << SHPOOL_BITMAP_STARTS) | more), SIMT_RELEASE);
         count -= n;
@@ -226,9 +226,9 @@ SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t 
                 }
                 return 0;
             }
-            /* acquire: pairs with the release in shpool_bitmap_clear and _free, the payload's last
-             * owner is done with it.  release: pairs with the acquire in shpool_bitmap_find, who
-             * sees the mark also sees it pending */
+            /* acquire: pairs with the release in shpool_bitmap_clear, _give and _free_long, the
+             * payload's last owner is done with it.  release: pairs with the acquire in
+             * shpool_bitmap_find, who sees the mark also sees it pending */
             old = simt_atomic_cas(a, seen, seen | set, SIMT_ACQ_REL);
         } while (old != seen);
         at = base + SHPOOL_BITMAP_SPAN;

@@ -247,8 +247,8 @@ SIMT_FN void *shpool_malloc_as(shpool_heap heap, size_t bytes, uint32_t alignmen
  *
  * malloc(0) behaves like malloc(1).
  * @return the allocation; NULL if it did not fit at some instant of the call (also for sizes near
- *         SIZE_MAX), or the heap is empty; never traps.  With SHPOOL_CAP_SPILL it may lie in global
- *         memory.
+ *         SIZE_MAX), where other allocations count until their frees have returned, or the heap is
+ *         empty; never traps.  With SHPOOL_CAP_SPILL it may lie in global memory.
  */
 SIMT_FN void *shpool_malloc(shpool_heap heap, size_t bytes)
 {

@@ -15,7 +15,8 @@
  *   SIMT_FN simt_addr shpool_NAME_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
  *                                        uint32_t site)
  *       bytes 1..SHPOOL_MAX_REQUEST, alignment a power of two from 16 to the configured one;
- *       at least bytes bytes, or 0 if that did not fit at some instant of the call.
+ *       at least bytes bytes, or 0 if that did not fit at some instant of the call; an allocation
+ *       counts until its free has returned.
  *   SIMT_FN uint32_t shpool_NAME_free(shpool_view view, simt_addr addr, uint32_t site)
  *       0, or a shpool_free_result if it was refused.
  *   SIMT_FN uint32_t shpool_NAME_owns(shpool_view view, simt_addr addr)
