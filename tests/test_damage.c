@@ -81,11 +81,50 @@ static void test_a_lock_that_was_run_over(void **state)
     }
 }
 
+/* Bit 31 of bitmap's last word, and of one behind the last granule: a free would go on there. */
+static void last_word_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t    last = (heap.view.word[0] - 1u) / 11u;
+
+    EXPECT(p, shpool_check(heap).broken == 0);
+    for (uint32_t w = last; w <= (last | 1u); w++) { /* words come in pairs */
+        simt_addr word = heap.view.base + 48u + 4u * w;
+        uint32_t  held = simt_load32(word);
+
+        simt_store32(word, held ^ 0x80000000u);
+        EXPECT(p, shpool_check(heap).broken == 5);
+        simt_store32(word, held);
+    }
+    EXPECT(p, shpool_check(heap).broken == 0);
+    shpool_fini(heap);
+}
+
+static void test_the_bit_behind_the_last_granule(void **state)
+{
+    const shpool_allocator *bitmap;
+
+    (void)state;
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        skip();
+    }
+    /* whole words and pairs of words, and not */
+    for (uint32_t granules = 8; granules <= 34; granules++) {
+        if ((granules % 11 == 0) || (granules == 8) || (granules == 21)) {
+            trial_open(&t, bitmap, "", 1, 16 * granules, 16);
+            trial_run(&t, last_word_kernel);
+            trial_close(&t);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wild_links_are_not_followed),
         cmocka_unit_test(test_a_lock_that_was_run_over),
+        cmocka_unit_test(test_the_bit_behind_the_last_granule),
     };
 
     if (argc > 1) {

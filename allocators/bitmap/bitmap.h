@@ -384,7 +384,10 @@ SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
         uint32_t both = shpool_bitmap_both(word, g - SHPOOL_BITMAP_SPAN * w);
         uint32_t bad  = 0;
 
-        if (g >= view.word[0]) {
+        if (((word & SHPOOL_BITMAP_MORE) != 0) &&
+            (SHPOOL_BITMAP_SPAN * (w + 1u) >= view.word[0])) {
+            bad = 5; /* behind it is nothing to go on in */
+        } else if (g >= view.word[0]) {
             bad = (both != 0x10001u) ? 3u : 0u;
         } else if (both == 0x10000u) {
             bad = 2;
