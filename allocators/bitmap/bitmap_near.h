@@ -20,17 +20,16 @@ SIMT_FN shpool_bitmap_place shpool_bitmap_where(shpool_view view)
     uint32_t            own   = (words >> (32u - simt_clz(warps))) & ~1u;
     uint32_t            lane  = view.rank % SIMT_WARP;
     uint32_t            from  = (view.rank / SIMT_WARP) * own;
-    shpool_bitmap_place at    = {from + lane, from, from + own};
+    uint32_t            tiny  = own < 8u; /* all threads share all words */
+    uint32_t            odd   = (own >= 3u * SIMT_WARP) ? (own / SIMT_WARP - 1u) | 1u : 1u;
+    uint32_t            hash  = simt_mulhi((tiny ? view.rank : lane) * 2654435769u,
+                                           tiny ? words : own);
+    shpool_bitmap_place at;
 
-    if (own >= 3u * SIMT_WARP) {
-        at.home = from + lane * ((own / SIMT_WARP - 1u) | 1u); /* odd */
-    } else if (own < 8u) {
-        at.home = simt_mulhi(view.rank * 2654435769u, words);
-        at.from = 0;
-        at.end  = words;
-    } else if (own < SIMT_WARP) {
-        at.home = from + simt_mulhi(lane * 2654435769u, own);
-    }
+    /* no branch: a caller's loop then keeps the result */
+    at.from = tiny ? 0u : from;
+    at.end  = tiny ? words : from + own;
+    at.home = at.from + ((own < SIMT_WARP) ? hash : lane * odd);
     return at;
 }
 
