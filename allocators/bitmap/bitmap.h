@@ -56,21 +56,8 @@ SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t w, uint32_t need,
         uint32_t used = ~shpool_bitmap_unused(
             simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_ACQUIRE)) & SHPOOL_BITMAP_USED;
 
-        while (start < at + SHPOOL_BITMAP_SPAN) {
-            uint32_t hit;
-
-            used = (start > at) ? used & (SHPOOL_BITMAP_USED << (start - at)) : used;
-            if (used == 0) {
-                if (at + SHPOOL_BITMAP_SPAN >= start + need) {
-                    return start;
-                }
-                break;
-            }
-            hit = at + simt_ffs(used) - 1u;
-            if (hit >= start + need) {
-                return start;
-            }
-            start = (hit | below) + 1u; /* first multiple above it */
+        if (shpool_run_search(&start, at, SHPOOL_BITMAP_SPAN, used, need, below)) {
+            return start;
         }
     }
     return view.word[0];
@@ -149,19 +136,10 @@ SIMT_FN simt_addr shpool_bitmap_malloc(shpool_view view, uint32_t bytes, uint32_
 
 /* ---- free ---- */
 
-/* Granule of addr; at least G if addr is not the start of a granule of this pool.  The rotation
- * puts bits that an aligned address has not, and what lies below the pool, far above G. */
+/* Granule of addr; at least G if addr is not the start of a granule of this pool. */
 SIMT_FN uint32_t shpool_bitmap_granule(shpool_view view, simt_addr addr)
 {
-    uint32_t offset = addr - view.base - view.word[1];
-
-    return (offset >> 4) | (offset << 28);
-}
-
-/* Why such a granule is none. */
-SIMT_FN uint32_t shpool_bitmap_stray(shpool_view view, uint32_t granule)
-{
-    return ((granule & 0x0fffffffu) < view.word[0]) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_FOREIGN;
+    return shpool_run_granule(addr - view.base - view.word[1]);
 }
 
 /* What a word says of freeing its granule i. */
@@ -252,7 +230,7 @@ SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t s
 
     (void)site;
     if (first >= view.word[0]) {
-        return shpool_bitmap_stray(view, first);
+        return shpool_run_stray(first, view.word[0]);
     }
     r.w       = shpool_bitmap_word_of(first);
     r.i       = first - SHPOOL_BITMAP_SPAN * r.w;
@@ -280,7 +258,7 @@ SIMT_FN uint32_t shpool_bitmap_owns(shpool_view view, simt_addr addr)
     uint32_t w     = shpool_bitmap_word_of(first);
 
     if (first >= view.word[0]) {
-        return shpool_bitmap_stray(view, first);
+        return shpool_run_stray(first, view.word[0]);
     }
     return shpool_bitmap_judge(simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED),
                                first - SHPOOL_BITMAP_SPAN * w);

@@ -5,6 +5,7 @@
 #define SHPOOL_ALLOCATORS_FREELIST_MAP_H
 
 #include <shpool/abi.h>
+#include <shpool/impl/run_word.h>
 #include <shpool/simt.h>
 
 #define SHPOOL_FREELIST_CONTROL 16u /* bytes in front of the map */
@@ -61,13 +62,10 @@ SIMT_FN simt_addr shpool_fl_payload(shpool_view view, uint32_t g)
     return view.base + view.word[1] + (g << 4);
 }
 
-/* Granule of addr; at least G if addr is not the start of a granule of this pool.  The rotation
- * puts bits that an aligned address has not, and what lies below the pool, far above G. */
+/* Granule of addr; at least G if addr is not the start of a granule of this pool. */
 SIMT_FN uint32_t shpool_fl_granule(shpool_view view, simt_addr addr)
 {
-    uint32_t offset = addr - view.base - view.word[1];
-
-    return (offset >> 4) | (offset << 28);
+    return shpool_run_granule(addr - view.base - view.word[1]);
 }
 
 /* ---- the map ---- */

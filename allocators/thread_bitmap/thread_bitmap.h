@@ -95,13 +95,10 @@ SIMT_FN simt_addr shpool_tb_payload(shpool_view view, uint32_t granule)
     return view.base + view.word[1] + (granule << 4);
 }
 
-/* Granule of addr; at least G if addr is not the start of a granule of this pool.  The rotation
- * puts bits that an aligned address has not, and what lies below the pool, far above G. */
+/* Granule of addr; at least G if addr is not the start of a granule of this pool. */
 SIMT_FN uint32_t shpool_tb_granule(shpool_view view, simt_addr addr)
 {
-    uint32_t offset = addr - view.base - view.word[1];
-
-    return (offset >> 4) | (offset << 28);
+    return shpool_run_granule(addr - view.base - view.word[1]);
 }
 
 SIMT_FN void shpool_thread_bitmap_init(shpool_view view, uint32_t member, uint32_t members)
@@ -151,21 +148,8 @@ SIMT_FN uint32_t shpool_tb_find(shpool_view view, uint32_t need, uint32_t below)
     for (at = 0; at < view.word[0]; at += 32u) {
         uint32_t used = shpool_tb_get(view, at >> 5).used;
 
-        while (start < at + 32u) {
-            uint32_t hit;
-
-            used = (start > at) ? used & (0xffffffffu << (start - at)) : used;
-            if (used == 0) {
-                if (at + 32u >= start + need) {
-                    return start;
-                }
-                break;
-            }
-            hit = at + simt_ffs(used) - 1u;
-            if (hit >= start + need) {
-                return start;
-            }
-            start = (hit | below) + 1u; /* first multiple above it */
+        if (shpool_run_search(&start, at, 32u, used, need, below)) {
+            return start;
         }
     }
     return view.word[0];
@@ -239,11 +223,6 @@ SIMT_FN uint32_t shpool_tb_judge(shpool_tb_unit u, uint32_t i)
     return ((u.used >> i) & 1u) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_DOUBLE;
 }
 
-SIMT_FN uint32_t shpool_tb_stray(shpool_view view, uint32_t granule)
-{
-    return ((granule & 0x0fffffffu) < view.word[0]) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_FOREIGN;
-}
-
 /* The granules that an allocation which reaches the end of the unit in front has in unit `unit`, as
  * ones from bit 0 on. */
 SIMT_FN uint32_t shpool_tb_next(shpool_view view, uint32_t unit)
@@ -281,7 +260,7 @@ SIMT_FN uint32_t shpool_thread_bitmap_free(shpool_view view, simt_addr addr, uin
 
     (void)site;
     if (first >= view.word[0]) {
-        return shpool_tb_stray(view, first);
+        return shpool_run_stray(first, view.word[0]);
     }
     u   = shpool_tb_get(view, first >> 5);
     run = shpool_run_extent((u.used & ~u.start) >> i) << i;
@@ -302,7 +281,7 @@ SIMT_FN uint32_t shpool_thread_bitmap_owns(shpool_view view, simt_addr addr)
     uint32_t first = shpool_tb_granule(view, addr);
 
     if (first >= view.word[0]) {
-        return shpool_tb_stray(view, first);
+        return shpool_run_stray(first, view.word[0]);
     }
     return shpool_tb_judge(shpool_tb_get(view, first >> 5), first & 31u);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs of granules in one word of a bitmap: the steps that allocators with bitmaps share. */
+/* Granules of 16 bytes and runs of them in a bitmap's words: what allocators with bitmaps share. */
 #ifndef SHPOOL_IMPL_RUN_WORD_H
 #define SHPOOL_IMPL_RUN_WORD_H
 
+#include <shpool/abi.h>
 #include <shpool/simt.h>
 
 /* Positions i of a word such that bits i..i+need-1 of `free` are set; need 1..most, most a power of
@@ -34,6 +35,47 @@ SIMT_FN uint32_t shpool_run_extent(uint32_t more)
 {
     more |= 1u; /* its first granule begins one */
     return more & ~(more + 1u);
+}
+
+/* Go on in a word of `span` granules, `at` the first, with a search for `need` free ones from a
+ * multiple of below + 1 on; all from *start_p to here are free.  1: *start_p is it. */
+SIMT_FN uint32_t shpool_run_search(uint32_t *start_p, uint32_t at, uint32_t span, uint32_t used,
+                                   uint32_t need, uint32_t below)
+{
+    uint32_t start = *start_p;
+    uint32_t found = 0;
+
+    while (start < at + span) {
+        uint32_t hit;
+
+        used = (start > at) ? used & (0xffffffffu << (start - at)) : used;
+        if (used == 0) {
+            found = at + span >= start + need;
+            break;
+        }
+        hit = at + simt_ffs(used) - 1u;
+        if (hit >= start + need) {
+            found = 1;
+            break;
+        }
+        start = (hit | below) + 1u; /* first multiple above it */
+    }
+    *start_p = start;
+    return found;
+}
+
+/* Granule of an address so far behind granule 0; far above all of a pool if it is not the start of
+ * one of them.  The rotation puts bits that an aligned address has not, and what lies below the
+ * pool, there. */
+SIMT_FN uint32_t shpool_run_granule(uint32_t offset)
+{
+    return (offset >> 4) | (offset << 28);
+}
+
+/* Why such a granule is none of a pool's `granules`. */
+SIMT_FN uint32_t shpool_run_stray(uint32_t granule, uint32_t granules)
+{
+    return ((granule & 0x0fffffffu) < granules) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_FOREIGN;
 }
 
 #endif /* SHPOOL_IMPL_RUN_WORD_H */
