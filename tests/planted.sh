@@ -57,6 +57,7 @@ entry_of_another_key|test_cache_disk|plain|test_damaged_files*|!=|lib/cache_disk
 deletes_the_latest|test_cache_disk|plain|test_least_recently*|!=|lib/cache_disk.c|s/a->used.tv_sec < b->used.tv_sec/a->used.tv_sec > b->used.tv_sec/;s/a->used.tv_nsec < b->used.tv_nsec/a->used.tv_nsec > b->used.tv_nsec/
 key_without_the_architecture|test_cache|plain|test_whatever_differs*|difference\|!=|lib/link.c|s/^        .arch = input->arch,$//
 memory_lock_lost_in_fork|test_cache|plain|test_children*|!=|lib/cache_memory.c|s/^    (void)pthread_atfork(.*//
+registry_memory_lock_lost_in_fork|test_cache|plain|test_children*|!=|lib/registry.c|s/^    (void)pthread_atfork(.*//
 plugin_of_another_abi|test_plugin|plain|test_wrong_abi*|!=\|not in|lib/plugin.c|s/if ((info->abi != SHPOOL_ABI) .*/if (0) {/
 plugin_of_another_copy|test_plugin|plain|test_other_copy*|!=\|not in|lib/plugin.c|s/if (info->library != shpool_register)/if (0)/
 plugin_taken_by_halves|test_plugin|plain|test_taken*|!=\|not in|lib/registry.c|s/^            added.count = before;$//
