@@ -27,11 +27,13 @@
  *   4  no claim is pending
  *   5  bit 31 of a word does not fit the granules on both sides of its end
  *
- * Loops and convergence: where the lanes of a warp leave a loop at different times, nvcc lets the
- * early ones go on, and the warp stays in parts, each with all instructions to itself, up to the
- * next barrier of the caller.  So what is usual here is straight-line code, and in a pool that is
- * not tiny two warps have no home in common: those that meet in one word fall into step, and then
- * meet each time.
+ * Loops and convergence: where the lanes of a warp part, those that are done wait for the others,
+ * but for one case: into a loop, or the entry of a function, that uses atomics (or loads ordered
+ * like them) and runs because of what one returned, ptxas puts a YIELD, lest a lane spin on what a
+ * waiting one has.  Then the waiting ones go on, and the warp stays in parts, each with all
+ * instructions to itself, for long.  So what is usual here tries in straight-line code, what
+ * searches in a loop only peeks (simt.h), and in a pool that is not tiny two warps have no home in
+ * common: those that meet in one word fall into step, and then meet each time.
  *
  * The idea of claiming by one atomic on a bitmap at a scattered start is that of ScatterAlloc
  * (Steinberger et al., InPar 2012) and Halloc (Adinetz and Pleiter, 2014). */
@@ -101,21 +103,36 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t w, uint32
     }
 }
 
-/* Where home had no room.  A call, as most of the code is here and one malloc in ten comes; its
- * arguments travel in registers, a view would not. */
-SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_away(simt_addr base, uint32_t granules,
-                                                     uint32_t offset, uint32_t rank, uint32_t need,
-                                                     uint32_t alignment)
+/* Where all tries near home failed.  A call, for almost no malloc comes here; its arguments travel
+ * in registers, a view would not. */
+SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_far(simt_addr base, uint32_t granules,
+                                                    uint32_t offset, uint32_t rank, uint32_t need,
+                                                    uint32_t alignment)
 {
-    shpool_view         view = {base, 0, rank, 0, {granules, offset}, 0};
-    shpool_bitmap_place at   = shpool_bitmap_where(view);
-    simt_addr           addr = 0;
+    shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
+
+    return shpool_bitmap_malloc_slow(view, shpool_bitmap_where(view).home, need,
+                                     (alignment >> 4) - 1u);
+}
+
+/* Where home had no room: one malloc in ten, but one lane of most warps.  In the caller's code, so
+ * that the warp stays together; but a function of the table has parted it at its own entry, and no
+ * registers for this, so there it is a call (bitmap.cu). */
+#ifndef SHPOOL_BITMAP_AWAY
+#define SHPOOL_BITMAP_AWAY SIMT_FN
+#endif
+SHPOOL_BITMAP_AWAY simt_addr shpool_bitmap_malloc_away(simt_addr base, uint32_t granules,
+                                                       uint32_t offset, uint32_t rank,
+                                                       uint32_t need, uint32_t alignment)
+{
+    shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
+    simt_addr   addr = 0;
 
     if ((need <= 16u) && (need <= granules) && (alignment <= 16u)) {
-        addr = shpool_bitmap_take_around(view, at, need);
+        addr = shpool_bitmap_take_around(view, shpool_bitmap_where(view), need);
     }
-    return (addr != 0) ? addr
-                       : shpool_bitmap_malloc_slow(view, at.home, need, (alignment >> 4) - 1u);
+    return (addr != 0) ? addr : shpool_bitmap_malloc_far(base, granules, offset, rank, need,
+                                                         alignment);
 }
 
 SIMT_FN simt_addr shpool_bitmap_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
@@ -129,9 +146,9 @@ SIMT_FN simt_addr shpool_bitmap_malloc(shpool_view view, uint32_t bytes, uint32_
     if ((need <= SHPOOL_BITMAP_SPAN) && (view.word[0] != 0) && (alignment <= 16u)) {
         addr = shpool_bitmap_take(view, at.home, need, shpool_bitmap_high(at));
     }
-    return (addr != 0) ? addr
+    return (addr != 0) ? addr /* pinned: what home does not need is computed behind it */
                        : shpool_bitmap_malloc_away(view.base, view.word[0], view.word[1], view.rank,
-                                                   need, alignment);
+                                                   simt_pin(need), alignment);
 }
 
 /* ---- free ---- */
@@ -319,12 +336,13 @@ SIMT_FN uint32_t shpool_bitmap_resize(shpool_view view, simt_addr addr, uint32_t
         shpool_bitmap_released(view);
         return 1;
     }
-    if ((need > have) && !shpool_bitmap_claim(view, first + have, first + need, 0u)) {
+    if (need == have) {
+        return 1;
+    }
+    if (!shpool_bitmap_claim(view, first + have, first + need, 0u)) {
         return 0;
     }
-    if (need > have) {
-        shpool_bitmap_end(view, first + have, 1u);
-    }
+    shpool_bitmap_end(view, first + have, 1u);
     return 1;
 }
 

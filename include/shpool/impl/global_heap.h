@@ -187,6 +187,7 @@ struct shpool_global_pool {
     template <typename... A> void simt_store8(A...) = delete;
     template <typename... A> void simt_store64(A...) = delete;
     template <typename... A> void simt_store128(A...) = delete;
+    template <typename... A> void simt_peek(A...) = delete;
     template <typename... A> void simt_atomic_add(A...) = delete;
     template <typename... A> void simt_atomic_exchange(A...) = delete;
     template <typename... A> void simt_atomic_and(A...) = delete;

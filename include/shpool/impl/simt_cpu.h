@@ -169,6 +169,7 @@ SIMT_FN uint32_t simt_atomic_load(simt_addr a, simt_order o)
     return (o == SIMT_RELAXED) ? __atomic_load_n(p, __ATOMIC_RELAXED)
                                : __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
+SIMT_FN uint32_t simt_peek(simt_addr a) { return simt_atomic_load(a, SIMT_RELAXED); }
 SIMT_FN void simt_atomic_store(simt_addr a, uint32_t v, simt_order o)
 {
     simt_cpu_word32 *p = (simt_cpu_word32 *)simt_cpu_at("atomic store", a, 4);

@@ -169,6 +169,8 @@ SIMT_FN uint32_t simt_atomic_load(simt_addr a, simt_order o)
     }
     return v;
 }
+/* Weak: a race of accesses of one size is defined (PTX ISA, "Data-races"). */
+SIMT_FN uint32_t simt_peek(simt_addr a) { return simt_load32(a); }
 SIMT_FN void simt_atomic_store(simt_addr a, uint32_t v, simt_order o)
 {
     if (o == SIMT_RELAXED) {
