@@ -12,24 +12,9 @@
 set -u
 info=./shpool-info
 [ -n "${NVCC:-}" ] || { echo "skipped: built without nvcc"; exit 77; }
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-LD_LIBRARY_PATH=${cuda_libdir:-.}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export LD_LIBRARY_PATH
-failed=0
+. "${top_srcdir:-.}/tests/checks.sh"
 one=${allocators%% *}
 
-check() { # TEXT COMMAND...
-    text=$1
-    shift
-    if "$@" >"$work/out" 2>&1; then
-        echo "PASS $text"
-    else
-        echo "FAIL $text: $*"
-        head -5 "$work/out"
-        failed=1
-    fi
-}
 refused() { # WORDS COMMAND...: it fails, and says so
     words=$1
     shift

@@ -10,25 +10,11 @@ set -u
 : "${CC:=cc}" "${top_srcdir:=.}"
 info=./shpool-info
 example=$top_srcdir/examples/plugin
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-LD_LIBRARY_PATH=${cuda_libdir:-.}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+. "$top_srcdir/tests/checks.sh"
 SHPOOL_PLUGIN_PATH=$work/plugins
-export LD_LIBRARY_PATH SHPOOL_PLUGIN_PATH
+export SHPOOL_PLUGIN_PATH
 mkdir "$work/plugins"
-failed=0
 
-check() { # TEXT COMMAND...
-    text=$1
-    shift
-    if "$@" >"$work/out" 2>&1; then
-        echo "PASS $text"
-    else
-        echo "FAIL $text: $*"
-        head -5 "$work/out"
-        failed=1
-    fi
-}
 says() { # WORDS COMMAND...
     words=$1
     shift

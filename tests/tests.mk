@@ -123,7 +123,7 @@ EXTRA_DIST += tests/binding_linked.cu
 shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/defects.sh \
 	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/planted.sh tests/planted_race.sh \
 	tests/plugin.sh tests/sass.sh tests/style.sh tests/symbols.sh tests/tools.sh
-EXTRA_DIST += $(shpool_test_scripts) tests/compat_use.cu
+EXTRA_DIST += $(shpool_test_scripts) tests/checks.sh tests/compat_use.cu
 
 # helpers of theirs, no tests themselves
 check_PROGRAMS += tests/planted_race

@@ -53,6 +53,10 @@ expect 0 'SHPOOL_CACHE_BYTES (number, in bytes)' $info config
 expect 0 '^usage' $bench --help
 expect 2 'shpool-bench --help' $bench --nonsense
 expect 0 ' pairs ' $bench --device cpu --allocator null --workload pairs -i 1
+expect 0 'bitmap .* handoff .* 0$' \
+    $bench --device cpu --allocator bitmap --workload handoff --threads 64 --bytes 16K -i 20
+expect 0 'handoff .* n/a: ' \
+    $bench --device cpu --allocator thread_bitmap --workload handoff -i 1
 last=$($info list | sed -n 's/^[* ] \([a-z_]*\) .*/\1/p' | tail -1)
 expect 1 "known allocators: .*$last\$" $bench --device cpu --allocator nobody
 expect 2 '--bytes 32k: a number from' $bench --bytes 32k

@@ -7,10 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EXIT_OK      0
-#define EXIT_FAILED  1 /* the question has no answer; stderr says why */
-#define EXIT_USAGE   2
-
 static const char usage_text[] =
     "usage: shpool-info [--json] COMMAND\n"
     "\n"
@@ -120,7 +116,7 @@ void info_plan_examples(const shpool_allocator *allocator, info_example examples
     }
 }
 
-static int failed(void)
+int info_failed(void)
 {
     fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
     return EXIT_FAILED;
@@ -141,7 +137,7 @@ static int list(int json)
                allocator->name, info_scope(allocator->scope), allocator->summary);
     }
     if (selected.status != SHPOOL_OK) {
-        return failed();
+        return info_failed();
     }
     printf("\nselected: %s (%s: %s)\n", selected.selection.allocator->name,
            selected.selection.origin, selected.selection.text);
@@ -188,7 +184,7 @@ static int show(const char *name, int json)
     const char *file;
 
     if (shpool_allocator_find(name, &allocator) != SHPOOL_OK) {
-        return failed();
+        return info_failed();
     }
     if (json) {
         return json_show(allocator);
@@ -223,7 +219,7 @@ static int devices(int json)
     size_t total;
 
     if (shpool_driver_devices(found, INFO_DEVICES, &total, &version) != SHPOOL_OK) {
-        return failed();
+        return info_failed();
     }
     count = (total < INFO_DEVICES) ? total : INFO_DEVICES;
     if (json) {

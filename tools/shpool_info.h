@@ -7,6 +7,14 @@
 
 #include "internal.h"
 
+#define EXIT_OK      0
+#define EXIT_FAILED  1 /* the question has no answer; stderr says why */
+#define EXIT_USAGE   2
+#define EXIT_HELP    (-1) /* of a command's own parse() only: help was printed */
+
+/* Print shpool_last_error() to stderr; returns EXIT_FAILED. */
+int info_failed(void);
+
 #define INFO_DEVICES 64u /* more are counted, but not described */
 
 /* What is printed of one geometry in `show`; the plan's own failure is a fact, too. */

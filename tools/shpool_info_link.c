@@ -12,10 +12,6 @@
 #include "cache.h"
 #include "link.h"
 
-#define EXIT_FAILED 1
-#define EXIT_USAGE  2
-#define EXIT_HELP   (-1) /* parse() only */
-
 static const char usage_text[] =
     "usage: shpool-info link KERNEL --arch sm_90|native [options]\n"
     "\n"
@@ -36,12 +32,6 @@ typedef struct request {
     shpool_arch arch;
     int json;
 } request;
-
-static int failed(void)
-{
-    fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
-    return EXIT_FAILED;
-}
 
 static int usage_error(const char *text, const char *word)
 {
@@ -207,7 +197,7 @@ int info_link_kernel(int argc, char **argv, int json)
     if (result.allocator == NULL) {
         selected = info_select();
         if (selected.status != SHPOOL_OK) {
-            return failed();
+            return info_failed();
         }
         result.allocator = selected.selection.allocator->name;
     }
@@ -216,7 +206,7 @@ int info_link_kernel(int argc, char **argv, int json)
         return EXIT_FAILED;
     }
     if (link_all_ways(kernel, bytes, &asked, &result) != SHPOOL_OK) {
-        exit_status = failed();
+        exit_status = info_failed();
     } else if ((asked.output != NULL) && (write_file(asked.output, result.cubin, result.bytes))) {
         exit_status = EXIT_FAILED;
     } else if (asked.json) {

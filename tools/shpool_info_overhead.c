@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EXIT_USAGE 2
-#define EXIT_HELP  (-1) /* parse() only */
-
 static const char usage_text[] =
     "usage: shpool-info overhead --threads N --bytes B[K] [options]\n"
     "\n"
@@ -143,8 +140,7 @@ int info_overhead(int argc, char **argv, int json)
     }
     if ((strcmp(asked.allocator, "all") != 0) &&
         (shpool_allocator_find(asked.allocator, &only) != SHPOOL_OK)) {
-        fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
-        return 1;
+        return info_failed();
     }
     if (asked.geometry.json) {
         return json_overhead(&asked.geometry, only);
