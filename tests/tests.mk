@@ -67,6 +67,13 @@ shpool_tests += tests/simt_cxx
 tests_simt_cxx_SOURCES = tests/simt_cxx.cc
 tests_simt_cxx_LDADD   = libshpool_core.la
 
+# The blocked layout: its block functions are templates.
+if HAVE_CMOCKA
+shpool_tests += tests/test_layout
+tests_test_layout_SOURCES = tests/layout_trial.h tests/test_layout.cc
+tests_test_layout_LDADD   = libshpool_core.la $(CMOCKA_LIBS)
+endif
+
 # cuda_memory's names, C++ too.
 if HAVE_CMOCKA
 shpool_tests += tests/test_compat tests/test_compat_debug
@@ -86,6 +93,13 @@ tests_gpu_conformance_LDADD        = $(SHPOOL_NVCC_LIBS)
 tests_gpu_conformance_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
 tests_gpu_conformance_LINK         = $(SHPOOL_NVCC_LINK)
 -include tests/gpu_conformance.cud
+
+shpool_tests += tests/gpu_layout
+tests_gpu_layout_SOURCES      = tests/gpu_layout.cu tests/layout_trial.h
+tests_gpu_layout_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_gpu_layout_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_gpu_layout_LINK         = $(SHPOOL_NVCC_LINK)
+-include tests/gpu_layout.cud
 
 shpool_tests += tests/gpu_bindings
 tests_gpu_bindings_SOURCES = \

@@ -3,6 +3,8 @@ shpool_HEADERS += \
 	include/shpool/abi.h \
 	include/shpool/executor.h \
 	include/shpool/heap.h \
+	include/shpool/layout.cuh \
+	include/shpool/layout.h \
 	include/shpool/module.h \
 	include/shpool/shpool.cuh \
 	include/shpool/shpool.h \
@@ -11,9 +13,11 @@ shpool_HEADERS += \
 shpoolimpl_HEADERS += \
 	include/shpool/impl/bind.h \
 	include/shpool/impl/boundary_tags.h \
+	include/shpool/impl/cuda_status.h \
 	include/shpool/impl/global_heap.h \
 	include/shpool/impl/group_lock.h \
 	include/shpool/impl/instrument.h \
+	include/shpool/impl/layout_tile.h \
 	include/shpool/impl/run_word.h \
 	include/shpool/impl/simt_cpu.h \
 	include/shpool/impl/simt_cuda.h \
