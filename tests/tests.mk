@@ -85,6 +85,24 @@ tests_test_compat_debug_CPPFLAGS = $(tests_test_compat_CPPFLAGS)
 tests_test_compat_debug_LDADD    = $(tests_test_compat_LDADD)
 endif
 
+# Block-cooperative load and store, on the executor.
+noinst_HEADERS += \
+	tests/loadstore_cpu.h \
+	tests/loadstore_ops.h \
+	tests/loadstore_paths.h \
+	tests/loadstore_run.h \
+	tests/loadstore_trial.h
+if HAVE_CMOCKA
+shpool_loadstore_tests = tests/test_loadstore tests/test_loadstore_paths tests/test_loadstore_thread
+shpool_tests += $(shpool_loadstore_tests)
+tests_test_loadstore_SOURCES        = tests/test_loadstore.cc
+tests_test_loadstore_LDADD          = libshpool_core.la $(CMOCKA_LIBS)
+tests_test_loadstore_paths_SOURCES  = tests/test_loadstore_paths.cc
+tests_test_loadstore_paths_LDADD    = $(tests_test_loadstore_LDADD)
+tests_test_loadstore_thread_SOURCES = tests/test_loadstore_thread.cc
+tests_test_loadstore_thread_LDADD   = $(tests_test_loadstore_LDADD)
+endif
+
 # ---- on a GPU: linked by nvcc; exit 77 (skipped) without a device ----
 if HAVE_NVCC
 shpool_tests += tests/gpu_conformance

@@ -5,6 +5,7 @@ shpool_HEADERS += \
 	include/shpool/heap.h \
 	include/shpool/layout.cuh \
 	include/shpool/layout.h \
+	include/shpool/loadstore.cuh \
 	include/shpool/module.h \
 	include/shpool/shpool.cuh \
 	include/shpool/shpool.h \
@@ -24,7 +25,20 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/tags_batch.h \
 	include/shpool/impl/tags_blocks.h \
 	include/shpool/impl/tags_thread.h \
+	include/shpool/impl/wide.h \
 	include/shpool/impl/zones.h
+shpoolloadstore_HEADERS += \
+	include/shpool/loadstore/bulk.cuh \
+	include/shpool/loadstore/common.cuh \
+	include/shpool/loadstore/copy.cuh \
+	include/shpool/loadstore/copy_engine.cuh \
+	include/shpool/loadstore/gather.cuh \
+	include/shpool/loadstore/launch.cuh \
+	include/shpool/loadstore/merge.cuh \
+	include/shpool/loadstore/reg.cuh \
+	include/shpool/loadstore/shared.cuh \
+	include/shpool/loadstore/thread.cuh \
+	include/shpool/loadstore/transpose.cuh
 # cuda_memory's header names: -I$(includedir)/shpool/compat
 shpoolcompat_HEADERS += \
 	include/shpool/compat/allocator.cuh \
