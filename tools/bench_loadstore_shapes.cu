@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compiled once for each size of element, with -DBENCH_LS_BYTES=1, 2, 4, 8 or 16.  With
- * -DBENCH_LS_ALL (tools.mk) for every shape, which takes minutes. */
-#include "bench_loadstore_kernels.cuh"
+ * -DBENCH_LS_ALL (tools.mk) for every shape, which takes minutes; with -DBENCH_LS_FEW one shape, and
+ * no elements of 2 and 8 bytes. */
+#include "bench_loadstore.h"
 
 #define LS_JOIN_(_a, _b) _a##_b
 #define LS_JOIN(_a, _b)  LS_JOIN_(_a, _b)
@@ -9,12 +10,27 @@
 #ifdef BENCH_LS_ALL
 #define BENCH_LS_THREADS 128, 256, 512
 #define BENCH_LS_VALUES  1, 2, 3, 4, 5, 7, 8, 11, 12, 15, 16, 17
+#elif defined(BENCH_LS_FEW)
+#define BENCH_LS_THREADS 256
+#define BENCH_LS_VALUES  7
 #else
 #define BENCH_LS_THREADS 256
 #define BENCH_LS_VALUES  7, 16
 #endif
 
 typedef void (*ls_add)(const bench_ls_entry *entry, void *user);
+
+extern "C" void LS_JOIN(bench_ls_entries_, BENCH_LS_BYTES)(ls_add add, void *user);
+
+#if defined(BENCH_LS_FEW) && ((BENCH_LS_BYTES == 2) || (BENCH_LS_BYTES == 8))
+
+extern "C" void LS_JOIN(bench_ls_entries_, BENCH_LS_BYTES)(ls_add, void *)
+{
+}
+
+#else
+
+#include "bench_loadstore_kernels.cuh"
 
 namespace {
 
@@ -174,8 +190,9 @@ template <int... NTS> void threads(ls_list<NTS...>, ls_add add, void *user)
 } // namespace
 
 /* Every entry for this size, those of a shape together, CUB's in front. */
-extern "C" void LS_JOIN(bench_ls_entries_, BENCH_LS_BYTES)(ls_add add, void *user);
 extern "C" void LS_JOIN(bench_ls_entries_, BENCH_LS_BYTES)(ls_add add, void *user)
 {
     threads(ls_list<BENCH_LS_THREADS>(), add, user);
 }
+
+#endif

@@ -34,8 +34,12 @@ template <> struct layout_word<16> {
 };
 
 enum : uint32_t {
-    LAYOUT_MOST_BYTES = 65536, /* of a stage */
-    LAYOUT_BATCH      = 8      /* loads that a thread has under way */
+    LAYOUT_MOST_BYTES = 65536 /* of a stage */
+};
+
+/* Loads that a thread has under way: they hide the latency, and leave registers for six blocks. */
+template <typename T> struct layout_batch {
+    enum : uint32_t { value = (sizeof(T) == 16) ? 4 : 8 };
 };
 
 /* Elements that a lane moves at a time, where the array's alignment allows it. */
@@ -276,12 +280,13 @@ SIMT_FN void layout_to_stage(const SIDE &side, const T *array, void *stage)
     const word    *from = reinterpret_cast<const word *>(array);
     word          *to   = static_cast<word *>(stage);
     const uint32_t step = simt_block_threads() * K;
+    enum : uint32_t { BATCH = layout_batch<T>::value };
 
-    for (uint32_t e = simt_thread_rank() * K; e < side.places; e += LAYOUT_BATCH * step) {
-        unit v[LAYOUT_BATCH];
+    for (uint32_t e = simt_thread_rank() * K; e < side.places; e += BATCH * step) {
+        unit v[BATCH];
 
         SIMT_UNROLLED
-        for (uint32_t b = 0; b < LAYOUT_BATCH; b++) {
+        for (uint32_t b = 0; b < BATCH; b++) {
             const uint32_t place = e + b * step;
 
             v[b] = unit{};
@@ -294,7 +299,7 @@ SIMT_FN void layout_to_stage(const SIDE &side, const T *array, void *stage)
             }
         }
         SIMT_UNROLLED
-        for (uint32_t b = 0; b < LAYOUT_BATCH; b++) {
+        for (uint32_t b = 0; b < BATCH; b++) {
             const uint32_t place = e + b * step;
 
             SIMT_UNROLLED
@@ -316,12 +321,13 @@ SIMT_FN void layout_from_stage(const SIDE &side, T *array, const void *stage)
     const word    *from = static_cast<const word *>(stage);
     word          *to   = reinterpret_cast<word *>(array);
     const uint32_t step = simt_block_threads() * K;
+    enum : uint32_t { BATCH = layout_batch<T>::value };
 
-    for (uint32_t e = simt_thread_rank() * K; e < side.have; e += LAYOUT_BATCH * step) {
-        unit v[LAYOUT_BATCH];
+    for (uint32_t e = simt_thread_rank() * K; e < side.have; e += BATCH * step) {
+        unit v[BATCH];
 
         SIMT_UNROLLED
-        for (uint32_t b = 0; b < LAYOUT_BATCH; b++) {
+        for (uint32_t b = 0; b < BATCH; b++) {
             v[b] = unit{};
             SIMT_UNROLLED
             for (uint32_t k = 0; k < K; k++) {
@@ -333,7 +339,7 @@ SIMT_FN void layout_from_stage(const SIDE &side, T *array, const void *stage)
             }
         }
         SIMT_UNROLLED
-        for (uint32_t b = 0; b < LAYOUT_BATCH; b++) {
+        for (uint32_t b = 0; b < BATCH; b++) {
             const uint32_t place = e + b * step;
 
             if (place + K <= side.have) {
