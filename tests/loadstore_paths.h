@@ -92,12 +92,13 @@ template <typename S> struct op_global_to_shared_default2 : stage_op<S, true> {
                init_value<typename S::type>());
     }
 };
-/* Two tiles, the second over the first: the gate's phases, and its word behind the tile. */
+/* Two tiles, the second over the first: the gate's phases; its word lies where others
+ * have their indexes. */
 template <typename S> struct op_global_to_shared_gate : stage_op<S, false> {
     static SHPOOL_METHOD void run(frame<S> &f)
     {
         shpool::bulk_barrier *word =
-            reinterpret_cast<shpool::bulk_barrier *>(f.shared_indices + S::TILE);
+            reinterpret_cast<shpool::bulk_barrier *>(f.shared_indices);
         shpool::bulk_gate gate(word, f.tid);
 
         shpool::global_to_shared<S::NT, S::VT>(f.count, op_global_to_shared_gate::via::from(f.in),

@@ -115,8 +115,10 @@ template <typename Op> struct draw {
         t.sync         = static_cast<int>(roll(3));
         t.count        = m.count;
         t.count2       = m.count2;
-        t.shared_bytes = (GUARD + 16u + S::TILE * static_cast<uint32_t>(sizeof(T)) + GUARD + 15u) &
-                         ~15u;
+        t.shared_bytes = 2 * GUARD + 16u;
+        if (Op::reads_shared || (Op::writes == SHARED)) {
+            t.shared_bytes += (S::TILE * static_cast<uint32_t>(sizeof(T)) + 15u) & ~15u;
+        }
         if (Op::any_count && (m.count > slots)) {
             slots = m.count;
         }
@@ -126,7 +128,8 @@ template <typename Op> struct draw {
         j.in2           = bytes_of_all(m.in2);
         j.out           = image();
         j.threads       = S::NT;
-        j.dynamic_bytes = t.shared_bytes + S::TILE * 4u + 16u;
+        t.notes         = t.shared_bytes + (Op::reads_indices ? S::TILE * 4u : 0u) + 16u;
+        j.dynamic_bytes = t.notes + S::NT * 4u;
         j.seed          = seed;
         if (Op::writes != OUT) {
             j.out_shift = 0;
@@ -206,7 +209,7 @@ template <typename Op> bool check(const char *name, unsigned long long seed)
                   static_cast<int>(S::via), d.m.count, d.m.count2, d.j.in_shift, d.j.out_shift,
                   d.t.shared_shift, d.t.sync, seed);
     if (!machine_run<Op>(d.j, d.t, &found)) {
-        report(std::string(text) + ": did not end");
+        report(std::string(text) + ": not so: it did not end, or not in step");
         return false;
     }
     Op::expect(d.m);

@@ -136,6 +136,8 @@ struct trial {
     uint32_t             shared_shift; /* bytes in front of the tile in shared memory */
     uint32_t             shared_bytes; /* in all, indices not counted */
     int                  sync;
+    uint32_t            *wrong;        /* threads that came through a barrier before the others */
+    uint32_t             notes;        /* where in shared memory each thread leaves a note */
 };
 
 /* A thread's view of it. */
@@ -164,9 +166,10 @@ template <typename Op> SIMT_FN void run_trial(const trial &t)
 {
     typedef typename Op::shape  S;
     typedef typename S::type    T;
-    const int      tid  = static_cast<int>(simt_thread_rank());
-    unsigned char *base = static_cast<unsigned char *>(simt_from_shared(simt_dynamic_base()));
-    T             *kept = nullptr;
+    const int      tid   = static_cast<int>(simt_thread_rank());
+    unsigned char *base  = static_cast<unsigned char *>(simt_from_shared(simt_dynamic_base()));
+    uint32_t      *notes = reinterpret_cast<uint32_t *>(base + t.notes);
+    T             *kept  = nullptr;
     frame<S>       f;
 
     for (uint32_t k = static_cast<uint32_t>(tid); k < t.shared_bytes; k += S::NT) {
@@ -194,9 +197,13 @@ template <typename Op> SIMT_FN void run_trial(const trial &t)
         f.reg[i] = maker<T>::at(REG, static_cast<uint32_t>(S::VT * tid + i));
     }
     simt_barrier();
+    notes[tid] = ~static_cast<uint32_t>(tid);
     Op::run(f);
     if ((t.sync == SYNC_FALSE) || ((t.sync == SYNC_DEFAULT) && !Op::syncs)) {
         simt_barrier();
+    }
+    if (notes[S::NT - 1 - tid] != ~static_cast<uint32_t>(S::NT - 1 - tid)) {
+        simt_global_add32(t.wrong, 1);
     }
     if (Op::writes == REG) {
         kept = reinterpret_cast<T *>(t.out);

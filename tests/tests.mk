@@ -88,15 +88,22 @@ endif
 # Block-cooperative load and store, on the executor.
 noinst_HEADERS += \
 	tests/loadstore_cpu.h \
+	tests/loadstore_gpu.cuh \
 	tests/loadstore_ops.h \
 	tests/loadstore_paths.h \
 	tests/loadstore_run.h \
 	tests/loadstore_trial.h
 if HAVE_CMOCKA
-shpool_loadstore_tests = tests/test_loadstore tests/test_loadstore_paths tests/test_loadstore_thread
+shpool_loadstore_tests = tests/test_loadstore tests/test_loadstore_far tests/test_loadstore_mgpu \
+	tests/test_loadstore_paths tests/test_loadstore_thread
 shpool_tests += $(shpool_loadstore_tests)
 tests_test_loadstore_SOURCES        = tests/test_loadstore.cc
 tests_test_loadstore_LDADD          = libshpool_core.la $(CMOCKA_LIBS)
+tests_test_loadstore_far_SOURCES    = tests/test_loadstore_far.cc
+tests_test_loadstore_far_LDADD      = $(tests_test_loadstore_LDADD)
+tests_test_loadstore_mgpu_SOURCES   = tests/test_loadstore_mgpu.cc
+tests_test_loadstore_mgpu_CPPFLAGS  = $(AM_CPPFLAGS) -I$(top_srcdir)/include/shpool/compat
+tests_test_loadstore_mgpu_LDADD     = $(tests_test_loadstore_LDADD)
 tests_test_loadstore_paths_SOURCES  = tests/test_loadstore_paths.cc
 tests_test_loadstore_paths_LDADD    = $(tests_test_loadstore_LDADD)
 tests_test_loadstore_thread_SOURCES = tests/test_loadstore_thread.cc
@@ -118,6 +125,17 @@ tests_gpu_layout_LDADD        = $(SHPOOL_NVCC_LIBS)
 tests_gpu_layout_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
 tests_gpu_layout_LINK         = $(SHPOOL_NVCC_LINK)
 -include tests/gpu_layout.cud
+
+shpool_tests += tests/gpu_loadstore
+tests_gpu_loadstore_SOURCES = \
+	tests/gpu_loadstore.cu \
+	tests/gpu_loadstore_copies.cu \
+	tests/gpu_loadstore_stages.cu \
+	tests/gpu_loadstore_threads.cu
+tests_gpu_loadstore_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_gpu_loadstore_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_gpu_loadstore_LINK         = $(SHPOOL_NVCC_LINK)
+-include $(tests_gpu_loadstore_OBJECTS:.o=.cud)
 
 shpool_tests += tests/gpu_bindings
 tests_gpu_bindings_SOURCES = \
@@ -179,7 +197,8 @@ SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)' CXX='$(CXX)' NM='$(NM)' NVCC='$(NVCC)' top_srcdir='$(top_srcdir)' \
 	top_builddir='$(top_builddir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
-	public_headers='$(shpool_HEADERS) $(shpoolcompat_HEADERS) $(nobase_shpool_HEADERS)' \
+	public_headers='$(shpool_HEADERS) $(shpoolloadstore_HEADERS) $(shpoolcompat_HEADERS) \
+	  $(shpoolcompatdevice_HEADERS) $(nobase_shpool_HEADERS)' \
 	nvrtc_headers='$(shpool_nvrtc)' \
 	cuda_low='$(SHPOOL_CUDA_LOW)' cuda_libdir='$(SHPOOL_CUDA_LIBDIR)' \
 	cuda_archs='$(SHPOOL_CUDA_ARCHS)' \

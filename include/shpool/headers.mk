@@ -39,13 +39,17 @@ shpoolloadstore_HEADERS += \
 	include/shpool/loadstore/shared.cuh \
 	include/shpool/loadstore/thread.cuh \
 	include/shpool/loadstore/transpose.cuh
-# cuda_memory's header names: -I$(includedir)/shpool/compat
+# cuda_memory's and MGPU's header names: -I$(includedir)/shpool/compat
 shpoolcompat_HEADERS += \
 	include/shpool/compat/allocator.cuh \
 	include/shpool/compat/cuda_memory.cuh \
+	include/shpool/compat/mgpudevice.cuh \
 	include/shpool/compat/poolAlloc.cuh \
 	include/shpool/compat/poolAllocBST.cuh
 shpoolcumem_HEADERS += \
 	include/shpool/compat/cumem/cuda/allocator.cuh \
 	include/shpool/compat/cumem/cuda/poolAlloc.cuh \
 	include/shpool/compat/cumem/cuda/poolAllocBST.cuh
+shpoolcompatdevice_HEADERS += \
+	include/shpool/compat/device/launchbox.cuh \
+	include/shpool/compat/device/loadstore.cuh
