@@ -368,8 +368,8 @@ void run_job(const shpool::layout_plan &plan, draw &random, bool unpack, const v
     job<T>      j = {plan, static_cast<const T *>(from), static_cast<T *>(to), unpack, 0};
 
     launch.grid[0]       = static_cast<uint32_t>(1 + random(5));
-    launch.block[0]      = static_cast<uint32_t>((random(2) == 0) ? 32 * (1 + random(8))
-                                                                  : 1 + random(300));
+    launch.block[0]      = static_cast<uint32_t>((random(2) == 0) ? 32 * (1 + random(4))
+                                                                  : 1 + random(100));
     launch.dynamic_bytes = plan.stage_bytes + 64;
     launch.seed          = random(1000);
     launch.switch_period = static_cast<uint32_t>(random(3) * 10);
