@@ -113,7 +113,7 @@ template <int NT, int VT0, int VT1, typename A, typename B, typename T>
 SIMT_FN void load2_to_shared(A a, ptrdiff_t a_count, B b, ptrdiff_t b_count, int tid, T *shared,
                              bool sync = true)
 {
-    T reg[VT1];
+    T reg[VT1] SHPOOL_UNSET;
 
     load2_to_reg<NT, VT0, VT1>(a, a_count, b, b_count, tid, reg, false);
     reg_to_global<NT, VT1>(a_count + b_count, reg, tid, shared, false);
@@ -200,8 +200,8 @@ SIMT_FN void transfer_merge_shared(ptrdiff_t count, A a, B b, ptrdiff_t b_start,
                                    const Index *indices_shared, int tid, Out dest,
                                    bool sync = true)
 {
-    typename impl::value_of<A>::type reg[VT];
-    Index     indices[VT];
+    typename impl::value_of<A>::type reg[VT] SHPOOL_UNSET;
+    Index     indices[VT] SHPOOL_UNSET;
     const int n = impl::clamp_count<NT * VT>(count);
 
     impl::load_tile<NT, VT, VT>(n, indices_shared, tid, indices);
