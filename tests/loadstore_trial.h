@@ -188,7 +188,8 @@ template <typename Op> SIMT_FN void run_trial(const trial &t)
     SIMT_UNROLLED
     for (int i = 0; i < S::VT; i++) {
         if (Op::reads_shared || (Op::writes == SHARED)) {
-            f.shared[S::NT * i + tid] = maker<T>::at(SHARED, static_cast<uint32_t>(S::NT * i + tid));
+            f.shared[S::NT * i + tid] =
+                maker<T>::at(SHARED, static_cast<uint32_t>(S::NT * i + tid));
         }
         if (Op::reads_indices) {
             f.indices[i]                      = t.indices[S::NT * i + tid];
