@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The examples in the comments of loadstore.cuh are those that tests/test_loadstore_snippets.cc and
-# loadstore_examples.h compile and run: from `@code NAME` to `@endcode` in a header, from `snippet NAME` to `end` there,
-# the same lines but for the indentation.
+# loadstore_examples.h compile and run: from `@code NAME` to `@endcode` in a header, from
+# `snippet NAME` to `end` there, the same lines but for the indentation.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -22,7 +22,8 @@ awk '
     /^ *\/\* end \*\/$/ { name = "" }
     name != "" { sub(/^    /, ""); sub(/ +$/, ""); print name ": " $0 }
     /^ *\/\* snippet / { name = $3 }' \
-    "$src/tests/loadstore_examples.h" "$src/tests/test_loadstore_snippets.cc" | sort -s -k 1,1 >"$tmp/compiled"
+    "$src/tests/loadstore_examples.h" "$src/tests/test_loadstore_snippets.cc" |
+    sort -s -k 1,1 >"$tmp/compiled"
 
 count=$(cut -d: -f1 "$tmp/headers" | sort -u | wc -l)
 if [ "$count" -lt 30 ]; then

@@ -6,7 +6,8 @@
  * Global memory.  Loaded as it stands, a warp's access would touch VT times the lines that it uses.
  * Instead each warp loads its run of 32 * VT elements as it lies in memory, in the widest units
  * that divide a thread's share and that the pointer is aligned for, and turns it around in
- * registers (transpose.cuh).  A thread with at most 32 bytes loads them itself, by one or two wide accesses.
+ * registers (transpose.cuh).  A thread with at most 32 bytes loads them itself, by one or two wide
+ * accesses.
  * Only the warp that count ends in, and those behind it, go element by element.
  *
  * Shared memory.  An odd number of words a thread is free of bank conflicts word by word.  An even
