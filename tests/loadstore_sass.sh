@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What ptxas makes of loadstore.cuh: no kernel of tests/loadstore_kernels.cu has a stack frame, so no
-# register array went to local memory; thread order needs the wide accesses and shuffles that its
+# What ptxas makes of loadstore.cuh: no kernel of tests/loadstore_kernels.cu has a stack frame, so
+# no register array went to local memory; thread order has the wide accesses and shuffles that its
 # paths promise.  No GPU needed.
 #
 #   NVCC        [nvcc]

@@ -162,7 +162,8 @@ EXTRA_DIST += tests/binding_linked.cu
 # To add one: write it and add it here; exit 77 skips.
 shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/defects.sh \
 	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/planted.sh \
-	tests/planted_race.sh tests/plugin.sh tests/sass.sh tests/snippets.sh tests/style.sh tests/symbols.sh tests/tools.sh
+	tests/planted_race.sh tests/plugin.sh tests/sass.sh tests/snippets.sh tests/style.sh \
+	tests/symbols.sh tests/tools.sh
 EXTRA_DIST += $(shpool_test_scripts) tests/compat_use.cu tests/loadstore_kernels.cu
 
 # helpers of theirs, no tests themselves

@@ -11,8 +11,8 @@
 #include <shpool/simt.h>
 
 #if defined(__CUDACC_RTC__)
-typedef long long ptrdiff_t;
-typedef unsigned long long uintptr_t;
+typedef decltype(static_cast<char *>(0) - static_cast<char *>(0)) ptrdiff_t;
+typedef decltype(sizeof(0)) uintptr_t;
 #endif
 
 /* In front of a member function, where SIMT_FN would say `static`; in front of a function that the
