@@ -23,7 +23,7 @@ void gpu_threads(unsigned rounds);
 
 namespace {
 
-template <typename Op> __global__ void gpu_kernel(trial t)
+template <typename Op> __global__ __launch_bounds__(Op::shape::NT) void gpu_kernel(trial t)
 {
     run_trial<Op>(t);
 }
