@@ -31,5 +31,6 @@ void gpu_copies(unsigned rounds)
     every_path<op_mem_to_mem_loop>("mem_to_mem_loop", rounds);
     every_path<op_global_to_global>("global_to_global", rounds);
     every_path<op_shared_to_global>("shared_to_global", rounds);
-    gpu_all<op_shared_to_global, COPY_SHAPES(copy_path::bulk)>("shared_to_global (bulk)", rounds, 6);
+    gpu_all<op_shared_to_global, COPY_SHAPES(copy_path::bulk)>("shared_to_global (bulk)", rounds,
+                                                               6);
 }

@@ -11,33 +11,45 @@ extern "C" {
 #include <cmocka.h>
 }
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <shpool/executor.h>
 
 #include "loadstore_run.h"
 
 namespace {
 
-/* Exactly so many bytes, at an address that is `shift` modulo 64. */
-struct placed {
-    unsigned char *block = nullptr;
-    unsigned char *ptr   = nullptr;
+/* Memory that ends at a page that nobody may touch: what reads on ends the test. */
+struct walled {
+    unsigned char *wall = nullptr;
 
-    placed(const std::vector<unsigned char> &bytes, uint32_t shift)
+    walled()
     {
-        void *all = nullptr;
+        const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        void *all = mmap(NULL, BYTES + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                         -1, 0);
 
-        if (posix_memalign(&all, 64, shift + bytes.size() + (bytes.empty() ? 1 : 0)) == 0) {
-            block = static_cast<unsigned char *>(all);
-            ptr   = block + shift;
-            if (!bytes.empty()) {
-                memcpy(ptr, bytes.data(), bytes.size());
-            }
+        if ((all != MAP_FAILED) &&
+            (mprotect(static_cast<unsigned char *>(all) + BYTES, page, PROT_NONE) == 0)) {
+            wall = static_cast<unsigned char *>(all) + BYTES;
         }
     }
-    ~placed() { free(block); }
-    placed(const placed &)            = delete;
-    placed &operator=(const placed &) = delete;
+    /* As near to the wall as the address allows that is `shift` modulo 16. */
+    unsigned char *place(const std::vector<unsigned char> &bytes, uint32_t shift)
+    {
+        unsigned char *at = wall - ((shift + bytes.size() + 15u) & ~size_t{15}) + shift;
+
+        if (!bytes.empty()) {
+            memcpy(at, bytes.data(), bytes.size());
+        }
+        return at;
+    }
+
+    static constexpr size_t BYTES = size_t{1} << 22;
 };
+
+walled walls[3];
 
 template <typename Op> void cpu_kernel(void *arg)
 {
@@ -47,16 +59,14 @@ template <typename Op> void cpu_kernel(void *arg)
 template <typename Op>
 bool machine_run(const job &j, trial t, std::vector<unsigned char> *out)
 {
-    placed      in(j.in, j.in_shift);
-    placed      in2(j.in2, j.in2_shift);
-    placed      result(j.out, j.out_shift);
-    simt_launch launch = {};
-    simt_result end;
-    uint32_t    wrong = 0;
+    unsigned char *out_at = walls[2].place(j.out, j.out_shift);
+    simt_launch    launch = {};
+    simt_result    end;
+    uint32_t       wrong = 0;
 
-    t.in      = in.ptr;
-    t.in2     = in2.ptr;
-    t.out     = result.ptr + ((Op::writes == OUT) ? GUARD : 0);
+    t.in      = walls[0].place(j.in, j.in_shift);
+    t.in2     = walls[1].place(j.in2, j.in2_shift);
+    t.out     = out_at + ((Op::writes == OUT) ? GUARD : 0);
     t.indices = j.indices.data();
     t.wrong   = &wrong;
     launch.block[0]      = j.threads;
@@ -69,7 +79,7 @@ bool machine_run(const job &j, trial t, std::vector<unsigned char> *out)
         report(end.text);
         return false;
     }
-    out->assign(result.ptr, result.ptr + j.out.size());
+    out->assign(out_at, out_at + j.out.size());
     return wrong == 0;
 }
 

@@ -23,7 +23,7 @@ void gpu_threads(unsigned rounds);
 
 namespace {
 
-template <typename Op> __global__ void gpu_kernel(trial t)
+template <typename Op> __global__ __launch_bounds__(Op::shape::NT) void gpu_kernel(trial t)
 {
     run_trial<Op>(t);
 }
@@ -32,7 +32,7 @@ template <typename Op> __global__ void gpu_kernel(trial t)
 inline unsigned char *gpu_place(unsigned char *buffer, const std::vector<unsigned char> &bytes,
                                 uint32_t shift)
 {
-    unsigned char *at = buffer + ((GPU_BUFFER_BYTES - shift - bytes.size()) & ~size_t{63}) + shift;
+    unsigned char *at = buffer + ((GPU_BUFFER_BYTES - shift - bytes.size()) & ~size_t{15}) + shift;
 
     if (!bytes.empty()) {
         (void)gpu_cuda(cudaMemcpy(at, bytes.data(), bytes.size(), cudaMemcpyHostToDevice),

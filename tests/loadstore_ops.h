@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The operations of loadstore.cuh as trials: the call, and the plain loop that says what it does. */
+/* The operations of loadstore.cuh as trials: the call, and the plain loop that says what it is. */
 #ifndef SHPOOL_TESTS_LOADSTORE_OPS_H
 #define SHPOOL_TESTS_LOADSTORE_OPS_H
 
@@ -58,8 +58,8 @@ template <typename S> struct fill_op : operation<S, REG, false> {
 template <typename S> struct op_global_to_reg : load_op<S> {
     static SHPOOL_METHOD void run(frame<S> &f)
     {
-        SYNCED(f, (shpool::global_to_reg<S::NT, S::VT>), f.count, load_op<S>::via::from(f.in), f.tid,
-               f.reg);
+        SYNCED(f, (shpool::global_to_reg<S::NT, S::VT>), f.count, load_op<S>::via::from(f.in),
+               f.tid, f.reg);
     }
 };
 template <typename S> struct op_global_to_reg_pred : load_op<S> {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The operations of loadstore.cuh that have paths, as trials: memory to memory, and thread order. */
+/* The operations of loadstore.cuh that have paths, as trials: memory to memory, thread order. */
 #ifndef SHPOOL_TESTS_LOADSTORE_PATHS_H
 #define SHPOOL_TESTS_LOADSTORE_PATHS_H
 

@@ -3,7 +3,7 @@
  * and what must come out.  Whoever includes this defines machine_run() first:
  *
  *   template <typename Op> bool machine_run(const job &j, trial t, std::vector<unsigned char> *out)
- *       runs the kernel of Op over copies of j's buffers at addresses that are congruent modulo 64
+ *       runs the kernel of Op over copies of j's buffers at addresses that are congruent modulo 16
  *       to their shifts; t has all but the addresses.  False: it did not end well (and said so).
  *   void report(const std::string &what)   of a trial that failed
  */
@@ -32,7 +32,7 @@ struct dice {
 struct job {
     std::vector<unsigned char> in, in2, out;
     std::vector<int>           indices;
-    uint32_t in_shift, in2_shift, out_shift; /* addresses modulo 64 */
+    uint32_t in_shift, in2_shift, out_shift; /* addresses modulo 16 */
     uint32_t threads;
     uint32_t dynamic_bytes;
     unsigned long long seed;
@@ -69,12 +69,13 @@ template <typename T> std::vector<unsigned char> bytes_of_all(const std::vector<
 template <typename S> long long draw_count(dice &roll, bool any_count)
 {
     const long long borders[] = {0, 1, S::NT - 1, S::NT, S::TILE - 1, S::TILE, S::TILE + 1,
-                                 S::TILE - S::VT, 32 * S::VT, 5ll * S::TILE};
+                                 S::TILE - S::VT, 32 * S::VT, 5ll * S::TILE,
+                                 3ll * S::NT, 3ll * S::NT + 1};
     const long long most      = any_count ? 3ll * S::TILE + 40 : S::TILE;
 
     switch (roll(4)) {
     case 0: return S::TILE;
-    case 1: return borders[roll(10)];
+    case 1: return borders[roll(12)];
     default: return roll(static_cast<uint32_t>(most + 1));
     }
 }
@@ -204,7 +205,7 @@ template <typename Op> bool check(const char *name, unsigned long long seed)
 
     std::snprintf(text, sizeof(text),
                   "%s<NT %d, VT %d>, %zu-byte elements, path %d, source %d, count %lld + %lld, "
-                  "in %% 64 = %u, out %% 64 = %u, shared + %u, sync %d, seed %llu",
+                  "in %% 16 = %u, out %% 16 = %u, shared + %u, sync %d, seed %llu",
                   name, S::NT, S::VT, sizeof(typename S::type), static_cast<int>(S::path),
                   static_cast<int>(S::via), d.m.count, d.m.count2, d.j.in_shift, d.j.out_shift,
                   d.t.shared_shift, d.t.sync, seed);

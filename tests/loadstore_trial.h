@@ -5,8 +5,8 @@
  * An operation (loadstore_ops.h, ...) says how it is called in a kernel and what it changes.  The
  * kernel fills registers and shared memory with values that depend on the place, calls, and writes
  * out what it finds; the host fills its model with the same values, applies the operation's loop,
- * and compares every byte, poison in front and behind included.  What lies beyond count is not even
- * allocated: AddressSanitizer and compute-sanitizer see who reads it. */
+ * and compares every byte, poison in front and behind included.  What lies beyond count is not
+ * there: it faults, or compute-sanitizer sees who reads it. */
 #ifndef SHPOOL_TESTS_LOADSTORE_TRIAL_H
 #define SHPOOL_TESTS_LOADSTORE_TRIAL_H
 
@@ -188,7 +188,8 @@ template <typename Op> SIMT_FN void run_trial(const trial &t)
     SIMT_UNROLLED
     for (int i = 0; i < S::VT; i++) {
         if (Op::reads_shared || (Op::writes == SHARED)) {
-            f.shared[S::NT * i + tid] = maker<T>::at(SHARED, static_cast<uint32_t>(S::NT * i + tid));
+            f.shared[S::NT * i + tid] =
+                maker<T>::at(SHARED, static_cast<uint32_t>(S::NT * i + tid));
         }
         if (Op::reads_indices) {
             f.indices[i]                      = t.indices[S::NT * i + tid];

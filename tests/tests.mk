@@ -88,14 +88,16 @@ endif
 # Block-cooperative load and store, on the executor.
 noinst_HEADERS += \
 	tests/loadstore_cpu.h \
+	tests/loadstore_examples.h \
 	tests/loadstore_gpu.cuh \
 	tests/loadstore_ops.h \
 	tests/loadstore_paths.h \
 	tests/loadstore_run.h \
+	tests/loadstore_scene.h \
 	tests/loadstore_trial.h
 if HAVE_CMOCKA
 shpool_loadstore_tests = tests/test_loadstore tests/test_loadstore_far tests/test_loadstore_mgpu \
-	tests/test_loadstore_paths tests/test_loadstore_thread
+	tests/test_loadstore_paths tests/test_loadstore_snippets tests/test_loadstore_thread
 shpool_tests += $(shpool_loadstore_tests)
 tests_test_loadstore_SOURCES        = tests/test_loadstore.cc
 tests_test_loadstore_LDADD          = libshpool_core.la $(CMOCKA_LIBS)
@@ -106,6 +108,8 @@ tests_test_loadstore_mgpu_CPPFLAGS  = $(AM_CPPFLAGS) -I$(top_srcdir)/include/shp
 tests_test_loadstore_mgpu_LDADD     = $(tests_test_loadstore_LDADD)
 tests_test_loadstore_paths_SOURCES  = tests/test_loadstore_paths.cc
 tests_test_loadstore_paths_LDADD    = $(tests_test_loadstore_LDADD)
+tests_test_loadstore_snippets_SOURCES = tests/test_loadstore_snippets.cc
+tests_test_loadstore_snippets_LDADD = $(tests_test_loadstore_LDADD)
 tests_test_loadstore_thread_SOURCES = tests/test_loadstore_thread.cc
 tests_test_loadstore_thread_LDADD   = $(tests_test_loadstore_LDADD)
 endif
@@ -171,9 +175,10 @@ EXTRA_DIST += tests/binding_linked.cu
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
 shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/defects.sh \
-	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/planted.sh tests/planted_race.sh \
-	tests/plugin.sh tests/sass.sh tests/style.sh tests/symbols.sh tests/tools.sh
-EXTRA_DIST += $(shpool_test_scripts) tests/compat_use.cu
+	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/planted.sh \
+	tests/planted_race.sh tests/plugin.sh tests/sass.sh tests/snippets.sh tests/style.sh \
+	tests/symbols.sh tests/tools.sh
+EXTRA_DIST += $(shpool_test_scripts) tests/compat_use.cu tests/loadstore_kernels.cu
 
 # helpers of theirs, no tests themselves
 check_PROGRAMS += tests/planted_race

@@ -19,41 +19,42 @@
  *   thread order   register i of thread tid is element VT * tid + i: each thread holds neighbours
  *   sync           the block meets in a barrier at the end of the call
  *
- * Functions, all in namespace shpool; *: with or without paths other than element by element
- *   function                                   order    registers, slots beyond count   sync    file
- *   shared_to_reg<NT, VT>                      strided  (no count) or kept              true    reg
- *   global_to_reg<NT, VT>                      strided  kept                            false   reg
- *   global_to_reg_pred<NT, VT>                 strided  kept                            false   reg
- *   global_to_reg2<NT, VT0, VT1>               strided  kept                            false   reg
- *   global_to_reg_default<NT, VT>              strided  init                            false   reg
- *   global_to_reg_default2<NT, VT0, VT1>       strided  init                            false   reg
- *   global_to_reg_loop<NT, VT>                 strided  kept                            false   reg
- *   reg_to_shared<NT, VT>                      strided  (no count)                      true    reg
- *   reg_to_global<NT, VT>                      strided  kept                            false   reg
- *   mem_to_mem4<NT, VT>                        strided  kept                            true    copy
- *   mem_to_mem_loop<NT> *                      any      (any count)                     true    copy
- *   shared_to_global<NT, VT> *                 any      kept                            true    copy
- *   global_to_global<NT, VT> *                 any      kept                            false   copy
- *   global_to_shared<NT, VT> *                 any      kept                            true    shared
- *   global_to_shared2<NT, VT0, VT1> *          any      kept                            true    shared
- *   global_to_shared_loop<NT, VT> *            any      kept                            true    shared
- *   global_to_shared_default<NT, VT> *         any      init                            true    shared
- *   global_to_shared_default2<NT, VT0, VT1> *  any      init                            true    shared
- *   global_to_shared<NT, VT>(..., gate) *      any      kept                            true    bulk
- *   global_to_thread<NT, VT> *                 thread   kept                            never   thread
- *   global_to_thread_default<NT, VT> *         thread   init                            never   thread
- *   thread_to_global<NT, VT> *                 thread   kept                            false   thread
- *   thread_to_shared<VT>                       thread   (no count)                      true    thread
- *   shared_to_thread<VT>                       thread   (no count)                      true    thread
- *   half_smem_transpose<NT, VT>                both     (no count)                      always  thread
- *   gather<NT, VT>                             strided  kept                            true    gather
- *   gather_default<NT, VT>                     strided  identity                        true    gather
- *   scatter<NT, VT>                            strided  kept                            true    gather
- *   gather_global_to_global<NT, VT>            strided  kept                            true    gather
- *   load2_to_reg<NT, VT0, VT1>                 strided  kept                            false   merge
- *   load2_to_shared<NT, VT0, VT1>              strided  kept                            true    merge
- *   transfer_merge_reg<NT, VT>                 strided  kept                            false   merge
- *   transfer_merge_shared<NT, VT>              strided  kept                            true    merge
+ * Functions, all in namespace shpool (*: there is more than one path).  Beyond count: what becomes
+ * of registers, slots and elements there.
+ *   function                                   order    beyond count        sync     file
+ *   shared_to_reg<NT, VT>                      strided  (no count) or kept  true     reg
+ *   global_to_reg<NT, VT>                      strided  kept                false    reg
+ *   global_to_reg_pred<NT, VT>                 strided  kept                false    reg
+ *   global_to_reg2<NT, VT0, VT1>               strided  kept                false    reg
+ *   global_to_reg_default<NT, VT>              strided  init                false    reg
+ *   global_to_reg_default2<NT, VT0, VT1>       strided  init                false    reg
+ *   global_to_reg_loop<NT, VT>                 strided  kept                false    reg
+ *   reg_to_shared<NT, VT>                      strided  (no count)          true     reg
+ *   reg_to_global<NT, VT>                      strided  kept                false    reg
+ *   mem_to_mem4<NT, VT>                        strided  kept                true     copy
+ *   mem_to_mem_loop<NT> *                      any      (any count)         true     copy
+ *   shared_to_global<NT, VT> *                 any      kept                true     copy
+ *   global_to_global<NT, VT> *                 any      kept                false    copy
+ *   global_to_shared<NT, VT> *                 any      kept                true     shared
+ *   global_to_shared2<NT, VT0, VT1> *          any      kept                true     shared
+ *   global_to_shared_loop<NT, VT> *            any      kept                true     shared
+ *   global_to_shared_default<NT, VT> *         any      init                true     shared
+ *   global_to_shared_default2<NT, VT0, VT1> *  any      init                true     shared
+ *   global_to_shared<NT, VT>(..., gate) *      any      kept                true     bulk
+ *   global_to_thread<NT, VT> *                 thread   kept                never    thread
+ *   global_to_thread_default<NT, VT> *         thread   init                never    thread
+ *   thread_to_global<NT, VT> *                 thread   kept                false    thread
+ *   thread_to_shared<VT>                       thread   (no count)          true     thread
+ *   shared_to_thread<VT>                       thread   (no count)          true     thread
+ *   half_smem_transpose<NT, VT>                both     (no count)          always   thread
+ *   gather<NT, VT>                             strided  kept                true     gather
+ *   gather_default<NT, VT>                     strided  identity            true     gather
+ *   scatter<NT, VT>                            strided  kept                true     gather
+ *   gather_global_to_global<NT, VT>            strided  kept                true     gather
+ *   load2_to_reg<NT, VT0, VT1>                 strided  kept                false    merge
+ *   load2_to_shared<NT, VT0, VT1>              strided  kept                true     merge
+ *   transfer_merge_reg<NT, VT>                 strided  kept                false    merge
+ *   transfer_merge_shared<NT, VT>              strided  kept                true     merge
  *
  * Rules
  *   Scope      All NT threads of the block call, with the same arguments but tid and registers.  If
@@ -79,8 +80,8 @@
  * global_to_shared<NT, VT, copy_path::vector>(...).  Chosen at compile time by the type of the
  * operands, and served at run time where the pointers allow:
  *   from, to               automatic        taken at run time if
- *   memory to memory       vector           both addresses are equal modulo 16; the ends that are not
- *                                           whole multiples of 16 bytes move in smaller pieces
+ *   memory to memory       vector           both addresses are equal modulo 16; ends that are no
+ *                                           multiples of 16 bytes move in smaller pieces
  *   global to shared       async, sm_80+    the same
  *   ... with a bulk_gate   bulk, sm_90+     the same
  *   thread order, global   vector up to 32  the warp's run is full; units of up to 16 bytes if the

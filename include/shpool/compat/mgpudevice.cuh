@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MGPU's header of this name: of what it declares, the load and store functions and launch boxes. */
+/* MGPU's header of this name: the load and store functions, and launch boxes. */
 #ifndef SHPOOL_COMPAT_MGPUDEVICE_CUH
 #define SHPOOL_COMPAT_MGPUDEVICE_CUH
 

@@ -11,20 +11,23 @@
 #include <shpool/simt.h>
 
 #if defined(__CUDACC_RTC__)
-typedef long long ptrdiff_t;
-typedef unsigned long long uintptr_t;
+typedef decltype(static_cast<char *>(0) - static_cast<char *>(0)) ptrdiff_t;
+typedef decltype(sizeof(0)) uintptr_t;
 #endif
 
 /* In front of a member function, where SIMT_FN would say `static`; in front of a function that the
- * compiler computes. */
+ * compiler computes.  Behind registers of which only those are used that a test has filled, which
+ * host compilers do not see. */
 #if defined(__CUDACC__)
 #define SHPOOL_METHOD      __device__ __forceinline__
 #define SHPOOL_HOST_METHOD __host__ __device__ __forceinline__
 #define SHPOOL_CONSTANT    __host__ __device__ constexpr
+#define SHPOOL_UNSET
 #else
 #define SHPOOL_METHOD      inline
 #define SHPOOL_HOST_METHOD inline
 #define SHPOOL_CONSTANT    constexpr
+#define SHPOOL_UNSET       = {}
 #endif
 
 namespace shpool {

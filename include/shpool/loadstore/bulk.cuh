@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore/bulk.cuh
- * From global to shared memory by the copy engine (cp.async.bulk), for tiles that are fetched ahead.
+ * From global to shared memory by the copy engine (cp.async.bulk): tiles that are fetched ahead.
  *
  * One thread starts a whole tile, no register holds any of it, and the block waits at a gate (an
  * mbarrier) when it needs the elements:
  *
  *     __shared__ shpool::bulk_barrier word[2];
- *     shpool::bulk_gate gate[2] = {shpool::bulk_gate(&word[0], tid), shpool::bulk_gate(&word[1], tid)};
+ *     shpool::bulk_gate gate[2] = {shpool::bulk_gate(&word[0], tid),
+ *                                  shpool::bulk_gate(&word[1], tid)};
  *     shpool::global_to_shared<NT, VT>(count, tile(0), tid, buffer[0], gate[0], false);
  *     for (int i = 0; i < tiles; i++) {
  *         if (i + 1 < tiles)
@@ -15,7 +16,7 @@
  *                                              gate[(i + 1) % 2], false);
  *         gate[i % 2].wait();
  *         ...                                    // use buffer[i % 2]
- *         simt_barrier();                        // nobody reads it any more: the next tile may come
+ *         simt_barrier();                        // nobody reads it any more: the next may come
  *     }
  *
  * (`gate[i % 2]` keeps its two words in registers only if the loop is unrolled by two.)
@@ -90,7 +91,7 @@ private:
  *
  * @code global_to_shared_bulk
  * shpool::bulk_gate gate(&word, tid);
- * shpool::global_to_shared<32, 4>(100, data, tid, shared, gate);    // shared[0 .. 99]: data[0 .. 99]
+ * shpool::global_to_shared<32, 4>(100, data, tid, shared, gate); // shared[0 .. 99]: data[0 .. 99]
  * gate.close(tid);
  * @endcode
  */

@@ -63,7 +63,7 @@ template <bool Condition, typename T> struct only_if { };
 template <typename T> struct only_if<true, T> { typedef T type; };
 
 /* What it[i] is, without const and reference. */
-template <typename T> T &any_of(); /* for decltype, which does not call it */
+template <typename T> SHPOOL_METHOD T &any_of(); /* for decltype, which does not call it */
 template <typename It> struct value_of {
     typedef typename plain<decltype(any_of<It>()[0])>::type type;
 };

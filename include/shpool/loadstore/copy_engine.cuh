@@ -22,7 +22,7 @@ template <int NT, int Batch, bool Promised>
 SIMT_FN void copy_chunks(unsigned char *dest, const unsigned char *src, ptrdiff_t first,
                          ptrdiff_t end)
 {
-    unit<16> chunk[Batch];
+    unit<16> chunk[Batch] SHPOOL_UNSET;
 
     SIMT_UNROLLED
     for (int i = 0; i < Batch; i++) {
@@ -60,7 +60,7 @@ SIMT_FN void copy_full(unsigned char *dest, const unsigned char *src, int tid)
     } else {
         SIMT_UNROLLED
         for (int i = 0; i < ROUNDS; i += BATCH) {
-            unit<16> chunk[BATCH];
+            unit<16> chunk[BATCH] SHPOOL_UNSET;
 
             SIMT_UNROLLED
             for (int j = i; (j < i + BATCH) && (j < ROUNDS); j++) {
@@ -160,7 +160,7 @@ SIMT_FN void copy_elements(int count, It src, int tid, Out dest)
     SIMT_UNROLLED
     for (int row = 0; row < Rows; row += BATCH) {
         const bool whole = count >= (row + BATCH) * NT;
-        type       value[BATCH];
+        type       value[BATCH] SHPOOL_UNSET;
 
         SIMT_UNROLLED
         for (int i = 0; i < BATCH; i++) {

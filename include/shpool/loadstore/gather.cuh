@@ -128,7 +128,7 @@ SIMT_FN void gather_global_to_global(ptrdiff_t count, It data, Index indices_sha
                                      Out dest, bool sync = true)
 {
     static_assert(impl::is_tile<NT, VT>(), "");
-    typename impl::value_of<It>::type reg[VT];
+    typename impl::value_of<It>::type reg[VT] SHPOOL_UNSET;
     const int n = impl::clamp_count<NT * VT>(count);
 
     if (n == NT * VT) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore/launch.cuh
- * Launch boxes: NT and VT per architecture, the same for the kernel and for the host that starts it.
+ * Launch boxes: NT and VT per architecture, the same for a kernel and for the host that starts it.
  *
  *     typedef shpool::launch_box<shpool::tune<75, 128, 7>, shpool::tune<90, 256, 11, 2>> box;
  *
@@ -34,7 +34,7 @@
 #include <shpool/shpool.h>
 #endif
 
-/** The SM that this pass compiles for, 75 for sm_75.  Where there is none (a host pass, the CPU block
+/** The SM that this pass compiles for, 75 for sm_75.  Where there is none (a host pass, the block
  *  executor) 75, or what the program defines. */
 #if defined(__CUDA_ARCH__)
 #undef SHPOOL_LAUNCH_SM

@@ -3,9 +3,9 @@
  * @file shpool/loadstore/merge.cuh
  * Two sources as one: load a and then b, and fetch the values that a merge of their keys asks for.
  *
- * All NT threads call, with tid 0 .. NT-1.  Two pointers to the same type cost one load: the address
- * is chosen, not the value.  Nothing is computed from the distance of the two, so they may lie
- * anywhere.  Counts and bStart reach beyond 2^31; the tile's own part does not.
+ * All NT threads call, with tid 0 .. NT-1.  Two pointers to the same type cost one load: the
+ * address is chosen, not the value.  Nothing is computed from the distance of the two, so they may
+ * lie anywhere.  Counts and b_start reach beyond 2^31; the tile's own part does not.
  */
 #ifndef SHPOOL_LOADSTORE_MERGE_CUH
 #define SHPOOL_LOADSTORE_MERGE_CUH
@@ -105,15 +105,15 @@ load2_to_reg(A a, ptrdiff_t a_count, B b, ptrdiff_t b_count, int tid, T *reg, bo
  * Barrier:  with sync (default) behind the stores: all may read then.
  *
  * @code load2_to_shared
- * // a: 0 10 20 ... 390; b: 1 2 3 ... 20
- * shpool::load2_to_shared<32, 2, 2>(a, 40, b, 20, tid, shared);    // shared: 0 10 ... 390 1 2 ... 20
+ * // a: 0 10 20 ... 390; b: 1 2 3 ... 20; shared: 0 10 ... 390 1 2 ... 20
+ * shpool::load2_to_shared<32, 2, 2>(a, 40, b, 20, tid, shared);
  * @endcode
  */
 template <int NT, int VT0, int VT1, typename A, typename B, typename T>
 SIMT_FN void load2_to_shared(A a, ptrdiff_t a_count, B b, ptrdiff_t b_count, int tid, T *shared,
                              bool sync = true)
 {
-    T reg[VT1];
+    T reg[VT1] SHPOOL_UNSET;
 
     load2_to_reg<NT, VT0, VT1>(a, a_count, b, b_count, tid, reg, false);
     reg_to_global<NT, VT1>(a_count + b_count, reg, tid, shared, false);
@@ -121,9 +121,9 @@ SIMT_FN void load2_to_shared(A a, ptrdiff_t a_count, B b, ptrdiff_t b_count, int
 }
 
 /**
- * Load, for each register, the value that a merge put there: index g below b_start is a[g], one from
- * b_start on is b[g - b_start].  Registers beyond count keep their value, and their indexes are not
- * looked at.  Two pointers to the same type: one load a register.
+ * Load, for each register, the value that a merge put there: index g below b_start is a[g], one
+ * from b_start on is b[g - b_start].  Registers beyond count keep their value, and their indexes
+ * are not looked at.  Two pointers to the same type: one load a register.
  *
  * Scope:    all NT threads.
  * Shapes:   indices and reg have VT values each; count is of the tile, at most NT * VT.
@@ -192,7 +192,7 @@ transfer_merge_reg(ptrdiff_t count, A a, B b, ptrdiff_t b_start, const Index *in
  *
  * @code transfer_merge_shared
  * // shared: 0 40 1 41 2 42 ... 31 71; a: 0 10 20 ... 390; b: 1 2 3 ... 32
- * shpool::transfer_merge_shared<32, 2>(64, a, b, 40, shared, tid, out);    // out: 0 1 10 2 20 3 ...
+ * shpool::transfer_merge_shared<32, 2>(64, a, b, 40, shared, tid, out); // out: 0 1 10 2 20 3 ...
  * @endcode
  */
 template <int NT, int VT, typename A, typename B, typename Index, typename Out>
@@ -200,8 +200,8 @@ SIMT_FN void transfer_merge_shared(ptrdiff_t count, A a, B b, ptrdiff_t b_start,
                                    const Index *indices_shared, int tid, Out dest,
                                    bool sync = true)
 {
-    typename impl::value_of<A>::type reg[VT];
-    Index     indices[VT];
+    typename impl::value_of<A>::type reg[VT] SHPOOL_UNSET;
+    Index     indices[VT] SHPOOL_UNSET;
     const int n = impl::clamp_count<NT * VT>(count);
 
     impl::load_tile<NT, VT, VT>(n, indices_shared, tid, indices);

@@ -40,8 +40,8 @@ template <int NT, int VT, typename T> SIMT_FN void fill_rest(int first, int tid,
 } // namespace impl
 
 /**
- * Load count of at most NT * VT elements from global into shared memory; slots beyond keep what they
- * hold.  (The original writes all NT * VT slots, those beyond with whatever its registers held.)
+ * Load count of at most NT * VT elements from global into shared memory; slots beyond keep what
+ * they hold.  (The original writes all NT * VT slots, those beyond with what its registers held.)
  *
  * Scope:    all NT threads.
  * Barrier:  with sync (default) behind the last store: all may read then.
@@ -80,7 +80,7 @@ SIMT_FN void global_to_shared2(ptrdiff_t count, It src, int tid, T *dest, bool s
  * As global_to_shared, for counts that are often far below the tile.  Any VT from 1 on.
  *
  * @code global_to_shared_loop
- * shpool::global_to_shared_loop<32, 8>(40, data, tid, shared);    // shared[0 .. 39]: data[0 .. 39]
+ * shpool::global_to_shared_loop<32, 8>(40, data, tid, shared);  // shared[0 .. 39]: data[0 .. 39]
  * @endcode
  */
 template <int NT, int VT, copy_path Path = copy_path::automatic, typename It, typename T>

@@ -4,9 +4,10 @@
  * Thread order: register i of thread tid is element VT * tid + i, so each thread holds neighbours.
  *
  * Global memory.  Loaded as it stands, a warp's access would touch VT times the lines that it uses.
- * Instead each warp loads its run of 32 * VT elements as it lies in memory, in the widest units that
- * divide a thread's share and that the pointer is aligned for, and turns it around in registers
- * (transpose.cuh).  A thread with at most 32 bytes loads them itself, by one or two wide accesses.
+ * Instead each warp loads its run of 32 * VT elements as it lies in memory, in the widest units
+ * that divide a thread's share and that the pointer is aligned for, and turns it around in
+ * registers (transpose.cuh).  A thread with at most 32 bytes loads them itself, by one or two wide
+ * accesses.
  * Only the warp that count ends in, and those behind it, go element by element.
  *
  * Shared memory.  An odd number of words a thread is free of bank conflicts word by word.  An even
@@ -255,7 +256,8 @@ template <int VT, typename T> SHPOOL_CONSTANT bool has_word_units()
  *
  * Scope:    all NT threads, and all lanes of a warp together; tid % 32 is the lane.
  * Barrier:  none, and no sync argument.
- * Paths:    automatic (vector up to 32 bytes a thread, else transpose), elements, vector, transpose.
+ * Paths:    automatic (vector up to 32 bytes a thread, else transpose), elements, vector,
+ *           transpose.
  * Not:      no read-only loads unless data is read_only(ptr).
  *
  * @code global_to_thread
@@ -398,7 +400,7 @@ SIMT_FN void shared_to_thread(const T *shared, int tid, T *reg, bool sync = true
 /**
  * From strided to thread order through half the shared memory that a tile takes.
  *
- * Scope:    all NT threads; nobody may still read what lies in shared (the caller's barrier before).
+ * Scope:    all NT threads; nobody may still read what lies in shared (the caller's barrier).
  * Shapes:   x and y have VT values each and do not overlap; shared has NT * VT / 2 elements.
  * Barrier:  four, always; the memory may be used again behind the call.
  *

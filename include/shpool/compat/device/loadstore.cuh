@@ -189,24 +189,30 @@ SIMT_FN void HalfSmemTranspose(const T *x, int tid, T *shared, T *y)
 }
 
 /* ---- gather, scatter, two sources ---- */
+
+/* What MGPU declares as int indices[VT], which says nothing of VT. */
+template <int VT> SIMT_FN const int (&all_indices(const int *indices))[VT]
+{
+    return reinterpret_cast<const int (&)[VT]>(*indices);
+}
+
 template <int NT, int VT, typename InputIt, typename T>
 SIMT_FN void DeviceGather(int count, InputIt data, const int *indices, int tid, T *reg,
                           bool sync = true)
 {
-    shpool::gather<NT, VT>(count, data, reinterpret_cast<const int (&)[VT]>(*indices), tid, reg, sync);
+    shpool::gather<NT, VT>(count, data, all_indices<VT>(indices), tid, reg, sync);
 }
 template <int NT, int VT, typename InputIt, typename T>
 SIMT_FN void DeviceGatherDefault(int count, InputIt data, const int *indices, int tid, T *reg,
                                  T identity, bool sync = true)
 {
-    shpool::gather_default<NT, VT>(count, data, reinterpret_cast<const int (&)[VT]>(*indices), tid, reg,
-                                   identity, sync);
+    shpool::gather_default<NT, VT>(count, data, all_indices<VT>(indices), tid, reg, identity, sync);
 }
 template <int NT, int VT, typename T, typename OutputIt>
 SIMT_FN void DeviceScatter(int count, const T *reg, int tid, const int *indices, OutputIt data,
                            bool sync = true)
 {
-    shpool::scatter<NT, VT>(count, reg, tid, reinterpret_cast<const int (&)[VT]>(*indices), data, sync);
+    shpool::scatter<NT, VT>(count, reg, tid, all_indices<VT>(indices), data, sync);
 }
 template <int NT, int VT, typename InputIt, typename OutputIt>
 SIMT_FN void DeviceGatherGlobalToGlobal(int count, InputIt data_global, const int *indices_shared,
