@@ -80,8 +80,10 @@
  * global_to_shared<NT, VT, copy_path::vector>(...).  Chosen at compile time by the type of the
  * operands, and served at run time where the pointers allow:
  *   from, to               automatic        taken at run time if
- *   memory to memory       vector           both addresses are equal modulo 16; ends that are no
- *                                           multiples of 16 bytes move in smaller pieces
+ *   memory to memory       vector; tiles    both addresses are equal modulo 16; ends that are no
+ *                          below 16 bytes   multiples of 16 bytes move in smaller pieces
+ *                          a thread of
+ *                          words: elements
  *   global to shared       async, sm_80+    the same
  *   ... with a bulk_gate   bulk, sm_90+     the same
  *   thread order, global   vector up to 32  the warp's run is full; units of up to 16 bytes if the

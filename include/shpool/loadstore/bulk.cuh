@@ -115,9 +115,8 @@ SIMT_FN void global_to_shared(ptrdiff_t count, It src, int tid, T *dest, bulk_ga
         unsigned char       *to    = impl::bytes_to(dest);
 
         if (impl::aligned_alike<PIECE>(from, to)) {
-            const ptrdiff_t bytes = static_cast<ptrdiff_t>(impl::clamp_count<NT * VT>(count)) *
-                                    static_cast<ptrdiff_t>(sizeof(T));
-            const impl::copy_range range = impl::range_of(from, bytes);
+            const int bytes = impl::clamp_count<NT * VT>(count) * static_cast<int>(sizeof(T));
+            const impl::copy_range<int> range = impl::range_of(from, bytes);
 
             impl::copy_ends<PIECE, impl::memory<It>::promised>(to, from, bytes, range.head,
                                                                range.tail, tid);

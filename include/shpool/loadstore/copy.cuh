@@ -68,18 +68,14 @@ SIMT_FN void mem_to_mem_loop(ptrdiff_t count, It src, int tid, Out dest, bool sy
 
         if (impl::aligned_alike<PIECE>(from, to)) {
             if (count > 0) {
-                impl::copy_part<NT, PIECE, impl::memory<It>::promised, false>(
+                impl::copy_part<NT, PIECE, impl::memory<It>::promised, false, 4>(
                     to, from, count * static_cast<ptrdiff_t>(sizeof(type)), tid);
             }
             copied = true;
         }
     }
     if (!copied) {
-        SIMT_ROLLED
-        for (ptrdiff_t first = 0; first < count; first += 4 * NT) {
-            impl::copy_elements<NT, 4>(impl::clamp_count<4 * NT>(count - first), src + first, tid,
-                                       dest + first);
-        }
+        impl::copy_by_loop<NT>(count, src, tid, dest);
     }
     impl::barrier_if(sync);
 }

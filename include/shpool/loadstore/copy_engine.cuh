@@ -17,10 +17,10 @@ namespace impl {
  * and leave registers to the caller. */
 constexpr int MAX_BYTES_IN_FLIGHT = 128;
 
-/* Chunks first .. first + Batch * NT, every NT-th, as far as they are below `end`. */
-template <int NT, int Batch, bool Promised>
-SIMT_FN void copy_chunks(unsigned char *dest, const unsigned char *src, ptrdiff_t first,
-                         ptrdiff_t end)
+/* Chunks first .. first + Batch * NT, every NT-th, as far as they are below `end`.  Size: of a
+ * tile's own offsets int, which takes fewer registers, else ptrdiff_t. */
+template <int NT, int Batch, bool Promised, typename Size>
+SIMT_FN void copy_chunks(unsigned char *dest, const unsigned char *src, Size first, Size end)
 {
     unit<16> chunk[Batch] SHPOOL_UNSET;
 
@@ -80,56 +80,55 @@ SIMT_FN void copy_full(unsigned char *dest, const unsigned char *src, int tid)
 
 /* The bytes in front of the first multiple of 16, and those behind the last: Piece bytes a thread.
  * Both ends have fewer than 16 / Piece pieces, and a block has at least 32 threads. */
-template <int Piece, bool Promised>
-SIMT_FN void copy_ends(unsigned char *dest, const unsigned char *src, ptrdiff_t bytes,
-                       ptrdiff_t head, ptrdiff_t tail, int tid)
+template <int Piece, bool Promised, typename Size>
+SIMT_FN void copy_ends(unsigned char *dest, const unsigned char *src, Size bytes, Size head,
+                       Size tail, int tid)
 {
     if (tid * Piece < head) {
         wide_store<Piece>(dest + tid * Piece, wide_load<Piece, Promised>(src + tid * Piece));
     }
     if ((tid >= 16) && ((tid - 16) * Piece < tail)) {
-        const ptrdiff_t at = bytes - tail + (tid - 16) * Piece;
+        const Size at = bytes - tail + (tid - 16) * Piece;
 
         wide_store<Piece>(dest + at, wide_load<Piece, Promised>(src + at));
     }
 }
 
 /* Where the multiples of 16 begin and end in a range. */
-struct copy_range {
-    ptrdiff_t head;  /* bytes in front of the first */
-    ptrdiff_t body;  /* bytes in whole chunks */
-    ptrdiff_t tail;  /* bytes behind the last */
+template <typename Size> struct copy_range {
+    Size head;  /* bytes in front of the first */
+    Size body;  /* bytes in whole chunks */
+    Size tail;  /* bytes behind the last */
 };
-SIMT_FN copy_range range_of(const unsigned char *p, ptrdiff_t bytes)
+template <typename Size> SIMT_FN copy_range<Size> range_of(const unsigned char *p, Size bytes)
 {
-    ptrdiff_t  head  = static_cast<ptrdiff_t>(-reinterpret_cast<uintptr_t>(p) & 15u);
-    copy_range range = {(head < bytes) ? head : bytes, 0, 0};
+    Size             head  = static_cast<Size>(-reinterpret_cast<uintptr_t>(p) & 15u);
+    copy_range<Size> range = {(head < bytes) ? head : bytes, 0, 0};
 
     range.tail = (bytes - range.head) & 15;
     range.body = bytes - range.head - range.tail;
     return range;
 }
 
-/* Any number of bytes, where both are aligned alike. */
-template <int NT, int Piece, bool Promised, bool Async>
-SIMT_FN void copy_part(unsigned char *dest, const unsigned char *src, ptrdiff_t bytes, int tid)
+/* Any number of bytes, where both are aligned alike; Batch: chunks of a thread on their way. */
+template <int NT, int Piece, bool Promised, bool Async, int Batch, typename Size>
+SIMT_FN void copy_part(unsigned char *dest, const unsigned char *src, Size bytes, int tid)
 {
-    const copy_range range = range_of(src, bytes);
-    constexpr int    BATCH = 4;
+    const copy_range<Size> range = range_of(src, bytes);
 
     if constexpr (Async) {
         async_copies<64> copies; /* a tile: at most 32 values of 32 bytes a thread */
 
         SIMT_ROLLED
-        for (ptrdiff_t i = tid; i < range.body / 16; i += NT) {
+        for (Size i = tid; i < range.body / 16; i += NT) {
             copies.copy(dest + range.head + i * 16, src + range.head + i * 16);
         }
         copy_ends<Piece, Promised>(dest, src, bytes, range.head, range.tail, tid);
         copies.wait();
     } else {
         SIMT_ROLLED
-        for (ptrdiff_t i = tid; i < range.body / 16; i += BATCH * NT) {
-            copy_chunks<NT, BATCH, Promised>(dest + range.head, src + range.head, i,
+        for (Size i = tid; i < range.body / 16; i += Batch * NT) {
+            copy_chunks<NT, Batch, Promised>(dest + range.head, src + range.head, i,
                                              range.body / 16);
         }
         copy_ends<Piece, Promised>(dest, src, bytes, range.head, range.tail, tid);
@@ -177,6 +176,22 @@ SIMT_FN void copy_elements(int count, It src, int tid, Out dest)
     }
 }
 
+/* The same for any count, in few registers: what the caller does not expect. */
+template <int NT, typename Size, typename It, typename Out>
+SIMT_FN void copy_by_loop(Size count, It src, int tid, Out dest)
+{
+    SIMT_ROLLED
+    for (Size first = 0; first < count; first += 4 * NT) {
+        copy_elements<NT, 4>(clamp_count<4 * NT>(count - first), src + first, tid, dest + first);
+    }
+}
+
+/* Chunks leave threads idle where a tile has fewer than threads; words then are as fast. */
+template <int VT, typename T> SHPOOL_CONSTANT bool fills_chunks()
+{
+    return (VT * sizeof(T) >= 16) || (sizeof(T) < 4);
+}
+
 /* The tile's copy: count of at most NT * VT elements. */
 template <int NT, int VT, copy_path Path, typename It, typename Out>
 SIMT_FN void copy_tile(ptrdiff_t count, It src, int tid, Out dest)
@@ -191,8 +206,10 @@ SIMT_FN void copy_tile(ptrdiff_t count, It src, int tid, Out dest)
     static_assert(BYTES || (Path == copy_path::automatic) || (Path == copy_path::elements),
                   "shpool: copy_path::vector, async and bulk need pointers to the same trivially "
                   "copyable type on both sides: use copy_path::automatic or elements");
-    if constexpr (BYTES && (Path != copy_path::elements)) {
-        typedef typename value_of<It>::type type;
+    typedef typename value_of<It>::type type;
+
+    if constexpr (BYTES && (Path != copy_path::elements) &&
+                  ((Path != copy_path::automatic) || fills_chunks<VT, type>())) {
         constexpr int  PIECE    = aligned_unit<type>::value;
         constexpr bool PROMISED = memory<It>::promised;
         constexpr bool ASYNC    = (Path == copy_path::async) && (SHPOOL_HAS_ASYNC != 0);
@@ -204,14 +221,15 @@ SIMT_FN void copy_tile(ptrdiff_t count, It src, int tid, Out dest)
             if ((n == NT * VT) && ((PIECE == 16) || is_aligned(from, 16))) {
                 copy_full<NT, TILE, PROMISED, ASYNC>(to, from, tid);
             } else {
-                copy_part<NT, PIECE, PROMISED, ASYNC>(
-                    to, from, static_cast<ptrdiff_t>(n) * static_cast<ptrdiff_t>(sizeof(type)),
-                    tid);
+                copy_part<NT, PIECE, PROMISED, ASYNC, 2>(
+                    to, from, n * static_cast<int>(sizeof(type)), tid);
             }
-            return;
+        } else {
+            copy_by_loop<NT>(n, src, tid, dest);
         }
+    } else {
+        copy_elements<NT, VT>(n, src, tid, dest);
     }
-    copy_elements<NT, VT>(n, src, tid, dest);
 }
 
 /* The body of a range as one bulk copy by one thread, its ends by others; false: not aligned. */
@@ -223,13 +241,12 @@ SIMT_FN bool store_bulk(ptrdiff_t count, It src, int tid, Out dest)
     constexpr int        PIECE = aligned_unit<type>::value;
     const unsigned char *from  = bytes_of(src);
     unsigned char       *to    = bytes_to(dest);
-    const ptrdiff_t      bytes = static_cast<ptrdiff_t>(clamp_count<NT * VT>(count)) *
-                                 static_cast<ptrdiff_t>(sizeof(type));
+    const int            bytes = clamp_count<NT * VT>(count) * static_cast<int>(sizeof(type));
 
     if (!aligned_alike<PIECE>(from, to)) {
         return false;
     }
-    const copy_range range = range_of(from, bytes);
+    const copy_range<int> range = range_of(from, bytes);
 
     if ((tid == 0) && (range.body != 0)) {
         bulk_store(to + range.head, from + range.head, static_cast<uint32_t>(range.body));

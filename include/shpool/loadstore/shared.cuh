@@ -21,9 +21,11 @@ namespace shpool {
 namespace impl {
 
 /* cp.async serves what can be copied by bytes, and what nobody converts. */
-template <copy_path Path, typename It, typename Out> SHPOOL_CONSTANT copy_path shared_path()
+template <int VT, copy_path Path, typename It, typename Out>
+SHPOOL_CONSTANT copy_path shared_path()
 {
-    return ((Path == copy_path::automatic) && can_copy_bytes<It, Out>()) ? copy_path::async : Path;
+    return ((Path == copy_path::automatic) && can_copy_bytes<It, Out>() &&
+            fills_chunks<VT, typename value_of<It>::type>()) ? copy_path::async : Path;
 }
 
 /* Slots first .. NT * VT - 1 become init, each by one thread. */
@@ -57,7 +59,7 @@ SIMT_FN void global_to_shared(ptrdiff_t count, It src, int tid, T *dest, bool sy
     static_assert(Path != copy_path::bulk,
                   "shpool: a bulk copy needs an mbarrier in shared memory: pass a bulk_gate as the "
                   "fifth argument, or use copy_path::async");
-    impl::copy_tile<NT, VT, impl::shared_path<Path, It, T *>()>(count, src, tid, dest);
+    impl::copy_tile<NT, VT, impl::shared_path<VT, Path, It, T *>()>(count, src, tid, dest);
     impl::barrier_if(sync);
 }
 
@@ -87,7 +89,7 @@ template <int NT, int VT, copy_path Path = copy_path::automatic, typename It, ty
 SIMT_FN void global_to_shared_loop(ptrdiff_t count, It src, int tid, T *dest, bool sync = true)
 {
     constexpr int       ROWS  = (VT < 3) ? VT : 3;
-    constexpr copy_path CHOSEN = impl::shared_path<Path, It, T *>();
+    constexpr copy_path CHOSEN = impl::shared_path<VT, Path, It, T *>();
 
     static_assert(Path != copy_path::bulk,
                   "shpool: a bulk copy needs an mbarrier in shared memory: use global_to_shared "

@@ -6,8 +6,8 @@
  * Global memory.  Loaded as it stands, a warp's access would touch VT times the lines that it uses.
  * Instead each warp loads its run of 32 * VT elements as it lies in memory, in the widest units
  * that divide a thread's share and that the pointer is aligned for, and turns it around in
- * registers (transpose.cuh).  A thread with at most 32 bytes loads them itself, by one or two wide
- * accesses.
+ * registers (transpose.cuh).  A thread with at most 16 bytes, or 32 in two units, loads them itself:
+ * the lines are in the first cache when it comes to the next.
  * Only the warp that count ends in, and those behind it, go element by element.
  *
  * Shared memory.  An odd number of words a thread is free of bank conflicts word by word.  An even
@@ -90,12 +90,16 @@ SIMT_FN void load_direct(const unsigned char *share, T *reg)
     units_to_reg<VT, Value>(x, reg);
 }
 
+/* The lane, pinned: else a caller's loop keeps all that a transpose computes from it, and needs
+ * twice the registers. */
+SIMT_FN uint32_t fresh_lane(int tid) { return simt_pin(static_cast<uint32_t>(tid) % 32u); }
+
 /* What a thread's share of VT values is made of. */
 template <int VT, typename Value> struct share_of {
     static constexpr int bytes = VT * static_cast<int>(sizeof(Value));
     static constexpr int sure  = aligned_unit<Value>::value;   /* units that any pointer allows */
     static constexpr int wide  = largest_unit<bytes>::value;   /* units that some allow */
-    static constexpr bool direct = (bytes <= 32) && (bytes / wide <= 2);
+    static constexpr bool direct = (bytes <= 16) || ((bytes <= 32) && (bytes / wide <= 2));
 
     static SHPOOL_CONSTANT bool can_transpose(int unit_bytes)
     {
@@ -115,7 +119,7 @@ SIMT_FN bool load_by(const unsigned char *data, int tid, T *reg)
         load_direct<VT, Unit, Promised, Value>(data + tid * share::bytes, reg);
         return true;
     } else if constexpr (share::can_transpose(Unit)) {
-        const uint32_t lane = static_cast<uint32_t>(tid) % 32u;
+        const uint32_t lane = fresh_lane(tid);
 
         load_transposed<VT, Unit, Promised, Value>(
             data + (tid - static_cast<int>(lane)) * share::bytes, lane, reg);
@@ -169,7 +173,7 @@ SIMT_FN bool store_by(const T *reg, int tid, unsigned char *dest)
                             ((Path == copy_path::automatic) && share::direct);
 
     if constexpr (DIRECT || share::can_transpose(Unit)) {
-        const uint32_t lane = static_cast<uint32_t>(tid) % 32u;
+        const uint32_t lane = fresh_lane(tid);
         unit<Unit>     x[M];
 
         values_to_units(reg, x);
