@@ -16,6 +16,7 @@ libshpool_core_la_SOURCES = \
 	lib/jit.c \
 	lib/jit.h \
 	lib/join.c \
+	lib/layout.c \
 	lib/link.c \
 	lib/link.h \
 	lib/lto.h \

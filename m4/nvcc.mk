@@ -60,7 +60,8 @@ allocators/%_lto.c: allocators/%.cu $(top_srcdir)/build-aux/embed.sh
 
 mostlyclean-local:
 	-rm -f *.cud */*.cud allocators/*/*.cud allocators/*/*.ltoir tools/*.ltoir
-	-rm -f allocators/*/*_lto.c allocators/*/*_bench.o tools/*_lto.c tests/*_lto.c tests/*.ltoir
+	-rm -f allocators/*/*_lto.c allocators/*/*_bench.o tools/*_lto.c tests/*_lto.c tests/*.ltoir \
+	  tools/*_byte_loadstore.o
 
 DISTCLEANFILES = lib/builtin_allocators.def
 distclean-local:

@@ -14,7 +14,7 @@ contents() {
     done
 }
 
-for test in $(grep -o '`test_[a-z]*:[a-z0-9_]*`' "$page" | tr -d '`'); do
+for test in $(grep -o '`test_[a-z_]*:[A-Za-z0-9_]*`' "$page" | tr -d '`'); do
     count=$((count + 1))
     if ! contents "${test%%:*}" | grep -q "\\<${test#*:}\\>"; then
         echo "FAIL $page names $test, which does not exist"
@@ -28,7 +28,7 @@ for script in $(grep -o 'tests/[a-z]*\.sh' "$page"); do
         failed=1
     fi
 done
-for number in $(seq 24); do
+for number in $(seq 24) D2 $(seq -f 'D%g' 30 38); do
     if ! grep -q "^| $number |" "$page"; then
         echo "FAIL $page lacks defect $number"
         failed=1

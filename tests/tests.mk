@@ -67,6 +67,13 @@ shpool_tests += tests/simt_cxx
 tests_simt_cxx_SOURCES = tests/simt_cxx.cc
 tests_simt_cxx_LDADD   = libshpool_core.la
 
+# The blocked layout: its block functions are templates.
+if HAVE_CMOCKA
+shpool_tests += tests/test_layout
+tests_test_layout_SOURCES = tests/layout_trial.h tests/test_layout.cc
+tests_test_layout_LDADD   = libshpool_core.la $(CMOCKA_LIBS)
+endif
+
 # cuda_memory's names, C++ too.
 if HAVE_CMOCKA
 shpool_tests += tests/test_compat tests/test_compat_debug
@@ -78,6 +85,35 @@ tests_test_compat_debug_CPPFLAGS = $(tests_test_compat_CPPFLAGS)
 tests_test_compat_debug_LDADD    = $(tests_test_compat_LDADD)
 endif
 
+# Block-cooperative load and store, on the executor.
+noinst_HEADERS += \
+	tests/loadstore_cpu.h \
+	tests/loadstore_examples.h \
+	tests/loadstore_gpu.cuh \
+	tests/loadstore_ops.h \
+	tests/loadstore_paths.h \
+	tests/loadstore_run.h \
+	tests/loadstore_scene.h \
+	tests/loadstore_trial.h
+if HAVE_CMOCKA
+shpool_loadstore_tests = tests/test_loadstore tests/test_loadstore_far tests/test_loadstore_mgpu \
+	tests/test_loadstore_paths tests/test_loadstore_snippets tests/test_loadstore_thread
+shpool_tests += $(shpool_loadstore_tests)
+tests_test_loadstore_SOURCES        = tests/test_loadstore.cc
+tests_test_loadstore_LDADD          = libshpool_core.la $(CMOCKA_LIBS)
+tests_test_loadstore_far_SOURCES    = tests/test_loadstore_far.cc
+tests_test_loadstore_far_LDADD      = $(tests_test_loadstore_LDADD)
+tests_test_loadstore_mgpu_SOURCES   = tests/test_loadstore_mgpu.cc
+tests_test_loadstore_mgpu_CPPFLAGS  = $(AM_CPPFLAGS) -I$(top_srcdir)/include/shpool/compat
+tests_test_loadstore_mgpu_LDADD     = $(tests_test_loadstore_LDADD)
+tests_test_loadstore_paths_SOURCES  = tests/test_loadstore_paths.cc
+tests_test_loadstore_paths_LDADD    = $(tests_test_loadstore_LDADD)
+tests_test_loadstore_snippets_SOURCES = tests/test_loadstore_snippets.cc
+tests_test_loadstore_snippets_LDADD = $(tests_test_loadstore_LDADD)
+tests_test_loadstore_thread_SOURCES = tests/test_loadstore_thread.cc
+tests_test_loadstore_thread_LDADD   = $(tests_test_loadstore_LDADD)
+endif
+
 # ---- on a GPU: linked by nvcc; exit 77 (skipped) without a device ----
 if HAVE_NVCC
 shpool_tests += tests/gpu_conformance
@@ -86,6 +122,24 @@ tests_gpu_conformance_LDADD        = $(SHPOOL_NVCC_LIBS)
 tests_gpu_conformance_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
 tests_gpu_conformance_LINK         = $(SHPOOL_NVCC_LINK)
 -include tests/gpu_conformance.cud
+
+shpool_tests += tests/gpu_layout
+tests_gpu_layout_SOURCES      = tests/gpu_layout.cu tests/layout_trial.h
+tests_gpu_layout_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_gpu_layout_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_gpu_layout_LINK         = $(SHPOOL_NVCC_LINK)
+-include tests/gpu_layout.cud
+
+shpool_tests += tests/gpu_loadstore
+tests_gpu_loadstore_SOURCES = \
+	tests/gpu_loadstore.cu \
+	tests/gpu_loadstore_copies.cu \
+	tests/gpu_loadstore_stages.cu \
+	tests/gpu_loadstore_threads.cu
+tests_gpu_loadstore_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_gpu_loadstore_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_gpu_loadstore_LINK         = $(SHPOOL_NVCC_LINK)
+-include $(tests_gpu_loadstore_OBJECTS:.o=.cud)
 
 shpool_tests += tests/gpu_bindings
 tests_gpu_bindings_SOURCES = \
@@ -121,9 +175,10 @@ EXTRA_DIST += tests/binding_linked.cu
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
 shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/defects.sh \
-	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/planted.sh tests/planted_race.sh \
-	tests/plugin.sh tests/sass.sh tests/style.sh tests/symbols.sh tests/tools.sh
-EXTRA_DIST += $(shpool_test_scripts) tests/checks.sh tests/compat_use.cu
+	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/planted.sh \
+	tests/planted_race.sh tests/plugin.sh tests/sass.sh tests/snippets.sh tests/style.sh \
+	tests/symbols.sh tests/tools.sh
+EXTRA_DIST += $(shpool_test_scripts) tests/checks.sh tests/compat_use.cu tests/loadstore_kernels.cu
 
 # helpers of theirs, no tests themselves
 check_PROGRAMS += tests/planted_race
@@ -147,7 +202,8 @@ SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)' CXX='$(CXX)' NM='$(NM)' NVCC='$(NVCC)' top_srcdir='$(top_srcdir)' \
 	top_builddir='$(top_builddir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
-	public_headers='$(shpool_HEADERS) $(shpoolcompat_HEADERS) $(nobase_shpool_HEADERS)' \
+	public_headers='$(shpool_HEADERS) $(shpoolloadstore_HEADERS) $(shpoolcompat_HEADERS) \
+	  $(shpoolcompatdevice_HEADERS) $(nobase_shpool_HEADERS)' \
 	nvrtc_headers='$(shpool_nvrtc)' \
 	cuda_low='$(SHPOOL_CUDA_LOW)' cuda_libdir='$(SHPOOL_CUDA_LIBDIR)' \
 	cuda_archs='$(SHPOOL_CUDA_ARCHS)' \

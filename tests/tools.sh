@@ -60,6 +60,23 @@ expect 0 'handoff .* n/a: ' \
 last=$($info list | sed -n 's/^[* ] \([a-z_]*\) .*/\1/p' | tail -1)
 expect 1 "known allocators: .*$last\$" $bench --device cpu --allocator nobody
 expect 2 '--bytes 32k: a number from' $bench --bytes 32k
+expect 0 '^usage: shpool-bench loadstore' $bench loadstore --help
+expect 2 '--threads 128,x: numbers from 1 to 1024' $bench loadstore --threads 128,x
+expect 2 '--type-bytes 32: numbers from 1 to 16' $bench loadstore --type-bytes 32
+expect 2 '--values 0: numbers from 1 to 32' $bench loadstore --values 0
+expect 2 '--values 1,1,.*15 at most' $bench loadstore --values 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1
+expect 2 '--bytes 5: a number from 1M' $bench loadstore --bytes 5
+expect 2 '--repeats 3: a number from 9' $bench loadstore --repeats 3
+expect 2 'unexpected argument "256"' $bench loadstore 256
+expect 2 'shpool-bench loadstore --help' $bench loadstore --nonsense
+quick='loadstore --bytes 1M --type-bytes 4 --function global_to_global'
+# shellcheck disable=SC2086
+if $bench $quick >/dev/null 2>&1; then
+    expect 0 '^global_to_global  *automatic' $bench $quick
+    expect 0 '^global_to_global,"automatic",4,' $bench $quick --csv
+else
+    expect 1 'shpool-bench: loadstore needs a GPU: ' $bench $quick
+fi
 expect 1 'SHPOOL_ALLOCATOR "null:alignment=3": alignment is 3' \
     env SHPOOL_ALLOCATOR=null:alignment=3 $info list
 expect 1 'SHPOOL_ALLOCATOR "null:alignment=3": alignment is 3' \

@@ -9,6 +9,7 @@
 
 #include "../lib/internal.h"
 #include "bench.h"
+#include "bench_loadstore.h"
 #include "bench_workload.h"
 #include "message.h"
 
@@ -87,6 +88,7 @@ static void usage(FILE *to)
     size_t i;
 
     fputs("usage: shpool-bench [block] [options]\n"
+          "       shpool-bench loadstore [options]: copies on a GPU; has a --help of its own\n"
           "  --device cpu|cuda        default: cuda if there is a GPU, else cpu\n"
           "  --allocator SPEC|all     default: $SHPOOL_ALLOCATOR, else the build's default\n"
           "  --binding table|inline|linked|all   default: table; the CPU has table only\n"
@@ -104,8 +106,8 @@ static void usage(FILE *to)
     fputs("exit status: 0; 1: a payload check or a run failed; 2: usage\n", to);
 }
 
-static int number(const char *text, const char *option, uint32_t low, uint32_t high,
-                  uint32_t *value)
+int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
+                 uint32_t *value)
 {
     uint64_t n;
 
@@ -175,16 +177,16 @@ static int parse(int argc, char **argv, bench_options *options)
             bad = one_of(optarg, "--workload", names);
             break;
         case 't':
-            bad = number(optarg, "--threads", 1, SHPOOL_MAX_THREADS, &options->threads);
+            bad = bench_number(optarg, "--threads", 1, SHPOOL_MAX_THREADS, &options->threads);
             break;
         case 'B':
-            bad = number(optarg, "--bytes", 16, 227u * 1024u, &options->bytes);
+            bad = bench_number(optarg, "--bytes", 16, 227u * 1024u, &options->bytes);
             break;
         case 'i':
-            bad = number(optarg, "-i", 1, 100000000u, &options->iterations);
+            bad = bench_number(optarg, "-i", 1, 100000000u, &options->iterations);
             break;
         case 's':
-            bad = number(optarg, "-s", 0, 0xffffffffu, &options->seed);
+            bad = bench_number(optarg, "-s", 0, 0xffffffffu, &options->seed);
             break;
         case 'j':
             options->json = 1;
@@ -301,9 +303,14 @@ int main(int argc, char **argv)
     report        out     = {0, 0, table_row};
     char          device[256];
     int           cuda;
-    int           stop = parse(argc, argv, &options);
+    int           stop;
     size_t        i;
 
+    if ((argc > 1) && (strcmp(argv[1], "loadstore") == 0)) {
+        argv[1] = argv[0]; /* for getopt's messages */
+        return bench_loadstore(argc - 1, argv + 1);
+    }
+    stop = parse(argc, argv, &options);
     if (stop != 0) {
         return stop - 1;
     }

@@ -69,6 +69,10 @@ int bench_cuda_present(char *text, size_t bytes);
 int bench_cuda_row(const bench_options *options, const char *spec, const char *binding,
                    size_t workload, bench_row *row);
 
+/** A number from low to high, K, M or G behind it; -1: it is none, and stderr says so. */
+int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
+                 uint32_t *value);
+
 /** Begin, add to and print the JSON document; -1: this build has no JSON library. */
 int  bench_json_begin(const bench_options *options, const char *device);
 void bench_json_row(const bench_row *row, void *user);

@@ -3,6 +3,9 @@ shpool_HEADERS += \
 	include/shpool/abi.h \
 	include/shpool/executor.h \
 	include/shpool/heap.h \
+	include/shpool/layout.cuh \
+	include/shpool/layout.h \
+	include/shpool/loadstore.cuh \
 	include/shpool/module.h \
 	include/shpool/shpool.cuh \
 	include/shpool/shpool.h \
@@ -11,23 +14,42 @@ shpool_HEADERS += \
 shpoolimpl_HEADERS += \
 	include/shpool/impl/bind.h \
 	include/shpool/impl/boundary_tags.h \
+	include/shpool/impl/cuda_status.h \
 	include/shpool/impl/global_heap.h \
 	include/shpool/impl/group_lock.h \
 	include/shpool/impl/instrument.h \
+	include/shpool/impl/layout_tile.h \
 	include/shpool/impl/run_word.h \
 	include/shpool/impl/simt_cpu.h \
 	include/shpool/impl/simt_cuda.h \
 	include/shpool/impl/tags_batch.h \
 	include/shpool/impl/tags_blocks.h \
 	include/shpool/impl/tags_thread.h \
+	include/shpool/impl/wide.h \
 	include/shpool/impl/zones.h
-# cuda_memory's header names: -I$(includedir)/shpool/compat
+shpoolloadstore_HEADERS += \
+	include/shpool/loadstore/bulk.cuh \
+	include/shpool/loadstore/common.cuh \
+	include/shpool/loadstore/copy.cuh \
+	include/shpool/loadstore/copy_engine.cuh \
+	include/shpool/loadstore/gather.cuh \
+	include/shpool/loadstore/launch.cuh \
+	include/shpool/loadstore/merge.cuh \
+	include/shpool/loadstore/reg.cuh \
+	include/shpool/loadstore/shared.cuh \
+	include/shpool/loadstore/thread.cuh \
+	include/shpool/loadstore/transpose.cuh
+# cuda_memory's and MGPU's header names: -I$(includedir)/shpool/compat
 shpoolcompat_HEADERS += \
 	include/shpool/compat/allocator.cuh \
 	include/shpool/compat/cuda_memory.cuh \
+	include/shpool/compat/mgpudevice.cuh \
 	include/shpool/compat/poolAlloc.cuh \
 	include/shpool/compat/poolAllocBST.cuh
 shpoolcumem_HEADERS += \
 	include/shpool/compat/cumem/cuda/allocator.cuh \
 	include/shpool/compat/cumem/cuda/poolAlloc.cuh \
 	include/shpool/compat/cumem/cuda/poolAllocBST.cuh
+shpoolcompatdevice_HEADERS += \
+	include/shpool/compat/device/launchbox.cuh \
+	include/shpool/compat/device/loadstore.cuh

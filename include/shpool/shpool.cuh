@@ -35,6 +35,7 @@
 #include <cuda_runtime.h>
 #include <stdlib.h>
 
+#include <shpool/impl/cuda_status.h>
 #include <shpool/shpool.h>
 
 #if !defined(SHPOOL_INLINE) && !defined(SHPOOL_LINKED)
@@ -47,19 +48,6 @@ extern "C" __attribute__((visibility("hidden"))) uint32_t      shpool_image_abi(
 extern "C" __attribute__((visibility("hidden"))) shpool_status
 shpool_image_table(shpool_pool *pool);
 #endif
-
-/* Turns a CUDA error into a status with a detail, and clears it. */
-static inline shpool_status shpool_cuda_status(cudaError_t error, const char *call)
-{
-    if (error == cudaSuccess) {
-        return SHPOOL_OK;
-    }
-    (void)cudaGetLastError();
-    return shpool_error((error == cudaErrorMemoryAllocation) ? SHPOOL_ERR_NO_MEMORY
-                                                             : SHPOOL_ERR_CUDA,
-                        "%s failed: %s (%s)", call, cudaGetErrorString(error),
-                        cudaGetErrorName(error));
-}
 
 /* Fill in what ties the pool to this image and to the current device. */
 static inline shpool_status shpool_bind(shpool_pool *pool)
