@@ -97,7 +97,8 @@ noinst_HEADERS += \
 	tests/loadstore_trial.h
 if HAVE_CMOCKA
 shpool_loadstore_tests = tests/test_loadstore tests/test_loadstore_far tests/test_loadstore_mgpu \
-	tests/test_loadstore_paths tests/test_loadstore_snippets tests/test_loadstore_thread
+	tests/test_loadstore_own tests/test_loadstore_paths tests/test_loadstore_snippets \
+	tests/test_loadstore_thread
 shpool_tests += $(shpool_loadstore_tests)
 tests_test_loadstore_SOURCES        = tests/test_loadstore.cc
 tests_test_loadstore_LDADD          = libshpool_core.la $(CMOCKA_LIBS)
@@ -106,6 +107,9 @@ tests_test_loadstore_far_LDADD      = $(tests_test_loadstore_LDADD)
 tests_test_loadstore_mgpu_SOURCES   = tests/test_loadstore_mgpu.cc
 tests_test_loadstore_mgpu_CPPFLAGS  = $(AM_CPPFLAGS) -I$(top_srcdir)/include/shpool/compat
 tests_test_loadstore_mgpu_LDADD     = $(tests_test_loadstore_LDADD)
+tests_test_loadstore_own_SOURCES    = tests/test_loadstore_own.cc
+tests_test_loadstore_own_CPPFLAGS   = $(tests_test_loadstore_mgpu_CPPFLAGS)
+tests_test_loadstore_own_LDADD      = $(tests_test_loadstore_LDADD)
 tests_test_loadstore_paths_SOURCES  = tests/test_loadstore_paths.cc
 tests_test_loadstore_paths_LDADD    = $(tests_test_loadstore_LDADD)
 tests_test_loadstore_snippets_SOURCES = tests/test_loadstore_snippets.cc

@@ -58,7 +58,7 @@ static void usage(FILE *to)
           "  --bytes B[K|M|G]    of the input and of the output, each [1G]\n"
           "  --repeats N         launches whose median counts, 9 or more [9]\n"
           "  --waves N           blocks of a grid, in multiples of what the GPU holds; 0: a block\n"
-          "                      for each tile [1]\n"
+          "                      for each tile [0]\n"
           "  --csv, --json       instead of the table\n"
           "  --help\n"
           "GB/s are 10^9 bytes a second: read and written for what copies, read for what only\n"
@@ -300,7 +300,7 @@ static int finish(report *out, int failed, const char *error)
 
 int bench_loadstore(int argc, char **argv)
 {
-    bench_ls_options options = {{0}, {0}, {0}, NULL, 1ull << 30, 9, 1};
+    bench_ls_options options = {{0}, {0}, {0}, NULL, 1ull << 30, 9, 0};
     report           out;
     char             device[256];
     char             error[256] = "";

@@ -255,8 +255,9 @@ static inline shpool_status layout_prepare(const T *from, unsigned long long n, 
  * @return SHPOOL_OK
  *   - SHPOOL_ERR_INVALID, SHPOOL_ERR_TOO_LARGE  as shpool_layout_check(), or a NULL array
  *   - SHPOOL_ERR_ALIGNMENT  an array is not aligned to sizeof(T)
- *   - SHPOOL_ERR_CUDA       the launch failed.  What fails inside the kernel (an address that the
- *                           device cannot reach) the application sees when it synchronises
+ *   - SHPOOL_ERR_CUDA, SHPOOL_ERR_NO_MEMORY  the launch failed.  What fails inside the kernel (an
+ *                           address that the device cannot reach) the application sees when it
+ *                           synchronises
  */
 template <typename T>
 static inline shpool_status layout_pack(const T *records, unsigned long long n, uint32_t m,
@@ -269,9 +270,12 @@ static inline shpool_status layout_pack(const T *records, unsigned long long n, 
     if (grid == 0) {
         return status;
     }
-    layout_pack_kernel<T, LAYOUT_STAGE_BYTES>
-        <<<grid, LAYOUT_THREADS, 0, stream>>>(plan, records, blocked);
-    return shpool_cuda_status(cudaGetLastError(), "launch of layout_pack_kernel");
+    void *arguments[] = {&plan, &records, &blocked};
+
+    return shpool_cuda_status(
+        cudaLaunchKernel((const void *)layout_pack_kernel<T, LAYOUT_STAGE_BYTES>, dim3(grid),
+                         dim3(LAYOUT_THREADS), arguments, 0, stream),
+        "launch of layout_pack_kernel");
 }
 
 /** Blocked layout back to records: the inverse of layout_pack(), with its rules and statuses. */
@@ -286,9 +290,12 @@ static inline shpool_status layout_unpack(const T *blocked, unsigned long long n
     if (grid == 0) {
         return status;
     }
-    layout_unpack_kernel<T, LAYOUT_STAGE_BYTES>
-        <<<grid, LAYOUT_THREADS, 0, stream>>>(plan, blocked, records);
-    return shpool_cuda_status(cudaGetLastError(), "launch of layout_unpack_kernel");
+    void *arguments[] = {&plan, &blocked, &records};
+
+    return shpool_cuda_status(
+        cudaLaunchKernel((const void *)layout_unpack_kernel<T, LAYOUT_STAGE_BYTES>, dim3(grid),
+                         dim3(LAYOUT_THREADS), arguments, 0, stream),
+        "launch of layout_unpack_kernel");
 }
 
 } // namespace shpool

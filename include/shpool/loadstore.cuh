@@ -64,10 +64,12 @@
  *              tid % 32 to be the lane.
  *   Barriers   The caller owes one between writing a source that other threads wrote and the call,
  *              between the last use of shared memory and a call that writes it, and, where sync is
- *              false, between the call and the use of what it wrote, also of a thread's own part.
+ *              false, between the call and the use of what it wrote, or the next write to its
+ *              source, also of a thread's own part: other threads may have moved that.
  *   Kept       What lies beyond count is neither read nor written: no register, slot or byte.
- *   Sources    Pointers, read_only(ptr), and anything with operator[](ptrdiff_t) (and operator+ for
- *              the _loop functions).  Destinations likewise.  Elements are converted as by =.
+ *   Sources    Pointers, read_only(ptr), and anything with operator[](ptrdiff_t) (and operator+
+ *              for the _loop functions).  Destinations likewise.  Elements are converted as by =,
+ *              and have a default constructor.
  *   Aliasing   Source and destination do not overlap; the functions of copy.cuh also serve a
  *              destination that is the source.  Loads are ordinary loads, which see what the block
  *              stored before, unless the source is read_only(ptr).
@@ -86,11 +88,12 @@
  *                          words: elements
  *   global to shared       async, sm_80+    the same
  *   ... with a bulk_gate   bulk, sm_90+     the same
- *   thread order, global   vector up to 32  the warp's run is full; units of up to 16 bytes if the
+ *   thread order, global   vector up to 16  the warp's run is full; units of up to 16 bytes if the
  *                          bytes a thread,  pointer is aligned to them, else of the elements'
- *                          else transpose   alignment
+ *                          or two units;    alignment
+ *                          else transpose
  *   all others             elements
- *   What is not served goes element by element, in strided order where memory is global.
+ *   What is not served goes element by element, in the function's order.
  *
  * A kernel that reverses each tile, with all that is usual of it:
  *

@@ -3,8 +3,9 @@
  * (cp.async, bulk copies with an mbarrier), and what stands for them on the CPU block executor.
  * Not for direct inclusion.
  *
- * The CPU's side reports a wide access that is not aligned as the GPU would, and an asynchronous
- * copy arrives when it is waited for and not before: a forgotten wait is found without a GPU. */
+ * The CPU's side reports a wide access that is not aligned as the GPU would, and a cp.async arrives
+ * when it is waited for and not before: a forgotten wait is found without a GPU.  A bulk copy
+ * arrives at once. */
 #ifndef SHPOOL_IMPL_WIDE_H
 #define SHPOOL_IMPL_WIDE_H
 
@@ -139,8 +140,9 @@ SIMT_FN void bulk_close(simt_addr gate)
 SIMT_FN void bulk_load(simt_addr gate, void *shared, const void *global, uint32_t bytes)
 {
 #if SHPOOL_HAS_BULK && defined(__CUDA_ARCH__)
-    /* what threads wrote here before, and the caller's barrier ordered, precedes the copy */
-    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+    /* what threads wrote before, to either memory, and the caller's barrier ordered, precedes the
+     * copy: a proxy fence counts wherever it lies between the two */
+    asm volatile("fence.proxy.async;" : : : "memory");
     asm volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared::cta.b64 s, [%0], %1; }"
                  : : "r"(gate), "r"(bytes) : "memory");
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
@@ -180,8 +182,8 @@ SIMT_FN void bulk_wait(simt_addr gate, uint32_t parity)
 SIMT_FN void bulk_store(void *global, const void *shared, uint32_t bytes)
 {
 #if SHPOOL_HAS_BULK && defined(__CUDA_ARCH__)
-    /* on the way from the writers through their barrier to the copy engine */
-    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+    /* as in bulk_load */
+    asm volatile("fence.proxy.async;" : : : "memory");
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                  : : "l"(__cvta_generic_to_global(global)), "r"(simt_to_shared(shared)),
                    "r"(bytes) : "memory");

@@ -61,13 +61,14 @@ public:
 #endif
     }
 
-    /** By all threads, behind the last wait(); with a barrier in front. */
+    /** By all threads, behind the last wait(); with a barrier in front and one behind. */
     SHPOOL_METHOD void close(int tid)
     {
         simt_barrier();
         if (tid == 0) {
             impl::bulk_close(gate);
         }
+        simt_barrier();
     }
 
     SHPOOL_METHOD simt_addr address() const { return gate; }

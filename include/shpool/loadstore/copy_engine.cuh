@@ -110,14 +110,15 @@ template <typename Size> SIMT_FN copy_range<Size> range_of(const unsigned char *
     return range;
 }
 
-/* Any number of bytes, where both are aligned alike; Batch: chunks of a thread on their way. */
+/* Any number of bytes, where both are aligned alike.  Batch: chunks of a thread on their way at
+ * once; with Async, which is for tiles, as many as there may be. */
 template <int NT, int Piece, bool Promised, bool Async, int Batch, typename Size>
 SIMT_FN void copy_part(unsigned char *dest, const unsigned char *src, Size bytes, int tid)
 {
     const copy_range<Size> range = range_of(src, bytes);
 
     if constexpr (Async) {
-        async_copies<64> copies; /* a tile: at most 32 values of 32 bytes a thread */
+        async_copies<Batch> copies;
 
         SIMT_ROLLED
         for (Size i = tid; i < range.body / 16; i += NT) {
@@ -221,7 +222,7 @@ SIMT_FN void copy_tile(ptrdiff_t count, It src, int tid, Out dest)
             if ((n == NT * VT) && ((PIECE == 16) || is_aligned(from, 16))) {
                 copy_full<NT, TILE, PROMISED, ASYNC>(to, from, tid);
             } else {
-                copy_part<NT, PIECE, PROMISED, ASYNC, 2>(
+                copy_part<NT, PIECE, PROMISED, ASYNC, ASYNC ? TILE / 16 / NT + 1 : 2>(
                     to, from, n * static_cast<int>(sizeof(type)), tid);
             }
         } else {

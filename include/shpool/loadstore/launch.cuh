@@ -29,18 +29,16 @@
 #include <shpool/impl/wide.h>
 
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
-#include <cuda_runtime.h>
-
-#include <shpool/shpool.h>
+#include <shpool/impl/cuda_status.h>
 #endif
 
 /** The SM that this pass compiles for, 75 for sm_75.  Where there is none (a host pass, the block
- *  executor) 75, or what the program defines. */
+ *  executor) what the program defines, or 0: the tune<> of the lowest SM, whatever that is. */
 #if defined(__CUDA_ARCH__)
 #undef SHPOOL_LAUNCH_SM
 #define SHPOOL_LAUNCH_SM (__CUDA_ARCH__ / 10)
 #elif !defined(SHPOOL_LAUNCH_SM)
-#define SHPOOL_LAUNCH_SM 75
+#define SHPOOL_LAUNCH_SM 0
 #endif
 
 /** In a kernel template: the tune<> that it is compiled with, as a type. */
@@ -80,14 +78,16 @@ struct no_tune {
     enum { sm = 0, NT = 0, VT = 0, OCC = 0 };
 };
 
-/* The highest of a list that is not above SM. */
+/* The highest of a list that is not above SM; for 0 the lowest. */
 template <int SM, typename Best, typename... Tunes> struct choose { typedef Best type; };
 template <int SM, typename Best, typename First, typename... Rest>
 struct choose<SM, Best, First, Rest...> {
     template <bool Better, typename A, typename B> struct either { typedef A type; };
     template <typename A, typename B> struct either<true, A, B> { typedef B type; };
-    static constexpr bool better = (static_cast<int>(First::sm) <= SM) &&
-                                   (static_cast<int>(First::sm) > static_cast<int>(Best::sm));
+    static constexpr int  first = static_cast<int>(First::sm);
+    static constexpr int  best  = static_cast<int>(Best::sm);
+    static constexpr bool better =
+        (SM == 0) ? (best == 0) || (first < best) : (first <= SM) && (first > best);
     typedef typename choose<SM, typename either<better, Best, First>::type, Rest...>::type type;
 };
 
@@ -104,7 +104,7 @@ template <typename Tune> struct found {
 template <typename... Tunes> struct launch_box {
     static_assert(sizeof...(Tunes) > 0, "shpool: launch_box<> needs at least one tune<SM, NT, VT>");
 
-    /** The tune<> for code that is compiled for SM. */
+    /** The tune<> for code that is compiled for SM; for 0 that of the lowest SM. */
     template <int SM>
     using at = typename impl::found<typename impl::choose<SM, impl::no_tune, Tunes...>::type>::type;
 
@@ -136,14 +136,14 @@ template <typename... Tunes> struct launch_box {
 template <typename Box, typename Kernel>
 static inline shpool_status launch_params(Kernel *kernel, launch_shape *shape_p)
 {
-    cudaFuncAttributes attributes = {};
-    const cudaError_t  error      = cudaFuncGetAttributes(&attributes, (const void *)kernel);
+    cudaFuncAttributes  attributes = {};
+    const shpool_status status     =
+        shpool_cuda_status(cudaFuncGetAttributes(&attributes, (const void *)kernel),
+                           "cudaFuncGetAttributes");
 
     *shape_p = launch_shape{0, 0, 0, 0};
-    if (error != cudaSuccess) {
-        (void)cudaGetLastError();
-        return shpool_error(SHPOOL_ERR_CUDA, "cudaFuncGetAttributes failed: %s (%s)",
-                            cudaGetErrorString(error), cudaGetErrorName(error));
+    if (status != SHPOOL_OK) {
+        return status;
     }
     const launch_shape shape = Box::choose(attributes.ptxVersion);
 

@@ -10,7 +10,8 @@
  * Paths: automatic is async on sm_80 and up (the elements do not pass through registers) and vector
  * below.  Each call waits for its own copies, also without sync, and for any other cp.async of the
  * caller's.  The form with a bulk_gate is in bulk.cuh.  A destination that is not in shared memory
- * (staging in global memory) needs copy_path::vector or elements.
+ * (what shpool_malloc() hands out in a pool that spills) is served by automatic, which looks, and
+ * by vector and elements.
  */
 #ifndef SHPOOL_LOADSTORE_SHARED_CUH
 #define SHPOOL_LOADSTORE_SHARED_CUH
@@ -59,7 +60,13 @@ SIMT_FN void global_to_shared(ptrdiff_t count, It src, int tid, T *dest, bool sy
     static_assert(Path != copy_path::bulk,
                   "shpool: a bulk copy needs an mbarrier in shared memory: pass a bulk_gate as the "
                   "fifth argument, or use copy_path::async");
-    impl::copy_tile<NT, VT, impl::shared_path<VT, Path, It, T *>()>(count, src, tid, dest);
+    constexpr copy_path CHOSEN = impl::shared_path<VT, Path, It, T *>();
+
+    if ((CHOSEN != Path) && !simt_is_shared(dest)) {
+        impl::copy_tile<NT, VT, Path>(count, src, tid, dest);
+    } else {
+        impl::copy_tile<NT, VT, CHOSEN>(count, src, tid, dest);
+    }
     impl::barrier_if(sync);
 }
 
@@ -102,10 +109,10 @@ SIMT_FN void global_to_shared_loop(ptrdiff_t count, It src, int tid, T *dest, bo
                                                        dest + NT * ROWS);
             }
         }
+        impl::barrier_if(sync);
     } else {
-        impl::copy_tile<NT, VT, CHOSEN>(count, src, tid, dest); /* has a loop of its own */
+        global_to_shared<NT, VT, Path>(count, src, tid, dest, sync); /* has a loop of its own */
     }
-    impl::barrier_if(sync);
 }
 
 /**

@@ -99,8 +99,14 @@ template <int VT, typename Value> struct share_of {
     static constexpr int bytes = VT * static_cast<int>(sizeof(Value));
     static constexpr int sure  = aligned_unit<Value>::value;   /* units that any pointer allows */
     static constexpr int wide  = largest_unit<bytes>::value;   /* units that some allow */
-    static constexpr bool direct = (bytes <= 16) || ((bytes <= 32) && (bytes / wide <= 2));
 
+    /* Moved by the thread itself.  A store of many small pieces is not put together again as the
+     * loads are by the first cache. */
+    static SHPOOL_CONSTANT bool direct(int unit_bytes, bool store)
+    {
+        return ((bytes <= 32) && (bytes / unit_bytes <= 2)) ||
+               ((bytes <= 16) && (!store || (bytes / unit_bytes <= 8)));
+    }
     static SHPOOL_CONSTANT bool can_transpose(int unit_bytes)
     {
         return (bytes / unit_bytes >= 2) && (bytes / unit_bytes <= 32);
@@ -113,7 +119,7 @@ SIMT_FN bool load_by(const unsigned char *data, int tid, T *reg)
 {
     typedef share_of<VT, Value> share;
     constexpr bool DIRECT = (Path == copy_path::vector) ||
-                            ((Path == copy_path::automatic) && share::direct);
+                            ((Path == copy_path::automatic) && share::direct(Unit, false));
 
     if constexpr (DIRECT) {
         load_direct<VT, Unit, Promised, Value>(data + tid * share::bytes, reg);
@@ -170,7 +176,7 @@ SIMT_FN bool store_by(const T *reg, int tid, unsigned char *dest)
     typedef share_of<VT, T> share;
     constexpr int  M      = share::bytes / Unit;
     constexpr bool DIRECT = (Path == copy_path::vector) ||
-                            ((Path == copy_path::automatic) && share::direct);
+                            ((Path == copy_path::automatic) && share::direct(Unit, true));
 
     if constexpr (DIRECT || share::can_transpose(Unit)) {
         const uint32_t lane = fresh_lane(tid);

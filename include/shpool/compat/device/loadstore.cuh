@@ -5,8 +5,9 @@
  * them compile unchanged.  Arguments, orders and sync defaults are theirs; doc/COMPAT.md lists what
  * differs.
  *
- * Where sync is false, these functions keep to the element by element path: a thread then finds its
- * own elements, NT * i + tid, without a barrier, as it does in MGPU.
+ * All keep to the element by element path: kernels written for MGPU rely on a thread's own
+ * elements, NT * i + tid, being its own, without a barrier in front of a call or behind one, and on
+ * calls that only some threads of a warp make.  The faster paths have shpool's names.
  */
 #ifndef SHPOOL_COMPAT_DEVICE_LOADSTORE_CUH
 #define SHPOOL_COMPAT_DEVICE_LOADSTORE_CUH
@@ -85,45 +86,26 @@ template <int NT, typename InputIt, typename OutputIt>
 SIMT_FN void DeviceMemToMemLoop(int count, InputIt source, int tid, OutputIt dest,
                                 bool sync = true)
 {
-    if (sync) {
-        shpool::mem_to_mem_loop<NT>(count, source, tid, dest, true);
-    } else {
-        shpool::mem_to_mem_loop<NT, shpool::copy_path::elements>(count, source, tid, dest, false);
-    }
+    shpool::mem_to_mem_loop<NT, shpool::copy_path::elements>(count, source, tid, dest, sync);
 }
 template <int NT, int VT, typename T, typename OutputIt>
 SIMT_FN void DeviceSharedToGlobal(int count, const T *source, int tid, OutputIt dest,
                                   bool sync = true)
 {
-    if (sync) {
-        shpool::shared_to_global<NT, VT>(count, source, tid, dest, true);
-    } else {
-        shpool::shared_to_global<NT, VT, shpool::copy_path::elements>(count, source, tid, dest,
-                                                                      false);
-    }
+    shpool::shared_to_global<NT, VT, shpool::copy_path::elements>(count, source, tid, dest, sync);
 }
 template <int NT, int VT, typename InputIt, typename OutputIt>
 SIMT_FN void DeviceGlobalToGlobal(int count, InputIt source, int tid, OutputIt dest,
                                   bool sync = false)
 {
-    if (sync) {
-        shpool::global_to_global<NT, VT>(count, source, tid, dest, true);
-    } else {
-        shpool::global_to_global<NT, VT, shpool::copy_path::elements>(count, source, tid, dest,
-                                                                      false);
-    }
+    shpool::global_to_global<NT, VT, shpool::copy_path::elements>(count, source, tid, dest, sync);
 }
 
 /* ---- global to shared ---- */
 template <int NT, int VT, typename InputIt, typename T>
 SIMT_FN void DeviceGlobalToShared(int count, InputIt source, int tid, T *dest, bool sync = true)
 {
-    if (sync) {
-        shpool::global_to_shared<NT, VT>(count, source, tid, dest, true);
-    } else {
-        shpool::global_to_shared<NT, VT, shpool::copy_path::elements>(count, source, tid, dest,
-                                                                      false);
-    }
+    shpool::global_to_shared<NT, VT, shpool::copy_path::elements>(count, source, tid, dest, sync);
 }
 template <int NT, int VT0, int VT1, typename InputIt, typename T>
 SIMT_FN void DeviceGlobalToShared2(int count, InputIt source, int tid, T *dest, bool sync = true)
@@ -135,23 +117,15 @@ template <int NT, int VT, typename InputIt, typename T>
 SIMT_FN void DeviceGlobalToSharedLoop(int count, InputIt source, int tid, T *dest,
                                       bool sync = true)
 {
-    if (sync) {
-        shpool::global_to_shared_loop<NT, VT>(count, source, tid, dest, true);
-    } else {
-        shpool::global_to_shared_loop<NT, VT, shpool::copy_path::elements>(count, source, tid, dest,
-                                                                           false);
-    }
+    shpool::global_to_shared_loop<NT, VT, shpool::copy_path::elements>(count, source, tid, dest,
+                                                                       sync);
 }
 template <int NT, int VT, typename InputIt, typename T>
 SIMT_FN void DeviceGlobalToSharedDefault(int count, InputIt source, int tid, T *dest, T init,
                                          bool sync = true)
 {
-    if (sync) {
-        shpool::global_to_shared_default<NT, VT>(count, source, tid, dest, init, true);
-    } else {
-        shpool::global_to_shared_default<NT, VT, shpool::copy_path::elements>(count, source, tid,
-                                                                              dest, init, false);
-    }
+    shpool::global_to_shared_default<NT, VT, shpool::copy_path::elements>(count, source, tid, dest,
+                                                                          init, sync);
 }
 template <int NT, int VT0, int VT1, typename InputIt, typename T>
 SIMT_FN void DeviceGlobalToSharedDefault2(int count, InputIt source, int tid, T *dest, T init,
@@ -165,12 +139,13 @@ SIMT_FN void DeviceGlobalToSharedDefault2(int count, InputIt source, int tid, T 
 template <int NT, int VT, typename InputIt, typename T>
 SIMT_FN void DeviceGlobalToThread(int count, InputIt source, int tid, T *reg)
 {
-    shpool::global_to_thread<NT, VT>(count, source, tid, reg);
+    shpool::global_to_thread<NT, VT, shpool::copy_path::elements>(count, source, tid, reg);
 }
 template <int NT, int VT, typename InputIt, typename T>
 SIMT_FN void DeviceGlobalToThreadDefault(int count, InputIt source, int tid, T *reg, T init)
 {
-    shpool::global_to_thread_default<NT, VT>(count, source, tid, reg, init);
+    shpool::global_to_thread_default<NT, VT, shpool::copy_path::elements>(count, source, tid, reg,
+                                                                          init);
 }
 template <int VT, typename T>
 SIMT_FN void DeviceThreadToShared(const T *reg, int tid, T *shared, bool sync = true)
@@ -245,8 +220,12 @@ SIMT_FN void DeviceTransferMergeValuesShared(int count, InputIt1 a_global, Input
                                              int bStart, const int *indices_shared, int tid,
                                              OutputIt dest_global, bool sync = true)
 {
-    shpool::transfer_merge_shared<NT, VT>(count, a_global, b_global, bStart, indices_shared, tid,
-                                          dest_global, sync);
+    typename shpool::impl::value_of<InputIt1>::type reg[VT] SHPOOL_UNSET;
+    int indices[VT] SHPOOL_UNSET;
+
+    shpool::shared_to_reg<NT, VT>(count, indices_shared, tid, indices, true); /* as MGPU, always */
+    shpool::transfer_merge_reg<NT, VT>(count, a_global, b_global, bStart, indices, tid, reg, false);
+    shpool::reg_to_global<NT, VT>(count, reg, tid, dest_global, sync);
 }
 
 } // namespace mgpu

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What kernels written for MGPU rely on: a thread's elements are its own, without a barrier in
+ * front of a call or behind one.  And destinations and elements out of the ordinary. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+extern "C" {
+#include <cmocka.h>
+}
+
+#include <shpool/executor.h>
+
+#include "mgpudevice.cuh"
+
+namespace {
+
+constexpr int NT   = 64;
+constexpr int VT   = 9; /* 36 bytes: shpool's thread order needs whole warps for them */
+constexpr int TILE = NT * VT;
+
+struct tile {
+    int in[TILE];
+    int out[TILE];
+};
+
+SIMT_FN int *stage() { return static_cast<int *>(simt_from_shared(simt_dynamic_base())); }
+
+/* Run by threads that switch all over: some are far ahead of others. */
+void run(void (*kernel)(void *), void *arg)
+{
+    for (uint32_t seed = 1; seed <= 8; seed++) {
+        simt_launch launch = {};
+        simt_result end;
+
+        launch.block[0]      = NT;
+        launch.dynamic_bytes = sizeof(int) * 16 * NT * 8;
+        launch.seed          = seed;
+        launch.switch_period = (seed % 2 == 0) ? 0 : 5;
+        if (simt_run(&launch, kernel, arg, &end) != SHPOOL_OK) {
+            fail_msg("%s", end.text);
+        }
+    }
+}
+
+void check(const tile &t, int times)
+{
+    for (int i = 0; i < TILE; i++) {
+        assert_int_equal(t.out[i], times * t.in[i]);
+    }
+}
+
+tile numbers()
+{
+    tile t = {};
+
+    for (int i = 0; i < TILE; i++) {
+        t.in[i] = 7 * i + 1;
+    }
+    return t;
+}
+
+/* ---- MGPU's ---- */
+void store_own_kernel(void *arg)
+{
+    tile     *t   = static_cast<tile *>(arg);
+    const int tid = static_cast<int>(simt_thread_rank());
+    int       reg[VT];
+
+    mgpu::DeviceGlobalToReg<NT, VT>(TILE, t->in, tid, reg);
+    mgpu::DeviceRegToShared<NT, VT>(reg, tid, stage(), false);
+    mgpu::DeviceSharedToGlobal<NT, VT>(TILE, stage(), tid, t->out);
+}
+void test_own_slots_are_stored_without_a_barrier_in_front(void **)
+{
+    tile t = numbers();
+
+    run(store_own_kernel, &t);
+    check(t, 1);
+}
+
+void load_own_kernel(void *arg)
+{
+    tile     *t   = static_cast<tile *>(arg);
+    const int tid = static_cast<int>(simt_thread_rank());
+    int       first[VT];
+    int       second[VT];
+
+    mgpu::DeviceGlobalToShared<NT, VT>(TILE, t->in, tid, stage());
+    mgpu::DeviceSharedToReg<NT, VT>(stage(), tid, first, false);
+    mgpu::DeviceGlobalToShared<NT, VT>(TILE, t->in, tid, stage()); /* the same slots again */
+    mgpu::DeviceSharedToReg<NT, VT>(stage(), tid, second, false);
+    for (int i = 0; i < VT; i++) {
+        first[i] += second[i];
+    }
+    mgpu::DeviceRegToGlobal<NT, VT>(TILE, first, tid, t->out);
+}
+void test_own_slots_are_loaded_again_without_a_barrier_in_front(void **)
+{
+    tile t = numbers();
+
+    run(load_own_kernel, &t);
+    check(t, 2);
+}
+
+/* Some lanes of a warp only. */
+MGPU_DEVICE void load_some(const int *in, int tid, int *reg)
+{
+    if (tid < 3) {
+        mgpu::DeviceGlobalToThread<NT, VT>(TILE, in, tid, reg);
+    }
+}
+void some_lanes_kernel(void *arg)
+{
+    tile     *t   = static_cast<tile *>(arg);
+    const int tid = static_cast<int>(simt_thread_rank());
+    int       reg[VT];
+
+    for (int i = 0; i < VT; i++) {
+        reg[i] = -1;
+    }
+    load_some(t->in, tid, reg);
+    for (int i = 0; i < VT; i++) {
+        t->out[VT * tid + i] = reg[i];
+    }
+}
+void test_some_lanes_load_in_thread_order(void **)
+{
+    tile t = numbers();
+
+    run(some_lanes_kernel, &t);
+    for (int i = 0; i < TILE; i++) {
+        assert_int_equal(t.out[i], (i < 3 * VT) ? t.in[i] : -1);
+    }
+    assert_int_equal(MGPU_DIV_UP(TILE + 1, TILE), 2);
+}
+
+/* MGPU has a barrier behind the indexes whatever sync says: they may be written again. */
+void merge_kernel(void *arg)
+{
+    tile     *t   = static_cast<tile *>(arg);
+    const int tid = static_cast<int>(simt_thread_rank());
+
+    for (int i = 0; i < VT; i++) { /* in reverse, and by another thread */
+        stage()[TILE - 1 - (NT * i + tid)] = NT * i + tid;
+    }
+    simt_barrier();
+    mgpu::DeviceTransferMergeValuesShared<NT, VT>(TILE, t->in, t->in + TILE / 2, TILE / 2, stage(),
+                                                  tid, t->out, false);
+    for (int i = 0; i < VT; i++) {
+        stage()[TILE - 1 - (NT * i + tid)] = 0;
+    }
+}
+void test_merged_indexes_may_be_written_again(void **)
+{
+    tile t = numbers();
+
+    run(merge_kernel, &t);
+    for (int i = 0; i < TILE; i++) {
+        assert_int_equal(t.out[i], t.in[TILE - 1 - i]);
+    }
+}
+
+/* ---- shpool's ---- */
+void spilled_kernel(void *arg)
+{
+    tile *t = static_cast<tile *>(arg);
+
+    /* automatic, to where a pool that spills would have put it */
+    shpool::global_to_shared<NT, VT>(TILE, t->in, static_cast<int>(simt_thread_rank()), t->out);
+}
+void test_a_destination_in_global_memory_is_served(void **)
+{
+    tile t = numbers();
+
+    run(spilled_kernel, &t);
+    check(t, 1);
+}
+
+struct alignas(16) large {
+    int word[16];
+};
+struct large_tile {
+    large in[NT * 32];
+    large out[NT * 32];
+};
+void large_kernel(void *arg)
+{
+    large_tile *t     = static_cast<large_tile *>(arg);
+    large      *slots = static_cast<large *>(simt_from_shared(simt_dynamic_base()));
+    const int   tid   = static_cast<int>(simt_thread_rank());
+
+    shpool::global_to_shared<NT, 8>(NT * 8 - 1, t->in, tid, slots);
+    shpool::shared_to_global<NT, 8>(NT * 8 - 1, slots, tid, t->out);
+}
+void test_a_part_of_a_tile_of_large_elements(void **)
+{
+    static large_tile t;
+
+    for (int i = 0; i < NT * 8; i++) {
+        t.in[i].word[0]  = i;
+        t.in[i].word[15] = -i;
+        t.out[i]         = large{};
+    }
+    run(large_kernel, &t);
+    for (int i = 0; i < NT * 8 - 1; i++) {
+        assert_int_equal(t.out[i].word[0], i);
+        assert_int_equal(t.out[i].word[15], -i);
+    }
+    assert_int_equal(t.out[NT * 8 - 1].word[15], 0);
+}
+
+/* A box for new GPUs only compiles where nobody asks for an older one. */
+void test_a_launch_box_needs_no_choice_for_the_oldest(void **)
+{
+    typedef shpool::launch_box<shpool::tune<100, 512, 9>, shpool::tune<90, 256, 11>> box;
+    typedef SHPOOL_LAUNCH_PARAMS(box) params; /* a pass that compiles for no GPU */
+
+    assert_int_equal(static_cast<int>(params::NT), 256);
+    assert_int_equal(static_cast<int>(box::at<120>::VT), 9);
+    assert_int_equal(box::choose(80).NT, 0);
+}
+
+} // namespace
+
+int main()
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own_slots_are_stored_without_a_barrier_in_front),
+        cmocka_unit_test(test_own_slots_are_loaded_again_without_a_barrier_in_front),
+        cmocka_unit_test(test_some_lanes_load_in_thread_order),
+        cmocka_unit_test(test_merged_indexes_may_be_written_again),
+        cmocka_unit_test(test_a_destination_in_global_memory_is_served),
+        cmocka_unit_test(test_a_part_of_a_tile_of_large_elements),
+        cmocka_unit_test(test_a_launch_box_needs_no_choice_for_the_oldest),
+    };
+
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
