@@ -266,7 +266,7 @@ template <int VT, typename T> SHPOOL_CONSTANT bool has_word_units()
  *
  * Scope:    all NT threads, and all lanes of a warp together; tid % 32 is the lane.
  * Barrier:  none, and no sync argument.
- * Paths:    automatic (vector up to 32 bytes a thread, else transpose), elements, vector,
+ * Paths:    automatic (vector up to 16 bytes a thread, else transpose), elements, vector,
  *           transpose.
  * Not:      no read-only loads unless data is read_only(ptr).
  *
