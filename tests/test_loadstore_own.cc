@@ -210,6 +210,31 @@ void test_a_part_of_a_tile_of_large_elements(void **)
     assert_int_equal(t.out[NT * 8 - 1].word[15], 0);
 }
 
+/* Bytes between multiples of 16 on both sides: a head, chunks that are waited for, and a tail. */
+void bytes_kernel(void *arg)
+{
+    unsigned char *bytes = static_cast<unsigned char *>(arg);
+    unsigned char *slots = static_cast<unsigned char *>(simt_from_shared(simt_dynamic_base()));
+    const int      tid   = static_cast<int>(simt_thread_rank());
+
+    shpool::global_to_shared<NT, VT>(TILE - 30, bytes + 5, tid, slots + 5);
+    shpool::shared_to_global<NT, VT>(TILE - 30, slots + 5, tid, bytes + 1024 + 5);
+}
+void test_head_and_tail_of_a_tile_of_bytes(void **)
+{
+    alignas(16) static unsigned char bytes[2048];
+
+    for (int i = 0; i < 2048; i++) {
+        bytes[i] = (i < 1024) ? static_cast<unsigned char>(i * 5 + 1) : 0x5a;
+    }
+    run(bytes_kernel, bytes);
+    for (int i = 0; i < 1024; i++) {
+        const bool copied = (i >= 5) && (i < 5 + TILE - 30);
+
+        assert_int_equal(bytes[1024 + i], copied ? bytes[i] : 0x5a);
+    }
+}
+
 /* A box for new GPUs only compiles where nobody asks for an older one. */
 void test_a_launch_box_needs_no_choice_for_the_oldest(void **)
 {
@@ -232,6 +257,7 @@ int main()
         cmocka_unit_test(test_merged_indexes_may_be_written_again),
         cmocka_unit_test(test_a_destination_in_global_memory_is_served),
         cmocka_unit_test(test_a_part_of_a_tile_of_large_elements),
+        cmocka_unit_test(test_head_and_tail_of_a_tile_of_bytes),
         cmocka_unit_test(test_a_launch_box_needs_no_choice_for_the_oldest),
     };
 

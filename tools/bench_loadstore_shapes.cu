@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compiled once for each size of element, with -DBENCH_LS_BYTES=1, 2, 4, 8 or 16.  With
- * -DBENCH_LS_ALL (tools.mk) for every shape, which takes minutes; with -DBENCH_LS_FEW one shape, and
- * no elements of 2 and 8 bytes. */
+ * -DBENCH_LS_ALL (tools.mk) for every shape, which takes minutes; with -DBENCH_LS_FEW one shape,
+ * and no elements of 2 and 8 bytes. */
 #include "bench_loadstore.h"
 
 #define LS_JOIN_(_a, _b) _a##_b

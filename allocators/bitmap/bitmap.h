@@ -28,12 +28,13 @@
  *   5  bit 31 of a word does not fit the granules on both sides of its end
  *
  * Loops and convergence: where the lanes of a warp part, those that are done wait for the others,
- * but for one case: into a loop, or the entry of a function, that uses atomics (or loads ordered
- * like them) and runs because of what one returned, ptxas puts a YIELD, lest a lane spin on what a
- * waiting one has.  Then the waiting ones go on, and the warp stays in parts, each with all
- * instructions to itself, for long.  So what is usual here tries in straight-line code, what
- * searches in a loop only peeks (simt.h), and in a pool that is not tiny two warps have no home in
- * common: those that meet in one word fall into step, and then meet each time.
+ * but for two cases: into the entry of a function that is called and uses atomics (or loads
+ * ordered like them), and into a loop that does and runs because of what one returned, ptxas puts a
+ * YIELD, lest a lane spin on what a waiting one has.  Then the waiting ones go on, and the warp
+ * stays in parts, each with all instructions to itself, for long.  So what is usual here tries in
+ * straight-line code, what searches in a loop only peeks (simt.h), and in a pool that is not tiny
+ * two warps have no home in common: those that meet in one word fall into step, and then meet each
+ * time.
  *
  * The idea of claiming by one atomic on a bitmap at a scattered start is that of ScatterAlloc
  * (Steinberger et al., InPar 2012) and Halloc (Adinetz and Pleiter, 2014). */
@@ -103,8 +104,9 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t w, uint32
     }
 }
 
-/* Where all tries near home failed.  A call, for almost no malloc comes here; its arguments travel
- * in registers, a view would not. */
+/* Any request, exactly: more than 16 granules, or aligned to more than 16 bytes; runs across a pair
+ * of words; what will be refused; and, seldom, the unlucky.  A call; its arguments travel in
+ * registers, a view would not. */
 SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_far(simt_addr base, uint32_t granules,
                                                     uint32_t offset, uint32_t rank, uint32_t need,
                                                     uint32_t alignment)

@@ -102,8 +102,8 @@ SIMT_FN uint32_t shpool_bitmap_spot(simt_addr base, uint32_t w, uint32_t need, u
     return (fit != 0) ? 32u * w + i : SHPOOL_BITMAP_NOWHERE;
 }
 
-/* The same for all words: first the neighbourhood, then the others.  Lanes begin apart, and each
- * turn elsewhere, so that those that met once do not meet again.
+/* The same for the neighbourhood, and then for all words.  Lanes and turns begin at different
+ * words, so that those that met once meet less often; behind a full neighbourhood all go on alike.
  * A call, as it is long; it only peeks, so nothing parts the warp (bitmap.h). */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek(simt_addr base, uint32_t granules, uint32_t rank,
                                              uint32_t need, uint32_t turn)
@@ -163,7 +163,7 @@ SIMT_FN simt_addr shpool_bitmap_take_at(shpool_view view, uint32_t spot, uint32_
 
 /* Try home and the word beside it, then where there seems to be room; 0 if there was none, or
  * others were always quicker.  A fixed number of tries (bitmap.h says why): of 67 million mallocs
- * in the benchmark's `mixed` four get past six. */
+ * in the benchmark's `mixed` at most four got past six. */
 SIMT_FN simt_addr shpool_bitmap_take_around(shpool_view view, shpool_bitmap_place at,
                                             uint32_t need)
 {

@@ -90,7 +90,7 @@
  *   ... with a bulk_gate   bulk, sm_90+     the same
  *   thread order, global   vector up to 16  the warp's run is full; units of up to 16 bytes if the
  *                          bytes a thread,  pointer is aligned to them, else of the elements'
- *                          or two units;    alignment
+ *                          or two units;    alignment if that is 4 or more
  *                          else transpose
  *   all others             elements
  *   What is not served goes element by element, in the function's order.

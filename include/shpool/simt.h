@@ -46,9 +46,9 @@
  *   simt_atomic_min(a, v, o)       simt_atomic_max(a, v, o)
  *   simt_atomic_cas(a, expected, desired, o)     simt_atomic_cas64(a, expected, desired, o)
  *   simt_peek(a)                   a word that others change by atomics, as a hint: it may be old,
- *                                  and orders nothing.  What it says is decided again by an atomic.
- *                                  nvcc makes loops that only peek without the YIELD that parts a
- *                                  warp (allocators/bitmap/bitmap.h).
+ *                                  and orders nothing.  What it says an atomic decides again;
+ *                                  nobody waits by it.  nvcc 13.0 makes loops that only peek
+ *                                  without the YIELD that parts a warp (bitmap's bitmap.h).
  *
  * Bits:  simt_popc(v)  simt_clz(v) (32 for 0)  simt_ffs(v) (1..32; 0 for 0)  simt_reverse(v)
  *        simt_mulhi(a, b)     simt_mask(first, count): `count` ones from bit `first` up, each 0..32

@@ -90,10 +90,6 @@ SIMT_FN void load_direct(const unsigned char *share, T *reg)
     units_to_reg<VT, Value>(x, reg);
 }
 
-/* The lane, pinned: else a caller's loop keeps all that a transpose computes from it, and needs
- * twice the registers. */
-SIMT_FN uint32_t fresh_lane(int tid) { return simt_pin(static_cast<uint32_t>(tid) % 32u); }
-
 /* What a thread's share of VT values is made of. */
 template <int VT, typename Value> struct share_of {
     static constexpr int bytes = VT * static_cast<int>(sizeof(Value));
@@ -105,7 +101,7 @@ template <int VT, typename Value> struct share_of {
     static SHPOOL_CONSTANT bool direct(int unit_bytes, bool store)
     {
         return ((bytes <= 32) && (bytes / unit_bytes <= 2)) ||
-               ((bytes <= 16) && (!store || (bytes / unit_bytes <= 8)));
+               ((bytes <= 16) && (!store || (bytes / unit_bytes <= 5)));
     }
     static SHPOOL_CONSTANT bool can_transpose(int unit_bytes)
     {
@@ -159,7 +155,7 @@ SIMT_FN void load_thread(ptrdiff_t count, It data, int tid, T *reg, const T *ini
                 if (load_by<VT, Path, share::wide, PROMISED, value>(from, tid, reg)) {
                     return;
                 }
-            } else if constexpr (share::wide > share::sure) {
+            } else if constexpr ((share::wide > share::sure) && (share::sure >= 4)) {
                 if (load_by<VT, Path, share::sure, PROMISED, value>(from, tid, reg)) {
                     return;
                 }
@@ -220,7 +216,7 @@ SIMT_FN void store_thread(ptrdiff_t count, const T *reg, int tid, Out dest)
                 if (store_by<VT, Path, share::wide>(reg, tid, to)) {
                     return;
                 }
-            } else if constexpr (share::wide > share::sure) {
+            } else if constexpr ((share::wide > share::sure) && (share::sure >= 4)) {
                 if (store_by<VT, Path, share::sure>(reg, tid, to)) {
                     return;
                 }

@@ -69,6 +69,10 @@ template <int M> struct warp_order {
     }
 };
 
+/* The lane, pinned: else a caller's loop keeps all that a transpose computes from it, and needs
+ * twice the registers. */
+SIMT_FN uint32_t fresh_lane(int tid) { return simt_pin(static_cast<uint32_t>(tid) % 32u); }
+
 /* Lane l of a full warp; all lanes call. */
 template <int M, int Bytes> SIMT_FN void strided_to_thread(unit<Bytes> (&x)[M], uint32_t lane)
 {
