@@ -223,6 +223,18 @@ check-long:
 	LIBSHPOOL_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(shpool_cmocka_tests)'
 .PHONY: check-long
 
+# What sanitizers are for: no scripts, but for the one about ThreadSanitizer, and of the load and
+# store functions the smaller programs.  The others take minutes to compile with instrumentation, and
+# their walls (tests/loadstore_cpu.h) need none.
+shpool_unsanitized = $(addsuffix $(EXEEXT),tests/test_loadstore tests/test_loadstore_far \
+	tests/test_loadstore_paths tests/test_loadstore_thread)
+check-sanitized:
+	$(MAKE) $(AM_MAKEFLAGS) check \
+	  check_PROGRAMS='$(filter-out $(shpool_unsanitized),$(check_PROGRAMS))' \
+	  TESTS='$(filter-out $(shpool_unsanitized) $(shpool_test_scripts),$(TESTS)) \
+	    tests/planted_race.sh'
+.PHONY: check-sanitized
+
 # ---- what doc/ and README.md tell users to type, against the installed files ----
 EXTRA_DIST += tests/installcheck.sh tests/consumer.c tests/consumer.cu tests/load_two.c
 installcheck-local:
