@@ -228,11 +228,12 @@ check-long:
 # their walls (tests/loadstore_cpu.h) need none.
 shpool_unsanitized = $(addsuffix $(EXEEXT),tests/test_loadstore tests/test_loadstore_far \
 	tests/test_loadstore_paths tests/test_loadstore_thread)
+shpool_sanitized_programs = $(filter-out $(shpool_unsanitized),$(check_PROGRAMS))
+shpool_sanitized_tests = $(filter-out $(shpool_unsanitized) $(shpool_test_scripts),$(TESTS)) \
+	tests/planted_race.sh
 check-sanitized:
-	$(MAKE) $(AM_MAKEFLAGS) check \
-	  check_PROGRAMS='$(filter-out $(shpool_unsanitized),$(check_PROGRAMS))' \
-	  TESTS='$(filter-out $(shpool_unsanitized) $(shpool_test_scripts),$(TESTS)) \
-	    tests/planted_race.sh'
+	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS='$(shpool_sanitized_programs)' \
+	  TESTS='$(shpool_sanitized_tests)'
 .PHONY: check-sanitized
 
 # ---- what doc/ and README.md tell users to type, against the installed files ----
