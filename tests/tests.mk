@@ -224,8 +224,8 @@ check-long:
 .PHONY: check-long
 
 # What sanitizers are for: no scripts, but for the one about ThreadSanitizer, and of the load and
-# store functions the smaller programs.  The others take minutes to compile with instrumentation, and
-# their walls (tests/loadstore_cpu.h) need none.
+# store functions the smaller programs.  The others take minutes to compile with instrumentation,
+# and their walls (tests/loadstore_cpu.h) need none.
 shpool_unsanitized = $(addsuffix $(EXEEXT),tests/test_loadstore tests/test_loadstore_far \
 	tests/test_loadstore_paths tests/test_loadstore_thread)
 shpool_sanitized_programs = $(filter-out $(shpool_unsanitized),$(check_PROGRAMS))
