@@ -48,6 +48,19 @@ void simt_engine_barrier(const char *file, int line)
     thread->join = NULL;
 }
 
+unsigned long long simt_engine_broadcast(unsigned long long value, const char *file, int line)
+{
+    simt_block *block = simt_current()->block;
+
+    if (simt_current()->self.rank == 0) {
+        block->broadcast = value;
+    }
+    simt_engine_barrier(file, line);
+    value = block->broadcast;
+    simt_engine_barrier(file, line); /* read by all: the next one may come */
+    return value;
+}
+
 uint32_t simt_engine_collective(simt_collective op, uint32_t mask, uint32_t value, uint32_t arg,
                                 const char *file, int line)
 {

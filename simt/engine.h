@@ -199,6 +199,7 @@ struct simt_block {
     uint32_t     mixed;       /**< they do not all stand at the same one */
     uint32_t     exited;
     simt_join   *barrier;     /**< of the threads that have arrived */
+    unsigned long long broadcast; /**< thread 0's value, between two barriers */
 
     shpool_status status;     /**< SHPOOL_OK until something stops the block */
     simt_text     text;
