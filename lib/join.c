@@ -71,9 +71,16 @@ static shpool_status link_inputs(const shpool_jit *jit, shpool_jit_handle handle
     if (result != SHPOOL_JIT_SUCCESS) {
         return link_failed(jit, handle, "the allocator's LTO-IR", result);
     }
+    if (input->spill != NULL) {
+        result = jit->add_data(handle, SHPOOL_JIT_INPUT_ANY, input->spill->data,
+                               input->spill->bytes, "spill");
+        if (result != SHPOOL_JIT_SUCCESS) {
+            return link_failed(jit, handle, "the library's own LTO-IR", result);
+        }
+    }
     result = jit->complete(handle);
     if (result != SHPOOL_JIT_SUCCESS) {
-        return link_failed(jit, handle, "joining the two", result);
+        return link_failed(jit, handle, "joining them", result);
     }
     return SHPOOL_OK;
 }

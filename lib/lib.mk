@@ -2,6 +2,7 @@
 # libshpool.so is made of it and exports what SHPOOL_API and SIMT_API mark.
 noinst_LTLIBRARIES += libshpool_core.la
 libshpool_core_la_SOURCES = \
+	lib/advise.c \
 	lib/alias.c \
 	lib/arch.c \
 	lib/cache.h \
@@ -30,7 +31,11 @@ libshpool_core_la_SOURCES = \
 	lib/spec.c \
 	lib/status.c \
 	lib/text.c
+EXTRA_DIST += lib/linked_plain.cu lib/linked_spill.cu
 nodist_libshpool_core_la_SOURCES =
+if HAVE_LTO_IR
+nodist_libshpool_core_la_SOURCES += lib/linked_plain_lto.c lib/linked_spill_lto.c
+endif
 # flags of its own: automake then keeps bitmap.c and bitmap.cu apart by object name
 libshpool_core_la_CFLAGS = $(AM_CFLAGS)
 libshpool_core_la_LIBADD = libshpool_simt.la
@@ -42,7 +47,7 @@ libshpool_la_LDFLAGS = -no-undefined -version-info $(SHPOOL_LT_VERSION)
 
 if HAVE_NVCC
 shpooldev_LIBRARIES += libshpool_device.a
-libshpool_device_a_SOURCES = lib/image.cu
+libshpool_device_a_SOURCES = lib/image.cu lib/image_spill.cu
 -include $(libshpool_device_a_OBJECTS:.o=.cud)
 -include $(nodist_libshpool_core_la_SOURCES:.c=.cud)
 endif

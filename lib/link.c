@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Run-time linking: which LTO-IR serves, and the shortest way to a cubin. */
+#include "config.h"
+
 #include "cache.h"
 #include "link.h"
+#include "lto.h"
+
+SHPOOL_LTO_DECLARE(linked_plain);
+SHPOOL_LTO_DECLARE(linked_spill);
 
 static shpool_status check_arguments(const void *kernel, size_t kernel_bytes, const char *name,
                                      uint32_t arch)
@@ -51,11 +57,25 @@ static shpool_status no_lto_ir(const shpool_allocator *allocator, uint32_t arch)
                         lto_ir->arch, arch, arch);
 }
 
+/* Of all that the kernel is joined with. */
+static shpool_hash hash_modules(const shpool_link_input *input)
+{
+    shpool_hash hash = shpool_hash_bytes(input->lto_ir->data, input->lto_ir->bytes);
+
+    if (input->spill != NULL) {
+        shpool_hash spill = shpool_hash_bytes(input->spill->data, input->spill->bytes);
+
+        hash.word[0] ^= spill.word[0];
+        hash.word[1] ^= spill.word[1];
+    }
+    return hash;
+}
+
 static shpool_cache_key make_key(const shpool_link_input *input)
 {
     shpool_cache_key key = {
         .kernel = shpool_hash_bytes(input->kernel, input->kernel_bytes),
-        .lto_ir = shpool_hash_bytes(input->lto_ir->data, input->lto_ir->bytes),
+        .lto_ir = hash_modules(input),
         .kernel_bytes = input->kernel_bytes,
         .lto_ir_bytes = input->lto_ir->bytes,
         .arch = input->arch,
@@ -103,8 +123,10 @@ shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const ch
                                shpool_link_origin *origin_p)
 {
     shpool_link_input input = { .kernel = kernel, .kernel_bytes = kernel_bytes, .arch = arch };
-    const shpool_allocator *found;
+    shpool_config config = { .block_threads = 0 };
+    shpool_selection selection = { .allocator = NULL };
     shpool_status status;
+    int spills;
 
     if (cubin_p != NULL) {
         *cubin_p = NULL;
@@ -118,16 +140,19 @@ shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const ch
 
     status = check_arguments(kernel, kernel_bytes, allocator, arch);
     if (status == SHPOOL_OK) {
-        status = shpool_registry_find(NULL, allocator, &found);
+        status = shpool_select(allocator, &config, &selection);
     }
     if (status != SHPOOL_OK) {
         return status;
     }
-    input.lto_ir = choose_lto_ir(found, arch);
+    input.lto_ir = choose_lto_ir(selection.allocator, arch);
     if (input.lto_ir == NULL) {
-        return no_lto_ir(found, arch);
+        return no_lto_ir(selection.allocator, arch);
     }
-    input.name = found->name;
+    spills = (config.spill != SHPOOL_SPILL_FAIL) ||
+             ((selection.allocator->caps & SHPOOL_CAP_SPILL) != 0);
+    input.spill = spills ? SHPOOL_LTO(linked_spill) : SHPOOL_LTO(linked_plain);
+    input.name = selection.allocator->name;
     return find_or_join(&input, cubin_p, bytes_p, origin_p);
 }
 

@@ -13,6 +13,7 @@ typedef struct shpool_link_input {
     size_t kernel_bytes;
     const char *name;          /* of the allocator */
     const shpool_blob *lto_ir; /* the allocator's, for `arch` */
+    const shpool_blob *spill;  /* what it calls to spill, or not to; NULL: not built */
     uint32_t arch;
 } shpool_link_input;
 

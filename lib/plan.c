@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-#define SEARCHED_BYTES           (16u << 20)  /* details look no further for what was needed */
+#define SEARCHED_BYTES (16u << 20) /* details look no further for what was needed */
+#define SPILL_DEFAULT  (64u << 10) /* of a block */
+#define SPILL_MOST     (1u << 30)
 
 /* Sizes that one pool may have: multiples of `unit`, and only odd multiples if `odd`. */
 typedef struct pool_sizes {
@@ -66,6 +68,10 @@ static shpool_status check_config(const shpool_config *want)
         return shpool_error(SHPOOL_ERR_INVALID, "flags is 0x%x, only SHPOOL_FLAG_STATS (1) and "
                             "SHPOOL_FLAG_CHECK (2) may be set", want->flags);
     }
+    if ((want->spill & ~(uint32_t)(SHPOOL_SPILL_ARENA | SHPOOL_SPILL_NATIVE)) != 0) {
+        return shpool_error(SHPOOL_ERR_INVALID, "spill is 0x%x, only SHPOOL_SPILL_ARENA (1) and "
+                            "SHPOOL_SPILL_NATIVE (2) may be set", want->spill);
+    }
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(want->reserved); i++) {
         if (want->reserved[i] != 0) {
             return shpool_error(SHPOOL_ERR_INVALID, "reserved[%zu] of the configuration is %u, not "
@@ -74,6 +80,47 @@ static shpool_status check_config(const shpool_config *want)
         }
     }
     return SHPOOL_OK;
+}
+
+/*
+ * Slots are whole KiB, so that each begins at a multiple of the largest alignment; their granules
+ * are few enough for a bit map in the block's shared memory.
+ */
+static shpool_status plan_spill(const shpool_config *want, shpool_pool *pool)
+{
+    uint64_t bytes = (want->spill_bytes != 0) ? want->spill_bytes : SPILL_DEFAULT;
+    uint32_t shift = log2_of(SHPOOL_SPILL_LEAST);
+
+    if ((want->spill & SHPOOL_SPILL_NATIVE) != 0) {
+        pool->flags |= SHPOOL_FLAG_SPILL | SHPOOL_FLAG_SPILL_NATIVE;
+    }
+    if ((want->spill & SHPOOL_SPILL_ARENA) == 0) {
+        return SHPOOL_OK;
+    }
+    bytes = (bytes + SHPOOL_MAX_ALIGNMENT - 1) & ~(uint64_t)(SHPOOL_MAX_ALIGNMENT - 1);
+    if (bytes > SPILL_MOST) {
+        return shpool_error(SHPOOL_ERR_TOO_LARGE, "spill_bytes is %u for each block, at most %u "
+                            "are possible", want->spill_bytes, SPILL_MOST);
+    }
+    while ((bytes >> shift) > SHPOOL_SPILL_GRANULES) {
+        shift++;
+    }
+    pool->flags |= SHPOOL_FLAG_SPILL | SHPOOL_FLAG_SPILL_ARENA;
+    pool->spill_shift = shift;
+    pool->spill_bytes = (uint32_t)((bytes >> shift) << shift);
+    pool->spill_slots = want->spill_blocks;
+    return SHPOOL_OK;
+}
+
+/* Bytes of the area in front of the pools: counters, and two bits for each granule of a slot. */
+static uint32_t area_bytes(const shpool_config *want, const shpool_pool *pool)
+{
+    uint32_t granules = pool->spill_bytes >> pool->spill_shift;
+
+    if ((want->flags == 0) && (want->spill == SHPOOL_SPILL_FAIL)) {
+        return 0;
+    }
+    return round_up(SHPOOL_AREA_BYTES + 8 * ((granules + 31) / 32), want->alignment);
 }
 
 /* Everything that does not depend on bytes. */
@@ -102,9 +149,9 @@ static void plan_shape(const shpool_allocator *allocator, const shpool_config *w
     pool->abi = SHPOOL_ABI;
     pool->bytes = sizeof(*pool);
     pool->allocator = shpool_name_id(allocator->name);
-    pool->flags = want->flags | (log2_of(want->alignment) << SHPOOL_FLAG_ALIGN_SHIFT);
-    if ((allocator->caps & SHPOOL_CAP_SPILL) != 0) {
-        pool->flags |= SHPOOL_FLAG_SPILL;
+    pool->flags |= want->flags | (log2_of(want->alignment) << SHPOOL_FLAG_ALIGN_SHIFT);
+    if (((allocator->caps & SHPOOL_CAP_SPILL) != 0) && (want->spill == SHPOOL_SPILL_FAIL)) {
+        pool->flags |= SHPOOL_FLAG_SPILL | SHPOOL_FLAG_SPILL_NATIVE;
     }
     if (threads > 1) {
         pool->flags |= SHPOOL_FLAG_SHARED;
@@ -113,9 +160,7 @@ static void plan_shape(const shpool_allocator *allocator, const shpool_config *w
         ((threads > 1) && ((allocator->caps & SHPOOL_CAP_LOCK_FREE) == 0))) {
         pool->flags |= SHPOOL_FLAG_IN_BAND;
     }
-    if (want->flags != 0) {
-        pool->area_bytes = round_up(SHPOOL_AREA_BYTES, want->alignment);
-    }
+    pool->area_bytes = area_bytes(want, pool);
     pool->pools = (want->block_threads + threads - 1) / threads;
     pool->threads_per_pool = threads;
     pool->block_threads = want->block_threads;
@@ -332,8 +377,11 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
         return status;
     }
 
-    plan_shape(selection.allocator, &config, &pool);
-    status = plan_bytes(selection.allocator, &config, &pool);
+    status = plan_spill(&config, &pool);
+    if (status == SHPOOL_OK) {
+        plan_shape(selection.allocator, &config, &pool);
+        status = plan_bytes(selection.allocator, &config, &pool);
+    }
     if (status != SHPOOL_OK) {
         return shpool_select_blame(&selection, status);
     }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define SPILL_BLOCKS 65536u /* more than any device runs at once */
+
 /* What the options of one spec are put into. */
 typedef struct target {
     const shpool_selection *selection;
@@ -102,11 +104,50 @@ static shpool_status set_check(const target *to, const char *value)
     return set_flag(to, "check", value, SHPOOL_FLAG_CHECK);
 }
 
+static shpool_status set_spill(const target *to, const char *value)
+{
+    static const char *const words[] = { "fail", "arena", "native", "arena+native" };
+
+    for (uint32_t i = 0; i < SHPOOL_ARRAY_COUNT(words); i++) { /* the index has the bits */
+        if (strcmp(value, words[i]) == 0) {
+            to->want->spill = i;
+            return SHPOOL_OK;
+        }
+    }
+    return bad_value(to, "spill", value, "fail, arena, native or arena+native");
+}
+
+_Static_assert((SHPOOL_SPILL_ARENA == 1) && (SHPOOL_SPILL_NATIVE == 2), "the words' indexes");
+
+static shpool_status set_spill_bytes(const target *to, const char *value)
+{
+    uint64_t bytes;
+
+    if (!shpool_spec_number(value, 1, &bytes) || (bytes == 0)) {
+        return bad_value(to, "spill_bytes", value, "a number of bytes that may end in K, M or G");
+    }
+    to->want->spill_bytes = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
+    return SHPOOL_OK;
+}
+
+static shpool_status set_spill_blocks(const target *to, const char *value)
+{
+    uint64_t blocks;
+
+    if (!shpool_spec_number(value, 0, &blocks) || (blocks > SPILL_BLOCKS)) {
+        return bad_value(to, "spill_blocks", value, "0 (what the device can hold) to 65536");
+    }
+    to->want->spill_blocks = (uint32_t)blocks;
+    return SHPOOL_OK;
+}
+
 static const char *const option_names[] = {
-    "payload_bytes", "total_bytes", "threads_per_pool", "alignment", "stats", "check"
+    "payload_bytes", "total_bytes", "threads_per_pool", "alignment", "stats", "check", "spill",
+    "spill_bytes", "spill_blocks"
 };
 static const option_fn option_fns[] = {
-    set_payload_bytes, set_total_bytes, set_threads_per_pool, set_alignment, set_stats, set_check
+    set_payload_bytes, set_total_bytes, set_threads_per_pool, set_alignment, set_stats, set_check,
+    set_spill, set_spill_bytes, set_spill_blocks
 };
 
 _Static_assert(SHPOOL_ARRAY_COUNT(option_names) == SHPOOL_ARRAY_COUNT(option_fns),

@@ -2,19 +2,27 @@
 /* Pools for kernels on the CPU block executor. */
 #include "internal.h"
 
+#include <shpool/impl/spill.h>
+
 #include <stdlib.h>
 #include <string.h>
 
-/* Written through pool->report by the blocks' shpool_fini. */
-static shpool_report_data *new_report(void)
-{
-    shpool_report_data *report = calloc(1, sizeof(*report));
+/* Blocks run one after another, those of a cluster together. */
+#define SLOTS 16u
 
-    if (report != NULL) {
-        report->abi = SHPOOL_ABI;
-        report->bytes = sizeof(*report);
-        report->largest_free = UINT32_MAX; /* blocks lower it to their minimum */
+/* Written through pool->report by the blocks' shpool_fini; the slots of spill=arena lie behind. */
+static shpool_report_data *new_report(const shpool_pool *pool)
+{
+    size_t slots = shpool_slots_offset(pool->spill_slots) +
+                   (size_t)pool->spill_slots * pool->spill_bytes;
+    shpool_report_data *report = NULL;
+
+    if (posix_memalign((void **)&report, SHPOOL_MAX_ALIGNMENT, slots) != 0) {
+        return NULL;
     }
+    memset(report, 0, slots);
+
+    shpool_report_clear(report);
     return report;
 }
 
@@ -62,11 +70,14 @@ shpool_status shpool_simt_open(const char *spec, const shpool_config *want, shpo
     if (status != SHPOOL_OK) {
         return status;
     }
-    if (instrumented) {
-        pool.report = new_report();
+    if (pool.area_bytes != 0) {
+        pool.spill_slots = ((pool.spill_bytes != 0) && (pool.spill_slots == 0)) ? SLOTS
+                                                                               : pool.spill_slots;
+        pool.report = new_report(&pool);
         if (pool.report == NULL) {
-            return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a report of %zu bytes",
-                                sizeof(shpool_report_data));
+            return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a report of %zu bytes "
+                                "and %u slots of %u", sizeof(shpool_report_data), pool.spill_slots,
+                                pool.spill_bytes);
         }
     }
 
@@ -86,13 +97,11 @@ shpool_status shpool_simt_report(const shpool_pool *pool, shpool_report_data *re
     }
     if (pool->report == NULL) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "the pool keeps no report: open it with "
-                            "stats=1 or check=1");
+                            "stats=1, check=1 or a spill option");
     }
 
     memcpy(report_p, pool->report, sizeof(*report_p));
-    if (report_p->blocks == 0) {
-        report_p->largest_free = 0; /* no block has lowered it yet */
-    }
+    shpool_report_close(report_p);
     return SHPOOL_OK;
 }
 

@@ -100,6 +100,21 @@ void simt_engine_wait(simt_addr addr, uint32_t seen, const char *file, int line)
     block->ops->settle(block, thread);
 }
 
+void simt_engine_pause(uint32_t ns, const char *file, int line)
+{
+    simt_thread *thread = simt_current();
+    simt_block  *block  = thread->block;
+
+    (void)ns;
+    simt_lock(block);
+    thread->wait_addr = block->arena_begin;
+    thread->paused    = 1; /* runnable, and so is whoever else is: the engine chooses */
+    thread->place     = (simt_place){ file, line };
+    thread->state     = SIMT_STATE_WAIT;
+    block->ops->settle(block, thread);
+    thread->paused = 0;
+}
+
 void *simt_native_malloc(size_t bytes)
 {
     void *ptr = NULL;

@@ -137,6 +137,7 @@ typedef struct simt_thread {
     uint32_t    result;
     simt_addr   wait_addr;
     uint32_t    wait_seen;
+    uint32_t    paused;     /**< in simt_pause(): waits for its turn only */
     simt_join  *join;       /**< the meeting that it waits for */
     simt_fiber  fiber;      /**< not with SIMT_THREADS */
     simt_worker *worker;    /**< with SIMT_THREADS only */
@@ -233,7 +234,7 @@ static inline int simt_word_changed(const simt_block *block, const simt_thread *
 {
     const uint32_t *word = (const uint32_t *)(const void *)(block->arena + thread->wait_addr);
 
-    return __atomic_load_n(word, __ATOMIC_RELAXED) != thread->wait_seen;
+    return (thread->paused != 0) || (__atomic_load_n(word, __ATOMIC_RELAXED) != thread->wait_seen);
 }
 
 /* Written with the lock, read without it. */

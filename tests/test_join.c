@@ -121,7 +121,7 @@ static void test_each_step_that_fails_is_named(void **state)
     static const struct { const char *step; const char *detail; } steps[] = {
         { "create", "refused the options -arch=sm_101 -lto" },
         { "add", "failed at the kernel" },
-        { "complete", "failed at joining the two" },
+        { "complete", "failed at joining them" },
         { "size", "failed at the cubin's size" },
         { "cubin", "failed at the cubin with result 8" },
     };

@@ -33,7 +33,9 @@ shpool_cmocka_tests += \
 	tests/test_simt_pool \
 	tests/test_simt_warp \
 	tests/test_spec \
-	tests/test_status
+	tests/test_spill \
+	tests/test_status \
+	tests/test_wait
 endif
 shpool_tests = $(shpool_cmocka_tests)
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)

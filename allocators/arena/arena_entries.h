@@ -138,7 +138,7 @@ SIMT_FN simt_addr shpool_arena_end(shpool_view view, shpool_arena_state s, uint3
 
 /* ---- checking ---- */
 
-/* What is wrong with entry `n` of `count`, above which the next one starts at `above`; 0: nothing. */
+/* What is wrong with entry `n`, above which the next one starts at `above`; 0: nothing. */
 SIMT_FN uint32_t shpool_arena_wrong(shpool_view view, uint32_t n, simt_addr above)
 {
     uint32_t entry = shpool_arena_entry(view, n);

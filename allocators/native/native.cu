@@ -2,4 +2,4 @@
 #pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see lib/image.cu */
 #include "native.h"
 
-SHPOOL_DEVICE_MODULE_SPILLING(native);
+SHPOOL_DEVICE_MODULE(native);

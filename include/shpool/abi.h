@@ -30,7 +30,10 @@
 #define SHPOOL_MAX_ALIGNMENT  1024u       /**< largest alignment a pool can be configured for */
 #define SHPOOL_MAX_THREADS    1024u       /**< threads of a block */
 #define SHPOOL_MAX_REQUEST    0x7fffffffu /**< larger requests never reach a module */
-#define SHPOOL_AREA_BYTES     64u         /**< of a block's statistics area; a multiple of 16 */
+#define SHPOOL_AREA_BYTES     96u         /**< of a block's statistics area; a multiple of 16 */
+#define SHPOOL_REPORT_ROOM    2048u       /**< a report, in front of spill slots */
+#define SHPOOL_SPILL_GRANULES 1024u       /**< at most, of a slot */
+#define SHPOOL_SPILL_LEAST    64u         /**< bytes of a slot's granule, at least */
 #define SHPOOL_BAD_FREE_SLOTS 16u         /**< bad frees a report describes; more are counted */
 #define SHPOOL_LEAK_SLOTS     16u         /**< leaks a report describes; more are counted */
 #define SHPOOL_BROKEN_ZONE    100u        /**< shpool_walk.broken: bytes around a payload changed */
@@ -98,10 +101,19 @@ enum {
     SHPOOL_FLAG_SPILL       = 1u << 2, /**< what does not fit goes to global memory */
     SHPOOL_FLAG_LEADER      = 1u << 3, /**< view only: first thread of its pool */
     SHPOOL_FLAG_SHARED      = 1u << 4, /**< more than one thread may use a pool */
-    SHPOOL_FLAG_IN_BAND     = 1u << 5, /**< an overrun can reach metadata that is followed, or a lock
-                                            that is waited for: check=1 looks before each call */
+    SHPOOL_FLAG_IN_BAND     = 1u << 5, /**< an overrun reaches what is followed or waited for:
+                                            check=1 looks before each call */
+    SHPOOL_FLAG_SPILL_ARENA  = 1u << 6, /**< ... to the block's slot of global memory */
+    SHPOOL_FLAG_SPILL_NATIVE = 1u << 7, /**< ... to CUDA's heap; of both, after the slot */
     SHPOOL_FLAG_ALIGN_SHIFT = 8,       /**< bits 8..11: log2 of the configured alignment */
     SHPOOL_FLAG_ALIGN_MASK  = 15u << 8
+};
+
+/** Where requests go that a pool cannot serve (shpool_config.spill); a sum of bits. */
+enum {
+    SHPOOL_SPILL_FAIL   = 0, /**< they fail */
+    SHPOOL_SPILL_ARENA  = 1, /**< a slot of spill_bytes in global memory for each running block */
+    SHPOOL_SPILL_NATIVE = 2  /**< CUDA's in-kernel heap; with ARENA when the slot is full */
 };
 
 /**
@@ -149,6 +161,7 @@ typedef void          (*shpool_fini_fn)(shpool_view view);
 typedef void         *(*shpool_spill_fn)(shpool_view view, unsigned long long bytes,
                                          uint32_t alignment);
 typedef uint32_t      (*shpool_unspill_fn)(shpool_view view, void *ptr, uint32_t site);
+typedef unsigned long long (*shpool_spilled_fn)(shpool_view view, const void *ptr);
 
 /** One module's functions.  Device pointers of one linked image, or host pointers (executor). */
 typedef struct shpool_table {
@@ -163,11 +176,12 @@ typedef struct shpool_table {
     shpool_largest_fn largest;
     shpool_walk_fn    walk;
     shpool_owns_fn    owns;
-    shpool_fini_fn    fini;    /**< closes the statistics; macros of module.h make the last three */
+    shpool_fini_fn    fini;    /**< closes the statistics; this and the rest: module.h */
     shpool_spill_fn   spill;   /**< a request that the pool cannot serve */
     shpool_unspill_fn unspill; /**< a free of what does not lie in the pool */
     shpool_rewind_fn  rewind;  /**< marks; NULL: none */
-    void             *reserved[3]; /**< NULL */
+    shpool_spilled_fn spilled; /**< usable bytes of what spill gave */
+    void             *reserved[2]; /**< NULL */
 } shpool_table;
 
 /**
@@ -196,7 +210,10 @@ typedef struct shpool_pool {
     void               *report;   /**< shpool_report_data in global memory, or NULL */
     char     name[SHPOOL_NAME_BYTES]; /**< of the allocator */
     uint32_t system_bytes;            /**< shared memory in front of a block's, on this device */
-    uint32_t reserved[7];             /**< 0 */
+    uint32_t spill_bytes;             /**< of a block's slot; 0: no SHPOOL_FLAG_SPILL_ARENA */
+    uint32_t spill_shift;             /**< log2 of the bytes of a slot's granule */
+    uint32_t spill_slots;             /**< how many there are */
+    uint32_t reserved[4];             /**< 0 */
 } shpool_pool;
 
 /** One refused free. */
@@ -235,14 +252,22 @@ typedef struct shpool_report_data {
     unsigned long long failures;    /**< requests that got NULL */
     unsigned long long live;        /**< allocations that were never freed, counted at fini */
     unsigned long long live_bytes;  /**< usable bytes of those */
-    unsigned long long spills;      /**< requests served from global memory */
+    unsigned long long spills;      /**< requests served from global memory; with any spill option
+                                         counted without stats, too, and so is failures */
     uint32_t peak_bytes;    /**< most usable bytes live at once in any one block */
     uint32_t largest_free;  /**< largest malloc that would still succeed at fini, worst block */
     uint32_t corrupt;       /**< pools that shpool_fini found damaged (check=1) */
     uint32_t leaks;         /**< allocations in pools that shpool_fini found (check=1) */
     shpool_bad_free bad_free[SHPOOL_BAD_FREE_SLOTS]; /**< the first min(bad_frees, slots) */
     shpool_leak leak[SHPOOL_LEAK_SLOTS];             /**< the first min(leaks, slots) */
-    unsigned long long reserved[8];
+    unsigned long long native_spills; /**< spills that CUDA's in-kernel heap served */
+    unsigned long long waits;       /**< attempts of shpool_malloc_wait that got nothing */
+    unsigned long long cycles;      /**< in malloc and free, of all threads, about */
+    uint32_t slowest;       /**< cycles of the slowest malloc or free */
+    uint32_t fastest;       /**< cycles of the fastest one */
+    uint32_t unused_bytes;  /**< most bytes of a block's pools that were free as a request failed */
+    uint32_t reserved32;
+    unsigned long long reserved[3];
 } shpool_report_data;
 
 #endif /* SHPOOL_ABI_H */

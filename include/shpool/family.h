@@ -16,8 +16,12 @@ SIMT_FN size_t shpool_usable_size(shpool_heap heap, const void *ptr)
         return 0;
     }
     if (!simt_is_shared(ptr)) {
-        return ((heap.view.flags & SHPOOL_FLAG_SPILL) != 0)
-                   ? (size_t)((const shpool_spilled *)ptr)[-1].bytes : 0u;
+#if SHPOOL_SPILLS
+        if ((heap.view.flags & SHPOOL_FLAG_SPILL) != 0) {
+            return (size_t)SHPOOL_DO(heap, spilled, (heap.view, ptr));
+        }
+#endif
+        return 0;
     }
     return (heap.view.bytes != 0) ? SHPOOL_DO(heap, usable, (heap.view, simt_to_shared(ptr))) : 0u;
 }

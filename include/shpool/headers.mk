@@ -12,8 +12,10 @@ shpool_HEADERS += \
 	include/shpool/shpool.cuh \
 	include/shpool/shpool.h \
 	include/shpool/simt.h \
-	include/shpool/types.h
+	include/shpool/types.h \
+	include/shpool/wait.h
 shpoolimpl_HEADERS += \
+	include/shpool/impl/area.h \
 	include/shpool/impl/bind.h \
 	include/shpool/impl/boundary_tags.h \
 	include/shpool/impl/cuda_status.h \
@@ -24,6 +26,7 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/run_word.h \
 	include/shpool/impl/simt_cpu.h \
 	include/shpool/impl/simt_cuda.h \
+	include/shpool/impl/spill.h \
 	include/shpool/impl/tags_batch.h \
 	include/shpool/impl/tags_blocks.h \
 	include/shpool/impl/tags_thread.h \

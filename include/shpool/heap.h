@@ -75,10 +75,17 @@ SIMT_FN void shpool_area_init(const shpool_pool *pool, simt_addr area)
 {
     uint32_t i;
 
-    for (i = 0; i < SHPOOL_AREA_BYTES; i += 4u) {
+    SIMT_ROLLED
+    for (i = 0; i < pool->area_bytes; i += 4u) {
         simt_store32(area + i, 0);
     }
     simt_store64(area + SHPOOL_AREA_REPORT, (unsigned long long)(size_t)pool->report);
+    simt_store32(area + SHPOOL_AREA_FASTEST, ~0u);
+    simt_store32(area + SHPOOL_AREA_CAPACITY, pool->largest * pool->pools);
+    simt_store32(area + SHPOOL_AREA_SLOTS, pool->spill_slots);
+    simt_store32(area + SHPOOL_AREA_SLOT_BYTES, pool->spill_bytes);
+    simt_store32(area + SHPOOL_AREA_GRANULES, pool->spill_bytes >> pool->spill_shift);
+    simt_store32(area + SHPOOL_AREA_SHIFT, pool->spill_shift);
 }
 
 /* The heap of the calling thread over pools of pool_bytes each at `base`, initialised. */
@@ -98,7 +105,7 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
     heap.view.flags    = (member == 0) ? flags | SHPOOL_FLAG_LEADER : flags;
     heap.view.word[0]  = word0;
     heap.view.word[1]  = word1;
-    heap.view.area     = (SHPOOL_COUNTED != 0) ? area : 0u; /* a constant 0 leaves no trace */
+    heap.view.area     = (SHPOOL_HAS_AREA != 0) ? area : 0u; /* a constant 0 leaves no trace */
     heap.window        = simt_window();
     heap.allocate      = pool->allocate;
     heap.release       = pool->release;
@@ -143,7 +150,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
 
     simt_barrier(); /* whoever still works in a pool that was here before */
     if (status == SHPOOL_OK) {
-        if ((pool->area_bytes != 0) && (simt_thread_rank() == 0)) {
+        if (SHPOOL_HAS_AREA && (pool->area_bytes != 0) && (simt_thread_rank() == 0)) {
             shpool_area_init(pool, start);
         }
     } else if ((pool->abi == SHPOOL_ABI) && (pool->report != NULL) && (simt_thread_rank() == 0)) {
@@ -211,7 +218,7 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
  */
 SIMT_FN void shpool_fini(shpool_heap heap)
 {
-#if SHPOOL_COUNTED
+#if SHPOOL_HAS_AREA
     if (heap.view.area != 0) {
         SHPOOL_DO(heap, fini, (heap.view));
     }
@@ -234,7 +241,7 @@ SIMT_FN void *shpool_malloc_as(shpool_heap heap, size_t bytes, uint32_t alignmen
     if (addr != 0) {
         return simt_from_window(heap.window, addr);
     }
-#if SHPOOL_SPILLS || SHPOOL_COUNTED
+#if SHPOOL_HAS_AREA
     if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {
         return SHPOOL_DO(heap, spill, (heap.view, (bytes != 0) ? bytes : 1u, alignment));
     }
@@ -308,7 +315,7 @@ SIMT_FN uint32_t shpool_free_at(shpool_heap heap, void *ptr, uint32_t site)
     if (ptr == NULL) {
         return SHPOOL_FREE_OK;
     }
-#if SHPOOL_SPILLS || SHPOOL_COUNTED
+#if SHPOOL_HAS_AREA
     if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {
         return SHPOOL_DO(heap, unspill, (heap.view, ptr, site));
     }
@@ -324,5 +331,6 @@ SIMT_FN void shpool_free(shpool_heap heap, void *ptr)
 
 #include <shpool/family.h> /* what builds on these */
 #include <shpool/scratch.h>
+#include <shpool/wait.h>
 
 #endif /* SHPOOL_HEAP_H */

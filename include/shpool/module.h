@@ -129,17 +129,18 @@
         return walk; \
     }
 
-/* Ordered initialisers: C++17 has no designated ones.  _i is empty or counted_. */
-#define SHPOOL_TABLE_OF(_name, _i, _fini, _spill, _unspill) \
+/* Ordered initialisers: C++17 has no designated ones.  _i is empty or counted_; _spill begins the
+ * names of the functions that spill. */
+#define SHPOOL_TABLE_OF(_name, _i, _fini, _spill) \
     { \
         SHPOOL_ABI, sizeof(shpool_table), shpool_##_name##_layout, shpool_##_name##_init, \
             shpool_##_i##_name##_malloc, shpool_##_i##_name##_free, \
             shpool_##_i##_name##_resize, shpool_##_i##_name##_usable, \
             shpool_##_i##_name##_largest, shpool_##_i##_name##_walk, shpool_##_i##_name##_owns, \
-            _fini, _spill, _unspill, \
-            SHPOOL_IF_MARKS(_name, shpool_##_i##_name##_rewind, NULL), \
+            _fini, _spill##spill, _spill##unspill, \
+            SHPOOL_IF_MARKS(_name, shpool_##_i##_name##_rewind, NULL), _spill##spill_bytes, \
         { \
-            NULL, NULL, NULL \
+            NULL, NULL \
         } \
     }
 
@@ -167,16 +168,12 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
     return id;
 }
 
-/* A module that spills says `#define SHPOOL_SPILLS_NAME 1` in NAME.h. */
+/* A module that has nothing but what spills says `#define SHPOOL_SPILLS_NAME 1` in NAME.h. */
 #if defined(__CUDACC__)
 
 #if defined(SHPOOL_LINKED_MODULE)
 /* Run-time linking: the one module of the image, under fixed names (impl/bind.h). */
 #define SHPOOL_DEVICE_MODULE(_name) \
-    SHPOOL_DEVICE_MODULE_LINKED(_name, shpool_no_spill, shpool_refuse)
-#define SHPOOL_DEVICE_MODULE_SPILLING(_name) \
-    SHPOOL_DEVICE_MODULE_LINKED(_name, shpool_spill, shpool_unspill)
-#define SHPOOL_DEVICE_MODULE_LINKED(_name, _spill, _unspill) \
     extern "C" { \
     __device__ uint32_t shpool_linked_id(void) { return shpool_module_id(#_name); } \
     __device__ shpool_layout shpool_linked_layout(uint32_t bytes, uint32_t alignment) \
@@ -220,15 +217,6 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
     { \
         return SHPOOL_IF_MARKS(_name, shpool_##_name##_rewind, shpool_no_rewind)(view, to); \
     } \
-    __device__ void *shpool_linked_spill(shpool_view view, unsigned long long bytes, \
-                                         uint32_t alignment) \
-    { \
-        return _spill(view, bytes, alignment); \
-    } \
-    __device__ uint32_t shpool_linked_unspill(shpool_view view, void *ptr, uint32_t site) \
-    { \
-        return _unspill(view, ptr, site); \
-    } \
     } \
     static_assert(sizeof(#_name) <= SHPOOL_NAME_BYTES, "allocator name too long")
 
@@ -242,19 +230,21 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
 extern "C" __attribute__((visibility("hidden"))) shpool_status
 shpool_image_read(const void *tables, int index, shpool_layout_fn layout, shpool_pool *pool);
 
+/* In the archive, too (lib/image_spill.cu): impl/spill.h's, once for all tables. */
+extern "C" {
+__device__ void    *shpool_image_spill(shpool_view view, unsigned long long bytes,
+                                       uint32_t alignment);
+__device__ uint32_t shpool_image_unspill(shpool_view view, void *ptr, uint32_t site);
+__device__ unsigned long long shpool_image_spill_bytes(shpool_view view, const void *ptr);
+__device__ void     shpool_image_spill_fini(shpool_view view);
+}
+
 /** Define NAME's two device tables, and the shpool_NAME_device_table() of SHPOOL_HOST_MODULE. */
 #define SHPOOL_DEVICE_MODULE(_name) \
-    SHPOOL_DEVICE_MODULE_TABLES(_name, shpool_no_spill, shpool_refuse)
-
-/** The same for a module whose allocations may come from CUDA's in-kernel heap. */
-#define SHPOOL_DEVICE_MODULE_SPILLING(_name) \
-    SHPOOL_DEVICE_MODULE_TABLES(_name, shpool_spill, shpool_unspill)
-
-#define SHPOOL_DEVICE_MODULE_TABLES(_name, _spill, _unspill) \
     SHPOOL_INSTRUMENT(_name) \
     static __device__ const shpool_table shpool_##_name##_tables[2] = { \
-        SHPOOL_TABLE_OF(_name, , NULL, _spill, _unspill), \
-        SHPOOL_TABLE_OF(_name, counted_, shpool_counted_##_name##_fini, _spill, _unspill)}; \
+        SHPOOL_TABLE_OF(_name, , shpool_image_spill_fini, shpool_image_), \
+        SHPOOL_TABLE_OF(_name, counted_, shpool_counted_##_name##_fini, shpool_image_)}; \
     extern "C" __attribute__((visibility("hidden"))) shpool_status \
         shpool_##_name##_device_table(int instrumented, shpool_pool *pool) \
     { \
@@ -277,9 +267,8 @@ shpool_image_read(const void *tables, int index, shpool_layout_fn layout, shpool
 #define SHPOOL_HOST_MODULE_GROUP(_name, _summary, _scope, _threads, _caps, _device_table, _lto_ir) \
     SHPOOL_INSTRUMENT(_name) \
     static const shpool_table shpool_##_name##_tables[2] = { \
-        SHPOOL_TABLE_OF(_name, , NULL, shpool_spill, shpool_unspill), \
-        SHPOOL_TABLE_OF(_name, counted_, shpool_counted_##_name##_fini, shpool_spill, \
-                        shpool_unspill)}; \
+        SHPOOL_TABLE_OF(_name, , shpool_spill_fini, shpool_), \
+        SHPOOL_TABLE_OF(_name, counted_, shpool_counted_##_name##_fini, shpool_)}; \
     extern const shpool_allocator shpool_allocator_##_name; \
     const shpool_allocator shpool_allocator_##_name = { \
         SHPOOL_ABI, sizeof(shpool_allocator), #_name, _summary, _scope, _caps, \

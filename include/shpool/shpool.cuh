@@ -9,7 +9,7 @@
  *   nothing                 function table: any allocator, by name at run time; compile with
  *                           -rdc=true and link libshpool_device.a
  *   SHPOOL_INLINE=NAME      compile time: the allocator is inlined.  With SHPOOL_CHECK also stats
- *                           and check.
+ *                           and check, with SHPOOL_SPILL also spill.
  *   SHPOOL_LINKED           run-time link: compile the kernel to LTO-IR, join and load it with
  *                           shpool_link_library()
  *
@@ -33,6 +33,7 @@
 #if !defined(__CUDACC_RTC__)
 
 #include <cuda_runtime.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <shpool/impl/cuda_status.h>
@@ -68,6 +69,11 @@ static inline shpool_status shpool_bind(shpool_pool *pool)
 #endif
     if (status != SHPOOL_OK) {
         return status;
+    }
+    if (((pool->flags & SHPOOL_FLAG_SPILL) != 0) && (SHPOOL_SPILLS == 0)) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED,
+                            "spill needs the function table, run-time linking, or a kernel "
+                            "compiled with SHPOOL_INLINE and SHPOOL_SPILL");
     }
     if ((counted != 0) && (SHPOOL_COUNTED == 0)) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED,
@@ -123,11 +129,83 @@ static inline shpool_status shpool_plan_here(const char *spec, const shpool_conf
     return status;
 }
 
+/* How many blocks of that pool the current device can run at once. */
+static inline shpool_status shpool_blocks_at_once(const shpool_pool *pool, uint32_t *blocks_p)
+{
+    uint32_t      units   = 0;
+    uint32_t      threads = 0;
+    uint32_t      shared  = 0;
+    uint32_t      most    = 0;
+    uint32_t      blocks  = 0;
+    shpool_status status  = shpool_device_get(cudaDevAttrMultiProcessorCount,
+                                              "cudaDeviceGetAttribute", &units);
+
+    if (status == SHPOOL_OK) {
+        status = shpool_device_get(cudaDevAttrMaxThreadsPerMultiProcessor,
+                                   "cudaDeviceGetAttribute", &threads);
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_device_get(cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+                                   "cudaDeviceGetAttribute", &shared);
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_device_get(cudaDevAttrMaxBlocksPerMultiprocessor,
+                                   "cudaDeviceGetAttribute", &most);
+    }
+    if (status == SHPOOL_OK) {
+        blocks = threads / pool->block_threads;
+        blocks = (shared / (pool->shared_bytes + pool->system_bytes) < blocks)
+                     ? shared / (pool->shared_bytes + pool->system_bytes) : blocks;
+        blocks = ((blocks > most) && (most != 0)) ? most : (blocks != 0) ? blocks : 1u;
+    }
+    *blocks_p = units * blocks;
+    return status;
+}
+
+/* The report, and behind it the slots of spill=arena. */
+static inline shpool_status shpool_new_report(shpool_pool *pool)
+{
+    shpool_report_data blank = {};
+    shpool_status      status = SHPOOL_OK;
+    cudaError_t        error;
+    size_t             bytes;
+
+    if ((pool->spill_bytes != 0) && (pool->spill_slots == 0)) {
+        status = shpool_blocks_at_once(pool, &pool->spill_slots);
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    bytes = shpool_slots_offset(pool->spill_slots) + (size_t)pool->spill_slots * pool->spill_bytes;
+    error = cudaMalloc(&pool->report, bytes);
+    if ((error == cudaErrorMemoryAllocation) && (pool->spill_bytes != 0)) {
+        (void)cudaGetLastError();
+        return shpool_error(SHPOOL_ERR_NO_MEMORY,
+                            "cudaMalloc: no %zu bytes of device memory for a report and %u slots "
+                            "of %u bytes: ask for less spill_bytes, or for fewer spill_blocks",
+                            bytes, pool->spill_slots, pool->spill_bytes);
+    }
+    if (error != cudaSuccess) {
+        return shpool_cuda_status(error, "cudaMalloc (report)");
+    }
+    shpool_report_clear(&blank);
+    status = shpool_cuda_status(cudaMemset(pool->report, 0, shpool_slots_offset(pool->spill_slots)),
+                                "cudaMemset (report)");
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaMemcpy(pool->report, &blank, sizeof(blank),
+                                               cudaMemcpyHostToDevice), "cudaMemcpy (report)");
+    }
+    if (status != SHPOOL_OK) {
+        (void)cudaFree(pool->report);
+    }
+    return status;
+}
+
 /**
  * Open a pool for kernels of this image on the current device.
  *
- * Scope: host, any thread.  Allocates device memory only for stats and check.  Call it before a
- * stream capture begins, not inside one.
+ * Scope: host, any thread.  Allocates device memory only for stats, check and spill.  Call it
+ * before a stream capture begins, not inside one.
  *
  * @param [in]  spec    allocator, as for shpool_plan(); NULL: $SHPOOL_ALLOCATOR, else the allocator
  *                      that the kernel is compiled for, else the build's default
@@ -136,18 +214,16 @@ static inline shpool_status shpool_plan_here(const char *spec, const shpool_conf
  * @return SHPOOL_OK; as shpool_plan(), with the current device's shared memory as a limit; and
  *   - SHPOOL_ERR_ABI          header, archive and libshpool.so do not fit together
  *   - SHPOOL_ERR_BINDING      the kernel is compiled for another allocator (SHPOOL_INLINE)
- *   - SHPOOL_ERR_UNSUPPORTED  stats or check without SHPOOL_CHECK, or an allocator that has no
- *                             device code in this image
+ *   - SHPOOL_ERR_UNSUPPORTED  stats or check without SHPOOL_CHECK, spill without SHPOOL_SPILL, or
+ *                             an allocator that has no device code in this image
  *   - SHPOOL_ERR_NO_MEMORY, SHPOOL_ERR_CUDA  no device, or a CUDA call failed
  */
 static inline shpool_status shpool_open(const char *spec, const shpool_config *want,
                                         shpool_pool *pool_p)
 {
-    const shpool_pool  none = {};
-    shpool_report_data blank = {};
-    shpool_status      status;
-    uint32_t           archive = SHPOOL_ABI;
-    void              *report  = NULL;
+    const shpool_pool none = {};
+    shpool_status     status;
+    uint32_t          archive = SHPOOL_ABI;
 
     if (pool_p == NULL) {
         return shpool_error(SHPOOL_ERR_INVALID, "shpool_open: pool_p is NULL");
@@ -169,19 +245,10 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
     if (status == SHPOOL_OK) {
         status = shpool_bind(pool_p);
     }
-    if ((status == SHPOOL_OK) && ((pool_p->flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0)) {
-        status = shpool_cuda_status(cudaMalloc(&report, sizeof(blank)), "cudaMalloc (report)");
-        if (status == SHPOOL_OK) {
-            blank.abi          = SHPOOL_ABI;
-            blank.bytes        = sizeof(blank);
-            blank.largest_free = 0xffffffffu;
-            pool_p->report     = report;
-            status = shpool_cuda_status(cudaMemcpy(report, &blank, sizeof(blank),
-                                                   cudaMemcpyHostToDevice), "cudaMemcpy (report)");
-        }
+    if ((status == SHPOOL_OK) && (pool_p->area_bytes != 0)) {
+        status = shpool_new_report(pool_p);
     }
     if (status != SHPOOL_OK) {
-        (void)cudaFree(report); /* NULL: no effect */
         *pool_p = none;
         return status;
     }
@@ -194,8 +261,11 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
  *
  * Scope: host; waits for the device.
  * @param [out] report_p  zeroed on failure
+ * With a spill option alone only spills, native_spills, failures, blocks, status and bad frees of
+ * spilled allocations are counted.
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_UNSUPPORTED: the pool was
- *         opened without stats and check; SHPOOL_ERR_CUDA: also for errors of the kernels before
+ *         opened without stats, check and spill; SHPOOL_ERR_CUDA: also for errors of the
+ *         kernels before
  */
 static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report_data *report_p)
 {
@@ -209,8 +279,9 @@ static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report
     *report_p = blank;
     if (pool->report == NULL) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED,
-                            "shpool_report: the pool was opened without stats and check; open it "
-                            "with \"%s:stats=1\"", (pool->name[0] != '\0') ? pool->name : "NAME");
+                            "shpool_report: the pool was opened without stats, check and spill; "
+                            "open it with \"%s:stats=1\"",
+                            (pool->name[0] != '\0') ? pool->name : "NAME");
     }
     status = shpool_cuda_status(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     if (status == SHPOOL_OK) {
@@ -219,10 +290,30 @@ static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report
     }
     if (status != SHPOOL_OK) {
         *report_p = blank;
-    } else if (report_p->blocks == 0) {
-        report_p->largest_free = 0;
+    } else {
+        shpool_report_close(report_p);
     }
     return status;
+}
+
+/**
+ * shpool_report(), and shpool_stats_read() of it.
+ *
+ * Scope: host; waits for the device.
+ * @param [out] stats_p  zeroed on failure
+ * @return as these two
+ */
+static inline shpool_status shpool_stats(const shpool_pool *pool, shpool_stats_data *stats_p)
+{
+    const shpool_stats_data none = {};
+    shpool_report_data      report;
+    shpool_status           status;
+
+    if (stats_p != NULL) {
+        *stats_p = none;
+    }
+    status = shpool_report(pool, &report);
+    return (status == SHPOOL_OK) ? shpool_stats_read(pool, &report, stats_p) : status;
 }
 
 /**
@@ -312,6 +403,7 @@ static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
 static inline shpool_status shpool_link_library(const void *kernel, size_t bytes,
                                                 const shpool_pool *pool, cudaLibrary_t *library_p)
 {
+    char          spec[SHPOOL_NAME_BYTES + 24]; /* any spill option: the code is the same */
     shpool_status status;
     uint32_t      major = 0;
     uint32_t      minor = 0;
@@ -332,7 +424,9 @@ static inline shpool_status shpool_link_library(const void *kernel, size_t bytes
                                    &minor);
     }
     if (status == SHPOOL_OK) {
-        status = shpool_link(kernel, bytes, pool->name, major * 10 + minor, &cubin, &cubin_bytes);
+        (void)snprintf(spec, sizeof(spec), "%s%s", pool->name,
+                       ((pool->flags & SHPOOL_FLAG_SPILL) != 0) ? ":spill=arena+native" : "");
+        status = shpool_link(kernel, bytes, spec, major * 10 + minor, &cubin, &cubin_bytes);
     }
     if (status == SHPOOL_OK) {
         status = shpool_cuda_status(cudaLibraryLoadData(library_p, cubin, NULL, NULL, 0, NULL, NULL,

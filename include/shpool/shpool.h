@@ -185,15 +185,18 @@ typedef struct shpool_config {
     uint32_t flags;            /**< SHPOOL_FLAG_STATS and SHPOOL_FLAG_CHECK */
     uint32_t total_bytes;      /**< instead of payload_bytes: shared memory for the pools to fill */
     uint32_t shared_limit;     /**< most shared memory they may take; 0, or over 227 KiB: 227 KiB */
-    uint32_t reserved[9];      /**< 0 */
+    uint32_t spill;            /**< SHPOOL_SPILL_*: what to do when a pool has no room; 0: fail */
+    uint32_t spill_bytes;      /**< SHPOOL_SPILL_ARENA: global memory for each block; 0: 64 KiB */
+    uint32_t spill_blocks;     /**< blocks that run at once; 0: as many as the device can hold */
+    uint32_t reserved[6];      /**< 0 */
 } shpool_config;
 
 /**
  * Work out a pool: which allocator, and exactly what it needs.  No CUDA.
  *
  * The spec is `name` or `name:key=value,...` with the keys payload_bytes, total_bytes,
- * threads_per_pool, alignment (sizes may end in K, M or G), stats and check (0 or 1); what it says
- * wins over `want`.
+ * threads_per_pool, alignment (sizes may end in K, M or G), stats and check (0 or 1), spill (fail,
+ * arena, native or arena+native), spill_bytes and spill_blocks; what it says wins over `want`.
  *
  * The result is exact: a launch needs pool_p->shared_bytes, each of pool_p->pools pools has
  * pool_p->pool_bytes, and a malloc of pool_p->largest bytes succeeds in a fresh one, a larger one
@@ -255,6 +258,71 @@ SHPOOL_API shpool_status shpool_arch_find(const char *name, shpool_arch *arch_p)
 SHPOOL_API uint32_t shpool_blocks_per_sm(const shpool_pool *pool, const shpool_arch *arch,
                                          uint32_t other_shared);
 
+/* ---- what kernels needed ---- */
+
+/** Figures of all blocks that ended, for a person.  Of one block where it says so. */
+typedef struct shpool_stats_data {
+    unsigned long long mallocs;    /**< requests, failed ones included */
+    unsigned long long frees;
+    unsigned long long failures;   /**< requests that got NULL */
+    unsigned long long live;       /**< allocations that were never freed */
+    unsigned long long live_bytes; /**< of those */
+    unsigned long long spills;     /**< requests served from global memory */
+    unsigned long long native_spills; /**< spills that CUDA's in-kernel heap served */
+    unsigned long long waits;      /**< attempts of shpool_malloc_wait that got nothing */
+    uint32_t peak_bytes;     /**< most bytes live at once in one block, spilled ones included */
+    uint32_t capacity_bytes; /**< of all pools of a block */
+    uint32_t fragmentation;  /**< percent of the capacity that was free as a request failed, the
+                                  worst case: in pieces too small, or in other threads' pools */
+    uint32_t contention;     /**< percent of the cycles in malloc and free above those of the
+                                  fastest call: waiting, retries and searches; 0 on the executor */
+    uint32_t mean_cycles;    /**< of a malloc or free */
+    uint32_t slowest_cycles; /**< of one of them */
+} shpool_stats_data;
+
+/**
+ * Work out the figures of a report: of shpool_report(), or shpool_simt_report() on the executor.
+ * shpool_stats() (shpool/shpool.cuh) reads the report as well.
+ *
+ * Scope: host, any thread.
+ * @param [out] stats_p  zeroed on failure
+ * @return SHPOOL_OK
+ *   - SHPOOL_ERR_INVALID      a NULL argument, or no block has called shpool_fini
+ *   - SHPOOL_ERR_UNSUPPORTED  the pool was opened without stats and check
+ *   - SHPOOL_ERR_ABI          a report of another library
+ */
+SHPOOL_API shpool_status shpool_stats_read(const shpool_pool *pool,
+                                           const shpool_report_data *report,
+                                           shpool_stats_data *stats_p);
+
+/** The shared memory that a kernel needed, of its pools; statistics areas are left out. */
+typedef struct shpool_advice {
+    uint32_t payload_bytes; /**< to ask for: the most that was live at once in a block */
+    uint32_t least_bytes;   /**< shared memory for that.  Less cannot do; whether this does, the
+                                 next run tells: pieces too small, or one thread's pool that is full
+                                 while others are not, may ask for more */
+    uint32_t enough_bytes;  /**< what the run had, if nothing failed or spilled; else 0: not known,
+                                 run with spill=native,stats=1, which counts what is spilled, too */
+    uint32_t blocks_now;    /**< of an SM: with what the run had */
+    uint32_t blocks_least;  /**< with least_bytes */
+} shpool_advice;
+
+/**
+ * Advise on the size of a pool from what a run needed.
+ *
+ * Scope: host, any thread; no CUDA.
+ * @param [in]  pool          as it was opened for the run, with stats
+ * @param [in]  report        of the run
+ * @param [in]  arch          shpool_arch_find()
+ * @param [in]  other_shared  shared memory of the kernel beside the pool, bytes
+ * @param [out] advice_p      zeroed on failure
+ * @return as shpool_stats_read(), and SHPOOL_ERR_TOO_LARGE: what was live at once, spilled bytes
+ *         included, is more than a block of that architecture has
+ */
+SHPOOL_API shpool_status shpool_advise(const shpool_pool *pool, const shpool_report_data *report,
+                                       const shpool_arch *arch, uint32_t other_shared,
+                                       shpool_advice *advice_p);
+
 /**
  * Send the message of level info that says what was opened.
  *
@@ -302,7 +370,8 @@ SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *vari
  * Scope: host, any thread; blocks while nvJitLink works.
  * @param [in]  kernel       LTO-IR, fat binary or relocatable object; not kept
  * @param [in]  kernel_bytes
- * @param [in]  allocator    a registered name with lto_ir
+ * @param [in]  allocator    a registered name with lto_ir; or a spec, of which only its spill
+ *                           option matters: kernels whose pools do not spill have no code for it
  * @param [in]  arch         compute capability times 10: 90 for sm_90; not below the LTO-IR's own
  * @param [out] cubin_p      the caller's, to be given to free(); NULL on failure
  * @param [out] bytes_p      its size; 0 on failure
@@ -313,7 +382,7 @@ SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *vari
  *                             libnvJitLink (the detail says what was tried), or one that is older
  *                             than the CUDA that made the LTO-IR, or of another major version
  *   - SHPOOL_ERR_LINK         the linker's own log is the detail
- *   - SHPOOL_ERR_SPEC         SHPOOL_CACHE_BYTES is no number
+ *   - SHPOOL_ERR_SPEC         SHPOOL_CACHE_BYTES is no number, or the spec does not parse
  *   - SHPOOL_ERR_NO_MEMORY
  */
 SHPOOL_API shpool_status shpool_link(const void *kernel, size_t kernel_bytes, const char *allocator,

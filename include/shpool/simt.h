@@ -74,9 +74,13 @@
  * the body of every spin loop: on the GPU it yields issue slots, on the executor it parks the
  * thread, which keeps explorations finite.
  *
+ *   simt_pause(ns)   lets other threads run, about that long, and returns in any case
+ *   simt_clock()     32 bits of the multiprocessor's cycle counter; 0 on the executor
+ *
  * Global memory (reports, traces), generic pointers, relaxed, device-wide:
  *   simt_global_add32(p, v)  simt_global_max32(p, v)  simt_global_min32(p, v)
  *   simt_global_add64(p, v)  simt_global_store32(p, v)
+ *   simt_global_or32(p, v)   acquires;  simt_global_and32(p, v)  releases; both give the old word
  *   simt_native_malloc(n)    simt_native_free(p)       CUDA's in-kernel heap; on the CPU malloc
  *
  * Definitions:

@@ -3,6 +3,7 @@
  *
  * Three bindings, one set of names for heap.h:
  *   SHPOOL_INLINE=NAME   compile time: the allocator's header is included, everything is inline
+ *                        (with SHPOOL_SPILL also what spills, with SHPOOL_CHECK what counts)
  *   SHPOOL_LINKED        run-time link: calls under fixed names, joined by shpool_link()
  *   neither              function table: calls through the pointers that the pool carries
  *
@@ -36,34 +37,71 @@
 
 /* SHPOOL_CHECK: stats and check for this translation unit, at their cost. */
 #if defined(SHPOOL_CHECK)
-#define SHPOOL_INSTRUMENT_OF(_name) SHPOOL_INSTRUMENT(_name)
-SHPOOL_INSTRUMENT_OF(SHPOOL_INLINE)
+/* Both sets of functions: a pool that was opened without stats and check has no counters. */
+#define SHPOOL_IS_COUNTED(_view) \
+    (((_view).flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0)
+#define SHPOOL_EITHER_FN(_type, _name, _function, _parameters, _arguments) \
+    SIMT_FN _type shpool_either_##_name##_##_function _parameters \
+    { \
+        return SHPOOL_IS_COUNTED(view) ? shpool_counted_##_name##_##_function _arguments \
+                                       : shpool_##_name##_##_function _arguments; \
+    }
+#define SHPOOL_EITHER_MODULE(_name) \
+    SHPOOL_INSTRUMENT(_name) \
+    SHPOOL_EITHER_FN(simt_addr, _name, malloc, \
+                     (shpool_view view, uint32_t bytes, uint32_t alignment, uint32_t site), \
+                     (view, bytes, alignment, site)) \
+    SHPOOL_EITHER_FN(uint32_t, _name, free, (shpool_view view, simt_addr addr, uint32_t site), \
+                     (view, addr, site)) \
+    SHPOOL_EITHER_FN(uint32_t, _name, resize, (shpool_view view, simt_addr addr, uint32_t bytes), \
+                     (view, addr, bytes)) \
+    SHPOOL_EITHER_FN(uint32_t, _name, usable, (shpool_view view, simt_addr addr), (view, addr)) \
+    SHPOOL_EITHER_FN(uint32_t, _name, largest, (shpool_view view), (view)) \
+    SHPOOL_EITHER_FN(shpool_walk, _name, walk, (shpool_view view), (view)) \
+    SIMT_FN uint32_t shpool_either_##_name##_rewind(shpool_view view, uint32_t to) \
+    { \
+        return SHPOOL_IS_COUNTED(view) \
+                   ? SHPOOL_IF_MARKS(_name, shpool_counted_##_name##_rewind, \
+                                     shpool_no_rewind)(view, to) \
+                   : SHPOOL_IF_MARKS(_name, shpool_##_name##_rewind, shpool_no_rewind)(view, to); \
+    } \
+    SIMT_FN void shpool_either_##_name##_fini(shpool_view view) \
+    { \
+        if (SHPOOL_IS_COUNTED(view)) { \
+            shpool_counted_##_name##_fini(view); \
+        } else { \
+            shpool_spill_fini(view); \
+        } \
+    }
+#define SHPOOL_EITHER_MODULE_OF(_name) SHPOOL_EITHER_MODULE(_name)
+SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 #define SHPOOL_COUNTED 1
-#define SHPOOL_DO_allocate(_heap) SHPOOL_INLINE_(shpool_counted_, _malloc)
-#define SHPOOL_DO_release(_heap)  SHPOOL_INLINE_(shpool_counted_, _free)
-#define SHPOOL_DO_resize(_heap)   SHPOOL_INLINE_(shpool_counted_, _resize)
-#define SHPOOL_DO_usable(_heap)   SHPOOL_INLINE_(shpool_counted_, _usable)
-#define SHPOOL_DO_largest(_heap)  SHPOOL_INLINE_(shpool_counted_, _largest)
-#define SHPOOL_DO_walk(_heap)     SHPOOL_INLINE_(shpool_counted_, _walk)
-#define SHPOOL_DO_fini(_heap)     SHPOOL_INLINE_(shpool_counted_, _fini)
-#define SHPOOL_DO_rewind(_heap)   SHPOOL_INLINE_REWIND(SHPOOL_INLINE, counted_)
+#define SHPOOL_DO_allocate(_heap) SHPOOL_INLINE_(shpool_either_, _malloc)
+#define SHPOOL_DO_release(_heap)  SHPOOL_INLINE_(shpool_either_, _free)
+#define SHPOOL_DO_resize(_heap)   SHPOOL_INLINE_(shpool_either_, _resize)
+#define SHPOOL_DO_usable(_heap)   SHPOOL_INLINE_(shpool_either_, _usable)
+#define SHPOOL_DO_largest(_heap)  SHPOOL_INLINE_(shpool_either_, _largest)
+#define SHPOOL_DO_walk(_heap)     SHPOOL_INLINE_(shpool_either_, _walk)
+#define SHPOOL_DO_fini(_heap)     SHPOOL_INLINE_(shpool_either_, _fini)
+#define SHPOOL_DO_rewind(_heap)   SHPOOL_INLINE_(shpool_either_, _rewind)
 #else
 #define SHPOOL_COUNTED 0
+#define SHPOOL_DO_fini(_heap)     shpool_spill_fini
 #define SHPOOL_DO_allocate(_heap) SHPOOL_INLINE_(shpool_, _malloc)
 #define SHPOOL_DO_release(_heap)  SHPOOL_INLINE_(shpool_, _free)
 #define SHPOOL_DO_resize(_heap)   SHPOOL_INLINE_(shpool_, _resize)
 #define SHPOOL_DO_usable(_heap)   SHPOOL_INLINE_(shpool_, _usable)
 #define SHPOOL_DO_largest(_heap)  SHPOOL_INLINE_(shpool_, _largest)
 #define SHPOOL_DO_walk(_heap)     SHPOOL_INLINE_(shpool_, _walk)
-#define SHPOOL_DO_rewind(_heap)   SHPOOL_INLINE_REWIND(SHPOOL_INLINE, )
+#define SHPOOL_DO_rewind(_heap)   SHPOOL_INLINE_REWIND(SHPOOL_INLINE)
+#define SHPOOL_INLINE_REWIND(_name) SHPOOL_INLINE_REWIND_(_name)
+#define SHPOOL_INLINE_REWIND_(_name) \
+    SHPOOL_IF_MARKS(_name, shpool_##_name##_rewind, shpool_no_rewind)
 #endif
-#define SHPOOL_INLINE_REWIND(_name, _i) SHPOOL_INLINE_REWIND_(_name, _i)
-#define SHPOOL_INLINE_REWIND_(_name, _i) \
-    SHPOOL_IF_MARKS(_name, shpool_##_i##_name##_rewind, shpool_no_rewind)
 #define SHPOOL_DO_layout(_heap)  SHPOOL_INLINE_(shpool_, _layout)
 #define SHPOOL_DO_init(_heap)    SHPOOL_INLINE_(shpool_, _init)
 #define SHPOOL_BOUND(_pool)      ((_pool)->allocator == shpool_module_id(SHPOOL_BOUND_NAME))
-#if SHPOOL_PASTE(SHPOOL_SPILLS_, SHPOOL_INLINE)
+#if defined(SHPOOL_SPILL) || SHPOOL_PASTE(SHPOOL_SPILLS_, SHPOOL_INLINE)
 #define SHPOOL_SPILLS 1
 #else
 #define SHPOOL_SPILLS 0
@@ -71,6 +109,7 @@ SHPOOL_INSTRUMENT_OF(SHPOOL_INLINE)
 #if SHPOOL_SPILLS
 #define SHPOOL_DO_spill(_heap)   shpool_spill
 #define SHPOOL_DO_unspill(_heap) shpool_unspill
+#define SHPOOL_DO_spilled(_heap) shpool_spill_bytes
 #else
 #define SHPOOL_DO_spill(_heap)   shpool_no_spill
 #define SHPOOL_DO_unspill(_heap) shpool_refuse
@@ -96,6 +135,9 @@ __device__ uint32_t      shpool_linked_rewind(shpool_view view, uint32_t to);
 __device__ void         *shpool_linked_spill(shpool_view view, unsigned long long bytes,
                                              uint32_t alignment);
 __device__ uint32_t      shpool_linked_unspill(shpool_view view, void *ptr, uint32_t site);
+__device__ unsigned long long shpool_linked_spilled(shpool_view view, const void *ptr);
+__device__ void          shpool_linked_fini(shpool_view view);
+__device__ uint32_t      shpool_linked_can_spill(void);
 }
 #define SHPOOL_DO_layout(_heap)   shpool_linked_layout
 #define SHPOOL_DO_init(_heap)     shpool_linked_init
@@ -108,7 +150,12 @@ __device__ uint32_t      shpool_linked_unspill(shpool_view view, void *ptr, uint
 #define SHPOOL_DO_rewind(_heap)   shpool_linked_rewind
 #define SHPOOL_DO_spill(_heap)    shpool_linked_spill
 #define SHPOOL_DO_unspill(_heap)  shpool_linked_unspill
-#define SHPOOL_BOUND(_pool)       ((_pool)->allocator == shpool_linked_id())
+#define SHPOOL_DO_spilled(_heap)  shpool_linked_spilled
+#define SHPOOL_DO_fini(_heap)     shpool_linked_fini
+/* a kernel that was linked for a pool which does not spill has nothing to spill with */
+#define SHPOOL_BOUND(_pool) \
+    (((_pool)->allocator == shpool_linked_id()) && \
+     ((((_pool)->flags & SHPOOL_FLAG_SPILL) == 0) || (shpool_linked_can_spill() != 0)))
 
 #else /* function table */
 
@@ -127,6 +174,7 @@ __device__ uint32_t      shpool_linked_unspill(shpool_view view, void *ptr, uint
 #define SHPOOL_DO_rewind(_heap)   shpool_table_rewind((_heap).table)
 #define SHPOOL_DO_spill(_heap)    (_heap).table->spill
 #define SHPOOL_DO_unspill(_heap)  (_heap).table->unspill
+#define SHPOOL_DO_spilled(_heap)  (_heap).table->spilled
 #define SHPOOL_BOUND(_pool)       ((_pool)->table != NULL)
 SIMT_FN shpool_rewind_fn shpool_table_rewind(const shpool_table *table)
 {
@@ -134,6 +182,8 @@ SIMT_FN shpool_rewind_fn shpool_table_rewind(const shpool_table *table)
 }
 
 #endif
+
+#define SHPOOL_HAS_AREA (SHPOOL_SPILLS || SHPOOL_COUNTED)
 
 /* Pools with one of these flags ask the module again when it has nothing to give, or when a pointer
  * is not in the pool (spill, unspill). */

@@ -7,207 +7,13 @@
 #ifndef SHPOOL_IMPL_INSTRUMENT_H
 #define SHPOOL_IMPL_INSTRUMENT_H
 
-#include <shpool/abi.h>
-#include <shpool/impl/zones.h>
-#include <shpool/simt.h>
-
-/* Words of the area, as byte offsets. */
-enum {
-    SHPOOL_AREA_REPORT    = 0, /* 64 bits: address of the shpool_report_data */
-    SHPOOL_AREA_BYTES_NOW = 8,
-    SHPOOL_AREA_PEAK      = 12,
-    SHPOOL_AREA_MALLOCS   = 16,
-    SHPOOL_AREA_FREES     = 20,
-    SHPOOL_AREA_FAILURES  = 24,
-    SHPOOL_AREA_SPILLS    = 28,
-    SHPOOL_AREA_LARGEST   = 32, /* largest free block of any pool, filled in by fini */
-    SHPOOL_AREA_CORRUPT   = 36
-};
-
-/* All counters are relaxed: fini reads them behind a barrier. */
-SIMT_FN void shpool_count(shpool_view view, uint32_t word, uint32_t n)
-{
-    (void)simt_atomic_add(view.area + word, n, SIMT_RELAXED);
-}
-
-SIMT_FN shpool_report_data *shpool_area_report(simt_addr area)
-{
-    return (shpool_report_data *)(size_t)simt_load64(area + SHPOOL_AREA_REPORT);
-}
-
-/* A live allocation of `bytes` usable bytes more. */
-SIMT_FN void shpool_count_live(shpool_view view, uint32_t bytes)
-{
-    uint32_t now = simt_atomic_add(view.area + SHPOOL_AREA_BYTES_NOW, bytes, SIMT_RELAXED) + bytes;
-
-    if ((int32_t)now > 0) { /* a free that will be refused may have counted down for a moment */
-        (void)simt_atomic_max(view.area + SHPOOL_AREA_PEAK, now, SIMT_RELAXED);
-    }
-}
-
-/* Count a refused free, and describe it while there is room. */
-SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t reason, uint32_t site)
-{
-    shpool_report_data *report = shpool_area_report(view.area);
-    uint32_t            slot   = simt_global_add32(&report->bad_frees, 1);
-
-    if (slot < SHPOOL_BAD_FREE_SLOTS) {
-        shpool_bad_free *entry = &report->bad_free[slot];
-        simt_addr        user  = simt_to_shared(ptr);
-        uint32_t         known = (reason == SHPOOL_FREE_DOUBLE) || (reason == SHPOOL_FREE_CORRUPT);
-
-        entry->block   = simt_block_rank();
-        entry->thread  = view.rank;
-        entry->reason  = reason;
-        entry->site    = site;
-        entry->address = (unsigned long long)(size_t)ptr;
-        if (known && shpool_zone_is_sealed(view, user)) { /* in the pool, behind a front zone */
-            entry->malloc_site   = simt_load32(user - SHPOOL_ZONE_SITE);
-            entry->malloc_thread = simt_load32(user - SHPOOL_ZONE_RANK);
-        }
-    }
-}
-
-/* Count an allocation that nobody freed, and describe it while there is room. */
-SIMT_FN void shpool_note_leak(shpool_view view, simt_addr user, uint32_t usable)
-{
-    shpool_report_data *report = shpool_area_report(view.area);
-    uint32_t            slot   = simt_global_add32(&report->leaks, 1);
-
-    if (slot < SHPOOL_LEAK_SLOTS) {
-        shpool_leak *entry  = &report->leak[slot];
-        uint32_t     sealed = shpool_zone_is_sealed(view, user);
-
-        entry->block   = simt_block_rank();
-        entry->thread  = (sealed != 0) ? simt_load32(user - SHPOOL_ZONE_RANK) : 0u;
-        entry->site    = (sealed != 0) ? simt_load32(user - SHPOOL_ZONE_SITE) : 0u;
-        entry->usable  = usable;
-        entry->address = (unsigned long long)(size_t)simt_from_shared(user);
-    }
-}
-
-SIMT_FN void shpool_note_malloc(shpool_view view, uint32_t usable)
-{
-    shpool_count(view, SHPOOL_AREA_MALLOCS, 1);
-    if (usable == 0) {
-        shpool_count(view, SHPOOL_AREA_FAILURES, 1);
-    } else {
-        shpool_count_live(view, usable);
-    }
-}
-
-/* But for the bytes, which the caller has counted down. */
-SIMT_FN void shpool_note_free(shpool_view view)
-{
-    shpool_count(view, SHPOOL_AREA_FREES, 1);
-}
+#include <shpool/impl/spill.h>
 
 /* The rewind of a module without marks. */
 SIMT_FN uint32_t shpool_no_rewind(shpool_view view, uint32_t to)
 {
     (void)view;
     return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u;
-}
-
-/* ---- what does not lie in the pool ---- */
-
-/* Header in front of an allocation that lies in global memory. */
-typedef struct shpool_spilled {
-    void              *raw;   /* what the native allocator returned */
-    unsigned long long bytes; /* payload, whole words */
-} shpool_spilled;
-
-/* Bytes of a spilled allocation as the statistics count them. */
-SIMT_FN uint32_t shpool_spilled_bytes(const void *ptr)
-{
-    unsigned long long bytes = ((const shpool_spilled *)ptr)[-1].bytes;
-
-    return (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
-}
-
-/* A request that fails for good; where there is no pool, no module has counted it. */
-SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
-{
-    (void)bytes;
-    (void)alignment;
-    if ((view.area != 0) && (view.bytes == 0)) {
-        shpool_note_malloc(view, 0);
-    }
-    return NULL;
-}
-
-/* From the native heap, behind a header; NULL where that is full as well. */
-SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
-{
-    const uint32_t extra = (uint32_t)sizeof(shpool_spilled) + alignment - SHPOOL_MIN_ALIGNMENT;
-    char          *raw   = NULL;
-    char          *ptr   = NULL;
-
-    if ((view.flags & SHPOOL_FLAG_SPILL) == 0) {
-        return shpool_no_spill(view, bytes, alignment);
-    }
-    if (bytes < ~0ull - 4u - extra) {
-        bytes = (bytes + 3u) & ~3ull;
-        raw   = (char *)simt_native_malloc((size_t)(bytes + extra));
-    }
-    if (raw != NULL) {
-        ptr = raw + sizeof(shpool_spilled);
-        ptr += (0u - (uint32_t)(size_t)ptr) & (alignment - 1u);
-        ((shpool_spilled *)(void *)ptr)[-1].raw   = raw;
-        ((shpool_spilled *)(void *)ptr)[-1].bytes = bytes;
-    }
-    if (view.area != 0) {
-        if (view.bytes != 0) { /* the module has counted a request that failed */
-            shpool_count(view, SHPOOL_AREA_MALLOCS, 0u - 1u);
-            shpool_count(view, SHPOOL_AREA_FAILURES, 0u - 1u);
-        }
-        shpool_note_malloc(view, (ptr != NULL) ? shpool_spilled_bytes(ptr) : 0u);
-        shpool_count(view, SHPOOL_AREA_SPILLS, (ptr != NULL) ? 1u : 0u);
-    }
-    return ptr;
-}
-
-/* A free that no pool of this heap can serve. */
-SIMT_FN uint32_t shpool_refuse(shpool_view view, void *ptr, uint32_t site)
-{
-    if (view.area != 0) {
-        shpool_note_bad_free(view, ptr, SHPOOL_FREE_FOREIGN, site);
-    }
-    return SHPOOL_FREE_FOREIGN;
-}
-
-SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
-{
-    if (((view.flags & SHPOOL_FLAG_SPILL) == 0) || simt_is_shared(ptr)) {
-        return shpool_refuse(view, ptr, site);
-    }
-    if (view.area != 0) {
-        shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - shpool_spilled_bytes(ptr));
-        shpool_note_free(view);
-    }
-    simt_native_free(((shpool_spilled *)ptr)[-1].raw);
-    return SHPOOL_FREE_OK;
-}
-
-/* ---- the end of a block's pools ---- */
-
-/* Add the area to the report; one thread of the block. */
-SIMT_FN void shpool_flush_area(simt_addr area)
-{
-    shpool_report_data *report = shpool_area_report(area);
-
-    simt_global_add64(&report->mallocs, simt_load32(area + SHPOOL_AREA_MALLOCS));
-    simt_global_add64(&report->frees, simt_load32(area + SHPOOL_AREA_FREES));
-    simt_global_add64(&report->failures, simt_load32(area + SHPOOL_AREA_FAILURES));
-    simt_global_add64(&report->live, simt_load32(area + SHPOOL_AREA_MALLOCS) -
-                                         simt_load32(area + SHPOOL_AREA_FAILURES) -
-                                         simt_load32(area + SHPOOL_AREA_FREES));
-    simt_global_add64(&report->live_bytes, simt_load32(area + SHPOOL_AREA_BYTES_NOW));
-    simt_global_add64(&report->spills, simt_load32(area + SHPOOL_AREA_SPILLS));
-    simt_global_max32(&report->peak_bytes, simt_load32(area + SHPOOL_AREA_PEAK));
-    simt_global_min32(&report->largest_free, simt_load32(area + SHPOOL_AREA_LARGEST));
-    (void)simt_global_add32(&report->corrupt, simt_load32(area + SHPOOL_AREA_CORRUPT));
-    (void)simt_global_add32(&report->blocks, 1);
 }
 
 #define SHPOOL_FLAGS_EXPOSED ((uint32_t)SHPOOL_FLAG_CHECK | (uint32_t)SHPOOL_FLAG_IN_BAND)
@@ -218,6 +24,25 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
 {
     return (user - view.base < view.bytes) ? user - shpool_zone_front(view.flags) : 0u;
 }
+
+/* What a release lets go is counted as freed, and with check=1 looked at as by a free. */
+#define SHPOOL_INSTRUMENT_MARKS(_name) \
+    SIMT_FN uint32_t shpool_counted_##_name##_rewind(shpool_view view, uint32_t to) \
+    { \
+        shpool_walk before = shpool_counted_##_name##_survey(view, 0); \
+        uint32_t    done; \
+        if ((to != SHPOOL_NO_MARK) && (before.broken != 0)) { \
+            shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
+            return 0; \
+        } \
+        done = shpool_##_name##_rewind(view, to); \
+        if ((to != SHPOOL_NO_MARK) && (done != 0)) { \
+            shpool_walk after = shpool_counted_##_name##_survey(view, 0); \
+            shpool_count(view, SHPOOL_AREA_BYTES_NOW, after.used - before.used); \
+            shpool_count(view, SHPOOL_AREA_FREES, before.live - after.live); \
+        } \
+        return done; \
+    }
 
 /* The counted functions of one module.  Addresses are those that callers have; the module's own
  * allocation begins one front zone below. */
@@ -235,8 +60,10 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         simt_addr addr = 0; \
         uint32_t  usable; \
         if (shpool_counted_##_name##_sound(view)) { \
+            uint32_t start = simt_clock(); \
             addr = shpool_##_name##_malloc(view, shpool_zone_request(bytes, view.flags), \
                                            alignment, site); \
+            shpool_note_cycles(view, start); \
         } \
         if (addr == 0) { \
             shpool_note_malloc(view, 0); \
@@ -273,7 +100,9 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
             if (reason == SHPOOL_FREE_OK) { \
                 /* first: another thread may have them at once, and peak is not to see both */ \
                 shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes); \
+                uint32_t start = simt_clock(); \
                 reason = shpool_##_name##_free(view, addr, site); \
+                shpool_note_cycles(view, start); \
                 if (reason != SHPOOL_FREE_OK) { \
                     shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes); \
                 } \
@@ -371,23 +200,6 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
     { \
         return shpool_counted_##_name##_survey(view, 0); \
     } \
-    /* What a release lets go is counted as freed, and with check=1 looked at as by a free. */ \
-    SIMT_FN uint32_t shpool_counted_##_name##_rewind(shpool_view view, uint32_t to) \
-    { \
-        shpool_walk before = shpool_counted_##_name##_survey(view, 0); \
-        uint32_t    done; \
-        if ((to != SHPOOL_NO_MARK) && (before.broken != 0)) { \
-            shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
-            return 0; \
-        } \
-        done = SHPOOL_IF_MARKS(_name, shpool_##_name##_rewind, shpool_no_rewind)(view, to); \
-        if ((to != SHPOOL_NO_MARK) && (done != 0)) { \
-            shpool_walk after = shpool_counted_##_name##_survey(view, 0); \
-            shpool_count(view, SHPOOL_AREA_BYTES_NOW, after.used - before.used); \
-            shpool_count(view, SHPOOL_AREA_FREES, before.live - after.live); \
-        } \
-        return done; \
-    } \
     SIMT_FN void shpool_counted_##_name##_fini(shpool_view view) \
     { \
         simt_barrier(); \
@@ -402,8 +214,12 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         } \
         simt_barrier(); \
         if (view.rank == 0) { \
-            shpool_flush_area(view.area); \
+            shpool_slot_return(view.area); \
+            shpool_flush_spills(view.area); \
+            shpool_flush_counts(view.area); \
+            (void)simt_global_add32(&shpool_area_report(view.area)->blocks, 1); \
         } \
-    }
+    } \
+    SHPOOL_IF_MARKS(_name, SHPOOL_INSTRUMENT_MARKS(_name), )
 
 #endif /* SHPOOL_IMPL_INSTRUMENT_H */

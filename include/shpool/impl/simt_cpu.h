@@ -56,6 +56,7 @@ SIMT_API unsigned long long simt_engine_broadcast(unsigned long long value, cons
 SIMT_API uint32_t simt_engine_collective(simt_collective op, uint32_t mask, uint32_t value,
                                          uint32_t arg, const char *file, int line);
 SIMT_API void     simt_engine_wait(simt_addr addr, uint32_t seen, const char *file, int line);
+SIMT_API void     simt_engine_pause(uint32_t ns, const char *file, int line);
 SIMT_API void    *simt_native_malloc(size_t bytes);
 SIMT_API void     simt_native_free(void *ptr);
 
@@ -261,9 +262,12 @@ SIMT_HD uint32_t simt_reverse(uint32_t v)
     return __builtin_bswap32(v);
 }
 
+SIMT_FN uint32_t simt_clock(void) { return 0; }
+
 /* ---- barriers, votes, waiting: macros, so that reports can name the place ---- */
 #define simt_barrier()            simt_engine_barrier(__FILE__, __LINE__)
 #define simt_broadcast(_v)        simt_engine_broadcast((_v), __FILE__, __LINE__)
+#define simt_pause(_ns)           simt_engine_pause((_ns), __FILE__, __LINE__)
 #define simt_wait(_a, _seen)      simt_engine_wait((_a), (_seen), __FILE__, __LINE__)
 #define SIMT_CPU_OP(_op, _m, _v, _n) \
     simt_engine_collective(SIMT_OP_##_op, (_m), (uint32_t)(_v), (uint32_t)(_n), __FILE__, __LINE__)
@@ -290,6 +294,14 @@ SIMT_FN uint32_t simt_global_add32(void *p, uint32_t v)
 SIMT_FN void simt_global_add64(void *p, unsigned long long v)
 {
     __atomic_fetch_add((unsigned long long *)p, v, __ATOMIC_RELAXED);
+}
+SIMT_FN uint32_t simt_global_or32(void *p, uint32_t v)
+{
+    return __atomic_fetch_or((uint32_t *)p, v, __ATOMIC_ACQUIRE);
+}
+SIMT_FN uint32_t simt_global_and32(void *p, uint32_t v)
+{
+    return __atomic_fetch_and((uint32_t *)p, v, __ATOMIC_RELEASE);
 }
 SIMT_FN void simt_global_max32(void *p, uint32_t v)
 {

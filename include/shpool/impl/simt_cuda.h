@@ -294,9 +294,26 @@ SIMT_FN void simt_wait(simt_addr a, uint32_t seen)
     __nanosleep(1000);
 }
 
+SIMT_FN void simt_pause(uint32_t ns) { __nanosleep(ns); }
+SIMT_FN uint32_t simt_clock(void) { return (uint32_t)clock(); }
+
 /* ---- global memory ---- */
 SIMT_FN void simt_global_store32(void *p, uint32_t v) { (void)atomicExch((unsigned *)p, v); }
 SIMT_FN uint32_t simt_global_add32(void *p, uint32_t v) { return atomicAdd((unsigned *)p, v); }
+SIMT_FN uint32_t simt_global_or32(void *p, uint32_t v)
+{
+    uint32_t old;
+
+    asm volatile("atom.acquire.gpu.or.b32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
+    return old;
+}
+SIMT_FN uint32_t simt_global_and32(void *p, uint32_t v)
+{
+    uint32_t old;
+
+    asm volatile("atom.release.gpu.and.b32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
+    return old;
+}
 SIMT_FN void simt_global_max32(void *p, uint32_t v) { (void)atomicMax((unsigned *)p, v); }
 SIMT_FN void simt_global_min32(void *p, uint32_t v) { (void)atomicMin((unsigned *)p, v); }
 SIMT_FN void simt_global_add64(void *p, unsigned long long v)

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What does not lie in the pool: requests that it cannot serve, in global memory.  Not for direct
+ * inclusion.
+ *
+ * Two places, by the pool's flags, in this order:
+ *
+ *   ARENA   A slot of memory that the host allocated before.  A block takes one at its first spill
+ *           and gives it back in fini.  Its granules (a power of two, at least 64 bytes, at most
+ *           1,024 of them) are kept in two bit maps in the block's shared memory, behind the
+ *           counters: which are taken, and which is an allocation's last.  First fit, under a lock;
+ *           the slot itself has no metadata.
+ *   NATIVE  CUDA's in-kernel heap, behind a header of 16 bytes.
+ *
+ * Nothing of this is in a kernel that is bound to a pool without spill: the table's entry refuses,
+ * run-time linking takes another module (lib/linked_plain.cu), and at compile time SHPOOL_SPILL
+ * asks for it. */
+#ifndef SHPOOL_IMPL_SPILL_H
+#define SHPOOL_IMPL_SPILL_H
+
+#include <shpool/impl/area.h>
+
+/* Header in front of an allocation of the native heap. */
+typedef struct shpool_spilled {
+    void              *raw;   /* what the native allocator returned */
+    unsigned long long bytes; /* payload, whole words */
+} shpool_spilled;
+
+#define SHPOOL_SPILL_NONE 1u /* SHPOOL_AREA_SLOT: the slots are all taken */
+
+/* ---- the slots in global memory ---- */
+
+/* Bit maps of the slots that are taken, then the slots; both begin at multiples of 1,024. */
+SIMT_HD size_t shpool_slots_offset(uint32_t slots)
+{
+    return SHPOOL_REPORT_ROOM + ((((slots + 31u) / 32u) * 4u + 1023u) & ~(size_t)1023);
+}
+
+/* Take a slot: its address, or SHPOOL_SPILL_NONE.  One thread of the block. */
+SIMT_FN unsigned long long shpool_slot_take(simt_addr area)
+{
+    char    *report = (char *)shpool_area_report(area);
+    uint32_t slots  = simt_load32(area + SHPOOL_AREA_SLOTS);
+    uint32_t words  = (slots + 31u) / 32u;
+    uint32_t w      = simt_block_rank() % words;
+    uint32_t tried;
+
+    for (tried = 0; tried < words; tried++) {
+        uint32_t *word = (uint32_t *)(void *)(report + SHPOOL_REPORT_ROOM) + w;
+        uint32_t  mine = simt_mask(0, (slots - w * 32u < 32u) ? slots - w * 32u : 32u);
+        uint32_t  seen = simt_global_or32(word, 0);
+
+        while ((mine & ~seen) != 0) {
+            uint32_t i = simt_ffs(mine & ~seen) - 1u;
+
+            seen = simt_global_or32(word, 1u << i); /* acquire: pairs with that in slot_return */
+            if ((seen >> i & 1u) == 0) {
+                return (unsigned long long)(size_t)(report + shpool_slots_offset(slots) +
+                                                    (size_t)(w * 32u + i) *
+                                                        simt_load32(area + SHPOOL_AREA_SLOT_BYTES));
+            }
+        }
+        w = (w + 1u < words) ? w + 1u : 0u;
+    }
+    return SHPOOL_SPILL_NONE;
+}
+
+/* Give the block's slot back, if it took one.  One thread, behind a barrier. */
+SIMT_FN void shpool_slot_return(simt_addr area)
+{
+    char              *report = (char *)shpool_area_report(area);
+    uint32_t           slots  = simt_load32(area + SHPOOL_AREA_SLOTS);
+    unsigned long long slot   = simt_load64(area + SHPOOL_AREA_SLOT);
+    size_t             number;
+
+    if (slot > SHPOOL_SPILL_NONE) {
+        number = ((size_t)slot - (size_t)report - shpool_slots_offset(slots)) /
+                 simt_load32(area + SHPOOL_AREA_SLOT_BYTES);
+        simt_store64(area + SHPOOL_AREA_SLOT, 0);
+        /* release: what this block wrote there comes before what the next one writes */
+        (void)simt_global_and32((uint32_t *)(void *)(report + SHPOOL_REPORT_ROOM) + number / 32u,
+                                ~(1u << number % 32u));
+    }
+}
+
+/* ---- the granules of the block's slot; under the lock ---- */
+
+/* The map of taken granules; that of the last ones follows. */
+SIMT_FN simt_addr shpool_granule_map(simt_addr area) { return area + SHPOOL_AREA_BYTES; }
+
+SIMT_FN uint32_t shpool_granule_words(simt_addr area)
+{
+    return (simt_load32(area + SHPOOL_AREA_GRANULES) + 31u) / 32u;
+}
+
+/* Whether granule `at` has its bit in `map`. */
+SIMT_FN uint32_t shpool_granule_is(simt_addr map, uint32_t at)
+{
+    return (simt_load32(map + (at >> 5) * 4u) >> (at & 31u)) & 1u;
+}
+
+/* The first granule from `at` on whose bit in `map`, xored with `flip`, is set; `end` or more if
+ * there is none below `end`. */
+SIMT_FN uint32_t shpool_granule_next(simt_addr map, uint32_t at, uint32_t end, uint32_t flip)
+{
+    while (at < end) {
+        uint32_t bits = (simt_load32(map + (at >> 5) * 4u) ^ flip) >> (at & 31u);
+
+        if (bits != 0) {
+            return at + simt_ffs(bits) - 1u;
+        }
+        at = (at | 31u) + 1u;
+    }
+    return end;
+}
+
+/* Change the taken bits of granules at..end-1. */
+SIMT_FN void shpool_granule_flip(simt_addr map, uint32_t at, uint32_t end)
+{
+    while (at < end) {
+        uint32_t rest = end - at;
+        simt_addr a   = map + (at >> 5) * 4u;
+
+        simt_store32(a, simt_load32(a) ^ simt_mask(at & 31u, (rest < 32u) ? rest : 32u));
+        at = (at | 31u) + 1u;
+    }
+}
+
+/* The first run of `need` granules that starts at a multiple of `align`; `all` if there is none. */
+SIMT_FN uint32_t shpool_granule_find(simt_addr map, uint32_t all, uint32_t need, uint32_t align)
+{
+    uint32_t at = 0;
+
+    while ((at < all) && (need <= all - at)) {
+        uint32_t taken = shpool_granule_next(map, at, at + need, 0);
+
+        if (taken >= at + need) {
+            return at;
+        }
+        at = shpool_granule_next(map, taken + 1u, all, ~0u);
+        at = (at + align - 1u) & ~(align - 1u);
+    }
+    return all;
+}
+
+/* Which allocation ptr is: its first granule and, in *end_p, the one behind its last; or, from
+ * SHPOOL_GRANULE_NONE on, why it is none (a shpool_free_result). */
+#define SHPOOL_GRANULE_NONE 0x80000000u
+SIMT_FN uint32_t shpool_granule_of(simt_addr area, const void *ptr, uint32_t *end_p)
+{
+    unsigned long long slot  = simt_load64(area + SHPOOL_AREA_SLOT);
+    unsigned long long off   = (unsigned long long)(size_t)ptr - slot;
+    simt_addr          map   = shpool_granule_map(area);
+    uint32_t           all   = simt_load32(area + SHPOOL_AREA_GRANULES);
+    uint32_t           shift = simt_load32(area + SHPOOL_AREA_SHIFT);
+    uint32_t           words = shpool_granule_words(area);
+    uint32_t           at;
+
+    *end_p = 0;
+    if ((slot <= SHPOOL_SPILL_NONE) || ((off >> shift) >= all)) {
+        return SHPOOL_GRANULE_NONE + SHPOOL_FREE_FOREIGN;
+    }
+    at = (uint32_t)(off >> shift);
+    if (!shpool_granule_is(map, at)) {
+        return SHPOOL_GRANULE_NONE + SHPOOL_FREE_DOUBLE;
+    }
+    *end_p = shpool_granule_next(map + words * 4u, at, all, 0) + 1u;
+    if (((off & ((1ull << shift) - 1u)) != 0) ||
+        ((at != 0) && shpool_granule_is(map, at - 1u) &&
+         !shpool_granule_is(map + words * 4u, at - 1u))) { /* goes on from the one in front */
+        return SHPOOL_GRANULE_NONE + SHPOOL_FREE_INTERIOR;
+    }
+    return at;
+}
+
+/* An allocation of `bytes`, or NULL. */
+SIMT_FN void *shpool_granule_take(simt_addr area, unsigned long long bytes, uint32_t alignment)
+{
+    simt_addr          map   = shpool_granule_map(area);
+    unsigned long long slot  = simt_load64(area + SHPOOL_AREA_SLOT);
+    uint32_t           all   = simt_load32(area + SHPOOL_AREA_GRANULES);
+    uint32_t           shift = simt_load32(area + SHPOOL_AREA_SHIFT);
+    uint32_t           align = (alignment >> shift) | 1u;
+    uint32_t           need;
+    uint32_t           at;
+    simt_addr          last;
+
+    if (slot == 0) { /* the block's first spill */
+        slot = shpool_slot_take(area);
+        simt_store64(area + SHPOOL_AREA_SLOT, slot);
+    }
+    if ((slot == SHPOOL_SPILL_NONE) || (bytes > (unsigned long long)all << shift)) {
+        return NULL;
+    }
+    need  = (uint32_t)((bytes + (1ull << shift) - 1u) >> shift);
+    align = (align > 1u) ? align & ~1u : 1u;
+    at    = shpool_granule_find(map, all, need, align);
+    if (at == all) {
+        return NULL;
+    }
+    shpool_granule_flip(map, at, at + need);
+    last = map + (shpool_granule_words(area) + ((at + need - 1u) >> 5)) * 4u;
+    simt_store32(last, simt_load32(last) | (1u << ((at + need - 1u) & 31u)));
+    return (char *)(size_t)slot + ((size_t)at << shift);
+}
+
+/* SHPOOL_FREE_OK, or why ptr cannot be freed. */
+SIMT_FN uint32_t shpool_granule_give(simt_addr area, const void *ptr)
+{
+    simt_addr map = shpool_granule_map(area);
+    uint32_t  end;
+    uint32_t  at = shpool_granule_of(area, ptr, &end);
+    simt_addr last;
+
+    if (at >= SHPOOL_GRANULE_NONE) {
+        return at - SHPOOL_GRANULE_NONE;
+    }
+    shpool_granule_flip(map, at, end);
+    last = map + (shpool_granule_words(area) + ((end - 1u) >> 5)) * 4u;
+    simt_store32(last, simt_load32(last) & ~(1u << ((end - 1u) & 31u)));
+    return SHPOOL_FREE_OK;
+}
+
+/* Bytes of an allocation; 0 if ptr is none. */
+SIMT_FN unsigned long long shpool_granule_bytes(simt_addr area, const void *ptr)
+{
+    uint32_t end;
+    uint32_t at = shpool_granule_of(area, ptr, &end);
+
+    return (at < SHPOOL_GRANULE_NONE)
+               ? (unsigned long long)(end - at) << simt_load32(area + SHPOOL_AREA_SHIFT) : 0u;
+}
+
+/* _result = _call under the lock of the slot; inside the loop, as impl/group_lock.h says. */
+#define SHPOOL_SPILL_LOCKED(_area, _result, _call) \
+    { \
+        uint32_t waiting = 1; \
+        do { \
+            uint32_t seen = simt_atomic_load((_area) + SHPOOL_AREA_SPILL_LOCK, SIMT_RELAXED); \
+            if (seen != 0) { \
+                simt_wait((_area) + SHPOOL_AREA_SPILL_LOCK, seen); \
+            } \
+            /* acquire: pairs with the release below */ \
+            if (simt_atomic_cas((_area) + SHPOOL_AREA_SPILL_LOCK, 0, 1, SIMT_ACQUIRE) == 0) { \
+                _result = _call; \
+                /* release: pairs with the acquire above; the maps as they are now */ \
+                simt_atomic_store((_area) + SHPOOL_AREA_SPILL_LOCK, 0, SIMT_RELEASE); \
+                waiting = simt_pin(0); /* a known 0 would lead straight out of the loop */ \
+            } \
+        } while (waiting != 0); \
+    }
+
+/* ---- the native heap ---- */
+
+SIMT_FN void *shpool_native_take(unsigned long long bytes, uint32_t alignment)
+{
+    const uint32_t extra = (uint32_t)sizeof(shpool_spilled) + alignment - SHPOOL_MIN_ALIGNMENT;
+    char          *raw   = NULL;
+    char          *ptr   = NULL;
+
+    if (bytes < ~0ull - 4u - extra) {
+        bytes = (bytes + 3u) & ~3ull;
+        raw   = (char *)simt_native_malloc((size_t)(bytes + extra));
+    }
+    if (raw != NULL) {
+        ptr = raw + sizeof(shpool_spilled);
+        ptr += (0u - (uint32_t)(size_t)ptr) & (alignment - 1u);
+        ((shpool_spilled *)(void *)ptr)[-1].raw   = raw;
+        ((shpool_spilled *)(void *)ptr)[-1].bytes = bytes;
+    }
+    return ptr;
+}
+
+/* ---- what the bindings call ---- */
+
+/* Usable bytes of what shpool_spill() gave; 0: it is none of the block's slot, or not spilled. */
+SIMT_FN unsigned long long shpool_spill_bytes(shpool_view view, const void *ptr)
+{
+    unsigned long long bytes = 0;
+
+    if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
+        SHPOOL_SPILL_LOCKED(view.area, bytes, shpool_granule_bytes(view.area, ptr))
+    }
+    if ((bytes == 0) && ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0)) {
+        bytes = ((const shpool_spilled *)ptr)[-1].bytes;
+    }
+    return bytes;
+}
+
+/* For counters of 32 bits. */
+SIMT_FN uint32_t shpool_spill_count(unsigned long long bytes)
+{
+    return (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
+}
+
+/* A request that the pool has refused; where there is no pool, no module has counted it. */
+SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
+{
+    (void)bytes;
+    (void)alignment;
+    if ((view.area != 0) && (view.bytes == 0)) {
+        shpool_note_malloc(view, 0);
+    }
+    return NULL;
+}
+
+/* The same, counted anew: a module that has a pool has counted a failure. */
+SIMT_FN void shpool_spill_note(shpool_view view, const void *ptr, uint32_t is_native)
+{
+    if ((view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
+        if (view.bytes != 0) {
+            shpool_count(view, SHPOOL_AREA_MALLOCS, 0u - 1u);
+            shpool_count(view, SHPOOL_AREA_FAILURES, 0u - 1u);
+        }
+        shpool_note_malloc(view, (ptr != NULL) ? shpool_spill_count(shpool_spill_bytes(view, ptr))
+                                               : 0u);
+    } else if (ptr == NULL) {
+        shpool_count(view, SHPOOL_AREA_FAILURES, 1);
+    }
+    shpool_count(view, SHPOOL_AREA_SPILLS, (ptr != NULL) ? 1u : 0u);
+    shpool_count(view, SHPOOL_AREA_NATIVE, is_native);
+}
+
+/* From the block's slot or the native heap; NULL where those are full as well. */
+SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
+{
+    void    *ptr       = NULL;
+    uint32_t is_native = 0;
+
+    if ((view.flags & SHPOOL_FLAG_SPILL) == 0) {
+        return shpool_no_spill(view, bytes, alignment);
+    }
+    if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
+        SHPOOL_SPILL_LOCKED(view.area, ptr, shpool_granule_take(view.area, bytes, alignment))
+    }
+    if ((ptr == NULL) && ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0)) {
+        ptr       = shpool_native_take(bytes, alignment);
+        is_native = (ptr != NULL);
+    }
+    if (view.area != 0) {
+        shpool_spill_note(view, ptr, is_native);
+    }
+    return ptr;
+}
+
+/* A free that no pool of this heap can serve. */
+SIMT_FN uint32_t shpool_refuse(shpool_view view, void *ptr, uint32_t site)
+{
+    if (view.area != 0) {
+        shpool_note_bad_free(view, ptr, SHPOOL_FREE_FOREIGN, site);
+    }
+    return SHPOOL_FREE_FOREIGN;
+}
+
+SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
+{
+    const uint32_t counted = view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK);
+    uint32_t       bytes;
+    uint32_t       reason = SHPOOL_FREE_FOREIGN;
+
+    if (((view.flags & SHPOOL_FLAG_SPILL) == 0) || simt_is_shared(ptr)) {
+        return shpool_refuse(view, ptr, site);
+    }
+    bytes = (counted != 0) ? shpool_spill_count(shpool_spill_bytes(view, ptr)) : 0u;
+    if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
+        SHPOOL_SPILL_LOCKED(view.area, reason, shpool_granule_give(view.area, ptr))
+    }
+    if ((reason == SHPOOL_FREE_FOREIGN) && ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0)) {
+        simt_native_free(((shpool_spilled *)ptr)[-1].raw);
+        reason = SHPOOL_FREE_OK;
+    }
+    if (view.area == 0) {
+        return reason;
+    }
+    if (reason != SHPOOL_FREE_OK) {
+        shpool_note_bad_free(view, ptr, reason, site);
+    } else if (counted != 0) {
+        shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes);
+        shpool_note_free(view);
+    }
+    return reason;
+}
+
+/* The end of a pool that spills and is not counted; all threads of the block. */
+SIMT_FN void shpool_spill_fini(shpool_view view)
+{
+    simt_barrier();
+    if (view.rank == 0) {
+        shpool_slot_return(view.area);
+        shpool_flush_spills(view.area);
+        (void)simt_global_add32(&shpool_area_report(view.area)->blocks, 1);
+    }
+}
+
+#endif /* SHPOOL_IMPL_SPILL_H */
