@@ -130,6 +130,13 @@ tests_gpu_conformance_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
 tests_gpu_conformance_LINK         = $(SHPOOL_NVCC_LINK)
 -include tests/gpu_conformance.cud
 
+shpool_tests += tests/gpu_spill
+tests_gpu_spill_SOURCES      = tests/gpu_spill.cu
+tests_gpu_spill_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_gpu_spill_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_gpu_spill_LINK         = $(SHPOOL_NVCC_LINK)
+-include tests/gpu_spill.cud
+
 shpool_tests += tests/gpu_layout
 tests_gpu_layout_SOURCES      = tests/gpu_layout.cu tests/layout_trial.h
 tests_gpu_layout_LDADD        = $(SHPOOL_NVCC_LIBS)

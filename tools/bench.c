@@ -68,11 +68,11 @@ int bench_row_missing(bench_row *row, size_t workload, const shpool_pool *pool)
 
     if ((workload == BENCH_ramp) && ((pool->flags & SHPOOL_FLAG_SPILL) != 0)) {
         why = "has no pool to fill";
-    } else if ((workload == BENCH_handoff) && (pool->scope != SHPOOL_SCOPE_BLOCK)) {
+    } else if (BENCH_BOXES(workload) && (pool->scope != SHPOOL_SCOPE_BLOCK)) {
         why = "a thread of another warp may not free here";
-    } else if ((workload == BENCH_handoff) && ((pool->flags & SHPOOL_FLAG_SPILL) != 0)) {
+    } else if (BENCH_BOXES(workload) && ((pool->flags & SHPOOL_FLAG_SPILL) != 0)) {
         why = "hands over shared memory only";
-    } else if ((workload == BENCH_handoff) &&
+    } else if (BENCH_BOXES(workload) &&
                (pool->shared_bytes + BENCH_BOX_BYTES(workload, pool->block_threads) >
                 SHPOOL_MAX_SHARED)) {
         why = "no room for two letter boxes of 4 bytes a thread beside the pool";

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define BENCH_MAX_WORKLOADS 8
+#define BENCH_MAX_WORKLOADS 16
 
 /** What the user asked for. */
 typedef struct bench_options {

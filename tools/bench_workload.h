@@ -40,6 +40,7 @@ typedef struct bench_args {
     X(churn, "4 slots at random: free, or malloc of 8 to 71 B") \
     X(mixed, "2 slots at random: free, or malloc of 1 to 64 B, one in eight of 65 to 192 B") \
     X(handoff, "malloc(64); the next warp frees it") \
+    X(waiting, "one warp malloc_wait(64)s, the next one frees; no barrier, --bytes may be few") \
     X(ramp, "sizes of 16 to 256 B until the first failure: utilisation") \
     X(fuzz, "random malloc, free, realloc, aligned malloc; whole payloads checked")
 
@@ -212,8 +213,8 @@ SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, int verif
 }
 
 /* Bytes of shared memory that a workload needs beside the pool: two letter boxes a thread. */
-#define BENCH_BOX_BYTES(_workload, _threads) \
-    (((_workload) == BENCH_handoff) ? 8u * (_threads) : 0u)
+#define BENCH_BOXES(_workload) (((_workload) == BENCH_handoff) || ((_workload) == BENCH_waiting))
+#define BENCH_BOX_BYTES(_workload, _threads) (BENCH_BOXES(_workload) ? 8u * (_threads) : 0u)
 
 /* With one warp the next lane frees.  The boxes alternate, so that one barrier is enough. */
 SIMT_FN void bench_run_handoff(shpool_heap heap, const bench_args *args, int verify,
@@ -240,6 +241,72 @@ SIMT_FN void bench_run_handoff(shpool_heap heap, const bench_args *args, int ver
         }
     }
     tally->ops = 2ull * args->iterations;
+}
+
+#define BENCH_ATTEMPTS 1000000u /* about a second */
+#define BENCH_NOTHING  1u       /* in a box: the malloc failed */
+
+/* The giving end of a box. */
+SIMT_FN void bench_give(shpool_heap heap, simt_addr box, const bench_args *args, int verify,
+                        bench_tally *tally)
+{
+    char *p = (char *)shpool_malloc_wait(heap, args->bytes, BENCH_ATTEMPTS);
+
+    if (p == NULL) {
+        tally->failures++;
+    } else if (verify) {
+        (void)bench_stamps(heap, p, simt_thread_rank(), 1);
+    } else {
+        *(volatile char *)p = 1;
+    }
+    while (simt_atomic_load(box, SIMT_RELAXED) != 0) {
+        simt_pause(20);
+    }
+    /* release: pairs with the acquire in bench_take; what was written to p */
+    simt_atomic_store(box, (p != NULL) ? simt_to_shared(p) : BENCH_NOTHING, SIMT_RELEASE);
+}
+
+/* The other end; thread `from` gives. */
+SIMT_FN void bench_take(shpool_heap heap, simt_addr box, uint32_t from, int verify,
+                        bench_tally *tally)
+{
+    uint32_t held;
+
+    /* acquire: pairs with the release in bench_give */
+    while ((held = simt_atomic_load(box, SIMT_ACQUIRE)) == 0) {
+        simt_pause(20);
+    }
+    simt_atomic_store(box, 0, SIMT_RELAXED); /* an empty box tells nothing but that */
+    if (held != BENCH_NOTHING) {
+        bench_put_of(heap, simt_from_shared(held), from, verify, tally);
+    }
+}
+
+/* A pipeline: lanes of even warps give, those of the next one take.  With an odd number of warps
+ * the last one is idle. */
+SIMT_FN void bench_run_waiting(shpool_heap heap, const bench_args *args, int verify,
+                               bench_tally *tally)
+{
+    uint32_t  rank    = simt_thread_rank();
+    uint32_t  gives   = ((rank & SIMT_WARP) == 0);
+    uint32_t  partner = rank ^ SIMT_WARP;
+    simt_addr box     = simt_dynamic_base() + args->box + 4u * (gives ? partner : rank);
+    uint32_t  n       = ((rank | SIMT_WARP) < simt_block_threads()) ? args->iterations : 0u;
+    uint32_t  it;
+
+    if (!gives) {
+        simt_atomic_store(box, 0, SIMT_RELAXED);
+    }
+    simt_barrier();
+    BENCH_ROLLED
+    for (it = 0; it < n; it++) {
+        if (gives) {
+            bench_give(heap, box, args, verify, tally);
+        } else {
+            bench_take(heap, box, partner, verify, tally);
+        }
+    }
+    tally->ops = n;
 }
 
 /* One ramp whatever `iterations` says; the pool ends with the kernel. */

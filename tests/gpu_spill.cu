@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Spill, waiting, marks and requests of many threads on the GPU, through the function table. */
+#include "conformance_kernels.cuh"
+
+/* ---- kernels ---- */
+
+/* Everybody wants most of the pool: lanes of a warp, and warps, take turns. */
+static __global__ void turns(shpool_pool pool, uint32_t bytes, uint32_t rounds, counts *c)
+{
+    extern __shared__ __align__(16) unsigned char smem_turns[];
+    shpool_heap heap = shpool_init(&pool, smem_turns);
+
+    for (uint32_t round = 0; round < rounds; round++) {
+        uint32_t tag = threadIdx.x * 977u + round;
+        void    *ptr = shpool_malloc_wait(heap, bytes, 2000000u);
+
+        note(c, E_EXHAUSTED, ptr == NULL);
+        if (ptr != NULL) {
+            fill(ptr, shpool_usable_size(heap, ptr), tag);
+            note(c, E_PATTERN, !holds(ptr, shpool_usable_size(heap, ptr), tag));
+            note(c, E_REFUSED, shpool_free_at(heap, ptr, 0) != SHPOOL_FREE_OK);
+        }
+    }
+    at_rest(pool, heap, c);
+    shpool_fini(heap);
+}
+
+/* Nested scopes of random depth; what lies below a scope must survive it. */
+static __global__ void scopes(shpool_pool pool, uint32_t seed, counts *c)
+{
+    extern __shared__ __align__(16) unsigned char smem_scopes[];
+    shpool_heap heap  = shpool_init(&pool, smem_scopes);
+    uint32_t    state = (seed * 7919u + blockIdx.x * 1024u + threadIdx.x) * 2654435761u | 1u;
+
+    for (uint32_t round = 0; round < 40; round++) {
+        uint32_t mark[4];
+        void    *ptr[4];
+        size_t   bytes[4];
+        uint32_t depth = 1u + random_next(&state) % 4u;
+
+        for (uint32_t d = 0; d < depth; d++) {
+            mark[d]  = shpool_mark(heap);
+            ptr[d]   = shpool_malloc(heap, 1u + random_next(&state) % 60u);
+            bytes[d] = (ptr[d] != NULL) ? shpool_usable_size(heap, ptr[d]) : 0u;
+            fill(ptr[d], bytes[d], state + d * 64u);
+            (void)shpool_malloc(heap, 16); /* let go by nobody but the mark */
+        }
+        for (uint32_t d = depth; d-- > 0;) {
+            note(c, E_PATTERN, !holds(ptr[d], bytes[d], state + d * 64u));
+            note(c, E_REFUSED, shpool_release(heap, mark[d]) != 1u);
+        }
+    }
+    at_rest(pool, heap, c);
+    shpool_fini(heap);
+}
+
+/* One request, and every thread has the pointer. */
+static __global__ void together(shpool_pool pool, counts *c)
+{
+    extern __shared__ __align__(16) unsigned char smem_together[];
+    shpool_heap heap = shpool_init(&pool, smem_together);
+    uint32_t    n    = blockDim.x;
+    uint32_t    rank = threadIdx.x;
+
+    for (uint32_t round = 1; round <= 5; round++) {
+        uint32_t *block = static_cast<uint32_t *>(shpool_malloc_block(heap, n * 4u));
+        uint32_t *warp;
+
+        note(c, E_EXHAUSTED, block == NULL);
+        if (block == NULL) {
+            break; /* the same for all */
+        }
+        block[rank] = rank * round;
+        __syncthreads();
+        note(c, E_PATTERN, block[n - 1u - rank] != (n - 1u - rank) * round);
+        warp = static_cast<uint32_t *>(shpool_malloc_warp(heap, 128));
+        note(c, E_EXHAUSTED, warp == NULL);
+        if (warp != NULL) {
+            warp[rank % 32u] = rank + round;
+            __syncwarp(shpool_warp_lanes());
+            note(c, E_PATTERN, warp[0] != rank / 32u * 32u + round);
+        }
+        shpool_free_warp(heap, warp);
+        shpool_free_block(heap, block);
+    }
+    at_rest(pool, heap, c);
+    shpool_fini(heap);
+}
+
+/* ---- host ---- */
+
+static bool open(const char *name, const char *options, uint32_t threads, uint32_t payload,
+                 shpool_pool *pool)
+{
+    shpool_config want = {};
+    char          spec[128];
+
+    want.block_threads = threads;
+    want.payload_bytes = payload;
+    (void)std::snprintf(spec, sizeof(spec), "%s%s", name, options);
+    return gpu_check(shpool_open(spec, &want, pool) == SHPOOL_OK, "open \"%s\": %s", spec,
+                     shpool_last_error());
+}
+
+static void close(shpool_pool *pool)
+{
+    (void)gpu_check(shpool_close(pool) == SHPOOL_OK, "close: %s", shpool_last_error());
+}
+
+/* Pools far too small: the rest goes to slots, to CUDA's heap, or to both; all of it is looked at. */
+static void test_spill(const shpool_allocator *allocator)
+{
+    static const struct {
+        const char *options;
+        bool        slots, native;
+    } policies[] = {
+        {":spill=arena,spill_bytes=64K", true, false},
+        {":spill=arena,spill_bytes=5K,stats=1", true, false},
+        {":spill=native", false, true},
+        {":spill=arena+native,spill_bytes=4K", true, true},
+        {":spill=arena+native,spill_bytes=4K,stats=1", true, true},
+        {":spill=arena,spill_bytes=64K,spill_blocks=7", true, false}, /* for most blocks none */
+    };
+
+    for (const auto &policy : policies) {
+        for (uint32_t threads : {32u, 100u, 256u}) {
+            shpool_pool        pool   = {};
+            shpool_report_data report = {};
+
+            if (!open(allocator->name, policy.options, threads, threads * 64u, &pool)) {
+                continue;
+            }
+            run("stress (spill)", pool, stress, 600, threads, pool.shared_bytes, NULL, threads, 40u,
+                700u);
+            if (gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s",
+                          shpool_last_error())) {
+                (void)gpu_check(report.spills > 1000, "%s%s: only %llu spills", allocator->name,
+                                policy.options, report.spills);
+                (void)gpu_check((report.native_spills > 0) == policy.native,
+                                "%s%s: %llu native spills", allocator->name, policy.options,
+                                report.native_spills);
+                (void)gpu_check((report.spills > report.native_spills) == policy.slots,
+                                "%s%s: no slots were used", allocator->name, policy.options);
+                (void)gpu_check((report.blocks == 600) && (report.status == SHPOOL_OK) &&
+                                    (report.bad_frees == 0) && (report.live == 0),
+                                "%s%s: blocks %u, status %d, bad frees %u, live %llu",
+                                allocator->name, policy.options, report.blocks, report.status,
+                                report.bad_frees, report.live);
+                if ((pool.flags & SHPOOL_FLAG_STATS) != 0) {
+                    shpool_stats_data stats;
+
+                    (void)gpu_check((shpool_stats(&pool, &stats) == SHPOOL_OK) &&
+                                        (stats.mean_cycles > 10) && (stats.contention < 100) &&
+                                        (stats.slowest_cycles >= stats.mean_cycles),
+                                    "stats: mean %u, slowest %u, contention %u", stats.mean_cycles,
+                                    stats.slowest_cycles, stats.contention);
+                }
+            }
+            close(&pool);
+        }
+    }
+}
+
+static void test_waiting(const shpool_allocator *allocator)
+{
+    for (uint32_t threads : {32u, 256u}) {
+        shpool_pool pool = {};
+        char        options[32];
+
+        (void)std::snprintf(options, sizeof(options), "%s%s",
+                            (allocator->scope == SHPOOL_SCOPE_GROUP) ? ":threads_per_pool=" : "",
+                            (allocator->scope == SHPOOL_SCOPE_GROUP) ? "32" : "");
+        if (open(allocator->name, options, threads, threads * 64u, &pool)) {
+            run("turns", pool, turns, 264, threads, pool.shared_bytes, NULL, pool.largest / 3u, 20u);
+            run("turns", pool, turns, 264, threads, pool.shared_bytes, NULL, pool.largest, 5u);
+            close(&pool);
+        }
+    }
+}
+
+static void test_scopes(const shpool_allocator *allocator)
+{
+    for (const char *options : {":threads_per_pool=1", ":threads_per_pool=1,check=1"}) {
+        shpool_pool pool = {};
+
+        if (((allocator->caps & SHPOOL_CAP_MARK) != 0) &&
+            open(allocator->name, options, 64, 64 * 500, &pool)) {
+            run("scopes", pool, scopes, 500, 64, pool.shared_bytes, NULL, 1u);
+            close(&pool);
+        }
+    }
+}
+
+static void test_together(const shpool_allocator *allocator)
+{
+    for (uint32_t threads : {1u, 33u, 70u}) {
+        shpool_pool pool = {};
+
+        if (open(allocator->name, "", threads, threads * 1000u, &pool)) {
+            run("together", pool, together, 300, threads, pool.shared_bytes, NULL);
+            close(&pool);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int device = 0;
+
+    gpu_need_device();
+    if (!gpu_cuda(cudaGetDevice(&device), "cudaGetDevice") ||
+        !gpu_cuda(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 256u << 20), "malloc heap") ||
+        !gpu_cuda(cudaMalloc(&device_counts, sizeof(counts)), "cudaMalloc")) {
+        return gpu_summary();
+    }
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+        unsigned                before    = gpu_failed;
+
+        if (((allocator->caps & (SHPOOL_CAP_NONE | SHPOOL_CAP_SPILL)) != 0) ||
+            ((argc > 1) && (strcmp(argv[1], allocator->name) != 0))) {
+            continue;
+        }
+        test_spill(allocator);
+        test_waiting(allocator);
+        test_scopes(allocator);
+        test_together(allocator);
+        std::printf("%s: %s\n", allocator->name, (gpu_failed == before) ? "passed" : "FAILED");
+        std::fflush(stdout);
+    }
+    (void)gpu_cuda(cudaFree(device_counts), "cudaFree");
+    return gpu_summary();
+}
