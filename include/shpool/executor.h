@@ -109,7 +109,8 @@ typedef struct simt_hooks {
 /**
  * Run a kernel once for every schedule of its threads that has at most `preemptions` preemptions:
  * depth-first, fibers, one block or cluster.  Every shared access and every answer of
- * simt_converged() is a point of choice.  The kernel must behave the same each time but for the schedule.
+ * simt_converged() is a point of choice.  The kernel must behave the same each time but for the
+ * schedule.
  *
  * The idea is bounded context switching (Musuvathi and Qadeer, CHESS, PLDI 2007).
  *
