@@ -1,5 +1,6 @@
 # THE list of allocators, in alphabetical order.  To add one: make the folder allocators/NAME/ (copy
 # allocators/null/, change the name in its .mk) and add one line here.
+include allocators/arena/arena.mk
 include allocators/bitmap/bitmap.mk
 include allocators/freelist/freelist.mk
 include allocators/native/native.mk

@@ -109,7 +109,8 @@ static void plan_shape(const shpool_allocator *allocator, const shpool_config *w
     if (threads > 1) {
         pool->flags |= SHPOOL_FLAG_SHARED;
     }
-    if ((allocator->caps & SHPOOL_CAP_OUT_OF_BAND) == 0) {
+    if (((allocator->caps & SHPOOL_CAP_OUT_OF_BAND) == 0) ||
+        ((threads > 1) && ((allocator->caps & SHPOOL_CAP_LOCK_FREE) == 0))) {
         pool->flags |= SHPOOL_FLAG_IN_BAND;
     }
     if (want->flags != 0) {

@@ -95,6 +95,20 @@ void simt_engine_cluster_barrier(const char *file, int line)
     thread->join = NULL;
 }
 
+unsigned long long simt_engine_broadcast(unsigned long long value, const char *file, int line)
+{
+    simt_thread  *thread  = simt_current();
+    simt_meeting *meeting = &thread->block->meeting[thread->self.cluster_rank];
+
+    if (thread->self.rank == 0) {
+        meeting->broadcast = value;
+    }
+    simt_engine_barrier(file, line);
+    value = meeting->broadcast;
+    simt_engine_barrier(file, line); /* read by all: the next one may come */
+    return value;
+}
+
 uint32_t simt_engine_collective(simt_collective op, uint32_t mask, uint32_t value, uint32_t arg,
                                 const char *file, int line)
 {

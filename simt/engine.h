@@ -193,6 +193,7 @@ typedef struct simt_meeting {
     uint32_t    begun;        /**< a thread runs, or has run */
     uint32_t    exited;
     simt_join  *join;         /**< of the threads that have arrived */
+    unsigned long long broadcast; /**< a block's: its thread 0's value, between two barriers */
 } simt_meeting;
 
 /** A launch in progress: one block, or cluster of blocks, after the other in the same memory. */

@@ -39,6 +39,11 @@ frees_the_start_bit_first|test_explore|plain|test_reuse_of_the_front*|not so: \|
 take_at_believes_the_spot|test_explore|plain|test_short_runs_in_one_word|not so: \|invariant\|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap_near.h|s/if ((shpool_bitmap_unused(seen) . set) != set) {/if (0) {/
 cross_forgets_to_undo|test_explore|plain|test_runs_across*|not so: \|invariant\|broken\|wrong refusal|allocators/bitmap/bitmap_near.h|s/^        (void)simt_atomic_and(a, ~set_low, SIMT_RELEASE);$/        ;/
 thread_bitmap_forgets_the_next_unit|test_conformance|plain|test_scripts_of_33_threads|invariant 1 broken\|not so\|overlaps\|fault|allocators/thread_bitmap/thread_bitmap.h|/^SIMT_FN.*shpool_thread_bitmap_free(/,/^}/s/if (((run >> 31) != 0) .. /if (0 \&\& /
+arena_forgets_the_hole|test_arena|plain|test_memory_comes*|not so: |allocators/arena/arena.h|s/shpool_arena_entry(view, index + 1u) . SHPOOL_ARENA_HOLE);/shpool_arena_entry(view, index + 1u));/
+arena_pops_one_only|test_arena|plain|test_memory_comes*|not so: |allocators/arena/arena.h|s/while ((entry . SHPOOL_ARENA_HOLE) != 0);/while (0);/
+arena_believes_any_mark|test_arena|plain|test_void*|not so: |allocators/arena/arena.h|s/if (shpool_arena_start(entry) != begin .*/if (0) {/
+arena_keeps_a_dead_top|test_arena|plain|test_*|not so: |allocators/arena/arena.h|/^SIMT_FN.*shpool_arena_back(/,/^}/s/if ((entry & SHPOOL_ARENA_HOLE) != 0) .*/if (0) {/
+arena_unlocks_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|allocators/arena/arena.h|s/SHPOOL_ARENA_LOCK, 0, SIMT_RELEASE)/SHPOOL_ARENA_LOCK, 0, SIMT_RELAXED)/
 missed_coalesce|test_conformance|plain|test_full_pool*|invariant 3 broken|include/shpool/impl/boundary_tags.h|/^SIMT_FN.*shpool_tags_give(/,/^}/s/if ((front & SHPOOL_TAGS_USED) == 0) {/if (0) {/
 tree_forgets_its_parent|test_conformance|plain|test_scripts_of_33_threads|invariant 4 broken\|not so\|overlaps\|fault|allocators/rbtree/rbtree_nodes.h|s/^        shpool_rb_inherit(view, block, next);$//
 lock_release_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/group_lock.h|s/base + SHPOOL_POOL_LOCK, 0, SIMT_RELEASE)/base + SHPOOL_POOL_LOCK, 0, SIMT_RELAXED)/

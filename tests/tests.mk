@@ -4,6 +4,7 @@
 shpool_cmocka_tests =
 if HAVE_CMOCKA
 shpool_cmocka_tests += \
+	tests/test_arena \
 	tests/test_cache \
 	tests/test_cache_disk \
 	tests/test_checked \

@@ -25,7 +25,7 @@ static const char usage_text[] =
     "Exit status: 0; 1: the request failed; 2: wrong usage, or no JSON in this build.\n";
 
 static const struct { const char *word; const char *text; } caps[] = {
-    { "free",        "allocations can be given back one by one" },
+    { "free",        "what is freed can be allocated again, in any order" },
     { "aligned",     "alignments beyond 16 bytes" },
     { "resize",      "realloc can succeed in place" },
     { "refuses",     "bad frees are refused in every mode, not only with check=1" },
@@ -34,6 +34,7 @@ static const struct { const char *word; const char *text; } caps[] = {
     { "spill",       "allocations may lie in global memory" },
     { "check",       "check=1 is offered: the structure can be walked" },
     { "none",        "never hands out anything (for measuring)" },
+    { "mark",        "a stack: marks, and release of all that came since" },
 };
 
 const char *info_cap_word(unsigned index)

@@ -35,6 +35,7 @@
 #define SHPOOL_LEAK_SLOTS     16u         /**< leaks a report describes; more are counted */
 #define SHPOOL_BROKEN_ZONE    100u        /**< shpool_walk.broken: bytes around a payload changed */
 #define SHPOOL_BROKEN_LOCK    101u        /**< the same: first words of a group's pool changed */
+#define SHPOOL_NO_MARK        0xffffffffu /**< shpool_mark() of an allocator without marks */
 
 /** What every fallible function returns: 0 is success, errors are negative. */
 typedef enum shpool_status {
@@ -68,7 +69,7 @@ typedef enum shpool_scope {
 
 /** Capability bits (shpool_allocator.caps). */
 enum {
-    SHPOOL_CAP_FREE        = 1u << 0, /**< allocations can be given back one by one */
+    SHPOOL_CAP_FREE        = 1u << 0, /**< what is freed can be allocated again, in any order */
     SHPOOL_CAP_ALIGNED     = 1u << 1, /**< shpool_aligned_malloc beyond 16 bytes */
     SHPOOL_CAP_RESIZE      = 1u << 2, /**< realloc can succeed in place */
     SHPOOL_CAP_REFUSES     = 1u << 3, /**< bad frees are refused in every mode, not only check=1 */
@@ -76,7 +77,9 @@ enum {
     SHPOOL_CAP_OUT_OF_BAND = 1u << 5, /**< no metadata between the allocations */
     SHPOOL_CAP_SPILL       = 1u << 6, /**< allocations may lie in global memory */
     SHPOOL_CAP_CHECK       = 1u << 7, /**< shpool_check walks the structure; check=1 is offered */
-    SHPOOL_CAP_NONE        = 1u << 8  /**< never hands out anything (for measuring) */
+    SHPOOL_CAP_NONE        = 1u << 8, /**< never hands out anything (for measuring) */
+    SHPOOL_CAP_MARK        = 1u << 9  /**< a stack: shpool_mark and shpool_release; without
+                                           SHPOOL_CAP_FREE, memory comes back in stack order */
 };
 
 /** Why a free was refused (shpool_bad_free.reason). */
@@ -95,7 +98,8 @@ enum {
     SHPOOL_FLAG_SPILL       = 1u << 2, /**< what does not fit goes to global memory */
     SHPOOL_FLAG_LEADER      = 1u << 3, /**< view only: first thread of its pool */
     SHPOOL_FLAG_SHARED      = 1u << 4, /**< more than one thread may use a pool */
-    SHPOOL_FLAG_IN_BAND     = 1u << 5, /**< metadata lies between the allocations */
+    SHPOOL_FLAG_IN_BAND     = 1u << 5, /**< an overrun can reach metadata that is followed, or a lock
+                                            that is waited for: check=1 looks before each call */
     SHPOOL_FLAG_ALIGN_SHIFT = 8,       /**< bits 8..11: log2 of the configured alignment */
     SHPOOL_FLAG_ALIGN_MASK  = 15u << 8
 };
@@ -140,6 +144,7 @@ typedef uint32_t      (*shpool_usable_fn)(shpool_view view, simt_addr addr);
 typedef uint32_t      (*shpool_largest_fn)(shpool_view view);
 typedef shpool_walk   (*shpool_walk_fn)(shpool_view view);
 typedef uint32_t      (*shpool_owns_fn)(shpool_view view, simt_addr addr);
+typedef uint32_t      (*shpool_rewind_fn)(shpool_view view, uint32_t to);
 typedef void          (*shpool_fini_fn)(shpool_view view);
 typedef void         *(*shpool_spill_fn)(shpool_view view, unsigned long long bytes,
                                          uint32_t alignment);
@@ -161,7 +166,8 @@ typedef struct shpool_table {
     shpool_fini_fn    fini;    /**< closes the statistics; macros of module.h make the last three */
     shpool_spill_fn   spill;   /**< a request that the pool cannot serve */
     shpool_unspill_fn unspill; /**< a free of what does not lie in the pool */
-    void             *reserved[4]; /**< NULL */
+    shpool_rewind_fn  rewind;  /**< marks; NULL: none */
+    void             *reserved[3]; /**< NULL */
 } shpool_table;
 
 /**

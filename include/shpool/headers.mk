@@ -2,11 +2,13 @@
 shpool_HEADERS += \
 	include/shpool/abi.h \
 	include/shpool/executor.h \
+	include/shpool/family.h \
 	include/shpool/heap.h \
 	include/shpool/layout.cuh \
 	include/shpool/layout.h \
 	include/shpool/loadstore.cuh \
 	include/shpool/module.h \
+	include/shpool/scratch.h \
 	include/shpool/shpool.cuh \
 	include/shpool/shpool.h \
 	include/shpool/simt.h \

@@ -32,6 +32,11 @@
  *       Bytes of a live allocation, a multiple of 4.
  *   SIMT_FN uint32_t shpool_NAME_largest(shpool_view view)
  *       Largest malloc that would succeed now; exact when no other thread is at work.
+ *   SIMT_FN uint32_t shpool_NAME_rewind(shpool_view view, uint32_t to)
+ *       Only of allocators with marks (SHPOOL_CAP_MARK), which say so with a line
+ *       `#define SHPOOL_MARKS_NAME ~, 1`.  to SHPOOL_NO_MARK: a mark.  Else free
+ *       all that was allocated since that mark, and return 1; 0, and nothing changes, where what
+ *       the mark stood on is gone.
  *   SIMT_FN shpool_walk shpool_NAME_walk(shpool_view view)
  *       Check every invariant, following nothing that an overrun could have made wild.  No other
  *       thread is at work in the pool; but without SHPOOL_CAP_OUT_OF_BAND check=1 calls it before
@@ -132,13 +137,24 @@
             shpool_##_i##_name##_resize, shpool_##_i##_name##_usable, \
             shpool_##_i##_name##_largest, shpool_##_i##_name##_walk, shpool_##_i##_name##_owns, \
             _fini, _spill, _unspill, \
+            SHPOOL_IF_MARKS(_name, shpool_##_i##_name##_rewind, NULL), \
         { \
-            NULL, NULL, NULL, NULL \
+            NULL, NULL, NULL \
         } \
     }
 
 #define SHPOOL_PASTE_(_a, _b) _a##_b
 #define SHPOOL_PASTE(_a, _b)  SHPOOL_PASTE_(_a, _b)
+
+/* Whether a module has marks, 1 or 0: the comma in its SHPOOL_MARKS_NAME moves a 1 to the second
+ * place; where that is not defined, it is no macro, and the second place has the 0. */
+#define SHPOOL_SECOND_(_a, _b, ...) _b
+#define SHPOOL_SECOND(...)          SHPOOL_SECOND_(__VA_ARGS__)
+#define SHPOOL_HAS_MARKS(_name)     SHPOOL_SECOND(SHPOOL_MARKS_##_name, 0, ~)
+#define SHPOOL_EITHER_1(_yes, _no)  _yes
+#define SHPOOL_EITHER_0(_yes, _no)  _no
+#define SHPOOL_IF_MARKS(_name, _yes, _no) \
+    SHPOOL_PASTE(SHPOOL_EITHER_, SHPOOL_HAS_MARKS(_name))(_yes, _no)
 
 /* FNV-1a, as shpool_name_id(). */
 SIMT_FN uint32_t shpool_module_id(const char *name)
@@ -199,6 +215,10 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
     __device__ uint32_t shpool_linked_owns(shpool_view view, simt_addr addr) \
     { \
         return shpool_##_name##_owns(view, addr); \
+    } \
+    __device__ uint32_t shpool_linked_rewind(shpool_view view, uint32_t to) \
+    { \
+        return SHPOOL_IF_MARKS(_name, shpool_##_name##_rewind, shpool_no_rewind)(view, to); \
     } \
     __device__ void *shpool_linked_spill(shpool_view view, unsigned long long bytes, \
                                          uint32_t alignment) \

@@ -77,6 +77,7 @@
  *
  * Whole block:  simt_barrier(): every thread of the block comes, to the same one; orders memory.
  *   (Hardware may let the others pass when a thread has exited; the executor reports it.)
+ *   simt_broadcast(v): a barrier, and the 64-bit v of thread 0 for all
  *
  * Warp, for the lanes named in mask (the caller among them; each must call with the same mask):
  *   simt_warp_sync(mask)  orders memory among them; the others below do not

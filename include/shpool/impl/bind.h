@@ -46,6 +46,7 @@ SHPOOL_INSTRUMENT_OF(SHPOOL_INLINE)
 #define SHPOOL_DO_largest(_heap)  SHPOOL_INLINE_(shpool_counted_, _largest)
 #define SHPOOL_DO_walk(_heap)     SHPOOL_INLINE_(shpool_counted_, _walk)
 #define SHPOOL_DO_fini(_heap)     SHPOOL_INLINE_(shpool_counted_, _fini)
+#define SHPOOL_DO_rewind(_heap)   SHPOOL_INLINE_REWIND(SHPOOL_INLINE, counted_)
 #else
 #define SHPOOL_COUNTED 0
 #define SHPOOL_DO_allocate(_heap) SHPOOL_INLINE_(shpool_, _malloc)
@@ -54,7 +55,11 @@ SHPOOL_INSTRUMENT_OF(SHPOOL_INLINE)
 #define SHPOOL_DO_usable(_heap)   SHPOOL_INLINE_(shpool_, _usable)
 #define SHPOOL_DO_largest(_heap)  SHPOOL_INLINE_(shpool_, _largest)
 #define SHPOOL_DO_walk(_heap)     SHPOOL_INLINE_(shpool_, _walk)
+#define SHPOOL_DO_rewind(_heap)   SHPOOL_INLINE_REWIND(SHPOOL_INLINE, )
 #endif
+#define SHPOOL_INLINE_REWIND(_name, _i) SHPOOL_INLINE_REWIND_(_name, _i)
+#define SHPOOL_INLINE_REWIND_(_name, _i) \
+    SHPOOL_IF_MARKS(_name, shpool_##_i##_name##_rewind, shpool_no_rewind)
 #define SHPOOL_DO_layout(_heap)  SHPOOL_INLINE_(shpool_, _layout)
 #define SHPOOL_DO_init(_heap)    SHPOOL_INLINE_(shpool_, _init)
 #define SHPOOL_BOUND(_pool)      ((_pool)->allocator == shpool_module_id(SHPOOL_BOUND_NAME))
@@ -87,6 +92,7 @@ __device__ uint32_t      shpool_linked_resize(shpool_view view, simt_addr addr, 
 __device__ uint32_t      shpool_linked_usable(shpool_view view, simt_addr addr);
 __device__ uint32_t      shpool_linked_largest(shpool_view view);
 __device__ shpool_walk   shpool_linked_walk(shpool_view view);
+__device__ uint32_t      shpool_linked_rewind(shpool_view view, uint32_t to);
 __device__ void         *shpool_linked_spill(shpool_view view, unsigned long long bytes,
                                              uint32_t alignment);
 __device__ uint32_t      shpool_linked_unspill(shpool_view view, void *ptr, uint32_t site);
@@ -99,6 +105,7 @@ __device__ uint32_t      shpool_linked_unspill(shpool_view view, void *ptr, uint
 #define SHPOOL_DO_usable(_heap)   shpool_linked_usable
 #define SHPOOL_DO_largest(_heap)  shpool_linked_largest
 #define SHPOOL_DO_walk(_heap)     shpool_linked_walk
+#define SHPOOL_DO_rewind(_heap)   shpool_linked_rewind
 #define SHPOOL_DO_spill(_heap)    shpool_linked_spill
 #define SHPOOL_DO_unspill(_heap)  shpool_linked_unspill
 #define SHPOOL_BOUND(_pool)       ((_pool)->allocator == shpool_linked_id())
@@ -117,9 +124,14 @@ __device__ uint32_t      shpool_linked_unspill(shpool_view view, void *ptr, uint
 #define SHPOOL_DO_largest(_heap)  (_heap).table->largest
 #define SHPOOL_DO_walk(_heap)     (_heap).table->walk
 #define SHPOOL_DO_fini(_heap)     (_heap).table->fini
+#define SHPOOL_DO_rewind(_heap)   shpool_table_rewind((_heap).table)
 #define SHPOOL_DO_spill(_heap)    (_heap).table->spill
 #define SHPOOL_DO_unspill(_heap)  (_heap).table->unspill
 #define SHPOOL_BOUND(_pool)       ((_pool)->table != NULL)
+SIMT_FN shpool_rewind_fn shpool_table_rewind(const shpool_table *table)
+{
+    return (table->rewind != NULL) ? table->rewind : shpool_no_rewind;
+}
 
 #endif
 

@@ -102,6 +102,13 @@ SIMT_FN void shpool_note_free(shpool_view view)
     shpool_count(view, SHPOOL_AREA_FREES, 1);
 }
 
+/* The rewind of a module without marks. */
+SIMT_FN uint32_t shpool_no_rewind(shpool_view view, uint32_t to)
+{
+    (void)view;
+    return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u;
+}
+
 /* ---- what does not lie in the pool ---- */
 
 /* Header in front of an allocation that lies in global memory. */
@@ -335,7 +342,6 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         shpool_walk walk; \
         simt_addr   addr = view.base; \
         uint32_t    left; \
-        view.flags &= ~(uint32_t)SHPOOL_FLAG_SHARED; /* nobody else is at work: no lock */ \
         walk = shpool_##_name##_walk(view); \
         left = walk.live; \
         if (((view.flags & SHPOOL_FLAG_CHECK) == 0) || (walk.broken != 0)) { \
@@ -364,6 +370,23 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
     SIMT_FN shpool_walk shpool_counted_##_name##_walk(shpool_view view) \
     { \
         return shpool_counted_##_name##_survey(view, 0); \
+    } \
+    /* What a release lets go is counted as freed, and with check=1 looked at as by a free. */ \
+    SIMT_FN uint32_t shpool_counted_##_name##_rewind(shpool_view view, uint32_t to) \
+    { \
+        shpool_walk before = shpool_counted_##_name##_survey(view, 0); \
+        uint32_t    done; \
+        if ((to != SHPOOL_NO_MARK) && (before.broken != 0)) { \
+            shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
+            return 0; \
+        } \
+        done = SHPOOL_IF_MARKS(_name, shpool_##_name##_rewind, shpool_no_rewind)(view, to); \
+        if ((to != SHPOOL_NO_MARK) && (done != 0)) { \
+            shpool_walk after = shpool_counted_##_name##_survey(view, 0); \
+            shpool_count(view, SHPOOL_AREA_BYTES_NOW, after.used - before.used); \
+            shpool_count(view, SHPOOL_AREA_FREES, before.live - after.live); \
+        } \
+        return done; \
     } \
     SIMT_FN void shpool_counted_##_name##_fini(shpool_view view) \
     { \

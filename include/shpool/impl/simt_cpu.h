@@ -55,6 +55,8 @@ SIMT_API void     simt_engine_fault(const char *what, simt_addr addr, uint32_t b
 SIMT_API void     simt_engine_remote(const char *what, simt_addr addr, uint32_t bytes);
 SIMT_API void     simt_engine_barrier(const char *file, int line);
 SIMT_API void     simt_engine_cluster_barrier(const char *file, int line);
+SIMT_API unsigned long long simt_engine_broadcast(unsigned long long value, const char *file,
+                                                  int line);
 SIMT_API uint32_t simt_engine_collective(simt_collective op, uint32_t mask, uint32_t value,
                                          uint32_t arg, const char *file, int line);
 SIMT_API void     simt_engine_wait(simt_addr addr, uint32_t seen, const char *file, int line);
@@ -310,6 +312,7 @@ SIMT_HD uint32_t simt_reverse(uint32_t v)
 /* ---- barriers, votes, waiting: macros, so that reports can name the place ---- */
 #define simt_barrier()            simt_engine_barrier(__FILE__, __LINE__)
 #define simt_cluster_barrier()    simt_engine_cluster_barrier(__FILE__, __LINE__)
+#define simt_broadcast(_v)        simt_engine_broadcast((_v), __FILE__, __LINE__)
 #define simt_wait(_a, _seen)      simt_engine_wait((_a), (_seen), __FILE__, __LINE__)
 #define SIMT_CPU_OP(_op, _m, _v, _n) \
     simt_engine_collective(SIMT_OP_##_op, (_m), (uint32_t)(_v), (uint32_t)(_n), __FILE__, __LINE__)

@@ -263,6 +263,18 @@ SIMT_FN uint32_t simt_mask(uint32_t first, uint32_t count)
 
 /* ---- barriers and votes ---- */
 SIMT_FN void simt_barrier(void) { __syncthreads(); }
+SIMT_FN unsigned long long simt_broadcast(unsigned long long v)
+{
+    static __shared__ unsigned long long word;
+
+    if (simt_thread_rank() == 0) {
+        word = v;
+    }
+    __syncthreads();
+    v = word;
+    __syncthreads(); /* read by all: the next one may come */
+    return v;
+}
 SIMT_FN void simt_warp_sync(uint32_t m) { __syncwarp(m); }
 SIMT_FN uint32_t simt_ballot(uint32_t m, int p) { return __ballot_sync(m, p); }
 SIMT_FN int simt_any(uint32_t m, int p) { return __any_sync(m, p); }

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* arena
+ *
+ * A stack: malloc moves a cursor up, what is freed on top moves it down again, and a mark moves it
+ * back over everything that came since.  For scratch memory of functions that call each other.
+ *
+ * Terms
+ *   cursor   address behind the topmost allocation, a multiple of 16
+ *   entry    one word for each allocation, in the order of their addresses.  The first is one of
+ *            the pool's last words; entries grow down while allocations grow up.
+ *            start of the allocation | HOLE: the one below is freed | LIVE: this one is not
+ *   slot     address of the next entry: the lowest one and 4 less
+ *
+ * Pool:  head of 16 bytes: cursor and slot | up to the alignment | payload ... | ... entries
+ *
+ * An allocation that is freed below others stays as a dead entry until those are freed, too; what
+ * is skipped for an alignment is a dead entry as well.  The topmost entry is live, always: so a
+ * free of it is one comparison and a store, unless HOLE says to go on.  No word lies between the
+ * allocations, so an overrun meets its neighbour's payload; and every bad free is refused, because
+ * entries are searched by address.
+ *
+ * Banks: lanes of a warp have pools an odd multiple of 16 bytes apart, so that four of them meet in
+ * each 16-byte column.  Entries are moved by 0 to 3 words, by the pool's address, and cursor and
+ * slot by 0 or 2: then lanes at the same height do not meet.
+ *
+ * A pool that is shared has a lock in its head (impl/group_lock.h says why it is taken like that).
+ *
+ * Invariants (the numbers that walk reports)
+ *   1  cursor and slot are addresses of the pool and leave room for each other; of a shared pool
+ *      that is SHPOOL_BROKEN_LOCK
+ *   2  starts go up, from the first payload byte, and stay below the cursor
+ *   3  HOLE says whether the entry below is dead; the topmost is live
+ *
+ * Marks are those of obstacks in the GNU C library; letting go a whole scope is Hanson's idea
+ * (Fast allocation and deallocation of memory based on object lifetimes, 1990). */
+#ifndef SHPOOL_ALLOCATORS_ARENA_H
+#define SHPOOL_ALLOCATORS_ARENA_H
+
+#include <shpool/allocators/arena/arena_entries.h>
+
+#define SHPOOL_MARKS_arena ~, 1 /* it has marks: module.h */
+
+/* ---- malloc ---- */
+
+SIMT_FN simt_addr shpool_arena_push(shpool_view view, uint32_t bytes, uint32_t alignment)
+{
+    shpool_arena_state s    = shpool_arena_load(view);
+    uint32_t           skip = (0u - s.cursor) & (alignment - 16u); /* of 16 at least */
+    uint32_t           dead = (skip != 0) ? 4u : 0u; /* bytes of an entry for what is skipped */
+    simt_addr          addr = s.cursor + skip;
+    simt_addr          end  = addr + ((bytes + 15u) & ~15u);
+
+    if (end + dead > s.slot) {
+        return 0;
+    }
+    if (skip != 0) { /* what is below it is live: it is the topmost entry */
+        simt_store32(s.slot, s.cursor);
+    }
+    simt_store32(s.slot - dead, (skip != 0) ? addr | SHPOOL_ARENA_HOLE | SHPOOL_ARENA_LIVE
+                                            : addr + SHPOOL_ARENA_LIVE);
+    shpool_arena_store(view, end, s.slot - dead - 4u);
+    return addr;
+}
+
+/* ---- free ---- */
+
+/* Take the topmost of `count` entries off, and the dead ones below it. */
+SIMT_FN void shpool_arena_pop(shpool_view view, uint32_t count)
+{
+    uint32_t entry;
+
+    do {
+        entry = shpool_arena_entry(view, --count);
+    } while ((entry & SHPOOL_ARENA_HOLE) != 0);
+    shpool_arena_store(view, shpool_arena_start(entry), shpool_arena_top(view) - (count << 2));
+}
+
+/* Any free; also of what is no allocation. */
+SIMT_FN uint32_t shpool_arena_drop(shpool_view view, shpool_arena_state s, simt_addr addr)
+{
+    uint32_t count = shpool_arena_count(view, s);
+    uint32_t index;
+    uint32_t reason = shpool_arena_look(view, s, addr, &index);
+
+    if (reason != SHPOOL_FREE_OK) {
+        return reason;
+    }
+    if (index + 1u == count) {
+        shpool_arena_pop(view, count);
+    } else {
+        shpool_arena_set(view, index, shpool_arena_entry(view, index) & ~SHPOOL_ARENA_LIVE);
+        shpool_arena_set(view, index + 1u,
+                         shpool_arena_entry(view, index + 1u) | SHPOOL_ARENA_HOLE);
+    }
+    return SHPOOL_FREE_OK;
+}
+
+SIMT_FN uint32_t shpool_arena_give(shpool_view view, simt_addr addr)
+{
+    shpool_arena_state s = shpool_arena_load(view);
+
+    /* The plain case: topmost, and nothing dead below.  Below the cursor there is an entry. */
+    if ((addr < s.cursor) && (simt_load32(s.slot + 4u) == addr + SHPOOL_ARENA_LIVE)) {
+        shpool_arena_store(view, addr, s.slot + 4u);
+        return SHPOOL_FREE_OK;
+    }
+    return shpool_arena_drop(view, s, addr);
+}
+
+/* ---- marks: the cursor in granules, and in the upper half the number of entries ---- */
+
+/* SHPOOL_NO_MARK: a mark.  Else back to that, 1; or 0, if what it stood on is gone. */
+SIMT_FN uint32_t shpool_arena_back(shpool_view view, uint32_t to)
+{
+    shpool_arena_state s     = shpool_arena_load(view);
+    const simt_addr    begin = shpool_arena_begin(view);
+    uint32_t           count = shpool_arena_count(view, s);
+    uint32_t           now   = (count << 16) | ((s.cursor - begin) >> 4);
+    uint32_t           keep  = to >> 16;
+    uint32_t           entry;
+
+    if (to == SHPOOL_NO_MARK) {
+        return now;
+    }
+    if (keep >= count) { /* nothing has come since, or more has gone */
+        return to == now;
+    }
+    entry = shpool_arena_entry(view, keep); /* the first that came since */
+    if (shpool_arena_start(entry) != begin + ((to & 0xffffu) << 4)) {
+        return 0;
+    }
+    if ((entry & SHPOOL_ARENA_HOLE) != 0) { /* what was on top then has been freed since */
+        shpool_arena_pop(view, keep);
+    } else {
+        shpool_arena_store(view, shpool_arena_start(entry), shpool_arena_top(view) - (keep << 2));
+    }
+    return 1;
+}
+
+/* ---- the rest ---- */
+
+SIMT_FN uint32_t shpool_arena_owner(shpool_view view, simt_addr addr)
+{
+    uint32_t index;
+
+    return shpool_arena_look(view, shpool_arena_load(view), addr, &index);
+}
+
+SIMT_FN uint32_t shpool_arena_size(shpool_view view, simt_addr addr)
+{
+    shpool_arena_state s = shpool_arena_load(view);
+    uint32_t           index;
+
+    return (shpool_arena_look(view, s, addr, &index) == SHPOOL_FREE_OK)
+               ? shpool_arena_end(view, s, index) - addr : 0u;
+}
+
+/* The topmost grows and shrinks; another one stays as it is, which may be enough. */
+SIMT_FN uint32_t shpool_arena_fit(shpool_view view, simt_addr addr, uint32_t bytes)
+{
+    shpool_arena_state s    = shpool_arena_load(view);
+    uint32_t           need = (bytes + 15u) & ~15u;
+    uint32_t           index;
+
+    if (shpool_arena_look(view, s, addr, &index) != SHPOOL_FREE_OK) {
+        return 0;
+    }
+    if (index + 1u != shpool_arena_count(view, s)) {
+        return need <= shpool_arena_end(view, s, index) - addr;
+    }
+    if (addr + need > s.slot + 4u) { /* its own entry is there */
+        return 0;
+    }
+    shpool_arena_store(view, addr + need, s.slot);
+    return 1;
+}
+
+SIMT_FN uint32_t shpool_arena_room(shpool_view view)
+{
+    shpool_arena_state s = shpool_arena_load(view);
+
+    return (s.slot > s.cursor) ? (s.slot - s.cursor) & ~15u : 0u;
+}
+
+/* ---- the module ---- */
+
+/* _result = _call, under the lock where there is one; _forget sets what _call alone needed, or the
+ * compiler keeps it for another round that never comes. */
+#define SHPOOL_ARENA_DO(_result, _call, _forget) \
+    if ((view.flags & SHPOOL_FLAG_SHARED) == 0) { \
+        if (view.word[0] != 0) { \
+            _result = _call; \
+        } \
+    } else if (view.word[0] != 0) { \
+        uint32_t waiting = 1; \
+        do { \
+            if (shpool_lock_try(view.base + SHPOOL_ARENA_LOCK, 1) == 0) { \
+                _result = _call; \
+                _forget; \
+                /* release: pairs with the acquire in shpool_lock_try; what this thread changed */ \
+                simt_atomic_store(view.base + SHPOOL_ARENA_LOCK, 0, SIMT_RELEASE); \
+                waiting = simt_pin(0); /* a known 0 would lead straight out of the loop */ \
+            } \
+        } while (waiting != 0); \
+    }
+
+SIMT_FN void shpool_arena_init(shpool_view view, uint32_t member, uint32_t members)
+{
+    (void)members;
+    if (member == 0) {
+        simt_store64(view.base + 8u, 0);
+        shpool_arena_store(view, shpool_arena_begin(view), shpool_arena_top(view));
+    }
+}
+
+SIMT_FN simt_addr shpool_arena_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
+                                      uint32_t site)
+{
+    simt_addr addr = 0;
+
+    (void)site;
+    SHPOOL_ARENA_DO(addr, shpool_arena_push(view, bytes, alignment), bytes = alignment = 0)
+    return addr;
+}
+
+SIMT_FN uint32_t shpool_arena_free(shpool_view view, simt_addr addr, uint32_t site)
+{
+    uint32_t reason = SHPOOL_FREE_FOREIGN;
+
+    (void)site;
+    SHPOOL_ARENA_DO(reason, shpool_arena_give(view, addr), addr = 0)
+    return reason;
+}
+
+/* free refuses whatever owns does, in one step */
+SIMT_FN uint32_t shpool_arena_discard(shpool_view view, simt_addr addr, uint32_t site)
+{
+    return shpool_arena_free(view, addr, site);
+}
+
+SIMT_FN uint32_t shpool_arena_owns(shpool_view view, simt_addr addr)
+{
+    uint32_t reason = SHPOOL_FREE_FOREIGN;
+
+    SHPOOL_ARENA_DO(reason, shpool_arena_owner(view, addr), addr = 0)
+    return reason;
+}
+
+SIMT_FN uint32_t shpool_arena_rewind(shpool_view view, uint32_t to)
+{
+    uint32_t done = (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u;
+
+    SHPOOL_ARENA_DO(done, shpool_arena_back(view, to), to = 0)
+    return done;
+}
+
+SIMT_FN uint32_t shpool_arena_resize(shpool_view view, simt_addr addr, uint32_t bytes)
+{
+    uint32_t done = 0;
+
+    SHPOOL_ARENA_DO(done, shpool_arena_fit(view, addr, bytes), addr = bytes = 0)
+    return done;
+}
+
+SIMT_FN uint32_t shpool_arena_usable(shpool_view view, simt_addr addr)
+{
+    uint32_t bytes = 0;
+
+    SHPOOL_ARENA_DO(bytes, shpool_arena_size(view, addr), addr = 0)
+    return bytes;
+}
+
+SIMT_FN uint32_t shpool_arena_largest(shpool_view view)
+{
+    uint32_t bytes = 0;
+
+    SHPOOL_ARENA_DO(bytes, shpool_arena_room(view), (void)0)
+    return bytes;
+}
+
+SIMT_FN shpool_walk shpool_arena_walk(shpool_view view)
+{
+    shpool_walk walk = {0, 0, 0, 0};
+
+    /* relaxed: 0 and 1 come and go, nothing else ever; who waits for another waits for ever */
+    if (((view.flags & SHPOOL_FLAG_SHARED) != 0) && (view.word[0] != 0) &&
+        (simt_atomic_load(view.base + SHPOOL_ARENA_LOCK, SIMT_RELAXED) > 1u)) {
+        walk.broken = SHPOOL_BROKEN_LOCK;
+        walk.where  = view.base + SHPOOL_ARENA_LOCK;
+    } else {
+        SHPOOL_ARENA_DO(walk, shpool_arena_survey(view), (void)0)
+    }
+    return walk;
+}
+
+#endif /* SHPOOL_ALLOCATORS_ARENA_H */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/family.h
+ * The rest of malloc's family: sizes, calloc, realloc, and looking at a pool.  Included by
+ * shpool/heap.h; scope as there.
+ */
+#ifndef SHPOOL_FAMILY_H
+#define SHPOOL_FAMILY_H
+
+#include <shpool/heap.h>
+
+/** Bytes that may be used of a live allocation, at least those asked for; 0 for NULL. */
+SIMT_FN size_t shpool_usable_size(shpool_heap heap, const void *ptr)
+{
+    if (ptr == NULL) {
+        return 0;
+    }
+    if (!simt_is_shared(ptr)) {
+        return ((heap.view.flags & SHPOOL_FLAG_SPILL) != 0)
+                   ? (size_t)((const shpool_spilled *)ptr)[-1].bytes : 0u;
+    }
+    return (heap.view.bytes != 0) ? SHPOOL_DO(heap, usable, (heap.view, simt_to_shared(ptr))) : 0u;
+}
+
+/* Words of a new allocation; every usable size is a multiple of 4. */
+SIMT_FN void shpool_zero_words(void *to, size_t bytes)
+{
+    size_t i;
+
+    for (i = 0; i < bytes; i += 4u) {
+        if (simt_is_shared(to)) {
+            simt_store32(simt_to_shared(to) + (uint32_t)i, 0);
+        } else {
+            *(uint32_t *)(void *)((char *)to + i) = 0;
+        }
+    }
+}
+
+SIMT_FN uint32_t shpool_get_word(const void *from)
+{
+    return simt_is_shared(from) ? simt_load32(simt_to_shared(from)) : *(const uint32_t *)from;
+}
+
+SIMT_FN void shpool_copy_words(void *to, const void *from, size_t bytes)
+{
+    size_t i;
+
+    for (i = 0; i < bytes; i += 4u) {
+        uint32_t word = shpool_get_word((const char *)from + i);
+
+        if (simt_is_shared(to)) {
+            simt_store32(simt_to_shared(to) + (uint32_t)i, word);
+        } else {
+            *(uint32_t *)(void *)((char *)to + i) = word;
+        }
+    }
+}
+
+/** Allocate count * each bytes, all zero.  NULL also where the product overflows. */
+SIMT_FN void *shpool_calloc(shpool_heap heap, size_t count, size_t each)
+{
+    size_t bytes = count * each;
+    void  *ptr   = NULL;
+
+    /* a product of two numbers under 2^32 fits; larger ones are worth the division */
+    if ((((count | each) >> 32) == 0) || (each == 0) || (bytes / each == count)) {
+        ptr = shpool_malloc(heap, bytes);
+    }
+    if (ptr != NULL) {
+        shpool_zero_words(ptr, bytes);
+    }
+    return ptr;
+}
+
+/**
+ * Change an allocation's size, in place where the allocator can.
+ *
+ * realloc(NULL, n) is malloc(n); realloc(p, 0) is realloc(p, 1).
+ * @return the allocation, moved or not, with its contents up to the smaller size; NULL: as
+ *         shpool_malloc(), and ptr is still allocated and unchanged
+ */
+SIMT_FN void *shpool_realloc(shpool_heap heap, void *ptr, size_t bytes)
+{
+    size_t old;
+    void  *moved;
+
+    if (ptr == NULL) {
+        return shpool_malloc(heap, bytes);
+    }
+    if (simt_is_shared(ptr) && (bytes <= SHPOOL_MAX_REQUEST) && (heap.view.bytes != 0) &&
+        SHPOOL_DO(heap, resize, (heap.view, simt_to_shared(ptr),
+                                 (bytes != 0) ? (uint32_t)bytes : 1u))) {
+        return ptr;
+    }
+    old = shpool_usable_size(heap, ptr);
+    if (old == 0) {
+        return NULL; /* not an allocation of this heap */
+    }
+    moved = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT,
+                             (SHPOOL_COUNTED != 0) ? shpool_zone_site(heap.view, ptr) : 0u);
+    if (moved != NULL) {
+        shpool_copy_words(moved, ptr, (bytes < old) ? bytes : old);
+        shpool_free(heap, ptr);
+    }
+    return moved;
+}
+
+/** Nonzero if ptr lies in this block's shared memory, 0 if it was spilled. */
+SIMT_FN int shpool_is_shared(const void *ptr)
+{
+    return simt_is_shared(ptr);
+}
+
+/**
+ * Check every invariant of the calling thread's own pool.
+ *
+ * Scope: one thread of each pool, while no other thread uses that pool (put barriers around it).
+ * @return .broken 0, or the number of the first invariant that does not hold (the allocator's
+ *         README), SHPOOL_BROKEN_LOCK (scope group: the pool's first words were written to), or
+ *         SHPOOL_BROKEN_ZONE (check=1: bytes around an allocation were written to); and where
+ */
+SIMT_FN shpool_walk shpool_check(shpool_heap heap)
+{
+    shpool_walk sound = {0, 0, 0, 0};
+
+    return (heap.view.bytes != 0) ? SHPOOL_DO(heap, walk, (heap.view)) : sound;
+}
+
+/** Largest malloc that would succeed now in the caller's pool; exact while it is at rest. */
+SIMT_FN size_t shpool_largest(shpool_heap heap)
+{
+    return (heap.view.bytes != 0) ? SHPOOL_DO(heap, largest, (heap.view)) : 0u;
+}
+
+#endif /* SHPOOL_FAMILY_H */
