@@ -87,6 +87,7 @@ static void plan_shape(const shpool_allocator *allocator, const shpool_config *w
         threads = 1;
         break;
     case SHPOOL_SCOPE_BLOCK:
+    case SHPOOL_SCOPE_CLUSTER:
         threads = want->block_threads;
         break;
     default:
@@ -106,7 +107,10 @@ static void plan_shape(const shpool_allocator *allocator, const shpool_config *w
     if ((allocator->caps & SHPOOL_CAP_SPILL) != 0) {
         pool->flags |= SHPOOL_FLAG_SPILL;
     }
-    if (threads > 1) {
+    if (allocator->scope == SHPOOL_SCOPE_CLUSTER) {
+        pool->flags |= SHPOOL_FLAG_CLUSTER;
+    }
+    if ((threads > 1) || (allocator->scope == SHPOOL_SCOPE_CLUSTER)) {
         pool->flags |= SHPOOL_FLAG_SHARED;
     }
     if (((allocator->caps & SHPOOL_CAP_OUT_OF_BAND) == 0) ||

@@ -8,6 +8,8 @@ shpool_cmocka_tests += \
 	tests/test_cache \
 	tests/test_cache_disk \
 	tests/test_checked \
+	tests/test_cluster \
+	tests/test_cluster_explore \
 	tests/test_config \
 	tests/test_conformance \
 	tests/test_cost \
@@ -42,6 +44,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 check_LTLIBRARIES += libshpool_tests.la
 libshpool_tests_la_SOURCES = \
 	tests/cache_trial.h \
+	tests/cluster_trial.h \
 	tests/explore_pool.h \
 	tests/fake_jit.h \
 	tests/heap_model.c \
@@ -122,6 +125,13 @@ endif
 
 # ---- on a GPU: linked by nvcc; exit 77 (skipped) without a device ----
 if HAVE_NVCC
+shpool_tests += tests/gpu_cluster
+tests_gpu_cluster_SOURCES      = tests/gpu_cluster.cu
+tests_gpu_cluster_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_gpu_cluster_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_gpu_cluster_LINK         = $(SHPOOL_NVCC_LINK)
+-include tests/gpu_cluster.cud
+
 shpool_tests += tests/gpu_conformance
 tests_gpu_conformance_SOURCES      = tests/gpu_conformance.cu
 tests_gpu_conformance_LDADD        = $(SHPOOL_NVCC_LIBS)

@@ -64,7 +64,9 @@ typedef enum shpool_status {
 typedef enum shpool_scope {
     SHPOOL_SCOPE_THREAD = 1, /**< one pool per thread; only the owner frees */
     SHPOOL_SCOPE_GROUP  = 2, /**< threads_per_pool threads share a pool; any of them frees */
-    SHPOOL_SCOPE_BLOCK  = 3  /**< one pool; any thread of the block frees */
+    SHPOOL_SCOPE_BLOCK  = 3, /**< one pool; any thread of the block frees */
+    SHPOOL_SCOPE_CLUSTER = 4 /**< one pool in each block of a cluster; any thread of the cluster
+                                  allocates from all of them, and frees */
 } shpool_scope;
 
 /** Capability bits (shpool_allocator.caps). */
@@ -100,6 +102,7 @@ enum {
     SHPOOL_FLAG_SHARED      = 1u << 4, /**< more than one thread may use a pool */
     SHPOOL_FLAG_IN_BAND     = 1u << 5, /**< an overrun can reach metadata that is followed, or a lock
                                             that is waited for: check=1 looks before each call */
+    SHPOOL_FLAG_CLUSTER     = 1u << 7, /**< scope cluster; a view without it does not borrow */
     SHPOOL_FLAG_ALIGN_SHIFT = 8,       /**< bits 8..11: log2 of the configured alignment */
     SHPOOL_FLAG_ALIGN_MASK  = 15u << 8
 };
