@@ -23,7 +23,7 @@ static cluster_trial t;
 
 #define EXPECT(_fine) HEAP_EXPECT(&t.model[0], _fine)
 
-static void open_cluster(uint32_t blocks, uint32_t threads, uint32_t payload)
+static void open_cluster_of(const char *name, uint32_t blocks, uint32_t threads, uint32_t payload)
 {
     shpool_config want = { .block_threads = threads, .payload_bytes = payload };
 
@@ -31,13 +31,18 @@ static void open_cluster(uint32_t blocks, uint32_t threads, uint32_t payload)
     for (uint32_t i = 0; i < BLOCKS; i++) {
         heap_model_reset(&t.model[i]);
     }
-    if (shpool_simt_open("cluster_bitmap", &want, &t.pool) != SHPOOL_OK) {
+    if (shpool_simt_open(name, &want, &t.pool) != SHPOOL_OK) {
         fail_msg("%s", shpool_last_error());
     }
     t.launch.block[0]      = threads;
     t.launch.grid[0]       = 2 * blocks;
     t.launch.cluster[0]    = blocks;
     t.launch.dynamic_bytes = t.pool.shared_bytes;
+}
+
+static void open_cluster(uint32_t blocks, uint32_t threads, uint32_t payload)
+{
+    open_cluster_of("cluster_bitmap", blocks, threads, payload);
 }
 
 /* ---- in kernels ---- */

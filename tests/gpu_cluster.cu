@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pools of scope cluster on a GPU: clusters of 1, 2, 4 and 8 blocks, patterns in every payload,
  * memory that is borrowed, and freed by other blocks than those that allocated it.
- * Exit: 0; 1: something failed; 77: no GPU. */
+ * gpu_cluster quick: less of it, for sanitizers.  Exit: 0; 1: something failed; 77: no GPU. */
 #include "gpu_trial.h"
 
 #define SLOTS 4u
@@ -225,7 +225,26 @@ static void launch(const char *what, const shpool_pool &pool, void (*kernel)(Par
     memcpy(tallies, c.tally, sizeof(tallies));
 }
 
-static void test_clusters_of(unsigned blocks)
+/* In clusters blocks have pools of their own as ever. */
+static void test_block_pools(unsigned blocks)
+{
+    shpool_config want = {};
+    shpool_pool   pool = {};
+
+    want.block_threads = 128;
+    want.payload_bytes = 20000;
+    if (gpu_check(shpool_open("bitmap", &want, &pool) == SHPOOL_OK, "open: %s",
+                  shpool_last_error())) {
+        launch("bitmap's rush", pool, rush, blocks, 16, 128, 100u, 100u);
+        (void)gpu_check((tallies[T_MALLOCS] == 100ull * 128u * 16u * blocks) &&
+                            (tallies[T_LEAKS] == 0),
+                        "bitmap in clusters of %u: %llu mallocs, %llu of them elsewhere", blocks,
+                        tallies[T_MALLOCS], tallies[T_LEAKS]);
+        (void)shpool_close(&pool);
+    }
+}
+
+static void test_clusters_of(unsigned blocks, bool quick)
 {
     static const uint32_t sizes[]   = {2000, 20000, 60000};
     static const uint32_t threads[] = {1, 33, 128, 256, 1024};
@@ -235,6 +254,9 @@ static void test_clusters_of(unsigned blocks)
             shpool_config want = {};
             shpool_pool   pool = {};
 
+            if (quick && ((bytes != 20000) || ((count != 33) && (count != 256)))) {
+                continue;
+            }
             want.block_threads = count;
             want.payload_bytes = bytes;
             if (!gpu_check(shpool_open("cluster_bitmap", &want, &pool) == SHPOOL_OK, "open: %s",
@@ -253,7 +275,7 @@ static void test_clusters_of(unsigned blocks)
     }
 }
 
-int main()
+int main(int argc, char **argv)
 {
     static const unsigned clusters[] = {1, 2, 4, 8};
     int                   device     = 0;
@@ -283,7 +305,8 @@ int main()
             continue;
         }
         launch("seam", pool, seam, blocks, 8, 256);
-        test_clusters_of(blocks);
+        test_block_pools(blocks);
+        test_clusters_of(blocks, (argc > 1) && (strcmp(argv[1], "quick") == 0));
     }
     (void)shpool_close(&pool);
     (void)cudaFree(device_counts);

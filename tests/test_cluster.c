@@ -311,6 +311,32 @@ static void test_a_launch_without_clusters_has_block_pools(void **state)
     assert_int_equal(t.borrowed, 0);
 }
 
+static void block_kernel(void *arg)
+{
+    static void *theirs[BLOCKS];
+    shpool_heap  heap = init_cluster();
+    void        *ptr  = shpool_malloc(heap, 40);
+
+    (void)arg;
+    EXPECT((ptr != NULL) && simt_is_shared(ptr));
+    if (simt_thread_rank() == 0) {
+        theirs[simt_cluster_rank()] = ptr;
+    }
+    simt_cluster_barrier();
+    EXPECT(shpool_free_at(heap, theirs[simt_cluster_rank() ^ 1u], 0) == SHPOOL_FREE_FOREIGN);
+    simt_cluster_barrier();
+    EXPECT(shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
+    shpool_fini(heap);
+}
+
+static void test_block_pools_are_what_they_were_in_clusters(void **state)
+{
+    (void)state;
+    open_cluster_of("bitmap", 4, 3, 400);
+    t.launch.grid[0] = 4;
+    run_cluster(block_kernel);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +346,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bad_frees_of_a_neighbours_memory_are_refused),
         cmocka_unit_test(test_sizes_of_borrowed_memory_change),
         cmocka_unit_test(test_a_launch_without_clusters_has_block_pools),
+        cmocka_unit_test(test_block_pools_are_what_they_were_in_clusters),
     };
 
     if (argc > 1) { /* a pattern: tests/planted.sh wants single tests */

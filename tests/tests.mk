@@ -132,6 +132,14 @@ tests_gpu_cluster_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
 tests_gpu_cluster_LINK         = $(SHPOOL_NVCC_LINK)
 -include tests/gpu_cluster.cud
 
+# not run by make check: make tests/bench_cluster
+EXTRA_PROGRAMS = tests/bench_cluster
+tests_bench_cluster_SOURCES      = tests/bench_cluster.cu
+tests_bench_cluster_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_bench_cluster_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_bench_cluster_LINK         = $(SHPOOL_NVCC_LINK)
+-include tests/bench_cluster.cud
+
 shpool_tests += tests/gpu_conformance
 tests_gpu_conformance_SOURCES      = tests/gpu_conformance.cu
 tests_gpu_conformance_LDADD        = $(SHPOOL_NVCC_LIBS)
