@@ -17,6 +17,7 @@ typedef struct cluster_trial {
     heap_slot   box[BLOCKS * MOST];
     uint32_t    seed, steps;
     uint32_t    borrowed, refused;
+    shpool_report_data report; /* zero without stats and check */
 } cluster_trial;
 
 static cluster_trial t;

@@ -21,6 +21,9 @@ static void expect_sound(shpool_status status)
 static void run_cluster(simt_kernel kernel)
 {
     expect_sound(simt_run(&t.launch, kernel, NULL, &t.result));
+    if (t.pool.report != NULL) {
+        assert_int_equal(shpool_simt_report(&t.pool, &t.report), SHPOOL_OK);
+    }
     shpool_simt_close(&t.pool);
 }
 
@@ -126,13 +129,14 @@ static void script_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void run_scripts(simt_engine engine, uint32_t blocks, uint32_t threads, uint32_t seeds)
+static void run_scripts(const char *spec, simt_engine engine, uint32_t blocks, uint32_t threads,
+                        uint32_t seeds)
 {
     static const uint32_t periods[] = { 1, 3, 17, 0 };
     uint32_t              most      = heap_long() ? seeds * 20u : seeds;
 
     for (uint32_t seed = 1; seed <= most; seed++) {
-        open_cluster(blocks, threads, 200u + threads * (60u << seed % 3u));
+        open_cluster_of(spec, blocks, threads, 200u + threads * (60u << seed % 3u));
         t.seed                 = seed;
         t.steps                = (threads > 8) ? 16 : 64;
         t.launch.seed          = seed;
@@ -142,6 +146,9 @@ static void run_scripts(simt_engine engine, uint32_t blocks, uint32_t threads, u
         if (blocks > 1) {
             assert_true(t.borrowed > 0);
         }
+        assert_int_equal(t.report.live + t.report.live_bytes, 0);
+        assert_int_equal(t.report.bad_frees + t.report.corrupt + t.report.leaks, 0);
+        assert_true((t.pool.report == NULL) || (t.report.mallocs > t.report.frees));
     }
 }
 
@@ -149,18 +156,66 @@ static void test_scripts_of_any_cluster(void **state)
 {
     (void)state;
     for (uint32_t blocks = 1; blocks <= 8; blocks *= 2) {
-        run_scripts(SIMT_FIBERS, blocks, 1, 8);
-        run_scripts(SIMT_FIBERS, blocks, 5, 8);
-        run_scripts(SIMT_FIBERS, blocks, 33, 4);
+        run_scripts("cluster_bitmap", SIMT_FIBERS, blocks, 1, 8);
+        run_scripts("cluster_bitmap", SIMT_FIBERS, blocks, 5, 8);
+        run_scripts("cluster_bitmap", SIMT_FIBERS, blocks, 33, 4);
     }
-    run_scripts(SIMT_FIBERS, 3, 40, 4);
+    run_scripts("cluster_bitmap", SIMT_FIBERS, 3, 40, 4);
+}
+
+static void test_scripts_with_stats_and_check(void **state)
+{
+    (void)state;
+    for (uint32_t blocks = 1; blocks <= 8; blocks *= 2) {
+        run_scripts("cluster_bitmap:stats=1", SIMT_FIBERS, blocks, 5, 4);
+        run_scripts("cluster_bitmap:check=1", SIMT_FIBERS, blocks, 5, 8);
+    }
+    run_scripts("cluster_bitmap:check=1", SIMT_THREADS, 2, 4, 4);
 }
 
 static void test_scripts_of_parallel_threads(void **state)
 {
     (void)state;
-    run_scripts(SIMT_THREADS, 2, 4, 8);
-    run_scripts(SIMT_THREADS, 4, 2, 4);
+    run_scripts("cluster_bitmap", SIMT_THREADS, 2, 4, 8);
+    run_scripts("cluster_bitmap", SIMT_THREADS, 4, 2, 4);
+}
+
+/* What check=1 says of borrowed memory: an overrun, a double free, a leak. */
+static void checked_kernel(void *arg)
+{
+    shpool_heap heap = init_cluster();
+
+    (void)arg;
+    if (simt_cluster_rank() == 0) {
+        void          *own = shpool_malloc_shared(heap, t.pool.largest);
+        unsigned char *far = (unsigned char *)shpool_malloc_at(heap, 20, 55);
+
+        EXPECT((far != NULL) && (owner_of(far) == 1));
+        far[20] ^= 1u;
+        EXPECT(shpool_free_at(heap, far, 1) == SHPOOL_FREE_CORRUPT);
+        far[20] ^= 1u;
+        EXPECT(shpool_free_at(heap, far, 2) == SHPOOL_FREE_OK);
+        EXPECT(shpool_free_at(heap, far, 3) == SHPOOL_FREE_DOUBLE);
+        EXPECT(shpool_malloc_at(heap, 24, 77) != NULL); /* never freed */
+        EXPECT(shpool_free_at(heap, own, 0) == SHPOOL_FREE_OK);
+    }
+    shpool_fini(heap);
+}
+
+static void test_check_sees_a_neighbours_memory(void **state)
+{
+    (void)state;
+    open_cluster_of("cluster_bitmap:check=1", 2, 1, 400);
+    t.launch.grid[0] = 2;
+    run_cluster(checked_kernel);
+    assert_int_equal(t.report.bad_frees, 2);
+    assert_int_equal(t.report.bad_free[0].malloc_site, 55);
+    assert_int_equal(t.report.bad_free[1].reason, SHPOOL_FREE_DOUBLE);
+    assert_int_equal(t.report.live, 1);
+    assert_int_equal(t.report.leaks, 1);
+    assert_int_equal(t.report.leak[0].block, 1); /* whose memory it is */
+    assert_int_equal(t.report.leak[0].site, 77);
+    assert_int_equal(t.report.leak[0].usable, 24);
 }
 
 /* ---- whose memory ---- */
@@ -342,6 +397,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scripts_of_any_cluster),
         cmocka_unit_test(test_scripts_of_parallel_threads),
+        cmocka_unit_test(test_scripts_with_stats_and_check),
+        cmocka_unit_test(test_check_sees_a_neighbours_memory),
         cmocka_unit_test(test_who_borrows_from_whom),
         cmocka_unit_test(test_bad_frees_of_a_neighbours_memory_are_refused),
         cmocka_unit_test(test_sizes_of_borrowed_memory_change),

@@ -62,8 +62,8 @@ SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t re
         entry->site    = site;
         entry->address = (unsigned long long)(size_t)ptr;
         if (known && shpool_zone_is_sealed(view, user)) { /* in the pool, behind a front zone */
-            entry->malloc_site   = simt_load32(user - SHPOOL_ZONE_SITE);
-            entry->malloc_thread = simt_load32(user - SHPOOL_ZONE_RANK);
+            entry->malloc_site   = shpool_zone_word(view, user, SHPOOL_ZONE_SITE);
+            entry->malloc_thread = shpool_zone_word(view, user, SHPOOL_ZONE_RANK);
         }
     }
 }
@@ -191,6 +191,12 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
 
 /* ---- the end of a block's pools ---- */
 
+/* A difference, for a sum of 64 bits: a block of a cluster may have freed what others allocated. */
+SIMT_FN unsigned long long shpool_signed(uint32_t difference)
+{
+    return (unsigned long long)(long long)(int32_t)difference;
+}
+
 /* Add the area to the report; one thread of the block. */
 SIMT_FN void shpool_flush_area(simt_addr area)
 {
@@ -199,10 +205,11 @@ SIMT_FN void shpool_flush_area(simt_addr area)
     simt_global_add64(&report->mallocs, simt_load32(area + SHPOOL_AREA_MALLOCS));
     simt_global_add64(&report->frees, simt_load32(area + SHPOOL_AREA_FREES));
     simt_global_add64(&report->failures, simt_load32(area + SHPOOL_AREA_FAILURES));
-    simt_global_add64(&report->live, simt_load32(area + SHPOOL_AREA_MALLOCS) -
-                                         simt_load32(area + SHPOOL_AREA_FAILURES) -
-                                         simt_load32(area + SHPOOL_AREA_FREES));
-    simt_global_add64(&report->live_bytes, simt_load32(area + SHPOOL_AREA_BYTES_NOW));
+    simt_global_add64(&report->live, shpool_signed(simt_load32(area + SHPOOL_AREA_MALLOCS) -
+                                                   simt_load32(area + SHPOOL_AREA_FAILURES) -
+                                                   simt_load32(area + SHPOOL_AREA_FREES)));
+    simt_global_add64(&report->live_bytes,
+                      shpool_signed(simt_load32(area + SHPOOL_AREA_BYTES_NOW)));
     simt_global_add64(&report->spills, simt_load32(area + SHPOOL_AREA_SPILLS));
     simt_global_max32(&report->peak_bytes, simt_load32(area + SHPOOL_AREA_PEAK));
     simt_global_min32(&report->largest_free, simt_load32(area + SHPOOL_AREA_LARGEST));
@@ -216,6 +223,10 @@ SIMT_FN void shpool_flush_area(simt_addr area)
  * that is not in this pool. */
 SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
 {
+    if (((view.flags & SHPOOL_FLAG_CLUSTER) != 0) &&
+        (simt_addr_rank(user) < simt_cluster_blocks())) { /* or in a neighbour's */
+        view.base = simt_map_cluster(view.base, simt_addr_rank(user));
+    }
     return (user - view.base < view.bytes) ? user - shpool_zone_front(view.flags) : 0u;
 }
 
