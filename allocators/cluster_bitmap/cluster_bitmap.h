@@ -81,8 +81,28 @@ SIMT_FN uint32_t shpool_cluster_bitmap_releases(simt_addr base, uint32_t blocks)
     return sum;
 }
 
-/* A neighbour's memory, for a request that the own pool, at base, has no room for; decides that
- * nothing fits anywhere.  Arguments as for shpool_bitmap_malloc_far. */
+/* Whether bitmap's quick searches serve a request. */
+SIMT_FN uint32_t shpool_cluster_bitmap_is_small(uint32_t granules, uint32_t need,
+                                                uint32_t alignment)
+{
+    return (need <= 16u) && (need <= granules) && (alignment <= 16u);
+}
+
+/* A small request from another block's pool: at the thread's home there, then around it. */
+SIMT_FN simt_addr shpool_cluster_bitmap_try(shpool_view view, uint32_t need)
+{
+    shpool_far_bitmap_place at   = shpool_far_bitmap_where(view);
+    simt_addr               addr = 0;
+
+    if (need <= SHPOOL_BITMAP_SPAN) {
+        addr = shpool_far_bitmap_take(view, at.home, need, shpool_far_bitmap_high(at));
+    }
+    return (addr != 0) ? addr : shpool_far_bitmap_take_around(view, at, need);
+}
+
+/* Where a quick search of the own pool, at base, found nothing: quick ones of the others, then
+ * exact ones of all, which decide that nothing fits anywhere.  Arguments as for
+ * shpool_bitmap_malloc_far. */
 SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_borrow(simt_addr base,
                                                                uint32_t granules,
                                                                uint32_t offset, uint32_t rank,
@@ -91,18 +111,30 @@ SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_borrow(simt_addr base,
 {
     uint32_t  blocks = simt_cluster_blocks();
     uint32_t  own    = simt_addr_rank(base);
+    uint32_t  again  = 0;
     uint32_t  before = 0;
-    uint32_t  first  = 1; /* the own pool has just said no */
     simt_addr addr   = 0;
     uint32_t  turn;
 
-    if ((need > granules) || (blocks == 1)) {
-        return 0;
-    }
-    for (;;) {
+    if (shpool_cluster_bitmap_is_small(granules, need, alignment)) {
         SIMT_ROLLED
-        for (turn = first; turn < blocks; turn++) {
-            addr = shpool_far_bitmap_malloc_away(
+        for (turn = 1; turn < blocks; turn++) {
+            shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
+
+            view = shpool_cluster_bitmap_in(view, shpool_cluster_bitmap_next(own, turn, blocks));
+            addr = shpool_cluster_bitmap_try(view, need);
+            if (addr != 0) {
+                return addr;
+            }
+        }
+    }
+    if ((blocks == 1) || (need > granules)) {
+        return shpool_near_bitmap_malloc_far(base, granules, offset, rank, need, alignment);
+    }
+    for (;; again = 1) {
+        SIMT_ROLLED
+        for (turn = 0; turn < blocks; turn++) {
+            addr = shpool_far_bitmap_malloc_far(
                 simt_map_cluster(base, shpool_cluster_bitmap_next(own, turn, blocks)), granules,
                 offset, rank, need, alignment);
             if (addr != 0) {
@@ -110,28 +142,34 @@ SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_borrow(simt_addr base,
             }
         }
         turn = shpool_cluster_bitmap_releases(base, blocks);
-        if ((first == 0) && (turn == before)) {
+        if (again && (turn == before)) {
             return 0; /* nothing was freed since the last round: all were full at once */
         }
         before = turn;
-        first  = 0;
     }
 }
 
 /* Where home had no room: the rest of the own pool, then the others'.  One call, as bitmap's: a
  * function of the table has few registers to keep across two.  `who`: the thread's rank, and 1,024
- * times whether it may borrow. */
+ * more if it may borrow. */
 SHPOOL_BITMAP_AWAY simt_addr shpool_cluster_bitmap_malloc_away(simt_addr base, uint32_t granules,
                                                                uint32_t offset, uint32_t who,
                                                                uint32_t need, uint32_t alignment)
 {
-    uint32_t  rank = who % SHPOOL_MAX_THREADS;
-    simt_addr addr = shpool_near_bitmap_malloc_away(base, granules, offset, rank, need, alignment);
+    uint32_t    rank = who % SHPOOL_MAX_THREADS;
+    shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
+    simt_addr   addr = 0;
 
-    if ((addr != 0) || (who == rank)) {
+    if (shpool_cluster_bitmap_is_small(granules, need, alignment)) {
+        addr = shpool_near_bitmap_take_around(view, shpool_near_bitmap_where(view), need);
+    }
+    if (addr != 0) {
         return addr;
     }
-    return shpool_cluster_bitmap_malloc_borrow(base, granules, offset, rank, need, alignment);
+    return (who == rank) ? shpool_near_bitmap_malloc_far(base, granules, offset, rank, need,
+                                                         alignment)
+                         : shpool_cluster_bitmap_malloc_borrow(base, granules, offset, rank, need,
+                                                               alignment);
 }
 
 /* As shpool_bitmap_malloc, but for where it goes on. */
