@@ -163,7 +163,7 @@ clean()
                    (name ~ /shpool_counted_.*_fini/) ? 96 : (name ~ /shpool_counted_/) ? 112 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \
-                   (name ~ /_bitmap_(malloc_(away|far|borrow)|free_away|seek)E/) ? 64 : \
+                   (name ~ /_bitmap_(malloc_(away|far|borrow|try)|free_away|seek)E/) ? 64 : \
                    (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
                    (name ~ /_warp_[a-z]*_fit_(malloc|free)E/) ? 80 : 0
             if ($1 + 0 > most || (most == 0 && ($5 + 0 > 0 || $9 + 0 > 0))) {

@@ -88,9 +88,13 @@ SIMT_FN uint32_t shpool_cluster_bitmap_is_small(uint32_t granules, uint32_t need
     return (need <= 16u) && (need <= granules) && (alignment <= 16u);
 }
 
-/* A small request from another block's pool: at the thread's home there, then around it. */
-SIMT_FN simt_addr shpool_cluster_bitmap_try(shpool_view view, uint32_t need)
+/* A small request from another block's pool: at the thread's home there, then around it.  A call:
+ * in the caller's code it takes registers from every kernel. */
+SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_try(simt_addr base, uint32_t granules,
+                                                            uint32_t offset, uint32_t rank,
+                                                            uint32_t need)
 {
+    shpool_view             view = {base, 0, rank, 0, {granules, offset}, 0};
     shpool_far_bitmap_place at   = shpool_far_bitmap_where(view);
     simt_addr               addr = 0;
 
@@ -119,10 +123,9 @@ SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_borrow(simt_addr base,
     if (shpool_cluster_bitmap_is_small(granules, need, alignment)) {
         SIMT_ROLLED
         for (turn = 1; turn < blocks; turn++) {
-            shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
-
-            view = shpool_cluster_bitmap_in(view, shpool_cluster_bitmap_next(own, turn, blocks));
-            addr = shpool_cluster_bitmap_try(view, need);
+            addr = shpool_cluster_bitmap_malloc_try(
+                simt_map_cluster(base, shpool_cluster_bitmap_next(own, turn, blocks)), granules,
+                offset, rank, need);
             if (addr != 0) {
                 return addr;
             }
