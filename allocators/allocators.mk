@@ -2,6 +2,7 @@
 # allocators/null/, change the name in its .mk) and add one line here.
 include allocators/arena/arena.mk
 include allocators/bitmap/bitmap.mk
+include allocators/cluster_bitmap/cluster_bitmap.mk
 include allocators/freelist/freelist.mk
 include allocators/native/native.mk
 include allocators/null/null.mk

@@ -120,9 +120,9 @@ shpool_status shpool_descriptor_check(const shpool_allocator *allocator, shpool_
                           one->newer->arch);
         }
     }
-    if ((allocator->scope < SHPOOL_SCOPE_THREAD) || (allocator->scope > SHPOOL_SCOPE_BLOCK)) {
+    if ((allocator->scope < SHPOOL_SCOPE_THREAD) || (allocator->scope > SHPOOL_SCOPE_CLUSTER)) {
         return refuse(why, SHPOOL_ERR_INVALID, "\"%s\" has scope %u, scopes are 1 (thread), "
-                      "2 (group) and 3 (block)", allocator->name, allocator->scope);
+                      "2 (group), 3 (block) and 4 (cluster)", allocator->name, allocator->scope);
     }
     return check_tables(allocator, why);
 }

@@ -134,6 +134,7 @@ static void plan_shape(const shpool_allocator *allocator, const shpool_config *w
         threads = 1;
         break;
     case SHPOOL_SCOPE_BLOCK:
+    case SHPOOL_SCOPE_CLUSTER:
         threads = want->block_threads;
         break;
     default:
@@ -153,7 +154,10 @@ static void plan_shape(const shpool_allocator *allocator, const shpool_config *w
     if (((allocator->caps & SHPOOL_CAP_SPILL) != 0) && (want->spill == SHPOOL_SPILL_FAIL)) {
         pool->flags |= SHPOOL_FLAG_SPILL | SHPOOL_FLAG_SPILL_NATIVE;
     }
-    if (threads > 1) {
+    if (allocator->scope == SHPOOL_SCOPE_CLUSTER) {
+        pool->flags |= SHPOOL_FLAG_CLUSTER;
+    }
+    if ((threads > 1) || (allocator->scope == SHPOOL_SCOPE_CLUSTER)) {
         pool->flags |= SHPOOL_FLAG_SHARED;
     }
     if (((allocator->caps & SHPOOL_CAP_OUT_OF_BAND) == 0) ||

@@ -16,24 +16,59 @@ void simt_engine_switch(void)
     thread->block->ops->access(thread->block, thread);
 }
 
+static void fail_misaligned(const simt_thread *thread, const char *what, simt_addr addr,
+                            uint32_t bytes)
+{
+    simt_fail(thread->block, SHPOOL_ERR_INVALID,
+              "fault: %s of %u bytes at 0x%x is not aligned, thread %u of block %u", what, bytes,
+              addr, thread->self.rank, thread->self.block);
+}
+
 void simt_engine_fault(const char *what, simt_addr addr, uint32_t bytes)
 {
     simt_thread *thread = simt_current();
     simt_block  *block  = thread->block;
-    uint32_t     begin  = block->arena_begin;
-    uint32_t     end    = block->arena_end;
+    uint32_t     begin  = thread->self.arena_begin;
+    uint32_t     end    = thread->self.arena_end;
 
     simt_lock(block);
     if ((addr < begin) || (addr > end) || (bytes > end - addr)) {
         simt_fail(block, SHPOOL_ERR_INVALID,
                   "fault: %s of %u bytes at 0x%x outside 0x%x..0x%x, thread %u of block %u", what,
-                  bytes, addr, begin, end, thread->self.rank, block->rank);
+                  bytes, addr, begin, end, thread->self.rank, thread->self.block);
     } else {
-        simt_fail(block, SHPOOL_ERR_INVALID,
-                  "fault: %s of %u bytes at 0x%x is not aligned, thread %u of block %u", what,
-                  bytes, addr, thread->self.rank, block->rank);
+        fail_misaligned(thread, what, addr, bytes);
     }
     block->ops->settle(block, thread);
+}
+
+/* An access that is not one of the own block's memory, or not aligned. */
+void simt_engine_remote(const char *what, simt_addr addr, uint32_t bytes)
+{
+    simt_thread        *thread = simt_current();
+    simt_block         *block  = thread->block;
+    uint32_t            rank   = simt_addr_rank(addr);
+    uint32_t            at     = simt_addr_offset(addr);
+    const simt_meeting *owner  = &block->meeting[rank % SIMT_MAX_CLUSTER];
+    uint32_t            begun;
+
+    if ((rank >= block->cluster) || (at < block->arena_begin) || (at > block->arena_end - bytes)) {
+        simt_engine_fault(what, addr, bytes);
+    }
+    simt_lock(block);
+    begun = owner->begun;
+    if ((at & (bytes - 1u)) != 0) {
+        fail_misaligned(thread, what, addr, bytes);
+        block->ops->settle(block, thread);
+    }
+    if (!begun || (owner->exited == owner->threads)) {
+        simt_fail(block, SHPOOL_ERR_INVALID,
+                  "fault: %s of %u bytes at 0x%x in the memory of block %u of the cluster, which "
+                  "has %s, thread %u of block %u", what, bytes, addr, rank,
+                  begun ? "exited" : "not begun", thread->self.rank, thread->self.block);
+        block->ops->settle(block, thread);
+    }
+    simt_unlock(block);
 }
 
 void simt_engine_barrier(const char *file, int line)
@@ -48,15 +83,28 @@ void simt_engine_barrier(const char *file, int line)
     thread->join = NULL;
 }
 
+void simt_engine_cluster_barrier(const char *file, int line)
+{
+    simt_thread *thread = simt_current();
+    simt_block  *block  = thread->block;
+
+    simt_lock(block);
+    simt_sync_cluster(block, thread, (simt_place){ file, line });
+    block->ops->settle(block, thread);
+    simt_join_depart(thread->join);
+    thread->join = NULL;
+}
+
 unsigned long long simt_engine_broadcast(unsigned long long value, const char *file, int line)
 {
-    simt_block *block = simt_current()->block;
+    simt_thread  *thread  = simt_current();
+    simt_meeting *meeting = &thread->block->meeting[thread->self.cluster_rank];
 
-    if (simt_current()->self.rank == 0) {
-        block->broadcast = value;
+    if (thread->self.rank == 0) {
+        meeting->broadcast = value;
     }
     simt_engine_barrier(file, line);
-    value = block->broadcast;
+    value = meeting->broadcast;
     simt_engine_barrier(file, line); /* read by all: the next one may come */
     return value;
 }
@@ -84,8 +132,9 @@ void simt_engine_wait(simt_addr addr, uint32_t seen, const char *file, int line)
     simt_thread *thread = simt_current();
     simt_block  *block  = thread->block;
 
-    if ((addr < block->arena_begin) || (addr > block->arena_end - 4u) || ((addr & 3u) != 0)) {
-        simt_engine_fault("wait", addr, 4);
+    if ((addr < thread->self.arena_begin) || (addr > thread->self.arena_end - 4u) ||
+        ((addr & 3u) != 0)) {
+        simt_engine_remote("wait", addr, 4);
     }
     simt_lock(block);
     thread->wait_addr = addr;

@@ -19,6 +19,8 @@
  *   place      file and line of a call, what reports name
  *   settled    a thread that has said what it waits for settles: it comes back when it may go on
  *   abandoned  a thread that will never be resumed, because its block has failed
+ *   block      where a cluster runs, all its blocks together (simt_block), but for each one's own
+ *              threads and barrier (simt_meeting)
  */
 #ifndef SHPOOL_SIMT_ENGINE_H
 #define SHPOOL_SIMT_ENGINE_H
@@ -34,6 +36,9 @@
 #else
 #define SIMT_UNLIKELY(_x) (_x)
 #endif
+
+/** Blocks of a cluster. */
+#define SIMT_MAX_CLUSTER 16u
 
 typedef struct simt_block  simt_block;
 typedef struct simt_search simt_search;
@@ -95,6 +100,7 @@ int simt_sanitized(void);
 
 /** Forbid the bytes to instrumented code; no effect without AddressSanitizer. */
 void simt_poison(const void *start, size_t bytes);
+void simt_unpoison(const void *start, size_t bytes);
 
 /* ---- join.c ---- */
 
@@ -117,7 +123,8 @@ typedef enum simt_state {
     SIMT_STATE_COLLECTIVE = 2,
     SIMT_STATE_CONVERGED  = 3, /**< parked in simt_converged() */
     SIMT_STATE_WAIT       = 4,
-    SIMT_STATE_EXITED     = 5
+    SIMT_STATE_EXITED     = 5,
+    SIMT_STATE_CLUSTER    = 6  /**< at the cluster's barrier */
 } simt_state;
 
 typedef struct simt_place {
@@ -128,6 +135,7 @@ typedef struct simt_place {
 typedef struct simt_thread {
     simt_self_state self;   /**< first, because simt_self points to it */
     simt_block *block;
+    uint32_t    index;      /**< in simt_block.thread: the rank, behind the blocks in front */
     uint32_t    state;      /**< simt_state */
     simt_place  place;      /**< of the call that it waits in */
     uint32_t    op;         /**< simt_collective */
@@ -177,17 +185,31 @@ typedef struct simt_text {
     size_t used;
 } simt_text;
 
-/** A launch in progress: one block after the other in the same memory. */
+/** Those whom a barrier lets go together: the threads of a block, or of a cluster. */
+typedef struct simt_meeting {
+    uint32_t    threads;
+    uint32_t    arrived;      /**< threads at the barrier */
+    simt_place  first;        /**< where the first of them stands */
+    uint32_t    mixed;        /**< they do not all stand at the same one */
+    uint32_t    begun;        /**< a thread runs, or has run */
+    uint32_t    exited;
+    simt_join  *join;         /**< of the threads that have arrived */
+    unsigned long long broadcast; /**< a block's: its thread 0's value, between two barriers */
+} simt_meeting;
+
+/** A launch in progress: one block, or cluster of blocks, after the other in the same memory. */
 struct simt_block {
     const simt_engine_ops *ops;
     simt_launch  launch;      /**< with the defaults filled in */
     simt_kernel  kernel;
     void        *arg;
-    uint32_t     threads;
+    uint32_t     threads;     /**< that run at the same time: of the cluster */
+    uint32_t     each;        /**< of a block */
     uint32_t     blocks;
-    uint32_t     rank;        /**< of the block that runs */
+    uint32_t     cluster;     /**< blocks of a cluster */
+    uint32_t     rank;        /**< of the block that runs, of a cluster's the first */
     unsigned long long number; /**< of the launch */
-    unsigned char *arena;
+    unsigned char *arena;     /**< of the cluster's block 0; the others' are 16 MiB apart */
     uint32_t     arena_begin;
     uint32_t     arena_end;
     uint32_t     dynamic_base;
@@ -195,12 +217,9 @@ struct simt_block {
     simt_random  random;
     uint32_t     park_chance; /**< of simt_converged(), in 1/8 */
 
-    uint32_t     arrived;     /**< threads at the barrier */
-    simt_place   first;       /**< where the first of them stands */
-    uint32_t     mixed;       /**< they do not all stand at the same one */
     uint32_t     exited;
-    simt_join   *barrier;     /**< of the threads that have arrived */
-    unsigned long long broadcast; /**< thread 0's value, between two barriers */
+    simt_meeting meeting[SIMT_MAX_CLUSTER]; /**< of each block */
+    simt_meeting all;                       /**< of the cluster */
 
     shpool_status status;     /**< SHPOOL_OK until something stops the block */
     simt_text     text;
@@ -249,8 +268,10 @@ static inline void simt_progress(simt_block *block)
 shpool_status simt_block_create(simt_block *block, const simt_launch *launch, simt_kernel kernel,
                                 void *arg, simt_result *result);
 void simt_block_destroy(simt_block *block);
-/** Fresh memory and threads for the block of that rank. */
-void simt_block_reset(simt_block *block, uint32_t rank);
+/** Fresh memory and threads for the cluster of that number; for blocks without one, the rank. */
+void simt_block_reset(simt_block *block, uint32_t number);
+/** Of that, what each schedule of an exploration needs anew. */
+void simt_block_renew(simt_block *block);
 /** Write the result, record the error; returns the status. */
 shpool_status simt_block_close(simt_block *block, simt_result *result);
 
@@ -273,7 +294,9 @@ extern const simt_engine_ops simt_threads_ops;
 
 void simt_lock(simt_block *block);
 void simt_unlock(simt_block *block);
+void simt_sync_begin(simt_thread *thread);
 void simt_sync_barrier(simt_block *block, simt_thread *thread, simt_place place);
+void simt_sync_cluster(simt_block *block, simt_thread *thread, simt_place place);
 void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place place);
 void simt_sync_exit(simt_block *block, simt_thread *thread);
 /** No thread is runnable.  Nonzero: a group of simt_converged() was released; 0: it has failed. */

@@ -29,7 +29,7 @@ typedef struct choice {
 } choice;
 
 typedef struct turn {
-    uint32_t thread;
+    const simt_thread *thread;
     uint32_t accesses; /* made before the next one's turn */
 } turn;
 
@@ -165,7 +165,7 @@ static void begin_turn(simt_block *block, simt_thread *thread, simt_thread *next
     }
     if ((search->turn_count < search->turn_room) ||
         grow(block, (void **)&search->turns, &search->turn_room, sizeof(turn))) {
-        search->turns[search->turn_count++] = (turn){ next->self.rank, 0 };
+        search->turns[search->turn_count++] = (turn){ next, 0 };
     }
     search->accesses = 0;
     arm(search, next);
@@ -247,14 +247,7 @@ static void schedule_reset(simt_block *block)
 {
     simt_search *search = block->search;
 
-    memset(block->arena + block->arena_begin, (int)block->launch.fill,
-           block->arena_end - block->arena_begin);
-    block->arrived = 0;
-    block->exited  = 0;
-    block->spent   = 0;
-    for (uint32_t i = 0; i < block->threads; i++) {
-        block->thread[i].state = SIMT_STATE_RUNNING;
-    }
+    simt_block_renew(block);
     search->depth      = 0;
     search->used       = 0;
     search->turn_count = 0;
@@ -268,7 +261,12 @@ static void add_schedule(simt_block *block)
     block->text.room = sizeof(((simt_result *)NULL)->text);
     simt_text_add(&block->text, "; schedule (thread*accesses)");
     for (size_t i = 0; i < search->turn_count; i++) {
-        simt_text_add(&block->text, " %u", search->turns[i].thread);
+        if (block->cluster > 1) {
+            simt_text_add(&block->text, " %u:%u", search->turns[i].thread->self.block,
+                          search->turns[i].thread->self.rank);
+        } else {
+            simt_text_add(&block->text, " %u", search->turns[i].thread->self.rank);
+        }
         if (i + 1u < search->turn_count) {
             simt_text_add(&block->text, "*%u", search->turns[i].accesses);
         }
@@ -323,7 +321,7 @@ shpool_status simt_explore(const simt_launch *launch, const simt_bounds *bounds,
     if (launch != NULL) {
         one        = *launch;
         one.engine = SIMT_FIBERS;
-        memset(one.grid, 0, sizeof(one.grid));
+        memcpy(one.grid, one.cluster, sizeof(one.grid));
     }
     if (simt_block_create(&block, (launch != NULL) ? &one : NULL, kernel, arg, out) !=
         SHPOOL_OK) {

@@ -33,6 +33,8 @@ extern void __asan_poison_memory_region(void const volatile *addr, size_t size)
     __attribute__((weak));
 extern void __asan_unpoison_memory_region(void const volatile *addr, size_t size)
     __attribute__((weak));
+extern void __asan_unpoison_memory_region(void const volatile *addr, size_t size)
+    __attribute__((weak));
 
 /* ThreadSanitizer */
 extern void *__tsan_get_current_fiber(void) __attribute__((weak));
@@ -51,6 +53,13 @@ void simt_poison(const void *start, size_t bytes)
 {
     if (__asan_poison_memory_region != NULL) {
         __asan_poison_memory_region(start, bytes);
+    }
+}
+
+void simt_unpoison(const void *start, size_t bytes)
+{
+    if (__asan_unpoison_memory_region != NULL) {
+        __asan_unpoison_memory_region(start, bytes);
     }
 }
 

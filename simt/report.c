@@ -39,7 +39,8 @@ void simt_text_add(simt_text *text, const char *format, ...)
 
 typedef int (*member_fn)(const simt_thread *thread, const simt_thread *of);
 
-/* "thread 3" or "threads 0-30, 32": those of `rank`.. that are members; the number of them. */
+/* "thread 3" or "threads 0-30,32": those that are members; the number of them.  In a cluster the
+ * block's rank comes in front of the thread's: "threads 6:0-30,7:0". */
 static uint32_t add_members(simt_text *text, const simt_block *block, member_fn member,
                             const simt_thread *of)
 {
@@ -55,27 +56,37 @@ static uint32_t add_members(simt_text *text, const simt_block *block, member_fn 
     }
     simt_text_add(text, (count == 1) ? "thread" : "threads");
     for (uint32_t i = 0; i < block->threads; i++) {
-        uint32_t first = i;
+        const simt_self_state *first = &block->thread[i].self;
 
         if (!member(&block->thread[i], of)) {
             continue;
         }
-        while ((i + 1u < block->threads) && member(&block->thread[i + 1u], of)) {
+        while ((i + 1u < block->threads) && member(&block->thread[i + 1u], of) &&
+               (block->thread[i + 1u].self.block == first->block)) {
             i++;
         }
         if (ranges == 24) { /* every other thread of 1,024: enough to see the pattern */
             simt_text_add(text, ",... (%u in all)", count);
             break;
         }
-        if (first == i) {
-            simt_text_add(text, "%s%u", gap, first);
-        } else {
-            simt_text_add(text, "%s%u-%u", gap, first, i);
+        simt_text_add(text, "%s", gap);
+        if (block->cluster > 1) {
+            simt_text_add(text, "%u:", first->block);
+        }
+        simt_text_add(text, "%u", first->rank);
+        if (first != &block->thread[i].self) {
+            simt_text_add(text, "-%u", block->thread[i].self.rank);
         }
         gap = ",";
         ranges++;
     }
     return count;
+}
+
+static int same_warp(const simt_thread *a, const simt_thread *b)
+{
+    return (a->self.block == b->self.block) &&
+           (a->self.rank / SIMT_WARP == b->self.rank / SIMT_WARP);
 }
 
 /* Do both threads do the same, so that one line serves them? */
@@ -86,14 +97,15 @@ static int same_doing(const simt_thread *thread, const simt_thread *of)
     }
     switch (of->state) {
     case SIMT_STATE_BARRIER:
+        return (thread->self.block == of->self.block) &&
+               simt_same_place(thread->place, of->place);
+    case SIMT_STATE_CLUSTER:
         return simt_same_place(thread->place, of->place);
     case SIMT_STATE_COLLECTIVE:
-        return (thread->self.rank / SIMT_WARP == of->self.rank / SIMT_WARP) &&
-               (thread->mask == of->mask) && (thread->op == of->op) &&
+        return same_warp(thread, of) && (thread->mask == of->mask) && (thread->op == of->op) &&
                simt_same_place(thread->place, of->place);
     case SIMT_STATE_CONVERGED:
-        return (thread->self.rank / SIMT_WARP == of->self.rank / SIMT_WARP) &&
-               simt_same_place(thread->place, of->place);
+        return same_warp(thread, of) && simt_same_place(thread->place, of->place);
     case SIMT_STATE_WAIT:
         return (thread->wait_addr == of->wait_addr) && (thread->wait_seen == of->wait_seen) &&
                simt_same_place(thread->place, of->place);
@@ -108,11 +120,13 @@ static int is_awaited(const simt_thread *thread, const simt_thread *of)
     if (same_doing(thread, of)) {
         return 0;
     }
-    if (of->state == SIMT_STATE_BARRIER) {
+    if (of->state == SIMT_STATE_CLUSTER) {
         return 1;
     }
-    return (of->state == SIMT_STATE_COLLECTIVE) &&
-           (thread->self.rank / SIMT_WARP == of->self.rank / SIMT_WARP) &&
+    if (of->state == SIMT_STATE_BARRIER) {
+        return thread->self.block == of->self.block;
+    }
+    return (of->state == SIMT_STATE_COLLECTIVE) && same_warp(thread, of) &&
            (((of->mask >> (thread->self.rank % SIMT_WARP)) & 1u) != 0);
 }
 
@@ -125,6 +139,9 @@ static void add_doing(simt_text *text, const simt_block *block, const simt_threa
     switch (thread->state) {
     case SIMT_STATE_BARRIER:
         simt_text_add(text, ": barrier at %s:%d", file, line);
+        break;
+    case SIMT_STATE_CLUSTER:
+        simt_text_add(text, ": cluster barrier at %s:%d", file, line);
         break;
     case SIMT_STATE_COLLECTIVE:
         simt_text_add(text, ": %s(0x%x) at %s:%d", simt_collective_name(thread->op), thread->mask,
@@ -214,7 +231,12 @@ void simt_fail_listed(simt_block *block, shpool_status status, const char *forma
         va_start(arguments, format);
         text_add_list(&block->text, format, arguments);
         va_end(arguments);
-        simt_text_add(&block->text, " (block %u)", block->rank);
+        if (block->cluster > 1) {
+            simt_text_add(&block->text, " (cluster of block %u, threads as block:thread)",
+                          block->rank);
+        } else {
+            simt_text_add(&block->text, " (block %u)", block->rank);
+        }
         add_threads(&block->text, block);
         end(block);
     }

@@ -2,9 +2,12 @@
 /* simt_run(): checks a launch, gives each block a fresh arena, and lets an engine run it.
  *
  * The arena lies in memory as a block's shared window does on a GPU: the first 1,024 bytes belong
- * to the machine (sm_90 reserves as many), then the kernel's static arrays, then dynamic memory. */
+ * to the machine (sm_90 reserves as many), then the kernel's static arrays, then dynamic memory.
+ * The arenas of a cluster's blocks lie 16 MiB apart, so that their addresses are sm_90's: the rank
+ * in the top byte. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "engine.h"
 
@@ -15,6 +18,7 @@
 #define DEFAULT_SWITCHES 100000000ull
 #define DEFAULT_TIMEOUT  10000u
 #define DEFAULT_FILL     0xA5u
+#define REDZONE_BYTES    4096u           /* behind each arena of a cluster, for AddressSanitizer */
 
 /* ---- random numbers ---- */
 
@@ -85,14 +89,28 @@ static shpool_status launch_check(simt_block *block)
         return block->status;
     }
     block->blocks  = shape_product(launch->grid, MAX_BLOCKS);
-    block->threads = shape_product(launch->block, most);
+    block->each    = shape_product(launch->block, most);
+    block->cluster = shape_product(launch->cluster, SIMT_MAX_CLUSTER);
+    block->threads = block->each * block->cluster;
     if (block->blocks == 0) {
         simt_fail(block, SHPOOL_ERR_INVALID, "simt: a grid of %ux%ux%u blocks; at most %u in all",
                   launch->grid[0], launch->grid[1], launch->grid[2], MAX_BLOCKS);
-    } else if (block->threads == 0) {
+    } else if (block->each == 0) {
         simt_fail(block, SHPOOL_ERR_INVALID,
                   "simt: a block of %ux%ux%u threads; this engine runs at most %u",
                   launch->block[0], launch->block[1], launch->block[2], most);
+    } else if ((block->cluster == 0) || (block->threads > most)) {
+        simt_fail(block, SHPOOL_ERR_INVALID,
+                  "simt: a cluster of %ux%ux%u blocks of %u threads; at most %u blocks, and this "
+                  "engine runs at most %u threads at a time", launch->cluster[0],
+                  launch->cluster[1], launch->cluster[2], block->each, SIMT_MAX_CLUSTER, most);
+    } else if ((launch->grid[0] % launch->cluster[0] != 0) ||
+               (launch->grid[1] % launch->cluster[1] != 0) ||
+               (launch->grid[2] % launch->cluster[2] != 0)) {
+        simt_fail(block, SHPOOL_ERR_INVALID,
+                  "simt: a grid of %ux%ux%u blocks is not whole clusters of %ux%ux%u",
+                  launch->grid[0], launch->grid[1], launch->grid[2], launch->cluster[0],
+                  launch->cluster[1], launch->cluster[2]);
     } else if ((launch->dynamic_bytes > MAX_ARENA_BYTES) ||
                (launch->static_bytes > MAX_ARENA_BYTES)) {
         simt_fail(block, SHPOOL_ERR_INVALID,
@@ -105,6 +123,44 @@ static shpool_status launch_check(simt_block *block)
     return block->status;
 }
 
+/* Where the arena of the cluster's block `rank` begins. */
+static unsigned char *arena_of(const simt_block *block, uint32_t rank)
+{
+    return block->arena + ((size_t)rank << SIMT_RANK_SHIFT);
+}
+
+/* Bytes of address space that a cluster's arenas take. */
+static size_t span_of(const simt_block *block)
+{
+    return (size_t)block->cluster << SIMT_RANK_SHIFT;
+}
+
+/* The arenas of a cluster's blocks, with nothing between them that could be touched. */
+static shpool_status arenas_create(simt_block *block)
+{
+    void *map = mmap(NULL, span_of(block), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                     -1, 0);
+
+    if (map == MAP_FAILED) {
+        simt_fail(block, SHPOOL_ERR_NO_MEMORY, "simt: no address space for %u arenas",
+                  block->cluster);
+        return block->status;
+    }
+    block->arena = (unsigned char *)map;
+    for (uint32_t rank = 0; rank < block->cluster; rank++) {
+        unsigned char *arena = arena_of(block, rank);
+
+        if (mprotect(arena, block->arena_end, PROT_READ | PROT_WRITE) != 0) {
+            simt_fail(block, SHPOOL_ERR_NO_MEMORY, "simt: no %u bytes for the arena of block %u of "
+                      "a cluster", block->arena_end, rank);
+            return block->status;
+        }
+        simt_poison(arena, RESERVED_BYTES);
+        simt_poison(arena + block->arena_end, REDZONE_BYTES);
+    }
+    return SHPOOL_OK;
+}
+
 static shpool_status arena_create(simt_block *block)
 {
     uint32_t static_bytes = (block->launch.static_bytes + 15u) & ~15u;
@@ -115,6 +171,9 @@ static shpool_status arena_create(simt_block *block)
     block->dynamic_base = (RESERVED_BYTES + static_bytes + SHPOOL_MAX_ALIGNMENT - 1u) &
                           ~(SHPOOL_MAX_ALIGNMENT - 1u);
     block->arena_end    = block->dynamic_base + block->launch.dynamic_bytes;
+    if (block->cluster > 1) {
+        return arenas_create(block);
+    }
     if (posix_memalign(&arena, SHPOOL_MAX_ALIGNMENT, block->arena_end) != 0) {
         simt_fail(block, SHPOOL_ERR_NO_MEMORY, "simt: no %u bytes for the arena",
                   block->arena_end);
@@ -165,46 +224,92 @@ void simt_block_destroy(simt_block *block)
         }
     }
     free(block->thread);
-    free(block->arena);
+    if (block->cluster <= 1) {
+        free(block->arena);
+    } else if (block->arena != NULL) {
+        for (uint32_t rank = 0; rank < block->cluster; rank++) { /* who maps it next is not told */
+            simt_unpoison(arena_of(block, rank), RESERVED_BYTES);
+            simt_unpoison(arena_of(block, rank) + block->arena_end, REDZONE_BYTES);
+        }
+        munmap(block->arena, span_of(block));
+    }
     block->thread = NULL;
     block->arena  = NULL;
 }
 
-void simt_block_reset(simt_block *block, uint32_t rank)
+void simt_block_renew(simt_block *block)
 {
-    const uint32_t *shape = block->launch.block;
-    const uint32_t *grid  = block->launch.grid;
+    block->exited = 0;
+    block->spent  = 0;
+    block->all    = (simt_meeting){ .threads = block->threads };
+    for (uint32_t i = 0; i < block->cluster; i++) {
+        memset(arena_of(block, i) + block->arena_begin, (int)block->launch.fill,
+               block->arena_end - block->arena_begin);
+        block->meeting[i] = (simt_meeting){ .threads = block->each };
+    }
+    for (uint32_t i = 0; i < block->threads; i++) {
+        block->thread[i].state = SIMT_STATE_RUNNING;
+    }
+}
 
-    memset(block->arena + block->arena_begin, (int)block->launch.fill,
-           block->arena_end - block->arena_begin);
-    block->rank    = rank;
-    block->arrived = 0;
-    block->exited  = 0;
-    block->spent   = 0;
-    simt_random_seed(&block->random, block->launch.seed, rank);
+/* Coordinates of the n-th place of a shape, x fastest. */
+static void place_in(const uint32_t *shape, uint32_t n, uint32_t *at)
+{
+    at[0] = n % shape[0];
+    at[1] = n / shape[0] % shape[1];
+    at[2] = n / shape[0] / shape[1];
+}
+
+/* Coordinates in the grid of block `rank` of the cluster of that number. */
+static void block_index_of(const simt_block *block, uint32_t number, uint32_t rank, uint32_t *at)
+{
+    const uint32_t *grid = block->launch.grid;
+    const uint32_t *many = block->launch.cluster;
+    const uint32_t  clusters[3] = { grid[0] / many[0], grid[1] / many[1], grid[2] / many[2] };
+    uint32_t        cluster[3];
+
+    place_in(clusters, number, cluster);
+    place_in(many, rank, at);
+    for (uint32_t i = 0; i < 3; i++) {
+        at[i] += cluster[i] * many[i];
+    }
+}
+
+void simt_block_reset(simt_block *block, uint32_t number)
+{
+    const uint32_t *grid = block->launch.grid;
+
+    simt_random_seed(&block->random, block->launch.seed, number);
     block->park_chance = simt_random_below(&block->random, 9);
     for (uint32_t i = 0; i < block->threads; i++) {
         simt_thread *thread = &block->thread[i];
+        uint32_t     rank   = i / block->each;
+        uint32_t     base   = rank << SIMT_RANK_SHIFT;
+        uint32_t     at[3];
 
+        block_index_of(block, number, rank, at);
         thread->block = block;
-        thread->state = SIMT_STATE_RUNNING;
+        thread->index = i;
         thread->self  = (simt_self_state){
-            .arena         = block->arena,
-            .arena_begin   = block->arena_begin,
-            .arena_end     = block->arena_end,
-            .dynamic_base  = block->dynamic_base,
-            .dynamic_bytes = block->launch.dynamic_bytes,
-            .countdown     = 1,
-            .rank          = i,
-            .threads       = block->threads,
-            .block         = rank,
-            .blocks        = block->blocks,
-            .thread_index  = { i % shape[0], i / shape[0] % shape[1], i / shape[0] / shape[1] },
-            .block_index   = { rank % grid[0], rank / grid[0] % grid[1],
-                               rank / grid[0] / grid[1] },
-            .launch        = block->number,
+            .arena          = block->arena,
+            .arena_begin    = base + block->arena_begin,
+            .arena_end      = base + block->arena_end,
+            .dynamic_base   = base + block->dynamic_base,
+            .dynamic_bytes  = block->launch.dynamic_bytes,
+            .countdown      = 1,
+            .rank           = i % block->each,
+            .threads        = block->each,
+            .block          = at[0] + grid[0] * (at[1] + grid[1] * at[2]),
+            .blocks         = block->blocks,
+            .block_index    = { at[0], at[1], at[2] },
+            .launch         = block->number,
+            .cluster_rank   = rank,
+            .cluster_blocks = block->cluster,
         };
+        place_in(block->launch.block, thread->self.rank, thread->self.thread_index);
     }
+    block->rank = block->thread[0].self.block;
+    simt_block_renew(block);
 }
 
 shpool_status simt_block_close(simt_block *block, simt_result *result)
@@ -235,8 +340,9 @@ shpool_status simt_run(const simt_launch *launch, simt_kernel kernel, void *arg,
     if (!block.parallel && (simt_fibers_create(&block) != SHPOOL_OK)) {
         goto out_fibers;
     }
-    for (uint32_t rank = 0; (rank < block.blocks) && (block.status == SHPOOL_OK); rank++) {
-        simt_block_reset(&block, rank);
+    for (uint32_t number = 0; (number < block.blocks / block.cluster) &&
+                              (block.status == SHPOOL_OK); number++) {
+        simt_block_reset(&block, number);
         if (block.parallel) {
             simt_threads_run(&block);
         } else {

@@ -61,7 +61,7 @@ void simt_fibers_settle(simt_block *block, simt_thread *thread)
         return;
     }
     if ((thread->state == SIMT_STATE_WAIT) && (block->waiting != NULL)) {
-        block->waiting[block->waiting_count++] = thread->self.rank;
+        block->waiting[block->waiting_count++] = thread->index;
     }
     next = next_thread(block);
     if (next == NULL) {
@@ -79,6 +79,7 @@ static void thread_main(void *arg)
     simt_thread *next;
 
     simt_order_acquire(&block->main); /* all that came before simt_run() */
+    simt_sync_begin(thread);
     block->kernel(block->arg);
     simt_sync_exit(block, thread);
     simt_order_release(&block->stacks); /* comes before its return; see simt_fibers_run() */
@@ -149,7 +150,7 @@ static simt_thread *pick(simt_block *block)
 
 static void wake(simt_block *block, simt_thread *thread)
 {
-    block->ready[block->ready_count++] = thread->self.rank;
+    block->ready[block->ready_count++] = thread->index;
 }
 
 static void access_turn(simt_block *block, simt_thread *thread)

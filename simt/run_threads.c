@@ -216,6 +216,9 @@ static void *worker_main(void *arg)
         sched_yield();
     }
     simt_self = &thread->self;
+    simt_lock(block);
+    simt_sync_begin(thread);
+    simt_unlock(block);
     if ((setjmp(worker->leave) == 0) && !has_failed(block)) {
         block->kernel(block->arg);
         simt_lock(block);

@@ -41,34 +41,57 @@ static void wake(simt_block *block, simt_thread *thread)
     block->ops->wake(block, thread);
 }
 
-/* ---- barrier ---- */
+/* ---- barriers ---- */
 
-void simt_sync_barrier(simt_block *block, simt_thread *thread, simt_place place)
+static simt_meeting *meeting_of(const simt_thread *thread)
+{
+    return &thread->block->meeting[thread->self.cluster_rank];
+}
+
+/* The first thread of the caller's block. */
+static simt_thread *block_of(const simt_thread *thread)
+{
+    return &thread->block->thread[thread->index - thread->self.rank];
+}
+
+/* `thread` comes to the barrier of a meeting; `members`: the first of its threads. */
+static void meet(simt_block *block, simt_thread *thread, simt_place place, simt_meeting *meeting,
+                 simt_thread *members, simt_state state)
 {
     simt_progress(block);
     thread->place = place;
-    thread->state = SIMT_STATE_BARRIER;
-    if (block->arrived == 0) {
-        block->barrier = simt_join_new();
-        block->first   = place;
-        block->mixed   = 0;
-    } else if (!simt_same_place(block->first, place)) {
-        block->mixed = 1;
+    thread->state = state;
+    if (meeting->arrived == 0) {
+        meeting->join  = simt_join_new();
+        meeting->first = place;
+        meeting->mixed = 0;
+    } else if (!simt_same_place(meeting->first, place)) {
+        meeting->mixed = 1;
     }
-    thread->join = block->barrier;
+    thread->join = meeting->join;
     simt_join_arrive(thread->join);
-    block->arrived++;
-    if ((block->arrived < block->threads) || block->mixed) {
+    meeting->arrived++;
+    if ((meeting->arrived < meeting->threads) || meeting->mixed) {
         return; /* threads that have exited never arrive: simt_sync_stuck() finds them */
     }
-    block->arrived = 0;
-    block->barrier = NULL;
-    thread->state  = SIMT_STATE_RUNNING;
-    for (uint32_t i = 0; i < block->threads; i++) {
-        if (&block->thread[i] != thread) {
-            wake(block, &block->thread[i]);
+    meeting->arrived = 0;
+    meeting->join    = NULL;
+    thread->state    = SIMT_STATE_RUNNING;
+    for (uint32_t i = 0; i < meeting->threads; i++) {
+        if (&members[i] != thread) {
+            wake(block, &members[i]);
         }
     }
+}
+
+void simt_sync_barrier(simt_block *block, simt_thread *thread, simt_place place)
+{
+    meet(block, thread, place, meeting_of(thread), block_of(thread), SIMT_STATE_BARRIER);
+}
+
+void simt_sync_cluster(simt_block *block, simt_thread *thread, simt_place place)
+{
+    meet(block, thread, place, &block->all, block->thread, SIMT_STATE_CLUSTER);
 }
 
 /* ---- warp collectives ---- */
@@ -80,7 +103,7 @@ static simt_thread *warp_of(const simt_thread *thread, uint32_t *lanes_p)
     uint32_t count = thread->self.threads - first;
 
     *lanes_p = (count >= SIMT_WARP) ? SIMT_ALL_LANES : ((1u << count) - 1u);
-    return &thread->block->thread[first];
+    return &block_of(thread)[first];
 }
 
 /* Let those go that are parked where `thread` is; it is among them.  `closer`: runs already. */
@@ -137,7 +160,7 @@ static int mask_is_bad(simt_block *block, simt_thread *thread, const simt_thread
         simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
                          "divergence: %s at %s:%d: mask 0x%x of thread %u names lanes beyond the "
                          "block's %u threads (the warp has 0x%x)", name, file, line, thread->mask,
-                         rank, block->threads, lanes);
+                         rank, block->each, lanes);
         return 1;
     }
     for (uint32_t rest = thread->mask; rest != 0; rest &= rest - 1u) {
@@ -212,7 +235,12 @@ void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place pla
     thread->state = SIMT_STATE_RUNNING;
 }
 
-/* ---- exit ---- */
+/* ---- begin and exit ---- */
+
+void simt_sync_begin(simt_thread *thread)
+{
+    meeting_of(thread)->begun = 1;
+}
 
 void simt_sync_exit(simt_block *block, simt_thread *thread)
 {
@@ -223,6 +251,8 @@ void simt_sync_exit(simt_block *block, simt_thread *thread)
     simt_progress(block);
     thread->state = SIMT_STATE_EXITED;
     block->exited++;
+    block->all.exited++;
+    meeting_of(thread)->exited++;
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1u) {
         const simt_thread *other = &warp[simt_ffs(rest) - 1u];
 
@@ -247,7 +277,7 @@ static simt_thread *parked_group(simt_block *block, uint32_t n, uint32_t *count_
     *count_p = 0;
     for (uint32_t i = 0; i < block->threads; i++) {
         simt_thread *thread = &block->thread[i];
-        uint32_t     first  = i / SIMT_WARP * SIMT_WARP;
+        uint32_t     first  = i - thread->self.rank % SIMT_WARP;
         int          is_new = thread->state == SIMT_STATE_CONVERGED;
 
         for (uint32_t j = first; is_new && (j < i); j++) {
@@ -264,11 +294,20 @@ static simt_thread *parked_group(simt_block *block, uint32_t n, uint32_t *count_
     return found;
 }
 
+/* Add what makes a meeting's barrier impossible. */
+static void look_at_meeting(const simt_meeting *meeting, uint32_t *short_p, uint32_t *mixed_p)
+{
+    *short_p |= (meeting->arrived > 0) && (meeting->exited > 0);
+    *mixed_p |= (meeting->arrived > 0) && meeting->mixed;
+}
+
 int simt_sync_stuck(simt_block *block)
 {
     uint32_t     groups;
-    uint32_t     in_state[SIMT_STATE_EXITED + 1] = { 0 };
-    simt_thread *group = parked_group(block, 0, &groups);
+    uint32_t     waiting = 0; /* for a word */
+    uint32_t     missing = 0;
+    uint32_t     mixed   = 0;
+    simt_thread *group   = parked_group(block, 0, &groups);
 
     if (groups > 0) {
         if (groups > 1) {
@@ -278,15 +317,19 @@ int simt_sync_stuck(simt_block *block)
         return 1;
     }
     for (uint32_t i = 0; i < block->threads; i++) {
-        in_state[block->thread[i].state]++;
+        waiting += block->thread[i].state == SIMT_STATE_WAIT;
     }
-    if ((in_state[SIMT_STATE_BARRIER] > 0) && (in_state[SIMT_STATE_EXITED] > 0)) {
+    look_at_meeting(&block->all, &missing, &mixed);
+    for (uint32_t i = 0; i < block->cluster; i++) {
+        look_at_meeting(&block->meeting[i], &missing, &mixed);
+    }
+    if (missing) {
         simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
                          "divergence: a barrier that threads which have exited cannot reach");
-    } else if ((in_state[SIMT_STATE_BARRIER] > 0) && block->mixed) {
+    } else if (mixed) {
         simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
                          "divergence: threads stand at different barriers");
-    } else if (in_state[SIMT_STATE_WAIT] == 0) {
+    } else if (waiting == 0) {
         simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
                          "divergence: threads wait for each other in different calls");
     } else {

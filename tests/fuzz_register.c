@@ -125,7 +125,7 @@ static int is_sound(const shpool_allocator *a)
            (strlen(a->name) < SHPOOL_NAME_BYTES) && (strcmp(a->name, "all") != 0) &&
            (strcmp(a->name, "default") != 0) && (strcmp(a->name, "none") != 0) &&
            (a->summary != NULL) && (a->layout != NULL) && (a->scope >= SHPOOL_SCOPE_THREAD) &&
-           (a->scope <= SHPOOL_SCOPE_BLOCK) && table_is_sound(a->simt[0], 0) &&
+           (a->scope <= SHPOOL_SCOPE_CLUSTER) && table_is_sound(a->simt[0], 0) &&
            table_is_sound(a->simt[1], 1);
 }
 

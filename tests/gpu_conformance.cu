@@ -108,7 +108,7 @@ static void test_whole_block_memory(const shpool_allocator *allocator)
                        most_shared)) {
             continue;
         }
-        if ((allocator->scope == SHPOOL_SCOPE_BLOCK) && (pool.largest != 0)) {
+        if ((allocator->scope >= SHPOOL_SCOPE_BLOCK) && (pool.largest != 0)) {
             (void)gpu_check(pool.shared_bytes + 64u > static_cast<uint32_t>(most_shared),
                             "%s: one pool of the whole %d B is only %u B", pool.name, most_shared,
                             pool.shared_bytes);

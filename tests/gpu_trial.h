@@ -136,7 +136,7 @@ static counts *device_counts;
 static int     most_shared; /* bytes that one block may have */
 
 /* Into 96 bytes: NAME:OPTIONS. */
-static void spec_of(const shpool_allocator *allocator, const char *options, char *spec)
+static inline void spec_of(const shpool_allocator *allocator, const char *options, char *spec)
 {
     std::snprintf(spec, 96, "%s:%s", allocator->name, options);
 }
@@ -174,8 +174,8 @@ static void run(const char *what, const shpool_pool &pool, void (*kernel)(Parame
 }
 
 /* Open the largest pool that takes at most `most` bytes; false: there is none. */
-static bool open_within(const char *spec, uint32_t threads, uint32_t most, uint32_t alignment,
-                        shpool_pool *pool)
+static inline bool open_within(const char *spec, uint32_t threads, uint32_t most,
+                               uint32_t alignment, shpool_pool *pool)
 {
     shpool_config want = {};
     shpool_pool   plan = {};
@@ -198,7 +198,7 @@ static bool open_within(const char *spec, uint32_t threads, uint32_t most, uint3
 }
 
 /* What a thread may hold so that several of each thread fit most of the time. */
-static uint32_t share_of(const shpool_pool &pool, uint32_t parts)
+static inline uint32_t share_of(const shpool_pool &pool, uint32_t parts)
 {
     uint32_t share = (pool.largest == 0) ? 96u : pool.largest / pool.threads_per_pool / parts;
 

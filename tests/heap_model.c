@@ -62,7 +62,7 @@ void heap_model_claim(heap_model *model, heap_place place, const heap_slot *slot
         fault_locked(model, "%p is not aligned to %u (thread %u)", (void *)slot->at, alignment,
                      rank);
     }
-    if (simt_is_shared(slot->at)) {
+    if (simt_is_within(simt_window(), slot->at)) { /* also a neighbour block's */
         simt_addr at    = simt_to_shared(slot->at);
         uint32_t  first = (at - place.region) >> 4;
         uint32_t  end   = (at - place.region + slot->bytes + 15u) >> 4;
@@ -89,7 +89,7 @@ void heap_model_claim(heap_model *model, heap_place place, const heap_slot *slot
 
 void heap_model_drop(heap_model *model, heap_place place, const heap_slot *slot)
 {
-    if (!simt_is_shared(slot->at)) {
+    if (!simt_is_within(simt_window(), slot->at)) {
         return;
     }
     lock(model);

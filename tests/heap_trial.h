@@ -44,7 +44,7 @@ static inline int has_pool(const shpool_allocator *allocator)
 static inline uint32_t trial_pools(const shpool_allocator *allocator, uint32_t threads)
 {
     uint32_t share = (allocator->scope == SHPOOL_SCOPE_THREAD) ? 1u :
-                     (allocator->scope == SHPOOL_SCOPE_BLOCK) ? threads :
+                     (allocator->scope >= SHPOOL_SCOPE_BLOCK) ? threads :
                      (allocator->threads_per_pool != 0) ? allocator->threads_per_pool : 32u;
 
     return (threads + share - 1u) / share;

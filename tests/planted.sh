@@ -26,7 +26,7 @@ relaxed_acquire_in_take|test_explore|tsan|test_short_runs_in_one_word|data race|
 plain_load_in_take|test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap_near.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/simt_atomic_load(a, SIMT_RELAXED)/simt_load32(a)/
 plain_load_in_spot|test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap_near.h|/^SIMT_FN.*shpool_bitmap_spot(/,/^}/s/simt_peek(a)/simt_load32(a)/
 plain_load_in_find|test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_find(/,/^}/s/simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_ACQUIRE)/simt_load32(shpool_bitmap_word_at(view, w))/
-no_barrier_after_init|test_conformance|plain|test_scripts_of_33_threads|faults\|fault:|include/shpool/heap.h|s/^    simt_barrier(); .. every pool is ready.*//
+no_barrier_after_init|test_conformance|plain|test_scripts_of_33_threads|faults\|fault:|include/shpool/heap.h|s/^    SHPOOL_BARRIER(pool->flags); .. every pool is ready.*//
 refuses_at_once|test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if (shpool_bitmap_releases(view.base) != before)/if (0)/;s/if (pending == 0)/if (1)/
 ignores_pending|test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if (pending == 0)/if (1)/
 ignores_releases|test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap.h|s/if (shpool_bitmap_releases(view.base) != before)/if (0)/
@@ -46,6 +46,14 @@ arena_keeps_a_dead_top|test_arena|plain|test_*|not so: |allocators/arena/arena.h
 arena_unlocks_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|allocators/arena/arena.h|s/SHPOOL_ARENA_LOCK, 0, SIMT_RELEASE)/SHPOOL_ARENA_LOCK, 0, SIMT_RELAXED)/
 missed_coalesce|test_conformance|plain|test_full_pool*|invariant 3 broken|include/shpool/impl/boundary_tags.h|/^SIMT_FN.*shpool_tags_give(/,/^}/s/if ((front & SHPOOL_TAGS_USED) == 0) {/if (0) {/
 tree_forgets_its_parent|test_conformance|plain|test_scripts_of_33_threads|invariant 4 broken\|not so\|overlaps\|fault|allocators/rbtree/rbtree_nodes.h|s/^        shpool_rb_inherit(view, block, next);$//
+cluster_refuses_too_early|test_cluster_explore|plain|test_room_that_moves*|wrong refusal|allocators/cluster_bitmap/cluster_bitmap.h|s/if (again .. (turn == before)) {/if (1) {/
+cluster_never_borrows|test_cluster|plain|test_who_borrows*|not so: |allocators/cluster_bitmap/cluster_bitmap.h|s/((view.flags . SHPOOL_FLAG_CLUSTER) != 0)/0/
+cluster_borrows_from_the_first|test_cluster|plain|test_who_borrows*|not so: |allocators/cluster_bitmap/cluster_bitmap.h|s/return (rank + turn < blocks) . .*/return turn;/
+cluster_frees_in_its_own|test_cluster_explore|plain|test_remote_frees|not so: \|fault|allocators/cluster_bitmap/cluster_bitmap.h|s/if (simt_addr_rank(addr) == simt_addr_rank(view.base)) {/if (1) {/
+cluster_believes_any_rank|test_cluster|plain|test_bad_frees*|fault\|not so: |allocators/cluster_bitmap/cluster_bitmap.h|s/if (rank >= simt_cluster_blocks()) {/if (0) {/
+cluster_checks_its_own_only|test_cluster|plain|test_check_sees*|not so: \|!=|include/shpool/impl/instrument.h|s/^        view.base = simt_map_cluster(view.base, simt_addr_rank(user));$//
+cluster_exits_too_early|test_cluster_explore|plain|test_no_block_leaves*|which has exited|include/shpool/heap.h|/^SIMT_FN void shpool_fini(/,/^}/s/^        simt_cluster_barrier();$/        ;/
+cluster_does_not_wait_for_init|test_cluster|plain|test_scripts_of_any*|faults\|fault:\|not so|include/shpool/heap.h|s/^    SHPOOL_BARRIER(pool->flags); .. every pool is ready.*/    simt_barrier();/
 lock_release_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/group_lock.h|s/base + SHPOOL_POOL_LOCK, 0, SIMT_RELEASE)/base + SHPOOL_POOL_LOCK, 0, SIMT_RELAXED)/
 lock_acquire_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/group_lock.h|s/simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE)/simt_atomic_cas(lock, 0, 1, SIMT_RELAXED)/
 no_lock|test_lock|plain|test_every_schedule_of_two*|overlaps\|broken\|not so\|wrong refusals\|fault|include/shpool/impl/group_lock.h|s/return simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE);/return 0;/

@@ -9,8 +9,9 @@
 #   allocators   names [all folders of allocators/]
 #
 # malloc and free of a plain pool have no stack frame, but: those of bitmap and thread_bitmap save
-# up to 16 bytes of their caller's registers, and where bitmap's home word has no room a call saves
-# up to 64; rbtree's malloc saves two registers on sm_100 and later; those that serve lanes together
+# up to 16 bytes of their caller's registers, and where bitmap's home word has no room, or what
+# cluster_bitmap needs is another block's, a call saves up to 64; rbtree's malloc saves two
+# registers on sm_100 and later; those that serve lanes together
 # (impl/tags_batch.h) save up to 72 bytes, once a call of the whole warp.  What is called less may
 # save up to 32 bytes.  The counted functions (stats=1, check=1) do several things in one call,
 # spilling calls CUDA's own malloc: up to 112 bytes; fini, once a block, 96.
@@ -162,7 +163,7 @@ clean()
                    (name ~ /shpool_counted_.*_fini/) ? 96 : (name ~ /shpool_counted_/) ? 112 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \
-                   (name ~ /_bitmap_(malloc_away|malloc_far|seek)E/) ? 64 : \
+                   (name ~ /_bitmap_(malloc_(away|far|borrow|try)|free_away|seek)E/) ? 64 : \
                    (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
                    (name ~ /_warp_[a-z]*_fit_(malloc|free)E/) ? 80 : 0
             if ($1 + 0 > most || (most == 0 && ($5 + 0 > 0 || $9 + 0 > 0))) {

@@ -90,7 +90,7 @@ static void script_kernel(void *arg)
         } else {
             (void)trial_realloc(p, heap, s, random_size(p, &state), heap_random(&state));
         }
-        if ((p->pool.scope == SHPOOL_SCOPE_BLOCK) && (step % 8u == 7u)) {
+        if ((p->pool.scope >= SHPOOL_SCOPE_BLOCK) && (step % 8u == 7u)) {
             script_hand_over(p, &slot[step / 8u % SLOTS]);
         }
     }

@@ -143,7 +143,7 @@ static void test_register_refuses_missing_parts(void **state)
     expect_refused(&fake, SHPOOL_ERR_INVALID, "summary");
     fake = fake_allocator("incomplete", 0, 0);
     expect_refused(&fake, SHPOOL_ERR_INVALID, "scope");
-    fake = fake_allocator("incomplete", 4, 0);
+    fake = fake_allocator("incomplete", 5, 0);
     expect_refused(&fake, SHPOOL_ERR_INVALID, "scope");
 }
 

@@ -8,6 +8,8 @@ shpool_cmocka_tests += \
 	tests/test_cache \
 	tests/test_cache_disk \
 	tests/test_checked \
+	tests/test_cluster \
+	tests/test_cluster_explore \
 	tests/test_config \
 	tests/test_conformance \
 	tests/test_cost \
@@ -29,6 +31,7 @@ shpool_cmocka_tests += \
 	tests/test_registry \
 	tests/test_report \
 	tests/test_simt \
+	tests/test_simt_cluster \
 	tests/test_simt_explore \
 	tests/test_simt_pool \
 	tests/test_simt_warp \
@@ -43,6 +46,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 check_LTLIBRARIES += libshpool_tests.la
 libshpool_tests_la_SOURCES = \
 	tests/cache_trial.h \
+	tests/cluster_trial.h \
 	tests/explore_pool.h \
 	tests/fake_jit.h \
 	tests/heap_model.c \
@@ -123,6 +127,21 @@ endif
 
 # ---- on a GPU: linked by nvcc; exit 77 (skipped) without a device ----
 if HAVE_NVCC
+shpool_tests += tests/gpu_cluster
+tests_gpu_cluster_SOURCES      = tests/gpu_cluster.cu
+tests_gpu_cluster_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_gpu_cluster_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_gpu_cluster_LINK         = $(SHPOOL_NVCC_LINK)
+-include tests/gpu_cluster.cud
+
+# not run by make check: make tests/bench_cluster
+EXTRA_PROGRAMS = tests/bench_cluster
+tests_bench_cluster_SOURCES      = tests/bench_cluster.cu
+tests_bench_cluster_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_bench_cluster_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_bench_cluster_LINK         = $(SHPOOL_NVCC_LINK)
+-include tests/bench_cluster.cud
+
 shpool_tests += tests/gpu_conformance
 tests_gpu_conformance_SOURCES      = tests/gpu_conformance.cu
 tests_gpu_conformance_LDADD        = $(SHPOOL_NVCC_LIBS)

@@ -68,7 +68,7 @@ int bench_row_missing(bench_row *row, size_t workload, const shpool_pool *pool)
 
     if ((workload == BENCH_ramp) && ((pool->flags & SHPOOL_FLAG_SPILL) != 0)) {
         why = "has no pool to fill";
-    } else if (BENCH_BOXES(workload) && (pool->scope != SHPOOL_SCOPE_BLOCK)) {
+    } else if (BENCH_BOXES(workload) && (pool->scope < SHPOOL_SCOPE_BLOCK)) {
         why = "a thread of another warp may not free here";
     } else if (BENCH_BOXES(workload) && ((pool->flags & SHPOOL_FLAG_SPILL) != 0)) {
         why = "hands over shared memory only";

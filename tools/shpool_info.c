@@ -49,7 +49,7 @@ const char *info_cap_text(unsigned index)
 
 const char *info_scope(uint32_t scope)
 {
-    static const char *const names[] = { "unknown", "thread", "group", "block" };
+    static const char *const names[] = { "unknown", "thread", "group", "block", "cluster" };
 
     return names[(scope < SHPOOL_ARRAY_COUNT(names)) ? scope : 0];
 }
@@ -60,6 +60,8 @@ static const char *scope_text(uint32_t scope)
     case SHPOOL_SCOPE_THREAD: return "one pool per thread; only the owner frees";
     case SHPOOL_SCOPE_GROUP:  return "threads_per_pool threads share a pool; any of them frees";
     case SHPOOL_SCOPE_BLOCK:  return "one pool; any thread of the block frees";
+    case SHPOOL_SCOPE_CLUSTER:
+        return "one pool per block; all blocks of a cluster use and free (sm_90)";
     default:                  return "unknown";
     }
 }

@@ -67,7 +67,9 @@ typedef enum shpool_status {
 typedef enum shpool_scope {
     SHPOOL_SCOPE_THREAD = 1, /**< one pool per thread; only the owner frees */
     SHPOOL_SCOPE_GROUP  = 2, /**< threads_per_pool threads share a pool; any of them frees */
-    SHPOOL_SCOPE_BLOCK  = 3  /**< one pool; any thread of the block frees */
+    SHPOOL_SCOPE_BLOCK  = 3, /**< one pool; any thread of the block frees */
+    SHPOOL_SCOPE_CLUSTER = 4 /**< one pool in each block of a cluster; any thread of the cluster
+                                  allocates from all of them, and frees */
 } shpool_scope;
 
 /** Capability bits (shpool_allocator.caps). */
@@ -106,7 +108,8 @@ enum {
     SHPOOL_FLAG_SPILL_ARENA  = 1u << 6, /**< ... to the block's slot of global memory */
     SHPOOL_FLAG_SPILL_NATIVE = 1u << 7, /**< ... to CUDA's heap; of both, after the slot */
     SHPOOL_FLAG_ALIGN_SHIFT = 8,       /**< bits 8..11: log2 of the configured alignment */
-    SHPOOL_FLAG_ALIGN_MASK  = 15u << 8
+    SHPOOL_FLAG_ALIGN_MASK  = 15u << 8,
+    SHPOOL_FLAG_CLUSTER     = 1u << 12 /**< scope cluster; a view without it does not borrow */
 };
 
 /** Where requests go that a pool cannot serve (shpool_config.spill); a sum of bits. */

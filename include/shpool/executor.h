@@ -4,10 +4,12 @@
  * The CPU block executor: runs a kernel that is written against simt.h on the host.
  *
  * A kernel is `void kernel(void *arg)`; simt_run() calls it once for each thread of each block.
- * Blocks run one after another, each over a fresh arena.  Two engines run a block's threads:
+ * Blocks run one after another, each over a fresh arena; the blocks of a cluster run at the same
+ * time.  Two engines run their threads:
  *
  *   SIMT_FIBERS   all on the calling OS thread, one at a time; the seed decides when to switch, so
- *                 a run repeats exactly.  Switches happen at simt.h calls only.  1..1,024 threads.
+ *                 a run repeats exactly.  Switches happen at simt.h calls only.  1..1,024 threads
+ *                 of a block or, together, of a cluster.
  *   SIMT_THREADS  one OS thread each, truly parallel, not repeatable.  1..64 threads.
  *
  * Both are annotated for AddressSanitizer and ThreadSanitizer: build the kernel (not the library)
@@ -48,6 +50,8 @@ typedef struct simt_launch {
     uint32_t timeout_ms;     /**< threads: if no thread ends, wakes or meets others for so long, it
                                   is a deadlock; those in simt.h calls are found at once [10,000] */
     uint32_t fill;           /**< byte that fresh shared memory holds (low 8 bits) [0xA5 if 0] */
+    uint32_t cluster[3];     /**< blocks of a cluster along x, y, z [1], which divide the grid's; at
+                                  most 16 in all.  Limits and seeds then are per cluster. */
 } simt_launch;
 
 /** What a run did, or what stopped it. */
@@ -56,7 +60,7 @@ typedef struct simt_result {
     unsigned long long switches;   /**< between threads, over all blocks */
     unsigned long long schedules;  /**< simt_explore: complete runs */
     uint32_t complete;             /**< simt_explore: 1 if all schedules within the bound ran */
-    uint32_t block;                /**< rank of the block that failed */
+    uint32_t block;                /**< rank of the block that failed; of a cluster, its first */
     char text[2048];               /**< failure in words: which threads wait where, and for whom */
 } simt_result;
 
@@ -80,7 +84,7 @@ typedef void (*simt_kernel)(void *arg);
  *                            a mask without the caller, or a barrier that others have left for good
  *   - SHPOOL_ERR_BUDGET      max_switches reached: a livelock, or a budget too small
  *   - SHPOOL_ERR_INVALID     with a text that says "fault": a shared access outside the arena or
- *                            not aligned
+ *                            not aligned, or of a neighbour block that has not begun or has exited
  *   - SHPOOL_ERR_NO_MEMORY, SHPOOL_ERR_SYSTEM
  * After a failure the other threads of the block are abandoned where they stand: their stacks are
  * released without unwinding, and what they allocated on the host leaks.  With SIMT_THREADS each
@@ -104,12 +108,14 @@ typedef struct simt_hooks {
 
 /**
  * Run a kernel once for every schedule of its threads that has at most `preemptions` preemptions:
- * depth-first, fibers, one block.  Every shared access and every answer of simt_converged() is a
- * point of choice.  The kernel must behave the same each time but for the schedule.
+ * depth-first, fibers, one block or cluster.  Every shared access and every answer of
+ * simt_converged() is a point of choice.  The kernel must behave the same each time but for the
+ * schedule.
  *
  * The idea is bounded context switching (Musuvathi and Qadeer, CHESS, PLDI 2007).
  *
- * @param [in]  launch  as for simt_run; engine, seed and switch_period are not used, grid is 1
+ * @param [in]  launch  as for simt_run; engine, seed and switch_period are not used, grid is one
+ *                      block or cluster
  * @param [in]  hooks   may be NULL
  * @param [out] result  schedules, switches, complete; on failure the text ends with the schedule
  * @return SHPOOL_OK: every schedule that was run ended well (look at `complete`)

@@ -15,7 +15,7 @@ SIMT_FN size_t shpool_usable_size(shpool_heap heap, const void *ptr)
     if (ptr == NULL) {
         return 0;
     }
-    if (!simt_is_shared(ptr)) {
+    if (!simt_is_within(heap.window, ptr)) {
 #if SHPOOL_SPILLS
         if ((heap.view.flags & SHPOOL_FLAG_SPILL) != 0) {
             return (size_t)SHPOOL_DO(heap, spilled, (heap.view, ptr));
@@ -91,7 +91,8 @@ SIMT_FN void *shpool_realloc(shpool_heap heap, void *ptr, size_t bytes)
     if (ptr == NULL) {
         return shpool_malloc(heap, bytes);
     }
-    if (simt_is_shared(ptr) && (bytes <= SHPOOL_MAX_REQUEST) && (heap.view.bytes != 0) &&
+    if (simt_is_within(heap.window, ptr) && (bytes <= SHPOOL_MAX_REQUEST) &&
+        (heap.view.bytes != 0) &&
         SHPOOL_DO(heap, resize, (heap.view, simt_to_shared(ptr),
                                  (bytes != 0) ? (uint32_t)bytes : 1u))) {
         return ptr;
@@ -109,7 +110,8 @@ SIMT_FN void *shpool_realloc(shpool_heap heap, void *ptr, size_t bytes)
     return moved;
 }
 
-/** Nonzero if ptr lies in this block's shared memory, 0 if it was spilled. */
+/** Nonzero if ptr lies in this block's shared memory, 0 if it was spilled, or borrowed from another
+ *  block of the cluster. */
 SIMT_FN int shpool_is_shared(const void *ptr)
 {
     return simt_is_shared(ptr);

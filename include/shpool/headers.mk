@@ -24,6 +24,7 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/instrument.h \
 	include/shpool/impl/layout_tile.h \
 	include/shpool/impl/run_word.h \
+	include/shpool/impl/simt_cluster.h \
 	include/shpool/impl/simt_cpu.h \
 	include/shpool/impl/simt_cuda.h \
 	include/shpool/impl/spill.h \

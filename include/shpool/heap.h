@@ -11,6 +11,9 @@
  * (shpool-info show NAME): the same thread, a thread of the same group, or any of the block.
  * An allocation belongs to the block; it ends with shpool_fini() or with the kernel.
  *
+ * With scope cluster (cluster_bitmap) read "cluster" for "block" in all of this: the blocks of a
+ * cluster give the same base, as an offset, and call shpool_init() and shpool_fini() together.
+ *
  * Handing an allocation to another thread is the caller's affair, as with any shared memory: a
  * barrier, or a release and an acquire, between the last use here and the first there.
  */
@@ -41,6 +44,7 @@ SIMT_FN int shpool_fits_block(const shpool_pool *pool, simt_addr start, uint32_t
 {
     simt_addr end = simt_shared_end(pool->system_bytes);
 
+    start = simt_addr_offset(start);
     return (start <= end) && (bytes <= end - start);
 }
 
@@ -128,9 +132,10 @@ SIMT_FN shpool_heap shpool_empty_heap(void)
 /**
  * Make the pools of this block, and get the calling thread's heap.
  *
- * Scope: all threads of the block, converged as for a barrier; has a barrier at either end, so
- * calling it again on the same memory, when everybody is done with it, starts afresh.  A thread
- * that returned from the kernel before makes the block hang.
+ * Scope: all threads of the block, converged as for a barrier; has a barrier at either end (with
+ * scope cluster the cluster's, all threads of all its blocks), so calling it again on the same
+ * memory, when everybody is done with it, starts afresh.  A thread that returned from the kernel
+ * before makes the block hang.
  *
  * @param [in] pool  the kernel's parameter, from shpool_open(); the same in all threads
  * @param [in] base  pool->shared_bytes bytes of this block's shared memory, aligned to
@@ -148,7 +153,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
     simt_addr     start  = simt_to_shared(base);
     uint32_t      fits   = (status == SHPOOL_OK);
 
-    simt_barrier(); /* whoever still works in a pool that was here before */
+    SHPOOL_BARRIER(pool->flags); /* whoever still works in a pool that was here before */
     if (status == SHPOOL_OK) {
         if (SHPOOL_HAS_AREA && (pool->area_bytes != 0) && (simt_thread_rank() == 0)) {
             shpool_area_init(pool, start);
@@ -167,7 +172,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
     if (!fits) {
         heap.view.flags = 0;
     }
-    simt_barrier(); /* every pool is ready, also for threads that did not make it */
+    SHPOOL_BARRIER(pool->flags); /* every pool is ready, also for threads that did not make it */
     return heap;
 }
 
@@ -175,8 +180,8 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
  * Make further pools in the kernel, of the same allocator and shape, from a base and a size.
  *
  * Scope: as shpool_init().  For sub-pools: a base that shpool_malloc() gave to one thread, handed
- * to all.  Never spills.  Pools opened with stats or check give empty heaps here: their counters
- * belong to the region.
+ * to all (with scope cluster all blocks give the same offset).  Never spills.  Pools opened with
+ * stats or check give empty heaps here: their counters belong to the region.
  *
  * @param [in] pool   which allocator, threads per pool and alignment
  * @param [in] base   shared memory, aligned to pool->alignment
@@ -189,7 +194,7 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
     shpool_layout layout = {0, 0, {0, 0}};
     uint32_t      each   = 0;
 
-    simt_barrier();
+    SHPOOL_BARRIER(pool->flags);
     if ((pool->abi == SHPOOL_ABI) && SHPOOL_BOUND(pool) && simt_is_shared(base) &&
         (pool->area_bytes == 0) && shpool_fits_block(pool, simt_to_shared(base), bytes) &&
         ((simt_to_shared(base) & (pool->alignment - 1u)) == 0) &&
@@ -203,9 +208,9 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
         heap = shpool_init_pools(pool, simt_to_shared(base), each, layout.word[0], layout.word[1],
                                  0);
         heap.view.flags &= (uint32_t)SHPOOL_FLAG_ALIGN_MASK | (uint32_t)SHPOOL_FLAG_LEADER |
-                           (uint32_t)SHPOOL_FLAG_SHARED;
+                           (uint32_t)SHPOOL_FLAG_SHARED | (uint32_t)SHPOOL_FLAG_CLUSTER;
     }
-    simt_barrier();
+    SHPOOL_BARRIER(pool->flags);
     return heap;
 }
 
@@ -214,13 +219,21 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
  *
  * Scope: all threads of the block, converged as for a barrier.  Costs nothing unless the pool was
  * opened with stats or check; then it has barriers, counts what was never freed and, with check,
- * walks every pool and lists the leaks.  Nothing may be allocated or freed afterwards.
+ * walks every pool and lists the leaks.  With scope cluster it always has the cluster's barrier:
+ * no block may exit while a neighbour uses its memory.  Nothing may be allocated, used or freed
+ * afterwards.
  */
 SIMT_FN void shpool_fini(shpool_heap heap)
 {
+    if (SHPOOL_IS_CLUSTER(heap.view.flags)) {
+        simt_cluster_barrier();
+    }
 #if SHPOOL_HAS_AREA
     if (heap.view.area != 0) {
         SHPOOL_DO(heap, fini, (heap.view));
+        if (SHPOOL_IS_CLUSTER(heap.view.flags)) {
+            simt_cluster_barrier(); /* it looked at the neighbours' pools */
+        }
     }
 #else
     (void)heap;
@@ -270,12 +283,13 @@ SIMT_FN void *shpool_malloc_at(shpool_heap heap, size_t bytes, uint32_t site)
 }
 
 /**
- * Allocate in shared memory or not at all, so that the compiler reaches it with LDS and STS.
- * @return as shpool_malloc(), never global memory
+ * Allocate in this block's shared memory or not at all, so that the compiler reaches it with LDS
+ * and STS.
+ * @return as shpool_malloc(), never global memory nor, with scope cluster, a neighbour's
  */
 SIMT_FN void *shpool_malloc_shared(shpool_heap heap, size_t bytes)
 {
-    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
+    heap.view.flags &= ~(uint32_t)(SHPOOL_FLAG_SPILL | SHPOOL_FLAG_CLUSTER);
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
 }
 

@@ -382,6 +382,76 @@ static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
                                                    (int)bytes), "cudaFuncSetAttribute");
 }
 
+#if CUDART_VERSION >= 12000
+/**
+ * Launch a kernel in clusters of blocks (sm_90 and up), as
+ * <<<grid, block, bytes, stream>>> does, and with the shared memory that it needs.
+ *
+ * For pools of scope cluster; cudaLaunchKernelEx() with a cluster dimension, or __cluster_dims__ at
+ * the kernel, will do as well.
+ *
+ * Scope: host; as any launch, asynchronous.
+ * @param [in] kernel   a __global__ function
+ * @param [in] grid     blocks, whole clusters
+ * @param [in] cluster  blocks of a cluster, up to 8 in all on every GPU that has clusters, up to 16
+ *                      on some; 1: an ordinary launch, on any GPU
+ * @return SHPOOL_OK; as shpool_allow_shared(); SHPOOL_ERR_UNSUPPORTED: the current device has no
+ *         clusters, or cannot hold one of this size at once; SHPOOL_ERR_CUDA
+ */
+template <typename... Parameters, typename... Arguments>
+static inline shpool_status shpool_launch_cluster(void (*kernel)(Parameters...), dim3 grid,
+                                                  dim3 cluster, dim3 block, size_t bytes,
+                                                  cudaStream_t stream, Arguments &&...arguments)
+{
+    const unsigned      blocks    = cluster.x * cluster.y * cluster.z;
+    cudaLaunchConfig_t  config    = {};
+    cudaLaunchAttribute attribute = {};
+    int                 fit       = 0;
+    uint32_t            major     = 0;
+    shpool_status       status    = shpool_allow_shared(kernel, bytes);
+
+    config.gridDim          = grid;
+    config.blockDim         = block;
+    config.dynamicSmemBytes = bytes;
+    config.stream           = stream;
+    if ((status == SHPOOL_OK) && (blocks > 1)) {
+        status = shpool_device_get(cudaDevAttrComputeCapabilityMajor, "cudaDeviceGetAttribute",
+                                   &major);
+        if ((status == SHPOOL_OK) && (major < 9)) {
+            return shpool_error(SHPOOL_ERR_UNSUPPORTED, "clusters of %u blocks need sm_90 or "
+                                "newer, this GPU is older (sm_%u): launch with clusters of 1",
+                                blocks, 10u * major);
+        }
+        attribute.id               = cudaLaunchAttributeClusterDimension;
+        attribute.val.clusterDim.x = cluster.x;
+        attribute.val.clusterDim.y = cluster.y;
+        attribute.val.clusterDim.z = cluster.z;
+        config.attrs               = &attribute;
+        config.numAttrs            = 1;
+        if ((status == SHPOOL_OK) && (blocks > 8)) {
+            status = shpool_cuda_status(cudaFuncSetAttribute(
+                (const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+                "cudaFuncSetAttribute");
+        }
+        if (status == SHPOOL_OK) {
+            status = shpool_cuda_status(cudaOccupancyMaxActiveClusters(&fit, kernel, &config),
+                                        "cudaOccupancyMaxActiveClusters");
+        }
+        if ((status == SHPOOL_OK) && (fit == 0)) {
+            return shpool_error(SHPOOL_ERR_UNSUPPORTED, "this GPU cannot hold a cluster of %u "
+                                "blocks of %u threads and %zu bytes: ask for fewer of them",
+                                blocks, block.x * block.y * block.z, bytes);
+        }
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    return shpool_cuda_status(cudaLaunchKernelEx(&config, kernel,
+                                                 static_cast<Arguments &&>(arguments)...),
+                              "cudaLaunchKernelEx");
+}
+#endif
+
 #if CUDART_VERSION >= 12080
 /**
  * Join a kernel that was compiled with SHPOOL_LINKED with a pool's allocator, for the current

@@ -28,10 +28,13 @@
  *   simt_dynamic_base()  first byte of the launch's dynamic shared memory, as an array of alignment
  *                        16 has it; an array of a larger alignment may begin behind it
  *   simt_dynamic_bytes() its size
+ *   simt_addr_rank(a)    which block of the cluster the address belongs to: its top byte (sm_90 and
+ *                        the executor; below sm_90 always 0)
+ *   simt_addr_offset(a)  the rest: where in that block's shared memory
  *   simt_shared_end(s)   first byte behind the block's shared memory, which the GPU hands out in
  *                        units of 128 bytes (256 on sm_75); s: bytes that the system has in front
  *                        of it (cudaDevAttrReservedSharedMemoryPerBlock; the executor knows its
- *                        own)
+ *                        own); as a simt_addr_offset()
  *
  * Plain accesses.  No two threads may use the same bytes at the same time unless both read:
  *   simt_load8/16/32/64(a), simt_load128(a)   simt_store8/16/32/64(a, v), simt_store128(a, v)
@@ -49,6 +52,23 @@
  *                                  and orders nothing.  What it says an atomic decides again;
  *                                  nobody waits by it.  nvcc 13.0 makes loops that only peek
  *                                  without the YIELD that parts a warp (bitmap's bitmap.h).
+ *
+ * Clusters.  Blocks of a cluster (sm_90 and up) reach each other's shared memory; everywhere else a
+ * block is a cluster of one, and the following are what they are called without the prefix.
+ *   simt_cluster_rank()      rank of the block in its cluster
+ *   simt_cluster_blocks()    blocks of the cluster
+ *   simt_cluster_barrier()   every thread of every block of the cluster comes; orders memory.  In
+ *                            front of the first access to a neighbour's memory, which must have
+ *                            begun, and behind the last, or it may have exited.
+ *   simt_map_cluster(a, r)   where the bytes that this block has at a lie in block r
+ *   simt_is_within()         also says yes to pointers into a neighbour's memory;
+ *                            simt_is_shared() does not
+ * Accesses that threads of other blocks make at the same time; addresses of any block of the
+ * cluster (cluster_), or only of the own one (near_: as fast as without the prefix).  Atomics among
+ * both kinds are atomic.  The release of near_ orders what lies in the own block's shared memory,
+ * the acquire of both what lies in the cluster's; nothing else.
+ *   simt_cluster_load32(a)   simt_cluster_store32(a, v)   simt_cluster_peek(a)
+ *   simt_cluster_atomic_load/store/add/and/or/cas         and the same eight as simt_near_...
  *
  * Bits:  simt_popc(v)  simt_clz(v) (32 for 0)  simt_ffs(v) (1..32; 0 for 0)  simt_reverse(v)
  *        simt_mulhi(a, b)     simt_mask(first, count): `count` ones from bit `first` up, each 0..32
@@ -111,6 +131,9 @@ typedef enum simt_order {
 
 #define SIMT_WARP      32u         /**< lanes of a warp */
 #define SIMT_ALL_LANES 0xffffffffu /**< mask of a full warp */
+
+#define SIMT_RANK_SHIFT 24u         /**< where in a simt_addr the rank of the block begins */
+#define SIMT_OFFSET     0x00ffffffu /**< the bits below it */
 
 #if defined(__CUDACC__)
 #include <shpool/impl/simt_cuda.h>

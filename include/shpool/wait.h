@@ -43,7 +43,10 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
 SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attempts)
 {
     uint32_t pause = SHPOOL_PAUSE_LEAST;
-    void    *ptr   = shpool_malloc_shared(heap, bytes);
+    void    *ptr;
+
+    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
+    ptr = shpool_malloc(heap, bytes);
 
     SIMT_ROLLED
     while ((ptr == NULL) && (attempts > 1u) && (heap.view.bytes != 0)) {
@@ -51,7 +54,7 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attemp
         simt_pause(pause);
         pause = (pause < SHPOOL_PAUSE_MOST / 2u) ? pause * 2u : SHPOOL_PAUSE_MOST;
         attempts--;
-        ptr = shpool_malloc_shared(heap, bytes);
+        ptr = shpool_malloc(heap, bytes);
     }
     return ptr;
 }

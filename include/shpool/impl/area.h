@@ -95,8 +95,8 @@ SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t re
         entry->site    = site;
         entry->address = (unsigned long long)(size_t)ptr;
         if (known && shpool_zone_is_sealed(view, user)) { /* in the pool, behind a front zone */
-            entry->malloc_site   = simt_load32(user - SHPOOL_ZONE_SITE);
-            entry->malloc_thread = simt_load32(user - SHPOOL_ZONE_RANK);
+            entry->malloc_site   = shpool_zone_word(view, user, SHPOOL_ZONE_SITE);
+            entry->malloc_thread = shpool_zone_word(view, user, SHPOOL_ZONE_RANK);
         }
     }
 }
@@ -159,6 +159,12 @@ SIMT_FN void shpool_note_free(shpool_view view)
 
 /* ---- the end of a block's pools ---- */
 
+/* A difference, for a sum of 64 bits: a block of a cluster may have freed what others allocated. */
+SIMT_FN unsigned long long shpool_signed(uint32_t difference)
+{
+    return (unsigned long long)(long long)(int32_t)difference;
+}
+
 /* Add what the area says of spills to the report; one thread of the block. */
 SIMT_FN void shpool_flush_spills(simt_addr area)
 {
@@ -176,10 +182,11 @@ SIMT_FN void shpool_flush_counts(simt_addr area)
 
     simt_global_add64(&report->mallocs, simt_load32(area + SHPOOL_AREA_MALLOCS));
     simt_global_add64(&report->frees, simt_load32(area + SHPOOL_AREA_FREES));
-    simt_global_add64(&report->live, simt_load32(area + SHPOOL_AREA_MALLOCS) -
-                                         simt_load32(area + SHPOOL_AREA_FAILURES) -
-                                         simt_load32(area + SHPOOL_AREA_FREES));
-    simt_global_add64(&report->live_bytes, simt_load32(area + SHPOOL_AREA_BYTES_NOW));
+    simt_global_add64(&report->live, shpool_signed(simt_load32(area + SHPOOL_AREA_MALLOCS) -
+                                                   simt_load32(area + SHPOOL_AREA_FAILURES) -
+                                                   simt_load32(area + SHPOOL_AREA_FREES)));
+    simt_global_add64(&report->live_bytes,
+                      shpool_signed(simt_load32(area + SHPOOL_AREA_BYTES_NOW)));
     simt_global_add64(&report->waits, simt_load32(area + SHPOOL_AREA_WAITS));
     simt_global_add64(&report->cycles, 16ull * simt_load32(area + SHPOOL_AREA_CYCLES));
     simt_global_max32(&report->slowest, simt_load32(area + SHPOOL_AREA_SLOWEST));

@@ -8,7 +8,8 @@
  *   neither              function table: calls through the pointers that the pool carries
  *
  * SHPOOL_DO(heap, call, (arguments)) calls a module function; SHPOOL_COUNTED says whether the
- * binding can do stats and check at all. */
+ * binding can do stats and check at all, SHPOOL_CLUSTERED whether its pools can have scope cluster
+ * (an allocator NAME that has says `#define SHPOOL_CLUSTERS_NAME 1`). */
 #ifndef SHPOOL_IMPL_BIND_H
 #define SHPOOL_IMPL_BIND_H
 
@@ -106,6 +107,11 @@ SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 #else
 #define SHPOOL_SPILLS 0
 #endif
+#if SHPOOL_PASTE(SHPOOL_CLUSTERS_, SHPOOL_INLINE)
+#define SHPOOL_CLUSTERED 1
+#else
+#define SHPOOL_CLUSTERED 0
+#endif
 #if SHPOOL_SPILLS
 #define SHPOOL_DO_spill(_heap)   shpool_spill
 #define SHPOOL_DO_unspill(_heap) shpool_unspill
@@ -120,6 +126,7 @@ SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 #define SHPOOL_BOUND_NAME NULL
 #define SHPOOL_COUNTED    0
 #define SHPOOL_SPILLS     1
+#define SHPOOL_CLUSTERED  1
 extern "C" {
 __device__ uint32_t      shpool_linked_id(void);
 __device__ shpool_layout shpool_linked_layout(uint32_t bytes, uint32_t alignment);
@@ -162,6 +169,7 @@ __device__ uint32_t      shpool_linked_can_spill(void);
 #define SHPOOL_BOUND_NAME NULL
 #define SHPOOL_COUNTED    1
 #define SHPOOL_SPILLS     1
+#define SHPOOL_CLUSTERED  1
 #define SHPOOL_DO_allocate(_heap) (_heap).allocate
 #define SHPOOL_DO_release(_heap)  (_heap).release
 #define SHPOOL_DO_layout(_heap)   (_heap).table->layout
@@ -192,6 +200,18 @@ SIMT_FN shpool_rewind_fn shpool_table_rewind(const shpool_table *table)
 #else
 #define SHPOOL_FLAGS_SLOW SHPOOL_FLAG_SPILL
 #endif
+
+/* For all who share the pools of so many flags: the block, or the cluster. */
+#define SHPOOL_IS_CLUSTER(_flags) \
+    ((SHPOOL_CLUSTERED != 0) && (((_flags) & SHPOOL_FLAG_CLUSTER) != 0))
+#define SHPOOL_BARRIER(_flags) \
+    do { \
+        if (SHPOOL_IS_CLUSTER(_flags)) { \
+            simt_cluster_barrier(); \
+        } else { \
+            simt_barrier(); \
+        } \
+    } while (0)
 
 #define SHPOOL_DO(_heap, _what, _arguments) (SHPOOL_DO_##_what(_heap) _arguments)
 

@@ -22,6 +22,10 @@ SIMT_FN uint32_t shpool_no_rewind(shpool_view view, uint32_t to)
  * that is not in this pool. */
 SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
 {
+    if (((view.flags & SHPOOL_FLAG_CLUSTER) != 0) &&
+        (simt_addr_rank(user) < simt_cluster_blocks())) { /* or in a neighbour's */
+        view.base = simt_map_cluster(view.base, simt_addr_rank(user));
+    }
     return (user - view.base < view.bytes) ? user - shpool_zone_front(view.flags) : 0u;
 }
 

@@ -24,7 +24,7 @@ extern "C" {
 /** What the accesses need of the running thread; the engine owns it. */
 typedef struct simt_self_state {
     unsigned char *arena;    /**< where simt_addr 0 would lie */
-    uint32_t arena_begin;    /**< first valid simt_addr */
+    uint32_t arena_begin;    /**< first valid simt_addr of the block */
     uint32_t arena_end;      /**< one past the last */
     uint32_t dynamic_base;
     uint32_t dynamic_bytes;
@@ -36,6 +36,8 @@ typedef struct simt_self_state {
     uint32_t thread_index[3];
     uint32_t block_index[3];
     unsigned long long launch; /**< another number for each simt_run() and simt_explore() */
+    uint32_t cluster_rank;   /**< of the block in its cluster */
+    uint32_t cluster_blocks; /**< of the cluster */
 } simt_self_state;
 
 /** The running thread's state; NULL outside simt_run(). */
@@ -50,7 +52,9 @@ typedef enum simt_collective {
 /* The engine's side; file and line name the place in reports. */
 SIMT_API void     simt_engine_switch(void);
 SIMT_API void     simt_engine_fault(const char *what, simt_addr addr, uint32_t bytes);
+SIMT_API void     simt_engine_remote(const char *what, simt_addr addr, uint32_t bytes);
 SIMT_API void     simt_engine_barrier(const char *file, int line);
+SIMT_API void     simt_engine_cluster_barrier(const char *file, int line);
 SIMT_API unsigned long long simt_engine_broadcast(unsigned long long value, const char *file,
                                                   int line);
 SIMT_API uint32_t simt_engine_collective(simt_collective op, uint32_t mask, uint32_t value,
@@ -76,6 +80,12 @@ SIMT_FN uint32_t simt_block_y(void) { return simt_self->block_index[1]; }
 SIMT_FN uint32_t simt_block_z(void) { return simt_self->block_index[2]; }
 
 /* ---- addresses ---- */
+SIMT_FN uint32_t simt_addr_rank(simt_addr a) { return a >> SIMT_RANK_SHIFT; }
+SIMT_FN simt_addr simt_addr_offset(simt_addr a) { return a & SIMT_OFFSET; }
+SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
+{
+    return simt_addr_offset(a) | (rank << SIMT_RANK_SHIFT);
+}
 SIMT_FN int simt_is_shared(const void *p)
 {
     const unsigned char *c = (const unsigned char *)p;
@@ -89,7 +99,14 @@ SIMT_FN simt_addr simt_to_shared(const void *p)
 }
 SIMT_FN void *simt_from_shared(simt_addr a) { return simt_self->arena + a; }
 SIMT_FN uint32_t simt_window(void) { return 1; }
-SIMT_FN int simt_is_within(uint32_t w, const void *p) { return (w != 0) && simt_is_shared(p); }
+SIMT_FN int simt_is_within(uint32_t w, const void *p)
+{
+    size_t   at  = (size_t)p - (size_t)simt_self->arena;
+    uint32_t end = simt_self->arena_end - simt_self->arena_begin; /* the same in each block */
+    uint32_t off = simt_addr_offset((simt_addr)at) - simt_addr_offset(simt_self->arena_begin);
+
+    return (w != 0) && (at >> SIMT_RANK_SHIFT < simt_self->cluster_blocks) && (off < end);
+}
 SIMT_FN void *simt_from_window(uint32_t w, simt_addr a)
 {
     (void)w;
@@ -100,8 +117,12 @@ SIMT_FN uint32_t simt_dynamic_bytes(void) { return simt_self->dynamic_bytes; }
 SIMT_FN simt_addr simt_shared_end(uint32_t system_bytes)
 {
     (void)system_bytes;
-    return simt_self->arena_end;
+    return simt_addr_offset(simt_self->arena_end);
 }
+
+/* ---- clusters ---- */
+SIMT_FN uint32_t simt_cluster_rank(void) { return simt_self->cluster_rank; }
+SIMT_FN uint32_t simt_cluster_blocks(void) { return simt_self->cluster_blocks; }
 
 /* ---- accesses ---- */
 
@@ -120,21 +141,23 @@ SIMT_FN void *simt_cpu_at(const char *what, simt_addr a, uint32_t bytes)
 }
 
 /* Shared memory has no type: what was stored as two words may be loaded as one of 64 bits. */
-#define SIMT_CPU_PLAIN(_bits, _type) \
-    typedef _type __attribute__((may_alias)) simt_cpu_word##_bits; \
-    SIMT_FN _type simt_load##_bits(simt_addr a) \
+typedef uint8_t            __attribute__((may_alias)) simt_cpu_word8;
+typedef uint16_t           __attribute__((may_alias)) simt_cpu_word16;
+typedef uint32_t           __attribute__((may_alias)) simt_cpu_word32;
+typedef unsigned long long __attribute__((may_alias)) simt_cpu_word64;
+#define SIMT_CPU_PLAIN(_p, _bits, _type, _at) \
+    SIMT_FN _type simt_##_p##load##_bits(simt_addr a) \
     { \
-        return *(const simt_cpu_word##_bits *)simt_cpu_at("load", a, sizeof(_type)); \
+        return *(const simt_cpu_word##_bits *)_at("load", a, sizeof(_type)); \
     } \
-    SIMT_FN void simt_store##_bits(simt_addr a, _type v) \
+    SIMT_FN void simt_##_p##store##_bits(simt_addr a, _type v) \
     { \
-        *(simt_cpu_word##_bits *)simt_cpu_at("store", a, sizeof(_type)) = v; \
+        *(simt_cpu_word##_bits *)_at("store", a, sizeof(_type)) = v; \
     }
-SIMT_CPU_PLAIN(8, uint8_t)
-SIMT_CPU_PLAIN(16, uint16_t)
-SIMT_CPU_PLAIN(32, uint32_t)
-SIMT_CPU_PLAIN(64, unsigned long long)
-#undef SIMT_CPU_PLAIN
+SIMT_CPU_PLAIN(, 8, uint8_t, simt_cpu_at)
+SIMT_CPU_PLAIN(, 16, uint16_t, simt_cpu_at)
+SIMT_CPU_PLAIN(, 32, uint32_t, simt_cpu_at)
+SIMT_CPU_PLAIN(, 64, unsigned long long, simt_cpu_at)
 SIMT_FN simt_u128 simt_load128(simt_addr a)
 {
     const simt_cpu_word32 *p = (const simt_cpu_word32 *)simt_cpu_at("load", a, 16);
@@ -165,40 +188,16 @@ SIMT_FN void simt_store128(simt_addr a, simt_u128 v)
     default: return _call(__ATOMIC_ACQ_REL); \
     }
 
-SIMT_FN uint32_t simt_atomic_load(simt_addr a, simt_order o)
-{
-    const simt_cpu_word32 *p = (const simt_cpu_word32 *)simt_cpu_at("atomic load", a, 4);
-
-    return (o == SIMT_RELAXED) ? __atomic_load_n(p, __ATOMIC_RELAXED)
-                               : __atomic_load_n(p, __ATOMIC_ACQUIRE);
-}
-SIMT_FN uint32_t simt_peek(simt_addr a) { return simt_atomic_load(a, SIMT_RELAXED); }
-SIMT_FN void simt_atomic_store(simt_addr a, uint32_t v, simt_order o)
-{
-    simt_cpu_word32 *p = (simt_cpu_word32 *)simt_cpu_at("atomic store", a, 4);
-
-    if (o == SIMT_RELAXED) {
-        __atomic_store_n(p, v, __ATOMIC_RELAXED);
-    } else {
-        __atomic_store_n(p, v, __ATOMIC_RELEASE);
-    }
-}
-
-#define SIMT_CPU_RMW(_name, _builtin) \
-    SIMT_FN uint32_t simt_atomic_##_name(simt_addr a, uint32_t v, simt_order o) \
-    { \
-        simt_cpu_word32 *p = (simt_cpu_word32 *)simt_cpu_at("atomic " #_name, a, 4); \
-        SIMT_CPU_ORDERED(o, SIMT_CPU_RMW_CALL_##_builtin) \
-    }
 #define SIMT_CPU_RMW_CALL_add(_m) __atomic_fetch_add(p, v, _m)
 #define SIMT_CPU_RMW_CALL_and(_m) __atomic_fetch_and(p, v, _m)
 #define SIMT_CPU_RMW_CALL_or(_m)  __atomic_fetch_or(p, v, _m)
-#define SIMT_CPU_RMW_CALL_xchg(_m) __atomic_exchange_n(p, v, _m)
-SIMT_CPU_RMW(add, add)
-SIMT_CPU_RMW(and, and)
-SIMT_CPU_RMW(or, or)
-SIMT_CPU_RMW(exchange, xchg)
-#undef SIMT_CPU_RMW
+#define SIMT_CPU_RMW_CALL_exchange(_m) __atomic_exchange_n(p, v, _m)
+#define SIMT_CPU_RMW(_name, _op, _at) \
+    SIMT_FN uint32_t _name(simt_addr a, uint32_t v, simt_order o) \
+    { \
+        simt_cpu_word32 *p = (simt_cpu_word32 *)_at("atomic " #_op, a, 4); \
+        SIMT_CPU_ORDERED(o, SIMT_CPU_RMW_CALL_##_op) \
+    }
 
 /* Both orders of a compare-and-swap: a failed one stores nothing, so it releases nothing. */
 #define SIMT_CPU_CAS_BODY(_p, _old, _new, _o) \
@@ -211,17 +210,43 @@ SIMT_CPU_RMW(exchange, xchg)
                             : __atomic_compare_exchange_n((_p), &(_old), (_new), 0, \
                                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 
-#define SIMT_CPU_CAS(_name, _type, _word) \
-    SIMT_FN _type simt_atomic_##_name(simt_addr a, _type expected, _type desired, simt_order o) \
+#define SIMT_CPU_CAS(_name, _type, _word, _at) \
+    SIMT_FN _type _name(simt_addr a, _type expected, _type desired, simt_order o) \
     { \
-        _word *p   = (_word *)simt_cpu_at("atomic " #_name, a, sizeof(_type)); \
+        _word *p   = (_word *)_at("atomic cas", a, sizeof(_type)); \
         _word  old = expected; \
         (void)SIMT_CPU_CAS_BODY(p, old, desired, o); \
         return old; \
     }
-SIMT_CPU_CAS(cas, uint32_t, simt_cpu_word32)
-SIMT_CPU_CAS(cas64, unsigned long long, simt_cpu_word64)
-#undef SIMT_CPU_CAS
+
+/* What bitmaps are made of, once for each kind of address; _p comes behind simt_. */
+#define SIMT_CPU_ATOMICS(_p, _at) \
+    SIMT_FN uint32_t simt_##_p##atomic_load(simt_addr a, simt_order o) \
+    { \
+        const simt_cpu_word32 *p = (const simt_cpu_word32 *)_at("atomic load", a, 4); \
+        return (o == SIMT_RELAXED) ? __atomic_load_n(p, __ATOMIC_RELAXED) \
+                                   : __atomic_load_n(p, __ATOMIC_ACQUIRE); \
+    } \
+    SIMT_FN uint32_t simt_##_p##peek(simt_addr a) \
+    { \
+        return simt_##_p##atomic_load(a, SIMT_RELAXED); \
+    } \
+    SIMT_FN void simt_##_p##atomic_store(simt_addr a, uint32_t v, simt_order o) \
+    { \
+        simt_cpu_word32 *p = (simt_cpu_word32 *)_at("atomic store", a, 4); \
+        if (o == SIMT_RELAXED) { \
+            __atomic_store_n(p, v, __ATOMIC_RELAXED); \
+        } else { \
+            __atomic_store_n(p, v, __ATOMIC_RELEASE); \
+        } \
+    } \
+    SIMT_CPU_RMW(simt_##_p##atomic_add, add, _at) \
+    SIMT_CPU_RMW(simt_##_p##atomic_and, and, _at) \
+    SIMT_CPU_RMW(simt_##_p##atomic_or, or, _at) \
+    SIMT_CPU_CAS(simt_##_p##atomic_cas, uint32_t, simt_cpu_word32, _at)
+SIMT_CPU_ATOMICS(, simt_cpu_at)
+SIMT_CPU_RMW(simt_atomic_exchange, exchange, simt_cpu_at)
+SIMT_CPU_CAS(simt_atomic_cas64, unsigned long long, simt_cpu_word64, simt_cpu_at)
 
 /* C11 has no atomic minimum: a loop, one switch point like every other atomic.  It stores in any
  * case, as the GPU's does: a release that changes nothing is a release all the same. */
@@ -237,6 +262,29 @@ SIMT_CPU_CAS(cas64, unsigned long long, simt_cpu_word64)
 SIMT_CPU_EXTREME(min, <)
 SIMT_CPU_EXTREME(max, >)
 #undef SIMT_CPU_EXTREME
+
+/* ---- in a cluster: the same but for which addresses will do ---- */
+
+SIMT_FN void *simt_cpu_cluster_at(const char *what, simt_addr a, uint32_t bytes)
+{
+    simt_self_state *self = simt_self;
+
+    if (--self->countdown == 0) {
+        simt_engine_switch();
+    }
+    if ((a < self->arena_begin) || (a > self->arena_end - bytes) || ((a & (bytes - 1u)) != 0)) {
+        simt_engine_remote(what, a, bytes);
+    }
+    return self->arena + a;
+}
+SIMT_CPU_ATOMICS(near_, simt_cpu_at)
+SIMT_CPU_ATOMICS(cluster_, simt_cpu_cluster_at)
+SIMT_CPU_PLAIN(near_, 32, uint32_t, simt_cpu_at)
+SIMT_CPU_PLAIN(cluster_, 32, uint32_t, simt_cpu_cluster_at)
+#undef SIMT_CPU_PLAIN
+#undef SIMT_CPU_ATOMICS
+#undef SIMT_CPU_RMW
+#undef SIMT_CPU_CAS
 
 /* ---- bits ---- */
 SIMT_HD uint32_t simt_popc(uint32_t v) { return (uint32_t)__builtin_popcount(v); }
@@ -266,6 +314,7 @@ SIMT_FN uint32_t simt_clock(void) { return 0; }
 
 /* ---- barriers, votes, waiting: macros, so that reports can name the place ---- */
 #define simt_barrier()            simt_engine_barrier(__FILE__, __LINE__)
+#define simt_cluster_barrier()    simt_engine_cluster_barrier(__FILE__, __LINE__)
 #define simt_broadcast(_v)        simt_engine_broadcast((_v), __FILE__, __LINE__)
 #define simt_pause(_ns)           simt_engine_pause((_ns), __FILE__, __LINE__)
 #define simt_wait(_a, _seen)      simt_engine_wait((_a), (_seen), __FILE__, __LINE__)

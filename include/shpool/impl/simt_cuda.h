@@ -88,6 +88,20 @@ SIMT_FN void *simt_from_window(uint32_t w, simt_addr a)
     return simt_from_shared(a);
 }
 #endif
+
+/* sm_90: shared addresses have the rank of their block in the cluster in the top byte, also those
+ * of the own block, and generic addresses of all blocks of a cluster the same upper half. */
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900)
+SIMT_FN uint32_t simt_addr_rank(simt_addr a) { return a >> SIMT_RANK_SHIFT; }
+SIMT_FN simt_addr simt_addr_offset(simt_addr a) { return a & SIMT_OFFSET; }
+#else
+SIMT_FN uint32_t simt_addr_rank(simt_addr a)
+{
+    (void)a;
+    return 0;
+}
+SIMT_FN simt_addr simt_addr_offset(simt_addr a) { return a; }
+#endif
 SIMT_FN simt_addr simt_dynamic_base(void)
 {
     extern __shared__ __align__(16) unsigned char shpool_dynamic_shared[];
@@ -283,6 +297,8 @@ SIMT_FN uint32_t simt_shfl_down(uint32_t m, uint32_t v, uint32_t n)
 }
 SIMT_FN uint32_t simt_match_any(uint32_t m, uint32_t v) { return __match_any_sync(m, v); }
 SIMT_FN uint32_t simt_converged(void) { return __activemask(); }
+
+#include <shpool/impl/simt_cluster.h>
 
 /* The loop around it reads the word again; here only the issue slots matter.  Of 32, 200 and 1,000
  * ns the last served pools of 96 to 1,024 threads best, up to twice as fast, and the others

@@ -8,6 +8,8 @@
  * is, where and by whom it was allocated, and a word made of these; all other words of the zones
  * hold SHPOOL_ZONE.  A module knows nothing of it: it serves a larger request.
  *
+ * With scope cluster an allocation may lie in a neighbour block: all accesses are the cluster's.
+ *
  * Without check all of this is 0 bytes long, and the functions below do nothing.  In their names,
  * addr is the module's allocation, of `usable` bytes, and user what the caller has. */
 #ifndef SHPOOL_IMPL_ZONES_H
@@ -64,17 +66,19 @@ SIMT_FN uint32_t shpool_zone_request(uint32_t bytes, uint32_t flags)
 SIMT_FN void shpool_zone_fill(simt_addr from, simt_addr end, uint32_t word)
 {
     for (; from < end; from += 4u) {
-        simt_store32(from, word);
+        simt_cluster_store32(from, word);
     }
 }
 
-/* The same, of a payload: `from` is aligned to 16. */
+/* The same, of a payload: `from` is aligned to 16; in the own block's memory by 16 bytes. */
 SIMT_FN void shpool_zone_poison(simt_addr from, simt_addr end)
 {
     const simt_u128 poison = {SHPOOL_POISON, SHPOOL_POISON, SHPOOL_POISON, SHPOOL_POISON};
 
-    for (; from + 16u <= end; from += 16u) {
-        simt_store128(from, poison);
+    if (simt_addr_rank(from) == simt_cluster_rank()) {
+        for (; from + 16u <= end; from += 16u) {
+            simt_store128(from, poison);
+        }
     }
     shpool_zone_fill(from, end, SHPOOL_POISON);
 }
@@ -84,7 +88,7 @@ SIMT_FN uint32_t shpool_zone_untouched(simt_addr from, simt_addr end)
     uint32_t changed = 0;
 
     for (; from < end; from += 4u) {
-        changed |= simt_load32(from) ^ SHPOOL_ZONE;
+        changed |= simt_cluster_load32(from) ^ SHPOOL_ZONE;
     }
     return changed == 0;
 }
@@ -93,8 +97,8 @@ SIMT_FN uint32_t shpool_zone_untouched(simt_addr from, simt_addr end)
 SIMT_FN uint32_t shpool_zone_seal(simt_addr user, uint32_t bytes)
 {
     /* odd factors: no bit of either word may change without the sum */
-    return (simt_load32(user - SHPOOL_ZONE_SITE) * 0x9e3779b1u) ^
-           (simt_load32(user - SHPOOL_ZONE_RANK) * 0x85ebca6bu) ^ SHPOOL_ZONE ^ bytes;
+    return (simt_cluster_load32(user - SHPOOL_ZONE_SITE) * 0x9e3779b1u) ^
+           (simt_cluster_load32(user - SHPOOL_ZONE_RANK) * 0x85ebca6bu) ^ SHPOOL_ZONE ^ bytes;
 }
 
 /* Write the zones for a payload of `bytes`, whole words, allocated by `rank`; `user`. */
@@ -105,11 +109,12 @@ SIMT_FN simt_addr shpool_zone_set(shpool_view view, simt_addr addr, uint32_t usa
 
     if (user != addr) {
         shpool_zone_fill(addr, user - SHPOOL_ZONE_BYTES, SHPOOL_ZONE);
-        simt_store32(user - SHPOOL_ZONE_SITE, site);
-        simt_store32(user - SHPOOL_ZONE_RANK, rank);
-        simt_store32(user - SHPOOL_ZONE_BYTES, bytes);
+        simt_cluster_store32(user - SHPOOL_ZONE_SITE, site);
+        simt_cluster_store32(user - SHPOOL_ZONE_RANK, rank);
+        simt_cluster_store32(user - SHPOOL_ZONE_BYTES, bytes);
         /* relaxed: who frees it comes behind whatever handed the allocation over */
-        simt_atomic_store(user - SHPOOL_ZONE_SEAL, shpool_zone_seal(user, bytes), SIMT_RELAXED);
+        simt_cluster_atomic_store(user - SHPOOL_ZONE_SEAL, shpool_zone_seal(user, bytes),
+                                  SIMT_RELAXED);
         shpool_zone_fill(user + bytes, addr + usable, SHPOOL_ZONE);
     }
     return user;
@@ -120,7 +125,7 @@ SIMT_FN uint32_t shpool_zone_payload(shpool_view view, simt_addr addr, uint32_t 
 {
     uint32_t front = shpool_zone_front(view.flags);
 
-    return (front != 0) ? simt_load32(addr + front - SHPOOL_ZONE_BYTES) : usable;
+    return (front != 0) ? simt_cluster_load32(addr + front - SHPOOL_ZONE_BYTES) : usable;
 }
 
 /* Nonzero if nobody wrote around the record and a payload of so many bytes; the record is another
@@ -141,7 +146,7 @@ SIMT_FN uint32_t shpool_zone_intact(shpool_view view, simt_addr addr, uint32_t u
 {
     simt_addr user = addr + shpool_zone_front(view.flags);
 
-    return (user == addr) || ((simt_atomic_load(user - SHPOOL_ZONE_SEAL, SIMT_RELAXED) ==
+    return (user == addr) || ((simt_cluster_atomic_load(user - SHPOOL_ZONE_SEAL, SIMT_RELAXED) ==
                                shpool_zone_seal(user, bytes)) &&
                               shpool_zone_quiet(view, addr, usable, bytes));
 }
@@ -161,14 +166,14 @@ SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t 
     }
     sealed = shpool_zone_seal(user, bytes);
     /* relaxed: orders nothing, only one may have it */
-    found = simt_atomic_cas(user - SHPOOL_ZONE_SEAL, sealed, shpool_zone_seal(user, SHPOOL_POISON),
-                            SIMT_RELAXED);
+    found = simt_cluster_atomic_cas(user - SHPOOL_ZONE_SEAL, sealed,
+                                    shpool_zone_seal(user, SHPOOL_POISON), SIMT_RELAXED);
     if (found != sealed) {
         return (found == shpool_zone_seal(user, SHPOOL_POISON)) ? SHPOOL_FREE_DOUBLE
                                                                 : SHPOOL_FREE_CORRUPT;
     }
     if (!shpool_zone_quiet(view, addr, usable, bytes)) {
-        simt_atomic_store(user - SHPOOL_ZONE_SEAL, sealed, SIMT_RELAXED); /* undoes it */
+        simt_cluster_atomic_store(user - SHPOOL_ZONE_SEAL, sealed, SIMT_RELAXED); /* undoes it */
         return SHPOOL_FREE_CORRUPT;
     }
     shpool_zone_poison(user, user + bytes);
@@ -178,7 +183,7 @@ SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t 
 /* A word of the front zone; 0 where there is none. */
 SIMT_FN uint32_t shpool_zone_word(shpool_view view, simt_addr user, uint32_t word)
 {
-    return (shpool_zone_front(view.flags) != 0) ? simt_load32(user - word) : 0u;
+    return (shpool_zone_front(view.flags) != 0) ? simt_cluster_load32(user - word) : 0u;
 }
 
 /* The site of a live allocation; it keeps that when it moves. */
@@ -196,9 +201,9 @@ SIMT_FN uint32_t shpool_zone_is_sealed(shpool_view view, simt_addr user)
     if ((shpool_zone_front(view.flags) == 0) || ((user & 3u) != 0)) {
         return 0;
     }
-    seal = simt_atomic_load(user - SHPOOL_ZONE_SEAL, SIMT_RELAXED);
+    seal = simt_cluster_atomic_load(user - SHPOOL_ZONE_SEAL, SIMT_RELAXED);
     return (seal == shpool_zone_seal(user, SHPOOL_POISON)) ||
-           (seal == shpool_zone_seal(user, simt_load32(user - SHPOOL_ZONE_BYTES)));
+           (seal == shpool_zone_seal(user, simt_cluster_load32(user - SHPOOL_ZONE_BYTES)));
 }
 
 #endif /* SHPOOL_IMPL_ZONES_H */

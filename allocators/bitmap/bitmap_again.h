@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bitmap once more, under other names and by other accesses, for pools that are not reached by
+ * simt.h's plain ones.  Include it once for each such instance:
+ *
+ *     #define SHPOOL_BITMAP_AS(_name) my_bitmap_##_name   what shpool_bitmap_... is called
+ *     #define SHPOOL_BITMAP_BY(_name) my_##_name          what simt_load32, _store32, _peek and
+ *                                                         _atomic_add, _and, _or, _cas, _load are
+ *     #include <shpool/allocators/bitmap/bitmap_again.h>
+ *
+ * It takes both macros away again.  The list below names all of bitmap's functions and types: one
+ * that is missing is defined twice, and does not compile.  No include guard. */
+#include <shpool/allocators/bitmap/bitmap.h>
+
+#undef SHPOOL_ALLOCATORS_BITMAP_H
+#undef SHPOOL_ALLOCATORS_BITMAP_NEAR_H
+#undef SHPOOL_ALLOCATORS_BITMAP_RUNS_H
+
+#define shpool_bitmap_both SHPOOL_BITMAP_AS(both)
+#define shpool_bitmap_claim SHPOOL_BITMAP_AS(claim)
+#define shpool_bitmap_claimed SHPOOL_BITMAP_AS(claimed)
+#define shpool_bitmap_claiming SHPOOL_BITMAP_AS(claiming)
+#define shpool_bitmap_clear SHPOOL_BITMAP_AS(clear)
+#define shpool_bitmap_cross SHPOOL_BITMAP_AS(cross)
+#define shpool_bitmap_discard SHPOOL_BITMAP_AS(discard)
+#define shpool_bitmap_end SHPOOL_BITMAP_AS(end)
+#define shpool_bitmap_find SHPOOL_BITMAP_AS(find)
+#define shpool_bitmap_free SHPOOL_BITMAP_AS(free)
+#define shpool_bitmap_free_long SHPOOL_BITMAP_AS(free_long)
+#define shpool_bitmap_give SHPOOL_BITMAP_AS(give)
+#define shpool_bitmap_goes_on SHPOOL_BITMAP_AS(goes_on)
+#define shpool_bitmap_granule SHPOOL_BITMAP_AS(granule)
+#define shpool_bitmap_granules SHPOOL_BITMAP_AS(granules)
+#define shpool_bitmap_high SHPOOL_BITMAP_AS(high)
+#define shpool_bitmap_init SHPOOL_BITMAP_AS(init)
+#define shpool_bitmap_judge SHPOOL_BITMAP_AS(judge)
+#define shpool_bitmap_largest SHPOOL_BITMAP_AS(largest)
+#define shpool_bitmap_layout SHPOOL_BITMAP_AS(layout)
+#define shpool_bitmap_length SHPOOL_BITMAP_AS(length)
+#define shpool_bitmap_malloc SHPOOL_BITMAP_AS(malloc)
+#define shpool_bitmap_malloc_away SHPOOL_BITMAP_AS(malloc_away)
+#define shpool_bitmap_malloc_far SHPOOL_BITMAP_AS(malloc_far)
+#define shpool_bitmap_malloc_slow SHPOOL_BITMAP_AS(malloc_slow)
+#define shpool_bitmap_offset SHPOOL_BITMAP_AS(offset)
+#define shpool_bitmap_owns SHPOOL_BITMAP_AS(owns)
+#define shpool_bitmap_pair SHPOOL_BITMAP_AS(pair)
+#define shpool_bitmap_payload SHPOOL_BITMAP_AS(payload)
+#define shpool_bitmap_place SHPOOL_BITMAP_AS(place)
+#define shpool_bitmap_release SHPOOL_BITMAP_AS(release)
+#define shpool_bitmap_released SHPOOL_BITMAP_AS(released)
+#define shpool_bitmap_releases SHPOOL_BITMAP_AS(releases)
+#define shpool_bitmap_resize SHPOOL_BITMAP_AS(resize)
+#define shpool_bitmap_rest SHPOOL_BITMAP_AS(rest)
+#define shpool_bitmap_seek SHPOOL_BITMAP_AS(seek)
+#define shpool_bitmap_size SHPOOL_BITMAP_AS(size)
+#define shpool_bitmap_spot SHPOOL_BITMAP_AS(spot)
+#define shpool_bitmap_take SHPOOL_BITMAP_AS(take)
+#define shpool_bitmap_take_around SHPOOL_BITMAP_AS(take_around)
+#define shpool_bitmap_take_at SHPOOL_BITMAP_AS(take_at)
+#define shpool_bitmap_unused SHPOOL_BITMAP_AS(unused)
+#define shpool_bitmap_usable SHPOOL_BITMAP_AS(usable)
+#define shpool_bitmap_walk SHPOOL_BITMAP_AS(walk)
+#define shpool_bitmap_where SHPOOL_BITMAP_AS(where)
+#define shpool_bitmap_word_at SHPOOL_BITMAP_AS(word_at)
+#define shpool_bitmap_word_of SHPOOL_BITMAP_AS(word_of)
+#define shpool_bitmap_words SHPOOL_BITMAP_AS(words)
+#define shpool_bitmap_words_of SHPOOL_BITMAP_AS(words_of)
+
+#define simt_atomic_add SHPOOL_BITMAP_BY(atomic_add)
+#define simt_atomic_and SHPOOL_BITMAP_BY(atomic_and)
+#define simt_atomic_cas SHPOOL_BITMAP_BY(atomic_cas)
+#define simt_atomic_load SHPOOL_BITMAP_BY(atomic_load)
+#define simt_atomic_or SHPOOL_BITMAP_BY(atomic_or)
+#define simt_load32 SHPOOL_BITMAP_BY(load32)
+#define simt_peek SHPOOL_BITMAP_BY(peek)
+#define simt_store32 SHPOOL_BITMAP_BY(store32)
+
+#include <shpool/allocators/bitmap/bitmap.h>
+
+#undef shpool_bitmap_both
+#undef shpool_bitmap_claim
+#undef shpool_bitmap_claimed
+#undef shpool_bitmap_claiming
+#undef shpool_bitmap_clear
+#undef shpool_bitmap_cross
+#undef shpool_bitmap_discard
+#undef shpool_bitmap_end
+#undef shpool_bitmap_find
+#undef shpool_bitmap_free
+#undef shpool_bitmap_free_long
+#undef shpool_bitmap_give
+#undef shpool_bitmap_goes_on
+#undef shpool_bitmap_granule
+#undef shpool_bitmap_granules
+#undef shpool_bitmap_high
+#undef shpool_bitmap_init
+#undef shpool_bitmap_judge
+#undef shpool_bitmap_largest
+#undef shpool_bitmap_layout
+#undef shpool_bitmap_length
+#undef shpool_bitmap_malloc
+#undef shpool_bitmap_malloc_away
+#undef shpool_bitmap_malloc_far
+#undef shpool_bitmap_malloc_slow
+#undef shpool_bitmap_offset
+#undef shpool_bitmap_owns
+#undef shpool_bitmap_pair
+#undef shpool_bitmap_payload
+#undef shpool_bitmap_place
+#undef shpool_bitmap_release
+#undef shpool_bitmap_released
+#undef shpool_bitmap_releases
+#undef shpool_bitmap_resize
+#undef shpool_bitmap_rest
+#undef shpool_bitmap_seek
+#undef shpool_bitmap_size
+#undef shpool_bitmap_spot
+#undef shpool_bitmap_take
+#undef shpool_bitmap_take_around
+#undef shpool_bitmap_take_at
+#undef shpool_bitmap_unused
+#undef shpool_bitmap_usable
+#undef shpool_bitmap_walk
+#undef shpool_bitmap_where
+#undef shpool_bitmap_word_at
+#undef shpool_bitmap_word_of
+#undef shpool_bitmap_words
+#undef shpool_bitmap_words_of
+
+#undef simt_atomic_add
+#undef simt_atomic_and
+#undef simt_atomic_cas
+#undef simt_atomic_load
+#undef simt_atomic_or
+#undef simt_load32
+#undef simt_peek
+#undef simt_store32
+
+#undef SHPOOL_BITMAP_AS
+#undef SHPOOL_BITMAP_BY
