@@ -6,10 +6,11 @@
  * repeats them up to the last one that has an alternative left, takes that, and goes on with first
  * alternatives.  Points of choice:
  *
- *   an access            go on, or, for one preemption, any other runnable thread
+ *   an access            go on, or, for one preemption each, land copies in flight and go on, or
+ *                        any other runnable thread
  *   a thread stops       any runnable thread, free of charge
  *   simt_converged()     close the group or park, if anyone else could run meanwhile
- *   nothing can run      which parked group goes on
+ *   nothing can run      which parked group goes on, or which copy in flight lands
  *
  * Points with one alternative are not recorded.  Nothing is allocated or mapped per schedule; what
  * a schedule costs is filling its arena, starting its fibers, and running. */
@@ -22,6 +23,8 @@
 #define LONG_TURN  (1u << 16)
 /* Of the failure's text; the rest belongs to the schedule. */
 #define TEXT_BYTES 1200u
+/* In the list of turns: a copy lands. */
+#define LANDING    UINT32_MAX
 
 typedef struct choice {
     uint32_t count;
@@ -29,7 +32,7 @@ typedef struct choice {
 } choice;
 
 typedef struct turn {
-    uint32_t thread;
+    uint32_t thread;   /* or LANDING */
     uint32_t accesses; /* made before the next one's turn */
 } turn;
 
@@ -154,7 +157,7 @@ static void arm(simt_search *search, simt_thread *thread)
     thread->self.countdown = search->armed;
 }
 
-/* `thread`'s turn ends, if there was one; `next`'s begins. */
+/* `thread`'s turn ends, if there was one; `next`'s begins.  NULL for `next`: a copy lands. */
 static void begin_turn(simt_block *block, simt_thread *thread, simt_thread *next)
 {
     simt_search *search = block->search;
@@ -165,10 +168,28 @@ static void begin_turn(simt_block *block, simt_thread *thread, simt_thread *next
     }
     if ((search->turn_count < search->turn_room) ||
         grow(block, (void **)&search->turns, &search->turn_room, sizeof(turn))) {
-        search->turns[search->turn_count++] = (turn){ next->self.rank, 0 };
+        search->turns[search->turn_count++] =
+            (turn){ (next != NULL) ? next->self.rank : LANDING, 0 };
     }
     search->accesses = 0;
-    arm(search, next);
+    if (next != NULL) {
+        arm(search, next);
+    }
+}
+
+static void land_copy(simt_block *block, simt_thread *thread, uint32_t copy)
+{
+    simt_search *search = block->search;
+
+    search->used++;
+    search->accesses--; /* the access that `thread` stands before */
+    begin_turn(block, thread, NULL);
+    simt_async_land(block, copy);
+    begin_turn(block, NULL, thread);
+    search->accesses++;
+    if (block->status != SHPOOL_OK) {
+        simt_fibers_settle(block, thread);
+    }
 }
 
 static void access_turn(simt_block *block, simt_thread *thread)
@@ -182,11 +203,16 @@ static void access_turn(simt_block *block, simt_thread *thread)
     if (simt_fibers_spend(block, search->armed)) {
         simt_fibers_settle(block, thread);
     }
-    if (search->used >= search->bound) {
-        return;
-    }
-    others = runnable(block, thread);
-    way    = decide(block, others + 1u);
+    do {
+        if (search->used >= search->bound) {
+            return;
+        }
+        others = runnable(block, thread);
+        way    = decide(block, others + 1u + block->flying);
+        if (way > others) {
+            land_copy(block, thread, way - others - 1u);
+        }
+    } while (way > others);
     if (way > 0) {
         simt_thread *next = nth_runnable(block, thread, way - 1u);
 
@@ -252,6 +278,7 @@ static void schedule_reset(simt_block *block)
     block->arrived = 0;
     block->exited  = 0;
     block->spent   = 0;
+    simt_async_reset(block);
     for (uint32_t i = 0; i < block->threads; i++) {
         block->thread[i].state = SIMT_STATE_RUNNING;
     }
@@ -268,6 +295,10 @@ static void add_schedule(simt_block *block)
     block->text.room = sizeof(((simt_result *)NULL)->text);
     simt_text_add(&block->text, "; schedule (thread*accesses)");
     for (size_t i = 0; i < search->turn_count; i++) {
+        if (search->turns[i].thread == LANDING) {
+            simt_text_add(&block->text, " copy");
+            continue;
+        }
         simt_text_add(&block->text, " %u", search->turns[i].thread);
         if (i + 1u < search->turn_count) {
             simt_text_add(&block->text, "*%u", search->turns[i].accesses);

@@ -164,6 +164,7 @@ void simt_block_destroy(simt_block *block)
             simt_join_drop(block->thread[i].join); /* of threads that were abandoned */
         }
     }
+    simt_async_destroy(block);
     free(block->thread);
     free(block->arena);
     block->thread = NULL;
@@ -181,6 +182,7 @@ void simt_block_reset(simt_block *block, uint32_t rank)
     block->arrived = 0;
     block->exited  = 0;
     block->spent   = 0;
+    simt_async_reset(block);
     simt_random_seed(&block->random, block->launch.seed, rank);
     block->park_chance = simt_random_below(&block->random, 9);
     for (uint32_t i = 0; i < block->threads; i++) {

@@ -1,12 +1,15 @@
 # The CPU block executor.  Never instrumented by ThreadSanitizer itself (m4/shpool_tsan.m4).
 noinst_LTLIBRARIES += libshpool_simt.la
 libshpool_simt_la_SOURCES = \
+	simt/async.c \
+	simt/async.h \
 	simt/calls.c \
 	simt/collective.c \
 	simt/engine.h \
 	simt/explore.c \
 	simt/fiber.c \
 	simt/join.c \
+	simt/mbar.c \
 	simt/report.c \
 	simt/run.c \
 	simt/run_fibers.c \

@@ -223,6 +223,7 @@ void simt_sync_exit(simt_block *block, simt_thread *thread)
     simt_progress(block);
     thread->state = SIMT_STATE_EXITED;
     block->exited++;
+    simt_async_exit(block, thread);
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1u) {
         const simt_thread *other = &warp[simt_ffs(rest) - 1u];
 
@@ -268,12 +269,16 @@ int simt_sync_stuck(simt_block *block)
 {
     uint32_t     groups;
     uint32_t     in_state[SIMT_STATE_EXITED + 1] = { 0 };
-    simt_thread *group = parked_group(block, 0, &groups);
+    simt_thread *group  = parked_group(block, 0, &groups);
+    uint32_t     copies = simt_async_waking(block);
+    uint32_t     way    = (groups + copies > 1) ? block->ops->choose(block, groups + copies) : 0u;
 
-    if (groups > 0) {
-        if (groups > 1) {
-            group = parked_group(block, block->ops->choose(block, groups), &groups);
+    if (groups + copies > 0) {
+        if (way >= groups) {
+            simt_async_land_waking(block, way - groups);
+            return 1;
         }
+        group = parked_group(block, way, &groups);
         release_parked(block, group, NULL);
         return 1;
     }

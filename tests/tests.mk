@@ -28,6 +28,8 @@ shpool_cmocka_tests += \
 	tests/test_registry \
 	tests/test_report \
 	tests/test_simt \
+	tests/test_simt_async \
+	tests/test_simt_async_misuse \
 	tests/test_simt_explore \
 	tests/test_simt_pool \
 	tests/test_simt_warp \

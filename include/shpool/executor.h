@@ -80,7 +80,8 @@ typedef void (*simt_kernel)(void *arg);
  *                            a mask without the caller, or a barrier that others have left for good
  *   - SHPOOL_ERR_BUDGET      max_switches reached: a livelock, or a budget too small
  *   - SHPOOL_ERR_INVALID     with a text that says "fault": a shared access outside the arena or
- *                            not aligned
+ *                            not aligned; a misused mbarrier or copy (simt.h)
+ *   - SHPOOL_ERR_TOO_LARGE   more than 16,384 copies in flight, or 4,096 mbarriers
  *   - SHPOOL_ERR_NO_MEMORY, SHPOOL_ERR_SYSTEM
  * After a failure the other threads of the block are abandoned where they stand: their stacks are
  * released without unwinding, and what they allocated on the host leaks.  With SIMT_THREADS each
@@ -106,6 +107,9 @@ typedef struct simt_hooks {
  * Run a kernel once for every schedule of its threads that has at most `preemptions` preemptions:
  * depth-first, fibers, one block.  Every shared access and every answer of simt_converged() is a
  * point of choice.  The kernel must behave the same each time but for the schedule.
+ *
+ * A copy in flight lands when nothing else can happen, or, at the price of one preemption, at any
+ * access before.
  *
  * The idea is bounded context switching (Musuvathi and Qadeer, CHESS, PLDI 2007).
  *

@@ -21,7 +21,9 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/layout_tile.h \
 	include/shpool/impl/run_word.h \
 	include/shpool/impl/simt_cpu.h \
+	include/shpool/impl/simt_cpu_async.h \
 	include/shpool/impl/simt_cuda.h \
+	include/shpool/impl/simt_cuda_async.h \
 	include/shpool/impl/tags_batch.h \
 	include/shpool/impl/tags_blocks.h \
 	include/shpool/impl/tags_thread.h \
