@@ -4,6 +4,8 @@
 shpool_cmocka_tests =
 if HAVE_CMOCKA
 shpool_cmocka_tests += \
+	tests/test_after \
+	tests/test_after_explore \
 	tests/test_cache \
 	tests/test_cache_disk \
 	tests/test_checked \
