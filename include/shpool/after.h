@@ -10,7 +10,7 @@
  *
  *     shpool_after after = shpool_after_init(heap, 8);      // one thread, room for 8 frees
  *     for (...) {
- *         void *tile = shpool_after_malloc(&after, bytes);  // as large as this tile, not the largest
+ *         void *tile = shpool_after_malloc(&after, bytes);  // as large as this tile needs
  *         ...                                               // fill it
  *         simt_fence_async();
  *         simt_copy_async_out(global, simt_to_shared(tile), bytes);
@@ -24,12 +24,12 @@
  * address to these inlined functions, which leaves it in registers.  The block is given back by
  * that thread, so the pool must let it (shpool-info show NAME: scope).  Any number of threads of a
  * block may have queues of their own.
- * What may be in it: allocations of the queue's heap, in shared memory or, from heaps that spill, in
- * global memory.
+ * What may be in it: allocations of the queue's heap, in shared memory or, from heaps that spill,
+ * in global memory.
  * Order.  What the phase has acquired, and the copies of a group, come before the free.
  *
- * What it does not do: wait for copies or groups of other threads (their mbarriers will do), for
- * cp.async, or for a phase of the future but one.  An mbarrier's parity tells two phases apart: call
+ * What it does not do: wait for groups of other threads (an mbarrier will do) or for cp.async, or
+ * look further than an mbarrier does, whose parity tells two phases apart: call
  * shpool_after_poll() at least once between the end of a phase that the queue waits for and the end
  * of the next phase of the same mbarrier.
  *
@@ -170,7 +170,7 @@ SIMT_FN uint32_t shpool_after_wait(shpool_after *after)
     return shpool_after_sweep(after, 1, 0);
 }
 
-/* Nonzero: the block is in the queue, which has made room if need be; 0: the queue has no memory. */
+/* Nonzero: the block is in the queue, which has made room if need be; 0: it has no memory. */
 SIMT_FN int shpool_after_put(shpool_after *after, void *ptr, simt_addr mbar, uint32_t parity)
 {
     unsigned long long bits = (unsigned long long)(size_t)ptr;
