@@ -215,7 +215,8 @@ int main(int argc, char **argv)
     unsigned             *at    = nullptr;
 
     for (unsigned i = 0; i < count; i++) { /* 16 to 1,024 bytes, and some of MOST */
-        const unsigned bytes = (i % 16 == 7) ? MOST : 16u + i * 2654435761u % 64u * 16u;
+        const unsigned hash  = i * 2654435761u;
+        const unsigned bytes = (hash >> 28 == 7) ? MOST : 16u + (hash >> 8 & 63u) * 16u;
 
         begin[i + 1] = begin[i] + bytes / sizeof(float);
     }

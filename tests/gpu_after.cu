@@ -222,6 +222,8 @@ __global__ void __launch_bounds__(THREADS)
     const unsigned copier = warp / 2;
     unsigned       random = (blockIdx.x * THREADS + threadIdx.x + 1) * 0x9e3779b9u;
 
+    giver g = {shpool_after_init(heap, (threadIdx.x % 64 == 0) ? SLOTS : 0), at_once};
+
     if (threadIdx.x == 0) {
         busy = COPIERS;
         for (unsigned i = 0; i < COPIERS * MBARS; i++) {
@@ -231,8 +233,6 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if (warp % 2 == 0) {
         if (threadIdx.x % 32 == 0) {
-            giver g = {shpool_after_init(heap, SLOTS), at_once};
-
             if (out) {
                 copy_out(g, sink + (blockIdx.x * COPIERS + copier) * (RECENT * MOST_BYTES), random,
                          count, t);

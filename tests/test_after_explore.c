@@ -188,13 +188,13 @@ static void explore(uint32_t threads, uint32_t preemptions, void (*body)(shpool_
 static void test_copies_into_a_block_that_is_given_up(void **state)
 {
     (void)state;
-    explore(2, 2, loads_and_other);
+    explore(2, 3, loads_and_other);
 }
 
 static void test_copies_out_of_a_block_that_is_given_up(void **state)
 {
     (void)state;
-    explore(2, 2, stores_and_other);
+    explore(2, 3, stores_and_other);
 }
 
 static void test_a_reader_of_a_block_that_is_given_up(void **state)

@@ -300,6 +300,17 @@ static void test_landing_is_a_point_of_choice(void **unused)
     assert_int_equal(result.complete, 1);
 }
 
+/* Who looks too early finds neither what was there before nor what is to come. */
+static void rubbish_kernel(void *arg)
+{
+    simt_mbar_init(mbar(0), 1);
+    simt_store32(buffer(0), 5);
+    simt_mbar_arrive_expect(mbar(0), 16);
+    simt_copy_async(buffer(0), from[0], 16, mbar(0));
+    expect((probe *)arg, simt_load32(buffer(0)) == 0xeeeeeeeeu);
+    simt_mbar_wait(mbar(0), 0);
+}
+
 /* Believes that a copy takes long. */
 static void hasty_kernel(void *arg)
 {
@@ -328,6 +339,7 @@ static void test_exploration_lands_early_and_late(void **unused)
     const simt_hooks late  = { NULL, wrote_two };
 
     (void)unused;
+    assert_int_equal(explore(1, 0, &early, rubbish_kernel), SHPOOL_OK);
     assert_int_equal(explore(1, 0, &early, hasty_kernel), SHPOOL_OK);
     assert_int_equal(explore(1, 1, &early, hasty_kernel), SHPOOL_ERR_CORRUPT);
     assert_text(" copy 0");
