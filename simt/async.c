@@ -15,22 +15,12 @@
 
 /* ---- memory ---- */
 
-static void *map(size_t bytes)
+void *simt_async_map(size_t bytes)
 {
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     return (at == MAP_FAILED) ? NULL : at;
-}
-
-/* volatile: libc's memcpy() is instrumented, and this is not the calling thread's doing */
-static void move(unsigned char *to, const unsigned char *from, uint32_t bytes)
-{
-    for (uint32_t i = 0; i < bytes; i += 8u) {
-        const void *word = from + i;
-
-        *(volatile uint64_t *)(void *)(to + i) = *(const volatile uint64_t *)word;
-    }
 }
 
 static void scramble(unsigned char *at, uint32_t bytes)
@@ -43,7 +33,7 @@ static void scramble(unsigned char *at, uint32_t bytes)
 simt_async *simt_async_of(simt_block *block)
 {
     if (block->async == NULL) {
-        block->async = map(sizeof(simt_async));
+        block->async = simt_async_map(sizeof(simt_async));
         if (block->async == NULL) {
             simt_fail(block, SHPOOL_ERR_NO_MEMORY, "simt: no memory for mbarriers and copies");
         }
@@ -80,6 +70,7 @@ void simt_async_reset(simt_block *block)
         }
     }
     count_copies(block, 0);
+    simt_view_reset(block);
     async->mbars = 0;
     for (uint32_t i = 0; i < block->threads; i++) {
         async->thread[i] = (simt_async_thread){ 0 };
@@ -90,6 +81,7 @@ void simt_async_destroy(simt_block *block)
 {
     if (block->async != NULL) {
         simt_async_reset(block);
+        simt_view_destroy(block);
         munmap(block->async, sizeof(simt_async));
         block->async = NULL;
     }
@@ -104,21 +96,22 @@ static int land(simt_block *block, uint32_t i)
     simt_flight  flight = async->copy[i];
 
     if ((flight.kind == SIMT_COPY_OUT) && (flight.held == NULL)) {
-        async->copy[i].held = map(flight.bytes);
+        async->copy[i].held = simt_async_map(flight.bytes);
         if (async->copy[i].held == NULL) {
             simt_fail(block, SHPOOL_ERR_NO_MEMORY, "simt: no memory for a copy");
             return 0;
         }
-        move(async->copy[i].held, flight.from, flight.bytes);
+        simt_async_move(async->copy[i].held, flight.from, flight.bytes);
         return 0;
     }
-    move(flight.to, (flight.held != NULL) ? flight.held : flight.from, flight.bytes);
+    simt_async_move(flight.to, (flight.held != NULL) ? flight.held : flight.from, flight.bytes);
     if (flight.held != NULL) {
         munmap(flight.held, flight.bytes);
     }
     async->copy[i] = async->copy[async->copies - 1u];
     count_copies(block, async->copies - 1u);
     if (flight.kind == SIMT_COPY_IN) {
+        simt_view_update(block, flight.shared, flight.bytes);
         simt_mbar_landed(block, &flight);
     }
     return 1;
@@ -211,6 +204,13 @@ static void start(simt_block *block, simt_thread *thread, simt_flight flight)
                   "%u bytes at 0x%x, started at %s:%d", flight.place.file, flight.place.line,
                   flight.bytes, flight.shared, other->bytes, other->shared, other->place.file,
                   other->place.line);
+        return;
+    }
+    if (is_bulk(flight.kind) && simt_view_is_stale(block, flight.shared, flight.bytes)) {
+        simt_fail(block, SHPOOL_ERR_INVALID,
+                  "fault: copy at %s:%d: its %u bytes at 0x%x were written to behind the last "
+                  "simt_fence_async()", flight.place.file, flight.place.line, flight.bytes,
+                  flight.shared);
         return;
     }
     if (async->copies == SIMT_MAX_COPIES) {

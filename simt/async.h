@@ -11,6 +11,8 @@
  *   in flight  a copy that was started and has not landed
  *   to land    to move the bytes.  A copy out of shared memory lands twice: first its source is
  *              read, into `held`, later its destination is written.
+ *   view       what the copy engine sees of shared memory: writes of threads arrive there with a
+ *              fence, and none before
  *   edge       an address that ThreadSanitizer is told about, one for each phase of an mbarrier
  */
 #ifndef SHPOOL_SIMT_ASYNC_H
@@ -69,6 +71,7 @@ struct simt_async {
     uint32_t          copies;
     uint32_t          mbars;
     uint32_t          edges;  /* in use, round and round */
+    unsigned char    *view;   /* the arena as the copy engine sees it; NULL: nobody has copied */
     simt_async_thread thread[SHPOOL_MAX_THREADS];
     simt_mbar         mbar[SIMT_MAX_MBARS];
     simt_flight       copy[SIMT_MAX_COPIES];
@@ -85,5 +88,17 @@ int simt_async_land_for(simt_block *block, simt_addr mbar);
 void simt_mbar_landed(simt_block *block, const simt_flight *flight);
 /** The mbarrier at addr, or NULL, and the block has failed. */
 simt_mbar *simt_mbar_find(simt_block *block, simt_addr addr, const char *what, simt_place place);
+
+/** The copy engine's view of an arena that it has not seen any writes to; with block->async. */
+void simt_view_reset(simt_block *block);
+void simt_view_destroy(simt_block *block);
+/** Nonzero if threads have written to the bytes since the last fence. */
+int simt_view_is_stale(simt_block *block, simt_addr at, uint32_t bytes);
+/** The copy engine has written them. */
+void simt_view_update(simt_block *block, simt_addr at, uint32_t bytes);
+/** Bytes that are nobody's doing for the sanitizers. */
+void simt_async_move(unsigned char *to, const unsigned char *from, uint32_t bytes);
+/** Memory of the engine's own, zeroed; NULL: there is none. */
+void *simt_async_map(size_t bytes);
 
 #endif /* SHPOOL_SIMT_ASYNC_H */

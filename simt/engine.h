@@ -9,6 +9,7 @@
  *   collective.c   what a collective answers
  *   mbar.c         mbarriers
  *   async.c        copies in flight, and when they land
+ *   view.c         what the copy engine sees of shared memory
  *   report.c       failures in words
  *   calls.c        simt_engine_*: what the inline accesses and macros of simt_cpu.h call
  *   run.c          launch checks, arena, simt_run()

@@ -110,7 +110,12 @@ void simt_mbar_landed(simt_block *block, const simt_flight *flight)
 
 static int is_complete(simt_block *block, simt_mbar *mbar, uint32_t parity)
 {
-    if ((mbar->phase & 1u) == (parity & 1u)) {
+    if (parity > 1u) {
+        simt_fail(block, SHPOOL_ERR_INVALID, "fault: parity %u of the mbarrier at 0x%x: it is 0 or "
+                  "1", parity, mbar->addr);
+        return 1; /* nothing to wait for */
+    }
+    if ((mbar->phase & 1u) == parity) {
         return 0;
     }
     mbar->unseen = 0;

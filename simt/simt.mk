@@ -14,5 +14,6 @@ libshpool_simt_la_SOURCES = \
 	simt/run.c \
 	simt/run_fibers.c \
 	simt/run_threads.c \
-	simt/sync.c
+	simt/sync.c \
+	simt/view.c
 libshpool_simt_la_CFLAGS = $(AM_CFLAGS) $(SHPOOL_NO_TSAN_CFLAGS)

@@ -79,6 +79,8 @@ after_counts_a_group_too_many|test_after|plain|test_copies_out*|not so: |include
 after_full_queue_is_not_waited_for|test_after|plain|test_no_copy*|not so: \|fault\|overlap|include/shpool/after.h|/^SIMT_FN int shpool_after_put(/,/^}/s/(void)shpool_after_wait(after);$/;/
 after_leaves_holes|test_after|plain|test_no_copy*|not so: \|fault\|invariant|include/shpool/after.h|s/after->entries + 16u . kept, entry/after->entries + 16u * i, entry/
 after_malloc_gives_up|test_after|plain|test_a_tile*|not so: |include/shpool/after.h|s/while ((ptr == NULL) .*/while (0) {/
+after_malloc_without_fence|test_after|plain|test_no_copy*|behind the last|include/shpool/after.h|s/^    simt_fence_async();$//
+bulk_store_without_fence|test_loadstore_paths|plain|test_shared_to_global|behind the last|include/shpool/impl/wide.h|s/^    simt_fence_async(); .. as in.*//
 after_keeps_its_queue|test_after|plain|test_the_queue*|not so: |include/shpool/after.h|s/^        shpool_free(after->heap, simt_from_shared(after->entries));$//
 stamp_not_compared|test_join|plain|test_linker_of_the_same*|!=|lib/join.c|s/if ((made == 0) .*/if (1) {/
 BUGS

@@ -238,6 +238,7 @@ static void early_reuse_kernel(void *arg)
 static void early_look_kernel(void *arg)
 {
     simt_store32(buffer(0), 1);
+    simt_fence_async();
     simt_copy_async_out(to[0], buffer(0), 16);
     simt_copy_commit();
     simt_copy_wait_read(0); /* read, but perhaps not written */
@@ -305,6 +306,7 @@ static void rubbish_kernel(void *arg)
 {
     simt_mbar_init(mbar(0), 1);
     simt_store32(buffer(0), 5);
+    simt_fence_async();
     simt_mbar_arrive_expect(mbar(0), 16);
     simt_copy_async(buffer(0), from[0], 16, mbar(0));
     expect((probe *)arg, simt_load32(buffer(0)) == 0xeeeeeeeeu);

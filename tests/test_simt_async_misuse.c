@@ -57,6 +57,7 @@ static void too_many(void)
     simt_mbar_arrive(mbar(0));
 }
 static void too_much(void) { simt_mbar_arrive_expect(mbar(0), 1u << 20); }
+static void odd_parity(void) { (void)simt_mbar_test(mbar(0), 2); }
 static void nobody_arrives(void) { simt_mbar_wait(mbar(0), 0); }
 static void too_few_copied(void)
 {
@@ -80,6 +81,19 @@ static void overlap(void)
     simt_mbar_arrive_expect(mbar(0), 2u * BYTES);
     simt_copy_async(buffer(0), from[0], BYTES, mbar(0));
     simt_copy_async(buffer(0) + BYTES - 16u, from[1], BYTES, mbar(0));
+}
+static void no_fence_out(void)
+{
+    simt_store32(buffer(0) + 32u, 1);
+    simt_fence_async();
+    simt_store32(buffer(0) + 64u, 1);
+    simt_copy_async_out(to, buffer(0), BYTES);
+}
+static void no_fence_in(void)
+{
+    simt_store32(buffer(0) + 32u, 1);
+    simt_mbar_arrive_expect(mbar(0), BYTES);
+    simt_copy_async(buffer(0), from[0], BYTES, mbar(0));
 }
 static void no_group(void) { simt_copy_async_out(to, buffer(0), BYTES); }
 static void no_small_wait(void)
@@ -109,6 +123,7 @@ static void test_what_hardware_leaves_undefined_is_reported(void **unused)
         { "the mbarrier at 0x400 was written over", SHPOOL_ERR_INVALID, written_over },
         { "all 1 arrivals of phase 0 of", SHPOOL_ERR_INVALID, too_many },
         { "1048576 bytes; a phase has at most 1048575", SHPOOL_ERR_INVALID, too_much },
+        { "parity 2 of the mbarrier at 0x400", SHPOOL_ERR_INVALID, odd_parity },
         { "thread 0: wait on mbarrier 0x400 (phase 0 needs 1 arrivals of 1 and 0 bytes) at",
           SHPOOL_ERR_DEADLOCK, nobody_arrives },
         { "wait on mbarrier 0x400 (phase 0 needs 0 arrivals of 1 and 16 bytes)",
@@ -122,6 +137,10 @@ static void test_what_hardware_leaves_undefined_is_reported(void **unused)
         { "fault: async copy of 32 bytes at 0x13f0 outside", SHPOOL_ERR_INVALID, beyond },
         { "overlap those of a copy in flight, 256 bytes at 0x500, started at", SHPOOL_ERR_INVALID,
           overlap },
+        { "256 bytes at 0x500 were written to behind the last simt_fence_async",
+          SHPOOL_ERR_INVALID, no_fence_out },
+        { "256 bytes at 0x500 were written to behind the last simt_fence_async",
+          SHPOOL_ERR_INVALID, no_fence_in },
         { "thread 0 exits and has not waited for its copy", SHPOOL_ERR_INVALID, no_group },
         { "thread 0 exits and has not waited for its copy", SHPOOL_ERR_INVALID, no_small_wait },
         { "copies to the mbarrier at 0x400 that nobody has waited for", SHPOOL_ERR_INVALID,

@@ -105,7 +105,8 @@
  * An architecture that lacks a function does not declare it.  On the executor a copy lands late or
  * early, as the schedule says, and it reports what the hardware leaves undefined: an mbarrier that
  * was not initialised, one arrival too many, bytes that nobody waits for before the block (copies
- * out and cp.async: the thread) ends.  A missing simt_fence_async() it does not see.
+ * out and cp.async: the thread) ends, a bulk copy of or to bytes that were written to behind the last
+ * simt_fence_async() of the block.
  *
  * Global memory (reports, traces), generic pointers, relaxed, device-wide:
  *   simt_global_add32(p, v)  simt_global_max32(p, v)  simt_global_min32(p, v)

@@ -24,6 +24,7 @@ SIMT_API int  simt_engine_mbar_test(simt_addr addr, uint32_t parity, const char 
 SIMT_API void simt_engine_mbar_wait(simt_addr addr, uint32_t parity, const char *file, int line);
 SIMT_API void simt_engine_copy(simt_copy_kind kind, simt_addr shared, const void *global,
                                uint32_t bytes, simt_addr mbar, const char *file, int line);
+SIMT_API void simt_engine_fence_async(void);
 SIMT_API void simt_engine_copy_commit(simt_copy_kind kind);
 SIMT_API void simt_engine_copy_wait(simt_copy_kind kind, uint32_t most, int read);
 
@@ -47,8 +48,7 @@ SIMT_API void simt_engine_copy_wait(simt_copy_kind kind, uint32_t most, int read
     simt_engine_copy(SIMT_COPY_16, (_to), (_from), 16, 0, __FILE__, __LINE__)
 #define simt_copy16_commit()          simt_engine_copy_commit(SIMT_COPY_16)
 #define simt_copy16_wait(_n)          simt_engine_copy_wait(SIMT_COPY_16, (_n), 0)
-
-SIMT_FN void simt_fence_async(void) { }
+#define simt_fence_async()            simt_engine_fence_async()
 
 #ifdef __cplusplus
 }
