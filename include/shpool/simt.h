@@ -82,7 +82,7 @@
  *   simt_mbar_arrive_expect(a, bytes)   the same, and the phase waits for so many bytes, up to
  *                              2^20-1 a phase (SIMT_HAS_BULK)
  *   simt_mbar_test(a, parity)  nonzero if the current phase has the other parity, so that the one
- *                              before, of this parity, has ended; acquire.  A mbarrier that is two
+ *                              before, of this parity, has ended; acquire.  An mbarrier that is two
  *                              phases on says 0.
  *   simt_mbar_wait(a, parity)  until simt_mbar_test() would say so; acquire
  *   simt_mbar_inval(a)         before the 8 bytes are used for anything else
@@ -95,7 +95,7 @@
  *   simt_copy_async_out(global, a, bytes)     out of it; belongs to the caller's next group
  *   simt_copy_commit()         ends the caller's group of copies out
  *   simt_copy_wait_read(n)     until all but the caller's last n groups have been read: their
- *                              shared memory is free for other uses; n is a constant, 0..63
+ *                              shared memory is free for other uses; n is a constant
  *   simt_copy_wait(n)          until they have been written, too
  *   simt_fence_async()         what this thread did to either memory, or what a barrier or an
  *                              acquire has ordered before, comes before the copies that are started
@@ -105,7 +105,7 @@
  * An architecture that lacks a function does not declare it.  On the executor a copy lands late or
  * early, as the schedule says, and it reports what the hardware leaves undefined: an mbarrier that
  * was not initialised, one arrival too many, bytes that nobody waits for before the block (copies
- * out and cp.async: the thread) ends, a bulk copy of or to bytes that were written to behind the last
+ * out and cp.async: the thread) ends, a bulk copy of or to bytes that threads wrote behind the last
  * simt_fence_async() of the block.
  *
  * Global memory (reports, traces), generic pointers, relaxed, device-wide:
