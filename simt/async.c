@@ -194,7 +194,7 @@ static const simt_flight *find_overlap(const simt_async *async, const simt_fligh
 static void start(simt_block *block, simt_thread *thread, simt_flight flight)
 {
     simt_async        *async  = block->async;
-    simt_groups       *groups = &async->thread[thread->self.rank].groups[flight.kind];
+    simt_groups       *groups = &simt_async_own(async, thread)->groups[flight.kind];
     const simt_flight *other  = find_overlap(async, &flight);
     simt_mbar         *mbar   = NULL;
 
@@ -245,13 +245,13 @@ void simt_engine_copy(simt_copy_kind kind, simt_addr shared, const void *global,
     simt_async    *async  = simt_async_enter(block, thread);
     unsigned char *at     = block->arena + shared;
     unsigned char *far    = (unsigned char *)(uintptr_t)global;
-    simt_flight    flight = { .kind = kind, .owner = thread->self.rank, .bytes = bytes,
+    simt_flight    flight = { .kind = kind, .owner = thread, .bytes = bytes,
                               .mbar = mbar, .shared = shared, .place = { file, line },
                               .to   = (kind == SIMT_COPY_OUT) ? far : at,
                               .from = (kind == SIMT_COPY_OUT) ? at : far };
 
-    if ((shared < block->arena_begin) || (bytes > block->arena_end) ||
-        (shared > block->arena_end - bytes) || ((shared & 15u) != 0)) {
+    if ((shared < thread->self.arena_begin) || (shared > thread->self.arena_end) ||
+        (bytes > thread->self.arena_end - shared) || ((shared & 15u) != 0)) {
         simt_unlock(block);
         simt_engine_fault("async copy", shared, (bytes != 0) ? bytes : 16u);
     } else if ((((uintptr_t)global & 15u) != 0) || ((bytes & 15u) != 0) ||
@@ -275,7 +275,7 @@ void simt_engine_copy_commit(simt_copy_kind kind)
     simt_async  *async  = simt_async_enter(block, thread);
 
     if (async != NULL) {
-        async->thread[thread->self.rank].groups[kind].open++;
+        simt_async_own(async, thread)->groups[kind].open++;
     }
     block->ops->settle(block, thread);
 }
@@ -285,13 +285,13 @@ void simt_engine_copy_wait(simt_copy_kind kind, uint32_t most, int read)
     simt_thread *thread = simt_current();
     simt_block  *block  = thread->block;
     simt_async  *async  = simt_async_enter(block, thread);
-    simt_groups *groups = (async != NULL) ? &async->thread[thread->self.rank].groups[kind] : NULL;
+    simt_groups *groups = (async != NULL) ? &simt_async_own(async, thread)->groups[kind] : NULL;
     uint32_t     limit  = (groups != NULL) && (groups->open > most) ? groups->open - most : 0u;
     uint32_t     i      = 0;
 
     while ((limit != 0) && (i < async->copies) && (block->status == SHPOOL_OK)) {
         const simt_flight *flight = &async->copy[i];
-        int awaited = (flight->kind == kind) && (flight->owner == thread->self.rank) &&
+        int awaited = (flight->kind == kind) && (flight->owner == thread) &&
                       (flight->group < limit) && !(read && (flight->held != NULL));
 
         i += !awaited || (!land(block, i) && read);
@@ -339,7 +339,7 @@ void simt_async_exit(simt_block *block, const simt_thread *thread)
     simt_async *async = block->async;
 
     for (uint32_t kind = 0; (async != NULL) && (kind < SIMT_COPY_KINDS); kind++) {
-        const simt_groups *groups = &async->thread[thread->self.rank].groups[kind];
+        const simt_groups *groups = &simt_async_own(async, thread)->groups[kind];
 
         if (groups->used > groups->waited) {
             simt_fail(block, SHPOOL_ERR_INVALID,

@@ -40,7 +40,7 @@ typedef struct simt_mbar {
 
 typedef struct simt_flight {
     simt_copy_kind kind;
-    uint32_t       owner;   /* thread */
+    const simt_thread *owner;
     uint32_t       group;
     uint32_t       bytes;
     uint32_t       chance;  /* to land where threads switch, in 1/8; 0: when it must */
@@ -78,6 +78,12 @@ struct simt_async {
     uint64_t          edge[SIMT_EDGES]; /* only their addresses are used */
 };
 
+/** Its groups, and what it waits for. */
+static inline simt_async_thread *simt_async_own(simt_async *async, const simt_thread *thread)
+{
+    return &async->thread[thread - thread->block->thread];
+}
+
 /** The block's, made at the first call; NULL, and the block has failed: no memory. */
 simt_async *simt_async_of(simt_block *block);
 /** A call of these functions is an access: perhaps let others run.  Then take the lock. */
@@ -94,7 +100,7 @@ void simt_view_reset(simt_block *block);
 void simt_view_destroy(simt_block *block);
 /** Nonzero if threads have written to the bytes since the last fence. */
 int simt_view_is_stale(simt_block *block, simt_addr at, uint32_t bytes);
-/** The copy engine has written them. */
+/** The copy engine has written them, or now sees them. */
 void simt_view_update(simt_block *block, simt_addr at, uint32_t bytes);
 /** Bytes that are nobody's doing for the sanitizers. */
 void simt_async_move(unsigned char *to, const unsigned char *from, uint32_t bytes);

@@ -125,9 +125,10 @@ static int is_complete(simt_block *block, simt_mbar *mbar, uint32_t parity)
 
 /* ---- what simt_cpu_async.h calls ---- */
 
-static int is_misplaced(const simt_block *block, simt_addr addr)
+static int is_misplaced(const simt_thread *thread, simt_addr addr)
 {
-    return (addr < block->arena_begin) || (addr > block->arena_end - 8u) || ((addr & 7u) != 0);
+    return (addr < thread->self.arena_begin) || (addr > thread->self.arena_end - 8u) ||
+           ((addr & 7u) != 0);
 }
 
 void simt_engine_mbar_init(simt_addr addr, uint32_t count, const char *file, int line)
@@ -139,7 +140,7 @@ void simt_engine_mbar_init(simt_addr addr, uint32_t count, const char *file, int
 
     if (async == NULL) {
         block->ops->settle(block, thread);
-    } else if (is_misplaced(block, addr)) {
+    } else if (is_misplaced(thread, addr)) {
         simt_unlock(block);
         simt_engine_fault("mbarrier", addr, 8);
     } else if ((count == 0) || (count > SIMT_MBAR_MOST)) {
@@ -214,7 +215,7 @@ void simt_engine_mbar_arrive(simt_addr addr, uint32_t bytes, const char *file, i
 /* A thread that tests again and again would never see a copy that only lands when it must. */
 static void land_while_asked(simt_block *block, simt_thread *thread, const simt_mbar *mbar)
 {
-    simt_async_thread *own   = &block->async->thread[thread->self.rank];
+    simt_async_thread *own   = simt_async_own(block->async, thread);
     int                again = (own->asked == mbar->addr) && (own->asked_phase == mbar->phase);
 
     own->asked       = mbar->addr;
@@ -263,10 +264,10 @@ void simt_engine_mbar_wait(simt_addr addr, uint32_t parity, const char *file, in
         thread->wait_seen = first_word(mbar);
         thread->place     = place;
         thread->state     = SIMT_STATE_WAIT;
-        async->thread[thread->self.rank].waits = addr;
+        simt_async_own(async, thread)->waits = addr;
         block->ops->settle(block, thread);
         simt_lock(block);
-        async->thread[thread->self.rank].waits = 0;
+        simt_async_own(async, thread)->waits = 0;
     }
     block->ops->settle(block, thread);
 }
@@ -276,7 +277,7 @@ void simt_engine_mbar_wait(simt_addr addr, uint32_t parity, const char *file, in
 int simt_async_describe(simt_text *text, const simt_block *block, const simt_thread *thread)
 {
     simt_async *async = block->async;
-    simt_addr   addr  = (async != NULL) ? async->thread[thread->self.rank].waits : 0;
+    simt_addr   addr  = (async != NULL) ? simt_async_own(async, thread)->waits : 0;
     simt_mbar  *mbar  = (addr != 0) ? lookup(async, addr) : NULL;
 
     if (mbar == NULL) {

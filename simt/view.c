@@ -24,19 +24,31 @@ void simt_async_move(unsigned char *to, const unsigned char *from, uint32_t byte
     }
 }
 
+/* Bytes of the mapping; the last thread has the last arena. */
+static size_t view_bytes(const simt_block *block)
+{
+    return block->thread[block->threads - 1u].self.arena_end;
+}
+
 void simt_view_reset(simt_block *block)
 {
     unsigned char *view = block->async->view;
+    uint32_t       done = 0; /* arenas below are */
 
-    for (uint32_t i = block->arena_begin; (view != NULL) && (i < block->arena_end); i++) {
-        ((volatile unsigned char *)view)[i] = (unsigned char)block->launch.fill;
+    for (uint32_t t = 0; (view != NULL) && (t < block->threads); t++) {
+        const simt_self_state *self = &block->thread[t].self;
+
+        for (uint32_t i = self->arena_begin; (i < self->arena_end) && (done < i); i++) {
+            ((volatile unsigned char *)view)[i] = (unsigned char)block->launch.fill;
+        }
+        done = self->arena_end;
     }
 }
 
 void simt_view_destroy(simt_block *block)
 {
     if (block->async->view != NULL) {
-        munmap(block->async->view, block->arena_end);
+        munmap(block->async->view, view_bytes(block));
         block->async->view = NULL;
     }
 }
@@ -47,10 +59,10 @@ static unsigned char *view_of(simt_block *block)
     simt_async *async = block->async;
 
     if (async->view == NULL) {
-        async->view = simt_async_map(block->arena_end);
+        async->view = simt_async_map(view_bytes(block));
         if (async->view == NULL) {
-            simt_fail(block, SHPOOL_ERR_NO_MEMORY, "simt: no memory for a view of %u bytes",
-                      block->arena_end);
+            simt_fail(block, SHPOOL_ERR_NO_MEMORY, "simt: no memory for a view of %zu bytes",
+                      view_bytes(block));
         }
         simt_view_reset(block);
     }
@@ -85,7 +97,8 @@ void simt_engine_fence_async(void)
     simt_block  *block  = thread->block;
 
     if (simt_async_enter(block, thread) != NULL) {
-        simt_view_update(block, block->arena_begin, block->arena_end - block->arena_begin);
+        simt_view_update(block, thread->self.arena_begin,
+                         thread->self.arena_end - thread->self.arena_begin);
     }
     block->ops->settle(block, thread);
 }
