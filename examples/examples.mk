@@ -2,10 +2,11 @@
 # make installcheck compiles all of them with the commands that they give.
 shpool_examples =
 dist_examples_DATA += examples/blueprint.cu examples/cluster.cu examples/linked.cu \
-	examples/linked_kernel.cu examples/loadstore.cu examples/runtime.cu
+	examples/linked_kernel.cu examples/loadstore.cu examples/pipeline.cu examples/runtime.cu
 dist_pluginexample_DATA = examples/plugin/own.c examples/plugin/own.cu examples/plugin/own.h
 if HAVE_NVCC
-shpool_examples += examples/blueprint examples/cluster examples/loadstore examples/runtime
+shpool_examples += examples/blueprint examples/cluster examples/loadstore examples/pipeline \
+	examples/runtime
 examples_blueprint_SOURCES      = examples/blueprint.cu
 examples_blueprint_LDADD        = $(SHPOOL_NVCC_LIBS)
 examples_blueprint_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
@@ -21,10 +22,16 @@ examples_loadstore_LDADD        = $(SHPOOL_NVCC_LIBS)
 examples_loadstore_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
 examples_loadstore_LINK         = $(SHPOOL_NVCC_LINK)
 
+examples_pipeline_SOURCES       = examples/pipeline.cu
+examples_pipeline_LDADD         = $(SHPOOL_NVCC_LIBS)
+examples_pipeline_DEPENDENCIES  = $(SHPOOL_NVCC_DEPS)
+examples_pipeline_LINK          = $(SHPOOL_NVCC_LINK)
+
 examples_runtime_SOURCES        = examples/runtime.cu
 examples_runtime_LDADD          = $(SHPOOL_NVCC_LIBS)
 examples_runtime_DEPENDENCIES   = $(SHPOOL_NVCC_DEPS)
 examples_runtime_LINK           = $(SHPOOL_NVCC_LINK)
--include examples/blueprint.cud examples/cluster.cud examples/loadstore.cud examples/runtime.cud
+-include examples/blueprint.cud examples/cluster.cud examples/loadstore.cud \
+	examples/pipeline.cud examples/runtime.cud
 endif
 check_PROGRAMS += $(shpool_examples)

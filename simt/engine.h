@@ -7,6 +7,9 @@
  *   join.c         the happens-before edges that ThreadSanitizer is told about
  *   sync.c         barrier, warp collectives, exit: the state machine, the same for all engines
  *   collective.c   what a collective answers
+ *   mbar.c         mbarriers
+ *   async.c        copies in flight, and when they land
+ *   view.c         what the copy engine sees of shared memory
  *   report.c       failures in words
  *   calls.c        simt_engine_*: what the inline accesses and macros of simt_cpu.h call
  *   run.c          launch checks, arena, simt_run()
@@ -43,6 +46,7 @@
 typedef struct simt_block  simt_block;
 typedef struct simt_search simt_search;
 typedef struct simt_worker simt_worker;
+typedef struct simt_async  simt_async;
 
 /* ---- fiber.c ---- */
 
@@ -235,6 +239,9 @@ struct simt_block {
     uint32_t     waiting_count;
     simt_search *search;      /**< simt_explore() only */
 
+    simt_async  *async;       /**< mbarriers and copies in flight; NULL until there is one */
+    uint32_t     flying;      /**< number of those copies */
+
     /* threads */
     uint32_t     parallel;    /**< the lock is needed */
     uint32_t     lock;
@@ -302,6 +309,22 @@ void simt_sync_exit(simt_block *block, simt_thread *thread);
 /** No thread is runnable.  Nonzero: a group of simt_converged() was released; 0: it has failed. */
 int simt_sync_stuck(simt_block *block);
 int simt_same_place(simt_place a, simt_place b);
+
+/* ---- async.c, mbar.c: with the block's lock held ---- */
+
+void simt_async_reset(simt_block *block);
+void simt_async_destroy(simt_block *block);
+/** Where threads switch: perhaps land a copy, as the seed says. */
+void simt_async_turn(simt_block *block);
+/** Land the n-th of the `block->flying` copies, or the first half of it. */
+void simt_async_land(simt_block *block, uint32_t n);
+/** Copies in flight that may wake a thread, and landing the n-th of them. */
+uint32_t simt_async_waking(const simt_block *block);
+void simt_async_land_waking(simt_block *block, uint32_t n);
+/** Fails the block if the thread leaves a copy behind that nobody waits for. */
+void simt_async_exit(simt_block *block, const simt_thread *thread);
+/** In words, if it is an mbarrier that the thread waits at; else 0. */
+int simt_async_describe(simt_text *text, const simt_block *block, const simt_thread *thread);
 
 /* ---- collective.c ---- */
 

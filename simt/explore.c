@@ -6,10 +6,11 @@
  * repeats them up to the last one that has an alternative left, takes that, and goes on with first
  * alternatives.  Points of choice:
  *
- *   an access            go on, or, for one preemption, any other runnable thread
+ *   an access            go on, or, for one preemption each, land copies in flight and go on, or
+ *                        any other runnable thread
  *   a thread stops       any runnable thread, free of charge
  *   simt_converged()     close the group or park, if anyone else could run meanwhile
- *   nothing can run      which parked group goes on
+ *   nothing can run      which parked group goes on, or which copy in flight lands
  *
  * Points with one alternative are not recorded.  Nothing is allocated or mapped per schedule; what
  * a schedule costs is filling its arena, starting its fibers, and running. */
@@ -29,7 +30,7 @@ typedef struct choice {
 } choice;
 
 typedef struct turn {
-    const simt_thread *thread;
+    const simt_thread *thread; /* NULL: a copy landed */
     uint32_t accesses; /* made before the next one's turn */
 } turn;
 
@@ -154,7 +155,7 @@ static void arm(simt_search *search, simt_thread *thread)
     thread->self.countdown = search->armed;
 }
 
-/* `thread`'s turn ends, if there was one; `next`'s begins. */
+/* `thread`'s turn ends, if there was one; `next`'s begins.  NULL for `next`: a copy lands. */
 static void begin_turn(simt_block *block, simt_thread *thread, simt_thread *next)
 {
     simt_search *search = block->search;
@@ -168,7 +169,24 @@ static void begin_turn(simt_block *block, simt_thread *thread, simt_thread *next
         search->turns[search->turn_count++] = (turn){ next, 0 };
     }
     search->accesses = 0;
-    arm(search, next);
+    if (next != NULL) {
+        arm(search, next);
+    }
+}
+
+static void land_copy(simt_block *block, simt_thread *thread, uint32_t copy)
+{
+    simt_search *search = block->search;
+
+    search->used++;
+    search->accesses--; /* the access that `thread` stands before */
+    begin_turn(block, thread, NULL);
+    simt_async_land(block, copy);
+    begin_turn(block, NULL, thread);
+    search->accesses++;
+    if (block->status != SHPOOL_OK) {
+        simt_fibers_settle(block, thread);
+    }
 }
 
 static void access_turn(simt_block *block, simt_thread *thread)
@@ -182,11 +200,16 @@ static void access_turn(simt_block *block, simt_thread *thread)
     if (simt_fibers_spend(block, search->armed)) {
         simt_fibers_settle(block, thread);
     }
-    if (search->used >= search->bound) {
-        return;
-    }
-    others = runnable(block, thread);
-    way    = decide(block, others + 1u);
+    do {
+        if (search->used >= search->bound) {
+            return;
+        }
+        others = runnable(block, thread);
+        way    = decide(block, others + 1u + block->flying);
+        if (way > others) {
+            land_copy(block, thread, way - others - 1u);
+        }
+    } while (way > others);
     if (way > 0) {
         simt_thread *next = nth_runnable(block, thread, way - 1u);
 
@@ -261,6 +284,10 @@ static void add_schedule(simt_block *block)
     block->text.room = sizeof(((simt_result *)NULL)->text);
     simt_text_add(&block->text, "; schedule (thread*accesses)");
     for (size_t i = 0; i < search->turn_count; i++) {
+        if (search->turns[i].thread == NULL) {
+            simt_text_add(&block->text, " copy");
+            continue;
+        }
         if (block->cluster > 1) {
             simt_text_add(&block->text, " %u:%u", search->turns[i].thread->self.block,
                           search->turns[i].thread->self.rank);

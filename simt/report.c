@@ -151,6 +151,9 @@ static void add_doing(simt_text *text, const simt_block *block, const simt_threa
         simt_text_add(text, ": simt_converged at %s:%d", file, line);
         return;
     case SIMT_STATE_WAIT:
+        if (simt_async_describe(text, block, thread)) {
+            return;
+        }
         simt_text_add(text, ": wait on word 0x%x (holds %u, seen %u) at %s:%d", thread->wait_addr,
                       *(const uint32_t *)(const void *)(block->arena + thread->wait_addr),
                       thread->wait_seen, file, line);

@@ -223,6 +223,7 @@ void simt_block_destroy(simt_block *block)
             simt_join_drop(block->thread[i].join); /* of threads that were abandoned */
         }
     }
+    simt_async_destroy(block);
     free(block->thread);
     if (block->cluster <= 1) {
         free(block->arena);
@@ -242,6 +243,7 @@ void simt_block_renew(simt_block *block)
     block->exited = 0;
     block->spent  = 0;
     block->all    = (simt_meeting){ .threads = block->threads };
+    simt_async_reset(block);
     for (uint32_t i = 0; i < block->cluster; i++) {
         memset(arena_of(block, i) + block->arena_begin, (int)block->launch.fill,
                block->arena_end - block->arena_begin);

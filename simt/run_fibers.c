@@ -161,6 +161,12 @@ static void access_turn(simt_block *block, simt_thread *thread)
     if (simt_fibers_spend(block, 1)) {
         simt_fibers_settle(block, thread);
     }
+    if (block->flying != 0) {
+        simt_async_turn(block);
+        if (block->status != SHPOOL_OK) {
+            simt_fibers_settle(block, thread);
+        }
+    }
     if (block->ready_count + block->waiting_count == 0) {
         return;
     }

@@ -172,6 +172,12 @@ static void access_turn(simt_block *block, simt_thread *thread)
     } else if ((worker->switches % SPINS) == 0) {
         check_clock(block, worker);
     }
+    /* relaxed: a hint, the lock decides */
+    if (__atomic_load_n(&block->flying, __ATOMIC_RELAXED) != 0) {
+        simt_lock(block);
+        simt_async_turn(block);
+        simt_unlock(block);
+    }
     if (block->launch.switch_period != 0) {
         sched_yield();
     }

@@ -253,6 +253,7 @@ void simt_sync_exit(simt_block *block, simt_thread *thread)
     block->exited++;
     block->all.exited++;
     meeting_of(thread)->exited++;
+    simt_async_exit(block, thread);
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1u) {
         const simt_thread *other = &warp[simt_ffs(rest) - 1u];
 
@@ -308,11 +309,15 @@ int simt_sync_stuck(simt_block *block)
     uint32_t     missing = 0;
     uint32_t     mixed   = 0;
     simt_thread *group   = parked_group(block, 0, &groups);
+    uint32_t     copies  = simt_async_waking(block);
+    uint32_t     way     = (groups + copies > 1) ? block->ops->choose(block, groups + copies) : 0u;
 
-    if (groups > 0) {
-        if (groups > 1) {
-            group = parked_group(block, block->ops->choose(block, groups), &groups);
+    if (groups + copies > 0) {
+        if (way >= groups) {
+            simt_async_land_waking(block, way - groups);
+            return 1;
         }
+        group = parked_group(block, way, &groups);
         release_parked(block, group, NULL);
         return 1;
     }

@@ -49,8 +49,8 @@ done
 if [ -n "$nvrtc_headers" ]; then
     LD_LIBRARY_PATH=$cuda_libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
-    for name in types.h abi.h layout.h layout.cuh simt.h module.h shpool.cuh loadstore.cuh \
-        compat/mgpudevice.cuh; do
+    for name in types.h abi.h layout.h layout.cuh simt.h module.h shpool.cuh after.h \
+        loadstore.cuh compat/mgpudevice.cuh; do
         # NVRTC code is bound to its allocator by a define, or linked at run time
         try "NVRTC shpool/$name" "$top_builddir/$nvrtc_headers" "shpool/$name" \
             "--gpu-architecture=compute_$cuda_low" -std=c++17 \

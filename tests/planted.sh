@@ -79,7 +79,22 @@ plugin_taken_by_halves|test_plugin|plain|test_taken*|!=\|not in|lib/registry.c|s
 half_transpose_by_rows|test_loadstore_mgpu|plain|test_*|not so: |include/shpool/loadstore/thread.cuh|s/((NT . i + tid < HALF) == (half == 0))/((i < VT - VT \/ 2) == (half == 0))/
 copy_forgets_its_tail|test_loadstore_own|plain|test_*| != |include/shpool/loadstore/copy_engine.cuh|s/((tid >= 16) .. ((tid - 16) . Piece < tail))/(0)/
 copy_does_not_wait|test_loadstore_own|plain|test_*| != |include/shpool/loadstore/copy_engine.cuh|s/^        copies.wait();$//
+gate_does_not_wait|test_loadstore_own|plain|test_a_tile*|mbarrier|include/shpool/loadstore/bulk.cuh|s/^        gate.wait();$//
 load_of_two_ignores_sync|test_loadstore_mgpu|plain|test_*|not so: |include/shpool/loadstore/merge.cuh|/^SIMT_FN void load2_to_reg(/,/^}/s/^    impl::barrier_if(sync);$//
+after_frees_at_once|test_after_explore|plain|test_copies_into*|not so: |include/shpool/after.h|/^SIMT_FN void shpool_free_after(/,/^}/s/if (simt_mbar_test(mbar, parity)) {/if (1) {/
+after_frees_readers_at_once|test_after_explore|plain|test_a_reader*|not so: |include/shpool/after.h|/^SIMT_FN void shpool_free_after(/,/^}/s/if (simt_mbar_test(mbar, parity)) {/if (1) {/
+after_forgets_to_free|test_after|plain|test_no_copy*|not so: |include/shpool/after.h|s/^            shpool_free(after->heap, shpool_after_pointer(entry));$//
+after_asks_the_other_parity|test_after|plain|test_no_copy*|not so: \|overlap|include/shpool/after.h|s/simt_mbar_test(entry.z, entry.w)/simt_mbar_test(entry.z, entry.w ^ 1u)/
+after_waits_for_the_other_parity|test_after_explore|plain|test_copies_into*|not so: \|deadlock|include/shpool/after.h|s/simt_mbar_wait(oldest.z, oldest.w)/simt_mbar_wait(oldest.z, oldest.w ^ 1u)/
+after_ends_no_group|test_after_explore|plain|test_copies_out*|not so: \|has not waited|include/shpool/after.h|s/^    simt_copy_commit();$//
+after_group_is_not_waited_for|test_after|plain|test_copies_out*|not so: \|has not waited|include/shpool/after.h|s/^    simt_copy_wait_read(0);$//
+after_counts_a_group_too_many|test_after|plain|test_copies_out*|not so: |include/shpool/after.h|s/return pending - 3u;/return pending;/
+after_full_queue_is_not_waited_for|test_after|plain|test_no_copy*|not so: \|fault\|overlap|include/shpool/after.h|/^SIMT_FN int shpool_after_put(/,/^}/s/(void)shpool_after_wait(after);$/;/
+after_leaves_holes|test_after|plain|test_no_copy*|not so: \|fault\|invariant|include/shpool/after.h|s/after->entries + 16u . kept, entry/after->entries + 16u * i, entry/
+after_malloc_gives_up|test_after|plain|test_a_tile*|not so: |include/shpool/after.h|s/while ((ptr == NULL) .*/while (0) {/
+after_malloc_without_fence|test_after|plain|test_no_copy*|behind the last|include/shpool/after.h|s/^    simt_fence_async();$//
+bulk_store_without_fence|test_loadstore_paths|plain|test_shared_to_global|behind the last|include/shpool/impl/wide.h|s/^    simt_fence_async(); .. as in.*//
+after_keeps_its_queue|test_after|plain|test_the_queue*|not so: |include/shpool/after.h|s/^        shpool_free(after->heap, simt_from_shared(after->entries));$//
 stamp_not_compared|test_join|plain|test_linker_of_the_same*|!=|lib/join.c|s/if ((made == 0) .*/if (1) {/
 BUGS
 }

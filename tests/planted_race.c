@@ -5,6 +5,7 @@
  *   relaxed_release  the flag is stored relaxed, so that it does not publish the message
  *   plain_load       the flag is read by a plain load
  *   dropped_barrier  the barrier between writing and reading is missing
+ *   dropped_phase    the reader does not wait for the phase of the mbarrier
  *
  * Built with -fsanitize=thread (not the executor: it hides its own synchronisation from the
  * sanitizer), each bug must be reported, whatever the schedule does, and "none" must not be.
@@ -13,7 +14,7 @@
 
 #include <shpool/executor.h>
 
-typedef enum bug { NONE, RELAXED_RELEASE, PLAIN_LOAD, DROPPED_BARRIER } bug;
+typedef enum bug { NONE, RELAXED_RELEASE, PLAIN_LOAD, DROPPED_BARRIER, DROPPED_PHASE } bug;
 
 #define ROUNDS 3u
 
@@ -36,6 +37,20 @@ static void pass_message(bug planted, simt_addr flag, simt_addr message, uint32_
     }
 }
 
+/* The same through a phase of an mbarrier. */
+static void pass_by_phase(bug planted, simt_addr mbar, simt_addr message, uint32_t round)
+{
+    if (simt_thread_rank() == 2) {
+        simt_store32(message, round);
+        simt_mbar_arrive(mbar);
+    } else if (simt_thread_rank() == 3) {
+        if (planted != DROPPED_PHASE) {
+            simt_mbar_wait(mbar, (round & 1u) ^ 1u);
+        }
+        simt_store32(message + 4, simt_load32(message));
+    }
+}
+
 static void kernel(void *arg)
 {
     bug       planted = *(const bug *)arg;
@@ -47,10 +62,12 @@ static void kernel(void *arg)
 
     if (simt_thread_rank() == 0) {
         simt_atomic_store(flag, 0, SIMT_RELAXED);
+        simt_mbar_init(flag + 8, 1);
     }
     simt_barrier();
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         pass_message(planted, flag, flag + 16, round);
+        pass_by_phase(planted, flag + 8, flag + 32, round);
         simt_barrier();
         simt_store32(cells + 4u * lane, round);
         if (planted == DROPPED_BARRIER) {
@@ -68,10 +85,10 @@ static void kernel(void *arg)
 int main(int argc, char **argv)
 {
     static const char *const names[] = { "none", "relaxed_release", "plain_load",
-                                         "dropped_barrier" };
+                                         "dropped_barrier", "dropped_phase" };
     int found = -1;
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if ((argc > 1) && (strcmp(argv[1], names[i]) == 0)) {
             found = i;
         }

@@ -9,7 +9,7 @@ TSAN_OPTIONS=exitcode=66
 export TSAN_OPTIONS
 failed=0
 for engine in fibers threads; do
-    for bug in none relaxed_release plain_load dropped_barrier; do
+    for bug in none relaxed_release plain_load dropped_barrier dropped_phase; do
         expected=66
         [ $bug = none ] && expected=0
         "$top_builddir/tests/planted_race" $bug $engine

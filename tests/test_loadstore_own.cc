@@ -235,6 +235,51 @@ void test_head_and_tail_of_a_tile_of_bytes(void **)
     }
 }
 
+/* Two tiles through one gate; a wait that is forgotten is found. */
+struct gate_trial {
+    alignas(16) uint32_t in[2 * TILE];
+    uint32_t out[2 * TILE];
+    bool     forgets;
+};
+void gate_kernel(void *arg)
+{
+    gate_trial &t    = *static_cast<gate_trial *>(arg);
+    uint32_t   *tile = static_cast<uint32_t *>(simt_from_shared(simt_dynamic_base() + 16));
+    const int   tid  = static_cast<int>(simt_thread_rank());
+    shpool::bulk_gate gate(
+        static_cast<shpool::bulk_barrier *>(simt_from_shared(simt_dynamic_base())), tid);
+
+    for (int i = 0; i < 2; i++) {
+        shpool::global_to_shared<NT, VT>(TILE, t.in + i * TILE, tid, tile, gate, !t.forgets);
+        shpool::shared_to_global<NT, VT>(TILE, tile, tid, t.out + i * TILE);
+        simt_barrier();
+    }
+    gate.close(tid);
+}
+void test_a_tile_that_nobody_waits_for_is_reported(void **)
+{
+    gate_trial  t = {};
+    simt_launch launch = {};
+    simt_result result;
+
+    launch.block[0]      = NT;
+    launch.dynamic_bytes = 16 + TILE * sizeof(uint32_t);
+    for (int i = 0; i < 2 * TILE; i++) {
+        t.in[i] = static_cast<uint32_t>(i) * 3u + 1u;
+    }
+    for (launch.seed = 0; launch.seed < 12; launch.seed++) {
+        launch.switch_period = static_cast<uint32_t>(launch.seed % 3);
+        t.forgets            = false;
+        if (simt_run(&launch, gate_kernel, &t, &result) != SHPOOL_OK) {
+            fail_msg("%s", result.text);
+        }
+        assert_memory_equal(t.in, t.out, sizeof(t.in));
+        t.forgets = true;
+        assert_int_not_equal(simt_run(&launch, gate_kernel, &t, &result), SHPOOL_OK);
+        assert_non_null(strstr(result.text, "mbarrier"));
+    }
+}
+
 /* A box for new GPUs only compiles where nobody asks for an older one. */
 void test_a_launch_box_needs_no_choice_for_the_oldest(void **)
 {
@@ -258,6 +303,7 @@ int main()
         cmocka_unit_test(test_a_destination_in_global_memory_is_served),
         cmocka_unit_test(test_a_part_of_a_tile_of_large_elements),
         cmocka_unit_test(test_head_and_tail_of_a_tile_of_bytes),
+        cmocka_unit_test(test_a_tile_that_nobody_waits_for_is_reported),
         cmocka_unit_test(test_a_launch_box_needs_no_choice_for_the_oldest),
     };
 

@@ -4,6 +4,8 @@
 shpool_cmocka_tests =
 if HAVE_CMOCKA
 shpool_cmocka_tests += \
+	tests/test_after \
+	tests/test_after_explore \
 	tests/test_arena \
 	tests/test_cache \
 	tests/test_cache_disk \
@@ -31,6 +33,8 @@ shpool_cmocka_tests += \
 	tests/test_registry \
 	tests/test_report \
 	tests/test_simt \
+	tests/test_simt_async \
+	tests/test_simt_async_misuse \
 	tests/test_simt_cluster \
 	tests/test_simt_explore \
 	tests/test_simt_pool \
@@ -142,6 +146,13 @@ tests_bench_cluster_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
 tests_bench_cluster_LINK         = $(SHPOOL_NVCC_LINK)
 -include tests/bench_cluster.cud
 
+shpool_tests += tests/gpu_after
+tests_gpu_after_SOURCES      = tests/gpu_after.cu
+tests_gpu_after_LDADD        = $(SHPOOL_NVCC_LIBS)
+tests_gpu_after_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
+tests_gpu_after_LINK         = $(SHPOOL_NVCC_LINK)
+-include tests/gpu_after.cud
+
 shpool_tests += tests/gpu_conformance
 tests_gpu_conformance_SOURCES      = tests/gpu_conformance.cu
 tests_gpu_conformance_LDADD        = $(SHPOOL_NVCC_LIBS)
@@ -207,7 +218,8 @@ EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
-shpool_test_scripts = tests/adding.sh tests/archive.sh tests/compat.sh tests/defects.sh \
+shpool_test_scripts = tests/adding.sh tests/after_sass.sh tests/archive.sh tests/compat.sh \
+	tests/defects.sh \
 	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/planted.sh \
 	tests/planted_race.sh tests/plugin.sh tests/sass.sh tests/snippets.sh tests/style.sh \
 	tests/symbols.sh tests/tools.sh

@@ -84,7 +84,9 @@ typedef void (*simt_kernel)(void *arg);
  *                            a mask without the caller, or a barrier that others have left for good
  *   - SHPOOL_ERR_BUDGET      max_switches reached: a livelock, or a budget too small
  *   - SHPOOL_ERR_INVALID     with a text that says "fault": a shared access outside the arena or
- *                            not aligned, or of a neighbour block that has not begun or has exited
+ *                            not aligned, or of a neighbour block that has not begun or has exited;
+ *                            a misused mbarrier or copy (simt.h)
+ *   - SHPOOL_ERR_TOO_LARGE   more than 16,384 copies in flight, or 4,096 mbarriers
  *   - SHPOOL_ERR_NO_MEMORY, SHPOOL_ERR_SYSTEM
  * After a failure the other threads of the block are abandoned where they stand: their stacks are
  * released without unwinding, and what they allocated on the host leaks.  With SIMT_THREADS each
@@ -111,6 +113,9 @@ typedef struct simt_hooks {
  * depth-first, fibers, one block or cluster.  Every shared access and every answer of
  * simt_converged() is a point of choice.  The kernel must behave the same each time but for the
  * schedule.
+ *
+ * A copy in flight lands when nothing else can happen, or, at the price of one preemption, at any
+ * access before.
  *
  * The idea is bounded context switching (Musuvathi and Qadeer, CHESS, PLDI 2007).
  *

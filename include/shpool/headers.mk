@@ -1,6 +1,7 @@
 # What users include.  Allocators list their own headers.
 shpool_HEADERS += \
 	include/shpool/abi.h \
+	include/shpool/after.h \
 	include/shpool/executor.h \
 	include/shpool/family.h \
 	include/shpool/heap.h \
@@ -26,7 +27,9 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/run_word.h \
 	include/shpool/impl/simt_cluster.h \
 	include/shpool/impl/simt_cpu.h \
+	include/shpool/impl/simt_cpu_async.h \
 	include/shpool/impl/simt_cuda.h \
+	include/shpool/impl/simt_cuda_async.h \
 	include/shpool/impl/spill.h \
 	include/shpool/impl/tags_batch.h \
 	include/shpool/impl/tags_blocks.h \

@@ -97,6 +97,41 @@
  *   simt_pause(ns)   lets other threads run, about that long, and returns in any case
  *   simt_clock()     32 bits of the multiprocessor's cycle counter; 0 on the executor
  *
+ * mbarriers, 8 bytes of shared memory at a multiple of 8 (SIMT_HAS_MBARRIER: sm_80 and newer).  One
+ * goes through phases; each ends when `count` threads have arrived and all announced bytes have
+ * landed.  The phases' parities are 0, 1, 0, ...:
+ *   simt_mbar_init(a, count)   by one thread, with a barrier between it and the others' first use;
+ *                              count up to 2^20-1
+ *   simt_mbar_arrive(a)        release: what the caller did comes before the end of the phase
+ *   simt_mbar_arrive_expect(a, bytes)   the same, and the phase waits for so many bytes, up to
+ *                              2^20-1 a phase (SIMT_HAS_BULK)
+ *   simt_mbar_test(a, parity)  nonzero if the current phase has the other parity, so that the one
+ *                              before, of this parity, has ended; acquire.  An mbarrier that is two
+ *                              phases on says 0.
+ *   simt_mbar_wait(a, parity)  until simt_mbar_test() would say so; acquire
+ *   simt_mbar_inval(a)         before the 8 bytes are used for anything else
+ *
+ * Copies by the copy engine (SIMT_HAS_BULK: sm_90 and newer): multiples of 16 bytes, at most
+ * 2^20-1, between multiples of 16 in this block's shared memory and in global memory.  Neither side
+ * may be touched but as said here until the copy has ended:
+ *   simt_copy_async(a, global, bytes, mbar)   into shared memory; ends with the phase of mbar,
+ *                              somebody's simt_mbar_arrive_expect() of which has the bytes in
+ *   simt_copy_async_out(global, a, bytes)     out of it; belongs to the caller's next group
+ *   simt_copy_commit()         ends the caller's group of copies out
+ *   simt_copy_wait_read(n)     until all but the caller's last n groups have been read: their
+ *                              shared memory is free for other uses; n is a constant
+ *   simt_copy_wait(n)          until they have been written, too
+ *   simt_fence_async()         what this thread did to either memory, or what a barrier or an
+ *                              acquire has ordered before, comes before the copies that are started
+ *                              behind it
+ * cp.async, 16 bytes each (SIMT_HAS_MBARRIER), with groups of their own:
+ *   simt_copy16_async(a, global)   simt_copy16_commit()   simt_copy16_wait(n)   n a constant
+ * An architecture that lacks a function does not declare it.  On the executor a copy lands late or
+ * early, as the schedule says, and it reports what the hardware leaves undefined: an mbarrier that
+ * was not initialised, one arrival too many, bytes that nobody waits for before the block (copies
+ * out and cp.async: the thread) ends, a bulk copy of or to bytes that threads wrote behind the last
+ * simt_fence_async() of the block.
+ *
  * Global memory (reports, traces), generic pointers, relaxed, device-wide:
  *   simt_global_add32(p, v)  simt_global_max32(p, v)  simt_global_min32(p, v)
  *   simt_global_add64(p, v)  simt_global_store32(p, v)
@@ -137,8 +172,10 @@ typedef enum simt_order {
 
 #if defined(__CUDACC__)
 #include <shpool/impl/simt_cuda.h>
+#include <shpool/impl/simt_cuda_async.h>
 #else
 #include <shpool/impl/simt_cpu.h>
+#include <shpool/impl/simt_cpu_async.h>
 #endif
 
 #endif /* SHPOOL_SIMT_H */

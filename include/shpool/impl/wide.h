@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The machine under loadstore.cuh: accesses of 1 to 16 bytes, copies that a warp does not wait for
- * (cp.async, bulk copies with an mbarrier), and what stands for them on the CPU block executor.
+ * (cp.async, bulk copies), and what stands for them on the CPU block executor.
  * Not for direct inclusion.
  *
  * The CPU's side reports a wide access that is not aligned as the GPU would, and a cp.async arrives
- * when it is waited for and not before: a forgotten wait is found without a GPU.  A bulk copy
- * arrives at once. */
+ * when it is waited for and not before: a forgotten wait is found without a GPU. */
 #ifndef SHPOOL_IMPL_WIDE_H
 #define SHPOOL_IMPL_WIDE_H
 
@@ -41,17 +40,14 @@ template <int Bytes> struct unit {
     uint32_t w[(Bytes + 3) / 4];
 };
 
+#define SHPOOL_HAS_BULK SIMT_HAS_BULK
+
 #if defined(__CUDACC__)
 
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 800)
 #define SHPOOL_HAS_ASYNC 0
 #else
 #define SHPOOL_HAS_ASYNC 1
-#endif
-#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 900)
-#define SHPOOL_HAS_BULK 0
-#else
-#define SHPOOL_HAS_BULK 1
 #endif
 
 /* The type that moves as one access. */
@@ -118,88 +114,9 @@ template <int Most> struct async_copies {
     }
 };
 
-/* ---- bulk copies: sm_90 and up; gate is the shared address of an mbarrier ---- */
-SIMT_FN void bulk_open(simt_addr gate, uint32_t threads)
-{
-#if SHPOOL_HAS_BULK && defined(__CUDA_ARCH__)
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(gate), "r"(threads) : "memory");
-    /* the copy engine sees it, too */
-    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
-#endif
-    (void)gate;
-    (void)threads;
-}
-SIMT_FN void bulk_close(simt_addr gate)
-{
-#if SHPOOL_HAS_BULK && defined(__CUDA_ARCH__)
-    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" : : "r"(gate) : "memory");
-#endif
-    (void)gate;
-}
-/* By one thread; its arrival, and `bytes` that the gate waits for. */
-SIMT_FN void bulk_load(simt_addr gate, void *shared, const void *global, uint32_t bytes)
-{
-#if SHPOOL_HAS_BULK && defined(__CUDA_ARCH__)
-    /* what threads wrote before, to either memory, and the caller's barrier ordered, precedes the
-     * copy: a proxy fence counts wherever it lies between the two */
-    asm volatile("fence.proxy.async;" : : : "memory");
-    asm volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared::cta.b64 s, [%0], %1; }"
-                 : : "r"(gate), "r"(bytes) : "memory");
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1], %2, [%3];"
-                 : : "r"(simt_to_shared(shared)), "l"(__cvta_generic_to_global(global)),
-                   "r"(bytes), "r"(gate) : "memory");
-#else
-    (void)gate;
-    (void)shared;
-    (void)global;
-    (void)bytes;
-#endif
-}
-SIMT_FN void bulk_arrive(simt_addr gate)
-{
-#if SHPOOL_HAS_BULK && defined(__CUDA_ARCH__)
-    asm volatile("{ .reg .b64 s; mbarrier.arrive.shared::cta.b64 s, [%0]; }"
-                 : : "r"(gate) : "memory");
-#endif
-    (void)gate;
-}
-SIMT_FN void bulk_wait(simt_addr gate, uint32_t parity)
-{
-#if SHPOOL_HAS_BULK && defined(__CUDA_ARCH__)
-    uint32_t done = 0;
-
-    while (done == 0) {
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
-                     "selp.u32 %0, 1, 0, p; }"
-                     : "=r"(done) : "r"(gate), "r"(parity) : "memory");
-    }
-#endif
-    (void)gate;
-    (void)parity;
-}
-/* By one thread, after the barrier of those who wrote; returns when it is written. */
-SIMT_FN void bulk_store(void *global, const void *shared, uint32_t bytes)
-{
-#if SHPOOL_HAS_BULK && defined(__CUDA_ARCH__)
-    /* as in bulk_load */
-    asm volatile("fence.proxy.async;" : : : "memory");
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
-                 : : "l"(__cvta_generic_to_global(global)), "r"(simt_to_shared(shared)),
-                   "r"(bytes) : "memory");
-    asm volatile("cp.async.bulk.commit_group;" : : : "memory");
-    asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
-#else
-    (void)global;
-    (void)shared;
-    (void)bytes;
-#endif
-}
-
 #else /* the CPU block executor */
 
 #define SHPOOL_HAS_ASYNC 1
-#define SHPOOL_HAS_BULK  1
 
 /* Where the hardware would fault. */
 SIMT_FN void wide_check(const char *what, const void *p, uint32_t bytes)
@@ -250,54 +167,40 @@ template <int Most> struct async_copies {
     int         count = 0;
 };
 
-/* The two words of a gate: threads that still have to arrive, of how many (upper half); phases that
- * have ended. */
-SIMT_FN void bulk_open(simt_addr gate, uint32_t threads)
-{
-    simt_atomic_store(gate, (threads << 16) | threads, SIMT_RELAXED);
-    simt_atomic_store(gate + 4u, 0, SIMT_RELAXED);
-}
-SIMT_FN void bulk_close(simt_addr gate)
-{
-    simt_atomic_store(gate, 0, SIMT_RELAXED);
-}
-SIMT_FN void bulk_arrive(simt_addr gate)
-{
-    /* acq_rel: the last one takes over what the others wrote, and hands it on with the phase */
-    uint32_t left = simt_atomic_add(gate, 0xffffffffu, SIMT_ACQ_REL);
+#endif
 
-    if ((left & 0xffffu) == 1u) {
-        simt_atomic_store(gate, (left & 0xffff0000u) | (left >> 16), SIMT_RELAXED);
-        /* release: pairs with the acquire in bulk_wait() */
-        (void)simt_atomic_add(gate + 4u, 1, SIMT_RELEASE);
-    }
-}
+/* ---- bulk copies: sm_90 and up, and the executor; gate is the address of an mbarrier ---- */
+
+/* By one thread; its arrival, and `bytes` that the gate waits for. */
 SIMT_FN void bulk_load(simt_addr gate, void *shared, const void *global, uint32_t bytes)
 {
-    wide_check("bulk load to", shared, 16);
-    wide_check("bulk load from", global, 16);
-    wide_check("bulk load of", reinterpret_cast<const void *>(static_cast<uintptr_t>(bytes)), 16);
-    memcpy(shared, global, bytes);
-    bulk_arrive(gate);
+#if SHPOOL_HAS_BULK
+    /* what threads wrote before, to either memory, and the caller's barrier ordered, precedes the
+     * copy: a proxy fence counts wherever it lies between the two */
+    simt_fence_async();
+    simt_mbar_arrive_expect(gate, bytes);
+    simt_copy_async(simt_to_shared(shared), global, bytes, gate);
+#else
+    (void)gate;
+    (void)shared;
+    (void)global;
+    (void)bytes;
+#endif
 }
-SIMT_FN void bulk_wait(simt_addr gate, uint32_t parity)
-{
-    uint32_t phase = simt_atomic_load(gate + 4u, SIMT_ACQUIRE); /* pairs with bulk_arrive() */
-
-    while ((phase & 1u) == parity) {
-        simt_wait(gate + 4u, phase);
-        phase = simt_atomic_load(gate + 4u, SIMT_ACQUIRE);
-    }
-}
+/* By one thread, after the barrier of those who wrote; returns when it is written. */
 SIMT_FN void bulk_store(void *global, const void *shared, uint32_t bytes)
 {
-    wide_check("bulk store to", global, 16);
-    wide_check("bulk store from", shared, 16);
-    wide_check("bulk store of", reinterpret_cast<const void *>(static_cast<uintptr_t>(bytes)), 16);
-    memcpy(global, shared, bytes);
-}
-
+#if SHPOOL_HAS_BULK
+    simt_fence_async(); /* as in bulk_load */
+    simt_copy_async_out(global, simt_to_shared(shared), bytes);
+    simt_copy_commit();
+    simt_copy_wait(0);
+#else
+    (void)global;
+    (void)shared;
+    (void)bytes;
 #endif
+}
 
 } // namespace impl
 } // namespace shpool

@@ -44,9 +44,11 @@ public:
     SHPOOL_METHOD bulk_gate(bulk_barrier *word, int tid)
         : gate(simt_to_shared(word)), parity(0)
     {
+#if SHPOOL_HAS_BULK
         if (tid == 0) {
-            impl::bulk_open(gate, simt_block_threads());
+            simt_mbar_init(gate, simt_block_threads());
         }
+#endif
         simt_barrier();
     }
 
@@ -54,7 +56,7 @@ public:
     SHPOOL_METHOD void wait()
     {
 #if SHPOOL_HAS_BULK
-        impl::bulk_wait(gate, parity);
+        simt_mbar_wait(gate, parity);
         parity ^= 1u;
 #else
         simt_barrier();
@@ -65,9 +67,11 @@ public:
     SHPOOL_METHOD void close(int tid)
     {
         simt_barrier();
+#if SHPOOL_HAS_BULK
         if (tid == 0) {
-            impl::bulk_close(gate);
+            simt_mbar_inval(gate);
         }
+#endif
         simt_barrier();
     }
 
@@ -125,14 +129,14 @@ SIMT_FN void global_to_shared(ptrdiff_t count, It src, int tid, T *dest, bulk_ga
                 impl::bulk_load(gate.address(), to + range.head, from + range.head,
                                 static_cast<uint32_t>(range.body));
             } else {
-                impl::bulk_arrive(gate.address());
+                simt_mbar_arrive(gate.address());
             }
             started = true;
         }
     }
     if (!started) {
         impl::copy_tile<NT, VT, copy_path::elements>(count, src, tid, dest);
-        impl::bulk_arrive(gate.address());
+        simt_mbar_arrive(gate.address());
     }
 #else
     global_to_shared<NT, VT>(count, src, tid, dest, false);

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A pipeline of bulk copies (TMA) over rows of different lengths: each warp fetches rows ahead,
+ * works on them in shared memory, and has them written back, while nobody waits for a copy that is
+ * not needed yet.  Once with a ring of its own, as kernels do it today; once with memory from a
+ * heap and shpool_free_after_group().
+ *
+ *   nvcc -arch=sm_90 -rdc=true pipeline.cu -o pipeline $(pkg-config --cflags --libs shpool)
+ *   ./pipeline [rows]
+ *
+ * A slot of the ring has room for the longest row, so a block of 8 warps takes 128 KiB for 4 rows a
+ * warp, most of it empty.  From the heap a row takes what it is long.
+ */
+#define SHPOOL_INLINE bitmap
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include <shpool/after.h>
+#include <shpool/shpool.cuh>
+
+#define WARPS     8u
+#define AHEAD     4u           /* rows of a warp that are on their way, or worked on */
+#define MOST      4096u        /* bytes of the longest row; one in 16 is that long */
+#define HEAP      (40u * 1024u)
+
+/* Row r is data[begin[r]] .. data[begin[r + 1] - 1]; rows are multiples of 16 bytes. */
+struct rows {
+    const float    *data;
+    float          *result;
+    const unsigned *begin;
+    unsigned        count;
+};
+
+/* The work: by all lanes, in place. */
+[[maybe_unused]] static __device__ void work(float *row, unsigned bytes)
+{
+    for (unsigned i = threadIdx.x % 32; i < bytes / sizeof(float); i += 32) {
+        row[i] = 2.0f * row[i] + 1.0f;
+    }
+}
+
+[[maybe_unused]] static __device__ unsigned bytes_of(const rows &r, unsigned row)
+{
+    return (r.begin[row + 1] - r.begin[row]) * static_cast<unsigned>(sizeof(float));
+}
+
+/* ---- before: a ring of AHEAD slots a warp, each as long as the longest row ---- */
+
+static __global__ void by_ring(rows r)
+{
+#if SIMT_HAS_BULK
+    extern __shared__ __align__(128) unsigned char smem[];
+    __shared__ __align__(8) unsigned long long full[WARPS][AHEAD];
+    const unsigned warp  = threadIdx.x / 32;
+    const unsigned first = blockIdx.x * WARPS + warp;
+    const unsigned step  = gridDim.x * WARPS;
+    const unsigned mine  = (first < r.count) ? (r.count - first + step - 1) / step : 0;
+    const bool     leads = threadIdx.x % 32 == 0;
+    unsigned char *ring  = smem + warp * AHEAD * MOST;
+
+    if (leads) {
+        for (unsigned k = 0; k < AHEAD; k++) {
+            simt_mbar_init(simt_to_shared(&full[warp][k]), 1);
+        }
+    }
+    __syncwarp();
+    for (unsigned n = 0, started = 0; n < mine; n++) {
+        /* one slot is left to the row that was written last, so that it need not be waited for */
+        for (; leads && (started < mine) && (started + 1 < n + AHEAD); started++) {
+            const unsigned  row  = first + started * step;
+            const simt_addr mbar = simt_to_shared(&full[warp][started % AHEAD]);
+
+            simt_copy_wait_read(1);
+            simt_fence_async();
+            simt_mbar_arrive_expect(mbar, bytes_of(r, row));
+            simt_copy_async(simt_to_shared(ring + started % AHEAD * MOST), r.data + r.begin[row],
+                            bytes_of(r, row), mbar);
+        }
+        __syncwarp();
+        const unsigned row  = first + n * step;
+        float         *slot = reinterpret_cast<float *>(ring + n % AHEAD * MOST);
+
+        simt_mbar_wait(simt_to_shared(&full[warp][n % AHEAD]), n / AHEAD & 1u);
+        work(slot, bytes_of(r, row));
+        simt_fence_async();
+        __syncwarp();
+        if (leads) {
+            simt_copy_async_out(r.result + r.begin[row], simt_to_shared(slot), bytes_of(r, row));
+            simt_copy_commit();
+        }
+    }
+    if (leads) {
+        simt_copy_wait_read(0);
+    }
+#endif
+}
+
+/* ---- after: each row in a block of its own length ---- */
+
+static __global__ void by_heap(rows r, shpool_pool pool)
+{
+#if SIMT_HAS_BULK
+    extern __shared__ __align__(128) unsigned char smem[];
+    __shared__ __align__(8) unsigned long long full[WARPS][AHEAD];
+    __shared__ float *tile[WARPS][AHEAD];
+    shpool_heap    heap  = shpool_init(&pool, smem);
+    const unsigned warp  = threadIdx.x / 32;
+    const unsigned first = blockIdx.x * WARPS + warp;
+    const unsigned step  = gridDim.x * WARPS;
+    const unsigned mine  = (first < r.count) ? (r.count - first + step - 1) / step : 0;
+    const bool     leads = threadIdx.x % 32 == 0;
+    shpool_after   after = shpool_after_init(heap, leads ? AHEAD : 0);
+
+    if (leads) {
+        for (unsigned k = 0; k < AHEAD; k++) {
+            simt_mbar_init(simt_to_shared(&full[warp][k]), 1);
+        }
+    }
+    __syncwarp();
+    for (unsigned n = 0, started = 0; n < mine; n++) {
+        while (leads && (started < mine) && (started < n + AHEAD)) {
+            const unsigned  row  = first + started * step;
+            const simt_addr mbar = simt_to_shared(&full[warp][started % AHEAD]);
+            float *block = static_cast<float *>(shpool_after_malloc(&after, bytes_of(r, row)));
+
+            if (block != NULL) {
+                tile[warp][started % AHEAD] = block;
+                simt_mbar_arrive_expect(mbar, bytes_of(r, row));
+                simt_copy_async(simt_to_shared(block), r.data + r.begin[row], bytes_of(r, row),
+                                mbar);
+                started++;
+            } else if (started > n) {
+                break; /* the other warps have the memory: first work on what is here */
+            }
+        }
+        __syncwarp();
+        const unsigned row = first + n * step;
+
+        simt_mbar_wait(simt_to_shared(&full[warp][n % AHEAD]), n / AHEAD & 1u);
+        work(tile[warp][n % AHEAD], bytes_of(r, row));
+        simt_fence_async();
+        __syncwarp();
+        if (leads) {
+            float *block = tile[warp][n % AHEAD];
+
+            simt_copy_async_out(r.result + r.begin[row], simt_to_shared(block), bytes_of(r, row));
+            shpool_free_after_group(&after, block);
+        }
+    }
+    shpool_after_fini(&after);
+    shpool_fini(heap);
+#endif
+}
+
+/* ---- the host's side ---- */
+
+static int failed(const char *what, const char *why)
+{
+    std::fprintf(stderr, "pipeline: %s: %s\n", what, why);
+    return 1;
+}
+
+/* Launch, measure, and compare every element; 0: right. */
+template <typename Launch>
+static int run(const char *name, const void *kernel, unsigned bytes, const rows &r,
+               const std::vector<float> &data, Launch launch)
+{
+    std::vector<float> result(data.size());
+    cudaEvent_t        from   = nullptr;
+    cudaEvent_t        to     = nullptr;
+    int                blocks = 0;
+    int                sms    = 0;
+    float              ms     = 0;
+    cudaError_t        error;
+
+    (void)cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
+    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, WARPS * 32, bytes);
+    (void)cudaEventCreate(&from);
+    (void)cudaEventCreate(&to);
+    (void)cudaMemset(r.result, 0, data.size() * sizeof(float));
+    launch(blocks * sms); /* warm */
+    (void)cudaEventRecord(from);
+    launch(blocks * sms);
+    (void)cudaEventRecord(to);
+    error = cudaMemcpy(result.data(), r.result, data.size() * sizeof(float),
+                       cudaMemcpyDeviceToHost);
+    if (error != cudaSuccess) {
+        return failed(name, cudaGetErrorString(error));
+    }
+    (void)cudaEventElapsedTime(&ms, from, to);
+    (void)cudaEventDestroy(from);
+    (void)cudaEventDestroy(to);
+    for (size_t i = 0; i < data.size(); i++) {
+        if (result[i] != 2.0f * data[i] + 1.0f) {
+            std::fprintf(stderr, "pipeline: %s: element %zu is %g\n", name, i, result[i]);
+            return 1;
+        }
+    }
+    std::printf("%-5s %6u bytes a block, %d blocks an SM: %.3f ms, %.0f GB/s\n", name, bytes,
+                blocks, ms, 2.0 * data.size() * sizeof(float) / ms * 1e-6);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const unsigned        count = (argc > 1) ? std::strtoul(argv[1], NULL, 10) : 200000u;
+    std::vector<unsigned> begin(count + 1, 0);
+    std::vector<float>    data;
+    shpool_config         want  = {};
+    shpool_pool           pool  = {};
+    rows                  r     = {};
+    int                   major = 0;
+    float                *in    = nullptr;
+    unsigned             *at    = nullptr;
+
+    for (unsigned i = 0; i < count; i++) { /* 16 to 1,024 bytes, and some of MOST */
+        const unsigned hash  = i * 2654435761u;
+        const unsigned bytes = (hash >> 28 == 7) ? MOST : 16u + (hash >> 8 & 63u) * 16u;
+
+        begin[i + 1] = begin[i] + bytes / sizeof(float);
+    }
+    data.resize(begin[count]);
+    for (size_t i = 0; i < data.size(); i++) {
+        data[i] = static_cast<float>(i % 1000);
+    }
+    want.block_threads = WARPS * 32;
+    want.payload_bytes = HEAP;
+    if ((cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) != cudaSuccess) ||
+        (major < 9)) {
+        std::printf("pipeline: skipped: no CUDA device of sm_90 or newer\n");
+        return 77;
+    }
+    if ((cudaMalloc(&in, data.size() * sizeof(float)) != cudaSuccess) ||
+        (cudaMalloc(&r.result, data.size() * sizeof(float)) != cudaSuccess) ||
+        (cudaMalloc(&at, begin.size() * sizeof(unsigned)) != cudaSuccess) ||
+        (cudaMemcpy(in, data.data(), data.size() * sizeof(float), cudaMemcpyHostToDevice) !=
+         cudaSuccess) ||
+        (cudaMemcpy(at, begin.data(), begin.size() * sizeof(unsigned), cudaMemcpyHostToDevice) !=
+         cudaSuccess)) {
+        return failed("memory", cudaGetErrorString(cudaGetLastError()));
+    }
+    r.data  = in;
+    r.begin = at;
+    r.count = count;
+    if ((shpool_open("bitmap", &want, &pool) != SHPOOL_OK) ||
+        (shpool_allow_shared(by_heap, pool.shared_bytes) != SHPOOL_OK) ||
+        (shpool_allow_shared(by_ring, WARPS * AHEAD * MOST) != SHPOOL_OK)) {
+        return failed("pool", shpool_last_error());
+    }
+    if ((run("ring", reinterpret_cast<const void *>(by_ring), WARPS * AHEAD * MOST, r, data,
+             [&](int blocks) { by_ring<<<blocks, WARPS * 32, WARPS * AHEAD * MOST>>>(r); }) != 0) ||
+        (run("heap", reinterpret_cast<const void *>(by_heap), pool.shared_bytes, r, data,
+             [&](int blocks) {
+                 by_heap<<<blocks, WARPS * 32, pool.shared_bytes>>>(r, pool);
+             }) != 0)) {
+        return 1;
+    }
+    return (shpool_close(&pool) == SHPOOL_OK) ? 0 : failed("close", shpool_last_error());
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/after.h
+ * Frees that wait for an asynchronous copy: shpool_free_after().
+ *
+ * A block of shared memory that a bulk copy (TMA) still writes or reads may not be given back: its
+ * next owner would find the copy's bytes in it, or the copy the next owner's.  A queue of pending
+ * frees remembers such blocks and gives them back when the copy has ended, so that the thread does
+ * not stand and wait:
+ *
+ *     shpool_after after = shpool_after_init(heap, 8);      // one thread, room for 8 frees
+ *     for (...) {
+ *         void *tile = shpool_after_malloc(&after, bytes);  // as large as this tile needs
+ *         ...                                               // fill it
+ *         simt_fence_async();
+ *         simt_copy_async_out(global, simt_to_shared(tile), bytes);
+ *         shpool_free_after_group(&after, tile);            // it is read some time later
+ *     }
+ *     shpool_after_fini(&after);
+ *
+ * examples/pipeline.cu has both directions, doc/AFTER.md when to use which.
+ *
+ * Scope.  A queue belongs to the thread that made it: a struct among its variables, passed by
+ * address to these inlined functions, which leaves it in registers.  The block is given back by
+ * that thread, so the pool must let it (shpool-info show NAME: scope).  Any number of threads of a
+ * block may have queues of their own.
+ * What may be in it: allocations of the queue's heap, in shared memory or, from heaps that spill,
+ * in global memory.
+ * Order.  What the phase has acquired, and the copies of a group, come before the free.
+ *
+ * What it does not do: wait for groups of other threads (an mbarrier will do) or for cp.async, or
+ * look further than an mbarrier does, whose parity tells two phases apart: call
+ * shpool_after_poll() at least once between the end of a phase that the queue waits for and the end
+ * of the next phase of the same mbarrier.
+ *
+ * mbarriers: sm_80 and newer; groups: sm_90 and newer; an older architecture does not declare them.
+ * Nothing is added to kernels that do not call them.
+ */
+#ifndef SHPOOL_AFTER_H
+#define SHPOOL_AFTER_H
+
+#include <shpool/heap.h>
+
+#if SIMT_HAS_MBARRIER
+
+/** One thread's queue of pending frees.  Made by shpool_after_init(); do not copy it. */
+typedef struct shpool_after {
+    shpool_heap heap;
+    simt_addr   entries; /**< 16 bytes each, oldest first: pointer, mbarrier, parity */
+    uint32_t    slots;   /**< entries there is room for */
+    uint32_t    count;   /**< entries in use */
+    uint32_t    groups;  /**< of those, how many wait for a group */
+} shpool_after;
+
+#define SHPOOL_AFTER_GROUP 2u /* in place of a parity: the entry waits for a group */
+
+/**
+ * Make an empty queue with room for `slots` pending frees.
+ *
+ * Scope: the calling thread alone.
+ * @param [in] heap   where the blocks come from; 16 bytes a slot are taken from its shared memory
+ * @param [in] slots  any number; 0 is a queue without memory
+ * @return the queue.  Where the heap had no room for the slots it has none: each call then waits in
+ *         place for the copy that it names, which is slower and as safe.
+ */
+SIMT_FN shpool_after shpool_after_init(shpool_heap heap, uint32_t slots)
+{
+    void *entries = (slots != 0) ? shpool_malloc_shared(heap, (size_t)slots * 16u) : NULL;
+    shpool_after after;
+
+    after.heap    = heap;
+    after.entries = (entries != NULL) ? simt_to_shared(entries) : 0u;
+    after.slots   = (entries != NULL) ? slots : 0u;
+    after.count   = 0;
+    after.groups  = 0;
+    return after;
+}
+
+SIMT_FN void *shpool_after_pointer(simt_u128 entry)
+{
+    return (void *)(size_t)(((unsigned long long)entry.y << 32) | entry.x);
+}
+
+/* Free what is known to be done: the first `oldest` entries, the first `read` groups, and whatever
+ * phase has ended; the others close up.  The number freed. */
+SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32_t read)
+{
+    uint32_t count = after->count;
+    uint32_t kept  = 0;
+    uint32_t i;
+
+    SIMT_ROLLED
+    for (i = 0; i < count; i++) {
+        simt_u128 entry = simt_load128(after->entries + 16u * i);
+        int       is_done;
+
+        if (entry.w == SHPOOL_AFTER_GROUP) {
+            is_done = (read != 0);
+            read   -= (is_done != 0);
+            after->groups -= (is_done != 0);
+        } else {
+            is_done = (i < oldest) || simt_mbar_test(entry.z, entry.w);
+        }
+        if (is_done) {
+            shpool_free(after->heap, shpool_after_pointer(entry));
+        } else {
+            simt_store128(after->entries + 16u * kept, entry);
+            kept++;
+        }
+    }
+    after->count = kept;
+    return count - kept;
+}
+
+/**
+ * Free what waits for phases that have ended; waits for nothing.
+ *
+ * Hardware does not tell whether a group has been read without waiting for it: blocks that wait for
+ * groups stay until somebody waits (a full queue, shpool_after_malloc(), shpool_after_fini()).
+ * @return the number of blocks freed
+ */
+SIMT_FN uint32_t shpool_after_poll(shpool_after *after)
+{
+    return shpool_after_sweep(after, 0, 0);
+}
+
+#if SIMT_HAS_BULK
+/* Wait for the oldest of `pending` groups, and for as few more as the instruction's constants let;
+ * the number that were waited for.  Groups that the queue does not know of are younger than the
+ * oldest: they make the wait longer, never shorter. */
+SIMT_FN uint32_t shpool_after_wait_groups(uint32_t pending)
+{
+    if (pending > 7u) {
+        simt_copy_wait_read(7);
+        return pending - 7u;
+    }
+    if (pending > 3u) {
+        simt_copy_wait_read(3);
+        return pending - 3u;
+    }
+    if (pending > 1u) {
+        simt_copy_wait_read(1);
+        return pending - 1u;
+    }
+    simt_copy_wait_read(0);
+    return pending;
+}
+#endif
+
+/**
+ * Wait for the oldest pending free, and do it and all others that are due.
+ *
+ * The phase that it waits for must not need the calling thread.
+ * @return the number of blocks freed; 0: nothing was pending
+ */
+SIMT_FN uint32_t shpool_after_wait(shpool_after *after)
+{
+    simt_u128 oldest;
+
+    if (after->count == 0) {
+        return 0;
+    }
+    oldest = simt_load128(after->entries);
+#if SIMT_HAS_BULK
+    if (oldest.w == SHPOOL_AFTER_GROUP) {
+        return shpool_after_sweep(after, 0, shpool_after_wait_groups(after->groups));
+    }
+#endif
+    simt_mbar_wait(oldest.z, oldest.w);
+    return shpool_after_sweep(after, 1, 0);
+}
+
+/* Nonzero: the block is in the queue, which has made room if need be; 0: it has no memory. */
+SIMT_FN int shpool_after_put(shpool_after *after, void *ptr, simt_addr mbar, uint32_t parity)
+{
+    unsigned long long bits = (unsigned long long)(size_t)ptr;
+    simt_u128          entry;
+
+    if (after->slots == 0) {
+        return 0;
+    }
+    if ((after->count == after->slots) && (shpool_after_poll(after) == 0)) {
+        (void)shpool_after_wait(after);
+    }
+    entry.x = (uint32_t)bits;
+    entry.y = (uint32_t)(bits >> 32);
+    entry.z = mbar;
+    entry.w = parity;
+    simt_store128(after->entries + 16u * after->count, entry);
+    after->count++;
+    after->groups += (parity == SHPOOL_AFTER_GROUP);
+    return 1;
+}
+
+/**
+ * Give a block back when a phase of an mbarrier has ended.
+ *
+ * For blocks that a copy writes (the mbarrier that it completes on), and for blocks that other
+ * threads still read (an mbarrier at which they arrive when they are done).  Frees at once if the
+ * phase has ended.  A full queue frees what is due, and if nothing is, waits for its oldest entry,
+ * whose phase must not need the calling thread.
+ * @param [in] ptr     of the queue's heap; NULL has no effect.  The caller uses it no more.
+ * @param [in] mbar    outlives the pending free; must not lie in the block itself
+ * @param [in] parity  of the phase, 0 or 1, as for simt_mbar_wait()
+ */
+SIMT_FN void shpool_free_after(shpool_after *after, void *ptr, simt_addr mbar, uint32_t parity)
+{
+    if (ptr == NULL) {
+        return;
+    }
+    if (simt_mbar_test(mbar, parity)) {
+        shpool_free(after->heap, ptr);
+    } else if (!shpool_after_put(after, ptr, mbar, parity)) {
+        simt_mbar_wait(mbar, parity);
+        shpool_free(after->heap, ptr);
+    }
+}
+
+#if SIMT_HAS_BULK
+
+/**
+ * Give a block back when the calling thread's copies out of shared memory have read it.
+ *
+ * Ends the thread's group of copies (simt_copy_commit()), and frees the block some time after that
+ * group has been read.  That the bytes have arrived in global memory is not waited for: whoever
+ * needs that calls simt_copy_wait(0), other kernels need nothing.
+ * @param [in] ptr  of the queue's heap, source of copies since the last commit or before; NULL:
+ *                  only the group is ended
+ */
+SIMT_FN void shpool_free_after_group(shpool_after *after, void *ptr)
+{
+    simt_copy_commit();
+    if ((ptr != NULL) && !shpool_after_put(after, ptr, 0, SHPOOL_AFTER_GROUP)) {
+        simt_copy_wait_read(0);
+        shpool_free(after->heap, ptr);
+    }
+}
+
+/**
+ * Allocate shared memory for copies: a shpool_malloc_shared() that first does what frees are
+ * pending, if it must, and waits for them, oldest first.
+ *
+ * Has the simt_fence_async() in it that a copy into memory needs that others wrote before.
+ * @return the allocation; NULL if it does not fit although nothing is pending any more
+ */
+SIMT_FN void *shpool_after_malloc(shpool_after *after, size_t bytes)
+{
+    void *ptr = shpool_malloc_shared(after->heap, bytes);
+
+    SIMT_ROLLED
+    while ((ptr == NULL) && (after->count != 0)) {
+        if (shpool_after_poll(after) == 0) {
+            (void)shpool_after_wait(after);
+        }
+        ptr = shpool_malloc_shared(after->heap, bytes);
+    }
+    simt_fence_async();
+    return ptr;
+}
+
+#endif /* SIMT_HAS_BULK */
+
+/** Wait for all pending frees, do them, and give the queue's own memory back. */
+SIMT_FN void shpool_after_fini(shpool_after *after)
+{
+    SIMT_ROLLED
+    while (after->count != 0) {
+        (void)shpool_after_wait(after);
+    }
+    if (after->slots != 0) {
+        shpool_free(after->heap, simt_from_shared(after->entries));
+        after->slots = 0;
+    }
+}
+
+#endif /* SIMT_HAS_MBARRIER */
+
+#endif /* SHPOOL_AFTER_H */

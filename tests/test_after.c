@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* after.h on the executor, where copies land late or early as the schedule says: no byte of a copy
+ * in a block that has another owner, nothing lost, and everything given back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "heap_trial.h"
+
+#include <shpool/after.h>
+
+#define MOST_THREADS 33u
+#define MBARS        3u  /* of a thread */
+#define STEPS        12u
+#define MOST_WORDS   24u /* of a block that is copied */
+#define SEEDS        24u
+
+/* Global memory of the kernels. */
+static uint32_t source[MOST_WORDS] __attribute__((aligned(16)));
+static uint32_t sink[MOST_THREADS][STEPS][MOST_WORDS] __attribute__((aligned(16)));
+
+static int setup(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < MOST_WORDS; i++) {
+        source[i] = 0x51000000u + i;
+    }
+    memset(sink, 0, sizeof(sink));
+    return 0;
+}
+
+/* The mbarriers lie behind the pools. */
+static simt_addr mbar_of(const trial *t, uint32_t thread, uint32_t i)
+{
+    return simt_dynamic_base() + ((t->pool.shared_bytes + 7u) & ~7u) + 8u * (thread * MBARS + i);
+}
+
+static void add_mbars(trial *t)
+{
+    t->launch.dynamic_bytes += 8u + 8u * MBARS * t->launch.block[0];
+}
+
+static void run_everywhere(uint32_t threads, uint32_t each, simt_kernel kernel)
+{
+    FOR_EACH_POOL(allocator) {
+        for (uint32_t seed = 0; seed < SEEDS; seed++) {
+            trial t;
+
+            trial_open(&t, allocator, "", threads, each, 16);
+            add_mbars(&t);
+            t.seed                 = seed + 1u;
+            t.launch.seed          = seed;
+            t.launch.switch_period = seed % 4u;
+            t.launch.engine        = (seed % 8u == 7u) ? SIMT_THREADS : SIMT_FIBERS;
+            trial_run(&t, kernel);
+            trial_close(&t);
+        }
+    }
+}
+
+/* A block that is only there to find what others write into it. */
+static void use_another(trial *t, shpool_heap heap, uint32_t *random)
+{
+    heap_slot slot;
+
+    if (trial_malloc(t, heap, &slot, 16u + heap_random(random) % 80u, 16, *random)) {
+        (void)simt_load32(simt_to_shared(slot.at)); /* time passes */
+        (void)simt_load32(simt_to_shared(slot.at));
+        trial_free(t, heap, &slot);
+    }
+}
+
+/* ---- copies into blocks that nobody wants any more ---- */
+
+static void load_kernel(void *arg)
+{
+    trial       *t             = (trial *)arg;
+    shpool_heap  heap          = trial_init(t);
+    uint32_t     rank          = simt_thread_rank();
+    uint32_t     random        = t->seed * 1000u + rank;
+    uint32_t     phases[MBARS] = { 0 };
+    shpool_after after         = shpool_after_init(heap, rank % 4u); /* 0: waits in place */
+
+    for (uint32_t i = 0; i < MBARS; i++) {
+        simt_mbar_init(mbar_of(t, rank, i), 1);
+    }
+    for (uint32_t step = 0; step < STEPS; step++) {
+        uint32_t  m     = step % MBARS;
+        simt_addr mbar  = mbar_of(t, rank, m);
+        uint32_t  bytes = 16u + 16u * (heap_random(&random) % (MOST_WORDS / 4u));
+        void     *ptr;
+
+        if (phases[m] > 0) { /* before its next phase */
+            simt_mbar_wait(mbar, (phases[m] - 1u) & 1u);
+            (void)shpool_after_poll(&after);
+        }
+        ptr = shpool_after_malloc(&after, bytes);
+        if (ptr != NULL) {
+            simt_mbar_arrive_expect(mbar, bytes);
+            simt_copy_async(simt_to_shared(ptr), source, bytes, mbar);
+            if (random & 64u) {
+                simt_mbar_wait(mbar, phases[m] & 1u);
+                HEAP_EXPECT(&t->model, memcmp(ptr, source, bytes) == 0);
+            }
+            shpool_free_after(&after, ptr, mbar, phases[m] & 1u);
+            phases[m]++;
+        }
+        use_another(t, heap, &random);
+    }
+    shpool_after_fini(&after);
+    for (uint32_t i = 0; i < MBARS; i++) {
+        simt_mbar_inval(mbar_of(t, rank, i));
+    }
+    trial_expect_fresh(t, heap);
+}
+
+static void test_no_copy_lands_in_a_block_of_another_owner(void **state)
+{
+    (void)state;
+    run_everywhere(4, 512, load_kernel);
+    run_everywhere(33, 256, load_kernel);
+}
+
+/* ---- copies out of blocks ---- */
+
+static void store_kernel(void *arg)
+{
+    trial       *t      = (trial *)arg;
+    shpool_heap  heap   = trial_init(t);
+    uint32_t     rank   = simt_thread_rank();
+    uint32_t     random = t->seed * 1000u + rank;
+    shpool_after after  = shpool_after_init(heap, rank % 5u * 3u);
+    uint32_t     words[STEPS];
+
+    for (uint32_t step = 0; step < STEPS; step++) {
+        uint32_t n   = 4u + 4u * (heap_random(&random) % (MOST_WORDS / 4u));
+        void    *ptr = shpool_after_malloc(&after, 4u * n);
+
+        words[step] = (ptr != NULL) ? n : 0u;
+        for (uint32_t i = 0; i < words[step]; i++) {
+            simt_store32(simt_to_shared(ptr) + 4u * i, rank << 16 | step << 8 | i);
+        }
+        if (ptr != NULL) {
+            simt_fence_async();
+            simt_copy_async_out(sink[rank][step], simt_to_shared(ptr), 4u * n);
+            if (random & 64u) { /* a group that the queue does not know of */
+                simt_copy_commit();
+            }
+        }
+        shpool_free_after_group(&after, ptr);
+        use_another(t, heap, &random);
+    }
+    shpool_after_fini(&after);
+    simt_copy_wait(0);
+    for (uint32_t step = 0; step < STEPS; step++) {
+        for (uint32_t i = 0; i < words[step]; i++) {
+            HEAP_EXPECT(&t->model, sink[rank][step][i] == (rank << 16 | step << 8 | i));
+        }
+    }
+    trial_expect_fresh(t, heap);
+}
+
+static void test_copies_out_take_what_was_in_the_block(void **state)
+{
+    (void)state;
+    run_everywhere(5, 640, store_kernel);
+    run_everywhere(33, 256, store_kernel);
+}
+
+/* ---- blocks that other threads read ---- */
+
+#define STAGES 2u
+
+/* Thread 0 makes tiles; the others read them, and say so at the stage's second mbarrier. */
+static void tile_kernel(void *arg)
+{
+    trial       *t     = (trial *)arg;
+    shpool_heap  heap  = trial_init(t);
+    uint32_t     rank  = simt_thread_rank();
+    shpool_after after = shpool_after_init(heap, (rank == 0) ? t->seed % 3u : 0u);
+
+    for (uint32_t k = 0; (k < STAGES) && (rank == 0); k++) {
+        simt_mbar_init(mbar_of(t, k, 0), 1);
+        simt_mbar_init(mbar_of(t, k, 1), simt_block_threads() - 1u);
+    }
+    simt_barrier();
+    for (uint32_t n = 0; n < STEPS; n++) {
+        simt_addr full   = mbar_of(t, n % STAGES, 0);
+        simt_addr empty  = mbar_of(t, n % STAGES, 1);
+        simt_addr box    = mbar_of(t, n % STAGES, 2);
+        uint32_t  parity = n / STAGES & 1u;
+        uint32_t  words  = 4u + 4u * (n % 5u);
+
+        if (rank == 0) {
+            void *tile;
+
+            simt_mbar_wait(empty, parity ^ 1u);
+            (void)shpool_after_poll(&after);
+            tile = shpool_after_malloc(&after, 4u * words);
+            HEAP_EXPECT(&t->model, tile != NULL);
+            for (uint32_t i = 0; (tile != NULL) && (i < words); i++) {
+                simt_store32(simt_to_shared(tile) + 4u * i, n * 100u + i);
+            }
+            simt_store32(box, (tile != NULL) ? simt_to_shared(tile) : 0u);
+            simt_mbar_arrive(full);
+            shpool_free_after(&after, tile, empty, parity);
+        } else {
+            simt_addr tile;
+
+            simt_mbar_wait(full, parity);
+            tile = simt_load32(box);
+            for (uint32_t i = 0; (tile != 0) && (i < words); i++) {
+                HEAP_EXPECT(&t->model, simt_load32(tile + 4u * i) == n * 100u + i);
+            }
+            simt_mbar_arrive(empty);
+        }
+    }
+    shpool_after_fini(&after);
+    trial_expect_fresh(t, heap);
+}
+
+static void test_a_tile_lives_until_its_last_reader_is_done(void **state)
+{
+    (void)state;
+    run_everywhere(4, 192, tile_kernel); /* a tile or two */
+}
+
+/* ---- the queue ---- */
+
+static void queue_kernel(void *arg)
+{
+    trial       *t    = (trial *)arg;
+    shpool_heap  heap = trial_init(t);
+    simt_addr    mbar = mbar_of(t, 0, 0);
+    simt_addr    late = mbar_of(t, 0, 1);
+    shpool_after after = shpool_after_init(heap, 3);
+    void        *ptr[4];
+
+    simt_mbar_init(mbar, 1);
+    simt_mbar_init(late, 1);
+    for (uint32_t i = 0; i < 4; i++) {
+        ptr[i] = shpool_malloc(heap, 48);
+    }
+    shpool_free_after(&after, NULL, late, 0);
+    shpool_free_after_group(&after, NULL);
+    HEAP_EXPECT(&t->model, (after.slots == 3) && (after.count == 0));
+    HEAP_EXPECT(&t->model, (shpool_after_poll(&after) == 0) && (shpool_after_wait(&after) == 0));
+
+    shpool_free_after(&after, ptr[0], late, 0);
+    shpool_free_after(&after, ptr[1], mbar, 0);
+    shpool_free_after_group(&after, ptr[2]);
+    HEAP_EXPECT(&t->model, (after.count == 3) && (after.groups == 1));
+    HEAP_EXPECT(&t->model, shpool_after_poll(&after) == 0);
+    simt_mbar_arrive(mbar);
+    shpool_free_after(&after, ptr[3], late, 0); /* full, but for what is due */
+    HEAP_EXPECT(&t->model, (after.count == 3) && (after.groups == 1));
+    HEAP_EXPECT(&t->model, shpool_free_at(heap, ptr[1], 0) != SHPOOL_FREE_OK); /* it is free */
+    simt_mbar_arrive(late);
+    HEAP_EXPECT(&t->model, shpool_after_poll(&after) == 2);
+    HEAP_EXPECT(&t->model, (after.count == 1) && (after.groups == 1)); /* nobody can ask it */
+    HEAP_EXPECT(&t->model, shpool_after_wait(&after) == 1);
+    ptr[0] = shpool_malloc(heap, 48);
+    shpool_free_after(&after, ptr[0], late, 0); /* the phase has ended: at once */
+    HEAP_EXPECT(&t->model, after.count == 0);
+    shpool_after_fini(&after);
+    trial_expect_fresh(t, heap);
+}
+
+static void test_the_queue_frees_what_is_due(void **state)
+{
+    trial t;
+
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        if ((allocator->caps & SHPOOL_CAP_REFUSES) != 0) {
+            trial_open(&t, allocator, "", 1, 512, 16);
+            add_mbars(&t);
+            trial_run(&t, queue_kernel);
+            trial_close(&t);
+        }
+    }
+}
+
+/* An empty heap, and allocations that lie in global memory. */
+static void native_kernel(void *arg)
+{
+    trial       *t     = (trial *)arg;
+    shpool_heap  heap  = trial_init(t);
+    simt_addr    mbar  = mbar_of(t, 0, 0);
+    shpool_after after = shpool_after_init(heap, 4);
+    void        *ptr   = shpool_malloc(heap, 64);
+
+    simt_mbar_init(mbar, 1);
+    HEAP_EXPECT(&t->model, (ptr != NULL) && !simt_is_shared(ptr) && (after.slots == 0));
+    HEAP_EXPECT(&t->model, shpool_after_malloc(&after, 64) == NULL);
+    simt_mbar_arrive(mbar);
+    shpool_free_after(&after, ptr, mbar, 0);
+    shpool_free_after_group(&after, shpool_malloc(heap, 64));
+    shpool_after_fini(&after);
+}
+
+static void test_blocks_in_global_memory_are_freed_too(void **state)
+{
+    const shpool_allocator *native;
+    trial                   t;
+
+    (void)state;
+    if (shpool_allocator_find("native", &native) != SHPOOL_OK) {
+        skip(); /* --enable-allocators left it out */
+    }
+    trial_open(&t, native, "", 1, 64, 16);
+    add_mbars(&t);
+    trial_run(&t, native_kernel);
+    trial_close(&t);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_no_copy_lands_in_a_block_of_another_owner, setup),
+        cmocka_unit_test_setup(test_copies_out_take_what_was_in_the_block, setup),
+        cmocka_unit_test_setup(test_a_tile_lives_until_its_last_reader_is_done, setup),
+        cmocka_unit_test_setup(test_the_queue_frees_what_is_due, setup),
+        cmocka_unit_test_setup(test_blocks_in_global_memory_are_freed_too, setup),
+    };
+
+    cmocka_set_test_filter((argc > 1) ? argv[1] : NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

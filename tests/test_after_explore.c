@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* after.h under every schedule with a bounded number of preemptions, where each copy lands at every
+ * access that it may land at: a pool that holds one large block at a time, and two or three threads
+ * that want it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "heap_trial.h"
+
+#include <shpool/after.h>
+
+#define GRANULES 11u
+#define BYTES    80u  /* of a block that is copied */
+#define OTHER    128u /* of another one: both do not fit */
+
+static uint32_t source[BYTES / 4u] __attribute__((aligned(16)));
+static uint32_t sink[BYTES / 4u] __attribute__((aligned(16)));
+static trial    t;
+static uint32_t copied;  /* the first thread had a block */
+static uint32_t reused;  /* the second had one while the first was in its script, or after it */
+
+static simt_addr mbar_of(uint32_t i)
+{
+    return simt_dynamic_base() + ((t.pool.shared_bytes + 7u) & ~7u) + 8u * i;
+}
+
+static void other_owner(shpool_heap heap)
+{
+    simt_addr at;
+    void     *ptr = shpool_malloc(heap, OTHER);
+
+    if (ptr == NULL) {
+        return;
+    }
+    at = simt_to_shared(ptr);
+    simt_store32(at, 77);
+    simt_store32(at + OTHER - 4u, 78);
+    HEAP_EXPECT(&t.model, simt_load32(at) == 77);
+    HEAP_EXPECT(&t.model, simt_load32(at + OTHER - 4u) == 78);
+    HEAP_EXPECT(&t.model, shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
+    reused = 1;
+}
+
+/* A copy into a block that is given up before it has landed. */
+static void load_script(shpool_heap heap, uint32_t slots)
+{
+    shpool_after after = shpool_after_init(heap, slots);
+    void        *ptr   = shpool_after_malloc(&after, BYTES);
+
+    if (ptr != NULL) {
+        simt_mbar_arrive_expect(mbar_of(0), BYTES);
+        simt_copy_async(simt_to_shared(ptr), source, BYTES, mbar_of(0));
+        shpool_free_after(&after, ptr, mbar_of(0), 0);
+        copied = 1;
+    }
+    shpool_after_fini(&after);
+    if (ptr != NULL) {
+        simt_mbar_wait(mbar_of(0), 0); /* else a copy that was forgotten would be reported */
+    }
+}
+
+static void store_script(shpool_heap heap, uint32_t slots)
+{
+    shpool_after after = shpool_after_init(heap, slots);
+    void        *ptr   = shpool_after_malloc(&after, BYTES);
+
+    if (ptr != NULL) {
+        simt_store32(simt_to_shared(ptr), 5);
+        simt_store32(simt_to_shared(ptr) + BYTES - 4u, 6);
+        simt_fence_async();
+        simt_copy_async_out(sink, simt_to_shared(ptr), BYTES);
+        shpool_free_after_group(&after, ptr);
+        copied = 1;
+    }
+    shpool_after_fini(&after);
+}
+
+static void loads_and_other(shpool_heap heap)
+{
+    if (simt_thread_rank() == 0) {
+        load_script(heap, 1);
+    } else {
+        other_owner(heap);
+    }
+}
+static void stores_and_other(shpool_heap heap)
+{
+    if (simt_thread_rank() == 0) {
+        store_script(heap, 1);
+    } else {
+        other_owner(heap);
+    }
+}
+
+/* Thread 1 reads what thread 0 made, and thread 2 wants the memory. */
+static void tile_and_other(shpool_heap heap)
+{
+    simt_addr    box   = mbar_of(2);
+    shpool_after after = shpool_after_init(heap, (simt_thread_rank() == 0) ? 1u : 0u);
+
+    if (simt_thread_rank() == 0) {
+        void *ptr = shpool_after_malloc(&after, BYTES);
+
+        if (ptr != NULL) {
+            simt_store32(simt_to_shared(ptr), 9);
+        }
+        simt_store32(box, (ptr != NULL) ? simt_to_shared(ptr) : 0u);
+        simt_mbar_arrive(mbar_of(0));
+        shpool_free_after(&after, ptr, mbar_of(1), 0);
+        copied = 1;
+    } else if (simt_thread_rank() == 1) {
+        simt_addr at;
+
+        simt_mbar_wait(mbar_of(0), 0);
+        at = simt_load32(box);
+        HEAP_EXPECT(&t.model, (at == 0) || (simt_load32(at) == 9));
+        simt_mbar_arrive(mbar_of(1));
+    } else {
+        other_owner(heap);
+    }
+    shpool_after_fini(&after);
+}
+
+/* ---- one exploration ---- */
+
+static void (*script)(shpool_heap heap);
+static uint32_t both; /* schedules in which the first and the second had a block */
+
+static void kernel(void *arg)
+{
+    shpool_heap heap = trial_init((trial *)arg);
+
+    if (simt_thread_rank() == 0) {
+        simt_mbar_init(mbar_of(0), 1);
+        simt_mbar_init(mbar_of(1), 1);
+    }
+    simt_barrier();
+    script(heap);
+    trial_expect_fresh((trial *)arg, heap);
+}
+
+static void before(void *arg)
+{
+    (void)arg;
+    heap_model_reset(&t.model);
+    memset(sink, 0, sizeof(sink));
+    copied = 0;
+    reused = 0;
+}
+
+static int after_each(void *arg)
+{
+    (void)arg;
+    if ((script == stores_and_other) && copied) {
+        HEAP_EXPECT(&t.model, (sink[0] == 5) && (sink[BYTES / 4u - 1u] == 6));
+    }
+    both += copied && reused;
+    return t.model.faults != 0;
+}
+
+static void explore(uint32_t threads, uint32_t preemptions, void (*body)(shpool_heap heap))
+{
+    const simt_hooks        hooks = { before, after_each };
+    const simt_bounds       bounds = { .preemptions = preemptions + (heap_long() != 0) };
+    const shpool_allocator *bitmap = NULL;
+
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        skip(); /* --enable-allocators left it out */
+    }
+    trial_open(&t, bitmap, "", threads, 16u * GRANULES, 16);
+    t.launch.dynamic_bytes += 8u + 8u * 3u;
+    script = body;
+    both   = 0;
+    if (simt_explore(&t.launch, &bounds, &hooks, kernel, &t, &t.result) != SHPOOL_OK) {
+        fail_msg("%s; %s", t.model.text, t.result.text);
+    }
+    print_message("             %llu schedules, %u with a second owner\n", t.result.schedules,
+                  both);
+    assert_true(t.result.complete);
+    assert_true(both > 10);
+    trial_close(&t);
+}
+
+static void test_copies_into_a_block_that_is_given_up(void **state)
+{
+    (void)state;
+    explore(2, 3, loads_and_other);
+}
+
+static void test_copies_out_of_a_block_that_is_given_up(void **state)
+{
+    (void)state;
+    explore(2, 3, stores_and_other);
+}
+
+static void test_a_reader_of_a_block_that_is_given_up(void **state)
+{
+    (void)state;
+    explore(3, 1, tile_and_other);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copies_into_a_block_that_is_given_up),
+        cmocka_unit_test(test_copies_out_of_a_block_that_is_given_up),
+        cmocka_unit_test(test_a_reader_of_a_block_that_is_given_up),
+    };
+
+    cmocka_set_test_filter((argc > 1) ? argv[1] : NULL);
+    for (uint32_t i = 0; i < BYTES / 4u; i++) {
+        source[i] = 0x51000000u + i;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
