@@ -260,13 +260,14 @@ enum { BAD_DOUBLE, BAD_STATIC, BAD_GLOBAL, BAD_WORD_IN, BAD_GRANULE_IN, BAD_OTHE
 #define BAD_THREADS  128u
 #define BAD_INJECT   100u /* threads of a block that do it */
 
-static __host__ __device__ uint32_t bad_kind(uint32_t block, uint32_t thread, uint32_t scope)
+[[maybe_unused]] static __host__ __device__ uint32_t bad_kind(uint32_t block, uint32_t thread,
+                                                              uint32_t scope)
 {
     /* what another thread of the block allocated may be freed where the pool is the block's */
     return (block * BAD_INJECT + thread) % ((scope >= SHPOOL_SCOPE_BLOCK) ? BAD_OTHERS : BAD_KINDS);
 }
 
-static __host__ __device__ uint32_t bad_reason(uint32_t kind)
+[[maybe_unused]] static __host__ __device__ uint32_t bad_reason(uint32_t kind)
 {
     switch (kind) {
     case BAD_DOUBLE:     return SHPOOL_FREE_DOUBLE;

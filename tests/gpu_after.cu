@@ -15,7 +15,9 @@
  * waiting, and both directions must then find wrong bytes.
  * Exit code 0: all passed, 1: something failed, 77: no device of sm_90 or newer.
  */
-#define SHPOOL_INLINE bitmap
+#if !defined(SHPOOL_INLINE)
+#define SHPOOL_INLINE warp_best_fit /* one pool a block: threads_per_pool */
+#endif
 #include <shpool/after.h>
 #include <shpool/shpool.cuh>
 
@@ -278,9 +280,11 @@ void run(bool out, bool at_once, unsigned long long hand_overs, const unsigned c
     const unsigned count  =
         static_cast<unsigned>((hand_overs + blocks * COPIERS - 1) / (blocks * COPIERS));
 
-    want.block_threads = THREADS;
-    want.payload_bytes = POOL_BYTES;
-    if (!gpu_check(shpool_open("bitmap", &want, &pool) == SHPOOL_OK, "%s", shpool_last_error()) ||
+    want.block_threads    = THREADS;
+    want.payload_bytes    = POOL_BYTES;
+    want.threads_per_pool = THREADS;
+    if (!gpu_check(shpool_open(SHPOOL_BOUND_NAME, &want, &pool) == SHPOOL_OK, "%s",
+                   shpool_last_error()) ||
         !gpu_cuda(cudaMalloc(&sink, size_t{blocks} * COPIERS * RECENT * MOST_BYTES), "malloc")) {
         return;
     }

@@ -30,7 +30,8 @@ static __global__ void scopes(shpool_pool pool, uint32_t seed, counts *c)
 {
     extern __shared__ __align__(16) unsigned char smem_scopes[];
     shpool_heap heap  = shpool_init(&pool, smem_scopes);
-    uint32_t    state = (seed * 7919u + blockIdx.x * 1024u + threadIdx.x) * 2654435761u | 1u;
+    uint32_t    self  = seed * 7919u + blockIdx.x * 1024u + threadIdx.x;
+    uint32_t    state = self * 2654435761u | 1u;
 
     for (uint32_t round = 0; round < 40; round++) {
         uint32_t mark[4];
@@ -42,11 +43,11 @@ static __global__ void scopes(shpool_pool pool, uint32_t seed, counts *c)
             mark[d]  = shpool_mark(heap);
             ptr[d]   = shpool_malloc(heap, 1u + random_next(&state) % 60u);
             bytes[d] = (ptr[d] != NULL) ? shpool_usable_size(heap, ptr[d]) : 0u;
-            fill(ptr[d], bytes[d], state + d * 64u);
+            fill(ptr[d], bytes[d], self + d * 64u);
             (void)shpool_malloc(heap, 16); /* let go by nobody but the mark */
         }
         for (uint32_t d = depth; d-- > 0;) {
-            note(c, E_PATTERN, !holds(ptr[d], bytes[d], state + d * 64u));
+            note(c, E_PATTERN, !holds(ptr[d], bytes[d], self + d * 64u));
             note(c, E_REFUSED, shpool_release(heap, mark[d]) != 1u);
         }
     }
@@ -107,7 +108,7 @@ static void close(shpool_pool *pool)
     (void)gpu_check(shpool_close(pool) == SHPOOL_OK, "close: %s", shpool_last_error());
 }
 
-/* Pools far too small: the rest goes to slots, to CUDA's heap, or to both; all of it is looked at. */
+/* Pools far too small: the rest goes to slots, to CUDA's heap, or to both; all is looked at. */
 static void test_spill(const shpool_allocator *allocator)
 {
     static const struct {
@@ -126,31 +127,33 @@ static void test_spill(const shpool_allocator *allocator)
         for (uint32_t threads : {32u, 100u, 256u}) {
             shpool_pool        pool   = {};
             shpool_report_data report = {};
+            const uint32_t     grid   = policy.native ? 60u : 600u; /* CUDA's heap is slow */
 
             if (!open(allocator->name, policy.options, threads, threads * 64u, &pool)) {
                 continue;
             }
-            run("stress (spill)", pool, stress, 600, threads, pool.shared_bytes, NULL, threads, 40u,
-                700u);
+            run("stress (spill)", pool, stress, grid, threads, pool.shared_bytes, NULL, threads,
+                40u, 700u);
             if (gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s",
                           shpool_last_error())) {
-                (void)gpu_check(report.spills > 1000, "%s%s: only %llu spills", allocator->name,
+                (void)gpu_check(report.spills > 500, "%s%s: only %llu spills", allocator->name,
                                 policy.options, report.spills);
                 (void)gpu_check((report.native_spills > 0) == policy.native,
                                 "%s%s: %llu native spills", allocator->name, policy.options,
                                 report.native_spills);
                 (void)gpu_check((report.spills > report.native_spills) == policy.slots,
                                 "%s%s: no slots were used", allocator->name, policy.options);
-                (void)gpu_check((report.blocks == 600) && (report.status == SHPOOL_OK) &&
+                (void)gpu_check((report.blocks == grid) && (report.status == SHPOOL_OK) &&
                                     (report.bad_frees == 0) && (report.live == 0),
                                 "%s%s: blocks %u, status %d, bad frees %u, live %llu",
                                 allocator->name, policy.options, report.blocks, report.status,
                                 report.bad_frees, report.live);
                 if ((pool.flags & SHPOOL_FLAG_STATS) != 0) {
                     shpool_stats_data stats;
+                    shpool_status     status = shpool_stats(&pool, &stats);
 
-                    (void)gpu_check((shpool_stats(&pool, &stats) == SHPOOL_OK) &&
-                                        (stats.mean_cycles > 10) && (stats.contention < 100) &&
+                    (void)gpu_check((status == SHPOOL_OK) && (stats.mean_cycles > 10) &&
+                                        (stats.contention <= 100) &&
                                         (stats.slowest_cycles >= stats.mean_cycles),
                                     "stats: mean %u, slowest %u, contention %u", stats.mean_cycles,
                                     stats.slowest_cycles, stats.contention);
@@ -171,7 +174,8 @@ static void test_waiting(const shpool_allocator *allocator)
                             (allocator->scope == SHPOOL_SCOPE_GROUP) ? ":threads_per_pool=" : "",
                             (allocator->scope == SHPOOL_SCOPE_GROUP) ? "32" : "");
         if (open(allocator->name, options, threads, threads * 64u, &pool)) {
-            run("turns", pool, turns, 264, threads, pool.shared_bytes, NULL, pool.largest / 3u, 20u);
+            run("turns", pool, turns, 264, threads, pool.shared_bytes, NULL, pool.largest / 3u,
+                20u);
             run("turns", pool, turns, 264, threads, pool.shared_bytes, NULL, pool.largest, 5u);
             close(&pool);
         }

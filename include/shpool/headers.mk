@@ -5,6 +5,7 @@ shpool_HEADERS += \
 	include/shpool/executor.h \
 	include/shpool/family.h \
 	include/shpool/heap.h \
+	include/shpool/launch.cuh \
 	include/shpool/layout.cuh \
 	include/shpool/layout.h \
 	include/shpool/loadstore.cuh \

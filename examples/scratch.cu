@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Scratch memory for functions that call each other: each block equalises one tile of numbers, by a
+ * histogram and a scan of it.  The scan is a library function, and needs memory of its own.
+ *
+ *   nvcc -rdc=true scratch.cu -o scratch $(pkg-config --cflags --libs shpool)
+ *
+ * by_hand: who launches the kernel must know what every function in it needs, and where it lies.
+ * by_arena: each function takes what it needs and lets it go; nobody else has to know.
+ */
+#include <cstdio>
+#include <vector>
+
+#include <shpool/shpool.cuh>
+
+#define TILES   64u
+#define THREADS 256u
+#define WARPS   (THREADS / 32u)
+#define COUNT   5000u /* of a tile */
+
+static __host__ __device__ unsigned bins_of(unsigned tile) { return 64u + tile % 7u * 64u; }
+static __host__ __device__ unsigned value_of(unsigned tile, unsigned i)
+{
+    unsigned hash = (tile * COUNT + i) * 2654435761u;
+
+    return (hash >> 16) * (hash >> 16) % bins_of(tile); /* squares: not even */
+}
+
+/* Inclusive scan in place; `parts` has a word for each warp.  Whole block. */
+static __device__ void scan_with(unsigned *data, unsigned n, unsigned *parts)
+{
+    const unsigned lane = threadIdx.x % 32u;
+    const unsigned warp = threadIdx.x / 32u;
+    unsigned       before = 0;
+
+    for (unsigned first = 0; first < n; first += THREADS) {
+        const unsigned i   = first + threadIdx.x;
+        unsigned       sum = (i < n) ? data[i] : 0u;
+
+        for (unsigned d = 1; d < 32u; d *= 2u) {
+            const unsigned other = __shfl_up_sync(~0u, sum, d);
+
+            sum += (lane >= d) ? other : 0u;
+        }
+        if (lane == 31u) {
+            parts[warp] = sum;
+        }
+        __syncthreads();
+        for (unsigned w = 0; w < warp; w++) {
+            sum += parts[w];
+        }
+        if (i < n) {
+            data[i] = before + sum;
+        }
+        for (unsigned w = 0; w < WARPS; w++) {
+            before += parts[w];
+        }
+        __syncthreads();
+    }
+}
+
+/* How often each value is in the tile.  Whole block; `histogram` has a word for each. */
+static __device__ void count_into(unsigned *histogram, unsigned tile)
+{
+    for (unsigned b = threadIdx.x; b < bins_of(tile); b += THREADS) {
+        histogram[b] = 0;
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < COUNT; i += THREADS) {
+        atomicAdd(&histogram[value_of(tile, i)], 1u);
+    }
+    __syncthreads();
+}
+
+/* result[i] = how many numbers of the tile are at most its i-th one. */
+static __device__ void write_out(const unsigned *histogram, unsigned tile, unsigned *result)
+{
+    for (unsigned i = threadIdx.x; i < COUNT; i += THREADS) {
+        result[tile * COUNT + i] = histogram[value_of(tile, i)];
+    }
+}
+
+/* ---- before ---- */
+
+static __global__ void by_hand(unsigned *result)
+{
+    extern __shared__ unsigned words[]; /* of the most bins, and then the scan's */
+    const unsigned most = 64u + 6u * 64u;
+
+    count_into(words, blockIdx.x);
+    scan_with(words, bins_of(blockIdx.x), words + most);
+    write_out(words, blockIdx.x, result);
+}
+
+/* ---- after ---- */
+
+static __device__ void scan(shpool_heap heap, unsigned *data, unsigned n)
+{
+    const uint32_t mark  = shpool_mark(heap);
+    unsigned      *parts = static_cast<unsigned *>(shpool_malloc_block(heap, WARPS * 4u));
+
+    if (parts != nullptr) {
+        scan_with(data, n, parts);
+    }
+    __syncthreads(); /* nobody uses parts any more */
+    if (threadIdx.x == 0) {
+        (void)shpool_release(heap, mark);
+    }
+}
+
+static __global__ void by_arena(shpool_pool pool, unsigned *result)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    shpool_heap    heap = shpool_init(&pool, smem);
+    const unsigned bins = bins_of(blockIdx.x);
+    unsigned      *histogram = static_cast<unsigned *>(shpool_malloc_block(heap, bins * 4u));
+
+    if (histogram != nullptr) {
+        count_into(histogram, blockIdx.x);
+        scan(heap, histogram, bins);
+        __syncthreads();
+        write_out(histogram, blockIdx.x, result);
+    }
+    shpool_fini(heap);
+}
+
+/* ---- the host's side ---- */
+
+static int failed(const char *what, const char *why)
+{
+    std::fprintf(stderr, "scratch: %s: %s\n", what, why);
+    return 1;
+}
+
+static int check(const char *name, const unsigned *device)
+{
+    std::vector<unsigned> result(TILES * COUNT);
+    const cudaError_t error = cudaMemcpy(result.data(), device, result.size() * sizeof(unsigned),
+                                         cudaMemcpyDeviceToHost);
+
+    if (error != cudaSuccess) {
+        return failed(name, cudaGetErrorString(error));
+    }
+    for (unsigned tile = 0; tile < TILES; tile++) {
+        std::vector<unsigned> sum(bins_of(tile) + 1, 0);
+
+        for (unsigned i = 0; i < COUNT; i++) {
+            sum[value_of(tile, i) + 1]++;
+        }
+        for (unsigned b = 0; b < bins_of(tile); b++) {
+            sum[b + 1] += sum[b];
+        }
+        for (unsigned i = 0; i < COUNT; i++) {
+            if (result[tile * COUNT + i] != sum[value_of(tile, i) + 1]) {
+                std::fprintf(stderr, "scratch: %s: tile %u, number %u: %u\n", name, tile, i,
+                             result[tile * COUNT + i]);
+                return 1;
+            }
+        }
+    }
+    std::printf("%s: %u tiles are right\n", name, TILES);
+    return 0;
+}
+
+int main()
+{
+    shpool_config want   = {};
+    shpool_pool   pool   = {};
+    unsigned     *result = nullptr;
+    int           count  = 0;
+
+    if ((cudaGetDeviceCount(&count) != cudaSuccess) || (count == 0)) {
+        std::printf("scratch: skipped: no CUDA device\n");
+        return 77;
+    }
+    if (cudaMalloc(&result, TILES * COUNT * sizeof(unsigned)) != cudaSuccess) {
+        return failed("cudaMalloc", cudaGetErrorString(cudaGetLastError()));
+    }
+    by_hand<<<TILES, THREADS, (64u + 6u * 64u + WARPS) * sizeof(unsigned)>>>(result);
+    if (check("by hand", result) != 0) {
+        return 1;
+    }
+    want.block_threads = THREADS;
+    want.payload_bytes = 4096;
+    if (shpool_open("arena:threads_per_pool=256", &want, &pool) != SHPOOL_OK) {
+        return failed("open", shpool_last_error());
+    }
+    by_arena<<<TILES, THREADS, pool.shared_bytes>>>(pool, result);
+    if (check("by arena", result) != 0) {
+        return 1;
+    }
+    (void)cudaFree(result);
+    return (shpool_close(&pool) == SHPOOL_OK) ? 0 : failed("close", shpool_last_error());
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A pipeline inside a block: producer lanes make messages of 16 to 512 bytes, consumer lanes add
+ * them up; the memory between them is bounded.
+ *
+ *   nvcc -rdc=true wait.cu -o wait $(pkg-config --cflags --libs shpool)
+ *
+ * by_ring: each pair has slots of its own, each as long as the longest message.
+ * by_pool: all pairs share one pool, a message takes what it is long, and a producer that finds no
+ * room waits for some consumer's free (shpool_malloc_wait).
+ */
+#include <cstdio>
+#include <vector>
+
+#include <shpool/shpool.cuh>
+
+#define BLOCKS   132u
+#define THREADS  256u
+#define PAIRS    (THREADS / 2u)
+#define MESSAGES 500u
+#define MOST     512u
+#define ATTEMPTS 10000000u
+
+static __host__ __device__ unsigned hash_of(unsigned pair, unsigned n)
+{
+    return (pair * MESSAGES + n) * 2654435761u;
+}
+static __host__ __device__ unsigned words_of(unsigned hash)
+{
+    return ((hash >> 28 == 3u) ? MOST : 16u + (hash >> 16 & 63u)) / 4u;
+}
+
+/* Where a producer leaves an address for its consumer; 0: empty. */
+static __device__ void leave(simt_addr box, simt_addr message)
+{
+    while (simt_atomic_load(box, SIMT_RELAXED) != 0) {
+        simt_pause(20);
+    }
+    simt_atomic_store(box, message, SIMT_RELEASE); /* pairs with the acquire in collect */
+}
+
+static __device__ simt_addr collect(simt_addr box)
+{
+    simt_addr message;
+
+    while ((message = simt_atomic_load(box, SIMT_ACQUIRE)) == 0) { /* pairs with leave */
+        simt_pause(20);
+    }
+    simt_atomic_store(box, 0, SIMT_RELAXED);
+    return message;
+}
+
+static __device__ void compose(simt_addr at, unsigned hash)
+{
+    for (unsigned i = 0; i < words_of(hash); i++) {
+        simt_store32(at + 4u * i, hash + i);
+    }
+}
+
+static __device__ unsigned add_up(simt_addr at, unsigned hash)
+{
+    unsigned sum = 0;
+
+    for (unsigned i = 0; i < words_of(hash); i++) {
+        sum += simt_load32(at + 4u * i);
+    }
+    return sum;
+}
+
+/* ---- before: one slot a pair, and the box is full until it is consumed ---- */
+
+static __global__ void by_ring(unsigned *result)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    __shared__ unsigned boxes[PAIRS];
+    const bool      gives = (threadIdx.x & 32u) == 0;
+    const unsigned  pair  = (threadIdx.x >> 6) * 32u + (threadIdx.x & 31u);
+    const simt_addr box   = simt_to_shared(&boxes[pair]);
+    const simt_addr slot  = simt_to_shared(smem + pair * MOST);
+    unsigned        sum   = 0;
+
+    boxes[pair] = 0;
+    __syncthreads();
+    for (unsigned n = 0; n < MESSAGES; n++) {
+        const unsigned hash = hash_of(pair, n);
+
+        if (gives) {
+            while (simt_atomic_load(box, SIMT_ACQUIRE) != 0) { /* pairs with the release below */
+                simt_pause(20);
+            }
+            compose(slot, hash);
+            simt_atomic_store(box, slot, SIMT_RELEASE); /* pairs with the acquire below */
+        } else {
+            while (simt_atomic_load(box, SIMT_ACQUIRE) == 0) { /* pairs with the release above */
+                simt_pause(20);
+            }
+            sum += add_up(slot, hash);
+            simt_atomic_store(box, 0, SIMT_RELEASE); /* pairs with the acquire above */
+        }
+    }
+    if (!gives) {
+        result[blockIdx.x * PAIRS + pair] = sum;
+    }
+}
+
+/* ---- after ---- */
+
+static __global__ void by_pool(shpool_pool pool, unsigned *result)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    __shared__ unsigned boxes[PAIRS];
+    shpool_heap     heap  = shpool_init(&pool, smem);
+    const bool      gives = (threadIdx.x & 32u) == 0;
+    const unsigned  pair  = (threadIdx.x >> 6) * 32u + (threadIdx.x & 31u);
+    const simt_addr box   = simt_to_shared(&boxes[pair]);
+    unsigned        sum   = 0;
+
+    boxes[pair] = 0;
+    __syncthreads();
+    for (unsigned n = 0; n < MESSAGES; n++) {
+        const unsigned hash = hash_of(pair, n);
+
+        if (gives) {
+            void *message = shpool_malloc_wait(heap, words_of(hash) * 4u, ATTEMPTS);
+
+            if (message == nullptr) {
+                leave(box, 1u); /* gave up: the consumer must not wait for ever */
+                continue;
+            }
+            compose(simt_to_shared(message), hash);
+            leave(box, simt_to_shared(message));
+        } else {
+            const simt_addr message = collect(box);
+
+            if (message != 1u) {
+                sum += add_up(message, hash);
+                shpool_free(heap, simt_from_shared(message));
+            }
+        }
+    }
+    if (!gives) {
+        result[blockIdx.x * PAIRS + pair] = sum;
+    }
+    shpool_fini(heap);
+}
+
+/* ---- the host's side ---- */
+
+static int failed(const char *what, const char *why)
+{
+    std::fprintf(stderr, "wait: %s: %s\n", what, why);
+    return 1;
+}
+
+template <typename Launch>
+static int run(const char *name, unsigned bytes, unsigned *device, Launch launch)
+{
+    std::vector<unsigned> result(BLOCKS * PAIRS);
+    cudaEvent_t           from = nullptr;
+    cudaEvent_t           to   = nullptr;
+    float                 ms   = 0;
+    cudaError_t           error;
+
+    (void)cudaEventCreate(&from);
+    (void)cudaEventCreate(&to);
+    launch(); /* warm */
+    (void)cudaEventRecord(from);
+    launch();
+    (void)cudaEventRecord(to);
+    error = cudaMemcpy(result.data(), device, result.size() * sizeof(unsigned),
+                       cudaMemcpyDeviceToHost);
+    if (error != cudaSuccess) {
+        return failed(name, cudaGetErrorString(error));
+    }
+    (void)cudaEventElapsedTime(&ms, from, to);
+    (void)cudaEventDestroy(from);
+    (void)cudaEventDestroy(to);
+    for (unsigned i = 0; i < BLOCKS * PAIRS; i++) {
+        unsigned sum = 0;
+
+        for (unsigned n = 0; n < MESSAGES; n++) {
+            const unsigned hash  = hash_of(i % PAIRS, n);
+            const unsigned words = words_of(hash);
+
+            sum += words * hash + words * (words - 1u) / 2u;
+        }
+        if (result[i] != sum) {
+            std::fprintf(stderr, "wait: %s: pair %u: %u, not %u\n", name, i, result[i], sum);
+            return 1;
+        }
+    }
+    std::printf("%-8s %6u bytes a block: %.3f ms\n", name, bytes, ms);
+    return 0;
+}
+
+int main()
+{
+    shpool_config     want   = {};
+    shpool_pool       pool   = {};
+    shpool_stats_data stats  = {};
+    unsigned         *result = nullptr;
+    int               count  = 0;
+
+    if ((cudaGetDeviceCount(&count) != cudaSuccess) || (count == 0)) {
+        std::printf("wait: skipped: no CUDA device\n");
+        return 77;
+    }
+    if ((cudaMalloc(&result, BLOCKS * PAIRS * sizeof(unsigned)) != cudaSuccess) ||
+        (shpool_allow_shared(by_ring, PAIRS * MOST) != SHPOOL_OK)) {
+        return failed("set-up", shpool_last_error());
+    }
+    if (run("by ring", PAIRS * MOST, result,
+            [&] { by_ring<<<BLOCKS, THREADS, PAIRS * MOST>>>(result); }) != 0) {
+        return 1;
+    }
+    want.block_threads    = THREADS;
+    want.payload_bytes    = 12 * 1024;
+    want.threads_per_pool = THREADS;
+    for (const char *spec : {"warp_best_fit", "warp_best_fit:stats=1"}) {
+        if ((shpool_open(spec, &want, &pool) != SHPOOL_OK) ||
+            (shpool_allow_shared(by_pool, pool.shared_bytes) != SHPOOL_OK)) {
+            return failed(spec, shpool_last_error());
+        }
+        if (run("by pool", pool.shared_bytes, result,
+                [&] { by_pool<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result); }) != 0) {
+            return 1;
+        }
+        if (((pool.flags & SHPOOL_FLAG_STATS) != 0) &&
+            (shpool_stats(&pool, &stats) == SHPOOL_OK)) {
+            std::printf("%llu messages waited %llu times for room, %llu gave up; most live at once "
+                        "%u of %u bytes\n", stats.mallocs, stats.waits, stats.failures,
+                        stats.peak_bytes, stats.capacity_bytes);
+        }
+        if (shpool_close(&pool) != SHPOOL_OK) {
+            return failed("close", shpool_last_error());
+        }
+    }
+    (void)cudaFree(result);
+    return 0;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/launch.cuh
+ * What a launch needs: shared memory above 48 KiB, clusters, kernels that are linked at run time.
+ * Host calls; included by shpool/shpool.cuh.
+ */
+#ifndef SHPOOL_LAUNCH_CUH
+#define SHPOOL_LAUNCH_CUH
+
+#include <shpool/shpool.cuh>
+
+/**
+ * Let a kernel have that much dynamic shared memory on the current device (above 48 KiB CUDA wants
+ * to be told).  Calling it for less is harmless.
+ *
+ * Scope: host.
+ * @param [in] kernel  a __global__ function
+ * @param [in] bytes   dynamic shared memory of the launch: pool.shared_bytes and whatever else
+ * @return SHPOOL_OK; SHPOOL_ERR_TOO_LARGE: the device, less the kernel's own static arrays, has
+ *         less; the detail says how much there is; SHPOOL_ERR_CUDA
+ */
+template <typename Kernel>
+static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
+{
+    cudaFuncAttributes attributes;
+    shpool_status      status;
+    int                device = 0;
+    int                most   = 0;
+
+    status = shpool_cuda_status(cudaGetDevice(&device), "cudaGetDevice");
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaDeviceGetAttribute(
+            &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaFuncGetAttributes(&attributes, (const void *)kernel),
+                                    "cudaFuncGetAttributes");
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    if (bytes > (size_t)most - attributes.sharedSizeBytes) { /* the kernel's own were granted */
+        return shpool_error(SHPOOL_ERR_TOO_LARGE,
+                            "%zu bytes of dynamic shared memory asked for; device %d has %d for a "
+                            "block, of which the kernel's own arrays take %zu: at most %zu",
+                            bytes, device, most, attributes.sharedSizeBytes,
+                            (size_t)most - attributes.sharedSizeBytes);
+    }
+    if (bytes + attributes.sharedSizeBytes <= 48u * 1024u) {
+        return SHPOOL_OK; /* granted to every kernel, its own arrays included */
+    }
+    return shpool_cuda_status(cudaFuncSetAttribute((const void *)kernel,
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                   (int)bytes), "cudaFuncSetAttribute");
+}
+
+#if CUDART_VERSION >= 12000
+/**
+ * Launch a kernel in clusters of blocks (sm_90 and up), as
+ * <<<grid, block, bytes, stream>>> does, and with the shared memory that it needs.
+ *
+ * For pools of scope cluster; cudaLaunchKernelEx() with a cluster dimension, or __cluster_dims__ at
+ * the kernel, will do as well.
+ *
+ * Scope: host; as any launch, asynchronous.
+ * @param [in] kernel   a __global__ function
+ * @param [in] grid     blocks, whole clusters
+ * @param [in] cluster  blocks of a cluster, up to 8 in all on every GPU that has clusters, up to 16
+ *                      on some; 1: an ordinary launch, on any GPU
+ * @return SHPOOL_OK; as shpool_allow_shared(); SHPOOL_ERR_UNSUPPORTED: the current device has no
+ *         clusters, or cannot hold one of this size at once; SHPOOL_ERR_CUDA
+ */
+template <typename... Parameters, typename... Arguments>
+static inline shpool_status shpool_launch_cluster(void (*kernel)(Parameters...), dim3 grid,
+                                                  dim3 cluster, dim3 block, size_t bytes,
+                                                  cudaStream_t stream, Arguments &&...arguments)
+{
+    const unsigned      blocks    = cluster.x * cluster.y * cluster.z;
+    cudaLaunchConfig_t  config    = {};
+    cudaLaunchAttribute attribute = {};
+    int                 fit       = 0;
+    uint32_t            major     = 0;
+    shpool_status       status    = shpool_allow_shared(kernel, bytes);
+
+    config.gridDim          = grid;
+    config.blockDim         = block;
+    config.dynamicSmemBytes = bytes;
+    config.stream           = stream;
+    if ((status == SHPOOL_OK) && (blocks > 1)) {
+        status = shpool_device_get(cudaDevAttrComputeCapabilityMajor, "cudaDeviceGetAttribute",
+                                   &major);
+        if ((status == SHPOOL_OK) && (major < 9)) {
+            return shpool_error(SHPOOL_ERR_UNSUPPORTED, "clusters of %u blocks need sm_90 or "
+                                "newer, this GPU is older (sm_%u): launch with clusters of 1",
+                                blocks, 10u * major);
+        }
+        attribute.id               = cudaLaunchAttributeClusterDimension;
+        attribute.val.clusterDim.x = cluster.x;
+        attribute.val.clusterDim.y = cluster.y;
+        attribute.val.clusterDim.z = cluster.z;
+        config.attrs               = &attribute;
+        config.numAttrs            = 1;
+        if ((status == SHPOOL_OK) && (blocks > 8)) {
+            status = shpool_cuda_status(cudaFuncSetAttribute(
+                (const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+                "cudaFuncSetAttribute");
+        }
+        if (status == SHPOOL_OK) {
+            status = shpool_cuda_status(cudaOccupancyMaxActiveClusters(&fit, kernel, &config),
+                                        "cudaOccupancyMaxActiveClusters");
+        }
+        if ((status == SHPOOL_OK) && (fit == 0)) {
+            return shpool_error(SHPOOL_ERR_UNSUPPORTED, "this GPU cannot hold a cluster of %u "
+                                "blocks of %u threads and %zu bytes: ask for fewer of them",
+                                blocks, block.x * block.y * block.z, bytes);
+        }
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    return shpool_cuda_status(cudaLaunchKernelEx(&config, kernel,
+                                                 static_cast<Arguments &&>(arguments)...),
+                              "cudaLaunchKernelEx");
+}
+#endif
+
+#if CUDART_VERSION >= 12080
+/**
+ * Join a kernel that was compiled with SHPOOL_LINKED with a pool's allocator, for the current
+ * device, and load the result: shpool_link(), then cudaLibraryLoadData().
+ *
+ * The kernels in it are found with cudaLibraryGetKernel(), and launched with that pool, or another
+ * one of the same allocator.  It does not opt them in to shared memory: shpool_allow_shared() does,
+ * given the cudaKernel_t.  With CUDA before 12.8, or the driver API, load what shpool_link() gives.
+ *
+ * Scope: host, any thread; blocks while nvJitLink works.
+ * @param [in]  kernel     LTO-IR, fat binary or relocatable object, as for shpool_link(); not kept
+ * @param [in]  bytes      its size
+ * @param [in]  pool       from shpool_open(), on the current device
+ * @param [out] library_p  cudaLibraryUnload() it when none of its kernels runs any more; NULL on
+ *                         failure
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument, a zeroed pool; as shpool_link();
+ *         SHPOOL_ERR_CUDA, SHPOOL_ERR_NO_MEMORY: no device, or it does not load the cubin
+ */
+static inline shpool_status shpool_link_library(const void *kernel, size_t bytes,
+                                                const shpool_pool *pool, cudaLibrary_t *library_p)
+{
+    char          spec[SHPOOL_NAME_BYTES + 24]; /* any spill option: the code is the same */
+    shpool_status status;
+    uint32_t      major = 0;
+    uint32_t      minor = 0;
+    size_t        cubin_bytes = 0;
+    void         *cubin = NULL;
+
+    if (library_p != NULL) {
+        *library_p = NULL;
+    }
+    if ((library_p == NULL) || (pool == NULL) || (pool->name[0] == '\0')) {
+        return shpool_error(SHPOOL_ERR_INVALID, "shpool_link_library: %s",
+                            (library_p == NULL) ? "library_p is NULL"
+                                                : "the pool is NULL, or was not opened");
+    }
+    status = shpool_device_get(cudaDevAttrComputeCapabilityMajor, "cudaDeviceGetAttribute", &major);
+    if (status == SHPOOL_OK) {
+        status = shpool_device_get(cudaDevAttrComputeCapabilityMinor, "cudaDeviceGetAttribute",
+                                   &minor);
+    }
+    if (status == SHPOOL_OK) {
+        (void)snprintf(spec, sizeof(spec), "%s%s", pool->name,
+                       ((pool->flags & SHPOOL_FLAG_SPILL) != 0) ? ":spill=arena+native" : "");
+        status = shpool_link(kernel, bytes, spec, major * 10 + minor, &cubin, &cubin_bytes);
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaLibraryLoadData(library_p, cubin, NULL, NULL, 0, NULL, NULL,
+                                                        0), "cudaLibraryLoadData");
+        free(cubin); /* the driver has its own copy */
+    }
+    if (status != SHPOOL_OK) {
+        *library_p = NULL;
+    }
+    return status;
+}
+#endif /* CUDART_VERSION */
+
+#endif /* SHPOOL_LAUNCH_CUH */
