@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include <shpool/array.h>
+#include <shpool/device/array.h>
 
 #pragma GCC visibility push(hidden)
 
@@ -74,7 +74,7 @@ void shpool_ascent_write(const shpool_ascent *ascent, size_t begin, size_t count
 
 /* ---- random.c ---- */
 
-/* A uniform distribution, its bounds checked: the rules are in shpool/array.h. */
+/* A uniform distribution, its bounds checked: the rules are in shpool/device/array.h. */
 typedef struct shpool_uniform {
     shpool_type type;
     uint64_t base; /* integers: the least value, and the number of values less one */

@@ -35,6 +35,9 @@ const char *shpool_strerror(shpool_status status)
     case SHPOOL_ERR_DIVERGENCE:  return "executor: threads of one barrier or vote disagree";
     case SHPOOL_ERR_BUDGET:      return "executor: the budget of switches is spent";
     case SHPOOL_ERR_SYSTEM:      return "the operating system refused something";
+    case SHPOOL_ERR_LIMIT:       return "a configured limit of device memory would be exceeded";
+    case SHPOOL_ERR_DOUBLE_FREE: return "the device memory is free already";
+    case SHPOOL_ERR_CAPTURE:     return "not possible while the stream captures a graph";
     }
     return "unknown status";
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool/array.h: element types and random numbers.  The page's listings are the oracle. */
+/* shpool/device/array.h: element types and random numbers.  The page's listings are the oracle. */
 #include "unit.h"
 
 #include <math.h>
 
-#include <shpool/array.h>
+#include <shpool/device/array.h>
 
 #include "elements.h"
 #include "page_arrays.h"

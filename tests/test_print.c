@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool/array.h: arrays as rows of text. */
+/* shpool/device/array.h: arrays as rows of text. */
 #include "unit.h"
 
-#include <shpool/array.h>
+#include <shpool/device/array.h>
 
 /* The text that `print` makes; to be freed. */
 static char *printed(shpool_type type, const void *data, size_t count, const char *format,

@@ -206,7 +206,8 @@ SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)' CXX='$(CXX)' NM='$(NM)' NVCC='$(NVCC)' top_srcdir='$(top_srcdir)' \
 	top_builddir='$(top_builddir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
-	public_headers='$(shpool_HEADERS) $(shpoolloadstore_HEADERS) $(shpoolcompat_HEADERS) \
+	public_headers='$(shpool_HEADERS) $(shpooldevice_HEADERS) $(shpoolloadstore_HEADERS) \
+	  $(shpoolcompat_HEADERS) \
 	  $(shpoolcompatdevice_HEADERS) $(nobase_shpool_HEADERS)' \
 	nvrtc_headers='$(shpool_nvrtc)' \
 	cuda_low='$(SHPOOL_CUDA_LOW)' cuda_libdir='$(SHPOOL_CUDA_LIBDIR)' \

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file shpool/array.h
+ * @file shpool/device/array.h
  * Typed arrays in host memory: element types, random numbers that are the same everywhere, and
- * printing.  shpool/buffer.h does the same with arrays in device memory.
+ * printing.  device/buffer.h does the same with arrays in device memory.
  *
  * C11 and C++17, no CUDA.  Any thread may call; a generator belongs to one thread at a time.
  */
-#ifndef SHPOOL_ARRAY_H
-#define SHPOOL_ARRAY_H
+#ifndef SHPOOL_DEVICE_ARRAY_H
+#define SHPOOL_DEVICE_ARRAY_H
 
 #include <stdio.h>
 
@@ -141,4 +141,4 @@ SHPOOL_API shpool_status shpool_array_print_with(FILE *file, shpool_type type, c
 #ifdef __cplusplus
 }
 #endif
-#endif /* SHPOOL_ARRAY_H */
+#endif /* SHPOOL_DEVICE_ARRAY_H */
