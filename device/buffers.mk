@@ -8,6 +8,7 @@ libshpool_core_la_SOURCES += \
 	device/elements.h \
 	device/fill.c \
 	device/fill_kernels.h \
+	device/hooks.c \
 	device/kernels.c \
 	device/kernels.h \
 	device/print.c \

@@ -67,7 +67,8 @@ static shpool_status upload(shpool_buffer *buffer, produce_fn produce, void *sou
 static size_t period(const unsigned char *element, size_t bytes, const void *ptr)
 {
     for (size_t n = 1; n <= 4; n *= 2) {
-        if ((bytes % n == 0) && ((uintptr_t)ptr % n == 0) && (memcmp(element, element + n, bytes - n) == 0)) {
+        if ((bytes % n == 0) && ((uintptr_t)ptr % n == 0) &&
+            (memcmp(element, element + n, bytes - n) == 0)) {
             return n;
         }
     }

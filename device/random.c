@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MT19937, and uniform elements of every type from its draws: the rules are in shpool/device/array.h. */
+/* MT19937, and uniform elements of every type from its draws: the rules of
+ * shpool/device/array.h. */
 #include "elements.h"
 
 #include <math.h>

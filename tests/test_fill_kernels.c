@@ -88,7 +88,7 @@ static void test_ascending_is_what_the_host_makes(void **state)
 
 /* ---- random ---- */
 
-/* Draws `before` words first, so that the state is anywhere; then compares arrays and generators. */
+/* Draws `before` words first, so that the state is anywhere; compares arrays and generators. */
 static void check_random(shpool_type type, const void *min, const void *max, size_t count,
                          unsigned before, unsigned long long seed)
 {
