@@ -61,7 +61,7 @@ static int next_used(int device)
 /* 1: so many bytes more are within it. */
 static int is_within_limit(shpool_device_allocator *allocator, uint64_t limit, size_t bytes)
 {
-    shpool_device_stats stats;
+    shpool_device_stats stats = { 0 };
 
     if ((shpool_device_get_stats(allocator, &stats) == SHPOOL_OK) &&
         (stats.live_bytes <= limit) && (bytes <= limit - stats.live_bytes)) {
@@ -76,7 +76,7 @@ static int is_within_limit(shpool_device_allocator *allocator, uint64_t limit, s
 /* Idle memory counts, too: what is above the limit goes back to the driver. */
 static void keep_limit(shpool_device_allocator *allocator, uint64_t limit)
 {
-    shpool_device_stats stats;
+    shpool_device_stats stats = { 0 };
 
     if ((shpool_device_get_stats(allocator, &stats) == SHPOOL_OK) &&
         (stats.driver_bytes > limit)) {

@@ -90,14 +90,14 @@ static shpool_status check_format(const char *format, shpool_type type, checked_
     return SHPOOL_OK;
 }
 
-static int print_integer(FILE *file, const checked_format *format, shpool_type type,
+static int write_integer(char *text, size_t bytes, const checked_format *format, shpool_type type,
                          const void *element)
 {
     const char conversion = format->text[format->at];
     uint64_t value = shpool_type_load(type, element);
 
     if (conversion == 'c') {
-        return fprintf(file, format->text, (int)(unsigned char)value);
+        return snprintf(text, bytes, format->text, (int)(unsigned char)value);
     }
     if ((conversion != 'd') && (conversion != 'i')) {
         value = shpool_get_bits(element, SHPOOL_TYPE_BYTES(type), 0); /* without a sign */
@@ -106,9 +106,47 @@ static int print_integer(FILE *file, const checked_format *format, shpool_type t
 
         /* only here the bits would be taken for a negative number */
         as_unsigned.text[as_unsigned.at] = 'u';
-        return fprintf(file, as_unsigned.text, (uintmax_t)value);
+        return snprintf(text, bytes, as_unsigned.text, (uintmax_t)value);
     }
-    return fprintf(file, format->text, (uintmax_t)value);
+    return snprintf(text, bytes, format->text, (uintmax_t)value);
+}
+
+static int write_element(char *text, size_t bytes, const checked_format *format, shpool_type type,
+                         const void *element)
+{
+    if (shpool_type_is_float(type)) {
+        return snprintf(text, bytes, format->text, shpool_type_load_float(type, element));
+    }
+    return write_integer(text, bytes, format, type, element);
+}
+
+shpool_status shpool_element_format(shpool_type type, const void *element, const char *format,
+                                    char *text, size_t bytes, size_t *need_p)
+{
+    checked_format checked;
+    shpool_status status = shpool_type_check(type);
+    int length;
+
+    if (need_p != NULL) {
+        *need_p = 0;
+    }
+    if (bytes > 0) {
+        text[0] = '\0';
+    }
+    if ((status == SHPOOL_OK) && ((element == NULL) || (format == NULL))) {
+        status = shpool_error(SHPOOL_ERR_INVALID, "element or format is NULL");
+    }
+    if (status == SHPOOL_OK) {
+        status = check_format(format, type, &checked);
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    length = write_element(text, bytes, &checked, type, element);
+    if ((length >= 0) && (need_p != NULL)) {
+        *need_p = (size_t)length;
+    }
+    return SHPOOL_OK;
 }
 
 /* How elements become text: by a checked format, or by the caller's function. */
@@ -120,46 +158,42 @@ typedef struct printer {
     void *user;
 } printer;
 
+static int write_with(const printer *p, char *text, size_t bytes, size_t index,
+                      const void *element)
+{
+    return (p->function != NULL) ? p->function(text, bytes, index, element, p->user)
+                                 : write_element(text, bytes, &p->format, p->type, element);
+}
+
 /* An element's text that did not fit into the buffer on the stack. */
 static shpool_status print_long(const printer *p, size_t index, const void *element, int length)
 {
     char *text = malloc((size_t)length + 1);
-    shpool_status status = SHPOOL_OK;
 
     if (text == NULL) {
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "element %zu is %d characters long", index,
                             length);
     }
-    (void)p->function(text, (size_t)length + 1, index, element, p->user);
+    (void)write_with(p, text, (size_t)length + 1, index, element);
     text[length] = '\0';
-    if (fputs(text, p->file) == EOF) {
-        status = shpool_error(SHPOOL_ERR_SYSTEM, "an array could not be written");
-    }
+    fputs(text, p->file);
     free(text);
-    return status;
+    return SHPOOL_OK;
 }
 
 static shpool_status print_element(const printer *p, size_t index, const void *element)
 {
     char text[256];
-    int length;
+    int length = write_with(p, text, sizeof(text), index, element);
 
-    if (p->function != NULL) {
-        length = p->function(text, sizeof(text), index, element, p->user);
-        if (length < 0) {
-            return shpool_error(SHPOOL_ERR_INVALID, "the formatter gave up at element %zu", index);
-        }
-        if ((size_t)length >= sizeof(text)) {
-            return print_long(p, index, element, length);
-        }
-        length = fputs(text, p->file);
-    } else if (shpool_type_is_float(p->type)) {
-        length = fprintf(p->file, p->format.text, shpool_type_load_float(p->type, element));
-    } else {
-        length = print_integer(p->file, &p->format, p->type, element);
+    if (length < 0) {
+        return shpool_error(SHPOOL_ERR_INVALID, "the formatter gave up at element %zu", index);
     }
-    return (length >= 0) ? SHPOOL_OK
-                         : shpool_error(SHPOOL_ERR_SYSTEM, "an array could not be written");
+    if ((size_t)length >= sizeof(text)) {
+        return print_long(p, index, element, length);
+    }
+    fputs(text, p->file);
+    return SHPOOL_OK;
 }
 
 static shpool_status print_rows(const printer *p, const void *data, size_t count, size_t columns)

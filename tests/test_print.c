@@ -161,6 +161,25 @@ static void test_a_function_of_the_callers_formats_any_type(void **state)
     free(text);
 }
 
+static void test_one_element_as_text(void **state)
+{
+    const int16_t value = -300;
+    char text[4];
+    size_t need = 0;
+
+    (void)state;
+    assert_int_equal(shpool_element_format(SHPOOL_TYPE_I16, &value, "%d", NULL, 0, &need),
+                     SHPOOL_OK);
+    assert_int_equal(need, 4);
+    assert_int_equal(shpool_element_format(SHPOOL_TYPE_I16, &value, "%d", text, 4, NULL),
+                     SHPOOL_OK);
+    assert_string_equal(text, "-30");
+    assert_int_equal(shpool_element_format(SHPOOL_TYPE_I16, &value, "%s", text, 4, &need),
+                     SHPOOL_ERR_INVALID);
+    assert_string_equal(text, "");
+    assert_int_equal(need, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +189,7 @@ int main(void)
         cmocka_unit_test(test_rows_need_a_column_and_a_file),
         cmocka_unit_test(test_a_file_that_takes_nothing_is_an_error),
         cmocka_unit_test(test_a_function_of_the_callers_formats_any_type),
+        cmocka_unit_test(test_one_element_as_text),
     };
 
     return cmocka_run_group_tests(tests, clear_environment, NULL);

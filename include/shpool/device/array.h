@@ -123,6 +123,16 @@ SHPOOL_API shpool_status shpool_array_print(FILE *file, shpool_type type, const 
                                             size_t count, const char *format, size_t columns);
 
 /**
+ * One element as text, by a format as shpool_array_print() takes it.
+ * @param [out] text    cut to `bytes` with its NUL; may be NULL when bytes is 0
+ * @param [out] need_p  length of all of it, without NUL; may be NULL
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: as shpool_array_print()
+ */
+SHPOOL_API shpool_status shpool_element_format(shpool_type type, const void *element,
+                                               const char *format, char *text, size_t bytes,
+                                               size_t *need_p);
+
+/**
  * Writes element `index` as text, as snprintf() does: at most `bytes` with the NUL, returning the
  * length that the whole text has without it.  Negative: give up.
  */
