@@ -33,3 +33,14 @@ device/kernels_image.c: device/kernels.cu $(top_srcdir)/build-aux/embed.sh
 	$(AM_V_at)$(SHELL) $(top_srcdir)/build-aux/embed.sh device/kernels.fatbin \
 	  shpool_kernels_image $(SHPOOL_CUDA_VERSION) $(SHPOOL_LTO_ARCH) >$@-t && mv -f $@-t $@
 MOSTLYCLEANFILES = device/kernels_image.c device/kernels.fatbin
+
+# MGPU's contexts and memory, under MGPU's names.
+shpoolcompat_HEADERS += include/shpool/compat/moderngpu.cuh
+shpoolcompatutildir = $(includedir)/shpool/compat/util
+shpoolcompatutil_HEADERS = \
+	include/shpool/compat/util/cuda_types.h \
+	include/shpool/compat/util/format.h \
+	include/shpool/compat/util/mgpualloc.h \
+	include/shpool/compat/util/mgpucontext.h \
+	include/shpool/compat/util/mgpumem.h \
+	include/shpool/compat/util/util.h

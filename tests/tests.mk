@@ -208,7 +208,7 @@ AM_TESTS_ENVIRONMENT = \
 	top_builddir='$(top_builddir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
 	public_headers='$(shpool_HEADERS) $(shpooldevice_HEADERS) $(shpoolloadstore_HEADERS) \
 	  $(shpoolcompat_HEADERS) \
-	  $(shpoolcompatdevice_HEADERS) $(nobase_shpool_HEADERS)' \
+	  $(shpoolcompatdevice_HEADERS) $(shpoolcompatutil_HEADERS) $(nobase_shpool_HEADERS)' \
 	nvrtc_headers='$(shpool_nvrtc)' \
 	cuda_low='$(SHPOOL_CUDA_LOW)' cuda_libdir='$(SHPOOL_CUDA_LIBDIR)' \
 	cuda_archs='$(SHPOOL_CUDA_ARCHS)' \

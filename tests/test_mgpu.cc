@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MGPU's contexts, allocators and memory under their own names, with a fake driver; the numbers are
+ * those of the features that are kept (doc/COMPAT.md). */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+extern "C" {
+#include <cmocka.h>
+}
+
+#include <cstring>
+#include <thread>
+
+#include "mgpu_capture.h"
+#include "mgpu_fake.h"
+#include "mgpu_programs.h"
+#include "page_arrays.h"
+
+using namespace mgpu;
+
+namespace {
+
+std::string printed(int (*program)(int, char **), int argc, const char *ordinal = "0")
+{
+    char  name[]  = "program";
+    char  digit[] = "0";
+    char *argv[]  = {name, digit, nullptr};
+    int   result;
+
+    digit[0] = ordinal[0];
+    capture     out;
+    result           = program(argc, argv);
+    std::string text = out.text();
+    assert_int_equal(result, 0);
+    return text;
+}
+
+/* ---- the page ---- */
+
+void test_the_pages_arrays(void **)
+{
+    std::string       text = printed(programs::arrays, 1);
+    std::vector<char> squeezed(text.begin(), text.end());
+
+    squeezed.push_back('\0');
+    page_squeeze(squeezed.data());
+    /* the process's generator: B and C are its first hundred draws, so this test comes first */
+    assert_string_equal(squeezed.data(), (std::string("A:\n") + page_a + "B:\n" + page_b +
+                                          "C:\n" + page_c).c_str());
+}
+
+void test_the_pages_other_programs(void **)
+{
+    const std::string info = printed(programs::info, 2, "1");
+
+    assert_non_null(std::strstr(info.c_str(), "(Ordinal 1)"));
+    assert_non_null(std::strstr(info.c_str(), "SMs enabled. Compute Capability sm_"));
+    assert_string_equal(printed(programs::simple, 1).c_str(),
+                        printed(programs::capacity, 1).c_str());
+    assert_string_equal(printed(programs::derived, 1).c_str(), "");
+}
+
+/* ---- contexts: C1 to C17 ---- */
+
+void test_forms_of_creation(void **)
+{
+    char  name[]   = "program";
+    char  one[]    = "1";
+    char  bad[]    = "1abc";
+    char  empty[]  = "";
+    char *argv[]   = {name, one, nullptr};
+    char *argv_b[] = {name, bad, nullptr};
+    char *argv_e[] = {name, empty, nullptr};
+
+    assert_int_equal(CreateCudaDevice(1)->Device().Ordinal(), 1);
+    assert_int_equal(CreateCudaDevice(2, argv)->Device().Ordinal(), 1);
+    assert_int_equal(CreateCudaDevice(1, argv)->Device().Ordinal(), 0);
+    assert_int_equal(CreateCudaDeviceStream(2, argv)->Device().Ordinal(), 1);
+
+    ContextPtr plain = CreateCudaDevice(0);
+    ContextPtr own   = CreateCudaDeviceStream(0);
+    ContextPtr other = CreateCudaDeviceStream(0);
+    assert_true(own->Stream() != plain->Stream());
+    assert_true(own->Stream() != other->Stream());
+    ContextPtr attached = CreateCudaDeviceAttachStream(0, own->Stream());
+    assert_true(attached->Stream() == own->Stream());
+    assert_true(CreateCudaDeviceAttachStream(own->Stream())->Stream() == own->Stream());
+
+    /* a number in front of something else, or no number, is none (D7) */
+    for (char **wrong : {argv_b, argv_e}) {
+        try {
+            CreateCudaDevice(2, wrong);
+            fail_msg("\"%s\" was taken", wrong[1]);
+        } catch (const CudaException &e) {
+            assert_int_equal(e.status, SHPOOL_ERR_SPEC);
+        }
+    }
+    /* errors do not end the process (D4) */
+    try {
+        CreateCudaDevice(77);
+        fail();
+    } catch (const CudaException &e) {
+        assert_int_equal(e.status, SHPOOL_ERR_NOT_FOUND);
+        assert_non_null(std::strstr(e.what(), "77"));
+    }
+}
+
+void test_what_a_context_has(void **)
+{
+    ContextPtr context = CreateCudaDeviceStream(0);
+
+    assert_true(context->AuxStream() != context->Stream());
+    assert_true(context->AuxStream() == context->AuxStream());
+    assert_non_null(context->Event());
+    context->PageLocked()[1023] = 7; /* 4,096 bytes */
+    assert_int_equal(context->NumSMs(), context->Device().NumSMs());
+    assert_int_equal(context->ArchVersion() % 10, 0);
+    assert_true(context->PTXVersion() >= 750);
+    assert_true(&context->Device() == &CudaDevice::ByOrdinal(0));
+    assert_true(CudaDevice::DeviceCount() >= 2);
+    assert_int_equal(CudaDevice::Selected().Ordinal(), 0);
+
+    context->Start();
+    assert_true(context->Split() >= 0);
+    context->Timer().Start();
+    assert_true(context->Timer().Throughput(3000000000u, 10) > 0); /* 64-bit counts */
+}
+
+void test_the_standard_context_is_one_for_a_device(void **)
+{
+    CudaContext &zero = CudaContext::StandardContext(0);
+
+    assert_true(&zero == &CudaContext::StandardContext(0));
+    assert_true(&zero == &CudaContext::StandardContext());
+    assert_true(&zero != &CudaContext::StandardContext(1));
+    CudaContext::StandardContext(0); /* current again */
+    assert_non_null(dynamic_cast<CudaAllocSimple *>(zero.GetAllocator()));
+    {
+        ContextPtr borrowed(&zero); /* and is not deleted */
+    }
+    assert_int_equal(zero.Device().Ordinal(), 0);
+}
+
+/* ---- allocators: A1 to A14 ---- */
+
+void test_contexts_of_a_device_share_their_buckets(void **)
+{
+    ContextPtr a = CreateCudaDevice(0);
+    ContextPtr b = CreateCudaDeviceStream(0);
+    ContextPtr c = CreateCudaDevice(1);
+
+    assert_true(a->GetAllocator() == b->GetAllocator());
+    assert_true(a->GetAllocator() != c->GetAllocator());
+    assert_non_null(dynamic_cast<CudaAllocBuckets *>(a->GetAllocator()));
+    assert_int_equal(a->SetAllocator(AllocPtr(c->GetAllocator())), cudaErrorInvalidValue);
+    assert_int_equal(a->SetAllocator(AllocPtr()), cudaErrorInvalidValue);
+    assert_true(a->GetAllocator() == b->GetAllocator());
+}
+
+void test_buckets_count_what_is_live_and_idle(void **)
+{
+    ContextPtr        context = CreateCudaDevice(0);
+    CudaAllocBuckets *buckets = new CudaAllocBuckets(&context->Device());
+    AllocPtr          alloc(buckets);
+
+    assert_int_equal(context->SetAllocator(alloc), cudaSuccess);
+    assert_int_equal(buckets->Capacity(), 128u << 20);
+    {
+        MGPU_MEM(char) mem = context->Malloc<char>(1000);
+
+        assert_true(mem->get() != nullptr);
+        assert_int_equal(buckets->Committed(), 1024);
+        assert_true(buckets->SanityCheck());
+    }
+    assert_int_equal(buckets->Committed(), 0);
+    assert_int_equal(buckets->Allocated(), 1024);
+    {
+        MGPU_MEM(char) none  = context->Malloc<char>(0); /* poisons nothing (D16) */
+        MGPU_MEM(char) again = context->Malloc<char>(100);
+
+        assert_null(none->get());
+        assert_int_equal(none->Size(), 0);
+        assert_non_null(again->get());
+    }
+    buckets->Clear(); /* clears (D17) */
+    assert_int_equal(buckets->Allocated(), 0);
+    assert_true(buckets->SanityCheck());
+}
+
+void test_simple_takes_and_gives_at_once(void **)
+{
+    CudaAllocSimple alloc(&CudaDevice::ByOrdinal(0));
+    void           *p = &alloc;
+
+    assert_int_equal(alloc.Malloc(0, &p), cudaSuccess);
+    assert_null(p);
+    assert_true(alloc.Free(nullptr));
+    assert_int_equal(alloc.Malloc(100, &p), cudaSuccess);
+    assert_true(alloc.Free(p));
+    assert_false(alloc.Free(p)); /* is not forwarded to the driver (D20) */
+}
+
+void test_no_memory_is_an_exception_and_nothing_ends(void **)
+{
+    ContextPtr context = CreateCudaDevice(0);
+
+    try {
+        context->Malloc<double>((size_t)1 << 50);
+        fail();
+    } catch (const CudaException &e) {
+        assert_int_equal(e.error, cudaErrorMemoryAllocation);
+    }
+    try { /* sizeof(T) * count wraps (D26) */
+        context->Malloc<double>(((size_t)1 << 61) + 1);
+        fail();
+    } catch (const CudaException &e) {
+        assert_int_equal(e.status, SHPOOL_ERR_TOO_LARGE);
+    }
+    assert_non_null(context->Malloc<int>(10)->get());
+}
+
+void test_memory_outlives_its_context_and_allocator(void **)
+{
+    programs::CountingAlloc *counting;
+    MGPU_MEM(int) mem;
+    std::vector<int> host;
+
+    {
+        ContextPtr context = CreateCudaDeviceStream(0);
+
+        counting = new programs::CountingAlloc(&context->Device());
+        AllocPtr alloc(counting);
+        context->SetAllocator(alloc);
+        mem = context->FillAscending<int>(10, 1, 1);
+    }
+    assert_int_equal(mem->ToHost(host), cudaSuccess);
+    assert_int_equal(host[9], 10);
+    assert_int_equal(counting->live.size(), 1); /* mem keeps it */
+    mem.reset();
+}
+
+/* ---- memory: M1 to M10 ---- */
+
+void test_copies_are_checked_and_offsets_are_bytes(void **)
+{
+    ContextPtr       context = CreateCudaDevice(0);
+    MGPU_MEM(int)    a       = context->FillAscending<int>(10, 0, 1);
+    MGPU_MEM(int)    b       = context->Fill<int>(10, -1);
+    std::vector<int> host;
+    int              two[2] = {70, 80};
+
+    assert_int_equal(a->Size(), 10);
+    assert_int_equal(a->ToHost(8, 4, two), cudaSuccess); /* byte 8: element 2, not 8 (D25) */
+    assert_int_equal(two[0], 2);
+    two[0] = 70;
+    assert_int_equal(b->FromHost(4, 8, two), cudaSuccess);
+    assert_int_equal(b->ToHost(host, 3), cudaSuccess); /* count is heeded (D26) */
+    assert_int_equal(host.size(), 3);
+    assert_int_equal(host[0], -1);
+    assert_int_equal(host[1], 70);
+    assert_int_equal(host[2], 80);
+    assert_int_equal(b->FromDevice(a->get(), 10), cudaSuccess);
+    assert_int_equal(b->ToHost(host), cudaSuccess);
+    assert_int_equal(host[9], 9);
+    assert_int_equal(a->ToDevice(36, 4, b->get()), cudaSuccess);
+    assert_int_equal(b->ToHost(two, 1), cudaSuccess);
+    assert_int_equal(two[0], 9);
+    assert_int_equal(a->ToDevice(b->get(), 10), cudaSuccess);
+
+    /* outside */
+    assert_int_equal(a->ToHost(host, 11), cudaErrorInvalidValue);
+    assert_int_equal(a->ToHost(two, 11), cudaErrorInvalidValue);
+    assert_int_equal(a->FromHost(40, 1, two), cudaErrorInvalidValue);
+    assert_int_equal(a->FromHost(std::vector<int>(2), 3), cudaErrorInvalidValue);
+    assert_int_equal(a->FromHost(std::vector<int>(11)), cudaErrorInvalidValue);
+    assert_int_equal(a->FromDevice(b->get(), 11), cudaErrorInvalidValue);
+    assert_int_equal(a->ToHost(std::vector<int>().data(), 0), cudaSuccess);
+    assert_int_equal(a->ToHost(host, 0), cudaSuccess);
+    assert_int_equal(host.size(), 0);
+}
+
+void test_plain_pointers_are_copied(void **)
+{
+    ContextPtr       context = CreateCudaDevice(0);
+    MGPU_MEM(short)  a       = context->Malloc(std::vector<short>{5, 6, 7});
+    MGPU_MEM(short)  b       = context->Malloc<short>(3);
+    std::vector<short> host;
+
+    assert_int_equal(copyDtoD(b->get(), (const short *)a->get(), 3), cudaSuccess);
+    assert_int_equal(copyDtoH(host, (const short *)b->get(), 3), cudaSuccess);
+    assert_int_equal(host[2], 7);
+    host[0] = 9;
+    assert_int_equal(copyHtoD(a->get(), host), cudaSuccess);
+    assert_int_equal(copyDtoH(host.data(), (const short *)a->get(), 1), cudaSuccess);
+    assert_int_equal(host[0], 9);
+}
+
+struct pair {
+    float x;
+    char  y;
+};
+
+template <typename T> void check_random(ContextPtr context, T min, T max)
+{
+    std::vector<T> host;
+
+    context->GenRandom<T>(300, min, max)->ToHost(host);
+    for (T x : host) {
+        assert_true((x >= min) && (x <= max));
+    }
+    context->SortRandom<T>(300, min, max)->ToHost(host);
+    for (size_t i = 1; i < host.size(); i++) {
+        assert_true(host[i - 1] <= host[i]);
+    }
+    assert_true(host[0] < host[299]);
+}
+
+void test_fills_of_every_type(void **)
+{
+    ContextPtr       context = CreateCudaDevice(0);
+    std::vector<int> squares;
+
+    check_random<short>(context, -5, 5); /* short and char, too (D28) */
+    check_random<char>(context, 'a', 'z');
+    check_random<unsigned char>(context, 1, 255);
+    check_random<int>(context, -1000000, 1000000);
+    check_random<uint>(context, 0, ~0u);
+    check_random<long>(context, -1, 1);
+    check_random<int64>(context, -(1ll << 40), 1ll << 40);
+    check_random<uint64>(context, 0, ~0ull);
+    check_random<float>(context, -1.0f, 1.0f);
+    check_random<double>(context, 0, 1e100);
+
+    context->GenFunc<int>(20, [](int i) { return i * i; })->ToHost(squares);
+    assert_int_equal(squares[19], 361);
+
+    std::vector<pair> pairs;
+    context->Fill<pair>(1000, pair{1.5f, 'x'})->ToHost(pairs);
+    assert_true((pairs[999].x == 1.5f) && (pairs[999].y == 'x'));
+    std::vector<double> doubles;
+    context->FillAscending<double>(5, 0.5, 0.25)->ToHost(doubles);
+    assert_true(doubles[4] == 1.5);
+
+    /* what f throws arrives */
+    try {
+        context->GenFunc<int>(3, [](int) -> int { throw std::runtime_error("f"); });
+        fail();
+    } catch (const std::runtime_error &e) {
+        assert_string_equal(e.what(), "f");
+    }
+}
+
+void test_rand(void **)
+{
+    for (int i = 0; i < 100; i++) {
+        assert_in_range(Rand(3, 5), 3, 5);
+        assert_true(Rand(0.0, 1.0) < 1.0);
+        assert_in_range(Rand<short>(1, 2), 1, 2);
+    }
+}
+
+void test_the_generator_serves_threads_at_the_same_time(void **)
+{
+    std::vector<std::thread> threads;
+
+    for (int t = 0; t < 4; t++) {
+        threads.emplace_back([] {
+            for (int i = 0; i < 2000; i++) {
+                (void)Rand(0, 9);
+            }
+        });
+    }
+    for (std::thread &t : threads) {
+        t.join();
+    }
+}
+
+/* ---- text ---- */
+
+void test_arrays_as_text(void **)
+{
+    const int        marks[] = {1, 2};
+    std::vector<int> data    = {5, 6, (int)0x80000007u};
+    ContextPtr       context = CreateCudaDevice(0);
+    MGPU_MEM(int)    mem     = context->Malloc(data);
+
+    assert_string_equal(FormatArray(data, "%3d", 2).c_str(),
+                        "    0:    5   6 \n    2:  -2147483641 \n");
+    assert_string_equal(FormatArrayOp(data, FormatOpMaskBit(), 3).c_str(),
+                        "    0:   5  6 *7 \n");
+    assert_string_equal(FormatArrayOp(data, FormatOpMarkArray("%c%u", marks, 2), 3).c_str(),
+                        "    0:   5 *6 *2147483655 \n");
+    assert_string_equal(FormatArrayOp(data, FormatOpPrintf("<%x>"), 3).c_str(),
+                        "    0:  <5> <6> <80000007> \n");
+    {
+        capture out;
+        PrintArray(*mem, 2, "%2d", 10);
+        PrintArrayOp(*mem, 1, [](int i, int x) { return stringprintf("%d=%d", i, x); }, 10);
+        PrintArrayOp(data, FormatOpPrintf("%d"), 1);
+        PrintArray(data.data(), 1, "%d", 1);
+        assert_string_equal(out.text().c_str(), "    0:   5  6 \n    0:  0=5 \n    0:  5 \n"
+                                                "    1:  6 \n    2:  -2147483641 \n    0:  5 \n");
+    }
+    assert_string_equal(FormatInteger(999).c_str(), "   999");
+    assert_string_equal(FormatInteger(12000).c_str(), "   12K");
+    assert_string_equal(FormatInteger(1500000).c_str(), "  1.5M");
+    assert_string_equal(FormatInteger(2000000000).c_str(), "    2B");
+    assert_string_equal(TypeIdName<uint64>(), "uint64");
+    assert_string_equal(TypeIdName<float>(), "float");
+}
+
+/* A format that vsnprintf would misread, and no columns (D29). */
+void test_bad_formats_are_refused(void **)
+{
+    ContextPtr    context = CreateCudaDevice(0);
+    MGPU_MEM(int) mem     = context->Fill<int>(3, 1);
+
+    for (const char *format : {"%s", "%n", "%f", "%d%d", "none"}) {
+        try {
+            PrintArray(*mem, format, 10);
+            fail_msg("%s was taken", format);
+        } catch (const CudaException &e) {
+            assert_int_equal(e.status, SHPOOL_ERR_INVALID);
+        }
+    }
+    for (int columns : {0, -1}) {
+        try {
+            PrintArray(*mem, "%d", columns);
+            fail();
+        } catch (const CudaException &e) {
+            assert_non_null(std::strstr(e.what(), "columns"));
+        }
+    }
+    try {
+        FormatOpMaskBit op("%d");
+        fail();
+    } catch (const CudaException &e) {
+        assert_non_null(std::strstr(e.what(), "%c"));
+    }
+}
+
+/* ---- reference counting: C15 ---- */
+
+void test_counts_are_safe_between_threads(void **)
+{
+    ContextPtr               context = CreateCudaDevice(0);
+    MGPU_MEM(int)            mem     = context->Fill<int>(3, 1);
+    std::vector<std::thread> threads;
+
+    for (int t = 0; t < 4; t++) {
+        threads.emplace_back([mem, context] {
+            for (int i = 0; i < 5000; i++) {
+                MGPU_MEM(int) copy = mem;
+                ContextPtr    same = context;
+            }
+        });
+    }
+    for (std::thread &t : threads) {
+        t.join();
+    }
+    assert_int_equal(mem->Size(), 3);
+}
+
+} // namespace
+
+int main()
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_pages_arrays),
+        cmocka_unit_test(test_the_pages_other_programs),
+        cmocka_unit_test(test_forms_of_creation),
+        cmocka_unit_test(test_what_a_context_has),
+        cmocka_unit_test(test_the_standard_context_is_one_for_a_device),
+        cmocka_unit_test(test_contexts_of_a_device_share_their_buckets),
+        cmocka_unit_test(test_buckets_count_what_is_live_and_idle),
+        cmocka_unit_test(test_simple_takes_and_gives_at_once),
+        cmocka_unit_test(test_no_memory_is_an_exception_and_nothing_ends),
+        cmocka_unit_test(test_memory_outlives_its_context_and_allocator),
+        cmocka_unit_test(test_copies_are_checked_and_offsets_are_bytes),
+        cmocka_unit_test(test_plain_pointers_are_copied),
+        cmocka_unit_test(test_fills_of_every_type),
+        cmocka_unit_test(test_rand),
+        cmocka_unit_test(test_the_generator_serves_threads_at_the_same_time),
+        cmocka_unit_test(test_arrays_as_text),
+        cmocka_unit_test(test_bad_formats_are_refused),
+        cmocka_unit_test(test_counts_are_safe_between_threads),
+    };
+
+    return cmocka_run_group_tests(tests, mgpu_fake_setup, mgpu_fake_teardown);
+}
