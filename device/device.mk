@@ -7,5 +7,28 @@ shpooldevice_HEADERS += \
 	include/shpool/device/hooks.h \
 	include/shpool/device/provider.h
 libshpool_core_la_SOURCES += \
+	device/bins.c \
+	device/bins.h \
+	device/bins_graph.c \
+	device/bins_heap.c \
+	device/bins_observe.c \
+	device/bins_slab.c \
+	device/bins_slow.c \
+	device/bins_use.c \
 	device/cuda_driver.c \
-	device/driver.h
+	device/driver.h \
+	device/layer_lock.c \
+	device/open.c \
+	device/options.c \
+	device/options.h \
+	device/page_map.c \
+	device/page_map.h \
+	device/providers.c \
+	device/ptr_map.c \
+	device/ptr_map.h \
+	device/simple.c \
+	device/stack.c \
+	device/stack.h \
+	device/sync.h \
+	device/timeline.c \
+	device/timeline.h

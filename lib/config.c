@@ -25,6 +25,9 @@
       "folder in which kernels that shpool_link() joined are kept for other processes; begins "    \
       "with /, made if missing; empty: they are kept in memory only; without effect in setuid "    \
       "programs")                                                                                  \
+    _(DEVICE_ALLOCATOR, "spec", "", "bins",                                                        \
+      "device allocator that is shared by all that names none: layers outermost first, then the "  \
+      "base, layer:key=value,...|layer|base:key=value; shpool-info device lists them")             \
     _(LOG_LEVEL, "level", "",   "none",                                                            \
       "messages up to this level go to stderr: none, error, warn, info")                           \
     _(PLUGIN_PATH, "path", "",  "",                                                                \
@@ -182,6 +185,11 @@ static const char *value_of(size_t index)
 const char *shpool_config_allocator(void)
 {
     return value_of(VARIABLE_ALLOCATOR);
+}
+
+const char *shpool_config_device_allocator(void)
+{
+    return value_of(VARIABLE_DEVICE_ALLOCATOR);
 }
 
 const char *shpool_config_plugin_path(void)

@@ -1,1 +1,14 @@
 # Tests of device/: with a fake driver (tests/fake_driver.h), so that they run anywhere.
+check_LTLIBRARIES += libshpool_fake.la
+libshpool_fake_la_SOURCES = \
+	tests/device_trial.h \
+	tests/fake_driver.c \
+	tests/fake_driver.h \
+	tests/fake_state.h \
+	tests/fake_streams.c
+shpool_device_ldadd = libshpool_fake.la $(LDADD)
+if HAVE_CMOCKA
+shpool_device_tests = tests/test_device_model
+shpool_cmocka_tests += $(shpool_device_tests)
+tests_test_device_model_LDADD = $(shpool_device_ldadd)
+endif

@@ -216,8 +216,8 @@ AM_TESTS_ENVIRONMENT = \
 	fuzz_seconds="$${SHPOOL_FUZZ_SECONDS:-5}"; \
 	export CC CXX NM NVCC top_srcdir top_builddir allocators public_headers nvrtc_headers \
 	  cuda_low cuda_libdir cuda_archs tsan_cflags cmocka_cflags FUZZ_CC fuzz_seconds; \
-	unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_FUZZ_SECONDS \
-	  SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH;
+	unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR \
+	  SHPOOL_FUZZ_SECONDS SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH;
 
 # the same programs with far more seeds and schedules
 check-long:

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which timeline a stream has, and the events that cover it. */
+#include "timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How many frees record an event after somebody wanted the memory of a stream that only its user
+ * can record on. */
+#define WANTED_FREES 64u
+
+SHPOOL_FAST_TLS shpool_timeline_seen shpool_timeline_cache[SHPOOL_TIMELINE_SEEN];
+
+uint64_t shpool_thread_number(void)
+{
+    static _Atomic uint64_t last;
+    static SHPOOL_FAST_TLS uint64_t number;
+
+    if (number == 0) {
+        /* relaxed: the addition alone makes them differ */
+        number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    }
+    return number;
+}
+
+/* ---- the table ---- */
+
+shpool_status shpool_timelines_init(shpool_timelines *table, const shpool_device *device,
+                                    size_t lane_bytes, int assume_stable)
+{
+    static _Atomic uint64_t last;
+
+    memset(table, 0, sizeof(*table));
+    table->device = device;
+    table->id = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    table->lane_bytes = (lane_bytes + SHPOOL_CACHE_LINE - 1) / SHPOOL_CACHE_LINE *
+                        SHPOOL_CACHE_LINE;
+    table->assume_stable = assume_stable;
+    if (pthread_mutex_init(&table->lock, NULL) != 0) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no memory for a mutex");
+    }
+    return SHPOOL_OK;
+}
+
+static void destroy_events(const shpool_device *device, shpool_timeline *timeline)
+{
+    for (unsigned i = 0; i < SHPOOL_TIMELINE_EVENTS; i++) {
+        if (timeline->ring[i].event != NULL) {
+            (void)device->cu->event_destroy(timeline->ring[i].event);
+        }
+    }
+}
+
+void shpool_timelines_fini(shpool_timelines *table)
+{
+    shpool_timeline *timeline = atomic_load_explicit(&table->all, memory_order_acquire);
+    int entered;
+    int left = 0;
+
+    entered = (shpool_device_enter(table->device, &left) == SHPOOL_OK);
+    while (timeline != NULL) {
+        shpool_timeline *next = timeline->next;
+
+        if (entered) {
+            destroy_events(table->device, timeline);
+        }
+        free(timeline);
+        timeline = next;
+    }
+    shpool_device_leave(table->device, left);
+    pthread_mutex_destroy(&table->lock);
+    table->id = 0;
+}
+
+/* ---- events ---- */
+
+/* Needs no context but for the default streams, whose handles mean the current one's. */
+static int is_default(shpool_stream stream)
+{
+    return (stream == SHPOOL_STREAM_LEGACY) || (stream == SHPOOL_STREAM_PER_THREAD);
+}
+
+int shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream)
+{
+    const shpool_device *device = table->device;
+    int status = CU_CAPTURE_STATUS_NONE;
+    int left;
+
+    /* relaxed: the caller's own captures were opened before by the same thread */
+    if ((atomic_load_explicit(&((shpool_timelines *)(uintptr_t)table)->captures,
+                              memory_order_relaxed) == 0) ||
+        (stream == NULL) || (stream == SHPOOL_STREAM_LEGACY) || /* which cannot be captured */
+        (device->cu->stream_capturing == NULL) ||
+        (shpool_device_enter(device, &left) != SHPOOL_OK)) {
+        return 0;
+    }
+    if (device->cu->stream_capturing(stream, &status) != CU_SUCCESS) {
+        status = CU_CAPTURE_STATUS_NONE;
+    }
+    shpool_device_leave(device, left);
+    return status == CU_CAPTURE_STATUS_ACTIVE;
+}
+
+/* The place for the next event.  A full ring gives up the number of its youngest: its event is
+ * recorded anew, and covers more. */
+static unsigned next_place(shpool_timeline *timeline)
+{
+    if (timeline->count == SHPOOL_TIMELINE_EVENTS) {
+        timeline->count--;
+    }
+    return (timeline->first + timeline->count) % SHPOOL_TIMELINE_EVENTS;
+}
+
+static cu_result record_at(shpool_timelines *table, shpool_timeline *timeline, unsigned place)
+{
+    const shpool_driver *cu = table->device->cu;
+    shpool_event *event_p = &timeline->ring[place].event;
+    cu_result result = CU_SUCCESS;
+    int left = 0;
+
+    if (shpool_timeline_captures(table, timeline->stream)) {
+        return CU_ERROR_STREAM_CAPTURE_UNSUPPORTED; /* the event would belong to the graph */
+    }
+    if ((*event_p == NULL) || is_default(timeline->stream)) {
+        if (shpool_device_enter(table->device, &left) != SHPOOL_OK) {
+            return CU_ERROR_INVALID_CONTEXT;
+        }
+    }
+    if (*event_p == NULL) {
+        result = cu->event_create(event_p, CU_EVENT_DISABLE_TIMING);
+        if (result != CU_SUCCESS) {
+            *event_p = NULL;
+        }
+    }
+    if (result == CU_SUCCESS) {
+        result = cu->event_record(*event_p, timeline->stream);
+    }
+    shpool_device_leave(table->device, left);
+    return result;
+}
+
+void shpool_timeline_record(shpool_timelines *table, shpool_timeline *timeline)
+{
+    unsigned place;
+    uint64_t lost = 0;
+
+    if (timeline->covered == timeline->seq) {
+        return;
+    }
+    place = next_place(timeline);
+    if (record_at(table, timeline, place) != CU_SUCCESS) {
+        /* a ring that was full lost its youngest event, perhaps: what that covered is open again */
+        lost = (timeline->count > 0)
+                   ? timeline->ring[(timeline->first + timeline->count - 1) %
+                                    SHPOOL_TIMELINE_EVENTS].seq
+                   : atomic_load_explicit(&timeline->done, memory_order_relaxed);
+        timeline->covered = lost;
+        return;
+    }
+    atomic_fetch_add_explicit(&table->events_recorded, 1, memory_order_relaxed);
+    timeline->ring[place].seq = timeline->seq;
+    timeline->count++;
+    timeline->covered = timeline->seq;
+}
+
+static int may_record(const shpool_timeline *timeline)
+{
+    if (timeline->gone) {
+        return 0;
+    }
+    return (timeline->thread != 0) ? (timeline->thread == shpool_thread_number())
+                                   : timeline->stable;
+}
+
+void shpool_timeline_want(shpool_timelines *table, shpool_timeline *timeline)
+{
+    if (timeline->covered == timeline->seq) {
+        return;
+    }
+    if (may_record(timeline)) {
+        shpool_timeline_record(table, timeline);
+    } else if (!timeline->gone) {
+        timeline->wanted = WANTED_FREES;
+    }
+}
+
+static void set_done(shpool_timeline *timeline, uint64_t seq)
+{
+    if (seq > atomic_load_explicit(&timeline->done, memory_order_relaxed)) {
+        /* release: pairs with the acquire in shpool_timeline_is_done() */
+        atomic_store_explicit(&timeline->done, seq, memory_order_release);
+    }
+    if (seq > timeline->covered) {
+        timeline->covered = seq;
+    }
+}
+
+int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline)
+{
+    while (timeline->count > 0) {
+        if (table->device->cu->event_query(timeline->ring[timeline->first].event) != CU_SUCCESS) {
+            break;
+        }
+        set_done(timeline, timeline->ring[timeline->first].seq);
+        timeline->first = (timeline->first + 1) % SHPOOL_TIMELINE_EVENTS;
+        timeline->count--;
+    }
+    return atomic_load_explicit(&timeline->done, memory_order_relaxed) == timeline->seq;
+}
+
+int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq)
+{
+    int can;
+
+    shpool_spin_lock(&timeline->lock);
+    can = (timeline->covered >= seq) || may_record(timeline);
+    shpool_spin_unlock(&timeline->lock);
+    return can;
+}
+
+int shpool_timeline_order(shpool_timelines *table, shpool_timeline *timeline, uint64_t seq,
+                          shpool_stream stream)
+{
+    const shpool_driver *cu = table->device->cu;
+    cu_result result = CU_ERROR_INVALID_HANDLE;
+    int left = 0;
+
+    if (shpool_timeline_is_done(timeline, seq)) {
+        return 1;
+    }
+    if (timeline->covered < seq) {
+        shpool_timeline_want(table, timeline);
+    }
+    for (unsigned i = 0; (timeline->covered >= seq) && (i < timeline->count); i++) {
+        unsigned place = (timeline->first + i) % SHPOOL_TIMELINE_EVENTS;
+
+        if (timeline->ring[place].seq < seq) {
+            continue;
+        }
+        if (is_default(stream) && (shpool_device_enter(table->device, &left) != SHPOOL_OK)) {
+            return 0;
+        }
+        result = cu->stream_wait(stream, timeline->ring[place].event, 0);
+        shpool_device_leave(table->device, left);
+        break;
+    }
+    return result == CU_SUCCESS;
+}
+
+/* ---- which timeline a stream has; table->lock is held ---- */
+
+static shpool_timeline *find_locked(shpool_timelines *table, shpool_stream stream, uint64_t thread)
+{
+    shpool_timeline *t = atomic_load_explicit(&table->all, memory_order_relaxed);
+
+    /* stream, thread and gone are written under table->lock, too */
+    while ((t != NULL) && (t->gone || (t->stream != stream) || (t->thread != thread))) {
+        t = t->next;
+    }
+    return t;
+}
+
+/* One whose stream is gone and has finished can stand for another: its numbers go on, so that all
+ * older ones stay done. */
+static shpool_timeline *recycle(shpool_timelines *table)
+{
+    shpool_timeline *t = atomic_load_explicit(&table->all, memory_order_relaxed);
+
+    for (; t != NULL; t = t->next) {
+        if (t->gone) {
+            shpool_spin_lock(&t->lock);
+            if (shpool_timeline_poll(table, t)) {
+                return t;
+            }
+            shpool_spin_unlock(&t->lock);
+        }
+    }
+    return NULL;
+}
+
+/* Returns it locked; NULL: no memory. */
+static shpool_timeline *make(shpool_timelines *table)
+{
+    shpool_timeline *t = recycle(table);
+
+    if (t != NULL) {
+        return t;
+    }
+    t = aligned_alloc(SHPOOL_CACHE_LINE, table->lane_bytes);
+    if (t != NULL) {
+        memset(t, 0, table->lane_bytes);
+        shpool_spin_lock(&t->lock);
+        t->gone = 1;
+        t->next = atomic_load_explicit(&table->all, memory_order_relaxed);
+        atomic_store_explicit(&table->all, t, memory_order_release);
+        atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed);
+    }
+    return t;
+}
+
+static void begin(shpool_timelines *table, shpool_timeline *t, shpool_stream stream,
+                  uint64_t thread, unsigned long long id)
+{
+    t->incarnation++;
+    t->stream = stream;
+    t->thread = thread;
+    t->id = id;
+    t->stable = table->assume_stable || is_default(stream);
+    t->gone = 0;
+    /* the first stream is alone, and often stays so; others are there to be shared with */
+    t->wanted = (t->stable && (thread == 0)) ||
+                (atomic_load_explicit(&table->count, memory_order_relaxed) < 2) ? 0 : WANTED_FREES;
+}
+
+/* The driver's number of a stream tells it from a later one with the same handle; 0: not asked. */
+static shpool_status ask_id(const shpool_timelines *table, shpool_stream stream,
+                            unsigned long long *id_p)
+{
+    const shpool_driver *cu = table->device->cu;
+    cu_result result;
+
+    *id_p = 0;
+    if (table->assume_stable || is_default(stream) || (cu->stream_id == NULL)) {
+        return SHPOOL_OK;
+    }
+    result = cu->stream_id(stream, id_p);
+    return (result == CU_SUCCESS) ? SHPOOL_OK : shpool_driver_failed(cu, "cuStreamGetId", result);
+}
+
+static void remember(const shpool_timelines *table, shpool_timeline *t)
+{
+    *shpool_timeline_slot(table, t->stream) = (shpool_timeline_seen){
+        .table = table->id, .stream = t->stream, .timeline = t, .incarnation = t->incarnation,
+        .id = t->stable ? 0 : t->id,
+    };
+}
+
+/* What the stream did last has a number, too, for those who were only named to record_stream; an
+ * event covers it if the stream was retired in time. */
+static void set_gone(shpool_timelines *table, shpool_timeline *t, int record)
+{
+    t->seq++;
+    if (record) {
+        shpool_timeline_record(table, t);
+    }
+    t->gone = 1;
+    t->incarnation++;
+    t->wanted = 0;
+}
+
+/* A stream that is not stable, seen by this thread before: still the same one? */
+static shpool_timeline *lock_seen(const shpool_timelines *table, shpool_stream stream,
+                                  unsigned long long id)
+{
+    const shpool_timeline_seen *seen = shpool_timeline_slot(table, stream);
+
+    if ((seen->table != table->id) || (seen->stream != stream) || (seen->id != id)) {
+        return NULL;
+    }
+    shpool_spin_lock(&seen->timeline->lock);
+    if (seen->timeline->incarnation == seen->incarnation) {
+        return seen->timeline;
+    }
+    shpool_spin_unlock(&seen->timeline->lock);
+    return NULL;
+}
+
+shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
+                                        shpool_timeline **timeline_p)
+{
+    uint64_t thread = (stream == SHPOOL_STREAM_PER_THREAD) ? shpool_thread_number() : 0;
+    unsigned long long id;
+    shpool_timeline *t;
+    shpool_status status = ask_id(table, stream, &id);
+
+    *timeline_p = NULL;
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    *timeline_p = lock_seen(table, stream, id);
+    if (*timeline_p != NULL) {
+        return SHPOOL_OK;
+    }
+
+    pthread_mutex_lock(&table->lock);
+    t = find_locked(table, stream, thread);
+    if (t != NULL) {
+        shpool_spin_lock(&t->lock);
+        if (!t->stable && (t->id != id)) {
+            set_gone(table, t, 0); /* its stream was destroyed, this is another one */
+            shpool_spin_unlock(&t->lock);
+            t = NULL;
+        }
+    }
+    if (t == NULL) {
+        t = make(table);
+        if (t != NULL) {
+            begin(table, t, stream, thread, id);
+        }
+    }
+    if (t != NULL) {
+        remember(table, t);
+    }
+    pthread_mutex_unlock(&table->lock);
+    if (t == NULL) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for what is known of a stream");
+    }
+    *timeline_p = t;
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_timeline_retire(shpool_timelines *table, shpool_stream stream)
+{
+    shpool_timeline *t;
+    shpool_status status;
+
+    stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
+    if (is_default(stream)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "the default streams are never destroyed");
+    }
+    status = shpool_timeline_lock(table, stream, &t);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    shpool_spin_unlock(&t->lock);
+
+    pthread_mutex_lock(&table->lock);
+    t = find_locked(table, stream, 0);
+    if (t != NULL) {
+        shpool_spin_lock(&t->lock);
+        set_gone(table, t, 1);
+        shpool_spin_unlock(&t->lock);
+    }
+    pthread_mutex_unlock(&table->lock);
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_timeline_stable(shpool_timelines *table, shpool_stream stream)
+{
+    shpool_timeline *t;
+    shpool_status status = shpool_timeline_lock(table, stream, &t);
+
+    if (status == SHPOOL_OK) {
+        t->stable = 1;
+        t->id = 0;
+        t->wanted = (t->thread == 0) ? 0 : t->wanted;
+        t->incarnation++; /* threads that have seen it ask anew, once */
+        shpool_spin_unlock(&t->lock);
+    }
+    return status;
+}
+
+/* ---- the last resort ---- */
+
+shpool_status shpool_timelines_sync(shpool_timelines *table)
+{
+    shpool_timeline *all = atomic_load_explicit(&table->all, memory_order_acquire);
+    cu_result result;
+    int left;
+    shpool_status status = shpool_device_enter(table->device, &left);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    for (shpool_timeline *t = all; t != NULL; t = t->next) {
+        shpool_spin_lock(&t->lock);
+        t->snapshot = t->seq;
+        shpool_spin_unlock(&t->lock);
+    }
+    result = table->device->cu->context_sync();
+    shpool_device_leave(table->device, left);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(table->device->cu, "cuCtxSynchronize", result);
+    }
+    for (shpool_timeline *t = all; t != NULL; t = t->next) {
+        shpool_spin_lock(&t->lock);
+        set_done(t, t->snapshot);
+        shpool_spin_unlock(&t->lock);
+    }
+    return SHPOOL_OK;
+}
