@@ -7,6 +7,7 @@ shpooldevice_HEADERS += \
 	include/shpool/device/hooks.h \
 	include/shpool/device/provider.h
 libshpool_core_la_SOURCES += \
+	device/async.c \
 	device/bins.c \
 	device/bins.h \
 	device/bins_graph.c \
@@ -15,9 +16,19 @@ libshpool_core_la_SOURCES += \
 	device/bins_slab.c \
 	device/bins_slow.c \
 	device/bins_use.c \
+	device/buckets.c \
+	device/buckets.h \
+	device/buckets_cache.c \
+	device/buckets_observe.c \
+	device/buckets_size.c \
 	device/cuda_driver.c \
 	device/driver.h \
+	device/layer_fault.c \
+	device/layer_guard.c \
+	device/layer_limit.c \
 	device/layer_lock.c \
+	device/layer_log.c \
+	device/layer_stats.c \
 	device/open.c \
 	device/options.c \
 	device/options.h \
@@ -31,4 +42,5 @@ libshpool_core_la_SOURCES += \
 	device/stack.h \
 	device/sync.h \
 	device/timeline.c \
-	device/timeline.h
+	device/timeline.h \
+	device/timeline_event.c

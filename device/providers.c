@@ -9,9 +9,16 @@
 
 /* The one list of what is built in: bases, then layers, in the order that shpool-info shows. */
 const shpool_device_provider *const shpool_device_builtins[] = {
+    &shpool_device_async,
     &shpool_device_bins,
+    &shpool_device_buckets,
     &shpool_device_simple,
+    &shpool_device_fault,
+    &shpool_device_guard,
+    &shpool_device_limit,
     &shpool_device_lock,
+    &shpool_device_log,
+    &shpool_device_stats_layer,
     NULL,
 };
 

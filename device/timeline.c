@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which timeline a stream has, and the events that cover it. */
+/* Which timeline a stream has. */
 #include "timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* How many frees record an event after somebody wanted the memory of a stream that only its user
- * can record on. */
-#define WANTED_FREES 64u
 
 SHPOOL_FAST_TLS shpool_timeline_seen shpool_timeline_cache[SHPOOL_TIMELINE_SEEN];
 
@@ -72,181 +68,6 @@ void shpool_timelines_fini(shpool_timelines *table)
     table->id = 0;
 }
 
-/* ---- events ---- */
-
-/* Needs no context but for the default streams, whose handles mean the current one's. */
-static int is_default(shpool_stream stream)
-{
-    return (stream == SHPOOL_STREAM_LEGACY) || (stream == SHPOOL_STREAM_PER_THREAD);
-}
-
-int shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream)
-{
-    const shpool_device *device = table->device;
-    int status = CU_CAPTURE_STATUS_NONE;
-    int left;
-
-    /* relaxed: the caller's own captures were opened before by the same thread */
-    if ((atomic_load_explicit(&((shpool_timelines *)(uintptr_t)table)->captures,
-                              memory_order_relaxed) == 0) ||
-        (stream == NULL) || (stream == SHPOOL_STREAM_LEGACY) || /* which cannot be captured */
-        (device->cu->stream_capturing == NULL) ||
-        (shpool_device_enter(device, &left) != SHPOOL_OK)) {
-        return 0;
-    }
-    if (device->cu->stream_capturing(stream, &status) != CU_SUCCESS) {
-        status = CU_CAPTURE_STATUS_NONE;
-    }
-    shpool_device_leave(device, left);
-    return status == CU_CAPTURE_STATUS_ACTIVE;
-}
-
-/* The place for the next event.  A full ring gives up the number of its youngest: its event is
- * recorded anew, and covers more. */
-static unsigned next_place(shpool_timeline *timeline)
-{
-    if (timeline->count == SHPOOL_TIMELINE_EVENTS) {
-        timeline->count--;
-    }
-    return (timeline->first + timeline->count) % SHPOOL_TIMELINE_EVENTS;
-}
-
-static cu_result record_at(shpool_timelines *table, shpool_timeline *timeline, unsigned place)
-{
-    const shpool_driver *cu = table->device->cu;
-    shpool_event *event_p = &timeline->ring[place].event;
-    cu_result result = CU_SUCCESS;
-    int left = 0;
-
-    if (shpool_timeline_captures(table, timeline->stream)) {
-        return CU_ERROR_STREAM_CAPTURE_UNSUPPORTED; /* the event would belong to the graph */
-    }
-    if ((*event_p == NULL) || is_default(timeline->stream)) {
-        if (shpool_device_enter(table->device, &left) != SHPOOL_OK) {
-            return CU_ERROR_INVALID_CONTEXT;
-        }
-    }
-    if (*event_p == NULL) {
-        result = cu->event_create(event_p, CU_EVENT_DISABLE_TIMING);
-        if (result != CU_SUCCESS) {
-            *event_p = NULL;
-        }
-    }
-    if (result == CU_SUCCESS) {
-        result = cu->event_record(*event_p, timeline->stream);
-    }
-    shpool_device_leave(table->device, left);
-    return result;
-}
-
-void shpool_timeline_record(shpool_timelines *table, shpool_timeline *timeline)
-{
-    unsigned place;
-    uint64_t lost = 0;
-
-    if (timeline->covered == timeline->seq) {
-        return;
-    }
-    place = next_place(timeline);
-    if (record_at(table, timeline, place) != CU_SUCCESS) {
-        /* a ring that was full lost its youngest event, perhaps: what that covered is open again */
-        lost = (timeline->count > 0)
-                   ? timeline->ring[(timeline->first + timeline->count - 1) %
-                                    SHPOOL_TIMELINE_EVENTS].seq
-                   : atomic_load_explicit(&timeline->done, memory_order_relaxed);
-        timeline->covered = lost;
-        return;
-    }
-    atomic_fetch_add_explicit(&table->events_recorded, 1, memory_order_relaxed);
-    timeline->ring[place].seq = timeline->seq;
-    timeline->count++;
-    timeline->covered = timeline->seq;
-}
-
-static int may_record(const shpool_timeline *timeline)
-{
-    if (timeline->gone) {
-        return 0;
-    }
-    return (timeline->thread != 0) ? (timeline->thread == shpool_thread_number())
-                                   : timeline->stable;
-}
-
-void shpool_timeline_want(shpool_timelines *table, shpool_timeline *timeline)
-{
-    if (timeline->covered == timeline->seq) {
-        return;
-    }
-    if (may_record(timeline)) {
-        shpool_timeline_record(table, timeline);
-    } else if (!timeline->gone) {
-        timeline->wanted = WANTED_FREES;
-    }
-}
-
-static void set_done(shpool_timeline *timeline, uint64_t seq)
-{
-    if (seq > atomic_load_explicit(&timeline->done, memory_order_relaxed)) {
-        /* release: pairs with the acquire in shpool_timeline_is_done() */
-        atomic_store_explicit(&timeline->done, seq, memory_order_release);
-    }
-    if (seq > timeline->covered) {
-        timeline->covered = seq;
-    }
-}
-
-int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline)
-{
-    while (timeline->count > 0) {
-        if (table->device->cu->event_query(timeline->ring[timeline->first].event) != CU_SUCCESS) {
-            break;
-        }
-        set_done(timeline, timeline->ring[timeline->first].seq);
-        timeline->first = (timeline->first + 1) % SHPOOL_TIMELINE_EVENTS;
-        timeline->count--;
-    }
-    return atomic_load_explicit(&timeline->done, memory_order_relaxed) == timeline->seq;
-}
-
-int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq)
-{
-    int can;
-
-    shpool_spin_lock(&timeline->lock);
-    can = (timeline->covered >= seq) || may_record(timeline);
-    shpool_spin_unlock(&timeline->lock);
-    return can;
-}
-
-int shpool_timeline_order(shpool_timelines *table, shpool_timeline *timeline, uint64_t seq,
-                          shpool_stream stream)
-{
-    const shpool_driver *cu = table->device->cu;
-    cu_result result = CU_ERROR_INVALID_HANDLE;
-    int left = 0;
-
-    if (shpool_timeline_is_done(timeline, seq)) {
-        return 1;
-    }
-    if (timeline->covered < seq) {
-        shpool_timeline_want(table, timeline);
-    }
-    for (unsigned i = 0; (timeline->covered >= seq) && (i < timeline->count); i++) {
-        unsigned place = (timeline->first + i) % SHPOOL_TIMELINE_EVENTS;
-
-        if (timeline->ring[place].seq < seq) {
-            continue;
-        }
-        if (is_default(stream) && (shpool_device_enter(table->device, &left) != SHPOOL_OK)) {
-            return 0;
-        }
-        result = cu->stream_wait(stream, timeline->ring[place].event, 0);
-        shpool_device_leave(table->device, left);
-        break;
-    }
-    return result == CU_SUCCESS;
-}
-
 /* ---- which timeline a stream has; table->lock is held ---- */
 
 static shpool_timeline *find_locked(shpool_timelines *table, shpool_stream stream, uint64_t thread)
@@ -305,11 +126,11 @@ static void begin(shpool_timelines *table, shpool_timeline *t, shpool_stream str
     t->stream = stream;
     t->thread = thread;
     t->id = id;
-    t->stable = table->assume_stable || is_default(stream);
+    t->stable = table->assume_stable || shpool_stream_is_default(stream);
     t->gone = 0;
     /* the first stream is alone, and often stays so; others are there to be shared with */
     t->wanted = (t->stable && (thread == 0)) ||
-                (atomic_load_explicit(&table->count, memory_order_relaxed) < 2) ? 0 : WANTED_FREES;
+                (atomic_load_explicit(&table->count, memory_order_relaxed) < 2) ? 0 : SHPOOL_TIMELINE_WANTED;
 }
 
 /* The driver's number of a stream tells it from a later one with the same handle; 0: not asked. */
@@ -320,7 +141,7 @@ static shpool_status ask_id(const shpool_timelines *table, shpool_stream stream,
     cu_result result;
 
     *id_p = 0;
-    if (table->assume_stable || is_default(stream) || (cu->stream_id == NULL)) {
+    if (table->assume_stable || shpool_stream_is_default(stream) || (cu->stream_id == NULL)) {
         return SHPOOL_OK;
     }
     result = cu->stream_id(stream, id_p);
@@ -415,7 +236,7 @@ shpool_status shpool_timeline_retire(shpool_timelines *table, shpool_stream stre
     shpool_status status;
 
     stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
-    if (is_default(stream)) {
+    if (shpool_stream_is_default(stream)) {
         return shpool_error(SHPOOL_ERR_INVALID, "the default streams are never destroyed");
     }
     status = shpool_timeline_lock(table, stream, &t);
@@ -474,7 +295,7 @@ shpool_status shpool_timelines_sync(shpool_timelines *table)
     }
     for (shpool_timeline *t = all; t != NULL; t = t->next) {
         shpool_spin_lock(&t->lock);
-        set_done(t, t->snapshot);
+        shpool_timeline_set_done(t, t->snapshot);
         shpool_spin_unlock(&t->lock);
     }
     return SHPOOL_OK;

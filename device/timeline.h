@@ -26,6 +26,10 @@
 
 #define SHPOOL_TIMELINE_EVENTS 8u
 
+/* How many frees record an event after somebody wanted the memory of a stream that only its user
+ * can record on. */
+#define SHPOOL_TIMELINE_WANTED 64u
+
 #pragma GCC visibility push(hidden)
 
 typedef struct shpool_timeline {
@@ -59,7 +63,7 @@ typedef struct shpool_timelines {
     pthread_mutex_t lock;   /* guards who stands for which stream */
     _Atomic(shpool_timeline *) all; /* release: a new one is initialised; acquire: who walks it */
     atomic_uint count;
-    atomic_int captures;    /* declared and open: only then streams are asked whether they capture */
+    atomic_int captures;    /* declared and open: only then streams are asked about it */
     _Atomic uint64_t events_recorded;
 } shpool_timelines;
 
@@ -73,6 +77,12 @@ typedef struct shpool_timeline_seen {
     unsigned long long id;  /* to be compared with the driver's; 0: need not */
 } shpool_timeline_seen;
 extern SHPOOL_FAST_TLS shpool_timeline_seen shpool_timeline_cache[SHPOOL_TIMELINE_SEEN];
+
+/* Their handles mean the current context's, so that calls with them need one. */
+static inline int shpool_stream_is_default(shpool_stream stream)
+{
+    return (stream == SHPOOL_STREAM_LEGACY) || (stream == SHPOOL_STREAM_PER_THREAD);
+}
 
 /* A number for the calling thread, never 0, never that of another thread, ended ones included. */
 uint64_t shpool_thread_number(void);
@@ -155,7 +165,15 @@ int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline);
 int shpool_timeline_order(shpool_timelines *table, shpool_timeline *timeline, uint64_t seq,
                           shpool_stream stream);
 
+/* All frees up to here have finished, the host saw it. */
+void shpool_timeline_set_done(shpool_timeline *timeline, uint64_t seq);
+
 /* ---- no lock is held ---- */
+
+/* Let work that is submitted to `stream` from now on wait for what `user` has been given until now:
+ * on the device, or, where no event can be recorded, here. */
+shpool_status shpool_timeline_join(shpool_timelines *table, shpool_stream user,
+                                   shpool_stream stream);
 
 /* Whether shpool_timeline_order() would succeed. */
 int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq);

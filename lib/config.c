@@ -109,10 +109,14 @@ static void collect_unknown(void)
 /* In a program that has more rights than whoever starts it (setuid, file capabilities), the latter
  * must not say from where files are read.  The kernel's word holds also after the program has set
  * its ids, theirs where it says nothing. */
+int shpool_config_is_privileged(void)
+{
+    return (getauxval(AT_SECURE) != 0) || (geteuid() != getuid()) || (getegid() != getgid());
+}
+
 static int is_withheld(const shpool_variable *variable)
 {
-    return (strcmp(variable->type, "path") == 0) &&
-           ((getauxval(AT_SECURE) != 0) || (geteuid() != getuid()) || (getegid() != getgid()));
+    return (strcmp(variable->type, "path") == 0) && shpool_config_is_privileged();
 }
 
 static void read_environment(void)
