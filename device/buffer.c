@@ -302,12 +302,12 @@ static shpool_status order_after(const shpool_buffer *waiting, const shpool_buff
     status = shpool_device_enter(waiting->device, &left);
     if (status == SHPOOL_OK) {
         result = cu->stream_wait(shpool_context_stream(waiting->context), event, 0);
+        shpool_device_leave(waiting->device, left);
         if (result != CU_SUCCESS) {
             status = shpool_driver_failed(cu, "cuStreamWaitEvent", result);
         }
-        (void)cu->event_destroy(event);
-        shpool_device_leave(waiting->device, left);
     }
+    (void)cu->event_destroy(event);
     return status;
 }
 
