@@ -77,13 +77,65 @@ static inline int is_due(bins_self *bins, bins_lane *lane, size_t bytes)
     return 1;
 }
 
+/* Into the list of its class; the lane is locked.  1: it is time to look at the capacity. */
+static inline int cache(bins_self *bins, bins_block *block, shpool_timeline *t)
+{
+    bins_lane *lane = (bins_lane *)t;
+
+    block->last = t;
+    block->seq = shpool_timeline_mark(&bins->lanes, t);
+    lane->frees++;
+    lane->free_bytes += block->bytes;
+    bins_set_state(block, BINS_CACHED);
+    bins_push(&lane->cache, block);
+    return is_due(bins, lane, block->bytes);
+}
+
+/* Of two frees one wins: who locks the lane of the malloc first. */
+static int claim_from_home(bins_block *block)
+{
+    shpool_timeline *home = block->last;
+    int claimed = 0;
+
+    if (home != NULL) {
+        shpool_spin_lock(&home->lock);
+        claimed = (bins_state(block) == BINS_LIVE);
+        if (claimed) {
+            bins_set_state(block, BINS_MOVING);
+        }
+        shpool_spin_unlock(&home->lock);
+    }
+    return claimed;
+}
+
+static shpool_status free_elsewhere(bins_self *bins, bins_block *block, void *ptr,
+                                    shpool_stream stream)
+{
+    shpool_timeline *t;
+    shpool_status status;
+    int due;
+
+    if (!claim_from_home(block)) {
+        return bins_free_slow(bins, block, ptr, stream);
+    }
+    status = shpool_timeline_lock(&bins->lanes, stream, &t);
+    if (status != SHPOOL_OK) {
+        bins_set_state(block, BINS_LIVE);
+        return status;
+    }
+    due = cache(bins, block, t);
+    shpool_spin_unlock(&t->lock);
+    if (due) {
+        bins_keep_capacity(bins);
+    }
+    return SHPOOL_OK;
+}
+
 static shpool_status bins_free(void *self, void *ptr, shpool_stream stream)
 {
     bins_self *bins = self;
     bins_block *block = bins_find(bins, ptr);
-    unsigned state = BINS_LIVE;
     shpool_timeline *t;
-    bins_lane *lane;
     shpool_status status;
     int due;
 
@@ -95,20 +147,11 @@ static shpool_status bins_free(void *self, void *ptr, shpool_stream stream)
     if (SHPOOL_UNLIKELY(status != SHPOOL_OK)) {
         return status;
     }
-    /* acquire: pairs with the release of whoever made it live.  Of two frees one wins. */
-    if (SHPOOL_UNLIKELY(!atomic_compare_exchange_strong_explicit(
-            &block->state, &state, BINS_CACHED, memory_order_acquire, memory_order_relaxed))) {
+    if (SHPOOL_UNLIKELY((block->last != t) || (bins_state(block) != BINS_LIVE))) {
         shpool_spin_unlock(&t->lock);
-        return bins_free_slow(bins, block, ptr, stream);
+        return free_elsewhere(bins, block, ptr, stream);
     }
-
-    lane = (bins_lane *)t;
-    block->last = t;
-    block->seq = shpool_timeline_mark(&bins->lanes, t);
-    lane->frees++;
-    lane->free_bytes += block->bytes;
-    bins_push(&lane->cache, block);
-    due = is_due(bins, lane, block->bytes);
+    due = cache(bins, block, t);
     shpool_spin_unlock(&t->lock);
     if (SHPOOL_UNLIKELY(due)) {
         bins_keep_capacity(bins);
@@ -215,8 +258,15 @@ static void bins_destroy(void *self)
 
 static shpool_status start(bins_self *bins, const shpool_device *device)
 {
-    shpool_status status = shpool_timelines_init(&bins->lanes, device, sizeof(bins_lane), 0);
+    size_t bytes = 0;
+    cu_result result = device->cu->device_memory(&bytes, device->handle);
+    shpool_status status;
 
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(device->cu, "cuDeviceTotalMem", result);
+    }
+    bins->device_bytes = bytes;
+    status = shpool_timelines_init(&bins->lanes, device, sizeof(bins_lane), 0);
     if ((status == SHPOOL_OK) && (pthread_mutex_init(&bins->lock, NULL) != 0)) {
         shpool_timelines_fini(&bins->lanes);
         status = shpool_error(SHPOOL_ERR_NO_MEMORY, "no memory for a mutex");

@@ -13,8 +13,9 @@
  * so that small blocks do not keep large slabs from becoming whole again.
  *
  * Locks, in this order: bins.lock, a timeline's lock (which guards its lane), never two of those.
- * A block that is live or cached is changed by whoever moves its `state`, under its lane's lock; a
- * block that is free, and all neighbours' links, under bins.lock.
+ * A block that is live or cached is changed under the lock of its lane, `last`: that of its malloc
+ * while it is live, of its free when it is cached.  A block that is free, and all neighbours' links,
+ * are changed under bins.lock.
  *
  * Order of streams: a block that is not live carries the timeline that it was freed on and the
  * number of that free.  It may go to the same stream at once, to any when that number is done, and
@@ -47,7 +48,8 @@ enum {
     BINS_CACHED = 2,     /* in a lane */
     BINS_LIVE_USED = 3,  /* live, and other streams were named to record_stream */
     BINS_LIVE_GRAPH = 4, /* live, of a pool for a graph */
-    BINS_PENDING = 5     /* freed, other streams have not finished */
+    BINS_PENDING = 5,    /* freed, other streams have not finished */
+    BINS_MOVING = 6      /* on the way from the lane of its malloc to that of its free */
 };
 
 typedef struct bins_slab bins_slab;
@@ -58,7 +60,7 @@ typedef struct bins_block {
     struct bins_block *prev;
     char *address;
     size_t bytes;
-    shpool_timeline *last;   /* of the stream that freed it; NULL: any may have it */
+    shpool_timeline *last;   /* live: of its malloc; else of its free, NULL: any may have it */
     uint64_t seq;            /* of that free */
     bins_slab *slab;
     atomic_uint state;
@@ -140,6 +142,7 @@ typedef struct bins_self {
     shpool_timelines lanes;
     _Atomic uint64_t capacity;    /* most idle bytes */
     pthread_mutex_t lock;         /* guards what follows */
+    uint64_t device_bytes;        /* what the device has */
     uint64_t soft;                /* most bytes from the driver before streams wait for others */
     bins_reuse reuse;
     uint64_t slab_bytes;          /* largest slab that several large requests share */

@@ -131,6 +131,7 @@ int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void *
     if (graph != NULL) {
         block = take(bins, graph, need, stream, status_p);
         if (block != NULL) {
+            block->last = NULL; /* belongs to no lane */
             bins_set_state(block, BINS_LIVE_GRAPH);
             bins->count.mallocs++;
             bins->count.live_bytes += block->bytes;

@@ -58,7 +58,8 @@ static void unlock_all(bins_self *bins)
 
 static int is_live(unsigned state)
 {
-    return (state == BINS_LIVE) || (state == BINS_LIVE_USED) || (state == BINS_LIVE_GRAPH);
+    return (state == BINS_LIVE) || (state == BINS_LIVE_USED) || (state == BINS_LIVE_GRAPH) ||
+           (state == BINS_MOVING);
 }
 
 static int is_pending(const bins_block *block)

@@ -200,9 +200,14 @@ shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, in
     size_t bytes = slab_size(bins, heap, need, exact);
     bins_slab *slab;
     bins_block *block;
-    shpool_status status = prepare_slab(bins, heap, bytes, &slab, &block);
+    shpool_status status;
 
+    bins->refusal = CU_ERROR_OUT_OF_MEMORY;
+    if (bytes > bins->device_bytes) {
+        return SHPOOL_ERR_NO_MEMORY; /* no detail yet: there is more to try */
+    }
     bins->refusal = CU_SUCCESS;
+    status = prepare_slab(bins, heap, bytes, &slab, &block);
     if (status != SHPOOL_OK) {
         drop_slab(bins, slab, block);
         return status;
@@ -211,7 +216,7 @@ shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, in
     if (bins->refusal != CU_SUCCESS) {
         drop_slab(bins, slab, block);
         return (bins->refusal == CU_ERROR_OUT_OF_MEMORY)
-                   ? SHPOOL_ERR_NO_MEMORY /* no detail yet: there is more to try */
+                   ? SHPOOL_ERR_NO_MEMORY
                    : shpool_driver_failed(bins->lanes.device->cu, "cuMemAlloc", bins->refusal);
     }
     *block = (bins_block){ .address = (char *)slab->base, .bytes = bytes, .slab = slab,

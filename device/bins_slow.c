@@ -70,8 +70,7 @@ static bins_block *take_done_from(const request *r, bins_lane *lane)
         block = NULL;
     }
     if ((block != NULL) && !shpool_timeline_is_done(&lane->timeline, block->seq)) {
-        shpool_timeline_want(table, &lane->timeline);
-        (void)shpool_timeline_poll(table, &lane->timeline);
+        (void)shpool_timeline_chase(table, &lane->timeline);
         if (!shpool_timeline_is_done(&lane->timeline, block->seq)) {
             block = NULL;
         }
@@ -90,8 +89,7 @@ static void poll(bins_self *bins, bins_lane *lane)
 
     shpool_spin_lock(&t->lock);
     if (!shpool_timeline_is_done(t, t->seq)) {
-        shpool_timeline_want(&bins->lanes, t);
-        (void)shpool_timeline_poll(&bins->lanes, t);
+        (void)shpool_timeline_chase(&bins->lanes, t);
     }
     shpool_spin_unlock(&t->lock);
 }
@@ -282,7 +280,7 @@ static void hand_out(const request *r, bins_block *block)
     r->lane->mallocs++;
     r->lane->malloc_bytes += block->bytes;
     shpool_spin_unlock(&t->lock);
-    block->last = t;
+    block->last = t; /* nobody else knows the block */
     bins_set_state(block, BINS_LIVE);
 }
 

@@ -35,10 +35,22 @@ static int is_named(const bins_block *block, const shpool_timeline *timeline)
     return 0;
 }
 
+/* From live only: a block that was freed meanwhile stays what it is. */
+static void set_used(bins_block *block)
+{
+    shpool_timeline *home = block->last;
+
+    shpool_spin_lock(&home->lock);
+    if (bins_state(block) == BINS_LIVE) {
+        bins_set_state(block, BINS_LIVE_USED);
+    }
+    shpool_spin_unlock(&home->lock);
+}
+
 static shpool_status add_use(bins_self *bins, bins_block *block, bins_use *use, shpool_stream user)
 {
     shpool_timeline *t;
-    unsigned state = BINS_LIVE;
+    int named;
     shpool_status status = shpool_timeline_lock(&bins->lanes, user, &t);
 
     if (status != SHPOOL_OK) {
@@ -46,19 +58,15 @@ static shpool_status add_use(bins_self *bins, bins_block *block, bins_use *use, 
         return status;
     }
     *use = (bins_use){ .timeline = t, .incarnation = t->incarnation, .stream = t->stream };
-    if (is_named(block, t)) {
-        free(use);
-        use = NULL;
-    }
+    named = is_named(block, t);
     shpool_spin_unlock(&t->lock);
-    if (use != NULL) {
-        use->next = block->uses;
-        block->uses = use;
-        /* from live only: a block that was freed meanwhile stays what it is */
-        (void)atomic_compare_exchange_strong_explicit(&block->state, &state, BINS_LIVE_USED,
-                                                      memory_order_release,
-                                                      memory_order_relaxed);
+    if (named) {
+        free(use);
+        return SHPOOL_OK;
     }
+    use->next = block->uses;
+    block->uses = use;
+    set_used(block);
     return SHPOOL_OK;
 }
 
@@ -151,8 +159,7 @@ static int is_finished(bins_self *bins, const bins_use *use)
         return 1;
     }
     shpool_spin_lock(&t->lock);
-    shpool_timeline_want(&bins->lanes, t);
-    (void)shpool_timeline_poll(&bins->lanes, t);
+    (void)shpool_timeline_chase(&bins->lanes, t);
     shpool_spin_unlock(&t->lock);
     return shpool_timeline_is_done(t, use->seq);
 }

@@ -38,8 +38,7 @@ static shpool_status buckets_trim(void *self, size_t keep_bytes)
 static void poll(buckets_self *b, shpool_timeline *t)
 {
     shpool_spin_lock(&t->lock);
-    shpool_timeline_want(&b->lanes, t);
-    (void)shpool_timeline_poll(&b->lanes, t);
+    (void)shpool_timeline_chase(&b->lanes, t);
     shpool_spin_unlock(&t->lock);
 }
 

@@ -21,6 +21,9 @@ libshpool_core_la_SOURCES += \
 	device/buckets_cache.c \
 	device/buckets_observe.c \
 	device/buckets_size.c \
+	device/context.c \
+	device/context.h \
+	device/context_report.c \
 	device/cuda_driver.c \
 	device/driver.h \
 	device/layer_fault.c \
@@ -35,8 +38,10 @@ libshpool_core_la_SOURCES += \
 	device/page_map.c \
 	device/page_map.h \
 	device/providers.c \
+	device/properties.c \
 	device/ptr_map.c \
 	device/ptr_map.h \
+	device/report.c \
 	device/simple.c \
 	device/stack.c \
 	device/stack.h \

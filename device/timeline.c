@@ -186,15 +186,39 @@ static shpool_timeline *lock_seen(const shpool_timelines *table, shpool_stream s
     return NULL;
 }
 
+/* A stable stream is known by its handle; returned locked. */
+static shpool_timeline *lock_stable(shpool_timelines *table, shpool_stream stream, uint64_t thread)
+{
+    shpool_timeline *t;
+
+    pthread_mutex_lock(&table->lock);
+    t = find_locked(table, stream, thread);
+    if (t != NULL) {
+        shpool_spin_lock(&t->lock);
+        if (t->stable) {
+            remember(table, t);
+        } else {
+            shpool_spin_unlock(&t->lock);
+            t = NULL;
+        }
+    }
+    pthread_mutex_unlock(&table->lock);
+    return t;
+}
+
 shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
                                         shpool_timeline **timeline_p)
 {
     uint64_t thread = (stream == SHPOOL_STREAM_PER_THREAD) ? shpool_thread_number() : 0;
     unsigned long long id;
-    shpool_timeline *t;
-    shpool_status status = ask_id(table, stream, &id);
+    shpool_timeline *t = lock_stable(table, stream, thread);
+    shpool_status status;
 
-    *timeline_p = NULL;
+    *timeline_p = t;
+    if (t != NULL) {
+        return SHPOOL_OK;
+    }
+    status = ask_id(table, stream, &id);
     if (status != SHPOOL_OK) {
         return status;
     }

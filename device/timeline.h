@@ -68,7 +68,7 @@ typedef struct shpool_timelines {
 } shpool_timelines;
 
 /* The streams that this thread used last; SHPOOL_TIMELINE_SEEN is small, it is static TLS. */
-#define SHPOOL_TIMELINE_SEEN 4u
+#define SHPOOL_TIMELINE_SEEN 8u
 typedef struct shpool_timeline_seen {
     uint64_t table;         /* shpool_timelines.id; 0: empty */
     shpool_stream stream;
@@ -157,6 +157,10 @@ void shpool_timeline_want(shpool_timelines *table, shpool_timeline *timeline);
 
 /* Ask the driver which events are done; 1: all frees are. */
 int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline);
+
+/* Somebody else wants the memory: find out how far the stream is, as cheaply as possible, and have
+ * the rest covered; 1: all frees are done. */
+int shpool_timeline_chase(shpool_timelines *table, shpool_timeline *timeline);
 
 /*
  * Let work that is submitted to `stream` from now on wait for the free of this number, on the

@@ -130,6 +130,37 @@ int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline)
     return atomic_load_explicit(&timeline->done, memory_order_relaxed) == timeline->seq;
 }
 
+/* An idle stream is done with everything, without an event that takes time to get there itself. */
+static int is_idle(const shpool_timelines *table, shpool_timeline *timeline)
+{
+    const shpool_device *device = table->device;
+    cu_result result;
+    int left = 0;
+
+    if (!may_record(timeline) || shpool_timeline_captures(table, timeline->stream) ||
+        (shpool_stream_is_default(timeline->stream) &&
+         (shpool_device_enter(device, &left) != SHPOOL_OK))) {
+        return 0;
+    }
+    result = device->cu->stream_query(timeline->stream);
+    shpool_device_leave(device, left);
+    return result == CU_SUCCESS;
+}
+
+int shpool_timeline_chase(shpool_timelines *table, shpool_timeline *timeline)
+{
+    if (shpool_timeline_poll(table, timeline)) {
+        return 1;
+    }
+    if ((timeline->covered < timeline->seq) && is_idle(table, timeline)) {
+        shpool_timeline_set_done(timeline, timeline->seq);
+        timeline->count = 0;
+        return 1;
+    }
+    shpool_timeline_want(table, timeline);
+    return 0;
+}
+
 int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq)
 {
     int can;

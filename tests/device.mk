@@ -8,7 +8,10 @@ libshpool_fake_la_SOURCES = \
 	tests/fake_streams.c
 shpool_device_ldadd = libshpool_fake.la $(LDADD)
 if HAVE_CMOCKA
-shpool_device_tests = tests/test_device_model
+shpool_device_tests = \
+	tests/test_device_bins \
+	tests/test_device_model
 shpool_cmocka_tests += $(shpool_device_tests)
+tests_test_device_bins_LDADD  = $(shpool_device_ldadd)
 tests_test_device_model_LDADD = $(shpool_device_ldadd)
 endif

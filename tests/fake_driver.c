@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../device/context.h"
 #include "../device/stack.h"
 
 #define PAGE ((size_t)2 << 20)
@@ -504,6 +505,7 @@ fake_held fake_stop(void)
     fake_held held;
 
     fake_fail(0, CU_SUCCESS);
+    shpool_contexts_reset();
     shpool_device_defaults_reset();
     shpool_device_providers_reset();
     held = fake.held;
