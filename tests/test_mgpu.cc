@@ -119,6 +119,9 @@ void test_what_a_context_has(void **)
     assert_true(context->PTXVersion() >= 750);
     assert_true(&context->Device() == &CudaDevice::ByOrdinal(0));
     assert_true(CudaDevice::DeviceCount() >= 2);
+    CudaDevice::ByOrdinal(1).SetActive();
+    assert_int_equal(CudaDevice::Selected().Ordinal(), 1);
+    CudaDevice::ByOrdinal(0).SetActive();
     assert_int_equal(CudaDevice::Selected().Ordinal(), 0);
 
     context->Start();
