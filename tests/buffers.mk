@@ -1,5 +1,6 @@
 # Arrays, buffers, and what stands on them.
 noinst_HEADERS += \
+	tests/buffer_trial.h \
 	tests/mgpu_capture.h \
 	tests/mgpu_fake.h \
 	tests/mgpu_programs.h \
@@ -8,6 +9,7 @@ if HAVE_CMOCKA
 shpool_cmocka_tests += \
 	tests/test_array \
 	tests/test_buffer \
+	tests/test_buffer_copies \
 	tests/test_fill \
 	tests/test_fill_kernels \
 	tests/test_hooks \
@@ -16,6 +18,7 @@ tests_test_array_CPPFLAGS        = $(AM_CPPFLAGS) -I$(top_srcdir)/device
 tests_test_fill_CPPFLAGS         = $(tests_test_array_CPPFLAGS)
 tests_test_fill_kernels_CPPFLAGS = $(tests_test_array_CPPFLAGS)
 tests_test_buffer_LDADD          = $(shpool_device_ldadd)
+tests_test_buffer_copies_LDADD   = $(shpool_device_ldadd)
 tests_test_fill_LDADD            = $(shpool_device_ldadd)
 tests_test_hooks_LDADD           = $(shpool_device_ldadd)
 

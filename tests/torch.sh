@@ -1,6 +1,6 @@
 #!/bin/sh
-# PyTorch and CuPy over the shared library: tests/gpu_torch.py, where there are Python, PyTorch and a
-# GPU.
+# PyTorch and CuPy over the shared library: tests/gpu_torch.py, where there are Python, PyTorch and
+# a GPU.
 set -u
 library=$top_builddir/.libs/libshpool.so
 if [ ! -f "$library" ]; then

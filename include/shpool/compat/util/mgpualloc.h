@@ -30,9 +30,10 @@ public:
     /** Throws where there is no such device. */
     static CudaDevice &ByOrdinal(int ordinal)
     {
-        static std::mutex                lock;
-        static std::vector<CudaDevice *> devices; /* never deleted: contexts outlive main() */
-        std::lock_guard<std::mutex>      hold(lock);
+        /* never deleted: contexts may outlive main() */
+        static std::vector<CudaDevice *> &devices = *new std::vector<CudaDevice *>;
+        static std::mutex                 lock;
+        std::lock_guard<std::mutex>       hold(lock);
 
         for (CudaDevice *device : devices) {
             if (device->Ordinal() == ordinal) {

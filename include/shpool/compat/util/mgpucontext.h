@@ -51,8 +51,9 @@ public:
      *  the device is made current. */
     static CudaContext &StandardContext(int ordinal = -1)
     {
-        static std::mutex                 lock;
-        static std::vector<CudaContext *> contexts; /* never deleted */
+        /* never deleted, as MGPU's */
+        static std::vector<CudaContext *> &contexts = *new std::vector<CudaContext *>;
+        static std::mutex                  lock;
         CudaDevice &device = ordinal < 0 ? CudaDevice::Selected() : CudaDevice::ByOrdinal(ordinal);
         std::lock_guard<std::mutex> hold(lock);
 
@@ -188,9 +189,10 @@ public:
 private:
     static CudaAlloc *SharedBuckets(CudaDevice *device)
     {
-        static std::mutex               lock;
-        static std::vector<CudaAlloc *> shared; /* never deleted: memory outlives main() */
-        std::lock_guard<std::mutex>     hold(lock);
+        /* never deleted: memory may outlive main() */
+        static std::vector<CudaAlloc *> &shared = *new std::vector<CudaAlloc *>;
+        static std::mutex                lock;
+        std::lock_guard<std::mutex>      hold(lock);
 
         for (CudaAlloc *alloc : shared) {
             if (&alloc->Device() == device) {
