@@ -2,8 +2,11 @@
 /* shpool/device/buffer.h: fills and printing, with the fake driver; array.h is the oracle. */
 #include "unit.h"
 
+#include <shpool/executor.h>
+
 #include "elements.h"
 #include "fake_driver.h"
+#include "fill_kernels.h"
 #include "page_arrays.h"
 
 #define MANY 700000u /* elements: several pieces of what the host makes at once */
@@ -157,6 +160,76 @@ static void test_random_and_where_the_generator_is_afterwards(void **state)
     shpool_buffer_unref(buffer);
 }
 
+/* ---- kernels: a driver that runs them on the executor ---- */
+
+static unsigned launches;
+static void test_the_pages_program_in_c(void **state);
+
+static void ascending_kernel(void *arg)
+{
+    shpool_fill_ascending(arg);
+}
+
+static void random_kernel(void *arg)
+{
+    shpool_fill_random(arg);
+}
+
+static cu_result load_module(cu_module *module, const void *image)
+{
+    *module = (cu_module)(uintptr_t)image;
+    return (image != NULL) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE;
+}
+
+static cu_result find_function(cu_function *function, cu_module module, const char *name)
+{
+    (void)module;
+    *function = (cu_function)(uintptr_t)((strcmp(name, "shpool_kernel_random") == 0) ? 2 : 1);
+    return CU_SUCCESS;
+}
+
+static cu_result launch(cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z,
+                        unsigned shared_bytes, shpool_stream stream, void **parameters,
+                        void **extra)
+{
+    const simt_launch shape = { .grid = { grid_x, grid_y, grid_z },
+                                .block = { block_x, block_y, block_z },
+                                .dynamic_bytes = shared_bytes };
+
+    (void)extra;
+    launches++;
+    assert_ptr_equal(stream, shpool_context_stream(context));
+    return (simt_run(&shape, ((uintptr_t)function == 2) ? random_kernel : ascending_kernel,
+                     parameters[0], NULL) == SHPOOL_OK) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE;
+}
+
+/* With code for the device in the library the same numbers come from kernels. */
+static void test_large_fills_launch_kernels_where_there_are_some(void **state)
+{
+    static shpool_driver able;
+    const shpool_driver *cu;
+
+    if (!HAVE_CUDA_DEVICE) {
+        skip();
+    }
+    assert_int_equal(shpool_driver_get(&cu), SHPOOL_OK);
+    able = *cu;
+    able.module_load = load_module;
+    able.module_function = find_function;
+    able.launch = launch;
+    shpool_context_unref(context);
+    shpool_driver_replace(&able);
+    assert_int_equal(shpool_context_create(NULL, &context), SHPOOL_OK);
+    launches = 0;
+    test_ascending(state);
+    assert_int_equal(launches, 1);
+    test_random_and_where_the_generator_is_afterwards(state);
+    assert_int_equal(launches, 2);
+    test_the_pages_program_in_c(state); /* too little for a launch */
+    assert_int_equal(launches, 2);
+}
+
 static void write_square(size_t index, void *element, void *user)
 {
     *(uint64_t *)element += (uint64_t)index * index; /* it was 0 */
@@ -287,6 +360,7 @@ int main(void)
         TEST(test_repeating_bytes_are_set_on_the_device),
         TEST(test_ascending),
         TEST(test_random_and_where_the_generator_is_afterwards),
+        TEST(test_large_fills_launch_kernels_where_there_are_some),
         TEST(test_generated_by_a_function),
         TEST(test_opaque_elements_have_no_arithmetic),
         TEST(test_bad_ranges_leave_buffer_and_generator_alone),
