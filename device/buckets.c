@@ -218,34 +218,40 @@ static void keep(buckets_self *b, buckets_node *node)
     buckets_compact(b, 0);
 }
 
-static shpool_status buckets_free(void *self, void *ptr, shpool_stream stream)
+static shpool_status free_node(buckets_self *b, buckets_node *node, shpool_stream stream)
 {
-    buckets_self *b = self;
-    shpool_ptr_entry entry;
-    buckets_node *node;
     shpool_timeline *t;
-    shpool_status status = shpool_ptr_take(&b->map, ptr, &entry);
+    shpool_status status = join_uses(b, node, stream);
 
-    if (status != SHPOOL_OK) {
-        return status;
-    }
-    node = entry.note;
-    stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
-    status = join_uses(b, node, stream);
     if (status == SHPOOL_OK) {
         status = shpool_timeline_lock(&b->lanes, stream, &t);
     }
     if (status != SHPOOL_OK) {
-        shpool_ptr_put_back(&b->map, &entry);
         return status;
     }
     node->last = t;
     node->seq = shpool_timeline_mark(&b->lanes, t);
     shpool_spin_unlock(&t->lock);
-    pthread_mutex_lock(&b->lock);
     keep(b, node);
-    pthread_mutex_unlock(&b->lock);
     return SHPOOL_OK;
+}
+
+static shpool_status buckets_free(void *self, void *ptr, shpool_stream stream)
+{
+    buckets_self *b = self;
+    shpool_ptr_entry entry;
+    shpool_status status;
+
+    pthread_mutex_lock(&b->lock);
+    status = shpool_ptr_take(&b->map, ptr, &entry);
+    if (status == SHPOOL_OK) {
+        status = free_node(b, entry.note, (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream);
+        if (status != SHPOOL_OK) {
+            shpool_ptr_put_back(&b->map, &entry);
+        }
+    }
+    pthread_mutex_unlock(&b->lock);
+    return status;
 }
 
 static shpool_status buckets_record_stream(void *self, void *ptr, shpool_stream user)

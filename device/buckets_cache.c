@@ -57,7 +57,7 @@ cu_result buckets_driver_alloc(buckets_self *b, buckets_node *node)
     return result;
 }
 
-int buckets_driver_free(buckets_self *b, buckets_node *node)
+static int give_back(buckets_self *b, const buckets_node *node)
 {
     const shpool_device *device = b->lanes.device;
     cu_result result;
@@ -73,6 +73,14 @@ int buckets_driver_free(buckets_self *b, buckets_node *node)
     }
     b->count.driver_frees++;
     b->count.driver_bytes -= node->bytes;
+    return 1;
+}
+
+int buckets_driver_free(buckets_self *b, buckets_node *node)
+{
+    if (!give_back(b, node)) {
+        return 0;
+    }
     free(node);
     return 1;
 }
@@ -93,11 +101,11 @@ int buckets_evict(buckets_self *b)
     if (oldest == NULL) {
         return 0;
     }
-    buckets_unlink(b, oldest);
-    if (!buckets_driver_free(b, oldest)) {
-        buckets_push(b, oldest);
+    if (!give_back(b, oldest)) {
         return 0;
     }
+    buckets_unlink(b, oldest);
+    free(oldest);
     return 1;
 }
 

@@ -184,15 +184,13 @@ static shpool_status check_both(const guard_layer *l, const shpool_ptr_entry *en
  * named are waited for with the whole device. */
 static shpool_status wait_for_users(guard_layer *l, const shpool_ptr_entry *entry)
 {
-    shpool_ptr_entry *shared = shpool_ptr_hold(&l->shared, entry->ptr);
     cu_result result;
     int left;
     shpool_status status;
 
-    if (shared == NULL) {
+    if (shpool_ptr_hold(&l->shared, entry->ptr) == NULL) {
         return SHPOOL_OK;
     }
-    shared->taken = 1;
     shpool_ptr_release(&l->shared, entry->ptr);
     status = shpool_device_enter(l->device, &left);
     if (status != SHPOOL_OK) {
@@ -200,11 +198,24 @@ static shpool_status wait_for_users(guard_layer *l, const shpool_ptr_entry *entr
     }
     result = l->device->cu->context_sync();
     shpool_device_leave(l->device, left);
-    return (result == CU_SUCCESS) ? SHPOOL_OK
+    return (result == CU_SUCCESS) ? shpool_ptr_take(&l->shared, entry->ptr, NULL)
                                   : shpool_driver_failed(l->device->cu, "cuCtxSynchronize", result);
 }
 
-/* The damage is said, and the memory is freed all the same. */
+static shpool_status inspect(guard_layer *l, const shpool_ptr_entry *entry, shpool_stream stream)
+{
+    shpool_status status = wait_for_users(l, entry);
+
+    if (status == SHPOOL_OK) {
+        status = check_both(l, entry, stream);
+    }
+    if (l->poison && (status == SHPOOL_OK)) {
+        status = paint(l, entry->note, entry->bytes + 2 * l->zone, stream);
+    }
+    return status;
+}
+
+/* Damage is said, and the memory is freed all the same. */
 static shpool_status guard_free(void *self, void *ptr, shpool_stream stream)
 {
     guard_layer *l = self;
@@ -215,15 +226,16 @@ static shpool_status guard_free(void *self, void *ptr, shpool_stream stream)
     if (status != SHPOOL_OK) {
         return status;
     }
-    found = wait_for_users(l, &entry);
-    if (found == SHPOOL_OK) {
-        found = check_both(l, &entry, stream);
+    found = inspect(l, &entry, stream);
+    status = found;
+    if ((found == SHPOOL_OK) || (found == SHPOOL_ERR_CORRUPT)) {
+        status = shpool_device_free(l->upstream, entry.note, stream);
     }
-    if (l->poison && (found == SHPOOL_OK)) {
-        found = paint(l, entry.note, entry.bytes + 2 * l->zone, stream);
+    if (status != SHPOOL_OK) {
+        shpool_ptr_put_back(&l->map, &entry);
+        return status;
     }
-    status = shpool_device_free(l->upstream, entry.note, stream);
-    return (status != SHPOOL_OK) ? status : found;
+    return found;
 }
 
 /* The upstream's pointer of a live allocation, or NULL. */

@@ -169,13 +169,15 @@ static void set_gone(shpool_timelines *table, shpool_timeline *t, int record)
     t->wanted = 0;
 }
 
-/* A stream that is not stable, seen by this thread before: still the same one? */
-static shpool_timeline *lock_seen(const shpool_timelines *table, shpool_stream stream,
-                                  unsigned long long id)
+/* A stream that is not stable, seen by this thread before: still the same one?  NULL: no; else
+ * locked. */
+static shpool_timeline *lock_seen(const shpool_timelines *table, shpool_stream stream)
 {
     const shpool_timeline_seen *seen = shpool_timeline_slot(table, stream);
+    unsigned long long id;
 
-    if ((seen->table != table->id) || (seen->stream != stream) || (seen->id != id)) {
+    if ((seen->table != table->id) || (seen->stream != stream) || (seen->id == 0) ||
+        (ask_id(table, stream, &id) != SHPOOL_OK) || (seen->id != id)) {
         return NULL;
     }
     shpool_spin_lock(&seen->timeline->lock);
@@ -206,26 +208,11 @@ static shpool_timeline *lock_stable(shpool_timelines *table, shpool_stream strea
     return t;
 }
 
-shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
-                                        shpool_timeline **timeline_p)
+/* The one for this stream, new if need be; returned locked.  NULL: no memory. */
+static shpool_timeline *lock_or_make(shpool_timelines *table, shpool_stream stream,
+                                     uint64_t thread, unsigned long long id)
 {
-    uint64_t thread = (stream == SHPOOL_STREAM_PER_THREAD) ? shpool_thread_number() : 0;
-    unsigned long long id;
-    shpool_timeline *t = lock_stable(table, stream, thread);
-    shpool_status status;
-
-    *timeline_p = t;
-    if (t != NULL) {
-        return SHPOOL_OK;
-    }
-    status = ask_id(table, stream, &id);
-    if (status != SHPOOL_OK) {
-        return status;
-    }
-    *timeline_p = lock_seen(table, stream, id);
-    if (*timeline_p != NULL) {
-        return SHPOOL_OK;
-    }
+    shpool_timeline *t;
 
     pthread_mutex_lock(&table->lock);
     t = find_locked(table, stream, thread);
@@ -247,11 +234,32 @@ shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream s
         remember(table, t);
     }
     pthread_mutex_unlock(&table->lock);
-    if (t == NULL) {
-        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for what is known of a stream");
+    return t;
+}
+
+shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
+                                        shpool_timeline **timeline_p)
+{
+    uint64_t thread = (stream == SHPOOL_STREAM_PER_THREAD) ? shpool_thread_number() : 0;
+    unsigned long long id;
+    shpool_status status;
+
+    *timeline_p = lock_seen(table, stream);
+    if (*timeline_p == NULL) {
+        *timeline_p = lock_stable(table, stream, thread);
     }
-    *timeline_p = t;
-    return SHPOOL_OK;
+    if (*timeline_p != NULL) {
+        return SHPOOL_OK;
+    }
+    status = ask_id(table, stream, &id);
+    if (status == SHPOOL_OK) {
+        *timeline_p = lock_or_make(table, stream, thread, id);
+        if (*timeline_p == NULL) {
+            status = shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for what is known of a "
+                                  "stream");
+        }
+    }
+    return status;
 }
 
 shpool_status shpool_timeline_retire(shpool_timelines *table, shpool_stream stream)
