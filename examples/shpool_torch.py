@@ -73,7 +73,10 @@ def replace(path="libshpool.so"):
 def mem_pool(path="libshpool.so"):
     """A pool whose segments come from it; PyTorch's own allocator divides them."""
     made = allocator(path)
-    pool = torch.cuda.MemPool(made.allocator())
+    try:
+        pool = torch.cuda.MemPool(made.allocator())
+    except (TypeError, AttributeError):  # some versions take the Python object
+        pool = torch.cuda.MemPool(made)
     pool.shpool_allocator = made  # lives as long as the pool
     return pool
 

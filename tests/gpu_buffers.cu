@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Buffers and MGPU's names on a GPU: the page's programs, fills against what the host makes, and
- * how fast each is.  Exit: 0; 1: something is wrong; 77: no device. */
+ * how fast each is.  gpu_buffers [MiB of an array: 256].  Exit: 0; 1: something is wrong; 77: no
+ * device. */
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -16,7 +17,8 @@ namespace {
 using mgpu::Check;
 using mgpu::ContextPtr;
 
-int failures = 0;
+int    failures  = 0;
+size_t mebibytes = 256;
 
 void expect(bool good, const char *what)
 {
@@ -106,7 +108,7 @@ template <typename F> double gigabytes_per_second(ContextPtr context, size_t byt
 template <typename T>
 void fills(ContextPtr context, const char *name, T first, T step, T min, T max)
 {
-    const size_t      count = ((size_t)256 << 20) / sizeof(T) + 3;
+    const size_t      count = (mebibytes << 20) / sizeof(T) + 3;
     const shpool_type type  = mgpu::ElementType<T>();
     const size_t      bytes = count * sizeof(T);
     MGPU_MEM(T)       mem   = context->Malloc<T>(count);
@@ -155,8 +157,11 @@ void fills(ContextPtr context, const char *name, T first, T step, T min, T max)
 
 } // namespace
 
-int main()
+int main(int argc, char **argv)
 {
+    if ((argc > 1) && (std::atoi(argv[1]) > 0)) {
+        mebibytes = (size_t)std::atoi(argv[1]);
+    }
     if (mgpu::CudaDevice::DeviceCount() == 0) {
         std::printf("skipped: %s\n", shpool_last_error());
         return 77;
