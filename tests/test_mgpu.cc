@@ -54,8 +54,11 @@ void test_the_pages_other_programs(void **)
 {
     const std::string info = printed(programs::info, 2, "1");
 
-    assert_non_null(std::strstr(info.c_str(), "(Ordinal 1)"));
-    assert_non_null(std::strstr(info.c_str(), "SMs enabled. Compute Capability sm_"));
+    /* the fake driver has the page's clocks and widths */
+    assert_non_null(std::strstr(info.c_str(), " : 1401.000 Mhz   (Ordinal 1)\n15 SMs enabled. "
+                                              "Compute Capability sm_"));
+    assert_non_null(std::strstr(info.c_str(), "\nMem Clock: 1848.000 Mhz x 384 bits   "));
+    assert_non_null(std::strstr(info.c_str(), "\nECC Disabled\n"));
     assert_string_equal(printed(programs::simple, 1).c_str(),
                         printed(programs::capacity, 1).c_str());
     assert_string_equal(printed(programs::derived, 1).c_str(), "");
@@ -73,9 +76,14 @@ void test_forms_of_creation(void **)
     char *argv_b[] = {name, bad, nullptr};
     char *argv_e[] = {name, empty, nullptr};
 
+    /* by number it stays the program's affair which device is current, by argv it does not */
+    CudaDevice::ByOrdinal(0).SetActive();
     assert_int_equal(CreateCudaDevice(1)->Device().Ordinal(), 1);
+    assert_int_equal(CudaDevice::Selected().Ordinal(), 0);
     assert_int_equal(CreateCudaDevice(2, argv)->Device().Ordinal(), 1);
+    assert_int_equal(CudaDevice::Selected().Ordinal(), 1);
     assert_int_equal(CreateCudaDevice(1, argv)->Device().Ordinal(), 0);
+    assert_int_equal(CudaDevice::Selected().Ordinal(), 0);
     assert_int_equal(CreateCudaDeviceStream(2, argv)->Device().Ordinal(), 1);
 
     ContextPtr plain = CreateCudaDevice(0);
@@ -202,6 +210,7 @@ void test_simple_takes_and_gives_at_once(void **)
     assert_int_equal(alloc.Malloc(100, &p), cudaSuccess);
     assert_true(alloc.Free(p));
     assert_false(alloc.Free(p)); /* is not forwarded to the driver (D20) */
+    assert_false(alloc.Free(&p)); /* nor is what was never its own */
 }
 
 void test_no_memory_is_an_exception_and_nothing_ends(void **)

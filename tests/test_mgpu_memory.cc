@@ -65,7 +65,10 @@ void test_plain_pointers_are_copied(void **)
     MGPU_MEM(short)  a       = context->Malloc(std::vector<short>{5, 6, 7});
     MGPU_MEM(short)  b       = context->Malloc<short>(3);
     std::vector<short> host;
+    MGPU_MEM(short)  c       = context->Malloc(std::vector<short>{8, 9}.data(), 2);
 
+    assert_int_equal(c->ToHost(host), cudaSuccess);
+    assert_int_equal(host[1], 9);
     assert_int_equal(copyDtoD(b->get(), (const short *)a->get(), 3), cudaSuccess);
     assert_int_equal(copyDtoH(host, (const short *)b->get(), 3), cudaSuccess);
     assert_int_equal(host[2], 7);
