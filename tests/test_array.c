@@ -153,6 +153,52 @@ static void test_whole_ranges_are_the_draws(void **state)
     assert_true(wide == ((uint64_t)581869302u << 32 | 3890346734u));
 }
 
+/* 2^31 + 1 values: of 32 bits nearly half are drawn again. */
+static void test_draws_that_would_favour_some_values_are_drawn_again(void **state)
+{
+    const uint32_t min = 7;
+    const uint32_t max = 7 + (1u << 31);
+    const uint64_t values = (UINT64_C(1) << 31) + 1;
+    shpool_random random;
+    shpool_random twin;
+    uint32_t value = 0;
+    int redrawn = 0;
+
+    (void)state;
+    shpool_random_init(&random, 1);
+    twin = random;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t product;
+
+        shpool_random_fill(SHPOOL_TYPE_U32, &min, &max, &random, 1, &value);
+        for (;;) {
+            product = shpool_random_draw(&twin) * values;
+            if ((uint32_t)product >= (UINT64_C(1) << 32) % values) {
+                break;
+            }
+            redrawn++;
+        }
+        assert_int_equal(value, 7 + (product >> 32));
+    }
+    assert_in_range(redrawn, 850, 1150);
+}
+
+static void test_floats_are_the_draw_over_2_to_the_32(void **state)
+{
+    const double min = 0;
+    const double max = 4294967296.0;
+    const float low = -1;
+    const float high = 1;
+    double value = 0;
+    float small = 0;
+
+    (void)state;
+    assert_int_equal(shpool_random_fill(SHPOOL_TYPE_F64, &min, &max, NULL, 1, &value), SHPOOL_OK);
+    assert_true(value == 3499211612.0);
+    assert_int_equal(shpool_random_fill(SHPOOL_TYPE_F32, &low, &high, NULL, 1, &small), SHPOOL_OK);
+    assert_true(small == (float)(-1 + 2 * (3499211612.0 / 4294967296.0)));
+}
+
 /* 3 * 2^62 values: of 64 bits a quarter is drawn again. */
 static void test_draws_above_the_largest_multiple_are_drawn_again(void **state)
 {
@@ -300,6 +346,8 @@ int main(void)
         cmocka_unit_test(test_no_generator_is_a_new_one_for_each_call),
         cmocka_unit_test(test_integers_lie_between_min_and_max_both_included),
         cmocka_unit_test(test_whole_ranges_are_the_draws),
+        cmocka_unit_test(test_draws_that_would_favour_some_values_are_drawn_again),
+        cmocka_unit_test(test_floats_are_the_draw_over_2_to_the_32),
         cmocka_unit_test(test_draws_above_the_largest_multiple_are_drawn_again),
         cmocka_unit_test(test_bad_ranges_are_refused_by_name),
         cmocka_unit_test(test_sorted_is_the_same_numbers_in_order),
