@@ -372,6 +372,10 @@ static cu_result fill(cu_ptr to, const void *value, size_t width, size_t count,
 {
     cu_result result = work(stream, (void *)(uintptr_t)to, NULL, width * count);
 
+    if (width == 1) {
+        memset((void *)(uintptr_t)to, *(const unsigned char *)value, count);
+        return result;
+    }
     for (size_t i = 0; i < count; i++) {
         memcpy((char *)(uintptr_t)to + i * width, value, width);
     }
