@@ -219,7 +219,8 @@ static cu_result take(cu_ptr *ptr_p, size_t bytes, int device, int pooled)
     if ((bytes == 0) || (device < 0)) {
         return (bytes == 0) ? CU_ERROR_INVALID_VALUE : CU_ERROR_INVALID_CONTEXT;
     }
-    if (fake.used[device] + bytes > fake.limit[device]) {
+    if ((fake.used[device] > fake.limit[device]) ||
+        (bytes > fake.limit[device] - fake.used[device])) {
         return CU_ERROR_OUT_OF_MEMORY;
     }
     m = calloc(1, sizeof(*m));
