@@ -82,7 +82,9 @@ static inline int cache(bins_self *bins, bins_block *block, shpool_timeline *t)
 {
     bins_lane *lane = (bins_lane *)t;
 
-    block->last = t;
+    if (SHPOOL_UNLIKELY(block->last != t)) {
+        block->last = t;
+    }
     block->seq = shpool_timeline_mark(&bins->lanes, t);
     lane->frees++;
     lane->free_bytes += block->bytes;

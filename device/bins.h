@@ -60,7 +60,9 @@ typedef struct bins_block {
     struct bins_block *prev;
     char *address;
     size_t bytes;
-    shpool_timeline *last;   /* live: of its malloc; else of its free, NULL: any may have it */
+    /* live: of its malloc; else of its free, NULL: any may have it.  Atomic, because two frees of
+     * one pointer may race for it; the one that loses sees so in `state`. */
+    _Atomic(shpool_timeline *) last;
     uint64_t seq;            /* of that free */
     bins_slab *slab;
     atomic_uint state;

@@ -10,12 +10,20 @@ shpool_device_ldadd = libshpool_fake.la $(LDADD)
 if HAVE_CMOCKA
 shpool_device_tests = \
 	tests/test_device_bins \
+	tests/test_device_buckets \
+	tests/test_device_context \
 	tests/test_device_faults \
+	tests/test_device_graph \
 	tests/test_device_model \
+	tests/test_device_open \
 	tests/test_device_threads
 shpool_cmocka_tests += $(shpool_device_tests)
 tests_test_device_bins_LDADD = $(shpool_device_ldadd)
+tests_test_device_buckets_LDADD = $(shpool_device_ldadd)
+tests_test_device_context_LDADD = $(shpool_device_ldadd)
 tests_test_device_faults_LDADD = $(shpool_device_ldadd)
+tests_test_device_graph_LDADD = $(shpool_device_ldadd)
 tests_test_device_model_LDADD = $(shpool_device_ldadd)
+tests_test_device_open_LDADD = $(shpool_device_ldadd)
 tests_test_device_threads_LDADD = $(shpool_device_ldadd)
 endif

@@ -219,7 +219,8 @@ static cu_result take(cu_ptr *ptr_p, size_t bytes, int device, int pooled)
     if ((bytes == 0) || (device < 0)) {
         return (bytes == 0) ? CU_ERROR_INVALID_VALUE : CU_ERROR_INVALID_CONTEXT;
     }
-    if (fake.used[device] + bytes > fake.limit[device]) {
+    if ((fake.used[device] > fake.limit[device]) ||
+        (bytes > fake.limit[device] - fake.used[device])) {
         return CU_ERROR_OUT_OF_MEMORY;
     }
     m = calloc(1, sizeof(*m));
@@ -372,6 +373,10 @@ static cu_result fill(cu_ptr to, const void *value, size_t width, size_t count,
 {
     cu_result result = work(stream, (void *)(uintptr_t)to, NULL, width * count);
 
+    if (width == 1) {
+        memset((void *)(uintptr_t)to, *(const unsigned char *)value, count);
+        return result;
+    }
     for (size_t i = 0; i < count; i++) {
         memcpy((char *)(uintptr_t)to + i * width, value, width);
     }

@@ -18,6 +18,10 @@ shpool_bench_SOURCES = \
 	tools/bench_loadstore.c \
 	tools/bench_loadstore.h \
 	tools/bench_loadstore_json.c \
+	tools/bench_memory.c \
+	tools/bench_memory.h \
+	tools/bench_memory_replay.c \
+	tools/bench_memory_run.c \
 	tools/bench_workload.h \
 	tools/message.c \
 	tools/message.h
