@@ -76,7 +76,9 @@ void kernel_on_the_stream()
     scale<<<(count + 255) / 256, 256, 0, context->Stream()>>>(*source, count, 3, dest->get());
     MGPU_SYNC_CHECK("scale");
     expect(context->Split() > 0, "the timer");
-    expect(dest->ToHost(host) == cudaSuccess, "ToHost");
+    expect(mgpu::copyDtoD(source->get(), (const int *)dest->get(), count, context->Stream()) ==
+               cudaSuccess, "copyDtoD");
+    expect(source->ToHost(host) == cudaSuccess, "ToHost");
     for (int i = 0; i < count; i++) {
         if (host[i] != 3 * i) {
             expect(false, "a kernel on the context's stream");

@@ -232,30 +232,16 @@ void PrintArrayOp(const CudaDeviceMem<T> &mem, Op op, int numCols)
 
 /* ---- copies between plain pointers, on the current device's standard context ---- */
 
-/** A plain pointer as a buffer, in the order of a stream; NULL: the default stream. */
+/** A plain pointer as a buffer. */
 template <typename T> class PlainView {
 public:
-    PlainView(const T *data, std::size_t count, cudaStream_t stream = nullptr)
+    PlainView(const T *data, std::size_t count)
     {
         shpool_context *context = nullptr;
 
-        if (stream == nullptr) {
-            Check(shpool_context_standard(-1, &context));
-            shpool_context_ref(context);
-        } else {
-            shpool_context_options options = shpool_context_options();
-
-            options.bytes  = sizeof(options);
-            options.flags  = SHPOOL_CONTEXT_ATTACH;
-            options.device = -1;
-            options.stream = stream;
-            Check(shpool_context_create(&options, &context));
-        }
-        const shpool_status status =
-            shpool_buffer_wrap(context, const_cast<T *>(data), SHPOOL_TYPE_OPAQUE(sizeof(T)),
-                               count, nullptr, nullptr, &view_);
-        shpool_context_unref(context); /* the buffer has one of its own */
-        Check(status);
+        Check(shpool_context_standard(-1, &context));
+        Check(shpool_buffer_wrap(context, const_cast<T *>(data), SHPOOL_TYPE_OPAQUE(sizeof(T)),
+                                 count, nullptr, nullptr, &view_));
     }
     ~PlainView() { shpool_buffer_unref(view_); }
     PlainView(const PlainView &) = delete;
@@ -285,14 +271,21 @@ template <typename T> cudaError_t copyHtoD(T *dest, const std::vector<T> &source
 {
     return copyHtoD(dest, source.data(), (int)source.size());
 }
-/** In the order of a stream of the current device; does not wait. */
-template <typename T>
-cudaError_t copyDtoD(T *dest, const T *source, int count, cudaStream_t stream = nullptr)
+/** In the order of the default stream; does not wait. */
+template <typename T> cudaError_t copyDtoD(T *dest, const T *source, int count)
 {
-    PlainView<T> to(dest, count, stream), from(source, count, stream);
-
-    return CudaException::Nearest(shpool_buffer_copy(to.Get(), 0, from.Get(), 0, count));
+    return CudaException::Nearest(
+        shpool_buffer_copy(PlainView<T>(dest, count).Get(), 0, PlainView<T>(source, count).Get(),
+                           0, count));
 }
+#if defined(__CUDACC__) /* by CUDA's runtime, which nvcc links: a stream alone is no context */
+template <typename T>
+cudaError_t copyDtoD(T *dest, const T *source, int count, cudaStream_t stream)
+{
+    return cudaMemcpyAsync(dest, source, sizeof(T) * (std::size_t)count, cudaMemcpyDeviceToDevice,
+                           stream);
+}
+#endif
 
 } // namespace mgpu
 
