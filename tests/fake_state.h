@@ -118,7 +118,12 @@ fake_memory *fake_find(const void *ptr);
 unsigned fake_new_line(int device, int blocking);
 int fake_is_capturing_here(void);       /* what cannot be called during capture fails */
 
-/* The entry points of fake_streams.c. */
+/* Work of a captured graph, for fake_launch(). */
+void fake_note(unsigned graph, const void *ptr, size_t bytes);
+void fake_give(fake_memory *gone);      /* back to the device */
+
+/* The entry points of fake_memory.c and fake_streams.c. */
+void fake_bind_memory(shpool_driver *table);
 void fake_bind_streams(shpool_driver *table);
 
 #endif /* SHPOOL_TESTS_FAKE_STATE_H */
