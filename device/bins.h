@@ -14,8 +14,8 @@
  *
  * Locks, in this order: bins.lock, a timeline's lock (which guards its lane), never two of those.
  * A block that is live or cached is changed under the lock of its lane, `last`: that of its malloc
- * while it is live, of its free when it is cached.  A block that is free, and all neighbours' links,
- * are changed under bins.lock.
+ * while it is live, of its free when it is cached.  A block that is free, and all links between
+ * neighbours, are changed under bins.lock.
  *
  * Order of streams: a block that is not live carries the timeline that it was freed on and the
  * number of that free.  It may go to the same stream at once, to any when that number is done, and

@@ -221,7 +221,8 @@ static int order_all(bins_self *bins, const bins_block *block, const shpool_time
     return (block->last == timeline) || order(bins, block->last, block->seq, stream);
 }
 
-bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timeline, shpool_stream stream)
+bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timeline,
+                          shpool_stream stream)
 {
     int large = (need >= BINS_LARGE_BYTES);
 

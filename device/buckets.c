@@ -7,8 +7,8 @@
  * it is in frees, and as many more as its bucket's number, so that large blocks go first.  Within a
  * bucket that is the order of the frees, so only the oldest of each bucket are compared.
  *
- * Each block is an allocation of the driver; there is one lock.  Streams as in bins: the same one at
- * once, others when it has finished, then new memory, then a wait on the device.
+ * Each block is an allocation of the driver; there is one lock.  Streams as in bins: the same one
+ * at once, others when it has finished, then new memory, then a wait on the device.
  */
 #include "buckets.h"
 

@@ -85,6 +85,12 @@ static int bind_one(void *member, void *image, get_proc_fn get, const char *name
     return shpool_symbol_set(member, image, symbol);
 }
 
+static shpool_status lacks(const char *symbol)
+{
+    return shpool_error(SHPOOL_ERR_UNSUPPORTED, "libcuda.so.1 lacks %s, which every driver since "
+                        "CUDA 11 has: update the driver", symbol);
+}
+
 static shpool_status bind_all(shpool_driver *cu, void *image)
 {
     get_proc_fn get = NULL;
@@ -92,8 +98,7 @@ static shpool_status bind_all(shpool_driver *cu, void *image)
     (void)shpool_symbol_set(&get, image, "cuGetProcAddress_v2");
 #define BIND(_member, _name, _symbol, _version, _optional, _arguments)                             \
     if (!bind_one(&cu->_member, image, get, #_name, #_symbol, _version) && !(_optional)) {         \
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "libcuda.so.1 lacks " #_symbol ", which every " \
-                            "driver since CUDA 11 has: update the driver");                        \
+        return lacks(#_symbol);                                                                    \
     }
     SHPOOL_DRIVER_CALLS(BIND)
 #undef BIND

@@ -130,7 +130,8 @@ static void begin(shpool_timelines *table, shpool_timeline *t, shpool_stream str
     t->gone = 0;
     /* the first stream is alone, and often stays so; others are there to be shared with */
     t->wanted = (t->stable && (thread == 0)) ||
-                (atomic_load_explicit(&table->count, memory_order_relaxed) < 2) ? 0 : SHPOOL_TIMELINE_WANTED;
+                (atomic_load_explicit(&table->count, memory_order_relaxed) < 2)
+                    ? 0 : SHPOOL_TIMELINE_WANTED;
 }
 
 /* The driver's number of a stream tells it from a later one with the same handle; 0: not asked. */

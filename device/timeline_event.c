@@ -190,7 +190,8 @@ int shpool_timeline_order(shpool_timelines *table, shpool_timeline *timeline, ui
         if (timeline->ring[place].seq < seq) {
             continue;
         }
-        if (shpool_stream_is_default(stream) && (shpool_device_enter(table->device, &left) != SHPOOL_OK)) {
+        if (shpool_stream_is_default(stream) &&
+            (shpool_device_enter(table->device, &left) != SHPOOL_OK)) {
             return 0;
         }
         result = cu->stream_wait(stream, timeline->ring[place].event, 0);

@@ -1,7 +1,9 @@
 # Compiled by make check, installed as documentation; without a GPU they exit 77 (skipped).
 # make installcheck compiles all of them with the commands that they give.
-shpool_examples =
-dist_examples_DATA += examples/blueprint.cu examples/linked.cu examples/linked_kernel.cu \
+shpool_examples = examples/device
+examples_device_LDADD = libshpool_core.la
+dist_examples_DATA += examples/blueprint.cu examples/device.c examples/linked.cu \
+	examples/linked_kernel.cu \
 	examples/loadstore.cu examples/runtime.cu
 dist_pluginexample_DATA = examples/plugin/own.c examples/plugin/own.cu examples/plugin/own.h
 if HAVE_NVCC

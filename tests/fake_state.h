@@ -30,6 +30,7 @@ struct CUctx_st {
 };
 
 struct CUevent_st {
+    struct CUevent_st *next; /* in fake.events */
     int device;
     int recorded;
     int captured;
@@ -59,6 +60,8 @@ typedef struct fake_state {
     uint32_t done[FAKE_STREAMS];        /* by line: what has finished */
     fake_clock host;                    /* what the host saw finished */
     fake_memory *memory;
+    struct CUevent_st *events;
+    void *host[16];                     /* page-locked memory */
     fake_held held;
     unsigned violations;
     char first_violation[300];
@@ -118,7 +121,12 @@ fake_memory *fake_find(const void *ptr);
 unsigned fake_new_line(int device, int blocking);
 int fake_is_capturing_here(void);       /* what cannot be called during capture fails */
 
-/* The entry points of fake_streams.c. */
+/* Work of a captured graph, for fake_launch(). */
+void fake_note(unsigned graph, const void *ptr, size_t bytes);
+void fake_give(fake_memory *gone);      /* back to the device */
+
+/* The entry points of fake_memory.c and fake_streams.c. */
+void fake_bind_memory(shpool_driver *table);
 void fake_bind_streams(shpool_driver *table);
 
 #endif /* SHPOOL_TESTS_FAKE_STATE_H */

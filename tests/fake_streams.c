@@ -274,13 +274,21 @@ static cu_result f_event_create(shpool_event *event, unsigned flags)
     }
     *event = calloc(1, sizeof(**event));
     (*event)->device = fake_current_device();
+    (*event)->next = fake.events;
+    fake.events = *event;
     fake.held.events++;
     FAKE_LEAVE(CU_SUCCESS);
 }
 
 static cu_result f_event_destroy(shpool_event event)
 {
+    struct CUevent_st **at = &fake.events;
+
     FAKE_ENTER(event_destroy)
+    while (*at != event) {
+        at = &(*at)->next;
+    }
+    *at = event->next;
     free(event);
     fake.held.events--;
     FAKE_LEAVE(CU_SUCCESS);
@@ -357,16 +365,6 @@ void fake_bind_streams(shpool_driver *table)
 
 /* ---- for tests ---- */
 
-static void note(unsigned graph, const void *ptr, size_t bytes)
-{
-    if (fake.noted_count == SHPOOL_ARRAY_COUNT(fake.noted)) {
-        abort(); /* the test captures too much */
-    }
-    fake.noted[fake.noted_count].graph = graph;
-    fake.noted[fake.noted_count].ptr = ptr;
-    fake.noted[fake.noted_count++].bytes = bytes;
-}
-
 void fake_work(shpool_stream stream, const void *ptr, size_t bytes)
 {
     int line;
@@ -376,7 +374,7 @@ void fake_work(shpool_stream stream, const void *ptr, size_t bytes)
     if (line < 0) {
         fake_violate("work on no stream");
     } else if (((uintptr_t)stream > 2) && stream->capturing) {
-        note(stream->graph, ptr, bytes);
+        fake_note(stream->graph, ptr, bytes);
     } else {
         fake_submit((unsigned)line);
         fake_touch((unsigned)line, ptr, bytes);
@@ -421,34 +419,4 @@ void fake_stream_destroy(shpool_stream stream)
     fake.line[stream->line].alive = 0;
     stream->used = 0;
     pthread_mutex_unlock(&fake_lock);
-}
-
-void fake_capture_begin(shpool_stream stream)
-{
-    pthread_mutex_lock(&fake_lock);
-    stream->capturing = 1;
-    stream->graph = ++fake.graphs;
-    fake.capturing++;
-    pthread_mutex_unlock(&fake_lock);
-}
-
-unsigned fake_capture_end(shpool_stream stream)
-{
-    unsigned graph;
-
-    pthread_mutex_lock(&fake_lock);
-    stream->capturing = 0;
-    graph = stream->graph;
-    fake.capturing--;
-    pthread_mutex_unlock(&fake_lock);
-    return graph;
-}
-
-void fake_launch(unsigned graph, shpool_stream stream)
-{
-    for (unsigned i = 0; i < fake.noted_count; i++) {
-        if (fake.noted[i].graph == graph) {
-            fake_work(stream, fake.noted[i].ptr, fake.noted[i].bytes);
-        }
-    }
 }

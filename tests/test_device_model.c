@@ -220,7 +220,7 @@ static void run(const char *spec, unsigned operations, unsigned long least)
         } else if (s->ptr == NULL) {
             do_malloc(&m, s);
         } else {
-            fake_fail(0, CU_SUCCESS); /* a failing record in the test's own order() proves nothing */
+            fake_fail(0, CU_SUCCESS); /* not in the test's own order() */
             do_free(&m, s);
         }
         if (fake_violations() > 0) {

@@ -27,7 +27,15 @@ static const struct {
     {"oom", memory_oom, "a request that only fits when everything idle is given back"},
 };
 
-static const char *const peers[] = {"simple", "async", "async:threshold=0", "buckets", "bins"};
+#ifndef HAVE_CUDA_DEVICE
+#define HAVE_CUDA_DEVICE 0
+#endif
+
+static const char *const peers[] = {
+#if HAVE_CUDA_DEVICE
+    "cub",
+#endif
+    "simple", "async", "async:threshold=0", "buckets", "bins"};
 
 double memory_now(void)
 {
@@ -73,7 +81,8 @@ static void usage(FILE *to)
 {
     fputs("usage: shpool-bench memory [options] [QUESTION...]\n"
           "  --allocator SPEC   may be given several times; default: all bases; async is\n"
-          "                     cudaMallocAsync, simple is cudaMalloc\n"
+          "                     cudaMallocAsync, simple is cudaMalloc, cub is CUB's caching\n"
+          "                     allocator (builds with CUDA)\n"
           "  --replay FILE      a log of the layer log (or of RMM) against the allocators\n"
           "  --limit BYTES      of the replay: most live bytes\n"
           "  --device N         ordinal [0]\n"
@@ -173,6 +182,9 @@ int bench_memory(int argc, char **argv)
         return stop - 1;
     }
     tool_messages("shpool-bench");
+#if HAVE_CUDA_DEVICE
+    bench_memory_add_cub();
+#endif
     if (shpool_device_get_properties(r.options.device, &device) != SHPOOL_OK) {
         fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
         return 1;

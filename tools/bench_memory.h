@@ -8,6 +8,10 @@
 
 #include <shpool/device.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* One measurement, printed as a line of CSV. */
 typedef struct memory_row {
     const char *question;  /* "pair", "threads", ... */
@@ -51,7 +55,13 @@ int memory_cold(const memory_options *options, const char *spec);
 int memory_oom(const memory_options *options, const char *spec);
 int memory_replay(const memory_options *options, const char *spec);
 
+/* Register CUB's CachingDeviceAllocator as the base `cub` (builds with nvcc). */
+void bench_memory_add_cub(void);
+
 /* The sub-command; arguments after its name. */
 int bench_memory(int argc, char **argv);
 
+#ifdef __cplusplus
+}
+#endif
 #endif /* SHPOOL_BENCH_MEMORY_H */
