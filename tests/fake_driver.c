@@ -238,6 +238,17 @@ fake_held fake_stop(void)
     while (fake.memory != NULL) {
         fake_give(fake.memory);
     }
+    /* what a failing call left behind, so that leaks of this program are the library's */
+    while (fake.events != NULL) {
+        struct CUevent_st *event = fake.events;
+
+        fake.events = event->next;
+        free(event);
+    }
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.pinned); i++) {
+        free(fake.pinned[i]);
+        fake.pinned[i] = NULL;
+    }
     shpool_driver_replace(NULL);
     return held;
 }

@@ -120,17 +120,30 @@ static cu_result f_host_alloc(void **ptr, size_t bytes, unsigned flags)
     if (fake_current_device() < 0) {
         FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
     }
-    *ptr = malloc(bytes);
-    fake.held.host_allocations++;
-    FAKE_LEAVE(CU_SUCCESS);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.pinned); i++) {
+        if (fake.pinned[i] == NULL) {
+            fake.pinned[i] = malloc(bytes);
+            *ptr = fake.pinned[i];
+            fake.held.host_allocations++;
+            FAKE_LEAVE(CU_SUCCESS);
+        }
+    }
+    FAKE_LEAVE(CU_ERROR_OUT_OF_MEMORY);
 }
 
 static cu_result f_host_free(void *ptr)
 {
     FAKE_ENTER(host_free)
-    free(ptr);
-    fake.held.host_allocations--;
-    FAKE_LEAVE(CU_SUCCESS);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.pinned); i++) {
+        if (fake.pinned[i] == ptr) {
+            fake.pinned[i] = NULL;
+            free(ptr);
+            fake.held.host_allocations--;
+            FAKE_LEAVE(CU_SUCCESS);
+        }
+    }
+    fake_violate("cuMemFreeHost of what cuMemHostAlloc did not return");
+    FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
 }
 
 /* ---- copies: done at once, and checked like other work ---- */

@@ -30,6 +30,7 @@ struct CUctx_st {
 };
 
 struct CUevent_st {
+    struct CUevent_st *next; /* in fake.events */
     int device;
     int recorded;
     int captured;
@@ -59,6 +60,8 @@ typedef struct fake_state {
     uint32_t done[FAKE_STREAMS];        /* by line: what has finished */
     fake_clock host;                    /* what the host saw finished */
     fake_memory *memory;
+    struct CUevent_st *events;
+    void *pinned[16];                   /* page-locked memory */
     fake_held held;
     unsigned violations;
     char first_violation[300];

@@ -274,13 +274,21 @@ static cu_result f_event_create(shpool_event *event, unsigned flags)
     }
     *event = calloc(1, sizeof(**event));
     (*event)->device = fake_current_device();
+    (*event)->next = fake.events;
+    fake.events = *event;
     fake.held.events++;
     FAKE_LEAVE(CU_SUCCESS);
 }
 
 static cu_result f_event_destroy(shpool_event event)
 {
+    struct CUevent_st **at = &fake.events;
+
     FAKE_ENTER(event_destroy)
+    while (*at != event) {
+        at = &(*at)->next;
+    }
+    *at = event->next;
     free(event);
     fake.held.events--;
     FAKE_LEAVE(CU_SUCCESS);
