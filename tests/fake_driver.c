@@ -245,9 +245,9 @@ fake_held fake_stop(void)
         fake.events = event->next;
         free(event);
     }
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.host); i++) {
-        free(fake.host[i]);
-        fake.host[i] = NULL;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.pinned); i++) {
+        free(fake.pinned[i]);
+        fake.pinned[i] = NULL;
     }
     shpool_driver_replace(NULL);
     return held;

@@ -120,10 +120,10 @@ static cu_result f_host_alloc(void **ptr, size_t bytes, unsigned flags)
     if (fake_current_device() < 0) {
         FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
     }
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.host); i++) {
-        if (fake.host[i] == NULL) {
-            fake.host[i] = malloc(bytes);
-            *ptr = fake.host[i];
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.pinned); i++) {
+        if (fake.pinned[i] == NULL) {
+            fake.pinned[i] = malloc(bytes);
+            *ptr = fake.pinned[i];
             fake.held.host_allocations++;
             FAKE_LEAVE(CU_SUCCESS);
         }
@@ -134,9 +134,9 @@ static cu_result f_host_alloc(void **ptr, size_t bytes, unsigned flags)
 static cu_result f_host_free(void *ptr)
 {
     FAKE_ENTER(host_free)
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.host); i++) {
-        if (fake.host[i] == ptr) {
-            fake.host[i] = NULL;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.pinned); i++) {
+        if (fake.pinned[i] == ptr) {
+            fake.pinned[i] = NULL;
             free(ptr);
             fake.held.host_allocations--;
             FAKE_LEAVE(CU_SUCCESS);

@@ -61,7 +61,7 @@ typedef struct fake_state {
     fake_clock host;                    /* what the host saw finished */
     fake_memory *memory;
     struct CUevent_st *events;
-    void *host[16];                     /* page-locked memory */
+    void *pinned[16];                   /* page-locked memory */
     fake_held held;
     unsigned violations;
     char first_violation[300];
