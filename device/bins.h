@@ -323,7 +323,8 @@ shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpo
 shpool_status bins_trim(void *self, size_t keep_bytes);
 void bins_keep_capacity(bins_self *bins);
 
-/* Out of memory; what is held is in the detail. */
+/* Out of memory; what is held is in the detail.  No lock is held: whoever receives the message may
+ * call the allocator. */
 shpool_status bins_out_of_memory(bins_self *bins, size_t bytes);
 
 /* ---- other streams (bins_use.c) ---- */

@@ -118,6 +118,7 @@ int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void *
 {
     bins_graph *graph;
     bins_block *block = NULL;
+    int refused = 0;
     int mode;
 
     stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
@@ -139,10 +140,13 @@ int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void *
             *ptr_p = block->address;
         } else if (bins->refusal == CU_ERROR_OUT_OF_MEMORY) {
             bins->count.failures++;
-            *status_p = bins_out_of_memory(bins, need);
+            refused = 1;
         }
     }
     pthread_mutex_unlock(&bins->lock);
+    if (refused) {
+        *status_p = bins_out_of_memory(bins, need);
+    }
     bins_capture_restore(bins, mode);
     return graph != NULL;
 }

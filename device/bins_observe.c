@@ -338,9 +338,7 @@ shpool_status bins_out_of_memory(bins_self *bins, size_t bytes)
         (void)device->cu->memory_info(&left_bytes, &total);
         shpool_device_leave(device, left);
     }
-    lock_all(bins);
-    collect(bins, &stats);
-    unlock_all(bins);
+    (void)bins_stats(bins, &stats);
     return shpool_error(SHPOOL_ERR_NO_MEMORY, "%zu bytes were asked for on device %d, which has "
                         "%llu MiB free of %llu; this allocator holds %llu MiB: %llu live in %llu "
                         "allocations, %llu idle (largest piece %llu bytes, %llu MiB not finished); "

@@ -284,14 +284,11 @@ static void hand_out(const request *r, bins_block *block)
     bins_set_state(block, BINS_LIVE);
 }
 
-static shpool_status failed(const request *r, size_t bytes)
+/* SHPOOL_OK: it is the device's memory that ran out, and the detail is still to be written. */
+static shpool_status failed(const request *r)
 {
     r->bins->count.failures++;
-    /* host memory, or a driver that is broken: the detail is there */
-    if ((r->refused != SHPOOL_OK) && (r->bins->refusal != CU_ERROR_OUT_OF_MEMORY)) {
-        return r->refused;
-    }
-    return bins_out_of_memory(r->bins, bytes);
+    return (r->bins->refusal == CU_ERROR_OUT_OF_MEMORY) ? SHPOOL_OK : r->refused;
 }
 
 shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, shpool_stream stream,
@@ -317,9 +314,12 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, shpoo
         hand_out(&r, block);
         *ptr_p = block->address;
     } else {
-        status = failed(&r, bytes);
+        status = failed(&r);
     }
     pthread_mutex_unlock(&bins->lock);
+    if ((block == NULL) && (status == SHPOOL_OK)) {
+        status = bins_out_of_memory(bins, bytes);
+    }
     bins_capture_restore(bins, mode);
     return status;
 }
