@@ -1,9 +1,10 @@
 # Compiled by make check, installed as documentation; without a GPU they exit 77 (skipped).
 # make installcheck compiles all of them with the commands that they give.
-shpool_examples =
-dist_examples_DATA += examples/blueprint.cu examples/cluster.cu examples/linked.cu \
-	examples/linked_kernel.cu examples/loadstore.cu examples/pipeline.cu examples/runtime.cu \
-	examples/scratch.cu examples/spill.cu examples/wait.cu
+shpool_examples = examples/device
+examples_device_LDADD = libshpool_core.la
+dist_examples_DATA += examples/blueprint.cu examples/cluster.cu examples/device.c \
+	examples/linked.cu examples/linked_kernel.cu examples/loadstore.cu examples/pipeline.cu \
+	examples/runtime.cu examples/scratch.cu examples/spill.cu examples/wait.cu
 dist_pluginexample_DATA = examples/plugin/own.c examples/plugin/own.cu examples/plugin/own.h
 if HAVE_NVCC
 shpool_examples += examples/blueprint examples/cluster examples/loadstore examples/pipeline \

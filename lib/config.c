@@ -25,6 +25,9 @@
       "folder in which kernels that shpool_link() joined are kept for other processes; begins "    \
       "with /, made if missing; empty: they are kept in memory only; without effect in setuid "    \
       "programs")                                                                                  \
+    _(DEVICE_ALLOCATOR, "spec", "", "bins",                                                        \
+      "device allocator that is shared by all that names none: layers outermost first, then the "  \
+      "base, layer:key=value,...|layer|base:key=value; shpool-info device lists them")             \
     _(LOG_LEVEL, "level", "",   "none",                                                            \
       "messages up to this level go to stderr: none, error, warn, info")                           \
     _(PLUGIN_PATH, "path", "",  "",                                                                \
@@ -106,10 +109,14 @@ static void collect_unknown(void)
 /* In a program that has more rights than whoever starts it (setuid, file capabilities), the latter
  * must not say from where files are read.  The kernel's word holds also after the program has set
  * its ids, theirs where it says nothing. */
+int shpool_config_is_privileged(void)
+{
+    return (getauxval(AT_SECURE) != 0) || (geteuid() != getuid()) || (getegid() != getgid());
+}
+
 static int is_withheld(const shpool_variable *variable)
 {
-    return (strcmp(variable->type, "path") == 0) &&
-           ((getauxval(AT_SECURE) != 0) || (geteuid() != getuid()) || (getegid() != getgid()));
+    return (strcmp(variable->type, "path") == 0) && shpool_config_is_privileged();
 }
 
 static void read_environment(void)
@@ -182,6 +189,11 @@ static const char *value_of(size_t index)
 const char *shpool_config_allocator(void)
 {
     return value_of(VARIABLE_ALLOCATOR);
+}
+
+const char *shpool_config_device_allocator(void)
+{
+    return value_of(VARIABLE_DEVICE_ALLOCATOR);
 }
 
 const char *shpool_config_plugin_path(void)

@@ -71,6 +71,12 @@ const char *shpool_config_cache_dir(void);
 /* $SHPOOL_CACHE_BYTES, or its default; SHPOOL_ERR_SPEC: it is no number. */
 shpool_status shpool_config_cache_bytes(uint64_t *bytes_p);
 
+/* 1: the program has more rights than whoever started it, who must not say which files it uses. */
+int shpool_config_is_privileged(void);
+
+/* $SHPOOL_DEVICE_ALLOCATOR; NULL if unset or empty. */
+const char *shpool_config_device_allocator(void);
+
 /* $SHPOOL_PLUGIN_PATH; as shpool_config_cache_dir(). */
 const char *shpool_config_plugin_path(void);
 

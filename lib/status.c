@@ -2,11 +2,44 @@
 /* Version, status texts, and this thread's latest failure. */
 #include "internal.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static _Thread_local char last_error[SHPOOL_ERROR_BYTES];
+/* The thread's latest detail, SHPOOL_ERROR_BYTES on the heap from its first failure on.  Not
+ * _Thread_local: a library that is loaded later, as Python does, has room for some hundred bytes of
+ * those that are reached without a call (device/sync.h), and these would be 4,096 more. */
+static pthread_key_t last_error_key;
+static pthread_once_t last_error_once = PTHREAD_ONCE_INIT;
+
+static void make_key(void)
+{
+    (void)pthread_key_create(&last_error_key, free);
+}
+
+/* NULL: this thread has had no failure. */
+static char *last_error(void)
+{
+    pthread_once(&last_error_once, make_key);
+    return pthread_getspecific(last_error_key);
+}
+
+/* Without memory the detail is lost, the status is not. */
+static void set_last_error(const char *detail)
+{
+    char *mine = last_error();
+
+    if (mine == NULL) {
+        mine = malloc(SHPOOL_ERROR_BYTES);
+        if ((mine == NULL) || (pthread_setspecific(last_error_key, mine) != 0)) {
+            free(mine);
+            return;
+        }
+    }
+    memcpy(mine, detail, strlen(detail) + 1);
+}
 
 const char *shpool_version(void)
 {
@@ -35,18 +68,23 @@ const char *shpool_strerror(shpool_status status)
     case SHPOOL_ERR_DIVERGENCE:  return "executor: threads of one barrier or vote disagree";
     case SHPOOL_ERR_BUDGET:      return "executor: the budget of switches is spent";
     case SHPOOL_ERR_SYSTEM:      return "the operating system refused something";
+    case SHPOOL_ERR_LIMIT:       return "a configured limit of device memory would be exceeded";
+    case SHPOOL_ERR_DOUBLE_FREE: return "the device memory is free already";
+    case SHPOOL_ERR_CAPTURE:     return "not possible while the stream captures a graph";
     }
     return "unknown status";
 }
 
 const char *shpool_last_error(void)
 {
-    return last_error;
+    const char *mine = last_error();
+
+    return (mine != NULL) ? mine : "";
 }
 
 shpool_status shpool_error(shpool_status status, const char *format, ...)
 {
-    /* not straight into last_error: the arguments may point into it */
+    /* not straight into the thread's: the arguments may point into it */
     char detail[SHPOOL_ERROR_BYTES];
     va_list args;
 
@@ -57,11 +95,11 @@ shpool_status shpool_error(shpool_status status, const char *format, ...)
         va_end(args);
     }
 
-    memcpy(last_error, detail, strlen(detail) + 1);
+    set_last_error(detail);
     shpool_message(SHPOOL_LEVEL_ERROR, "%s", detail);
 
     /* the receiver of the message may have failed in a call of its own */
-    memcpy(last_error, detail, strlen(detail) + 1);
+    set_last_error(detail);
     return status;
 }
 
@@ -70,8 +108,8 @@ shpool_status shpool_error_prefix(shpool_status status, const char *origin, cons
     char detail[SHPOOL_ERROR_BYTES];
     shpool_text whole = shpool_text_make(detail, sizeof(detail));
 
-    shpool_text_add(&whole, "%s \"%s\": %s", origin, text, last_error);
-    memcpy(last_error, detail, strlen(detail) + 1);
+    shpool_text_add(&whole, "%s \"%s\": %s", origin, text, shpool_last_error());
+    set_last_error(detail);
     return status;
 }
 

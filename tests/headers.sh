@@ -31,9 +31,12 @@ for header in $public_headers; do
     case $name in
     *.cuh) ;;
     *)
-        # $CC and friends may hold options
+        # $CC and friends may hold options; what MGPU named util/*.h is C++
         # shellcheck disable=SC2086
-        try "C11   $name" $CC -std=c11 $warn $include -fsyntax-only "$tmp/t.c"
+        case $name in
+        shpool/compat/util/*) ;;
+        *) try "C11   $name" $CC -std=c11 $warn $include -fsyntax-only "$tmp/t.c" ;;
+        esac
         # shellcheck disable=SC2086
         try "C++17 $name" $CXX -std=c++17 $warn $include -fsyntax-only "$tmp/t.cpp"
         ;;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The tests of the tests: each bug below is planted in a copy of the allocators, the headers, or of
-# one file of lib/, and the test that is there for it must fail, with the right report.  The copy
-# without a bug must pass the same tests.
+# one file of lib/ or device/, and the test that is there for it must fail, with the right report.
+# The copy without a bug must pass the same tests.
 #
 #   CC, CXX      compilers [cc, c++]
 #   top_srcdir   source folder [the one above this script's]
@@ -96,6 +96,18 @@ after_malloc_without_fence|test_after|plain|test_no_copy*|behind the last|includ
 bulk_store_without_fence|test_loadstore_paths|plain|test_shared_to_global|behind the last|include/shpool/impl/wide.h|s/^    simt_fence_async(); .. as in.*//
 after_keeps_its_queue|test_after|plain|test_the_queue*|not so: |include/shpool/after.h|s/^        shpool_free(after->heap, simt_from_shared(after->entries));$//
 stamp_not_compared|test_join|plain|test_linker_of_the_same*|!=|lib/join.c|s/if ((made == 0) .*/if (1) {/
+random_without_rejection|test_array|plain|test_draws_that_would*|!=|device/random.c|s/while ((uint32_t)product < reject)/while (0)/
+random_over_another_number|test_array|plain|test_floats_are*|Assert\|not TRUE\|value ==|device/random.c|s/const double unit = 1.0 . 4294967296.0;/const double unit = 1.0 \/ 4294967295.0;/
+sort_forgets_signs_of_floats|test_array|plain|test_sorted*|sum|device/sort.c|s/(rule.is_float && (value & rule.sign)) . .value/0 ? ~value/
+format_with_two_conversions|test_print|plain|test_formats*|!=|device/print.c|s/if (at.1 + text_length(at + 1). != /if (0 \&\& at[1 + text_length(at + 1)] != /
+kernel_without_a_barrier|test_fill_kernels|plain|test_any_schedule*|difference|device/fill_kernels.h|s/^        simt_barrier();$/        ;/
+kernel_reuses_its_counts|test_fill_kernels|plain|test_any_schedule*|difference|device/fill_kernels.h|s/simt_barrier(); .. the counts are read.*//
+fill_sets_what_is_not_aligned|test_fill|plain|test_fill_with*|!=|device/fill.c|s/((uintptr_t)ptr % n == 0) &&/1 \&\&/
+copy_is_not_ordered_after_the_source|test_buffer_copies|plain|test_copies_between_streams*|is known|device/buffer.c|s/^    status = order_after(to, from);/    status = SHPOOL_OK;/
+copy_leaves_the_source_unguarded|test_buffer_copies|plain|test_copies_between_streams*|is known|device/buffer.c|s/? keep_source(to, from) : status/? SHPOOL_OK : status/
+buffer_without_its_context|test_buffer|plain|test_a_buffer_outlives*|!=|device/buffer.c|s/buffer->context = shpool_context_ref(context);/buffer->context = context;/
+hook_ignores_record_stream|test_hooks|plain|test_record_stream*|is known|device/hooks.c|s/(shpool_device_record_stream(allocator, ptr, stream) == SHPOOL_OK)/1/
+hook_keeps_idle_memory_above_the_fraction|test_hooks|plain|test_the_memory*|holds|device/hooks.c|s/^        keep_limit(allocator, limit);$/        ;/
 BUGS
 }
 
@@ -109,8 +121,8 @@ cflags_of() {
 }
 
 compile() { # FLAGS... : with the include folders of $tree in front
-    $CC -std=gnu11 -g -w -DHAVE_CONFIG_H -I"$work" -I"$tree/include" -I"$src/lib" -I"$src/tests" \
-        $cmocka_cflags "$@"
+    $CC -std=gnu11 -g -w -DHAVE_CONFIG_H -I"$work" -I"$tree/include" -I"$src/lib" \
+        -I"$tree/device" -I"$src/tests" $cmocka_cflags "$@"
 }
 
 compile_cxx() { # the same for C++, where templates make optimising slow
@@ -121,6 +133,7 @@ compile_cxx() { # the same for C++, where templates make optimising slow
 copy_tree() { # the files that bugs go into
     mkdir -p "$tree/include" &&
         cp -R "$src/lib" "$tree/lib" &&
+        cp -R "$src/device" "$tree/device" &&
         cp -R "$src/include/shpool" "$tree/include/" &&
         cp -R "$src/allocators" "$tree/allocators" &&
         rm -rf "$tree/include/shpool/allocators" &&
@@ -139,13 +152,16 @@ plant() { # FILE SCRIPT: each command must change something
     done <"$tree/commands"
 }
 
-# What hardly changes with the bugs, once per build; a bug of lib/ is in an object of its own, which
-# the linker takes before it looks for the one here.
+# What hardly changes with the bugs, once per build; one of lib/ or device/ is in an object of its
+# own, which the linker takes before it looks for the one here.
 build_library() { # BUILD
     mkdir -p "$work/$1" && cd "$work/$1" || return 1
     tree=$src
-    for file in "$src"/lib/*.c "$src"/tests/heap_model.c; do
+    for file in "$src"/lib/*.c "$src"/tests/heap_model.c "$src"/tests/fake_*.c; do
         compile $(cflags_of "$1") -c "$file" || return 1
+    done
+    for file in "$src"/device/*.c; do
+        compile $(cflags_of "$1") -c "$file" -o "device_$(basename "$file" .c).o" || return 1
     done
     for file in "$src"/simt/*.c; do # never instrumented: it is the machine
         compile -O1 -c "$file" -o "simt_$(basename "$file" .c).o" || return 1
@@ -158,7 +174,7 @@ build_and_run() { # PROGRAM BUILD TESTS FILE; exit status of the tests; 100: doe
         compile $(cflags_of "$2") -c "$file" -o "$(basename "$file" .c).o" || exit 100
     done) || return 100
     case $4 in
-    lib/*) compile $(cflags_of "$2") -c "$tree/$4" -o "$tree/lib.o" || return 100 ;;
+    lib/*.c | device/*.c) compile $(cflags_of "$2") -c "$tree/$4" -o "$tree/lib.o" || return 100 ;;
     esac
     if [ -f "$src/tests/$1.cc" ]; then
         compile_cxx "$src/tests/$1.cc" "$work/$2/library.a" -o "$tree/$1" $cmocka_libs -lpthread \

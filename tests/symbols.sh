@@ -41,6 +41,13 @@ if [ -n "$missing" ]; then
     failed=1
 fi
 
+# thread-local data of a library that Python loads must fit into what libc keeps free for such
+tls=$(readelf -lW "$library" | awk '$1 == "TLS" { print $6 }')
+if [ $((${tls:-0})) -gt 512 ]; then
+    echo "FAIL: $((tls)) bytes of thread-local data: dlopen() may have no room for more than 512"
+    failed=1
+fi
+
 needed=$(ldd "$library") || exit 99
 if printf '%s\n' "$needed" | grep -i -e cuda -e nvrtc -e nvJitLink -e nvidia; then
     echo "FAIL: the library needs CUDA to load"

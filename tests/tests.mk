@@ -247,8 +247,9 @@ SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)' CXX='$(CXX)' NM='$(NM)' NVCC='$(NVCC)' top_srcdir='$(top_srcdir)' \
 	top_builddir='$(top_builddir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
-	public_headers='$(shpool_HEADERS) $(shpoolloadstore_HEADERS) $(shpoolcompat_HEADERS) \
-	  $(shpoolcompatdevice_HEADERS) $(nobase_shpool_HEADERS)' \
+	public_headers='$(shpool_HEADERS) $(shpooldevice_HEADERS) $(shpoolloadstore_HEADERS) \
+	  $(shpoolcompat_HEADERS) \
+	  $(shpoolcompatdevice_HEADERS) $(shpoolcompatutil_HEADERS) $(nobase_shpool_HEADERS)' \
 	nvrtc_headers='$(shpool_nvrtc)' \
 	cuda_low='$(SHPOOL_CUDA_LOW)' cuda_libdir='$(SHPOOL_CUDA_LIBDIR)' \
 	cuda_archs='$(SHPOOL_CUDA_ARCHS)' \
@@ -256,8 +257,8 @@ AM_TESTS_ENVIRONMENT = \
 	fuzz_seconds="$${SHPOOL_FUZZ_SECONDS:-5}"; \
 	export CC CXX NM NVCC top_srcdir top_builddir allocators public_headers nvrtc_headers \
 	  cuda_low cuda_libdir cuda_archs tsan_cflags cmocka_cflags FUZZ_CC fuzz_seconds; \
-	unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_FUZZ_SECONDS \
-	  SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH;
+	unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR \
+	  SHPOOL_FUZZ_SECONDS SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH;
 
 # the same programs with far more seeds and schedules
 check-long:

@@ -74,6 +74,7 @@ static inline int clear_environment(void **state)
     unsetenv("SHPOOL_ALLOCATOR");
     unsetenv("SHPOOL_CACHE_BYTES");
     unsetenv("SHPOOL_CACHE_DIR");
+    unsetenv("SHPOOL_DEVICE_ALLOCATOR");
     unsetenv("SHPOOL_LOG_LEVEL");
     unsetenv("SHPOOL_PLUGIN_PATH");
     shpool_set_message_handler(NULL, NULL);

@@ -10,6 +10,7 @@
 #include "../lib/internal.h"
 #include "bench.h"
 #include "bench_loadstore.h"
+#include "bench_memory.h"
 #include "bench_workload.h"
 #include "message.h"
 
@@ -89,6 +90,7 @@ static void usage(FILE *to)
 
     fputs("usage: shpool-bench [block] [options]\n"
           "       shpool-bench loadstore [options]: copies on a GPU; has a --help of its own\n"
+          "       shpool-bench memory [options]: device allocators; has a --help of its own\n"
           "  --device cpu|cuda        default: cuda if there is a GPU, else cpu\n"
           "  --allocator SPEC|all     default: $SHPOOL_ALLOCATOR, else the build's default\n"
           "  --binding table|inline|linked|all   default: table; the CPU has table only\n"
@@ -309,6 +311,10 @@ int main(int argc, char **argv)
     if ((argc > 1) && (strcmp(argv[1], "loadstore") == 0)) {
         argv[1] = argv[0]; /* for getopt's messages */
         return bench_loadstore(argc - 1, argv + 1);
+    }
+    if ((argc > 1) && (strcmp(argv[1], "memory") == 0)) {
+        argv[1] = argv[0];
+        return bench_memory(argc - 1, argv + 1);
     }
     stop = parse(argc, argv, &options);
     if (stop != 0) {

@@ -3,6 +3,8 @@
 #include "message.h"
 #include "shpool_info.h"
 
+#include <shpool/device/provider.h>
+
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +15,7 @@ static const char usage_text[] =
     "  list         the block allocators; * marks the one that programs get by default\n"
     "  show NAME    one allocator: what it can do, and what pools of it need\n"
     "  devices      the GPUs of this machine and their shared memory\n"
+    "  device       the device allocators and layers, and their keys; no JSON\n"
     "  config       the environment variables, their values and defaults\n"
     "  overhead     what pools cost: --threads N --bytes B [--threads-per-pool K] [--arch sm_86]\n"
     "  archs        the shared memory of the architectures that are known\n"
@@ -244,6 +247,32 @@ static int devices(int json)
     return EXIT_OK;
 }
 
+/* The keys, a line each, below their provider. */
+static void print_keys(const char *keys)
+{
+    while ((keys != NULL) && (*keys != '\0')) {
+        size_t bytes = strcspn(keys, "\n");
+
+        printf("      %.*s\n", (int)bytes, keys);
+        keys += bytes + (keys[bytes] == '\n');
+    }
+}
+
+static int device(int json)
+{
+    const shpool_device_provider *one;
+
+    if (json) {
+        return -1;
+    }
+    for (size_t i = 0; (one = shpool_device_provider_get(i)) != NULL; i++) {
+        printf("%-8s %-6s %s\n", one->name,
+               ((one->flags & SHPOOL_DEVICE_LAYER) != 0) ? "layer" : "base", one->summary);
+        print_keys(one->keys);
+    }
+    return EXIT_OK;
+}
+
 static int config(int json)
 {
     shpool_variable variable;
@@ -299,6 +328,9 @@ static int run(int count, char *const words[], int json)
     }
     if (strcmp(words[0], "devices") == 0) {
         return devices(json);
+    }
+    if (strcmp(words[0], "device") == 0) {
+        return device(json);
     }
     if (strcmp(words[0], "config") == 0) {
         return config(json);

@@ -60,7 +60,10 @@ typedef enum shpool_status {
     SHPOOL_ERR_DEADLOCK    = -15, /**< executor: no thread can go on */
     SHPOOL_ERR_DIVERGENCE  = -16, /**< executor: threads of one barrier or vote disagree */
     SHPOOL_ERR_BUDGET      = -17, /**< executor: the budget of switches is spent */
-    SHPOOL_ERR_SYSTEM      = -18  /**< the operating system refused what the detail names */
+    SHPOOL_ERR_SYSTEM      = -18, /**< the operating system refused what the detail names */
+    SHPOOL_ERR_LIMIT       = -19, /**< a configured limit of device memory would be exceeded */
+    SHPOOL_ERR_DOUBLE_FREE = -20, /**< device memory that is free already */
+    SHPOOL_ERR_CAPTURE     = -21  /**< not possible while the stream captures a graph */
 } shpool_status;
 
 /** Who may free what a thread allocated, and which threads share one pool. */

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bins: counters, the walk over all blocks, and the check of what is said twice. */
+#include "bins.h"
+
+#include <string.h>
+
+/* Every heap: those that serve all, then those of graphs. */
+typedef struct heaps {
+    bins_self *bins;
+    bins_graph *graph;
+    unsigned index;
+} heaps;
+
+static bins_heap *first_heap(heaps *at, bins_self *bins)
+{
+    *at = (heaps){ .bins = bins };
+    return &bins->heap[0];
+}
+
+static bins_heap *next_heap(heaps *at)
+{
+    if (at->index == 0) {
+        at->index = 1;
+    } else {
+        at->index = 0;
+        at->graph = (at->graph == NULL) ? at->bins->graphs : at->graph->next;
+        if (at->graph == NULL) {
+            return NULL;
+        }
+    }
+    return (at->graph == NULL) ? &at->bins->heap[at->index] : &at->graph->heap[at->index];
+}
+
+static bins_lane *first_lane(bins_self *bins)
+{
+    return (bins_lane *)atomic_load_explicit(&bins->lanes.all, memory_order_acquire);
+}
+
+/* ---- lanes stand still while their blocks are looked at ---- */
+
+static void lock_all(bins_self *bins)
+{
+    pthread_mutex_lock(&bins->lanes.lock); /* no new ones */
+    for (bins_lane *l = first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
+        shpool_spin_lock(&l->timeline.lock);
+    }
+}
+
+static void unlock_all(bins_self *bins)
+{
+    for (bins_lane *l = first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
+        shpool_spin_unlock(&l->timeline.lock);
+    }
+    pthread_mutex_unlock(&bins->lanes.lock);
+}
+
+/* ---- stats ---- */
+
+static int is_live(unsigned state)
+{
+    return (state == BINS_LIVE) || (state == BINS_LIVE_USED) || (state == BINS_LIVE_GRAPH) ||
+           (state == BINS_MOVING);
+}
+
+static int is_pending(const bins_block *block)
+{
+    return (bins_state(block) == BINS_PENDING) ||
+           ((block->last != NULL) && !shpool_timeline_is_done(block->last, block->seq));
+}
+
+static void add_idle(const bins_block *block, shpool_device_stats *stats)
+{
+    if (is_pending(block)) {
+        stats->pending_bytes += block->bytes;
+    }
+    if (block->bytes > stats->largest_idle) {
+        stats->largest_idle = block->bytes;
+    }
+}
+
+static void add_lane(const bins_lane *lane, shpool_device_stats *stats)
+{
+    stats->mallocs += lane->mallocs;
+    stats->frees += lane->frees;
+    stats->live_bytes += lane->malloc_bytes - lane->free_bytes;
+    stats->live_count += lane->mallocs - lane->frees;
+}
+
+static void collect(bins_self *bins, shpool_device_stats *stats)
+{
+    heaps at;
+    uint64_t slow = bins->count.hits + bins->count.hits_done + bins->count.hits_wait +
+                    bins->count.misses;
+
+    *stats = bins->count;
+    for (const bins_lane *l = first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
+        add_lane(l, stats);
+    }
+    stats->hits += (stats->mallocs > slow) ? stats->mallocs - slow : 0;
+    stats->idle_bytes = stats->driver_bytes - stats->live_bytes;
+    stats->events_recorded = atomic_load_explicit(&bins->lanes.events_recorded,
+                                                  memory_order_relaxed);
+    for (bins_heap *heap = first_heap(&at, bins); heap != NULL; heap = next_heap(&at)) {
+        for (const bins_slab *slab = heap->slabs; slab != NULL; slab = slab->next) {
+            for (const bins_block *b = slab->first; b != NULL; b = b->above) {
+                if (!is_live(bins_state(b))) {
+                    add_idle(b, stats);
+                }
+            }
+        }
+    }
+}
+
+shpool_status bins_stats(void *self, shpool_device_stats *stats)
+{
+    bins_self *bins = self;
+
+    pthread_mutex_lock(&bins->lock);
+    lock_all(bins);
+    collect(bins, stats);
+    unlock_all(bins);
+    pthread_mutex_unlock(&bins->lock);
+    return SHPOOL_OK;
+}
+
+shpool_status bins_reset_peak(void *self)
+{
+    bins_self *bins = self;
+
+    pthread_mutex_lock(&bins->lock);
+    bins->count.driver_bytes_peak = bins->count.driver_bytes;
+    pthread_mutex_unlock(&bins->lock);
+    return SHPOOL_OK;
+}
+
+/* ---- walk ---- */
+
+static int show_slab(const bins_slab *slab, shpool_device_walk_fn function, void *user)
+{
+    for (const bins_block *block = slab->first; block != NULL; block = block->above) {
+        unsigned state = bins_state(block);
+        shpool_device_block shown = {
+            .ptr = block->address, .bytes = block->bytes,
+            .base = (void *)(uintptr_t)slab->driver_ptr,
+            .stream = (block->last != NULL) ? block->last->stream : NULL,
+            .state = is_live(state) ? SHPOOL_DEVICE_LIVE
+                   : is_pending(block) ? SHPOOL_DEVICE_PENDING : SHPOOL_DEVICE_IDLE,
+        };
+
+        if (function(&shown, user) != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+shpool_status bins_walk(void *self, shpool_device_walk_fn function, void *user)
+{
+    bins_self *bins = self;
+    heaps at;
+    int stop = 0;
+
+    pthread_mutex_lock(&bins->lock);
+    lock_all(bins);
+    for (bins_heap *heap = first_heap(&at, bins); !stop && (heap != NULL); heap = next_heap(&at)) {
+        for (const bins_slab *slab = heap->slabs; !stop && (slab != NULL); slab = slab->next) {
+            stop = show_slab(slab, function, user);
+        }
+    }
+    unlock_all(bins);
+    pthread_mutex_unlock(&bins->lock);
+    return SHPOOL_OK;
+}
+
+shpool_status bins_base(void *self, const void *ptr, void **base_p, size_t *bytes_p)
+{
+    bins_self *bins = self;
+    uintptr_t address = (uintptr_t)ptr;
+    const bins_block *block = NULL;
+    const bins_slab *slab;
+
+    pthread_mutex_lock(&bins->lock);
+    slab = shpool_page_get(&bins->map, address);
+    for (block = (slab != NULL) ? slab->first : NULL; block != NULL; block = block->above) {
+        if ((address >= (uintptr_t)block->address) &&
+            (address < (uintptr_t)block->address + block->bytes)) {
+            break;
+        }
+    }
+    if ((block != NULL) && is_live(bins_state(block))) {
+        *base_p = (void *)(uintptr_t)slab->driver_ptr;
+        *bytes_p = slab->driver_bytes;
+    } else {
+        slab = NULL;
+    }
+    pthread_mutex_unlock(&bins->lock);
+    return (slab != NULL) ? SHPOOL_OK
+                          : shpool_error(SHPOOL_ERR_INVALID, "%p is in no live allocation of this "
+                                         "allocator", ptr);
+}
+
+/* ---- check ---- */
+
+typedef struct tally {
+    uint64_t bytes;   /* of all blocks */
+    uint64_t live;
+    size_t free;      /* blocks */
+    size_t cached;
+    size_t pending;
+} tally;
+
+static const char *check_block(bins_self *bins, const bins_slab *slab, const bins_block *block,
+                               tally *sum)
+{
+    unsigned state = bins_state(block);
+
+    if (block->slab != slab) {
+        return "a block belongs to another slab";
+    }
+    if (bins_find(bins, block->address) != block) {
+        return "a block is not found by its address";
+    }
+    if (block->class != bins_class(block->bytes)) {
+        return "a block's class does not fit its size";
+    }
+    if ((block->above != NULL) && ((block->above->below != block) ||
+                                   (block->above->address != block->address + block->bytes))) {
+        return "two neighbours disagree";
+    }
+    sum->bytes += block->bytes;
+    sum->live += is_live(state) ? block->bytes : 0;
+    sum->free += (state == BINS_FREE);
+    sum->cached += (state == BINS_CACHED);
+    sum->pending += (state == BINS_PENDING);
+    return NULL;
+}
+
+static const char *check_slab(bins_self *bins, const bins_slab *slab, tally *sum)
+{
+    uint64_t before = sum->bytes;
+
+    if ((slab->first == NULL) || (slab->first->address != (char *)slab->base)) {
+        return "a slab does not begin with its first block";
+    }
+    for (const bins_block *block = slab->first; block != NULL; block = block->above) {
+        const char *what = check_block(bins, slab, block, sum);
+
+        if (what != NULL) {
+            return what;
+        }
+    }
+    return (sum->bytes - before == slab->bytes) ? NULL : "a slab's blocks do not fill it";
+}
+
+/* Counts a set of lists; the state is what all of them must have. */
+static const char *check_lists(const bins_lists *lists, unsigned state, size_t *count_p)
+{
+    for (unsigned class = 0; class < BINS_CLASSES; class++) {
+        const bins_list *list = &lists->list[class];
+        int marked = (int)((lists->nonempty[class / 64] >> (class % 64)) & 1);
+
+        if (marked != (list->head != NULL)) {
+            return "a list and its bit disagree";
+        }
+        for (const bins_block *block = list->head; block != NULL; block = block->next) {
+            if ((block->class != class) || (bins_state(block) != state) ||
+                ((block->next == NULL) ? (list->tail != block) : (block->next->prev != block))) {
+                return "a block is in a list that is not its own";
+            }
+            ++*count_p;
+        }
+    }
+    return NULL;
+}
+
+static const char *check_all(bins_self *bins)
+{
+    tally sum = { .bytes = 0 };
+    size_t free = 0;
+    size_t cached = 0;
+    size_t pending = 0;
+    shpool_device_stats stats;
+    const char *what = NULL;
+    heaps at;
+
+    for (bins_heap *heap = first_heap(&at, bins); heap != NULL; heap = next_heap(&at)) {
+        for (const bins_slab *slab = heap->slabs; (what == NULL) && (slab != NULL);
+             slab = slab->next) {
+            what = check_slab(bins, slab, &sum);
+        }
+        if (what == NULL) {
+            what = check_lists(&heap->bins, BINS_FREE, &free);
+        }
+    }
+    for (const bins_lane *l = first_lane(bins); (what == NULL) && (l != NULL);
+         l = (bins_lane *)l->timeline.next) {
+        what = check_lists(&l->cache, BINS_CACHED, &cached);
+    }
+    for (const bins_block *b = bins->pending.head; b != NULL; b = b->next) {
+        pending++;
+    }
+    if (what != NULL) {
+        return what;
+    }
+    if ((free != sum.free) || (cached != sum.cached) || (pending != sum.pending)) {
+        return "blocks are in no list, or in two";
+    }
+    collect(bins, &stats);
+    return (stats.live_bytes == sum.live) ? NULL : "the live bytes do not add up";
+}
+
+shpool_status bins_check(void *self)
+{
+    bins_self *bins = self;
+    const char *what;
+
+    pthread_mutex_lock(&bins->lock);
+    lock_all(bins);
+    what = check_all(bins);
+    unlock_all(bins);
+    pthread_mutex_unlock(&bins->lock);
+    return (what == NULL) ? SHPOOL_OK : shpool_error(SHPOOL_ERR_CORRUPT, "bins: %s", what);
+}
+
+/* ---- out of memory ---- */
+
+#define MIB(_bytes) ((unsigned long long)((_bytes) >> 20))
+
+shpool_status bins_out_of_memory(bins_self *bins, size_t bytes)
+{
+    const shpool_device *device = bins->lanes.device;
+    shpool_device_stats stats;
+    size_t left_bytes = 0;
+    size_t total = 0;
+    int left;
+
+    if (shpool_device_enter(device, &left) == SHPOOL_OK) {
+        (void)device->cu->memory_info(&left_bytes, &total);
+        shpool_device_leave(device, left);
+    }
+    (void)bins_stats(bins, &stats);
+    return shpool_error(SHPOOL_ERR_NO_MEMORY, "%zu bytes were asked for on device %d, which has "
+                        "%llu MiB free of %llu; this allocator holds %llu MiB: %llu live in %llu "
+                        "allocations, %llu idle (largest piece %llu bytes, %llu MiB not finished); "
+                        "others hold %llu MiB", bytes, device->ordinal, MIB(left_bytes), MIB(total),
+                        MIB(stats.driver_bytes), MIB(stats.live_bytes),
+                        (unsigned long long)stats.live_count, MIB(stats.idle_bytes),
+                        (unsigned long long)stats.largest_idle, MIB(stats.pending_bytes),
+                        MIB((total > left_bytes + stats.driver_bytes)
+                                ? total - left_bytes - stats.driver_bytes : 0));
+}

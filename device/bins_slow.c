@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bins: what happens when the lane has nothing.
+ *
+ * In this order: what this stream may have at once; what other streams have finished with; new
+ * memory; memory that other streams are not done with, by a wait on the device; and when the driver
+ * refuses, everything merged, idle slabs given back, and in the end a wait for the device by the
+ * host.  New memory comes before waits because those take away the concurrency that streams are
+ * for; option `soft` says up to where.
+ */
+#include "bins.h"
+
+/* Blocks that are looked at in each bin, before and after there is reason to look longer. */
+#define DEPTH_FIRST 8u
+#define DEPTH_LAST  1024u
+
+typedef struct request {
+    bins_self *bins;
+    bins_heap *heap;
+    bins_lane *lane;
+    shpool_stream stream;
+    size_t need;
+    shpool_status refused; /* SHPOOL_OK, or why new memory was not to be had */
+} request;
+
+static bins_lane *first_lane(bins_self *bins)
+{
+    return (bins_lane *)atomic_load_explicit(&bins->lanes.all, memory_order_acquire);
+}
+
+static bins_lane *next_lane(bins_lane *lane)
+{
+    return (bins_lane *)lane->timeline.next;
+}
+
+static bins_block *take(const request *r, bins_which which, unsigned depth)
+{
+    return bins_heap_take(r->bins, r->heap, r->need, &r->lane->timeline, which, depth);
+}
+
+/* ---- this stream's own ---- */
+
+static bins_block *take_own(const request *r)
+{
+    bins_block *block;
+
+    /* a large block that is cut while its neighbours wait in the lane is hard to put together */
+    if (r->heap->large) {
+        (void)bins_flush(r->bins, r->lane, BINS_LARGE_BYTES, 0);
+        return take(r, BINS_USABLE, DEPTH_FIRST);
+    }
+    block = take(r, BINS_USABLE, DEPTH_FIRST);
+    if ((block == NULL) && (bins_flush(r->bins, r->lane, 0, 0) > 0)) {
+        block = take(r, BINS_USABLE, DEPTH_FIRST);
+    }
+    return block;
+}
+
+/* ---- other streams', finished ---- */
+
+/* The oldest block of the very class in another lane, if it is done. */
+static bins_block *take_done_from(const request *r, bins_lane *lane)
+{
+    shpool_timelines *table = &r->bins->lanes;
+    bins_block *block;
+
+    shpool_spin_lock(&lane->timeline.lock);
+    block = lane->cache.list[bins_class(r->need)].tail;
+    if ((block != NULL) && (block->bytes < r->need)) {
+        block = NULL;
+    }
+    if ((block != NULL) && !shpool_timeline_is_done(&lane->timeline, block->seq)) {
+        (void)shpool_timeline_chase(table, &lane->timeline);
+        if (!shpool_timeline_is_done(&lane->timeline, block->seq)) {
+            block = NULL;
+        }
+    }
+    if (block != NULL) {
+        bins_remove(&lane->cache, block);
+    }
+    shpool_spin_unlock(&lane->timeline.lock);
+    return block;
+}
+
+/* Ask the driver how far a stream is. */
+static void poll(bins_self *bins, bins_lane *lane)
+{
+    shpool_timeline *t = &lane->timeline;
+
+    shpool_spin_lock(&t->lock);
+    if (!shpool_timeline_is_done(t, t->seq)) {
+        (void)shpool_timeline_chase(&bins->lanes, t);
+    }
+    shpool_spin_unlock(&t->lock);
+}
+
+static bins_block *take_done(const request *r)
+{
+    bins_block *block = NULL;
+
+    if (r->bins->reuse == BINS_REUSE_SAME) {
+        return NULL;
+    }
+    for (bins_lane *l = first_lane(r->bins); (l != NULL) && (block == NULL); l = next_lane(l)) {
+        if (l != r->lane) {
+            block = take_done_from(r, l);
+        }
+    }
+    if (block != NULL) {
+        return block;
+    }
+    for (bins_lane *l = first_lane(r->bins); l != NULL; l = next_lane(l)) {
+        if (l != r->lane) {
+            poll(r->bins, l);
+            (void)bins_flush(r->bins, l, 0, 1);
+        }
+    }
+    return take(r, BINS_USABLE, DEPTH_FIRST);
+}
+
+/* ---- new memory ---- */
+
+static bins_block *take_new(request *r, int exact)
+{
+    r->refused = bins_slab_create(r->bins, r->heap, r->need, exact);
+    if ((r->refused == SHPOOL_ERR_NO_MEMORY) && (r->bins->refusal != CU_SUCCESS) && !exact) {
+        r->refused = bins_slab_create(r->bins, r->heap, r->need, 1);
+    }
+    if (r->refused != SHPOOL_OK) {
+        return NULL;
+    }
+    r->bins->count.misses++;
+    return take(r, BINS_USABLE, DEPTH_LAST);
+}
+
+static int below_soft(const request *r)
+{
+    return (r->bins->soft == BINS_UNLIMITED) ||
+           (r->bins->count.driver_bytes + r->need <= r->bins->soft);
+}
+
+/* ---- other streams', after a wait on the device ---- */
+
+static int order(const request *r, const bins_block *block)
+{
+    shpool_timeline *t = block->last;
+    int ordered;
+
+    if (bins_usable(block, &r->lane->timeline)) {
+        return 1;
+    }
+    shpool_spin_lock(&t->lock);
+    ordered = shpool_timeline_order(&r->bins->lanes, t, block->seq, r->stream);
+    shpool_spin_unlock(&t->lock);
+    return ordered;
+}
+
+static bins_block *take_waitable(const request *r)
+{
+    bins_block *block = take(r, BINS_WAITABLE, DEPTH_LAST);
+
+    if ((block != NULL) && !order(r, block)) {
+        bins_heap_put(r->bins, block);
+        block = NULL;
+    }
+    return block;
+}
+
+static size_t flush_all(bins_self *bins)
+{
+    size_t moved = 0;
+
+    for (bins_lane *lane = first_lane(bins); lane != NULL; lane = next_lane(lane)) {
+        poll(bins, lane);
+        moved += bins_flush(bins, lane, 0, 0);
+    }
+    return moved;
+}
+
+static bins_block *take_waiting(const request *r)
+{
+    bins_block *block;
+
+    if (r->bins->reuse != BINS_REUSE_WAIT) {
+        return NULL;
+    }
+    block = take_waitable(r);
+    if ((block == NULL) && (flush_all(r->bins) > 0)) {
+        block = take_waitable(r);
+    }
+    if (block == NULL) {
+        block = bins_use_wait(r->bins, r->need, &r->lane->timeline, r->stream);
+    }
+    r->bins->count.hits_wait += (block != NULL);
+    return block;
+}
+
+/* ---- the driver has nothing left ---- */
+
+static void merge_all(bins_self *bins)
+{
+    (void)flush_all(bins);
+    bins_use_drain(bins, 1);
+    bins_heap_merge(bins, &bins->heap[0]);
+    bins_heap_merge(bins, &bins->heap[1]);
+}
+
+/* Give back what is whole, just enough if that helps, else all of it. */
+static bins_block *take_released(request *r)
+{
+    bins_block *block = NULL;
+
+    r->bins->count.retries++;
+    if (bins_release(r->bins, r->need) > 0) {
+        block = take_new(r, 1);
+    }
+    if ((block == NULL) && (bins_release(r->bins, BINS_UNLIMITED) > 0)) {
+        block = take_new(r, 1);
+    }
+    return block;
+}
+
+static bins_block *take_last(request *r)
+{
+    bins_block *block;
+
+    merge_all(r->bins);
+    block = take(r, BINS_USABLE, DEPTH_LAST);
+    if ((block == NULL) && (r->bins->reuse == BINS_REUSE_WAIT)) {
+        block = take_waitable(r);
+    }
+    if (block == NULL) {
+        block = take_released(r);
+    }
+    if ((block == NULL) && (shpool_timelines_sync(&r->bins->lanes) == SHPOOL_OK)) {
+        merge_all(r->bins);
+        block = take(r, BINS_USABLE, DEPTH_LAST);
+        if (block == NULL) {
+            block = take_released(r);
+        }
+    }
+    return block;
+}
+
+/* ---- all of it ---- */
+
+static bins_block *find(request *r)
+{
+    bins_self *bins = r->bins;
+    bins_block *block;
+
+    bins_use_drain(bins, 0);
+    block = take_own(r);
+    if (block != NULL) {
+        bins->count.hits++;
+        return block;
+    }
+    block = take_done(r);
+    if (block != NULL) {
+        bins->count.hits_done++;
+        return block;
+    }
+    if (below_soft(r)) {
+        block = take_new(r, 0);
+    }
+    if (block == NULL) {
+        block = take_waiting(r);
+    }
+    if ((block == NULL) && !below_soft(r)) {
+        block = take_new(r, 0);
+    }
+    return (block != NULL) ? block : take_last(r);
+}
+
+static void hand_out(const request *r, bins_block *block)
+{
+    shpool_timeline *t = &r->lane->timeline;
+
+    shpool_spin_lock(&t->lock);
+    r->lane->mallocs++;
+    r->lane->malloc_bytes += block->bytes;
+    shpool_spin_unlock(&t->lock);
+    block->last = t; /* nobody else knows the block */
+    bins_set_state(block, BINS_LIVE);
+}
+
+/* SHPOOL_OK: it is the device's memory that ran out, and the detail is still to be written. */
+static shpool_status failed(const request *r)
+{
+    r->bins->count.failures++;
+    return (r->bins->refusal == CU_ERROR_OUT_OF_MEMORY) ? SHPOOL_OK : r->refused;
+}
+
+shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, shpool_stream stream,
+                               void **ptr_p)
+{
+    request r = { .bins = bins, .heap = &bins->heap[need >= BINS_LARGE_BYTES],
+                  .stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream, .need = need };
+    shpool_timeline *timeline;
+    bins_block *block;
+    int mode;
+    shpool_status status = shpool_timeline_lock(&bins->lanes, stream, &timeline);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    shpool_spin_unlock(&timeline->lock);
+    r.lane = (bins_lane *)timeline;
+
+    mode = bins_capture_relax(bins);
+    pthread_mutex_lock(&bins->lock);
+    block = find(&r);
+    if (block != NULL) {
+        hand_out(&r, block);
+        *ptr_p = block->address;
+    } else {
+        status = failed(&r);
+    }
+    pthread_mutex_unlock(&bins->lock);
+    if ((block == NULL) && (status == SHPOOL_OK)) {
+        status = bins_out_of_memory(bins, bytes);
+    }
+    bins_capture_restore(bins, mode);
+    return status;
+}
+
+/* ---- free ---- */
+
+static shpool_status refuse(const bins_block *block, const void *ptr)
+{
+    return shpool_error(SHPOOL_ERR_DOUBLE_FREE, "%p is free already, it was a block of %zu bytes",
+                        ptr, block->bytes);
+}
+
+static shpool_status free_used(bins_self *bins, bins_block *block, shpool_stream stream)
+{
+    shpool_timeline *t;
+    shpool_status status = shpool_timeline_lock(&bins->lanes, stream, &t);
+
+    if (status != SHPOOL_OK) {
+        bins_set_state(block, BINS_LIVE_USED);
+        return status;
+    }
+    block->last = t;
+    block->seq = shpool_timeline_mark(&bins->lanes, t);
+    ((bins_lane *)t)->frees++;
+    ((bins_lane *)t)->free_bytes += block->bytes;
+    shpool_spin_unlock(&t->lock);
+    bins_use_mark(bins, block);
+    return SHPOOL_OK;
+}
+
+static int claim(bins_block *block, unsigned from, unsigned to)
+{
+    /* acquire: pairs with the release of whoever made it live.  Of two frees one wins. */
+    return atomic_compare_exchange_strong_explicit(&block->state, &from, to, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpool_stream stream)
+{
+    int mode = bins_capture_relax(bins);
+    shpool_status status = SHPOOL_OK;
+
+    pthread_mutex_lock(&bins->lock);
+    if (claim(block, BINS_LIVE_USED, BINS_PENDING)) {
+        status = free_used(bins, block, stream);
+    } else if (claim(block, BINS_LIVE_GRAPH, BINS_CACHED)) {
+        bins_graph_free(bins, block, stream);
+    } else {
+        status = refuse(block, ptr);
+    }
+    pthread_mutex_unlock(&bins->lock);
+    bins_capture_restore(bins, mode);
+    return status;
+}
+
+/* ---- trim ---- */
+
+/* Idle bytes of the heaps that serve all. */
+static uint64_t idle_bytes(bins_self *bins)
+{
+    uint64_t held = 0;
+    uint64_t out = 0;
+    uint64_t back = 0;
+
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
+        for (const bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
+            held += slab->driver_bytes;
+        }
+    }
+    for (bins_lane *lane = first_lane(bins); lane != NULL; lane = next_lane(lane)) {
+        shpool_spin_lock(&lane->timeline.lock);
+        out += lane->malloc_bytes;
+        back += lane->free_bytes;
+        shpool_spin_unlock(&lane->timeline.lock);
+    }
+    /* read one after the other while others work: not a moment's truth */
+    return (held + back > out) ? held + back - out : 0;
+}
+
+shpool_status bins_trim(void *self, size_t keep_bytes)
+{
+    bins_self *bins = self;
+    uint64_t idle;
+    int mode;
+
+    mode = bins_capture_relax(bins);
+    pthread_mutex_lock(&bins->lock);
+    merge_all(bins);
+    idle = idle_bytes(bins);
+    if (idle > keep_bytes) {
+        (void)bins_release(bins, idle - keep_bytes);
+    }
+    pthread_mutex_unlock(&bins->lock);
+    bins_capture_restore(bins, mode);
+    return SHPOOL_OK;
+}
+
+void bins_keep_capacity(bins_self *bins)
+{
+    uint64_t capacity = atomic_load_explicit(&bins->capacity, memory_order_relaxed);
+    uint64_t idle;
+
+    pthread_mutex_lock(&bins->lock);
+    idle = idle_bytes(bins);
+    pthread_mutex_unlock(&bins->lock);
+    if (idle > capacity) {
+        (void)bins_trim(bins, (size_t)capacity);
+    }
+}

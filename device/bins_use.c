@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bins: blocks that more streams use than the one they were allocated and freed on.
+ *
+ * When such a block is freed, each of its users is marked; it waits in the list of pending blocks
+ * until they have got there, or until somebody who needs memory more than time lets his stream wait
+ * for them.  Nobody polls for it but who misses.  (PyTorch's record_stream polls on every malloc.)
+ */
+#include "bins.h"
+
+#include <stdlib.h>
+
+/* Pending blocks that a miss looks at. */
+#define DRAIN_FEW 32u
+
+void bins_use_forget(bins_block *block)
+{
+    while (block->uses != NULL) {
+        bins_use *use = block->uses;
+
+        block->uses = use->next;
+        free(use);
+    }
+}
+
+/* ---- record_stream ---- */
+
+static int is_named(const bins_block *block, const shpool_timeline *timeline)
+{
+    for (const bins_use *use = block->uses; use != NULL; use = use->next) {
+        if ((use->timeline == timeline) && (use->incarnation == timeline->incarnation)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* From live only: a block that was freed meanwhile stays what it is. */
+static void set_used(bins_block *block)
+{
+    shpool_timeline *home = block->last;
+
+    shpool_spin_lock(&home->lock);
+    if (bins_state(block) == BINS_LIVE) {
+        bins_set_state(block, BINS_LIVE_USED);
+    }
+    shpool_spin_unlock(&home->lock);
+}
+
+static shpool_status add_use(bins_self *bins, bins_block *block, bins_use *use, shpool_stream user)
+{
+    shpool_timeline *t;
+    int named;
+    shpool_status status = shpool_timeline_lock(&bins->lanes, user, &t);
+
+    if (status != SHPOOL_OK) {
+        free(use);
+        return status;
+    }
+    *use = (bins_use){ .timeline = t, .incarnation = t->incarnation, .stream = t->stream };
+    named = is_named(block, t);
+    shpool_spin_unlock(&t->lock);
+    if (named) {
+        free(use);
+        return SHPOOL_OK;
+    }
+    use->next = block->uses;
+    block->uses = use;
+    set_used(block);
+    return SHPOOL_OK;
+}
+
+shpool_status bins_record_stream(void *self, void *ptr, shpool_stream user)
+{
+    bins_self *bins = self;
+    bins_block *block = bins_find(bins, ptr);
+    unsigned state = (block != NULL) ? bins_state(block) : BINS_FREE;
+    bins_use *use;
+    shpool_status status;
+
+    if (state == BINS_LIVE_GRAPH) {
+        return SHPOOL_OK; /* a graph's order is in the graph */
+    }
+    if ((state != BINS_LIVE) && (state != BINS_LIVE_USED)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "%p is not a live allocation of this allocator",
+                            ptr);
+    }
+    use = calloc(1, sizeof(*use));
+    if (use == NULL) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory to note a stream");
+    }
+    pthread_mutex_lock(&bins->lock); /* guards `uses` of live blocks */
+    status = add_use(bins, block, use, user);
+    pthread_mutex_unlock(&bins->lock);
+    return status;
+}
+
+/* ---- free ---- */
+
+/* The number that has to be done before the use is. */
+static uint64_t mark(bins_self *bins, const bins_use *use)
+{
+    shpool_timeline *t = use->timeline;
+    uint64_t seq;
+
+    shpool_spin_lock(&t->lock);
+    if (t->gone) {
+        seq = t->seq; /* retired: an event covers all that it did */
+    } else if ((t->incarnation != use->incarnation) && (t->stream != use->stream)) {
+        seq = 0; /* another stream's by now, so that the one that was meant has finished */
+    } else {
+        seq = shpool_timeline_mark(&bins->lanes, t);
+        if (!t->stable && (t->thread == 0)) {
+            shpool_timeline_record(&bins->lanes, t); /* it may be destroyed after this */
+        } else if (t->thread != 0) {
+            shpool_timeline_want(&bins->lanes, t);
+        }
+    }
+    shpool_spin_unlock(&t->lock);
+    return seq;
+}
+
+void bins_use_mark(bins_self *bins, bins_block *block)
+{
+    for (bins_use *use = block->uses; use != NULL; use = use->next) {
+        use->seq = mark(bins, use);
+    }
+    block->prev = NULL;
+    block->next = bins->pending.head;
+    if (block->next != NULL) {
+        block->next->prev = block;
+    } else {
+        bins->pending.tail = block;
+    }
+    bins->pending.head = block;
+}
+
+static void unlink_pending(bins_self *bins, bins_block *block)
+{
+    if (block->prev != NULL) {
+        block->prev->next = block->next;
+    } else {
+        bins->pending.head = block->next;
+    }
+    if (block->next != NULL) {
+        block->next->prev = block->prev;
+    } else {
+        bins->pending.tail = block->prev;
+    }
+}
+
+/* ---- reuse ---- */
+
+static int is_finished(bins_self *bins, const bins_use *use)
+{
+    shpool_timeline *t = use->timeline;
+
+    if (shpool_timeline_is_done(t, use->seq)) {
+        return 1;
+    }
+    shpool_spin_lock(&t->lock);
+    (void)shpool_timeline_chase(&bins->lanes, t);
+    shpool_spin_unlock(&t->lock);
+    return shpool_timeline_is_done(t, use->seq);
+}
+
+/* Forgets the uses that have finished; 1: that was all of them. */
+static int drop_finished(bins_self *bins, bins_block *block)
+{
+    bins_use **at = &block->uses;
+
+    while (*at != NULL) {
+        bins_use *use = *at;
+
+        if (is_finished(bins, use)) {
+            *at = use->next;
+            free(use);
+        } else {
+            at = &use->next;
+        }
+    }
+    return block->uses == NULL;
+}
+
+void bins_use_drain(bins_self *bins, int all)
+{
+    unsigned left = all ? UINT32_MAX : DRAIN_FEW;
+    bins_block *block = bins->pending.tail;
+
+    for (; (block != NULL) && (left > 0); left--) {
+        bins_block *younger = block->prev;
+
+        if (drop_finished(bins, block)) {
+            unlink_pending(bins, block);
+            bins_heap_put(bins, block);
+        }
+        block = younger;
+    }
+}
+
+static int order(bins_self *bins, shpool_timeline *t, uint64_t seq, shpool_stream stream)
+{
+    int ordered;
+
+    shpool_spin_lock(&t->lock);
+    ordered = shpool_timeline_order(&bins->lanes, t, seq, stream);
+    shpool_spin_unlock(&t->lock);
+    return ordered;
+}
+
+/* Lets the stream wait for everybody who used the block.  One that fails half-way leaves waits
+ * behind that do no harm. */
+static int order_all(bins_self *bins, const bins_block *block, const shpool_timeline *timeline,
+                     shpool_stream stream)
+{
+    for (const bins_use *use = block->uses; use != NULL; use = use->next) {
+        if ((use->timeline != timeline) && !order(bins, use->timeline, use->seq, stream)) {
+            return 0;
+        }
+    }
+    return (block->last == timeline) || order(bins, block->last, block->seq, stream);
+}
+
+bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timeline,
+                          shpool_stream stream)
+{
+    int large = (need >= BINS_LARGE_BYTES);
+
+    for (bins_block *block = bins->pending.tail; block != NULL; block = block->prev) {
+        if ((block->bytes < need) || (block->slab->heap->large != large) ||
+            !order_all(bins, block, timeline, stream)) {
+            continue;
+        }
+        unlink_pending(bins, block);
+        bins_use_forget(block);
+        shpool_spin_lock(&timeline->lock);
+        block->last = timeline; /* that is ordered after all of them now */
+        block->seq = shpool_timeline_mark(&bins->lanes, timeline);
+        shpool_spin_unlock(&timeline->lock);
+        block->class = bins_class(block->bytes);
+        bins_push(&block->slab->heap->bins, block);
+        return bins_cut(bins, block, need);
+    }
+    return NULL;
+}
+
+void bins_use_fini(bins_self *bins)
+{
+    for (bins_block *block = bins->pending.head; block != NULL; block = block->next) {
+        bins_use_forget(block);
+    }
+}

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Contexts: made, shared, destroyed, and what they hand out. */
+#include "context.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PINNED_BYTES 4096u
+#define MAX_DEVICES  64
+#define ALL_FLAGS                                                                                  \
+    (SHPOOL_CONTEXT_NEW_STREAM | SHPOOL_CONTEXT_ATTACH | SHPOOL_CONTEXT_PRINT |                    \
+     SHPOOL_CONTEXT_ACTIVATE)
+
+/* The standard contexts, one for each device, as long as the process lives. */
+static struct {
+    pthread_mutex_t lock;
+    shpool_context *context[MAX_DEVICES];
+} standard = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* ---- destroy ---- */
+
+static void drop_stream(shpool_context *context, shpool_stream stream)
+{
+    if (stream != NULL) {
+        if (context->allocator != NULL) {
+            (void)shpool_device_stream_retire(context->allocator, stream);
+        }
+        (void)context->device->cu->stream_destroy(stream);
+    }
+}
+
+static void drop_event(const shpool_context *context, shpool_event event)
+{
+    if (event != NULL) {
+        (void)context->device->cu->event_destroy(event);
+    }
+}
+
+static void destroy(shpool_context *context)
+{
+    int left;
+
+    if (shpool_device_enter(context->device, &left) == SHPOOL_OK) {
+        drop_stream(context, context->owns_stream ? context->stream : NULL);
+        drop_stream(context, context->aux_stream);
+        drop_event(context, context->event);
+        drop_event(context, context->timer[0]);
+        drop_event(context, context->timer[1]);
+        if (context->pinned != NULL) {
+            (void)context->device->cu->host_free(context->pinned);
+        }
+        shpool_device_leave(context->device, left);
+    }
+    shpool_device_allocator_unref(context->allocator);
+    free(context);
+}
+
+shpool_context *shpool_context_ref(shpool_context *context)
+{
+    if (context != NULL) {
+        /* relaxed: whoever adds one has one */
+        atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
+    }
+    return context;
+}
+
+void shpool_context_unref(shpool_context *context)
+{
+    /* acquire and release: all that others did with it comes before the end */
+    if ((context != NULL) &&
+        (atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1) &&
+        !shpool_driver_forked()) {
+        destroy(context);
+    }
+}
+
+/* ---- create ---- */
+
+static shpool_status check_options(const shpool_context_options *options)
+{
+    if (options->bytes != sizeof(*options)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "the options have %u bytes, this library knows "
+                            "%zu: set bytes to sizeof(shpool_context_options)", options->bytes,
+                            sizeof(*options));
+    }
+    if ((options->flags & ~(uint32_t)ALL_FLAGS) != 0) {
+        return shpool_error(SHPOOL_ERR_INVALID, "the flags 0x%x are not all known, 0x%x are",
+                            options->flags, (unsigned)ALL_FLAGS);
+    }
+    if (((options->flags & SHPOOL_CONTEXT_NEW_STREAM) != 0) &&
+        ((options->flags & SHPOOL_CONTEXT_ATTACH) != 0)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "a context has a stream of its own or the "
+                            "caller's, not both");
+    }
+    return SHPOOL_OK;
+}
+
+static shpool_status set_allocator(shpool_context *context, const char *spec)
+{
+    shpool_device_allocator *shared;
+    shpool_status status;
+
+    if (spec != NULL) {
+        return shpool_device_allocator_open(spec, context->device->ordinal, &context->allocator);
+    }
+    status = shpool_device_allocator_default(context->device->ordinal, &shared);
+    context->allocator = shpool_device_allocator_ref(shared);
+    return status;
+}
+
+static shpool_status make_stream(shpool_context *context, const shpool_context_options *options)
+{
+    const shpool_driver *cu = context->device->cu;
+    cu_result result;
+
+    context->stream = SHPOOL_STREAM_LEGACY;
+    if ((options->flags & SHPOOL_CONTEXT_ATTACH) != 0) {
+        context->stream = (options->stream != NULL) ? options->stream : SHPOOL_STREAM_LEGACY;
+        return SHPOOL_OK;
+    }
+    if ((options->flags & SHPOOL_CONTEXT_NEW_STREAM) == 0) {
+        return SHPOOL_OK;
+    }
+    result = cu->stream_create(&context->stream, CU_STREAM_DEFAULT);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(cu, "cuStreamCreate", result);
+    }
+    context->owns_stream = 1;
+    return shpool_device_stream_stable(context->allocator, context->stream);
+}
+
+static shpool_status make_rest(shpool_context *context, const shpool_context_options *options)
+{
+    const shpool_driver *cu = context->device->cu;
+    cu_result result = cu->event_create(&context->event, CU_EVENT_DISABLE_TIMING);
+
+    if (result != CU_SUCCESS) {
+        context->event = NULL;
+        return shpool_driver_failed(cu, "cuEventCreate", result);
+    }
+    context->pinned_bytes = (options->pinned_bytes != 0) ? options->pinned_bytes : PINNED_BYTES;
+    result = cu->host_alloc(&context->pinned, context->pinned_bytes, 0);
+    if (result != CU_SUCCESS) {
+        context->pinned = NULL;
+        return shpool_driver_failed(cu, "cuMemHostAlloc", result);
+    }
+    return shpool_device_get_properties(context->device->ordinal, &context->properties);
+}
+
+static shpool_status fill(shpool_context *context, const shpool_context_options *options)
+{
+    int left;
+    shpool_status status = set_allocator(context, options->allocator);
+
+    if (status == SHPOOL_OK) {
+        status = shpool_device_enter(context->device, &left);
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    status = make_stream(context, options);
+    if (status == SHPOOL_OK) {
+        status = make_rest(context, options);
+    }
+    shpool_device_leave(context->device, left);
+    return status;
+}
+
+static shpool_status print(const shpool_context *context)
+{
+    char text[1024];
+    shpool_status status = shpool_context_describe(context, text, sizeof(text), NULL);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    return (puts(text) < 0) ? shpool_error(SHPOOL_ERR_SYSTEM, "writing to stdout failed")
+                            : SHPOOL_OK;
+}
+
+static shpool_status create(const shpool_context_options *options, shpool_context **context_p)
+{
+    shpool_context *context = calloc(1, sizeof(*context));
+    shpool_status status;
+
+    if (context == NULL) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a context");
+    }
+    atomic_init(&context->refs, 1);
+    status = shpool_device_get(options->device, &context->device);
+    if (status != SHPOOL_OK) {
+        free(context);
+        return status;
+    }
+    status = fill(context, options);
+    if ((status == SHPOOL_OK) && ((options->flags & SHPOOL_CONTEXT_PRINT) != 0)) {
+        status = print(context);
+    }
+    if ((status == SHPOOL_OK) && ((options->flags & SHPOOL_CONTEXT_ACTIVATE) != 0)) {
+        status = shpool_context_activate(context);
+    }
+    if (status != SHPOOL_OK) {
+        destroy(context);
+        return status;
+    }
+    *context_p = context;
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_context_create(const shpool_context_options *options,
+                                    shpool_context **context_p)
+{
+    static const shpool_context_options plain = { .bytes = sizeof(plain) };
+    shpool_status status;
+
+    if (context_p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "context_p is NULL");
+    }
+    *context_p = NULL;
+    options = (options != NULL) ? options : &plain;
+    status = check_options(options);
+    return (status == SHPOOL_OK) ? create(options, context_p) : status;
+}
+
+shpool_status shpool_context_create_args(int argc, char *const argv[], uint32_t flags,
+                                         shpool_context **context_p)
+{
+    shpool_context_options options = { .bytes = sizeof(options), .flags = flags };
+    uint64_t ordinal = 0;
+
+    if (context_p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "context_p is NULL");
+    }
+    *context_p = NULL;
+    if ((flags & SHPOOL_CONTEXT_ATTACH) != 0) {
+        return shpool_error(SHPOOL_ERR_INVALID, "a command line names no stream to attach to");
+    }
+    if ((argc >= 2) && (argv != NULL) && (argv[1] != NULL) &&
+        !shpool_spec_number(argv[1], 0, &ordinal)) {
+        return shpool_error(SHPOOL_ERR_SPEC, "\"%.100s\" is no device number; give digits only",
+                            argv[1]);
+    }
+    options.device = (ordinal < INT32_MAX) ? (int32_t)ordinal : INT32_MAX;
+    return shpool_context_create(&options, context_p);
+}
+
+/* ---- the standard ones ---- */
+
+shpool_status shpool_context_standard(int device, shpool_context **context_p)
+{
+    shpool_context_options options = { .bytes = sizeof(options), .allocator = "simple" };
+    const shpool_device *found;
+    shpool_status status;
+
+    if (context_p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "context_p is NULL");
+    }
+    *context_p = NULL;
+    status = shpool_device_get(device, &found);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    options.device = found->ordinal;
+    pthread_mutex_lock(&standard.lock);
+    if (standard.context[found->ordinal] == NULL) {
+        status = create(&options, &standard.context[found->ordinal]);
+    }
+    *context_p = standard.context[found->ordinal];
+    pthread_mutex_unlock(&standard.lock);
+    return status;
+}
+
+void shpool_contexts_reset(void)
+{
+    pthread_mutex_lock(&standard.lock);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(standard.context); i++) {
+        shpool_context_unref(standard.context[i]);
+        standard.context[i] = NULL;
+    }
+    pthread_mutex_unlock(&standard.lock);
+}
+
+/* ---- what it hands out ---- */
+
+int shpool_context_device(const shpool_context *context)
+{
+    return (context != NULL) ? context->device->ordinal : -1;
+}
+
+int shpool_context_sm_count(const shpool_context *context)
+{
+    return (context != NULL) ? context->properties.sm_count : 0;
+}
+
+int shpool_context_arch(const shpool_context *context)
+{
+    return (context != NULL)
+               ? 100 * context->properties.major + 10 * context->properties.minor : 0;
+}
+
+int shpool_context_ptx_version(const shpool_context *context)
+{
+    return shpool_context_arch(context); /* the driver compiles PTX up to the device's own */
+}
+
+shpool_stream shpool_context_stream(const shpool_context *context)
+{
+    return (context != NULL) ? context->stream : NULL;
+}
+
+shpool_event shpool_context_event(const shpool_context *context)
+{
+    return (context != NULL) ? context->event : NULL;
+}
+
+void *shpool_context_pinned(const shpool_context *context, size_t *bytes_p)
+{
+    if (bytes_p != NULL) {
+        *bytes_p = (context != NULL) ? context->pinned_bytes : 0;
+    }
+    return (context != NULL) ? context->pinned : NULL;
+}
+
+shpool_device_allocator *shpool_context_allocator(const shpool_context *context)
+{
+    return (context != NULL) ? context->allocator : NULL;
+}
+
+static shpool_status no_context(void)
+{
+    return shpool_error(SHPOOL_ERR_INVALID, "context is NULL");
+}
+
+shpool_status shpool_context_aux_stream(shpool_context *context, shpool_stream *stream_p)
+{
+    cu_result result;
+    int left;
+    shpool_status status = SHPOOL_OK;
+
+    if ((context == NULL) || (stream_p == NULL)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "context or stream_p is NULL");
+    }
+    *stream_p = NULL;
+    if (context->aux_stream == NULL) {
+        status = shpool_device_enter(context->device, &left);
+        if (status != SHPOOL_OK) {
+            return status;
+        }
+        result = context->device->cu->stream_create(&context->aux_stream, CU_STREAM_DEFAULT);
+        if (result != CU_SUCCESS) {
+            context->aux_stream = NULL;
+            status = shpool_driver_failed(context->device->cu, "cuStreamCreate", result);
+        } else {
+            status = shpool_device_stream_stable(context->allocator, context->aux_stream);
+        }
+        shpool_device_leave(context->device, left);
+    }
+    *stream_p = (status == SHPOOL_OK) ? context->aux_stream : NULL;
+    return status;
+}
+
+shpool_status shpool_context_activate(shpool_context *context)
+{
+    cu_result result;
+
+    if (context == NULL) {
+        return no_context();
+    }
+    result = context->device->cu->context_set(context->device->context);
+    return (result == CU_SUCCESS)
+               ? SHPOOL_OK : shpool_driver_failed(context->device->cu, "cuCtxSetCurrent", result);
+}
+
+shpool_status shpool_context_sync(shpool_context *context)
+{
+    cu_result result;
+    int left;
+    shpool_status status;
+
+    if (context == NULL) {
+        return no_context();
+    }
+    status = shpool_device_enter(context->device, &left);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    result = context->device->cu->stream_sync(context->stream);
+    shpool_device_leave(context->device, left);
+    return (result == CU_SUCCESS)
+               ? SHPOOL_OK
+               : shpool_driver_failed(context->device->cu, "cuStreamSynchronize", result);
+}
+
+shpool_status shpool_context_set_allocator(shpool_context *context,
+                                           shpool_device_allocator *allocator)
+{
+    shpool_status status = SHPOOL_OK;
+
+    if ((context == NULL) || (allocator == NULL)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "context or allocator is NULL");
+    }
+    if (shpool_device_allocator_device(allocator) != context->device->ordinal) {
+        return shpool_error(SHPOOL_ERR_INVALID, "the allocator is for device %d, the context for "
+                            "device %d", shpool_device_allocator_device(allocator),
+                            context->device->ordinal);
+    }
+    if (allocator == context->allocator) {
+        return SHPOOL_OK;
+    }
+    if (context->owns_stream) {
+        status = shpool_device_stream_stable(allocator, context->stream);
+        (void)shpool_device_stream_retire(context->allocator, context->stream);
+    }
+    if ((status == SHPOOL_OK) && (context->aux_stream != NULL)) {
+        status = shpool_device_stream_stable(allocator, context->aux_stream);
+        (void)shpool_device_stream_retire(context->allocator, context->aux_stream);
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    (void)shpool_device_allocator_ref(allocator);
+    shpool_device_allocator_unref(context->allocator);
+    context->allocator = allocator;
+    return SHPOOL_OK;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The CUDA driver: loaded once, its devices' primary contexts retained once, never given up. */
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define MAX_DEVICES 64u
+
+/* cuGetProcAddress(): functions take a stream of 0 for the legacy one */
+#define LEGACY_STREAM 1ull
+
+typedef cu_result (*get_proc_fn)(const char *name, void **function, int version,
+                                 unsigned long long flags, int *found);
+
+/* Process-wide, because a process has one driver and a device one primary context. */
+static struct {
+    pthread_mutex_t lock;
+    shpool_driver loaded;
+    const shpool_driver *fake;  /* a test's, or NULL */
+    shpool_device device[MAX_DEVICES];
+    int retained[MAX_DEVICES];
+} driver = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Release: `loaded` or `fake` is set and initialised.  Acquire: it is used. */
+static atomic_int ready;
+
+/* Written by the child of a fork alone, before it has a second thread. */
+static atomic_int forked;
+
+static void in_child(void)
+{
+    if (atomic_load_explicit(&ready, memory_order_relaxed)) {
+        atomic_store_explicit(&forked, 1, memory_order_relaxed);
+    }
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, in_child);
+}
+
+int shpool_driver_forked(void)
+{
+    return atomic_load_explicit(&forked, memory_order_relaxed);
+}
+
+shpool_status shpool_driver_failed(const shpool_driver *cu, const char *call, cu_result result)
+{
+    const char *text = NULL;
+    shpool_status status = SHPOOL_ERR_CUDA;
+
+    if ((cu->error_string(result, &text) != CU_SUCCESS) || (text == NULL)) {
+        text = "unknown error";
+    }
+    if (result == CU_ERROR_OUT_OF_MEMORY) {
+        status = SHPOOL_ERR_NO_MEMORY;
+    } else if (result == CU_ERROR_NO_DEVICE) {
+        status = SHPOOL_ERR_UNSUPPORTED;
+    } else if (result == CU_ERROR_INVALID_DEVICE) {
+        status = SHPOOL_ERR_NOT_FOUND;
+    } else if (result == CU_ERROR_STREAM_CAPTURE_UNSUPPORTED) {
+        status = SHPOOL_ERR_CAPTURE;
+    }
+    return shpool_error(status, "%s of the CUDA driver failed with result %d: %s", call, result,
+                        text);
+}
+
+/* ---- load ---- */
+
+/* Fills one member; the driver's own lookup first, it knows versions that dlsym() does not. */
+static int bind_one(void *member, void *image, get_proc_fn get, const char *name,
+                    const char *symbol, int version)
+{
+    void *function = NULL;
+    int found = 0;
+
+    if ((get != NULL) && (get(name, &function, version, LEGACY_STREAM, &found) == CU_SUCCESS) &&
+        (function != NULL)) {
+        memcpy(member, &function, sizeof(function));
+        return 1;
+    }
+    return shpool_symbol_set(member, image, symbol);
+}
+
+static shpool_status lacks(const char *symbol)
+{
+    return shpool_error(SHPOOL_ERR_UNSUPPORTED, "libcuda.so.1 lacks %s, which every driver since "
+                        "CUDA 11 has: update the driver", symbol);
+}
+
+static shpool_status bind_all(shpool_driver *cu, void *image)
+{
+    get_proc_fn get = NULL;
+
+    (void)shpool_symbol_set(&get, image, "cuGetProcAddress_v2");
+#define BIND(_member, _name, _symbol, _version, _optional, _arguments)                             \
+    if (!bind_one(&cu->_member, image, get, #_name, #_symbol, _version) && !(_optional)) {         \
+        return lacks(#_symbol);                                                                    \
+    }
+    SHPOOL_DRIVER_CALLS(BIND)
+#undef BIND
+    return SHPOOL_OK;
+}
+
+static shpool_status load(shpool_driver *cu)
+{
+    /* never closed: the driver does not survive being unloaded */
+    void *image = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    const char *reason;
+
+    if (image == NULL) {
+        reason = dlerror();
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "this machine has no CUDA driver: %s",
+                            (reason != NULL) ? reason : "libcuda.so.1 does not load");
+    }
+    return bind_all(cu, image);
+}
+
+/* The caller holds the lock. */
+static shpool_status prepare(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const shpool_driver *cu = driver.fake;
+    cu_result result;
+    shpool_status status = SHPOOL_OK;
+
+    if (cu == NULL) {
+        status = load(&driver.loaded);
+        cu = &driver.loaded;
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    result = cu->init(0);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(cu, "cuInit", result);
+    }
+    pthread_once(&once, watch_forks);
+    atomic_store_explicit(&ready, 1, memory_order_release);
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_driver_get(const shpool_driver **cu_p)
+{
+    shpool_status status = SHPOOL_OK;
+
+    *cu_p = NULL;
+    if (shpool_driver_forked()) {
+        return shpool_error(SHPOOL_ERR_CUDA, "this process was forked from one that used CUDA, and "
+                            "cannot use it: fork before the first call, or exec");
+    }
+    if (!atomic_load_explicit(&ready, memory_order_acquire)) {
+        pthread_mutex_lock(&driver.lock);
+        if (!atomic_load_explicit(&ready, memory_order_relaxed)) {
+            status = prepare();
+        }
+        pthread_mutex_unlock(&driver.lock);
+    }
+    if (status == SHPOOL_OK) {
+        *cu_p = (driver.fake != NULL) ? driver.fake : &driver.loaded;
+    }
+    return status;
+}
+
+void shpool_driver_replace(const shpool_driver *cu)
+{
+    atomic_store(&ready, 0);
+    atomic_store(&forked, 0);
+    driver.fake = cu;
+    memset(driver.retained, 0, sizeof(driver.retained));
+}
+
+/* ---- devices ---- */
+
+static shpool_status current_ordinal(const shpool_driver *cu, int *ordinal_p)
+{
+    cu_context context = NULL;
+    cu_device handle = 0;
+    cu_result result = cu->context_get(&context);
+
+    *ordinal_p = 0;
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(cu, "cuCtxGetCurrent", result);
+    }
+    if (context == NULL) {
+        return SHPOOL_OK; /* what the runtime would take */
+    }
+    result = cu->context_device(&handle);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(cu, "cuCtxGetDevice", result);
+    }
+    *ordinal_p = handle; /* the driver's handles are the ordinals */
+    return SHPOOL_OK;
+}
+
+static shpool_status retain(const shpool_driver *cu, int ordinal, shpool_device *device)
+{
+    int count = 0;
+    cu_result result = cu->device_count(&count);
+
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(cu, "cuDeviceGetCount", result);
+    }
+    if ((ordinal < 0) || (ordinal >= count) || (ordinal >= (int)MAX_DEVICES)) {
+        return shpool_error(SHPOOL_ERR_NOT_FOUND, "device %d was asked for, this process sees %d, "
+                            "numbered from 0", ordinal, count);
+    }
+    device->cu = cu;
+    device->ordinal = ordinal;
+    result = cu->device_get(&device->handle, ordinal);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(cu, "cuDeviceGet", result);
+    }
+    result = cu->primary_retain(&device->context, device->handle);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(cu, "cuDevicePrimaryCtxRetain", result);
+    }
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_device_get(int ordinal, const shpool_device **device_p)
+{
+    const shpool_driver *cu;
+    shpool_status status = shpool_driver_get(&cu);
+
+    *device_p = NULL;
+    if ((status == SHPOOL_OK) && (ordinal == -1)) {
+        status = current_ordinal(cu, &ordinal);
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+
+    pthread_mutex_lock(&driver.lock);
+    if ((ordinal < 0) || (ordinal >= (int)MAX_DEVICES)) {
+        shpool_device nobody;
+
+        status = retain(cu, ordinal, &nobody);
+    } else if (!driver.retained[ordinal]) {
+        status = retain(cu, ordinal, &driver.device[ordinal]);
+        driver.retained[ordinal] = (status == SHPOOL_OK);
+    }
+    pthread_mutex_unlock(&driver.lock);
+    if (status == SHPOOL_OK) {
+        *device_p = &driver.device[ordinal];
+    }
+    return status;
+}
+
+shpool_status shpool_device_enter(const shpool_device *device, int *left_p)
+{
+    cu_context current = NULL;
+    cu_result result;
+
+    *left_p = 0;
+    if (shpool_driver_forked()) {
+        return shpool_error(SHPOOL_ERR_CUDA, "this process was forked from one that used CUDA");
+    }
+    result = device->cu->context_get(&current);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(device->cu, "cuCtxGetCurrent", result);
+    }
+    if (current == device->context) {
+        return SHPOOL_OK;
+    }
+    result = device->cu->context_push(device->context);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(device->cu, "cuCtxPushCurrent", result);
+    }
+    *left_p = 1;
+    return SHPOOL_OK;
+}
+
+void shpool_device_leave(const shpool_device *device, int left)
+{
+    cu_context dropped;
+
+    if (left) {
+        (void)device->cu->context_pop(&dropped);
+    }
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which device allocators and layers there are. */
+#include "stack.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#define MAX_PROVIDERS 32u
+
+/* The one list of what is built in: bases, then layers, in the order that shpool-info shows. */
+const shpool_device_provider *const shpool_device_builtins[] = {
+    &shpool_device_async,
+    &shpool_device_bins,
+    &shpool_device_buckets,
+    &shpool_device_simple,
+    &shpool_device_fault,
+    &shpool_device_guard,
+    &shpool_device_limit,
+    &shpool_device_lock,
+    &shpool_device_log,
+    &shpool_device_stats_layer,
+    NULL,
+};
+
+#define BUILTIN_COUNT (SHPOOL_ARRAY_COUNT(shpool_device_builtins) - 1)
+
+/* Only ever grows (but in tests): one that was found stays. */
+static struct {
+    pthread_mutex_t lock;
+    size_t count;
+    const shpool_device_provider *entry[MAX_PROVIDERS];
+} added = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* The caller holds the lock. */
+static const shpool_device_provider *at(size_t index)
+{
+    if (index < BUILTIN_COUNT) {
+        return shpool_device_builtins[index];
+    }
+    return (index - BUILTIN_COUNT < added.count) ? added.entry[index - BUILTIN_COUNT] : NULL;
+}
+
+const shpool_device_provider *shpool_device_provider_get(size_t index)
+{
+    const shpool_device_provider *found;
+
+    pthread_mutex_lock(&added.lock);
+    found = at(index);
+    pthread_mutex_unlock(&added.lock);
+    return found;
+}
+
+static const shpool_device_provider *find(const char *name)
+{
+    const shpool_device_provider *found = NULL;
+
+    for (size_t i = 0; (found = at(i)) != NULL; i++) {
+        if (strcmp(found->name, name) == 0) {
+            break;
+        }
+    }
+    return found;
+}
+
+static shpool_status not_found(const char *name)
+{
+    const char *names[BUILTIN_COUNT + MAX_PROVIDERS];
+    char detail[SHPOOL_ERROR_BYTES];
+    shpool_text text = shpool_text_make(detail, sizeof(detail));
+    const shpool_device_provider *one;
+    size_t count = 0;
+
+    while ((one = shpool_device_provider_get(count)) != NULL) {
+        names[count++] = one->name;
+    }
+    shpool_text_add(&text, "there is no device allocator or layer \"%.64s\"", name);
+    shpool_text_add_guess(&text, name, names, count);
+    shpool_text_add(&text, "; there are: ");
+    shpool_text_add_names(&text, names, count);
+    return shpool_error(SHPOOL_ERR_NOT_FOUND, "%s", detail);
+}
+
+shpool_status shpool_device_provider_find(const char *name,
+                                          const shpool_device_provider **provider_p)
+{
+    if ((name == NULL) || (provider_p == NULL)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "name or provider_p is NULL");
+    }
+    pthread_mutex_lock(&added.lock);
+    *provider_p = find(name);
+    pthread_mutex_unlock(&added.lock);
+    return (*provider_p != NULL) ? SHPOOL_OK : not_found(name);
+}
+
+static shpool_status check(const shpool_device_provider *p)
+{
+    if (p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "provider is NULL");
+    }
+    if ((p->abi != SHPOOL_DEVICE_ABI) ||
+        (p->bytes < offsetof(shpool_device_provider, record_stream))) {
+        return shpool_error(SHPOOL_ERR_ABI, "the provider was built with ABI %u and %u bytes, this "
+                            "library has ABI %u and %zu: rebuild it", p->abi, p->bytes,
+                            SHPOOL_DEVICE_ABI, sizeof(*p));
+    }
+    if ((p->name == NULL) || !shpool_name_is_valid(p->name)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "\"%.64s\" is no name, it must be [a-z][a-z0-9_]* "
+                            "and shorter than %u", (p->name != NULL) ? p->name : "(null)",
+                            SHPOOL_NAME_BYTES);
+    }
+    if ((p->create == NULL) || (p->destroy == NULL) || (p->malloc == NULL) || (p->free == NULL) ||
+        (p->summary == NULL)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "\"%s\" lacks a summary or one of create, destroy, "
+                            "malloc and free", p->name);
+    }
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_device_register(const shpool_device_provider *provider)
+{
+    shpool_status status = check(provider);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&added.lock);
+    if (find(provider->name) != NULL) {
+        status = SHPOOL_ERR_UNSUPPORTED;
+    } else if (added.count == MAX_PROVIDERS) {
+        status = SHPOOL_ERR_TOO_LARGE;
+    } else {
+        added.entry[added.count++] = provider;
+    }
+    pthread_mutex_unlock(&added.lock);
+    if (status == SHPOOL_ERR_UNSUPPORTED) {
+        return shpool_error(status, "the name \"%s\" is taken, choose another", provider->name);
+    }
+    if (status == SHPOOL_ERR_TOO_LARGE) {
+        return shpool_error(status, "no place for \"%s\": at most %u providers can be added",
+                            provider->name, MAX_PROVIDERS);
+    }
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_device_load(const char *path)
+{
+    const shpool_device_plugin_info *info;
+    shpool_status status = SHPOOL_OK;
+    const char *reason;
+    void *image;
+
+    if (path == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "path is NULL");
+    }
+    image = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    info = (image != NULL) ? dlsym(image, "shpool_device_plugin") : NULL;
+    if (info == NULL) {
+        reason = (image == NULL) ? dlerror() : "it exports no shpool_device_plugin";
+        return shpool_error(SHPOOL_ERR_NOT_FOUND, "%s cannot be used: %s", path,
+                            (reason != NULL) ? reason : "it cannot be loaded");
+    }
+    if ((info->abi != SHPOOL_DEVICE_ABI) || (info->count == 0) || (info->providers == NULL)) {
+        return shpool_error(SHPOOL_ERR_ABI, "%s was built with ABI %u and has %u providers, this "
+                            "library has ABI %u", path, info->abi, info->count,
+                            SHPOOL_DEVICE_ABI);
+    }
+    for (uint32_t i = 0; (status == SHPOOL_OK) && (i < info->count); i++) {
+        status = shpool_device_register(info->providers[i]);
+    }
+    return status;
+}
+
+void shpool_device_providers_reset(void)
+{
+    pthread_mutex_lock(&added.lock);
+    added.count = 0;
+    pthread_mutex_unlock(&added.lock);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An opened allocator: one layer or base, and what it stands on. */
+#ifndef SHPOOL_DEVICE_STACK_H
+#define SHPOOL_DEVICE_STACK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "internal.h"
+
+#include <shpool/device/provider.h>
+
+#pragma GCC visibility push(hidden)
+
+struct shpool_device_allocator {
+    shpool_device_provider ops;      /* a copy: what an older provider lacks is NULL */
+    void *self;
+    int locks;                       /* the provider is not thread-safe */
+    int device;
+    atomic_uint refs;
+    pthread_mutex_t lock;            /* if `locks` */
+    shpool_device_allocator *upstream; /* one reference, or NULL */
+    char *spec;                      /* of the whole stack; NULL in the inner ones */
+    pthread_mutex_t oom_lock;        /* guards the two below */
+    shpool_device_oom_fn oom;
+    void *oom_user;
+};
+
+/* The built-in providers, the end marked by NULL (providers.c). */
+extern const shpool_device_provider *const shpool_device_builtins[];
+
+extern const shpool_device_provider shpool_device_async;
+extern const shpool_device_provider shpool_device_bins;
+extern const shpool_device_provider shpool_device_buckets;
+extern const shpool_device_provider shpool_device_fault;
+extern const shpool_device_provider shpool_device_guard;
+extern const shpool_device_provider shpool_device_limit;
+extern const shpool_device_provider shpool_device_lock;
+extern const shpool_device_provider shpool_device_log;
+extern const shpool_device_provider shpool_device_simple;
+extern const shpool_device_provider shpool_device_stats_layer;
+
+/* For tests: forget what was registered; destroy the shared allocators. */
+void shpool_device_providers_reset(void);
+void shpool_device_defaults_reset(void);
+
+/* Make one layer or base of a stack.  The upstream's reference goes to it, also on failure. */
+shpool_status shpool_device_stack_make(const shpool_device_provider *provider, int device,
+                                       const shpool_device_option *options, uint32_t count,
+                                       shpool_device_allocator *upstream,
+                                       shpool_device_allocator **allocator_p);
+
+#pragma GCC visibility pop
+
+#endif /* SHPOOL_DEVICE_STACK_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A lock for short sections, one atomic exchange where nobody else wants it; thread numbers. */
+#ifndef SHPOOL_DEVICE_SYNC_H
+#define SHPOOL_DEVICE_SYNC_H
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define SHPOOL_CACHE_LINE 64
+
+/* Thread-local data that libshpool.so reaches without a call.  There is little of it: a program
+ * that loads the library with dlopen() has room for some hundred bytes. */
+#if defined(__GNUC__)
+#define SHPOOL_FAST_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+#define SHPOOL_LIKELY(_condition)   __builtin_expect(!!(_condition), 1)
+#define SHPOOL_UNLIKELY(_condition) __builtin_expect(!!(_condition), 0)
+#else
+#define SHPOOL_FAST_TLS _Thread_local
+#define SHPOOL_LIKELY(_condition)   (_condition)
+#define SHPOOL_UNLIKELY(_condition) (_condition)
+#endif
+
+typedef struct shpool_spin {
+    atomic_int held;
+} shpool_spin;
+
+static inline void shpool_spin_wait(shpool_spin *lock)
+{
+    unsigned turns = 0;
+
+    while (atomic_load_explicit(&lock->held, memory_order_relaxed)) {
+        if (++turns > 64) {
+            sched_yield(); /* the holder may be in a driver call, or not running */
+        }
+    }
+}
+
+static inline void shpool_spin_lock(shpool_spin *lock)
+{
+    /* acquire: pairs with the release of the one who held it before */
+    while (SHPOOL_UNLIKELY(atomic_exchange_explicit(&lock->held, 1, memory_order_acquire))) {
+        shpool_spin_wait(lock);
+    }
+}
+
+static inline void shpool_spin_unlock(shpool_spin *lock)
+{
+    /* release: pairs with the acquire in shpool_spin_lock() */
+    atomic_store_explicit(&lock->held, 0, memory_order_release);
+}
+
+#endif /* SHPOOL_DEVICE_SYNC_H */

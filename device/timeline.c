@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which timeline a stream has. */
+#include "timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+SHPOOL_FAST_TLS shpool_timeline_seen shpool_timeline_cache[SHPOOL_TIMELINE_SEEN];
+
+uint64_t shpool_thread_number(void)
+{
+    static _Atomic uint64_t last;
+    static SHPOOL_FAST_TLS uint64_t number;
+
+    if (number == 0) {
+        /* relaxed: the addition alone makes them differ */
+        number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    }
+    return number;
+}
+
+/* ---- the table ---- */
+
+shpool_status shpool_timelines_init(shpool_timelines *table, const shpool_device *device,
+                                    size_t lane_bytes, int assume_stable)
+{
+    static _Atomic uint64_t last;
+
+    memset(table, 0, sizeof(*table));
+    table->device = device;
+    table->id = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    table->lane_bytes = (lane_bytes + SHPOOL_CACHE_LINE - 1) / SHPOOL_CACHE_LINE *
+                        SHPOOL_CACHE_LINE;
+    table->assume_stable = assume_stable;
+    if (pthread_mutex_init(&table->lock, NULL) != 0) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no memory for a mutex");
+    }
+    return SHPOOL_OK;
+}
+
+static void destroy_events(const shpool_device *device, shpool_timeline *timeline)
+{
+    for (unsigned i = 0; i < SHPOOL_TIMELINE_EVENTS; i++) {
+        if (timeline->ring[i].event != NULL) {
+            (void)device->cu->event_destroy(timeline->ring[i].event);
+        }
+    }
+}
+
+void shpool_timelines_fini(shpool_timelines *table)
+{
+    shpool_timeline *timeline = atomic_load_explicit(&table->all, memory_order_acquire);
+    int entered;
+    int left = 0;
+
+    entered = (shpool_device_enter(table->device, &left) == SHPOOL_OK);
+    while (timeline != NULL) {
+        shpool_timeline *next = timeline->next;
+
+        if (entered) {
+            destroy_events(table->device, timeline);
+        }
+        free(timeline);
+        timeline = next;
+    }
+    shpool_device_leave(table->device, left);
+    pthread_mutex_destroy(&table->lock);
+    table->id = 0;
+}
+
+/* ---- which timeline a stream has; table->lock is held ---- */
+
+static shpool_timeline *find_locked(shpool_timelines *table, shpool_stream stream, uint64_t thread)
+{
+    shpool_timeline *t = atomic_load_explicit(&table->all, memory_order_relaxed);
+
+    /* stream, thread and gone are written under table->lock, too */
+    while ((t != NULL) && (t->gone || (t->stream != stream) || (t->thread != thread))) {
+        t = t->next;
+    }
+    return t;
+}
+
+/* One whose stream is gone and has finished can stand for another: its numbers go on, so that all
+ * older ones stay done. */
+static shpool_timeline *recycle(shpool_timelines *table)
+{
+    shpool_timeline *t = atomic_load_explicit(&table->all, memory_order_relaxed);
+
+    for (; t != NULL; t = t->next) {
+        if (t->gone) {
+            shpool_spin_lock(&t->lock);
+            if (shpool_timeline_poll(table, t)) {
+                return t;
+            }
+            shpool_spin_unlock(&t->lock);
+        }
+    }
+    return NULL;
+}
+
+/* Returns it locked; NULL: no memory. */
+static shpool_timeline *make(shpool_timelines *table)
+{
+    shpool_timeline *t = recycle(table);
+
+    if (t != NULL) {
+        return t;
+    }
+    t = aligned_alloc(SHPOOL_CACHE_LINE, table->lane_bytes);
+    if (t != NULL) {
+        memset(t, 0, table->lane_bytes);
+        shpool_spin_lock(&t->lock);
+        t->gone = 1;
+        t->next = atomic_load_explicit(&table->all, memory_order_relaxed);
+        atomic_store_explicit(&table->all, t, memory_order_release);
+        atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed);
+    }
+    return t;
+}
+
+static void begin(shpool_timelines *table, shpool_timeline *t, shpool_stream stream,
+                  uint64_t thread, unsigned long long id)
+{
+    t->incarnation++;
+    t->stream = stream;
+    t->thread = thread;
+    t->id = id;
+    t->stable = table->assume_stable || shpool_stream_is_default(stream);
+    t->gone = 0;
+    /* the first stream is alone, and often stays so; others are there to be shared with */
+    t->wanted = (t->stable && (thread == 0)) ||
+                (atomic_load_explicit(&table->count, memory_order_relaxed) < 2)
+                    ? 0 : SHPOOL_TIMELINE_WANTED;
+}
+
+/* The driver's number of a stream tells it from a later one with the same handle; 0: not asked. */
+static shpool_status ask_id(const shpool_timelines *table, shpool_stream stream,
+                            unsigned long long *id_p)
+{
+    const shpool_driver *cu = table->device->cu;
+    cu_result result;
+
+    *id_p = 0;
+    if (table->assume_stable || shpool_stream_is_default(stream) || (cu->stream_id == NULL)) {
+        return SHPOOL_OK;
+    }
+    result = cu->stream_id(stream, id_p);
+    return (result == CU_SUCCESS) ? SHPOOL_OK : shpool_driver_failed(cu, "cuStreamGetId", result);
+}
+
+static void remember(const shpool_timelines *table, shpool_timeline *t)
+{
+    *shpool_timeline_slot(table, t->stream) = (shpool_timeline_seen){
+        .table = table->id, .stream = t->stream, .timeline = t, .incarnation = t->incarnation,
+        .id = t->stable ? 0 : t->id,
+    };
+}
+
+/* What the stream did last has a number, too, for those who were only named to record_stream; an
+ * event covers it if the stream was retired in time. */
+static void set_gone(shpool_timelines *table, shpool_timeline *t, int record)
+{
+    t->seq++;
+    if (record) {
+        shpool_timeline_record(table, t);
+    }
+    t->gone = 1;
+    t->incarnation++;
+    t->wanted = 0;
+}
+
+/* A stream that is not stable, seen by this thread before: still the same one?  NULL: no; else
+ * locked. */
+static shpool_timeline *lock_seen(const shpool_timelines *table, shpool_stream stream)
+{
+    const shpool_timeline_seen *seen = shpool_timeline_slot(table, stream);
+    unsigned long long id;
+
+    if ((seen->table != table->id) || (seen->stream != stream) || (seen->id == 0) ||
+        (ask_id(table, stream, &id) != SHPOOL_OK) || (seen->id != id)) {
+        return NULL;
+    }
+    shpool_spin_lock(&seen->timeline->lock);
+    if (seen->timeline->incarnation == seen->incarnation) {
+        return seen->timeline;
+    }
+    shpool_spin_unlock(&seen->timeline->lock);
+    return NULL;
+}
+
+/* A stable stream is known by its handle; returned locked. */
+static shpool_timeline *lock_stable(shpool_timelines *table, shpool_stream stream, uint64_t thread)
+{
+    shpool_timeline *t;
+
+    pthread_mutex_lock(&table->lock);
+    t = find_locked(table, stream, thread);
+    if (t != NULL) {
+        shpool_spin_lock(&t->lock);
+        if (t->stable) {
+            remember(table, t);
+        } else {
+            shpool_spin_unlock(&t->lock);
+            t = NULL;
+        }
+    }
+    pthread_mutex_unlock(&table->lock);
+    return t;
+}
+
+/* The one for this stream, new if need be; returned locked.  NULL: no memory. */
+static shpool_timeline *lock_or_make(shpool_timelines *table, shpool_stream stream,
+                                     uint64_t thread, unsigned long long id)
+{
+    shpool_timeline *t;
+
+    pthread_mutex_lock(&table->lock);
+    t = find_locked(table, stream, thread);
+    if (t != NULL) {
+        shpool_spin_lock(&t->lock);
+        if (!t->stable && (t->id != id)) {
+            set_gone(table, t, 0); /* its stream was destroyed, this is another one */
+            shpool_spin_unlock(&t->lock);
+            t = NULL;
+        }
+    }
+    if (t == NULL) {
+        t = make(table);
+        if (t != NULL) {
+            begin(table, t, stream, thread, id);
+        }
+    }
+    if (t != NULL) {
+        remember(table, t);
+    }
+    pthread_mutex_unlock(&table->lock);
+    return t;
+}
+
+shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
+                                        shpool_timeline **timeline_p)
+{
+    uint64_t thread = (stream == SHPOOL_STREAM_PER_THREAD) ? shpool_thread_number() : 0;
+    unsigned long long id;
+    shpool_status status;
+
+    *timeline_p = lock_seen(table, stream);
+    if (*timeline_p == NULL) {
+        *timeline_p = lock_stable(table, stream, thread);
+    }
+    if (*timeline_p != NULL) {
+        return SHPOOL_OK;
+    }
+    status = ask_id(table, stream, &id);
+    if (status == SHPOOL_OK) {
+        *timeline_p = lock_or_make(table, stream, thread, id);
+        if (*timeline_p == NULL) {
+            status = shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for what is known of a "
+                                  "stream");
+        }
+    }
+    return status;
+}
+
+shpool_status shpool_timeline_retire(shpool_timelines *table, shpool_stream stream)
+{
+    shpool_timeline *t;
+    shpool_status status;
+
+    stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
+    if (shpool_stream_is_default(stream)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "the default streams are never destroyed");
+    }
+    status = shpool_timeline_lock(table, stream, &t);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    shpool_spin_unlock(&t->lock);
+
+    pthread_mutex_lock(&table->lock);
+    t = find_locked(table, stream, 0);
+    if (t != NULL) {
+        shpool_spin_lock(&t->lock);
+        set_gone(table, t, 1);
+        shpool_spin_unlock(&t->lock);
+    }
+    pthread_mutex_unlock(&table->lock);
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_timeline_stable(shpool_timelines *table, shpool_stream stream)
+{
+    shpool_timeline *t;
+    shpool_status status = shpool_timeline_lock(table, stream, &t);
+
+    if (status == SHPOOL_OK) {
+        t->stable = 1;
+        t->id = 0;
+        t->wanted = (t->thread == 0) ? 0 : t->wanted;
+        t->incarnation++; /* threads that have seen it ask anew, once */
+        shpool_spin_unlock(&t->lock);
+    }
+    return status;
+}
+
+/* ---- the last resort ---- */
+
+shpool_status shpool_timelines_sync(shpool_timelines *table)
+{
+    shpool_timeline *all = atomic_load_explicit(&table->all, memory_order_acquire);
+    cu_result result;
+    int left;
+    shpool_status status = shpool_device_enter(table->device, &left);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    for (shpool_timeline *t = all; t != NULL; t = t->next) {
+        shpool_spin_lock(&t->lock);
+        t->snapshot = t->seq;
+        shpool_spin_unlock(&t->lock);
+    }
+    result = table->device->cu->context_sync();
+    shpool_device_leave(table->device, left);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(table->device->cu, "cuCtxSynchronize", result);
+    }
+    for (shpool_timeline *t = all; t != NULL; t = t->next) {
+        shpool_spin_lock(&t->lock);
+        shpool_timeline_set_done(t, t->snapshot);
+        shpool_spin_unlock(&t->lock);
+    }
+    return SHPOOL_OK;
+}

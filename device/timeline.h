@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Timelines: what an allocator knows of a stream.
+ *
+ * Each free in the order of a stream gets the next number of the stream's timeline.  An event that
+ * is recorded later covers all frees before it, so that none is recorded at all as long as nobody
+ * but the stream itself wants the memory: timelines are what "lazy events" means here.  `done` is
+ * the number up to which frees are known to have finished.  (Vulkan calls a counter like this a
+ * timeline semaphore.)
+ *
+ * Which thread may record when:
+ *   stable stream      any thread, at any time: it exists until it is retired
+ *   per-thread stream  its own thread only: the handle means another stream in another thread
+ *   any other          whoever is just given the handle by the caller; later it may be destroyed
+ * In the last two cases a timeline that is wanted by others records at some of the next frees.
+ *
+ * An allocator's lane begins with a timeline, and the timeline's lock guards the whole lane.
+ */
+#ifndef SHPOOL_DEVICE_TIMELINE_H
+#define SHPOOL_DEVICE_TIMELINE_H
+
+#include <pthread.h>
+
+#include "driver.h"
+#include "sync.h"
+
+#define SHPOOL_TIMELINE_EVENTS 8u
+
+/* How many frees record an event after somebody wanted the memory of a stream that only its user
+ * can record on. */
+#define SHPOOL_TIMELINE_WANTED 64u
+
+#pragma GCC visibility push(hidden)
+
+typedef struct shpool_timeline {
+    shpool_spin lock;       /* guards what follows, and the lane */
+    unsigned wanted;        /* record at this many of the next frees */
+    uint64_t incarnation;   /* changes when it stands for another stream */
+    uint64_t seq;           /* number of the latest free */
+    _Atomic uint64_t done;  /* written under the lock, read without */
+    uint64_t covered;       /* an event covers the frees up to here, or they are done */
+    shpool_stream stream;
+    uint64_t thread;        /* of a per-thread default stream, else 0 */
+    unsigned long long id;  /* the driver's, if it is not stable; else 0 */
+    int stable;
+    int gone;               /* retired or destroyed: the handle must not be used any more */
+    unsigned first;         /* the ring of events, oldest first */
+    unsigned count;
+    struct {
+        shpool_event event;
+        uint64_t seq;
+    } ring[SHPOOL_TIMELINE_EVENTS];
+    uint64_t snapshot;      /* for shpool_timelines_sync() */
+    struct shpool_timeline *next; /* in shpool_timelines.all; never changes */
+} shpool_timeline;
+
+/* All timelines of one allocator on one device. */
+typedef struct shpool_timelines {
+    const shpool_device *device;
+    uint64_t id;            /* of this table among all of the process; never 0, never again */
+    size_t lane_bytes;      /* what is allocated for each */
+    int assume_stable;
+    pthread_mutex_t lock;   /* guards who stands for which stream */
+    _Atomic(shpool_timeline *) all; /* release: a new one is initialised; acquire: who walks it */
+    atomic_uint count;
+    atomic_int captures;    /* declared and open: only then streams are asked about it */
+    _Atomic uint64_t events_recorded;
+} shpool_timelines;
+
+/* The streams that this thread used last; SHPOOL_TIMELINE_SEEN is small, it is static TLS. */
+#define SHPOOL_TIMELINE_SEEN 8u
+typedef struct shpool_timeline_seen {
+    uint64_t table;         /* shpool_timelines.id; 0: empty */
+    shpool_stream stream;
+    shpool_timeline *timeline;
+    uint64_t incarnation;
+    unsigned long long id;  /* to be compared with the driver's; 0: need not */
+} shpool_timeline_seen;
+extern SHPOOL_FAST_TLS shpool_timeline_seen shpool_timeline_cache[SHPOOL_TIMELINE_SEEN];
+
+/* Their handles mean the current context's, so that calls with them need one. */
+static inline int shpool_stream_is_default(shpool_stream stream)
+{
+    return (stream == SHPOOL_STREAM_LEGACY) || (stream == SHPOOL_STREAM_PER_THREAD);
+}
+
+/* A number for the calling thread, never 0, never that of another thread, ended ones included. */
+uint64_t shpool_thread_number(void);
+
+shpool_status shpool_timelines_init(shpool_timelines *table, const shpool_device *device,
+                                    size_t lane_bytes, int assume_stable);
+
+/* Destroys the events, frees the lanes.  Nobody may be using them. */
+void shpool_timelines_fini(shpool_timelines *table);
+
+shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
+                                        shpool_timeline **timeline_p);
+
+static inline shpool_timeline_seen *shpool_timeline_slot(const shpool_timelines *table,
+                                                         shpool_stream stream)
+{
+    /* handles are addresses of structures, or small numbers */
+    uint64_t bits = (uint64_t)(uintptr_t)stream;
+
+    return &shpool_timeline_cache[(bits ^ (bits >> 4) ^ (bits >> 10) ^ table->id) %
+                                  SHPOOL_TIMELINE_SEEN];
+}
+
+/*
+ * The timeline of a stream, locked; made if there is none.  NULL stands for the legacy stream.
+ * SHPOOL_ERR_NO_MEMORY; SHPOOL_ERR_CUDA: the stream is none.
+ */
+static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool_stream stream,
+                                                 shpool_timeline **timeline_p)
+{
+    shpool_timeline_seen *seen;
+
+    stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
+    seen = shpool_timeline_slot(table, stream);
+    if (SHPOOL_LIKELY((seen->table == table->id) && (seen->stream == stream) && (seen->id == 0))) {
+        shpool_spin_lock(&seen->timeline->lock);
+        if (SHPOOL_LIKELY(seen->timeline->incarnation == seen->incarnation)) {
+            *timeline_p = seen->timeline;
+            return SHPOOL_OK;
+        }
+        shpool_spin_unlock(&seen->timeline->lock);
+    }
+    return shpool_timeline_lock_slow(table, stream, timeline_p);
+}
+
+/* 1: the free of this number has finished, memory of it may go to any stream. */
+static inline int shpool_timeline_is_done(const shpool_timeline *timeline, uint64_t seq)
+{
+    /* acquire: pairs with the release in timeline.c, after the host saw the event finished */
+    return seq <= atomic_load_explicit(&((shpool_timeline *)(uintptr_t)timeline)->done,
+                                       memory_order_acquire);
+}
+
+/* ---- the caller of these holds the timeline's lock ---- */
+
+void shpool_timeline_record(shpool_timelines *table, shpool_timeline *timeline);
+
+/* A number for a free that happens now, in the order of this stream, whose handle is valid. */
+static inline uint64_t shpool_timeline_mark(shpool_timelines *table, shpool_timeline *timeline)
+{
+    uint64_t seq = ++timeline->seq;
+
+    if (SHPOOL_UNLIKELY(timeline->wanted > 0)) {
+        timeline->wanted--;
+        shpool_timeline_record(table, timeline);
+    }
+    return seq;
+}
+
+/* Somebody else wants the memory: have all frees covered, now if this thread may, else soon. */
+void shpool_timeline_want(shpool_timelines *table, shpool_timeline *timeline);
+
+/* Ask the driver which events are done; 1: all frees are. */
+int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline);
+
+/* Somebody else wants the memory: find out how far the stream is, as cheaply as possible, and have
+ * the rest covered; 1: all frees are done. */
+int shpool_timeline_chase(shpool_timelines *table, shpool_timeline *timeline);
+
+/*
+ * Let work that is submitted to `stream` from now on wait for the free of this number, on the
+ * device.  1: it will, or need not; 0: no event covers it, and none can be recorded.
+ */
+int shpool_timeline_order(shpool_timelines *table, shpool_timeline *timeline, uint64_t seq,
+                          shpool_stream stream);
+
+/* All frees up to here have finished, the host saw it. */
+void shpool_timeline_set_done(shpool_timeline *timeline, uint64_t seq);
+
+/* ---- no lock is held ---- */
+
+/* Let work that is submitted to `stream` from now on wait for what `user` has been given until now:
+ * on the device, or, where no event can be recorded, here. */
+shpool_status shpool_timeline_join(shpool_timelines *table, shpool_stream user,
+                                   shpool_stream stream);
+
+/* Whether shpool_timeline_order() would succeed. */
+int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq);
+
+/* 1: a capture is open, and the stream takes part in one. */
+int shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream);
+
+/* The stream will be destroyed, or will not before it is retired. */
+shpool_status shpool_timeline_retire(shpool_timelines *table, shpool_stream stream);
+shpool_status shpool_timeline_stable(shpool_timelines *table, shpool_stream stream);
+
+/* Wait for the whole device; then all frees before this call are done. */
+shpool_status shpool_timelines_sync(shpool_timelines *table);
+
+#pragma GCC visibility pop
+
+#endif /* SHPOOL_DEVICE_TIMELINE_H */

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/compat/util/mgpualloc.h
+ * MGPU's devices and allocators: CudaAlloc to derive from, CudaAllocSimple, CudaAllocBuckets.
+ *
+ * An allocator that knows streams overrides MallocOn and FreeOn, as the two here do: memory that is
+ * freed in the order of one stream is then not handed to another before its time.  One that has
+ * only MGPU's Malloc and Free hands memory out at once, as it did there: its contexts have to be on
+ * one stream.
+ */
+#ifndef SHPOOL_COMPAT_UTIL_MGPUALLOC_H
+#define SHPOOL_COMPAT_UTIL_MGPUALLOC_H
+
+#include <mutex>
+#include <vector>
+
+#include <shpool/compat/util/util.h>
+
+namespace mgpu {
+
+/** A device; one object each, which lives until the process ends. */
+class CudaDevice : public CudaBase {
+public:
+    static int DeviceCount()
+    {
+        int count = 0;
+
+        return shpool_device_count(&count) == SHPOOL_OK ? count : 0;
+    }
+    /** Throws where there is no such device. */
+    static CudaDevice &ByOrdinal(int ordinal)
+    {
+        /* never deleted: contexts may outlive main() */
+        static std::vector<CudaDevice *> &devices = *new std::vector<CudaDevice *>;
+        static std::mutex                 lock;
+        std::lock_guard<std::mutex>       hold(lock);
+
+        for (CudaDevice *device : devices) {
+            if (device->Ordinal() == ordinal) {
+                return *device;
+            }
+        }
+        devices.push_back(new CudaDevice(ordinal));
+        return *devices.back();
+    }
+    /** The calling thread's current one. */
+    static CudaDevice &Selected()
+    {
+        shpool_context *standard = nullptr;
+
+        Check(shpool_context_standard(-1, &standard));
+        return ByOrdinal(shpool_context_device(standard));
+    }
+
+    int Ordinal() const { return properties_.ordinal; }
+    int NumSMs() const { return properties_.sm_count; }
+    /** 100 * major + 10 * minor. */
+    int ArchVersion() const { return 100 * properties_.major + 10 * properties_.minor; }
+    /** The newest PTX that it compiles; MGPU gives what the program was compiled to. */
+    int PTXVersion() const { return shpool_context_ptx_version(context_); }
+    /** What shpool_context_describe() writes: clock, SMs, memory, bandwidth, ECC. */
+    std::string DeviceString() const
+    {
+        std::size_t need = 0;
+
+        Check(shpool_context_describe(context_, nullptr, 0, &need));
+        std::vector<char> text(need + 1);
+        Check(shpool_context_describe(context_, text.data(), text.size(), nullptr));
+        return std::string(text.data());
+    }
+    /** Make it the calling thread's current device. */
+    void SetActive() { Check(shpool_context_activate(context_)); }
+    /** The library's; MGPU's Prop() is a structure of CUDA that lost its clocks. */
+    const shpool_device_properties &Properties() const { return properties_; }
+
+private:
+    explicit CudaDevice(int ordinal)
+    {
+        Check(shpool_device_get_properties(ordinal, &properties_));
+        Check(shpool_context_standard(ordinal, &context_));
+        AddRef(); /* its own, so that no pointer deletes it */
+    }
+
+    shpool_device_properties properties_;
+    shpool_context          *context_; /* borrowed */
+};
+typedef intrusive_ptr<CudaDevice> DevicePtr;
+
+/** Where a context's memory comes from.  To be derived from. */
+class CudaAlloc : public CudaBase {
+public:
+    explicit CudaAlloc(CudaDevice *device) : _device(device) {}
+    virtual ~CudaAlloc() {}
+
+    /** Allocate; 0 bytes: NULL and cudaSuccess.  Any failure: *p is NULL. */
+    virtual cudaError_t Malloc(std::size_t size, void **p) = 0;
+    /** Free what Malloc gave; false: this is no memory of it. */
+    virtual bool Free(void *p) = 0;
+    /** Give cached memory back to the driver. */
+    virtual void Clear() {}
+
+    /** The same in the order of a stream. */
+    virtual cudaError_t MallocOn(cudaStream_t, std::size_t size, void **p)
+    {
+        return Malloc(size, p);
+    }
+    virtual bool FreeOn(cudaStream_t, void *p) { return Free(p); }
+    /** The library's allocator behind it, borrowed; NULL: it is another one. */
+    virtual shpool_device_allocator *Handle() const { return nullptr; }
+
+    const CudaDevice &Device() const { return *_device; }
+    CudaDevice       &Device() { return *_device; }
+
+private:
+    DevicePtr _device;
+};
+typedef intrusive_ptr<CudaAlloc> AllocPtr;
+
+/** One of the library's allocators, by its spec. */
+class CudaAllocNamed : public CudaAlloc {
+public:
+    CudaAllocNamed(CudaDevice *device, const std::string &spec) : CudaAlloc(device)
+    {
+        Check(shpool_device_allocator_open(spec.c_str(), device->Ordinal(), &allocator_));
+    }
+    virtual ~CudaAllocNamed() { shpool_device_allocator_unref(allocator_); }
+
+    virtual cudaError_t Malloc(std::size_t size, void **p)
+    {
+        return MallocOn(nullptr, size, p);
+    }
+    virtual bool Free(void *p) { return FreeOn(nullptr, p); }
+    virtual void Clear() { (void)shpool_device_trim(allocator_, 0); }
+    virtual cudaError_t MallocOn(cudaStream_t stream, std::size_t size, void **p)
+    {
+        return CudaException::Nearest(shpool_device_malloc(allocator_, size, stream, p));
+    }
+    virtual bool FreeOn(cudaStream_t stream, void *p)
+    {
+        return shpool_device_free(allocator_, p, stream) == SHPOOL_OK;
+    }
+    virtual shpool_device_allocator *Handle() const { return allocator_; }
+
+protected:
+    shpool_device_stats Stats() const
+    {
+        shpool_device_stats stats = shpool_device_stats();
+
+        (void)shpool_device_get_stats(allocator_, &stats);
+        return stats;
+    }
+
+private:
+    shpool_device_allocator *allocator_;
+};
+
+/** Each allocation from the driver, each free to it. */
+class CudaAllocSimple : public CudaAllocNamed {
+public:
+    explicit CudaAllocSimple(CudaDevice *device) : CudaAllocNamed(device, "simple") {}
+};
+
+/** MGPU's cache: 84 sizes, weighted least recently used first, a capacity in bytes. */
+class CudaAllocBuckets : public CudaAllocNamed {
+public:
+    explicit CudaAllocBuckets(CudaDevice *device) : CudaAllocNamed(device, "buckets")
+    {
+        SetCapacity(DefaultCapacity, DefaultMaxObject);
+    }
+
+    /** Most bytes of idle memory, and the largest allocation that is kept at all. */
+    void SetCapacity(std::size_t capacity, std::size_t maxObject = DefaultMaxObject)
+    {
+        Check(shpool_device_set(Handle(), "max_object", std::to_string(maxObject).c_str()));
+        Check(shpool_device_set(Handle(), "capacity", std::to_string(capacity).c_str()));
+        capacity_ = capacity;
+    }
+    /** Bytes live and idle. */
+    std::size_t Allocated() const { return (std::size_t)Stats().driver_bytes; }
+    /** Bytes live. */
+    std::size_t Committed() const { return (std::size_t)Stats().live_bytes; }
+    std::size_t Capacity() const { return capacity_; }
+    /** Whether everything the allocator says twice agrees. */
+    bool SanityCheck() const { return shpool_device_check(Handle()) == SHPOOL_OK; }
+
+private:
+    static const std::size_t DefaultCapacity  = (std::size_t)128 << 20;
+    static const std::size_t DefaultMaxObject = (std::size_t)64 << 20;
+
+    std::size_t capacity_;
+};
+
+} // namespace mgpu
+
+#endif /* SHPOOL_COMPAT_UTIL_MGPUALLOC_H */

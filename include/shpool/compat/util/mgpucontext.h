@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/compat/util/mgpucontext.h
+ * MGPU's contexts and device memory over shpool/device.h: programs written for them compile
+ * unchanged.  C++11; doc/COMPAT.md lists what differs.
+ *
+ * A failure throws CudaException with the library's detail; functions that return cudaError_t in
+ * MGPU return it here.
+ */
+#ifndef SHPOOL_COMPAT_UTIL_MGPUCONTEXT_H
+#define SHPOOL_COMPAT_UTIL_MGPUCONTEXT_H
+
+#include <algorithm>
+#include <memory>
+
+#include <shpool/compat/util/format.h>
+#include <shpool/compat/util/mgpualloc.h>
+#include <shpool/compat/util/mgpumem.h>
+
+namespace mgpu {
+
+/** The timer of a context, on its stream; the library's handle is the context. */
+class CudaTimer {
+public:
+    explicit CudaTimer(shpool_context *context) : context_(context) {}
+    void Start() { Check(shpool_timer_start(context_)); }
+    /** Seconds since Start or the Split before. */
+    double Split()
+    {
+        double seconds = 0;
+
+        Check(shpool_timer_split(context_, &seconds));
+        return seconds;
+    }
+    double Throughput(uint64 count, uint64 numIterations)
+    {
+        double rate = 0;
+
+        Check(shpool_timer_throughput(context_, count, numIterations, &rate));
+        return rate;
+    }
+
+private:
+    shpool_context *context_; /* borrowed */
+};
+
+/** A device, a stream, an allocator, and what a program sets up first. */
+class CudaContext : public CudaBase {
+public:
+    /** The device's shared one: default stream, CudaAllocSimple.  -1: the current device's; else
+     *  the device is made current. */
+    static CudaContext &StandardContext(int ordinal = -1)
+    {
+        /* never deleted, as MGPU's */
+        static std::vector<CudaContext *> &contexts = *new std::vector<CudaContext *>;
+        static std::mutex                  lock;
+        CudaDevice &device = ordinal < 0 ? CudaDevice::Selected() : CudaDevice::ByOrdinal(ordinal);
+        std::lock_guard<std::mutex> hold(lock);
+
+        if (ordinal >= 0) {
+            device.SetActive();
+        }
+        for (CudaContext *context : contexts) {
+            if (&context->Device() == &device) {
+                return *context;
+            }
+        }
+        shpool_context *standard = nullptr;
+        Check(shpool_context_standard(device.Ordinal(), &standard));
+        contexts.push_back(new CudaContext(shpool_context_ref(standard),
+                                           AllocPtr(new CudaAllocSimple(&device))));
+        contexts.back()->AddRef();
+        return *contexts.back();
+    }
+
+    /** Take the library's context, and the caller's reference to it.  Without an allocator: the
+     *  CudaAllocBuckets that all contexts of the device share. */
+    explicit CudaContext(shpool_context *context, const AllocPtr &alloc = AllocPtr())
+        : context_(context), device_(&CudaDevice::ByOrdinal(shpool_context_device(context))),
+          timer_(context)
+    {
+        SetAllocator(alloc ? alloc.get() : SharedBuckets(device_));
+    }
+    ~CudaContext() { shpool_context_unref(context_); }
+
+    CudaDevice  &Device() const { return *device_; }
+    int          NumSMs() const { return device_->NumSMs(); }
+    int          ArchVersion() const { return device_->ArchVersion(); }
+    int          PTXVersion() const { return device_->PTXVersion(); }
+    std::string  DeviceString() const { return device_->DeviceString(); }
+    void         SetActive() { device_->SetActive(); }
+    cudaStream_t Stream() const { return shpool_context_stream(context_); }
+    cudaStream_t AuxStream() const
+    {
+        shpool_stream stream = nullptr;
+
+        Check(shpool_context_aux_stream(context_, &stream));
+        return stream;
+    }
+    cudaEvent_t Event() const { return shpool_context_event(context_); }
+    /** 4,096 bytes of page-locked host memory. */
+    int *PageLocked() const
+    {
+        return static_cast<int *>(shpool_context_pinned(context_, nullptr));
+    }
+    CudaTimer &Timer() { return timer_; }
+    void       Start() { timer_.Start(); }
+    double     Split() { return timer_.Split(); }
+    double     Throughput(uint64 count, uint64 numIterations)
+    {
+        return timer_.Throughput(count, numIterations);
+    }
+
+    CudaAlloc *GetAllocator() const { return alloc_.get(); }
+    /** cudaErrorInvalidValue, and no change: NULL, or it is for another device. */
+    cudaError_t SetAllocator(const AllocPtr &alloc)
+    {
+        if (!alloc || (alloc->Device().Ordinal() != device_->Ordinal())) {
+            return cudaErrorInvalidValue;
+        }
+        alloc_ = alloc;
+        if (alloc->Handle() != nullptr) {
+            (void)shpool_context_set_allocator(context_, alloc->Handle());
+        }
+        return cudaSuccess;
+    }
+    /** The library's, borrowed. */
+    shpool_context *Handle() const { return context_; }
+
+    /* ---- memory ---- */
+
+    template <typename T> MGPU_MEM(T) Malloc(std::size_t count)
+    {
+        return MGPU_MEM(T)(new CudaDeviceMem<T>(context_, alloc_, count));
+    }
+    template <typename T> MGPU_MEM(T) Malloc(const T *data, std::size_t count)
+    {
+        MGPU_MEM(T) mem = Malloc<T>(count);
+
+        Check(shpool_buffer_from_host(mem->Handle(), 0, count, data));
+        return mem;
+    }
+    template <typename T> MGPU_MEM(T) Malloc(const std::vector<T> &data)
+    {
+        return Malloc(data.data(), data.size());
+    }
+    template <typename T> MGPU_MEM(T) Fill(std::size_t count, T fillWith)
+    {
+        MGPU_MEM(T) mem = Malloc<T>(count);
+
+        Check(shpool_buffer_fill(mem->Handle(), &fillWith));
+        return mem;
+    }
+    template <typename T> MGPU_MEM(T) FillAscending(std::size_t count, T first, T step)
+    {
+        MGPU_MEM(T) mem = Malloc<T>(count);
+
+        Check(shpool_buffer_fill_ascending(mem->Handle(), &first, &step));
+        return mem;
+    }
+    /** Uniform in min to max, by the process's generator. */
+    template <typename T> MGPU_MEM(T) GenRandom(std::size_t count, T min, T max)
+    {
+        MGPU_MEM(T) mem = Malloc<T>(count);
+        SharedRandom random;
+
+        Check(shpool_buffer_fill_random(mem->Handle(), &min, &max, random.Get()));
+        return mem;
+    }
+    template <typename T> MGPU_MEM(T) SortRandom(std::size_t count, T min, T max)
+    {
+        MGPU_MEM(T) mem = Malloc<T>(count);
+        SharedRandom random;
+
+        Check(shpool_buffer_fill_sorted(mem->Handle(), &min, &max, random.Get()));
+        return mem;
+    }
+    /** f(0), f(1), ...; made on the host. */
+    template <typename T, typename Func> MGPU_MEM(T) GenFunc(std::size_t count, Func f)
+    {
+        std::unique_ptr<T[]> data(new T[count]);
+
+        for (std::size_t i = 0; i < count; i++) {
+            data[i] = f((int)i);
+        }
+        return Malloc<T>(data.get(), count);
+    }
+
+private:
+    static CudaAlloc *SharedBuckets(CudaDevice *device)
+    {
+        /* never deleted: memory may outlive main() */
+        static std::vector<CudaAlloc *> &shared = *new std::vector<CudaAlloc *>;
+        static std::mutex                lock;
+        std::lock_guard<std::mutex>      hold(lock);
+
+        for (CudaAlloc *alloc : shared) {
+            if (&alloc->Device() == device) {
+                return alloc;
+            }
+        }
+        shared.push_back(new CudaAllocBuckets(device));
+        shared.back()->AddRef();
+        return shared.back();
+    }
+
+    shpool_context *context_; /* a reference */
+    CudaDevice     *device_;
+    CudaTimer       timer_;
+    AllocPtr        alloc_;
+};
+typedef intrusive_ptr<CudaContext> ContextPtr;
+
+/* ---- creation ---- */
+
+inline ContextPtr CreateContext(int ordinal, uint32_t flags, cudaStream_t stream)
+{
+    shpool_context_options options = shpool_context_options();
+    shpool_context        *context = nullptr;
+
+    options.bytes  = sizeof(options);
+    options.flags  = flags;
+    options.device = ordinal;
+    options.stream = stream;
+    Check(shpool_context_create(&options, &context));
+    return ContextPtr(new CudaContext(context));
+}
+inline ContextPtr CreateContext(int argc, char **argv, uint32_t flags, bool printInfo)
+{
+    shpool_context *context = nullptr;
+
+    Check(shpool_context_create_args(argc, argv, flags | SHPOOL_CONTEXT_ACTIVATE, &context));
+    ContextPtr made(new CudaContext(context));
+    if (printInfo) {
+        std::printf("%s\n", made->DeviceString().c_str());
+    }
+    return made;
+}
+
+/** On the default stream; does not make the device current. */
+inline ContextPtr CreateCudaDevice(int ordinal)
+{
+    return CreateContext(ordinal, 0, nullptr);
+}
+/** Ordinal from argv[1], else 0; makes the device current. */
+inline ContextPtr CreateCudaDevice(int argc, char **argv, bool printInfo = false)
+{
+    return CreateContext(argc, argv, 0, printInfo);
+}
+/** On a stream of its own. */
+inline ContextPtr CreateCudaDeviceStream(int ordinal)
+{
+    return CreateContext(ordinal, SHPOOL_CONTEXT_NEW_STREAM, nullptr);
+}
+inline ContextPtr CreateCudaDeviceStream(int argc, char **argv, bool printInfo = false)
+{
+    return CreateContext(argc, argv, SHPOOL_CONTEXT_NEW_STREAM, printInfo);
+}
+/** On the caller's stream, of the current device or of the one named. */
+inline ContextPtr CreateCudaDeviceAttachStream(cudaStream_t stream)
+{
+    return CreateContext(-1, SHPOOL_CONTEXT_ATTACH, stream);
+}
+inline ContextPtr CreateCudaDeviceAttachStream(int ordinal, cudaStream_t stream)
+{
+    return CreateContext(ordinal, SHPOOL_CONTEXT_ATTACH, stream);
+}
+
+} // namespace mgpu
+
+#endif /* SHPOOL_COMPAT_UTIL_MGPUCONTEXT_H */

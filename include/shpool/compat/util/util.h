@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/compat/util/util.h
+ * MGPU's small things: type names, intrusive_ptr and the class it counts, errors as exceptions.
+ *
+ * C++11.  Where MGPU printed a message and ended the process with exit(0), these throw.
+ */
+#ifndef SHPOOL_COMPAT_UTIL_UTIL_H
+#define SHPOOL_COMPAT_UTIL_UTIL_H
+
+#include <atomic>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+
+#include <shpool/compat/util/cuda_types.h>
+#include <shpool/device.h>
+
+namespace mgpu {
+
+typedef signed char        int8;
+typedef unsigned char      byte;
+typedef unsigned short     uint16;
+typedef unsigned int       uint;
+typedef long long          int64;
+typedef unsigned long long uint64;
+
+/** A failed call of the library: what() is shpool_last_error(), with status and CUDA's nearest. */
+class CudaException : public std::runtime_error {
+public:
+    CudaException(shpool_status status_, const std::string &detail)
+        : std::runtime_error(detail), status(status_), error(Nearest(status_))
+    {
+    }
+
+    static cudaError_t Nearest(shpool_status status)
+    {
+        switch (status) {
+        case SHPOOL_OK:            return cudaSuccess;
+        case SHPOOL_ERR_NO_MEMORY:
+        case SHPOOL_ERR_LIMIT:
+        case SHPOOL_ERR_TOO_LARGE: return cudaErrorMemoryAllocation;
+        case SHPOOL_ERR_INVALID:   return cudaErrorInvalidValue;
+        default:                   return cudaErrorUnknown;
+        }
+    }
+
+    const shpool_status status;
+    const cudaError_t   error;
+};
+
+/** Throw for anything but SHPOOL_OK. */
+inline void Check(shpool_status status)
+{
+    if (status != SHPOOL_OK) {
+        throw CudaException(status, shpool_last_error());
+    }
+}
+
+/** Counted by intrusive_ptr; the count is atomic, objects are not copied. */
+class CudaBase {
+public:
+    CudaBase() : references_(0) {}
+    CudaBase(const CudaBase &) = delete;
+    CudaBase &operator=(const CudaBase &) = delete;
+    virtual ~CudaBase() {}
+
+    void AddRef()
+    {
+        /* relaxed: whoever passes a reference on has ordered it */
+        references_.fetch_add(1, std::memory_order_relaxed);
+    }
+    /** The last one deletes the object. */
+    void Release()
+    {
+        /* release: this use is over; acquire: so are all, for the last one */
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+            delete this;
+        }
+    }
+
+private:
+    std::atomic<long> references_;
+};
+
+/** A pointer that counts in the object itself. */
+template <typename T> class intrusive_ptr {
+public:
+    intrusive_ptr(T *p = nullptr) : p_(p) { Add(); }
+    intrusive_ptr(const intrusive_ptr &other) : p_(other.p_) { Add(); }
+    intrusive_ptr(intrusive_ptr &&other) noexcept : p_(other.p_) { other.p_ = nullptr; }
+    template <typename U> intrusive_ptr(const intrusive_ptr<U> &other) : p_(other.get()) { Add(); }
+    ~intrusive_ptr()
+    {
+        if (p_ != nullptr) {
+            p_->Release();
+        }
+    }
+    intrusive_ptr &operator=(intrusive_ptr other) noexcept
+    {
+        swap(other);
+        return *this;
+    }
+
+    void reset(T *p = nullptr) { intrusive_ptr(p).swap(*this); }
+    void swap(intrusive_ptr &other) noexcept
+    {
+        T *p     = p_;
+        p_       = other.p_;
+        other.p_ = p;
+    }
+    /** Give the reference to the caller, who releases it. */
+    T *release()
+    {
+        T *p = p_;
+        p_   = nullptr;
+        return p;
+    }
+    T *get() const { return p_; }
+    T *operator->() const { return p_; }
+    T &operator*() const { return *p_; }
+    operator T *() const { return p_; }
+
+private:
+    void Add()
+    {
+        if (p_ != nullptr) {
+            p_->AddRef();
+        }
+    }
+
+    T *p_;
+};
+
+/** The library's element type for a C++ type; opaque for what is neither integer nor float. */
+template <typename T> inline shpool_type ElementType()
+{
+    return std::is_floating_point<T>::value && (sizeof(T) <= 8)
+               ? (sizeof(T) == 4 ? SHPOOL_TYPE_F32 : SHPOOL_TYPE_F64)
+           : !std::is_integral<T>::value ? SHPOOL_TYPE_OPAQUE(sizeof(T))
+           : std::is_signed<T>::value    ? (SHPOOL_TYPE_I8 - 1 + (shpool_type)sizeof(T))
+                                         : (SHPOOL_TYPE_U8 - 1 + (shpool_type)sizeof(T));
+}
+
+/** "int", "float", ...; the compiler's name for what MGPU did not name. */
+template <typename T> inline const char *TypeIdName()
+{
+    return typeid(T) == typeid(byte)     ? "byte"
+           : typeid(T) == typeid(int)    ? "int"
+           : typeid(T) == typeid(int64)  ? "int64"
+           : typeid(T) == typeid(uint)   ? "uint"
+           : typeid(T) == typeid(uint64) ? "uint64"
+           : typeid(T) == typeid(float)  ? "float"
+           : typeid(T) == typeid(double) ? "double"
+                                         : typeid(T).name();
+}
+
+} // namespace mgpu
+
+#endif /* SHPOOL_COMPAT_UTIL_UTIL_H */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/device/hooks.h
+ * The functions that PyTorch's CUDAPluggableAllocator and CuPy's CFunctionAllocator call.
+ *
+ * They use each device's shared allocator (shpool_device_allocator_default()).  They cannot report
+ * a status: malloc returns NULL on failure, and shpool_last_error() has the detail.
+ */
+#ifndef SHPOOL_DEVICE_HOOKS_H
+#define SHPOOL_DEVICE_HOOKS_H
+
+#include <shpool/device/allocator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** PyTorch's MempoolId_t: std::pair of two 64-bit numbers is passed like this. */
+typedef struct shpool_torch_pool_id {
+    uint64_t high;
+    uint64_t low;
+} shpool_torch_pool_id;
+
+/** Required by CUDAPluggableAllocator.  PyTorch destroys no stream: each becomes a stable one. */
+SHPOOL_API void *shpool_torch_malloc(ptrdiff_t bytes, int device, shpool_stream stream);
+
+/** Required.  PyTorch passes the stream of the allocation; `bytes` may differ, and is ignored. */
+SHPOOL_API void shpool_torch_free(void *ptr, ptrdiff_t bytes, int device, shpool_stream stream);
+
+/* optional, set by their addresses: set_init_fn, set_reset_fn, set_memory_fraction_fn,
+ * set_base_alloc_fn, set_record_stream_fn, set_begin_allocate_to_pool,
+ * set_end_allocate_to_pool_fn, set_release_pool */
+SHPOOL_API void  shpool_torch_init(int device_count);
+SHPOOL_API void  shpool_torch_reset(void); /**< torch.cuda.empty_cache(): trim all devices */
+SHPOOL_API void  shpool_torch_memory_fraction(double fraction, int device);
+SHPOOL_API void *shpool_torch_base_alloc(void *ptr, size_t *bytes_p);
+SHPOOL_API void  shpool_torch_record_stream(void *ptr, shpool_stream stream);
+/** `filter` is a C++ object: ignored, the stream's capture state decides. */
+SHPOOL_API void  shpool_torch_begin_pool(int device, shpool_torch_pool_id id, void *filter);
+SHPOOL_API void  shpool_torch_end_pool(int device, shpool_torch_pool_id id);
+SHPOOL_API void  shpool_torch_release_pool(int device, shpool_torch_pool_id id);
+
+/** cupy.cuda.CFunctionAllocator(param, malloc, free, owner): no stream, so the legacy stream. */
+SHPOOL_API void *shpool_cupy_malloc(void *param, size_t bytes, int device);
+SHPOOL_API void  shpool_cupy_free(void *param, void *ptr, int device);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SHPOOL_DEVICE_HOOKS_H */

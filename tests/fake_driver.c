@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fake driver: devices, contexts, and what tests ask it. */
+#include "fake_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../device/context.h"
+#include "../device/stack.h"
+
+fake_state fake;
+_Thread_local fake_thread fake_thread_state = { .mode = CU_CAPTURE_MODE_GLOBAL };
+
+pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
+static shpool_driver table;
+
+void fake_violate(const char *format, ...)
+{
+    va_list args;
+
+    if (fake.violations++ == 0) {
+        va_start(args, format);
+        vsnprintf(fake.first_violation, sizeof(fake.first_violation), format, args);
+        va_end(args);
+    }
+}
+
+cu_result fake_begin(unsigned call)
+{
+    fake.calls[call]++;
+    if ((fake.fail_in > 0) && (call != FAKE_CALL_error_string) && (call != FAKE_CALL_context_pop) &&
+        (--fake.fail_in == 0)) {
+        fake.failed = 1;
+        return fake.fail_with;
+    }
+    return CU_SUCCESS;
+}
+
+int fake_current_device(void)
+{
+    fake_thread *t = &fake_thread_state;
+
+    return ((t->depth > 0) && (t->stack[t->depth - 1] != NULL))
+               ? t->stack[t->depth - 1]->device : -1;
+}
+
+int fake_is_capturing_here(void)
+{
+    return (fake.capturing > 0) && (fake_thread_state.mode != CU_CAPTURE_MODE_RELAXED);
+}
+
+/* ---- init and devices ---- */
+
+static cu_result f_init(unsigned flags)
+{
+    FAKE_ENTER(init)
+    FAKE_LEAVE((flags == 0) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE);
+}
+
+static cu_result f_version(int *version)
+{
+    FAKE_ENTER(version)
+    *version = 13000;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_error_string(cu_result code, const char **text)
+{
+    *text = (code == CU_ERROR_OUT_OF_MEMORY) ? "out of memory" : "fake error";
+    return CU_SUCCESS;
+}
+
+static cu_result f_device_count(int *count)
+{
+    FAKE_ENTER(device_count)
+    *count = (int)fake.devices;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_device_get(cu_device *device, int ordinal)
+{
+    FAKE_ENTER(device_get)
+    *device = ordinal;
+    FAKE_LEAVE((ordinal >= 0) && (ordinal < (int)fake.devices) ? CU_SUCCESS
+                                                               : CU_ERROR_INVALID_DEVICE);
+}
+
+static cu_result f_device_name(char *name, int bytes, cu_device device)
+{
+    FAKE_ENTER(device_name)
+    snprintf(name, (size_t)bytes, "Fake %d", device);
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_device_attribute(int *value, int attribute, cu_device device)
+{
+    static const struct { int attribute; int value; } known[] = {
+        { CU_ATTRIBUTE_WARP_SIZE, 32 },         { CU_ATTRIBUTE_CLOCK_RATE, 1401000 },
+        { CU_ATTRIBUTE_MULTIPROCESSORS, 15 },   { CU_ATTRIBUTE_ECC_ENABLED, 0 },
+        { CU_ATTRIBUTE_MEMORY_CLOCK_RATE, 1848000 }, { CU_ATTRIBUTE_MEMORY_BUS_WIDTH, 384 },
+        { CU_ATTRIBUTE_L2_BYTES, 786432 },      { CU_ATTRIBUTE_SM_THREADS, 1536 },
+        { CU_ATTRIBUTE_CAPABILITY_MAJOR, 8 },   { CU_ATTRIBUTE_CAPABILITY_MINOR, 6 },
+        { CU_ATTRIBUTE_SHARED_OPTIN, 101376 },  { CU_ATTRIBUTE_MEMORY_POOLS, 1 },
+    };
+
+    FAKE_ENTER(device_attribute)
+    (void)device;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(known); i++) {
+        if (known[i].attribute == attribute) {
+            *value = known[i].value;
+            FAKE_LEAVE(CU_SUCCESS);
+        }
+    }
+    FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+}
+
+static cu_result f_device_memory(size_t *bytes, cu_device device)
+{
+    FAKE_ENTER(device_memory)
+    *bytes = (size_t)fake.limit[device];
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_primary_retain(cu_context *context, cu_device device)
+{
+    FAKE_ENTER(primary_retain)
+    *context = &fake.context[device];
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+/* ---- contexts ---- */
+
+static cu_result f_context_get(cu_context *context)
+{
+    fake_thread *t = &fake_thread_state;
+
+    FAKE_ENTER(context_get)
+    *context = (t->depth > 0) ? t->stack[t->depth - 1] : NULL;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_context_set(cu_context context)
+{
+    fake_thread *t = &fake_thread_state;
+
+    FAKE_ENTER(context_set)
+    t->depth = (t->depth == 0) ? 1 : t->depth;
+    t->stack[t->depth - 1] = context;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_context_push(cu_context context)
+{
+    fake_thread *t = &fake_thread_state;
+
+    FAKE_ENTER(context_push)
+    if (t->depth == SHPOOL_ARRAY_COUNT(t->stack)) {
+        fake_violate("contexts are pushed and never popped");
+        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+    }
+    t->stack[t->depth++] = context;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_context_pop(cu_context *context)
+{
+    fake_thread *t = &fake_thread_state;
+
+    FAKE_ENTER(context_pop)
+    if (t->depth == 0) {
+        fake_violate("a context is popped that was not pushed");
+        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
+    }
+    *context = t->stack[--t->depth];
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_context_device(cu_device *device)
+{
+    FAKE_ENTER(context_device)
+    *device = fake_current_device();
+    FAKE_LEAVE((*device >= 0) ? CU_SUCCESS : CU_ERROR_INVALID_CONTEXT);
+}
+
+static cu_result f_context_sync(void)
+{
+    FAKE_ENTER(context_sync)
+    if (fake_current_device() < 0) {
+        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
+    }
+    if (fake.capturing > 0) {
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    fake_finish_device(fake_current_device());
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+/* ---- what tests ask ---- */
+
+void fake_start(unsigned devices, uint64_t bytes)
+{
+    memset(&table, 0, sizeof(table));
+#define BIND(_member) table._member = f_##_member;
+    BIND(init) BIND(version) BIND(error_string) BIND(device_count) BIND(device_get)
+    BIND(device_name) BIND(device_attribute) BIND(device_memory) BIND(primary_retain)
+    BIND(context_get) BIND(context_set) BIND(context_push) BIND(context_pop) BIND(context_device)
+    BIND(context_sync)
+#undef BIND
+    fake_bind_memory(&table);
+    fake_bind_streams(&table);
+    memset(&fake, 0, sizeof(fake));
+    memset(&fake_thread_state, 0, sizeof(fake_thread_state));
+    fake.devices = devices;
+    for (unsigned i = 0; i < devices; i++) {
+        fake.limit[i] = bytes;
+        fake.context[i].device = (int)i;
+        fake.legacy[i] = fake_new_line((int)i, 1);
+    }
+    shpool_driver_replace(&table);
+}
+
+fake_held fake_holds(void)
+{
+    return fake.held;
+}
+
+fake_held fake_stop(void)
+{
+    fake_held held;
+
+    fake_fail(0, CU_SUCCESS);
+    shpool_contexts_reset();
+    shpool_device_defaults_reset();
+    shpool_device_providers_reset();
+    held = fake.held;
+    while (fake.memory != NULL) {
+        fake_give(fake.memory);
+    }
+    /* what a failing call left behind, so that leaks of this program are the library's */
+    while (fake.events != NULL) {
+        struct CUevent_st *event = fake.events;
+
+        fake.events = event->next;
+        free(event);
+    }
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.pinned); i++) {
+        free(fake.pinned[i]);
+        fake.pinned[i] = NULL;
+    }
+    shpool_driver_replace(NULL);
+    return held;
+}
+
+unsigned fake_violations(void)
+{
+    return fake.violations;
+}
+
+const char *fake_first_violation(void)
+{
+    return fake.first_violation;
+}
+
+unsigned long fake_calls(unsigned call)
+{
+    return fake.calls[call];
+}
+
+unsigned long fake_all_calls(void)
+{
+    unsigned long sum = 0;
+
+    for (unsigned i = 0; i < FAKE_CALL_COUNT; i++) {
+        sum += fake.calls[i];
+    }
+    return sum;
+}
+
+void fake_forget_calls(void)
+{
+    memset(fake.calls, 0, sizeof(fake.calls));
+}
+
+void fake_fail(unsigned long nth, cu_result result)
+{
+    fake.fail_in = nth;
+    fake.fail_with = result;
+    fake.failed = 0;
+}
+
+int fake_failed(void)
+{
+    return fake.failed;
+}
+
+void fake_limit(int device, uint64_t bytes)
+{
+    fake.limit[device] = bytes;
+}
+
+void fake_without_ids(void)
+{
+    table.stream_id = NULL;
+}
+
+void fake_misalign(int on)
+{
+    fake.misalign = on;
+}
+
+int fake_current(void)
+{
+    return fake_current_device();
+}
+
+cu_context fake_context(int device)
+{
+    return &fake.context[device];
+}
+
+void fake_set_current(int device)
+{
+    fake_thread_state.depth = 1;
+    fake_thread_state.stack[0] = (device >= 0) ? &fake.context[device] : NULL;
+}
+
+/* ---- captures ---- */
+
+void fake_note(unsigned graph, const void *ptr, size_t bytes)
+{
+    if (fake.noted_count == SHPOOL_ARRAY_COUNT(fake.noted)) {
+        abort(); /* the test captures too much */
+    }
+    fake.noted[fake.noted_count].graph = graph;
+    fake.noted[fake.noted_count].ptr = ptr;
+    fake.noted[fake.noted_count++].bytes = bytes;
+}
+
+void fake_capture_begin(shpool_stream stream)
+{
+    pthread_mutex_lock(&fake_lock);
+    stream->capturing = 1;
+    stream->graph = ++fake.graphs;
+    fake.capturing++;
+    pthread_mutex_unlock(&fake_lock);
+}
+
+unsigned fake_capture_end(shpool_stream stream)
+{
+    unsigned graph;
+
+    pthread_mutex_lock(&fake_lock);
+    stream->capturing = 0;
+    graph = stream->graph;
+    fake.capturing--;
+    pthread_mutex_unlock(&fake_lock);
+    return graph;
+}
+
+void fake_launch(unsigned graph, shpool_stream stream)
+{
+    for (unsigned i = 0; i < fake.noted_count; i++) {
+        if (fake.noted[i].graph == graph) {
+            fake_work(stream, fake.noted[i].ptr, fake.noted[i].bytes);
+        }
+    }
+}

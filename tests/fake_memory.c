@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fake driver: memory, copies, stream-ordered pools. */
+#include "fake_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE ((size_t)2 << 20)
+
+fake_memory *fake_find(const void *ptr)
+{
+    fake_memory *m = fake.memory;
+
+    while ((m != NULL) &&
+           (((const char *)ptr < m->ptr) || ((const char *)ptr >= m->ptr + m->bytes))) {
+        m = m->next;
+    }
+    return m;
+}
+
+static cu_result take(cu_ptr *ptr_p, size_t bytes, int device, int pooled)
+{
+    fake_memory *m;
+    size_t shift = (fake.misalign && (bytes >= PAGE)) ? 512 : 0;
+
+    if ((bytes == 0) || (device < 0)) {
+        return (bytes == 0) ? CU_ERROR_INVALID_VALUE : CU_ERROR_INVALID_CONTEXT;
+    }
+    if ((fake.used[device] > fake.limit[device]) ||
+        (bytes > fake.limit[device] - fake.used[device])) {
+        return CU_ERROR_OUT_OF_MEMORY;
+    }
+    m = calloc(1, sizeof(*m));
+    m->mapped = bytes + 2 * PAGE;
+    m->start = mmap(NULL, m->mapped, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (m->start == MAP_FAILED) {
+        abort(); /* the machine's memory, not the device's */
+    }
+    m->ptr = (char *)(((uintptr_t)m->start + PAGE - 1) / PAGE * PAGE) + shift;
+    m->bytes = bytes;
+    m->device = device;
+    m->pooled = pooled;
+    m->last = calloc(bytes / 256 + 1, sizeof(*m->last));
+    m->next = fake.memory;
+    fake.memory = m;
+    fake.used[device] += bytes;
+    fake.held.bytes += bytes;
+    fake.held.allocations++;
+    *ptr_p = (cu_ptr)(uintptr_t)m->ptr;
+    return CU_SUCCESS;
+}
+
+void fake_give(fake_memory *gone)
+{
+    fake_memory **at = &fake.memory;
+
+    while (*at != gone) {
+        at = &(*at)->next;
+    }
+    *at = gone->next;
+    fake.used[gone->device] -= gone->bytes;
+    fake.held.bytes -= gone->bytes;
+    fake.held.allocations--;
+    munmap(gone->start, gone->mapped);
+    free(gone->last);
+    free(gone);
+}
+
+static cu_result f_memory_info(size_t *left, size_t *total)
+{
+    int device = fake_current_device();
+
+    FAKE_ENTER(memory_info)
+    if (device < 0) {
+        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
+    }
+    *total = (size_t)fake.limit[device];
+    *left = (fake.limit[device] > fake.used[device])
+                ? (size_t)(fake.limit[device] - fake.used[device]) : 0;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_memory_alloc(cu_ptr *ptr, size_t bytes)
+{
+    FAKE_ENTER(memory_alloc)
+    if (fake_is_capturing_here()) {
+        fake_violate("cuMemAlloc during a capture");
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    FAKE_LEAVE(take(ptr, bytes, fake_current_device(), 0));
+}
+
+static cu_result f_memory_free(cu_ptr ptr)
+{
+    fake_memory *m;
+
+    FAKE_ENTER(memory_free)
+    m = fake_find((void *)(uintptr_t)ptr);
+    if ((m == NULL) || (m->ptr != (char *)(uintptr_t)ptr) || m->pooled) {
+        fake_violate("cuMemFree of a pointer that cuMemAlloc did not return");
+        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+    }
+    if (fake_current_device() != m->device) {
+        fake_violate("cuMemFree while another device is current");
+    }
+    if (fake_is_capturing_here()) {
+        fake_violate("cuMemFree during a capture");
+    }
+    fake_finish_device(m->device); /* as real drivers do */
+    fake_give(m);
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_host_alloc(void **ptr, size_t bytes, unsigned flags)
+{
+    FAKE_ENTER(host_alloc)
+    (void)flags;
+    if (fake_current_device() < 0) {
+        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
+    }
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.pinned); i++) {
+        if (fake.pinned[i] == NULL) {
+            fake.pinned[i] = malloc(bytes);
+            *ptr = fake.pinned[i];
+            fake.held.host_allocations++;
+            FAKE_LEAVE(CU_SUCCESS);
+        }
+    }
+    FAKE_LEAVE(CU_ERROR_OUT_OF_MEMORY);
+}
+
+static cu_result f_host_free(void *ptr)
+{
+    FAKE_ENTER(host_free)
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.pinned); i++) {
+        if (fake.pinned[i] == ptr) {
+            fake.pinned[i] = NULL;
+            free(ptr);
+            fake.held.host_allocations--;
+            FAKE_LEAVE(CU_SUCCESS);
+        }
+    }
+    fake_violate("cuMemFreeHost of what cuMemHostAlloc did not return");
+    FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+}
+
+/* ---- copies: done at once, and checked like other work ---- */
+
+static cu_result work(shpool_stream stream, const void *a, const void *b, size_t bytes)
+{
+    int line = fake_line_of(stream);
+
+    if (line < 0) {
+        return CU_ERROR_INVALID_HANDLE;
+    }
+    fake_submit((unsigned)line);
+    if (a != NULL) {
+        fake_touch((unsigned)line, a, bytes);
+    }
+    if (b != NULL) {
+        fake_touch((unsigned)line, b, bytes);
+    }
+    return CU_SUCCESS;
+}
+
+static cu_result f_copy_to_host(void *to, cu_ptr from, size_t bytes, shpool_stream stream)
+{
+    FAKE_ENTER(copy_to_host)
+    result = work(stream, (void *)(uintptr_t)from, NULL, bytes);
+    memcpy(to, (void *)(uintptr_t)from, bytes);
+    FAKE_LEAVE(result);
+}
+
+static cu_result f_copy_from_host(cu_ptr to, const void *from, size_t bytes, shpool_stream stream)
+{
+    FAKE_ENTER(copy_from_host)
+    result = work(stream, (void *)(uintptr_t)to, NULL, bytes);
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    FAKE_LEAVE(result);
+}
+
+static cu_result f_copy_device(cu_ptr to, cu_ptr from, size_t bytes, shpool_stream stream)
+{
+    FAKE_ENTER(copy_device)
+    result = work(stream, (void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
+    memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
+    FAKE_LEAVE(result);
+}
+
+static cu_result fill(cu_ptr to, const void *value, size_t width, size_t count,
+                      shpool_stream stream)
+{
+    cu_result result = work(stream, (void *)(uintptr_t)to, NULL, width * count);
+
+    if (width == 1) {
+        memset((void *)(uintptr_t)to, *(const unsigned char *)value, count);
+        return result;
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy((char *)(uintptr_t)to + i * width, value, width);
+    }
+    return result;
+}
+
+static cu_result f_set_8(cu_ptr to, unsigned char value, size_t count, shpool_stream stream)
+{
+    FAKE_ENTER(set_8)
+    FAKE_LEAVE(fill(to, &value, sizeof(value), count, stream));
+}
+
+static cu_result f_set_16(cu_ptr to, unsigned short value, size_t count, shpool_stream stream)
+{
+    FAKE_ENTER(set_16)
+    FAKE_LEAVE(fill(to, &value, sizeof(value), count, stream));
+}
+
+static cu_result f_set_32(cu_ptr to, unsigned value, size_t count, shpool_stream stream)
+{
+    FAKE_ENTER(set_32)
+    FAKE_LEAVE(fill(to, &value, sizeof(value), count, stream));
+}
+
+/* ---- stream-ordered pools: memory is never handed out twice ---- */
+
+static cu_result f_pool_create(cu_pool *pool, const cu_pool_props *props)
+{
+    FAKE_ENTER(pool_create)
+    *pool = (cu_pool)(uintptr_t)(1 + props->location.id);
+    fake.held.pools++;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_pool_destroy(cu_pool pool)
+{
+    FAKE_ENTER(pool_destroy)
+    (void)pool;
+    fake.held.pools--;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_pool_set(cu_pool pool, int attribute, void *value)
+{
+    FAKE_ENTER(pool_set)
+    (void)pool;
+    (void)value;
+    FAKE_LEAVE((attribute > 0) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE);
+}
+
+static cu_result f_pool_get(cu_pool pool, int attribute, void *value)
+{
+    uint64_t used = 0;
+
+    FAKE_ENTER(pool_get)
+    for (const fake_memory *m = fake.memory; m != NULL; m = m->next) {
+        used += (m->pooled && (m->device == (int)(uintptr_t)pool - 1)) ? m->bytes : 0;
+    }
+    memcpy(value, &used, sizeof(used));
+    FAKE_LEAVE((attribute > 0) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE);
+}
+
+static cu_result f_pool_trim(cu_pool pool, size_t keep)
+{
+    FAKE_ENTER(pool_trim)
+    (void)pool;
+    (void)keep;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_pool_alloc(cu_ptr *ptr, size_t bytes, cu_pool pool, shpool_stream stream)
+{
+    FAKE_ENTER(pool_alloc)
+    if (fake_line_of(stream) < 0) {
+        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+    }
+    FAKE_LEAVE(take(ptr, bytes, (int)(uintptr_t)pool - 1, 1));
+}
+
+/* The free is work on its stream that touches all of the memory. */
+static cu_result f_pool_free(cu_ptr ptr, shpool_stream stream)
+{
+    fake_memory *m;
+
+    FAKE_ENTER(pool_free)
+    m = fake_find((void *)(uintptr_t)ptr);
+    if ((m == NULL) || !m->pooled || (m->ptr != (char *)(uintptr_t)ptr)) {
+        fake_violate("cuMemFreeAsync of a pointer that is not the pool's");
+        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+    }
+    result = work(stream, m->ptr, NULL, m->bytes);
+    if (result == CU_SUCCESS) {
+        fake_give(m);
+    }
+    FAKE_LEAVE(result);
+}
+
+void fake_bind_memory(shpool_driver *table)
+{
+#define BIND(_member) table->_member = f_##_member;
+    BIND(memory_info) BIND(memory_alloc) BIND(memory_free) BIND(host_alloc) BIND(host_free)
+    BIND(copy_to_host) BIND(copy_from_host) BIND(copy_device) BIND(set_8) BIND(set_16)
+    BIND(set_32) BIND(pool_create) BIND(pool_destroy) BIND(pool_set) BIND(pool_get)
+    BIND(pool_trim) BIND(pool_alloc) BIND(pool_free)
+#undef BIND
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the fake driver share. */
+#ifndef SHPOOL_TESTS_FAKE_STATE_H
+#define SHPOOL_TESTS_FAKE_STATE_H
+
+#include <pthread.h>
+
+#include "fake_driver.h"
+
+typedef uint32_t fake_clock[FAKE_STREAMS];
+
+/* A stream's life; a handle that is used again after destruction gets another one. */
+typedef struct fake_line {
+    int device;
+    int alive;
+    int blocking;          /* ordered with the legacy stream */
+    uint32_t submitted;
+    fake_clock knows;      /* work that comes next is ordered after this */
+} fake_line;
+
+struct CUstream_st {
+    unsigned line;
+    int used;
+    int capturing;
+    unsigned graph;
+};
+
+struct CUctx_st {
+    int device;
+};
+
+struct CUevent_st {
+    struct CUevent_st *next; /* in fake.events */
+    int device;
+    int recorded;
+    int captured;
+    fake_clock covers;
+};
+
+typedef struct fake_memory {
+    struct fake_memory *next;
+    char *start;           /* of the mapping */
+    size_t mapped;
+    char *ptr;
+    size_t bytes;
+    int device;
+    int pooled;
+    struct { uint32_t line; uint32_t at; } *last; /* by 256 bytes; at 0: nobody */
+} fake_memory;
+
+typedef struct fake_state {
+    unsigned devices;
+    uint64_t limit[FAKE_DEVICES];
+    uint64_t used[FAKE_DEVICES];
+    struct CUctx_st context[FAKE_DEVICES];
+    unsigned legacy[FAKE_DEVICES];      /* lines */
+    unsigned lines;
+    fake_line line[FAKE_STREAMS];
+    struct CUstream_st handle[FAKE_STREAMS];
+    uint32_t done[FAKE_STREAMS];        /* by line: what has finished */
+    fake_clock host;                    /* what the host saw finished */
+    fake_memory *memory;
+    struct CUevent_st *events;
+    void *pinned[16];                   /* page-locked memory */
+    fake_held held;
+    unsigned violations;
+    char first_violation[300];
+    unsigned long calls[FAKE_CALL_COUNT];
+    unsigned long fail_in;
+    cu_result fail_with;
+    int failed;
+    int misalign;
+    unsigned capturing;                 /* streams that do */
+    unsigned graphs;
+    struct { unsigned graph; const void *ptr; size_t bytes; } noted[4096];
+    unsigned noted_count;
+    struct { pthread_t thread; unsigned line; int device; } per_thread[256];
+    unsigned per_thread_count;
+} fake_state;
+
+extern fake_state fake;
+extern pthread_mutex_t fake_lock; /* guards it */
+
+/* The calling thread's contexts and capture mode. */
+typedef struct fake_thread {
+    cu_context stack[16];
+    unsigned depth;
+    int mode;
+} fake_thread;
+extern _Thread_local fake_thread fake_thread_state;
+
+/* How an entry point begins and ends. */
+#define FAKE_ENTER(_member)                                                                        \
+    cu_result result;                                                                              \
+    pthread_mutex_lock(&fake_lock);                                                                \
+    result = fake_begin(FAKE_CALL_##_member);                                                      \
+    if (result != CU_SUCCESS) {                                                                    \
+        pthread_mutex_unlock(&fake_lock);                                                          \
+        return result;                                                                             \
+    }
+#define FAKE_LEAVE(_result)                                                                        \
+    do {                                                                                           \
+        cu_result leave_result = (_result);                                                        \
+        pthread_mutex_unlock(&fake_lock);                                                          \
+        return leave_result;                                                                       \
+    } while (0)
+
+/* Counts a call, and says whether it is to fail; the lock is held. */
+cu_result fake_begin(unsigned call);
+
+void fake_violate(const char *format, ...) SHPOOL_PRINTF(1, 2);
+
+/* With the lock held. */
+int fake_current_device(void);          /* -1: none */
+int fake_line_of(shpool_stream stream); /* -1: no such stream; said as a violation */
+void fake_submit(unsigned line);
+void fake_join(fake_clock to, const fake_clock from);
+void fake_finish_device(int device);
+void fake_touch(unsigned line, const void *ptr, size_t bytes);
+fake_memory *fake_find(const void *ptr);
+unsigned fake_new_line(int device, int blocking);
+int fake_is_capturing_here(void);       /* what cannot be called during capture fails */
+
+/* Work of a captured graph, for fake_launch(). */
+void fake_note(unsigned graph, const void *ptr, size_t bytes);
+void fake_give(fake_memory *gone);      /* back to the device */
+
+/* The entry points of fake_memory.c and fake_streams.c. */
+void fake_bind_memory(shpool_driver *table);
+void fake_bind_streams(shpool_driver *table);
+
+#endif /* SHPOOL_TESTS_FAKE_STATE_H */

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fake driver: streams, events, captures, and the order of work. */
+#include "fake_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- order ---- */
+
+void fake_join(fake_clock to, const fake_clock from)
+{
+    for (unsigned i = 0; i < fake.lines; i++) {
+        to[i] = (to[i] > from[i]) ? to[i] : from[i];
+    }
+}
+
+unsigned fake_new_line(int device, int blocking)
+{
+    unsigned number = fake.lines;
+    fake_line *line = &fake.line[number];
+
+    if (number + 1 >= FAKE_STREAMS) {
+        abort(); /* the test makes too many streams */
+    }
+    fake.lines++;
+    memset(line, 0, sizeof(*line));
+    line->device = device;
+    line->alive = 1;
+    line->blocking = blocking;
+    return number;
+}
+
+/* The legacy stream waits for all blocking streams of its device, and they for it. */
+static void join_legacy(unsigned number)
+{
+    fake_line *line = &fake.line[number];
+    unsigned legacy = fake.legacy[line->device];
+
+    if (number != legacy) {
+        if (line->blocking) {
+            fake_join(line->knows, fake.line[legacy].knows);
+        }
+        return;
+    }
+    for (unsigned i = 0; i < fake.lines; i++) {
+        if ((i != legacy) && fake.line[i].blocking && (fake.line[i].device == line->device)) {
+            fake_join(line->knows, fake.line[i].knows);
+        }
+    }
+}
+
+void fake_submit(unsigned number)
+{
+    fake_line *line = &fake.line[number];
+
+    fake_join(line->knows, fake.host);
+    join_legacy(number);
+    line->knows[number] = ++line->submitted;
+}
+
+static void finish_line(unsigned number)
+{
+    fake_join(fake.done, fake.line[number].knows);
+}
+
+void fake_finish_device(int device)
+{
+    for (unsigned i = 0; i < fake.lines; i++) {
+        if (fake.line[i].device == device) {
+            finish_line(i);
+            fake_join(fake.host, fake.line[i].knows);
+        }
+    }
+}
+
+void fake_touch(unsigned number, const void *ptr, size_t bytes)
+{
+    fake_memory *m = fake_find(ptr);
+    size_t first;
+    size_t end;
+
+    if ((m == NULL) || ((const char *)ptr + bytes > m->ptr + m->bytes)) {
+        fake_violate("work on memory that the driver does not hold");
+        return;
+    }
+    first = (size_t)((const char *)ptr - m->ptr) / 256;
+    end = ((size_t)((const char *)ptr - m->ptr) + bytes + 255) / 256;
+    for (size_t i = first; i < end; i++) {
+        uint32_t at = m->last[i].at;
+        unsigned by = m->last[i].line;
+
+        if ((at > 0) && (fake.line[number].knows[by] < at)) {
+            fake_violate("line %u touches %p, line %u used it last at %u, only %u is known", number,
+                         ptr, by, at, fake.line[number].knows[by]);
+        }
+        m->last[i].line = number;
+        m->last[i].at = fake.line[number].knows[number];
+    }
+}
+
+/* ---- handles ---- */
+
+static int line_of_thread(void)
+{
+    int device = fake_current_device();
+
+    for (unsigned i = 0; i < fake.per_thread_count; i++) {
+        if (pthread_equal(fake.per_thread[i].thread, pthread_self()) &&
+            (fake.per_thread[i].device == device)) {
+            return (int)fake.per_thread[i].line;
+        }
+    }
+    if ((device < 0) || (fake.per_thread_count == SHPOOL_ARRAY_COUNT(fake.per_thread))) {
+        return -1;
+    }
+    fake.per_thread[fake.per_thread_count].thread = pthread_self();
+    fake.per_thread[fake.per_thread_count].device = device;
+    fake.per_thread[fake.per_thread_count].line = fake_new_line(device, 1);
+    return (int)fake.per_thread[fake.per_thread_count++].line;
+}
+
+int fake_line_of(shpool_stream stream)
+{
+    int device = fake_current_device();
+
+    if ((stream == NULL) || (stream == SHPOOL_STREAM_LEGACY)) {
+        return (device >= 0) ? (int)fake.legacy[device] : -1;
+    }
+    if (stream == SHPOOL_STREAM_PER_THREAD) {
+        return line_of_thread();
+    }
+    if (!stream->used) {
+        fake_violate("a destroyed stream is used");
+        return -1;
+    }
+    return (int)stream->line;
+}
+
+static shpool_stream new_stream(int device, unsigned flags)
+{
+    for (unsigned i = 0; i < FAKE_STREAMS; i++) {
+        struct CUstream_st *s = &fake.handle[i];
+
+        if (!s->used) { /* the lowest: handles come back soon, as the driver's do */
+            memset(s, 0, sizeof(*s));
+            s->used = 1;
+            s->line = fake_new_line(device, flags != CU_STREAM_NON_BLOCKING);
+            return s;
+        }
+    }
+    abort();
+}
+
+static cu_result f_stream_create(shpool_stream *stream, unsigned flags)
+{
+    FAKE_ENTER(stream_create)
+    if (fake_current_device() < 0) {
+        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
+    }
+    *stream = new_stream(fake_current_device(), flags);
+    fake.held.streams++;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+/* What was submitted goes on. */
+static cu_result f_stream_destroy(shpool_stream stream)
+{
+    FAKE_ENTER(stream_destroy)
+    if (fake_line_of(stream) < 0) {
+        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+    }
+    fake.line[stream->line].alive = 0;
+    stream->used = 0;
+    fake.held.streams--;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_stream_sync(shpool_stream stream)
+{
+    int line;
+
+    FAKE_ENTER(stream_sync)
+    line = fake_line_of(stream);
+    if (line < 0) {
+        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+    }
+    join_legacy((unsigned)line);
+    finish_line((unsigned)line);
+    fake_join(fake.host, fake.line[line].knows);
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static int is_done(const fake_clock clock)
+{
+    for (unsigned i = 0; i < fake.lines; i++) {
+        if (fake.done[i] < clock[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static cu_result f_stream_query(shpool_stream stream)
+{
+    int line;
+
+    FAKE_ENTER(stream_query)
+    line = fake_line_of(stream);
+    if (line < 0) {
+        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+    }
+    if (!is_done(fake.line[line].knows)) {
+        FAKE_LEAVE(CU_ERROR_NOT_READY);
+    }
+    fake_join(fake.host, fake.line[line].knows);
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_stream_wait(shpool_stream stream, shpool_event event, unsigned flags)
+{
+    int line;
+
+    FAKE_ENTER(stream_wait)
+    (void)flags;
+    line = fake_line_of(stream);
+    if ((line < 0) || (event == NULL)) {
+        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+    }
+    if (event->captured) {
+        fake_violate("a stream waits for an event of a graph");
+    }
+    fake_join(fake.line[line].knows, event->covers);
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_stream_id(shpool_stream stream, unsigned long long *id)
+{
+    int line;
+
+    FAKE_ENTER(stream_id)
+    line = fake_line_of(stream);
+    *id = (unsigned long long)(line + 1);
+    FAKE_LEAVE((line >= 0) ? CU_SUCCESS : CU_ERROR_INVALID_HANDLE);
+}
+
+static cu_result f_stream_capturing(shpool_stream stream, int *status)
+{
+    FAKE_ENTER(stream_capturing)
+    *status = CU_CAPTURE_STATUS_NONE;
+    if ((uintptr_t)stream > 2) {
+        *status = stream->capturing ? CU_CAPTURE_STATUS_ACTIVE : CU_CAPTURE_STATUS_NONE;
+    }
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_capture_mode(int *mode)
+{
+    int old = fake_thread_state.mode;
+
+    FAKE_ENTER(capture_mode)
+    fake_thread_state.mode = *mode;
+    *mode = old;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+/* ---- events ---- */
+
+static cu_result f_event_create(shpool_event *event, unsigned flags)
+{
+    FAKE_ENTER(event_create)
+    (void)flags;
+    if (fake_current_device() < 0) {
+        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
+    }
+    *event = calloc(1, sizeof(**event));
+    (*event)->device = fake_current_device();
+    (*event)->next = fake.events;
+    fake.events = *event;
+    fake.held.events++;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_event_destroy(shpool_event event)
+{
+    struct CUevent_st **at = &fake.events;
+
+    FAKE_ENTER(event_destroy)
+    while (*at != event) {
+        at = &(*at)->next;
+    }
+    *at = event->next;
+    free(event);
+    fake.held.events--;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_event_record(shpool_event event, shpool_stream stream)
+{
+    int line;
+
+    FAKE_ENTER(event_record)
+    line = fake_line_of(stream);
+    if ((line < 0) || (fake.line[line].device != event->device)) {
+        fake_violate("an event is recorded on a stream of another device, or on none");
+        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+    }
+    event->captured = ((uintptr_t)stream > 2) && stream->capturing;
+    if (event->captured) {
+        fake_violate("an event is recorded on a stream that captures");
+        FAKE_LEAVE(CU_SUCCESS);
+    }
+    fake_submit((unsigned)line);
+    event->recorded = 1;
+    memcpy(event->covers, fake.line[line].knows, sizeof(event->covers));
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_event_query(shpool_event event)
+{
+    FAKE_ENTER(event_query)
+    if (event->captured || fake_is_capturing_here()) {
+        fake_violate("cuEventQuery during a capture");
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    if (!is_done(event->covers)) {
+        FAKE_LEAVE(CU_ERROR_NOT_READY);
+    }
+    fake_join(fake.host, event->covers);
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_event_sync(shpool_event event)
+{
+    FAKE_ENTER(event_sync)
+    fake_join(fake.done, event->covers);
+    fake_join(fake.host, event->covers);
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+/* A millisecond for each piece of work of the first stream between the two. */
+static cu_result f_event_elapsed(float *milliseconds, shpool_event start, shpool_event end)
+{
+    uint64_t sum = 0;
+
+    FAKE_ENTER(event_elapsed)
+    if (!start->recorded || !end->recorded) {
+        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+    }
+    for (unsigned i = 0; i < fake.lines; i++) {
+        sum += end->covers[i] - start->covers[i];
+    }
+    *milliseconds = (float)sum;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+void fake_bind_streams(shpool_driver *table)
+{
+#define BIND(_member) table->_member = f_##_member;
+    BIND(stream_create) BIND(stream_destroy) BIND(stream_sync) BIND(stream_query)
+    BIND(stream_wait) BIND(stream_id) BIND(stream_capturing) BIND(capture_mode)
+    BIND(event_create) BIND(event_destroy) BIND(event_record) BIND(event_query)
+    BIND(event_sync) BIND(event_elapsed)
+#undef BIND
+}
+
+/* ---- for tests ---- */
+
+void fake_work(shpool_stream stream, const void *ptr, size_t bytes)
+{
+    int line;
+
+    pthread_mutex_lock(&fake_lock);
+    line = fake_line_of(stream);
+    if (line < 0) {
+        fake_violate("work on no stream");
+    } else if (((uintptr_t)stream > 2) && stream->capturing) {
+        fake_note(stream->graph, ptr, bytes);
+    } else {
+        fake_submit((unsigned)line);
+        fake_touch((unsigned)line, ptr, bytes);
+    }
+    pthread_mutex_unlock(&fake_lock);
+}
+
+void fake_finish(shpool_stream stream)
+{
+    int line;
+
+    pthread_mutex_lock(&fake_lock);
+    line = fake_line_of(stream);
+    if (line >= 0) {
+        finish_line((unsigned)line);
+    }
+    pthread_mutex_unlock(&fake_lock);
+}
+
+void fake_finish_all(void)
+{
+    pthread_mutex_lock(&fake_lock);
+    for (unsigned i = 0; i < fake.lines; i++) {
+        finish_line(i);
+    }
+    pthread_mutex_unlock(&fake_lock);
+}
+
+shpool_stream fake_stream(int device, unsigned flags)
+{
+    shpool_stream stream;
+
+    pthread_mutex_lock(&fake_lock);
+    stream = new_stream(device, flags);
+    pthread_mutex_unlock(&fake_lock);
+    return stream;
+}
+
+void fake_stream_destroy(shpool_stream stream)
+{
+    pthread_mutex_lock(&fake_lock);
+    fake.line[stream->line].alive = 0;
+    stream->used = 0;
+    pthread_mutex_unlock(&fake_lock);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench memory: what its files share. */
+#ifndef SHPOOL_BENCH_MEMORY_H
+#define SHPOOL_BENCH_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <shpool/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One measurement, printed as a line of CSV. */
+typedef struct memory_row {
+    const char *question;  /* "pair", "threads", ... */
+    const char *allocator; /* its spec */
+    uint64_t size;         /* bytes of an allocation, or another parameter */
+    uint64_t count;        /* live blocks, threads, streams or operations */
+    double median;
+    double p99;
+    double p999;
+    const char *unit;
+    double driver_calls;   /* allocations and frees of the driver, and events, per operation */
+    const char *note;
+} memory_row;
+
+void memory_print(const memory_row *row);
+
+/* Seconds of a clock that only goes forward. */
+double memory_now(void);
+
+/* The value below which `part` of the samples lie; sorts them. */
+double memory_quantile(double *samples, size_t count, double part);
+
+/* Calls of the driver that the allocator has made. */
+uint64_t memory_driver_calls(shpool_device_allocator *allocator);
+
+/* 0, or -1 with a message on stderr. */
+typedef struct memory_options {
+    int device;
+    unsigned repeats;
+    unsigned pairs;      /* in one repeat */
+    unsigned threads;    /* at most */
+    const char *replay;  /* a log, or NULL */
+    uint64_t limit;      /* of the replay, bytes; 0: none */
+} memory_options;
+
+int memory_pair(const memory_options *options, const char *spec);
+int memory_threads(const memory_options *options, const char *spec);
+int memory_cross(const memory_options *options, const char *spec);
+int memory_random(const memory_options *options, const char *spec);
+int memory_cold(const memory_options *options, const char *spec);
+int memory_oom(const memory_options *options, const char *spec);
+int memory_replay(const memory_options *options, const char *spec);
+
+/* Register CUB's CachingDeviceAllocator as the base `cub` (builds with nvcc). */
+void bench_memory_add_cub(void);
+
+/* The sub-command; arguments after its name. */
+int bench_memory(int argc, char **argv);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SHPOOL_BENCH_MEMORY_H */
