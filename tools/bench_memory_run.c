@@ -209,11 +209,11 @@ int memory_threads(const memory_options *options, const char *spec)
 
 static int cross_row(const memory_options *options, const char *spec,
                      shpool_device_allocator *allocator, shpool_context *b, shpool_context *c,
-                     unsigned cached)
+                     size_t bytes, unsigned cached)
 {
     static void *ptr[10000];
     static double sample[1000];
-    memory_row row = {.question = "cross", .allocator = spec, .size = 4096, .count = cached,
+    memory_row row = {.question = "cross", .allocator = spec, .size = bytes, .count = cached,
                       .unit = "ns", .note = "malloc on a third stream"};
     unsigned repeats = 100 * options->repeats;
 
@@ -222,7 +222,7 @@ static int cross_row(const memory_options *options, const char *spec,
         double start;
 
         for (unsigned j = 0; j < cached; j++) {
-            if (shpool_device_malloc(allocator, 4096, shpool_context_stream(b), &ptr[j]) !=
+            if (shpool_device_malloc(allocator, bytes, shpool_context_stream(b), &ptr[j]) !=
                 SHPOOL_OK) {
                 return failed(spec);
             }
@@ -232,17 +232,17 @@ static int cross_row(const memory_options *options, const char *spec,
         }
         start = memory_now();
         for (unsigned j = 0; j < cached; j++) {
-            if (shpool_device_malloc(allocator, 4096, shpool_context_stream(c), &ptr[j]) !=
+            if (shpool_device_malloc(allocator, bytes, shpool_context_stream(c), &ptr[j]) !=
                 SHPOOL_OK) {
                 return failed(spec);
             }
         }
         sample[i] = (memory_now() - start) * 1e9 / cached;
-        for (unsigned j = 0; j < cached; j++) { /* back to where it came from */
-            (void)shpool_device_free(allocator, ptr[j], shpool_context_stream(c));
+        (void)shpool_context_sync(c);
+        for (unsigned j = 0; j < cached; j++) { /* back to where it came from: c keeps nothing */
+            (void)shpool_device_free(allocator, ptr[j], shpool_context_stream(b));
         }
         (void)shpool_context_sync(b);
-        (void)shpool_context_sync(c);
         if ((cached > 100) && (i >= options->repeats)) {
             repeats = i + 1;
         }
@@ -267,9 +267,9 @@ int memory_cross(const memory_options *options, const char *spec)
     b = make_context(options, allocator);
     c = make_context(options, allocator);
     if ((b != NULL) && (c != NULL)) {
-        result = cross_row(options, spec, allocator, b, c, 1);
+        result = cross_row(options, spec, allocator, b, c, 20 * MIB, 1);
         if ((result == 0) && (strcmp(spec, "simple") != 0)) {
-            result = cross_row(options, spec, allocator, b, c, 10000);
+            result = cross_row(options, spec, allocator, b, c, 4096, 10000);
         }
     }
     shpool_context_unref(b);
