@@ -33,7 +33,7 @@ libshpool_core_la_SOURCES = \
 nodist_libshpool_core_la_SOURCES =
 # flags of its own: automake then keeps bitmap.c and bitmap.cu apart by object name
 libshpool_core_la_CFLAGS = $(AM_CFLAGS)
-libshpool_core_la_LIBADD = libshpool_simt.la
+libshpool_core_la_LIBADD = libshpool_simt.la libshpool_coalesce.la
 
 lib_LTLIBRARIES += libshpool.la
 libshpool_la_SOURCES =
