@@ -12,6 +12,7 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/message.c \
 	coalesce/plan.c \
 	coalesce/plan.h \
+	coalesce/rows.c \
 	coalesce/text.c
 # flags of its own: plan.c and text.c are also names of lib/'s
 libshpool_coalesce_la_CFLAGS = $(AM_CFLAGS)

@@ -139,9 +139,11 @@ static coalesce_refusal check_shape(const decision *d, coalesce_group *group)
 
 /* ---- the kind of access (L5, L6) ---- */
 
-static coalesce_refusal check_access(const coalesce_access *access)
+coalesce_refusal coalesce_plan_check_access(const coalesce_access  *access,
+                                            const coalesce_options *options)
 {
-    if (access->space != COALESCE_GLOBAL) {
+    if ((access->space != COALESCE_GLOBAL) &&
+        ((access->space != COALESCE_GENERIC) || !options->generic)) {
         return COALESCE_SPACE;
     }
     if ((access->flags & (COALESCE_VOLATILE | COALESCE_ATOMIC | COALESCE_HINTED |
@@ -154,10 +156,11 @@ static coalesce_refusal check_access(const coalesce_access *access)
 static coalesce_refusal check_accesses(const decision *d, const coalesce_group *group)
 {
     for (uint32_t k = 0; k < group->count; k++) {
-        coalesce_refusal refusal = check_access(&d->access[group->member[k]]);
+        coalesce_refusal refusal = coalesce_plan_check_access(&d->access[group->member[k]],
+                                                              d->options);
 
         if ((refusal == COALESCE_REWRITTEN) && (group->source != NULL)) {
-            refusal = check_access(&d->access[group->source[k]]);
+            refusal = coalesce_plan_check_access(&d->access[group->source[k]], d->options);
         }
         if (refusal != COALESCE_REWRITTEN) {
             return refusal;
@@ -343,6 +346,10 @@ int coalesce_plan_decide(const coalesce_leaves *leaves, const coalesce_access *a
             stores_too |= (plan->group[i].kind == COALESCE_STORES) &&
                           (plan->group[i].transform != COALESCE_KEEP);
         }
+    }
+    if (options->rows && !coalesce_plan_rows(access, count, options, check, user, plan)) {
+        free(d.place);
+        return 0;
     }
     for (size_t i = 0; i < plan->count; i++) {
         plan->rewritten += (plan->group[i].transform != COALESCE_KEEP);

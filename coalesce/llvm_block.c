@@ -43,14 +43,33 @@ static void write_copy_rows(FILE *out, const coalesce_ir_shape *shape, int is_st
     }
 }
 
+/* 96 bytes: lanes 0 to 23 move one word each. */
+static void write_copy_of_bytes(FILE *out)
+{
+    fputs("  %mine.bytes = shl i64 %lane64, 2\n"
+          "  %cf0 = getelementptr i8, ptr %cf, i64 %mine.bytes\n"
+          "  %ct0 = getelementptr i8, ptr %ct, i64 %mine.bytes\n"
+          "  %part = icmp ult i32 %lane, 24\n"
+          "  br i1 %part, label %copy, label %copied\n"
+          "copy:\n"
+          "  %word = load i32, ptr %cf0, align 4\n"
+          "  store i32 %word, ptr %ct0, align 4\n"
+          "  br label %copied\n"
+          "copied:\n", out);
+}
+
 void coalesce_ir_write_copy(FILE *out, const coalesce_ir_shape *shape)
 {
     coalesce_ir_write_warp_sync(out);
     fprintf(out, "  %%skip = mul i64 %%lane64, -%u\n"
                  "  %%cf = getelementptr i8, ptr %%from, i64 %%skip\n"
                  "  %%ct = getelementptr i8, ptr %%to, i64 %%skip\n", shape->bytes);
-    write_copy_rows(out, shape, 0);
-    write_copy_rows(out, shape, 1);
+    if (shape->bytes == 3) {
+        write_copy_of_bytes(out);
+    } else {
+        write_copy_rows(out, shape, 0);
+        write_copy_rows(out, shape, 1);
+    }
     coalesce_ir_write_warp_sync(out);
 }
 

@@ -19,7 +19,7 @@ static int is_load(const coalesce_ir_shape *shape)
 
 static uint32_t all_covered(const coalesce_ir_shape *shape)
 {
-    unsigned parts = is_bytes(shape) ? shape->bytes : shape->bytes / 4;
+    unsigned parts = (shape->bytes == 3) ? 3 : shape->bytes / 4;
 
     return (parts < 32) ? (1u << parts) - 1u : ~0u;
 }
@@ -33,18 +33,14 @@ unsigned coalesce_ir_unit(const coalesce_ir_shape *shape)
 {
     unsigned words = shape->bytes / 4;
 
-    if (is_bytes(shape) ||
-        (shape->kind == COALESCE_IR_STORE && shape->covered != all_covered(shape))) {
-        return 1; /* a unit must not hold a hole that it would write */
-    }
-    return (words % 4 == 0) ? 4 : (words % 2 == 0) ? 2 : 1;
+    return (shape->bytes == 3) ? 1 : (words % 4 == 0) ? 4 : (words % 2 == 0) ? 2 : 1;
 }
 
 unsigned coalesce_ir_align(const coalesce_ir_shape *shape)
 {
     unsigned words = shape->bytes / 4;
 
-    if (shape->kind == COALESCE_IR_COPY) {
+    if (shape->kind == COALESCE_IR_COPY && shape->bytes != 3) {
         return (words >= 4) ? 16 : (words >= 2) ? 8 : 4;
     }
     return 4 * coalesce_ir_unit(shape);
@@ -54,34 +50,30 @@ int coalesce_ir_is_supported(const coalesce_ir_shape *shape)
 {
     unsigned words = shape->bytes / 4;
 
-    if (is_bytes(shape)) {
-        return (shape->bytes == 3) && (is_load(shape) || shape->covered == all_covered(shape));
+    if (!is_load(shape) && shape->covered != all_covered(shape)) {
+        return 0;
     }
-    if (shape->bytes % 4 != 0 || words < 2 || words > COALESCE_IR_WORDS) {
+    if (shape->bytes == 3) {
+        return is_bytes(shape) || shape->kind == COALESCE_IR_COPY;
+    }
+    if (is_bytes(shape) || shape->bytes % 4 != 0 || words < 2 || words > COALESCE_IR_WORDS) {
         return 0;
     }
     if (shape->is_wide) {
-        return (words == 2 || words == 4) && (shape->covered == all_covered(shape)) &&
+        return (words == 2 || words == 4) && shape->covered == all_covered(shape) &&
                (shape->kind == COALESCE_IR_LOAD || shape->kind == COALESCE_IR_STORE);
     }
-    switch (shape->kind) {
-    case COALESCE_IR_ROW:
-        return words == 8 || words == 16 || words == 32;
-    case COALESCE_IR_COPY:
-        return shape->covered == all_covered(shape);
-    default:
-        return 1;
-    }
+    return shape->kind != COALESCE_IR_ROW || words == 8 || words == 16 || words == 32;
 }
 
 void coalesce_ir_name(const coalesce_ir_shape *shape, char *name, unsigned capacity)
 {
     static const char *const kinds[] = {"load", "store", "copy", "row", "bytes_load", "bytes_store"};
 
-    snprintf(name, capacity, "shpool.coalesce.%s.%u.%x%s%s%s%s", kinds[shape->kind], shape->bytes,
+    snprintf(name, capacity, "shpool.coalesce.%s.%u.%x%s%s%s%s%s", kinds[shape->kind], shape->bytes,
              (unsigned)shape->covered, shape->is_wide ? ".wide" : "",
              shape->is_global ? "" : ".generic", shape->is_disjoint ? ".disjoint" : "",
-             shape->is_parallel ? ".parallel" : "");
+             shape->is_parallel ? ".parallel" : "", shape->loads_first ? ".ahead" : "");
 }
 
 /* ---- guards ----
@@ -205,27 +197,45 @@ static void write_slow_address(FILE *out, const char *name, const char *base, un
 
 static void write_slow_words(FILE *out, const coalesce_ir_shape *shape)
 {
-    unsigned words = coalesce_ir_words(shape);
-
-    for (unsigned i = 0; i < words; i++) {
-        if (!(shape->covered >> i & 1)) {
-            if (is_load(shape)) { /* nobody uses it */
-                fprintf(out, "  %%s%u = add i32 0, 0\n", i);
-            }
+    for (unsigned i = 0; i < coalesce_ir_words(shape); i++) {
+        if (!(shape->covered >> i & 1)) { /* of a load: nobody uses it */
+            fprintf(out, "  %%s%u = add i32 0, 0\n", i);
             continue;
         }
-        if (shape->kind == COALESCE_IR_COPY) {
-            write_slow_address(out, "sf", "from", i, 4 * i);
-            write_slow_address(out, "st", "to", i, 4 * i);
-            fprintf(out, "  %%sv%u = load i32, ptr %%sf%u, align 4\n"
-                         "  store i32 %%sv%u, ptr %%st%u, align 4\n", i, i, i, i);
-        } else if (is_load(shape)) {
-            write_slow_address(out, "sp", "p", i, 4 * i);
+        write_slow_address(out, "sp", "p", i, 4 * i);
+        if (is_load(shape)) {
             fprintf(out, "  %%s%u = load i32, ptr %%sp%u, align 4\n", i, i);
         } else {
-            write_slow_address(out, "sp", "p", i, 4 * i);
             fprintf(out, "  store i32 %%w%u, ptr %%sp%u, align 4\n", i, i);
         }
+    }
+}
+
+static void write_slow_copy_load(FILE *out, unsigned part, unsigned bytes)
+{
+    write_slow_address(out, "sf", "from", part, part * bytes);
+    fprintf(out, "  %%sv%u = load i%u, ptr %%sf%u, align %u\n", part, 8 * bytes, part, bytes);
+}
+
+static void write_slow_copy_store(FILE *out, unsigned part, unsigned bytes)
+{
+    write_slow_address(out, "st", "to", part, part * bytes);
+    fprintf(out, "  store i%u %%sv%u, ptr %%st%u, align %u\n", 8 * bytes, part, part, bytes);
+}
+
+/* The order matters where the thread's own source and destination overlap. */
+static void write_slow_copy(FILE *out, const coalesce_ir_shape *shape)
+{
+    unsigned bytes = (shape->bytes == 3) ? 1 : 4, parts = shape->bytes / bytes;
+
+    for (unsigned i = 0; i < parts; i++) {
+        write_slow_copy_load(out, i, bytes);
+        if (!shape->loads_first) {
+            write_slow_copy_store(out, i, bytes);
+        }
+    }
+    for (unsigned i = 0; i < parts && shape->loads_first; i++) {
+        write_slow_copy_store(out, i, bytes);
     }
 }
 
@@ -321,6 +331,8 @@ static void write_function(FILE *out, const coalesce_ir_shape *shape)
     fputs("  br label %fast.end\nfast.end:\n  br label %end\nslow:\n", out);
     if (is_bytes(shape)) {
         write_slow_bytes(out, shape);
+    } else if (shape->kind == COALESCE_IR_COPY) {
+        write_slow_copy(out, shape);
     } else {
         write_slow_words(out, shape);
     }

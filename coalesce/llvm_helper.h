@@ -21,7 +21,7 @@ enum { COALESCE_IR_WORDS = 32 }; /* most words of a record */
 typedef enum coalesce_ir_kind {
     COALESCE_IR_LOAD,  /**< { i32, ... } f(ptr record): a record of whole words; pitch: its size */
     COALESCE_IR_STORE, /**< void f(ptr record, i32, ...): likewise */
-    COALESCE_IR_COPY,  /**< void f(ptr to, ptr from): a record, the pitch on both sides its size */
+    COALESCE_IR_COPY,  /**< void f(ptr to, ptr from): a record of whole words or 3 bytes */
     COALESCE_IR_ROW,   /**< { i32, ... } f(ptr record): 8, 16 or 32 words, any pitch at all */
     COALESCE_IR_BYTES_LOAD, /**< { i32 } f(ptr record): 3 bytes, the low ones of the result */
     COALESCE_IR_BYTES_STORE /**< void f(ptr record, i32): likewise */
@@ -31,12 +31,13 @@ typedef enum coalesce_ir_kind {
 typedef struct coalesce_ir_shape {
     coalesce_ir_kind kind;
     unsigned bytes;    /**< of the record */
-    uint32_t covered;  /**< bit i: word i (BYTES_*: byte i) is accessed; the others are holes, which
-                            loads may read where the warp is together, and stores never write */
+    uint32_t covered;  /**< bit i: word i (records of 3 bytes: byte i) is accessed; the others are
+                            holes: only loads have them, and may read them */
     unsigned is_wide;  /**< per-thread wide access (T0): no warp needed, 2 or 4 words */
     unsigned is_global;  /**< the address is known to be global; else the guard asks */
     unsigned is_disjoint; /**< COPY: the two sides are known not to overlap; else the guard asks */
     unsigned is_parallel; /**< COPY: their distance is known to be the same in all lanes */
+    unsigned loads_first; /**< COPY: a thread loads all before it stores; else word by word */
 } coalesce_ir_shape;
 
 /** Can a helper be made for this shape? */

@@ -245,33 +245,11 @@ static void write_store(transposition *t, unsigned j, unsigned i)
     fprintf(out, "  store %s %s, ptr %%at%u.%u, align %u\n", type, all, j, i, 4 * t->unit);
 }
 
-/* Which unit of its record this lane stores at access (j, i): field (32 j + group + i) mod M of the
- * pieces, unit `in` of that.  Stored only if `covered` has its bit: holes are not written. */
-static void write_covered_store(transposition *t, unsigned j, unsigned i, uint32_t covered)
+static void write_stores(transposition *t)
 {
-    fprintf(t->out, "  %%c%u.%u.l = add i32 %%group, %u\n  %%c%u.%u.f = urem i32 %%c%u.%u.l, %u\n"
-                    "  %%c%u.%u.u = mul i32 %%c%u.%u.f, %u\n  %%c%u.%u.n = add i32 %%c%u.%u.u, "
-                    "%%in\n  %%c%u.%u.s = lshr i32 %u, %%c%u.%u.n\n"
-                    "  %%c%u.%u = trunc i32 %%c%u.%u.s to i1\n"
-                    "  br i1 %%c%u.%u, label %%w%u.%u.do, label %%w%u.%u.done\nw%u.%u.do:\n",
-            j, i, 32 * j + i, j, i, j, i, t->pieces, j, i, j, i, t->width, j, i, j, i, j, i,
-            covered, j, i, j, i, j, i, j, i, j, i, j, i, j, i);
-    write_store(t, j, i);
-    fprintf(t->out, "  br label %%w%u.%u.done\nw%u.%u.done:\n", j, i, j, i);
-}
-
-static void write_stores(transposition *t, const coalesce_ir_shape *shape)
-{
-    unsigned words = shape->bytes / 4;
-    uint32_t all   = (words < 32) ? (1u << words) - 1u : ~0u;
-
     for (unsigned j = 0; j < t->pieces; j++) {
         for (unsigned i = 0; i < t->width; i++) {
-            if (shape->covered == all) {
-                write_store(t, j, i);
-            } else {
-                write_covered_store(t, j, i, shape->covered);
-            }
+            write_store(t, j, i);
         }
     }
 }
@@ -315,7 +293,7 @@ static void write_record_store(FILE *out, const coalesce_ir_shape *shape)
     write_butterfly(&t);
     coalesce_ir_write_warp_sync(out); /* nothing that a lane did before comes after the stores of another */
     write_addresses(&t, shape);
-    write_stores(&t, shape);
+    write_stores(&t);
     coalesce_ir_write_warp_sync(out); /* what a lane does next, its fences and flags too, comes after all */
 }
 

@@ -199,8 +199,13 @@ static void say_decision(text *message, const coalesce_group *group,
     finding->level = COALESCE_REMARK;
     if (group->transform != COALESCE_KEEP) {
         finding->rule = COALESCE_RULE_REWRITTEN;
-        add(message, "%s record of %u bytes rewritten: %s", what, group->record_bytes,
-            coalesce_transform_text(group->transform));
+        if (group->transform == COALESCE_ROWS) {
+            add(message, "%u loads along each lane's row rewritten: %s", group->count,
+                coalesce_transform_text(group->transform));
+        } else {
+            add(message, "%s record of %u bytes rewritten: %s", what, group->record_bytes,
+                coalesce_transform_text(group->transform));
+        }
         if (group->evidence != NULL) {
             add(message, " (measured: %s GB/s)", group->evidence);
         }

@@ -22,7 +22,7 @@ static int compare_fields(const void *a, const void *b)
     return (x->access < y->access) ? -1 : 1;
 }
 
-static coalesce_group *grow(coalesce_plan *plan)
+coalesce_group *coalesce_plan_grow(coalesce_plan *plan)
 {
     if (plan->count == plan->capacity) {
         size_t          capacity = (plan->capacity == 0) ? 16 : 2 * plan->capacity;
@@ -55,7 +55,7 @@ static int64_t record_of(const coalesce_lanes *lanes, uint32_t bytes)
 static int add_group(coalesce_plan *plan, const coalesce_access *access, const field *fields,
                      uint32_t count, const coalesce_lanes *lanes)
 {
-    coalesce_group *group = grow(plan);
+    coalesce_group *group = coalesce_plan_grow(plan);
     uint32_t       *member = malloc(count * sizeof(*member));
 
     if ((group == NULL) || (member == NULL)) {
@@ -209,7 +209,7 @@ static void join_copies(const coalesce_access *access, coalesce_plan *plan)
     }
 }
 
-static void drop_empty(coalesce_plan *plan)
+void coalesce_plan_drop_empty(coalesce_plan *plan)
 {
     size_t kept = 0;
 
@@ -224,7 +224,7 @@ static void drop_empty(coalesce_plan *plan)
 /* A copy that cannot be one is loads and stores again. */
 int coalesce_plan_split(coalesce_plan *plan, size_t index)
 {
-    coalesce_group *loads = grow(plan);
+    coalesce_group *loads = coalesce_plan_grow(plan);
     coalesce_group *stores = &plan->group[index];
 
     if (loads == NULL) {
@@ -271,7 +271,7 @@ int coalesce_plan_make(const coalesce_leaves *leaves, const coalesce_access *acc
         return 0;
     }
     join_copies(access, &plan);
-    drop_empty(&plan);
+    coalesce_plan_drop_empty(&plan);
     if (!coalesce_plan_decide(leaves, access, count, options, check, user, &plan)) {
         coalesce_plan_fini(&plan);
         return 0;

@@ -71,7 +71,7 @@ typedef enum coalesce_transform {
     COALESCE_TRANSPOSE,      /* T2, T3: unit-stride accesses, rotation and shuffles; odd units */
     COALESCE_BYTES,          /* T4: records of 3 bytes, as 24 words */
     COALESCE_SKEWED,         /* T5: as T2, T3 with two rotations; 2, 4 or 8 units */
-    COALESCE_ROWS            /* T6: a loop over a row through a tile; its emitter decides */
+    COALESCE_ROWS            /* T6: 32 words of each lane's own row, any distance apart */
 } coalesce_transform;
 
 /* Why a group is kept.  coalesce_refusal_text() has a sentence for each. */
@@ -128,6 +128,9 @@ typedef struct coalesce_options {
     int            no_stores;
     int            no_copies;
     int            no_bytes;   /* records of 3 bytes */
+    int            no_rows;
+    int            rows;       /* the emitter has COALESCE_ROWS */
+    int            generic;    /* the emitter's guard asks whether a generic address is global */
     coalesce_block block;      /* as far as known */
 } coalesce_options;
 
