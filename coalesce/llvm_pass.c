@@ -209,6 +209,22 @@ int coalesce_llvm_run(LLVMModuleRef module, const coalesce_llvm_options *options
     return run_on_module(module, options, NULL, 1) > 0;
 }
 
+/* What is wrong with the source is the lint's to say; what could not be read is said always. */
+static void keep_remarks(coalesce_report *report)
+{
+    coalesce_report kept;
+
+    coalesce_report_init(&kept);
+    for (size_t i = 0; i < report->count; i++) {
+        if (report->finding[i].level == COALESCE_REMARK ||
+            report->finding[i].rule == COALESCE_RULE_INPUT) {
+            coalesce_report_add(&kept, &report->finding[i]);
+        }
+    }
+    coalesce_report_fini(report);
+    *report = kept;
+}
+
 int coalesce_llvm_pass(LLVMModuleRef module, const coalesce_llvm_options *options)
 {
     coalesce_text_options text = {.least = options->remarks ? COALESCE_REMARK : COALESCE_NOTE};
@@ -217,6 +233,9 @@ int coalesce_llvm_pass(LLVMModuleRef module, const coalesce_llvm_options *option
 
     coalesce_report_init(&report);
     changed = coalesce_llvm_run(module, options, &report);
+    if (!options->lint) {
+        keep_remarks(&report);
+    }
     if (options->lint || options->remarks) {
         coalesce_report_sort(&report);
         coalesce_report_text(&report, &text, stderr);

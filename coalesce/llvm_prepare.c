@@ -79,53 +79,61 @@ static uint32_t row_step(const coalesce_llvm_function *f, LLVMBasicBlockRef loop
     return (row != NULL) ? row->bytes : 0;
 }
 
-/* ---- what the unroller reads ---- */
+/* ---- what the unroller reads: a loop's metadata, a node that begins with itself ---- */
+
+enum { MOST_PROPERTIES = 16 };
 
 static LLVMMetadataRef text_of(LLVMContextRef context, const char *text)
 {
     return LLVMMDStringInContext2(context, text, strlen(text));
 }
 
-/* Loop metadata is a node that begins with itself. */
-static void ask_to_unroll(LLVMContextRef context, LLVMBasicBlockRef loop, unsigned count)
+/* Does a property of the loop say something about unrolling already? */
+static int is_about_unrolling(LLVMValueRef property)
 {
-    LLVMValueRef    end  = LLVMGetBasicBlockTerminator(loop);
-    unsigned        kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
-    LLVMMetadataRef amount =
-        LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(context), count, 0));
-    LLVMMetadataRef pair[2] = {text_of(context, "llvm.loop.unroll.count"), amount};
-    LLVMMetadataRef self    = LLVMTemporaryMDNode(context, NULL, 0);
-    LLVMMetadataRef node[3] = {self, LLVMMDNodeInContext2(context, pair, 2), NULL};
-    LLVMMetadataRef loop_id, progress = text_of(context, "llvm.loop.mustprogress");
+    static const char about[] = "llvm.loop.unroll";
+    LLVMValueRef      operand[MOST_PROPERTIES];
+    unsigned          bytes = 0, count = LLVMGetMDNodeNumOperands(property);
+    const char       *text;
 
-    node[2] = LLVMMDNodeInContext2(context, &progress, 1);
-    loop_id = LLVMMDNodeInContext2(context, node, LLVMGetMetadata(end, kind) != NULL ? 3 : 2);
-    LLVMMetadataReplaceAllUsesWith(self, loop_id);
-    LLVMSetMetadata(end, kind, LLVMMetadataAsValue(context, loop_id));
+    if (count == 0 || count > MOST_PROPERTIES) {
+        return count != 0;
+    }
+    LLVMGetMDNodeOperands(property, operand);
+    text = (operand[0] != NULL) ? LLVMGetMDString(operand[0], &bytes) : NULL;
+    return text != NULL && bytes >= strlen(about) && memcmp(text, about, strlen(about)) == 0;
 }
 
-/* What the loop already carries: 1 if that is at most the promise that it ends. */
-static int is_unasked(LLVMContextRef context, LLVMBasicBlockRef loop)
+/* Ask for `rounds` rounds in one, unless the source asked for something itself. */
+static int ask_to_unroll(LLVMContextRef context, LLVMBasicBlockRef loop, unsigned rounds)
 {
-    LLVMValueRef node = LLVMGetMetadata(LLVMGetBasicBlockTerminator(loop),
-                                        LLVMGetMDKindIDInContext(context, "llvm.loop", 9));
-    LLVMValueRef operand[2], word[1];
-    const char  *text;
-    unsigned     bytes = 0;
+    LLVMValueRef    end  = LLVMGetBasicBlockTerminator(loop), old[MOST_PROPERTIES];
+    unsigned        kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9), count = 1;
+    LLVMValueRef    node = LLVMGetMetadata(end, kind);
+    LLVMMetadataRef amount =
+        LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(context), rounds, 0));
+    LLVMMetadataRef pair[2] = {text_of(context, "llvm.loop.unroll.count"), amount};
+    LLVMMetadataRef property[MOST_PROPERTIES + 1], self;
 
-    if (node == NULL) {
-        return 1;
+    if (node != NULL) {
+        count = LLVMGetMDNodeNumOperands(node);
+        if (count > MOST_PROPERTIES) {
+            return 0;
+        }
+        LLVMGetMDNodeOperands(node, old);
     }
-    if (LLVMGetMDNodeNumOperands(node) != 2) {
-        return 0;
+    for (unsigned i = 1; i < count; i++) {
+        if (is_about_unrolling(old[i])) {
+            return 0;
+        }
+        property[i] = LLVMValueAsMetadata(old[i]);
     }
-    LLVMGetMDNodeOperands(node, operand);
-    if (operand[1] == NULL || LLVMGetMDNodeNumOperands(operand[1]) != 1) {
-        return 0;
-    }
-    LLVMGetMDNodeOperands(operand[1], word);
-    text = (word[0] != NULL) ? LLVMGetMDString(word[0], &bytes) : NULL;
-    return text != NULL && bytes == 22 && memcmp(text, "llvm.loop.mustprogress", 22) == 0;
+    property[count] = LLVMMDNodeInContext2(context, pair, 2);
+    property[0]     = LLVMTemporaryMDNode(context, NULL, 0);
+    self            = LLVMMDNodeInContext2(context, property, count + 1);
+    LLVMMetadataReplaceAllUsesWith(property[0], self);
+    LLVMSetMetadata(end, kind, LLVMMetadataAsValue(context, self));
+    return 1;
 }
 
 static int prepare_function(LLVMModuleRef module, LLVMValueRef of,
@@ -144,9 +152,8 @@ static int prepare_function(LLVMModuleRef module, LLVMValueRef of,
          loop                   = LLVMGetNextBasicBlock(loop)) {
         uint32_t step = is_loop(loop) ? row_step(&function, loop) : 0;
 
-        if (step != 0 && is_unasked(context, loop)) {
-            ask_to_unroll(context, loop, TILE_BYTES / step);
-            changed = 1;
+        if (step != 0) {
+            changed |= ask_to_unroll(context, loop, TILE_BYTES / step);
         }
     }
     coalesce_llvm_function_fini(&function);

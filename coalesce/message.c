@@ -291,7 +291,9 @@ void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *a
         message    = (text){ .used = 0 };
         suggestion = (text){ .used = 0 };
     }
-    if (remarks && (group->record_bytes > member->bytes) && (member->space != COALESCE_SHARED) &&
+    if (remarks &&
+        ((group->record_bytes > member->bytes) || (group->transform == COALESCE_ROWS)) &&
+        (member->space != COALESCE_SHARED) &&
         (member->space != COALESCE_LOCAL) && (group->refusal != COALESCE_IS_COALESCED)) {
         say_decision(&message, group, access, &finding);
         deliver(report, &finding, &message, &suggestion);

@@ -138,6 +138,6 @@ void register_passes(PassBuilder &builder) {
 
 } // namespace
 
-extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo() {
+extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetPassPluginInfo() {
     return {LLVM_PLUGIN_API_VERSION, "shpool-coalesce", PACKAGE_VERSION, register_passes};
 }
