@@ -16,3 +16,19 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/text.c
 # flags of its own: plan.c and text.c are also names of lib/'s
 libshpool_coalesce_la_CFLAGS = $(AM_CFLAGS)
+
+libshpool_core_la_SOURCES += \
+	coalesce/ptx.h \
+	coalesce/ptx_access.c \
+	coalesce/ptx_bytes.c \
+	coalesce/ptx_check.c \
+	coalesce/ptx_directive.c \
+	coalesce/ptx_emit.c \
+	coalesce/ptx_exact.c \
+	coalesce/ptx_flow.c \
+	coalesce/ptx_form.c \
+	coalesce/ptx_lanes.c \
+	coalesce/ptx_lex.c \
+	coalesce/ptx_module.c \
+	coalesce/ptx_operand.c \
+	coalesce/ptx_parse.c

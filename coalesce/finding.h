@@ -80,14 +80,14 @@ void coalesce_report_input(coalesce_report *report, coalesce_level level, const 
     __attribute__((format(printf, 6, 7)));
 
 /*
- * What there is to say about a group: a warning or note if it wastes sectors or bank passes, and
- * with remarks != 0 what was done with it or why nothing was.  `place`, `inlined_at`: of the
+ * What there is to say about a group: with waste != 0 a warning or note if it wastes sectors or
+ * bank passes, with remarks != 0 what was done with it or why nothing was.  `place`, `inlined_at`: of the
  * group's first access; inlined_at may be NULL.
  */
 void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *access,
                                const coalesce_group *group, const char *function,
                                const coalesce_place *place, const coalesce_place *inlined_at,
-                               int remarks);
+                               int remarks, int waste);
 
 /* By file, line, column, rule, function; the same finding of several functions only once. */
 void coalesce_report_sort(coalesce_report *report);

@@ -263,7 +263,7 @@ static int say_waste(text *message, text *suggestion, const coalesce_group *grou
 void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *access,
                                const coalesce_group *group, const char *function,
                                const coalesce_place *place, const coalesce_place *inlined_at,
-                               int remarks)
+                               int remarks, int waste)
 {
     const coalesce_access *member     = &access[group->member[0]];
     text                   message    = { .used = 0 };
@@ -286,7 +286,7 @@ void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *a
     if (inlined_at != NULL) {
         finding.inlined_at = *inlined_at;
     }
-    if (say_waste(&message, &suggestion, group, access, &finding)) {
+    if (waste && say_waste(&message, &suggestion, group, access, &finding)) {
         deliver(report, &finding, &message, &suggestion);
         message    = (text){ .used = 0 };
         suggestion = (text){ .used = 0 };

@@ -166,7 +166,8 @@ static int is_copy(const coalesce_access *access, const coalesce_group *stores,
 
     if ((loads->kind != COALESCE_LOADS) || (loads->count != stores->count) ||
         (loads->record_bytes != stores->record_bytes) ||
-        (loads->lanes.stride != stores->lanes.stride) || (to->run != from->run)) {
+        (loads->lanes.stride != stores->lanes.stride) || (to->run != from->run) ||
+        (to->space != from->space)) {
         return 0;
     }
     for (uint32_t k = 0; k < stores->count; k++) {
