@@ -226,9 +226,18 @@ static coalesce_refusal check_order(const decision *d, coalesce_group *group)
 
 /* ---- cost ---- */
 
-static int sides_may_alias(const decision *d, const coalesce_group *group)
+/* 1: a copy whose loads wait for stores, because the two may alias.  One that loads all before it
+ * stores, as the assignment of a struct does, has nothing to wait for. */
+static int is_alias_blocked(const decision *d, const coalesce_group *group)
 {
-    return (group->source != NULL) &&
+    uint32_t first_store = group->member[0];
+    uint32_t last_load   = 0;
+
+    for (uint32_t k = 0; (k < group->count) && (group->source != NULL); k++) {
+        first_store = (group->member[k] < first_store) ? group->member[k] : first_store;
+        last_load   = (group->source[k] > last_load) ? group->source[k] : last_load;
+    }
+    return (group->source != NULL) && (first_store < last_load) &&
            coalesce_may_alias(&d->access[group->source[0]], &d->access[group->member[0]]);
 }
 
@@ -249,7 +258,7 @@ static coalesce_refusal check_cost(const decision *d, coalesce_group *group, int
     for (size_t i = 0; i < count; i++) {
         if ((row[i].kind != group->kind) || (row[i].transform != group->transform) ||
             (words < row[i].words_min) || (words > row[i].words_max) ||
-            (row[i].may_alias && !sides_may_alias(d, group))) {
+            (row[i].may_alias && !is_alias_blocked(d, group))) {
             continue;
         }
         if (row[i].with_store && !stores_too) {

@@ -8,6 +8,7 @@ shpool_llvm_sources = \
 	coalesce/llvm_helper.c \
 	coalesce/llvm_kernels.c \
 	coalesce/llvm_map.c \
+	coalesce/llvm_memcpy.c \
 	coalesce/llvm_pass.c \
 	coalesce/llvm_prepare.c \
 	coalesce/llvm_read.c \
@@ -21,6 +22,7 @@ shpool_llvm_headers = \
 	coalesce/llvm_kernels.h \
 	coalesce/llvm_map.h \
 	coalesce/llvm_pass.h \
+	coalesce/llvm_prepare.h \
 	coalesce/llvm_read.h \
 	coalesce/llvm_rewrite.h \
 	coalesce/llvm_text.h \

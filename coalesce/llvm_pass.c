@@ -84,8 +84,9 @@ int coalesce_llvm_options_parse(const char *text, coalesce_llvm_options *options
 
 /* ---- one function ---- */
 
-static void report_plan(coalesce_report *report, const coalesce_llvm_function *function,
-                        const coalesce_plan *plan, const char *name)
+static void report_plan(coalesce_report *report, const coalesce_llvm_options *options,
+                        const coalesce_llvm_function *function, const coalesce_plan *plan,
+                        const char *name)
 {
     for (size_t i = 0; i < plan->count; i++) {
         const coalesce_group *group = &plan->group[i];
@@ -93,7 +94,8 @@ static void report_plan(coalesce_report *report, const coalesce_llvm_function *f
         coalesce_place        place = coalesce_llvm_place(
             coalesce_llvm_instruction(&function->access[group->first]), &inlined_at);
 
-        coalesce_finding_of_group(report, function->access, group, name, &place, &inlined_at, 1);
+        coalesce_finding_of_group(report, function->access, group, name, &place, &inlined_at,
+                                  options->remarks, options->lint);
         free(place.file);
         free(inlined_at.file);
     }
@@ -133,7 +135,7 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
                            coalesce_llvm_check, function.access, &plan)) {
         rewritten = plan.rewritten;
         if (report != NULL) {
-            report_plan(report, &function, &plan, LLVMGetValueName2(of, &bytes));
+            report_plan(report, options, &function, &plan, LLVMGetValueName2(of, &bytes));
         }
         for (size_t i = 0; change && i < plan.count; i++) {
             if (plan.group[i].transform != COALESCE_KEEP &&
@@ -209,20 +211,16 @@ int coalesce_llvm_run(LLVMModuleRef module, const coalesce_llvm_options *options
     return run_on_module(module, options, NULL, 1) > 0;
 }
 
-/* What is wrong with the source is the lint's to say; what could not be read is said always. */
-static void keep_remarks(coalesce_report *report)
+/* On a copy, which may be prepared. */
+static int lint(LLVMModuleRef module, const coalesce_llvm_options *options,
+                coalesce_report *report)
 {
-    coalesce_report kept;
+    LLVMModuleRef copy = LLVMCloneModule(module);
 
-    coalesce_report_init(&kept);
-    for (size_t i = 0; i < report->count; i++) {
-        if (report->finding[i].level == COALESCE_REMARK ||
-            report->finding[i].rule == COALESCE_RULE_INPUT) {
-            coalesce_report_add(&kept, &report->finding[i]);
-        }
-    }
-    coalesce_report_fini(report);
-    *report = kept;
+    (void)coalesce_llvm_prepare(copy, options);
+    (void)coalesce_llvm_run(copy, options, report);
+    LLVMDisposeModule(copy);
+    return 0;
 }
 
 int coalesce_llvm_pass(LLVMModuleRef module, const coalesce_llvm_options *options)
@@ -232,14 +230,10 @@ int coalesce_llvm_pass(LLVMModuleRef module, const coalesce_llvm_options *option
     int                   changed;
 
     coalesce_report_init(&report);
-    changed = coalesce_llvm_run(module, options, &report);
-    if (!options->lint) {
-        keep_remarks(&report);
-    }
-    if (options->lint || options->remarks) {
-        coalesce_report_sort(&report);
-        coalesce_report_text(&report, &text, stderr);
-    }
+    changed = options->lint ? lint(module, options, &report)
+                            : coalesce_llvm_run(module, options, &report);
+    coalesce_report_sort(&report);
+    coalesce_report_text(&report, &text, stderr);
     coalesce_report_fini(&report);
     return changed;
 }

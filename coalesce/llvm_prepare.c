@@ -4,6 +4,8 @@
  * `for (j = 0; j < columns; j++) sum += a[row * columns + j];` reads one word of a row in each round,
  * and the lanes' rows are far apart.  Unrolled by as many rounds as 128 bytes hold, one round of the
  * loop reads what coalesce/rows.c makes a tile of; the unroller adds the rounds that are left over. */
+#include "llvm_prepare.h"
+
 #include "llvm_kernels.h"
 #include "llvm_pass.h"
 #include "llvm_read.h"
@@ -143,10 +145,17 @@ static int prepare_function(LLVMModuleRef module, LLVMValueRef of,
     coalesce_llvm_kernel   kernel  = coalesce_llvm_kernel_of(module, of);
     coalesce_block         block = options->plan.block.x != 0 ? options->plan.block : kernel.block;
     coalesce_llvm_function function;
-    int                    changed = 0;
+    int                    changed;
 
-    if (kernel.is_off || !coalesce_llvm_read(&function, of, kernel.is_kernel, &block)) {
+    if (kernel.is_off) {
         return 0;
+    }
+    changed = coalesce_llvm_expand_copies(of, kernel.is_kernel, &block);
+    if (options->lint || options->plan.no_rows || options->plan.no_loads) {
+        return changed;
+    }
+    if (!coalesce_llvm_read(&function, of, kernel.is_kernel, &block)) {
+        return changed;
     }
     for (LLVMBasicBlockRef loop = LLVMGetFirstBasicBlock(of); loop != NULL;
          loop                   = LLVMGetNextBasicBlock(loop)) {
@@ -164,8 +173,7 @@ int coalesce_llvm_prepare(LLVMModuleRef module, const coalesce_llvm_options *opt
 {
     int changed = 0;
 
-    if (options->off || options->lint || options->plan.no_rows || options->plan.no_loads ||
-        strncmp(LLVMGetTarget(module), "nvptx64", 7) != 0) {
+    if (options->off || strncmp(LLVMGetTarget(module), "nvptx64", 7) != 0) {
         return 0;
     }
     for (LLVMValueRef function = LLVMGetFirstFunction(module); function != NULL;

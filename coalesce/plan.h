@@ -140,7 +140,7 @@ typedef struct coalesce_cost {
     coalesce_transform  transform;
     uint32_t            words_min; /* of the record; BYTES: 0 */
     uint32_t            words_max;
-    int                 may_alias;  /* copies: only where loads and stores may alias, else any */
+    int                 may_alias;  /* copies: only where loads wait for stores that may alias */
     int                 with_store; /* loads: only in a kernel that rewrites stores as wide */
     const char         *evidence;   /* the measurement: kernel, plain -> rewritten, GB/s */
 } coalesce_cost;

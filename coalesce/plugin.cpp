@@ -122,15 +122,17 @@ void register_passes(PassBuilder &builder) {
     }
     builder.registerOptimizerEarlyEPCallback(
         [options](ModulePassManager &passes, OptimizationLevel level) {
-            if (level != OptimizationLevel::O0) {
+            if (options.lint && level != OptimizationLevel::O0) {
+                passes.addPass(CoalescePass(options)); // while loops are as they were written
+            } else if (level != OptimizationLevel::O0) {
                 passes.addPass(PreparePass(options));
             }
         });
     builder.registerOptimizerLastEPCallback(
         [options](ModulePassManager &passes, OptimizationLevel level) {
-            if (level != OptimizationLevel::O0) {
+            if (level != OptimizationLevel::O0 && !options.lint) {
                 passes.addPass(CoalescePass(options));
-            } else if (options.lint || options.remarks) {
+            } else if (level == OptimizationLevel::O0 && (options.lint || options.remarks)) {
                 errs() << "shpool-coalesce: at -O0 every index is in memory: use -O1 or more\n";
             }
         });
