@@ -169,9 +169,13 @@ typedef struct tally {
 static void compare(const struct entry *e, kernel plain, kernel rewritten, const run *shape,
                     size_t offset, int aliased, tally *sum)
 {
-    size_t   in = (size_t)shape->n * e->in * (e->flags & SUITE_COLUMNS ? (size_t)shape->m : 1);
+    size_t   rows     = (e->flags & SUITE_ALL)
+                            ? (size_t)shape->grid * shape->block[0] * shape->block[1]
+                            : (size_t)shape->n;
+    size_t   more     = (e->flags & SUITE_ALL) ? 16384 : 0;
+    size_t   in       = rows * e->in * (e->flags & SUITE_COLUMNS ? (size_t)shape->m : 1) + more;
     size_t   distance = aliased ? 0 : ((in + 63) / 64 * 64 + 256);
-    size_t   bytes    = 2 * MARGIN + offset + distance + in + (size_t)shape->n * e->out;
+    size_t   bytes    = 2 * MARGIN + offset + distance + in + rows * e->out + more;
     uint64_t seed = (uint64_t)shape->n * 131 + shape->block[0] * 7 + offset + (unsigned)shape->m;
     int      fine;
 
@@ -244,7 +248,7 @@ static tally compare_kernel(const struct entry *e, kernel plain, kernel rewritte
     return sum;
 }
 
-/* The suite's kernel of that name, or one that copies what it likes within 64 bytes a record. */
+/* The suite's kernel of that name, or one that accesses what it likes within 256 bytes a thread. */
 static struct entry entry_of(const char *name)
 {
     for (size_t i = 0; i < sizeof(suite) / sizeof(suite[0]); i++) {
@@ -252,7 +256,7 @@ static struct entry entry_of(const char *name)
             return suite[i];
         }
     }
-    return (struct entry){name, 256, 256, 0};
+    return (struct entry){name, 256, 256, SUITE_ALL | (strstr(name, "plane") ? SUITE_2D : 0)};
 }
 
 static int check(const char *name, void *plain, void *rewritten, tally *all)
