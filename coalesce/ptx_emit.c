@@ -215,9 +215,6 @@ static void guard_base(ptx_out *out, const job *j, uint32_t anchor, const char *
 /* G3: and with the predicate p. */
 static void guard_alignment(ptx_out *out, const char *name, int64_t offset, uint32_t bytes)
 {
-    if (bytes <= 4 && offset % 4 == 0 && bytes != 0) {
-        return; /* accesses of words are aligned to them */
-    }
     ptx_put(out, "\tadd.s64 ~z, %s, %lld;\n", name, (long long)offset);
     ptx_put(out, "\tand.b64 ~z, ~z, %u;\n", bytes - 1);
     ptx_put(out, "\tsetp.eq.and.s64 ~p, ~z, 0, ~p;\n");
@@ -252,7 +249,7 @@ static void guard_record(ptx_out *out, const job *j)
             ptx_put(out, "\tand.pred ~p, ~p, ~q;\n");
         }
     }
-    if ((bytes > 4) || (j->record.bytes == 3)) {
+    if ((bytes > 4) || (j->record.bytes == 3)) { /* words are aligned to words anyway */
         guard_alignment(out, "~base", j->record.offset, bytes);
         if (is_copy) {
             guard_alignment(out, "~target", j->record.target_offset, bytes);
