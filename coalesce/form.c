@@ -208,9 +208,11 @@ int coalesce_form_same_in_lanes(const coalesce_leaves *leaves, const coalesce_fo
 
 /* ---- from lane to lane ---- */
 
+#define ALL_DIMENSIONS 7u
+
 /* How one term changes: what its leaves are together. */
 static coalesce_leaf_kind term_kind(const coalesce_leaves *leaves, const coalesce_term *term,
-                                    int64_t step[3])
+                                    int64_t step[3], uint32_t *pitch_p)
 {
     coalesce_leaf_kind kind    = COALESCE_UNIFORM;
     int                changes = 0;
@@ -225,35 +227,50 @@ static coalesce_leaf_kind term_kind(const coalesce_leaves *leaves, const coalesc
             return COALESCE_IRREGULAR; /* a square of the lane is no stride either */
         }
         kind = (term->factors > 1) ? COALESCE_PITCH : leaf->kind;
-        for (int d = 0; d < 3; d++) {
-            step[d] = wrapping_multiply(term->coefficient, leaf->step[d]);
+        if (leaf->kind == COALESCE_PITCH) {
+            *pitch_p |= (leaf->pitch != 0) ? leaf->pitch : ALL_DIMENSIONS;
+        }
+        for (uint32_t d = 0; d < 3; d++) {
+            if (term->factors == 1) {
+                step[d] = wrapping_multiply(term->coefficient, leaf->step[d]);
+            } else if (leaf->step[d] != 0) {
+                *pitch_p |= 1u << d; /* times a value that is uniform, but unknown */
+            }
         }
     }
     return kind;
 }
 
-/* The kind of a whole form, and its steps. */
+/* The kind of a whole form, its steps, and the dimensions along which there is a pitch. */
 static coalesce_leaf_kind form_kind(const coalesce_leaves *leaves, const coalesce_form *form,
-                                    int64_t step[3])
+                                    int64_t step[3], uint32_t *pitch_p)
 {
     coalesce_leaf_kind whole = COALESCE_UNIFORM;
 
     step[0] = step[1] = step[2] = 0;
+    *pitch_p = 0;
     if (!form->known) {
         return COALESCE_IRREGULAR;
     }
     for (uint32_t i = 0; i < form->terms; i++) {
         int64_t            of_term[3] = { 0, 0, 0 };
-        coalesce_leaf_kind kind       = term_kind(leaves, &form->term[i], of_term);
+        coalesce_leaf_kind kind = term_kind(leaves, &form->term[i], of_term, pitch_p);
 
-        if (kind == COALESCE_STEPPED) {
-            for (int d = 0; d < 3; d++) {
-                step[d] = wrapping_add(step[d], of_term[d]);
-            }
+        for (int d = 0; d < 3; d++) {
+            step[d] = wrapping_add(step[d], of_term[d]);
         }
         whole = (kind > whole) ? kind : whole; /* the enum ascends from known to unknown */
     }
     return whole;
+}
+
+/* Do lanes of one warp differ along a dimension of the pitch?  A warp is part of a row of the
+ * block, unless that is narrower or no multiple. */
+static int has_pitch(uint32_t pitch, const coalesce_block *block)
+{
+    const int rows = (block == NULL) || (block->x % COALESCE_LANES == 0);
+
+    return (pitch & (rows ? 1u : ALL_DIMENSIONS)) != 0;
 }
 
 static void set_offsets(coalesce_lanes *lanes, const int64_t step[3], const coalesce_block *block)
@@ -274,10 +291,11 @@ coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_f
 {
     coalesce_lanes     lanes = { .pattern = COALESCE_STRIDED };
     int64_t            step[3];
-    coalesce_leaf_kind kind = form_kind(leaves, form, step);
+    uint32_t           pitch;
+    coalesce_leaf_kind kind = form_kind(leaves, form, step, &pitch);
 
-    if (kind >= COALESCE_PITCH) {
-        lanes.pattern = (kind == COALESCE_PITCH) ? COALESCE_RUNTIME : COALESCE_ANY;
+    if ((kind == COALESCE_IRREGULAR) || has_pitch(pitch, block)) {
+        lanes.pattern = (kind == COALESCE_IRREGULAR) ? COALESCE_ANY : COALESCE_RUNTIME;
         return lanes;
     }
     set_offsets(&lanes, step, block);
@@ -299,7 +317,7 @@ coalesce_leaf coalesce_leaf_of(const coalesce_leaves *leaves, const coalesce_for
 {
     coalesce_leaf leaf = { .grid_uniform = form->known };
 
-    leaf.kind = form_kind(leaves, form, leaf.step);
+    leaf.kind = form_kind(leaves, form, leaf.step, &leaf.pitch);
     for (uint32_t i = 0; i < form->terms; i++) {
         for (uint32_t j = 0; j < form->term[i].factors; j++) {
             leaf.grid_uniform &= leaves->leaf[form->term[i].leaf[j]].grid_uniform;

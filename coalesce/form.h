@@ -45,7 +45,7 @@ typedef enum coalesce_leaf_kind {
                            ctaid, ntid, what is computed or loaded from such */
     COALESCE_ITERATION, /* how often a loop has gone round: uniform, and advances by 1 */
     COALESCE_STEPPED,   /* advances by step[d] for each step of tid.x, tid.y, tid.z */
-    COALESCE_PITCH,     /* advances by the same amount for each lane, known at run time only */
+    COALESCE_PITCH,     /* advances likewise, and along some dimensions by an unknown amount more */
     COALESCE_IRREGULAR  /* anything: loaded with a divergent address, chosen per lane, ... */
 } coalesce_leaf_kind;
 
@@ -53,7 +53,8 @@ typedef struct coalesce_leaf {
     const void         *value; /* the reader's name of it: equal names (value, tag) are one leaf */
     uint64_t            tag;
     coalesce_leaf_kind  kind;
-    int64_t             step[3]; /* STEPPED only */
+    int64_t             step[3]; /* STEPPED and PITCH */
+    uint32_t            pitch;   /* PITCH: bit d: by an unknown amount along dimension d; 0: all */
     /* 1: uniform in the whole grid (kernel parameters, ntid, nctaid), or in the block (ctaid): two
      * addresses whose forms differ by such leaves alone have one distance in all lanes, proven. */
     int                 grid_uniform;
