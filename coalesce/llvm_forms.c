@@ -13,8 +13,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_DEPTH = 200, /* of expressions; deeper values are leaves */
-       WARP_BITS  = 5 };
+enum { MOST_DEPTH = 200 }; /* of expressions; deeper values are leaves */
 
 void coalesce_llvm_forms_init(coalesce_llvm_forms *forms, LLVMValueRef function, int is_kernel,
                               const coalesce_block *block)
@@ -156,46 +155,37 @@ static coalesce_form arithmetic(coalesce_llvm_forms *forms, LLVMValueRef value, 
     }
 }
 
-/* Is the form tid.x itself, in blocks whose warps are rows of it? */
-static int is_thread_x(const coalesce_llvm_forms *forms, const coalesce_form *form)
-{
-    const coalesce_leaf *it;
-
-    if (!form->known || form->terms != 1 || form->term[0].factors != 1 ||
-        form->term[0].coefficient != 1 || forms->block.x % COALESCE_LANES != 0) {
-        return 0;
-    }
-    it = &forms->leaves.leaf[form->term[0].leaf[0]];
-    return it->kind == COALESCE_STEPPED && it->step[0] == 1 && LLVMIsAFunction(coalesce_llvm_value_of(it));
-}
-
-/* tid.x / 32 and tid.x mod 32: the warp and the lane, in blocks whose rows are whole warps. */
+/* x / k and x mod k, k a multiple of a warp.  Where x advances by one from lane to lane, the quotient
+ * is one for the whole warp and the remainder advances likewise: if the warp begins at a multiple of
+ * 32, and if it does not, that is what the guard is there for. */
 static coalesce_form divided(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
 {
-    LLVMOpcode    opcode = LLVMGetInstructionOpcode(value);
-    coalesce_form a      = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), MODULO);
-    int64_t       k;
+    LLVMOpcode     opcode = LLVMGetInstructionOpcode(value);
+    coalesce_form  a = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), MODULO);
+    coalesce_lanes lanes;
+    int64_t        k;
 
-    if (!constant_of(forms, LLVMGetOperand(value, 1), &k) || k <= 0 || !is_thread_x(forms, &a)) {
+    if (!constant_of(forms, LLVMGetOperand(value, 1), &k) || k <= 0) {
         return coalesce_llvm_computed(forms, value, how);
     }
-    switch (opcode) {
-    case LLVMLShr:
-        return (k >= WARP_BITS) ? coalesce_llvm_leaf(forms, value, how, COALESCE_UNIFORM, 0)
-                                : coalesce_llvm_computed(forms, value, how);
-    case LLVMUDiv:
-        return (k % COALESCE_LANES == 0) ? coalesce_llvm_leaf(forms, value, how, COALESCE_UNIFORM, 0)
-                                         : coalesce_llvm_computed(forms, value, how);
-    case LLVMAnd:
+    if (opcode == LLVMLShr && k < 32) {
+        k = (int64_t)1 << k;
+    } else if (opcode == LLVMAnd && (k & (k + 1)) == 0) {
         k++; /* a mask of low bits is a remainder */
-        if ((k & (k - 1)) != 0) {
-            return coalesce_llvm_computed(forms, value, how);
-        }
-        /* fall through */
-    default:
-        return (k % COALESCE_LANES == 0) ? coalesce_llvm_stepped_leaf(forms, value, how, 0)
-                                         : coalesce_llvm_computed(forms, value, how);
+    } else if (opcode != LLVMUDiv && opcode != LLVMURem) {
+        return coalesce_llvm_computed(forms, value, how);
     }
+    if (k % COALESCE_LANES != 0) {
+        return coalesce_llvm_computed(forms, value, how);
+    }
+    if (opcode == LLVMAnd || opcode == LLVMURem) {
+        return a.known ? coalesce_llvm_whole(forms, value, how, &a)
+                       : coalesce_llvm_computed(forms, value, how);
+    }
+    lanes = coalesce_lanes_of(&forms->leaves, &a, &forms->block);
+    return (lanes.pattern == COALESCE_STRIDED && lanes.stride == 1)
+               ? coalesce_llvm_leaf(forms, value, how, COALESCE_UNIFORM, 0)
+               : coalesce_llvm_computed(forms, value, how);
 }
 
 static coalesce_form extended(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)

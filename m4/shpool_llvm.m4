@@ -13,7 +13,7 @@ AC_ARG_WITH([llvm],
   [], [with_llvm=auto])
 shpool_llvm_major=19
 shpool_have_llvm=no shpool_have_llvm_reason=
-LLVM_CONFIG= SHPOOL_LLVM_CFLAGS= SHPOOL_LLVM_CXXFLAGS= SHPOOL_LLVM_LIBS= SHPOOL_LLVM_BINDIR=
+LLVM_CONFIG= SHPOOL_LLVM_INCLUDEDIR= SHPOOL_LLVM_CFLAGS= SHPOOL_LLVM_CXXFLAGS= SHPOOL_LLVM_LIBS= SHPOOL_LLVM_BINDIR=
 AS_CASE([$with_llvm],
   [no], [shpool_have_llvm_reason="(disabled)"],
   [auto|yes], [AC_PATH_PROGS([LLVM_CONFIG], [llvm-config-$shpool_llvm_major llvm-config])
@@ -25,7 +25,8 @@ AS_IF([test -n "$LLVM_CONFIG"], [
   AS_CASE([$shpool_llvm_version],
     [$shpool_llvm_major.*], [
       AC_MSG_CHECKING([whether $CXX compiles with LLVM $shpool_llvm_version])
-      SHPOOL_LLVM_CFLAGS="-isystem `$LLVM_CONFIG --includedir`"
+      SHPOOL_LLVM_INCLUDEDIR=`$LLVM_CONFIG --includedir`
+      SHPOOL_LLVM_CFLAGS="-isystem $SHPOOL_LLVM_INCLUDEDIR"
       SHPOOL_LLVM_CXXFLAGS="$SHPOOL_LLVM_CFLAGS -std=c++17 -fno-rtti -fno-exceptions"
       SHPOOL_LLVM_LIBS="`$LLVM_CONFIG --ldflags` `$LLVM_CONFIG --libs`"
       SHPOOL_LLVM_BINDIR=`$LLVM_CONFIG --bindir`
@@ -51,5 +52,6 @@ AC_SUBST([SHPOOL_LLVM_CFLAGS])
 AC_SUBST([SHPOOL_LLVM_CXXFLAGS])
 AC_SUBST([SHPOOL_LLVM_LIBS])
 AC_SUBST([SHPOOL_LLVM_BINDIR])
+AC_SUBST([SHPOOL_LLVM_INCLUDEDIR])
 AM_CONDITIONAL([HAVE_LLVM], [test "x$shpool_have_llvm" = xyes])
 ])

@@ -183,11 +183,44 @@ KERNEL block2d9(word *__restrict__ to, const word *__restrict__ from, int n, int
     if (i >= n) return;
     for (int k = 0; k < 9; k++) to[9 * i + k] = from[9 * i + k] * 7;
 }
-KERNEL wrapping9(word *__restrict__ to, const word *__restrict__ from, int n, int m) {
-    unsigned i = THREAD;
-    if (i >= (unsigned)n) return;
-    unsigned at = 9 * (i + (unsigned)m) - 9 * (unsigned)m; // wraps on the way for large m
-    for (unsigned k = 0; k < 9; k++) to[at + k] = from[at + k] + k;
+KERNEL wrapping9(word *__restrict__ to, const word *__restrict__ from, int n, int) {
+    int i = THREAD, at = 9 * (i - n / 2) - n % 5 - 1;
+    if (i >= n) return;
+    for (int k = 0; k < 9; k++) { // one record goes round the end of 65,536 words
+        to[(unsigned short)(at + k)] = from[(unsigned short)(at + k)] + k;
+    }
+}
+KERNEL wrapped9(word *__restrict__ to, const word *__restrict__ from, int n, int m) {
+    int i = THREAD;
+    if (i >= n) return;
+    int record = (i + m) & 255; // in some warp the records begin again
+    for (int k = 0; k < 9; k++) to[9 * record + k] = from[9 * record + k] * 5;
+}
+KERNEL exchange9(word *to, const word *from, int, int) { // a neighbour writes into the record
+    int i = THREAD, other = (threadIdx.x ^ 1) < blockDim.x ? i ^ 1 : i;
+    word e[9];
+    if ((blockDim.x * blockIdx.x) % 2 != 0) other = i;
+    to[9 * other + 5] = from[9 * i];
+    for (int k = 0; k < 4; k++) e[k] = to[9 * i + k];
+    __syncthreads();
+    for (int k = 4; k < 9; k++) e[k] = to[9 * i + k];
+    __syncthreads();
+    for (int k = 0; k < 9; k++) to[9 * i + k] = e[k] + 1;
+}
+KERNEL alias9(word *to, const word *from, int n, int) { // in place, each store is a later load
+    int i = THREAD;
+    if (i >= n) return;
+    for (int k = 0; k < 9; k++) to[9 * i + k] = from[9 * i + k] + from[9 * i + (k + 8) % 9];
+}
+KERNEL alias_rows(word *to, const word *from, int n, int) { // likewise
+    int i = THREAD;
+    if (i >= n) return;
+    word x = 0;
+#pragma unroll
+    for (int k = 0; k < 32; k++) {
+        x = x * 3 + from[64 * i + k];
+        to[64 * i + (k + 1) % 32] = x;
+    }
 }
 KERNEL permuted9(word *__restrict__ to, const word *__restrict__ from, int n, int) {
     int i = THREAD;

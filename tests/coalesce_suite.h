@@ -11,6 +11,7 @@
 #define SUITE_DOUBLE  16 /* addresses need an alignment of 8 */
 #define SUITE_FLOAT   32 /* words are floating point numbers */
 #define SUITE_ALL     64 /* all threads access, whatever n is: coalesce_defects.cu */
+#define SUITE_SPAN    128 /* 65,536 words more on both sides */
 #endif
 SUITE(copy3, 12, 12, SUITE_ALIAS)
 SUITE(copy_restrict3, 12, 12, 0)
@@ -54,6 +55,10 @@ SUITE(grid_stride9, 36, 36, 0)
 SUITE(odd_lanes9, 36, 36, SUITE_ALIAS)
 SUITE(early9, 36, 36, 0)
 SUITE(block2d9, 36, 36, SUITE_2D)
-SUITE(wrapping9, 36, 36, 0)
+SUITE(wrapping9, 36, 36, SUITE_SPAN)
+SUITE(wrapped9, 36, 36, SUITE_SPAN)
+SUITE(exchange9, 36, 36, SUITE_ALL)
+SUITE(alias9, 36, 36, SUITE_ALIAS)
+SUITE(alias_rows, 256, 256, SUITE_ALIAS)
 SUITE(permuted9, 36, 36, 0)
 SUITE(barrier9, 36, 36, 0)

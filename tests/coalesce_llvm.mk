@@ -1,0 +1,12 @@
+# Tests of the rewrite in clang: they skip (77) where the plugin is not built.
+check_PROGRAMS += tests/coalesce_emulate
+tests_coalesce_emulate_LDADD = libshpool_core.la
+noinst_HEADERS += tests/coalesce_cuda.h tests/coalesce_suite.h
+shpool_llvm_tests = tests/coalesce_llvm.sh
+EXTRA_DIST += $(shpool_llvm_tests) tests/coalesce_defects.cu tests/coalesce_faults.sh \
+	tests/coalesce_host.sh tests/coalesce_kernels.cu tests/coalesce/clang_lint.txt \
+	tests/coalesce/clang_remarks.txt
+TESTS += $(shpool_llvm_tests)
+AM_TESTS_ENVIRONMENT += \
+	llvm_bindir='$(SHPOOL_LLVM_BINDIR)' llvm_includedir='$(SHPOOL_LLVM_INCLUDEDIR)'; \
+	export llvm_bindir llvm_includedir; unset SHPOOL_COALESCE;
