@@ -2,7 +2,7 @@
 check_PROGRAMS += tests/coalesce_emulate
 tests_coalesce_emulate_LDADD = libshpool_core.la
 noinst_HEADERS += tests/coalesce_cuda.h tests/coalesce_suite.h
-shpool_llvm_tests = tests/coalesce_llvm.sh
+shpool_llvm_tests = tests/coalesce_llvm.sh tests/coalesce_routes.sh
 EXTRA_DIST += $(shpool_llvm_tests) tests/coalesce_defects.cu tests/coalesce_faults.sh \
 	tests/coalesce_host.sh tests/coalesce_kernels.cu tests/coalesce/clang_lint.txt \
 	tests/coalesce/clang_remarks.txt
