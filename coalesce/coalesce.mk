@@ -31,4 +31,5 @@ libshpool_core_la_SOURCES += \
 	coalesce/ptx_lex.c \
 	coalesce/ptx_module.c \
 	coalesce/ptx_operand.c \
-	coalesce/ptx_parse.c
+	coalesce/ptx_parse.c \
+	coalesce/ptx_uniform.c

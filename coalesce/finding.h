@@ -81,8 +81,8 @@ void coalesce_report_input(coalesce_report *report, coalesce_level level, const 
 
 /*
  * What there is to say about a group: with waste != 0 a warning or note if it wastes sectors or
- * bank passes, with remarks != 0 what was done with it or why nothing was.  `place`, `inlined_at`: of the
- * group's first access; inlined_at may be NULL.
+ * bank passes, with remarks != 0 what was done with it or why nothing was.  `place`, `inlined_at`:
+ * of the group's first access; inlined_at may be NULL.
  */
 void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *access,
                                const coalesce_group *group, const char *function,

@@ -100,6 +100,9 @@ static char *readable_name(const char *name)
     while ((from = strstr(text, nowhere)) != NULL) {
         memmove(from, from + strlen(nowhere), strlen(from + strlen(nowhere)) + 1);
     }
+    if (strncmp(text, "void ", 5) == 0) { /* of a template's instance */
+        memmove(text, text + 5, strlen(text + 5) + 1);
+    }
     parameters = strchr(text, '(');
     if (parameters != NULL) {
         *parameters = '\0';

@@ -307,6 +307,23 @@ typedef struct ptx_forms {
 int ptx_forms_init(ptx_forms *forms, const ptx_module *module, const ptx_function *function);
 void ptx_forms_fini(ptx_forms *forms);
 
+/* A special register that the analysis knows. */
+typedef struct ptx_special {
+    const char        *name;
+    coalesce_leaf_kind kind;
+    int                dimension;
+    int                uniform; /* in the block */
+} ptx_special;
+
+const ptx_special *ptx_special_of(const ptx_module *module, const ptx_operand *operand);
+
+/* Operand `index` of an instruction; one of kind OTHER if there are fewer. */
+const ptx_operand *ptx_operand_of(const ptx_forms *forms, const ptx_instruction *instruction,
+                                  uint32_t index);
+
+/* 1: it loads one of the kernel's own parameters. */
+int ptx_is_parameter(const ptx_forms *forms, const ptx_instruction *instruction);
+
 /* What a register holds, if nothing wraps. */
 coalesce_form ptx_deep(ptx_forms *forms, uint32_t reg);
 

@@ -61,12 +61,7 @@ static coalesce_form leaf_like(ptx_forms *forms, const void *value, uint64_t tag
     return coalesce_form_leaf(&forms->leaves, &made);
 }
 
-static const struct special_register {
-    const char        *name;
-    coalesce_leaf_kind kind;
-    int                dimension;
-    int                uniform; /* in the block */
-} specials[] = {
+static const ptx_special specials[] = {
     { "%tid.x", COALESCE_STEPPED, 0, 0 },    { "%tid.y", COALESCE_STEPPED, 1, 0 },
     { "%tid.z", COALESCE_STEPPED, 2, 0 },    { "%laneid", COALESCE_STEPPED, 0, 0 },
     { "%ntid.x", COALESCE_UNIFORM, 0, 1 },   { "%ntid.y", COALESCE_UNIFORM, 0, 1 },
@@ -76,8 +71,7 @@ static const struct special_register {
     { "%nctaid.z", COALESCE_UNIFORM, 0, 1 }, { "%warpid", COALESCE_UNIFORM, 0, 0 },
 };
 
-static const struct special_register *special_of(const ptx_module *module,
-                                                 const ptx_operand *operand)
+const ptx_special *ptx_special_of(const ptx_module *module, const ptx_operand *operand)
 {
     for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++) {
         if (ptx_text_is(module, operand->begin, operand->end, specials[i].name)) {
@@ -89,7 +83,7 @@ static const struct special_register *special_of(const ptx_module *module,
 
 static coalesce_form special(ptx_forms *forms, const ptx_operand *operand)
 {
-    const struct special_register *known = special_of(forms->module, operand);
+    const ptx_special *known = ptx_special_of(forms->module, operand);
 
     return (known != NULL) ? leaf(forms, known, TAG_VALUE, known->kind, known->dimension)
                            : leaf(forms, operand, TAG_VALUE, COALESCE_IRREGULAR, 0);
@@ -113,8 +107,8 @@ static coalesce_form deep_operand(ptx_forms *forms, const ptx_operand *operand)
 
 /* ---- deep: one definition ---- */
 
-static const ptx_operand *operand_of(const ptx_forms *forms, const ptx_instruction *instruction,
-                                     uint32_t index)
+const ptx_operand *ptx_operand_of(const ptx_forms *forms, const ptx_instruction *instruction,
+                                  uint32_t index)
 {
     static const ptx_operand none = { .kind = PTX_OTHER };
 
@@ -123,11 +117,11 @@ static const ptx_operand *operand_of(const ptx_forms *forms, const ptx_instructi
 }
 
 /* ld.param of a kernel's own parameter, which is the same in the whole grid. */
-static int is_parameter(const ptx_forms *forms, const ptx_instruction *instruction)
+int ptx_is_parameter(const ptx_forms *forms, const ptx_instruction *instruction)
 {
     const ptx_module   *module   = forms->module;
     const ptx_function *function = forms->function;
-    const ptx_operand  *operand  = operand_of(forms, instruction, 1);
+    const ptx_operand  *operand  = ptx_operand_of(forms, instruction, 1);
     const uint32_t      bytes    = function->name_end - function->name_begin;
 
     return function->is_entry && ptx_part_is(module, instruction, 0, "ld") &&
@@ -143,7 +137,7 @@ static coalesce_form opaque(ptx_forms *forms, const ptx_instruction *instruction
     coalesce_leaf_kind kind = COALESCE_UNIFORM;
 
     for (uint32_t i = 1; i < instruction->operands; i++) {
-        const coalesce_form form    = deep_operand(forms, operand_of(forms, instruction, i));
+        const coalesce_form form    = deep_operand(forms, ptx_operand_of(forms, instruction, i));
         const coalesce_leaf operand = coalesce_leaf_of(&forms->leaves, &form);
 
         if (operand.kind > COALESCE_ITERATION) {
@@ -155,12 +149,12 @@ static coalesce_form opaque(ptx_forms *forms, const ptx_instruction *instruction
 
 static coalesce_form multiply_add(ptx_forms *forms, const ptx_instruction *instruction, int add)
 {
-    coalesce_form a       = deep_operand(forms, operand_of(forms, instruction, 1));
-    coalesce_form b       = deep_operand(forms, operand_of(forms, instruction, 2));
+    coalesce_form a       = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form b       = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
     coalesce_form product = coalesce_form_multiply(&a, &b);
 
     if (add) {
-        coalesce_form c = deep_operand(forms, operand_of(forms, instruction, 3));
+        coalesce_form c = deep_operand(forms, ptx_operand_of(forms, instruction, 3));
 
         product = coalesce_form_add(&product, &c, 1);
     }
@@ -170,8 +164,8 @@ static coalesce_form multiply_add(ptx_forms *forms, const ptx_instruction *instr
 static coalesce_form add_or_subtract(ptx_forms *forms, const ptx_instruction *instruction,
                                      int64_t sign)
 {
-    coalesce_form a   = deep_operand(forms, operand_of(forms, instruction, 1));
-    coalesce_form b   = deep_operand(forms, operand_of(forms, instruction, 2));
+    coalesce_form a   = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form b   = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
     coalesce_form sum = coalesce_form_add(&a, &b, sign);
 
     return sum.known ? sum : opaque(forms, instruction);
@@ -179,8 +173,8 @@ static coalesce_form add_or_subtract(ptx_forms *forms, const ptx_instruction *in
 
 static coalesce_form shift_left(ptx_forms *forms, const ptx_instruction *instruction)
 {
-    coalesce_form a    = deep_operand(forms, operand_of(forms, instruction, 1));
-    coalesce_form b    = deep_operand(forms, operand_of(forms, instruction, 2));
+    coalesce_form a    = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form b    = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
     coalesce_form zero = coalesce_form_constant(0);
     int64_t       bits;
 
@@ -194,8 +188,8 @@ static coalesce_form shift_left(ptx_forms *forms, const ptx_instruction *instruc
 static coalesce_form part_of_index(ptx_forms *forms, const ptx_instruction *instruction,
                                    const char *root)
 {
-    coalesce_form  a     = deep_operand(forms, operand_of(forms, instruction, 1));
-    coalesce_form  b     = deep_operand(forms, operand_of(forms, instruction, 2));
+    coalesce_form  a     = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form  b     = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
     coalesce_lanes lanes = coalesce_lanes_of(&forms->leaves, &a, NULL);
     int64_t        value;
     int            high;
@@ -219,8 +213,8 @@ static coalesce_form part_of_index(ptx_forms *forms, const ptx_instruction *inst
 /* or with bits that are free: (i << 2) | 1. */
 static coalesce_form or_as_add(ptx_forms *forms, const ptx_instruction *instruction)
 {
-    coalesce_form a = deep_operand(forms, operand_of(forms, instruction, 1));
-    coalesce_form b = deep_operand(forms, operand_of(forms, instruction, 2));
+    coalesce_form a = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form b = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
     int64_t       value;
 
     if (!a.known || !coalesce_form_is_constant(&b, &value) || (value < 0)) {
@@ -239,8 +233,8 @@ static coalesce_form or_as_add(ptx_forms *forms, const ptx_instruction *instruct
 /* min(i, n - 1): mostly i. */
 static coalesce_form clamp(ptx_forms *forms, const ptx_instruction *instruction)
 {
-    coalesce_form a = deep_operand(forms, operand_of(forms, instruction, 1));
-    coalesce_form b = deep_operand(forms, operand_of(forms, instruction, 2));
+    coalesce_form a = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form b = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
     coalesce_leaf of_a = coalesce_leaf_of(&forms->leaves, &a);
     coalesce_leaf of_b = coalesce_leaf_of(&forms->leaves, &b);
 
@@ -256,7 +250,7 @@ static coalesce_form clamp(ptx_forms *forms, const ptx_instruction *instruction)
 /* A loaded value is the same in all lanes if its address is, but nothing proves that. */
 static coalesce_form loaded(ptx_forms *forms, const ptx_instruction *instruction)
 {
-    const ptx_operand *address = operand_of(forms, instruction, 1);
+    const ptx_operand *address = ptx_operand_of(forms, instruction, 1);
     coalesce_form      form    = coalesce_form_constant(0);
     coalesce_leaf      of_address;
 
@@ -279,7 +273,7 @@ static coalesce_form define(ptx_forms *forms, const ptx_instruction *instruction
     uint32_t          begin;
     uint32_t          end;
 
-    if ((instruction->effect == PTX_LOAD) && (operand_of(forms, instruction, 0)->kind ==
+    if ((instruction->effect == PTX_LOAD) && (ptx_operand_of(forms, instruction, 0)->kind ==
                                               PTX_REGISTER)) {
         return loaded(forms, instruction);
     }
@@ -290,10 +284,10 @@ static coalesce_form define(ptx_forms *forms, const ptx_instruction *instruction
     memcpy(root, module->text + begin, end - begin);
     if (strcmp(root, "ld") == 0) {
         return leaf(forms, instruction, TAG_PARAMETER,
-                    is_parameter(forms, instruction) ? COALESCE_UNIFORM : COALESCE_IRREGULAR, 0);
+                    ptx_is_parameter(forms, instruction) ? COALESCE_UNIFORM : COALESCE_IRREGULAR, 0);
     }
     if ((strcmp(root, "mov") == 0) || (strcmp(root, "cvta") == 0) || (strcmp(root, "cvt") == 0)) {
-        coalesce_form form = deep_operand(forms, operand_of(forms, instruction, 1));
+        coalesce_form form = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
 
         return form.known ? form : opaque(forms, instruction);
     }
@@ -407,60 +401,4 @@ coalesce_form ptx_deep(ptx_forms *forms, uint32_t reg)
     forms->depth--;
     forms->low = (forms->low < outer) ? forms->low : outer;
     return form;
-}
-
-/* ---- uniformity, proven ---- */
-
-static int is_uniform_operand(ptx_forms *forms, const ptx_operand *operand)
-{
-    const struct special_register *known;
-
-    switch (operand->kind) {
-    case PTX_REGISTER:
-        return ptx_is_uniform(forms, forms->module->reference[operand->reference]);
-    case PTX_SPECIAL:
-        known = special_of(forms->module, operand);
-        return (known != NULL) && known->uniform;
-    case PTX_IMMEDIATE:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-static int prove_uniform(ptx_forms *forms, const ptx_register *reg)
-{
-    const ptx_function    *function = forms->function;
-    const ptx_instruction *instruction;
-
-    if ((reg->definitions != 1) || (forms->depth == MAX_STEPS)) {
-        return 0;
-    }
-    instruction = &forms->module->instruction[function->instruction] +
-                  function->definition[reg->first_definition].instruction;
-    if ((instruction->guard != PTX_NONE) || (instruction->effect != PTX_COMPUTE)) {
-        return 0;
-    }
-    if (ptx_part_is(forms->module, instruction, 0, "ld")) {
-        return is_parameter(forms, instruction);
-    }
-    for (uint32_t i = 1; i < instruction->operands; i++) {
-        if (!is_uniform_operand(forms, operand_of(forms, instruction, i))) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-int ptx_is_uniform(ptx_forms *forms, uint32_t reg)
-{
-    unsigned char *known = &forms->uniform[reg - forms->function->reg];
-
-    if (*known == 0) {
-        *known = 1; /* what depends on itself is not */
-        forms->depth++;
-        *known = prove_uniform(forms, &forms->module->reg[reg]) ? 2 : 1;
-        forms->depth--;
-    }
-    return *known == 2;
 }

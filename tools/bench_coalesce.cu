@@ -115,7 +115,7 @@ struct launch {
     size_t   n;
     dim3     grid;
     dim3     block;
-    double   useful; // bytes
+    double useful; // bytes
 };
 
 launch shape_of(const kernel &k, const memory &m)
@@ -278,6 +278,6 @@ int main(int argc, char **argv)
             failed |= measure(k, variants, m, rounds);
         }
     }
-    printf("%s\n", failed ? "SOME OUTPUTS DIFFER OR ARE SLOWER" : "all outputs identical, none slower");
+    puts(failed ? "SOME OUTPUTS DIFFER OR ARE SLOWER" : "all outputs identical, none slower");
     return failed;
 }

@@ -1,0 +1,20 @@
+# The coalescing lint and rewriter.  Kernels as PTX are in tests/coalesce: nvcc made them from the
+# .cu there and from tools/coalesce_kernels.cu (tests/coalesce.sh makes them anew and compares).
+if HAVE_CMOCKA
+shpool_coalesce_tests = tests/test_coalesce_run
+tests_test_coalesce_run_SOURCES = \
+	tests/coalesce/defects.h \
+	tests/ptx_alu.c \
+	tests/ptx_machine.c \
+	tests/ptx_machine.h \
+	tests/ptx_trial.c \
+	tests/ptx_trial.h \
+	tests/ptx_warps.c \
+	tests/ptx_warps.h \
+	tests/test_coalesce_run.c \
+	tools/coalesce_suite.h
+check_PROGRAMS += $(shpool_coalesce_tests)
+TESTS += $(shpool_coalesce_tests)
+endif
+EXTRA_DIST += tests/coalesce/defects.cu tests/coalesce/defects.ptx tests/coalesce/hand.ptx \
+	tests/coalesce/suite.ptx tools/coalesce_kernels.cu
