@@ -10,6 +10,7 @@
 #define __global__   __attribute__((global))
 #define __host__     __attribute__((host))
 #define __shared__   __attribute__((shared))
+#define __forceinline__ __inline__ __attribute__((always_inline))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 
 typedef __SIZE_TYPE__ size_t;
@@ -20,5 +21,9 @@ struct dim3 {
     unsigned x, y, z;
 };
 #include <__clang_cuda_builtin_vars.h>
+
+static inline __device__ unsigned min(unsigned a, unsigned b) {
+    return (a < b) ? a : b;
+}
 
 #endif

@@ -21,7 +21,7 @@
 #include "coalesce_suite.h"
 #undef SUITE
 
-typedef void (*kernel)(void *to, const void *from, int n, int m);
+typedef void (*kernel)(void *to, const void *from, size_t n, int m); /* or int n */
 
 static const struct entry {
     const char *name;
@@ -60,6 +60,7 @@ static uint32_t collective(simt_collective op, uint32_t mask, uint32_t value, ui
 EMU_FN int emu_tid_x(void);
 EMU_FN int emu_tid_y(void);
 EMU_FN int emu_ctaid_x(void);
+EMU_FN int emu_ctaid_y(void);
 EMU_FN int emu_ntid_x(void);
 EMU_FN int emu_ntid_y(void);
 EMU_FN int emu_nctaid_x(void);
@@ -76,6 +77,7 @@ EMU_FN uint32_t emu_global(const void *p);
 int emu_tid_x(void) { return (int)simt_thread_x(); }
 int emu_tid_y(void) { return (int)simt_thread_y(); }
 int emu_ctaid_x(void) { return (int)simt_block_x(); }
+int emu_ctaid_y(void) { return 0; }
 int emu_ntid_x(void) { return (int)now.block[0]; }
 int emu_ntid_y(void) { return (int)now.block[1]; }
 int emu_nctaid_x(void) { return (int)now.grid; }
@@ -120,7 +122,7 @@ uint32_t emu_global(const void *p)
 static void thread(void *arg)
 {
     (void)arg;
-    now.function(now.to, now.from, now.n, now.m);
+    now.function(now.to, now.from, (size_t)now.n, now.m);
 }
 
 /* ---- memory: a stretch before, the source, the destination, and a stretch behind ---- */

@@ -74,6 +74,16 @@ never=$(sed -n 's/^ok *\([a-z0-9_]*\):.*; 0 of [1-9][0-9]* guards.*/\1/p' \
 [ "$never" = "odd_lanes9 early9 " ] # by their nature
 result $? "each rewritten kernel was executed both ways (never whole: $never)"
 
+# ---- the kernels that are measured; `transposed` needs more memory than the emulator has ----
+measured=$(sed -n 's/^ *SUITE(\([a-z0-9_]*\), [0-9].*/\1/p' "$src/tools/coalesce_suite.h" |
+    grep -v transposed)
+device none ../tools/coalesce_kernels.cu "$work/measured.ll" && host measured &&
+    device "" ../tools/coalesce_kernels.cu "$work/measured2.ll" && host measured2 &&
+    emulate "$work/measured.so" "$work/measured2.so" $measured >"$work/measured.log"
+status=$?
+grep -E '^FAIL|^  ' "$work/measured.log"
+result $status "measured kernels: $(tail -n 1 "$work/measured.log")"
+
 # ---- the defects of an earlier pass ----
 defects=$(sed -n 's/^KERNEL \([a-z0-9_]*\)(.*/\1/p' "$src/tests/coalesce_defects.cu")
 device none coalesce_defects.cu "$work/defects.ll" && host defects &&
