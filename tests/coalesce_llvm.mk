@@ -1,6 +1,7 @@
 # Tests of the rewrite in clang: they skip (77) where the plugin is not built.
-check_PROGRAMS += tests/coalesce_emulate
+check_PROGRAMS += tests/coalesce_emulate tests/coalesce_fuzz
 tests_coalesce_emulate_LDADD = libshpool_core.la
+tests_coalesce_fuzz_LDADD =
 noinst_HEADERS += tests/coalesce_cuda.h tests/coalesce_suite.h
 shpool_llvm_tests = tests/coalesce_llvm.sh tests/coalesce_routes.sh
 EXTRA_DIST += $(shpool_llvm_tests) tests/coalesce_defects.cu tests/coalesce_faults.sh \

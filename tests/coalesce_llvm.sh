@@ -102,6 +102,25 @@ done
 grep -q "d13_volatile: .*kept: an access is volatile" "$work/defects.remarks"
 result $? "volatile is kept, and said why"
 
+# ---- random kernels, until the time is over ----
+end=$(($(date +%s) + ${fuzz_seconds:-5}))
+seed=1 compared=0 rewritten=0 status=0
+while [ $status = 0 ] && { [ $seed = 1 ] || [ "$(date +%s)" -lt $end ]; }; do
+    "$build/tests/coalesce_fuzz" $seed 20 >"$work/fuzz.cu" &&
+        device none "$work/fuzz.cu" "$work/fuzz.ll" -w && host fuzz &&
+        device force,remarks "$work/fuzz.cu" "$work/fuzz2.ll" -w 2>"$work/fuzz.remarks" &&
+        host fuzz2 &&
+        emulate "$work/fuzz.so" "$work/fuzz2.so" \
+            $(sed -n 's/^KERNEL \([a-z0-9_]*\)(.*/\1/p' "$work/fuzz.cu") >"$work/fuzz.log"
+    status=$?
+    grep -E '^FAIL|^  ' "$work/fuzz.log"
+    compared=$((compared + $(tail -n 1 "$work/fuzz.log" | cut -d' ' -f1)))
+    rewritten=$((rewritten + $(grep -c 'rewritten: ' "$work/fuzz.remarks")))
+    seed=$((seed + 1))
+done
+[ $rewritten -gt 0 ] || status=1
+result $status "random kernels: seeds 1 to $((seed - 1)), $compared comparisons, $rewritten records"
+
 # ---- faults ----
 sh "$src/tests/coalesce_faults.sh" "$work" || failed=1
 
