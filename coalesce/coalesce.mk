@@ -18,6 +18,7 @@ libshpool_coalesce_la_SOURCES = \
 libshpool_coalesce_la_CFLAGS = $(AM_CFLAGS)
 
 libshpool_core_la_SOURCES += \
+	coalesce/coalesce.c \
 	coalesce/ptx.h \
 	coalesce/ptx_access.c \
 	coalesce/ptx_bytes.c \

@@ -430,6 +430,9 @@ typedef struct ptx_request {
     int                waste;   /* report wasted sectors */
 } ptx_request;
 
+/* NULL: the input can be rewritten; else why not. */
+const char *ptx_unusable_because(const ptx_module *module);
+
 /*
  * Lint (out NULL) or rewrite.  Findings are added to the report, which may be NULL.  *rewritten_p:
  * groups.  Functions whose input is unsupported are copied.  FINE: out->text is the result.

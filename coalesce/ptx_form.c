@@ -284,7 +284,8 @@ static coalesce_form define(ptx_forms *forms, const ptx_instruction *instruction
     memcpy(root, module->text + begin, end - begin);
     if (strcmp(root, "ld") == 0) {
         return leaf(forms, instruction, TAG_PARAMETER,
-                    ptx_is_parameter(forms, instruction) ? COALESCE_UNIFORM : COALESCE_IRREGULAR, 0);
+                    ptx_is_parameter(forms, instruction) ? COALESCE_UNIFORM : COALESCE_IRREGULAR,
+                    0);
     }
     if ((strcmp(root, "mov") == 0) || (strcmp(root, "cvta") == 0) || (strcmp(root, "cvt") == 0)) {
         coalesce_form form = deep_operand(forms, ptx_operand_of(forms, instruction, 1));

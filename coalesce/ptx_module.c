@@ -192,11 +192,10 @@ static int is_rewritten_already(const ptx_module *module)
     return 0;
 }
 
-/* NULL: it can be rewritten; else why not. */
-static const char *unusable_because(const ptx_module *module)
+const char *ptx_unusable_because(const ptx_module *module)
 {
     if (module->version < LEAST_VERSION) {
-        return "PTX older than .version 6.2 has no activemask: it is left as it is";
+        return "PTX older than .version 6.2 has no activemask: the input is left as it is";
     }
     if (module->target < LEAST_TARGET) {
         return "GPUs older than sm_70 have no match: the input is left as it is";
@@ -211,7 +210,7 @@ static const char *unusable_because(const ptx_module *module)
 ptx_result ptx_process(ptx_module *module, const ptx_request *request, coalesce_report *report,
                        ptx_out *out, size_t *rewritten_p)
 {
-    const char *reason = unusable_because(module);
+    const char *reason = ptx_unusable_because(module);
     progress    p      = { .module = module, .request = request, .report = report, .out = out,
                            .usable = (reason == NULL) };
 

@@ -17,4 +17,4 @@ check_PROGRAMS += $(shpool_coalesce_tests)
 TESTS += $(shpool_coalesce_tests)
 endif
 EXTRA_DIST += tests/coalesce/defects.cu tests/coalesce/defects.ptx tests/coalesce/hand.ptx \
-	tests/coalesce/suite.ptx tools/coalesce_kernels.cu
+	tests/coalesce/suite.ptx

@@ -195,7 +195,8 @@ static int all_are_here(machine *m, warp *w, const machine_code *code, uint32_t 
                  (((w->waiting | *lanes) >> lane) & 1)) ? 1u << lane : 0;
     }
     if (((uint32_t)named & ~w->live) != 0) {
-        machine_stop(m, "line %u: a .sync instruction names lanes that are gone", code->instruction->line);
+        machine_stop(m, "line %u: a .sync instruction names lanes that are gone",
+                     code->instruction->line);
         return 0;
     }
     if (here != (uint32_t)named) {

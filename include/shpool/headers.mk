@@ -1,6 +1,7 @@
 # What users include.  Allocators list their own headers.
 shpool_HEADERS += \
 	include/shpool/abi.h \
+	include/shpool/coalesce.h \
 	include/shpool/executor.h \
 	include/shpool/heap.h \
 	include/shpool/layout.cuh \

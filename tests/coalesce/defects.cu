@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels of tests/coalesce/defects.h.  tests/coalesce/defects.ptx is what nvcc makes of them.
+// The kernels of tests/coalesce/defects.h; defects.ptx is what nvcc makes of them.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -315,8 +315,7 @@ RESTRICTED(two_records)
     }
 }
 
-extern "C" __global__ void mixed_sizes(unsigned short *__restrict__ d,
-                                       const unsigned short *__restrict__ s, size_t n)
+extern "C" __global__ void mixed_sizes(short *__restrict__ d, const short *s, size_t n)
 {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t < n) {
@@ -352,13 +351,11 @@ RESTRICTED(shuffled)
 RESTRICTED(crossing)
 {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
-    word *second = d + 9 * n;
     if (t < n) {
 #pragma unroll
         for (int k = 0; k < 9; k++) {
-            const word x  = s[9 * t + k];
-            d[9 * t + k]      = x + 1;
-            second[9 * t + k] = x + d[9 * t + (k + 4) % 9];
+            d[9 * t + k]       = s[9 * t + k] + 1;
+            d[9 * (n + t) + k] = s[9 * t + k] + d[9 * t + (k + 4) % 9];
         }
     }
 }
@@ -395,8 +392,7 @@ extern "C" __global__ void pixel_gray(unsigned char *d, const unsigned char *s, 
     }
 }
 
-extern "C" __global__ void pixel_signed(signed char *__restrict__ d,
-                                        const signed char *__restrict__ s, size_t n)
+extern "C" __global__ void pixel_signed(signed char *__restrict__ d, const signed char *s, size_t n)
 {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t < n) {
