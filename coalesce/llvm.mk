@@ -7,6 +7,7 @@ shpool_llvm_sources = \
 	coalesce/llvm_forms.c \
 	coalesce/llvm_helper.c \
 	coalesce/llvm_kernels.c \
+	coalesce/llvm_lint.c \
 	coalesce/llvm_map.c \
 	coalesce/llvm_memcpy.c \
 	coalesce/llvm_pass.c \
@@ -20,6 +21,7 @@ shpool_llvm_headers = \
 	coalesce/llvm_forms.h \
 	coalesce/llvm_helper.h \
 	coalesce/llvm_kernels.h \
+	coalesce/llvm_lint.h \
 	coalesce/llvm_map.h \
 	coalesce/llvm_pass.h \
 	coalesce/llvm_prepare.h \

@@ -183,6 +183,20 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
 
 /* ---- the module ---- */
 
+/* Compiled with -O0: every index is in memory. */
+static void note_unoptimized(LLVMValueRef function, coalesce_report *report)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName("optnone", 7);
+    size_t   bytes;
+
+    if (report != NULL &&
+        LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind) != NULL) {
+        coalesce_report_input(report, COALESCE_NOTE, NULL, 0, 0,
+                              "%s was compiled with -O0, where every index is in memory: use -O1 "
+                              "or more", LLVMGetValueName2(function, &bytes));
+    }
+}
+
 static size_t run_on_module(LLVMModuleRef module, const coalesce_llvm_options *options,
                             coalesce_report *report, int change)
 {
@@ -194,6 +208,7 @@ static size_t run_on_module(LLVMModuleRef module, const coalesce_llvm_options *o
 
         if (!LLVMIsDeclaration(function) &&
             strncmp(LLVMGetValueName2(function, &bytes), HELPERS, strlen(HELPERS)) != 0) {
+            note_unoptimized(function, report);
             rewritten += run_on_function(module, function, options, report, change);
         }
     }
@@ -234,7 +249,7 @@ int coalesce_llvm_run(LLVMModuleRef module, const coalesce_llvm_options *options
         return 0;
     }
     planned = run_on_module(module, options, report, 0);
-    if (planned == 0 || options->lint || !verifies(module, options, report)) {
+    if (planned == 0 || options->lint || options->dry || !verifies(module, options, report)) {
         return 0;
     }
     return run_on_module(module, options, NULL, 1) > 0;

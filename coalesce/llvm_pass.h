@@ -14,7 +14,8 @@ extern "C" {
 /** What is wanted of the pass; zeroed: rewrite silently. */
 typedef struct coalesce_llvm_options {
     coalesce_options plan;
-    int lint;    /**< print warnings and notes, rewrite nothing */
+    int lint;    /**< say what wastes sectors, rewrite nothing */
+    int dry;     /**< rewrite nothing */
     int remarks; /**< print what was rewritten, and what was kept and why */
     int off;     /**< do nothing at all */
 } coalesce_llvm_options;

@@ -151,7 +151,7 @@ static int prepare_function(LLVMModuleRef module, LLVMValueRef of,
         return 0;
     }
     changed = coalesce_llvm_expand_copies(of, kernel.is_kernel, &block);
-    if (options->lint || options->plan.no_rows || options->plan.no_loads) {
+    if (options->lint || options->dry || options->plan.no_rows || options->plan.no_loads) {
         return changed;
     }
     if (!coalesce_llvm_read(&function, of, kernel.is_kernel, &block)) {

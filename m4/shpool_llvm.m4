@@ -2,7 +2,8 @@
 # -----------------
 # Options:   --with-llvm[=LLVM-CONFIG] | --without-llvm     default: auto
 # Output:    LLVM_CONFIG, SHPOOL_LLVM_CFLAGS, SHPOOL_LLVM_CXXFLAGS, SHPOOL_LLVM_LIBS,
-#            SHPOOL_LLVM_BINDIR; AM_CONDITIONAL HAVE_LLVM
+#            SHPOOL_LLVM_INCLUDEDIR, SHPOOL_LLVM_BINDIR, SHPOOL_LLVM_LIBRARY (the shared one);
+#            AM_CONDITIONAL HAVE_LLVM
 #
 # The clang plugin of shpool-coalesce is tied to one major version, the one whose clang knows CUDA 13
 # best of those that it was tried with: 19.  auto: a machine without it builds all the rest.
@@ -14,6 +15,7 @@ AC_ARG_WITH([llvm],
 shpool_llvm_major=19
 shpool_have_llvm=no shpool_have_llvm_reason=
 LLVM_CONFIG= SHPOOL_LLVM_INCLUDEDIR= SHPOOL_LLVM_CFLAGS= SHPOOL_LLVM_CXXFLAGS= SHPOOL_LLVM_LIBS= SHPOOL_LLVM_BINDIR=
+SHPOOL_LLVM_LIBRARY=
 AS_CASE([$with_llvm],
   [no], [shpool_have_llvm_reason="(disabled)"],
   [auto|yes], [AC_PATH_PROGS([LLVM_CONFIG], [llvm-config-$shpool_llvm_major llvm-config])
@@ -30,6 +32,7 @@ AS_IF([test -n "$LLVM_CONFIG"], [
       SHPOOL_LLVM_CXXFLAGS="$SHPOOL_LLVM_CFLAGS -std=c++17 -fno-rtti -fno-exceptions"
       SHPOOL_LLVM_LIBS="`$LLVM_CONFIG --ldflags` `$LLVM_CONFIG --libs`"
       SHPOOL_LLVM_BINDIR=`$LLVM_CONFIG --bindir`
+      SHPOOL_LLVM_LIBRARY=`$LLVM_CONFIG --link-shared --libfiles 2>/dev/null | sed 's/ .*//'`
       AC_LANG_PUSH([C++])
       shpool_saved_cxxflags=$CXXFLAGS shpool_saved_libs=$LIBS
       CXXFLAGS="$CXXFLAGS $SHPOOL_LLVM_CXXFLAGS"
@@ -52,6 +55,7 @@ AC_SUBST([SHPOOL_LLVM_CFLAGS])
 AC_SUBST([SHPOOL_LLVM_CXXFLAGS])
 AC_SUBST([SHPOOL_LLVM_LIBS])
 AC_SUBST([SHPOOL_LLVM_BINDIR])
+AC_SUBST([SHPOOL_LLVM_LIBRARY])
 AC_SUBST([SHPOOL_LLVM_INCLUDEDIR])
 AM_CONDITIONAL([HAVE_LLVM], [test "x$shpool_have_llvm" = xyes])
 ])

@@ -89,7 +89,7 @@ static void print_base(const shape *s)
         printf("        %s at = i * %u;\n", s->index_type, s->fields);
         break;
     case 1:
-        printf("        %s at = %u * i + m - m;\n", s->index_type, s->fields);
+        printf("        %s at = %u * i + (m & 1023) - (m & 1023);\n", s->index_type, s->fields);
         break;
     case 2:
         printf("        %s at = (i + 1) * %u - %u;\n", s->index_type, s->fields, s->fields);
@@ -139,7 +139,7 @@ static void print_kernel(unsigned number)
 
     printf("KERNEL %s_%u(%s *%sto, const %s *%sfrom, int n, int m) {\n"
            "    %s i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-           "    %s v[%u];\n    for (int k = 0; k < %u; k++) v[k] = k * m;\n",
+           "    %s v[%u];\n    for (int k = 0; k < %u; k++) v[k] = k * (unsigned)m;\n",
            aliased ? "inplace" : "apart", number, s.type, restricted, s.type, restricted,
            chance(50) ? "int" : s.index_type, s.type, s.fields, s.fields);
     for (unsigned part = 0; part < parts; part++) {

@@ -3,10 +3,18 @@ shpool_coalesce_SOURCES = \
 	tools/coalesce_file.c \
 	tools/coalesce_json.c \
 	tools/coalesce_lint.c \
-	tools/coalesce_no_llvm.c \
 	tools/coalesce_nvcc.c \
 	tools/coalesce_tool.h \
 	tools/shpool_coalesce.c
+# how LLVM IR is read, or that it is not: tools/coalesce_clang.mk
+if HAVE_LLVM
+shpool_coalesce_SOURCES += tools/coalesce_llvm.c
+else
+shpool_coalesce_SOURCES += tools/coalesce_no_llvm.c
+endif
+EXTRA_DIST += tools/coalesce_llvm.c tools/coalesce_no_llvm.c
+shpool_coalesce_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN='"$(libdir)/shpool/shpool-coalesce.so"' \
+	-DLLVM_LIBRARY='"$(SHPOOL_LLVM_LIBRARY)"'
 shpool_coalesce_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 shpool_coalesce_LDADD   = libshpool_core.la $(JANSSON_LIBS)
 
