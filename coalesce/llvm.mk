@@ -1,6 +1,6 @@
 # The clang plugin: not by libtool, which makes no module in a tree with --disable-shared, and not
-# with CFLAGS, whose sanitizers clang and opt do not have.  LLVM's symbols come from the program that
-# loads it.
+# with CFLAGS, whose sanitizers clang and opt do not have.  LLVM's symbols come from the program
+# that loads it.
 shpool_llvm_sources = \
 	coalesce/llvm_block.c \
 	coalesce/llvm_flow.c \

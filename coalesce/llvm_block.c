@@ -11,8 +11,9 @@ static void write_copy_start(FILE *out, unsigned width, int is_store)
     if (is_store) {
         fprintf(out, "  %%ct%u = getelementptr i8, ptr %%ct, i64 %%cl%u\n", width, width);
     } else {
-        fprintf(out, "  %%cl%u = mul i64 %%lane64, %u\n"
-                     "  %%cf%u = getelementptr i8, ptr %%cf, i64 %%cl%u\n",
+        fprintf(out,
+                "  %%cl%u = mul i64 %%lane64, %u\n"
+                "  %%cf%u = getelementptr i8, ptr %%cf, i64 %%cl%u\n",
                 width, 4 * width, width, width);
     }
 }
@@ -31,12 +32,14 @@ static void write_copy_rows(FILE *out, const coalesce_ir_shape *shape, int is_st
             const char *type = coalesce_ir_vector(width);
 
             if (is_store) {
-                fprintf(out, "  %%ct.%u = getelementptr i8, ptr %%ct%u, i64 %u\n"
-                             "  store %s %%cv.%u, ptr %%ct.%u, align %u\n",
+                fprintf(out,
+                        "  %%ct.%u = getelementptr i8, ptr %%ct%u, i64 %u\n"
+                        "  store %s %%cv.%u, ptr %%ct.%u, align %u\n",
                         row, width, 128 * row, type, row, row, 4 * width);
             } else {
-                fprintf(out, "  %%cf.%u = getelementptr i8, ptr %%cf%u, i64 %u\n"
-                             "  %%cv.%u = load %s, ptr %%cf.%u, align %u\n",
+                fprintf(out,
+                        "  %%cf.%u = getelementptr i8, ptr %%cf%u, i64 %u\n"
+                        "  %%cv.%u = load %s, ptr %%cf.%u, align %u\n",
                         row, width, 128 * row, row, type, row, 4 * width);
             }
         }
@@ -55,15 +58,18 @@ static void write_copy_of_bytes(FILE *out)
           "  %word = load i32, ptr %cf0, align 4\n"
           "  store i32 %word, ptr %ct0, align 4\n"
           "  br label %copied\n"
-          "copied:\n", out);
+          "copied:\n",
+          out);
 }
 
 void coalesce_ir_write_copy(FILE *out, const coalesce_ir_shape *shape)
 {
     coalesce_ir_write_warp_sync(out);
-    fprintf(out, "  %%skip = mul i64 %%lane64, -%u\n"
-                 "  %%cf = getelementptr i8, ptr %%from, i64 %%skip\n"
-                 "  %%ct = getelementptr i8, ptr %%to, i64 %%skip\n", shape->bytes);
+    fprintf(out,
+            "  %%skip = mul i64 %%lane64, -%u\n"
+            "  %%cf = getelementptr i8, ptr %%from, i64 %%skip\n"
+            "  %%ct = getelementptr i8, ptr %%to, i64 %%skip\n",
+            shape->bytes);
     if (shape->bytes == 3) {
         write_copy_of_bytes(out);
     } else {
@@ -77,8 +83,10 @@ void coalesce_ir_write_copy(FILE *out, const coalesce_ir_shape *shape)
 
 static void write_shuffle(FILE *out, const char *name, const char *word, const char *lane)
 {
-    fprintf(out, "  %%%s = call i32 @llvm.nvvm.shfl.sync.idx.i32"
-                 "(i32 -1, i32 %%%s, i32 %%%s, i32 31)\n", name, word, lane);
+    fprintf(out,
+            "  %%%s = call i32 @llvm.nvvm.shfl.sync.idx.i32"
+            "(i32 -1, i32 %%%s, i32 %%%s, i32 31)\n",
+            name, word, lane);
 }
 
 /* Record l begins in word 3 l / 4, at byte 3 l mod 4 of it. */
@@ -96,7 +104,8 @@ static void write_bytes_load(FILE *out)
           "  %first = lshr i32 %begin, 2\n"
           "  %next = add i32 %first, 1\n"
           "  %byte = and i32 %begin, 3\n"
-          "  %shift = shl i32 %byte, 3\n", out);
+          "  %shift = shl i32 %byte, 3\n",
+          out);
     write_shuffle(out, "low", "word", "first");
     write_shuffle(out, "high", "word", "next");
     fputs("  %f0 = call i32 @llvm.fshr.i32(i32 %high, i32 %low, i32 %shift)\n", out);
@@ -113,13 +122,15 @@ static void write_bytes_store(FILE *out)
           "  %from0 = and i32 %first, 31\n"
           "  %next = add i32 %first, 1\n"
           "  %from1 = and i32 %next, 31\n"
-          "  %shift = shl i32 %byte, 3\n", out);
+          "  %shift = shl i32 %byte, 3\n",
+          out);
     write_shuffle(out, "r0", "record", "from0");
     write_shuffle(out, "r1", "record", "from1");
     fputs("  %r1.up = shl i32 %r1, 24\n"
           "  %low = or i32 %r0, %r1.up\n"
           "  %high = lshr i32 %r1, 8\n"
-          "  %word = call i32 @llvm.fshr.i32(i32 %high, i32 %low, i32 %shift)\n", out);
+          "  %word = call i32 @llvm.fshr.i32(i32 %high, i32 %low, i32 %shift)\n",
+          out);
     coalesce_ir_write_warp_sync(out);
     fputs("  %part = icmp ult i32 %lane, 24\n"
           "  br i1 %part, label %store, label %stored\n"
@@ -129,7 +140,8 @@ static void write_bytes_store(FILE *out)
           "  %at = getelementptr i8, ptr %p, i64 %offset\n"
           "  store i32 %word, ptr %at, align 4\n"
           "  br label %stored\n"
-          "stored:\n", out);
+          "stored:\n",
+          out);
     coalesce_ir_write_warp_sync(out);
 }
 

@@ -32,12 +32,12 @@ static int find_blocks(coalesce_llvm_flow *flow, LLVMValueRef function)
 
     flow->count = LLVMCountBasicBlocks(function);
     flow->block = calloc(flow->count + 1u, sizeof(*flow->block));
-    flow->list  = calloc(flow->count + 1u, 2 * sizeof(*flow->list));
+    flow->list = calloc(flow->count + 1u, 2 * sizeof(*flow->list));
     if (flow->block == NULL || flow->list == NULL) {
         return 0;
     }
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block != NULL;
-         block                   = LLVMGetNextBasicBlock(block)) {
+         block = LLVMGetNextBasicBlock(block)) {
         flow->block[i].block = block;
         if (!coalesce_map_set(&flow->index, block, 0, i++)) {
             return 0;
@@ -107,7 +107,7 @@ static int find_loops(coalesce_llvm_flow *flow)
     uint32_t *path = flow->list, *next = flow->list + flow->count, depth = 0, edges = 0;
     uint32_t *edge = calloc(2 * ((size_t)flow->count + 1), 2 * sizeof(*edge));
     uint32_t *stack = malloc((flow->count + 1u) * sizeof(*stack));
-    uint32_t  room  = 2 * (flow->count + 1u);
+    uint32_t room = 2 * (flow->count + 1u);
 
     if (edge == NULL || stack == NULL) {
         free(edge);
@@ -115,7 +115,7 @@ static int find_loops(coalesce_llvm_flow *flow)
         return 0;
     }
     if (flow->count > 0) {
-        path[depth++]        = 0;
+        path[depth++] = 0;
         flow->block[0].state = ON_PATH;
     }
     while (depth > 0) {
@@ -129,9 +129,9 @@ static int find_loops(coalesce_llvm_flow *flow)
         to = successor(flow, block, next[block]++);
         if (flow->block[to].state == NEW) {
             flow->block[to].state = ON_PATH;
-            path[depth++]         = to;
+            path[depth++] = to;
         } else if (flow->block[to].state == ON_PATH && edges < room) {
-            edge[2 * edges]     = to;
+            edge[2 * edges] = to;
             edge[2 * edges + 1] = block;
             edges++;
         }

@@ -9,19 +9,19 @@
 
 typedef struct coalesce_llvm_block {
     LLVMBasicBlockRef block;
-    uint32_t          first;  /* of its predecessors in coalesce_llvm_flow.predecessor */
-    uint32_t          count;  /* of them */
-    uint32_t          loops;  /* that it is in */
-    uint32_t          marked; /* the last loop that it was counted for */
-    uint32_t          state;  /* of the search: new, on the path, done */
+    uint32_t first;  /* of its predecessors in coalesce_llvm_flow.predecessor */
+    uint32_t count;  /* of them */
+    uint32_t loops;  /* that it is in */
+    uint32_t marked; /* the last loop that it was counted for */
+    uint32_t state;  /* of the search: new, on the path, done */
 } coalesce_llvm_block;
 
 typedef struct coalesce_llvm_flow {
     coalesce_llvm_block *block;
-    uint32_t             count;
-    uint32_t            *predecessor; /* indices of blocks */
-    uint32_t            *list;        /* room for `count` indices and as many counters */
-    coalesce_map         index;       /* block to its index */
+    uint32_t count;
+    uint32_t *predecessor; /* indices of blocks */
+    uint32_t *list;        /* room for `count` indices and as many counters */
+    coalesce_map index;    /* block to its index */
 } coalesce_llvm_flow;
 
 /** 0: no memory, nothing to give back. */

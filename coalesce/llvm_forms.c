@@ -18,7 +18,7 @@ enum { MOST_DEPTH = 200 }; /* of expressions; deeper values are leaves */
 void coalesce_llvm_forms_init(coalesce_llvm_forms *forms, LLVMValueRef function, int is_kernel,
                               const coalesce_block *block)
 {
-    *forms = (coalesce_llvm_forms){.function = function, .is_kernel = is_kernel, .block = *block};
+    *forms = (coalesce_llvm_forms){ .function = function, .is_kernel = is_kernel, .block = *block };
     forms->layout = LLVMGetModuleDataLayout(LLVMGetGlobalParent(function));
     coalesce_leaves_init(&forms->leaves);
 }
@@ -32,24 +32,24 @@ void coalesce_llvm_forms_fini(coalesce_llvm_forms *forms)
 
 int coalesce_llvm_is_uniform(const coalesce_llvm_forms *forms, const coalesce_form *form)
 {
-    return form->known && coalesce_lanes_of(&forms->leaves, form, &forms->block).pattern ==
-                              COALESCE_BROADCAST;
+    return form->known &&
+           coalesce_lanes_of(&forms->leaves, form, &forms->block).pattern == COALESCE_BROADCAST;
 }
 
 /* ---- leaves ---- */
 
 coalesce_form coalesce_llvm_leaf(coalesce_llvm_forms *forms, const void *value, uint64_t tag,
-                          coalesce_leaf_kind kind, int grid_uniform)
+                                 coalesce_leaf_kind kind, int grid_uniform)
 {
-    coalesce_leaf it = {.value = value, .tag = tag, .kind = kind, .grid_uniform = grid_uniform};
+    coalesce_leaf it = { .value = value, .tag = tag, .kind = kind, .grid_uniform = grid_uniform };
 
     return coalesce_form_leaf(&forms->leaves, &it);
 }
 
-coalesce_form coalesce_llvm_stepped_leaf(coalesce_llvm_forms *forms, const void *value, uint64_t tag,
-                                  unsigned dimension)
+coalesce_form coalesce_llvm_stepped_leaf(coalesce_llvm_forms *forms, const void *value,
+                                         uint64_t tag, unsigned dimension)
 {
-    coalesce_leaf it = {.value = value, .tag = tag, .kind = COALESCE_STEPPED};
+    coalesce_leaf it = { .value = value, .tag = tag, .kind = COALESCE_STEPPED };
 
     it.step[dimension] = 1;
     return coalesce_form_leaf(&forms->leaves, &it);
@@ -57,31 +57,33 @@ coalesce_form coalesce_llvm_stepped_leaf(coalesce_llvm_forms *forms, const void 
 
 /* The value as a whole, known to change from lane to lane as `form` does. */
 coalesce_form coalesce_llvm_whole(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
-                           const coalesce_form *form)
+                                  const coalesce_form *form)
 {
     coalesce_leaf it = coalesce_leaf_of(&forms->leaves, form);
 
     it.value = value;
-    it.tag   = how;
+    it.tag = how;
     return coalesce_form_leaf(&forms->leaves, &it);
 }
 
 /* Computed of its operands: the same in all lanes where they are. */
-coalesce_form coalesce_llvm_computed(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
+coalesce_form coalesce_llvm_computed(coalesce_llvm_forms *forms, LLVMValueRef value,
+                                     coalesce_way how)
 {
     int operands = LLVMGetNumOperands(value), uniform = 1;
 
     for (int i = 0; i < operands && uniform; i++) {
-        LLVMValueRef  operand = LLVMGetOperand(value, (unsigned)i);
+        LLVMValueRef operand = LLVMGetOperand(value, (unsigned)i);
         coalesce_form form;
 
         if (LLVMIsAFunction(operand)) {
             continue; /* of a call */
         }
-        form    = coalesce_llvm_form_of(forms, operand, MODULO);
+        form = coalesce_llvm_form_of(forms, operand, MODULO);
         uniform = coalesce_llvm_is_uniform(forms, &form);
     }
-    return coalesce_llvm_leaf(forms, value, how, uniform ? COALESCE_UNIFORM : COALESCE_IRREGULAR, 0);
+    return coalesce_llvm_leaf(forms, value, how, uniform ? COALESCE_UNIFORM : COALESCE_IRREGULAR,
+                              0);
 }
 
 /* ---- arithmetic ---- */
@@ -104,7 +106,8 @@ static int constant_of(coalesce_llvm_forms *forms, LLVMValueRef value, int64_t *
     return coalesce_form_is_constant(&form, constant_p);
 }
 
-static coalesce_form sum(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how, int64_t sign)
+static coalesce_form sum(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
+                         int64_t sign)
 {
     coalesce_form a = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), how);
     coalesce_form b = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 1), how);
@@ -123,13 +126,13 @@ static coalesce_form product(coalesce_llvm_forms *forms, LLVMValueRef value, coa
 
 static coalesce_form shifted_left(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
 {
-    int64_t       bits;
+    int64_t bits;
     coalesce_form a, factor;
 
     if (!constant_of(forms, LLVMGetOperand(value, 1), &bits) || bits < 0 || bits > 62) {
         return coalesce_llvm_computed(forms, value, how);
     }
-    a      = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), how);
+    a = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), how);
     factor = coalesce_form_constant((int64_t)1 << bits);
     return coalesce_form_multiply(&a, &factor);
 }
@@ -155,15 +158,15 @@ static coalesce_form arithmetic(coalesce_llvm_forms *forms, LLVMValueRef value, 
     }
 }
 
-/* x / k and x mod k, k a multiple of a warp.  Where x advances by one from lane to lane, the quotient
- * is one for the whole warp and the remainder advances likewise: if the warp begins at a multiple of
- * 32, and if it does not, that is what the guard is there for. */
+/* x / k and x mod k, k a multiple of a warp.  Where x advances by one from lane to lane, the
+ * quotient is one for the whole warp and the remainder advances likewise: if the warp begins at a
+ * multiple of 32, and if it does not, that is what the guard is there for. */
 static coalesce_form divided(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
 {
-    LLVMOpcode     opcode = LLVMGetInstructionOpcode(value);
-    coalesce_form  a = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), MODULO);
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    coalesce_form a = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), MODULO);
     coalesce_lanes lanes;
-    int64_t        k;
+    int64_t k;
 
     if (!constant_of(forms, LLVMGetOperand(value, 1), &k) || k <= 0) {
         return coalesce_llvm_computed(forms, value, how);
@@ -191,7 +194,7 @@ static coalesce_form divided(coalesce_llvm_forms *forms, LLVMValueRef value, coa
 static coalesce_form extended(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
 {
     LLVMValueRef of = LLVMGetOperand(value, 0);
-    int sign        = LLVMIsASExtInst(value) != NULL || LLVMGetNNeg(value);
+    int sign = LLVMIsASExtInst(value) != NULL || LLVMGetNNeg(value);
 
     if (LLVMGetIntTypeWidth(LLVMTypeOf(of)) == 1) {
         return coalesce_llvm_computed(forms, value, how);
@@ -212,9 +215,8 @@ static coalesce_form constant_form(coalesce_llvm_forms *forms, LLVMValueRef valu
         if (LLVMGetIntTypeWidth(LLVMTypeOf(value)) > 64) {
             return coalesce_form_unknown();
         }
-        return coalesce_form_constant((how == UNSIGNED)
-                                          ? (int64_t)LLVMConstIntGetZExtValue(value)
-                                          : LLVMConstIntGetSExtValue(value));
+        return coalesce_form_constant((how == UNSIGNED) ? (int64_t)LLVMConstIntGetZExtValue(value)
+                                                        : LLVMConstIntGetSExtValue(value));
     }
     if (LLVMIsAConstantPointerNull(value)) {
         return coalesce_form_constant(0);
@@ -233,7 +235,8 @@ static coalesce_form constant_form(coalesce_llvm_forms *forms, LLVMValueRef valu
     return coalesce_llvm_leaf(forms, value, how, COALESCE_UNIFORM, 1);
 }
 
-static coalesce_form instruction_form(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
+static coalesce_form instruction_form(coalesce_llvm_forms *forms, LLVMValueRef value,
+                                      coalesce_way how)
 {
     coalesce_form form;
 
@@ -262,7 +265,8 @@ static coalesce_form instruction_form(coalesce_llvm_forms *forms, LLVMValueRef v
         return coalesce_llvm_element_address(forms, value);
     case LLVMIntToPtr:
         return coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0),
-                       coalesce_llvm_is_narrow(LLVMGetOperand(value, 0)) ? UNSIGNED : MODULO);
+                                     coalesce_llvm_is_narrow(LLVMGetOperand(value, 0)) ? UNSIGNED
+                                                                                       : MODULO);
     case LLVMBitCast:
     case LLVMAddrSpaceCast:
     case LLVMFreeze:
@@ -287,17 +291,16 @@ static coalesce_form argument_form(coalesce_llvm_forms *forms, LLVMValueRef valu
 
     /* a kernel's parameters are the same everywhere; of another function only the pointers are
      * likely to be */
-    return coalesce_llvm_leaf(forms, value, how,
-                (forms->is_kernel || is_pointer) ? COALESCE_UNIFORM : COALESCE_IRREGULAR,
-                forms->is_kernel);
+    return coalesce_llvm_leaf(
+        forms, value, how, (forms->is_kernel || is_pointer) ? COALESCE_UNIFORM : COALESCE_IRREGULAR,
+        forms->is_kernel);
 }
 
 static coalesce_form new_form(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
 {
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));
 
-    if (kind != LLVMIntegerTypeKind && kind != LLVMPointerTypeKind &&
-        LLVMIsAConstant(value)) {
+    if (kind != LLVMIntegerTypeKind && kind != LLVMPointerTypeKind && LLVMIsAConstant(value)) {
         return coalesce_llvm_leaf(forms, value, how, COALESCE_UNIFORM, 1);
     }
     if (LLVMIsAArgument(value)) {
@@ -327,10 +330,11 @@ static void remember(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_wa
     }
 }
 
-coalesce_form coalesce_llvm_form_of(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
+coalesce_form coalesce_llvm_form_of(coalesce_llvm_forms *forms, LLVMValueRef value,
+                                    coalesce_way how)
 {
     enum { BUSY = 8 }; /* tag of values that are being looked at */
-    uint32_t      at = coalesce_map_get(&forms->index, value, (uint32_t)how);
+    uint32_t at = coalesce_map_get(&forms->index, value, (uint32_t)how);
     coalesce_form form;
 
     if (at != COALESCE_MAP_NONE) {
@@ -364,7 +368,7 @@ LLVMValueRef coalesce_llvm_base(const coalesce_llvm_forms *forms, const coalesce
 
         for (uint32_t k = 0; k < term->factors; k++) {
             const coalesce_leaf *it = &forms->leaves.leaf[term->leaf[k]];
-            LLVMValueRef         value = coalesce_llvm_value_of(it);
+            LLVMValueRef value = coalesce_llvm_value_of(it);
 
             if (it->tag == ITERATION || LLVMIsAFunction(value) ||
                 LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMPointerTypeKind) {

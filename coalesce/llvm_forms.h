@@ -11,16 +11,16 @@
 
 /** Forms of the values of one function, remembered. */
 typedef struct coalesce_llvm_forms {
-    LLVMValueRef      function;
-    int               is_kernel;
+    LLVMValueRef function;
+    int is_kernel;
     LLVMTargetDataRef layout;
-    coalesce_block    block;
-    coalesce_leaves   leaves;
-    coalesce_map      index;    /* (value, how it is extended) to a place in `form` */
-    coalesce_form    *form;
-    size_t            count;
-    size_t            capacity;
-    uint32_t          depth;    /* of the recursion */
+    coalesce_block block;
+    coalesce_leaves leaves;
+    coalesce_map index; /* (value, how it is extended) to a place in `form` */
+    coalesce_form *form;
+    size_t count;
+    size_t capacity;
+    uint32_t depth; /* of the recursion */
 } coalesce_llvm_forms;
 
 void coalesce_llvm_forms_init(coalesce_llvm_forms *forms, LLVMValueRef function, int is_kernel,

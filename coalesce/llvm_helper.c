@@ -68,7 +68,9 @@ int coalesce_ir_is_supported(const coalesce_ir_shape *shape)
 
 void coalesce_ir_name(const coalesce_ir_shape *shape, char *name, unsigned capacity)
 {
-    static const char *const kinds[] = {"load", "store", "copy", "row", "bytes_load", "bytes_store"};
+    static const char *const kinds[] = {
+        "load", "store", "copy", "row", "bytes_load", "bytes_store"
+    };
 
     snprintf(name, capacity, "shpool.coalesce.%s.%u.%x%s%s%s%s%s", kinds[shape->kind], shape->bytes,
              (unsigned)shape->covered, shape->is_wide ? ".wide" : "",
@@ -88,7 +90,8 @@ static void write_warp_test(FILE *out)
           "  br i1 %whole, label %check, label %slow\n"
           "check:\n"
           "  %lane = call i32 @llvm.nvvm.read.ptx.sreg.laneid()\n"
-          "  %lane64 = zext i32 %lane to i64\n", out);
+          "  %lane64 = zext i32 %lane to i64\n",
+          out);
 }
 
 /* %NAME.ok: the pointer %NAME is global, as far as that is not known. */
@@ -115,24 +118,27 @@ static void write_record_test(FILE *out, const coalesce_ir_shape *shape, const c
                               int is_known)
 {
     write_pointer_test(out, shape, name);
-    fprintf(out, "  %%%s.skip = mul i64 %%lane64, %u\n"
-                 "  %%%s.base = sub i64 %%%s.int, %%%s.skip\n", name, shape->bytes, name, name,
-            name);
+    fprintf(out,
+            "  %%%s.skip = mul i64 %%lane64, %u\n"
+            "  %%%s.base = sub i64 %%%s.int, %%%s.skip\n",
+            name, shape->bytes, name, name, name);
     write_alignment_test(out, name, "base", coalesce_ir_align(shape));
     if (is_known) {
         fprintf(out, "  %%%s.same = and i1 true, true\n", name);
     } else {
-        fprintf(out, "  %%%s.match = call { i32, i1 } "
-                     "@llvm.nvvm.match.all.sync.i64p(i32 -1, i64 %%%s.base)\n"
-                     "  %%%s.same = extractvalue { i32, i1 } %%%s.match, 1\n",
+        fprintf(out,
+                "  %%%s.match = call { i32, i1 } "
+                "@llvm.nvvm.match.all.sync.i64p(i32 -1, i64 %%%s.base)\n"
+                "  %%%s.same = extractvalue { i32, i1 } %%%s.match, 1\n",
                 name, name, name, name);
     }
     fprintf(out, "  %%%s.fits = and i1 %%%s.same, %%%s.aligned\n", name, name, name);
     if (shape->is_global) {
         fprintf(out, "  %%%s.here = and i1 %%%s.fits, %%%s.ok\n", name, name, name);
     } else { /* the window's edge may lie between two lanes */
-        fprintf(out, "  %%%s.all = call i1 @llvm.nvvm.vote.all.sync(i32 -1, i1 %%%s.ok)\n"
-                     "  %%%s.here = and i1 %%%s.fits, %%%s.all\n",
+        fprintf(out,
+                "  %%%s.all = call i1 @llvm.nvvm.vote.all.sync(i32 -1, i1 %%%s.ok)\n"
+                "  %%%s.here = and i1 %%%s.fits, %%%s.all\n",
                 name, name, name, name, name);
     }
 }
@@ -140,11 +146,12 @@ static void write_record_test(FILE *out, const coalesce_ir_shape *shape, const c
 /* %apart: the warp's two ranges do not overlap, or are the same. */
 static void write_overlap_test(FILE *out, unsigned bytes)
 {
-    fprintf(out, "  %%distance = sub i64 %%to.base, %%from.base\n"
-                 "  %%shifted = add i64 %%distance, %u\n"
-                 "  %%beyond = icmp ugt i64 %%shifted, %u\n"
-                 "  %%equal = icmp eq i64 %%distance, 0\n"
-                 "  %%apart = or i1 %%beyond, %%equal\n",
+    fprintf(out,
+            "  %%distance = sub i64 %%to.base, %%from.base\n"
+            "  %%shifted = add i64 %%distance, %u\n"
+            "  %%beyond = icmp ugt i64 %%shifted, %u\n"
+            "  %%equal = icmp eq i64 %%distance, 0\n"
+            "  %%apart = or i1 %%beyond, %%equal\n",
             32 * bytes - 1, 64 * bytes - 2);
 }
 
@@ -158,7 +165,8 @@ static void write_copy_guard(FILE *out, const coalesce_ir_shape *shape)
         write_overlap_test(out, shape->bytes);
     }
     fputs("  %both = and i1 %to.here, %from.here\n  %go = and i1 %both, %apart\n"
-          "  br i1 %go, label %fast, label %slow\n", out);
+          "  br i1 %go, label %fast, label %slow\n",
+          out);
 }
 
 static void write_guard(FILE *out, const coalesce_ir_shape *shape)
@@ -179,7 +187,8 @@ static void write_guard(FILE *out, const coalesce_ir_shape *shape)
         write_alignment_test(out, "p", "int", coalesce_ir_align(shape));
         fputs("  %p.fits = and i1 %p.ok, %p.aligned\n"
               "  %p.all = call i1 @llvm.nvvm.vote.all.sync(i32 -1, i1 %p.fits)\n"
-              "  br i1 %p.all, label %fast, label %slow\n", out);
+              "  br i1 %p.all, label %fast, label %slow\n",
+              out);
         return;
     default:
         write_record_test(out, shape, "p", 0);
@@ -249,16 +258,19 @@ static void write_slow_bytes(FILE *out, const coalesce_ir_shape *shape)
         }
         write_slow_address(out, "sp", "p", i, i);
         if (is_load(shape)) {
-            fprintf(out, "  %%sb%u = load i8, ptr %%sp%u, align 1\n"
-                         "  %%sx%u = zext i8 %%sb%u to i32\n"
-                         "  %%sh%u = shl i32 %%sx%u, %u\n"
-                         "  %%so%u = or i32 %s, %%sh%u\n",
+            fprintf(out,
+                    "  %%sb%u = load i8, ptr %%sp%u, align 1\n"
+                    "  %%sx%u = zext i8 %%sb%u to i32\n"
+                    "  %%sh%u = shl i32 %%sx%u, %u\n"
+                    "  %%so%u = or i32 %s, %%sh%u\n",
                     i, i, i, i, i, i, 8 * i, i, sum, i);
             snprintf(sum, sizeof(sum), "%%so%u", i);
         } else {
-            fprintf(out, "  %%sh%u = lshr i32 %%w0, %u\n"
-                         "  %%sb%u = trunc i32 %%sh%u to i8\n"
-                         "  store i8 %%sb%u, ptr %%sp%u, align 1\n", i, 8 * i, i, i, i, i);
+            fprintf(out,
+                    "  %%sh%u = lshr i32 %%w0, %u\n"
+                    "  %%sb%u = trunc i32 %%sh%u to i8\n"
+                    "  store i8 %%sb%u, ptr %%sp%u, align 1\n",
+                    i, 8 * i, i, i, i, i);
         }
     }
     if (is_load(shape)) {
@@ -341,22 +353,23 @@ static void write_function(FILE *out, const coalesce_ir_shape *shape)
 
 char *coalesce_ir_text(const coalesce_ir_shape *shape, const char *layout, const char *triple)
 {
-    char  *text  = NULL;
+    char *text = NULL;
     size_t bytes = 0;
-    FILE  *out   = open_memstream(&text, &bytes);
+    FILE *out = open_memstream(&text, &bytes);
 
     if (out == NULL) {
         return NULL;
     }
-    fprintf(out, "target datalayout = \"%s\"\ntarget triple = \"%s\"\n"
-                 "declare i32 @llvm.nvvm.read.ptx.sreg.laneid()\n"
-                 "declare { i32, i1 } @llvm.nvvm.match.all.sync.i64p(i32, i64)\n"
-                 "declare i1 @llvm.nvvm.vote.all.sync(i32, i1)\n"
-                 "declare i1 @llvm.nvvm.isspacep.global(ptr)\n"
-                 "declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)\n"
-                 "declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)\n"
-                 "declare i32 @llvm.fshr.i32(i32, i32, i32)\n"
-                 "declare void @llvm.nvvm.bar.warp.sync(i32)\n",
+    fprintf(out,
+            "target datalayout = \"%s\"\ntarget triple = \"%s\"\n"
+            "declare i32 @llvm.nvvm.read.ptx.sreg.laneid()\n"
+            "declare { i32, i1 } @llvm.nvvm.match.all.sync.i64p(i32, i64)\n"
+            "declare i1 @llvm.nvvm.vote.all.sync(i32, i1)\n"
+            "declare i1 @llvm.nvvm.isspacep.global(ptr)\n"
+            "declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)\n"
+            "declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)\n"
+            "declare i32 @llvm.fshr.i32(i32, i32, i32)\n"
+            "declare void @llvm.nvvm.bar.warp.sync(i32)\n",
             layout, triple);
     write_function(out, shape);
     if (fclose(out) != 0) {

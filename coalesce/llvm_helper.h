@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Helper functions of the rewrite, as LLVM IR text.
  *
- * A rewritten group becomes a call of one small function that holds the whole guarded diamond: tests
- * of the premises, the accesses of the warp together, and the accesses as they were.  The function
- * is written as text, parsed, linked into the module and inlined there, so the pass edits no control
- * flow itself.
+ * A rewritten group becomes a call of one small function that holds the whole guarded diamond:
+ * tests of the premises, the accesses of the warp together, and the accesses as they were.  The
+ * function is written as text, parsed, linked into the module and inlined there, so the pass edits
+ * no control flow itself.
  *
  *   record   a lane's bytes: those its group reads or writes, and holes between them
  *   word     32 bits; the helpers pass a record as words, lowest address first
@@ -30,11 +30,11 @@ typedef enum coalesce_ir_kind {
 /** What a helper function does; equal shapes share one function. */
 typedef struct coalesce_ir_shape {
     coalesce_ir_kind kind;
-    unsigned bytes;    /**< of the record */
-    uint32_t covered;  /**< bit i: word i (records of 3 bytes: byte i) is accessed; the others are
-                            holes: only loads have them, and may read them */
-    unsigned is_wide;  /**< per-thread wide access (T0): no warp needed, 2 or 4 words */
-    unsigned is_global;  /**< the address is known to be global; else the guard asks */
+    unsigned bytes;     /**< of the record */
+    uint32_t covered;   /**< bit i: word i (records of 3 bytes: byte i) is accessed; the others are
+                             holes: only loads have them, and may read them */
+    unsigned is_wide;   /**< per-thread wide access (T0): no warp needed, 2 or 4 words */
+    unsigned is_global; /**< the address is known to be global; else the guard asks */
     unsigned is_disjoint; /**< COPY: the two sides are known not to overlap; else the guard asks */
     unsigned is_parallel; /**< COPY: their distance is known to be the same in all lanes */
     unsigned loads_first; /**< COPY: a thread loads all before it stores; else word by word */

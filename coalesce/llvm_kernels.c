@@ -11,8 +11,8 @@ enum { CONVENTION_PTX_KERNEL = 71 };
 static void read_property(coalesce_llvm_kernel *kernel, const char *name, unsigned bytes,
                           LLVMValueRef value)
 {
-    static const char *const dimension[] = {"reqntidx", "reqntidy", "reqntidz"};
-    uint32_t *const extent[] = {&kernel->block.x, &kernel->block.y, &kernel->block.z};
+    static const char *const dimension[] = { "reqntidx", "reqntidy", "reqntidz" };
+    uint32_t *const extent[] = { &kernel->block.x, &kernel->block.y, &kernel->block.z };
 
     if (value == NULL || !LLVMIsAConstantInt(value)) {
         return;
@@ -29,7 +29,7 @@ static void read_property(coalesce_llvm_kernel *kernel, const char *name, unsign
 
 static void read_annotation(coalesce_llvm_kernel *kernel, LLVMValueRef node, LLVMValueRef function)
 {
-    unsigned      count   = LLVMGetMDNodeNumOperands(node);
+    unsigned count = LLVMGetMDNodeNumOperands(node);
     LLVMValueRef *operand = calloc(count + 1u, sizeof(*operand));
 
     if (operand == NULL) {
@@ -37,8 +37,8 @@ static void read_annotation(coalesce_llvm_kernel *kernel, LLVMValueRef node, LLV
     }
     LLVMGetMDNodeOperands(node, operand);
     for (unsigned i = 1; count > 0 && operand[0] == function && i + 1 < count; i += 2) {
-        unsigned    bytes = 0;
-        const char *name  = (operand[i] != NULL) ? LLVMGetMDString(operand[i], &bytes) : NULL;
+        unsigned bytes = 0;
+        const char *name = (operand[i] != NULL) ? LLVMGetMDString(operand[i], &bytes) : NULL;
 
         if (name != NULL) {
             read_property(kernel, name, bytes, operand[i + 1]);
@@ -51,7 +51,7 @@ static void read_annotation(coalesce_llvm_kernel *kernel, LLVMValueRef node, LLV
 
 static int is_off_text(LLVMValueRef text)
 {
-    size_t      bytes = 0;
+    size_t bytes = 0;
     const char *start;
 
     while (text != NULL && LLVMIsAConstantExpr(text)) { /* casts between address spaces */
@@ -92,8 +92,8 @@ static int is_off(LLVMModuleRef module, LLVMValueRef function)
 
 coalesce_llvm_kernel coalesce_llvm_kernel_of(LLVMModuleRef module, LLVMValueRef function)
 {
-    coalesce_llvm_kernel kernel = {0};
-    unsigned count    = LLVMGetNamedMetadataNumOperands(module, "nvvm.annotations");
+    coalesce_llvm_kernel kernel = { 0 };
+    unsigned count = LLVMGetNamedMetadataNumOperands(module, "nvvm.annotations");
     LLVMValueRef *node = calloc(count + 1u, sizeof(*node));
 
     if (node != NULL) {

@@ -8,9 +8,9 @@
 #include <llvm-c/Core.h>
 
 typedef struct coalesce_llvm_kernel {
-    int            is_kernel;
-    int            is_off; /* __attribute__((annotate("shpool-coalesce=off"))) */
-    coalesce_block block;  /* as far as known */
+    int is_kernel;
+    int is_off;           /* __attribute__((annotate("shpool-coalesce=off"))) */
+    coalesce_block block; /* as far as known */
 } coalesce_llvm_kernel;
 
 coalesce_llvm_kernel coalesce_llvm_kernel_of(LLVMModuleRef module, LLVMValueRef function);

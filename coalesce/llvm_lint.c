@@ -22,8 +22,8 @@ static LLVMModuleRef read_module(LLVMContextRef context, const char *path, char 
                                  size_t capacity)
 {
     LLVMMemoryBufferRef buffer;
-    LLVMModuleRef       module;
-    char               *message = NULL;
+    LLVMModuleRef module;
+    char *message = NULL;
 
     if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &message) ||
         LLVMParseIRInContext(context, buffer, &module, &message)) { /* takes the buffer */
@@ -37,8 +37,10 @@ static LLVMModuleRef read_module(LLVMContextRef context, const char *path, char 
     }
     LLVMDisposeMessage(message);
     if (strncmp(LLVMGetTarget(module), "nvptx64", 7) != 0) {
-        snprintf(error, capacity, "it is for '%s', not for nvptx64: device code is needed "
-                                  "(clang --cuda-device-only -emit-llvm)", LLVMGetTarget(module));
+        snprintf(error, capacity,
+                 "it is for '%s', not for nvptx64: device code is needed "
+                 "(clang --cuda-device-only -emit-llvm)",
+                 LLVMGetTarget(module));
         LLVMDisposeModule(module);
         return NULL;
     }
@@ -65,9 +67,10 @@ coalesce_llvm_lint_file(const char *path, const coalesce_llvm_lint_request *requ
                         coalesce_report *report, char *error, size_t capacity)
 {
     coalesce_llvm_options options = {
-        .plan = request->plan, .lint = request->waste, .remarks = request->remarks, .dry = 1};
+        .plan = request->plan, .lint = request->waste, .remarks = request->remarks, .dry = 1
+    };
     LLVMContextRef context = LLVMContextCreate();
-    LLVMModuleRef  module  = read_module(context, path, error, capacity);
+    LLVMModuleRef module = read_module(context, path, error, capacity);
 
     if (module != NULL) {
         remove_skipped(module, request);

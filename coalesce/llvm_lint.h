@@ -7,11 +7,11 @@
 
 /** What is asked of the lint. */
 typedef struct coalesce_llvm_lint_request {
-    coalesce_options   plan;
+    coalesce_options plan;
     const char *const *skip; /**< functions that are left alone */
-    size_t             skips;
-    int                remarks;
-    int                waste;
+    size_t skips;
+    int remarks;
+    int waste;
 } coalesce_llvm_lint_request;
 
 /** The name of the function below, and its type, for dlsym(). */

@@ -10,14 +10,14 @@
 
 typedef struct coalesce_map_entry {
     const void *key; /* NULL: free */
-    uint32_t    tag;
-    uint32_t    value;
+    uint32_t tag;
+    uint32_t value;
 } coalesce_map_entry;
 
 typedef struct coalesce_map {
     coalesce_map_entry *entry;
-    size_t              count;
-    size_t              capacity; /* a power of two, or 0 */
+    size_t count;
+    size_t capacity; /* a power of two, or 0 */
 } coalesce_map;
 
 /** The value, or COALESCE_MAP_NONE. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The assignment of a struct, which the front end writes as a call of memcpy, becomes loads and
- * stores of words, as the code generator would make of it later: then it is a record like others. */
+ * stores of words, as the code generator would make of it later: then it is a record like others.
+ */
 #include "llvm_read.h"
 
 #include "llvm_prepare.h"
@@ -14,8 +15,8 @@ enum { WORD = 4 };
 static int is_record_copy(coalesce_llvm_forms *forms, LLVMValueRef call, uint64_t *bytes_p)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call);
-    const char  *name;
-    size_t       length;
+    const char *name;
+    size_t length;
 
     if (callee == NULL || !LLVMIsAFunction(callee)) {
         return 0;
@@ -27,10 +28,10 @@ static int is_record_copy(coalesce_llvm_forms *forms, LLVMValueRef call, uint64_
     }
     *bytes_p = LLVMConstIntGetZExtValue(LLVMGetOperand(call, 2));
     for (unsigned side = 0; side < 2; side++) {
-        unsigned         kind = LLVMGetEnumAttributeKindForName("align", 5);
+        unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
         LLVMAttributeRef align = LLVMGetCallSiteEnumAttribute(call, side + 1, kind);
-        coalesce_form    form  = coalesce_llvm_form(forms, LLVMGetOperand(call, side));
-        coalesce_lanes   lanes = coalesce_lanes_of(&forms->leaves, &form, &forms->block);
+        coalesce_form form = coalesce_llvm_form(forms, LLVMGetOperand(call, side));
+        coalesce_lanes lanes = coalesce_lanes_of(&forms->leaves, &form, &forms->block);
 
         if (align == NULL || LLVMGetEnumAttributeValue(align) < WORD ||
             lanes.pattern != COALESCE_STRIDED || lanes.stride != (int64_t)*bytes_p) {
@@ -50,20 +51,19 @@ static LLVMValueRef word_address(LLVMBuilderRef builder, LLVMValueRef base, unsi
 
 static void expand(LLVMBuilderRef builder, LLVMValueRef call, uint64_t bytes)
 {
-    LLVMTypeRef  i32 = LLVMInt32TypeInContext(LLVMGetTypeContext(LLVMTypeOf(call)));
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(LLVMGetTypeContext(LLVMTypeOf(call)));
     LLVMValueRef word[COALESCE_MAX_WORDS], store;
-    unsigned     words = (unsigned)(bytes / WORD);
+    unsigned words = (unsigned)(bytes / WORD);
 
     LLVMPositionBuilderBefore(builder, call);
     LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(call));
     for (unsigned i = 0; i < words; i++) {
-        word[i] = LLVMBuildLoad2(builder, i32, word_address(builder, LLVMGetOperand(call, 1), i),
-                                 "");
+        word[i] =
+            LLVMBuildLoad2(builder, i32, word_address(builder, LLVMGetOperand(call, 1), i), "");
         LLVMSetAlignment(word[i], WORD);
     }
     for (unsigned i = 0; i < words; i++) {
-        store = LLVMBuildStore(builder, word[i],
-                               word_address(builder, LLVMGetOperand(call, 0), i));
+        store = LLVMBuildStore(builder, word[i], word_address(builder, LLVMGetOperand(call, 0), i));
         LLVMSetAlignment(store, WORD);
     }
     LLVMInstructionEraseFromParent(call);
@@ -71,13 +71,13 @@ static void expand(LLVMBuilderRef builder, LLVMValueRef call, uint64_t bytes)
 
 int coalesce_llvm_expand_copies(LLVMValueRef function, int is_kernel, const coalesce_block *block)
 {
-    LLVMBuilderRef      builder = NULL;
+    LLVMBuilderRef builder = NULL;
     coalesce_llvm_forms forms;
-    int                 changed = 0;
+    int changed = 0;
 
     coalesce_llvm_forms_init(&forms, function, is_kernel, block);
     for (LLVMBasicBlockRef at = LLVMGetFirstBasicBlock(function); at != NULL;
-         at                   = LLVMGetNextBasicBlock(at)) {
+         at = LLVMGetNextBasicBlock(at)) {
         LLVMValueRef next;
 
         for (LLVMValueRef i = LLVMGetFirstInstruction(at); i != NULL; i = next) {

@@ -15,8 +15,8 @@
 
 static int read_block(const char *text, size_t bytes, coalesce_block *block)
 {
-    uint32_t extent[3] = {0, 1, 1};
-    unsigned d         = 0;
+    uint32_t extent[3] = { 0, 1, 1 };
+    unsigned d = 0;
 
     for (size_t i = 0; i < bytes; i++) {
         if (text[i] == 'x' && d < 2 && i > 0) {
@@ -30,7 +30,7 @@ static int read_block(const char *text, size_t bytes, coalesce_block *block)
     if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0) {
         return 0;
     }
-    *block = (coalesce_block){extent[0], extent[1], extent[2]};
+    *block = (coalesce_block){ extent[0], extent[1], extent[2] };
     return 1;
 }
 
@@ -38,17 +38,17 @@ static int read_option(const char *word, size_t bytes, coalesce_llvm_options *op
 {
     const struct {
         const char *name;
-        int        *value;
+        int *value;
     } flags[] = {
-        {"lint", &options->lint},
-        {"remarks", &options->remarks},
-        {"off", &options->off},
-        {"force", &options->plan.force},
-        {"no-loads", &options->plan.no_loads},
-        {"no-stores", &options->plan.no_stores},
-        {"no-copies", &options->plan.no_copies},
-        {"no-bytes", &options->plan.no_bytes},
-        {"no-rows", &options->plan.no_rows},
+        { "lint", &options->lint },
+        { "remarks", &options->remarks },
+        { "off", &options->off },
+        { "force", &options->plan.force },
+        { "no-loads", &options->plan.no_loads },
+        { "no-stores", &options->plan.no_stores },
+        { "no-copies", &options->plan.no_copies },
+        { "no-bytes", &options->plan.no_bytes },
+        { "no-rows", &options->plan.no_rows },
     };
 
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
@@ -91,8 +91,8 @@ extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *bytes, in
 static char *readable_name(const char *name)
 {
     static const char nowhere[] = "(anonymous namespace)::";
-    char             *text      = __cxa_demangle(name, NULL, NULL, NULL);
-    char             *from, *parameters;
+    char *text = __cxa_demangle(name, NULL, NULL, NULL);
+    char *from, *parameters;
 
     if (text == NULL) {
         return strdup(name);
@@ -116,8 +116,8 @@ static void report_plan(coalesce_report *report, const coalesce_llvm_options *op
 {
     for (size_t i = 0; i < plan->count; i++) {
         const coalesce_group *group = &plan->group[i];
-        coalesce_place        inlined_at;
-        coalesce_place        place = coalesce_llvm_place(
+        coalesce_place inlined_at;
+        coalesce_place place = coalesce_llvm_place(
             coalesce_llvm_instruction(&function->access[group->first]), &inlined_at);
 
         coalesce_finding_of_group(report, function->access, group, name, &place, &inlined_at,
@@ -140,14 +140,14 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
                               const coalesce_llvm_options *options, coalesce_report *report,
                               int change)
 {
-    coalesce_llvm_kernel   kernel = coalesce_llvm_kernel_of(module, of);
-    coalesce_options       want   = options->plan;
+    coalesce_llvm_kernel kernel = coalesce_llvm_kernel_of(module, of);
+    coalesce_options want = options->plan;
     coalesce_llvm_function function;
-    coalesce_plan          plan;
-    size_t                 bytes, rewritten = 0;
+    coalesce_plan plan;
+    size_t bytes, rewritten = 0;
 
-    want.generic   = 1;
-    want.rows      = !want.no_rows;
+    want.generic = 1;
+    want.rows = !want.no_rows;
     want.no_loads |= kernel.is_off;
     want.no_stores |= kernel.is_off;
     want.no_copies |= kernel.is_off;
@@ -187,13 +187,14 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
 static void note_unoptimized(LLVMValueRef function, coalesce_report *report)
 {
     unsigned kind = LLVMGetEnumAttributeKindForName("optnone", 7);
-    size_t   bytes;
+    size_t bytes;
 
     if (report != NULL &&
         LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind) != NULL) {
         coalesce_report_input(report, COALESCE_NOTE, NULL, 0, 0,
                               "%s was compiled with -O0, where every index is in memory: use -O1 "
-                              "or more", LLVMGetValueName2(function, &bytes));
+                              "or more",
+                              LLVMGetValueName2(function, &bytes));
     }
 }
 
@@ -203,7 +204,7 @@ static size_t run_on_module(LLVMModuleRef module, const coalesce_llvm_options *o
     size_t rewritten = 0;
 
     for (LLVMValueRef function = LLVMGetFirstFunction(module); function != NULL;
-         function              = LLVMGetNextFunction(function)) {
+         function = LLVMGetNextFunction(function)) {
         size_t bytes;
 
         if (!LLVMIsDeclaration(function) &&
@@ -219,9 +220,9 @@ static size_t run_on_module(LLVMModuleRef module, const coalesce_llvm_options *o
 static int verifies(LLVMModuleRef module, const coalesce_llvm_options *options,
                     coalesce_report *report)
 {
-    LLVMModuleRef copy  = LLVMCloneModule(module);
-    char         *error = NULL;
-    int           fine;
+    LLVMModuleRef copy = LLVMCloneModule(module);
+    char *error = NULL;
+    int fine;
 
     (void)run_on_module(copy, options, NULL, 1);
     fine = !LLVMVerifyModule(copy, LLVMReturnStatusAction, &error);
@@ -256,8 +257,7 @@ int coalesce_llvm_run(LLVMModuleRef module, const coalesce_llvm_options *options
 }
 
 /* On a copy, which may be prepared. */
-static int lint(LLVMModuleRef module, const coalesce_llvm_options *options,
-                coalesce_report *report)
+static int lint(LLVMModuleRef module, const coalesce_llvm_options *options, coalesce_report *report)
 {
     LLVMModuleRef copy = LLVMCloneModule(module);
 
@@ -269,9 +269,9 @@ static int lint(LLVMModuleRef module, const coalesce_llvm_options *options,
 
 int coalesce_llvm_pass(LLVMModuleRef module, const coalesce_llvm_options *options)
 {
-    coalesce_text_options text = {.least = options->remarks ? COALESCE_REMARK : COALESCE_NOTE};
-    coalesce_report       report;
-    int                   changed;
+    coalesce_text_options text = { .least = options->remarks ? COALESCE_REMARK : COALESCE_NOTE };
+    coalesce_report report;
+    int changed;
 
     coalesce_report_init(&report);
     changed = options->lint ? lint(module, options, &report)

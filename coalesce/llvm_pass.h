@@ -42,9 +42,9 @@ int coalesce_llvm_run(LLVMModuleRef module, const coalesce_llvm_options *options
                       coalesce_report *report);
 
 /**
- * What the rewrite needs to find whole records and tiles, to be called before the unroller: memcpy of
- * a record becomes loads and stores, and the unroller is asked for loops in which each thread walks
- * along a row of its own.  1: the module has changed.
+ * What the rewrite needs to find whole records and tiles, to be called before the unroller: memcpy
+ * of a record becomes loads and stores, and the unroller is asked for loops in which each thread
+ * walks along a row of its own.  1: the module has changed.
  */
 int coalesce_llvm_prepare(LLVMModuleRef module, const coalesce_llvm_options *options);
 

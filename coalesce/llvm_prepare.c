@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops over rows, before the unroller sees them.
  *
- * `for (j = 0; j < columns; j++) sum += a[row * columns + j];` reads one word of a row in each round,
- * and the lanes' rows are far apart.  Unrolled by as many rounds as 128 bytes hold, one round of the
- * loop reads what coalesce/rows.c makes a tile of; the unroller adds the rounds that are left over. */
+ * `for (j = 0; j < columns; j++) sum += a[row * columns + j];` reads one word of a row in each
+ * round, and the lanes' rows are far apart.  Unrolled by as many rounds as 128 bytes hold, one
+ * round of the loop reads what coalesce/rows.c makes a tile of; the unroller adds the rounds that
+ * are left over. */
 #include "llvm_prepare.h"
 
 #include "llvm_kernels.h"
@@ -46,8 +47,7 @@ static int64_t advance_of(const coalesce_llvm_forms *forms, const coalesce_form 
 /* Do neighbouring lanes access different lines? */
 static int is_far_apart(const coalesce_llvm_function *f, const coalesce_access *access)
 {
-    coalesce_lanes lanes =
-        coalesce_lanes_of(&f->forms.leaves, &access->address, &f->forms.block);
+    coalesce_lanes lanes = coalesce_lanes_of(&f->forms.leaves, &access->address, &f->forms.block);
 
     return lanes.pattern == COALESCE_RUNTIME ||
            (lanes.pattern == COALESCE_STRIDED &&
@@ -94,9 +94,9 @@ static LLVMMetadataRef text_of(LLVMContextRef context, const char *text)
 static int is_about_unrolling(LLVMValueRef property)
 {
     static const char about[] = "llvm.loop.unroll";
-    LLVMValueRef      operand[MOST_PROPERTIES];
-    unsigned          bytes = 0, count = LLVMGetMDNodeNumOperands(property);
-    const char       *text;
+    LLVMValueRef operand[MOST_PROPERTIES];
+    unsigned bytes = 0, count = LLVMGetMDNodeNumOperands(property);
+    const char *text;
 
     if (count == 0 || count > MOST_PROPERTIES) {
         return count != 0;
@@ -109,12 +109,12 @@ static int is_about_unrolling(LLVMValueRef property)
 /* Ask for `rounds` rounds in one, unless the source asked for something itself. */
 static int ask_to_unroll(LLVMContextRef context, LLVMBasicBlockRef loop, unsigned rounds)
 {
-    LLVMValueRef    end  = LLVMGetBasicBlockTerminator(loop), old[MOST_PROPERTIES];
-    unsigned        kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9), count = 1;
-    LLVMValueRef    node = LLVMGetMetadata(end, kind);
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(loop), old[MOST_PROPERTIES];
+    unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9), count = 1;
+    LLVMValueRef node = LLVMGetMetadata(end, kind);
     LLVMMetadataRef amount =
         LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(context), rounds, 0));
-    LLVMMetadataRef pair[2] = {text_of(context, "llvm.loop.unroll.count"), amount};
+    LLVMMetadataRef pair[2] = { text_of(context, "llvm.loop.unroll.count"), amount };
     LLVMMetadataRef property[MOST_PROPERTIES + 1], self;
 
     if (node != NULL) {
@@ -131,8 +131,8 @@ static int ask_to_unroll(LLVMContextRef context, LLVMBasicBlockRef loop, unsigne
         property[i] = LLVMValueAsMetadata(old[i]);
     }
     property[count] = LLVMMDNodeInContext2(context, pair, 2);
-    property[0]     = LLVMTemporaryMDNode(context, NULL, 0);
-    self            = LLVMMDNodeInContext2(context, property, count + 1);
+    property[0] = LLVMTemporaryMDNode(context, NULL, 0);
+    self = LLVMMDNodeInContext2(context, property, count + 1);
     LLVMMetadataReplaceAllUsesWith(property[0], self);
     LLVMSetMetadata(end, kind, LLVMMetadataAsValue(context, self));
     return 1;
@@ -141,11 +141,11 @@ static int ask_to_unroll(LLVMContextRef context, LLVMBasicBlockRef loop, unsigne
 static int prepare_function(LLVMModuleRef module, LLVMValueRef of,
                             const coalesce_llvm_options *options)
 {
-    LLVMContextRef         context = LLVMGetModuleContext(module);
-    coalesce_llvm_kernel   kernel  = coalesce_llvm_kernel_of(module, of);
-    coalesce_block         block = options->plan.block.x != 0 ? options->plan.block : kernel.block;
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    coalesce_llvm_kernel kernel = coalesce_llvm_kernel_of(module, of);
+    coalesce_block block = options->plan.block.x != 0 ? options->plan.block : kernel.block;
     coalesce_llvm_function function;
-    int                    changed;
+    int changed;
 
     if (kernel.is_off) {
         return 0;
@@ -158,7 +158,7 @@ static int prepare_function(LLVMModuleRef module, LLVMValueRef of,
         return changed;
     }
     for (LLVMBasicBlockRef loop = LLVMGetFirstBasicBlock(of); loop != NULL;
-         loop                   = LLVMGetNextBasicBlock(loop)) {
+         loop = LLVMGetNextBasicBlock(loop)) {
         uint32_t step = is_loop(loop) ? row_step(&function, loop) : 0;
 
         if (step != 0) {
@@ -177,7 +177,7 @@ int coalesce_llvm_prepare(LLVMModuleRef module, const coalesce_llvm_options *opt
         return 0;
     }
     for (LLVMValueRef function = LLVMGetFirstFunction(module); function != NULL;
-         function              = LLVMGetNextFunction(function)) {
+         function = LLVMGetNextFunction(function)) {
         if (!LLVMIsDeclaration(function)) {
             changed |= prepare_function(module, function, options);
         }

@@ -2,8 +2,8 @@
 /* The reader: loads and stores of a function, with what the plan asks about each.
  *
  * Only what runs with -O1 or more is worth reading: at -O0 every index goes through a local
- * variable.  A run ends at the end of a block and at every instruction that memory accesses must not
- * pass, or that may not return. */
+ * variable.  A run ends at the end of a block and at every instruction that memory accesses must
+ * not pass, or that may not return. */
 #include "llvm_read.h"
 
 #include "llvm_flow.h"
@@ -26,8 +26,7 @@ LLVMValueRef coalesce_llvm_pointer(LLVMValueRef instruction)
 
 LLVMTypeRef coalesce_llvm_type(LLVMValueRef instruction)
 {
-    return LLVMTypeOf(LLVMIsAStoreInst(instruction) ? LLVMGetOperand(instruction, 0)
-                                                    : instruction);
+    return LLVMTypeOf(LLVMIsAStoreInst(instruction) ? LLVMGetOperand(instruction, 0) : instruction);
 }
 
 /* ---- attributes of one access ---- */
@@ -138,8 +137,8 @@ static int is_movable_type(LLVMTargetDataRef layout, LLVMTypeRef type, unsigned 
 
 static uint32_t flags_of(const coalesce_llvm_function *f, LLVMValueRef instruction, unsigned bytes)
 {
-    LLVMTypeRef type  = coalesce_llvm_type(instruction);
-    uint32_t    flags = LLVMIsAStoreInst(instruction) ? COALESCE_STORE : 0;
+    LLVMTypeRef type = coalesce_llvm_type(instruction);
+    uint32_t flags = LLVMIsAStoreInst(instruction) ? COALESCE_STORE : 0;
 
     if (LLVMGetVolatile(instruction) ||
         LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic) {
@@ -162,7 +161,7 @@ static uint32_t flags_of(const coalesce_llvm_function *f, LLVMValueRef instructi
 static uint32_t copied_from(const coalesce_llvm_function *f, LLVMValueRef store)
 {
     LLVMValueRef value = LLVMGetOperand(store, 0);
-    LLVMUseRef   use;
+    LLVMUseRef use;
 
     if (!LLVMIsALoadInst(value)) {
         return COALESCE_NO_ACCESS;
@@ -177,9 +176,8 @@ static uint32_t copied_from(const coalesce_llvm_function *f, LLVMValueRef store)
 static void add_access(coalesce_llvm_function *f, LLVMValueRef instruction,
                        const coalesce_llvm_block *block, int one_thread)
 {
-    LLVMValueRef     pointer = coalesce_llvm_pointer(instruction), base;
-    coalesce_access *array =
-        coalesce_grow(f->access, f->count, &f->capacity, sizeof(*f->access));
+    LLVMValueRef pointer = coalesce_llvm_pointer(instruction), base;
+    coalesce_access *array = coalesce_grow(f->access, f->count, &f->capacity, sizeof(*f->access));
     coalesce_access *access;
 
     if (array == NULL || !coalesce_map_set(&f->index, instruction, 0, (uint32_t)f->count)) {
@@ -188,19 +186,18 @@ static void add_access(coalesce_llvm_function *f, LLVMValueRef instruction,
         return;
     }
     f->access = array;
-    access    = &f->access[f->count];
-    *access   = (coalesce_access){.instruction = instruction,
-                                  .address     = coalesce_llvm_form(&f->forms, pointer),
-                                  .run         = f->run,
-                                  .position    = f->position++,
-                                  .copied_from = COALESCE_NO_ACCESS,
-                                  .loop_depth  = block->loops,
-                                  .location    = (uint32_t)f->count};
-    base              = coalesce_llvm_base(&f->forms, &access->address);
-    access->space     = space_of(f, pointer, base);
-    access->bytes     = (uint32_t)LLVMStoreSizeOfType(f->forms.layout,
-                                                      coalesce_llvm_type(instruction));
-    access->flags     = flags_of(f, instruction, access->bytes);
+    access = &f->access[f->count];
+    *access = (coalesce_access){ .instruction = instruction,
+                                 .address = coalesce_llvm_form(&f->forms, pointer),
+                                 .run = f->run,
+                                 .position = f->position++,
+                                 .copied_from = COALESCE_NO_ACCESS,
+                                 .loop_depth = block->loops,
+                                 .location = (uint32_t)f->count };
+    base = coalesce_llvm_base(&f->forms, &access->address);
+    access->space = space_of(f, pointer, base);
+    access->bytes = (uint32_t)LLVMStoreSizeOfType(f->forms.layout, coalesce_llvm_type(instruction));
+    access->flags = flags_of(f, instruction, access->bytes);
     access->alias_base = number_of_base(f, base);
     access->alias_alone = access->alias_base != 0 && is_alone(f, base);
     if (access->flags & COALESCE_STORE) {
@@ -217,12 +214,12 @@ static void add_access(coalesce_llvm_function *f, LLVMValueRef instruction,
 /* Calls that touch no memory, name no other lane, and return. */
 static int is_transparent_call(LLVMValueRef call)
 {
-    static const char *const hints[] = {"llvm.dbg.",      "llvm.lifetime.", "llvm.assume",
-                                        "llvm.experimental.noalias.scope.decl"};
-    LLVMValueRef     callee = LLVMGetCalledValue(call);
+    static const char *const hints[] = { "llvm.dbg.", "llvm.lifetime.", "llvm.assume",
+                                         "llvm.experimental.noalias.scope.decl" };
+    LLVMValueRef callee = LLVMGetCalledValue(call);
     LLVMAttributeRef memory;
-    const char      *name;
-    size_t           bytes;
+    const char *name;
+    size_t bytes;
 
     if (callee == NULL || !LLVMIsAFunction(callee)) {
         return 0;
@@ -263,10 +260,10 @@ static int ends_run(LLVMValueRef instruction)
 static int is_one_lane_edge(coalesce_llvm_function *f, LLVMBasicBlockRef from,
                             LLVMBasicBlockRef block)
 {
-    LLVMValueRef     branch = LLVMGetBasicBlockTerminator(from), test;
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(from), test;
     LLVMIntPredicate predicate;
-    coalesce_form    a, b, difference;
-    coalesce_lanes   lanes;
+    coalesce_form a, b, difference;
+    coalesce_lanes lanes;
 
     if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch) ||
         LLVMGetSuccessor(branch, 0) == LLVMGetSuccessor(branch, 1)) {
@@ -282,10 +279,10 @@ static int is_one_lane_edge(coalesce_llvm_function *f, LLVMBasicBlockRef from,
         (predicate != LLVMIntNE || LLVMGetSuccessor(branch, 1) != block)) {
         return 0;
     }
-    a          = coalesce_llvm_form(&f->forms, LLVMGetOperand(test, 0));
-    b          = coalesce_llvm_form(&f->forms, LLVMGetOperand(test, 1));
+    a = coalesce_llvm_form(&f->forms, LLVMGetOperand(test, 0));
+    b = coalesce_llvm_form(&f->forms, LLVMGetOperand(test, 1));
     difference = coalesce_form_add(&a, &b, -1);
-    lanes      = coalesce_lanes_of(&f->forms.leaves, &difference, &f->forms.block);
+    lanes = coalesce_lanes_of(&f->forms.leaves, &difference, &f->forms.block);
     return difference.known && lanes.pattern == COALESCE_STRIDED;
 }
 
@@ -358,14 +355,14 @@ void coalesce_llvm_function_fini(coalesce_llvm_function *function)
 
 static coalesce_place place_of(LLVMMetadataRef location)
 {
-    LLVMMetadataRef file  = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
-    coalesce_place  place = {NULL, LLVMDILocationGetLine(location),
-                             LLVMDILocationGetColumn(location)};
-    unsigned        bytes;
-    const char     *name;
+    LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
+    coalesce_place place = { NULL, LLVMDILocationGetLine(location),
+                             LLVMDILocationGetColumn(location) };
+    unsigned bytes;
+    const char *name;
 
     if (file != NULL && place.line != 0) {
-        name       = LLVMDIFileGetFilename(file, &bytes);
+        name = LLVMDIFileGetFilename(file, &bytes);
         place.file = strndup(name, bytes);
     }
     return place;
@@ -375,7 +372,7 @@ coalesce_place coalesce_llvm_place(LLVMValueRef instruction, coalesce_place *inl
 {
     LLVMMetadataRef location = LLVMInstructionGetDebugLoc(instruction), inlined;
 
-    *inlined_p = (coalesce_place){NULL, 0, 0};
+    *inlined_p = (coalesce_place){ NULL, 0, 0 };
     if (location == NULL) {
         return *inlined_p;
     }

@@ -10,17 +10,18 @@
 /** A function and its accesses, in program order. */
 typedef struct coalesce_llvm_function {
     coalesce_llvm_forms forms;
-    coalesce_access    *access;
-    size_t              count;
-    size_t              capacity;
-    coalesce_map        index;    /* instruction to access */
-    uint32_t            run;      /* of the next access */
-    uint32_t            position; /* likewise */
-    int                 failed;   /* no memory */
+    coalesce_access *access;
+    size_t count;
+    size_t capacity;
+    coalesce_map index; /* instruction to access */
+    uint32_t run;       /* of the next access */
+    uint32_t position;  /* likewise */
+    int failed;         /* no memory */
 } coalesce_llvm_function;
 
 /**
- * Read a function.  1: give it to coalesce_llvm_function_fini(); 0: no memory, nothing to give back.
+ * Read a function.  1: give it to coalesce_llvm_function_fini(); 0: no memory, nothing to give
+ * back.
  */
 int coalesce_llvm_read(coalesce_llvm_function *function, LLVMValueRef of, int is_kernel,
                        const coalesce_block *block);
@@ -33,7 +34,8 @@ LLVMValueRef coalesce_llvm_instruction(const coalesce_access *access);
 LLVMValueRef coalesce_llvm_pointer(LLVMValueRef instruction);
 LLVMTypeRef coalesce_llvm_type(LLVMValueRef instruction);
 
-/** Where the instruction comes from, in new strings (or NULL); inlined_p: where that was inlined. */
+/** Where the instruction comes from, in new strings (or NULL); inlined_p: where that was inlined.
+ */
 coalesce_place coalesce_llvm_place(LLVMValueRef instruction, coalesce_place *inlined_p);
 
 #endif

@@ -11,13 +11,13 @@
 
 /* What the functions below share. */
 typedef struct emitter {
-    LLVMModuleRef          module;
-    LLVMContextRef         context;
-    LLVMBuilderRef         builder;
-    LLVMTypeRef            i32;
+    LLVMModuleRef module;
+    LLVMContextRef context;
+    LLVMBuilderRef builder;
+    LLVMTypeRef i32;
     const coalesce_access *access;
-    const coalesce_group  *group;
-    coalesce_ir_shape      shape;
+    const coalesce_group *group;
+    coalesce_ir_shape shape;
 } emitter;
 
 /* ---- shapes ---- */
@@ -36,7 +36,7 @@ static uint32_t covered_by(const coalesce_access *access, const coalesce_group *
     uint32_t covered = 0;
 
     for (uint32_t k = 0; k < group->count; k++) {
-        int64_t  part  = offset_of(access, group->member[0], group->member[k]) / grain;
+        int64_t part = offset_of(access, group->member[0], group->member[k]) / grain;
         unsigned parts = access[group->member[k]].bytes / grain;
 
         for (unsigned i = 0; i < parts; i++) {
@@ -62,11 +62,11 @@ static int order_of_copy(const coalesce_access *access, const coalesce_group *gr
 {
     uint32_t first_store = group->member[0], last_load = group->source[0];
     uint32_t part = (group->record_bytes == 3) ? 1 : 4;
-    int      in_turn = 1;
+    int in_turn = 1;
 
     for (uint32_t k = 0; k < group->count; k++) {
         first_store = (group->member[k] < first_store) ? group->member[k] : first_store;
-        last_load   = (group->source[k] > last_load) ? group->source[k] : last_load;
+        last_load = (group->source[k] > last_load) ? group->source[k] : last_load;
         in_turn &= access[group->member[k]].bytes == part &&
                    (k == 0 || group->member[k - 1] < group->source[k]);
     }
@@ -79,15 +79,15 @@ int coalesce_llvm_shape(const coalesce_access *access, const coalesce_group *gro
 {
     const coalesce_access *member = &access[group->member[0]];
 
-    *shape = (coalesce_ir_shape){.bytes     = group->record_bytes,
-                                 .is_wide   = group->transform == COALESCE_WIDE,
-                                 .is_global = member->space == COALESCE_GLOBAL};
+    *shape = (coalesce_ir_shape){ .bytes = group->record_bytes,
+                                  .is_wide = group->transform == COALESCE_WIDE,
+                                  .is_global = member->space == COALESCE_GLOBAL };
     shape->covered = covered_by(access, group, (group->record_bytes == 3) ? 1 : 4);
     switch (group->transform) {
     case COALESCE_KEEP:
         return 0;
     case COALESCE_COPY:
-        shape->kind        = COALESCE_IR_COPY;
+        shape->kind = COALESCE_IR_COPY;
         shape->is_parallel = (unsigned)group->one_match;
         shape->is_disjoint = (unsigned)is_disjoint(member, &access[group->source[0]]);
         shape->is_global &= access[group->source[0]].space == COALESCE_GLOBAL;
@@ -96,11 +96,11 @@ int coalesce_llvm_shape(const coalesce_access *access, const coalesce_group *gro
         }
         break;
     case COALESCE_BYTES:
-        shape->kind = (group->kind == COALESCE_LOADS) ? COALESCE_IR_BYTES_LOAD
-                                                      : COALESCE_IR_BYTES_STORE;
+        shape->kind =
+            (group->kind == COALESCE_LOADS) ? COALESCE_IR_BYTES_LOAD : COALESCE_IR_BYTES_STORE;
         break;
     case COALESCE_ROWS:
-        shape->kind  = COALESCE_IR_ROW;
+        shape->kind = COALESCE_IR_ROW;
         shape->bytes = 4 * (unsigned)__builtin_popcount(shape->covered);
         break;
     default:
@@ -126,9 +126,9 @@ static LLVMModuleRef parse(LLVMContextRef context, const char *text, const char 
 {
     LLVMMemoryBufferRef buffer =
         LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), name);
-    LLVMBool      drops  = LLVMContextShouldDiscardValueNames(context);
+    LLVMBool drops = LLVMContextShouldDiscardValueNames(context);
     LLVMModuleRef module = NULL;
-    char         *error  = NULL;
+    char *error = NULL;
 
     LLVMContextSetDiscardValueNames(context, 0);
     if (LLVMParseIRInContext(context, buffer, &module, &error)) { /* takes the buffer */
@@ -142,10 +142,10 @@ static LLVMModuleRef parse(LLVMContextRef context, const char *text, const char 
 /* The shape's function in the module, made if it is not there; NULL: that failed. */
 static LLVMValueRef helper(LLVMModuleRef module, const coalesce_ir_shape *shape)
 {
-    char          name[64];
-    LLVMValueRef  function;
+    char name[64];
+    LLVMValueRef function;
     LLVMModuleRef helpers;
-    char         *text;
+    char *text;
 
     coalesce_ir_name(shape, name, sizeof(name));
     function = LLVMGetNamedFunction(module, name);
@@ -176,8 +176,7 @@ static LLVMValueRef number(emitter *e, int64_t value)
 /* The address of member[0] of a side, generic, made from that of the access at `place`. */
 static LLVMValueRef record_pointer(emitter *e, uint32_t lowest, uint32_t place)
 {
-    LLVMValueRef pointer =
-        coalesce_llvm_pointer(coalesce_llvm_instruction(&e->access[place]));
+    LLVMValueRef pointer = coalesce_llvm_pointer(coalesce_llvm_instruction(&e->access[place]));
     LLVMValueRef offset = number(e, offset_of(e->access, place, lowest));
 
     if (LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) != 0) {
@@ -196,8 +195,8 @@ static LLVMValueRef from_words(emitter *e, const LLVMValueRef *word, unsigned co
     if (count > 1) {
         value = LLVMGetPoison(LLVMVectorType(e->i32, count));
         for (unsigned i = 0; i < count; i++) {
-            value = LLVMBuildInsertElement(e->builder, value, word[i],
-                                           LLVMConstInt(e->i32, i, 0), "");
+            value =
+                LLVMBuildInsertElement(e->builder, value, word[i], LLVMConstInt(e->i32, i, 0), "");
         }
     }
     if (LLVMGetTypeKind(type) == LLVMPointerTypeKind) {
@@ -216,9 +215,9 @@ static void to_words(emitter *e, LLVMValueRef value, unsigned count, LLVMValueRe
     }
     value = LLVMBuildBitCast(e->builder, value, words, "");
     for (unsigned i = 0; i < count; i++) {
-        word[i] = (count == 1) ? value
-                               : LLVMBuildExtractElement(e->builder, value,
-                                                         LLVMConstInt(e->i32, i, 0), "");
+        word[i] = (count == 1)
+                      ? value
+                      : LLVMBuildExtractElement(e->builder, value, LLVMConstInt(e->i32, i, 0), "");
     }
 }
 
@@ -259,39 +258,38 @@ static LLVMValueRef call(emitter *e, LLVMValueRef function, LLVMValueRef *argume
 static void emit_loads(emitter *e, LLVMValueRef function)
 {
     LLVMValueRef record, word[COALESCE_IR_WORDS], pointer;
-    unsigned     words = (e->shape.bytes + 3) / 4;
+    unsigned words = (e->shape.bytes + 3) / 4;
 
     position(e, e->group->first);
     pointer = record_pointer(e, e->group->member[0], e->group->first);
-    record  = call(e, function, &pointer, 1);
+    record = call(e, function, &pointer, 1);
     for (unsigned i = 0; i < words; i++) {
         word[i] = LLVMBuildExtractValue(e->builder, record, i, "");
     }
     for (uint32_t k = 0; k < e->group->count; k++) {
         const coalesce_access *member = &e->access[e->group->member[k]];
-        LLVMValueRef           load   = coalesce_llvm_instruction(member);
-        LLVMTypeRef            type   = LLVMTypeOf(load);
+        LLVMValueRef load = coalesce_llvm_instruction(member);
+        LLVMTypeRef type = LLVMTypeOf(load);
         int64_t offset = offset_of(e->access, e->group->member[0], e->group->member[k]);
 
-        LLVMReplaceAllUsesWith(load, (e->shape.bytes == 3)
-                                         ? byte_of(e, word[0], offset, type)
-                                         : from_words(e, &word[offset / 4], member->bytes / 4,
-                                                      type));
+        LLVMReplaceAllUsesWith(load, (e->shape.bytes == 3) ? byte_of(e, word[0], offset, type)
+                                                           : from_words(e, &word[offset / 4],
+                                                                        member->bytes / 4, type));
     }
 }
 
 static void emit_stores(emitter *e, LLVMValueRef function)
 {
     LLVMValueRef argument[1 + COALESCE_IR_WORDS];
-    unsigned     words = (e->shape.bytes + 3) / 4;
+    unsigned words = (e->shape.bytes + 3) / 4;
 
     position(e, e->group->last);
     argument[0] = record_pointer(e, e->group->member[0], e->group->last);
     argument[1] = LLVMConstInt(e->i32, 0, 0);
     for (uint32_t k = 0; k < e->group->count; k++) {
         const coalesce_access *member = &e->access[e->group->member[k]];
-        LLVMValueRef value  = LLVMGetOperand(coalesce_llvm_instruction(member), 0);
-        int64_t      offset = offset_of(e->access, e->group->member[0], e->group->member[k]);
+        LLVMValueRef value = LLVMGetOperand(coalesce_llvm_instruction(member), 0);
+        int64_t offset = offset_of(e->access, e->group->member[0], e->group->member[k]);
 
         if (e->shape.bytes == 3) {
             argument[1] = with_byte(e, argument[1], offset, value);
@@ -323,7 +321,7 @@ static void erase(const coalesce_access *access, const uint32_t *member, uint32_
 int coalesce_llvm_rewrite(LLVMModuleRef module, const coalesce_access *access,
                           const coalesce_group *group)
 {
-    emitter      e = {.module = module, .access = access, .group = group};
+    emitter e = { .module = module, .access = access, .group = group };
     LLVMValueRef function;
 
     if (!coalesce_llvm_shape(access, group, &e.shape)) {
@@ -334,7 +332,7 @@ int coalesce_llvm_rewrite(LLVMModuleRef module, const coalesce_access *access,
         return 0;
     }
     e.context = LLVMGetModuleContext(module);
-    e.i32     = LLVMInt32TypeInContext(e.context);
+    e.i32 = LLVMInt32TypeInContext(e.context);
     e.builder = LLVMCreateBuilderInContext(e.context);
     switch (group->kind) {
     case COALESCE_LOADS:

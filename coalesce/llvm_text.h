@@ -18,8 +18,8 @@ unsigned coalesce_ir_align(const coalesce_ir_shape *shape);
 
 /**
  * The accesses of the warp together.  Defined before: %lane, %lane64, the pointer %p (COPY: %to and
- * %from), for stores the words %w0 ...; defined by it, for loads: the words %f0 ...  Text may end in
- * another block than the one it began in.
+ * %from), for stores the words %w0 ...; defined by it, for loads: the words %f0 ...  Text may end
+ * in another block than the one it began in.
  */
 void coalesce_ir_write_fast(FILE *out, const coalesce_ir_shape *shape);
 

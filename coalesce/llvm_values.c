@@ -20,19 +20,19 @@ static coalesce_form scaled_index(coalesce_llvm_forms *forms, LLVMValueRef index
 coalesce_form coalesce_llvm_element_address(coalesce_llvm_forms *forms, LLVMValueRef gep)
 {
     coalesce_form address = coalesce_llvm_form_of(forms, LLVMGetOperand(gep, 0), MODULO);
-    LLVMTypeRef   type    = LLVMGetGEPSourceElementType(gep);
-    int           count   = LLVMGetNumOperands(gep);
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
+    int count = LLVMGetNumOperands(gep);
 
     for (int i = 1; i < count; i++) {
-        LLVMValueRef  index = LLVMGetOperand(gep, (unsigned)i);
+        LLVMValueRef index = LLVMGetOperand(gep, (unsigned)i);
         coalesce_form offset;
 
         if (i > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
             unsigned field = (unsigned)LLVMConstIntGetZExtValue(index);
 
-            offset = coalesce_form_constant(
-                (int64_t)LLVMOffsetOfElement(forms->layout, type, field));
-            type   = LLVMStructGetTypeAtIndex(type, field);
+            offset =
+                coalesce_form_constant((int64_t)LLVMOffsetOfElement(forms->layout, type, field));
+            type = LLVMStructGetTypeAtIndex(type, field);
         } else {
             if (i > 1) {
                 type = LLVMGetElementType(type);
@@ -63,7 +63,7 @@ static int is_invariant(const coalesce_llvm_forms *forms, const coalesce_form *f
 static coalesce_form step_of(coalesce_llvm_forms *forms, LLVMValueRef phi, LLVMValueRef next,
                              coalesce_way how)
 {
-    LLVMOpcode    opcode;
+    LLVMOpcode opcode;
     coalesce_form bytes, step;
 
     if (!LLVMIsAInstruction(next) || LLVMGetNumOperands(next) != 2) {
@@ -79,19 +79,20 @@ static coalesce_form step_of(coalesce_llvm_forms *forms, LLVMValueRef phi, LLVMV
         }
     }
     if (opcode == LLVMGetElementPtr && LLVMGetOperand(next, 0) == phi) {
-        bytes = coalesce_form_constant((int64_t)LLVMABISizeOfType(
-            forms->layout, LLVMGetGEPSourceElementType(next)));
-        step  = coalesce_llvm_form_of(forms, LLVMGetOperand(next, 1), MODULO);
+        bytes = coalesce_form_constant(
+            (int64_t)LLVMABISizeOfType(forms->layout, LLVMGetGEPSourceElementType(next)));
+        step = coalesce_llvm_form_of(forms, LLVMGetOperand(next, 1), MODULO);
         return coalesce_form_multiply(&step, &bytes);
     }
     return coalesce_form_unknown();
 }
 
 /* start + step * rounds, if the phi is that of a loop with an invariant step. */
-coalesce_form coalesce_llvm_loop_value(coalesce_llvm_forms *forms, LLVMValueRef phi, coalesce_way how)
+coalesce_form coalesce_llvm_loop_value(coalesce_llvm_forms *forms, LLVMValueRef phi,
+                                       coalesce_way how)
 {
     for (unsigned i = 0; i < 2 && LLVMCountIncoming(phi) == 2; i++) {
-        LLVMValueRef  next = LLVMGetIncomingValue(phi, 1 - i);
+        LLVMValueRef next = LLVMGetIncomingValue(phi, 1 - i);
         coalesce_form step = step_of(forms, phi, next, how), start, rounds;
 
         if (!step.known) {
@@ -103,8 +104,8 @@ coalesce_form coalesce_llvm_loop_value(coalesce_llvm_forms *forms, LLVMValueRef 
                        ? coalesce_llvm_whole(forms, phi, how, &start)
                        : coalesce_llvm_leaf(forms, phi, how, COALESCE_IRREGULAR, 0);
         }
-        rounds = coalesce_llvm_leaf(forms, LLVMBasicBlockAsValue(LLVMGetInstructionParent(phi)), ITERATION,
-                      COALESCE_ITERATION, 0);
+        rounds = coalesce_llvm_leaf(forms, LLVMBasicBlockAsValue(LLVMGetInstructionParent(phi)),
+                                    ITERATION, COALESCE_ITERATION, 0);
         rounds = coalesce_form_multiply(&rounds, &step);
         return coalesce_form_add(&start, &rounds, 1);
     }
@@ -118,10 +119,10 @@ coalesce_form coalesce_llvm_loop_value(coalesce_llvm_forms *forms, LLVMValueRef 
 
 /* ---- calls ---- */
 
-static coalesce_form special_register(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
-                                      LLVMValueRef callee, const char *name)
+static coalesce_form special_register(coalesce_llvm_forms *forms, LLVMValueRef value,
+                                      coalesce_way how, LLVMValueRef callee, const char *name)
 {
-    static const char *const dimension[] = {"tid.x", "tid.y", "tid.z"};
+    static const char *const dimension[] = { "tid.x", "tid.y", "tid.z" };
 
     /* registers are never negative: extended or not, they are the same */
     for (unsigned d = 0; d < 3; d++) {
@@ -142,11 +143,11 @@ static coalesce_form special_register(coalesce_llvm_forms *forms, LLVMValueRef v
 coalesce_form coalesce_llvm_called(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
 {
     static const char registers[] = "llvm.nvvm.read.ptx.sreg.";
-    static const char *const pure[] = {"llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax.",
-                                       "llvm.abs.", "llvm.fshl.", "llvm.fshr."};
+    static const char *const pure[] = { "llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax.",
+                                        "llvm.abs.",  "llvm.fshl.", "llvm.fshr." };
     LLVMValueRef callee = LLVMGetCalledValue(value);
-    const char  *name;
-    size_t       bytes;
+    const char *name;
+    size_t bytes;
 
     if (callee == NULL || !LLVMIsAFunction(callee)) {
         return coalesce_llvm_leaf(forms, value, how, COALESCE_IRREGULAR, 0);

@@ -35,8 +35,8 @@ coalesce_form coalesce_llvm_stepped_leaf(coalesce_llvm_forms *forms, const void 
                                          uint64_t tag, unsigned dimension);
 
 /** A leaf: the value as a whole, known to change from lane to lane as `form` does. */
-coalesce_form coalesce_llvm_whole(coalesce_llvm_forms *forms, LLVMValueRef value,
-                                  coalesce_way how, const coalesce_form *form);
+coalesce_form coalesce_llvm_whole(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
+                                  const coalesce_form *form);
 
 /** A leaf: computed of its operands, the same in all lanes where they are. */
 coalesce_form coalesce_llvm_computed(coalesce_llvm_forms *forms, LLVMValueRef value,

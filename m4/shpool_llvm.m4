@@ -5,8 +5,8 @@
 #            SHPOOL_LLVM_INCLUDEDIR, SHPOOL_LLVM_BINDIR, SHPOOL_LLVM_LIBRARY (the shared one);
 #            AM_CONDITIONAL HAVE_LLVM
 #
-# The clang plugin of shpool-coalesce is tied to one major version, the one whose clang knows CUDA 13
-# best of those that it was tried with: 19.  auto: a machine without it builds all the rest.
+# The clang plugin of shpool-coalesce is tied to one major version, the one whose clang knows CUDA
+# 13 best of those that it was tried with: 19.  auto: a machine without it builds all the rest.
 AC_DEFUN([SHPOOL_CHECK_LLVM], [
 AC_ARG_WITH([llvm],
   [AS_HELP_STRING([--with-llvm@<:@=LLVM-CONFIG@:>@],
@@ -14,8 +14,8 @@ AC_ARG_WITH([llvm],
   [], [with_llvm=auto])
 shpool_llvm_major=19
 shpool_have_llvm=no shpool_have_llvm_reason=
-LLVM_CONFIG= SHPOOL_LLVM_INCLUDEDIR= SHPOOL_LLVM_CFLAGS= SHPOOL_LLVM_CXXFLAGS= SHPOOL_LLVM_LIBS= SHPOOL_LLVM_BINDIR=
-SHPOOL_LLVM_LIBRARY=
+LLVM_CONFIG= SHPOOL_LLVM_CFLAGS= SHPOOL_LLVM_CXXFLAGS= SHPOOL_LLVM_LIBS=
+SHPOOL_LLVM_INCLUDEDIR= SHPOOL_LLVM_BINDIR= SHPOOL_LLVM_LIBRARY=
 AS_CASE([$with_llvm],
   [no], [shpool_have_llvm_reason="(disabled)"],
   [auto|yes], [AC_PATH_PROGS([LLVM_CONFIG], [llvm-config-$shpool_llvm_major llvm-config])

@@ -169,7 +169,9 @@ KERNEL r4_shared_address(word *to, const word *from, int, int m) {
 __attribute__((noinline)) __device__ void move(word *to, const word *from) {
     for (int k = 0; k < 9; k++) to[k] = from[k] + 1;
 }
-KERNEL r5_function(word *to, const word *from, int, int) { move(to + 9 * THREAD, from + 9 * THREAD); }
+KERNEL r5_function(word *to, const word *from, int, int) {
+    move(to + 9 * THREAD, from + 9 * THREAD);
+}
 // In place, fields moved within the record: the order of loads and stores is the result
 KERNEL r6_shifts(word *to, const word *, int, int) {
     word *p = to + 4 * THREAD;

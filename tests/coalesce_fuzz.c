@@ -4,8 +4,8 @@
  *
  *   coalesce_fuzz SEED COUNT > kernels.cu
  *
- * A thread accesses its own record only (at most 256 bytes), so a kernel's result does not depend on
- * the order of threads, and what it does as it is can be compared with what it does rewritten.
+ * A thread accesses its own record only (at most 256 bytes), so a kernel's result does not depend
+ * on the order of threads, and what it does as it is can be compared with what it does rewritten.
  * Kernels whose names begin with inplace_ may be run with one array for both pointers. */
 #include <stdint.h>
 #include <stdio.h>
@@ -30,11 +30,11 @@ static int chance(unsigned percent)
 
 typedef struct shape {
     const char *type;
-    unsigned    fields; /* of a record */
-    unsigned    chosen; /* of them are accessed */
-    unsigned    field[MOST_FIELDS];
+    unsigned fields; /* of a record */
+    unsigned chosen; /* of them are accessed */
+    unsigned field[MOST_FIELDS];
     const char *index_type;
-    unsigned    index_form;
+    unsigned index_form;
 } shape;
 
 static void shuffle(shape *s)
@@ -43,7 +43,7 @@ static void shuffle(shape *s)
         unsigned k = below(i), swap = s->field[i - 1];
 
         s->field[i - 1] = s->field[k];
-        s->field[k]     = swap;
+        s->field[k] = swap;
     }
 }
 
@@ -67,12 +67,12 @@ static shape random_shape(void)
 {
     static const struct {
         const char *name;
-        unsigned    bytes;
-    } types[] = {{"unsigned", 4}, {"unsigned", 4}, {"unsigned", 4}, {"unsigned char", 1},
-                 {"unsigned long long", 8}, {"unsigned short", 2}};
-    static const char *const indices[] = {"int", "unsigned", "size_t", "long long"};
+        unsigned bytes;
+    } types[] = { { "unsigned", 4 },      { "unsigned", 4 },           { "unsigned", 4 },
+                  { "unsigned char", 1 }, { "unsigned long long", 8 }, { "unsigned short", 2 } };
+    static const char *const indices[] = { "int", "unsigned", "size_t", "long long" };
     unsigned t = below(6), most = 256 / types[t].bytes;
-    shape    s = {.type = types[t].name, .index_type = indices[below(4)], .index_form = below(5)};
+    shape s = { .type = types[t].name, .index_type = indices[below(4)], .index_form = below(5) };
 
     if (types[t].bytes == 1) {
         s.fields = chance(70) ? 3 : 1 + below(8);
@@ -122,20 +122,19 @@ static void print_part(shape *s, unsigned part)
     }
     if (what == 1 || what == 2) { /* and all out again, or nothing of it would be left */
         for (unsigned k = 0; k < s->chosen; k++) {
-            printf("            to[at + %u] = v[%u];\n", s->field[k],
-                   s->field[s->chosen - 1 - k]);
+            printf("            to[at + %u] = v[%u];\n", s->field[k], s->field[s->chosen - 1 - k]);
         }
     }
 }
 
 static void print_kernel(unsigned number)
 {
-    static const char *const conditions[] = {"i % 3 != 1", "(i & 1) == 0", "i > 40",
-                                             "threadIdx.x < 64"};
-    shape       s        = random_shape();
-    int         aliased  = chance(40);
+    static const char *const conditions[] = { "i % 3 != 1", "(i & 1) == 0", "i > 40",
+                                              "threadIdx.x < 64" };
+    shape s = random_shape();
+    int aliased = chance(40);
     const char *restricted = aliased ? "" : "__restrict__ ";
-    unsigned    parts    = 1 + below(3);
+    unsigned parts = 1 + below(3);
 
     printf("KERNEL %s_%u(%s *%sto, const %s *%sfrom, int n, int m) {\n"
            "    %s i = blockIdx.x * blockDim.x + threadIdx.x;\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels of the coalescing tests and measurements: each is compiled as it is and rewritten, and the
-// two are compared byte by byte, by the warp emulator (coalesce_emulate.c) and on a GPU.
+// Kernels of the tests of the rewrite in clang: each is compiled as it is and rewritten, and the
+// two are compared byte by byte by the warp emulator.  What is measured: tools/coalesce_kernels.cu.
 //
 // All have one signature, to = destination, from = source, n = number of records, m = columns:
 //     kernel(T *to, const T *from, int n, int m)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The rewrite in clang: kernels as they are and rewritten do the same in the warp emulator; faults
-# that are planted in the rewrite are noticed; its remarks, the lint's findings and the messages about
-# bad input are as expected.  Needs LLVM, no GPU and no CUDA.
+# that are planted in the rewrite are noticed; its remarks, the lint's findings and the messages
+# about bad input are as expected.  Needs LLVM, no GPU and no CUDA.
 #
 #   top_srcdir, top_builddir, llvm_bindir, CC
 #
@@ -131,6 +131,28 @@ result $? "lint of the suite"
 device remarks coalesce_kernels.cu /dev/null 2>&1 | sed 's/ (measured.*GB.s)//' >"$work/remarks.txt"
 diff -u "$src/tests/coalesce/clang_remarks.txt" "$work/remarks.txt"
 result $? "remarks on the suite"
+
+# ---- files of IR and bitcode, by the tool ----
+tool() {
+    SHPOOL_COALESCE_PLUGIN=$plugin "$build/shpool-coalesce" "$@"
+}
+"$llvm_bindir/llvm-as" "$work/plain.ll" -o "$work/plain.bc"
+for file in plain.ll plain.bc; do
+    tool lint --fail-on warning "$work/$file" >"$work/tool.txt"
+    [ $? = 1 ] && grep -q 'coalesce_kernels.cu:59:1: warning: mix9: 9 global loads' "$work/tool.txt"
+    result $? "shpool-coalesce lint $file"
+done
+tool lint --skip mix9 "$work/plain.bc" | grep -q mix9
+[ $? = 1 ]
+result $? "shpool-coalesce lint --skip"
+echo 'define nonsense' >"$work/bad.ll"
+tool lint "$work/bad.ll" 2>"$work/tool.txt"
+[ $? = 3 ] && grep -q 'bad.ll:1:8: error: ' "$work/tool.txt"
+result $? "shpool-coalesce lint of what is no IR: $(head -n 1 "$work/tool.txt" | sed 's/.*error: //')"
+echo 'target triple = "x86_64-pc-linux-gnu"' >"$work/host.ll"
+tool lint "$work/host.ll" 2>"$work/tool.txt"
+[ $? = 3 ] && grep -q "it is for 'x86_64-pc-linux-gnu', not for nvptx64" "$work/tool.txt"
+result $? "shpool-coalesce lint of host code"
 
 # ---- options and bad input ----
 device "forse" coalesce_kernels.cu "$work/bad.ll" 2>"$work/bad.txt"

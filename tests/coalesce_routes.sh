@@ -53,7 +53,7 @@ rewritten() { # ROUTE: the pass said so while it ran
 # what each route makes, rewritten or not
 made() {
     case $1 in
-    setup) [ -x "$setup/cuda/bin/fatbinary" ] && [ -f "$setup/include/texture_fetch_functions.h" ] ;;
+    setup) [ -x "$setup/cuda/bin/fatbinary" ] && [ -d "$setup/include" ] ;;
     executable) rewritten "$1" && runs rgb ;;
     bitcode) rewritten "$1" && runs rgb2 ;;
     ir) ! has_guard rgb.ll && has_guard rgb2.ll && [ -s rgb3.ll ] ;;

@@ -28,6 +28,7 @@ long_lines() {
     LC_ALL=C tr -d '\200-\277' <"$1" | LC_ALL=C awk -v file="$1" -v most=$most_columns '
         # the table of bugs: one line each, and a sed script has no place to break it
         (file == "tests/planted.sh") && /^[a-z_]*\|test_[a-z_]*\|/ { next }
+        (file == "tests/coalesce_faults.sh") && /^[a-z_]*\|[a-z_]*\.c\|/ { next }
         length($0) > most { print file ":" NR ": " length($0) " columns" }'
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernels over pixels of three ints.  Neighbouring threads access addresses 12 bytes apart: each
-// request touches three times the sectors that it needs.  doc/COALESCE-CLANG.md has the commands that
-// compile this file as it is and rewritten; the host's part is main.cpp.
+// request touches three times the sectors that it needs.  doc/COALESCE-CLANG.md has the commands
+// that compile this file as it is and rewritten; the host's part is main.cpp.
 #include "rgb.h"
 
 namespace {
