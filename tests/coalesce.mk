@@ -1,7 +1,9 @@
 # The coalescing lint and rewriter.  Kernels as PTX are in tests/coalesce: nvcc made them from the
 # .cu there and from tools/coalesce_kernels.cu (tests/coalesce.sh makes them anew and compares).
 if HAVE_CMOCKA
-shpool_coalesce_tests = tests/test_coalesce_run
+shpool_coalesce_tests = tests/fuzz_ptx tests/test_coalesce tests/test_coalesce_plan \
+	tests/test_coalesce_run
+tests_fuzz_ptx_SOURCES = tests/fuzz.h tests/fuzz_main.c tests/fuzz_ptx.c
 tests_test_coalesce_run_SOURCES = \
 	tests/coalesce/defects.h \
 	tests/ptx_alu.c \

@@ -13,7 +13,7 @@
 set -u
 : "${FUZZ_CC:=}" "${fuzz_seconds:=5}" "${cmocka_cflags:=}" "${top_srcdir:=.}" "${top_builddir:=.}"
 jobs=2
-targets=${*:-heap register spec}
+targets=${*:-heap ptx register spec}
 
 case $fuzz_seconds in
 *[!0-9]* | 0*)
