@@ -208,52 +208,67 @@ int coalesce_form_same_in_lanes(const coalesce_leaves *leaves, const coalesce_fo
 
 /* ---- from lane to lane ---- */
 
-/* How one term changes: what its leaves are together. */
-static coalesce_leaf_kind term_kind(const coalesce_leaves *leaves, const coalesce_term *term,
-                                    int64_t step[3])
+/* How a value changes: steps that are known, and dimensions in which it has a run-time pitch. */
+typedef struct change {
+    int      irregular;
+    int      iterates;
+    int64_t  step[3];
+    unsigned pitch;
+} change;
+
+/* One term: what its leaves are together. */
+static change change_of_term(const coalesce_leaves *leaves, const coalesce_term *term)
 {
-    coalesce_leaf_kind kind    = COALESCE_UNIFORM;
-    int                changes = 0;
+    change   c       = { .irregular = 0 };
+    unsigned changes = 0;
 
     for (uint32_t i = 0; i < term->factors; i++) {
         const coalesce_leaf *leaf = &leaves->leaf[term->leaf[i]];
 
+        c.iterates |= (leaf->kind == COALESCE_ITERATION);
         if ((leaf->kind == COALESCE_UNIFORM) || (leaf->kind == COALESCE_ITERATION)) {
             continue;
         }
         if ((leaf->kind == COALESCE_IRREGULAR) || (++changes > 1)) {
-            return COALESCE_IRREGULAR; /* a square of the lane is no stride either */
+            c.irregular = 1; /* a square of the lane is no stride either */
+            return c;
         }
-        kind = (term->factors > 1) ? COALESCE_PITCH : leaf->kind;
-        for (int d = 0; d < 3; d++) {
-            step[d] = wrapping_multiply(term->coefficient, leaf->step[d]);
-        }
-    }
-    return kind;
-}
-
-/* The kind of a whole form, and its steps. */
-static coalesce_leaf_kind form_kind(const coalesce_leaves *leaves, const coalesce_form *form,
-                                    int64_t step[3])
-{
-    coalesce_leaf_kind whole = COALESCE_UNIFORM;
-
-    step[0] = step[1] = step[2] = 0;
-    if (!form->known) {
-        return COALESCE_IRREGULAR;
-    }
-    for (uint32_t i = 0; i < form->terms; i++) {
-        int64_t            of_term[3] = { 0, 0, 0 };
-        coalesce_leaf_kind kind       = term_kind(leaves, &form->term[i], of_term);
-
-        if (kind == COALESCE_STEPPED) {
-            for (int d = 0; d < 3; d++) {
-                step[d] = wrapping_add(step[d], of_term[d]);
+        c.pitch = (leaf->kind != COALESCE_PITCH) ? 0 : (leaf->pitch != 0) ? leaf->pitch : 7u;
+        for (unsigned d = 0; d < 3; d++) {
+            if (term->factors == 1) {
+                c.step[d] = wrapping_multiply(term->coefficient, leaf->step[d]);
+            } else if (leaf->step[d] != 0) {
+                c.pitch |= 1u << d; /* times something uniform */
             }
         }
-        whole = (kind > whole) ? kind : whole; /* the enum ascends from known to unknown */
+    }
+    return c;
+}
+
+static change change_of_form(const coalesce_leaves *leaves, const coalesce_form *form)
+{
+    change whole = { .irregular = !form->known };
+
+    for (uint32_t i = 0; form->known && (i < form->terms); i++) {
+        const change c = change_of_term(leaves, &form->term[i]);
+
+        whole.irregular |= c.irregular;
+        whole.iterates |= c.iterates;
+        whole.pitch |= c.pitch;
+        for (int d = 0; d < 3; d++) {
+            whole.step[d] = wrapping_add(whole.step[d], c.step[d]);
+        }
     }
     return whole;
+}
+
+/* The dimensions in which lanes of one warp differ: bits as in coalesce_leaf.pitch. */
+static unsigned lane_dimensions(const coalesce_block *block)
+{
+    if ((block == NULL) || (block->x == 0) || (block->x % COALESCE_LANES == 0)) {
+        return 1u;
+    }
+    return ((block->y == 0) || (block->x * block->y % COALESCE_LANES == 0)) ? 3u : 7u;
 }
 
 static void set_offsets(coalesce_lanes *lanes, const int64_t step[3], const coalesce_block *block)
@@ -272,15 +287,14 @@ static void set_offsets(coalesce_lanes *lanes, const int64_t step[3], const coal
 coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_form *form,
                                  const coalesce_block *block)
 {
-    coalesce_lanes     lanes = { .pattern = COALESCE_STRIDED };
-    int64_t            step[3];
-    coalesce_leaf_kind kind = form_kind(leaves, form, step);
+    coalesce_lanes lanes = { .pattern = COALESCE_STRIDED };
+    const change   c     = change_of_form(leaves, form);
 
-    if (kind >= COALESCE_PITCH) {
-        lanes.pattern = (kind == COALESCE_PITCH) ? COALESCE_RUNTIME : COALESCE_ANY;
+    if (c.irregular || ((c.pitch & lane_dimensions(block)) != 0)) {
+        lanes.pattern = c.irregular ? COALESCE_ANY : COALESCE_RUNTIME;
         return lanes;
     }
-    set_offsets(&lanes, step, block);
+    set_offsets(&lanes, c.step, block);
     lanes.stride = lanes.offset[1];
     for (uint32_t l = 0; l < COALESCE_LANES; l++) {
         if (lanes.offset[l] != wrapping_multiply(lanes.stride, l)) {
@@ -297,9 +311,15 @@ coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_f
 
 coalesce_leaf coalesce_leaf_of(const coalesce_leaves *leaves, const coalesce_form *form)
 {
-    coalesce_leaf leaf = { .grid_uniform = form->known };
+    const change  c    = change_of_form(leaves, form);
+    coalesce_leaf leaf = { .grid_uniform = form->known, .pitch = c.irregular ? 0 : c.pitch };
+    const int     steps = (c.step[0] != 0) || (c.step[1] != 0) || (c.step[2] != 0);
 
-    leaf.kind = form_kind(leaves, form, leaf.step);
+    leaf.kind = c.irregular        ? COALESCE_IRREGULAR
+                : (c.pitch != 0)   ? COALESCE_PITCH
+                : steps            ? COALESCE_STEPPED
+                : c.iterates       ? COALESCE_ITERATION : COALESCE_UNIFORM;
+    memcpy(leaf.step, c.step, sizeof(leaf.step));
     for (uint32_t i = 0; i < form->terms; i++) {
         for (uint32_t j = 0; j < form->term[i].factors; j++) {
             leaf.grid_uniform &= leaves->leaf[form->term[i].leaf[j]].grid_uniform;
@@ -323,15 +343,10 @@ static int compare_offsets(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int64_t floor_sector(int64_t offset)
-{
-    return offset / COALESCE_SECTOR - ((offset % COALESCE_SECTOR) < 0);
-}
-
 uint32_t coalesce_sectors(const coalesce_lanes *lanes, uint32_t bytes)
 {
     int64_t  offset[COALESCE_LANES];
-    int64_t  done  = INT64_MIN;
+    uint64_t next  = 0; /* sectors below are counted */
     uint32_t count = 0;
 
     if (!is_laid_out(lanes)) {
@@ -340,15 +355,14 @@ uint32_t coalesce_sectors(const coalesce_lanes *lanes, uint32_t bytes)
     memcpy(offset, lanes->offset, sizeof(offset));
     qsort(offset, COALESCE_LANES, sizeof(offset[0]), compare_offsets);
     for (uint32_t l = 0; l < COALESCE_LANES; l++) {
-        int64_t first = floor_sector(offset[l]);
-        int64_t last  = floor_sector(wrapping_add(offset[l], bytes - 1));
+        const uint64_t from  = (uint64_t)offset[l] - (uint64_t)offset[0]; /* the lowest is 0 */
+        const uint64_t last  = (from + bytes - 1) / COALESCE_SECTOR;
+        uint64_t       first = from / COALESCE_SECTOR;
 
-        if ((count != 0) && (first <= done)) {
-            first = done + 1;
-        }
+        first = (first < next) ? next : first;
         if (last >= first) {
             count += (uint32_t)(last - first + 1);
-            done = last;
+            next = last + 1;
         }
     }
     return count;

@@ -45,7 +45,7 @@ typedef enum coalesce_leaf_kind {
                            ctaid, ntid, what is computed or loaded from such */
     COALESCE_ITERATION, /* how often a loop has gone round: uniform, and advances by 1 */
     COALESCE_STEPPED,   /* advances by step[d] for each step of tid.x, tid.y, tid.z */
-    COALESCE_PITCH,     /* advances by the same amount for each lane, known at run time only */
+    COALESCE_PITCH,     /* besides, by an amount known at run time only along `pitch` */
     COALESCE_IRREGULAR  /* anything: loaded with a divergent address, chosen per lane, ... */
 } coalesce_leaf_kind;
 
@@ -53,9 +53,11 @@ typedef struct coalesce_leaf {
     const void         *value; /* the reader's name of it: equal names (value, tag) are one leaf */
     uint64_t            tag;
     coalesce_leaf_kind  kind;
-    int64_t             step[3]; /* STEPPED only */
-    /* 1: uniform in the whole grid (kernel parameters, ntid, nctaid), or in the block (ctaid): two
-     * addresses whose forms differ by such leaves alone have one distance in all lanes, proven. */
+    int64_t             step[3]; /* STEPPED and PITCH */
+    unsigned            pitch;   /* PITCH: bit d, along tid.x, tid.y, tid.z; 0: any of them */
+    /* 1: proven to be the same in all lanes of a block, as kernel parameters, ntid and ctaid are,
+     * and what is computed from such alone: two addresses whose forms differ by such leaves alone
+     * have one distance in all lanes. */
     int                 grid_uniform;
 } coalesce_leaf;
 
@@ -139,7 +141,7 @@ coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_f
 coalesce_leaf coalesce_leaf_of(const coalesce_leaves *leaves, const coalesce_form *form);
 
 /*
- * Sectors that one request of `bytes` per lane touches, lane 0 at an address that is aligned to a
+ * Sectors that one request of `bytes` per lane touches, its lowest address being aligned to a
  * sector.  RUNTIME and ANY: the worst, one sector (or more) per lane.
  */
 uint32_t coalesce_sectors(const coalesce_lanes *lanes, uint32_t bytes);

@@ -260,15 +260,15 @@ static int is_fence(const ptx_module *module, const ptx_instruction *instruction
 
 static void number_runs(ptx_module *module, const ptx_function *function)
 {
-    const ptx_label *label = module->label + function->label;
-    uint32_t         run   = 0;
-    uint32_t         next  = 0; /* label */
+    uint32_t run  = 0;
+    uint32_t next = 0; /* label */
 
     for (uint32_t i = 0; i < function->instructions; i++) {
         ptx_instruction *instruction = &module->instruction[function->instruction + i];
         const int        fence       = is_fence(module, instruction);
 
-        while ((next < function->labels) && (label[next].instruction <= i)) {
+        while ((next < function->labels) &&
+               (module->label[function->label + next].instruction <= i)) {
             next++;
             run++;
         }

@@ -18,5 +18,8 @@ tests_test_coalesce_run_SOURCES = \
 check_PROGRAMS += $(shpool_coalesce_tests)
 TESTS += $(shpool_coalesce_tests)
 endif
-EXTRA_DIST += tests/coalesce/defects.cu tests/coalesce/defects.ptx tests/coalesce/hand.ptx \
-	tests/coalesce/suite.ptx
+TESTS += tests/coalesce.sh
+EXTRA_DIST += tests/coalesce.sh tests/coalesce/defects.cu tests/coalesce/defects.ptx \
+	tests/coalesce/defects.txt tests/coalesce/hand.ptx tests/coalesce/lint.cu \
+	tests/coalesce/lint.ptx tests/coalesce/lint.txt tests/coalesce/suite.ptx \
+	tests/coalesce/suite.txt
