@@ -208,67 +208,69 @@ int coalesce_form_same_in_lanes(const coalesce_leaves *leaves, const coalesce_fo
 
 /* ---- from lane to lane ---- */
 
-/* How a value changes: steps that are known, and dimensions in which it has a run-time pitch. */
-typedef struct change {
-    int      irregular;
-    int      iterates;
-    int64_t  step[3];
-    unsigned pitch;
-} change;
+#define ALL_DIMENSIONS 7u
 
-/* One term: what its leaves are together. */
-static change change_of_term(const coalesce_leaves *leaves, const coalesce_term *term)
+/* How one term changes: what its leaves are together. */
+static coalesce_leaf_kind term_kind(const coalesce_leaves *leaves, const coalesce_term *term,
+                                    int64_t step[3], uint32_t *pitch_p)
 {
-    change   c       = { .irregular = 0 };
-    unsigned changes = 0;
+    coalesce_leaf_kind kind    = COALESCE_UNIFORM;
+    int                changes = 0;
 
     for (uint32_t i = 0; i < term->factors; i++) {
         const coalesce_leaf *leaf = &leaves->leaf[term->leaf[i]];
 
-        c.iterates |= (leaf->kind == COALESCE_ITERATION);
         if ((leaf->kind == COALESCE_UNIFORM) || (leaf->kind == COALESCE_ITERATION)) {
             continue;
         }
         if ((leaf->kind == COALESCE_IRREGULAR) || (++changes > 1)) {
-            c.irregular = 1; /* a square of the lane is no stride either */
-            return c;
+            return COALESCE_IRREGULAR; /* a square of the lane is no stride either */
         }
-        c.pitch = (leaf->kind != COALESCE_PITCH) ? 0 : (leaf->pitch != 0) ? leaf->pitch : 7u;
-        for (unsigned d = 0; d < 3; d++) {
+        kind = (term->factors > 1) ? COALESCE_PITCH : leaf->kind;
+        if (leaf->kind == COALESCE_PITCH) {
+            *pitch_p |= (leaf->pitch != 0) ? leaf->pitch : ALL_DIMENSIONS;
+        }
+        for (uint32_t d = 0; d < 3; d++) {
             if (term->factors == 1) {
-                c.step[d] = wrapping_multiply(term->coefficient, leaf->step[d]);
+                step[d] = wrapping_multiply(term->coefficient, leaf->step[d]);
             } else if (leaf->step[d] != 0) {
-                c.pitch |= 1u << d; /* times something uniform */
+                *pitch_p |= 1u << d; /* times a value that is uniform, but unknown */
             }
         }
     }
-    return c;
+    return kind;
 }
 
-static change change_of_form(const coalesce_leaves *leaves, const coalesce_form *form)
+/* The kind of a whole form, its steps, and the dimensions along which there is a pitch. */
+static coalesce_leaf_kind form_kind(const coalesce_leaves *leaves, const coalesce_form *form,
+                                    int64_t step[3], uint32_t *pitch_p)
 {
-    change whole = { .irregular = !form->known };
+    coalesce_leaf_kind whole = COALESCE_UNIFORM;
 
-    for (uint32_t i = 0; form->known && (i < form->terms); i++) {
-        const change c = change_of_term(leaves, &form->term[i]);
+    step[0] = step[1] = step[2] = 0;
+    *pitch_p = 0;
+    if (!form->known) {
+        return COALESCE_IRREGULAR;
+    }
+    for (uint32_t i = 0; i < form->terms; i++) {
+        int64_t            of_term[3] = { 0, 0, 0 };
+        coalesce_leaf_kind kind = term_kind(leaves, &form->term[i], of_term, pitch_p);
 
-        whole.irregular |= c.irregular;
-        whole.iterates |= c.iterates;
-        whole.pitch |= c.pitch;
         for (int d = 0; d < 3; d++) {
-            whole.step[d] = wrapping_add(whole.step[d], c.step[d]);
+            step[d] = wrapping_add(step[d], of_term[d]);
         }
+        whole = (kind > whole) ? kind : whole; /* the enum ascends from known to unknown */
     }
     return whole;
 }
 
-/* The dimensions in which lanes of one warp differ: bits as in coalesce_leaf.pitch. */
-static unsigned lane_dimensions(const coalesce_block *block)
+/* Do lanes of one warp differ along a dimension of the pitch?  A warp is part of a row of the
+ * block, unless that is narrower or no multiple. */
+static int has_pitch(uint32_t pitch, const coalesce_block *block)
 {
-    if ((block == NULL) || (block->x == 0) || (block->x % COALESCE_LANES == 0)) {
-        return 1u;
-    }
-    return ((block->y == 0) || (block->x * block->y % COALESCE_LANES == 0)) ? 3u : 7u;
+    const int rows = (block == NULL) || (block->x % COALESCE_LANES == 0);
+
+    return (pitch & (rows ? 1u : ALL_DIMENSIONS)) != 0;
 }
 
 static void set_offsets(coalesce_lanes *lanes, const int64_t step[3], const coalesce_block *block)
@@ -287,14 +289,16 @@ static void set_offsets(coalesce_lanes *lanes, const int64_t step[3], const coal
 coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_form *form,
                                  const coalesce_block *block)
 {
-    coalesce_lanes lanes = { .pattern = COALESCE_STRIDED };
-    const change   c     = change_of_form(leaves, form);
+    coalesce_lanes     lanes = { .pattern = COALESCE_STRIDED };
+    int64_t            step[3];
+    uint32_t           pitch;
+    coalesce_leaf_kind kind = form_kind(leaves, form, step, &pitch);
 
-    if (c.irregular || ((c.pitch & lane_dimensions(block)) != 0)) {
-        lanes.pattern = c.irregular ? COALESCE_ANY : COALESCE_RUNTIME;
+    if ((kind == COALESCE_IRREGULAR) || has_pitch(pitch, block)) {
+        lanes.pattern = (kind == COALESCE_IRREGULAR) ? COALESCE_ANY : COALESCE_RUNTIME;
         return lanes;
     }
-    set_offsets(&lanes, c.step, block);
+    set_offsets(&lanes, step, block);
     lanes.stride = lanes.offset[1];
     for (uint32_t l = 0; l < COALESCE_LANES; l++) {
         if (lanes.offset[l] != wrapping_multiply(lanes.stride, l)) {
@@ -311,15 +315,9 @@ coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_f
 
 coalesce_leaf coalesce_leaf_of(const coalesce_leaves *leaves, const coalesce_form *form)
 {
-    const change  c    = change_of_form(leaves, form);
-    coalesce_leaf leaf = { .grid_uniform = form->known, .pitch = c.irregular ? 0 : c.pitch };
-    const int     steps = (c.step[0] != 0) || (c.step[1] != 0) || (c.step[2] != 0);
+    coalesce_leaf leaf = { .grid_uniform = form->known };
 
-    leaf.kind = c.irregular        ? COALESCE_IRREGULAR
-                : (c.pitch != 0)   ? COALESCE_PITCH
-                : steps            ? COALESCE_STEPPED
-                : c.iterates       ? COALESCE_ITERATION : COALESCE_UNIFORM;
-    memcpy(leaf.step, c.step, sizeof(leaf.step));
+    leaf.kind = form_kind(leaves, form, leaf.step, &leaf.pitch);
     for (uint32_t i = 0; i < form->terms; i++) {
         for (uint32_t j = 0; j < form->term[i].factors; j++) {
             leaf.grid_uniform &= leaves->leaf[form->term[i].leaf[j]].grid_uniform;

@@ -45,7 +45,7 @@ typedef enum coalesce_leaf_kind {
                            ctaid, ntid, what is computed or loaded from such */
     COALESCE_ITERATION, /* how often a loop has gone round: uniform, and advances by 1 */
     COALESCE_STEPPED,   /* advances by step[d] for each step of tid.x, tid.y, tid.z */
-    COALESCE_PITCH,     /* besides, by an amount known at run time only along `pitch` */
+    COALESCE_PITCH,     /* advances likewise, and along some dimensions by an unknown amount more */
     COALESCE_IRREGULAR  /* anything: loaded with a divergent address, chosen per lane, ... */
 } coalesce_leaf_kind;
 
@@ -54,7 +54,7 @@ typedef struct coalesce_leaf {
     uint64_t            tag;
     coalesce_leaf_kind  kind;
     int64_t             step[3]; /* STEPPED and PITCH */
-    unsigned            pitch;   /* PITCH: bit d, along tid.x, tid.y, tid.z; 0: any of them */
+    uint32_t            pitch;   /* PITCH: bit d: by an unknown amount along dimension d; 0: all */
     /* 1: proven to be the same in all lanes of a block, as kernel parameters, ntid and ctaid are,
      * and what is computed from such alone: two addresses whose forms differ by such leaves alone
      * have one distance in all lanes. */

@@ -282,10 +282,13 @@ static void number_runs(ptx_module *module, const ptx_function *function)
 static uint32_t target_of(const ptx_module *module, const ptx_function *function,
                           const ptx_instruction *instruction)
 {
-    const ptx_operand *operand = &module->operand[instruction->operand];
+    const ptx_operand *operand;
 
-    if ((instruction->effect != PTX_BRANCH) || (instruction->operands == 0) ||
-        (operand->kind != PTX_SYMBOL)) {
+    if ((instruction->effect != PTX_BRANCH) || (instruction->operands == 0)) {
+        return PTX_NONE;
+    }
+    operand = &module->operand[instruction->operand];
+    if (operand->kind != PTX_SYMBOL) {
         return PTX_NONE;
     }
     for (uint32_t i = 0; i < function->labels; i++) {
