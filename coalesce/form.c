@@ -341,15 +341,10 @@ static int compare_offsets(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int64_t floor_sector(int64_t offset)
-{
-    return offset / COALESCE_SECTOR - ((offset % COALESCE_SECTOR) < 0);
-}
-
 uint32_t coalesce_sectors(const coalesce_lanes *lanes, uint32_t bytes)
 {
     int64_t  offset[COALESCE_LANES];
-    int64_t  done  = INT64_MIN;
+    uint64_t next  = 0; /* sectors below are counted */
     uint32_t count = 0;
 
     if (!is_laid_out(lanes)) {
@@ -358,15 +353,14 @@ uint32_t coalesce_sectors(const coalesce_lanes *lanes, uint32_t bytes)
     memcpy(offset, lanes->offset, sizeof(offset));
     qsort(offset, COALESCE_LANES, sizeof(offset[0]), compare_offsets);
     for (uint32_t l = 0; l < COALESCE_LANES; l++) {
-        int64_t first = floor_sector(offset[l]);
-        int64_t last  = floor_sector(wrapping_add(offset[l], bytes - 1));
+        const uint64_t from  = (uint64_t)offset[l] - (uint64_t)offset[0]; /* the lowest is 0 */
+        const uint64_t last  = (from + bytes - 1) / COALESCE_SECTOR;
+        uint64_t       first = from / COALESCE_SECTOR;
 
-        if ((count != 0) && (first <= done)) {
-            first = done + 1;
-        }
+        first = (first < next) ? next : first;
         if (last >= first) {
             count += (uint32_t)(last - first + 1);
-            done = last;
+            next = last + 1;
         }
     }
     return count;

@@ -55,8 +55,9 @@ typedef struct coalesce_leaf {
     coalesce_leaf_kind  kind;
     int64_t             step[3]; /* STEPPED and PITCH */
     uint32_t            pitch;   /* PITCH: bit d: by an unknown amount along dimension d; 0: all */
-    /* 1: uniform in the whole grid (kernel parameters, ntid, nctaid), or in the block (ctaid): two
-     * addresses whose forms differ by such leaves alone have one distance in all lanes, proven. */
+    /* 1: proven to be the same in all lanes of a block, as kernel parameters, ntid and ctaid are,
+     * and what is computed from such alone: two addresses whose forms differ by such leaves alone
+     * have one distance in all lanes. */
     int                 grid_uniform;
 } coalesce_leaf;
 
@@ -140,7 +141,7 @@ coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_f
 coalesce_leaf coalesce_leaf_of(const coalesce_leaves *leaves, const coalesce_form *form);
 
 /*
- * Sectors that one request of `bytes` per lane touches, lane 0 at an address that is aligned to a
+ * Sectors that one request of `bytes` per lane touches, its lowest address being aligned to a
  * sector.  RUNTIME and ANY: the worst, one sector (or more) per lane.
  */
 uint32_t coalesce_sectors(const coalesce_lanes *lanes, uint32_t bytes);

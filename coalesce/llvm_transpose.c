@@ -6,8 +6,8 @@
  *
  * Butterfly.  P units side by side are a piece.  Groups of P lanes access P pieces by P accesses,
  * lane i of a group unit i of piece j at access j, so that P lanes touch one stretch of memory;
- * then the P x P units of a group are transposed by exchanges between lanes whose numbers differ in one
- * bit, log2 P rounds.
+ * then the P x P units of a group are transposed by exchanges between lanes whose numbers differ in
+ * one bit, log2 P rounds.
  *
  * Rotation.  Piece 32 j + lane is field (32 j + lane) mod M of its record: a fixed permutation of
  * j, a rotation by lane mod M (log2 M selects a piece), and one shuffle each bring it to its owner

@@ -260,15 +260,15 @@ static int is_fence(const ptx_module *module, const ptx_instruction *instruction
 
 static void number_runs(ptx_module *module, const ptx_function *function)
 {
-    const ptx_label *label = module->label + function->label;
-    uint32_t         run   = 0;
-    uint32_t         next  = 0; /* label */
+    uint32_t run  = 0;
+    uint32_t next = 0; /* label */
 
     for (uint32_t i = 0; i < function->instructions; i++) {
         ptx_instruction *instruction = &module->instruction[function->instruction + i];
         const int        fence       = is_fence(module, instruction);
 
-        while ((next < function->labels) && (label[next].instruction <= i)) {
+        while ((next < function->labels) &&
+               (module->label[function->label + next].instruction <= i)) {
             next++;
             run++;
         }
@@ -282,10 +282,13 @@ static void number_runs(ptx_module *module, const ptx_function *function)
 static uint32_t target_of(const ptx_module *module, const ptx_function *function,
                           const ptx_instruction *instruction)
 {
-    const ptx_operand *operand = &module->operand[instruction->operand];
+    const ptx_operand *operand;
 
-    if ((instruction->effect != PTX_BRANCH) || (instruction->operands == 0) ||
-        (operand->kind != PTX_SYMBOL)) {
+    if ((instruction->effect != PTX_BRANCH) || (instruction->operands == 0)) {
+        return PTX_NONE;
+    }
+    operand = &module->operand[instruction->operand];
+    if (operand->kind != PTX_SYMBOL) {
         return PTX_NONE;
     }
     for (uint32_t i = 0; i < function->labels; i++) {

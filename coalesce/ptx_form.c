@@ -238,10 +238,12 @@ static coalesce_form clamp(ptx_forms *forms, const ptx_instruction *instruction)
     coalesce_leaf of_a = coalesce_leaf_of(&forms->leaves, &a);
     coalesce_leaf of_b = coalesce_leaf_of(&forms->leaves, &b);
 
-    if ((of_a.kind == COALESCE_STEPPED) && (of_b.kind <= COALESCE_ITERATION)) {
+    if (((of_a.kind == COALESCE_STEPPED) || (of_a.kind == COALESCE_PITCH)) &&
+        (of_b.kind <= COALESCE_ITERATION)) {
         return leaf_like(forms, instruction, TAG_VALUE, &a);
     }
-    if ((of_b.kind == COALESCE_STEPPED) && (of_a.kind <= COALESCE_ITERATION)) {
+    if (((of_b.kind == COALESCE_STEPPED) || (of_b.kind == COALESCE_PITCH)) &&
+        (of_a.kind <= COALESCE_ITERATION)) {
         return leaf_like(forms, instruction, TAG_VALUE, &b);
     }
     return opaque(forms, instruction);
@@ -339,7 +341,8 @@ static coalesce_form merge(ptx_forms *forms, const ptx_register *reg)
             met.kind = (one.kind > COALESCE_ITERATION) ? COALESCE_IRREGULAR : met.kind;
         } else if (!some) {
             some = 1;
-            met.kind = (one.kind > met.kind) ? one.kind : met.kind;
+            met.kind  = (one.kind > met.kind) ? one.kind : met.kind;
+            met.pitch = one.pitch;
             memcpy(met.step, one.step, sizeof(met.step));
         } else if ((one.kind > COALESCE_STEPPED) ||
                    (memcmp(met.step, one.step, sizeof(met.step)) != 0)) {

@@ -1,7 +1,9 @@
 # The coalescing lint and rewriter.  Kernels as PTX are in tests/coalesce: nvcc made them from the
 # .cu there and from tools/coalesce_kernels.cu (tests/coalesce.sh makes them anew and compares).
 if HAVE_CMOCKA
-shpool_coalesce_tests = tests/test_coalesce_run
+shpool_coalesce_tests = tests/fuzz_ptx tests/test_coalesce tests/test_coalesce_plan \
+	tests/test_coalesce_run
+tests_fuzz_ptx_SOURCES = tests/fuzz.h tests/fuzz_main.c tests/fuzz_ptx.c
 tests_test_coalesce_run_SOURCES = \
 	tests/coalesce/defects.h \
 	tests/ptx_alu.c \
@@ -16,5 +18,8 @@ tests_test_coalesce_run_SOURCES = \
 check_PROGRAMS += $(shpool_coalesce_tests)
 TESTS += $(shpool_coalesce_tests)
 endif
-EXTRA_DIST += tests/coalesce/defects.cu tests/coalesce/defects.ptx tests/coalesce/hand.ptx \
-	tests/coalesce/suite.ptx
+TESTS += tests/coalesce.sh
+EXTRA_DIST += tests/coalesce.sh tests/coalesce/defects.cu tests/coalesce/defects.ptx \
+	tests/coalesce/defects.txt tests/coalesce/hand.ptx tests/coalesce/lint.cu \
+	tests/coalesce/lint.ptx tests/coalesce/lint.txt tests/coalesce/suite.ptx \
+	tests/coalesce/suite.txt

@@ -6,6 +6,6 @@ int tool_lint_llvm(const char *path, const ptx_request *request, coalesce_report
 {
     (void)request;
     (void)report;
-    return tool_failed("%s: this build does not read LLVM IR; configure it --with-llvm, or lint the "
-                       "PTX", path);
+    return tool_failed("%s: this build does not read LLVM IR; configure it --with-llvm, or lint "
+                       "the PTX", path);
 }

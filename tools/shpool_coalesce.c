@@ -19,12 +19,10 @@ static const char usage_text[] =
     "\n"
     "  -b, --block X[,Y[,Z]]  the kernels' blockDim; default: x is a multiple of 32\n"
     "  -c, --colour WHEN      auto, always or never\n"
-    "  -e, --fail-on LEVEL    exit with 1 if there is a finding of this level (or above it): "
-    "warning,\n"
-    "                         note, remark\n"
+    "  -e, --fail-on LEVEL    exit with 1 if there is a finding from this level on\n"
     "  -f, --force            rewrite whatever is legal, also where it may be slower\n"
     "  -j, --json             findings as JSON\n"
-    "  -l, --level LEVEL      print findings from this level on [note]\n"
+    "  -l, --level LEVEL      print findings from this level on: warning, note, remark [note]\n"
     "  -o, --output FILE      of rewrite; of lint: the findings\n"
     "  -r, --remarks          say what would be (lint) or was (rewrite) done, and why not\n"
     "  -S, --sarif            findings as SARIF 2.1.0\n"
@@ -34,7 +32,7 @@ static const char usage_text[] =
     "  -h, --help             print this and exit\n"
     "  -V, --version          print the version and exit\n"
     "\n"
-    "Exit status: 0; 1: findings (--fail-on); 2: wrong usage; 3: an input cannot be used; nvcc: its "
+    "Exit status: 0; 1: findings (--fail-on); 2: wrong usage; 3: an input cannot be used; nvcc's "
     "own.\n";
 
 static int wrong_usage(const char *what, const char *word)

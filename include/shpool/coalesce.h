@@ -8,8 +8,8 @@
  *     cuModuleLoadData(&module, (status == SHPOOL_OK) ? better : ptx);
  *     shpool_coalesce_free(better);
  *
- * For PTX of any origin: NVRTC, nvcc -ptx, clang, Triton, a fat binary.  The command shpool-coalesce
- * does the same for files and for whole builds with nvcc; doc/COALESCE.md is the manual.
+ * For PTX of any origin: NVRTC, nvcc -ptx, clang, Triton, a fat binary.  The command
+ * shpool-coalesce does the same for files and for builds with nvcc; doc/COALESCE.md is the manual.
  *
  * What is rewritten.  A record that each thread reads or writes word by word, with neighbouring
  * threads at neighbouring records (an array of structs), costs one request of up to 32 sectors for
