@@ -291,6 +291,9 @@ static void decide(const decision *d, coalesce_group *group, int stores_too)
     if (refusal == COALESCE_REWRITTEN) {
         refusal = check_order(d, group);
     }
+    if ((refusal == COALESCE_REWRITTEN) && d->options->unsupported) {
+        refusal = COALESCE_UNSUPPORTED_INPUT;
+    }
     if ((refusal == COALESCE_REWRITTEN) && is_opted_out(d->options, group)) {
         refusal = COALESCE_OPTED_OUT;
     }

@@ -90,6 +90,22 @@ static int is_off(LLVMModuleRef module, LLVMValueRef function)
     return 0;
 }
 
+/* "sm_61" and so on; not said: recent enough. */
+static int is_old(LLVMValueRef function)
+{
+    static const char kind[] = "target-cpu";
+    LLVMAttributeRef cpu = LLVMGetStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind,
+                                                         sizeof(kind) - 1);
+    const char *text;
+    unsigned bytes;
+
+    if (cpu == NULL) {
+        return 0;
+    }
+    text = LLVMGetStringAttributeValue(cpu, &bytes);
+    return bytes >= 4 && memcmp(text, "sm_", 3) == 0 && strtoul(text + 3, NULL, 10) < 70;
+}
+
 coalesce_llvm_kernel coalesce_llvm_kernel_of(LLVMModuleRef module, LLVMValueRef function)
 {
     coalesce_llvm_kernel kernel = { 0 };
@@ -105,5 +121,6 @@ coalesce_llvm_kernel coalesce_llvm_kernel_of(LLVMModuleRef module, LLVMValueRef 
     }
     kernel.is_kernel |= LLVMGetFunctionCallConv(function) == CONVENTION_PTX_KERNEL;
     kernel.is_off = is_off(module, function);
+    kernel.is_old = is_old(function);
     return kernel;
 }

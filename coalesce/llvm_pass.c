@@ -151,6 +151,7 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
     want.no_loads |= kernel.is_off;
     want.no_stores |= kernel.is_off;
     want.no_copies |= kernel.is_off;
+    want.unsupported = kernel.is_old;
     if (want.block.x == 0) {
         want.block = kernel.block;
     }

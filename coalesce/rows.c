@@ -179,7 +179,7 @@ int coalesce_plan_rows(const coalesce_access *access, size_t count, const coales
     for (size_t i = 0; fine && (i < count); i++) {
         group_of[i] = COALESCE_NO_ACCESS;
     }
-    if (fine && !options->no_rows && !options->no_loads) {
+    if (fine && !options->no_rows && !options->no_loads && !options->unsupported) {
         find_candidates(access, options, plan, group_of);
     }
     for (uint32_t i = 0; fine && (i < count); i++) {

@@ -229,6 +229,13 @@ KERNEL permuted9(word *__restrict__ to, const word *__restrict__ from, int n, in
     if (p >= n) p = i;
     for (int k = 0; k < 9; k++) to[9 * p + k] = from[9 * i + k] + 2;
 }
+KERNEL generic9(word *to, word *from, int n, int m) { // an address that is not known to be global
+    int   i = THREAD;
+    word *chosen = m == -1 ? from : to;
+    if (i >= n) return;
+    word x = from[i];
+    for (int k = 0; k < 9; k++) chosen[9 * i + k] = x * (k + 1);
+}
 KERNEL barrier9(word *__restrict__ to, const word *__restrict__ from, int n, int) {
     __shared__ word tile[9 * 256];
     int i = THREAD, t = threadIdx.x;
