@@ -2,9 +2,9 @@
 # .cu there and from tools/coalesce_kernels.cu (tests/coalesce.sh makes them anew and compares).
 if HAVE_CMOCKA
 shpool_coalesce_tests = tests/fuzz_ptx tests/test_coalesce tests/test_coalesce_plan \
-	tests/test_coalesce_run
+	tests/test_coalesce_random tests/test_coalesce_run
 tests_fuzz_ptx_SOURCES = tests/fuzz.h tests/fuzz_main.c tests/fuzz_ptx.c
-tests_test_coalesce_run_SOURCES = \
+shpool_ptx_machine = \
 	tests/coalesce/defects.h \
 	tests/ptx_alu.c \
 	tests/ptx_machine.c \
@@ -13,8 +13,9 @@ tests_test_coalesce_run_SOURCES = \
 	tests/ptx_trial.h \
 	tests/ptx_warps.c \
 	tests/ptx_warps.h \
-	tests/test_coalesce_run.c \
 	tools/coalesce_suite.h
+tests_test_coalesce_run_SOURCES    = $(shpool_ptx_machine) tests/test_coalesce_run.c
+tests_test_coalesce_random_SOURCES = $(shpool_ptx_machine) tests/test_coalesce_random.c
 check_PROGRAMS += $(shpool_coalesce_tests)
 TESTS += $(shpool_coalesce_tests)
 endif
