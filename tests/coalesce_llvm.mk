@@ -11,3 +11,7 @@ TESTS += $(shpool_llvm_tests)
 AM_TESTS_ENVIRONMENT += \
 	llvm_bindir='$(SHPOOL_LLVM_BINDIR)' llvm_includedir='$(SHPOOL_LLVM_INCLUDEDIR)'; \
 	export llvm_bindir llvm_includedir; unset SHPOOL_COALESCE;
+if HAVE_CMOCKA
+check_PROGRAMS += tests/test_coalesce_rows
+TESTS += tests/test_coalesce_rows
+endif
