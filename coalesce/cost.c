@@ -3,32 +3,35 @@
 #include "plan.h"
 
 /*
- * Measured on an H200, 1 GiB for each array, useful GB/s as written -> coalesced (device copy:
- * 4,246).  What no row allows is left alone: a rewrite that can lose more than 2 % is off.  That
- * is so for records of 2 to 6 words that are read and written (within 2 % of the roof as they
- * are), for reading records below 32 words alone (no gain: each sector is used in the end, by L1)
- * and for copies of 3 words that cannot alias (4,087 -> 3,701).
+ * Measured on an H200, 1 GiB for each array, useful GB/s as compiled by nvcc -> rewritten (device
+ * copy: 4,246); doc/performance.md has the whole table.  What no row allows is left alone: a
+ * rewrite that can lose more than 2 % is off.  That is so for records of 2, 3 and 5 words (within
+ * 2 % of the best as they are; 3 words lose 5 %), for reading records below 32 words alone (no
+ * gain: each sector is used in the end, by L1), for copies of 3 words that cannot alias, and for
+ * records of 3 bytes (3 bytes a thread are too few in flight, whoever moves them).
  */
 static const coalesce_cost table[] = {
-    { COALESCE_STORES, COALESCE_TRANSPOSE, 7, 31, 0, 0,
-      "stores of 9 words 526 -> 3,967, of 12 words 450 -> 3,956; stores alone bring 7 words from "
-      "1,375 to 4,211" },
+    { COALESCE_STORES, COALESCE_WIDE, 4, 4, 0, 0,
+      "4 floats read and written 3,814 -> 4,263, 4 words 4,256 -> 4,251" },
+    { COALESCE_STORES, COALESCE_TRANSPOSE, 6, 31, 0, 0,
+      "stores of 9 words 510 -> 3,909, of 12 words 446 -> 3,887; 6 words read and written "
+      "3,372 -> 4,199" },
     { COALESCE_STORES, COALESCE_SKEWED, 8, 32, 0, 0,
-      "8 words read and written 1,338 -> 4,158, stores of 32 words 271 -> 3,760" },
-    { COALESCE_LOADS, COALESCE_TRANSPOSE, 7, 31, 0, 1,
-      "9 words read and written 1,262 -> 4,192, 12 words 958 -> 4,228; loads alone gain nothing" },
+      "8 words read and written 1,272 -> 4,141, stores of 32 words 254 -> 3,788" },
+    { COALESCE_LOADS, COALESCE_WIDE, 4, 4, 0, 1,
+      "4 floats read and written 3,814 -> 4,263, 4 words 4,256 -> 4,251" },
+    { COALESCE_LOADS, COALESCE_TRANSPOSE, 6, 31, 0, 1,
+      "9 words read and written 1,281 -> 4,158, 12 words 975 -> 4,180; loads alone gain nothing" },
     { COALESCE_LOADS, COALESCE_SKEWED, 8, 31, 0, 1,
-      "8 words read and written 1,338 -> 4,158, 16 words 715 -> 4,144; loads alone gain nothing" },
-    { COALESCE_LOADS, COALESCE_SKEWED, 32, 32, 0, 0, "32 words read 1,059 -> 4,085" },
+      "8 words read and written 1,272 -> 4,141, 16 words 721 -> 4,150; loads alone gain nothing" },
+    { COALESCE_LOADS, COALESCE_SKEWED, 32, 32, 0, 0, "32 words read 1,055 -> 4,229" },
     { COALESCE_LOADS, COALESCE_ROWS, 32, 32, 0, 0,
       "sums of rows of 64 columns 1,045 -> 4,132, of 256 columns 1,010 -> 4,112" },
     { COALESCE_COPIES, COALESCE_COPY, 3, 32, 1, 0,
-      "copies through pointers that may alias: 3 words 2,500, 9 words 875, 32 words 204 -> 4,250" },
+      "copies through pointers that may alias: 3 words 2,499 -> 3,989, 9 words 879 -> 4,140, "
+      "32 words 201 -> 4,120" },
     { COALESCE_COPIES, COALESCE_COPY, 7, 32, 0, 0,
-      "copies of 9 words 1,248 -> 4,214, of 32 words 509 -> 4,005" },
-    { COALESCE_COPIES, COALESCE_COPY, 0, 0, 1, 0, "pixels of 3 bytes 2,046 -> 3,880" },
-    { COALESCE_STORES, COALESCE_BYTES, 0, 0, 0, 0, "pixels of 3 bytes 2,046 -> 3,880" },
-    { COALESCE_LOADS, COALESCE_BYTES, 0, 0, 0, 1, "pixels of 3 bytes 2,046 -> 3,880" },
+      "copies of 9 words 1,184 -> 4,144, of 32 words 508 -> 4,099" },
 };
 
 const coalesce_cost *coalesce_cost_table(size_t *count_p)

@@ -11,7 +11,7 @@
  *
  * What rewritten code may rely on is checked when it runs, by the guards
  *   G1  all 32 lanes are here        activemask == ~0
- *   G2  lane l's record is at b + l*R    match.all.sync(address - lane*R)
+ *   G2  lane l's record is at b + l*R    address - lane*R is the same in all lanes
  *   G3  b is aligned to a unit
  *   G4  copies: the warp's source and destination are disjoint or the same
  * and where one fails, the original accesses are executed.

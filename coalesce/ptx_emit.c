@@ -194,21 +194,27 @@ static void put_slow_branch(ptx_out *out, const job *j, const char *condition)
 /* G1: all lanes are here, in this very execution of the instruction. */
 static void guard_warp(ptx_out *out, const job *j)
 {
+    ptx_put(out, "\tmov.u32 ~lane, %%laneid;\n");
+    ptx_put(out, "\tmul.wide.u32 ~z, ~lane, %u;\n", j->record.bytes);
     ptx_put(out, "\tactivemask.b32 ~m;\n");
     ptx_put(out, "\tsetp.ne.b32 ~p, ~m, -1;\n");
     put_slow_branch(out, j, "~p");
-    ptx_put(out, "\tmov.u32 ~lane, %%laneid;\n");
-    ptx_put(out, "\tmul.wide.u32 ~z, ~lane, %u;\n", j->record.bytes);
 }
 
-/* G2: what is in the address register, less lane*R, is the same in all lanes. */
+/* G2: what is in the address register, less lane*R, is the same in all lanes.  Two shuffles and a
+ * vote, for match.all would say the same, but takes longer. */
 static void guard_base(ptx_out *out, const job *j, uint32_t anchor, const char *name, int matched)
 {
     ptx_put(out, "\tsub.s64 %s, ", name);
     put_base(out, j, anchor);
     ptx_put(out, ", ~z;\n");
     if (matched) {
-        ptx_put(out, "\tmatch.all.sync.b64 ~m|~q, %s, -1;\n", name);
+        ptx_put(out, "\tmov.b64 {~x, ~y}, %s;\n", name);
+        ptx_put(out, "\tshfl.sync.idx.b32 ~m, ~x, 0, 31, -1;\n");
+        ptx_put(out, "\tshfl.sync.idx.b32 ~rot, ~y, 0, 31, -1;\n");
+        ptx_put(out, "\tsetp.eq.b32 ~q, ~x, ~m;\n");
+        ptx_put(out, "\tsetp.eq.and.b32 ~q, ~y, ~rot, ~q;\n");
+        ptx_put(out, "\tvote.sync.all.pred ~q, ~q, -1;\n");
     }
 }
 

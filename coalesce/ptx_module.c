@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_VERSION 62u /* activemask; match and shfl.sync are older */
+#define LEAST_VERSION 62u /* activemask; shfl.sync and vote.sync are older */
 #define LEAST_TARGET  70u
 
 /* What becomes of an instruction. */
@@ -198,7 +198,7 @@ const char *ptx_unusable_because(const ptx_module *module)
         return "PTX older than .version 6.2 has no activemask: the input is left as it is";
     }
     if (module->target < LEAST_TARGET) {
-        return "GPUs older than sm_70 have no match: the input is left as it is";
+        return "GPUs older than sm_70 run warps in lockstep only: the input is left as it is";
     }
     if (module->address_size != 64) {
         return "only .address_size 64 is rewritten: the input is left as it is";

@@ -16,7 +16,7 @@ static const struct { const char *name; machine_op op; } names[] = {
     { "cvta", OP_CVTA }, { "bfe", OP_BFE }, { "bfi", OP_BFI }, { "shf", OP_SHF_R },
     { "fma", OP_FMA }, { "lop3", OP_LOP3 }, { "abs", OP_ABS }, { "ld", OP_LD }, { "st", OP_ST },
     { "bra", OP_BRA }, { "ret", OP_RET }, { "exit", OP_RET }, { "bar", OP_BAR_SYNC },
-    { "barrier", OP_BAR_SYNC }, { "shfl", OP_SHFL }, { "match", OP_MATCH },
+    { "barrier", OP_BAR_SYNC }, { "shfl", OP_SHFL }, { "vote", OP_VOTE },
     { "activemask", OP_ACTIVEMASK }, { "prmt", OP_PRMT }, { "membar", OP_FENCE },
     { "fence", OP_FENCE },
 };

@@ -224,19 +224,17 @@ static void shuffle(machine *m, warp *w, const machine_code *code, uint32_t lane
     }
 }
 
-/* match.all.sync d|p, a, mask */
-static void match_all(machine *m, warp *w, const machine_code *code, uint32_t lanes)
+/* vote.sync.all.pred d, a, mask */
+static void vote_all(machine *m, warp *w, const machine_code *code, uint32_t lanes)
 {
-    int same = 1;
+    uint64_t all = 1;
 
-    for (uint32_t lane = 1; lane < 32; lane++) {
-        same &= operand_value(m, w, lane, &code->operand[2]) ==
-                operand_value(m, w, 0, &code->operand[2]);
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        all &= operand_value(m, w, lane, &code->operand[1]);
     }
     for (uint32_t lane = 0; lane < 32; lane++) {
         if ((lanes >> lane) & 1) {
-            w->reg[code->operand[0].reg * 32 + lane] = same ? lanes : 0;
-            w->reg[code->operand[1].reg * 32 + lane] = (uint64_t)same;
+            w->reg[code->operand[0].reg * 32 + lane] = all & 1;
         }
     }
 }
@@ -324,7 +322,7 @@ void machine_step(machine *m, warp *w, uint32_t pc, uint32_t lanes)
         w->live &= ~lanes;
         return;
     }
-    if (((code->op == OP_SHFL) || (code->op == OP_MATCH) || (code->op == OP_BAR_WARP)) &&
+    if (((code->op == OP_SHFL) || (code->op == OP_VOTE) || (code->op == OP_BAR_WARP)) &&
         !all_are_here(m, w, code, pc, &lanes)) {
         return;
     }
@@ -352,8 +350,8 @@ void machine_step(machine *m, warp *w, uint32_t pc, uint32_t lanes)
     case OP_SHFL:
         shuffle(m, w, code, taken);
         break;
-    case OP_MATCH:
-        match_all(m, w, code, taken);
+    case OP_VOTE:
+        vote_all(m, w, code, taken);
         break;
     default:
         compute(m, w, code, taken);

@@ -240,7 +240,7 @@ static void test_rewrite_and_what_stays(void **state)
                      SHPOOL_OK);
     assert_int_equal(rewritten, 1);
     assert_int_equal(strlen(better), bytes);
-    assert_non_null(strstr(better, "match.all.sync"));
+    assert_non_null(strstr(better, "vote.sync.all"));
     assert_int_equal(shpool_coalesce_rewrite(better, bytes, NULL, &again, NULL, NULL),
                      SHPOOL_ERR_UNSUPPORTED);
     assert_detail("already");

@@ -67,6 +67,7 @@ static void expect_one(scene *s, const coalesce_options *options, coalesce_refus
 static void test_widths_by_the_cost_rule(void **state)
 {
     static const coalesce_transform transform[33] = {
+        [4] = COALESCE_WIDE,       [6] = COALESCE_TRANSPOSE,
         [7] = COALESCE_TRANSPOSE,  [8] = COALESCE_SKEWED,     [9] = COALESCE_TRANSPOSE,
         [10] = COALESCE_TRANSPOSE, [11] = COALESCE_TRANSPOSE, [12] = COALESCE_TRANSPOSE,
         [16] = COALESCE_SKEWED,    [20] = COALESCE_TRANSPOSE, [31] = COALESCE_TRANSPOSE,

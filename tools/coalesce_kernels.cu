@@ -25,6 +25,7 @@ COPY(copy9, 9, )
 COPY(copy12, 12, )
 COPY(copy32, 32, )
 COPY(copy3_restrict, 3, __restrict__)
+COPY(copy6_restrict, 6, __restrict__)
 COPY(copy9_restrict, 9, __restrict__)
 COPY(copy32_restrict, 32, __restrict__)
 
@@ -94,6 +95,7 @@ extern "C" __global__ void half9(word *__restrict__ d, const word *__restrict__ 
         }                                                                                          \
     }
 GATHER(gather3, 3)
+GATHER(gather6, 6)
 GATHER(gather9, 9)
 GATHER(gather12, 12)
 GATHER(gather32, 32)
@@ -111,6 +113,8 @@ GATHER(gather32, 32)
         }                                                                                          \
     }
 EXPAND(expand3, 3)
+EXPAND(expand4, 4)
+EXPAND(expand6, 6)
 EXPAND(expand9, 9)
 EXPAND(expand12, 12)
 EXPAND(expand32, 32)

@@ -27,6 +27,7 @@ typedef enum suite_shape {
     SUITE(copy3_restrict, 12, 12, SUITE_THREADS, 0)                                                \
     SUITE(copy9_restrict, 36, 36, SUITE_THREADS, 0)                                                \
     SUITE(copy32_restrict, 128, 128, SUITE_THREADS, 0)                                             \
+    SUITE(copy6_restrict, 24, 24, SUITE_THREADS, 0)                                                \
     SUITE(mix2, 8, 8, SUITE_THREADS, 0)                                                            \
     SUITE(mix3, 12, 12, SUITE_THREADS, 0)                                                          \
     SUITE(mix4, 16, 16, SUITE_THREADS, 0)                                                          \
@@ -40,10 +41,13 @@ typedef enum suite_shape {
     SUITE(mix18, 72, 72, SUITE_THREADS, 0)                                                         \
     SUITE(mix32, 128, 128, SUITE_THREADS, 0)                                                       \
     SUITE(gather3, 12, 4, SUITE_THREADS, 0)                                                        \
+    SUITE(gather6, 24, 4, SUITE_THREADS, 0)                                                        \
     SUITE(gather9, 36, 4, SUITE_THREADS, 0)                                                        \
     SUITE(gather12, 48, 4, SUITE_THREADS, 0)                                                       \
     SUITE(gather32, 128, 4, SUITE_THREADS, 0)                                                      \
     SUITE(expand3, 4, 12, SUITE_THREADS, 0)                                                        \
+    SUITE(expand4, 4, 16, SUITE_THREADS, 0)                                                        \
+    SUITE(expand6, 4, 24, SUITE_THREADS, 0)                                                        \
     SUITE(expand9, 4, 36, SUITE_THREADS, 3900)                                                     \
     SUITE(expand12, 4, 48, SUITE_THREADS, 3900)                                                    \
     SUITE(expand32, 4, 128, SUITE_THREADS, 3700)                                                   \
