@@ -112,6 +112,27 @@ static void write_alignment_test(FILE *out, const char *name, const char *of, un
             name, name, of, align - 1, name, name);
 }
 
+/* %NAME.equal: the value %NAME.base is lane 0's.  Two shuffles and a vote: match.all would say the
+ * same, but takes longer. */
+static void write_equality_test(FILE *out, const char *name)
+{
+    static const char *const half[] = { "low", "high" };
+
+    fprintf(out,
+            "  %%%s.upper = lshr i64 %%%s.base, 32\n"
+            "  %%%s.half.low = trunc i64 %%%s.base to i32\n"
+            "  %%%s.half.high = trunc i64 %%%s.upper to i32\n",
+            name, name, name, name, name, name);
+    for (unsigned h = 0; h < 2; h++) {
+        fprintf(out,
+                "  %%%s.first.%s = call i32 @llvm.nvvm.shfl.sync.idx.i32"
+                "(i32 -1, i32 %%%s.half.%s, i32 0, i32 31)\n"
+                "  %%%s.equal.%s = icmp eq i32 %%%s.half.%s, %%%s.first.%s\n",
+                name, half[h], name, half[h], name, half[h], name, half[h], name, half[h]);
+    }
+    fprintf(out, "  %%%s.equal = and i1 %%%s.equal.low, %%%s.equal.high\n", name, name, name);
+}
+
 /* %NAME.here: lane l's record lies at %NAME.base + l * bytes, for all lanes, the base is aligned,
  * and %NAME.ok.  `is_known`: the lanes' records are known to lie like others that were tested. */
 static void write_record_test(FILE *out, const coalesce_ir_shape *shape, const char *name,
@@ -123,24 +144,15 @@ static void write_record_test(FILE *out, const coalesce_ir_shape *shape, const c
             "  %%%s.base = sub i64 %%%s.int, %%%s.skip\n",
             name, shape->bytes, name, name, name);
     write_alignment_test(out, name, "base", coalesce_ir_align(shape));
+    fprintf(out, "  %%%s.mine = and i1 %%%s.ok, %%%s.aligned\n", name, name, name);
     if (is_known) {
-        fprintf(out, "  %%%s.same = and i1 true, true\n", name);
+        fprintf(out, "  %%%s.fits = and i1 %%%s.mine, true\n", name, name);
     } else {
-        fprintf(out,
-                "  %%%s.match = call { i32, i1 } "
-                "@llvm.nvvm.match.all.sync.i64p(i32 -1, i64 %%%s.base)\n"
-                "  %%%s.same = extractvalue { i32, i1 } %%%s.match, 1\n",
-                name, name, name, name);
+        write_equality_test(out, name);
+        fprintf(out, "  %%%s.fits = and i1 %%%s.mine, %%%s.equal\n", name, name, name);
     }
-    fprintf(out, "  %%%s.fits = and i1 %%%s.same, %%%s.aligned\n", name, name, name);
-    if (shape->is_global) {
-        fprintf(out, "  %%%s.here = and i1 %%%s.fits, %%%s.ok\n", name, name, name);
-    } else { /* the window's edge may lie between two lanes */
-        fprintf(out,
-                "  %%%s.all = call i1 @llvm.nvvm.vote.all.sync(i32 -1, i1 %%%s.ok)\n"
-                "  %%%s.here = and i1 %%%s.fits, %%%s.all\n",
-                name, name, name, name, name);
-    }
+    fprintf(out, "  %%%s.here = call i1 @llvm.nvvm.vote.all.sync(i32 -1, i1 %%%s.fits)\n", name,
+            name);
 }
 
 /* %apart: the warp's two ranges do not overlap, or are the same. */
@@ -363,7 +375,6 @@ char *coalesce_ir_text(const coalesce_ir_shape *shape, const char *layout, const
     fprintf(out,
             "target datalayout = \"%s\"\ntarget triple = \"%s\"\n"
             "declare i32 @llvm.nvvm.read.ptx.sreg.laneid()\n"
-            "declare { i32, i1 } @llvm.nvvm.match.all.sync.i64p(i32, i64)\n"
             "declare i1 @llvm.nvvm.vote.all.sync(i32, i1)\n"
             "declare i1 @llvm.nvvm.isspacep.global(ptr)\n"
             "declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)\n"

@@ -10,7 +10,7 @@
 typedef struct coalesce_llvm_kernel {
     int is_kernel;
     int is_off;           /* __attribute__((annotate("shpool-coalesce=off"))) */
-    int is_old;           /* compiled for a GPU before sm_70, which has no match */
+    int is_old;           /* for a GPU before sm_70, whose warps are not tried */
     coalesce_block block; /* as far as known */
 } coalesce_llvm_kernel;
 

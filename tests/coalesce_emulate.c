@@ -71,7 +71,6 @@ EMU_FN void emu_warp_sync(uint32_t mask);
 EMU_FN uint32_t emu_activemask(void);
 EMU_FN uint32_t emu_shfl(uint32_t mask, uint32_t value, uint32_t lane, uint32_t clamp);
 EMU_FN uint32_t emu_shfl_xor(uint32_t mask, uint32_t value, uint32_t lane, uint32_t clamp);
-EMU_FN uint32_t emu_match(uint32_t mask, uint64_t value);
 EMU_FN uint32_t emu_vote(uint32_t mask, uint32_t value);
 EMU_FN uint32_t emu_global(const void *p);
 
@@ -132,13 +131,6 @@ uint32_t emu_shfl_xor(uint32_t mask, uint32_t value, uint32_t lane, uint32_t cla
 {
     (void)clamp;
     return collective(SIMT_OP_SHFL_XOR, mask, value, lane, HERE);
-}
-uint32_t emu_match(uint32_t mask, uint64_t value)
-{
-    uint32_t low = collective(SIMT_OP_MATCH, mask, (uint32_t)value, 0, HERE);
-    uint32_t high = collective(SIMT_OP_MATCH, mask, (uint32_t)(value >> 32), 0, HERE);
-
-    return (low == mask && high == mask) ? mask : 0;
 }
 uint32_t emu_vote(uint32_t mask, uint32_t value)
 {

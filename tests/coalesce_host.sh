@@ -15,7 +15,6 @@ sed -E -e '/^target (datalayout|triple)/d' \
     -e 's/@llvm\.nvvm\.read\.ptx\.sreg\./@emu_/g' \
     -e 's/@llvm\.nvvm\.shfl\.sync\.idx\.i32/@emu_shfl/g' \
     -e 's/@llvm\.nvvm\.shfl\.sync\.bfly\.i32/@emu_shfl_xor/g' \
-    -e 's/@llvm\.nvvm\.match\.all\.sync\.i64p/@emu_match_all/g' \
     -e 's/@llvm\.nvvm\.vote\.all\.sync/@emu_vote_all/g' \
     -e 's/@llvm\.nvvm\.isspacep\.global/@emu_is_global/g' \
     -e 's/@llvm\.nvvm\.bar\.warp\.sync/@emu_warp_sync/g' \
@@ -23,18 +22,10 @@ sed -E -e '/^target (datalayout|triple)/d' \
     -e 's/call (noundef )?range\(i32 [-0-9]+, [-0-9]+\) /call /' \
     -e 's/call noundef range\([^)]*\) /call /' \
     -e 's/@emu_([a-z]+)\.([xyz])/@emu_\1_\2/g' \
-    -e '/^declare .*@emu_(match_all|vote_all|is_global)\(/d' "$in" >"$host"
+    -e '/^declare .*@emu_(vote_all|is_global)\(/d' "$in" >"$host"
 cat >>"$host" <<'END'
 
-declare i32 @emu_match(i32, i64)
 declare i32 @emu_vote(i32, i32)
-define internal { i32, i1 } @emu_match_all(i32 %mask, i64 %value) {
-  %same = call i32 @emu_match(i32 %mask, i64 %value)
-  %is = icmp ne i32 %same, 0
-  %first = insertvalue { i32, i1 } poison, i32 %same, 0
-  %both = insertvalue { i32, i1 } %first, i1 %is, 1
-  ret { i32, i1 } %both
-}
 define internal i1 @emu_vote_all(i32 %mask, i1 %mine) {
   %wide = zext i1 %mine to i32
   %all = call i32 @emu_vote(i32 %mask, i32 %wide)
