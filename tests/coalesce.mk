@@ -19,8 +19,8 @@ tests_test_coalesce_random_SOURCES = $(shpool_ptx_machine) tests/test_coalesce_r
 check_PROGRAMS += $(shpool_coalesce_tests)
 TESTS += $(shpool_coalesce_tests)
 endif
-TESTS += tests/coalesce.sh
-EXTRA_DIST += tests/coalesce.sh tests/coalesce/defects.cu tests/coalesce/defects.ptx \
+TESTS += tests/coalesce.sh tests/coalesce_planted.sh
+EXTRA_DIST += tests/coalesce.sh tests/coalesce_planted.sh tests/coalesce/defects.cu tests/coalesce/defects.ptx \
 	tests/coalesce/defects.txt tests/coalesce/hand.ptx tests/coalesce/lint.cu \
 	tests/coalesce/lint.ptx tests/coalesce/lint.txt tests/coalesce/suite.ptx \
 	tests/coalesce/suite.txt

@@ -20,11 +20,11 @@ typedef struct scene {
     size_t          count;
 } scene;
 
-/* An access of `words` words a lane to array `array`, at byte `offset` of the record. */
+/* An access to array `array` of records of `words` (or minus so many) words, at byte `offset`. */
 static coalesce_access *add(scene *s, int array, uint32_t words, int64_t offset, unsigned flags)
 {
     coalesce_form    form  = leaf(&s->leaves, (uint64_t)(array * 100) + words, COALESCE_STEPPED,
-                                  4 * (int64_t)words, 0);
+                                  4 * (int64_t)(int32_t)words, 0);
     coalesce_form    shift = coalesce_form_constant(offset);
     coalesce_access *access = &s->access[s->count];
 
@@ -39,7 +39,7 @@ static coalesce_access *add(scene *s, int array, uint32_t words, int64_t offset,
 
 static void add_record(scene *s, int array, uint32_t words, unsigned flags)
 {
-    for (uint32_t k = 0; k < words; k++) {
+    for (uint32_t k = 0; k < (uint32_t)abs((int32_t)words); k++) {
         (void)add(s, array, words, 4 * (int64_t)k, flags);
     }
 }
@@ -145,6 +145,11 @@ static void test_refusals(void **state)
     expect_one(&s, &force, COALESCE_PARTIAL_RECORD);
     (void)add(&s, 1, 1, 0, 0);
     expect_one(&s, &force, COALESCE_IS_COALESCED);
+    add_record(&s, 1, (uint32_t)-9, COALESCE_STORE);
+    expect_one(&s, &force, COALESCE_NEGATIVE_STRIDE);
+    add_record(&s, 1, 9, COALESCE_STORE);
+    s.access[8].run = 2; /* behind a barrier */
+    expect_one(&s, &force, COALESCE_HOLES_STORED);
     (void)add(&s, 1, 9, 2, 0);
     s.access[0].bytes = 2;
     (void)add(&s, 1, 9, 4, 0);

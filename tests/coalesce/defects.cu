@@ -23,23 +23,15 @@ template <int S> __device__ __forceinline__ void mix(word *d, const word *s, lon
     }
 }
 
-KERNEL(two_a)
-{
-    int t = blockIdx.x * blockDim.x + threadIdx.x;
-    if (t < n) { mix<9>(d, s, t); }
-}
-
-KERNEL(two_b)
-{
-    int t = blockIdx.x * blockDim.x + threadIdx.x;
-    if (t < n) { mix<9>(d, s, t); }
-}
-
-KERNEL(reversed_sum)
-{
-    int t = threadIdx.x + blockIdx.x * blockDim.x;
-    if (t < n) { mix<9>(d, s, t); }
-}
+#define MIXED(NAME, INDEX)                                                                         \
+    KERNEL(NAME)                                                                                   \
+    {                                                                                              \
+        int t = INDEX;                                                                             \
+        if (t < n) { mix<9>(d, s, t); }                                                            \
+    }
+MIXED(two_a, blockIdx.x * blockDim.x + threadIdx.x)
+MIXED(two_b, blockIdx.x * blockDim.x + threadIdx.x)
+MIXED(reversed_sum, threadIdx.x + blockIdx.x * blockDim.x)
 
 KERNEL(guarded)
 {
@@ -60,11 +52,7 @@ RESTRICTED(pitch)
     }
 }
 
-RESTRICTED(two_dimensions)
-{
-    int t = (blockIdx.x * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-    if (t < n) { mix<9>(d, s, t); }
-}
+MIXED(two_dimensions, (blockIdx.x * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x)
 
 RESTRICTED(shifted)
 {
@@ -416,11 +404,7 @@ RESTRICTED(clamped)
     for (int k = 0; k < 9; k++) { d[9 * t + k] = e[k] ^ sum; }
 }
 
-RESTRICTED(two_rows)
-{
-    int t = (blockIdx.x * blockDim.y + threadIdx.y) * 20 + threadIdx.x;
-    if (t < n) { mix<9>(d, s, t); }
-}
+MIXED(two_rows, (blockIdx.x * blockDim.y + threadIdx.y) * 20 + threadIdx.x)
 
 KERNEL(copied_rows)
 {
@@ -438,6 +422,26 @@ RESTRICTED(wraps_inside)
     if (t < n) {
 #pragma unroll
         for (int k = 0; k < 9; k++) { d[9 * t + k] = s[9 * r + k]; }
+    }
+}
+
+KERNEL(copied_onto)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x, r = min(t, (int)n - 5);
+#pragma unroll
+    for (int k = 0; k < 9; k++) { d[9 * r + k] = s[9 * t + k]; }
+}
+
+KERNEL(handed_over)
+{
+    int t = blockIdx.x * 64 + threadIdx.x;
+    if (threadIdx.x >= 32) {
+        for (int k = 0; k < 4; k++) { d[9 * t + k] = t + k; }
+        asm volatile("bar.sync 0;" ::: "memory");
+        for (int k = 4; k < 9; k++) { d[9 * t + k] = t * k; }
+    } else {
+        asm volatile("bar.sync 0;" ::: "memory");
+        for (int k = 0; k < 4; k++) { d[9 * t + k] = d[9 * (t + 32) + k]; }
     }
 }
 
