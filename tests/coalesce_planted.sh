@@ -36,7 +36,7 @@ last_word_unread|decide.c|s/return ((end < record) || (record == 3))/return (0)/
 twice_is_once|decide.c|s/if (offset < end) {/if (0) {/
 special_is_plain|decide.c|s/return COALESCE_SPECIAL_ACCESS;/return COALESCE_REWRITTEN;/
 descending_is_fine|decide.c|s/return COALESCE_NEGATIVE_STRIDE;/(void)0;/
-any_copy|plan.c|s/(to_offset != from_offset)/0/
+any_copy|plan.c|s/(to_offset != from_offset)/0/;s/(store->copied_from != loads->member\[k\])/0/
 runs_do_not_matter|plan.c|s,return (a->run == b->run),return 1,;s,(access.j..run == .*i..run),1,
 barriers_do_not_matter|ptx_flow.c|/^static int is_fence/,/^}/s/return 1;/return 0;/
 labels_do_not_matter|ptx_flow.c|/^static void number_runs/,/^}/s/            run++;/            ;/
