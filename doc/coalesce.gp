@@ -10,7 +10,7 @@ set boxwidth 0.9
 set yrange [0:4600]
 set grid ytics lc rgb "#dddddd"
 set xtics rotate by -25 scale 0
-set key top left
+set key outside bottom center horizontal
 set arrow from graph 0, first 4246 to graph 1, first 4246 nohead dt 2 lc rgb "#555555"
 set label "device copy 4,246" at graph 0.99, first 4380 right
 plot "coalesce.dat" using 2:xtic(1) title "plain" lc rgb "#9aa5b1", \

@@ -125,6 +125,10 @@ expect 0 '2 records rewritten' "$tool" nvcc -v -- $flags app.cu -o app
 [ -x app ] || fail "no executable"
 expect 0 '' "$tool" nvcc -O3 -arch=sm_80 -ptx app.cu -o app.ptx
 expect 0 'shpc_' cat app.ptx
+rm -f app.ptx
+expect 0 '' "$tool" "$NVCC" -O3 -arch=sm_80 -ptx app.cu -o app.ptx
+expect 0 'shpc_' cat app.ptx
+expect 3 'is not there' "$tool" /nowhere/nvcc -ptx app.cu
 expect 1 'error' "$tool" nvcc -ptx no_such.cu
 expect 0 '' "$tool" nvcc -O3 -gencode arch=compute_80,code=sm_80 \
     -gencode arch=compute_90,code=sm_90 -rdc=true app.cu -o app

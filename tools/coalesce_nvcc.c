@@ -93,25 +93,37 @@ int tool_cicc(int count, char **words)
 
 /* ---- nvcc ---- */
 
-/* The folder of the toolkit: nvcc on PATH is in its bin. */
-static int find_toolkit(char toolkit[PATH_MAX])
+/* nvcc is in the toolkit's bin. */
+static int is_toolkit_of(const char *nvcc, char toolkit[PATH_MAX])
+{
+    if ((access(nvcc, X_OK) != 0) || (realpath(nvcc, toolkit) == NULL)) {
+        return 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(toolkit, '/');
+
+        if (slash != NULL) {
+            *slash = '\0';
+        }
+    }
+    return 1;
+}
+
+/* The folder of the toolkit whose nvcc is called: by its path, or the one on PATH. */
+static int find_toolkit(const char *nvcc, char toolkit[PATH_MAX])
 {
     const char *path = getenv("PATH");
     char        file[PATH_MAX];
 
+    if (strchr(nvcc, '/') != NULL) {
+        return is_toolkit_of(nvcc, toolkit);
+    }
     while ((path != NULL) && (*path != '\0')) {
         const size_t bytes = strcspn(path, ":");
 
         if ((bytes > 0) && (bytes + 6 < sizeof(file))) {
             (void)snprintf(file, sizeof(file), "%.*s/nvcc", (int)bytes, path);
-            if ((access(file, X_OK) == 0) && (realpath(file, toolkit) != NULL)) {
-                for (int i = 0; i < 2; i++) {
-                    char *slash = strrchr(toolkit, '/');
-
-                    if (slash != NULL) {
-                        *slash = '\0';
-                    }
-                }
+            if (is_toolkit_of(file, toolkit)) {
                 return 1;
             }
         }
@@ -188,8 +200,8 @@ int tool_nvcc(const tool_options *options, int count, char **words)
     ssize_t bytes    = readlink("/proc/self/exe", self, sizeof(self) - 1);
     int     status;
 
-    if (!find_toolkit(toolkit)) {
-        return tool_failed("nvcc is not on PATH");
+    if (!find_toolkit(options->nvcc, toolkit)) {
+        return tool_failed("%s is not there, or not on PATH", options->nvcc);
     }
     if ((bytes <= 0) || (mkdtemp(folder) == NULL)) {
         return tool_failed("no folder can be made in /tmp");

@@ -31,6 +31,7 @@ typedef struct tool_options {
     size_t              file_count;
     char *const        *compiler; /* what stands behind "--": for nvcc */
     size_t              compiler_count;
+    const char         *nvcc; /* as the user called it: with its path, or from PATH */
     const char         *skip[64];
 } tool_options;
 

@@ -203,7 +203,8 @@ int main(int argc, char **argv)
     if (is_called(argv[0], "cicc")) {
         return tool_cicc(argc, argv);
     }
-    if (strcmp(command, "nvcc") == 0) {
+    if (is_called(command, "nvcc")) { /* with its path, too: CMake's compiler launcher */
+        options.nvcc = command;
         return nvcc(argc - 1, argv + 1, &options);
     }
     if (strcmp(command, "costs") == 0) {

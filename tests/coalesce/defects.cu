@@ -37,9 +37,8 @@ KERNEL(guarded)
 {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t < n) {
-        d[3 * t]     = s[3 * t];
-        d[3 * t + 1] = s[3 * t + 1];
-        d[3 * t + 2] = s[3 * t + 2];
+#pragma unroll
+        for (int k = 0; k < 3; k++) { d[3 * t + k] = s[3 * t + k]; }
     }
 }
 
@@ -76,9 +75,7 @@ KERNEL(own_shared)
 {
     __shared__ word a[9 * 64];
     int t = blockIdx.x * 64 + threadIdx.x, l = threadIdx.x;
-#pragma unroll
     for (int k = 0; k < 9; k++) { a[9 * l + k] = s[9 * t + k]; }
-#pragma unroll
     for (int k = 0; k < 9; k++) { d[9 * t + k] = a[9 * l + 8 - k]; }
 }
 
