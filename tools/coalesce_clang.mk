@@ -17,7 +17,6 @@ endif
 if HAVE_LLVM
 if HAVE_NVCC
 bench-clang: clang.plain.cubin clang.rewritten.cubin clang.forced.cubin
-.PHONY: bench-clang
 clang.plain.ptx: shpool_coalesce_words = off
 clang.rewritten.ptx: shpool_coalesce_words =
 clang.forced.ptx: shpool_coalesce_words = force
