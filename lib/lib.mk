@@ -38,7 +38,7 @@ nodist_libshpool_core_la_SOURCES += lib/linked_plain_lto.c lib/linked_spill_lto.
 endif
 # flags of its own: automake then keeps bitmap.c and bitmap.cu apart by object name
 libshpool_core_la_CFLAGS = $(AM_CFLAGS)
-libshpool_core_la_LIBADD = libshpool_simt.la
+libshpool_core_la_LIBADD = libshpool_simt.la libshpool_coalesce.la
 
 lib_LTLIBRARIES += libshpool.la
 libshpool_la_SOURCES =

@@ -13,7 +13,7 @@
 set -u
 : "${FUZZ_CC:=}" "${fuzz_seconds:=5}" "${cmocka_cflags:=}" "${top_srcdir:=.}" "${top_builddir:=.}"
 jobs=2
-targets=${*:-heap register spec}
+targets=${*:-heap ptx register spec}
 
 case $fuzz_seconds in
 *[!0-9]* | 0*)
@@ -63,6 +63,9 @@ flags="-std=gnu11 -g -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/inclu
     for file in "$src"/lib/*.c "$src"/allocators/*/*.c "$src"/tests/heap_model.c; do
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/$(basename "$file" .c).o"
     done
+    for file in $(ls "$src"/coalesce/*.c | grep -v llvm); do
+        echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/coalesce_$(basename "$file" .c).o"
+    done
     for file in "$src"/simt/*.c; do
         echo "-c $file -o $tmp/simt_$(basename "$file" .c).o"
     done
@@ -74,7 +77,7 @@ if ! xargs -P $jobs -L 1 $FUZZ_CC $flags $sanitize <"$tmp/compile"; then
 fi
 # A spec is to be longer than legal now and then; scripts of more words are slow, and find no more.
 max_len_of() {
-    case $1 in spec) echo 600 ;; *) echo 1500 ;; esac
+    case $1 in spec) echo 600 ;; ptx) echo 6000 ;; *) echo 1500 ;; esac
 }
 
 fuzz() { # NAME

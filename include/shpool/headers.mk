@@ -2,6 +2,7 @@
 shpool_HEADERS += \
 	include/shpool/abi.h \
 	include/shpool/after.h \
+	include/shpool/coalesce.h \
 	include/shpool/executor.h \
 	include/shpool/family.h \
 	include/shpool/heap.h \

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What pays: one row for each kind of group, with the measurement behind it; and the words. */
+#include "plan.h"
+
+/*
+ * Measured on an H200, 1 GiB for each array, useful GB/s as compiled by nvcc -> rewritten (device
+ * copy: 4,246); doc/performance.md has the whole table.  What no row allows is left alone: a
+ * rewrite that can lose more than 2 % is off.  That is so for records of 2, 3 and 5 words (within
+ * 2 % of the best as they are; 3 words lose 5 %), for reading records below 32 words alone (no
+ * gain: each sector is used in the end, by L1), for copies of 3 words that cannot alias, and for
+ * records of 3 bytes (3 bytes a thread are too few in flight, whoever moves them).
+ */
+static const coalesce_cost table[] = {
+    { COALESCE_STORES, COALESCE_WIDE, 4, 4, 0, 0,
+      "4 floats read and written 3,814 -> 4,263, 4 words 4,256 -> 4,251" },
+    { COALESCE_STORES, COALESCE_TRANSPOSE, 6, 31, 0, 0,
+      "stores of 9 words 510 -> 3,909, of 12 words 446 -> 3,887; 6 words read and written "
+      "3,372 -> 4,199" },
+    { COALESCE_STORES, COALESCE_SKEWED, 8, 32, 0, 0,
+      "8 words read and written 1,272 -> 4,141, stores of 32 words 254 -> 3,788" },
+    { COALESCE_LOADS, COALESCE_WIDE, 4, 4, 0, 1,
+      "4 floats read and written 3,814 -> 4,263, 4 words 4,256 -> 4,251" },
+    { COALESCE_LOADS, COALESCE_TRANSPOSE, 6, 31, 0, 1,
+      "9 words read and written 1,281 -> 4,158, 12 words 975 -> 4,180; loads alone gain nothing" },
+    { COALESCE_LOADS, COALESCE_SKEWED, 8, 31, 0, 1,
+      "8 words read and written 1,272 -> 4,141, 16 words 721 -> 4,150; loads alone gain nothing" },
+    { COALESCE_LOADS, COALESCE_SKEWED, 32, 32, 0, 0, "32 words read 1,055 -> 4,229" },
+    { COALESCE_LOADS, COALESCE_ROWS, 32, 32, 0, 0,
+      "sums of rows, by clang: 64 columns 1,038 -> 4,098, 256 columns 1,003 -> 4,071" },
+    { COALESCE_COPIES, COALESCE_COPY, 3, 32, 1, 0,
+      "copies through pointers that may alias: 3 words 2,499 -> 3,989, 9 words 879 -> 4,140, "
+      "32 words 201 -> 4,120" },
+    { COALESCE_COPIES, COALESCE_COPY, 7, 32, 0, 0,
+      "copies of 9 words 1,184 -> 4,144, of 32 words 508 -> 4,099" },
+};
+
+const coalesce_cost *coalesce_cost_table(size_t *count_p)
+{
+    *count_p = sizeof(table) / sizeof(table[0]);
+    return table;
+}
+
+const char *coalesce_refusal_text(coalesce_refusal refusal)
+{
+    switch (refusal) {
+    case COALESCE_REWRITTEN:
+        return "rewritten";
+    case COALESCE_IS_COALESCED:
+        return "the accesses are coalesced";
+    case COALESCE_NO_STRIDE:
+        return "the distance from lane to lane is not known at compile time";
+    case COALESCE_NEGATIVE_STRIDE:
+        return "the records descend from lane to lane";
+    case COALESCE_ODD_STRIDE:
+        return "the record is no multiple of 4 bytes";
+    case COALESCE_RECORD_TOO_LONG:
+        return "the record is longer than 32 words";
+    case COALESCE_NO_TRANSFORM:
+        return "there is no transform for records of so many words";
+    case COALESCE_SPACE:
+        return "the address is not known to be in global memory";
+    case COALESCE_SPECIAL_ACCESS:
+        return "an access is volatile, atomic, predicated, in inline assembly or has a cache hint";
+    case COALESCE_TYPE:
+        return "a field is narrower than 4 bytes or not aligned to them";
+    case COALESCE_OVERLAP:
+        return "fields overlap or are accessed twice";
+    case COALESCE_HOLES_STORED:
+        return "not every word of the record is stored, and the rest must not be written";
+    case COALESCE_PARTIAL_RECORD:
+        return "only a part of the record is accessed, the rest may lie outside the array";
+    case COALESCE_IN_BETWEEN:
+        return "a memory access in between may alias (would __restrict__ be right?)";
+    case COALESCE_DATA_FLOW:
+        return "a register changes or is used in between";
+    case COALESCE_NOT_MEASURED:
+        return "no measurement says that it pays (--force rewrites it)";
+    case COALESCE_NEEDS_STORE:
+        return "reading such records pays only where they are written too (--force rewrites it)";
+    case COALESCE_OPTED_OUT:
+        return "an option or the kernel's mark says so";
+    case COALESCE_UNSUPPORTED_INPUT:
+        return "target or version of the input are too old";
+    }
+    return "unknown";
+}
+
+const char *coalesce_transform_text(coalesce_transform transform)
+{
+    switch (transform) {
+    case COALESCE_KEEP:      return "kept";
+    case COALESCE_WIDE:      return "wide accesses";
+    case COALESCE_COPY:      return "warp copy";
+    case COALESCE_TRANSPOSE: return "warp transpose";
+    case COALESCE_BYTES:     return "bytes as words";
+    case COALESCE_SKEWED:    return "skewed warp transpose";
+    case COALESCE_ROWS:      return "row tile";
+    }
+    return "unknown";
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which groups are rewritten: the shape (L2), the kind of access (L5, L6), the order (L3), cost. */
+#include "decide.h"
+
+#include <stdlib.h>
+
+/* What the steps below share. */
+typedef struct decision {
+    const coalesce_leaves  *leaves;
+    const coalesce_access  *access;
+    size_t                  count;
+    const coalesce_options *options;
+    coalesce_emitter_check  check;
+    void                   *user;
+    uint32_t               *place; /* where each access is executed: before that of this index */
+} decision;
+
+int coalesce_may_alias(const coalesce_access *a, const coalesce_access *b)
+{
+    int64_t distance;
+
+    if (((a->flags & COALESCE_NONCOHERENT) != 0) || ((b->flags & COALESCE_NONCOHERENT) != 0)) {
+        return 0;
+    }
+    if ((a->space != b->space) && (a->space != COALESCE_GENERIC) &&
+        (b->space != COALESCE_GENERIC)) {
+        return 0;
+    }
+    if ((a->alias_base != 0) && (b->alias_base != 0) && (a->alias_base != b->alias_base) &&
+        (a->alias_alone || b->alias_alone)) {
+        return 0;
+    }
+    /* Of one lane.  Different lanes that touch the same byte with nothing to order them race, in
+     * the original too (L9). */
+    if (coalesce_form_distance(&b->address, &a->address, &distance)) {
+        return (distance < (int64_t)a->bytes) && (-distance < (int64_t)b->bytes);
+    }
+    return 1;
+}
+
+/* ---- the shape of a record (L2) ---- */
+
+/* Offsets of the fields from the first one, and how many bytes they cover. */
+static coalesce_refusal check_fields(const decision *d, coalesce_group *group)
+{
+    const coalesce_access *first  = &d->access[group->member[0]];
+    const uint32_t         record = group->record_bytes;
+    const uint32_t         grain  = (record == 3) ? 1 : 4;
+    int64_t                end    = 0;
+
+    group->used_bytes = 0;
+    for (uint32_t k = 0; k < group->count; k++) {
+        const coalesce_access *field = &d->access[group->member[k]];
+        int64_t                offset;
+
+        if (!coalesce_form_distance(&field->address, &first->address, &offset)) {
+            return COALESCE_NO_STRIDE; /* cannot be: that made it a member */
+        }
+        if ((offset % grain != 0) || (field->bytes % grain != 0) ||
+            ((record == 3) && (field->bytes != 1))) {
+            return COALESCE_TYPE;
+        }
+        if (offset < end) {
+            return COALESCE_OVERLAP;
+        }
+        end = offset + field->bytes;
+        group->used_bytes += field->bytes;
+    }
+    if (end > record) {
+        return COALESCE_OVERLAP; /* with the next lane's record */
+    }
+    if (group->used_bytes == record) {
+        return COALESCE_REWRITTEN;
+    }
+    if (group->kind != COALESCE_LOADS) {
+        return COALESCE_HOLES_STORED;
+    }
+    /* words inside may be read along: both neighbours are mapped */
+    return ((end < record) || (record == 3)) ? COALESCE_PARTIAL_RECORD : COALESCE_REWRITTEN;
+}
+
+static uint32_t unit_of(uint32_t words)
+{
+    return (words % 4 == 0) ? 4 : (words % 2 == 0) ? 2 : 1;
+}
+
+static coalesce_refusal choose_transform(coalesce_group *group)
+{
+    const uint32_t words = group->record_bytes / 4;
+
+    if (group->kind == COALESCE_COPIES) {
+        group->transform  = COALESCE_COPY;
+        group->unit_words = (group->record_bytes == 3) ? 1 : 4;
+        group->units      = 0;
+        return COALESCE_REWRITTEN;
+    }
+    if (group->record_bytes == 3) {
+        group->transform = COALESCE_BYTES;
+        return COALESCE_REWRITTEN;
+    }
+    group->unit_words = unit_of(words);
+    group->units      = words / group->unit_words;
+    if (group->units == 1) {
+        group->transform = COALESCE_WIDE;
+    } else if (group->units % 2 == 1) {
+        group->transform = COALESCE_TRANSPOSE;
+    } else if (COALESCE_LANES % group->units == 0) {
+        group->transform = COALESCE_SKEWED;
+    } else {
+        return COALESCE_NO_TRANSFORM;
+    }
+    return COALESCE_REWRITTEN;
+}
+
+static coalesce_refusal check_shape(const decision *d, coalesce_group *group)
+{
+    const coalesce_access *first = &d->access[group->member[0]];
+    coalesce_refusal       refusal;
+
+    if ((group->lanes.pattern == COALESCE_BROADCAST) ||
+        ((group->lanes.pattern == COALESCE_STRIDED) && (group->record_bytes <= first->bytes))) {
+        return COALESCE_IS_COALESCED;
+    }
+    if (group->lanes.pattern != COALESCE_STRIDED) {
+        return COALESCE_NO_STRIDE;
+    }
+    if (group->record_bytes > 4 * COALESCE_MAX_WORDS) {
+        return COALESCE_RECORD_TOO_LONG;
+    }
+    if ((group->record_bytes % 4 != 0) && (group->record_bytes != 3)) {
+        return COALESCE_ODD_STRIDE;
+    }
+    if (group->lanes.stride < 0) {
+        return COALESCE_NEGATIVE_STRIDE;
+    }
+    refusal = check_fields(d, group);
+    return (refusal != COALESCE_REWRITTEN) ? refusal : choose_transform(group);
+}
+
+/* ---- the kind of access (L5, L6) ---- */
+
+coalesce_refusal coalesce_plan_check_access(const coalesce_access  *access,
+                                            const coalesce_options *options)
+{
+    if ((access->space != COALESCE_GLOBAL) &&
+        ((access->space != COALESCE_GENERIC) || !options->generic)) {
+        return COALESCE_SPACE;
+    }
+    if ((access->flags & (COALESCE_VOLATILE | COALESCE_ATOMIC | COALESCE_HINTED |
+                          COALESCE_CONDITIONAL | COALESCE_FOREIGN)) != 0) {
+        return COALESCE_SPECIAL_ACCESS;
+    }
+    return ((access->flags & COALESCE_UNSUPPORTED) != 0) ? COALESCE_TYPE : COALESCE_REWRITTEN;
+}
+
+static coalesce_refusal check_accesses(const decision *d, const coalesce_group *group)
+{
+    for (uint32_t k = 0; k < group->count; k++) {
+        coalesce_refusal refusal = coalesce_plan_check_access(&d->access[group->member[k]],
+                                                              d->options);
+
+        if ((refusal == COALESCE_REWRITTEN) && (group->source != NULL)) {
+            refusal = coalesce_plan_check_access(&d->access[group->source[k]], d->options);
+        }
+        if (refusal != COALESCE_REWRITTEN) {
+            return refusal;
+        }
+    }
+    return COALESCE_REWRITTEN;
+}
+
+/* ---- the order within one thread (L3) ---- */
+
+static uint32_t place_of(const coalesce_group *group)
+{
+    return (group->kind == COALESCE_LOADS) ? group->first : group->last;
+}
+
+static int is_member(const coalesce_group *group, uint32_t access)
+{
+    for (uint32_t k = 0; k < group->count; k++) {
+        if ((group->member[k] == access) ||
+            ((group->source != NULL) && (group->source[k] == access))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* An access that `moved` would pass, though they may alias; COALESCE_NO_ACCESS: none. */
+static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint32_t moved)
+{
+    const uint32_t place = place_of(group);
+    const uint32_t run   = d->access[moved].run;
+    uint32_t       from  = moved;
+
+    while ((from > 0) && (d->access[from - 1].run == run)) {
+        from--;
+    }
+    for (uint32_t i = from; (i < d->count) && (d->access[i].run == run); i++) {
+        const int was_before = i < moved;
+        const int is_before  = d->place[i] < place;
+
+        if ((was_before != is_before) && !is_member(group, i) &&
+            (((d->access[i].flags | d->access[moved].flags) & COALESCE_STORE) != 0) &&
+            coalesce_may_alias(&d->access[i], &d->access[moved])) {
+            return i;
+        }
+    }
+    return COALESCE_NO_ACCESS;
+}
+
+static coalesce_refusal check_order(const decision *d, coalesce_group *group)
+{
+    for (uint32_t k = 0; k < group->count; k++) {
+        group->between = obstacle_of(d, group, group->member[k]);
+        if ((group->between == COALESCE_NO_ACCESS) && (group->source != NULL)) {
+            group->between = obstacle_of(d, group, group->source[k]);
+        }
+        if (group->between != COALESCE_NO_ACCESS) {
+            return COALESCE_IN_BETWEEN;
+        }
+    }
+    return COALESCE_REWRITTEN;
+}
+
+/* ---- cost ---- */
+
+/* 1: a copy whose loads wait for stores, because the two may alias.  One that loads all before it
+ * stores, as the assignment of a struct does, has nothing to wait for. */
+static int is_alias_blocked(const decision *d, const coalesce_group *group)
+{
+    uint32_t first_store = group->member[0];
+    uint32_t last_load   = 0;
+
+    for (uint32_t k = 0; (k < group->count) && (group->source != NULL); k++) {
+        first_store = (group->member[k] < first_store) ? group->member[k] : first_store;
+        last_load   = (group->source[k] > last_load) ? group->source[k] : last_load;
+    }
+    return (group->source != NULL) && (first_store < last_load) &&
+           coalesce_may_alias(&d->access[group->source[0]], &d->access[group->member[0]]);
+}
+
+/* `stores_too`: records are written in this function, and that is rewritten. */
+static coalesce_refusal check_cost(const decision *d, coalesce_group *group, int stores_too)
+{
+    const uint32_t       words = group->record_bytes / 4;
+    coalesce_refusal     best  = COALESCE_NOT_MEASURED;
+    size_t               count;
+    const coalesce_cost *row = coalesce_cost_table(&count);
+
+    if (d->options->force) {
+        return COALESCE_REWRITTEN;
+    }
+    if (group->used_bytes != group->record_bytes) {
+        return COALESCE_NOT_MEASURED;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if ((row[i].kind != group->kind) || (row[i].transform != group->transform) ||
+            (words < row[i].words_min) || (words > row[i].words_max) ||
+            (row[i].may_alias && !is_alias_blocked(d, group))) {
+            continue;
+        }
+        if (row[i].with_store && !stores_too) {
+            best = COALESCE_NEEDS_STORE;
+            continue;
+        }
+        group->evidence = row[i].evidence;
+        return COALESCE_REWRITTEN;
+    }
+    return best;
+}
+
+static int is_opted_out(const coalesce_options *options, const coalesce_group *group)
+{
+    return ((group->kind == COALESCE_LOADS) && options->no_loads) ||
+           ((group->kind == COALESCE_STORES) && options->no_stores) ||
+           ((group->kind == COALESCE_COPIES) && options->no_copies) ||
+           ((group->record_bytes == 3) && options->no_bytes);
+}
+
+/* ---- all of it ---- */
+
+static void decide(const decision *d, coalesce_group *group, int stores_too)
+{
+    coalesce_refusal refusal = check_shape(d, group);
+
+    if (refusal == COALESCE_REWRITTEN) {
+        refusal = check_accesses(d, group);
+    }
+    if (refusal == COALESCE_REWRITTEN) {
+        refusal = check_order(d, group);
+    }
+    if ((refusal == COALESCE_REWRITTEN) && d->options->unsupported) {
+        refusal = COALESCE_UNSUPPORTED_INPUT;
+    }
+    if ((refusal == COALESCE_REWRITTEN) && is_opted_out(d->options, group)) {
+        refusal = COALESCE_OPTED_OUT;
+    }
+    if (refusal == COALESCE_REWRITTEN) {
+        refusal = check_cost(d, group, stores_too);
+    }
+    if ((refusal == COALESCE_REWRITTEN) && (group->kind == COALESCE_COPIES)) {
+        group->one_match = coalesce_form_same_in_lanes(d->leaves,
+                                                       &d->access[group->member[0]].address,
+                                                       &d->access[group->source[0]].address);
+    }
+    if ((refusal == COALESCE_REWRITTEN) && (d->check != NULL)) {
+        refusal = d->check(d->user, group);
+    }
+    group->refusal = refusal;
+    if (refusal != COALESCE_REWRITTEN) {
+        group->transform = COALESCE_KEEP;
+        return;
+    }
+    for (uint32_t k = 0; k < group->count; k++) {
+        d->place[group->member[k]] = place_of(group);
+        if (group->source != NULL) {
+            d->place[group->source[k]] = place_of(group);
+        }
+    }
+}
+
+/* A copy that was refused may still pay as loads and stores, unless copies are what it is. */
+static int may_split(const coalesce_group *group)
+{
+    return (group->refusal == COALESCE_IN_BETWEEN) || (group->refusal == COALESCE_DATA_FLOW);
+}
+
+int coalesce_plan_decide(const coalesce_leaves *leaves, const coalesce_access *access, size_t count,
+                         const coalesce_options *options, coalesce_emitter_check check, void *user,
+                         coalesce_plan *plan)
+{
+    static const coalesce_group_kind order[] = { COALESCE_COPIES, COALESCE_STORES, COALESCE_LOADS };
+    decision d = { leaves, access, count, options, check, user, NULL };
+    int      stores_too = 0;
+
+    d.place = malloc((count + 1) * sizeof(*d.place));
+    if (d.place == NULL) {
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        d.place[i] = (uint32_t)i;
+    }
+    for (size_t step = 0; step < sizeof(order) / sizeof(order[0]); step++) {
+        for (size_t i = 0; i < plan->count; i++) {
+            if (plan->group[i].kind != order[step]) {
+                continue;
+            }
+            decide(&d, &plan->group[i], stores_too);
+            if ((order[step] == COALESCE_COPIES) && may_split(&plan->group[i]) &&
+                !coalesce_plan_split(plan, i)) {
+                free(d.place);
+                return 0;
+            }
+        }
+        for (size_t i = 0; i < plan->count; i++) {
+            stores_too |= (plan->group[i].kind == COALESCE_STORES) &&
+                          (plan->group[i].transform != COALESCE_KEEP);
+        }
+    }
+    if (options->rows && !coalesce_plan_rows(access, count, options, check, user, plan)) {
+        free(d.place);
+        return 0;
+    }
+    for (size_t i = 0; i < plan->count; i++) {
+        plan->rewritten += (plan->group[i].transform != COALESCE_KEEP);
+    }
+    free(d.place);
+    return 1;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The report: a list of findings that owns its strings.  What they say is in message.c. */
+#include "finding.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void coalesce_report_init(coalesce_report *report)
+{
+    memset(report, 0, sizeof(*report));
+}
+
+static void free_strings(coalesce_finding *finding)
+{
+    free(finding->place.file);
+    free(finding->inlined_at.file);
+    free(finding->function);
+    free(finding->message);
+    free(finding->suggestion);
+}
+
+void coalesce_report_fini(coalesce_report *report)
+{
+    for (size_t i = 0; i < report->count; i++) {
+        free_strings(&report->finding[i]);
+    }
+    free(report->finding);
+    coalesce_report_init(report);
+}
+
+static char *copy_of(const char *text, int *failed)
+{
+    char *copy = (text == NULL) ? NULL : strdup(text);
+
+    *failed |= (text != NULL) && (copy == NULL);
+    return copy;
+}
+
+static int has_room(coalesce_report *report)
+{
+    size_t            capacity = (report->capacity == 0) ? 32 : 2 * report->capacity;
+    coalesce_finding *grown;
+
+    if (report->count < report->capacity) {
+        return 1;
+    }
+    grown = realloc(report->finding, capacity * sizeof(*grown));
+    if (grown == NULL) {
+        return 0;
+    }
+    report->finding  = grown;
+    report->capacity = capacity;
+    return 1;
+}
+
+void coalesce_report_add(coalesce_report *report, const coalesce_finding *finding)
+{
+    coalesce_finding copy   = *finding;
+    int              failed = 0;
+
+    copy.place.file      = copy_of(finding->place.file, &failed);
+    copy.inlined_at.file = copy_of(finding->inlined_at.file, &failed);
+    copy.function        = copy_of(finding->function, &failed);
+    copy.message         = copy_of(finding->message, &failed);
+    copy.suggestion      = copy_of(finding->suggestion, &failed);
+    if (failed || !has_room(report)) {
+        report->out_of_memory = 1;
+        free_strings(&copy);
+        return;
+    }
+    report->finding[report->count++] = copy;
+}
+
+void coalesce_report_input(coalesce_report *report, coalesce_level level, const char *file,
+                           uint32_t line, uint32_t column, const char *format, ...)
+{
+    char             message[1024];
+    coalesce_finding finding = { .level = level, .rule = COALESCE_RULE_INPUT,
+                                 .place = { (char *)(uintptr_t)file, line, column },
+                                 .message = message };
+    va_list          args;
+
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    coalesce_report_add(report, &finding);
+}
+
+/* ---- order ---- */
+
+static int compare_text(const char *a, const char *b)
+{
+    return strcmp((a == NULL) ? "" : a, (b == NULL) ? "" : b);
+}
+
+static int compare_numbers(uint32_t a, uint32_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* All but the function. */
+static int compare_content(const coalesce_finding *a, const coalesce_finding *b)
+{
+    int order = compare_text(a->place.file, b->place.file);
+
+    order = order ? order : compare_numbers(a->place.line, b->place.line);
+    order = order ? order : compare_numbers(a->place.column, b->place.column);
+    order = order ? order : compare_numbers(a->rule, b->rule);
+    order = order ? order : compare_text(a->message, b->message);
+    order = order ? order : compare_text(a->inlined_at.file, b->inlined_at.file);
+    return order ? order : compare_numbers(a->inlined_at.line, b->inlined_at.line);
+}
+
+static int compare_findings(const void *a, const void *b)
+{
+    const coalesce_finding *x     = a;
+    const coalesce_finding *y     = b;
+    int                     order = compare_content(x, y);
+
+    return order ? order : compare_text(x->function, y->function);
+}
+
+void coalesce_report_sort(coalesce_report *report)
+{
+    size_t kept = 0;
+
+    if (report->count == 0) {
+        return;
+    }
+    qsort(report->finding, report->count, sizeof(*report->finding), compare_findings);
+    for (size_t i = 0; i < report->count; i++) {
+        coalesce_finding *finding = &report->finding[i];
+
+        /* what has no place is one for each function */
+        if ((kept > 0) && (finding->place.file != NULL) &&
+            (compare_content(&report->finding[kept - 1], finding) == 0)) {
+            free_strings(finding);
+        } else {
+            report->finding[kept++] = *finding;
+        }
+    }
+    report->count = kept;
+}
+
+/* ---- names ---- */
+
+static const struct { const char *name; const char *text; } rules[COALESCE_RULE_COUNT] = {
+    { "strided", "Neighbouring lanes access addresses that are further apart than what they "
+                 "access: one request touches more sectors than it needs." },
+    { "pitch", "The distance between neighbouring lanes' addresses is a run-time value: up to one "
+               "sector for each lane." },
+    { "irregular", "The address depends on data, or is not linear in the thread index: up to one "
+                   "sector for each lane." },
+    { "bank-conflict", "Lanes access different words of one bank of shared memory: the request is "
+                       "served in several passes." },
+    { "rewritten", "Accesses to a record were rewritten as coalesced ones." },
+    { "kept", "Accesses to a record were left as they are." },
+    { "input", "Something in the input that the analysis cannot use." },
+};
+
+const char *coalesce_rule_name(coalesce_rule rule)
+{
+    return (rule < COALESCE_RULE_COUNT) ? rules[rule].name : "unknown";
+}
+
+const char *coalesce_rule_text(coalesce_rule rule)
+{
+    return (rule < COALESCE_RULE_COUNT) ? rules[rule].text : "unknown";
+}
+
+const char *coalesce_level_name(coalesce_level level)
+{
+    static const char *const names[] = { "remark", "note", "warning" };
+
+    return names[(level <= COALESCE_WARNING) ? level : COALESCE_WARNING];
+}

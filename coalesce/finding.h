@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Findings: what is told to the user about one group of accesses, or about a whole input.  Readers
+ * make them with coalesce_finding_of_group(); coalesce_report_text() prints them as a compiler
+ * does, tools/coalesce_json.c as JSON and SARIF.
+ */
+#ifndef SHPOOL_COALESCE_FINDING_H
+#define SHPOOL_COALESCE_FINDING_H
+
+#include <stdio.h>
+
+#include "plan.h"
+
+/* Levels, ascending: --fail-on compares them. */
+typedef enum coalesce_level {
+    COALESCE_REMARK,  /* what was rewritten, and why not */
+    COALESCE_NOTE,    /* worth knowing: data-dependent addresses, what cannot be analysed */
+    COALESCE_WARNING  /* wasted sectors or bank passes */
+} coalesce_level;
+
+typedef enum coalesce_rule {
+    COALESCE_RULE_STRIDED,   /* "strided": a record is accessed field by field */
+    COALESCE_RULE_PITCH,     /* "pitch": the lane stride is a run-time value */
+    COALESCE_RULE_IRREGULAR, /* "irregular": a gather or scatter */
+    COALESCE_RULE_BANKS,     /* "bank-conflict" */
+    COALESCE_RULE_REWRITTEN, /* "rewritten" */
+    COALESCE_RULE_KEPT,      /* "kept": could have been rewritten, see message */
+    COALESCE_RULE_INPUT,     /* "input": what the reader could not use, and why */
+    COALESCE_RULE_COUNT
+} coalesce_rule;
+
+/* A place in the source. */
+typedef struct coalesce_place {
+    char    *file; /* NULL: unknown (no -lineinfo, no -gline-tables-only) */
+    uint32_t line;
+    uint32_t column; /* 0: unknown */
+} coalesce_place;
+
+typedef struct coalesce_finding {
+    coalesce_level level;
+    coalesce_rule  rule;
+    coalesce_place place;
+    coalesce_place inlined_at; /* file NULL: not inlined */
+    char          *function;
+    char          *message;    /* without place and rule */
+    char          *suggestion; /* a change of the source; NULL: none */
+    /* numbers, as in the message */
+    int            store;
+    coalesce_space space;
+    uint32_t       accesses;     /* instructions */
+    uint32_t       bytes;        /* of one access */
+    int64_t        stride;       /* 0: none known */
+    uint32_t       sectors;      /* per request; bank conflicts: passes */
+    uint32_t       ideal;
+    uint32_t       record_bytes; /* 0: no record */
+    uint32_t       used_bytes;
+    uint32_t       loop_depth;
+    double         weight;       /* accesses * sectors above the ideal * 10^loop_depth: for order */
+} coalesce_finding;
+
+typedef struct coalesce_report {
+    coalesce_finding *finding;
+    size_t            count;
+    size_t            capacity;
+    int               out_of_memory; /* 1: findings are missing */
+} coalesce_report;
+
+void coalesce_report_init(coalesce_report *report);
+void coalesce_report_fini(coalesce_report *report);
+
+/*
+ * Add a copy of the finding (strings too).  One that is there already, from another instance of
+ * the same template or kernel, is added too: see coalesce_report_sort().
+ */
+void coalesce_report_add(coalesce_report *report, const coalesce_finding *finding);
+
+/* A finding of rule INPUT, printf-like. */
+void coalesce_report_input(coalesce_report *report, coalesce_level level, const char *file,
+                           uint32_t line, uint32_t column, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+
+/*
+ * What there is to say about a group: with waste != 0 a warning or note if it wastes sectors or
+ * bank passes, with remarks != 0 what was done with it or why nothing was.  `place`, `inlined_at`:
+ * of the group's first access; inlined_at may be NULL.
+ */
+void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *access,
+                               const coalesce_group *group, const char *function,
+                               const coalesce_place *place, const coalesce_place *inlined_at,
+                               int remarks, int waste);
+
+/* By file, line, column, rule, function; the same finding of several functions only once. */
+void coalesce_report_sort(coalesce_report *report);
+
+/* "strided" and so on, and a sentence about the rule for SARIF's rules table. */
+const char *coalesce_rule_name(coalesce_rule rule);
+const char *coalesce_rule_text(coalesce_rule rule);
+const char *coalesce_level_name(coalesce_level level);
+
+/* How text is printed. */
+typedef struct coalesce_text_options {
+    int excerpts; /* the source line with a caret below it, where the file can be read */
+    int colour;   /* terminal colours */
+    coalesce_level least; /* findings below this level are left out */
+} coalesce_text_options;
+
+/* file:line:column: warning: function: message [rule] */
+void coalesce_report_text(const coalesce_report *report, const coalesce_text_options *options,
+                          FILE *out);
+
+#endif /* SHPOOL_COALESCE_FINDING_H */

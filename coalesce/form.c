@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Affine forms: arithmetic modulo 2^64, and what a form means for a warp. */
+#include "form.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BANKS 32
+
+/* ---- leaves ---- */
+
+void coalesce_leaves_init(coalesce_leaves *leaves)
+{
+    memset(leaves, 0, sizeof(*leaves));
+}
+
+void coalesce_leaves_fini(coalesce_leaves *leaves)
+{
+    free(leaves->leaf);
+    coalesce_leaves_init(leaves);
+}
+
+static int find_or_add(coalesce_leaves *leaves, const coalesce_leaf *leaf, uint32_t *index_p)
+{
+    for (size_t i = leaves->count; i-- > 0;) { /* the latest are asked for most */
+        if ((leaves->leaf[i].value == leaf->value) && (leaves->leaf[i].tag == leaf->tag)) {
+            *index_p = (uint32_t)i;
+            return 1;
+        }
+    }
+    if (leaves->count == leaves->capacity) {
+        size_t         capacity = (leaves->capacity == 0) ? 64 : 2 * leaves->capacity;
+        coalesce_leaf *grown    = realloc(leaves->leaf, capacity * sizeof(*grown));
+
+        if (grown == NULL) {
+            return 0;
+        }
+        leaves->leaf     = grown;
+        leaves->capacity = capacity;
+    }
+    *index_p                      = (uint32_t)leaves->count;
+    leaves->leaf[leaves->count++] = *leaf;
+    return 1;
+}
+
+coalesce_form coalesce_form_leaf(coalesce_leaves *leaves, const coalesce_leaf *leaf)
+{
+    coalesce_form form = { .known = 1, .terms = 1 };
+
+    form.term[0].coefficient = 1;
+    form.term[0].factors     = 1;
+    return find_or_add(leaves, leaf, &form.term[0].leaf[0]) ? form : coalesce_form_unknown();
+}
+
+/* ---- arithmetic ---- */
+
+/* Signed overflow is undefined in C; addresses wrap. */
+static int64_t wrapping_add(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t wrapping_multiply(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+coalesce_form coalesce_form_unknown(void)
+{
+    return (coalesce_form){ .known = 0 };
+}
+
+coalesce_form coalesce_form_constant(int64_t value)
+{
+    coalesce_form form = { .known = 1, .terms = (value != 0) };
+
+    form.term[0].coefficient = value;
+    return form;
+}
+
+static int same_leaves(const coalesce_term *a, const coalesce_term *b)
+{
+    if (a->factors != b->factors) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < a->factors; i++) {
+        if (a->leaf[i] != b->leaf[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void add_term(coalesce_form *form, const coalesce_term *term)
+{
+    if (!form->known || (term->coefficient == 0)) {
+        return;
+    }
+    for (uint32_t i = 0; i < form->terms; i++) {
+        if (same_leaves(&form->term[i], term)) {
+            int64_t sum = wrapping_add(form->term[i].coefficient, term->coefficient);
+
+            form->term[i].coefficient = sum;
+            if (sum == 0) {
+                form->term[i] = form->term[--form->terms];
+            }
+            return;
+        }
+    }
+    if (form->terms == COALESCE_TERMS) {
+        *form = coalesce_form_unknown();
+        return;
+    }
+    form->term[form->terms++] = *term;
+}
+
+coalesce_form coalesce_form_add(const coalesce_form *a, const coalesce_form *b, int64_t scale_of_b)
+{
+    coalesce_form sum = *a;
+
+    if (!a->known || !b->known) {
+        return coalesce_form_unknown();
+    }
+    for (uint32_t i = 0; i < b->terms; i++) {
+        coalesce_term term = b->term[i];
+
+        term.coefficient = wrapping_multiply(term.coefficient, scale_of_b);
+        add_term(&sum, &term);
+    }
+    return sum;
+}
+
+/* The product of two terms, its leaves in ascending order; 0: too many leaves. */
+static int multiply_terms(const coalesce_term *a, const coalesce_term *b, coalesce_term *product_p)
+{
+    coalesce_term product = { .coefficient = wrapping_multiply(a->coefficient, b->coefficient) };
+    uint32_t      i       = 0;
+    uint32_t      j       = 0;
+
+    if (a->factors + b->factors > COALESCE_FACTORS) {
+        return 0;
+    }
+    while ((i < a->factors) || (j < b->factors)) {
+        int from_a = (j == b->factors) || ((i < a->factors) && (a->leaf[i] <= b->leaf[j]));
+
+        product.leaf[product.factors++] = from_a ? a->leaf[i++] : b->leaf[j++];
+    }
+    *product_p = product;
+    return 1;
+}
+
+coalesce_form coalesce_form_multiply(const coalesce_form *a, const coalesce_form *b)
+{
+    coalesce_form product = coalesce_form_constant(0);
+
+    if (!a->known || !b->known) {
+        return coalesce_form_unknown();
+    }
+    for (uint32_t i = 0; i < a->terms; i++) {
+        for (uint32_t j = 0; j < b->terms; j++) {
+            coalesce_term term;
+
+            if (!multiply_terms(&a->term[i], &b->term[j], &term)) {
+                return coalesce_form_unknown();
+            }
+            add_term(&product, &term);
+        }
+    }
+    return product;
+}
+
+int coalesce_form_is_constant(const coalesce_form *form, int64_t *value_p)
+{
+    int only = form->known;
+
+    *value_p = 0;
+    for (uint32_t i = 0; form->known && (i < form->terms); i++) {
+        if (form->term[i].factors == 0) {
+            *value_p = form->term[i].coefficient;
+        } else {
+            only = 0;
+        }
+    }
+    return only;
+}
+
+int coalesce_form_distance(const coalesce_form *a, const coalesce_form *b, int64_t *difference_p)
+{
+    coalesce_form difference = coalesce_form_add(a, b, -1);
+
+    return coalesce_form_is_constant(&difference, difference_p);
+}
+
+int coalesce_form_same_in_lanes(const coalesce_leaves *leaves, const coalesce_form *a,
+                                const coalesce_form *b)
+{
+    coalesce_form difference = coalesce_form_add(a, b, -1);
+
+    for (uint32_t i = 0; difference.known && (i < difference.terms); i++) {
+        for (uint32_t j = 0; j < difference.term[i].factors; j++) {
+            if (!leaves->leaf[difference.term[i].leaf[j]].grid_uniform) {
+                return 0;
+            }
+        }
+    }
+    return difference.known;
+}
+
+/* ---- from lane to lane ---- */
+
+#define ALL_DIMENSIONS 7u
+
+/* How one term changes: what its leaves are together. */
+static coalesce_leaf_kind term_kind(const coalesce_leaves *leaves, const coalesce_term *term,
+                                    int64_t step[3], uint32_t *pitch_p)
+{
+    coalesce_leaf_kind kind    = COALESCE_UNIFORM;
+    int                changes = 0;
+
+    for (uint32_t i = 0; i < term->factors; i++) {
+        const coalesce_leaf *leaf = &leaves->leaf[term->leaf[i]];
+
+        if ((leaf->kind == COALESCE_UNIFORM) || (leaf->kind == COALESCE_ITERATION)) {
+            continue;
+        }
+        if ((leaf->kind == COALESCE_IRREGULAR) || (++changes > 1)) {
+            return COALESCE_IRREGULAR; /* a square of the lane is no stride either */
+        }
+        kind = (term->factors > 1) ? COALESCE_PITCH : leaf->kind;
+        if (leaf->kind == COALESCE_PITCH) {
+            *pitch_p |= (leaf->pitch != 0) ? leaf->pitch : ALL_DIMENSIONS;
+        }
+        for (uint32_t d = 0; d < 3; d++) {
+            if (term->factors == 1) {
+                step[d] = wrapping_multiply(term->coefficient, leaf->step[d]);
+            } else if (leaf->step[d] != 0) {
+                *pitch_p |= 1u << d; /* times a value that is uniform, but unknown */
+            }
+        }
+    }
+    return kind;
+}
+
+/* The kind of a whole form, its steps, and the dimensions along which there is a pitch. */
+static coalesce_leaf_kind form_kind(const coalesce_leaves *leaves, const coalesce_form *form,
+                                    int64_t step[3], uint32_t *pitch_p)
+{
+    coalesce_leaf_kind whole = COALESCE_UNIFORM;
+
+    step[0] = step[1] = step[2] = 0;
+    *pitch_p = 0;
+    if (!form->known) {
+        return COALESCE_IRREGULAR;
+    }
+    for (uint32_t i = 0; i < form->terms; i++) {
+        int64_t            of_term[3] = { 0, 0, 0 };
+        coalesce_leaf_kind kind = term_kind(leaves, &form->term[i], of_term, pitch_p);
+
+        for (int d = 0; d < 3; d++) {
+            step[d] = wrapping_add(step[d], of_term[d]);
+        }
+        whole = (kind > whole) ? kind : whole; /* the enum ascends from known to unknown */
+    }
+    return whole;
+}
+
+/* Do lanes of one warp differ along a dimension of the pitch?  A warp is part of a row of the
+ * block, unless that is narrower or no multiple. */
+static int has_pitch(uint32_t pitch, const coalesce_block *block)
+{
+    const int rows = (block == NULL) || (block->x % COALESCE_LANES == 0);
+
+    return (pitch & (rows ? 1u : ALL_DIMENSIONS)) != 0;
+}
+
+static void set_offsets(coalesce_lanes *lanes, const int64_t step[3], const coalesce_block *block)
+{
+    const uint32_t x = ((block == NULL) || (block->x == 0)) ? COALESCE_LANES : block->x;
+    const uint32_t y = ((block == NULL) || (block->y == 0)) ? COALESCE_LANES : block->y;
+
+    for (uint32_t l = 0; l < COALESCE_LANES; l++) {
+        int64_t offset = wrapping_multiply(step[0], l % x);
+
+        offset = wrapping_add(offset, wrapping_multiply(step[1], l / x % y));
+        lanes->offset[l] = wrapping_add(offset, wrapping_multiply(step[2], l / x / y));
+    }
+}
+
+coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_form *form,
+                                 const coalesce_block *block)
+{
+    coalesce_lanes     lanes = { .pattern = COALESCE_STRIDED };
+    int64_t            step[3];
+    uint32_t           pitch;
+    coalesce_leaf_kind kind = form_kind(leaves, form, step, &pitch);
+
+    if ((kind == COALESCE_IRREGULAR) || has_pitch(pitch, block)) {
+        lanes.pattern = (kind == COALESCE_IRREGULAR) ? COALESCE_ANY : COALESCE_RUNTIME;
+        return lanes;
+    }
+    set_offsets(&lanes, step, block);
+    lanes.stride = lanes.offset[1];
+    for (uint32_t l = 0; l < COALESCE_LANES; l++) {
+        if (lanes.offset[l] != wrapping_multiply(lanes.stride, l)) {
+            lanes.pattern = COALESCE_BLOCKED;
+            lanes.stride  = 0;
+            return lanes;
+        }
+    }
+    if (lanes.stride == 0) {
+        lanes.pattern = COALESCE_BROADCAST;
+    }
+    return lanes;
+}
+
+coalesce_leaf coalesce_leaf_of(const coalesce_leaves *leaves, const coalesce_form *form)
+{
+    coalesce_leaf leaf = { .grid_uniform = form->known };
+
+    leaf.kind = form_kind(leaves, form, leaf.step, &leaf.pitch);
+    for (uint32_t i = 0; i < form->terms; i++) {
+        for (uint32_t j = 0; j < form->term[i].factors; j++) {
+            leaf.grid_uniform &= leaves->leaf[form->term[i].leaf[j]].grid_uniform;
+        }
+    }
+    return leaf;
+}
+
+/* ---- sectors ---- */
+
+static int is_laid_out(const coalesce_lanes *lanes)
+{
+    return lanes->pattern <= COALESCE_BLOCKED;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a;
+    const int64_t y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+uint32_t coalesce_sectors(const coalesce_lanes *lanes, uint32_t bytes)
+{
+    int64_t  offset[COALESCE_LANES];
+    uint64_t next  = 0; /* sectors below are counted */
+    uint32_t count = 0;
+
+    if (!is_laid_out(lanes)) {
+        return COALESCE_LANES * ((bytes + COALESCE_SECTOR - 1) / COALESCE_SECTOR);
+    }
+    memcpy(offset, lanes->offset, sizeof(offset));
+    qsort(offset, COALESCE_LANES, sizeof(offset[0]), compare_offsets);
+    for (uint32_t l = 0; l < COALESCE_LANES; l++) {
+        const uint64_t from  = (uint64_t)offset[l] - (uint64_t)offset[0]; /* the lowest is 0 */
+        const uint64_t last  = (from + bytes - 1) / COALESCE_SECTOR;
+        uint64_t       first = from / COALESCE_SECTOR;
+
+        first = (first < next) ? next : first;
+        if (last >= first) {
+            count += (uint32_t)(last - first + 1);
+            next = last + 1;
+        }
+    }
+    return count;
+}
+
+uint32_t coalesce_sectors_ideal(const coalesce_lanes *lanes, uint32_t bytes)
+{
+    int64_t  offset[COALESCE_LANES];
+    int64_t  end   = INT64_MIN; /* bytes below are counted */
+    uint64_t total = 0;
+
+    if (!is_laid_out(lanes)) {
+        total = (uint64_t)COALESCE_LANES * bytes;
+    } else {
+        memcpy(offset, lanes->offset, sizeof(offset));
+        qsort(offset, COALESCE_LANES, sizeof(offset[0]), compare_offsets);
+        for (uint32_t l = 0; l < COALESCE_LANES; l++) {
+            int64_t from = (offset[l] > end) ? offset[l] : end;
+            int64_t to   = wrapping_add(offset[l], bytes);
+
+            if (to > from) {
+                total += (uint64_t)(to - from);
+                end = to;
+            }
+        }
+    }
+    return (uint32_t)((total + COALESCE_SECTOR - 1) / COALESCE_SECTOR);
+}
+
+/* ---- banks ---- */
+
+/* Passes of lanes first..first+count-1, `words` of 4 bytes each: distinct words of a bank. */
+static uint32_t passes_of(const coalesce_lanes *lanes, uint32_t first, uint32_t count,
+                          uint32_t words)
+{
+    int64_t  seen[BANKS][COALESCE_LANES];
+    uint32_t used[BANKS] = { 0 };
+    uint32_t most        = 1;
+
+    for (uint32_t l = first; l < first + count; l++) {
+        for (uint32_t w = 0; w < words; w++) {
+            int64_t  at   = lanes->offset[l] / 4 - ((lanes->offset[l] % 4) < 0) + w;
+            uint32_t bank = (uint32_t)((uint64_t)at % BANKS);
+            uint32_t i    = 0;
+
+            while ((i < used[bank]) && (seen[bank][i] != at)) {
+                i++;
+            }
+            if (i == used[bank]) {
+                seen[bank][used[bank]++] = at;
+            }
+            most = (used[bank] > most) ? used[bank] : most;
+        }
+    }
+    return most;
+}
+
+uint32_t coalesce_bank_passes(const coalesce_lanes *lanes, uint32_t bytes, uint32_t *ideal_p)
+{
+    const uint32_t words  = (bytes + 3) / 4;
+    const uint32_t group  = (words == 0) ? COALESCE_LANES : COALESCE_LANES / words;
+    uint32_t       passes = 0;
+
+    *ideal_p = (words == 0) ? 1 : words;
+    if (!is_laid_out(lanes) || (bytes > 16) || (group * words != COALESCE_LANES)) {
+        return *ideal_p; /* nothing is known: nothing is said */
+    }
+    for (uint32_t first = 0; first < COALESCE_LANES; first += group) {
+        passes += passes_of(lanes, first, group, words);
+    }
+    return passes;
+}

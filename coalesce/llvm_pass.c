@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "llvm_pass.h"
+
+#include "llvm_kernels.h"
+#include "llvm_rewrite.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Core.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HELPERS "shpool.coalesce." /* how the names of helper functions begin */
+
+/* ---- options ---- */
+
+static int read_block(const char *text, size_t bytes, coalesce_block *block)
+{
+    uint32_t extent[3] = { 0, 1, 1 };
+    unsigned d = 0;
+
+    for (size_t i = 0; i < bytes; i++) {
+        if (text[i] == 'x' && d < 2 && i > 0) {
+            extent[++d] = 0;
+        } else if (text[i] >= '0' && text[i] <= '9' && extent[d] < 1000) {
+            extent[d] = 10 * extent[d] + (uint32_t)(text[i] - '0');
+        } else {
+            return 0;
+        }
+    }
+    if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0) {
+        return 0;
+    }
+    *block = (coalesce_block){ extent[0], extent[1], extent[2] };
+    return 1;
+}
+
+static int read_option(const char *word, size_t bytes, coalesce_llvm_options *options)
+{
+    const struct {
+        const char *name;
+        int *value;
+    } flags[] = {
+        { "lint", &options->lint },
+        { "remarks", &options->remarks },
+        { "off", &options->off },
+        { "force", &options->plan.force },
+        { "no-loads", &options->plan.no_loads },
+        { "no-stores", &options->plan.no_stores },
+        { "no-copies", &options->plan.no_copies },
+        { "no-bytes", &options->plan.no_bytes },
+        { "no-rows", &options->plan.no_rows },
+    };
+
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        if (strlen(flags[i].name) == bytes && memcmp(flags[i].name, word, bytes) == 0) {
+            *flags[i].value = 1;
+            return 1;
+        }
+    }
+    return bytes > 6 && memcmp(word, "block=", 6) == 0 &&
+           read_block(word + 6, bytes - 6, &options->plan.block);
+}
+
+int coalesce_llvm_options_parse(const char *text, coalesce_llvm_options *options, char *error,
+                                size_t capacity)
+{
+    coalesce_llvm_options read = *options;
+
+    while (*text != '\0') {
+        size_t bytes = strcspn(text, ",");
+
+        if (bytes > 0 && !read_option(text, bytes, &read)) {
+            snprintf(error, capacity,
+                     "no option '%.*s'; there are lint, remarks, off, force, no-loads, no-stores, "
+                     "no-copies, no-bytes, no-rows and block=X[xY[xZ]]",
+                     (int)bytes, text);
+            return 0;
+        }
+        text += bytes + (text[bytes] == ',');
+    }
+    *options = read;
+    return 1;
+}
+
+/* ---- one function ---- */
+
+/* Of the C++ runtime, which LLVM brings along: LLVM-C has none. */
+extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *bytes, int *status);
+
+/* "space::kernel" of a mangled name, without its parameters: a new string, or NULL. */
+static char *readable_name(const char *name)
+{
+    static const char nowhere[] = "(anonymous namespace)::";
+    char *text = __cxa_demangle(name, NULL, NULL, NULL);
+    char *from, *parameters;
+
+    if (text == NULL) {
+        return strdup(name);
+    }
+    while ((from = strstr(text, nowhere)) != NULL) {
+        memmove(from, from + strlen(nowhere), strlen(from + strlen(nowhere)) + 1);
+    }
+    if (strncmp(text, "void ", 5) == 0) { /* of a template's instance */
+        memmove(text, text + 5, strlen(text + 5) + 1);
+    }
+    parameters = strchr(text, '(');
+    if (parameters != NULL) {
+        *parameters = '\0';
+    }
+    return text;
+}
+
+static void report_plan(coalesce_report *report, const coalesce_llvm_options *options,
+                        const coalesce_llvm_function *function, const coalesce_plan *plan,
+                        const char *name)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const coalesce_group *group = &plan->group[i];
+        coalesce_place inlined_at;
+        coalesce_place place = coalesce_llvm_place(
+            coalesce_llvm_instruction(&function->access[group->first]), &inlined_at);
+
+        coalesce_finding_of_group(report, function->access, group, name, &place, &inlined_at,
+                                  options->remarks, options->lint);
+        free(place.file);
+        free(inlined_at.file);
+    }
+}
+
+static void mark(LLVMModuleRef module, LLVMValueRef function)
+{
+    LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(LLVMGetModuleContext(module),
+                                                      COALESCE_LLVM_ATTRIBUTE,
+                                                      strlen(COALESCE_LLVM_ATTRIBUTE), "", 0));
+}
+
+/* The groups that are to be rewritten; with `change`, of those the ones that were. */
+static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
+                              const coalesce_llvm_options *options, coalesce_report *report,
+                              int change)
+{
+    coalesce_llvm_kernel kernel = coalesce_llvm_kernel_of(module, of);
+    coalesce_options want = options->plan;
+    coalesce_llvm_function function;
+    coalesce_plan plan;
+    size_t bytes, rewritten = 0;
+
+    want.generic = 1;
+    want.rows = !want.no_rows;
+    want.no_loads |= kernel.is_off;
+    want.no_stores |= kernel.is_off;
+    want.no_copies |= kernel.is_off;
+    want.unsupported = kernel.is_old;
+    if (want.block.x == 0) {
+        want.block = kernel.block;
+    }
+    if (!coalesce_llvm_read(&function, of, kernel.is_kernel, &want.block)) {
+        return 0;
+    }
+    if (coalesce_plan_make(&function.forms.leaves, function.access, function.count, &want,
+                           coalesce_llvm_check, function.access, &plan)) {
+        rewritten = plan.rewritten;
+        if (report != NULL) {
+            char *name = readable_name(LLVMGetValueName2(of, &bytes));
+
+            report_plan(report, options, &function, &plan, name);
+            free(name);
+        }
+        for (size_t i = 0; change && i < plan.count; i++) {
+            if (plan.group[i].transform != COALESCE_KEEP &&
+                !coalesce_llvm_rewrite(module, function.access, &plan.group[i])) {
+                rewritten--;
+            }
+        }
+        if (change && rewritten > 0) {
+            mark(module, of);
+        }
+        coalesce_plan_fini(&plan);
+    }
+    coalesce_llvm_function_fini(&function);
+    return rewritten;
+}
+
+/* ---- the module ---- */
+
+/* Compiled with -O0: every index is in memory. */
+static void note_unoptimized(LLVMValueRef function, coalesce_report *report)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName("optnone", 7);
+    size_t bytes;
+
+    if (report != NULL &&
+        LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind) != NULL) {
+        coalesce_report_input(report, COALESCE_NOTE, NULL, 0, 0,
+                              "%s was compiled with -O0, where every index is in memory: use -O1 "
+                              "or more",
+                              LLVMGetValueName2(function, &bytes));
+    }
+}
+
+static size_t run_on_module(LLVMModuleRef module, const coalesce_llvm_options *options,
+                            coalesce_report *report, int change)
+{
+    size_t rewritten = 0;
+
+    for (LLVMValueRef function = LLVMGetFirstFunction(module); function != NULL;
+         function = LLVMGetNextFunction(function)) {
+        size_t bytes;
+
+        if (!LLVMIsDeclaration(function) &&
+            strncmp(LLVMGetValueName2(function, &bytes), HELPERS, strlen(HELPERS)) != 0) {
+            note_unoptimized(function, report);
+            rewritten += run_on_function(module, function, options, report, change);
+        }
+    }
+    return rewritten;
+}
+
+/* The rewrite is tried on a copy: a module that would not verify is never touched. */
+static int verifies(LLVMModuleRef module, const coalesce_llvm_options *options,
+                    coalesce_report *report)
+{
+    LLVMModuleRef copy = LLVMCloneModule(module);
+    char *error = NULL;
+    int fine;
+
+    (void)run_on_module(copy, options, NULL, 1);
+    fine = !LLVMVerifyModule(copy, LLVMReturnStatusAction, &error);
+    if (!fine) {
+        coalesce_report_input(report, COALESCE_WARNING, NULL, 0, 0,
+                              "the rewritten module does not verify and is left as it was: %s",
+                              error);
+    }
+    LLVMDisposeMessage(error);
+    LLVMDisposeModule(copy);
+    return fine;
+}
+
+static int is_for_nvidia(LLVMModuleRef module)
+{
+    return strncmp(LLVMGetTarget(module), "nvptx64", 7) == 0;
+}
+
+int coalesce_llvm_run(LLVMModuleRef module, const coalesce_llvm_options *options,
+                      coalesce_report *report)
+{
+    size_t planned;
+
+    if (options->off || !is_for_nvidia(module)) {
+        return 0;
+    }
+    planned = run_on_module(module, options, report, 0);
+    if (planned == 0 || options->lint || options->dry || !verifies(module, options, report)) {
+        return 0;
+    }
+    return run_on_module(module, options, NULL, 1) > 0;
+}
+
+/* On a copy, which may be prepared. */
+static int lint(LLVMModuleRef module, const coalesce_llvm_options *options, coalesce_report *report)
+{
+    LLVMModuleRef copy = LLVMCloneModule(module);
+
+    (void)coalesce_llvm_prepare(copy, options);
+    (void)coalesce_llvm_run(copy, options, report);
+    LLVMDisposeModule(copy);
+    return 0;
+}
+
+int coalesce_llvm_pass(LLVMModuleRef module, const coalesce_llvm_options *options)
+{
+    coalesce_text_options text = { .least = options->remarks ? COALESCE_REMARK : COALESCE_NOTE };
+    coalesce_report report;
+    int changed;
+
+    coalesce_report_init(&report);
+    changed = options->lint ? lint(module, options, &report)
+                            : coalesce_llvm_run(module, options, &report);
+    coalesce_report_sort(&report);
+    coalesce_report_text(&report, &text, stderr);
+    coalesce_report_fini(&report);
+    return changed;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The reader: a function of an LLVM module as a list of accesses. */
+#ifndef COALESCE_LLVM_READ_H
+#define COALESCE_LLVM_READ_H
+
+#include "finding.h"
+#include "llvm_forms.h"
+#include "plan.h"
+
+/** A function and its accesses, in program order. */
+typedef struct coalesce_llvm_function {
+    coalesce_llvm_forms forms;
+    coalesce_access *access;
+    size_t count;
+    size_t capacity;
+    coalesce_map index; /* instruction to access */
+    uint32_t run;       /* of the next access */
+    uint32_t position;  /* likewise */
+    int failed;         /* no memory */
+} coalesce_llvm_function;
+
+/**
+ * Read a function.  1: give it to coalesce_llvm_function_fini(); 0: no memory, nothing to give
+ * back.
+ */
+int coalesce_llvm_read(coalesce_llvm_function *function, LLVMValueRef of, int is_kernel,
+                       const coalesce_block *block);
+void coalesce_llvm_function_fini(coalesce_llvm_function *function);
+
+/** The instruction of an access. */
+LLVMValueRef coalesce_llvm_instruction(const coalesce_access *access);
+
+/** The pointer of a load or store, and the type of what it moves. */
+LLVMValueRef coalesce_llvm_pointer(LLVMValueRef instruction);
+LLVMTypeRef coalesce_llvm_type(LLVMValueRef instruction);
+
+/** Where the instruction comes from, in new strings (or NULL); inlined_p: where that was inlined.
+ */
+coalesce_place coalesce_llvm_place(LLVMValueRef instruction, coalesce_place *inlined_p);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The emitter.  Loads move up to the first of their group, stores and copies down to the last one,
+ * where every address and value that they need is there: a group is in one block. */
+#include "llvm_rewrite.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Linker.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the functions below share. */
+typedef struct emitter {
+    LLVMModuleRef module;
+    LLVMContextRef context;
+    LLVMBuilderRef builder;
+    LLVMTypeRef i32;
+    const coalesce_access *access;
+    const coalesce_group *group;
+    coalesce_ir_shape shape;
+} emitter;
+
+/* ---- shapes ---- */
+
+static int64_t offset_of(const coalesce_access *access, uint32_t from, uint32_t to)
+{
+    int64_t offset = 0;
+
+    (void)coalesce_form_distance(&access[to].address, &access[from].address, &offset);
+    return offset;
+}
+
+static uint32_t covered_by(const coalesce_access *access, const coalesce_group *group,
+                           unsigned grain)
+{
+    uint32_t covered = 0;
+
+    for (uint32_t k = 0; k < group->count; k++) {
+        int64_t part = offset_of(access, group->member[0], group->member[k]) / grain;
+        unsigned parts = access[group->member[k]].bytes / grain;
+
+        for (unsigned i = 0; i < parts; i++) {
+            covered |= 1u << (part + i);
+        }
+    }
+    return covered;
+}
+
+/* 1: different objects, by what the compiler knows of them. */
+static int is_disjoint(const coalesce_access *to, const coalesce_access *from)
+{
+    int64_t distance;
+
+    return !coalesce_form_distance(&to->address, &from->address, &distance) &&
+           !coalesce_may_alias(to, from);
+}
+
+/* Does a thread load all before it stores, or field by field?  1: one of them, or it does not
+ * matter.  A field must be one access of the helper, which may overlap with another field's. */
+static int order_of_copy(const coalesce_access *access, const coalesce_group *group,
+                         coalesce_ir_shape *shape)
+{
+    uint32_t first_store = group->member[0], last_load = group->source[0];
+    uint32_t part = (group->record_bytes == 3) ? 1 : 4;
+    int in_turn = 1;
+
+    for (uint32_t k = 0; k < group->count; k++) {
+        first_store = (group->member[k] < first_store) ? group->member[k] : first_store;
+        last_load = (group->source[k] > last_load) ? group->source[k] : last_load;
+        in_turn &= access[group->member[k]].bytes == part &&
+                   (k == 0 || group->member[k - 1] < group->source[k]);
+    }
+    shape->loads_first = shape->is_disjoint || last_load < first_store;
+    return shape->loads_first || in_turn;
+}
+
+int coalesce_llvm_shape(const coalesce_access *access, const coalesce_group *group,
+                        coalesce_ir_shape *shape)
+{
+    const coalesce_access *member = &access[group->member[0]];
+
+    *shape = (coalesce_ir_shape){ .bytes = group->record_bytes,
+                                  .is_wide = group->transform == COALESCE_WIDE,
+                                  .is_global = member->space == COALESCE_GLOBAL };
+    shape->covered = covered_by(access, group, (group->record_bytes == 3) ? 1 : 4);
+    switch (group->transform) {
+    case COALESCE_KEEP:
+        return 0;
+    case COALESCE_COPY:
+        shape->kind = COALESCE_IR_COPY;
+        shape->is_parallel = (unsigned)group->one_match;
+        shape->is_disjoint = (unsigned)is_disjoint(member, &access[group->source[0]]);
+        shape->is_global &= access[group->source[0]].space == COALESCE_GLOBAL;
+        if (!order_of_copy(access, group, shape)) {
+            return 0;
+        }
+        break;
+    case COALESCE_BYTES:
+        shape->kind =
+            (group->kind == COALESCE_LOADS) ? COALESCE_IR_BYTES_LOAD : COALESCE_IR_BYTES_STORE;
+        break;
+    case COALESCE_ROWS:
+        shape->kind = COALESCE_IR_ROW;
+        shape->bytes = 4 * (unsigned)__builtin_popcount(shape->covered);
+        break;
+    default:
+        shape->kind = (group->kind == COALESCE_LOADS) ? COALESCE_IR_LOAD : COALESCE_IR_STORE;
+    }
+    return coalesce_ir_is_supported(shape);
+}
+
+coalesce_refusal coalesce_llvm_check(void *user, const coalesce_group *group)
+{
+    coalesce_ir_shape shape;
+
+    if (coalesce_llvm_shape(user, group, &shape)) {
+        return COALESCE_REWRITTEN;
+    }
+    return (group->kind == COALESCE_COPIES) ? COALESCE_DATA_FLOW : COALESCE_NO_TRANSFORM;
+}
+
+/* ---- helpers ---- */
+
+/* clang's contexts drop the names of values, and then refuse to read text. */
+static LLVMModuleRef parse(LLVMContextRef context, const char *text, const char *name)
+{
+    LLVMMemoryBufferRef buffer =
+        LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), name);
+    LLVMBool drops = LLVMContextShouldDiscardValueNames(context);
+    LLVMModuleRef module = NULL;
+    char *error = NULL;
+
+    LLVMContextSetDiscardValueNames(context, 0);
+    if (LLVMParseIRInContext(context, buffer, &module, &error)) { /* takes the buffer */
+        LLVMDisposeMessage(error);
+        module = NULL;
+    }
+    LLVMContextSetDiscardValueNames(context, drops);
+    return module;
+}
+
+/* The shape's function in the module, made if it is not there; NULL: that failed. */
+static LLVMValueRef helper(LLVMModuleRef module, const coalesce_ir_shape *shape)
+{
+    char name[64];
+    LLVMValueRef function;
+    LLVMModuleRef helpers;
+    char *text;
+
+    coalesce_ir_name(shape, name, sizeof(name));
+    function = LLVMGetNamedFunction(module, name);
+    if (function != NULL) {
+        return function;
+    }
+    text = coalesce_ir_text(shape, LLVMGetDataLayoutStr(module), LLVMGetTarget(module));
+    if (text == NULL) {
+        return NULL;
+    }
+    helpers = parse(LLVMGetModuleContext(module), text, name);
+    free(text);
+    if (helpers == NULL || LLVMLinkModules2(module, helpers)) { /* takes the helpers' module */
+        return NULL;
+    }
+    function = LLVMGetNamedFunction(module, name);
+    LLVMSetLinkage(function, LLVMInternalLinkage); /* after linking, which drops unused ones */
+    return function;
+}
+
+/* ---- values ---- */
+
+static LLVMValueRef number(emitter *e, int64_t value)
+{
+    return LLVMConstInt(LLVMInt64TypeInContext(e->context), (unsigned long long)value, 1);
+}
+
+/* The address of member[0] of a side, generic, made from that of the access at `place`. */
+static LLVMValueRef record_pointer(emitter *e, uint32_t lowest, uint32_t place)
+{
+    LLVMValueRef pointer = coalesce_llvm_pointer(coalesce_llvm_instruction(&e->access[place]));
+    LLVMValueRef offset = number(e, offset_of(e->access, place, lowest));
+
+    if (LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) != 0) {
+        pointer = LLVMBuildAddrSpaceCast(e->builder, pointer,
+                                         LLVMPointerTypeInContext(e->context, 0), "");
+    }
+    return LLVMBuildGEP2(e->builder, LLVMInt8TypeInContext(e->context), pointer, &offset, 1, "");
+}
+
+/* A value of the type, made of words. */
+static LLVMValueRef from_words(emitter *e, const LLVMValueRef *word, unsigned count,
+                               LLVMTypeRef type)
+{
+    LLVMValueRef value = word[0];
+
+    if (count > 1) {
+        value = LLVMGetPoison(LLVMVectorType(e->i32, count));
+        for (unsigned i = 0; i < count; i++) {
+            value =
+                LLVMBuildInsertElement(e->builder, value, word[i], LLVMConstInt(e->i32, i, 0), "");
+        }
+    }
+    if (LLVMGetTypeKind(type) == LLVMPointerTypeKind) {
+        value = LLVMBuildBitCast(e->builder, value, LLVMInt64TypeInContext(e->context), "");
+        return LLVMBuildIntToPtr(e->builder, value, type, "");
+    }
+    return LLVMBuildBitCast(e->builder, value, type, "");
+}
+
+static void to_words(emitter *e, LLVMValueRef value, unsigned count, LLVMValueRef *word)
+{
+    LLVMTypeRef words = (count > 1) ? LLVMVectorType(e->i32, count) : e->i32;
+
+    if (LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMPointerTypeKind) {
+        value = LLVMBuildPtrToInt(e->builder, value, LLVMInt64TypeInContext(e->context), "");
+    }
+    value = LLVMBuildBitCast(e->builder, value, words, "");
+    for (unsigned i = 0; i < count; i++) {
+        word[i] = (count == 1)
+                      ? value
+                      : LLVMBuildExtractElement(e->builder, value, LLVMConstInt(e->i32, i, 0), "");
+    }
+}
+
+/* Byte `index` of a word, and a word with that byte added. */
+static LLVMValueRef byte_of(emitter *e, LLVMValueRef word, int64_t index, LLVMTypeRef type)
+{
+    LLVMValueRef shift = LLVMConstInt(e->i32, 8u * (unsigned)index, 0);
+
+    word = LLVMBuildLShr(e->builder, word, shift, "");
+    return LLVMBuildTrunc(e->builder, word, type, "");
+}
+
+static LLVMValueRef with_byte(emitter *e, LLVMValueRef word, int64_t index, LLVMValueRef byte)
+{
+    LLVMValueRef shift = LLVMConstInt(e->i32, 8u * (unsigned)index, 0);
+
+    byte = LLVMBuildZExt(e->builder, byte, e->i32, "");
+    return LLVMBuildOr(e->builder, word, LLVMBuildShl(e->builder, byte, shift, ""), "");
+}
+
+/* ---- groups ---- */
+
+static void position(emitter *e, uint32_t access)
+{
+    LLVMValueRef instruction = coalesce_llvm_instruction(&e->access[access]);
+
+    LLVMPositionBuilderBefore(e->builder, instruction);
+    LLVMSetCurrentDebugLocation2(e->builder, LLVMInstructionGetDebugLoc(instruction));
+}
+
+static LLVMValueRef call(emitter *e, LLVMValueRef function, LLVMValueRef *argument, unsigned count)
+{
+    LLVMTypeRef type = LLVMGlobalGetValueType(function);
+
+    return LLVMBuildCall2(e->builder, type, function, argument, count, "");
+}
+
+static void emit_loads(emitter *e, LLVMValueRef function)
+{
+    LLVMValueRef record, word[COALESCE_IR_WORDS], pointer;
+    unsigned words = (e->shape.bytes + 3) / 4;
+
+    position(e, e->group->first);
+    pointer = record_pointer(e, e->group->member[0], e->group->first);
+    record = call(e, function, &pointer, 1);
+    for (unsigned i = 0; i < words; i++) {
+        word[i] = LLVMBuildExtractValue(e->builder, record, i, "");
+    }
+    for (uint32_t k = 0; k < e->group->count; k++) {
+        const coalesce_access *member = &e->access[e->group->member[k]];
+        LLVMValueRef load = coalesce_llvm_instruction(member);
+        LLVMTypeRef type = LLVMTypeOf(load);
+        int64_t offset = offset_of(e->access, e->group->member[0], e->group->member[k]);
+
+        LLVMReplaceAllUsesWith(load, (e->shape.bytes == 3) ? byte_of(e, word[0], offset, type)
+                                                           : from_words(e, &word[offset / 4],
+                                                                        member->bytes / 4, type));
+    }
+}
+
+static void emit_stores(emitter *e, LLVMValueRef function)
+{
+    LLVMValueRef argument[1 + COALESCE_IR_WORDS];
+    unsigned words = (e->shape.bytes + 3) / 4;
+
+    position(e, e->group->last);
+    argument[0] = record_pointer(e, e->group->member[0], e->group->last);
+    argument[1] = LLVMConstInt(e->i32, 0, 0);
+    for (uint32_t k = 0; k < e->group->count; k++) {
+        const coalesce_access *member = &e->access[e->group->member[k]];
+        LLVMValueRef value = LLVMGetOperand(coalesce_llvm_instruction(member), 0);
+        int64_t offset = offset_of(e->access, e->group->member[0], e->group->member[k]);
+
+        if (e->shape.bytes == 3) {
+            argument[1] = with_byte(e, argument[1], offset, value);
+        } else {
+            to_words(e, value, member->bytes / 4, &argument[1 + offset / 4]);
+        }
+    }
+    (void)call(e, function, argument, 1 + words);
+}
+
+/* The last load and the last store in program order: their addresses are there at the last. */
+static void emit_copy(emitter *e, LLVMValueRef function)
+{
+    LLVMValueRef argument[2];
+
+    position(e, e->group->last);
+    argument[0] = record_pointer(e, e->group->member[0], e->group->last);
+    argument[1] = record_pointer(e, e->group->source[0], e->group->source[0]);
+    (void)call(e, function, argument, 2);
+}
+
+static void erase(const coalesce_access *access, const uint32_t *member, uint32_t count)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        LLVMInstructionEraseFromParent(coalesce_llvm_instruction(&access[member[k]]));
+    }
+}
+
+int coalesce_llvm_rewrite(LLVMModuleRef module, const coalesce_access *access,
+                          const coalesce_group *group)
+{
+    emitter e = { .module = module, .access = access, .group = group };
+    LLVMValueRef function;
+
+    if (!coalesce_llvm_shape(access, group, &e.shape)) {
+        return 0;
+    }
+    function = helper(module, &e.shape);
+    if (function == NULL) {
+        return 0;
+    }
+    e.context = LLVMGetModuleContext(module);
+    e.i32 = LLVMInt32TypeInContext(e.context);
+    e.builder = LLVMCreateBuilderInContext(e.context);
+    switch (group->kind) {
+    case COALESCE_LOADS:
+        emit_loads(&e, function);
+        break;
+    case COALESCE_STORES:
+        emit_stores(&e, function);
+        break;
+    case COALESCE_COPIES:
+        emit_copy(&e, function);
+        break;
+    }
+    LLVMDisposeBuilder(e.builder);
+    erase(access, group->member, group->count);
+    if (group->source != NULL) {
+        erase(access, group->source, group->count);
+    }
+    return 1;
+}

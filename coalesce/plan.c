@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Grouping: which accesses are fields of one record.  Decisions are in decide.c. */
+#include "decide.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A candidate for the group of an access: `offset` bytes from it. */
+typedef struct field {
+    uint32_t access;
+    int64_t  offset;
+} field;
+
+static int compare_fields(const void *a, const void *b)
+{
+    const field *x = a;
+    const field *y = b;
+
+    if (x->offset != y->offset) {
+        return (x->offset < y->offset) ? -1 : 1;
+    }
+    return (x->access < y->access) ? -1 : 1;
+}
+
+coalesce_group *coalesce_plan_grow(coalesce_plan *plan)
+{
+    if (plan->count == plan->capacity) {
+        size_t          capacity = (plan->capacity == 0) ? 16 : 2 * plan->capacity;
+        coalesce_group *group    = realloc(plan->group, capacity * sizeof(*group));
+
+        if (group == NULL) {
+            return NULL;
+        }
+        plan->group    = group;
+        plan->capacity = capacity;
+    }
+    memset(&plan->group[plan->count], 0, sizeof(*plan->group));
+    return &plan->group[plan->count];
+}
+
+static int64_t magnitude(int64_t value)
+{
+    return (value < 0) ? (int64_t)(0 - (uint64_t)value) : value;
+}
+
+/* Bytes of the record that lanes of this stride have; 0: the access is coalesced, or none known. */
+static int64_t record_of(const coalesce_lanes *lanes, uint32_t bytes)
+{
+    int64_t stride = magnitude(lanes->stride);
+
+    return ((lanes->pattern == COALESCE_STRIDED) && (stride > bytes)) ? stride : 0;
+}
+
+/* A group of fields, ascending by offset, which are one record at most. */
+static int add_group(coalesce_plan *plan, const coalesce_access *access, const field *fields,
+                     uint32_t count, const coalesce_lanes *lanes)
+{
+    coalesce_group *group = coalesce_plan_grow(plan);
+    uint32_t       *member = malloc(count * sizeof(*member));
+
+    if ((group == NULL) || (member == NULL)) {
+        free(member);
+        return 0;
+    }
+    group->kind = ((access[fields[0].access].flags & COALESCE_STORE) != 0) ? COALESCE_STORES
+                                                                          : COALESCE_LOADS;
+    group->count        = count;
+    group->member       = member;
+    group->first        = fields[0].access;
+    group->last         = fields[0].access;
+    group->lanes        = *lanes;
+    group->record_bytes = (uint32_t)record_of(lanes, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        member[i] = fields[i].access;
+        group->first = (member[i] < group->first) ? member[i] : group->first;
+        group->last  = (member[i] > group->last) ? member[i] : group->last;
+    }
+    plan->count++;
+    return 1;
+}
+
+/* What must be alike in the fields of a record; the rest is a matter of legality. */
+#define KIND_FLAGS (COALESCE_STORE | COALESCE_ATOMIC | COALESCE_NONCOHERENT | COALESCE_ONE_THREAD)
+
+static int may_join(const coalesce_access *a, const coalesce_access *b, int64_t *offset_p)
+{
+    return (a->run == b->run) && (a->space == b->space) &&
+           (((a->flags ^ b->flags) & KIND_FLAGS) == 0) &&
+           coalesce_form_distance(&b->address, &a->address, offset_p);
+}
+
+/* Cut fields that lie within a record's length of each other into groups. */
+static int add_records(coalesce_plan *plan, const coalesce_access *access, const field *fields,
+                       uint32_t count, const coalesce_lanes *lanes)
+{
+    uint32_t from = 0;
+
+    while (from < count) {
+        int64_t  record = record_of(lanes, access[fields[from].access].bytes);
+        uint32_t to     = from + 1;
+
+        while ((to < count) && (record != 0) &&
+               (fields[to].offset - fields[from].offset < record)) {
+            to++;
+        }
+        if (!add_group(plan, access, fields + from, to - from, lanes)) {
+            return 0;
+        }
+        from = to;
+    }
+    return 1;
+}
+
+static int group_accesses(const coalesce_leaves *leaves, const coalesce_access *access,
+                          size_t count, const coalesce_options *options, coalesce_plan *plan)
+{
+    field         *fields = malloc((count + 1) * sizeof(*fields));
+    unsigned char *done   = calloc(count + 1, 1);
+    int            fine   = (fields != NULL) && (done != NULL);
+
+    for (size_t i = 0; fine && (i < count); i++) {
+        coalesce_lanes lanes;
+        uint32_t       found = 0;
+
+        if (done[i]) {
+            continue;
+        }
+        lanes = coalesce_lanes_of(leaves, &access[i].address, &options->block);
+        fields[found++] = (field){ .access = (uint32_t)i, .offset = 0 };
+        for (size_t j = i + 1; (j < count) && (access[j].run == access[i].run); j++) {
+            int64_t offset;
+
+            if (!done[j] && may_join(&access[i], &access[j], &offset)) {
+                fields[found++] = (field){ .access = (uint32_t)j, .offset = offset };
+                done[j] = 1;
+            }
+        }
+        qsort(fields, found, sizeof(*fields), compare_fields);
+        fine = add_records(plan, access, fields, found, &lanes);
+    }
+    free(fields);
+    free(done);
+    return fine;
+}
+
+/* ---- copies: a group of stores whose values are a group of loads ---- */
+
+static coalesce_group *group_with(coalesce_plan *plan, uint32_t member)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        for (uint32_t j = 0; j < plan->group[i].count; j++) {
+            if (plan->group[i].member[j] == member) {
+                return &plan->group[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* 1: field k of the stores is field k of the loads, at the same place of its record, for all k. */
+static int is_copy(const coalesce_access *access, const coalesce_group *stores,
+                   const coalesce_group *loads)
+{
+    const coalesce_access *to   = &access[stores->member[0]];
+    const coalesce_access *from = &access[loads->member[0]];
+
+    if ((loads->kind != COALESCE_LOADS) || (loads->count != stores->count) ||
+        (loads->record_bytes != stores->record_bytes) ||
+        (loads->lanes.stride != stores->lanes.stride) || (to->run != from->run) ||
+        (to->space != from->space)) {
+        return 0;
+    }
+    for (uint32_t k = 0; k < stores->count; k++) {
+        const coalesce_access *store = &access[stores->member[k]];
+        const coalesce_access *load  = &access[loads->member[k]];
+        int64_t                to_offset;
+        int64_t                from_offset;
+
+        if ((store->copied_from != loads->member[k]) || (store->bytes != load->bytes) ||
+            !coalesce_form_distance(&store->address, &to->address, &to_offset) ||
+            !coalesce_form_distance(&load->address, &from->address, &from_offset) ||
+            (to_offset != from_offset)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Make one group of a copy's two: the stores' group takes the loads in. */
+static void join_copies(const coalesce_access *access, coalesce_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        coalesce_group *stores = &plan->group[i];
+        coalesce_group *loads;
+        uint32_t        copied;
+
+        if ((stores->kind != COALESCE_STORES) || (stores->record_bytes == 0)) {
+            continue;
+        }
+        copied = access[stores->member[0]].copied_from;
+        loads  = (copied == COALESCE_NO_ACCESS) ? NULL : group_with(plan, copied);
+        if ((loads == NULL) || !is_copy(access, stores, loads)) {
+            continue;
+        }
+        stores->kind   = COALESCE_COPIES;
+        stores->source = loads->member;
+        stores->first  = loads->first;
+        loads->member  = NULL; /* taken; the empty group goes below */
+        loads->count   = 0;
+    }
+}
+
+void coalesce_plan_drop_empty(coalesce_plan *plan)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        if (plan->group[i].count != 0) {
+            plan->group[kept++] = plan->group[i];
+        }
+    }
+    plan->count = kept;
+}
+
+/* A copy that cannot be one is loads and stores again. */
+int coalesce_plan_split(coalesce_plan *plan, size_t index)
+{
+    coalesce_group *loads = coalesce_plan_grow(plan);
+    coalesce_group *stores = &plan->group[index];
+
+    if (loads == NULL) {
+        return 0;
+    }
+    *loads         = *stores;
+    loads->kind    = COALESCE_LOADS;
+    loads->member  = stores->source;
+    loads->source  = NULL;
+    stores->source = NULL;
+    stores->kind   = COALESCE_STORES;
+    plan->count++;
+    for (int side = 0; side < 2; side++) {
+        coalesce_group *group = (side == 0) ? loads : stores;
+
+        group->first = group->last = group->member[0];
+        for (uint32_t k = 1; k < group->count; k++) {
+            uint32_t member = group->member[k];
+
+            group->first = (member < group->first) ? member : group->first;
+            group->last  = (member > group->last) ? member : group->last;
+        }
+    }
+    return 1;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const coalesce_group *x = a;
+    const coalesce_group *y = b;
+
+    return (x->first < y->first) ? -1 : (x->first > y->first);
+}
+
+int coalesce_plan_make(const coalesce_leaves *leaves, const coalesce_access *access, size_t count,
+                       const coalesce_options *options, coalesce_emitter_check check, void *user,
+                       coalesce_plan *plan_p)
+{
+    coalesce_plan plan = { 0 };
+
+    memset(plan_p, 0, sizeof(*plan_p));
+    if (!group_accesses(leaves, access, count, options, &plan)) {
+        coalesce_plan_fini(&plan);
+        return 0;
+    }
+    join_copies(access, &plan);
+    coalesce_plan_drop_empty(&plan);
+    if (!coalesce_plan_decide(leaves, access, count, options, check, user, &plan)) {
+        coalesce_plan_fini(&plan);
+        return 0;
+    }
+    if (plan.count > 1) {
+        qsort(plan.group, plan.count, sizeof(*plan.group), compare_groups);
+    }
+    *plan_p = plan;
+    return 1;
+}
+
+void coalesce_plan_fini(coalesce_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        free(plan->group[i].member);
+        free(plan->group[i].source);
+    }
+    free(plan->group);
+    memset(plan, 0, sizeof(*plan));
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From accesses to groups, and from groups to decisions: which records are rewritten, how, and for
+ * the rest why not.  One rule for all compilers; see form.h for who calls what.
+ *
+ * A reader lists the memory accesses of one function in program order.  Accesses of one `run`
+ * (a stretch of straight-line code in which nothing but other accesses forbids that they move)
+ * whose addresses differ by constants and whose lanes are R bytes apart are fields of one record
+ * of R bytes.  They become a group if the rules L1 to L9 of doc/COALESCE.md hold, and the group is
+ * rewritten if a row of the cost table says that it pays.
+ *
+ * What rewritten code may rely on is checked when it runs, by the guards
+ *   G1  all 32 lanes are here        activemask == ~0
+ *   G2  lane l's record is at b + l*R    address - lane*R is the same in all lanes
+ *   G3  b is aligned to a unit
+ *   G4  copies: the warp's source and destination are disjoint or the same
+ * and where one fails, the original accesses are executed.
+ */
+#ifndef SHPOOL_COALESCE_PLAN_H
+#define SHPOOL_COALESCE_PLAN_H
+
+#include "form.h"
+
+#define COALESCE_MAX_WORDS 32u /* of a record */
+
+typedef enum coalesce_space {
+    COALESCE_GLOBAL,
+    COALESCE_SHARED,
+    COALESCE_LOCAL,   /* also parameters: other storage in each lane, never rewritten */
+    COALESCE_CONST,
+    COALESCE_GENERIC  /* unknown */
+} coalesce_space;
+
+enum { /* coalesce_access.flags */
+    COALESCE_STORE        = 1u << 0,
+    COALESCE_VOLATILE     = 1u << 1, /* also relaxed and stronger: must stay as it is */
+    COALESCE_ATOMIC       = 1u << 2, /* atomics and reductions: a load and a store */
+    COALESCE_HINTED       = 1u << 3, /* asks for a cache policy: left alone */
+    COALESCE_NONCOHERENT  = 1u << 4, /* ld.global.nc, invariant: nothing writes there */
+    COALESCE_CONDITIONAL  = 1u << 5, /* predicated: need not execute with its neighbours */
+    COALESCE_FOREIGN      = 1u << 6, /* inline assembly: left alone */
+    COALESCE_ONE_THREAD   = 1u << 7, /* at most one thread of the warp gets here: no warning */
+    COALESCE_UNSUPPORTED  = 1u << 8  /* a type that emitters do not move (e.g. predicates) */
+};
+
+#define COALESCE_NO_ACCESS UINT32_MAX
+
+/* One load or store. */
+typedef struct coalesce_access {
+    const void    *instruction; /* the reader's */
+    coalesce_form  address;
+    coalesce_space space;
+    uint32_t       flags;
+    uint32_t       bytes;    /* of one lane: 1, 2, 4, 8 or 16 (vectors as a whole) */
+    uint32_t       run;      /* equal: nothing but accesses between them forbids motion (L3, L4) */
+    uint32_t       position; /* ascending in the function */
+    uint32_t       alias_base; /* accesses with different bases != 0, one of them `alone`, do */
+    int            alias_alone; /* not alias (noalias arguments, distinct global variables) */
+    /* Stores: the index of the load whose result this stores unchanged, if that is the only use of
+     * the result; else COALESCE_NO_ACCESS. */
+    uint32_t       copied_from;
+    uint32_t       loop_depth;
+    uint32_t       location; /* the reader's, for findings */
+} coalesce_access;
+
+/* How a group is rewritten; T0 to T7 of doc/COALESCE.md. */
+typedef enum coalesce_transform {
+    COALESCE_KEEP,           /* not at all */
+    COALESCE_WIDE,           /* T0: 64- and 128-bit accesses of each thread */
+    COALESCE_COPY,           /* T1: the warp's records copied as one block of memory */
+    COALESCE_TRANSPOSE,      /* T2, T3: unit-stride accesses, rotation and shuffles; odd units */
+    COALESCE_BYTES,          /* T4: records of 3 bytes, as 24 words */
+    COALESCE_SKEWED,         /* T5: as T2, T3 with two rotations; 2, 4 or 8 units */
+    COALESCE_ROWS            /* T6: 32 words of each lane's own row, any distance apart */
+} coalesce_transform;
+
+/* Why a group is kept.  coalesce_refusal_text() has a sentence for each. */
+typedef enum coalesce_refusal {
+    COALESCE_REWRITTEN, /* it is not */
+    COALESCE_IS_COALESCED,
+    COALESCE_NO_STRIDE,        /* no stride that is known at compile time */
+    COALESCE_NEGATIVE_STRIDE,
+    COALESCE_ODD_STRIDE,       /* no multiple of a word, and not 3 bytes */
+    COALESCE_RECORD_TOO_LONG,  /* over COALESCE_MAX_WORDS */
+    COALESCE_NO_TRANSFORM,     /* 24 words: 6 units */
+    COALESCE_SPACE,            /* not known to be global memory */
+    COALESCE_SPECIAL_ACCESS,   /* volatile, atomic, hinted, predicated, inline assembly */
+    COALESCE_TYPE,
+    COALESCE_OVERLAP,          /* two accesses to the same bytes, or overlapping ones */
+    COALESCE_HOLES_STORED,     /* a store must not write what the program does not */
+    COALESCE_PARTIAL_RECORD,   /* the first or last word is missing: may lie outside the array */
+    COALESCE_IN_BETWEEN,       /* an access in between may alias */
+    COALESCE_DATA_FLOW,        /* the emitter: a register is used or changed in between */
+    COALESCE_NOT_MEASURED,     /* the cost table has no row: --force rewrites it */
+    COALESCE_NEEDS_STORE,      /* loads of this width pay only together with stores */
+    COALESCE_OPTED_OUT,        /* the kernel, the file or an option says so */
+    COALESCE_UNSUPPORTED_INPUT /* the reader: target or version */
+} coalesce_refusal;
+
+typedef enum coalesce_group_kind { COALESCE_LOADS, COALESCE_STORES, COALESCE_COPIES }
+    coalesce_group_kind;
+
+/* Fields of one record that a thread reads or writes, ascending by address. */
+typedef struct coalesce_group {
+    coalesce_group_kind kind;
+    coalesce_transform  transform; /* KEEP: see refusal */
+    coalesce_refusal    refusal;
+    uint32_t            count;     /* of member; for copies, of pairs */
+    uint32_t           *member;    /* indices of accesses; copies: the stores */
+    uint32_t           *source;    /* copies: the loads, in the order of `member`; else NULL */
+    uint32_t            first;     /* index of the first access in program order: loads go there */
+    uint32_t            last;      /* of the last: stores and copies go there */
+    coalesce_lanes      lanes;     /* of one member */
+    uint32_t            record_bytes; /* R; 0 if there is no stride */
+    uint32_t            used_bytes;   /* of R */
+    uint32_t            unit_words;   /* U: 1, 2 or 4; BYTES: 0 */
+    uint32_t            units;        /* N = R / 4U */
+    uint32_t            between;      /* IN_BETWEEN: index of the access that is in the way */
+    int                 one_match;    /* copies: source - destination is uniform, proven: G2 for one
+                                         of them is enough */
+    const char         *evidence;     /* what was measured for its row of the cost table */
+} coalesce_group;
+
+/* What the user wants.  Zeroed: the default. */
+typedef struct coalesce_options {
+    int            force;      /* rewrite whatever is legal, also where it may lose */
+    int            no_loads;
+    int            no_stores;
+    int            no_copies;
+    int            no_bytes;   /* records of 3 bytes */
+    int            no_rows;
+    int            rows;       /* the emitter has COALESCE_ROWS */
+    int            generic;    /* the emitter's guard asks whether a generic address is global */
+    int            unsupported; /* nothing can be rewritten: COALESCE_UNSUPPORTED_INPUT */
+    coalesce_block block;      /* as far as known */
+} coalesce_options;
+
+/* A row of the cost table. */
+typedef struct coalesce_cost {
+    coalesce_group_kind kind;
+    coalesce_transform  transform;
+    uint32_t            words_min; /* of the record; BYTES: 0 */
+    uint32_t            words_max;
+    int                 may_alias;  /* copies: only where loads wait for stores that may alias */
+    int                 with_store; /* loads: only in a kernel that rewrites stores as wide */
+    const char         *evidence;   /* the measurement: kernel, plain -> rewritten, GB/s */
+} coalesce_cost;
+
+/* The table, for the manual and the tools; *count_p is the number of rows. */
+const coalesce_cost *coalesce_cost_table(size_t *count_p);
+
+/*
+ * An emitter's own conditions on a group that would be rewritten, e.g. that registers hold at
+ * group->last what they held at a member.  COALESCE_REWRITTEN: it can write it.
+ */
+typedef coalesce_refusal (*coalesce_emitter_check)(void *user, const coalesce_group *group);
+
+/* All of one function. */
+typedef struct coalesce_plan {
+    coalesce_group *group; /* ascending by first position */
+    size_t          count;
+    size_t          capacity;
+    size_t          rewritten;
+} coalesce_plan;
+
+/*
+ * Group the accesses of one function and decide.  Every access is in exactly one group (copies: as
+ * source or member), also those that are coalesced already, so that findings can be made of them.
+ * `check` may be NULL.  1: *plan_p is to be given to coalesce_plan_fini(); 0: memory ran out.
+ */
+int coalesce_plan_make(const coalesce_leaves *leaves, const coalesce_access *access, size_t count,
+                       const coalesce_options *options, coalesce_emitter_check check, void *user,
+                       coalesce_plan *plan_p);
+void coalesce_plan_fini(coalesce_plan *plan);
+
+/* 1: the two may touch the same byte, in one lane or in different ones. */
+int coalesce_may_alias(const coalesce_access *a, const coalesce_access *b);
+
+/* A clause for a remark: "the record's first or last word is not accessed ...". */
+const char *coalesce_refusal_text(coalesce_refusal refusal);
+
+/* "warp transpose" and so on. */
+const char *coalesce_transform_text(coalesce_transform transform);
+
+#endif /* SHPOOL_COALESCE_PLAN_H */

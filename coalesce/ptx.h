@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PTX as the analysis and the rewriter need it.
+ *
+ *   ptx_lex.c     text -> tokens with positions
+ *   ptx_parse.c   tokens -> functions and instructions; ptx_directive.c, ptx_operand.c: parts
+ *   ptx_flow.c    definitions and uses, runs, loops, one-thread branches
+ *   ptx_form.c    a register's form, deep (profitability); ptx_exact.c: exact (grouping)
+ *   ptx_access.c  loads and stores as accesses of plan.h; ptx_check.c: may they move?
+ *   ptx_emit.c    groups as text: guards and slow path; ptx_lanes.c: what the warp does
+ *   ptx_module.c  all of it for a whole input
+ *
+ * What is not understood is kept as it is, and forbids that anything moves across it.  The parser
+ * takes any bytes: an error is a message with line and column, never more.
+ */
+#ifndef SHPOOL_COALESCE_PTX_H
+#define SHPOOL_COALESCE_PTX_H
+
+#include "finding.h"
+
+#define PTX_NONE UINT32_MAX
+
+/* ---- tokens ---- */
+
+typedef enum ptx_token_kind {
+    PTX_END,
+    PTX_WORD,   /* names, registers, opcodes with their dots, directives */
+    PTX_NUMBER,
+    PTX_STRING,
+    PTX_PUNCT,  /* one character */
+    PTX_BAD     /* what no PTX has: an unfinished string or comment, a control character */
+} ptx_token_kind;
+
+typedef struct ptx_token {
+    ptx_token_kind kind;
+    uint32_t       begin; /* bytes of the text */
+    uint32_t       end;
+    uint32_t       line;  /* from 1 */
+    int            foreign; /* inside inline assembly */
+} ptx_token;
+
+typedef struct ptx_lexer {
+    const char *text;
+    uint32_t    bytes;
+    uint32_t    at;
+    uint32_t    line;
+    uint32_t    line_begin;
+    int         foreign;
+    uint32_t    marks; /* "shpool-coalesce: off" in comments so far */
+} ptx_lexer;
+
+void ptx_lexer_init(ptx_lexer *lexer, const char *text, uint32_t bytes);
+ptx_token ptx_next(ptx_lexer *lexer);
+
+/* ---- a parsed module ---- */
+
+typedef struct ptx_register {
+    uint32_t begin; /* its name, as it stands where it was first met */
+    uint32_t end;
+    uint32_t bits;  /* 1: predicate; 8, 16, 32, 64, 128 */
+    uint32_t declaration;
+    uint32_t number; /* of %r<100>; 0 for single ones */
+    uint32_t definitions; /* counted by ptx_flow.c, in the function */
+    uint32_t uses;
+    uint32_t first_definition; /* index into ptx_function.definition */
+} ptx_register;
+
+typedef enum ptx_operand_kind {
+    PTX_REGISTER,  /* value: negated (!%p) or not */
+    PTX_SPECIAL,   /* %tid.x and so on */
+    PTX_IMMEDIATE, /* value */
+    PTX_SYMBOL,    /* a variable, parameter, function or label */
+    PTX_ADDRESS,   /* [register or symbol + value] */
+    PTX_VECTOR,    /* {a, b}: the references are its elements; only if all are registers */
+    PTX_OTHER      /* anything else; the references are all registers in it */
+} ptx_operand_kind;
+
+typedef struct ptx_operand {
+    ptx_operand_kind kind;
+    uint32_t         begin;
+    uint32_t         end;
+    int64_t          value;
+    uint32_t         reference; /* first of `references` in ptx_module.reference */
+    uint32_t         references;
+    uint32_t         symbol_begin; /* ADDRESS of a symbol; equal: a register */
+    uint32_t         symbol_end;
+} ptx_operand;
+
+/* What an instruction does, as far as it matters here. */
+typedef enum ptx_effect {
+    PTX_COMPUTE, /* defines its first operand, uses the others, nothing else */
+    PTX_LOAD,    /* ld: defines its first operand */
+    PTX_STORE,   /* st */
+    PTX_ATOMIC,  /* atom, red */
+    PTX_BRANCH,  /* bra, ret, exit, trap, brx */
+    PTX_FENCE    /* all others: nothing moves across; their registers count as changed and used */
+} ptx_effect;
+
+typedef struct ptx_place {
+    uint32_t file; /* number of a .file; 0: none */
+    uint32_t line;
+    uint32_t column;
+} ptx_place;
+
+typedef struct ptx_instruction {
+    uint32_t   begin; /* with guard and semicolon */
+    uint32_t   end;
+    uint32_t   line;  /* of the PTX */
+    uint32_t   opcode_begin;
+    uint32_t   opcode_end;
+    uint32_t   guard; /* register; PTX_NONE: unconditional */
+    int        guard_negated;
+    uint32_t   operand; /* first in ptx_module.operand */
+    uint32_t   operands;
+    ptx_effect effect;
+    int        foreign;
+    ptx_place  place;
+    ptx_place  inlined_at;
+    uint32_t   run;
+    uint32_t   loop_depth;
+    int        one_thread;
+} ptx_instruction;
+
+typedef struct ptx_label {
+    uint32_t begin;
+    uint32_t end;
+    uint32_t instruction; /* the next one; may be the count */
+} ptx_label;
+
+/* An instruction and the register that it defines. */
+typedef struct ptx_definition {
+    uint32_t reg;
+    uint32_t instruction; /* index in the function */
+} ptx_definition;
+
+typedef struct ptx_function {
+    uint32_t name_begin;
+    uint32_t name_end;
+    int      is_entry;
+    int      opted_out; /* it holds the mark */
+    uint32_t instruction; /* first in ptx_module.instruction */
+    uint32_t instructions;
+    uint32_t label;
+    uint32_t labels;
+    uint32_t reg; /* first in ptx_module.reg: registers belong to one function */
+    uint32_t regs;
+    ptx_definition *definition; /* by register, then by instruction; ptx_flow.c */
+    uint32_t        definitions;
+} ptx_function;
+
+typedef struct ptx_file {
+    uint32_t number;
+    char    *path;
+} ptx_file;
+
+#define PTX_ARRAY(_type, _name)                                                                    \
+    _type   *_name;                                                                                \
+    uint32_t _name##_count;                                                                        \
+    uint32_t _name##_capacity
+
+typedef struct ptx_module {
+    const char *text;
+    uint32_t    bytes;
+    uint32_t    version; /* 8.5 is 85 */
+    uint32_t    target;  /* sm_90a is 90 */
+    uint32_t    address_size;
+    PTX_ARRAY(ptx_function, function);
+    PTX_ARRAY(ptx_instruction, instruction);
+    PTX_ARRAY(ptx_operand, operand);
+    PTX_ARRAY(uint32_t, reference);
+    PTX_ARRAY(ptx_register, reg);
+    PTX_ARRAY(ptx_label, label);
+    PTX_ARRAY(ptx_file, file);
+    char     error[256]; /* of the parser: "line 3, column 7: ..." */
+    uint32_t error_line;
+    uint32_t error_column;
+} ptx_module;
+
+/* A pointer to a new, zeroed element of _module->_name, or NULL. */
+#define PTX_PUSH(_module, _name)                                                                   \
+    (((_module)->_name##_count < (_module)->_name##_capacity ||                                    \
+      ptx_reserve((void **)&(_module)->_name, &(_module)->_name##_capacity,                        \
+                  sizeof(*(_module)->_name)))                                                      \
+         ? memset(&(_module)->_name[(_module)->_name##_count++], 0, sizeof(*(_module)->_name))     \
+         : NULL)
+
+int ptx_reserve(void **array, uint32_t *capacity, size_t element_bytes);
+
+typedef enum ptx_result { PTX_FINE, PTX_SYNTAX, PTX_NO_MEMORY } ptx_result;
+
+/*
+ * Parse; the text must stay.  SYNTAX: module->error says what is wrong.  The module is to be given
+ * to ptx_module_fini() in every case.
+ */
+ptx_result ptx_parse(const char *text, uint32_t bytes, ptx_module *module);
+void ptx_module_fini(ptx_module *module);
+
+/* ---- what parts of the parser share ---- */
+
+typedef struct ptx_declaration {
+    uint32_t begin;
+    uint32_t end;
+    uint32_t count; /* of %r<count>; 0: a single register */
+    uint32_t bits;
+    uint32_t scope;
+} ptx_declaration;
+
+typedef struct ptx_parser {
+    ptx_lexer   lexer;
+    ptx_token   token; /* the current one */
+    ptx_module *module;
+    PTX_ARRAY(ptx_declaration, declaration); /* of the open scopes, innermost last */
+    PTX_ARRAY(uint32_t, slot); /* hash table of registers of the function: index + 1 */
+    uint32_t    depth; /* of scopes */
+    uint32_t    marks; /* of the lexer before the last '}' */
+    ptx_place   place;
+    ptx_place   inlined_at;
+    int         no_memory;
+    int         failed;
+} ptx_parser;
+
+void ptx_advance(ptx_parser *parser);
+
+static inline int ptx_ended(const ptx_parser *parser)
+{
+    return parser->token.kind == PTX_END;
+}
+
+int ptx_is_punct(const ptx_parser *parser, char c);
+int ptx_is_word(const ptx_parser *parser, const char *word);
+
+/* Record the first error, and make the rest of the text invisible. */
+void ptx_fail(ptx_parser *parser, const char *what);
+
+/* Pass the character, or fail with what is missing. */
+void ptx_expect(ptx_parser *parser, char c, const char *what);
+
+/* The number at the current token, which is passed; 0 if it is none. */
+uint32_t ptx_take_number(ptx_parser *parser);
+
+/* Past the semicolon that ends a statement; braces (initializers) are skipped with it. */
+void ptx_skip_statement(ptx_parser *parser);
+
+/* Directives, the current token being their name (ptx_directive.c). */
+void ptx_parse_header(ptx_parser *parser);
+void ptx_parse_target(ptx_parser *parser);
+void ptx_parse_file(ptx_parser *parser);
+void ptx_parse_loc(ptx_parser *parser);
+void ptx_parse_registers(ptx_parser *parser);
+
+/* The register that a word names; PTX_NONE: none. */
+uint32_t ptx_resolve(ptx_parser *parser, uint32_t begin, uint32_t end);
+
+/* Operands up to the semicolon, which becomes the current token. */
+void ptx_parse_operands(ptx_parser *parser, ptx_instruction *instruction);
+
+/* The number that a token is, with C's prefixes and PTX's suffix U; 0: it is none. */
+int ptx_integer(const ptx_module *module, uint32_t begin, uint32_t end, int64_t *value_p);
+
+/* ---- flow ---- */
+
+/* Fill in what depends on the whole function; 0: memory ran out. */
+int ptx_flow(ptx_module *module, ptx_function *function);
+
+/* 1: the opcode's part `index` (0: "ld", 1: "global", ...) is `word`. */
+int ptx_part_is(const ptx_module *module, const ptx_instruction *instruction, unsigned index,
+                const char *word);
+
+/* The parts of an opcode one by one: *at_p from opcode_begin on; 0: no more. */
+int ptx_next_part(const ptx_module *module, const ptx_instruction *instruction, uint32_t *at_p,
+                  uint32_t *begin_p, uint32_t *end_p);
+
+/* 1: text begin..end of the module is `word`. */
+int ptx_text_is(const ptx_module *module, uint32_t begin, uint32_t end, const char *word);
+
+ptx_effect ptx_effect_of(const ptx_module *module, const ptx_instruction *instruction);
+
+/* The latest definition of reg before instruction `before` and not before `from`; PTX_NONE. */
+uint32_t ptx_definition_before(const ptx_function *function, const ptx_module *module, uint32_t reg,
+                               uint32_t from, uint32_t before);
+
+/* The instruction that a branch goes to (it may be the count); PTX_NONE: not known. */
+uint32_t ptx_branch_target(const ptx_module *module, const ptx_function *function, uint32_t index);
+
+/* 1: the instruction may change (define != 0) or reads the register. */
+int ptx_touches(const ptx_module *module, const ptx_instruction *instruction, uint32_t reg,
+                int define);
+
+/* ---- forms ---- */
+
+#define PTX_UNKNOWN 0u
+#define PTX_MADE    UINT32_MAX
+
+/* Forms of one function's registers. */
+typedef struct ptx_forms {
+    const ptx_module   *module;
+    const ptx_function *function;
+    coalesce_leaves     leaves;
+    coalesce_form      *deep;  /* by register of the function */
+    uint32_t           *state; /* of `deep`: PTX_UNKNOWN, PTX_MADE, or the depth it is made at */
+    uint32_t            depth;
+    uint32_t            low;    /* the least depth at which a register in the making was met */
+    uint64_t            budget; /* definitions that may still be looked at */
+    unsigned char      *uniform; /* by register: 0 not looked at, 1 not known to be, 2 proven */
+} ptx_forms;
+
+int ptx_forms_init(ptx_forms *forms, const ptx_module *module, const ptx_function *function);
+void ptx_forms_fini(ptx_forms *forms);
+
+/* A special register that the analysis knows. */
+typedef struct ptx_special {
+    const char        *name;
+    coalesce_leaf_kind kind;
+    int                dimension;
+    int                uniform; /* in the block */
+} ptx_special;
+
+const ptx_special *ptx_special_of(const ptx_module *module, const ptx_operand *operand);
+
+/* Operand `index` of an instruction; one of kind OTHER if there are fewer. */
+const ptx_operand *ptx_operand_of(const ptx_forms *forms, const ptx_instruction *instruction,
+                                  uint32_t index);
+
+/* 1: it loads one of the kernel's own parameters. */
+int ptx_is_parameter(const ptx_forms *forms, const ptx_instruction *instruction);
+
+/* What a register holds, if nothing wraps. */
+coalesce_form ptx_deep(ptx_forms *forms, uint32_t reg);
+
+/*
+ * 1: proven to be the same in all lanes of a block: computed, by one definition each, from nothing
+ * but parameters of the kernel, constants and special registers that are.
+ */
+int ptx_is_uniform(ptx_forms *forms, uint32_t reg);
+
+/* The address of an operand of kind ADDRESS as instruction `at` finds it, exactly. */
+coalesce_form ptx_exact_address(ptx_forms *forms, const ptx_operand *operand, uint32_t at);
+
+/* ---- accesses ---- */
+
+typedef struct ptx_accesses {
+    coalesce_access *access; /* .instruction: the ptx_instruction */
+    size_t           count;
+    size_t           capacity;
+} ptx_accesses;
+
+int ptx_accesses_of(ptx_forms *forms, ptx_accesses *accesses_p);
+void ptx_accesses_fini(ptx_accesses *accesses);
+
+/* One function with its accesses, as an emitter sees it. */
+typedef struct ptx_planned {
+    const ptx_module   *module;
+    const ptx_function *function;
+    const ptx_accesses *accesses;
+} ptx_planned;
+
+/* What is loaded or stored; NULL: it has another shape than emitters know. */
+const ptx_operand *ptx_data_of(const ptx_module *module, const ptx_instruction *instruction);
+
+/* The register that the address is made of; PTX_NONE: it is a symbol. */
+uint32_t ptx_base_of(const ptx_module *module, const ptx_instruction *instruction);
+
+/* The load whose address a copy uses, an access: the last in program order. */
+uint32_t ptx_last_source(const coalesce_group *group);
+
+/* The emitter's conditions (ptx_check.c).  `user`: a ptx_planned. */
+coalesce_refusal ptx_check_group(void *user, const coalesce_group *group);
+
+/* ---- emission ---- */
+
+typedef struct ptx_out {
+    char  *text;
+    size_t bytes;
+    size_t capacity;
+    int    no_memory;
+} ptx_out;
+
+/* Rewritten code's own registers begin with this; an input that has it is rewritten already. */
+#define PTX_OWN "%shpc_"
+
+/* printf, and ~ stands for PTX_OWN. */
+void ptx_put(ptx_out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ptx_put_bytes(ptx_out *out, const char *text, size_t bytes);
+
+/* The group as a scope of its own; `serial` makes labels unique. */
+void ptx_emit_group(ptx_out *out, const ptx_planned *planned, const coalesce_group *group,
+                    uint32_t serial);
+
+/* Where a word of a record is, for the thread that owns it: text of a register or an immediate. */
+typedef struct ptx_piece {
+    int      used; /* 0: a hole */
+    uint32_t begin;
+    uint32_t end;
+    int      part; /* 0: the register is the word; 1, 2: its lower, upper half */
+    uint32_t bits; /* of the register */
+    int      is_signed; /* records of bytes: it is extended by its sign */
+} ptx_piece;
+
+/* What ptx_lanes.c needs of a group.  In the text, ~lane is the lane, ~base and (copies) ~target
+ * what the address registers hold in lane 0; the guards set them. */
+typedef struct ptx_record {
+    const ptx_module     *module;
+    const coalesce_group *group;
+    uint32_t              bytes;  /* R */
+    uint32_t              words;
+    uint32_t              unit;   /* U */
+    uint32_t              units;  /* N */
+    const char           *nc;     /* ".nc" or "" */
+    int64_t               offset; /* of the record from PTX_BASE; copies: of the source */
+    int64_t               target_offset;
+    ptx_piece             piece[COALESCE_MAX_WORDS];
+} ptx_record;
+
+/* What the warp does with a record, between the guards and the slow path (ptx_lanes.c). */
+void ptx_emit_load(ptx_out *out, const ptx_record *record);
+void ptx_emit_store(ptx_out *out, const ptx_record *record);
+void ptx_emit_copy(ptx_out *out, const ptx_record *record);
+void ptx_emit_load_bytes(ptx_out *out, const ptx_record *record);
+void ptx_emit_store_bytes(ptx_out *out, const ptx_record *record);
+void ptx_emit_load_wide(ptx_out *out, const ptx_record *record, const char *base);
+void ptx_emit_store_wide(ptx_out *out, const ptx_record *record, const char *base);
+
+/* ---- a whole input ---- */
+
+typedef struct ptx_request {
+    coalesce_options  plan;
+    const char *const *skip; /* names of functions that are left alone */
+    size_t             skips;
+    int                remarks; /* report what was done, and why not */
+    int                waste;   /* report wasted sectors */
+} ptx_request;
+
+/* NULL: the input can be rewritten; else why not. */
+const char *ptx_unusable_because(const ptx_module *module);
+
+/*
+ * Lint (out NULL) or rewrite.  Findings are added to the report, which may be NULL.  *rewritten_p:
+ * groups.  Functions whose input is unsupported are copied.  FINE: out->text is the result.
+ */
+ptx_result ptx_process(ptx_module *module, const ptx_request *request, coalesce_report *report,
+                       ptx_out *out, size_t *rewritten_p);
+
+#endif /* SHPOOL_COALESCE_PTX_H */

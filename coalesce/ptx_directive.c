@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the parts of the parser share, and the directives: header, files, places, registers. */
+#include "ptx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- tokens ---- */
+
+static size_t length_of(const ptx_token *token)
+{
+    return token->end - token->begin;
+}
+
+int ptx_reserve(void **array, uint32_t *capacity, size_t element_bytes)
+{
+    const uint32_t wanted = (*capacity == 0) ? 64 : 2 * *capacity;
+    void          *grown  = (wanted > UINT32_MAX / 4) ? NULL
+                                                      : realloc(*array, wanted * element_bytes);
+
+    if (grown == NULL) {
+        return 0;
+    }
+    *array    = grown;
+    *capacity = wanted;
+    return 1;
+}
+
+void ptx_advance(ptx_parser *parser)
+{
+    parser->token = ptx_next(&parser->lexer);
+    if (parser->token.kind == PTX_BAD) {
+        ptx_fail(parser, "an unfinished comment or string, or a control character");
+    }
+}
+
+int ptx_is_punct(const ptx_parser *parser, char c)
+{
+    return (parser->token.kind == PTX_PUNCT) &&
+           (parser->module->text[parser->token.begin] == c);
+}
+
+int ptx_text_is(const ptx_module *module, uint32_t begin, uint32_t end, const char *word)
+{
+    const size_t bytes = strlen(word);
+
+    return (end - begin == bytes) && (memcmp(module->text + begin, word, bytes) == 0);
+}
+
+int ptx_is_word(const ptx_parser *parser, const char *word)
+{
+    return (parser->token.kind == PTX_WORD) &&
+           ptx_text_is(parser->module, parser->token.begin, parser->token.end, word);
+}
+
+/* Record the first error, and make the rest of the text invisible. */
+void ptx_fail(ptx_parser *parser, const char *what)
+{
+    ptx_module *module = parser->module;
+    uint32_t    begin  = parser->token.begin;
+    size_t      shown  = length_of(&parser->token);
+
+    if (!parser->failed) {
+        while ((begin > 0) && (module->text[begin - 1] != '\n')) {
+            begin--;
+        }
+        module->error_line   = parser->token.line;
+        module->error_column = parser->token.begin - begin + 1;
+        shown = (shown > 40) ? 40 : shown;
+        if (parser->token.kind == PTX_END) {
+            (void)snprintf(module->error, sizeof(module->error), "%s at the end of the text", what);
+        } else if (parser->token.kind == PTX_BAD) {
+            (void)snprintf(module->error, sizeof(module->error), "%s", what);
+        } else {
+            (void)snprintf(module->error, sizeof(module->error), "%s at \"%.*s\"", what, (int)shown,
+                           module->text + parser->token.begin);
+        }
+    }
+    parser->failed   = 1;
+    parser->lexer.at = parser->lexer.bytes;
+    parser->token    = (ptx_token){ .kind = PTX_END, .begin = parser->lexer.bytes,
+                                    .end = parser->lexer.bytes, .line = parser->lexer.line };
+}
+
+void ptx_expect(ptx_parser *parser, char c, const char *what)
+{
+    if (!ptx_is_punct(parser, c)) {
+        ptx_fail(parser, what);
+        return;
+    }
+    ptx_advance(parser);
+}
+
+/* The number at the current token, which is passed; 0 if it is none. */
+uint32_t ptx_take_number(ptx_parser *parser)
+{
+    int64_t value = 0;
+
+    if ((parser->token.kind == PTX_NUMBER) &&
+        ptx_integer(parser->module, parser->token.begin, parser->token.end, &value) &&
+        (value >= 0) && (value <= UINT32_MAX)) {
+        ptx_advance(parser);
+        return (uint32_t)value;
+    }
+    if (!ptx_ended(parser)) {
+        ptx_advance(parser);
+    }
+    return 0;
+}
+
+/* Past the semicolon that ends a statement; braces (initializers) are skipped with it. */
+void ptx_skip_statement(ptx_parser *parser)
+{
+    unsigned depth = 0;
+
+    while (!ptx_ended(parser)) {
+        if (ptx_is_punct(parser, '{')) {
+            depth++;
+        } else if (ptx_is_punct(parser, '}')) {
+            if (depth == 0) {
+                ptx_fail(parser, "a semicolon is missing");
+                return;
+            }
+            depth--;
+        } else if (ptx_is_punct(parser, ';') && (depth == 0)) {
+            ptx_advance(parser);
+            return;
+        }
+        ptx_advance(parser);
+    }
+    ptx_fail(parser, "a semicolon is missing");
+}
+
+/* ---- .file and .loc: they end with their line ---- */
+
+void ptx_parse_file(ptx_parser *parser)
+{
+    const uint32_t line = parser->token.line;
+    uint32_t       number;
+
+    ptx_advance(parser);
+    number = ptx_take_number(parser);
+    if ((parser->token.kind == PTX_STRING) && (parser->token.line == line)) {
+        ptx_file *file  = PTX_PUSH(parser->module, file);
+        size_t    bytes = length_of(&parser->token) - 2;
+        char     *path  = malloc(bytes + 1);
+
+        if ((file == NULL) || (path == NULL)) {
+            free(path);
+            parser->module->file_count -= (file != NULL);
+            parser->no_memory = 1;
+            ptx_fail(parser, "memory ran out");
+            return;
+        }
+        memcpy(path, parser->module->text + parser->token.begin + 1, bytes);
+        path[bytes] = '\0';
+        *file = (ptx_file){ .number = number, .path = path };
+    }
+    while (!ptx_ended(parser) && (parser->token.line == line)) {
+        ptx_advance(parser); /* time and size */
+    }
+}
+
+static ptx_place parse_place(ptx_parser *parser)
+{
+    ptx_place place;
+
+    place.file   = ptx_take_number(parser);
+    place.line   = ptx_take_number(parser);
+    place.column = ptx_take_number(parser);
+    return place;
+}
+
+void ptx_parse_loc(ptx_parser *parser)
+{
+    const uint32_t line = parser->token.line;
+
+    ptx_advance(parser);
+    parser->place      = parse_place(parser);
+    parser->inlined_at = (ptx_place){ 0 };
+    while (!ptx_ended(parser) && (parser->token.line == line)) {
+        if (ptx_is_word(parser, "inlined_at")) {
+            ptx_advance(parser);
+            parser->inlined_at = parse_place(parser);
+        } else {
+            ptx_advance(parser);
+        }
+    }
+}
+
+/* ---- declarations of registers ---- */
+
+static uint32_t bits_of_type(const ptx_parser *parser)
+{
+    static const struct { const char *name; uint32_t bits; } types[] = {
+        { ".pred", 1 }, { ".b8", 8 }, { ".u8", 8 }, { ".s8", 8 }, { ".b16", 16 }, { ".u16", 16 },
+        { ".s16", 16 }, { ".f16", 16 }, { ".bf16", 16 }, { ".b32", 32 }, { ".u32", 32 },
+        { ".s32", 32 }, { ".f32", 32 }, { ".f16x2", 32 }, { ".b64", 64 }, { ".u64", 64 },
+        { ".s64", 64 }, { ".f64", 64 }, { ".b128", 128 },
+    };
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (ptx_is_word(parser, types[i].name)) {
+            return types[i].bits;
+        }
+    }
+    return 0;
+}
+
+/* .reg .b32 %r<10>, %a; vectors have bits 0 and are in no access that is rewritten. */
+void ptx_parse_registers(ptx_parser *parser)
+{
+    uint32_t bits;
+
+    ptx_advance(parser);
+    bits = bits_of_type(parser);
+    while ((parser->token.kind == PTX_WORD) &&
+           (parser->module->text[parser->token.begin] == '.')) {
+        ptx_advance(parser);
+    }
+    while (parser->token.kind == PTX_WORD) {
+        ptx_declaration *declaration = PTX_PUSH(parser, declaration);
+
+        if (declaration == NULL) {
+            parser->no_memory = 1;
+            ptx_fail(parser, "memory ran out");
+            return;
+        }
+        *declaration = (ptx_declaration){ .begin = parser->token.begin, .end = parser->token.end,
+                                          .bits = bits, .scope = parser->depth };
+        ptx_advance(parser);
+        if (ptx_is_punct(parser, '<')) {
+            ptx_advance(parser);
+            parser->declaration[parser->declaration_count - 1].count = ptx_take_number(parser);
+            ptx_expect(parser, '>', "a '>' is missing");
+        }
+        if (!ptx_is_punct(parser, ',')) {
+            break;
+        }
+        ptx_advance(parser);
+    }
+    ptx_expect(parser, ';', "a semicolon is missing after registers");
+}
+
+/* ---- .version and .target ---- */
+
+void ptx_parse_header(ptx_parser *parser)
+{
+    ptx_module *module = parser->module;
+    char        number[16] = "";
+
+    if (!ptx_is_word(parser, ".version")) {
+        ptx_fail(parser, "PTX begins with .version; this does not,");
+        return;
+    }
+    ptx_advance(parser);
+    if ((parser->token.kind == PTX_NUMBER) && (length_of(&parser->token) < sizeof(number))) {
+        memcpy(number, module->text + parser->token.begin, length_of(&parser->token));
+        module->version = (uint32_t)(10 * atof(number) + 0.5);
+    }
+    ptx_advance(parser);
+}
+
+void ptx_parse_target(ptx_parser *parser)
+{
+    const uint32_t line = parser->token.line;
+
+    ptx_advance(parser);
+    while (!ptx_ended(parser) && (parser->token.line == line)) {
+        const char *name = parser->module->text + parser->token.begin;
+
+        if ((parser->token.kind == PTX_WORD) && (length_of(&parser->token) > 3) &&
+            (memcmp(name, "sm_", 3) == 0)) {
+            parser->module->target = 0;
+            for (size_t i = 3; (i < length_of(&parser->token)) && (i < 7); i++) {
+                if ((name[i] >= '0') && (name[i] <= '9')) {
+                    parser->module->target =
+                        10 * parser->module->target + (uint32_t)(name[i] - '0');
+                }
+            }
+        }
+        ptx_advance(parser);
+    }
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Forms of registers, by walking back the definitions.
+ *
+ * Deep forms look through everything, across the whole function, as if nothing wrapped: they say
+ * how an address presumably changes from lane to lane.  Exact forms look back in one run only, and
+ * only through 64-bit arithmetic, which is that of addresses; what they stop at becomes a leaf that
+ * is named by the definition, or by the run at whose begin the register had its value.
+ */
+#include "ptx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_STEPS 400u /* definitions behind each other; beyond them nothing is known */
+
+/* Tags of leaves: what is done with the value that the leaf's pointer names. */
+enum { TAG_VALUE = 0, TAG_SIGNED = 1, TAG_UNSIGNED = 2, TAG_PARAMETER = 3, TAG_RUN = 4 };
+
+int ptx_forms_init(ptx_forms *forms, const ptx_module *module, const ptx_function *function)
+{
+    *forms = (ptx_forms){ .module = module, .function = function, .low = PTX_MADE,
+                          .budget = 10000 + 64 * (uint64_t)function->instructions };
+    coalesce_leaves_init(&forms->leaves);
+    forms->deep  = calloc(function->regs + 1u, sizeof(*forms->deep));
+    forms->state = calloc(function->regs + 1u, sizeof(*forms->state));
+    forms->uniform = calloc(function->regs + 1u, 1);
+    return (forms->deep != NULL) && (forms->state != NULL) && (forms->uniform != NULL);
+}
+
+void ptx_forms_fini(ptx_forms *forms)
+{
+    coalesce_leaves_fini(&forms->leaves);
+    free(forms->deep);
+    free(forms->state);
+    free(forms->uniform);
+    memset(forms, 0, sizeof(*forms));
+}
+
+/* ---- leaves ---- */
+
+static coalesce_form leaf(ptx_forms *forms, const void *value, uint64_t tag,
+                          coalesce_leaf_kind kind, int dimension)
+{
+    coalesce_leaf made = { .value = value, .tag = tag, .kind = kind };
+
+    if (kind == COALESCE_STEPPED) {
+        made.step[dimension] = 1;
+    }
+    return coalesce_form_leaf(&forms->leaves, &made);
+}
+
+/* A leaf with what is known of another form. */
+static coalesce_form leaf_like(ptx_forms *forms, const void *value, uint64_t tag,
+                               const coalesce_form *like)
+{
+    coalesce_leaf made = coalesce_leaf_of(&forms->leaves, like);
+
+    made.value = value;
+    made.tag   = tag;
+    return coalesce_form_leaf(&forms->leaves, &made);
+}
+
+static const ptx_special specials[] = {
+    { "%tid.x", COALESCE_STEPPED, 0, 0 },    { "%tid.y", COALESCE_STEPPED, 1, 0 },
+    { "%tid.z", COALESCE_STEPPED, 2, 0 },    { "%laneid", COALESCE_STEPPED, 0, 0 },
+    { "%ntid.x", COALESCE_UNIFORM, 0, 1 },   { "%ntid.y", COALESCE_UNIFORM, 0, 1 },
+    { "%ntid.z", COALESCE_UNIFORM, 0, 1 },   { "%ctaid.x", COALESCE_UNIFORM, 0, 1 },
+    { "%ctaid.y", COALESCE_UNIFORM, 0, 1 },  { "%ctaid.z", COALESCE_UNIFORM, 0, 1 },
+    { "%nctaid.x", COALESCE_UNIFORM, 0, 1 }, { "%nctaid.y", COALESCE_UNIFORM, 0, 1 },
+    { "%nctaid.z", COALESCE_UNIFORM, 0, 1 }, { "%warpid", COALESCE_UNIFORM, 0, 0 },
+};
+
+const ptx_special *ptx_special_of(const ptx_module *module, const ptx_operand *operand)
+{
+    for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++) {
+        if (ptx_text_is(module, operand->begin, operand->end, specials[i].name)) {
+            return &specials[i];
+        }
+    }
+    return NULL;
+}
+
+static coalesce_form special(ptx_forms *forms, const ptx_operand *operand)
+{
+    const ptx_special *known = ptx_special_of(forms->module, operand);
+
+    return (known != NULL) ? leaf(forms, known, TAG_VALUE, known->kind, known->dimension)
+                           : leaf(forms, operand, TAG_VALUE, COALESCE_IRREGULAR, 0);
+}
+
+static coalesce_form deep_operand(ptx_forms *forms, const ptx_operand *operand)
+{
+    switch (operand->kind) {
+    case PTX_REGISTER:
+        return ptx_deep(forms, forms->module->reference[operand->reference]);
+    case PTX_SPECIAL:
+        return special(forms, operand);
+    case PTX_IMMEDIATE:
+        return coalesce_form_constant(operand->value);
+    case PTX_SYMBOL:
+        return leaf(forms, operand, TAG_VALUE, COALESCE_UNIFORM, 0);
+    default:
+        return coalesce_form_unknown();
+    }
+}
+
+/* ---- deep: one definition ---- */
+
+const ptx_operand *ptx_operand_of(const ptx_forms *forms, const ptx_instruction *instruction,
+                                  uint32_t index)
+{
+    static const ptx_operand none = { .kind = PTX_OTHER };
+
+    return (index < instruction->operands)
+               ? &forms->module->operand[instruction->operand + index] : &none;
+}
+
+/* ld.param of a kernel's own parameter, which is the same in the whole grid. */
+int ptx_is_parameter(const ptx_forms *forms, const ptx_instruction *instruction)
+{
+    const ptx_module   *module   = forms->module;
+    const ptx_function *function = forms->function;
+    const ptx_operand  *operand  = ptx_operand_of(forms, instruction, 1);
+    const uint32_t      bytes    = function->name_end - function->name_begin;
+
+    return function->is_entry && ptx_part_is(module, instruction, 0, "ld") &&
+           ptx_part_is(module, instruction, 1, "param") && (operand->kind == PTX_ADDRESS) &&
+           (operand->references == 0) && (operand->symbol_end - operand->symbol_begin > bytes) &&
+           (memcmp(module->text + operand->symbol_begin, module->text + function->name_begin,
+                   bytes) == 0);
+}
+
+/* Whatever the instruction computes: uniform if all its operands are. */
+static coalesce_form opaque(ptx_forms *forms, const ptx_instruction *instruction)
+{
+    coalesce_leaf_kind kind = COALESCE_UNIFORM;
+
+    for (uint32_t i = 1; i < instruction->operands; i++) {
+        const coalesce_form form    = deep_operand(forms, ptx_operand_of(forms, instruction, i));
+        const coalesce_leaf operand = coalesce_leaf_of(&forms->leaves, &form);
+
+        if (operand.kind > COALESCE_ITERATION) {
+            kind = COALESCE_IRREGULAR;
+        }
+    }
+    return leaf(forms, instruction, TAG_VALUE, kind, 0);
+}
+
+static coalesce_form multiply_add(ptx_forms *forms, const ptx_instruction *instruction, int add)
+{
+    coalesce_form a       = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form b       = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
+    coalesce_form product = coalesce_form_multiply(&a, &b);
+
+    if (add) {
+        coalesce_form c = deep_operand(forms, ptx_operand_of(forms, instruction, 3));
+
+        product = coalesce_form_add(&product, &c, 1);
+    }
+    return product.known ? product : opaque(forms, instruction);
+}
+
+static coalesce_form add_or_subtract(ptx_forms *forms, const ptx_instruction *instruction,
+                                     int64_t sign)
+{
+    coalesce_form a   = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form b   = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
+    coalesce_form sum = coalesce_form_add(&a, &b, sign);
+
+    return sum.known ? sum : opaque(forms, instruction);
+}
+
+static coalesce_form shift_left(ptx_forms *forms, const ptx_instruction *instruction)
+{
+    coalesce_form a    = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form b    = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
+    coalesce_form zero = coalesce_form_constant(0);
+    int64_t       bits;
+
+    if (!a.known || !coalesce_form_is_constant(&b, &bits) || (bits < 0) || (bits > 62)) {
+        return opaque(forms, instruction);
+    }
+    return coalesce_form_add(&zero, &a, (int64_t)((uint64_t)1 << bits));
+}
+
+/* i / 32, i >> 5, i & 31, i % 32 of an index that advances by 1: uniform, or the lane. */
+static coalesce_form part_of_index(ptx_forms *forms, const ptx_instruction *instruction,
+                                   const char *root)
+{
+    coalesce_form  a     = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form  b     = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
+    coalesce_lanes lanes = coalesce_lanes_of(&forms->leaves, &a, NULL);
+    int64_t        value;
+    int            high;
+    int            low;
+
+    if (!coalesce_form_is_constant(&b, &value) || (lanes.pattern != COALESCE_STRIDED) ||
+        (lanes.stride != 1)) {
+        return opaque(forms, instruction);
+    }
+    high = ((strcmp(root, "shr") == 0) && (value >= 5) && (value < 32)) ||
+           ((strcmp(root, "div") == 0) && (value > 0) && (value % COALESCE_LANES == 0));
+    low  = ((strcmp(root, "and") == 0) && ((value & 31) == 31) && ((value & (value + 1)) == 0)) ||
+           ((strcmp(root, "rem") == 0) && (value > 0) && (value % COALESCE_LANES == 0));
+    if (high || low) {
+        return leaf(forms, instruction, TAG_VALUE, high ? COALESCE_UNIFORM : COALESCE_STEPPED,
+                    0);
+    }
+    return opaque(forms, instruction);
+}
+
+/* or with bits that are free: (i << 2) | 1. */
+static coalesce_form or_as_add(ptx_forms *forms, const ptx_instruction *instruction)
+{
+    coalesce_form a = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form b = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
+    int64_t       value;
+
+    if (!a.known || !coalesce_form_is_constant(&b, &value) || (value < 0)) {
+        return opaque(forms, instruction);
+    }
+    for (uint32_t i = 0; i < a.terms; i++) {
+        uint64_t lowest = (uint64_t)a.term[i].coefficient & (0 - (uint64_t)a.term[i].coefficient);
+
+        if ((uint64_t)value >= lowest) {
+            return opaque(forms, instruction);
+        }
+    }
+    return coalesce_form_add(&a, &b, 1);
+}
+
+/* min(i, n - 1): mostly i. */
+static coalesce_form clamp(ptx_forms *forms, const ptx_instruction *instruction)
+{
+    coalesce_form a = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+    coalesce_form b = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
+    coalesce_leaf of_a = coalesce_leaf_of(&forms->leaves, &a);
+    coalesce_leaf of_b = coalesce_leaf_of(&forms->leaves, &b);
+
+    if (((of_a.kind == COALESCE_STEPPED) || (of_a.kind == COALESCE_PITCH)) &&
+        (of_b.kind <= COALESCE_ITERATION)) {
+        return leaf_like(forms, instruction, TAG_VALUE, &a);
+    }
+    if (((of_b.kind == COALESCE_STEPPED) || (of_b.kind == COALESCE_PITCH)) &&
+        (of_a.kind <= COALESCE_ITERATION)) {
+        return leaf_like(forms, instruction, TAG_VALUE, &b);
+    }
+    return opaque(forms, instruction);
+}
+
+/* A loaded value is the same in all lanes if its address is, but nothing proves that. */
+static coalesce_form loaded(ptx_forms *forms, const ptx_instruction *instruction)
+{
+    const ptx_operand *address = ptx_operand_of(forms, instruction, 1);
+    coalesce_form      form    = coalesce_form_constant(0);
+    coalesce_leaf      of_address;
+
+    if ((address->kind == PTX_ADDRESS) && (address->references == 1)) {
+        form = ptx_deep(forms, forms->module->reference[address->reference]);
+    } else if (address->kind != PTX_ADDRESS) {
+        form = coalesce_form_unknown();
+    }
+    of_address = coalesce_leaf_of(&forms->leaves, &form);
+    return leaf(forms, instruction, TAG_VALUE,
+                (of_address.kind <= COALESCE_ITERATION) ? COALESCE_UNIFORM : COALESCE_IRREGULAR,
+                0);
+}
+
+static coalesce_form define(ptx_forms *forms, const ptx_instruction *instruction)
+{
+    const ptx_module *module = forms->module;
+    char              root[12] = "";
+    uint32_t          at = instruction->opcode_begin;
+    uint32_t          begin;
+    uint32_t          end;
+
+    if ((instruction->effect == PTX_LOAD) && (ptx_operand_of(forms, instruction, 0)->kind ==
+                                              PTX_REGISTER)) {
+        return loaded(forms, instruction);
+    }
+    if ((instruction->effect != PTX_COMPUTE) ||
+        !ptx_next_part(module, instruction, &at, &begin, &end) || (end - begin >= sizeof(root))) {
+        return leaf(forms, instruction, TAG_VALUE, COALESCE_IRREGULAR, 0);
+    }
+    memcpy(root, module->text + begin, end - begin);
+    if (strcmp(root, "ld") == 0) {
+        return leaf(forms, instruction, TAG_PARAMETER,
+                    ptx_is_parameter(forms, instruction) ? COALESCE_UNIFORM : COALESCE_IRREGULAR,
+                    0);
+    }
+    if ((strcmp(root, "mov") == 0) || (strcmp(root, "cvta") == 0) || (strcmp(root, "cvt") == 0)) {
+        coalesce_form form = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+
+        return form.known ? form : opaque(forms, instruction);
+    }
+    if ((strcmp(root, "add") == 0) || (strcmp(root, "sub") == 0)) {
+        return add_or_subtract(forms, instruction, (root[0] == 'a') ? 1 : -1);
+    }
+    if ((strcmp(root, "mul") == 0) || (strcmp(root, "mad") == 0)) {
+        if (ptx_part_is(module, instruction, 1, "hi")) {
+            return opaque(forms, instruction);
+        }
+        return multiply_add(forms, instruction, root[1] == 'a');
+    }
+    if (strcmp(root, "shl") == 0) {
+        return shift_left(forms, instruction);
+    }
+    if (strcmp(root, "or") == 0) {
+        return or_as_add(forms, instruction);
+    }
+    if ((strcmp(root, "min") == 0) || (strcmp(root, "max") == 0)) {
+        return clamp(forms, instruction);
+    }
+    return part_of_index(forms, instruction, root);
+}
+
+/* ---- deep: a register ---- */
+
+/* Where definitions meet: all begin alike, and what refers to itself adds something uniform. */
+static coalesce_form merge(ptx_forms *forms, const ptx_register *reg)
+{
+    const ptx_function *function = forms->function;
+    const ptx_module   *module   = forms->module;
+    coalesce_leaf       met      = { .kind = COALESCE_UNIFORM };
+    int                 some     = 0;
+
+    for (uint32_t i = 0; i < reg->definitions; i++) {
+        const uint32_t at = function->definition[reg->first_definition + i].instruction;
+        const uint32_t outer = forms->low;
+        coalesce_form  form;
+        coalesce_leaf  one;
+        int            refers;
+
+        forms->low = PTX_MADE;
+        form       = define(forms, &module->instruction[function->instruction + at]);
+        one        = coalesce_leaf_of(&forms->leaves, &form);
+        refers     = forms->low != PTX_MADE;
+        forms->low = (forms->low < outer) ? forms->low : outer;
+        if (refers) { /* it counted as uniform: what is added must be so, too */
+            met.kind = (one.kind > COALESCE_ITERATION) ? COALESCE_IRREGULAR : met.kind;
+        } else if (!some) {
+            some = 1;
+            met.kind  = (one.kind > met.kind) ? one.kind : met.kind;
+            met.pitch = one.pitch;
+            memcpy(met.step, one.step, sizeof(met.step));
+        } else if ((one.kind > COALESCE_STEPPED) ||
+                   (memcmp(met.step, one.step, sizeof(met.step)) != 0)) {
+            met.kind = COALESCE_IRREGULAR;
+        }
+    }
+    met.value = reg;
+    met.tag   = TAG_VALUE;
+    if (met.kind <= COALESCE_ITERATION) {
+        met.kind = COALESCE_ITERATION;
+    }
+    return coalesce_form_leaf(&forms->leaves, &met);
+}
+
+/* A register that has no form yet; what it meets of those in the making is in forms->low. */
+static coalesce_form make_deep(ptx_forms *forms, const ptx_register *reg)
+{
+    const ptx_function    *function = forms->function;
+    const ptx_instruction *instruction;
+
+    if (reg->definitions != 1) {
+        return merge(forms, reg);
+    }
+    instruction = &forms->module->instruction[function->instruction] +
+                  function->definition[reg->first_definition].instruction;
+    return (instruction->guard == PTX_NONE)
+               ? define(forms, instruction)
+               : leaf(forms, reg, TAG_VALUE, COALESCE_IRREGULAR, 0);
+}
+
+coalesce_form ptx_deep(ptx_forms *forms, uint32_t reg)
+{
+    const ptx_register *entry = &forms->module->reg[reg];
+    const uint32_t      index = reg - forms->function->reg;
+    const uint32_t      outer = forms->low;
+    coalesce_form       form;
+
+    if (forms->state[index] == PTX_MADE) {
+        return forms->deep[index];
+    }
+    if (forms->state[index] != PTX_UNKNOWN) { /* a loop: it counts as uniform, see merge() */
+        forms->low = (forms->state[index] < outer) ? forms->state[index] : outer;
+        return leaf(forms, &forms->state[index], TAG_VALUE, COALESCE_ITERATION, 0);
+    }
+    if ((forms->depth == MAX_STEPS) || (entry->definitions == 0) || (forms->budget == 0)) {
+        return leaf(forms, entry, TAG_VALUE, COALESCE_IRREGULAR, 0);
+    }
+    forms->budget--;
+    forms->state[index] = ++forms->depth;
+    forms->low = PTX_MADE;
+    form = make_deep(forms, entry);
+    /* what met a register that is still in the making is not final */
+    if (forms->low >= forms->depth) {
+        forms->low = PTX_MADE;
+        forms->state[index] = PTX_MADE;
+        forms->deep[index]  = form;
+    } else {
+        forms->state[index] = PTX_UNKNOWN;
+    }
+    forms->depth--;
+    forms->low = (forms->low < outer) ? forms->low : outer;
+    return form;
+}

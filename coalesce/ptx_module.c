@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A whole input: each function is analysed, reported and, if asked for, rewritten. */
+#include "ptx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_VERSION 62u /* activemask; shfl.sync and vote.sync are older */
+#define LEAST_TARGET  70u
+
+/* What becomes of an instruction. */
+#define STAYS  0u
+#define GOES   1u
+#define GROUP  2u /* + index: the group is executed here */
+
+/* ---- reports ---- */
+
+static coalesce_place place_of(const ptx_module *module, const ptx_place *at)
+{
+    coalesce_place place = { .line = at->line, .column = at->column };
+
+    for (uint32_t i = 0; (at->line != 0) && (i < module->file_count); i++) {
+        if (module->file[i].number == at->file) {
+            place.file = module->file[i].path;
+        }
+    }
+    return place;
+}
+
+static void report_plan(const ptx_planned *planned, const coalesce_plan *plan,
+                        const ptx_request *request, const char *name, coalesce_report *report)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const coalesce_group  *group = &plan->group[i];
+        const ptx_instruction *first = planned->accesses->access[group->first].instruction;
+        const coalesce_place   place = place_of(planned->module, &first->place);
+        const coalesce_place   inlined_at = place_of(planned->module, &first->inlined_at);
+
+        coalesce_finding_of_group(report, planned->accesses->access, group, name, &place,
+                                  &inlined_at, request->remarks, request->waste);
+    }
+}
+
+/* ---- rewriting ---- */
+
+static void mark_group(const ptx_planned *planned, const coalesce_plan *plan, size_t index,
+                       uint32_t *fate)
+{
+    const coalesce_group  *group  = &plan->group[index];
+    const coalesce_access *access = planned->accesses->access;
+
+    for (uint32_t k = 0; k < group->count; k++) {
+        fate[access[group->member[k]].position] = GOES;
+        if (group->source != NULL) {
+            fate[access[group->source[k]].position] = GOES;
+        }
+    }
+    fate[access[(group->kind == COALESCE_LOADS) ? group->first : group->last].position] =
+        GROUP + (uint32_t)index;
+}
+
+/* The text from *from_p up to the end of the function's last instruction, with its groups. */
+static int write_function(ptx_out *out, const ptx_planned *planned, const coalesce_plan *plan,
+                          uint32_t *serial_p, uint32_t *from_p)
+{
+    const ptx_function *function = planned->function;
+    const char         *text     = planned->module->text;
+    uint32_t           *fate     = calloc(function->instructions + 1u, sizeof(*fate));
+
+    if (fate == NULL) {
+        return 0;
+    }
+    for (size_t i = 0; i < plan->count; i++) {
+        if (plan->group[i].transform != COALESCE_KEEP) {
+            mark_group(planned, plan, i, fate);
+        }
+    }
+    for (uint32_t i = 0; i < function->instructions; i++) {
+        const ptx_instruction *instruction =
+            &planned->module->instruction[function->instruction + i];
+
+        if (fate[i] == STAYS) {
+            continue;
+        }
+        ptx_put_bytes(out, text + *from_p, instruction->begin - *from_p);
+        *from_p = instruction->end;
+        if (fate[i] >= GROUP) {
+            ptx_emit_group(out, planned, &plan->group[fate[i] - GROUP], (*serial_p)++);
+        }
+    }
+    free(fate);
+    return !out->no_memory;
+}
+
+/* ---- one function ---- */
+
+typedef struct progress {
+    ptx_module        *module;
+    const ptx_request *request;
+    coalesce_report   *report;
+    ptx_out           *out;
+    int                usable; /* rewriting is */
+    uint32_t           serial;
+    uint32_t           from; /* text up to here is written */
+    size_t             rewritten;
+} progress;
+
+static int is_skipped(const progress *p, const ptx_function *function)
+{
+    for (size_t i = 0; i < p->request->skips; i++) {
+        if (ptx_text_is(p->module, function->name_begin, function->name_end,
+                        p->request->skip[i])) {
+            return 1;
+        }
+    }
+    return function->opted_out;
+}
+
+/* The user's options, and none of the transforms where the function is to be left alone. */
+static coalesce_options options_for(const progress *p, const ptx_function *function)
+{
+    coalesce_options options = p->request->plan;
+
+    if (is_skipped(p, function)) {
+        options.no_loads = options.no_stores = options.no_copies = 1;
+    }
+    return options;
+}
+
+static coalesce_refusal refuse_input(void *user, const coalesce_group *group)
+{
+    (void)user;
+    (void)group;
+    return COALESCE_UNSUPPORTED_INPUT;
+}
+
+static int plan_function(progress *p, ptx_function *function, ptx_forms *forms,
+                         ptx_accesses *accesses)
+{
+    const coalesce_options options = options_for(p, function);
+    ptx_planned            planned = { p->module, function, accesses };
+    coalesce_plan          plan;
+    char                  *name;
+    int                    fine;
+
+    if (!coalesce_plan_make(&forms->leaves, accesses->access, accesses->count, &options,
+                            p->usable ? ptx_check_group : refuse_input, &planned, &plan)) {
+        return 0;
+    }
+    name = strndup(p->module->text + function->name_begin,
+                   function->name_end - function->name_begin);
+    fine = name != NULL;
+    if (fine && (p->report != NULL)) {
+        report_plan(&planned, &plan, p->request, name, p->report);
+    }
+    if (fine && (p->out != NULL)) {
+        fine = write_function(p->out, &planned, &plan, &p->serial, &p->from);
+    }
+    p->rewritten += plan.rewritten;
+    coalesce_plan_fini(&plan);
+    free(name);
+    return fine;
+}
+
+static int process_function(progress *p, ptx_function *function)
+{
+    ptx_forms    forms;
+    ptx_accesses accesses = { 0 };
+    int          fine     = ptx_flow(p->module, function) &&
+                            ptx_forms_init(&forms, p->module, function);
+
+    if (!fine) {
+        return 0;
+    }
+    fine = ptx_accesses_of(&forms, &accesses) && plan_function(p, function, &forms, &accesses);
+    ptx_accesses_fini(&accesses);
+    ptx_forms_fini(&forms);
+    return fine;
+}
+
+/* ---- the module ---- */
+
+static int is_rewritten_already(const ptx_module *module)
+{
+    const size_t bytes = strlen(PTX_OWN);
+
+    for (uint32_t i = 0; i + bytes <= module->bytes; i++) {
+        if (memcmp(module->text + i, PTX_OWN, bytes) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+const char *ptx_unusable_because(const ptx_module *module)
+{
+    if (module->version < LEAST_VERSION) {
+        return "PTX older than .version 6.2 has no activemask: the input is left as it is";
+    }
+    if (module->target < LEAST_TARGET) {
+        return "GPUs older than sm_70 run warps in lockstep only: the input is left as it is";
+    }
+    if (module->address_size != 64) {
+        return "only .address_size 64 is rewritten: the input is left as it is";
+    }
+    return is_rewritten_already(module) ? "the input is rewritten already: it is left as it is"
+                                        : NULL;
+}
+
+ptx_result ptx_process(ptx_module *module, const ptx_request *request, coalesce_report *report,
+                       ptx_out *out, size_t *rewritten_p)
+{
+    const char *reason = ptx_unusable_because(module);
+    progress    p      = { .module = module, .request = request, .report = report, .out = out,
+                           .usable = (reason == NULL) };
+
+    *rewritten_p = 0;
+    if ((reason != NULL) && (out != NULL) && (report != NULL)) {
+        coalesce_report_input(report, COALESCE_WARNING, NULL, 0, 0, "%s", reason);
+    }
+    for (uint32_t i = 0; i < module->function_count; i++) {
+        if (!process_function(&p, &module->function[i])) {
+            return PTX_NO_MEMORY;
+        }
+    }
+    if (out != NULL) {
+        ptx_put_bytes(out, module->text + p.from, module->bytes - p.from);
+    }
+    *rewritten_p = p.rewritten;
+    return ((out != NULL) && out->no_memory) ? PTX_NO_MEMORY : PTX_FINE;
+}

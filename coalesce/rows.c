@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rows: each thread reads words side by side, but lanes are far apart, by a distance that need not
+ * be known, e.g. in an unrolled loop over a row of a matrix.  32 lanes times 32 words are read row
+ * by row together and exchanged.  It is legal for any addresses: the guard needs the warp and the
+ * alignment of each row, and the bytes that are read are the same.
+ */
+#include "decide.h"
+
+#include <stdlib.h>
+
+#define ROW_BYTES 128u /* what 8 lanes read with 16 bytes each */
+
+typedef struct word {
+    uint32_t access;
+    int64_t  offset; /* from the first of them */
+} word;
+
+static int compare_words(const void *a, const void *b)
+{
+    const word *x = a;
+    const word *y = b;
+
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* The group of each access that may be part of a row; others NULL. */
+static void find_candidates(const coalesce_access *access, const coalesce_options *options,
+                            coalesce_plan *plan, uint32_t *group_of)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const coalesce_group *group = &plan->group[i];
+        const int far_apart = (group->refusal == COALESCE_RECORD_TOO_LONG) ||
+                              ((group->refusal == COALESCE_NO_STRIDE) &&
+                               ((group->lanes.pattern == COALESCE_RUNTIME) || options->force));
+
+        for (uint32_t k = 0; k < group->count; k++) {
+            const coalesce_access *member = &access[group->member[k]];
+
+            if ((group->kind == COALESCE_LOADS) && (group->transform == COALESCE_KEEP) &&
+                far_apart && (member->bytes % 4 == 0) &&
+                (coalesce_plan_check_access(member, options) == COALESCE_REWRITTEN)) {
+                group_of[group->member[k]] = (uint32_t)i;
+            }
+        }
+    }
+}
+
+/* The words of one lane's row, ascending, that are accessed in the same run as access `first`. */
+static uint32_t find_words(const coalesce_access *access, size_t count, const uint32_t *group_of,
+                           uint32_t first, word *words)
+{
+    uint32_t found = 0;
+
+    for (size_t i = first; (i < count) && (access[i].run == access[first].run); i++) {
+        int64_t offset;
+
+        if ((group_of[i] != COALESCE_NO_ACCESS) && (access[i].space == access[first].space) &&
+            coalesce_form_distance(&access[i].address, &access[first].address, &offset)) {
+            words[found++] = (word){ (uint32_t)i, offset };
+        }
+    }
+    qsort(words, found, sizeof(*words), compare_words);
+    return found;
+}
+
+/* How many of the words, from the first one on, are exactly one row's part; 0: they are not. */
+static uint32_t part_of_row(const coalesce_access *access, const word *words, uint32_t count)
+{
+    int64_t end = words[0].offset;
+
+    for (uint32_t k = 0; k < count; k++) {
+        if (words[k].offset != end) {
+            return 0;
+        }
+        end += access[words[k].access].bytes;
+        if (end - words[0].offset >= ROW_BYTES) {
+            return (end - words[0].offset == ROW_BYTES) ? k + 1 : 0;
+        }
+    }
+    return 0;
+}
+
+/* 1: a store of the same run may alias one of the words. */
+static int is_stored(const coalesce_access *access, size_t count, const word *words,
+                     uint32_t members)
+{
+    const uint32_t run = access[words[0].access].run;
+
+    for (size_t i = 0; i < count; i++) {
+        if ((access[i].run != run) || ((access[i].flags & COALESCE_STORE) == 0)) {
+            continue;
+        }
+        for (uint32_t k = 0; k < members; k++) {
+            if (coalesce_may_alias(&access[i], &access[words[k].access])) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static const coalesce_cost *cost_of_rows(void)
+{
+    size_t               count;
+    const coalesce_cost *row = coalesce_cost_table(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (row[i].transform == COALESCE_ROWS) {
+            return &row[i];
+        }
+    }
+    return NULL;
+}
+
+/* Take an access out of the group that it was in. */
+static void remove_member(coalesce_group *group, uint32_t access)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t k = 0; k < group->count; k++) {
+        if (group->member[k] != access) {
+            group->member[kept++] = group->member[k];
+        }
+    }
+    group->count = kept;
+    for (uint32_t k = 0; k < kept; k++) {
+        group->first = ((k == 0) || (group->member[k] < group->first)) ? group->member[k]
+                                                                       : group->first;
+        group->last  = ((k == 0) || (group->member[k] > group->last)) ? group->member[k]
+                                                                      : group->last;
+    }
+}
+
+/* A new group of the words; 1 also if the emitter cannot write it. */
+static int add_row(coalesce_plan *plan, const word *words, uint32_t count, uint32_t *group_of,
+                   coalesce_emitter_check check, void *user)
+{
+    coalesce_group *group  = coalesce_plan_grow(plan);
+    uint32_t       *member = malloc(count * sizeof(*member));
+
+    if ((group == NULL) || (member == NULL)) {
+        free(member);
+        return 0;
+    }
+    *group           = plan->group[group_of[words[0].access]];
+    group->transform = COALESCE_ROWS;
+    group->refusal   = COALESCE_REWRITTEN;
+    group->evidence  = (cost_of_rows() != NULL) ? cost_of_rows()->evidence : NULL;
+    group->count     = count;
+    group->member    = member;
+    group->source    = NULL;
+    group->first     = words[0].access;
+    group->last      = words[0].access;
+    for (uint32_t k = 0; k < count; k++) {
+        member[k]    = words[k].access;
+        group->first = (member[k] < group->first) ? member[k] : group->first;
+        group->last  = (member[k] > group->last) ? member[k] : group->last;
+    }
+    if ((check != NULL) && (check(user, group) != COALESCE_REWRITTEN)) {
+        free(member);
+        return 1;
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        remove_member(&plan->group[group_of[member[k]]], member[k]);
+        group_of[member[k]] = COALESCE_NO_ACCESS;
+    }
+    plan->count++;
+    return 1;
+}
+
+int coalesce_plan_rows(const coalesce_access *access, size_t count, const coalesce_options *options,
+                       coalesce_emitter_check check, void *user, coalesce_plan *plan)
+{
+    uint32_t *group_of = malloc((count + 1) * sizeof(*group_of));
+    word     *words    = malloc((count + 1) * sizeof(*words));
+    int       fine     = (group_of != NULL) && (words != NULL);
+
+    for (size_t i = 0; fine && (i < count); i++) {
+        group_of[i] = COALESCE_NO_ACCESS;
+    }
+    if (fine && !options->no_rows && !options->no_loads && !options->unsupported) {
+        find_candidates(access, options, plan, group_of);
+    }
+    for (uint32_t i = 0; fine && (i < count); i++) {
+        uint32_t found, members = 0;
+
+        if (group_of[i] == COALESCE_NO_ACCESS) {
+            continue;
+        }
+        found = find_words(access, count, group_of, i, words);
+        for (uint32_t k = 0; fine && (k < found); k += (members > 0) ? members : 1) {
+            members = part_of_row(access, words + k, found - k);
+            if ((members > 0) && !is_stored(access, count, words + k, members)) {
+                fine = add_row(plan, words + k, members, group_of, check, user);
+            }
+        }
+        for (uint32_t k = 0; k < found; k++) {
+            group_of[words[k].access] = COALESCE_NO_ACCESS; /* looked at */
+        }
+    }
+    coalesce_plan_drop_empty(plan);
+    free(group_of);
+    free(words);
+    return fine;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copies of pixels on the GPU, and one that changes them: rgb.cu. */
+#ifndef RGB_H
+#define RGB_H
+
+#include <cuda_runtime.h>
+
+struct pixel {
+    int r, g, b;
+};
+
+typedef cudaError_t rgb_kernel(pixel *to, const pixel *from, int count);
+
+/** Member by member: what one writes, and what the compiler pass rewrites. */
+rgb_kernel rgb_copy_members;
+
+/** Coalesced by hand: the block's pixels as one array of ints. */
+rgb_kernel rgb_copy_words;
+
+/** Each channel times 1.5, at most 255: gather, compute, scatter. */
+rgb_kernel rgb_brighten;
+
+#endif

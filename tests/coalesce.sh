@@ -1,0 +1,135 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# shpool-coalesce as users call it: findings word by word, exit statuses, JSON and SARIF; and with
+# nvcc: PTX of today's compiler in the machine, every output assembled, whole builds.
+#
+#   NVCC           nvcc [empty: what needs it is left out]
+#   top_srcdir, top_builddir
+#
+# Prints one PASS or FAIL line for each expectation.  Exit: 0; 1.
+set -u
+: "${NVCC:=}" "${top_srcdir:=.}" "${top_builddir:=.}"
+src=$(cd "$top_srcdir" && pwd)
+build=$(cd "$top_builddir" && pwd)
+tool=$build/shpool-coalesce
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+pass() { echo "PASS $*"; }
+fail() { echo "FAIL $*"; failed=1; }
+
+# expect STATUS TEXT COMMAND...: it ends so, and TEXT (a regular expression) is in what it prints
+expect() {
+    status=$1
+    text=$2
+    shift 2
+    "$@" >"$tmp/out" 2>&1 </dev/null
+    got=$?
+    if [ $got = "$status" ] && { [ -z "$text" ] || grep -q -- "$text" "$tmp/out"; }; then
+        pass "$(echo "$*" | sed "s#$build/##; s#$src/##")"
+    else
+        fail "$*: status $got, not $status, or nothing like \"$text\" in:"
+        head -5 "$tmp/out"
+    fi
+}
+
+same() { # WHAT FILE FILE
+    if cmp -s "$2" "$3"; then pass "$1"; else fail "$1:"; diff "$2" "$3" | head -10; fi
+}
+
+# ---- findings, word by word ----
+cd "$src/tests/coalesce" || exit 1
+"$tool" lint -r -c always lint.ptx | sed 's/.\[[0-9;]*m//g' >"$tmp/lint"
+same "findings about lint.cu, with excerpts" lint.txt "$tmp/lint"
+"$tool" lint -r suite.ptx | grep remark | sed 's/<unknown>: //' >"$tmp/suite"
+same "decisions about the suite" suite.txt "$tmp/suite"
+"$tool" lint -r -f defects.ptx | grep remark | sed 's/<unknown>: //' >"$tmp/defects"
+same "decisions about the defects, forced" defects.txt "$tmp/defects"
+
+# ---- commands and statuses ----
+expect 0 '^usage' "$tool" --help
+expect 0 '^shpool-coalesce [0-9]' "$tool" --version
+expect 2 'a command is missing' "$tool"
+expect 2 'unknown command lent' "$tool" lent
+expect 2 'a file is missing' "$tool" lint
+expect 2 'unknown option' "$tool" lint --jason lint.ptx
+expect 2 'a level is warning' "$tool" lint --fail-on error lint.ptx
+expect 2 '1 to 3 numbers' "$tool" lint --block 0 lint.ptx
+expect 2 'rewrite takes one file' "$tool" rewrite suite.ptx
+expect 3 'No such file' "$tool" lint nothing.ptx
+expect 3 'its ending is none of' "$tool" lint lint.txt
+expect 0 'warning' "$tool" lint lint.ptx
+expect 1 'warning' "$tool" lint --fail-on warning lint.ptx
+expect 1 'warning' "$tool" lint --fail-on note --level warning lint.ptx
+expect 0 'warp transpose' "$tool" costs
+expect 0 'run-time value' "$tool" lint --block 16,16 lint.ptx
+printf '.version 8.0\n.target sm_80\n.address_size 64\n.entry k() { add r1 }\n' >"$tmp/bad.ptx"
+expect 3 'bad.ptx:4:21: error: a semicolon is missing' "$tool" lint "$tmp/bad.ptx"
+cp "$tmp/bad.ptx" "$tmp/kept.ptx"
+expect 3 'a semicolon is missing' "$tool" rewrite "$tmp/bad.ptx" -o "$tmp/kept.ptx"
+same "a bad input leaves the output alone" "$tmp/bad.ptx" "$tmp/kept.ptx"
+expect 0 'rewritten' "$tool" rewrite -r suite.ptx -o "$tmp/suite.ptx"
+expect 3 'rewritten already' "$tool" rewrite "$tmp/suite.ptx" -o "$tmp/again.ptx"
+expect 0 '' "$tool" rewrite --no-loads --no-stores --no-copies suite.ptx -o "$tmp/same.ptx"
+same "with everything left out the text stays" suite.ptx "$tmp/same.ptx"
+
+# ---- JSON and SARIF ----
+if "$tool" lint --json lint.ptx >"$tmp/json" 2>/dev/null; then
+    expect 0 '"rule": "bank-conflict"' cat "$tmp/json"
+    expect 0 '"inlined_at": {' cat "$tmp/json"
+    expect 0 '"version": "2.1.0"' "$tool" lint --sarif lint.ptx
+    expect 0 '"startColumn": 13' "$tool" lint --sarif lint.ptx
+    expect 1 '"ruleId": "pitch"' "$tool" lint --sarif --fail-on warning lint.ptx
+    if command -v python3 >/dev/null; then
+        expect 0 '^$' python3 -c "import json, sys; json.load(open(sys.argv[1])); print()" \
+            "$tmp/json"
+    fi
+fi
+
+# ---- with nvcc ----
+if [ -z "$NVCC" ]; then
+    echo "left out: what needs nvcc"
+    exit $failed
+fi
+PATH=$(dirname "$NVCC"):$PATH
+cd "$tmp" || exit 1
+flags="-O3 -std=c++17 -arch=sm_80"
+for name in suite defects lint; do
+    file=$src/tests/coalesce/$name.cu
+    [ $name = suite ] && file=$src/tools/coalesce_kernels.cu
+    # shellcheck disable=SC2086
+    "$NVCC" -ptx $flags "$file" -o new.ptx || { fail "nvcc $name"; continue; }
+    for how in "" --force; do
+        # shellcheck disable=SC2086
+        if "$tool" rewrite $how new.ptx -o out.ptx && ptxas -arch=sm_80 out.ptx -o out.cubin; then
+            pass "ptxas takes $name.cu rewritten $how"
+        else
+            fail "$name.cu rewritten $how does not assemble"
+        fi
+    done
+done
+ptxas -arch=sm_90 "$src/tests/coalesce/hand.ptx" -o out.cubin || fail "hand.ptx is no PTX"
+expect 0 'lint.cu:56:9: warning' "$tool" lint "$src/tests/coalesce/lint.cu" -- -O3 -arch=sm_80
+expect 3 'nvcc ended with' "$tool" lint "$src/tests/coalesce/lint.cu" -- --no-such-option
+cat >app.cu <<'APP'
+#include <cstdio>
+__global__ void nine(int *__restrict__ d, const int *__restrict__ s)
+{
+    for (int k = 0; k < 9; k++) { d[9 * threadIdx.x + k] = s[9 * threadIdx.x + 8 - k]; }
+}
+int main() { nine<<<1, 1>>>(0, 0); puts(cudaGetErrorString(cudaGetLastError())); }
+APP
+# shellcheck disable=SC2086
+expect 0 '2 records rewritten' "$tool" nvcc -v -- $flags app.cu -o app
+[ -x app ] || fail "no executable"
+expect 0 '' "$tool" nvcc -O3 -arch=sm_80 -ptx app.cu -o app.ptx
+expect 0 'shpc_' cat app.ptx
+rm -f app.ptx
+expect 0 '' "$tool" "$NVCC" -O3 -arch=sm_80 -ptx app.cu -o app.ptx
+expect 0 'shpc_' cat app.ptx
+expect 3 'is not there' "$tool" /nowhere/nvcc -ptx app.cu
+expect 1 'error' "$tool" nvcc -ptx no_such.cu
+expect 0 '' "$tool" nvcc -O3 -gencode arch=compute_80,code=sm_80 \
+    -gencode arch=compute_90,code=sm_90 -rdc=true app.cu -o app
+exit $failed
