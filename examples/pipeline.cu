@@ -11,7 +11,7 @@
  * A slot of the ring has room for the longest row, so a block of 8 warps takes 128 KiB for 4 rows a
  * warp, most of it empty.  From the heap a row takes what it is long.
  */
-#define SHPOOL_INLINE warp_best_fit /* rows are long: one lock, one search */
+#define SHPOOL_INLINE warp_best_fit /* a pool for each warp: nobody waits for a lock */
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -226,7 +226,7 @@ int main(int argc, char **argv)
     }
     want.block_threads = WARPS * 32;
     want.payload_bytes = HEAP;
-    want.threads_per_pool = WARPS * 32; /* all warps share one pool */
+    want.threads_per_pool = 32;
     if ((cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) != cudaSuccess) ||
         (major < 9)) {
         std::printf("pipeline: skipped: no CUDA device of sm_90 or newer\n");

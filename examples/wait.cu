@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A pipeline inside a block: producer lanes make messages of 16 to 512 bytes, consumer lanes add
+ * A pipeline inside a block: producer lanes make messages of 16 to 160 bytes, consumer lanes add
  * them up; the memory between them is bounded.
  *
  *   nvcc -rdc=true wait.cu -o wait $(pkg-config --cflags --libs shpool)
@@ -18,7 +18,7 @@
 #define THREADS  256u
 #define PAIRS    (THREADS / 2u)
 #define MESSAGES 500u
-#define MOST     512u
+#define MOST     160u
 #define ATTEMPTS 10000000u
 
 static __host__ __device__ unsigned hash_of(unsigned pair, unsigned n)
@@ -213,10 +213,9 @@ int main()
             [&] { by_ring<<<BLOCKS, THREADS, PAIRS * MOST>>>(result); }) != 0) {
         return 1;
     }
-    want.block_threads    = THREADS;
-    want.payload_bytes    = 12 * 1024;
-    want.threads_per_pool = THREADS;
-    for (const char *spec : {"warp_best_fit", "warp_best_fit:stats=1"}) {
+    want.block_threads = THREADS;
+    want.payload_bytes = 12 * 1024;
+    for (const char *spec : {"bitmap", "bitmap:stats=1"}) {
         if ((shpool_open(spec, &want, &pool) != SHPOOL_OK) ||
             (shpool_allow_shared(by_pool, pool.shared_bytes) != SHPOOL_OK)) {
             return failed(spec, shpool_last_error());

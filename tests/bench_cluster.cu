@@ -96,7 +96,8 @@ static __global__ void remote_kernel(shpool_pool pool, uint32_t rounds, outcome 
     uint32_t    next   = (simt_cluster_rank() + 1u) % simt_cluster_blocks();
     uint32_t    last   = (simt_cluster_rank() + simt_cluster_blocks() - 1u) % simt_cluster_blocks();
     uint32_t ***theirs = static_cast<uint32_t ***>(
-        simt_from_shared(simt_map_cluster(simt_to_shared(&box[0][rank]), next)));
+        simt_from_window(simt_window(), /* not simt_from_shared(): that would be LDS */
+                         simt_map_cluster(simt_to_shared(&box[0][rank]), next)));
     uint32_t    failed = 0;
     uint32_t    wrong = 0;
     uint32_t    borrowed = 0;

@@ -9,7 +9,9 @@
 /* A block's word in a block of the cluster, by its own address. */
 template <typename T> static __device__ T *in_block(T *own, uint32_t rank)
 {
-    return static_cast<T *>(simt_from_shared(simt_map_cluster(simt_to_shared(own), rank)));
+    /* not simt_from_shared(): nvcc then takes the pointer for one of this block, and uses LDS */
+    return static_cast<T *>(
+        simt_from_window(simt_window(), simt_map_cluster(simt_to_shared(own), rank)));
 }
 
 static __device__ uint32_t owner_of(const void *ptr)

@@ -24,7 +24,8 @@
  *   simt_window()        where generic pointers see shared memory; never 0.  The GPU takes as long
  *                        to look that up as for a load: ask once and pass it to the next two.
  *   simt_is_within(w, p)   simt_is_shared(p) for w = simt_window(); nothing but NULL is within 0
- *   simt_from_window(w, a) simt_from_shared(a)
+ *   simt_from_window(w, a) simt_from_shared(a); for addresses of other blocks of a cluster this one
+ *                        only: behind simt_from_shared() nvcc uses LDS, which has no such addresses
  *   simt_dynamic_base()  first byte of the launch's dynamic shared memory, as an array of alignment
  *                        16 has it; an array of a larger alignment may begin behind it
  *   simt_dynamic_bytes() its size
