@@ -134,7 +134,11 @@ static void begin(shpool_timelines *table, shpool_timeline *t, shpool_stream str
                     ? 0 : SHPOOL_TIMELINE_WANTED;
 }
 
-/* The driver's number of a stream tells it from a later one with the same handle; 0: not asked. */
+#define ID_UNKNOWN (~0ull)
+
+/* The driver's number of a stream tells it from a later one with the same handle; 0: not asked.
+ * ID_UNKNOWN: the stream captures, and to ask would end the capture; it is alive, then, and so the
+ * one that had the handle before. */
 static shpool_status ask_id(const shpool_timelines *table, shpool_stream stream,
                             unsigned long long *id_p)
 {
@@ -143,6 +147,10 @@ static shpool_status ask_id(const shpool_timelines *table, shpool_stream stream,
 
     *id_p = 0;
     if (table->assume_stable || shpool_stream_is_default(stream) || (cu->stream_id == NULL)) {
+        return SHPOOL_OK;
+    }
+    if (shpool_timeline_captures(table, stream)) {
+        *id_p = ID_UNKNOWN;
         return SHPOOL_OK;
     }
     result = cu->stream_id(stream, id_p);
@@ -178,7 +186,7 @@ static shpool_timeline *lock_seen(const shpool_timelines *table, shpool_stream s
     unsigned long long id;
 
     if ((seen->table != table->id) || (seen->stream != stream) || (seen->id == 0) ||
-        (ask_id(table, stream, &id) != SHPOOL_OK) || (seen->id != id)) {
+        (ask_id(table, stream, &id) != SHPOOL_OK) || ((seen->id != id) && (id != ID_UNKNOWN))) {
         return NULL;
     }
     shpool_spin_lock(&seen->timeline->lock);
@@ -219,7 +227,9 @@ static shpool_timeline *lock_or_make(shpool_timelines *table, shpool_stream stre
     t = find_locked(table, stream, thread);
     if (t != NULL) {
         shpool_spin_lock(&t->lock);
-        if (!t->stable && (t->id != id)) {
+        if (!t->stable && (t->id == ID_UNKNOWN)) {
+            t->id = id; /* it was first seen as it captured */
+        } else if (!t->stable && (t->id != id) && (id != ID_UNKNOWN)) {
             set_gone(table, t, 0); /* its stream was destroyed, this is another one */
             shpool_spin_unlock(&t->lock);
             t = NULL;

@@ -238,6 +238,9 @@ static cu_result f_stream_id(shpool_stream stream, unsigned long long *id)
     int line;
 
     FAKE_ENTER(stream_id)
+    if (((uintptr_t)stream > 2) && stream->capturing) {
+        fake_violate("cuStreamGetId of a stream that captures"); /* the driver ends the capture */
+    }
     line = fake_line_of(stream);
     *id = (unsigned long long)(line + 1);
     FAKE_LEAVE((line >= 0) ? CU_SUCCESS : CU_ERROR_INVALID_HANDLE);
