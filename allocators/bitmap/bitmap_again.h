@@ -11,6 +11,8 @@
  * that is missing is defined twice, and does not compile.  No include guard. */
 #include <shpool/allocators/bitmap/bitmap.h>
 
+#if defined(SHPOOL_BITMAP_AS) /* by itself it makes nothing */
+
 #undef SHPOOL_ALLOCATORS_BITMAP_H
 #undef SHPOOL_ALLOCATORS_BITMAP_NEAR_H
 #undef SHPOOL_ALLOCATORS_BITMAP_RUNS_H
@@ -137,3 +139,5 @@
 
 #undef SHPOOL_BITMAP_AS
 #undef SHPOOL_BITMAP_BY
+
+#endif /* SHPOOL_BITMAP_AS */
