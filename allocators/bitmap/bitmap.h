@@ -66,10 +66,18 @@ SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t w, uint32_t need,
     return view.word[0];
 }
 
+/* Whether to search again when others' frees have made the _count-th search void.  Always, so that
+ * NULL is exact; cluster_bitmap, whose searches take long, has less patience. */
+#ifndef SHPOOL_BITMAP_AGAIN
+#define SHPOOL_BITMAP_AGAIN(_count) ((void)(_count), 1)
+#endif
+
 /* Any run, also a long one, first from word w on; decides that nothing fits. */
 SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t w, uint32_t need,
                                             uint32_t below)
 {
+    uint32_t void_searches = 0;
+
     if (need > view.word[0]) {
         return 0; /* the empty pool, too: it has no granules */
     }
@@ -94,7 +102,8 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t w, uint32
         /* acquire: pairs with the release in shpool_bitmap_claimed; first this, then the releases:
          * a claim that ended by undoing its marks counts among them */
         pending = simt_atomic_load(view.base, SIMT_ACQUIRE);
-        if (shpool_bitmap_releases(view.base) != before) {
+        if ((shpool_bitmap_releases(view.base) != before) &&
+            SHPOOL_BITMAP_AGAIN(++void_searches)) {
             continue; /* memory became free behind the search */
         }
         if (pending == 0) {

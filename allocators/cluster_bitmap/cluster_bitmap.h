@@ -13,7 +13,7 @@
  * What is different from one bitmap is saying no: that each pool was full at some instant is not
  * enough, it must have been the same instant.  A pool that was full stays so until something in it
  * is freed, and bitmap counts that; if no pool counted between the first look and the last, all
- * were full at the last.
+ * were full at the last.  Where others free all the time the answer comes after a few rounds.
  *
  * Invariants (shpool_check walks the caller's own block's pool): bitmap's. */
 #ifndef SHPOOL_ALLOCATORS_CLUSTER_BITMAP_H
@@ -25,9 +25,15 @@
 #define SHPOOL_BITMAP_BY(_name) simt_near_##_name
 #include <shpool/allocators/bitmap/bitmap_again.h>
 
+/* An exact search of a neighbour's pool takes long, and while many threads free it may never see a
+ * pool at rest: after so many searches, and so many rounds of all pools, the answer is no. */
+#define SHPOOL_CLUSTER_BITMAP_ROUNDS 4u
+#undef SHPOOL_BITMAP_AGAIN
+#define SHPOOL_BITMAP_AGAIN(_count) ((_count) < 2u)
 #define SHPOOL_BITMAP_AS(_name) shpool_far_bitmap_##_name
 #define SHPOOL_BITMAP_BY(_name) simt_cluster_##_name
 #include <shpool/allocators/bitmap/bitmap_again.h>
+#undef SHPOOL_BITMAP_AGAIN
 
 /* Pools of this allocator begin and end with the cluster's barrier (impl/bind.h). */
 #define SHPOOL_CLUSTERS_cluster_bitmap 1
@@ -134,7 +140,7 @@ SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_borrow(simt_addr base,
     if ((blocks == 1) || (need > granules)) {
         return shpool_near_bitmap_malloc_far(base, granules, offset, rank, need, alignment);
     }
-    for (;; again = 1) {
+    for (;; again++) {
         SIMT_ROLLED
         for (turn = 0; turn < blocks; turn++) {
             addr = shpool_far_bitmap_malloc_far(
@@ -145,8 +151,9 @@ SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_borrow(simt_addr base,
             }
         }
         turn = shpool_cluster_bitmap_releases(base, blocks);
-        if (again && (turn == before)) {
-            return 0; /* nothing was freed since the last round: all were full at once */
+        if (((again != 0) && (turn == before)) || (again == SHPOOL_CLUSTER_BITMAP_ROUNDS)) {
+            return 0; /* nothing was freed since the last round: all were full at once; or others
+                         free so often that this could go on for ever */
         }
         before = turn;
     }
