@@ -217,6 +217,9 @@ void coalesce_plan_drop_empty(coalesce_plan *plan)
     for (size_t i = 0; i < plan->count; i++) {
         if (plan->group[i].count != 0) {
             plan->group[kept++] = plan->group[i];
+        } else {
+            free(plan->group[i].member);
+            free(plan->group[i].source);
         }
     }
     plan->count = kept;

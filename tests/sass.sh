@@ -14,7 +14,7 @@
 # registers on sm_100 and later; those that serve lanes together
 # (impl/tags_batch.h) save up to 72 bytes, once a call of the whole warp.  What is called less may
 # save up to 32 bytes.  The counted functions (stats=1, check=1) do several things in one call,
-# spilling calls CUDA's own malloc: up to 112 bytes; fini, once a block, 96.
+# spilling takes locks and calls CUDA's own malloc: up to 112 bytes; fini, once a block, 96.
 #
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
@@ -158,7 +158,7 @@ clean()
     clean_bad=$(awk '
         /Function properties for/ { name = $NF }
         /bytes stack frame/ {
-            most = (name ~ /shpool_(image_)?(un)?spill/) ? 64 : \
+            most = (name ~ /shpool_(image_)?(un)?spill/) ? 96 : \
                    (name ~ /shpool_counted_.*_fini/) ? 96 : (name ~ /shpool_counted_/) ? 112 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \

@@ -271,7 +271,7 @@ check-long:
 shpool_unsanitized = $(addsuffix $(EXEEXT),tests/test_loadstore tests/test_loadstore_far \
 	tests/test_loadstore_paths tests/test_loadstore_thread)
 shpool_sanitized_programs = $(filter-out $(shpool_unsanitized),$(check_PROGRAMS))
-shpool_sanitized_tests = $(filter-out $(shpool_unsanitized) $(shpool_test_scripts),$(TESTS)) \
+shpool_sanitized_tests = $(filter-out $(shpool_unsanitized) %.sh,$(TESTS)) \
 	tests/planted_race.sh
 check-sanitized:
 	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS='$(shpool_sanitized_programs)' \
