@@ -72,6 +72,10 @@ static shpool_status check_config(const shpool_config *want)
         return shpool_error(SHPOOL_ERR_INVALID, "spill is 0x%x, only SHPOOL_SPILL_ARENA (1) and "
                             "SHPOOL_SPILL_NATIVE (2) may be set", want->spill);
     }
+    if (want->spill_blocks > 65536u) {
+        return shpool_error(SHPOOL_ERR_INVALID, "spill_blocks is %u, no device runs more than "
+                            "65536 blocks at once", want->spill_blocks);
+    }
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(want->reserved); i++) {
         if (want->reserved[i] != 0) {
             return shpool_error(SHPOOL_ERR_INVALID, "reserved[%zu] of the configuration is %u, not "
@@ -102,12 +106,12 @@ static shpool_status plan_spill(const shpool_config *want, shpool_pool *pool)
         return shpool_error(SHPOOL_ERR_TOO_LARGE, "spill_bytes is %u for each block, at most %u "
                             "are possible", want->spill_bytes, SPILL_MOST);
     }
-    while ((bytes >> shift) > SHPOOL_SPILL_GRANULES) {
+    while (((bytes + (1ull << shift) - 1) >> shift) > SHPOOL_SPILL_GRANULES) {
         shift++;
     }
     pool->flags |= SHPOOL_FLAG_SPILL | SHPOOL_FLAG_SPILL_ARENA;
     pool->spill_shift = shift;
-    pool->spill_bytes = (uint32_t)((bytes >> shift) << shift);
+    pool->spill_bytes = (uint32_t)(((bytes + (1ull << shift) - 1) >> shift) << shift);
     pool->spill_slots = want->spill_blocks;
     return SHPOOL_OK;
 }

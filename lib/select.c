@@ -192,6 +192,11 @@ static shpool_status check_request(const shpool_allocator *allocator, shpool_con
                             allocator->name, SHPOOL_MIN_ALIGNMENT, want->alignment,
                             SHPOOL_MIN_ALIGNMENT);
     }
+    if (((want->spill & SHPOOL_SPILL_ARENA) != 0) && (allocator->scope == SHPOOL_SCOPE_CLUSTER)) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has scope cluster, and a slot of "
+                            "spill=arena belongs to one block: use spill=native",
+                            allocator->name);
+    }
     if (((want->flags & SHPOOL_FLAG_CHECK) != 0) && ((allocator->caps & SHPOOL_CAP_CHECK) == 0)) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has no checked mode: leave check out, "
                             "or use an allocator with the capability check", allocator->name);

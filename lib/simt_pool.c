@@ -20,7 +20,7 @@ static shpool_report_data *new_report(const shpool_pool *pool)
     if (posix_memalign((void **)&report, SHPOOL_MAX_ALIGNMENT, slots) != 0) {
         return NULL;
     }
-    memset(report, 0, slots);
+    memset(report, 0, shpool_slots_offset(pool->spill_slots));
 
     shpool_report_clear(report);
     return report;

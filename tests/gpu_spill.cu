@@ -129,7 +129,8 @@ static void test_spill(const shpool_allocator *allocator)
             shpool_report_data report = {};
             const uint32_t     grid   = policy.native ? 60u : 600u; /* CUDA's heap is slow */
 
-            if (!open(allocator->name, policy.options, threads, threads * 64u, &pool)) {
+            if ((policy.slots && (allocator->scope == SHPOOL_SCOPE_CLUSTER)) ||
+                !open(allocator->name, policy.options, threads, threads * 64u, &pool)) {
                 continue;
             }
             run("stress (spill)", pool, stress, grid, threads, pool.shared_bytes, NULL, threads,

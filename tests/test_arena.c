@@ -39,6 +39,9 @@ static void order_kernel(void *arg)
     EXPECT(p, shpool_usable_size(heap, b) == 32);
     EXPECT(p, shpool_free_at(heap, b, 0) == SHPOOL_FREE_OK);
     EXPECT(p, shpool_free_at(heap, b, 0) == SHPOOL_FREE_DOUBLE);
+    for (uint32_t i = 1; i < 16; i++) { /* the topmost entry has a bit for the dead one below */
+        EXPECT(p, shpool_free_at(heap, c + i, 0) == SHPOOL_FREE_INTERIOR);
+    }
     d = (char *)shpool_malloc(heap, 1);
     EXPECT(p, d == c + 16); /* below is no room yet */
     EXPECT(p, shpool_free_at(heap, d, 0) == SHPOOL_FREE_OK);

@@ -61,11 +61,14 @@ static void run_scripts(uint32_t policy, const char *options, simt_engine engine
         const shpool_allocator *allocator = shpool_allocator_get(i);
 
         if (((allocator->caps & SHPOOL_CAP_NONE) != 0) ||
-            (((allocator->caps & SHPOOL_CAP_CHECK) == 0) && (strstr(options, "check") != NULL))) {
+            (((allocator->caps & SHPOOL_CAP_CHECK) == 0) && (strstr(options, "check") != NULL)) ||
+            ((allocator->scope == SHPOOL_SCOPE_CLUSTER) && ((policy & SHPOOL_SPILL_ARENA) != 0))) {
             continue;
         }
-        for (uint32_t seed = 1; seed <= (heap_long() ? 40u : 6u); seed++) {
-            trial_open(&t, allocator, options, (engine == SIMT_THREADS) ? 8u : 33u,
+        const uint32_t seeds = (engine == SIMT_THREADS) ? 1u : heap_long() ? 40u : 6u;
+
+        for (uint32_t seed = 1; seed <= seeds; seed++) {
+            trial_open(&t, allocator, options, (engine == SIMT_THREADS) ? 4u : 33u,
                        (allocator->scope == SHPOOL_SCOPE_THREAD) ? 200u : 900u, 16u << seed % 3u);
             t.number               = policy;
             t.seed                 = seed;
@@ -175,13 +178,50 @@ static void test_a_slot_is_used_to_its_last_granule(void **state)
 
     (void)state;
     FOR_EACH_POOL(allocator) {
-        for (size_t i = 0; i < sizeof(kib) / sizeof(kib[0]); i++) {
+        for (size_t i = 0; (i < sizeof(kib) / sizeof(kib[0])) &&
+                           (allocator->scope != SHPOOL_SCOPE_CLUSTER); i++) {
             (void)snprintf(options, sizeof(options), ":spill=arena,spill_bytes=%uK", kib[i]);
             trial_open(&t, allocator, options, 1, 60u + kib[i] * 24u, 256);
-            assert_in_range(t.pool.spill_bytes, kib[i] * 1024u * 99u / 100u, kib[i] * 1024u);
+            assert_in_range(t.pool.spill_bytes, kib[i] * 1024u, kib[i] * 1024u * 101u / 100u);
             trial_run(&t, slot_kernel);
             assert_int_equal(t.report.bad_frees, 4);
             assert_true(t.report.failures >= 4);
+            trial_close(&t);
+        }
+    }
+}
+
+/* ---- check=1: bad frees of what was spilled, the neighbour's slot among them ---- */
+
+static void bad_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    char       *ptr  = (char *)shpool_malloc(heap, 5000);
+    size_t      slot = p->pool.spill_bytes;
+
+    EXPECT(p, (ptr != NULL) && !shpool_is_shared(ptr));
+    EXPECT(p, shpool_free_at(heap, ptr + 64, 0) == SHPOOL_FREE_INTERIOR);
+    EXPECT(p, shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
+    EXPECT(p, shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_DOUBLE);
+    EXPECT(p, shpool_usable_size(heap, ptr) == 0);
+    EXPECT(p, shpool_free_at(heap, ptr + slot, 0) == SHPOOL_FREE_FOREIGN);
+    EXPECT(p, shpool_usable_size(heap, ptr + slot) == 0);
+    shpool_fini(heap);
+}
+
+static void test_bad_frees_of_spilled_memory_are_refused(void **state)
+{
+    static const char *const options[] = { ":spill=arena,check=1", ":spill=arena+native,check=1",
+                                           ":spill=arena+native" };
+
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        for (size_t o = 0; (o < 3) && (allocator->scope != SHPOOL_SCOPE_CLUSTER); o++) {
+            trial_open(&t, allocator, options[o], 1, 400, 16);
+            trial_run(&t, bad_kernel);
+            assert_int_equal(t.report.bad_frees, 3);
+            assert_int_equal(t.report.live_bytes, 0);
             trial_close(&t);
         }
     }
@@ -295,6 +335,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_scripts_that_fill_their_slot_first),
         cmocka_unit_test(test_scripts_of_parallel_threads),
         cmocka_unit_test(test_a_slot_is_used_to_its_last_granule),
+        cmocka_unit_test(test_bad_frees_of_spilled_memory_are_refused),
         cmocka_unit_test(test_slots_come_back_in_fini),
         cmocka_unit_test(test_the_plan_tells_what_a_spill_option_needs),
         cmocka_unit_test(test_a_policy_that_is_none),

@@ -99,8 +99,11 @@ SIMT_FN uint32_t shpool_arena_give(shpool_view view, simt_addr addr)
 {
     shpool_arena_state s = shpool_arena_load(view);
 
-    /* The plain case: topmost, and nothing dead below.  Below the cursor there is an entry. */
-    if ((addr < s.cursor) && (simt_load32(s.slot + 4u) == addr + SHPOOL_ARENA_LIVE)) {
+    /* The plain case: topmost, and nothing dead below.  Between the first payload byte and the
+     * cursor there is an entry. */
+    if (((addr & 15u) == 0) &&
+        (addr - shpool_arena_begin(view) < s.cursor - shpool_arena_begin(view)) &&
+        (simt_load32(s.slot + 4u) == addr + SHPOOL_ARENA_LIVE)) {
         shpool_arena_store(view, addr, s.slot + 4u);
         return SHPOOL_FREE_OK;
     }

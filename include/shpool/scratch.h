@@ -40,7 +40,8 @@ SIMT_FN uint32_t shpool_mark(shpool_heap heap)
  *
  * Scope: one thread of those that share the pool, while none of them works in it (with
  *        threads_per_pool=1: any time).  Whoever used what is released comes before, by a barrier.
- * What was allocated before the mark stays, freed or not.  Spilled allocations are not released:
+ * What was allocated before the mark stays.  Do not free it before the mark is released: what then
+ * takes its place counts as older than the mark.  Spilled allocations are not released:
  * free them.  Marks that were taken since are void.
  * @param [in] mark  from shpool_mark() of a thread with the same pool; SHPOOL_NO_MARK has no effect
  * @return 1; 0, and nothing is released, if the allocator has no marks, if the pool has gone below

@@ -87,7 +87,8 @@ SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t re
     if (slot < SHPOOL_BAD_FREE_SLOTS) {
         shpool_bad_free *entry = &report->bad_free[slot];
         simt_addr        user  = simt_to_shared(ptr);
-        uint32_t         known = (reason == SHPOOL_FREE_DOUBLE) || (reason == SHPOOL_FREE_CORRUPT);
+        uint32_t         known = simt_is_within(simt_window(), ptr) && /* spilled ones have none */
+                         ((reason == SHPOOL_FREE_DOUBLE) || (reason == SHPOOL_FREE_CORRUPT));
 
         entry->block   = simt_block_rank();
         entry->thread  = view.rank;

@@ -35,9 +35,9 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
     { \
         shpool_walk before = shpool_counted_##_name##_survey(view, 0); \
         uint32_t    done; \
-        if ((to != SHPOOL_NO_MARK) && (before.broken != 0)) { \
+        if (before.broken != 0) { /* nobody waits for a lock that was run over */ \
             shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
-            return 0; \
+            return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u; \
         } \
         done = shpool_##_name##_rewind(view, to); \
         if ((to != SHPOOL_NO_MARK) && (done != 0)) { \

@@ -270,6 +270,21 @@ SIMT_FN void *shpool_native_take(unsigned long long bytes, uint32_t alignment)
     return ptr;
 }
 
+/* Whether ptr lies in the slots, the block's own or another's: it is none of the native heap's. */
+SIMT_FN uint32_t shpool_is_slot(shpool_view view, const void *ptr)
+{
+    size_t   first;
+    uint32_t slots;
+
+    if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) == 0) || (view.area == 0)) {
+        return 0;
+    }
+    slots = simt_load32(view.area + SHPOOL_AREA_SLOTS);
+    first = (size_t)shpool_area_report(view.area) + shpool_slots_offset(slots);
+    return (size_t)ptr - first <
+           (size_t)slots * simt_load32(view.area + SHPOOL_AREA_SLOT_BYTES);
+}
+
 /* ---- what the bindings call ---- */
 
 /* Usable bytes of what shpool_spill() gave; 0: it is none of the block's slot, or not spilled. */
@@ -280,7 +295,8 @@ SIMT_FN unsigned long long shpool_spill_bytes(shpool_view view, const void *ptr)
     if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
         SHPOOL_SPILL_LOCKED(view.area, bytes, shpool_granule_bytes(view.area, ptr))
     }
-    if ((bytes == 0) && ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0)) {
+    if ((bytes == 0) && ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0) &&
+        !shpool_is_slot(view, ptr)) {
         bytes = ((const shpool_spilled *)ptr)[-1].bytes;
     }
     return bytes;
@@ -361,10 +377,14 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
         return shpool_refuse(view, ptr, site);
     }
     bytes = (counted != 0) ? shpool_spill_count(shpool_spill_bytes(view, ptr)) : 0u;
+    if (counted != 0) { /* first: another thread may have them at once */
+        shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes);
+    }
     if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
         SHPOOL_SPILL_LOCKED(view.area, reason, shpool_granule_give(view.area, ptr))
     }
-    if ((reason == SHPOOL_FREE_FOREIGN) && ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0)) {
+    if ((reason == SHPOOL_FREE_FOREIGN) && ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0) &&
+        !shpool_is_slot(view, ptr)) {
         simt_native_free(((shpool_spilled *)ptr)[-1].raw);
         reason = SHPOOL_FREE_OK;
     }
@@ -372,9 +392,9 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
         return reason;
     }
     if (reason != SHPOOL_FREE_OK) {
+        shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes);
         shpool_note_bad_free(view, ptr, reason, site);
     } else if (counted != 0) {
-        shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes);
         shpool_note_free(view);
     }
     return reason;
