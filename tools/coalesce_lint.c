@@ -2,6 +2,7 @@
 /* shpool-coalesce lint, rewrite and costs. */
 #include "coalesce_tool.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,12 +83,15 @@ static int compile(const tool_options *options, const char *path, char *ptx)
 
 static int lint_cuda(const tool_options *options, const char *path, coalesce_report *report)
 {
-    char ptx[] = "/tmp/shpool-coalesce-XXXXXX.ptx";
-    int  fd    = mkstemps(ptx, 4);
+    char ptx[PATH_MAX];
+    int  fd = -1;
     int  status;
 
+    if (tool_temporary(ptx, ".ptx")) {
+        fd = mkstemps(ptx, 4);
+    }
     if (fd < 0) {
-        return tool_failed("no file can be made in /tmp");
+        return tool_failed("no file can be made as %s", ptx);
     }
     (void)close(fd);
     status = compile(options, path, ptx);

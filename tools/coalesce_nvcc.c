@@ -190,21 +190,31 @@ static void letters_of(const tool_options *options, char letters[16])
                    options->request.remarks ? "r" : "", options->verbose ? "v" : "");
 }
 
+int tool_temporary(char *path, const char *ending)
+{
+    const char *folder = getenv("TMPDIR");
+    int         length = snprintf(path, PATH_MAX, "%s/shpool-coalesce-XXXXXX%s",
+                                  ((folder != NULL) && (folder[0] != '\0')) ? folder : P_tmpdir,
+                                  ending);
+
+    return (length > 0) && (length < PATH_MAX);
+}
+
 int tool_nvcc(const tool_options *options, int count, char **words)
 {
     char    toolkit[PATH_MAX];
     char    self[PATH_MAX] = "";
-    char    link[64];
+    char    link[PATH_MAX + 8];
     char    letters[16];
-    char    folder[] = "/tmp/shpool-coalesce-XXXXXX";
+    char    folder[PATH_MAX];
     ssize_t bytes    = readlink("/proc/self/exe", self, sizeof(self) - 1);
     int     status;
 
     if (!find_toolkit(options->nvcc, toolkit)) {
         return tool_failed("%s is not there, or not on PATH", options->nvcc);
     }
-    if ((bytes <= 0) || (mkdtemp(folder) == NULL)) {
-        return tool_failed("no folder can be made in /tmp");
+    if (!tool_temporary(folder, "") || (bytes <= 0) || (mkdtemp(folder) == NULL)) {
+        return tool_failed("no folder can be made as %s", folder);
     }
     letters_of(options, letters);
     (void)snprintf(link, sizeof(link), "%s/cicc", folder);

@@ -52,6 +52,9 @@ int tool_lint(const tool_options *options);
 int tool_rewrite(const tool_options *options);
 int tool_costs(void);
 
+/** A template of PATH_MAX bytes for mkstemps() or mkdtemp(), in $TMPDIR; 0: too long. */
+int tool_temporary(char *path, const char *ending);
+
 /* `shpool-coalesce nvcc ...`: words behind "nvcc"; and what nvcc then runs in place of cicc. */
 int tool_nvcc(const tool_options *options, int count, char **words);
 int tool_cicc(int count, char **words);
