@@ -17,6 +17,8 @@ static const struct {
     const char *summary;
 } commands[] = {
     {"block", bench_block, "allocators of a block's shared memory; if no command is given"},
+    {"compare", bench_compare, "two files of block --json: what is faster, what is slower"},
+    {"plot", bench_plot, "a chart of a file of block --json"},
     {"loadstore", bench_loadstore, "copies between global and shared memory, on a GPU"},
     {"memory", bench_memory, "allocators of device memory, on a GPU"},
 };

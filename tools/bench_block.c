@@ -2,14 +2,14 @@
 /* shpool-bench block: the workloads over the allocators, on a GPU or on the CPU block executor. */
 #include "config.h"
 
-#include <getopt.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../lib/internal.h"
 #include "bench.h"
-#include "bench_workload.h"
 #include "message.h"
 
 #if !HAVE_CUDA_DEVICE
@@ -19,346 +19,343 @@ int bench_cuda_present(char *text, size_t bytes)
     return 0;
 }
 
-int bench_cuda_row(const bench_options *options, const char *spec, const char *binding,
-                   size_t workload, bench_row *row)
+void bench_cuda_facts(bench_facts *facts)
+{
+    (void)facts;
+}
+
+int bench_cuda_row(const bench_options *options, const bench_point *point, bench_row *row)
 {
     (void)options;
-    (void)spec;
-    (void)binding;
-    (void)workload;
+    (void)point;
     snprintf(row->note, sizeof(row->note), "this build has no CUDA");
     return -1;
 }
 #endif
 
-static const char *const workloads[][2] = {
-#define BENCH_NAME(_name, _summary) {#_name, _summary},
-    BENCH_WORKLOADS(BENCH_NAME)
-#undef BENCH_NAME
-};
+/* ---- where and how ---- */
 
-const char *bench_workload_name(size_t index)
+/* A word of the command line, in quotes if a shell would see more in it. */
+static void add_word(shpool_text *text, const char *word)
 {
-    return (index < BENCH_COUNT) ? workloads[index][0] : NULL;
+    const char *at;
+
+    if ((word[0] != '\0') && (strpbrk(word, " \t\n\"'$`\\|&;<>()*?[]#~!{}") == NULL)) {
+        shpool_text_add(text, "%s", word);
+        return;
+    }
+    shpool_text_add(text, "'");
+    for (at = word; *at != '\0'; at++) {
+        shpool_text_add(text, (*at == '\'') ? "'\\''" : "%c", *at);
+    }
+    shpool_text_add(text, "'");
 }
 
-void bench_row_init(bench_row *row, const char *allocator, const char *binding,
-                    const char *workload, const shpool_pool *pool)
+static void set_command(bench_facts *facts, int argc, char **argv)
 {
-    memset(row, 0, sizeof(*row));
-    snprintf(row->allocator, sizeof(row->allocator), "%s", allocator);
-    snprintf(row->binding, sizeof(row->binding), "%s", binding);
-    snprintf(row->workload, sizeof(row->workload), "%s", workload);
-    row->registers   = -1;
-    row->cycles      = -1.0;
-    row->gops        = -1.0;
-    row->failed      = -1.0;
-    row->utilisation = -1.0;
-    if (pool != NULL) {
-        row->threads      = pool->block_threads;
-        row->pools        = pool->pools;
-        row->shared_bytes = pool->shared_bytes;
+    shpool_text text = shpool_text_make(facts->command, sizeof(facts->command));
+    int         i;
+
+    shpool_text_add(&text, "shpool-bench");
+    for (i = 1; i < argc; i++) {
+        shpool_text_add(&text, " ");
+        add_word(&text, argv[i]);
     }
 }
 
-int bench_row_missing(bench_row *row, size_t workload, const shpool_pool *pool)
+/* The first value of `key : value` in /proc/cpuinfo; empty: none. */
+static void read_processor(const char *key, char *value, size_t bytes)
 {
-    const char *why = NULL;
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char  line[256];
 
-    if ((workload == BENCH_ramp) && ((pool->flags & SHPOOL_FLAG_SPILL) != 0)) {
-        why = "has no pool to fill";
-    } else if (BENCH_BOXES(workload) && (pool->scope < SHPOOL_SCOPE_BLOCK)) {
-        why = "a thread of another warp may not free here";
-    } else if (BENCH_BOXES(workload) && ((pool->flags & SHPOOL_FLAG_SPILL) != 0)) {
-        why = "hands over shared memory only";
-    } else if (BENCH_BOXES(workload) &&
-               (pool->shared_bytes + BENCH_BOX_BYTES(workload, pool->block_threads) >
-                SHPOOL_MAX_SHARED)) {
-        why = "no room for two letter boxes of 4 bytes a thread beside the pool";
+    value[0] = '\0';
+    while ((file != NULL) && (value[0] == '\0') && (fgets(line, sizeof(line), file) != NULL)) {
+        const char *colon = strchr(line, ':');
+
+        if ((strncmp(line, key, strlen(key)) == 0) && (colon != NULL)) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(value, bytes, "%.*s", (int)bytes - 1, colon + 1 + strspn(colon + 1, " "));
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+}
+
+/* The value of a list of one; -1: there are several, or none. */
+static int64_t only(const bench_list *list)
+{
+    return (list->count == 1) ? (int64_t)list->value[0] : -1;
+}
+
+static void set_facts(bench_facts *facts, const bench_options *options, int cuda,
+                      const char *device)
+{
+    const time_t now = time(NULL);
+    struct tm    utc;
+    char         model[96];
+    char         mhz[32];
+
+    snprintf(facts->version, sizeof(facts->version), "%s", shpool_version());
+    if (cuda) {
+        snprintf(facts->device, sizeof(facts->device), "%s", device);
+        bench_cuda_facts(facts);
     } else {
-        return 0;
+        read_processor("model name", model, sizeof(model));
+        read_processor("cpu MHz", mhz, sizeof(mhz));
+        snprintf(facts->device, sizeof(facts->device), "CPU block executor (%.100s)%s%s", device,
+                 (model[0] != '\0') ? ", " : "", model);
+        snprintf(facts->driver, sizeof(facts->driver), "none");
+        snprintf(facts->clocks, sizeof(facts->clocks), "%s%s", (mhz[0] != '\0') ? mhz : "unknown",
+                 (mhz[0] != '\0') ? " MHz at the start" : "");
     }
-    snprintf(row->note, sizeof(row->note), "n/a: %s", why);
-    return 1;
+    if (gmtime_r(&now, &utc) != NULL) {
+        (void)strftime(facts->date, sizeof(facts->date), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+    facts->threads       = only(&options->threads);
+    facts->payload_bytes = only(&options->payload_bytes);
+    facts->iterations    = options->iterations;
+    facts->repeats       = options->repeats;
+    facts->seed          = options->seed;
+    facts->planned       = (uint32_t)bench_points(options);
 }
 
-static void usage(FILE *to)
-{
-    size_t i;
-
-    fputs("usage: shpool-bench [block] [options]\n", to);
-    bench_commands(to);
-    fputs("options of block:\n"
-          "  --device cpu|cuda        default: cuda if there is a GPU, else cpu\n"
-          "  --allocator SPEC|all     default: $SHPOOL_ALLOCATOR, else the build's default\n"
-          "  --binding table|inline|linked|all   default: table; the CPU has table only\n"
-          "  --workload NAME|all      default: all\n"
-          "  --threads N              threads of a block, 1 to 1024 [256; cpu: 64]\n"
-          "  --bytes B[K]             payload of a block's pools [46K]\n"
-          "  -i N                     iterations per thread [1000; cpu: 100]\n"
-          "  -s SEED                  same seed, same operations [1]\n"
-          "  --json                   one JSON document instead of the table\n"
-          "  --help, --version\n"
-          "workloads:\n", to);
-    for (i = 0; i < BENCH_COUNT; i++) {
-        fprintf(to, "  %-6s  %s\n", workloads[i][0], workloads[i][1]);
-    }
-    fputs("exit status: 0; 1: a payload check or a run failed; 2: usage\n", to);
-}
-
-int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
-                 uint32_t *value)
-{
-    uint64_t n;
-
-    if (!shpool_spec_number(text, 1, &n) || (n < low) || (n > high)) {
-        fprintf(stderr, "shpool-bench: %s %s: a number from %u to %u is needed; it may end in K, M "
-                "or G\n", option, text, (unsigned)low, (unsigned)high);
-        return -1;
-    }
-    *value = (uint32_t)n;
-    return 0;
-}
-
-static int one_of(const char *text, const char *option, const char *const *values)
-{
-    const char *const *v;
-
-    for (v = values; *v != NULL; v++) {
-        if (strcmp(*v, text) == 0) {
-            return 0;
-        }
-    }
-    fprintf(stderr, "shpool-bench: %s %s: known are", option, text);
-    for (v = values; *v != NULL; v++) {
-        fprintf(stderr, " %s", *v);
-    }
-    fputc('\n', stderr);
-    return -1;
-}
-
-/* 0: go on; else exit status + 1. */
-static int parse(int argc, char **argv, bench_options *options)
-{
-    static const struct option longs[] = {
-        {"device", required_argument, NULL, 'd'},    {"allocator", required_argument, NULL, 'a'},
-        {"binding", required_argument, NULL, 'b'},   {"workload", required_argument, NULL, 'w'},
-        {"threads", required_argument, NULL, 't'},   {"bytes", required_argument, NULL, 'B'},
-        {"iterations", required_argument, NULL, 'i'}, {"seed", required_argument, NULL, 's'},
-        {"json", no_argument, NULL, 'j'},            {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},         {NULL, 0, NULL, 0}};
-    static const char *const devices[]  = {"cpu", "cuda", NULL};
-    static const char *const bindings[] = {"table", "inline", "linked", "all", NULL};
-    const char *names[BENCH_COUNT + 2];
-    int         bad = 0;
-    int         c;
-    size_t      i;
-
-    for (i = 0; i < BENCH_COUNT; i++) {
-        names[i] = workloads[i][0];
-    }
-    names[BENCH_COUNT]     = "all";
-    names[BENCH_COUNT + 1] = NULL;
-    while (!bad && ((c = getopt_long(argc, argv, "i:s:h", longs, NULL)) != -1)) {
-        switch (c) {
-        case 'd':
-            options->device = optarg;
-            bad = one_of(optarg, "--device", devices);
-            break;
-        case 'a':
-            options->allocator = optarg;
-            break;
-        case 'b':
-            options->binding = optarg;
-            bad = one_of(optarg, "--binding", bindings);
-            break;
-        case 'w':
-            options->workload = optarg;
-            bad = one_of(optarg, "--workload", names);
-            break;
-        case 't':
-            bad = bench_number(optarg, "--threads", 1, SHPOOL_MAX_THREADS, &options->threads);
-            break;
-        case 'B':
-            bad = bench_number(optarg, "--bytes", 16, 227u * 1024u, &options->bytes);
-            break;
-        case 'i':
-            bad = bench_number(optarg, "-i", 1, 100000000u, &options->iterations);
-            break;
-        case 's':
-            bad = bench_number(optarg, "-s", 0, 0xffffffffu, &options->seed);
-            break;
-        case 'j':
-            options->json = 1;
-            break;
-        case 'h':
-            usage(stdout);
-            return 1;
-        case 'V':
-            printf("shpool-bench %s\n", shpool_version());
-            return 1;
-        default:
-            bad = 1;
-            break;
-        }
-    }
-    if (!bad && (optind < argc)) {
-        fprintf(stderr, "shpool-bench: unexpected argument \"%s\"\n", argv[optind]);
-        bad = 1;
-    }
-    if (bad) {
-        fputs("try shpool-bench --help\n", stderr);
-        return 3;
-    }
-    return 0;
-}
-
-/* ---- output ---- */
+/* ---- the run ---- */
 
 typedef struct report {
+    const bench_options *options;
+    int   cuda;
+    int   table;            /* on stdout, nothing else goes there */
+    int   spec_width;
+    FILE *json;             /* NULL: none */
+    FILE *csv;
+    bench_results results;
     unsigned long long errors;
-    int                failed;
-    bench_sink         sink;
+    size_t measured;
+    size_t failed;
+    size_t unplanned;       /* no such pool */
 } report;
 
-static void cell(double value, const char *format)
+static int longest_spec(const bench_options *options)
 {
-    char text[32];
-
-    if (value < 0.0) {
-        snprintf(text, sizeof(text), "-");
-    } else {
-        snprintf(text, sizeof(text), format, value);
-    }
-    printf(" %9s", text);
-}
-
-static void table_row(const bench_row *row, void *user)
-{
-    (void)user;
-    printf("%-18s %-7s %-7s %7u %8u", row->allocator, row->binding, row->workload,
-           (unsigned)row->threads, (unsigned)row->shared_bytes);
-    cell(row->cycles, "%.0f");
-    cell(row->gops, (row->gops < 0.1) ? "%.5f" : "%.2f");
-    cell(row->failed, "%.2f");
-    cell(row->utilisation, "%.1f");
-    cell(row->registers, "%.0f");
-    printf(" %6llu%s%s\n", row->errors, (row->note[0] != '\0') ? "  " : "", row->note);
-    fflush(stdout);
-}
-
-static void measure(const bench_options *options, const char *spec, const char *binding, int cuda,
-                    report *out)
-{
-    size_t w;
-
-    for (w = 0; w < BENCH_COUNT; w++) {
-        bench_row row;
-        int       failed;
-
-        if ((strcmp(options->workload, "all") != 0) &&
-            (strcmp(options->workload, workloads[w][0]) != 0)) {
-            continue;
-        }
-        bench_row_init(&row, (spec != NULL) ? spec : "(default)", binding, workloads[w][0], NULL);
-        row.threads = options->threads;
-        failed = cuda ? bench_cuda_row(options, spec, binding, w, &row)
-                      : bench_cpu_row(options, spec, w, &row);
-        out->errors += row.errors;
-        out->failed |= failed;
-        out->sink(&row, NULL);
-    }
-}
-
-static void measure_bindings(const bench_options *options, const char *spec, int cuda, report *out)
-{
-    static const char *const all[] = {"table", "inline", "linked"};
+    size_t most = 0;
     size_t i;
 
-    for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if ((strcmp(options->binding, "all") == 0) ? (cuda || (i == 0))
-                                                   : (strcmp(options->binding, all[i]) == 0)) {
-            measure(options, spec, all[i], cuda, out);
-        }
+    for (i = 0; i < options->allocators.count; i++) {
+        const size_t bytes = strlen(options->allocators.name[i]);
+
+        most = (bytes > most) ? bytes : most;
     }
+    return (int)most;
 }
 
-static void defaults(bench_options *options, int cuda)
+/* 0: no memory. */
+static int take_row(report *out, const bench_row *row)
 {
-    if (options->threads == 0) {
-        options->threads = cuda ? 256 : 64;
+    bench_progress_clear();
+    if (out->table) {
+        bench_text_row(stdout, row, out->spec_width);
     }
-    if (options->iterations == 0) {
-        options->iterations = cuda ? 1000 : 100;
+    if (out->csv != NULL) {
+        bench_csv_row(out->csv, row);
     }
-    options->blocks = 2;
+    out->errors += row->errors;
+    out->measured += strcmp(row->state, BENCH_MEASURED) == 0;
+    out->failed += strcmp(row->state, BENCH_FAILED) == 0;
+    out->unplanned += (strcmp(row->state, BENCH_ABSENT) == 0) && (row->pools == 0);
+    return bench_results_add(&out->results, row) == 0;
+}
+
+static void measure(report *out)
+{
+    const size_t count = bench_points(out->options);
+    bench_point  point;
+    bench_row    row;
+    size_t       i;
+    int          failed;
+
+    bench_progress_begin(count);
+    bench_interrupt_catch();
+    for (i = 0; i < count; i++) {
+        bench_point_at(out->options, i, &point);
+        bench_progress_show(i, &point);
+        bench_row_init(&row, &point);
+        failed = out->cuda ? bench_cuda_row(out->options, &point, &row)
+                           : bench_cpu_row(out->options, &point, &row);
+        if (bench_interrupted()) {
+            break; /* this row has too few samples */
+        }
+        if (!failed && (strcmp(row.state, BENCH_ABSENT) != 0)) {
+            snprintf(row.state, sizeof(row.state), "%s", BENCH_MEASURED);
+        }
+        bench_row_summarise(&row);
+        if (!take_row(out, &row)) {
+            out->failed++;
+            break;
+        }
+    }
+    bench_progress_clear();
+}
+
+/* A spec that no geometry can mend is said once, before anything is measured. */
+static int check_specs(const bench_options *options)
+{
+    shpool_config want;
+    shpool_pool   pool;
+    shpool_status status;
+    bench_point   point;
+    size_t        i;
+
+    for (i = 0; i < bench_points(options); i += options->workloads.count) {
+        bench_point_at(options, i, &point);
+        bench_point_config(&point, &want);
+        status = shpool_plan(point.spec, &want, &pool);
+        if ((status != SHPOOL_OK) && (status != SHPOOL_ERR_TOO_SMALL) &&
+            (status != SHPOOL_ERR_TOO_LARGE)) {
+            fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Where results go: "-" is stdout, instead of the table.  -1: it cannot be written. */
+static int open_output(const char *path, FILE **file_p, report *out)
+{
+    *file_p = NULL;
+    if (path == NULL) {
+        return 0;
+    }
+    if (strcmp(path, "-") == 0) {
+        out->table = 0;
+        *file_p    = stdout;
+        return 0;
+    }
+    *file_p = fopen(path, "w");
+    if (*file_p == NULL) {
+        fprintf(stderr, "shpool-bench: %s: %s\n", path, strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+/* A full disk must not pass for success. */
+static int close_output(const char *path, FILE *file)
+{
+    int failed;
+
+    if (file == NULL) {
+        return 0;
+    }
+    failed = (fflush(file) != 0) || ferror(file);
+    if ((file != stdout) && (fclose(file) != 0)) {
+        failed = 1;
+    }
+    if (failed) {
+        fprintf(stderr, "shpool-bench: %s: writing failed\n",
+                (file == stdout) ? "the output" : path);
+    }
+    return failed;
+}
+
+/* What remains when the rows are out; exit status. */
+static int finish(report *out)
+{
+    const bench_options *options = out->options;
+    const int            signal  = bench_interrupted();
+    int                  failed  = 0;
+
+    if (signal && out->table) {
+        printf("# interrupted: %zu of %u rows\n", out->results.count,
+               (unsigned)out->results.facts.planned);
+    }
+    if (out->json != NULL) {
+        failed |= bench_json_write(&out->results, out->json) != 0;
+    }
+    failed |= close_output(options->json, out->json);
+    failed |= close_output(options->csv, out->csv);
+    failed |= out->table && close_output(NULL, stdout);
+    if (options->plot != NULL) {
+        failed |= bench_plot_draw(&out->results, 0, options->plot) != 0;
+    }
+    if (out->errors != 0) {
+        fprintf(stderr, "shpool-bench: %llu checks failed; -s %u does the same operations again\n",
+                out->errors, (unsigned)options->seed);
+    }
+    if (signal) {
+        return 128 + signal;
+    }
+    if ((out->measured == 0) && (out->unplanned != 0)) {
+        fputs("shpool-bench: nothing could be measured: no such pool can exist\n", stderr);
+        return 1;
+    }
+    return (failed || (out->errors != 0) || (out->failed != 0)) ? 1 : 0;
+}
+
+/* Whether it runs on a GPU; -1: it cannot be as asked, and stderr says so. */
+static int choose_device(bench_options *options, char *device, size_t bytes)
+{
+    const char *asked = options->device;
+    int         cuda  = bench_cuda_present(device, bytes);
+
+    if ((asked != NULL) && (strcmp(asked, "cuda") == 0) && !cuda) {
+        fprintf(stderr, "shpool-bench: --device cuda: %s; --device cpu works anywhere\n", device);
+        return -1;
+    }
+    if ((asked != NULL) && (strcmp(asked, "cpu") == 0)) {
+        cuda = 0;
+        snprintf(device, bytes, "asked for");
+    }
+    if (!cuda && (options->bindings.count != 0)) {
+        bench_list *bindings = &options->bindings;
+        size_t      i;
+
+        for (i = 0; (i < bindings->count) && (bindings->value[i] != BENCH_TABLE); i++) {
+        }
+        if (i == bindings->count) {
+            fprintf(stderr, "shpool-bench: --binding %s needs a GPU; the CPU has table\n",
+                    bench_binding_names[bindings->value[0]]);
+            return -1;
+        }
+        bindings->count    = 1;
+        bindings->value[0] = BENCH_TABLE;
+    }
+    return cuda;
 }
 
 int bench_block(int argc, char **argv)
 {
-    bench_options options = {NULL, NULL, "table", "all", 0, 46u * 1024u, 0, 0, 1, 0};
-    report        out     = {0, 0, table_row};
-    char          device[256];
-    int           cuda;
+    bench_options options;
+    report        out;
+    char          device[200];
     int           stop;
-    size_t        i;
 
-    stop = parse(argc, argv, &options);
+    memset(&out, 0, sizeof(out));
+    out.options = &options;
+    out.table   = 1;
+    set_command(&out.results.facts, argc, argv); /* getopt_long() changes their order */
+    stop = bench_options_parse(argc, argv, &options);
     if (stop != 0) {
         return stop - 1;
     }
     tool_messages("shpool-bench");
-    cuda = bench_cuda_present(device, sizeof(device));
-    if ((options.device != NULL) && (strcmp(options.device, "cuda") == 0) && !cuda) {
-        fprintf(stderr, "shpool-bench: --device cuda: %s; --device cpu works anywhere\n", device);
+    out.cuda = choose_device(&options, device, sizeof(device));
+    if ((out.cuda < 0) || (bench_options_complete(&options, out.cuda) != 0) ||
+        (check_specs(&options) != 0) || (open_output(options.json, &out.json, &out) != 0) ||
+        (open_output(options.csv, &out.csv, &out) != 0)) {
         return 1;
     }
-    if ((options.device != NULL) && (strcmp(options.device, "cpu") == 0)) {
-        cuda = 0;
-        snprintf(device, sizeof(device), "asked for");
+    set_facts(&out.results.facts, &options, out.cuda, device);
+    if (out.table) {
+        out.spec_width = longest_spec(&options);
+        bench_text_begin(stdout, &out.results.facts, out.spec_width);
     }
-    if (!cuda && (strcmp(options.binding, "table") != 0) && (strcmp(options.binding, "all") != 0)) {
-        fprintf(stderr, "shpool-bench: --binding %s needs a GPU; the CPU has table\n",
-                options.binding);
-        return 1;
+    if (out.csv != NULL) {
+        bench_csv_begin(out.csv, &out.results.facts);
     }
-    defaults(&options, cuda);
-    if (!cuda) {
-        char why[200];
-
-        snprintf(why, sizeof(why), "%.190s", device);
-        snprintf(device, sizeof(device), "CPU block executor (%s)", why);
-    }
-    if (options.json) {
-        if (bench_json_begin(&options, device) != 0) {
-            fputs("shpool-bench: this build has no JSON support (jansson)\n", stderr);
-            return 2;
-        }
-        out.sink = bench_json_row;
-    } else {
-        printf("# shpool-bench %s on %s, payload %u bytes a block, %u iterations, seed %u\n",
-               shpool_version(), device, (unsigned)options.bytes, (unsigned)options.iterations,
-               (unsigned)options.seed);
-        printf("%-18s %-7s %-7s %7s %8s %9s %9s %9s %9s %9s %6s\n", "allocator", "binding",
-               "workload", "threads", "shared", "cycles/op", "Gop/s", "failed %", "util %", "regs",
-               "errors");
-    }
-    if ((options.allocator != NULL) && (strcmp(options.allocator, "all") == 0)) {
-        for (i = 0; i < shpool_allocator_count(); i++) {
-            measure_bindings(&options, shpool_allocator_get(i)->name, cuda, &out);
-        }
-    } else {
-        measure_bindings(&options, options.allocator, cuda, &out);
-    }
-    if (options.json) {
-        bench_json_end();
-    }
-    if ((fflush(stdout) != 0) || ferror(stdout)) { /* a full disk must not pass for success */
-        fputs("shpool-bench: writing the output failed\n", stderr);
-        return 1;
-    }
-    if (out.errors != 0) {
-        fprintf(stderr, "shpool-bench: %llu checks failed\n", out.errors);
-    }
-    return ((out.errors != 0) || (out.failed != 0)) ? 1 : 0;
+    measure(&out);
+    stop = finish(&out);
+    bench_results_clear(&out.results);
+    return stop;
 }
