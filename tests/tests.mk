@@ -218,7 +218,8 @@ EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
-shpool_test_scripts = tests/adding.sh tests/after_sass.sh tests/archive.sh tests/compat.sh \
+shpool_test_scripts = tests/adding.sh tests/after_sass.sh tests/archive.sh tests/bench.sh \
+	tests/bench_plot.sh tests/compat.sh \
 	tests/defects.sh \
 	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/planted.sh \
 	tests/planted_race.sh tests/plugin.sh tests/sass.sh tests/snippets.sh tests/style.sh \

@@ -21,7 +21,7 @@ typedef struct cpu_kernel {
 static void kernel(void *arg)
 {
     const cpu_kernel *k     = arg;
-    bench_tally       tally = {0, 0, 0, 0, 0};
+    bench_tally       tally = {0, 0, 0, 0, 0, 0};
     shpool_heap       heap  = shpool_init(&k->pool, simt_from_shared(simt_dynamic_base()));
 
     switch (k->workload) {
@@ -38,65 +38,66 @@ static void kernel(void *arg)
     shpool_fini(heap);
 }
 
+/* Of this process's own work: what else runs on the machine counts less. */
 static double seconds(void)
 {
     struct timespec now;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-int bench_cpu_row(const bench_options *options, const char *spec, size_t workload, bench_row *row)
+/* One launch, which always does the same: the schedule comes from the seed. */
+static shpool_status sample(const simt_launch *launch, cpu_kernel *k, bench_row *row)
 {
-    shpool_config want;
-    simt_launch   launch;
+    bench_tally   tally = {0, 0, 0, 0, 0, 0};
     simt_result   result;
-    bench_tally   tally = {0, 0, 0, 0, 0};
-    cpu_kernel    k;
     shpool_status status;
     double        start;
 
-    memset(&want, 0, sizeof(want));
-    memset(&launch, 0, sizeof(launch));
-    want.block_threads = options->threads;
-    want.payload_bytes = options->bytes;
-    status = shpool_simt_open(spec, &want, &k.pool);
-    if (status != SHPOOL_OK) {
-        snprintf(row->note, sizeof(row->note), "%s", shpool_last_error());
-        return -1;
-    }
-    bench_row_init(row, k.pool.name, "table", bench_workload_name(workload), &k.pool);
-    row->blocks = options->blocks;
-    if (bench_row_missing(row, workload, &k.pool)) {
-        shpool_simt_close(&k.pool);
-        return 0;
-    }
-    k.workload        = workload;
-    k.args.iterations = options->iterations;
-    k.args.seed       = options->seed;
-    k.args.bytes      = 64;
-    k.args.box        = k.pool.shared_bytes;
-    k.args.tally      = &tally;
-    launch.grid[0]       = options->blocks;
-    launch.block[0]      = options->threads;
-    launch.dynamic_bytes = k.pool.shared_bytes + BENCH_BOX_BYTES(workload, options->threads);
-    launch.seed          = options->seed;
-    launch.switch_period = 64;
-    launch.max_switches  = ~0ull;
-
+    k->args.tally = &tally;
     start  = seconds();
-    status = simt_run(&launch, kernel, &k, &result);
-    row->gops = (double)tally.ops / (seconds() - start) * 1e-9;
+    status = simt_run(launch, kernel, k, &result);
+    row->gops_samples.value[row->gops_samples.count++] =
+        (double)tally.ops / (seconds() - start) * 1e-9;
+    bench_row_tally(row, k->workload, &tally);
     if (status != SHPOOL_OK) {
         snprintf(row->note, sizeof(row->note), "%s", result.text);
         row->errors++;
     }
-    row->errors += tally.errors;
-    row->failed = (tally.ops != 0) ? 100.0 * (double)tally.failures / (double)tally.ops : 0.0;
-    if ((workload == BENCH_ramp) && (k.pool.shared_bytes != 0)) {
-        row->utilisation = 100.0 * (double)tally.payload /
-                           ((double)k.pool.shared_bytes * options->blocks);
-        row->failed = -1.0; /* each thread's ramp ends with one */
+    return status;
+}
+
+int bench_cpu_row(const bench_options *options, const bench_point *point, bench_row *row)
+{
+    shpool_config want;
+    simt_launch   launch;
+    cpu_kernel    k;
+    shpool_status status;
+    uint32_t      i;
+
+    memset(&launch, 0, sizeof(launch));
+    bench_point_config(point, &want);
+    status = shpool_simt_open(point->spec, &want, &k.pool);
+    if (status != SHPOOL_OK) {
+        return bench_row_refused(row, status);
+    }
+    bench_row_set_pool(row, &k.pool);
+    row->blocks = options->blocks;
+    if (bench_row_missing(row, point->workload, &k.pool)) {
+        shpool_simt_close(&k.pool);
+        return 0;
+    }
+    k.workload = point->workload;
+    bench_args_init(&k.args, options, &k.pool);
+    launch.grid[0]       = options->blocks;
+    launch.block[0]      = point->threads;
+    launch.dynamic_bytes = k.pool.shared_bytes + BENCH_BOX_BYTES(point->workload, point->threads);
+    launch.seed          = options->seed;
+    launch.switch_period = 64;
+    launch.max_switches  = ~0ull;
+    for (i = 0; (status == SHPOOL_OK) && (i < options->repeats) && !bench_interrupted(); i++) {
+        status = sample(&launch, &k, row);
     }
     shpool_simt_close(&k.pool);
     return (status == SHPOOL_OK) ? 0 : -1;

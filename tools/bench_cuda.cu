@@ -12,9 +12,6 @@
 
 namespace {
 
-const int    REPEATS = 7;      /* launches whose median counts */
-const double SPIN_MS = 100.0;  /* idle clocks lie: figures up to 2x too low */
-
 const bench_binding table_binding = {
     shpool_open,
     {BENCH_WORKLOADS(BENCH_TIMED)}, {BENCH_WORKLOADS(BENCH_CHECKED)}};
@@ -76,14 +73,6 @@ cudaError_t timed(const launch &l, unsigned grid, float *ms)
     return error;
 }
 
-int by_value(const void *a, const void *b)
-{
-    const float x = *static_cast<const float *>(a);
-    const float y = *static_cast<const float *>(b);
-
-    return (x > y) - (x < y);
-}
-
 /* Blocks per SM that fit, at most 4, times the SMs. */
 cudaError_t whole_device(const launch &l, unsigned *grid)
 {
@@ -101,21 +90,6 @@ cudaError_t whole_device(const launch &l, unsigned *grid)
     return error;
 }
 
-void fill_in(const bench_tally &tally, const launch &l, size_t workload, unsigned grid, float ms,
-             bench_row *row)
-{
-    row->blocks = grid;
-    row->gops   = (double)tally.ops / ms * 1e-6;
-    row->failed = (tally.ops != 0) ? 100.0 * (double)tally.failures / (double)tally.ops : 0.0;
-    if (workload == BENCH_ramp) {
-        double reserved = (double)l.pool.shared_bytes * grid;
-
-        row->failed      = -1.0; /* each thread's ramp ends with one */
-        row->utilisation = (l.pool.shared_bytes != 0)
-                               ? 100.0 * (double)tally.payload / reserved : -1.0;
-    }
-}
-
 cudaError_t reset(const launch &l)
 {
     return cudaMemset(l.args.tally, 0, sizeof(*l.args.tally));
@@ -127,14 +101,112 @@ cudaError_t read(const launch &l, bench_tally *tally)
     return cudaMemcpy(tally, l.args.tally, sizeof(*tally), cudaMemcpyDeviceToHost);
 }
 
-/* Alone on the GPU for the cycles, then the whole device for the rate. */
-bool measure(const launch &l, size_t workload, bench_row *row)
+/* Cycles and nanoseconds of at least 1 ms. */
+__global__ void clock_kernel(unsigned long long *cycles_and_ns)
+{
+    unsigned long long from;
+    unsigned long long now;
+    long long          start;
+
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(from));
+    start = clock64();
+    do {
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    } while (now - from < 1000000ull);
+    cycles_and_ns[0] = (unsigned long long)(clock64() - start);
+    cycles_and_ns[1] = now - from;
+}
+
+/* What the multiprocessors' clock is now; negative: not known. */
+double sm_mhz(const launch &l)
+{
+    unsigned long long  result[2] = {0, 0};
+    unsigned long long *place = reinterpret_cast<unsigned long long *>(l.args.tally);
+
+    static_assert(sizeof(result) <= sizeof(*l.args.tally), "borrows the tally's memory");
+    clock_kernel<<<1, 1>>>(place);
+    if ((cudaMemcpy(result, place, sizeof(result), cudaMemcpyDeviceToHost) != cudaSuccess) ||
+        (result[1] == 0)) {
+        (void)cudaGetLastError();
+        return -1.0;
+    }
+    return 1000.0 * (double)result[0] / (double)result[1];
+}
+
+/* The checks, on the whole device and untimed. */
+bool verify(const launch &l, size_t workload, bench_row *row)
+{
+    bench_tally tally     = {};
+    launch      verifying = l;
+
+    verifying.kernel = l.checked;
+    if (failed(reset(l), "reset", row) ||
+        failed(start(verifying, row->blocks), "verification", row) ||
+        failed(read(l, &tally), "verification", row)) {
+        return false;
+    }
+    bench_row_tally(row, workload, &tally);
+    return true;
+}
+
+/* Idle clocks lie: figures up to 2x too low. */
+bool spin_up(const launch &l, uint32_t spin_ms, bench_row *row)
+{
+    float spun = 0.0f;
+
+    for (int i = 0; (spun < (float)spin_ms) && (i < 1000) && !bench_interrupted(); i++) {
+        float ms = 0.0f;
+
+        if (failed(timed(l, row->blocks, &ms), "spin-up", row)) {
+            return false;
+        }
+        spun += ms;
+    }
+    return true;
+}
+
+/* One block alone: thread 0's cycles over its own operations; all threads of a block do equally
+ * many. */
+bool measure_alone(const launch &l, uint32_t repeats, bench_row *row)
 {
     bench_tally tally = {};
-    launch      verifying;
-    float       times[REPEATS];
-    unsigned    grid  = 0;
-    float       spun  = 0.0f;
+
+    for (uint32_t i = 0; i <= repeats; i++) { /* the first one warms the instruction cache */
+        if (failed(reset(l), "reset", row) || failed(start(l, 1), "launch of one block", row) ||
+            failed(read(l, &tally), "one block", row)) {
+            return false;
+        }
+        row->errors += tally.errors;
+        if ((i > 0) && (tally.ops != 0)) {
+            row->cycles_samples.value[row->cycles_samples.count++] =
+                (double)tally.cycles * l.threads / (double)tally.ops;
+        }
+    }
+    return true;
+}
+
+bool measure_all(const launch &l, size_t workload, uint32_t repeats, bench_row *row)
+{
+    bench_tally tally = {};
+
+    for (uint32_t i = 0; (i < repeats) && !bench_interrupted(); i++) {
+        float ms = 0.0f;
+
+        if (failed(reset(l), "reset", row) ||
+            failed(timed(l, row->blocks, &ms), "measurement", row) ||
+            failed(read(l, &tally), "tally", row)) {
+            return false;
+        }
+        row->gops_samples.value[row->gops_samples.count++] = (double)tally.ops / ms * 1e-6;
+        bench_row_tally(row, workload, &tally);
+    }
+    return true;
+}
+
+/* Alone on the GPU for the cycles, then the whole device for the rate. */
+bool measure(const launch &l, const bench_options *options, size_t workload, bench_row *row)
+{
+    unsigned           grid = 0;
     cudaFuncAttributes attributes;
 
     if (failed(cudaFuncGetAttributes(&attributes, l.kernel), "cudaFuncGetAttributes", row) ||
@@ -142,48 +214,20 @@ bool measure(const launch &l, size_t workload, bench_row *row)
         return false;
     }
     row->registers = attributes.numRegs;
+    row->blocks    = grid;
     if (grid == 0) {
-        snprintf(row->note, sizeof(row->note), "n/a: %u threads and %u bytes do not fit an SM",
-                 l.threads, l.shared);
+        char why[96];
+
+        snprintf(why, sizeof(why), "%u threads and %u bytes do not fit an SM", l.threads, l.shared);
+        bench_row_absent(row, why);
         return true;
     }
-    /* The checks, on the whole device and untimed. */
-    verifying        = l;
-    verifying.kernel = l.checked;
-    if (failed(reset(l), "reset", row) || failed(start(verifying, grid), "verification", row) ||
-        failed(read(l, &tally), "verification", row)) {
+    if (!verify(l, workload, row) || !spin_up(l, options->spin_ms, row) ||
+        ((workload != BENCH_ramp) && !measure_alone(l, options->repeats, row)) ||
+        !measure_all(l, workload, options->repeats, row)) {
         return false;
     }
-    row->errors += tally.errors;
-    for (int i = 0; (spun < SPIN_MS) && (i < 1000); i++) {
-        float ms = 0.0f;
-
-        if (failed(timed(l, grid, &ms), "spin-up", row)) {
-            return false;
-        }
-        spun += ms;
-    }
-    /* thread 0's cycles over its own operations: all threads of a block do equally many */
-    for (int i = 0; i < 2; i++) { /* the second time with a warm instruction cache */
-        if (failed(reset(l), "reset", row) || failed(start(l, 1), "launch of one block", row) ||
-            failed(read(l, &tally), "one block", row)) {
-            return false;
-        }
-        row->errors += tally.errors;
-    }
-    if ((workload != BENCH_ramp) && (tally.ops != 0)) {
-        row->cycles = (double)tally.cycles * l.threads / (double)tally.ops;
-    }
-    for (int i = 0; i < REPEATS; i++) {
-        if (failed(reset(l), "reset", row) ||
-            failed(timed(l, grid, &times[i]), "measurement", row) ||
-            failed(read(l, &tally), "tally", row)) {
-            return false;
-        }
-        row->errors += tally.errors;
-    }
-    qsort(times, REPEATS, sizeof(times[0]), by_value);
-    fill_in(tally, l, workload, grid, times[REPEATS / 2], row);
+    row->sm_mhz = sm_mhz(l);
     return true;
 }
 
@@ -263,7 +307,7 @@ namespace {
 
 bool link(launch *, size_t, cudaLibrary_t *, bench_row *row)
 {
-    snprintf(row->note, sizeof(row->note), "n/a: needs LTO-IR in this build and CUDA 12.8");
+    bench_row_absent(row, "needs LTO-IR in this build and CUDA 12.8");
     return false;
 }
 
@@ -299,50 +343,81 @@ extern "C" int bench_cuda_present(char *text, size_t bytes)
     return 1;
 }
 
-extern "C" int bench_cuda_row(const bench_options *options, const char *spec, const char *binding,
-                              size_t workload, bench_row *row)
+/* The first line of a file, without its end; "unknown": there is none. */
+static void first_line(const char *path, char *text, size_t bytes)
 {
-    const bool           linked = strcmp(binding, "linked") == 0;
-    const bench_binding *bound  = &table_binding;
-    cudaLibrary_t        library = NULL;
-    shpool_config        want = {};
+    FILE *file = fopen(path, "r");
+
+    if ((file == NULL) || (fgets(text, (int)bytes, file) == NULL)) {
+        snprintf(text, bytes, "unknown");
+    }
+    text[strcspn(text, "\n")] = '\0';
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+}
+
+extern "C" void bench_cuda_facts(bench_facts *facts)
+{
+    char version[32];
+    int  device  = 0;
+    int  sm      = 0; /* kHz, at most */
+    int  memory  = 0;
+    int  runtime = 0;
+
+    first_line("/sys/module/nvidia/version", version, sizeof(version));
+    (void)cudaGetDevice(&device);
+    (void)cudaRuntimeGetVersion(&runtime);
+    (void)cudaDeviceGetAttribute(&sm, cudaDevAttrClockRate, device);
+    (void)cudaDeviceGetAttribute(&memory, cudaDevAttrMemoryClockRate, device);
+    snprintf(facts->driver, sizeof(facts->driver), "%s, CUDA runtime %d.%d", version,
+             runtime / 1000, runtime % 1000 / 10);
+    snprintf(facts->clocks, sizeof(facts->clocks),
+             "SM at most %d MHz, memory at most %d MHz; measured: sm_mhz of each row", sm / 1000,
+             memory / 1000);
+}
+
+extern "C" int bench_cuda_row(const bench_options *options, const bench_point *point,
+                              bench_row *row)
+{
+    const size_t         workload = point->workload;
+    const bench_binding *bound    = &table_binding;
+    cudaLibrary_t        library  = NULL;
+    shpool_config        want;
+    shpool_status        status;
     launch               l    = {};
     bool                 good = false;
 
-    want.block_threads = options->threads;
-    want.payload_bytes = options->bytes;
-    if (shpool_plan(spec, &want, &l.pool) != SHPOOL_OK) {
-        snprintf(row->note, sizeof(row->note), "%s", shpool_last_error());
-        return -1;
+    bench_point_config(point, &want);
+    status = shpool_plan(point->spec, &want, &l.pool);
+    if (status != SHPOOL_OK) {
+        return bench_row_refused(row, status);
     }
-    bench_row_init(row, l.pool.name, binding, bench_workload_name(workload), &l.pool);
+    bench_row_set_pool(row, &l.pool);
     if (bench_row_missing(row, workload, &l.pool)) {
         return 0;
     }
-    if (strcmp(binding, "inline") == 0) {
+    if (point->binding == BENCH_INLINE) {
         bound = inline_binding(l.pool.name);
     }
     if (bound == NULL) {
-        snprintf(row->note, sizeof(row->note), "n/a: not compiled in");
-    } else if (bound->open(spec, &want, &l.pool) != SHPOOL_OK) {
-        snprintf(row->note, sizeof(row->note), "%s", shpool_last_error());
-    } else if (linked) {
+        bench_row_absent(row, "not compiled in");
+    } else if ((status = bound->open(point->spec, &want, &l.pool)) != SHPOOL_OK) {
+        (void)bench_row_refused(row, status); /* this GPU's blocks may have less memory */
+    } else if (point->binding == BENCH_LINKED) {
         good = link(&l, workload, &library, row);
     } else {
         l.kernel  = bound->timed[workload];
         l.checked = bound->checked[workload];
         good      = true;
     }
-    l.threads         = options->threads;
-    l.shared          = l.pool.shared_bytes + BENCH_BOX_BYTES(workload, options->threads);
-    l.args.box        = l.pool.shared_bytes;
-    l.args.iterations = options->iterations;
+    bench_args_init(&l.args, options, &l.pool);
+    l.threads = point->threads;
+    l.shared  = l.pool.shared_bytes + BENCH_BOX_BYTES(workload, point->threads);
     if ((l.pool.flags & SHPOOL_FLAG_SPILL) != 0) {
         l.args.iterations = (options->iterations < 4) ? options->iterations : 4; /* 10^5 slower */
         snprintf(row->note, sizeof(row->note), "%u iterations", (unsigned)l.args.iterations);
     }
-    l.args.seed  = options->seed;
-    l.args.bytes = 64;
     for (const void *kernel : {l.kernel, l.checked}) {
         good = good &&
                !failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -350,10 +425,9 @@ extern "C" int bench_cuda_row(const bench_options *options, const char *spec, co
     }
     good = good &&
            !failed(cudaMalloc(&l.args.tally, sizeof(*l.args.tally)), "cudaMalloc", row) &&
-           !failed(cudaMemset(l.args.tally, 0, sizeof(*l.args.tally)), "cudaMemset", row) &&
-           measure(l, workload, row);
+           measure(l, options, workload, row);
     (void)cudaFree(l.args.tally);
     unload(library);
     (void)shpool_close(&l.pool);
-    return (good || (strncmp(row->note, "n/a", 3) == 0)) ? 0 : -1;
+    return (good || (strcmp(row->state, BENCH_ABSENT) == 0)) ? 0 : -1;
 }

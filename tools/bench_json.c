@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench --json, by jansson. */
+/* shpool-bench --json, by jansson: written and read again. */
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "bench.h"
 
@@ -10,64 +11,230 @@
 
 #include <jansson.h>
 
-static json_t *document;
-static json_t *rows;
+#define KIND   "shpool-bench block"
+#define FORMAT 1 /* of what is read: a member with another meaning or name is another format */
 
-int bench_json_begin(const bench_options *options, const char *device)
+int bench_has_json(void)
 {
-    rows     = json_array();
-    document = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "version", shpool_version(),
-                         "device", device, "threads", (json_int_t)options->threads, "payload_bytes",
-                         (json_int_t)options->bytes, "iterations",
-                         (json_int_t)options->iterations, "seed", (json_int_t)options->seed, "rows",
-                         rows);
-    return (document != NULL) ? 0 : -1;
+    return 1;
 }
 
-/* A negative figure was not measured: null. */
-static json_t *figure(double value)
+static json_t *series_value(const bench_series *series)
 {
-    return (value >= 0.0) ? json_real(value) : json_null();
+    json_t *array = json_array();
+    size_t  i;
+
+    for (i = 0; i < series->count; i++) {
+        (void)json_array_append_new(array, json_real(series->value[i]));
+    }
+    return array;
 }
 
-void bench_json_row(const bench_row *row, void *user)
+/* What is not there is null. */
+static json_t *value(const bench_column *column, const void *record)
 {
-    (void)user;
-    (void)json_array_append_new(
-        rows, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:I, s:s}",
-                        "allocator", row->allocator, "binding", row->binding, "workload",
-                        row->workload, "threads", (int)row->threads, "pools", (int)row->pools,
-                        "shared_bytes", (int)row->shared_bytes, "blocks", (int)row->blocks,
-                        "registers", figure(row->registers), "cycles_per_op", figure(row->cycles),
-                        "gops", figure(row->gops), "failures_percent", figure(row->failed),
-                        "utilisation_percent", figure(row->utilisation), "errors",
-                        (json_int_t)row->errors, "note", row->note));
+    const void *member = (const char *)record + column->offset;
+
+    switch (column->kind) {
+    case BENCH_TEXT:
+        return json_string(member);
+    case BENCH_U32:
+        return json_integer(*(const uint32_t *)member);
+    case BENCH_U64:
+        return json_integer((json_int_t)*(const unsigned long long *)member);
+    case BENCH_INT:
+        return (*(const int64_t *)member >= 0) ? json_integer(*(const int64_t *)member)
+                                               : json_null();
+    case BENCH_REAL:
+        return (*(const double *)member >= 0.0) ? json_real(*(const double *)member) : json_null();
+    case BENCH_SERIES:
+        return series_value(member);
+    }
+    return NULL;
 }
 
-void bench_json_end(void)
+static void add_members(json_t *object, const bench_column *columns, const void *record)
 {
-    (void)json_dumpf(document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    (void)putchar('\n');
+    const bench_column *c;
+
+    for (c = columns; c->name != NULL; c++) {
+        (void)json_object_set_new(object, c->name, value(c, record));
+    }
+}
+
+int bench_json_write(const bench_results *results, FILE *to)
+{
+    json_t *rows     = json_array();
+    json_t *document = json_pack("{s:s, s:i}", "kind", KIND, "format", FORMAT);
+    size_t  i;
+    int     failed;
+
+    add_members(document, bench_fact_columns, &results->facts);
+    for (i = 0; i < results->count; i++) {
+        json_t *row = json_object();
+
+        add_members(row, bench_row_columns, &results->rows[i]);
+        (void)json_array_append_new(rows, row);
+    }
+    (void)json_object_set_new(document, "rows", rows);
+    failed = json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) != 0;
     json_decref(document);
+    return ((fputc('\n', to) == EOF) || failed) ? -1 : 0;
+}
+
+/* ---- reading ---- */
+
+static void read_series(const json_t *from, bench_series *series)
+{
+    const size_t count = json_array_size(from);
+
+    series->count = 0;
+    while ((series->count < count) && (series->count < BENCH_REPEATS)) {
+        series->value[series->count] = json_number_value(json_array_get(from, series->count));
+        series->count++;
+    }
+}
+
+/* 0: it is of another type. */
+static int read_member(const bench_column *column, const json_t *from, void *record)
+{
+    void *member = (char *)record + column->offset;
+
+    switch (column->kind) {
+    case BENCH_TEXT:
+        if (!json_is_string(from)) {
+            return 0;
+        }
+        snprintf(member, column->bytes, "%s", json_string_value(from));
+        return 1;
+    case BENCH_U32:
+        *(uint32_t *)member = (uint32_t)json_integer_value(from);
+        return json_is_integer(from);
+    case BENCH_U64:
+        *(unsigned long long *)member = (unsigned long long)json_integer_value(from);
+        return json_is_integer(from);
+    case BENCH_INT:
+        *(int64_t *)member = json_is_integer(from) ? json_integer_value(from) : -1;
+        return json_is_integer(from) || json_is_null(from);
+    case BENCH_REAL:
+        *(double *)member = json_is_number(from) ? json_number_value(from) : -1.0;
+        return json_is_number(from) || json_is_null(from);
+    case BENCH_SERIES:
+        read_series(from, member);
+        return json_is_array(from);
+    }
+    return 0;
+}
+
+/* Name of a member that is missing or of another type; NULL: all are there. */
+static const char *read_members(const json_t *from, const bench_column *columns, void *record)
+{
+    const bench_column *c;
+
+    for (c = columns; c->name != NULL; c++) {
+        const json_t *member = json_object_get(from, c->name);
+
+        if ((member == NULL) || !read_member(c, member, record)) {
+            return c->name;
+        }
+    }
+    return NULL;
+}
+
+/* 1: results of this kind and format. */
+static int is_ours(const char *path, const json_t *document)
+{
+    const char   *kind   = json_string_value(json_object_get(document, "kind"));
+    const json_t *format = json_object_get(document, "format");
+
+    if ((kind == NULL) || (strcmp(kind, KIND) != 0)) {
+        fprintf(stderr, "shpool-bench: %s: %s%s%s; results of shpool-bench [block] --json are "
+                "needed\n", path, (kind != NULL) ? "holds \"" : "holds no results with a kind",
+                (kind != NULL) ? kind : "", (kind != NULL) ? "\"" : "");
+        return 0;
+    }
+    if (json_integer_value(format) != FORMAT) {
+        fprintf(stderr, "shpool-bench: %s: format %lld; this shpool-bench (%s) reads format %d: "
+                "measure again, or use the version that wrote it\n", path,
+                (long long)json_integer_value(format), shpool_version(), FORMAT);
+        return 0;
+    }
+    return 1;
+}
+
+static int read_rows(const char *path, const json_t *rows, bench_results *results)
+{
+    bench_row row;
+    size_t    i;
+
+    if (!json_is_array(rows)) {
+        fprintf(stderr, "shpool-bench: %s: \"rows\" is no array\n", path);
+        return -1;
+    }
+    for (i = 0; i < json_array_size(rows); i++) {
+        const char *bad;
+
+        memset(&row, 0, sizeof(row));
+        bad = read_members(json_array_get(rows, i), bench_row_columns, &row);
+        if (bad != NULL) {
+            fprintf(stderr, "shpool-bench: %s: row %zu has no \"%s\", or of another type\n", path,
+                    i + 1, bad);
+            return -1;
+        }
+        if (bench_results_add(results, &row) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int bench_json_read(const char *path, bench_results *results)
+{
+    json_error_t error;
+    json_t      *document = json_load_file(path, 0, &error);
+    const char  *bad;
+    int          failed   = -1;
+
+    memset(results, 0, sizeof(*results));
+    if (document == NULL) {
+        fprintf(stderr, "shpool-bench: %s: %s", path, error.text);
+        fprintf(stderr, (error.line > 0) ? " (line %d)\n" : "\n", error.line);
+        return -1;
+    }
+    if (is_ours(path, document)) {
+        bad = read_members(document, bench_fact_columns, &results->facts);
+        if (bad != NULL) {
+            fprintf(stderr, "shpool-bench: %s: has no \"%s\", or of another type\n", path, bad);
+        } else {
+            failed = read_rows(path, json_object_get(document, "rows"), results);
+        }
+    }
+    json_decref(document);
+    if (failed) {
+        bench_results_clear(results);
+    }
+    return failed;
 }
 
 #else
 
-int bench_json_begin(const bench_options *options, const char *device)
+int bench_has_json(void)
 {
-    (void)options;
-    (void)device;
+    return 0;
+}
+
+int bench_json_write(const bench_results *results, FILE *to)
+{
+    (void)results;
+    (void)to;
     return -1;
 }
 
-void bench_json_row(const bench_row *row, void *user)
+int bench_json_read(const char *path, bench_results *results)
 {
-    (void)row;
-    (void)user;
-}
-
-void bench_json_end(void)
-{
+    memset(results, 0, sizeof(*results));
+    fprintf(stderr, "shpool-bench: %s: this build reads no JSON (it has no jansson)\n", path);
+    return -1;
 }
 
 #endif

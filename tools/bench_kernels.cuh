@@ -14,7 +14,7 @@
     { \
         extern __shared__ __align__(1024) unsigned char smem[]; \
         shpool_heap heap  = shpool_init(&pool, smem); \
-        bench_tally tally = {0, 0, 0, 0, 0}; \
+        bench_tally tally = {0, 0, 0, 0, 0, 0}; \
         long long   start = clock64(); \
         bench_run_##_workload(heap, &args, _verify, &tally); \
         if ((simt_block_rank() == 0) && (simt_thread_rank() == 0)) { \

@@ -22,6 +22,7 @@ typedef struct bench_tally {
     unsigned long long errors;   /* payloads that did not hold what was written */
     unsigned long long payload;  /* ramp: bytes asked for and got */
     unsigned long long cycles;   /* of thread 0 of block 0 around its loop (GPU) */
+    unsigned long long digest;   /* of the operations asked for; 0 unless verifying */
 } bench_tally;
 
 /** Arguments of a benchmark kernel. */
@@ -30,6 +31,7 @@ typedef struct bench_args {
     uint32_t seed;
     uint32_t bytes; /* request of `pairs` and `handoff`, 4 times the first one of `batch` (64) */
     uint32_t box;   /* where `handoff` has its letter boxes, in the dynamic shared memory */
+    uint32_t alignments; /* `fuzz` asks for so many: 16, 32, ... */
     bench_tally *tally; /* global memory */
 } bench_args;
 
@@ -63,6 +65,17 @@ SIMT_FN uint32_t bench_first(const bench_args *args)
     return thread * 2654435761u + 12345u + args->seed * 2246822519u;
 }
 
+/* Two runs did the same operations if their digests are equal.  Sizes that are asked for, and a
+ * number above them for what is no malloc. */
+#define BENCH_OP_FREE    (1u << 20)
+#define BENCH_OP_REALLOC (1u << 21)
+#define BENCH_OP_ALIGNED (1u << 22)
+
+SIMT_FN void bench_did(bench_tally *tally, uint32_t operation)
+{
+    tally->digest = (tally->digest + operation + 1u) * 6364136223846793005ull; /* Knuth's MMIX */
+}
+
 /* What the first and the last word of an allocation of thread `rank` hold while it is live: nobody
  * else's do. */
 SIMT_FN uint32_t bench_stamp(const void *p, uint32_t rank)
@@ -90,6 +103,9 @@ SIMT_FN void *bench_get(shpool_heap heap, uint32_t bytes, int verify, bench_tall
 {
     char *p = (char *)shpool_malloc(heap, bytes);
 
+    if (verify) {
+        bench_did(tally, bytes);
+    }
     if (p == NULL) {
         tally->failures++;
         return NULL;
@@ -104,8 +120,9 @@ SIMT_FN void *bench_get(shpool_heap heap, uint32_t bytes, int verify, bench_tall
 /* The free of what thread `rank` allocated. */
 SIMT_FN void bench_put_of(shpool_heap heap, void *p, uint32_t rank, int verify, bench_tally *tally)
 {
-    if (verify && (p != NULL)) {
-        tally->errors += bench_stamps(heap, p, rank, 0);
+    if (verify) {
+        bench_did(tally, BENCH_OP_FREE);
+        tally->errors += (p != NULL) ? bench_stamps(heap, p, rank, 0) : 0u;
     }
     shpool_free(heap, p);
 }
@@ -212,6 +229,12 @@ SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, int verif
     bench_put(heap, s1, verify, tally);
 }
 
+/* The smallest request of a workload: a pool that cannot hold it has no row. */
+#define BENCH_LEAST(_workload) \
+    ((((_workload) == BENCH_pairs) || BENCH_BOXES(_workload)) ? 64u \
+     : (((_workload) == BENCH_batch) || ((_workload) == BENCH_ramp)) ? 16u \
+     : ((_workload) == BENCH_churn) ? 8u : 1u)
+
 /* Bytes of shared memory that a workload needs beside the pool: two letter boxes a thread. */
 #define BENCH_BOXES(_workload) (((_workload) == BENCH_handoff) || ((_workload) == BENCH_waiting))
 #define BENCH_BOX_BYTES(_workload, _threads) (BENCH_BOXES(_workload) ? 8u * (_threads) : 0u)
@@ -252,6 +275,9 @@ SIMT_FN void bench_give(shpool_heap heap, simt_addr box, const bench_args *args,
 {
     char *p = (char *)shpool_malloc_wait(heap, args->bytes, BENCH_ATTEMPTS);
 
+    if (verify) {
+        bench_did(tally, args->bytes);
+    }
     if (p == NULL) {
         tally->failures++;
     } else if (verify) {
@@ -327,86 +353,7 @@ SIMT_FN void bench_run_ramp(shpool_heap heap, const bench_args *args, int verify
     }
 }
 
-/* Byte i of what a fuzz slot holds: 4 slots of 1,024 threads, no two alike over 2 bytes. */
-SIMT_FN unsigned char bench_pattern(uint32_t tag, uint32_t i)
-{
-    return (unsigned char)(((tag * 2654435761u) >> ((i & 1u) ? 16 : 24)) + i * 7u);
-}
-
-SIMT_FN void bench_fill(unsigned char *p, uint32_t bytes, uint32_t tag)
-{
-    uint32_t i;
-
-    for (i = 0; i < bytes; i++) {
-        p[i] = bench_pattern(tag, i);
-    }
-}
-
-SIMT_FN uint32_t bench_wrong(const unsigned char *p, uint32_t bytes, uint32_t tag)
-{
-    uint32_t i;
-
-    for (i = 0; i < bytes; i++) {
-        if (p[i] != bench_pattern(tag, i)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-#define BENCH_FUZZ_SLOTS 4u
-
-SIMT_FN void bench_run_fuzz(shpool_heap heap, const bench_args *args, int verify,
-                            bench_tally *tally)
-{
-    unsigned char *slots[BENCH_FUZZ_SLOTS] = {NULL, NULL, NULL, NULL};
-    uint32_t       sizes[BENCH_FUZZ_SLOTS] = {0, 0, 0, 0};
-    uint32_t       r = bench_first(args);
-    uint32_t       it;
-
-    (void)verify; /* it always does */
-    for (it = 0; it < args->iterations + BENCH_FUZZ_SLOTS; it++) {
-        uint32_t       s    = (it < args->iterations) ? (r >> 28) % BENCH_FUZZ_SLOTS
-                                                      : it - args->iterations;
-        uint32_t       what = (it < args->iterations) ? (r >> 24) & 3u : 0u;
-        uint32_t       bytes = 1u + ((r >> 10) & 127u);
-        unsigned char *p    = slots[s];
-
-        r = bench_next(r);
-        if ((p != NULL) && (what == 3u)) { /* realloc: the old contents must come along */
-            unsigned char *q    = (unsigned char *)shpool_realloc(heap, p, bytes);
-            uint32_t       same = (bytes < sizes[s]) ? bytes : sizes[s];
-
-            tally->ops++;
-            if (q == NULL) {
-                tally->failures++;
-                continue;
-            }
-            tally->errors += bench_wrong(q, same, s + BENCH_FUZZ_SLOTS * simt_thread_rank());
-            p = q;
-        } else if (p != NULL) {
-            tally->errors += bench_wrong(p, sizes[s], s + BENCH_FUZZ_SLOTS * simt_thread_rank());
-            shpool_free(heap, p);
-            tally->ops++;
-            slots[s] = NULL;
-            continue;
-        } else if (it < args->iterations) {
-            p = (unsigned char *)((what == 2u) ? shpool_aligned_malloc(heap, 16, bytes)
-                                               : shpool_malloc(heap, bytes));
-            tally->ops++;
-            if (p == NULL) {
-                tally->failures++;
-                continue;
-            }
-            tally->errors += (((size_t)p & 15u) != 0) ? 1u : 0u;
-        } else {
-            continue;
-        }
-        bench_fill(p, bytes, s + BENCH_FUZZ_SLOTS * simt_thread_rank());
-        slots[s] = p;
-        sizes[s] = bytes;
-    }
-}
+#include "bench_fuzz.h"
 
 /* Add a thread's tally to the launch's. */
 SIMT_FN void bench_sum(const bench_args *args, const bench_tally *tally)
@@ -415,6 +362,12 @@ SIMT_FN void bench_sum(const bench_args *args, const bench_tally *tally)
     simt_global_add64(&args->tally->failures, tally->failures);
     simt_global_add64(&args->tally->errors, tally->errors);
     simt_global_add64(&args->tally->payload, tally->payload);
+    if (tally->digest != 0) {
+        unsigned long long thread =
+            (unsigned long long)simt_block_rank() * simt_block_threads() + simt_thread_rank();
+
+        simt_global_add64(&args->tally->digest, tally->digest * (2u * thread + 1u));
+    }
 }
 
 #endif /* SHPOOL_BENCH_WORKLOAD_H */

@@ -13,8 +13,12 @@ shpool_info_LDADD   = libshpool_core.la $(JANSSON_LIBS)
 shpool_bench_SOURCES = \
 	tools/bench.c \
 	tools/bench.h \
+	tools/bench_block.c \
+	tools/bench_compare.c \
 	tools/bench_cpu.c \
+	tools/bench_fuzz.h \
 	tools/bench_json.c \
+	tools/bench_list.c \
 	tools/bench_loadstore.c \
 	tools/bench_loadstore.h \
 	tools/bench_loadstore_json.c \
@@ -22,6 +26,16 @@ shpool_bench_SOURCES = \
 	tools/bench_memory.h \
 	tools/bench_memory_replay.c \
 	tools/bench_memory_run.c \
+	tools/bench_options.c \
+	tools/bench_plot.c \
+	tools/bench_plot.h \
+	tools/bench_plot_layout.c \
+	tools/bench_plot_panel.c \
+	tools/bench_plot_script.c \
+	tools/bench_point.c \
+	tools/bench_progress.c \
+	tools/bench_record.c \
+	tools/bench_text.c \
 	tools/bench_workload.h \
 	tools/message.c \
 	tools/message.h

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench block: the workloads over the allocators, on a GPU or on the CPU block executor. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../lib/internal.h"
+#include "bench.h"
+#include "message.h"
+
+#if !HAVE_CUDA_DEVICE
+int bench_cuda_present(char *text, size_t bytes)
+{
+    snprintf(text, bytes, "this build has no CUDA (--without-cuda)");
+    return 0;
+}
+
+void bench_cuda_facts(bench_facts *facts)
+{
+    (void)facts;
+}
+
+int bench_cuda_row(const bench_options *options, const bench_point *point, bench_row *row)
+{
+    (void)options;
+    (void)point;
+    snprintf(row->note, sizeof(row->note), "this build has no CUDA");
+    return -1;
+}
+#endif
+
+/* ---- where and how ---- */
+
+/* A word of the command line, in quotes if a shell would see more in it. */
+static void add_word(shpool_text *text, const char *word)
+{
+    const char *at;
+
+    if ((word[0] != '\0') && (strpbrk(word, " \t\n\"'$`\\|&;<>()*?[]#~!{}") == NULL)) {
+        shpool_text_add(text, "%s", word);
+        return;
+    }
+    shpool_text_add(text, "'");
+    for (at = word; *at != '\0'; at++) {
+        shpool_text_add(text, (*at == '\'') ? "'\\''" : "%c", *at);
+    }
+    shpool_text_add(text, "'");
+}
+
+static void set_command(bench_facts *facts, int argc, char **argv)
+{
+    shpool_text text = shpool_text_make(facts->command, sizeof(facts->command));
+    int         i;
+
+    shpool_text_add(&text, "shpool-bench");
+    for (i = 1; i < argc; i++) {
+        shpool_text_add(&text, " ");
+        add_word(&text, argv[i]);
+    }
+}
+
+/* The first value of `key : value` in /proc/cpuinfo; empty: none. */
+static void read_processor(const char *key, char *value, size_t bytes)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char  line[256];
+
+    value[0] = '\0';
+    while ((file != NULL) && (value[0] == '\0') && (fgets(line, sizeof(line), file) != NULL)) {
+        const char *colon = strchr(line, ':');
+
+        if ((strncmp(line, key, strlen(key)) == 0) && (colon != NULL)) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(value, bytes, "%.*s", (int)bytes - 1, colon + 1 + strspn(colon + 1, " "));
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+}
+
+/* The value of a list of one; -1: there are several, or none. */
+static int64_t only(const bench_list *list)
+{
+    return (list->count == 1) ? (int64_t)list->value[0] : -1;
+}
+
+static void set_facts(bench_facts *facts, const bench_options *options, int cuda,
+                      const char *device)
+{
+    const time_t now = time(NULL);
+    struct tm    utc;
+    char         model[96];
+    char         mhz[32];
+
+    snprintf(facts->version, sizeof(facts->version), "%s", shpool_version());
+    if (cuda) {
+        snprintf(facts->device, sizeof(facts->device), "%s", device);
+        bench_cuda_facts(facts);
+    } else {
+        read_processor("model name", model, sizeof(model));
+        read_processor("cpu MHz", mhz, sizeof(mhz));
+        snprintf(facts->device, sizeof(facts->device), "CPU block executor (%.100s)%s%s", device,
+                 (model[0] != '\0') ? ", " : "", model);
+        snprintf(facts->driver, sizeof(facts->driver), "none");
+        snprintf(facts->clocks, sizeof(facts->clocks), "%s%s", (mhz[0] != '\0') ? mhz : "unknown",
+                 (mhz[0] != '\0') ? " MHz at the start" : "");
+    }
+    if (gmtime_r(&now, &utc) != NULL) {
+        (void)strftime(facts->date, sizeof(facts->date), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+    facts->threads       = only(&options->threads);
+    facts->payload_bytes = only(&options->payload_bytes);
+    facts->iterations    = options->iterations;
+    facts->repeats       = options->repeats;
+    facts->seed          = options->seed;
+    facts->planned       = (uint32_t)bench_points(options);
+}
+
+/* ---- the run ---- */
+
+typedef struct report {
+    const bench_options *options;
+    int   cuda;
+    int   table;            /* on stdout, nothing else goes there */
+    int   spec_width;
+    FILE *json;             /* NULL: none */
+    FILE *csv;
+    bench_results results;
+    unsigned long long errors;
+    size_t measured;
+    size_t failed;
+    size_t unplanned;       /* no such pool */
+} report;
+
+static int longest_spec(const bench_options *options)
+{
+    size_t most = 0;
+    size_t i;
+
+    for (i = 0; i < options->allocators.count; i++) {
+        const size_t bytes = strlen(options->allocators.name[i]);
+
+        most = (bytes > most) ? bytes : most;
+    }
+    return (int)most;
+}
+
+/* 0: no memory. */
+static int take_row(report *out, const bench_row *row)
+{
+    bench_progress_clear();
+    if (out->table) {
+        bench_text_row(stdout, row, out->spec_width);
+    }
+    if (out->csv != NULL) {
+        bench_csv_row(out->csv, row);
+    }
+    out->errors += row->errors;
+    out->measured += strcmp(row->state, BENCH_MEASURED) == 0;
+    out->failed += strcmp(row->state, BENCH_FAILED) == 0;
+    out->unplanned += (strcmp(row->state, BENCH_ABSENT) == 0) && (row->pools == 0);
+    return bench_results_add(&out->results, row) == 0;
+}
+
+static void measure(report *out)
+{
+    const size_t count = bench_points(out->options);
+    bench_point  point;
+    bench_row    row;
+    size_t       i;
+    int          failed;
+
+    bench_progress_begin(count);
+    bench_interrupt_catch();
+    for (i = 0; i < count; i++) {
+        bench_point_at(out->options, i, &point);
+        bench_progress_show(i, &point);
+        bench_row_init(&row, &point);
+        failed = out->cuda ? bench_cuda_row(out->options, &point, &row)
+                           : bench_cpu_row(out->options, &point, &row);
+        if (bench_interrupted()) {
+            break; /* this row has too few samples */
+        }
+        if (!failed && (strcmp(row.state, BENCH_ABSENT) != 0)) {
+            snprintf(row.state, sizeof(row.state), "%s", BENCH_MEASURED);
+        }
+        bench_row_summarise(&row);
+        if (!take_row(out, &row)) {
+            out->failed++;
+            break;
+        }
+    }
+    bench_progress_clear();
+}
+
+/* A spec that no geometry can mend is said once, before anything is measured. */
+static int check_specs(const bench_options *options)
+{
+    shpool_config want;
+    shpool_pool   pool;
+    shpool_status status;
+    bench_point   point;
+    size_t        i;
+
+    for (i = 0; i < bench_points(options); i += options->workloads.count) {
+        bench_point_at(options, i, &point);
+        bench_point_config(&point, &want);
+        status = shpool_plan(point.spec, &want, &pool);
+        if ((status != SHPOOL_OK) && (status != SHPOOL_ERR_TOO_SMALL) &&
+            (status != SHPOOL_ERR_TOO_LARGE)) {
+            fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Where results go: "-" is stdout, instead of the table.  -1: it cannot be written. */
+static int open_output(const char *path, FILE **file_p, report *out)
+{
+    *file_p = NULL;
+    if (path == NULL) {
+        return 0;
+    }
+    if (strcmp(path, "-") == 0) {
+        out->table = 0;
+        *file_p    = stdout;
+        return 0;
+    }
+    *file_p = fopen(path, "w");
+    if (*file_p == NULL) {
+        fprintf(stderr, "shpool-bench: %s: %s\n", path, strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+/* A full disk must not pass for success. */
+static int close_output(const char *path, FILE *file)
+{
+    int failed;
+
+    if (file == NULL) {
+        return 0;
+    }
+    failed = (fflush(file) != 0) || ferror(file);
+    if ((file != stdout) && (fclose(file) != 0)) {
+        failed = 1;
+    }
+    if (failed) {
+        fprintf(stderr, "shpool-bench: %s: writing failed\n",
+                (file == stdout) ? "the output" : path);
+    }
+    return failed;
+}
+
+/* What remains when the rows are out; exit status. */
+static int finish(report *out)
+{
+    const bench_options *options = out->options;
+    const int            signal  = bench_interrupted();
+    int                  failed  = 0;
+
+    if (signal && out->table) {
+        printf("# interrupted: %zu of %u rows\n", out->results.count,
+               (unsigned)out->results.facts.planned);
+    }
+    if (out->json != NULL) {
+        failed |= bench_json_write(&out->results, out->json) != 0;
+    }
+    failed |= close_output(options->json, out->json);
+    failed |= close_output(options->csv, out->csv);
+    failed |= out->table && close_output(NULL, stdout);
+    if (options->plot != NULL) {
+        failed |= bench_plot_draw(&out->results, 0, options->plot) != 0;
+    }
+    if (out->errors != 0) {
+        fprintf(stderr, "shpool-bench: %llu checks failed; -s %u does the same operations again\n",
+                out->errors, (unsigned)options->seed);
+    }
+    if (signal) {
+        return 128 + signal;
+    }
+    if ((out->measured == 0) && (out->unplanned != 0)) {
+        fputs("shpool-bench: nothing could be measured: no such pool can exist\n", stderr);
+        return 1;
+    }
+    return (failed || (out->errors != 0) || (out->failed != 0)) ? 1 : 0;
+}
+
+/* Whether it runs on a GPU; -1: it cannot be as asked, and stderr says so. */
+static int choose_device(bench_options *options, char *device, size_t bytes)
+{
+    const char *asked = options->device;
+    int         cuda  = bench_cuda_present(device, bytes);
+
+    if ((asked != NULL) && (strcmp(asked, "cuda") == 0) && !cuda) {
+        fprintf(stderr, "shpool-bench: --device cuda: %s; --device cpu works anywhere\n", device);
+        return -1;
+    }
+    if ((asked != NULL) && (strcmp(asked, "cpu") == 0)) {
+        cuda = 0;
+        snprintf(device, bytes, "asked for");
+    }
+    if (!cuda && (options->bindings.count != 0)) {
+        bench_list *bindings = &options->bindings;
+        size_t      i;
+
+        for (i = 0; (i < bindings->count) && (bindings->value[i] != BENCH_TABLE); i++) {
+        }
+        if (i == bindings->count) {
+            fprintf(stderr, "shpool-bench: --binding %s needs a GPU; the CPU has table\n",
+                    bench_binding_names[bindings->value[0]]);
+            return -1;
+        }
+        bindings->count    = 1;
+        bindings->value[0] = BENCH_TABLE;
+    }
+    return cuda;
+}
+
+int bench_block(int argc, char **argv)
+{
+    bench_options options;
+    report        out;
+    char          device[200];
+    int           stop;
+
+    memset(&out, 0, sizeof(out));
+    out.options = &options;
+    out.table   = 1;
+    set_command(&out.results.facts, argc, argv); /* getopt_long() changes their order */
+    stop = bench_options_parse(argc, argv, &options);
+    if (stop != 0) {
+        return stop - 1;
+    }
+    tool_messages("shpool-bench");
+    out.cuda = choose_device(&options, device, sizeof(device));
+    if ((out.cuda < 0) || (bench_options_complete(&options, out.cuda) != 0) ||
+        (check_specs(&options) != 0) || (open_output(options.json, &out.json, &out) != 0) ||
+        (open_output(options.csv, &out.csv, &out) != 0)) {
+        return 1;
+    }
+    set_facts(&out.results.facts, &options, out.cuda, device);
+    if (out.table) {
+        out.spec_width = longest_spec(&options);
+        bench_text_begin(stdout, &out.results.facts, out.spec_width);
+    }
+    if (out.csv != NULL) {
+        bench_csv_begin(out.csv, &out.results.facts);
+    }
+    measure(&out);
+    stop = finish(&out);
+    bench_results_clear(&out.results);
+    return stop;
+}

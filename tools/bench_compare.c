@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench compare: what changed between two files of results, and whether it is more than
+ * noise. */
+#include "config.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/internal.h"
+#include "bench.h"
+
+#define MOST_RATIO 1e6
+
+/* A median distance from the median, times this, is what a normal distribution calls sigma. */
+#define SIGMA_OF_MAD 1.4826
+#define SIGMAS       3.0
+#define FEW          3 /* samples that are too few to tell their spread */
+
+typedef struct compare_options {
+    double noise;    /* percent: less is never called a difference */
+    double fail_on;  /* 0: never; a slowdown from which on it is a failure */
+    int    changed;  /* only such rows */
+} compare_options;
+
+typedef enum verdict {
+    SAME, FASTER, SLOWER, REFUSES, HOLDS_LESS, BROKEN, MENDED, GONE, NEW, VERDICTS
+} verdict;
+
+static const struct {
+    const char *text;
+    int         worse; /* whatever --fail-on says of time */
+} verdicts[VERDICTS] = {
+    [SAME]       = {"same", 0},
+    [FASTER]     = {"faster", 0},
+    [SLOWER]     = {"slower", 0},
+    [REFUSES]    = {"refuses more", 1},
+    [HOLDS_LESS] = {"holds less", 1},
+    [BROKEN]     = {"fails", 1},
+    [MENDED]     = {"no longer fails", 0},
+    [GONE]       = {"only in A", 1},
+    [NEW]        = {"only in B", 0},
+};
+
+/* One figure of two rows. */
+typedef struct change {
+    double a, b;
+    double speed; /* above 1: B is faster; negative: there is nothing to compare */
+    double noise; /* percent */
+    int    apart; /* neither median lies among the other's samples */
+} change;
+
+/* sigma in percent of the median; 0: too few samples tell */
+static double sigma(const bench_series *series, double spread)
+{
+    return ((series->count < FEW) || (spread < 0.0)) ? 0.0 : SIGMA_OF_MAD * spread;
+}
+
+/* Whether the value lies among the samples; few samples do not tell. */
+static int among(double value, const bench_series *series)
+{
+    double least = HUGE_VAL;
+    double most  = -HUGE_VAL;
+
+    for (size_t i = 0; i < series->count; i++) {
+        least = fmin(least, series->value[i]);
+        most  = fmax(most, series->value[i]);
+    }
+    return (series->count >= FEW) && (value >= least) && (value <= most);
+}
+
+/* All but the speed. */
+static change of_figure(double a, const bench_series *samples_a, double spread_a, double b,
+                        const bench_series *samples_b, double spread_b, double least)
+{
+    const double sigmas = SIGMAS * hypot(sigma(samples_a, spread_a), sigma(samples_b, spread_b));
+
+    return (change){a, b, -1.0, fmax(sigmas, least), !among(a, samples_b) && !among(b, samples_a)};
+}
+
+static change of_rate(const bench_row *a, const bench_row *b, double least)
+{
+    change c = of_figure(a->gops, &a->gops_samples, a->gops_spread, b->gops, &b->gops_samples,
+                         b->gops_spread, least);
+
+    c.speed = ((c.a > 0.0) && (c.b >= 0.0)) ? c.b / c.a : -1.0;
+    return c;
+}
+
+static change of_cycles(const bench_row *a, const bench_row *b, double least)
+{
+    change c = of_figure(a->cycles, &a->cycles_samples, a->cycles_spread, b->cycles,
+                         &b->cycles_samples, b->cycles_spread, least);
+
+    c.speed = ((c.a > 0.0) && (c.b > 0.0)) ? c.a / c.b : -1.0;
+    return c;
+}
+
+/* -1 slower, 0 the same, 1 faster: by more than noise. */
+static int direction(const change *c)
+{
+    const double most = 1.0 + 0.01 * c->noise;
+
+    if ((c->speed < 0.0) || !c->apart) {
+        return 0;
+    }
+    return (c->speed > most) - (c->speed < 1.0 / most);
+}
+
+/* How many times as long B takes; 0: not more than noise. */
+static double slowdown(const change *c)
+{
+    return (direction(c) < 0) ? 1.0 / fmax(c->speed, 1.0 / MOST_RATIO) : 0.0;
+}
+
+static int is_broken(const bench_row *row)
+{
+    return (strcmp(row->state, BENCH_FAILED) == 0) || (row->errors != 0);
+}
+
+/* A tenth more, and at least 0.1 % of the operations: threads that race for the last blocks do not
+ * fail equally often. */
+static int refuses_more(const bench_row *a, const bench_row *b)
+{
+    return b->failed > fmax(a->failed, 0.0) * 1.1 + 0.1;
+}
+
+/* Of ramp: a point of the pool less; which thread fails first is a race. */
+static int holds_less(const bench_row *a, const bench_row *b)
+{
+    return (a->utilisation >= 0.0) && (b->utilisation < a->utilisation - 1.0);
+}
+
+static int is_absent(const bench_row *row)
+{
+    return strcmp(row->state, BENCH_ABSENT) == 0;
+}
+
+static verdict judge(const bench_row *a, const bench_row *b, const change *rate,
+                     const change *cycles)
+{
+    if (is_absent(a) || is_absent(b)) {
+        return is_absent(a) ? (is_absent(b) ? SAME : NEW) : GONE;
+    }
+    if (is_broken(b)) {
+        return is_broken(a) ? SAME : BROKEN;
+    }
+    if (is_broken(a)) {
+        return MENDED;
+    }
+    if (refuses_more(a, b)) {
+        return REFUSES;
+    }
+    if (holds_less(a, b)) {
+        return HOLDS_LESS;
+    }
+    if ((direction(rate) < 0) || ((direction(rate) == 0) && (direction(cycles) < 0))) {
+        return SLOWER;
+    }
+    return ((direction(rate) > 0) || (direction(cycles) > 0)) ? FASTER : SAME;
+}
+
+static int same_point(const bench_row *a, const bench_row *b)
+{
+    return (strcmp(a->spec, b->spec) == 0) && (strcmp(a->binding, b->binding) == 0) &&
+           (strcmp(a->workload, b->workload) == 0) && (a->threads == b->threads) &&
+           (a->payload_bytes == b->payload_bytes) && (a->total_bytes == b->total_bytes) &&
+           (a->threads_per_pool == b->threads_per_pool);
+}
+
+static const bench_row *find(const bench_results *in, const bench_row *like)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        if (same_point(&in->rows[i], like)) {
+            return &in->rows[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- output ---- */
+
+typedef struct tally {
+    size_t count[VERDICTS];
+    size_t rows;
+    size_t few;        /* rows whose samples are too few */
+    size_t others;     /* rows that did other operations */
+    size_t ratios;
+    double logarithms; /* their sum: for the geometric mean */
+    double worst;      /* largest slowdown beyond noise */
+} tally;
+
+static void put_number(double value, const char *format)
+{
+    char text[32] = "-";
+
+    if (value >= 0.0) {
+        snprintf(text, sizeof(text), format, value);
+    }
+    printf(" %9s", text);
+}
+
+/* failed and utilisation of A and B */
+typedef struct shares {
+    double failed_a, failed_b;
+    double holds_a, holds_b;
+} shares;
+
+static void put_row(const bench_row *row, const change *rate, const change *cycles,
+                    const shares *percent, verdict v)
+{
+    printf("%-18s %-7s %-8s %7u %7u %6u", row->spec, row->binding, row->workload,
+           (unsigned)row->threads,
+           (unsigned)((row->payload_bytes != 0) ? row->payload_bytes : row->total_bytes),
+           (unsigned)row->threads_per_pool);
+    put_number(rate->a, "%.4g");
+    put_number(rate->b, "%.4g");
+    put_number(rate->speed, "%.3f");
+    put_number(rate->noise, "%.1f");
+    put_number(cycles->speed, "%.3f");
+    put_number(percent->failed_a, "%.2f");
+    put_number(percent->failed_b, "%.2f");
+    put_number(percent->holds_a, "%.1f");
+    put_number(percent->holds_b, "%.1f");
+    printf("  %s\n", (v == SAME) ? "" : verdicts[v].text);
+}
+
+static void put_header(const bench_results *a, const bench_results *b, const char *path_a,
+                       const char *path_b, const compare_options *options)
+{
+    const bench_column *c;
+    char text_a[2048];
+    char text_b[2048];
+
+    printf("# A: %s, %s\n# B: %s, %s\n", path_a, a->facts.date, path_b, b->facts.date);
+    for (c = bench_fact_columns; c->name != NULL; c++) {
+        bench_cell(c, &a->facts, text_a, sizeof(text_a));
+        bench_cell(c, &b->facts, text_b, sizeof(text_b));
+        if ((strcmp(text_a, text_b) != 0) && (strcmp(c->name, "date") != 0)) {
+            printf("# other %s: A %s; B %s\n", c->name, text_a, text_b);
+        }
+    }
+    printf("# speed is B's over A's: above 1 B is faster; what differs by less than noise (%% of "
+           "the rate: 3 sigma, at least %g) is not named\n", options->noise);
+    printf("%-18s %-7s %-8s %7s %7s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", "allocator",
+           "binding", "workload", "threads", "bytes", "a pool", "A Gop/s", "B Gop/s", "speed",
+           "noise %", "by cycles", "A failed%", "B failed%", "A util %", "B util %");
+}
+
+static void take(tally *all, const compare_options *options, const bench_row *a,
+                 const bench_row *b)
+{
+    const change rate    = of_rate(a, b, options->noise);
+    const change cycles  = of_cycles(a, b, options->noise);
+    const shares percent = {a->failed, b->failed, a->utilisation, b->utilisation};
+    const verdict v      = judge(a, b, &rate, &cycles);
+
+    all->rows++;
+    all->count[v]++;
+    all->others += (a->digest[0] != '\0') && (b->digest[0] != '\0') &&
+                   (strcmp(a->digest, b->digest) != 0);
+    if (rate.speed > 0.0) {
+        all->few += (a->gops_samples.count < FEW) || (b->gops_samples.count < FEW);
+        all->ratios++;
+        all->logarithms += log(rate.speed);
+    }
+    if (v == SLOWER) {
+        all->worst = fmax(all->worst, fmax(slowdown(&rate), slowdown(&cycles)));
+    }
+    if ((v != SAME) || !options->changed) {
+        put_row(b, &rate, &cycles, &percent, v);
+    }
+}
+
+/* A row that the other file has not. */
+static void take_lonely(tally *all, const bench_row *row, verdict v)
+{
+    const int    in_a    = v == GONE;
+    const change rate    = {in_a ? row->gops : -1.0, in_a ? -1.0 : row->gops, -1.0, -1.0, 0};
+    const change cycles  = {-1.0, -1.0, -1.0, -1.0, 0};
+    const shares percent = {in_a ? row->failed : -1.0, in_a ? -1.0 : row->failed,
+                            in_a ? row->utilisation : -1.0, in_a ? -1.0 : row->utilisation};
+
+    all->rows++;
+    all->count[v]++;
+    put_row(row, &rate, &cycles, &percent, v);
+}
+
+static void put_summary(const tally *all)
+{
+    printf("# %zu rows:", all->rows);
+    for (int v = 0; v < VERDICTS; v++) {
+        if (all->count[v] != 0) {
+            printf(" %zu %s;", all->count[v], verdicts[v].text);
+        }
+    }
+    if (all->ratios != 0) {
+        printf(" geometric mean of the speeds %.3f", exp(all->logarithms / (double)all->ratios));
+    }
+    putchar('\n');
+    if (all->few != 0) {
+        printf("# %zu rows have fewer than %d samples: their spread is not known\n", all->few, FEW);
+    }
+    if (all->others != 0) {
+        printf("# %zu rows did other operations: another seed, other iterations, or other requests "
+               "were refused\n", all->others);
+    }
+}
+
+/* ---- the command ---- */
+
+static void usage(FILE *to)
+{
+    fputs("usage: shpool-bench compare [options] A.json B.json\n"
+          "files that shpool-bench --json=FILE wrote, before (A) and after (B) a change\n"
+          "  --noise PERCENT    a smaller difference is none, whatever the samples say [5]\n"
+          "  --fail-on RATIO    exit status 1 if a row takes RATIO times as long (1.1, for\n"
+          "                     example), fails, refuses more requests, holds less (ramp),\n"
+          "                     or is missing in B\n"
+          "  --changed          only the rows that differ\n"
+          "  --help\n"
+          "A difference is named if it is more than 3 sigma of the samples of both (by the median\n"
+          "absolute deviation), more than --noise, and neither median lies among the samples of\n"
+          "the other.\n"
+          "exit status: 0; 1: --fail-on; 2: usage, or a file cannot be read\n", to);
+}
+
+static int decimal(const char *text, const char *option, double low, double high, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    if ((end == text) || (*end != '\0') || !(*value >= low) || !(*value <= high)) {
+        fprintf(stderr, "shpool-bench: %s %s: a number from %g to %g is needed\n", option, text,
+                low, high);
+        return -1;
+    }
+    return 0;
+}
+
+/* 0: go on; else exit status + 1. */
+static int parse(int argc, char **argv, compare_options *options)
+{
+    static const struct option longs[] = {
+        {"noise", required_argument, NULL, 'n'}, {"fail-on", required_argument, NULL, 'f'},
+        {"changed", no_argument, NULL, 'c'},     {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+    int bad = 0;
+    int c;
+
+    while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
+        switch (c) {
+        case 'n':
+            bad = decimal(optarg, "--noise", 0.0, 1000.0, &options->noise);
+            break;
+        case 'f':
+            bad = decimal(optarg, "--fail-on", 1.0, MOST_RATIO, &options->fail_on);
+            break;
+        case 'c':
+            options->changed = 1;
+            break;
+        case 'h':
+            usage(stdout);
+            return 1;
+        default:
+            bad = 1;
+            break;
+        }
+    }
+    if (!bad && (argc - optind != 2)) {
+        fprintf(stderr, "shpool-bench: compare: two files are needed, not %d\n", argc - optind);
+        bad = 1;
+    }
+    if (bad) {
+        fputs("try shpool-bench compare --help\n", stderr);
+        return 3;
+    }
+    return 0;
+}
+
+static int fails(const tally *all, const compare_options *options)
+{
+    int worse = all->worst >= options->fail_on;
+
+    for (int v = 0; v < VERDICTS; v++) {
+        worse |= verdicts[v].worse && (all->count[v] != 0);
+    }
+    return worse && (options->fail_on > 0.0);
+}
+
+int bench_compare(int argc, char **argv)
+{
+    compare_options options = {5.0, 0.0, 0};
+    bench_results   a;
+    bench_results   b;
+    tally           all;
+    int             stop = parse(argc, argv, &options);
+
+    if (stop != 0) {
+        return stop - 1;
+    }
+    if (bench_json_read(argv[optind], &a) != 0) {
+        return 2;
+    }
+    if (bench_json_read(argv[optind + 1], &b) != 0) {
+        bench_results_clear(&a);
+        return 2;
+    }
+    memset(&all, 0, sizeof(all));
+    put_header(&a, &b, argv[optind], argv[optind + 1], &options);
+    for (size_t i = 0; i < b.count; i++) {
+        const bench_row *before = find(&a, &b.rows[i]);
+
+        if (before != NULL) {
+            take(&all, &options, before, &b.rows[i]);
+        } else {
+            take_lonely(&all, &b.rows[i], NEW);
+        }
+    }
+    for (size_t i = 0; i < a.count; i++) {
+        if (find(&b, &a.rows[i]) == NULL) {
+            take_lonely(&all, &a.rows[i], GONE);
+        }
+    }
+    put_summary(&all);
+    bench_results_clear(&a);
+    bench_results_clear(&b);
+    if ((fflush(stdout) != 0) || ferror(stdout)) {
+        fputs("shpool-bench: writing the output failed\n", stderr);
+        return 2;
+    }
+    return fails(&all, &options) ? 1 : 0;
+}

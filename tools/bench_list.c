@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench: lists and ranges of an option's values. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../lib/internal.h"
+#include "bench.h"
+
+int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
+                 uint32_t *value)
+{
+    uint64_t n;
+
+    if (!shpool_spec_number(text, 1, &n) || (n < low) || (n > high)) {
+        fprintf(stderr, "shpool-bench: %s %s: a number from %u to %u is needed; it may end in K, M "
+                "or G\n", option, text, (unsigned)low, (unsigned)high);
+        return -1;
+    }
+    *value = (uint32_t)n;
+    return 0;
+}
+
+/* The next piece of a list: up to a comma, without it; NULL: that was the last, or it is longer
+ * than a number or a name can be (then *at still points to it). */
+static const char *next_piece(const char **at, char *piece, size_t bytes)
+{
+    size_t length;
+
+    if (*at == NULL) {
+        return NULL;
+    }
+    length = strcspn(*at, ",");
+    if (length >= bytes) {
+        return NULL;
+    }
+    memcpy(piece, *at, length);
+    piece[length] = '\0';
+    *at = ((*at)[length] == ',') ? *at + length + 1 : NULL;
+    return piece;
+}
+
+/* A value that is there already stays where it is. */
+static int add(bench_list *list, uint32_t value)
+{
+    size_t i;
+
+    for (i = 0; i < list->count; i++) {
+        if (list->value[i] == value) {
+            return 0;
+        }
+    }
+    if (list->count == BENCH_LIST) {
+        return -1;
+    }
+    list->value[list->count++] = value;
+    return 0;
+}
+
+/* One piece: a number, from-to or from-to:step, each with K, M or G; NULL: it is added, else what
+ * is wrong with it. */
+static const char *add_piece(char *piece, uint32_t low, uint32_t high, bench_list *list)
+{
+    char    *dash  = strchr(piece, '-');
+    char    *colon = strchr(piece, ':');
+    uint64_t from;
+    uint64_t to;
+    uint64_t step = 0;
+    uint64_t n;
+
+    if (colon != NULL) {
+        *colon = '\0';
+        if ((dash == NULL) || !shpool_spec_number(colon + 1, 1, &step) || (step == 0)) {
+            return "a step stands behind a range: 100-400:100";
+        }
+    }
+    if (dash != NULL) {
+        *dash = '\0';
+    }
+    if (!shpool_spec_number(piece, 1, &from) || (from < low) || (from > high)) {
+        return "";
+    }
+    to = from;
+    if ((dash != NULL) && (!shpool_spec_number(dash + 1, 1, &to) || (to > high))) {
+        return "";
+    }
+    if (to < from) {
+        return "a range goes up";
+    }
+    if ((from == 0) && (to != 0) && (step == 0)) {
+        return "0 does not double; a step would do: 0-8:2";
+    }
+    for (n = from; n < to; n = (step != 0) ? n + step : 2 * n) {
+        if (add(list, (uint32_t)n) != 0) {
+            return "these are too many";
+        }
+    }
+    /* a doubling range ends with its end (32-1000 is 32, 64, ..., 512, 1000), steps if they meet
+     * it */
+    if (((step == 0) || (n == to)) && (add(list, (uint32_t)to) != 0)) {
+        return "these are too many";
+    }
+    return NULL;
+}
+
+int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t high,
+                  bench_list *list)
+{
+    const char *at    = text;
+    const char *wrong = NULL;
+    char        piece[64];
+
+    list->count = 0;
+    while ((wrong == NULL) && (next_piece(&at, piece, sizeof(piece)) != NULL)) {
+        wrong = add_piece(piece, low, high, list);
+    }
+    if ((wrong == NULL) && (at == NULL)) {
+        return 0;
+    }
+    fprintf(stderr, "shpool-bench: %s %s: %s%sa number from %u to %u is needed, with K, M or G "
+            "behind it or without, or up to %d: 32,64 or 128-1024 (doubling) or 100-400:100 "
+            "(steps)\n", option, text, (wrong != NULL) ? wrong : "",
+            ((wrong != NULL) && (wrong[0] != '\0')) ? "; " : "", (unsigned)low, (unsigned)high,
+            BENCH_LIST);
+    return -1;
+}
+
+static int choice(const char *name, const char *const *known, bench_list *list)
+{
+    const int all = strcmp(name, "all") == 0;
+    int       found = 0;
+    uint32_t  i;
+
+    for (i = 0; known[i] != NULL; i++) {
+        if (all || (strcmp(name, known[i]) == 0)) {
+            (void)add(list, i); /* there are fewer than BENCH_LIST */
+            found = 1;
+        }
+    }
+    return found;
+}
+
+int bench_choices(const char *text, const char *option, const char *const *known,
+                  bench_list *list)
+{
+    const char *at    = text;
+    int         found = 1;
+    char        piece[64];
+    size_t      i;
+
+    list->count = 0;
+    while (found && (next_piece(&at, piece, sizeof(piece)) != NULL)) {
+        found = choice(piece, known, list);
+    }
+    if (found && (at == NULL)) {
+        return 0;
+    }
+    fprintf(stderr, "shpool-bench: %s %s: known are", option, text);
+    for (i = 0; known[i] != NULL; i++) {
+        fprintf(stderr, " %s", known[i]);
+    }
+    fputs(" all; several with commas between\n", stderr);
+    return -1;
+}
+
+int bench_name_add(bench_names *names, const char *option, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < names->count; i++) {
+        if (strcmp(names->name[i], name) == 0) {
+            return 0;
+        }
+    }
+    if (names->count == BENCH_LIST) {
+        fprintf(stderr, "shpool-bench: %s %s: %d are the most\n", option, name, BENCH_LIST);
+        return -1;
+    }
+    names->name[names->count++] = name;
+    return 0;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench: what a result holds.  The tables here are the only lists of it. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/internal.h"
+#include "bench.h"
+
+/* clang-format off */
+#define AT(_type, _member) offsetof(_type, _member), sizeof(((_type *)NULL)->_member)
+const bench_column bench_row_columns[] = {
+    {"spec", BENCH_TEXT, AT(bench_row, spec), "allocator", -18, NULL},
+    {"allocator", BENCH_TEXT, AT(bench_row, allocator), NULL, 0, NULL},
+    {"binding", BENCH_TEXT, AT(bench_row, binding), "binding", -7, NULL},
+    {"workload", BENCH_TEXT, AT(bench_row, workload), "workload", -8, NULL},
+    {"state", BENCH_TEXT, AT(bench_row, state), NULL, 0, NULL},
+    {"threads", BENCH_U32, AT(bench_row, threads), "threads", 7, NULL},
+    {"payload_bytes", BENCH_U32, AT(bench_row, payload_bytes), "payload", 7, NULL},
+    {"total_bytes", BENCH_U32, AT(bench_row, total_bytes), NULL, 0, NULL},
+    {"threads_per_pool", BENCH_U32, AT(bench_row, threads_per_pool), NULL, 0, NULL},
+    {"pool_threads", BENCH_U32, AT(bench_row, pool_threads), "a pool", 6, NULL},
+    {"pools", BENCH_U32, AT(bench_row, pools), NULL, 0, NULL},
+    {"shared_bytes", BENCH_U32, AT(bench_row, shared_bytes), "shared", 7, NULL},
+    {"blocks", BENCH_U32, AT(bench_row, blocks), "blocks", 6, NULL},
+    {"registers", BENCH_REAL, AT(bench_row, registers), "regs", 4, "%.0f"},
+    {"cycles_per_op", BENCH_REAL, AT(bench_row, cycles), "cycles/op", 9, "%.0f"},
+    {"cycles_spread_percent", BENCH_REAL, AT(bench_row, cycles_spread), NULL, 0, NULL},
+    {"gops", BENCH_REAL, AT(bench_row, gops), "Gop/s", 9, "%.4g"},
+    {"gops_spread_percent", BENCH_REAL, AT(bench_row, gops_spread), "+-%", 4, "%.1f"},
+    {"failures_percent", BENCH_REAL, AT(bench_row, failed), "failed %", 8, "%.2f"},
+    {"utilisation_percent", BENCH_REAL, AT(bench_row, utilisation), "util %", 6, "%.1f"},
+    {"sm_mhz", BENCH_REAL, AT(bench_row, sm_mhz), NULL, 0, NULL},
+    {"operations", BENCH_U64, AT(bench_row, operations), NULL, 0, NULL},
+    {"failures", BENCH_U64, AT(bench_row, refused), NULL, 0, NULL},
+    {"errors", BENCH_U64, AT(bench_row, errors), "errors", 6, NULL},
+    {"digest", BENCH_TEXT, AT(bench_row, digest), NULL, 0, NULL},
+    {"cycles_samples", BENCH_SERIES, AT(bench_row, cycles_samples), NULL, 0, NULL},
+    {"gops_samples", BENCH_SERIES, AT(bench_row, gops_samples), NULL, 0, NULL},
+    {"note", BENCH_TEXT, AT(bench_row, note), "", 0, NULL},
+    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
+
+const bench_column bench_fact_columns[] = {
+    {"version", BENCH_TEXT, AT(bench_facts, version), NULL, 0, NULL},
+    {"device", BENCH_TEXT, AT(bench_facts, device), NULL, 0, NULL},
+    {"driver", BENCH_TEXT, AT(bench_facts, driver), NULL, 0, NULL},
+    {"clocks", BENCH_TEXT, AT(bench_facts, clocks), NULL, 0, NULL},
+    {"date", BENCH_TEXT, AT(bench_facts, date), NULL, 0, NULL},
+    {"command", BENCH_TEXT, AT(bench_facts, command), NULL, 0, NULL},
+    {"threads", BENCH_INT, AT(bench_facts, threads), NULL, 0, NULL},
+    {"payload_bytes", BENCH_INT, AT(bench_facts, payload_bytes), NULL, 0, NULL},
+    {"iterations", BENCH_U32, AT(bench_facts, iterations), NULL, 0, NULL},
+    {"repeats", BENCH_U32, AT(bench_facts, repeats), NULL, 0, NULL},
+    {"seed", BENCH_U32, AT(bench_facts, seed), NULL, 0, NULL},
+    {"planned", BENCH_U32, AT(bench_facts, planned), NULL, 0, NULL},
+    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
+#undef AT
+/* clang-format on */
+
+void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes)
+{
+    const void  *member = (const char *)record + column->offset;
+    shpool_text  out    = shpool_text_make(text, bytes);
+    const bench_series *series;
+    size_t       i;
+
+    switch (column->kind) {
+    case BENCH_TEXT:
+        shpool_text_add(&out, "%s", (const char *)member);
+        break;
+    case BENCH_U32:
+        shpool_text_add(&out, "%u", (unsigned)*(const uint32_t *)member);
+        break;
+    case BENCH_U64:
+        shpool_text_add(&out, "%llu", *(const unsigned long long *)member);
+        break;
+    case BENCH_INT:
+        if (*(const int64_t *)member >= 0) {
+            shpool_text_add(&out, "%lld", (long long)*(const int64_t *)member);
+        }
+        break;
+    case BENCH_REAL:
+        if (*(const double *)member >= 0.0) {
+            shpool_text_add(&out, "%.6g", *(const double *)member);
+        }
+        break;
+    case BENCH_SERIES:
+        series = member;
+        for (i = 0; i < series->count; i++) {
+            shpool_text_add(&out, "%s%.6g", (i == 0) ? "" : " ", series->value[i]);
+        }
+        break;
+    }
+}
+
+int bench_results_add(bench_results *results, const bench_row *row)
+{
+    const size_t count = results->count;
+
+    if ((count & (count - 1)) == 0) { /* room for 1, 2, 4, ... */
+        bench_row *grown = realloc(results->rows, ((count == 0) ? 1 : 2 * count) * sizeof(*grown));
+
+        if (grown == NULL) {
+            fputs("shpool-bench: no memory for the results\n", stderr);
+            return -1;
+        }
+        results->rows = grown;
+    }
+    results->rows[results->count++] = *row;
+    return 0;
+}
+
+void bench_results_clear(bench_results *results)
+{
+    free(results->rows);
+    memset(results, 0, sizeof(*results));
+}
+
+void bench_row_init(bench_row *row, const bench_point *point)
+{
+    memset(row, 0, sizeof(*row));
+    snprintf(row->spec, sizeof(row->spec), "%s", (point->spec != NULL) ? point->spec : "(default)");
+    snprintf(row->allocator, sizeof(row->allocator), "%.*s", (int)strcspn(row->spec, ":|"),
+             row->spec);
+    snprintf(row->binding, sizeof(row->binding), "%s", bench_binding_names[point->binding]);
+    snprintf(row->workload, sizeof(row->workload), "%s", bench_workload_name(point->workload));
+    snprintf(row->state, sizeof(row->state), "%s", BENCH_FAILED);
+    row->threads          = point->threads;
+    row->payload_bytes    = point->payload_bytes;
+    row->total_bytes      = point->total_bytes;
+    row->threads_per_pool = point->threads_per_pool;
+    row->registers        = -1.0;
+    row->failed           = -1.0;
+    row->utilisation      = -1.0;
+    row->sm_mhz           = -1.0;
+    bench_row_summarise(row);
+}
+
+void bench_row_set_pool(bench_row *row, const shpool_pool *pool)
+{
+    snprintf(row->allocator, sizeof(row->allocator), "%s", pool->name);
+    if (strcmp(row->spec, "(default)") == 0) {
+        snprintf(row->spec, sizeof(row->spec), "%s", pool->name);
+    }
+    row->pools        = pool->pools;
+    row->pool_threads = pool->threads_per_pool;
+    row->shared_bytes = pool->shared_bytes;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), by_value);
+    return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
+}
+
+void bench_series_summary(const bench_series *series, double *median_p, double *spread_p)
+{
+    double values[BENCH_REPEATS];
+    size_t i;
+
+    *median_p = -1.0;
+    *spread_p = -1.0;
+    if (series->count == 0) {
+        return;
+    }
+    memcpy(values, series->value, series->count * sizeof(values[0]));
+    *median_p = median(values, series->count);
+    if ((series->count > 1) && (*median_p > 0.0)) {
+        for (i = 0; i < series->count; i++) {
+            const double distance = series->value[i] - *median_p;
+
+            values[i] = (distance < 0.0) ? -distance : distance;
+        }
+        *spread_p = 100.0 * median(values, series->count) / *median_p;
+    }
+}
+
+void bench_row_summarise(bench_row *row)
+{
+    bench_series_summary(&row->cycles_samples, &row->cycles, &row->cycles_spread);
+    bench_series_summary(&row->gops_samples, &row->gops, &row->gops_spread);
+}
