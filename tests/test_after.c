@@ -284,6 +284,41 @@ static void test_the_queue_frees_what_is_due(void **state)
     }
 }
 
+/* A pool with room for one block at a time: each but the first waits for the one before. */
+static void waits_kernel(void *arg)
+{
+    trial       *t     = (trial *)arg;
+    shpool_heap  heap  = trial_init(t);
+    shpool_after after = shpool_after_init(heap, 2);
+
+    for (uint32_t i = 0; i < 4; i++) {
+        void *ptr = shpool_after_malloc(&after, t->pool.largest / 2u);
+
+        HEAP_EXPECT(&t->model, ptr != NULL);
+        if (ptr != NULL) {
+            simt_copy_async_out(sink, simt_to_shared(ptr), 64);
+            shpool_free_after_group(&after, ptr);
+        }
+    }
+    HEAP_EXPECT(&t->model, (after.slots == 2) && (after.count == 1) && (after.groups == 1));
+    shpool_after_fini(&after);
+    HEAP_EXPECT(&t->model, shpool_after_malloc(&after, t->pool.largest + 1u) == NULL);
+    shpool_fini(heap);
+}
+
+static void test_who_waits_for_a_copy_has_not_failed(void **state)
+{
+    trial t;
+
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        trial_once(&t, allocator, ":stats=1", 1, 512, waits_kernel);
+        assert_int_equal(t.report.mallocs, 6); /* the queue's, and 5 requests of which one fails */
+        assert_int_equal(t.report.failures, 1);
+        assert_int_equal(t.report.waits, 3);
+    }
+}
+
 /* An empty heap, and allocations that lie in global memory. */
 static void native_kernel(void *arg)
 {
@@ -324,6 +359,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(test_copies_out_take_what_was_in_the_block, setup),
         cmocka_unit_test_setup(test_a_tile_lives_until_its_last_reader_is_done, setup),
         cmocka_unit_test_setup(test_the_queue_frees_what_is_due, setup),
+        cmocka_unit_test_setup(test_who_waits_for_a_copy_has_not_failed, setup),
         cmocka_unit_test_setup(test_blocks_in_global_memory_are_freed_too, setup),
     };
 

@@ -267,7 +267,8 @@ typedef struct shpool_report_data {
     shpool_bad_free bad_free[SHPOOL_BAD_FREE_SLOTS]; /**< the first min(bad_frees, slots) */
     shpool_leak leak[SHPOOL_LEAK_SLOTS];             /**< the first min(leaks, slots) */
     unsigned long long native_spills; /**< spills that CUDA's in-kernel heap served */
-    unsigned long long waits;       /**< attempts of shpool_malloc_wait that got nothing */
+    unsigned long long waits;       /**< attempts of shpool_malloc_wait and shpool_after_malloc that
+                                         got nothing, and were followed by another one */
     unsigned long long cycles;      /**< in malloc and free, of all threads, about */
     uint32_t slowest;       /**< cycles of the slowest malloc or free */
     uint32_t fastest;       /**< cycles of the fastest one */

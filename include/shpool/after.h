@@ -52,7 +52,8 @@ typedef struct shpool_after {
     uint32_t    groups;  /**< of those, how many wait for a group */
 } shpool_after;
 
-#define SHPOOL_AFTER_GROUP 2u /* in place of a parity: the entry waits for a group */
+#define SHPOOL_AFTER_GROUP 1u /* in place of an mbarrier, which lies at a multiple of 8: the entry
+                                 waits for a group */
 
 /**
  * Make an empty queue with room for `slots` pending frees.
@@ -94,7 +95,7 @@ SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32
         simt_u128 entry = simt_load128(after->entries + 16u * i);
         int       is_done;
 
-        if (entry.w == SHPOOL_AFTER_GROUP) {
+        if (entry.z == SHPOOL_AFTER_GROUP) {
             is_done = (read != 0);
             read   -= (is_done != 0);
             after->groups -= (is_done != 0);
@@ -162,7 +163,7 @@ SIMT_FN uint32_t shpool_after_wait(shpool_after *after)
     }
     oldest = simt_load128(after->entries);
 #if SIMT_HAS_BULK
-    if (oldest.w == SHPOOL_AFTER_GROUP) {
+    if (oldest.z == SHPOOL_AFTER_GROUP) {
         return shpool_after_sweep(after, 0, shpool_after_wait_groups(after->groups));
     }
 #endif
@@ -188,7 +189,7 @@ SIMT_FN int shpool_after_put(shpool_after *after, void *ptr, simt_addr mbar, uin
     entry.w = parity;
     simt_store128(after->entries + 16u * after->count, entry);
     after->count++;
-    after->groups += (parity == SHPOOL_AFTER_GROUP);
+    after->groups += (mbar == SHPOOL_AFTER_GROUP);
     return 1;
 }
 
@@ -230,7 +231,7 @@ SIMT_FN void shpool_free_after(shpool_after *after, void *ptr, simt_addr mbar, u
 SIMT_FN void shpool_free_after_group(shpool_after *after, void *ptr)
 {
     simt_copy_commit();
-    if ((ptr != NULL) && !shpool_after_put(after, ptr, 0, SHPOOL_AFTER_GROUP)) {
+    if ((ptr != NULL) && !shpool_after_put(after, ptr, SHPOOL_AFTER_GROUP, 0)) {
         simt_copy_wait_read(0);
         shpool_free(after->heap, ptr);
     }
@@ -249,6 +250,7 @@ SIMT_FN void *shpool_after_malloc(shpool_after *after, size_t bytes)
 
     SIMT_ROLLED
     while ((ptr == NULL) && (after->count != 0)) {
+        shpool_note_wait(after->heap); /* no failure: with stats=1 one of `waits` */
         if (shpool_after_poll(after) == 0) {
             (void)shpool_after_wait(after);
         }

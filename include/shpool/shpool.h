@@ -269,7 +269,8 @@ typedef struct shpool_stats_data {
     unsigned long long live_bytes; /**< of those */
     unsigned long long spills;     /**< requests served from global memory */
     unsigned long long native_spills; /**< spills that CUDA's in-kernel heap served */
-    unsigned long long waits;      /**< attempts of shpool_malloc_wait that got nothing */
+    unsigned long long waits;      /**< attempts of shpool_malloc_wait and shpool_after_malloc that
+                                        got nothing, and were followed by another one */
     uint32_t peak_bytes;     /**< most bytes live at once in one block, spilled ones included */
     uint32_t capacity_bytes; /**< of all pools of a block */
     uint32_t fragmentation;  /**< percent of the capacity that was free as a request failed, the
