@@ -45,7 +45,7 @@ static void script_kernel(void *arg)
     }
     simt_barrier();
     if ((simt_thread_rank() == 0) && (p->pool.spill_bytes != 0)) { /* not a granule is lost */
-        simt_addr area = simt_dynamic_base();
+        simt_addr area = heap.view.area;
         uint32_t  all  = simt_load32(area + SHPOOL_AREA_GRANULES);
 
         EXPECT(p, shpool_granule_next(shpool_granule_map(area), 0, all, 0) == all);
@@ -267,6 +267,56 @@ static void test_slots_come_back_in_fini(void **state)
     trial_close(&t);
 }
 
+/* ---- where shared memory begins at address 0 (sm_75), and a pool, or its area, lies there ---- */
+
+static void low_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    heap_slot   in, out;
+    void       *ptr;
+
+    EXPECT(p, simt_dynamic_base() == 0);
+    EXPECT(p, trial_malloc(p, heap, &in, 100, 16, 1) && shpool_is_shared(in.at));
+    if (p->pool.area_bytes == 0) {
+        EXPECT(p, shpool_malloc(heap, 5000) == NULL);
+        trial_free(p, heap, &in);
+        trial_expect_fresh(p, heap);
+        return;
+    }
+    EXPECT(p, trial_malloc(p, heap, &out, 5000, 16, 2) && !shpool_is_shared(out.at));
+    ptr = in.at;
+    trial_free(p, heap, &in);
+    EXPECT(p, shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_DOUBLE);
+    ptr = out.at;
+    trial_free(p, heap, &out);
+    EXPECT(p, shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_DOUBLE);
+    shpool_fini(heap);
+}
+
+static void test_a_pool_at_address_0_is_like_any_other(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        trial_open(&t, allocator, "", 1, 400, 16);
+        t.launch.from_zero = 1;
+        trial_run(&t, low_kernel);
+        trial_close(&t);
+        if (allocator->scope == SHPOOL_SCOPE_CLUSTER) {
+            continue; /* no spill=arena */
+        }
+        trial_open(&t, allocator, ":check=1,spill=arena", 1, 400, 16);
+        t.launch.from_zero = 1;
+        trial_run(&t, low_kernel);
+        assert_int_equal(t.report.blocks, 1);
+        assert_int_equal(t.report.mallocs, 2);
+        assert_int_equal(t.report.frees, 2);
+        assert_int_equal(t.report.spills, 1);
+        assert_int_equal(t.report.bad_frees, 2);
+        trial_close(&t);
+    }
+}
+
 /* ---- the plan ---- */
 
 static shpool_status plan(const char *spec, shpool_pool *pool)
@@ -337,6 +387,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_slot_is_used_to_its_last_granule),
         cmocka_unit_test(test_bad_frees_of_spilled_memory_are_refused),
         cmocka_unit_test(test_slots_come_back_in_fini),
+        cmocka_unit_test(test_a_pool_at_address_0_is_like_any_other),
         cmocka_unit_test(test_the_plan_tells_what_a_spill_option_needs),
         cmocka_unit_test(test_a_policy_that_is_none),
     };

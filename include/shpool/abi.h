@@ -133,7 +133,7 @@ typedef struct shpool_view {
     uint32_t  rank;     /**< of the thread in its block, 0..threads-1, x fastest */
     uint32_t  flags;    /**< SHPOOL_FLAG_* */
     uint32_t  word[2];  /**< the module's own geometry, from its layout function */
-    simt_addr area;     /**< the block's statistics area, or 0 */
+    simt_addr area;     /**< 16 bytes into the block's statistics area; 0: it has none */
 } shpool_view;
 
 /** What a module makes of a number of bytes; the one place where overhead is computed. */

@@ -74,14 +74,15 @@ SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *ba
     return shpool_fits_block(pool, start, pool->shared_bytes) ? SHPOOL_OK : SHPOOL_ERR_LAUNCH;
 }
 
-/* Reset the statistics area; one thread of the block. */
+/* Reset the statistics area, which is SHPOOL_AREA_FRONT behind the block's base; one thread of the
+ * block. */
 SIMT_FN void shpool_area_init(const shpool_pool *pool, simt_addr area)
 {
     uint32_t i;
 
     SIMT_ROLLED
     for (i = 0; i < pool->area_bytes; i += 4u) {
-        simt_store32(area + i, 0);
+        simt_store32(area - SHPOOL_AREA_FRONT + i, 0);
     }
     simt_store64(area + SHPOOL_AREA_REPORT, (unsigned long long)(size_t)pool->report);
     simt_store32(area + SHPOOL_AREA_FASTEST, ~0u);
@@ -156,7 +157,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
     SHPOOL_BARRIER(pool->flags); /* whoever still works in a pool that was here before */
     if (status == SHPOOL_OK) {
         if (SHPOOL_HAS_AREA && (pool->area_bytes != 0) && (simt_thread_rank() == 0)) {
-            shpool_area_init(pool, start);
+            shpool_area_init(pool, start + SHPOOL_AREA_FRONT);
         }
     } else if ((pool->abi == SHPOOL_ABI) && (pool->report != NULL) && (simt_thread_rank() == 0)) {
         shpool_report_data *report = (shpool_report_data *)pool->report;
@@ -168,7 +169,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
      * parameters where it is needed, and takes no registers in between. */
     heap = shpool_init_pools(pool, start + pool->area_bytes, fits ? pool->pool_bytes : 0u,
                              fits ? pool->word[0] : 0u, fits ? pool->word[1] : 0u,
-                             (fits && (pool->area_bytes != 0)) ? start : 0u);
+                             (fits && (pool->area_bytes != 0)) ? start + SHPOOL_AREA_FRONT : 0u);
     if (!fits) {
         heap.view.flags = 0;
     }

@@ -85,7 +85,7 @@ SIMT_FN void shpool_slot_return(simt_addr area)
 /* ---- the granules of the block's slot; under the lock ---- */
 
 /* The map of taken granules; that of the last ones follows. */
-SIMT_FN simt_addr shpool_granule_map(simt_addr area) { return area + SHPOOL_AREA_BYTES; }
+SIMT_FN simt_addr shpool_granule_map(simt_addr area) { return area + SHPOOL_AREA_MAPS; }
 
 SIMT_FN uint32_t shpool_granule_words(simt_addr area)
 {
