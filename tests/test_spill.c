@@ -163,8 +163,8 @@ static void slot_kernel(void *arg)
     for (uint32_t i = 0; i < count; i++) {
         EXPECT(p, shpool_free_at(heap, ptr[i], 0) == SHPOOL_FREE_OK);
     }
-    all = (char *)shpool_aligned_malloc(heap, 256, p->pool.spill_bytes);
-    EXPECT(p, (all != NULL) && ((size_t)all % 256u == 0));
+    all = (char *)shpool_aligned_malloc(heap, 1024, p->pool.spill_bytes);
+    EXPECT(p, (all != NULL) && ((size_t)all % 1024u == 0));
     all = (char *)shpool_realloc(heap, all, 8); /* now it fits the pool */
     EXPECT(p, shpool_is_shared(all));
     shpool_free(heap, all);
@@ -181,7 +181,7 @@ static void test_a_slot_is_used_to_its_last_granule(void **state)
         for (size_t i = 0; (i < sizeof(kib) / sizeof(kib[0])) &&
                            (allocator->scope != SHPOOL_SCOPE_CLUSTER); i++) {
             (void)snprintf(options, sizeof(options), ":spill=arena,spill_bytes=%uK", kib[i]);
-            trial_open(&t, allocator, options, 1, 60u + kib[i] * 24u, 256);
+            trial_open(&t, allocator, options, 1, 60u + kib[i] * 24u, 1024);
             assert_in_range(t.pool.spill_bytes, kib[i] * 1024u, kib[i] * 1024u * 101u / 100u);
             trial_run(&t, slot_kernel);
             assert_int_equal(t.report.bad_frees, 4);

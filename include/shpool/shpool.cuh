@@ -176,7 +176,7 @@ static inline shpool_status shpool_new_report(shpool_pool *pool)
     if (status != SHPOOL_OK) {
         return status;
     }
-    bytes = shpool_slots_offset(pool->spill_slots) + (size_t)pool->spill_slots * pool->spill_bytes;
+    bytes = shpool_slots_bytes(pool->spill_slots, pool->spill_bytes);
     error = cudaMalloc(&pool->report, bytes);
     if ((error == cudaErrorMemoryAllocation) && (pool->spill_bytes != 0)) {
         (void)cudaGetLastError();
@@ -189,7 +189,7 @@ static inline shpool_status shpool_new_report(shpool_pool *pool)
         return shpool_cuda_status(error, "cudaMalloc (report)");
     }
     shpool_report_clear(&blank);
-    status = shpool_cuda_status(cudaMemset(pool->report, 0, shpool_slots_offset(pool->spill_slots)),
+    status = shpool_cuda_status(cudaMemset(pool->report, 0, shpool_slots_head(pool->spill_slots)),
                                 "cudaMemset (report)");
     if (status == SHPOOL_OK) {
         status = shpool_cuda_status(cudaMemcpy(pool->report, &blank, sizeof(blank),

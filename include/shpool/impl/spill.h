@@ -29,10 +29,24 @@ typedef struct shpool_spilled {
 
 /* ---- the slots in global memory ---- */
 
-/* Bit maps of the slots that are taken, then the slots; both begin at multiples of 1,024. */
-SIMT_HD size_t shpool_slots_offset(uint32_t slots)
+/* Bytes of a report and the bit map of the slots that are taken, which follows it. */
+SIMT_HD size_t shpool_slots_head(uint32_t slots)
 {
-    return SHPOOL_REPORT_ROOM + ((((slots + 31u) / 32u) * 4u + 1023u) & ~(size_t)1023);
+    return SHPOOL_REPORT_ROOM + (size_t)((slots + 31u) / 32u) * 4u;
+}
+
+/* Where the slots behind a report begin: at the next multiple of the largest alignment, of which
+ * cudaMalloc() promises a quarter. */
+SIMT_HD size_t shpool_slots_first(const void *report, uint32_t slots)
+{
+    return ((size_t)report + shpool_slots_head(slots) + SHPOOL_MAX_ALIGNMENT - 1u) &
+           ~(size_t)(SHPOOL_MAX_ALIGNMENT - 1u);
+}
+
+/* Bytes of all of it, wherever it lies. */
+SIMT_HD size_t shpool_slots_bytes(uint32_t slots, uint32_t slot_bytes)
+{
+    return shpool_slots_head(slots) + SHPOOL_MAX_ALIGNMENT - 1u + (size_t)slots * slot_bytes;
 }
 
 /* Take a slot: its address, or SHPOOL_SPILL_NONE.  One thread of the block. */
@@ -54,9 +68,8 @@ SIMT_FN unsigned long long shpool_slot_take(simt_addr area)
 
             seen = simt_global_or32(word, 1u << i); /* acquire: pairs with that in slot_return */
             if ((seen >> i & 1u) == 0) {
-                return (unsigned long long)(size_t)(report + shpool_slots_offset(slots) +
-                                                    (size_t)(w * 32u + i) *
-                                                        simt_load32(area + SHPOOL_AREA_SLOT_BYTES));
+                return shpool_slots_first(report, slots) +
+                       (size_t)(w * 32u + i) * simt_load32(area + SHPOOL_AREA_SLOT_BYTES);
             }
         }
         w = (w + 1u < words) ? w + 1u : 0u;
@@ -73,7 +86,7 @@ SIMT_FN void shpool_slot_return(simt_addr area)
     size_t             number;
 
     if (slot > SHPOOL_SPILL_NONE) {
-        number = ((size_t)slot - (size_t)report - shpool_slots_offset(slots)) /
+        number = ((size_t)slot - shpool_slots_first(report, slots)) /
                  simt_load32(area + SHPOOL_AREA_SLOT_BYTES);
         simt_store64(area + SHPOOL_AREA_SLOT, 0);
         /* release: what this block wrote there comes before what the next one writes */
@@ -280,7 +293,7 @@ SIMT_FN uint32_t shpool_is_slot(shpool_view view, const void *ptr)
         return 0;
     }
     slots = simt_load32(view.area + SHPOOL_AREA_SLOTS);
-    first = (size_t)shpool_area_report(view.area) + shpool_slots_offset(slots);
+    first = shpool_slots_first(shpool_area_report(view.area), slots);
     return (size_t)ptr - first <
            (size_t)slots * simt_load32(view.area + SHPOOL_AREA_SLOT_BYTES);
 }
