@@ -46,7 +46,7 @@ static void script_kernel(void *arg)
     simt_barrier();
     if ((simt_thread_rank() == 0) && (p->pool.spill_bytes != 0)) { /* not a granule is lost */
         simt_addr area = heap.view.area;
-        uint32_t  all  = simt_load32(area + SHPOOL_AREA_GRANULES);
+        uint32_t  all  = shpool_granule_all(area);
 
         EXPECT(p, shpool_granule_next(shpool_granule_map(area), 0, all, 0) == all);
         EXPECT(p, shpool_granule_next(shpool_granule_map(area) + 4u * shpool_granule_words(area), 0,

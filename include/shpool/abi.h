@@ -274,7 +274,9 @@ typedef struct shpool_report_data {
     uint32_t fastest;       /**< cycles of the fastest one */
     uint32_t unused_bytes;  /**< most bytes of a block's pools that were free as a request failed */
     uint32_t reserved32;
-    unsigned long long reserved[3];
+    unsigned long long timed;       /**< mallocs and frees of pools that the cycles are of: not of
+                                         what was spilled, nor what shpool_release let go */
+    unsigned long long reserved[2];
 } shpool_report_data;
 
 #endif /* SHPOOL_ABI_H */

@@ -89,7 +89,6 @@ SIMT_FN void shpool_area_init(const shpool_pool *pool, simt_addr area)
     simt_store32(area + SHPOOL_AREA_CAPACITY, pool->largest * pool->pools);
     simt_store32(area + SHPOOL_AREA_SLOTS, pool->spill_slots);
     simt_store32(area + SHPOOL_AREA_SLOT_BYTES, pool->spill_bytes);
-    simt_store32(area + SHPOOL_AREA_GRANULES, pool->spill_bytes >> pool->spill_shift);
     simt_store32(area + SHPOOL_AREA_SHIFT, pool->spill_shift);
 }
 

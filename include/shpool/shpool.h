@@ -277,7 +277,8 @@ typedef struct shpool_stats_data {
                                   worst case: in pieces too small, or in other threads' pools */
     uint32_t contention;     /**< percent of the cycles in malloc and free above those of the
                                   fastest call: waiting, retries and searches; 0 on the executor */
-    uint32_t mean_cycles;    /**< of a malloc or free */
+    uint32_t mean_cycles;    /**< of a malloc or free of a pool: the attempt of a request that was
+                                  spilled counts, spilling it and shpool_release() do not */
     uint32_t slowest_cycles; /**< of one of them */
 } shpool_stats_data;
 

@@ -29,14 +29,14 @@ enum {
     SHPOOL_AREA_SLOWEST   = 36, /* cycles of one call */
     SHPOOL_AREA_FASTEST   = 40,
     SHPOOL_AREA_UNUSED    = 44, /* most bytes that were free when a request failed */
+    SHPOOL_AREA_TIMED     = 68, /* calls that CYCLES are of */
 
     /* spill=arena: impl/spill.h */
     SHPOOL_AREA_SPILL_LOCK = 48,
     SHPOOL_AREA_SLOTS      = 52, /* of all blocks */
     SHPOOL_AREA_SLOT       = 56, /* 64 bits: the block's own; 0: none yet */
     SHPOOL_AREA_SLOT_BYTES = 64,
-    SHPOOL_AREA_GRANULES   = 68, /* of a slot */
-    SHPOOL_AREA_SHIFT      = 72, /* log2 of the bytes of one */
+    SHPOOL_AREA_SHIFT      = 72, /* log2 of the bytes of a granule */
 
     SHPOOL_AREA_CAPACITY   = 76, /* payload of all pools when fresh */
     SHPOOL_AREA_MAPS = SHPOOL_AREA_BYTES - SHPOOL_AREA_FRONT /* of a slot's granules, two */
@@ -136,12 +136,18 @@ SIMT_FN void shpool_note_unused(shpool_view view)
     }
 }
 
-/* The cycles of one malloc or free that began at `start`. */
+/* The cycles of one malloc or free that began at `start`.  Those of all threads of a block can be
+ * more than the word holds; what it loses goes to the report. */
 SIMT_FN void shpool_note_cycles(shpool_view view, uint32_t start)
 {
     uint32_t cycles = simt_clock() - start;
+    uint32_t units  = (cycles >> 4) + (cycles >> 3 & 1u);
+    uint32_t before = simt_atomic_add(view.area + SHPOOL_AREA_CYCLES, units, SIMT_RELAXED);
 
-    shpool_count(view, SHPOOL_AREA_CYCLES, cycles >> 4);
+    if (before + units < units) {
+        simt_global_add64(&shpool_area_report(view.area)->cycles, 16ull << 32);
+    }
+    shpool_count(view, SHPOOL_AREA_TIMED, 1);
     (void)simt_atomic_max(view.area + SHPOOL_AREA_SLOWEST, cycles, SIMT_RELAXED);
     (void)simt_atomic_min(view.area + SHPOOL_AREA_FASTEST, cycles, SIMT_RELAXED);
 }
@@ -194,6 +200,7 @@ SIMT_FN void shpool_flush_counts(simt_addr area)
     simt_global_add64(&report->live_bytes,
                       shpool_signed(simt_load32(area + SHPOOL_AREA_BYTES_NOW)));
     simt_global_add64(&report->waits, simt_load32(area + SHPOOL_AREA_WAITS));
+    simt_global_add64(&report->timed, simt_load32(area + SHPOOL_AREA_TIMED));
     simt_global_add64(&report->cycles, 16ull * simt_load32(area + SHPOOL_AREA_CYCLES));
     simt_global_max32(&report->slowest, simt_load32(area + SHPOOL_AREA_SLOWEST));
     simt_global_min32(&report->fastest, simt_load32(area + SHPOOL_AREA_FASTEST));

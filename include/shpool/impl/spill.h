@@ -110,9 +110,15 @@ SIMT_FN void shpool_slot_return(simt_addr area)
 /* The map of taken granules; that of the last ones follows. */
 SIMT_FN simt_addr shpool_granule_map(simt_addr area) { return area + SHPOOL_AREA_MAPS; }
 
+/* How many there are. */
+SIMT_FN uint32_t shpool_granule_all(simt_addr area)
+{
+    return simt_load32(area + SHPOOL_AREA_SLOT_BYTES) >> simt_load32(area + SHPOOL_AREA_SHIFT);
+}
+
 SIMT_FN uint32_t shpool_granule_words(simt_addr area)
 {
-    return (simt_load32(area + SHPOOL_AREA_GRANULES) + 31u) / 32u;
+    return (shpool_granule_all(area) + 31u) / 32u;
 }
 
 /* Whether granule `at` has its bit in `map`. */
@@ -174,7 +180,7 @@ SIMT_FN uint32_t shpool_granule_of(simt_addr area, const void *ptr, uint32_t *en
     unsigned long long slot  = simt_load64(area + SHPOOL_AREA_SLOT);
     unsigned long long off   = (unsigned long long)(size_t)ptr - slot;
     simt_addr          map   = shpool_granule_map(area);
-    uint32_t           all   = simt_load32(area + SHPOOL_AREA_GRANULES);
+    uint32_t           all   = shpool_granule_all(area);
     uint32_t           shift = simt_load32(area + SHPOOL_AREA_SHIFT);
     uint32_t           words = shpool_granule_words(area);
     uint32_t           at;
@@ -211,7 +217,7 @@ SIMT_FN void *shpool_granule_take(simt_addr area, unsigned long long bytes, uint
         slot = shpool_slot_take(area);
         simt_store64(area + SHPOOL_AREA_SLOT, slot);
     }
-    all   = simt_load32(area + SHPOOL_AREA_GRANULES);
+    all   = shpool_granule_all(area);
     shift = simt_load32(area + SHPOOL_AREA_SHIFT);
     if ((slot == SHPOOL_SPILL_NONE) || (bytes > (unsigned long long)all << shift)) {
         return NULL;
