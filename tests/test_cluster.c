@@ -3,30 +3,6 @@
  * share with other pools is test_conformance's, schedules are test_cluster_explore's. */
 #include "cluster_trial.h"
 
-static void expect_sound(shpool_status status)
-{
-    if (status != SHPOOL_OK) {
-        fail_msg("%s %s", t.result.text, t.model[0].text);
-    }
-    for (uint32_t i = 0; i < BLOCKS; i++) {
-        if (t.model[i].faults != 0) {
-            fail_msg("cluster of %u, %u threads, seed %llu, period %u, pool %u: %s",
-                     t.launch.cluster[0], t.launch.block[0], t.launch.seed,
-                     t.launch.switch_period, i, t.model[i].text);
-        }
-        assert_int_equal(t.model[i].live, 0);
-    }
-}
-
-static void run_cluster(simt_kernel kernel)
-{
-    expect_sound(simt_run(&t.launch, kernel, NULL, &t.result));
-    if (t.pool.report != NULL) {
-        assert_int_equal(shpool_simt_report(&t.pool, &t.report), SHPOOL_OK);
-    }
-    shpool_simt_close(&t.pool);
-}
-
 static void resize(shpool_heap heap, heap_slot *slot, size_t bytes, uint32_t tag)
 {
     heap_slot old  = *slot;
@@ -371,44 +347,6 @@ static void test_a_launch_without_clusters_has_block_pools(void **state)
     assert_int_equal(t.borrowed, 0);
 }
 
-static void block_kernel(void *arg)
-{
-    static void *theirs[BLOCKS];
-    shpool_heap  heap = init_cluster();
-    void        *ptr  = shpool_malloc(heap, 40);
-
-    (void)arg;
-    EXPECT((ptr != NULL) && simt_is_shared(ptr));
-    if (simt_thread_rank() == 0) {
-        theirs[simt_cluster_rank()] = ptr;
-    }
-    simt_cluster_barrier();
-    EXPECT(shpool_free_at(heap, theirs[simt_cluster_rank() ^ 1u], 0) == SHPOOL_FREE_FOREIGN);
-    EXPECT(shpool_usable_size(heap, theirs[simt_cluster_rank() ^ 1u]) == 0);
-    EXPECT(shpool_realloc(heap, theirs[simt_cluster_rank() ^ 1u], 8) == NULL);
-    simt_cluster_barrier();
-    EXPECT(shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
-    shpool_fini(heap);
-}
-
-static void test_block_pools_are_what_they_were_in_clusters(void **state)
-{
-    (void)state;
-    FOR_EACH_POOL(allocator) {
-        for (uint32_t check = 0; (check < 2) && (allocator->scope != SHPOOL_SCOPE_CLUSTER); check++) {
-            char spec[64];
-
-            if ((check == 0) && ((allocator->caps & SHPOOL_CAP_REFUSES) == 0)) {
-                continue;
-            }
-            (void)snprintf(spec, sizeof(spec), "%s%s", allocator->name, check ? ":check=1" : "");
-            open_cluster_of(spec, 4, 3, 600);
-            t.launch.grid[0] = 4;
-            run_cluster(block_kernel);
-        }
-    }
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -420,7 +358,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bad_frees_of_a_neighbours_memory_are_refused),
         cmocka_unit_test(test_sizes_of_borrowed_memory_change),
         cmocka_unit_test(test_a_launch_without_clusters_has_block_pools),
-        cmocka_unit_test(test_block_pools_are_what_they_were_in_clusters),
     };
 
     if (argc > 1) { /* a pattern: tests/planted.sh wants single tests */

@@ -407,7 +407,7 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
     uint32_t       bytes;
     uint32_t       reason = SHPOOL_FREE_FOREIGN;
 
-    if (((view.flags & SHPOOL_FLAG_SPILL) == 0) || simt_is_shared(ptr)) {
+    if (((view.flags & SHPOOL_FLAG_SPILL) == 0) || simt_is_within(simt_window(), ptr)) {
         return shpool_refuse(view, ptr, site);
     }
     bytes = (counted != 0) ? shpool_spill_count(shpool_spill_bytes(view, ptr)) : 0u;
