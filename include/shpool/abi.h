@@ -245,7 +245,8 @@ typedef struct shpool_leak {
     uint32_t  reserved[2];
 } shpool_leak;
 
-/** What a pool that was opened with stats or check tells the host after its kernels. */
+/** What a pool that was opened with stats, check or a spill option tells the host after its
+ *  kernels. */
 typedef struct shpool_report_data {
     uint32_t abi;        /**< SHPOOL_ABI */
     uint32_t bytes;      /**< sizeof(shpool_report_data) */

@@ -25,7 +25,7 @@
  * that thread, so the pool must let it (shpool-info show NAME: scope).  Any number of threads of a
  * block may have queues of their own.
  * What may be in it: allocations of the queue's heap, in shared memory or, from heaps that spill,
- * in global memory.
+ * in global memory.  What is none is refused when its turn comes, as by shpool_free().
  * Order.  What the phase has acquired, and the copies of a group, come before the free.
  *
  * What it does not do: wait for groups of other threads (an mbarrier will do) or for cp.async, or
@@ -239,10 +239,13 @@ SIMT_FN void shpool_free_after_group(shpool_after *after, void *ptr)
 
 /**
  * Allocate shared memory for copies: a shpool_malloc_shared() that first does what frees are
- * pending, if it must, and waits for them, oldest first.
+ * pending, if it must, and waits for them, oldest first, as shpool_after_wait() does.
  *
- * Has the simt_fence_async() in it that a copy into memory needs that others wrote before.
- * @return the allocation; NULL if it does not fit although nothing is pending any more
+ * Has the simt_fence_async() in it that a copy into memory needs that others wrote before.  Who
+ * needs more than 16 bytes of alignment calls shpool_aligned_malloc(), shpool_after_wait() where
+ * that has no room, and the fence.  With stats=1 attempts that others followed are `waits`.
+ * @return the allocation, aligned to 16; NULL if it does not fit although nothing is pending any
+ *         more: what other threads' queues hold is not waited for
  */
 SIMT_FN void *shpool_after_malloc(shpool_after *after, size_t bytes)
 {

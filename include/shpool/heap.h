@@ -134,8 +134,9 @@ SIMT_FN shpool_heap shpool_empty_heap(void)
  *
  * Scope: all threads of the block, converged as for a barrier; has a barrier at either end (with
  * scope cluster the cluster's, all threads of all its blocks), so calling it again on the same
- * memory, when everybody is done with it, starts afresh.  A thread that returned from the kernel
- * before makes the block hang.
+ * memory, when everybody is done with it, starts afresh (after shpool_fini(), if the pool has
+ * stats, check or a spill option).  A thread that returned from the kernel before makes the block
+ * hang.
  *
  * @param [in] pool  the kernel's parameter, from shpool_open(); the same in all threads
  * @param [in] base  pool->shared_bytes bytes of this block's shared memory, aligned to
@@ -180,8 +181,9 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
  * Make further pools in the kernel, of the same allocator and shape, from a base and a size.
  *
  * Scope: as shpool_init().  For sub-pools: a base that shpool_malloc() gave to one thread, handed
- * to all (with scope cluster all blocks give the same offset).  Never spills.  Pools opened with
- * stats or check give empty heaps here: their counters belong to the region.
+ * to all (with scope cluster all blocks give the same offset and bytes).  Never spills.  Pools
+ * opened with stats, check or a spill option give empty heaps here: their area belongs to the
+ * region.
  *
  * @param [in] pool   which allocator, threads per pool and alignment
  * @param [in] base   shared memory, aligned to pool->alignment
@@ -218,8 +220,9 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
  * End the block's use of its pools: closes the statistics.
  *
  * Scope: all threads of the block, converged as for a barrier.  Costs nothing unless the pool was
- * opened with stats or check; then it has barriers, counts what was never freed and, with check,
- * walks every pool and lists the leaks.  With scope cluster it always has the cluster's barrier:
+ * opened with stats, check or a spill option; then it has barriers, gives the slot of spill=arena
+ * back, counts what was never freed and, with check, walks every pool and lists the leaks (what was
+ * spilled is counted, not listed).  With scope cluster it always has the cluster's barrier:
  * no block may exit while a neighbour uses its memory.  Nothing may be allocated, used or freed
  * afterwards.
  */
