@@ -28,12 +28,13 @@
  * in global memory.  What is none is refused when its turn comes, as by shpool_free().
  * Order.  What the phase has acquired, and the copies of a group, come before the free.
  *
- * What it does not do: wait for groups of other threads (an mbarrier will do) or for cp.async, or
- * look further than an mbarrier does, whose parity tells two phases apart: call
+ * What it does not do: wait for groups of other threads (an mbarrier will do), or look further than
+ * an mbarrier does, whose parity tells two phases apart: call
  * shpool_after_poll() at least once between the end of a phase that the queue waits for and the end
  * of the next phase of the same mbarrier.
  *
- * mbarriers: sm_80 and newer; groups: sm_90 and newer; an older architecture does not declare them.
+ * mbarriers and cp.async: sm_80 and newer; bulk copies: sm_90 and newer; an older architecture does
+ * not declare them.
  * Nothing is added to kernels that do not call them.
  */
 #ifndef SHPOOL_AFTER_H
@@ -49,11 +50,13 @@ typedef struct shpool_after {
     simt_addr   entries; /**< 16 bytes each, oldest first: pointer, mbarrier, parity */
     uint32_t    slots;   /**< entries there is room for */
     uint32_t    count;   /**< entries in use */
-    uint32_t    groups;  /**< of those, how many wait for a group */
+    uint32_t    groups;  /**< of those, how many wait for a group of bulk copies */
+    uint32_t    copies;  /**< and how many for one of cp.async */
 } shpool_after;
 
-#define SHPOOL_AFTER_GROUP 1u /* in place of an mbarrier, which lies at a multiple of 8: the entry
-                                 waits for a group */
+/* In place of an mbarrier, which lies at a multiple of 8: the entry waits for a group. */
+#define SHPOOL_AFTER_GROUP  1u
+#define SHPOOL_AFTER_COPIES 2u
 
 /**
  * Make an empty queue with room for `slots` pending frees.
@@ -74,6 +77,7 @@ SIMT_FN shpool_after shpool_after_init(shpool_heap heap, uint32_t slots)
     after.slots   = (entries != NULL) ? slots : 0u;
     after.count   = 0;
     after.groups  = 0;
+    after.copies  = 0;
     return after;
 }
 
@@ -82,9 +86,11 @@ SIMT_FN void *shpool_after_pointer(simt_u128 entry)
     return (void *)(size_t)(((unsigned long long)entry.y << 32) | entry.x);
 }
 
-/* Free what is known to be done: the first `oldest` entries, the first `read` groups, and whatever
- * phase has ended; the others close up.  The number freed. */
-SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32_t read)
+/* Free what is known to be done: the first `oldest` entries, the first `read` groups of bulk copies
+ * and `landed` ones of cp.async, and whatever phase has ended; the others close up.  The number
+ * freed. */
+SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32_t read,
+                                    uint32_t landed)
 {
     uint32_t count = after->count;
     uint32_t kept  = 0;
@@ -99,6 +105,10 @@ SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32
             is_done = (read != 0);
             read   -= (is_done != 0);
             after->groups -= (is_done != 0);
+        } else if (entry.z == SHPOOL_AFTER_COPIES) {
+            is_done = (landed != 0);
+            landed -= (is_done != 0);
+            after->copies -= (is_done != 0);
         } else {
             is_done = (i < oldest) || simt_mbar_test(entry.z, entry.w);
         }
@@ -122,7 +132,7 @@ SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32
  */
 SIMT_FN uint32_t shpool_after_poll(shpool_after *after)
 {
-    return shpool_after_sweep(after, 0, 0);
+    return shpool_after_sweep(after, 0, 0, 0);
 }
 
 #if SIMT_HAS_BULK
@@ -148,6 +158,17 @@ SIMT_FN uint32_t shpool_after_wait_groups(uint32_t pending)
 }
 #endif
 
+/* The same for groups of cp.async. */
+SIMT_FN uint32_t shpool_after_wait_copies(uint32_t pending)
+{
+    if (pending > 2u) {
+        simt_copy16_wait(2);
+        return pending - 2u;
+    }
+    simt_copy16_wait(0);
+    return pending;
+}
+
 /**
  * Wait for the oldest pending free, and do it and all others that are due.
  *
@@ -164,11 +185,14 @@ SIMT_FN uint32_t shpool_after_wait(shpool_after *after)
     oldest = simt_load128(after->entries);
 #if SIMT_HAS_BULK
     if (oldest.z == SHPOOL_AFTER_GROUP) {
-        return shpool_after_sweep(after, 0, shpool_after_wait_groups(after->groups));
+        return shpool_after_sweep(after, 0, shpool_after_wait_groups(after->groups), 0);
     }
 #endif
+    if (oldest.z == SHPOOL_AFTER_COPIES) {
+        return shpool_after_sweep(after, 0, 0, shpool_after_wait_copies(after->copies));
+    }
     simt_mbar_wait(oldest.z, oldest.w);
-    return shpool_after_sweep(after, 1, 0);
+    return shpool_after_sweep(after, 1, 0, 0);
 }
 
 /* Nonzero: the block is in the queue, which has made room if need be; 0: it has no memory. */
@@ -190,6 +214,7 @@ SIMT_FN int shpool_after_put(shpool_after *after, void *ptr, simt_addr mbar, uin
     simt_store128(after->entries + 16u * after->count, entry);
     after->count++;
     after->groups += (mbar == SHPOOL_AFTER_GROUP);
+    after->copies += (mbar == SHPOOL_AFTER_COPIES);
     return 1;
 }
 
@@ -213,6 +238,23 @@ SIMT_FN void shpool_free_after(shpool_after *after, void *ptr, simt_addr mbar, u
         shpool_free(after->heap, ptr);
     } else if (!shpool_after_put(after, ptr, mbar, parity)) {
         simt_mbar_wait(mbar, parity);
+        shpool_free(after->heap, ptr);
+    }
+}
+
+/**
+ * Give a block back when the calling thread's cp.async copies have landed in it.
+ *
+ * Ends the thread's group of them (simt_copy16_commit()), and frees the block some time after that
+ * group has landed.
+ * @param [in] ptr  of the queue's heap, destination of copies since the last commit or before;
+ *                  NULL: only the group is ended
+ */
+SIMT_FN void shpool_free_after_copies(shpool_after *after, void *ptr)
+{
+    simt_copy16_commit();
+    if ((ptr != NULL) && !shpool_after_put(after, ptr, SHPOOL_AFTER_COPIES, 0)) {
+        simt_copy16_wait(0);
         shpool_free(after->heap, ptr);
     }
 }
