@@ -191,6 +191,47 @@ static void test_a_slot_is_used_to_its_last_granule(void **state)
     }
 }
 
+/* ---- the slot is full, and CUDA's heap has not so much ---- */
+
+static void exhausted_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *all  = shpool_malloc(heap, p->pool.spill_bytes);
+    char       *out  = (char *)shpool_aligned_malloc(heap, 1024, 5000); /* the slot is full */
+
+    EXPECT(p, (all != NULL) && (out != NULL) && !shpool_is_shared(all) && !shpool_is_shared(out));
+    EXPECT(p, (size_t)out % 1024u == 0);
+    memset(out, 7, 5000);
+    EXPECT(p, shpool_malloc(heap, ~(size_t)0) == NULL);
+    EXPECT(p, shpool_malloc(heap, ~(size_t)0 - 16u) == NULL);
+    EXPECT(p, shpool_aligned_malloc(heap, 1024, ~(size_t)0 - 1024u) == NULL);
+    EXPECT(p, shpool_calloc(heap, ~(size_t)0 / 2u, 3) == NULL);
+    EXPECT(p, shpool_realloc(heap, out, ~(size_t)0) == NULL);
+    EXPECT(p, (out[0] == 7) && (out[4999] == 7));
+    EXPECT(p, shpool_free_at(heap, out, 0) == SHPOOL_FREE_OK);
+    EXPECT(p, shpool_free_at(heap, all, 0) == SHPOOL_FREE_OK);
+    shpool_fini(heap);
+}
+
+static void test_both_levels_exhausted(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        if (allocator->scope == SHPOOL_SCOPE_CLUSTER) {
+            continue;
+        }
+        trial_open(&t, allocator, ":spill=arena+native,spill_bytes=4K,stats=1", 1, 200, 1024);
+        trial_run(&t, exhausted_kernel);
+        assert_int_equal(t.report.failures, 4); /* calloc asks for nothing: its product overflows */
+        assert_int_equal(t.report.spills, 2);
+        assert_int_equal(t.report.native_spills, 1);
+        assert_int_equal(t.report.live + t.report.live_bytes, 0);
+        assert_int_equal(t.report.peak_bytes, 4096 + 5000);
+        trial_close(&t);
+    }
+}
+
 /* ---- check=1: bad frees of what was spilled, the neighbour's slot among them ---- */
 
 static void bad_kernel(void *arg)
@@ -385,6 +426,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_scripts_that_fill_their_slot_first),
         cmocka_unit_test(test_scripts_of_parallel_threads),
         cmocka_unit_test(test_a_slot_is_used_to_its_last_granule),
+        cmocka_unit_test(test_both_levels_exhausted),
         cmocka_unit_test(test_bad_frees_of_spilled_memory_are_refused),
         cmocka_unit_test(test_slots_come_back_in_fini),
         cmocka_unit_test(test_a_pool_at_address_0_is_like_any_other),
