@@ -37,7 +37,6 @@ static shpool_status check_report(const char *function, const shpool_pool *pool,
 shpool_status shpool_stats_read(const shpool_pool *pool, const shpool_report_data *report,
                                 shpool_stats_data *stats_p)
 {
-    unsigned long long calls;
     shpool_status status;
 
     if (stats_p != NULL) {
@@ -59,9 +58,8 @@ shpool_status shpool_stats_read(const shpool_pool *pool, const shpool_report_dat
     stats_p->capacity_bytes = pool->largest * pool->pools;
     stats_p->fragmentation = percent(report->unused_bytes, stats_p->capacity_bytes);
 
-    calls = report->mallocs + report->frees + report->waits;
-    if (calls != 0) {
-        stats_p->mean_cycles = (uint32_t)(report->cycles / calls);
+    if (report->timed != 0) {
+        stats_p->mean_cycles = (uint32_t)(report->cycles / report->timed);
         stats_p->slowest_cycles = report->slowest;
     }
     if (stats_p->mean_cycles > report->fastest) {

@@ -13,16 +13,12 @@
 /* Written through pool->report by the blocks' shpool_fini; the slots of spill=arena lie behind. */
 static shpool_report_data *new_report(const shpool_pool *pool)
 {
-    size_t slots = shpool_slots_offset(pool->spill_slots) +
-                   (size_t)pool->spill_slots * pool->spill_bytes;
-    shpool_report_data *report = NULL;
+    shpool_report_data *report = malloc(shpool_slots_bytes(pool->spill_slots, pool->spill_bytes));
 
-    if (posix_memalign((void **)&report, SHPOOL_MAX_ALIGNMENT, slots) != 0) {
-        return NULL;
+    if (report != NULL) {
+        memset(report, 0, shpool_slots_head(pool->spill_slots));
+        shpool_report_clear(report);
     }
-    memset(report, 0, shpool_slots_offset(pool->spill_slots));
-
-    shpool_report_clear(report);
     return report;
 }
 

@@ -116,6 +116,12 @@ static shpool_status launch_check(simt_block *block)
         simt_fail(block, SHPOOL_ERR_INVALID,
                   "simt: %u static and %u dynamic bytes of shared memory; at most %u each",
                   launch->static_bytes, launch->dynamic_bytes, MAX_ARENA_BYTES);
+    } else if ((launch->from_zero != 0) &&
+               ((block->cluster > 1) || (launch->static_bytes + launch->dynamic_bytes < 16u))) {
+        simt_fail(block, SHPOOL_ERR_INVALID,
+                  "simt: from_zero with clusters of %u blocks and %u bytes of shared memory; it "
+                  "takes clusters of 1, and at least 16 bytes", block->cluster,
+                  launch->static_bytes + launch->dynamic_bytes);
     }
     launch->max_switches = (launch->max_switches == 0) ? DEFAULT_SWITCHES : launch->max_switches;
     launch->timeout_ms   = (launch->timeout_ms == 0) ? DEFAULT_TIMEOUT : launch->timeout_ms;
@@ -163,12 +169,13 @@ static shpool_status arenas_create(simt_block *block)
 
 static shpool_status arena_create(simt_block *block)
 {
+    uint32_t reserved     = (block->launch.from_zero != 0) ? 0u : RESERVED_BYTES;
     uint32_t static_bytes = (block->launch.static_bytes + 15u) & ~15u;
     void    *arena        = NULL;
 
     /* Dynamic memory is aligned as a pool may ask for, as an address and as a simt_addr. */
-    block->arena_begin  = RESERVED_BYTES;
-    block->dynamic_base = (RESERVED_BYTES + static_bytes + SHPOOL_MAX_ALIGNMENT - 1u) &
+    block->arena_begin  = reserved;
+    block->dynamic_base = (reserved + static_bytes + SHPOOL_MAX_ALIGNMENT - 1u) &
                           ~(SHPOOL_MAX_ALIGNMENT - 1u);
     block->arena_end    = block->dynamic_base + block->launch.dynamic_bytes;
     if (block->cluster > 1) {
@@ -180,7 +187,7 @@ static shpool_status arena_create(simt_block *block)
         return block->status;
     }
     block->arena = (unsigned char *)arena;
-    simt_poison(block->arena, RESERVED_BYTES);
+    simt_poison(block->arena, reserved);
     return SHPOOL_OK;
 }
 

@@ -46,6 +46,31 @@ static void open_cluster(uint32_t blocks, uint32_t threads, uint32_t payload)
     open_cluster_of("cluster_bitmap", blocks, threads, payload);
 }
 
+/* Run it, look what the models say, read the report and close the pool. */
+static inline void expect_sound(shpool_status status)
+{
+    if (status != SHPOOL_OK) {
+        fail_msg("%s %s", t.result.text, t.model[0].text);
+    }
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        if (t.model[i].faults != 0) {
+            fail_msg("cluster of %u, %u threads, seed %llu, period %u, pool %u: %s",
+                     t.launch.cluster[0], t.launch.block[0], t.launch.seed,
+                     t.launch.switch_period, i, t.model[i].text);
+        }
+        assert_int_equal(t.model[i].live, 0);
+    }
+}
+
+static inline void run_cluster(simt_kernel kernel)
+{
+    expect_sound(simt_run(&t.launch, kernel, NULL, &t.result));
+    if (t.pool.report != NULL) {
+        assert_int_equal(shpool_simt_report(&t.pool, &t.report), SHPOOL_OK);
+    }
+    shpool_simt_close(&t.pool);
+}
+
 /* ---- in kernels ---- */
 
 static shpool_heap init_cluster(void)

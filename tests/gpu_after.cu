@@ -4,15 +4,16 @@
  * in the block of the next owner, and no byte of the next owner in what a copy has read.
  *
  * Of each block of threads some warps' first threads are copiers.  They allocate, start a bulk copy
- * (in: into the block, out: out of it), and hand the block to free_after without waiting.  The
+ * (in: into the block, out: out of it; small: cp.async into it), and hand the block to free_after
+ * without waiting.  The
  * threads of the other warps are owners: they allocate, write a pattern, wait for a random time,
  * and look whether it is still there.  Sources and destinations are spread over much memory, so
  * that copies take long.
  *
  *   gpu_after [--hand-overs N] [--free-at-once]
  *
- * N: of each direction [10,000,000].  --free-at-once plants the bug: blocks are freed without
- * waiting, and both directions must then find wrong bytes.
+ * N: of each kind [10,000,000].  --free-at-once plants the bug: blocks are freed without waiting,
+ * and each kind must then find wrong bytes.
  * Exit code 0: all passed, 1: something failed, 77: no device of sm_90 or newer.
  */
 #if !defined(SHPOOL_INLINE)
@@ -36,6 +37,8 @@ constexpr unsigned MOST_BYTES   = 1024;      /* of a copied block */
 constexpr unsigned POOL_BYTES   = 20 * 1024; /* the copiers could take 24 KiB, others 17 */
 constexpr size_t   SOURCE_BYTES = size_t{256} << 20;
 constexpr unsigned SOURCE_MARK  = 0xc0000000u; /* the upper bits of each word of the source */
+
+enum copies { COPIES_IN, COPIES_OUT, COPIES_SMALL };
 
 struct totals {
     unsigned long long hand_overs;
@@ -162,6 +165,52 @@ __device__ void copy_in(giver &g, unsigned *mbar_words, const unsigned char *sou
     atomicAdd(&t->pending, pending);
 }
 
+/* cp.async, 16 bytes at a time. */
+__device__ void copy_small(giver &g, const unsigned char *source, unsigned &random, unsigned count,
+                           totals *t)
+{
+    unsigned long long pending = 0;
+
+    for (unsigned n = 0; n < count;) {
+        const unsigned bytes = 16 + (draw(random) & (MOST_BYTES - 16));
+        const size_t   from  = (size_t{draw(random)} << 4) & (SOURCE_BYTES - 1);
+        void          *ptr   = shpool_after_malloc(&g.after, bytes);
+
+        if (ptr == nullptr) {
+            continue;
+        }
+        const simt_addr at = simt_to_shared(ptr);
+
+        for (unsigned i = 0; i < bytes; i += 16) {
+            simt_copy16_async(at + i, source + from + i);
+        }
+        if ((draw(random) & 15u) == 0) { /* now and then somebody wants what was copied */
+            simt_copy16_commit();
+            simt_copy16_wait(0);
+            for (unsigned i = 0; i < bytes; i += 4) {
+                const unsigned expected =
+                    SOURCE_MARK | (static_cast<unsigned>((from + i) / 4) & 0xffffffu);
+
+                if (simt_load32(at + i) != expected) {
+                    wrong(t, &t->wrong_copy, simt_load32(at + i), expected);
+                }
+            }
+        } else {
+            pending++;
+        }
+        if (g.at_once) {
+            simt_copy16_commit();
+            shpool_free(g.after.heap, ptr);
+        } else {
+            shpool_free_after_copies(&g.after, ptr);
+        }
+        n++;
+        own(g.after.heap, random, bytes, draw(random) & 255u, t);
+    }
+    simt_copy16_wait(0);
+    atomicAdd(&t->pending, pending);
+}
+
 /* One place of `sink` for each recent copy; what they have written is looked at together. */
 __device__ void copy_out(giver &g, unsigned char *sink, unsigned &random, unsigned count, totals *t)
 {
@@ -212,7 +261,7 @@ __device__ void copy_out(giver &g, unsigned char *sink, unsigned &random, unsign
 #endif
 
 __global__ void __launch_bounds__(THREADS)
-    hand_over(shpool_pool pool, const unsigned char *source, unsigned char *sink, bool out,
+    hand_over(shpool_pool pool, const unsigned char *source, unsigned char *sink, copies kind,
               bool at_once, unsigned count, totals *t)
 {
 #if SIMT_HAS_BULK
@@ -235,7 +284,9 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if (warp % 2 == 0) {
         if (threadIdx.x % 32 == 0) {
-            if (out) {
+            if (kind == COPIES_SMALL) {
+                copy_small(g, source, random, count, t);
+            } else if (kind == COPIES_OUT) {
                 copy_out(g, sink + (blockIdx.x * COPIERS + copier) * (RECENT * MOST_BYTES), random,
                          count, t);
             } else {
@@ -263,10 +314,11 @@ __global__ void fill_source(unsigned *source, size_t words)
     }
 }
 
-void run(bool out, bool at_once, unsigned long long hand_overs, const unsigned char *source,
+void run(copies kind, bool at_once, unsigned long long hand_overs, const unsigned char *source,
          totals *t)
 {
-    const char    *name   = out ? "copies out" : "copies in";
+    const char    *name   = (kind == COPIES_OUT) ? "copies out"
+                                                 : (kind == COPIES_IN) ? "copies in" : "cp.async";
     shpool_config  want   = {};
     shpool_pool    pool   = {};
     cudaEvent_t    from   = nullptr;
@@ -292,7 +344,7 @@ void run(bool out, bool at_once, unsigned long long hand_overs, const unsigned c
     (void)gpu_cuda(cudaEventCreate(&from), "event");
     (void)gpu_cuda(cudaEventCreate(&to), "event");
     (void)gpu_cuda(cudaEventRecord(from), "event");
-    hand_over<<<blocks, THREADS, pool.shared_bytes>>>(pool, source, sink, out, at_once, count, t);
+    hand_over<<<blocks, THREADS, pool.shared_bytes>>>(pool, source, sink, kind, at_once, count, t);
     (void)gpu_cuda(cudaEventRecord(to), "event");
     gpu_wait(name);
     (void)gpu_cuda(cudaEventElapsedTime(&ms, from, to), "time");
@@ -345,8 +397,9 @@ int main(int argc, char **argv)
         gpu_cuda(cudaMallocManaged(&t, sizeof(*t)), "cudaMallocManaged")) {
         fill_source<<<1024, 256>>>(source, (SOURCE_BYTES + MOST_BYTES) / 4);
         gpu_wait("fill_source");
-        run(false, at_once, hand_overs, reinterpret_cast<unsigned char *>(source), t);
-        run(true, at_once, hand_overs, reinterpret_cast<unsigned char *>(source), t);
+        for (copies kind : {COPIES_IN, COPIES_OUT, COPIES_SMALL}) {
+            run(kind, at_once, hand_overs, reinterpret_cast<unsigned char *>(source), t);
+        }
     }
     return gpu_summary();
 }

@@ -170,6 +170,51 @@ static void test_copies_out_take_what_was_in_the_block(void **state)
     run_everywhere(33, 256, store_kernel);
 }
 
+/* ---- cp.async into blocks that nobody wants any more, among other copies ---- */
+
+static void load16_kernel(void *arg)
+{
+    trial       *t      = (trial *)arg;
+    shpool_heap  heap   = trial_init(t);
+    uint32_t     rank   = simt_thread_rank();
+    uint32_t     random = t->seed * 1000u + rank;
+    shpool_after after  = shpool_after_init(heap, rank % 5u * 3u);
+
+    for (uint32_t step = 0; step < STEPS; step++) {
+        uint32_t bytes = 16u + 16u * (heap_random(&random) % (MOST_WORDS / 4u));
+        void    *ptr   = shpool_after_malloc(&after, bytes);
+
+        for (uint32_t i = 0; (ptr != NULL) && (i < bytes); i += 16u) {
+            simt_copy16_async(simt_to_shared(ptr) + i, &source[i / 4u]);
+        }
+        if ((ptr != NULL) && (random & 64u)) { /* a group that the queue does not know of */
+            simt_copy16_commit();
+        }
+        if ((ptr != NULL) && (random & 128u)) {
+            simt_copy16_commit();
+            simt_copy16_wait(0);
+            HEAP_EXPECT(&t->model, memcmp(ptr, source, bytes) == 0);
+        }
+        shpool_free_after_copies(&after, ptr);
+        ptr = (random & 256u) ? shpool_after_malloc(&after, 32) : NULL;
+        if (ptr != NULL) {
+            simt_copy_async_out(sink[rank][step], simt_to_shared(ptr), 32);
+        }
+        shpool_free_after_group(&after, ptr);
+        use_another(t, heap, &random);
+    }
+    shpool_after_fini(&after);
+    simt_copy16_wait(0);
+    trial_expect_fresh(t, heap);
+}
+
+static void test_small_copies_land_before_the_next_owner(void **state)
+{
+    (void)state;
+    run_everywhere(5, 640, load16_kernel);
+    run_everywhere(33, 256, load16_kernel);
+}
+
 /* ---- blocks that other threads read ---- */
 
 #define STAGES 2u
@@ -284,6 +329,41 @@ static void test_the_queue_frees_what_is_due(void **state)
     }
 }
 
+/* A pool with room for one block at a time: each but the first waits for the one before. */
+static void waits_kernel(void *arg)
+{
+    trial       *t     = (trial *)arg;
+    shpool_heap  heap  = trial_init(t);
+    shpool_after after = shpool_after_init(heap, 2);
+
+    for (uint32_t i = 0; i < 4; i++) {
+        void *ptr = shpool_after_malloc(&after, t->pool.largest / 2u);
+
+        HEAP_EXPECT(&t->model, ptr != NULL);
+        if (ptr != NULL) {
+            simt_copy_async_out(sink, simt_to_shared(ptr), 64);
+            shpool_free_after_group(&after, ptr);
+        }
+    }
+    HEAP_EXPECT(&t->model, (after.slots == 2) && (after.count == 1) && (after.groups == 1));
+    shpool_after_fini(&after);
+    HEAP_EXPECT(&t->model, shpool_after_malloc(&after, t->pool.largest + 1u) == NULL);
+    shpool_fini(heap);
+}
+
+static void test_who_waits_for_a_copy_has_not_failed(void **state)
+{
+    trial t;
+
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        trial_once(&t, allocator, ":stats=1", 1, 512, waits_kernel);
+        assert_int_equal(t.report.mallocs, 6); /* the queue's, and 5 requests of which one fails */
+        assert_int_equal(t.report.failures, 1);
+        assert_int_equal(t.report.waits, 3);
+    }
+}
+
 /* An empty heap, and allocations that lie in global memory. */
 static void native_kernel(void *arg)
 {
@@ -322,8 +402,10 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_no_copy_lands_in_a_block_of_another_owner, setup),
         cmocka_unit_test_setup(test_copies_out_take_what_was_in_the_block, setup),
+        cmocka_unit_test_setup(test_small_copies_land_before_the_next_owner, setup),
         cmocka_unit_test_setup(test_a_tile_lives_until_its_last_reader_is_done, setup),
         cmocka_unit_test_setup(test_the_queue_frees_what_is_due, setup),
+        cmocka_unit_test_setup(test_who_waits_for_a_copy_has_not_failed, setup),
         cmocka_unit_test_setup(test_blocks_in_global_memory_are_freed_too, setup),
     };
 

@@ -79,6 +79,29 @@ static void store_script(shpool_heap heap, uint32_t slots)
     shpool_after_fini(&after);
 }
 
+static void load16_script(shpool_heap heap, uint32_t slots)
+{
+    shpool_after after = shpool_after_init(heap, slots);
+    void        *ptr   = shpool_after_malloc(&after, BYTES);
+
+    if (ptr != NULL) {
+        simt_copy16_async(simt_to_shared(ptr), source); /* the other's may begin here, */
+        simt_copy16_async(simt_to_shared(ptr) + 32u, source); /* or end with the pool: here */
+        shpool_free_after_copies(&after, ptr);
+        copied = 1;
+    }
+    shpool_after_fini(&after);
+    simt_copy16_wait(0); /* else a copy that was forgotten would be reported */
+}
+
+static void small_loads_and_other(shpool_heap heap)
+{
+    if (simt_thread_rank() == 0) {
+        load16_script(heap, 1);
+    } else {
+        other_owner(heap);
+    }
+}
 static void loads_and_other(shpool_heap heap)
 {
     if (simt_thread_rank() == 0) {
@@ -191,6 +214,12 @@ static void test_copies_into_a_block_that_is_given_up(void **state)
     explore(2, 3, loads_and_other);
 }
 
+static void test_small_copies_into_a_block_that_is_given_up(void **state)
+{
+    (void)state;
+    explore(2, 3, small_loads_and_other);
+}
+
 static void test_copies_out_of_a_block_that_is_given_up(void **state)
 {
     (void)state;
@@ -207,6 +236,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copies_into_a_block_that_is_given_up),
+        cmocka_unit_test(test_small_copies_into_a_block_that_is_given_up),
         cmocka_unit_test(test_copies_out_of_a_block_that_is_given_up),
         cmocka_unit_test(test_a_reader_of_a_block_that_is_given_up),
     };

@@ -138,6 +138,8 @@ static void test_launches_outside_the_limits_run_nothing(void **unused)
         { .static_bytes = 0xffffffffu },
         { .block = { 65 }, .engine = SIMT_THREADS },
         { .engine = (simt_engine)7 },
+        { .from_zero = 1, .dynamic_bytes = 8 },
+        { .from_zero = 1, .dynamic_bytes = 64, .grid = { 2 }, .cluster = { 2 } },
     };
 
     (void)unused;

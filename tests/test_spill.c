@@ -45,8 +45,8 @@ static void script_kernel(void *arg)
     }
     simt_barrier();
     if ((simt_thread_rank() == 0) && (p->pool.spill_bytes != 0)) { /* not a granule is lost */
-        simt_addr area = simt_dynamic_base();
-        uint32_t  all  = simt_load32(area + SHPOOL_AREA_GRANULES);
+        simt_addr area = heap.view.area;
+        uint32_t  all  = shpool_granule_all(area);
 
         EXPECT(p, shpool_granule_next(shpool_granule_map(area), 0, all, 0) == all);
         EXPECT(p, shpool_granule_next(shpool_granule_map(area) + 4u * shpool_granule_words(area), 0,
@@ -163,8 +163,8 @@ static void slot_kernel(void *arg)
     for (uint32_t i = 0; i < count; i++) {
         EXPECT(p, shpool_free_at(heap, ptr[i], 0) == SHPOOL_FREE_OK);
     }
-    all = (char *)shpool_aligned_malloc(heap, 256, p->pool.spill_bytes);
-    EXPECT(p, (all != NULL) && ((size_t)all % 256u == 0));
+    all = (char *)shpool_aligned_malloc(heap, 1024, p->pool.spill_bytes);
+    EXPECT(p, (all != NULL) && ((size_t)all % 1024u == 0));
     all = (char *)shpool_realloc(heap, all, 8); /* now it fits the pool */
     EXPECT(p, shpool_is_shared(all));
     shpool_free(heap, all);
@@ -181,13 +181,54 @@ static void test_a_slot_is_used_to_its_last_granule(void **state)
         for (size_t i = 0; (i < sizeof(kib) / sizeof(kib[0])) &&
                            (allocator->scope != SHPOOL_SCOPE_CLUSTER); i++) {
             (void)snprintf(options, sizeof(options), ":spill=arena,spill_bytes=%uK", kib[i]);
-            trial_open(&t, allocator, options, 1, 60u + kib[i] * 24u, 256);
+            trial_open(&t, allocator, options, 1, 60u + kib[i] * 24u, 1024);
             assert_in_range(t.pool.spill_bytes, kib[i] * 1024u, kib[i] * 1024u * 101u / 100u);
             trial_run(&t, slot_kernel);
             assert_int_equal(t.report.bad_frees, 4);
             assert_true(t.report.failures >= 4);
             trial_close(&t);
         }
+    }
+}
+
+/* ---- the slot is full, and CUDA's heap has not so much ---- */
+
+static void exhausted_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *all  = shpool_malloc(heap, p->pool.spill_bytes);
+    char       *out  = (char *)shpool_aligned_malloc(heap, 1024, 5000); /* the slot is full */
+
+    EXPECT(p, (all != NULL) && (out != NULL) && !shpool_is_shared(all) && !shpool_is_shared(out));
+    EXPECT(p, (size_t)out % 1024u == 0);
+    memset(out, 7, 5000);
+    EXPECT(p, shpool_malloc(heap, ~(size_t)0) == NULL);
+    EXPECT(p, shpool_malloc(heap, ~(size_t)0 - 16u) == NULL);
+    EXPECT(p, shpool_aligned_malloc(heap, 1024, ~(size_t)0 - 1024u) == NULL);
+    EXPECT(p, shpool_calloc(heap, ~(size_t)0 / 2u, 3) == NULL);
+    EXPECT(p, shpool_realloc(heap, out, ~(size_t)0) == NULL);
+    EXPECT(p, (out[0] == 7) && (out[4999] == 7));
+    EXPECT(p, shpool_free_at(heap, out, 0) == SHPOOL_FREE_OK);
+    EXPECT(p, shpool_free_at(heap, all, 0) == SHPOOL_FREE_OK);
+    shpool_fini(heap);
+}
+
+static void test_both_levels_exhausted(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        if (allocator->scope == SHPOOL_SCOPE_CLUSTER) {
+            continue;
+        }
+        trial_open(&t, allocator, ":spill=arena+native,spill_bytes=4K,stats=1", 1, 200, 1024);
+        trial_run(&t, exhausted_kernel);
+        assert_int_equal(t.report.failures, 4); /* calloc asks for nothing: its product overflows */
+        assert_int_equal(t.report.spills, 2);
+        assert_int_equal(t.report.native_spills, 1);
+        assert_int_equal(t.report.live + t.report.live_bytes, 0);
+        assert_int_equal(t.report.peak_bytes, 4096 + 5000);
+        trial_close(&t);
     }
 }
 
@@ -267,6 +308,56 @@ static void test_slots_come_back_in_fini(void **state)
     trial_close(&t);
 }
 
+/* ---- where shared memory begins at address 0 (sm_75), and a pool, or its area, lies there ---- */
+
+static void low_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    heap_slot   in, out;
+    void       *ptr;
+
+    EXPECT(p, simt_dynamic_base() == 0);
+    EXPECT(p, trial_malloc(p, heap, &in, 100, 16, 1) && shpool_is_shared(in.at));
+    if (p->pool.area_bytes == 0) {
+        EXPECT(p, shpool_malloc(heap, 5000) == NULL);
+        trial_free(p, heap, &in);
+        trial_expect_fresh(p, heap);
+        return;
+    }
+    EXPECT(p, trial_malloc(p, heap, &out, 5000, 16, 2) && !shpool_is_shared(out.at));
+    ptr = in.at;
+    trial_free(p, heap, &in);
+    EXPECT(p, shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_DOUBLE);
+    ptr = out.at;
+    trial_free(p, heap, &out);
+    EXPECT(p, shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_DOUBLE);
+    shpool_fini(heap);
+}
+
+static void test_a_pool_at_address_0_is_like_any_other(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        trial_open(&t, allocator, "", 1, 400, 16);
+        t.launch.from_zero = 1;
+        trial_run(&t, low_kernel);
+        trial_close(&t);
+        if (allocator->scope == SHPOOL_SCOPE_CLUSTER) {
+            continue; /* no spill=arena */
+        }
+        trial_open(&t, allocator, ":check=1,spill=arena", 1, 400, 16);
+        t.launch.from_zero = 1;
+        trial_run(&t, low_kernel);
+        assert_int_equal(t.report.blocks, 1);
+        assert_int_equal(t.report.mallocs, 2);
+        assert_int_equal(t.report.frees, 2);
+        assert_int_equal(t.report.spills, 1);
+        assert_int_equal(t.report.bad_frees, 2);
+        trial_close(&t);
+    }
+}
+
 /* ---- the plan ---- */
 
 static shpool_status plan(const char *spec, shpool_pool *pool)
@@ -335,8 +426,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_scripts_that_fill_their_slot_first),
         cmocka_unit_test(test_scripts_of_parallel_threads),
         cmocka_unit_test(test_a_slot_is_used_to_its_last_granule),
+        cmocka_unit_test(test_both_levels_exhausted),
         cmocka_unit_test(test_bad_frees_of_spilled_memory_are_refused),
         cmocka_unit_test(test_slots_come_back_in_fini),
+        cmocka_unit_test(test_a_pool_at_address_0_is_like_any_other),
         cmocka_unit_test(test_the_plan_tells_what_a_spill_option_needs),
         cmocka_unit_test(test_a_policy_that_is_none),
     };

@@ -242,6 +242,50 @@ static void test_figures_and_advice(void **state)
     }
 }
 
+/* The executor has no clock: calls that took long are noted by hand. */
+#define NOTED  40u
+#define CYCLES 0xffffff00u
+
+static void timed_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *a    = shpool_malloc(heap, 16);
+    uint32_t    mark = shpool_mark(heap);
+    void       *out;
+
+    EXPECT(p, (a != NULL) && (shpool_malloc(heap, 16) != NULL));
+    EXPECT(p, (shpool_malloc(heap, 16) != NULL) && (shpool_release(heap, mark) == 1));
+    out = shpool_malloc(heap, 100000);
+    EXPECT(p, (out != NULL) && !shpool_is_shared(out));
+    shpool_free(heap, out);
+    shpool_free(heap, a);
+    for (uint32_t i = 0; i < NOTED; i++) {
+        shpool_note_cycles(heap.view, 0u - CYCLES);
+    }
+    shpool_fini(heap);
+}
+
+static void test_cycles_are_of_calls_of_the_pool(void **state)
+{
+    const shpool_allocator *arena;
+    shpool_stats_data stats;
+
+    (void)state;
+    if (shpool_allocator_find("arena", &arena) != SHPOOL_OK) {
+        skip();
+    }
+    trial_once(&t, arena, ":stats=1,spill=native", 1, 500, timed_kernel);
+    assert_int_equal(t.report.mallocs + t.report.frees, 8);
+    assert_int_equal(t.report.timed, 5 + NOTED); /* 4 mallocs, 1 free */
+    assert_int_equal(t.report.cycles, 1ull * NOTED * CYCLES); /* 2^36 are the block's counter */
+    assert_int_equal(t.report.slowest, CYCLES);
+    t.pool.flags = SHPOOL_FLAG_STATS; /* closed, but the report is here */
+    assert_int_equal(shpool_stats_read(&t.pool, &t.report, &stats), SHPOOL_OK);
+    assert_int_equal(stats.mean_cycles, 1ull * NOTED * CYCLES / (5 + NOTED));
+    assert_int_equal(stats.slowest_cycles, CYCLES);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +293,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_who_waits_in_vain_gives_up),
         cmocka_unit_test(test_every_schedule_of_a_hand_over),
         cmocka_unit_test(test_figures_and_advice),
+        cmocka_unit_test(test_cycles_are_of_calls_of_the_pool),
     };
 
     if (argc > 1) { /* a pattern: tests/planted.sh wants single tests */

@@ -12,6 +12,7 @@ shpool_cmocka_tests += \
 	tests/test_checked \
 	tests/test_cluster \
 	tests/test_cluster_explore \
+	tests/test_cluster_others \
 	tests/test_config \
 	tests/test_conformance \
 	tests/test_cost \

@@ -133,7 +133,7 @@ typedef struct shpool_view {
     uint32_t  rank;     /**< of the thread in its block, 0..threads-1, x fastest */
     uint32_t  flags;    /**< SHPOOL_FLAG_* */
     uint32_t  word[2];  /**< the module's own geometry, from its layout function */
-    simt_addr area;     /**< the block's statistics area, or 0 */
+    simt_addr area;     /**< 16 bytes into the block's statistics area; 0: it has none */
 } shpool_view;
 
 /** What a module makes of a number of bytes; the one place where overhead is computed. */
@@ -245,7 +245,8 @@ typedef struct shpool_leak {
     uint32_t  reserved[2];
 } shpool_leak;
 
-/** What a pool that was opened with stats or check tells the host after its kernels. */
+/** What a pool that was opened with stats, check or a spill option tells the host after its
+ *  kernels. */
 typedef struct shpool_report_data {
     uint32_t abi;        /**< SHPOOL_ABI */
     uint32_t bytes;      /**< sizeof(shpool_report_data) */
@@ -267,13 +268,16 @@ typedef struct shpool_report_data {
     shpool_bad_free bad_free[SHPOOL_BAD_FREE_SLOTS]; /**< the first min(bad_frees, slots) */
     shpool_leak leak[SHPOOL_LEAK_SLOTS];             /**< the first min(leaks, slots) */
     unsigned long long native_spills; /**< spills that CUDA's in-kernel heap served */
-    unsigned long long waits;       /**< attempts of shpool_malloc_wait that got nothing */
+    unsigned long long waits;       /**< attempts of shpool_malloc_wait and shpool_after_malloc that
+                                         got nothing, and were followed by another one */
     unsigned long long cycles;      /**< in malloc and free, of all threads, about */
     uint32_t slowest;       /**< cycles of the slowest malloc or free */
     uint32_t fastest;       /**< cycles of the fastest one */
     uint32_t unused_bytes;  /**< most bytes of a block's pools that were free as a request failed */
     uint32_t reserved32;
-    unsigned long long reserved[3];
+    unsigned long long timed;       /**< mallocs and frees of pools that the cycles are of: not of
+                                         what was spilled, nor what shpool_release let go */
+    unsigned long long reserved[2];
 } shpool_report_data;
 
 #endif /* SHPOOL_ABI_H */

@@ -25,15 +25,16 @@
  * that thread, so the pool must let it (shpool-info show NAME: scope).  Any number of threads of a
  * block may have queues of their own.
  * What may be in it: allocations of the queue's heap, in shared memory or, from heaps that spill,
- * in global memory.
+ * in global memory.  What is none is refused when its turn comes, as by shpool_free().
  * Order.  What the phase has acquired, and the copies of a group, come before the free.
  *
- * What it does not do: wait for groups of other threads (an mbarrier will do) or for cp.async, or
- * look further than an mbarrier does, whose parity tells two phases apart: call
+ * What it does not do: wait for groups of other threads (an mbarrier will do), or look further than
+ * an mbarrier does, whose parity tells two phases apart: call
  * shpool_after_poll() at least once between the end of a phase that the queue waits for and the end
  * of the next phase of the same mbarrier.
  *
- * mbarriers: sm_80 and newer; groups: sm_90 and newer; an older architecture does not declare them.
+ * mbarriers and cp.async: sm_80 and newer; bulk copies: sm_90 and newer; an older architecture does
+ * not declare them.
  * Nothing is added to kernels that do not call them.
  */
 #ifndef SHPOOL_AFTER_H
@@ -49,10 +50,13 @@ typedef struct shpool_after {
     simt_addr   entries; /**< 16 bytes each, oldest first: pointer, mbarrier, parity */
     uint32_t    slots;   /**< entries there is room for */
     uint32_t    count;   /**< entries in use */
-    uint32_t    groups;  /**< of those, how many wait for a group */
+    uint32_t    groups;  /**< of those, how many wait for a group of bulk copies */
+    uint32_t    copies;  /**< and how many for one of cp.async */
 } shpool_after;
 
-#define SHPOOL_AFTER_GROUP 2u /* in place of a parity: the entry waits for a group */
+/* In place of an mbarrier, which lies at a multiple of 8: the entry waits for a group. */
+#define SHPOOL_AFTER_GROUP  1u
+#define SHPOOL_AFTER_COPIES 2u
 
 /**
  * Make an empty queue with room for `slots` pending frees.
@@ -73,6 +77,7 @@ SIMT_FN shpool_after shpool_after_init(shpool_heap heap, uint32_t slots)
     after.slots   = (entries != NULL) ? slots : 0u;
     after.count   = 0;
     after.groups  = 0;
+    after.copies  = 0;
     return after;
 }
 
@@ -81,9 +86,11 @@ SIMT_FN void *shpool_after_pointer(simt_u128 entry)
     return (void *)(size_t)(((unsigned long long)entry.y << 32) | entry.x);
 }
 
-/* Free what is known to be done: the first `oldest` entries, the first `read` groups, and whatever
- * phase has ended; the others close up.  The number freed. */
-SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32_t read)
+/* Free what is known to be done: the first `oldest` entries, the first `read` groups of bulk copies
+ * and `landed` ones of cp.async, and whatever phase has ended; the others close up.  The number
+ * freed. */
+SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32_t read,
+                                    uint32_t landed)
 {
     uint32_t count = after->count;
     uint32_t kept  = 0;
@@ -94,10 +101,14 @@ SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32
         simt_u128 entry = simt_load128(after->entries + 16u * i);
         int       is_done;
 
-        if (entry.w == SHPOOL_AFTER_GROUP) {
+        if (entry.z == SHPOOL_AFTER_GROUP) {
             is_done = (read != 0);
             read   -= (is_done != 0);
             after->groups -= (is_done != 0);
+        } else if (entry.z == SHPOOL_AFTER_COPIES) {
+            is_done = (landed != 0);
+            landed -= (is_done != 0);
+            after->copies -= (is_done != 0);
         } else {
             is_done = (i < oldest) || simt_mbar_test(entry.z, entry.w);
         }
@@ -121,7 +132,7 @@ SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32
  */
 SIMT_FN uint32_t shpool_after_poll(shpool_after *after)
 {
-    return shpool_after_sweep(after, 0, 0);
+    return shpool_after_sweep(after, 0, 0, 0);
 }
 
 #if SIMT_HAS_BULK
@@ -147,6 +158,17 @@ SIMT_FN uint32_t shpool_after_wait_groups(uint32_t pending)
 }
 #endif
 
+/* The same for groups of cp.async. */
+SIMT_FN uint32_t shpool_after_wait_copies(uint32_t pending)
+{
+    if (pending > 2u) {
+        simt_copy16_wait(2);
+        return pending - 2u;
+    }
+    simt_copy16_wait(0);
+    return pending;
+}
+
 /**
  * Wait for the oldest pending free, and do it and all others that are due.
  *
@@ -162,12 +184,15 @@ SIMT_FN uint32_t shpool_after_wait(shpool_after *after)
     }
     oldest = simt_load128(after->entries);
 #if SIMT_HAS_BULK
-    if (oldest.w == SHPOOL_AFTER_GROUP) {
-        return shpool_after_sweep(after, 0, shpool_after_wait_groups(after->groups));
+    if (oldest.z == SHPOOL_AFTER_GROUP) {
+        return shpool_after_sweep(after, 0, shpool_after_wait_groups(after->groups), 0);
     }
 #endif
+    if (oldest.z == SHPOOL_AFTER_COPIES) {
+        return shpool_after_sweep(after, 0, 0, shpool_after_wait_copies(after->copies));
+    }
     simt_mbar_wait(oldest.z, oldest.w);
-    return shpool_after_sweep(after, 1, 0);
+    return shpool_after_sweep(after, 1, 0, 0);
 }
 
 /* Nonzero: the block is in the queue, which has made room if need be; 0: it has no memory. */
@@ -188,7 +213,8 @@ SIMT_FN int shpool_after_put(shpool_after *after, void *ptr, simt_addr mbar, uin
     entry.w = parity;
     simt_store128(after->entries + 16u * after->count, entry);
     after->count++;
-    after->groups += (parity == SHPOOL_AFTER_GROUP);
+    after->groups += (mbar == SHPOOL_AFTER_GROUP);
+    after->copies += (mbar == SHPOOL_AFTER_COPIES);
     return 1;
 }
 
@@ -216,6 +242,23 @@ SIMT_FN void shpool_free_after(shpool_after *after, void *ptr, simt_addr mbar, u
     }
 }
 
+/**
+ * Give a block back when the calling thread's cp.async copies have landed in it.
+ *
+ * Ends the thread's group of them (simt_copy16_commit()), and frees the block some time after that
+ * group has landed.
+ * @param [in] ptr  of the queue's heap, destination of copies since the last commit or before;
+ *                  NULL: only the group is ended
+ */
+SIMT_FN void shpool_free_after_copies(shpool_after *after, void *ptr)
+{
+    simt_copy16_commit();
+    if ((ptr != NULL) && !shpool_after_put(after, ptr, SHPOOL_AFTER_COPIES, 0)) {
+        simt_copy16_wait(0);
+        shpool_free(after->heap, ptr);
+    }
+}
+
 #if SIMT_HAS_BULK
 
 /**
@@ -230,7 +273,7 @@ SIMT_FN void shpool_free_after(shpool_after *after, void *ptr, simt_addr mbar, u
 SIMT_FN void shpool_free_after_group(shpool_after *after, void *ptr)
 {
     simt_copy_commit();
-    if ((ptr != NULL) && !shpool_after_put(after, ptr, 0, SHPOOL_AFTER_GROUP)) {
+    if ((ptr != NULL) && !shpool_after_put(after, ptr, SHPOOL_AFTER_GROUP, 0)) {
         simt_copy_wait_read(0);
         shpool_free(after->heap, ptr);
     }
@@ -238,10 +281,13 @@ SIMT_FN void shpool_free_after_group(shpool_after *after, void *ptr)
 
 /**
  * Allocate shared memory for copies: a shpool_malloc_shared() that first does what frees are
- * pending, if it must, and waits for them, oldest first.
+ * pending, if it must, and waits for them, oldest first, as shpool_after_wait() does.
  *
- * Has the simt_fence_async() in it that a copy into memory needs that others wrote before.
- * @return the allocation; NULL if it does not fit although nothing is pending any more
+ * Has the simt_fence_async() in it that a copy into memory needs that others wrote before.  Who
+ * needs more than 16 bytes of alignment calls shpool_aligned_malloc(), shpool_after_wait() where
+ * that has no room, and the fence.  With stats=1 attempts that others followed are `waits`.
+ * @return the allocation, aligned to 16; NULL if it does not fit although nothing is pending any
+ *         more: what other threads' queues hold is not waited for
  */
 SIMT_FN void *shpool_after_malloc(shpool_after *after, size_t bytes)
 {
@@ -249,6 +295,7 @@ SIMT_FN void *shpool_after_malloc(shpool_after *after, size_t bytes)
 
     SIMT_ROLLED
     while ((ptr == NULL) && (after->count != 0)) {
+        shpool_note_wait(after->heap); /* no failure: with stats=1 one of `waits` */
         if (shpool_after_poll(after) == 0) {
             (void)shpool_after_wait(after);
         }

@@ -52,6 +52,9 @@ typedef struct simt_launch {
     uint32_t fill;           /**< byte that fresh shared memory holds (low 8 bits) [0xA5 if 0] */
     uint32_t cluster[3];     /**< blocks of a cluster along x, y, z [1], which divide the grid's; at
                                   most 16 in all.  Limits and seeds then are per cluster. */
+    uint32_t from_zero;      /**< 1: shared memory begins at address 0, as on sm_75, which has no
+                                  clusters and needs 16 bytes of it at least; [0: behind 1 KiB that
+                                  the system has, as on sm_80 and newer] */
 } simt_launch;
 
 /** What a run did, or what stopped it. */

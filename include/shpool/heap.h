@@ -74,21 +74,21 @@ SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *ba
     return shpool_fits_block(pool, start, pool->shared_bytes) ? SHPOOL_OK : SHPOOL_ERR_LAUNCH;
 }
 
-/* Reset the statistics area; one thread of the block. */
+/* Reset the statistics area, which is SHPOOL_AREA_FRONT behind the block's base; one thread of the
+ * block. */
 SIMT_FN void shpool_area_init(const shpool_pool *pool, simt_addr area)
 {
     uint32_t i;
 
     SIMT_ROLLED
     for (i = 0; i < pool->area_bytes; i += 4u) {
-        simt_store32(area + i, 0);
+        simt_store32(area - SHPOOL_AREA_FRONT + i, 0);
     }
     simt_store64(area + SHPOOL_AREA_REPORT, (unsigned long long)(size_t)pool->report);
     simt_store32(area + SHPOOL_AREA_FASTEST, ~0u);
     simt_store32(area + SHPOOL_AREA_CAPACITY, pool->largest * pool->pools);
     simt_store32(area + SHPOOL_AREA_SLOTS, pool->spill_slots);
     simt_store32(area + SHPOOL_AREA_SLOT_BYTES, pool->spill_bytes);
-    simt_store32(area + SHPOOL_AREA_GRANULES, pool->spill_bytes >> pool->spill_shift);
     simt_store32(area + SHPOOL_AREA_SHIFT, pool->spill_shift);
 }
 
@@ -134,8 +134,9 @@ SIMT_FN shpool_heap shpool_empty_heap(void)
  *
  * Scope: all threads of the block, converged as for a barrier; has a barrier at either end (with
  * scope cluster the cluster's, all threads of all its blocks), so calling it again on the same
- * memory, when everybody is done with it, starts afresh.  A thread that returned from the kernel
- * before makes the block hang.
+ * memory, when everybody is done with it, starts afresh (after shpool_fini(), if the pool has
+ * stats, check or a spill option).  A thread that returned from the kernel before makes the block
+ * hang.
  *
  * @param [in] pool  the kernel's parameter, from shpool_open(); the same in all threads
  * @param [in] base  pool->shared_bytes bytes of this block's shared memory, aligned to
@@ -156,7 +157,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
     SHPOOL_BARRIER(pool->flags); /* whoever still works in a pool that was here before */
     if (status == SHPOOL_OK) {
         if (SHPOOL_HAS_AREA && (pool->area_bytes != 0) && (simt_thread_rank() == 0)) {
-            shpool_area_init(pool, start);
+            shpool_area_init(pool, start + SHPOOL_AREA_FRONT);
         }
     } else if ((pool->abi == SHPOOL_ABI) && (pool->report != NULL) && (simt_thread_rank() == 0)) {
         shpool_report_data *report = (shpool_report_data *)pool->report;
@@ -168,7 +169,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
      * parameters where it is needed, and takes no registers in between. */
     heap = shpool_init_pools(pool, start + pool->area_bytes, fits ? pool->pool_bytes : 0u,
                              fits ? pool->word[0] : 0u, fits ? pool->word[1] : 0u,
-                             (fits && (pool->area_bytes != 0)) ? start : 0u);
+                             (fits && (pool->area_bytes != 0)) ? start + SHPOOL_AREA_FRONT : 0u);
     if (!fits) {
         heap.view.flags = 0;
     }
@@ -180,8 +181,9 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
  * Make further pools in the kernel, of the same allocator and shape, from a base and a size.
  *
  * Scope: as shpool_init().  For sub-pools: a base that shpool_malloc() gave to one thread, handed
- * to all (with scope cluster all blocks give the same offset).  Never spills.  Pools opened with
- * stats or check give empty heaps here: their counters belong to the region.
+ * to all (with scope cluster all blocks give the same offset and bytes).  Never spills.  Pools
+ * opened with stats, check or a spill option give empty heaps here: their area belongs to the
+ * region.
  *
  * @param [in] pool   which allocator, threads per pool and alignment
  * @param [in] base   shared memory, aligned to pool->alignment
@@ -218,8 +220,9 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
  * End the block's use of its pools: closes the statistics.
  *
  * Scope: all threads of the block, converged as for a barrier.  Costs nothing unless the pool was
- * opened with stats or check; then it has barriers, counts what was never freed and, with check,
- * walks every pool and lists the leaks.  With scope cluster it always has the cluster's barrier:
+ * opened with stats, check or a spill option; then it has barriers, gives the slot of spill=arena
+ * back, counts what was never freed and, with check, walks every pool and lists the leaks (what was
+ * spilled is counted, not listed).  With scope cluster it always has the cluster's barrier:
  * no block may exit while a neighbour uses its memory.  Nothing may be allocated, used or freed
  * afterwards.
  */

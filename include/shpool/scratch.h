@@ -27,7 +27,8 @@
  * Remember where the calling thread's pool stands.
  *
  * Scope: any thread, alone.  A mark is a number: copy it, keep several, in any order of nesting.
- * @return for shpool_release(); SHPOOL_NO_MARK if the allocator has no marks, or the heap is empty
+ * @return for shpool_release(); SHPOOL_NO_MARK if the allocator has no marks, if the heap is empty
+ *         or, with check=1, if the pool is damaged
  */
 SIMT_FN uint32_t shpool_mark(shpool_heap heap)
 {

@@ -129,7 +129,7 @@ static inline shpool_status shpool_plan_here(const char *spec, const shpool_conf
     return status;
 }
 
-/* How many blocks of that pool the current device can run at once. */
+/* How many blocks of that pool, with all their threads, the current device can run at once. */
 static inline shpool_status shpool_blocks_at_once(const shpool_pool *pool, uint32_t *blocks_p)
 {
     uint32_t      units   = 0;
@@ -176,7 +176,7 @@ static inline shpool_status shpool_new_report(shpool_pool *pool)
     if (status != SHPOOL_OK) {
         return status;
     }
-    bytes = shpool_slots_offset(pool->spill_slots) + (size_t)pool->spill_slots * pool->spill_bytes;
+    bytes = shpool_slots_bytes(pool->spill_slots, pool->spill_bytes);
     error = cudaMalloc(&pool->report, bytes);
     if ((error == cudaErrorMemoryAllocation) && (pool->spill_bytes != 0)) {
         (void)cudaGetLastError();
@@ -189,7 +189,7 @@ static inline shpool_status shpool_new_report(shpool_pool *pool)
         return shpool_cuda_status(error, "cudaMalloc (report)");
     }
     shpool_report_clear(&blank);
-    status = shpool_cuda_status(cudaMemset(pool->report, 0, shpool_slots_offset(pool->spill_slots)),
+    status = shpool_cuda_status(cudaMemset(pool->report, 0, shpool_slots_head(pool->spill_slots)),
                                 "cudaMemset (report)");
     if (status == SHPOOL_OK) {
         status = shpool_cuda_status(cudaMemcpy(pool->report, &blank, sizeof(blank),
@@ -319,7 +319,8 @@ static inline shpool_status shpool_stats(const shpool_pool *pool, shpool_stats_d
 /**
  * Release what shpool_open() took, and zero the pool.
  *
- * Scope: host; no kernel may still use the pool if it was opened with stats or check.
+ * Scope: host; no kernel may still use the pool if it was opened with stats, check or a spill
+ *        option, and what has spilled to a slot is gone.
  * @param [in,out] pool  NULL and zeroed pools: no effect
  * @return SHPOOL_OK, SHPOOL_ERR_CUDA (the pool is zeroed all the same)
  */

@@ -208,17 +208,19 @@ typedef struct shpool_config {
  * @param [out] pool_p  everything but the device pointers and the report; zeroed on failure
  * @return SHPOOL_OK
  *   - SHPOOL_ERR_INVALID      a NULL argument, block_threads outside 1..1,024, threads_per_pool
- *                             above, other flags, reserved not 0, payload_bytes and total_bytes
- *                             both
+ *                             above, other flags or spill bits, spill_blocks over 65,536,
+ *                             reserved not 0, payload_bytes and total_bytes both
  *   - SHPOOL_ERR_SPEC         the spec does not parse, or has an unknown key (the detail lists the
  *                             known ones) or value; a bad SHPOOL_LOG_LEVEL
  *   - SHPOOL_ERR_NOT_FOUND    unknown allocator (the detail lists the known ones)
  *   - SHPOOL_ERR_ALIGNMENT    alignment is not a power of two from 16 to 1,024
  *   - SHPOOL_ERR_TOO_SMALL    no payload was asked for, or total_bytes cannot hold one allocation
  *                             in each pool (the detail says how much can)
- *   - SHPOOL_ERR_TOO_LARGE    more than shared_limit (the detail says what would fit)
- *   - SHPOOL_ERR_UNSUPPORTED  the allocator cannot do check, or that alignment, or a spec gives
- *                             threads_per_pool for an allocator of another scope than group
+ *   - SHPOOL_ERR_TOO_LARGE    more than shared_limit (the detail says what would fit), or
+ *                             spill_bytes over 1 GiB with SHPOOL_SPILL_ARENA
+ *   - SHPOOL_ERR_UNSUPPORTED  the allocator cannot do check, or that alignment, has scope cluster
+ *                             and is to spill to an arena, or a spec gives threads_per_pool for an
+ *                             allocator of another scope than group
  */
 SHPOOL_API shpool_status shpool_plan(const char *spec, const shpool_config *want,
                                      shpool_pool *pool_p);
@@ -269,14 +271,16 @@ typedef struct shpool_stats_data {
     unsigned long long live_bytes; /**< of those */
     unsigned long long spills;     /**< requests served from global memory */
     unsigned long long native_spills; /**< spills that CUDA's in-kernel heap served */
-    unsigned long long waits;      /**< attempts of shpool_malloc_wait that got nothing */
+    unsigned long long waits;      /**< attempts of shpool_malloc_wait and shpool_after_malloc that
+                                        got nothing, and were followed by another one */
     uint32_t peak_bytes;     /**< most bytes live at once in one block, spilled ones included */
     uint32_t capacity_bytes; /**< of all pools of a block */
     uint32_t fragmentation;  /**< percent of the capacity that was free as a request failed, the
                                   worst case: in pieces too small, or in other threads' pools */
     uint32_t contention;     /**< percent of the cycles in malloc and free above those of the
                                   fastest call: waiting, retries and searches; 0 on the executor */
-    uint32_t mean_cycles;    /**< of a malloc or free */
+    uint32_t mean_cycles;    /**< of a malloc or free of a pool: the attempt of a request that was
+                                  spilled counts, spilling it and shpool_release() do not */
     uint32_t slowest_cycles; /**< of one of them */
 } shpool_stats_data;
 

@@ -8,33 +8,38 @@
 #include <shpool/impl/zones.h>
 #include <shpool/simt.h>
 
-/* Words of the area, as byte offsets. */
+/* An area is known by the address so far behind its first byte: on sm_75 shared memory begins at 0,
+ * and so may an area, while a shpool_view.area of 0 says that there is none. */
+#define SHPOOL_AREA_FRONT 16u
+
+/* Words of the area, as byte offsets from there; the first three are in front. */
+#define SHPOOL_AREA_REPORT    (0u - SHPOOL_AREA_FRONT) /* 64 bits: of the shpool_report_data */
+#define SHPOOL_AREA_BYTES_NOW (8u - SHPOOL_AREA_FRONT)
+#define SHPOOL_AREA_PEAK      (12u - SHPOOL_AREA_FRONT)
 enum {
-    SHPOOL_AREA_REPORT    = 0, /* 64 bits: address of the shpool_report_data */
-    SHPOOL_AREA_BYTES_NOW = 8,
-    SHPOOL_AREA_PEAK      = 12,
-    SHPOOL_AREA_MALLOCS   = 16,
-    SHPOOL_AREA_FREES     = 20,
-    SHPOOL_AREA_FAILURES  = 24,
-    SHPOOL_AREA_SPILLS    = 28, /* requests that global memory served */
-    SHPOOL_AREA_LARGEST   = 32, /* largest free block of any pool, filled in by fini */
-    SHPOOL_AREA_CORRUPT   = 36,
-    SHPOOL_AREA_NATIVE    = 40, /* spills that CUDA's heap served */
-    SHPOOL_AREA_WAITS     = 44,
-    SHPOOL_AREA_CYCLES    = 48, /* in malloc and free, in units of 16 */
-    SHPOOL_AREA_SLOWEST   = 52, /* cycles of one call */
-    SHPOOL_AREA_FASTEST   = 56,
-    SHPOOL_AREA_UNUSED    = 60, /* most bytes that were free when a request failed */
+    SHPOOL_AREA_MALLOCS   = 0,
+    SHPOOL_AREA_FREES     = 4,
+    SHPOOL_AREA_FAILURES  = 8,
+    SHPOOL_AREA_SPILLS    = 12, /* requests that global memory served */
+    SHPOOL_AREA_LARGEST   = 16, /* largest free block of any pool, filled in by fini */
+    SHPOOL_AREA_CORRUPT   = 20,
+    SHPOOL_AREA_NATIVE    = 24, /* spills that CUDA's heap served */
+    SHPOOL_AREA_WAITS     = 28,
+    SHPOOL_AREA_CYCLES    = 32, /* in malloc and free, in units of 16 */
+    SHPOOL_AREA_SLOWEST   = 36, /* cycles of one call */
+    SHPOOL_AREA_FASTEST   = 40,
+    SHPOOL_AREA_UNUSED    = 44, /* most bytes that were free when a request failed */
+    SHPOOL_AREA_TIMED     = 68, /* calls that CYCLES are of */
 
     /* spill=arena: impl/spill.h */
-    SHPOOL_AREA_SPILL_LOCK = 64,
-    SHPOOL_AREA_SLOTS      = 68, /* of all blocks */
-    SHPOOL_AREA_SLOT       = 72, /* 64 bits: the block's own; 0: none yet */
-    SHPOOL_AREA_SLOT_BYTES = 80,
-    SHPOOL_AREA_GRANULES   = 84, /* of a slot */
-    SHPOOL_AREA_SHIFT      = 88, /* log2 of the bytes of one */
+    SHPOOL_AREA_SPILL_LOCK = 48,
+    SHPOOL_AREA_SLOTS      = 52, /* of all blocks */
+    SHPOOL_AREA_SLOT       = 56, /* 64 bits: the block's own; 0: none yet */
+    SHPOOL_AREA_SLOT_BYTES = 64,
+    SHPOOL_AREA_SHIFT      = 72, /* log2 of the bytes of a granule */
 
-    SHPOOL_AREA_CAPACITY   = 92  /* payload of all pools when fresh */
+    SHPOOL_AREA_CAPACITY   = 76, /* payload of all pools when fresh */
+    SHPOOL_AREA_MAPS = SHPOOL_AREA_BYTES - SHPOOL_AREA_FRONT /* of a slot's granules, two */
 };
 
 /* A report before any block has ended: minima are lowered by each. */
@@ -131,12 +136,18 @@ SIMT_FN void shpool_note_unused(shpool_view view)
     }
 }
 
-/* The cycles of one malloc or free that began at `start`. */
+/* The cycles of one malloc or free that began at `start`.  Those of all threads of a block can be
+ * more than the word holds; what it loses goes to the report. */
 SIMT_FN void shpool_note_cycles(shpool_view view, uint32_t start)
 {
     uint32_t cycles = simt_clock() - start;
+    uint32_t units  = (cycles >> 4) + (cycles >> 3 & 1u);
+    uint32_t before = simt_atomic_add(view.area + SHPOOL_AREA_CYCLES, units, SIMT_RELAXED);
 
-    shpool_count(view, SHPOOL_AREA_CYCLES, cycles >> 4);
+    if (before + units < units) {
+        simt_global_add64(&shpool_area_report(view.area)->cycles, 16ull << 32);
+    }
+    shpool_count(view, SHPOOL_AREA_TIMED, 1);
     (void)simt_atomic_max(view.area + SHPOOL_AREA_SLOWEST, cycles, SIMT_RELAXED);
     (void)simt_atomic_min(view.area + SHPOOL_AREA_FASTEST, cycles, SIMT_RELAXED);
 }
@@ -189,6 +200,7 @@ SIMT_FN void shpool_flush_counts(simt_addr area)
     simt_global_add64(&report->live_bytes,
                       shpool_signed(simt_load32(area + SHPOOL_AREA_BYTES_NOW)));
     simt_global_add64(&report->waits, simt_load32(area + SHPOOL_AREA_WAITS));
+    simt_global_add64(&report->timed, simt_load32(area + SHPOOL_AREA_TIMED));
     simt_global_add64(&report->cycles, 16ull * simt_load32(area + SHPOOL_AREA_CYCLES));
     simt_global_max32(&report->slowest, simt_load32(area + SHPOOL_AREA_SLOWEST));
     simt_global_min32(&report->fastest, simt_load32(area + SHPOOL_AREA_FASTEST));

@@ -29,39 +29,61 @@ typedef struct shpool_spilled {
 
 /* ---- the slots in global memory ---- */
 
-/* Bit maps of the slots that are taken, then the slots; both begin at multiples of 1,024. */
-SIMT_HD size_t shpool_slots_offset(uint32_t slots)
+/* Bytes of a report and the bit map of the slots that are taken, which follows it. */
+SIMT_HD size_t shpool_slots_head(uint32_t slots)
 {
-    return SHPOOL_REPORT_ROOM + ((((slots + 31u) / 32u) * 4u + 1023u) & ~(size_t)1023);
+    return SHPOOL_REPORT_ROOM + (size_t)((slots + 31u) / 32u) * 4u;
+}
+
+/* Where the slots behind a report begin: at the next multiple of the largest alignment, of which
+ * cudaMalloc() promises a quarter. */
+SIMT_HD size_t shpool_slots_first(const void *report, uint32_t slots)
+{
+    return ((size_t)report + shpool_slots_head(slots) + SHPOOL_MAX_ALIGNMENT - 1u) &
+           ~(size_t)(SHPOOL_MAX_ALIGNMENT - 1u);
+}
+
+/* Bytes of all of it, wherever it lies. */
+SIMT_HD size_t shpool_slots_bytes(uint32_t slots, uint32_t slot_bytes)
+{
+    return shpool_slots_head(slots) + SHPOOL_MAX_ALIGNMENT - 1u + (size_t)slots * slot_bytes;
+}
+
+/* Take a slot: its number, or how many there are: they are all taken.  One thread of the block. */
+SIMT_FN uint32_t shpool_slot_claim(simt_addr area)
+{
+    uint32_t *map   = (uint32_t *)(void *)((char *)shpool_area_report(area) + SHPOOL_REPORT_ROOM);
+    uint32_t  slots = simt_load32(area + SHPOOL_AREA_SLOTS);
+    uint32_t  words = (slots + 31u) / 32u;
+    uint32_t  w     = simt_block_rank() % words;
+    uint32_t  left;
+
+    for (left = words; left != 0; left--) {
+        uint32_t mine = simt_mask(0, (slots - w * 32u < 32u) ? slots - w * 32u : 32u);
+        uint32_t seen = simt_global_or32(map + w, 0);
+
+        while ((mine & ~seen) != 0) {
+            uint32_t i = simt_ffs(mine & ~seen) - 1u;
+
+            seen = simt_global_or32(map + w, 1u << i); /* acquire: pairs with slot_return */
+            if ((seen >> i & 1u) == 0) {
+                return w * 32u + i;
+            }
+        }
+        w = (w + 1u < words) ? w + 1u : 0u;
+    }
+    return slots;
 }
 
 /* Take a slot: its address, or SHPOOL_SPILL_NONE.  One thread of the block. */
 SIMT_FN unsigned long long shpool_slot_take(simt_addr area)
 {
-    char    *report = (char *)shpool_area_report(area);
+    uint32_t number = shpool_slot_claim(area);
     uint32_t slots  = simt_load32(area + SHPOOL_AREA_SLOTS);
-    uint32_t words  = (slots + 31u) / 32u;
-    uint32_t w      = simt_block_rank() % words;
-    uint32_t tried;
 
-    for (tried = 0; tried < words; tried++) {
-        uint32_t *word = (uint32_t *)(void *)(report + SHPOOL_REPORT_ROOM) + w;
-        uint32_t  mine = simt_mask(0, (slots - w * 32u < 32u) ? slots - w * 32u : 32u);
-        uint32_t  seen = simt_global_or32(word, 0);
-
-        while ((mine & ~seen) != 0) {
-            uint32_t i = simt_ffs(mine & ~seen) - 1u;
-
-            seen = simt_global_or32(word, 1u << i); /* acquire: pairs with that in slot_return */
-            if ((seen >> i & 1u) == 0) {
-                return (unsigned long long)(size_t)(report + shpool_slots_offset(slots) +
-                                                    (size_t)(w * 32u + i) *
-                                                        simt_load32(area + SHPOOL_AREA_SLOT_BYTES));
-            }
-        }
-        w = (w + 1u < words) ? w + 1u : 0u;
-    }
-    return SHPOOL_SPILL_NONE;
+    return (number < slots) ? shpool_slots_first(shpool_area_report(area), slots) +
+                                  (size_t)number * simt_load32(area + SHPOOL_AREA_SLOT_BYTES)
+                            : SHPOOL_SPILL_NONE;
 }
 
 /* Give the block's slot back, if it took one.  One thread, behind a barrier. */
@@ -70,11 +92,12 @@ SIMT_FN void shpool_slot_return(simt_addr area)
     char              *report = (char *)shpool_area_report(area);
     uint32_t           slots  = simt_load32(area + SHPOOL_AREA_SLOTS);
     unsigned long long slot   = simt_load64(area + SHPOOL_AREA_SLOT);
-    size_t             number;
+    uint32_t           number;
 
     if (slot > SHPOOL_SPILL_NONE) {
-        number = ((size_t)slot - (size_t)report - shpool_slots_offset(slots)) /
-                 simt_load32(area + SHPOOL_AREA_SLOT_BYTES);
+        /* in KiB, which both are multiples of: a division of 32 bits is no call */
+        number = (uint32_t)(((size_t)slot - shpool_slots_first(report, slots)) >> 10) /
+                 (simt_load32(area + SHPOOL_AREA_SLOT_BYTES) >> 10);
         simt_store64(area + SHPOOL_AREA_SLOT, 0);
         /* release: what this block wrote there comes before what the next one writes */
         (void)simt_global_and32((uint32_t *)(void *)(report + SHPOOL_REPORT_ROOM) + number / 32u,
@@ -85,11 +108,17 @@ SIMT_FN void shpool_slot_return(simt_addr area)
 /* ---- the granules of the block's slot; under the lock ---- */
 
 /* The map of taken granules; that of the last ones follows. */
-SIMT_FN simt_addr shpool_granule_map(simt_addr area) { return area + SHPOOL_AREA_BYTES; }
+SIMT_FN simt_addr shpool_granule_map(simt_addr area) { return area + SHPOOL_AREA_MAPS; }
+
+/* How many there are. */
+SIMT_FN uint32_t shpool_granule_all(simt_addr area)
+{
+    return simt_load32(area + SHPOOL_AREA_SLOT_BYTES) >> simt_load32(area + SHPOOL_AREA_SHIFT);
+}
 
 SIMT_FN uint32_t shpool_granule_words(simt_addr area)
 {
-    return (simt_load32(area + SHPOOL_AREA_GRANULES) + 31u) / 32u;
+    return (shpool_granule_all(area) + 31u) / 32u;
 }
 
 /* Whether granule `at` has its bit in `map`. */
@@ -125,7 +154,8 @@ SIMT_FN void shpool_granule_flip(simt_addr map, uint32_t at, uint32_t end)
     }
 }
 
-/* The first run of `need` granules that starts at a multiple of `align`; `all` if there is none. */
+/* The first run of `need` granules that starts at a multiple of `align`, a power of two or 0; `all`
+ * if there is none. */
 SIMT_FN uint32_t shpool_granule_find(simt_addr map, uint32_t all, uint32_t need, uint32_t align)
 {
     uint32_t at = 0;
@@ -137,7 +167,7 @@ SIMT_FN uint32_t shpool_granule_find(simt_addr map, uint32_t all, uint32_t need,
             return at;
         }
         at = shpool_granule_next(map, taken + 1u, all, ~0u);
-        at = (at + align - 1u) & ~(align - 1u);
+        at = (align != 0) ? (at + align - 1u) & ~(align - 1u) : at;
     }
     return all;
 }
@@ -150,7 +180,7 @@ SIMT_FN uint32_t shpool_granule_of(simt_addr area, const void *ptr, uint32_t *en
     unsigned long long slot  = simt_load64(area + SHPOOL_AREA_SLOT);
     unsigned long long off   = (unsigned long long)(size_t)ptr - slot;
     simt_addr          map   = shpool_granule_map(area);
-    uint32_t           all   = simt_load32(area + SHPOOL_AREA_GRANULES);
+    uint32_t           all   = shpool_granule_all(area);
     uint32_t           shift = simt_load32(area + SHPOOL_AREA_SHIFT);
     uint32_t           words = shpool_granule_words(area);
     uint32_t           at;
@@ -175,25 +205,25 @@ SIMT_FN uint32_t shpool_granule_of(simt_addr area, const void *ptr, uint32_t *en
 /* An allocation of `bytes`, or NULL. */
 SIMT_FN void *shpool_granule_take(simt_addr area, unsigned long long bytes, uint32_t alignment)
 {
-    simt_addr          map   = shpool_granule_map(area);
-    unsigned long long slot  = simt_load64(area + SHPOOL_AREA_SLOT);
-    uint32_t           all   = simt_load32(area + SHPOOL_AREA_GRANULES);
-    uint32_t           shift = simt_load32(area + SHPOOL_AREA_SHIFT);
-    uint32_t           align = (alignment >> shift) | 1u;
+    const simt_addr    map  = shpool_granule_map(area);
+    unsigned long long slot = simt_load64(area + SHPOOL_AREA_SLOT);
+    uint32_t           all;
+    uint32_t           shift;
     uint32_t           need;
     uint32_t           at;
     simt_addr          last;
 
-    if (slot == 0) { /* the block's first spill */
+    if (slot == 0) { /* the block's first spill; first, while the rest needs no registers */
         slot = shpool_slot_take(area);
         simt_store64(area + SHPOOL_AREA_SLOT, slot);
     }
+    all   = shpool_granule_all(area);
+    shift = simt_load32(area + SHPOOL_AREA_SHIFT);
     if ((slot == SHPOOL_SPILL_NONE) || (bytes > (unsigned long long)all << shift)) {
         return NULL;
     }
-    need  = (uint32_t)((bytes + (1ull << shift) - 1u) >> shift);
-    align = (align > 1u) ? align & ~1u : 1u;
-    at    = shpool_granule_find(map, all, need, align);
+    need = (uint32_t)((bytes + (1ull << shift) - 1u) >> shift);
+    at   = shpool_granule_find(map, all, need, alignment >> shift);
     if (at == all) {
         return NULL;
     }
@@ -280,7 +310,7 @@ SIMT_FN uint32_t shpool_is_slot(shpool_view view, const void *ptr)
         return 0;
     }
     slots = simt_load32(view.area + SHPOOL_AREA_SLOTS);
-    first = (size_t)shpool_area_report(view.area) + shpool_slots_offset(slots);
+    first = shpool_slots_first(shpool_area_report(view.area), slots);
     return (size_t)ptr - first <
            (size_t)slots * simt_load32(view.area + SHPOOL_AREA_SLOT_BYTES);
 }
@@ -319,20 +349,22 @@ SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32
     return NULL;
 }
 
-/* The same, counted anew: a module that has a pool has counted a failure. */
-SIMT_FN void shpool_spill_note(shpool_view view, const void *ptr, uint32_t is_native)
+/* The same, counted anew: a module that has a pool has counted a failure.  Of a request for so many
+ * bytes, which is_served, in units of `granule`. */
+SIMT_FN void shpool_spill_note(shpool_view view, unsigned long long bytes, uint32_t granule,
+                               uint32_t is_served, uint32_t is_native)
 {
     if ((view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
         if (view.bytes != 0) {
             shpool_count(view, SHPOOL_AREA_MALLOCS, 0u - 1u);
             shpool_count(view, SHPOOL_AREA_FAILURES, 0u - 1u);
         }
-        shpool_note_malloc(view, (ptr != NULL) ? shpool_spill_count(shpool_spill_bytes(view, ptr))
-                                               : 0u);
-    } else if (ptr == NULL) {
+        bytes = (bytes + granule - 1u) & ~(unsigned long long)(granule - 1u);
+        shpool_note_malloc(view, (is_served != 0) ? shpool_spill_count(bytes) : 0u);
+    } else if (is_served == 0) {
         shpool_count(view, SHPOOL_AREA_FAILURES, 1);
     }
-    shpool_count(view, SHPOOL_AREA_SPILLS, (ptr != NULL) ? 1u : 0u);
+    shpool_count(view, SHPOOL_AREA_SPILLS, is_served);
     shpool_count(view, SHPOOL_AREA_NATIVE, is_native);
 }
 
@@ -353,7 +385,9 @@ SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t 
         is_native = (ptr != NULL);
     }
     if (view.area != 0) {
-        shpool_spill_note(view, ptr, is_native);
+        shpool_spill_note(view, bytes,
+                          (is_native != 0) ? 4u : 1u << simt_load32(view.area + SHPOOL_AREA_SHIFT),
+                          ptr != NULL, is_native);
     }
     return ptr;
 }
@@ -373,7 +407,7 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
     uint32_t       bytes;
     uint32_t       reason = SHPOOL_FREE_FOREIGN;
 
-    if (((view.flags & SHPOOL_FLAG_SPILL) == 0) || simt_is_shared(ptr)) {
+    if (((view.flags & SHPOOL_FLAG_SPILL) == 0) || simt_is_within(simt_window(), ptr)) {
         return shpool_refuse(view, ptr, site);
     }
     bytes = (counted != 0) ? shpool_spill_count(shpool_spill_bytes(view, ptr)) : 0u;

@@ -189,7 +189,7 @@ SIMT_FN uint32_t shpool_zone_word(shpool_view view, simt_addr user, uint32_t wor
 /* The site of a live allocation; it keeps that when it moves. */
 SIMT_FN uint32_t shpool_zone_site(shpool_view view, const void *ptr)
 {
-    return ((view.bytes != 0) && simt_is_shared(ptr))
+    return ((view.bytes != 0) && simt_is_within(simt_window(), ptr)) /* a neighbour's, too */
                ? shpool_zone_word(view, simt_to_shared(ptr), SHPOOL_ZONE_SITE) : 0u;
 }
 
