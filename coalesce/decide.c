@@ -187,7 +187,16 @@ static int is_member(const coalesce_group *group, uint32_t access)
     return 0;
 }
 
-/* An access that `moved` would pass, though they may alias; COALESCE_NO_ACCESS: none. */
+/* 1: the two must stay in order: nothing passes what is volatile or atomic. */
+static int is_ordered(const coalesce_access *a, const coalesce_access *b)
+{
+    const uint32_t flags = a->flags | b->flags;
+
+    return ((flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0) ||
+           (((flags & COALESCE_STORE) != 0) && coalesce_may_alias(a, b));
+}
+
+/* An access that `moved` would pass, though it must not; COALESCE_NO_ACCESS: none. */
 static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint32_t moved)
 {
     const uint32_t place = place_of(group);
@@ -202,8 +211,7 @@ static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint
         const int is_before  = d->place[i] < place;
 
         if ((was_before != is_before) && !is_member(group, i) &&
-            (((d->access[i].flags | d->access[moved].flags) & COALESCE_STORE) != 0) &&
-            coalesce_may_alias(&d->access[i], &d->access[moved])) {
+            is_ordered(&d->access[i], &d->access[moved])) {
             return i;
         }
     }
