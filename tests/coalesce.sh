@@ -73,6 +73,41 @@ expect 0 'rewritten' "$tool" rewrite -r suite.ptx -o "$tmp/suite.ptx"
 expect 3 'rewritten already' "$tool" rewrite "$tmp/suite.ptx" -o "$tmp/again.ptx"
 expect 0 '' "$tool" rewrite --no-loads --no-stores --no-copies suite.ptx -o "$tmp/same.ptx"
 same "with everything left out the text stays" suite.ptx "$tmp/same.ptx"
+expect 0 '' "$tool" rewrite --force kept.ptx -o "$tmp/same.ptx"
+same "what must be kept is, though forced" kept.ptx "$tmp/same.ptx"
+# retval0 is what a call returned, no parameter of the kernel, and another value in each lane
+cat >"$tmp/called.ptx" <<'PTX'
+.version 8.5
+.target sm_90
+.address_size 64
+.extern .func (.param .b64 retval0) own_place();
+.visible .entry retval(.param .u64 retval_param_0, .param .u64 retval_param_1)
+{
+	.reg .b32 %r<8>;
+	.reg .b64 %rd<12>;
+	ld.param.u64 %rd1, [retval_param_0];
+	ld.param.u64 %rd2, [retval_param_1];
+	{
+	.param .b64 retval0;
+	call (retval0), own_place;
+	ld.param.b64 %rd3, [retval0];
+	}
+	mov.u32 %r1, %tid.x;
+	mul.wide.u32 %rd4, %r1, 12;
+	add.s64 %rd5, %rd1, %rd4;
+	add.s64 %rd6, %rd2, %rd4;
+	add.s64 %rd7, %rd6, %rd3;
+	ld.global.u32 %r2, [%rd7];
+	st.global.u32 [%rd5], %r2;
+	ld.global.u32 %r3, [%rd7+4];
+	st.global.u32 [%rd5+4], %r3;
+	ld.global.u32 %r4, [%rd7+8];
+	st.global.u32 [%rd5+8], %r4;
+	ret;
+}
+PTX
+expect 0 '' "$tool" rewrite --force "$tmp/called.ptx" -o "$tmp/same.ptx"
+same "a call's result is not taken for a parameter" "$tmp/called.ptx" "$tmp/same.ptx"
 
 # ---- JSON and SARIF ----
 if "$tool" lint --json lint.ptx >"$tmp/json" 2>/dev/null; then
@@ -109,7 +144,9 @@ for name in suite defects lint; do
         fi
     done
 done
-ptxas -arch=sm_90 "$src/tests/coalesce/hand.ptx" -o out.cubin || fail "hand.ptx is no PTX"
+for name in hand kept; do
+    ptxas -arch=sm_90 "$src/tests/coalesce/$name.ptx" -o out.cubin || fail "$name.ptx is no PTX"
+done
 expect 0 'lint.cu:56:9: warning' "$tool" lint "$src/tests/coalesce/lint.cu" -- -O3 -arch=sm_80
 expect 3 'nvcc ended with' "$tool" lint "$src/tests/coalesce/lint.cu" -- --no-such-option
 cat >app.cu <<'APP'
