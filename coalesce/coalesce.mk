@@ -10,6 +10,7 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/form.c \
 	coalesce/form.h \
 	coalesce/message.c \
+	coalesce/name.c \
 	coalesce/plan.c \
 	coalesce/plan.h \
 	coalesce/rows.c \

@@ -426,6 +426,7 @@ typedef struct ptx_request {
     coalesce_options  plan;
     const char *const *skip; /* names of functions that are left alone */
     size_t             skips;
+    coalesce_demangle *demangle; /* NULL: names stay as they are in PTX */
     int                remarks; /* report what was done, and why not */
     int                waste;   /* report wasted sectors */
 } ptx_request;

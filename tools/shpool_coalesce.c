@@ -165,6 +165,7 @@ static int take_words(int argc, char **argv, tool_options *options)
     options->files        = argv + optind;
     options->file_count   = (size_t)(end - optind);
     options->request.skip = options->skip;
+    options->request.demangle = tool_demangler();
     if (options->request.remarks && (options->least == COALESCE_NOTE)) {
         options->least = COALESCE_REMARK;
     }
