@@ -9,6 +9,7 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/finding.h \
 	coalesce/form.c \
 	coalesce/form.h \
+	coalesce/leaves.c \
 	coalesce/message.c \
 	coalesce/name.c \
 	coalesce/plan.c \
