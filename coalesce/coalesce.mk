@@ -9,7 +9,9 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/finding.h \
 	coalesce/form.c \
 	coalesce/form.h \
+	coalesce/leaves.c \
 	coalesce/message.c \
+	coalesce/name.c \
 	coalesce/plan.c \
 	coalesce/plan.h \
 	coalesce/rows.c \

@@ -84,7 +84,7 @@ static uint32_t unit_of(uint32_t words)
     return (words % 4 == 0) ? 4 : (words % 2 == 0) ? 2 : 1;
 }
 
-static coalesce_refusal choose_transform(coalesce_group *group)
+static coalesce_refusal choose_transform(const decision *d, coalesce_group *group)
 {
     const uint32_t words = group->record_bytes / 4;
 
@@ -95,7 +95,8 @@ static coalesce_refusal choose_transform(coalesce_group *group)
         return COALESCE_REWRITTEN;
     }
     if (group->record_bytes == 3) {
-        group->transform = COALESCE_BYTES;
+        group->transform = ((group->kind == COALESCE_LOADS) && d->options->fetch) ? COALESCE_FETCH
+                                                                                  : COALESCE_BYTES;
         return COALESCE_REWRITTEN;
     }
     group->unit_words = unit_of(words);
@@ -134,7 +135,7 @@ static coalesce_refusal check_shape(const decision *d, coalesce_group *group)
         return COALESCE_NEGATIVE_STRIDE;
     }
     refusal = check_fields(d, group);
-    return (refusal != COALESCE_REWRITTEN) ? refusal : choose_transform(group);
+    return (refusal != COALESCE_REWRITTEN) ? refusal : choose_transform(d, group);
 }
 
 /* ---- the kind of access (L5, L6) ---- */
@@ -187,7 +188,16 @@ static int is_member(const coalesce_group *group, uint32_t access)
     return 0;
 }
 
-/* An access that `moved` would pass, though they may alias; COALESCE_NO_ACCESS: none. */
+/* 1: the two must stay in order: nothing passes what is volatile or atomic. */
+static int is_ordered(const coalesce_access *a, const coalesce_access *b)
+{
+    const uint32_t flags = a->flags | b->flags;
+
+    return ((flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0) ||
+           (((flags & COALESCE_STORE) != 0) && coalesce_may_alias(a, b));
+}
+
+/* An access that `moved` would pass, though it must not; COALESCE_NO_ACCESS: none. */
 static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint32_t moved)
 {
     const uint32_t place = place_of(group);
@@ -202,8 +212,7 @@ static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint
         const int is_before  = d->place[i] < place;
 
         if ((was_before != is_before) && !is_member(group, i) &&
-            (((d->access[i].flags | d->access[moved].flags) & COALESCE_STORE) != 0) &&
-            coalesce_may_alias(&d->access[i], &d->access[moved])) {
+            is_ordered(&d->access[i], &d->access[moved])) {
             return i;
         }
     }
@@ -249,7 +258,7 @@ static coalesce_refusal check_cost(const decision *d, coalesce_group *group, int
     size_t               count;
     const coalesce_cost *row = coalesce_cost_table(&count);
 
-    if (d->options->force) {
+    if (d->options->force || (group->transform == COALESCE_FETCH)) { /* asked for */
         return COALESCE_REWRITTEN;
     }
     if (group->used_bytes != group->record_bytes) {

@@ -92,6 +92,18 @@ void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *a
 /* By file, line, column, rule, function; the same finding of several functions only once. */
 void coalesce_report_sort(coalesce_report *report);
 
+/* __cxa_demangle() of the C++ runtime, which not every program has. */
+typedef char *coalesce_demangle(const char *mangled, char *buffer, size_t *bytes, int *status);
+
+/*
+ * "space::kernel<int>" of a mangled name, without parameters and anonymous namespaces; the name
+ * itself if it is none, or demangle is NULL.  free() it; NULL: memory ran out.
+ */
+char *coalesce_readable_name(const char *name, coalesce_demangle *demangle);
+
+/* 1: a user who says `wanted` means this function, by either name. */
+int coalesce_is_called(const char *name, const char *readable, const char *wanted);
+
 /* "strided" and so on, and a sentence about the rule for SARIF's rules table. */
 const char *coalesce_rule_name(coalesce_rule rule);
 const char *coalesce_rule_text(coalesce_rule rule);

@@ -7,51 +7,6 @@
 
 #define BANKS 32
 
-/* ---- leaves ---- */
-
-void coalesce_leaves_init(coalesce_leaves *leaves)
-{
-    memset(leaves, 0, sizeof(*leaves));
-}
-
-void coalesce_leaves_fini(coalesce_leaves *leaves)
-{
-    free(leaves->leaf);
-    coalesce_leaves_init(leaves);
-}
-
-static int find_or_add(coalesce_leaves *leaves, const coalesce_leaf *leaf, uint32_t *index_p)
-{
-    for (size_t i = leaves->count; i-- > 0;) { /* the latest are asked for most */
-        if ((leaves->leaf[i].value == leaf->value) && (leaves->leaf[i].tag == leaf->tag)) {
-            *index_p = (uint32_t)i;
-            return 1;
-        }
-    }
-    if (leaves->count == leaves->capacity) {
-        size_t         capacity = (leaves->capacity == 0) ? 64 : 2 * leaves->capacity;
-        coalesce_leaf *grown    = realloc(leaves->leaf, capacity * sizeof(*grown));
-
-        if (grown == NULL) {
-            return 0;
-        }
-        leaves->leaf     = grown;
-        leaves->capacity = capacity;
-    }
-    *index_p                      = (uint32_t)leaves->count;
-    leaves->leaf[leaves->count++] = *leaf;
-    return 1;
-}
-
-coalesce_form coalesce_form_leaf(coalesce_leaves *leaves, const coalesce_leaf *leaf)
-{
-    coalesce_form form = { .known = 1, .terms = 1 };
-
-    form.term[0].coefficient = 1;
-    form.term[0].factors     = 1;
-    return find_or_add(leaves, leaf, &form.term[0].leaf[0]) ? form : coalesce_form_unknown();
-}
-
 /* ---- arithmetic ---- */
 
 /* Signed overflow is undefined in C; addresses wrap. */
@@ -182,6 +137,22 @@ int coalesce_form_is_constant(const coalesce_form *form, int64_t *value_p)
         }
     }
     return only;
+}
+
+uint64_t coalesce_form_signature(const coalesce_form *form)
+{
+    uint64_t sum = form->known;
+
+    for (uint32_t i = 0; form->known && (i < form->terms); i++) {
+        const coalesce_term *term = &form->term[i];
+        uint64_t             hash = (uint64_t)term->coefficient * 0x9e3779b97f4a7c15u;
+
+        for (uint32_t k = 0; k < term->factors; k++) {
+            hash = (hash ^ (hash >> 29) ^ term->leaf[k]) * 0xbf58476d1ce4e5b9u;
+        }
+        sum += (term->factors != 0) ? hash : 0; /* terms are in no order */
+    }
+    return sum;
 }
 
 int coalesce_form_distance(const coalesce_form *a, const coalesce_form *b, int64_t *difference_p)

@@ -66,6 +66,7 @@ typedef struct coalesce_leaves {
     coalesce_leaf *leaf;
     size_t         count;
     size_t         capacity;
+    uint32_t      *slot; /* hash table by value and tag: index + 1; twice the capacity */
 } coalesce_leaves;
 
 /* coefficient * leaf[0] * ... * leaf[factors-1]; 0 factors: the constant. */
@@ -120,6 +121,9 @@ coalesce_form coalesce_form_multiply(const coalesce_form *a, const coalesce_form
 
 /* 1: the form is the constant *value_p; *value_p is its constant part in any case. */
 int coalesce_form_is_constant(const coalesce_form *form, int64_t *value_p);
+
+/* Equal for forms that differ by a constant, and for few others. */
+uint64_t coalesce_form_signature(const coalesce_form *form);
 
 /* 1: a - b is the constant *difference_p, in every execution. */
 int coalesce_form_distance(const coalesce_form *a, const coalesce_form *b, int64_t *difference_p);

@@ -267,10 +267,11 @@ static coalesce_form instruction_form(coalesce_llvm_forms *forms, LLVMValueRef v
         return coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0),
                                      coalesce_llvm_is_narrow(LLVMGetOperand(value, 0)) ? UNSIGNED
                                                                                        : MODULO);
-    case LLVMBitCast:
     case LLVMAddrSpaceCast:
-    case LLVMFreeze:
         return coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), how);
+    case LLVMFreeze: /* what the operand promises (nsw, nuw) does not hold behind it */
+        form = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), MODULO);
+        return coalesce_llvm_whole(forms, value, how, &form);
     case LLVMPHI:
         return coalesce_llvm_loop_value(forms, value, how);
     case LLVMCall:
@@ -308,6 +309,9 @@ static coalesce_form new_form(coalesce_llvm_forms *forms, LLVMValueRef value, co
     }
     if (LLVMIsAConstant(value)) {
         return constant_form(forms, value, how);
+    }
+    if (kind == LLVMVectorTypeKind && LLVMIsAInstruction(value) && !LLVMIsACallInst(value)) {
+        return coalesce_llvm_computed(forms, value, how); /* its parts carry nothing over */
     }
     if (LLVMIsAInstruction(value)) {
         return instruction_form(forms, value, how);

@@ -3,7 +3,7 @@
 #ifndef COALESCE_LLVM_KERNELS_H
 #define COALESCE_LLVM_KERNELS_H
 
-#include "form.h"
+#include "finding.h"
 
 #include <llvm-c/Core.h>
 
@@ -15,5 +15,8 @@ typedef struct coalesce_llvm_kernel {
 } coalesce_llvm_kernel;
 
 coalesce_llvm_kernel coalesce_llvm_kernel_of(LLVMModuleRef module, LLVMValueRef function);
+
+/** Of the C++ runtime, which LLVM brings along: LLVM-C has none. */
+coalesce_demangle __cxa_demangle;
 
 #endif

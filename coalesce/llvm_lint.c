@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "llvm_lint.h"
 
+#include "llvm_kernels.h"
 #include "llvm_pass.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/IRReader.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* LLVM's message without the line break at its end. */
@@ -47,13 +49,27 @@ static LLVMModuleRef read_module(LLVMContextRef context, const char *path, char 
     return module;
 }
 
+static int is_skipped(const char *name, const coalesce_llvm_lint_request *request)
+{
+    char *readable = coalesce_readable_name(name, __cxa_demangle);
+    int found = 0;
+
+    for (size_t i = 0; readable != NULL && i < request->skips; i++) {
+        found |= coalesce_is_called(name, readable, request->skip[i]);
+    }
+    free(readable);
+    return found;
+}
+
 /* Functions that are skipped lose their bodies. */
 static void remove_skipped(LLVMModuleRef module, const coalesce_llvm_lint_request *request)
 {
-    for (size_t i = 0; i < request->skips; i++) {
-        LLVMValueRef function = LLVMGetNamedFunction(module, request->skip[i]);
+    size_t bytes;
 
-        if (function != NULL && !LLVMIsDeclaration(function)) {
+    for (LLVMValueRef function = LLVMGetFirstFunction(module); function != NULL;
+         function = LLVMGetNextFunction(function)) {
+        if (!LLVMIsDeclaration(function) &&
+            is_skipped(LLVMGetValueName2(function, &bytes), request)) {
             LLVMSetLinkage(function, LLVMExternalLinkage);
             while (LLVMGetFirstBasicBlock(function) != NULL) {
                 LLVMDeleteBasicBlock(LLVMGetFirstBasicBlock(function));

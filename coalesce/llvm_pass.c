@@ -84,32 +84,6 @@ int coalesce_llvm_options_parse(const char *text, coalesce_llvm_options *options
 
 /* ---- one function ---- */
 
-/* Of the C++ runtime, which LLVM brings along: LLVM-C has none. */
-extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *bytes, int *status);
-
-/* "space::kernel" of a mangled name, without its parameters: a new string, or NULL. */
-static char *readable_name(const char *name)
-{
-    static const char nowhere[] = "(anonymous namespace)::";
-    char *text = __cxa_demangle(name, NULL, NULL, NULL);
-    char *from, *parameters;
-
-    if (text == NULL) {
-        return strdup(name);
-    }
-    while ((from = strstr(text, nowhere)) != NULL) {
-        memmove(from, from + strlen(nowhere), strlen(from + strlen(nowhere)) + 1);
-    }
-    if (strncmp(text, "void ", 5) == 0) { /* of a template's instance */
-        memmove(text, text + 5, strlen(text + 5) + 1);
-    }
-    parameters = strchr(text, '(');
-    if (parameters != NULL) {
-        *parameters = '\0';
-    }
-    return text;
-}
-
 static void report_plan(coalesce_report *report, const coalesce_llvm_options *options,
                         const coalesce_llvm_function *function, const coalesce_plan *plan,
                         const char *name)
@@ -162,7 +136,7 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
                            coalesce_llvm_check, function.access, &plan)) {
         rewritten = plan.rewritten;
         if (report != NULL) {
-            char *name = readable_name(LLVMGetValueName2(of, &bytes));
+            char *name = coalesce_readable_name(LLVMGetValueName2(of, &bytes), __cxa_demangle);
 
             report_plan(report, options, &function, &plan, name);
             free(name);

@@ -61,6 +61,9 @@ static coalesce_space space_of(const coalesce_llvm_function *f, LLVMValueRef poi
     if (LLVMIsAAllocaInst(base)) {
         return COALESCE_LOCAL;
     }
+    if (LLVMGetPointerAddressSpace(LLVMTypeOf(base)) != 0) {
+        return space_of_number(LLVMGetPointerAddressSpace(LLVMTypeOf(base))); /* cast to generic */
+    }
     if (LLVMIsAArgument(base)) {
         unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5);
 
@@ -71,9 +74,6 @@ static coalesce_space space_of(const coalesce_llvm_function *f, LLVMValueRef poi
             }
         }
         return f->forms.is_kernel ? COALESCE_GLOBAL : COALESCE_GENERIC;
-    }
-    if (LLVMIsAGlobalVariable(base)) {
-        space = space_of_number(LLVMGetPointerAddressSpace(LLVMTypeOf(base)));
     }
     return space;
 }

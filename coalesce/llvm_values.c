@@ -87,6 +87,19 @@ static coalesce_form step_of(coalesce_llvm_forms *forms, LLVMValueRef phi, LLVMV
     return coalesce_form_unknown();
 }
 
+/* The phi changes from lane to lane as it does at the start, presumably: nothing proves that the
+ * lanes add the same, nor that they are in the same round. */
+static coalesce_form presumed_like(coalesce_llvm_forms *forms, LLVMValueRef phi, coalesce_way how,
+                                   const coalesce_form *start)
+{
+    coalesce_leaf it = coalesce_leaf_of(&forms->leaves, start);
+
+    it.value = phi;
+    it.tag = how;
+    it.grid_uniform = 0;
+    return coalesce_form_leaf(&forms->leaves, &it);
+}
+
 /* start + step * rounds, if the phi is that of a loop with an invariant step. */
 coalesce_form coalesce_llvm_loop_value(coalesce_llvm_forms *forms, LLVMValueRef phi,
                                        coalesce_way how)
@@ -101,7 +114,7 @@ coalesce_form coalesce_llvm_loop_value(coalesce_llvm_forms *forms, LLVMValueRef 
         start = coalesce_llvm_form_of(forms, LLVMGetIncomingValue(phi, i), how);
         if (!is_invariant(forms, &step)) {
             return coalesce_llvm_is_uniform(forms, &step)
-                       ? coalesce_llvm_whole(forms, phi, how, &start)
+                       ? presumed_like(forms, phi, how, &start)
                        : coalesce_llvm_leaf(forms, phi, how, COALESCE_IRREGULAR, 0);
         }
         rounds = coalesce_llvm_leaf(forms, LLVMBasicBlockAsValue(LLVMGetInstructionParent(phi)),

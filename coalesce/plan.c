@@ -114,10 +114,14 @@ static int add_records(coalesce_plan *plan, const coalesce_access *access, const
 static int group_accesses(const coalesce_leaves *leaves, const coalesce_access *access,
                           size_t count, const coalesce_options *options, coalesce_plan *plan)
 {
-    field         *fields = malloc((count + 1) * sizeof(*fields));
-    unsigned char *done   = calloc(count + 1, 1);
-    int            fine   = (fields != NULL) && (done != NULL);
+    field         *fields    = malloc((count + 1) * sizeof(*fields));
+    uint64_t      *signature = malloc((count + 1) * sizeof(*signature));
+    unsigned char *done      = calloc(count + 1, 1);
+    int            fine      = (fields != NULL) && (signature != NULL) && (done != NULL);
 
+    for (size_t i = 0; fine && (i < count); i++) {
+        signature[i] = coalesce_form_signature(&access[i].address);
+    }
     for (size_t i = 0; fine && (i < count); i++) {
         coalesce_lanes lanes;
         uint32_t       found = 0;
@@ -130,7 +134,8 @@ static int group_accesses(const coalesce_leaves *leaves, const coalesce_access *
         for (size_t j = i + 1; (j < count) && (access[j].run == access[i].run); j++) {
             int64_t offset;
 
-            if (!done[j] && may_join(&access[i], &access[j], &offset)) {
+            if (!done[j] && (signature[j] == signature[i]) &&
+                may_join(&access[i], &access[j], &offset)) {
                 fields[found++] = (field){ .access = (uint32_t)j, .offset = offset };
                 done[j] = 1;
             }
@@ -139,6 +144,7 @@ static int group_accesses(const coalesce_leaves *leaves, const coalesce_access *
         fine = add_records(plan, access, fields, found, &lanes);
     }
     free(fields);
+    free(signature);
     free(done);
     return fine;
 }

@@ -301,6 +301,7 @@ typedef struct ptx_forms {
     uint32_t            depth;
     uint32_t            low;    /* the least depth at which a register in the making was met */
     uint64_t            budget; /* definitions that may still be looked at */
+    uint32_t            run_begin; /* of the run that was asked for last */
     unsigned char      *uniform; /* by register: 0 not looked at, 1 not known to be, 2 proven */
 } ptx_forms;
 
@@ -426,6 +427,7 @@ typedef struct ptx_request {
     coalesce_options  plan;
     const char *const *skip; /* names of functions that are left alone */
     size_t             skips;
+    coalesce_demangle *demangle; /* NULL: names stay as they are in PTX */
     int                remarks; /* report what was done, and why not */
     int                waste;   /* report wasted sectors */
 } ptx_request;

@@ -135,6 +135,17 @@ const ptx_operand *ptx_data_of(const ptx_module *module, const ptx_instruction *
             ((data->kind == PTX_IMMEDIATE) || (data->kind == PTX_OTHER))) ? data : NULL;
 }
 
+/* 1: mov takes the constant for the bits that the store stores: an integer, or a floating point
+ * number in hexadecimal of that width.  1.5 would be converted, which mov does not. */
+static int is_literal(const ptx_module *module, const ptx_operand *data, uint32_t bytes)
+{
+    const char *text = module->text + data->begin;
+
+    return (data->kind == PTX_IMMEDIATE) ||
+           ((data->end - data->begin == 2 + 2 * bytes) && (text[0] == '0') &&
+            ((text[1] | 0x20) == ((bytes == 4) ? 'f' : 'd')));
+}
+
 /* 1: emitters can move it: elements of whole words (or bytes) in registers as wide as they are. */
 static int is_supported(const ptx_module *module, const ptx_instruction *instruction,
                         const memory *m)
@@ -147,7 +158,8 @@ static int is_supported(const ptx_module *module, const ptx_instruction *instruc
         return 0;
     }
     if (data->references != ((data->kind == PTX_VECTOR) ? m->elements : data->references) ||
-        ((data->kind != PTX_VECTOR) && (m->elements != 1))) {
+        ((data->kind != PTX_VECTOR) && (m->elements != 1)) ||
+        ((data->references == 0) && !is_literal(module, data, m->element_bytes))) {
         return 0;
     }
     for (uint32_t i = 0; i < data->references; i++) {

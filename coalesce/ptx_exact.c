@@ -195,9 +195,13 @@ coalesce_form ptx_exact_address(ptx_forms *forms, const ptx_operand *operand, ui
     if (operand->kind != PTX_ADDRESS) {
         return coalesce_form_unknown();
     }
+    if ((forms->run_begin <= index) && (at(&w, forms->run_begin)->run == at(&w, index)->run)) {
+        w.from = forms->run_begin; /* addresses are asked for in the order of the program */
+    }
     while ((w.from > 0) && (at(&w, w.from - 1)->run == at(&w, index)->run)) {
         w.from--;
     }
+    forms->run_begin = w.from;
     if (operand->references == 1) {
         base = exact(&w, forms->module->reference[operand->reference], index);
     } else {

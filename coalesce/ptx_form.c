@@ -116,9 +116,11 @@ const ptx_operand *ptx_operand_of(const ptx_forms *forms, const ptx_instruction 
                ? &forms->module->operand[instruction->operand + index] : &none;
 }
 
-/* ld.param of a kernel's own parameter, which is the same in the whole grid. */
+/* ld.param of a kernel's own parameter, which is the same in the whole grid: KERNEL_param_0.  What
+ * a call returned is loaded likewise, from a name that the kernel's may begin. */
 int ptx_is_parameter(const ptx_forms *forms, const ptx_instruction *instruction)
 {
+    static const char   suffix[] = "_param_";
     const ptx_module   *module   = forms->module;
     const ptx_function *function = forms->function;
     const ptx_operand  *operand  = ptx_operand_of(forms, instruction, 1);
@@ -126,9 +128,11 @@ int ptx_is_parameter(const ptx_forms *forms, const ptx_instruction *instruction)
 
     return function->is_entry && ptx_part_is(module, instruction, 0, "ld") &&
            ptx_part_is(module, instruction, 1, "param") && (operand->kind == PTX_ADDRESS) &&
-           (operand->references == 0) && (operand->symbol_end - operand->symbol_begin > bytes) &&
+           (operand->references == 0) &&
+           (operand->symbol_end - operand->symbol_begin > bytes + strlen(suffix)) &&
            (memcmp(module->text + operand->symbol_begin, module->text + function->name_begin,
-                   bytes) == 0);
+                   bytes) == 0) &&
+           (memcmp(module->text + operand->symbol_begin + bytes, suffix, strlen(suffix)) == 0);
 }
 
 /* Whatever the instruction computes: uniform if all its operands are. */

@@ -105,23 +105,39 @@ typedef struct progress {
     size_t             rewritten;
 } progress;
 
-static int is_skipped(const progress *p, const ptx_function *function)
+/* A function's names: as in PTX, and as written. */
+typedef struct names {
+    char *mangled;
+    char *readable;
+} names;
+
+static int names_of(const progress *p, const ptx_function *function, names *names_p)
+{
+    names_p->readable = NULL;
+    names_p->mangled  = strndup(p->module->text + function->name_begin,
+                                function->name_end - function->name_begin);
+    if (names_p->mangled != NULL) {
+        names_p->readable = coalesce_readable_name(names_p->mangled, p->request->demangle);
+    }
+    return names_p->readable != NULL;
+}
+
+static int is_skipped(const progress *p, const names *name)
 {
     for (size_t i = 0; i < p->request->skips; i++) {
-        if (ptx_text_is(p->module, function->name_begin, function->name_end,
-                        p->request->skip[i])) {
+        if (coalesce_is_called(name->mangled, name->readable, p->request->skip[i])) {
             return 1;
         }
     }
-    return function->opted_out;
+    return 0;
 }
 
 /* The user's options, and none of the transforms where the function is to be left alone. */
-static coalesce_options options_for(const progress *p, const ptx_function *function)
+static coalesce_options options_for(const progress *p, const ptx_function *function, int skipped)
 {
     coalesce_options options = p->request->plan;
 
-    if (is_skipped(p, function)) {
+    if (skipped || function->opted_out) {
         options.no_loads = options.no_stores = options.no_copies = 1;
     }
     return options;
@@ -135,30 +151,26 @@ static coalesce_refusal refuse_input(void *user, const coalesce_group *group)
 }
 
 static int plan_function(progress *p, ptx_function *function, ptx_forms *forms,
-                         ptx_accesses *accesses)
+                         ptx_accesses *accesses, const names *name)
 {
-    const coalesce_options options = options_for(p, function);
+    const int              skipped = is_skipped(p, name);
+    const coalesce_options options = options_for(p, function, skipped);
     ptx_planned            planned = { p->module, function, accesses };
     coalesce_plan          plan;
-    char                  *name;
-    int                    fine;
+    int                    fine = 1;
 
     if (!coalesce_plan_make(&forms->leaves, accesses->access, accesses->count, &options,
                             p->usable ? ptx_check_group : refuse_input, &planned, &plan)) {
         return 0;
     }
-    name = strndup(p->module->text + function->name_begin,
-                   function->name_end - function->name_begin);
-    fine = name != NULL;
-    if (fine && (p->report != NULL)) {
-        report_plan(&planned, &plan, p->request, name, p->report);
+    if ((p->report != NULL) && !(skipped && (p->out == NULL))) { /* lint says nothing of it */
+        report_plan(&planned, &plan, p->request, name->readable, p->report);
     }
-    if (fine && (p->out != NULL)) {
+    if (p->out != NULL) {
         fine = write_function(p->out, &planned, &plan, &p->serial, &p->from);
     }
     p->rewritten += plan.rewritten;
     coalesce_plan_fini(&plan);
-    free(name);
     return fine;
 }
 
@@ -166,13 +178,17 @@ static int process_function(progress *p, ptx_function *function)
 {
     ptx_forms    forms;
     ptx_accesses accesses = { 0 };
+    names        name;
     int          fine     = ptx_flow(p->module, function) &&
                             ptx_forms_init(&forms, p->module, function);
 
     if (!fine) {
         return 0;
     }
-    fine = ptx_accesses_of(&forms, &accesses) && plan_function(p, function, &forms, &accesses);
+    fine = names_of(p, function, &name) && ptx_accesses_of(&forms, &accesses) &&
+           plan_function(p, function, &forms, &accesses, &name);
+    free(name.mangled);
+    free(name.readable);
     ptx_accesses_fini(&accesses);
     ptx_forms_fini(&forms);
     return fine;

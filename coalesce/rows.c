@@ -81,13 +81,17 @@ static uint32_t part_of_row(const coalesce_access *access, const word *words, ui
     return 0;
 }
 
-/* 1: a store of the same run may alias one of the words. */
+/* 1: in the same run something is volatile, or a store may alias one of the words. */
 static int is_stored(const coalesce_access *access, size_t count, const word *words,
                      uint32_t members)
 {
     const uint32_t run = access[words[0].access].run;
 
     for (size_t i = 0; i < count; i++) {
+        if ((access[i].run == run) &&
+            ((access[i].flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0)) {
+            return 1;
+        }
         if ((access[i].run != run) || ((access[i].flags & COALESCE_STORE) == 0)) {
             continue;
         }

@@ -22,6 +22,6 @@ endif
 TESTS += tests/coalesce.sh tests/coalesce_planted.sh
 EXTRA_DIST += tests/coalesce.sh tests/coalesce_planted.sh tests/coalesce/defects.cu \
 	tests/coalesce/defects.ptx \
-	tests/coalesce/defects.txt tests/coalesce/hand.ptx tests/coalesce/lint.cu \
-	tests/coalesce/lint.ptx tests/coalesce/lint.txt tests/coalesce/suite.ptx \
+	tests/coalesce/defects.txt tests/coalesce/hand.ptx tests/coalesce/kept.ptx \
+	tests/coalesce/lint.cu tests/coalesce/lint.ptx tests/coalesce/lint.txt tests/coalesce/suite.ptx \
 	tests/coalesce/suite.txt

@@ -69,10 +69,79 @@ expect 3 'bad.ptx:4:21: error: a semicolon is missing' "$tool" lint "$tmp/bad.pt
 cp "$tmp/bad.ptx" "$tmp/kept.ptx"
 expect 3 'a semicolon is missing' "$tool" rewrite "$tmp/bad.ptx" -o "$tmp/kept.ptx"
 same "a bad input leaves the output alone" "$tmp/bad.ptx" "$tmp/kept.ptx"
+: >"$tmp/empty.ptx"
+expect 3 'empty.ptx:1:1: error: PTX begins with .version' "$tool" lint "$tmp/empty.ptx"
+head -c 3000 "$tool" >"$tmp/binary.ptx"
+expect 3 'binary.ptx:1:1: error: ' "$tool" lint "$tmp/binary.ptx"
+mkdir "$tmp/folder.ptx"
+expect 3 'Is a directory' "$tool" lint "$tmp/folder.ptx"
+expect 3 'binary.ptx:1:1: error: ' "$tool" lint "$tmp/binary.ptx" lint.ptx
+expect 3 'warning: one_field' "$tool" lint "$tmp/binary.ptx" lint.ptx
 expect 0 'rewritten' "$tool" rewrite -r suite.ptx -o "$tmp/suite.ptx"
 expect 3 'rewritten already' "$tool" rewrite "$tmp/suite.ptx" -o "$tmp/again.ptx"
 expect 0 '' "$tool" rewrite --no-loads --no-stores --no-copies suite.ptx -o "$tmp/same.ptx"
 same "with everything left out the text stays" suite.ptx "$tmp/same.ptx"
+expect 0 '' "$tool" rewrite --force kept.ptx -o "$tmp/same.ptx"
+same "what must be kept is, though forced" kept.ptx "$tmp/same.ptx"
+# retval0 is what a call returned, no parameter of the kernel, and another value in each lane
+cat >"$tmp/called.ptx" <<'PTX'
+.version 8.5
+.target sm_90
+.address_size 64
+.extern .func (.param .b64 retval0) own_place();
+.visible .entry retval(.param .u64 retval_param_0, .param .u64 retval_param_1)
+{
+	.reg .b32 %r<8>;
+	.reg .b64 %rd<12>;
+	ld.param.u64 %rd1, [retval_param_0];
+	ld.param.u64 %rd2, [retval_param_1];
+	{
+	.param .b64 retval0;
+	call (retval0), own_place;
+	ld.param.b64 %rd3, [retval0];
+	}
+	mov.u32 %r1, %tid.x;
+	mul.wide.u32 %rd4, %r1, 12;
+	add.s64 %rd5, %rd1, %rd4;
+	add.s64 %rd6, %rd2, %rd4;
+	add.s64 %rd7, %rd6, %rd3;
+	ld.global.u32 %r2, [%rd7];
+	st.global.u32 [%rd5], %r2;
+	ld.global.u32 %r3, [%rd7+4];
+	st.global.u32 [%rd5+4], %r3;
+	ld.global.u32 %r4, [%rd7+8];
+	st.global.u32 [%rd5+8], %r4;
+	ret;
+}
+PTX
+expect 0 '' "$tool" rewrite --force "$tmp/called.ptx" -o "$tmp/same.ptx"
+same "a call's result is not taken for a parameter" "$tmp/called.ptx" "$tmp/same.ptx"
+
+# ---- no room: an error, and nothing is left behind ----
+if [ -c /dev/full ]; then
+    for how in lint "lint --json" "lint --sarif"; do
+        expect 3 'standard output: No space' sh -c "'$tool' $how lint.ptx >/dev/full"
+    done
+    expect 3 'standard output: No space' sh -c "'$tool' costs >/dev/full"
+    expect 3 'full: No space' "$tool" lint lint.ptx -o /dev/full
+    expect 3 'full: No space' "$tool" rewrite suite.ptx -o /dev/full
+fi
+echo old >"$tmp/full.ptx"
+expect 3 'full.ptx: File too large' sh -c \
+    "trap '' XFSZ; ulimit -f 8; '$tool' rewrite suite.ptx -o '$tmp/full.ptx'"
+expect 0 '^old$' cat "$tmp/full.ptx"
+expect 2 '' ls "$tmp/full.ptx.part"
+
+# ---- names ----
+sed 's/one_field/_ZN5space9one_fieldIiEEvPiPKf/g' lint.ptx >"$tmp/names.ptx"
+if "$tool" lint "$tmp/names.ptx" | grep -q 'warning: space::one_field<int>: '; then
+    pass "names are shown as they were written"
+    "$tool" lint --skip 'space::one_field<int>' "$tmp/names.ptx" >"$tmp/skipped"
+    expect 0 'warning: inlined: ' cat "$tmp/skipped"
+    expect 1 '^0$' grep -c 'one_field' "$tmp/skipped"
+else
+    expect 0 'warning: _ZN5space9one_fieldIiEEvPiPKf: ' "$tool" lint "$tmp/names.ptx"
+fi
 
 # ---- JSON and SARIF ----
 if "$tool" lint --json lint.ptx >"$tmp/json" 2>/dev/null; then
@@ -84,6 +153,16 @@ if "$tool" lint --json lint.ptx >"$tmp/json" 2>/dev/null; then
     if command -v python3 >/dev/null; then
         expect 0 '^$' python3 -c "import json, sys; json.load(open(sys.argv[1])); print()" \
             "$tmp/json"
+        name=$(printf 'a b/\377lint%%.cu')
+        LC_ALL=C sed "s#\"[^\"]*lint.cu\"#\"$name\"#" lint.ptx >"$tmp/places.ptx"
+        "$tool" lint --sarif "$tmp/places.ptx" >"$tmp/sarif"
+        cat >"$tmp/uri.py" <<'PYTHON'
+import json, sys
+for result in json.load(open(sys.argv[1]))['runs'][0]['results']:
+    assert isinstance(result['message']['text'], str)
+    print(result['locations'][0]['physicalLocation']['artifactLocation']['uri'])
+PYTHON
+        expect 0 '^a%20b/%FFlint%25.cu$' python3 "$tmp/uri.py" "$tmp/sarif"
     fi
 fi
 
@@ -109,7 +188,9 @@ for name in suite defects lint; do
         fi
     done
 done
-ptxas -arch=sm_90 "$src/tests/coalesce/hand.ptx" -o out.cubin || fail "hand.ptx is no PTX"
+for name in hand kept; do
+    ptxas -arch=sm_90 "$src/tests/coalesce/$name.ptx" -o out.cubin || fail "$name.ptx is no PTX"
+done
 expect 0 'lint.cu:56:9: warning' "$tool" lint "$src/tests/coalesce/lint.cu" -- -O3 -arch=sm_80
 expect 3 'nvcc ended with' "$tool" lint "$src/tests/coalesce/lint.cu" -- --no-such-option
 cat >app.cu <<'APP'
@@ -125,6 +206,10 @@ expect 0 '2 records rewritten' "$tool" nvcc -v -- $flags app.cu -o app
 [ -x app ] || fail "no executable"
 expect 0 '' "$tool" nvcc -O3 -arch=sm_80 -ptx app.cu -o app.ptx
 expect 0 'shpc_' cat app.ptx
+for name in nine _Z4ninePiPKi; do
+    expect 0 ' 0 records rewritten' "$tool" nvcc -v --skip other --skip $name -- -O3 -arch=sm_80 \
+        -ptx app.cu -o app.ptx
+done
 rm -f app.ptx
 expect 0 '' "$tool" "$NVCC" -O3 -arch=sm_80 -ptx app.cu -o app.ptx
 expect 0 'shpc_' cat app.ptx

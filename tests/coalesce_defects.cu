@@ -177,3 +177,13 @@ KERNEL r6_shifts(word *to, const word *, int, int) {
     word *p = to + 4 * THREAD;
     p[1] = p[0], p[2] = p[1], p[3] = p[2];
 }
+// The source's place depends on a step that differs from lane to lane, the destination's does not
+KERNEL r7_own_step(word *__restrict__ to, const word *__restrict__ from, int n, int m) {
+    int t = THREAD, own[4];
+    for (int k = 0; k < 4; k++) own[(k + m) & 3] = (t + k) % 3 * 2;
+    for (int i = 0, round = 0; round < 2 + (m & 1); round++, i += own[(n + round) & 3]) {
+        to[3 * t] = from[3 * t + i], to[3 * t + 1] = from[3 * t + i + 1],
+        to[3 * t + 2] = from[3 * t + i + 2];
+        __syncthreads();
+    }
+}

@@ -6,7 +6,7 @@ noinst_HEADERS += tests/coalesce_cuda.h tests/coalesce_suite.h
 shpool_llvm_tests = tests/coalesce_llvm.sh tests/coalesce_routes.sh
 EXTRA_DIST += $(shpool_llvm_tests) tests/coalesce_defects.cu tests/coalesce_faults.sh \
 	tests/coalesce_host.sh tests/coalesce_kernels.cu tests/coalesce/clang_lint.txt \
-	tests/coalesce/clang_remarks.txt
+	tests/coalesce/clang_remarks.txt tests/coalesce/legal.ll
 TESTS += $(shpool_llvm_tests)
 AM_TESTS_ENVIRONMENT += \
 	llvm_bindir='$(SHPOOL_LLVM_BINDIR)' llvm_includedir='$(SHPOOL_LLVM_INCLUDEDIR)'; \

@@ -95,12 +95,25 @@ grep -E '^FAIL|^  ' "$work/defects.log"
 result $status "defects: $(tail -n 1 "$work/defects.log")"
 # what it could not see, or only in one form, is seen
 for kernel in d01_first d01_second d02_order d03_guard d10_fields d11_size d14_arithmetic \
-    d19_locals d20_shape d21_loop r3_begins_elsewhere; do
+    d19_locals d20_shape d21_loop r3_begins_elsewhere r7_own_step; do
     grep -q "$kernel: .*rewritten" "$work/defects.remarks"
     result $? "$kernel is rewritten"
 done
 grep -q "d13_volatile: .*kept: an access is volatile" "$work/defects.remarks"
 result $? "volatile is kept, and said why"
+
+# ---- what must be kept, and what must be asked when it runs ----
+"$opt" -load-pass-plugin="$plugin" -passes='shpool-coalesce<force>' -S \
+    "$src/tests/coalesce/legal.ll" -o "$work/legal.ll" &&
+    awk '/^define/ { split($0, at, "@"); sub(/[(].*/, "", at[2]); whole = asked = 0 }
+         /activemask/ { whole++ }
+         /isspacep\.global/ { asked++ }
+         /^}/ { print at[2], whole, asked }' "$work/legal.ll" >"$work/legal.txt"
+wrong=$(sed -e '/^keep_[a-z]* 0 0$/d' -e '/^just_[a-z]* 1 0$/d' -e '/^ask_[a-z]* 1 1$/d' \
+    "$work/legal.txt")
+[ -z "$wrong" ] && [ "$(grep -c . "$work/legal.txt")" = "$(grep -c '^define' \
+    "$src/tests/coalesce/legal.ll")" ]
+result $? "order, spaces and wrapping are respected${wrong:+, but not by $wrong}"
 
 # ---- random kernels, until the time is over ----
 end=$(($(date +%s) + ${fuzz_seconds:-5}))

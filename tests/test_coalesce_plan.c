@@ -180,6 +180,26 @@ static void test_what_lies_between(void **state)
     }
 }
 
+/* Nothing passes what is volatile or atomic, be it a load of an array that is no other's. */
+static void test_nothing_passes_volatile(void **state)
+{
+    static const unsigned between[] = { 0, COALESCE_STORE, COALESCE_VOLATILE,
+                                        COALESCE_VOLATILE | COALESCE_STORE,
+                                        COALESCE_ATOMIC | COALESCE_STORE };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(between) / sizeof(between[0]); i++) {
+        const unsigned flags = (i % 2 != 0) ? COALESCE_STORE : 0;
+        scene          s     = { .count = 0 };
+
+        (void)add(&s, 1, 2, 0, flags);
+        (void)add(&s, 11, 1, 0, between[i / 2]);
+        (void)add(&s, 1, 2, 4, flags);
+        expect_one(&s, &(coalesce_options){ .force = 1 },
+                   (i / 2 < 2) ? COALESCE_REWRITTEN : COALESCE_IN_BETWEEN);
+    }
+}
+
 /*
  * S1 L1 S2 L2, and S1 may alias L2 only: each group alone is free to move, both together would
  * exchange S1 and L2.
@@ -234,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_loads_need_stores_below_32_words),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_what_lies_between),
+        cmocka_unit_test(test_nothing_passes_volatile),
         cmocka_unit_test(test_two_groups_must_not_pass_each_other),
         cmocka_unit_test(test_copies_are_one_group),
     };

@@ -2,6 +2,7 @@
 /* Files and processes of shpool-coalesce. */
 #include "coalesce_tool.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -95,8 +96,36 @@ int tool_write(const char *path, const char *text, size_t bytes)
     }
     if (!fine) {
         (void)tool_failed("%s: %s", path, strerror(errno));
+        if (strcmp(part, path) != 0) {
+            (void)unlink(part);
+        }
     }
     return fine;
+}
+
+int tool_close(FILE *file, const char *path)
+{
+    const int fine = !ferror(file) && (fflush(file) == 0);
+
+    if ((file != stdout) && (fclose(file) != 0)) {
+        return tool_failed("%s: %s", path, strerror(errno));
+    }
+    return fine ? TOOL_OK : tool_failed("%s: %s", path, strerror(errno));
+}
+
+coalesce_demangle *tool_demangler(void)
+{
+    static const char *const runtimes[] = { "libstdc++.so.6", "libc++abi.so.1" };
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(runtimes); i++) {
+        void *runtime = dlopen(runtimes[i], RTLD_LAZY | RTLD_LOCAL); /* stays */
+        void *found   = (runtime == NULL) ? NULL : dlsym(runtime, "__cxa_demangle");
+
+        if (found != NULL) {
+            return (coalesce_demangle *)(uintptr_t)found;
+        }
+    }
+    return NULL;
 }
 
 int tool_run(char *const arguments[])

@@ -5,6 +5,8 @@
 #if HAVE_JANSSON
 
 #include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Paths and names may be any bytes; JSON has only UTF-8, the rest becomes null. */
 static json_t *text_json(const char *text)
@@ -91,6 +93,38 @@ static json_t *sarif_rules(void)
     return rules;
 }
 
+/* A path as part of a URI: what has a meaning there, and bytes beyond ASCII, as %XX. */
+static json_t *uri_json(const char *path)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "-._~/!$&'()*+,;=@";
+    char  *uri = malloc(3 * strlen(path) + 1);
+    char  *end = uri;
+    json_t *made;
+
+    for (const char *at = path; (uri != NULL) && (*at != '\0'); at++) {
+        if (strchr(plain, *at) != NULL) {
+            *end++ = *at;
+        } else {
+            end += sprintf(end, "%%%02X", (unsigned char)*at);
+        }
+    }
+    made = (uri != NULL) ? json_stringn(uri, (size_t)(end - uri)) : NULL;
+    free(uri);
+    return made;
+}
+
+/* Text that must be there: what is not UTF-8 becomes question marks. */
+static json_t *message_json(char *text)
+{
+    json_t *made = json_string(text);
+
+    for (char *at = text; (made == NULL) && (*at != '\0'); at++) {
+        *at = ((unsigned char)*at < 0x80) ? *at : '?';
+    }
+    return (made != NULL) ? made : json_string(text);
+}
+
 /* [] where the place is unknown. */
 static json_t *sarif_locations(const coalesce_place *place)
 {
@@ -106,7 +140,7 @@ static json_t *sarif_locations(const coalesce_place *place)
     }
     json_array_append_new(locations,
                           json_pack("{s:{s:{s:o}, s:o}}", "physicalLocation", "artifactLocation",
-                                    "uri", text_json(place->file), "region", region));
+                                    "uri", uri_json(place->file), "region", region));
     return locations;
 }
 
@@ -124,7 +158,7 @@ static json_t *sarif_result(const coalesce_finding *finding)
                        coalesce_rule_name(finding->rule), "ruleIndex", (int)finding->rule, "level",
                        sarif_level(finding->level), "kind",
                        (finding->level == COALESCE_REMARK) ? "informational" : "fail", "message",
-                       "text", text_json(text), "locations", sarif_locations(&finding->place));
+                       "text", message_json(text), "locations", sarif_locations(&finding->place));
     if ((result != NULL) && (finding->inlined_at.file != NULL)) {
         json_object_set_new(result, "relatedLocations", sarif_locations(&finding->inlined_at));
     }

@@ -2,6 +2,7 @@
 /* shpool-coalesce lint, rewrite and costs. */
 #include "coalesce_tool.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,12 +127,14 @@ static int print_report(const tool_options *options, const coalesce_report *repo
 
     switch (options->format) {
     case FORMAT_JSON:
-        return tool_json(report, out) ? TOOL_OK : tool_failed("no JSON in this build (jansson)");
+        return (tool_json(report, out) || ferror(out))
+                   ? TOOL_OK : tool_failed("no JSON in this build (jansson)");
     case FORMAT_SARIF:
-        return tool_sarif(report, out) ? TOOL_OK : tool_failed("no SARIF in this build (jansson)");
+        return (tool_sarif(report, out) || ferror(out))
+                   ? TOOL_OK : tool_failed("no SARIF in this build (jansson)");
     default:
         coalesce_report_text(report, &text, out);
-        return TOOL_OK;
+        return TOOL_OK; /* errors are tool_close()'s */
     }
 }
 
@@ -176,12 +179,13 @@ static int deliver(const tool_options *options, coalesce_report *report, FILE *s
     if ((stream == stdout) && (options->output != NULL)) {
         out = fopen(options->output, "w");
         if (out == NULL) {
-            return tool_failed("%s: cannot be written", options->output);
+            return tool_failed("%s: %s", options->output, strerror(errno));
         }
     }
     status = print_report(options, report, out);
-    if ((out != stream) && (fclose(out) != 0)) {
-        return tool_failed("%s: cannot be written", options->output);
+    if ((out != stderr) &&
+        (tool_close(out, (out != stream) ? options->output : "standard output") != TOOL_OK)) {
+        return TOOL_NO_INPUT;
     }
     return (status != TOOL_OK) ? status : failed ? TOOL_FOUND : TOOL_OK;
 }
@@ -276,5 +280,5 @@ int tool_costs(void)
                      row[i].may_alias ? "pointers may alias"
                      : row[i].with_store ? "records written, too" : "everywhere", row[i].evidence);
     }
-    return TOOL_OK;
+    return tool_close(stdout, "standard output");
 }

@@ -16,35 +16,64 @@
 /* For the link named cicc; no name begins with SHPOOL_, which the library would warn of. */
 #define GENUINE "LIBSHPOOL_COALESCE_CICC"
 #define OPTIONS "LIBSHPOOL_COALESCE_OPTIONS"
+#define SKIP    "LIBSHPOOL_COALESCE_SKIP"
+
+/* What our own options hand on: letters, one for each flag, blockDim, and kernels, one a line. */
+#define SKIP_BYTES 8192
 
 /* ---- in place of cicc ---- */
 
-/* Letters, one for each option: f force, v verbose, l s c b: what is left out. */
+/* Lines become strings of skip[], in place; their number. */
+static size_t split_lines(char *lines, const char *skip[TOOL_MOST_SKIPS])
+{
+    size_t count = 0;
+    char  *rest  = lines;
+
+    for (char *line = strtok_r(lines, "\n", &rest); (line != NULL) && (count < TOOL_MOST_SKIPS);
+         line = strtok_r(NULL, "\n", &rest)) {
+        skip[count++] = line;
+    }
+    return count;
+}
+
+/* Letters: f force, v verbose, r remarks, h fetch, l s c b: what is left out; then blockDim. */
 static ptx_request request_from(const char *letters)
 {
+    const char *numbers = letters + strcspn(letters, "0123456789");
     ptx_request request = { .plan = { .force = strchr(letters, 'f') != NULL,
                                       .no_loads = strchr(letters, 'l') != NULL,
                                       .no_stores = strchr(letters, 's') != NULL,
                                       .no_copies = strchr(letters, 'c') != NULL,
-                                      .no_bytes = strchr(letters, 'b') != NULL },
-                            .remarks = strchr(letters, 'r') != NULL };
+                                      .no_bytes = strchr(letters, 'b') != NULL,
+                                      .fetch = strchr(letters, 'h') != NULL },
+                            .remarks = strchr(letters, 'r') != NULL,
+                            .demangle = tool_demangler() };
+    coalesce_block *block = &request.plan.block;
 
+    (void)sscanf(numbers, "%u,%u,%u", &block->x, &block->y, &block->z);
     return request;
 }
 
 static void rewrite_in_place(const char *path, const char *letters)
 {
-    const ptx_request request = request_from(letters);
-    coalesce_report   report;
-    size_t            bytes;
-    char             *text = tool_read(path, &bytes);
-    ptx_module        module;
-    ptx_out           out       = { .text = NULL };
-    size_t            rewritten = 0;
+    const char     *skip[TOOL_MOST_SKIPS];
+    const char     *skipped = getenv(SKIP);
+    char           *lines   = strdup((skipped != NULL) ? skipped : "");
+    ptx_request     request = request_from(letters);
+    coalesce_report report;
+    size_t          bytes;
+    char           *text = tool_read(path, &bytes);
+    ptx_module      module;
+    ptx_out         out       = { .text = NULL };
+    size_t          rewritten = 0;
 
-    if (text == NULL) {
+    if ((text == NULL) || (lines == NULL)) {
+        free(text);
+        free(lines);
         return;
     }
+    request.skip  = skip;
+    request.skips = split_lines(lines, skip);
     coalesce_report_init(&report);
     if (ptx_parse(text, (uint32_t)bytes, &module) != PTX_FINE) {
         (void)tool_failed("%s:%u:%u: %s: left as it is", path, module.error_line,
@@ -68,6 +97,7 @@ static void rewrite_in_place(const char *path, const char *letters)
     free(out.text);
     ptx_module_fini(&module);
     free(text);
+    free(lines);
 }
 
 int tool_cicc(int count, char **words)
@@ -180,14 +210,32 @@ static int run_nvcc(const char *toolkit, int count, char **words)
     return status;
 }
 
-static void letters_of(const tool_options *options, char letters[16])
+static void letters_of(const tool_options *options, char letters[32])
 {
     const coalesce_options *plan = &options->request.plan;
 
-    (void)snprintf(letters, 16, "%s%s%s%s%s%s%s", plan->force ? "f" : "",
+    (void)snprintf(letters, 32, "%s%s%s%s%s%s%s%s%u,%u,%u", plan->force ? "f" : "",
                    plan->no_loads ? "l" : "", plan->no_stores ? "s" : "",
-                   plan->no_copies ? "c" : "", plan->no_bytes ? "b" : "",
-                   options->request.remarks ? "r" : "", options->verbose ? "v" : "");
+                   plan->no_copies ? "c" : "", plan->no_bytes ? "b" : "", plan->fetch ? "h" : "",
+                   options->request.remarks ? "r" : "", options->verbose ? "v" : "",
+                   plan->block.x, plan->block.y, plan->block.z);
+}
+
+/* The kernels that are left alone, for request_from(); 0: too long. */
+static int set_skip(const ptx_request *request)
+{
+    char   lines[SKIP_BYTES] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < request->skips; i++) {
+        int bytes = snprintf(lines + used, sizeof(lines) - used, "%s\n", request->skip[i]);
+
+        if ((bytes < 0) || ((size_t)bytes >= sizeof(lines) - used)) {
+            return 0;
+        }
+        used += (size_t)bytes;
+    }
+    return setenv(SKIP, lines, 1) == 0;
 }
 
 int tool_temporary(char *path, const char *ending)
@@ -205,7 +253,7 @@ int tool_nvcc(const tool_options *options, int count, char **words)
     char    toolkit[PATH_MAX];
     char    self[PATH_MAX] = "";
     char    link[PATH_MAX + 8];
-    char    letters[16];
+    char    letters[32];
     char    folder[PATH_MAX];
     ssize_t bytes    = readlink("/proc/self/exe", self, sizeof(self) - 1);
     int     status;
@@ -218,7 +266,8 @@ int tool_nvcc(const tool_options *options, int count, char **words)
     }
     letters_of(options, letters);
     (void)snprintf(link, sizeof(link), "%s/cicc", folder);
-    if ((symlink(self, link) != 0) || !set_environment(toolkit, folder, letters)) {
+    if ((symlink(self, link) != 0) || !set_environment(toolkit, folder, letters) ||
+        !set_skip(&options->request)) {
         status = tool_failed("the environment for nvcc cannot be made");
     } else {
         status = run_nvcc(toolkit, count, words);

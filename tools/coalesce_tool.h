@@ -17,6 +17,8 @@ enum {
     TOOL_NO_INPUT = 3  /* an input that cannot be read, compiled or understood */
 };
 
+#define TOOL_MOST_SKIPS 64
+
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF };
 
 typedef struct tool_options {
@@ -32,7 +34,7 @@ typedef struct tool_options {
     char *const        *compiler; /* what stands behind "--": for nvcc */
     size_t              compiler_count;
     const char         *nvcc; /* as the user called it: with its path, or from PATH */
-    const char         *skip[64];
+    const char         *skip[TOOL_MOST_SKIPS];
 } tool_options;
 
 /* "shpool-coalesce: ..." to stderr; TOOL_NO_INPUT. */
@@ -44,8 +46,14 @@ char *tool_read(const char *path, size_t *bytes_p);
 /* Replace the file by the text, in one step; 0: tool_failed() was called, and it is as it was. */
 int tool_write(const char *path, const char *text, size_t bytes);
 
+/* Flush a stream, and close it if it is not stdout: TOOL_OK, or tool_failed() was called. */
+int tool_close(FILE *file, const char *path);
+
 /* Run a program and wait for it: its exit status, 127 if it cannot be started. */
 int tool_run(char *const arguments[]);
+
+/* The C++ runtime's demangler, if there is one: names are then shown as written. */
+coalesce_demangle *tool_demangler(void);
 
 /* The subcommands. */
 int tool_lint(const tool_options *options);
