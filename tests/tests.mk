@@ -187,14 +187,12 @@ tests_gpu_loadstore_LINK         = $(SHPOOL_NVCC_LINK)
 
 shpool_tests += tests/gpu_bindings
 tests_gpu_bindings_SOURCES = \
+	examples/own_allocator/device.cu \
+	examples/own_allocator/host.c \
 	tests/binding_inline_bitmap.cu \
 	tests/binding_inline_thread_first_fit.cu \
 	tests/gpu_bindings.cu \
-	tests/gpu_bindings_linked.cu \
-	tests/own_allocator.c \
-	tests/own_allocator.cu
-# flags of its own: keeps own_allocator.c and own_allocator.cu apart by object name
-tests_gpu_bindings_CFLAGS       = $(AM_CFLAGS)
+	tests/gpu_bindings_linked.cu
 tests_gpu_bindings_LDADD        = $(SHPOOL_NVCC_LIBS)
 tests_gpu_bindings_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
 tests_gpu_bindings_LINK         = $(SHPOOL_NVCC_LINK)
