@@ -24,6 +24,8 @@ ownexampledir = $(examplesdir)/own_allocator
 dist_ownexample_DATA = examples/own_allocator/Makefile examples/own_allocator/app.cu \
 	examples/own_allocator/device.cu examples/own_allocator/host.c \
 	examples/own_allocator/trial.c
+cmakeexampledir = $(examplesdir)/cmake
+dist_cmakeexample_DATA = examples/cmake/CMakeLists.txt
 
 if HAVE_NVCC
 shpool_examples += examples/sparse/sparse examples/words/words

@@ -10,6 +10,7 @@ LD_LIBRARY_PATH=$LIBDIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 passed=0
 failed=0
+skipped=0
 
 # try WHAT COMMAND...: the command must succeed
 try() {
@@ -167,6 +168,19 @@ case " $flags " in
     ;;
 esac
 
+# a CMake project
+if command -v "${CMAKE:=cmake}" >/dev/null 2>&1; then
+    cp -R "$src/../examples/cmake" "$src/../examples/blueprint.cu" "$tmp/examples"
+    try "cmake" env CC="$CC" CXX="$CXX" CUDACXX="${NVCC:-}" "$CMAKE" -S "$tmp/examples/cmake" \
+        -B "$tmp/cmake"
+    try "cmake --build" "$CMAKE" --build "$tmp/cmake"
+    try "its tests" "$CMAKE" --build "$tmp/cmake" --target test
+else
+    echo "SKIP: installcheck: no cmake"
+    skipped=1
+fi
+
 echo "# PASS:  $passed"
+echo "# SKIP:  $skipped"
 echo "# FAIL:  $failed"
 test "$failed" = 0
