@@ -216,8 +216,8 @@ EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
-shpool_test_scripts = tests/abi.sh tests/adding.sh tests/after_sass.sh tests/archive.sh tests/compat.sh \
-	tests/defects.sh \
+shpool_test_scripts = tests/abi.sh tests/adding.sh tests/after_sass.sh tests/archive.sh \
+	tests/compat.sh tests/defects.sh \
 	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/planted.sh \
 	tests/planted_race.sh tests/plugin.sh tests/sass.sh tests/snippets.sh tests/style.sh \
 	tests/symbols.sh tests/tools.sh
@@ -277,7 +277,8 @@ check-sanitized:
 .PHONY: check-sanitized
 
 # ---- what doc/ and README.md tell users to type, against the installed files ----
-EXTRA_DIST += tests/installcheck.sh tests/uninstall.sh tests/consumer.c tests/consumer.cu tests/load_two.c
+EXTRA_DIST += tests/installcheck.sh tests/uninstall.sh tests/consumer.c tests/consumer.cu \
+	tests/load_two.c
 installcheck-local:
 	NVCC='$(NVCC)' CC='$(CC)' CXX='$(CXX)' PKG_CONFIG='$(PKG_CONFIG)' \
 	PKG_CONFIG_PATH='$(DESTDIR)$(pkgconfigdir)' PKG_CONFIG_SYSROOT_DIR='$(DESTDIR)' \
