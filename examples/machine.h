@@ -248,4 +248,22 @@ static T *machine_copy(const std::vector<T> &from)
     return to;
 }
 
+/* Memory that grows to what the largest round needs: later rounds allocate none. */
+template <class T>
+struct machine_array {
+    T     *data = nullptr;
+    size_t size = 0;
+
+    T *get(size_t want)
+    {
+        if (want > size) {
+            machine_delete(data);
+            data = machine_new<T>(want);
+            size = want;
+        }
+        return data;
+    }
+    ~machine_array() { machine_delete(data); }
+};
+
 #endif /* SHPOOL_EXAMPLES_MACHINE_H */

@@ -15,40 +15,25 @@ static inline void cusparse_need(cusparseStatus_t status, const char *what)
     }
 }
 
-/* Buffers that grow: later rounds find them large enough, and no allocation is timed. */
-struct grown {
-    void  *bytes = nullptr;
-    size_t size  = 0;
-
-    void *get(size_t want)
-    {
-        if (want > size) {
-            machine_delete(bytes);
-            bytes = machine_new<char>(want);
-            size  = want;
-        }
-        return bytes;
-    }
-};
-
 /* C = A * A, `rounds` times; the shortest one's seconds. */
 static inline double by_cusparse(const csr &a, uint32_t nonzeros, int rounds, matrix *c)
 {
-    const float          one  = 1.0f;
-    const float          zero = 0.0f;
-    const auto           int32 = CUSPARSE_INDEX_32I;
-    const auto           base  = CUSPARSE_INDEX_BASE_ZERO;
-    const auto           plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
-    const auto           algorithm = CUSPARSE_SPGEMM_DEFAULT;
-    cusparseHandle_t     handle;
-    cusparseSpMatDescr_t in, out;
-    cusparseSpGEMMDescr_t work;
-    grown                first, second, columns, values;
-    uint32_t            *begin = machine_new<uint32_t>(a.rows + 1u);
-    double               best  = 1e30;
-    int64_t              rows  = 0;
-    int64_t              cols  = 0;
-    int64_t              count = 0;
+    const float             one       = 1.0f;
+    const float             zero      = 0.0f;
+    const auto              int32     = CUSPARSE_INDEX_32I;
+    const auto              base      = CUSPARSE_INDEX_BASE_ZERO;
+    const auto              plain     = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    const auto              algorithm = CUSPARSE_SPGEMM_DEFAULT;
+    cusparseHandle_t        handle;
+    cusparseSpMatDescr_t    in, out;
+    cusparseSpGEMMDescr_t   work;
+    machine_array<char>     first, second;
+    machine_array<uint32_t> begin, columns;
+    machine_array<float>    values;
+    double                  best  = 1e30;
+    int64_t                 rows  = 0;
+    int64_t                 cols  = 0;
+    int64_t                 count = 0;
 
     cusparse_need(cusparseCreate(&handle), "cusparseCreate");
     cusparse_need(cusparseCreateCsr(&in, a.rows, a.rows, nonzeros,
@@ -72,17 +57,17 @@ static inline double by_cusparse(const csr &a, uint32_t nonzeros, int rounds, ma
 
         machine_wait();
         from = machine_seconds();
-        cusparse_need(cusparseCreateCsr(&out, a.rows, a.rows, 0, begin, nullptr, nullptr, int32,
-                                        int32, base, CUDA_R_32F), "cusparseCreateCsr");
+        cusparse_need(cusparseCreateCsr(&out, a.rows, a.rows, 0, begin.get(a.rows + 1u), nullptr,
+                                        nullptr, int32, int32, base, CUDA_R_32F),
+                      "cusparseCreateCsr");
         cusparse_need(cusparseSpGEMM_createDescr(&work), "cusparseSpGEMM_createDescr");
         estimate(nullptr, &bytes); /* each says what it needs, and then works */
         estimate(first.get(bytes), &bytes);
         compute(nullptr, &bytes);
         compute(second.get(bytes), &bytes);
         cusparse_need(cusparseSpMatGetSize(out, &rows, &cols, &count), "cusparseSpMatGetSize");
-        cusparse_need(cusparseCsrSetPointers(out, begin, columns.get(count * sizeof(uint32_t)),
-                                             values.get(count * sizeof(float))),
-                      "cusparseCsrSetPointers");
+        cusparse_need(cusparseCsrSetPointers(out, begin.data, columns.get(count),
+                                             values.get(count)), "cusparseCsrSetPointers");
         cusparse_need(cusparseSpGEMM_copy(handle, plain, plain, &one, in, in, &zero, out,
                                           CUDA_R_32F, algorithm, work), "cusparseSpGEMM_copy");
         machine_wait();
@@ -94,15 +79,11 @@ static inline double by_cusparse(const csr &a, uint32_t nonzeros, int rounds, ma
     c->begin.resize(a.rows + 1u);
     c->column.resize(count);
     c->value.resize(count);
-    machine_read(c->begin.data(), begin, c->begin.size() * sizeof(uint32_t));
-    machine_read(c->column.data(), columns.bytes, count * sizeof(uint32_t));
-    machine_read(c->value.data(), values.bytes, count * sizeof(float));
+    machine_read(c->begin.data(), begin.data, c->begin.size() * sizeof(uint32_t));
+    machine_read(c->column.data(), columns.data, count * sizeof(uint32_t));
+    machine_read(c->value.data(), values.data, count * sizeof(float));
     cusparse_need(cusparseDestroySpMat(in), "cusparseDestroySpMat");
     cusparse_need(cusparseDestroy(handle), "cusparseDestroy");
-    machine_delete(begin);
-    for (const grown *buffer : { &first, &second, &columns, &values }) {
-        machine_delete(buffer->bytes);
-    }
     return best;
 }
 

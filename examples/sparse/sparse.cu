@@ -57,32 +57,14 @@ struct options {
 enum version { POOL, STATIC, BINNED };
 static const char *const version_names[] = { "pool", "static", "binned" };
 
-/* Memory that grows to what the largest round needs: from the second round on none is allocated. */
-template <class T>
-struct array {
-    T     *data = nullptr;
-    size_t size = 0;
-
-    T *get(size_t want)
-    {
-        if (want > size) {
-            machine_delete(data);
-            data = machine_new<T>(want);
-            size = want;
-        }
-        return data;
-    }
-    ~array() { machine_delete(data); }
-};
-
 /* A product in the making, and what a round of it took. */
 struct work {
     product         p = {};
     totals          seen;     /* of the last step that was read */
     shpool_pool     pool = {};
     uint32_t        threads = 0;
-    array<uint32_t> tables, column;
-    array<float>    value;
+    machine_array<uint32_t> tables, column;
+    machine_array<float>    value;
     uint32_t        entries = 0; /* of C */
     uint32_t        unserved = 0;
     unsigned long long products = 0;
