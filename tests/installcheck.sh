@@ -102,7 +102,7 @@ done
 mkdir "$tmp/examples"
 cp -R "$src/../examples/machine.h" "$src/../examples/own_allocator" "$src/../examples/plugin" \
     "$tmp/examples"
-chmod -R u+w "$tmp/examples"
+chmod -R u+w "$tmp/examples" # make distcheck's source is read-only
 own_make() {
     # not the flags of the make that runs this script
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL ${MAKE:-make} -C "$tmp/examples/own_allocator" \
@@ -171,6 +171,7 @@ esac
 # a CMake project
 if command -v "${CMAKE:=cmake}" >/dev/null 2>&1; then
     cp -R "$src/../examples/cmake" "$src/../examples/blueprint.cu" "$tmp/examples"
+    chmod -R u+w "$tmp/examples"
     try "cmake" env CC="$CC" CXX="$CXX" CUDACXX="${NVCC:-}" "$CMAKE" -S "$tmp/examples/cmake" \
         -B "$tmp/cmake"
     try "cmake --build" "$CMAKE" --build "$tmp/cmake"
