@@ -57,16 +57,16 @@ struct product {
 
 /* ---- tables: word 0 counts, then come the columns, then the values ---- */
 
-SIMT_FN uint32_t table_entries(const product &p, pass pass, uint32_t row, uint32_t length)
+SIMT_FN uint32_t table_entries(const product &p, pass which, uint32_t row, uint32_t length)
 {
-    uint32_t keys = (pass == COUNT) ? p.products[row] : length;
+    uint32_t keys = (which == COUNT) ? p.products[row] : length;
 
     keys = (keys < p.columns) ? keys : p.columns;
     return keys + keys / 2u + 1u;
 }
-SIMT_FN uint32_t table_words(pass pass, uint32_t entries)
+SIMT_FN uint32_t table_words(pass which, uint32_t entries)
 {
-    return (pass == COUNT) ? 1u + entries : 1u + 2u * entries;
+    return (which == COUNT) ? 1u + entries : 1u + 2u * entries;
 }
 
 SIMT_FN uint32_t bits_of(float value)
@@ -243,14 +243,14 @@ SIMT_FN void make_row(const product &p, uint32_t row, Words table, uint32_t entr
 }
 
 /* Length of a row of C in FILL; begin[] has been summed up by then. */
-SIMT_FN uint32_t row_length(const product &p, pass pass, uint32_t row)
+SIMT_FN uint32_t row_length(const product &p, pass which, uint32_t row)
 {
-    return (pass == FILL) ? p.begin[row + 1u] - p.begin[row] : 0u;
+    return (which == FILL) ? p.begin[row + 1u] - p.begin[row] : 0u;
 }
 
-SIMT_FN uint32_t row_entries(const product &p, pass pass, uint32_t row)
+SIMT_FN uint32_t row_entries(const product &p, pass which, uint32_t row)
 {
-    return (p.products[row] != 0) ? table_entries(p, pass, row, row_length(p, pass, row)) : 0u;
+    return (p.products[row] != 0) ? table_entries(p, which, row, row_length(p, which, row)) : 0u;
 }
 
 /* The whole warp gets the next row's number: *next counts the warps' turns. */

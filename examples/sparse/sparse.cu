@@ -103,17 +103,17 @@ static void rows_in_bins(work &w)
 
 /* One pass over all rows.  w.seen is what count_products or sum_lengths left. */
 template <pass Pass>
-static void do_pass(work &w, version version)
+static void do_pass(work &w, version which)
 {
     const uint32_t     large = w.seen.large;
     const size_t       words = w.seen.longest;
     rows_by_pool<Pass> by_pool = { w.p, w.pool };
     const double       from  = machine_seconds();
 
-    if (version == POOL) {
+    if (which == POOL) {
         machine_launch(machine_blocks<rows_by_pool<Pass>>(w.threads, w.pool.shared_bytes),
                        w.threads, w.pool.shared_bytes, by_pool);
-    } else if (version == STATIC) {
+    } else if (which == STATIC) {
         machine_launch(machine_blocks<rows_by_array<Pass>>(SIMT_WARP, w.p.most), SIMT_WARP,
                        w.p.most, rows_by_array<Pass>{ w.p, nullptr, w.p.a.rows, w.p.most });
     } else {
@@ -130,7 +130,7 @@ static void do_pass(work &w, version version)
     w.seconds[Pass] = machine_seconds() - from;
 }
 
-static void multiply(work &w, version version)
+static void multiply(work &w, version which)
 {
     const double from = machine_seconds();
 
@@ -139,7 +139,7 @@ static void multiply(work &w, version version)
                    count_products{ w.p });
     read_totals(w);
     w.products = w.seen.products;
-    do_pass<COUNT>(w, version);
+    do_pass<COUNT>(w, which);
 
     read_totals(w);
     w.unserved = w.seen.unserved;
@@ -149,7 +149,7 @@ static void multiply(work &w, version version)
     w.p.column = w.column.get(w.entries);
     w.p.value  = w.value.get(w.entries);
     read_totals(w);
-    do_pass<FILL>(w, version);
+    do_pass<FILL>(w, which);
     w.total = machine_seconds() - from;
     read_totals(w);
     w.unserved += w.seen.unserved;
@@ -183,22 +183,22 @@ static int print_row(const char *name, uint32_t bytes, uint32_t threads, const m
 }
 
 /* All rounds of one version; 1 if C is wrong. */
-static int run(work &w, version version, const options &o, const matrix &want)
+static int run(work &w, version which, const options &o, const matrix &want)
 {
     double best[3] = { 1e30, 1e30, 1e30 };
     int    failed;
 
     for (int round = 0; round <= o.rounds; round++) { /* the first one allocates */
-        multiply(w, version);
+        multiply(w, which);
         if ((round > 0) && (w.total < best[2])) {
             best[0] = w.seconds[COUNT];
             best[1] = w.seconds[FILL];
             best[2] = w.total;
         }
     }
-    failed = print_row(version_names[version],
-                       (version == POOL) ? w.pool.shared_bytes : (version == STATIC) ? o.most : 0u,
-                       (version == POOL) ? w.threads : SIMT_WARP, want, result_of(w), w.unserved);
+    failed = print_row(version_names[which],
+                       (which == POOL) ? w.pool.shared_bytes : (which == STATIC) ? o.most : 0u,
+                       (which == POOL) ? w.threads : SIMT_WARP, want, result_of(w), w.unserved);
 #if defined(__CUDACC__)
     std::printf("; count %.3f ms, fill %.3f ms, all %.3f ms, %.2f Gflop/s", best[0] * 1e3,
                 best[1] * 1e3, best[2] * 1e3, 2e-9 * static_cast<double>(w.products) / best[2]);
@@ -295,8 +295,8 @@ int main(int argc, char **argv)
 
     std::printf("%s, %s\nA: %u rows, %zu entries; C: %zu entries\n", machine, w.pool.name, a.rows,
                 a.column.size(), want.column.size());
-    for (version version : { POOL, STATIC, BINNED }) {
-        failed |= run(w, version, o, want);
+    for (version which : { POOL, STATIC, BINNED }) {
+        failed |= run(w, which, o, want);
     }
     std::printf("%llu products; tables longer than %u bytes: %u rows\n", w.products, w.p.most,
                 w.seen.large);
