@@ -12,7 +12,7 @@
 
 #include "binding_run.h"
 
-extern "C" const shpool_allocator shpool_allocator_own; /* own_allocator.c */
+extern "C" const shpool_allocator shpool_allocator_own; /* examples/own_allocator */
 
 extern "C" shpool_status binding_open_other_bitmap(const char *other);
 extern "C" shpool_status binding_open_other_thread_first_fit(const char *other);

@@ -10,6 +10,7 @@ LD_LIBRARY_PATH=$LIBDIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 passed=0
 failed=0
+skipped=0
 
 # try WHAT COMMAND...: the command must succeed
 try() {
@@ -91,8 +92,27 @@ try "c++ program for cuda_memory" $CXX -std=c++17 $compat -DUSE_WARP_LOCAL_BEST_
     -DIS_SHARED=1 -o "$tmp/compat_cpu" -x c++ "$src/compat_use.cu" -x none $flags
 try "it runs" "$tmp/compat_cpu"
 
+# the larger examples on the executor, and an allocator outside the tree
+for one in sparse words; do
+    # shellcheck disable=SC2086
+    try "example $one for the CPU" $CXX -std=c++17 -O1 -x c++ "$src/../examples/$one/$one.cu" \
+        -x none -o "$tmp/${one}_cpu" $flags
+    try "it runs" "$tmp/${one}_cpu"
+done
+mkdir "$tmp/examples"
+cp -R "$src/../examples/machine.h" "$src/../examples/own_allocator" "$src/../examples/plugin" \
+    "$tmp/examples"
+chmod -R u+w "$tmp/examples" # make distcheck's source is read-only
+own_make() {
+    # not the flags of the make that runs this script
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL ${MAKE:-make} -C "$tmp/examples/own_allocator" \
+        CC="$CC" CXX="$CXX" NVCC="$NVCC" PKG_CONFIG="$PKG_CONFIG" RPATH="$LIBDIR" "$@"
+}
+try "an allocator of one's own" own_make check
+
 case " $flags " in
 *" -lshpool_device "*)
+    try "the same for the GPU" own_make app
     low=$($PKG_CONFIG --variable=cuda_archs shpool | sed 's/[^0-9].*//')
     try "cuda_archs is set" test -n "$low"
     # shellcheck disable=SC2086
@@ -109,6 +129,11 @@ case " $flags " in
     for one in blueprint cluster loadstore pipeline runtime scratch spill wait linked; do
         # shellcheck disable=SC2086
         try "example $one" $NVCC -rdc=true -o "$tmp/$one" "$src/../examples/$one.cu" $flags
+    done
+    for one in sparse words; do
+        # shellcheck disable=SC2086
+        try "example $one" $NVCC -O3 -rdc=true -o "$tmp/$one" \
+            "$src/../examples/$one/$one.cu" $flags
     done
     # shellcheck disable=SC2086
     try "example linked, its kernel" $NVCC -arch="sm_$low" -rdc=true -dlto -ltoir \
@@ -143,6 +168,20 @@ case " $flags " in
     ;;
 esac
 
+# a CMake project
+if command -v "${CMAKE:=cmake}" >/dev/null 2>&1; then
+    cp -R "$src/../examples/cmake" "$src/../examples/blueprint.cu" "$tmp/examples"
+    chmod -R u+w "$tmp/examples"
+    try "cmake" env CC="$CC" CXX="$CXX" CUDACXX="${NVCC:-}" "$CMAKE" -S "$tmp/examples/cmake" \
+        -B "$tmp/cmake"
+    try "cmake --build" "$CMAKE" --build "$tmp/cmake"
+    try "its tests" "$CMAKE" --build "$tmp/cmake" --target test
+else
+    echo "SKIP: installcheck: no cmake"
+    skipped=1
+fi
+
 echo "# PASS:  $passed"
+echo "# SKIP:  $skipped"
 echo "# FAIL:  $failed"
 test "$failed" = 0

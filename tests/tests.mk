@@ -188,14 +188,12 @@ tests_gpu_loadstore_LINK         = $(SHPOOL_NVCC_LINK)
 
 shpool_tests += tests/gpu_bindings
 tests_gpu_bindings_SOURCES = \
+	examples/own_allocator/device.cu \
+	examples/own_allocator/host.c \
 	tests/binding_inline_bitmap.cu \
 	tests/binding_inline_thread_first_fit.cu \
 	tests/gpu_bindings.cu \
-	tests/gpu_bindings_linked.cu \
-	tests/own_allocator.c \
-	tests/own_allocator.cu
-# flags of its own: keeps own_allocator.c and own_allocator.cu apart by object name
-tests_gpu_bindings_CFLAGS       = $(AM_CFLAGS)
+	tests/gpu_bindings_linked.cu
 tests_gpu_bindings_LDADD        = $(SHPOOL_NVCC_LIBS)
 tests_gpu_bindings_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
 tests_gpu_bindings_LINK         = $(SHPOOL_NVCC_LINK)
@@ -219,9 +217,8 @@ EXTRA_DIST += tests/binding_linked.cu
 
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
-shpool_test_scripts = tests/adding.sh tests/after_sass.sh tests/archive.sh tests/bench.sh \
-	tests/bench_plot.sh tests/compat.sh \
-	tests/defects.sh \
+shpool_test_scripts = tests/abi.sh tests/adding.sh tests/after_sass.sh tests/archive.sh \
+	tests/bench.sh tests/bench_plot.sh tests/compat.sh tests/defects.sh \
 	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/planted.sh \
 	tests/planted_race.sh tests/plugin.sh tests/sass.sh tests/snippets.sh tests/style.sh \
 	tests/symbols.sh tests/tools.sh
@@ -281,10 +278,13 @@ check-sanitized:
 .PHONY: check-sanitized
 
 # ---- what doc/ and README.md tell users to type, against the installed files ----
-EXTRA_DIST += tests/installcheck.sh tests/consumer.c tests/consumer.cu tests/load_two.c
+EXTRA_DIST += tests/installcheck.sh tests/uninstall.sh tests/consumer.c tests/consumer.cu \
+	tests/load_two.c
 installcheck-local:
 	NVCC='$(NVCC)' CC='$(CC)' CXX='$(CXX)' PKG_CONFIG='$(PKG_CONFIG)' \
 	PKG_CONFIG_PATH='$(DESTDIR)$(pkgconfigdir)' PKG_CONFIG_SYSROOT_DIR='$(DESTDIR)' \
 	LIBDIR='$(DESTDIR)$(libdir)' BINDIR='$(DESTDIR)$(bindir)' \
 	INCLUDEDIR='$(DESTDIR)$(includedir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
+	MAKE='$(MAKE)' CMAKE='$(CMAKE)' \
 	  $(SHELL) $(srcdir)/tests/installcheck.sh $(srcdir)/tests
+	MAKE='$(MAKE)' $(SHELL) $(srcdir)/tests/uninstall.sh

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The larger examples run on a GPU and on the CPU block executor from one source: what differs
+ * between the two machines, apart from simt.h, is here.
+ *
+ *   compiled by nvcc             kernels run on the current CUDA device
+ *   compiled as C++17            kernels run on the executor
+ *
+ * A kernel is a copyable struct whose operator()() is what one thread does; machine_launch() runs
+ * it.  Failures end the program: it is an example.
+ */
+#ifndef SHPOOL_EXAMPLES_MACHINE_H
+#define SHPOOL_EXAMPLES_MACHINE_H
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#if defined(__CUDACC__)
+#include <shpool/shpool.cuh>
+#define MACHINE_METHOD __device__ __forceinline__
+#else
+#include <shpool/executor.h>
+#include <shpool/heap.h>
+#include <shpool/shpool.h>
+#define MACHINE_METHOD inline
+#endif
+
+[[noreturn]] static inline void machine_fail(const char *what, const char *why)
+{
+    std::fprintf(stderr, "%s: %s\n", what, why);
+    std::exit(1);
+}
+
+static inline void machine_need(shpool_status status, const char *what)
+{
+    if (status != SHPOOL_OK) {
+        machine_fail(what, shpool_last_error());
+    }
+}
+
+static inline double machine_seconds()
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+#if defined(__CUDACC__)
+
+/* ---- in kernels: atomics on global memory that simt.h has not got ---- */
+SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
+{
+    return atomicCAS(p, expected, desired);
+}
+SIMT_FN unsigned long long machine_cas64(unsigned long long *p, unsigned long long expected,
+                                         unsigned long long desired)
+{
+    return atomicCAS(p, expected, desired);
+}
+SIMT_FN uint32_t machine_peek(const uint32_t *p) { return *(const volatile uint32_t *)p; }
+SIMT_FN unsigned long long machine_peek64(const unsigned long long *p)
+{
+    return *(const volatile unsigned long long *)p;
+}
+
+/* ---- on the host ---- */
+static inline void machine_cuda(cudaError_t error, const char *what)
+{
+    if (error != cudaSuccess) {
+        machine_fail(what, cudaGetErrorString(error));
+    }
+}
+
+/* The machine's name; NULL, and why is printed, if there is none. */
+static inline const char *machine_name(const char *program)
+{
+    static cudaDeviceProp device;
+    int                   count = 0;
+    cudaError_t           error = cudaGetDeviceCount(&count);
+
+    if ((error != cudaSuccess) || (count == 0)) {
+        std::printf("%s: skipped, no CUDA device: %s\n", program, cudaGetErrorString(error));
+        return nullptr;
+    }
+    machine_cuda(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
+    return device.name;
+}
+
+template <class T>
+static T *machine_new(size_t count)
+{
+    void *p = nullptr;
+
+    machine_cuda(cudaMalloc(&p, (count != 0) ? count * sizeof(T) : 1), "cudaMalloc");
+    return static_cast<T *>(p);
+}
+static inline void machine_delete(const void *p)
+{
+    machine_cuda(cudaFree(const_cast<void *>(p)), "cudaFree");
+}
+static inline void machine_write(void *to, const void *from, size_t bytes)
+{
+    machine_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+}
+static inline void machine_read(void *to, const void *from, size_t bytes)
+{
+    machine_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+}
+static inline void machine_zero(void *p, size_t bytes)
+{
+    machine_cuda(cudaMemset(p, 0, bytes), "cudaMemset");
+}
+static inline void machine_wait() { machine_cuda(cudaDeviceSynchronize(), "kernel"); }
+
+template <class Kernel>
+static __global__ void machine_kernel(const __grid_constant__ Kernel kernel)
+{
+    kernel();
+}
+
+/* How many blocks run at once, on the whole machine. */
+template <class Kernel>
+static uint32_t machine_blocks(uint32_t threads, uint32_t shared_bytes)
+{
+    int units = 0;
+    int each  = 0;
+
+    machine_need(shpool_allow_shared(machine_kernel<Kernel>, shared_bytes), "shared memory");
+    machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0), "attribute");
+    machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                     &each, machine_kernel<Kernel>, static_cast<int>(threads), shared_bytes),
+                 "occupancy");
+    return static_cast<uint32_t>((each > 0) ? units * each : units);
+}
+
+template <class Kernel>
+static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
+                           const Kernel &kernel)
+{
+    machine_need(shpool_allow_shared(machine_kernel<Kernel>, shared_bytes), "shared memory");
+    machine_kernel<<<blocks, threads, shared_bytes>>>(kernel);
+    machine_cuda(cudaGetLastError(), "launch");
+}
+
+static inline shpool_status machine_open(const char *spec, const shpool_config *want,
+                                         shpool_pool *pool)
+{
+    return shpool_open(spec, want, pool);
+}
+static inline void machine_close(shpool_pool *pool) { (void)shpool_close(pool); }
+
+#else
+
+SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
+{
+    (void)__atomic_compare_exchange_n(p, &expected, desired, 0, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+    return expected;
+}
+SIMT_FN unsigned long long machine_cas64(unsigned long long *p, unsigned long long expected,
+                                         unsigned long long desired)
+{
+    (void)__atomic_compare_exchange_n(p, &expected, desired, 0, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+    return expected;
+}
+SIMT_FN uint32_t machine_peek(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+SIMT_FN unsigned long long machine_peek64(const unsigned long long *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static inline const char *machine_name(const char *) { return "the CPU block executor"; }
+
+template <class T>
+static T *machine_new(size_t count)
+{
+    void *p = std::malloc((count != 0) ? count * sizeof(T) : 1);
+
+    if (p == nullptr) {
+        machine_fail("malloc", "no memory");
+    }
+    return static_cast<T *>(p);
+}
+static inline void machine_delete(const void *p) { std::free(const_cast<void *>(p)); }
+static inline void machine_write(void *to, const void *from, size_t bytes)
+{
+    if (bytes != 0) {
+        std::memcpy(to, from, bytes);
+    }
+}
+static inline void machine_read(void *to, const void *from, size_t bytes)
+{
+    machine_write(to, from, bytes);
+}
+static inline void machine_zero(void *p, size_t bytes) { std::memset(p, 0, bytes); }
+static inline void machine_wait() {}
+
+/* They run one after another: few show as much as many. */
+template <class Kernel>
+static uint32_t machine_blocks(uint32_t, uint32_t)
+{
+    return 3;
+}
+
+template <class Kernel>
+static void machine_thread(void *kernel)
+{
+    (*static_cast<const Kernel *>(kernel))();
+}
+
+/* Fibers that switch, on average, at every eighth access. */
+template <class Kernel>
+static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
+                           const Kernel &kernel)
+{
+    simt_launch launch = {};
+    simt_result result;
+    Kernel      copy = kernel;
+
+    launch.grid[0]       = blocks;
+    launch.block[0]      = threads;
+    launch.dynamic_bytes = shared_bytes;
+    launch.switch_period = 8;
+    if (simt_run(&launch, machine_thread<Kernel>, &copy, &result) != SHPOOL_OK) {
+        machine_fail("kernel", result.text);
+    }
+}
+
+static inline shpool_status machine_open(const char *spec, const shpool_config *want,
+                                         shpool_pool *pool)
+{
+    return shpool_simt_open(spec, want, pool);
+}
+static inline void machine_close(shpool_pool *pool) { shpool_simt_close(pool); }
+
+#endif
+
+/* A copy of a host array in the machine's memory. */
+template <class T>
+static T *machine_copy(const std::vector<T> &from)
+{
+    T *to = machine_new<T>(from.size());
+
+    machine_write(to, from.data(), from.size() * sizeof(T));
+    return to;
+}
+
+/* Memory that grows to what the largest round needs: later rounds allocate none. */
+template <class T>
+struct machine_array {
+    T     *data = nullptr;
+    size_t size = 0;
+
+    T *get(size_t want)
+    {
+        if (want > size) {
+            machine_delete(data);
+            data = machine_new<T>(want);
+            size = want;
+        }
+        return data;
+    }
+    ~machine_array() { machine_delete(data); }
+};
+
+#endif /* SHPOOL_EXAMPLES_MACHINE_H */
