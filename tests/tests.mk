@@ -221,10 +221,12 @@ EXTRA_DIST += tests/binding_linked.cu
 shpool_test_scripts = tests/adding.sh tests/after_sass.sh tests/archive.sh tests/bench.sh \
 	tests/bench_plot.sh tests/compat.sh \
 	tests/defects.sh \
-	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/planted.sh \
+	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/man.sh \
+	tests/planted.sh \
 	tests/planted_race.sh tests/plugin.sh tests/sass.sh tests/snippets.sh tests/style.sh \
 	tests/symbols.sh tests/tools.sh
-EXTRA_DIST += $(shpool_test_scripts) tests/checks.sh tests/compat_use.cu tests/loadstore_kernels.cu
+EXTRA_DIST += $(shpool_test_scripts) tests/prototypes.awk tests/synopsis.awk \
+	tests/checks.sh tests/compat_use.cu tests/loadstore_kernels.cu
 
 # helpers of theirs, no tests themselves
 check_PROGRAMS += tests/planted_race
