@@ -219,11 +219,10 @@ EXTRA_DIST += tests/binding_linked.cu
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
 shpool_test_scripts = tests/adding.sh tests/after_sass.sh tests/archive.sh tests/bench.sh \
-	tests/bench_plot.sh tests/compat.sh \
-	tests/defects.sh \
+	tests/bench_plot.sh tests/compat.sh tests/defects.sh tests/docs.sh \
 	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/man.sh \
-	tests/planted.sh tests/planted_race.sh tests/plugin.sh tests/reference.sh tests/sass.sh \
-	tests/snippets.sh tests/style.sh tests/symbols.sh tests/tools.sh
+	tests/messages.sh tests/planted.sh tests/planted_race.sh tests/plugin.sh tests/reference.sh \
+	tests/sass.sh tests/snippets.sh tests/style.sh tests/symbols.sh tests/tools.sh
 EXTRA_DIST += $(shpool_test_scripts) tests/prototypes.awk tests/synopsis.awk \
 	tests/checks.sh tests/compat_use.cu tests/loadstore_kernels.cu
 
