@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What documents name exists: in doc/INTERNALS.md each file, and each function in the file that was
 # named before it; the figures of doc/CHOOSING.md in the section of doc/performance.md that the row
-# names; files that README.md and doc/*.md refer to.
+# names, those of README.md in its section of the bindings; files that README.md and doc/*.md refer
+# to.  In a build folder also: the manual's examples of commands run, and README.md shows what
+# shpool-info prints.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
 # Prints a FAIL line for each that does not.  Exit: 0; 1.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+build=$PWD
 cd "${top_srcdir:-$here/..}" || exit 1
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-docs.XXXXXX") || exit 99
 trap 'rm -rf "$tmp"' EXIT
@@ -39,38 +42,75 @@ done <"$tmp/names"
 
 # ---- doc/CHOOSING.md: "| ... figures ... | Section |" ----
 # Numbers of two digits and more, and those with a point, are figures.  Commas part thousands.
+section_of() { # TITLE
+    awk -v section="## $1" '/^##/ { on = ($0 == section) } on' doc/performance.md | tr -d ','
+}
+figures_of() { # TEXT
+    echo "$1" | sed 's/`[^`]*`//g' | tr -d ',' | grep -oE '[0-9]+\.[0-9]+|[0-9]{2,}'
+}
+is_figure() { # FIGURE: in $tmp/section
+    grep -qE "(^|[^0-9.])$1([^0-9.]|\.?\$|\.[^0-9])" "$tmp/section"
+}
 count=0
 grep '^|.*|$' doc/CHOOSING.md | awk -F ' *[|] *' 'NF >= 5 { print $(NF - 1) "\t" $0 }' >"$tmp/rows"
 while IFS='	' read -r section row; do
     case $section in
     where | ---*) continue ;;
     esac
-    awk -v section="## $section" '/^##/ { on = ($0 == section) } on' doc/performance.md |
-        tr -d ',' >"$tmp/section"
+    section_of "$section" >"$tmp/section"
     if [ ! -s "$tmp/section" ]; then
         fail "doc/CHOOSING.md: doc/performance.md has no section \"$section\""
         continue
     fi
-    for figure in $(echo "${row%| "$section"*}" | sed 's/`[^`]*`//g' | tr -d ',' |
-        grep -oE '[0-9]+\.[0-9]+|[0-9]{2,}'); do
+    for figure in $(figures_of "${row%| "$section"*}"); do
         count=$((count + 1))
-        grep -qE "(^|[^0-9.])$figure([^0-9.]|\.?\$|\.[^0-9])" "$tmp/section" ||
-            fail "doc/CHOOSING.md: $figure is not in \"$section\""
+        is_figure "$figure" || fail "doc/CHOOSING.md: $figure is not in \"$section\""
     done
 done <"$tmp/rows"
 [ "$count" -ge 30 ] || fail "doc/CHOOSING.md: only $count figures were found"
 
+# ---- README.md's table of cycles ----
+section_of 'The three bindings' >"$tmp/section"
+count=0
+for figure in $(figures_of "$(sed -n '/^| allocator, workload/,/^$/p' README.md)"); do
+    count=$((count + 1))
+    is_figure "$figure" || fail "README.md: $figure is not in \"The three bindings\""
+done
+[ "$count" -ge 15 ] || fail "README.md: only $count figures were found"
+
 # ---- files ----
 count=0
+folders='doc|examples|tests|tools|include/shpool|lib|allocators'
 for page in README.md doc/*.md; do
-    for name in $(sed 's/`[^`]*`//g' "$page" |
-        grep -oE '(doc|examples|tests|tools|include/shpool|lib|allocators)/[A-Za-z_0-9/-]+\.[a-z]+' |
+    for name in $(sed 's/`[^`]*`//g' "$page" | grep -oE "($folders)/[A-Za-z_0-9/-]+\.[a-z]+" |
         grep -v NAME | sort -u); do
         count=$((count + 1))
         [ -e "$name" ] || fail "$page: there is no $name"
     done
 done
 [ "$count" -ge 40 ] || fail "only $count references to files were found"
+
+# ---- commands ----
+if [ -x "$build/shpool-info" ] && [ -x "$build/shpool-bench" ]; then
+    PATH=$build:$PATH
+    export PATH
+    sed -n 's/^\.Dl \(.*shpool-info .*\|shpool-bench --device cpu .*\)/\1/p' man/*.1 \
+        >"$tmp/commands"
+    while IFS= read -r command; do
+        sh -c "$command" >"$tmp/out" 2>&1 </dev/null || fail "$command: $(head -1 "$tmp/out")"
+    done <"$tmp/commands"
+    [ "$(wc -l <"$tmp/commands")" -ge 4 ] || fail "few examples of commands were found"
+
+    # of a build with all allocators; the page leaves lines out
+    if shpool-info list | grep -q thread_bitmap && shpool-info list | grep -q warp_best_fit; then
+        sed -n '/^    \$ shpool-info overhead/,/^$/s/^    //p' README.md |
+            grep -v '^\.\.\.' >"$tmp/shown"
+        sh -c "$(sed -n '1s/^\$ //p' "$tmp/shown")" >"$tmp/out"
+        sed 1d "$tmp/shown" | grep -vxFf "$tmp/out" >"$tmp/lines" &&
+            fail "README.md: shpool-info does not print $(cat "$tmp/lines")"
+        [ "$(wc -l <"$tmp/shown")" -ge 4 ] || fail "README.md: no shpool-info overhead was found"
+    fi
+fi
 
 [ $failed = 1 ] || echo "PASS documents name what exists"
 exit $failed

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What users get wrong: realloc of what is no allocation, a pool of another allocator, memory that
- * the launch does not have, threads that return too early.  Nothing may be damaged by it, and nothing outside be touched. */
+ * the launch does not have, threads that return too early.  Nothing may be damaged by it, and
+ * nothing outside be touched. */
 #define SHPOOL_INLINE bitmap /* for wrong_pool_kernel; the others call through the table below */
 #include "heap_trial.h"
 

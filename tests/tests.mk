@@ -16,6 +16,7 @@ shpool_cmocka_tests += \
 	tests/test_conformance \
 	tests/test_cost \
 	tests/test_damage \
+	tests/test_doc_snippets \
 	tests/test_explore \
 	tests/test_heap \
 	tests/test_init \
@@ -223,8 +224,8 @@ shpool_test_scripts = tests/adding.sh tests/after_sass.sh tests/archive.sh tests
 	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/man.sh \
 	tests/messages.sh tests/planted.sh tests/planted_race.sh tests/plugin.sh tests/reference.sh \
 	tests/sass.sh tests/snippets.sh tests/style.sh tests/symbols.sh tests/tools.sh
-EXTRA_DIST += $(shpool_test_scripts) tests/prototypes.awk tests/synopsis.awk \
-	tests/checks.sh tests/compat_use.cu tests/loadstore_kernels.cu
+EXTRA_DIST += $(shpool_test_scripts) tests/doc_blocks.awk tests/prototypes.awk \
+	tests/synopsis.awk tests/checks.sh tests/compat_use.cu tests/doc_snippets.cu tests/loadstore_kernels.cu
 
 # helpers of theirs, no tests themselves
 check_PROGRAMS += tests/planted_race
