@@ -225,7 +225,8 @@ shpool_test_scripts = tests/adding.sh tests/after_sass.sh tests/archive.sh tests
 	tests/messages.sh tests/planted.sh tests/planted_race.sh tests/plugin.sh tests/reference.sh \
 	tests/sass.sh tests/snippets.sh tests/style.sh tests/symbols.sh tests/tools.sh
 EXTRA_DIST += $(shpool_test_scripts) tests/doc_blocks.awk tests/prototypes.awk \
-	tests/synopsis.awk tests/checks.sh tests/compat_use.cu tests/doc_snippets.cu tests/loadstore_kernels.cu
+	tests/synopsis.awk tests/checks.sh tests/compat_use.cu tests/doc_snippets.cu \
+	tests/loadstore_kernels.cu
 
 # helpers of theirs, no tests themselves
 check_PROGRAMS += tests/planted_race
@@ -286,5 +287,6 @@ installcheck-local:
 	NVCC='$(NVCC)' CC='$(CC)' CXX='$(CXX)' PKG_CONFIG='$(PKG_CONFIG)' \
 	PKG_CONFIG_PATH='$(DESTDIR)$(pkgconfigdir)' PKG_CONFIG_SYSROOT_DIR='$(DESTDIR)' \
 	LIBDIR='$(DESTDIR)$(libdir)' BINDIR='$(DESTDIR)$(bindir)' \
-	INCLUDEDIR='$(DESTDIR)$(includedir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
+	INCLUDEDIR='$(DESTDIR)$(includedir)' MANDIR='$(DESTDIR)$(mandir)' \
+	allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
 	  $(SHELL) $(srcdir)/tests/installcheck.sh $(srcdir)/tests
