@@ -1,5 +1,10 @@
 # Manual pages, mdoc.  Each function's name leads to its page: in man3 a link for every .Nm.
 dist_man1_MANS = man/shpool-bench.1 man/shpool-coalesce.1 man/shpool-info.1
+if HAVE_LLVM
+dist_man1_MANS += man/shpool-coalesce-clang.1
+else
+EXTRA_DIST += man/shpool-coalesce-clang.1
+endif
 dist_man3_MANS = \
 	man/shpool_buffer_create.3 \
 	man/shpool_coalesce_lint.3 \

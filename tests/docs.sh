@@ -78,6 +78,18 @@ for figure in $(figures_of "$(sed -n '/^| allocator, workload/,/^$/p' README.md)
 done
 [ "$count" -ge 15 ] || fail "README.md: only $count figures were found"
 
+# ---- doc/TROUBLESHOOTING.md: what the library says, up to what differs from case to case ----
+# (what compilers say: tests/messages.sh)
+count=0
+sed -n '/^## Opening/,/^## Running/s/^| `\([^`]*\)`.*/\1/p' doc/TROUBLESHOOTING.md |
+    sed 's/"[^"]*".*//' >"$tmp/messages"
+while IFS= read -r message; do
+    count=$((count + 1))
+    grep -qrF -- "$message" lib include/shpool ||
+        fail "doc/TROUBLESHOOTING.md: nobody says \"$message\""
+done <"$tmp/messages"
+[ "$count" -ge 5 ] || fail "doc/TROUBLESHOOTING.md: only $count messages were found"
+
 # ---- files ----
 count=0
 folders='doc|examples|tests|tools|include/shpool|lib|allocators'

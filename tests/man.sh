@@ -88,6 +88,11 @@ for tool in shpool-info shpool-bench shpool-coalesce; do
     sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$man/$tool.1" | sort -u >"$tmp/page"
     same "the commands of $tool" 4
 done
+sed -n 's/^ *{ "\([a-z-]*\)", &options->.*/\1/p' "$src/coalesce/llvm_pass.c" | sort >"$tmp/code"
+sed -n '/Ev SHPOOL_COALESCE$/,/^\.El/s/^\.It //p' "$man/shpool-coalesce-clang.1" |
+    grep -o 'Cm [a-z-]*' | sed 's/Cm //' | grep -vx block | sort >"$tmp/page"
+same "the words of SHPOOL_COALESCE" 5
+
 # ---- shpool(7) ----
 part() { sed -n "/^\.S[sh] $1/,/^\.El/p" "$man/shpool.7"; }
 
@@ -129,7 +134,7 @@ else
 fi
 
 ls "$man"/*.[137] | sed 's,.*/,man/,' >"$tmp/code"
-grep -o 'man/[a-z_-]*\.[137]' "$man/man.mk" | sort >"$tmp/page"
+grep -o 'man/[a-z_-]*\.[137]' "$man/man.mk" | sort -u >"$tmp/page"
 same "all pages are installed" 20
 
 if ! command -v mandoc >/dev/null; then
