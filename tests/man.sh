@@ -118,6 +118,10 @@ sed -n '/^\.Sh BLOCK/,/^\.El/s/^\.It //p' "$man/shpool.7" | grep -o 'Cm [a-z_]*'
     sort >"$tmp/page"
 same "the block allocators" 5
 
+sed -n 's/^ *{ "\(USE_[A-Z_]*\)",.*/\1/p' "$src/lib/alias.c" | sort >"$tmp/code"
+sed -n 's/^\.Cm \(USE_[A-Z_]*\).*/\1/p' "$man/shpool.7" | sort >"$tmp/page"
+same "the aliases" 5
+
 # ---- references, and the pages' own form ----
 for page in "$man"/*.[137]; do
     section=${page##*.}
