@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What documents name exists: in doc/INTERNALS.md each file, and each function in the file that was
 # named before it; the figures of doc/CHOOSING.md in the section of doc/performance.md that the row
-# names, those of README.md in its section of the bindings; files that README.md and doc/*.md refer
-# to.  In a build folder also: the manual's examples of commands run, and README.md shows what
-# shpool-info prints.
+# names, those of README.md in its section of the bindings; messages of the library in
+# doc/TROUBLESHOOTING.md; in README.md, doc/*.md and the manual files and identifiers.  In a build
+# folder also: the manual's examples of commands run, and README.md shows what shpool-info prints.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
 # Prints a FAIL line for each that does not.  Exit: 0; 1.
 set -u
+LC_ALL=C
+export LC_ALL
 here=$(cd "$(dirname "$0")" && pwd)
 build=$PWD
 cd "${top_srcdir:-$here/..}" || exit 1
@@ -101,6 +103,20 @@ for page in README.md doc/*.md; do
     done
 done
 [ "$count" -ge 40 ] || fail "only $count references to files were found"
+
+# ---- identifiers: what is spelt like one of ours is one ----
+# mine, own, a, b and NAME are made up; shpool_ALLOCATOR_free and such are made by macros.
+words='\<(shpool|simt|SHPOOL|SIMT)_[A-Za-z0-9_]*[A-Za-z0-9]\>'
+{
+    find include lib device coalesce simt tools allocators examples m4 configure.ac \
+        tests/tests.mk -type f ! -name README.md -exec grep -ohE "$words" {} +
+    ls examples man | sed 's/\..*//'
+} | sort -u >"$tmp/known"
+sed '/^\.Dt/d' README.md doc/*.md man/*.[137] | grep -oE "$words" | sort -u |
+    grep -vE '_(mine|own|NAME)(_|$)|_allocator_[ab]$|^shpool_[a-z_]*_(malloc|free)$|_atomic$' |
+    comm -23 - "$tmp/known" >"$tmp/unknown"
+[ ! -s "$tmp/unknown" ] || fail "documents speak of $(tr '\n' ' ' <"$tmp/unknown")"
+[ "$(sed 1d "$tmp/known" | wc -l)" -ge 1000 ] || fail "few identifiers were found"
 
 # ---- commands ----
 if [ -x "$build/shpool-info" ] && [ -x "$build/shpool-bench" ]; then
