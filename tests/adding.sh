@@ -15,7 +15,7 @@ work=$(mktemp -d) || exit 1
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
 
-for part in allocators build-aux coalesce device doc examples include lib m4 packaging simt \
+for part in allocators build-aux coalesce device doc examples include lib m4 man packaging simt \
     tests tools autogen.sh configure.ac LICENSE Makefile.am NEWS quickstart README.md shpool.pc.in \
     .clang-format; do
     cp -R "$src/$part" "$work/" || exit 1

@@ -46,6 +46,12 @@ done
 try "an unknown allocator is an error" unknown
 try "shpool-info runs" "$BINDIR/shpool-info" list
 try "shpool-bench runs" "$BINDIR/shpool-bench" --help
+# some distributions compress what is installed
+page() { cat "$MANDIR/man$1/$2.$1" 2>/dev/null || zcat "$MANDIR/man$1/$2.$1.gz"; }
+names() { page "$1" "$2" | grep -q "^\.Nm $3"; }
+try "man 7 shpool" names 7 shpool shpool
+try "man shpool-info" names 1 shpool-info shpool-info
+try "man shpool_free leads to its page" names 3 shpool_free shpool_free
 
 # a plugin for the executor, found by programs that were built before it
 plugin() { # FLAGS...

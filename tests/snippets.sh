@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The examples in the comments of loadstore.cuh are those that tests/test_loadstore_snippets.cc and
 # loadstore_examples.h compile and run: from `@code NAME` to `@endcode` in a header, from
-# `snippet NAME` to `end` there, the same lines but for the indentation.
+# `snippet NAME` to `end` there, the same lines but for the indentation.  Those of README.md,
+# doc/*.md and the manual pages are lines of tests/test_doc_snippets.c, tests/doc_snippets.cu or
+# examples/.
 #
-#   top_srcdir   source folder [the one above this script's]
+#   top_srcdir       source folder [the one above this script's]
+#   NVCC, cuda_low   compile tests/doc_snippets.cu, in the build folder [not done]
 #
 # Prints a FAIL line for each difference.  Exit: 0; 1.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-src=${top_srcdir:-$here/..}
+src=$(cd "${top_srcdir:-$here/..}" && pwd) || exit 99
+build=$PWD
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-snippets.XXXXXX") || exit 99
 trap 'rm -rf "$tmp"' EXIT
 
@@ -36,3 +40,30 @@ if ! diff "$tmp/headers" "$tmp/compiled" >"$tmp/diff"; then
     exit 1
 fi
 echo "PASS $count examples"
+
+# ---- documents ----
+cd "$src" || exit 1
+awk -f tests/doc_blocks.awk tests/test_doc_snippets.c tests/doc_snippets.cu examples/*.c* \
+    examples/*/*.[ch]* README.md doc/*.md man/*.[137] >"$tmp/documents"
+count=$(tail -1 "$tmp/documents")
+if grep '^FAIL' -A 20 "$tmp/documents"; then
+    echo "FAIL blocks of documents are not lines of a file that is compiled"
+    exit 1
+fi
+if [ "$count" -lt 15 ]; then
+    echo "FAIL only $count blocks were found in documents"
+    exit 1
+fi
+echo "PASS $count blocks of documents"
+
+if [ -n "${NVCC:-}" ]; then
+    # $NVCC may hold options
+    # shellcheck disable=SC2086
+    if ! (cd "$build" && $NVCC -std=c++17 "-arch=sm_$cuda_low" "-I$src/include" -Iinclude \
+        -rdc=true -c "$src/tests/doc_snippets.cu" -o "$tmp/doc_snippets.o") >"$tmp/log" 2>&1; then
+        cat "$tmp/log"
+        echo "FAIL tests/doc_snippets.cu does not compile"
+        exit 1
+    fi
+    echo "PASS tests/doc_snippets.cu"
+fi

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What users get wrong: realloc of what is no allocation, a pool of another allocator, memory that
- * the launch does not have.  Nothing may be damaged by it, and nothing outside be touched. */
+ * the launch does not have, threads that return too early.  Nothing may be damaged by it, and
+ * nothing outside be touched. */
 #define SHPOOL_INLINE bitmap /* for wrong_pool_kernel; the others call through the table below */
 #include "heap_trial.h"
 
@@ -178,6 +179,34 @@ static void test_sub_pools_beyond_the_launch_are_empty(void **state)
     }
 }
 
+/* ---- a thread that returns before shpool_init makes the others wait ---- */
+
+static void leaver_kernel(void *arg)
+{
+    trial *p = (trial *)arg;
+
+    if (simt_thread_rank() == 3) {
+        return;
+    }
+    shpool_fini(shpool_init(&p->pool, simt_from_shared(simt_dynamic_base())));
+}
+
+static void test_a_thread_that_leaves_before_init_is_named(void **state)
+{
+    const shpool_allocator *bitmap;
+
+    (void)state;
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        skip();
+    }
+    trial_open(&t, bitmap, "", 32, 4000, 16);
+    assert_int_equal(simt_run(&t.launch, leaver_kernel, &t, &t.result), SHPOOL_ERR_DIVERGENCE);
+    if (strstr(t.result.text, "thread 3: exited") == NULL) {
+        fail_msg("%s", t.result.text);
+    }
+    trial_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_realloc_of_no_allocation_changes_nothing),
         cmocka_unit_test(test_peak_is_what_was_live_at_once),
         cmocka_unit_test(test_sub_pools_beyond_the_launch_are_empty),
+        cmocka_unit_test(test_a_thread_that_leaves_before_init_is_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

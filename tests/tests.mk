@@ -17,6 +17,7 @@ shpool_cmocka_tests += \
 	tests/test_conformance \
 	tests/test_cost \
 	tests/test_damage \
+	tests/test_doc_snippets \
 	tests/test_explore \
 	tests/test_heap \
 	tests/test_init \
@@ -218,11 +219,13 @@ EXTRA_DIST += tests/binding_linked.cu
 # ---- scripts: tests/x.sh, run in the build folder with the environment below ----
 # To add one: write it and add it here; exit 77 skips.
 shpool_test_scripts = tests/abi.sh tests/adding.sh tests/after_sass.sh tests/archive.sh \
-	tests/bench.sh tests/bench_plot.sh tests/compat.sh tests/defects.sh \
-	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/planted.sh \
-	tests/planted_race.sh tests/plugin.sh tests/sass.sh tests/snippets.sh tests/style.sh \
-	tests/symbols.sh tests/tools.sh
-EXTRA_DIST += $(shpool_test_scripts) tests/checks.sh tests/compat_use.cu tests/loadstore_kernels.cu
+	tests/bench.sh tests/bench_plot.sh tests/compat.sh tests/defects.sh tests/docs.sh \
+	tests/fuzz.sh tests/headers.sh tests/linked.sh tests/loadstore_sass.sh tests/man.sh \
+	tests/messages.sh tests/planted.sh tests/planted_race.sh tests/plugin.sh tests/reference.sh \
+	tests/sass.sh tests/snippets.sh tests/style.sh tests/symbols.sh tests/tools.sh
+EXTRA_DIST += $(shpool_test_scripts) tests/doc_blocks.awk tests/prototypes.awk \
+	tests/synopsis.awk tests/checks.sh tests/compat_use.cu tests/doc_snippets.cu \
+	tests/loadstore_kernels.cu
 
 # helpers of theirs, no tests themselves
 check_PROGRAMS += tests/planted_race
@@ -284,7 +287,8 @@ installcheck-local:
 	NVCC='$(NVCC)' CC='$(CC)' CXX='$(CXX)' PKG_CONFIG='$(PKG_CONFIG)' \
 	PKG_CONFIG_PATH='$(DESTDIR)$(pkgconfigdir)' PKG_CONFIG_SYSROOT_DIR='$(DESTDIR)' \
 	LIBDIR='$(DESTDIR)$(libdir)' BINDIR='$(DESTDIR)$(bindir)' \
-	INCLUDEDIR='$(DESTDIR)$(includedir)' allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
+	INCLUDEDIR='$(DESTDIR)$(includedir)' MANDIR='$(DESTDIR)$(mandir)' \
+	allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
 	MAKE='$(MAKE)' CMAKE='$(CMAKE)' \
 	  $(SHELL) $(srcdir)/tests/installcheck.sh $(srcdir)/tests
 	MAKE='$(MAKE)' $(SHELL) $(srcdir)/tests/uninstall.sh

@@ -73,7 +73,10 @@ SHPOOL_API shpool_context *shpool_context_ref(shpool_context *context);
 /** Give a reference back; the last one destroys it, after retiring its streams.  NULL: nothing. */
 SHPOOL_API void shpool_context_unref(shpool_context *context);
 
+/** Ordinal of its device; -1 for NULL. */
 SHPOOL_API int shpool_context_device(const shpool_context *context);
+
+/** Multiprocessors of its device; 0 for NULL. */
 SHPOOL_API int shpool_context_sm_count(const shpool_context *context);
 
 /** 100 * major + 10 * minor of the compute capability: 900 for sm_90. */

@@ -30,18 +30,36 @@ SHPOOL_API void shpool_torch_free(void *ptr, ptrdiff_t bytes, int device, shpool
 /* optional, set by their addresses: set_init_fn, set_reset_fn, set_memory_fraction_fn,
  * set_base_alloc_fn, set_record_stream_fn, set_begin_allocate_to_pool,
  * set_end_allocate_to_pool_fn, set_release_pool */
+
+/** Does nothing: a device's allocator is opened when it is first used. */
 SHPOOL_API void  shpool_torch_init(int device_count);
-SHPOOL_API void  shpool_torch_reset(void); /**< torch.cuda.empty_cache(): trim all devices */
+
+/** torch.cuda.empty_cache(): trim all devices that were used. */
+SHPOOL_API void  shpool_torch_reset(void);
+
+/** Most live bytes, as a part of the device's memory; from 1 on: no limit. */
 SHPOOL_API void  shpool_torch_memory_fraction(double fraction, int device);
+
+/** shpool_device_base() of whichever device has `ptr`; NULL and 0 if none has. */
 SHPOOL_API void *shpool_torch_base_alloc(void *ptr, size_t *bytes_p);
+
+/** shpool_device_record_stream() on whichever device has `ptr`. */
 SHPOOL_API void  shpool_torch_record_stream(void *ptr, shpool_stream stream);
-/** `filter` is a C++ object: ignored, the stream's capture state decides. */
+
+/** shpool_device_capture_begin().  `filter` is a C++ object: ignored, the stream's capture state
+ *  decides. */
 SHPOOL_API void  shpool_torch_begin_pool(int device, shpool_torch_pool_id id, void *filter);
+
+/** shpool_device_capture_end(). */
 SHPOOL_API void  shpool_torch_end_pool(int device, shpool_torch_pool_id id);
+
+/** shpool_device_capture_release(). */
 SHPOOL_API void  shpool_torch_release_pool(int device, shpool_torch_pool_id id);
 
 /** cupy.cuda.CFunctionAllocator(param, malloc, free, owner): no stream, so the legacy stream. */
 SHPOOL_API void *shpool_cupy_malloc(void *param, size_t bytes, int device);
+
+/** Free what shpool_cupy_malloc() returned. */
 SHPOOL_API void  shpool_cupy_free(void *param, void *ptr, int device);
 
 #ifdef __cplusplus

@@ -1,0 +1,46 @@
+# Manual pages, mdoc.  Each function's name leads to its page: in man3 a link for every .Nm.
+dist_man1_MANS = man/shpool-bench.1 man/shpool-coalesce.1 man/shpool-info.1
+if HAVE_LLVM
+dist_man1_MANS += man/shpool-coalesce-clang.1
+else
+EXTRA_DIST += man/shpool-coalesce-clang.1
+endif
+dist_man3_MANS = \
+	man/shpool_buffer_create.3 \
+	man/shpool_coalesce_lint.3 \
+	man/shpool_context_create.3 \
+	man/shpool_device_malloc.3 \
+	man/shpool_device_register.3 \
+	man/shpool_free_after.3 \
+	man/shpool_layout.3 \
+	man/shpool_link.3 \
+	man/shpool_loadstore.3 \
+	man/shpool_malloc.3 \
+	man/shpool_mark.3 \
+	man/shpool_open.3 \
+	man/shpool_plan.3 \
+	man/shpool_random_fill.3 \
+	man/shpool_register.3 \
+	man/shpool_strerror.3 \
+	man/shpool_torch_malloc.3 \
+	man/simt.3 \
+	man/simt_run.3
+dist_man7_MANS = man/shpool.7
+
+# prints "PAGE NAME" for the names that have no page of their own; C++ ones have no link
+shpool_man_links = for page in $(dist_man3_MANS); do \
+	base=`basename $$page`; \
+	sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([a-z_0-9]*\)\( ,\)*$$/\1/p' $(srcdir)/$$page | \
+	sed "s/^/$$base /"; \
+	done | awk '$$1 != $$2 ".3"'
+
+install-data-hook:
+	@$(shpool_man_links) | while read -r page name; do \
+	  rm -f "$(DESTDIR)$(man3dir)/$$name.3" && \
+	  $(LN_S) "$$page" "$(DESTDIR)$(man3dir)/$$name.3" || exit 1; \
+	done
+
+uninstall-hook:
+	@$(shpool_man_links) | while read -r page name; do \
+	  rm -f "$(DESTDIR)$(man3dir)/$$name.3"; \
+	done
