@@ -111,11 +111,11 @@ part 'Device allocators' | sed 's/^\.It //' | sed -n 's/^\.*Cm \([a-z_]*\).*/\1/
     sort -u >"$tmp/page"
 same "the device allocators and their keys" 15
 
-# a build may have few allocators, or more by plugins; the page has those of the list in the tree
-sed -n 's,^include allocators/\([a-z_]*\)/.*,\1,p' "$src/allocators/allocators.mk" |
-    sort >"$tmp/code"
+# an allocator may do without a line there: adding one takes its own folder and its line in the list
 sed -n '/^\.Sh BLOCK/,/^\.El/s/^\.It //p' "$man/shpool.7" | grep -o 'Cm [a-z_]*' | sed 's/Cm //' |
     sort >"$tmp/page"
+sed -n 's,^include allocators/\([a-z_]*\)/.*,\1,p' "$src/allocators/allocators.mk" | sort |
+    comm -12 - "$tmp/page" >"$tmp/code"
 same "the block allocators" 5
 
 sed -n 's/^ *{ "\(USE_[A-Z_]*\)",.*/\1/p' "$src/lib/alias.c" | sort >"$tmp/code"
