@@ -52,6 +52,9 @@ expect 1 'no LTO-IR\|nvJitLink' $info link "$0" --arch sm_90 --allocator null
 expect 0 'SHPOOL_CACHE_BYTES (number, in bytes)' $info config
 expect 0 '^usage' $bench --help
 expect 2 'shpool-bench --help' $bench --nonsense
+expect 2 'unknown command "blocks"' $bench blocks
+expect 2 'unexpected argument "x"' $bench block x
+expect 0 ' pairs ' $bench block --device cpu --allocator null --workload pairs -i 1
 expect 0 ' pairs ' $bench --device cpu --allocator null --workload pairs -i 1
 expect 0 'bitmap .* handoff .* 0$' \
     $bench --device cpu --allocator bitmap --workload handoff --threads 64 --bytes 16K -i 20

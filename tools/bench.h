@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <shpool/shpool.h>
 
@@ -45,6 +46,13 @@ typedef struct bench_row {
     unsigned long long errors; /* payload checks that failed */
     char     note[2048];   /* why a figure is missing; a list of all allocators fits */
 } bench_row;
+
+/** The workloads over the block allocators; argv[0] is the tool's name, the options follow.  Exit
+ * status. */
+int bench_block(int argc, char **argv);
+
+/** The usage lines of all commands (bench.c's table). */
+void bench_commands(FILE *to);
 
 /** Receives each row as soon as it is measured. */
 typedef void (*bench_sink)(const bench_row *row, void *user);

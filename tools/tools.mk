@@ -13,6 +13,7 @@ shpool_info_LDADD   = libshpool_core.la $(JANSSON_LIBS)
 shpool_bench_SOURCES = \
 	tools/bench.c \
 	tools/bench.h \
+	tools/bench_block.c \
 	tools/bench_cpu.c \
 	tools/bench_json.c \
 	tools/bench_loadstore.c \
