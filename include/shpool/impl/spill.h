@@ -18,6 +18,7 @@
 #define SHPOOL_IMPL_SPILL_H
 
 #include <shpool/impl/area.h>
+#include <shpool/impl/trace.h>
 
 /* Header in front of an allocation of the native heap. */
 typedef struct shpool_spilled {
@@ -33,6 +34,12 @@ typedef struct shpool_spilled {
 SIMT_HD size_t shpool_slots_offset(uint32_t slots)
 {
     return SHPOOL_REPORT_ROOM + ((((slots + 31u) / 32u) * 4u + 1023u) & ~(size_t)1023);
+}
+
+/* What lies behind the report: bit maps, slots, and then the records of a trace. */
+SIMT_HD size_t shpool_slots_end(const shpool_pool *pool)
+{
+    return shpool_slots_offset(pool->spill_slots) + (size_t)pool->spill_slots * pool->spill_bytes;
 }
 
 /* Take a slot: its address, or SHPOOL_SPILL_NONE.  One thread of the block. */
@@ -311,10 +318,9 @@ SIMT_FN uint32_t shpool_spill_count(unsigned long long bytes)
 /* A request that the pool has refused; where there is no pool, no module has counted it. */
 SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
 {
-    (void)bytes;
-    (void)alignment;
     if ((view.area != 0) && (view.bytes == 0)) {
         shpool_note_malloc(view, 0);
+        shpool_trace_spill(view, bytes, alignment, NULL, 0);
     }
     return NULL;
 }
@@ -354,6 +360,11 @@ SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t 
     }
     if (view.area != 0) {
         shpool_spill_note(view, ptr, is_native);
+        if (shpool_is_traced(view) != 0) {
+            shpool_trace_spill(view, bytes, alignment, ptr,
+                               (ptr != NULL) ? shpool_spill_count(shpool_spill_bytes(view, ptr))
+                                             : 0u);
+        }
     }
     return ptr;
 }
@@ -372,6 +383,7 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
     const uint32_t counted = view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK);
     uint32_t       bytes;
     uint32_t       reason = SHPOOL_FREE_FOREIGN;
+    shpool_trace_record *record;
 
     if (((view.flags & SHPOOL_FLAG_SPILL) == 0) || simt_is_shared(ptr)) {
         return shpool_refuse(view, ptr, site);
@@ -380,6 +392,8 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
     if (counted != 0) { /* first: another thread may have them at once */
         shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes);
     }
+    record = shpool_trace_free(view, (unsigned long long)(size_t)ptr,
+                               (uint32_t)SHPOOL_TRACE_GLOBAL, site);
     if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
         SHPOOL_SPILL_LOCKED(view.area, reason, shpool_granule_give(view.area, ptr))
     }
@@ -391,6 +405,7 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
     if (view.area == 0) {
         return reason;
     }
+    shpool_trace_refused(record, reason);
     if (reason != SHPOOL_FREE_OK) {
         shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes);
         shpool_note_bad_free(view, ptr, reason, site);
