@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <shpool/impl/trace.h>
@@ -49,21 +50,23 @@ static shpool_status cannot_write(const char *path, const char *why)
 static FILE *open_file(const char *path)
 {
     int at = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    struct stat about;
     FILE *file = NULL;
+    int bad;
     int error;
 
     if (at < 0) {
         return NULL;
     }
-    /* EWOULDBLOCK alone tells of another writer: some file systems have no locks */
-    if (((flock(at, LOCK_EX | LOCK_NB) != 0) && (errno == EWOULDBLOCK)) ||
-        ((ftruncate(at, 0) != 0) && (errno != EINVAL))) { /* EINVAL: a pipe, /dev/stdout */
-        error = errno;
-        (void)close(at);
-        errno = error;
-        return NULL;
+    bad = fstat(at, &about) != 0;
+    if (!bad && S_ISREG(about.st_mode)) { /* not /dev/stdout */
+        /* EWOULDBLOCK alone tells of another writer: some file systems have no locks */
+        bad = (flock(at, LOCK_EX | LOCK_NB) != 0) && (errno == EWOULDBLOCK);
+        bad = bad || (ftruncate(at, 0) != 0);
     }
-    file = fdopen(at, "w");
+    if (!bad) {
+        file = fdopen(at, "w");
+    }
     if (file == NULL) {
         error = errno;
         (void)close(at);

@@ -419,7 +419,7 @@ static void test_planning_makes_no_file(void **state)
 
 #define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TRIAL(test_the_file_has_what_was_done),
@@ -437,5 +437,8 @@ int main(void)
         TRIAL(test_planning_makes_no_file),
     };
 
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
