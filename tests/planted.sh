@@ -111,6 +111,10 @@ copy_leaves_the_source_unguarded|test_buffer_copies|plain|test_copies_between_st
 buffer_without_its_context|test_buffer|plain|test_a_buffer_outlives*|!=|device/buffer.c|s/buffer->context = shpool_context_ref(context);/buffer->context = context;/
 hook_ignores_record_stream|test_hooks|plain|test_record_stream*|is known|device/hooks.c|s/(shpool_device_record_stream(allocator, ptr, stream) == SHPOOL_OK)/1/
 hook_keeps_idle_memory_above_the_fraction|test_hooks|plain|test_the_memory*|holds|device/hooks.c|s/^        keep_limit(allocator, limit);$/        ;/
+trace_forgets_what_it_drops|test_trace|plain|test_what_has_no_room*|dropped 16|lib/trace.c|s/p.dropped = cursor - p.used;/p.dropped = 0;/
+trace_notes_frees_too_late|test_trace|plain|test_the_order*|overlap\|nothing is live|include/shpool/impl/instrument.h|s/record = shpool_trace_free(view, user - view.area, 0, site); /record = NULL; /;s/shpool_trace_refused(record, reason); /(void)record, (void)shpool_trace_free(view, user - view.area, 0, site); /
+trace_notes_what_is_spilled_twice|test_trace|plain|test_what_is_spilled*|!=|include/shpool/impl/trace.h|s/((user == 0) && ((view.flags . (uint32_t)SHPOOL_FLAG_SPILL) != 0))/0/
+trace_shares_its_file|test_trace|plain|test_two_pools*|!=|lib/trace.c|s/(flock(at, LOCK_EX . LOCK_NB) != 0)/0/
 BUGS
 }
 
