@@ -79,7 +79,8 @@ bool once(const replay_script *script, shpool_pool *pool, replay_args *args, rep
 {
     void *arguments[] = {pool, args};
 
-    return good(cudaMemset(args->pending, 1, script->count * sizeof(uint32_t)), "reset", to) &&
+    return good(cudaMemset(args->got, 0, script->count * sizeof(void *)), "reset", to) &&
+           good(cudaMemset(args->pending, 1, script->count * sizeof(uint32_t)), "reset", to) &&
            good(cudaMemset(args->tally, 0, sizeof(*tally)), "reset", to) &&
            good(cudaLaunchKernel((const void *)replay_kernel, dim3(script->blocks),
                                  dim3(script->block_threads), arguments, pool->shared_bytes, NULL),

@@ -21,7 +21,8 @@ typedef struct replay_args {
     uint32_t            stop;    /* once something failed, nothing more is done */
 } replay_args;
 
-/* An operation's pointer is there.  Release: pairs with the acquire in replay_take. */
+/* An operation's pointer is there, for one other one to take.  Release: pairs with the acquire in
+ * replay_take. */
 SIMT_FN void replay_give(const replay_args *args, uint32_t op, void *ptr)
 {
     args->got[op] = ptr;
@@ -30,10 +31,14 @@ SIMT_FN void replay_give(const replay_args *args, uint32_t op, void *ptr)
 
 SIMT_FN void *replay_take(const replay_args *args, uint32_t op)
 {
+    void *ptr;
+
     while (simt_global_or32(&args->pending[op], 0) != 0) {
         simt_pause(100);
     }
-    return args->got[op];
+    ptr = args->got[op];
+    args->got[op] = NULL;
+    return ptr;
 }
 
 /* Operation number i of all blocks. */
@@ -107,6 +112,17 @@ SIMT_FN void replay_pass_turn(const replay_args *args, const replay_block *block
     }
 }
 
+/* What nobody took: the trace has no free of it, or something failed before; whole block. */
+SIMT_FN void replay_free_rest(shpool_heap heap, const replay_args *args, const replay_block *block)
+{
+    uint32_t i = args->first[simt_block_rank() * simt_block_threads() + simt_thread_rank()];
+
+    simt_barrier();
+    for (; i != REPLAY_NONE; i = args->ops[block->begin + i].next) {
+        shpool_free(heap, args->got[block->begin + i]);
+    }
+}
+
 /* All threads of the block, behind shpool_init() and in front of shpool_fini(). */
 SIMT_FN void replay_run(shpool_heap heap, const replay_args *args)
 {
@@ -134,6 +150,9 @@ SIMT_FN void replay_run(shpool_heap heap, const replay_args *args)
             replay_pass_turn(args, block, box, i + 1u);
         }
         i = args->ops[block->begin + i].next;
+    }
+    if ((heap.view.flags & SHPOOL_FLAG_SPILL) != 0) { /* CUDA's heap outlives the block */
+        replay_free_rest(heap, args, block);
     }
     simt_global_add64(&args->tally->ops, tally.ops);
     simt_global_add64(&args->tally->mallocs, tally.mallocs);
