@@ -220,8 +220,18 @@ static void put_why(map *m, const heap_map_fault *f)
     fputs(" and ", m->to);
     put_neighbour(m->to, m, f->above);
     if (f->hole >= op->bytes) {
-        fputs(" (there is metadata in it, or it was freed while the request was under way)", m->to);
+        fputs(" *", m->to);
     }
+}
+
+static uint32_t labels_of(uint32_t failures)
+{
+    return (failures < MOST_LABELS) ? failures : MOST_LABELS;
+}
+
+static int has_failed(const trace_op *op)
+{
+    return (op->kind == TRACE_MALLOC) && (op->end == TRACE_NONE);
 }
 
 /* The failures of what is drawn: a line each, and the first ones in words below. */
@@ -235,7 +245,7 @@ static int put_failures(map *m, uint32_t *count)
         const double y = TOP + HEIGHT + 48.0 + 16.0 * *count;
         heap_map_fault fault;
 
-        if ((op->kind != TRACE_MALLOC) || (op->end != TRACE_NONE)) {
+        if (!has_failed(op)) {
             continue;
         }
         if (*count < MOST_LABELS) {
@@ -259,9 +269,14 @@ static int put_failures(map *m, uint32_t *count)
         }
         (*count)++;
     }
-    if (*count > MOST_LABELS) {
-        fprintf(m->to, "<text class=\"w\" x=\"%.2f\" y=\"%.2f\">and %u more failures</text>\n",
-                LEFT, TOP + HEIGHT + 48.0 + 16.0 * MOST_LABELS, *count - MOST_LABELS);
+    if (*count != 0) {
+        fprintf(m->to, "<text class=\"w\" x=\"%.2f\" y=\"%.2f\">", LEFT,
+                TOP + HEIGHT + 48.0 + 16.0 * labels_of(*count));
+        if (*count > MOST_LABELS) {
+            fprintf(m->to, "and %u more failures.  ", *count - MOST_LABELS);
+        }
+        fputs("* large enough, but there is metadata in it, or it was freed while the request was "
+              "under way</text>\n", m->to);
     }
     return 0;
 }
@@ -271,13 +286,20 @@ static int put_failures(map *m, uint32_t *count)
 static void put_head(const map *m)
 {
     const double width = LEFT + WIDTH + 40.0;
-    const double height = TOP + HEIGHT + 64.0 + 16.0 * (MOST_LABELS + 1);
+    uint32_t failures = 0;
+    double height;
+
+    for (uint32_t i = m->options.from; (i < m->options.to) && (i < m->life->count); i++) {
+        failures += has_failed(&m->life->ops[i]) != 0;
+    }
+    height = TOP + HEIGHT + 32.0 + ((failures != 0) ? 16.0 * (labels_of(failures) + 2) : 0.0);
 
     fprintf(m->to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
             "height=\"%.0f\" font-family=\"sans-serif\" font-size=\"12\">\n"
-            "<style>.a{stroke:#333;stroke-width:.3}.m{fill:#999}.f{stroke:#c00;stroke-dasharray:"
-            "4 2}.f text{fill:#c00;stroke:none}.p{stroke:#000;stroke-width:.6}</style>\n"
+            "<style>.a{stroke:#333;stroke-width:.2}.m{fill:#999}.p{stroke:#000;stroke-width:.6}"
+            ".f{stroke:#c00;stroke-dasharray:4 2}.f text,.w{fill:#c00;stroke:none;font-size:11px}"
+            "</style>\n"
             "<rect x=\"0\" y=\"0\" width=\"%.0f\" height=\"%.0f\" fill=\"#fff\"/>\n"
             "<text x=\"%.0f\" y=\"22\" font-size=\"15\">", width, height, width, height, width,
             height, LEFT);
