@@ -17,7 +17,8 @@
     _(ALLOCATOR, "spec",  "",   SHPOOL_DEFAULT_ALLOCATOR,                                          \
       "allocator that serves where a program names none: name or name:key=value,... with the "     \
       "keys payload_bytes or total_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment " \
-      "(16..1024), stats and check (0 or 1)")                                                      \
+      "(16..1024), stats and check (0 or 1), spill, spill_bytes, spill_blocks, trace (a file), "   \
+      "trace_bytes (bytes; K, M, G), trace_blocks (1..1024)")                                      \
     _(CACHE_BYTES, "number", "bytes", "64M",                                                       \
       "most bytes (K, M, G) of this user's files in SHPOOL_CACHE_DIR, looked at when a kernel is " \
       "joined; what was not used for longest is deleted first, 0: all")                            \

@@ -100,7 +100,7 @@ void shpool_config_reload(void);
 #define SHPOOL_SPEC_BYTES       512u /* longest spec, NUL included */
 #define SHPOOL_SPEC_LAYERS      8u   /* layers, the base included */
 #define SHPOOL_SPEC_PAIRS       16u  /* key=value pairs of one layer */
-#define SHPOOL_SPEC_VALUE_BYTES 64u  /* longest value, NUL included */
+#define SHPOOL_SPEC_VALUE_BYTES 256u /* longest value, NUL included: paths are */
 
 typedef struct shpool_spec_pair {
     const char *key;
@@ -162,12 +162,19 @@ void shpool_registry_reset(void);
 
 /* ---- select.c ---- */
 
-/* Where a selection came from. */
+#define SHPOOL_TRACE_LEAST  4096u      /* bytes of records that trace_bytes may ask for */
+#define SHPOOL_TRACE_MOST   (1u << 30)
+#define SHPOOL_TRACE_BLOCKS 1024u      /* most of trace_blocks */
+
+/* Where a selection came from, and those of its options that shpool_config has no field for. */
 typedef struct shpool_selection {
     const shpool_allocator *allocator;
     const char *origin; /* "spec", "SHPOOL_ALLOCATOR" or "the build's default" */
     const char *text;   /* the spec as it was given there */
     int has_options;    /* besides the name */
+    char trace[SHPOOL_SPEC_VALUE_BYTES]; /* the file of trace=FILE, or "" */
+    uint32_t trace_bytes;  /* of the records that are kept; 0: the default */
+    uint32_t trace_blocks; /* the first so many are recorded; 0: the default */
 } shpool_selection;
 
 /*

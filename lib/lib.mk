@@ -30,7 +30,8 @@ libshpool_core_la_SOURCES = \
 	lib/simt_pool.c \
 	lib/spec.c \
 	lib/status.c \
-	lib/text.c
+	lib/text.c \
+	lib/trace.c
 EXTRA_DIST += lib/linked_plain.cu lib/linked_spill.cu
 nodist_libshpool_core_la_SOURCES =
 if HAVE_LTO_IR

@@ -389,6 +389,7 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
     if (status == SHPOOL_OK) {
         plan_shape(selection.allocator, &config, &pool);
         status = plan_bytes(selection.allocator, &config, &pool);
+        pool.flags |= (selection.trace[0] != '\0') ? (uint32_t)SHPOOL_FLAG_TRACE : 0;
     }
     if (status != SHPOOL_OK) {
         return shpool_select_blame(&selection, status);

@@ -8,7 +8,7 @@
 
 /* What the options of one spec are put into. */
 typedef struct target {
-    const shpool_selection *selection;
+    shpool_selection *selection;
     shpool_config *want;
 } target;
 
@@ -141,13 +141,43 @@ static shpool_status set_spill_blocks(const target *to, const char *value)
     return SHPOOL_OK;
 }
 
+static shpool_status set_trace(const target *to, const char *value)
+{
+    memcpy(to->selection->trace, value, strlen(value) + 1); /* no longer than a spec's value */
+    return SHPOOL_OK;
+}
+
+static shpool_status set_trace_bytes(const target *to, const char *value)
+{
+    uint64_t bytes;
+
+    if (!shpool_spec_number(value, 1, &bytes) || (bytes < SHPOOL_TRACE_LEAST) ||
+        (bytes > SHPOOL_TRACE_MOST)) {
+        return bad_value(to, "trace_bytes", value, "4K to 1G of device memory for records");
+    }
+    to->selection->trace_bytes = (uint32_t)bytes;
+    return SHPOOL_OK;
+}
+
+static shpool_status set_trace_blocks(const target *to, const char *value)
+{
+    uint64_t blocks;
+
+    if (!shpool_spec_number(value, 0, &blocks) || (blocks == 0) ||
+        (blocks > SHPOOL_TRACE_BLOCKS)) {
+        return bad_value(to, "trace_blocks", value, "1 to 1024 of the grid's first blocks");
+    }
+    to->selection->trace_blocks = (uint32_t)blocks;
+    return SHPOOL_OK;
+}
+
 static const char *const option_names[] = {
     "payload_bytes", "total_bytes", "threads_per_pool", "alignment", "stats", "check", "spill",
-    "spill_bytes", "spill_blocks"
+    "spill_bytes", "spill_blocks", "trace", "trace_bytes", "trace_blocks"
 };
 static const option_fn option_fns[] = {
     set_payload_bytes, set_total_bytes, set_threads_per_pool, set_alignment, set_stats, set_check,
-    set_spill, set_spill_bytes, set_spill_blocks
+    set_spill, set_spill_bytes, set_spill_blocks, set_trace, set_trace_bytes, set_trace_blocks
 };
 
 _Static_assert(SHPOOL_ARRAY_COUNT(option_names) == SHPOOL_ARRAY_COUNT(option_fns),
@@ -175,8 +205,10 @@ static shpool_status set_option(const target *to, const shpool_spec_pair *pair)
 }
 
 /* What the spec could still change, against what the allocator can do. */
-static shpool_status check_request(const shpool_allocator *allocator, shpool_config *want)
+static shpool_status check_request(const shpool_selection *selection, shpool_config *want)
 {
+    const shpool_allocator *allocator = selection->allocator;
+
     if (want->alignment == 0) {
         want->alignment = SHPOOL_MIN_ALIGNMENT;
     }
@@ -195,6 +227,11 @@ static shpool_status check_request(const shpool_allocator *allocator, shpool_con
     if (((want->spill & SHPOOL_SPILL_ARENA) != 0) && (allocator->scope == SHPOOL_SCOPE_CLUSTER)) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has scope cluster, and a slot of "
                             "spill=arena belongs to one block: use spill=native",
+                            allocator->name);
+    }
+    if ((selection->trace[0] != '\0') && (allocator->scope == SHPOOL_SCOPE_CLUSTER)) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has scope cluster, and a trace is one "
+                            "of blocks: leave trace out, or record another allocator",
                             allocator->name);
     }
     if (((want->flags & SHPOOL_FLAG_CHECK) != 0) && ((allocator->caps & SHPOOL_CAP_CHECK) == 0)) {
@@ -243,7 +280,8 @@ shpool_status shpool_select(const char *text, shpool_config *want, shpool_select
     }
     if (status == SHPOOL_OK) {
         selection.has_options = spec.layer[0].pairs != 0;
-        status = check_request(selection.allocator, want);
+        status = check_request(&selection, want);
+        want->flags |= (selection.trace[0] != '\0') ? (uint32_t)SHPOOL_FLAG_STATS : 0;
         if (status != SHPOOL_OK) {
             return shpool_select_blame(&selection, status);
         }

@@ -3,6 +3,7 @@
 #include "internal.h"
 
 #include <shpool/impl/spill.h>
+#include <shpool/trace.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +11,48 @@
 /* Blocks run one after another, those of a cluster together. */
 #define SLOTS 16u
 
-/* Written through pool->report by the blocks' shpool_fini; the slots of spill=arena lie behind. */
-static shpool_report_data *new_report(const shpool_pool *pool)
+/* Written through pool->report by the blocks' shpool_fini; the slots of spill=arena and the records
+ * of a trace lie behind. */
+static shpool_report_data *new_report(const shpool_pool *pool, const shpool_trace_begin *trace)
 {
-    shpool_report_data *report = malloc(shpool_slots_bytes(pool->spill_slots, pool->spill_bytes));
+    const size_t slots = shpool_slots_end(pool);
+    shpool_report_data *report = malloc(slots + trace->bytes);
 
-    if (report != NULL) {
-        memset(report, 0, shpool_slots_head(pool->spill_slots));
-        shpool_report_clear(report);
+    if (report == NULL) {
+        return NULL;
+    }
+    memset(report, 0, shpool_slots_head(pool->spill_slots));
+    shpool_report_clear(report);
+    if (trace->bytes != 0) {
+        char *records = (char *)report + slots;
+
+        memset(records, 0, trace->bytes);
+        memcpy(records, trace->word, sizeof(trace->word));
+        report->trace = (unsigned long long)(size_t)records;
     }
     return report;
+}
+
+/* The pool's report, and the file of its trace. */
+static shpool_status open_report(const char *spec, shpool_pool *pool)
+{
+    shpool_trace_begin trace;
+    shpool_status status;
+
+    pool->spill_slots = ((pool->spill_bytes != 0) && (pool->spill_slots == 0)) ? SLOTS
+                                                                               : pool->spill_slots;
+    status = shpool_trace_open(spec, pool, &trace);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    pool->report = new_report(pool, &trace);
+    if (pool->report == NULL) {
+        (void)shpool_trace_close(pool, NULL);
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a report of %zu bytes, %u "
+                            "slots of %u and %zu of records", sizeof(shpool_report_data),
+                            pool->spill_slots, pool->spill_bytes, trace.bytes);
+    }
+    return SHPOOL_OK;
 }
 
 static shpool_status bind_table(const shpool_allocator *allocator, int instrumented,
@@ -63,18 +96,11 @@ shpool_status shpool_simt_open(const char *spec, const shpool_config *want, shpo
     }
     instrumented = (pool.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0;
     status = bind_table(allocator, instrumented, &pool);
+    if ((status == SHPOOL_OK) && (pool.area_bytes != 0)) {
+        status = open_report(spec, &pool);
+    }
     if (status != SHPOOL_OK) {
         return status;
-    }
-    if (pool.area_bytes != 0) {
-        pool.spill_slots = ((pool.spill_bytes != 0) && (pool.spill_slots == 0)) ? SLOTS
-                                                                               : pool.spill_slots;
-        pool.report = new_report(&pool);
-        if (pool.report == NULL) {
-            return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a report of %zu bytes "
-                                "and %u slots of %u", sizeof(shpool_report_data), pool.spill_slots,
-                                pool.spill_bytes);
-        }
     }
 
     *pool_p = pool;
@@ -101,10 +127,16 @@ shpool_status shpool_simt_report(const shpool_pool *pool, shpool_report_data *re
     return SHPOOL_OK;
 }
 
-void shpool_simt_close(shpool_pool *pool)
+shpool_status shpool_simt_close(shpool_pool *pool)
 {
+    shpool_status status = SHPOOL_OK;
+
     if (pool != NULL) {
+        if (pool->trace != NULL) {
+            status = shpool_trace_close(pool, (char *)pool->report + shpool_slots_end(pool));
+        }
         free(pool->report);
         memset(pool, 0, sizeof(*pool));
     }
+    return status;
 }

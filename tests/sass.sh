@@ -15,7 +15,7 @@
 # (impl/tags_batch.h) save up to 72 bytes, once a call of the whole warp.  What is called less may
 # save up to 32 bytes.  The counted functions (stats=1, check=1) do several things in one call: up
 # to 112 bytes.  Spilling takes locks and calls CUDA's own malloc, fini closes the figures: 64, the
-# registers that their caller wants to have kept.
+# registers that their caller wants to have kept; what writes a record of a trace 48.
 #
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
@@ -161,6 +161,7 @@ clean()
         /bytes stack frame/ {
             most = (name ~ /shpool_(image_)?(un)?spill/) ? 64 : \
                    (name ~ /shpool_counted_.*_fini/) ? 64 : (name ~ /shpool_counted_/) ? 112 : \
+                   (name ~ /shpool_trace_(take|put)/) ? 48 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \
                    (name ~ /_bitmap_(malloc_(away|far|borrow|try)|free_away|seek)E/) ? 64 : \
@@ -279,7 +280,7 @@ one_arch()
                     f = $0; getline g; f = f g
                 }
                 { print f "\t" $0 }' $n.ptx |
-                    grep -vE 'counted|spill|refuse|native' | cut -f2- | grep -E "$generic" |
+                    grep -vE 'counted|trace|spill|refuse|native' | cut -f2- | grep -E "$generic" |
                     grep -vE "$spaces" | head -3 | paste -sd';')
             [ -z "$found" ]
             result $? "$arch $n: plain functions name their memory${found:+ -- $found}"

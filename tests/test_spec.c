@@ -91,7 +91,7 @@ static void test_limits(void **state)
     text[4 + SHPOOL_SPEC_VALUE_BYTES - 1] = '\0';
     assert_int_equal(shpool_spec_parse("spec", text, &spec), SHPOOL_OK);
     strcat(text, "1");
-    expect_bad(text, "at most 63");
+    expect_bad(text, "at most 255");
 
     expect_bad("a|b|c|d|e|f|g|h|i", "more than 8 layers");
     assert_int_equal(shpool_spec_parse("spec", "a|b|c|d|e|f|g|h", &spec), SHPOOL_OK);

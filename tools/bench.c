@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "bench_loadstore.h"
 #include "bench_memory.h"
+#include "bench_trace.h"
 
 /* To add a command, add a line.  Each gets the tool's name as argv[0], its options behind it, and
  * returns the exit status; each has a --help of its own. */
@@ -20,7 +21,9 @@ static const struct {
     {"compare", bench_compare, "two files of block --json: what is faster, what is slower"},
     {"plot", bench_plot, "a chart of a file of block --json"},
     {"loadstore", bench_loadstore, "copies between global and shared memory, on a GPU"},
+    {"map", bench_map, "a picture of a pool over time, from a trace"},
     {"memory", bench_memory, "allocators of device memory, on a GPU"},
+    {"replay", bench_replay, "which allocator suits a recorded kernel, and how many bytes"},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -38,17 +38,18 @@ shpool_bench_SOURCES = \
 	tools/bench_text.c \
 	tools/bench_workload.h \
 	tools/message.c \
-	tools/message.h
+	tools/message.h \
+	$(shpool_bench_trace)
 shpool_bench_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 EXTRA_DIST += tools/bench_kernels.cuh tools/bench_inline.cu tools/bench_linked.cu \
 	tools/bench_loadstore_run.cu tools/bench_loadstore_kernels.cuh \
-	tools/bench_loadstore_shapes.cu tools/bench_memory_cub.cu
+	tools/bench_loadstore_shapes.cu tools/bench_memory_cub.cu tools/replay_cuda.cu
 
 if HAVE_NVCC
 # one object for each size of element
 shpool_bench_loadstore = tools/1_byte_loadstore.o tools/2_byte_loadstore.o \
 	tools/4_byte_loadstore.o tools/8_byte_loadstore.o tools/16_byte_loadstore.o
-shpool_bench_SOURCES += tools/bench_cuda.cu tools/bench_kernels.cuh \
+shpool_bench_SOURCES += tools/bench_cuda.cu tools/bench_kernels.cuh tools/replay_cuda.cu \
 	tools/bench_loadstore_run.cu tools/bench_loadstore_kernels.cuh tools/bench_memory_cub.cu
 if HAVE_LTO_IR
 nodist_shpool_bench_SOURCES = tools/bench_linked_lto.c
@@ -58,7 +59,8 @@ shpool_bench_LDADD        = $(shpool_bench_inline) $(shpool_bench_loadstore) $(S
 	$(JANSSON_LIBS)
 shpool_bench_DEPENDENCIES = $(shpool_bench_inline) $(shpool_bench_loadstore) $(SHPOOL_NVCC_DEPS)
 shpool_bench_LINK         = $(SHPOOL_NVCC_LINK)
--include tools/bench_cuda.cud tools/bench_loadstore_run.cud tools/bench_memory_cub.cud
+-include tools/bench_cuda.cud tools/bench_loadstore_run.cud tools/bench_memory_cub.cud \
+	tools/replay_cuda.cud
 -include $(shpool_bench_inline:.o=.cud) $(shpool_bench_loadstore:.o=.cud)
 else
 shpool_bench_LDADD = libshpool_core.la $(JANSSON_LIBS) $(LIBM)

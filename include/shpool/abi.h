@@ -39,6 +39,7 @@
 #define SHPOOL_BROKEN_ZONE    100u        /**< shpool_walk.broken: bytes around a payload changed */
 #define SHPOOL_BROKEN_LOCK    101u        /**< the same: first words of a group's pool changed */
 #define SHPOOL_NO_MARK        0xffffffffu /**< shpool_mark() of an allocator without marks */
+#define SHPOOL_SITE_WAIT      0xffffffffu /**< the site of shpool_malloc_wait(): nobody's own */
 
 /** What every fallible function returns: 0 is success, errors are negative. */
 typedef enum shpool_status {
@@ -112,7 +113,8 @@ enum {
     SHPOOL_FLAG_SPILL_NATIVE = 1u << 7, /**< ... to CUDA's heap; of both, after the slot */
     SHPOOL_FLAG_ALIGN_SHIFT = 8,       /**< bits 8..11: log2 of the configured alignment */
     SHPOOL_FLAG_ALIGN_MASK  = 15u << 8,
-    SHPOOL_FLAG_CLUSTER     = 1u << 12 /**< scope cluster; a view without it does not borrow */
+    SHPOOL_FLAG_CLUSTER     = 1u << 12, /**< scope cluster; a view without it does not borrow */
+    SHPOOL_FLAG_TRACE       = 1u << 13 /**< each malloc and free is recorded; only with STATS */
 };
 
 /** Where requests go that a pool cannot serve (shpool_config.spill); a sum of bits. */
@@ -219,7 +221,8 @@ typedef struct shpool_pool {
     uint32_t spill_bytes;             /**< of a block's slot; 0: no SHPOOL_FLAG_SPILL_ARENA */
     uint32_t spill_shift;             /**< log2 of the bytes of a slot's granule */
     uint32_t spill_slots;             /**< how many there are */
-    uint32_t reserved[4];             /**< 0 */
+    uint32_t reserved[2];             /**< 0 */
+    void    *trace;                   /**< the host's: the file that is to be written, or NULL */
 } shpool_pool;
 
 /** One refused free. */
@@ -277,6 +280,7 @@ typedef struct shpool_report_data {
     uint32_t reserved32;
     unsigned long long timed;       /**< mallocs and frees of pools that the cycles are of: not of
                                          what was spilled, nor what shpool_release let go */
+    unsigned long long trace;       /**< address of the records of trace=FILE, or 0 */
     unsigned long long reserved[2];
 } shpool_report_data;
 

@@ -15,6 +15,7 @@ shpool_HEADERS += \
 	include/shpool/shpool.cuh \
 	include/shpool/shpool.h \
 	include/shpool/simt.h \
+	include/shpool/trace.h \
 	include/shpool/types.h \
 	include/shpool/wait.h
 shpoolimpl_HEADERS += \
@@ -36,6 +37,7 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/tags_batch.h \
 	include/shpool/impl/tags_blocks.h \
 	include/shpool/impl/tags_thread.h \
+	include/shpool/impl/trace.h \
 	include/shpool/impl/wide.h \
 	include/shpool/impl/zones.h
 shpoolloadstore_HEADERS += \

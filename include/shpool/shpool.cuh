@@ -8,10 +8,10 @@
  *
  *   nothing                 function table: any allocator, by name at run time; compile with
  *                           -rdc=true and link libshpool_device.a
- *   SHPOOL_INLINE=NAME      compile time: the allocator is inlined.  With SHPOOL_CHECK also stats
- *                           and check, with SHPOOL_SPILL also spill.
+ *   SHPOOL_INLINE=NAME      compile time: the allocator is inlined.  With SHPOOL_CHECK also stats,
+ *                           check and trace, with SHPOOL_SPILL also spill.
  *   SHPOOL_LINKED           run-time link: compile the kernel to LTO-IR, join and load it with
- *                           shpool_link_library()
+ *                           shpool_link_library().  With SHPOOL_CHECK also stats, check and trace.
  *
  * All translation units of a program that hand heaps to each other use the same binding.
  *
@@ -38,6 +38,7 @@
 
 #include <shpool/impl/cuda_status.h>
 #include <shpool/shpool.h>
+#include <shpool/trace.h>
 
 #if !defined(SHPOOL_INLINE) && !defined(SHPOOL_LINKED)
 /* Without it kernel and table lie in two images, and a call through the table leads nowhere. */
@@ -77,8 +78,8 @@ static inline shpool_status shpool_bind(shpool_pool *pool)
     }
     if ((counted != 0) && (SHPOOL_COUNTED == 0)) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED,
-                            "stats and check need the function table, or a kernel compiled with "
-                            "SHPOOL_INLINE and SHPOOL_CHECK");
+                            "stats, check and trace need the function table, or a kernel compiled "
+                            "with SHPOOL_CHECK");
     }
     return SHPOOL_OK;
 }
@@ -162,28 +163,37 @@ static inline shpool_status shpool_blocks_at_once(const shpool_pool *pool, uint3
     return status;
 }
 
-/* The report, and behind it the slots of spill=arena. */
-static inline shpool_status shpool_new_report(shpool_pool *pool)
+/* The report, and behind it the slots of spill=arena and the records of a trace. */
+static inline shpool_status shpool_new_report(const char *spec, shpool_pool *pool)
 {
+    shpool_trace_begin trace;
     shpool_report_data blank = {};
     shpool_status      status = SHPOOL_OK;
     cudaError_t        error;
     size_t             bytes;
+    char              *records = NULL;
 
     if ((pool->spill_bytes != 0) && (pool->spill_slots == 0)) {
         status = shpool_blocks_at_once(pool, &pool->spill_slots);
     }
+    if (status == SHPOOL_OK) {
+        status = shpool_trace_open(spec, pool, &trace);
+    }
     if (status != SHPOOL_OK) {
         return status;
     }
-    bytes = shpool_slots_bytes(pool->spill_slots, pool->spill_bytes);
+    bytes = shpool_slots_end(pool) + trace.bytes;
     error = cudaMalloc(&pool->report, bytes);
-    if ((error == cudaErrorMemoryAllocation) && (pool->spill_bytes != 0)) {
+    if (error != cudaSuccess) {
+        (void)shpool_trace_close(pool, NULL);
+    }
+    if ((error == cudaErrorMemoryAllocation) && ((pool->spill_bytes | trace.bytes) != 0)) {
         (void)cudaGetLastError();
         return shpool_error(SHPOOL_ERR_NO_MEMORY,
-                            "cudaMalloc: no %zu bytes of device memory for a report and %u slots "
-                            "of %u bytes: ask for less spill_bytes, or for fewer spill_blocks",
-                            bytes, pool->spill_slots, pool->spill_bytes);
+                            "cudaMalloc: no %zu bytes of device memory for a report, %u slots of "
+                            "%u bytes and %zu bytes of records: ask for less spill_bytes or "
+                            "trace_bytes, or for fewer spill_blocks", bytes, pool->spill_slots,
+                            pool->spill_bytes, trace.bytes);
     }
     if (error != cudaSuccess) {
         return shpool_cuda_status(error, "cudaMalloc (report)");
@@ -191,21 +201,55 @@ static inline shpool_status shpool_new_report(shpool_pool *pool)
     shpool_report_clear(&blank);
     status = shpool_cuda_status(cudaMemset(pool->report, 0, shpool_slots_head(pool->spill_slots)),
                                 "cudaMemset (report)");
+    if ((status == SHPOOL_OK) && (trace.bytes != 0)) {
+        records     = (char *)pool->report + shpool_slots_end(pool);
+        blank.trace = (unsigned long long)(size_t)records;
+        status      = shpool_cuda_status(cudaMemset(records, 0, trace.bytes), "cudaMemset (trace)");
+    }
+    if ((status == SHPOOL_OK) && (trace.bytes != 0)) {
+        status = shpool_cuda_status(cudaMemcpy(records, trace.word, sizeof(trace.word),
+                                               cudaMemcpyHostToDevice), "cudaMemcpy (trace)");
+    }
     if (status == SHPOOL_OK) {
         status = shpool_cuda_status(cudaMemcpy(pool->report, &blank, sizeof(blank),
                                                cudaMemcpyHostToDevice), "cudaMemcpy (report)");
     }
     if (status != SHPOOL_OK) {
+        (void)shpool_trace_close(pool, NULL);
         (void)cudaFree(pool->report);
     }
     return status;
 }
 
+/* Fetch the records of a pool that has some, and write them. */
+static inline shpool_status shpool_write_trace(shpool_pool *pool)
+{
+    const size_t  bytes   = shpool_trace_bytes(pool);
+    char         *records = (char *)malloc((bytes != 0) ? bytes : 1u);
+    shpool_status status;
+    shpool_status closed;
+
+    if (records == NULL) {
+        (void)shpool_trace_close(pool, NULL);
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no %zu bytes of host memory for the records of "
+                            "a trace: ask for less trace_bytes", bytes);
+    }
+    status = shpool_cuda_status(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaMemcpy(records, (char *)pool->report +
+                                                            shpool_slots_end(pool), bytes,
+                                               cudaMemcpyDeviceToHost), "cudaMemcpy (trace)");
+    }
+    closed = shpool_trace_close(pool, (status == SHPOOL_OK) ? records : NULL);
+    free(records);
+    return (status == SHPOOL_OK) ? closed : status;
+}
+
 /**
  * Open a pool for kernels of this image on the current device.
  *
- * Scope: host, any thread.  Allocates device memory only for stats, check and spill.  Call it
- * before a stream capture begins, not inside one.
+ * Scope: host, any thread.  Allocates device memory only for stats, check, trace and spill.  Call
+ * it before a stream capture begins, not inside one.
  *
  * @param [in]  spec    allocator, as for shpool_plan(); NULL: $SHPOOL_ALLOCATOR, else the allocator
  *                      that the kernel is compiled for, else the build's default
@@ -214,8 +258,9 @@ static inline shpool_status shpool_new_report(shpool_pool *pool)
  * @return SHPOOL_OK; as shpool_plan(), with the current device's shared memory as a limit; and
  *   - SHPOOL_ERR_ABI          header, archive and libshpool.so do not fit together
  *   - SHPOOL_ERR_BINDING      the kernel is compiled for another allocator (SHPOOL_INLINE)
- *   - SHPOOL_ERR_UNSUPPORTED  stats or check without SHPOOL_CHECK, spill without SHPOOL_SPILL, or
- *                             an allocator that has no device code in this image
+ *   - SHPOOL_ERR_UNSUPPORTED  stats, check or trace without SHPOOL_CHECK, spill without
+ *                             SHPOOL_SPILL, or an allocator that has no device code in this image
+ *   - SHPOOL_ERR_SYSTEM       the file of trace=FILE cannot be written; and as shpool_trace_open()
  *   - SHPOOL_ERR_NO_MEMORY, SHPOOL_ERR_CUDA  no device, or a CUDA call failed
  */
 static inline shpool_status shpool_open(const char *spec, const shpool_config *want,
@@ -246,7 +291,7 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
         status = shpool_bind(pool_p);
     }
     if ((status == SHPOOL_OK) && (pool_p->area_bytes != 0)) {
-        status = shpool_new_report(pool_p);
+        status = shpool_new_report(spec, pool_p);
     }
     if (status != SHPOOL_OK) {
         *pool_p = none;
@@ -317,12 +362,12 @@ static inline shpool_status shpool_stats(const shpool_pool *pool, shpool_stats_d
 }
 
 /**
- * Release what shpool_open() took, and zero the pool.
+ * Release what shpool_open() took, and zero the pool; write the file of trace=FILE.
  *
  * Scope: host; no kernel may still use the pool if it was opened with stats, check or a spill
- *        option, and what has spilled to a slot is gone.
+ *        option, and what has spilled to a slot is gone.  With trace it waits for the device.
  * @param [in,out] pool  NULL and zeroed pools: no effect
- * @return SHPOOL_OK, SHPOOL_ERR_CUDA (the pool is zeroed all the same)
+ * @return SHPOOL_OK, SHPOOL_ERR_CUDA, and as shpool_trace_close() (the pool is zeroed all the same)
  */
 static inline shpool_status shpool_close(shpool_pool *pool)
 {
@@ -330,8 +375,13 @@ static inline shpool_status shpool_close(shpool_pool *pool)
     shpool_status     status = SHPOOL_OK;
 
     if (pool != NULL) {
+        if (pool->trace != NULL) {
+            status = shpool_write_trace(pool);
+        }
         if (pool->report != NULL) {
-            status = shpool_cuda_status(cudaFree(pool->report), "cudaFree (report)");
+            shpool_status freed = shpool_cuda_status(cudaFree(pool->report), "cudaFree (report)");
+
+            status = (status == SHPOOL_OK) ? freed : status;
         }
         *pool = none;
     }

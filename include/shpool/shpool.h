@@ -196,7 +196,8 @@ typedef struct shpool_config {
  *
  * The spec is `name` or `name:key=value,...` with the keys payload_bytes, total_bytes,
  * threads_per_pool, alignment (sizes may end in K, M or G), stats and check (0 or 1), spill (fail,
- * arena, native or arena+native), spill_bytes and spill_blocks; what it says wins over `want`.
+ * arena, native or arena+native), spill_bytes and spill_blocks, trace (a file, which `open` makes),
+ * trace_bytes and trace_blocks; what it says wins over `want`.
  *
  * The result is exact: a launch needs pool_p->shared_bytes, each of pool_p->pools pools has
  * pool_p->pool_bytes, and a malloc of pool_p->largest bytes succeeds in a fresh one, a larger one
@@ -397,8 +398,9 @@ SHPOOL_API shpool_status shpool_link(const void *kernel, size_t kernel_bytes, co
 /**
  * Open a pool for kernels that run on the executor; otherwise as shpool_open().
  * @param [out] pool_p  close it with shpool_simt_close(); zeroed on failure
- * @return as shpool_plan(); SHPOOL_ERR_NO_MEMORY; SHPOOL_ERR_UNSUPPORTED: the allocator has no
- *         functions for the executor; SHPOOL_ERR_ABI: they are of another version
+ * @return as shpool_plan() and shpool_trace_open(); SHPOOL_ERR_NO_MEMORY; SHPOOL_ERR_UNSUPPORTED:
+ *         the allocator has no functions for the executor; SHPOOL_ERR_ABI: they are of another
+ *         version
  */
 SHPOOL_API shpool_status shpool_simt_open(const char *spec, const shpool_config *want,
                                           shpool_pool *pool_p);
@@ -410,8 +412,12 @@ SHPOOL_API shpool_status shpool_simt_open(const char *spec, const shpool_config 
  */
 SHPOOL_API shpool_status shpool_simt_report(const shpool_pool *pool, shpool_report_data *report_p);
 
-/** Release what shpool_simt_open() took, and zero the pool.  NULL and zeroed pools: no effect. */
-SHPOOL_API void shpool_simt_close(shpool_pool *pool);
+/**
+ * Release what shpool_simt_open() took, and zero the pool; write the file of trace=FILE.  NULL and
+ * zeroed pools: no effect.
+ * @return SHPOOL_OK; as shpool_trace_close() (the pool is zeroed all the same)
+ */
+SHPOOL_API shpool_status shpool_simt_close(shpool_pool *pool);
 
 #ifdef __cplusplus
 }

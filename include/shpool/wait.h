@@ -48,7 +48,7 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attemp
     void    *ptr;
 
     heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
-    ptr = shpool_malloc(heap, bytes);
+    ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
 
     SIMT_ROLLED
     while ((ptr == NULL) && (attempts > 1u) && (heap.view.bytes != 0)) {
@@ -56,7 +56,7 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attemp
         simt_pause(pause);
         pause = (pause < SHPOOL_PAUSE_MOST / 2u) ? pause * 2u : SHPOOL_PAUSE_MOST;
         attempts--;
-        ptr = shpool_malloc(heap, bytes);
+        ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
     }
     return ptr;
 }

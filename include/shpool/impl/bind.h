@@ -5,6 +5,7 @@
  *   SHPOOL_INLINE=NAME   compile time: the allocator's header is included, everything is inline
  *                        (with SHPOOL_SPILL also what spills, with SHPOOL_CHECK what counts)
  *   SHPOOL_LINKED        run-time link: calls under fixed names, joined by shpool_link()
+ *                        (with SHPOOL_CHECK what counts is around these)
  *   neither              function table: calls through the pointers that the pool carries
  *
  * SHPOOL_DO(heap, call, (arguments)) calls a module function; SHPOOL_COUNTED says whether the
@@ -22,23 +23,9 @@
 #define SHPOOL_STRING_(_x) #_x
 #define SHPOOL_STRING(_x)  SHPOOL_STRING_(_x)
 
-#if defined(SHPOOL_INLINE)
-
-/* An allocator of your own: -DSHPOOL_INLINE=mine -DSHPOOL_INLINE_HEADER='"mine.h"' */
-#if defined(SHPOOL_INLINE_HEADER)
-#include SHPOOL_INLINE_HEADER
-#else
-#define SHPOOL_INLINE_PATH(_name) SHPOOL_STRING(shpool/allocators/_name/_name.h)
-#include SHPOOL_INLINE_PATH(SHPOOL_INLINE)
-#endif
-
-#define SHPOOL_BOUND_NAME SHPOOL_STRING(SHPOOL_INLINE)
-#define SHPOOL_INLINE_(_prefix, _suffix) \
-    SHPOOL_PASTE(SHPOOL_PASTE(_prefix, SHPOOL_INLINE), _suffix)
-
-/* SHPOOL_CHECK: stats and check for this translation unit, at their cost. */
-#if defined(SHPOOL_CHECK)
-/* Both sets of functions: a pool that was opened without stats and check has no counters. */
+#if defined(SHPOOL_CHECK) && (defined(SHPOOL_INLINE) || defined(SHPOOL_LINKED))
+/* Stats, check and trace for this translation unit, at their cost.  Both sets of functions: a pool
+ * that was opened without has no counters. */
 #define SHPOOL_IS_COUNTED(_view) \
     (((_view).flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0)
 #define SHPOOL_EITHER_FN(_type, _name, _function, _parameters, _arguments) \
@@ -74,6 +61,23 @@
             shpool_spill_fini(view); \
         } \
     }
+#endif
+
+#if defined(SHPOOL_INLINE)
+
+/* An allocator of your own: -DSHPOOL_INLINE=mine -DSHPOOL_INLINE_HEADER='"mine.h"' */
+#if defined(SHPOOL_INLINE_HEADER)
+#include SHPOOL_INLINE_HEADER
+#else
+#define SHPOOL_INLINE_PATH(_name) SHPOOL_STRING(shpool/allocators/_name/_name.h)
+#include SHPOOL_INLINE_PATH(SHPOOL_INLINE)
+#endif
+
+#define SHPOOL_BOUND_NAME SHPOOL_STRING(SHPOOL_INLINE)
+#define SHPOOL_INLINE_(_prefix, _suffix) \
+    SHPOOL_PASTE(SHPOOL_PASTE(_prefix, SHPOOL_INLINE), _suffix)
+
+#if defined(SHPOOL_CHECK)
 #define SHPOOL_EITHER_MODULE_OF(_name) SHPOOL_EITHER_MODULE(_name)
 SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 #define SHPOOL_COUNTED 1
@@ -124,7 +128,6 @@ SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 #elif defined(SHPOOL_LINKED)
 
 #define SHPOOL_BOUND_NAME NULL
-#define SHPOOL_COUNTED    0
 #define SHPOOL_SPILLS     1
 #define SHPOOL_CLUSTERED  1
 extern "C" {
@@ -138,6 +141,7 @@ __device__ uint32_t      shpool_linked_resize(shpool_view view, simt_addr addr, 
 __device__ uint32_t      shpool_linked_usable(shpool_view view, simt_addr addr);
 __device__ uint32_t      shpool_linked_largest(shpool_view view);
 __device__ shpool_walk   shpool_linked_walk(shpool_view view);
+__device__ uint32_t      shpool_linked_owns(shpool_view view, simt_addr addr);
 __device__ uint32_t      shpool_linked_rewind(shpool_view view, uint32_t to);
 __device__ void         *shpool_linked_spill(shpool_view view, unsigned long long bytes,
                                              uint32_t alignment);
@@ -148,17 +152,38 @@ __device__ uint32_t      shpool_linked_can_spill(void);
 }
 #define SHPOOL_DO_layout(_heap)   shpool_linked_layout
 #define SHPOOL_DO_init(_heap)     shpool_linked_init
-#define SHPOOL_DO_allocate(_heap) shpool_linked_malloc
-#define SHPOOL_DO_release(_heap)  shpool_linked_free
-#define SHPOOL_DO_resize(_heap)   shpool_linked_resize
-#define SHPOOL_DO_usable(_heap)   shpool_linked_usable
-#define SHPOOL_DO_largest(_heap)  shpool_linked_largest
-#define SHPOOL_DO_walk(_heap)     shpool_linked_walk
-#define SHPOOL_DO_rewind(_heap)   shpool_linked_rewind
-#define SHPOOL_DO_spill(_heap)    shpool_linked_spill
-#define SHPOOL_DO_unspill(_heap)  shpool_linked_unspill
+#if defined(SHPOOL_CHECK)
+#define SHPOOL_MARKS_linked ~, 1
+SHPOOL_EITHER_MODULE(linked)
+/* the part of a kernel whose pool does not spill counts nothing */
+SIMT_FN void *shpool_either_linked_spill(shpool_view view, unsigned long long bytes,
+                                         uint32_t alignment)
+{
+    return ((view.flags & SHPOOL_FLAG_SPILL) != 0) ? shpool_linked_spill(view, bytes, alignment)
+                                                   : shpool_no_spill(view, bytes, alignment);
+}
+SIMT_FN uint32_t shpool_either_linked_unspill(shpool_view view, void *ptr, uint32_t site)
+{
+    return ((view.flags & SHPOOL_FLAG_SPILL) != 0) ? shpool_linked_unspill(view, ptr, site)
+                                                   : shpool_refuse(view, ptr, site);
+}
+#define SHPOOL_COUNTED       1
+#define SHPOOL_LINKED_(_what) shpool_either_linked_##_what
+#else
+#define SHPOOL_COUNTED       0
+#define SHPOOL_LINKED_(_what) shpool_linked_##_what
+#endif
+#define SHPOOL_DO_allocate(_heap) SHPOOL_LINKED_(malloc)
+#define SHPOOL_DO_release(_heap)  SHPOOL_LINKED_(free)
+#define SHPOOL_DO_resize(_heap)   SHPOOL_LINKED_(resize)
+#define SHPOOL_DO_usable(_heap)   SHPOOL_LINKED_(usable)
+#define SHPOOL_DO_largest(_heap)  SHPOOL_LINKED_(largest)
+#define SHPOOL_DO_walk(_heap)     SHPOOL_LINKED_(walk)
+#define SHPOOL_DO_rewind(_heap)   SHPOOL_LINKED_(rewind)
+#define SHPOOL_DO_spill(_heap)    SHPOOL_LINKED_(spill)
+#define SHPOOL_DO_unspill(_heap)  SHPOOL_LINKED_(unspill)
 #define SHPOOL_DO_spilled(_heap)  shpool_linked_spilled
-#define SHPOOL_DO_fini(_heap)     shpool_linked_fini
+#define SHPOOL_DO_fini(_heap)     SHPOOL_LINKED_(fini)
 /* a kernel that was linked for a pool which does not spill has nothing to spill with */
 #define SHPOOL_BOUND(_pool) \
     (((_pool)->allocator == shpool_linked_id()) && \

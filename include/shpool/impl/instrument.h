@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What stats=1 and check=1 add around a module's functions.  Not for direct inclusion.
+/* What stats=1, check=1 and trace=FILE add around a module's functions.  Not for direct inclusion.
  *
  * The counted functions are other functions, not branches in the plain ones: a pool that was
- * opened without stats and check runs code that knows nothing of them.  The counters lie in the
- * statistics area in front of the pools and go to the report in global memory in shpool_fini(). */
+ * opened without them runs code that knows nothing of them.  The counters lie in the statistics
+ * area in front of the pools and go to the report in global memory in shpool_fini(). */
 #ifndef SHPOOL_IMPL_INSTRUMENT_H
 #define SHPOOL_IMPL_INSTRUMENT_H
 
@@ -35,6 +35,8 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
     { \
         shpool_walk before = shpool_counted_##_name##_survey(view, 0); \
         uint32_t    done; \
+        uint32_t    what = (to == SHPOOL_NO_MARK) ? (uint32_t)SHPOOL_TRACE_MARK \
+                                                  : (uint32_t)SHPOOL_TRACE_RELEASE; \
         if (before.broken != 0) { /* nobody waits for a lock that was run over */ \
             shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
             return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u; \
@@ -44,6 +46,9 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
             shpool_walk after = shpool_counted_##_name##_survey(view, 0); \
             shpool_count(view, SHPOOL_AREA_BYTES_NOW, after.used - before.used); \
             shpool_count(view, SHPOOL_AREA_FREES, before.live - after.live); \
+        } \
+        if (done != 0) { \
+            shpool_trace_mark(view, what, (to == SHPOOL_NO_MARK) ? done : to); \
         } \
         return done; \
     }
@@ -61,8 +66,10 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
     SIMT_FN simt_addr shpool_counted_##_name##_malloc(shpool_view view, uint32_t bytes, \
                                                       uint32_t alignment, uint32_t site) \
     { \
-        simt_addr addr = 0; \
+        simt_addr addr  = 0; \
+        uint32_t  asked = bytes; \
         uint32_t  usable; \
+        simt_addr user; \
         if (shpool_counted_##_name##_sound(view)) { \
             uint32_t start = simt_clock(); \
             addr = shpool_##_name##_malloc(view, shpool_zone_request(bytes, view.flags), \
@@ -71,12 +78,16 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         } \
         if (addr == 0) { \
             shpool_note_malloc(view, 0); \
+            shpool_trace_malloc(view, asked, alignment, 0, 0, site); \
             return 0; \
         } \
         usable = shpool_##_name##_usable(view, addr); \
         bytes  = shpool_zone_bytes(bytes, usable, view.flags); \
         shpool_note_malloc(view, bytes); \
-        return shpool_zone_set(view, addr, usable, bytes, site, view.rank); \
+        user = shpool_zone_set(view, addr, usable, bytes, \
+                               (site != SHPOOL_SITE_WAIT) ? site : 0u, view.rank); \
+        shpool_trace_malloc(view, asked, alignment, bytes, user, site); \
+        return user; \
     } \
     SIMT_FN uint32_t shpool_counted_##_name##_owns(shpool_view view, simt_addr user) \
     { \
@@ -104,9 +115,11 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
             if (reason == SHPOOL_FREE_OK) { \
                 /* first: another thread may have them at once, and peak is not to see both */ \
                 shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes); \
-                uint32_t start = simt_clock(); \
+                shpool_trace_record *record = shpool_trace_free(view, user - view.area, 0, site); \
+                uint32_t             start  = simt_clock(); \
                 reason = shpool_##_name##_free(view, addr, site); \
                 shpool_note_cycles(view, start); \
+                shpool_trace_refused(record, reason); \
                 if (reason != SHPOOL_FREE_OK) { \
                     shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes); \
                 } \
@@ -139,7 +152,9 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         uint32_t  reason = shpool_counted_##_name##_owns(view, user); \
         uint32_t  usable = 0; \
         uint32_t  before = 0; \
+        uint32_t  asked  = bytes; \
         uint32_t  less; \
+        shpool_trace_record *record = NULL; \
         if (reason == SHPOOL_FREE_OK) { \
             usable = shpool_##_name##_usable(view, addr); \
             before = shpool_zone_payload(view, addr, usable); \
@@ -152,6 +167,9 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         } \
         less = (bytes < before) ? before - bytes : 0u; /* given back at most; as in free */ \
         shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - less); \
+        if ((less != 0) && (shpool_is_traced(view) != 0)) { \
+            record = shpool_trace_take(view.area, view.rank); \
+        } \
         if (!shpool_##_name##_resize(view, addr, shpool_zone_request(bytes, view.flags))) { \
             shpool_count_live(view, less); \
             return 0; \
@@ -162,6 +180,11 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
                               shpool_zone_word(view, user, SHPOOL_ZONE_SITE), \
                               shpool_zone_word(view, user, SHPOOL_ZONE_RANK)); \
         shpool_count_live(view, less + bytes - before); \
+        if ((less == 0) && (shpool_is_traced(view) != 0)) { /* grown into what others gave back */ \
+            record = shpool_trace_take(view.area, view.rank); \
+        } \
+        shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_RESIZE, asked, bytes, \
+                          user - view.area, 0); \
         return 1; \
     } \
     SIMT_FN uint32_t shpool_counted_##_name##_largest(shpool_view view) \
@@ -218,6 +241,7 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         } \
         simt_barrier(); \
         if (view.rank == 0) { \
+            shpool_trace_fini(view); \
             shpool_slot_return(view.area); \
             shpool_flush_spills(view.area); \
             shpool_flush_counts(view.area); \

@@ -18,6 +18,7 @@
 #define SHPOOL_IMPL_SPILL_H
 
 #include <shpool/impl/area.h>
+#include <shpool/impl/trace.h>
 
 /* Header in front of an allocation of the native heap. */
 typedef struct shpool_spilled {
@@ -47,6 +48,12 @@ SIMT_HD size_t shpool_slots_first(const void *report, uint32_t slots)
 SIMT_HD size_t shpool_slots_bytes(uint32_t slots, uint32_t slot_bytes)
 {
     return shpool_slots_head(slots) + SHPOOL_MAX_ALIGNMENT - 1u + (size_t)slots * slot_bytes;
+}
+
+/* How far behind the report all of it ends, and the records of a trace begin. */
+SIMT_HD size_t shpool_slots_end(const shpool_pool *pool)
+{
+    return (shpool_slots_bytes(pool->spill_slots, pool->spill_bytes) + 15u) & ~(size_t)15;
 }
 
 /* Take a slot: its number, or how many there are: they are all taken.  One thread of the block. */
@@ -341,10 +348,9 @@ SIMT_FN uint32_t shpool_spill_count(unsigned long long bytes)
 /* A request that the pool has refused; where there is no pool, no module has counted it. */
 SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
 {
-    (void)bytes;
-    (void)alignment;
     if ((view.area != 0) && (view.bytes == 0)) {
         shpool_note_malloc(view, 0);
+        shpool_trace_spill(view, bytes, alignment, NULL, 0);
     }
     return NULL;
 }
@@ -388,6 +394,11 @@ SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t 
         shpool_spill_note(view, bytes,
                           (is_native != 0) ? 4u : 1u << simt_load32(view.area + SHPOOL_AREA_SHIFT),
                           ptr != NULL, is_native);
+        if (shpool_is_traced(view) != 0) {
+            shpool_trace_spill(view, bytes, alignment, ptr,
+                               (ptr != NULL) ? shpool_spill_count(shpool_spill_bytes(view, ptr))
+                                             : 0u);
+        }
     }
     return ptr;
 }
@@ -406,6 +417,7 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
     const uint32_t counted = view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK);
     uint32_t       bytes;
     uint32_t       reason = SHPOOL_FREE_FOREIGN;
+    shpool_trace_record *record;
 
     if (((view.flags & SHPOOL_FLAG_SPILL) == 0) || simt_is_within(simt_window(), ptr)) {
         return shpool_refuse(view, ptr, site);
@@ -414,6 +426,8 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
     if (counted != 0) { /* first: another thread may have them at once */
         shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes);
     }
+    record = shpool_trace_free(view, (unsigned long long)(size_t)ptr,
+                               (uint32_t)SHPOOL_TRACE_GLOBAL, site);
     if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
         SHPOOL_SPILL_LOCKED(view.area, reason, shpool_granule_give(view.area, ptr))
     }
@@ -425,6 +439,7 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
     if (view.area == 0) {
         return reason;
     }
+    shpool_trace_refused(record, reason);
     if (reason != SHPOOL_FREE_OK) {
         shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes);
         shpool_note_bad_free(view, ptr, reason, site);

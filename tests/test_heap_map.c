@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pictures of pools over time, and why a request failed. */
+#include "trace_text.h"
+
+#include "../tools/heap_map.h"
+
+static size_t count_of(const char *text, const char *word)
+{
+    size_t count = 0;
+
+    for (text = strstr(text, word); text != NULL; text = strstr(text + 1, word)) {
+        count++;
+    }
+    return count;
+}
+
+/* Every tag is closed, in order, and no text holds what XML wants escaped. */
+static void expect_well_formed(const char *text)
+{
+    char open[32][16];
+    size_t depth = 0;
+
+    assert_memory_equal(text, "<?xml ", 6);
+    for (const char *at = strstr(text, "?>") + 2; *at != '\0'; at++) {
+        const char *end;
+        char name[16] = "";
+
+        if (*at == '&') {
+            assert_true((strncmp(at, "&amp;", 5) == 0) || (strncmp(at, "&lt;", 4) == 0) ||
+                        (strncmp(at, "&gt;", 4) == 0) || (strncmp(at, "&quot;", 6) == 0));
+        }
+        if (*at != '<') {
+            continue;
+        }
+        end = strchr(at, '>');
+        assert_non_null(end);
+        (void)sscanf(at + 1 + (at[1] == '/'), "%15[a-z]", name);
+        assert_true(name[0] != '\0');
+        assert_int_equal(count_of(name, "<"), 0);
+        if (at[1] == '/') {
+            assert_true(depth > 0);
+            assert_string_equal(open[--depth], name);
+        } else if (end[-1] != '/') {
+            assert_true(depth < SHPOOL_ARRAY_COUNT(open));
+            strcpy(open[depth++], name);
+        }
+        at = end;
+    }
+    assert_int_equal(depth, 0);
+}
+
+static char *draw(const trace_file *trace, const heap_map_options *options)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&text, &bytes);
+
+    assert_non_null(to);
+    assert_int_equal(heap_map_write(to, trace, &trace->lives[0], options), 0);
+    assert_int_equal(fclose(to), 0);
+    return text;
+}
+
+static void test_map(void **state)
+{
+    trace_trial *t = *state;
+    const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    const heap_map_options part = { 5, 7, HEAP_MAP_SIZE };
+    heap_map_fault fault;
+    trace_file trace;
+    char *text;
+
+    read_text(t->path, handed_text, &trace);
+    strcpy(trace.allocator, "<a&\"b>");
+    text = draw(&trace, &all);
+    expect_well_formed(text);
+    assert_int_equal(count_of(text, "class=\"a\""), 4); /* one of the 3 was resized */
+    assert_int_equal(count_of(text, "class=\"f\""), 1);
+    assert_non_null(strstr(text, "&lt;a&amp;&quot;b&gt;"));
+    /* 0..208 and 256..368 are taken of 1,024 */
+    assert_non_null(strstr(text, "thread 0 asked for 800 bytes; pool 0 has 704 free, the largest "
+                                 "hole 656 at 0x170, between thread 1's 100 bytes at 0x100 and "
+                                 "the end of the pool"));
+    assert_int_equal(heap_map_explain(&trace, &trace.lives[0], 2, &fault), 0);
+    assert_int_equal(fault.free_bytes, 1024 - 208 - 112);
+    assert_int_equal(fault.hole, 656);
+    assert_int_equal(fault.below, 1);
+    assert_int_equal(fault.above, TRACE_NONE);
+    free(text);
+    text = draw(&trace, &part);
+    expect_well_formed(text);
+    assert_int_equal(count_of(text, "class=\"a\""), 2);
+    assert_int_equal(count_of(text, "class=\"f\""), 0);
+    free(text);
+    trace_file_free(&trace);
+}
+
+/* 200,000 operations: what is short is merged, what stays is drawn. */
+static void test_map_of_many(void **state)
+{
+    static const uint32_t pairs = 100000;
+    trace_trial *t = *state;
+    const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    FILE *file = fopen(t->path, "w");
+    char why[512];
+    trace_file trace;
+    char *text;
+
+    assert_non_null(file);
+    fprintf(file, HEAD("2", "2", "1", "1024") "block 0 launch 1 records %u dropped 0\n"
+            "m 1 0x200 16 16 16 0\n", 2 * pairs + 1);
+    for (uint32_t i = 0; i < pairs; i++) {
+        fputs("m 0 0x0 16 16 16 0\nf 0 0x0 0 0\n", file);
+    }
+    fputs("end 1\n", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(trace_file_read(t->path, &trace, why, sizeof(why)), 0);
+    text = draw(&trace, &all);
+    expect_well_formed(text);
+    assert_int_equal(count_of(text, "class=\"a\""), 1);
+    assert_int_equal(count_of(text, "class=\"m\""), 1200);
+    assert_non_null(strstr(text, "100000 allocations that lived for less"));
+    free(text);
+    trace_file_free(&trace);
+}
+
+#define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TRIAL(test_map),
+        TRIAL(test_map_of_many),
+    };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

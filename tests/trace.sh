@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# From a recording to a choice and a picture, as doc/TRACE.md tells it, on the executor.
+#
+#   top_builddir   build folder, with shpool-bench [.]
+#
+# Prints one PASS or FAIL line for each step.  Exit: 0; 1.
+set -u
+unset SHPOOL_ALLOCATOR SHPOOL_CACHE_DIR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+bench=${top_builddir:-.}/shpool-bench
+case $bench in
+/*) ;;
+*) bench=$PWD/$bench ;;
+esac
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+failed=0
+
+expect() # STATUS PATTERN COMMAND...: of output and errors together
+{
+    status=$1
+    pattern=$2
+    shift 2
+    "$@" >output 2>&1
+    got=$?
+    if [ $got -eq "$status" ] && { [ -z "$pattern" ] || grep -q -e "$pattern" output; }; then
+        echo "PASS $*"
+    else
+        echo "FAIL ($got, not $status, or no \"$pattern\") $*"
+        cat output
+        failed=1
+    fi
+}
+
+record() # SPEC
+{
+    expect 0 ' mixed ' "$bench" block --device cpu --workload mixed --threads 64 --bytes 16K \
+        -i 20 --allocator "$1"
+}
+
+record bitmap:trace=t,trace_blocks=1
+expect 0 '^shpool-trace 1$' cat t
+expect 0 'fewest bytes: SHPOOL_ALLOCATOR=[a-z_]*:total_bytes=[0-9]' "$bench" replay --device cpu t
+cp output ranking
+
+# what is printed first needs the least, and the line below says so
+best=$(awk '$1 == 1 { print $6 }' ranking)
+least=$(awk '$1 ~ /^[0-9]+$/ && $6 > 0 { print $6 }' ranking | sort -n | head -n 1)
+spec=$(sed -n 's/^fewest bytes: SHPOOL_ALLOCATOR=//p' ranking)
+expect 0 "" test "$best" -eq "$least"
+expect 0 "total_bytes=$best\$\\|total_bytes=$best," echo "$spec"
+
+# with those bytes nothing fails, with 64 fewer something does
+name=${spec%%:*}
+expect 0 "^ *1 $name  *64  *1  *0  *$best " "$bench" replay --device cpu --allocator "$name" \
+    --threads-per-pool 64 --bytes "$best" t
+expect 0 "^ *1 $name  *64  *1  *[1-9][0-9]*  *$best " "$bench" replay --device cpu \
+    --allocator "$name" --threads-per-pool 64 --bytes $((best - 64)) t
+
+expect 0 '' "$bench" map t --svg map.svg
+expect 0 '^<rect class="a"' cat map.svg
+if command -v xmllint >/dev/null 2>&1; then
+    expect 0 . sh -c 'xmllint --noout map.svg && echo well-formed'
+fi
+expect 0 '' "$bench" map t --svg part.svg --from 10 --to 20 --color size
+expect 1 'nothing of block 7' "$bench" map t --svg none.svg --block 7
+expect 1 '1 run of block 0' "$bench" map t --svg none.svg --run 2
+expect 1 'No such file' "$bench" map t --svg nowhere/map.svg
+expect 2 'map needs a trace' "$bench" map t
+
+# drops are told, at once and later
+record bitmap:trace=drops,trace_bytes=4K,trace_blocks=1
+cp output messages
+expect 0 'records had no room' cat messages
+expect 0 'records were dropped' "$bench" replay --device cpu --allocator bitmap drops
+
+# what cannot be read
+record bitmap:trace=whole
+head -c 20000 whole >half
+: >empty
+expect 1 'half, .*cut off' "$bench" replay half
+expect 1 'empty: is empty' "$bench" map empty --svg none.svg
+expect 1 'no trace of shpool' "$bench" replay "$0"
+expect 1 'No such file' "$bench" replay nothing
+expect 1 'did you mean "bitmap"' "$bench" replay --device cpu --allocator bitmop t
+expect 2 'one trace belongs' "$bench" replay
+expect 2 'known ones' "$bench" replay --arch sm_1 t
+expect 0 '^usage' "$bench" replay --help
+expect 0 '^usage' "$bench" map --help
+exit $failed

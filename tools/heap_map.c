@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The picture: x is the order of the operations, y the address, a rectangle an allocation. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap_map.h"
+
+#define WIDTH     1200.0 /* of what is drawn, in pixels */
+#define HEIGHT    480.0
+#define LEFT      80.0
+#define TOP       64.0
+#define MOST_RECTANGLES 20000u /* beyond, what is narrower than a pixel is merged */
+#define MOST_LABELS     12u
+#define COLUMNS   1200u
+#define ROWS      480u
+
+typedef struct map {
+    FILE *to;
+    const trace_file *trace;
+    const trace_life *life;
+    heap_map_options options;
+    uint32_t bytes;       /* of all pools */
+    unsigned char *busy;  /* COLUMNS * ROWS: cells of merged allocations, or NULL */
+} map;
+
+static double x_of(const map *m, uint32_t at)
+{
+    at = (at < m->options.from) ? m->options.from : (at > m->options.to) ? m->options.to : at;
+    return LEFT + WIDTH * (at - m->options.from) / (m->options.to - m->options.from);
+}
+
+/* The first pool's begin is below. */
+static double y_of(const map *m, double byte)
+{
+    return TOP + HEIGHT - HEIGHT * byte / m->bytes;
+}
+
+static uint32_t extent_of(const trace_op *op)
+{
+    return (op->usable > op->bytes) ? op->usable : (op->bytes != 0) ? op->bytes : 1;
+}
+
+/* An allocation of the pools, all or part of its life in what is drawn. */
+static int is_drawn(const map *m, const trace_op *op)
+{
+    return (op->kind == TRACE_MALLOC) && !op->global && (op->end != TRACE_NONE) &&
+           (op->object < m->options.to) && (op->end > m->options.from) && (m->bytes != 0);
+}
+
+/* For text between tags and in attributes. */
+static void put_text(FILE *to, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        switch (*text) {
+        case '&':
+            fputs("&amp;", to);
+            break;
+        case '<':
+            fputs("&lt;", to);
+            break;
+        case '>':
+            fputs("&gt;", to);
+            break;
+        case '"':
+            fputs("&quot;", to);
+            break;
+        default:
+            fputc(((unsigned char)*text < ' ') ? ' ' : *text, to);
+            break;
+        }
+    }
+}
+
+/* One of the three colours of a hue in degrees, at medium brightness. */
+static uint32_t channel(uint32_t hue, uint32_t shift)
+{
+    const uint32_t at = (hue + shift) % 360u;
+    const uint32_t far = (at < 180u) ? at : 360u - at; /* from where this colour is brightest */
+    const uint32_t part = (far <= 60u) ? 60u : (far < 120u) ? 120u - far : 0;
+
+    return 80u + part * 145u / 60u;
+}
+
+/* Neighbours in number are far apart in hue: steps of the golden angle. */
+static uint32_t color_of(const map *m, const trace_op *op)
+{
+    uint32_t hue = (uint32_t)(op->thread * 137.508) % 360u;
+
+    if (m->options.color == HEAP_MAP_SIZE) { /* blue is small, red large */
+        hue = 240u - 15u * (31u - (uint32_t)__builtin_clz(op->bytes | 1u)) % 241u;
+    }
+    return channel(hue, 0) << 16 | channel(hue, 240) << 8 | channel(hue, 120);
+}
+
+/* One rectangle of an allocation, of so many bytes from one operation to another. */
+static void put_piece(map *m, const trace_op *op, uint32_t from, uint32_t to, uint32_t bytes)
+{
+    const double left = x_of(m, from);
+    const double right = x_of(m, to);
+
+    if ((right <= left) || (op->place >= m->bytes)) {
+        return;
+    }
+    fprintf(m->to, "<rect class=\"a\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
+            "fill=\"#%06x\"><title>thread %u: %u bytes (%u usable) at 0x%llx, "
+            "operations %u to %u%s</title></rect>\n", left,
+            y_of(m, (double)op->place + bytes), right - left, HEIGHT * bytes / m->bytes,
+            color_of(m, op), op->thread, op->bytes, op->usable, op->place, op->object, op->end,
+            (op->end == m->life->count) ? " (never freed)" : "");
+}
+
+/* Mark the cells that a short life has been in. */
+static void put_busy(map *m, const trace_op *op)
+{
+    const uint32_t span = m->options.to - m->options.from;
+    const uint32_t at = (op->object > m->options.from) ? op->object - m->options.from : 0;
+    uint32_t column = (uint32_t)((uint64_t)at * COLUMNS / span);
+    uint32_t row = (uint32_t)(op->place * ROWS / m->bytes);
+    uint32_t last = (uint32_t)((op->place + extent_of(op) - 1) * ROWS / m->bytes);
+
+    column = (column < COLUMNS) ? column : COLUMNS - 1;
+    for (; (row <= last) && (row < ROWS); row++) {
+        m->busy[column * ROWS + row] = 1;
+    }
+}
+
+/* The cells, one rectangle for each run in a column. */
+static void put_cells(map *m)
+{
+    for (uint32_t column = 0; column < COLUMNS; column++) {
+        const unsigned char *cells = m->busy + (size_t)column * ROWS;
+
+        for (uint32_t row = 0; row < ROWS; row++) {
+            uint32_t end = row;
+
+            while ((end < ROWS) && cells[end]) {
+                end++;
+            }
+            if (end > row) {
+                fprintf(m->to, "<rect class=\"m\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
+                        "height=\"%.2f\"/>\n", LEFT + WIDTH * column / COLUMNS,
+                        TOP + HEIGHT - HEIGHT * end / ROWS, WIDTH / COLUMNS,
+                        HEIGHT * (end - row) / ROWS);
+                row = end;
+            }
+        }
+    }
+}
+
+/* An allocation that was resized in place is several rectangles side by side. */
+static int put_allocations(map *m, uint32_t *merged)
+{
+    const trace_life *life = m->life;
+    const uint32_t pixel = (m->options.to - m->options.from) / COLUMNS;
+    uint32_t *bytes = calloc(life->count + 1u, sizeof(*bytes));
+    uint32_t *since = calloc(life->count + 1u, sizeof(*since));
+
+    if ((bytes == NULL) || (since == NULL)) {
+        free(bytes);
+        free(since);
+        return -1;
+    }
+    for (uint32_t i = 0; i < life->count; i++) {
+        const trace_op *op = &life->ops[i];
+        const trace_op *object = &life->ops[op->object];
+
+        if (op->kind == TRACE_MALLOC) {
+            bytes[i] = extent_of(op);
+            since[i] = i;
+        } else if ((op->kind == TRACE_RESIZE) && is_drawn(m, object)) {
+            put_piece(m, object, since[op->object], i, bytes[op->object]);
+            bytes[op->object] = extent_of(op);
+            since[op->object] = i;
+        }
+    }
+    for (uint32_t i = 0; i < life->count; i++) {
+        const trace_op *op = &life->ops[i];
+
+        if (!is_drawn(m, op)) {
+            continue;
+        }
+        if ((m->busy != NULL) && (op->end - op->object <= pixel)) {
+            put_busy(m, op);
+            (*merged)++;
+        } else {
+            put_piece(m, op, since[i], op->end, bytes[i]);
+        }
+    }
+    if (m->busy != NULL) {
+        put_cells(m);
+    }
+    free(bytes);
+    free(since);
+    return 0;
+}
+
+/* ---- failures ---- */
+
+static void put_neighbour(FILE *to, const map *m, uint32_t at)
+{
+    if (at == TRACE_NONE) {
+        fputs("the end of the pool", to);
+    } else {
+        const trace_op *op = &m->life->ops[at];
+
+        fprintf(to, "thread %u's %u bytes at 0x%llx", op->thread, op->bytes, op->place);
+    }
+}
+
+static void put_why(map *m, const heap_map_fault *f)
+{
+    const trace_op *op = &m->life->ops[f->at];
+
+    fprintf(m->to, "operation %u: thread %u asked for %u bytes; pool %u has %u free, the largest "
+            "hole %u at 0x%x, between ", f->at, op->thread, op->bytes, f->pool, f->free_bytes,
+            f->hole, f->hole_at);
+    put_neighbour(m->to, m, f->below);
+    fputs(" and ", m->to);
+    put_neighbour(m->to, m, f->above);
+    if (f->hole >= op->bytes) {
+        fputs(" *", m->to);
+    }
+}
+
+static uint32_t labels_of(uint32_t failures)
+{
+    return (failures < MOST_LABELS) ? failures : MOST_LABELS;
+}
+
+static int has_failed(const trace_op *op)
+{
+    return (op->kind == TRACE_MALLOC) && (op->end == TRACE_NONE);
+}
+
+/* The failures of what is drawn: a line each, and the first ones in words below. */
+static int put_failures(map *m, uint32_t *count)
+{
+    double labelled = 0.0;
+
+    for (uint32_t i = m->options.from; i < m->options.to; i++) {
+        const trace_op *op = &m->life->ops[i];
+        const double x = x_of(m, i);
+        const double y = TOP + HEIGHT + 48.0 + 16.0 * *count;
+        heap_map_fault fault;
+
+        if (!has_failed(op)) {
+            continue;
+        }
+        if (*count < MOST_LABELS) {
+            if (heap_map_explain(m->trace, m->life, i, &fault) != 0) {
+                return -1;
+            }
+            fprintf(m->to, "<g class=\"f\"><line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\"/>"
+                    "<title>", x, TOP, x, TOP + HEIGHT);
+            put_why(m, &fault);
+            fputs("</title>", m->to);
+            if (x - labelled > 16.0) { /* numbers side by side */
+                fprintf(m->to, "<text x=\"%.2f\" y=\"%.2f\">%u</text>", x, TOP - 4.0, *count + 1);
+                labelled = x;
+            }
+            fprintf(m->to, "<text class=\"w\" x=\"%.2f\" y=\"%.2f\">%u: ", LEFT, y, *count + 1);
+            put_why(m, &fault);
+            fputs("</text></g>\n", m->to);
+        } else {
+            fprintf(m->to, "<line class=\"f\" x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\"/>\n",
+                    x, TOP, x, TOP + HEIGHT);
+        }
+        (*count)++;
+    }
+    if (*count != 0) {
+        fprintf(m->to, "<text class=\"w\" x=\"%.2f\" y=\"%.2f\">", LEFT,
+                TOP + HEIGHT + 48.0 + 16.0 * labels_of(*count));
+        if (*count > MOST_LABELS) {
+            fprintf(m->to, "and %u more failures.  ", *count - MOST_LABELS);
+        }
+        fputs("* large enough, but there is metadata in it, or it was freed while the request was "
+              "under way</text>\n", m->to);
+    }
+    return 0;
+}
+
+/* ---- what is around ---- */
+
+static void put_head(const map *m)
+{
+    const double width = LEFT + WIDTH + 40.0;
+    uint32_t failures = 0;
+    double height;
+
+    for (uint32_t i = m->options.from; (i < m->options.to) && (i < m->life->count); i++) {
+        failures += has_failed(&m->life->ops[i]) != 0;
+    }
+    height = TOP + HEIGHT + 32.0 + ((failures != 0) ? 16.0 * (labels_of(failures) + 2) : 0.0);
+
+    fprintf(m->to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
+            "height=\"%.0f\" font-family=\"sans-serif\" font-size=\"12\">\n"
+            "<style>.a{stroke:#333;stroke-width:.2}.m{fill:#999}.p{stroke:#000;stroke-width:.6}"
+            ".f{stroke:#c00;stroke-dasharray:4 2}.f text,.w{fill:#c00;stroke:none;font-size:11px}"
+            "</style>\n"
+            "<rect x=\"0\" y=\"0\" width=\"%.0f\" height=\"%.0f\" fill=\"#fff\"/>\n"
+            "<text x=\"%.0f\" y=\"22\" font-size=\"15\">", width, height, width, height, width,
+            height, LEFT);
+    put_text(m->to, m->trace->allocator);
+    fprintf(m->to, ": block %u, launch %u, %u threads, %u pool%s of %u bytes</text>\n",
+            m->life->block, m->life->launch, m->trace->block_threads, m->trace->pools,
+            (m->trace->pools == 1) ? "" : "s", m->trace->pool_bytes);
+    fprintf(m->to, "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" fill=\"#f6f6f6\" "
+            "stroke=\"#000\"/>\n", LEFT, TOP, WIDTH, HEIGHT);
+}
+
+static void put_axes(const map *m, uint32_t merged, uint32_t failures)
+{
+    for (uint32_t pool = 0; pool <= m->trace->pools; pool++) {
+        const uint32_t byte = pool * m->trace->pool_bytes;
+        const double y = y_of(m, byte);
+
+        if ((m->bytes != 0) && ((m->trace->pools <= 64) || (pool == m->trace->pools))) {
+            fprintf(m->to, "<line class=\"p\" x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\"/>\n",
+                    LEFT - 4.0, y, LEFT + WIDTH, y);
+        }
+        if ((m->bytes != 0) && ((m->trace->pools <= 16) || (pool == m->trace->pools))) {
+            fprintf(m->to, "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"end\">0x%x</text>\n",
+                    LEFT - 6.0, y + 4.0, byte);
+        }
+    }
+    fprintf(m->to, "<text x=\"%.2f\" y=\"%.2f\">%u</text>\n"
+            "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"end\">%u</text>\n"
+            "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\">operations in their order; up: "
+            "bytes behind the begin of the first pool; colour: %s; %u failed</text>\n", LEFT,
+            TOP + HEIGHT + 16.0, m->options.from, LEFT + WIDTH, TOP + HEIGHT + 16.0,
+            m->options.to, LEFT + WIDTH / 2.0, TOP + HEIGHT + 16.0,
+            (m->options.color == HEAP_MAP_SIZE) ? "size" : "thread", failures);
+    if (merged != 0) {
+        fprintf(m->to, "<text x=\"%.2f\" y=\"44\">grey: %u allocations that lived for less than a "
+                "pixel; --from and --to draw a part</text>\n", LEFT, merged);
+    }
+    if (m->life->dropped != 0) {
+        fprintf(m->to, "<text x=\"%.2f\" y=\"44\" text-anchor=\"end\" fill=\"#c00\">%u records "
+                "were dropped: the end is missing</text>\n", LEFT + WIDTH, m->life->dropped);
+    }
+}
+
+int heap_map_write(FILE *to, const trace_file *trace, const trace_life *life,
+                   const heap_map_options *options)
+{
+    map m = { .to = to, .trace = trace, .life = life, .options = *options,
+              .bytes = trace->pools * trace->pool_bytes };
+    uint32_t merged = 0;
+    uint32_t failures = 0;
+    int status;
+
+    m.options.to = (m.options.to < life->count) ? m.options.to : life->count;
+    if (m.options.from >= m.options.to) { /* nothing, and no division by 0 */
+        m.options.from = 0;
+        m.options.to = (life->count != 0) ? life->count : 1;
+    }
+    if (m.options.to - m.options.from > MOST_RECTANGLES) {
+        m.busy = calloc(COLUMNS, ROWS);
+        if (m.busy == NULL) {
+            return -1;
+        }
+    }
+    put_head(&m);
+    status = put_allocations(&m, &merged);
+    if ((status == 0) && (life->count != 0)) {
+        status = put_failures(&m, &failures);
+    }
+    put_axes(&m, merged, failures);
+    fputs("</svg>\n", to);
+    free(m.busy);
+    return status;
+}

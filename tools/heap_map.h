@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A picture of a block's pools over time. */
+#ifndef SHPOOL_TOOLS_HEAP_MAP_H
+#define SHPOOL_TOOLS_HEAP_MAP_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "trace_file.h"
+
+typedef enum heap_map_color { HEAP_MAP_THREAD, HEAP_MAP_SIZE } heap_map_color;
+
+typedef struct heap_map_options {
+    uint32_t from;        /* first operation that is drawn, and the first one behind */
+    uint32_t to;
+    heap_map_color color;
+} heap_map_options;
+
+/* What failed, and why; at the instant of the request. */
+typedef struct heap_map_fault {
+    uint32_t at;          /* operation */
+    uint32_t pool;
+    uint32_t free_bytes;  /* of the thread's own pool, between allocations */
+    uint32_t hole;        /* the largest piece of that */
+    uint32_t hole_at;     /* bytes behind the begin of the first pool */
+    uint32_t below;       /* operations whose allocations bound it; TRACE_NONE: the pool's end */
+    uint32_t above;
+} heap_map_fault;
+
+/**
+ * Find out what stood in the way of operation `at`, a malloc that failed.
+ * @return 0, or -1: no memory
+ */
+int heap_map_explain(const trace_file *trace, const trace_life *life, uint32_t at,
+                     heap_map_fault *fault_p);
+
+/**
+ * Write an SVG.
+ * @return 0, or -1: no memory; whether writing went well, ferror(to) tells
+ */
+int heap_map_write(FILE *to, const trace_file *trace, const trace_life *life,
+                   const heap_map_options *options);
+
+#endif /* SHPOOL_TOOLS_HEAP_MAP_H */
