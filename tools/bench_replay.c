@@ -47,7 +47,8 @@ typedef struct row {
     uint32_t pools;
     uint32_t blocks;           /* of a multiprocessor, with the least bytes */
     replay_tally tally;        /* at the bytes asked for; in the recorded order */
-    replay_tally gpu;
+    replay_tally gpu;          /* there, threads running freely */
+    replay_tally gpu_least;    /* the same with the least bytes */
     replay_need need;
     int missing;               /* cannot replay this */
     char note[512];
@@ -76,7 +77,8 @@ static void usage(FILE *to)
           "  blocks/SM  how many blocks a multiprocessor holds with these, as far as shared\n"
           "             memory and threads decide\n"
           "  cycles     of a call on the GPU in --bytes, threads running freely; n/a on the CPU\n"
-          "  fails GPU  requests that got nothing there\n"
+          "  fails GPU  requests that got nothing there, and\n"
+          "  at needs   in the least bytes: calls that overlap may need more\n"
           "Order: what needs fewer bytes first; on a GPU what has fewer cycles, among those where\n"
           "nothing failed.\n"
           "exit status: 0; 1: the trace cannot be read, or a run failed; 2: usage\n", to);
@@ -149,6 +151,20 @@ static uint32_t blocks_of(const replay_script *script, const char *spec, const s
                                                           : 0;
 }
 
+static void measure_gpu(const replay_script *script, replay_shape shape, row *r)
+{
+    r->gpu_least.failures = ~0ull;
+    if (replay_cuda(script, &shape, &r->gpu, r->note, sizeof(r->note)) != 0) {
+        r->gpu.failures = ~0ull;
+        return;
+    }
+    shape.total_bytes = r->need.bytes;
+    if (r->need.possible && (r->need.bytes != 0) &&
+        (replay_cuda(script, &shape, &r->gpu_least, r->note, sizeof(r->note)) != 0)) {
+        r->gpu_least.failures = ~0ull;
+    }
+}
+
 static void measure(const options *o, const replay_script *script, replay_shape shape, row *r)
 {
     shpool_arch arch;
@@ -178,8 +194,8 @@ static void measure(const options *o, const replay_script *script, replay_shape 
         (void)shpool_arch_find(o->arch, &arch);
         r->blocks = blocks_of(script, r->spec, &arch);
     }
-    if (o->cuda && (replay_cuda(script, &shape, &r->gpu, r->note, sizeof(r->note)) != 0)) {
-        r->gpu.failures = ~0ull;
+    if (o->cuda) {
+        measure_gpu(script, shape, r);
     }
 }
 
@@ -313,6 +329,7 @@ static void print_row(const options *o, uint32_t rank, const row *r)
     if (o->cuda) {
         cell(r->gpu.ops != 0, "%.0f", cycles_of(r));
         cell(r->gpu.failures != ~0ull, "%.0f", (double)r->gpu.failures);
+        cell(r->gpu_least.failures != ~0ull, "%.0f", (double)r->gpu_least.failures);
     }
     printf("%s%s\n", (r->note[0] != '\0') ? "  " : "",
            (r->note[0] != '\0') ? r->note
@@ -327,7 +344,7 @@ static void print_table(const options *o, table *t)
     qsort(t->rows, t->count, sizeof(*t->rows), by_rank);
     printf("%4s %-18s %7s %6s %9s %9s %9s", "rank", "allocator", "thr/pool", "pools", "failed",
            "needs", "blocks/SM");
-    printf(o->cuda ? " %9s %9s\n" : "\n", "cycles", "fails GPU");
+    printf(o->cuda ? " %9s %9s %9s\n" : "\n", "cycles", "fails GPU", "at needs");
     for (uint32_t i = 0; i < t->count; i++) {
         const row *r = &t->rows[i];
 
