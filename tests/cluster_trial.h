@@ -41,7 +41,7 @@ static void open_cluster_of(const char *name, uint32_t blocks, uint32_t threads,
     t.launch.dynamic_bytes = t.pool.shared_bytes;
 }
 
-static void open_cluster(uint32_t blocks, uint32_t threads, uint32_t payload)
+static inline void open_cluster(uint32_t blocks, uint32_t threads, uint32_t payload)
 {
     open_cluster_of("cluster_bitmap", blocks, threads, payload);
 }
@@ -73,17 +73,17 @@ static inline void run_cluster(simt_kernel kernel)
 
 /* ---- in kernels ---- */
 
-static shpool_heap init_cluster(void)
+static inline shpool_heap init_cluster(void)
 {
     return shpool_init(&t.pool, simt_from_shared(simt_dynamic_base()));
 }
 
-static uint32_t owner_of(const void *ptr)
+static inline uint32_t owner_of(const void *ptr)
 {
     return simt_addr_rank(simt_to_shared(ptr));
 }
 
-static heap_place place_of(shpool_heap heap, const heap_slot *slot)
+static inline heap_place place_of(shpool_heap heap, const heap_slot *slot)
 {
     uint32_t   rank  = owner_of(slot->at);
     heap_place place = { simt_map_cluster(simt_dynamic_base(), rank),
@@ -92,13 +92,13 @@ static heap_place place_of(shpool_heap heap, const heap_slot *slot)
     return place;
 }
 
-static heap_model *model_of(const heap_slot *slot)
+static inline heap_model *model_of(const heap_slot *slot)
 {
     return &t.model[owner_of(slot->at) % BLOCKS];
 }
 
 /* Fill and register. */
-static int got(shpool_heap heap, heap_slot *slot, void *ptr, size_t bytes, uint32_t tag)
+static inline int got(shpool_heap heap, heap_slot *slot, void *ptr, size_t bytes, uint32_t tag)
 {
     *slot = (heap_slot){ (unsigned char *)ptr, 0, tag };
     if (ptr == NULL) {
@@ -113,12 +113,12 @@ static int got(shpool_heap heap, heap_slot *slot, void *ptr, size_t bytes, uint3
     return 1;
 }
 
-static int get(shpool_heap heap, heap_slot *slot, size_t bytes, uint32_t tag)
+static inline int get(shpool_heap heap, heap_slot *slot, size_t bytes, uint32_t tag)
 {
     return got(heap, slot, shpool_malloc(heap, bytes), bytes, tag);
 }
 
-static void put(shpool_heap heap, heap_slot *slot)
+static inline void put(shpool_heap heap, heap_slot *slot)
 {
     heap_model_drop(model_of(slot), place_of(heap, slot), slot);
     heap_verify(&t.model[0], slot->at, slot->bytes, slot->tag);

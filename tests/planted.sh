@@ -45,7 +45,7 @@ arena_believes_any_mark|test_arena|plain|test_void*|not so: |allocators/arena/ar
 arena_keeps_a_dead_top|test_arena|plain|test_*|not so: |allocators/arena/arena.h|/^SIMT_FN.*shpool_arena_back(/,/^}/s/if ((entry & SHPOOL_ARENA_HOLE) != 0) .*/if (0) {/
 arena_unlocks_relaxed|test_lock|tsan|test_every_schedule_of_two*|data race|allocators/arena/arena.h|s/SHPOOL_ARENA_LOCK, 0, SIMT_RELEASE)/SHPOOL_ARENA_LOCK, 0, SIMT_RELAXED)/
 slot_not_returned|test_spill|plain|test_slots*|!=|include/shpool/impl/spill.h|s/^        shpool_slot_return(view.area);$//
-slot_loses_a_granule|test_spill|plain|test_scripts_that_spill_to_slots|not so: \|usable\|fault|include/shpool/impl/spill.h|s/    shpool_granule_flip(map, at, end);/    shpool_granule_flip(map, at, end - 1u);/
+slot_loses_a_granule|test_spill|plain|test_scripts_that_spill_to_slots|not so: \|usable\|fault|include/shpool/impl/slots.h|s/    shpool_granule_flip(map, at, end);/    shpool_granule_flip(map, at, end - 1u);/
 wait_counts_each_attempt|test_wait|plain|test_threads*|!=|include/shpool/wait.h|s/^        shpool_note_wait(heap);$//
 missed_coalesce|test_conformance|plain|test_full_pool*|invariant 3 broken|include/shpool/impl/boundary_tags.h|/^SIMT_FN.*shpool_tags_give(/,/^}/s/if ((front & SHPOOL_TAGS_USED) == 0) {/if (0) {/
 tree_forgets_its_parent|test_conformance|plain|test_scripts_of_33_threads|invariant 4 broken\|not so\|overlaps\|fault|allocators/rbtree/rbtree_nodes.h|s/^        shpool_rb_inherit(view, block, next);$//

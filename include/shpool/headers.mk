@@ -33,6 +33,7 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/simt_cpu_async.h \
 	include/shpool/impl/simt_cuda.h \
 	include/shpool/impl/simt_cuda_async.h \
+	include/shpool/impl/slots.h \
 	include/shpool/impl/spill.h \
 	include/shpool/impl/tags_batch.h \
 	include/shpool/impl/tags_blocks.h \

@@ -31,7 +31,7 @@ enum {
     SHPOOL_AREA_UNUSED    = 44, /* most bytes that were free when a request failed */
     SHPOOL_AREA_TIMED     = 68, /* calls that CYCLES are of */
 
-    /* spill=arena: impl/spill.h */
+    /* spill=arena: impl/slots.h */
     SHPOOL_AREA_SPILL_LOCK = 48,
     SHPOOL_AREA_SLOTS      = 52, /* of all blocks */
     SHPOOL_AREA_SLOT       = 56, /* 64 bits: the block's own; 0: none yet */
