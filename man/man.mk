@@ -34,13 +34,13 @@ shpool_man_links = for page in $(dist_man3_MANS); do \
 	sed "s/^/$$base /"; \
 	done | awk '$$1 != $$2 ".3"'
 
-install-data-hook:
+install-man-links:
 	@$(shpool_man_links) | while read -r page name; do \
 	  rm -f "$(DESTDIR)$(man3dir)/$$name.3" && \
 	  $(LN_S) "$$page" "$(DESTDIR)$(man3dir)/$$name.3" || exit 1; \
 	done
 
-uninstall-hook:
+uninstall-man-links:
 	@$(shpool_man_links) | while read -r page name; do \
 	  rm -f "$(DESTDIR)$(man3dir)/$$name.3"; \
 	done

@@ -10,7 +10,7 @@ store-abi: libshpool.la
 .PHONY: store-abi
 
 # Folders that nobody but libshpool has; with what a user put there they stay.
-uninstall-hook:
+uninstall-empty-folders:
 	for folder in '$(includedir)/shpool' '$(libdir)/shpool' '$(docdir)'; do \
 	  if test -d "$(DESTDIR)$$folder"; then \
 	    find "$(DESTDIR)$$folder" -depth -type d -exec rmdir {} \; 2>/dev/null; fi; \

@@ -281,7 +281,7 @@ typedef struct shpool_report_data {
     unsigned long long timed;       /**< mallocs and frees of pools that the cycles are of: not of
                                          what was spilled, nor what shpool_release let go */
     unsigned long long trace;       /**< address of the records of trace=FILE, or 0 */
-    unsigned long long reserved[2];
+    unsigned long long reserved[1];
 } shpool_report_data;
 
 #endif /* SHPOOL_ABI_H */
