@@ -30,6 +30,6 @@ if [ "${1-}" = store ]; then
         mv "$reference.new" "$reference"
 else
     abidiff --exported-interfaces-only --no-added-syms "$reference" "$library" && exit 0
-    echo "FAIL: programs that exist would break: doc/ABI.md says what to do"
+    echo "FAIL: the ABI changed.  If programs that exist go on working: make store-abi (doc/ABI.md)"
     exit 1
 fi
