@@ -191,8 +191,10 @@ done
 for name in hand kept; do
     ptxas -arch=sm_90 "$src/tests/coalesce/$name.ptx" -o out.cubin || fail "$name.ptx is no PTX"
 done
-expect 0 'lint.cu:56:9: warning' "$tool" lint "$src/tests/coalesce/lint.cu" -- -O3 -arch=sm_80
-expect 3 'nvcc ended with' "$tool" lint "$src/tests/coalesce/lint.cu" -- --no-such-option
+cp "$src/tests/coalesce/lint.cu" .
+expect 0 '^lint.cu:56:9: warning' "$tool" lint lint.cu -- -O3 -arch=sm_80
+expect 3 'nvcc ended with' "$tool" lint lint.cu -- --no-such-option
+expect 3 'nvcc is needed to lint a .cu file' env PATH=/nowhere "$tool" lint lint.cu
 cat >app.cu <<'APP'
 #include <cstdio>
 __global__ void nine(int *__restrict__ d, const int *__restrict__ s)
