@@ -215,6 +215,13 @@ done
 rm -f app.ptx
 expect 0 '' "$tool" "$NVCC" -O3 -arch=sm_80 -ptx app.cu -o app.ptx
 expect 0 'shpc_' cat app.ptx
+expect 0 'rgb.ptx: 1 records rewritten' "$tool" nvcc -v -- -O3 -arch=sm_80 \
+    "$src/examples/rgb/rgb.cu" "$src/examples/rgb/main.cpp" -o rgb
+./rgb >rgb.log 2>&1
+case $? in
+0 | 77) pass "examples/rgb: $(tail -n 1 rgb.log)" ;;
+*) fail "examples/rgb: $(cat rgb.log)" ;;
+esac
 expect 3 'is not there' "$tool" /nowhere/nvcc -ptx app.cu
 expect 1 'error' "$tool" nvcc -ptx no_such.cu
 expect 0 '' "$tool" nvcc -O3 -gencode arch=compute_80,code=sm_80 \
