@@ -70,7 +70,7 @@ const char *coalesce_refusal_text(coalesce_refusal refusal)
     case COALESCE_PARTIAL_RECORD:
         return "only a part of the record is accessed, the rest may lie outside the array";
     case COALESCE_IN_BETWEEN:
-        return "a memory access in between may alias (would __restrict__ be right?)";
+        return "a memory access in between may alias or is volatile (would __restrict__ be right?)";
     case COALESCE_DATA_FLOW:
         return "a register changes or is used in between";
     case COALESCE_NOT_MEASURED:

@@ -158,6 +158,19 @@ static coalesce_form arithmetic(coalesce_llvm_forms *forms, LLVMValueRef value, 
     }
 }
 
+/* ~x = -1 - x, which is what n - 1 - x begins with. */
+static coalesce_form complement(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
+{
+    coalesce_form a, all = coalesce_form_constant(-1);
+    int64_t bits;
+
+    if (!constant_of(forms, LLVMGetOperand(value, 1), &bits) || bits != -1 || how == UNSIGNED) {
+        return coalesce_llvm_computed(forms, value, how);
+    }
+    a = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), how);
+    return coalesce_form_add(&all, &a, -1);
+}
+
 /* x / k and x mod k, k a multiple of a warp.  Where x advances by one from lane to lane, the
  * quotient is one for the whole warp and the remainder advances likewise: if the warp begins at a
  * multiple of 32, and if it does not, that is what the guard is there for. */
@@ -249,6 +262,8 @@ static coalesce_form instruction_form(coalesce_llvm_forms *forms, LLVMValueRef v
     case LLVMOr:
         return LLVMGetIsDisjoint(value) ? sum(forms, value, how, 1)
                                         : coalesce_llvm_computed(forms, value, how);
+    case LLVMXor:
+        return complement(forms, value, how);
     case LLVMLShr:
     case LLVMUDiv:
     case LLVMAnd:

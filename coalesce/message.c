@@ -121,10 +121,13 @@ static void say_strided(text *message, text *suggestion, const coalesce_group *g
 {
     const coalesce_access *member = &access[group->member[0]];
     const int full = (finding->used_bytes == finding->record_bytes);
+    /* compilers load a byte where only one of a word is used: the request costs the same */
+    const int in_words = (finding->record_bytes <= 4) && (finding->record_bytes != 3);
 
     finding->rule  = COALESCE_RULE_STRIDED;
-    finding->level = (full && (finding->record_bytes <= CHEAP_RECORD_BYTES) &&
-                      (finding->record_bytes % 4 == 0) && !is_alias_blocked(group, access))
+    finding->level = (in_words ||
+                      (full && (finding->record_bytes <= CHEAP_RECORD_BYTES) &&
+                      (finding->record_bytes % 4 == 0) && !is_alias_blocked(group, access)))
                          ? COALESCE_NOTE : COALESCE_WARNING;
     add_subject(message, group, member);
     if (group->lanes.pattern == COALESCE_BLOCKED) {
@@ -138,11 +141,15 @@ static void say_strided(text *message, text *suggestion, const coalesce_group *g
         return;
     }
     add(message, "; %u of the record's %u bytes used", finding->used_bytes, finding->record_bytes);
-    if (full) {
+    if (in_words) {
+        add(message, ": a request costs what one of whole words does");
+    } else if (full) {
         add(message, (finding->level == COALESCE_NOTE)
                          ? ": costs requests, hardly bandwidth" : ": the whole record");
     }
-    suggest_for_stride(suggestion, group, access, finding);
+    if (!in_words) {
+        suggest_for_stride(suggestion, group, access, finding);
+    }
 }
 
 static void say_unknown(text *message, text *suggestion, const coalesce_group *group,

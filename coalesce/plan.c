@@ -69,7 +69,8 @@ static int add_group(coalesce_plan *plan, const coalesce_access *access, const f
     group->first        = fields[0].access;
     group->last         = fields[0].access;
     group->lanes        = *lanes;
-    group->record_bytes = (uint32_t)record_of(lanes, 0);
+    group->record_bytes = (record_of(lanes, 0) > UINT32_MAX) ? UINT32_MAX
+                                                             : (uint32_t)record_of(lanes, 0);
     for (uint32_t i = 0; i < count; i++) {
         member[i] = fields[i].access;
         group->first = (member[i] < group->first) ? member[i] : group->first;

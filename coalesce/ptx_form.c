@@ -175,6 +175,15 @@ static coalesce_form add_or_subtract(ptx_forms *forms, const ptx_instruction *in
     return sum.known ? sum : opaque(forms, instruction);
 }
 
+/* -x, and ~x = -1 - x. */
+static coalesce_form negated(ptx_forms *forms, const ptx_instruction *instruction, int64_t from)
+{
+    coalesce_form constant = coalesce_form_constant(from);
+    coalesce_form a        = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
+
+    return a.known ? coalesce_form_add(&constant, &a, -1) : opaque(forms, instruction);
+}
+
 static coalesce_form shift_left(ptx_forms *forms, const ptx_instruction *instruction)
 {
     coalesce_form a    = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
@@ -300,6 +309,9 @@ static coalesce_form define(ptx_forms *forms, const ptx_instruction *instruction
     }
     if ((strcmp(root, "add") == 0) || (strcmp(root, "sub") == 0)) {
         return add_or_subtract(forms, instruction, (root[0] == 'a') ? 1 : -1);
+    }
+    if ((strcmp(root, "neg") == 0) || (strcmp(root, "not") == 0)) {
+        return negated(forms, instruction, (root[1] == 'o') ? -1 : 0);
     }
     if ((strcmp(root, "mul") == 0) || (strcmp(root, "mad") == 0)) {
         if (ptx_part_is(module, instruction, 1, "hi")) {

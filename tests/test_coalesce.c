@@ -226,6 +226,40 @@ static void test_lint_reports(void **state)
     assert_null(last.file);
 }
 
+/* A kernel that loads with `load` at parameter 0 plus %rd2, which `index` makes of %r1 = tid.x. */
+#define LOADS(_index, _load)                                                                       \
+    HEADER ".visible .entry k(.param .u64 k_param_0)\n{\n\t.reg .b16 %rs<2>;\n"                    \
+           "\t.reg .b32 %r<6>;\n\t.reg .b64 %rd<4>;\n\tld.param.u64 %rd1, [k_param_0];\n"          \
+           "\tmov.u32 %r1, %tid.x;\n" _index "\tadd.s64 %rd3, %rd1, %rd2;\n" _load "\tret;\n}\n"
+
+static void test_lint_is_silent_or_mild(void **state)
+{
+    static const struct { const char *ptx; int found; } cases[] = {
+        { LOADS("mul.wide.u32 %rd2, %r1, 4;\n", "ld.global.u32 %r2, [%rd3];\n"), 0 },
+        /* n - 1 - i, as nvcc writes it; and -i */
+        { LOADS("not.b32 %r3, %r1;\nadd.s32 %r3, %r3, %r4;\nmul.wide.s32 %rd2, %r3, 4;\n",
+                "ld.global.u32 %r2, [%rd3];\n"), 1 }, /* of %r4 nothing is known */
+        { LOADS("not.b32 %r3, %r1;\nadd.s32 %r3, %r3, 4096;\nmul.wide.s32 %rd2, %r3, 4;\n",
+                "ld.global.u32 %r2, [%rd3];\n"), 0 },
+        { LOADS("neg.s32 %r3, %r1;\nmul.wide.s32 %rd2, %r3, 4;\n",
+                "ld.global.u32 %r2, [%rd3];\n"), 0 },
+        /* a byte of each word: what compilers make of a[i] & 255 */
+        { LOADS("mul.wide.u32 %rd2, %r1, 4;\n", "ld.global.u8 %rs1, [%rd3];\n"), 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        shpool_coalesce_finding       last    = { .level = SHPOOL_COALESCE_REMARK };
+        const shpool_coalesce_options options = { .report = remember, .user = &last };
+        size_t                        warnings;
+
+        assert_int_equal(shpool_coalesce_lint(cases[i].ptx, 0, &options, &warnings), SHPOOL_OK);
+        assert_int_equal(warnings, 0);
+        assert_int_equal(last.level, cases[i].found ? SHPOOL_COALESCE_NOTE
+                                                    : SHPOOL_COALESCE_REMARK);
+    }
+}
+
 static void test_rewrite_and_what_stays(void **state)
 {
     static const char *const names[] = { "other", "k" };
@@ -297,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_products_and_unknown_leaves),
         cmocka_unit_test(test_bank_passes),
         cmocka_unit_test(test_lint_reports),
+        cmocka_unit_test(test_lint_is_silent_or_mild),
         cmocka_unit_test(test_rewrite_and_what_stays),
         cmocka_unit_test(test_bad_input_is_named),
     };

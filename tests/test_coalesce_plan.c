@@ -156,6 +156,18 @@ static void test_refusals(void **state)
     expect_one(&s, &force, COALESCE_TYPE);
 }
 
+/* 4 GiB and 36 bytes from lane to lane are no 36. */
+static void test_records_are_not_taken_modulo_2_32(void **state)
+{
+    scene s = { .count = 0 };
+
+    (void)state;
+    for (uint32_t k = 0; k < 9; k++) {
+        (void)add(&s, 1, (1u << 30) + 9, 4 * (int64_t)k, COALESCE_STORE);
+    }
+    expect_one(&s, &(coalesce_options){ .force = 1 }, COALESCE_RECORD_TOO_LONG);
+}
+
 /* Loads may pass stores only of other arrays. */
 static void test_what_lies_between(void **state)
 {
@@ -253,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_widths_by_the_cost_rule),
         cmocka_unit_test(test_loads_need_stores_below_32_words),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_records_are_not_taken_modulo_2_32),
         cmocka_unit_test(test_what_lies_between),
         cmocka_unit_test(test_nothing_passes_volatile),
         cmocka_unit_test(test_two_groups_must_not_pass_each_other),

@@ -162,12 +162,37 @@ static void drop_below(coalesce_report *report, coalesce_level least)
     report->count = kept;
 }
 
+/* nvcc writes whole paths; below the current folder they become what compilers print, and what CI
+ * services look up in the repository. */
+static void shorten_paths(coalesce_report *report)
+{
+    char   folder[PATH_MAX + 1];
+    size_t bytes;
+
+    if (getcwd(folder, PATH_MAX) == NULL) {
+        return;
+    }
+    bytes = strlen(folder);
+    folder[bytes++] = '/';
+    folder[bytes]   = '\0';
+    for (size_t i = 0; i < report->count; i++) {
+        char *files[] = { report->finding[i].place.file, report->finding[i].inlined_at.file };
+
+        for (size_t k = 0; k < 2; k++) {
+            if ((files[k] != NULL) && (strncmp(files[k], folder, bytes) == 0)) {
+                memmove(files[k], files[k] + bytes, strlen(files[k] + bytes) + 1);
+            }
+        }
+    }
+}
+
 static int deliver(const tool_options *options, coalesce_report *report, FILE *stream)
 {
     FILE *out    = stream;
     int   failed = 0;
     int   status;
 
+    shorten_paths(report);
     coalesce_report_sort(report);
     for (size_t i = 0; i < report->count; i++) {
         failed |= (options->fail_on >= 0) && ((int)report->finding[i].level >= options->fail_on);

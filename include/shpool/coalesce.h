@@ -76,7 +76,8 @@ typedef struct shpool_coalesce_options {
     int      force;    /**< rewrite whatever is legal, also what may be slower */
     int      remarks;  /**< report also remarks */
     uint32_t block[3]; /**< blockDim, as far as known; x 0: a multiple of 32 */
-    const char *const        *skip;  /**< names of kernels to leave as they are */
+    const char *const        *skip;  /**< kernels to leave as they are, and lint to pass over:
+                                          their names in the PTX */
     size_t                    skips;
     shpool_coalesce_report_fn report; /**< may be NULL */
     void                     *user;   /**< handed to report */
