@@ -198,12 +198,14 @@ static void drop_slab(bins_self *bins, bins_slab *slab, bins_block *block)
 shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, int exact)
 {
     size_t bytes = slab_size(bins, heap, need, exact);
+    uint64_t hard = atomic_load_explicit(&bins->hard, memory_order_relaxed);
     bins_slab *slab;
     bins_block *block;
     shpool_status status;
 
     bins->refusal = CU_ERROR_OUT_OF_MEMORY;
-    if (bytes > bins->device_bytes) {
+    if ((bytes > bins->device_bytes) || (bytes > hard) ||
+        (bins->count.driver_bytes > hard - bytes)) {
         return SHPOOL_ERR_NO_MEMORY; /* no detail yet: there is more to try */
     }
     bins->refusal = CU_SUCCESS;

@@ -1,37 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The base `bins`: what is reused, when, and at which price in calls of the driver. */
-#include "device_trial.h"
-
-#define MIB ((size_t)1 << 20)
-
-static shpool_device_allocator *allocator;
-
-static void begin(const char *spec)
-{
-    fake_start(2, 1024 * MIB);
-    fake_set_current(0);
-    open_allocator(spec, 0, &allocator);
-}
-
-static void end(void)
-{
-    fake_held held;
-
-    assert_ok(shpool_device_check(allocator));
-    shpool_device_allocator_unref(allocator);
-    held = fake_stop();
-    assert_int_equal(0, held.bytes);
-    assert_int_equal(0, held.events);
-    assert_string_equal("", fake_first_violation());
-}
-
-static shpool_stream stable_stream(void)
-{
-    shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
-
-    assert_ok(shpool_device_stream_stable(allocator, stream));
-    return stream;
-}
+#include "device_base_trial.h"
 
 static void test_warm_pairs_make_no_driver_call(void **state)
 {
