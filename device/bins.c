@@ -310,7 +310,7 @@ static shpool_status bins_create(const shpool_device_setup *setup, void **self_p
     bins->soft = BINS_UNLIMITED;
     atomic_store_explicit(&bins->hard, BINS_UNLIMITED, memory_order_relaxed);
     bins->reuse = BINS_REUSE_WAIT;
-    bins->slab_bytes = (uint64_t)32 << 20;
+    bins->slab_bytes = (uint64_t)512 << 20;
     atomic_store_explicit(&bins->capacity, BINS_UNLIMITED, memory_order_relaxed);
     status = shpool_options_set(setup, bins, (shpool_option_fn)set_option);
     if (status != SHPOOL_OK) {
@@ -333,7 +333,7 @@ const shpool_device_provider shpool_device_bins = {
             "                memory is taken from the driver [no limit]\n"
             "reuse=WORD      other streams' memory: same (never), done (when they have finished),\n"
             "                wait (also by a wait on the device) [wait]\n"
-            "slab=BYTES      most bytes of a slab that several large allocations share [32M]\n"
+            "slab=BYTES      most bytes of a slab that several large allocations share [512M]\n"
             "stable=0|1      1: no stream is destroyed before it was retired [0]\n",
     .create = bins_create,
     .destroy = bins_destroy,

@@ -123,8 +123,9 @@ static size_t slab_size(const bins_self *bins, const bins_heap *heap, size_t nee
     if (!heap->large || exact || (need >= BINS_DIRECT_BYTES)) {
         return least;
     }
-    /* for several: a quarter of what there is, so that small programs stay small */
-    bytes = (size_t)(bins->count.driver_bytes / 4) / SHPOOL_PAGE_BYTES * SHPOOL_PAGE_BYTES;
+    /* for several: large ones, because pieces of two slabs cannot be merged; an eighth of what is
+     * held, so that small programs stay small */
+    bytes = (size_t)(bins->count.driver_bytes / 8) / SHPOOL_PAGE_BYTES * SHPOOL_PAGE_BYTES;
     if (bytes < LARGE_LEAST) {
         bytes = LARGE_LEAST;
     }

@@ -25,6 +25,7 @@ shpool_device_tests = \
 	tests/test_device_plugin \
 	tests/test_device_streams \
 	tests/test_device_threads \
+	tests/test_device_train \
 	tests/test_device_trim
 shpool_cmocka_tests += $(shpool_device_tests)
 tests_test_device_bins_LDADD = $(shpool_device_ldadd)
@@ -40,6 +41,7 @@ tests_test_device_open_LDADD = $(shpool_device_ldadd)
 tests_test_device_plugin_LDADD = $(shpool_device_ldadd)
 tests_test_device_streams_LDADD = $(shpool_device_ldadd)
 tests_test_device_threads_LDADD = $(shpool_device_ldadd)
+tests_test_device_train_LDADD = $(shpool_device_ldadd)
 tests_test_device_trim_LDADD = $(shpool_device_ldadd)
 endif
 

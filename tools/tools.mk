@@ -22,6 +22,9 @@ shpool_bench_SOURCES = \
 	tools/bench_memory.h \
 	tools/bench_memory_replay.c \
 	tools/bench_memory_run.c \
+	tools/bench_memory_streams.c \
+	tools/bench_memory_train.c \
+	tools/bench_train.h \
 	tools/bench_workload.h \
 	tools/message.c \
 	tools/message.h
