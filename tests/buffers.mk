@@ -48,5 +48,5 @@ endif
 
 # PyTorch and CuPy.
 dist_examples_DATA += examples/cupy_example.py examples/shpool_torch.py examples/torch_train.py
-EXTRA_DIST += tests/gpu_torch.py
+EXTRA_DIST += tests/gpu_torch.py tests/gpu_torch_peak.py
 shpool_test_scripts += tests/torch.sh
