@@ -58,7 +58,7 @@ static shpool_status bins_malloc(void *self, size_t bytes, shpool_stream stream,
         return SHPOOL_OK;
     }
     shpool_spin_unlock(&t->lock);
-    return bins_malloc_slow(bins, bytes, need, stream, ptr_p);
+    return bins_malloc_slow(bins, bytes, need, lane, stream, ptr_p);
 }
 
 /* Whether it is time to compare what is idle with the capacity: each sixteenth of it. */
@@ -110,21 +110,16 @@ static int claim_from_home(bins_block *block)
     return claimed;
 }
 
+/* t is the stream's, which was just looked up. */
 static shpool_status free_elsewhere(bins_self *bins, bins_block *block, void *ptr,
-                                    shpool_stream stream)
+                                    shpool_timeline *t, shpool_stream stream)
 {
-    shpool_timeline *t;
-    shpool_status status;
     int due;
 
     if (!claim_from_home(block)) {
         return bins_free_slow(bins, block, ptr, stream);
     }
-    status = shpool_timeline_lock(&bins->lanes, stream, &t);
-    if (status != SHPOOL_OK) {
-        bins_set_state(block, BINS_LIVE);
-        return status;
-    }
+    shpool_spin_lock(&t->lock);
     due = cache(bins, block, t);
     shpool_spin_unlock(&t->lock);
     if (due) {
@@ -151,7 +146,7 @@ static shpool_status bins_free(void *self, void *ptr, shpool_stream stream)
     }
     if (SHPOOL_UNLIKELY((block->last != t) || (bins_state(block) != BINS_LIVE))) {
         shpool_spin_unlock(&t->lock);
-        return free_elsewhere(bins, block, ptr, stream);
+        return free_elsewhere(bins, block, ptr, t, stream);
     }
     due = cache(bins, block, t);
     shpool_spin_unlock(&t->lock);

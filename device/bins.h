@@ -319,8 +319,8 @@ bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only);
 
 /* ---- slow path (bins_slow.c), takes the lock itself ---- */
-shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, shpool_stream stream,
-                               void **ptr_p);
+shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_lane *lane,
+                               shpool_stream stream, void **ptr_p);
 shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpool_stream stream);
 
 /* Out of memory; what is held is in the detail.  No lock is held: whoever receives the message may

@@ -252,23 +252,15 @@ static shpool_status failed(const request *r)
     return (r->bins->refusal == CU_ERROR_OUT_OF_MEMORY) ? SHPOOL_OK : r->refused;
 }
 
-shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, shpool_stream stream,
-                               void **ptr_p)
+shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_lane *lane,
+                               shpool_stream stream, void **ptr_p)
 {
-    request r = { .bins = bins, .heap = &bins->heap[need >= BINS_LARGE_BYTES],
+    request r = { .bins = bins, .heap = &bins->heap[need >= BINS_LARGE_BYTES], .lane = lane,
                   .stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream, .need = need };
-    shpool_timeline *timeline;
+    shpool_status status = SHPOOL_OK;
+    int mode = bins_capture_relax(bins);
     bins_block *block;
-    int mode;
-    shpool_status status = shpool_timeline_lock(&bins->lanes, stream, &timeline);
 
-    if (status != SHPOOL_OK) {
-        return status;
-    }
-    shpool_spin_unlock(&timeline->lock);
-    r.lane = (bins_lane *)timeline;
-
-    mode = bins_capture_relax(bins);
     shpool_mutex_lock(&bins->lock);
     block = find(&r);
     if (block != NULL) {

@@ -28,6 +28,27 @@ static void test_warm_pairs_make_no_driver_call(void **state)
     end();
 }
 
+/* A stream that may be destroyed is told from a later one by its number: asked for once a call. */
+static void test_the_number_of_a_stream_is_asked_for_once_a_call(void **state)
+{
+    shpool_stream s;
+    void *ptr;
+
+    (void)state;
+    begin("bins");
+    s = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    ptr = get(allocator, 4096, s);
+    fake_forget_calls();
+    (void)get(allocator, 3 * MIB, s); /* a miss */
+    assert_int_equal(1, fake_calls(FAKE_CALL_stream_id));
+    put(allocator, ptr, s);
+    assert_int_equal(2, fake_calls(FAKE_CALL_stream_id));
+    ptr = get(allocator, 4096, NULL);
+    put(allocator, ptr, s); /* another stream's */
+    assert_int_equal(3, fake_calls(FAKE_CALL_stream_id));
+    end();
+}
+
 static void test_sizes_are_rounded_by_a_sixteenth_at_most(void **state)
 {
     (void)state;
@@ -298,6 +319,7 @@ int main(void)
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
     const struct CMUnitTest tests[] = {
         TEST(test_warm_pairs_make_no_driver_call),
+        TEST(test_the_number_of_a_stream_is_asked_for_once_a_call),
         TEST(test_sizes_are_rounded_by_a_sixteenth_at_most),
         TEST(test_the_page_s_requests_of_nothing),
         TEST(test_bad_frees_are_refused),
