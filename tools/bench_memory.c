@@ -20,7 +20,7 @@ static const struct {
     const char *text;
 } questions[] = {
     {"pair", memory_pair, "warm malloc+free, one stream, 256 B to 1 GiB, 0 to 100,000 live"},
-    {"threads", memory_threads, "the same from several threads, each with a stream of its own"},
+    {"threads", memory_threads, "the same from several threads: streams of their own, and one"},
     {"cross", memory_cross, "freed on one stream, allocated on another"},
     {"random", memory_random, "random sizes and lifetimes, 1,000 to 100,000 operations"},
     {"streams", memory_streams, "kernels on 1 to 32 streams, each with memory of its own"},

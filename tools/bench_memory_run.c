@@ -105,6 +105,7 @@ typedef struct worker {
     pthread_t thread;
     shpool_device_allocator *allocator;
     shpool_context *context;
+    shpool_stream stream; /* its context's, or that of the first */
     pthread_barrier_t *barrier;
     unsigned pairs;
     double ns;
@@ -116,17 +117,17 @@ static void *work(void *argument)
     worker *w = argument;
     double start;
 
-    (void)time_pairs(w->allocator, shpool_context_stream(w->context), 4096, 1000);
+    (void)time_pairs(w->allocator, w->stream, 4096, 1000);
     pthread_barrier_wait(w->barrier);
     start = memory_now();
-    w->ns = time_pairs(w->allocator, shpool_context_stream(w->context), 4096, w->pairs);
+    w->ns = time_pairs(w->allocator, w->stream, 4096, w->pairs);
     w->seconds = memory_now() - start;
     return NULL;
 }
 
 /* Million pairs a second of so many threads. */
 static double run_threads(const memory_options *options, shpool_device_allocator *allocator,
-                          unsigned threads, unsigned pairs)
+                          unsigned threads, unsigned pairs, int shared)
 {
     worker w[64];
     pthread_barrier_t barrier;
@@ -139,6 +140,7 @@ static double run_threads(const memory_options *options, shpool_device_allocator
         if (w[i].context == NULL) {
             return -1.0; /* what was made is lost, and so is the measurement */
         }
+        w[i].stream = shpool_context_stream(w[shared ? 0 : i].context);
     }
     for (unsigned i = 0; i < threads; i++) {
         pthread_create(&w[i].thread, NULL, work, &w[i]);
@@ -147,36 +149,48 @@ static double run_threads(const memory_options *options, shpool_device_allocator
         pthread_join(w[i].thread, NULL);
         longest = (w[i].seconds > longest) ? w[i].seconds : longest;
         longest = (w[i].ns < 0.0) ? -1e9 : longest;
+    }
+    for (unsigned i = 0; i < threads; i++) { /* when nobody uses the first one's stream any more */
         shpool_context_unref(w[i].context);
     }
     pthread_barrier_destroy(&barrier);
     return (double)threads * pairs / longest * 1e-6;
 }
 
+static int threads_row(const memory_options *options, const char *spec,
+                       shpool_device_allocator *allocator, unsigned threads, int shared)
+{
+    memory_row row = {.question = "threads", .allocator = spec, .size = 4096, .count = threads,
+                      .unit = "Mpairs/s", .note = shared ? "one stream" : "own streams"};
+    int slow = shared ||
+               ((strncmp(spec, "bins", 4) != 0) && (strncmp(spec, "buckets", 7) != 0));
+    unsigned pairs = slow ? options->pairs / 50 + 1 : options->pairs * 10;
+    unsigned repeats = (options->repeats < 64) ? options->repeats : 64;
+    double sample[64];
+
+    for (unsigned i = 0; i < repeats; i++) {
+        sample[i] = run_threads(options, allocator, threads, pairs, shared);
+        if (sample[i] < 0.0) {
+            return memory_failed(spec);
+        }
+    }
+    row.median = memory_quantile(sample, repeats, 0.5);
+    row.p99 = memory_quantile(sample, repeats, 0.99);
+    memory_print(&row);
+    return 0;
+}
+
 int memory_threads(const memory_options *options, const char *spec)
 {
     shpool_device_allocator *allocator;
-    double sample[64];
     int result = 0;
 
     if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
         return memory_failed(spec);
     }
-    for (unsigned threads = 1; (result == 0) && (threads <= options->threads); threads *= 2) {
-        memory_row row = {.question = "threads", .allocator = spec, .size = 4096,
-                          .count = threads, .unit = "Mpairs/s"};
-        int slow = (strncmp(spec, "bins", 4) != 0) && (strncmp(spec, "buckets", 7) != 0);
-        unsigned pairs = slow ? options->pairs / 50 + 1 : options->pairs * 10;
-        unsigned repeats = (options->repeats < 64) ? options->repeats : 64;
-
-        for (unsigned i = 0; (result == 0) && (i < repeats); i++) {
-            sample[i] = run_threads(options, allocator, threads, pairs);
-            result = (sample[i] < 0.0) ? memory_failed(spec) : 0;
-        }
-        if (result == 0) {
-            row.median = memory_quantile(sample, repeats, 0.5);
-            row.p99 = memory_quantile(sample, repeats, 0.99);
-            memory_print(&row);
+    for (int shared = 0; shared < 2; shared++) {
+        for (unsigned threads = 1; (result == 0) && (threads <= options->threads); threads *= 2) {
+            result = threads_row(options, spec, allocator, threads, shared);
         }
     }
     shpool_device_allocator_unref(allocator);
