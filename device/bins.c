@@ -162,6 +162,7 @@ static shpool_status bins_stream_retire(void *self, shpool_stream stream)
 {
     bins_self *bins = self;
 
+    bins_graph_retire(bins, stream);
     return shpool_timeline_retire(&bins->lanes, stream);
 }
 

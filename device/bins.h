@@ -384,6 +384,9 @@ void bins_graphs_fini(bins_self *bins);
 /* 1: a stream that allocated from an open pool captures now. */
 int bins_graph_captures(bins_self *bins);
 
+/* The stream will be destroyed: it is asked nothing any more. */
+void bins_graph_retire(bins_self *bins, shpool_stream stream);
+
 /* Driver calls while streams capture: "relaxed" lets them pass.  Returns what to give back. */
 int bins_capture_relax(bins_self *bins);
 void bins_capture_restore(bins_self *bins, int mode);

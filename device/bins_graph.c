@@ -102,6 +102,17 @@ int bins_graph_captures(bins_self *bins)
     return 0;
 }
 
+void bins_graph_retire(bins_self *bins, shpool_stream stream)
+{
+    shpool_mutex_lock(&bins->lock);
+    for (bins_graph *graph = bins->graphs; graph != NULL; graph = graph->next) {
+        for (shpool_timeline *t = graph->streams; t != NULL; t = t->next) {
+            t->stream = (t->stream == stream) ? NULL : t->stream; /* blocks may still refer to it */
+        }
+    }
+    shpool_mutex_unlock(&bins->lock);
+}
+
 static bins_block *take(bins_self *bins, bins_graph *graph, size_t need, shpool_stream stream,
                         shpool_status *status_p)
 {

@@ -281,6 +281,10 @@ static cu_result f_stream_capturing(shpool_stream stream, int *status)
 {
     FAKE_ENTER(stream_capturing)
     *status = CU_CAPTURE_STATUS_NONE;
+    if (((uintptr_t)stream > 2) && !stream->used) {
+        fake_violate("a destroyed stream is asked whether it captures");
+        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+    }
     if ((uintptr_t)stream > 2) {
         *status = stream->capturing ? CU_CAPTURE_STATUS_ACTIVE : CU_CAPTURE_STATUS_NONE;
     } else if ((stream != SHPOOL_STREAM_PER_THREAD) &&

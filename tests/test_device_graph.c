@@ -175,6 +175,24 @@ static void test_out_of_memory_ends_no_capture(void **state)
     end();
 }
 
+static void test_a_stream_that_captured_may_be_destroyed_before_the_end(void **state)
+{
+    void *ptr;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
+    fake_capture_begin(stream);
+    put(allocator, get(allocator, 1000, stream), stream);
+    (void)fake_capture_end(stream);
+    assert_ok(shpool_device_stream_retire(allocator, stream));
+    fake_stream_destroy(stream);
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                     shpool_device_malloc(allocator, 1024 * MIB, NULL, &ptr));
+    assert_ok(shpool_device_capture_end(allocator, 1, 2));
+    end();
+}
+
 /* What is idle outside makes room for a graph's memory. */
 static void test_a_capture_gets_what_is_idle(void **state)
 {
@@ -228,6 +246,7 @@ int main(void)
         TEST(test_streams_that_do_not_capture_are_not_affected),
         TEST(test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures),
         TEST(test_out_of_memory_ends_no_capture),
+        TEST(test_a_stream_that_captured_may_be_destroyed_before_the_end),
         TEST(test_a_capture_gets_what_is_idle),
         TEST(test_wrong_pools_are_refused),
     };

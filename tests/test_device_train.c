@@ -63,7 +63,7 @@ static unsigned percent(const char *spec)
     return result;
 }
 
-/* Pieces of two slabs cannot be merged: with small ones, as PyTorch has, it is a sixth more. */
+/* Pieces of two slabs cannot be merged: with small ones, as PyTorch has, it is a fifth more. */
 static void test_large_slabs_hold_little_more_than_is_asked_for(void **state)
 {
     unsigned small;
