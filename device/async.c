@@ -13,11 +13,6 @@
 #include "stack.h"
 #include "timeline.h"
 
-typedef struct async_use {
-    struct async_use *next;
-    shpool_stream stream;
-} async_use;
-
 typedef struct async_self {
     shpool_timelines lanes; /* for record_stream only */
     cu_pool pool;
@@ -26,7 +21,7 @@ typedef struct async_self {
     _Atomic uint64_t mallocs;
     _Atomic uint64_t frees;
     _Atomic uint64_t failures;
-    shpool_ptr_map map;     /* note: the async_use of a block */
+    shpool_ptr_map map;     /* note: the shpool_timeline_use of a block */
 } async_self;
 
 /* ---- life ---- */
@@ -96,14 +91,8 @@ static shpool_status make_pool(async_self *a)
 static int free_live(shpool_ptr_entry *entry, void *user)
 {
     async_self *a = user;
-    async_use *use = entry->note;
 
-    while (use != NULL) {
-        async_use *next = use->next;
-
-        free(use);
-        use = next;
-    }
+    shpool_timeline_uses_free(entry->note);
     (void)a->lanes.device->cu->pool_free((cu_ptr)(uintptr_t)entry->ptr, SHPOOL_STREAM_LEGACY);
     return 0;
 }
@@ -142,11 +131,7 @@ static shpool_status async_create(const shpool_device_setup *setup, void **self_
     if (a == NULL) {
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for an allocator");
     }
-    status = shpool_timelines_init(&a->lanes, device, sizeof(shpool_timeline), 0);
-    if (status != SHPOOL_OK) {
-        free(a);
-        return status;
-    }
+    shpool_timelines_init(&a->lanes, device, sizeof(shpool_timeline), 0);
     a->threshold = UINT64_MAX;
     status = shpool_options_set(setup, a, async_option);
     if (status == SHPOOL_OK) {
@@ -225,25 +210,11 @@ static shpool_status async_malloc(void *self, size_t bytes, shpool_stream stream
     return SHPOOL_OK;
 }
 
-static shpool_status join_uses(async_self *a, shpool_ptr_entry *entry, shpool_stream stream)
-{
-    while (entry->note != NULL) {
-        async_use *use = entry->note;
-        shpool_status status = shpool_timeline_join(&a->lanes, use->stream, stream);
-
-        if (status != SHPOOL_OK) {
-            return status;
-        }
-        entry->note = use->next;
-        free(use);
-    }
-    return SHPOOL_OK;
-}
-
 static shpool_status async_free(void *self, void *ptr, shpool_stream stream)
 {
     async_self *a = self;
     shpool_ptr_entry entry;
+    shpool_timeline_use *uses;
     cu_result result;
     shpool_status status = shpool_ptr_take(&a->map, ptr, &entry);
 
@@ -251,7 +222,9 @@ static shpool_status async_free(void *self, void *ptr, shpool_stream stream)
         return status;
     }
     stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
-    status = join_uses(a, &entry, stream);
+    uses = entry.note;
+    status = shpool_timeline_uses_join(&a->lanes, &uses, stream);
+    entry.note = uses;
     if (status != SHPOOL_OK) {
         shpool_ptr_put_back(&a->map, &entry);
         return status;
@@ -269,19 +242,19 @@ static shpool_status async_free(void *self, void *ptr, shpool_stream stream)
 static shpool_status async_record_stream(void *self, void *ptr, shpool_stream user)
 {
     async_self *a = self;
-    async_use *use = malloc(sizeof(*use));
+    shpool_timeline_use *use;
     shpool_ptr_entry *entry;
+    shpool_status status = shpool_timeline_use_make(user, &use);
 
-    if (use == NULL) {
-        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory to note a stream");
+    if (status != SHPOOL_OK) {
+        return status;
     }
     entry = shpool_ptr_hold(&a->map, ptr);
     if (entry == NULL) {
-        free(use);
+        shpool_timeline_uses_free(use);
         return shpool_error(SHPOOL_ERR_INVALID, "%p is not a live allocation of this allocator",
                             ptr);
     }
-    use->stream = (user == NULL) ? SHPOOL_STREAM_LEGACY : user;
     use->next = entry->note;
     entry->note = use;
     shpool_ptr_release(&a->map, ptr);

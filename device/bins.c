@@ -58,7 +58,7 @@ static shpool_status bins_malloc(void *self, size_t bytes, shpool_stream stream,
         return SHPOOL_OK;
     }
     shpool_spin_unlock(&t->lock);
-    return bins_malloc_slow(bins, bytes, need, stream, ptr_p);
+    return bins_malloc_slow(bins, bytes, need, lane, stream, ptr_p);
 }
 
 /* Whether it is time to compare what is idle with the capacity: each sixteenth of it. */
@@ -110,21 +110,16 @@ static int claim_from_home(bins_block *block)
     return claimed;
 }
 
+/* t is the stream's, which was just looked up. */
 static shpool_status free_elsewhere(bins_self *bins, bins_block *block, void *ptr,
-                                    shpool_stream stream)
+                                    shpool_timeline *t, shpool_stream stream)
 {
-    shpool_timeline *t;
-    shpool_status status;
     int due;
 
     if (!claim_from_home(block)) {
         return bins_free_slow(bins, block, ptr, stream);
     }
-    status = shpool_timeline_lock(&bins->lanes, stream, &t);
-    if (status != SHPOOL_OK) {
-        bins_set_state(block, BINS_LIVE);
-        return status;
-    }
+    shpool_spin_lock(&t->lock);
     due = cache(bins, block, t);
     shpool_spin_unlock(&t->lock);
     if (due) {
@@ -151,7 +146,7 @@ static shpool_status bins_free(void *self, void *ptr, shpool_stream stream)
     }
     if (SHPOOL_UNLIKELY((block->last != t) || (bins_state(block) != BINS_LIVE))) {
         shpool_spin_unlock(&t->lock);
-        return free_elsewhere(bins, block, ptr, stream);
+        return free_elsewhere(bins, block, ptr, t, stream);
     }
     due = cache(bins, block, t);
     shpool_spin_unlock(&t->lock);
@@ -167,6 +162,7 @@ static shpool_status bins_stream_retire(void *self, shpool_stream stream)
 {
     bins_self *bins = self;
 
+    bins_graph_retire(bins, stream);
     return shpool_timeline_retire(&bins->lanes, stream);
 }
 
@@ -179,6 +175,18 @@ static shpool_status bins_stream_stable(void *self, shpool_stream stream)
 
 /* ---- options ---- */
 
+/* Relaxed: a limit that a call just misses holds for the next one. */
+static shpool_status set_most(_Atomic uint64_t *most, const char *key, const char *value)
+{
+    uint64_t number;
+    shpool_status status = shpool_option_bytes("bins", key, value, 0, UINT64_MAX, &number);
+
+    if (status == SHPOOL_OK) {
+        atomic_store_explicit(most, number, memory_order_relaxed);
+    }
+    return status;
+}
+
 static shpool_status set_option(bins_self *bins, const char *key, const char *value)
 {
     uint64_t number;
@@ -186,14 +194,13 @@ static shpool_status set_option(bins_self *bins, const char *key, const char *va
     shpool_status status;
 
     if (strcmp(key, "capacity") == 0) {
-        status = shpool_option_bytes("bins", key, value, 0, UINT64_MAX, &number);
-        if (status == SHPOOL_OK) {
-            atomic_store_explicit(&bins->capacity, number, memory_order_relaxed);
-        }
-        return status;
+        return set_most(&bins->capacity, key, value);
     }
     if (strcmp(key, "soft") == 0) {
         return shpool_option_bytes("bins", key, value, 0, UINT64_MAX, &bins->soft);
+    }
+    if (strcmp(key, "hard") == 0) {
+        return set_most(&bins->hard, key, value);
     }
     if (strcmp(key, "slab") == 0) {
         return shpool_option_bytes("bins", key, value, SHPOOL_PAGE_BYTES, (uint64_t)1 << 40,
@@ -221,11 +228,14 @@ static shpool_status bins_set(void *self, const char *key, const char *value)
     if (strcmp(key, "stable") == 0) {
         return SHPOOL_ERR_NOT_FOUND; /* lanes were made with it */
     }
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     status = set_option(bins, key, value);
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     if ((status == SHPOOL_OK) && (strcmp(key, "capacity") == 0)) {
         bins_keep_capacity(bins);
+    }
+    if ((status == SHPOOL_OK) && (strcmp(key, "hard") == 0)) {
+        bins_keep_hard(bins);
     }
     return status;
 }
@@ -262,18 +272,14 @@ static shpool_status start(bins_self *bins, const shpool_device *device)
 {
     size_t bytes = 0;
     cu_result result = device->cu->device_memory(&bytes, device->handle);
-    shpool_status status;
 
     if (result != CU_SUCCESS) {
         return shpool_driver_failed(device->cu, "cuDeviceTotalMem", result);
     }
     bins->device_bytes = bytes;
-    status = shpool_timelines_init(&bins->lanes, device, sizeof(bins_lane), 0);
-    if ((status == SHPOOL_OK) && (pthread_mutex_init(&bins->lock, NULL) != 0)) {
-        shpool_timelines_fini(&bins->lanes);
-        status = shpool_error(SHPOOL_ERR_NO_MEMORY, "no memory for a mutex");
-    }
-    return status;
+    shpool_timelines_init(&bins->lanes, device, sizeof(bins_lane), 0);
+    (void)pthread_mutex_init(&bins->lock, NULL); /* default ones do not fail on Linux */
+    return SHPOOL_OK;
 }
 
 static shpool_status bins_create(const shpool_device_setup *setup, void **self_p)
@@ -298,8 +304,9 @@ static shpool_status bins_create(const shpool_device_setup *setup, void **self_p
     }
     bins->heap[1].large = 1;
     bins->soft = BINS_UNLIMITED;
+    atomic_store_explicit(&bins->hard, BINS_UNLIMITED, memory_order_relaxed);
     bins->reuse = BINS_REUSE_WAIT;
-    bins->slab_bytes = (uint64_t)32 << 20;
+    bins->slab_bytes = (uint64_t)512 << 20;
     atomic_store_explicit(&bins->capacity, BINS_UNLIMITED, memory_order_relaxed);
     status = shpool_options_set(setup, bins, (shpool_option_fn)set_option);
     if (status != SHPOOL_OK) {
@@ -317,11 +324,12 @@ const shpool_device_provider shpool_device_bins = {
     .name = "bins",
     .summary = "the default: lists by size and stream in front of merged slabs, lazy events",
     .keys = "capacity=BYTES  most idle bytes that are kept [no limit]\n"
+            "hard=BYTES      most bytes from the driver; what needs more fails [no limit]\n"
             "soft=BYTES      from so many bytes on, streams wait for others' memory before new\n"
             "                memory is taken from the driver [no limit]\n"
             "reuse=WORD      other streams' memory: same (never), done (when they have finished),\n"
             "                wait (also by a wait on the device) [wait]\n"
-            "slab=BYTES      most bytes of a slab that several large allocations share [32M]\n"
+            "slab=BYTES      most bytes of a slab that several large allocations share [512M]\n"
             "stable=0|1      1: no stream is destroyed before it was retired [0]\n",
     .create = bins_create,
     .destroy = bins_destroy,

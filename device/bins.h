@@ -135,7 +135,8 @@ struct bins_graph {
     int open;
     uint64_t thread;      /* that opened it */
     bins_heap heap[2];
-    shpool_timeline *streams; /* of streams that captured; never recorded, only compared */
+    shpool_timeline *streams; /* that captured since it was opened; only compared */
+    shpool_timeline nobody;   /* for want of memory for one of those: no stream's */
 };
 
 typedef enum bins_reuse { BINS_REUSE_SAME, BINS_REUSE_DONE, BINS_REUSE_WAIT } bins_reuse;
@@ -143,6 +144,7 @@ typedef enum bins_reuse { BINS_REUSE_SAME, BINS_REUSE_DONE, BINS_REUSE_WAIT } bi
 typedef struct bins_self {
     shpool_timelines lanes;
     _Atomic uint64_t capacity;    /* most idle bytes */
+    _Atomic uint64_t hard;        /* most bytes from the driver */
     pthread_mutex_t lock;         /* guards what follows */
     uint64_t device_bytes;        /* what the device has */
     uint64_t soft;                /* most bytes from the driver before streams wait for others */
@@ -317,15 +319,39 @@ bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only);
 
 /* ---- slow path (bins_slow.c), takes the lock itself ---- */
-shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, shpool_stream stream,
-                               void **ptr_p);
+shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_lane *lane,
+                               shpool_stream stream, void **ptr_p);
 shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpool_stream stream);
-shpool_status bins_trim(void *self, size_t keep_bytes);
-void bins_keep_capacity(bins_self *bins);
 
 /* Out of memory; what is held is in the detail.  No lock is held: whoever receives the message may
  * call the allocator. */
 shpool_status bins_out_of_memory(bins_self *bins, size_t bytes);
+
+/* ---- what is idle (bins_trim.c) ---- */
+
+static inline bins_lane *bins_first_lane(bins_self *bins)
+{
+    return (bins_lane *)atomic_load_explicit(&bins->lanes.all, memory_order_acquire);
+}
+
+static inline bins_lane *bins_next_lane(bins_lane *lane)
+{
+    return (bins_lane *)lane->timeline.next;
+}
+
+/* Ask the driver how far a stream is. */
+void bins_poll(bins_self *bins, bins_lane *lane);
+
+/* Under the lock: move what all lanes cache to the heaps, returns how many blocks; then merge what
+ * can be; then give whole slabs back, `need` bytes if there are as many, returns how many. */
+size_t bins_flush_all(bins_self *bins);
+void bins_merge_all(bins_self *bins);
+uint64_t bins_make_room(bins_self *bins, size_t need);
+
+/* These take it themselves. */
+shpool_status bins_trim(void *self, size_t keep_bytes);
+void bins_keep_capacity(bins_self *bins);
+void bins_keep_hard(bins_self *bins);
 
 /* ---- other streams (bins_use.c) ---- */
 shpool_status bins_record_stream(void *self, void *ptr, shpool_stream user);
@@ -354,6 +380,12 @@ shpool_status bins_capture_begin(void *self, uint64_t id_high, uint64_t id_low);
 shpool_status bins_capture_end(void *self, uint64_t id_high, uint64_t id_low);
 shpool_status bins_capture_release(void *self, uint64_t id_high, uint64_t id_low);
 void bins_graphs_fini(bins_self *bins);
+
+/* 1: a stream that allocated from an open pool captures now. */
+int bins_graph_captures(bins_self *bins);
+
+/* The stream will be destroyed: it is asked nothing any more. */
+void bins_graph_retire(bins_self *bins, shpool_stream stream);
 
 /* Driver calls while streams capture: "relaxed" lets them pass.  Returns what to give back. */
 int bins_capture_relax(bins_self *bins);

@@ -72,31 +72,55 @@ static shpool_timeline *stream_of(bins_graph *graph, shpool_stream stream)
     while ((t != NULL) && ((t->stream != stream) || (t->thread != thread))) {
         t = t->next;
     }
+    if (t != NULL) {
+        return t;
+    }
+    t = calloc(1, sizeof(*t));
     if (t == NULL) {
-        t = calloc(1, sizeof(*t));
-        if (t != NULL) {
-            t->stream = stream;
-            t->thread = thread;
-            t->seq = 1;
-            t->gone = 1; /* nobody records on it */
-            t->next = graph->streams;
-            graph->streams = t;
+        return &graph->nobody;
+    }
+    t->stream = stream;
+    t->thread = thread;
+    t->seq = 1;
+    t->gone = 1; /* nobody records on it */
+    t->next = graph->streams;
+    graph->streams = t;
+    return t;
+}
+
+int bins_graph_captures(bins_self *bins)
+{
+    for (const bins_graph *graph = bins->graphs; graph != NULL; graph = graph->next) {
+        for (const shpool_timeline *t = graph->open ? graph->streams : NULL; t != NULL;
+             t = t->next) {
+            if (((t->thread == 0) || (t->thread == shpool_thread_number())) &&
+                shpool_timeline_captures(&bins->lanes, t->stream)) {
+                return 1;
+            }
         }
     }
-    return t;
+    return 0;
+}
+
+void bins_graph_retire(bins_self *bins, shpool_stream stream)
+{
+    shpool_mutex_lock(&bins->lock);
+    for (bins_graph *graph = bins->graphs; graph != NULL; graph = graph->next) {
+        for (shpool_timeline *t = graph->streams; t != NULL; t = t->next) {
+            t->stream = (t->stream == stream) ? NULL : t->stream; /* blocks may still refer to it */
+        }
+    }
+    shpool_mutex_unlock(&bins->lock);
 }
 
 static bins_block *take(bins_self *bins, bins_graph *graph, size_t need, shpool_stream stream,
                         shpool_status *status_p)
 {
     bins_heap *heap = &graph->heap[need >= BINS_LARGE_BYTES];
-    shpool_timeline *t = stream_of(graph, stream);
+    const shpool_timeline *t = stream_of(graph, stream);
     bins_block *block;
 
-    if (t == NULL) {
-        *status_p = shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a captured stream");
-        return NULL;
-    }
+    bins->refusal = CU_SUCCESS;
     block = bins_heap_take(bins, heap, need, t, BINS_USABLE, DEPTH);
     if (block != NULL) {
         bins->count.hits++;
@@ -106,11 +130,24 @@ static bins_block *take(bins_self *bins, bins_graph *graph, size_t need, shpool_
     if ((*status_p == SHPOOL_ERR_NO_MEMORY) && (bins->refusal != CU_SUCCESS)) {
         *status_p = bins_slab_create(bins, heap, need, 1);
     }
+    if ((*status_p == SHPOOL_ERR_NO_MEMORY) && (bins->refusal != CU_SUCCESS)) {
+        bins->count.retries++;
+        (void)bins_make_room(bins, need);
+        *status_p = bins_slab_create(bins, heap, need, 1);
+    }
+    if ((*status_p == SHPOOL_ERR_NO_MEMORY) && (bins->refusal != CU_SUCCESS) &&
+        (bins_make_room(bins, SIZE_MAX) > 0)) {
+        *status_p = bins_slab_create(bins, heap, need, 1);
+    }
     if (*status_p != SHPOOL_OK) {
         return NULL;
     }
     bins->count.misses++;
-    return bins_heap_take(bins, heap, need, t, BINS_USABLE, DEPTH);
+    block = bins_heap_take(bins, heap, need, t, BINS_USABLE, DEPTH);
+    if (block == NULL) {
+        *status_p = shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a block's record");
+    }
+    return block;
 }
 
 int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void **ptr_p,
@@ -126,7 +163,7 @@ int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void *
         return 0;
     }
     mode = bins_capture_relax(bins);
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     graph = open_graph(bins);
     *status_p = SHPOOL_OK;
     if (graph != NULL) {
@@ -143,7 +180,7 @@ int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void *
             refused = 1;
         }
     }
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     if (refused) {
         *status_p = bins_out_of_memory(bins, need);
     }
@@ -170,7 +207,7 @@ static void release_whole(bins_self *bins, bins_graph *graph)
     }
 }
 
-static void destroy(bins_graph *graph)
+static void forget_streams(bins_graph *graph)
 {
     while (graph->streams != NULL) {
         shpool_timeline *t = graph->streams;
@@ -178,7 +215,6 @@ static void destroy(bins_graph *graph)
         graph->streams = t->next;
         free(t);
     }
-    free(graph);
 }
 
 static void forget_order(bins_graph *graph)
@@ -190,6 +226,7 @@ static void forget_order(bins_graph *graph)
             }
         }
     }
+    forget_streams(graph);
 }
 
 static void drop_if_empty(bins_self *bins, bins_graph *graph)
@@ -201,7 +238,7 @@ static void drop_if_empty(bins_self *bins, bins_graph *graph)
     release_whole(bins, graph);
     if ((graph->heap[0].slabs == NULL) && (graph->heap[1].slabs == NULL)) {
         *place_of(bins, graph->id_high, graph->id_low) = graph->next;
-        destroy(graph);
+        free(graph);
     }
 }
 
@@ -228,6 +265,8 @@ static bins_graph *make(bins_self *bins, uint64_t id_high, uint64_t id_low)
     if (graph != NULL) {
         graph->id_high = id_high;
         graph->id_low = id_low;
+        graph->nobody.seq = 1;
+        graph->nobody.gone = 1;
         graph->heap[1].large = 1;
         graph->heap[0].graph = graph;
         graph->heap[1].graph = graph;
@@ -275,9 +314,9 @@ shpool_status bins_capture_begin(void *self, uint64_t id_high, uint64_t id_low)
     if ((id_high == 0) && (id_low == 0)) {
         return shpool_error(SHPOOL_ERR_INVALID, "0, 0 stands for no pool, choose other numbers");
     }
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     status = begin(bins, id_high, id_low);
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     return status;
 }
 
@@ -286,8 +325,9 @@ shpool_status bins_capture_end(void *self, uint64_t id_high, uint64_t id_low)
     bins_self *bins = self;
     bins_graph *graph;
     shpool_status status = SHPOOL_OK;
+    int mode = bins_capture_relax(bins);
 
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     graph = *place_of(bins, id_high, id_low);
     if ((graph != NULL) && graph->open) {
         graph->open = 0;
@@ -296,7 +336,8 @@ shpool_status bins_capture_end(void *self, uint64_t id_high, uint64_t id_low)
     } else {
         status = no_graph(id_high, id_low, "open");
     }
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
+    bins_capture_restore(bins, mode);
     return status;
 }
 
@@ -307,7 +348,7 @@ shpool_status bins_capture_release(void *self, uint64_t id_high, uint64_t id_low
     shpool_status status = SHPOOL_OK;
     int mode = bins_capture_relax(bins);
 
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     graph = *place_of(bins, id_high, id_low);
     if ((graph != NULL) && (graph->holds > 0)) {
         graph->holds--;
@@ -315,7 +356,7 @@ shpool_status bins_capture_release(void *self, uint64_t id_high, uint64_t id_low
     } else {
         status = no_graph(id_high, id_low, "known");
     }
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     bins_capture_restore(bins, mode);
     return status;
 }
@@ -329,6 +370,7 @@ void bins_graphs_fini(bins_self *bins)
         for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(graph->heap); i++) {
             bins_heap_fini(bins, &graph->heap[i]);
         }
-        destroy(graph);
+        forget_streams(graph);
+        free(graph);
     }
 }

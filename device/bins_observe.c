@@ -2,6 +2,7 @@
 /* bins: counters, the walk over all blocks, and the check of what is said twice. */
 #include "bins.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Every heap: those that serve all, then those of graphs. */
@@ -31,27 +32,22 @@ static bins_heap *next_heap(heaps *at)
     return (at->graph == NULL) ? &at->bins->heap[at->index] : &at->graph->heap[at->index];
 }
 
-static bins_lane *first_lane(bins_self *bins)
-{
-    return (bins_lane *)atomic_load_explicit(&bins->lanes.all, memory_order_acquire);
-}
-
 /* ---- lanes stand still while their blocks are looked at ---- */
 
 static void lock_all(bins_self *bins)
 {
-    pthread_mutex_lock(&bins->lanes.lock); /* no new ones */
-    for (bins_lane *l = first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
+    shpool_mutex_lock(&bins->lanes.lock); /* no new ones */
+    for (bins_lane *l = bins_first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
         shpool_spin_lock(&l->timeline.lock);
     }
 }
 
 static void unlock_all(bins_self *bins)
 {
-    for (bins_lane *l = first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
+    for (bins_lane *l = bins_first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
         shpool_spin_unlock(&l->timeline.lock);
     }
-    pthread_mutex_unlock(&bins->lanes.lock);
+    shpool_mutex_unlock(&bins->lanes.lock);
 }
 
 /* ---- stats ---- */
@@ -93,7 +89,7 @@ static void collect(bins_self *bins, shpool_device_stats *stats)
                     bins->count.misses;
 
     *stats = bins->count;
-    for (const bins_lane *l = first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
+    for (const bins_lane *l = bins_first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
         add_lane(l, stats);
     }
     stats->hits += (stats->mallocs > slow) ? stats->mallocs - slow : 0;
@@ -115,11 +111,11 @@ shpool_status bins_stats(void *self, shpool_device_stats *stats)
 {
     bins_self *bins = self;
 
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     lock_all(bins);
     collect(bins, stats);
     unlock_all(bins);
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     return SHPOOL_OK;
 }
 
@@ -127,9 +123,9 @@ shpool_status bins_reset_peak(void *self)
 {
     bins_self *bins = self;
 
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     bins->count.driver_bytes_peak = bins->count.driver_bytes;
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     return SHPOOL_OK;
 }
 
@@ -160,7 +156,7 @@ shpool_status bins_walk(void *self, shpool_device_walk_fn function, void *user)
     heaps at;
     int stop = 0;
 
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     lock_all(bins);
     for (bins_heap *heap = first_heap(&at, bins); !stop && (heap != NULL); heap = next_heap(&at)) {
         for (const bins_slab *slab = heap->slabs; !stop && (slab != NULL); slab = slab->next) {
@@ -168,7 +164,7 @@ shpool_status bins_walk(void *self, shpool_device_walk_fn function, void *user)
         }
     }
     unlock_all(bins);
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     return SHPOOL_OK;
 }
 
@@ -179,7 +175,7 @@ shpool_status bins_base(void *self, const void *ptr, void **base_p, size_t *byte
     const bins_block *block = NULL;
     const bins_slab *slab;
 
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     slab = shpool_page_get(&bins->map, address);
     for (block = (slab != NULL) ? slab->first : NULL; block != NULL; block = block->above) {
         if ((address >= (uintptr_t)block->address) &&
@@ -193,7 +189,7 @@ shpool_status bins_base(void *self, const void *ptr, void **base_p, size_t *byte
     } else {
         slab = NULL;
     }
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     return (slab != NULL) ? SHPOOL_OK
                           : shpool_error(SHPOOL_ERR_INVALID, "%p is in no live allocation of this "
                                          "allocator", ptr);
@@ -292,7 +288,7 @@ static const char *check_all(bins_self *bins)
             what = check_lists(&heap->bins, BINS_FREE, &free);
         }
     }
-    for (const bins_lane *l = first_lane(bins); (what == NULL) && (l != NULL);
+    for (const bins_lane *l = bins_first_lane(bins); (what == NULL) && (l != NULL);
          l = (bins_lane *)l->timeline.next) {
         what = check_lists(&l->cache, BINS_CACHED, &cached);
     }
@@ -314,11 +310,11 @@ shpool_status bins_check(void *self)
     bins_self *bins = self;
     const char *what;
 
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     lock_all(bins);
     what = check_all(bins);
     unlock_all(bins);
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     return (what == NULL) ? SHPOOL_OK : shpool_error(SHPOOL_ERR_CORRUPT, "bins: %s", what);
 }
 
@@ -329,6 +325,8 @@ shpool_status bins_check(void *self)
 shpool_status bins_out_of_memory(bins_self *bins, size_t bytes)
 {
     const shpool_device *device = bins->lanes.device;
+    uint64_t hard = atomic_load_explicit(&bins->hard, memory_order_relaxed);
+    char most[100] = "";
     shpool_device_stats stats;
     size_t left_bytes = 0;
     size_t total = 0;
@@ -339,13 +337,17 @@ shpool_status bins_out_of_memory(bins_self *bins, size_t bytes)
         shpool_device_leave(device, left);
     }
     (void)bins_stats(bins, &stats);
+    if (hard != BINS_UNLIMITED) {
+        (void)snprintf(most, sizeof(most), "; it may hold %llu MiB (key hard, PyTorch's memory "
+                       "fraction)", MIB(hard));
+    }
     return shpool_error(SHPOOL_ERR_NO_MEMORY, "%zu bytes were asked for on device %d, which has "
                         "%llu MiB free of %llu; this allocator holds %llu MiB: %llu live in %llu "
                         "allocations, %llu idle (largest piece %llu bytes, %llu MiB not finished); "
-                        "others hold %llu MiB", bytes, device->ordinal, MIB(left_bytes), MIB(total),
-                        MIB(stats.driver_bytes), MIB(stats.live_bytes),
+                        "others hold %llu MiB%s", bytes, device->ordinal, MIB(left_bytes),
+                        MIB(total), MIB(stats.driver_bytes), MIB(stats.live_bytes),
                         (unsigned long long)stats.live_count, MIB(stats.idle_bytes),
                         (unsigned long long)stats.largest_idle, MIB(stats.pending_bytes),
                         MIB((total > left_bytes + stats.driver_bytes)
-                                ? total - left_bytes - stats.driver_bytes : 0));
+                                ? total - left_bytes - stats.driver_bytes : 0), most);
 }

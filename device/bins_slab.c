@@ -123,8 +123,9 @@ static size_t slab_size(const bins_self *bins, const bins_heap *heap, size_t nee
     if (!heap->large || exact || (need >= BINS_DIRECT_BYTES)) {
         return least;
     }
-    /* for several: a quarter of what there is, so that small programs stay small */
-    bytes = (size_t)(bins->count.driver_bytes / 4) / SHPOOL_PAGE_BYTES * SHPOOL_PAGE_BYTES;
+    /* for several: large ones, because pieces of two slabs cannot be merged; an eighth of what is
+     * held, so that small programs stay small */
+    bytes = (size_t)(bins->count.driver_bytes / 8) / SHPOOL_PAGE_BYTES * SHPOOL_PAGE_BYTES;
     if (bytes < LARGE_LEAST) {
         bytes = LARGE_LEAST;
     }
@@ -198,12 +199,14 @@ static void drop_slab(bins_self *bins, bins_slab *slab, bins_block *block)
 shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, int exact)
 {
     size_t bytes = slab_size(bins, heap, need, exact);
+    uint64_t hard = atomic_load_explicit(&bins->hard, memory_order_relaxed);
     bins_slab *slab;
     bins_block *block;
     shpool_status status;
 
     bins->refusal = CU_ERROR_OUT_OF_MEMORY;
-    if (bytes > bins->device_bytes) {
+    if ((bytes > bins->device_bytes) || (bytes > hard) ||
+        (bins->count.driver_bytes > hard - bytes)) {
         return SHPOOL_ERR_NO_MEMORY; /* no detail yet: there is more to try */
     }
     bins->refusal = CU_SUCCESS;

@@ -23,16 +23,6 @@ typedef struct request {
     shpool_status refused; /* SHPOOL_OK, or why new memory was not to be had */
 } request;
 
-static bins_lane *first_lane(bins_self *bins)
-{
-    return (bins_lane *)atomic_load_explicit(&bins->lanes.all, memory_order_acquire);
-}
-
-static bins_lane *next_lane(bins_lane *lane)
-{
-    return (bins_lane *)lane->timeline.next;
-}
-
 static bins_block *take(const request *r, bins_which which, unsigned depth)
 {
     return bins_heap_take(r->bins, r->heap, r->need, &r->lane->timeline, which, depth);
@@ -82,26 +72,15 @@ static bins_block *take_done_from(const request *r, bins_lane *lane)
     return block;
 }
 
-/* Ask the driver how far a stream is. */
-static void poll(bins_self *bins, bins_lane *lane)
-{
-    shpool_timeline *t = &lane->timeline;
-
-    shpool_spin_lock(&t->lock);
-    if (!shpool_timeline_is_done(t, t->seq)) {
-        (void)shpool_timeline_chase(&bins->lanes, t);
-    }
-    shpool_spin_unlock(&t->lock);
-}
-
 static bins_block *take_done(const request *r)
 {
     bins_block *block = NULL;
+    bins_lane *l = bins_first_lane(r->bins);
 
     if (r->bins->reuse == BINS_REUSE_SAME) {
         return NULL;
     }
-    for (bins_lane *l = first_lane(r->bins); (l != NULL) && (block == NULL); l = next_lane(l)) {
+    for (; (l != NULL) && (block == NULL); l = bins_next_lane(l)) {
         if (l != r->lane) {
             block = take_done_from(r, l);
         }
@@ -109,9 +88,9 @@ static bins_block *take_done(const request *r)
     if (block != NULL) {
         return block;
     }
-    for (bins_lane *l = first_lane(r->bins); l != NULL; l = next_lane(l)) {
+    for (l = bins_first_lane(r->bins); l != NULL; l = bins_next_lane(l)) {
         if (l != r->lane) {
-            poll(r->bins, l);
+            bins_poll(r->bins, l);
             (void)bins_flush(r->bins, l, 0, 1);
         }
     }
@@ -166,17 +145,6 @@ static bins_block *take_waitable(const request *r)
     return block;
 }
 
-static size_t flush_all(bins_self *bins)
-{
-    size_t moved = 0;
-
-    for (bins_lane *lane = first_lane(bins); lane != NULL; lane = next_lane(lane)) {
-        poll(bins, lane);
-        moved += bins_flush(bins, lane, 0, 0);
-    }
-    return moved;
-}
-
 static bins_block *take_waiting(const request *r)
 {
     bins_block *block;
@@ -185,7 +153,7 @@ static bins_block *take_waiting(const request *r)
         return NULL;
     }
     block = take_waitable(r);
-    if ((block == NULL) && (flush_all(r->bins) > 0)) {
+    if ((block == NULL) && (bins_flush_all(r->bins) > 0)) {
         block = take_waitable(r);
     }
     if (block == NULL) {
@@ -196,14 +164,6 @@ static bins_block *take_waiting(const request *r)
 }
 
 /* ---- the driver has nothing left ---- */
-
-static void merge_all(bins_self *bins)
-{
-    (void)flush_all(bins);
-    bins_use_drain(bins, 1);
-    bins_heap_merge(bins, &bins->heap[0]);
-    bins_heap_merge(bins, &bins->heap[1]);
-}
 
 /* Give back what is whole, just enough if that helps, else all of it. */
 static bins_block *take_released(request *r)
@@ -224,7 +184,7 @@ static bins_block *take_last(request *r)
 {
     bins_block *block;
 
-    merge_all(r->bins);
+    bins_merge_all(r->bins);
     block = take(r, BINS_USABLE, DEPTH_LAST);
     if ((block == NULL) && (r->bins->reuse == BINS_REUSE_WAIT)) {
         block = take_waitable(r);
@@ -232,8 +192,9 @@ static bins_block *take_last(request *r)
     if (block == NULL) {
         block = take_released(r);
     }
-    if ((block == NULL) && (shpool_timelines_sync(&r->bins->lanes) == SHPOOL_OK)) {
-        merge_all(r->bins);
+    if ((block == NULL) && !bins_graph_captures(r->bins) && /* which that would end */
+        (shpool_timelines_sync(&r->bins->lanes) == SHPOOL_OK)) {
+        bins_merge_all(r->bins);
         block = take(r, BINS_USABLE, DEPTH_LAST);
         if (block == NULL) {
             block = take_released(r);
@@ -291,24 +252,16 @@ static shpool_status failed(const request *r)
     return (r->bins->refusal == CU_ERROR_OUT_OF_MEMORY) ? SHPOOL_OK : r->refused;
 }
 
-shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, shpool_stream stream,
-                               void **ptr_p)
+shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_lane *lane,
+                               shpool_stream stream, void **ptr_p)
 {
-    request r = { .bins = bins, .heap = &bins->heap[need >= BINS_LARGE_BYTES],
+    request r = { .bins = bins, .heap = &bins->heap[need >= BINS_LARGE_BYTES], .lane = lane,
                   .stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream, .need = need };
-    shpool_timeline *timeline;
+    shpool_status status = SHPOOL_OK;
+    int mode = bins_capture_relax(bins);
     bins_block *block;
-    int mode;
-    shpool_status status = shpool_timeline_lock(&bins->lanes, stream, &timeline);
 
-    if (status != SHPOOL_OK) {
-        return status;
-    }
-    shpool_spin_unlock(&timeline->lock);
-    r.lane = (bins_lane *)timeline;
-
-    mode = bins_capture_relax(bins);
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     block = find(&r);
     if (block != NULL) {
         hand_out(&r, block);
@@ -316,7 +269,7 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, shpoo
     } else {
         status = failed(&r);
     }
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     if ((block == NULL) && (status == SHPOOL_OK)) {
         status = bins_out_of_memory(bins, bytes);
     }
@@ -362,7 +315,7 @@ shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpo
     int mode = bins_capture_relax(bins);
     shpool_status status = SHPOOL_OK;
 
-    pthread_mutex_lock(&bins->lock);
+    shpool_mutex_lock(&bins->lock);
     if (claim(block, BINS_LIVE_USED, BINS_PENDING)) {
         status = free_used(bins, block, stream);
     } else if (claim(block, BINS_LIVE_GRAPH, BINS_CACHED)) {
@@ -370,62 +323,7 @@ shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpo
     } else {
         status = refuse(block, ptr);
     }
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     bins_capture_restore(bins, mode);
     return status;
-}
-
-/* ---- trim ---- */
-
-/* Idle bytes of the heaps that serve all. */
-static uint64_t idle_bytes(bins_self *bins)
-{
-    uint64_t held = 0;
-    uint64_t out = 0;
-    uint64_t back = 0;
-
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
-        for (const bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
-            held += slab->driver_bytes;
-        }
-    }
-    for (bins_lane *lane = first_lane(bins); lane != NULL; lane = next_lane(lane)) {
-        shpool_spin_lock(&lane->timeline.lock);
-        out += lane->malloc_bytes;
-        back += lane->free_bytes;
-        shpool_spin_unlock(&lane->timeline.lock);
-    }
-    /* read one after the other while others work: not a moment's truth */
-    return (held + back > out) ? held + back - out : 0;
-}
-
-shpool_status bins_trim(void *self, size_t keep_bytes)
-{
-    bins_self *bins = self;
-    uint64_t idle;
-    int mode;
-
-    mode = bins_capture_relax(bins);
-    pthread_mutex_lock(&bins->lock);
-    merge_all(bins);
-    idle = idle_bytes(bins);
-    if (idle > keep_bytes) {
-        (void)bins_release(bins, idle - keep_bytes);
-    }
-    pthread_mutex_unlock(&bins->lock);
-    bins_capture_restore(bins, mode);
-    return SHPOOL_OK;
-}
-
-void bins_keep_capacity(bins_self *bins)
-{
-    uint64_t capacity = atomic_load_explicit(&bins->capacity, memory_order_relaxed);
-    uint64_t idle;
-
-    pthread_mutex_lock(&bins->lock);
-    idle = idle_bytes(bins);
-    pthread_mutex_unlock(&bins->lock);
-    if (idle > capacity) {
-        (void)bins_trim(bins, (size_t)capacity);
-    }
 }

@@ -35,16 +35,26 @@ static int is_named(const bins_block *block, const shpool_timeline *timeline)
     return 0;
 }
 
-/* From live only: a block that was freed meanwhile stays what it is. */
-static void set_used(bins_block *block)
+/* From live only: a block that was freed meanwhile stays what it is; 0. */
+static int set_used(bins_block *block)
 {
     shpool_timeline *home = block->last;
+    int used = (bins_state(block) == BINS_LIVE_USED); /* changes under bins.lock only */
 
-    shpool_spin_lock(&home->lock);
-    if (bins_state(block) == BINS_LIVE) {
-        bins_set_state(block, BINS_LIVE_USED);
+    if (!used && (home != NULL)) {
+        shpool_spin_lock(&home->lock);
+        used = (bins_state(block) == BINS_LIVE);
+        if (used) {
+            bins_set_state(block, BINS_LIVE_USED);
+        }
+        shpool_spin_unlock(&home->lock);
     }
-    shpool_spin_unlock(&home->lock);
+    return used;
+}
+
+static shpool_status not_live(const void *ptr)
+{
+    return shpool_error(SHPOOL_ERR_INVALID, "%p is not a live allocation of this allocator", ptr);
 }
 
 static shpool_status add_use(bins_self *bins, bins_block *block, bins_use *use, shpool_stream user)
@@ -57,16 +67,16 @@ static shpool_status add_use(bins_self *bins, bins_block *block, bins_use *use, 
         free(use);
         return status;
     }
+    t->named = 1;
     *use = (bins_use){ .timeline = t, .incarnation = t->incarnation, .stream = t->stream };
     named = is_named(block, t);
     shpool_spin_unlock(&t->lock);
-    if (named) {
+    if (named || !set_used(block)) {
         free(use);
-        return SHPOOL_OK;
+        return named ? SHPOOL_OK : not_live(block->address);
     }
     use->next = block->uses;
     block->uses = use;
-    set_used(block);
     return SHPOOL_OK;
 }
 
@@ -82,16 +92,15 @@ shpool_status bins_record_stream(void *self, void *ptr, shpool_stream user)
         return SHPOOL_OK; /* a graph's order is in the graph */
     }
     if ((state != BINS_LIVE) && (state != BINS_LIVE_USED)) {
-        return shpool_error(SHPOOL_ERR_INVALID, "%p is not a live allocation of this allocator",
-                            ptr);
+        return not_live(ptr);
     }
     use = calloc(1, sizeof(*use));
     if (use == NULL) {
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory to note a stream");
     }
-    pthread_mutex_lock(&bins->lock); /* guards `uses` of live blocks */
+    shpool_mutex_lock(&bins->lock); /* guards `uses` of live blocks */
     status = add_use(bins, block, use, user);
-    pthread_mutex_unlock(&bins->lock);
+    shpool_mutex_unlock(&bins->lock);
     return status;
 }
 
@@ -238,6 +247,7 @@ bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timelin
         block->seq = shpool_timeline_mark(&bins->lanes, timeline);
         shpool_spin_unlock(&timeline->lock);
         block->class = bins_class(block->bytes);
+        bins_set_state(block, BINS_FREE);
         bins_push(&block->slab->heap->bins, block);
         return bins_cut(bins, block, need);
     }

@@ -26,10 +26,10 @@ static shpool_status buckets_trim(void *self, size_t keep_bytes)
 {
     buckets_self *b = self;
 
-    pthread_mutex_lock(&b->lock);
+    shpool_mutex_lock(&b->lock);
     while ((b->idle_bytes > keep_bytes) && buckets_evict(b)) {
     }
-    pthread_mutex_unlock(&b->lock);
+    shpool_mutex_unlock(&b->lock);
     return SHPOOL_OK;
 }
 
@@ -173,9 +173,9 @@ static shpool_status buckets_malloc(void *self, size_t bytes, shpool_stream stre
     }
     shpool_spin_unlock(&t->lock);
     stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
-    pthread_mutex_lock(&b->lock);
+    shpool_mutex_lock(&b->lock);
     status = find(b, bytes, t, stream, &node);
-    pthread_mutex_unlock(&b->lock);
+    shpool_mutex_unlock(&b->lock);
     if (status == SHPOOL_OK) {
         *ptr_p = (void *)(uintptr_t)node->ptr;
     }
@@ -183,23 +183,6 @@ static shpool_status buckets_malloc(void *self, size_t bytes, shpool_stream stre
 }
 
 /* ---- free ---- */
-
-/* The stream waits for those that were named; after that its own number stands for all of them. */
-static shpool_status join_uses(buckets_self *b, buckets_node *node, shpool_stream stream)
-{
-    shpool_status status = SHPOOL_OK;
-
-    while ((node->uses != NULL) && (status == SHPOOL_OK)) {
-        buckets_use *use = node->uses;
-
-        status = shpool_timeline_join(&b->lanes, use->stream, stream);
-        if (status == SHPOOL_OK) {
-            node->uses = use->next;
-            free(use);
-        }
-    }
-    return status;
-}
 
 static void keep(buckets_self *b, buckets_node *node)
 {
@@ -221,7 +204,8 @@ static void keep(buckets_self *b, buckets_node *node)
 static shpool_status free_node(buckets_self *b, buckets_node *node, shpool_stream stream)
 {
     shpool_timeline *t;
-    shpool_status status = join_uses(b, node, stream);
+    /* the stream waits for those that were named: its own number stands for all of them */
+    shpool_status status = shpool_timeline_uses_join(&b->lanes, &node->uses, stream);
 
     if (status == SHPOOL_OK) {
         status = shpool_timeline_lock(&b->lanes, stream, &t);
@@ -242,7 +226,7 @@ static shpool_status buckets_free(void *self, void *ptr, shpool_stream stream)
     shpool_ptr_entry entry;
     shpool_status status;
 
-    pthread_mutex_lock(&b->lock);
+    shpool_mutex_lock(&b->lock);
     status = shpool_ptr_take(&b->map, ptr, &entry);
     if (status == SHPOOL_OK) {
         status = free_node(b, entry.note, (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream);
@@ -250,26 +234,26 @@ static shpool_status buckets_free(void *self, void *ptr, shpool_stream stream)
             shpool_ptr_put_back(&b->map, &entry);
         }
     }
-    pthread_mutex_unlock(&b->lock);
+    shpool_mutex_unlock(&b->lock);
     return status;
 }
 
 static shpool_status buckets_record_stream(void *self, void *ptr, shpool_stream user)
 {
     buckets_self *b = self;
-    buckets_use *use = malloc(sizeof(*use));
+    shpool_timeline_use *use;
     shpool_ptr_entry *entry;
+    shpool_status status = shpool_timeline_use_make(user, &use);
 
-    if (use == NULL) {
-        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory to note a stream");
+    if (status != SHPOOL_OK) {
+        return status;
     }
     entry = shpool_ptr_hold(&b->map, ptr);
     if (entry == NULL) {
-        free(use);
+        shpool_timeline_uses_free(use);
         return shpool_error(SHPOOL_ERR_INVALID, "%p is not a live allocation of this allocator",
                             ptr);
     }
-    use->stream = (user == NULL) ? SHPOOL_STREAM_LEGACY : user;
     use->next = ((buckets_node *)entry->note)->uses;
     ((buckets_node *)entry->note)->uses = use;
     shpool_ptr_release(&b->map, ptr);
@@ -313,12 +297,12 @@ static shpool_status buckets_set(void *self, const char *key, const char *value)
     buckets_self *b = self;
     shpool_status status;
 
-    pthread_mutex_lock(&b->lock);
+    shpool_mutex_lock(&b->lock);
     status = set_option(b, key, value);
     if (status == SHPOOL_OK) {
         buckets_compact(b, 0);
     }
-    pthread_mutex_unlock(&b->lock);
+    shpool_mutex_unlock(&b->lock);
     return status;
 }
 
@@ -328,12 +312,7 @@ static int free_live(shpool_ptr_entry *entry, void *user)
 {
     buckets_node *node = entry->note;
 
-    while (node->uses != NULL) {
-        buckets_use *use = node->uses;
-
-        node->uses = use->next;
-        free(use);
-    }
+    shpool_timeline_uses_free(node->uses);
     if (!buckets_driver_free(user, node)) {
         free(node);
     }
@@ -374,11 +353,7 @@ static shpool_status buckets_create(const shpool_device_setup *setup, void **sel
     if (b == NULL) {
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for an allocator");
     }
-    status = shpool_timelines_init(&b->lanes, device, sizeof(shpool_timeline), 0);
-    if (status != SHPOOL_OK) {
-        free(b);
-        return status;
-    }
+    shpool_timelines_init(&b->lanes, device, sizeof(shpool_timeline), 0);
     (void)pthread_mutex_init(&b->lock, NULL); /* default ones do not fail on Linux */
     b->capacity = (uint64_t)128 << 20;
     b->max_object = (uint64_t)64 << 20;

@@ -16,11 +16,6 @@ extern const size_t buckets_size[BUCKETS_COUNT];
 /* The bucket for a size; BUCKETS_COUNT: none, such blocks are not kept. */
 unsigned buckets_locate(size_t bytes, size_t max_object);
 
-typedef struct buckets_use {
-    struct buckets_use *next;
-    shpool_stream stream;
-} buckets_use;
-
 /* One block: an allocation of the driver. */
 typedef struct buckets_node {
     struct buckets_node *next; /* of its bucket's idle blocks: freed before this one */
@@ -31,7 +26,7 @@ typedef struct buckets_node {
     uint64_t key;              /* number of the free, less the bucket: smallest goes first */
     shpool_timeline *last;     /* freed on */
     uint64_t seq;
-    buckets_use *uses;         /* streams that were named to record_stream */
+    shpool_timeline_use *uses; /* streams that were named to record_stream */
 } buckets_node;
 
 typedef struct buckets_self {

@@ -6,7 +6,7 @@ shpool_status buckets_stats(void *self, shpool_device_stats *stats)
 {
     buckets_self *b = self;
 
-    pthread_mutex_lock(&b->lock);
+    shpool_mutex_lock(&b->lock);
     *stats = b->count;
     stats->idle_bytes = b->idle_bytes;
     for (unsigned i = 0; i < BUCKETS_COUNT; i++) {
@@ -19,7 +19,7 @@ shpool_status buckets_stats(void *self, shpool_device_stats *stats)
     }
     stats->events_recorded = atomic_load_explicit(&b->lanes.events_recorded,
                                                   memory_order_relaxed);
-    pthread_mutex_unlock(&b->lock);
+    shpool_mutex_unlock(&b->lock);
     return SHPOOL_OK;
 }
 
@@ -27,9 +27,9 @@ shpool_status buckets_reset_peak(void *self)
 {
     buckets_self *b = self;
 
-    pthread_mutex_lock(&b->lock);
+    shpool_mutex_lock(&b->lock);
     b->count.driver_bytes_peak = b->count.driver_bytes;
-    pthread_mutex_unlock(&b->lock);
+    shpool_mutex_unlock(&b->lock);
     return SHPOOL_OK;
 }
 
@@ -57,7 +57,7 @@ shpool_status buckets_check(void *self)
     uint64_t idle = 0;
     const char *what = NULL;
 
-    pthread_mutex_lock(&b->lock);
+    shpool_mutex_lock(&b->lock);
     for (unsigned i = 0; i < BUCKETS_COUNT; i++) {
         for (const buckets_node *node = b->idle[i].head; node != NULL; node = node->next) {
             idle += node->bytes;
@@ -74,7 +74,7 @@ shpool_status buckets_check(void *self)
         (idle != b->idle_bytes) || (live.bytes + idle != b->count.driver_bytes)) {
         what = "the bytes do not add up";
     }
-    pthread_mutex_unlock(&b->lock);
+    shpool_mutex_unlock(&b->lock);
     return (what == NULL) ? SHPOOL_OK : shpool_error(SHPOOL_ERR_CORRUPT, "buckets: %s", what);
 }
 
@@ -100,7 +100,7 @@ shpool_status buckets_walk(void *self, shpool_device_walk_fn function, void *use
     tally to = { .function = function, .user = user };
     int stop;
 
-    pthread_mutex_lock(&b->lock);
+    shpool_mutex_lock(&b->lock);
     stop = shpool_ptr_walk(&b->map, show_live, &to);
     for (unsigned i = 0; !stop && (i < BUCKETS_COUNT); i++) {
         for (const buckets_node *node = b->idle[i].head; !stop && (node != NULL);
@@ -109,6 +109,6 @@ shpool_status buckets_walk(void *self, shpool_device_walk_fn function, void *use
                                   ? SHPOOL_DEVICE_IDLE : SHPOOL_DEVICE_PENDING, &to);
         }
     }
-    pthread_mutex_unlock(&b->lock);
+    shpool_mutex_unlock(&b->lock);
     return SHPOOL_OK;
 }

@@ -320,9 +320,10 @@ static int same_stream(const shpool_buffer *a, const shpool_buffer *b)
 /* See to it that the source is not freed under a copy that the target's stream was given. */
 static shpool_status keep_source(const shpool_buffer *to, const shpool_buffer *from)
 {
-    if ((from->allocator != NULL) && (to->device == from->device)) {
-        return shpool_device_record_stream(from->allocator, from->ptr,
-                                           shpool_context_stream(to->context));
+    if ((from->allocator != NULL) && (to->device == from->device) &&
+        (shpool_device_record_stream(from->allocator, from->ptr,
+                                     shpool_context_stream(to->context)) == SHPOOL_OK)) {
+        return SHPOOL_OK;
     }
     return order_after(from, to); /* nobody else to tell: its stream waits for the copy */
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sync.h"
+
 #define PINNED_BYTES 4096u
 #define MAX_DEVICES  64
 #define ALL_FLAGS                                                                                  \
@@ -263,23 +265,23 @@ shpool_status shpool_context_standard(int device, shpool_context **context_p)
         return status;
     }
     options.device = found->ordinal;
-    pthread_mutex_lock(&standard.lock);
+    shpool_mutex_lock(&standard.lock);
     if (standard.context[found->ordinal] == NULL) {
         status = create(&options, &standard.context[found->ordinal]);
     }
     *context_p = standard.context[found->ordinal];
-    pthread_mutex_unlock(&standard.lock);
+    shpool_mutex_unlock(&standard.lock);
     return status;
 }
 
 void shpool_contexts_reset(void)
 {
-    pthread_mutex_lock(&standard.lock);
+    shpool_mutex_lock(&standard.lock);
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(standard.context); i++) {
         shpool_context_unref(standard.context[i]);
         standard.context[i] = NULL;
     }
-    pthread_mutex_unlock(&standard.lock);
+    shpool_mutex_unlock(&standard.lock);
 }
 
 /* ---- what it hands out ---- */
@@ -363,14 +365,20 @@ shpool_status shpool_context_aux_stream(shpool_context *context, shpool_stream *
 
 shpool_status shpool_context_activate(shpool_context *context)
 {
+    const shpool_driver *cu;
     cu_result result;
+    shpool_status status;
 
     if (context == NULL) {
         return no_context();
     }
-    result = context->device->cu->context_set(context->device->context);
+    status = shpool_driver_get(&cu); /* which a forked child is refused */
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    result = cu->context_set(context->device->context);
     return (result == CU_SUCCESS)
-               ? SHPOOL_OK : shpool_driver_failed(context->device->cu, "cuCtxSetCurrent", result);
+               ? SHPOOL_OK : shpool_driver_failed(cu, "cuCtxSetCurrent", result);
 }
 
 shpool_status shpool_context_sync(shpool_context *context)
@@ -393,6 +401,17 @@ shpool_status shpool_context_sync(shpool_context *context)
                : shpool_driver_failed(context->device->cu, "cuStreamSynchronize", result);
 }
 
+/* Retired in the allocator that it is leaving, or not entering after all. */
+static void retire_streams(const shpool_context *context, shpool_device_allocator *allocator)
+{
+    if (context->owns_stream) {
+        (void)shpool_device_stream_retire(allocator, context->stream);
+    }
+    if (context->aux_stream != NULL) {
+        (void)shpool_device_stream_retire(allocator, context->aux_stream);
+    }
+}
+
 shpool_status shpool_context_set_allocator(shpool_context *context,
                                            shpool_device_allocator *allocator)
 {
@@ -411,15 +430,15 @@ shpool_status shpool_context_set_allocator(shpool_context *context,
     }
     if (context->owns_stream) {
         status = shpool_device_stream_stable(allocator, context->stream);
-        (void)shpool_device_stream_retire(context->allocator, context->stream);
     }
     if ((status == SHPOOL_OK) && (context->aux_stream != NULL)) {
         status = shpool_device_stream_stable(allocator, context->aux_stream);
-        (void)shpool_device_stream_retire(context->allocator, context->aux_stream);
     }
     if (status != SHPOOL_OK) {
+        retire_streams(context, allocator);
         return status;
     }
+    retire_streams(context, context->allocator);
     (void)shpool_device_allocator_ref(allocator);
     shpool_device_allocator_unref(context->allocator);
     context->allocator = allocator;

@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "sync.h"
+
 #define MAX_DEVICES 64u
 
 /* cuGetProcAddress(): functions take a stream of 0 for the legacy one */
@@ -153,11 +155,11 @@ shpool_status shpool_driver_get(const shpool_driver **cu_p)
                             "cannot use it: fork before the first call, or exec");
     }
     if (!atomic_load_explicit(&ready, memory_order_acquire)) {
-        pthread_mutex_lock(&driver.lock);
+        shpool_mutex_lock(&driver.lock);
         if (!atomic_load_explicit(&ready, memory_order_relaxed)) {
             status = prepare();
         }
-        pthread_mutex_unlock(&driver.lock);
+        shpool_mutex_unlock(&driver.lock);
     }
     if (status == SHPOOL_OK) {
         *cu_p = (driver.fake != NULL) ? driver.fake : &driver.loaded;
@@ -234,7 +236,7 @@ shpool_status shpool_device_get(int ordinal, const shpool_device **device_p)
         return status;
     }
 
-    pthread_mutex_lock(&driver.lock);
+    shpool_mutex_lock(&driver.lock);
     if ((ordinal < 0) || (ordinal >= (int)MAX_DEVICES)) {
         shpool_device nobody;
 
@@ -243,35 +245,50 @@ shpool_status shpool_device_get(int ordinal, const shpool_device **device_p)
         status = retain(cu, ordinal, &driver.device[ordinal]);
         driver.retained[ordinal] = (status == SHPOOL_OK);
     }
-    pthread_mutex_unlock(&driver.lock);
+    shpool_mutex_unlock(&driver.lock);
     if (status == SHPOOL_OK) {
         *device_p = &driver.device[ordinal];
     }
     return status;
 }
 
-shpool_status shpool_device_enter(const shpool_device *device, int *left_p)
+/* The result, and the call that it is of. */
+static cu_result make_current(const shpool_device *device, int *left_p, const char **call_p)
 {
     cu_context current = NULL;
+    cu_result result;
+
+    *left_p = 0;
+    *call_p = "cuCtxGetCurrent";
+    result = device->cu->context_get(&current);
+    if ((result != CU_SUCCESS) || (current == device->context)) {
+        return result;
+    }
+    *call_p = "cuCtxPushCurrent";
+    result = device->cu->context_push(device->context);
+    *left_p = (result == CU_SUCCESS);
+    return result;
+}
+
+shpool_status shpool_device_enter(const shpool_device *device, int *left_p)
+{
+    const char *call;
     cu_result result;
 
     *left_p = 0;
     if (shpool_driver_forked()) {
         return shpool_error(SHPOOL_ERR_CUDA, "this process was forked from one that used CUDA");
     }
-    result = device->cu->context_get(&current);
-    if (result != CU_SUCCESS) {
-        return shpool_driver_failed(device->cu, "cuCtxGetCurrent", result);
-    }
-    if (current == device->context) {
-        return SHPOOL_OK;
-    }
-    result = device->cu->context_push(device->context);
-    if (result != CU_SUCCESS) {
-        return shpool_driver_failed(device->cu, "cuCtxPushCurrent", result);
-    }
-    *left_p = 1;
-    return SHPOOL_OK;
+    result = make_current(device, left_p, &call);
+    return (result == CU_SUCCESS) ? SHPOOL_OK : shpool_driver_failed(device->cu, call, result);
+}
+
+int shpool_device_enter_quietly(const shpool_device *device, int *left_p)
+{
+    const char *call;
+
+    *left_p = 0;
+    return !shpool_driver_forked() && (make_current(device, left_p, &call) == CU_SUCCESS);
 }
 
 void shpool_device_leave(const shpool_device *device, int left)

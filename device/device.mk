@@ -15,6 +15,7 @@ libshpool_core_la_SOURCES += \
 	device/bins_observe.c \
 	device/bins_slab.c \
 	device/bins_slow.c \
+	device/bins_trim.c \
 	device/bins_use.c \
 	device/buckets.c \
 	device/buckets.h \
@@ -48,4 +49,5 @@ libshpool_core_la_SOURCES += \
 	device/sync.h \
 	device/timeline.c \
 	device/timeline.h \
-	device/timeline_event.c
+	device/timeline_event.c \
+	device/timeline_use.c

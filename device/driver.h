@@ -38,7 +38,8 @@ enum {
     CU_ERROR_INVALID_CONTEXT         = 201,
     CU_ERROR_INVALID_HANDLE          = 400,
     CU_ERROR_NOT_READY               = 600,
-    CU_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900
+    CU_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+    CU_ERROR_STREAM_CAPTURE_IMPLICIT = 906
 };
 
 enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
@@ -200,6 +201,9 @@ int shpool_driver_forked(void);
  */
 shpool_status shpool_device_enter(const shpool_device *device, int *left_p);
 void shpool_device_leave(const shpool_device *device, int left);
+
+/* The same for who has a spin lock, and must send no message; 1: it is current. */
+int shpool_device_enter_quietly(const shpool_device *device, int *left_p);
 
 /* Record the detail of a failed call: its name, the number, the driver's own text. */
 shpool_status shpool_driver_failed(const shpool_driver *cu, const char *call, cu_result result);

@@ -8,6 +8,7 @@
 #include "driver.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 #define MAX_DEVICES 64
 
@@ -56,7 +57,7 @@ static int next_used(int device)
     return -1;
 }
 
-/* ---- the limit of set_per_process_memory_fraction() ---- */
+/* ---- the limit of set_per_process_memory_fraction(), for bases that have no key for it ---- */
 
 /* 1: so many bytes more are within it. */
 static int is_within_limit(shpool_device_allocator *allocator, uint64_t limit, size_t bytes)
@@ -142,6 +143,20 @@ void shpool_torch_reset(void)
     }
 }
 
+/* UINT64_MAX: none.  The base's own limit costs nothing, to ask for statistics much. */
+static void set_limit(shpool_device_allocator *allocator, int device, uint64_t limit)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)limit);
+    if ((shpool_device_set(allocator, "hard", text) == SHPOOL_OK) || (limit == UINT64_MAX)) {
+        atomic_store_explicit(&hooks.limit[device], 0, memory_order_relaxed);
+        return;
+    }
+    atomic_store_explicit(&hooks.limit[device], (limit > 0) ? limit : 1, memory_order_relaxed);
+    keep_limit(allocator, limit);
+}
+
 void shpool_torch_memory_fraction(double fraction, int device)
 {
     uint64_t free_bytes;
@@ -152,15 +167,9 @@ void shpool_torch_memory_fraction(double fraction, int device)
         return;
     }
     if (!(fraction > 0) || (fraction >= 1)) { /* NaN, too: no limit */
-        atomic_store_explicit(&hooks.limit[device], 0, memory_order_relaxed);
-        return;
-    }
-    if (shpool_device_memory(device, &free_bytes, &total) == SHPOOL_OK) {
-        uint64_t limit = (uint64_t)(fraction * (double)total);
-
-        atomic_store_explicit(&hooks.limit[device], (limit > 0) ? limit : 1,
-                              memory_order_relaxed);
-        keep_limit(allocator, limit);
+        set_limit(allocator, device, UINT64_MAX);
+    } else if (shpool_device_memory(device, &free_bytes, &total) == SHPOOL_OK) {
+        set_limit(allocator, device, (uint64_t)(fraction * (double)total));
     }
 }
 

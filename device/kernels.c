@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+#include "sync.h"
+
 /* the kernels' arguments; nothing of simt.h is called here */
 #include "fill_kernels.h"
 
@@ -62,14 +64,14 @@ static cu_function find(const shpool_device *device, int kernel)
     cu_function function = NULL;
     int left;
 
-    pthread_mutex_lock(&images.lock);
+    shpool_mutex_lock(&images.lock);
     if ((!image->tried || (image->cu != device->cu)) &&
         (shpool_device_enter(device, &left) == SHPOOL_OK)) {
         load(device, image);
         shpool_device_leave(device, left);
     }
     function = image->function[kernel];
-    pthread_mutex_unlock(&images.lock);
+    shpool_mutex_unlock(&images.lock);
     return function;
 }
 

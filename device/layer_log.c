@@ -64,6 +64,8 @@ static shpool_status open_file(log_layer *l)
         return shpool_error(SHPOOL_ERR_SYSTEM, "%s cannot be written: %s", l->path,
                             strerror(errno));
     }
+    /* each line at once: what is buffered is lost in a crash, and written twice after fork() */
+    (void)setvbuf(l->file, NULL, _IOLBF, BUFSIZ);
     (void)fputs("Thread,Time,Action,Pointer,Size,Stream\n", l->file);
     return SHPOOL_OK;
 }
@@ -150,7 +152,6 @@ static shpool_status log_record_stream(void *self, void *ptr, shpool_stream user
     return shpool_device_record_stream(l->upstream, ptr, user);
 }
 
-/* Of what was not written so far nothing is lost when the program ends without closing it. */
 static shpool_status log_check(void *self)
 {
     log_layer *l = self;
@@ -167,7 +168,7 @@ const shpool_device_provider shpool_device_log = {
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,
     .name = "log",
     .summary = "writes a line of CSV for each call",
-    .keys = "file=PATH  where to; written over, flushed by shpool_device_check()\n",
+    .keys = "file=PATH  where to; written over\n",
     .create = log_create,
     .destroy = log_destroy,
     .malloc = log_malloc,

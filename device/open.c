@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "sync.h"
 
 #define DEFAULT_BASE    "bins"
 #define MAX_DEVICES     64
@@ -142,13 +143,13 @@ static shpool_status open_shared(int ordinal, shpool_device_allocator **allocato
 {
     shpool_status status = SHPOOL_OK;
 
-    pthread_mutex_lock(&shared.lock);
+    shpool_mutex_lock(&shared.lock);
     *allocator_p = atomic_load_explicit(&shared.allocator[ordinal], memory_order_relaxed);
     if (*allocator_p == NULL) {
         status = open_on(NULL, ordinal, allocator_p);
         atomic_store_explicit(&shared.allocator[ordinal], *allocator_p, memory_order_release);
     }
-    pthread_mutex_unlock(&shared.lock);
+    shpool_mutex_unlock(&shared.lock);
     return status;
 }
 

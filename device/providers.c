@@ -116,36 +116,62 @@ static shpool_status check(const shpool_device_provider *p)
     return SHPOOL_OK;
 }
 
-shpool_status shpool_device_register(const shpool_device_provider *provider)
+/* All of them, or none.  The caller holds the lock; on failure *bad_p is the one at fault. */
+static shpool_status add(const shpool_device_provider *const *providers, uint32_t count,
+                         const shpool_device_provider **bad_p)
 {
-    shpool_status status = check(provider);
+    size_t before = added.count;
 
+    for (uint32_t i = 0; i < count; i++) {
+        shpool_status status = SHPOOL_OK;
+
+        *bad_p = providers[i];
+        if (find(providers[i]->name) != NULL) {
+            status = SHPOOL_ERR_UNSUPPORTED;
+        } else if (added.count == MAX_PROVIDERS) {
+            status = SHPOOL_ERR_TOO_LARGE;
+        }
+        if (status != SHPOOL_OK) {
+            added.count = before;
+            return status;
+        }
+        added.entry[added.count++] = providers[i];
+    }
+    return SHPOOL_OK;
+}
+
+static shpool_status add_all(const shpool_device_provider *const *providers, uint32_t count)
+{
+    const shpool_device_provider *bad = NULL;
+    shpool_status status = SHPOOL_OK;
+
+    for (uint32_t i = 0; (status == SHPOOL_OK) && (i < count); i++) {
+        status = check(providers[i]);
+    }
     if (status != SHPOOL_OK) {
         return status;
     }
     pthread_mutex_lock(&added.lock);
-    if (find(provider->name) != NULL) {
-        status = SHPOOL_ERR_UNSUPPORTED;
-    } else if (added.count == MAX_PROVIDERS) {
-        status = SHPOOL_ERR_TOO_LARGE;
-    } else {
-        added.entry[added.count++] = provider;
-    }
+    status = add(providers, count, &bad);
     pthread_mutex_unlock(&added.lock);
     if (status == SHPOOL_ERR_UNSUPPORTED) {
-        return shpool_error(status, "the name \"%s\" is taken, choose another", provider->name);
+        return shpool_error(status, "the name \"%s\" is taken, choose another", bad->name);
     }
     if (status == SHPOOL_ERR_TOO_LARGE) {
         return shpool_error(status, "no place for \"%s\": at most %u providers can be added",
-                            provider->name, MAX_PROVIDERS);
+                            bad->name, MAX_PROVIDERS);
     }
     return SHPOOL_OK;
+}
+
+shpool_status shpool_device_register(const shpool_device_provider *provider)
+{
+    return add_all(&provider, 1);
 }
 
 shpool_status shpool_device_load(const char *path)
 {
     const shpool_device_plugin_info *info;
-    shpool_status status = SHPOOL_OK;
     const char *reason;
     void *image;
 
@@ -164,10 +190,7 @@ shpool_status shpool_device_load(const char *path)
                             "library has ABI %u", path, info->abi, info->count,
                             SHPOOL_DEVICE_ABI);
     }
-    for (uint32_t i = 0; (status == SHPOOL_OK) && (i < info->count); i++) {
-        status = shpool_device_register(info->providers[i]);
-    }
-    return status;
+    return add_all(info->providers, info->count);
 }
 
 void shpool_device_providers_reset(void)

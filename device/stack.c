@@ -100,14 +100,14 @@ const char *shpool_device_allocator_spec(const shpool_device_allocator *allocato
 static void enter(shpool_device_allocator *allocator)
 {
     if (allocator->locks) {
-        pthread_mutex_lock(&allocator->lock);
+        shpool_mutex_lock(&allocator->lock);
     }
 }
 
 static void leave(shpool_device_allocator *allocator)
 {
     if (allocator->locks) {
-        pthread_mutex_unlock(&allocator->lock);
+        shpool_mutex_unlock(&allocator->lock);
     }
 }
 
@@ -141,10 +141,10 @@ static shpool_status malloc_again(shpool_device_allocator *allocator, size_t byt
         shpool_device_oom_fn function;
         void *user;
 
-        pthread_mutex_lock(&allocator->oom_lock);
+        shpool_mutex_lock(&allocator->oom_lock);
         function = allocator->oom;
         user = allocator->oom_user;
-        pthread_mutex_unlock(&allocator->oom_lock);
+        shpool_mutex_unlock(&allocator->oom_lock);
         if ((function == NULL) || !function(allocator, bytes, attempt, user)) {
             break;
         }
@@ -315,6 +315,9 @@ shpool_status shpool_device_set(shpool_device_allocator *allocator, const char *
     if ((allocator == NULL) || (key == NULL) || (value == NULL)) {
         return no_argument("allocator, key or value");
     }
+    if (shpool_driver_forked()) {
+        return was_forked();
+    }
     for (; (allocator != NULL) && (status == SHPOOL_ERR_NOT_FOUND);
          allocator = allocator->upstream) {
         if (allocator->ops.set != NULL) {
@@ -336,10 +339,13 @@ shpool_status shpool_device_on_oom(shpool_device_allocator *allocator,
     if (allocator == NULL) {
         return no_argument("allocator");
     }
-    pthread_mutex_lock(&allocator->oom_lock);
+    if (shpool_driver_forked()) {
+        return was_forked();
+    }
+    shpool_mutex_lock(&allocator->oom_lock);
     allocator->oom = function;
     allocator->oom_user = user;
-    pthread_mutex_unlock(&allocator->oom_lock);
+    shpool_mutex_unlock(&allocator->oom_lock);
     return SHPOOL_OK;
 }
 
@@ -372,6 +378,9 @@ shpool_status shpool_device_reset_peak(shpool_device_allocator *allocator)
     if (allocator == NULL) {
         return no_argument("allocator");
     }
+    if (shpool_driver_forked()) {
+        return was_forked();
+    }
     for (; (allocator != NULL) && (status == SHPOOL_OK); allocator = allocator->upstream) {
         status = reset_one(allocator);
     }
@@ -384,6 +393,9 @@ shpool_status shpool_device_check(shpool_device_allocator *allocator)
 
     if (allocator == NULL) {
         return no_argument("allocator");
+    }
+    if (shpool_driver_forked()) {
+        return was_forked();
     }
     for (; (allocator != NULL) && (status == SHPOOL_OK); allocator = allocator->upstream) {
         if (allocator->ops.check != NULL) {

@@ -21,8 +21,8 @@ uint64_t shpool_thread_number(void)
 
 /* ---- the table ---- */
 
-shpool_status shpool_timelines_init(shpool_timelines *table, const shpool_device *device,
-                                    size_t lane_bytes, int assume_stable)
+void shpool_timelines_init(shpool_timelines *table, const shpool_device *device, size_t lane_bytes,
+                           int assume_stable)
 {
     static _Atomic uint64_t last;
 
@@ -32,10 +32,8 @@ shpool_status shpool_timelines_init(shpool_timelines *table, const shpool_device
     table->lane_bytes = (lane_bytes + SHPOOL_CACHE_LINE - 1) / SHPOOL_CACHE_LINE *
                         SHPOOL_CACHE_LINE;
     table->assume_stable = assume_stable;
-    if (pthread_mutex_init(&table->lock, NULL) != 0) {
-        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no memory for a mutex");
-    }
-    return SHPOOL_OK;
+    (void)pthread_mutex_init(&table->lock, NULL); /* default ones do not fail on Linux */
+    (void)pthread_mutex_init(&table->sync_lock, NULL);
 }
 
 static void destroy_events(const shpool_device *device, shpool_timeline *timeline)
@@ -64,6 +62,7 @@ void shpool_timelines_fini(shpool_timelines *table)
         timeline = next;
     }
     shpool_device_leave(table->device, left);
+    pthread_mutex_destroy(&table->sync_lock);
     pthread_mutex_destroy(&table->lock);
     table->id = 0;
 }
@@ -126,6 +125,7 @@ static void begin(shpool_timelines *table, shpool_timeline *t, shpool_stream str
     t->stream = stream;
     t->thread = thread;
     t->id = id;
+    t->named = 0;
     t->stable = table->assume_stable || shpool_stream_is_default(stream);
     t->gone = 0;
     /* the first stream is alone, and often stays so; others are there to be shared with */
@@ -165,11 +165,11 @@ static void remember(const shpool_timelines *table, shpool_timeline *t)
     };
 }
 
-/* What the stream did last has a number, too, for those who were only named to record_stream; an
- * event covers it if the stream was retired in time. */
+/* If the stream was named to record_stream, what it did last has a number, too; an event covers it
+ * if the stream was retired in time. */
 static void set_gone(shpool_timelines *table, shpool_timeline *t, int record)
 {
-    t->seq++;
+    t->seq += (t->named != 0);
     if (record) {
         shpool_timeline_record(table, t);
     }
@@ -202,7 +202,7 @@ static shpool_timeline *lock_stable(shpool_timelines *table, shpool_stream strea
 {
     shpool_timeline *t;
 
-    pthread_mutex_lock(&table->lock);
+    shpool_mutex_lock(&table->lock);
     t = find_locked(table, stream, thread);
     if (t != NULL) {
         shpool_spin_lock(&t->lock);
@@ -213,7 +213,7 @@ static shpool_timeline *lock_stable(shpool_timelines *table, shpool_stream strea
             t = NULL;
         }
     }
-    pthread_mutex_unlock(&table->lock);
+    shpool_mutex_unlock(&table->lock);
     return t;
 }
 
@@ -223,7 +223,7 @@ static shpool_timeline *lock_or_make(shpool_timelines *table, shpool_stream stre
 {
     shpool_timeline *t;
 
-    pthread_mutex_lock(&table->lock);
+    shpool_mutex_lock(&table->lock);
     t = find_locked(table, stream, thread);
     if (t != NULL) {
         shpool_spin_lock(&t->lock);
@@ -244,7 +244,7 @@ static shpool_timeline *lock_or_make(shpool_timelines *table, shpool_stream stre
     if (t != NULL) {
         remember(table, t);
     }
-    pthread_mutex_unlock(&table->lock);
+    shpool_mutex_unlock(&table->lock);
     return t;
 }
 
@@ -288,14 +288,14 @@ shpool_status shpool_timeline_retire(shpool_timelines *table, shpool_stream stre
     }
     shpool_spin_unlock(&t->lock);
 
-    pthread_mutex_lock(&table->lock);
+    shpool_mutex_lock(&table->lock);
     t = find_locked(table, stream, 0);
     if (t != NULL) {
         shpool_spin_lock(&t->lock);
         set_gone(table, t, 1);
         shpool_spin_unlock(&t->lock);
     }
-    pthread_mutex_unlock(&table->lock);
+    shpool_mutex_unlock(&table->lock);
     return SHPOOL_OK;
 }
 
@@ -304,19 +304,23 @@ shpool_status shpool_timeline_stable(shpool_timelines *table, shpool_stream stre
     shpool_timeline *t;
     shpool_status status = shpool_timeline_lock(table, stream, &t);
 
-    if (status == SHPOOL_OK) {
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    if (!t->stable) {
         t->stable = 1;
         t->id = 0;
-        t->wanted = (t->thread == 0) ? 0 : t->wanted;
+        t->wanted = 0;
         t->incarnation++; /* threads that have seen it ask anew, once */
-        shpool_spin_unlock(&t->lock);
     }
-    return status;
+    shpool_spin_unlock(&t->lock);
+    return SHPOOL_OK;
 }
 
 /* ---- the last resort ---- */
 
-shpool_status shpool_timelines_sync(shpool_timelines *table)
+/* One at a time: of two snapshots the later one is not what the earlier wait waited for. */
+static shpool_status sync_locked(shpool_timelines *table)
 {
     shpool_timeline *all = atomic_load_explicit(&table->all, memory_order_acquire);
     cu_result result;
@@ -342,4 +346,14 @@ shpool_status shpool_timelines_sync(shpool_timelines *table)
         shpool_spin_unlock(&t->lock);
     }
     return SHPOOL_OK;
+}
+
+shpool_status shpool_timelines_sync(shpool_timelines *table)
+{
+    shpool_status status;
+
+    shpool_mutex_lock(&table->sync_lock);
+    status = sync_locked(table);
+    shpool_mutex_unlock(&table->sync_lock);
+    return status;
 }

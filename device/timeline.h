@@ -43,6 +43,7 @@ typedef struct shpool_timeline {
     uint64_t thread;        /* of a per-thread default stream, else 0 */
     unsigned long long id;  /* the driver's, if it is not stable; else 0 */
     int stable;
+    int named;              /* some record_stream named the stream */
     int gone;               /* retired or destroyed: the handle must not be used any more */
     unsigned first;         /* the ring of events, oldest first */
     unsigned count;
@@ -50,7 +51,7 @@ typedef struct shpool_timeline {
         shpool_event event;
         uint64_t seq;
     } ring[SHPOOL_TIMELINE_EVENTS];
-    uint64_t snapshot;      /* for shpool_timelines_sync() */
+    uint64_t snapshot;      /* of seq, for shpool_timelines_sync() */
     struct shpool_timeline *next; /* in shpool_timelines.all; never changes */
 } shpool_timeline;
 
@@ -61,6 +62,7 @@ typedef struct shpool_timelines {
     size_t lane_bytes;      /* what is allocated for each */
     int assume_stable;
     pthread_mutex_t lock;   /* guards who stands for which stream */
+    pthread_mutex_t sync_lock; /* guards the snapshots */
     _Atomic(shpool_timeline *) all; /* release: a new one is initialised; acquire: who walks it */
     atomic_uint count;
     atomic_int captures;    /* declared and open: only then streams are asked about it */
@@ -87,8 +89,8 @@ static inline int shpool_stream_is_default(shpool_stream stream)
 /* A number for the calling thread, never 0, never that of another thread, ended ones included. */
 uint64_t shpool_thread_number(void);
 
-shpool_status shpool_timelines_init(shpool_timelines *table, const shpool_device *device,
-                                    size_t lane_bytes, int assume_stable);
+void shpool_timelines_init(shpool_timelines *table, const shpool_device *device, size_t lane_bytes,
+                           int assume_stable);
 
 /* Destroys the events, frees the lanes.  Nobody may be using them. */
 void shpool_timelines_fini(shpool_timelines *table);
@@ -178,6 +180,20 @@ void shpool_timeline_set_done(shpool_timeline *timeline, uint64_t seq);
  * on the device, or, where no event can be recorded, here. */
 shpool_status shpool_timeline_join(shpool_timelines *table, shpool_stream user,
                                    shpool_stream stream);
+
+/* A stream that was named to record_stream; a list of them belongs to an allocation. */
+typedef struct shpool_timeline_use {
+    struct shpool_timeline_use *next;
+    shpool_stream stream;
+    uint64_t thread; /* that named its own default stream, else 0 */
+} shpool_timeline_use;
+
+shpool_status shpool_timeline_use_make(shpool_stream user, shpool_timeline_use **use_p);
+
+/* Join all of them as above, and empty the list; what failed stays in it. */
+shpool_status shpool_timeline_uses_join(shpool_timelines *table, shpool_timeline_use **uses_p,
+                                        shpool_stream stream);
+void shpool_timeline_uses_free(shpool_timeline_use *use);
 
 /* Whether shpool_timeline_order() would succeed. */
 int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq);

@@ -2,25 +2,46 @@
 /* The events that cover a timeline's numbers, and waits for them. */
 #include "timeline.h"
 
-int shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream)
+/* CU_SUCCESS and whether the stream captures; of the legacy stream, which cannot: a refusal, if it
+ * must be left alone because a stream captures that waits for it. */
+static cu_result ask_capture(const shpool_timelines *table, shpool_stream stream, int *captures_p)
 {
     const shpool_device *device = table->device;
     int status = CU_CAPTURE_STATUS_NONE;
+    cu_result result;
     int left;
 
+    *captures_p = 0;
     /* relaxed: the caller's own captures were opened before by the same thread */
     if ((atomic_load_explicit(&((shpool_timelines *)(uintptr_t)table)->captures,
                               memory_order_relaxed) == 0) ||
-        (stream == NULL) || (stream == SHPOOL_STREAM_LEGACY) || /* which cannot be captured */
-        (device->cu->stream_capturing == NULL) ||
-        (shpool_device_enter(device, &left) != SHPOOL_OK)) {
-        return 0;
+        (device->cu->stream_capturing == NULL) || !shpool_device_enter_quietly(device, &left)) {
+        return CU_SUCCESS;
     }
-    if (device->cu->stream_capturing(stream, &status) != CU_SUCCESS) {
-        status = CU_CAPTURE_STATUS_NONE;
-    }
+    result = device->cu->stream_capturing(stream, &status);
     shpool_device_leave(device, left);
-    return status == CU_CAPTURE_STATUS_ACTIVE;
+    *captures_p = (result == CU_SUCCESS) && (status == CU_CAPTURE_STATUS_ACTIVE);
+    return result;
+}
+
+int shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream)
+{
+    int captures = 0;
+
+    if ((stream != NULL) && (stream != SHPOOL_STREAM_LEGACY)) {
+        (void)ask_capture(table, stream, &captures);
+    }
+    return captures;
+}
+
+/* 1: an event that is recorded there, a question or a wait would become part of a graph, or end the
+ * capture of one. */
+static int is_off_limits(const shpool_timelines *table, shpool_stream stream)
+{
+    int captures;
+    cu_result result = ask_capture(table, stream, &captures);
+
+    return captures || ((result != CU_SUCCESS) && (stream == SHPOOL_STREAM_LEGACY));
 }
 
 /* The place for the next event.  A full ring gives up the number of its youngest: its event is
@@ -40,11 +61,11 @@ static cu_result record_at(shpool_timelines *table, shpool_timeline *timeline, u
     cu_result result = CU_SUCCESS;
     int left = 0;
 
-    if (shpool_timeline_captures(table, timeline->stream)) {
-        return CU_ERROR_STREAM_CAPTURE_UNSUPPORTED; /* the event would belong to the graph */
+    if (is_off_limits(table, timeline->stream)) {
+        return CU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     if ((*event_p == NULL) || shpool_stream_is_default(timeline->stream)) {
-        if (shpool_device_enter(table->device, &left) != SHPOOL_OK) {
+        if (!shpool_device_enter_quietly(table->device, &left)) {
             return CU_ERROR_INVALID_CONTEXT;
         }
     }
@@ -137,9 +158,9 @@ static int is_idle(const shpool_timelines *table, shpool_timeline *timeline)
     cu_result result;
     int left = 0;
 
-    if (!may_record(timeline) || shpool_timeline_captures(table, timeline->stream) ||
+    if (!may_record(timeline) || is_off_limits(table, timeline->stream) ||
         (shpool_stream_is_default(timeline->stream) &&
-         (shpool_device_enter(device, &left) != SHPOOL_OK))) {
+         !shpool_device_enter_quietly(device, &left))) {
         return 0;
     }
     result = device->cu->stream_query(timeline->stream);
@@ -181,6 +202,9 @@ int shpool_timeline_order(shpool_timelines *table, shpool_timeline *timeline, ui
     if (shpool_timeline_is_done(timeline, seq)) {
         return 1;
     }
+    if (is_off_limits(table, stream)) {
+        return 0;
+    }
     if (timeline->covered < seq) {
         shpool_timeline_want(table, timeline);
     }
@@ -191,7 +215,7 @@ int shpool_timeline_order(shpool_timelines *table, shpool_timeline *timeline, ui
             continue;
         }
         if (shpool_stream_is_default(stream) &&
-            (shpool_device_enter(table->device, &left) != SHPOOL_OK)) {
+            !shpool_device_enter_quietly(table->device, &left)) {
             return 0;
         }
         result = cu->stream_wait(stream, timeline->ring[place].event, 0);

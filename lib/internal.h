@@ -52,6 +52,9 @@ void shpool_text_add_names(shpool_text *text, const char *const names[], size_t 
 
 /* ---- status.c ---- */
 
+/* Make it this thread's detail, at most SHPOOL_ERROR_BYTES.  Sends no message. */
+void shpool_set_last_error(const char *detail);
+
 /* Put `origin "text": ` in front of this thread's latest detail; status.  Sends no message. */
 shpool_status shpool_error_prefix(shpool_status status, const char *origin, const char *text);
 
@@ -59,6 +62,11 @@ shpool_status shpool_error_prefix(shpool_status status, const char *origin, cons
 
 /* Hand a message to the receiver, or to stderr as SHPOOL_LOG_LEVEL says. */
 void shpool_message(shpool_level level, const char *format, ...) SHPOOL_PRINTF(2, 3);
+
+/* Between the two, this thread's messages wait: it has a lock, and a receiver may call the library.
+ * They nest. */
+void shpool_messages_hold(void);
+void shpool_messages_release(void);
 
 /* ---- config.c ---- */
 

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static struct {
     pthread_mutex_t lock;
@@ -14,6 +16,19 @@ static struct {
 
 /* Set while this thread is in a receiver: what that one causes is dropped, it would not end. */
 static _Thread_local int in_receiver;
+
+/* A message that waits until its thread has left the last lock. */
+typedef struct kept {
+    struct kept *next;
+    shpool_level level;
+    char text[];
+} kept;
+
+static _Thread_local struct {
+    unsigned locks; /* that this thread has */
+    kept *first;
+    kept *last;
+} held;
 
 void shpool_set_message_handler(shpool_message_fn handler, void *user)
 {
@@ -31,34 +46,98 @@ static void write_to_stderr(shpool_level level, const char *text, void *user)
     fprintf(stderr, "shpool: %s: %s\n", names[level], text);
 }
 
-void shpool_message(shpool_level level, const char *format, ...)
+/* Without memory the message is lost; the status that it goes with is not. */
+static void keep(shpool_level level, const char *text)
 {
-    char text[SHPOOL_ERROR_BYTES];
-    shpool_message_fn handler;
-    void *user;
-    va_list args;
+    size_t bytes = strlen(text) + 1;
+    kept *one = malloc(sizeof(*one) + bytes);
 
-    if (in_receiver) {
+    if (one == NULL) {
         return;
     }
+    one->next = NULL;
+    one->level = level;
+    memcpy(one->text, text, bytes);
+    if (held.first == NULL) {
+        held.first = one;
+    } else {
+        held.last->next = one;
+    }
+    held.last = one;
+}
+
+/* The receiver, NULL: nobody wants messages of this level. */
+static shpool_message_fn find_receiver(shpool_level level, void **user_p)
+{
+    shpool_message_fn handler;
 
     /* called outside the lock: a receiver may install another one */
     pthread_mutex_lock(&receiver.lock);
     handler = receiver.handler;
-    user = receiver.user;
+    *user_p = receiver.user;
     pthread_mutex_unlock(&receiver.lock);
-    if (handler == NULL) {
-        if (level > shpool_config_log_level(SHPOOL_LEVEL_NONE)) {
-            return;
-        }
+    if ((handler == NULL) && (level <= shpool_config_log_level(SHPOOL_LEVEL_NONE))) {
         handler = write_to_stderr;
     }
+    return handler;
+}
 
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-
+static void deliver(shpool_message_fn handler, shpool_level level, const char *text, void *user)
+{
     in_receiver = 1;
     handler(level, text, user);
     in_receiver = 0;
+}
+
+void shpool_message(shpool_level level, const char *format, ...)
+{
+    char text[SHPOOL_ERROR_BYTES];
+    shpool_message_fn handler;
+    void *user = NULL;
+    va_list args;
+
+    handler = in_receiver ? NULL : find_receiver(level, &user);
+    if (handler == NULL) {
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (held.locks > 0) {
+        keep(level, text);
+    } else {
+        deliver(handler, level, text, user);
+    }
+}
+
+void shpool_messages_hold(void)
+{
+    held.locks++;
+}
+
+static void deliver_kept(void)
+{
+    char detail[SHPOOL_ERROR_BYTES];
+
+    /* the receiver may fail in a call of its own */
+    snprintf(detail, sizeof(detail), "%s", shpool_last_error());
+    while (held.first != NULL) {
+        kept *one = held.first;
+        void *user;
+        shpool_message_fn handler = find_receiver(one->level, &user);
+
+        held.first = one->next;
+        if (handler != NULL) {
+            deliver(handler, one->level, one->text, user);
+        }
+        free(one);
+    }
+    shpool_set_last_error(detail);
+}
+
+void shpool_messages_release(void)
+{
+    if ((--held.locks == 0) && (held.first != NULL)) {
+        deliver_kept();
+    }
 }

@@ -27,7 +27,7 @@ static char *last_error(void)
 }
 
 /* Without memory the detail is lost, the status is not. */
-static void set_last_error(const char *detail)
+void shpool_set_last_error(const char *detail)
 {
     char *mine = last_error();
 
@@ -95,11 +95,11 @@ shpool_status shpool_error(shpool_status status, const char *format, ...)
         va_end(args);
     }
 
-    set_last_error(detail);
+    shpool_set_last_error(detail);
     shpool_message(SHPOOL_LEVEL_ERROR, "%s", detail);
 
     /* the receiver of the message may have failed in a call of its own */
-    set_last_error(detail);
+    shpool_set_last_error(detail);
     return status;
 }
 
@@ -109,7 +109,7 @@ shpool_status shpool_error_prefix(shpool_status status, const char *origin, cons
     shpool_text whole = shpool_text_make(detail, sizeof(detail));
 
     shpool_text_add(&whole, "%s \"%s\": %s", origin, text, shpool_last_error());
-    set_last_error(detail);
+    shpool_set_last_error(detail);
     return status;
 }
 

@@ -23,13 +23,16 @@ tests_test_fill_LDADD            = $(shpool_device_ldadd)
 tests_test_hooks_LDADD           = $(shpool_device_ldadd)
 
 # MGPU's names, C++.
-shpool_tests += tests/test_mgpu tests/test_mgpu_memory
+shpool_tests += tests/test_mgpu tests/test_mgpu_memory tests/test_mgpu_sync
 tests_test_mgpu_SOURCES         = tests/mgpu_fake.c tests/test_mgpu.cc
 tests_test_mgpu_CPPFLAGS        = $(AM_CPPFLAGS) -I$(top_srcdir)/include/shpool/compat
 tests_test_mgpu_LDADD           = $(shpool_device_ldadd)
 tests_test_mgpu_memory_SOURCES  = tests/mgpu_fake.c tests/test_mgpu_memory.cc
 tests_test_mgpu_memory_CPPFLAGS = $(tests_test_mgpu_CPPFLAGS)
 tests_test_mgpu_memory_LDADD    = $(shpool_device_ldadd)
+tests_test_mgpu_sync_SOURCES    = tests/test_mgpu_sync.cc
+tests_test_mgpu_sync_CPPFLAGS   = $(tests_test_mgpu_CPPFLAGS)
+tests_test_mgpu_sync_LDADD      = libshpool_core.la $(CMOCKA_LIBS)
 endif
 
 # On a GPU; exit 77 (skipped) without one.
@@ -45,5 +48,5 @@ endif
 
 # PyTorch and CuPy.
 dist_examples_DATA += examples/cupy_example.py examples/shpool_torch.py examples/torch_train.py
-EXTRA_DIST += tests/gpu_torch.py
+EXTRA_DIST += tests/gpu_torch.py tests/gpu_torch_peak.py
 shpool_test_scripts += tests/torch.sh

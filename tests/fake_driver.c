@@ -186,15 +186,28 @@ static cu_result f_context_device(cu_device *device)
 
 static cu_result f_context_sync(void)
 {
+    void (*on_sync)(void);
+
     FAKE_ENTER(context_sync)
     if (fake_current_device() < 0) {
         FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
     }
-    if (fake.capturing > 0) {
+    if (fake_is_captured_on(fake_current_device(), 0)) {
+        fake_violate("cuCtxSynchronize during a capture"); /* which the driver ends */
         FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     fake_finish_device(fake_current_device());
-    FAKE_LEAVE(CU_SUCCESS);
+    on_sync = fake.on_sync;
+    pthread_mutex_unlock(&fake_lock);
+    if (on_sync != NULL) {
+        on_sync();
+    }
+    return CU_SUCCESS;
+}
+
+void fake_on_sync(void (*function)(void))
+{
+    fake.on_sync = function;
 }
 
 /* ---- what tests ask ---- */
@@ -210,6 +223,7 @@ void fake_start(unsigned devices, uint64_t bytes)
 #undef BIND
     fake_bind_memory(&table);
     fake_bind_streams(&table);
+    fake_bind_events(&table);
     memset(&fake, 0, sizeof(fake));
     memset(&fake_thread_state, 0, sizeof(fake_thread_state));
     fake.devices = devices;

@@ -69,6 +69,9 @@ void fake_limit(int device, uint64_t bytes);
 /* cuStreamGetId is missing, as in drivers before CUDA 12. */
 void fake_without_ids(void);
 
+/* Called at the end of each cuCtxSynchronize, without a lock; NULL: nothing is. */
+void fake_on_sync(void (*function)(void));
+
 /* Allocations of 2 MiB and more begin 512 bytes behind a page. */
 void fake_misalign(int on);
 

@@ -70,6 +70,7 @@ typedef struct fake_state {
     cu_result fail_with;
     int failed;
     int misalign;
+    void (*on_sync)(void);
     unsigned capturing;                 /* streams that do */
     unsigned graphs;
     struct { unsigned graph; const void *ptr; size_t bytes; } noted[4096];
@@ -120,13 +121,17 @@ void fake_touch(unsigned line, const void *ptr, size_t bytes);
 fake_memory *fake_find(const void *ptr);
 unsigned fake_new_line(int device, int blocking);
 int fake_is_capturing_here(void);       /* what cannot be called during capture fails */
+int fake_is_captured_on(int device, int blocking_only);
+int fake_is_off_limits(int line);       /* the legacy stream, while others capture: said, too */
+int fake_is_done(const fake_clock clock);
 
 /* Work of a captured graph, for fake_launch(). */
 void fake_note(unsigned graph, const void *ptr, size_t bytes);
 void fake_give(fake_memory *gone);      /* back to the device */
 
-/* The entry points of fake_memory.c and fake_streams.c. */
+/* The entry points of fake_memory.c, fake_streams.c and fake_events.c. */
 void fake_bind_memory(shpool_driver *table);
 void fake_bind_streams(shpool_driver *table);
+void fake_bind_events(shpool_driver *table);
 
 #endif /* SHPOOL_TESTS_FAKE_STATE_H */

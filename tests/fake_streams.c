@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fake driver: streams, events, captures, and the order of work. */
+/* The fake driver: streams, captures, and the order of work. */
 #include "fake_state.h"
 
 #include <stdlib.h>
@@ -190,13 +190,38 @@ static cu_result f_stream_sync(shpool_stream stream)
     FAKE_LEAVE(CU_SUCCESS);
 }
 
-static int is_done(const fake_clock clock)
+int fake_is_done(const fake_clock clock)
 {
     for (unsigned i = 0; i < fake.lines; i++) {
         if (fake.done[i] < clock[i]) {
             return 0;
         }
     }
+    return 1;
+}
+
+int fake_is_captured_on(int device, int blocking_only)
+{
+    for (unsigned i = 0; i < FAKE_STREAMS; i++) {
+        const struct CUstream_st *s = &fake.handle[i];
+
+        if (s->used && s->capturing && (fake.line[s->line].device == device) &&
+            (fake.line[s->line].blocking || !blocking_only)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The legacy stream is ordered with blocking streams: to touch it ends their captures. */
+int fake_is_off_limits(int line)
+{
+    int device = fake.line[line].device;
+
+    if (((unsigned)line != fake.legacy[device]) || !fake_is_captured_on(device, 1)) {
+        return 0;
+    }
+    fake_violate("the legacy stream is used while a stream captures that waits for it");
     return 1;
 }
 
@@ -209,7 +234,10 @@ static cu_result f_stream_query(shpool_stream stream)
     if (line < 0) {
         FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
     }
-    if (!is_done(fake.line[line].knows)) {
+    if (fake_is_off_limits(line)) {
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT);
+    }
+    if (!fake_is_done(fake.line[line].knows)) {
         FAKE_LEAVE(CU_ERROR_NOT_READY);
     }
     fake_join(fake.host, fake.line[line].knows);
@@ -228,6 +256,9 @@ static cu_result f_stream_wait(shpool_stream stream, shpool_event event, unsigne
     }
     if (event->captured) {
         fake_violate("a stream waits for an event of a graph");
+    }
+    if (fake_is_off_limits(line)) {
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT);
     }
     fake_join(fake.line[line].knows, event->covers);
     FAKE_LEAVE(CU_SUCCESS);
@@ -250,8 +281,15 @@ static cu_result f_stream_capturing(shpool_stream stream, int *status)
 {
     FAKE_ENTER(stream_capturing)
     *status = CU_CAPTURE_STATUS_NONE;
+    if (((uintptr_t)stream > 2) && !stream->used) {
+        fake_violate("a destroyed stream is asked whether it captures");
+        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+    }
     if ((uintptr_t)stream > 2) {
         *status = stream->capturing ? CU_CAPTURE_STATUS_ACTIVE : CU_CAPTURE_STATUS_NONE;
+    } else if ((stream != SHPOOL_STREAM_PER_THREAD) &&
+               fake_is_captured_on(fake_current_device(), 1)) {
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT); /* says so, and harms nothing */
     }
     FAKE_LEAVE(CU_SUCCESS);
 }
@@ -266,103 +304,11 @@ static cu_result f_capture_mode(int *mode)
     FAKE_LEAVE(CU_SUCCESS);
 }
 
-/* ---- events ---- */
-
-static cu_result f_event_create(shpool_event *event, unsigned flags)
-{
-    FAKE_ENTER(event_create)
-    (void)flags;
-    if (fake_current_device() < 0) {
-        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
-    }
-    *event = calloc(1, sizeof(**event));
-    (*event)->device = fake_current_device();
-    (*event)->next = fake.events;
-    fake.events = *event;
-    fake.held.events++;
-    FAKE_LEAVE(CU_SUCCESS);
-}
-
-static cu_result f_event_destroy(shpool_event event)
-{
-    struct CUevent_st **at = &fake.events;
-
-    FAKE_ENTER(event_destroy)
-    while (*at != event) {
-        at = &(*at)->next;
-    }
-    *at = event->next;
-    free(event);
-    fake.held.events--;
-    FAKE_LEAVE(CU_SUCCESS);
-}
-
-static cu_result f_event_record(shpool_event event, shpool_stream stream)
-{
-    int line;
-
-    FAKE_ENTER(event_record)
-    line = fake_line_of(stream);
-    if ((line < 0) || (fake.line[line].device != event->device)) {
-        fake_violate("an event is recorded on a stream of another device, or on none");
-        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
-    }
-    event->captured = ((uintptr_t)stream > 2) && stream->capturing;
-    if (event->captured) {
-        fake_violate("an event is recorded on a stream that captures");
-        FAKE_LEAVE(CU_SUCCESS);
-    }
-    fake_submit((unsigned)line);
-    event->recorded = 1;
-    memcpy(event->covers, fake.line[line].knows, sizeof(event->covers));
-    FAKE_LEAVE(CU_SUCCESS);
-}
-
-static cu_result f_event_query(shpool_event event)
-{
-    FAKE_ENTER(event_query)
-    if (event->captured || fake_is_capturing_here()) {
-        fake_violate("cuEventQuery during a capture");
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    }
-    if (!is_done(event->covers)) {
-        FAKE_LEAVE(CU_ERROR_NOT_READY);
-    }
-    fake_join(fake.host, event->covers);
-    FAKE_LEAVE(CU_SUCCESS);
-}
-
-static cu_result f_event_sync(shpool_event event)
-{
-    FAKE_ENTER(event_sync)
-    fake_join(fake.done, event->covers);
-    fake_join(fake.host, event->covers);
-    FAKE_LEAVE(CU_SUCCESS);
-}
-
-/* A millisecond for each piece of work of the first stream between the two. */
-static cu_result f_event_elapsed(float *milliseconds, shpool_event start, shpool_event end)
-{
-    uint64_t sum = 0;
-
-    FAKE_ENTER(event_elapsed)
-    if (!start->recorded || !end->recorded) {
-        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
-    }
-    for (unsigned i = 0; i < fake.lines; i++) {
-        sum += end->covers[i] - start->covers[i];
-    }
-    *milliseconds = (float)sum;
-    FAKE_LEAVE(CU_SUCCESS);
-}
-
 void fake_bind_streams(shpool_driver *table)
 {
 #define BIND(_member) table->_member = f_##_member;
     BIND(stream_create) BIND(stream_destroy) BIND(stream_sync) BIND(stream_query)
     BIND(stream_wait) BIND(stream_id) BIND(stream_capturing) BIND(capture_mode)
-    BIND(event_create) BIND(event_destroy) BIND(event_record) BIND(event_query)
-    BIND(event_sync) BIND(event_elapsed)
 #undef BIND
 }
 

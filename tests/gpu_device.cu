@@ -2,7 +2,9 @@
 // Device allocators on a GPU: kernels tag every block and verify the tag before the next hand-over,
 // graphs are captured and launched while others allocate, two devices work side by side.
 //
-//   gpu_device [--handovers N] [--allocator SPEC]
+//   gpu_device [--handovers N] [--every 8] [--allocator SPEC]   one hand-over in 8 has a kernel
+//   gpu_device --two 1                              only what takes two GPUs; 77 with one
+//   gpu_device --captures 1                         only captures and the legacy stream
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -12,6 +14,7 @@
 #include <shpool/device.h>
 
 static const int STREAMS = 8;
+static unsigned  every   = 8; // hand-overs for one with a kernel
 
 // Writes the tag all over, waits a while, and counts the words that another wrote meanwhile.
 __global__ void tag_and_verify(unsigned *words, size_t count, unsigned tag, int spin,
@@ -72,8 +75,8 @@ static void hand_over(int device, shpool_device_allocator *allocator, unsigned l
             ok(SHPOOL_ERR_NO_MEMORY, "malloc");
             break;
         }
-        // a kernel for one hand-over in eight: the others only move the memory on
-        if (i % 8 == 0) {
+        // a kernel for some: the others only move the memory on
+        if (i % every == 0) {
             tag_and_verify<<<1, 64, 0, s>>>(static_cast<unsigned *>(ptr), bytes / 4,
                                             static_cast<unsigned>(i * 2654435761u + seed),
                                             static_cast<int>(random.below(4000)), wrong);
@@ -255,10 +258,132 @@ static void test_out_of_memory()
     shpool_device_allocator_unref(allocator);
 }
 
+// A capture on a blocking stream: the legacy stream may not be touched meanwhile, and is not,
+// although it holds memory that others want.
+static void test_legacy_beside_a_capture()
+{
+    shpool_device_allocator *allocator = nullptr;
+    cudaStream_t             stream;
+    cudaStream_t             other;
+    cudaGraph_t              graph = nullptr;
+    void                    *ptr   = nullptr;
+
+    cudaSetDevice(0);
+    if (!ok(shpool_device_allocator_open("bins:soft=8M", 0, &allocator), "bins")) {
+        return;
+    }
+    cudaStreamCreate(&stream);
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    ok(shpool_device_stream_stable(allocator, other), "stable");
+    tag_and_verify<<<1, 64, 0, other>>>(nullptr, 0, 0, 0, nullptr); // loads the module
+    gpu_cuda(cudaDeviceSynchronize(), "warm-up");
+    ok(shpool_device_malloc(allocator, 3 << 20, nullptr, &ptr), "malloc");
+    tag_and_verify<<<1, 64>>>(static_cast<unsigned *>(ptr), 64, 1, 100000, nullptr);
+    ok(shpool_device_free(allocator, ptr, nullptr), "free");
+    ok(shpool_device_capture_begin(allocator, 5, 5), "capture_begin");
+    gpu_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "begin capture");
+    ok(shpool_device_malloc(allocator, 1 << 20, stream, &ptr), "malloc in a capture");
+    tag_and_verify<<<1, 64, 0, stream>>>(static_cast<unsigned *>(ptr), 64, 1, 0, nullptr);
+    for (int i = 0; i < 3; i++) { // the legacy stream's memory is asked for, and its own wanted
+        ok(shpool_device_malloc(allocator, 3 << 20, other, &ptr), "malloc beside a capture");
+        ok(shpool_device_free(allocator, ptr, other), "free beside a capture");
+        ok(shpool_device_malloc(allocator, (5 + i) << 20, nullptr, &ptr), "malloc on legacy");
+        ok(shpool_device_free(allocator, ptr, nullptr), "free on legacy");
+    }
+    ok(shpool_device_trim(allocator, 0), "trim in a capture"); // as when a capture needs room
+    gpu_cuda(cudaStreamEndCapture(stream, &graph), "the capture goes on to its end");
+    gpu_check(graph != nullptr, "no graph");
+    ok(shpool_device_capture_end(allocator, 5, 5), "capture_end");
+    std::printf("legacy stream beside a capture: left alone\n");
+    cudaGraphDestroy(graph);
+    ok(shpool_device_capture_release(allocator, 5, 5), "capture_release");
+    ok(shpool_device_stream_retire(allocator, stream), "retire");
+    ok(shpool_device_stream_retire(allocator, other), "retire");
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(stream);
+    cudaStreamDestroy(other);
+    shpool_device_allocator_unref(allocator);
+}
+
+// Both devices from one thread, which never changes its own; then hand-overs on both at once.
+static void test_two(unsigned long long handovers)
+{
+    shpool_device_allocator *allocator[2] = {nullptr, nullptr};
+    shpool_context          *context[2][2];
+    unsigned long long       sum     = 0;
+    int                      current = -1;
+
+    cudaSetDevice(0);
+    for (int d = 0; d < 2; d++) {
+        shpool_context_options options = {};
+
+        options.bytes  = sizeof(options);
+        options.flags  = SHPOOL_CONTEXT_NEW_STREAM;
+        options.device = d;
+        ok(shpool_device_allocator_open("bins", d, &allocator[d]), "bins");
+        for (int i = 0; i < 2; i++) {
+            if (!ok(shpool_context_create(&options, &context[d][i]), "context") ||
+                !ok(shpool_context_set_allocator(context[d][i], allocator[d]), "allocator")) {
+                return;
+            }
+        }
+    }
+    for (unsigned i = 0; i < 2000; i++) { // filled on one stream, freed on the other
+        int            d     = i % 2;
+        shpool_stream  first = shpool_context_stream(context[d][0]);
+        shpool_stream  next  = shpool_context_stream(context[d][1]);
+        size_t         count = 256u << (i / 2 % 9);
+        shpool_buffer *a     = nullptr;
+        shpool_buffer *b     = nullptr;
+        unsigned       value = i * 2654435761u;
+        unsigned       back[2] = {0, 0};
+        void          *ptr   = nullptr;
+        cudaPointerAttributes where;
+
+        ok(shpool_device_malloc(allocator[d], 4 * count, first, &ptr), "malloc");
+        gpu_cuda(cudaPointerGetAttributes(&where, ptr), "cudaPointerGetAttributes");
+        gpu_check(where.device == d, "memory of device %d is on device %d", d, where.device);
+        ok(shpool_device_record_stream(allocator[d], ptr, next), "record_stream");
+        ok(shpool_device_free(allocator[d], ptr, first), "free");
+        ok(shpool_buffer_create(context[d][0], SHPOOL_TYPE_U32, count, &a), "buffer");
+        ok(shpool_buffer_fill(a, &value), "fill");
+        ok(shpool_buffer_create(context[d][1], SHPOOL_TYPE_U32, count, &b), "buffer");
+        ok(shpool_buffer_copy(b, 0, a, 0, count), "copy");
+        shpool_buffer_unref(a); // at once: its memory waits for the copy
+        ok(shpool_buffer_to_host(b, 0, 1, &back[0]), "to_host");
+        ok(shpool_buffer_to_host(b, count - 1, 1, &back[1]), "to_host");
+        gpu_check((back[0] == value) && (back[1] == value), "device %d: %u and %u, not %u", d,
+                  back[0], back[1], value);
+        sum += (back[0] == value) && (back[1] == value);
+        shpool_buffer_unref(b);
+    }
+    cudaGetDevice(&current);
+    gpu_check(current == 0, "the current device became %d", current);
+    for (int d = 0; d < 2; d++) {
+        ok(shpool_device_check(allocator[d]), "check");
+        for (int i = 0; i < 2; i++) {
+            shpool_context_unref(context[d][i]);
+        }
+        shpool_device_allocator_unref(allocator[d]);
+    }
+    std::printf("two devices: %llu of 2000 right, the caller's stayed current\n", sum);
+    std::thread second(test_hand_overs, 1, "bins", handovers, 2);
+    test_hand_overs(0, "bins", handovers, 2);
+    second.join();
+}
+
+static int done()
+{
+    std::printf("%u checks passed, %u failed\n", gpu_passed, gpu_failed);
+    return (gpu_failed == 0) ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     unsigned long long handovers = 200000;
     const char        *spec      = nullptr;
+    bool               two       = false;
+    bool               captures  = false;
     int                devices   = 0;
 
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -266,11 +391,31 @@ int main(int argc, char **argv)
             handovers = std::strtoull(argv[i + 1], nullptr, 10);
         } else if (std::strcmp(argv[i], "--allocator") == 0) {
             spec = argv[i + 1];
+        } else if (std::strcmp(argv[i], "--every") == 0) {
+            every = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
+            every = (every > 0) ? every : 1;
+        } else if (std::strcmp(argv[i], "--two") == 0) {
+            two = true;
+        } else if (std::strcmp(argv[i], "--captures") == 0) {
+            captures = true;
         }
     }
     if ((cudaGetDeviceCount(&devices) != cudaSuccess) || (devices == 0)) {
         std::printf("no CUDA device\n");
         return 77;
+    }
+    if (two && (devices < 2)) {
+        std::printf("one device: nothing is said about two\n");
+        return 77;
+    }
+    if (two) {
+        test_two(handovers);
+        return done();
+    }
+    if (captures) {
+        test_legacy_beside_a_capture();
+        test_graph();
+        return done();
     }
     test_context();
     if (spec != nullptr) {
@@ -282,15 +427,13 @@ int main(int argc, char **argv)
         test_hand_overs(0, "buckets", handovers / 4, 4);
         test_hand_overs(0, "async", handovers / 4, 4);
         test_graph();
+        test_legacy_beside_a_capture();
         test_out_of_memory();
     }
-    if (devices > 1) { // both at the same time
-        std::thread second(test_hand_overs, 1, "bins", handovers, 2);
-        test_hand_overs(0, "bins", handovers, 2);
-        second.join();
+    if (devices > 1) {
+        test_two(handovers);
     } else {
         std::printf("one device: nothing is said about two\n");
     }
-    std::printf("%u checks passed, %u failed\n", gpu_passed, gpu_failed);
-    return (gpu_failed == 0) ? 0 : 1;
+    return done();
 }

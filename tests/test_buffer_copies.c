@@ -131,6 +131,42 @@ static void test_copies_between_devices_are_ordered(void **state)
     check_copy(0, 1, 0, 0);
 }
 
+/* A base of somebody else's that cannot note a second stream. */
+static shpool_status plain_create(const shpool_device_setup *made, void **self_p)
+{
+    return shpool_device_allocator_open("bins", made->device, (shpool_device_allocator **)self_p);
+}
+
+static void plain_destroy(void *self)
+{
+    shpool_device_allocator_unref(self);
+}
+
+static shpool_status plain_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
+{
+    return shpool_device_malloc(self, bytes, stream, ptr_p);
+}
+
+static shpool_status plain_free(void *self, void *ptr, shpool_stream stream)
+{
+    return shpool_device_free(self, ptr, stream);
+}
+
+static void test_copies_from_a_base_that_cannot_note_streams(void **state)
+{
+    static const shpool_device_provider plain = {
+        .abi = SHPOOL_DEVICE_ABI, .bytes = sizeof(plain), .name = "plain", .summary = "plain",
+        .flags = SHPOOL_DEVICE_THREAD_SAFE, .create = plain_create, .destroy = plain_destroy,
+        .malloc = plain_malloc, .free = plain_free,
+    };
+
+    (void)state;
+    assert_int_equal(shpool_device_register(&plain), SHPOOL_OK);
+    setenv("SHPOOL_DEVICE_ALLOCATOR", "plain", 1);
+    shpool_config_reload();
+    check_copy(0, 0, SHPOOL_CONTEXT_NEW_STREAM, 0);
+}
+
 /* Default streams of two devices have the same handle, and are not the same. */
 static void test_two_default_streams_are_told_apart(void **state)
 {
@@ -251,6 +287,7 @@ int main(void)
         TEST(test_copies_are_in_the_order_of_an_attached_stream),
         TEST(test_copies_between_streams_are_ordered),
         TEST(test_copies_between_devices_are_ordered),
+        TEST(test_copies_from_a_base_that_cannot_note_streams),
         TEST(test_two_default_streams_are_told_apart),
         TEST(test_the_callers_current_device_stays),
         TEST(test_every_failing_call_is_reported_and_nothing_is_lost),

@@ -1,37 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The base `bins`: what is reused, when, and at which price in calls of the driver. */
-#include "device_trial.h"
-
-#define MIB ((size_t)1 << 20)
-
-static shpool_device_allocator *allocator;
-
-static void begin(const char *spec)
-{
-    fake_start(2, 1024 * MIB);
-    fake_set_current(0);
-    open_allocator(spec, 0, &allocator);
-}
-
-static void end(void)
-{
-    fake_held held;
-
-    assert_ok(shpool_device_check(allocator));
-    shpool_device_allocator_unref(allocator);
-    held = fake_stop();
-    assert_int_equal(0, held.bytes);
-    assert_int_equal(0, held.events);
-    assert_string_equal("", fake_first_violation());
-}
-
-static shpool_stream stable_stream(void)
-{
-    shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
-
-    assert_ok(shpool_device_stream_stable(allocator, stream));
-    return stream;
-}
+#include "device_base_trial.h"
 
 static void test_warm_pairs_make_no_driver_call(void **state)
 {
@@ -56,6 +25,27 @@ static void test_warm_pairs_make_no_driver_call(void **state)
         }
         assert_ok(shpool_device_trim(allocator, 0));
     }
+    end();
+}
+
+/* A stream that may be destroyed is told from a later one by its number: asked for once a call. */
+static void test_the_number_of_a_stream_is_asked_for_once_a_call(void **state)
+{
+    shpool_stream s;
+    void *ptr;
+
+    (void)state;
+    begin("bins");
+    s = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    ptr = get(allocator, 4096, s);
+    fake_forget_calls();
+    (void)get(allocator, 3 * MIB, s); /* a miss */
+    assert_int_equal(1, fake_calls(FAKE_CALL_stream_id));
+    put(allocator, ptr, s);
+    assert_int_equal(2, fake_calls(FAKE_CALL_stream_id));
+    ptr = get(allocator, 4096, NULL);
+    put(allocator, ptr, s); /* another stream's */
+    assert_int_equal(3, fake_calls(FAKE_CALL_stream_id));
     end();
 }
 
@@ -329,6 +319,7 @@ int main(void)
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
     const struct CMUnitTest tests[] = {
         TEST(test_warm_pairs_make_no_driver_call),
+        TEST(test_the_number_of_a_stream_is_asked_for_once_a_call),
         TEST(test_sizes_are_rounded_by_a_sixteenth_at_most),
         TEST(test_the_page_s_requests_of_nothing),
         TEST(test_bad_frees_are_refused),

@@ -156,6 +156,37 @@ static void test_contexts_of_a_device_share_an_allocator_unless_told_otherwise(v
     shpool_context_unref(other);
 }
 
+/* An allocator that was not taken in the end does not believe that the streams are stable. */
+static void test_an_allocator_that_is_not_taken_forgets_the_streams(void **state)
+{
+    int failed = 1;
+
+    (void)state;
+    for (unsigned long n = 1; failed; n++) {
+        shpool_device_allocator *other;
+        shpool_stream stream;
+
+        create(SHPOOL_CONTEXT_NEW_STREAM, 0);
+        stream = shpool_context_stream(context);
+        assert_ok(shpool_context_aux_stream(context, &stream));
+        open_allocator("bins", 0, &other);
+        stream = shpool_context_stream(context);
+        fake_fail(n, CU_ERROR_INVALID_VALUE);
+        (void)shpool_context_set_allocator(context, other);
+        failed = fake_failed();
+        fake_fail(0, CU_SUCCESS);
+        if (shpool_context_allocator(context) != other) {
+            put(other, get(other, 4096, NULL), NULL);
+            put(other, get(other, 4096, stream), stream);
+        }
+        shpool_context_unref(context);
+        context = NULL;
+        put(other, get(other, 3 * MIB, NULL), NULL); /* asks how far the others are */
+        shpool_device_allocator_unref(other);
+        assert_string_equal("", fake_first_violation());
+    }
+}
+
 static void test_options_that_contradict_are_refused(void **state)
 {
     shpool_context_options options = { .bytes = sizeof(options), .device = 2 };
@@ -256,6 +287,7 @@ int main(void)
         TEST(test_the_command_line_names_the_device_strictly),
         TEST(test_the_standard_context_is_shared),
         TEST(test_contexts_of_a_device_share_an_allocator_unless_told_otherwise),
+        TEST(test_an_allocator_that_is_not_taken_forgets_the_streams),
         TEST(test_options_that_contradict_are_refused),
         TEST(test_the_description_is_the_page_s),
         TEST(test_splits_are_laps_on_the_context_s_stream),

@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Captured graphs: what they use serves nobody else as long as they live. */
-#include "device_trial.h"
+#include "device_base_trial.h"
 
-#define MIB ((size_t)1 << 20)
+static shpool_stream stream; /* that captures */
 
-static shpool_device_allocator *allocator;
-static shpool_stream stream;
-
-static void begin(void)
+static void begin_with(const char *spec, unsigned flags)
 {
-    fake_start(1, 1024 * MIB);
-    fake_set_current(0);
-    open_allocator("bins", 0, &allocator);
-    stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
-}
-
-static void end(void)
-{
-    assert_ok(shpool_device_check(allocator));
-    shpool_device_allocator_unref(allocator);
-    assert_int_equal(0, fake_stop().bytes);
-    assert_string_equal("", fake_first_violation());
+    begin(spec);
+    stream = fake_stream(0, flags);
 }
 
 /* A graph that uses 3 MiB and frees it again; returns its number, and where. */
@@ -45,7 +32,7 @@ static void test_a_graph_s_memory_serves_nobody_else(void **state)
     unsigned graph;
 
     (void)state;
-    begin();
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
     graph = capture(7, &ptr);
     other = get(allocator, 3 * MIB, stream);
     assert_ptr_not_equal(ptr, other);
@@ -73,7 +60,7 @@ static void test_memory_that_a_graph_leaves_live_stays_until_it_is_freed(void **
     void *ptr;
 
     (void)state;
-    begin();
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
     assert_ok(shpool_device_capture_begin(allocator, 1, 0));
     fake_capture_begin(stream);
     ptr = get(allocator, 5000, stream);
@@ -94,7 +81,7 @@ static void test_graphs_of_one_pool_share_memory(void **state)
     void *second;
 
     (void)state;
-    begin();
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
     (void)capture(3, &first);
     (void)capture(3, &second);
     assert_ptr_equal(first, second);
@@ -112,7 +99,7 @@ static void test_streams_that_do_not_capture_are_not_affected(void **state)
     void *ptr;
 
     (void)state;
-    begin();
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
     plain = fake_stream(0, CU_STREAM_NON_BLOCKING);
     assert_ok(shpool_device_stream_stable(allocator, plain));
     warm = get(allocator, 3 * MIB, plain);
@@ -132,12 +119,111 @@ static void test_streams_that_do_not_capture_are_not_affected(void **state)
     end();
 }
 
+/* The legacy stream is ordered with blocking ones: an event that is recorded there, a question or a
+ * wait ends their captures. */
+static void test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures(void **state)
+{
+    shpool_stream plain;
+    void *old;
+    void *ptr;
+
+    (void)state;
+    begin_with("bins:soft=8M", CU_STREAM_DEFAULT);
+    plain = stable_stream();
+    old = get(allocator, 3 * MIB, SHPOOL_STREAM_LEGACY);
+    fake_work(SHPOOL_STREAM_LEGACY, old, 3 * MIB);
+    put(allocator, old, SHPOOL_STREAM_LEGACY);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
+    fake_capture_begin(stream);
+    (void)get(allocator, 1000, stream);
+    ptr = get(allocator, 3 * MIB, plain); /* may not have what the legacy stream freed */
+    assert_ptr_not_equal(old, ptr);
+    fake_work(plain, ptr, 3 * MIB);
+    put(allocator, ptr, plain);
+    ptr = get(allocator, 3 * MIB, plain);
+    assert_ok(shpool_device_record_stream(allocator, ptr, SHPOOL_STREAM_LEGACY));
+    put(allocator, ptr, plain);
+    ptr = get(allocator, 6 * MIB, SHPOOL_STREAM_LEGACY); /* may not wait for the other stream */
+    put(allocator, ptr, SHPOOL_STREAM_LEGACY);
+    (void)fake_capture_end(stream);
+    assert_ok(shpool_device_capture_end(allocator, 1, 2));
+    ptr = get(allocator, 3 * MIB, plain); /* from now on it is asked again */
+    fake_work(plain, ptr, 3 * MIB);
+    end();
+}
+
+/* The last resort is a wait for the device, and would end the capture. */
+static void test_out_of_memory_ends_no_capture(void **state)
+{
+    void *ptr;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
+    fake_capture_begin(stream);
+    (void)get(allocator, 1000, stream);
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                     shpool_device_malloc(allocator, 1024 * MIB, SHPOOL_STREAM_LEGACY, &ptr));
+    assert_int_equal(0, fake_calls(FAKE_CALL_context_sync));
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                     shpool_device_malloc(allocator, 1024 * MIB, stream, &ptr));
+    (void)fake_capture_end(stream);
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                     shpool_device_malloc(allocator, 1024 * MIB, stream, &ptr));
+    assert_int_equal(1, fake_calls(FAKE_CALL_context_sync)); /* open, but nobody captures */
+    assert_ok(shpool_device_capture_end(allocator, 1, 2));
+    end();
+}
+
+static void test_a_stream_that_captured_may_be_destroyed_before_the_end(void **state)
+{
+    void *ptr;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
+    fake_capture_begin(stream);
+    put(allocator, get(allocator, 1000, stream), stream);
+    (void)fake_capture_end(stream);
+    assert_ok(shpool_device_stream_retire(allocator, stream));
+    fake_stream_destroy(stream);
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                     shpool_device_malloc(allocator, 1024 * MIB, NULL, &ptr));
+    assert_ok(shpool_device_capture_end(allocator, 1, 2));
+    end();
+}
+
+/* What is idle outside makes room for a graph's memory. */
+static void test_a_capture_gets_what_is_idle(void **state)
+{
+    void *ptr[4];
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    for (int i = 0; i < 4; i++) {
+        ptr[i] = get(allocator, 250 * MIB, NULL);
+    }
+    for (int i = 0; i < 4; i++) {
+        put(allocator, ptr[i], NULL);
+    }
+    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
+    fake_capture_begin(stream);
+    ptr[0] = get(allocator, 600 * MIB, stream);
+    fake_work(stream, ptr[0], 1000);
+    put(allocator, ptr[0], stream);
+    (void)fake_capture_end(stream);
+    assert_ok(shpool_device_capture_end(allocator, 1, 2));
+    assert_int_equal(600 * MIB + 250 * MIB, stats_of(allocator).driver_bytes);
+    assert_ok(shpool_device_capture_release(allocator, 1, 2));
+    end();
+}
+
 static void test_wrong_pools_are_refused(void **state)
 {
     shpool_device_allocator *simple;
 
     (void)state;
-    begin();
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_capture_begin(allocator, 0, 0));
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_capture_end(allocator, 4, 4));
     assert_ok(shpool_device_capture_begin(allocator, 4, 4));
@@ -158,6 +244,10 @@ int main(void)
         TEST(test_memory_that_a_graph_leaves_live_stays_until_it_is_freed),
         TEST(test_graphs_of_one_pool_share_memory),
         TEST(test_streams_that_do_not_capture_are_not_affected),
+        TEST(test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures),
+        TEST(test_out_of_memory_ends_no_capture),
+        TEST(test_a_stream_that_captured_may_be_destroyed_before_the_end),
+        TEST(test_a_capture_gets_what_is_idle),
         TEST(test_wrong_pools_are_refused),
     };
 

@@ -3,8 +3,6 @@
 #include "device_trial.h"
 
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define THREADS 4
 #define ROUNDS  20000
@@ -172,37 +170,6 @@ static void test_of_two_frees_one_wins(void **state)
     fake_stop();
 }
 
-/* A child has no CUDA: it is told so, and calls nothing. */
-static void test_a_forked_child_is_refused(void **state)
-{
-    void *ptr;
-    pid_t child;
-    int status = 0;
-
-    (void)state;
-    fake_start(1, 256u << 20);
-    fake_set_current(0);
-    open_allocator("stats|bins", 0, &allocator);
-    ptr = get(allocator, 1000, NULL);
-    fake_forget_calls();
-    child = fork();
-    if (child == 0) {
-        void *other = NULL;
-        int right = (shpool_device_malloc(allocator, 1000, NULL, &other) == SHPOOL_ERR_CUDA) &&
-                    (shpool_device_free(allocator, ptr, NULL) == SHPOOL_OK) &&
-                    (shpool_device_trim(allocator, 0) == SHPOOL_ERR_CUDA) && (other == NULL) &&
-                    (shpool_device_allocator_open("bins", 0, &allocator) == SHPOOL_ERR_CUDA) &&
-                    (fake_all_calls() == 0);
-
-        _exit(right ? 42 : 1);
-    }
-    assert_int_equal(child, waitpid(child, &status, 0));
-    assert_true(WIFEXITED(status) && (WEXITSTATUS(status) == 42));
-    put(allocator, ptr, NULL);
-    shpool_device_allocator_unref(allocator);
-    assert_int_equal(0, fake_stop().bytes);
-}
-
 int main(void)
 {
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
@@ -211,7 +178,6 @@ int main(void)
         TEST(test_threads_share_buckets),
         TEST(test_threads_share_layers),
         TEST(test_of_two_frees_one_wins),
-        TEST(test_a_forked_child_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

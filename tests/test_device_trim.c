@@ -1,29 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The base `bins`: what it keeps, merges, and gives back. */
-#include "device_trial.h"
-
-#define MIB ((size_t)1 << 20)
-
-static shpool_device_allocator *allocator;
-
-static void begin(const char *spec)
-{
-    fake_start(2, 1024 * MIB);
-    fake_set_current(0);
-    open_allocator(spec, 0, &allocator);
-}
-
-static void end(void)
-{
-    fake_held held;
-
-    assert_ok(shpool_device_check(allocator));
-    shpool_device_allocator_unref(allocator);
-    held = fake_stop();
-    assert_int_equal(0, held.bytes);
-    assert_int_equal(0, held.events);
-    assert_string_equal("", fake_first_violation());
-}
+#include "device_base_trial.h"
 
 static void test_neighbours_are_merged_before_new_memory(void **state)
 {
@@ -41,6 +18,35 @@ static void test_neighbours_are_merged_before_new_memory(void **state)
     put(allocator, get(allocator, 1000000, NULL), NULL);
     put(allocator, get(allocator, 500000, NULL), NULL);
     assert_int_equal(2 * MIB, stats_of(allocator).driver_bytes);
+    end();
+}
+
+/* Neighbours of two streams are one piece when one of them has finished, not before. */
+static void test_neighbours_of_two_streams_are_not_merged_too_early(void **state)
+{
+    shpool_stream stream[2];
+    void *ptr[3];
+
+    (void)state;
+    begin("bins");
+    stream[0] = stable_stream();
+    stream[1] = stable_stream();
+    ptr[0] = get(allocator, MIB / 2, stream[0]);
+    ptr[1] = get(allocator, MIB / 2, stream[1]);
+    ptr[2] = get(allocator, MIB - 65536, NULL); /* nearly all the rest of the slab */
+    assert_int_equal(2 * MIB, stats_of(allocator).driver_bytes);
+    for (int i = 0; i < 2; i++) {
+        fake_work(stream[i], ptr[i], MIB / 2);
+        put(allocator, ptr[i], stream[i]);
+    }
+    assert_ok(shpool_device_trim(allocator, SIZE_MAX)); /* merges, and gives nothing back */
+    ptr[0] = get(allocator, MIB - 65536, stream[0]);
+    fake_work(stream[0], ptr[0], MIB - 65536);
+    put(allocator, ptr[0], stream[0]);
+    put(allocator, ptr[2], NULL);
+    fake_finish_all();
+    assert_ok(shpool_device_trim(allocator, SIZE_MAX));
+    assert_int_equal(2 * MIB, stats_of(allocator).largest_idle);
     end();
 }
 
@@ -174,6 +180,7 @@ int main(void)
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
     const struct CMUnitTest tests[] = {
         TEST(test_neighbours_are_merged_before_new_memory),
+        TEST(test_neighbours_of_two_streams_are_not_merged_too_early),
         TEST(test_trim_gives_back_until_so_many_bytes_are_left),
         TEST(test_capacity_counts_idle_bytes_only),
         TEST(test_the_program_is_asked_before_an_out_of_memory),

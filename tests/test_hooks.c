@@ -143,11 +143,10 @@ static void test_reset_gives_idle_memory_back_on_all_devices(void **state)
     assert_int_equal(fake_holds().bytes, 0);
 }
 
-static void test_the_memory_fraction_is_a_limit(void **state)
+static void check_the_fraction(void)
 {
     void *ptr[3];
 
-    (void)state;
     shpool_torch_memory_fraction(0.5, 0); /* 256 MiB */
     ptr[0] = shpool_torch_malloc(200 * MiB, 0, NULL);
     assert_non_null(ptr[0]);
@@ -162,6 +161,62 @@ static void test_the_memory_fraction_is_a_limit(void **state)
     assert_true(fake_holds().bytes <= (uint64_t)(256 * MiB));
     shpool_torch_memory_fraction(1, 0);
     assert_non_null(shpool_torch_malloc(100 * MiB, 0, NULL));
+}
+
+/* A layer that counts how often statistics are asked for; its self is the next one. */
+static unsigned asked_for_stats;
+
+static shpool_status counting_create(const shpool_device_setup *made, void **self_p)
+{
+    *self_p = made->upstream;
+    return SHPOOL_OK;
+}
+
+static void counting_destroy(void *self)
+{
+    (void)self;
+}
+
+static shpool_status counting_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
+{
+    return shpool_device_malloc(self, bytes, stream, ptr_p);
+}
+
+static shpool_status counting_free(void *self, void *ptr, shpool_stream stream)
+{
+    return shpool_device_free(self, ptr, stream);
+}
+
+static shpool_status counting_stats(void *self, shpool_device_stats *stats)
+{
+    asked_for_stats++;
+    return shpool_device_get_stats(self, stats);
+}
+
+static const shpool_device_provider counting = {
+    .abi = SHPOOL_DEVICE_ABI, .bytes = sizeof(counting), .name = "counting",
+    .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE, .summary = "counts",
+    .create = counting_create, .destroy = counting_destroy, .malloc = counting_malloc,
+    .free = counting_free, .stats = counting_stats,
+};
+
+/* bins keeps to it by itself: statistics walk over all blocks, no malloc may ask for them. */
+static void test_the_memory_fraction_is_a_limit(void **state)
+{
+    (void)state;
+    assert_int_equal(SHPOOL_OK, shpool_device_register(&counting));
+    setenv("SHPOOL_DEVICE_ALLOCATOR", "counting|bins", 1);
+    shpool_config_reload();
+    check_the_fraction();
+    assert_int_equal(0, asked_for_stats);
+}
+
+static void test_the_memory_fraction_is_a_limit_of_other_bases(void **state)
+{
+    (void)state;
+    setenv("SHPOOL_DEVICE_ALLOCATOR", "buckets:capacity=1G,max_object=1G", 1);
+    shpool_config_reload();
+    check_the_fraction();
 }
 
 /* A graph's memory is its own until the pool is released. */
@@ -216,6 +271,7 @@ int main(void)
         TEST(test_base_alloc_is_what_the_driver_gave),
         TEST(test_reset_gives_idle_memory_back_on_all_devices),
         TEST(test_the_memory_fraction_is_a_limit),
+        TEST(test_the_memory_fraction_is_a_limit_of_other_bases),
         TEST(test_pools_serve_captures),
         TEST(test_cupy_is_on_the_default_stream),
     };

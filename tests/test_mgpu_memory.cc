@@ -54,6 +54,9 @@ void test_copies_are_checked_and_offsets_are_bytes(void **)
     assert_int_equal(a->FromHost(std::vector<int>(2), 3), cudaErrorInvalidValue);
     assert_int_equal(a->FromHost(std::vector<int>(11)), cudaErrorInvalidValue);
     assert_int_equal(a->FromDevice(b->get(), 11), cudaErrorInvalidValue);
+    const std::size_t wraps = static_cast<std::size_t>(-1) / sizeof(int) + 2; /* to 4 bytes */
+    assert_int_equal(a->FromDevice(b->get(), wraps), cudaErrorInvalidValue);
+    assert_int_equal(a->ToDevice(b->get(), wraps), cudaErrorInvalidValue);
     assert_int_equal(a->ToHost(std::vector<int>().data(), 0), cudaSuccess);
     assert_int_equal(a->ToHost(host, 0), cudaSuccess);
     assert_int_equal(host.size(), 0);

@@ -99,6 +99,8 @@ if $info list --json >"$out" 2>/dev/null; then
     expect 0 '"allocators"' $info list --json
     expect 0 '"archs"' $info archs --json
     expect 0 '"unit"' $info config --json
+    expect 0 '"device_allocators"' $info device --json
+    expect 0 '"key": "hard",' $info device --json
     expect 0 '"lto_ir"' $info show null --json
     expect 0 '"plugin": null' $info show null --json
     expect 0 '"pool_bytes"' $info overhead --threads 64 --bytes 4K --json

@@ -20,9 +20,12 @@ static const struct {
     const char *text;
 } questions[] = {
     {"pair", memory_pair, "warm malloc+free, one stream, 256 B to 1 GiB, 0 to 100,000 live"},
-    {"threads", memory_threads, "the same from several threads, each with a stream of its own"},
+    {"threads", memory_threads, "the same from several threads: streams of their own, and one"},
     {"cross", memory_cross, "freed on one stream, allocated on another"},
     {"random", memory_random, "random sizes and lifetimes, 1,000 to 100,000 operations"},
+    {"streams", memory_streams, "kernels on 1 to 32 streams, each with memory of its own"},
+    {"share", memory_share, "memory that goes from stream to stream, one-shot streams"},
+    {"train", memory_train, "a made-up training loop: peak held against peak asked for"},
     {"cold", memory_cold, "growth to 4 GiB in pieces, and trim"},
     {"oom", memory_oom, "a request that only fits when everything idle is given back"},
 };
@@ -43,6 +46,26 @@ double memory_now(void)
 
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+int memory_failed(const char *spec)
+{
+    fprintf(stderr, "shpool-bench: %s: %s\n", spec, shpool_last_error());
+    return -1;
+}
+
+shpool_context *memory_context(const memory_options *options, shpool_device_allocator *allocator)
+{
+    shpool_context_options o = {.bytes = sizeof(o), .device = options->device,
+                                .flags = SHPOOL_CONTEXT_NEW_STREAM};
+    shpool_context *context = NULL;
+
+    if ((shpool_context_create(&o, &context) != SHPOOL_OK) ||
+        (shpool_context_set_allocator(context, allocator) != SHPOOL_OK)) {
+        shpool_context_unref(context);
+        return NULL;
+    }
+    return context;
 }
 
 static int compare(const void *a, const void *b)

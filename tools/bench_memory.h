@@ -37,7 +37,9 @@ double memory_quantile(double *samples, size_t count, double part);
 /* Calls of the driver that the allocator has made. */
 uint64_t memory_driver_calls(shpool_device_allocator *allocator);
 
-/* 0, or -1 with a message on stderr. */
+/* Says this thread's latest detail on stderr; -1. */
+int memory_failed(const char *spec);
+
 typedef struct memory_options {
     int device;
     unsigned repeats;
@@ -47,16 +49,25 @@ typedef struct memory_options {
     uint64_t limit;      /* of the replay, bytes; 0: none */
 } memory_options;
 
+/* A context with a stream of its own, which is known to be stable; NULL: it failed. */
+shpool_context *memory_context(const memory_options *options, shpool_device_allocator *allocator);
+
+/* The questions; 0, or -1 with a message on stderr. */
 int memory_pair(const memory_options *options, const char *spec);
 int memory_threads(const memory_options *options, const char *spec);
 int memory_cross(const memory_options *options, const char *spec);
 int memory_random(const memory_options *options, const char *spec);
+int memory_streams(const memory_options *options, const char *spec);
+int memory_share(const memory_options *options, const char *spec);
+int memory_train(const memory_options *options, const char *spec);
 int memory_cold(const memory_options *options, const char *spec);
 int memory_oom(const memory_options *options, const char *spec);
 int memory_replay(const memory_options *options, const char *spec);
 
-/* Register CUB's CachingDeviceAllocator as the base `cub` (builds with nvcc). */
+/* Builds with nvcc.  Register CUB's CachingDeviceAllocator as the base `cub`; let a stream be busy
+ * for so many microseconds, on one of its device's processors. */
 void bench_memory_add_cub(void);
+void bench_memory_spin(int device, shpool_stream stream, unsigned microseconds);
 
 /* The sub-command; arguments after its name. */
 int bench_memory(int argc, char **argv);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // shpool-bench memory: CUB's CachingDeviceAllocator as a base, with the bins that CUB's own
-// documentation suggests for large blocks: growth 2, from 256 bytes to 256 MiB; no limit.
+// documentation suggests for large blocks: growth 2, from 256 bytes to 256 MiB; no limit.  And a
+// kernel that keeps a stream busy.
 #include <cub/util_allocator.cuh>
 
 #include "bench_memory.h"
@@ -42,7 +43,25 @@ shpool_status cub_free(void *self, void *ptr, shpool_stream stream)
                ? SHPOOL_OK : shpool_error(SHPOOL_ERR_CUDA, "cub: %s", cudaGetErrorString(error));
 }
 
+// One thread that reads the clock; volatile, or nothing would be left of it.
+__global__ void spin(long long nanoseconds)
+{
+    long long start;
+    long long now;
+
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+    do {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    } while (now - start < nanoseconds);
+}
+
 } // namespace
+
+void bench_memory_spin(int device, shpool_stream stream, unsigned microseconds)
+{
+    (void)cudaSetDevice(device);
+    spin<<<1, 1, 0, stream>>>(1000ll * microseconds);
+}
 
 void bench_memory_add_cub(void)
 {

@@ -12,28 +12,6 @@
 #define MIB ((size_t)1 << 20)
 #define MAX_LIVE 100000u
 
-static int failed(const char *spec)
-{
-    fprintf(stderr, "shpool-bench: %s: %s\n", spec, shpool_last_error());
-    return -1;
-}
-
-/* Contexts have streams of their own that are known to be stable. */
-static shpool_context *make_context(const memory_options *options,
-                                    shpool_device_allocator *allocator)
-{
-    shpool_context_options o = {.bytes = sizeof(o), .device = options->device,
-                                .flags = SHPOOL_CONTEXT_NEW_STREAM};
-    shpool_context *context;
-
-    if ((shpool_context_create(&o, &context) != SHPOOL_OK) ||
-        (shpool_context_set_allocator(context, allocator) != SHPOOL_OK)) {
-        shpool_context_unref(context);
-        return NULL;
-    }
-    return context;
-}
-
 /* ---- pair ---- */
 
 /* Nanoseconds of one pair, `count` of them timed together; negative: it failed. */
@@ -68,7 +46,7 @@ static int one_pair_row(const memory_options *options, const char *spec,
     uint64_t before;
 
     if (slow < 0.0) {
-        return failed(spec);
+        return memory_failed(spec);
     }
     count = (count > MOST) ? MOST : count;
     if (slow * (double)count * BATCH > 2e9) { /* two seconds of a slow one are enough */
@@ -97,9 +75,9 @@ int memory_pair(const memory_options *options, const char *spec)
     int result = 0;
 
     if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return failed(spec);
+        return memory_failed(spec);
     }
-    context = make_context(options, allocator);
+    context = memory_context(options, allocator);
     for (size_t l = 0; (context != NULL) && (result == 0) && (l < 3); l++) {
         if ((lives[l] > 10000) && (strcmp(spec, "simple") == 0)) {
             break; /* the driver needs minutes for so many */
@@ -107,7 +85,7 @@ int memory_pair(const memory_options *options, const char *spec)
         for (; (result == 0) && (held < lives[l]); held++) {
             if (shpool_device_malloc(allocator, 256 * (1 + held % 40),
                                      shpool_context_stream(context), &live[held]) != SHPOOL_OK) {
-                result = failed(spec);
+                result = memory_failed(spec);
             }
         }
         for (size_t s = 0; (result == 0) && (s < sizeof(sizes) / sizeof(sizes[0])); s++) {
@@ -115,7 +93,7 @@ int memory_pair(const memory_options *options, const char *spec)
                                   sizes[s], lives[l]);
         }
     }
-    result = (context == NULL) ? failed(spec) : result;
+    result = (context == NULL) ? memory_failed(spec) : result;
     shpool_context_unref(context);
     shpool_device_allocator_unref(allocator);
     return result;
@@ -127,6 +105,7 @@ typedef struct worker {
     pthread_t thread;
     shpool_device_allocator *allocator;
     shpool_context *context;
+    shpool_stream stream; /* its context's, or that of the first */
     pthread_barrier_t *barrier;
     unsigned pairs;
     double ns;
@@ -138,17 +117,17 @@ static void *work(void *argument)
     worker *w = argument;
     double start;
 
-    (void)time_pairs(w->allocator, shpool_context_stream(w->context), 4096, 1000);
+    (void)time_pairs(w->allocator, w->stream, 4096, 1000);
     pthread_barrier_wait(w->barrier);
     start = memory_now();
-    w->ns = time_pairs(w->allocator, shpool_context_stream(w->context), 4096, w->pairs);
+    w->ns = time_pairs(w->allocator, w->stream, 4096, w->pairs);
     w->seconds = memory_now() - start;
     return NULL;
 }
 
 /* Million pairs a second of so many threads. */
 static double run_threads(const memory_options *options, shpool_device_allocator *allocator,
-                          unsigned threads, unsigned pairs)
+                          unsigned threads, unsigned pairs, int shared)
 {
     worker w[64];
     pthread_barrier_t barrier;
@@ -156,11 +135,12 @@ static double run_threads(const memory_options *options, shpool_device_allocator
 
     pthread_barrier_init(&barrier, NULL, threads);
     for (unsigned i = 0; i < threads; i++) {
-        w[i] = (worker){.allocator = allocator, .context = make_context(options, allocator),
+        w[i] = (worker){.allocator = allocator, .context = memory_context(options, allocator),
                         .barrier = &barrier, .pairs = pairs};
         if (w[i].context == NULL) {
             return -1.0; /* what was made is lost, and so is the measurement */
         }
+        w[i].stream = shpool_context_stream(w[shared ? 0 : i].context);
     }
     for (unsigned i = 0; i < threads; i++) {
         pthread_create(&w[i].thread, NULL, work, &w[i]);
@@ -169,36 +149,48 @@ static double run_threads(const memory_options *options, shpool_device_allocator
         pthread_join(w[i].thread, NULL);
         longest = (w[i].seconds > longest) ? w[i].seconds : longest;
         longest = (w[i].ns < 0.0) ? -1e9 : longest;
+    }
+    for (unsigned i = 0; i < threads; i++) { /* when nobody uses the first one's stream any more */
         shpool_context_unref(w[i].context);
     }
     pthread_barrier_destroy(&barrier);
     return (double)threads * pairs / longest * 1e-6;
 }
 
+static int threads_row(const memory_options *options, const char *spec,
+                       shpool_device_allocator *allocator, unsigned threads, int shared)
+{
+    memory_row row = {.question = "threads", .allocator = spec, .size = 4096, .count = threads,
+                      .unit = "Mpairs/s", .note = shared ? "one stream" : "own streams"};
+    int slow = shared ||
+               ((strncmp(spec, "bins", 4) != 0) && (strncmp(spec, "buckets", 7) != 0));
+    unsigned pairs = slow ? options->pairs / 50 + 1 : options->pairs * 10;
+    unsigned repeats = (options->repeats < 64) ? options->repeats : 64;
+    double sample[64];
+
+    for (unsigned i = 0; i < repeats; i++) {
+        sample[i] = run_threads(options, allocator, threads, pairs, shared);
+        if (sample[i] < 0.0) {
+            return memory_failed(spec);
+        }
+    }
+    row.median = memory_quantile(sample, repeats, 0.5);
+    row.p99 = memory_quantile(sample, repeats, 0.99);
+    memory_print(&row);
+    return 0;
+}
+
 int memory_threads(const memory_options *options, const char *spec)
 {
     shpool_device_allocator *allocator;
-    double sample[64];
     int result = 0;
 
     if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return failed(spec);
+        return memory_failed(spec);
     }
-    for (unsigned threads = 1; (result == 0) && (threads <= options->threads); threads *= 2) {
-        memory_row row = {.question = "threads", .allocator = spec, .size = 4096,
-                          .count = threads, .unit = "Mpairs/s"};
-        int slow = (strncmp(spec, "bins", 4) != 0) && (strncmp(spec, "buckets", 7) != 0);
-        unsigned pairs = slow ? options->pairs / 50 + 1 : options->pairs * 10;
-        unsigned repeats = (options->repeats < 64) ? options->repeats : 64;
-
-        for (unsigned i = 0; (result == 0) && (i < repeats); i++) {
-            sample[i] = run_threads(options, allocator, threads, pairs);
-            result = (sample[i] < 0.0) ? failed(spec) : 0;
-        }
-        if (result == 0) {
-            row.median = memory_quantile(sample, repeats, 0.5);
-            row.p99 = memory_quantile(sample, repeats, 0.99);
-            memory_print(&row);
+    for (int shared = 0; shared < 2; shared++) {
+        for (unsigned threads = 1; (result == 0) && (threads <= options->threads); threads *= 2) {
+            result = threads_row(options, spec, allocator, threads, shared);
         }
     }
     shpool_device_allocator_unref(allocator);
@@ -224,7 +216,7 @@ static int cross_row(const memory_options *options, const char *spec,
         for (unsigned j = 0; j < cached; j++) {
             if (shpool_device_malloc(allocator, bytes, shpool_context_stream(b), &ptr[j]) !=
                 SHPOOL_OK) {
-                return failed(spec);
+                return memory_failed(spec);
             }
         }
         for (unsigned j = 0; j < cached; j++) {
@@ -234,7 +226,7 @@ static int cross_row(const memory_options *options, const char *spec,
         for (unsigned j = 0; j < cached; j++) {
             if (shpool_device_malloc(allocator, bytes, shpool_context_stream(c), &ptr[j]) !=
                 SHPOOL_OK) {
-                return failed(spec);
+                return memory_failed(spec);
             }
         }
         sample[i] = (memory_now() - start) * 1e9 / cached;
@@ -262,12 +254,15 @@ int memory_cross(const memory_options *options, const char *spec)
     int result = -1;
 
     if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return failed(spec);
+        return memory_failed(spec);
     }
-    b = make_context(options, allocator);
-    c = make_context(options, allocator);
+    b = memory_context(options, allocator);
+    c = memory_context(options, allocator);
     if ((b != NULL) && (c != NULL)) {
         result = cross_row(options, spec, allocator, b, c, 20 * MIB, 1);
+        if (result == 0) {
+            result = cross_row(options, spec, allocator, b, c, 20 * MIB, 16);
+        }
         if ((result == 0) && (strcmp(spec, "simple") != 0)) {
             result = cross_row(options, spec, allocator, b, c, 4096, 10000);
         }
@@ -296,7 +291,7 @@ static int random_row(const memory_options *options, const char *spec, unsigned 
     int result = 0;
 
     if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return failed(spec);
+        return memory_failed(spec);
     }
     before = memory_driver_calls(allocator);
     start = memory_now();
@@ -306,7 +301,7 @@ static int random_row(const memory_options *options, const char *spec, unsigned 
                              ((seed >> 33) % 100 < 73))) {
             bytes[count] = 1 + (size_t)((seed >> 20) % largest);
             if (shpool_device_malloc(allocator, bytes[count], NULL, &live[count]) != SHPOOL_OK) {
-                result = failed(spec);
+                result = memory_failed(spec);
                 break;
             }
             held += bytes[count++];
@@ -356,12 +351,12 @@ int memory_cold(const memory_options *options, const char *spec)
     int result = 0;
 
     if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return failed(spec);
+        return memory_failed(spec);
     }
     start = memory_now();
     for (unsigned i = 0; (i < 1024) && (result == 0); i++) {
         if (shpool_device_malloc(allocator, 4 * MIB, NULL, &ptr[i]) != SHPOOL_OK) {
-            result = failed(spec);
+            result = memory_failed(spec);
         }
     }
     row.median = (memory_now() - start) * 1e3;
@@ -389,7 +384,7 @@ int memory_oom(const memory_options *options, const char *spec)
 
     if ((shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) ||
         (shpool_device_memory(options->device, &left, &total) != SHPOOL_OK)) {
-        return failed(spec);
+        return memory_failed(spec);
     }
     for (unsigned i = 0; i < 64; i++) { /* nearly all, in pieces that are then idle */
         ptr[i] = NULL;

@@ -15,7 +15,7 @@ static const char usage_text[] =
     "  list         the block allocators; * marks the one that programs get by default\n"
     "  show NAME    one allocator: what it can do, and what pools of it need\n"
     "  devices      the GPUs of this machine and their shared memory\n"
-    "  device       the device allocators and layers, and their keys; no JSON\n"
+    "  device       the device allocators and layers, and their keys\n"
     "  config       the environment variables, their values and defaults\n"
     "  overhead     what pools cost: --threads N --bytes B [--threads-per-pool K] [--arch sm_86]\n"
     "  archs        the shared memory of the architectures that are known\n"
@@ -263,7 +263,7 @@ static int device(int json)
     const shpool_device_provider *one;
 
     if (json) {
-        return -1;
+        return json_device();
     }
     for (size_t i = 0; (one = shpool_device_provider_get(i)) != NULL; i++) {
         printf("%-8s %-6s %s\n", one->name,

@@ -94,6 +94,7 @@ int info_link_kernel(int argc, char **argv, int json);
 int json_list(const info_selected *selected);
 int json_show(const shpool_allocator *allocator);
 int json_devices(const shpool_driver_device *devices, size_t count, uint32_t version);
+int json_device(void);
 int json_config(void);
 int json_archs(void);
 int json_overhead(const info_geometry *geometry, const shpool_allocator *only);

@@ -6,6 +6,9 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
+
+#include <shpool/device/provider.h>
 
 /* Print and release; NULL: memory ran out on the way. */
 static int print_json(json_t *root)
@@ -159,6 +162,51 @@ int json_config(void)
     return print_json(json_pack("{s:o}", "variables", list));
 }
 
+/* One key of a device allocator: `key=VALUE  what it means`, and lines that go on with it. */
+static json_t *key_json(const char *keys, const char **rest_p)
+{
+    size_t name = strcspn(keys, "= \n");
+    size_t value = strcspn(keys + name, " \n");
+    char meaning[400] = "";
+    const char *at = keys + name + value;
+
+    do {
+        size_t bytes;
+
+        at += strspn(at, " ");
+        bytes = strcspn(at, "\n");
+        snprintf(meaning + strlen(meaning), sizeof(meaning) - strlen(meaning), "%s%.*s",
+                 (meaning[0] != '\0') ? " " : "", (int)bytes, at);
+        at += bytes + (at[bytes] == '\n');
+    } while (*at == ' ');
+    *rest_p = at;
+    return json_pack("{s:s%, s:s%, s:s}", "key", keys, name, "value", keys + name + 1,
+                     (value > 0) ? value - 1 : 0, "meaning", meaning);
+}
+
+static json_t *keys_json(const char *keys)
+{
+    json_t *list = json_array();
+
+    while ((keys != NULL) && (*keys != '\0')) {
+        json_array_append_new(list, key_json(keys, &keys));
+    }
+    return list;
+}
+
+int json_device(void)
+{
+    json_t *list = json_array();
+    const shpool_device_provider *one;
+
+    for (size_t i = 0; (one = shpool_device_provider_get(i)) != NULL; i++) {
+        json_array_append_new(list, json_pack(
+            "{s:s, s:s, s:b, s:o}", "name", one->name, "summary", one->summary, "layer",
+            (one->flags & SHPOOL_DEVICE_LAYER) != 0, "keys", keys_json(one->keys)));
+    }
+    return print_json(json_pack("{s:o}", "device_allocators", list));
+}
+
 int json_archs(void)
 {
     json_t *list = json_array();
@@ -254,6 +302,11 @@ int json_devices(const shpool_driver_device *devices, size_t count, uint32_t ver
 }
 
 int json_config(void)
+{
+    return -1;
+}
+
+int json_device(void)
 {
     return -1;
 }

@@ -26,6 +26,8 @@ shpool_bench_SOURCES = \
 	tools/bench_memory.h \
 	tools/bench_memory_replay.c \
 	tools/bench_memory_run.c \
+	tools/bench_memory_streams.c \
+	tools/bench_memory_train.c \
 	tools/bench_options.c \
 	tools/bench_plot.c \
 	tools/bench_plot.h \
@@ -36,6 +38,7 @@ shpool_bench_SOURCES = \
 	tools/bench_progress.c \
 	tools/bench_record.c \
 	tools/bench_text.c \
+	tools/bench_train.h \
 	tools/bench_workload.h \
 	tools/message.c \
 	tools/message.h \

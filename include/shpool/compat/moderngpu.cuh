@@ -7,8 +7,9 @@
 #include <shpool/compat/mgpudevice.cuh>
 #include <shpool/compat/util/mgpucontext.h>
 
-/* Debug builds: wait for the device, and throw what went wrong with the place where it was seen. */
-#if defined(_DEBUG) && defined(__CUDACC__)
+/* Debug builds, in files of nvcc or with <cuda_runtime.h> before this header: wait for the device,
+ * and throw what went wrong with the place where it was seen. */
+#if defined(_DEBUG) && (defined(__CUDACC__) || defined(__CUDA_RUNTIME_H__))
 #define MGPU_SYNC_CHECK(s)                                                                         \
     do {                                                                                           \
         cudaError_t sync_error_ = cudaDeviceSynchronize();                                         \

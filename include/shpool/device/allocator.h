@@ -190,7 +190,8 @@ SHPOOL_API shpool_status shpool_device_stream_stable(shpool_device_allocator *al
  * A captured graph uses fixed addresses each time it is launched, so that its memory must not serve
  * others.  Between begin and end, allocations in the order of a stream that captures are served
  * from the pool `id`; others are not affected.  Capturing and allocating without having called this
- * is not supported: events that the allocator records would become part of the graph.
+ * is not supported: events that the allocator records would become part of the graph.  A stream
+ * that captured exists until the end, or is retired.
  *
  * @param [in] id_high, id_low  any number but 0, 0; graphs that are never in flight together may
  *                              share one

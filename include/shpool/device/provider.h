@@ -101,7 +101,7 @@ typedef struct shpool_device_plugin_info {
 } shpool_device_plugin_info;
 
 /**
- * Load a shared object and register all of its providers.  It is never unloaded.
+ * Load a shared object and register its providers: all of them, or none.  It is never unloaded.
  * @param [in] path  as dlopen() takes it
  * @return as shpool_device_register(); SHPOOL_ERR_NOT_FOUND: it does not load, or exports no
  *         shpool_device_plugin

@@ -91,7 +91,7 @@ public:
     /* ---- to device memory; the first form in elements, the second in bytes ---- */
     cudaError_t ToDevice(T *data, std::size_t count) const
     {
-        return ToDevice(0, count * sizeof(T), data);
+        return (count > Size()) ? cudaErrorInvalidValue : ToDevice(0, count * sizeof(T), data);
     }
     cudaError_t ToDevice(std::size_t srcOffset, std::size_t bytes, void *data) const
     {
@@ -101,7 +101,7 @@ public:
     }
     cudaError_t FromDevice(const T *data, std::size_t count)
     {
-        return FromDevice(0, count * sizeof(T), data);
+        return (count > Size()) ? cudaErrorInvalidValue : FromDevice(0, count * sizeof(T), data);
     }
     cudaError_t FromDevice(std::size_t dstOffset, std::size_t bytes, const void *data)
     {

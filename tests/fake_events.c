@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fake driver: events. */
+#include "fake_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static cu_result f_event_create(shpool_event *event, unsigned flags)
+{
+    FAKE_ENTER(event_create)
+    (void)flags;
+    if (fake_current_device() < 0) {
+        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
+    }
+    *event = calloc(1, sizeof(**event));
+    (*event)->device = fake_current_device();
+    (*event)->next = fake.events;
+    fake.events = *event;
+    fake.held.events++;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_event_destroy(shpool_event event)
+{
+    struct CUevent_st **at = &fake.events;
+
+    FAKE_ENTER(event_destroy)
+    while (*at != event) {
+        at = &(*at)->next;
+    }
+    *at = event->next;
+    free(event);
+    fake.held.events--;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_event_record(shpool_event event, shpool_stream stream)
+{
+    int line;
+
+    FAKE_ENTER(event_record)
+    line = fake_line_of(stream);
+    if ((line < 0) || (fake.line[line].device != event->device)) {
+        fake_violate("an event is recorded on a stream of another device, or on none");
+        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+    }
+    if (fake_is_off_limits(line)) {
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT);
+    }
+    event->captured = ((uintptr_t)stream > 2) && stream->capturing;
+    if (event->captured) {
+        fake_violate("an event is recorded on a stream that captures");
+        FAKE_LEAVE(CU_SUCCESS);
+    }
+    fake_submit((unsigned)line);
+    event->recorded = 1;
+    memcpy(event->covers, fake.line[line].knows, sizeof(event->covers));
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_event_query(shpool_event event)
+{
+    FAKE_ENTER(event_query)
+    if (event->captured || fake_is_capturing_here()) {
+        fake_violate("cuEventQuery during a capture");
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    if (!fake_is_done(event->covers)) {
+        FAKE_LEAVE(CU_ERROR_NOT_READY);
+    }
+    fake_join(fake.host, event->covers);
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_event_sync(shpool_event event)
+{
+    FAKE_ENTER(event_sync)
+    fake_join(fake.done, event->covers);
+    fake_join(fake.host, event->covers);
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+/* A millisecond for each piece of work of the first stream between the two. */
+static cu_result f_event_elapsed(float *milliseconds, shpool_event start, shpool_event end)
+{
+    uint64_t sum = 0;
+
+    FAKE_ENTER(event_elapsed)
+    if (!start->recorded || !end->recorded) {
+        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+    }
+    for (unsigned i = 0; i < fake.lines; i++) {
+        sum += end->covers[i] - start->covers[i];
+    }
+    *milliseconds = (float)sum;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+void fake_bind_events(shpool_driver *table)
+{
+#define BIND(_member) table->_member = f_##_member;
+    BIND(event_create) BIND(event_destroy) BIND(event_record) BIND(event_query)
+    BIND(event_sync) BIND(event_elapsed)
+#undef BIND
+}
