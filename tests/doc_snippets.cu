@@ -99,6 +99,7 @@ void what_a_run_needed(const shpool_config &want, dim3 grid)
     shpool_advice      advice;
 
     shpool_open("bitmap:stats=1,spill=native", &want, &pool);
+    shpool_allow_shared(kernel, pool.shared_bytes);
     kernel<<<grid, want.block_threads, pool.shared_bytes>>>(pool, 10);
     shpool_stats(&pool, &stats);     /* peak, failures, spills, waits, fragmentation, contention */
     shpool_report(&pool, &report);

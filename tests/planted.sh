@@ -117,7 +117,7 @@ after_copies_are_not_waited_for|test_after_explore|plain|test_small*|not so: |in
 after_counts_a_copy_too_many|test_after|plain|test_small*|not so: \|overlap|include/shpool/after.h|s/return pending - 2u;/return pending;/
 after_copies_in_place_are_not_waited_for|test_after|plain|test_small*|not so: \|overlap|include/shpool/after.h|/^SIMT_FN void shpool_free_after_copies(/,/^}/s/^        simt_copy16_wait(0);$//
 trace_forgets_what_it_drops|test_trace|plain|test_what_has_no_room*|dropped 16|lib/trace.c|s/p.dropped = cursor - p.used;/p.dropped = 0;/
-trace_notes_frees_too_late|test_trace|plain|test_the_order*|overlap\|nothing is live|include/shpool/impl/instrument.h|s/record = shpool_trace_free(view, user - view.area, 0, site); /record = NULL; /;s/shpool_trace_refused(record, reason); /(void)record, (void)shpool_trace_free(view, user - view.area, 0, site); /
+trace_notes_frees_too_late|test_trace|plain|test_the_order*|overlap\|nothing is live|include/shpool/impl/instrument.h|s/record = shpool_trace_free(view, place, 0, site); /record = NULL; /;s/shpool_trace_refused(record, reason); /(void)record, (void)shpool_trace_free(view, place, 0, site); /
 trace_notes_what_is_spilled_twice|test_trace|plain|test_what_is_spilled*|!=|include/shpool/impl/trace.h|s/((user == 0) && ((view.flags . (uint32_t)SHPOOL_FLAG_SPILL) != 0))/0/
 trace_shares_its_file|test_trace|plain|test_two_pools*|!=|lib/trace.c|s/(flock(at, LOCK_EX . LOCK_NB) != 0)/0/
 device_order_without_a_wait|test_device_bins|plain|test_*|is known|device/timeline_event.c|s/result = cu->stream_wait(stream, timeline->ring.place..event, 0);/result = CU_SUCCESS;/

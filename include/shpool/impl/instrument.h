@@ -115,7 +115,8 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
             if (reason == SHPOOL_FREE_OK) { \
                 /* first: another thread may have them at once, and peak is not to see both */ \
                 shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes); \
-                shpool_trace_record *record = shpool_trace_free(view, user - view.area, 0, site); \
+                uint32_t place = shpool_trace_place(view, user); \
+                shpool_trace_record *record = shpool_trace_free(view, place, 0, site); \
                 uint32_t             start  = simt_clock(); \
                 reason = shpool_##_name##_free(view, addr, site); \
                 shpool_note_cycles(view, start); \
@@ -184,7 +185,7 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
             record = shpool_trace_take(view.area, view.rank); \
         } \
         shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_RESIZE, asked, bytes, \
-                          user - view.area, 0); \
+                          shpool_trace_place(view, user), 0); \
         return 1; \
     } \
     SIMT_FN uint32_t shpool_counted_##_name##_largest(shpool_view view) \

@@ -105,6 +105,12 @@ SIMT_FN uint32_t shpool_is_traced(shpool_view view)
 #endif
 }
 
+/* Where an address of the pools lies, from the first byte of the block's shared memory of shpool. */
+SIMT_FN uint32_t shpool_trace_place(shpool_view view, uint32_t user)
+{
+    return user - (view.area - SHPOOL_AREA_FRONT);
+}
+
 /* One whole record. */
 SIMT_FN_NOINLINE void shpool_trace_put(simt_addr area, uint32_t rank, uint32_t what, uint32_t bytes,
                                        uint32_t usable, unsigned long long address, uint32_t site)
@@ -128,7 +134,7 @@ SIMT_FN void shpool_trace_malloc(shpool_view view, uint32_t bytes, uint32_t alig
     }
     what |= (31u - simt_clz(alignment)) << SHPOOL_TRACE_ALIGN_SHIFT;
     shpool_trace_put(view.area, view.rank, what, bytes, usable,
-                     (user != 0) ? user - view.area : 0u, site);
+                     (user != 0) ? shpool_trace_place(view, user) : 0u, site);
 }
 
 /* A request that no pool could serve; ptr NULL: nobody could. */
