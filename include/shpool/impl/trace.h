@@ -105,7 +105,7 @@ SIMT_FN uint32_t shpool_is_traced(shpool_view view)
 #endif
 }
 
-/* Where an address of the pools lies, from the first byte of the block's shared memory of shpool. */
+/* Where an address of the pools lies, from the first byte of the shared memory that is shpool's. */
 SIMT_FN uint32_t shpool_trace_place(shpool_view view, uint32_t user)
 {
     return user - (view.area - SHPOOL_AREA_FRONT);
