@@ -95,7 +95,6 @@ const char *coalesce_transform_text(coalesce_transform transform)
     case COALESCE_BYTES:     return "bytes as words";
     case COALESCE_SKEWED:    return "skewed warp transpose";
     case COALESCE_ROWS:      return "row tile";
-    case COALESCE_FETCH:     return "fetched ahead";
     }
     return "unknown";
 }

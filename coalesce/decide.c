@@ -84,7 +84,7 @@ static uint32_t unit_of(uint32_t words)
     return (words % 4 == 0) ? 4 : (words % 2 == 0) ? 2 : 1;
 }
 
-static coalesce_refusal choose_transform(const decision *d, coalesce_group *group)
+static coalesce_refusal choose_transform(coalesce_group *group)
 {
     const uint32_t words = group->record_bytes / 4;
 
@@ -95,8 +95,7 @@ static coalesce_refusal choose_transform(const decision *d, coalesce_group *grou
         return COALESCE_REWRITTEN;
     }
     if (group->record_bytes == 3) {
-        group->transform = ((group->kind == COALESCE_LOADS) && d->options->fetch) ? COALESCE_FETCH
-                                                                                  : COALESCE_BYTES;
+        group->transform = COALESCE_BYTES;
         return COALESCE_REWRITTEN;
     }
     group->unit_words = unit_of(words);
@@ -135,7 +134,7 @@ static coalesce_refusal check_shape(const decision *d, coalesce_group *group)
         return COALESCE_NEGATIVE_STRIDE;
     }
     refusal = check_fields(d, group);
-    return (refusal != COALESCE_REWRITTEN) ? refusal : choose_transform(d, group);
+    return (refusal != COALESCE_REWRITTEN) ? refusal : choose_transform(group);
 }
 
 /* ---- the kind of access (L5, L6) ---- */
@@ -258,7 +257,7 @@ static coalesce_refusal check_cost(const decision *d, coalesce_group *group, int
     size_t               count;
     const coalesce_cost *row = coalesce_cost_table(&count);
 
-    if (d->options->force || (group->transform == COALESCE_FETCH)) { /* asked for */
+    if (d->options->force) {
         return COALESCE_REWRITTEN;
     }
     if (group->used_bytes != group->record_bytes) {

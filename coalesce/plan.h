@@ -71,8 +71,7 @@ typedef enum coalesce_transform {
     COALESCE_TRANSPOSE,      /* T2, T3: unit-stride accesses, rotation and shuffles; odd units */
     COALESCE_BYTES,          /* T4: records of 3 bytes, as 24 words */
     COALESCE_SKEWED,         /* T5: as T2, T3 with two rotations; 2, 4 or 8 units */
-    COALESCE_ROWS,           /* T6: 32 words of each lane's own row, any distance apart */
-    COALESCE_FETCH           /* T8: as it is, with the hint to bring 256 bytes into L2 */
+    COALESCE_ROWS            /* T6: 32 words of each lane's own row, any distance apart */
 } coalesce_transform;
 
 /* Why a group is kept.  coalesce_refusal_text() has a sentence for each. */
@@ -131,7 +130,6 @@ typedef struct coalesce_options {
     int            no_bytes;   /* records of 3 bytes */
     int            no_rows;
     int            rows;       /* the emitter has COALESCE_ROWS */
-    int            fetch;      /* COALESCE_FETCH for loads of 3 bytes: on request only */
     int            generic;    /* the emitter's guard asks whether a generic address is global */
     int            unsupported; /* nothing can be rewritten: COALESCE_UNSUPPORTED_INPUT */
     coalesce_block block;      /* as far as known */

@@ -97,19 +97,10 @@ static int copy_is_fine(const ptx_planned *planned, const coalesce_group *group)
     return !is_touched(planned, ptx_base_of(planned->module, at(planned, load)), load, place, 1);
 }
 
-/* .L2::256B came later than what all else needs. */
-static int is_hint_known(const ptx_module *module)
-{
-    return (module->version >= 74) && (module->target >= 80);
-}
-
 coalesce_refusal ptx_check_group(void *user, const coalesce_group *group)
 {
     const ptx_planned *planned = user;
 
-    if ((group->transform == COALESCE_FETCH) && !is_hint_known(planned->module)) {
-        return COALESCE_UNSUPPORTED_INPUT;
-    }
     for (uint32_t k = 0; k < group->count; k++) {
         int fine = (group->kind == COALESCE_LOADS)
                        ? load_may_move(planned, group->member[k])

@@ -281,24 +281,15 @@ static void guard_wide(ptx_out *out, const job *j)
 
 /* ---- the original accesses ---- */
 
-/* A member as it stands in the input, but for its address: the anchor's register is at hand.  The
- * hint goes in front of the type. */
+/* A member as it stands in the input, but for its address: the anchor's register is at hand. */
 static void put_original(ptx_out *out, const job *j, uint32_t access, uint32_t anchor)
 {
     const char            *text        = j->planned->module->text;
     const ptx_instruction *instruction = instruction_of(j, access);
     const ptx_operand     *address     = address_of(j, access);
-    uint32_t               type        = instruction->opcode_end;
 
-    while (text[type] != '.') {
-        type--;
-    }
     ptx_put(out, "\t");
-    ptx_put_bytes(out, text + instruction->begin, type - instruction->begin);
-    if (j->group->transform == COALESCE_FETCH) {
-        ptx_put(out, ".L2::256B");
-    }
-    ptx_put_bytes(out, text + type, address->begin - type);
+    ptx_put_bytes(out, text + instruction->begin, address->begin - instruction->begin);
     ptx_put(out, "[");
     put_base(out, j, anchor);
     ptx_put(out, "+%lld]", (long long)offset_from(j, anchor, access));
@@ -356,10 +347,6 @@ void ptx_emit_group(ptx_out *out, const ptx_planned *planned, const coalesce_gro
     job j = { .planned = planned, .group = group, .serial = serial };
 
     fill_record(&j);
-    if (group->transform == COALESCE_FETCH) { /* nothing to ask: a hint changes nothing */
-        put_originals(out, &j);
-        return;
-    }
     open_scope(out, &j);
     if (group->transform == COALESCE_WIDE) {
         guard_wide(out, &j);

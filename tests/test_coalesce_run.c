@@ -16,10 +16,10 @@ static int is_left_out(const trial_kernel *kernel)
     return (strcmp(kernel->name, "transposed") == 0) || (strcmp(kernel->name, "rows256") == 0);
 }
 
-static void compare_asked(const char *file, const trial_kernel *kernels, size_t count,
-                          const coalesce_options *options, size_t least_groups)
+static void compare_all(const char *file, const trial_kernel *kernels, size_t count, int force,
+                        size_t least_groups)
 {
-    const ptx_request request   = { .plan = *options };
+    const ptx_request request   = { .plan = { .force = force } };
     trial_text        plain     = trial_read(file);
     size_t            groups;
     trial_text        rewritten = trial_rewrite(&plain, &request, &groups);
@@ -44,12 +44,6 @@ static void compare_asked(const char *file, const trial_kernel *kernels, size_t 
                   (unsigned long long)compared, (unsigned long long)saved);
     trial_free(&plain);
     trial_free(&rewritten);
-}
-
-static void compare_all(const char *file, const trial_kernel *kernels, size_t count, int force,
-                        size_t least_groups)
-{
-    compare_asked(file, kernels, count, &(coalesce_options){ .force = force }, least_groups);
 }
 
 static void test_suite_by_the_cost_rule(void **state)
@@ -81,27 +75,6 @@ static void test_by_hand(void **state)
     (void)state;
     compare_all("hand.ptx", trial_by_hand, trial_by_hand_count, 0, 2);
     compare_all("hand.ptx", trial_by_hand, trial_by_hand_count, 1, 4);
-}
-
-static void test_fetched_ahead(void **state)
-{
-    const coalesce_options fetch = { .force = 1, .fetch = 1 };
-    const ptx_request      request = { .plan = { .fetch = 1 } };
-    trial_text             plain = trial_read("hand.ptx");
-    size_t                 groups;
-    trial_text             rewritten;
-
-    (void)state;
-    rewritten = trial_rewrite(&plain, &request, &groups);
-    assert_null(strstr(rewritten.text, ".L2::256B")); /* for sm_70, which does not know it */
-    trial_free(&rewritten);
-    trial_free(&plain);
-    plain     = trial_read("suite.ptx");
-    rewritten = trial_rewrite(&plain, &request, &groups);
-    assert_non_null(strstr(rewritten.text, "ld.global.nc.L2::256B.u8"));
-    trial_free(&rewritten);
-    trial_free(&plain);
-    compare_asked("suite.ptx", trial_suite, trial_suite_count, &fetch, 50);
 }
 
 /* ---- the tests' test: faults in rewritten code are seen ---- */
@@ -228,7 +201,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_defects_by_the_cost_rule),
         cmocka_unit_test(test_defects_forced),
         cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_fetched_ahead),
         cmocka_unit_test(test_faults_in_rewritten_code_are_noticed),
         cmocka_unit_test(test_missing_warp_barrier_is_noticed),
     };
