@@ -90,7 +90,7 @@ void report_of(const shpool_pool &pool)
 
 /* ---- doc/SPILL.md ---- */
 
-void what_a_run_needed(const shpool_config &want, dim3 grid)
+void what_a_run_needed(void (*kernel)(shpool_pool, int), const shpool_config &want, dim3 grid)
 {
     shpool_pool        pool;
     shpool_stats_data  stats;

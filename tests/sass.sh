@@ -14,8 +14,9 @@
 # registers on sm_100 and later; those that serve lanes together
 # (impl/tags_batch.h) save up to 72 bytes, once a call of the whole warp.  What is called less may
 # save up to 32 bytes.  The counted functions (stats=1, check=1) do several things in one call: up
-# to 112 bytes.  Spilling takes locks and calls CUDA's own malloc, fini closes the figures: 64, the
-# registers that their caller wants to have kept; what writes a record of a trace 48.
+# to 112 bytes.  Spilling takes locks, calls CUDA's own malloc and writes records: up to 80, the
+# registers that its caller wants to have kept; fini, once a block, 96; what writes a record of a
+# trace 48.
 #
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
@@ -159,8 +160,8 @@ clean()
     clean_bad=$(awk '
         /Function properties for/ { name = $NF }
         /bytes stack frame/ {
-            most = (name ~ /shpool_(image_)?(un)?spill/) ? 64 : \
-                   (name ~ /shpool_counted_.*_fini/) ? 64 : (name ~ /shpool_counted_/) ? 112 : \
+            most = (name ~ /shpool_(image_)?(un)?spill/) ? 80 : \
+                   (name ~ /shpool_counted_.*_fini/) ? 96 : (name ~ /shpool_counted_/) ? 112 : \
                    (name ~ /shpool_trace_(take|put)/) ? 48 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \
