@@ -3,6 +3,7 @@
 #include "device_base_trial.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 static int ends_here;         /* this process is a child whose end is looked at */
 static unsigned long at_exit; /* calls in its first exit handler */
+static sem_t stays;           /* the other thread makes no call any more */
 
 /* Exit handlers run before destructors, the one that was registered last first. */
 static void before_all(void)
@@ -43,6 +45,7 @@ static int exit_of(void (*child)(void))
 static void *stay(void *nothing)
 {
     put(allocator, get(allocator, 70000, SHPOOL_STREAM_PER_THREAD), SHPOOL_STREAM_PER_THREAD);
+    sem_post(&stays);
     pause();
     return nothing;
 }
@@ -70,7 +73,9 @@ static void leave_it_all(void)
     (void)get(allocator, 3 * MIB, NULL);
     put(allocator, get(allocator, 20 * MIB, stable_stream()), NULL);
     assert_ok(shpool_device_capture_begin(allocator, 1, 1));
+    assert_int_equal(0, sem_init(&stays, 0, 0));
     assert_int_equal(0, pthread_create(&thread, NULL, stay, NULL));
+    assert_int_equal(0, sem_wait(&stays));
     ends_here = 1;
     atexit(before_all);
     exit(0); /* what counts is in after_all() */
