@@ -84,7 +84,7 @@ static shpool_message_fn find_receiver(shpool_level level, void **user_p)
 
 static void deliver(shpool_message_fn handler, shpool_level level, const char *text, void *user)
 {
-    in_receiver = 1;
+    in_receiver = 1; /* nobody is called inside: see shpool_message(), shpool_messages_release() */
     handler(level, text, user);
     in_receiver = 0;
 }
@@ -137,7 +137,7 @@ static void deliver_kept(void)
 
 void shpool_messages_release(void)
 {
-    if ((--held.locks == 0) && (held.first != NULL)) {
+    if ((--held.locks == 0) && (held.first != NULL) && !in_receiver) {
         deliver_kept();
     }
 }

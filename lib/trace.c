@@ -23,6 +23,7 @@ _Static_assert(sizeof(shpool_trace_head) == sizeof(((shpool_trace_begin *)0)->wo
 /* What shpool_pool.trace points to. */
 typedef struct trace {
     FILE *file;
+    pid_t owner; /* a child made by fork() has the descriptor, and the lock, too */
     shpool_trace_head head;
     char path[SHPOOL_SPEC_VALUE_BYTES];
 } trace;
@@ -46,6 +47,20 @@ static shpool_status cannot_write(const char *path, const char *why)
     return shpool_error(SHPOOL_ERR_SYSTEM, "trace=%s: %s", path, why);
 }
 
+/* Whether the program's own output goes there, by "> FILE" or so. */
+static int is_output(const struct stat *about)
+{
+    struct stat other;
+
+    for (int at = STDOUT_FILENO; at <= STDERR_FILENO; at++) {
+        if ((fstat(at, &other) == 0) && (other.st_dev == about->st_dev) &&
+            (other.st_ino == about->st_ino)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* An empty file that nobody else writes; NULL, with errno: there is none. */
 static FILE *open_file(const char *path)
 {
@@ -59,7 +74,10 @@ static FILE *open_file(const char *path)
         return NULL;
     }
     bad = fstat(at, &about) != 0;
-    if (!bad && S_ISREG(about.st_mode)) { /* not /dev/stdout */
+    if (!bad && S_ISREG(about.st_mode) && is_output(&about)) {
+        errno = EBUSY;
+        bad = 1;
+    } else if (!bad && S_ISREG(about.st_mode)) { /* not a terminal, a pipe */
         /* EWOULDBLOCK alone tells of another writer: some file systems have no locks */
         bad = (flock(at, LOCK_EX | LOCK_NB) != 0) && (errno == EWOULDBLOCK);
         bad = bad || (ftruncate(at, 0) != 0);
@@ -128,6 +146,7 @@ shpool_status shpool_trace_open(const char *spec, shpool_pool *pool, shpool_trac
         free(made);
         return status;
     }
+    made->owner = getpid();
     made->head = head;
     memcpy(made->path, selection.trace, sizeof(made->path));
     memcpy(begin_p->word, &head, sizeof(head));
@@ -158,15 +177,17 @@ static void write_head(FILE *to, const shpool_pool *pool)
             (pool->flags & SHPOOL_FLAG_CHECK) != 0, (pool->flags & SHPOOL_FLAG_SPILL) != 0);
 }
 
-/* Where an allocation lies: bytes behind the first pool's begin, or an address with a g. */
+/* Where an allocation lies: bytes behind the first pool's begin, or an address with a g; "-" is
+ * nowhere, and where a bad free's address outside all pools is. */
 static void write_place(FILE *to, const shpool_pool *pool, const shpool_trace_record *record)
 {
-    if (record->address == 0) {
-        fputs(" -", to);
-    } else if ((record->what & SHPOOL_TRACE_GLOBAL) != 0) {
-        fprintf(to, " g0x%llx", record->address);
+    const unsigned long long most = (unsigned long long)pool->pools * pool->pool_bytes;
+    const unsigned long long behind = record->address - pool->area_bytes;
+
+    if ((record->what & SHPOOL_TRACE_GLOBAL) != 0) {
+        fprintf(to, (record->address != 0) ? " g0x%llx" : " -", record->address);
     } else {
-        fprintf(to, " 0x%llx", record->address - pool->area_bytes);
+        fprintf(to, (behind < most) ? " 0x%llx" : " -", behind);
     }
 }
 
@@ -213,7 +234,7 @@ static uint32_t write_life(FILE *to, const shpool_pool *pool, const part *p, uin
     const uint32_t launch = p->order[from].launch;
     uint32_t end = from;
     uint32_t count = 0;
-    uint32_t dropped;
+    uint32_t dropped = 0; /* what had no room came behind the last that had */
 
     while ((end < p->used) && (p->order[end].launch == launch)) {
         const shpool_trace_record *record = &p->records[p->order[end++].index];
@@ -221,9 +242,9 @@ static uint32_t write_life(FILE *to, const shpool_pool *pool, const part *p, uin
         if (is_fini(record)) {
             break;
         }
+        dropped = (p->order[end - 1].index == p->used - 1) ? p->dropped : dropped;
         count += (record->what & 0xffu) != SHPOOL_TRACE_NOTHING;
     }
-    dropped = (end == p->used) ? p->dropped : 0;
     if ((count != 0) || (dropped != 0)) {
         fprintf(to, "block %u launch %u records %u dropped %u\n", block, launch, count, dropped);
         for (uint32_t i = from; i < end; i++) {
@@ -254,6 +275,12 @@ static void write_part(FILE *to, const shpool_pool *pool, part *p, uint32_t bloc
     qsort(p->order, p->used, sizeof(*p->order), by_launch);
     while (at < p->used) {
         at = write_life(to, pool, p, block, at, lives);
+    }
+    if ((p->used != 0) && (p->dropped != 0) && is_fini(&p->records[p->used - 1])) {
+        /* all of it is of later lives: which, nobody knows */
+        fprintf(to, "block %u launch %u records 0 dropped %u\n", block,
+                p->order[p->used - 1].launch + 1u, p->dropped);
+        (*lives)++;
     }
 }
 
@@ -301,8 +328,11 @@ shpool_status shpool_trace_close(shpool_pool *pool, const void *buffer)
         return SHPOOL_OK;
     }
     errno = 0;
-    if (buffer != NULL) {
+    if ((buffer != NULL) && (made->owner == getpid())) {
         status = write_all(made, pool, buffer);
+        if ((fflush(made->file) == 0) && (flock(fileno(made->file), LOCK_UN) != 0)) {
+            errno = 0; /* it has no locks */
+        }
     }
     failed = ferror(made->file);
     if (((fclose(made->file) != 0) || failed) && (status == SHPOOL_OK)) {

@@ -11,6 +11,8 @@
 static struct {
     unsigned messages;
     unsigned refused;
+    unsigned inside;  /* calls of the receiver that have not ended */
+    unsigned deepest;
     char first[200];
 } heard;
 
@@ -24,12 +26,15 @@ static void receive(shpool_level level, const char *text, void *user)
 
     (void)level;
     (void)user;
+    heard.inside++;
+    heard.deepest = (heard.inside > heard.deepest) ? heard.inside : heard.deepest;
     if (heard.messages++ == 0) {
         snprintf(heard.first, sizeof(heard.first), "%s", text);
     }
     heard.refused += (shpool_device_allocator_default(0, &shared) != SHPOOL_OK);
     heard.refused += (shpool_context_standard(0, &context) != SHPOOL_OK);
     if (allocator == NULL) {
+        heard.inside--;
         return;
     }
     (void)shpool_device_get_stats(allocator, &stats);
@@ -38,6 +43,7 @@ static void receive(shpool_level level, const char *text, void *user)
     }
     (void)shpool_device_trim(allocator, 100 * MIB);
     (void)shpool_device_check(allocator);
+    heard.inside--;
 }
 
 /* Everything that takes a lock, and some that fail on their own. */
@@ -149,6 +155,27 @@ static void test_of_what_is_shared(void **state)
     (void)fake_stop();
 }
 
+/* Several messages wait for one lock: they come one after another, and what the receiver itself causes
+ * does not come. */
+static void test_one_after_another(void **state)
+{
+    shpool_device_allocator *shared;
+
+    (void)state;
+    fake_start(1, 256 * MIB);
+    fake_set_current(0);
+    setenv("SHPOOL_DEVICE_ALLOCATOR", "nonsense", 1);
+    setenv("SHPOOL_FOO", "1", 1);
+    setenv("SHPOOL_BAR", "1", 1);
+    shpool_config_reload();
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_allocator_default(0, &shared));
+    assert_int_equal(1, heard.deepest);
+    assert_int_equal(3, heard.messages);
+    unsetenv("SHPOOL_FOO");
+    unsetenv("SHPOOL_BAR");
+    (void)fake_stop();
+}
+
 /* The receiver's own failures do not replace the detail of the call that the message is about. */
 static void test_the_detail_stays(void **state)
 {
@@ -174,6 +201,7 @@ int main(void)
         TEST(test_of_bins),
         TEST(test_of_other_bases_and_layers),
         TEST(test_of_what_is_shared),
+        TEST(test_one_after_another),
         TEST(test_the_detail_stays),
     };
 

@@ -102,7 +102,7 @@ static trace_added add_malloc(trace_builder *b, const trace_record *record)
     op->alignment = record->alignment;
     op->place = record->place;
     op->global = record->global;
-    /* an attempt that failed, and then the next one: one request that waits */
+    /* an attempt that failed, and then the next one, perhaps after frees: one request that waits */
     if ((before != TRACE_NONE) && (life->ops[before].bytes == record->bytes) &&
         ((record->letter == 'w') || !record->nowhere)) {
         life->ops[before].kind = TRACE_SKIP;
@@ -127,7 +127,6 @@ static trace_added add_free(trace_builder *b, const trace_record *record)
     trace_life *life = b->life;
     const uint32_t object = *slot_of(b, record->place, record->global);
 
-    b->waiting[record->thread] = TRACE_NONE;
     if ((record->reason != 0) || record->nowhere || (object == TRACE_NONE) ||
         !is_live(&life->ops[object])) {
         life->refused++;

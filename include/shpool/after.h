@@ -291,7 +291,11 @@ SIMT_FN void shpool_free_after_group(shpool_after *after, void *ptr)
  */
 SIMT_FN void *shpool_after_malloc(shpool_after *after, size_t bytes)
 {
-    void *ptr = shpool_malloc_shared(after->heap, bytes);
+    shpool_heap heap = after->heap;
+    void       *ptr;
+
+    heap.view.flags &= ~(uint32_t)(SHPOOL_FLAG_SPILL | SHPOOL_FLAG_CLUSTER);
+    ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
 
     SIMT_ROLLED
     while ((ptr == NULL) && (after->count != 0)) {
@@ -299,7 +303,7 @@ SIMT_FN void *shpool_after_malloc(shpool_after *after, size_t bytes)
         if (shpool_after_poll(after) == 0) {
             (void)shpool_after_wait(after);
         }
-        ptr = shpool_malloc_shared(after->heap, bytes);
+        ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
     }
     simt_fence_async();
     return ptr;

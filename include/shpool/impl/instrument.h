@@ -35,20 +35,23 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
     { \
         shpool_walk before = shpool_counted_##_name##_survey(view, 0); \
         uint32_t    done; \
-        uint32_t    what = (to == SHPOOL_NO_MARK) ? (uint32_t)SHPOOL_TRACE_MARK \
-                                                  : (uint32_t)SHPOOL_TRACE_RELEASE; \
+        shpool_trace_record *record = NULL; \
         if (before.broken != 0) { /* nobody waits for a lock that was run over */ \
             shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
             return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u; \
+        } \
+        if ((to != SHPOOL_NO_MARK) && (shpool_is_traced(view) != 0)) { /* first, as in free */ \
+            record = shpool_trace_take(view.area, view.rank); \
         } \
         done = shpool_##_name##_rewind(view, to); \
         if ((to != SHPOOL_NO_MARK) && (done != 0)) { \
             shpool_walk after = shpool_counted_##_name##_survey(view, 0); \
             shpool_count(view, SHPOOL_AREA_BYTES_NOW, after.used - before.used); \
             shpool_count(view, SHPOOL_AREA_FREES, before.live - after.live); \
+            shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_RELEASE, 0, 0, to, 0); \
         } \
-        if (done != 0) { \
-            shpool_trace_mark(view, what, (to == SHPOOL_NO_MARK) ? done : to); \
+        if ((to == SHPOOL_NO_MARK) && (done != SHPOOL_NO_MARK)) { \
+            shpool_trace_mark(view, (uint32_t)SHPOOL_TRACE_MARK, done); \
         } \
         return done; \
     }

@@ -72,6 +72,9 @@ SIMT_FN_NOINLINE shpool_trace_record *shpool_trace_take(simt_addr area, uint32_t
     }
     slot = simt_global_add32(shpool_trace_cursor(buffer, block), 1);
     if (slot >= head->records) {
+        if (slot >= 0x80000000u) { /* the count of those dropped ends there; the rest stays */
+            (void)simt_global_add32(shpool_trace_cursor(buffer, block), ~0u);
+        }
         return NULL;
     }
     record = (shpool_trace_record *)(void *)(buffer + shpool_trace_offset(head->blocks)) +
