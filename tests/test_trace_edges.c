@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recording where it is easily wrong: bad frees, requests that wait, marks of empty pools, the order
- * of releases, buffers that are long full, children of fork(). */
+/* Recording where it is easily wrong: bad frees, requests that wait, marks of empty pools, the
+ * order of releases, buffers that are long full, children of fork(). */
 #include "trace_trial.h"
 
 #include <signal.h>

@@ -278,7 +278,15 @@ shpool_sanitized_tests = $(filter-out $(shpool_unsanitized) %.sh,$(TESTS)) \
 check-sanitized:
 	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS='$(shpool_sanitized_programs)' \
 	  TESTS='$(shpool_sanitized_tests)'
-.PHONY: check-sanitized
+# What ThreadSanitizer is for: not those that have neither threads nor kernels.
+shpool_unthreaded = $(addsuffix $(EXEEXT),tests/fuzz_ptx tests/test_coalesce \
+	tests/test_coalesce_plan tests/test_coalesce_random tests/test_coalesce_rows \
+	tests/test_coalesce_run tests/test_device_faults tests/test_device_model)
+check-threads:
+	$(MAKE) $(AM_MAKEFLAGS) check \
+	  check_PROGRAMS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_programs))' \
+	  TESTS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_tests))'
+.PHONY: check-sanitized check-threads
 
 # ---- what doc/ and README.md tell users to type, against the installed files ----
 EXTRA_DIST += tests/installcheck.sh tests/uninstall.sh tests/consumer.c tests/consumer.cu \

@@ -39,7 +39,7 @@
 #define SHPOOL_BROKEN_ZONE    100u        /**< shpool_walk.broken: bytes around a payload changed */
 #define SHPOOL_BROKEN_LOCK    101u        /**< the same: first words of a group's pool changed */
 #define SHPOOL_NO_MARK        0xffffffffu /**< shpool_mark() of an allocator without marks */
-#define SHPOOL_SITE_WAIT      0xffffffffu /**< of shpool_malloc_wait(), shpool_after_malloc(): nobody's own */
+#define SHPOOL_SITE_WAIT      0xffffffffu /**< the site of what waits: nobody's own */
 
 /** What every fallible function returns: 0 is success, errors are negative. */
 typedef enum shpool_status {
