@@ -104,7 +104,14 @@ for one in sparse words; do
     try "example $one for the CPU" $CXX -std=c++17 -O1 -x c++ "$src/../examples/$one/$one.cu" \
         -x none -o "$tmp/${one}_cpu" $flags
     try "it runs" "$tmp/${one}_cpu"
+    try "it tells its options" "$tmp/${one}_cpu" --help
+    try "it refuses 5000 threads" says '1 to 1024' "$tmp/${one}_cpu" --threads 5000
 done
+printf '%%%%MatrixMarket matrix coordinate real general\n99999999999 99999999999 1\n1 1 1\n' \
+    >"$tmp/rows.mtx"
+try "sparse refuses a large matrix" says 'too many rows' "$tmp/sparse_cpu" "$tmp/rows.mtx"
+echo '  ' >"$tmp/blanks"
+try "words refuses a text of blanks" says 'has no words' "$tmp/words_cpu" "$tmp/blanks"
 mkdir "$tmp/examples"
 cp -R "$src/../examples/machine.h" "$src/../examples/own_allocator" "$src/../examples/plugin" \
     "$tmp/examples"
