@@ -52,6 +52,17 @@ names() { page "$1" "$2" | grep -q "^\.Nm $3"; }
 try "man 7 shpool" names 7 shpool shpool
 try "man shpool-info" names 1 shpool-info shpool-info
 try "man shpool_free leads to its page" names 3 shpool_free shpool_free
+linked() { # PAGE: the files that it links to are installed where it looks for them
+    grep -o '](\([A-Za-z0-9_/.-]*\))' "$DOCDIR/$1" | sed 's/^](//; s/)$//' | sort -u >"$tmp/links"
+    test -s "$tmp/links" || return 1
+    while IFS= read -r to; do
+        test -f "$(dirname "$DOCDIR/$1")/$to" || { echo "$1: no $to"; return 1; }
+    done <"$tmp/links"
+}
+for name in README.md doc/performance.md doc/COALESCE-CLANG.md; do
+    try "links of $name" linked "$name"
+done
+try "pages of allocators" test -f "$DOCDIR/allocators/${allocators%% *}/README.md"
 
 # a plugin for the executor, found by programs that were built before it
 plugin() { # FLAGS...
