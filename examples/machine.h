@@ -13,6 +13,7 @@
 #define SHPOOL_EXAMPLES_MACHINE_H
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,6 +40,26 @@ static inline void machine_need(shpool_status status, const char *what)
     if (status != SHPOOL_OK) {
         machine_fail(what, shpool_last_error());
     }
+}
+
+/* --help prints the line and ends the program. */
+static inline void machine_usage(int argc, char **argv, const char *line)
+{
+    for (int i = 1; i < argc; i++) {
+        if (std::strcmp(argv[i], "--help") == 0) {
+            std::printf("usage: %s\n", line);
+            std::exit(0);
+        }
+    }
+}
+
+/* --threads of a block, above 0, as a count of them. */
+static inline uint32_t machine_threads(unsigned long value)
+{
+    if (value > 1024u) {
+        machine_fail("--threads", "needs a number of 1 to 1024");
+    }
+    return static_cast<uint32_t>(value);
 }
 
 static inline double machine_seconds()

@@ -52,6 +52,17 @@ names() { page "$1" "$2" | grep -q "^\.Nm $3"; }
 try "man 7 shpool" names 7 shpool shpool
 try "man shpool-info" names 1 shpool-info shpool-info
 try "man shpool_free leads to its page" names 3 shpool_free shpool_free
+linked() { # PAGE: the files that it links to are installed where it looks for them
+    grep -o '](\([A-Za-z0-9_/.-]*\))' "$DOCDIR/$1" | sed 's/^](//; s/)$//' | sort -u >"$tmp/links"
+    test -s "$tmp/links" || return 1
+    while IFS= read -r to; do
+        test -f "$(dirname "$DOCDIR/$1")/$to" || { echo "$1: no $to"; return 1; }
+    done <"$tmp/links"
+}
+for name in README.md doc/performance.md doc/COALESCE-CLANG.md; do
+    try "links of $name" linked "$name"
+done
+try "pages of allocators" test -f "$DOCDIR/allocators/${allocators%% *}/README.md"
 
 # a plugin for the executor, found by programs that were built before it
 plugin() { # FLAGS...
@@ -104,7 +115,14 @@ for one in sparse words; do
     try "example $one for the CPU" $CXX -std=c++17 -O1 -x c++ "$src/../examples/$one/$one.cu" \
         -x none -o "$tmp/${one}_cpu" $flags
     try "it runs" "$tmp/${one}_cpu"
+    try "it tells its options" "$tmp/${one}_cpu" --help
+    try "it refuses 5000 threads" says '1 to 1024' "$tmp/${one}_cpu" --threads 5000
 done
+printf '%%%%MatrixMarket matrix coordinate real general\n99999999999 99999999999 1\n1 1 1\n' \
+    >"$tmp/rows.mtx"
+try "sparse refuses a large matrix" says 'too many rows' "$tmp/sparse_cpu" "$tmp/rows.mtx"
+echo '  ' >"$tmp/blanks"
+try "words refuses a text of blanks" says 'has no words' "$tmp/words_cpu" "$tmp/blanks"
 mkdir "$tmp/examples"
 cp -R "$src/../examples/machine.h" "$src/../examples/own_allocator" "$src/../examples/plugin" \
     "$tmp/examples"

@@ -296,6 +296,7 @@ installcheck-local:
 	PKG_CONFIG_PATH='$(DESTDIR)$(pkgconfigdir)' PKG_CONFIG_SYSROOT_DIR='$(DESTDIR)' \
 	LIBDIR='$(DESTDIR)$(libdir)' BINDIR='$(DESTDIR)$(bindir)' \
 	INCLUDEDIR='$(DESTDIR)$(includedir)' MANDIR='$(DESTDIR)$(mandir)' \
+	DOCDIR='$(DESTDIR)$(docdir)' \
 	allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
 	MAKE='$(MAKE)' CMAKE='$(CMAKE)' \
 	  $(SHELL) $(srcdir)/tests/installcheck.sh $(srcdir)/tests

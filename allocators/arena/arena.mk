@@ -1,4 +1,4 @@
-EXTRA_DIST += allocators/arena/README.md
+nobase_dist_doc_DATA += allocators/arena/README.md
 if SHPOOL_ALLOC_ARENA
 nobase_shpool_HEADERS     += allocators/arena/arena.h allocators/arena/arena_entries.h
 libshpool_core_la_SOURCES += allocators/arena/arena.c

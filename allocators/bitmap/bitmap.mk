@@ -1,4 +1,4 @@
-EXTRA_DIST += allocators/bitmap/README.md
+nobase_dist_doc_DATA += allocators/bitmap/README.md
 if SHPOOL_ALLOC_BITMAP
 nobase_shpool_HEADERS     += allocators/bitmap/bitmap.h allocators/bitmap/bitmap_again.h \
 	allocators/bitmap/bitmap_near.h allocators/bitmap/bitmap_runs.h

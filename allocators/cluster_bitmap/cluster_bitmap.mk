@@ -1,4 +1,4 @@
-EXTRA_DIST += allocators/cluster_bitmap/README.md
+nobase_dist_doc_DATA += allocators/cluster_bitmap/README.md
 if SHPOOL_ALLOC_CLUSTER_BITMAP
 nobase_shpool_HEADERS     += allocators/cluster_bitmap/cluster_bitmap.h
 if !SHPOOL_ALLOC_BITMAP

@@ -1,4 +1,4 @@
-EXTRA_DIST += allocators/freelist/README.md
+nobase_dist_doc_DATA += allocators/freelist/README.md
 if SHPOOL_ALLOC_FREELIST
 nobase_shpool_HEADERS     += allocators/freelist/freelist.h allocators/freelist/freelist_map.h
 libshpool_core_la_SOURCES += allocators/freelist/freelist.c

@@ -1,4 +1,4 @@
-EXTRA_DIST += allocators/native/README.md
+nobase_dist_doc_DATA += allocators/native/README.md
 if SHPOOL_ALLOC_NATIVE
 nobase_shpool_HEADERS     += allocators/native/native.h
 libshpool_core_la_SOURCES += allocators/native/native.c

@@ -1,4 +1,4 @@
-EXTRA_DIST += allocators/null/README.md
+nobase_dist_doc_DATA += allocators/null/README.md
 if SHPOOL_ALLOC_NULL
 nobase_shpool_HEADERS     += allocators/null/null.h
 libshpool_core_la_SOURCES += allocators/null/null.c

@@ -1,4 +1,4 @@
-EXTRA_DIST += allocators/rbtree/README.md
+nobase_dist_doc_DATA += allocators/rbtree/README.md
 if SHPOOL_ALLOC_RBTREE
 nobase_shpool_HEADERS     += allocators/rbtree/rbtree.h allocators/rbtree/rbtree_nodes.h
 libshpool_core_la_SOURCES += allocators/rbtree/rbtree.c

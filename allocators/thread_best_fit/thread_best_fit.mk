@@ -1,4 +1,4 @@
-EXTRA_DIST += allocators/thread_best_fit/README.md
+nobase_dist_doc_DATA += allocators/thread_best_fit/README.md
 if SHPOOL_ALLOC_THREAD_BEST_FIT
 nobase_shpool_HEADERS     += allocators/thread_best_fit/thread_best_fit.h
 libshpool_core_la_SOURCES += allocators/thread_best_fit/thread_best_fit.c

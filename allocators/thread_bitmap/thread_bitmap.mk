@@ -1,4 +1,4 @@
-EXTRA_DIST += allocators/thread_bitmap/README.md
+nobase_dist_doc_DATA += allocators/thread_bitmap/README.md
 if SHPOOL_ALLOC_THREAD_BITMAP
 nobase_shpool_HEADERS     += allocators/thread_bitmap/thread_bitmap.h
 libshpool_core_la_SOURCES += allocators/thread_bitmap/thread_bitmap.c

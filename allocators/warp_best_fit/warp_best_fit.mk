@@ -1,4 +1,4 @@
-EXTRA_DIST += allocators/warp_best_fit/README.md
+nobase_dist_doc_DATA += allocators/warp_best_fit/README.md
 if SHPOOL_ALLOC_WARP_BEST_FIT
 nobase_shpool_HEADERS     += allocators/warp_best_fit/warp_best_fit.h
 libshpool_core_la_SOURCES += allocators/warp_best_fit/warp_best_fit.c

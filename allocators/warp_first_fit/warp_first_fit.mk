@@ -1,4 +1,4 @@
-EXTRA_DIST += allocators/warp_first_fit/README.md
+nobase_dist_doc_DATA += allocators/warp_first_fit/README.md
 if SHPOOL_ALLOC_WARP_FIRST_FIT
 nobase_shpool_HEADERS     += allocators/warp_first_fit/warp_first_fit.h
 libshpool_core_la_SOURCES += allocators/warp_first_fit/warp_first_fit.c

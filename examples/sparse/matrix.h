@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,60 @@ static inline void compress(std::vector<entry> &entries, matrix *m)
     }
 }
 
+/* The numbers that a line begins with, at most count of them; returns what follows them, or NULL if
+ * there are fewer.  One that is too large for its type is the largest of it. */
+static inline const char *read_numbers(const char *line, int count, unsigned long long *to)
+{
+    for (int i = 0; i < count; i++) {
+        char *end;
+
+        to[i] = std::strtoull(line, &end, 10);
+        if (end == line) {
+            return nullptr;
+        }
+        line = end;
+    }
+    return line;
+}
+
+/* The line "rows columns entries". */
+static inline std::string read_size(const char *line, matrix *m, uint32_t *entries)
+{
+    unsigned long long size[3];
+
+    if ((read_numbers(line, 3, size) == nullptr) || (size[0] != size[1])) {
+        return "is not a square matrix";
+    }
+    if (size[0] > (1u << 28)) {
+        return "has too many rows";
+    }
+    if (size[2] > (1u << 31)) { /* those of a symmetric one count twice */
+        return "has too many entries";
+    }
+    m->rows = m->columns = static_cast<uint32_t>(size[0]);
+    *entries             = static_cast<uint32_t>(size[2]);
+    return "";
+}
+
+/* The line "row column [value]", both from 1 on. */
+static inline bool read_entry(const char *line, const matrix &m, entry *e)
+{
+    unsigned long long place[2];
+    const char        *rest = read_numbers(line, 2, place);
+    char              *end;
+
+    if ((rest == nullptr) || (place[0] - 1u >= m.rows) || (place[1] - 1u >= m.columns)) {
+        return false;
+    }
+    e->row    = static_cast<uint32_t>(place[0] - 1u);
+    e->column = static_cast<uint32_t>(place[1] - 1u);
+    e->value  = std::strtof(rest, &end);
+    if (end == rest) {
+        e->value = 1.0f;
+    }
+    return true;
+}
+
 /* A Matrix Market file: coordinate, real, integer or pattern, general or symmetric.  Returns what
  * is wrong with it, or "". */
 static inline std::string read_matrix(const char *path, matrix *m)
@@ -101,9 +156,7 @@ static inline std::string read_matrix(const char *path, matrix *m)
     std::FILE         *file = std::fopen(path, "r");
     char               line[1024];
     char               object[32], format[32], field[32], symmetry[32];
-    unsigned long      count  = 0;
-    unsigned           rows   = 0;
-    unsigned           columns = 0;
+    uint32_t           count = 0;
     std::vector<entry> entries;
     std::string        wrong;
 
@@ -119,32 +172,23 @@ static inline std::string read_matrix(const char *path, matrix *m)
     }
     while (wrong.empty() && (std::fgets(line, sizeof(line), file) != nullptr) && (*line == '%')) {
     }
-    if (wrong.empty() && ((std::sscanf(line, "%u %u %lu", &rows, &columns, &count) != 3) ||
-                          (rows != columns))) {
-        wrong = "is not a square matrix";
+    if (wrong.empty()) {
+        wrong = read_size(line, m, &count);
     }
-    for (unsigned long i = 0; wrong.empty() && (i < count); i++) {
-        unsigned row    = 0;
-        unsigned column = 0;
-        float    value  = 1.0f;
-        int      got    = 0;
+    for (uint32_t i = 0; wrong.empty() && (i < count); i++) {
+        entry e;
 
-        if (std::fgets(line, sizeof(line), file) != nullptr) {
-            got = std::sscanf(line, "%u %u %f", &row, &column, &value);
-        }
-        if ((got < 2) || (row - 1u >= rows) || (column - 1u >= columns)) {
+        if ((std::fgets(line, sizeof(line), file) == nullptr) || !read_entry(line, *m, &e)) {
             wrong = "has a bad entry " + std::to_string(i + 1);
             break;
         }
-        entries.push_back({ row - 1u, column - 1u, value });
-        if ((std::string(symmetry) != "general") && (row != column)) {
-            entries.push_back({ column - 1u, row - 1u,
-                                (std::string(symmetry) == "skew-symmetric") ? -value : value });
+        entries.push_back(e);
+        if ((std::string(symmetry) != "general") && (e.row != e.column)) {
+            entries.push_back({ e.column, e.row,
+                                (std::string(symmetry) == "skew-symmetric") ? -e.value : e.value });
         }
     }
     std::fclose(file);
-    m->rows    = rows;
-    m->columns = columns;
     if (wrong.empty()) {
         compress(entries, m);
     }

@@ -211,6 +211,8 @@ static options read_options(int argc, char **argv)
 {
     options o;
 
+    machine_usage(argc, argv, "sparse [--rows N] [--pool BYTES] [--threads N] [--most BYTES] "
+                              "[--rounds N] [FILE.mtx]");
     for (int i = 1; i < argc; i++) {
         const std::string   name  = argv[i];
         const unsigned long value = (i + 1 < argc) ? std::strtoul(argv[i + 1], nullptr, 10) : 0;
@@ -223,7 +225,7 @@ static options read_options(int argc, char **argv)
         } else if (name == "--pool") {
             o.pool = static_cast<uint32_t>(value);
         } else if (name == "--threads") {
-            o.threads = static_cast<uint32_t>(value + SIMT_WARP - 1) / SIMT_WARP * SIMT_WARP;
+            o.threads = (machine_threads(value) + SIMT_WARP - 1u) / SIMT_WARP * SIMT_WARP;
         } else if (name == "--most") {
             o.most = static_cast<uint32_t>(value) & ~15u;
         } else if (name == "--rounds") {

@@ -147,6 +147,8 @@ static options read_options(int argc, char **argv)
 {
     options o;
 
+    machine_usage(argc, argv, "words [--megabytes N] [--bytes N] [--threads N] [--slot N] "
+                              "[--rounds N] [FILE]");
     for (int i = 1; i < argc; i++) {
         const std::string   name  = argv[i];
         const unsigned long value = (i + 1 < argc) ? std::strtoul(argv[i + 1], nullptr, 10) : 0;
@@ -159,7 +161,7 @@ static options read_options(int argc, char **argv)
         } else if (name == "--bytes") {
             o.bytes = static_cast<uint32_t>(value);
         } else if (name == "--threads") {
-            o.threads = static_cast<uint32_t>(value);
+            o.threads = machine_threads(value);
         } else if (name == "--slot") {
             o.slot = static_cast<uint32_t>(value + 3u) & ~3u;
         } else if (name == "--rounds") {
@@ -217,10 +219,13 @@ int main(int argc, char **argv)
     j.text = (j.o.file != nullptr) ? read_text(j.o.file)
                                    : make_text((j.o.megabytes != 0) ? j.o.megabytes << 20
                                                                     : 24u << 10, VOCABULARY);
-    if (j.text.empty() || (j.text.size() >= 0xffff0000u)) {
-        machine_fail("text", "is empty, or has 4 GiB or more");
+    if (j.text.size() >= 0xffff0000u) {
+        machine_fail("text", "has 4 GiB or more");
     }
     j.want = count_on_host(j.text);
+    if (j.want.empty()) {
+        machine_fail((j.o.file != nullptr) ? j.o.file : "text", "has no words");
+    }
     std::printf("%s\n", machine);
     print_text(j);
 
