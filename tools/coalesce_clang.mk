@@ -1,6 +1,5 @@
 # clang for CUDA 13 with the plugin; only where that is built.
 EXTRA_DIST += tools/coalesce_clang.in
-dist_doc_DATA += doc/COALESCE-CLANG.md
 rgbexampledir = $(docdir)/examples/rgb
 dist_rgbexample_DATA = examples/rgb/main.cpp examples/rgb/rgb.cu examples/rgb/rgb.h
 if HAVE_LLVM
