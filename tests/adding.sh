@@ -13,7 +13,8 @@ for tool in autoconf automake libtoolize; do
 done
 work=$(mktemp -d) || exit 1
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR
+unset SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
 
 for part in allocators build-aux coalesce device doc examples include lib m4 man packaging simt \
     tests tools autogen.sh configure.ac LICENSE Makefile.am NEWS quickstart README.md shpool.pc.in \

@@ -4,7 +4,7 @@
 # progress, Ctrl-C, comparisons, messages.  In the build folder.  Exit: 0; 1; 77 without jansson.
 # shellcheck disable=SC2016,SC2086,SC2154,SC2317 # programs in quotes; $cpu is words; from make
 set -u
-unset SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+unset SHPOOL_ALLOCATOR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
 # shellcheck source=tests/checks.sh
 . "$top_srcdir/tests/checks.sh"
 bench=./shpool-bench
@@ -239,8 +239,11 @@ echo '{"rows": []}' >"$work/kind.json"
 expect 2 'holds no results with a kind' $bench compare "$quiet" "$work/kind.json"
 grep -v '"gops":' "$quiet" >"$work/short.json"
 expect 2 'row 1 has no "gops"' $bench compare "$quiet" "$work/short.json"
-expect 2 'a.csv: .*line 1' $bench compare "$quiet" "$work/a.csv"
-expect 2 'nobody.json: .*No such file' $bench compare "$quiet" "$work/nobody.json"
+expect 2 'a.csv: is no JSON of shpool-bench: .*line 1' $bench compare "$quiet" "$work/a.csv"
+: >"$work/empty.json"
+expect 2 'empty.json: is empty$' $bench compare "$quiet" "$work/empty.json"
+expect 2 ': is a directory$' $bench compare "$quiet" "$work"
+expect 2 'nobody.json: No such file or directory$' $bench compare "$quiet" "$work/nobody.json"
 expect 2 'two files are needed, not 1' $bench compare "$quiet"
 expect 2 '--noise x: a number from 0 to 1000' $bench compare --noise x "$quiet" "$quiet"
 expect 0 '^usage: shpool-bench compare' $bench compare --help
@@ -272,7 +275,7 @@ signals() { # SECONDS: what a launch that is under way prints after two signals 
     test $? = 143
 }
 check "SIGTERM ends it" signals 0.02
-check "two at once are one" grep -qx '# interrupted: 0 of 1 rows' "$work/twice"
+check "two at once are one" grep -qx '# interrupted: 0 of 1 row' "$work/twice"
 check "a second one ends it at once" signals 0.3
 check "without a word" sh -c "! grep -q interrupted '$work/twice'"
 if command -v script >/dev/null 2>&1; then
@@ -284,14 +287,14 @@ if command -v script >/dev/null 2>&1; then
 fi
 
 # ---- messages ----
-expect 2 '--threads 32,x: a number from 1 to 1024 .* 128-1024 (doubling)' $cpu --threads 32,x
+expect 2 '--threads 32,x: numbers from 1 to 1024 are .* 128-1024 (doubles)' $cpu --threads 32,x
 expect 2 '--threads 64-32: a range goes up' $cpu --threads 64-32
-expect 2 '--threads 1-2000: a number from 1 to 1024' $cpu --threads 1-2000
+expect 2 '--threads 1-2000: numbers from 1 to 1024' $cpu --threads 1-2000
 expect 2 '--threads 100:5: a step stands behind a range: 100-400:100' $cpu --threads 100:5
-expect 2 '--threads 1-1024:1: these are too many; .* up to 64' $cpu --threads 1-1024:1
-expect 2 '--threads : a number' $cpu --threads ''
+expect 2 '--threads 1-1024:1: these are too many; .* at most 64' $cpu --threads 1-1024:1
+expect 2 '--threads : numbers' $cpu --threads ''
 expect 2 '--threads-per-pool 0-8: 0 does not double' $cpu --threads-per-pool 0-8
-expect 2 '--bytes 4K,999K: a number from 16 to 232448' $cpu --bytes 4K,999K
+expect 2 '--bytes 4K,999K: numbers from 16 to 232448' $cpu --bytes 4K,999K
 expect 2 'one of --bytes (payload) and --total' $cpu --bytes 4K --total 4K
 expect 2 '--workload mixed,mixt: known are pairs .* fuzz all' $cpu --workload mixed,mixt
 expect 2 '--binding bound: known are table inline linked all' $cpu --binding bound

@@ -4,7 +4,7 @@
 # failed.  In the build folder.  Exit: 0; 1; 77 without jansson, gnuplot or xmllint.
 # shellcheck disable=SC2016,SC2154,SC2317 # programs in single quotes; top_srcdir from make
 set -u
-unset SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+unset SHPOOL_ALLOCATOR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
 # shellcheck source=tests/checks.sh
 . "$top_srcdir/tests/checks.sh"
 bench=./shpool-bench
@@ -103,10 +103,18 @@ check "and nothing was measured" test "$(wc -l <"$work/said")" = 2
 check "a script needs no gnuplot" \
     env PATH=/nonexistent "$here/shpool-bench" plot "$work/b.json" -o "$work/e.gp"
 fails 2 'e.jpg: a name that ends in .svg, .png or .pdf' $bench plot "$work/b.json" -o "$work/e.jpg"
-fails 1 'gnuplot did not draw it' $bench plot "$work/b.json" -o "$work/none/e.svg"
+fails 2 'none/e.svg: No such file' $bench plot "$work/b.json" -o "$work/none/e.svg"
+fails 2 'none/e.svg: No such file' $bench --device cpu -i 1 --plot "$work/none/e.svg"
+check "and nothing was measured" test "$(wc -l <"$work/said")" = 2
+mkdir "$work/bin"
+printf '#!/bin/sh\necho drawn here\n' >"$work/bin/gnuplot"
+chmod +x "$work/bin/gnuplot"
+fails 1 'gnuplot did not draw it' \
+    env PATH="$work/bin:$PATH" $bench plot "$work/b.json" -o "$work/e.svg"
+check "and stdout is not where it draws" sh -c "! grep -q 'drawn here' '$work/said'"
 fails 2 '--figure cycle: known are gops cycles failed' \
     $bench plot "$work/b.json" -o "$work/e.svg" --figure cycle
 fails 2 'give -o FILE' $bench plot "$work/b.json"
 fails 2 'give one file of results' $bench plot -o "$work/e.svg"
-fails 1 'a.csv: ' $bench plot "$work/a.csv" -o "$work/e.svg"
+fails 2 'a.csv: is no JSON' $bench plot "$work/a.csv" -o "$work/e.svg"
 exit $failed

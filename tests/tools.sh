@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The tools' commands: what they print, and how they end.  In the build folder.  Exit: 0 or 1.
 set -u
-unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR
+unset SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
 failed=0
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
@@ -62,7 +63,7 @@ expect 0 'handoff .* n/a: ' \
     $bench --device cpu --allocator thread_bitmap --workload handoff -i 1
 last=$($info list | sed -n 's/^[* ] \([a-z_]*\) .*/\1/p' | tail -1)
 expect 1 "known allocators: .*$last\$" $bench --device cpu --allocator nobody
-expect 2 '--bytes 32k: a number from' $bench --bytes 32k
+expect 2 '--bytes 32k: numbers from 16 to .* may end in K, M or G' $bench --bytes 32k
 expect 0 '^usage: shpool-bench loadstore' $bench loadstore --help
 expect 2 '--threads 128,x: numbers from 1 to 1024' $bench loadstore --threads 128,x
 expect 2 '--type-bytes 32: numbers from 1 to 16' $bench loadstore --type-bytes 32
@@ -72,6 +73,11 @@ expect 2 '--bytes 5: a number from 1M' $bench loadstore --bytes 5
 expect 2 '--repeats 3: a number from 9' $bench loadstore --repeats 3
 expect 2 'unexpected argument "256"' $bench loadstore 256
 expect 2 'shpool-bench loadstore --help' $bench loadstore --nonsense
+expect 2 'unknown question "foo"; known: pair, threads, .*oom$' $bench memory foo
+expect 2 '--limit abc: a number of bytes' $bench memory --limit abc
+# shellcheck disable=SC2046
+expect 2 '--allocator bins: 16 are the most' \
+    $bench memory $(for i in 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7; do echo --allocator bins; done)
 quick='loadstore --bytes 1M --type-bytes 4 --function global_to_global'
 # shellcheck disable=SC2086
 if $bench $quick >/dev/null 2>&1; then

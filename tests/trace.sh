@@ -6,7 +6,8 @@
 #
 # Prints one PASS or FAIL line for each step.  Exit: 0; 1.
 set -u
-unset SHPOOL_ALLOCATOR SHPOOL_CACHE_DIR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+unset SHPOOL_ALLOCATOR SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL
+unset SHPOOL_PLUGIN_PATH
 bench=${top_builddir:-.}/shpool-bench
 case $bench in
 /*) ;;
@@ -68,6 +69,23 @@ expect 1 'nothing of block 7' "$bench" map t --svg none.svg --block 7
 expect 1 '[1-9] runs of block 0' "$bench" map t --svg none.svg --run 99
 expect 1 'No such file' "$bench" map t --svg nowhere/map.svg
 expect 2 'map needs a trace' "$bench" map t
+expect 2 'ends in .svg is needed' "$bench" map t --svg t
+ln -s t t.svg
+expect 2 'this is the trace t itself' "$bench" map t --svg t.svg
+expect 0 '^shpool-trace 1$' cat t
+
+# a hole at the begin of a pool that is too small
+expect 0 ' mixed ' "$bench" block --device cpu --workload mixed --threads 64 --bytes 2K -i 20 \
+    --allocator bitmap:trace=small,trace_blocks=1
+expect 0 '' "$bench" map small --svg small.svg
+expect 0 'at 0x0, between the begin of the pool and thread' cat small.svg
+
+# several geometries, a pool that cannot be, a trace from a pipe
+expect 0 '' "$bench" replay --device cpu --allocator freelist --threads-per-pool 8,16 t
+expect 0 '^8 16 $' echo "$(awk '/ freelist / { print $3 }' output | sort -n | tr '\n' ' ')"
+expect 0 'no such pool: 16 bytes are too few' "$bench" replay --device cpu --allocator bitmap \
+    --bytes 16 t
+expect 0 'fewest bytes' sh -c "cat t | '$bench' replay --device cpu --allocator bitmap /dev/stdin"
 
 # drops are told, at once and later
 record bitmap:trace=drops,trace_bytes=4K,trace_blocks=1
@@ -81,9 +99,12 @@ head -c 20000 whole >half
 : >empty
 expect 1 'half, .*cut off' "$bench" replay half
 expect 1 'empty: is empty' "$bench" map empty --svg none.svg
+expect 1 ': is a directory' "$bench" replay .
 expect 1 'no trace of shpool' "$bench" replay "$0"
 expect 1 'No such file' "$bench" replay nothing
 expect 1 'did you mean "bitmap"' "$bench" replay --device cpu --allocator bitmop t
+cp output messages
+expect 1 '' grep '^#' messages
 expect 2 'one trace belongs' "$bench" replay
 expect 2 'known ones' "$bench" replay --arch sm_1 t
 expect 0 '^usage' "$bench" replay --help

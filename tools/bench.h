@@ -44,6 +44,12 @@ int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t h
 int bench_choices(const char *text, const char *option, const char *const *known,
                   bench_list *list);
 
+/** What a plural of so many ends in. */
+static inline const char *bench_s(unsigned long long count)
+{
+    return (count == 1) ? "" : "s";
+}
+
 /** One more name; -1: the list is full, and stderr says so. */
 int bench_name_add(bench_names *names, const char *option, const char *name);
 

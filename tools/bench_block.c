@@ -267,8 +267,8 @@ static int finish(report *out)
     int                  failed  = 0;
 
     if (signal && out->table) {
-        printf("# interrupted: %zu of %u rows\n", out->results.count,
-               (unsigned)out->results.facts.planned);
+        printf("# interrupted: %zu of %u row%s\n", out->results.count,
+               (unsigned)out->results.facts.planned, bench_s(out->results.facts.planned));
     }
     if (out->json != NULL) {
         failed |= bench_json_write(&out->results, out->json) != 0;

@@ -290,22 +290,27 @@ static void take_lonely(tally *all, const bench_row *row, verdict v)
 
 static void put_summary(const tally *all)
 {
-    printf("# %zu rows:", all->rows);
+    const char *before = ": "; /* what stands before the next figure */
+
+    printf("# %zu row%s", all->rows, bench_s(all->rows));
     for (int v = 0; v < VERDICTS; v++) {
         if (all->count[v] != 0) {
-            printf(" %zu %s;", all->count[v], verdicts[v].text);
+            printf("%s%zu %s", before, all->count[v], verdicts[v].text);
+            before = "; ";
         }
     }
     if (all->ratios != 0) {
-        printf(" geometric mean of the speeds %.3f", exp(all->logarithms / (double)all->ratios));
+        printf("%sgeometric mean of the speeds %.3f", before,
+               exp(all->logarithms / (double)all->ratios));
     }
     putchar('\n');
     if (all->few != 0) {
-        printf("# %zu rows have fewer than %d samples: their spread is not known\n", all->few, FEW);
+        printf("# %zu row%s fewer than %d samples: the spread is not known\n", all->few,
+               (all->few == 1) ? " has" : "s have", FEW);
     }
     if (all->others != 0) {
-        printf("# %zu rows did other operations: another seed, other iterations, or other requests "
-               "were refused\n", all->others);
+        printf("# %zu row%s did other operations: another seed, other iterations, or other "
+               "requests were refused\n", all->others, bench_s(all->others));
     }
 }
 

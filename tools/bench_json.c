@@ -2,8 +2,10 @@
 /* shpool-bench --json, by jansson: written and read again. */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bench.h"
 
@@ -188,17 +190,57 @@ static int read_rows(const char *path, const json_t *rows, bench_results *result
     return 0;
 }
 
+/* What keeps a file from being read, before anyone looks for JSON in it; NULL: nothing. */
+static const char *not_readable(FILE *file)
+{
+    struct stat about;
+    int         first;
+
+    if (file == NULL) {
+        return strerror(errno);
+    }
+    if ((fstat(fileno(file), &about) == 0) && S_ISDIR(about.st_mode)) {
+        return "is a directory";
+    }
+    first = getc(file);
+    if (first == EOF) {
+        return ferror(file) ? strerror(errno) : "is empty";
+    }
+    (void)ungetc(first, file);
+    return NULL;
+}
+
+/* The file's JSON; NULL: stderr says why there is none. */
+static json_t *load(const char *path)
+{
+    FILE        *file     = fopen(path, "rb");
+    const char  *why      = not_readable(file);
+    json_t      *document = NULL;
+    json_error_t error;
+
+    if (why != NULL) {
+        fprintf(stderr, "shpool-bench: %s: %s\n", path, why);
+    } else {
+        document = json_loadf(file, 0, &error);
+        if (document == NULL) {
+            fprintf(stderr, "shpool-bench: %s: is no JSON of shpool-bench: %s (line %d)\n", path,
+                    error.text, error.line);
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return document;
+}
+
 int bench_json_read(const char *path, bench_results *results)
 {
-    json_error_t error;
-    json_t      *document = json_load_file(path, 0, &error);
-    const char  *bad;
-    int          failed   = -1;
+    json_t     *document = load(path);
+    const char *bad;
+    int         failed   = -1;
 
     memset(results, 0, sizeof(*results));
     if (document == NULL) {
-        fprintf(stderr, "shpool-bench: %s: %s", path, error.text);
-        fprintf(stderr, (error.line > 0) ? " (line %d)\n" : "\n", error.line);
         return -1;
     }
     if (is_ours(path, document)) {

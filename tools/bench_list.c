@@ -118,11 +118,11 @@ int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t h
     if ((wrong == NULL) && (at == NULL)) {
         return 0;
     }
-    fprintf(stderr, "shpool-bench: %s %s: %s%sa number from %u to %u is needed, with K, M or G "
-            "behind it or without, or up to %d: 32,64 or 128-1024 (doubling) or 100-400:100 "
-            "(steps)\n", option, text, (wrong != NULL) ? wrong : "",
-            ((wrong != NULL) && (wrong[0] != '\0')) ? "; " : "", (unsigned)low, (unsigned)high,
-            BENCH_LIST);
+    fprintf(stderr, "shpool-bench: %s %s: %s%snumbers from %u to %u are needed, at most %d of "
+            "them: 32,64 or 128-1024 (doubles) or 100-400:100 (steps)%s\n", option, text,
+            (wrong != NULL) ? wrong : "", ((wrong != NULL) && (wrong[0] != '\0')) ? "; " : "",
+            (unsigned)low, (unsigned)high, BENCH_LIST,
+            (high > 1024) ? "; they may end in K, M or G" : "");
     return -1;
 }
 

@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bench.h"
 #include "bench_trace.h"
@@ -26,7 +27,7 @@ static void usage(FILE *to)
           "Draws what was recorded (trace=TRACE in a spec; doc/TRACE.md): the operations of a\n"
           "block from left to right, the addresses of its pools upwards, a rectangle for each\n"
           "allocation, a line for each request that failed, and what blocked it.\n"
-          "  --svg FILE         the picture\n"
+          "  --svg FILE         the picture; its name ends in .svg\n"
           "  --block N          of the grid [the first one in the trace]\n"
           "  --run N            which of its runs: a launch, or an shpool_init() in it [1]\n"
           "  --from N, --to N   operations [all]\n"
@@ -34,6 +35,26 @@ static void usage(FILE *to)
           "  --help\n"
           "exit status: 0; 1: the trace cannot be read, or the picture not written; 2: usage\n",
           to);
+}
+
+/* A picture over the recording would destroy it; nonzero, and stderr says so. */
+static int check_picture(const char *svg, const char *trace)
+{
+    const char *dot = strrchr(svg, '.');
+    struct stat to;
+    struct stat from;
+
+    if ((dot == NULL) || (strcmp(dot, ".svg") != 0)) {
+        fprintf(stderr, "shpool-bench: --svg %s: a name that ends in .svg is needed\n", svg);
+        return -1;
+    }
+    if ((stat(svg, &to) == 0) && (stat(trace, &from) == 0) && (to.st_dev == from.st_dev) &&
+        (to.st_ino == from.st_ino)) {
+        fprintf(stderr, "shpool-bench: --svg %s: this is the trace %s itself; give the picture a "
+                "name of its own\n", svg, trace);
+        return -1;
+    }
+    return 0;
 }
 
 /* 0: go on; else exit status + 1. */
@@ -83,6 +104,7 @@ static int parse(int argc, char **argv, options *o)
         fputs("shpool-bench: map needs a trace and --svg FILE\n", stderr);
         bad = 1;
     }
+    bad = bad || (check_picture(o->svg, argv[optind]) != 0);
     if (!bad && (o->map.from >= o->map.to)) {
         fprintf(stderr, "shpool-bench: --from %u is not below --to %u\n", o->map.from, o->map.to);
         bad = 1;
@@ -127,8 +149,8 @@ static int draw(const options *o, const trace_file *trace)
         return 1;
     }
     if (o->map.from >= life->count) {
-        fprintf(stderr, "shpool-bench: --from %u: there are %u operations\n", o->map.from,
-                life->count);
+        fprintf(stderr, "shpool-bench: --from %u: there %s %u operation%s\n", o->map.from,
+                (life->count == 1) ? "is" : "are", life->count, bench_s(life->count));
         return 1;
     }
     to = fopen(o->svg, "w");

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../lib/internal.h"
 #include "bench.h"
 #include "bench_memory.h"
 #include "message.h"
@@ -29,6 +30,7 @@ static const struct {
     {"cold", memory_cold, "growth to 4 GiB in pieces, and trim"},
     {"oom", memory_oom, "a request that only fits when everything idle is given back"},
 };
+#define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 
 #ifndef HAVE_CUDA_DEVICE
 #define HAVE_CUDA_DEVICE 0
@@ -107,14 +109,14 @@ static void usage(FILE *to)
           "                     cudaMallocAsync, simple is cudaMalloc, cub is CUB's caching\n"
           "                     allocator (builds with CUDA)\n"
           "  --replay FILE      a log of the layer log (or of RMM) against the allocators\n"
-          "  --limit BYTES      of the replay: most live bytes\n"
+          "  --limit BYTES      of the replay: most live bytes, as 8G [no limit]\n"
           "  --device N         ordinal [0]\n"
           "  --repeats N        [9]\n"
           "  --pairs N          malloc+free pairs in a repeat [100000]\n"
           "  --threads N        at most [16]\n"
           "  --help\n"
           "questions:\n", to);
-    for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+    for (size_t i = 0; i < QUESTIONS; i++) {
         fprintf(to, "  %-8s %s\n", questions[i].name, questions[i].text);
     }
     fputs("prints CSV; exit status: 0; 1: something failed; 2: usage\n", to);
@@ -125,6 +127,44 @@ typedef struct request {
     const char *spec[MAX_SPECS];
     size_t specs;
 } request;
+
+static int add_spec(request *r, const char *spec)
+{
+    if (r->specs == MAX_SPECS) {
+        fprintf(stderr, "shpool-bench: --allocator %s: %d are the most\n", spec, MAX_SPECS);
+        return -1;
+    }
+    r->spec[r->specs++] = spec;
+    return 0;
+}
+
+static int read_limit(const char *text, uint64_t *limit)
+{
+    if (!shpool_spec_number(text, 1, limit) || (*limit == 0)) {
+        fprintf(stderr, "shpool-bench: --limit %s: a number of bytes from 1 is needed; it may end "
+                "in K, M or G\n", text);
+        return -1;
+    }
+    return 0;
+}
+
+/* Whether there is such a question; if not, stderr says which there are. */
+static int check_question(const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < QUESTIONS; i++) {
+        if (strcmp(questions[i].name, name) == 0) {
+            return 0;
+        }
+    }
+    fprintf(stderr, "shpool-bench: unknown question \"%s\"; known:", name);
+    for (i = 0; i < QUESTIONS; i++) {
+        fprintf(stderr, "%s %s", (i == 0) ? "" : ",", questions[i].name);
+    }
+    fputc('\n', stderr);
+    return -1;
+}
 
 /* 0: go on; else exit status + 1. */
 static int parse(int argc, char **argv, request *r)
@@ -142,16 +182,13 @@ static int parse(int argc, char **argv, request *r)
     while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
         switch (c) {
         case 'a':
-            bad = (r->specs == MAX_SPECS);
-            if (!bad) {
-                r->spec[r->specs++] = optarg;
-            }
+            bad = add_spec(r, optarg);
             break;
         case 'R':
             r->options.replay = optarg;
             break;
         case 'l':
-            r->options.limit = strtoull(optarg, NULL, 0);
+            bad = read_limit(optarg, &r->options.limit);
             break;
         case 'd':
             bad = bench_number(optarg, "--device", 0, 63, &number);
@@ -173,6 +210,9 @@ static int parse(int argc, char **argv, request *r)
             bad = 1;
             break;
         }
+    }
+    for (int i = optind; !bad && (i < argc); i++) {
+        bad = check_question(argv[i]);
     }
     if (bad) {
         fputs("try shpool-bench memory --help\n", stderr);
@@ -212,7 +252,7 @@ int bench_memory(int argc, char **argv)
         fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
         return 1;
     }
-    for (; r.specs == 0;) {
+    if (r.specs == 0) {
         memcpy(r.spec, peers, sizeof(peers));
         r.specs = sizeof(peers) / sizeof(peers[0]);
     }
@@ -223,7 +263,7 @@ int bench_memory(int argc, char **argv)
             failed |= memory_replay(&r.options, r.spec[s]);
             continue;
         }
-        for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+        for (size_t i = 0; i < QUESTIONS; i++) {
             if (wanted(argc, argv, questions[i].name)) {
                 failed |= questions[i].run(&r.options, r.spec[s]);
             }

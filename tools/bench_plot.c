@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ static int is_script(const char *path)
     return strcmp(endings[ending_of(path)], ".gp") == 0;
 }
 
-/* gnuplot with a file as its input (-1: none); its exit status, or 127: there is none on PATH. */
+/* gnuplot with a file as its input (-1: none) and no standard output, on which it draws when it
+ * cannot write its file; its exit status, or 127: there is none on PATH. */
 static int run_gnuplot(int script, const char *argument)
 {
     posix_spawn_file_actions_t actions;
@@ -50,10 +52,9 @@ static int run_gnuplot(int script, const char *argument)
     if (error != 0) {
         return 126;
     }
-    if (script >= 0) {
+    error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if ((error == 0) && (script >= 0)) {
         error = posix_spawn_file_actions_adddup2(&actions, script, STDIN_FILENO);
-    } else { /* only to see whether there is one */
-        error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", 1, 0);
     }
     error = (error != 0) ? error : posix_spawnp(&child, name, &actions, NULL, words, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
@@ -63,6 +64,23 @@ static int run_gnuplot(int script, const char *argument)
     while ((waitpid(child, &status, 0) < 0) && (errno == EINTR)) {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* 0: it can be opened for writing, and is as it was; else stderr says why not. */
+static int check_writable(const char *path)
+{
+    const int existed = access(path, F_OK) == 0;
+    const int file    = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+    if (file < 0) {
+        fprintf(stderr, "shpool-bench: %s: %s\n", path, strerror(errno));
+        return -1;
+    }
+    (void)close(file);
+    if (!existed) {
+        (void)unlink(path);
+    }
+    return 0;
 }
 
 int bench_plot_check(const char *path)
@@ -78,7 +96,7 @@ int bench_plot_check(const char *path)
                 "ends in .gp\n", path);
         return -1;
     }
-    return 0;
+    return check_writable(path);
 }
 
 /* out.gp, when run, draws out.svg. */
@@ -141,7 +159,7 @@ static void usage(FILE *to)
           "  -o, --output FILE   .svg, .png or .pdf by gnuplot; .gp is its script, data included\n"
           "  --figure NAME       gops, cycles or failed; ramp shows utilisation [gops]\n"
           "  --help\n"
-          "exit status: 0; 1: it cannot be drawn; 2: usage\n", to);
+          "exit status: 0; 1: it cannot be drawn; 2: usage, or a file cannot be read\n", to);
 }
 
 /* In plot_figures[]; -1: there is none such, and stderr says so. */
@@ -198,7 +216,7 @@ int bench_plot(int argc, char **argv)
         return 2;
     }
     if (bench_json_read(argv[optind], &results) != 0) {
-        return 1;
+        return 2;
     }
     failed = bench_plot_draw(&results, (size_t)figure, output);
     bench_results_clear(&results);

@@ -10,6 +10,7 @@
 
 #include "../lib/internal.h"
 #include "bench.h"
+#include "bench_replay.h"
 #include "bench_trace.h"
 #include "message.h"
 #include "replay.h"
@@ -29,44 +30,13 @@ int replay_cuda(const replay_script *script, const replay_shape *shape, replay_t
 }
 #endif
 
-typedef struct options {
-    const char *file;
-    const char *allocator;
-    const char *device;
-    const char *arch;
-    uint32_t threads_per_pool; /* 0: several */
-    uint32_t bytes;            /* 0: as recorded */
-    int cuda;
-} options;
-
-/* One allocator and geometry. */
-typedef struct row {
-    char allocator[SHPOOL_NAME_BYTES];
-    char spec[160];            /* of the least bytes */
-    uint32_t threads_per_pool;
-    uint32_t pools;
-    uint32_t blocks;           /* of a multiprocessor, with the least bytes */
-    replay_tally tally;        /* at the bytes asked for; in the recorded order */
-    replay_tally gpu;          /* there, threads running freely */
-    replay_tally gpu_least;    /* the same with the least bytes */
-    replay_need need;
-    int missing;               /* cannot replay this */
-    char note[512];
-} row;
-
-typedef struct table {
-    row *rows;
-    uint32_t count;
-    int failed;
-} table;
-
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench replay [options] TRACE\n"
           "Replays what a kernel recorded (trace=TRACE in its spec; doc/TRACE.md) with other\n"
           "allocators, and ranks them.\n"
           "  --allocator SPEC|all     [all]\n"
-          "  --threads-per-pool N     allocators of scope group [several: 8, 16, ... all]\n"
+          "  --threads-per-pool LIST  allocators of scope group: 8,16 or 8-64 [8, 16, ... all]\n"
           "  --bytes B[K]             of all pools of a block [as recorded]\n"
           "  --device cpu|cuda        default: cuda if there is a GPU, else cpu\n"
           "  --arch sm_NN             for blocks of a multiprocessor [sm_90]\n"
@@ -85,7 +55,7 @@ static void usage(FILE *to)
 }
 
 /* 0: go on; else exit status + 1. */
-static int parse(int argc, char **argv, options *o)
+static int parse(int argc, char **argv, replay_options *o)
 {
     static const struct option longs[] = {
         { "allocator", required_argument, NULL, 'a' },
@@ -102,8 +72,8 @@ static int parse(int argc, char **argv, options *o)
             o->allocator = optarg;
             break;
         case 't':
-            bad = bench_number(optarg, "--threads-per-pool", 1, SHPOOL_MAX_THREADS,
-                               &o->threads_per_pool);
+            bad = bench_numbers(optarg, "--threads-per-pool", 1, SHPOOL_MAX_THREADS,
+                                &o->threads_per_pool);
             break;
         case 'B':
             bad = bench_number(optarg, "--bytes", 16, SHPOOL_MAX_SHARED, &o->bytes);
@@ -151,7 +121,7 @@ static uint32_t blocks_of(const replay_script *script, const char *spec, const s
                                                           : 0;
 }
 
-static void measure_gpu(const replay_script *script, replay_shape shape, row *r)
+static void measure_gpu(const replay_script *script, replay_shape shape, replay_row *r)
 {
     r->gpu_least.failures = ~0ull;
     if (replay_cuda(script, &shape, &r->gpu, r->note, sizeof(r->note)) != 0) {
@@ -165,7 +135,8 @@ static void measure_gpu(const replay_script *script, replay_shape shape, row *r)
     }
 }
 
-static void measure(const options *o, const replay_script *script, replay_shape shape, row *r)
+static void measure(const replay_options *o, const replay_script *script, replay_shape shape,
+                    replay_row *r)
 {
     shpool_arch arch;
     shpool_pool pool;
@@ -200,15 +171,15 @@ static void measure(const options *o, const replay_script *script, replay_shape 
 }
 
 /* A row for a spec; threads_per_pool 0: as it says. */
-static void add_row(const options *o, const replay_script *script, const char *spec,
-                    uint32_t threads_per_pool, table *t)
+static void add_row(const replay_options *o, const replay_script *script, const char *spec,
+                    uint32_t threads_per_pool, replay_table *t)
 {
     shpool_config want = { .block_threads = script->block_threads, .alignment = script->alignment,
                            .total_bytes = SHPOOL_MAX_SHARED };
     replay_shape shape = { spec, threads_per_pool, o->bytes };
     shpool_pool pool;
     char text[SHPOOL_SPEC_BYTES + 64];
-    row *r = &t->rows[t->count];
+    replay_row *r = &t->rows[t->count];
 
     if (t->count == MOST_ROWS) {
         return;
@@ -236,14 +207,23 @@ static void add_row(const options *o, const replay_script *script, const char *s
     measure(o, script, shape, r);
 }
 
+/* A row for each of --threads-per-pool. */
+static void add_asked(const replay_options *o, const replay_script *script, const char *spec,
+                      replay_table *t)
+{
+    for (size_t i = 0; i < o->threads_per_pool.count; i++) {
+        add_row(o, script, spec, o->threads_per_pool.value[i], t);
+    }
+}
+
 /* Of scope group several geometries, if the spec names none. */
-static void add_allocator(const options *o, const replay_script *script,
-                          const shpool_allocator *allocator, table *t)
+static void add_allocator(const replay_options *o, const replay_script *script,
+                          const shpool_allocator *allocator, replay_table *t)
 {
     if (allocator->scope != SHPOOL_SCOPE_GROUP) {
         add_row(o, script, allocator->name, 0, t);
-    } else if (o->threads_per_pool != 0) {
-        add_row(o, script, allocator->name, o->threads_per_pool, t);
+    } else if (o->threads_per_pool.count != 0) {
+        add_asked(o, script, allocator->name, t);
     } else {
         for (uint32_t n = 8; n < script->block_threads; n *= 2) {
             add_row(o, script, allocator->name, n, t);
@@ -252,7 +232,21 @@ static void add_allocator(const options *o, const replay_script *script,
     }
 }
 
-static int add_all(const options *o, const replay_script *script, table *t)
+/* Whether --allocator names one that there is; if not, stderr says so. */
+static int check_allocator(const char *spec)
+{
+    const shpool_allocator *allocator;
+    char name[SHPOOL_SPEC_BYTES];
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(spec, ":|"), spec);
+    if ((strcmp(spec, "all") != 0) && (shpool_allocator_find(name, &allocator) != SHPOOL_OK)) {
+        fprintf(stderr, "shpool-bench: --allocator %s: %s\n", spec, shpool_last_error());
+        return -1;
+    }
+    return 0;
+}
+
+static void add_all(const replay_options *o, const replay_script *script, replay_table *t)
 {
     const shpool_allocator *allocator;
 
@@ -263,117 +257,37 @@ static int add_all(const options *o, const replay_script *script, table *t)
                 add_allocator(o, script, allocator, t);
             }
         }
-    } else if (strchr(o->allocator, ':') != NULL) {
-        add_row(o, script, o->allocator, o->threads_per_pool, t);
-    } else if (shpool_allocator_find(o->allocator, &allocator) == SHPOOL_OK) {
+    } else if (strpbrk(o->allocator, ":|") == NULL) {
+        (void)shpool_allocator_find(o->allocator, &allocator); /* check_allocator() found it */
         add_allocator(o, script, allocator, t);
+    } else if (o->threads_per_pool.count != 0) {
+        add_asked(o, script, o->allocator, t);
     } else {
-        fprintf(stderr, "shpool-bench: --allocator %s: %s\n", o->allocator, shpool_last_error());
-        return -1;
+        add_row(o, script, o->allocator, 0, t);
     }
     if (isatty(STDERR_FILENO)) {
         fprintf(stderr, "\r%-60s\r", "");
     }
-    return 0;
 }
 
-/* ---- output ---- */
-
-static double cycles_of(const row *r)
-{
-    return (r->gpu.ops != 0) ? (double)r->gpu.cycles / (double)r->gpu.ops : 0.0;
-}
-
-static int compare(double a, double b)
-{
-    return (a > b) - (a < b);
-}
-
-/* What cannot last, then what never suffices; then see usage(). */
-static int by_rank(const void *a, const void *b)
-{
-    const row *x = a;
-    const row *y = b;
-    int order = (x->missing - y->missing) * 4 + (y->need.possible - x->need.possible) * 2;
-
-    if ((order == 0) && (cycles_of(x) != 0.0) && (cycles_of(y) != 0.0)) {
-        order = ((x->gpu.failures != 0) - (y->gpu.failures != 0)) * 2 +
-                compare(cycles_of(x), cycles_of(y));
-    }
-    if (order == 0) {
-        order = ((x->need.bytes == 0) - (y->need.bytes == 0)) * 2 +
-                compare(x->need.bytes, y->need.bytes);
-    }
-    return (order != 0) ? order : strcmp(x->allocator, y->allocator);
-}
-
-static void cell(int known, const char *format, double value)
-{
-    char text[32];
-
-    snprintf(text, sizeof(text), known ? format : "-", value);
-    printf(" %9s", text);
-}
-
-static void print_row(const options *o, uint32_t rank, const row *r)
-{
-    if (r->missing) {
-        printf("%4s %-18s %7u %6u  n/a: %s\n", "-", r->allocator, r->threads_per_pool, r->pools,
-               r->note);
-        return;
-    }
-    printf("%4u %-18s %7u %6u", rank, r->allocator, r->threads_per_pool, r->pools);
-    cell(r->tally.failures != ~0ull, "%.0f", (double)r->tally.failures);
-    cell(r->need.possible, "%.0f", r->need.bytes);
-    cell(r->blocks != 0, "%.0f", r->blocks);
-    if (o->cuda) {
-        cell(r->gpu.ops != 0, "%.0f", cycles_of(r));
-        cell(r->gpu.failures != ~0ull, "%.0f", (double)r->gpu.failures);
-        cell(r->gpu_least.failures != ~0ull, "%.0f", (double)r->gpu_least.failures);
-    }
-    printf("%s%s\n", (r->note[0] != '\0') ? "  " : "",
-           (r->note[0] != '\0') ? r->note
-           : !r->need.possible ? "  fails in all that a block can have"
-           : (r->need.bytes == 0) ? "  all of it lies in global memory" : "");
-}
-
-static void print_table(const options *o, table *t)
-{
-    const row *best = NULL;
-
-    qsort(t->rows, t->count, sizeof(*t->rows), by_rank);
-    printf("%4s %-18s %7s %6s %9s %9s %9s", "rank", "allocator", "thr/pool", "pools", "failed",
-           "needs", "blocks/SM");
-    printf(o->cuda ? " %9s %9s %9s\n" : "\n", "cycles", "fails GPU", "at needs");
-    for (uint32_t i = 0; i < t->count; i++) {
-        const row *r = &t->rows[i];
-
-        print_row(o, i + 1, r);
-        if (!r->missing && (r->spec[0] != '\0') &&
-            ((best == NULL) || (r->need.bytes < best->need.bytes))) {
-            best = r;
-        }
-    }
-    if (best != NULL) {
-        printf("fewest bytes: SHPOOL_ALLOCATOR=%s\n", best->spec);
-    }
-}
+/* ---- the command ---- */
 
 static void print_trace(const char *path, const trace_file *trace)
 {
     trace_sums sums;
 
     trace_file_sums(trace, &sums);
-    printf("# %s: %s, %u threads, %u pool%s of %u bytes; %u block%s, %llu mallocs, %llu frees, "
-           "%llu resizes; at most %u bytes live at once, the largest request %u\n", path,
-           trace->allocator, trace->block_threads, trace->pools, (trace->pools == 1) ? "" : "s",
-           trace->pool_bytes, trace->count, (trace->count == 1) ? "" : "s", sums.mallocs,
-           sums.frees, sums.resizes, sums.peak_bytes, sums.largest);
+    printf("# %s: %s, %u threads, %u pool%s of %u bytes; %u block%s, %llu malloc%s, %llu free%s, "
+           "%llu resize%s; at most %u bytes live at once, the largest request %u\n", path,
+           trace->allocator, trace->block_threads, trace->pools, bench_s(trace->pools),
+           trace->pool_bytes, trace->count, bench_s(trace->count), sums.mallocs,
+           bench_s(sums.mallocs), sums.frees, bench_s(sums.frees), sums.resizes,
+           bench_s(sums.resizes), sums.peak_bytes, sums.largest);
     if (sums.failures != 0) {
-        printf("# %llu mallocs failed as they were recorded: how long they would have lived is "
+        printf("# %llu malloc%s failed as they were recorded: how long they would have lived is "
                "not known.  A replay frees what they get at once, so that the kernel may need more "
                "bytes than it says; record it with more payload_bytes, or with spill=native\n",
-               sums.failures);
+               sums.failures, bench_s(sums.failures));
     }
     if (sums.dropped != 0) {
         printf("# %llu records were dropped as they were recorded: only the beginning is "
@@ -385,11 +299,10 @@ static void print_trace(const char *path, const trace_file *trace)
     }
 }
 
-static int replay(options *o, const trace_file *trace)
+static int replay(replay_options *o, const trace_file *trace)
 {
     replay_script script;
-    table t = { .rows = calloc(MOST_ROWS, sizeof(*t.rows)) };
-    int status;
+    replay_table t = { .rows = calloc(MOST_ROWS, sizeof(*t.rows)) };
 
     if ((t.rows == NULL) || (replay_script_make(trace, &script) != 0)) {
         fputs("shpool-bench: no memory for the trace\n", stderr);
@@ -402,22 +315,20 @@ static int replay(options *o, const trace_file *trace)
     print_trace(o->file, trace);
     printf("# replayed in pools of %u bytes a block%s; blocks/SM: %s\n", o->bytes,
            o->cuda ? "" : ", on the CPU block executor", o->arch);
-    status = add_all(o, &script, &t);
-    if (status == 0) {
-        print_table(o, &t);
-    }
+    add_all(o, &script, &t);
+    replay_table_print(o, &t);
     replay_script_free(&script);
     free(t.rows);
     if ((fflush(stdout) != 0) || ferror(stdout)) {
         fputs("shpool-bench: writing the output failed\n", stderr);
         return 1;
     }
-    return (status == 0) ? 0 : 1;
+    return 0;
 }
 
 int bench_replay(int argc, char **argv)
 {
-    options o = { .allocator = "all", .arch = "sm_90" };
+    replay_options o = { .allocator = "all", .arch = "sm_90" };
     shpool_arch arch;
     trace_file trace;
     char text[1024];
@@ -430,6 +341,9 @@ int bench_replay(int argc, char **argv)
     if (shpool_arch_find(o.arch, &arch) != SHPOOL_OK) {
         fprintf(stderr, "shpool-bench: --arch %s: %s\n", o.arch, shpool_last_error());
         return 2;
+    }
+    if (check_allocator(o.allocator) != 0) {
+        return 1;
     }
     o.cuda = bench_cuda_present(text, sizeof(text));
     if ((o.device != NULL) && (strcmp(o.device, "cuda") == 0) && !o.cuda) {

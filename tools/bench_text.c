@@ -25,8 +25,9 @@ void bench_text_begin(FILE *to, const bench_facts *facts, int spec_width)
         fprintf(to, "payload %lld bytes a block, ", (long long)facts->payload_bytes);
     }
     fprintf(to, "%u iterations, seed %u\n", (unsigned)facts->iterations, (unsigned)facts->seed);
-    fprintf(to, "# driver %s; clocks: %s; %s; median of %u launches\n# %s\n", facts->driver,
-            facts->clocks, facts->date, (unsigned)facts->repeats, facts->command);
+    fprintf(to, "# driver %s; clocks: %s; %s; median of %u launch%s\n# %s\n", facts->driver,
+            facts->clocks, facts->date, (unsigned)facts->repeats,
+            (facts->repeats == 1) ? "" : "es", facts->command);
     for (c = bench_row_columns; c->name != NULL; c++) {
         if ((c->heading != NULL) && (c->width != 0)) {
             fprintf(to, "%s%*s", (c == bench_row_columns) ? "" : " ", width_of(c, spec_width),

@@ -198,10 +198,11 @@ static int put_allocations(map *m, uint32_t *merged)
 
 /* ---- failures ---- */
 
-static void put_neighbour(FILE *to, const map *m, uint32_t at)
+/* What ends a hole: an allocation, or where there is none an edge of the pool. */
+static void put_neighbour(FILE *to, const map *m, uint32_t at, const char *edge)
 {
     if (at == TRACE_NONE) {
-        fputs("the end of the pool", to);
+        fprintf(to, "the %s of the pool", edge);
     } else {
         const trace_op *op = &m->life->ops[at];
 
@@ -216,9 +217,9 @@ static void put_why(map *m, const heap_map_fault *f)
     fprintf(m->to, "operation %u: thread %u asked for %u bytes; pool %u has %u free, the largest "
             "hole %u at 0x%x, between ", f->at, op->thread, op->bytes, f->pool, f->free_bytes,
             f->hole, f->hole_at);
-    put_neighbour(m->to, m, f->below);
+    put_neighbour(m->to, m, f->below, "begin");
     fputs(" and ", m->to);
-    put_neighbour(m->to, m, f->above);
+    put_neighbour(m->to, m, f->above, "end");
     if (f->hole >= op->bytes) {
         fputs(" *", m->to);
     }

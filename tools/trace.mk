@@ -11,5 +11,6 @@ shpool_trace_sources = \
 	tools/trace_file.h \
 	tools/trace_life.c \
 	tools/trace_life.h
-shpool_bench_trace = tools/bench_map.c tools/bench_replay.c tools/bench_trace.h \
+shpool_bench_trace = tools/bench_map.c tools/bench_replay.c tools/bench_replay.h \
+	tools/bench_replay_table.c tools/bench_trace.h \
 	$(shpool_trace_sources)

@@ -26,7 +26,7 @@ typedef struct reader {
     unsigned long number; /* of the line */
     char *word[MOST_WORDS];
     uint32_t words;
-    off_t bytes;          /* of the file */
+    off_t bytes;          /* of a regular file; else -1: not known */
     char *why;
     size_t why_bytes;
 } reader;
@@ -249,7 +249,7 @@ static int read_life(reader *r)
         number32(r, 7, ~0u, &life.dropped)) {
         return fail(r, "\"block B launch L records N dropped D\" belongs here");
     }
-    if ((off_t)records > r->bytes / LEAST_LINE) { /* before there is memory for them */
+    if ((r->bytes >= 0) && ((off_t)records > r->bytes / LEAST_LINE)) { /* before memory for them */
         return fail(r, "the file is too short for %u records: it was cut off, or written over",
                     records);
     }
@@ -309,8 +309,14 @@ int trace_file_read(const char *path, trace_file *trace_p, char *why, size_t why
         return fail(&r, "%s", strerror(errno));
     }
     status = fstat(fileno(r.file), &about);
-    r.bytes = about.st_size;
-    status = (status == 0) ? read_version(&r) : fail(&r, "%s", strerror(errno));
+    if (status != 0) {
+        status = fail(&r, "%s", strerror(errno));
+    } else if (S_ISDIR(about.st_mode)) {
+        status = fail(&r, "is a directory");
+    } else {
+        r.bytes = S_ISREG(about.st_mode) ? about.st_size : -1;
+        status = read_version(&r);
+    }
     if (status == 0) {
         status = read_head(&r);
     }

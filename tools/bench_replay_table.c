@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench replay: its ranking, printed. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_replay.h"
+
+static double cycles_of(const replay_row *r)
+{
+    return (r->gpu.ops != 0) ? (double)r->gpu.cycles / (double)r->gpu.ops : 0.0;
+}
+
+static int compare(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+/* What cannot last, then what never suffices; then as the usage says. */
+static int by_rank(const void *a, const void *b)
+{
+    const replay_row *x = a;
+    const replay_row *y = b;
+    int order = (x->missing - y->missing) * 4 + (y->need.possible - x->need.possible) * 2;
+
+    if ((order == 0) && (cycles_of(x) != 0.0) && (cycles_of(y) != 0.0)) {
+        order = ((x->gpu.failures != 0) - (y->gpu.failures != 0)) * 2 +
+                compare(cycles_of(x), cycles_of(y));
+    }
+    if (order == 0) {
+        order = ((x->need.bytes == 0) - (y->need.bytes == 0)) * 2 +
+                compare(x->need.bytes, y->need.bytes);
+    }
+    return (order != 0) ? order : strcmp(x->allocator, y->allocator);
+}
+
+static void cell(int known, const char *format, double value)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), known ? format : "-", value);
+    printf(" %9s", text);
+}
+
+/* Behind the figures. */
+static void print_remark(const replay_options *o, const replay_row *r)
+{
+    if (r->note[0] != '\0') {
+        printf("  %s", r->note);
+    } else if (!r->need.possible) {
+        printf("  fails in all that a block can have");
+    } else if (r->tally.failures == ~0ull) {
+        printf("  no such pool: %u bytes are too few", o->bytes);
+    } else if (r->need.bytes == 0) {
+        printf("  all of it lies in global memory");
+    }
+    putchar('\n');
+}
+
+static void print_row(const replay_options *o, uint32_t rank, const replay_row *r)
+{
+    if (r->missing) {
+        printf("%4s %-18s %7u %6u  n/a: %s\n", "-", r->allocator, r->threads_per_pool, r->pools,
+               r->note);
+        return;
+    }
+    printf("%4u %-18s %7u %6u", rank, r->allocator, r->threads_per_pool, r->pools);
+    cell(r->tally.failures != ~0ull, "%.0f", (double)r->tally.failures);
+    cell(r->need.possible, "%.0f", r->need.bytes);
+    cell(r->blocks != 0, "%.0f", r->blocks);
+    if (o->cuda) {
+        cell(r->gpu.ops != 0, "%.0f", cycles_of(r));
+        cell(r->gpu.failures != ~0ull, "%.0f", (double)r->gpu.failures);
+        cell(r->gpu_least.failures != ~0ull, "%.0f", (double)r->gpu_least.failures);
+    }
+    print_remark(o, r);
+}
+
+void replay_table_print(const replay_options *o, replay_table *t)
+{
+    const replay_row *best = NULL;
+
+    qsort(t->rows, t->count, sizeof(*t->rows), by_rank);
+    printf("%4s %-18s %7s %6s %9s %9s %9s", "rank", "allocator", "thr/pool", "pools", "failed",
+           "needs", "blocks/SM");
+    printf(o->cuda ? " %9s %9s %9s\n" : "\n", "cycles", "fails GPU", "at needs");
+    for (uint32_t i = 0; i < t->count; i++) {
+        const replay_row *r = &t->rows[i];
+
+        print_row(o, i + 1, r);
+        if (!r->missing && (r->spec[0] != '\0') &&
+            ((best == NULL) || (r->need.bytes < best->need.bytes))) {
+            best = r;
+        }
+    }
+    if (best != NULL) {
+        printf("fewest bytes: SHPOOL_ALLOCATOR=%s\n", best->spec);
+    }
+}
