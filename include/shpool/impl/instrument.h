@@ -51,7 +51,7 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
             shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_RELEASE, 0, 0, to, 0); \
         } \
         if ((to == SHPOOL_NO_MARK) && (done != SHPOOL_NO_MARK)) { \
-            shpool_trace_mark(view, (uint32_t)SHPOOL_TRACE_MARK, done); \
+            shpool_trace_mark(view, done); \
         } \
         return done; \
     }

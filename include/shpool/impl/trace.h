@@ -24,7 +24,7 @@ typedef struct shpool_trace_head {
 enum {
     SHPOOL_TRACE_NOTHING = 0, /* taken, and then there was nothing to say */
     SHPOOL_TRACE_MALLOC  = 1, /* address 0: it failed */
-    SHPOOL_TRACE_WAIT    = 2, /* an attempt of shpool_malloc_wait that got nothing */
+    SHPOOL_TRACE_WAIT    = 2, /* an attempt of what waits that got nothing */
     SHPOOL_TRACE_FREE    = 3,
     SHPOOL_TRACE_RESIZE  = 4, /* in place */
     SHPOOL_TRACE_MARK    = 5, /* address: what shpool_mark() answered */
@@ -174,11 +174,11 @@ SIMT_FN void shpool_trace_refused(shpool_trace_record *record, uint32_t reason)
     }
 }
 
-/* What concerns the whole pool. */
-SIMT_FN void shpool_trace_mark(shpool_view view, uint32_t what, uint32_t mark)
+/* What shpool_mark() answered. */
+SIMT_FN void shpool_trace_mark(shpool_view view, uint32_t mark)
 {
     if (shpool_is_traced(view) != 0) {
-        shpool_trace_put(view.area, view.rank, what, 0, 0, mark, 0);
+        shpool_trace_put(view.area, view.rank, (uint32_t)SHPOOL_TRACE_MARK, 0, 0, mark, 0);
     }
 }
 
