@@ -25,6 +25,47 @@ static __global__ void turns(shpool_pool pool, uint32_t bytes, uint32_t rounds, 
     shpool_fini(heap);
 }
 
+/* Warps hold runs of very different lengths for a while.  Those who free must get at the pool that
+ * the others ask again and again. */
+static __global__ void crowd(shpool_pool pool, uint32_t most, uint32_t rounds, counts *c)
+{
+    extern __shared__ __align__(16) unsigned char smem_crowd[];
+    shpool_heap heap  = shpool_init(&pool, smem_crowd);
+    uint32_t    lane  = threadIdx.x % 32u;
+    uint32_t    state = (blockIdx.x * 32u + threadIdx.x / 32u) * 2654435761u | 1u;
+
+    for (uint32_t round = 0; round < rounds; round++) {
+        uint32_t  halves = random_next(&state) % 4u;
+        uint32_t  words  = 1u + random_next(&state) % (most / 4u >> halves);
+        uint32_t *run    = NULL;
+        uint32_t  wrong  = 0;
+
+        if (lane == 0) { /* a second or so */
+            run = static_cast<uint32_t *>(shpool_malloc_wait(heap, words * 4u, 500000u));
+            note(c, E_EXHAUSTED, run == NULL);
+        }
+        run = reinterpret_cast<uint32_t *>(
+            __shfl_sync(~0u, reinterpret_cast<unsigned long long>(run), 0));
+        if (run == NULL) {
+            break;
+        }
+        for (uint32_t i = lane; i < words; i += 32u) {
+            run[i] = state + i;
+        }
+        __syncwarp();
+        for (uint32_t i = lane; i < words; i += 32u) {
+            wrong |= run[words - 1u - i] ^ (state + words - 1u - i);
+        }
+        note(c, E_PATTERN, wrong != 0);
+        __syncwarp();
+        if (lane == 0) {
+            note(c, E_REFUSED, shpool_free_at(heap, run, 0) != SHPOOL_FREE_OK);
+        }
+    }
+    at_rest(pool, heap, c);
+    shpool_fini(heap);
+}
+
 /* Nested scopes of random depth; what lies below a scope must survive it. */
 static __global__ void scopes(shpool_pool pool, uint32_t seed, counts *c)
 {
@@ -187,6 +228,23 @@ static void test_waiting(const shpool_allocator *allocator)
     }
 }
 
+/* A pool for each block, an allocation for each warp, and never room for all. */
+static void test_crowd(const shpool_allocator *allocator)
+{
+    const char *options = (allocator->scope == SHPOOL_SCOPE_GROUP) ? ":threads_per_pool=512" : "";
+    shpool_pool pool    = {};
+
+    if ((allocator->scope != SHPOOL_SCOPE_THREAD) && ((allocator->caps & SHPOOL_CAP_MARK) == 0)) {
+        for (uint32_t payload : {96u << 10, 40u << 10}) {
+            if (open(allocator->name, options, 512, payload, &pool)) {
+                run("crowd", pool, crowd, 264, 512, pool.shared_bytes, NULL, pool.largest / 3u,
+                    300u);
+                close(&pool);
+            }
+        }
+    }
+}
+
 static void test_scopes(const shpool_allocator *allocator)
 {
     for (const char *options : {":threads_per_pool=1", ":threads_per_pool=1,check=1"}) {
@@ -232,6 +290,7 @@ int main(int argc, char **argv)
         }
         test_spill(allocator);
         test_waiting(allocator);
+        test_crowd(allocator);
         test_scopes(allocator);
         test_together(allocator);
         std::printf("%s: %s\n", allocator->name, (gpu_failed == before) ? "passed" : "FAILED");

@@ -300,18 +300,23 @@ SIMT_FN uint32_t simt_converged(void) { return __activemask(); }
 
 #include <shpool/impl/simt_cluster.h>
 
+SIMT_FN uint32_t simt_clock(void) { return (uint32_t)clock(); }
+
 /* The loop around it reads the word again; here only the issue slots matter.  Of 32, 200 and 1,000
- * ns the last served pools of 96 to 1,024 threads best, up to twice as fast, and the others
- * alike. */
+ * ns the last served pools of 96 to 1,024 threads best, up to twice as fast, and the others alike.
+ *
+ * A different time for each: the GPU ends a sleep at the next multiple of a power of two (measured:
+ * of 1,000, 2,000 and 4,000 cycles for 256, 512 and 1,024 ns on), so that threads which sleep
+ * equally long wake together, in an order that stays the same.  Then the first ones may take a lock
+ * at each turn, for requests that cannot be served, while those who would free never get it. */
 SIMT_FN void simt_wait(simt_addr a, uint32_t seen)
 {
     (void)a;
     (void)seen;
-    __nanosleep(1000);
+    __nanosleep(256u + (simt_clock() * 2654435761u >> 22));
 }
 
 SIMT_FN void simt_pause(uint32_t ns) { __nanosleep(ns); }
-SIMT_FN uint32_t simt_clock(void) { return (uint32_t)clock(); }
 
 /* ---- global memory ---- */
 SIMT_FN void simt_global_store32(void *p, uint32_t v) { (void)atomicExch((unsigned *)p, v); }
