@@ -68,7 +68,7 @@ expect 0 '^usage: shpool-bench loadstore' $bench loadstore --help
 expect 2 '--threads 128,x: numbers from 1 to 1024' $bench loadstore --threads 128,x
 expect 2 '--type-bytes 32: numbers from 1 to 16' $bench loadstore --type-bytes 32
 expect 2 '--values 0: numbers from 1 to 32' $bench loadstore --values 0
-expect 2 '--values 1,1,.*15 at most' $bench loadstore --values 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1
+expect 2 '--values 4-33: numbers from 1 to 32' $bench loadstore --values 4-33
 expect 2 '--bytes 5: a number from 1M' $bench loadstore --bytes 5
 expect 2 '--repeats 3: a number from 9' $bench loadstore --repeats 3
 expect 2 'unexpected argument "256"' $bench loadstore 256

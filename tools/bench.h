@@ -201,6 +201,9 @@ void bench_row_init(bench_row *row, const bench_point *point);
 /** What has been planned for it. */
 void bench_row_set_pool(bench_row *row, const shpool_pool *pool);
 
+/** Ascending. */
+void bench_sort(double *values, size_t count);
+
 /** Median and median distance from it in percent; the values stay in their order. */
 void bench_series_summary(const bench_series *series, double *median, double *spread);
 

@@ -51,6 +51,7 @@ const char *bench_ls_counts(bench_ls_check check)
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench loadstore [options]\n"
+          "a LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps)\n"
           "  --type-bytes LIST   sizes of an element, of 1,2,4,8,16 [all]\n"
           "  --threads LIST      NT, threads of a block [all that were compiled in]\n"
           "  --values LIST       VT, values a thread [all that were compiled in]\n"
@@ -67,28 +68,21 @@ static void usage(FILE *to)
           "exit status: 0; 1: no GPU, or a result was wrong; 2: usage\n", to);
 }
 
-/* Comma-separated numbers; 0 ends them. */
+_Static_assert(BENCH_LS_LIST > BENCH_LIST, "the longest list must fit");
+
+/* The numbers of a list; 0 ends them. */
 static int list(const char *text, const char *option, uint32_t most, uint32_t *values)
 {
-    const char *at    = text;
-    size_t      count = 0;
+    bench_list found;
+    size_t     i;
 
-    do {
-        char     one[16];
-        size_t   bytes = strcspn(at, ",");
-        uint64_t n     = 0;
-
-        snprintf(one, sizeof(one), "%.*s", (bytes < sizeof(one)) ? (int)bytes : 15, at);
-        if ((bytes >= sizeof(one)) || !shpool_spec_number(one, 0, &n) || (n == 0) || (n > most) ||
-            (count + 1 >= BENCH_LS_LIST)) {
-            fprintf(stderr, "shpool-bench: %s %s: numbers from 1 to %u are needed, with commas "
-                    "between, %d at most\n", option, text, (unsigned)most, BENCH_LS_LIST - 1);
-            return -1;
-        }
-        values[count++] = (uint32_t)n;
-        values[count]   = 0;
-        at += bytes;
-    } while (*at++ == ',');
+    if (bench_numbers(text, option, 1, most, &found) != 0) {
+        return -1;
+    }
+    for (i = 0; i < found.count; i++) {
+        values[i] = found.value[i];
+    }
+    values[i] = 0;
     return 0;
 }
 

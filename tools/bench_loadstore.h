@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define BENCH_LS_LIST 16 /* values that an option's list can have */
+#define BENCH_LS_LIST 65 /* a bench_list and the 0 behind it */
 
 /** What the user asked for. */
 typedef struct bench_ls_options {

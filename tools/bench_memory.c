@@ -4,7 +4,6 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -70,17 +69,9 @@ shpool_context *memory_context(const memory_options *options, shpool_device_allo
     return context;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 double memory_quantile(double *samples, size_t count, double part)
 {
-    qsort(samples, count, sizeof(*samples), compare);
+    bench_sort(samples, count);
     return samples[(size_t)((double)(count - 1) * part + 0.5)];
 }
 

@@ -156,9 +156,14 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, size_t count)
+void bench_sort(double *values, size_t count)
 {
     qsort(values, count, sizeof(*values), by_value);
+}
+
+static double median(double *values, size_t count)
+{
+    bench_sort(values, count);
     return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
 }
 
