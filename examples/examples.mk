@@ -8,17 +8,18 @@ dist_examples_DATA += examples/blueprint.cu examples/cluster.cu examples/device.
 dist_pluginexample_DATA = examples/plugin/own.c examples/plugin/own.cu examples/plugin/own.h
 
 # Larger ones: one source for the GPU and, included by X_cpu.cc, for the CPU block executor.
-shpool_examples += examples/sparse/sparse_cpu examples/words/words_cpu
-examples_sparse_sparse_cpu_SOURCES = examples/sparse/sparse_cpu.cc
-examples_sparse_sparse_cpu_LDADD   = libshpool_core.la
-examples_words_words_cpu_SOURCES   = examples/words/words_cpu.cc
-examples_words_words_cpu_LDADD     = libshpool_core.la
-dist_examples_DATA += examples/machine.h
+shpool_examples += examples/sparse/sparse_cpu examples/repeats/repeats_cpu
+examples_sparse_sparse_cpu_SOURCES   = examples/sparse/sparse_cpu.cc
+examples_sparse_sparse_cpu_LDADD     = libshpool_core.la
+examples_repeats_repeats_cpu_SOURCES   = examples/repeats/repeats_cpu.cc
+examples_repeats_repeats_cpu_LDADD     = libshpool_core.la
+dist_examples_DATA += examples/group.h examples/machine.h examples/options.h
 sparseexampledir = $(examplesdir)/sparse
 dist_sparseexample_DATA = examples/sparse/cusparse.h examples/sparse/matrix.h \
 	examples/sparse/prepare.h examples/sparse/rows.h examples/sparse/sparse.cu
-wordsexampledir = $(examplesdir)/words
-dist_wordsexample_DATA = examples/words/count.h examples/words/text.h examples/words/words.cu
+repeatsexampledir = $(examplesdir)/repeats
+dist_repeatsexample_DATA = examples/repeats/documents.h examples/repeats/grams.h \
+	examples/repeats/repeats.cu
 # Built against the installed library, by make installcheck.
 ownexampledir = $(examplesdir)/own_allocator
 dist_ownexample_DATA = examples/own_allocator/Makefile examples/own_allocator/app.cu \
@@ -28,7 +29,7 @@ cmakeexampledir = $(examplesdir)/cmake
 dist_cmakeexample_DATA = examples/cmake/CMakeLists.txt
 
 if HAVE_NVCC
-shpool_examples += examples/sparse/sparse examples/words/words
+shpool_examples += examples/sparse/sparse examples/repeats/repeats
 examples_sparse_sparse_SOURCES      = examples/sparse/sparse.cu
 examples_sparse_sparse_LDADD        = $(SHPOOL_NVCC_LIBS)
 examples_sparse_sparse_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
@@ -39,11 +40,11 @@ examples_sparse_sparse_LDADD += -lcusparse
 shpool_cusparse_rpath += -Xlinker -rpath -Xlinker $(SHPOOL_CUDA_LIBDIR)
 examples/sparse/sparse.o: SHPOOL_NVCC_CPPFLAGS += -DSPARSE_CUSPARSE
 endif
-examples_words_words_SOURCES        = examples/words/words.cu
-examples_words_words_LDADD          = $(SHPOOL_NVCC_LIBS)
-examples_words_words_DEPENDENCIES   = $(SHPOOL_NVCC_DEPS)
-examples_words_words_LINK           = $(SHPOOL_NVCC_LINK)
--include examples/sparse/sparse.cud examples/words/words.cud
+examples_repeats_repeats_SOURCES        = examples/repeats/repeats.cu
+examples_repeats_repeats_LDADD          = $(SHPOOL_NVCC_LIBS)
+examples_repeats_repeats_DEPENDENCIES   = $(SHPOOL_NVCC_DEPS)
+examples_repeats_repeats_LINK           = $(SHPOOL_NVCC_LINK)
+-include examples/sparse/sparse.cud examples/repeats/repeats.cud
 
 shpool_examples += examples/blueprint examples/cluster examples/loadstore examples/pipeline \
 	examples/runtime examples/scratch examples/spill examples/wait

@@ -42,26 +42,6 @@ static inline void machine_need(shpool_status status, const char *what)
     }
 }
 
-/* --help prints the line and ends the program. */
-static inline void machine_usage(int argc, char **argv, const char *line)
-{
-    for (int i = 1; i < argc; i++) {
-        if (std::strcmp(argv[i], "--help") == 0) {
-            std::printf("usage: %s\n", line);
-            std::exit(0);
-        }
-    }
-}
-
-/* --threads of a block, above 0, as a count of them. */
-static inline uint32_t machine_threads(unsigned long value)
-{
-    if (value > 1024u) {
-        machine_fail("--threads", "needs a number of 1 to 1024");
-    }
-    return static_cast<uint32_t>(value);
-}
-
 static inline double machine_seconds()
 {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -75,16 +55,7 @@ SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
 {
     return atomicCAS(p, expected, desired);
 }
-SIMT_FN unsigned long long machine_cas64(unsigned long long *p, unsigned long long expected,
-                                         unsigned long long desired)
-{
-    return atomicCAS(p, expected, desired);
-}
 SIMT_FN uint32_t machine_peek(const uint32_t *p) { return *(const volatile uint32_t *)p; }
-SIMT_FN unsigned long long machine_peek64(const unsigned long long *p)
-{
-    return *(const volatile unsigned long long *)p;
-}
 
 /* ---- on the host ---- */
 static inline void machine_cuda(cudaError_t error, const char *what)
@@ -180,18 +151,7 @@ SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
                                       __ATOMIC_RELAXED);
     return expected;
 }
-SIMT_FN unsigned long long machine_cas64(unsigned long long *p, unsigned long long expected,
-                                         unsigned long long desired)
-{
-    (void)__atomic_compare_exchange_n(p, &expected, desired, 0, __ATOMIC_RELAXED,
-                                      __ATOMIC_RELAXED);
-    return expected;
-}
 SIMT_FN uint32_t machine_peek(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
-SIMT_FN unsigned long long machine_peek64(const unsigned long long *p)
-{
-    return __atomic_load_n(p, __ATOMIC_RELAXED);
-}
 
 static inline const char *machine_name(const char *) { return "the CPU block executor"; }
 

@@ -111,19 +111,25 @@ try "c++ program for cuda_memory" $CXX -std=c++17 $compat -DUSE_WARP_LOCAL_BEST_
 try "it runs" "$tmp/compat_cpu"
 
 # the larger examples on the executor, and an allocator outside the tree
-for one in sparse words; do
+for one in sparse repeats; do
     # shellcheck disable=SC2086
     try "example $one for the CPU" $CXX -std=c++17 -O1 -x c++ "$src/../examples/$one/$one.cu" \
         -x none -o "$tmp/${one}_cpu" $flags
     try "it runs" "$tmp/${one}_cpu"
     try "it tells its options" "$tmp/${one}_cpu" --help
-    try "it refuses 5000 threads" says '1 to 1024' "$tmp/${one}_cpu" --threads 5000
+    try "it refuses 5000 threads" says '32 to 1024' "$tmp/${one}_cpu" --threads 5000
 done
 printf '%%%%MatrixMarket matrix coordinate real general\n99999999999 99999999999 1\n1 1 1\n' \
     >"$tmp/rows.mtx"
 try "sparse refuses a large matrix" says 'too many rows' "$tmp/sparse_cpu" "$tmp/rows.mtx"
-echo '  ' >"$tmp/blanks"
-try "words refuses a text of blanks" says 'has no words' "$tmp/words_cpu" "$tmp/blanks"
+printf ' \n\nYes, yes; no. Yes, yes' >"$tmp/lines" # two without words, one that repeats two
+prints() { # WORDS COMMAND...
+    words=$1
+    shift
+    "$@" | grep -q -- "$words"
+}
+try "repeats counts lines" prints 'average: 1.0 0.3 0.0 ' "$tmp/repeats_cpu" "$tmp/lines"
+try "repeats refuses a text of nothing" says 'is empty' "$tmp/repeats_cpu" /dev/null
 mkdir "$tmp/examples"
 cp -R "$src/../examples/machine.h" "$src/../examples/own_allocator" "$src/../examples/plugin" \
     "$tmp/examples"
@@ -155,7 +161,7 @@ case " $flags " in
         # shellcheck disable=SC2086
         try "example $one" $NVCC -rdc=true -o "$tmp/$one" "$src/../examples/$one.cu" $flags
     done
-    for one in sparse words; do
+    for one in sparse repeats; do
         # shellcheck disable=SC2086
         try "example $one" $NVCC -O3 -rdc=true -o "$tmp/$one" \
             "$src/../examples/$one/$one.cu" $flags

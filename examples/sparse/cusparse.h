@@ -16,7 +16,7 @@ static inline void cusparse_need(cusparseStatus_t status, const char *what)
 }
 
 /* C = A * A, `rounds` times; the shortest one's seconds. */
-static inline double by_cusparse(const csr &a, uint32_t nonzeros, int rounds, matrix *c)
+static inline double by_cusparse(const csr &a, uint32_t nonzeros, uint32_t rounds, matrix *c)
 {
     const float             one       = 1.0f;
     const float             zero      = 0.0f;
@@ -51,7 +51,7 @@ static inline double by_cusparse(const csr &a, uint32_t nonzeros, int rounds, ma
                                              CUDA_R_32F, algorithm, work, bytes, buffer),
                       "cusparseSpGEMM_compute");
     };
-    for (int round = 0; round < rounds; round++) {
+    for (uint32_t round = 0; round < rounds; round++) {
         size_t bytes = 0;
         double from;
 

@@ -17,7 +17,7 @@
 #ifndef SHPOOL_EXAMPLES_SPARSE_ROWS_H
 #define SHPOOL_EXAMPLES_SPARSE_ROWS_H
 
-#include "../machine.h"
+#include "../group.h"
 
 enum pass { COUNT, FILL };
 
@@ -83,55 +83,6 @@ SIMT_FN float value_of(uint32_t bits)
     memcpy(&value, &bits, sizeof(value));
     return value;
 }
-
-/* Shared memory by its own instructions, global memory by generic ones. */
-struct shared_words {
-    simt_addr base;
-
-    MACHINE_METHOD uint32_t get(uint32_t i) const { return simt_load32(base + 4u * i); }
-    MACHINE_METHOD void     set(uint32_t i, uint32_t v) const { simt_store32(base + 4u * i, v); }
-    MACHINE_METHOD uint32_t peek(uint32_t i) const
-    {
-        return simt_atomic_load(base + 4u * i, SIMT_RELAXED);
-    }
-    MACHINE_METHOD uint32_t cas(uint32_t i, uint32_t expected, uint32_t desired) const
-    {
-        return simt_atomic_cas(base + 4u * i, expected, desired, SIMT_RELAXED);
-    }
-    MACHINE_METHOD uint32_t add(uint32_t i, uint32_t v) const
-    {
-        return simt_atomic_add(base + 4u * i, v, SIMT_RELAXED);
-    }
-};
-
-struct global_words {
-    uint32_t *base;
-
-    MACHINE_METHOD uint32_t get(uint32_t i) const { return base[i]; }
-    MACHINE_METHOD void     set(uint32_t i, uint32_t v) const { base[i] = v; }
-    MACHINE_METHOD uint32_t peek(uint32_t i) const { return machine_peek(base + i); }
-    MACHINE_METHOD uint32_t cas(uint32_t i, uint32_t expected, uint32_t desired) const
-    {
-        return machine_cas(base + i, expected, desired);
-    }
-    MACHINE_METHOD uint32_t add(uint32_t i, uint32_t v) const
-    {
-        return simt_global_add32(base + i, v);
-    }
-};
-
-/* ---- who works on a row ---- */
-
-struct whole_warp {
-    MACHINE_METHOD uint32_t size() const { return SIMT_WARP; }
-    MACHINE_METHOD uint32_t rank() const { return simt_lane(); }
-    MACHINE_METHOD void     sync() const { simt_warp_sync(SIMT_ALL_LANES); }
-};
-struct whole_block {
-    MACHINE_METHOD uint32_t size() const { return simt_block_threads(); }
-    MACHINE_METHOD uint32_t rank() const { return simt_thread_rank(); }
-    MACHINE_METHOD void     sync() const { simt_barrier(); }
-};
 
 /* Find or make the entry of a column; 1 if it is new. */
 template <class Words>
@@ -253,17 +204,6 @@ SIMT_FN uint32_t row_entries(const product &p, pass which, uint32_t row)
     return (p.products[row] != 0) ? table_entries(p, which, row, row_length(p, which, row)) : 0u;
 }
 
-/* The whole warp gets the next row's number: *next counts the warps' turns. */
-SIMT_FN uint32_t take_row(uint32_t *next)
-{
-    uint32_t turn = 0;
-
-    if (simt_lane() == 0) {
-        turn = simt_global_add32(next, 1);
-    }
-    return simt_shfl(SIMT_ALL_LANES, turn, 0);
-}
-
 /* ---- the versions ---- */
 
 template <pass Pass>
@@ -273,42 +213,22 @@ struct rows_by_pool {
 
     MACHINE_METHOD void operator()() const
     {
-        shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
+        const whole_warp warp;
+        shpool_heap      heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
 
-        for (uint32_t row = take_row(&p.sum->next); row < p.a.rows; row = take_row(&p.sum->next)) {
+        for (uint32_t row = warp.take(&p.sum->next); row < p.a.rows;
+             row          = warp.take(&p.sum->next)) {
             const uint32_t entries = row_entries(p, Pass, row);
             const uint32_t bytes   = 4u * table_words(Pass, entries);
 
-            if ((entries != 0) && (bytes <= p.most)) {
-                make(heap, row, entries, bytes);
+            if ((entries != 0) && (bytes <= p.most) &&
+                !with_pool_memory(heap, bytes, [&](shared_words table) {
+                    make_row<Pass>(p, row, table, entries, warp);
+                }) && (simt_lane() == 0)) {
+                (void)simt_global_add32(&p.sum->unserved, 1);
             }
         }
         shpool_fini(heap);
-    }
-
-    /* One malloc for a row, which waits for other warps' frees: each warp holds one table, and asks
-     * for the next one when it has given that back, so nobody waits for ever. */
-    MACHINE_METHOD void make(shpool_heap heap, uint32_t row, uint32_t entries, uint32_t bytes) const
-    {
-        void     *table = nullptr;
-        simt_addr base  = 0;
-
-        if (simt_lane() == 0) {
-            table = shpool_malloc_wait(heap, bytes, ~0u);
-            base  = (table != nullptr) ? simt_to_shared(table) : 0u;
-        }
-        base = simt_shfl(SIMT_ALL_LANES, base, 0);
-        if (base == 0) {
-            if (simt_lane() == 0) {
-                (void)simt_global_add32(&p.sum->unserved, 1);
-            }
-            return;
-        }
-        simt_warp_sync(SIMT_ALL_LANES); /* all lanes come behind what the first one acquired */
-        make_row<Pass>(p, row, shared_words{ base }, entries, whole_warp{});
-        if (simt_lane() == 0) {
-            shpool_free(heap, table);
-        }
     }
 };
 
@@ -321,14 +241,16 @@ struct rows_by_array {
 
     MACHINE_METHOD void operator()() const
     {
+        const whole_warp   warp;
         const shared_words table = { simt_dynamic_base() + simt_warp() * bytes };
 
-        for (uint32_t turn = take_row(&p.sum->next); turn < count; turn = take_row(&p.sum->next)) {
+        for (uint32_t turn = warp.take(&p.sum->next); turn < count;
+             turn          = warp.take(&p.sum->next)) {
             const uint32_t row     = (list != nullptr) ? list[turn] : turn;
             const uint32_t entries = row_entries(p, Pass, row);
 
             if ((entries != 0) && (4u * table_words(Pass, entries) <= bytes)) {
-                make_row<Pass>(p, row, table, entries, whole_warp{});
+                make_row<Pass>(p, row, table, entries, warp);
             }
         }
     }

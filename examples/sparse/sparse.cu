@@ -22,6 +22,7 @@
  */
 #include "prepare.h"
 
+#include "../options.h"
 #include "matrix.h"
 
 #if defined(SPARSE_CUSPARSE) && defined(__CUDACC__)
@@ -33,7 +34,7 @@
 #define ROUNDS       5
 #define SCAN         SCAN_THREADS
 #define POOL_THREADS 512u
-#define POOL_BYTES   (100u * 1024u)
+#define POOL_BYTES   (96u * 1024u)
 #define MOST         (32u * 1024u)
 #else /* a fiber for each thread: small, and still rows of each kind */
 #define ROWS         300u
@@ -46,12 +47,11 @@
 #define BLOCK_THREADS 256u
 
 struct options {
-    uint32_t    rows    = ROWS;
-    uint32_t    pool    = POOL_BYTES;
-    uint32_t    threads = POOL_THREADS;
-    uint32_t    most    = MOST;
-    int         rounds  = ROUNDS;
-    const char *file    = nullptr;
+    uint32_t rows    = ROWS;
+    uint32_t pool    = POOL_BYTES;
+    uint32_t threads = POOL_THREADS;
+    uint32_t most    = MOST;
+    uint32_t rounds  = ROUNDS;
 };
 
 enum version { POOL, STATIC, BINNED };
@@ -188,7 +188,7 @@ static int run(work &w, version which, const options &o, const matrix &want)
     double best[3] = { 1e30, 1e30, 1e30 };
     int    failed;
 
-    for (int round = 0; round <= o.rounds; round++) { /* the first one allocates */
+    for (uint32_t round = 0; round <= o.rounds; round++) { /* the first one allocates */
         multiply(w, which);
         if ((round > 0) && (w.total < best[2])) {
             best[0] = w.seconds[COUNT];
@@ -207,85 +207,47 @@ static int run(work &w, version which, const options &o, const matrix &want)
     return failed;
 }
 
-static options read_options(int argc, char **argv)
-{
-    options o;
-
-    machine_usage(argc, argv, "sparse [--rows N] [--pool BYTES] [--threads N] [--most BYTES] "
-                              "[--rounds N] [FILE.mtx]");
-    for (int i = 1; i < argc; i++) {
-        const std::string   name  = argv[i];
-        const unsigned long value = (i + 1 < argc) ? std::strtoul(argv[i + 1], nullptr, 10) : 0;
-        const bool          takes = name.rfind("--", 0) == 0;
-
-        if (takes && (value == 0)) {
-            machine_fail(argv[i], "needs a number above 0");
-        } else if (name == "--rows") {
-            o.rows = static_cast<uint32_t>(value);
-        } else if (name == "--pool") {
-            o.pool = static_cast<uint32_t>(value);
-        } else if (name == "--threads") {
-            o.threads = (machine_threads(value) + SIMT_WARP - 1u) / SIMT_WARP * SIMT_WARP;
-        } else if (name == "--most") {
-            o.most = static_cast<uint32_t>(value) & ~15u;
-        } else if (name == "--rounds") {
-            o.rounds = static_cast<int>(value);
-        } else if (takes) {
-            machine_fail(argv[i], "is no option");
-        } else {
-            o.file = argv[i];
-        }
-        i += takes;
-    }
-    return o;
-}
-
-static matrix input(const options &o)
+static matrix input(const options &o, const char *file)
 {
     matrix      a;
     std::string wrong;
 
-    if (o.file == nullptr) {
+    if (file == nullptr) {
         return generate(o.rows);
     }
-    wrong = read_matrix(o.file, &a);
+    wrong = read_matrix(file, &a);
     if (!wrong.empty()) {
-        machine_fail(o.file, wrong.c_str());
+        machine_fail(file, wrong.c_str());
     }
     return a;
 }
 
-static void open_pool(work &w, const options &o)
-{
-    shpool_config config = {};
-
-    config.block_threads = o.threads;
-    config.payload_bytes = o.pool;
-    machine_need(machine_open(nullptr, &config, &w.pool), "pool"); /* $SHPOOL_ALLOCATOR */
-    if (w.pool.largest < o.most) {
-        machine_fail(w.pool.name, "has no room for the longest table: more --pool, less --most, or "
-                                  "an allocator whose pools are a block's");
-    }
-    w.threads = o.threads;
-}
-
 int main(int argc, char **argv)
 {
-    const options o       = read_options(argc, argv);
-    const char   *machine = machine_name("sparse");
-    int           failed  = 0;
+    options     o;
+    const char *file = read_options(
+        argc, argv,
+        "sparse [--rows N] [--pool BYTES] [--threads N] [--most BYTES] [--rounds N] [FILE.mtx]",
+        { { "--rows", &o.rows, 1, 1u << 26 }, { "--pool", &o.pool, 64, 1u << 20 },
+          { "--threads", &o.threads, 32, 1024 }, { "--most", &o.most, 64, 1u << 20 },
+          { "--rounds", &o.rounds, 1, 1000 } });
+    const char *machine = machine_name("sparse");
+    int         failed  = 0;
 
     if (machine == nullptr) {
         return 77;
     }
+    o.threads &= ~(SIMT_WARP - 1u);
+    o.most &= ~15u;
 
-    const matrix a    = input(o);
+    const matrix a    = input(o, file);
     const matrix want = multiply(a, a);
     const csr    in   = { a.rows, machine_copy(a.begin), machine_copy(a.column),
                           machine_copy(a.value) };
     work         w;
 
-    open_pool(w, o);
+    w.pool        = open_block_pool(o.threads, o.pool, o.most);
+    w.threads     = o.threads;
     w.p.a = w.p.b = in;
     w.p.columns   = a.columns;
     w.p.most      = (o.most < (256u << (BINS - 1u))) ? o.most : 256u << (BINS - 1u);
@@ -304,7 +266,8 @@ int main(int argc, char **argv)
                 w.seen.large);
 #if defined(SPARSE_CUSPARSE) && defined(__CUDACC__)
     matrix       got;
-    const double best = by_cusparse(in, static_cast<uint32_t>(a.column.size()), o.rounds + 1, &got);
+    const double best = by_cusparse(in, static_cast<uint32_t>(a.column.size()),
+                                     o.rounds + 1u, &got);
 
     failed |= print_row("cuSPARSE", 0, 0, want, got, 0);
     std::printf("; all %.3f ms, %.2f Gflop/s; its rows of C are%s sorted\n", best * 1e3,

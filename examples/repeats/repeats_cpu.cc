@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The same program on the CPU block executor. */
-#include "words.cu"
+#include "repeats.cu"

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the larger examples' kernels are made of: the threads that work together on one row or one
+ * document, and the words of memory that they do it in. */
+#ifndef SHPOOL_EXAMPLES_GROUP_H
+#define SHPOOL_EXAMPLES_GROUP_H
+
+#include "machine.h"
+
+#include <string>
+
+/* ---- who works together; all of them call, converged ---- */
+
+struct whole_warp {
+    MACHINE_METHOD uint32_t size() const { return SIMT_WARP; }
+    MACHINE_METHOD uint32_t rank() const { return simt_lane(); }
+    MACHINE_METHOD void     sync() const { simt_warp_sync(SIMT_ALL_LANES); }
+
+    /* The next of the turns that *next counts, the same for all of the warp. */
+    MACHINE_METHOD uint32_t take(uint32_t *next) const
+    {
+        uint32_t turn = 0;
+
+        if (simt_lane() == 0) {
+            turn = simt_global_add32(next, 1);
+        }
+        return simt_shfl(SIMT_ALL_LANES, turn, 0);
+    }
+};
+
+struct whole_block {
+    MACHINE_METHOD uint32_t size() const { return simt_block_threads(); }
+    MACHINE_METHOD uint32_t rank() const { return simt_thread_rank(); }
+    MACHINE_METHOD void     sync() const { simt_barrier(); }
+
+    /* The same for a block; the turn is handed round in a word of shared memory. */
+    MACHINE_METHOD uint32_t take(uint32_t *next, simt_addr word) const
+    {
+        simt_barrier(); /* everybody has read the turn before */
+        if (simt_thread_rank() == 0) {
+            simt_store32(word, simt_global_add32(next, 1));
+        }
+        simt_barrier();
+        return simt_load32(word);
+    }
+};
+
+/* ---- words of shared memory by its own instructions, of global memory by generic ones ---- */
+
+struct shared_words {
+    simt_addr base;
+
+    MACHINE_METHOD uint32_t get(uint32_t i) const { return simt_load32(base + 4u * i); }
+    MACHINE_METHOD void     set(uint32_t i, uint32_t v) const { simt_store32(base + 4u * i, v); }
+    MACHINE_METHOD uint32_t peek(uint32_t i) const
+    {
+        return simt_atomic_load(base + 4u * i, SIMT_RELAXED);
+    }
+    MACHINE_METHOD uint32_t cas(uint32_t i, uint32_t expected, uint32_t desired) const
+    {
+        return simt_atomic_cas(base + 4u * i, expected, desired, SIMT_RELAXED);
+    }
+    MACHINE_METHOD uint32_t add(uint32_t i, uint32_t v) const
+    {
+        return simt_atomic_add(base + 4u * i, v, SIMT_RELAXED);
+    }
+    MACHINE_METHOD shared_words from(uint32_t i) const { return { base + 4u * i }; }
+};
+
+struct global_words {
+    uint32_t *base;
+
+    MACHINE_METHOD uint32_t get(uint32_t i) const { return base[i]; }
+    MACHINE_METHOD void     set(uint32_t i, uint32_t v) const { base[i] = v; }
+    MACHINE_METHOD uint32_t peek(uint32_t i) const { return machine_peek(base + i); }
+    MACHINE_METHOD uint32_t cas(uint32_t i, uint32_t expected, uint32_t desired) const
+    {
+        return machine_cas(base + i, expected, desired);
+    }
+    MACHINE_METHOD uint32_t add(uint32_t i, uint32_t v) const
+    {
+        return simt_global_add32(base + i, v);
+    }
+    MACHINE_METHOD global_words from(uint32_t i) const { return { base + i }; }
+};
+
+/* ---- memory of a pool that the warps of a block share ---- */
+
+/* For one request of up to `most` bytes by each warp at a time: $SHPOOL_ALLOCATOR's pool, or else
+ * one of best fit, which wastes least on requests of some KiB. */
+static inline shpool_pool open_block_pool(uint32_t threads, uint32_t bytes, uint32_t most)
+{
+    const std::string best = "warp_best_fit:threads_per_pool=" + std::to_string(threads);
+    shpool_config     want = {};
+    shpool_pool       pool = {};
+
+    want.block_threads = threads;
+    want.payload_bytes = bytes;
+    machine_need(machine_open((std::getenv("SHPOOL_ALLOCATOR") != nullptr) ? nullptr : best.c_str(),
+                              &want, &pool), "pool");
+    if (pool.largest < most) {
+        const std::string why = "no room for --most bytes: more --pool, less --most, or "
+                                "threads_per_pool=" + std::to_string(threads) +
+                                " if an allocator of scope group is chosen";
+
+        machine_fail(pool.name, why.c_str());
+    }
+    return pool;
+}
+
+/* Calls work(words) with as many bytes as are asked for; false if there will never be as many.
+ *
+ * One malloc, which waits for other warps' frees: each warp holds one allocation, and asks for the
+ * next one when it has given that back, so that nobody waits for ever. */
+template <class Work>
+SIMT_FN bool with_pool_memory(shpool_heap heap, uint32_t bytes, Work work)
+{
+    void     *memory = nullptr;
+    simt_addr base   = 0;
+
+    if (simt_lane() == 0) {
+        memory = shpool_malloc_wait(heap, bytes, ~0u);
+        base   = (memory != nullptr) ? simt_to_shared(memory) : 0u;
+    }
+    base = simt_shfl(SIMT_ALL_LANES, base, 0);
+    if (base == 0) {
+        return false;
+    }
+    simt_warp_sync(SIMT_ALL_LANES); /* all lanes come behind what the first one acquired */
+    work(shared_words{ base });
+    simt_warp_sync(SIMT_ALL_LANES); /* all lanes are through */
+    if (simt_lane() == 0) {
+        shpool_free(heap, memory);
+    }
+    return true;
+}
+
+#endif /* SHPOOL_EXAMPLES_GROUP_H */

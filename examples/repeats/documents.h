@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Documents on the host, one a line: made up or read, and their repeats counted. */
+#ifndef SHPOOL_EXAMPLES_REPEATS_DOCUMENTS_H
+#define SHPOOL_EXAMPLES_REPEATS_DOCUMENTS_H
+
+#include "grams.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+struct documents {
+    std::vector<uint8_t>  text;
+    std::vector<uint32_t> begin; /* of each, and the end of the last one */
+};
+
+struct random_numbers { /* xorshift64* (Marsaglia; Vigna) */
+    uint64_t state;
+
+    uint32_t next()
+    {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        return static_cast<uint32_t>((state * 2685821657736338717ull) >> 32);
+    }
+    double uniform() { return (next() + 0.5) / 4294967296.0; }
+    double normal() /* Box and Muller */
+    {
+        return std::sqrt(-2.0 * std::log(uniform())) * std::cos(6.283185307179586 * uniform());
+    }
+};
+
+/* The word of a rank: frequent ones are short. */
+static inline std::string make_word(uint32_t rank)
+{
+    random_numbers random = { 0x9e3779b97f4a7c15ull * (rank + 1u) };
+    uint32_t       length = 2u + random.next() % 4u;
+    std::string    word;
+
+    for (uint32_t r = rank; r > 3u; r /= 4u) {
+        length += random.next() % 2u;
+    }
+    for (uint32_t i = 0; i < length; i++) {
+        word += static_cast<char>('a' + random.next() % 26u);
+    }
+    return word;
+}
+
+/* Words with Zipf's distribution: the k-th is drawn in proportion to 1/k. */
+struct word_source {
+    std::vector<std::string> words;
+    std::vector<double>      below;
+    random_numbers           random = { 20240607u };
+
+    explicit word_source(uint32_t vocabulary)
+    {
+        double sum = 0;
+
+        for (uint32_t rank = 0; rank < vocabulary; rank++) {
+            words.push_back(make_word(rank));
+            sum += 1.0 / (rank + 1.0);
+            below.push_back(sum);
+        }
+    }
+    const std::string &next()
+    {
+        const double u = random.uniform() * below.back();
+
+        return words[static_cast<size_t>(std::upper_bound(below.begin(), below.end() - 1, u) -
+                                         below.begin())];
+    }
+};
+
+/* One document; each twentieth sentence is one that it has had before. */
+static inline void make_document(word_source &source, uint32_t words, std::vector<uint8_t> &text)
+{
+    std::vector<std::string> past;
+
+    while (past.size() < words) {
+        const size_t length = std::min<size_t>(4u + source.random.next() % 20u,
+                                               words - past.size());
+        const bool   again  = (source.random.next() % 20u == 0) && (past.size() > length);
+        const size_t from   = again ? source.random.next() % (past.size() - length) : 0u;
+
+        for (size_t i = 0; i < length; i++) {
+            past.push_back(again ? past[from + i] : source.next());
+        }
+        for (size_t i = past.size() - length; i < past.size(); i++) {
+            const size_t at = text.size();
+
+            text.insert(text.end(), past[i].begin(), past[i].end());
+            if (i == past.size() - length) {
+                text[at] = static_cast<uint8_t>(text[at] - 'a' + 'A');
+            }
+            text.push_back((i + 1u < past.size()) ? ' ' : '.');
+        }
+        text.push_back(' ');
+    }
+    text.push_back('\n');
+}
+
+/* Lengths as on web pages: their logarithms have a normal distribution, half of the documents have
+ * up to `middle` words, one in six more than three times as many. */
+static inline std::vector<uint8_t> make_text(size_t bytes, uint32_t vocabulary, double middle)
+{
+    word_source          source(vocabulary);
+    std::vector<uint8_t> text;
+
+    text.reserve(bytes + bytes / 8u);
+    while (text.size() < bytes) {
+        const double words = middle * std::exp(1.1 * source.random.normal());
+
+        make_document(source, static_cast<uint32_t>(std::min(std::max(words, 4.0), 50000.0)),
+                      text);
+    }
+    return text;
+}
+
+static inline std::vector<uint8_t> read_text(const char *path)
+{
+    std::vector<uint8_t> text;
+    uint8_t              part[65536];
+    std::FILE           *file = std::fopen(path, "rb");
+    size_t               got;
+
+    if (file == nullptr) {
+        machine_fail(path, "cannot be opened");
+    }
+    while ((got = std::fread(part, 1, sizeof(part), file)) != 0) {
+        text.insert(text.end(), part, part + got);
+    }
+    if (std::ferror(file) != 0) {
+        machine_fail(path, "cannot be read");
+    }
+    std::fclose(file);
+    return text;
+}
+
+static inline documents split_lines(std::vector<uint8_t> text)
+{
+    documents all;
+
+    if (text.size() >= 0xffff0000u) {
+        machine_fail("text", "has 4 GiB or more");
+    }
+    all.begin.push_back(0);
+    for (size_t i = 0; i < text.size(); i++) {
+        if ((text[i] == '\n') || (i + 1u == text.size())) {
+            all.begin.push_back(static_cast<uint32_t>(i + 1u));
+        }
+    }
+    all.text = std::move(text);
+    return all;
+}
+
+/* The reference: LENGTHS counts for each document, by sorting. */
+static inline std::vector<uint32_t> count_on_host(const documents &all)
+{
+    std::vector<uint32_t> repeats;
+    std::vector<uint32_t> runs;
+    std::vector<uint32_t> sorted;
+
+    for (size_t d = 0; d + 1u < all.begin.size(); d++) {
+        runs.clear();
+        for (uint32_t at = all.begin[d]; at < all.begin[d + 1u]; at++) {
+            if ((fold(all.text[at]) != 0) &&
+                ((at == all.begin[d]) || (fold(all.text[at - 1u]) == 0))) {
+                runs.push_back(hash_word(all.text.data(), at, all.begin[d + 1u]));
+            }
+        }
+        for (uint32_t n = 1; n <= LENGTHS; n++) {
+            sorted = runs;
+            std::sort(sorted.begin(), sorted.end());
+            sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+            repeats.push_back(static_cast<uint32_t>(runs.size() - sorted.size()));
+            for (size_t i = 0; i + 1u < runs.size(); i++) {
+                runs[i] = join(runs[i], runs[i + 1u]);
+            }
+            runs.resize(runs.empty() ? 0u : runs.size() - 1u);
+        }
+    }
+    return repeats;
+}
+
+#endif /* SHPOOL_EXAMPLES_REPEATS_DOCUMENTS_H */

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How repetitive each document of a collection is, by hash tables in shared memory: grams.h.
+ *
+ *   nvcc -O3 -rdc=true repeats.cu -o repeats $(pkg-config --cflags --libs shpool)
+ *   c++ -O2 -x c++ repeats.cu -x none -o repeats_cpu \
+ *        $(pkg-config --cflags --libs shpool)                    on the CPU block executor
+ *
+ *   ./repeats [--megabytes N] [--middle WORDS] [--pool BYTES] [--threads N] [--most BYTES]
+ *             [--block N] [--rounds N] [FILE]
+ *
+ * Each line of FILE is a document; without FILE they are made up.  The versions differ in where the
+ * memory comes from that a document needs:
+ *
+ *   global    global memory for each warp
+ *   pool      --pool bytes of shared memory that the warps of a block (--threads) share, called by
+ *             its allocator's name: $SHPOOL_ALLOCATOR, else warp_best_fit
+ *   static    --most bytes of shared memory for each warp
+ *   blocks    --most bytes of shared memory for each block of --block threads
+ *
+ * What needs more than --most is done in global memory by blocks, in each version alike.  Every
+ * count is compared with the CPU's.
+ */
+#include "documents.h"
+
+#include "../options.h"
+
+#if defined(__CUDACC__)
+#define MEGABYTES    64u
+#define MIDDLE       200u
+#define VOCABULARY   100000u
+#define ROUNDS       5u
+#define POOL_THREADS 512u
+#define POOL_BYTES   (96u * 1024u)
+#define MOST         (32u * 1024u)
+#define BLOCK        128u
+#define LARGE        1024u
+#else /* a fiber for each thread: small, and still documents of each kind */
+#define MEGABYTES    0u /* 24 KiB */
+#define MIDDLE       30u
+#define VOCABULARY   1000u
+#define ROUNDS       1u
+#define POOL_THREADS 128u
+#define POOL_BYTES   (4u * 1024u)
+#define MOST         (2u * 1024u)
+#define BLOCK        64u
+#define LARGE        128u
+#endif
+#define THREADS 256u
+
+struct options {
+    uint32_t megabytes = MEGABYTES;
+    uint32_t middle    = MIDDLE;
+    uint32_t pool      = POOL_BYTES;
+    uint32_t threads   = POOL_THREADS;
+    uint32_t most      = MOST;
+    uint32_t block     = BLOCK;
+    uint32_t rounds    = ROUNDS;
+};
+
+struct job {
+    collection              c = {};
+    documents               all;
+    std::vector<uint32_t>   want;
+    options                 o;
+    totals                  found; /* by find_words() */
+    machine_array<uint32_t> memory;
+    machine_array<uint32_t> memory_of_large;
+    double                  words_seconds = 1e30;
+    double                  large_seconds = 1e30;
+};
+
+static void take_again(job &j) { machine_zero(&j.c.sum->next, sizeof(j.c.sum->next)); }
+
+static void prepare(job &j)
+{
+    const uint32_t blocks = machine_blocks<find_words>(THREADS, 0);
+
+    for (uint32_t round = 0; round <= j.o.rounds; round++) {
+        machine_zero(j.c.sum, sizeof(*j.c.sum));
+        machine_wait();
+
+        const double from = machine_seconds();
+
+        machine_launch(blocks, THREADS, 0, find_words{ j.c });
+        machine_wait();
+        j.words_seconds = std::min(j.words_seconds, machine_seconds() - from);
+    }
+    machine_read(&j.found, j.c.sum, sizeof(j.found));
+}
+
+static void launch_large(job &j)
+{
+    const uint32_t blocks = std::min(j.found.large,
+                                     machine_blocks<grams_of_large>(LARGE, 0));
+    uint32_t      *memory = j.memory_of_large.get(static_cast<size_t>(blocks) *
+                                                  (j.found.longest / 4u));
+
+    if (blocks != 0) {
+        machine_launch(blocks, LARGE, 0, grams_of_large{ j.c, memory });
+    }
+}
+
+/* All rounds of one version: launches, times, checks, prints a line; 1 if a count is wrong. */
+template <class Kernel>
+static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes, uint32_t blocks,
+               const Kernel &kernel)
+{
+    std::vector<uint32_t> got(j.want.size());
+    double                best  = 1e30;
+    size_t                wrong = 0;
+    totals                seen;
+
+    for (uint32_t round = 0; round <= j.o.rounds; round++) {
+        machine_zero(j.c.repeats, got.size() * sizeof(got[0]));
+        take_again(j);
+        machine_wait();
+
+        const double from = machine_seconds();
+
+        machine_launch(blocks, threads, shared_bytes, kernel);
+        machine_wait();
+
+        const double then = machine_seconds();
+
+        launch_large(j);
+        machine_wait();
+        j.large_seconds = std::min(j.large_seconds, machine_seconds() - then);
+        best            = std::min(best, machine_seconds() - from);
+    }
+    machine_read(got.data(), j.c.repeats, got.size() * sizeof(got[0]));
+    machine_read(&seen, j.c.sum, sizeof(seen));
+    for (size_t i = 0; i < got.size(); i++) {
+        wrong += got[i] != j.want[i];
+    }
+    std::printf("%-13s %4u blocks of %4u threads, %6u bytes; %zu wrong counts, %u without memory",
+                name, blocks, threads, shared_bytes, wrong, seen.unserved);
+#if defined(__CUDACC__)
+    std::printf("; %.3f ms, %.1f GB/s", best * 1e3, 1e-9 * j.all.text.size() / best);
+#endif
+    std::printf("\n");
+    return (wrong != 0) || (seen.unserved != 0);
+}
+
+static int run_global(job &j)
+{
+    const uint32_t blocks = machine_blocks<grams_in_global>(THREADS, 0);
+    uint32_t      *memory = j.memory.get(static_cast<size_t>(blocks) * (THREADS / SIMT_WARP) *
+                                         (j.c.most / 4u));
+
+    return run(j, "global", THREADS, 0, blocks, grams_in_global{ j.c, memory });
+}
+
+static int run_pool(job &j)
+{
+    shpool_pool    pool   = open_block_pool(j.o.threads, j.o.pool, j.c.most);
+    const uint32_t blocks = machine_blocks<grams_in_pool>(j.o.threads, pool.shared_bytes);
+    const int      failed = run(j, pool.name, j.o.threads, pool.shared_bytes, blocks,
+                                grams_in_pool{ j.c, pool });
+
+    machine_close(&pool);
+    return failed;
+}
+
+static int run_static(job &j)
+{
+    return run(j, "static", SIMT_WARP, j.c.most,
+               machine_blocks<grams_in_arrays>(SIMT_WARP, j.c.most), grams_in_arrays{ j.c }) |
+           run(j, "blocks", j.o.block, j.c.most + 4u,
+               machine_blocks<grams_by_blocks>(j.o.block, j.c.most + 4u), grams_by_blocks{ j.c });
+}
+
+static documents input(const options &o, const char *file)
+{
+    documents all = split_lines((file != nullptr)
+                                    ? read_text(file)
+                                    : make_text((o.megabytes != 0) ? size_t{ o.megabytes } << 20
+                                                                   : 24u << 10,
+                                                VOCABULARY, o.middle));
+
+    if (all.text.empty()) {
+        machine_fail((file != nullptr) ? file : "text", "is empty");
+    }
+    return all;
+}
+
+static void print_documents(const job &j, const char *machine)
+{
+    const double documents = static_cast<double>(j.c.documents);
+    double       sums[LENGTHS] = {};
+
+    for (size_t i = 0; i < j.want.size(); i++) {
+        sums[i % LENGTHS] += j.want[i];
+    }
+    std::printf("%s\n%zu bytes, %u documents, %llu words; %u documents need more than %u bytes\n"
+                "repeated on average:", machine, j.all.text.size(), j.c.documents, j.found.words,
+                j.found.large, j.c.most);
+    for (uint32_t n = 1; n <= LENGTHS; n++) {
+        std::printf(" %.1f", sums[n - 1u] / documents);
+    }
+    std::printf(" runs of 1 to %u words\n", LENGTHS);
+#if defined(__CUDACC__)
+    std::printf("words found in %.3f ms, in front of each version\n", j.words_seconds * 1e3);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    job         j;
+    options    &o    = j.o;
+    const char *file = read_options(
+        argc, argv,
+        "repeats [--megabytes N] [--middle WORDS] [--pool BYTES] [--threads N]\n"
+        "               [--most BYTES] [--block N] [--rounds N] [FILE]",
+        { { "--megabytes", &o.megabytes, 1, 4000 }, { "--middle", &o.middle, 4, 10000 },
+          { "--pool", &o.pool, 64, 1u << 20 }, { "--threads", &o.threads, 32, 1024 },
+          { "--most", &o.most, 64, 1u << 20 }, { "--block", &o.block, 32, 1024 },
+          { "--rounds", &o.rounds, 1, 1000 } });
+    const char *machine = machine_name("repeats");
+    int         failed  = 0;
+
+    if (machine == nullptr) {
+        return 77;
+    }
+    o.threads &= ~(SIMT_WARP - 1u);
+    o.block &= ~(SIMT_WARP - 1u);
+    j.all  = input(o, file);
+    j.want = count_on_host(j.all);
+
+    j.c.text      = machine_copy(j.all.text);
+    j.c.begin     = machine_copy(j.all.begin);
+    j.c.documents = static_cast<uint32_t>(j.all.begin.size() - 1u);
+    j.c.most      = o.most & ~15u;
+    j.c.hash      = machine_new<uint32_t>(j.all.text.size() / 2u + j.c.documents + 1u);
+    j.c.words     = machine_new<uint32_t>(j.c.documents);
+    j.c.large     = machine_new<uint32_t>(j.c.documents);
+    j.c.repeats   = machine_new<uint32_t>(j.want.size());
+    j.c.sum       = machine_new<totals>(1);
+
+    prepare(j);
+    print_documents(j, machine);
+    failed |= run_global(j);
+    failed |= run_pool(j);
+    failed |= run_static(j);
+#if defined(__CUDACC__)
+    std::printf("of these, large documents %.3f ms\n", j.large_seconds * 1e3);
+#endif
+    for (const void *p : std::initializer_list<const void *>{ j.c.text, j.c.begin, j.c.hash,
+                                                              j.c.words, j.c.large, j.c.repeats,
+                                                              j.c.sum }) {
+        machine_delete(p);
+    }
+    return failed;
+}
