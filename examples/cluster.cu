@@ -168,77 +168,94 @@ static int check(const std::vector<int> &first, const std::vector<float> &in,
     return 0;
 }
 
+/* The softmax of rows of which one in four has most of the values. */
+struct task {
+    std::vector<int>    starts; /* of each row, and the end of the last one */
+    std::vector<float>  in;
+    int                *first   = NULL; /* the same on the device */
+    float              *values  = NULL;
+    float              *out     = NULL;
+    unsigned long long *on_chip = NULL; /* for each kernel */
+    shpool_pool         pool    = {};
+    int                 major   = 0; /* of the compute capability: 9 and more have clusters */
+};
+
+static bool prepare(task &t, unsigned rows)
+{
+    shpool_config want = {};
+
+    t.starts.assign(1, 0);
+    for (unsigned row = 0; row < rows; row++) {
+        t.starts.push_back(t.starts.back() +
+                           static_cast<int>((row % 4u == 1u) ? 30000u + row : 300u));
+    }
+    for (int i = 0; i < t.starts.back(); i++) {
+        t.in.push_back(static_cast<float>(static_cast<unsigned>(i) * 7919u % 1013u) / 100.0f);
+    }
+    want.block_threads = THREADS;
+    want.total_bytes   = SHARED;
+
+    const size_t bytes       = t.in.size() * sizeof(float);
+    const size_t start_bytes = t.starts.size() * sizeof(int);
+
+    return !failed(cudaDeviceGetAttribute(&t.major, cudaDevAttrComputeCapabilityMajor, 0),
+                   "device") &&
+           !failed(shpool_open("cluster_bitmap", &want, &t.pool)) &&
+           !failed(cudaMalloc(&t.first, start_bytes), "cudaMalloc") &&
+           !failed(cudaMalloc(&t.values, bytes), "cudaMalloc") &&
+           !failed(cudaMalloc(&t.out, bytes), "cudaMalloc") &&
+           !failed(cudaMalloc(&t.on_chip, 2 * sizeof(*t.on_chip)), "cudaMalloc") &&
+           !failed(cudaMemset(t.on_chip, 0, 2 * sizeof(*t.on_chip)), "cudaMemset") &&
+           !failed(cudaMemcpy(t.first, t.starts.data(), start_bytes, cudaMemcpyHostToDevice),
+                   "cudaMemcpy") &&
+           !failed(cudaMemcpy(t.values, t.in.data(), bytes, cudaMemcpyHostToDevice),
+                   "cudaMemcpy");
+}
+
+/* Kernel 0 has shared memory of its own only, kernel 1 a cluster's. */
+static bool run(task &t, unsigned rows, int kernel)
+{
+    std::vector<float> back(t.in.size());
+    const size_t       bytes = back.size() * sizeof(float);
+
+    if (failed(cudaMemset(t.out, 0, bytes), "cudaMemset")) {
+        return false;
+    }
+    if (kernel == 0) {
+        before<<<rows, THREADS, SHARED>>>(t.first, t.values, t.out, t.on_chip);
+    } else if (failed(shpool_launch_cluster(after, dim3(rows), dim3((t.major >= 9) ? 4 : 1),
+                                            dim3(THREADS), t.pool.shared_bytes, 0, t.pool,
+                                            t.first, t.values, t.out, t.on_chip + 1))) {
+        return false;
+    }
+    return !failed(cudaGetLastError(), "launch") &&
+           !failed(cudaMemcpy(back.data(), t.out, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy") &&
+           (check(t.starts, t.in, back, (kernel == 0) ? "before" : "after") == 0);
+}
+
 int main()
 {
-    const unsigned     rows    = 528; /* whole clusters */
-    int                devices = 0;
-    int                major   = 0;
-    int               *first   = NULL;
-    float             *in      = NULL;
-    float             *out     = NULL;
-    unsigned long long *counter = NULL;
+    const unsigned     rows       = 528; /* whole clusters */
+    int                devices    = 0;
     unsigned long long on_chip[2] = {0, 0};
-    shpool_pool        pool    = {};
-    shpool_config      want    = {};
-    std::vector<int>   starts(1, 0);
+    task               t;
 
     if ((cudaGetDeviceCount(&devices) != cudaSuccess) || (devices == 0)) {
         std::puts("no CUDA device");
         return 77;
     }
-    for (unsigned row = 0; row < rows; row++) { /* one of four has most of the values */
-        starts.push_back(starts.back() + static_cast<int>((row % 4u == 1u) ? 30000u + row : 300u));
-    }
-    std::vector<float> host(static_cast<size_t>(starts.back()));
-    std::vector<float> back(host.size());
-
-    for (size_t i = 0; i < host.size(); i++) {
-        host[i] = static_cast<float>(i * 7919u % 1013u) / 100.0f;
-    }
-    want.block_threads = THREADS;
-    want.total_bytes   = SHARED;
-    if (failed(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "device") ||
-        failed(shpool_open("cluster_bitmap", &want, &pool)) ||
-        failed(cudaMalloc(&first, starts.size() * sizeof(int)), "cudaMalloc") ||
-        failed(cudaMalloc(&in, host.size() * sizeof(float)), "cudaMalloc") ||
-        failed(cudaMalloc(&out, host.size() * sizeof(float)), "cudaMalloc") ||
-        failed(cudaMalloc(&counter, sizeof(on_chip)), "cudaMalloc") ||
-        failed(cudaMemset(counter, 0, sizeof(on_chip)), "cudaMemset") ||
-        failed(cudaMemcpy(first, starts.data(), starts.size() * sizeof(int),
-                          cudaMemcpyHostToDevice), "cudaMemcpy") ||
-        failed(cudaMemcpy(in, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice),
-               "cudaMemcpy")) {
-        return 1;
-    }
-    for (int kernel = 0; kernel < 2; kernel++) {
-        if (failed(cudaMemset(out, 0, host.size() * sizeof(float)), "cudaMemset")) {
-            return 1;
-        }
-        if (kernel == 0) {
-            before<<<rows, THREADS, SHARED>>>(first, in, out, counter);
-        } else if (failed(shpool_launch_cluster(after, dim3(rows), dim3((major >= 9) ? 4 : 1),
-                                                dim3(THREADS), pool.shared_bytes, 0, pool, first,
-                                                in, out, counter + 1))) {
-            return 1;
-        }
-        if (failed(cudaGetLastError(), "launch") ||
-            failed(cudaMemcpy(back.data(), out, back.size() * sizeof(float),
-                              cudaMemcpyDeviceToHost), "cudaMemcpy") ||
-            (check(starts, host, back, (kernel == 0) ? "before" : "after") != 0)) {
-            return 1;
-        }
-    }
-    if (failed(cudaMemcpy(on_chip, counter, sizeof(on_chip), cudaMemcpyDeviceToHost),
-               "cudaMemcpy") || failed(shpool_close(&pool))) {
+    if (!prepare(t, rows) || !run(t, rows, 0) || !run(t, rows, 1) ||
+        failed(cudaMemcpy(on_chip, t.on_chip, sizeof(on_chip), cudaMemcpyDeviceToHost),
+               "cudaMemcpy") || failed(shpool_close(&t.pool))) {
         return 1;
     }
     std::printf("%u rows, %zu values, %u bytes of shared memory a block; kept on the chip: "
-                "%.0f %% before, %.0f %% after\n", rows, host.size(), SHARED,
-                100.0 * static_cast<double>(on_chip[0]) / static_cast<double>(host.size()),
-                100.0 * static_cast<double>(on_chip[1]) / static_cast<double>(host.size()));
-    (void)cudaFree(first);
-    (void)cudaFree(in);
-    (void)cudaFree(out);
-    (void)cudaFree(counter);
+                "%.0f %% before, %.0f %% after\n", rows, t.in.size(), SHARED,
+                100.0 * static_cast<double>(on_chip[0]) / static_cast<double>(t.in.size()),
+                100.0 * static_cast<double>(on_chip[1]) / static_cast<double>(t.in.size()));
+    (void)cudaFree(t.first);
+    (void)cudaFree(t.values);
+    (void)cudaFree(t.out);
+    (void)cudaFree(t.on_chip);
     return 0;
 }

@@ -103,6 +103,7 @@ expect 1 ': is a directory' "$bench" replay .
 expect 1 'no trace of shpool' "$bench" replay "$0"
 expect 1 'No such file' "$bench" replay nothing
 expect 1 'did you mean "bitmap"' "$bench" replay --device cpu --allocator bitmop t
+expect 1 'unknown key "check1".* "check"' "$bench" replay --device cpu --allocator bitmap:check1=1 t
 cp output messages
 expect 1 '' grep '^#' messages
 expect 2 'one trace belongs' "$bench" replay

@@ -232,14 +232,18 @@ static void add_allocator(const replay_options *o, const replay_script *script,
     }
 }
 
-/* Whether --allocator names one that there is; if not, stderr says so. */
+/* Whether --allocator names one that there is, with options that there are; if not, stderr says
+ * so. */
 static int check_allocator(const char *spec)
 {
-    const shpool_allocator *allocator;
-    char name[SHPOOL_SPEC_BYTES];
+    shpool_config want = { .block_threads = 1, .total_bytes = SHPOOL_MAX_SHARED };
+    shpool_pool pool;
+    shpool_status status = SHPOOL_OK;
 
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(spec, ":|"), spec);
-    if ((strcmp(spec, "all") != 0) && (shpool_allocator_find(name, &allocator) != SHPOOL_OK)) {
+    if (strcmp(spec, "all") != 0) {
+        status = shpool_plan(spec, &want, &pool);
+    }
+    if ((status == SHPOOL_ERR_NOT_FOUND) || (status == SHPOOL_ERR_SPEC)) {
         fprintf(stderr, "shpool-bench: --allocator %s: %s\n", spec, shpool_last_error());
         return -1;
     }

@@ -15,75 +15,109 @@ static inline void cusparse_need(cusparseStatus_t status, const char *what)
     }
 }
 
-/* C = A * A, `rounds` times; the shortest one's seconds. */
+/* C = A * A, as often as one likes: what C needs is allocated once. */
+class cusparse_square
+{
+public:
+    cusparse_square(const csr &a, uint32_t nonzeros) : a_(a)
+    {
+        cusparse_need(cusparseCreate(&handle_), "cusparseCreate");
+        cusparse_need(cusparseCreateCsr(&in_, a.rows, a.rows, nonzeros,
+                                        const_cast<uint32_t *>(a.begin),
+                                        const_cast<uint32_t *>(a.column),
+                                        const_cast<float *>(a.value), int32, int32, base,
+                                        CUDA_R_32F), "cusparseCreateCsr");
+    }
+    ~cusparse_square()
+    {
+        cusparse_need(cusparseDestroySpMat(in_), "cusparseDestroySpMat");
+        cusparse_need(cusparseDestroy(handle_), "cusparseDestroy");
+    }
+
+    void multiply()
+    {
+        size_t  bytes = 0;
+        int64_t rows  = 0;
+        int64_t cols  = 0;
+
+        cusparse_need(cusparseCreateCsr(&out_, a_.rows, a_.rows, 0, begin_.get(a_.rows + 1u),
+                                        nullptr, nullptr, int32, int32, base, CUDA_R_32F),
+                      "cusparseCreateCsr");
+        cusparse_need(cusparseSpGEMM_createDescr(&work_), "cusparseSpGEMM_createDescr");
+        estimate(nullptr, &bytes); /* each says what it needs, and then works */
+        estimate(first_.get(bytes), &bytes);
+        compute(nullptr, &bytes);
+        compute(second_.get(bytes), &bytes);
+        cusparse_need(cusparseSpMatGetSize(out_, &rows, &cols, &count_), "cusparseSpMatGetSize");
+        cusparse_need(cusparseCsrSetPointers(out_, begin_.data, columns_.get(count_),
+                                             values_.get(count_)), "cusparseCsrSetPointers");
+        cusparse_need(cusparseSpGEMM_copy(handle_, plain, plain, &one_, in_, in_, &zero_, out_,
+                                          CUDA_R_32F, algorithm, work_), "cusparseSpGEMM_copy");
+        machine_wait();
+        cusparse_need(cusparseSpGEMM_destroyDescr(work_), "cusparseSpGEMM_destroyDescr");
+        cusparse_need(cusparseDestroySpMat(out_), "cusparseDestroySpMat");
+    }
+
+    matrix result() const
+    {
+        matrix c;
+
+        c.rows = c.columns = a_.rows;
+        c.begin.resize(a_.rows + 1u);
+        c.column.resize(count_);
+        c.value.resize(count_);
+        machine_read(c.begin.data(), begin_.data, c.begin.size() * sizeof(uint32_t));
+        machine_read(c.column.data(), columns_.data, c.column.size() * sizeof(uint32_t));
+        machine_read(c.value.data(), values_.data, c.value.size() * sizeof(float));
+        return c;
+    }
+
+private:
+    static const cusparseIndexType_t int32     = CUSPARSE_INDEX_32I;
+    static const cusparseIndexBase_t base      = CUSPARSE_INDEX_BASE_ZERO;
+    static const cusparseOperation_t plain     = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    static const cusparseSpGEMMAlg_t algorithm = CUSPARSE_SPGEMM_DEFAULT;
+
+    void estimate(void *buffer, size_t *bytes)
+    {
+        cusparse_need(cusparseSpGEMM_workEstimation(handle_, plain, plain, &one_, in_, in_, &zero_,
+                                                    out_, CUDA_R_32F, algorithm, work_, bytes,
+                                                    buffer), "cusparseSpGEMM_workEstimation");
+    }
+    void compute(void *buffer, size_t *bytes)
+    {
+        cusparse_need(cusparseSpGEMM_compute(handle_, plain, plain, &one_, in_, in_, &zero_, out_,
+                                             CUDA_R_32F, algorithm, work_, bytes, buffer),
+                      "cusparseSpGEMM_compute");
+    }
+
+    const csr               a_;
+    const float             one_  = 1.0f;
+    const float             zero_ = 0.0f;
+    cusparseHandle_t        handle_;
+    cusparseSpMatDescr_t    in_, out_;
+    cusparseSpGEMMDescr_t   work_;
+    machine_array<char>     first_, second_;
+    machine_array<uint32_t> begin_, columns_;
+    machine_array<float>    values_;
+    int64_t                 count_ = 0;
+};
+
+/* The shortest of `rounds` rounds, in seconds. */
 static inline double by_cusparse(const csr &a, uint32_t nonzeros, uint32_t rounds, matrix *c)
 {
-    const float             one       = 1.0f;
-    const float             zero      = 0.0f;
-    const auto              int32     = CUSPARSE_INDEX_32I;
-    const auto              base      = CUSPARSE_INDEX_BASE_ZERO;
-    const auto              plain     = CUSPARSE_OPERATION_NON_TRANSPOSE;
-    const auto              algorithm = CUSPARSE_SPGEMM_DEFAULT;
-    cusparseHandle_t        handle;
-    cusparseSpMatDescr_t    in, out;
-    cusparseSpGEMMDescr_t   work;
-    machine_array<char>     first, second;
-    machine_array<uint32_t> begin, columns;
-    machine_array<float>    values;
-    double                  best  = 1e30;
-    int64_t                 rows  = 0;
-    int64_t                 cols  = 0;
-    int64_t                 count = 0;
+    cusparse_square square(a, nonzeros);
+    double          best = 1e30;
 
-    cusparse_need(cusparseCreate(&handle), "cusparseCreate");
-    cusparse_need(cusparseCreateCsr(&in, a.rows, a.rows, nonzeros,
-                                    const_cast<uint32_t *>(a.begin),
-                                    const_cast<uint32_t *>(a.column),
-                                    const_cast<float *>(a.value), int32, int32, base, CUDA_R_32F),
-                  "cusparseCreateCsr");
-    const auto estimate = [&](void *buffer, size_t *bytes) {
-        cusparse_need(cusparseSpGEMM_workEstimation(handle, plain, plain, &one, in, in, &zero, out,
-                                                    CUDA_R_32F, algorithm, work, bytes, buffer),
-                      "cusparseSpGEMM_workEstimation");
-    };
-    const auto compute = [&](void *buffer, size_t *bytes) {
-        cusparse_need(cusparseSpGEMM_compute(handle, plain, plain, &one, in, in, &zero, out,
-                                             CUDA_R_32F, algorithm, work, bytes, buffer),
-                      "cusparseSpGEMM_compute");
-    };
     for (uint32_t round = 0; round < rounds; round++) {
-        size_t bytes = 0;
-        double from;
+        machine_wait();
 
-        machine_wait();
-        from = machine_seconds();
-        cusparse_need(cusparseCreateCsr(&out, a.rows, a.rows, 0, begin.get(a.rows + 1u), nullptr,
-                                        nullptr, int32, int32, base, CUDA_R_32F),
-                      "cusparseCreateCsr");
-        cusparse_need(cusparseSpGEMM_createDescr(&work), "cusparseSpGEMM_createDescr");
-        estimate(nullptr, &bytes); /* each says what it needs, and then works */
-        estimate(first.get(bytes), &bytes);
-        compute(nullptr, &bytes);
-        compute(second.get(bytes), &bytes);
-        cusparse_need(cusparseSpMatGetSize(out, &rows, &cols, &count), "cusparseSpMatGetSize");
-        cusparse_need(cusparseCsrSetPointers(out, begin.data, columns.get(count),
-                                             values.get(count)), "cusparseCsrSetPointers");
-        cusparse_need(cusparseSpGEMM_copy(handle, plain, plain, &one, in, in, &zero, out,
-                                          CUDA_R_32F, algorithm, work), "cusparseSpGEMM_copy");
-        machine_wait();
+        const double from = machine_seconds();
+
+        square.multiply();
         best = std::min(best, machine_seconds() - from);
-        cusparse_need(cusparseSpGEMM_destroyDescr(work), "cusparseSpGEMM_destroyDescr");
-        cusparse_need(cusparseDestroySpMat(out), "cusparseDestroySpMat");
     }
-    c->rows = c->columns = a.rows;
-    c->begin.resize(a.rows + 1u);
-    c->column.resize(count);
-    c->value.resize(count);
-    machine_read(c->begin.data(), begin.data, c->begin.size() * sizeof(uint32_t));
-    machine_read(c->column.data(), columns.data, count * sizeof(uint32_t));
-    machine_read(c->value.data(), values.data, count * sizeof(float));
-    cusparse_need(cusparseDestroySpMat(in), "cusparseDestroySpMat");
-    cusparse_need(cusparseDestroy(handle), "cusparseDestroy");
+    *c = square.result();
     return best;
 }
 
