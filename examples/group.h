@@ -85,29 +85,30 @@ struct global_words {
 
 /* ---- memory of a pool that the warps of a block share ---- */
 
-/* For one request of up to `most` bytes by each warp at a time: $SHPOOL_ALLOCATOR's pool, or else
- * one of best fit, which wastes least on requests of some KiB. */
+/* One pool for the whole block, for a request of up to `most` bytes by each warp at a time:
+ * $SHPOOL_ALLOCATOR's, or else best fit, which wastes least on requests of some KiB. */
 static inline shpool_pool open_block_pool(uint32_t threads, uint32_t bytes, uint32_t most)
 {
-    const std::string best = "warp_best_fit:threads_per_pool=" + std::to_string(threads);
-    shpool_config     want = {};
-    shpool_pool       pool = {};
+    const bool    chosen = std::getenv("SHPOOL_ALLOCATOR") != nullptr;
+    shpool_config want   = {};
+    shpool_pool   pool   = {};
 
-    want.block_threads = threads;
-    want.payload_bytes = bytes;
-    machine_need(machine_open((std::getenv("SHPOOL_ALLOCATOR") != nullptr) ? nullptr : best.c_str(),
-                              &want, &pool), "pool");
+    want.block_threads    = threads;
+    want.payload_bytes    = bytes;
+    want.threads_per_pool = threads; /* if a group shares one, and the spec does not say how many */
+    machine_need(machine_open(chosen ? nullptr : "warp_best_fit", &want, &pool), "pool");
     if (pool.largest < most) {
-        const std::string why = "no room for --most bytes: more --pool, less --most, or "
-                                "threads_per_pool=" + std::to_string(threads) +
-                                " if an allocator of scope group is chosen";
+        const std::string why = "holds " + std::to_string(pool.largest) +
+                                " bytes at most, and --most is " + std::to_string(most) +
+                                ": more --pool, less --most, or an allocator whose pools are a "
+                                "block's (warp_best_fit, bitmap, ...)";
 
         machine_fail(pool.name, why.c_str());
     }
     return pool;
 }
 
-/* Calls work(words) with as many bytes as are asked for; false if there will never be as many.
+/* Calls work(words) with as many bytes as are asked for; false if it has asked 2^32 times in vain.
  *
  * One malloc, which waits for other warps' frees: each warp holds one allocation, and asks for the
  * next one when it has given that back, so that nobody waits for ever. */

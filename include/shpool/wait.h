@@ -32,7 +32,7 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  *
  * Scope: any thread, alone, as shpool_malloc().  Lanes of one warp may wait for each other: a lane
  * that got memory goes on while others of its warp still wait.  Between attempts a thread sleeps,
- * 32 ns at first, twice as long each time, at most 1 us.
+ * about 32 ns at first, twice as long each time, about 1 us at most.
  * Never spills: a pool with a spill option answers with NULL, and shpool_malloc() spills.  With
  * scope cluster it borrows, as shpool_malloc() does.  A request that no free could make room for
  * uses up all its attempts.

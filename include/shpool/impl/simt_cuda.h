@@ -302,8 +302,9 @@ SIMT_FN uint32_t simt_converged(void) { return __activemask(); }
 
 SIMT_FN uint32_t simt_clock(void) { return (uint32_t)clock(); }
 
-/* The loop around it reads the word again; here only the issue slots matter.  Of 32, 200 and 1,000
- * ns the last served pools of 96 to 1,024 threads best, up to twice as fast, and the others alike.
+/* The loop around it reads the word again; here only the issue slots matter.  Of sleeps around 32,
+ * 200 and 1,000 ns the last served pools of 96 to 1,024 threads best, up to twice as fast, and the
+ * others alike.
  *
  * A different time for each: the GPU ends a sleep at the next multiple of a power of two (measured:
  * of 1,000, 2,000 and 4,000 cycles for 256, 512 and 1,024 ns on), so that threads which sleep
