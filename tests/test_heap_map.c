@@ -86,11 +86,56 @@ static void test_map(void **state)
     assert_int_equal(fault.hole, 656);
     assert_int_equal(fault.below, 1);
     assert_int_equal(fault.above, TRACE_NONE);
+    /* bytes times operations: 208 * 3 + 112 + 64 * 2, and 112 * 5 */
+    assert_int_equal(count_of(text, "class=\"k\""), 2);
+    assert_non_null(strstr(text, ">thread 0: 61%<"));
+    assert_non_null(strstr(text, ">thread 1: 39%<"));
+    assert_true(strstr(text, ">thread 0: 61%") < strstr(text, ">thread 1: 39%"));
     free(text);
     text = draw(&trace, &part);
     expect_well_formed(text);
     assert_int_equal(count_of(text, "class=\"a\""), 2);
     assert_int_equal(count_of(text, "class=\"f\""), 0);
+    assert_int_equal(count_of(text, "class=\"k\""), 1);
+    assert_non_null(strstr(text, ">64 to 127 bytes: 100%<"));
+    free(text);
+    trace_file_free(&trace);
+}
+
+/* Of nine threads the one that held least is left out; colours are those of the rectangles. */
+static void test_legend(void **state)
+{
+    trace_trial *t = *state;
+    const heap_map_options threads = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    const heap_map_options sizes = { 0, TRACE_NONE, HEAP_MAP_SIZE };
+    FILE *file = fopen(t->path, "w");
+    char why[512];
+    char key[64];
+    trace_file trace;
+    char *text;
+
+    assert_non_null(file);
+    fputs(HEAD("9", "9", "1", "20000") "block 0 launch 1 records 9 dropped 0\n", file);
+    for (uint32_t i = 0; i < 9; i++) { /* the longer, the larger; thread 8 has least */
+        fprintf(file, "m %u 0x%x %u %u 16 0\n", i, 0x800 * i, 2048 >> i, 2048 >> i);
+    }
+    fputs("end 1\n", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(trace_file_read(t->path, &trace, why, sizeof(why)), 0);
+    text = draw(&trace, &threads);
+    expect_well_formed(text);
+    assert_int_equal(count_of(text, "class=\"k\""), 8);
+    assert_non_null(strstr(text, "580.00\">thread 0: "));
+    assert_non_null(strstr(text, "580.00\">thread 7: "));
+    assert_null(strstr(text, "580.00\">thread 8: "));
+    snprintf(key, sizeof(key), "fill=\"#%06x\"", heap_map_rgb(HEAP_MAP_THREAD, 7));
+    assert_int_equal(count_of(text, key), 2); /* its rectangle, and the legend */
+    free(text);
+    text = draw(&trace, &sizes);
+    expect_well_formed(text);
+    assert_int_equal(count_of(text, "class=\"k\""), 8);
+    assert_non_null(strstr(text, ">2 to 4 KiB: "));
+    assert_non_null(strstr(text, ">512 to 1023 bytes: "));
     free(text);
     trace_file_free(&trace);
 }
@@ -130,6 +175,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TRIAL(test_map),
+        TRIAL(test_legend),
         TRIAL(test_map_of_many),
     };
 

@@ -79,6 +79,7 @@ expect 0 ' mixed ' "$bench" block --device cpu --workload mixed --threads 64 --b
     --allocator bitmap:trace=small,trace_blocks=1
 expect 0 '' "$bench" map small --svg small.svg
 expect 0 'at 0x0, between the begin of the pool and thread' cat small.svg
+expect 0 'class="k".*>thread [0-9]*: [0-9]*%' cat small.svg
 
 # several geometries, a pool that cannot be, a trace from a pipe
 expect 0 '' "$bench" replay --device cpu --allocator freelist --threads-per-pool 8,16 t
