@@ -201,7 +201,7 @@ static int put_allocations(map *m, uint32_t *merged)
 static void put_neighbour(FILE *to, const map *m, uint32_t at, const char *edge)
 {
     if (at == TRACE_NONE) {
-        fprintf(to, "the %s of the pool", edge);
+        fputs(edge, to);
     } else {
         const trace_op *op = &m->life->ops[at];
 
@@ -209,17 +209,31 @@ static void put_neighbour(FILE *to, const map *m, uint32_t at, const char *edge)
     }
 }
 
+/* In one line of the picture: a hole that was taken needs no neighbours. */
 static void put_why(map *m, const heap_map_fault *f)
 {
     const trace_op *op = &m->life->ops[f->at];
+    const int has_head = f->hole_at > f->pool * m->trace->pool_bytes;
 
     fprintf(m->to, "operation %u: thread %u asked for %u bytes; pool %u has %u free, the largest "
-            "hole %u at 0x%x, between ", f->at, op->thread, op->bytes, f->pool, f->free_bytes,
-            f->hole, f->hole_at);
-    put_neighbour(m->to, m, f->below, "begin");
-    fputs(" and ", m->to);
-    put_neighbour(m->to, m, f->above, "end");
-    if (f->hole >= op->bytes) {
+            "hole %u at 0x%x", f->at, op->thread, op->bytes, f->pool, f->free_bytes, f->hole,
+            f->hole_at);
+    if (f->takers != 0) {
+        const trace_op *taker = &m->life->ops[f->taken];
+
+        fprintf(m->to, "; of it taken already: thread %u's %u bytes at 0x%llx (operation %u)",
+                taker->thread, taker->bytes, taker->place, f->taken);
+        if (f->takers > 1) {
+            fprintf(m->to, " and %u more", f->takers - 1);
+        }
+    } else {
+        fputs(", between ", m->to);
+        put_neighbour(m->to, m, f->below, has_head ? "the pool's metadata"
+                                                   : "the begin of the pool");
+        fputs(" and ", m->to);
+        put_neighbour(m->to, m, f->above, "the end of the pool");
+    }
+    if (f->left >= op->bytes) {
         fputs(" *", m->to);
     }
 }
@@ -275,8 +289,9 @@ static int put_failures(map *m, uint32_t *count)
         if (*count > MOST_LABELS) {
             fprintf(m->to, "and %u more failures.  ", *count - MOST_LABELS);
         }
-        fputs("* large enough, but there is metadata in it, or it was freed while the request was "
-              "under way</text>\n", m->to);
+        fputs("metadata in front is no hole.  taken already: by a malloc under way, recorded "
+              "later.  * large enough: there is metadata in it, or it was freed while the request "
+              "was under way</text>\n", m->to);
     }
     return 0;
 }
