@@ -175,6 +175,12 @@ static void test_head(void **state)
                                  "thread 0's 500 bytes at 0x200<"));
     free(text);
     trace_file_free(&trace);
+    read_text(t->path, HEAD("1", "1", "1", "1024") "block 0 launch 1 records 2 dropped 0\n"
+              "m 0 0x60 928 928 16 0\nm 0 - 600 0 16 0\nend 1\n", &trace);
+    text = draw(&trace, &all); /* full: no hole, and nothing around it */
+    assert_non_null(strstr(text, "asked for 600 bytes; pool 0 has 0 free<"));
+    free(text);
+    trace_file_free(&trace);
 }
 
 #define TAKEN(_records, _later)                                                                    \

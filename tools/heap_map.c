@@ -215,9 +215,12 @@ static void put_why(map *m, const heap_map_fault *f)
     const trace_op *op = &m->life->ops[f->at];
     const int has_head = f->hole_at > f->pool * m->trace->pool_bytes;
 
-    fprintf(m->to, "operation %u: thread %u asked for %u bytes; pool %u has %u free, the largest "
-            "hole %u at 0x%x", f->at, op->thread, op->bytes, f->pool, f->free_bytes, f->hole,
-            f->hole_at);
+    fprintf(m->to, "operation %u: thread %u asked for %u bytes; pool %u has %u free", f->at,
+            op->thread, op->bytes, f->pool, f->free_bytes);
+    if (f->hole == 0) {
+        return;
+    }
+    fprintf(m->to, ", the largest hole %u at 0x%x", f->hole, f->hole_at);
     if (f->takers != 0) {
         const trace_op *taker = &m->life->ops[f->taken];
 
