@@ -39,7 +39,15 @@ expect 0 'blocks/SM' $info overhead --threads 64 --total 16K --arch 8.6
 expect 0 '^usage' $info overhead --help
 expect 2 'give --threads' $info overhead --bytes 4K
 expect 2 'one of --bytes and --total' $info overhead --threads 32 --bytes 4K --total 4K
-expect 2 '--threads x is no number' $info overhead --threads x --bytes 4K
+expect 2 '--threads x: a number from 1 to 1024 is needed' $info overhead --threads x --bytes 4K
+expect 2 '--threads 0: a number from 1 to 1024' $info overhead --threads 0 --bytes 1K
+expect 2 '--threads 2000: a number from 1 to 1024' $info overhead --threads 2000 --bytes 1K
+expect 2 '--threads-per-pool 0: a number from 1 to 1024' \
+    $info overhead --threads 64 --bytes 1K --threads-per-pool 0
+expect 2 '--bytes 0: a number from 1 to 4294967295 .*K, M' $info overhead --threads 64 --bytes 0
+expect 2 '--total 4G: a number from 1 to 4294967295' $info overhead --threads 64 --total 4G
+expect 2 '--alignment 48: a power of two from 16 to 1024' \
+    $info overhead --threads 64 --bytes 1K --alignment 48
 expect 2 'sm_75, sm_80' $info overhead --threads 32 --bytes 4K --arch sm_60
 expect 1 'known allocators' $info overhead --threads 32 --bytes 4K --allocator nobody
 expect 0 '^usage' $info link --help

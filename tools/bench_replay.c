@@ -49,8 +49,9 @@ static void usage(FILE *to)
           "  cycles     of a call on the GPU in --bytes, threads running freely; n/a on the CPU\n"
           "  fails GPU  requests that got nothing there, and\n"
           "  at needs   in the least bytes: calls that overlap may need more\n"
-          "Order: what needs fewer bytes first; on a GPU what has fewer cycles, among those where\n"
-          "nothing failed.\n"
+          "Order: on a GPU what has fewer cycles, among those where nothing failed.  Without one\n"
+          "speed is not known: more blocks/SM, then fewer failed, have one rank; in it what needs\n"
+          "fewer bytes is first.  The spec in the last line needs the fewest, fast or not.\n"
           "exit status: 0; 1: the trace cannot be read, or a run failed; 2: usage\n", to);
 }
 

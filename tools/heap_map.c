@@ -11,6 +11,11 @@
 #define HEIGHT    480.0
 #define LEFT      80.0
 #define TOP       64.0
+#define BELOW     (TOP + HEIGHT) /* of what is drawn: the axis, the legend, failures in words */
+#define AXIS      (BELOW + 16.0)
+#define LEGEND    (BELOW + 36.0)
+#define WORDS     (BELOW + 60.0)
+#define LINE      16.0           /* of words */
 #define MOST_RECTANGLES 20000u /* beyond, what is narrower than a pixel is merged */
 #define MOST_LABELS     12u
 #define COLUMNS   1200u
@@ -23,6 +28,8 @@ typedef struct map {
     heap_map_options options;
     uint32_t bytes;       /* of all pools */
     unsigned char *busy;  /* COLUMNS * ROWS: cells of merged allocations, or NULL */
+    double *held;         /* of each thread or size, bytes times operations */
+    uint32_t groups;      /* of held */
 } map;
 
 static double x_of(const map *m, uint32_t at)
@@ -34,7 +41,7 @@ static double x_of(const map *m, uint32_t at)
 /* The first pool's begin is below. */
 static double y_of(const map *m, double byte)
 {
-    return TOP + HEIGHT - HEIGHT * byte / m->bytes;
+    return BELOW - HEIGHT * byte / m->bytes;
 }
 
 static uint32_t extent_of(const trace_op *op)
@@ -73,25 +80,14 @@ static void put_text(FILE *to, const char *text)
     }
 }
 
-/* One of the three colours of a hue in degrees, at medium brightness. */
-static uint32_t channel(uint32_t hue, uint32_t shift)
+/* For the legend: bytes and how long they were held in what is drawn. */
+static void count_held(map *m, const trace_op *op, uint32_t from, uint32_t to, uint32_t bytes)
 {
-    const uint32_t at = (hue + shift) % 360u;
-    const uint32_t far = (at < 180u) ? at : 360u - at; /* from where this colour is brightest */
-    const uint32_t part = (far <= 60u) ? 60u : (far < 120u) ? 120u - far : 0;
-
-    return 80u + part * 145u / 60u;
-}
-
-/* Neighbours in number are far apart in hue: steps of the golden angle. */
-static uint32_t color_of(const map *m, const trace_op *op)
-{
-    uint32_t hue = (uint32_t)(op->thread * 137.508) % 360u;
-
-    if (m->options.color == HEAP_MAP_SIZE) { /* blue is small, red large */
-        hue = 240u - 15u * (31u - (uint32_t)__builtin_clz(op->bytes | 1u)) % 241u;
+    from = (from > m->options.from) ? from : m->options.from;
+    to = (to < m->options.to) ? to : m->options.to;
+    if (to > from) {
+        m->held[heap_map_group(m->options.color, op)] += (double)(to - from) * bytes;
     }
-    return channel(hue, 0) << 16 | channel(hue, 240) << 8 | channel(hue, 120);
 }
 
 /* One rectangle of an allocation, of so many bytes from one operation to another. */
@@ -99,7 +95,9 @@ static void put_piece(map *m, const trace_op *op, uint32_t from, uint32_t to, ui
 {
     const double left = x_of(m, from);
     const double right = x_of(m, to);
+    const uint32_t group = heap_map_group(m->options.color, op);
 
+    count_held(m, op, from, to, bytes);
     if ((right <= left) || (op->place >= m->bytes)) {
         return;
     }
@@ -107,8 +105,8 @@ static void put_piece(map *m, const trace_op *op, uint32_t from, uint32_t to, ui
             "fill=\"#%06x\"><title>thread %u: %u bytes (%u usable) at 0x%llx, "
             "operations %u to %u%s</title></rect>\n", left,
             y_of(m, (double)op->place + bytes), right - left, HEIGHT * bytes / m->bytes,
-            color_of(m, op), op->thread, op->bytes, op->usable, op->place, op->object, op->end,
-            (op->end == m->life->count) ? " (never freed)" : "");
+            heap_map_rgb(m->options.color, group), op->thread, op->bytes, op->usable, op->place,
+            op->object, op->end, (op->end == m->life->count) ? " (never freed)" : "");
 }
 
 /* Mark the cells that a short life has been in. */
@@ -141,7 +139,7 @@ static void put_cells(map *m)
             if (end > row) {
                 fprintf(m->to, "<rect class=\"m\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
                         "height=\"%.2f\"/>\n", LEFT + WIDTH * column / COLUMNS,
-                        TOP + HEIGHT - HEIGHT * end / ROWS, WIDTH / COLUMNS,
+                        BELOW - HEIGHT * end / ROWS, WIDTH / COLUMNS,
                         HEIGHT * (end - row) / ROWS);
                 row = end;
             }
@@ -183,6 +181,7 @@ static int put_allocations(map *m, uint32_t *merged)
         }
         if ((m->busy != NULL) && (op->end - op->object <= pixel)) {
             put_busy(m, op);
+            count_held(m, op, since[i], op->end, bytes[i]);
             (*merged)++;
         } else {
             put_piece(m, op, since[i], op->end, bytes[i]);
@@ -202,7 +201,7 @@ static int put_allocations(map *m, uint32_t *merged)
 static void put_neighbour(FILE *to, const map *m, uint32_t at, const char *edge)
 {
     if (at == TRACE_NONE) {
-        fprintf(to, "the %s of the pool", edge);
+        fputs(edge, to);
     } else {
         const trace_op *op = &m->life->ops[at];
 
@@ -210,17 +209,34 @@ static void put_neighbour(FILE *to, const map *m, uint32_t at, const char *edge)
     }
 }
 
+/* In one line of the picture: a hole that was taken needs no neighbours. */
 static void put_why(map *m, const heap_map_fault *f)
 {
     const trace_op *op = &m->life->ops[f->at];
+    const int has_head = f->hole_at > f->pool * m->trace->pool_bytes;
 
-    fprintf(m->to, "operation %u: thread %u asked for %u bytes; pool %u has %u free, the largest "
-            "hole %u at 0x%x, between ", f->at, op->thread, op->bytes, f->pool, f->free_bytes,
-            f->hole, f->hole_at);
-    put_neighbour(m->to, m, f->below, "begin");
-    fputs(" and ", m->to);
-    put_neighbour(m->to, m, f->above, "end");
-    if (f->hole >= op->bytes) {
+    fprintf(m->to, "operation %u: thread %u asked for %u bytes; pool %u has %u free", f->at,
+            op->thread, op->bytes, f->pool, f->free_bytes);
+    if (f->hole == 0) {
+        return;
+    }
+    fprintf(m->to, ", the largest hole %u at 0x%x", f->hole, f->hole_at);
+    if (f->takers != 0) {
+        const trace_op *taker = &m->life->ops[f->taken];
+
+        fprintf(m->to, "; of it taken already: thread %u's %u bytes at 0x%llx (operation %u)",
+                taker->thread, taker->bytes, taker->place, f->taken);
+        if (f->takers > 1) {
+            fprintf(m->to, " and %u more", f->takers - 1);
+        }
+    } else {
+        fputs(", between ", m->to);
+        put_neighbour(m->to, m, f->below, has_head ? "the pool's metadata"
+                                                   : "the begin of the pool");
+        fputs(" and ", m->to);
+        put_neighbour(m->to, m, f->above, "the end of the pool");
+    }
+    if (f->left >= op->bytes) {
         fputs(" *", m->to);
     }
 }
@@ -243,7 +259,7 @@ static int put_failures(map *m, uint32_t *count)
     for (uint32_t i = m->options.from; i < m->options.to; i++) {
         const trace_op *op = &m->life->ops[i];
         const double x = x_of(m, i);
-        const double y = TOP + HEIGHT + 48.0 + 16.0 * *count;
+        const double y = WORDS + LINE * *count;
         heap_map_fault fault;
 
         if (!has_failed(op)) {
@@ -254,7 +270,7 @@ static int put_failures(map *m, uint32_t *count)
                 return -1;
             }
             fprintf(m->to, "<g class=\"f\"><line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\"/>"
-                    "<title>", x, TOP, x, TOP + HEIGHT);
+                    "<title>", x, TOP, x, BELOW);
             put_why(m, &fault);
             fputs("</title>", m->to);
             if (x - labelled > 16.0) { /* numbers side by side */
@@ -266,18 +282,19 @@ static int put_failures(map *m, uint32_t *count)
             fputs("</text></g>\n", m->to);
         } else {
             fprintf(m->to, "<line class=\"f\" x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\"/>\n",
-                    x, TOP, x, TOP + HEIGHT);
+                    x, TOP, x, BELOW);
         }
         (*count)++;
     }
     if (*count != 0) {
         fprintf(m->to, "<text class=\"w\" x=\"%.2f\" y=\"%.2f\">", LEFT,
-                TOP + HEIGHT + 48.0 + 16.0 * labels_of(*count));
+                WORDS + LINE * labels_of(*count));
         if (*count > MOST_LABELS) {
             fprintf(m->to, "and %u more failures.  ", *count - MOST_LABELS);
         }
-        fputs("* large enough, but there is metadata in it, or it was freed while the request was "
-              "under way</text>\n", m->to);
+        fputs("metadata in front is no hole.  taken already: by a malloc under way, recorded "
+              "later.  * large enough: there is metadata in it, or it was freed while the request "
+              "was under way</text>\n", m->to);
     }
     return 0;
 }
@@ -293,14 +310,14 @@ static void put_head(const map *m)
     for (uint32_t i = m->options.from; (i < m->options.to) && (i < m->life->count); i++) {
         failures += has_failed(&m->life->ops[i]) != 0;
     }
-    height = TOP + HEIGHT + 32.0 + ((failures != 0) ? 16.0 * (labels_of(failures) + 2) : 0.0);
+    height = WORDS - 12.0 + ((failures != 0) ? LINE * (labels_of(failures) + 2) : 0.0);
 
     fprintf(m->to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
             "height=\"%.0f\" font-family=\"sans-serif\" font-size=\"12\">\n"
             "<style>.a{stroke:#333;stroke-width:.2}.m{fill:#999}.p{stroke:#000;stroke-width:.6}"
             ".f{stroke:#c00;stroke-dasharray:4 2}.f text,.w{fill:#c00;stroke:none;font-size:11px}"
-            "</style>\n"
+            ".l{font-size:11px}</style>\n"
             "<rect x=\"0\" y=\"0\" width=\"%.0f\" height=\"%.0f\" fill=\"#fff\"/>\n"
             "<text x=\"%.0f\" y=\"22\" font-size=\"15\">", width, height, width, height, width,
             height, LEFT);
@@ -331,8 +348,7 @@ static void put_axes(const map *m, uint32_t merged, uint32_t failures)
             "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"end\">%u</text>\n"
             "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\">operations in their order; up: "
             "bytes behind the begin of the first pool; colour: %s; %u failed</text>\n", LEFT,
-            TOP + HEIGHT + 16.0, m->options.from, LEFT + WIDTH, TOP + HEIGHT + 16.0,
-            m->options.to, LEFT + WIDTH / 2.0, TOP + HEIGHT + 16.0,
+            AXIS, m->options.from, LEFT + WIDTH, AXIS, m->options.to, LEFT + WIDTH / 2.0, AXIS,
             (m->options.color == HEAP_MAP_SIZE) ? "size" : "thread", failures);
     if (merged != 0) {
         fprintf(m->to, "<text x=\"%.2f\" y=\"44\">grey: %u allocations that lived for less than a "
@@ -344,33 +360,44 @@ static void put_axes(const map *m, uint32_t merged, uint32_t failures)
     }
 }
 
+static int put_all(map *m)
+{
+    uint32_t merged = 0;
+    uint32_t failures = 0;
+    int status;
+
+    put_head(m);
+    status = put_allocations(m, &merged);
+    if ((status == 0) && (m->life->count != 0)) {
+        status = put_failures(m, &failures);
+    }
+    put_axes(m, merged, failures);
+    heap_map_legend(m->to, m->options.color, m->held, m->groups, LEFT, LEGEND);
+    fputs("</svg>\n", m->to);
+    return status;
+}
+
 int heap_map_write(FILE *to, const trace_file *trace, const trace_life *life,
                    const heap_map_options *options)
 {
     map m = { .to = to, .trace = trace, .life = life, .options = *options,
               .bytes = trace->pools * trace->pool_bytes };
-    uint32_t merged = 0;
-    uint32_t failures = 0;
-    int status;
+    int is_crowded;
+    int status = -1;
 
+    m.groups = (m.options.color == HEAP_MAP_SIZE) ? HEAP_MAP_SIZES : trace->block_threads;
     m.options.to = (m.options.to < life->count) ? m.options.to : life->count;
     if (m.options.from >= m.options.to) { /* nothing, and no division by 0 */
         m.options.from = 0;
         m.options.to = (life->count != 0) ? life->count : 1;
     }
-    if (m.options.to - m.options.from > MOST_RECTANGLES) {
-        m.busy = calloc(COLUMNS, ROWS);
-        if (m.busy == NULL) {
-            return -1;
-        }
+    is_crowded = m.options.to - m.options.from > MOST_RECTANGLES;
+    m.held = calloc(m.groups, sizeof(*m.held));
+    m.busy = is_crowded ? calloc(COLUMNS, ROWS) : NULL;
+    if ((m.held != NULL) && (!is_crowded || (m.busy != NULL))) {
+        status = put_all(&m);
     }
-    put_head(&m);
-    status = put_allocations(&m, &merged);
-    if ((status == 0) && (life->count != 0)) {
-        status = put_failures(&m, &failures);
-    }
-    put_axes(&m, merged, failures);
-    fputs("</svg>\n", to);
     free(m.busy);
+    free(m.held);
     return status;
 }

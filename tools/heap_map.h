@@ -20,11 +20,14 @@ typedef struct heap_map_options {
 typedef struct heap_map_fault {
     uint32_t at;          /* operation */
     uint32_t pool;
-    uint32_t free_bytes;  /* of the thread's own pool, between allocations */
+    uint32_t free_bytes;  /* of the thread's own pool, between allocations, its head left out */
     uint32_t hole;        /* the largest piece of that */
     uint32_t hole_at;     /* bytes behind the begin of the first pool */
     uint32_t below;       /* operations whose allocations bound it; TRACE_NONE: the pool's end */
     uint32_t above;
+    uint32_t takers;      /* others that had got of it, if it is large enough */
+    uint32_t taken;       /* the first one's operation, behind `at`; TRACE_NONE: nobody had */
+    uint32_t left;        /* largest hole without what they had got */
 } heap_map_fault;
 
 /**
@@ -33,6 +36,21 @@ typedef struct heap_map_fault {
  */
 int heap_map_explain(const trace_file *trace, const trace_life *life, uint32_t at,
                      heap_map_fault *fault_p);
+
+#define HEAP_MAP_SIZES 32u /* groups with HEAP_MAP_SIZE: powers of two */
+
+/** What has a colour in common: a thread, or the power of two that a size begins with. */
+uint32_t heap_map_group(heap_map_color color, const trace_op *op);
+
+/** 0xRRGGBB */
+uint32_t heap_map_rgb(heap_map_color color, uint32_t group);
+
+/**
+ * Write a line of SVG: the eight groups that held most.
+ * @param [in] held  bytes times operations, of each group
+ */
+void heap_map_legend(FILE *to, heap_map_color color, const double *held, uint32_t groups, double x,
+                     double y);
 
 /**
  * Write an SVG.

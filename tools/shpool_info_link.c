@@ -16,7 +16,7 @@ static const char usage_text[] =
     "usage: shpool-info link KERNEL --arch sm_90|native [options]\n"
     "\n"
     "Joins a kernel with an allocator's LTO-IR, and prints what it took: with nvJitLink, from\n"
-    "SHPOOL_CACHE_DIR if that is set, and from memory.  Needs no GPU.\n"
+    "SHPOOL_CACHE_DIR if that is set, and from memory.  Needs no GPU, but --arch native does.\n"
     "\n"
     "  KERNEL                 compiled with nvcc -DSHPOOL_LINKED -rdc=true -dlto -ltoir, or a fat\n"
     "                         binary or an object that holds LTO-IR\n"

@@ -10,10 +10,10 @@ static const char usage_text[] =
     "usage: shpool-info overhead --threads N --bytes B[K] [options]\n"
     "\n"
     "  --threads N            threads of a block, 1 to 1024\n"
-    "  --bytes B[K|M]         payload of a block's pools together\n"
-    "  --total B[K|M]         instead of --bytes: shared memory for the pools to fill\n"
-    "  --threads-per-pool K   for allocators of scope group [their choice]\n"
-    "  --alignment A          16 to 1024 [16]\n"
+    "  --bytes B[K|M|G]       payload of a block's pools together\n"
+    "  --total B[K|M|G]       instead of --bytes: shared memory for the pools to fill\n"
+    "  --threads-per-pool K   for allocators of scope group, 1 to 1024 [their choice]\n"
+    "  --alignment A          a power of two, 16 to 1024 [16]\n"
     "  --arch sm_86|native    whose limits count [any GPU's, and no blocks/SM]\n"
     "  --allocator NAME|all   [all]\n"
     "  --stats                with the statistics area\n"
@@ -26,22 +26,42 @@ typedef struct request {
     const char *allocator;
 } request;
 
-static int usage_error(const char *option, const char *value, const char *legal)
+static int usage_error(const char *text, const char *word)
 {
-    fprintf(stderr, "shpool-info overhead: %s%s%s%s\n%s", option, (value != NULL) ? " " : "",
-            (value != NULL) ? value : "", legal, usage_text);
+    fprintf(stderr, "shpool-info overhead: %s%s\n%s", text, word, usage_text);
     return EXIT_USAGE;
 }
 
-static int number(const char *text, int suffix, uint32_t *value_p)
+/* What an option that takes a number takes. */
+typedef struct range {
+    const char *option;
+    uint32_t low;
+    uint32_t high;
+    int suffix;       /* K, M or G may follow */
+    int power_of_two;
+} range;
+
+static const range threads_range   = { "--threads", 1, SHPOOL_MAX_THREADS, 0, 0 };
+static const range bytes_range     = { "--bytes", 1, UINT32_MAX, 1, 0 };
+static const range total_range     = { "--total", 1, UINT32_MAX, 1, 0 };
+static const range per_pool_range  = { "--threads-per-pool", 1, SHPOOL_MAX_THREADS, 0, 0 };
+static const range alignment_range = { "--alignment", SHPOOL_MIN_ALIGNMENT, SHPOOL_MAX_ALIGNMENT,
+                                       1, 1 };
+
+/* 0, or EXIT_USAGE: stderr says what would do. */
+static int number(const char *text, const range *legal, uint32_t *value_p)
 {
     uint64_t value;
 
-    if (!shpool_spec_number(text, suffix, &value) || (value > UINT32_MAX)) {
-        return 0;
+    if (!shpool_spec_number(text, legal->suffix, &value) || (value < legal->low) ||
+        (value > legal->high) || (legal->power_of_two && ((value & (value - 1)) != 0))) {
+        fprintf(stderr, "shpool-info overhead: %s %s: a %s from %u to %u is needed%s\n",
+                legal->option, text, legal->power_of_two ? "power of two" : "number", legal->low,
+                legal->high, legal->suffix ? "; it may end in K, M or G" : "");
+        return EXIT_USAGE;
     }
     *value_p = (uint32_t)value;
-    return 1;
+    return 0;
 }
 
 /* 0, EXIT_HELP, or the exit status. */
@@ -61,19 +81,17 @@ static int parse(int argc, char **argv, request *asked)
         { NULL, 0, NULL, 0 },
     };
     shpool_config *want = &asked->geometry.want;
-    const char *name = "";
-    int fine = 1;
+    int status = 0;
     int option;
 
     optind = 1;
-    while (fine && ((option = getopt_long(argc, argv, "jh", options, NULL)) != -1)) {
+    while ((status == 0) && ((option = getopt_long(argc, argv, "jh", options, NULL)) != -1)) {
         switch (option) {
-        case 't': name = "--threads"; fine = number(optarg, 0, &want->block_threads); break;
-        case 'b': name = "--bytes"; fine = number(optarg, 1, &want->payload_bytes); break;
-        case 'T': name = "--total"; fine = number(optarg, 1, &want->total_bytes); break;
-        case 'k': name = "--threads-per-pool"; fine = number(optarg, 0, &want->threads_per_pool);
-            break;
-        case 'a': name = "--alignment"; fine = number(optarg, 1, &want->alignment); break;
+        case 't': status = number(optarg, &threads_range, &want->block_threads); break;
+        case 'b': status = number(optarg, &bytes_range, &want->payload_bytes); break;
+        case 'T': status = number(optarg, &total_range, &want->total_bytes); break;
+        case 'k': status = number(optarg, &per_pool_range, &want->threads_per_pool); break;
+        case 'a': status = number(optarg, &alignment_range, &want->alignment); break;
         case 'n': asked->allocator = optarg; break;
         case 's': want->flags |= SHPOOL_FLAG_STATS; break;
         case 'j': asked->geometry.json = 1; break;
@@ -92,14 +110,14 @@ static int parse(int argc, char **argv, request *asked)
             return EXIT_USAGE;
         }
     }
-    if (!fine) {
-        return usage_error(name, optarg, " is no number that it can take");
+    if (status != 0) {
+        return status;
     }
     if (optind < argc) {
-        return usage_error("unexpected", argv[optind], "");
+        return usage_error("unexpected ", argv[optind]);
     }
     if ((want->block_threads == 0) || ((want->payload_bytes == 0) == (want->total_bytes == 0))) {
-        return usage_error("give --threads, and one of --bytes and --total", NULL, "");
+        return usage_error("give --threads, and one of --bytes and --total", "");
     }
     return 0;
 }

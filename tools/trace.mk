@@ -3,6 +3,7 @@ shpool_trace_sources = \
 	tools/heap_map.c \
 	tools/heap_map.h \
 	tools/heap_map_fault.c \
+	tools/heap_map_legend.c \
 	tools/replay.h \
 	tools/replay_cpu.c \
 	tools/replay_kernel.h \
