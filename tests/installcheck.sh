@@ -122,9 +122,10 @@ done
 printf '%%%%MatrixMarket matrix coordinate real general\n99999999999 99999999999 1\n1 1 1\n' \
     >"$tmp/rows.mtx"
 try "sparse refuses a large matrix" says 'too many rows' "$tmp/sparse_cpu" "$tmp/rows.mtx"
-awk 'BEGIN { srand(1); n = 300; print "%%MatrixMarket Matrix Coordinate Real General\n"
+awk 'BEGIN { srand(1); n = 400; print "%%MatrixMarket Matrix Coordinate Real General\n"
     print n, n, 60 * n
-    for (r = 1; r <= n; r++) for (k = 0; k < 60; k++) print r, (r + 5 * k) % n + 1, rand() - 0.5 }' \
+    for (r = 1; r <= n; r++) for (k = 0; k < 60; k++)
+        print r, int(rand() * n) + 1, 1000 * (rand() - 0.5) }' \
     >"$tmp/signs.mtx" # sums in which much cancels: rounding is no error
 try "sparse allows for rounding" "$tmp/sparse_cpu" --most 4096 --pool 8192 "$tmp/signs.mtx"
 printf ' \n\nYes, yes; no. Yes, yes' >"$tmp/lines" # two without words, one that repeats two
