@@ -229,6 +229,28 @@ expect 0 ' 1 same;' $bench compare --fail-on 9 "$work/less.json" "$work/ramp.jso
 expect 0 ' 107 only in A;' $bench compare "$quiet" "$work/one.json"
 expect 1 ' only in A;' $bench compare --fail-on 9 "$quiet" "$work/one.json"
 expect 0 '^# other seed: A 1; B 9$' $bench compare "$quiet" "$work/one.json"
+# commanded WORDS...: a.json of a command with these at its end; their quotes as in JSON
+commanded() { sed "s|^  \"command\": \".*\"|  \"command\": \"shpool-bench -i 5 $*\"|" "$quiet"; }
+commanded >"$work/plain.json"
+for words in --json=after.json --json "--csv='my results.csv'" '--plot chart.gp' \
+    --plot=chart.gp "--plot 'a chart.svg' --csv" '--js=x --pl y'; do
+    commanded "$words" >"$work/words.json"
+    expect 0 ' 108 same;' $bench compare "$work/plain.json" "$work/words.json"
+    check "where results go is no other command: $words" \
+        sh -c '! grep "other command" "$2" && grep -qF -- "$1" "$3"' - "${words%%[= ]*}" \
+        "$work/out" "$work/words.json"
+done
+for name in before "it's after"; do
+    $cpu --allocator null --workload pairs -i 1 --repeats 1 --json="$work/$name.json" >/dev/null
+done
+check "a quoted name" grep -qF "it'\\\\''s after" "$work/it's after.json"
+check "is read, too" sh -c '! "$1" compare "$2" "$3" | grep "other command"' - $bench \
+    "$work/before.json" "$work/it's after.json"
+for words in '-s 9' '--plot chart.gp --skip null' '--json pairs' '--threads=--json'; do
+    commanded "$words" >"$work/words.json"
+    expect 0 "^# other command: A shpool-bench -i 5 *; B shpool-bench -i 5 $words\$" \
+        $bench compare "$work/plain.json" "$work/words.json"
+done
 sed 's/"format": 1,/"format": 99,/' "$quiet" >"$work/format.json"
 expect 2 'format.json: format 99; this shpool-bench (.*) reads format 1: measure again' \
     $bench compare "$quiet" "$work/format.json"

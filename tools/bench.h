@@ -147,6 +147,8 @@ typedef struct bench_row {
     char     note[2048];    /* why a figure is missing; a list of all allocators fits */
 } bench_row;
 
+#define BENCH_COMMAND_BYTES 1024
+
 /** Where and how the rows were measured.  bench_fact_columns names all of it. */
 typedef struct bench_facts {
     char     version[32];  /* of the library */
@@ -154,7 +156,7 @@ typedef struct bench_facts {
     char     driver[64];
     char     clocks[128];
     char     date[32];     /* when it began, UTC */
-    char     command[1024];
+    char     command[BENCH_COMMAND_BYTES];
     int64_t  threads;       /* negative: there are several; the rows tell */
     int64_t  payload_bytes;
     uint32_t iterations;
@@ -209,6 +211,14 @@ void bench_series_summary(const bench_series *series, double *median, double *sp
 
 /** The row's medians and spreads from its samples. */
 void bench_row_summarise(bench_row *row);
+
+/* ---- the command line as text: bench_command.c ---- */
+
+/** What a shell would need to run it again, "shpool-bench" in front of the options. */
+void bench_command_write(int argc, char **argv, char *line, size_t bytes);
+
+/** Whether two such lines ask for the same, wherever results go (--json, --csv, --plot). */
+int bench_command_same(const char *a, const char *b);
 
 /* ---- output ---- */
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -34,34 +33,6 @@ int bench_cuda_row(const bench_options *options, const bench_point *point, bench
 #endif
 
 /* ---- where and how ---- */
-
-/* A word of the command line, in quotes if a shell would see more in it. */
-static void add_word(shpool_text *text, const char *word)
-{
-    const char *at;
-
-    if ((word[0] != '\0') && (strpbrk(word, " \t\n\"'$`\\|&;<>()*?[]#~!{}") == NULL)) {
-        shpool_text_add(text, "%s", word);
-        return;
-    }
-    shpool_text_add(text, "'");
-    for (at = word; *at != '\0'; at++) {
-        shpool_text_add(text, (*at == '\'') ? "'\\''" : "%c", *at);
-    }
-    shpool_text_add(text, "'");
-}
-
-static void set_command(bench_facts *facts, int argc, char **argv)
-{
-    shpool_text text = shpool_text_make(facts->command, sizeof(facts->command));
-    int         i;
-
-    shpool_text_add(&text, "shpool-bench");
-    for (i = 1; i < argc; i++) {
-        shpool_text_add(&text, " ");
-        add_word(&text, argv[i]);
-    }
-}
 
 /* The first value of `key : value` in /proc/cpuinfo; empty: none. */
 static void read_processor(const char *key, char *value, size_t bytes)
@@ -334,7 +305,8 @@ int bench_block(int argc, char **argv)
     memset(&out, 0, sizeof(out));
     out.options = &options;
     out.table   = 1;
-    set_command(&out.results.facts, argc, argv); /* getopt_long() changes their order */
+    bench_command_write(argc, argv, out.results.facts.command, /* getopt_long() moves the words */
+                        sizeof(out.results.facts.command));
     stop = bench_options_parse(argc, argv, &options);
     if (stop != 0) {
         return stop - 1;

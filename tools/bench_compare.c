@@ -227,6 +227,13 @@ static void put_row(const bench_row *row, const change *rate, const change *cycl
     printf("  %s\n", (v == SAME) ? "" : verdicts[v].text);
 }
 
+/* Whether a fact has no other value, or one that says nothing about the figures. */
+static int same_fact(const char *name, const char *a, const char *b)
+{
+    return (strcmp(a, b) == 0) || (strcmp(name, "date") == 0) ||
+           ((strcmp(name, "command") == 0) && bench_command_same(a, b));
+}
+
 static void put_header(const bench_results *a, const bench_results *b, const char *path_a,
                        const char *path_b, const compare_options *options)
 {
@@ -238,7 +245,7 @@ static void put_header(const bench_results *a, const bench_results *b, const cha
     for (c = bench_fact_columns; c->name != NULL; c++) {
         bench_cell(c, &a->facts, text_a, sizeof(text_a));
         bench_cell(c, &b->facts, text_b, sizeof(text_b));
-        if ((strcmp(text_a, text_b) != 0) && (strcmp(c->name, "date") != 0)) {
+        if (!same_fact(c->name, text_a, text_b)) {
             printf("# other %s: A %s; B %s\n", c->name, text_a, text_b);
         }
     }

@@ -14,6 +14,7 @@ shpool_bench_SOURCES = \
 	tools/bench.c \
 	tools/bench.h \
 	tools/bench_block.c \
+	tools/bench_command.c \
 	tools/bench_compare.c \
 	tools/bench_cpu.c \
 	tools/bench_fuzz.h \
