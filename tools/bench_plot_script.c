@@ -4,7 +4,8 @@
  * One panel for each workload, and for each value of what was swept beside the x axis.  The x axis
  * is what has most values of threads, pool bytes and threads_per_pool; if nothing was swept, bars
  * stand side by side.  A ring stands where requests were refused, the larger the more, and a cross
- * where a row failed or a payload was wrong; what does not exist is named above its panel. */
+ * where a row failed or a payload was wrong; what cannot exist and what an interrupted run did not
+ * come to is named above its panel. */
 #include "config.h"
 
 #include <stdio.h>
