@@ -136,6 +136,25 @@ check "ranges double, end with their end, and step" sh -c "
     $cpu --allocator null --workload mixed -i 1 --repeats 1 --threads 32-100,10-20:5 |
     awk '/^null/ { print \$4 }' | tr '\\n' ' ' | grep -qx '32 64 100 10 15 20 '"
 
+check "lists add up, each value once, in the order given" sh -c "
+    $cpu --allocator null --workload mixed --workload pairs,mixed --threads 64 --threads 32-64 \\
+        --bytes 8K --bytes 4K,8K --threads-per-pool 8 --threads-per-pool 0 --binding table \\
+        --binding all -i 1 --repeats 1 --csv |
+    awk -F, '/^null/ { print \$4, \$6, \$7, \$9 }' >'$work/order'"
+for threads in 64 32; do
+    for bytes in 8192 4096; do
+        for pool in 8 0; do
+            for workload in mixed pairs; do
+                echo $workload $threads $bytes $pool
+            done
+        done
+    done
+done >"$work/ordered"
+check "all of them" diff "$work/ordered" "$work/order"
+check "so does --total" test "$($cpu --allocator null --workload mixed -i 1 --repeats 1 \
+    --total 8K --total 4K --csv | awk -F, '/^null/ { printf "%s ", $8 }')" = '8192 4096 '
+expect 2 '--threads 1-40:1: these are too many' $cpu --threads 100-140:1 --threads 1-40:1
+
 # ---- the same seed does the same operations, another one others ----
 operations() { # SEED
     $cpu --allocator bitmap --allocator thread_first_fit --allocator warp_best_fit --bytes 12K \

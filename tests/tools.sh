@@ -76,8 +76,8 @@ expect 2 'shpool-bench loadstore --help' $bench loadstore --nonsense
 expect 2 'unknown question "foo"; known: pair, threads, .*oom$' $bench memory foo
 expect 2 '--limit abc: a number of bytes' $bench memory --limit abc
 # shellcheck disable=SC2046
-expect 2 '--allocator bins: 16 are the most' \
-    $bench memory $(for i in 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7; do echo --allocator bins; done)
+expect 2 '--allocator bins:slab=65M: 64 are the most' \
+    $bench memory $(for i in $(seq 65); do echo "--allocator bins:slab=${i}M"; done)
 quick='loadstore --bytes 1M --type-bytes 4 --function global_to_global'
 # shellcheck disable=SC2086
 if $bench $quick >/dev/null 2>&1; then

@@ -29,13 +29,16 @@ typedef struct bench_names {
     const char *name[BENCH_LIST];
 } bench_names;
 
+int bench_list_has(const bench_list *list, uint32_t value);
+
 /** A number from low to high, K, M or G behind it; -1: it is none, and stderr says so. */
 int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
                  uint32_t *value);
 
 /**
  * Numbers from low to high: `32,64,128-1024` (a range doubles) or `100-400:100` (it adds 100).
- * They replace what the list has.  -1: stderr says what is wrong and what would do.
+ * They go behind what the list has; what it has already stays where it is.  -1: stderr says what
+ * is wrong and what would do.
  */
 int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t high,
                   bench_list *list);

@@ -41,15 +41,23 @@ static const char *next_piece(const char **at, char *piece, size_t bytes)
     return piece;
 }
 
-/* A value that is there already stays where it is. */
-static int add(bench_list *list, uint32_t value)
+int bench_list_has(const bench_list *list, uint32_t value)
 {
     size_t i;
 
     for (i = 0; i < list->count; i++) {
         if (list->value[i] == value) {
-            return 0;
+            return 1;
         }
+    }
+    return 0;
+}
+
+/* A value that is there already stays where it is. */
+static int add(bench_list *list, uint32_t value)
+{
+    if (bench_list_has(list, value)) {
+        return 0;
     }
     if (list->count == BENCH_LIST) {
         return -1;
@@ -111,7 +119,6 @@ int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t h
     const char *wrong = NULL;
     char        piece[64];
 
-    list->count = 0;
     while ((wrong == NULL) && (next_piece(&at, piece, sizeof(piece)) != NULL)) {
         wrong = add_piece(piece, low, high, list);
     }
@@ -149,7 +156,6 @@ int bench_choices(const char *text, const char *option, const char *const *known
     char        piece[64];
     size_t      i;
 
-    list->count = 0;
     while (found && (next_piece(&at, piece, sizeof(piece)) != NULL)) {
         found = choice(piece, known, list);
     }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "../lib/internal.h"
-#include "bench.h"
 #include "bench_loadstore.h"
 #include "message.h"
 
@@ -48,10 +47,15 @@ const char *bench_ls_counts(bench_ls_check check)
     return (check == BENCH_LS_SUM) ? "read" : "read+written";
 }
 
+int bench_ls_wants(const bench_list *list, uint32_t value)
+{
+    return (list->count == 0) || bench_list_has(list, value);
+}
+
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench loadstore [options]\n"
-          "a LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps)\n"
+          "a LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps); given twice it adds up\n"
           "  --type-bytes LIST   sizes of an element, of 1,2,4,8,16 [all]\n"
           "  --threads LIST      NT, threads of a block [all that were compiled in]\n"
           "  --values LIST       VT, values a thread [all that were compiled in]\n"
@@ -66,24 +70,6 @@ static void usage(FILE *to)
           "loads (the column counts says which).  copy % is of a device-to-device\n"
           "cudaMemcpyAsync, read and written.  In the layout's rows NT is bd and VT is m.\n"
           "exit status: 0; 1: no GPU, or a result was wrong; 2: usage\n", to);
-}
-
-_Static_assert(BENCH_LS_LIST > BENCH_LIST, "the longest list must fit");
-
-/* The numbers of a list; 0 ends them. */
-static int list(const char *text, const char *option, uint32_t most, uint32_t *values)
-{
-    bench_list found;
-    size_t     i;
-
-    if (bench_numbers(text, option, 1, most, &found) != 0) {
-        return -1;
-    }
-    for (i = 0; i < found.count; i++) {
-        values[i] = found.value[i];
-    }
-    values[i] = 0;
-    return 0;
 }
 
 static int size(const char *text, unsigned long long *bytes)
@@ -115,13 +101,13 @@ static int parse(int argc, char **argv, bench_ls_options *options, output *forma
     while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
         switch (c) {
         case 'T':
-            bad = list(optarg, "--type-bytes", 16, options->type_bytes);
+            bad = bench_numbers(optarg, "--type-bytes", 1, 16, &options->type_bytes);
             break;
         case 't':
-            bad = list(optarg, "--threads", 1024, options->threads);
+            bad = bench_numbers(optarg, "--threads", 1, 1024, &options->threads);
             break;
         case 'v':
-            bad = list(optarg, "--values", 32, options->values);
+            bad = bench_numbers(optarg, "--values", 1, 32, &options->values);
             break;
         case 'f':
             options->function = optarg;
@@ -294,7 +280,7 @@ static int finish(report *out, int failed, const char *error)
 
 int bench_loadstore(int argc, char **argv)
 {
-    bench_ls_options options = {{0}, {0}, {0}, NULL, 1ull << 30, 9, 0};
+    bench_ls_options options = {.bytes = 1ull << 30, .repeats = 9};
     report           out;
     char             device[256];
     char             error[256] = "";

@@ -6,17 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bench.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define BENCH_LS_LIST 65 /* a bench_list and the 0 behind it */
-
 /** What the user asked for. */
 typedef struct bench_ls_options {
-    uint32_t type_bytes[BENCH_LS_LIST]; /* 0 ends a list; empty: all that were compiled in */
-    uint32_t threads[BENCH_LS_LIST];
-    uint32_t values[BENCH_LS_LIST];
+    bench_list type_bytes; /* empty: all that were compiled in */
+    bench_list threads;
+    bench_list values;
     const char *function; /* part of a name, or NULL: all */
     unsigned long long bytes; /* of each of the two arrays */
     uint32_t repeats;     /* launches whose median counts */
@@ -91,6 +91,9 @@ int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, voi
 int  bench_ls_json_begin(const bench_ls_options *options, const char *device);
 void bench_ls_json_row(const bench_ls_row *row);
 void bench_ls_json_end(void);
+
+/** Whether one of the options' lists has the value; an empty one is all. */
+int bench_ls_wants(const bench_list *list, uint32_t value);
 
 /** "read" or "read+written": what a row's rate counts. */
 const char *bench_ls_counts(bench_ls_check check);

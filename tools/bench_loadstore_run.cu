@@ -280,19 +280,6 @@ bool measure(const bench &b, const bench_ls_entry &entry, double copy_gbs, bench
 
 /* ---- all of them ---- */
 
-bool is_listed(const uint32_t *list, uint32_t value)
-{
-    if (list[0] == 0) {
-        return true;
-    }
-    for (int i = 0; (i < BENCH_LS_LIST) && (list[i] != 0); i++) {
-        if (list[i] == value) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void collect(const bench_ls_entry *entry, void *user)
 {
     static_cast<std::vector<bench_ls_entry> *>(user)->push_back(*entry);
@@ -340,7 +327,7 @@ bool run_type(const bench &b, const std::vector<bench_ls_entry> &entries, bench_
     for (const bench_ls_entry &e : entries) {
         bench_ls_row row;
 
-        if (!is_listed(o->threads, e.threads) || !is_listed(o->values, e.values) ||
+        if (!bench_ls_wants(&o->threads, e.threads) || !bench_ls_wants(&o->values, e.values) ||
             ((o->function != NULL) && !e.is_cub && (strstr(e.function, o->function) == NULL))) {
             continue;
         }
@@ -411,7 +398,7 @@ extern "C" int bench_loadstore_run(const bench_ls_options *options, bench_ls_sin
     for (const auto &t : types) {
         std::vector<bench_ls_entry> entries;
 
-        if (good && is_listed(options->type_bytes, t.bytes)) {
+        if (good && bench_ls_wants(&options->type_bytes, t.bytes)) {
             t.entries(collect, &entries);
             good = run_type(b, entries, sink, user);
         }

@@ -12,8 +12,6 @@
 #include "bench_memory.h"
 #include "message.h"
 
-#define MAX_SPECS 16
-
 static const struct {
     const char *name;
     int (*run)(const memory_options *options, const char *spec);
@@ -115,19 +113,8 @@ static void usage(FILE *to)
 
 typedef struct request {
     memory_options options;
-    const char *spec[MAX_SPECS];
-    size_t specs;
+    bench_names specs;
 } request;
-
-static int add_spec(request *r, const char *spec)
-{
-    if (r->specs == MAX_SPECS) {
-        fprintf(stderr, "shpool-bench: --allocator %s: %d are the most\n", spec, MAX_SPECS);
-        return -1;
-    }
-    r->spec[r->specs++] = spec;
-    return 0;
-}
 
 static int read_limit(const char *text, uint64_t *limit)
 {
@@ -173,7 +160,7 @@ static int parse(int argc, char **argv, request *r)
     while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
         switch (c) {
         case 'a':
-            bad = add_spec(r, optarg);
+            bad = bench_name_add(&r->specs, "--allocator", optarg);
             break;
         case 'R':
             r->options.replay = optarg;
@@ -243,20 +230,20 @@ int bench_memory(int argc, char **argv)
         fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
         return 1;
     }
-    if (r.specs == 0) {
-        memcpy(r.spec, peers, sizeof(peers));
-        r.specs = sizeof(peers) / sizeof(peers[0]);
+    if (r.specs.count == 0) {
+        memcpy(r.specs.name, peers, sizeof(peers));
+        r.specs.count = sizeof(peers) / sizeof(peers[0]);
     }
     printf("# shpool-bench %s memory on %s\n", shpool_version(), device.name);
     printf("question,allocator,size,count,median,p99,p99.9,unit,driver_calls,note\n");
-    for (size_t s = 0; s < r.specs; s++) {
+    for (size_t s = 0; s < r.specs.count; s++) {
         if (r.options.replay != NULL) {
-            failed |= memory_replay(&r.options, r.spec[s]);
+            failed |= memory_replay(&r.options, r.specs.name[s]);
             continue;
         }
         for (size_t i = 0; i < QUESTIONS; i++) {
             if (wanted(argc, argv, questions[i].name)) {
-                failed |= questions[i].run(&r.options, r.spec[s]);
+                failed |= questions[i].run(&r.options, r.specs.name[s]);
             }
         }
     }
