@@ -67,6 +67,8 @@ expect 2 '--bytes 32k: numbers from 16 to .* may end in K, M or G' $bench --byte
 expect 0 '^usage: shpool-bench loadstore' $bench loadstore --help
 expect 2 '--threads 128,x: numbers from 1 to 1024' $bench loadstore --threads 128,x
 expect 2 '--type-bytes 32: numbers from 1 to 16' $bench loadstore --type-bytes 32
+expect 2 '--type-bytes 3: elements have 1, 2, 4, 8 or 16 bytes, not 3$' \
+    $bench loadstore --type-bytes 3
 expect 2 '--values 0: numbers from 1 to 32' $bench loadstore --values 0
 expect 2 '--values 4-33: numbers from 1 to 32' $bench loadstore --values 4-33
 expect 2 '--bytes 5: a number from 1M' $bench loadstore --bytes 5

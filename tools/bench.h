@@ -31,6 +31,9 @@ typedef struct bench_names {
 
 int bench_list_has(const bench_list *list, uint32_t value);
 
+/** A value that is there already stays where it is.  -1: the list is full. */
+int bench_list_add(bench_list *list, uint32_t value);
+
 /** A number from low to high, K, M or G behind it; -1: it is none, and stderr says so. */
 int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
                  uint32_t *value);

@@ -11,27 +11,6 @@
 #include "bench.h"
 #include "message.h"
 
-#if !HAVE_CUDA_DEVICE
-int bench_cuda_present(char *text, size_t bytes)
-{
-    snprintf(text, bytes, "this build has no CUDA (--without-cuda)");
-    return 0;
-}
-
-void bench_cuda_facts(bench_facts *facts)
-{
-    (void)facts;
-}
-
-int bench_cuda_row(const bench_options *options, const bench_point *point, bench_row *row)
-{
-    (void)options;
-    (void)point;
-    snprintf(row->note, sizeof(row->note), "this build has no CUDA");
-    return -1;
-}
-#endif
-
 /* ---- where and how ---- */
 
 /* The first value of `key : value` in /proc/cpuinfo; empty: none. */

@@ -10,18 +10,6 @@
 #include "bench_loadstore.h"
 #include "message.h"
 
-#if !HAVE_CUDA_DEVICE
-int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,
-                        char *error)
-{
-    (void)options;
-    (void)sink;
-    (void)user;
-    snprintf(error, 256, "this build has no CUDA");
-    return -1;
-}
-#endif
-
 typedef enum output { OUTPUT_TABLE, OUTPUT_CSV, OUTPUT_JSON } output;
 
 /* The rows that the summary of a type names. */
@@ -36,7 +24,6 @@ static const char *const champion_name[BEST_COUNT] = {
 typedef struct report {
     output             format;
     unsigned long long errors;
-    unsigned           rows;
     unsigned           measured;
     bench_ls_row       best[BEST_COUNT];
     uint32_t           type_bytes; /* that best[] is of */
@@ -72,6 +59,26 @@ static void usage(FILE *to)
           "exit status: 0; 1: no GPU, or a result was wrong; 2: usage\n", to);
 }
 
+/* ---- the command line ---- */
+
+/* A list of sizes of an element: of no others there are kernels, whatever is compiled in. */
+static int read_types(const char *text, bench_list *list)
+{
+    size_t i;
+
+    if (bench_numbers(text, "--type-bytes", 1, 16, list) != 0) {
+        return -1;
+    }
+    for (i = 0; i < list->count; i++) {
+        if ((list->value[i] & (list->value[i] - 1)) != 0) {
+            fprintf(stderr, "shpool-bench: --type-bytes %s: elements have 1, 2, 4, 8 or 16 bytes, "
+                    "not %u\n", text, (unsigned)list->value[i]);
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int size(const char *text, unsigned long long *bytes)
 {
     uint64_t n = 0;
@@ -101,7 +108,7 @@ static int parse(int argc, char **argv, bench_ls_options *options, output *forma
     while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
         switch (c) {
         case 'T':
-            bad = bench_numbers(optarg, "--type-bytes", 1, 16, &options->type_bytes);
+            bad = read_types(optarg, &options->type_bytes);
             break;
         case 't':
             bad = bench_numbers(optarg, "--threads", 1, 1024, &options->threads);
@@ -144,6 +151,45 @@ static int parse(int argc, char **argv, bench_ls_options *options, output *forma
         return 3;
     }
     return 0;
+}
+
+/* Whether the two lists have a value in common. */
+static int meet(const bench_list *wanted, const bench_list *there)
+{
+    size_t i;
+
+    for (i = 0; (i < there->count) && !bench_ls_wants(wanted, there->value[i]); i++) {
+    }
+    return i < there->count;
+}
+
+static void put_list(const char *before, const bench_list *list)
+{
+    size_t i;
+
+    fputs(before, stderr);
+    for (i = 0; i < list->count; i++) {
+        fprintf(stderr, "%s%u", (i == 0) ? "" : ",", (unsigned)list->value[i]);
+    }
+}
+
+/* Whether something of what is asked for was compiled in; -1: no, and stderr says what was. */
+static int check_shapes(const bench_ls_options *options)
+{
+    bench_ls_shapes there;
+
+    bench_loadstore_shapes(&there);
+    if ((there.type_bytes.count == 0) ||
+        (meet(&options->type_bytes, &there.type_bytes) && meet(&options->threads, &there.threads) &&
+         meet(&options->values, &there.values))) {
+        return 0;
+    }
+    put_list("shpool-bench: no such shape was compiled in; there are --type-bytes ",
+             &there.type_bytes);
+    put_list(", --threads ", &there.threads);
+    put_list(" and --values ", &there.values);
+    fputs("; tools/tools.mk tells how a build gets more (SHPOOL_BENCH_LOADSTORE)\n", stderr);
+    return -1;
 }
 
 /* ---- output ---- */
@@ -219,7 +265,6 @@ static void take_row(const bench_ls_row *row, void *user)
         summary(out);
         out->type_bytes = e->type_bytes;
     }
-    out->rows++;
     out->measured += row->gbs >= 0.0;
     out->errors += row->errors;
     if (e->is_cub) {
@@ -269,9 +314,6 @@ static int finish(report *out, int failed, const char *error)
     }
     if (failed) {
         fprintf(stderr, "shpool-bench: loadstore: %s\n", error);
-    } else if (out->rows == 0) {
-        fputs("shpool-bench: no such shape was compiled in (SHPOOL_BENCH_LOADSTORE in "
-              "tools/tools.mk has all)\n", stderr);
     } else if (out->errors != 0) {
         fprintf(stderr, "shpool-bench: %llu elements or sums were wrong\n", out->errors);
     }
@@ -293,6 +335,9 @@ int bench_loadstore(int argc, char **argv)
         return stop - 1;
     }
     tool_messages("shpool-bench");
+    if (check_shapes(&options) != 0) {
+        return 2;
+    }
     if (!bench_cuda_present(device, sizeof(device))) {
         fprintf(stderr, "shpool-bench: loadstore needs a GPU: %s\n", device);
         return 1;

@@ -23,6 +23,13 @@ typedef struct bench_ls_options {
     uint32_t waves;       /* grid: so many times the blocks that the GPU can hold; 0: one a tile */
 } bench_ls_options;
 
+/** What was compiled in: each with each.  Empty: this build has no CUDA. */
+typedef struct bench_ls_shapes {
+    bench_list type_bytes;
+    bench_list threads;
+    bench_list values;
+} bench_ls_shapes;
+
 /** How a row's result is checked, and which bytes its rate counts. */
 typedef enum bench_ls_check {
     BENCH_LS_EQUAL,  /* the output is the input; bytes read and bytes written */
@@ -82,6 +89,8 @@ static __host__ __device__ __forceinline__ uint32_t bench_ls_permuted(uint32_t e
 
 /** The subcommand; argv[0] is the tool's name, the options follow.  Exit status. */
 int bench_loadstore(int argc, char **argv);
+
+void bench_loadstore_shapes(bench_ls_shapes *shapes);
 
 /** All rows; 0, or -1 with the reason in error (256 bytes). */
 int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,

@@ -26,6 +26,13 @@ void bench_ls_entries_16(ls_add add, void *user);
 
 namespace {
 
+/* One object file for each size of element. */
+const struct {
+    uint32_t bytes;
+    void (*entries)(ls_add add, void *user);
+} types[] = {{1, bench_ls_entries_1}, {2, bench_ls_entries_2}, {4, bench_ls_entries_4},
+             {8, bench_ls_entries_8}, {16, bench_ls_entries_16}};
+
 const double        SPIN_MS = 100.0; /* idle clocks lie: figures up to 2x too low */
 const unsigned char STALE   = 0xA7;  /* what an output holds before a checked launch */
 
@@ -285,6 +292,15 @@ void collect(const bench_ls_entry *entry, void *user)
     static_cast<std::vector<bench_ls_entry> *>(user)->push_back(*entry);
 }
 
+void collect_shape(const bench_ls_entry *entry, void *user)
+{
+    bench_ls_shapes *shapes = static_cast<bench_ls_shapes *>(user);
+
+    (void)bench_list_add(&shapes->type_bytes, entry->type_bytes);
+    (void)bench_list_add(&shapes->threads, entry->threads);
+    (void)bench_list_add(&shapes->values, entry->values);
+}
+
 /* CUB's best of the shape so far, for the same bytes (0: copies, 1: loads) and order. */
 struct best {
     double      gbs[2][2];
@@ -380,14 +396,17 @@ bool prepare(bench *b)
 
 } // namespace
 
+extern "C" void bench_loadstore_shapes(bench_ls_shapes *shapes)
+{
+    *shapes = {};
+    for (const auto &t : types) {
+        t.entries(collect_shape, shapes);
+    }
+}
+
 extern "C" int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,
                                    char *error)
 {
-    static const struct {
-        uint32_t bytes;
-        void (*entries)(ls_add add, void *user);
-    } types[] = {{1, bench_ls_entries_1}, {2, bench_ls_entries_2}, {4, bench_ls_entries_4},
-                 {8, bench_ls_entries_8}, {16, bench_ls_entries_16}};
     bench b    = {};
     bool  good = false;
 

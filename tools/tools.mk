@@ -67,6 +67,7 @@ shpool_bench_LINK         = $(SHPOOL_NVCC_LINK)
 	tools/replay_cuda.cud
 -include $(shpool_bench_inline:.o=.cud) $(shpool_bench_loadstore:.o=.cud)
 else
+shpool_bench_SOURCES += tools/bench_no_cuda.c
 shpool_bench_LDADD = libshpool_core.la $(JANSSON_LIBS) $(LIBM)
 # what automake would say, were there no _LINK in the other branch
 shpool_bench_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CC $(AM_LIBTOOLFLAGS) $(LIBTOOLFLAGS) --mode=link \
