@@ -23,12 +23,12 @@ static void add_word(shpool_text *text, const char *word)
     shpool_text_add(text, "'");
 }
 
-void bench_command_write(int argc, char **argv, char *line, size_t bytes)
+void bench_command_write(const char *tool, int argc, char **argv, char *line, size_t bytes)
 {
     shpool_text text = shpool_text_make(line, bytes);
     int         i;
 
-    shpool_text_add(&text, "shpool-bench");
+    shpool_text_add(&text, "%s", tool);
     for (i = 1; i < argc; i++) {
         shpool_text_add(&text, " ");
         add_word(&text, argv[i]);

@@ -21,6 +21,16 @@ static const char *const champion_name[BEST_COUNT] = {
     "copy through shared memory", "copy of any kind", "copy by CUB",
     "load in strided order", "load in thread order", "load by CUB"};
 
+/* clang-format off */
+#define AT(_member) offsetof(bench_ls_options, _member), sizeof(((bench_ls_options *)NULL)->_member)
+const bench_column bench_ls_option_columns[] = {
+    {"bytes", BENCH_U64, AT(bytes), NULL, 0, NULL},
+    {"repeats", BENCH_U32, AT(repeats), NULL, 0, NULL},
+    {"waves", BENCH_U32, AT(waves), NULL, 0, NULL},
+    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
+#undef AT
+/* clang-format on */
+
 typedef struct report {
     output             format;
     unsigned long long errors;
@@ -51,12 +61,13 @@ static void usage(FILE *to)
           "  --repeats N         launches whose median counts, 9 or more [9]\n"
           "  --waves N           blocks of a grid, in multiples of what the GPU holds; 0: a block\n"
           "                      for each tile [0]\n"
-          "  --csv, --json       instead of the table\n"
+          "  --csv, --json       instead of the table; all say where and how it was measured\n"
           "  --help\n"
           "GB/s are 10^9 bytes a second: read and written for what copies, read for what only\n"
           "loads (the column counts says which).  copy % is of a device-to-device\n"
           "cudaMemcpyAsync, read and written.  In the layout's rows NT is bd and VT is m.\n"
-          "exit status: 0; 1: no GPU, or a result was wrong; 2: usage\n", to);
+          "exit status: 0; 1: no GPU, or a result was wrong; 2: usage, or no such shape was\n"
+          "compiled in\n", to);
 }
 
 /* ---- the command line ---- */
@@ -286,16 +297,20 @@ static void take_row(const bench_ls_row *row, void *user)
     }
 }
 
-static void header(const report *out, const bench_ls_options *options, const char *device)
+static void header(const report *out, const bench_ls_options *options, const bench_origin *origin)
 {
+    char how[160];
+
     if (out->format == OUTPUT_CSV) {
+        bench_csv_facts(stdout, bench_origin_columns, origin);
+        bench_csv_facts(stdout, bench_ls_option_columns, options);
         puts("function,path,type_bytes,nt,vt,counts,gbs,copy_percent,cub_mode,cub_gbs,ratio,"
              "registers,shared_bytes,errors,note");
         return;
     }
-    printf("# shpool-bench %s loadstore on %s, %llu bytes read and as many written, median of %u, "
-           "waves %u\n", shpool_version(), device, options->bytes, (unsigned)options->repeats,
-           (unsigned)options->waves);
+    snprintf(how, sizeof(how), "%llu bytes read and as many written, median of %u launches, waves "
+             "%u", options->bytes, (unsigned)options->repeats, (unsigned)options->waves);
+    bench_origin_print(stdout, origin, how);
     printf("%-24s %-13s %4s %4s %3s %-12s %8s %6s %-14s %8s %6s %4s %6s\n", "function", "path",
            "type", "NT", "VT", "counts", "GB/s", "copy %", "best CUB", "its GB/s", "ratio", "regs",
            "errors");
@@ -323,6 +338,7 @@ static int finish(report *out, int failed, const char *error)
 int bench_loadstore(int argc, char **argv)
 {
     bench_ls_options options = {.bytes = 1ull << 30, .repeats = 9};
+    bench_origin     origin;
     report           out;
     char             device[256];
     char             error[256] = "";
@@ -330,6 +346,8 @@ int bench_loadstore(int argc, char **argv)
     int              stop;
 
     memset(&out, 0, sizeof(out));
+    bench_command_write("shpool-bench loadstore", argc, argv, origin.command,
+                        sizeof(origin.command)); /* before getopt_long() moves its words */
     stop = parse(argc, argv, &options, &out.format);
     if (stop != 0) {
         return stop - 1;
@@ -342,12 +360,16 @@ int bench_loadstore(int argc, char **argv)
         fprintf(stderr, "shpool-bench: loadstore needs a GPU: %s\n", device);
         return 1;
     }
-    if ((out.format == OUTPUT_JSON) && (bench_ls_json_begin(&options, device) != 0)) {
+    if (bench_origin_gpu(&origin, 0) != SHPOOL_OK) {
+        fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+        return 1;
+    }
+    if ((out.format == OUTPUT_JSON) && (bench_ls_json_begin(&options, &origin) != 0)) {
         fputs("shpool-bench: this build has no JSON support (jansson)\n", stderr);
         return 2;
     }
     if (out.format != OUTPUT_JSON) {
-        header(&out, &options, device);
+        header(&out, &options, &origin);
     }
     failed = bench_loadstore_run(&options, take_row, &out, error) != 0;
     return finish(&out, failed, error);

@@ -96,8 +96,11 @@ void bench_loadstore_shapes(bench_ls_shapes *shapes);
 int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,
                         char *error);
 
+/** What a file of results says of them, beside its origin. */
+extern const bench_column bench_ls_option_columns[];
+
 /** Begin, add to and print the JSON document; -1: this build has no JSON library. */
-int  bench_ls_json_begin(const bench_ls_options *options, const char *device);
+int  bench_ls_json_begin(const bench_ls_options *options, const bench_origin *origin);
 void bench_ls_json_row(const bench_ls_row *row);
 void bench_ls_json_end(void);
 

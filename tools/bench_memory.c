@@ -39,6 +39,16 @@ static const char *const peers[] = {
 #endif
     "simple", "async", "async:threshold=0", "buckets", "bins"};
 
+/* clang-format off */
+#define AT(_member) offsetof(memory_options, _member), sizeof(((memory_options *)NULL)->_member)
+static const bench_column option_columns[] = {
+    {"repeats", BENCH_U32, AT(repeats), NULL, 0, NULL},
+    {"pairs", BENCH_U32, AT(pairs), NULL, 0, NULL},
+    {"threads", BENCH_U32, AT(threads), NULL, 0, NULL},
+    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
+#undef AT
+/* clang-format on */
+
 double memory_now(void)
 {
     struct timespec t;
@@ -108,7 +118,8 @@ static void usage(FILE *to)
     for (size_t i = 0; i < QUESTIONS; i++) {
         fprintf(to, "  %-8s %s\n", questions[i].name, questions[i].text);
     }
-    fputs("prints CSV; exit status: 0; 1: something failed; 2: usage\n", to);
+    fputs("prints CSV; # lines say where and how it was measured\n"
+          "exit status: 0; 1: something failed; 2: usage\n", to);
 }
 
 typedef struct request {
@@ -215,10 +226,13 @@ static int wanted(int argc, char **argv, const char *name)
 int bench_memory(int argc, char **argv)
 {
     request r = {.options = {.repeats = 9, .pairs = 100000, .threads = 16}};
-    shpool_device_properties device;
+    bench_origin origin;
     int failed = 0;
-    int stop = parse(argc, argv, &r);
+    int stop;
 
+    bench_command_write("shpool-bench memory", argc, argv, origin.command,
+                        sizeof(origin.command)); /* before getopt_long() moves its words */
+    stop = parse(argc, argv, &r);
     if (stop != 0) {
         return stop - 1;
     }
@@ -226,7 +240,7 @@ int bench_memory(int argc, char **argv)
 #if HAVE_CUDA_DEVICE
     bench_memory_add_cub();
 #endif
-    if (shpool_device_get_properties(r.options.device, &device) != SHPOOL_OK) {
+    if (bench_origin_gpu(&origin, r.options.device) != SHPOOL_OK) {
         fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
         return 1;
     }
@@ -234,7 +248,8 @@ int bench_memory(int argc, char **argv)
         memcpy(r.specs.name, peers, sizeof(peers));
         r.specs.count = sizeof(peers) / sizeof(peers[0]);
     }
-    printf("# shpool-bench %s memory on %s\n", shpool_version(), device.name);
+    bench_csv_facts(stdout, bench_origin_columns, &origin);
+    bench_csv_facts(stdout, option_columns, &r.options);
     printf("question,allocator,size,count,median,p99,p99.9,unit,driver_calls,note\n");
     for (size_t s = 0; s < r.specs.count; s++) {
         if (r.options.replay != NULL) {

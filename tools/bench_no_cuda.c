@@ -13,9 +13,9 @@ int bench_cuda_present(char *text, size_t bytes)
     return 0;
 }
 
-void bench_cuda_facts(bench_facts *facts)
+int bench_cuda_runtime(void)
 {
-    (void)facts;
+    return 0;
 }
 
 int bench_cuda_row(const bench_options *options, const bench_point *point, bench_row *row)

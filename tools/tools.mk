@@ -17,6 +17,7 @@ shpool_bench_SOURCES = \
 	tools/bench_command.c \
 	tools/bench_compare.c \
 	tools/bench_cpu.c \
+	tools/bench_facts.c \
 	tools/bench_fuzz.h \
 	tools/bench_json.c \
 	tools/bench_list.c \
