@@ -136,6 +136,25 @@ check "ranges double, end with their end, and step" sh -c "
     $cpu --allocator null --workload mixed -i 1 --repeats 1 --threads 32-100,10-20:5 |
     awk '/^null/ { print \$4 }' | tr '\\n' ' ' | grep -qx '32 64 100 10 15 20 '"
 
+check "lists add up, each value once, in the order given" sh -c "
+    $cpu --allocator null --workload mixed --workload pairs,mixed --threads 64 --threads 32-64 \\
+        --bytes 8K --bytes 4K,8K --threads-per-pool 8 --threads-per-pool 0 --binding table \\
+        --binding all -i 1 --repeats 1 --csv |
+    awk -F, '/^null/ { print \$4, \$6, \$7, \$9 }' >'$work/order'"
+for threads in 64 32; do
+    for bytes in 8192 4096; do
+        for pool in 8 0; do
+            for workload in mixed pairs; do
+                echo $workload $threads $bytes $pool
+            done
+        done
+    done
+done >"$work/ordered"
+check "all of them" diff "$work/ordered" "$work/order"
+check "so does --total" test "$($cpu --allocator null --workload mixed -i 1 --repeats 1 \
+    --total 8K --total 4K --csv | awk -F, '/^null/ { printf "%s ", $8 }')" = '8192 4096 '
+expect 2 '--threads 1-40:1: these are too many' $cpu --threads 100-140:1 --threads 1-40:1
+
 # ---- the same seed does the same operations, another one others ----
 operations() { # SEED
     $cpu --allocator bitmap --allocator thread_first_fit --allocator warp_best_fit --bytes 12K \
@@ -229,6 +248,28 @@ expect 0 ' 1 same;' $bench compare --fail-on 9 "$work/less.json" "$work/ramp.jso
 expect 0 ' 107 only in A;' $bench compare "$quiet" "$work/one.json"
 expect 1 ' only in A;' $bench compare --fail-on 9 "$quiet" "$work/one.json"
 expect 0 '^# other seed: A 1; B 9$' $bench compare "$quiet" "$work/one.json"
+# commanded WORDS...: a.json of a command with these at its end; their quotes as in JSON
+commanded() { sed "s|^  \"command\": \".*\"|  \"command\": \"shpool-bench -i 5 $*\"|" "$quiet"; }
+commanded >"$work/plain.json"
+for words in --json=after.json --json "--csv='my results.csv'" '--plot chart.gp' \
+    --plot=chart.gp "--plot 'a chart.svg' --csv" '--js=x --pl y'; do
+    commanded "$words" >"$work/words.json"
+    expect 0 ' 108 same;' $bench compare "$work/plain.json" "$work/words.json"
+    check "where results go is no other command: $words" \
+        sh -c '! grep "other command" "$2" && grep -qF -- "$1" "$3"' - "${words%%[= ]*}" \
+        "$work/out" "$work/words.json"
+done
+for name in before "it's after"; do
+    $cpu --allocator null --workload pairs -i 1 --repeats 1 --json="$work/$name.json" >/dev/null
+done
+check "a quoted name" grep -qF "it'\\\\''s after" "$work/it's after.json"
+check "is read, too" sh -c '! "$1" compare "$2" "$3" | grep "other command"' - $bench \
+    "$work/before.json" "$work/it's after.json"
+for words in '-s 9' '--plot chart.gp --skip null' '--json pairs' '--threads=--json'; do
+    commanded "$words" >"$work/words.json"
+    expect 0 "^# other command: A shpool-bench -i 5 *; B shpool-bench -i 5 $words\$" \
+        $bench compare "$work/plain.json" "$work/words.json"
+done
 sed 's/"format": 1,/"format": 99,/' "$quiet" >"$work/format.json"
 expect 2 'format.json: format 99; this shpool-bench (.*) reads format 1: measure again' \
     $bench compare "$quiet" "$work/format.json"

@@ -81,6 +81,22 @@ awk '/"errors": 0,/ && ++n <= 2 { sub(/0,/, "3,") } { print }' "$work/b.json" >"
 check "plot draws failures" $bench plot "$work/c.json" -o "$work/c.svg"
 check "two crosses" test "$(marks "$work/c.svg" 1)" = 2
 
+# ---- an interrupted run: what it did not come to is not what cannot be ----
+check "three allocators" $bench --device cpu --allocator thread_bitmap --allocator bitmap \
+    --allocator null --workload pairs,handoff -i 1 --repeats 1 --json="$work/whole.json"
+awk '/^    \{/ { row++ } row == 5 && /^    \}/ { print "    }\n  ]\n}"; exit } { print }' \
+    "$work/whole.json" >"$work/cut.json"
+check "plot draws five of six rows" $bench plot "$work/cut.json" -o "$work/cut.svg"
+check "the sixth was not measured" \
+    grep -q '<text>n/a: thread_bitmap; not measured: null<' "$work/cut.svg"
+check "it says so" sh -c "tr '\\n' ' ' <'$work/cut.svg' | grep -q INTERRUPTED"
+check "a whole run has nothing of that" sh -c "$bench plot '$work/whole.json' -o '$work/w.svg' &&
+    grep -q '<text>n/a: thread_bitmap<' '$work/w.svg' && ! grep -q 'not measured' '$work/w.svg'"
+check "what was measured has no cycles on the CPU" \
+    $bench plot "$work/whole.json" --figure cycles -o "$work/w.svg"
+check "they were not measured" \
+    grep -q '<text>not measured: thread_bitmap, bitmap, null<' "$work/w.svg"
+
 # ---- other formats, and none ----
 check "png" $bench plot "$work/b.json" -o "$work/b.png"
 check "it is one" sh -c "head -c 4 '$work/b.png' | grep -q PNG"

@@ -75,6 +75,8 @@ expect 2 '--bytes 32k: numbers from 16 to .* may end in K, M or G' $bench --byte
 expect 0 '^usage: shpool-bench loadstore' $bench loadstore --help
 expect 2 '--threads 128,x: numbers from 1 to 1024' $bench loadstore --threads 128,x
 expect 2 '--type-bytes 32: numbers from 1 to 16' $bench loadstore --type-bytes 32
+expect 2 '--type-bytes 3: elements have 1, 2, 4, 8 or 16 bytes, not 3$' \
+    $bench loadstore --type-bytes 3
 expect 2 '--values 0: numbers from 1 to 32' $bench loadstore --values 0
 expect 2 '--values 4-33: numbers from 1 to 32' $bench loadstore --values 4-33
 expect 2 '--bytes 5: a number from 1M' $bench loadstore --bytes 5
@@ -84,13 +86,17 @@ expect 2 'shpool-bench loadstore --help' $bench loadstore --nonsense
 expect 2 'unknown question "foo"; known: pair, threads, .*oom$' $bench memory foo
 expect 2 '--limit abc: a number of bytes' $bench memory --limit abc
 # shellcheck disable=SC2046
-expect 2 '--allocator bins: 16 are the most' \
-    $bench memory $(for i in 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7; do echo --allocator bins; done)
+expect 2 '--allocator bins:slab=65M: 64 are the most' \
+    $bench memory $(for i in $(seq 65); do echo "--allocator bins:slab=${i}M"; done)
 quick='loadstore --bytes 1M --type-bytes 4 --function global_to_global'
 # shellcheck disable=SC2086
 if $bench $quick >/dev/null 2>&1; then
     expect 0 '^global_to_global  *automatic' $bench $quick
     expect 0 '^global_to_global,"automatic",4,' $bench $quick --csv
+    expect 0 "^# command: shpool-bench $quick --csv\$" $bench $quick --csv
+    expect 0 '^# device: .* (sm_[0-9]*, [0-9]* SMs, CUDA driver ' $bench $quick --csv
+    expect 0 '^# clocks: SM at most [1-9][0-9]* MHz, memory at most [1-9]' \
+        $bench memory --allocator bins --repeats 1 --pairs 100 pair
 else
     expect 1 'shpool-bench: loadstore needs a GPU: ' $bench $quick
 fi

@@ -29,13 +29,19 @@ typedef struct bench_names {
     const char *name[BENCH_LIST];
 } bench_names;
 
+int bench_list_has(const bench_list *list, uint32_t value);
+
+/** A value that is there already stays where it is.  -1: the list is full. */
+int bench_list_add(bench_list *list, uint32_t value);
+
 /** A number from low to high, K, M or G behind it; -1: it is none, and stderr says so. */
 int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
                  uint32_t *value);
 
 /**
  * Numbers from low to high: `32,64,128-1024` (a range doubles) or `100-400:100` (it adds 100).
- * They replace what the list has.  -1: stderr says what is wrong and what would do.
+ * They go behind what the list has; what it has already stays where it is.  -1: stderr says what
+ * is wrong and what would do.
  */
 int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t high,
                   bench_list *list);
@@ -103,13 +109,60 @@ size_t bench_points(const bench_options *options);
 /** Point `index`; workloads change fastest, then bindings, allocators, pools, threads. */
 void bench_point_at(const bench_options *options, size_t index, bench_point *point);
 
-/* ---- results: bench_record.c ---- */
+/* ---- records: bench_record.c ---- */
 
 /** Samples of one figure. */
 typedef struct bench_series {
     size_t count;
     double value[BENCH_REPEATS];
 } bench_series;
+
+typedef enum bench_kind { BENCH_TEXT, BENCH_U32, BENCH_U64, BENCH_INT, BENCH_REAL, BENCH_SERIES }
+    bench_kind;
+
+/** A member of a record: the table, CSV and JSON are written from these. */
+typedef struct bench_column {
+    const char *name;    /* in CSV and JSON */
+    bench_kind  kind;    /* BENCH_INT and BENCH_REAL: negative is none */
+    size_t      offset;
+    size_t      bytes;
+    const char *heading; /* in the table; NULL: not there */
+    int         width;   /* negative: flush left */
+    const char *format;  /* of a BENCH_REAL in the table */
+} bench_column;
+
+/** The member of a record as text, with all digits that count; empty: none. */
+void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes);
+
+/* ---- where, when and how: bench_facts.c ---- */
+
+#define BENCH_COMMAND_BYTES 1024
+
+/** What the results of every command carry.  bench_origin_columns names all of it. */
+typedef struct bench_origin {
+    char version[32]; /* of the library */
+    char device[256];
+    char driver[64];
+    char clocks[128];
+    char date[32];    /* when it began, UTC */
+    char command[BENCH_COMMAND_BYTES]; /* bench_command_write() */
+} bench_origin;
+
+extern const bench_column bench_origin_columns[];
+
+/** All but the command, of the CPU block executor; why: it runs there. */
+void bench_origin_cpu(bench_origin *origin, const char *why);
+
+/** The same of a GPU; a failure leaves it as it was, and shpool_last_error() says why. */
+shpool_status bench_origin_gpu(bench_origin *origin, int ordinal);
+
+/** The first lines of a table; how: what else there is to say, "median of 9 launches". */
+void bench_origin_print(FILE *to, const bench_origin *origin, const char *how);
+
+/** The first lines of CSV: `# name: value` for each member of a record. */
+void bench_csv_facts(FILE *to, const bench_column *columns, const void *record);
+
+/* ---- results: bench_record.c ---- */
 
 #define BENCH_MEASURED "measured"
 #define BENCH_ABSENT   "n/a"    /* such a row cannot exist; the note says why */
@@ -147,14 +200,9 @@ typedef struct bench_row {
     char     note[2048];    /* why a figure is missing; a list of all allocators fits */
 } bench_row;
 
-/** Where and how the rows were measured.  bench_fact_columns names all of it. */
+/** Where and how the rows were measured: bench_origin_columns and bench_fact_columns name it. */
 typedef struct bench_facts {
-    char     version[32];  /* of the library */
-    char     device[256];
-    char     driver[64];
-    char     clocks[128];
-    char     date[32];     /* when it began, UTC */
-    char     command[1024];
+    bench_origin origin;
     int64_t  threads;       /* negative: there are several; the rows tell */
     int64_t  payload_bytes;
     uint32_t iterations;
@@ -163,25 +211,8 @@ typedef struct bench_facts {
     uint32_t planned;      /* rows; more than there are: interrupted */
 } bench_facts;
 
-typedef enum bench_kind { BENCH_TEXT, BENCH_U32, BENCH_U64, BENCH_INT, BENCH_REAL, BENCH_SERIES }
-    bench_kind;
-
-/** A member of bench_row or bench_facts: the table, CSV and JSON are written from these. */
-typedef struct bench_column {
-    const char *name;    /* in CSV and JSON */
-    bench_kind  kind;    /* BENCH_INT and BENCH_REAL: negative is none */
-    size_t      offset;
-    size_t      bytes;
-    const char *heading; /* in the table; NULL: not there */
-    int         width;   /* negative: flush left */
-    const char *format;  /* of a BENCH_REAL in the table */
-} bench_column;
-
 extern const bench_column bench_row_columns[];  /* a name of NULL ends each */
 extern const bench_column bench_fact_columns[];
-
-/** The member of a record as text, with all digits that count; empty: none. */
-void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes);
 
 /** Results of one run, in memory or from a file. */
 typedef struct bench_results {
@@ -210,6 +241,14 @@ void bench_series_summary(const bench_series *series, double *median, double *sp
 /** The row's medians and spreads from its samples. */
 void bench_row_summarise(bench_row *row);
 
+/* ---- the command line as text: bench_command.c ---- */
+
+/** What a shell would need to run it again: the tool's name and argv[1] on. */
+void bench_command_write(const char *tool, int argc, char **argv, char *line, size_t bytes);
+
+/** Whether two such lines ask for the same, wherever results go (--json, --csv, --plot). */
+int bench_command_same(const char *a, const char *b);
+
 /* ---- output ---- */
 
 /** bench_text.c: the table, with the letters of the longest spec, and CSV. */
@@ -220,6 +259,10 @@ void bench_csv_row(FILE *to, const bench_row *row);
 
 /** bench_json.c.  Whether this build has a JSON library. */
 int bench_has_json(void);
+
+/** A member for each of a record's; a figure that there is not is null.  (A json_t of jansson.) */
+struct json_t;
+void bench_json_members(struct json_t *object, const bench_column *columns, const void *record);
 
 /** 0, or -1: writing failed. */
 int bench_json_write(const bench_results *results, FILE *to);
@@ -287,8 +330,8 @@ int bench_cpu_row(const bench_options *options, const bench_point *point, bench_
 /** Whether there is a GPU; its name and driver in text, or why not. */
 int bench_cuda_present(char *text, size_t bytes);
 
-/** Driver and clocks of the current GPU. */
-void bench_cuda_facts(bench_facts *facts);
+/** The version of the CUDA runtime, as 13000; 0: this build has none. */
+int bench_cuda_runtime(void);
 
 /** One row on the current GPU; 0, or -1 with row->note set. */
 int bench_cuda_row(const bench_options *options, const bench_point *point, bench_row *row);

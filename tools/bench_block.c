@@ -4,84 +4,13 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../lib/internal.h"
 #include "bench.h"
 #include "message.h"
 
-#if !HAVE_CUDA_DEVICE
-int bench_cuda_present(char *text, size_t bytes)
-{
-    snprintf(text, bytes, "this build has no CUDA (--without-cuda)");
-    return 0;
-}
-
-void bench_cuda_facts(bench_facts *facts)
-{
-    (void)facts;
-}
-
-int bench_cuda_row(const bench_options *options, const bench_point *point, bench_row *row)
-{
-    (void)options;
-    (void)point;
-    snprintf(row->note, sizeof(row->note), "this build has no CUDA");
-    return -1;
-}
-#endif
-
 /* ---- where and how ---- */
-
-/* A word of the command line, in quotes if a shell would see more in it. */
-static void add_word(shpool_text *text, const char *word)
-{
-    const char *at;
-
-    if ((word[0] != '\0') && (strpbrk(word, " \t\n\"'$`\\|&;<>()*?[]#~!{}") == NULL)) {
-        shpool_text_add(text, "%s", word);
-        return;
-    }
-    shpool_text_add(text, "'");
-    for (at = word; *at != '\0'; at++) {
-        shpool_text_add(text, (*at == '\'') ? "'\\''" : "%c", *at);
-    }
-    shpool_text_add(text, "'");
-}
-
-static void set_command(bench_facts *facts, int argc, char **argv)
-{
-    shpool_text text = shpool_text_make(facts->command, sizeof(facts->command));
-    int         i;
-
-    shpool_text_add(&text, "shpool-bench");
-    for (i = 1; i < argc; i++) {
-        shpool_text_add(&text, " ");
-        add_word(&text, argv[i]);
-    }
-}
-
-/* The first value of `key : value` in /proc/cpuinfo; empty: none. */
-static void read_processor(const char *key, char *value, size_t bytes)
-{
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    char  line[256];
-
-    value[0] = '\0';
-    while ((file != NULL) && (value[0] == '\0') && (fgets(line, sizeof(line), file) != NULL)) {
-        const char *colon = strchr(line, ':');
-
-        if ((strncmp(line, key, strlen(key)) == 0) && (colon != NULL)) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(value, bytes, "%.*s", (int)bytes - 1, colon + 1 + strspn(colon + 1, " "));
-        }
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-}
 
 /* The value of a list of one; -1: there are several, or none. */
 static int64_t only(const bench_list *list)
@@ -89,29 +18,21 @@ static int64_t only(const bench_list *list)
     return (list->count == 1) ? (int64_t)list->value[0] : -1;
 }
 
-static void set_facts(bench_facts *facts, const bench_options *options, int cuda,
-                      const char *device)
+/* All but the command; -1: the GPU does not say, and stderr says why. */
+static int set_facts(bench_facts *facts, const bench_options *options, int cuda, const char *why)
 {
-    const time_t now = time(NULL);
-    struct tm    utc;
-    char         model[96];
-    char         mhz[32];
+    bench_origin *origin = &facts->origin;
 
-    snprintf(facts->version, sizeof(facts->version), "%s", shpool_version());
-    if (cuda) {
-        snprintf(facts->device, sizeof(facts->device), "%s", device);
-        bench_cuda_facts(facts);
+    if (!cuda) {
+        bench_origin_cpu(origin, why);
+    } else if (bench_origin_gpu(origin, 0) == SHPOOL_OK) {
+        const size_t used = strlen(origin->clocks);
+
+        snprintf(origin->clocks + used, sizeof(origin->clocks) - used,
+                 "; measured: sm_mhz of each row");
     } else {
-        read_processor("model name", model, sizeof(model));
-        read_processor("cpu MHz", mhz, sizeof(mhz));
-        snprintf(facts->device, sizeof(facts->device), "CPU block executor (%.100s)%s%s", device,
-                 (model[0] != '\0') ? ", " : "", model);
-        snprintf(facts->driver, sizeof(facts->driver), "none");
-        snprintf(facts->clocks, sizeof(facts->clocks), "%s%s", (mhz[0] != '\0') ? mhz : "unknown",
-                 (mhz[0] != '\0') ? " MHz at the start" : "");
-    }
-    if (gmtime_r(&now, &utc) != NULL) {
-        (void)strftime(facts->date, sizeof(facts->date), "%Y-%m-%dT%H:%M:%SZ", &utc);
+        fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+        return -1;
     }
     facts->threads       = only(&options->threads);
     facts->payload_bytes = only(&options->payload_bytes);
@@ -119,6 +40,7 @@ static void set_facts(bench_facts *facts, const bench_options *options, int cuda
     facts->repeats       = options->repeats;
     facts->seed          = options->seed;
     facts->planned       = (uint32_t)bench_points(options);
+    return 0;
 }
 
 /* ---- the run ---- */
@@ -334,7 +256,8 @@ int bench_block(int argc, char **argv)
     memset(&out, 0, sizeof(out));
     out.options = &options;
     out.table   = 1;
-    set_command(&out.results.facts, argc, argv); /* getopt_long() changes their order */
+    bench_command_write("shpool-bench", argc, argv, out.results.facts.origin.command,
+                        BENCH_COMMAND_BYTES); /* before getopt_long() moves its words */
     stop = bench_options_parse(argc, argv, &options);
     if (stop != 0) {
         return stop - 1;
@@ -342,11 +265,12 @@ int bench_block(int argc, char **argv)
     tool_messages("shpool-bench");
     out.cuda = choose_device(&options, device, sizeof(device));
     if ((out.cuda < 0) || (bench_options_complete(&options, out.cuda) != 0) ||
-        (check_specs(&options) != 0) || (open_output(options.json, &out.json, &out) != 0) ||
+        (check_specs(&options) != 0) ||
+        (set_facts(&out.results.facts, &options, out.cuda, device) != 0) ||
+        (open_output(options.json, &out.json, &out) != 0) ||
         (open_output(options.csv, &out.csv, &out) != 0)) {
         return 1;
     }
-    set_facts(&out.results.facts, &options, out.cuda, device);
     if (out.table) {
         out.spec_width = longest_spec(&options);
         bench_text_begin(stdout, &out.results.facts, out.spec_width);

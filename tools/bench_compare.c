@@ -227,21 +227,29 @@ static void put_row(const bench_row *row, const change *rate, const change *cycl
     printf("  %s\n", (v == SAME) ? "" : verdicts[v].text);
 }
 
-static void put_header(const bench_results *a, const bench_results *b, const char *path_a,
-                       const char *path_b, const compare_options *options)
+/* But for what says nothing about the figures: when, and where results went. */
+static void put_other_facts(const bench_column *columns, const void *a, const void *b)
 {
-    const bench_column *c;
-    char text_a[2048];
-    char text_b[2048];
+    char text_a[BENCH_COMMAND_BYTES];
+    char text_b[BENCH_COMMAND_BYTES];
 
-    printf("# A: %s, %s\n# B: %s, %s\n", path_a, a->facts.date, path_b, b->facts.date);
-    for (c = bench_fact_columns; c->name != NULL; c++) {
-        bench_cell(c, &a->facts, text_a, sizeof(text_a));
-        bench_cell(c, &b->facts, text_b, sizeof(text_b));
-        if ((strcmp(text_a, text_b) != 0) && (strcmp(c->name, "date") != 0)) {
+    for (const bench_column *c = columns; c->name != NULL; c++) {
+        bench_cell(c, a, text_a, sizeof(text_a));
+        bench_cell(c, b, text_b, sizeof(text_b));
+        if ((strcmp(text_a, text_b) != 0) && (strcmp(c->name, "date") != 0) &&
+            ((strcmp(c->name, "command") != 0) || !bench_command_same(text_a, text_b))) {
             printf("# other %s: A %s; B %s\n", c->name, text_a, text_b);
         }
     }
+}
+
+static void put_header(const bench_results *a, const bench_results *b, const char *path_a,
+                       const char *path_b, const compare_options *options)
+{
+    printf("# A: %s, %s\n# B: %s, %s\n", path_a, a->facts.origin.date, path_b,
+           b->facts.origin.date);
+    put_other_facts(bench_origin_columns, &a->facts.origin, &b->facts.origin);
+    put_other_facts(bench_fact_columns, &a->facts, &b->facts);
     printf("# speed is B's over A's: above 1 B is faster; what differs by less than noise (%% of "
            "the rate: 3 sigma, at least %g) is not named\n", options->noise);
     printf("%-18s %-7s %-8s %7s %7s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", "allocator",

@@ -343,38 +343,12 @@ extern "C" int bench_cuda_present(char *text, size_t bytes)
     return 1;
 }
 
-/* The first line of a file, without its end; "unknown": there is none. */
-static void first_line(const char *path, char *text, size_t bytes)
+extern "C" int bench_cuda_runtime(void)
 {
-    FILE *file = fopen(path, "r");
+    int version = 0;
 
-    if ((file == NULL) || (fgets(text, (int)bytes, file) == NULL)) {
-        snprintf(text, bytes, "unknown");
-    }
-    text[strcspn(text, "\n")] = '\0';
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-}
-
-extern "C" void bench_cuda_facts(bench_facts *facts)
-{
-    char version[32];
-    int  device  = 0;
-    int  sm      = 0; /* kHz, at most */
-    int  memory  = 0;
-    int  runtime = 0;
-
-    first_line("/sys/module/nvidia/version", version, sizeof(version));
-    (void)cudaGetDevice(&device);
-    (void)cudaRuntimeGetVersion(&runtime);
-    (void)cudaDeviceGetAttribute(&sm, cudaDevAttrClockRate, device);
-    (void)cudaDeviceGetAttribute(&memory, cudaDevAttrMemoryClockRate, device);
-    snprintf(facts->driver, sizeof(facts->driver), "%s, CUDA runtime %d.%d", version,
-             runtime / 1000, runtime % 1000 / 10);
-    snprintf(facts->clocks, sizeof(facts->clocks),
-             "SM at most %d MHz, memory at most %d MHz; measured: sm_mhz of each row", sm / 1000,
-             memory / 1000);
+    (void)cudaRuntimeGetVersion(&version);
+    return version;
 }
 
 extern "C" int bench_cuda_row(const bench_options *options, const bench_point *point,

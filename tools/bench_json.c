@@ -55,7 +55,7 @@ static json_t *value(const bench_column *column, const void *record)
     return NULL;
 }
 
-static void add_members(json_t *object, const bench_column *columns, const void *record)
+void bench_json_members(struct json_t *object, const bench_column *columns, const void *record)
 {
     const bench_column *c;
 
@@ -71,11 +71,12 @@ int bench_json_write(const bench_results *results, FILE *to)
     size_t  i;
     int     failed;
 
-    add_members(document, bench_fact_columns, &results->facts);
+    bench_json_members(document, bench_origin_columns, &results->facts.origin);
+    bench_json_members(document, bench_fact_columns, &results->facts);
     for (i = 0; i < results->count; i++) {
         json_t *row = json_object();
 
-        add_members(row, bench_row_columns, &results->rows[i]);
+        bench_json_members(row, bench_row_columns, &results->rows[i]);
         (void)json_array_append_new(rows, row);
     }
     (void)json_object_set_new(document, "rows", rows);
@@ -244,7 +245,10 @@ int bench_json_read(const char *path, bench_results *results)
         return -1;
     }
     if (is_ours(path, document)) {
-        bad = read_members(document, bench_fact_columns, &results->facts);
+        bad = read_members(document, bench_origin_columns, &results->facts.origin);
+        if (bad == NULL) {
+            bad = read_members(document, bench_fact_columns, &results->facts);
+        }
         if (bad != NULL) {
             fprintf(stderr, "shpool-bench: %s: has no \"%s\", or of another type\n", path, bad);
         } else {
@@ -263,6 +267,13 @@ int bench_json_read(const char *path, bench_results *results)
 int bench_has_json(void)
 {
     return 0;
+}
+
+void bench_json_members(struct json_t *object, const bench_column *columns, const void *record)
+{
+    (void)object;
+    (void)columns;
+    (void)record;
 }
 
 int bench_json_write(const bench_results *results, FILE *to)

@@ -41,15 +41,22 @@ static const char *next_piece(const char **at, char *piece, size_t bytes)
     return piece;
 }
 
-/* A value that is there already stays where it is. */
-static int add(bench_list *list, uint32_t value)
+int bench_list_has(const bench_list *list, uint32_t value)
 {
     size_t i;
 
     for (i = 0; i < list->count; i++) {
         if (list->value[i] == value) {
-            return 0;
+            return 1;
         }
+    }
+    return 0;
+}
+
+int bench_list_add(bench_list *list, uint32_t value)
+{
+    if (bench_list_has(list, value)) {
+        return 0;
     }
     if (list->count == BENCH_LIST) {
         return -1;
@@ -92,13 +99,13 @@ static const char *add_piece(char *piece, uint32_t low, uint32_t high, bench_lis
         return "0 does not double; a step would do: 0-8:2";
     }
     for (n = from; n < to; n = (step != 0) ? n + step : 2 * n) {
-        if (add(list, (uint32_t)n) != 0) {
+        if (bench_list_add(list, (uint32_t)n) != 0) {
             return "these are too many";
         }
     }
     /* a doubling range ends with its end (32-1000 is 32, 64, ..., 512, 1000), steps if they meet
      * it */
-    if (((step == 0) || (n == to)) && (add(list, (uint32_t)to) != 0)) {
+    if (((step == 0) || (n == to)) && (bench_list_add(list, (uint32_t)to) != 0)) {
         return "these are too many";
     }
     return NULL;
@@ -111,7 +118,6 @@ int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t h
     const char *wrong = NULL;
     char        piece[64];
 
-    list->count = 0;
     while ((wrong == NULL) && (next_piece(&at, piece, sizeof(piece)) != NULL)) {
         wrong = add_piece(piece, low, high, list);
     }
@@ -134,7 +140,7 @@ static int choice(const char *name, const char *const *known, bench_list *list)
 
     for (i = 0; known[i] != NULL; i++) {
         if (all || (strcmp(name, known[i]) == 0)) {
-            (void)add(list, i); /* there are fewer than BENCH_LIST */
+            (void)bench_list_add(list, i); /* there are fewer than BENCH_LIST */
             found = 1;
         }
     }
@@ -149,7 +155,6 @@ int bench_choices(const char *text, const char *option, const char *const *known
     char        piece[64];
     size_t      i;
 
-    list->count = 0;
     while (found && (next_piece(&at, piece, sizeof(piece)) != NULL)) {
         found = choice(piece, known, list);
     }

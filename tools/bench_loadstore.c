@@ -7,21 +7,8 @@
 #include <string.h>
 
 #include "../lib/internal.h"
-#include "bench.h"
 #include "bench_loadstore.h"
 #include "message.h"
-
-#if !HAVE_CUDA_DEVICE
-int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,
-                        char *error)
-{
-    (void)options;
-    (void)sink;
-    (void)user;
-    snprintf(error, 256, "this build has no CUDA");
-    return -1;
-}
-#endif
 
 typedef enum output { OUTPUT_TABLE, OUTPUT_CSV, OUTPUT_JSON } output;
 
@@ -34,10 +21,19 @@ static const char *const champion_name[BEST_COUNT] = {
     "copy through shared memory", "copy of any kind", "copy by CUB",
     "load in strided order", "load in thread order", "load by CUB"};
 
+/* clang-format off */
+#define AT(_member) offsetof(bench_ls_options, _member), sizeof(((bench_ls_options *)NULL)->_member)
+const bench_column bench_ls_option_columns[] = {
+    {"bytes", BENCH_U64, AT(bytes), NULL, 0, NULL},
+    {"repeats", BENCH_U32, AT(repeats), NULL, 0, NULL},
+    {"waves", BENCH_U32, AT(waves), NULL, 0, NULL},
+    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
+#undef AT
+/* clang-format on */
+
 typedef struct report {
     output             format;
     unsigned long long errors;
-    unsigned           rows;
     unsigned           measured;
     bench_ls_row       best[BEST_COUNT];
     uint32_t           type_bytes; /* that best[] is of */
@@ -48,10 +44,15 @@ const char *bench_ls_counts(bench_ls_check check)
     return (check == BENCH_LS_SUM) ? "read" : "read+written";
 }
 
+int bench_ls_wants(const bench_list *list, uint32_t value)
+{
+    return (list->count == 0) || bench_list_has(list, value);
+}
+
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench loadstore [options]\n"
-          "a LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps)\n"
+          "a LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps); given twice it adds up\n"
           "  --type-bytes LIST   sizes of an element, of 1,2,4,8,16 [all]\n"
           "  --threads LIST      NT, threads of a block [all that were compiled in]\n"
           "  --values LIST       VT, values a thread [all that were compiled in]\n"
@@ -60,29 +61,32 @@ static void usage(FILE *to)
           "  --repeats N         launches whose median counts, 9 or more [9]\n"
           "  --waves N           blocks of a grid, in multiples of what the GPU holds; 0: a block\n"
           "                      for each tile [0]\n"
-          "  --csv, --json       instead of the table\n"
+          "  --csv, --json       instead of the table; all say where and how it was measured\n"
           "  --help\n"
           "GB/s are 10^9 bytes a second: read and written for what copies, read for what only\n"
           "loads (the column counts says which).  copy % is of a device-to-device\n"
           "cudaMemcpyAsync, read and written.  In the layout's rows NT is bd and VT is m.\n"
-          "exit status: 0; 1: no GPU, or a result was wrong; 2: usage\n", to);
+          "exit status: 0; 1: no GPU, or a result was wrong; 2: usage, or no such shape was\n"
+          "compiled in\n", to);
 }
 
-_Static_assert(BENCH_LS_LIST > BENCH_LIST, "the longest list must fit");
+/* ---- the command line ---- */
 
-/* The numbers of a list; 0 ends them. */
-static int list(const char *text, const char *option, uint32_t most, uint32_t *values)
+/* A list of sizes of an element: of no others there are kernels, whatever is compiled in. */
+static int read_types(const char *text, bench_list *list)
 {
-    bench_list found;
-    size_t     i;
+    size_t i;
 
-    if (bench_numbers(text, option, 1, most, &found) != 0) {
+    if (bench_numbers(text, "--type-bytes", 1, 16, list) != 0) {
         return -1;
     }
-    for (i = 0; i < found.count; i++) {
-        values[i] = found.value[i];
+    for (i = 0; i < list->count; i++) {
+        if ((list->value[i] & (list->value[i] - 1)) != 0) {
+            fprintf(stderr, "shpool-bench: --type-bytes %s: elements have 1, 2, 4, 8 or 16 bytes, "
+                    "not %u\n", text, (unsigned)list->value[i]);
+            return -1;
+        }
     }
-    values[i] = 0;
     return 0;
 }
 
@@ -115,13 +119,13 @@ static int parse(int argc, char **argv, bench_ls_options *options, output *forma
     while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
         switch (c) {
         case 'T':
-            bad = list(optarg, "--type-bytes", 16, options->type_bytes);
+            bad = read_types(optarg, &options->type_bytes);
             break;
         case 't':
-            bad = list(optarg, "--threads", 1024, options->threads);
+            bad = bench_numbers(optarg, "--threads", 1, 1024, &options->threads);
             break;
         case 'v':
-            bad = list(optarg, "--values", 32, options->values);
+            bad = bench_numbers(optarg, "--values", 1, 32, &options->values);
             break;
         case 'f':
             options->function = optarg;
@@ -158,6 +162,45 @@ static int parse(int argc, char **argv, bench_ls_options *options, output *forma
         return 3;
     }
     return 0;
+}
+
+/* Whether the two lists have a value in common. */
+static int meet(const bench_list *wanted, const bench_list *there)
+{
+    size_t i;
+
+    for (i = 0; (i < there->count) && !bench_ls_wants(wanted, there->value[i]); i++) {
+    }
+    return i < there->count;
+}
+
+static void put_list(const char *before, const bench_list *list)
+{
+    size_t i;
+
+    fputs(before, stderr);
+    for (i = 0; i < list->count; i++) {
+        fprintf(stderr, "%s%u", (i == 0) ? "" : ",", (unsigned)list->value[i]);
+    }
+}
+
+/* Whether something of what is asked for was compiled in; -1: no, and stderr says what was. */
+static int check_shapes(const bench_ls_options *options)
+{
+    bench_ls_shapes there;
+
+    bench_loadstore_shapes(&there);
+    if ((there.type_bytes.count == 0) ||
+        (meet(&options->type_bytes, &there.type_bytes) && meet(&options->threads, &there.threads) &&
+         meet(&options->values, &there.values))) {
+        return 0;
+    }
+    put_list("shpool-bench: no such shape was compiled in; there are --type-bytes ",
+             &there.type_bytes);
+    put_list(", --threads ", &there.threads);
+    put_list(" and --values ", &there.values);
+    fputs("; tools/tools.mk tells how a build gets more (SHPOOL_BENCH_LOADSTORE)\n", stderr);
+    return -1;
 }
 
 /* ---- output ---- */
@@ -233,7 +276,6 @@ static void take_row(const bench_ls_row *row, void *user)
         summary(out);
         out->type_bytes = e->type_bytes;
     }
-    out->rows++;
     out->measured += row->gbs >= 0.0;
     out->errors += row->errors;
     if (e->is_cub) {
@@ -255,16 +297,20 @@ static void take_row(const bench_ls_row *row, void *user)
     }
 }
 
-static void header(const report *out, const bench_ls_options *options, const char *device)
+static void header(const report *out, const bench_ls_options *options, const bench_origin *origin)
 {
+    char how[160];
+
     if (out->format == OUTPUT_CSV) {
+        bench_csv_facts(stdout, bench_origin_columns, origin);
+        bench_csv_facts(stdout, bench_ls_option_columns, options);
         puts("function,path,type_bytes,nt,vt,counts,gbs,copy_percent,cub_mode,cub_gbs,ratio,"
              "registers,shared_bytes,errors,note");
         return;
     }
-    printf("# shpool-bench %s loadstore on %s, %llu bytes read and as many written, median of %u, "
-           "waves %u\n", shpool_version(), device, options->bytes, (unsigned)options->repeats,
-           (unsigned)options->waves);
+    snprintf(how, sizeof(how), "%llu bytes read and as many written, median of %u launches, waves "
+             "%u", options->bytes, (unsigned)options->repeats, (unsigned)options->waves);
+    bench_origin_print(stdout, origin, how);
     printf("%-24s %-13s %4s %4s %3s %-12s %8s %6s %-14s %8s %6s %4s %6s\n", "function", "path",
            "type", "NT", "VT", "counts", "GB/s", "copy %", "best CUB", "its GB/s", "ratio", "regs",
            "errors");
@@ -283,9 +329,6 @@ static int finish(report *out, int failed, const char *error)
     }
     if (failed) {
         fprintf(stderr, "shpool-bench: loadstore: %s\n", error);
-    } else if (out->rows == 0) {
-        fputs("shpool-bench: no such shape was compiled in (SHPOOL_BENCH_LOADSTORE in "
-              "tools/tools.mk has all)\n", stderr);
     } else if (out->errors != 0) {
         fprintf(stderr, "shpool-bench: %llu elements or sums were wrong\n", out->errors);
     }
@@ -294,7 +337,8 @@ static int finish(report *out, int failed, const char *error)
 
 int bench_loadstore(int argc, char **argv)
 {
-    bench_ls_options options = {{0}, {0}, {0}, NULL, 1ull << 30, 9, 0};
+    bench_ls_options options = {.bytes = 1ull << 30, .repeats = 9};
+    bench_origin     origin;
     report           out;
     char             device[256];
     char             error[256] = "";
@@ -302,21 +346,30 @@ int bench_loadstore(int argc, char **argv)
     int              stop;
 
     memset(&out, 0, sizeof(out));
+    bench_command_write("shpool-bench loadstore", argc, argv, origin.command,
+                        sizeof(origin.command)); /* before getopt_long() moves its words */
     stop = parse(argc, argv, &options, &out.format);
     if (stop != 0) {
         return stop - 1;
     }
     tool_messages("shpool-bench");
+    if (check_shapes(&options) != 0) {
+        return 2;
+    }
     if (!bench_cuda_present(device, sizeof(device))) {
         fprintf(stderr, "shpool-bench: loadstore needs a GPU: %s\n", device);
         return 1;
     }
-    if ((out.format == OUTPUT_JSON) && (bench_ls_json_begin(&options, device) != 0)) {
+    if (bench_origin_gpu(&origin, 0) != SHPOOL_OK) {
+        fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+        return 1;
+    }
+    if ((out.format == OUTPUT_JSON) && (bench_ls_json_begin(&options, &origin) != 0)) {
         fputs("shpool-bench: this build has no JSON support (jansson)\n", stderr);
         return 2;
     }
     if (out.format != OUTPUT_JSON) {
-        header(&out, &options, device);
+        header(&out, &options, &origin);
     }
     failed = bench_loadstore_run(&options, take_row, &out, error) != 0;
     return finish(&out, failed, error);

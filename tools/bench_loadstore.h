@@ -6,22 +6,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bench.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define BENCH_LS_LIST 65 /* a bench_list and the 0 behind it */
-
 /** What the user asked for. */
 typedef struct bench_ls_options {
-    uint32_t type_bytes[BENCH_LS_LIST]; /* 0 ends a list; empty: all that were compiled in */
-    uint32_t threads[BENCH_LS_LIST];
-    uint32_t values[BENCH_LS_LIST];
+    bench_list type_bytes; /* empty: all that were compiled in */
+    bench_list threads;
+    bench_list values;
     const char *function; /* part of a name, or NULL: all */
     unsigned long long bytes; /* of each of the two arrays */
     uint32_t repeats;     /* launches whose median counts */
     uint32_t waves;       /* grid: so many times the blocks that the GPU can hold; 0: one a tile */
 } bench_ls_options;
+
+/** What was compiled in: each with each.  Empty: this build has no CUDA. */
+typedef struct bench_ls_shapes {
+    bench_list type_bytes;
+    bench_list threads;
+    bench_list values;
+} bench_ls_shapes;
 
 /** How a row's result is checked, and which bytes its rate counts. */
 typedef enum bench_ls_check {
@@ -83,14 +90,22 @@ static __host__ __device__ __forceinline__ uint32_t bench_ls_permuted(uint32_t e
 /** The subcommand; argv[0] is the tool's name, the options follow.  Exit status. */
 int bench_loadstore(int argc, char **argv);
 
+void bench_loadstore_shapes(bench_ls_shapes *shapes);
+
 /** All rows; 0, or -1 with the reason in error (256 bytes). */
 int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,
                         char *error);
 
+/** What a file of results says of them, beside its origin. */
+extern const bench_column bench_ls_option_columns[];
+
 /** Begin, add to and print the JSON document; -1: this build has no JSON library. */
-int  bench_ls_json_begin(const bench_ls_options *options, const char *device);
+int  bench_ls_json_begin(const bench_ls_options *options, const bench_origin *origin);
 void bench_ls_json_row(const bench_ls_row *row);
 void bench_ls_json_end(void);
+
+/** Whether one of the options' lists has the value; an empty one is all. */
+int bench_ls_wants(const bench_list *list, uint32_t value);
 
 /** "read" or "read+written": what a row's rate counts. */
 const char *bench_ls_counts(bench_ls_check check);

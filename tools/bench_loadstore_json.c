@@ -10,19 +10,16 @@
 
 #include <jansson.h>
 
-#include <shpool/shpool.h>
-
 static json_t *document;
 static json_t *rows;
 
-int bench_ls_json_begin(const bench_ls_options *options, const char *device)
+int bench_ls_json_begin(const bench_ls_options *options, const bench_origin *origin)
 {
     rows     = json_array();
-    document = json_pack("{s:s, s:s, s:I, s:I, s:I, s:o}", "version", shpool_version(), "device",
-                         device, "bytes", (json_int_t)options->bytes, "repeats",
-                         (json_int_t)options->repeats, "waves", (json_int_t)options->waves, "rows",
-                         rows);
-    return (document != NULL) ? 0 : -1;
+    document = json_object();
+    bench_json_members(document, bench_origin_columns, origin);
+    bench_json_members(document, bench_ls_option_columns, options);
+    return json_object_set_new(document, "rows", rows);
 }
 
 /* A negative figure was not measured: null. */
@@ -55,10 +52,10 @@ void bench_ls_json_end(void)
 
 #else
 
-int bench_ls_json_begin(const bench_ls_options *options, const char *device)
+int bench_ls_json_begin(const bench_ls_options *options, const bench_origin *origin)
 {
     (void)options;
-    (void)device;
+    (void)origin;
     return -1;
 }
 

@@ -26,6 +26,13 @@ void bench_ls_entries_16(ls_add add, void *user);
 
 namespace {
 
+/* One object file for each size of element. */
+const struct {
+    uint32_t bytes;
+    void (*entries)(ls_add add, void *user);
+} types[] = {{1, bench_ls_entries_1}, {2, bench_ls_entries_2}, {4, bench_ls_entries_4},
+             {8, bench_ls_entries_8}, {16, bench_ls_entries_16}};
+
 const double        SPIN_MS = 100.0; /* idle clocks lie: figures up to 2x too low */
 const unsigned char STALE   = 0xA7;  /* what an output holds before a checked launch */
 
@@ -280,22 +287,18 @@ bool measure(const bench &b, const bench_ls_entry &entry, double copy_gbs, bench
 
 /* ---- all of them ---- */
 
-bool is_listed(const uint32_t *list, uint32_t value)
-{
-    if (list[0] == 0) {
-        return true;
-    }
-    for (int i = 0; (i < BENCH_LS_LIST) && (list[i] != 0); i++) {
-        if (list[i] == value) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void collect(const bench_ls_entry *entry, void *user)
 {
     static_cast<std::vector<bench_ls_entry> *>(user)->push_back(*entry);
+}
+
+void collect_shape(const bench_ls_entry *entry, void *user)
+{
+    bench_ls_shapes *shapes = static_cast<bench_ls_shapes *>(user);
+
+    (void)bench_list_add(&shapes->type_bytes, entry->type_bytes);
+    (void)bench_list_add(&shapes->threads, entry->threads);
+    (void)bench_list_add(&shapes->values, entry->values);
 }
 
 /* CUB's best of the shape so far, for the same bytes (0: copies, 1: loads) and order. */
@@ -340,7 +343,7 @@ bool run_type(const bench &b, const std::vector<bench_ls_entry> &entries, bench_
     for (const bench_ls_entry &e : entries) {
         bench_ls_row row;
 
-        if (!is_listed(o->threads, e.threads) || !is_listed(o->values, e.values) ||
+        if (!bench_ls_wants(&o->threads, e.threads) || !bench_ls_wants(&o->values, e.values) ||
             ((o->function != NULL) && !e.is_cub && (strstr(e.function, o->function) == NULL))) {
             continue;
         }
@@ -393,14 +396,17 @@ bool prepare(bench *b)
 
 } // namespace
 
+extern "C" void bench_loadstore_shapes(bench_ls_shapes *shapes)
+{
+    *shapes = {};
+    for (const auto &t : types) {
+        t.entries(collect_shape, shapes);
+    }
+}
+
 extern "C" int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,
                                    char *error)
 {
-    static const struct {
-        uint32_t bytes;
-        void (*entries)(ls_add add, void *user);
-    } types[] = {{1, bench_ls_entries_1}, {2, bench_ls_entries_2}, {4, bench_ls_entries_4},
-                 {8, bench_ls_entries_8}, {16, bench_ls_entries_16}};
     bench b    = {};
     bool  good = false;
 
@@ -411,7 +417,7 @@ extern "C" int bench_loadstore_run(const bench_ls_options *options, bench_ls_sin
     for (const auto &t : types) {
         std::vector<bench_ls_entry> entries;
 
-        if (good && is_listed(options->type_bytes, t.bytes)) {
+        if (good && bench_ls_wants(&options->type_bytes, t.bytes)) {
             t.entries(collect, &entries);
             good = run_type(b, entries, sink, user);
         }

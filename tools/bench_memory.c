@@ -12,8 +12,6 @@
 #include "bench_memory.h"
 #include "message.h"
 
-#define MAX_SPECS 16
-
 static const struct {
     const char *name;
     int (*run)(const memory_options *options, const char *spec);
@@ -40,6 +38,16 @@ static const char *const peers[] = {
     "cub",
 #endif
     "simple", "async", "async:threshold=0", "buckets", "bins"};
+
+/* clang-format off */
+#define AT(_member) offsetof(memory_options, _member), sizeof(((memory_options *)NULL)->_member)
+static const bench_column option_columns[] = {
+    {"repeats", BENCH_U32, AT(repeats), NULL, 0, NULL},
+    {"pairs", BENCH_U32, AT(pairs), NULL, 0, NULL},
+    {"threads", BENCH_U32, AT(threads), NULL, 0, NULL},
+    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
+#undef AT
+/* clang-format on */
 
 double memory_now(void)
 {
@@ -110,24 +118,14 @@ static void usage(FILE *to)
     for (size_t i = 0; i < QUESTIONS; i++) {
         fprintf(to, "  %-8s %s\n", questions[i].name, questions[i].text);
     }
-    fputs("prints CSV; exit status: 0; 1: something failed; 2: usage\n", to);
+    fputs("prints CSV; # lines say where and how it was measured\n"
+          "exit status: 0; 1: something failed; 2: usage\n", to);
 }
 
 typedef struct request {
     memory_options options;
-    const char *spec[MAX_SPECS];
-    size_t specs;
+    bench_names specs;
 } request;
-
-static int add_spec(request *r, const char *spec)
-{
-    if (r->specs == MAX_SPECS) {
-        fprintf(stderr, "shpool-bench: --allocator %s: %d are the most\n", spec, MAX_SPECS);
-        return -1;
-    }
-    r->spec[r->specs++] = spec;
-    return 0;
-}
 
 static int read_limit(const char *text, uint64_t *limit)
 {
@@ -173,7 +171,7 @@ static int parse(int argc, char **argv, request *r)
     while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
         switch (c) {
         case 'a':
-            bad = add_spec(r, optarg);
+            bad = bench_name_add(&r->specs, "--allocator", optarg);
             break;
         case 'R':
             r->options.replay = optarg;
@@ -228,10 +226,13 @@ static int wanted(int argc, char **argv, const char *name)
 int bench_memory(int argc, char **argv)
 {
     request r = {.options = {.repeats = 9, .pairs = 100000, .threads = 16}};
-    shpool_device_properties device;
+    bench_origin origin;
     int failed = 0;
-    int stop = parse(argc, argv, &r);
+    int stop;
 
+    bench_command_write("shpool-bench memory", argc, argv, origin.command,
+                        sizeof(origin.command)); /* before getopt_long() moves its words */
+    stop = parse(argc, argv, &r);
     if (stop != 0) {
         return stop - 1;
     }
@@ -239,24 +240,25 @@ int bench_memory(int argc, char **argv)
 #if HAVE_CUDA_DEVICE
     bench_memory_add_cub();
 #endif
-    if (shpool_device_get_properties(r.options.device, &device) != SHPOOL_OK) {
+    if (bench_origin_gpu(&origin, r.options.device) != SHPOOL_OK) {
         fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
         return 1;
     }
-    if (r.specs == 0) {
-        memcpy(r.spec, peers, sizeof(peers));
-        r.specs = sizeof(peers) / sizeof(peers[0]);
+    if (r.specs.count == 0) {
+        memcpy(r.specs.name, peers, sizeof(peers));
+        r.specs.count = sizeof(peers) / sizeof(peers[0]);
     }
-    printf("# shpool-bench %s memory on %s\n", shpool_version(), device.name);
+    bench_csv_facts(stdout, bench_origin_columns, &origin);
+    bench_csv_facts(stdout, option_columns, &r.options);
     printf("question,allocator,size,count,median,p99,p99.9,unit,driver_calls,note\n");
-    for (size_t s = 0; s < r.specs; s++) {
+    for (size_t s = 0; s < r.specs.count; s++) {
         if (r.options.replay != NULL) {
-            failed |= memory_replay(&r.options, r.spec[s]);
+            failed |= memory_replay(&r.options, r.specs.name[s]);
             continue;
         }
         for (size_t i = 0; i < QUESTIONS; i++) {
             if (wanted(argc, argv, questions[i].name)) {
-                failed |= questions[i].run(&r.options, r.spec[s]);
+                failed |= questions[i].run(&r.options, r.specs.name[s]);
             }
         }
     }

@@ -42,9 +42,9 @@ int memory_failed(const char *spec);
 
 typedef struct memory_options {
     int device;
-    unsigned repeats;
-    unsigned pairs;      /* in one repeat */
-    unsigned threads;    /* at most */
+    uint32_t repeats;
+    uint32_t pairs;      /* in one repeat */
+    uint32_t threads;    /* at most */
     const char *replay;  /* a log, or NULL */
     uint64_t limit;      /* of the replay, bytes; 0: none */
 } memory_options;

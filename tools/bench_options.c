@@ -43,11 +43,11 @@ static void usage(FILE *to)
     fputs("usage: shpool-bench [block] [options]\n", to);
     bench_commands(to);
     fputs("what is measured; a LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps), and\n"
-          "all combinations are measured:\n"
+          "all combinations are measured; lists, --allocator and --skip may be given several\n"
+          "times and add up, each value once:\n"
           "  --device cpu|cuda       [cuda if there is a GPU, else cpu]\n"
-          "  --allocator SPEC|all    may be given several times [$SHPOOL_ALLOCATOR, else the\n"
-          "                          build's default]\n"
-          "  --skip NAME             not this one of all; may be given several times\n"
+          "  --allocator SPEC|all    [$SHPOOL_ALLOCATOR, else the build's default]\n"
+          "  --skip NAME             not this one of all\n"
           "  --binding LIST|all      of table, inline, linked; the CPU has table [table]\n"
           "  --workload LIST|all     [all]\n"
           "  --threads LIST          threads of a block, 1 to 1024 [256; cpu: 64]\n"

@@ -166,7 +166,7 @@ size_t plot_legend_columns(const plot_chart *c)
 void plot_lay_out(plot_chart *c)
 {
     /* the command line, and what else is in the caption */
-    const double letters = (double)strlen(c->results->facts.command) + 500.0;
+    const double letters = (double)strlen(c->results->facts.origin.command) + 500.0;
     size_t       legend;
     size_t       rows;
     size_t       i;

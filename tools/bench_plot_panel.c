@@ -20,6 +20,7 @@ typedef struct population {
     size_t drawn;
     size_t refused;
     size_t broken;
+    size_t absent; /* no points: such pools cannot exist */
 } population;
 
 typedef struct axis {
@@ -112,11 +113,14 @@ static void put_points(const plot_chart *c, size_t p, size_t s, size_t v, const 
     for (i = 0; i < r->count; i++) {
         const bench_row *row = &r->rows[i];
 
-        if (plot_same_panel(c, c->panel[p], row) && plot_same_series(c->first[s], row) &&
-            ((c->x < 0) || (plot_dimensions[c->x].of(row) == c->value[c->x][v])) &&
-            (is_broken(row) || (figure(c, row) >= 0.0))) {
+        if (!plot_same_panel(c, c->panel[p], row) || !plot_same_series(c->first[s], row) ||
+            ((c->x >= 0) && (plot_dimensions[c->x].of(row) != c->value[c->x][v]))) {
+            continue;
+        }
+        if (is_broken(row) || (figure(c, row) >= 0.0)) {
             put_point(c, row, s, y, count);
         }
+        count->absent += strcmp(row->state, BENCH_ABSENT) == 0;
     }
 }
 
@@ -127,7 +131,7 @@ static void put_data(const plot_chart *c, size_t p, const axis *y, population *c
     size_t       v;
 
     for (s = 0; s < c->series; s++) {
-        count[s] = (population){0, 0, 0};
+        count[s] = (population){0, 0, 0, 0};
         fprintf(c->to, "$p%zus%zu << EOD\n", p, s);
         for (v = 0; v < values; v++) { /* in the order of x */
             put_points(c, p, s, v, y, &count[s]);
@@ -193,30 +197,65 @@ static void put_title(const plot_chart *c, const bench_row *panel)
     fprintf(c->to, "set title '%s' offset 0,0.9\n", text);
 }
 
-/* Who is not in this panel at all. */
-static void put_absent(const plot_chart *c, const population *count)
+typedef enum absence { IS_THERE, CANNOT_EXIST, NOT_MEASURED } absence;
+
+/* Why a series has no point here.  A run that was interrupted has fewer rows than values of x. */
+static absence absence_of(const plot_chart *c, const population *count)
 {
-    char        text[PLOT_PANEL_WIDTH / 6]; /* letters that fit */
-    shpool_text names = shpool_text_make(text, sizeof(text));
+    const size_t values = (c->x < 0) ? 1 : c->value_count[c->x];
+
+    if (count->drawn + count->broken != 0) {
+        return IS_THERE;
+    }
+    return (count->absent >= values) ? CANNOT_EXIST : NOT_MEASURED;
+}
+
+/* Add "n/a: a, b, 3 more" to the line, which then has at most so many letters. */
+static void add_absent(const plot_chart *c, const population *count, absence why, size_t letters,
+                       shpool_text *line)
+{
+    const char *before  = (why == CANNOT_EXIST) ? "n/a: " : "not measured: ";
+    const char *between = (line->used == 0) ? "" : "; ";
     char        name[640];
     size_t      more = 0;
     size_t      s;
 
     for (s = 0; s < c->series; s++) {
-        if (count[s].drawn + count[s].broken != 0) {
+        if (absence_of(c, &count[s]) != why) {
             continue;
         }
         plot_series_name(c, s, name, sizeof(name));
-        if ((more == 0) && (names.used + strlen(name) + 16 < sizeof(text))) {
-            shpool_text_add(&names, "%s%s", (names.used == 0) ? "n/a: " : ", ", name);
+        if ((more == 0) && (line->used + strlen(between) + strlen(before) + strlen(name) +
+                            strlen(", 123 more") <= letters)) {
+            shpool_text_add(line, "%s%s%s", between, before, name);
+            between = "";
+            before  = ", ";
         } else {
             more++;
         }
     }
     if (more != 0) {
-        shpool_text_add(&names, "%s%zu more", (names.used == 0) ? "n/a: " : ", ", more);
+        shpool_text_add(line, "%s%s%zu more", between, before, more);
     }
-    if (names.used != 0) {
+}
+
+/* Who is not in this panel at all, and why. */
+static void put_absent(const plot_chart *c, const population *count)
+{
+    char        text[PLOT_PANEL_WIDTH / 6]; /* letters that fit */
+    shpool_text line    = shpool_text_make(text, sizeof(text));
+    size_t      letters = sizeof(text) - 1;
+    size_t      rest    = 0;
+    size_t      s;
+
+    for (s = 0; s < c->series; s++) {
+        if (absence_of(c, &count[s]) == NOT_MEASURED) {
+            rest = strlen("; not measured: 123 more");
+        }
+    }
+    add_absent(c, count, CANNOT_EXIST, letters - rest, &line);
+    add_absent(c, count, NOT_MEASURED, letters, &line);
+    if (line.used != 0) {
         fputs("set label ", c->to);
         plot_put_string(c->to, text, sizeof(text));
         fputs(" at graph 0.5,1.04 center font ',8' tc rgb '#777777'\n", c->to);

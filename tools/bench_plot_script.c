@@ -4,7 +4,8 @@
  * One panel for each workload, and for each value of what was swept beside the x axis.  The x axis
  * is what has most values of threads, pool bytes and threads_per_pool; if nothing was swept, bars
  * stand side by side.  A ring stands where requests were refused, the larger the more, and a cross
- * where a row failed or a payload was wrong; what does not exist is named above its panel. */
+ * where a row failed or a payload was wrong; what cannot exist and what an interrupted run did not
+ * come to is named above its panel. */
 #include "config.h"
 
 #include <stdio.h>
@@ -112,14 +113,15 @@ static int put_legend(const plot_chart *c, int y)
 
 static void put_caption(const plot_chart *c, int y)
 {
-    const bench_facts *f = &c->results->facts;
-    char               text[2048];
+    const bench_facts  *f = &c->results->facts;
+    const bench_origin *o = &f->origin;
+    char                text[2048];
 
     snprintf(text, sizeof(text), "%s; driver %s; clocks: %s; shpool-bench %s, %s; median of %u, "
-             "%u iterations, seed %u%s", f->device, f->driver, f->clocks, f->version, f->date,
+             "%u iterations, seed %u%s", o->device, o->driver, o->clocks, o->version, o->date,
              (unsigned)f->repeats, (unsigned)f->iterations, (unsigned)f->seed,
              (c->results->count < f->planned) ? "; INTERRUPTED" : "");
-    (void)put_wrapped(c, f->command, put_wrapped(c, text, y));
+    (void)put_wrapped(c, o->command, put_wrapped(c, text, y));
 }
 
 static void put_terminal(const plot_chart *c, const char *output)

@@ -42,12 +42,6 @@ const bench_column bench_row_columns[] = {
     {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
 
 const bench_column bench_fact_columns[] = {
-    {"version", BENCH_TEXT, AT(bench_facts, version), NULL, 0, NULL},
-    {"device", BENCH_TEXT, AT(bench_facts, device), NULL, 0, NULL},
-    {"driver", BENCH_TEXT, AT(bench_facts, driver), NULL, 0, NULL},
-    {"clocks", BENCH_TEXT, AT(bench_facts, clocks), NULL, 0, NULL},
-    {"date", BENCH_TEXT, AT(bench_facts, date), NULL, 0, NULL},
-    {"command", BENCH_TEXT, AT(bench_facts, command), NULL, 0, NULL},
     {"threads", BENCH_INT, AT(bench_facts, threads), NULL, 0, NULL},
     {"payload_bytes", BENCH_INT, AT(bench_facts, payload_bytes), NULL, 0, NULL},
     {"iterations", BENCH_U32, AT(bench_facts, iterations), NULL, 0, NULL},

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../lib/internal.h"
 #include "bench.h"
 
 #define CELL_BYTES 4096 /* the longest note, a series of BENCH_REPEATS numbers */
@@ -19,15 +20,16 @@ static int width_of(const bench_column *column, int spec_width)
 void bench_text_begin(FILE *to, const bench_facts *facts, int spec_width)
 {
     const bench_column *c;
+    char        text[256];
+    shpool_text how = shpool_text_make(text, sizeof(text));
 
-    fprintf(to, "# shpool-bench %s on %s, ", facts->version, facts->device);
     if (facts->payload_bytes >= 0) {
-        fprintf(to, "payload %lld bytes a block, ", (long long)facts->payload_bytes);
+        shpool_text_add(&how, "payload %lld bytes a block, ", (long long)facts->payload_bytes);
     }
-    fprintf(to, "%u iterations, seed %u\n", (unsigned)facts->iterations, (unsigned)facts->seed);
-    fprintf(to, "# driver %s; clocks: %s; %s; median of %u launch%s\n# %s\n", facts->driver,
-            facts->clocks, facts->date, (unsigned)facts->repeats,
-            (facts->repeats == 1) ? "" : "es", facts->command);
+    shpool_text_add(&how, "%u iterations, seed %u, median of %u launch%s",
+                    (unsigned)facts->iterations, (unsigned)facts->seed, (unsigned)facts->repeats,
+                    (facts->repeats == 1) ? "" : "es");
+    bench_origin_print(to, &facts->origin, text);
     for (c = bench_row_columns; c->name != NULL; c++) {
         if ((c->heading != NULL) && (c->width != 0)) {
             fprintf(to, "%s%*s", (c == bench_row_columns) ? "" : " ", width_of(c, spec_width),
@@ -66,13 +68,9 @@ void bench_text_row(FILE *to, const bench_row *row, int spec_width)
 void bench_csv_begin(FILE *to, const bench_facts *facts)
 {
     const bench_column *c;
-    char text[CELL_BYTES];
 
-    for (c = bench_fact_columns; c->name != NULL; c++) {
-        bench_cell(c, facts, text, sizeof(text));
-        text[strcspn(text, "\r\n")] = '\0';
-        fprintf(to, "# %s: %s\n", c->name, text);
-    }
+    bench_csv_facts(to, bench_origin_columns, &facts->origin);
+    bench_csv_facts(to, bench_fact_columns, facts);
     for (c = bench_row_columns; c->name != NULL; c++) {
         fprintf(to, "%s%s", (c == bench_row_columns) ? "" : ",", c->name);
     }

@@ -14,8 +14,10 @@ shpool_bench_SOURCES = \
 	tools/bench.c \
 	tools/bench.h \
 	tools/bench_block.c \
+	tools/bench_command.c \
 	tools/bench_compare.c \
 	tools/bench_cpu.c \
+	tools/bench_facts.c \
 	tools/bench_fuzz.h \
 	tools/bench_json.c \
 	tools/bench_list.c \
@@ -66,6 +68,7 @@ shpool_bench_LINK         = $(SHPOOL_NVCC_LINK)
 	tools/replay_cuda.cud
 -include $(shpool_bench_inline:.o=.cud) $(shpool_bench_loadstore:.o=.cud)
 else
+shpool_bench_SOURCES += tools/bench_no_cuda.c
 shpool_bench_LDADD = libshpool_core.la $(JANSSON_LIBS) $(LIBM)
 # what automake would say, were there no _LINK in the other branch
 shpool_bench_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CC $(AM_LIBTOOLFLAGS) $(LIBTOOLFLAGS) --mode=link \
