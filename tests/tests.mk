@@ -278,10 +278,12 @@ shpool_sanitized_tests = $(filter-out $(shpool_unsanitized) %.sh,$(TESTS)) \
 check-sanitized:
 	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS='$(shpool_sanitized_programs)' \
 	  TESTS='$(shpool_sanitized_tests)'
-# What ThreadSanitizer is for: not those that have neither threads nor kernels.
+# What ThreadSanitizer is for: not those that have neither threads nor kernels, nor thousands of
+# geometries in which the same threads do the same.
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/fuzz_ptx tests/test_coalesce \
 	tests/test_coalesce_plan tests/test_coalesce_random tests/test_coalesce_rows \
-	tests/test_coalesce_run tests/test_device_faults tests/test_device_model)
+	tests/test_coalesce_run tests/test_device_faults tests/test_device_model \
+	tests/test_geometry)
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check \
 	  check_PROGRAMS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_programs))' \
