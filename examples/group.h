@@ -27,6 +27,8 @@ struct whole_warp {
     }
 };
 
+#define TURN_BYTES 16u /* what a block's take() has in shared memory; what is behind is aligned */
+
 struct whole_block {
     MACHINE_METHOD uint32_t size() const { return simt_block_threads(); }
     MACHINE_METHOD uint32_t rank() const { return simt_thread_rank(); }

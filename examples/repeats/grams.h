@@ -270,10 +270,10 @@ struct grams_in_pool {
 };
 
 /* Where the i-th of a block's `each` warps, or the block, has its c.most bytes. */
-struct in_shared { /* behind 16 bytes for a turn */
+struct in_shared { /* behind the turn */
     MACHINE_METHOD shared_words at(const collection &c, uint32_t i, uint32_t) const
     {
-        return { simt_dynamic_base() + 16u + i * c.most };
+        return { simt_dynamic_base() + TURN_BYTES + i * c.most };
     }
 };
 struct in_global {

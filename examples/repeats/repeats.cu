@@ -47,7 +47,6 @@
 #define LARGE        128u
 #endif
 #define THREADS 256u
-#define TURN    16u /* bytes */
 
 struct options {
     uint32_t megabytes = MEGABYTES;
@@ -149,12 +148,12 @@ static int run_global(job &j)
     typedef grams_by_warps<in_global>  by_warps;
     typedef grams_by_blocks<in_global> by_blocks;
     const uint32_t                     warps  = machine_blocks<by_warps>(THREADS, 0);
-    const uint32_t                     blocks = machine_blocks<by_blocks>(j.o.block, TURN);
+    const uint32_t                     blocks = machine_blocks<by_blocks>(j.o.block, TURN_BYTES);
     const size_t                       most   = std::max(warps * (THREADS / SIMT_WARP), blocks);
     const in_global                    place  = { j.memory.get(most * (j.c.most / 4u)) };
 
     return run(j, "global", THREADS, 0, warps, by_warps{ j.c, place }) |
-           run(j, "global, blocks", j.o.block, TURN, blocks, by_blocks{ j.c, place });
+           run(j, "global, blocks", j.o.block, TURN_BYTES, blocks, by_blocks{ j.c, place });
 }
 
 static int run_pool(job &j, const shpool_pool &pool)
@@ -169,7 +168,7 @@ static int run_static(job &j)
 {
     typedef grams_by_warps<in_shared>  by_warps;
     typedef grams_by_blocks<in_shared> by_blocks;
-    const uint32_t                     bytes = TURN + j.c.most;
+    const uint32_t                     bytes = TURN_BYTES + j.c.most;
 
     return run(j, "static", SIMT_WARP, bytes, machine_blocks<by_warps>(SIMT_WARP, bytes),
                by_warps{ j.c, {} }) |

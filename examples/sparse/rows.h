@@ -260,14 +260,14 @@ struct rows_by_array {
 };
 
 template <pass Pass>
-struct rows_by_shared_array { /* behind 16 bytes for a turn */
+struct rows_by_shared_array { /* behind the turn */
     product p;
 
     MACHINE_METHOD void operator()() const
     {
         const whole_block  block;
         const simt_addr    turn  = simt_dynamic_base();
-        const shared_words table = { turn + 16u };
+        const shared_words table = { turn + TURN_BYTES };
 
         for (uint32_t row = block.take(&p.sum->next, turn); row < p.a.rows;
              row          = block.take(&p.sum->next, turn)) {

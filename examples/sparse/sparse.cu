@@ -123,7 +123,7 @@ static void do_pass(work &w, version which)
         machine_launch(machine_blocks<rows_by_array<Pass>>(SIMT_WARP, w.p.most), SIMT_WARP,
                        w.p.most, rows_by_array<Pass>{ w.p, nullptr, w.p.a.rows, w.p.most });
     } else if (which == BLOCKS) {
-        const uint32_t bytes = 16u + w.p.most;
+        const uint32_t bytes = TURN_BYTES + w.p.most;
 
         machine_launch(machine_blocks<rows_by_shared_array<Pass>>(w.block, bytes), w.block, bytes,
                        rows_by_shared_array<Pass>{ w.p });
