@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* <shpool/coalesce.h>: lint and rewriter as library calls. */
-#include "internal.h"
+#include "lib/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <shpool/coalesce.h>
 
-#include "ptx.h"
+#include "coalesce/ptx/ptx.h"
 
 #define MOST_BYTES (1u << 30)
 

@@ -13,7 +13,7 @@
 #ifndef SHPOOL_DEVICE_DRIVER_H
 #define SHPOOL_DEVICE_DRIVER_H
 
-#include "internal.h"
+#include "lib/internal.h"
 
 #include <shpool/device.h>
 

@@ -3,7 +3,7 @@
 #ifndef SHPOOL_DEVICE_ELEMENTS_H
 #define SHPOOL_DEVICE_ELEMENTS_H
 
-#include "internal.h"
+#include "lib/internal.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef SHPOOL_DEVICE_OPTIONS_H
 #define SHPOOL_DEVICE_OPTIONS_H
 
-#include "internal.h"
+#include "lib/internal.h"
 
 #include <shpool/device/provider.h>
 

@@ -6,7 +6,7 @@
 #ifndef SHPOOL_DEVICE_PAGE_MAP_H
 #define SHPOOL_DEVICE_PAGE_MAP_H
 
-#include "internal.h"
+#include "lib/internal.h"
 
 #include <stdatomic.h>
 

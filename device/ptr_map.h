@@ -7,7 +7,7 @@
 #ifndef SHPOOL_DEVICE_PTR_MAP_H
 #define SHPOOL_DEVICE_PTR_MAP_H
 
-#include "internal.h"
+#include "lib/internal.h"
 #include "sync.h"
 
 #define SHPOOL_PTR_SHARDS 64u

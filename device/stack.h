@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "internal.h"
+#include "lib/internal.h"
 
 #include <shpool/device/provider.h>
 

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "internal.h"
+#include "lib/internal.h"
 
 #define SHPOOL_CACHE_LINE 64
 

@@ -12,7 +12,7 @@
 
 #define SHPOOL_ALLOCATOR(_name) \
     extern "C" shpool_status shpool_##_name##_device_table(int instrumented, shpool_pool *pool);
-#include "builtin_allocators.def"
+#include "lib/builtin_allocators.def"
 #undef SHPOOL_ALLOCATOR
 
 namespace {
@@ -24,7 +24,7 @@ struct image_module {
 
 const image_module modules[] = {
 #define SHPOOL_ALLOCATOR(_name) {#_name, shpool_##_name##_device_table},
-#include "builtin_allocators.def"
+#include "lib/builtin_allocators.def"
 #undef SHPOOL_ALLOCATOR
 };
 

@@ -9,13 +9,13 @@
 
 #pragma GCC visibility push(hidden)
 #define SHPOOL_ALLOCATOR(_name) extern const shpool_allocator shpool_allocator_##_name;
-#include "builtin_allocators.def"
+#include "lib/builtin_allocators.def"
 #undef SHPOOL_ALLOCATOR
 #pragma GCC visibility pop
 
 static const shpool_allocator *const builtins[] = {
 #define SHPOOL_ALLOCATOR(_name) &shpool_allocator_##_name,
-#include "builtin_allocators.def"
+#include "lib/builtin_allocators.def"
 #undef SHPOOL_ALLOCATOR
 };
 

@@ -14,9 +14,6 @@ shpool_cmocka_tests += \
 	tests/test_fill_kernels \
 	tests/test_hooks \
 	tests/test_print
-tests_test_array_CPPFLAGS        = $(AM_CPPFLAGS) -I$(top_srcdir)/device
-tests_test_fill_CPPFLAGS         = $(tests_test_array_CPPFLAGS)
-tests_test_fill_kernels_CPPFLAGS = $(tests_test_array_CPPFLAGS)
 tests_test_buffer_LDADD          = $(shpool_device_ldadd)
 tests_test_buffer_copies_LDADD   = $(shpool_device_ldadd)
 tests_test_fill_LDADD            = $(shpool_device_ldadd)

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cache.h"
-#include "link.h"
+#include "lib/cache.h"
+#include "lib/link.h"
 
 #define ENTRY_HEADER 136u /* bytes of a file in front of the cubin */
 #define PATH_BYTES   512u

@@ -22,32 +22,32 @@ export top_srcdir
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 jobs=2
-flags="-std=gnu11 -O2 -w -DHAVE_CONFIG_H -I$build -I$build/include -I$src/include -I$src/lib
-    -I$src/coalesce -I$src/tests $cmocka_cflags"
+flags="-std=gnu11 -O2 -w -DHAVE_CONFIG_H -I$build -I$build/include -I$src/include -I$src
+    -I$src/tests $cmocka_cflags"
 
 # name | file of coalesce/ | sed script
 bugs() {
     cat <<'BUGS'
-order_not_looked_at|decide.c|s/return i;$/return COALESCE_NO_ACCESS;/
-volatile_is_nothing|decide.c|s/(flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0/0/
-places_not_kept|decide.c|s/d->place\[group->member\[k\]\] = place_of(group);/;/
-all_stores_apart|decide.c|/^int coalesce_may_alias/,/^}/s/    return 1;/    return 0;/
-holes_are_stored|decide.c|s/return COALESCE_HOLES_STORED;/return COALESCE_REWRITTEN;/
-last_word_unread|decide.c|s/return ((end < record) || (record == 3))/return (0)/
-twice_is_once|decide.c|s/if (offset < end) {/if (0) {/
-special_is_plain|decide.c|s/return COALESCE_SPECIAL_ACCESS;/return COALESCE_REWRITTEN;/
-descending_is_fine|decide.c|s/return COALESCE_NEGATIVE_STRIDE;/(void)0;/
-any_copy|plan.c|s/(to_offset != from_offset)/0/;s/(store->copied_from != loads->member\[k\])/0/
-runs_do_not_matter|plan.c|s,return (a->run == b->run),return 1,;s,(access.j..run == .*i..run),1,
-barriers_do_not_matter|ptx_flow.c|/^static int is_fence/,/^}/s/return 1;/return 0;/
-labels_do_not_matter|ptx_flow.c|/^static void number_runs/,/^}/s/            run++;/            ;/
-registers_do_not_matter|ptx_check.c|/^static int is_touched/,/^}/s/return 1;/return 0;/
-all_is_uniform|ptx_uniform.c|s/return (known != NULL) \&\& known->uniform;/return 1;/
-guards_do_not_matter|ptx_access.c|s/? COALESCE_CONDITIONAL : 0u/? 0u : 0u/
-bytes_of_any_sign|ptx_emit.c|s/piece.is_signed = .*/piece.is_signed = 0;/
-halves_exchanged|ptx_emit.c|s/piece.part      = (bytes == 8);/piece.part = (bytes == 8) * 2;/
-offsets_of_the_first|ptx_emit.c|s/return distance + address_of(j, anchor)->value;/return distance;/
-unit_of_four_always|decide.c|s/return (words % 4 == 0) ? 4 :.*/return 4;/
+order_not_looked_at|plan/decide.c|s/return i;$/return COALESCE_NO_ACCESS;/
+volatile_is_nothing|plan/decide.c|s/(flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0/0/
+places_not_kept|plan/decide.c|s/d->place\[group->member\[k\]\] = place_of(group);/;/
+all_stores_apart|plan/decide.c|/^int coalesce_may_alias/,/^}/s/    return 1;/    return 0;/
+holes_are_stored|plan/decide.c|s/return COALESCE_HOLES_STORED;/return COALESCE_REWRITTEN;/
+last_word_unread|plan/decide.c|s/return ((end < record) || (record == 3))/return (0)/
+twice_is_once|plan/decide.c|s/if (offset < end) {/if (0) {/
+special_is_plain|plan/decide.c|s/return COALESCE_SPECIAL_ACCESS;/return COALESCE_REWRITTEN;/
+descending_is_fine|plan/decide.c|s/return COALESCE_NEGATIVE_STRIDE;/(void)0;/
+any_copy|plan/plan.c|s/(to_offset != from_offset)/0/;s/(store->copied_from != loads->member\[k\])/0/
+runs_do_not_matter|plan/plan.c|s,return (a->run == b->run),return 1,;s,(access.j..run == .*i..run),1,
+barriers_do_not_matter|ptx/flow.c|/^static int is_fence/,/^}/s/return 1;/return 0;/
+labels_do_not_matter|ptx/flow.c|/^static void number_runs/,/^}/s/            run++;/            ;/
+registers_do_not_matter|ptx/check.c|/^static int is_touched/,/^}/s/return 1;/return 0;/
+all_is_uniform|ptx/uniform.c|s/return (known != NULL) \&\& known->uniform;/return 1;/
+guards_do_not_matter|ptx/access.c|s/? COALESCE_CONDITIONAL : 0u/? 0u : 0u/
+bytes_of_any_sign|ptx/emit.c|s/piece.is_signed = .*/piece.is_signed = 0;/
+halves_exchanged|ptx/emit.c|s/piece.part      = (bytes == 8);/piece.part = (bytes == 8) * 2;/
+offsets_of_the_first|ptx/emit.c|s/return distance + address_of(j, anchor)->value;/return distance;/
+unit_of_four_always|plan/decide.c|s/return (words % 4 == 0) ? 4 :.*/return 4;/
 BUGS
 }
 
@@ -55,15 +55,15 @@ one() { # TMP NAME
     tmp=$1
     line=$(bugs | grep "^$2|")
     file=$(printf '%s\n' "$line" | cut -d'|' -f2)
-    mkdir -p "$tmp/$2" && cp "$src"/coalesce/*.h "$tmp/$2" || return 1
+    mkdir -p "$tmp/$2" || return 1
     printf '%s\n' "$line" | cut -d'|' -f3- >"$tmp/$2/sed"
-    sed -f "$tmp/$2/sed" "$src/coalesce/$file" >"$tmp/$2/$file"
-    if cmp -s "$src/coalesce/$file" "$tmp/$2/$file"; then
+    sed -f "$tmp/$2/sed" "$src/coalesce/$file" >"$tmp/$2/bug.c"
+    if cmp -s "$src/coalesce/$file" "$tmp/$2/bug.c"; then
         echo "FAIL $2: the sed script changes nothing"
         return 1
     fi
     # shellcheck disable=SC2086
-    if ! $CC $flags -c "$tmp/$2/$file" -o "$tmp/$2/bug.o" 2>"$tmp/$2/log"; then
+    if ! $CC $flags -I"$src/coalesce/${file%/*}" -c "$tmp/$2/bug.c" -o "$tmp/$2/bug.o" 2>"$tmp/$2/log"; then
         echo "FAIL $2: does not compile"
         head -3 "$tmp/$2/log"
         return 1

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../device/context.h"
-#include "../device/stack.h"
+#include "device/context.h"
+#include "device/stack.h"
 
 fake_state fake;
 _Thread_local fake_thread fake_thread_state = { .mode = CU_CAPTURE_MODE_GLOBAL };

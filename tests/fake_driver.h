@@ -14,7 +14,7 @@
 #ifndef SHPOOL_TESTS_FAKE_DRIVER_H
 #define SHPOOL_TESTS_FAKE_DRIVER_H
 
-#include "../device/driver.h"
+#include "device/driver.h"
 
 #define FAKE_DEVICES 4u
 #define FAKE_STREAMS 1024u /* in a test's life, destroyed ones included */

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "jit.h"
+#include "lib/jit.h"
 
 #define FAKE_CUBIN_BYTES 4096u
 

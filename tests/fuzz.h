@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "lib/internal.h"
 
 /** The folder of the target's corpus below tests/corpus. */
 extern const char fuzz_name[];

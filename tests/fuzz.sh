@@ -39,7 +39,7 @@ fi
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
-mkdir "$tmp/target" || exit 1
+mkdir "$tmp/target" "$tmp/lib" || exit 1
 src=$(cd "$top_srcdir" && pwd)
 build=$(cd "$top_builddir" && pwd)
 
@@ -50,10 +50,10 @@ cat >"$tmp/config.h" <<'CONFIG'
 CONFIG
 for file in "$src"/allocators/*/*.c; do
     echo "SHPOOL_ALLOCATOR($(basename "$file" .c))"
-done >"$tmp/builtin_allocators.def"
+done >"$tmp/lib/builtin_allocators.def"
 
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
-flags="-std=gnu11 -g -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/include -I$src/lib
+flags="-std=gnu11 -g -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/include -I$src
     -I$src/tests $cmocka_cflags"
 # simt/ is the machine: where it goes says nothing about the library
 {
@@ -63,8 +63,9 @@ flags="-std=gnu11 -g -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/inclu
     for file in "$src"/lib/*.c "$src"/allocators/*/*.c "$src"/tests/heap_model.c; do
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/$(basename "$file" .c).o"
     done
-    for file in $(ls "$src"/coalesce/*.c | grep -v llvm); do
-        echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/coalesce_$(basename "$file" .c).o"
+    for file in "$src"/coalesce/*.c "$src"/coalesce/plan/*.c "$src"/coalesce/ptx/*.c; do
+        object=$(echo "${file#"$src"/}" | tr / _)
+        echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/${object%.c}.o"
     done
     for file in "$src"/simt/*.c; do
         echo "-c $file -o $tmp/simt_$(basename "$file" .c).o"

@@ -21,7 +21,7 @@
 #include <shpool/executor.h>
 #include <shpool/heap.h>
 
-#include "../examples/plugin/own.h"
+#include "examples/plugin/own.h"
 
 SHPOOL_HOST_MODULE(own, "a test's own: bump, and afresh when empty", SHPOOL_SCOPE_BLOCK,
                    SHPOOL_CAP_FREE | SHPOOL_CAP_LOCK_FREE, NULL, NULL);

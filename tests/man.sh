@@ -88,7 +88,7 @@ for tool in shpool-info shpool-bench shpool-coalesce; do
     sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$man/$tool.1" | sort -u >"$tmp/page"
     same "the commands of $tool" 4
 done
-sed -n 's/^ *{ "\([a-z-]*\)", &options->.*/\1/p' "$src/coalesce/llvm_pass.c" | sort >"$tmp/code"
+sed -n 's/^ *{ "\([a-z-]*\)", &options->.*/\1/p' "$src/coalesce/llvm/pass.c" | sort >"$tmp/code"
 sed -n '/Ev SHPOOL_COALESCE$/,/^\.El/s/^\.It //p' "$man/shpool-coalesce-clang.1" |
     grep -o 'Cm [a-z-]*' | sed 's/Cm //' | grep -vx block | sort >"$tmp/page"
 same "the words of SHPOOL_COALESCE" 5

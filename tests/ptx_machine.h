@@ -13,7 +13,7 @@
 #ifndef SHPOOL_TESTS_PTX_MACHINE_H
 #define SHPOOL_TESTS_PTX_MACHINE_H
 
-#include "../coalesce/ptx.h"
+#include "coalesce/ptx/ptx.h"
 
 /* Memory that the kernel may touch: `bytes` at the address that the kernel uses. */
 typedef struct machine_region {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/coalesce_suite.h"
-#include "coalesce/defects.h"
+#include "tools/coalesce_suite.h"
+#include "tests/coalesce/defects.h"
 
 #define DEFECT(_name, _read, _written, _extra, _flags)                                             \
     { #_name, _read, _written, _extra, _flags },

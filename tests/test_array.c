@@ -6,7 +6,7 @@
 
 #include <shpool/device/array.h>
 
-#include "elements.h"
+#include "device/elements.h"
 #include "page_arrays.h"
 
 /* The text that `print` makes; to be freed. */

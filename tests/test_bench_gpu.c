@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "fake_driver.h"
-#include "../tools/bench_loadstore.h"
-#include "../tools/bench_memory.h"
+#include "tools/bench_loadstore.h"
+#include "tools/bench_memory.h"
 
 /* ---- what other files have in the tool ---- */
 

@@ -4,7 +4,7 @@
 
 #include <shpool/coalesce.h>
 
-#include "../coalesce/form.h"
+#include "coalesce/plan/form.h"
 
 /* ---- forms ---- */
 

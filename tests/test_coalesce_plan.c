@@ -2,7 +2,7 @@
 /* Which records are rewritten, and why the others are not. */
 #include "unit.h"
 
-#include "../coalesce/plan.h"
+#include "coalesce/plan/plan.h"
 
 static coalesce_form leaf(coalesce_leaves *leaves, uint64_t tag, coalesce_leaf_kind kind,
                           int64_t x, int64_t y)

@@ -2,7 +2,7 @@
 /* Tiles of rows, the order of copies, and a pitch along the block's rows. */
 #include "unit.h"
 
-#include "../coalesce/plan.h"
+#include "coalesce/plan/plan.h"
 
 #define MOST 80u
 

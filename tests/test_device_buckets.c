@@ -2,8 +2,8 @@
 /* The base `buckets`: MGPU's behaviour, and each of its defects that must not come back. */
 #include "device_trial.h"
 
-#include "../device/buckets.h"
-#include "../device/stack.h"
+#include "device/buckets.h"
+#include "device/stack.h"
 
 #define MIB ((size_t)1 << 20)
 

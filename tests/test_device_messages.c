@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "../device/context.h"
+#include "device/context.h"
 
 #define MOST_SECONDS 100 /* a deadlock ends the test by a signal */
 

@@ -2,7 +2,7 @@
 /* Specs, the registry, the layers. */
 #include "device_trial.h"
 
-#include "../device/stack.h"
+#include "device/stack.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "../device/bins.h"
-#include "../device/stack.h"
+#include "device/bins.h"
+#include "device/stack.h"
 
 static shpool_timelines *lanes_of_bins(void)
 {

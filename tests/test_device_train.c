@@ -3,7 +3,7 @@
  * held from the driver. */
 #include "device_base_trial.h"
 
-#include "../tools/bench_train.h"
+#include "tools/bench_train.h"
 
 #define STEPS 40
 

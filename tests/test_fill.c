@@ -4,9 +4,9 @@
 
 #include <shpool/executor.h>
 
-#include "elements.h"
+#include "device/elements.h"
 #include "fake_driver.h"
-#include "fill_kernels.h"
+#include "device/fill_kernels.h"
 #include "page_arrays.h"
 
 #define MANY 700000u /* elements: several pieces of what the host makes at once */

@@ -6,8 +6,8 @@
 
 #include <shpool/executor.h>
 
-#include "elements.h"
-#include "fill_kernels.h"
+#include "device/elements.h"
+#include "device/fill_kernels.h"
 
 #define GUARD 64u /* bytes behind the array that nobody may write */
 

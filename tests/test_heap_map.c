@@ -2,7 +2,7 @@
 /* Pictures of pools over time, and why a request failed. */
 #include "trace_text.h"
 
-#include "../tools/heap_map.h"
+#include "tools/heap_map.h"
 
 static size_t count_of(const char *text, const char *word)
 {

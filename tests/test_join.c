@@ -3,7 +3,7 @@
  * each failure of the linker becomes. */
 #include "fake_jit.h"
 
-#include "cache.h"
+#include "lib/cache.h"
 
 static const char kernel[] = "kernel";
 

@@ -2,7 +2,7 @@
 /* Reading traces, and replaying them. */
 #include "trace_text.h"
 
-#include "../tools/replay.h"
+#include "tools/replay.h"
 
 /* ---- reading ---- */
 

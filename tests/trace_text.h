@@ -5,7 +5,7 @@
 
 #include "trace_trial.h"
 
-#include "../tools/trace_file.h"
+#include "tools/trace_file.h"
 
 #define HEAD(_threads, _share, _pools, _bytes)                                                     \
     "shpool-trace 1\n# a comment\nallocator bitmap\nblock_threads " _threads                       \

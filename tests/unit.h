@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "lib/internal.h"
 
 /* The detail of the latest failure must hold the words that help the reader. */
 #define assert_detail(_part)                                                                       \

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "bench.h"
 #include "message.h"
 

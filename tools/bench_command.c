@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "bench.h"
 
 /* A word of the command line, in quotes if a shell would see more in it. */

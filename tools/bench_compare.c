@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "bench.h"
 
 #define MOST_RATIO 1e6

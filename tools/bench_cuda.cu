@@ -233,7 +233,7 @@ bool measure(const launch &l, const bench_options *options, size_t workload, ben
 
 /* The compile-time binding of one allocator, or NULL. */
 #define SHPOOL_ALLOCATOR(_name) extern "C" const bench_binding bench_binding_##_name;
-#include "builtin_allocators.def"
+#include "lib/builtin_allocators.def"
 #undef SHPOOL_ALLOCATOR
 
 const bench_binding *inline_binding(const char *name)
@@ -242,7 +242,7 @@ const bench_binding *inline_binding(const char *name)
     if (strcmp(name, #_name) == 0) { \
         return &bench_binding_##_name; \
     }
-#include "builtin_allocators.def"
+#include "lib/builtin_allocators.def"
 #undef SHPOOL_ALLOCATOR
     return NULL;
 }

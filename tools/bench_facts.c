@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../device/driver.h"
+#include "device/driver.h"
 #include "bench.h"
 
 /* clang-format off */

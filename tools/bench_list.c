@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "bench.h"
 
 int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "bench.h"
 #include "bench_memory.h"
 #include "message.h"

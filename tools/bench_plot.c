@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "bench_plot.h"
 
 extern char **environ;

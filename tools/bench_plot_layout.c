@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "bench_plot.h"
 
 static uint32_t threads_of(const bench_row *row)

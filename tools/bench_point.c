@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "bench.h"
 #include "bench_workload.h"
 

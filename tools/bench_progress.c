@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "bench.h"
 
 #define TWICE 0.2 /* seconds: timeout(1) sends its signal twice, and means one */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "bench.h"
 #include "bench_replay.h"
 #include "bench_trace.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "bench.h"
 
 #define CELL_BYTES 4096 /* the longest note, a series of BENCH_REPEATS numbers */

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "../coalesce/llvm_lint.h"
+#include "coalesce/llvm/lint.h"
 
 /* The plugin's function; NULL: tool_failed() was called. */
 static coalesce_llvm_lint_function *load(const char *path)

@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-#include "internal.h"
+#include "lib/internal.h"
 
-#include "../coalesce/ptx.h"
+#include "coalesce/ptx/ptx.h"
 
 /* Exit statuses. */
 enum {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "message.h"
 
 static void print_message(shpool_level level, const char *text, void *tool)

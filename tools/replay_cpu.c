@@ -7,7 +7,7 @@
 
 #include <shpool/executor.h>
 
-#include "../lib/internal.h"
+#include "lib/internal.h"
 #include "replay.h"
 #include "replay_kernel.h"
 

@@ -5,7 +5,7 @@
 
 #include <shpool/shpool.h>
 
-#include "internal.h"
+#include "lib/internal.h"
 
 #define EXIT_OK      0
 #define EXIT_FAILED  1 /* the question has no answer; stderr says why */

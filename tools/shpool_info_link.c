@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cache.h"
-#include "link.h"
+#include "lib/cache.h"
+#include "lib/link.h"
 
 static const char usage_text[] =
     "usage: shpool-info link KERNEL --arch sm_90|native [options]\n"

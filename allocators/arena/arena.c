@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "arena.h"
-#include "lto.h"
+#include "lib/lto.h"
 
 SHPOOL_LTO_DECLARE(arena);
 SHPOOL_HOST_MODULE_GROUP(arena, "a stack for each thread or group, with marks", SHPOOL_SCOPE_GROUP,

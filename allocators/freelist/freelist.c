@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "freelist.h"
-#include "lto.h"
+#include "lib/lto.h"
 
 SHPOOL_LTO_DECLARE(freelist);
 SHPOOL_HOST_MODULE_GROUP(freelist, "a list of free blocks, two bits for 16 bytes and no headers",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
 
-#include "lto.h"
+#include "lib/lto.h"
 #include "null.h"
 
 SHPOOL_LTO_DECLARE(null);

@@ -3,13 +3,13 @@
  *
  * `for (j = 0; j < columns; j++) sum += a[row * columns + j];` reads one word of a row in each
  * round, and the lanes' rows are far apart.  Unrolled by as many rounds as 128 bytes hold, one
- * round of the loop reads what coalesce/rows.c makes a tile of; the unroller adds the rounds that
+ * round of the loop reads what coalesce/plan/rows.c makes a tile of; the unroller adds the rounds that
  * are left over. */
-#include "llvm_prepare.h"
+#include "prepare.h"
 
-#include "llvm_kernels.h"
-#include "llvm_pass.h"
-#include "llvm_read.h"
+#include "kernels.h"
+#include "pass.h"
+#include "read.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef COALESCE_LLVM_VALUES_H
 #define COALESCE_LLVM_VALUES_H
 
-#include "llvm_forms.h"
+#include "forms.h"
 
 /** How a value is looked at: llvm_forms.c. */
 typedef enum coalesce_way { MODULO, SIGNED, UNSIGNED } coalesce_way;

@@ -3,7 +3,7 @@
 #ifndef COALESCE_LLVM_FLOW_H
 #define COALESCE_LLVM_FLOW_H
 
-#include "llvm_map.h"
+#include "map.h"
 
 #include <llvm-c/Core.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The accesses of a warp together where 32 records are moved as one block of memory: copies, whose
  * words need not come to the lanes that own them, and records of 3 bytes. */
-#include "llvm_text.h"
+#include "text.h"
 
 /* ---- copies ---- */
 

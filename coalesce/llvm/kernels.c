@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "llvm_kernels.h"
+#include "kernels.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Text of the helper functions: their frame, guards and plain accesses.  The accesses of the warp
  * together are in llvm_transpose.c. */
-#include "llvm_text.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 #ifndef SHPOOL_COALESCE_PTX_H
 #define SHPOOL_COALESCE_PTX_H
 
-#include "finding.h"
+#include "coalesce/plan/finding.h"
 
 #define PTX_NONE UINT32_MAX
 

@@ -3,9 +3,9 @@
 #ifndef COALESCE_LLVM_READ_H
 #define COALESCE_LLVM_READ_H
 
-#include "finding.h"
-#include "llvm_forms.h"
-#include "plan.h"
+#include "coalesce/plan/finding.h"
+#include "forms.h"
+#include "coalesce/plan/plan.h"
 
 /** A function and its accesses, in program order. */
 typedef struct coalesce_llvm_function {

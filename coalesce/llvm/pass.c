@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "llvm_pass.h"
+#include "pass.h"
 
-#include "llvm_kernels.h"
-#include "llvm_rewrite.h"
+#include "kernels.h"
+#include "rewrite.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Forms of addresses, of what loops count, and of special registers. */
-#include "llvm_values.h"
+#include "values.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  * The extension of a sum is the sum of the extensions only where the addition is known not to wrap
  * (nsw, nuw).  Everywhere else the extended value is a leaf of its own; what it is called is
  * (value, way), so two accesses that use the same value differ by a constant. */
-#include "llvm_values.h"
+#include "values.h"
 
 #include <stdlib.h>
 

@@ -14,7 +14,7 @@
  * (Catanzaro, Keller, Garland: A decomposition for in-place matrix transposition, PPoPP 2014).
  *
  * Loads do both from memory to record, stores the inverse in the opposite order. */
-#include "llvm_text.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /* The assignment of a struct, which the front end writes as a call of memcpy, becomes loads and
  * stores of words, as the code generator would make of it later: then it is a record like others.
  */
-#include "llvm_read.h"
+#include "read.h"
 
-#include "llvm_prepare.h"
+#include "prepare.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef COALESCE_LLVM_PREPARE_H
 #define COALESCE_LLVM_PREPARE_H
 
-#include "form.h"
+#include "coalesce/plan/form.h"
 
 #include <llvm-c/Types.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The emitter.  Loads move up to the first of their group, stores and copies down to the last one,
  * where every address and value that they need is there: a group is in one block. */
-#include "llvm_rewrite.h"
+#include "rewrite.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/IRReader.h>

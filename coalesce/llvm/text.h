@@ -3,7 +3,7 @@
 #ifndef COALESCE_LLVM_TEXT_H
 #define COALESCE_LLVM_TEXT_H
 
-#include "llvm_helper.h"
+#include "helper.h"
 
 #include <stdio.h>
 

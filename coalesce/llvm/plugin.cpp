@@ -6,7 +6,7 @@
 //   shpool-coalesce-lint  prints findings; on request only
 //
 // Options (llvm_pass.h): $SHPOOL_COALESCE, and under opt also 'shpool-coalesce<force,remarks>'.
-#include "llvm_pass.h"
+#include "pass.h"
 
 #include <llvm/IR/Module.h>
 #include <llvm/Passes/PassBuilder.h>

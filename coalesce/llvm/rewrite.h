@@ -3,8 +3,8 @@
 #ifndef COALESCE_LLVM_REWRITE_H
 #define COALESCE_LLVM_REWRITE_H
 
-#include "llvm_helper.h"
-#include "llvm_read.h"
+#include "helper.h"
+#include "read.h"
 
 /** What a group becomes; 0: there is no helper for it. */
 int coalesce_llvm_shape(const coalesce_access *access, const coalesce_group *group,

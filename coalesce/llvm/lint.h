@@ -3,7 +3,7 @@
 #ifndef COALESCE_LLVM_LINT_H
 #define COALESCE_LLVM_LINT_H
 
-#include "finding.h"
+#include "coalesce/plan/finding.h"
 
 /** What is asked of the lint. */
 typedef struct coalesce_llvm_lint_request {

@@ -3,7 +3,7 @@
 #ifndef COALESCE_LLVM_PASS_H
 #define COALESCE_LLVM_PASS_H
 
-#include "finding.h"
+#include "coalesce/plan/finding.h"
 
 #include <llvm-c/Types.h>
 

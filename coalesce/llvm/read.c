@@ -4,9 +4,9 @@
  * Only what runs with -O1 or more is worth reading: at -O0 every index goes through a local
  * variable.  A run ends at the end of a block and at every instruction that memory accesses must
  * not pass, or that may not return. */
-#include "llvm_read.h"
+#include "read.h"
 
-#include "llvm_flow.h"
+#include "flow.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #ifndef COALESCE_LLVM_FORMS_H
 #define COALESCE_LLVM_FORMS_H
 
-#include "form.h"
-#include "llvm_map.h"
+#include "coalesce/plan/form.h"
+#include "map.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
