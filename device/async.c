@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "options.h"
-#include "ptr_map.h"
+#include "device/base/options.h"
+#include "device/base/ptr_map.h"
 #include "stack.h"
-#include "timeline.h"
+#include "device/base/timeline.h"
 
 typedef struct async_self {
     shpool_timelines lanes; /* for record_stream only */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync.h"
+#include "device/base/sync.h"
 
 #define PINNED_BYTES 4096u
 #define MAX_DEVICES  64

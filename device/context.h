@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "driver.h"
+#include "device/base/driver.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
-#include "sync.h"
+#include "device/base/driver.h"
+#include "device/base/sync.h"
 
 #define DEFAULT_BASE    "bins"
 #define MAX_DEVICES     64

@@ -6,9 +6,9 @@
  */
 #include <stdlib.h>
 
-#include "driver.h"
-#include "options.h"
-#include "ptr_map.h"
+#include "device/base/driver.h"
+#include "device/base/options.h"
+#include "device/base/ptr_map.h"
 #include "stack.h"
 
 typedef struct simple {

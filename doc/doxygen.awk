@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Doxygen's view of a header.
 #
-# `@code NAME`, whose name is for tests/snippets.sh, becomes `@code{.cpp}`.  Doxygen hides what has
+# `@code NAME`, whose name is for tests/build/snippets.sh, becomes `@code{.cpp}`.  Doxygen hides what has
 # no comment; members of structs and function types, whose name says all, shall not be hidden: they
 # get an empty one, or the plain comment on their line.
 

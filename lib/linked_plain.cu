@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Run-time linking: the part of a kernel whose pool does not spill.  Nothing of it remains. */
-#include <shpool/impl/spill.h>
+#include <shpool/impl/report/spill.h>
 
 extern "C" {
 __device__ uint32_t shpool_linked_can_spill(void) { return 0; }

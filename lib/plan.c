@@ -2,7 +2,7 @@
 /* How many pools, how large, and what of a block's shared memory they need. */
 #include "internal.h"
 
-#include <shpool/impl/zones.h>
+#include <shpool/impl/report/zones.h>
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Pools for kernels on the CPU block executor. */
 #include "internal.h"
 
-#include <shpool/impl/spill.h>
+#include <shpool/impl/report/spill.h>
 #include <shpool/trace.h>
 
 #include <stdlib.h>

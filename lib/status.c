@@ -10,7 +10,7 @@
 
 /* The thread's latest detail, SHPOOL_ERROR_BYTES on the heap from its first failure on.  Not
  * _Thread_local: a library that is loaded later, as Python does, has room for some hundred bytes of
- * those that are reached without a call (device/sync.h), and these would be 4,096 more. */
+ * those that are reached without a call (device/base/sync.h), and these would be 4,096 more. */
 static pthread_key_t last_error_key;
 static pthread_once_t last_error_once = PTHREAD_ONCE_INIT;
 

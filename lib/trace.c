@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <shpool/impl/trace.h>
+#include <shpool/impl/report/trace.h>
 #include <shpool/trace.h>
 
 #define DEFAULT_BYTES  (16u << 20)

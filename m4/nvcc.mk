@@ -20,19 +20,23 @@ SHPOOL_NVCC_COMMON = -std=c++17 -forward-unknown-to-host-compiler \
 # -G not in COMMON: nvcc refuses it for LTO-IR
 SHPOOL_NVCC_FLAGS = $(SHPOOL_NVCC_GENCODE) $(SHPOOL_NVCC_DEBUG) $(SHPOOL_NVCC_COMMON)
 
-# For a program with .cu in its sources:
-#     tests_x_LDADD        = $(SHPOOL_NVCC_LIBS)
-#     tests_x_DEPENDENCIES = $(SHPOOL_NVCC_DEPS)
-#     tests_x_LINK         = $(SHPOOL_NVCC_LINK)
+# Programs of .cu files, x of x.cu: in this list.  Further objects are prerequisites of x, further
+# libraries its shpool_nvcc_more.  (shpool-bench, of C and .cu, is automake's and sets _LINK.)
 # nvcc cannot read a .la; libtool's convenience archive holds all of libshpool, so such a program
 # needs no library path when it runs.  --export-dynamic: for plugins.
+shpool_nvcc_programs =
+AM_V_NVCCLD    = $(am__v_NVCCLD_@AM_V@)
+am__v_NVCCLD_  = $(am__v_NVCCLD_@AM_DEFAULT_V@)
+am__v_NVCCLD_0 = @echo "  NVCCLD  " $@;
+am__v_NVCCLD_1 =
 SHPOOL_NVCC_LINK = $(NVCC) $(SHPOOL_NVCC_FLAGS) -Xlinker --export-dynamic -rdc=true -o $@
 SHPOOL_NVCC_LIBS = libshpool_device.a .libs/libshpool_core.a -lpthread $(LIBM) $(LIBS)
 SHPOOL_NVCC_DEPS = libshpool_device.a libshpool_core.la
 
 # A kernel that calls through the table inherits the highest register count of all its functions:
 # above 32 it could not have 2,048 threads on a multiprocessor.  A function that needs more than 14
-# (the rest belong to its caller) or 32 then saves some on the stack; tests/sass.sh says which may.
+# (the rest belong to its caller) or 32 then saves some on the stack; tests/build/sass.sh says which
+# may.
 $(libshpool_device_a_OBJECTS): SHPOOL_NVCC_FLAGS += -maxrregcount=32
 
 # $(MKDIR_P) is for VPATH builds: automake makes only the folders that it knows objects in.
@@ -57,11 +61,17 @@ allocators/%_lto.c: allocators/%.cu $(top_srcdir)/build-aux/embed.sh
 	$(AM_V_LTOIR)$(SHPOOL_LTO_C)
 	$(AM_V_at)$(SHPOOL_EMBED)
 .PRECIOUS: allocators/%_lto.c %_lto.c
+# for programs of .cu files; what automake lists, it compiles itself
+%_lto.o: %_lto.c
+	$(AM_V_CC)$(CC) $(DEFS) -I. $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) -c -o $@ $<
 
+CLEANFILES += $(shpool_nvcc_programs)
+shpool_made_in = allocators device examples lib tests tools
 mostlyclean-local:
-	-rm -f *.cud */*.cud allocators/*/*.cud allocators/*/*.ltoir tools/*.ltoir
-	-rm -f allocators/*/*_lto.c allocators/*/*_bench.o tools/*_lto.c tests/*_lto.c tests/*.ltoir \
-	  tools/*_byte_loadstore.o
+	-find $(shpool_made_in) -name '*.cud' -o -name '*.ltoir' -o -name '*_lto.[co]' -o \
+	  -o -name '*_bench.o' -o -name '*_byte_loadstore.o' 2>/dev/null | \
+	  xargs rm -f
+	-rm -f $(shpool_nvcc_programs:=.o)
 
 DISTCLEANFILES = lib/builtin_allocators.def
 distclean-local:

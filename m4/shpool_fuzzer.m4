@@ -1,11 +1,11 @@
 # SHPOOL_CHECK_FUZZER
 # -------------------
 # Look for a compiler with libFuzzer (clang, and its runtime, which Debian packages apart).  It need
-# not be the one that compiles the library: tests/fuzz.sh compiles what it fuzzes itself.
+# not be the one that compiles the library: tests/build/fuzz.sh compiles what it fuzzes itself.
 #
 # Output: FUZZ_CC (empty: none), shpool_have_fuzzer
 AC_DEFUN([SHPOOL_CHECK_FUZZER], [
-AC_ARG_VAR([FUZZ_CC], [C compiler with -fsanitize=fuzzer, for tests/fuzz.sh @<:@clang@:>@])
+AC_ARG_VAR([FUZZ_CC], [C compiler with -fsanitize=fuzzer, for tests/build/fuzz.sh @<:@clang@:>@])
 AC_CHECK_PROGS([FUZZ_CC], [clang clang-20 clang-19 clang-18 clang-17 clang-16 clang-15 clang-14])
 shpool_have_fuzzer=no
 AS_IF([test -n "$FUZZ_CC"], [

@@ -42,7 +42,7 @@ export PKG_CONFIG_PATH="$libdir/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$work/root"
 export LD_LIBRARY_PATH="$libdir"
 # several words
 # shellcheck disable=SC2046
-${CC:-cc} -o "$work/consumer" "$src/tests/consumer.c" $(pkg-config --cflags --libs shpool)
+${CC:-cc} -o "$work/consumer" "$src/tests/build/consumer.c" $(pkg-config --cflags --libs shpool)
 "$work/consumer"
 "$work/root/usr/bin/shpool-info" list >/dev/null
 echo "PASS the packages build, and a program with them"

@@ -3,10 +3,10 @@ EXTRA_DIST += packaging/check.sh \
 	debian/changelog debian/control debian/copyright debian/rules debian/source/format \
 	debian/libshpool0.install debian/libshpool-dev.install debian/shpool-tools.install
 
-# The reference that tests/abi.sh compares with.
+# The reference that tests/build/abi.sh compares with.
 EXTRA_DIST += lib/libshpool.abi
 store-abi: libshpool.la
-	top_srcdir='$(top_srcdir)' $(SHELL) $(top_srcdir)/tests/abi.sh store
+	top_srcdir='$(top_srcdir)' $(SHELL) $(top_srcdir)/tests/build/abi.sh store
 .PHONY: store-abi
 
 # Folders that nobody but libshpool has; with what a user put there they stay.

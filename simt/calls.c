@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* simt_engine_*: what the inline accesses and the macros of simt_cpu.h call.
+/* simt_engine_*: what the inline accesses and the macros of impl/simt/cpu.h call.
  *
  * Each finds the running thread through simt_self, lets sync.c record what the thread waits for,
  * and the engine do the waiting. */

@@ -11,7 +11,7 @@
  *   async.c        copies in flight, and when they land
  *   view.c         what the copy engine sees of shared memory
  *   report.c       failures in words
- *   calls.c        simt_engine_*: what the inline accesses and macros of simt_cpu.h call
+ *   calls.c        simt_engine_*: what the inline accesses and macros of impl/simt/cpu.h call
  *   run.c          launch checks, arena, simt_run()
  *   run_fibers.c   engine: fibers, a seed decides
  *   run_threads.c  engine: one OS thread per GPU thread

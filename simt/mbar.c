@@ -123,7 +123,7 @@ static int is_complete(simt_block *block, simt_mbar *mbar, uint32_t parity)
     return 1;
 }
 
-/* ---- what simt_cpu_async.h calls ---- */
+/* ---- what impl/simt/cpu_async.h calls ---- */
 
 static int is_misplaced(const simt_thread *thread, simt_addr addr)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the fuzz targets share.  Each is one file with LLVMFuzzerTestOneInput(): tests/fuzz.sh links
- * it with libFuzzer, make with fuzz_main.c, which runs the corpus and nothing else.
+/* What the fuzz targets share.  Each is one file with LLVMFuzzerTestOneInput(): tests/build/fuzz.sh
+ * links it with libFuzzer, make with fuzz_main.c, which runs the corpus and nothing else.
  *
  * Inputs are text, so that a corpus file can be read and written by hand; every text means
  * something, so that no mutation is lost.  What is wrong aborts the process: libFuzzer then keeps

@@ -4,7 +4,7 @@
 #ifndef SHPOOL_ALLOCATORS_ARENA_ENTRIES_H
 #define SHPOOL_ALLOCATORS_ARENA_ENTRIES_H
 
-#include <shpool/impl/group_lock.h>
+#include <shpool/impl/heap/group_lock.h>
 #include <shpool/module.h>
 
 #define SHPOOL_ARENA_MOST (256u << 10) /* bytes of the largest pool: a mark has 16 bits for both */

@@ -5,7 +5,7 @@
 #define SHPOOL_ALLOCATORS_BITMAP_RUNS_H
 
 #include <shpool/abi.h>
-#include <shpool/impl/run_word.h>
+#include <shpool/impl/heap/run_word.h>
 #include <shpool/simt.h>
 
 #define SHPOOL_BITMAP_SPAN     11u         /* granules of a word */

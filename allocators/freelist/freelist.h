@@ -27,7 +27,7 @@
 #define SHPOOL_ALLOCATORS_FREELIST_H
 
 #include <shpool/allocators/freelist/freelist_map.h>
-#include <shpool/impl/group_lock.h>
+#include <shpool/impl/heap/group_lock.h>
 #include <shpool/module.h>
 
 /* ---- malloc ---- */

@@ -5,7 +5,7 @@
 #define SHPOOL_ALLOCATORS_FREELIST_MAP_H
 
 #include <shpool/abi.h>
-#include <shpool/impl/run_word.h>
+#include <shpool/impl/heap/run_word.h>
 #include <shpool/simt.h>
 
 #define SHPOOL_FREELIST_CONTROL 16u /* bytes in front of the map */

@@ -28,8 +28,8 @@
 #define SHPOOL_ALLOCATORS_RBTREE_H
 
 #include <shpool/allocators/rbtree/rbtree_nodes.h>
-#include <shpool/impl/boundary_tags.h>
-#include <shpool/impl/group_lock.h>
+#include <shpool/impl/heap/boundary_tags.h>
+#include <shpool/impl/heap/group_lock.h>
 #include <shpool/module.h>
 
 /* ---- malloc ---- */

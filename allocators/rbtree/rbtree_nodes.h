@@ -4,7 +4,7 @@
 #ifndef SHPOOL_ALLOCATORS_RBTREE_NODES_H
 #define SHPOOL_ALLOCATORS_RBTREE_NODES_H
 
-#include <shpool/impl/boundary_tags.h>
+#include <shpool/impl/heap/boundary_tags.h>
 
 #define SHPOOL_RB_NONE 0xffffu     /* parent of a block that is in a ring only */
 #define SHPOOL_RB_TOP  (1u << 14)  /* the bit that the root decides by */

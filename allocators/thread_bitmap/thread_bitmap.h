@@ -21,7 +21,7 @@
 #ifndef SHPOOL_ALLOCATORS_THREAD_BITMAP_H
 #define SHPOOL_ALLOCATORS_THREAD_BITMAP_H
 
-#include <shpool/impl/run_word.h>
+#include <shpool/impl/heap/run_word.h>
 #include <shpool/module.h>
 
 typedef struct shpool_tb_unit {

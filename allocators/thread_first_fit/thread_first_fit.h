@@ -6,7 +6,7 @@
 #ifndef SHPOOL_ALLOCATORS_THREAD_FIRST_FIT_H
 #define SHPOOL_ALLOCATORS_THREAD_FIRST_FIT_H
 
-#include <shpool/impl/tags_thread.h>
+#include <shpool/impl/heap/tags_thread.h>
 #include <shpool/module.h>
 
 SHPOOL_TAGS_THREAD_MODULE(thread_first_fit, 0)

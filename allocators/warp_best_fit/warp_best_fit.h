@@ -7,7 +7,7 @@
 #ifndef SHPOOL_ALLOCATORS_WARP_BEST_FIT_H
 #define SHPOOL_ALLOCATORS_WARP_BEST_FIT_H
 
-#include <shpool/impl/tags_batch.h>
+#include <shpool/impl/heap/tags_batch.h>
 #include <shpool/module.h>
 
 SHPOOL_BATCH_MODULE(warp_best_fit, 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lint of files, for programs that load the plugin themselves (tools/coalesce_llvm.c). */
+/* The lint of files, for programs that load the plugin themselves (tools/coalesce/llvm.c). */
 #ifndef COALESCE_LLVM_LINT_H
 #define COALESCE_LLVM_LINT_H
 

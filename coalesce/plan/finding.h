@@ -2,7 +2,7 @@
 /*
  * Findings: what is told to the user about one group of accesses, or about a whole input.  Readers
  * make them with coalesce_finding_of_group(); coalesce_report_text() prints them as a compiler
- * does, tools/coalesce_json.c as JSON and SARIF.
+ * does, tools/coalesce/json.c as JSON and SARIF.
  */
 #ifndef SHPOOL_COALESCE_FINDING_H
 #define SHPOOL_COALESCE_FINDING_H

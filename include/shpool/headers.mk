@@ -19,28 +19,31 @@ shpool_HEADERS += \
 	include/shpool/types.h \
 	include/shpool/wait.h
 shpoolimpl_HEADERS += \
-	include/shpool/impl/area.h \
 	include/shpool/impl/bind.h \
-	include/shpool/impl/boundary_tags.h \
 	include/shpool/impl/cuda_status.h \
 	include/shpool/impl/global_heap.h \
-	include/shpool/impl/group_lock.h \
-	include/shpool/impl/instrument.h \
 	include/shpool/impl/layout_tile.h \
-	include/shpool/impl/run_word.h \
-	include/shpool/impl/simt_cluster.h \
-	include/shpool/impl/simt_cpu.h \
-	include/shpool/impl/simt_cpu_async.h \
-	include/shpool/impl/simt_cuda.h \
-	include/shpool/impl/simt_cuda_async.h \
-	include/shpool/impl/slots.h \
-	include/shpool/impl/spill.h \
-	include/shpool/impl/tags_batch.h \
-	include/shpool/impl/tags_blocks.h \
-	include/shpool/impl/tags_thread.h \
-	include/shpool/impl/trace.h \
-	include/shpool/impl/wide.h \
-	include/shpool/impl/zones.h
+	include/shpool/impl/wide.h
+shpoolimplheap_HEADERS = \
+	include/shpool/impl/heap/boundary_tags.h \
+	include/shpool/impl/heap/group_lock.h \
+	include/shpool/impl/heap/run_word.h \
+	include/shpool/impl/heap/tags_batch.h \
+	include/shpool/impl/heap/tags_blocks.h \
+	include/shpool/impl/heap/tags_thread.h
+shpoolimplreport_HEADERS = \
+	include/shpool/impl/report/area.h \
+	include/shpool/impl/report/instrument.h \
+	include/shpool/impl/report/slots.h \
+	include/shpool/impl/report/spill.h \
+	include/shpool/impl/report/trace.h \
+	include/shpool/impl/report/zones.h
+shpoolimplsimt_HEADERS = \
+	include/shpool/impl/simt/cluster.h \
+	include/shpool/impl/simt/cpu.h \
+	include/shpool/impl/simt/cpu_async.h \
+	include/shpool/impl/simt/cuda.h \
+	include/shpool/impl/simt/cuda_async.h
 shpoolloadstore_HEADERS += \
 	include/shpool/loadstore/bulk.cuh \
 	include/shpool/loadstore/common.cuh \
@@ -67,3 +70,21 @@ shpoolcumem_HEADERS += \
 shpoolcompatdevice_HEADERS += \
 	include/shpool/compat/device/launchbox.cuh \
 	include/shpool/compat/device/loadstore.cuh
+# host side of device memory
+shpool_HEADERS += include/shpool/device.h
+shpooldevice_HEADERS += \
+	include/shpool/device/allocator.h \
+	include/shpool/device/array.h \
+	include/shpool/device/buffer.h \
+	include/shpool/device/context.h \
+	include/shpool/device/hooks.h \
+	include/shpool/device/provider.h
+# MGPU's contexts and memory, under MGPU's names
+shpoolcompat_HEADERS += include/shpool/compat/moderngpu.cuh
+shpoolcompatutil_HEADERS += \
+	include/shpool/compat/util/cuda_types.h \
+	include/shpool/compat/util/format.h \
+	include/shpool/compat/util/mgpualloc.h \
+	include/shpool/compat/util/mgpucontext.h \
+	include/shpool/compat/util/mgpumem.h \
+	include/shpool/compat/util/util.h

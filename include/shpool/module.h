@@ -57,7 +57,7 @@
 #define SHPOOL_MODULE_H
 
 #include <shpool/abi.h>
-#include <shpool/impl/instrument.h>
+#include <shpool/impl/report/instrument.h>
 #include <shpool/simt.h>
 
 /** shpool_NAME_discard() where nothing can happen between owns and free; see above. */

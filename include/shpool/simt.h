@@ -172,11 +172,11 @@ typedef enum simt_order {
 #define SIMT_OFFSET     0x00ffffffu /**< the bits below it */
 
 #if defined(__CUDACC__)
-#include <shpool/impl/simt_cuda.h>
-#include <shpool/impl/simt_cuda_async.h>
+#include <shpool/impl/simt/cuda.h>
+#include <shpool/impl/simt/cuda_async.h>
 #else
-#include <shpool/impl/simt_cpu.h>
-#include <shpool/impl/simt_cpu_async.h>
+#include <shpool/impl/simt/cpu.h>
+#include <shpool/impl/simt/cpu_async.h>
 #endif
 
 #endif /* SHPOOL_SIMT_H */

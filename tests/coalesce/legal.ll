@@ -1,4 +1,4 @@
-; What the rewrite in clang must keep, and what it must ask when it runs: tests/coalesce_llvm.sh
+; What the rewrite in clang must keep, and what it must ask when it runs: tests/coalesce/llvm.sh
 ; rewrites this by force.  Functions keep_* must stay as they are; those named ask_* must be
 ; rewritten, with a test whether the address is global; just_* without one.
 target datalayout = "e-i64:64-i128:128-v16:16-v32:32-n16:32:64"

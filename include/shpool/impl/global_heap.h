@@ -19,8 +19,8 @@
 #ifndef SHPOOL_IMPL_GLOBAL_HEAP_H
 #define SHPOOL_IMPL_GLOBAL_HEAP_H
 
-#include <shpool/impl/boundary_tags.h>
-#include <shpool/impl/group_lock.h>
+#include <shpool/impl/heap/boundary_tags.h>
+#include <shpool/impl/heap/group_lock.h>
 #include <shpool/module.h>
 
 /* ---- accesses: any generic address, the scope of atomics is the device ---- */
@@ -30,7 +30,8 @@
 #define SHPOOL_GLOBAL_FN   __device__ __forceinline__
 #define SHPOOL_GLOBAL_ROOT inline __device__
 
-/* Inline PTX for the same reason as in simt_cuda.h: a payload has any type, and links lie in it. */
+/* Inline PTX for the same reason as in impl/simt/cuda.h: a payload has any type, and links lie in
+ * it. */
 #define SHPOOL_GLOBAL_PLAIN(_bits, _type, _constraint) \
     SIMT_FN _type shpool_global_load##_bits(const void *p) \
     { \
@@ -196,8 +197,8 @@ struct shpool_global_pool {
     template <typename... A> void simt_atomic_max(A...) = delete;
     template <typename... A> void simt_atomic_cas64(A...) = delete;
 
-#include <shpool/impl/boundary_tags.h>
-#include <shpool/impl/group_lock.h>
+#include <shpool/impl/heap/boundary_tags.h>
+#include <shpool/impl/heap/group_lock.h>
 
     SIMT_FN simt_addr shpool_first_fit_search(shpool_view view, uint32_t want)
     {

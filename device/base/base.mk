@@ -1,0 +1,16 @@
+# What all device allocators stand on: streams and events, maps, options.
+libshpool_core_la_SOURCES += \
+	device/base/driver.c \
+	device/base/driver.h \
+	device/base/options.c \
+	device/base/options.h \
+	device/base/page_map.c \
+	device/base/page_map.h \
+	device/base/properties.c \
+	device/base/ptr_map.c \
+	device/base/ptr_map.h \
+	device/base/sync.h \
+	device/base/timeline.c \
+	device/base/timeline.h \
+	device/base/timeline_event.c \
+	device/base/timeline_use.c

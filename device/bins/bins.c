@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The base `bins`: the fast path, and the table of functions. */
+#include "bins.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/base/options.h"
+
+static const char *const reuses[] = { "same", "done", "wait" };
+
+/* ---- malloc and free ---- */
+
+static inline void remove_head(bins_lists *lists, bins_list *list, bins_block *block)
+{
+    list->head = block->next;
+    if (block->next != NULL) {
+        block->next->prev = NULL;
+    } else {
+        list->tail = NULL;
+        lists->nonempty[block->class / 64] &= ~(1ull << (block->class % 64));
+    }
+}
+
+static shpool_status bins_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
+{
+    bins_self *bins = self;
+    size_t need = bins_round(bytes);
+    shpool_timeline *t;
+    bins_lane *lane;
+    bins_list *list;
+    bins_block *block;
+    shpool_status status;
+
+    if (SHPOOL_UNLIKELY(bytes > BINS_MAX_BYTES)) {
+        return shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu bytes were asked for, no device has more "
+                            "than %zu", bytes, BINS_MAX_BYTES);
+    }
+    if (SHPOOL_UNLIKELY(atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0) &&
+        bins_graph_malloc(bins, need, stream, ptr_p, &status)) {
+        return status;
+    }
+    status = shpool_timeline_lock(&bins->lanes, stream, &t);
+    if (SHPOOL_UNLIKELY(status != SHPOOL_OK)) {
+        return status;
+    }
+
+    lane = (bins_lane *)t;
+    list = &lane->cache.list[bins_class(need)];
+    block = list->head;
+    if (SHPOOL_LIKELY((block != NULL) && (block->bytes >= need))) {
+        remove_head(&lane->cache, list, block);
+        lane->mallocs++;
+        lane->malloc_bytes += block->bytes;
+        bins_set_state(block, BINS_LIVE);
+        *ptr_p = block->address;
+        shpool_spin_unlock(&t->lock);
+        return SHPOOL_OK;
+    }
+    shpool_spin_unlock(&t->lock);
+    return bins_malloc_slow(bins, bytes, need, lane, stream, ptr_p);
+}
+
+/* Whether it is time to compare what is idle with the capacity: each sixteenth of it. */
+static inline int is_due(bins_self *bins, bins_lane *lane, size_t bytes)
+{
+    uint64_t capacity = atomic_load_explicit(&bins->capacity, memory_order_relaxed);
+
+    if (SHPOOL_LIKELY(capacity == BINS_UNLIMITED)) {
+        return 0;
+    }
+    lane->unchecked_bytes += bytes;
+    if (lane->unchecked_bytes <= capacity / 16) {
+        return 0;
+    }
+    lane->unchecked_bytes = 0;
+    return 1;
+}
+
+/* Into the list of its class; the lane is locked.  1: it is time to look at the capacity. */
+static inline int cache(bins_self *bins, bins_block *block, shpool_timeline *t)
+{
+    bins_lane *lane = (bins_lane *)t;
+
+    if (SHPOOL_UNLIKELY(block->last != t)) {
+        block->last = t;
+    }
+    block->seq = shpool_timeline_mark(&bins->lanes, t);
+    lane->frees++;
+    lane->free_bytes += block->bytes;
+    bins_set_state(block, BINS_CACHED);
+    bins_push(&lane->cache, block);
+    return is_due(bins, lane, block->bytes);
+}
+
+/* Of two frees one wins: who locks the lane of the malloc first. */
+static int claim_from_home(bins_block *block)
+{
+    shpool_timeline *home = block->last;
+    int claimed = 0;
+
+    if (home != NULL) {
+        shpool_spin_lock(&home->lock);
+        claimed = (bins_state(block) == BINS_LIVE);
+        if (claimed) {
+            bins_set_state(block, BINS_MOVING);
+        }
+        shpool_spin_unlock(&home->lock);
+    }
+    return claimed;
+}
+
+/* t is the stream's, which was just looked up. */
+static shpool_status free_elsewhere(bins_self *bins, bins_block *block, void *ptr,
+                                    shpool_timeline *t, shpool_stream stream)
+{
+    int due;
+
+    if (!claim_from_home(block)) {
+        return bins_free_slow(bins, block, ptr, stream);
+    }
+    shpool_spin_lock(&t->lock);
+    due = cache(bins, block, t);
+    shpool_spin_unlock(&t->lock);
+    if (due) {
+        bins_keep_capacity(bins);
+    }
+    return SHPOOL_OK;
+}
+
+static shpool_status bins_free(void *self, void *ptr, shpool_stream stream)
+{
+    bins_self *bins = self;
+    bins_block *block = bins_find(bins, ptr);
+    shpool_timeline *t;
+    shpool_status status;
+    int due;
+
+    if (SHPOOL_UNLIKELY(block == NULL)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "%p is not the beginning of an allocation of this "
+                            "allocator", ptr);
+    }
+    status = shpool_timeline_lock(&bins->lanes, stream, &t);
+    if (SHPOOL_UNLIKELY(status != SHPOOL_OK)) {
+        return status;
+    }
+    if (SHPOOL_UNLIKELY((block->last != t) || (bins_state(block) != BINS_LIVE))) {
+        shpool_spin_unlock(&t->lock);
+        return free_elsewhere(bins, block, ptr, t, stream);
+    }
+    due = cache(bins, block, t);
+    shpool_spin_unlock(&t->lock);
+    if (SHPOOL_UNLIKELY(due)) {
+        bins_keep_capacity(bins);
+    }
+    return SHPOOL_OK;
+}
+
+/* ---- streams ---- */
+
+static shpool_status bins_stream_retire(void *self, shpool_stream stream)
+{
+    bins_self *bins = self;
+
+    bins_graph_retire(bins, stream);
+    return shpool_timeline_retire(&bins->lanes, stream);
+}
+
+static shpool_status bins_stream_stable(void *self, shpool_stream stream)
+{
+    bins_self *bins = self;
+
+    return shpool_timeline_stable(&bins->lanes, stream);
+}
+
+/* ---- options ---- */
+
+/* Relaxed: a limit that a call just misses holds for the next one. */
+static shpool_status set_most(_Atomic uint64_t *most, const char *key, const char *value)
+{
+    uint64_t number;
+    shpool_status status = shpool_option_bytes("bins", key, value, 0, UINT64_MAX, &number);
+
+    if (status == SHPOOL_OK) {
+        atomic_store_explicit(most, number, memory_order_relaxed);
+    }
+    return status;
+}
+
+static shpool_status set_option(bins_self *bins, const char *key, const char *value)
+{
+    uint64_t number;
+    unsigned word;
+    shpool_status status;
+
+    if (strcmp(key, "capacity") == 0) {
+        return set_most(&bins->capacity, key, value);
+    }
+    if (strcmp(key, "soft") == 0) {
+        return shpool_option_bytes("bins", key, value, 0, UINT64_MAX, &bins->soft);
+    }
+    if (strcmp(key, "hard") == 0) {
+        return set_most(&bins->hard, key, value);
+    }
+    if (strcmp(key, "slab") == 0) {
+        return shpool_option_bytes("bins", key, value, SHPOOL_PAGE_BYTES, (uint64_t)1 << 40,
+                                   &bins->slab_bytes);
+    }
+    if (strcmp(key, "reuse") == 0) {
+        status = shpool_option_word("bins", key, value, reuses, SHPOOL_ARRAY_COUNT(reuses), &word);
+        bins->reuse = (status == SHPOOL_OK) ? (bins_reuse)word : bins->reuse;
+        return status;
+    }
+    if (strcmp(key, "stable") == 0) {
+        status = shpool_option_bytes("bins", key, value, 0, 1, &number);
+        bins->lanes.assume_stable = (status == SHPOOL_OK) ? (int)number
+                                                          : bins->lanes.assume_stable;
+        return status;
+    }
+    return SHPOOL_ERR_NOT_FOUND;
+}
+
+static shpool_status bins_set(void *self, const char *key, const char *value)
+{
+    bins_self *bins = self;
+    shpool_status status;
+
+    if (strcmp(key, "stable") == 0) {
+        return SHPOOL_ERR_NOT_FOUND; /* lanes were made with it */
+    }
+    shpool_mutex_lock(&bins->lock);
+    status = set_option(bins, key, value);
+    shpool_mutex_unlock(&bins->lock);
+    if ((status == SHPOOL_OK) && (strcmp(key, "capacity") == 0)) {
+        bins_keep_capacity(bins);
+    }
+    if ((status == SHPOOL_OK) && (strcmp(key, "hard") == 0)) {
+        bins_keep_hard(bins);
+    }
+    return status;
+}
+
+/* ---- life ---- */
+
+static void bins_destroy(void *self)
+{
+    bins_self *bins = self;
+
+    bins_use_fini(bins);
+    bins_graphs_fini(bins);
+    bins_heap_fini(bins, &bins->heap[0]);
+    bins_heap_fini(bins, &bins->heap[1]);
+    shpool_timelines_fini(&bins->lanes);
+    while (bins->records != NULL) {
+        void *next = *(void **)bins->records;
+
+        free(bins->records);
+        bins->records = next;
+    }
+    while (bins->unused_slabs != NULL) {
+        bins_slab *next = bins->unused_slabs->next;
+
+        free(bins->unused_slabs);
+        bins->unused_slabs = next;
+    }
+    shpool_page_map_fini(&bins->map);
+    pthread_mutex_destroy(&bins->lock);
+    free(bins);
+}
+
+static shpool_status start(bins_self *bins, const shpool_device *device)
+{
+    size_t bytes = 0;
+    cu_result result = device->cu->device_memory(&bytes, device->handle);
+
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(device->cu, "cuDeviceTotalMem", result);
+    }
+    bins->device_bytes = bytes;
+    shpool_timelines_init(&bins->lanes, device, sizeof(bins_lane), 0);
+    (void)pthread_mutex_init(&bins->lock, NULL); /* default ones do not fail on Linux */
+    return SHPOOL_OK;
+}
+
+static shpool_status bins_create(const shpool_device_setup *setup, void **self_p)
+{
+    const shpool_device *device;
+    shpool_status status = shpool_device_get(setup->device, &device);
+    bins_self *bins;
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    bins = aligned_alloc(SHPOOL_CACHE_LINE, (sizeof(*bins) + SHPOOL_CACHE_LINE - 1) /
+                                                SHPOOL_CACHE_LINE * SHPOOL_CACHE_LINE);
+    if (bins == NULL) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for an allocator");
+    }
+    memset(bins, 0, sizeof(*bins));
+    status = start(bins, device);
+    if (status != SHPOOL_OK) {
+        free(bins);
+        return status;
+    }
+    bins->heap[1].large = 1;
+    bins->soft = BINS_UNLIMITED;
+    atomic_store_explicit(&bins->hard, BINS_UNLIMITED, memory_order_relaxed);
+    bins->reuse = BINS_REUSE_WAIT;
+    bins->slab_bytes = (uint64_t)512 << 20;
+    atomic_store_explicit(&bins->capacity, BINS_UNLIMITED, memory_order_relaxed);
+    status = shpool_options_set(setup, bins, (shpool_option_fn)set_option);
+    if (status != SHPOOL_OK) {
+        bins_destroy(bins);
+        return status;
+    }
+    *self_p = bins;
+    return SHPOOL_OK;
+}
+
+const shpool_device_provider shpool_device_bins = {
+    .abi = SHPOOL_DEVICE_ABI,
+    .bytes = sizeof(shpool_device_provider),
+    .flags = SHPOOL_DEVICE_THREAD_SAFE | SHPOOL_DEVICE_ORDERED | SHPOOL_DEVICE_CAPTURE,
+    .name = "bins",
+    .summary = "the default: lists by size and stream in front of merged slabs, lazy events",
+    .keys = "capacity=BYTES  most idle bytes that are kept [no limit]\n"
+            "hard=BYTES      most bytes from the driver; what needs more fails [no limit]\n"
+            "soft=BYTES      from so many bytes on, streams wait for others' memory before new\n"
+            "                memory is taken from the driver [no limit]\n"
+            "reuse=WORD      other streams' memory: same (never), done (when they have finished),\n"
+            "                wait (also by a wait on the device) [wait]\n"
+            "slab=BYTES      most bytes of a slab that several large allocations share [512M]\n"
+            "stable=0|1      1: no stream is destroyed before it was retired [0]\n",
+    .create = bins_create,
+    .destroy = bins_destroy,
+    .malloc = bins_malloc,
+    .free = bins_free,
+    .record_stream = bins_record_stream,
+    .base = bins_base,
+    .trim = bins_trim,
+    .set = bins_set,
+    .stats = bins_stats,
+    .reset_peak = bins_reset_peak,
+    .check = bins_check,
+    .walk = bins_walk,
+    .stream_retire = bins_stream_retire,
+    .stream_stable = bins_stream_stable,
+    .capture_begin = bins_capture_begin,
+    .capture_end = bins_capture_end,
+    .capture_release = bins_capture_release,
+};

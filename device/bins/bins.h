@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The base `bins`: what its files share.
+ *
+ *   slab    memory from the driver, 2 MiB or more; it is cut into blocks without gaps
+ *   block   a piece of a slab: live, cached in a lane, pending, or free in its heap
+ *   lane    of one stream: lists of the blocks that were freed on it, one for each class of sizes.
+ *           Not merged with their neighbours, so that malloc and free are a pop and a push
+ *   heap    the free blocks of all slabs of a kind, merged with their neighbours, in bins by class
+ *   class   sizes that differ by less than 1/16
+ *
+ * Requests below 1 MiB are served from small slabs of 2 MiB, larger ones from a heap of their own,
+ * so that small blocks do not keep large slabs from becoming whole again.
+ *
+ * Locks, in this order: bins.lock, a timeline's lock (which guards its lane), never two of those.
+ * A block that is live or cached is changed under the lock of its lane, `last`: that of its malloc
+ * while it is live, of its free when it is cached.  A block that is free, and all links between
+ * neighbours, are changed under bins.lock.
+ *
+ * Order of streams: a block that is not live carries the timeline that it was freed on and the
+ * number of that free.  It may go to the same stream at once, to any when that number is done, and
+ * to others after a wait on the device.
+ *
+ * Sources: lanes and two-level segregated fit after TLSF (Masmano et al., 2004), caches in front of
+ * merged heaps after dlmalloc's and tcmalloc's, slabs by size after PyTorch's caching allocator.
+ */
+#ifndef SHPOOL_DEVICE_BINS_H
+#define SHPOOL_DEVICE_BINS_H
+
+#include "device/base/page_map.h"
+#include "device/base/timeline.h"
+
+#define BINS_GRANULE_SHIFT 8u                  /* 256 bytes */
+#define BINS_LARGE_BYTES   ((size_t)1 << 20)   /* from here on, the large heap */
+#define BINS_LARGE_SHIFT   12u                 /* its sizes are multiples of 4 KiB */
+#define BINS_DIRECT_BYTES  ((size_t)16 << 20)  /* from here on, a request gets a slab of its own */
+#define BINS_MAX_BYTES     ((size_t)1 << 46)
+#define BINS_CLASSES       592u
+#define BINS_WORDS         ((BINS_CLASSES + 63u) / 64u)
+#define BINS_UNLIMITED     UINT64_MAX
+
+#pragma GCC visibility push(hidden)
+
+/* bins_block.state; LIVE to CACHED and back is the way of most, and needs the lane's lock only */
+enum {
+    BINS_FREE = 0,       /* in its heap */
+    BINS_LIVE = 1,
+    BINS_CACHED = 2,     /* in a lane */
+    BINS_LIVE_USED = 3,  /* live, and other streams were named to record_stream */
+    BINS_LIVE_GRAPH = 4, /* live, of a pool for a graph */
+    BINS_PENDING = 5,    /* freed, other streams have not finished */
+    BINS_MOVING = 6      /* on the way from the lane of its malloc to that of its free */
+};
+
+typedef struct bins_slab bins_slab;
+typedef struct bins_use bins_use;
+
+typedef struct bins_block {
+    struct bins_block *next; /* in a list of a lane, a bin, the pending ones, or unused records */
+    struct bins_block *prev;
+    char *address;
+    size_t bytes;
+    /* live: of its malloc; else of its free, NULL: any may have it.  Atomic, because two frees of
+     * one pointer may race for it; the one that loses sees so in `state`. */
+    _Atomic(shpool_timeline *) last;
+    uint64_t seq;            /* of that free */
+    bins_slab *slab;
+    atomic_uint state;
+    uint32_t class;
+    /* another cache line: not needed to serve a hit */
+    struct bins_block *above; /* neighbour in the slab, at the end of this one */
+    struct bins_block *below;
+    bins_use *uses;           /* BINS_LIVE_USED and BINS_PENDING */
+} bins_block;
+
+/* A stream that uses a block which it did not allocate. */
+struct bins_use {
+    bins_use *next;
+    shpool_timeline *timeline;
+    uint64_t incarnation;
+    uint64_t seq;             /* when the block is pending */
+    shpool_stream stream;
+};
+
+typedef struct bins_list {
+    bins_block *head; /* freed last */
+    bins_block *tail;
+} bins_list;
+
+/* Lists by class, and which of them hold something. */
+typedef struct bins_lists {
+    uint64_t nonempty[BINS_WORDS];
+    bins_list list[BINS_CLASSES];
+} bins_lists;
+
+typedef struct bins_lane {
+    shpool_timeline timeline; /* first: the library makes lanes when it makes timelines */
+    uint64_t mallocs;
+    uint64_t malloc_bytes;
+    uint64_t frees;
+    uint64_t free_bytes;
+    uint64_t unchecked_bytes; /* freed since idle bytes were compared with the capacity */
+    bins_lists cache;
+} bins_lane;
+
+typedef struct bins_graph bins_graph;
+
+typedef struct bins_heap {
+    int large;
+    bins_graph *graph;  /* that its memory is kept for, or NULL */
+    bins_slab *slabs;
+    bins_lists bins;
+} bins_heap;
+
+struct bins_slab {
+    _Atomic(bins_block *) *map; /* by granule: the block that begins there */
+    uintptr_t base;             /* a multiple of 2 MiB */
+    unsigned shift;             /* of a granule */
+    bins_heap *heap;
+    size_t bytes;
+    cu_ptr driver_ptr;          /* as the driver gave it */
+    size_t driver_bytes;
+    uint64_t idle_key;          /* when it became whole, less for large ones: MGPU's weighted LRU */
+    bins_block *first;
+    bins_slab *next;
+    bins_slab *prev;
+};
+
+/* A pool for captured graphs. */
+struct bins_graph {
+    bins_graph *next;
+    uint64_t id_high;
+    uint64_t id_low;
+    unsigned holds;       /* capture_begin() without its release */
+    int open;
+    uint64_t thread;      /* that opened it */
+    bins_heap heap[2];
+    shpool_timeline *streams; /* that captured since it was opened; only compared */
+    shpool_timeline nobody;   /* for want of memory for one of those: no stream's */
+};
+
+typedef enum bins_reuse { BINS_REUSE_SAME, BINS_REUSE_DONE, BINS_REUSE_WAIT } bins_reuse;
+
+typedef struct bins_self {
+    shpool_timelines lanes;
+    _Atomic uint64_t capacity;    /* most idle bytes */
+    _Atomic uint64_t hard;        /* most bytes from the driver */
+    pthread_mutex_t lock;         /* guards what follows */
+    uint64_t device_bytes;        /* what the device has */
+    uint64_t soft;                /* most bytes from the driver before streams wait for others */
+    bins_reuse reuse;
+    uint64_t slab_bytes;          /* largest slab that several large requests share */
+    bins_heap heap[2];
+    bins_graph *graphs;
+    bins_list pending;            /* oldest at the tail */
+    bins_block *unused;           /* records */
+    void *records;                /* what they were cut from, chained */
+    bins_slab *unused_slabs;
+    uint64_t idle_clock;
+    cu_result refusal;            /* the driver's latest */
+    shpool_device_stats count;    /* of what happens under the lock */
+    shpool_page_map map;
+} bins_self;
+
+/* ---- sizes ---- */
+
+static inline unsigned bins_top_bit(size_t value)
+{
+    return 63u - (unsigned)__builtin_clzll(value);
+}
+
+/* The class of a size: linear up to 4 KiB, then 16 for each doubling. */
+static inline unsigned bins_class(size_t bytes)
+{
+    size_t units = bytes >> BINS_GRANULE_SHIFT;
+    unsigned shift;
+
+    if (units <= 16) {
+        return (unsigned)units - 1;
+    }
+    shift = bins_top_bit(units) - 4;
+    return shift * 16 + (unsigned)(units >> shift) - 1;
+}
+
+/* What a block for a request has: a class's own size if it is small, else whole pages of 4 KiB. */
+static inline size_t bins_round(size_t bytes)
+{
+    size_t units = (bytes + 255) >> BINS_GRANULE_SHIFT;
+    unsigned shift;
+
+    if (bytes >= BINS_LARGE_BYTES) {
+        return (bytes + 4095) & ~(size_t)4095;
+    }
+    if (units <= 16) {
+        return units << BINS_GRANULE_SHIFT;
+    }
+    shift = bins_top_bit(units) - 4;
+    return ((units + ((size_t)1 << shift) - 1) >> shift) << (shift + BINS_GRANULE_SHIFT);
+}
+
+/* ---- lists ---- */
+
+static inline void bins_push(bins_lists *lists, bins_block *block)
+{
+    bins_list *list = &lists->list[block->class];
+
+    block->prev = NULL;
+    block->next = list->head;
+    if (list->head != NULL) {
+        list->head->prev = block;
+    } else {
+        list->tail = block;
+        lists->nonempty[block->class / 64] |= 1ull << (block->class % 64);
+    }
+    list->head = block;
+}
+
+static inline void bins_remove(bins_lists *lists, bins_block *block)
+{
+    bins_list *list = &lists->list[block->class];
+
+    if (block->prev != NULL) {
+        block->prev->next = block->next;
+    } else {
+        list->head = block->next;
+    }
+    if (block->next != NULL) {
+        block->next->prev = block->prev;
+    } else {
+        list->tail = block->prev;
+    }
+    if (list->head == NULL) {
+        lists->nonempty[block->class / 64] &= ~(1ull << (block->class % 64));
+    }
+}
+
+/* The first class from `class` on that holds something; BINS_CLASSES: none. */
+unsigned bins_next_class(const bins_lists *lists, unsigned class);
+
+/* ---- blocks ---- */
+
+/* The block that begins at an address, whatever its state; NULL: none does. */
+static inline bins_block *bins_find(bins_self *bins, const void *ptr)
+{
+    uintptr_t address = (uintptr_t)ptr;
+    bins_slab *slab = shpool_page_get(&bins->map, address);
+    bins_block *block;
+
+    if (slab == NULL) {
+        return NULL;
+    }
+    block = atomic_load_explicit(&slab->map[(address - slab->base) >> slab->shift],
+                                 memory_order_acquire);
+    return ((block != NULL) && (block->address == ptr)) ? block : NULL;
+}
+
+static inline unsigned bins_state(const bins_block *block)
+{
+    return atomic_load_explicit(&((bins_block *)(uintptr_t)block)->state, memory_order_relaxed);
+}
+
+static inline void bins_set_state(bins_block *block, unsigned state)
+{
+    /* release: pairs with the acquires of who frees it */
+    atomic_store_explicit(&block->state, state, memory_order_release);
+}
+
+/* 1: work that is submitted to the timeline's stream may have the block at once. */
+static inline int bins_usable(const bins_block *block, const shpool_timeline *timeline)
+{
+    return (block->last == NULL) || (block->last == timeline) ||
+           shpool_timeline_is_done(block->last, block->seq);
+}
+
+/* ---- slabs and blocks (bins/slab.c), under bins.lock as what follows ---- */
+
+/* A slab for `need` bytes, as one free block in the heap; the driver's refusal is in
+ * bins->refusal.  exact: no larger than it must be. */
+shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, int exact);
+
+/* Give a slab that is one free block back to the driver; 0: it refused, nothing has changed. */
+int bins_slab_release(bins_self *bins, bins_slab *slab);
+
+/* Give whole slabs back, those that were large or idle for longest first, until `wanted` bytes are
+ * given or none is left; returns the bytes. */
+uint64_t bins_release(bins_self *bins, uint64_t wanted);
+
+/* Give all slabs back, whatever is in them. */
+void bins_heap_fini(bins_self *bins, bins_heap *heap);
+
+/* Cut the first `need` bytes off a free block; the rest becomes a free block.  The block leaves
+ * its bin.  NULL: no host memory for the rest. */
+bins_block *bins_cut(bins_self *bins, bins_block *block, size_t need);
+
+/* Put a block that was in no list into its heap, merged with its neighbours if they are free in a
+ * compatible order. */
+void bins_heap_put(bins_self *bins, bins_block *block);
+
+/* Merge what became compatible since. */
+void bins_heap_merge(bins_self *bins, bins_heap *heap);
+
+/* ---- searches (bins/heap.c) ---- */
+
+/* What bins_heap_take() may return. */
+typedef enum bins_which {
+    BINS_USABLE, /* at once */
+    BINS_WAITABLE /* after a wait on the device */
+} bins_which;
+
+/*
+ * A free block of at least `need` bytes, cut to it, out of its bin; NULL: none.  At most `depth`
+ * blocks of each bin are looked at.
+ */
+bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
+                           const shpool_timeline *timeline, bins_which which, unsigned depth);
+
+/* Move a lane's cached blocks to their heaps: all, or those that are done; those of at least
+ * `least` bytes.  Returns how many. */
+size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only);
+
+/* ---- slow path (bins/slow.c), takes the lock itself ---- */
+shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_lane *lane,
+                               shpool_stream stream, void **ptr_p);
+shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpool_stream stream);
+
+/* Out of memory; what is held is in the detail.  No lock is held: whoever receives the message may
+ * call the allocator. */
+shpool_status bins_out_of_memory(bins_self *bins, size_t bytes);
+
+/* ---- what is idle (bins/trim.c) ---- */
+
+static inline bins_lane *bins_first_lane(bins_self *bins)
+{
+    return (bins_lane *)atomic_load_explicit(&bins->lanes.all, memory_order_acquire);
+}
+
+static inline bins_lane *bins_next_lane(bins_lane *lane)
+{
+    return (bins_lane *)lane->timeline.next;
+}
+
+/* Ask the driver how far a stream is. */
+void bins_poll(bins_self *bins, bins_lane *lane);
+
+/* Under the lock: move what all lanes cache to the heaps, returns how many blocks; then merge what
+ * can be; then give whole slabs back, `need` bytes if there are as many, returns how many. */
+size_t bins_flush_all(bins_self *bins);
+void bins_merge_all(bins_self *bins);
+uint64_t bins_make_room(bins_self *bins, size_t need);
+
+/* These take it themselves. */
+shpool_status bins_trim(void *self, size_t keep_bytes);
+void bins_keep_capacity(bins_self *bins);
+void bins_keep_hard(bins_self *bins);
+
+/* ---- other streams (bins/use.c) ---- */
+shpool_status bins_record_stream(void *self, void *ptr, shpool_stream user);
+
+/* Under the lock: note how far the streams that use a block are, now that it is freed; it is
+ * pending. */
+void bins_use_mark(bins_self *bins, bins_block *block);
+
+/* Under the lock: pending blocks whose streams have finished go to their heaps. */
+void bins_use_drain(bins_self *bins, int all);
+
+/* Under the lock: a pending block of at least need bytes, for a stream that is made to wait. */
+bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timeline,
+                          shpool_stream stream);
+void bins_use_forget(bins_block *block);
+void bins_use_fini(bins_self *bins);
+
+/* ---- graphs (bins/graph.c) ---- */
+
+/* 1: the stream captures, and *status_p is malloc's answer; 0: it does not. */
+int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void **ptr_p,
+                      shpool_status *status_p);
+/* Under the lock: put a block of a pool that was just freed back. */
+void bins_graph_free(bins_self *bins, bins_block *block, shpool_stream stream);
+shpool_status bins_capture_begin(void *self, uint64_t id_high, uint64_t id_low);
+shpool_status bins_capture_end(void *self, uint64_t id_high, uint64_t id_low);
+shpool_status bins_capture_release(void *self, uint64_t id_high, uint64_t id_low);
+void bins_graphs_fini(bins_self *bins);
+
+/* 1: a stream that allocated from an open pool captures now. */
+int bins_graph_captures(bins_self *bins);
+
+/* The stream will be destroyed: it is asked nothing any more. */
+void bins_graph_retire(bins_self *bins, shpool_stream stream);
+
+/* Driver calls while streams capture: "relaxed" lets them pass.  Returns what to give back. */
+int bins_capture_relax(bins_self *bins);
+void bins_capture_restore(bins_self *bins, int mode);
+
+/* ---- observation (bins/observe.c) ---- */
+shpool_status bins_stats(void *self, shpool_device_stats *stats);
+shpool_status bins_reset_peak(void *self);
+shpool_status bins_check(void *self);
+shpool_status bins_walk(void *self, shpool_device_walk_fn function, void *user);
+shpool_status bins_base(void *self, const void *ptr, void **base_p, size_t *bytes_p);
+
+#pragma GCC visibility pop
+
+#endif /* SHPOOL_DEVICE_BINS_H */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layer `limit`: no more live bytes than so many. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/base/options.h"
+#include "device/base/ptr_map.h"
+#include "device/stack.h"
+
+typedef struct limit_layer {
+    shpool_device_allocator *upstream;
+    _Atomic uint64_t limit;
+    _Atomic uint64_t live; /* as asked for, not as rounded below */
+    shpool_ptr_map map;
+} limit_layer;
+
+static shpool_status set_option(limit_layer *l, const char *key, const char *value)
+{
+    uint64_t limit;
+    shpool_status status;
+
+    if (strcmp(key, "bytes") != 0) {
+        return SHPOOL_ERR_NOT_FOUND;
+    }
+    status = shpool_option_bytes("limit", key, value, 0, UINT64_MAX, &limit);
+    if (status == SHPOOL_OK) {
+        atomic_store(&l->limit, limit);
+    }
+    return status;
+}
+
+static shpool_status limit_set(void *self, const char *key, const char *value)
+{
+    return set_option(self, key, value);
+}
+
+static void limit_destroy(void *self)
+{
+    limit_layer *l = self;
+
+    shpool_ptr_map_fini(&l->map);
+    free(l);
+}
+
+static shpool_status limit_create(const shpool_device_setup *setup, void **self_p)
+{
+    limit_layer *l = calloc(1, sizeof(*l));
+    shpool_status status;
+
+    if (l == NULL) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a layer");
+    }
+    l->upstream = setup->upstream;
+    atomic_store(&l->limit, UINT64_MAX);
+    status = shpool_options_set(setup, l, limit_set);
+    if ((status == SHPOOL_OK) && (atomic_load(&l->limit) == UINT64_MAX)) {
+        status = shpool_error(SHPOOL_ERR_SPEC, "it needs bytes=N, the most bytes that may be live");
+    }
+    if (status != SHPOOL_OK) {
+        limit_destroy(l);
+        return status;
+    }
+    *self_p = l;
+    return SHPOOL_OK;
+}
+
+/* Takes so many bytes of what is allowed; 0: there are not as many left. */
+static int reserve(limit_layer *l, size_t bytes)
+{
+    uint64_t live = atomic_load(&l->live);
+
+    do {
+        if ((bytes > atomic_load(&l->limit)) || (live > atomic_load(&l->limit) - bytes)) {
+            return 0;
+        }
+    } while (!atomic_compare_exchange_weak(&l->live, &live, live + bytes));
+    return 1;
+}
+
+static shpool_status limit_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
+{
+    limit_layer *l = self;
+    shpool_status status;
+
+    if (!reserve(l, bytes)) {
+        return shpool_error(SHPOOL_ERR_LIMIT, "%zu bytes were asked for, %llu are live, and the "
+                            "layer limit allows %llu", bytes,
+                            (unsigned long long)atomic_load(&l->live),
+                            (unsigned long long)atomic_load(&l->limit));
+    }
+    status = shpool_device_malloc(l->upstream, bytes, stream, ptr_p);
+    if (status == SHPOOL_OK) {
+        status = shpool_ptr_put(&l->map, *ptr_p, bytes, NULL);
+        if (status != SHPOOL_OK) {
+            (void)shpool_device_free(l->upstream, *ptr_p, stream);
+        }
+    }
+    if (status != SHPOOL_OK) {
+        atomic_fetch_sub(&l->live, bytes);
+    }
+    return status;
+}
+
+static shpool_status limit_free(void *self, void *ptr, shpool_stream stream)
+{
+    limit_layer *l = self;
+    shpool_ptr_entry entry;
+    shpool_status status = shpool_ptr_take(&l->map, ptr, &entry);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    status = shpool_device_free(l->upstream, ptr, stream);
+    if (status != SHPOOL_OK) {
+        shpool_ptr_put_back(&l->map, &entry);
+        return status;
+    }
+    atomic_fetch_sub(&l->live, entry.bytes);
+    return SHPOOL_OK;
+}
+
+const shpool_device_provider shpool_device_limit = {
+    .abi = SHPOOL_DEVICE_ABI,
+    .bytes = sizeof(shpool_device_provider),
+    .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,
+    .name = "limit",
+    .summary = "refuses what would make more bytes live than allowed",
+    .keys = "bytes=N  most live bytes, as asked for (K, M, G)\n",
+    .create = limit_create,
+    .destroy = limit_destroy,
+    .malloc = limit_malloc,
+    .free = limit_free,
+    .set = limit_set,
+};

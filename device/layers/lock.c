@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layer `lock`: one caller at a time.  It has no flag THREAD_SAFE, so that the library takes a
+ * lock around each of its calls; for comparison, and for what stands below it. */
+#include <stdlib.h>
+
+#include "device/stack.h"
+
+typedef struct lock_layer {
+    shpool_device_allocator *upstream;
+} lock_layer;
+
+static shpool_status lock_create(const shpool_device_setup *setup, void **self_p)
+{
+    lock_layer *l = calloc(1, sizeof(*l));
+
+    if (l == NULL) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a layer");
+    }
+    if (setup->option_count > 0) {
+        free(l);
+        return shpool_error(SHPOOL_ERR_SPEC, "it has no key \"%s\", it has none at all",
+                            setup->options[0].key);
+    }
+    l->upstream = setup->upstream;
+    *self_p = l;
+    return SHPOOL_OK;
+}
+
+static shpool_status lock_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
+{
+    return shpool_device_malloc(((lock_layer *)self)->upstream, bytes, stream, ptr_p);
+}
+
+static shpool_status lock_free(void *self, void *ptr, shpool_stream stream)
+{
+    return shpool_device_free(((lock_layer *)self)->upstream, ptr, stream);
+}
+
+static shpool_status lock_record_stream(void *self, void *ptr, shpool_stream user)
+{
+    return shpool_device_record_stream(((lock_layer *)self)->upstream, ptr, user);
+}
+
+static shpool_status lock_trim(void *self, size_t keep_bytes)
+{
+    return shpool_device_trim(((lock_layer *)self)->upstream, keep_bytes);
+}
+
+const shpool_device_provider shpool_device_lock = {
+    .abi = SHPOOL_DEVICE_ABI,
+    .bytes = sizeof(shpool_device_provider),
+    .flags = SHPOOL_DEVICE_LAYER,
+    .name = "lock",
+    .summary = "one caller at a time",
+    .create = lock_create,
+    .destroy = free,
+    .malloc = lock_malloc,
+    .free = lock_free,
+    .record_stream = lock_record_stream,
+    .trim = lock_trim,
+};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The layer `log`: a line of CSV for each call, with the columns of RMM's log and the status:
+ *
+ *   Thread,Time,Action,Pointer,Size,Stream
+ *   1,0.000123,allocate,0x7f0000000000,1024,0x1
+ *
+ * `shpool-bench memory --replay` reads it.  Lines of one thread are in order; those of several are
+ * in the order in which the calls began to be written.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "device/base/options.h"
+#include "device/base/ptr_map.h"
+#include "device/stack.h"
+#include "device/base/sync.h"
+#include "device/base/timeline.h"
+
+typedef struct log_layer {
+    shpool_device_allocator *upstream;
+    FILE *file;
+    struct timespec start;
+    char path[SHPOOL_SPEC_VALUE_BYTES];
+    shpool_ptr_map map;
+} log_layer;
+
+static shpool_status log_option(void *self, const char *key, const char *value)
+{
+    log_layer *l = self;
+
+    if (strcmp(key, "file") != 0) {
+        return SHPOOL_ERR_NOT_FOUND;
+    }
+    (void)snprintf(l->path, sizeof(l->path), "%s", value);
+    return SHPOOL_OK;
+}
+
+static void log_destroy(void *self)
+{
+    log_layer *l = self;
+
+    if (l->file != NULL) {
+        (void)fclose(l->file);
+    }
+    shpool_ptr_map_fini(&l->map);
+    free(l);
+}
+
+static shpool_status open_file(log_layer *l)
+{
+    if (l->path[0] == '\0') {
+        return shpool_error(SHPOOL_ERR_SPEC, "it needs file=PATH, where to write");
+    }
+    if (shpool_config_is_privileged()) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "programs with more rights than their user "
+                            "write no logs");
+    }
+    l->file = fopen(l->path, "we");
+    if (l->file == NULL) {
+        return shpool_error(SHPOOL_ERR_SYSTEM, "%s cannot be written: %s", l->path,
+                            strerror(errno));
+    }
+    /* each line at once: what is buffered is lost in a crash, and written twice after fork() */
+    (void)setvbuf(l->file, NULL, _IOLBF, BUFSIZ);
+    (void)fputs("Thread,Time,Action,Pointer,Size,Stream\n", l->file);
+    return SHPOOL_OK;
+}
+
+static shpool_status log_create(const shpool_device_setup *setup, void **self_p)
+{
+    log_layer *l = calloc(1, sizeof(*l));
+    shpool_status status;
+
+    if (l == NULL) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a layer");
+    }
+    l->upstream = setup->upstream;
+    (void)clock_gettime(CLOCK_MONOTONIC, &l->start);
+    status = shpool_options_set(setup, l, log_option);
+    if (status == SHPOOL_OK) {
+        status = open_file(l);
+    }
+    if (status != SHPOOL_OK) {
+        log_destroy(l);
+        return status;
+    }
+    *self_p = l;
+    return SHPOOL_OK;
+}
+
+/* One call of fprintf is one line: stdio locks the file for it. */
+static void write_line(log_layer *l, const char *action, const void *ptr, size_t bytes,
+                       shpool_stream stream)
+{
+    struct timespec now;
+    double seconds;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    seconds = (double)(now.tv_sec - l->start.tv_sec) +
+              (double)(now.tv_nsec - l->start.tv_nsec) * 1e-9;
+    (void)fprintf(l->file, "%llu,%.6f,%s,0x%llx,%zu,0x%llx\n",
+                  (unsigned long long)shpool_thread_number(), seconds, action,
+                  (unsigned long long)(uintptr_t)ptr, bytes,
+                  (unsigned long long)(uintptr_t)stream);
+}
+
+static shpool_status log_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
+{
+    log_layer *l = self;
+    shpool_status status = shpool_device_malloc(l->upstream, bytes, stream, ptr_p);
+
+    if (status == SHPOOL_OK) {
+        status = shpool_ptr_put(&l->map, *ptr_p, bytes, NULL);
+        if (status != SHPOOL_OK) {
+            (void)shpool_device_free(l->upstream, *ptr_p, stream);
+            return status;
+        }
+    }
+    write_line(l, (status == SHPOOL_OK) ? "allocate" : "allocate failure", *ptr_p, bytes, stream);
+    return status;
+}
+
+/* The line comes first: another thread may be given the memory, and say so, right after. */
+static shpool_status log_free(void *self, void *ptr, shpool_stream stream)
+{
+    log_layer *l = self;
+    shpool_ptr_entry entry;
+    shpool_status status = shpool_ptr_take(&l->map, ptr, &entry);
+
+    if (status != SHPOOL_OK) {
+        write_line(l, "free failure", ptr, 0, stream);
+        return status;
+    }
+    write_line(l, "free", ptr, entry.bytes, stream);
+    status = shpool_device_free(l->upstream, ptr, stream);
+    if (status != SHPOOL_OK) {
+        shpool_ptr_put_back(&l->map, &entry);
+        write_line(l, "free failure", ptr, entry.bytes, stream);
+    }
+    return status;
+}
+
+static shpool_status log_record_stream(void *self, void *ptr, shpool_stream user)
+{
+    log_layer *l = self;
+
+    write_line(l, "record", ptr, 0, user);
+    return shpool_device_record_stream(l->upstream, ptr, user);
+}
+
+static shpool_status log_check(void *self)
+{
+    log_layer *l = self;
+
+    if ((fflush(l->file) != 0) || ferror(l->file)) {
+        return shpool_error(SHPOOL_ERR_SYSTEM, "writing to %s failed", l->path);
+    }
+    return SHPOOL_OK;
+}
+
+const shpool_device_provider shpool_device_log = {
+    .abi = SHPOOL_DEVICE_ABI,
+    .bytes = sizeof(shpool_device_provider),
+    .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,
+    .name = "log",
+    .summary = "writes a line of CSV for each call",
+    .keys = "file=PATH  where to; written over\n",
+    .create = log_create,
+    .destroy = log_destroy,
+    .malloc = log_malloc,
+    .free = log_free,
+    .record_stream = log_record_stream,
+    .check = log_check,
+};

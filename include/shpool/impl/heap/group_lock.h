@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One lock for each pool that a group of threads shares.  Not for direct inclusion.
+ * impl/global_heap.h includes it once more, inside a class: functions and macros only.
+ *
+ * Lanes of one warp may want the lock at the same time.  The critical section therefore lies inside
+ * the loop that takes the lock, and the loop ends for a lane only after it gave the lock back: were
+ * it behind the loop, the lane that got the lock would wait there for those of its warp that did
+ * not, for ever.  The compiler moves it there if it sees that the lane will leave (for sm_100 and
+ * later it did); simt_pin() hides that, and tests/build/sass.sh looks.  So lanes of a warp that are
+ * in the same loop are served one after another and do not spin while one of them is at work; lanes
+ * that came by another call spin and sleep as those of another warp do.
+ *
+ * What the threads keep in registers meanwhile is the base and one word: the geometry comes from
+ * the pool once they have the lock (a table function has 14 registers for everything).  A pool of a
+ * single thread (no SHPOOL_FLAG_SHARED) goes through the same code, but asks for no lock. */
+#ifndef SHPOOL_IMPL_GROUP_LOCK_H
+#define SHPOOL_IMPL_GROUP_LOCK_H
+
+#include <shpool/abi.h>
+#include <shpool/simt.h>
+
+#define SHPOOL_POOL_LOCK     4u /* offsets of two words at the pool's base */
+#define SHPOOL_POOL_GEOMETRY 8u /* word[0] and, in the upper half, word[1] of the view */
+
+/* By one thread, before any other comes. */
+SIMT_FN void shpool_lock_init(shpool_view view)
+{
+    simt_store32(view.base + SHPOOL_POOL_LOCK, 0);
+    simt_store32(view.base + SHPOOL_POOL_GEOMETRY, view.word[0] | (view.word[1] << 16));
+}
+
+/* The view of the pool at base: base and geometry. */
+SIMT_FN shpool_view shpool_lock_view(simt_addr base)
+{
+    shpool_view view     = {base, 0, 0, 0, {0, 0}, 0};
+    uint32_t    geometry = simt_load32(base + SHPOOL_POOL_GEOMETRY);
+
+    view.word[0] = geometry & 0xffffu;
+    view.word[1] = geometry >> 16;
+    return view;
+}
+
+/* Whether somebody wrote over these words: who waits for such a lock waits for ever, and whoever
+ * goes by such a geometry leaves the pool. */
+SIMT_FN shpool_walk shpool_lock_walk(shpool_view view)
+{
+    shpool_walk walk = {0, 0, 0, 0};
+
+    /* relaxed: 0 and 1 come and go, nothing else ever */
+    if ((view.word[0] != 0) &&
+        ((simt_atomic_load(view.base + SHPOOL_POOL_LOCK, SIMT_RELAXED) > 1u) ||
+         (simt_load32(view.base + SHPOOL_POOL_GEOMETRY) !=
+          (view.word[0] | (view.word[1] << 16))))) {
+        walk.broken = SHPOOL_BROKEN_LOCK;
+        walk.where  = view.base + SHPOOL_POOL_LOCK;
+    }
+    return walk;
+}
+
+/* Try to take the lock; 0 is success.  Of a pool that nobody shares: always. */
+SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
+{
+    uint32_t seen;
+
+    if (!shared) {
+        return 0;
+    }
+    /* relaxed: a look only.  Lanes of this loop have given the lock back by now, so it is somebody
+     * else that is worth a sleep. */
+    seen = simt_atomic_load(lock, SIMT_RELAXED);
+    if (seen != 0) {
+        simt_wait(lock, seen);
+    }
+    /* acquire: pairs with the release in SHPOOL_LOCKED */
+    return simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE);
+}
+
+/* _result = _call under the pool's lock; the empty pool has none, and nothing to do.  _forget sets
+ * what _call alone needed, or the compiler keeps it for another round that never comes. */
+#define SHPOOL_LOCKED(_result, _call, _forget) \
+    if (view.word[0] != 0) { \
+        const simt_addr base    = view.base; \
+        uint32_t        waiting = 1; \
+        do { \
+            if (shpool_lock_try(base + SHPOOL_POOL_LOCK, view.flags & SHPOOL_FLAG_SHARED) == 0) { \
+                view    = shpool_lock_view(simt_keep(base)); \
+                _result = _call; \
+                _forget; \
+                /* release: pairs with the acquire in shpool_lock_try; what this thread changed. \
+                 * Also where nobody shares the pool: to know that would take a register. */ \
+                simt_atomic_store(base + SHPOOL_POOL_LOCK, 0, SIMT_RELEASE); \
+                waiting = simt_pin(0); /* a known 0 would lead straight out of the loop */ \
+            } \
+        } while (waiting != 0); \
+    }
+
+/* A locked module NAME from unlocked functions PREFIX_*:
+ *   layout(bytes, alignment)  init(view)  free(view, addr)  owns(view, addr)
+ *   resize(view, addr, bytes)  usable(view, addr)  largest(view)  walk(view)
+ * and _serve(view, want) for malloc, where _want makes one word of `bytes` and `alignment`.
+ * layout's word[] are 16 bits each; init leaves bytes 4..11 of the pool alone. */
+#define SHPOOL_LOCKED_MODULE(_name, _prefix, _serve, _want) \
+    SIMT_FN simt_addr shpool_##_name##_malloc(shpool_view view, uint32_t bytes, \
+                                              uint32_t alignment, uint32_t site) \
+    { \
+        uint32_t  want = simt_keep(_want); \
+        simt_addr addr = 0; \
+        (void)site; \
+        SHPOOL_LOCKED(addr, _serve(view, want), want = 0) \
+        return addr; \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_free(shpool_view view, simt_addr addr, uint32_t site) \
+    { \
+        uint32_t reason = SHPOOL_FREE_FOREIGN; \
+        uint32_t want   = addr; \
+        (void)site; \
+        SHPOOL_LOCKED(reason, _prefix##_free(view, want), want = 0) \
+        return reason; \
+    } \
+    SHPOOL_LOCKED_REST(_name, _prefix)
+
+/* The same but malloc and free. */
+#define SHPOOL_LOCKED_REST(_name, _prefix) \
+    SIMT_HD shpool_layout shpool_##_name##_layout(uint32_t bytes, uint32_t alignment) \
+    { \
+        return _prefix##_layout(bytes, alignment); \
+    } \
+    SIMT_FN void shpool_##_name##_init(shpool_view view, uint32_t member, uint32_t members) \
+    { \
+        (void)members; \
+        if (member == 0) { \
+            _prefix##_init(view); \
+            shpool_lock_init(view); \
+        } \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_owns(shpool_view view, simt_addr addr) \
+    { \
+        uint32_t reason = SHPOOL_FREE_FOREIGN; \
+        uint32_t want   = addr; \
+        SHPOOL_LOCKED(reason, _prefix##_owns(view, want), want = 0) \
+        return reason; \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_owns_and_free(shpool_view view, simt_addr addr) \
+    { \
+        uint32_t reason = _prefix##_owns(view, addr); \
+        return (reason == SHPOOL_FREE_OK) ? _prefix##_free(view, addr) : reason; \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_discard(shpool_view view, simt_addr addr, uint32_t site) \
+    { \
+        uint32_t reason = SHPOOL_FREE_FOREIGN; \
+        uint32_t want   = addr; \
+        (void)site; \
+        SHPOOL_LOCKED(reason, shpool_##_name##_owns_and_free(view, want), want = 0) \
+        return reason; \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_resize(shpool_view view, simt_addr addr, uint32_t bytes) \
+    { \
+        uint32_t done = 0; \
+        uint32_t want = addr; \
+        SHPOOL_LOCKED(done, _prefix##_resize(view, want, bytes), want = bytes = 0) \
+        return done; \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_usable(shpool_view view, simt_addr addr) \
+    { \
+        uint32_t bytes = 0; \
+        uint32_t want  = addr; \
+        SHPOOL_LOCKED(bytes, _prefix##_usable(view, want), want = 0) \
+        return bytes; \
+    } \
+    SIMT_FN uint32_t shpool_##_name##_largest(shpool_view view) \
+    { \
+        uint32_t bytes = 0; \
+        SHPOOL_LOCKED(bytes, _prefix##_largest(view), (void)0) \
+        return bytes; \
+    } \
+    SIMT_FN shpool_walk shpool_##_name##_walk(shpool_view view) \
+    { \
+        const shpool_view own  = view; /* not what the pool says: the walk trusts nothing there */ \
+        shpool_walk       walk = shpool_lock_walk(view); \
+        if (walk.broken == 0) { \
+            SHPOOL_LOCKED(walk, _prefix##_walk(own), (void)0) \
+        } \
+        return walk; \
+    }
+
+#endif /* SHPOOL_IMPL_GROUP_LOCK_H */

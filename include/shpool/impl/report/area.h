@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A block's statistics area: words in shared memory in front of its pools, which go to the report
+ * in global memory in shpool_fini().  Not for direct inclusion. */
+#ifndef SHPOOL_IMPL_AREA_H
+#define SHPOOL_IMPL_AREA_H
+
+#include <shpool/abi.h>
+#include <shpool/impl/report/zones.h>
+#include <shpool/simt.h>
+
+/* An area is known by the address so far behind its first byte: on sm_75 shared memory begins at 0,
+ * and so may an area, while a shpool_view.area of 0 says that there is none. */
+#define SHPOOL_AREA_FRONT 16u
+
+/* Words of the area, as byte offsets from there; the first three are in front. */
+#define SHPOOL_AREA_REPORT    (0u - SHPOOL_AREA_FRONT) /* 64 bits: of the shpool_report_data */
+#define SHPOOL_AREA_BYTES_NOW (8u - SHPOOL_AREA_FRONT)
+#define SHPOOL_AREA_PEAK      (12u - SHPOOL_AREA_FRONT)
+enum {
+    SHPOOL_AREA_MALLOCS   = 0,
+    SHPOOL_AREA_FREES     = 4,
+    SHPOOL_AREA_FAILURES  = 8,
+    SHPOOL_AREA_SPILLS    = 12, /* requests that global memory served */
+    SHPOOL_AREA_LARGEST   = 16, /* largest free block of any pool, filled in by fini */
+    SHPOOL_AREA_CORRUPT   = 20,
+    SHPOOL_AREA_NATIVE    = 24, /* spills that CUDA's heap served */
+    SHPOOL_AREA_WAITS     = 28,
+    SHPOOL_AREA_CYCLES    = 32, /* in malloc and free, in units of 16 */
+    SHPOOL_AREA_SLOWEST   = 36, /* cycles of one call */
+    SHPOOL_AREA_FASTEST   = 40,
+    SHPOOL_AREA_UNUSED    = 44, /* most bytes that were free when a request failed */
+    SHPOOL_AREA_TIMED     = 68, /* calls that CYCLES are of */
+
+    /* spill=arena: impl/slots.h */
+    SHPOOL_AREA_SPILL_LOCK = 48,
+    SHPOOL_AREA_SLOTS      = 52, /* of all blocks */
+    SHPOOL_AREA_SLOT       = 56, /* 64 bits: the block's own; 0: none yet */
+    SHPOOL_AREA_SLOT_BYTES = 64,
+    SHPOOL_AREA_SHIFT      = 72, /* log2 of the bytes of a granule */
+
+    SHPOOL_AREA_CAPACITY   = 76, /* payload of all pools when fresh */
+    SHPOOL_AREA_MAPS = SHPOOL_AREA_BYTES - SHPOOL_AREA_FRONT /* of a slot's granules, two */
+};
+
+/* A report before any block has ended: minima are lowered by each. */
+SIMT_HD void shpool_report_clear(shpool_report_data *report)
+{
+    report->abi          = SHPOOL_ABI;
+    report->bytes        = (uint32_t)sizeof(*report);
+    report->largest_free = ~0u;
+    report->fastest      = ~0u;
+}
+
+/* As a reader expects it: a minimum of nothing is 0. */
+SIMT_HD void shpool_report_close(shpool_report_data *report)
+{
+    if (report->largest_free == ~0u) {
+        report->largest_free = 0;
+    }
+    if (report->fastest == ~0u) {
+        report->fastest = 0;
+    }
+}
+
+/* All counters are relaxed: fini reads them behind a barrier. */
+SIMT_FN void shpool_count(shpool_view view, uint32_t word, uint32_t n)
+{
+    (void)simt_atomic_add(view.area + word, n, SIMT_RELAXED);
+}
+
+SIMT_FN shpool_report_data *shpool_area_report(simt_addr area)
+{
+    return (shpool_report_data *)(size_t)simt_load64(area + SHPOOL_AREA_REPORT);
+}
+
+/* A live allocation of `bytes` usable bytes more. */
+SIMT_FN void shpool_count_live(shpool_view view, uint32_t bytes)
+{
+    uint32_t now = simt_atomic_add(view.area + SHPOOL_AREA_BYTES_NOW, bytes, SIMT_RELAXED) + bytes;
+
+    if ((int32_t)now > 0) { /* a free that will be refused may have counted down for a moment */
+        (void)simt_atomic_max(view.area + SHPOOL_AREA_PEAK, now, SIMT_RELAXED);
+    }
+}
+
+/* Count a refused free, and describe it while there is room. */
+SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t reason, uint32_t site)
+{
+    shpool_report_data *report = shpool_area_report(view.area);
+    uint32_t            slot   = simt_global_add32(&report->bad_frees, 1);
+
+    if (slot < SHPOOL_BAD_FREE_SLOTS) {
+        shpool_bad_free *entry = &report->bad_free[slot];
+        simt_addr        user  = simt_to_shared(ptr);
+        uint32_t         known = simt_is_within(simt_window(), ptr) && /* spilled ones have none */
+                         ((reason == SHPOOL_FREE_DOUBLE) || (reason == SHPOOL_FREE_CORRUPT));
+
+        entry->block   = simt_block_rank();
+        entry->thread  = view.rank;
+        entry->reason  = reason;
+        entry->site    = site;
+        entry->address = (unsigned long long)(size_t)ptr;
+        if (known && shpool_zone_is_sealed(view, user)) { /* in the pool, behind a front zone */
+            entry->malloc_site   = shpool_zone_word(view, user, SHPOOL_ZONE_SITE);
+            entry->malloc_thread = shpool_zone_word(view, user, SHPOOL_ZONE_RANK);
+        }
+    }
+}
+
+/* Count an allocation that nobody freed, and describe it while there is room. */
+SIMT_FN void shpool_note_leak(shpool_view view, simt_addr user, uint32_t usable)
+{
+    shpool_report_data *report = shpool_area_report(view.area);
+    uint32_t            slot   = simt_global_add32(&report->leaks, 1);
+
+    if (slot < SHPOOL_LEAK_SLOTS) {
+        shpool_leak *entry  = &report->leak[slot];
+        uint32_t     sealed = shpool_zone_is_sealed(view, user);
+
+        entry->block   = simt_block_rank();
+        entry->thread  = (sealed != 0) ? simt_load32(user - SHPOOL_ZONE_RANK) : 0u;
+        entry->site    = (sealed != 0) ? simt_load32(user - SHPOOL_ZONE_SITE) : 0u;
+        entry->usable  = usable;
+        entry->address = (unsigned long long)(size_t)simt_from_shared(user);
+    }
+}
+
+/* What is free in the block's pools as a request fails. */
+SIMT_FN void shpool_note_unused(shpool_view view)
+{
+    uint32_t all = simt_load32(view.area + SHPOOL_AREA_CAPACITY);
+    uint32_t now = simt_atomic_load(view.area + SHPOOL_AREA_BYTES_NOW, SIMT_RELAXED);
+
+    if (now < all) { /* spilled bytes count, too */
+        (void)simt_atomic_max(view.area + SHPOOL_AREA_UNUSED, all - now, SIMT_RELAXED);
+    }
+}
+
+/* The cycles of one malloc or free that began at `start`.  Those of all threads of a block can be
+ * more than the word holds; what it loses goes to the report. */
+SIMT_FN void shpool_note_cycles(shpool_view view, uint32_t start)
+{
+    uint32_t cycles = simt_clock() - start;
+    uint32_t units  = (cycles >> 4) + (cycles >> 3 & 1u);
+    uint32_t before = simt_atomic_add(view.area + SHPOOL_AREA_CYCLES, units, SIMT_RELAXED);
+
+    if (before + units < units) {
+        simt_global_add64(&shpool_area_report(view.area)->cycles, 16ull << 32);
+    }
+    shpool_count(view, SHPOOL_AREA_TIMED, 1);
+    (void)simt_atomic_max(view.area + SHPOOL_AREA_SLOWEST, cycles, SIMT_RELAXED);
+    (void)simt_atomic_min(view.area + SHPOOL_AREA_FASTEST, cycles, SIMT_RELAXED);
+}
+
+SIMT_FN void shpool_note_malloc(shpool_view view, uint32_t usable)
+{
+    shpool_count(view, SHPOOL_AREA_MALLOCS, 1);
+    if (usable == 0) {
+        shpool_count(view, SHPOOL_AREA_FAILURES, 1);
+        shpool_note_unused(view);
+    } else {
+        shpool_count_live(view, usable);
+    }
+}
+
+/* But for the bytes, which the caller has counted down. */
+SIMT_FN void shpool_note_free(shpool_view view)
+{
+    shpool_count(view, SHPOOL_AREA_FREES, 1);
+}
+
+/* ---- the end of a block's pools ---- */
+
+/* A difference, for a sum of 64 bits: a block of a cluster may have freed what others allocated. */
+SIMT_FN unsigned long long shpool_signed(uint32_t difference)
+{
+    return (unsigned long long)(long long)(int32_t)difference;
+}
+
+/* Add what the area says of spills to the report; one thread of the block. */
+SIMT_FN void shpool_flush_spills(simt_addr area)
+{
+    shpool_report_data *report = shpool_area_report(area);
+
+    simt_global_add64(&report->failures, simt_load32(area + SHPOOL_AREA_FAILURES));
+    simt_global_add64(&report->spills, simt_load32(area + SHPOOL_AREA_SPILLS));
+    simt_global_add64(&report->native_spills, simt_load32(area + SHPOOL_AREA_NATIVE));
+}
+
+/* The rest of it. */
+SIMT_FN void shpool_flush_counts(simt_addr area)
+{
+    shpool_report_data *report = shpool_area_report(area);
+
+    simt_global_add64(&report->mallocs, simt_load32(area + SHPOOL_AREA_MALLOCS));
+    simt_global_add64(&report->frees, simt_load32(area + SHPOOL_AREA_FREES));
+    simt_global_add64(&report->live, shpool_signed(simt_load32(area + SHPOOL_AREA_MALLOCS) -
+                                                   simt_load32(area + SHPOOL_AREA_FAILURES) -
+                                                   simt_load32(area + SHPOOL_AREA_FREES)));
+    simt_global_add64(&report->live_bytes,
+                      shpool_signed(simt_load32(area + SHPOOL_AREA_BYTES_NOW)));
+    simt_global_add64(&report->waits, simt_load32(area + SHPOOL_AREA_WAITS));
+    simt_global_add64(&report->timed, simt_load32(area + SHPOOL_AREA_TIMED));
+    simt_global_add64(&report->cycles, 16ull * simt_load32(area + SHPOOL_AREA_CYCLES));
+    simt_global_max32(&report->slowest, simt_load32(area + SHPOOL_AREA_SLOWEST));
+    simt_global_min32(&report->fastest, simt_load32(area + SHPOOL_AREA_FASTEST));
+    simt_global_max32(&report->unused_bytes, simt_load32(area + SHPOOL_AREA_UNUSED));
+    simt_global_max32(&report->peak_bytes, simt_load32(area + SHPOOL_AREA_PEAK));
+    simt_global_min32(&report->largest_free, simt_load32(area + SHPOOL_AREA_LARGEST));
+    (void)simt_global_add32(&report->corrupt, simt_load32(area + SHPOOL_AREA_CORRUPT));
+}
+
+#endif /* SHPOOL_IMPL_AREA_H */

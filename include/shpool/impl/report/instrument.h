@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What stats=1, check=1 and trace=FILE add around a module's functions.  Not for direct inclusion.
+ *
+ * The counted functions are other functions, not branches in the plain ones: a pool that was
+ * opened without them runs code that knows nothing of them.  The counters lie in the statistics
+ * area in front of the pools and go to the report in global memory in shpool_fini(). */
+#ifndef SHPOOL_IMPL_INSTRUMENT_H
+#define SHPOOL_IMPL_INSTRUMENT_H
+
+#include <shpool/impl/report/spill.h>
+
+/* The rewind of a module without marks. */
+SIMT_FN uint32_t shpool_no_rewind(shpool_view view, uint32_t to)
+{
+    (void)view;
+    return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u;
+}
+
+#define SHPOOL_FLAGS_EXPOSED ((uint32_t)SHPOOL_FLAG_CHECK | (uint32_t)SHPOOL_FLAG_IN_BAND)
+
+/* Where the module's allocation of a caller's address begins; 0, which is nobody's, for an address
+ * that is not in this pool. */
+SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
+{
+    if (((view.flags & SHPOOL_FLAG_CLUSTER) != 0) &&
+        (simt_addr_rank(user) < simt_cluster_blocks())) { /* or in a neighbour's */
+        view.base = simt_map_cluster(view.base, simt_addr_rank(user));
+    }
+    return (user - view.base < view.bytes) ? user - shpool_zone_front(view.flags) : 0u;
+}
+
+/* What a release lets go is counted as freed, and with check=1 looked at as by a free. */
+#define SHPOOL_INSTRUMENT_MARKS(_name) \
+    SIMT_FN uint32_t shpool_counted_##_name##_rewind(shpool_view view, uint32_t to) \
+    { \
+        shpool_walk before = shpool_counted_##_name##_survey(view, 0); \
+        uint32_t    done; \
+        shpool_trace_record *record = NULL; \
+        if (before.broken != 0) { /* nobody waits for a lock that was run over */ \
+            shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
+            return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u; \
+        } \
+        if ((to != SHPOOL_NO_MARK) && (shpool_is_traced(view) != 0)) { /* first, as in free */ \
+            record = shpool_trace_take(view.area, view.rank); \
+        } \
+        done = shpool_##_name##_rewind(view, to); \
+        if ((to != SHPOOL_NO_MARK) && (done != 0)) { \
+            shpool_walk after = shpool_counted_##_name##_survey(view, 0); \
+            shpool_count(view, SHPOOL_AREA_BYTES_NOW, after.used - before.used); \
+            shpool_count(view, SHPOOL_AREA_FREES, before.live - after.live); \
+            shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_RELEASE, 0, 0, to, 0); \
+        } \
+        if ((to == SHPOOL_NO_MARK) && (done != SHPOOL_NO_MARK)) { \
+            shpool_trace_mark(view, done); \
+        } \
+        return done; \
+    }
+
+/* The counted functions of one module.  Addresses are those that callers have; the module's own
+ * allocation begins one front zone below. */
+#define SHPOOL_INSTRUMENT(_name) \
+    /* Where a module's data lies between the allocations an overrun may have made it anything: \
+     * with check=1 this looks before the module follows it. */ \
+    SIMT_FN_NOINLINE uint32_t shpool_counted_##_name##_sound(shpool_view view) \
+    { \
+        return ((view.flags & SHPOOL_FLAGS_EXPOSED) != SHPOOL_FLAGS_EXPOSED) || \
+               (shpool_##_name##_walk(view).broken == 0); \
+    } \
+    SIMT_FN simt_addr shpool_counted_##_name##_malloc(shpool_view view, uint32_t bytes, \
+                                                      uint32_t alignment, uint32_t site) \
+    { \
+        simt_addr addr  = 0; \
+        uint32_t  asked = bytes; \
+        uint32_t  usable; \
+        simt_addr user; \
+        if (shpool_counted_##_name##_sound(view)) { \
+            uint32_t start = simt_clock(); \
+            addr = shpool_##_name##_malloc(view, shpool_zone_request(bytes, view.flags), \
+                                           alignment, site); \
+            shpool_note_cycles(view, start); \
+        } \
+        if (addr == 0) { \
+            shpool_note_malloc(view, 0); \
+            shpool_trace_malloc(view, asked, alignment, 0, 0, site); \
+            return 0; \
+        } \
+        usable = shpool_##_name##_usable(view, addr); \
+        bytes  = shpool_zone_bytes(bytes, usable, view.flags); \
+        shpool_note_malloc(view, bytes); \
+        user = shpool_zone_set(view, addr, usable, bytes, \
+                               (site != SHPOOL_SITE_WAIT) ? site : 0u, view.rank); \
+        shpool_trace_malloc(view, asked, alignment, bytes, user, site); \
+        return user; \
+    } \
+    SIMT_FN uint32_t shpool_counted_##_name##_owns(shpool_view view, simt_addr user) \
+    { \
+        simt_addr addr = shpool_zone_addr(view, user); \
+        if (addr == 0) { \
+            return SHPOOL_FREE_FOREIGN; \
+        } \
+        if (!shpool_counted_##_name##_sound(view)) { \
+            return SHPOOL_FREE_CORRUPT; \
+        } \
+        return shpool_##_name##_owns(view, addr); \
+    } \
+    SIMT_FN uint32_t shpool_counted_##_name##_free(shpool_view view, simt_addr user, \
+                                                   uint32_t site) \
+    { \
+        simt_addr addr   = user - shpool_zone_front(view.flags); \
+        uint32_t  reason = SHPOOL_FREE_OK; \
+        if ((view.flags & SHPOOL_FLAG_CHECK) != 0) { /* else free refuses what it can */ \
+            reason = shpool_counted_##_name##_owns(view, user); \
+        } \
+        if (reason == SHPOOL_FREE_OK) { \
+            uint32_t usable = shpool_##_name##_usable(view, addr); \
+            uint32_t bytes  = shpool_zone_payload(view, addr, usable); \
+            reason = shpool_zone_release(view, addr, usable, bytes); \
+            if (reason == SHPOOL_FREE_OK) { \
+                /* first: another thread may have them at once, and peak is not to see both */ \
+                shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes); \
+                uint32_t place = shpool_trace_place(view, user); \
+                shpool_trace_record *record = shpool_trace_free(view, place, 0, site); \
+                uint32_t             start  = simt_clock(); \
+                reason = shpool_##_name##_free(view, addr, site); \
+                shpool_note_cycles(view, start); \
+                shpool_trace_refused(record, reason); \
+                if (reason != SHPOOL_FREE_OK) { \
+                    shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes); \
+                } \
+            } \
+        } \
+        if (reason == SHPOOL_FREE_OK) { \
+            shpool_note_free(view); \
+        } else { \
+            shpool_note_bad_free(view, simt_from_shared(user), reason, site); \
+        } \
+        return reason; \
+    } \
+    /* What is not the start of an allocation, or is damaged, has no bytes: nothing is copied. */ \
+    SIMT_FN uint32_t shpool_counted_##_name##_usable(shpool_view view, simt_addr user) \
+    { \
+        simt_addr addr = user - shpool_zone_front(view.flags); \
+        uint32_t  usable; \
+        uint32_t  bytes; \
+        if (shpool_counted_##_name##_owns(view, user) != SHPOOL_FREE_OK) { \
+            return 0; \
+        } \
+        usable = shpool_##_name##_usable(view, addr); \
+        bytes  = shpool_zone_payload(view, addr, usable); \
+        return shpool_zone_intact(view, addr, usable, bytes) ? bytes : 0u; \
+    } \
+    SIMT_FN uint32_t shpool_counted_##_name##_resize(shpool_view view, simt_addr user, \
+                                                     uint32_t bytes) \
+    { \
+        simt_addr addr   = user - shpool_zone_front(view.flags); \
+        uint32_t  reason = shpool_counted_##_name##_owns(view, user); \
+        uint32_t  usable = 0; \
+        uint32_t  before = 0; \
+        uint32_t  asked  = bytes; \
+        uint32_t  less; \
+        shpool_trace_record *record = NULL; \
+        if (reason == SHPOOL_FREE_OK) { \
+            usable = shpool_##_name##_usable(view, addr); \
+            before = shpool_zone_payload(view, addr, usable); \
+            reason = shpool_zone_intact(view, addr, usable, before) ? SHPOOL_FREE_OK \
+                                                                    : SHPOOL_FREE_CORRUPT; \
+        } \
+        if (reason != SHPOOL_FREE_OK) { \
+            shpool_note_bad_free(view, simt_from_shared(user), reason, 0); \
+            return 0; \
+        } \
+        less = (bytes < before) ? before - bytes : 0u; /* given back at most; as in free */ \
+        shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - less); \
+        if ((less != 0) && (shpool_is_traced(view) != 0)) { \
+            record = shpool_trace_take(view.area, view.rank); \
+        } \
+        if (!shpool_##_name##_resize(view, addr, shpool_zone_request(bytes, view.flags))) { \
+            shpool_count_live(view, less); \
+            return 0; \
+        } \
+        usable = shpool_##_name##_usable(view, addr); \
+        bytes  = shpool_zone_bytes(bytes, usable, view.flags); \
+        (void)shpool_zone_set(view, addr, usable, bytes, \
+                              shpool_zone_word(view, user, SHPOOL_ZONE_SITE), \
+                              shpool_zone_word(view, user, SHPOOL_ZONE_RANK)); \
+        shpool_count_live(view, less + bytes - before); \
+        if ((less == 0) && (shpool_is_traced(view) != 0)) { /* grown into what others gave back */ \
+            record = shpool_trace_take(view.area, view.rank); \
+        } \
+        shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_RESIZE, asked, bytes, \
+                          shpool_trace_place(view, user), 0); \
+        return 1; \
+    } \
+    SIMT_FN uint32_t shpool_counted_##_name##_largest(shpool_view view) \
+    { \
+        return shpool_zone_room(shpool_##_name##_largest(view), view.flags); \
+    } \
+    /* The module's walk, then the zones of all that is live, found by asking for each address; \
+     * `leaks`: and note it as leaked. */ \
+    SIMT_FN shpool_walk shpool_counted_##_name##_survey(shpool_view view, uint32_t leaks) \
+    { \
+        shpool_walk walk; \
+        simt_addr   addr = view.base; \
+        uint32_t    left; \
+        walk = shpool_##_name##_walk(view); \
+        left = walk.live; \
+        if (((view.flags & SHPOOL_FLAG_CHECK) == 0) || (walk.broken != 0)) { \
+            return walk; \
+        } \
+        for (walk.used = 0; (left != 0) && (addr - view.base < view.bytes); addr += 16u) { \
+            if (shpool_##_name##_owns(view, addr) == SHPOOL_FREE_OK) { \
+                uint32_t  usable = shpool_##_name##_usable(view, addr); \
+                uint32_t  bytes  = shpool_zone_payload(view, addr, usable); \
+                simt_addr user   = addr + shpool_zone_front(view.flags); \
+                if (!shpool_zone_intact(view, addr, usable, bytes)) { \
+                    bytes       = 0; \
+                    walk.where  = (walk.broken == 0) ? user : walk.where; \
+                    walk.broken = SHPOOL_BROKEN_ZONE; \
+                } \
+                if (leaks != 0) { \
+                    shpool_note_leak(view, user, bytes); \
+                } \
+                walk.used += bytes; \
+                addr += (usable - 1u) & ~15u; \
+                left--; \
+            } \
+        } \
+        return walk; \
+    } \
+    SIMT_FN shpool_walk shpool_counted_##_name##_walk(shpool_view view) \
+    { \
+        return shpool_counted_##_name##_survey(view, 0); \
+    } \
+    SIMT_FN void shpool_counted_##_name##_fini(shpool_view view) \
+    { \
+        simt_barrier(); \
+        if (((view.flags & SHPOOL_FLAG_LEADER) != 0) && (view.bytes != 0)) { \
+            if (((view.flags & SHPOOL_FLAG_CHECK) != 0) && \
+                (shpool_counted_##_name##_survey(view, 1).broken != 0)) { \
+                shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
+            } else { /* a damaged list could lead anywhere; the walk does not follow it */ \
+                (void)simt_atomic_max(view.area + SHPOOL_AREA_LARGEST, \
+                                      shpool_counted_##_name##_largest(view), SIMT_RELAXED); \
+            } \
+        } \
+        simt_barrier(); \
+        if (view.rank == 0) { \
+            shpool_trace_fini(view); \
+            shpool_slot_return(view.area); \
+            shpool_flush_spills(view.area); \
+            shpool_flush_counts(view.area); \
+            (void)simt_global_add32(&shpool_area_report(view.area)->blocks, 1); \
+        } \
+    } \
+    SHPOOL_IF_MARKS(_name, SHPOOL_INSTRUMENT_MARKS(_name), )
+
+#endif /* SHPOOL_IMPL_INSTRUMENT_H */

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The slots of spill=arena: memory behind the report, one slot for each block that spills.  Not for
+ * direct inclusion.
+ *
+ * Which slots are taken, a bit map in front of them says.  The granules of a block's slot (a power
+ * of two, at least 64 bytes, at most 1,024 of them) are kept in two bit maps in the block's shared
+ * memory, behind the counters: which are taken, and which is an allocation's last.  First fit,
+ * under a lock; the slot itself has no metadata. */
+#ifndef SHPOOL_IMPL_SLOTS_H
+#define SHPOOL_IMPL_SLOTS_H
+
+#include <shpool/impl/report/area.h>
+
+#define SHPOOL_SPILL_NONE 1u /* SHPOOL_AREA_SLOT: the slots are all taken */
+
+/* ---- the slots in global memory ---- */
+
+/* Bytes of a report and the bit map of the slots that are taken, which follows it. */
+SIMT_HD size_t shpool_slots_head(uint32_t slots)
+{
+    return SHPOOL_REPORT_ROOM + (size_t)((slots + 31u) / 32u) * 4u;
+}
+
+/* Where the slots behind a report begin: at the next multiple of the largest alignment, of which
+ * cudaMalloc() promises a quarter. */
+SIMT_HD size_t shpool_slots_first(const void *report, uint32_t slots)
+{
+    return ((size_t)report + shpool_slots_head(slots) + SHPOOL_MAX_ALIGNMENT - 1u) &
+           ~(size_t)(SHPOOL_MAX_ALIGNMENT - 1u);
+}
+
+/* Bytes of all of it, wherever it lies. */
+SIMT_HD size_t shpool_slots_bytes(uint32_t slots, uint32_t slot_bytes)
+{
+    return shpool_slots_head(slots) + SHPOOL_MAX_ALIGNMENT - 1u + (size_t)slots * slot_bytes;
+}
+
+/* How far behind the report all of it ends, and the records of a trace begin. */
+SIMT_HD size_t shpool_slots_end(const shpool_pool *pool)
+{
+    return (shpool_slots_bytes(pool->spill_slots, pool->spill_bytes) + 15u) & ~(size_t)15;
+}
+
+/* Take a slot: its number, or how many there are: they are all taken.  One thread of the block. */
+SIMT_FN uint32_t shpool_slot_claim(simt_addr area)
+{
+    uint32_t *map   = (uint32_t *)(void *)((char *)shpool_area_report(area) + SHPOOL_REPORT_ROOM);
+    uint32_t  slots = simt_load32(area + SHPOOL_AREA_SLOTS);
+    uint32_t  words = (slots + 31u) / 32u;
+    uint32_t  w     = simt_block_rank() % words;
+    uint32_t  left;
+
+    for (left = words; left != 0; left--) {
+        uint32_t mine = simt_mask(0, (slots - w * 32u < 32u) ? slots - w * 32u : 32u);
+        uint32_t seen = simt_global_or32(map + w, 0);
+
+        while ((mine & ~seen) != 0) {
+            uint32_t i = simt_ffs(mine & ~seen) - 1u;
+
+            seen = simt_global_or32(map + w, 1u << i); /* acquire: pairs with slot_return */
+            if ((seen >> i & 1u) == 0) {
+                return w * 32u + i;
+            }
+        }
+        w = (w + 1u < words) ? w + 1u : 0u;
+    }
+    return slots;
+}
+
+/* Take a slot: its address, or SHPOOL_SPILL_NONE.  One thread of the block. */
+SIMT_FN unsigned long long shpool_slot_take(simt_addr area)
+{
+    uint32_t number = shpool_slot_claim(area);
+    uint32_t slots  = simt_load32(area + SHPOOL_AREA_SLOTS);
+
+    return (number < slots) ? shpool_slots_first(shpool_area_report(area), slots) +
+                                  (size_t)number * simt_load32(area + SHPOOL_AREA_SLOT_BYTES)
+                            : SHPOOL_SPILL_NONE;
+}
+
+/* Give the block's slot back, if it took one.  One thread, behind a barrier. */
+SIMT_FN void shpool_slot_return(simt_addr area)
+{
+    char              *report = (char *)shpool_area_report(area);
+    uint32_t           slots  = simt_load32(area + SHPOOL_AREA_SLOTS);
+    unsigned long long slot   = simt_load64(area + SHPOOL_AREA_SLOT);
+    uint32_t           number;
+
+    if (slot > SHPOOL_SPILL_NONE) {
+        /* in KiB, which both are multiples of: a division of 32 bits is no call */
+        number = (uint32_t)(((size_t)slot - shpool_slots_first(report, slots)) >> 10) /
+                 (simt_load32(area + SHPOOL_AREA_SLOT_BYTES) >> 10);
+        simt_store64(area + SHPOOL_AREA_SLOT, 0);
+        /* release: what this block wrote there comes before what the next one writes */
+        (void)simt_global_and32((uint32_t *)(void *)(report + SHPOOL_REPORT_ROOM) + number / 32u,
+                                ~(1u << number % 32u));
+    }
+}
+
+/* ---- the granules of the block's slot; under the lock ---- */
+
+/* The map of taken granules; that of the last ones follows. */
+SIMT_FN simt_addr shpool_granule_map(simt_addr area) { return area + SHPOOL_AREA_MAPS; }
+
+/* How many there are. */
+SIMT_FN uint32_t shpool_granule_all(simt_addr area)
+{
+    return simt_load32(area + SHPOOL_AREA_SLOT_BYTES) >> simt_load32(area + SHPOOL_AREA_SHIFT);
+}
+
+SIMT_FN uint32_t shpool_granule_words(simt_addr area)
+{
+    return (shpool_granule_all(area) + 31u) / 32u;
+}
+
+/* Whether granule `at` has its bit in `map`. */
+SIMT_FN uint32_t shpool_granule_is(simt_addr map, uint32_t at)
+{
+    return (simt_load32(map + (at >> 5) * 4u) >> (at & 31u)) & 1u;
+}
+
+/* The first granule from `at` on whose bit in `map`, xored with `flip`, is set; `end` or more if
+ * there is none below `end`. */
+SIMT_FN uint32_t shpool_granule_next(simt_addr map, uint32_t at, uint32_t end, uint32_t flip)
+{
+    while (at < end) {
+        uint32_t bits = (simt_load32(map + (at >> 5) * 4u) ^ flip) >> (at & 31u);
+
+        if (bits != 0) {
+            return at + simt_ffs(bits) - 1u;
+        }
+        at = (at | 31u) + 1u;
+    }
+    return end;
+}
+
+/* Change the taken bits of granules at..end-1. */
+SIMT_FN void shpool_granule_flip(simt_addr map, uint32_t at, uint32_t end)
+{
+    while (at < end) {
+        uint32_t rest = end - at;
+        simt_addr a   = map + (at >> 5) * 4u;
+
+        simt_store32(a, simt_load32(a) ^ simt_mask(at & 31u, (rest < 32u) ? rest : 32u));
+        at = (at | 31u) + 1u;
+    }
+}
+
+/* The first run of `need` granules that starts at a multiple of `align`, a power of two or 0; `all`
+ * if there is none. */
+SIMT_FN uint32_t shpool_granule_find(simt_addr map, uint32_t all, uint32_t need, uint32_t align)
+{
+    uint32_t at = 0;
+
+    while ((at < all) && (need <= all - at)) {
+        uint32_t taken = shpool_granule_next(map, at, at + need, 0);
+
+        if (taken >= at + need) {
+            return at;
+        }
+        at = shpool_granule_next(map, taken + 1u, all, ~0u);
+        at = (align != 0) ? (at + align - 1u) & ~(align - 1u) : at;
+    }
+    return all;
+}
+
+/* Which allocation ptr is: its first granule and, in *end_p, the one behind its last; or, from
+ * SHPOOL_GRANULE_NONE on, why it is none (a shpool_free_result). */
+#define SHPOOL_GRANULE_NONE 0x80000000u
+SIMT_FN uint32_t shpool_granule_of(simt_addr area, const void *ptr, uint32_t *end_p)
+{
+    unsigned long long slot  = simt_load64(area + SHPOOL_AREA_SLOT);
+    unsigned long long off   = (unsigned long long)(size_t)ptr - slot;
+    simt_addr          map   = shpool_granule_map(area);
+    uint32_t           all   = shpool_granule_all(area);
+    uint32_t           shift = simt_load32(area + SHPOOL_AREA_SHIFT);
+    uint32_t           words = shpool_granule_words(area);
+    uint32_t           at;
+
+    *end_p = 0;
+    if ((slot <= SHPOOL_SPILL_NONE) || ((off >> shift) >= all)) {
+        return SHPOOL_GRANULE_NONE + SHPOOL_FREE_FOREIGN;
+    }
+    at = (uint32_t)(off >> shift);
+    if (!shpool_granule_is(map, at)) {
+        return SHPOOL_GRANULE_NONE + SHPOOL_FREE_DOUBLE;
+    }
+    *end_p = shpool_granule_next(map + words * 4u, at, all, 0) + 1u;
+    if (((off & ((1ull << shift) - 1u)) != 0) ||
+        ((at != 0) && shpool_granule_is(map, at - 1u) &&
+         !shpool_granule_is(map + words * 4u, at - 1u))) { /* goes on from the one in front */
+        return SHPOOL_GRANULE_NONE + SHPOOL_FREE_INTERIOR;
+    }
+    return at;
+}
+
+/* An allocation of `bytes`, or NULL. */
+SIMT_FN void *shpool_granule_take(simt_addr area, unsigned long long bytes, uint32_t alignment)
+{
+    const simt_addr    map  = shpool_granule_map(area);
+    unsigned long long slot = simt_load64(area + SHPOOL_AREA_SLOT);
+    uint32_t           all;
+    uint32_t           shift;
+    uint32_t           need;
+    uint32_t           at;
+    simt_addr          last;
+
+    if (slot == 0) { /* the block's first spill; first, while the rest needs no registers */
+        slot = shpool_slot_take(area);
+        simt_store64(area + SHPOOL_AREA_SLOT, slot);
+    }
+    all   = shpool_granule_all(area);
+    shift = simt_load32(area + SHPOOL_AREA_SHIFT);
+    if ((slot == SHPOOL_SPILL_NONE) || (bytes > (unsigned long long)all << shift)) {
+        return NULL;
+    }
+    need = (uint32_t)((bytes + (1ull << shift) - 1u) >> shift);
+    at   = shpool_granule_find(map, all, need, alignment >> shift);
+    if (at == all) {
+        return NULL;
+    }
+    shpool_granule_flip(map, at, at + need);
+    last = map + (shpool_granule_words(area) + ((at + need - 1u) >> 5)) * 4u;
+    simt_store32(last, simt_load32(last) | (1u << ((at + need - 1u) & 31u)));
+    return (char *)(size_t)slot + ((size_t)at << shift);
+}
+
+/* SHPOOL_FREE_OK, or why ptr cannot be freed. */
+SIMT_FN uint32_t shpool_granule_give(simt_addr area, const void *ptr)
+{
+    simt_addr map = shpool_granule_map(area);
+    uint32_t  end;
+    uint32_t  at = shpool_granule_of(area, ptr, &end);
+    simt_addr last;
+
+    if (at >= SHPOOL_GRANULE_NONE) {
+        return at - SHPOOL_GRANULE_NONE;
+    }
+    shpool_granule_flip(map, at, end);
+    last = map + (shpool_granule_words(area) + ((end - 1u) >> 5)) * 4u;
+    simt_store32(last, simt_load32(last) & ~(1u << ((end - 1u) & 31u)));
+    return SHPOOL_FREE_OK;
+}
+
+/* Bytes of an allocation; 0 if ptr is none. */
+SIMT_FN unsigned long long shpool_granule_bytes(simt_addr area, const void *ptr)
+{
+    uint32_t end;
+    uint32_t at = shpool_granule_of(area, ptr, &end);
+
+    return (at < SHPOOL_GRANULE_NONE)
+               ? (unsigned long long)(end - at) << simt_load32(area + SHPOOL_AREA_SHIFT) : 0u;
+}
+
+/* _result = _call under the lock of the slot; inside the loop, as impl/group_lock.h says. */
+#define SHPOOL_SPILL_LOCKED(_area, _result, _call) \
+    { \
+        uint32_t waiting = 1; \
+        do { \
+            uint32_t seen = simt_atomic_load((_area) + SHPOOL_AREA_SPILL_LOCK, SIMT_RELAXED); \
+            if (seen != 0) { \
+                simt_wait((_area) + SHPOOL_AREA_SPILL_LOCK, seen); \
+            } \
+            /* acquire: pairs with the release below */ \
+            if (simt_atomic_cas((_area) + SHPOOL_AREA_SPILL_LOCK, 0, 1, SIMT_ACQUIRE) == 0) { \
+                _result = _call; \
+                /* release: pairs with the acquire above; the maps as they are now */ \
+                simt_atomic_store((_area) + SHPOOL_AREA_SPILL_LOCK, 0, SIMT_RELEASE); \
+                waiting = simt_pin(0); /* a known 0 would lead straight out of the loop */ \
+            } \
+        } while (waiting != 0); \
+    }
+
+#endif /* SHPOOL_IMPL_SLOTS_H */

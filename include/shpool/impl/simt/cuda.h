@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* simt.h for the GPU (nvcc, NVRTC).  Not for direct inclusion.
+ *
+ * Every access is inline PTX on a 32-bit shared address: written as C, a pointer that travelled
+ * through a function table becomes generic, and its accesses LD/ST/ATOM instead of LDS/STS/ATOMS.
+ * Each clobbers memory: the caller's own accesses to a payload must not move across the
+ * allocator's accesses to the same bytes (free links lie in freed payloads). */
+#ifndef SHPOOL_IMPL_SIMT_CUDA_H
+#define SHPOOL_IMPL_SIMT_CUDA_H
+
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 750)
+#error "shpool needs sm_75 or newer: compile with -arch=sm_75 or above"
+#endif
+
+#define SIMT_FN          static __device__ __forceinline__
+#define SIMT_ROLLED      _Pragma("unroll 1")
+#define SIMT_UNROLLED    _Pragma("unroll")
+#define SIMT_FN_NOINLINE static __device__ __noinline__
+#define SIMT_HD          static __host__ __device__ __forceinline__
+#define SIMT_TABLE(_type, _name, _count) static __device__ const _type _name[_count]
+
+SIMT_FN uint32_t simt_keep(uint32_t v)
+{
+    asm("" : "+r"(v));
+    return v;
+}
+SIMT_FN uint32_t simt_pin(uint32_t v)
+{
+    asm volatile("" : "+r"(v) : : "memory");
+    return v;
+}
+
+/* ---- ranks ---- */
+SIMT_FN uint32_t simt_thread_x(void) { return threadIdx.x; }
+SIMT_FN uint32_t simt_thread_y(void) { return threadIdx.y; }
+SIMT_FN uint32_t simt_thread_z(void) { return threadIdx.z; }
+SIMT_FN uint32_t simt_block_x(void) { return blockIdx.x; }
+SIMT_FN uint32_t simt_block_y(void) { return blockIdx.y; }
+SIMT_FN uint32_t simt_block_z(void) { return blockIdx.z; }
+SIMT_FN uint32_t simt_block_threads(void) { return blockDim.x * blockDim.y * blockDim.z; }
+SIMT_FN uint32_t simt_grid_blocks(void) { return gridDim.x * gridDim.y * gridDim.z; }
+SIMT_FN uint32_t simt_thread_rank(void)
+{
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+SIMT_FN uint32_t simt_block_rank(void)
+{
+    return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+}
+SIMT_FN unsigned long long simt_launch_number(void)
+{
+    unsigned long long number;
+
+    asm("mov.u64 %0, %%gridid;" : "=l"(number));
+    return number;
+}
+SIMT_FN uint32_t simt_lane(void)
+{
+    uint32_t lane;
+
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+SIMT_FN uint32_t simt_warp(void) { return simt_thread_rank() / SIMT_WARP; }
+
+/* ---- addresses ---- */
+SIMT_FN int simt_is_shared(const void *p) { return __isShared(p) != 0; }
+SIMT_FN simt_addr simt_to_shared(const void *p)
+{
+    return (simt_addr)__cvta_generic_to_shared(p);
+}
+SIMT_FN void *simt_from_shared(simt_addr a) { return __cvta_shared_to_generic((size_t)a); }
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900)
+/* Here a conversion reads a special register, and does so again at each use.  It is the upper half
+ * of the window's generic addresses; the lower half is the shared address. */
+SIMT_FN uint32_t simt_window(void)
+{
+    return simt_keep((uint32_t)((size_t)simt_from_shared(0) >> 32));
+}
+SIMT_FN int simt_is_within(uint32_t w, const void *p) { return (uint32_t)((size_t)p >> 32) == w; }
+SIMT_FN void *simt_from_window(uint32_t w, simt_addr a) { return (void *)(((size_t)w << 32) | a); }
+#else
+SIMT_FN uint32_t simt_window(void) { return 1; }
+SIMT_FN int simt_is_within(uint32_t w, const void *p) { return (w != 0) && simt_is_shared(p); }
+SIMT_FN void *simt_from_window(uint32_t w, simt_addr a)
+{
+    (void)w;
+    return simt_from_shared(a);
+}
+#endif
+
+/* sm_90: shared addresses have the rank of their block in the cluster in the top byte, also those
+ * of the own block, and generic addresses of all blocks of a cluster the same upper half. */
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900)
+SIMT_FN uint32_t simt_addr_rank(simt_addr a) { return a >> SIMT_RANK_SHIFT; }
+SIMT_FN simt_addr simt_addr_offset(simt_addr a) { return a & SIMT_OFFSET; }
+#else
+SIMT_FN uint32_t simt_addr_rank(simt_addr a)
+{
+    (void)a;
+    return 0;
+}
+SIMT_FN simt_addr simt_addr_offset(simt_addr a) { return a; }
+#endif
+SIMT_FN simt_addr simt_dynamic_base(void)
+{
+    extern __shared__ __align__(16) unsigned char shpool_dynamic_shared[];
+
+    return simt_to_shared(shpool_dynamic_shared);
+}
+SIMT_FN uint32_t simt_dynamic_bytes(void)
+{
+    uint32_t bytes;
+
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+    return bytes;
+}
+
+/* Code for sm_75 may run on a GPU that reserves some, and cannot ask it how much. */
+SIMT_FN simt_addr simt_shared_end(uint32_t system_bytes)
+{
+    uint32_t bytes;
+
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 800)
+    asm("mov.u32 %0, %%reserved_smem_offset_cap;" : "=r"(system_bytes));
+#endif
+    asm("mov.u32 %0, %%total_smem_size;" : "=r"(bytes));
+    return system_bytes + bytes;
+}
+
+/* ---- plain accesses ---- */
+#define SIMT_CUDA_PLAIN(_bits, _type, _constraint) \
+    SIMT_FN _type simt_load##_bits(simt_addr a) \
+    { \
+        _type v; \
+        asm volatile("ld.shared.u" #_bits " %0, [%1];" : "=" _constraint(v) : "r"(a) : "memory"); \
+        return v; \
+    } \
+    SIMT_FN void simt_store##_bits(simt_addr a, _type v) \
+    { \
+        asm volatile("st.shared.u" #_bits " [%0], %1;" : : "r"(a), _constraint(v) : "memory"); \
+    }
+SIMT_CUDA_PLAIN(16, uint16_t, "h")
+SIMT_CUDA_PLAIN(32, uint32_t, "r")
+SIMT_CUDA_PLAIN(64, unsigned long long, "l")
+#undef SIMT_CUDA_PLAIN
+
+/* PTX has no 8-bit registers. */
+SIMT_FN uint8_t simt_load8(simt_addr a)
+{
+    uint32_t v;
+
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(a) : "memory");
+    return (uint8_t)v;
+}
+SIMT_FN void simt_store8(simt_addr a, uint8_t v)
+{
+    asm volatile("st.shared.u8 [%0], %1;" : : "r"(a), "r"((uint32_t)v) : "memory");
+}
+SIMT_FN simt_u128 simt_load128(simt_addr a)
+{
+    simt_u128 v;
+
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(a) : "memory");
+    return v;
+}
+SIMT_FN void simt_store128(simt_addr a, simt_u128 v)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};"
+                 : : "r"(a), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+
+/* ---- atomics: the order is a constant, so one case survives ---- */
+SIMT_FN uint32_t simt_atomic_load(simt_addr a, simt_order o)
+{
+    uint32_t v;
+
+    if (o == SIMT_RELAXED) {
+        asm volatile("ld.relaxed.cta.shared.u32 %0, [%1];" : "=r"(v) : "r"(a) : "memory");
+    } else {
+        asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(v) : "r"(a) : "memory");
+    }
+    return v;
+}
+/* Weak: a race of accesses of one size is defined (PTX ISA, "Data-races"). */
+SIMT_FN uint32_t simt_peek(simt_addr a) { return simt_load32(a); }
+SIMT_FN void simt_atomic_store(simt_addr a, uint32_t v, simt_order o)
+{
+    if (o == SIMT_RELAXED) {
+        asm volatile("st.relaxed.cta.shared.u32 [%0], %1;" : : "r"(a), "r"(v) : "memory");
+    } else {
+        asm volatile("st.release.cta.shared.u32 [%0], %1;" : : "r"(a), "r"(v) : "memory");
+    }
+}
+
+#define SIMT_CUDA_ORDERED(_o, _call) \
+    switch (_o) { \
+    case SIMT_RELAXED: _call("relaxed"); break; \
+    case SIMT_ACQUIRE: _call("acquire"); break; \
+    case SIMT_RELEASE: _call("release"); break; \
+    default: _call("acq_rel"); break; \
+    }
+#define SIMT_CUDA_RMW(_name) \
+    SIMT_FN uint32_t simt_atomic_##_name(simt_addr a, uint32_t v, simt_order o) \
+    { \
+        uint32_t old; \
+        SIMT_CUDA_ORDERED(o, SIMT_CUDA_RMW_##_name) \
+        return old; \
+    }
+#define SIMT_CUDA_RMW_PTX(_order, _op) \
+    asm volatile("atom." _order ".cta.shared." _op " %0, [%1], %2;" \
+                 : "=r"(old) : "r"(a), "r"(v) : "memory")
+#define SIMT_CUDA_RMW_add(_order)      SIMT_CUDA_RMW_PTX(_order, "add.u32")
+#define SIMT_CUDA_RMW_and(_order)      SIMT_CUDA_RMW_PTX(_order, "and.b32")
+#define SIMT_CUDA_RMW_or(_order)       SIMT_CUDA_RMW_PTX(_order, "or.b32")
+#define SIMT_CUDA_RMW_min(_order)      SIMT_CUDA_RMW_PTX(_order, "min.u32")
+#define SIMT_CUDA_RMW_max(_order)      SIMT_CUDA_RMW_PTX(_order, "max.u32")
+#define SIMT_CUDA_RMW_exchange(_order) SIMT_CUDA_RMW_PTX(_order, "exch.b32")
+SIMT_CUDA_RMW(add)
+SIMT_CUDA_RMW(and)
+SIMT_CUDA_RMW(or)
+SIMT_CUDA_RMW(min)
+SIMT_CUDA_RMW(max)
+SIMT_CUDA_RMW(exchange)
+#undef SIMT_CUDA_RMW
+
+#define SIMT_CUDA_CAS(_order) \
+    asm volatile("atom." _order ".cta.shared.cas.b32 %0, [%1], %2, %3;" \
+                 : "=r"(old) : "r"(a), "r"(expected), "r"(desired) : "memory")
+SIMT_FN uint32_t simt_atomic_cas(simt_addr a, uint32_t expected, uint32_t desired, simt_order o)
+{
+    uint32_t old;
+
+    SIMT_CUDA_ORDERED(o, SIMT_CUDA_CAS)
+    return old;
+}
+#define SIMT_CUDA_CAS64(_order) \
+    asm volatile("atom." _order ".cta.shared.cas.b64 %0, [%1], %2, %3;" \
+                 : "=l"(old) : "r"(a), "l"(expected), "l"(desired) : "memory")
+SIMT_FN unsigned long long simt_atomic_cas64(simt_addr a, unsigned long long expected,
+                                             unsigned long long desired, simt_order o)
+{
+    unsigned long long old;
+
+    SIMT_CUDA_ORDERED(o, SIMT_CUDA_CAS64)
+    return old;
+}
+
+/* ---- bits ---- */
+SIMT_FN uint32_t simt_popc(uint32_t v) { return (uint32_t)__popc(v); }
+SIMT_FN uint32_t simt_clz(uint32_t v) { return (uint32_t)__clz((int)v); }
+SIMT_FN uint32_t simt_ffs(uint32_t v) { return (uint32_t)__ffs((int)v); }
+SIMT_FN uint32_t simt_reverse(uint32_t v) { return __brev(v); }
+SIMT_FN uint32_t simt_mulhi(uint32_t a, uint32_t b) { return __umulhi(a, b); }
+SIMT_FN uint32_t simt_mask(uint32_t first, uint32_t count)
+{
+    uint32_t mask;
+
+    asm("bmsk.clamp.b32 %0, %1, %2;" : "=r"(mask) : "r"(first), "r"(count));
+    return mask;
+}
+
+/* ---- barriers and votes ---- */
+SIMT_FN void simt_barrier(void) { __syncthreads(); }
+SIMT_FN unsigned long long simt_broadcast(unsigned long long v)
+{
+    static __shared__ unsigned long long word;
+
+    if (simt_thread_rank() == 0) {
+        word = v;
+    }
+    __syncthreads();
+    v = word;
+    __syncthreads(); /* read by all: the next one may come */
+    return v;
+}
+SIMT_FN void simt_warp_sync(uint32_t m) { __syncwarp(m); }
+SIMT_FN uint32_t simt_ballot(uint32_t m, int p) { return __ballot_sync(m, p); }
+SIMT_FN int simt_any(uint32_t m, int p) { return __any_sync(m, p); }
+SIMT_FN int simt_all(uint32_t m, int p) { return __all_sync(m, p); }
+SIMT_FN uint32_t simt_shfl(uint32_t m, uint32_t v, uint32_t lane)
+{
+    return __shfl_sync(m, v, (int)lane);
+}
+SIMT_FN uint32_t simt_shfl_xor(uint32_t m, uint32_t v, uint32_t n)
+{
+    return __shfl_xor_sync(m, v, (int)n);
+}
+SIMT_FN uint32_t simt_shfl_up(uint32_t m, uint32_t v, uint32_t n)
+{
+    return __shfl_up_sync(m, v, n);
+}
+SIMT_FN uint32_t simt_shfl_down(uint32_t m, uint32_t v, uint32_t n)
+{
+    return __shfl_down_sync(m, v, n);
+}
+SIMT_FN uint32_t simt_match_any(uint32_t m, uint32_t v) { return __match_any_sync(m, v); }
+SIMT_FN uint32_t simt_converged(void) { return __activemask(); }
+
+#include <shpool/impl/simt/cluster.h>
+
+SIMT_FN uint32_t simt_clock(void) { return (uint32_t)clock(); }
+
+/* The loop around it reads the word again; here only the issue slots matter.  Of sleeps around 32,
+ * 200 and 1,000 ns the last served pools of 96 to 1,024 threads best, up to twice as fast, and the
+ * others alike.
+ *
+ * A different time for each: the GPU ends a sleep at the next multiple of a power of two (measured:
+ * of 1,000, 2,000 and 4,000 cycles for 256, 512 and 1,024 ns on), so that threads which sleep
+ * equally long wake together, in an order that stays the same.  Then the first ones may take a lock
+ * at each turn, for requests that cannot be served, while those who would free never get it. */
+SIMT_FN void simt_wait(simt_addr a, uint32_t seen)
+{
+    (void)a;
+    (void)seen;
+    __nanosleep(256u + (simt_clock() * 2654435761u >> 22));
+}
+
+SIMT_FN void simt_pause(uint32_t ns) { __nanosleep(ns); }
+
+/* ---- global memory ---- */
+SIMT_FN void simt_global_store32(void *p, uint32_t v) { (void)atomicExch((unsigned *)p, v); }
+SIMT_FN uint32_t simt_global_add32(void *p, uint32_t v) { return atomicAdd((unsigned *)p, v); }
+SIMT_FN uint32_t simt_global_or32(void *p, uint32_t v)
+{
+    uint32_t old;
+
+    asm volatile("atom.acquire.gpu.or.b32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
+    return old;
+}
+SIMT_FN uint32_t simt_global_and32(void *p, uint32_t v)
+{
+    uint32_t old;
+
+    asm volatile("atom.release.gpu.and.b32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
+    return old;
+}
+SIMT_FN void simt_global_max32(void *p, uint32_t v) { (void)atomicMax((unsigned *)p, v); }
+SIMT_FN void simt_global_min32(void *p, uint32_t v) { (void)atomicMin((unsigned *)p, v); }
+SIMT_FN void simt_global_add64(void *p, unsigned long long v)
+{
+    (void)atomicAdd((unsigned long long *)p, v);
+}
+SIMT_FN void *simt_native_malloc(size_t bytes) { return malloc(bytes); }
+SIMT_FN void simt_native_free(void *ptr) { free(ptr); }
+
+#endif /* SHPOOL_IMPL_SIMT_CUDA_H */

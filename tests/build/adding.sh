@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# doc/ADDING-AN-ALLOCATOR.md, step by step: a folder and a line, then configure and make know it.
+# In a copy of the source; built without CUDA.  Exit: 0; 1; 77: no autotools, or no .git and no
+# distribution files to copy.
+#
+#   top_srcdir   source folder [the one above this script's]
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+src=$(cd "${top_srcdir:-$here/../..}" && pwd)
+for tool in autoconf automake libtoolize; do
+    command -v $tool >/dev/null 2>&1 || { echo "skipped: no $tool"; exit 77; }
+done
+work=$(mktemp -d) || exit 1
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR
+unset SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+
+for part in allocators build-aux coalesce device doc examples include lib m4 man packaging simt \
+    tests tools autogen.sh configure.ac LICENSE Makefile.am NEWS quickstart README.md shpool.pc.in \
+    .clang-format; do
+    cp -R "$src/$part" "$work/" || exit 1
+done
+chmod -R u+w "$work"
+cd "$work" || exit 1
+rm -rf include/shpool/allocators
+find . -name '*.o' -o -name '*.lo' -o -name '*.la' -o -name '*.cud' | xargs rm -f
+
+# ---- the steps ----
+mkdir allocators/zz_fake
+for file in allocators/null/*; do
+    to=allocators/zz_fake/$(basename "$file" | sed 's/^null/zz_fake/')
+    sed -e 's/null/zz_fake/g' -e 's/NULL_H/ZZ_FAKE_H/g' -e 's/ALLOC_NULL/ALLOC_ZZ_FAKE/g' \
+        "$file" >"$to"
+done
+echo 'include allocators/zz_fake/zz_fake.mk' >>allocators/allocators.mk
+
+{
+    ./autogen.sh && mkdir build && cd build &&
+        ../configure --without-cuda --disable-shared --enable-allocators=bitmap,zz_fake \
+            --with-default-allocator=zz_fake && make -j2 shpool-info shpool-bench
+} >log 2>&1 || { tail -20 log; echo "FAIL the build"; exit 1; }
+cd "$work/build" || exit 1
+
+failed=0
+expect() { # TEXT COMMAND...
+    text=$1
+    shift
+    if "$@" >out 2>&1; then echo "PASS $text"; else echo "FAIL $text:"; cat out; failed=1; fi
+}
+expect "listed" sh -c './shpool-info list | grep -q "zz_fake .*never hands out"'
+expect "the default" sh -c './shpool-info list | grep -q "^selected: zz_fake"'
+expect "nothing that was left out" sh -c '! ./shpool-info list | grep -q thread_first_fit'
+expect "runs" ./shpool-bench --allocator zz_fake --workload pairs -i 2
+exit $failed

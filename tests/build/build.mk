@@ -1,0 +1,47 @@
+# What is built, written and installed: headers, archive, symbols, machine code, documents.
+shpool_test_scripts += \
+	tests/build/abi.sh \
+	tests/build/adding.sh \
+	tests/build/after_sass.sh \
+	tests/build/archive.sh \
+	tests/build/defects.sh \
+	tests/build/docs.sh \
+	tests/build/fuzz.sh \
+	tests/build/headers.sh \
+	tests/build/linked.sh \
+	tests/build/man.sh \
+	tests/build/messages.sh \
+	tests/build/plugin.sh \
+	tests/build/reference.sh \
+	tests/build/sass.sh \
+	tests/build/snippets.sh \
+	tests/build/style.sh \
+	tests/build/symbols.sh
+EXTRA_DIST += tests/build/checks.sh tests/build/doc_blocks.awk tests/build/doc_snippets.cu \
+	tests/build/nvrtc_headers.c tests/build/prototypes.awk tests/build/synopsis.awk
+if HAVE_CMOCKA
+shpool_cmocka_tests += tests/build/test_doc_snippets
+endif
+shpool_nvrtc =
+if HAVE_NVRTC
+shpool_nvrtc += tests/build/nvrtc_headers
+endif
+tests/build/nvrtc_headers: tests/build/nvrtc_headers.c
+	@$(MKDIR_P) $(@D)
+	$(AM_V_NVCC)$(NVCC) -o $@ $(top_srcdir)/tests/build/nvrtc_headers.c -lnvrtc
+check_DATA += $(shpool_nvrtc)
+CLEANFILES += tests/build/nvrtc_headers
+
+# ---- what doc/ and README.md tell users to type, against the installed files ----
+EXTRA_DIST += tests/build/installcheck.sh tests/build/uninstall.sh tests/build/consumer.c \
+	tests/build/consumer.cu tests/build/load_two.c
+installcheck-local:
+	NVCC='$(NVCC)' CC='$(CC)' CXX='$(CXX)' PKG_CONFIG='$(PKG_CONFIG)' \
+	PKG_CONFIG_PATH='$(DESTDIR)$(pkgconfigdir)' PKG_CONFIG_SYSROOT_DIR='$(DESTDIR)' \
+	LIBDIR='$(DESTDIR)$(libdir)' BINDIR='$(DESTDIR)$(bindir)' \
+	INCLUDEDIR='$(DESTDIR)$(includedir)' MANDIR='$(DESTDIR)$(mandir)' \
+	DOCDIR='$(DESTDIR)$(docdir)' \
+	allocators='$(SHPOOL_ALLOCATOR_NAMES)' \
+	MAKE='$(MAKE)' CMAKE='$(CMAKE)' \
+	  $(SHELL) $(srcdir)/tests/build/installcheck.sh $(srcdir)/tests
+	MAKE='$(MAKE)' $(SHELL) $(srcdir)/tests/build/uninstall.sh

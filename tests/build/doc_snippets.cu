@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The examples of documents and manual pages that need nvcc: tests/build/snippets.sh finds their
+ * lines here, and compiles them. */
+#include <stdio.h>
+
+#include <shpool/after.h>
+#include <shpool/compat/cuda_memory.cuh>
+#include <shpool/device.h>
+#include <shpool/layout.cuh>
+#include <shpool/loadstore.cuh>
+#include <shpool/shpool.cuh>
+
+/* ---- README.md, shpool(7), shpool_malloc(3), shpool_open(3) ---- */
+
+__global__ void kernel(shpool_pool pool, int n)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    shpool_heap heap = shpool_init(&pool, smem);              /* all threads of the block */
+    float *row = (float *)shpool_malloc(heap, n * sizeof *row);
+    if (row) row[0] = 1.0f;                                   /* exhausted: NULL, never a trap */
+    shpool_free(heap, row);
+    shpool_fini(heap);                                        /* all threads of the block */
+}
+
+int main()
+{
+    shpool_pool pool;
+    shpool_config want = {256, 32 * 1024};                    /* threads and payload of a block */
+    if (shpool_open(NULL, &want, &pool) || shpool_allow_shared(kernel, pool.shared_bytes)) {
+        puts(shpool_last_error());
+        return 1;
+    }
+    kernel<<<132, 256, pool.shared_bytes>>>(pool, 10);
+    return cudaDeviceSynchronize() || shpool_close(&pool);
+}
+
+/* ---- README.md, shpool_loadstore(3) ---- */
+
+__global__ void tiles(ptrdiff_t count, const float *data, float *out)
+{
+    __shared__ float shared[128 * 7];
+    const int        tid = (int)threadIdx.x;
+    float            reg[7];
+
+    shpool::global_to_shared<128, 7>(count, data, tid, shared);      // coalesced, and a barrier
+    shpool::shared_to_thread<7>(shared, tid, reg);                   // each thread: 7 neighbours
+    shpool::thread_to_global<128, 7>(count, reg, tid, out);          // no shared memory needed
+}
+
+/* ---- README.md, doc/DEVICE-MEMORY.md ---- */
+
+__global__ void kernel(void *ptr);
+
+void device(shpool_device_allocator *allocator, size_t bytes, dim3 grid, dim3 block,
+            cudaStream_t stream)
+{
+    void *ptr;
+
+    shpool_device_malloc(allocator, bytes, stream, &ptr);   /* no driver call once warm */
+    kernel<<<grid, block, 0, stream>>>(ptr);
+    shpool_device_free(allocator, ptr, stream);             /* nobody waits */
+}
+
+void contexts(int argc, char **argv, size_t bytes, dim3 grid, dim3 block)
+{
+    shpool_context *context;
+    void           *ptr;
+
+    shpool_context_create_args(argc, argv, SHPOOL_CONTEXT_NEW_STREAM, &context);
+    shpool_device_malloc(shpool_context_allocator(context), bytes, shpool_context_stream(context),
+                         &ptr);
+    kernel<<<grid, block, 0, shpool_context_stream(context)>>>(ptr);
+    shpool_device_free(shpool_context_allocator(context), ptr, shpool_context_stream(context));
+}
+
+/* ---- doc/CHECKED-MODE.md ---- */
+
+void report_of(const shpool_pool &pool)
+{
+    shpool_report_data report;
+    if (shpool_report(&pool, &report) == SHPOOL_OK) {
+        for (uint32_t i = 0; i < report.bad_frees && i < SHPOOL_BAD_FREE_SLOTS; i++) {
+            const shpool_bad_free *bad = &report.bad_free[i];
+            printf("block %u thread %u site %u: reason %u, allocated at site %u by thread %u\n",
+                   bad->block, bad->thread, bad->site, bad->reason, bad->malloc_site,
+                   bad->malloc_thread);
+        }
+    }
+}
+
+/* ---- doc/SPILL.md ---- */
+
+void what_a_run_needed(void (*kernel)(shpool_pool, int), const shpool_config &want, dim3 grid)
+{
+    shpool_pool        pool;
+    shpool_stats_data  stats;
+    shpool_report_data report;
+    shpool_arch        arch;
+    shpool_advice      advice;
+
+    shpool_open("bitmap:stats=1,spill=native", &want, &pool);
+    shpool_allow_shared(kernel, pool.shared_bytes);
+    kernel<<<grid, want.block_threads, pool.shared_bytes>>>(pool, 10);
+    shpool_stats(&pool, &stats);     /* peak, failures, spills, waits, fragmentation, contention */
+    shpool_report(&pool, &report);
+    shpool_arch_find("90", &arch);
+    shpool_advise(&pool, &report, &arch, 0, &advice);
+}
+
+/* ---- doc/AFTER.md ---- */
+
+#if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 900)
+__global__ void pipeline(shpool_pool pool, const float *rows, uint32_t bytes, simt_addr mbar)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    shpool_heap heap = shpool_init(&pool, smem);
+
+    if (threadIdx.x == 0) {
+        shpool_after after = shpool_after_init(heap, 8);   // one thread; room for 8 pending frees
+        float *block = static_cast<float *>(shpool_after_malloc(&after, bytes));
+        simt_copy_async(simt_to_shared(block), rows, bytes, mbar);
+        shpool_free_after_group(&after, block);      // it is read some time later
+        shpool_after_fini(&after);
+    }
+    shpool_fini(heap);
+}
+#endif
+
+/* ---- doc/COMPAT.md ---- */
+
+__global__ void global_pools(void *heap, size_t bytes, size_t n)
+{
+    glob_pool::pool_init(heap, bytes);    // all threads of the block; heap from cudaMalloc
+    void *p = glob_pool::pmalloc(n);      // or pmalloc_best_fit(n)
+    glob_pool::pfree(p);
+}
+
+/* ---- doc/COALESCE.md ---- */
+
+__global__ void as_it_is(void)
+{
+    asm volatile("// shpool-coalesce: off");       // or SHPOOL_COALESCE_OFF(); of shpool/coalesce.h
+}

@@ -1,0 +1,144 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# What documents name exists: in doc/INTERNALS.md each file, and each function in the file that was
+# named before it; the figures of doc/CHOOSING.md in the section of doc/performance.md that the row
+# names, those of README.md in its section of the bindings; messages of the library in
+# doc/TROUBLESHOOTING.md; in README.md, doc/*.md and the manual files and identifiers.  In a build
+# folder also: the manual's examples of commands run, and README.md shows what shpool-info prints.
+#
+#   top_srcdir   source folder [the one above this script's]
+#
+# Prints a FAIL line for each that does not.  Exit: 0; 1.
+set -u
+LC_ALL=C
+export LC_ALL
+here=$(cd "$(dirname "$0")" && pwd)
+build=$PWD
+cd "${top_srcdir:-$here/../..}" || exit 1
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-docs.XXXXXX") || exit 99
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+fail() {
+    echo "FAIL $*"
+    failed=1
+}
+
+# ---- doc/INTERNALS.md: `path` and `function()` in their order ----
+grep -o '`[a-z][A-Za-z_0-9./]*\(()\)\{0,1\}`' doc/INTERNALS.md | tr -d '`' >"$tmp/names"
+file=
+count=0
+while read -r name; do
+    case $name in
+    *'()')
+        count=$((count + 1))
+        grep -q "\<${name%()}(" "${file:-/dev/null}" ||
+            fail "doc/INTERNALS.md: $name is not in ${file:-a file}"
+        ;;
+    */*)
+        file=$name
+        [ -e "$(echo "$name" | sed 's,/NAME$,,')" ] || fail "doc/INTERNALS.md: there is no $name"
+        ;;
+    esac
+done <"$tmp/names"
+[ "$count" -ge 60 ] || fail "doc/INTERNALS.md: only $count functions were found"
+
+# ---- doc/CHOOSING.md: "| ... figures ... | Section |" ----
+# Numbers of two digits and more, and those with a point, are figures.  Commas part thousands.
+section_of() { # TITLE
+    awk -v section="## $1" '/^##/ { on = ($0 == section) } on' doc/performance.md | tr -d ','
+}
+figures_of() { # TEXT
+    echo "$1" | sed 's/`[^`]*`//g' | tr -d ',' | grep -oE '[0-9]+\.[0-9]+|[0-9]{2,}'
+}
+is_figure() { # FIGURE: in $tmp/section
+    grep -qE "(^|[^0-9.])$1([^0-9.]|\.?\$|\.[^0-9])" "$tmp/section"
+}
+count=0
+grep '^|.*|$' doc/CHOOSING.md | awk -F ' *[|] *' 'NF >= 5 { print $(NF - 1) "\t" $0 }' >"$tmp/rows"
+while IFS='	' read -r section row; do
+    case $section in
+    where | ---*) continue ;;
+    esac
+    section_of "$section" >"$tmp/section"
+    if [ ! -s "$tmp/section" ]; then
+        fail "doc/CHOOSING.md: doc/performance.md has no section \"$section\""
+        continue
+    fi
+    for figure in $(figures_of "${row%| "$section"*}"); do
+        count=$((count + 1))
+        is_figure "$figure" || fail "doc/CHOOSING.md: $figure is not in \"$section\""
+    done
+done <"$tmp/rows"
+[ "$count" -ge 30 ] || fail "doc/CHOOSING.md: only $count figures were found"
+
+# ---- README.md's table of cycles ----
+section_of 'The three bindings' >"$tmp/section"
+count=0
+for figure in $(figures_of "$(sed -n '/^| allocator, workload/,/^$/p' README.md)"); do
+    count=$((count + 1))
+    is_figure "$figure" || fail "README.md: $figure is not in \"The three bindings\""
+done
+[ "$count" -ge 15 ] || fail "README.md: only $count figures were found"
+
+# ---- doc/TROUBLESHOOTING.md: what the library says, up to what differs from case to case ----
+# (what compilers say: tests/build/messages.sh)
+count=0
+sed -n '/^## Opening/,/^## Running/s/^| `\([^`]*\)`.*/\1/p' doc/TROUBLESHOOTING.md |
+    sed 's/"[^"]*".*//' >"$tmp/messages"
+while IFS= read -r message; do
+    count=$((count + 1))
+    grep -qrF -- "$message" lib include/shpool ||
+        fail "doc/TROUBLESHOOTING.md: nobody says \"$message\""
+done <"$tmp/messages"
+[ "$count" -ge 5 ] || fail "doc/TROUBLESHOOTING.md: only $count messages were found"
+
+# ---- files ----
+count=0
+folders='doc|examples|tests|tools|include/shpool|lib|allocators'
+for page in README.md doc/*.md; do
+    for name in $(sed 's/`[^`]*`//g' "$page" | grep -oE "($folders)/[A-Za-z_0-9/-]+\.[a-z]+" |
+        grep -v NAME | sort -u); do
+        count=$((count + 1))
+        [ -e "$name" ] || fail "$page: there is no $name"
+    done
+done
+[ "$count" -ge 40 ] || fail "only $count references to files were found"
+
+# ---- identifiers: what is spelt like one of ours is one ----
+# mine, own, a, b and NAME are made up; shpool_ALLOCATOR_free and such are made by macros.
+words='\<(shpool|simt|SHPOOL|SIMT)_[A-Za-z0-9_]*[A-Za-z0-9]\>'
+{
+    find include lib device coalesce simt tools allocators examples m4 configure.ac \
+        tests/tests.mk -type f ! -name README.md -exec grep -ohE "$words" {} +
+    ls examples man | sed 's/\..*//'
+} | sort -u >"$tmp/known"
+sed '/^\.Dt/d' README.md doc/*.md man/*.[137] | grep -oE "$words" | sort -u |
+    grep -vE '_(mine|own|NAME)(_|$)|_allocator_[ab]$|^shpool_[a-z_]*_(malloc|free)$|_atomic$' |
+    comm -23 - "$tmp/known" >"$tmp/unknown"
+[ ! -s "$tmp/unknown" ] || fail "documents speak of $(tr '\n' ' ' <"$tmp/unknown")"
+[ "$(sed 1d "$tmp/known" | wc -l)" -ge 1000 ] || fail "few identifiers were found"
+
+# ---- commands ----
+if [ -x "$build/shpool-info" ] && [ -x "$build/shpool-bench" ]; then
+    PATH=$build:$PATH
+    export PATH
+    sed -n 's/^\.Dl \(.*shpool-info .*\|shpool-bench --device cpu .*\)/\1/p' man/*.1 \
+        >"$tmp/commands"
+    while IFS= read -r command; do
+        sh -c "$command" >"$tmp/out" 2>&1 </dev/null || fail "$command: $(head -1 "$tmp/out")"
+    done <"$tmp/commands"
+    [ "$(wc -l <"$tmp/commands")" -ge 4 ] || fail "few examples of commands were found"
+
+    # of a build with all allocators; the page leaves lines out
+    if shpool-info list | grep -q thread_bitmap && shpool-info list | grep -q warp_best_fit; then
+        sed -n '/^    \$ shpool-info overhead/,/^$/s/^    //p' README.md |
+            grep -v '^\.\.\.' >"$tmp/shown"
+        sh -c "$(sed -n '1s/^\$ //p' "$tmp/shown")" >"$tmp/out"
+        sed 1d "$tmp/shown" | grep -vxFf "$tmp/out" >"$tmp/lines" &&
+            fail "README.md: shpool-info does not print $(cat "$tmp/lines")"
+        [ "$(wc -l <"$tmp/shown")" -ge 4 ] || fail "README.md: no shpool-info overhead was found"
+    fi
+fi
+
+[ $failed = 1 ] || echo "PASS documents name what exists"
+exit $failed

@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# fuzz.sh [NAME...]: fuzzes each tests/ROOM/fuzz_NAME.c [all] with libFuzzer, AddressSanitizer and
+# UBSan, from a copy of its corpus in tests/corpus/NAME. With more time: make check
+# TESTS=tests/build/fuzz.sh SHPOOL_FUZZ_SECONDS=300
+#
+#   FUZZ_CC       compiler with -fsanitize=fuzzer; empty: the corpus is replayed only
+#   fuzz_seconds  for each target [5]
+#   top_srcdir, top_builddir, cmocka_cflags
+#
+# An input that fails stays in the build's tests/ as fuzz_NAME.crash-*: with the fix, add it to
+# the corpus, under a name that says what it shows.  Exit: 0; 1; 77: nothing was fuzzed.
+set -u
+: "${FUZZ_CC:=}" "${fuzz_seconds:=5}" "${cmocka_cflags:=}" "${top_srcdir:=.}" "${top_builddir:=.}"
+jobs=2
+targets=${*:-heap ptx register spec}
+
+case $fuzz_seconds in
+*[!0-9]* | 0*)
+    echo "SHPOOL_FUZZ_SECONDS is \"$fuzz_seconds\", it takes whole seconds, 1 and more"
+    exit 1
+    ;;
+esac
+program_of() { # NAME: tests/ROOM/fuzz_NAME, of the build
+    echo "$top_builddir"/tests/*/"fuzz_$1"
+}
+for name in $targets; do
+    if [ ! -x "$(program_of "$name")" ]; then
+        echo "skipped: no CMocka, whose headers the targets need; nothing was fuzzed or replayed"
+        exit 77
+    fi
+done
+if [ -z "$FUZZ_CC" ]; then
+    for name in $targets; do
+        "$(program_of "$name")" || { echo "FAIL $name: see the last file above"; exit 1; }
+    done
+    echo "skipped: configure found no compiler with libFuzzer (FUZZ_CC=)"
+    echo "the corpus was replayed, nothing was fuzzed"
+    exit 77
+fi
+
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
+mkdir "$tmp/target" "$tmp/lib" || exit 1
+src=$(cd "$top_srcdir" && pwd)
+build=$(cd "$top_builddir" && pwd)
+
+# a configuration of its own: all allocators of the tree, no device code
+cat >"$tmp/config.h" <<'CONFIG'
+#define PACKAGE_VERSION "0"
+#define SHPOOL_DEFAULT_ALLOCATOR "bitmap"
+CONFIG
+for file in "$src"/allocators/*/*.c; do
+    echo "SHPOOL_ALLOCATOR($(basename "$file" .c))"
+done >"$tmp/lib/builtin_allocators.def"
+
+sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
+flags="-std=gnu11 -g -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/include -I$src
+    $cmocka_cflags"
+# simt/ is the machine: where it goes says nothing about the library
+{
+    for name in $targets; do
+        file=$(echo "$src"/tests/*/fuzz_"$name".c)
+        echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/target/$name.o"
+    done
+    for file in "$src"/lib/*.c "$src"/allocators/*/*.c "$src"/tests/pools/heap_model.c; do
+        echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/$(basename "$file" .c).o"
+    done
+    for file in "$src"/coalesce/*.c "$src"/coalesce/plan/*.c "$src"/coalesce/ptx/*.c; do
+        object=$(echo "${file#"$src"/}" | tr / _)
+        echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/${object%.c}.o"
+    done
+    for file in "$src"/simt/*.c; do
+        echo "-c $file -o $tmp/simt_$(basename "$file" .c).o"
+    done
+} >"$tmp/compile"
+# shellcheck disable=SC2086
+if ! xargs -P $jobs -L 1 $FUZZ_CC $flags $sanitize <"$tmp/compile"; then
+    echo "FAIL: the targets do not compile with $FUZZ_CC"
+    exit 1
+fi
+# A spec is to be longer than legal now and then; scripts of more words are slow, and find no more.
+max_len_of() {
+    case $1 in spec) echo 600 ;; ptx) echo 6000 ;; *) echo 1500 ;; esac
+}
+
+fuzz() { # NAME
+    # shellcheck disable=SC2086
+    $FUZZ_CC -fsanitize=fuzzer $sanitize "$tmp/target/$1.o" "$tmp"/*.o -o "$tmp/fuzz_$1" \
+        -lpthread -ldl -lm || return 1
+    cp -R "$src/tests/corpus/$1" "$tmp/corpus_$1" && chmod -R u+w "$tmp/corpus_$1" || return 1
+    seeds=$(ls "$tmp/corpus_$1" | wc -l)
+    if ! "$tmp/fuzz_$1" -max_total_time="$fuzz_seconds" -max_len="$(max_len_of "$1")" -timeout=10 \
+        -print_final_stats=1 -artifact_prefix="$build/tests/fuzz_$1." "$tmp/corpus_$1" \
+        >"$tmp/log_$1" 2>&1; then
+        tail -n 60 "$tmp/log_$1"
+        echo "FAIL $1"
+        return 1
+    fi
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$tmp/log_$1")
+    if [ "${runs:-0}" -le "$seeds" ]; then
+        tail -n 20 "$tmp/log_$1"
+        echo "FAIL $1: ${runs:-0} inputs, the corpus alone has $seeds"
+        return 1
+    fi
+    echo "PASS $1: $runs inputs in $fuzz_seconds s, from $seeds in the corpus"
+}
+
+failed=0
+for name in $targets; do
+    fuzz "$name" || failed=1
+done
+exit $failed

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Run-time linking up to the cubin: every form that a kernel may be shipped in, every allocator, and
+# the cache.  Without a GPU, in the build folder.
+#
+#   NVCC, top_srcdir   compiler and source folder
+#   cuda_low           the lowest architecture of this build
+#   cuda_libdir        where libnvJitLink may be
+#   allocators         those of this build
+#
+# Exit: 0; 1; 77: no nvcc, or no libnvJitLink.
+set -u
+info=./shpool-info
+[ -n "${NVCC:-}" ] || { echo "skipped: built without nvcc"; exit 77; }
+. "${top_srcdir:-.}/tests/build/checks.sh"
+one=${allocators%% *}
+
+refused() { # WORDS COMMAND...: it fails, and says so
+    words=$1
+    shift
+    ! "$@" >"$work/refusal" 2>&1 && grep -q "$words" "$work/refusal"
+}
+is_for() { # FILE ARCH: a cubin, for that GPU
+    readelf -h "$1" 2>/dev/null | grep -qi 'machine:.*cuda' &&
+        { [ ! -x "$cuobjdump" ] || "$cuobjdump" -elf "$1" 2>/dev/null | grep -q "sm_$2"; }
+}
+cuobjdump=$(dirname "$(command -v "${NVCC%% *}" || echo /usr/local/cuda/bin/nvcc)")/cuobjdump
+
+compile() { # FLAGS... : the example's kernel
+    # NVCC may hold options
+    # shellcheck disable=SC2086
+    $NVCC -std=c++17 -I"$top_srcdir/include" -Iinclude "-arch=sm_$cuda_low" -rdc=true -dlto \
+        "$@" "$top_srcdir/examples/linked_kernel.cu"
+}
+check "kernel as LTO-IR" compile -ltoir -o "$work/kernel.ltoir"
+check "kernel as a fat binary" compile -fatbin -o "$work/kernel.fatbin"
+check "kernel as an object" compile -dc -o "$work/kernel.o"
+[ $failed = 0 ] || exit 1
+
+$info link "$work/kernel.ltoir" --arch "sm_$cuda_low" >"$work/out" 2>&1
+if grep -q 'no libnvJitLink was found' "$work/out"; then
+    cat "$work/out"
+    exit 77
+fi
+
+for form in ltoir fatbin o; do
+    check "linked from $form" $info link "$work/kernel.$form" --arch "sm_$cuda_low" \
+        --allocator "$one" -o "$work/$form.cubin"
+    check "it is a cubin" is_for "$work/$form.cubin" "$cuda_low"
+done
+# LTO-IR for the lowest architecture serves later ones
+for arch in 90 100 120; do
+    [ "$arch" -ge "$cuda_low" ] || continue
+    check "for sm_$arch" $info link "$work/kernel.ltoir" --arch sm_$arch -o "$work/$arch.cubin"
+    check "it is a cubin" is_for "$work/$arch.cubin" $arch
+done
+for name in $allocators; do
+    check "with $name" $info link "$work/kernel.ltoir" --arch "sm_$cuda_low" --allocator "$name"
+    check "$name is stamped" sh -c "$info show $name | grep -q 'made by CUDA [0-9]'"
+done
+check "text is no kernel" refused 'nvJitLink failed at the kernel' $info link "$0" \
+    --arch "sm_$cuda_low"
+
+# ---- the folder of linked kernels ----
+SHPOOL_CACHE_DIR=$work/cache
+export SHPOOL_CACHE_DIR
+link="$info link $work/kernel.ltoir --arch sm_$cuda_low --allocator $one"
+check "linked, and kept" sh -c "$link -o $work/first.cubin | tee $work/first | grep -q nvJitLink"
+check "found in the folder" sh -c "$link -o $work/second.cubin | tee $work/second |
+    grep -q SHPOOL_CACHE_DIR && ! grep -q nvJitLink $work/second"
+check "the same cubin" cmp "$work/first.cubin" "$work/second.cubin"
+check "as without a folder" cmp "$work/first.cubin" "$work/ltoir.cubin"
+if $info list --json >"$work/out" 2>&1; then
+    check "as JSON" sh -c "$link --json | grep -q '\"disk\": [0-9]'"
+fi
+check "another GPU's is another" sh -c "$info link $work/kernel.ltoir --arch sm_120 \
+    --allocator $one | grep -q nvJitLink"
+cat "$work/first" "$work/second"
+exit $failed

@@ -1,0 +1,158 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The manual pages say what the code says.
+#
+# Every public function is in exactly one page, with its header's prototype; every option of a
+# tool's --help is in its page, every environment variable, key and allocator in shpool(7), and the
+# other way round; references lead somewhere; mandoc has nothing to say.  In the build folder.
+#
+# Prints PASS or FAIL lines.  Exit: 0; 1; 77: mandoc is missing, all else is right.
+set -u
+unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR
+unset SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+LC_ALL=C
+export LC_ALL
+here=$(cd "$(dirname "$0")" && pwd)
+src=${top_srcdir:-$here/../..}
+man=$src/man
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-man.XXXXXX") || exit 99
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+# same TEXT LEAST: the sorted lists $tmp/code and $tmp/page agree, and are no shorter than that
+same() {
+    count=$(wc -l <"$tmp/code")
+    if [ "$count" -lt "$2" ]; then
+        echo "FAIL $1: only $count were found"
+    elif ! diff "$tmp/code" "$tmp/page" >"$tmp/diff"; then
+        sed 's/^/FAIL /' "$tmp/diff"
+        echo "FAIL $1: the code (<) and the pages (>) differ"
+    else
+        echo "PASS $1 ($count)"
+        return
+    fi
+    failed=1
+}
+
+# the names in a page's NAME section
+names() { sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([^ ]*\)\( ,\)*$/\1/p' "$1"; }
+
+# ---- functions ----
+headers=$(cd "$src" && ls include/shpool/*.h include/shpool/*.cuh include/shpool/device/*.h \
+    include/shpool/loadstore/*.cuh)
+# shellcheck disable=SC2086
+(cd "$src" && awk -f tests/build/prototypes.awk $headers) | tr -d ' ' | sort >"$tmp/code"
+awk -f "$src/tests/build/synopsis.awk" "$man"/*.3 | grep -v '^simt\.3 ' >"$tmp/synopsis"
+cut -d ' ' -f 3- "$tmp/synopsis" | sort >"$tmp/page"
+same "each public function, in one page, as in its header" 200
+
+cut -d ' ' -f 1,2 "$tmp/synopsis" | sort -u >"$tmp/code"
+for page in "$man"/*.3; do
+    [ "${page##*/}" = simt.3 ] || names "$page" | sed "s/^shpool:://; s/^/${page##*/} /"
+done | sort >"$tmp/page"
+same "NAME lists what SYNOPSIS declares" 200
+
+# simt.h lists its functions in its first comment
+sed '/^#ifndef/,$d' "$src/include/shpool/simt.h" | grep -o 'simt_[a-z0-9_/]*([^)]*)' | sort -u |
+    awk '{ # "simt_run()" and other mentions without arguments of what has some
+        name = $0
+        sub(/\(.*/, "", name)
+        if ($0 ~ /\(\)$/) empty[name] = $0; else { print; full[name] = 1 }
+    }
+    END { for (name in empty) if (!(name in full) && name != "simt_run") print empty[name] }' |
+    sort >"$tmp/code"
+sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$man/simt.3" | grep -o 'simt_[a-z0-9_/]*([^)]*)' |
+    sort >"$tmp/page"
+same "each function of simt.h, in simt(3)" 80
+
+# ---- options ----
+# One .It Fl line for each option; the commands are .Cm.  Texts of commands that have a --help of
+# their own are in `usage`.
+for tool in shpool-info shpool-bench shpool-coalesce; do
+    ./$tool --help >"$tmp/help" </dev/null 2>&1
+    for command in $(sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$man/$tool.1" | sort -u); do
+        [ "$command" != nvcc ] || continue # it would ask nvcc
+        ./$tool "$command" --help >"$tmp/usage" </dev/null 2>&1 || continue
+        [ "$(head -1 "$tmp/usage" | cut -d ' ' -f 1-3)" != "usage: $tool $command" ] ||
+            cat "$tmp/usage" >>"$tmp/help"
+    done
+    # options of nvcc that a text mentions are none of the tool's
+    sed '/nvcc -/d; s/NVCC-OPTION//g' "$tmp/help" | grep -oE '(^|[^A-Za-z0-9-])--?[A-Za-z][a-z-]*' |
+        sed 's/^[^-]*//' | sort -u >"$tmp/code"
+    sed -n 's/^\.It Fl/Fl/p' "$man/$tool.1" | grep -oE 'Fl [A-Za-z-]+' | sed 's/Fl /-/' |
+        sort -u >"$tmp/page"
+    same "the options of $tool" 5
+    ./$tool --help </dev/null 2>&1 | tr -d '[]' |
+        sed -n "s/^\(usage:\)* *$tool \([a-z][a-z]*\).*/\2/p;
+        s/^  \([a-z][a-z]*\)\( [A-Z]*\)\{0,1\}  *[a-z0-9].*/\1/p" | sort -u >"$tmp/code"
+    sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$man/$tool.1" | sort -u >"$tmp/page"
+    same "the commands of $tool" 4
+done
+sed -n 's/^ *{ "\([a-z-]*\)", &options->.*/\1/p' "$src/coalesce/llvm/pass.c" | sort >"$tmp/code"
+sed -n '/Ev SHPOOL_COALESCE$/,/^\.El/s/^\.It //p' "$man/shpool-coalesce-clang.1" |
+    grep -o 'Cm [a-z-]*' | sed 's/Cm //' | grep -vx block | sort >"$tmp/page"
+same "the words of SHPOOL_COALESCE" 5
+
+# ---- shpool(7) ----
+part() { sed -n "/^\.S[sh] $1/,/^\.El/p" "$man/shpool.7"; }
+
+./shpool-info config | sed -n 's/^\(SHPOOL_[A-Z_]*\) .*/\1/p' | sort >"$tmp/code"
+part ENVIRONMENT | sed -n 's/^\.It Ev //p' | sort >"$tmp/page"
+same "the environment variables" 5
+
+sed -n '/^static const char \*const option_names/,/};/p' "$src/lib/select.c" |
+    grep -o '"[a-z_]*"' | tr -d '"' | sort >"$tmp/code"
+part 'Keys of block' | sed -n 's/^\.It Cm \([a-z_]*\) Ns.*/\1/p' | sort >"$tmp/page"
+same "the keys of block allocators" 8
+
+./shpool-info device | sed -n 's/^\([a-z][a-z_]*\) .*/\1/p; s/^      *\([a-z_]*\)=.*/\1/p' |
+    sort -u >"$tmp/code"
+part 'Device allocators' | sed 's/^\.It //' | sed -n 's/^\.*Cm \([a-z_]*\).*/\1/p' |
+    sort -u >"$tmp/page"
+same "the device allocators and their keys" 15
+
+# an allocator may do without a line there: adding one takes its own folder and its line in the list
+sed -n '/^\.Sh BLOCK/,/^\.El/s/^\.It //p' "$man/shpool.7" | grep -o 'Cm [a-z_]*' | sed 's/Cm //' |
+    sort >"$tmp/page"
+sed -n 's,^include allocators/\([a-z_]*\)/.*,\1,p' "$src/allocators/allocators.mk" | sort |
+    comm -12 - "$tmp/page" >"$tmp/code"
+same "the block allocators" 5
+
+sed -n 's/^ *{ "\(USE_[A-Z_]*\)",.*/\1/p' "$src/lib/alias.c" | sort >"$tmp/code"
+sed -n 's/^\.Cm \(USE_[A-Z_]*\).*/\1/p' "$man/shpool.7" | sort >"$tmp/page"
+same "the aliases" 5
+
+# ---- references, and the pages' own form ----
+for page in "$man"/*.[137]; do
+    section=${page##*.}
+    base=${page##*/}
+    { names "$page"; echo "${base%.*}"; } | sed "s/$/ $section/"
+done | sort -u >"$tmp/names"
+sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1 \2/p' "$man"/*.[137] |
+    grep -vx 'free 3\|printf 3' | sort -u | comm -23 - "$tmp/names" >"$tmp/nowhere"
+if [ -s "$tmp/nowhere" ]; then
+    sed 's/^/FAIL no page has the name /' "$tmp/nowhere"
+    failed=1
+else
+    echo "PASS references"
+fi
+
+ls "$man"/*.[137] | sed 's,.*/,man/,' >"$tmp/code"
+grep -o 'man/[a-z_-]*\.[137]' "$man/man.mk" | sort -u >"$tmp/page"
+same "all pages are installed" 20
+
+if ! command -v mandoc >/dev/null; then
+    echo "mandoc is not installed: the pages were not linted"
+    [ $failed = 1 ] || failed=77
+    exit $failed
+fi
+# whether a page that is referred to is installed here says nothing about the page
+(cd "$man" && mandoc -T lint ./*.[137] 2>&1) |
+    grep -v 'referenced manual not found\|outdated mandoc.db' >"$tmp/lint"
+if [ -s "$tmp/lint" ]; then
+    sed 's/^/FAIL /' "$tmp/lint"
+    failed=1
+else
+    echo "PASS mandoc"
+fi
+exit $failed

@@ -1,0 +1,410 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# sass.sh [libshpool_device.a]: what nvcc makes of the kernels and of the allocators.  No GPU, no
+# cuobjdump needed.  Prints PASS or FAIL for each check.  Exit: 0; 1: some failed; 77: no nvcc.
+#
+#   NVCC         [nvcc]
+#   sass_archs   architectures [75,80,90,100,120]
+#   allocators   names [all folders of allocators/]
+#
+# malloc and free of a plain pool have no stack frame, but: those of bitmap and thread_bitmap save
+# up to 16 bytes of their caller's registers, and where bitmap's home word has no room, or what
+# cluster_bitmap needs is another block's, a call saves up to 64; rbtree's malloc saves two
+# registers on sm_100 and later; those that serve lanes together
+# (impl/tags_batch.h) save up to 72 bytes, once a call of the whole warp.  What is called less may
+# save up to 32 bytes.  The counted functions (stats=1, check=1) do several things in one call: up
+# to 112 bytes.  Spilling takes locks, calls CUDA's own malloc and writes records: up to 80, the
+# registers that its caller wants to have kept; fini, once a block, 96; what writes a record of a
+# trace 48.
+#
+# Registers and stack frames come from the cubin itself: section .nv.info holds records of three
+# words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
+# the top byte of a .text section's sh_info has the register count, too; later it has not.)
+set -u
+export LC_ALL=C
+
+here=$(cd "$(dirname "$0")" && pwd)
+src=$(cd "${top_srcdir:-$here/../..}" && pwd)
+archive=${1:+$(realpath "$1")}
+NVCC=${NVCC-nvcc} # empty: built without CUDA
+most_registers=32
+table_flags=-maxrregcount=32 # as m4/nvcc.mk
+
+[ -n "$NVCC" ] && command -v "${NVCC%% *}" >/dev/null 2>&1 || {
+    echo "skipped: no nvcc ($NVCC)"
+    exit 77
+}
+command -v readelf >/dev/null 2>&1 || { echo "skipped: no readelf"; exit 77; }
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+
+allocators=${allocators:-$(cd "$src/allocators" && for d in */*.cu; do echo "${d%%/*}"; done)}
+inlines=$(for n in $allocators; do case $n in null | native) ;; *) echo $n;; esac; done)
+mkdir -p include/shpool
+ln -s "$src/allocators" include/shpool/allocators
+flags="-std=c++17 -I$src/include -I$scratch/include -I$src/tests -Xptxas -v"
+
+# ---- the sources ----
+cat >kernel.cu <<'EOF'
+#ifdef BOUNDS
+#define BINDING_KERNEL __launch_bounds__(1024, 2) sass_kernel
+#else
+#define BINDING_KERNEL sass_kernel
+#endif
+#include "binding_kernel.cuh"
+EOF
+# The least that uses a pool: what remains of it is shpool's.
+cat >least.cu <<'EOF'
+#include <shpool/shpool.cuh>
+extern "C" __global__ void
+#ifdef BOUNDS
+__launch_bounds__(1024, 2)
+#endif
+sass_kernel(shpool_pool pool, uint32_t *out)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    shpool_heap heap = shpool_init(&pool, smem);
+    void       *ptr  = shpool_malloc(heap, 48);
+
+    out[threadIdx.x] = (ptr != NULL);
+    shpool_free(heap, ptr);
+    shpool_fini(heap);
+}
+EOF
+# cuda_memory's names over global memory, whose pools have the same lock
+cat >glob.cu <<'EOF'
+#include <shpool/compat/cuda_memory.cuh>
+extern "C" __global__ void sass_kernel(void *heap, size_t bytes, void **out)
+{
+    glob_pool::pool_init(heap, bytes);
+    glob_pool::pfree(out[threadIdx.x]);
+    out[threadIdx.x] = (bytes % 3 == 0) ? glob_pool::pmalloc(bytes / 7)
+                                        : glob_pool::pmalloc_best_fit(bytes / 7);
+}
+EOF
+cat >join.c <<'EOF'
+#include <nvJitLink.h>
+#include <stdio.h>
+#include <stdlib.h>
+/* join ARCH OUT IN...: LTO-IR to a cubin, as shpool_link() does it */
+int main(int argc, char **argv)
+{
+    char arch[32];
+    const char *options[] = { arch, "-lto" };
+    nvJitLinkHandle handle;
+    size_t bytes = 0;
+    void *cubin;
+    FILE *file;
+    int i;
+
+    snprintf(arch, sizeof(arch), "-arch=sm_%s", argv[1]);
+    if (nvJitLinkCreate(&handle, 2, options) != NVJITLINK_SUCCESS) {
+        return 1;
+    }
+    for (i = 3; i < argc; i++) {
+        if (nvJitLinkAddFile(handle, NVJITLINK_INPUT_LTOIR, argv[i]) != NVJITLINK_SUCCESS) {
+            return 1;
+        }
+    }
+    if ((nvJitLinkComplete(handle) != NVJITLINK_SUCCESS) ||
+        (nvJitLinkGetLinkedCubinSize(handle, &bytes) != NVJITLINK_SUCCESS)) {
+        char *log;
+
+        nvJitLinkGetErrorLogSize(handle, &bytes);
+        log = calloc(1, bytes + 1);
+        nvJitLinkGetErrorLog(handle, log);
+        fprintf(stderr, "%s\n", log);
+        return 1;
+    }
+    cubin = malloc(bytes);
+    if (nvJitLinkGetLinkedCubin(handle, cubin) != NVJITLINK_SUCCESS) {
+        return 1;
+    }
+    file = fopen(argv[2], "wb");
+    return (file == NULL) || (fwrite(cubin, 1, bytes, file) != bytes) || (fclose(file) != 0);
+}
+EOF
+cuda=$(dirname "$(dirname "$(command -v "${NVCC%% *}")")")
+libdir=${cuda_libdir:-$cuda/lib64}
+nvlink=$(dirname "$(command -v "${NVCC%% *}")")/nvlink
+join=
+if ${CC:-cc} -I"$cuda/include" -o join join.c -L"$libdir" -Wl,-rpath,"$libdir" -lnvJitLink \
+    >join.log 2>&1; then
+    join=./join
+fi
+
+# ---- helpers; each prints lines that the end counts ----
+result() # 0|1 text...
+{
+    if [ "$1" -eq 0 ]; then shift; echo "PASS $*"; else shift; echo "FAIL $*"; fi
+}
+
+# build TEXT ARGUMENTS...: nvcc with a log; 1 and a FAIL if it does not compile
+build()
+{
+    build_text=$1
+    shift
+    if ! $NVCC $flags "$@" >nvcc.log 2>&1; then
+        result 1 "$build_text does not compile: $(grep -m1 -i error nvcc.log)"
+        return 1
+    fi
+}
+
+# clean TEXT: no function in the log of the last build has spills, local memory or a stack frame
+# beyond what its kind may have
+clean()
+{
+    clean_bad=$(awk '
+        /Function properties for/ { name = $NF }
+        /bytes stack frame/ {
+            most = (name ~ /shpool_(image_)?(un)?spill/) ? 80 : \
+                   (name ~ /shpool_counted_.*_fini/) ? 96 : (name ~ /shpool_counted_/) ? 112 : \
+                   (name ~ /shpool_trace_(take|put)/) ? 48 : \
+                   (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
+                   (name ~ /_rbtree_mallocE/) ? 16 : \
+                   (name ~ /_bitmap_(malloc_(away|far|borrow|try)|free_away|seek)E/) ? 64 : \
+                   (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
+                   (name ~ /_warp_[a-z]*_fit_(malloc|free)E/) ? 80 : 0
+            if ($1 + 0 > most || (most == 0 && ($5 + 0 > 0 || $9 + 0 > 0))) {
+                print name ":" $0
+            }
+        }
+        /lmem/ { print }' nvcc.log | tr -s ' ' | sed 's/bytes //g' | paste -sd';')
+    [ -z "$clean_bad" ] && grep -q 'bytes stack frame' nvcc.log
+    result $? "$1: stack frames, spills${clean_bad:+ -- $clean_bad}"
+}
+
+# most_inlined NAME: registers of a kernel that it was inlined into; they come in eights
+most_inlined()
+{
+    case $1 in
+    cluster_bitmap) echo 48 ;; # two searches: the own block's and the neighbours'
+    *) echo 40 ;;
+    esac
+}
+
+# registers CUBIN: lines "name registers frame"
+registers()
+{
+    set -- "$1" $(readelf -SW "$1" 2>/dev/null | sed 's/\[ */[/' |
+        awk '$2 == ".nv.info" {print $5, $6}')
+    [ $# -eq 3 ] || return 1
+    {
+        readelf -sW "$1" 2>/dev/null | awk '$1 ~ /^[0-9]+:$/ {sub(":", "", $1); print "S", $1, $8}'
+        od -An -v -tu4 -w4 -j $((16#$2)) -N $((16#$3)) "$1" | awk '{print "W", $1}'
+    } | awk '
+        $1 == "S" { name[$2] = $3 }
+        $1 == "W" { word[n++] = $2 }
+        END {
+            for (i = 0; i < n;) {
+                if (word[i] % 256 != 4) { i++; continue }
+                if (word[i] == 536324) { count[word[i + 1]] = word[i + 2] }  # 0x00082f04
+                if (word[i] == 528644) { frame[word[i + 1]] = word[i + 2] }  # 0x00081104
+                i += 1 + int((int(word[i] / 65536) + 3) / 4)
+            }
+            for (s in count) { print name[s], count[s], frame[s] + 0 }
+        }'
+}
+
+# kernel_registers CUBIN LOG: the kernel has the only entry; its name may be hidden behind flags
+kernel_registers()
+{
+    registers "$1" | awk '$2 > most { most = $2 } END { print most + 0 }'
+}
+
+# lock_stays PTX: no lane leaves the loop that takes a lock (impl/group_lock.h) before it has given
+# the lock back.  Where it would, the lanes without the lock go straight back to the
+# compare-and-swap: the first conditional branch behind it leads backwards.  Otherwise they meet the
+# others first.
+lock_stays()
+{
+    awk '
+        /^\$L__BB[0-9_]+:/ { sub(":.*", "", $1); at[$1] = NR }
+        /atom\.acquire\.(cta\.shared|gpu)\.cas\.b32/ { cas = NR }
+        cas && /@!?%p[0-9]+[ \t]+bra/ {
+            target = $NF
+            sub(";", "", target)
+            if (target in at && at[target] < cas) { print "line " NR " goes back to " target }
+            cas = 0
+        }' "$1"
+}
+
+# the loads, stores and atomics of a PTX text that name no state space
+generic='^[[:space:]]*(@!?%p[0-9]+ )?(ld|st|atom|red)(\.[a-z0-9_:]+)*[[:space:]]'
+spaces='\.(shared|param|global|const|local)'
+
+one_arch()
+{
+    a=$1
+    arch=sm_$a
+    dir=$scratch/$a
+    mkdir "$dir"
+    cd "$dir" || return
+    [ -n "$join" ] && ln -s ../join join
+
+    # -- function table: kernels --
+    for k in least kernel; do
+        if build "$arch table $k" -arch=$arch -rdc=true -cubin -o table_$k.cubin ../$k.cu; then
+            clean "$arch table $k"
+            r=$(kernel_registers table_$k.cubin)
+            v=$(awk '/Used [0-9]+ registers/ {print $5; exit}' nvcc.log)
+            [ -n "$v" ] && [ "$r" = "$v" ]
+            result $? "$arch table $k: the cubin says $r registers, ptxas ${v:-none}"
+            [ "$r" -le $most_registers ]
+            result $? "$arch table $k: $r registers, at most $most_registers"
+        fi
+    done
+
+    # -- function table: allocators --
+    objects=
+    for n in $allocators; do
+        cu=$src/allocators/$n/$n.cu
+        if build "$arch $n.cu" $table_flags -arch=$arch -rdc=true -cubin -o $n.cubin "$cu"
+        then
+            clean "$arch $n.cu"
+            over=$(registers $n.cubin | awk -v most=$most_registers '$2 > most {
+                sub(/.*_cu_[0-9a-f]*shpool_/, "shpool_", $1); sub(/E[0-9]*shpool_view.*/, "", $1)
+                print $1 " " $2 }' | sort | paste -sd';')
+            count=$(registers $n.cubin | wc -l)
+            [ -z "$over" ] && [ "$count" -ge 11 ]
+            result $? \
+                "$arch $n: $count functions within $most_registers registers ${over:+-- $over}"
+        fi
+        objects="$objects $n.cubin"
+        if build "$arch $n.ptx" -arch=$arch -rdc=true -ptx -o $n.ptx "$cu"; then
+            # the counted functions, and spilling, reach global memory through generic pointers
+            found=$(awk '
+                /^\.(visible |weak |extern )?(\.)?func|^\.func|\.entry/ {
+                    f = $0; getline g; f = f g
+                }
+                { print f "\t" $0 }' $n.ptx |
+                    grep -vE 'counted|trace|spill|refuse|native' | cut -f2- | grep -E "$generic" |
+                    grep -vE "$spaces" | head -3 | paste -sd';')
+            [ -z "$found" ]
+            result $? "$arch $n: plain functions name their memory${found:+ -- $found}"
+            if grep -Eq 'impl/(group_lock|tags_batch).h' "$src/allocators/$n/$n.h"; then
+                found=$(lock_stays $n.ptx)
+                [ -z "$found" ]
+                result $? "$arch $n: a lock's critical section is inside its loop $found"
+            fi
+        fi
+    done
+
+    if build "$arch image_spill.cu" $table_flags -arch=$arch -rdc=true -cubin \
+        -o image_spill.cubin "$src/lib/image_spill.cu"; then
+        clean "$arch image_spill.cu"
+    fi
+    objects="$objects image_spill.cubin"
+
+    # -- two blocks of 1,024 threads on a multiprocessor that has 2,048 --
+    case $a in
+    80 | 90 | 100)
+        if build "$arch bounded kernel" -DBOUNDS -arch=$arch -rdc=true -cubin -o bounded.cubin \
+            ../least.cu; then
+            clean "$arch bounded kernel"
+            $nvlink -arch=$arch -o bounded_linked.cubin bounded.cubin ${archive:-$objects} \
+                "-L$libdir" -lcudadevrt >link.log 2>&1
+            result $? "$arch a kernel of __launch_bounds__(1024, 2) links" \
+                "with $(basename "${archive:-the objects}")" \
+                "$(grep -om1 'calls function.*' link.log)"
+        fi
+        ;;
+    esac
+
+    # -- inline, and joined at run time --
+    build "$arch linked_plain.cu" -arch=$arch -rdc=true -dlto -ltoir -o linked_plain.ltoir \
+        "$src/lib/linked_plain.cu"
+    for n in $inlines; do
+        if build "$arch inline $n" -DSHPOOL_INLINE=$n -arch=$arch -cubin -o inline_$n.cubin \
+            ../least.cu
+        then
+            clean "$arch inline $n"
+            plain=$(kernel_registers inline_$n.cubin)
+            [ "$plain" -le $(most_inlined $n) ]
+            result $? "$arch inline $n: $plain registers"
+        fi
+        build "$arch inline $n kernel" -DSHPOOL_INLINE=$n -arch=$arch -cubin -o k.cubin \
+            ../kernel.cu &&
+            clean "$arch inline $n kernel"
+        if build "$arch inline $n.ptx" -DSHPOOL_INLINE=$n -arch=$arch -ptx -o inline_$n.ptx \
+            ../least.cu
+        then
+            found=$(grep -E "$generic" inline_$n.ptx | grep -vE "$spaces" | head -3 | paste -sd';')
+            [ -z "$found" ]
+            result $? "$arch inline $n: every access names its memory${found:+ -- $found}"
+            if grep -Eq 'impl/(group_lock|tags_batch).h' "$src/allocators/$n/$n.h"; then
+                found=$(lock_stays inline_$n.ptx)
+                [ -z "$found" ]
+                result $? "$arch inline $n: a lock's critical section is inside its loop $found"
+            fi
+        fi
+        if [ -z "$join" ]; then
+            echo "SKIP $arch linked $n: no libnvJitLink"
+            continue
+        fi
+        if build "$arch linked kernel" -DSHPOOL_LINKED -arch=$arch -rdc=true -dlto -ltoir \
+               -o least.ltoir ../least.cu &&
+            build "$arch $n LTO-IR" -DSHPOOL_LINKED_MODULE -arch=$arch -rdc=true -dlto -ltoir \
+               -o $n.ltoir "$src/allocators/$n/$n.cu"; then
+            ./join $a linked_$n.cubin least.ltoir $n.ltoir linked_plain.ltoir >link.log 2>&1
+            joined=$?
+            result $joined "$arch linked $n: joined with the kernel $(head -1 link.log)"
+            [ $joined -eq 0 ] || continue
+            left=$({ readelf -sW linked_$n.cubin; readelf -rW linked_$n.cubin; } 2>/dev/null |
+                grep -c shpool_linked_)
+            [ "$left" -eq 0 ]
+            result $? "$arch linked $n: no call of a shpool_linked_ function is left ($left)"
+            r=$(kernel_registers linked_$n.cubin)
+            # it has the branch to spilling that inlining leaves out; registers come in eights
+            [ "$r" -gt 0 ] && [ "$r" -le $((plain + 8)) ] && [ "$r" -le $(most_inlined $n) ]
+            result $? "$arch linked $n: $r registers, inline $plain"
+            stack=$(registers linked_$n.cubin | awk '{ s += $3 } END { print s + 0 }')
+            [ "$stack" -eq 0 ]
+            result $? "$arch linked $n: $stack B of stack"
+        fi
+    done
+
+    # -- pools in global memory --
+    if build "$arch glob_pool" -arch=$arch -cubin -o glob.cubin ../glob.cu; then
+        clean "$arch glob_pool"
+    fi
+    if build "$arch glob_pool.ptx" -arch=$arch -ptx -o glob.ptx ../glob.cu; then
+        found=$(lock_stays glob.ptx)
+        [ -z "$found" ] && [ "$(grep -c 'atom\.acquire\.gpu\.cas\.b32' glob.ptx)" -ge 3 ]
+        result $? "$arch glob_pool: a lock's critical section is inside its loop $found"
+    fi
+
+    # -- what the machine code itself says, where the tool is there --
+    if command -v cuobjdump >/dev/null 2>&1; then
+        for c in inline_*.cubin table_*.cubin; do
+            found=$(cuobjdump -sass "$c" 2>/dev/null | grep -cE '[[:space:]](LDL|STL)[. ]')
+            [ "$found" -eq 0 ]
+            result $? "$arch $c: $found accesses to local memory"
+        done
+    fi
+}
+
+# ---- two architectures at a time ----
+known=$($NVCC --list-gpu-code 2>/dev/null)
+started=0
+case ${sass_archs:=75,80,90,100,120} in
+*[!0-9,\ ]*) sass_archs=75,80,90,100,120 ;; # "native" and the like
+esac
+for a in $(echo "$sass_archs" | tr , ' '); do
+    case " $(echo $known) " in
+    *" sm_$a "*) ;;
+    *) echo "SKIP sm_$a: this nvcc does not know it"; continue ;;
+    esac
+    [ $started -lt 2 ] || wait -n
+    ( one_arch "$a" ) >"out.$a" 2>&1 &
+    started=$((started + 1))
+done
+wait
+cat out.* 2>/dev/null
+passed=$(cat out.* 2>/dev/null | grep -c '^PASS')
+failed=$(cat out.* 2>/dev/null | grep -c '^FAIL')
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The examples of documents and manual pages that need no nvcc: tests/build/snippets.sh finds their
+ * lines here.  What runs without a GPU runs. */
+#include "tests/unit.h"
+
+#include <shpool/coalesce.h>
+#include <shpool/device.h>
+#include <shpool/executor.h>
+#include <shpool/heap.h>
+
+/* ---- doc/BUFFERS.md, README.md ---- */
+
+static void buffers(void)
+{
+    shpool_context *context;
+    shpool_buffer *b;
+    float min = 0, max = 10;
+
+    shpool_context_create(NULL, &context);                      // device 0, default stream
+    shpool_buffer_create(context, SHPOOL_TYPE_F32, 50, &b);
+    shpool_buffer_fill_random(b, &min, &max, NULL);
+    shpool_buffer_print(stdout, b, SIZE_MAX, "%6.2f", 10);      // waits for the stream
+    shpool_buffer_unref(b);                                     // freed in the stream's order
+    shpool_context_unref(context);
+}
+
+static void test_buffers_without_a_device_are_refused(void **state)
+{
+    int devices;
+
+    (void)state;
+    if (shpool_device_count(&devices) == SHPOOL_OK) {
+        skip();
+    }
+    buffers(); /* every call has NULL to refuse, and nothing is printed */
+    assert_string_not_equal(shpool_last_error(), "");
+}
+
+/* ---- doc/COALESCE.md, shpool_coalesce_lint(3), shpool/coalesce.h ---- */
+
+static const char *loaded;
+
+static int cuModuleLoadData(int *module, const char *ptx)
+{
+    loaded = strstr(ptx, ".version");
+    return *module = 0;
+}
+
+static void test_what_cannot_be_rewritten_is_loaded_as_it_is(void **state)
+{
+    static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n";
+    int               module;
+
+    (void)state;
+    {
+        char *better;
+        shpool_status status = shpool_coalesce_rewrite(ptx, 0, NULL, &better, NULL, NULL);
+        cuModuleLoadData(&module, (status == SHPOOL_OK) ? better : ptx);
+        shpool_coalesce_free(better);
+    }
+    assert_ptr_equal(loaded, ptx);
+}
+
+/* ---- doc/SPILL.md, shpool_mark(3) ---- */
+
+typedef struct scratch {
+    shpool_pool pool;
+    size_t      n;
+    uint32_t    left; /* bytes that the pool has when the function is done */
+} scratch;
+
+static void work(shpool_heap heap, float *tile)
+{
+    if (tile != NULL) {
+        tile[0] = 1.0f;
+        (void)shpool_malloc(heap, 16);
+    }
+}
+
+static void scratch_kernel(void *arg)
+{
+    scratch    *s    = (scratch *)arg;
+    size_t      n    = s->n;
+    shpool_heap heap = shpool_init(&s->pool, simt_from_shared(simt_dynamic_base()));
+
+    {
+        uint32_t mark = shpool_mark(heap);
+        float   *tile = (float *)shpool_malloc(heap, n * sizeof *tile);
+        work(heap, tile);
+        shpool_release(heap, mark);     /* tile, and all else since the mark */
+    }
+    s->left = (uint32_t)shpool_largest(heap);
+    shpool_fini(heap);
+}
+
+static void test_scratch_memory_comes_back(void **state)
+{
+    shpool_config want   = { .block_threads = 1, .payload_bytes = 4096 };
+    scratch       s      = { .n = 100 };
+    simt_launch   launch = { .block = { 1, 1, 1 } };
+
+    (void)state;
+    if (shpool_simt_open("arena", &want, &s.pool) == SHPOOL_ERR_NOT_FOUND) {
+        skip();
+    }
+    launch.dynamic_bytes = s.pool.shared_bytes;
+    assert_int_equal(simt_run(&launch, scratch_kernel, &s, NULL), SHPOOL_OK);
+    assert_int_equal(s.left, s.pool.largest);
+    shpool_simt_close(&s.pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_buffers_without_a_device_are_refused),
+        cmocka_unit_test(test_what_cannot_be_rewritten_is_loaded_as_it_is),
+        cmocka_unit_test(test_scratch_memory_comes_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,229 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# shpool-coalesce as users call it: findings word by word, exit statuses, JSON and SARIF; and with
+# nvcc: PTX of today's compiler in the machine, every output assembled, whole builds.
+#
+#   NVCC           nvcc [empty: what needs it is left out]
+#   top_srcdir, top_builddir
+#
+# Prints one PASS or FAIL line for each expectation.  Exit: 0; 1.
+set -u
+: "${NVCC:=}" "${top_srcdir:=.}" "${top_builddir:=.}"
+src=$(cd "$top_srcdir" && pwd)
+build=$(cd "$top_builddir" && pwd)
+tool=$build/shpool-coalesce
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+pass() { echo "PASS $*"; }
+fail() { echo "FAIL $*"; failed=1; }
+
+# expect STATUS TEXT COMMAND...: it ends so, and TEXT (a regular expression) is in what it prints
+expect() {
+    status=$1
+    text=$2
+    shift 2
+    "$@" >"$tmp/out" 2>&1 </dev/null
+    got=$?
+    if [ $got = "$status" ] && { [ -z "$text" ] || grep -q -- "$text" "$tmp/out"; }; then
+        pass "$(echo "$*" | sed "s#$build/##; s#$src/##")"
+    else
+        fail "$*: status $got, not $status, or nothing like \"$text\" in:"
+        head -5 "$tmp/out"
+    fi
+}
+
+same() { # WHAT FILE FILE
+    if cmp -s "$2" "$3"; then pass "$1"; else fail "$1:"; diff "$2" "$3" | head -10; fi
+}
+
+# ---- findings, word by word ----
+cd "$src/tests/coalesce" || exit 1
+"$tool" lint -r -c always lint.ptx | sed 's/.\[[0-9;]*m//g' >"$tmp/lint"
+same "findings about lint.cu, with excerpts" lint.txt "$tmp/lint"
+"$tool" lint -r suite.ptx | grep remark | sed 's/<unknown>: //' >"$tmp/suite"
+same "decisions about the suite" suite.txt "$tmp/suite"
+"$tool" lint -r -f defects.ptx | grep remark | sed 's/<unknown>: //' >"$tmp/defects"
+same "decisions about the defects, forced" defects.txt "$tmp/defects"
+
+# ---- commands and statuses ----
+expect 0 '^usage' "$tool" --help
+expect 0 '^shpool-coalesce [0-9]' "$tool" --version
+expect 2 'a command is missing' "$tool"
+expect 2 'unknown command lent' "$tool" lent
+expect 2 'a file is missing' "$tool" lint
+expect 2 'unknown option' "$tool" lint --jason lint.ptx
+expect 2 'a level is warning' "$tool" lint --fail-on error lint.ptx
+expect 2 '1 to 3 numbers' "$tool" lint --block 0 lint.ptx
+expect 2 'rewrite takes one file' "$tool" rewrite suite.ptx
+expect 3 'No such file' "$tool" lint nothing.ptx
+expect 3 'its ending is none of' "$tool" lint lint.txt
+expect 0 'warning' "$tool" lint lint.ptx
+expect 1 'warning' "$tool" lint --fail-on warning lint.ptx
+expect 1 'warning' "$tool" lint --fail-on note --level warning lint.ptx
+expect 0 'warp transpose' "$tool" costs
+expect 0 'run-time value' "$tool" lint --block 16,16 lint.ptx
+printf '.version 8.0\n.target sm_80\n.address_size 64\n.entry k() { add r1 }\n' >"$tmp/bad.ptx"
+expect 3 'bad.ptx:4:21: error: a semicolon is missing' "$tool" lint "$tmp/bad.ptx"
+cp "$tmp/bad.ptx" "$tmp/kept.ptx"
+expect 3 'a semicolon is missing' "$tool" rewrite "$tmp/bad.ptx" -o "$tmp/kept.ptx"
+same "a bad input leaves the output alone" "$tmp/bad.ptx" "$tmp/kept.ptx"
+: >"$tmp/empty.ptx"
+expect 3 'empty.ptx:1:1: error: PTX begins with .version' "$tool" lint "$tmp/empty.ptx"
+head -c 3000 "$tool" >"$tmp/binary.ptx"
+expect 3 'binary.ptx:1:1: error: ' "$tool" lint "$tmp/binary.ptx"
+mkdir "$tmp/folder.ptx"
+expect 3 'Is a directory' "$tool" lint "$tmp/folder.ptx"
+expect 3 'binary.ptx:1:1: error: ' "$tool" lint "$tmp/binary.ptx" lint.ptx
+expect 3 'warning: one_field' "$tool" lint "$tmp/binary.ptx" lint.ptx
+expect 0 'rewritten' "$tool" rewrite -r suite.ptx -o "$tmp/suite.ptx"
+expect 3 'rewritten already' "$tool" rewrite "$tmp/suite.ptx" -o "$tmp/again.ptx"
+expect 0 '' "$tool" rewrite --no-loads --no-stores --no-copies suite.ptx -o "$tmp/same.ptx"
+same "with everything left out the text stays" suite.ptx "$tmp/same.ptx"
+expect 0 '' "$tool" rewrite --force kept.ptx -o "$tmp/same.ptx"
+same "what must be kept is, though forced" kept.ptx "$tmp/same.ptx"
+# retval0 is what a call returned, no parameter of the kernel, and another value in each lane
+cat >"$tmp/called.ptx" <<'PTX'
+.version 8.5
+.target sm_90
+.address_size 64
+.extern .func (.param .b64 retval0) own_place();
+.visible .entry retval(.param .u64 retval_param_0, .param .u64 retval_param_1)
+{
+	.reg .b32 %r<8>;
+	.reg .b64 %rd<12>;
+	ld.param.u64 %rd1, [retval_param_0];
+	ld.param.u64 %rd2, [retval_param_1];
+	{
+	.param .b64 retval0;
+	call (retval0), own_place;
+	ld.param.b64 %rd3, [retval0];
+	}
+	mov.u32 %r1, %tid.x;
+	mul.wide.u32 %rd4, %r1, 12;
+	add.s64 %rd5, %rd1, %rd4;
+	add.s64 %rd6, %rd2, %rd4;
+	add.s64 %rd7, %rd6, %rd3;
+	ld.global.u32 %r2, [%rd7];
+	st.global.u32 [%rd5], %r2;
+	ld.global.u32 %r3, [%rd7+4];
+	st.global.u32 [%rd5+4], %r3;
+	ld.global.u32 %r4, [%rd7+8];
+	st.global.u32 [%rd5+8], %r4;
+	ret;
+}
+PTX
+expect 0 '' "$tool" rewrite --force "$tmp/called.ptx" -o "$tmp/same.ptx"
+same "a call's result is not taken for a parameter" "$tmp/called.ptx" "$tmp/same.ptx"
+
+# ---- no room: an error, and nothing is left behind ----
+if [ -c /dev/full ]; then
+    for how in lint "lint --json" "lint --sarif"; do
+        expect 3 'standard output: No space' sh -c "'$tool' $how lint.ptx >/dev/full"
+    done
+    expect 3 'standard output: No space' sh -c "'$tool' costs >/dev/full"
+    expect 3 'full: No space' "$tool" lint lint.ptx -o /dev/full
+    expect 3 'full: No space' "$tool" rewrite suite.ptx -o /dev/full
+fi
+echo old >"$tmp/full.ptx"
+expect 3 'full.ptx: File too large' sh -c \
+    "trap '' XFSZ; ulimit -f 8; '$tool' rewrite suite.ptx -o '$tmp/full.ptx'"
+expect 0 '^old$' cat "$tmp/full.ptx"
+expect 0 '' test ! -e "$tmp/full.ptx.part"
+
+# ---- names ----
+sed 's/one_field/_ZN5space9one_fieldIiEEvPiPKf/g' lint.ptx >"$tmp/names.ptx"
+if "$tool" lint "$tmp/names.ptx" | grep -q 'warning: space::one_field<int>: '; then
+    pass "names are shown as they were written"
+    "$tool" lint --skip 'space::one_field<int>' "$tmp/names.ptx" >"$tmp/skipped"
+    expect 0 'warning: inlined: ' cat "$tmp/skipped"
+    expect 1 '^0$' grep -c 'one_field' "$tmp/skipped"
+else
+    expect 0 'warning: _ZN5space9one_fieldIiEEvPiPKf: ' "$tool" lint "$tmp/names.ptx"
+fi
+
+# ---- JSON and SARIF ----
+if "$tool" lint --json lint.ptx >"$tmp/json" 2>/dev/null; then
+    expect 0 '"rule": "bank-conflict"' cat "$tmp/json"
+    expect 0 '"inlined_at": {' cat "$tmp/json"
+    expect 0 '"version": "2.1.0"' "$tool" lint --sarif lint.ptx
+    expect 0 '"startColumn": 13' "$tool" lint --sarif lint.ptx
+    expect 1 '"ruleId": "pitch"' "$tool" lint --sarif --fail-on warning lint.ptx
+    if command -v python3 >/dev/null; then
+        expect 0 '^$' python3 -c "import json, sys; json.load(open(sys.argv[1])); print()" \
+            "$tmp/json"
+        name=$(printf 'a b/\377lint%%.cu')
+        LC_ALL=C sed "s#\"[^\"]*lint.cu\"#\"$name\"#" lint.ptx >"$tmp/places.ptx"
+        "$tool" lint --sarif "$tmp/places.ptx" >"$tmp/sarif"
+        cat >"$tmp/uri.py" <<'PYTHON'
+import json, sys
+for result in json.load(open(sys.argv[1]))['runs'][0]['results']:
+    assert isinstance(result['message']['text'], str)
+    print(result['locations'][0]['physicalLocation']['artifactLocation']['uri'])
+PYTHON
+        expect 0 '^a%20b/%FFlint%25.cu$' python3 "$tmp/uri.py" "$tmp/sarif"
+    fi
+fi
+
+# ---- with nvcc ----
+if [ -z "$NVCC" ]; then
+    echo "left out: what needs nvcc"
+    exit $failed
+fi
+PATH=$(dirname "$NVCC"):$PATH
+cd "$tmp" || exit 1
+flags="-O3 -std=c++17 -arch=sm_80"
+for name in suite defects lint; do
+    file=$src/tests/coalesce/$name.cu
+    [ $name = suite ] && file=$src/tools/bench/coalesce/kernels.cu
+    # shellcheck disable=SC2086
+    "$NVCC" -ptx $flags "$file" -o new.ptx || { fail "nvcc $name"; continue; }
+    for how in "" --force; do
+        # shellcheck disable=SC2086
+        if "$tool" rewrite $how new.ptx -o out.ptx && ptxas -arch=sm_80 out.ptx -o out.cubin; then
+            pass "ptxas takes $name.cu rewritten $how"
+        else
+            fail "$name.cu rewritten $how does not assemble"
+        fi
+    done
+done
+for name in hand kept; do
+    ptxas -arch=sm_90 "$src/tests/coalesce/$name.ptx" -o out.cubin || fail "$name.ptx is no PTX"
+done
+cp "$src/tests/coalesce/lint.cu" .
+expect 0 '^lint.cu:56:9: warning' "$tool" lint lint.cu -- -O3 -arch=sm_80
+expect 3 'nvcc ended with' "$tool" lint lint.cu -- --no-such-option
+expect 3 'nvcc is needed to lint a .cu file' env PATH=/nowhere "$tool" lint lint.cu
+cat >app.cu <<'APP'
+#include <cstdio>
+__global__ void nine(int *__restrict__ d, const int *__restrict__ s)
+{
+    for (int k = 0; k < 9; k++) { d[9 * threadIdx.x + k] = s[9 * threadIdx.x + 8 - k]; }
+}
+int main() { nine<<<1, 1>>>(0, 0); puts(cudaGetErrorString(cudaGetLastError())); }
+APP
+# shellcheck disable=SC2086
+expect 0 '2 records rewritten' "$tool" nvcc -v -- $flags app.cu -o app
+[ -x app ] || fail "no executable"
+expect 0 '' "$tool" nvcc -O3 -arch=sm_80 -ptx app.cu -o app.ptx
+expect 0 'shpc_' cat app.ptx
+for name in nine _Z4ninePiPKi; do
+    expect 0 ' 0 records rewritten' "$tool" nvcc -v --skip other --skip $name -- -O3 -arch=sm_80 \
+        -ptx app.cu -o app.ptx
+done
+rm -f app.ptx
+expect 0 '' "$tool" "$NVCC" -O3 -arch=sm_80 -ptx app.cu -o app.ptx
+expect 0 'shpc_' cat app.ptx
+expect 0 'rgb.ptx: 1 records rewritten' "$tool" nvcc -v -- -O3 -arch=sm_80 \
+    "$src/examples/rgb/rgb.cu" "$src/examples/rgb/main.cpp" -o rgb
+./rgb >rgb.log 2>&1
+case $? in
+0 | 77) pass "examples/rgb: $(tail -n 1 rgb.log)" ;;
+*) fail "examples/rgb: $(cat rgb.log)" ;;
+esac
+expect 3 'is not there' "$tool" /nowhere/nvcc -ptx app.cu
+expect 1 'error' "$tool" nvcc -ptx no_such.cu
+expect 0 '' "$tool" nvcc -O3 -gencode arch=compute_80,code=sm_80 \
+    -gencode arch=compute_90,code=sm_90 -rdc=true app.cu -o app
+exit $failed

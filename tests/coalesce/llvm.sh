@@ -1,0 +1,225 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The rewrite in clang: kernels as they are and rewritten do the same in the warp emulator; faults
+# that are planted in the rewrite are noticed; its remarks, the lint's findings and the messages
+# about bad input are as expected.  Needs LLVM, no GPU and no CUDA.
+#
+#   top_srcdir, top_builddir, llvm_bindir, CC
+#
+# Prints PASS or FAIL for each part.  Exit: 0; 1; 77: built without LLVM.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+src=$(cd "${top_srcdir:-$here/../..}" && pwd)
+build=$(cd "${top_builddir:-.}" && pwd)
+plugin=$build/coalesce/shpool-coalesce.so
+: "${CC:=cc}"
+if [ -z "${llvm_bindir:-}" ] || [ ! -f "$plugin" ]; then
+    echo "built without LLVM"
+    exit 77
+fi
+clang=$llvm_bindir/clang++ opt=$llvm_bindir/opt
+if [ ! -x "$clang" ] || [ ! -x "$opt" ]; then
+    echo "no clang++ and opt in $llvm_bindir"
+    exit 77
+fi
+LLC=$llvm_bindir/llc
+export LLC CC
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+result() { # STATUS TEXT
+    if [ "$1" = 0 ]; then
+        echo "PASS $2"
+    else
+        echo "FAIL $2"
+        failed=1
+    fi
+}
+
+# device OPTIONS SOURCE OUT.ll [FLAG...]: to IR for the GPU; OPTIONS of the pass, or none
+device() {
+    options=$1 source=$2 out=$3
+    shift 3
+    if [ "$options" != none ]; then
+        set -- "$@" -fpass-plugin="${used_plugin:-$plugin}"
+    fi
+    (cd "$src/tests/coalesce" && SHPOOL_COALESCE=$options "$clang" -x cuda -nocudainc -nocudalib \
+        -Wno-unknown-cuda-version -include cuda.h --cuda-gpu-arch=sm_90 \
+        --cuda-device-only -O2 -gline-tables-only -S -emit-llvm "$@" "$source" -o "$out")
+}
+
+host() { # NAME: NAME.ll to NAME.so
+    sh "$src/tests/coalesce/host.sh" "$work/$1.ll" "$work/$1.so"
+}
+
+emulate() {
+    "$build/tests/coalesce/emulate" "$@"
+}
+
+# ---- the suite, by the cost rule and by force ----
+device none kernels.cu "$work/plain.ll" && host plain || exit 1
+for options in "" force; do
+    name=rewritten$options
+    device "$options" kernels.cu "$work/$name.ll" && host $name &&
+        emulate "$work/plain.so" "$work/$name.so" >"$work/$name.log"
+    status=$?
+    grep -E '^FAIL|^  ' "$work/$name.log"
+    result $status "suite ${options:-by the cost rule}: $(tail -n 1 "$work/$name.log")"
+done
+
+# Kernels with a guard, in which a warp must have been whole at least once.
+never=$(sed -n 's/^ok *\([a-z0-9_]*\):.*; 0 of [1-9][0-9]* guards.*/\1/p' \
+    "$work/rewrittenforce.log" | tr '\n' ' ')
+[ "$never" = "odd_lanes9 early9 " ] # by their nature
+result $? "each rewritten kernel was executed both ways (never whole: $never)"
+
+# ---- the kernels that are measured; `transposed` needs more memory than the emulator has ----
+measured=$(sed -n 's/^ *SUITE(\([a-z0-9_]*\), [0-9].*/\1/p' "$src/tools/bench/coalesce/suite.h" |
+    grep -v transposed)
+device none ../../tools/bench/coalesce/kernels.cu "$work/measured.ll" && host measured &&
+    device "" ../../tools/bench/coalesce/kernels.cu "$work/measured2.ll" && host measured2 &&
+    emulate "$work/measured.so" "$work/measured2.so" $measured >"$work/measured.log"
+status=$?
+grep -E '^FAIL|^  ' "$work/measured.log"
+result $status "measured kernels: $(tail -n 1 "$work/measured.log")"
+
+# ---- the defects of an earlier pass ----
+defects=$(sed -n 's/^KERNEL \([a-z0-9_]*\)(.*/\1/p' "$src/tests/coalesce/clang_defects.cu")
+device none clang_defects.cu "$work/defects.ll" && host defects &&
+    device force,remarks clang_defects.cu "$work/defects2.ll" 2>"$work/defects.remarks" &&
+    host defects2 &&
+    emulate "$work/defects.so" "$work/defects2.so" $defects >"$work/defects.log"
+status=$?
+grep -E '^FAIL|^  ' "$work/defects.log"
+result $status "defects: $(tail -n 1 "$work/defects.log")"
+# what it could not see, or only in one form, is seen
+for kernel in d01_first d01_second d02_order d03_guard d10_fields d11_size d14_arithmetic \
+    d19_locals d20_shape d21_loop r3_begins_elsewhere r7_own_step; do
+    grep -q "$kernel: .*rewritten" "$work/defects.remarks"
+    result $? "$kernel is rewritten"
+done
+grep -q "d13_volatile: .*kept: an access is volatile" "$work/defects.remarks"
+result $? "volatile is kept, and said why"
+
+# ---- what must be kept, and what must be asked when it runs ----
+"$opt" -load-pass-plugin="$plugin" -passes='shpool-coalesce<force>' -S \
+    "$src/tests/coalesce/legal.ll" -o "$work/legal.ll" &&
+    awk '/^define/ { split($0, at, "@"); sub(/[(].*/, "", at[2]); whole = asked = 0 }
+         /activemask/ { whole++ }
+         /isspacep\.global/ { asked++ }
+         /^}/ { print at[2], whole, asked }' "$work/legal.ll" >"$work/legal.txt"
+wrong=$(sed -e '/^keep_[a-z]* 0 0$/d' -e '/^just_[a-z]* 1 0$/d' -e '/^ask_[a-z]* 1 1$/d' \
+    "$work/legal.txt")
+[ -z "$wrong" ] && [ "$(grep -c . "$work/legal.txt")" = "$(grep -c '^define' \
+    "$src/tests/coalesce/legal.ll")" ]
+result $? "order, spaces and wrapping are respected${wrong:+, but not by $wrong}"
+
+# ---- random kernels, until the time is over ----
+end=$(($(date +%s) + ${fuzz_seconds:-5}))
+seed=1 compared=0 rewritten=0 status=0
+while [ $status = 0 ] && { [ $seed = 1 ] || [ "$(date +%s)" -lt $end ]; }; do
+    "$build/tests/coalesce/fuzz" $seed 20 >"$work/fuzz.cu" &&
+        device none "$work/fuzz.cu" "$work/fuzz.ll" -w && host fuzz &&
+        device force,remarks "$work/fuzz.cu" "$work/fuzz2.ll" -w 2>"$work/fuzz.remarks" &&
+        host fuzz2 &&
+        emulate "$work/fuzz.so" "$work/fuzz2.so" \
+            $(sed -n 's/^KERNEL \([a-z0-9_]*\)(.*/\1/p' "$work/fuzz.cu") >"$work/fuzz.log"
+    status=$?
+    grep -E '^FAIL|^  ' "$work/fuzz.log"
+    compared=$((compared + $(tail -n 1 "$work/fuzz.log" | cut -d' ' -f1)))
+    rewritten=$((rewritten + $(grep -c 'rewritten: ' "$work/fuzz.remarks")))
+    seed=$((seed + 1))
+done
+[ $rewritten -gt 0 ] || status=1
+result $status "random kernels: seeds 1 to $((seed - 1)), $compared comparisons, $rewritten records"
+
+# ---- faults ----
+sh "$src/tests/coalesce/faults.sh" "$work" || failed=1
+
+# ---- what is said ----
+device lint kernels.cu /dev/null 2>&1 | sed 's/ (measured.*GB.s)//' >"$work/lint.txt"
+diff -u "$src/tests/coalesce/clang_lint.txt" "$work/lint.txt"
+result $? "lint of the suite"
+device remarks kernels.cu /dev/null 2>&1 | sed 's/ (measured.*GB.s)//' >"$work/remarks.txt"
+diff -u "$src/tests/coalesce/clang_remarks.txt" "$work/remarks.txt"
+result $? "remarks on the suite"
+
+# ---- files of IR and bitcode, by the tool ----
+tool() {
+    SHPOOL_COALESCE_PLUGIN=$plugin "$build/shpool-coalesce" "$@"
+}
+"$llvm_bindir/llvm-as" "$work/plain.ll" -o "$work/plain.bc"
+for file in plain.ll plain.bc; do
+    tool lint --fail-on warning "$work/$file" >"$work/tool.txt"
+    [ $? = 1 ] && grep -q 'kernels.cu:59:1: warning: mix9: 9 global loads' "$work/tool.txt"
+    result $? "shpool-coalesce lint $file"
+done
+tool lint --skip mix9 "$work/plain.bc" | grep -q mix9
+[ $? = 1 ]
+result $? "shpool-coalesce lint --skip"
+echo 'define nonsense' >"$work/bad.ll"
+tool lint "$work/bad.ll" 2>"$work/tool.txt"
+[ $? = 3 ] && grep -q 'bad.ll:1:8: error: ' "$work/tool.txt"
+result $? "shpool-coalesce lint of what is no IR"
+echo 'target triple = "x86_64-pc-linux-gnu"' >"$work/host.ll"
+tool lint "$work/host.ll" 2>"$work/tool.txt"
+[ $? = 3 ] && grep -q "it is for 'x86_64-pc-linux-gnu', not for nvptx64" "$work/tool.txt"
+result $? "shpool-coalesce lint of host code"
+
+# ---- options and bad input ----
+device "forse" kernels.cu "$work/bad.ll" 2>"$work/bad.txt"
+grep -q "SHPOOL_COALESCE: no option 'forse'; there are lint," "$work/bad.txt" &&
+    ! grep -q activemask "$work/bad.ll"
+result $? "an unknown option is named, and nothing is rewritten"
+
+"$opt" -load-pass-plugin="$plugin" -passes='shpool-coalesce<force>' -S "$work/plain.ll" \
+    -o "$work/opt.ll" && grep -q activemask "$work/opt.ll" &&
+    "$opt" -passes=verify "$work/opt.ll" -o /dev/null
+result $? "opt -passes='shpool-coalesce<force>'"
+"$opt" -load-pass-plugin="$plugin" -passes='shpool-coalesce-lint' -S "$work/plain.ll" \
+    -o "$work/opt.ll" 2>"$work/opt.txt" && grep -q 'warning: mix9' "$work/opt.txt" &&
+    ! grep -q activemask "$work/opt.ll"
+result $? "opt -passes=shpool-coalesce-lint"
+! "$opt" -load-pass-plugin="$plugin" -passes='shpool-coalesce<nonsense>' -S "$work/plain.ll" \
+    -o "$work/opt2.ll" 2>"$work/opt.txt" && grep -q "no option 'nonsense'" "$work/opt.txt"
+result $? "opt with an unknown option"
+
+printf 'define void @f(ptr %%p) { retvoid }\n' >"$work/broken.ll"
+! "$opt" -load-pass-plugin="$plugin" -passes=shpool-coalesce -S "$work/broken.ll" \
+    -o "$work/o.ll" 2>"$work/broken.txt" && grep -q 'error: ' "$work/broken.txt" &&
+    [ ! -e "$work/o.ll" ]
+result $? "a syntax error:$(sed -n 's/.*error://p' "$work/broken.txt" | head -n 1)"
+
+cat >"$work/off.cu" <<'END'
+extern "C" __global__ __attribute__((annotate("shpool-coalesce=off"))) void
+off(unsigned *__restrict__ to, const unsigned *__restrict__ from) {
+    for (int k = 0; k < 9; k++) to[9 * threadIdx.x + k] = from[9 * threadIdx.x + k] + k;
+}
+END
+device remarks "$work/off.cu" "$work/off.ll" 2>"$work/off.txt"
+grep -q "kept: an option or the kernel's mark says so" "$work/off.txt" &&
+    ! grep -q activemask "$work/off.ll"
+result $? "a kernel that opted out"
+
+device force,remarks kernels.cu "$work/old.ll" --cuda-gpu-arch=sm_61 \
+    --no-cuda-gpu-arch=sm_90 2>"$work/old.txt"
+grep -q 'mix9: .*kept: target or version of the input are too old' "$work/old.txt" &&
+    ! grep -q activemask "$work/old.ll"
+result $? "sm_61 is left alone"
+
+cat >"$work/host.c" <<'END'
+void f(int *to, const int *from, int t) { for (int k = 0; k < 9; k++) to[9 * t + k] = from[k]; }
+END
+"$llvm_bindir/clang" -O2 -S -emit-llvm "$work/host.c" -o "$work/host1.ll" &&
+    SHPOOL_COALESCE=force "$llvm_bindir/clang" -O2 -S -emit-llvm -fpass-plugin="$plugin" \
+        "$work/host.c" -o "$work/host2.ll" && cmp "$work/host1.ll" "$work/host2.ll"
+result $? "host code is left alone"
+
+SHPOOL_COALESCE=remarks "$clang" -x cuda -nocudainc -nocudalib -Wno-unknown-cuda-version \
+    -include "$src/tests/coalesce/cuda.h" --cuda-gpu-arch=sm_90 --cuda-device-only -O0 -S \
+    -emit-llvm -fpass-plugin="$plugin" "$src/tests/coalesce/kernels.cu" -o /dev/null \
+    2>"$work/O0.txt"
+grep -q 'use -O1 or more' "$work/O0.txt"
+result $? "-O0 is said to be too little"
+exit $failed

@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The tests of the tests: each bug below is planted in a copy of one file of coalesce/, and one of
+# test_plan, test_run and test_random must fail.  (Faults in rewritten
+# code are planted by test_run itself.)
+#
+#   CC, top_srcdir, top_builddir, cmocka_cflags
+#
+# Prints one PASS or FAIL line per bug.  Exit: 0; 1: one went unnoticed, or its sed script changes
+# nothing; 77: no CMocka, or no static library in the build.
+set -u
+: "${CC:=cc}" "${top_srcdir:=.}" "${top_builddir:=.}" "${cmocka_cflags:=}"
+src=$(cd "$top_srcdir" && pwd)
+build=$(cd "$top_builddir" && pwd)
+library=$build/.libs/libshpool_core.a
+if [ ! -f "$library" ] || [ ! -x "$build/tests/coalesce/test_run" ]; then
+    echo "skipped: no CMocka, or no static convenience library"
+    exit 77
+fi
+top_srcdir=$src
+export top_srcdir
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+jobs=2
+flags="-std=gnu11 -O2 -w -DHAVE_CONFIG_H -I$build -I$build/include -I$src/include -I$src
+    $cmocka_cflags"
+
+# name | file of coalesce/ | sed script
+bugs() {
+    cat <<'BUGS'
+order_not_looked_at|plan/decide.c|s/return i;$/return COALESCE_NO_ACCESS;/
+volatile_is_nothing|plan/decide.c|s/(flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0/0/
+places_not_kept|plan/decide.c|s/d->place\[group->member\[k\]\] = place_of(group);/;/
+all_stores_apart|plan/decide.c|/^int coalesce_may_alias/,/^}/s/    return 1;/    return 0;/
+holes_are_stored|plan/decide.c|s/return COALESCE_HOLES_STORED;/return COALESCE_REWRITTEN;/
+last_word_unread|plan/decide.c|s/return ((end < record) || (record == 3))/return (0)/
+twice_is_once|plan/decide.c|s/if (offset < end) {/if (0) {/
+special_is_plain|plan/decide.c|s/return COALESCE_SPECIAL_ACCESS;/return COALESCE_REWRITTEN;/
+descending_is_fine|plan/decide.c|s/return COALESCE_NEGATIVE_STRIDE;/(void)0;/
+any_copy|plan/plan.c|s/(to_offset != from_offset)/0/;s/(store->copied_from != loads->member\[k\])/0/
+runs_do_not_matter|plan/plan.c|s,return (a->run == b->run),return 1,;s,(access.j..run == .*i..run),1,
+barriers_do_not_matter|ptx/flow.c|/^static int is_fence/,/^}/s/return 1;/return 0;/
+labels_do_not_matter|ptx/flow.c|/^static void number_runs/,/^}/s/            run++;/            ;/
+registers_do_not_matter|ptx/check.c|/^static int is_touched/,/^}/s/return 1;/return 0;/
+all_is_uniform|ptx/uniform.c|s/return (known != NULL) \&\& known->uniform;/return 1;/
+guards_do_not_matter|ptx/access.c|s/? COALESCE_CONDITIONAL : 0u/? 0u : 0u/
+bytes_of_any_sign|ptx/emit.c|s/piece.is_signed = .*/piece.is_signed = 0;/
+halves_exchanged|ptx/emit.c|s/piece.part      = (bytes == 8);/piece.part = (bytes == 8) * 2;/
+offsets_of_the_first|ptx/emit.c|s/return distance + address_of(j, anchor)->value;/return distance;/
+unit_of_four_always|plan/decide.c|s/return (words % 4 == 0) ? 4 :.*/return 4;/
+BUGS
+}
+
+one() { # TMP NAME
+    tmp=$1
+    line=$(bugs | grep "^$2|")
+    file=$(printf '%s\n' "$line" | cut -d'|' -f2)
+    mkdir -p "$tmp/$2" || return 1
+    printf '%s\n' "$line" | cut -d'|' -f3- >"$tmp/$2/sed"
+    sed -f "$tmp/$2/sed" "$src/coalesce/$file" >"$tmp/$2/bug.c"
+    if cmp -s "$src/coalesce/$file" "$tmp/$2/bug.c"; then
+        echo "FAIL $2: the sed script changes nothing"
+        return 1
+    fi
+    # shellcheck disable=SC2086
+    if ! $CC $flags -I"$src/coalesce/${file%/*}" -c "$tmp/$2/bug.c" -o "$tmp/$2/bug.o" \
+        2>"$tmp/$2/log"; then
+        echo "FAIL $2: does not compile"
+        head -3 "$tmp/$2/log"
+        return 1
+    fi
+    for test in test_plan test_run test_random; do
+        $CC "$tmp/$test.o" "$tmp/$2/bug.o" "$tmp/machine.a" "$library" -lcmocka -lm -ldl \
+            -lpthread -o "$tmp/$2/test" 2>"$tmp/$2/log" || { head -3 "$tmp/$2/log"; return 1; }
+        case $test in # the quick ones first
+        test_run) parts="test_by_hand test_defects_forced test_suite_forced" ;;
+        *) parts=all ;;
+        esac
+        for part in $parts; do # which test_run alone looks at
+            if ! timeout 120 "$tmp/$2/test" "$part" >"$tmp/$2/out" 2>&1; then
+                echo "PASS $2: $test, $part"
+                return 0
+            fi
+        done
+    done
+    echo "FAIL $2: not noticed"
+    return 1
+}
+
+if [ "${1:-}" = --one ]; then
+    trap - EXIT
+    rm -rf "$tmp"
+    one "$2" "$3"
+    exit $?
+fi
+for file in ptx_alu ptx_machine ptx_trial ptx_warps test_plan test_random \
+    test_run; do
+    # shellcheck disable=SC2086
+    $CC $flags -c "$src/tests/coalesce/$file.c" -o "$tmp/$file.o" || exit 1
+done
+ar cr "$tmp/machine.a" "$tmp"/ptx_*.o || exit 1
+bugs | cut -d'|' -f1 | xargs -P $jobs -I@ sh "$0" --one "$tmp" @

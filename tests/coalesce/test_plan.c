@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which records are rewritten, and why the others are not. */
+#include "tests/unit.h"
+
+#include "coalesce/plan/plan.h"
+
+static coalesce_form leaf(coalesce_leaves *leaves, uint64_t tag, coalesce_leaf_kind kind,
+                          int64_t x, int64_t y)
+{
+    const coalesce_leaf made = { .value = leaves, .tag = tag, .kind = kind, .step = { x, y, 0 } };
+
+    return coalesce_form_leaf(leaves, &made);
+}
+
+#define MOST 40u
+
+typedef struct scene {
+    coalesce_leaves leaves;
+    coalesce_access access[MOST];
+    size_t          count;
+} scene;
+
+/* An access to array `array` of records of `words` (or minus so many) words, at byte `offset`. */
+static coalesce_access *add(scene *s, int array, uint32_t words, int64_t offset, unsigned flags)
+{
+    coalesce_form    form  = leaf(&s->leaves, (uint64_t)(array * 100) + words, COALESCE_STEPPED,
+                                  4 * (int64_t)(int32_t)words, 0);
+    coalesce_form    shift = coalesce_form_constant(offset);
+    coalesce_access *access = &s->access[s->count];
+
+    *access = (coalesce_access){
+        .address = coalesce_form_add(&form, &shift, 1), .space = COALESCE_GLOBAL, .flags = flags,
+        .bytes = 4, .run = 1, .position = (uint32_t)s->count, .alias_base = (uint32_t)array,
+        .alias_alone = (array > 10), .copied_from = COALESCE_NO_ACCESS,
+    };
+    s->count++;
+    return access;
+}
+
+static void add_record(scene *s, int array, uint32_t words, unsigned flags)
+{
+    for (uint32_t k = 0; k < (uint32_t)abs((int32_t)words); k++) {
+        (void)add(s, array, words, 4 * (int64_t)k, flags);
+    }
+}
+
+static coalesce_plan plan(scene *s, const coalesce_options *options)
+{
+    static const coalesce_options usual;
+    coalesce_plan                 made;
+
+    assert_true(coalesce_plan_make(&s->leaves, s->access, s->count,
+                                   (options != NULL) ? options : &usual, NULL, NULL, &made));
+    return made;
+}
+
+static void expect_one(scene *s, const coalesce_options *options, coalesce_refusal refusal)
+{
+    coalesce_plan made = plan(s, options);
+
+    assert_int_equal(made.group[0].refusal, refusal);
+    coalesce_plan_fini(&made);
+    coalesce_leaves_fini(&s->leaves);
+    memset(s, 0, sizeof(*s));
+}
+
+static void test_widths_by_the_cost_rule(void **state)
+{
+    static const coalesce_transform transform[33] = {
+        [4] = COALESCE_WIDE,       [6] = COALESCE_TRANSPOSE,
+        [7] = COALESCE_TRANSPOSE,  [8] = COALESCE_SKEWED,     [9] = COALESCE_TRANSPOSE,
+        [10] = COALESCE_TRANSPOSE, [11] = COALESCE_TRANSPOSE, [12] = COALESCE_TRANSPOSE,
+        [16] = COALESCE_SKEWED,    [20] = COALESCE_TRANSPOSE, [31] = COALESCE_TRANSPOSE,
+        [32] = COALESCE_SKEWED,
+    };
+    static const uint32_t widths[] = { 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 20, 24, 31, 32 };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(widths); i++) {
+        scene         s = { .count = 0 };
+        coalesce_plan made;
+
+        add_record(&s, 1, widths[i], COALESCE_STORE);
+        made = plan(&s, NULL);
+        assert_int_equal(made.count, 1);
+        assert_int_equal(made.group[0].transform, transform[widths[i]]);
+        coalesce_plan_fini(&made);
+        coalesce_leaves_fini(&s.leaves);
+    }
+}
+
+static void test_loads_need_stores_below_32_words(void **state)
+{
+    scene         s = { .count = 0 };
+    coalesce_plan made;
+
+    (void)state;
+    add_record(&s, 1, 9, COALESCE_NONCOHERENT);
+    expect_one(&s, NULL, COALESCE_NEEDS_STORE);
+    add_record(&s, 1, 32, COALESCE_NONCOHERENT);
+    expect_one(&s, NULL, COALESCE_REWRITTEN);
+    add_record(&s, 1, 9, COALESCE_NONCOHERENT);
+    add_record(&s, 2, 9, COALESCE_STORE);
+    made = plan(&s, NULL);
+    assert_int_equal(made.rewritten, 2);
+    coalesce_plan_fini(&made);
+    coalesce_leaves_fini(&s.leaves);
+}
+
+static void test_refusals(void **state)
+{
+    const coalesce_options force    = { .force = 1 };
+    const coalesce_options no_store = { .no_stores = 1 };
+    scene                  s        = { .count = 0 };
+
+    (void)state;
+    add_record(&s, 1, 33, COALESCE_STORE);
+    expect_one(&s, &force, COALESCE_RECORD_TOO_LONG);
+    add_record(&s, 1, 24, COALESCE_STORE);
+    expect_one(&s, &force, COALESCE_NO_TRANSFORM);
+    add_record(&s, 1, 9, COALESCE_STORE);
+    expect_one(&s, &no_store, COALESCE_OPTED_OUT);
+    add_record(&s, 1, 3, COALESCE_STORE);
+    expect_one(&s, NULL, COALESCE_NOT_MEASURED);
+    add_record(&s, 1, 3, COALESCE_STORE);
+    expect_one(&s, &force, COALESCE_REWRITTEN);
+    add_record(&s, 1, 9, COALESCE_STORE | COALESCE_VOLATILE);
+    expect_one(&s, &force, COALESCE_SPECIAL_ACCESS);
+    add_record(&s, 1, 9, COALESCE_STORE | COALESCE_UNSUPPORTED);
+    expect_one(&s, &force, COALESCE_TYPE);
+    add_record(&s, 1, 9, COALESCE_STORE);
+    s.access[3].space = COALESCE_GLOBAL;
+    for (size_t i = 0; i < s.count; i++) {
+        s.access[i].space = COALESCE_GENERIC;
+    }
+    expect_one(&s, &force, COALESCE_SPACE);
+    add_record(&s, 1, 9, COALESCE_STORE);
+    (void)add(&s, 1, 9, 8, COALESCE_STORE);
+    expect_one(&s, &force, COALESCE_OVERLAP);
+    (void)add(&s, 1, 9, 0, COALESCE_STORE);
+    (void)add(&s, 1, 9, 32, COALESCE_STORE);
+    expect_one(&s, &force, COALESCE_HOLES_STORED);
+    (void)add(&s, 1, 9, 0, 0);
+    (void)add(&s, 1, 9, 28, 0);
+    expect_one(&s, &force, COALESCE_PARTIAL_RECORD);
+    (void)add(&s, 1, 1, 0, 0);
+    expect_one(&s, &force, COALESCE_IS_COALESCED);
+    add_record(&s, 1, (uint32_t)-9, COALESCE_STORE);
+    expect_one(&s, &force, COALESCE_NEGATIVE_STRIDE);
+    add_record(&s, 1, 9, COALESCE_STORE);
+    s.access[8].run = 2; /* behind a barrier */
+    expect_one(&s, &force, COALESCE_HOLES_STORED);
+    (void)add(&s, 1, 9, 2, 0);
+    s.access[0].bytes = 2;
+    (void)add(&s, 1, 9, 4, 0);
+    expect_one(&s, &force, COALESCE_TYPE);
+}
+
+/* 4 GiB and 36 bytes from lane to lane are no 36. */
+static void test_records_are_not_taken_modulo_2_32(void **state)
+{
+    scene s = { .count = 0 };
+
+    (void)state;
+    for (uint32_t k = 0; k < 9; k++) {
+        (void)add(&s, 1, (1u << 30) + 9, 4 * (int64_t)k, COALESCE_STORE);
+    }
+    expect_one(&s, &(coalesce_options){ .force = 1 }, COALESCE_RECORD_TOO_LONG);
+}
+
+/* Loads may pass stores only of other arrays. */
+static void test_what_lies_between(void **state)
+{
+    const coalesce_options force = { .force = 1 };
+
+    (void)state;
+    for (int apart = 0; apart < 2; apart++) {
+        scene         s = { .count = 0 };
+        coalesce_plan made;
+
+        for (uint32_t k = 0; k < 9; k++) {
+            (void)add(&s, 1, 9, 4 * (int64_t)k, 0);
+            (void)add(&s, apart ? 11 : 2, 9, 4 * (int64_t)k, COALESCE_STORE);
+        }
+        made = plan(&s, &force);
+        assert_int_equal(made.count, 2);
+        assert_int_equal(made.rewritten, apart ? 2 : 0);
+        assert_int_equal(made.group[0].refusal,
+                         apart ? COALESCE_REWRITTEN : COALESCE_IN_BETWEEN);
+        coalesce_plan_fini(&made);
+        coalesce_leaves_fini(&s.leaves);
+    }
+}
+
+/* Nothing passes what is volatile or atomic, be it a load of an array that is no other's. */
+static void test_nothing_passes_volatile(void **state)
+{
+    static const unsigned between[] = { 0, COALESCE_STORE, COALESCE_VOLATILE,
+                                        COALESCE_VOLATILE | COALESCE_STORE,
+                                        COALESCE_ATOMIC | COALESCE_STORE };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(between) / sizeof(between[0]); i++) {
+        const unsigned flags = (i % 2 != 0) ? COALESCE_STORE : 0;
+        scene          s     = { .count = 0 };
+
+        (void)add(&s, 1, 2, 0, flags);
+        (void)add(&s, 11, 1, 0, between[i / 2]);
+        (void)add(&s, 1, 2, 4, flags);
+        expect_one(&s, &(coalesce_options){ .force = 1 },
+                   (i / 2 < 2) ? COALESCE_REWRITTEN : COALESCE_IN_BETWEEN);
+    }
+}
+
+/*
+ * S1 L1 S2 L2, and S1 may alias L2 only: each group alone is free to move, both together would
+ * exchange S1 and L2.
+ */
+static void test_two_groups_must_not_pass_each_other(void **state)
+{
+    const coalesce_options force = { .force = 1 };
+    scene                  s     = { .count = 0 };
+    coalesce_plan          made;
+
+    (void)state;
+    (void)add(&s, 1, 2, 0, COALESCE_STORE);
+    (void)add(&s, 11, 2, 0, 0);
+    (void)add(&s, 1, 2, 4, COALESCE_STORE);
+    (void)add(&s, 11, 2, 4, 0);
+    s.access[0].alias_base = s.access[3].alias_base = 31; /* those may be the same array */
+    s.access[3].alias_alone = 1;
+    made = plan(&s, &force);
+    assert_int_equal(made.rewritten, 1);
+    coalesce_plan_fini(&made);
+    coalesce_leaves_fini(&s.leaves);
+}
+
+static void test_copies_are_one_group(void **state)
+{
+    scene         s = { .count = 0 };
+    coalesce_plan made;
+
+    (void)state;
+    for (uint32_t k = 0; k < 3; k++) {
+        (void)add(&s, 1, 3, 4 * (int64_t)k, 0);
+        add(&s, 2, 3, 4 * (int64_t)k, COALESCE_STORE)->copied_from = 2 * k;
+    }
+    made = plan(&s, NULL);
+    assert_int_equal(made.count, 1);
+    assert_int_equal(made.group[0].kind, COALESCE_COPIES);
+    assert_int_equal(made.group[0].transform, COALESCE_COPY);
+    assert_int_equal(made.group[0].source[2], 4);
+    coalesce_plan_fini(&made);
+    s.access[3].copied_from = 0; /* not the same field */
+    made = plan(&s, NULL);
+    assert_int_equal(made.count, 2);
+    assert_int_equal(made.rewritten, 0);
+    coalesce_plan_fini(&made);
+    coalesce_leaves_fini(&s.leaves);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_widths_by_the_cost_rule),
+        cmocka_unit_test(test_loads_need_stores_below_32_words),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_records_are_not_taken_modulo_2_32),
+        cmocka_unit_test(test_what_lies_between),
+        cmocka_unit_test(test_nothing_passes_volatile),
+        cmocka_unit_test(test_two_groups_must_not_pass_each_other),
+        cmocka_unit_test(test_copies_are_one_group),
+    };
+
+    return cmocka_run_group_tests(tests, clear_environment, NULL);
+}

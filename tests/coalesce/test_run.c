@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rewritten PTX does what the plain PTX does: kernels of nvcc on the machine of ptx_machine.h, over
+ * blocks, sizes, tails, misalignments, overlaps and schedules. */
+#include "tests/unit.h"
+
+#include "ptx_trial.h"
+
+static uint32_t trials_per_kernel(void)
+{
+    return (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? 1000 : 60;
+}
+
+/* 1: the machine has no use for it: blocks of two dimensions, or minutes. */
+static int is_left_out(const trial_kernel *kernel)
+{
+    return (strcmp(kernel->name, "transposed") == 0) || (strcmp(kernel->name, "rows256") == 0);
+}
+
+static void compare_all(const char *file, const trial_kernel *kernels, size_t count, int force,
+                        size_t least_groups)
+{
+    const ptx_request request   = { .plan = { .force = force } };
+    trial_text        plain     = trial_read(file);
+    size_t            groups;
+    trial_text        rewritten = trial_rewrite(&plain, &request, &groups);
+    uint64_t          compared  = 0;
+    uint64_t          saved     = 0; /* requests */
+
+    assert_true(groups >= least_groups);
+    for (size_t k = 0; k < count; k++) {
+        for (uint32_t i = 0; !is_left_out(&kernels[k]) && (i < trials_per_kernel()); i++) {
+            const trial_setup   setup   = trial_setup_of(&kernels[k], i);
+            const trial_outcome outcome = trial_compare(&plain, &rewritten, &kernels[k], &setup);
+
+            if (!outcome.same) {
+                fail_msg("%s", outcome.what);
+            }
+            saved += (outcome.requests < outcome.plain_requests);
+            compared++;
+        }
+    }
+    assert_true(saved > compared / 20); /* the fast path is taken */
+    print_message("%llu comparisons, %llu of them with fewer requests\n",
+                  (unsigned long long)compared, (unsigned long long)saved);
+    trial_free(&plain);
+    trial_free(&rewritten);
+}
+
+static void test_suite_by_the_cost_rule(void **state)
+{
+    (void)state;
+    compare_all("suite.ptx", trial_suite, trial_suite_count, 0, 30);
+}
+
+static void test_suite_forced(void **state)
+{
+    (void)state;
+    compare_all("suite.ptx", trial_suite, trial_suite_count, 1, 50);
+}
+
+static void test_defects_by_the_cost_rule(void **state)
+{
+    (void)state;
+    compare_all("defects.ptx", trial_defects, trial_defect_count, 0, 30);
+}
+
+static void test_defects_forced(void **state)
+{
+    (void)state;
+    compare_all("defects.ptx", trial_defects, trial_defect_count, 1, 40);
+}
+
+static void test_by_hand(void **state)
+{
+    (void)state;
+    compare_all("hand.ptx", trial_by_hand, trial_by_hand_count, 0, 2);
+    compare_all("hand.ptx", trial_by_hand, trial_by_hand_count, 1, 4);
+}
+
+/* ---- the tests' test: faults in rewritten code are seen ---- */
+
+/* `from` becomes `to` wherever it stands. */
+static char *replaced(const char *text, const char *from, const char *to, size_t *count_p)
+{
+    const size_t grown = strlen(text) * (1 + strlen(to) / strlen(from)) + 1;
+    char        *out   = malloc(grown);
+    char        *end   = out;
+
+    *count_p = 0;
+    assert_non_null(out);
+    for (const char *at = text; *at != '\0';) {
+        if (strncmp(at, from, strlen(from)) == 0) {
+            end = stpcpy(end, to);
+            at += strlen(from);
+            ++*count_p;
+        } else {
+            *end++ = *at++;
+        }
+    }
+    *end = '\0';
+    return out;
+}
+
+static int is_noticed(const trial_text *plain, const trial_text *faulty,
+                      const trial_kernel *kernels, size_t count)
+{
+    for (uint32_t i = 0; i < 200; i++) {
+        for (size_t k = 0; k < count; k++) {
+            trial_setup   setup;
+            trial_outcome outcome;
+
+            if (is_left_out(&kernels[k])) {
+                continue;
+            }
+            setup   = trial_setup_of(&kernels[k], i);
+            outcome = trial_compare(plain, faulty, &kernels[k], &setup);
+            assert_true(outcome.plain_ran);
+            if (!outcome.same) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static const struct { const char *from; const char *to; } faults[] = {
+    /* G1, G2, G3, G4 */
+    { "setp.ne.b32 %shpc_p, %shpc_m, -1;", "setp.ne.b32 %shpc_p, %shpc_m, %shpc_m;" },
+    { "vote.sync.all.pred %shpc_q, %shpc_q, -1;", "setp.eq.b32 %shpc_q, 0, 0;" },
+    { "vote.sync.all.pred %shpc_q, %shpc_q, -1;", "" }, /* lanes disagree */
+    { "setp.eq.and.s64 %shpc_p, %shpc_z, 0, %shpc_p;", "" },
+    { "setp.gt.or.u64 %shpc_q, %shpc_d,", "setp.ge.or.u64 %shpc_q, %shpc_d, 0, %shpc_q; //" },
+    /* the arithmetic of lanes and units */
+    { "rem.u32 %shpc_x, %shpc_lane,", "rem.u32 %shpc_x, 0," },
+    { "rem.u32 %shpc_rot, %shpc_lane,", "rem.u32 %shpc_rot, 0," },
+    { "mul.lo.u32 %shpc_x, %shpc_x,", "mul.lo.u32 %shpc_x, 3," },
+    { "neg.s32 %shpc_rot, %shpc_rot;", "" },
+    { "neg.s32 %shpc_rot, %shpc_lane;", "mov.b32 %shpc_rot, %shpc_lane;" },
+    { "shr.u32 %shpc_y, %shpc_y, 9;", "shr.u32 %shpc_y, %shpc_y, 8;" },
+    { "sub.u32 %shpc_rot, 24, %shpc_rot;", "sub.u32 %shpc_rot, 16, %shpc_rot;" },
+    { "shf.r.wrap.b32 %shpc_w1, %shpc_w1, %shpc_w2,", "shf.r.wrap.b32 %shpc_w1, %shpc_w1, 0," },
+    { "bfe.s32", "bfe.u32" },
+    { "setp.lt.u32 %shpc_q, %shpc_lane, 24;", "setp.lt.u32 %shpc_q, %shpc_lane, 25;" },
+    { "setp.lt.u32 %shpc_q, %shpc_lane, 8;", "setp.lt.u32 %shpc_q, %shpc_lane, 7;" },
+    { "add.s64 %shpc_z, %shpc_base, %shpc_z;", "add.s64 %shpc_z, %shpc_base, 0;" },
+    /* the original accesses are lost */
+    { "bra $Lshpc_slow", "bra $Lshpc_done" },
+};
+
+static void expect_noticed(const char *from, const char *to)
+{
+    const struct { const char *file; const trial_kernel *kernels; size_t count; } sets[] = {
+        { "defects.ptx", trial_defects, trial_defect_count },
+        { "suite.ptx", trial_suite, trial_suite_count },
+        { "hand.ptx", trial_by_hand, trial_by_hand_count },
+    };
+    const ptx_request request = { .plan = { .force = 1 } };
+    size_t            planted = 0;
+
+    for (size_t i = 0; i < 3; i++) {
+        trial_text   plain = trial_read(sets[i].file);
+        size_t       groups;
+        size_t       here;
+        trial_text   rewritten = trial_rewrite(&plain, &request, &groups);
+        trial_text   faulty    = trial_parse(replaced(rewritten.text, from, to, &here));
+        int          noticed   = (here > 0) && is_noticed(&plain, &faulty, sets[i].kernels,
+                                                           sets[i].count);
+
+        planted += here;
+        trial_free(&plain);
+        trial_free(&rewritten);
+        trial_free(&faulty);
+        if (noticed) {
+            return;
+        }
+    }
+    fail_msg("%zu times \"%s\" for \"%s\" was not noticed", planted, to, from);
+}
+
+static void test_faults_in_rewritten_code_are_noticed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        expect_noticed(faults[i].from, faults[i].to);
+    }
+}
+
+/* Lanes read what other lanes of their warp stored for them: the barrier behind the stores. */
+static void test_missing_warp_barrier_is_noticed(void **state)
+{
+    (void)state;
+    expect_noticed("\tbar.warp.sync -1;\n", "");
+}
+
+/* With an argument, the tests whose names it matches: coalesce/planted.sh is in a hurry. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_suite_by_the_cost_rule),
+        cmocka_unit_test(test_suite_forced),
+        cmocka_unit_test(test_defects_by_the_cost_rule),
+        cmocka_unit_test(test_defects_forced),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_faults_in_rewritten_code_are_noticed),
+        cmocka_unit_test(test_missing_warp_barrier_is_noticed),
+    };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests(tests, clear_environment, NULL);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda_memory's namespaces on the executor: every pattern of its README, and what it got wrong. */
+#include "glob.h"
+#include "trial.h"
+
+namespace {
+
+/* The caller's bytes behind total_bytes stay as they were; pools that cannot be give NULL. */
+template <typename Space> void refused_kernel(void *arg)
+{
+    tally    *t      = static_cast<tally *>(arg);
+    simt_addr end    = simt_dynamic_base() + simt_dynamic_bytes();
+    /* of a region that is not there at most the first word */
+    uint32_t  own    = (t->bytes > simt_dynamic_bytes()) ? 4u : static_cast<uint32_t>(t->bytes);
+    simt_addr behind = simt_dynamic_base() + (own + 3u) / 4u * 4u;
+
+    for (simt_addr a = behind + 4u * simt_thread_rank(); a < end; a += 4u * simt_block_threads()) {
+        simt_store32(a, a);
+    }
+    simt_barrier();
+    Space::init(t);
+    expect(t, Space::get(1) == nullptr);
+    Space::put(simt_from_shared(simt_dynamic_base()));
+    simt_barrier();
+    for (simt_addr a = behind + 4u * simt_thread_rank(); a < end; a += 4u * simt_block_threads()) {
+        expect(t, simt_load32(a) == a);
+    }
+    simt_global_add32(&t->done, 1);
+}
+
+/* Holes of 600 and 200 bytes, in this order: the smaller one serves best fit. */
+void holes_kernel(void *arg)
+{
+    tally *t = static_cast<tally *>(arg);
+
+    thread_pool::pool_init(t->bytes);
+    void *large = thread_pool::pmalloc(600);
+    void *wall  = thread_pool::pmalloc(16);
+    void *small = thread_pool::pmalloc_best_fit(200);
+    void *other = thread_pool::pmalloc_best_fit(16);
+    void *rest  = thread_pool::pmalloc(16);
+
+    while (rest != nullptr) { /* the rest of the pool, so that two holes are all */
+        rest = thread_pool::pmalloc(16);
+    }
+    thread_pool::pfree(large);
+    thread_pool::pfree(small);
+    expect(t, (wall != nullptr) && (other != nullptr));
+    expect(t, thread_pool::pmalloc_best_fit(150) != nullptr);
+    expect(t, thread_pool::pmalloc(560) != nullptr);
+    simt_global_add32(&t->done, 1);
+}
+
+/* The calls of one namespace do not touch the pools of another. */
+void kinds_kernel(void *arg)
+{
+    tally *t = static_cast<tally *>(arg);
+
+    expect(t, thread_pool::pmalloc(8) == nullptr); /* no pool_init yet */
+    thread_pool::pool_init(t->bytes);
+    void *mine = thread_pool::pmalloc(8);
+
+    expect(t, mine != nullptr);
+    expect(t, warp_pool::pmalloc(8) == nullptr);
+    expect(t, list_pool::pmalloc(8) == nullptr);
+    expect(t, bst_pool::pmalloc(8) == nullptr);
+    warp_pool::pfree(mine);
+    list_pool::pfree(mine);
+    bst_pool::pfree(mine);
+    void *next = thread_pool::pmalloc(8);
+
+    expect(t, (next != nullptr) && (next != mine));
+    warp_pool::pool_init(t->bytes); /* one thread per pool; ends the others */
+    expect(t, thread_pool::pmalloc(8) == nullptr);
+    expect(t, warp_pool::pmalloc(8) != nullptr);
+    warp_pool::pool_init(40); /* too few: the pools that were there are gone all the same */
+    expect(t, warp_pool::pmalloc(8) == nullptr);
+    simt_global_add32(&t->done, 1);
+}
+
+/* Threads of a group free what another allocated. */
+void group_kernel(void *arg)
+{
+    tally   *t     = static_cast<tally *>(arg);
+    uint32_t rank  = simt_thread_rank();
+    uint32_t share = static_cast<uint32_t>(t->share);
+    uint32_t first = rank / share * share;
+    uint32_t group = (simt_block_threads() - first < share) ? simt_block_threads() - first : share;
+
+    warp_pool::pool_init(t->bytes, t->share);
+    for (uint32_t round = 0; round < 4; round++) {
+        t->box[rank] = warp_pool::pmalloc(16 + rank % 48u);
+        expect(t, t->box[rank] != nullptr);
+        if (t->box[rank] != nullptr) {
+            *static_cast<uint32_t *>(t->box[rank]) = rank;
+        }
+        simt_barrier();
+        uint32_t other = first + (rank - first + round) % group;
+
+        if (t->box[other] != nullptr) {
+            expect(t, *static_cast<uint32_t *>(t->box[other]) == other);
+            warp_pool::pfree(t->box[other]);
+        }
+        simt_barrier();
+    }
+    simt_global_add32(&t->done, 1);
+}
+
+/* One pool of nearly 100 KiB. */
+void large_kernel(void *arg)
+{
+    tally *t = static_cast<tally *>(arg);
+
+    warp_pool::pool_init(t->bytes, t->share);
+    if (simt_thread_rank() == 0) {
+        void *all = warp_pool::pmalloc(90000);
+
+        expect(t, all != nullptr);
+        memset(all, 0x5a, 90000);
+        warp_pool::pfree(all);
+        expect(t, warp_pool::pmalloc_best_fit(100000) != nullptr);
+    }
+    simt_global_add32(&t->done, 1);
+}
+
+/* `using namespace` beside the names without one. */
+void using_kernel(void *arg)
+{
+    using namespace thread_pool;
+    tally *t = static_cast<tally *>(arg);
+
+    pool_init(t->bytes);
+    void *p = pmalloc(32);
+
+    expect(t, simt_is_shared(p)); /* ::pmalloc is native here */
+    pfree(p);
+    expect(t, thread_pool::pmalloc(32) == p);
+    simt_global_add32(&t->done, 1);
+}
+
+/* Both are refused under ALLOCATOR_DEBUG; nothing else is promised of them. */
+[[maybe_unused]] void bad_kernel(void *arg)
+{
+    tally   *t    = static_cast<tally *>(arg);
+    uint32_t rank = simt_thread_rank();
+
+    thread_pool::pool_init(t->bytes);
+    char *mine = static_cast<char *>(thread_pool::pmalloc(64));
+
+    t->box[rank] = mine;
+    expect(t, mine != nullptr);
+    simt_barrier();
+    thread_pool::pfree(mine + 16);                                       /* interior */
+    thread_pool::pfree(t->box[(rank + 1) % simt_block_threads()]);       /* another's */
+    thread_pool::pfree(&t->wrong);                                       /* global memory */
+    expect(t, thread_pool::pmalloc(64) != mine);
+    thread_pool::pfree(mine);
+    thread_pool::pfree(mine); /* double */
+    void *a = thread_pool::pmalloc(64);
+    void *b = thread_pool::pmalloc(64);
+
+    expect(t, (a != nullptr) && (b != nullptr) && (a != b));
+    simt_global_add32(&t->done, 1);
+}
+
+/* ---- running them ---- */
+
+template <typename Space> void test_space(void **)
+{
+    simt_kernel pattern = pattern_kernel<Space>;
+    simt_kernel refused = refused_kernel<Space>;
+
+    run(pattern, shape(1, 32, 1, 1, 48 * 1024), 48 * 1024, 1);
+    run(pattern, shape(3, 32, 1, 1, 48 * 1024), 48 * 1024, 1);
+    run(pattern, shape(1, 4, 1, 1, 4096), 4096, 1);
+    run(pattern, shape(1, 1, 1, 1, 100 * 1024), 100 * 1024, 1);
+    run(pattern, shape(1, 33, 1, 1, 48 * 1024), 40000, 1);
+    run(pattern, shape(1, 8, 8, 1, 48 * 1024), 48 * 1024, 1);
+    run(pattern, shape(1, 4, 4, 4, 48 * 1024), 48 * 1024, 1);
+    run(pattern, shape(2, 1024, 1, 1, 200 * 1024), 200 * 1024, 1);
+
+    run(refused, shape(1, 32, 1, 1, 4096), 512, 1);       /* too few for 32 threads */
+    run(refused, shape(1, 32, 1, 1, 4096), 33, 1);
+    run(refused, shape(1, 32, 1, 1, 4096), 31, 1);
+    run(refused, shape(1, 32, 1, 1, 4096), 3, 1);
+    run(refused, shape(1, 32, 1, 1, 4096), 4097, 1);      /* more than the launch has */
+    run(refused, shape(1, 32, 1, 1, 4096), SIZE_MAX - 64, 1);
+    run(refused, shape(1, 32, 1, 1, 16), 16, 1);
+}
+
+void test_groups(void **)
+{
+    for (int share : {1, 2, 4, 5, 32, 48}) {
+        run(group_kernel, shape(2, 96, 1, 1, 48 * 1024), 48 * 1024, share);
+        run(pattern_kernel<warp_space>, shape(2, 16, 6, 1, 48 * 1024), 48 * 1024, share);
+        run(pattern_kernel<warp_best_space>, shape(1, 100, 1, 1, 48 * 1024), 48 * 1024, share);
+    }
+    run(pattern_kernel<warp_space>, shape(1, 64, 1, 1, 48 * 1024), 48 * 1024, 2000000000);
+    run(refused_kernel<warp_space>, shape(1, 64, 1, 1, 4096), 4096, 0);
+    run(refused_kernel<warp_space>, shape(1, 64, 1, 1, 4096), 4096, -4);
+    run(large_kernel, shape(1, 32, 1, 1, 101 * 1024), 101 * 1024, 32);
+}
+
+void test_mixed(void **)
+{
+    run(holes_kernel, shape(1, 8, 1, 1, 16384), 16384, 1);
+    run(kinds_kernel, shape(2, 32, 1, 1, 16384), 16384, 1);
+    run(using_kernel, shape(1, 32, 1, 1, 16384), 16384, 1);
+#if defined(ALLOCATOR_DEBUG)
+    run(bad_kernel, shape(1, 32, 1, 1, 16384), 16384, 1);
+#endif
+}
+
+} // namespace
+
+int main()
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_space<thread_space>),
+        cmocka_unit_test(test_space<thread_best_space>),
+        cmocka_unit_test(test_space<warp_space>),
+        cmocka_unit_test(test_space<warp_best_space>),
+        cmocka_unit_test(test_space<list_space>),
+        cmocka_unit_test(test_space<freelist_space>),
+        cmocka_unit_test(test_space<tree_space>),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_glob),
+        cmocka_unit_test(test_glob_large),
+        cmocka_unit_test(test_glob_shared),
+    };
+
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

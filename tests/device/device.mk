@@ -1,0 +1,38 @@
+# Device memory, with a fake driver (fake_driver.h), so that the tests run anywhere.
+libshpool_tests_la_SOURCES += \
+	tests/device/fake_driver.c \
+	tests/device/fake_events.c \
+	tests/device/fake_memory.c \
+	tests/device/fake_streams.c
+noinst_HEADERS += \
+	tests/device/base_trial.h \
+	tests/device/buffer_trial.h \
+	tests/device/fake_driver.h \
+	tests/device/fake_state.h \
+	tests/device/page_arrays.h \
+	tests/device/trial.h
+if HAVE_CMOCKA
+shpool_cmocka_tests += \
+	tests/device/test_array \
+	tests/device/test_bins \
+	tests/device/test_buckets \
+	tests/device/test_buffer \
+	tests/device/test_buffer_copies \
+	tests/device/test_context \
+	tests/device/test_end \
+	tests/device/test_faults \
+	tests/device/test_fill \
+	tests/device/test_fill_kernels \
+	tests/device/test_graph \
+	tests/device/test_hooks \
+	tests/device/test_host \
+	tests/device/test_messages \
+	tests/device/test_model \
+	tests/device/test_open \
+	tests/device/test_plugin \
+	tests/device/test_print \
+	tests/device/test_streams \
+	tests/device/test_threads \
+	tests/device/test_train \
+	tests/device/test_trim
+endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A CUDA driver for tests: devices with a fixed amount of memory, streams, events, captures.
+ *
+ * It keeps the happens-before relation of all work as vector clocks: each stream counts what was
+ * submitted to it, and knows of each other stream up to where it is ordered after it (by events,
+ * by the legacy stream's rules, or because the host saw it finished before it submitted).  Work
+ * that touches memory without being ordered after the work that touched it last is a violation:
+ * a missing edge fails a test on a machine without a GPU.
+ *
+ * Nothing finishes by itself: events are "not ready" until fake_finish() or a wait of the host.
+ * Device addresses are memory of this process, so that copies work.
+ */
+#ifndef SHPOOL_TESTS_FAKE_DRIVER_H
+#define SHPOOL_TESTS_FAKE_DRIVER_H
+
+#include "device/base/driver.h"
+
+#define FAKE_DEVICES 4u
+#define FAKE_STREAMS 1024u /* in a test's life, destroyed ones included */
+
+/* Every call by its member's name in shpool_driver: FAKE_CALL_memory_alloc, ... */
+enum {
+#define FAKE_NUMBER(_member, _name, _symbol, _version, _optional, _arguments) FAKE_CALL_##_member,
+    SHPOOL_DRIVER_CALLS(FAKE_NUMBER)
+#undef FAKE_NUMBER
+    FAKE_CALL_COUNT
+};
+
+/* Begin anew, with devices of so many bytes each, and make the library use this driver. */
+void fake_start(unsigned devices, uint64_t bytes);
+
+/* What the library holds, to be 0 at the end of a test; the library's own defaults are dropped. */
+typedef struct fake_held {
+    uint64_t bytes;
+    unsigned allocations;
+    unsigned events;
+    unsigned streams;
+    unsigned pools;
+    unsigned host_allocations;
+} fake_held;
+fake_held fake_stop(void);
+fake_held fake_holds(void);
+
+/* Work on a stream that touches memory; checked against what touched it before. */
+void fake_work(shpool_stream stream, const void *ptr, size_t bytes);
+
+/* Let all that was submitted to a stream, and what it waits for, finish; of all streams. */
+void fake_finish(shpool_stream stream);
+void fake_finish_all(void);
+
+/* Violations since fake_start(), and the text of the first one. */
+unsigned fake_violations(void);
+const char *fake_first_violation(void);
+
+/* How often an entry point was called since fake_start() or fake_forget_calls(); all of them. */
+unsigned long fake_calls(unsigned call);
+unsigned long fake_all_calls(void);
+void fake_forget_calls(void);
+
+/* Let the nth call from now on (1: the next) fail with `result`; 0: none.  Calls that cannot fail
+ * for a reason of their own (error texts, pop) do not count. */
+void fake_fail(unsigned long nth, cu_result result);
+int fake_failed(void); /* 1: it happened */
+
+/* Let the driver have no more than so many bytes of a device. */
+void fake_limit(int device, uint64_t bytes);
+
+/* cuStreamGetId is missing, as in drivers before CUDA 12. */
+void fake_without_ids(void);
+
+/* Called at the end of each cuCtxSynchronize, without a lock; NULL: nothing is. */
+void fake_on_sync(void (*function)(void));
+
+/* Allocations of 2 MiB and more begin 512 bytes behind a page. */
+void fake_misalign(int on);
+
+/* Streams of the test's own, on a device. */
+shpool_stream fake_stream(int device, unsigned flags);
+void fake_stream_destroy(shpool_stream stream);
+
+/* Capture: work is noted instead of submitted, and done at each launch. */
+void fake_capture_begin(shpool_stream stream);
+unsigned fake_capture_end(shpool_stream stream);
+void fake_launch(unsigned graph, shpool_stream stream);
+
+/* The device that is current to the calling thread; -1: none. */
+int fake_current(void);
+void fake_set_current(int device);
+
+/* Every device's primary context handle. */
+cu_context fake_context(int device);
+
+#endif /* SHPOOL_TESTS_FAKE_DRIVER_H */

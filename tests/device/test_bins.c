@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The base `bins`: what is reused, when, and at which price in calls of the driver. */
+#include "base_trial.h"
+
+static void test_warm_pairs_make_no_driver_call(void **state)
+{
+    static const size_t sizes[] = { 1, 256, 4096, 100000, MIB, 20 * MIB, 256 * MIB };
+    shpool_stream streams[] = { NULL, SHPOOL_STREAM_LEGACY, SHPOOL_STREAM_PER_THREAD, NULL };
+
+    (void)state;
+    begin("bins");
+    streams[3] = stable_stream();
+    for (size_t s = 0; s < SHPOOL_ARRAY_COUNT(streams); s++) {
+        for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(sizes); i++) {
+            void *first = get(allocator, sizes[i], streams[s]);
+
+            put(allocator, first, streams[s]);
+            for (int warm = 0; warm < 70; warm++) { /* per-thread streams record a few first */
+                put(allocator, get(allocator, sizes[i], streams[s]), streams[s]);
+            }
+            fake_forget_calls();
+            assert_ptr_equal(first, get(allocator, sizes[i], streams[s]));
+            put(allocator, first, streams[s]);
+            assert_int_equal(0, fake_all_calls());
+        }
+        assert_ok(shpool_device_trim(allocator, 0));
+    }
+    end();
+}
+
+/* A stream that may be destroyed is told from a later one by its number: asked for once a call. */
+static void test_the_number_of_a_stream_is_asked_for_once_a_call(void **state)
+{
+    shpool_stream s;
+    void *ptr;
+
+    (void)state;
+    begin("bins");
+    s = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    ptr = get(allocator, 4096, s);
+    fake_forget_calls();
+    (void)get(allocator, 3 * MIB, s); /* a miss */
+    assert_int_equal(1, fake_calls(FAKE_CALL_stream_id));
+    put(allocator, ptr, s);
+    assert_int_equal(2, fake_calls(FAKE_CALL_stream_id));
+    ptr = get(allocator, 4096, NULL);
+    put(allocator, ptr, s); /* another stream's */
+    assert_int_equal(3, fake_calls(FAKE_CALL_stream_id));
+    end();
+}
+
+static void test_sizes_are_rounded_by_a_sixteenth_at_most(void **state)
+{
+    (void)state;
+    begin("bins");
+    for (size_t bytes = 1; bytes < 40 * MIB; bytes += bytes / 7 + 1) {
+        void *ptr = get(allocator, bytes, NULL);
+        uint64_t live = live_bytes(allocator);
+
+        assert_true(live >= bytes);
+        assert_true((live - bytes < 256) || (live - bytes <= bytes / 16));
+        put(allocator, ptr, NULL);
+        assert_int_equal(0, live_bytes(allocator));
+    }
+    end();
+}
+
+static void test_the_page_s_requests_of_nothing(void **state)
+{
+    void *ptr = &ptr;
+
+    (void)state;
+    begin("bins");
+    assert_ok(shpool_device_malloc(allocator, 0, NULL, &ptr)); /* D16 */
+    assert_null(ptr);
+    put(allocator, NULL, NULL);
+    assert_non_null(get(allocator, 100, NULL));
+    assert_int_equal(SHPOOL_ERR_TOO_LARGE, shpool_device_malloc(allocator, SIZE_MAX, NULL, &ptr));
+    assert_null(ptr);
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                     shpool_device_malloc(allocator, (size_t)1 << 45, NULL, &ptr));
+    assert_detail("this allocator holds");
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_malloc(NULL, 1, NULL, &ptr));
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_malloc(allocator, 1, NULL, NULL));
+    end();
+}
+
+static void test_bad_frees_are_refused(void **state)
+{
+    char *ptr;
+    int local;
+
+    (void)state;
+    begin("bins");
+    ptr = get(allocator, 5000, NULL);
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, &local, NULL));
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, ptr + 256, NULL));
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, ptr + 1, NULL));
+    put(allocator, ptr, NULL);
+    assert_int_equal(SHPOOL_ERR_DOUBLE_FREE, shpool_device_free(allocator, ptr, NULL)); /* D20 */
+    assert_int_equal(SHPOOL_ERR_DOUBLE_FREE,
+                     shpool_device_free(allocator, ptr, stable_stream()));
+    assert_int_equal(0, fake_calls(FAKE_CALL_memory_free));
+    assert_ok(shpool_device_check(allocator));
+    assert_int_equal(SHPOOL_ERR_INVALID,
+                     shpool_device_record_stream(allocator, ptr, SHPOOL_STREAM_LEGACY));
+    end();
+}
+
+static void test_another_stream_gets_it_when_it_has_finished(void **state)
+{
+    shpool_stream a;
+    shpool_stream b;
+    void *ptr;
+
+    (void)state;
+    begin("bins");
+    a = stable_stream();
+    b = stable_stream();
+    ptr = get(allocator, 20 * MIB, a);
+    fake_work(a, ptr, 20 * MIB);
+    put(allocator, ptr, a);
+    assert_int_equal(0, fake_calls(FAKE_CALL_event_record)); /* lazy */
+    fake_finish_all();
+    fake_forget_calls();
+    assert_ptr_equal(ptr, get(allocator, 20 * MIB, b));
+    fake_work(b, ptr, 20 * MIB);
+    assert_int_equal(1, fake_calls(FAKE_CALL_stream_query));
+    assert_int_equal(0, fake_calls(FAKE_CALL_event_record));
+    assert_int_equal(0, fake_calls(FAKE_CALL_stream_wait));
+    assert_int_equal(1, stats_of(allocator).hits_done);
+    put(allocator, ptr, b);
+    end();
+}
+
+static void test_new_memory_comes_before_a_wait_and_a_wait_before_failure(void **state)
+{
+    shpool_stream a;
+    shpool_stream b;
+    void *ptr;
+    void *other;
+
+    (void)state;
+    begin("bins");
+    a = stable_stream();
+    b = stable_stream();
+    ptr = get(allocator, 20 * MIB, a);
+    fake_work(a, ptr, 20 * MIB);
+    put(allocator, ptr, a);
+    other = get(allocator, 20 * MIB, b); /* a is not done */
+    assert_ptr_not_equal(ptr, other);
+    fake_limit(0, 40 * MIB);
+    put(allocator, other, b);
+    assert_ptr_equal(other, get(allocator, 20 * MIB, b));
+    fake_forget_calls();
+    assert_ptr_equal(ptr, get(allocator, 20 * MIB, b));
+    assert_int_equal(1, fake_calls(FAKE_CALL_stream_wait));
+    assert_int_equal(0, fake_calls(FAKE_CALL_context_sync));
+    assert_int_equal(1, stats_of(allocator).hits_wait);
+    fake_work(b, ptr, 20 * MIB); /* a missing wait is a violation */
+    put(allocator, ptr, b);
+    put(allocator, other, b);
+    end();
+}
+
+static void test_soft_makes_streams_wait_earlier(void **state)
+{
+    shpool_stream a;
+    shpool_stream b;
+    void *ptr;
+
+    (void)state;
+    begin("bins:soft=24M");
+    a = stable_stream();
+    b = stable_stream();
+    ptr = get(allocator, 20 * MIB, a);
+    fake_work(a, ptr, 20 * MIB);
+    put(allocator, ptr, a);
+    assert_ptr_equal(ptr, get(allocator, 20 * MIB, b));
+    fake_work(b, ptr, 20 * MIB);
+    put(allocator, ptr, b);
+    end();
+}
+
+static void test_reuse_same_never_shares(void **state)
+{
+    shpool_stream b;
+    void *ptr;
+
+    (void)state;
+    begin("bins:reuse=same");
+    b = stable_stream();
+    ptr = get(allocator, 20 * MIB, NULL);
+    put(allocator, ptr, NULL);
+    fake_finish_all();
+    assert_ptr_not_equal(ptr, get(allocator, 20 * MIB, b));
+    end();
+}
+
+static void test_named_streams_are_waited_for(void **state)
+{
+    shpool_stream a;
+    shpool_stream b;
+    void *ptr;
+    void *other;
+
+    (void)state;
+    begin("bins");
+    a = stable_stream();
+    b = stable_stream();
+    ptr = get(allocator, 20 * MIB, a);
+    fake_work(b, ptr, 20 * MIB);
+    assert_ok(shpool_device_record_stream(allocator, ptr, b));
+    assert_ok(shpool_device_record_stream(allocator, ptr, b));
+    put(allocator, ptr, a);
+    assert_true(stats_of(allocator).pending_bytes >= 20 * MIB);
+    other = get(allocator, 20 * MIB, a);
+    assert_ptr_not_equal(ptr, other);
+    fake_finish(b);
+    assert_ptr_equal(ptr, get(allocator, 20 * MIB, a));
+    fake_work(a, ptr, 20 * MIB);
+    put(allocator, ptr, a);
+    put(allocator, other, a);
+    end();
+}
+
+static void test_a_named_stream_may_be_retired_before_the_free(void **state)
+{
+    shpool_stream a;
+    shpool_stream b;
+    void *ptr;
+
+    (void)state;
+    begin("bins");
+    a = stable_stream();
+    b = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    ptr = get(allocator, 20 * MIB, a);
+    fake_work(b, ptr, 20 * MIB);
+    assert_ok(shpool_device_record_stream(allocator, ptr, b));
+    assert_ok(shpool_device_stream_retire(allocator, b));
+    fake_stream_destroy(b);
+    put(allocator, ptr, a);
+    assert_ptr_not_equal(ptr, get(allocator, 20 * MIB, a)); /* b has not finished */
+    fake_finish_all();
+    assert_ptr_equal(ptr, get(allocator, 20 * MIB, a));
+    fake_work(a, ptr, 20 * MIB);
+    end();
+}
+
+static void test_a_new_stream_with_an_old_handle_is_another_stream(void **state)
+{
+    shpool_stream a;
+    shpool_stream b;
+    void *ptr;
+
+    (void)state;
+    begin("bins");
+    a = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    ptr = get(allocator, 20 * MIB, a);
+    fake_work(a, ptr, 20 * MIB);
+    put(allocator, ptr, a);
+    fake_stream_destroy(a); /* without a word */
+    b = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_ptr_equal(a, b);
+    assert_ptr_not_equal(ptr, get(allocator, 20 * MIB, b));
+    fake_limit(0, 40 * MIB);
+    ptr = get(allocator, 20 * MIB, b); /* the last resort: the host waits */
+    assert_true(fake_calls(FAKE_CALL_context_sync) + fake_calls(FAKE_CALL_memory_free) > 0);
+    fake_work(b, ptr, 20 * MIB);
+    end();
+}
+
+static void test_a_throw_away_stream_strands_nothing(void **state)
+{
+    (void)state;
+    begin("bins");
+    for (int i = 0; i < 200; i++) { /* 4,000 MiB on a device of 1,024 */
+        shpool_stream s = fake_stream(0, CU_STREAM_NON_BLOCKING);
+        void *ptr = get(allocator, 20 * MIB, s);
+
+        fake_work(s, ptr, 20 * MIB);
+        put(allocator, ptr, s);
+        assert_ok(shpool_device_stream_retire(allocator, s));
+        fake_stream_destroy(s);
+        fake_finish_all();
+    }
+    assert_true(stats_of(allocator).driver_bytes_peak <= 40 * MIB);
+    end();
+}
+
+static void test_devices_keep_apart_and_the_caller_s_stays_current(void **state)
+{
+    shpool_device_allocator *second;
+    void *here;
+    void *there;
+
+    (void)state;
+    begin("bins");
+    fake_set_current(1);
+    open_allocator("bins", 1, &second);
+    here = get(allocator, 3 * MIB, NULL); /* device 0, while 1 is current: D10 */
+    there = get(second, 3 * MIB, NULL);
+    assert_int_equal(1, fake_current());
+    fake_work(NULL, there, 3 * MIB);
+    fake_set_current(-1);
+    put(second, there, NULL);
+    assert_ok(shpool_device_trim(second, 0));
+    assert_int_equal(-1, fake_current());
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(second, here, NULL));
+    fake_set_current(0);
+    fake_work(NULL, here, 3 * MIB);
+    put(allocator, here, NULL);
+    shpool_device_allocator_unref(second);
+    end();
+}
+
+int main(void)
+{
+#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
+    const struct CMUnitTest tests[] = {
+        TEST(test_warm_pairs_make_no_driver_call),
+        TEST(test_the_number_of_a_stream_is_asked_for_once_a_call),
+        TEST(test_sizes_are_rounded_by_a_sixteenth_at_most),
+        TEST(test_the_page_s_requests_of_nothing),
+        TEST(test_bad_frees_are_refused),
+        TEST(test_another_stream_gets_it_when_it_has_finished),
+        TEST(test_new_memory_comes_before_a_wait_and_a_wait_before_failure),
+        TEST(test_soft_makes_streams_wait_earlier),
+        TEST(test_reuse_same_never_shares),
+        TEST(test_named_streams_are_waited_for),
+        TEST(test_a_named_stream_may_be_retired_before_the_free),
+        TEST(test_a_new_stream_with_an_old_handle_is_another_stream),
+        TEST(test_a_throw_away_stream_strands_nothing),
+        TEST(test_devices_keep_apart_and_the_caller_s_stays_current),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of a process, and children of fork(): no call of the driver is made there. */
+#include "base_trial.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RIGHT 42
+
+static int ends_here;         /* this process is a child whose end is looked at */
+static unsigned long at_exit; /* calls in its first exit handler */
+static sem_t stays;           /* the other thread makes no call any more */
+
+/* Exit handlers run before destructors, the one that was registered last first. */
+static void before_all(void)
+{
+    at_exit = fake_all_calls();
+}
+
+/* The last of all. */
+__attribute__((destructor)) static void after_all(void)
+{
+    if (ends_here) {
+        _exit(((at_exit > 0) && (fake_all_calls() == at_exit)) ? RIGHT : 1);
+    }
+}
+
+static int exit_of(void (*child)(void))
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        child();
+        _exit(2);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(pid, waitpid(pid, &status, 0));
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void *stay(void *nothing)
+{
+    put(allocator, get(allocator, 70000, SHPOOL_STREAM_PER_THREAD), SHPOOL_STREAM_PER_THREAD);
+    sem_post(&stays);
+    pause();
+    return nothing;
+}
+
+/* Everything is live or idle: shared, own and layered allocators, contexts, buffers, a capture, and
+ * a thread that goes on. */
+static void leave_it_all(void)
+{
+    shpool_context_options options = { .bytes = sizeof(options),
+                                       .flags = SHPOOL_CONTEXT_NEW_STREAM };
+    shpool_device_allocator *layered;
+    shpool_context *context;
+    shpool_buffer *buffer;
+    shpool_stream aux;
+    pthread_t thread;
+
+    begin("bins");
+    open_allocator("stats|limit:bytes=1G|guard|buckets", 0, &layered);
+    (void)get(layered, 1000, NULL);
+    assert_ok(shpool_context_create(&options, &context));
+    assert_ok(shpool_context_aux_stream(context, &aux));
+    assert_ok(shpool_context_standard(0, &context));
+    assert_ok(shpool_buffer_create(context, SHPOOL_TYPE_I32, 1000, &buffer));
+    (void)shpool_torch_malloc(20 << 20, 0, NULL);
+    (void)get(allocator, 3 * MIB, NULL);
+    put(allocator, get(allocator, 20 * MIB, stable_stream()), NULL);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 1));
+    assert_int_equal(0, sem_init(&stays, 0, 0));
+    assert_int_equal(0, pthread_create(&thread, NULL, stay, NULL));
+    assert_int_equal(0, sem_wait(&stays));
+    ends_here = 1;
+    atexit(before_all);
+    exit(0); /* what counts is in after_all() */
+}
+
+static void test_the_end_makes_no_call(void **state)
+{
+    (void)state;
+    assert_int_equal(RIGHT, exit_of(leave_it_all));
+}
+
+/* ---- fork ---- */
+
+static shpool_context *parents_context;
+static shpool_buffer *parents_buffer;
+static void *parents_memory;
+
+/* Each call of the child either has nothing to do, or is refused; none may wait for a lock that a
+ * thread of the parent had, and none may reach the driver. */
+static void use_in_child(void)
+{
+    shpool_device_allocator *other;
+    shpool_device_stats stats;
+    shpool_context *context;
+    void *ptr = NULL;
+    size_t bytes;
+    int right = 1;
+
+    fake_forget_calls();
+    right &= (shpool_device_malloc(allocator, 1000, NULL, &ptr) == SHPOOL_ERR_CUDA);
+    right &= (ptr == NULL) && (shpool_torch_malloc(1000, 0, NULL) == NULL);
+    right &= (shpool_device_free(allocator, parents_memory, NULL) == SHPOOL_OK);
+    right &= (shpool_device_trim(allocator, 0) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_set(allocator, "capacity", "0") == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_check(allocator) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_reset_peak(allocator) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_on_oom(allocator, NULL, NULL) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_get_stats(allocator, &stats) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_base(allocator, parents_memory, &ptr, &bytes) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_record_stream(allocator, parents_memory, NULL) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_capture_begin(allocator, 1, 1) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_allocator_open("bins", 0, &other) == SHPOOL_ERR_CUDA);
+    right &= (shpool_context_create(NULL, &context) == SHPOOL_ERR_CUDA);
+    right &= (shpool_context_activate(parents_context) == SHPOOL_ERR_CUDA);
+    right &= (shpool_context_sync(parents_context) == SHPOOL_ERR_CUDA);
+    right &= (shpool_timer_start(parents_context) == SHPOOL_ERR_CUDA);
+    right &= (shpool_buffer_from_host(parents_buffer, 0, 1, &right) == SHPOOL_ERR_CUDA);
+    shpool_buffer_unref(parents_buffer);
+    shpool_context_unref(parents_context);
+    shpool_device_allocator_unref(allocator);
+    _exit((right && (fake_all_calls() == 0)) ? RIGHT : 1);
+}
+
+static void test_a_child_makes_no_call(void **state)
+{
+    (void)state;
+    begin("stats|bins");
+    parents_memory = get(allocator, 1000, NULL);
+    assert_ok(shpool_context_create(NULL, &parents_context));
+    assert_ok(shpool_buffer_create(parents_context, SHPOOL_TYPE_I32, 100, &parents_buffer));
+    assert_int_equal(RIGHT, exit_of(use_in_child));
+    shpool_buffer_unref(parents_buffer);
+    shpool_context_unref(parents_context);
+    put(allocator, parents_memory, NULL);
+    end();
+}
+
+int main(void)
+{
+#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
+    const struct CMUnitTest tests[] = {
+        TEST(test_the_end_makes_no_call),
+        TEST(test_a_child_makes_no_call),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Captured graphs: what they use serves nobody else as long as they live. */
+#include "base_trial.h"
+
+static shpool_stream stream; /* that captures */
+
+static void begin_with(const char *spec, unsigned flags)
+{
+    begin(spec);
+    stream = fake_stream(0, flags);
+}
+
+/* A graph that uses 3 MiB and frees it again; returns its number, and where. */
+static unsigned capture(uint64_t id, void **ptr_p)
+{
+    unsigned graph;
+
+    assert_ok(shpool_device_capture_begin(allocator, id, 1));
+    fake_capture_begin(stream);
+    *ptr_p = get(allocator, 3 * MIB, stream);
+    fake_work(stream, *ptr_p, 3 * MIB);
+    put(allocator, *ptr_p, stream);
+    graph = fake_capture_end(stream);
+    assert_ok(shpool_device_capture_end(allocator, id, 1));
+    return graph;
+}
+
+static void test_a_graph_s_memory_serves_nobody_else(void **state)
+{
+    void *ptr;
+    void *other;
+    unsigned graph;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    graph = capture(7, &ptr);
+    other = get(allocator, 3 * MIB, stream);
+    assert_ptr_not_equal(ptr, other);
+    for (int i = 0; i < 10; i++) { /* others work while it is launched */
+        void *more = get(allocator, 3 * MIB, SHPOOL_STREAM_LEGACY);
+
+        fake_work(SHPOOL_STREAM_LEGACY, more, 3 * MIB);
+        fake_launch(graph, stream);
+        put(allocator, more, SHPOOL_STREAM_LEGACY);
+    }
+    assert_ok(shpool_device_trim(allocator, 0));
+    fake_launch(graph, stream); /* a violation if trim gave it back */
+    fake_finish_all();
+    put(allocator, other, stream);
+    assert_ok(shpool_device_trim(allocator, 0));
+    assert_true(stats_of(allocator).driver_bytes > 0);
+    assert_ok(shpool_device_capture_release(allocator, 7, 1));
+    assert_int_equal(0, stats_of(allocator).driver_bytes);
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_capture_release(allocator, 7, 1));
+    end();
+}
+
+static void test_memory_that_a_graph_leaves_live_stays_until_it_is_freed(void **state)
+{
+    void *ptr;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 0));
+    fake_capture_begin(stream);
+    ptr = get(allocator, 5000, stream);
+    (void)fake_capture_end(stream);
+    assert_ok(shpool_device_capture_end(allocator, 1, 0));
+    assert_ok(shpool_device_capture_release(allocator, 1, 0));
+    fake_work(SHPOOL_STREAM_LEGACY, ptr, 5000);
+    assert_ok(shpool_device_check(allocator));
+    put(allocator, ptr, SHPOOL_STREAM_LEGACY);
+    assert_int_equal(0, stats_of(allocator).driver_bytes);
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, ptr, NULL));
+    end();
+}
+
+static void test_graphs_of_one_pool_share_memory(void **state)
+{
+    void *first;
+    void *second;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    (void)capture(3, &first);
+    (void)capture(3, &second);
+    assert_ptr_equal(first, second);
+    assert_ok(shpool_device_capture_release(allocator, 3, 1));
+    assert_true(stats_of(allocator).driver_bytes > 0); /* the other one holds it */
+    assert_ok(shpool_device_capture_release(allocator, 3, 1));
+    assert_int_equal(0, stats_of(allocator).driver_bytes);
+    end();
+}
+
+static void test_streams_that_do_not_capture_are_not_affected(void **state)
+{
+    shpool_stream plain;
+    void *warm;
+    void *ptr;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    plain = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_ok(shpool_device_stream_stable(allocator, plain));
+    warm = get(allocator, 3 * MIB, plain);
+    put(allocator, warm, plain);
+    fake_forget_calls();
+    put(allocator, get(allocator, 3 * MIB, plain), plain);
+    assert_int_equal(0, fake_calls(FAKE_CALL_stream_capturing)); /* asked in captures only */
+    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
+    fake_capture_begin(stream);
+    ptr = get(allocator, 3 * MIB, stream);
+    assert_ptr_equal(warm, get(allocator, 3 * MIB, plain));
+    put(allocator, warm, plain);
+    put(allocator, ptr, stream);
+    assert_non_null(get(allocator, 30 * MIB, plain)); /* new memory during a capture */
+    (void)fake_capture_end(stream);
+    assert_ok(shpool_device_capture_end(allocator, 1, 2));
+    end();
+}
+
+/* The legacy stream is ordered with blocking ones: an event that is recorded there, a question or a
+ * wait ends their captures. */
+static void test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures(void **state)
+{
+    shpool_stream plain;
+    void *old;
+    void *ptr;
+
+    (void)state;
+    begin_with("bins:soft=8M", CU_STREAM_DEFAULT);
+    plain = stable_stream();
+    old = get(allocator, 3 * MIB, SHPOOL_STREAM_LEGACY);
+    fake_work(SHPOOL_STREAM_LEGACY, old, 3 * MIB);
+    put(allocator, old, SHPOOL_STREAM_LEGACY);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
+    fake_capture_begin(stream);
+    (void)get(allocator, 1000, stream);
+    ptr = get(allocator, 3 * MIB, plain); /* may not have what the legacy stream freed */
+    assert_ptr_not_equal(old, ptr);
+    fake_work(plain, ptr, 3 * MIB);
+    put(allocator, ptr, plain);
+    ptr = get(allocator, 3 * MIB, plain);
+    assert_ok(shpool_device_record_stream(allocator, ptr, SHPOOL_STREAM_LEGACY));
+    put(allocator, ptr, plain);
+    ptr = get(allocator, 6 * MIB, SHPOOL_STREAM_LEGACY); /* may not wait for the other stream */
+    put(allocator, ptr, SHPOOL_STREAM_LEGACY);
+    (void)fake_capture_end(stream);
+    assert_ok(shpool_device_capture_end(allocator, 1, 2));
+    ptr = get(allocator, 3 * MIB, plain); /* from now on it is asked again */
+    fake_work(plain, ptr, 3 * MIB);
+    end();
+}
+
+/* The last resort is a wait for the device, and would end the capture. */
+static void test_out_of_memory_ends_no_capture(void **state)
+{
+    void *ptr;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
+    fake_capture_begin(stream);
+    (void)get(allocator, 1000, stream);
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                     shpool_device_malloc(allocator, 1024 * MIB, SHPOOL_STREAM_LEGACY, &ptr));
+    assert_int_equal(0, fake_calls(FAKE_CALL_context_sync));
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                     shpool_device_malloc(allocator, 1024 * MIB, stream, &ptr));
+    (void)fake_capture_end(stream);
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                     shpool_device_malloc(allocator, 1024 * MIB, stream, &ptr));
+    assert_int_equal(1, fake_calls(FAKE_CALL_context_sync)); /* open, but nobody captures */
+    assert_ok(shpool_device_capture_end(allocator, 1, 2));
+    end();
+}
+
+static void test_a_stream_that_captured_may_be_destroyed_before_the_end(void **state)
+{
+    void *ptr;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
+    fake_capture_begin(stream);
+    put(allocator, get(allocator, 1000, stream), stream);
+    (void)fake_capture_end(stream);
+    assert_ok(shpool_device_stream_retire(allocator, stream));
+    fake_stream_destroy(stream);
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                     shpool_device_malloc(allocator, 1024 * MIB, NULL, &ptr));
+    assert_ok(shpool_device_capture_end(allocator, 1, 2));
+    end();
+}
+
+/* What is idle outside makes room for a graph's memory. */
+static void test_a_capture_gets_what_is_idle(void **state)
+{
+    void *ptr[4];
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    for (int i = 0; i < 4; i++) {
+        ptr[i] = get(allocator, 250 * MIB, NULL);
+    }
+    for (int i = 0; i < 4; i++) {
+        put(allocator, ptr[i], NULL);
+    }
+    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
+    fake_capture_begin(stream);
+    ptr[0] = get(allocator, 600 * MIB, stream);
+    fake_work(stream, ptr[0], 1000);
+    put(allocator, ptr[0], stream);
+    (void)fake_capture_end(stream);
+    assert_ok(shpool_device_capture_end(allocator, 1, 2));
+    assert_int_equal(600 * MIB + 250 * MIB, stats_of(allocator).driver_bytes);
+    assert_ok(shpool_device_capture_release(allocator, 1, 2));
+    end();
+}
+
+static void test_wrong_pools_are_refused(void **state)
+{
+    shpool_device_allocator *simple;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_capture_begin(allocator, 0, 0));
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_capture_end(allocator, 4, 4));
+    assert_ok(shpool_device_capture_begin(allocator, 4, 4));
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_capture_begin(allocator, 4, 4));
+    assert_ok(shpool_device_capture_end(allocator, 4, 4));
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_capture_end(allocator, 4, 4));
+    open_allocator("simple", 0, &simple);
+    assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_device_capture_begin(simple, 4, 4));
+    shpool_device_allocator_unref(simple);
+    end();
+}
+
+int main(void)
+{
+#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_graph_s_memory_serves_nobody_else),
+        TEST(test_memory_that_a_graph_leaves_live_stays_until_it_is_freed),
+        TEST(test_graphs_of_one_pool_share_memory),
+        TEST(test_streams_that_do_not_capture_are_not_affected),
+        TEST(test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures),
+        TEST(test_out_of_memory_ends_no_capture),
+        TEST(test_a_stream_that_captured_may_be_destroyed_before_the_end),
+        TEST(test_a_capture_gets_what_is_idle),
+        TEST(test_wrong_pools_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

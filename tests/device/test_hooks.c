@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The functions that PyTorch and CuPy call, with the fake driver. */
+#include "tests/unit.h"
+
+#include "fake_driver.h"
+
+#define MiB ((ptrdiff_t)1 << 20)
+
+static int setup(void **state)
+{
+    (void)clear_environment(state);
+    fake_start(2, (uint64_t)512 * MiB);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    unsigned violations = fake_violations();
+
+    (void)state;
+    if (violations != 0) {
+        print_error("%s\n", fake_first_violation());
+    }
+    shpool_torch_memory_fraction(1, 0); /* limits are the process's */
+    (void)fake_stop();
+    return violations != 0;
+}
+
+static shpool_device_stats stats_of(int device)
+{
+    shpool_device_allocator *allocator = NULL;
+    shpool_device_stats stats;
+
+    assert_int_equal(shpool_device_allocator_default(device, &allocator), SHPOOL_OK);
+    assert_int_equal(shpool_device_get_stats(allocator, &stats), SHPOOL_OK);
+    return stats;
+}
+
+static void test_malloc_and_free_use_the_shared_allocator(void **state)
+{
+    shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    void *ptr = shpool_torch_malloc(1000, 0, stream);
+    void *other = shpool_torch_malloc(5 * MiB, 1, NULL);
+
+    (void)state;
+    assert_non_null(ptr);
+    assert_non_null(other);
+    fake_work(stream, ptr, 1000);
+    assert_int_equal(stats_of(0).live_count, 1);
+    assert_int_equal(stats_of(1).live_count, 1);
+    shpool_torch_free(ptr, 77, 0, stream); /* the size may differ */
+    shpool_torch_free(other, 5 * MiB, 1, NULL);
+    assert_int_equal(stats_of(0).live_count, 0);
+    assert_int_equal(stats_of(1).live_count, 0);
+}
+
+static void test_what_cannot_be_is_null(void **state)
+{
+    (void)state;
+    assert_null(shpool_torch_malloc(0, 0, NULL));
+    assert_null(shpool_torch_malloc(-1, 0, NULL));
+    assert_null(shpool_torch_malloc(100, -1, NULL));
+    assert_detail("device -1");
+    assert_null(shpool_torch_malloc(100, 64, NULL));
+    assert_null(shpool_torch_malloc(100, 2, NULL)); /* there are two */
+    assert_null(shpool_torch_malloc(1024 * MiB, 0, NULL)); /* no memory: PyTorch says so itself */
+    assert_non_null(shpool_torch_malloc(100, 0, NULL));
+    shpool_torch_free(NULL, 100, 0, NULL);
+    assert_null(shpool_cupy_malloc(NULL, 0, 0));
+}
+
+/* A stream of PyTorch's is stable: a warm pair calls no driver. */
+static void test_warm_pairs_call_no_driver(void **state)
+{
+    shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        shpool_torch_free(shpool_torch_malloc(4096, 0, stream), 4096, 0, stream);
+    }
+    fake_forget_calls();
+    for (int i = 0; i < 100; i++) {
+        shpool_torch_free(shpool_torch_malloc(4096, 0, stream), 4096, 0, stream);
+    }
+    assert_int_equal(fake_all_calls(), 0);
+}
+
+/* Without the record, the second stream's work would not be waited for: the fake driver tells. */
+static void check_record(int device)
+{
+    shpool_stream first = fake_stream(device, CU_STREAM_NON_BLOCKING);
+    shpool_stream second = fake_stream(device, CU_STREAM_NON_BLOCKING);
+    void *ptr = shpool_torch_malloc(4096, device, first);
+    const shpool_driver *cu;
+    void *again;
+
+    fake_work(first, ptr, 4096);
+    assert_int_equal(shpool_driver_get(&cu), SHPOOL_OK);
+    assert_int_equal(cu->stream_sync(first), CU_SUCCESS); /* the second is ordered behind it */
+    fake_work(second, ptr, 4096);
+    shpool_torch_record_stream(ptr, second);
+    shpool_torch_free(ptr, 4096, device, first);
+    again = shpool_torch_malloc(4096, device, first);
+    fake_work(first, again, 4096);
+    shpool_torch_free(again, 4096, device, first);
+}
+
+static void test_record_stream_keeps_memory_until_the_other_stream_is_done(void **state)
+{
+    (void)state;
+    check_record(0);
+    check_record(1); /* no device is passed: it is found */
+    shpool_torch_record_stream(NULL, NULL);
+}
+
+static void test_base_alloc_is_what_the_driver_gave(void **state)
+{
+    char *ptr = shpool_torch_malloc(100, 0, NULL);
+    char *large = shpool_torch_malloc(100 * MiB, 1, NULL);
+    size_t bytes = 0;
+    char *base = shpool_torch_base_alloc(ptr, &bytes);
+
+    (void)state;
+    assert_non_null(base);
+    assert_true((base <= ptr) && (ptr + 100 <= base + bytes));
+    base = shpool_torch_base_alloc(large, &bytes);
+    assert_true((base <= large) && (large + 100 * MiB <= base + bytes));
+    assert_null(shpool_torch_base_alloc(&bytes, &bytes));
+    assert_int_equal(bytes, 0);
+}
+
+static void test_reset_gives_idle_memory_back_on_all_devices(void **state)
+{
+    (void)state;
+    shpool_torch_init(2);
+    assert_int_equal(fake_holds().bytes, 0); /* opens nothing */
+    for (int device = 0; device < 2; device++) {
+        shpool_torch_free(shpool_torch_malloc(50 * MiB, device, NULL), 0, device, NULL);
+    }
+    assert_true(fake_holds().bytes >= (uint64_t)(100 * MiB));
+    fake_finish_all();
+    shpool_torch_reset();
+    assert_int_equal(fake_holds().bytes, 0);
+}
+
+static void check_the_fraction(void)
+{
+    void *ptr[3];
+
+    shpool_torch_memory_fraction(0.5, 0); /* 256 MiB */
+    ptr[0] = shpool_torch_malloc(200 * MiB, 0, NULL);
+    assert_non_null(ptr[0]);
+    assert_null(shpool_torch_malloc(100 * MiB, 0, NULL));
+    assert_detail("memory fraction");
+    ptr[1] = shpool_torch_malloc(40 * MiB, 0, NULL);
+    assert_non_null(ptr[1]);
+    shpool_torch_free(ptr[0], 0, 0, NULL);
+    fake_finish_all();
+    ptr[2] = shpool_torch_malloc(210 * MiB, 0, NULL); /* the idle 200 MiB make room */
+    assert_non_null(ptr[2]);
+    assert_true(fake_holds().bytes <= (uint64_t)(256 * MiB));
+    shpool_torch_memory_fraction(1, 0);
+    assert_non_null(shpool_torch_malloc(100 * MiB, 0, NULL));
+}
+
+/* A layer that counts how often statistics are asked for; its self is the next one. */
+static unsigned asked_for_stats;
+
+static shpool_status counting_create(const shpool_device_setup *made, void **self_p)
+{
+    *self_p = made->upstream;
+    return SHPOOL_OK;
+}
+
+static void counting_destroy(void *self)
+{
+    (void)self;
+}
+
+static shpool_status counting_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
+{
+    return shpool_device_malloc(self, bytes, stream, ptr_p);
+}
+
+static shpool_status counting_free(void *self, void *ptr, shpool_stream stream)
+{
+    return shpool_device_free(self, ptr, stream);
+}
+
+static shpool_status counting_stats(void *self, shpool_device_stats *stats)
+{
+    asked_for_stats++;
+    return shpool_device_get_stats(self, stats);
+}
+
+static const shpool_device_provider counting = {
+    .abi = SHPOOL_DEVICE_ABI, .bytes = sizeof(counting), .name = "counting",
+    .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE, .summary = "counts",
+    .create = counting_create, .destroy = counting_destroy, .malloc = counting_malloc,
+    .free = counting_free, .stats = counting_stats,
+};
+
+/* bins keeps to it by itself: statistics walk over all blocks, no malloc may ask for them. */
+static void test_the_memory_fraction_is_a_limit(void **state)
+{
+    (void)state;
+    assert_int_equal(SHPOOL_OK, shpool_device_register(&counting));
+    setenv("SHPOOL_DEVICE_ALLOCATOR", "counting|bins", 1);
+    shpool_config_reload();
+    check_the_fraction();
+    assert_int_equal(0, asked_for_stats);
+}
+
+static void test_the_memory_fraction_is_a_limit_of_other_bases(void **state)
+{
+    (void)state;
+    setenv("SHPOOL_DEVICE_ALLOCATOR", "buckets:capacity=1G,max_object=1G", 1);
+    shpool_config_reload();
+    check_the_fraction();
+}
+
+/* A graph's memory is its own until the pool is released. */
+static void test_pools_serve_captures(void **state)
+{
+    const shpool_torch_pool_id id = { 0, 7 };
+    shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    shpool_stream other = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    void *inside;
+    void *outside;
+    unsigned graph;
+
+    (void)state;
+    shpool_torch_begin_pool(0, id, &state);
+    fake_capture_begin(stream);
+    inside = shpool_torch_malloc(MiB, 0, stream);
+    assert_non_null(inside);
+    fake_work(stream, inside, (size_t)MiB);
+    shpool_torch_free(inside, MiB, 0, stream);
+    graph = fake_capture_end(stream);
+    shpool_torch_end_pool(0, id);
+
+    fake_launch(graph, stream);
+    outside = shpool_torch_malloc(MiB, 0, other);
+    assert_ptr_not_equal(outside, inside);
+    fake_work(other, outside, (size_t)MiB); /* a violation if the graph's memory were under it */
+    shpool_torch_release_pool(0, id);
+}
+
+static void test_cupy_is_on_the_default_stream(void **state)
+{
+    void *ptr = shpool_cupy_malloc(state, 1000, 1);
+
+    assert_non_null(ptr);
+    assert_int_equal(stats_of(1).live_count, 1);
+    fake_set_current(1);
+    fake_work(SHPOOL_STREAM_LEGACY, ptr, 1000);
+    shpool_cupy_free(state, ptr, 1);
+    assert_int_equal(stats_of(1).live_count, 0);
+    shpool_cupy_free(state, NULL, 0);
+}
+
+#define TEST(_name) cmocka_unit_test_setup_teardown(_name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_malloc_and_free_use_the_shared_allocator),
+        TEST(test_what_cannot_be_is_null),
+        TEST(test_warm_pairs_call_no_driver),
+        TEST(test_record_stream_keeps_memory_until_the_other_stream_is_done),
+        TEST(test_base_alloc_is_what_the_driver_gave),
+        TEST(test_reset_gives_idle_memory_back_on_all_devices),
+        TEST(test_the_memory_fraction_is_a_limit),
+        TEST(test_the_memory_fraction_is_a_limit_of_other_bases),
+        TEST(test_pools_serve_captures),
+        TEST(test_cupy_is_on_the_default_stream),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

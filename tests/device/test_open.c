@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Specs, the registry, the layers. */
+#include "trial.h"
+
+#include "device/stack.h"
+
+#define MIB ((size_t)1 << 20)
+
+static shpool_device_allocator *allocator;
+
+static int start(void **state)
+{
+    clear_environment(state);
+    fake_start(2, 256 * MIB);
+    fake_set_current(1);
+    allocator = NULL;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    shpool_device_allocator_unref(allocator);
+    return (fake_stop().bytes != 0) || (fake_violations() != 0);
+}
+
+static void refused(const char *spec, shpool_status expected, const char *detail)
+{
+    assert_int_equal(expected, shpool_device_allocator_open(spec, 0, &allocator));
+    assert_null(allocator);
+    assert_detail(detail);
+}
+
+static void test_specs_that_cannot_be_are_refused_with_what_would_work(void **state)
+{
+    (void)state;
+    refused("bin", SHPOOL_ERR_NOT_FOUND, "did you mean \"bins\"");
+    refused("nonsense", SHPOOL_ERR_NOT_FOUND, "there are: async, bins, buckets, simple, fault");
+    refused("bins|stats", SHPOOL_ERR_SPEC, "is a base");
+    refused("bins:nth=3", SHPOOL_ERR_SPEC, "no key \"nth\"");
+    refused("bins:reuse=never", SHPOOL_ERR_SPEC, "same, done, wait");
+    refused("bins:capacity=much", SHPOOL_ERR_SPEC, "capacity=much");
+    refused("limit|bins", SHPOOL_ERR_SPEC, "bytes=N");
+    refused("log|bins", SHPOOL_ERR_SPEC, "file=PATH");
+    refused("bins:", SHPOOL_ERR_SPEC, "column 6");
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_allocator_open("bins", 2, &allocator));
+    assert_detail("this process sees 2");
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_allocator_open("bins", 0, NULL));
+}
+
+static void test_the_variable_serves_and_is_named_when_it_is_bad(void **state)
+{
+    (void)state;
+    setenv("SHPOOL_DEVICE_ALLOCATOR", "stats|buckets:capacity=500M", 1);
+    shpool_config_reload();
+    open_allocator(NULL, -1, &allocator);
+    assert_string_equal("stats|buckets:capacity=500M", shpool_device_allocator_spec(allocator));
+    assert_int_equal(1, shpool_device_allocator_device(allocator)); /* the current one */
+    shpool_device_allocator_unref(allocator);
+    setenv("SHPOOL_DEVICE_ALLOCATOR", "bucket", 1);
+    shpool_config_reload();
+    refused(NULL, SHPOOL_ERR_NOT_FOUND, "SHPOOL_DEVICE_ALLOCATOR");
+    unsetenv("SHPOOL_DEVICE_ALLOCATOR");
+    shpool_config_reload();
+    open_allocator(NULL, 0, &allocator);
+    assert_string_equal("bins", shpool_device_allocator_spec(allocator));
+}
+
+static void test_the_shared_allocator_is_one_for_each_device(void **state)
+{
+    shpool_device_allocator *first;
+    shpool_device_allocator *again;
+    shpool_device_allocator *second;
+
+    (void)state;
+    assert_ok(shpool_device_allocator_default(0, &first));
+    assert_ok(shpool_device_allocator_default(0, &again));
+    assert_ok(shpool_device_allocator_default(-1, &second));
+    assert_ptr_equal(first, again);
+    assert_ptr_not_equal(first, second);
+    assert_int_equal(1, shpool_device_allocator_device(second));
+}
+
+static void test_stats_counts_what_was_asked_for(void **state)
+{
+    void *a;
+    void *b;
+    shpool_device_stats stats;
+    char text[2000];
+    size_t need;
+
+    (void)state;
+    open_allocator("stats|bins", 0, &allocator);
+    a = get(allocator, 1000, NULL);
+    b = get(allocator, 5000, NULL);
+    put(allocator, a, NULL);
+    stats = stats_of(allocator);
+    assert_int_equal(5000, stats.requested_bytes);
+    assert_int_equal(6000, stats.live_bytes_peak);
+    assert_int_equal(2, stats.live_count_peak);
+    assert_int_equal(5120, stats.live_bytes);
+    assert_int_equal(2, stats.mallocs);
+    assert_ok(shpool_device_reset_peak(allocator));
+    assert_int_equal(5000, stats_of(allocator).live_bytes_peak);
+    assert_ok(shpool_device_report(allocator, text, sizeof(text), &need));
+    assert_int_equal(strlen(text), need);
+    assert_non_null(strstr(text, "stats|bins on device 0"));
+    assert_non_null(strstr(text, "live_bytes"));
+    assert_ok(shpool_device_report(allocator, NULL, 0, &need));
+    assert_int_equal(strlen(text), need);
+    assert_int_equal(SHPOOL_ERR_DOUBLE_FREE, shpool_device_free(allocator, a, NULL));
+    put(allocator, b, NULL);
+}
+
+static void test_limit_refuses_and_forgets_what_was_freed(void **state)
+{
+    void *a;
+    void *b = &a;
+
+    (void)state;
+    open_allocator("limit:bytes=8K|bins", 0, &allocator);
+    a = get(allocator, 5000, NULL);
+    assert_int_equal(SHPOOL_ERR_LIMIT, shpool_device_malloc(allocator, 5000, NULL, &b));
+    assert_null(b);
+    assert_detail("8192");
+    put(allocator, a, NULL);
+    put(allocator, get(allocator, 8192, NULL), NULL);
+    assert_ok(shpool_device_set(allocator, "bytes", "1K"));
+    assert_int_equal(SHPOOL_ERR_LIMIT, shpool_device_malloc(allocator, 5000, NULL, &b));
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_set(allocator, "none", "1"));
+}
+
+static void test_fault_fails_the_nth(void **state)
+{
+    void *ptr;
+
+    (void)state;
+    open_allocator("fault:nth=2|bins", 0, &allocator);
+    put(allocator, get(allocator, 1, NULL), NULL);
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
+    put(allocator, get(allocator, 1, NULL), NULL);
+    assert_ok(shpool_device_set(allocator, "every", "1"));
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
+}
+
+static void test_guard_sees_who_writes_outside(void **state)
+{
+    unsigned char *ptr;
+
+    (void)state;
+    open_allocator("guard|bins", 0, &allocator);
+    ptr = get(allocator, 1000, NULL);
+    assert_int_equal(0xa5, ptr[0]);
+    memset(ptr, 0, 1000);
+    put(allocator, ptr, NULL);
+    ptr = get(allocator, 1000, NULL);
+    ptr[1003] = 7;
+    assert_int_equal(SHPOOL_ERR_CORRUPT, shpool_device_free(allocator, ptr, NULL));
+    assert_detail("0x07 3 bytes behind the end");
+    ptr = get(allocator, 1000, NULL);
+    ptr[-1] = 7;
+    assert_int_equal(SHPOOL_ERR_CORRUPT, shpool_device_free(allocator, ptr, NULL));
+    assert_detail("1 bytes before");
+    assert_int_equal(0, live_bytes(allocator));
+}
+
+static void test_log_writes_a_line_for_each_call(void **state)
+{
+    char path[] = "device_log_XXXXXX";
+    char spec[100];
+    char line[4][200];
+    void *ptr;
+    FILE *file;
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    fclose(fdopen(fd, "r"));
+    snprintf(spec, sizeof(spec), "log:file=%s|bins", path);
+    open_allocator(spec, 0, &allocator);
+    ptr = get(allocator, 1000, SHPOOL_STREAM_LEGACY);
+    put(allocator, ptr, SHPOOL_STREAM_LEGACY);
+    assert_int_equal(SHPOOL_ERR_DOUBLE_FREE, shpool_device_free(allocator, ptr, NULL));
+    file = fopen(path, "r");
+    assert_non_null(file);
+    for (int i = 0; i < 4; i++) {
+        assert_non_null(fgets(line[i], sizeof(line[i]), file));
+    }
+    fclose(file);
+    assert_ok(shpool_device_check(allocator));
+    remove(path);
+    assert_string_equal("Thread,Time,Action,Pointer,Size,Stream\n", line[0]);
+    assert_non_null(strstr(line[1], ",allocate,0x"));
+    assert_non_null(strstr(line[1], ",1000,0x1\n"));
+    assert_non_null(strstr(line[2], ",free,0x"));
+    assert_non_null(strstr(line[3], ",free failure,"));
+}
+
+/* ---- providers of others ---- */
+
+static shpool_status own_create(const shpool_device_setup *setup, void **self_p)
+{
+    assert_int_equal(1, setup->option_count);
+    assert_string_equal("x", setup->options[0].key);
+    assert_string_equal("1", setup->options[0].value);
+    *self_p = setup->upstream;
+    return SHPOOL_OK;
+}
+
+static void own_destroy(void *self)
+{
+    (void)self;
+}
+
+static shpool_status own_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
+{
+    return shpool_device_malloc(self, 2 * bytes, stream, ptr_p);
+}
+
+static shpool_status own_free(void *self, void *ptr, shpool_stream stream)
+{
+    return shpool_device_free(self, ptr, stream);
+}
+
+static void test_others_register_theirs(void **state)
+{
+    static shpool_device_provider own = {
+        .abi = SHPOOL_DEVICE_ABI, .bytes = offsetof(shpool_device_provider, record_stream),
+        .flags = SHPOOL_DEVICE_LAYER, .name = "twice", .summary = "twice as much",
+        .create = own_create, .destroy = own_destroy, .malloc = own_malloc, .free = own_free,
+        .trim = (shpool_status (*)(void *, size_t))(void (*)(void))abort, /* it does not know it */
+    };
+    shpool_device_provider bad = own;
+    const shpool_device_provider *found;
+
+    (void)state;
+    assert_ok(shpool_device_register(&own));
+    assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_device_register(&own));
+    bad.name = "Bad";
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_register(&bad));
+    bad.name = "bad";
+    bad.abi++;
+    assert_int_equal(SHPOOL_ERR_ABI, shpool_device_register(&bad));
+    bad.abi--;
+    bad.free = NULL;
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_register(&bad));
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_register(NULL));
+    assert_ok(shpool_device_provider_find("twice", &found));
+    assert_ptr_equal(&own, found);
+    open_allocator("twice:x=1", 0, &allocator); /* on the default base */
+    put(allocator, get(allocator, 1024, NULL), NULL);
+    get(allocator, 1024, NULL);
+    assert_int_equal(2048, live_bytes(allocator));
+    assert_ok(shpool_device_trim(allocator, 0));
+}
+
+static void test_a_file_that_is_no_plugin_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_load("/nonexistent.so"));
+    assert_detail("/nonexistent.so");
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_load("libc.so.6"));
+    assert_detail("exports no shpool_device_plugin");
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_load(NULL));
+}
+
+/* Every built-in one keeps the rules that do not depend on what it is. */
+static void test_every_base_keeps_the_common_rules(void **state)
+{
+    static const char *const specs[] = { "async", "bins", "buckets", "simple", "lock|bins",
+                                         "guard|buckets", "stats|simple", "limit:bytes=1G|async" };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(specs); i++) {
+        void *ptr = &ptr;
+        int local;
+
+        open_allocator(specs[i], 0, &allocator);
+        assert_ok(shpool_device_malloc(allocator, 0, NULL, &ptr));
+        assert_null(ptr);
+        put(allocator, NULL, NULL);
+        for (size_t bytes = 1; bytes < 80 * MIB; bytes = bytes * 3 + 1) {
+            ptr = get(allocator, bytes, NULL);
+            assert_int_equal(0, (uintptr_t)ptr % SHPOOL_DEVICE_ALIGNMENT);
+            assert_ok(shpool_device_record_stream(allocator, ptr, SHPOOL_STREAM_PER_THREAD));
+            put(allocator, ptr, NULL);
+            assert_int_equal(SHPOOL_ERR_DOUBLE_FREE, shpool_device_free(allocator, ptr, NULL));
+        }
+        assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, &local, NULL));
+        assert_int_not_equal(SHPOOL_OK, shpool_device_malloc(allocator, SIZE_MAX, NULL, &ptr));
+        assert_null(ptr);
+        assert_ok(shpool_device_trim(allocator, 0));
+        assert_ok(shpool_device_check(allocator));
+        get(allocator, 100, NULL); /* given back with the allocator */
+        shpool_device_allocator_unref(allocator);
+        allocator = NULL;
+        assert_int_equal(0, fake_holds().bytes);
+    }
+    assert_int_equal(1, fake_current());
+}
+
+int main(void)
+{
+#define TEST(_name) cmocka_unit_test_setup_teardown(_name, start, stop)
+    const struct CMUnitTest tests[] = {
+        TEST(test_specs_that_cannot_be_are_refused_with_what_would_work),
+        TEST(test_the_variable_serves_and_is_named_when_it_is_bad),
+        TEST(test_the_shared_allocator_is_one_for_each_device),
+        TEST(test_stats_counts_what_was_asked_for),
+        TEST(test_limit_refuses_and_forgets_what_was_freed),
+        TEST(test_fault_fails_the_nth),
+        TEST(test_guard_sees_who_writes_outside),
+        TEST(test_log_writes_a_line_for_each_call),
+        TEST(test_others_register_theirs),
+        TEST(test_a_file_that_is_no_plugin_is_refused),
+        TEST(test_every_base_keeps_the_common_rules),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

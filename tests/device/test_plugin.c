@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared objects with device allocators, compiled here and now: shpool_device_load(). */
+#include "tests/lib/plugin_trial.h"
+
+#include "base_trial.h"
+
+/* A base that asks the driver's allocator of this library for each request, and a layer that adds
+ * bytes; `first` stands in front, and may define ABI, COUNT, NAME or EXPORT. */
+static void compile(const char *name, const char *first)
+{
+    char text[8192];
+
+    snprintf(text, sizeof(text),
+             "#include <stdlib.h>\n"
+             "#include <shpool/device.h>\n"
+             "%s"
+             "#ifndef ABI\n#define ABI SHPOOL_DEVICE_ABI\n#endif\n"
+             "#ifndef COUNT\n#define COUNT 2\n#endif\n"
+             "#ifndef NAME\n#define NAME \"plain\"\n#endif\n"
+             "#ifndef EXPORT\n#define EXPORT shpool_device_plugin\n#endif\n"
+             "static shpool_status plain_create(const shpool_device_setup *setup, void **self_p)\n"
+             "{\n"
+             "    return shpool_device_allocator_open(\"simple\", setup->device,\n"
+             "                                        (shpool_device_allocator **)self_p);\n"
+             "}\n"
+             "static void plain_destroy(void *self) { shpool_device_allocator_unref(self); }\n"
+             "static shpool_status take(void *self, size_t bytes, shpool_stream s, void **ptr_p)\n"
+             "{ return shpool_device_malloc(self, bytes, s, ptr_p); }\n"
+             "static shpool_status give(void *self, void *ptr, shpool_stream s)\n"
+             "{ return shpool_device_free(self, ptr, s); }\n"
+             "static shpool_status add_create(const shpool_device_setup *setup, void **self_p)\n"
+             "{ *self_p = setup->upstream; return SHPOOL_OK; }\n"
+             "static void add_destroy(void *self) { (void)self; }\n"
+             "static shpool_status add(void *self, size_t bytes, shpool_stream s, void **ptr_p)\n"
+             "{ return shpool_device_malloc(self, bytes + 4096, s, ptr_p); }\n"
+             "static const shpool_device_provider plain = {\n"
+             "    .abi = SHPOOL_DEVICE_ABI, .bytes = sizeof(plain), .name = NAME,\n"
+             "    .summary = \"a base of a plugin\", .create = plain_create,\n"
+             "    .destroy = plain_destroy, .malloc = take, .free = give };\n"
+             "static const shpool_device_provider more = {\n"
+             "    .abi = SHPOOL_DEVICE_ABI, .bytes = sizeof(more), .name = \"more\",\n"
+             "    .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,\n"
+             "    .summary = \"a layer of a plugin\", .create = add_create,\n"
+             "    .destroy = add_destroy, .malloc = add, .free = give };\n"
+             "static const shpool_device_provider *const list[] = { &more, &plain };\n"
+             "SHPOOL_API const shpool_device_plugin_info EXPORT;\n"
+             "const shpool_device_plugin_info EXPORT = { ABI, COUNT, list };\n", first);
+    trial_compile_text(name, text);
+}
+
+static shpool_status load(const char *name)
+{
+    char path[2 * TRIAL_PATH_BYTES];
+
+    trial_path(path, name);
+    return shpool_device_load(path);
+}
+
+static size_t provider_count(void)
+{
+    size_t count = 0;
+
+    while (shpool_device_provider_get(count) != NULL) {
+        count++;
+    }
+    return count;
+}
+
+static void test_a_plugin_s_base_and_layer_serve(void **state)
+{
+    const size_t before = provider_count();
+    void *ptr;
+
+    (void)state;
+    compile("good.so", "");
+    assert_ok(load("good.so"));
+    assert_int_equal(before + 2, provider_count());
+    begin("more|plain");
+    ptr = get(allocator, 1000, NULL);
+    assert_int_equal(5096, fake_holds().bytes);
+    fake_work(NULL, ptr, 1000);
+    put(allocator, ptr, NULL);
+    assert_int_equal(0, fake_holds().bytes);
+    assert_int_equal(SHPOOL_ERR_DOUBLE_FREE, shpool_device_free(allocator, ptr, NULL));
+    (void)get(allocator, 1000, NULL); /* goes back with the allocator */
+    end();
+}
+
+static void test_a_plugin_s_layer_stands_on_what_is_built_in(void **state)
+{
+    (void)state;
+    compile("good.so", "");
+    assert_ok(load("good.so"));
+    begin("stats|more|bins");
+    (void)get(allocator, 1000, NULL);
+    assert_int_equal(1000, stats_of(allocator).requested_bytes);
+    assert_int_equal(5120, live_bytes(allocator));
+    end();
+}
+
+static void refused(const char *first, shpool_status expected, const char *detail)
+{
+    static unsigned number;
+    const size_t before = provider_count();
+    char name[20];
+
+    snprintf(name, sizeof(name), "bad%u.so", ++number); /* one that was loaded stays loaded */
+    compile(name, first);
+    assert_int_equal(expected, load(name));
+    assert_detail(detail);
+    assert_int_equal(before, provider_count()); /* all of a plugin's, or none */
+}
+
+static void test_plugins_that_do_not_fit_are_refused_as_a_whole(void **state)
+{
+    (void)state;
+    refused("#define ABI (SHPOOL_DEVICE_ABI + 1)\n", SHPOOL_ERR_ABI, "was built with ABI");
+    refused("#define COUNT 0\n", SHPOOL_ERR_ABI, "0 providers");
+    refused("#define EXPORT another_name\n", SHPOOL_ERR_NOT_FOUND, "shpool_device_plugin");
+    refused("#define NAME \"bins\"\n", SHPOOL_ERR_UNSUPPORTED, "\"bins\" is taken");
+    refused("#define NAME \"more\"\n", SHPOOL_ERR_UNSUPPORTED, "\"more\" is taken");
+    refused("#define NAME \"No Name\"\n", SHPOOL_ERR_INVALID, "No Name");
+}
+
+static int set_up(void **state)
+{
+    int result = trial_set_up(state);
+
+    fake_start(2, 1024 * MIB); /* forgets what was registered when it stops */
+    return result;
+}
+
+static int tear_down(void **state)
+{
+    (void)fake_stop();
+    return trial_tear_down(state);
+}
+
+int main(void)
+{
+#define TEST(_name) cmocka_unit_test_setup_teardown(_name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_plugin_s_base_and_layer_serve),
+        TEST(test_a_plugin_s_layer_stands_on_what_is_built_in),
+        TEST(test_plugins_that_do_not_fit_are_refused_as_a_whole),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What allocators know of streams: lanes of streams that come and go, streams of threads. */
+#include "base_trial.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "device/bins/bins.h"
+#include "device/stack.h"
+
+static shpool_timelines *lanes_of_bins(void)
+{
+    return &((bins_self *)allocator->self)->lanes;
+}
+
+/* Handles come again, as the driver's do: the number of a stream tells that it is another one. */
+static void test_streams_that_nobody_retired_leave_no_lanes(void **state)
+{
+    (void)state;
+    begin("bins");
+    put(allocator, get(allocator, 4096, NULL), NULL);
+    for (int i = 0; i < 200; i++) {
+        shpool_stream s = fake_stream(0, CU_STREAM_NON_BLOCKING);
+        void *ptr = get(allocator, 4096, s);
+
+        fake_work(s, ptr, 4096);
+        put(allocator, ptr, s);
+        fake_finish_all();
+        fake_stream_destroy(s);
+    }
+    assert_true(atomic_load(&lanes_of_bins()->count) <= 4);
+    assert_true(stats_of(allocator).driver_bytes <= 2 * MIB);
+    end();
+}
+
+/* What a stream that was only named did last has no event: its lane waits for the last resort. */
+static void test_a_named_stream_that_nobody_retired_is_not_taken_for_finished(void **state)
+{
+    shpool_stream owner;
+    shpool_stream user;
+    void *ptr;
+    void *next;
+
+    (void)state;
+    begin("bins:soft=0");
+    owner = stable_stream();
+    user = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    ptr = get(allocator, 20 * MIB, owner);
+    assert_ok(shpool_device_record_stream(allocator, ptr, user));
+    fake_work(user, ptr, 20 * MIB);
+    fake_stream_destroy(user); /* against the contract */
+    user = fake_stream(0, CU_STREAM_NON_BLOCKING); /* the same handle */
+    put(allocator, get(allocator, 256, user), user);
+    put(allocator, ptr, owner);
+    next = get(allocator, 20 * MIB, owner);
+    fake_work(owner, next, 20 * MIB);
+    end();
+}
+
+static void test_what_is_known_to_be_stable_is_not_looked_up_anew(void **state)
+{
+    shpool_timeline *t;
+    shpool_stream s;
+    uint64_t incarnation;
+
+    (void)state;
+    begin("bins");
+    s = stable_stream();
+    assert_ok(shpool_timeline_lock(lanes_of_bins(), s, &t));
+    incarnation = t->incarnation;
+    shpool_spin_unlock(&t->lock);
+    assert_ok(shpool_device_stream_stable(allocator, s)); /* the hooks say so very often */
+    assert_int_equal(incarnation, t->incarnation);
+    end();
+}
+
+/* ---- a thread's own default stream, whose handle means another stream in other threads ---- */
+
+static void *use_on_its_own_stream(void *ptr)
+{
+    fake_set_current(0);
+    if (shpool_device_record_stream(allocator, ptr, SHPOOL_STREAM_PER_THREAD) != SHPOOL_OK) {
+        return NULL;
+    }
+    fake_work(SHPOOL_STREAM_PER_THREAD, ptr, 4096);
+    return ptr;
+}
+
+static void check_named_by_a_thread(const char *spec)
+{
+    shpool_stream s;
+    pthread_t thread;
+    void *ptr;
+    void *result;
+
+    begin(spec);
+    s = stable_stream();
+    ptr = get(allocator, 4096, s);
+    assert_int_equal(0, pthread_create(&thread, NULL, use_on_its_own_stream, ptr));
+    pthread_join(thread, &result);
+    assert_ptr_equal(ptr, result);
+    put(allocator, ptr, s);
+    ptr = get(allocator, 4096, s);
+    fake_work(s, ptr, 4096);
+    put(allocator, ptr, s);
+    end();
+}
+
+static void test_a_thread_names_its_own_stream_and_another_frees(void **state)
+{
+    (void)state;
+    check_named_by_a_thread("bins");
+    check_named_by_a_thread("buckets");
+    check_named_by_a_thread("async");
+    check_named_by_a_thread("simple");
+}
+
+/* ---- two threads wait for the device at the same time ---- */
+
+static struct {
+    atomic_int first_waits;  /* 1: for the device; 2: it has waited */
+    atomic_int second_ready; /* it has freed, and is about to wait */
+    atomic_int looked;       /* the first has seen what is done */
+} meeting;
+
+static int second_syncs;
+
+/* In the first call: what comes now is not waited for.  In the second: not finished yet. */
+static void in_sync(void)
+{
+    if (atomic_exchange(&meeting.first_waits, 1) == 0) {
+        while (!atomic_load(&meeting.second_ready)) {
+            usleep(100);
+        }
+        usleep(20000); /* the second is at its snapshot by now, unless it has to wait for it */
+    } else {
+        while (!atomic_load(&meeting.looked)) {
+            usleep(100);
+        }
+    }
+}
+
+static void *free_and_sync(void *timeline)
+{
+    shpool_timeline *t = timeline;
+
+    fake_set_current(0);
+    while (!atomic_load(&meeting.first_waits)) {
+        usleep(100);
+    }
+    shpool_spin_lock(&t->lock);
+    (void)shpool_timeline_mark(lanes_of_bins(), t);
+    shpool_spin_unlock(&t->lock);
+    atomic_store(&meeting.second_ready, 1);
+    second_syncs = (shpool_timelines_sync(lanes_of_bins()) == SHPOOL_OK);
+    return NULL;
+}
+
+static void test_a_wait_finishes_what_was_there_before_it_only(void **state)
+{
+    shpool_timeline *t;
+    pthread_t thread;
+    uint64_t before;
+
+    (void)state;
+    begin("bins");
+    memset(&meeting, 0, sizeof(meeting));
+    assert_ok(shpool_timeline_lock(lanes_of_bins(), NULL, &t));
+    before = shpool_timeline_mark(lanes_of_bins(), t);
+    shpool_spin_unlock(&t->lock);
+    fake_on_sync(in_sync);
+    assert_int_equal(0, pthread_create(&thread, NULL, free_and_sync, t));
+    assert_ok(shpool_timelines_sync(lanes_of_bins()));
+    assert_true(shpool_timeline_is_done(t, before));
+    assert_false(shpool_timeline_is_done(t, before + 1));
+    atomic_store(&meeting.looked, 1);
+    pthread_join(thread, NULL);
+    assert_true(second_syncs);
+    assert_true(shpool_timeline_is_done(t, before + 1));
+    fake_on_sync(NULL);
+    end();
+}
+
+int main(void)
+{
+#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
+    const struct CMUnitTest tests[] = {
+        TEST(test_streams_that_nobody_retired_leave_no_lanes),
+        TEST(test_a_named_stream_that_nobody_retired_is_not_taken_for_finished),
+        TEST(test_what_is_known_to_be_stable_is_not_looked_up_anew),
+        TEST(test_a_thread_names_its_own_stream_and_another_frees),
+        TEST(test_a_wait_finishes_what_was_there_before_it_only),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The base `bins`: what it keeps, merges, and gives back. */
+#include "base_trial.h"
+
+static void test_neighbours_are_merged_before_new_memory(void **state)
+{
+    void *ptr[64];
+
+    (void)state;
+    begin("bins");
+    for (int i = 0; i < 64; i++) {
+        ptr[i] = get(allocator, 32768, NULL);
+    }
+    assert_int_equal(2 * MIB, stats_of(allocator).driver_bytes);
+    for (int i = 0; i < 64; i++) {
+        put(allocator, ptr[i], NULL);
+    }
+    put(allocator, get(allocator, 1000000, NULL), NULL);
+    put(allocator, get(allocator, 500000, NULL), NULL);
+    assert_int_equal(2 * MIB, stats_of(allocator).driver_bytes);
+    end();
+}
+
+/* Neighbours of two streams are one piece when one of them has finished, not before. */
+static void test_neighbours_of_two_streams_are_not_merged_too_early(void **state)
+{
+    shpool_stream stream[2];
+    void *ptr[3];
+
+    (void)state;
+    begin("bins");
+    stream[0] = stable_stream();
+    stream[1] = stable_stream();
+    ptr[0] = get(allocator, MIB / 2, stream[0]);
+    ptr[1] = get(allocator, MIB / 2, stream[1]);
+    ptr[2] = get(allocator, MIB - 65536, NULL); /* nearly all the rest of the slab */
+    assert_int_equal(2 * MIB, stats_of(allocator).driver_bytes);
+    for (int i = 0; i < 2; i++) {
+        fake_work(stream[i], ptr[i], MIB / 2);
+        put(allocator, ptr[i], stream[i]);
+    }
+    assert_ok(shpool_device_trim(allocator, SIZE_MAX)); /* merges, and gives nothing back */
+    ptr[0] = get(allocator, MIB - 65536, stream[0]);
+    fake_work(stream[0], ptr[0], MIB - 65536);
+    put(allocator, ptr[0], stream[0]);
+    put(allocator, ptr[2], NULL);
+    fake_finish_all();
+    assert_ok(shpool_device_trim(allocator, SIZE_MAX));
+    assert_int_equal(2 * MIB, stats_of(allocator).largest_idle);
+    end();
+}
+
+static void test_trim_gives_back_until_so_many_bytes_are_left(void **state)
+{
+    void *ptr[4];
+
+    (void)state;
+    begin("bins");
+    for (int i = 0; i < 4; i++) {
+        ptr[i] = get(allocator, 20 * MIB, NULL);
+    }
+    for (int i = 0; i < 3; i++) {
+        put(allocator, ptr[i], NULL);
+    }
+    assert_ok(shpool_device_trim(allocator, 40 * MIB));
+    assert_int_equal(60 * MIB, stats_of(allocator).driver_bytes);
+    assert_ok(shpool_device_trim(allocator, 0)); /* D17 */
+    assert_int_equal(20 * MIB, stats_of(allocator).driver_bytes);
+    assert_int_equal(0, stats_of(allocator).idle_bytes);
+    put(allocator, ptr[3], NULL);
+    end();
+}
+
+static void test_capacity_counts_idle_bytes_only(void **state)
+{
+    void *live;
+
+    (void)state;
+    begin("bins:capacity=64M");
+    live = get(allocator, 160 * MIB, NULL);
+    put(allocator, get(allocator, 4096, NULL), NULL);
+    fake_forget_calls();
+    for (int i = 0; i < 1000; i++) { /* D18 */
+        put(allocator, get(allocator, 4096, NULL), NULL);
+    }
+    assert_int_equal(0, fake_calls(FAKE_CALL_memory_alloc));
+    put(allocator, live, NULL);
+    assert_true(stats_of(allocator).idle_bytes <= 64 * MIB);
+    assert_ok(shpool_device_set(allocator, "capacity", "0"));
+    assert_int_equal(0, stats_of(allocator).idle_bytes);
+    end();
+}
+
+static int free_one(shpool_device_allocator *a, size_t bytes, unsigned attempt, void *user)
+{
+    void **held = user;
+
+    assert_int_equal(100 * MIB, bytes);
+    if (attempt > 0) {
+        return 0;
+    }
+    put(a, *held, NULL);
+    return 1;
+}
+
+static void test_the_program_is_asked_before_an_out_of_memory(void **state)
+{
+    void *held;
+    void *ptr;
+
+    (void)state;
+    begin("bins");
+    fake_limit(0, 150 * MIB);
+    held = get(allocator, 100 * MIB, NULL);
+    assert_ok(shpool_device_on_oom(allocator, free_one, &held));
+    ptr = get(allocator, 100 * MIB, NULL);
+    assert_ok(shpool_device_on_oom(allocator, NULL, NULL));
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                     shpool_device_malloc(allocator, 100 * MIB, NULL, &held));
+    assert_detail("104857600 bytes were asked for on device 0");
+    assert_detail("100 live in 1 allocations");
+    put(allocator, ptr, NULL);
+    assert_non_null(get(allocator, 100 * MIB, NULL)); /* D19: nothing is lost by a failure */
+    end();
+}
+
+static void test_pieces_of_all_sizes_make_room_for_a_large_one(void **state)
+{
+    void *ptr;
+
+    (void)state;
+    begin("bins");
+    for (size_t bytes = MIB; bytes <= 64 * MIB; bytes *= 2) {
+        put(allocator, get(allocator, bytes, NULL), NULL);
+    }
+    fake_limit(0, 200 * MIB);
+    ptr = get(allocator, 190 * MIB, NULL);
+    assert_true(stats_of(allocator).retries > 0);
+    put(allocator, ptr, NULL);
+    end();
+}
+
+static void test_memory_that_does_not_begin_with_a_page(void **state)
+{
+    char *ptr;
+
+    (void)state;
+    begin("bins");
+    fake_misalign(1);
+    ptr = get(allocator, 3 * MIB, NULL);
+    fake_work(NULL, ptr, 3 * MIB);
+    put(allocator, ptr, NULL);
+    ptr = get(allocator, 100, NULL);
+    fake_work(NULL, ptr, 100);
+    put(allocator, ptr, NULL);
+    end();
+}
+
+static void test_base_and_walk_tell_what_the_driver_gave(void **state)
+{
+    char *ptr;
+    void *base;
+    size_t bytes;
+
+    (void)state;
+    begin("bins");
+    ptr = get(allocator, 1000, NULL);
+    assert_ok(shpool_device_base(allocator, ptr + 999, &base, &bytes));
+    assert_int_equal(2 * MIB, bytes);
+    assert_true(((char *)base <= ptr) && (ptr < (char *)base + bytes));
+    assert_int_equal(SHPOOL_ERR_INVALID,
+                     shpool_device_base(allocator, ptr + 5000, &base, &bytes));
+    put(allocator, ptr, NULL);
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_base(allocator, ptr, &base, &bytes));
+    end();
+}
+
+int main(void)
+{
+#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
+    const struct CMUnitTest tests[] = {
+        TEST(test_neighbours_are_merged_before_new_memory),
+        TEST(test_neighbours_of_two_streams_are_not_merged_too_early),
+        TEST(test_trim_gives_back_until_so_many_bytes_are_left),
+        TEST(test_capacity_counts_idle_bytes_only),
+        TEST(test_the_program_is_asked_before_an_out_of_memory),
+        TEST(test_pieces_of_all_sizes_make_room_for_a_large_one),
+        TEST(test_memory_that_does_not_begin_with_a_page),
+        TEST(test_base_and_walk_tell_what_the_driver_gave),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

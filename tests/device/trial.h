@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the tests of device/ share: the fake driver, and calls that must succeed. */
+#ifndef SHPOOL_TESTS_DEVICE_TRIAL_H
+#define SHPOOL_TESTS_DEVICE_TRIAL_H
+
+#include "tests/unit.h"
+
+#include "fake_driver.h"
+
+/* The detail is the reason of a test that fails. */
+#define assert_ok(_call)                                                                           \
+    do {                                                                                           \
+        shpool_status assert_status = (_call);                                                     \
+                                                                                                   \
+        if (assert_status != SHPOOL_OK) {                                                          \
+            fail_msg(#_call ": %s: %s", shpool_strerror(assert_status), shpool_last_error());      \
+        }                                                                                          \
+    } while (0)
+
+static inline void open_allocator(const char *spec, int device,
+                                  shpool_device_allocator **allocator_p)
+{
+    assert_ok(shpool_device_allocator_open(spec, device, allocator_p));
+}
+
+static inline void *get(shpool_device_allocator *allocator, size_t bytes, shpool_stream stream)
+{
+    void *ptr = NULL;
+
+    assert_ok(shpool_device_malloc(allocator, bytes, stream, &ptr));
+    assert_non_null(ptr);
+    return ptr;
+}
+
+static inline void put(shpool_device_allocator *allocator, void *ptr, shpool_stream stream)
+{
+    assert_ok(shpool_device_free(allocator, ptr, stream));
+}
+
+static inline shpool_device_stats stats_of(shpool_device_allocator *allocator)
+{
+    shpool_device_stats stats;
+
+    assert_ok(shpool_device_get_stats(allocator, &stats));
+    return stats;
+}
+
+static inline uint64_t live_bytes(shpool_device_allocator *allocator)
+{
+    return stats_of(allocator).live_bytes;
+}
+
+#endif /* SHPOOL_TESTS_DEVICE_TRIAL_H */

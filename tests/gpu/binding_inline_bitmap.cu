@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* binding_kernel.cuh with bitmap inlined. */
+#define SHPOOL_INLINE  bitmap
+#define BINDING_KERNEL binding_inline_bitmap
+#include "binding_kernel.cuh"
+
+#include "check.h"
+
+#include "binding_run.h"
+
+extern "C" int binding_run_inline_bitmap(const char *allocator, uint32_t *out)
+{
+    shpool_pool pool   = {};
+    int         failed = binding_open(allocator, &pool);
+
+    if (failed == 0) {
+        failed = binding_launch("inline bitmap", (const void *)binding_inline_bitmap, &pool,
+                                out);
+    }
+    (void)shpool_close(&pool);
+    return failed;
+}
+
+/* Asked for another allocator, this kernel's pool must not open. */
+extern "C" shpool_status binding_open_other_bitmap(const char *other)
+{
+    shpool_config want = {};
+    shpool_pool   pool = {};
+
+    want.block_threads = BINDING_THREADS;
+    want.payload_bytes = BINDING_PAYLOAD;
+    return shpool_open(other, &want, &pool);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One kernel text, three bindings, the same results; and a third party's allocator, registered and
+ * opened by name.  Exit code 0: all passed, 1: something failed, 77: no device.
+ */
+#define BINDING_KERNEL binding_table
+#include "binding_kernel.cuh"
+
+#include <cstring>
+
+#include "check.h"
+
+#include "binding_run.h"
+
+extern "C" const shpool_allocator shpool_allocator_own; /* examples/own_allocator */
+
+extern "C" shpool_status binding_open_other_bitmap(const char *other);
+extern "C" shpool_status binding_open_other_thread_first_fit(const char *other);
+
+extern "C" int binding_run_table(const char *allocator, uint32_t *out)
+{
+    shpool_pool pool   = {};
+    int         failed = binding_open(allocator, &pool);
+
+    if (failed == 0) {
+        failed = binding_launch("binding_table", (const void *)binding_table, &pool, out);
+    }
+    (void)shpool_close(&pool);
+    return failed;
+}
+
+/* What the kernel must find, whatever the allocator, as long as it serves everybody. */
+static uint32_t expected_sum(uint32_t block, uint32_t thread)
+{
+    const uint32_t words = 4u + 3u * (thread & 3u);
+    const uint32_t first = (block * 1024u + thread) * 16u;
+
+    return words * first + words * (words - 1u) / 2u;
+}
+
+static void compare(const char *binding, const shpool_allocator *allocator,
+                    int (*run)(const char *allocator, uint32_t *out))
+{
+    static uint32_t out[BINDING_RESULTS];
+    uint32_t        wrong = 0;
+    int             result;
+
+    memset(out, 0xa5, sizeof(out));
+    result = run(allocator->name, out);
+    if (result != 0) {
+        return; /* skipped, or explained and counted already */
+    }
+    for (uint32_t i = 0; i < BINDING_RESULTS; i++) {
+        const uint32_t sum = ((allocator->caps & SHPOOL_CAP_NONE) != 0)
+                                 ? BINDING_NONE
+                                 : expected_sum(i / BINDING_THREADS, i % BINDING_THREADS);
+
+        wrong += out[i] != sum;
+    }
+    if (gpu_check(wrong == 0, "%s, %s: %u of %u results are wrong", binding, allocator->name, wrong,
+                  BINDING_RESULTS)) {
+        std::printf("%s, %s: passed\n", binding, allocator->name);
+    }
+}
+
+/* Statistics of an allocator that knows nothing of them. */
+static void test_own_statistics(void)
+{
+    static uint32_t    out[BINDING_RESULTS];
+    shpool_report_data report = {};
+    shpool_pool        pool   = {};
+
+    if (binding_open("own:stats=1", &pool) == 0) {
+        (void)binding_launch("binding_table (own)", (const void *)binding_table, &pool, out);
+        (void)gpu_check((shpool_report(&pool, &report) == SHPOOL_OK) &&
+                            (report.blocks == BINDING_GRID) &&
+                            (report.mallocs == BINDING_RESULTS) &&
+                            (report.frees == BINDING_RESULTS) && (report.live == 0) &&
+                            (report.failures == 0) && (report.bad_frees == 0),
+                        "own:stats=1: blocks %u, mallocs %llu, frees %llu, live %llu",
+                        report.blocks, report.mallocs, report.frees, report.live);
+        (void)shpool_close(&pool);
+    }
+}
+
+int main(void)
+{
+    const shpool_allocator *bitmap           = NULL;
+    const shpool_allocator *thread_first_fit = NULL;
+
+    gpu_need_device();
+    (void)gpu_check(shpool_register(&shpool_allocator_own) == SHPOOL_OK, "register: %s",
+                    shpool_last_error());
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+
+        compare("table", allocator, binding_run_table);
+        if (allocator->lto_ir != NULL) {
+            compare("linked", allocator, binding_run_linked);
+        }
+    }
+    if (shpool_allocator_find("bitmap", &bitmap) == SHPOOL_OK) {
+        compare("inline", bitmap, binding_run_inline_bitmap);
+        (void)gpu_check(binding_open_other_bitmap("null") == SHPOOL_ERR_BINDING,
+                        "a kernel bound to bitmap opened null");
+        (void)gpu_check(binding_open_other_bitmap("bitmap:stats=1") == SHPOOL_ERR_UNSUPPORTED,
+                        "stats without SHPOOL_CHECK");
+    }
+    if (shpool_allocator_find("thread_first_fit", &thread_first_fit) == SHPOOL_OK) {
+        compare("inline", thread_first_fit, binding_run_inline_thread_first_fit);
+        (void)gpu_check(binding_open_other_thread_first_fit("null") == SHPOOL_ERR_BINDING,
+                        "a kernel bound to thread_first_fit opened null");
+    }
+    test_own_statistics();
+    return gpu_summary();
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The contract of every registered allocator, on a GPU, through the function table.
+ *
+ * Kernels (conformance_kernels.cuh) count what went wrong by kind; the host checks that every count
+ * is 0.  Exit code 0: all passed, 1: something failed, 77: no device.  Arguments: allocators to
+ * test; none: all.
+ */
+#include "conformance_kernels.cuh"
+#include "checked.h"
+
+static uint32_t *device_sums;
+
+struct shape {
+    dim3 block;
+    const char *text;
+};
+
+static const shape shapes[] = {
+    {dim3(1), "1"},       {dim3(31), "31"},     {dim3(32), "32"},      {dim3(33), "33"},
+    {dim3(256), "256"},   {dim3(1024), "1024"}, {dim3(16, 3), "16x3"}, {dim3(4, 5, 3), "4x5x3"},
+};
+
+static uint32_t threads_of(dim3 block)
+{
+    return block.x * block.y * block.z;
+}
+
+static bool serves(const shpool_allocator *allocator)
+{
+    return (allocator->caps & SHPOOL_CAP_NONE) == 0;
+}
+
+static void test_shapes(const shpool_allocator *allocator)
+{
+    for (const shape &s : shapes) {
+        const uint32_t threads = threads_of(s.block);
+        shpool_pool    pool    = {};
+        uint32_t       seed    = threads;
+
+        if (!open_within(allocator->name, threads, 47u * 1024u, 0, &pool) &&
+            !open_within(allocator->name, threads, static_cast<uint32_t>(most_shared), 0, &pool)) {
+            std::printf("note %s: no pool for %s threads in %d B\n", allocator->name, s.text,
+                        most_shared);
+            continue;
+        }
+        for (uint32_t grid : {1u, 300u}) {
+            run("stress", pool, stress, grid, s.block, pool.shared_bytes, NULL, seed++,
+                (grid == 1) ? 400u : 60u, share_of(pool, 3));
+            run("limits", pool, limits, grid, s.block, pool.shared_bytes, NULL,
+                static_cast<uint32_t>(serves(allocator)));
+            if (pool.shared_bytes + 8u * 1024u <= static_cast<uint32_t>(most_shared)) {
+                /* not where rounding and headers alone could exhaust the pool */
+                if ((pool.largest == 0) || (share_of(pool, 1) >= 64u)) {
+                    run("exchange", pool, exchange, grid, s.block, pool.shared_bytes, NULL, 8u,
+                        share_of(pool, 3));
+                }
+            }
+        }
+        (void)gpu_check(shpool_close(&pool) == SHPOOL_OK, "close: %s", shpool_last_error());
+    }
+}
+
+/* threads_per_pool: one, of a warp's parts, across warps, a last pool with fewer, all threads. */
+static void test_groups(const shpool_allocator *allocator)
+{
+    char options[32];
+    char spec[96];
+
+    if (allocator->scope != SHPOOL_SCOPE_GROUP) {
+        return;
+    }
+    for (uint32_t threads : {100u, 1024u}) {
+        for (uint32_t group : {1u, 5u, 8u, 48u, threads}) {
+            shpool_pool pool = {};
+
+            std::snprintf(options, sizeof(options), "threads_per_pool=%u", group);
+            spec_of(allocator, options, spec);
+            /* beside exchange's own arrays */
+            if (!gpu_check(open_within(spec, threads,
+                                       static_cast<uint32_t>(most_shared) - 8u * 1024u, 0, &pool),
+                           "%s: no pool for %u threads", spec, threads)) {
+                continue;
+            }
+            (void)gpu_check((pool.threads_per_pool == group) &&
+                                (pool.pools == (threads + group - 1u) / group),
+                            "%s: %u pools of %u threads", spec, pool.pools, pool.threads_per_pool);
+            run(spec, pool, stress, 40, threads, pool.shared_bytes, NULL, group, 100u,
+                share_of(pool, 3));
+            run(spec, pool, limits, 4, threads, pool.shared_bytes, NULL, 1u);
+            if (share_of(pool, 1) >= 64u) { /* as in test_shapes */
+                run(spec, pool, exchange, 40, threads, pool.shared_bytes, NULL, 16u,
+                    share_of(pool, 3));
+            }
+            (void)shpool_close(&pool);
+        }
+    }
+}
+
+static void test_whole_block_memory(const shpool_allocator *allocator)
+{
+    for (uint32_t threads : {1u, 256u}) {
+        shpool_pool pool = {};
+
+        if (!gpu_check(open_within(allocator->name, threads, static_cast<uint32_t>(most_shared), 0,
+                                   &pool),
+                       "%s: no pool of %u threads in %d B", allocator->name, threads,
+                       most_shared)) {
+            continue;
+        }
+        if ((allocator->scope >= SHPOOL_SCOPE_BLOCK) && (pool.largest != 0)) {
+            (void)gpu_check(pool.shared_bytes + 64u > static_cast<uint32_t>(most_shared),
+                            "%s: one pool of the whole %d B is only %u B", pool.name, most_shared,
+                            pool.shared_bytes);
+        }
+        run("stress (all memory)", pool, stress, 4, threads, pool.shared_bytes, NULL, 77u, 200u,
+            share_of(pool, 3));
+        run("limits (all memory)", pool, limits, 4, threads, pool.shared_bytes, NULL,
+            static_cast<uint32_t>(serves(allocator)));
+        (void)shpool_close(&pool);
+    }
+}
+
+static void test_alignments(const shpool_allocator *allocator)
+{
+    if ((allocator->caps & SHPOOL_CAP_ALIGNED) == 0) {
+        return;
+    }
+    for (uint32_t alignment = 16; alignment <= SHPOOL_MAX_ALIGNMENT; alignment *= 2u) {
+        shpool_pool pool = {};
+
+        if (!gpu_check(open_within(allocator->name, 32, static_cast<uint32_t>(most_shared),
+                                   alignment, &pool), "%s: no pool with alignment %u",
+                       allocator->name, alignment)) {
+            continue;
+        }
+        run("stress (aligned)", pool, stress, 8, 32, pool.shared_bytes, NULL, alignment, 200u,
+            share_of(pool, 3));
+        run("limits (aligned)", pool, limits, 2, 32, pool.shared_bytes, NULL,
+            static_cast<uint32_t>(serves(allocator)));
+        (void)shpool_close(&pool);
+    }
+}
+
+static void test_overhead(const shpool_allocator *allocator)
+{
+    static uint32_t sums[4096];
+
+    for (uint32_t alignment : {16u, 128u}) {
+        shpool_pool pool  = {};
+        uint32_t    wrong = 0;
+
+        if (((alignment > 16u) && ((allocator->caps & SHPOOL_CAP_ALIGNED) == 0)) ||
+            !open_within(allocator->name, 64, static_cast<uint32_t>(most_shared), alignment,
+                         &pool)) {
+            continue;
+        }
+        run("layouts", pool, layouts, 1, 64, pool.shared_bytes, NULL, device_sums);
+        if (gpu_cuda(cudaMemcpy(sums, device_sums, sizeof(sums), cudaMemcpyDeviceToHost),
+                     "cudaMemcpy (sums)")) {
+            for (uint32_t i = 0; i < 4096u; i++) {
+                shpool_layout l = allocator->layout(i * 16u, alignment);
+
+                wrong += sums[i] != l.bytes * 3u + l.largest * 5u + l.word[0] * 7u +
+                                        l.word[1] * 11u;
+            }
+            (void)gpu_check(wrong == 0, "%s: %u of 4096 layouts differ on host and device",
+                            pool.name, wrong);
+        }
+        (void)shpool_close(&pool);
+    }
+}
+
+static void test_statistics(const shpool_allocator *allocator)
+{
+    unsigned long long t[T_COUNT] = {};
+    shpool_report_data report     = {};
+    shpool_pool        pool       = {};
+    char               spec[96];
+
+    spec_of(allocator, "stats=1", spec);
+    if (!gpu_check(open_within(spec, 128, 47u * 1024u, 0, &pool), "%s: no pool", spec)) {
+        return;
+    }
+    run("counted", pool, counted, 20, 128, pool.shared_bytes, t);
+    if (gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s", shpool_last_error())) {
+        (void)gpu_check((report.status == SHPOOL_OK) && (report.empty == 0) &&
+                            (report.blocks == 20),
+                        "%s: status %d, empty %u, blocks %u", spec, report.status, report.empty,
+                        report.blocks);
+        (void)gpu_check(report.mallocs == t[T_MALLOCS], "%s: %llu mallocs, not %llu", spec,
+                        report.mallocs, t[T_MALLOCS]);
+        (void)gpu_check(report.failures == t[T_NULLS], "%s: %llu failures, not %llu", spec,
+                        report.failures, t[T_NULLS]);
+        (void)gpu_check(report.frees == t[T_FREES], "%s: %llu frees, not %llu", spec, report.frees,
+                        t[T_FREES]);
+        (void)gpu_check((report.live == t[T_LEAKS]) && (report.live_bytes == t[T_LEAK_BYTES]),
+                        "%s: %llu leaks of %llu B, not %llu of %llu B", spec, report.live,
+                        report.live_bytes, t[T_LEAKS], t[T_LEAK_BYTES]);
+        (void)gpu_check((t[T_LEAKS] != 0) == serves(allocator), "%s: %llu leaks", spec, t[T_LEAKS]);
+        (void)gpu_check(report.spills == (((pool.flags & SHPOOL_FLAG_SPILL) != 0)
+                                              ? t[T_MALLOCS] - t[T_NULLS] : 0u),
+                        "%s: %llu spills", spec, report.spills);
+        (void)gpu_check(report.peak_bytes * 20ull >= report.live_bytes, "%s: peak %u", spec,
+                        report.peak_bytes);
+        (void)gpu_check((report.largest_free <= pool.largest) && (report.bad_frees == 0) &&
+                            (report.corrupt == 0),
+                        "%s: largest free %u, bad frees %u, corrupt %u", spec, report.largest_free,
+                        report.bad_frees, report.corrupt);
+    }
+    (void)shpool_close(&pool);
+}
+
+struct unfit_case {
+    const char *text;
+    uint32_t    shift;
+    uint32_t    global;
+    uint32_t    more_threads;
+    uint32_t    less_bytes;
+    int32_t     status;
+};
+
+static void test_unfit(const shpool_allocator *allocator)
+{
+    static const unfit_case cases[] = {
+        {"misaligned base", 8, 0, 0, 0, SHPOOL_ERR_ALIGNMENT},
+        {"base in global memory", 0, 1, 0, 0, SHPOOL_ERR_INVALID},
+        {"base too far up", 256, 0, 0, 0, SHPOOL_ERR_LAUNCH},
+        {"too many threads", 0, 0, 1, 0, SHPOOL_ERR_LAUNCH},
+        /* less than a unit goes unnoticed */
+        {"too little memory", 0, 0, 0, 256, SHPOOL_ERR_LAUNCH},
+    };
+    char spec[96];
+
+    spec_of(allocator, "stats=1", spec);
+    for (const unfit_case &u : cases) {
+        shpool_report_data report = {};
+        shpool_pool        pool   = {};
+
+        if (!gpu_check(open_within(spec, 63, 40u * 1024u, 0, &pool), "%s: no pool", spec)) {
+            return;
+        }
+        run(u.text, pool, unfit, 7, 63u + u.more_threads,
+            (pool.shared_bytes > u.less_bytes) ? pool.shared_bytes - u.less_bytes : 0u, NULL,
+            u.shift, u.global);
+        (void)gpu_check((shpool_report(&pool, &report) == SHPOOL_OK) &&
+                            (report.status == u.status) && (report.empty == 7) &&
+                            (report.blocks == 0) && (report.mallocs == 0),
+                        "%s, %s: status %d (not %d), empty %u, blocks %u, mallocs %llu", spec,
+                        u.text, report.status, u.status, report.empty, report.blocks,
+                        report.mallocs);
+        (void)shpool_close(&pool);
+    }
+}
+
+static bool is_zero(const shpool_pool &pool)
+{
+    const shpool_pool none = {};
+
+    return memcmp(&pool, &none, sizeof(pool)) == 0;
+}
+
+static void expect_open(const char *spec, const shpool_config &want, shpool_status expected,
+                        const char *word)
+{
+    shpool_pool   pool   = {};
+    shpool_status status = SHPOOL_OK;
+
+    memset(&pool, 0xff, sizeof(pool));
+    status = shpool_open(spec, &want, &pool);
+    (void)gpu_check((status == expected) && is_zero(pool) &&
+                        (strstr(shpool_last_error(), word) != NULL),
+                    "open \"%s\" gave %d (not %d), \"%s\" (without \"%s\"?)", spec, status,
+                    expected, shpool_last_error(), word);
+}
+
+static void test_errors(const shpool_allocator *any)
+{
+    shpool_report_data report = {};
+    shpool_config      want   = {};
+    shpool_pool        pool   = {};
+    char               spec[96];
+
+    want.block_threads = 32;
+    want.payload_bytes = 8192;
+    expect_open("no_such_allocator", want, SHPOOL_ERR_NOT_FOUND, any->name);
+    spec_of(any, "colour=1", spec);
+    expect_open(spec, want, SHPOOL_ERR_SPEC, "alignment");
+    spec_of(any, "stats=maybe", spec);
+    expect_open(spec, want, SHPOOL_ERR_SPEC, "stats");
+    spec_of(any, "alignment=48", spec);
+    expect_open(spec, want, SHPOOL_ERR_ALIGNMENT, "48");
+    want.block_threads = 0;
+    expect_open(any->name, want, SHPOOL_ERR_INVALID, "block_threads");
+    want.block_threads = 32;
+
+    (void)gpu_check(shpool_allow_shared(stress, static_cast<size_t>(most_shared) + 1u) ==
+                        SHPOOL_ERR_TOO_LARGE, "allow_shared beyond the device: %s",
+                    shpool_last_error());
+    (void)gpu_check(shpool_allow_shared(stress, static_cast<size_t>(most_shared)) == SHPOOL_OK,
+                    "allow_shared of all the device has: %s", shpool_last_error());
+    (void)gpu_check(shpool_allow_shared(exchange, static_cast<size_t>(most_shared)) ==
+                        SHPOOL_ERR_TOO_LARGE, "allow_shared beside the kernel's own arrays");
+    (void)gpu_check(shpool_allow_shared(stress, 0) == SHPOOL_OK, "allow_shared of nothing");
+    if (gpu_check(shpool_open(any->name, &want, &pool) == SHPOOL_OK, "open: %s",
+                  shpool_last_error())) {
+        (void)gpu_check(shpool_report(&pool, &report) == SHPOOL_ERR_UNSUPPORTED,
+                        "a report without stats");
+    }
+    (void)gpu_check((shpool_close(&pool) == SHPOOL_OK) && is_zero(pool), "close zeroes the pool");
+    (void)gpu_check(shpool_close(&pool) == SHPOOL_OK, "close of a zeroed pool");
+    (void)gpu_check(shpool_close(NULL) == SHPOOL_OK, "close of NULL");
+
+    run("unfit (zeroed pool)", pool, unfit, 3, 33, 64, NULL, 0u, 0u);
+}
+
+static void test_seam(void)
+{
+    const shpool_pool none = {};
+
+    run("seam", none, seam, 2, 33, 64, NULL);
+}
+
+static bool is_chosen(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0) {
+            return true;
+        }
+    }
+    return argc < 2;
+}
+
+int main(int argc, char **argv)
+{
+    int device = 0;
+
+    gpu_need_device();
+    if (!gpu_cuda(cudaGetDevice(&device), "cudaGetDevice") ||
+        !gpu_cuda(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                         device), "cudaDeviceGetAttribute") ||
+        !gpu_cuda(cudaMalloc(&device_counts, sizeof(counts)), "cudaMalloc") ||
+        !gpu_cuda(cudaMalloc(&device_sums, 4096u * sizeof(uint32_t)), "cudaMalloc")) {
+        return gpu_summary();
+    }
+    test_seam();
+    test_errors(shpool_allocator_get(0));
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+        unsigned                before    = gpu_failed;
+
+        if (!is_chosen(allocator->name, argc, argv)) {
+            continue;
+        }
+        test_overhead(allocator);
+        test_shapes(allocator);
+        test_groups(allocator);
+        test_whole_block_memory(allocator);
+        test_alignments(allocator);
+        test_statistics(allocator);
+        test_bad_frees(allocator);
+        test_overruns(allocator);
+        test_unfit(allocator);
+        std::printf("%s: %s\n", allocator->name, (gpu_failed == before) ? "passed" : "FAILED");
+        std::fflush(stdout);
+    }
+    (void)gpu_cuda(cudaFree(device_sums), "cudaFree");
+    (void)gpu_cuda(cudaFree(device_counts), "cudaFree");
+    return gpu_summary();
+}

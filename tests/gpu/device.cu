@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Device allocators on a GPU: kernels tag every block and verify the tag before the next hand-over,
+// graphs are captured and launched while others allocate, two devices work side by side.
+//
+//   gpu_device [--handovers N] [--every 8] [--allocator SPEC]   one hand-over in 8 has a kernel
+//   gpu_device --two 1                              only what takes two GPUs; 77 with one
+//   gpu_device --captures 1                         only captures and the legacy stream
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+
+#include <shpool/device.h>
+
+static const int STREAMS = 8;
+static unsigned  every   = 8; // hand-overs for one with a kernel
+
+// Writes the tag all over, waits a while, and counts the words that another wrote meanwhile.
+__global__ void tag_and_verify(unsigned *words, size_t count, unsigned tag, int spin,
+                               unsigned long long *wrong)
+{
+    for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
+        words[i] = tag;
+    }
+    long long end = clock64() + spin;
+    while (clock64() < end) {
+    }
+    __syncthreads();
+    for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
+        if (static_cast<volatile unsigned *>(words)[i] != tag) {
+            atomicAdd(wrong, 1ull);
+        }
+    }
+}
+
+struct Random {
+    unsigned long long state;
+    unsigned below(unsigned n)
+    {
+        state = state * 6364136223846793005ull + 1442695040888963407ull;
+        return static_cast<unsigned>((state >> 33) % n);
+    }
+};
+
+static bool ok(shpool_status status, const char *what)
+{
+    return gpu_check(status == SHPOOL_OK, "%s: %s: %s", what, shpool_strerror(status),
+                     shpool_last_error());
+}
+
+// One thread: streams of its own, blocks handed from one to the next as fast as it goes.
+static void hand_over(int device, shpool_device_allocator *allocator, unsigned long long operations,
+                      unsigned seed, unsigned long long *wrong, unsigned long long *done)
+{
+    Random       random = {seed};
+    cudaStream_t stream[STREAMS];
+    cudaEvent_t  event;
+
+    cudaSetDevice(device);
+    cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    for (int i = 0; i < STREAMS; i++) {
+        cudaStreamCreateWithFlags(&stream[i],
+                                  (i % 2) ? cudaStreamNonBlocking : cudaStreamDefault);
+        if (i % 3 == 0) {
+            ok(shpool_device_stream_stable(allocator, stream[i]), "stable");
+        }
+    }
+    for (unsigned long long i = 0; i < operations; i++) {
+        cudaStream_t s     = stream[random.below(STREAMS)];
+        size_t       bytes = 256u << random.below(9);
+        void        *ptr   = nullptr;
+
+        if (shpool_device_malloc(allocator, bytes, s, &ptr) != SHPOOL_OK) {
+            ok(SHPOOL_ERR_NO_MEMORY, "malloc");
+            break;
+        }
+        // a kernel for some: the others only move the memory on
+        if (i % every == 0) {
+            tag_and_verify<<<1, 64, 0, s>>>(static_cast<unsigned *>(ptr), bytes / 4,
+                                            static_cast<unsigned>(i * 2654435761u + seed),
+                                            static_cast<int>(random.below(4000)), wrong);
+        }
+        if (random.below(4) == 0) { // freed on another stream, after an event
+            cudaStream_t other = stream[random.below(STREAMS)];
+
+            cudaEventRecord(event, s);
+            cudaStreamWaitEvent(other, event, 0);
+            s = other;
+        } else if (random.below(64) == 0) { // or used by one that is only named
+            cudaStream_t other = stream[random.below(STREAMS)];
+
+            cudaEventRecord(event, s);
+            cudaStreamWaitEvent(other, event, 0);
+            tag_and_verify<<<1, 64, 0, other>>>(static_cast<unsigned *>(ptr), bytes / 4,
+                                                static_cast<unsigned>(i), 2000, wrong);
+            shpool_device_record_stream(allocator, ptr, other);
+        }
+        if (shpool_device_free(allocator, ptr, s) != SHPOOL_OK) {
+            ok(SHPOOL_ERR_INVALID, "free");
+            break;
+        }
+        ++*done;
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        shpool_device_stream_retire(allocator, stream[i]);
+        gpu_cuda(cudaStreamSynchronize(stream[i]), "synchronize");
+        cudaStreamDestroy(stream[i]);
+    }
+    cudaEventDestroy(event);
+}
+
+static void test_hand_overs(int device, const char *spec, unsigned long long operations,
+                            int threads)
+{
+    shpool_device_allocator         *allocator = nullptr;
+    unsigned long long              *wrong     = nullptr;
+    unsigned long long               done[16]  = {0};
+    unsigned long long               sum       = 0;
+    std::vector<std::thread>         all;
+    shpool_device_stats              stats;
+
+    cudaSetDevice(device);
+    if (!ok(shpool_device_allocator_open(spec, device, &allocator), spec) ||
+        !gpu_cuda(cudaMallocManaged(&wrong, sizeof(*wrong)), "cudaMallocManaged")) {
+        return;
+    }
+    *wrong = 0;
+    for (int i = 0; i < threads; i++) {
+        all.emplace_back(hand_over, device, allocator, operations / threads, i + 1, wrong,
+                         &done[i]);
+    }
+    for (std::thread &t : all) {
+        t.join();
+    }
+    gpu_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    for (int i = 0; i < threads; i++) {
+        sum += done[i];
+    }
+    gpu_check(*wrong == 0, "%s: %llu words were overwritten before their time", spec, *wrong);
+    ok(shpool_device_check(allocator), "check");
+    ok(shpool_device_get_stats(allocator, &stats), "stats");
+    std::printf("device %d %-24s %d threads %llu hand-overs, wrong words %llu, hits %llu done %llu "
+                "wait %llu misses %llu events %llu driver MiB %llu\n", device, spec, threads, sum,
+                *wrong, (unsigned long long)stats.hits, (unsigned long long)stats.hits_done,
+                (unsigned long long)stats.hits_wait, (unsigned long long)stats.misses,
+                (unsigned long long)stats.events_recorded,
+                (unsigned long long)(stats.driver_bytes_peak >> 20));
+    cudaFree(wrong);
+    shpool_device_allocator_unref(allocator);
+}
+
+// A graph whose memory comes from the allocator is launched while others allocate.
+static void test_graph()
+{
+    shpool_device_allocator *allocator = nullptr;
+    unsigned long long      *wrong     = nullptr;
+    cudaStream_t             stream;
+    cudaStream_t             other;
+    cudaGraph_t              graph = nullptr;
+    cudaGraphExec_t          exec  = nullptr;
+    void                    *a     = nullptr;
+    void                    *b     = nullptr;
+
+    cudaSetDevice(0);
+    if (!ok(shpool_device_allocator_open("bins", 0, &allocator), "bins")) {
+        return;
+    }
+    cudaMallocManaged(&wrong, sizeof(*wrong));
+    *wrong = 0;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    tag_and_verify<<<1, 64, 0, stream>>>(nullptr, 0, 0, 0, wrong); // loads the module
+    gpu_cuda(cudaStreamSynchronize(stream), "warm-up");
+
+    ok(shpool_device_capture_begin(allocator, 1, 2), "capture_begin");
+    gpu_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
+    ok(shpool_device_malloc(allocator, 1 << 20, stream, &a), "malloc in a capture");
+    ok(shpool_device_malloc(allocator, 30 << 20, stream, &b), "large malloc in a capture");
+    tag_and_verify<<<1, 256, 0, stream>>>(static_cast<unsigned *>(a), 1 << 18, 0x11111111, 100000,
+                                          wrong);
+    tag_and_verify<<<1, 256, 0, stream>>>(static_cast<unsigned *>(b), 1 << 18, 0x22222222, 100000,
+                                          wrong);
+    ok(shpool_device_free(allocator, a, stream), "free in a capture");
+    ok(shpool_device_free(allocator, b, stream), "free in a capture");
+    gpu_cuda(cudaStreamEndCapture(stream, &graph), "end capture");
+    ok(shpool_device_capture_end(allocator, 1, 2), "capture_end");
+    gpu_cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+    for (int i = 0; i < 500; i++) {
+        void *mine = nullptr;
+
+        gpu_cuda(cudaGraphLaunch(exec, stream), "launch");
+        ok(shpool_device_malloc(allocator, 1 << 20, other, &mine), "malloc beside a graph");
+        tag_and_verify<<<1, 256, 0, other>>>(static_cast<unsigned *>(mine), 1 << 18, i, 50000,
+                                             wrong);
+        ok(shpool_device_free(allocator, mine, other), "free beside a graph");
+        if (i % 100 == 0) {
+            ok(shpool_device_trim(allocator, 0), "trim beside a graph");
+        }
+    }
+    gpu_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    gpu_check(*wrong == 0, "graph: %llu words were overwritten", *wrong);
+    std::printf("graph: 500 launches, wrong words %llu\n", *wrong);
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+    ok(shpool_device_capture_release(allocator, 1, 2), "capture_release");
+    ok(shpool_device_stream_retire(allocator, stream), "retire");
+    ok(shpool_device_stream_retire(allocator, other), "retire");
+    cudaStreamDestroy(stream);
+    cudaStreamDestroy(other);
+    ok(shpool_device_check(allocator), "check");
+    cudaFree(wrong);
+    shpool_device_allocator_unref(allocator);
+}
+
+static void test_context()
+{
+    shpool_context        *context = nullptr;
+    shpool_context_options options = {};
+    char                   text[1024];
+    double                 seconds = 0.0;
+    int                    before  = -1;
+    int                    after   = -1;
+
+    options.bytes = sizeof(options);
+    options.flags = SHPOOL_CONTEXT_NEW_STREAM;
+    cudaSetDevice(0);
+    cudaGetDevice(&before);
+    if (!ok(shpool_context_create(&options, &context), "context")) {
+        return;
+    }
+    ok(shpool_context_describe(context, text, sizeof(text), nullptr), "describe");
+    std::printf("%s", text);
+    ok(shpool_timer_start(context), "timer");
+    tag_and_verify<<<1, 32, 0, shpool_context_stream(context)>>>(nullptr, 0, 0, 10000000, nullptr);
+    ok(shpool_timer_split(context, &seconds), "split");
+    gpu_check((seconds > 0.001) && (seconds < 1.0), "ten million cycles took %g s", seconds);
+    cudaGetDevice(&after);
+    gpu_check(before == after, "the current device changed");
+    gpu_check(cudaPeekAtLastError() == cudaSuccess, "an error is left in the runtime");
+    shpool_context_unref(context);
+}
+
+// What was refused leaves nothing behind.
+static void test_out_of_memory()
+{
+    shpool_device_allocator *allocator = nullptr;
+    void                    *ptr       = nullptr;
+
+    if (!ok(shpool_device_allocator_open("bins", 0, &allocator), "bins")) {
+        return;
+    }
+    gpu_check(shpool_device_malloc(allocator, static_cast<size_t>(1) << 40, nullptr, &ptr) ==
+                  SHPOOL_ERR_NO_MEMORY, "a terabyte");
+    std::printf("%s\n", shpool_last_error());
+    gpu_check(cudaGetLastError() == cudaSuccess, "an error is left in the runtime");
+    ok(shpool_device_malloc(allocator, 1 << 20, nullptr, &ptr), "malloc after it");
+    shpool_device_allocator_unref(allocator);
+}
+
+// A capture on a blocking stream: the legacy stream may not be touched meanwhile, and is not,
+// although it holds memory that others want.
+static void test_legacy_beside_a_capture()
+{
+    shpool_device_allocator *allocator = nullptr;
+    cudaStream_t             stream;
+    cudaStream_t             other;
+    cudaGraph_t              graph = nullptr;
+    void                    *ptr   = nullptr;
+
+    cudaSetDevice(0);
+    if (!ok(shpool_device_allocator_open("bins:soft=8M", 0, &allocator), "bins")) {
+        return;
+    }
+    cudaStreamCreate(&stream);
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    ok(shpool_device_stream_stable(allocator, other), "stable");
+    tag_and_verify<<<1, 64, 0, other>>>(nullptr, 0, 0, 0, nullptr); // loads the module
+    gpu_cuda(cudaDeviceSynchronize(), "warm-up");
+    ok(shpool_device_malloc(allocator, 3 << 20, nullptr, &ptr), "malloc");
+    tag_and_verify<<<1, 64>>>(static_cast<unsigned *>(ptr), 64, 1, 100000, nullptr);
+    ok(shpool_device_free(allocator, ptr, nullptr), "free");
+    ok(shpool_device_capture_begin(allocator, 5, 5), "capture_begin");
+    gpu_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "begin capture");
+    ok(shpool_device_malloc(allocator, 1 << 20, stream, &ptr), "malloc in a capture");
+    tag_and_verify<<<1, 64, 0, stream>>>(static_cast<unsigned *>(ptr), 64, 1, 0, nullptr);
+    for (int i = 0; i < 3; i++) { // the legacy stream's memory is asked for, and its own wanted
+        ok(shpool_device_malloc(allocator, 3 << 20, other, &ptr), "malloc beside a capture");
+        ok(shpool_device_free(allocator, ptr, other), "free beside a capture");
+        ok(shpool_device_malloc(allocator, (5 + i) << 20, nullptr, &ptr), "malloc on legacy");
+        ok(shpool_device_free(allocator, ptr, nullptr), "free on legacy");
+    }
+    ok(shpool_device_trim(allocator, 0), "trim in a capture"); // as when a capture needs room
+    gpu_cuda(cudaStreamEndCapture(stream, &graph), "the capture goes on to its end");
+    gpu_check(graph != nullptr, "no graph");
+    ok(shpool_device_capture_end(allocator, 5, 5), "capture_end");
+    std::printf("legacy stream beside a capture: left alone\n");
+    cudaGraphDestroy(graph);
+    ok(shpool_device_capture_release(allocator, 5, 5), "capture_release");
+    ok(shpool_device_stream_retire(allocator, stream), "retire");
+    ok(shpool_device_stream_retire(allocator, other), "retire");
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(stream);
+    cudaStreamDestroy(other);
+    shpool_device_allocator_unref(allocator);
+}
+
+// Both devices from one thread, which never changes its own; then hand-overs on both at once.
+static void test_two(unsigned long long handovers)
+{
+    shpool_device_allocator *allocator[2] = {nullptr, nullptr};
+    shpool_context          *context[2][2];
+    unsigned long long       sum     = 0;
+    int                      current = -1;
+
+    cudaSetDevice(0);
+    for (int d = 0; d < 2; d++) {
+        shpool_context_options options = {};
+
+        options.bytes  = sizeof(options);
+        options.flags  = SHPOOL_CONTEXT_NEW_STREAM;
+        options.device = d;
+        ok(shpool_device_allocator_open("bins", d, &allocator[d]), "bins");
+        for (int i = 0; i < 2; i++) {
+            if (!ok(shpool_context_create(&options, &context[d][i]), "context") ||
+                !ok(shpool_context_set_allocator(context[d][i], allocator[d]), "allocator")) {
+                return;
+            }
+        }
+    }
+    for (unsigned i = 0; i < 2000; i++) { // filled on one stream, freed on the other
+        int            d     = i % 2;
+        shpool_stream  first = shpool_context_stream(context[d][0]);
+        shpool_stream  next  = shpool_context_stream(context[d][1]);
+        size_t         count = 256u << (i / 2 % 9);
+        shpool_buffer *a     = nullptr;
+        shpool_buffer *b     = nullptr;
+        unsigned       value = i * 2654435761u;
+        unsigned       back[2] = {0, 0};
+        void          *ptr   = nullptr;
+        cudaPointerAttributes where;
+
+        ok(shpool_device_malloc(allocator[d], 4 * count, first, &ptr), "malloc");
+        gpu_cuda(cudaPointerGetAttributes(&where, ptr), "cudaPointerGetAttributes");
+        gpu_check(where.device == d, "memory of device %d is on device %d", d, where.device);
+        ok(shpool_device_record_stream(allocator[d], ptr, next), "record_stream");
+        ok(shpool_device_free(allocator[d], ptr, first), "free");
+        ok(shpool_buffer_create(context[d][0], SHPOOL_TYPE_U32, count, &a), "buffer");
+        ok(shpool_buffer_fill(a, &value), "fill");
+        ok(shpool_buffer_create(context[d][1], SHPOOL_TYPE_U32, count, &b), "buffer");
+        ok(shpool_buffer_copy(b, 0, a, 0, count), "copy");
+        shpool_buffer_unref(a); // at once: its memory waits for the copy
+        ok(shpool_buffer_to_host(b, 0, 1, &back[0]), "to_host");
+        ok(shpool_buffer_to_host(b, count - 1, 1, &back[1]), "to_host");
+        gpu_check((back[0] == value) && (back[1] == value), "device %d: %u and %u, not %u", d,
+                  back[0], back[1], value);
+        sum += (back[0] == value) && (back[1] == value);
+        shpool_buffer_unref(b);
+    }
+    cudaGetDevice(&current);
+    gpu_check(current == 0, "the current device became %d", current);
+    for (int d = 0; d < 2; d++) {
+        ok(shpool_device_check(allocator[d]), "check");
+        for (int i = 0; i < 2; i++) {
+            shpool_context_unref(context[d][i]);
+        }
+        shpool_device_allocator_unref(allocator[d]);
+    }
+    std::printf("two devices: %llu of 2000 right, the caller's stayed current\n", sum);
+    std::thread second(test_hand_overs, 1, "bins", handovers, 2);
+    test_hand_overs(0, "bins", handovers, 2);
+    second.join();
+}
+
+static int done()
+{
+    std::printf("%u checks passed, %u failed\n", gpu_passed, gpu_failed);
+    return (gpu_failed == 0) ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned long long handovers = 200000;
+    const char        *spec      = nullptr;
+    bool               two       = false;
+    bool               captures  = false;
+    int                devices   = 0;
+
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (std::strcmp(argv[i], "--handovers") == 0) {
+            handovers = std::strtoull(argv[i + 1], nullptr, 10);
+        } else if (std::strcmp(argv[i], "--allocator") == 0) {
+            spec = argv[i + 1];
+        } else if (std::strcmp(argv[i], "--every") == 0) {
+            every = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
+            every = (every > 0) ? every : 1;
+        } else if (std::strcmp(argv[i], "--two") == 0) {
+            two = true;
+        } else if (std::strcmp(argv[i], "--captures") == 0) {
+            captures = true;
+        }
+    }
+    if ((cudaGetDeviceCount(&devices) != cudaSuccess) || (devices == 0)) {
+        std::printf("no CUDA device\n");
+        return 77;
+    }
+    if (two && (devices < 2)) {
+        std::printf("one device: nothing is said about two\n");
+        return 77;
+    }
+    if (two) {
+        test_two(handovers);
+        return done();
+    }
+    if (captures) {
+        test_legacy_beside_a_capture();
+        test_graph();
+        return done();
+    }
+    test_context();
+    if (spec != nullptr) {
+        test_hand_overs(0, spec, handovers, 4);
+    } else {
+        test_hand_overs(0, "bins", handovers, 1);
+        test_hand_overs(0, "bins", handovers, 8);
+        test_hand_overs(0, "bins:soft=4M", handovers, 4);
+        test_hand_overs(0, "buckets", handovers / 4, 4);
+        test_hand_overs(0, "async", handovers / 4, 4);
+        test_graph();
+        test_legacy_beside_a_capture();
+        test_out_of_memory();
+    }
+    if (devices > 1) {
+        test_two(handovers);
+    } else {
+        std::printf("one device: nothing is said about two\n");
+    }
+    return done();
+}

@@ -1,0 +1,71 @@
+# On a GPU: linked by nvcc, and skipped (77) without a device.
+noinst_HEADERS += \
+	tests/gpu/binding_kernel.cuh \
+	tests/gpu/binding_run.h \
+	tests/gpu/check.h \
+	tests/gpu/checked.h \
+	tests/gpu/conformance_kernels.cuh \
+	tests/gpu/trace_kernel.cuh \
+	tests/gpu/trial.h
+EXTRA_DIST += \
+	tests/gpu/after.cu \
+	tests/gpu/bench_cluster.cu \
+	tests/gpu/binding_inline_bitmap.cu \
+	tests/gpu/binding_inline_thread_first_fit.cu \
+	tests/gpu/binding_linked.cu \
+	tests/gpu/bindings.cu \
+	tests/gpu/bindings_linked.cu \
+	tests/gpu/buffers.cu \
+	tests/gpu/cluster.cu \
+	tests/gpu/conformance.cu \
+	tests/gpu/device.cu \
+	tests/gpu/layout.cu \
+	tests/gpu/loadstore.cu \
+	tests/gpu/loadstore_copies.cu \
+	tests/gpu/loadstore_stages.cu \
+	tests/gpu/loadstore_threads.cu \
+	tests/gpu/pytorch.py \
+	tests/gpu/pytorch_peak.py \
+	tests/gpu/spill.cu \
+	tests/gpu/trace.cu \
+	tests/gpu/trace_inline.cu \
+	tests/gpu/trace_linked.cu \
+	tests/gpu/trace_lto.cu
+shpool_test_scripts += tests/gpu/torch.sh
+if HAVE_NVCC
+shpool_gpu_tests = \
+	tests/gpu/after \
+	tests/gpu/bindings \
+	tests/gpu/buffers \
+	tests/gpu/cluster \
+	tests/gpu/conformance \
+	tests/gpu/device \
+	tests/gpu/layout \
+	tests/gpu/loadstore \
+	tests/gpu/spill \
+	tests/gpu/trace
+shpool_nvcc_programs += $(shpool_gpu_tests)
+check_DATA += $(shpool_gpu_tests)
+TESTS += $(shpool_gpu_tests)
+# not run by make check: make tests/gpu/bench_cluster
+shpool_nvcc_programs += tests/gpu/bench_cluster
+
+if HAVE_LTO_IR
+shpool_bindings_lto = tests/gpu/binding_linked_lto.o
+shpool_trace_lto    = tests/gpu/trace_lto_lto.o
+endif
+tests/gpu/bindings: tests/gpu/binding_inline_bitmap.o tests/gpu/bindings_linked.o \
+	tests/gpu/binding_inline_thread_first_fit.o examples/own_allocator/device.o \
+	examples/own_allocator/host.o $(shpool_bindings_lto)
+tests/gpu/buffers.o: SHPOOL_NVCC_CPPFLAGS += -I$(top_srcdir)/include/shpool/compat
+tests/gpu/loadstore: tests/gpu/loadstore_copies.o tests/gpu/loadstore_stages.o \
+	tests/gpu/loadstore_threads.o
+tests/gpu/trace: tests/gpu/trace_inline.o tests/gpu/trace_linked.o $(shpool_trace_lto)
+if !HAVE_LTO_IR
+SHPOOL_NVCC_CPPFLAGS += -DBINDING_NO_LTO
+endif
+examples/own_allocator/host.o: examples/own_allocator/host.c
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CC)$(CC) $(DEFS) -I. $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) -c -o $@ $<
+-include $(patsubst %.cu,%.cud,$(filter tests/gpu/%.cu,$(EXTRA_DIST)))
+endif

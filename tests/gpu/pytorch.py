@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""PyTorch and CuPy over libshpool, on a GPU: python3 tests/gpu/pytorch.py LIBSHPOOL_SO [OUT_FOLDER]
+
+Each check runs in a process of its own, because an allocator is chosen before CUDA begins.  Prints
+a line for each; with OUT_FOLDER also writes gpu_torch.json.  Exit: 0; 1: a check failed; 77: no
+PyTorch or no GPU.
+"""
+import ctypes
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = os.path.join(HERE, "..", "examples")
+sys.path.insert(0, EXAMPLES)
+
+
+def require(condition, text):
+    if not condition:
+        print("FAIL", text)
+        sys.exit(1)
+
+
+# ---- checks: each gets the library's path ----
+
+def check_oom_in_a_pool_is_an_exception(path):
+    """MemPool mode: NULL becomes torch.OutOfMemoryError, and the process goes on."""
+    import torch
+    import shpool_torch
+
+    pool = shpool_torch.mem_pool(path)
+    error = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)
+    with torch.cuda.use_mem_pool(pool):
+        try:
+            torch.empty(1 << 50, dtype=torch.uint8, device="cuda")
+            require(False, "a petabyte was allocated")
+        except error:
+            pass
+        x = torch.ones(1000, device="cuda")
+        require(float(x.sum()) == 1000, "the allocation after the failed one is bad")
+
+
+def check_empty_cache_gives_memory_back(path):
+    import torch
+    import shpool_torch
+
+    shpool_torch.replace(path)
+    x = torch.ones(64 << 20, device="cuda")  # 256 MiB
+    require(shpool_torch.stats(0, path).live_bytes >= 256 << 20, "256 MiB are not live")
+    del x
+    torch.cuda.synchronize()
+    require(shpool_torch.stats(0, path).idle_bytes >= 256 << 20, "256 MiB are not idle")
+    torch.cuda.empty_cache()
+    require(shpool_torch.stats(0, path).driver_bytes < 64 << 20, "empty_cache gave nothing back")
+
+
+def reuse_across_streams(path, record):
+    """A slow stream reads x, which is dropped and whose memory the main stream then writes."""
+    import torch
+    import shpool_torch
+
+    shpool_torch.replace(path)
+    side = torch.cuda.Stream()
+    wrong = 0
+    for _ in range(20):
+        x = torch.full((1 << 20,), 1.0, device="cuda")
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(20_000_000)  # about 10 ms
+            total = x.sum()
+        if record:
+            x.record_stream(side)
+        del x
+        y = torch.full((1 << 20,), 2.0, device="cuda")
+        torch.cuda.synchronize()
+        wrong += float(total) != 1 << 20
+        del y
+    return wrong
+
+
+def check_record_stream_keeps_memory(path):
+    require(reuse_across_streams(path, True) == 0, "memory was reused under a running stream")
+
+
+def check_without_record_stream_it_is_reused(path):
+    """The check above can fail: without the record the memory is handed out at once."""
+    require(reuse_across_streams(path, False) > 0, "the race that record_stream ends is not there")
+
+
+def check_graphs_replay(path):
+    import torch
+    import shpool_torch
+
+    shpool_torch.replace(path)
+    x = torch.zeros(1 << 20, device="cuda")
+    (x * 3 + 1).sum()  # warm
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = (x * 3 + 1) * (x - 2)
+    noise = [torch.full((1 << 20,), 9.0, device="cuda") for _ in range(8)]
+    for value in range(1, 6):
+        x.fill_(value)
+        graph.replay()
+        torch.cuda.synchronize()
+        require(bool((y == (value * 3 + 1) * (value - 2)).all()), f"replay {value} is wrong")
+        require(all(bool((n == 9).all()) for n in noise), "a replay wrote into other memory")
+    del y, graph
+
+
+def check_fraction_and_base(path):
+    """By the functions themselves: PyTorch does not look at NULL in replacement mode."""
+    import torch
+    import shpool_torch
+
+    torch.cuda.init()
+    lib = shpool_torch.library(path)
+    total = torch.cuda.get_device_properties(0).total_memory
+    lib.shpool_torch_memory_fraction(0.05, 0)
+    small = lib.shpool_torch_malloc(1 << 20, 0, None)
+    require(small, "1 MiB under a fraction of 0.05")
+    require(not lib.shpool_torch_malloc(total // 10, 0, None), "a tenth under a fraction of 0.05")
+    require(b"memory fraction" in lib.shpool_last_error(), "the detail does not name the fraction")
+    size = ctypes.c_size_t()
+    base = lib.shpool_torch_base_alloc(small, ctypes.byref(size))
+    require(base and base <= small and small + (1 << 20) <= base + size.value, "base_alloc")
+    lib.shpool_torch_free(small, 0, 0, None)
+
+
+def check_many_threads(path):
+    """Threads with streams of their own, each element checked."""
+    import threading
+    import torch
+    import shpool_torch
+
+    shpool_torch.replace(path)
+    torch.zeros(1, device="cuda")
+    failures = []
+
+    def work(number):
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for i in range(300):
+                n = 1 + (i * 7919 + number * 104729) % 100_000
+                x = torch.full((n,), float(number), device="cuda")
+                y = x * 2
+                if float(y.sum()) != 2.0 * number * n:
+                    failures.append((number, i))
+
+    threads = [threading.Thread(target=work, args=(t,)) for t in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    require(not failures, f"wrong sums: {failures[:3]}")
+
+
+def check_training_is_the_same(path):
+    done = subprocess.run(
+        [sys.executable, os.path.join(EXAMPLES, "torch_train.py"), "--library", path],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    print(done.stdout.decode().rstrip())
+    sys.exit(done.returncode)
+
+
+def check_cupy(path):
+    done = subprocess.run([sys.executable, os.path.join(EXAMPLES, "cupy_example.py"), path],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    print(done.stdout.decode().rstrip())
+    sys.exit(done.returncode)
+
+
+CHECKS = {name[len("check_"):]: function for name, function in list(globals().items())
+          if name.startswith("check_")}
+
+
+def main():
+    if len(sys.argv) >= 4 and sys.argv[1] == "--check":
+        CHECKS[sys.argv[2]](sys.argv[3])
+        return
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    try:
+        import torch
+        if not torch.cuda.is_available():
+            raise ImportError("no GPU")
+    except ImportError as reason:
+        print(f"skipped: {reason}")
+        sys.exit(77)
+
+    path = os.path.abspath(sys.argv[1])
+    results = {}
+    for name in CHECKS:
+        done = subprocess.run([sys.executable, __file__, "--check", name, path],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        word = {0: "ok", 77: "skip"}.get(done.returncode, "FAIL")
+        text = done.stdout.decode().rstrip()
+        results[name] = {"result": word, "text": text}
+        print(f"{word:4} {name}")
+        if text:
+            print("     " + "\n     ".join(text.splitlines()[-8:]))
+    print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}")
+    if len(sys.argv) > 2:
+        with open(os.path.join(sys.argv[2], "gpu_torch.json"), "w", encoding="utf-8") as file:
+            json.dump(results, file, indent=1)
+    sys.exit(1 if any(r["result"] == "FAIL" for r in results.values()) else 0)
+
+
+if __name__ == "__main__":
+    main()

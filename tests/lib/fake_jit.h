@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A linker in the place of lib/jit.c, so that run-time linking is tested anywhere: its "cubin"
+ * is the text of what it was given.  For one test program at a time: it has state. */
+#ifndef SHPOOL_TESTS_FAKE_JIT_H
+#define SHPOOL_TESTS_FAKE_JIT_H
+
+#include "tests/unit.h"
+
+#include <pthread.h>
+
+#include "lib/jit.h"
+
+#define FAKE_CUBIN_BYTES 4096u
+
+/* What the next calls find; a test sets it. */
+static struct {
+    pthread_mutex_t lock;
+    uint32_t cuda;      /* 0: no nvJitLink on this machine */
+    unsigned loads;     /* calls of shpool_jit_load() */
+    unsigned links;     /* finished ones */
+    uint32_t major;     /* that the latest load asked for */
+    const char *broken; /* the step that fails: "create", "add", "complete", "size" or "cubin" */
+} fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+struct nvJitLink {
+    char text[FAKE_CUBIN_BYTES];
+    size_t used;
+};
+
+static int fake_breaks(const char *step)
+{
+    return (fake.broken != NULL) && (strcmp(fake.broken, step) == 0);
+}
+
+static void fake_add(shpool_jit_handle handle, const void *data, size_t bytes)
+{
+    assert_true(handle->used + bytes <= sizeof(handle->text));
+    memcpy(handle->text + handle->used, data, bytes);
+    handle->used += bytes;
+}
+
+static int fake_create(shpool_jit_handle *handle, uint32_t count, const char *const *options)
+{
+    if (fake_breaks("create")) {
+        return 4;
+    }
+    *handle = calloc(1, sizeof(**handle));
+    assert_non_null(*handle);
+    for (uint32_t i = 0; i < count; i++) {
+        fake_add(*handle, options[i], strlen(options[i]));
+        fake_add(*handle, " ", 1);
+    }
+    return SHPOOL_JIT_SUCCESS;
+}
+
+static int fake_destroy(shpool_jit_handle *handle)
+{
+    free(*handle);
+    *handle = NULL;
+    return SHPOOL_JIT_SUCCESS;
+}
+
+static int fake_add_data(shpool_jit_handle handle, int type, const void *data, size_t bytes,
+                         const char *name)
+{
+    assert_int_equal(type, SHPOOL_JIT_INPUT_ANY);
+    assert_non_null(name);
+    if (fake_breaks("add")) {
+        return 5;
+    }
+    if (strcmp(name, "spill") != 0) { /* the library's own: only in builds with CUDA */
+        fake_add(handle, data, bytes);
+        fake_add(handle, ";", 1);
+    }
+    return SHPOOL_JIT_SUCCESS;
+}
+
+static int fake_complete(shpool_jit_handle handle)
+{
+    (void)handle;
+    if (fake_breaks("complete")) {
+        return 6;
+    }
+    pthread_mutex_lock(&fake.lock);
+    fake.links++;
+    pthread_mutex_unlock(&fake.lock);
+    return SHPOOL_JIT_SUCCESS;
+}
+
+static int fake_cubin_size(shpool_jit_handle handle, size_t *bytes)
+{
+    *bytes = handle->used;
+    return fake_breaks("size") ? 7 : SHPOOL_JIT_SUCCESS;
+}
+
+static int fake_cubin(shpool_jit_handle handle, void *cubin)
+{
+    memcpy(cubin, handle->text, handle->used);
+    return fake_breaks("cubin") ? 8 : SHPOOL_JIT_SUCCESS;
+}
+
+static const char fake_words[] = "the fake linker's words\n";
+
+static int fake_log_size(shpool_jit_handle handle, size_t *bytes)
+{
+    (void)handle;
+    *bytes = sizeof(fake_words);
+    return SHPOOL_JIT_SUCCESS;
+}
+
+static int fake_log(shpool_jit_handle handle, char *log)
+{
+    (void)handle;
+    memcpy(log, fake_words, sizeof(fake_words));
+    return SHPOOL_JIT_SUCCESS;
+}
+
+shpool_status shpool_jit_load(uint32_t major, shpool_jit *jit_p)
+{
+    memset(jit_p, 0, sizeof(*jit_p));
+    pthread_mutex_lock(&fake.lock);
+    fake.loads++;
+    fake.major = major;
+    pthread_mutex_unlock(&fake.lock);
+    if (fake.cuda == 0) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "no libnvJitLink, says the fake");
+    }
+    *jit_p = (shpool_jit){
+        .name = "libfake.so", .cuda = fake.cuda, .create = fake_create, .destroy = fake_destroy,
+        .add_data = fake_add_data, .complete = fake_complete, .cubin_size = fake_cubin_size,
+        .cubin = fake_cubin, .log_size = fake_log_size, .log = fake_log,
+    };
+    return SHPOOL_OK;
+}
+
+static inline void fake_jit_reset(uint32_t cuda)
+{
+    fake.cuda = cuda;
+    fake.loads = 0;
+    fake.links = 0;
+    fake.major = 0;
+    fake.broken = NULL;
+}
+
+#endif /* SHPOOL_TESTS_FAKE_JIT_H */

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Planning by total_bytes and for an architecture; aliases. */
+#include "tests/unit.h"
+
+static const uint32_t threads[] = { 1, 31, 32, 33, 100, 256, 512, 1000, 1024 };
+
+/* ---- architectures ---- */
+
+static void test_architectures_are_found_by_every_name(void **state)
+{
+    static const char *const bad[] = { "", "sm_", "sm_70", "70", "8,6", "8.66", "sm_8.6", "86a",
+                                       "8.", ".86", "99999999999", "hopper" };
+    shpool_arch arch;
+    shpool_arch found;
+    char name[32];
+    uint32_t before = 0;
+    size_t count = 0;
+
+    (void)state;
+    for (; shpool_arch_get(count, &arch) == SHPOOL_OK; count++) {
+        assert_true(arch.arch > before);
+        before = arch.arch;
+        assert_int_equal(arch.shared_sm, arch.shared_block + arch.shared_reserved);
+        assert_true(arch.shared_block <= SHPOOL_MAX_SHARED);
+        snprintf(name, sizeof(name), "sm_%u", arch.arch);
+        assert_int_equal(shpool_arch_find(name, &found), SHPOOL_OK);
+        assert_memory_equal(&found, &arch, sizeof(arch));
+        assert_int_equal(shpool_arch_find(name + 3, &found), SHPOOL_OK);
+        snprintf(name, sizeof(name), "%u.%u", arch.arch / 10, arch.arch % 10);
+        assert_int_equal(shpool_arch_find(name, &found), SHPOOL_OK);
+        assert_memory_equal(&found, &arch, sizeof(arch));
+    }
+    assert_true(count >= 10);
+    assert_int_equal(shpool_arch_get(count, &arch), SHPOOL_ERR_NOT_FOUND);
+    assert_true(is_zeroed(&arch, sizeof(arch)));
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(bad); i++) {
+        memset(&arch, 0xff, sizeof(arch));
+        assert_int_equal(shpool_arch_find(bad[i], &arch), SHPOOL_ERR_NOT_FOUND);
+        assert_true(is_zeroed(&arch, sizeof(arch)));
+        assert_detail("sm_75, sm_80");
+    }
+    assert_int_equal(shpool_arch_find(NULL, &arch), SHPOOL_ERR_INVALID);
+    assert_int_equal(shpool_arch_find("86", NULL), SHPOOL_ERR_INVALID);
+    assert_int_equal(shpool_arch_get(0, NULL), SHPOOL_ERR_INVALID);
+}
+
+/* Of 64 KiB in sm_75, 99 in sm_86, 227 in sm_90: figures of CUDA's occupancy calculator. */
+static void test_blocks_per_sm(void **state)
+{
+    static const struct { const char *arch; uint32_t threads, bytes, blocks; } known[] = {
+        { "75", 256, 16 * 1024, 4 },   { "75", 1024, 1024, 1 },       { "75", 32, 65536, 1 },
+        { "75", 32, 65537, 0 },        { "75", 32, 0, 16 },           { "80", 128, 40 * 1024, 4 },
+        { "86", 256, 32 * 1024, 3 },   { "86", 32, 101376, 1 },       { "86", 32, 101377, 0 },
+        { "89", 64, 0, 24 },           { "90", 1024, 112 * 1024, 2 }, { "90", 256, 56 * 1024, 4 },
+        { "90", 256, 56 * 1024 + 1, 3 }, { "90", 33, 0, 32 },         { "120", 64, 33 * 1024, 2 },
+    };
+    shpool_pool pool = { .abi = SHPOOL_ABI };
+    shpool_arch arch;
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(known); i++) {
+        assert_int_equal(shpool_arch_find(known[i].arch, &arch), SHPOOL_OK);
+        pool.block_threads = known[i].threads;
+        pool.shared_bytes  = known[i].bytes;
+        assert_int_equal(shpool_blocks_per_sm(&pool, &arch, 0), known[i].blocks);
+        if (known[i].bytes > 100) {
+            pool.shared_bytes -= 100;
+            assert_int_equal(shpool_blocks_per_sm(&pool, &arch, 100), known[i].blocks);
+        }
+    }
+    assert_int_equal(shpool_blocks_per_sm(NULL, &arch, 0), 0);
+    assert_int_equal(shpool_blocks_per_sm(&pool, NULL, 0), 0);
+    assert_int_equal(shpool_blocks_per_sm(&pool, &arch, UINT32_MAX), 0);
+    pool.block_threads = 0;
+    assert_int_equal(shpool_blocks_per_sm(&pool, &arch, 0), 0);
+}
+
+static void test_a_limit_is_kept_and_named(void **state)
+{
+    shpool_config want = { .block_threads = 256, .payload_bytes = 120 * 1024 };
+    shpool_arch arch;
+    shpool_pool pool;
+    const char *fits;
+
+    (void)state;
+    assert_int_equal(shpool_arch_find("sm_86", &arch), SHPOOL_OK);
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+
+        if ((allocator->caps & (SHPOOL_CAP_NONE | SHPOOL_CAP_SPILL)) != 0) {
+            continue;
+        }
+        want = (shpool_config){ .block_threads = 256, .payload_bytes = 120 * 1024,
+                                .shared_limit = arch.shared_block };
+        assert_int_equal(shpool_plan(allocator->name, &want, &pool), SHPOOL_ERR_TOO_LARGE);
+        assert_detail("at most 101376 (99 KiB)");
+        fits = strstr(shpool_last_error(), "; payload_bytes ");
+        assert_non_null(fits);
+        want.payload_bytes = (uint32_t)strtoul(fits + strlen("; payload_bytes "), NULL, 10);
+        assert_int_equal(shpool_plan(allocator->name, &want, &pool), SHPOOL_OK);
+        assert_true(pool.shared_bytes <= arch.shared_block);
+        want.payload_bytes++;
+        assert_int_equal(shpool_plan(allocator->name, &want, &pool), SHPOOL_ERR_TOO_LARGE);
+    }
+}
+
+/* ---- total_bytes ---- */
+
+static void check_total(const shpool_allocator *allocator, const shpool_config *want,
+                        const shpool_pool *pool)
+{
+    uint32_t room = (want->total_bytes - pool->area_bytes) / pool->pools;
+    uint32_t step = (pool->pools > 1) ? 2 * pool->alignment : pool->alignment;
+
+    assert_true(pool->shared_bytes <= want->total_bytes);
+    assert_int_equal(pool->shared_bytes, pool->area_bytes + pool->pools * pool->pool_bytes);
+    assert_true(pool->pool_bytes + step > room); /* no larger one would fit */
+    assert_true(pool->largest > 0);
+    assert_int_equal(allocator->layout(pool->pool_bytes, pool->alignment).largest, pool->largest);
+}
+
+static void test_pools_fill_the_total(void **state)
+{
+    unsigned planned = 0;
+    unsigned refused = 0;
+    unsigned pooled  = 0;
+
+    (void)state;
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+
+        if ((allocator->caps & (SHPOOL_CAP_NONE | SHPOOL_CAP_SPILL)) != 0) {
+            continue;
+        }
+        pooled++;
+        for (uint32_t total = 1; total <= SHPOOL_MAX_SHARED; total = total * 5 / 4 + 1) {
+            for (size_t k = 0; k < SHPOOL_ARRAY_COUNT(threads); k++) {
+                shpool_config want = { .block_threads = threads[k], .total_bytes = total,
+                                       .threads_per_pool = 1 + (total + threads[k]) % 40,
+                                       .flags = (total % 3 == 0) ? SHPOOL_FLAG_STATS : 0 };
+                shpool_pool pool;
+
+                if (shpool_plan(allocator->name, &want, &pool) == SHPOOL_OK) {
+                    check_total(allocator, &want, &pool);
+                    planned++;
+                    continue;
+                }
+                /* what the detail proposes fits, and one byte less does not */
+                const char *can = strstr(shpool_last_error(), "\": ");
+
+                refused++;
+                if (can == NULL) {
+                    assert_detail("use fewer threads");
+                    continue;
+                }
+                want.total_bytes = (uint32_t)strtoul(can + 3, NULL, 10);
+                assert_int_equal(shpool_plan(allocator->name, &want, &pool), SHPOOL_OK);
+                assert_int_equal(pool.shared_bytes, want.total_bytes);
+                want.total_bytes--;
+                assert_int_equal(shpool_plan(allocator->name, &want, &pool), SHPOOL_ERR_TOO_SMALL);
+            }
+        }
+    }
+    assert_true(planned >= 20 * pooled);
+    assert_true(refused >= 20 * pooled);
+}
+
+static void test_one_size_or_the_other(void **state)
+{
+    shpool_config want = { .block_threads = 32, .payload_bytes = 1024, .total_bytes = 2048 };
+    shpool_pool pool;
+
+    (void)state;
+    assert_int_equal(shpool_plan(NULL, &want, &pool), SHPOOL_ERR_INVALID);
+    assert_detail("both given");
+    want.payload_bytes = 0;
+    want.total_bytes = SHPOOL_MAX_SHARED + 1;
+    assert_int_equal(shpool_plan(NULL, &want, &pool), SHPOOL_ERR_TOO_LARGE);
+    want.shared_limit = UINT32_MAX; /* raises no limit that all GPUs have */
+    assert_int_equal(shpool_plan(NULL, &want, &pool), SHPOOL_ERR_TOO_LARGE);
+    assert_detail("at most 232448");
+    want.shared_limit = 0;
+    want.total_bytes = 4096;
+    assert_int_equal(shpool_plan(SHPOOL_DEFAULT_ALLOCATOR ":payload_bytes=100", &want, &pool),
+                     SHPOOL_OK);
+    assert_true(pool.shared_bytes < 2048); /* of 32 pools at most */
+    want = (shpool_config){ .block_threads = 32, .payload_bytes = 1024 };
+    assert_int_equal(shpool_plan(SHPOOL_DEFAULT_ALLOCATOR ":total_bytes=8K", &want, &pool),
+                     SHPOOL_OK);
+    assert_in_range(pool.shared_bytes, 8192 - 32 * 32, 8192);
+    assert_int_equal(shpool_plan(SHPOOL_DEFAULT_ALLOCATOR ":total_bytes=many", &want, &pool),
+                     SHPOOL_ERR_SPEC);
+}
+
+/* ---- aliases ---- */
+
+static void test_aliases(void **state)
+{
+    static const char *const pairs[][2] = {
+        { "USE_THREAD_LOCAL", "thread_first_fit" }, { "USE_WARP_LOCAL", "warp_first_fit" },
+        { "USE_THREAD_LOCAL_BEST_FIT", "thread_best_fit" },
+        { "USE_WARP_LOCAL_BEST_FIT", "warp_best_fit" },
+        { "USE_FREELIST_ALLOCATOR", "freelist" },   { "USE_BST_ALLOCATOR", "rbtree" },
+    };
+    shpool_config want = { .block_threads = 32, .payload_bytes = 4096 };
+    const shpool_allocator *allocator;
+    shpool_pool pool;
+    char spec[64];
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(pairs); i++) {
+        int there = shpool_allocator_find(pairs[i][1], &allocator) == SHPOOL_OK;
+
+        snprintf(spec, sizeof(spec), "%s:stats=1", pairs[i][0]);
+        assert_int_equal(shpool_plan(spec, &want, &pool), there ? SHPOOL_OK : SHPOOL_ERR_NOT_FOUND);
+        if (there) {
+            assert_string_equal(pool.name, pairs[i][1]);
+            assert_int_equal(shpool_allocator_find(pairs[i][0], &allocator), SHPOOL_OK);
+            assert_string_equal(allocator->name, pairs[i][1]);
+        } else {
+            assert_detail(pairs[i][0]);
+            assert_detail(pairs[i][1]);
+        }
+    }
+    assert_int_equal(shpool_plan("USE_WARP", &want, &pool), SHPOOL_ERR_NOT_FOUND);
+    assert_int_equal(shpool_plan("Use_warp", &want, &pool), SHPOOL_ERR_SPEC);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_architectures_are_found_by_every_name, clear_environment),
+        cmocka_unit_test_setup(test_blocks_per_sm, clear_environment),
+        cmocka_unit_test_setup(test_a_limit_is_kept_and_named, clear_environment),
+        cmocka_unit_test_setup(test_pools_fill_the_total, clear_environment),
+        cmocka_unit_test_setup(test_one_size_or_the_other, clear_environment),
+        cmocka_unit_test_setup(test_aliases, clear_environment),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool_plan: options, shapes, exact sizes. */
+#include "plan_trial.h"
+
+/* Included after internal.h: the compiler objects if the two disagree on SHPOOL_AREA_BYTES. */
+#include <shpool/impl/report/instrument.h>
+
+static void plan_fails(const char *spec, shpool_config want, shpool_status expected,
+                       const char *detail)
+{
+    shpool_pool pool;
+
+    memset(&pool, 0xff, sizeof(pool));
+    assert_int_equal(shpool_plan(spec, &want, &pool), expected);
+    assert_true(is_zeroed(&pool, sizeof(pool)));
+    assert_detail(detail);
+}
+
+static void test_null_arguments(void **state)
+{
+    shpool_config want = want_of(32, 1024);
+    shpool_pool pool;
+
+    (void)state;
+    memset(&pool, 0xff, sizeof(pool));
+    assert_int_equal(shpool_plan("t_block", NULL, &pool), SHPOOL_ERR_INVALID);
+    assert_true(is_zeroed(&pool, sizeof(pool)));
+    assert_int_equal(shpool_plan("t_block", &want, NULL), SHPOOL_ERR_INVALID);
+}
+
+static void test_null_spec_is_the_builds_default(void **state)
+{
+    (void)state;
+    assert_string_equal(plan_ok(NULL, want_of(32, 1024)).name, SHPOOL_DEFAULT_ALLOCATOR);
+}
+
+static void test_environment_selects(void **state)
+{
+    shpool_pool pool;
+
+    (void)state;
+    setenv("SHPOOL_ALLOCATOR", "t_group:threads_per_pool=8,stats=1", 1);
+    shpool_config_reload();
+    pool = plan_ok(NULL, want_of(64, 8192));
+    assert_string_equal(pool.name, "t_group");
+    assert_int_equal(pool.pools, 8);
+    assert_int_equal(pool.flags & 3u, SHPOOL_FLAG_STATS);
+    assert_string_equal(plan_ok("t_block", want_of(64, 8192)).name, "t_block");
+}
+
+static void test_fields_of_one_pool(void **state)
+{
+    shpool_pool pool = plan_ok("t_block", want_of(96, 10000));
+
+    (void)state;
+    assert_int_equal(pool.abi, SHPOOL_ABI);
+    assert_int_equal(pool.bytes, sizeof(pool));
+    assert_int_equal(pool.allocator, shpool_name_id("t_block"));
+    assert_int_equal(pool.flags, SHPOOL_FLAG_SHARED | SHPOOL_FLAG_IN_BAND |
+                                 (4u << SHPOOL_FLAG_ALIGN_SHIFT));
+    assert_int_equal(pool.pool_bytes, 10000 + FAKE_OVERHEAD);
+    assert_int_equal(pool.shared_bytes, pool.pool_bytes);
+    assert_int_equal(pool.area_bytes, 0);
+    assert_int_equal(pool.pools, 1);
+    assert_int_equal(pool.threads_per_pool, 96);
+    assert_int_equal(pool.block_threads, 96);
+    assert_int_equal(pool.alignment, 16);
+    assert_int_equal(pool.largest, 10000);
+    assert_int_equal(pool.scope, SHPOOL_SCOPE_BLOCK);
+    assert_int_equal(pool.word[0], pool.pool_bytes);
+    assert_int_equal(pool.word[1], 16);
+    assert_null(pool.table);
+    assert_null(pool.report);
+    assert_true(is_zeroed(pool.reserved, sizeof(pool.reserved)));
+}
+
+static void test_number_of_pools(void **state)
+{
+    shpool_config want = want_of(100, 50000);
+
+    (void)state;
+    assert_int_equal(plan_ok("t_thread", want).pools, 100);
+    assert_int_equal(plan_ok("t_thread", want).threads_per_pool, 1);
+    assert_int_equal(plan_ok("t_block", want).pools, 1);
+    assert_int_equal(plan_ok("t_group", want).pools, 4);
+    assert_int_equal(plan_ok("t_group", want).threads_per_pool, 32);
+    assert_int_equal(plan_ok("t_group:threads_per_pool=7", want).pools, 15);
+    want.threads_per_pool = 50;
+    assert_int_equal(plan_ok("t_group", want).pools, 2);
+    assert_int_equal(plan_ok("t_group:threads_per_pool=0", want).threads_per_pool, 32);
+    want.threads_per_pool = 1024;
+    assert_int_equal(plan_ok("t_group", want).threads_per_pool, 100);
+    assert_int_equal(plan_ok("t_group", want_of(5, 100)).threads_per_pool, 5);
+}
+
+/* One program serves all allocators: its wish for groups is not an error elsewhere. */
+static void test_threads_per_pool_outside_scope_group(void **state)
+{
+    shpool_config want = want_of(64, 16384);
+
+    (void)state;
+    plan_fails("t_thread:threads_per_pool=2", want, SHPOOL_ERR_UNSUPPORTED, "each thread");
+    plan_fails("t_block:threads_per_pool=8", want, SHPOOL_ERR_UNSUPPORTED, "each block");
+    plan_ok("t_thread:threads_per_pool=1", want);
+    plan_ok("t_block:threads_per_pool=64", want);
+    want.threads_per_pool = 8;
+    assert_int_equal(plan_ok("t_thread", want).threads_per_pool, 1);
+    assert_int_equal(plan_ok("t_block", want).threads_per_pool, 64);
+}
+
+static void test_spec_wins_over_want(void **state)
+{
+    shpool_config want = want_of(64, 1024);
+    shpool_pool pool;
+
+    (void)state;
+    want.flags = SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK;
+    want.alignment = 512;
+    pool = plan_ok("t_block:payload_bytes=2K,alignment=64,stats=0,check=0", want);
+    assert_int_equal(pool.largest, 2048);
+    assert_int_equal(pool.alignment, 64);
+    assert_int_equal(pool.flags, SHPOOL_FLAG_SHARED | SHPOOL_FLAG_IN_BAND |
+                                 (6u << SHPOOL_FLAG_ALIGN_SHIFT));
+    pool = plan_ok("t_block:check=1", want_of(64, 1024));
+    assert_int_equal(pool.flags & 3u, SHPOOL_FLAG_CHECK);
+    assert_int_equal(plan_ok("t_block:alignment=1K", want).alignment, 1024);
+    assert_int_equal(plan_ok("t_block:alignment=0", want).alignment, 16);
+}
+
+static void test_bad_configurations(void **state)
+{
+    shpool_config want = want_of(0, 1024);
+
+    (void)state;
+    plan_fails("t_block", want, SHPOOL_ERR_INVALID, "block_threads is 0");
+    want.block_threads = 1025;
+    plan_fails("t_block", want, SHPOOL_ERR_INVALID, "1..1024");
+    want.block_threads = UINT32_MAX;
+    plan_fails("t_block", want, SHPOOL_ERR_INVALID, "1..1024");
+    want = want_of(32, 1024);
+    want.threads_per_pool = 1025;
+    plan_fails("t_group", want, SHPOOL_ERR_INVALID, "threads_per_pool");
+    want = want_of(32, 1024);
+    want.flags = SHPOOL_FLAG_SPILL;
+    plan_fails("t_block", want, SHPOOL_ERR_INVALID, "flags is 0x4");
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(want.reserved); i++) {
+        want = want_of(32, 1024);
+        want.reserved[i] = 1;
+        plan_fails("t_block", want, SHPOOL_ERR_INVALID, "reserved");
+    }
+}
+
+static void test_bad_specs(void **state)
+{
+    shpool_config want = want_of(32, 1024);
+
+    (void)state;
+    plan_fails("", want, SHPOOL_ERR_SPEC, "column 1");
+    plan_fails("t_block:", want, SHPOOL_ERR_SPEC, "a key");
+    plan_fails("t_block:stats=1,", want, SHPOOL_ERR_SPEC, "a key");
+    plan_fails("t_block:stats=1,stats=1", want, SHPOOL_ERR_SPEC, "twice");
+    plan_fails("t_block|t_block", want, SHPOOL_ERR_SPEC, "block allocators take no layers");
+    plan_fails("t_blok", want, SHPOOL_ERR_NOT_FOUND, "did you mean \"t_block\"?");
+    plan_fails("none", want, SHPOOL_ERR_NOT_FOUND, "t_block");
+    plan_fails("t_block:size=1", want, SHPOOL_ERR_SPEC,
+               "known keys: payload_bytes, total_bytes, threads_per_pool, alignment, stats, check");
+    plan_fails("t_block:aligment=64", want, SHPOOL_ERR_SPEC, "did you mean \"alignment\"?");
+    plan_fails("t_block:stats=yes", want, SHPOOL_ERR_SPEC, "0 or 1");
+    plan_fails("t_block:check=2", want, SHPOOL_ERR_SPEC, "0 or 1");
+    plan_fails("t_block:payload_bytes=-1", want, SHPOOL_ERR_SPEC, "payload_bytes=-1");
+    plan_fails("t_block:payload_bytes=1e4", want, SHPOOL_ERR_SPEC, "K, M or G");
+    plan_fails("t_block:payload_bytes=99999999999999999999", want, SHPOOL_ERR_SPEC, "payload");
+    plan_fails("t_group:threads_per_pool=1025", want, SHPOOL_ERR_SPEC, "to 1024");
+    plan_fails("t_group:threads_per_pool=1K", want, SHPOOL_ERR_SPEC, "to 1024");
+    plan_fails("t_block:alignment=x", want, SHPOOL_ERR_SPEC, "power of two");
+}
+
+static void test_alignment(void **state)
+{
+    static const uint32_t bad[] = { 1, 8, 15, 17, 24, 48, 1000, 1025, 2048, 0x80000000u,
+                                    UINT32_MAX };
+    shpool_config want = want_of(32, 1024);
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(bad); i++) {
+        want.alignment = bad[i];
+        plan_fails("t_block", want, SHPOOL_ERR_ALIGNMENT, "power of two");
+    }
+    plan_fails("t_block:alignment=5G", want_of(32, 1024), SHPOOL_ERR_ALIGNMENT, "power of two");
+    want.alignment = 32;
+    plan_fails("t_plain", want, SHPOOL_ERR_UNSUPPORTED, "aligns to 16 bytes");
+    want.alignment = 16;
+    plan_ok("t_plain", want);
+}
+
+static void test_check_needs_the_capability(void **state)
+{
+    shpool_config want = want_of(32, 1024);
+
+    (void)state;
+    plan_fails("t_plain:check=1", want, SHPOOL_ERR_UNSUPPORTED, "checked mode");
+    want.flags = SHPOOL_FLAG_CHECK;
+    plan_fails("t_plain", want, SHPOOL_ERR_UNSUPPORTED, "checked mode");
+    plan_ok("t_plain:check=0,stats=1", want);
+}
+
+static void test_sizes_out_of_range(void **state)
+{
+    shpool_config want = want_of(32, 0);
+    const uint32_t most = SHPOOL_MAX_SHARED - FAKE_OVERHEAD;
+
+    (void)state;
+    plan_fails("t_block", want, SHPOOL_ERR_TOO_SMALL, "payload_bytes is 0");
+    assert_int_equal(plan_ok("t_block", want_of(32, most)).shared_bytes, SHPOOL_MAX_SHARED);
+    plan_fails("t_block", want_of(32, most + 1), SHPOOL_ERR_TOO_LARGE, "needs 232464 bytes");
+    assert_detail("payload_bytes 232400 would fit");
+    plan_fails("t_block", want_of(32, UINT32_MAX), SHPOOL_ERR_TOO_LARGE, "far more");
+    plan_fails("t_block:payload_bytes=5G", want_of(32, 1), SHPOOL_ERR_TOO_LARGE, "would fit");
+    plan_fails("t_thread", want_of(1024, UINT32_MAX), SHPOOL_ERR_TOO_LARGE, "1024 pools");
+    plan_ok("t_thread", want_of(1024, 1024 * 160));
+    plan_fails("t_thread:alignment=256", want_of(1024, 1024), SHPOOL_ERR_TOO_LARGE,
+               "no payload fits");
+}
+
+static void test_pools_do_not_share_banks(void **state)
+{
+    shpool_pool pool = plan_ok("t_thread", want_of(64, 64 * 80));
+
+    (void)state;
+    assert_int_equal(FAKE_OVERHEAD + 80, 128); /* the smallest that fits, were it allowed */
+    assert_int_equal(pool.pool_bytes, 144);
+    assert_int_equal(pool.largest, 96);
+}
+
+static void test_statistics_area(void **state)
+{
+    shpool_config want = want_of(64, 4096);
+    shpool_pool pool;
+
+    (void)state;
+    want.flags = SHPOOL_FLAG_STATS;
+    pool = plan_ok("t_block", want);
+    assert_int_equal(pool.area_bytes, (SHPOOL_AREA_BYTES + 15) / 16 * 16);
+    want.alignment = 1024;
+    pool = plan_ok("t_block", want);
+    assert_int_equal(pool.area_bytes % 1024, 0);
+    assert_int_equal(pool.shared_bytes, pool.area_bytes + pool.pool_bytes);
+    assert_int_equal((pool.flags & SHPOOL_FLAG_ALIGN_MASK) >> SHPOOL_FLAG_ALIGN_SHIFT, 10);
+}
+
+static void test_empty_pools(void **state)
+{
+    static const char *const names[] = { "t_native", "t_null" };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        shpool_pool pool = plan_ok(names[i], want_of(64, 0));
+
+        assert_int_equal(pool.pool_bytes, 0);
+        assert_int_equal(pool.shared_bytes, 0);
+        assert_int_equal(pool.largest, 0);
+        plan_ok(names[i], want_of(1024, UINT32_MAX));
+    }
+    assert_true((plan_ok("t_native", want_of(64, 0)).flags & SHPOOL_FLAG_SPILL) != 0);
+    assert_true((plan_ok("t_null", want_of(64, 0)).flags & SHPOOL_FLAG_SPILL) == 0);
+    assert_true((plan_ok("t_spill", want_of(64, 64)).flags & SHPOOL_FLAG_SPILL) != 0);
+    assert_int_equal(plan_ok("t_native:stats=1", want_of(64, 0)).shared_bytes,
+                     (SHPOOL_AREA_BYTES + 15) / 16 * 16);
+    plan_fails("t_spill", want_of(64, 0), SHPOOL_ERR_TOO_SMALL, "payload_bytes is 0");
+}
+
+static void test_magic_divides_every_rank(void **state)
+{
+    (void)state;
+    assert_int_equal(shpool_plan_magic(1), 0);
+    for (uint32_t divisor = 2; divisor <= SHPOOL_MAX_THREADS; divisor++) {
+        uint64_t magic = shpool_plan_magic(divisor);
+
+        for (uint32_t rank = 0; rank < SHPOOL_MAX_THREADS; rank++) {
+            if ((rank * magic) >> 32 != rank / divisor) {
+                fail_msg("%u / %u", rank, divisor);
+            }
+        }
+    }
+}
+
+static void test_another_geometry_does_not_fit(void **state)
+{
+    shpool_pool pool = plan_ok("t_block", want_of(32, 4096));
+
+    (void)state;
+    assert_int_equal(shpool_same_geometry(fake_layout, &pool), SHPOOL_OK);
+    assert_int_equal(shpool_same_geometry(growing_layout, &pool), SHPOOL_ERR_ABI);
+    assert_detail("rebuild the program");
+    pool.word[1]++;
+    assert_int_equal(shpool_same_geometry(fake_layout, &pool), SHPOOL_ERR_ABI);
+    assert_int_equal(shpool_same_geometry(NULL, &pool), SHPOOL_ERR_INVALID);
+    assert_int_equal(shpool_same_geometry(fake_layout, NULL), SHPOOL_ERR_INVALID);
+    pool = plan_ok("t_native", want_of(32, 4096));
+    assert_int_equal(shpool_same_geometry(fake_layout, &pool), SHPOOL_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_null_arguments, clear_environment),
+        cmocka_unit_test_setup(test_null_spec_is_the_builds_default, clear_environment),
+        cmocka_unit_test_setup(test_environment_selects, clear_environment),
+        cmocka_unit_test_setup(test_fields_of_one_pool, clear_environment),
+        cmocka_unit_test_setup(test_number_of_pools, clear_environment),
+        cmocka_unit_test_setup(test_threads_per_pool_outside_scope_group, clear_environment),
+        cmocka_unit_test_setup(test_spec_wins_over_want, clear_environment),
+        cmocka_unit_test_setup(test_bad_configurations, clear_environment),
+        cmocka_unit_test_setup(test_bad_specs, clear_environment),
+        cmocka_unit_test_setup(test_alignment, clear_environment),
+        cmocka_unit_test_setup(test_check_needs_the_capability, clear_environment),
+        cmocka_unit_test_setup(test_sizes_out_of_range, clear_environment),
+        cmocka_unit_test_setup(test_pools_do_not_share_banks, clear_environment),
+        cmocka_unit_test_setup(test_statistics_area, clear_environment),
+        cmocka_unit_test_setup(test_empty_pools, clear_environment),
+        cmocka_unit_test_setup(test_magic_divides_every_rank, clear_environment),
+        cmocka_unit_test_setup(test_another_geometry_does_not_fit, clear_environment),
+    };
+
+    return cmocka_run_group_tests(tests, register_fakes, NULL);
+}

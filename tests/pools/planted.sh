@@ -1,0 +1,338 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The tests of the tests: each bug below is planted in a copy of the allocators, the headers, or of
+# one file of lib/ or device/, and the test that is there for it must fail, with the right report.
+# The copy without a bug must pass the same tests.
+#
+#   CC, CXX      compilers [cc, c++]
+#   top_srcdir   source folder [the one above this script's]
+#
+# Prints one PASS or FAIL line per bug.  Exit: 0; 1: a bug went unnoticed, or a sed pattern below no
+# longer matches the sources; 77: no CMocka.
+set -u
+: "${CC:=cc}" "${CXX:=c++}"
+here=$(cd "$(dirname "$0")" && pwd)
+src=$(cd "${top_srcdir:-$here/../..}" && pwd)
+jobs=2
+
+# bug | program | build | tests of it | what its output must have | file | sed script
+# Builds: plain, and tsan (ThreadSanitizer; only where the compiler has it).  Each command of a sed
+# script must change the file.
+bugs() {
+    cat <<'BUGS'
+relaxed_release_in_free|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_give(/,/^}/s/SIMT_RELEASE);/SIMT_RELAXED);/
+relaxed_release_in_clear|pools/test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap_runs.h|/^SIMT_FN.*shpool_bitmap_clear(/,/^}/s/SIMT_RELEASE);/SIMT_RELAXED);/
+relaxed_acquire_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap_near.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/;/^SIMT_FN.*shpool_bitmap_take_at(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/
+plain_load_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap_near.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/simt_atomic_load(a, SIMT_RELAXED)/simt_load32(a)/
+plain_load_in_spot|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap_near.h|/^SIMT_FN.*shpool_bitmap_spot(/,/^}/s/simt_peek(a)/simt_load32(a)/
+plain_load_in_find|pools/test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_find(/,/^}/s/simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_ACQUIRE)/simt_load32(shpool_bitmap_word_at(view, w))/
+no_barrier_after_init|pools/test_conformance|plain|test_scripts_of_33_threads|faults\|fault:|include/shpool/heap.h|s/^    SHPOOL_BARRIER(pool->flags); .. every pool is ready.*//
+refuses_at_once|pools/test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_releases(view.base) != before) &&/if (0 \&\&/;s/if (pending == 0)/if (1)/
+ignores_pending|pools/test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if (pending == 0)/if (1)/
+ignores_releases|pools/test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_releases(view.base) != before) &&/if (0 \&\&/
+rollback_without_release|pools/test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap_runs.h|s/shpool_bitmap_released(view); .. first.*//
+free_without_release|pools/test_explore|plain|test_memory_freed_behind*|wrong refusal|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_free(/,/^}/s/^    shpool_bitmap_released(view);$//
+walk_believes_the_last_word|pools/test_damage|plain|test_the_bit*|not so: |allocators/bitmap/bitmap.h|s/(SHPOOL_BITMAP_SPAN . (w + 1u) >= view.word.0.)/0/
+resize_forgets_the_end|pools/test_explore|plain|test_resize_to*|not so: \|broken\|is not live|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_end(/,/^}/s/if (end != SHPOOL_BITMAP_SPAN .*) {/if (1) {/
+leaves_the_bit_for_more|pools/test_explore|plain|test_long_reuse*|not so: \|broken\|is not live|allocators/bitmap/bitmap_runs.h|/^SIMT_FN.*shpool_bitmap_clear(/,/^}/s/SHPOOL_BITMAP_MORE : 0u/0u : 0u/
+frees_the_start_bit_first|pools/test_explore|plain|test_reuse_of_the_front*|not so: \|overlaps\|is not live|allocators/bitmap/bitmap.h|s/r->is_long ? 1u << r->i : take;/r->is_long ? 0x10001u << r->i : take;/
+take_at_believes_the_spot|pools/test_explore|plain|test_short_runs_in_one_word|not so: \|invariant\|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap_near.h|s/if ((shpool_bitmap_unused(seen) . set) != set) {/if (0) {/
+cross_forgets_to_undo|pools/test_explore|plain|test_runs_across*|not so: \|invariant\|broken\|wrong refusal|allocators/bitmap/bitmap_near.h|s/^        (void)simt_atomic_and(a, ~set_low, SIMT_RELEASE);$/        ;/
+thread_bitmap_forgets_the_next_unit|pools/test_conformance|plain|test_scripts_of_33_threads|invariant 1 broken\|not so\|overlaps\|fault|allocators/thread_bitmap/thread_bitmap.h|/^SIMT_FN.*shpool_thread_bitmap_free(/,/^}/s/if (((run >> 31) != 0) .. /if (0 \&\& /
+arena_forgets_the_hole|pools/test_arena|plain|test_memory_comes*|not so: |allocators/arena/arena.h|s/shpool_arena_entry(view, index + 1u) . SHPOOL_ARENA_HOLE);/shpool_arena_entry(view, index + 1u));/
+arena_pops_one_only|pools/test_arena|plain|test_memory_comes*|not so: |allocators/arena/arena.h|s/while ((entry . SHPOOL_ARENA_HOLE) != 0);/while (0);/
+arena_believes_any_mark|pools/test_arena|plain|test_void*|not so: |allocators/arena/arena.h|s/if (shpool_arena_start(entry) != begin .*/if (0) {/
+arena_keeps_a_dead_top|pools/test_arena|plain|test_*|not so: |allocators/arena/arena.h|/^SIMT_FN.*shpool_arena_back(/,/^}/s/if ((entry & SHPOOL_ARENA_HOLE) != 0) .*/if (0) {/
+arena_unlocks_relaxed|pools/test_lock|tsan|test_every_schedule_of_two*|data race|allocators/arena/arena.h|s/SHPOOL_ARENA_LOCK, 0, SIMT_RELEASE)/SHPOOL_ARENA_LOCK, 0, SIMT_RELAXED)/
+slot_not_returned|pools/test_spill|plain|test_slots*|!=|include/shpool/impl/report/spill.h|s/^        shpool_slot_return(view.area);$//
+slot_loses_a_granule|pools/test_spill|plain|test_scripts_that_spill_to_slots|not so: \|usable\|fault|include/shpool/impl/report/slots.h|s/    shpool_granule_flip(map, at, end);/    shpool_granule_flip(map, at, end - 1u);/
+wait_counts_each_attempt|pools/test_wait|plain|test_threads*|!=|include/shpool/wait.h|s/^        shpool_note_wait(heap);$//
+missed_coalesce|pools/test_conformance|plain|test_full_pool*|invariant 3 broken|include/shpool/impl/heap/boundary_tags.h|/^SIMT_FN.*shpool_tags_give(/,/^}/s/if ((front & SHPOOL_TAGS_USED) == 0) {/if (0) {/
+tree_forgets_its_parent|pools/test_conformance|plain|test_scripts_of_33_threads|invariant 4 broken\|not so\|overlaps\|fault|allocators/rbtree/rbtree_nodes.h|s/^        shpool_rb_inherit(view, block, next);$//
+cluster_refuses_too_early|pools/test_cluster_explore|plain|test_room_that_moves*|wrong refusal|allocators/cluster_bitmap/cluster_bitmap.h|s/^        if (((again .*/        if (1) {/
+cluster_never_borrows|pools/test_cluster|plain|test_who_borrows*|not so: |allocators/cluster_bitmap/cluster_bitmap.h|s/((view.flags . SHPOOL_FLAG_CLUSTER) != 0)/0/
+cluster_borrows_from_the_first|pools/test_cluster|plain|test_who_borrows*|not so: |allocators/cluster_bitmap/cluster_bitmap.h|s/return (rank + turn < blocks) . .*/return turn;/
+cluster_frees_in_its_own|pools/test_cluster_explore|plain|test_remote_frees|not so: \|fault|allocators/cluster_bitmap/cluster_bitmap.h|s/if (simt_addr_rank(addr) == simt_addr_rank(view.base)) {/if (1) {/
+cluster_believes_any_rank|pools/test_cluster|plain|test_bad_frees*|fault\|not so: |allocators/cluster_bitmap/cluster_bitmap.h|s/if (rank >= simt_cluster_blocks()) {/if (0) {/
+cluster_checks_its_own_only|pools/test_cluster|plain|test_check_sees*|not so: \|!=|include/shpool/impl/report/instrument.h|s/^        view.base = simt_map_cluster(view.base, simt_addr_rank(user));$//
+cluster_exits_too_early|pools/test_cluster_explore|plain|test_no_block_leaves*|which has exited|include/shpool/heap.h|/^SIMT_FN void shpool_fini(/,/^}/s/^        simt_cluster_barrier();$/        ;/
+cluster_does_not_wait_for_init|pools/test_cluster|plain|test_scripts_of_any*|faults\|fault:\|not so|include/shpool/heap.h|s/^    SHPOOL_BARRIER(pool->flags); .. every pool is ready.*/    simt_barrier();/
+lock_release_relaxed|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/group_lock.h|s/base + SHPOOL_POOL_LOCK, 0, SIMT_RELEASE)/base + SHPOOL_POOL_LOCK, 0, SIMT_RELAXED)/
+lock_acquire_relaxed|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/group_lock.h|s/simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE)/simt_atomic_cas(lock, 0, 1, SIMT_RELAXED)/
+no_lock|pools/test_lock|plain|test_every_schedule_of_two*|overlaps\|broken\|not so\|wrong refusals\|fault|include/shpool/impl/heap/group_lock.h|s/return simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE);/return 0;/
+batch_forgets_the_block_behind|pools/test_lock|plain|test_every_schedule_of_two*|invariant 2 broken\|not so\|overlaps\|fault|include/shpool/impl/heap/tags_batch.h|s/if (below == 0) {/if (0) {/
+batch_gives_what_does_not_touch|pools/test_lock|plain|test_others_of_the_group*|invariant\|not so\|overlaps\|is not live\|fault|include/shpool/impl/heap/tags_batch.h|s/((front == block) .. (simt_lane() == leader))/1/
+batch_cuts_before_it_sees|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/tags_batch.h|s/^            simt_warp_sync(lanes); .. the leader.*//
+batch_leaves_its_headers|pools/test_lock|plain|test_double_frees_of_a_batch|not so: |include/shpool/impl/heap/tags_batch.h|s/^        shpool_tags_set_header(view, block, 0, 0, 0); .. or a second.*//
+lock_words_are_believed|pools/test_damage|plain|test_a_lock*|not so: \|deadlock\|fault|include/shpool/impl/heap/group_lock.h|s/walk.broken = SHPOOL_BROKEN_LOCK;/walk.broken = 0;/
+links_are_followed_unseen|pools/test_damage|plain|test_wild_links*|not so: \|fault\|budget|include/shpool/impl/report/instrument.h|s/(shpool_##_name##_walk(view).broken == 0); /1; /
+batch_unlocks_too_early|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/tags_batch.h|s/^    simt_warp_sync(lanes); .. what the others changed.*//
+back_zone_not_looked_at|pools/test_checked|plain|test_a_word_outside*|not so: |include/shpool/impl/report/zones.h|s/shpool_zone_untouched(user + bytes, addr + usable);/1;/
+freed_without_poison|pools/test_checked|plain|test_what_was_freed*|not so: |include/shpool/impl/report/zones.h|s/shpool_zone_poison(user, user + bytes);//
+best_fit_takes_the_first|pools/test_policy|plain|test_which*|not so: |include/shpool/impl/heap/boundary_tags.h|s/if (!best .. (size == need)) {/if (1) {/
+torn_entry_is_believed|lib/test_cache_disk|plain|test_damaged_files*|difference\|!=|lib/cache_disk.c|s/if (memcmp(&found, &header.checksum, sizeof(found)) != 0)/if (0)/
+entry_of_another_key|lib/test_cache_disk|plain|test_damaged_files*|!=|lib/cache_disk.c|s/(memcmp(&header->key, key, sizeof(.key)) == 0) .. //
+deletes_the_latest|lib/test_cache_disk|plain|test_least_recently*|!=|lib/cache_disk.c|s/a->used.tv_sec < b->used.tv_sec/a->used.tv_sec > b->used.tv_sec/;s/a->used.tv_nsec < b->used.tv_nsec/a->used.tv_nsec > b->used.tv_nsec/
+key_without_the_architecture|lib/test_cache|plain|test_whatever_differs*|difference\|!=|lib/link.c|s/^        .arch = input->arch,$//
+memory_lock_lost_in_fork|lib/test_cache|plain|test_children*|!=|lib/cache_memory.c|s/^    (void)pthread_atfork(.*//
+registry_lock_lost_in_fork|lib/test_cache|plain|test_children*|!=|lib/registry.c|s/^    (void)pthread_atfork(.*//
+plugin_of_another_abi|lib/test_plugin|plain|test_wrong_abi*|!=\|not in|lib/plugin.c|s/if ((info->abi != SHPOOL_ABI) .*/if (0) {/
+plugin_of_another_copy|lib/test_plugin|plain|test_other_copy*|!=\|not in|lib/plugin.c|s/if (info->library != shpool_register)/if (0)/
+plugin_taken_by_halves|lib/test_plugin|plain|test_taken*|!=\|not in|lib/registry.c|s/^            added.count = before;$//
+half_transpose_by_rows|loadstore/test_mgpu|plain|test_*|not so: |include/shpool/loadstore/thread.cuh|s/((NT . i + tid < HALF) == (half == 0))/((i < VT - VT \/ 2) == (half == 0))/
+copy_forgets_its_tail|loadstore/test_own|plain|test_*| != |include/shpool/loadstore/copy_engine.cuh|s/((tid >= 16) .. ((tid - 16) . Piece < tail))/(0)/
+copy_does_not_wait|loadstore/test_own|plain|test_*| != |include/shpool/loadstore/copy_engine.cuh|s/^        copies.wait();$//
+gate_does_not_wait|loadstore/test_own|plain|test_a_tile*|mbarrier|include/shpool/loadstore/bulk.cuh|s/^        gate.wait();$//
+load_of_two_ignores_sync|loadstore/test_mgpu|plain|test_*|not so: |include/shpool/loadstore/merge.cuh|/^SIMT_FN void load2_to_reg(/,/^}/s/^    impl::barrier_if(sync);$//
+after_frees_at_once|pools/test_after_explore|plain|test_copies_into*|not so: |include/shpool/after.h|/^SIMT_FN void shpool_free_after(/,/^}/s/if (simt_mbar_test(mbar, parity)) {/if (1) {/
+after_frees_readers_at_once|pools/test_after_explore|plain|test_a_reader*|not so: |include/shpool/after.h|/^SIMT_FN void shpool_free_after(/,/^}/s/if (simt_mbar_test(mbar, parity)) {/if (1) {/
+after_forgets_to_free|pools/test_after|plain|test_no_copy*|not so: |include/shpool/after.h|s/^            shpool_free(after->heap, shpool_after_pointer(entry));$//
+after_asks_the_other_parity|pools/test_after|plain|test_no_copy*|not so: \|overlap|include/shpool/after.h|s/simt_mbar_test(entry.z, entry.w)/simt_mbar_test(entry.z, entry.w ^ 1u)/
+after_waits_for_the_other_parity|pools/test_after_explore|plain|test_copies_into*|not so: \|deadlock|include/shpool/after.h|s/simt_mbar_wait(oldest.z, oldest.w)/simt_mbar_wait(oldest.z, oldest.w ^ 1u)/
+after_ends_no_group|pools/test_after_explore|plain|test_copies_out*|not so: \|has not waited|include/shpool/after.h|s/^    simt_copy_commit();$//
+after_group_is_not_waited_for|pools/test_after|plain|test_copies_out*|not so: \|has not waited|include/shpool/after.h|s/^    simt_copy_wait_read(0);$//
+after_counts_a_group_too_many|pools/test_after|plain|test_copies_out*|not so: |include/shpool/after.h|s/return pending - 3u;/return pending;/
+after_full_queue_is_not_waited_for|pools/test_after|plain|test_no_copy*|not so: \|fault\|overlap|include/shpool/after.h|/^SIMT_FN int shpool_after_put(/,/^}/s/(void)shpool_after_wait(after);$/;/
+after_leaves_holes|pools/test_after|plain|test_no_copy*|not so: \|fault\|invariant|include/shpool/after.h|s/after->entries + 16u . kept, entry/after->entries + 16u * i, entry/
+after_malloc_gives_up|pools/test_after|plain|test_a_tile*|not so: |include/shpool/after.h|s/while ((ptr == NULL) .*/while (0) {/
+after_malloc_without_fence|pools/test_after|plain|test_no_copy*|behind the last|include/shpool/after.h|s/^    simt_fence_async();$//
+bulk_store_without_fence|loadstore/test_paths|plain|test_shared_to_global|behind the last|include/shpool/impl/wide.h|s/^    simt_fence_async(); .. as in.*//
+after_keeps_its_queue|pools/test_after|plain|test_the_queue*|not so: |include/shpool/after.h|s/^        shpool_free(after->heap, simt_from_shared(after->entries));$//
+stamp_not_compared|lib/test_join|plain|test_linker_of_the_same*|!=|lib/join.c|s/if ((made == 0) .*/if (1) {/
+random_without_rejection|device/test_array|plain|test_draws_that_would*|!=|device/arrays/random.c|s/while ((uint32_t)product < reject)/while (0)/
+random_over_another_number|device/test_array|plain|test_floats_are*|Assert\|not TRUE\|value ==|device/arrays/random.c|s/const double unit = 1.0 . 4294967296.0;/const double unit = 1.0 \/ 4294967295.0;/
+sort_forgets_signs_of_floats|device/test_array|plain|test_sorted*|sum|device/arrays/sort.c|s/(rule.is_float && (value & rule.sign)) . .value/0 ? ~value/
+format_with_two_conversions|device/test_print|plain|test_formats*|!=|device/arrays/print.c|s/if (at.1 + text_length(at + 1). != /if (0 \&\& at[1 + text_length(at + 1)] != /
+kernel_without_a_barrier|device/test_fill_kernels|plain|test_any_schedule*|difference|device/arrays/fill_kernels.h|s/^        simt_barrier();$/        ;/
+kernel_reuses_its_counts|device/test_fill_kernels|plain|test_any_schedule*|difference|device/arrays/fill_kernels.h|s/simt_barrier(); .. the counts are read.*//
+fill_sets_what_is_not_aligned|device/test_fill|plain|test_fill_with*|!=|device/arrays/fill.c|s/((uintptr_t)ptr % n == 0) &&/1 \&\&/
+copy_is_not_ordered_after_the_source|device/test_buffer_copies|plain|test_copies_between_streams*|is known|device/arrays/buffer.c|s/^    status = order_after(to, from);/    status = SHPOOL_OK;/
+copy_leaves_the_source_unguarded|device/test_buffer_copies|plain|test_copies_between_streams*|is known|device/arrays/buffer.c|s/? keep_source(to, from) : status/? SHPOOL_OK : status/
+buffer_without_its_context|device/test_buffer|plain|test_a_buffer_outlives*|!=|device/arrays/buffer.c|s/buffer->context = shpool_context_ref(context);/buffer->context = context;/
+hook_ignores_record_stream|device/test_hooks|plain|test_record_stream*|is known|device/hooks.c|s/(shpool_device_record_stream(allocator, ptr, stream) == SHPOOL_OK)/1/
+hook_keeps_idle_memory_above_the_fraction|device/test_hooks|plain|test_the_memory*|holds|device/hooks.c|s/^        keep_limit(allocator, limit);$/        ;/
+after_counts_waits_as_failures|pools/test_after|plain|test_who_waits*|!=|include/shpool/after.h|s/^        shpool_note_wait(after->heap);.*$//
+cycles_of_a_block_overflow|pools/test_wait|plain|test_cycles*|!=|include/shpool/impl/report/area.h|s/if (before + units < units) {/if (0) {/
+after_copies_are_not_waited_for|pools/test_after_explore|plain|test_small*|not so: |include/shpool/after.h|s/shpool_after_wait_copies(after->copies)/1/
+after_counts_a_copy_too_many|pools/test_after|plain|test_small*|not so: \|overlap|include/shpool/after.h|s/return pending - 2u;/return pending;/
+after_copies_in_place_are_not_waited_for|pools/test_after|plain|test_small*|not so: \|overlap|include/shpool/after.h|/^SIMT_FN void shpool_free_after_copies(/,/^}/s/^        simt_copy16_wait(0);$//
+trace_forgets_what_it_drops|pools/test_trace|plain|test_what_has_no_room*|dropped 16|lib/trace.c|s/p.dropped = cursor - p.used;/p.dropped = 0;/
+trace_notes_frees_too_late|pools/test_trace|plain|test_the_order*|overlap\|nothing is live|include/shpool/impl/report/instrument.h|s/record = shpool_trace_free(view, place, 0, site); /record = NULL; /;s/shpool_trace_refused(record, reason); /(void)record, (void)shpool_trace_free(view, place, 0, site); /
+trace_notes_what_is_spilled_twice|pools/test_trace|plain|test_what_is_spilled*|!=|include/shpool/impl/report/trace.h|s/((user == 0) && ((view.flags . (uint32_t)SHPOOL_FLAG_SPILL) != 0))/0/
+trace_shares_its_file|pools/test_trace|plain|test_two_pools*|!=|lib/trace.c|s/(flock(at, LOCK_EX . LOCK_NB) != 0)/0/
+device_order_without_a_wait|device/test_bins|plain|test_*|is known|device/base/timeline_event.c|s/result = cu->stream_wait(stream, timeline->ring.place..event, 0);/result = CU_SUCCESS;/
+device_events_are_done_at_once|device/test_bins|plain|test_*|is known|device/base/timeline_event.c|s/timeline->ring.timeline->first..event) != CU_SUCCESS) {/timeline->ring[timeline->first].event) < 0) {/
+device_merges_what_has_no_order|device/test_trim|plain|test_*|is known|device/bins/slab.c|s/return (lower->last == NULL) .. (upper->last == NULL) .. (lower->last == upper->last);/return 1;/
+device_forgets_record_stream|device/test_bins|plain|test_*| == 0x|device/bins/use.c|s/use->seq = mark(bins, use);/use->seq = 0;/
+device_waits_without_a_lock|device/test_streams|plain|test_*|is_done|device/base/timeline.c|s/^    shpool_mutex_lock(&table->sync_lock);$//;s/^    shpool_mutex_unlock(&table->sync_lock);$//
+device_lanes_of_lost_streams_stay|device/test_streams|plain|test_*|count|device/base/timeline.c|s/t->seq += (t->named != 0);/t->seq++;/
+device_touches_the_legacy_stream|device/test_graph|plain|test_*|legacy stream is used|device/base/timeline_event.c|s/return captures .. ((result != CU_SUCCESS) .*/return captures;/
+device_waits_beside_a_capture|device/test_graph|plain|test_*|!=|device/bins/slow.c|s/if ((block == NULL) .. !bins_graph_captures(r->bins) .*/if ((block == NULL) \&\&/
+device_limit_is_one_byte_less|device/test_open|plain|test_*|layer limit allows|device/layers/limit.c|s/(live > atomic_load(&l->limit) - bytes)/(live >= atomic_load(\&l->limit) - bytes)/
+device_plugin_taken_by_halves|device/test_plugin|plain|test_*|!=|device/providers.c|s/^            added.count = before;$//
+BUGS
+}
+
+field() { # field N of bug $1
+    bugs | awk -F'|' -v bug="$1" -v n="$2" '
+        { gsub(/\\\|/, "\001") } $1 == bug { gsub("\001", "\\|", $n); print $n }' | tail -n 1
+}
+
+cflags_of() {
+    [ "$1" = tsan ] && echo "-O1 -fsanitize=thread" || echo "-O1"
+}
+
+compile() { # FLAGS... : with the include folders of $tree in front
+    $CC -std=gnu11 -g -w -DHAVE_CONFIG_H -I"$work" -I"$tree/include" -I"$tree" -I"$src" \
+        -I"$work/include" $cmocka_cflags "$@"
+}
+
+compile_cxx() { # the same for C++, where templates make optimising slow
+    $CXX -std=c++17 -O0 -g -w -I"$tree/include" -I"$tree/include/shpool/compat" -I"$src" \
+        $cmocka_cflags "$@"
+}
+
+copy_tree() { # the files that bugs go into
+    mkdir -p "$tree/include" &&
+        cp -R "$src/lib" "$tree/lib" &&
+        cp -R "$src/device" "$tree/device" &&
+        cp -R "$src/include/shpool" "$tree/include/" &&
+        cp -R "$src/allocators" "$tree/allocators" &&
+        rm -rf "$tree/include/shpool/allocators" &&
+        ln -s "$tree/allocators" "$tree/include/shpool/allocators"
+}
+
+plant() { # FILE SCRIPT: each command must change something
+    echo "$2" | sed 's/;\(s\/\|\/^\)/\n\1/g' >"$tree/commands"
+    while IFS= read -r command; do
+        sed "$command" "$tree/$1" >"$tree/patched" || return 1
+        if cmp -s "$tree/patched" "$tree/$1"; then
+            echo "sed pattern no longer matches $1: $command" >&2
+            return 1
+        fi
+        cp "$tree/patched" "$tree/$1"
+    done <"$tree/commands"
+}
+
+object_of() { # FILE: two files of one name get two objects
+    echo "${1#"$src/"}" | sed 's,/,_,g; s,c$,o,'
+}
+
+# Everything without a bug, once per build; what a bug changes is compiled again into an object of
+# its own, which the linker takes before it looks for the one here.
+build_library() { # BUILD
+    mkdir -p "$work/$1" && cd "$work/$1" || return 1
+    tree=$work/$1/tree
+    copy_tree || return 1
+    for file in "$src"/allocators/*/*.c; do
+        compile $(cflags_of "$1") -MMD -c "$file" || return 1
+    done
+    for file in "$src"/lib/*.c "$src"/tests/pools/heap_model.c "$src"/tests/device/fake_*.c \
+        "$src"/device/*.c "$src"/device/*/*.c; do
+        compile $(cflags_of "$1") -c "$file" -o "$(object_of "$file")" || return 1
+    done
+    for file in "$src"/simt/*.c; do # never instrumented: it is the machine
+        compile -O1 -c "$file" -o "simt_$(basename "$file" .c).o" || return 1
+    done
+    ar rc library.a ./*.o
+}
+
+build_and_run() { # PROGRAM BUILD TESTS FILE; exit status of the tests; 100: does not compile
+    (cd "$tree" && for file in allocators/*/*.c; do
+        name=$(basename "$file" .c)
+        if [ -n "$4" ] && grep -q "/$(basename "$4")" "$work/$2/$name.d"; then
+            compile $(cflags_of "$2") -c "$file" -o "$name.o" || exit 100
+        fi
+    done) || return 100
+    case $4 in
+    lib/*.c | device/*.c | device/*/*.c)
+        compile $(cflags_of "$2") -c "$tree/$4" -o "$tree/lib.o" || return 100
+        ;;
+    esac
+    if [ -f "$src/tests/$1.cc" ]; then
+        compile_cxx "$src/tests/$1.cc" "$work/$2/library.a" -o "$tree/test" $cmocka_libs -lpthread \
+            -ldl -lm || return 100
+    else
+        compile $(cflags_of "$2") -rdynamic "$src/tests/$1.c" \
+            $(find "$tree" -maxdepth 1 -name '*.o') "$work/$2/library.a" -o "$tree/test" \
+            $cmocka_libs -lpthread -ldl -lm || return 100
+    fi
+    "$tree/test" "$3" >"$tree/output" 2>&1
+}
+
+one() { # BUG, or "none NUMBER" for the unplanted run of the NUMBER-th line of $work/unplanted
+    name=$1
+    tree=$work/tree_$(echo "$*" | tr ' ' '_')
+    if [ "$name" = none ]; then
+        line=$(sed -n "$2p" "$work/unplanted")
+        program=$(echo "$line" | cut -d'|' -f1)
+        build=$(echo "$line" | cut -d'|' -f2)
+        tests=$(echo "$line" | cut -d'|' -f3)
+        name="none ($program $build $tests)"
+        expected=
+        file=
+    else
+        program=$(field "$name" 2)
+        build=$(field "$name" 3)
+        tests=$(field "$name" 4)
+        expected=$(field "$name" 5)
+        file=$(field "$name" 6)
+    fi
+    if ! copy_tree || { [ -n "$expected" ] &&
+        ! plant "$file" "$(field "$name" 7)"; }; then
+        echo "FAIL $name: not planted"
+        return 1
+    fi
+    build_and_run "$program" "$build" "$tests" "$file" 2>"$tree/errors"
+    status=$?
+    if [ $status = 100 ]; then
+        echo "FAIL $name: does not compile:"
+        cat "$tree/errors"
+        return 1
+    fi
+    if [ -z "$expected" ]; then
+        if [ $status = 0 ] && grep -q '  PASSED  \] [1-9]' "$tree/output"; then
+            echo "PASS $name"
+            return 0
+        fi
+        echo "FAIL $name: the tests fail without a bug:"
+    elif [ $status = 0 ]; then
+        echo "FAIL $name: not noticed by $program '$tests'"
+        return 1
+    elif grep -q "$expected" "$tree/output"; then
+        echo "PASS $name: $(grep -o "$expected.*" "$tree/output" | head -n 1 | cut -c 1-60)"
+        return 0
+    else
+        echo "FAIL $name: fails, but without a word of \"$expected\":"
+    fi
+    tail -n 30 "$tree/output"
+    return 1
+}
+
+cmocka_cflags=$(pkg-config --cflags cmocka 2>/dev/null)
+cmocka_libs=$(pkg-config --libs cmocka 2>/dev/null) || cmocka_libs=-lcmocka
+TSAN_OPTIONS="halt_on_error=1 exitcode=66"
+export TSAN_OPTIONS
+unset LIBSHPOOL_TEST_LONG SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_LOG_LEVEL \
+    SHPOOL_PLUGIN_PATH
+top_srcdir=$src
+export top_srcdir
+
+if [ "${1:-}" = --one ]; then # called below, through xargs
+    work=$2
+    shift 2
+    one $*
+    exit
+fi
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+cat >"$work/probe.c" <<'PROBE'
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+int main(void) { return cmocka_run_group_tests_name("", (struct CMUnitTest *)0, 0, 0) & 0; }
+PROBE
+printf 'int main(void) { return 0; }\n' >"$work/empty.c"
+if ! $CC $cmocka_cflags -c "$work/probe.c" -o "$work/probe.o" 2>/dev/null; then
+    echo "no CMocka for $CC"
+    exit 77
+fi
+builds=plain
+if $CC -fsanitize=thread "$work/empty.c" -o "$work/empty" 2>/dev/null && "$work/empty"; then
+    builds="plain tsan"
+else
+    echo "no ThreadSanitizer: the bugs of memory order are left out"
+fi
+
+cat >"$work/config.h" <<'CONFIG'
+#define PACKAGE_VERSION "0"
+#define SHPOOL_DEFAULT_ALLOCATOR "bitmap"
+CONFIG
+for file in "$src"/allocators/*/*.c; do
+    echo "SHPOOL_ALLOCATOR($(basename "$file" .c))"
+done >"$work/builtin_allocators.def"
+
+mkdir -p "$work/include/shpool" &&
+    ln -s "$src/allocators" "$work/include/shpool/allocators" || exit 1
+pids=
+for build in $builds; do
+    (build_library "$build") &
+    pids="$pids $!"
+done
+for pid in $pids; do
+    wait "$pid" || { echo "FAIL: the library does not compile"; exit 1; }
+done
+
+bugs | sed 's/\\|/\\:/g' | awk -F'|' -v builds=" $builds " '
+    index(builds, " " $3 " ") { print $2 "|" $3 "|" $4 }' | sort -u >"$work/unplanted"
+{
+    bugs | sed 's/\\|/\\:/g' | awk -F'|' -v builds=" $builds " '
+        index(builds, " " $3 " ") { print $1 }'
+    awk '{ print "none " NR }' "$work/unplanted"
+} | xargs -P $jobs -I@ sh "$0" --one "$work" @ || exit 1
+exit 0

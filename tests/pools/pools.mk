@@ -1,0 +1,46 @@
+# Block allocators and heaps, on the executor.
+libshpool_tests_la_SOURCES += tests/pools/heap_model.c
+noinst_HEADERS += \
+	tests/pools/cluster_trial.h \
+	tests/pools/explore_pool.h \
+	tests/pools/heap_model.h \
+	tests/pools/heap_trial.h \
+	tests/pools/trace_trial.h
+if HAVE_CMOCKA
+shpool_cmocka_tests += \
+	tests/pools/test_after \
+	tests/pools/test_after_explore \
+	tests/pools/test_arena \
+	tests/pools/test_checked \
+	tests/pools/test_cluster \
+	tests/pools/test_cluster_explore \
+	tests/pools/test_cluster_others \
+	tests/pools/test_conformance \
+	tests/pools/test_cost \
+	tests/pools/test_damage \
+	tests/pools/test_explore \
+	tests/pools/test_geometry \
+	tests/pools/test_heap \
+	tests/pools/test_init \
+	tests/pools/test_lock \
+	tests/pools/test_misuse \
+	tests/pools/test_policy \
+	tests/pools/test_report \
+	tests/pools/test_simt_pool \
+	tests/pools/test_spill \
+	tests/pools/test_trace \
+	tests/pools/test_trace_edges \
+	tests/pools/test_wait
+shpool_tests += tests/pools/fuzz_heap
+tests_pools_fuzz_heap_SOURCES = tests/pools/fuzz_heap.c $(shpool_fuzz_main)
+endif
+
+# The algorithms as C++17, against the CPU seam.
+shpool_tests += tests/pools/simt_cxx
+tests_pools_simt_cxx_SOURCES = tests/pools/simt_cxx.cc
+tests_pools_simt_cxx_LDADD   = libshpool_core.la
+
+# The tests of the tests.
+shpool_test_scripts += tests/pools/planted.sh tests/pools/planted_race.sh
+check_PROGRAMS += tests/pools/planted_race
+tests_pools_planted_race_LDADD = libshpool_core.la

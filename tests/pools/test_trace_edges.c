@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recording where it is easily wrong: bad frees, requests that wait, marks of empty pools, the
+ * order of releases, buffers that are long full, children of fork(). */
+#include "trace_trial.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <shpool/after.h>
+#include <shpool/impl/report/trace.h>
+
+static const shpool_config one = { .block_threads = 1, .payload_bytes = 1024 };
+
+static unsigned count_of(const char *text, const char *what)
+{
+    unsigned count = 0;
+
+    for (const char *at = strstr(text, what); at != NULL; at = strstr(at + 1, what)) {
+        count++;
+    }
+    return count;
+}
+
+/* Close the pool, and what the file says then; free() it. */
+static char *closed(trace_trial *t)
+{
+    assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
+    return trace_text(t->path);
+}
+
+/* ---- requests and frees ---- */
+
+static void bad_frees(void *arg)
+{
+    trace_trial *t = arg;
+    char *base = simt_from_shared(simt_dynamic_base());
+    shpool_heap heap = shpool_init(&t->pool, base + 1024);
+
+    shpool_free_at(heap, base, 1);                              /* below */
+    shpool_free_at(heap, base + 1024 + 16, 2);                  /* in the counters */
+    shpool_free_at(heap, base + 1024 + t->pool.shared_bytes, 3); /* behind */
+    shpool_fini(heap);
+}
+
+static void test_bad_frees_lie_nowhere(void **state)
+{
+    trace_trial *t = *state;
+    char *text;
+
+    trace_open(t, "bitmap", "", &one);
+    trace_run(t, bad_frees);
+    text = closed(t);
+    assert_non_null(strstr(text, "\nf 0 - 1 1\nf 0 - 1 2\nf 0 - 1 3\nend 1\n"));
+    free(text);
+}
+
+static void wait_for_copies(void *arg)
+{
+    shpool_heap heap = trace_init(arg);
+    shpool_after queue = shpool_after_init(heap, 4);
+
+    for (unsigned i = 0; i < 4; i++) {
+        shpool_free_after_group(&queue, shpool_after_malloc(&queue, 700));
+    }
+    shpool_after_fini(&queue);
+    shpool_fini(heap);
+}
+
+static void test_what_waits_for_copies_has_not_failed(void **state)
+{
+    trace_trial *t = *state;
+    char *text;
+
+    trace_open(t, "bitmap", "", &one);
+    trace_run(t, wait_for_copies);
+    text = closed(t);
+    assert_int_equal(count_of(text, "\nw 0 - 700 "), 3);
+    assert_int_equal(count_of(text, "\nm 0 - "), 0);
+    assert_int_equal(count_of(text, "\nm 0 0x"), 5); /* and the queue's own memory */
+    free(text);
+}
+
+/* ---- marks ---- */
+
+static void mark_nothing(void *arg)
+{
+    shpool_heap heap = trace_init(arg);
+    uint32_t mark = shpool_mark(heap);
+
+    (void)shpool_malloc(heap, 32);
+    (void)shpool_release(heap, mark);
+    shpool_fini(heap);
+}
+
+static void test_an_empty_pool_has_a_mark(void **state)
+{
+    trace_trial *t = *state;
+    char *text;
+
+    trace_open(t, "arena", "", &one);
+    trace_run(t, mark_nothing);
+    text = closed(t);
+    assert_non_null(strstr(text, "\nk 0 0\nm 0 0x"));
+    assert_non_null(strstr(text, "\nl 0 0\nend 1\n"));
+    free(text);
+}
+
+static trace_trial *now; /* simt_explore()'s hooks */
+static unsigned impossible;
+
+static void release_and_take(void *arg)
+{
+    shpool_heap heap = trace_init(arg);
+
+    if (simt_thread_rank() == 0) {
+        uint32_t mark = shpool_mark(heap);
+
+        (void)shpool_malloc(heap, 900);
+        (void)shpool_release(heap, mark);
+    } else {
+        (void)shpool_malloc(heap, 800);
+    }
+    simt_barrier();
+    shpool_fini(heap);
+}
+
+/* Thread 1 was given what the records say thread 0 still has. */
+static int look_at_records(void *arg)
+{
+    char *buffer = (char *)(size_t)((const shpool_report_data *)now->pool.report)->trace;
+    uint32_t *cursor = (uint32_t *)(void *)shpool_trace_cursor(buffer, 0);
+    const shpool_trace_head *head = (const shpool_trace_head *)(void *)buffer;
+    const shpool_trace_record *records = (const shpool_trace_record *)(const void *)
+                                         (buffer + shpool_trace_offset(head->blocks));
+    int has = 0;
+
+    (void)arg;
+    for (uint32_t i = 0; i < *cursor; i++) {
+        const uint32_t what = records[i].what & 0xffu;
+
+        has |= (what == SHPOOL_TRACE_MALLOC) && (records[i].bytes == 900) && records[i].address;
+        has &= what != SHPOOL_TRACE_RELEASE;
+        impossible += has && (records[i].bytes == 800) && (records[i].address != 0);
+    }
+    *cursor = 0;
+    return impossible != 0;
+}
+
+static void test_a_release_is_noted_before_it(void **state)
+{
+    const shpool_config want = { .block_threads = 2, .payload_bytes = 1024,
+                                 .threads_per_pool = 2 };
+    const simt_bounds bounds = { .preemptions = 2 };
+    const simt_hooks hooks = { NULL, look_at_records };
+
+    now = *state;
+    impossible = 0;
+    trace_open(now, "arena", "", &want);
+    assert_int_equal(simt_explore(&now->launch, &bounds, &hooks, release_and_take, now,
+                                  &now->result), SHPOOL_OK);
+    assert_int_equal(impossible, 0);
+    assert_true(now->result.complete && (now->result.schedules > 100));
+    assert_int_equal(shpool_simt_close(&now->pool), SHPOOL_OK);
+}
+
+/* ---- what has no room ---- */
+
+static void pairs(void *arg)
+{
+    trace_trial *t = arg;
+    shpool_heap heap = trace_init(t);
+
+    for (uint32_t i = 0; i < t->number; i++) {
+        shpool_free(heap, shpool_malloc(heap, 16));
+    }
+    shpool_fini(heap);
+}
+
+static void test_a_full_buffer_stays_full(void **state)
+{
+    trace_trial *t = *state;
+    char *buffer;
+    uint32_t *cursor;
+    char *text;
+
+    trace_open(t, "bitmap", ",trace_bytes=4K,trace_blocks=1", &one); /* 128 records */
+    t->number = 70;
+    trace_run(t, pairs);
+    buffer = (char *)(size_t)((const shpool_report_data *)t->pool.report)->trace;
+    cursor = (uint32_t *)(void *)shpool_trace_cursor(buffer, 0);
+    assert_int_equal(*cursor, 140);
+    *cursor = 0xfffffffdu; /* as after very long */
+    trace_run(t, pairs);
+    assert_int_equal(*cursor, 0xfffffffdu);
+    text = closed(t);
+    assert_int_equal(count_of(text, "\nblock 0 "), 1);
+    assert_non_null(strstr(text, " records 128 dropped 4294967165\n"));
+    free(text);
+}
+
+static void test_a_complete_run_has_dropped_nothing(void **state)
+{
+    static const uint32_t numbers[] = { 50, 13, 40 }; /* 101 and 27 records, then no room */
+    trace_trial *t = *state;
+    char *text;
+
+    trace_open(t, "bitmap", ",trace_bytes=4K,trace_blocks=1", &one);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(numbers); i++) {
+        t->number = numbers[i];
+        trace_run(t, pairs);
+    }
+    text = closed(t);
+    assert_non_null(strstr(text, " records 100 dropped 0\n"));
+    assert_non_null(strstr(text, " records 26 dropped 0\n"));
+    assert_non_null(strstr(text, " records 0 dropped 80\nend 3\n"));
+    free(text);
+}
+
+/* ---- children ---- */
+
+static void test_a_child_neither_writes_nor_locks(void **state)
+{
+    trace_trial *t = *state;
+    char *text;
+    pid_t idle;
+    pid_t closes;
+
+    trace_open(t, "bitmap", "", &one);
+    t->number = 2;
+    trace_run(t, pairs);
+    idle = fork();
+    if (idle == 0) {
+        pause();
+        _exit(0);
+    }
+    closes = fork();
+    if (closes == 0) {
+        _exit(shpool_simt_close(&t->pool) != SHPOOL_OK);
+    }
+    assert_int_equal(waitpid(closes, NULL, 0), closes);
+    text = closed(t);
+    assert_int_equal(count_of(text, "shpool-trace 1\n"), 1);
+    assert_int_equal(count_of(text, "\nend 1\n"), 1);
+    free(text);
+    trace_open(t, "bitmap", "", &one); /* the child that goes on has no lock */
+    assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
+    (void)kill(idle, SIGKILL);
+    assert_int_equal(waitpid(idle, NULL, 0), idle);
+}
+
+int main(void)
+{
+#define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
+    const struct CMUnitTest tests[] = {
+        TRIAL(test_bad_frees_lie_nowhere),
+        TRIAL(test_what_waits_for_copies_has_not_failed),
+        TRIAL(test_an_empty_pool_has_a_mark),
+        TRIAL(test_a_release_is_noted_before_it),
+        TRIAL(test_a_full_buffer_stays_full),
+        TRIAL(test_a_complete_run_has_dropped_nothing),
+        TRIAL(test_a_child_neither_writes_nor_locks),
+    };
+    return cmocka_run_group_tests_name("trace: edges", tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the tests of traces share: a pool on the executor that records to a file. */
+#ifndef SHPOOL_TESTS_TRACE_TRIAL_H
+#define SHPOOL_TESTS_TRACE_TRIAL_H
+
+#include "tests/unit.h"
+
+#include <unistd.h>
+
+#include <shpool/executor.h>
+#include <shpool/heap.h>
+
+typedef struct trace_trial {
+    char path[64];
+    shpool_pool pool;
+    simt_launch launch;
+    simt_result result;
+    uint32_t number;      /* for the kernel, whatever it needs */
+    char log[1 << 16];    /* what the kernel knows of its operations, as the file has it */
+    size_t logged;
+} trace_trial;
+
+static inline int make_path(void **state)
+{
+    trace_trial *t = calloc(1, sizeof(*t));
+    int at;
+
+    clear_environment(NULL);
+    if (t == NULL) {
+        return -1;
+    }
+    strcpy(t->path, "trace_test_XXXXXX");
+    at = mkstemp(t->path);
+    *state = t;
+    return (at >= 0) ? close(at) : -1;
+}
+
+static inline int remove_path(void **state)
+{
+    trace_trial *t = *state;
+
+    (void)unlink(t->path);
+    free(t);
+    return 0;
+}
+
+/* `options` begins with a comma, or is empty. */
+static inline void trace_open(trace_trial *t, const char *allocator, const char *options,
+                              const shpool_config *want)
+{
+    char spec[256];
+
+    (void)snprintf(spec, sizeof(spec), "%s:trace=%s%s", allocator, t->path, options);
+    if (shpool_simt_open(spec, want, &t->pool) != SHPOOL_OK) {
+        fail_msg("%s: %s", spec, shpool_last_error());
+    }
+    memset(&t->launch, 0, sizeof(t->launch));
+    t->launch.block[0] = want->block_threads;
+    t->launch.dynamic_bytes = t->pool.shared_bytes + 4096;
+    t->logged = 0;
+    t->log[0] = '\0';
+}
+
+static inline void trace_run(trace_trial *t, simt_kernel kernel)
+{
+    if (simt_run(&t->launch, kernel, t, &t->result) != SHPOOL_OK) {
+        fail_msg("%s: %s", t->pool.name, t->result.text);
+    }
+}
+
+/* The file's text; free() it. */
+static inline char *trace_text(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *text = calloc(1, 1 << 22);
+
+    assert_non_null(file);
+    assert_non_null(text);
+    (void)fread(text, 1, (1 << 22) - 1, file);
+    (void)fclose(file);
+    return text;
+}
+
+/* The lines from "block" on: what was recorded. */
+static inline const char *trace_records(const char *text)
+{
+    const char *at = strstr(text, "\nblock ");
+
+    return (at != NULL) ? at + 1 : strstr(text, "\nend ") + 1;
+}
+
+static inline shpool_heap trace_init(trace_trial *t)
+{
+    return shpool_init(&t->pool, simt_from_shared(simt_dynamic_base()));
+}
+
+/* ---- in kernels without preemption: operations, and their lines ---- */
+
+#define LOG(_t, ...)                                                                               \
+    ((_t)->logged += (size_t)snprintf((_t)->log + (_t)->logged, sizeof((_t)->log) - (_t)->logged,  \
+                                      __VA_ARGS__))
+
+static inline unsigned place_of(const trace_trial *t, const void *ptr)
+{
+    return simt_to_shared(ptr) - simt_dynamic_base() - t->pool.area_bytes;
+}
+
+static inline void *log_malloc(trace_trial *t, shpool_heap heap, size_t bytes, size_t alignment,
+                               uint32_t site)
+{
+    void *ptr = (site != 0) ? shpool_malloc_at(heap, bytes, site)
+                            : shpool_aligned_malloc(heap, alignment, bytes);
+
+    if (ptr == NULL) {
+        LOG(t, "m %u - %zu 0 %zu %u\n", simt_thread_rank(), bytes, alignment, site);
+    } else {
+        LOG(t, "m %u 0x%x %zu %zu %zu %u\n", simt_thread_rank(), place_of(t, ptr), bytes,
+            shpool_usable_size(heap, ptr), alignment, site);
+    }
+    return ptr;
+}
+
+static inline void log_free(trace_trial *t, shpool_heap heap, void *ptr, uint32_t site)
+{
+    unsigned place = place_of(t, ptr);
+    uint32_t reason = shpool_free_at(heap, ptr, site);
+
+    LOG(t, "f %u 0x%x %u %u\n", simt_thread_rank(), place, reason, site);
+}
+
+#endif /* SHPOOL_TESTS_TRACE_TRIAL_H */

@@ -1,0 +1,355 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# shpool-bench block and compare, on the CPU block executor: sweeps, CSV and JSON, the same seed,
+# progress, Ctrl-C, comparisons, messages.  In the build folder.  Exit: 0; 1; 77 without jansson.
+# shellcheck disable=SC2016,SC2086,SC2154,SC2317 # programs in quotes; $cpu is words; from make
+set -u
+unset SHPOOL_ALLOCATOR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+# shellcheck source=tests/build/checks.sh
+. "$top_srcdir/tests/build/checks.sh"
+bench=./shpool-bench
+cpu="$bench --device cpu"
+
+# expect STATUS TEXT COMMAND...: it ends so, and TEXT (a regular expression) is in what it prints
+expect() {
+    status=$1
+    expected=$2
+    shift 2
+    "$@" >"$work/out" 2>&1 </dev/null
+    got=$?
+    if [ $got = "$status" ] && grep -q -- "$expected" "$work/out"; then
+        echo "PASS $*"
+    else
+        echo "FAIL $*: status $got, not $status, or nothing like \"$expected\" in:"
+        head -5 "$work/out"
+        failed=1
+    fi
+}
+
+# CSV as lines `row name value`; quoted cells may hold commas and quotes, no line ends.
+csv_members() {
+    awk '
+        /^#/ { next }
+        {
+            n = 0
+            rest = $0
+            do {
+                if (substr(rest, 1, 1) == "\"") {
+                    cell = ""
+                    rest = substr(rest, 2)
+                    while ((at = index(rest, "\"")) && substr(rest, at + 1, 1) == "\"") {
+                        cell = cell substr(rest, 1, at)
+                        rest = substr(rest, at + 2)
+                    }
+                    cell = cell substr(rest, 1, at - 1)
+                    rest = substr(rest, at + 1)
+                } else {
+                    at = index(rest, ",")
+                    cell = at ? substr(rest, 1, at - 1) : rest
+                    rest = at ? substr(rest, at) : ""
+                }
+                cells[++n] = cell
+                more = substr(rest, 1, 1) == ","
+                rest = substr(rest, 2)
+            } while (more)
+            if (!row++) {
+                columns = n
+                for (i = 1; i <= n; i++) name[i] = cells[i]
+            } else if (n != columns) {
+                print row, n, "cells, not", columns
+            } else {
+                for (i = 1; i <= n; i++) print row - 1, name[i], cells[i]
+            }
+        }' "$1"
+}
+
+# The same of the rows of our JSON, which has one member or sample on a line.
+json_members() {
+    awk '
+        /^  "rows"/ { rows = 1; next }
+        !rows { next }
+        /^    \{/ { row++; next }
+        /^      "/ {
+            name = $1
+            gsub(/[":]/, "", name)
+            value = $0
+            sub(/^ *"[a-z_]*": /, "", value)
+            sub(/,$/, "", value)
+            series = value == "["
+            if (series) { samples = ""; next }
+            if (value == "[]" || value == "null") value = ""
+            if (value ~ /^".*"$/) {
+                value = substr(value, 2, length(value) - 2)
+                gsub(/\\"/, "\"", value)
+            } else if (value != "") value = sprintf("%.6g", value)
+            print row, name, value
+            next
+        }
+        series && /^      \]/ { print row, name, substr(samples, 2); series = 0; next }
+        series { sub(/,$/, ""); samples = samples " " sprintf("%.6g", $1) }' "$1"
+}
+
+if ! $cpu --allocator null --workload pairs -i 1 --json >"$work/out" 2>&1; then
+    echo "SKIP without jansson there is no JSON: $(head -1 "$work/out")"
+    exit 77
+fi
+
+# ---- a sweep has all combinations, and all formats tell the same ----
+a=$work/a.json
+check "a sweep" $cpu --allocator bitmap --allocator warp_first_fit:alignment=32,stats=1 \
+    --allocator null --workload pairs,handoff,fuzz --threads 32-128 --bytes 4K,20K \
+    --threads-per-pool 0,8 -i 5 --repeats 3 --json="$a" --csv="$work/a.csv"
+cp "$work/out" "$work/a.txt"
+csv_members "$work/a.csv" >"$work/csv"
+json_members "$a" >"$work/json"
+points() { # the distinct combinations that were measured
+    awk '$2 ~ /^(spec|workload|threads|payload_bytes|threads_per_pool)$/ { p[$1] = p[$1] " " $3 }
+        END { for (r in p) print p[r] }' "$1" | sort -u | wc -l
+}
+check "3 x 3 x 3 x 2 x 2 combinations in the CSV" test "$(points "$work/csv")" = 108
+check "as many rows" test "$(awk '$2 == "spec"' "$work/csv" | wc -l)" = 108
+check "as many in the table" test "$(grep -c '^[a-z]' "$work/a.txt")" = 109 # and the heading
+check "CSV and JSON tell the same" diff "$work/csv" "$work/json"
+check "a row that cannot be says so" grep -q '^[0-9]* note n/a: a thread of another' "$work/csv"
+check "a spec that asks for too much" $cpu --allocator null --allocator bitmap:payload_bytes=1M \
+    --workload pairs -i 1 --json="$work/big.json" --csv="$work/big.csv"
+csv_members "$work/big.csv" >"$work/csv_big"
+json_members "$work/big.json" >"$work/json_big"
+check "its note has quotes" grep -q '^2 note n/a: spec "bitmap:payload_bytes=1M"' "$work/csv_big"
+check "the same in both" diff "$work/csv_big" "$work/json_big"
+check "three samples" test "$(awk '$1 == 1 && $2 == "gops_samples" { print NF - 2 }' \
+    "$work/csv")" = 3
+check "their median" awk '$2 == "gops" { g[$1] = $3 }
+    $2 == "gops_samples" && NF == 5 && g[$1] != $3 && g[$1] != $4 && g[$1] != $5 { exit 1 }' \
+    "$work/csv"
+for fact in version device driver clocks date command iterations repeats seed; do
+    check "CSV says $fact" grep -q "^# $fact: ." "$work/a.csv"
+    check "JSON says $fact" grep -q "^  \"$fact\": \"*[^\" ]" "$a"
+done
+check "the command" grep -q '^# command: shpool-bench --device cpu .* --threads 32-128 ' \
+    "$work/a.csv"
+$cpu --allocator all --skip native --workload mixed -i 2 --repeats 1 >"$work/all" 2>&1
+check "all but native" sh -c "! grep -q ^native '$work/all' && grep -q ^null '$work/all'"
+check "a name given twice is measured once" test "$($cpu --allocator null --allocator all \
+    --allocator null --workload mixed -i 1 --repeats 1 | grep -c '^null ')" = 1
+check "ranges double, end with their end, and step" sh -c "
+    $cpu --allocator null --workload mixed -i 1 --repeats 1 --threads 32-100,10-20:5 |
+    awk '/^null/ { print \$4 }' | tr '\\n' ' ' | grep -qx '32 64 100 10 15 20 '"
+
+check "lists add up, each value once, in the order given" sh -c "
+    $cpu --allocator null --workload mixed --workload pairs,mixed --threads 64 --threads 32-64 \\
+        --bytes 8K --bytes 4K,8K --threads-per-pool 8 --threads-per-pool 0 --binding table \\
+        --binding all -i 1 --repeats 1 --csv |
+    awk -F, '/^null/ { print \$4, \$6, \$7, \$9 }' >'$work/order'"
+for threads in 64 32; do
+    for bytes in 8192 4096; do
+        for pool in 8 0; do
+            for workload in mixed pairs; do
+                echo $workload $threads $bytes $pool
+            done
+        done
+    done
+done >"$work/ordered"
+check "all of them" diff "$work/ordered" "$work/order"
+check "so does --total" test "$($cpu --allocator null --workload mixed -i 1 --repeats 1 \
+    --total 8K --total 4K --csv | awk -F, '/^null/ { printf "%s ", $8 }')" = '8192 4096 '
+expect 2 '--threads 1-40:1: these are too many' $cpu --threads 100-140:1 --threads 1-40:1
+
+# ---- the same seed does the same operations, another one others ----
+operations() { # SEED
+    $cpu --allocator bitmap --allocator thread_first_fit --allocator warp_best_fit --bytes 12K \
+        --threads 64 -i 30 --repeats 2 -s "$1" --csv |
+        csv_members - | awk '$2 ~ /^(operations|failures|errors|digest|utilisation_percent)$/'
+}
+operations 7 >"$work/seed7"
+operations 7 >"$work/again"
+operations 8 >"$work/seed8"
+check "the same seed, the same operations" diff "$work/seed7" "$work/again"
+check "there are some, and they are counted" awk '$2 == "digest" && NF == 3 { n++ }
+    END { exit n < 18 }' "$work/seed7"
+for workload in churn mixed ramp fuzz; do
+    for seed in 7 8; do
+        $cpu --allocator bitmap --workload $workload -i 30 --repeats 1 -s $seed --csv |
+            csv_members - | sed -n 's/.* digest //p' >"$work/digest$seed"
+    done
+    check "another seed, others: $workload" sh -c "[ \$(wc -c <$work/digest7) = 17 ] &&
+        [ \$(wc -c <$work/digest8) = 17 ] && ! cmp -s $work/digest7 $work/digest8"
+done
+
+# ---- compare ----
+# scaled FACTOR ALLOCATOR: a.json with its rates times FACTOR
+scaled() {
+    awk -v factor="$1" -v who="$2" '
+        /^      "spec"/ { ours = index($0, "\"" who "\"") }
+        /^      "gops_samples": \[$/ && ours { samples = 1; print; next }
+        samples && /^      \]/ { samples = 0 }
+        samples || (ours && /^      "gops":/ && !/null/) {
+            n = split($0, part, " ")
+            comma = (part[n] ~ /,$/) ? "," : ""
+            sub(/,$/, "", part[n])
+            line = (n == 2) ? "      " part[1] " " : "        "
+            print line sprintf("%.6g", part[n] * factor) comma
+            next
+        }
+        { print }' "$work/quiet.json"
+}
+# sampled X Y Z MEDIAN SPREAD: a.json with these samples, not what this machine measured
+sampled() {
+    awk -v x="$1" -v y="$2" -v z="$3" -v median="$4" -v spread="$5" '
+        BEGIN { sample[0] = x; sample[1] = y; sample[2] = z }
+        /^        [0-9.e-]*,?$/ {
+            print "        " sample[n++ % 3] (($0 ~ /,$/) ? "," : "")
+            next
+        }
+        /^      "gops": [0-9]/ { print "      \"gops\": " median ","; next }
+        /^      "gops_spread_percent": [0-9]/ { sub(/[0-9][0-9.e-]*/, spread) }
+        { print }' "$a"
+}
+quiet=$work/quiet.json
+sampled 1.00 1.01 1.02 1.01 0.99 >"$quiet"
+scaled 0.5 bitmap >"$work/slow.json"
+scaled 2 bitmap >"$work/fast.json"
+scaled 0.99 bitmap >"$work/near.json"
+scaled 0.9 bitmap >"$work/less.json"
+expect 0 '^# 108 rows: 108 same; geometric mean of the speeds 1.000' \
+    $bench compare "$quiet" "$quiet"
+expect 0 ' 108 same; geometric' $bench compare "$quiet" "$work/near.json"
+expect 0 ' 36 slower;' $bench compare "$quiet" "$work/slow.json"
+expect 0 '^bitmap .* 0\.500 .*  slower$' $bench compare "$quiet" "$work/slow.json"
+expect 0 ' 36 slower;' $bench compare "$quiet" "$work/less.json"
+sampled 1.0 1.0 1.3 1.0 0.0 >"$work/jump.json"
+sampled 1.2 0.9 1.2 1.2 0.0 >"$work/jumps.json"
+expect 0 ' 108 same;' $bench compare "$work/jump.json" "$work/jumps.json"
+sampled 1.2 1.1 1.3 1.2 8.33 >"$work/wide.json"
+expect 0 ' 108 same;' $bench compare "$quiet" "$work/wide.json"
+sampled 1.2 1.2 1.3 1.2 1.0 >"$work/narrow.json"
+expect 0 ' 12 same; 96 faster;' $bench compare "$quiet" "$work/narrow.json"
+expect 0 ' 108 same;' $bench compare --noise 20 "$quiet" "$work/less.json"
+expect 0 ' 36 faster;' $bench compare "$quiet" "$work/fast.json"
+check "only bitmap is named" sh -c "$bench compare --changed '$quiet' '$work/slow.json' |
+    awk '/slower\$/ && \$1 != \"bitmap\" { exit 1 } /^[a-z]/ { n++ } END { exit n != 37 }'"
+expect 1 ' 36 slower;' $bench compare --fail-on 1.5 "$quiet" "$work/slow.json"
+expect 0 ' 36 slower;' $bench compare --fail-on 2.5 "$quiet" "$work/slow.json"
+expect 0 ' 36 faster;' $bench compare --fail-on 1 "$quiet" "$work/fast.json"
+sed 's/"failures_percent": 0.0,/"failures_percent": 3.0,/' "$quiet" >"$work/refuses.json"
+expect 1 ' refuses more' $bench compare --fail-on 1.5 "$quiet" "$work/refuses.json"
+sed 's/"errors": 0,/"errors": 1,/' "$quiet" >"$work/broken.json"
+expect 1 ' fails;' $bench compare --fail-on 1.5 "$quiet" "$work/broken.json"
+$cpu --allocator bitmap --workload pairs --threads 32 --bytes 4K -i 5 --repeats 3 -s 9 \
+    --json="$work/one.json" >/dev/null
+sed '1,/"state": "measured"/s/"state": "measured"/"state": "n\/a"/' "$quiet" >"$work/gone.json"
+expect 1 ' 1 only in A;' $bench compare --fail-on 9 "$quiet" "$work/gone.json"
+expect 0 ' 1 only in B;' $bench compare --fail-on 9 "$work/gone.json" "$quiet"
+$cpu --allocator bitmap --workload ramp --repeats 1 --json="$work/ramp.json" >"$work/table"
+sed 's/"utilisation_percent": [0-9.]*,/"utilisation_percent": 41.0,/' "$work/ramp.json" \
+    >"$work/less.json"
+expect 1 ' 1 holds less;' $bench compare --fail-on 9 "$work/ramp.json" "$work/less.json"
+expect 0 ' 1 same;' $bench compare --fail-on 9 "$work/less.json" "$work/ramp.json"
+expect 0 ' 107 only in A;' $bench compare "$quiet" "$work/one.json"
+expect 1 ' only in A;' $bench compare --fail-on 9 "$quiet" "$work/one.json"
+expect 0 '^# other seed: A 1; B 9$' $bench compare "$quiet" "$work/one.json"
+# commanded WORDS...: a.json of a command with these at its end; their quotes as in JSON
+commanded() { sed "s|^  \"command\": \".*\"|  \"command\": \"shpool-bench -i 5 $*\"|" "$quiet"; }
+commanded >"$work/plain.json"
+for words in --json=after.json --json "--csv='my results.csv'" '--plot chart.gp' \
+    --plot=chart.gp "--plot 'a chart.svg' --csv" '--js=x --pl y'; do
+    commanded "$words" >"$work/words.json"
+    expect 0 ' 108 same;' $bench compare "$work/plain.json" "$work/words.json"
+    check "where results go is no other command: $words" \
+        sh -c '! grep "other command" "$2" && grep -qF -- "$1" "$3"' - "${words%%[= ]*}" \
+        "$work/out" "$work/words.json"
+done
+for name in before "it's after"; do
+    $cpu --allocator null --workload pairs -i 1 --repeats 1 --json="$work/$name.json" >/dev/null
+done
+check "a quoted name" grep -qF "it'\\\\''s after" "$work/it's after.json"
+check "is read, too" sh -c '! "$1" compare "$2" "$3" | grep "other command"' - $bench \
+    "$work/before.json" "$work/it's after.json"
+for words in '-s 9' '--plot chart.gp --skip null' '--json pairs' '--threads=--json'; do
+    commanded "$words" >"$work/words.json"
+    expect 0 "^# other command: A shpool-bench -i 5 *; B shpool-bench -i 5 $words\$" \
+        $bench compare "$work/plain.json" "$work/words.json"
+done
+sed 's/"format": 1,/"format": 99,/' "$quiet" >"$work/format.json"
+expect 2 'format.json: format 99; this shpool-bench (.*) reads format 1: measure again' \
+    $bench compare "$quiet" "$work/format.json"
+echo '{"kind": "shpool-bench loadstore", "rows": []}' >"$work/kind.json"
+expect 2 'holds "shpool-bench loadstore"; results of shpool-bench \[block\] --json are needed' \
+    $bench compare "$work/kind.json" "$quiet"
+echo '{"rows": []}' >"$work/kind.json"
+expect 2 'holds no results with a kind' $bench compare "$quiet" "$work/kind.json"
+grep -v '"gops":' "$quiet" >"$work/short.json"
+expect 2 'row 1 has no "gops"' $bench compare "$quiet" "$work/short.json"
+expect 2 'a.csv: is no JSON of shpool-bench: .*line 1' $bench compare "$quiet" "$work/a.csv"
+: >"$work/empty.json"
+expect 2 'empty.json: is empty$' $bench compare "$quiet" "$work/empty.json"
+expect 2 ': is a directory$' $bench compare "$quiet" "$work"
+expect 2 'nobody.json: No such file or directory$' $bench compare "$quiet" "$work/nobody.json"
+expect 2 'two files are needed, not 1' $bench compare "$quiet"
+expect 2 '--noise x: a number from 0 to 1000' $bench compare --noise x "$quiet" "$quiet"
+expect 0 '^usage: shpool-bench compare' $bench compare --help
+
+# ---- Ctrl-C, progress ----
+long="--allocator bitmap --allocator thread_bitmap --threads 64-1024 --bytes 4K-64K -i 40"
+timeout -s INT --preserve-status 1 $cpu $long --csv="$work/cut.csv" --json="$work/cut.json" \
+    >"$work/cut" 2>"$work/said"
+check "Ctrl-C: exit status 130" test $? = 130
+rows=$(grep -c '^bitmap \|^thread_bitmap ' "$work/cut")
+check "a table of what was measured" test "$rows" -ge 1
+check "it says so" grep -qx "# interrupted: $rows of 400 rows" "$work/cut"
+check "so does the CSV" test "$(grep -vc '^#' "$work/cut.csv")" = $((rows + 1))
+check "so does the JSON" test "$(json_members "$work/cut.json" | grep -c ' spec ')" = "$rows"
+check "JSON names what was planned" grep -q '^  "planned": 400,' "$work/cut.json"
+check "silence in a pipe" test ! -s "$work/said"
+signals() { # SECONDS: what a launch that is under way prints after two signals so far apart
+    : >"$work/twice"
+    $cpu --allocator warp_best_fit --workload fuzz --threads 128 -i 4000 >"$work/twice" 2>&1 &
+    while ! grep -q '^allocator' "$work/twice"; do # the table's heading
+        kill -0 $! 2>/dev/null || return 1
+        sleep 0.01
+    done
+    sleep 0.1
+    kill -TERM $!
+    sleep "$1"
+    kill -TERM $! 2>/dev/null
+    wait $! 2>/dev/null
+    test $? = 143
+}
+check "SIGTERM ends it" signals 0.02
+check "two at once are one" grep -qx '# interrupted: 0 of 1 row' "$work/twice"
+check "a second one ends it at once" signals 0.3
+check "without a word" sh -c "! grep -q interrupted '$work/twice'"
+if command -v script >/dev/null 2>&1; then
+    script -qec "$cpu --allocator bitmap -i 2" /dev/null </dev/null >"$work/terminal" 2>&1
+    check "progress and time left on a terminal" \
+        grep -q '8 of 8, 0:0[0-9] left: bitmap, fuzz, 64 threads' "$work/terminal"
+    script -qec "$cpu --allocator bitmap -i 2 2>/dev/null" /dev/null </dev/null >"$work/terminal"
+    check "on stderr" sh -c "! grep -q 'left:' '$work/terminal'"
+fi
+
+# ---- messages ----
+expect 2 '--threads 32,x: numbers from 1 to 1024 are .* 128-1024 (doubles)' $cpu --threads 32,x
+expect 2 '--threads 64-32: a range goes up' $cpu --threads 64-32
+expect 2 '--threads 1-2000: numbers from 1 to 1024' $cpu --threads 1-2000
+expect 2 '--threads 100:5: a step stands behind a range: 100-400:100' $cpu --threads 100:5
+expect 2 '--threads 1-1024:1: these are too many; .* at most 64' $cpu --threads 1-1024:1
+expect 2 '--threads : numbers' $cpu --threads ''
+expect 2 '--threads-per-pool 0-8: 0 does not double' $cpu --threads-per-pool 0-8
+expect 2 '--bytes 4K,999K: numbers from 16 to 232448' $cpu --bytes 4K,999K
+expect 2 'one of --bytes (payload) and --total' $cpu --bytes 4K --total 4K
+expect 2 '--workload mixed,mixt: known are pairs .* fuzz all' $cpu --workload mixed,mixt
+expect 2 '--binding bound: known are table inline linked all' $cpu --binding bound
+expect 1 '--binding linked needs a GPU; the CPU has table' $cpu --binding linked,inline
+expect 2 '--device gpu: known are cpu cuda' $bench --device gpu
+expect 2 'unexpected argument "x.json"; a file is written --json=FILE' $cpu --json x.json
+expect 2 '--json and --csv both go to stdout; give one a FILE' $cpu --json --csv
+expect 1 'none/x.json: No such file or directory' $cpu --json="$work/none/x.json"
+expect 2 '--repeats 1000: a number from 1 to 101' $cpu --repeats 1000
+expect 1 '--skip nobody: .*known allocators' $cpu --allocator all --skip nobody
+expect 1 'known allocators: ' $cpu --allocator bitmap --allocator nobody
+expect 1 'known allocators: ' $cpu --allocator nobody --threads 32-1024 --csv
+check "once, before anything is measured" test "$(wc -l <"$work/out")" = 1
+expect 1 'nothing could be measured' $cpu --allocator thread_best_fit --threads 1024 --total 16K
+expect 0 'n/a: a pool holds 32 bytes, the least request is 64' $cpu --allocator thread_bitmap \
+    --workload pairs --threads 64 --bytes 2K
+exit $failed

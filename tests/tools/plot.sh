@@ -1,0 +1,136 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# shpool-bench --plot and plot: charts that name every allocator and mark what was refused and what
+# failed.  In the build folder.  Exit: 0; 1; 77 without jansson, gnuplot or xmllint.
+# shellcheck disable=SC2016,SC2154,SC2317 # programs in single quotes; top_srcdir from make
+set -u
+unset SHPOOL_ALLOCATOR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+# shellcheck source=tests/build/checks.sh
+. "$top_srcdir/tests/build/checks.sh"
+bench=./shpool-bench
+
+if ! $bench --device cpu --allocator null --workload pairs -i 1 --json >"$work/json" 2>&1; then
+    echo "SKIP without jansson there is no JSON: $(head -1 "$work/json")"
+    exit 77
+fi
+for need in gnuplot:gnuplot-nox xmllint:libxml2-utils; do
+    if ! command -v ${need%:*} >/dev/null 2>&1; then
+        echo "SKIP without ${need%:*} (Debian's ${need#*:})"
+        exit 77
+    fi
+done
+
+# marks CHART N: how often gnuplot's point N stands in it, without its definition and the legend's
+marks() { echo $(($(grep -c "<use xlink:href='#gpPt$2' transform" "$1") - 1)); }
+
+# names_all CHART RESULTS.csv: each allocator stands as text in it
+names_all() {
+    grep -v '^#' "$2" | sed 1d | sed 's/^"\([^"]*\)".*/\1/; t; s/,.*//' | sort -u >"$work/names"
+    [ -s "$work/names" ] || return 1
+    while IFS= read -r name; do
+        grep -qF "<text>$name</text>" "$1" || return 1
+    done <"$work/names"
+}
+
+refused() { # RESULTS.csv: drawn rows with failures; no spec here holds a comma
+    grep -v '^#' "$1" | sed 1d | awk -F, '$4 != "ramp" && $19 > 0 { n++ } END { print n + 0 }'
+}
+
+# ---- bars ----
+check "a run draws" $bench --device cpu --allocator all -i 20 --repeats 1 --json="$work/a.json" \
+    --csv="$work/a.csv" --plot "$work/a.svg"
+check "bars: well formed" xmllint --noout "$work/a.svg"
+check "bars: all allocators named" names_all "$work/a.svg" "$work/a.csv"
+check "bars: under each panel, and in the legend" \
+    test "$(grep -cF '<text>arena</text>' "$work/a.svg")" = 9
+check "bars: some requests were refused" test "$(refused "$work/a.csv")" -ge 5
+check "bars: rings where they were" test "$(marks "$work/a.svg" 5)" = "$(refused "$work/a.csv")"
+check "bars: nothing failed" test "$(marks "$work/a.svg" 1)" = 0
+check "bars: the command" grep -q '<text>shpool-bench --device cpu --allocator all ' "$work/a.svg"
+check "bars: the device" grep -q '<text>CPU block executor .*clocks: ' "$work/a.svg"
+check "bars: who is not there" grep -q '<text>n/a: arena, freelist,' "$work/a.svg"
+for workload in pairs batch churn mixed handoff waiting ramp fuzz; do
+    check "bars: $workload" grep -q "<text>$workload</text>" "$work/a.svg"
+done
+
+# ---- lines, drawn from the file of results ----
+check "a sweep" $bench --device cpu --allocator bitmap --allocator thread_bitmap \
+    --allocator "freelist:threads_per_pool=8" --workload mixed,ramp --threads 32-256 \
+    --bytes 4K,12K -i 20 --repeats 1 --json="$work/b.json" --csv="$work/b.csv"
+check "plot draws it" $bench plot "$work/b.json" -o "$work/b.svg"
+check "lines: well formed" xmllint --noout "$work/b.svg"
+check "lines: all allocators named" names_all "$work/b.svg" "$work/b.csv"
+check "lines: rings" test "$(marks "$work/b.svg" 5)" = "$(refused "$work/b.csv")"
+cat >"$work/panels" <<EOD
+mixed, 4K bytes
+mixed, 12K bytes
+ramp, 4K bytes
+ramp, 12K bytes
+EOD
+sed -n 's/.*<text>\([a-z]*, [0-9]*K bytes\)<.*/\1/p' "$work/b.svg" >"$work/drawn"
+check "lines: a row of panels for each workload" diff "$work/panels" "$work/drawn"
+check "lines: an axis" grep -q '<text>threads of a block</text>' "$work/b.svg"
+
+sed 's/"cycles_per_op": null/"cycles_per_op": 123.0/' "$work/b.json" >"$work/f.json"
+check "another figure" $bench plot "$work/f.json" --figure cycles -o "$work/f.svg"
+check "its axis" grep -q '<text>cycles an operation, one block alone</text>' "$work/f.svg"
+check "instead" sh -c "! grep -q 'op/s' '$work/f.svg'"
+
+# ---- what failed has a cross ----
+awk '/"errors": 0,/ && ++n <= 2 { sub(/0,/, "3,") } { print }' "$work/b.json" >"$work/c.json"
+check "plot draws failures" $bench plot "$work/c.json" -o "$work/c.svg"
+check "two crosses" test "$(marks "$work/c.svg" 1)" = 2
+
+# ---- an interrupted run: what it did not come to is not what cannot be ----
+check "three allocators" $bench --device cpu --allocator thread_bitmap --allocator bitmap \
+    --allocator null --workload pairs,handoff -i 1 --repeats 1 --json="$work/whole.json"
+awk '/^    \{/ { row++ } row == 5 && /^    \}/ { print "    }\n  ]\n}"; exit } { print }' \
+    "$work/whole.json" >"$work/cut.json"
+check "plot draws five of six rows" $bench plot "$work/cut.json" -o "$work/cut.svg"
+check "the sixth was not measured" \
+    grep -q '<text>n/a: thread_bitmap; not measured: null<' "$work/cut.svg"
+check "it says so" sh -c "tr '\\n' ' ' <'$work/cut.svg' | grep -q INTERRUPTED"
+check "a whole run has nothing of that" sh -c "$bench plot '$work/whole.json' -o '$work/w.svg' &&
+    grep -q '<text>n/a: thread_bitmap<' '$work/w.svg' && ! grep -q 'not measured' '$work/w.svg'"
+check "what was measured has no cycles on the CPU" \
+    $bench plot "$work/whole.json" --figure cycles -o "$work/w.svg"
+check "they were not measured" \
+    grep -q '<text>not measured: thread_bitmap, bitmap, null<' "$work/w.svg"
+
+# ---- other formats, and none ----
+check "png" $bench plot "$work/b.json" -o "$work/b.png"
+check "it is one" sh -c "head -c 4 '$work/b.png' | grep -q PNG"
+check "a script" $bench plot "$work/b.json" -o "$work/d.gp"
+check "gnuplot runs it" gnuplot "$work/d.gp"
+check "the same chart" cmp "$work/b.svg" "$work/d.svg"
+fails() { # STATUS TEXT COMMAND...
+    status=$1
+    expected=$2
+    shift 2
+    "$@" >"$work/said" 2>&1
+    got=$?
+    check "$expected" test $got = "$status"
+    check "$expected" grep -q -- "$expected" "$work/said"
+}
+here=$PWD
+fails 2 'no gnuplot on PATH .* package gnuplot-nox .* ends in .gp' \
+    env PATH=/nonexistent "$here/shpool-bench" --plot "$work/e.svg"
+check "and nothing was measured" test "$(wc -l <"$work/said")" = 2
+check "a script needs no gnuplot" \
+    env PATH=/nonexistent "$here/shpool-bench" plot "$work/b.json" -o "$work/e.gp"
+fails 2 'e.jpg: a name that ends in .svg, .png or .pdf' $bench plot "$work/b.json" -o "$work/e.jpg"
+fails 2 'none/e.svg: No such file' $bench plot "$work/b.json" -o "$work/none/e.svg"
+fails 2 'none/e.svg: No such file' $bench --device cpu -i 1 --plot "$work/none/e.svg"
+check "and nothing was measured" test "$(wc -l <"$work/said")" = 2
+mkdir "$work/bin"
+printf '#!/bin/sh\necho drawn here\n' >"$work/bin/gnuplot"
+chmod +x "$work/bin/gnuplot"
+fails 1 'gnuplot did not draw it' \
+    env PATH="$work/bin:$PATH" $bench plot "$work/b.json" -o "$work/e.svg"
+check "and stdout is not where it draws" sh -c "! grep -q 'drawn here' '$work/said'"
+fails 2 '--figure cycle: known are gops cycles failed' \
+    $bench plot "$work/b.json" -o "$work/e.svg" --figure cycle
+fails 2 'give -o FILE' $bench plot "$work/b.json"
+fails 2 'give one file of results' $bench plot -o "$work/e.svg"
+fails 2 'a.csv: is no JSON' $bench plot "$work/a.csv" -o "$work/e.svg"
+exit $failed

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pictures of pools over time, and why a request failed. */
+#include "trace_text.h"
+
+#include "tools/bench/trace/heap_map.h"
+
+static size_t count_of(const char *text, const char *word)
+{
+    size_t count = 0;
+
+    for (text = strstr(text, word); text != NULL; text = strstr(text + 1, word)) {
+        count++;
+    }
+    return count;
+}
+
+/* Every tag is closed, in order, and no text holds what XML wants escaped. */
+static void expect_well_formed(const char *text)
+{
+    char open[32][16];
+    size_t depth = 0;
+
+    assert_memory_equal(text, "<?xml ", 6);
+    for (const char *at = strstr(text, "?>") + 2; *at != '\0'; at++) {
+        const char *end;
+        char name[16] = "";
+
+        if (*at == '&') {
+            assert_true((strncmp(at, "&amp;", 5) == 0) || (strncmp(at, "&lt;", 4) == 0) ||
+                        (strncmp(at, "&gt;", 4) == 0) || (strncmp(at, "&quot;", 6) == 0));
+        }
+        if (*at != '<') {
+            continue;
+        }
+        end = strchr(at, '>');
+        assert_non_null(end);
+        (void)sscanf(at + 1 + (at[1] == '/'), "%15[a-z]", name);
+        assert_true(name[0] != '\0');
+        assert_int_equal(count_of(name, "<"), 0);
+        if (at[1] == '/') {
+            assert_true(depth > 0);
+            assert_string_equal(open[--depth], name);
+        } else if (end[-1] != '/') {
+            assert_true(depth < SHPOOL_ARRAY_COUNT(open));
+            strcpy(open[depth++], name);
+        }
+        at = end;
+    }
+    assert_int_equal(depth, 0);
+}
+
+static char *draw(const trace_file *trace, const heap_map_options *options)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&text, &bytes);
+
+    assert_non_null(to);
+    assert_int_equal(heap_map_write(to, trace, &trace->lives[0], options), 0);
+    assert_int_equal(fclose(to), 0);
+    return text;
+}
+
+static void test_map(void **state)
+{
+    trace_trial *t = *state;
+    const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    const heap_map_options part = { 5, 7, HEAP_MAP_SIZE };
+    heap_map_fault fault;
+    trace_file trace;
+    char *text;
+
+    read_text(t->path, handed_text, &trace);
+    strcpy(trace.allocator, "<a&\"b>");
+    text = draw(&trace, &all);
+    expect_well_formed(text);
+    assert_int_equal(count_of(text, "class=\"a\""), 4); /* one of the 3 was resized */
+    assert_int_equal(count_of(text, "class=\"f\""), 1);
+    assert_non_null(strstr(text, "&lt;a&amp;&quot;b&gt;"));
+    /* 0..208 and 256..368 are taken of 1,024 */
+    assert_non_null(strstr(text, "thread 0 asked for 800 bytes; pool 0 has 704 free, the largest "
+                                 "hole 656 at 0x170, between thread 1's 100 bytes at 0x100 and "
+                                 "the end of the pool"));
+    assert_int_equal(heap_map_explain(&trace, &trace.lives[0], 2, &fault), 0);
+    assert_int_equal(fault.free_bytes, 1024 - 208 - 112);
+    assert_int_equal(fault.hole, 656);
+    assert_int_equal(fault.below, 1);
+    assert_int_equal(fault.above, TRACE_NONE);
+    /* bytes times operations: 208 * 3 + 112 + 64 * 2, and 112 * 5 */
+    assert_int_equal(count_of(text, "class=\"k\""), 2);
+    assert_non_null(strstr(text, ">thread 0: 61%<"));
+    assert_non_null(strstr(text, ">thread 1: 39%<"));
+    assert_true(strstr(text, ">thread 0: 61%") < strstr(text, ">thread 1: 39%"));
+    free(text);
+    text = draw(&trace, &part);
+    expect_well_formed(text);
+    assert_int_equal(count_of(text, "class=\"a\""), 2);
+    assert_int_equal(count_of(text, "class=\"f\""), 0);
+    assert_int_equal(count_of(text, "class=\"k\""), 1);
+    assert_non_null(strstr(text, ">64 to 127 bytes: 100%<"));
+    free(text);
+    trace_file_free(&trace);
+}
+
+/* Of nine threads the one that held least is left out; colours are those of the rectangles. */
+static void test_legend(void **state)
+{
+    trace_trial *t = *state;
+    const heap_map_options threads = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    const heap_map_options sizes = { 0, TRACE_NONE, HEAP_MAP_SIZE };
+    FILE *file = fopen(t->path, "w");
+    char why[512];
+    char key[64];
+    trace_file trace;
+    char *text;
+
+    assert_non_null(file);
+    fputs(HEAD("9", "9", "1", "20000") "block 0 launch 1 records 9 dropped 0\n", file);
+    for (uint32_t i = 0; i < 9; i++) { /* the longer, the larger; thread 8 has least */
+        fprintf(file, "m %u 0x%x %u %u 16 0\n", i, 0x800 * i, 2048 >> i, 2048 >> i);
+    }
+    fputs("end 1\n", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(trace_file_read(t->path, &trace, why, sizeof(why)), 0);
+    text = draw(&trace, &threads);
+    expect_well_formed(text);
+    assert_int_equal(count_of(text, "class=\"k\""), 8);
+    assert_non_null(strstr(text, "580.00\">thread 0: "));
+    assert_non_null(strstr(text, "580.00\">thread 7: "));
+    assert_null(strstr(text, "580.00\">thread 8: "));
+    snprintf(key, sizeof(key), "fill=\"#%06x\"", heap_map_rgb(HEAP_MAP_THREAD, 7));
+    assert_int_equal(count_of(text, key), 2); /* its rectangle, and the legend */
+    free(text);
+    text = draw(&trace, &sizes);
+    expect_well_formed(text);
+    assert_int_equal(count_of(text, "class=\"k\""), 8);
+    assert_non_null(strstr(text, ">2 to 4 KiB: "));
+    assert_non_null(strstr(text, ">512 to 1023 bytes: "));
+    free(text);
+    trace_file_free(&trace);
+}
+
+/* What the allocator has in front of its pools is no hole: as far as all pools show it. */
+static void test_head(void **state)
+{
+    static const char *const texts[] = {
+        HEAD("2", "1", "2", "1024") "block 0 launch 1 records 3 dropped 0\n"
+        "m 0 0x80 16 16 16 0\nm 1 0x460 16 16 16 0\nm 0 - 950 0 16 0\nend 1\n",
+        /* nothing that low: no more than what a fresh pool keeps back */
+        HEAD("2", "1", "2", "1024") "block 0 launch 1 records 2 dropped 0\n"
+        "m 0 0x100 16 16 16 0\nm 0 - 950 0 16 0\nend 1\n",
+        /* spilled: not in the pools */
+        HEAD("2", "1", "2", "1024") "block 0 launch 1 records 3 dropped 0\n"
+        "m 0 0x100 16 16 16 0\nm 0 g0x10 16 16 16 0\nm 0 - 950 0 16 0\nend 1\n",
+    };
+    static const uint32_t ats[] = { 2, 1, 2 };
+    static const uint32_t frees[] = { 1024 - 96 - 16, 900 - 16, 900 - 16 };
+    trace_trial *t = *state;
+    const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    heap_map_fault fault;
+    trace_file trace;
+    char *text;
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(texts); i++) {
+        read_text(t->path, texts[i], &trace);
+        assert_int_equal(heap_map_explain(&trace, &trace.lives[0], ats[i], &fault), 0);
+        assert_int_equal(fault.free_bytes, frees[i]);
+        trace_file_free(&trace);
+    }
+    read_text(t->path, HEAD("1", "1", "1", "1024") "block 0 launch 1 records 4 dropped 0\n"
+              "m 0 0x60 16 16 16 0\nf 0 0x60 0 0\nm 0 0x200 500 512 16 0\nm 0 - 600 0 16 0\n"
+              "end 1\n", &trace);
+    text = draw(&trace, &all);
+    assert_non_null(strstr(text, "the largest hole 416 at 0x60, between the pool's metadata and "
+                                 "thread 0's 500 bytes at 0x200<"));
+    free(text);
+    trace_file_free(&trace);
+    read_text(t->path, HEAD("1", "1", "1", "1024") "block 0 launch 1 records 2 dropped 0\n"
+              "m 0 0x60 928 928 16 0\nm 0 - 600 0 16 0\nend 1\n", &trace);
+    text = draw(&trace, &all); /* full: no hole, and nothing around it */
+    assert_non_null(strstr(text, "asked for 600 bytes; pool 0 has 0 free<"));
+    free(text);
+    trace_file_free(&trace);
+}
+
+#define TAKEN(_records, _later)                                                                    \
+    HEAD("3", "3", "1", "1024") "block 0 launch 1 records " _records " dropped 0\n"                \
+    "m 0 0x60 16 16 16 0\nm 1 0x200 256 256 16 0\nm 0 - 300 0 16 0\n" _later "end 1\n"
+
+/* The hole of 400 bytes at 0x70 was large enough: had somebody got it whose malloc comes later? */
+static void test_taken(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t takers;
+        uint32_t taken;
+        uint32_t left;
+    } rows[] = {
+        { TAKEN("4", "m 2 0x100 200 208 16 0\n"), 1, 3, 256 },
+        { TAKEN("5", "f 0 0x60 0 0\nm 2 0x100 200 208 16 0\n"), 1, 4, 256 },
+        { TAKEN("5", "m 2 0x100 16 16 16 0\nm 1 0x190 100 112 16 0\n"), 2, 3, 256 },
+        { TAKEN("4", "m 2 0x1e0 16 16 16 0\n"), 1, 3, 368 },
+        /* it was not under way: its thread did something else in between */
+        { TAKEN("5", "m 2 - 800 0 16 0\nm 2 0x100 200 208 16 0\n"), 0, TRACE_NONE, 400 },
+        { TAKEN("4", "m 0 0x100 200 208 16 0\n"), 0, TRACE_NONE, 400 },
+        /* another one had it first */
+        { TAKEN("7", "m 1 - 900 0 16 0\nm 1 0x100 200 208 16 0\nf 1 0x100 0 0\n"
+                "m 2 0x100 200 208 16 0\n"), 0, TRACE_NONE, 400 },
+        /* a part of it was freed later */
+        { TAKEN("5", "f 0 0x60 0 0\nm 2 0x60 200 208 16 0\n"), 0, TRACE_NONE, 400 },
+        /* elsewhere */
+        { TAKEN("4", "m 2 0x300 16 16 16 0\n"), 0, TRACE_NONE, 400 },
+    };
+    trace_trial *t = *state;
+    const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    heap_map_fault fault;
+    trace_file trace;
+    char *text;
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        read_text(t->path, rows[i].text, &trace);
+        assert_int_equal(heap_map_explain(&trace, &trace.lives[0], 2, &fault), 0);
+        assert_int_equal(fault.hole, 400);
+        assert_int_equal(fault.hole_at, 0x70);
+        assert_int_equal(fault.takers, rows[i].takers);
+        assert_int_equal(fault.taken, rows[i].taken);
+        assert_int_equal(fault.left, rows[i].left);
+        text = draw(&trace, &all);
+        expect_well_formed(text);
+        assert_int_equal(strstr(text, "operation 2: ") != NULL, 1);
+        assert_int_equal(strstr(text, "of it taken already: thread 2's ") != NULL,
+                         rows[i].takers != 0);
+        assert_int_equal(strstr(text, ") and 1 more") != NULL, rows[i].takers == 2);
+        assert_int_equal(strstr(text, " *</text>") != NULL, rows[i].left >= 300);
+        free(text);
+        trace_file_free(&trace);
+    }
+    /* too small anyway */
+    read_text(t->path, HEAD("2", "2", "1", "1024") "block 0 launch 1 records 3 dropped 0\n"
+              "m 0 0x0 512 512 16 0\nm 0 - 600 0 16 0\nm 1 0x200 16 16 16 0\nend 1\n", &trace);
+    assert_int_equal(heap_map_explain(&trace, &trace.lives[0], 1, &fault), 0);
+    assert_int_equal(fault.takers, 0);
+    assert_int_equal(fault.left, 512);
+    trace_file_free(&trace);
+}
+
+/* 200,000 operations: what is short is merged, what stays is drawn. */
+static void test_map_of_many(void **state)
+{
+    static const uint32_t pairs = 100000;
+    trace_trial *t = *state;
+    const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    FILE *file = fopen(t->path, "w");
+    char why[512];
+    trace_file trace;
+    char *text;
+
+    assert_non_null(file);
+    fprintf(file, HEAD("2", "2", "1", "1024") "block 0 launch 1 records %u dropped 0\n"
+            "m 1 0x200 16 16 16 0\n", 2 * pairs + 1);
+    for (uint32_t i = 0; i < pairs; i++) {
+        fputs("m 0 0x0 16 16 16 0\nf 0 0x0 0 0\n", file);
+    }
+    fputs("end 1\n", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(trace_file_read(t->path, &trace, why, sizeof(why)), 0);
+    text = draw(&trace, &all);
+    expect_well_formed(text);
+    assert_int_equal(count_of(text, "class=\"a\""), 1);
+    assert_int_equal(count_of(text, "class=\"m\""), 1200);
+    assert_non_null(strstr(text, "100000 allocations that lived for less"));
+    free(text);
+    trace_file_free(&trace);
+}
+
+#define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TRIAL(test_map),
+        TRIAL(test_legend),
+        TRIAL(test_head),
+        TRIAL(test_taken),
+        TRIAL(test_map_of_many),
+    };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading traces, and replaying them. */
+#include "trace_text.h"
+
+#include "tools/bench/trace/replay.h"
+
+/* ---- reading ---- */
+
+static void test_operations_know_their_allocation(void **state)
+{
+    trace_trial *t = *state;
+    trace_sums sums;
+    trace_file trace;
+    const trace_op *ops;
+
+    read_text(t->path, handed_text, &trace);
+    assert_string_equal(trace.allocator, "bitmap");
+    assert_int_equal(trace.count, 1);
+    ops = trace.lives[0].ops;
+    assert_int_equal(trace.lives[0].count, 7);
+    assert_int_equal(trace.lives[0].refused, 1);
+    assert_int_equal(ops[0].end, 4); /* thread 1 frees it */
+    assert_int_equal(ops[1].end, 6);
+    assert_int_equal(ops[2].end, TRACE_NONE);
+    assert_int_equal(ops[3].kind, TRACE_RESIZE);
+    assert_int_equal(ops[3].object, 0);
+    assert_int_equal(ops[4].object, 0);
+    assert_int_equal(ops[4].thread, 1);
+    assert_int_equal(ops[5].end, 7); /* never freed */
+    assert_int_equal(ops[5].alignment, 64);
+    trace_file_sums(&trace, &sums);
+    assert_int_equal(sums.mallocs, 4);
+    assert_int_equal(sums.frees, 2);
+    assert_int_equal(sums.failures, 1);
+    assert_int_equal(sums.peak_bytes, 300);
+    assert_int_equal(sums.largest, 800);
+    trace_file_free(&trace);
+}
+
+static void test_waits_and_releases(void **state)
+{
+    static const char *const text = HEAD("4", "2", "2", "1024")
+        "block 3 launch 9 records 12 dropped 5\n"
+        "m 0 0x0 16 16 16 0\n"
+        "k 1 32\n"
+        "m 1 0x20 16 16 16 0\n"
+        "m 0 0x40 16 16 16 0\n"
+        "m 2 0x400 16 16 16 0\n"
+        "w 3 - 900 0 16 0\n"
+        "w 3 - 900 0 16 0\n"
+        "m 3 0x420 900 912 16 0\n"
+        "w 2 - 800 0 16 0\n"
+        "l 0 32\n"
+        "m 1 0x20 16 16 16 0\n"
+        "l 0 0\n"
+        "end 1\n";
+    trace_trial *t = *state;
+    trace_sums sums;
+    trace_file trace;
+    const trace_life *life;
+
+    read_text(t->path, text, &trace);
+    life = &trace.lives[0];
+    assert_int_equal(life->block, 3);
+    assert_int_equal(life->waits, 2);
+    trace_file_sums(&trace, &sums);
+    assert_int_equal(sums.mallocs, 7);
+    assert_int_equal(sums.failures, 1); /* the wait that nothing followed */
+    assert_int_equal(sums.dropped, 5);
+    assert_int_equal(sums.frees, 4);
+    assert_int_equal(life->count, 13);
+    /* the latest first, and of the own pool only */
+    assert_int_equal(life->ops[8].object, 2);
+    assert_int_equal(life->ops[9].object, 1);
+    assert_int_equal(life->ops[11].object, 10);
+    assert_int_equal(life->ops[12].object, 0);
+    trace_file_free(&trace);
+}
+
+static void test_damaged_files_are_refused(void **state)
+{
+    static const struct {
+        const char *from;
+        const char *to; /* NULL: the file ends there */
+        const char *why;
+    } cases[] = {
+        { "shpool-trace 1", "shpool-trace 2", "version 2" },
+        { "shpool-trace 1", "#!/bin/sh", "no trace of shpool" },
+        { "shpool-trace 1", NULL, "is empty" },
+        { "shpool", "\x7f" "ELF", "no trace of shpool" },
+        { "block_threads 2\n", "block_threads 5000\n", "up to 1024" },
+        { "block_threads 2\n", "", "\"block_threads NUMBER\"" },
+        { "threads_per_pool 2", "threads_per_pool 0", "is none" },
+        { "allocator bitmap", "allocator", "\"allocator NAME\"" },
+        { "pool_bytes 1024", "pool_bytes 1e3", "\"1e3\"" },
+        { "records 8", "records 9", "a record" },
+        { "records 8", "records 7", "a block or the end" },
+        { "records 8", "records 60000000", "too short" },
+        { "m 1 0x100", NULL, "cut off" },
+        { "f 1 0x0 3", NULL, "cut off" },
+        { "end 1", NULL, "\"end N\" is missing" },
+        { "end 1", "end 2", "2 blocks were written" },
+        { "m 1 0x100", "m 2 0x100", "line 14: \"2\"" },
+        { "m 1 0x100", "m 1 0x10000", "\"0x10000\"" },
+        { "m 1 0x100", "m 1 -5", "\"-5\"" },
+        { "m 1 0x100", "q 1 0x100", "a record" },
+        { "m 1 0x100", "m 1", "a record" },
+        { "64 64 64 0", "64 64 63 0", "no power of two" },
+        { "r 0 0x0", "r 0 0x10", "resizes" },
+        { "end 1\n", "end 1", "missing" },
+    };
+    trace_trial *t = *state;
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
+        const char *at = strstr(handed_text, cases[i].from);
+        char text[2048];
+        char why[512];
+        trace_file trace;
+
+        assert_non_null(at);
+        (void)snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - handed_text), handed_text,
+                       (cases[i].to != NULL) ? cases[i].to : "",
+                       (cases[i].to != NULL) ? at + strlen(cases[i].from) : "");
+        put_text(t->path, text, strlen(text));
+        assert_int_equal(trace_file_read(t->path, &trace, why, sizeof(why)), -1);
+        if ((strstr(why, cases[i].why) == NULL) || (strstr(why, t->path) == NULL)) {
+            fail_msg("\"%s\" for \"%s\" is not in: %s", cases[i].why, cases[i].from, why);
+        }
+        assert_true(is_zeroed(&trace, sizeof(trace)));
+    }
+}
+
+/* ---- replaying ---- */
+
+static void make_script(const char *path, trace_file *trace, replay_script *script)
+{
+    char why[512];
+
+    if (trace_file_read(path, trace, why, sizeof(why)) != 0) {
+        fail_msg("%s", why);
+    }
+    assert_int_equal(replay_script_make(trace, script), 0);
+}
+
+static void test_a_replay_does_what_was_recorded(void **state)
+{
+    trace_trial *t = *state;
+    const replay_shape shape = { "bitmap", 0, 4096 };
+    const replay_shape tight = { "bitmap", 0, 512 };
+    replay_script script;
+    replay_tally tally;
+    trace_file trace;
+    shpool_pool pool;
+
+    put_text(t->path, handed_text, strlen(handed_text));
+    make_script(t->path, &trace, &script);
+    assert_int_equal(script.alignment, 64);
+    assert_int_equal(replay_cpu(&script, &shape, 0, &tally, &pool), SHPOOL_OK);
+    assert_int_equal(tally.mallocs, 4);
+    assert_int_equal(tally.frees, 2);
+    assert_int_equal(tally.resizes, 1);
+    assert_int_equal(tally.ops, 7);
+    assert_int_equal(tally.bytes, 200 + 100 + 800 + 64);
+    assert_int_equal(tally.failures, 0); /* 800 bytes are there */
+    assert_int_equal(tally.refused, 0);
+    assert_string_equal(pool.name, "bitmap");
+    assert_int_equal(replay_cpu(&script, &tight, 0, &tally, NULL), SHPOOL_OK);
+    assert_int_equal(tally.failures, 1);
+    assert_int_equal(tally.ops, 7);
+    assert_int_equal(replay_cpu(&script, &tight, 1, &tally, NULL), SHPOOL_OK);
+    assert_int_equal(tally.ops, 3); /* ends at the failure */
+    replay_script_free(&script);
+    trace_file_free(&trace);
+}
+
+static void test_who_needs_a_pool_in_common(void **state)
+{
+    trace_trial *t = *state;
+    replay_script script;
+    trace_file trace;
+    char why[256] = "";
+
+    put_text(t->path, handed_text, strlen(handed_text));
+    make_script(t->path, &trace, &script);
+    assert_true(replay_fits(&script, SHPOOL_SCOPE_BLOCK, 2, why, sizeof(why)));
+    assert_true(replay_fits(&script, SHPOOL_SCOPE_GROUP, 2, why, sizeof(why)));
+    assert_false(replay_fits(&script, SHPOOL_SCOPE_THREAD, 1, why, sizeof(why)));
+    assert_non_null(strstr(why, "thread 1 frees or resizes what thread 0 has"));
+    replay_script_free(&script);
+    trace_file_free(&trace);
+}
+
+/* One thread at a time, so that the records' order is that of all that happened. */
+static void turns(void *arg)
+{
+    trace_trial *t = arg;
+    shpool_heap heap = trace_init(t);
+    uint32_t r = simt_thread_rank() * 2654435761u + t->number;
+    void *held[3] = { NULL, NULL, NULL };
+
+    for (uint32_t i = 0; i < 30 * simt_block_threads(); i++) {
+        uint32_t slot = (r >> 28) % 3;
+
+        simt_barrier();
+        if (i % simt_block_threads() != simt_thread_rank()) {
+            continue;
+        }
+        r = r * 1664525u + 1013904223u;
+        if (held[slot] != NULL) {
+            shpool_free(heap, held[slot]);
+            held[slot] = NULL;
+        } else {
+            held[slot] = shpool_malloc(heap, 1 + (r >> 16 & 127));
+        }
+    }
+    shpool_fini(heap);
+}
+
+static int is_recorded(const shpool_allocator *allocator)
+{
+    return ((allocator->caps & (SHPOOL_CAP_SPILL | SHPOOL_CAP_NONE)) == 0) &&
+           (allocator->scope != SHPOOL_SCOPE_CLUSTER);
+}
+
+/* A recording of 32 threads in pools of so many bytes. */
+static void record(trace_trial *t, const shpool_allocator *allocator, uint32_t bytes,
+                   shpool_report_data *report)
+{
+    shpool_config want = { .block_threads = 32, .payload_bytes = bytes };
+
+    trace_open(t, allocator->name, ",trace_blocks=1", &want);
+    t->number = 5;
+    trace_run(t, turns);
+    assert_int_equal(shpool_simt_report(&t->pool, report), SHPOOL_OK);
+    assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
+}
+
+/* The same calls again, and the least bytes are the least. */
+static void test_least_bytes(void **state)
+{
+    trace_trial *t = *state;
+    shpool_report_data report;
+    replay_script script;
+    trace_file trace;
+    int found = 0;
+
+    record(t, shpool_allocator_get(1), 100000, &report);
+    assert_int_equal(report.failures, 0);
+    make_script(t->path, &trace, &script);
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+        replay_shape shape = { allocator->name, 0, 0 };
+        replay_need need;
+        replay_tally tally;
+        shpool_status status;
+
+        assert_int_equal(replay_bisect(&script, &shape, &need), SHPOOL_OK);
+        if (!is_recorded(allocator)) {
+            assert_int_equal(need.possible, (allocator->caps & SHPOOL_CAP_NONE) == 0);
+            continue;
+        }
+        assert_int_equal(need.possible, 1);
+        assert_true(need.bytes >= script.peak_bytes);
+        shape.total_bytes = need.bytes;
+        assert_int_equal(replay_cpu(&script, &shape, 0, &tally, NULL), SHPOOL_OK);
+        assert_int_equal(tally.failures, 0);
+        assert_int_equal(tally.mallocs, report.mallocs);
+        assert_int_equal(tally.frees, report.frees);
+        assert_int_equal(tally.refused, 0);
+        shape.total_bytes = need.below;
+        assert_true(need.below < need.bytes);
+        assert_true(need.bytes - need.below <= 32 * 32);
+        status = replay_cpu(&script, &shape, 0, &tally, NULL);
+        if ((status == SHPOOL_OK) ? (tally.failures == 0) : (status != SHPOOL_ERR_TOO_SMALL)) {
+            fail_msg("%s: nothing fails in %u bytes, which were said to be too few",
+                     allocator->name, need.below);
+        }
+        found++;
+    }
+    assert_true(found >= 8);
+    replay_script_free(&script);
+    trace_file_free(&trace);
+}
+
+/* A replay in the recorded geometry fails as often as the recording did. */
+static void test_failures_are_those_recorded(void **state)
+{
+    trace_trial *t = *state;
+    uint32_t failures = 0;
+
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+        shpool_report_data report;
+        replay_script script;
+        char spec[64];
+        replay_shape shape = { spec, 0, 0 };
+        replay_tally tally;
+        trace_file trace;
+
+        if (!is_recorded(allocator)) {
+            continue;
+        }
+        record(t, allocator, 3000, &report);
+        make_script(t->path, &trace, &script);
+        /* with counters in front, as it was recorded: where a pool lies matters for some */
+        (void)snprintf(spec, sizeof(spec), "%s:stats=1", allocator->name);
+        shape.total_bytes = trace.pools * trace.pool_bytes + SHPOOL_AREA_BYTES;
+        assert_int_equal(replay_cpu(&script, &shape, 0, &tally, NULL), SHPOOL_OK);
+        assert_int_equal(tally.mallocs, report.mallocs);
+        if (tally.failures != report.failures) {
+            fail_msg("%s: %llu mallocs fail, recorded were %llu", allocator->name, tally.failures,
+                     report.failures);
+        }
+        failures += (uint32_t)report.failures;
+        replay_script_free(&script);
+        trace_file_free(&trace);
+    }
+    assert_true(failures > 50);
+}
+
+#define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TRIAL(test_operations_know_their_allocation),
+        TRIAL(test_waits_and_releases),
+        TRIAL(test_damaged_files_are_refused),
+        TRIAL(test_a_replay_does_what_was_recorded),
+        TRIAL(test_who_needs_a_pool_in_common),
+        TRIAL(test_least_bytes),
+        TRIAL(test_failures_are_those_recorded),
+    };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

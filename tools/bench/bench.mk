@@ -1,0 +1,38 @@
+bin_PROGRAMS += shpool-bench
+shpool_bench_SOURCES = \
+	tools/bench/bench.c \
+	tools/bench/bench.h \
+	tools/bench/command.c \
+	tools/bench/compare.c \
+	tools/bench/facts.c \
+	tools/bench/json.c \
+	tools/bench/list.c \
+	tools/bench/progress.c \
+	tools/bench/record.c \
+	tools/bench/text.c \
+	tools/message.c \
+	tools/message.h
+shpool_bench_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+nodist_shpool_bench_SOURCES =
+# objects that are made by rules of their own
+shpool_bench_objects = $(shpool_bench_inline)
+include tools/bench/block/block.mk
+include tools/bench/coalesce/coalesce.mk
+include tools/bench/loadstore/loadstore.mk
+include tools/bench/memory/memory.mk
+include tools/bench/plot/plot.mk
+include tools/bench/trace/trace.mk
+
+if HAVE_NVCC
+shpool_bench_LDADD        = $(shpool_bench_objects) $(SHPOOL_NVCC_LIBS) $(JANSSON_LIBS)
+shpool_bench_DEPENDENCIES = $(shpool_bench_objects) $(SHPOOL_NVCC_DEPS)
+shpool_bench_LINK         = $(SHPOOL_NVCC_LINK)
+-include tools/bench/block/cuda.cud tools/bench/loadstore/run.cud tools/bench/memory/cub.cud \
+	tools/bench/trace/replay_cuda.cud
+-include $(shpool_bench_objects:.o=.cud)
+else
+shpool_bench_LDADD = libshpool_core.la $(JANSSON_LIBS) $(LIBM)
+# what automake would say, were there no _LINK in the other branch
+shpool_bench_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CC $(AM_LIBTOOLFLAGS) $(LIBTOOLFLAGS) --mode=link \
+	$(CCLD) $(shpool_bench_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@
+endif

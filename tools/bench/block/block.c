@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench block: the workloads over the allocators, on a GPU or on the CPU block executor. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/internal.h"
+#include "tools/bench/bench.h"
+#include "tools/message.h"
+
+/* ---- where and how ---- */
+
+/* The value of a list of one; -1: there are several, or none. */
+static int64_t only(const bench_list *list)
+{
+    return (list->count == 1) ? (int64_t)list->value[0] : -1;
+}
+
+/* All but the command; -1: the GPU does not say, and stderr says why. */
+static int set_facts(bench_facts *facts, const bench_options *options, int cuda, const char *why)
+{
+    bench_origin *origin = &facts->origin;
+
+    if (!cuda) {
+        bench_origin_cpu(origin, why);
+    } else if (bench_origin_gpu(origin, 0) == SHPOOL_OK) {
+        const size_t used = strlen(origin->clocks);
+
+        snprintf(origin->clocks + used, sizeof(origin->clocks) - used,
+                 "; measured: sm_mhz of each row");
+    } else {
+        fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+        return -1;
+    }
+    facts->threads       = only(&options->threads);
+    facts->payload_bytes = only(&options->payload_bytes);
+    facts->iterations    = options->iterations;
+    facts->repeats       = options->repeats;
+    facts->seed          = options->seed;
+    facts->planned       = (uint32_t)bench_points(options);
+    return 0;
+}
+
+/* ---- the run ---- */
+
+typedef struct report {
+    const bench_options *options;
+    int   cuda;
+    int   table;            /* on stdout, nothing else goes there */
+    int   spec_width;
+    FILE *json;             /* NULL: none */
+    FILE *csv;
+    bench_results results;
+    unsigned long long errors;
+    size_t measured;
+    size_t failed;
+    size_t unplanned;       /* no such pool */
+} report;
+
+static int longest_spec(const bench_options *options)
+{
+    size_t most = 0;
+    size_t i;
+
+    for (i = 0; i < options->allocators.count; i++) {
+        const size_t bytes = strlen(options->allocators.name[i]);
+
+        most = (bytes > most) ? bytes : most;
+    }
+    return (int)most;
+}
+
+/* 0: no memory. */
+static int take_row(report *out, const bench_row *row)
+{
+    bench_progress_clear();
+    if (out->table) {
+        bench_text_row(stdout, row, out->spec_width);
+    }
+    if (out->csv != NULL) {
+        bench_csv_row(out->csv, row);
+    }
+    out->errors += row->errors;
+    out->measured += strcmp(row->state, BENCH_MEASURED) == 0;
+    out->failed += strcmp(row->state, BENCH_FAILED) == 0;
+    out->unplanned += (strcmp(row->state, BENCH_ABSENT) == 0) && (row->pools == 0);
+    return bench_results_add(&out->results, row) == 0;
+}
+
+static void measure(report *out)
+{
+    const size_t count = bench_points(out->options);
+    bench_point  point;
+    bench_row    row;
+    size_t       i;
+    int          failed;
+
+    bench_progress_begin(count);
+    bench_interrupt_catch();
+    for (i = 0; i < count; i++) {
+        bench_point_at(out->options, i, &point);
+        bench_progress_show(i, &point);
+        bench_row_init(&row, &point);
+        failed = out->cuda ? bench_cuda_row(out->options, &point, &row)
+                           : bench_cpu_row(out->options, &point, &row);
+        if (bench_interrupted()) {
+            break; /* this row has too few samples */
+        }
+        if (!failed && (strcmp(row.state, BENCH_ABSENT) != 0)) {
+            snprintf(row.state, sizeof(row.state), "%s", BENCH_MEASURED);
+        }
+        bench_row_summarise(&row);
+        if (!take_row(out, &row)) {
+            out->failed++;
+            break;
+        }
+    }
+    bench_progress_clear();
+}
+
+/* A spec that no geometry can mend is said once, before anything is measured. */
+static int check_specs(const bench_options *options)
+{
+    shpool_config want;
+    shpool_pool   pool;
+    shpool_status status;
+    bench_point   point;
+    size_t        i;
+
+    for (i = 0; i < bench_points(options); i += options->workloads.count) {
+        bench_point_at(options, i, &point);
+        bench_point_config(&point, &want);
+        status = shpool_plan(point.spec, &want, &pool);
+        if ((status != SHPOOL_OK) && (status != SHPOOL_ERR_TOO_SMALL) &&
+            (status != SHPOOL_ERR_TOO_LARGE)) {
+            fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Where results go: "-" is stdout, instead of the table.  -1: it cannot be written. */
+static int open_output(const char *path, FILE **file_p, report *out)
+{
+    *file_p = NULL;
+    if (path == NULL) {
+        return 0;
+    }
+    if (strcmp(path, "-") == 0) {
+        out->table = 0;
+        *file_p    = stdout;
+        return 0;
+    }
+    *file_p = fopen(path, "w");
+    if (*file_p == NULL) {
+        fprintf(stderr, "shpool-bench: %s: %s\n", path, strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+/* A full disk must not pass for success. */
+static int close_output(const char *path, FILE *file)
+{
+    int failed;
+
+    if (file == NULL) {
+        return 0;
+    }
+    failed = (fflush(file) != 0) || ferror(file);
+    if ((file != stdout) && (fclose(file) != 0)) {
+        failed = 1;
+    }
+    if (failed) {
+        fprintf(stderr, "shpool-bench: %s: writing failed\n",
+                (file == stdout) ? "the output" : path);
+    }
+    return failed;
+}
+
+/* What remains when the rows are out; exit status. */
+static int finish(report *out)
+{
+    const bench_options *options = out->options;
+    const int            signal  = bench_interrupted();
+    int                  failed  = 0;
+
+    if (signal && out->table) {
+        printf("# interrupted: %zu of %u row%s\n", out->results.count,
+               (unsigned)out->results.facts.planned, bench_s(out->results.facts.planned));
+    }
+    if (out->json != NULL) {
+        failed |= bench_json_write(&out->results, out->json) != 0;
+    }
+    failed |= close_output(options->json, out->json);
+    failed |= close_output(options->csv, out->csv);
+    failed |= out->table && close_output(NULL, stdout);
+    if (options->plot != NULL) {
+        failed |= bench_plot_draw(&out->results, 0, options->plot) != 0;
+    }
+    if (out->errors != 0) {
+        fprintf(stderr, "shpool-bench: %llu checks failed; -s %u does the same operations again\n",
+                out->errors, (unsigned)options->seed);
+    }
+    if (signal) {
+        return 128 + signal;
+    }
+    if ((out->measured == 0) && (out->unplanned != 0)) {
+        fputs("shpool-bench: nothing could be measured: no such pool can exist\n", stderr);
+        return 1;
+    }
+    return (failed || (out->errors != 0) || (out->failed != 0)) ? 1 : 0;
+}
+
+/* Whether it runs on a GPU; -1: it cannot be as asked, and stderr says so. */
+static int choose_device(bench_options *options, char *device, size_t bytes)
+{
+    const char *asked = options->device;
+    int         cuda  = bench_cuda_present(device, bytes);
+
+    if ((asked != NULL) && (strcmp(asked, "cuda") == 0) && !cuda) {
+        fprintf(stderr, "shpool-bench: --device cuda: %s; --device cpu works anywhere\n", device);
+        return -1;
+    }
+    if ((asked != NULL) && (strcmp(asked, "cpu") == 0)) {
+        cuda = 0;
+        snprintf(device, bytes, "asked for");
+    }
+    if (!cuda && (options->bindings.count != 0)) {
+        bench_list *bindings = &options->bindings;
+        size_t      i;
+
+        for (i = 0; (i < bindings->count) && (bindings->value[i] != BENCH_TABLE); i++) {
+        }
+        if (i == bindings->count) {
+            fprintf(stderr, "shpool-bench: --binding %s needs a GPU; the CPU has table\n",
+                    bench_binding_names[bindings->value[0]]);
+            return -1;
+        }
+        bindings->count    = 1;
+        bindings->value[0] = BENCH_TABLE;
+    }
+    return cuda;
+}
+
+int bench_block(int argc, char **argv)
+{
+    bench_options options;
+    report        out;
+    char          device[200];
+    int           stop;
+
+    memset(&out, 0, sizeof(out));
+    out.options = &options;
+    out.table   = 1;
+    bench_command_write("shpool-bench", argc, argv, out.results.facts.origin.command,
+                        BENCH_COMMAND_BYTES); /* before getopt_long() moves its words */
+    stop = bench_options_parse(argc, argv, &options);
+    if (stop != 0) {
+        return stop - 1;
+    }
+    tool_messages("shpool-bench");
+    out.cuda = choose_device(&options, device, sizeof(device));
+    if ((out.cuda < 0) || (bench_options_complete(&options, out.cuda) != 0) ||
+        (check_specs(&options) != 0) ||
+        (set_facts(&out.results.facts, &options, out.cuda, device) != 0) ||
+        (open_output(options.json, &out.json, &out) != 0) ||
+        (open_output(options.csv, &out.csv, &out) != 0)) {
+        return 1;
+    }
+    if (out.table) {
+        out.spec_width = longest_spec(&options);
+        bench_text_begin(stdout, &out.results.facts, out.spec_width);
+    }
+    if (out.csv != NULL) {
+        bench_csv_begin(out.csv, &out.results.facts);
+    }
+    measure(&out);
+    stop = finish(&out);
+    bench_results_clear(&out.results);
+    return stop;
+}

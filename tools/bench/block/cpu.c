@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The workloads on the CPU block executor.  Its times compare allocators only roughly (a switch
+ * costs what many allocations cost); its checks are exact. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <shpool/executor.h>
+
+#include "tools/bench/bench.h"
+#include "workload.h"
+
+typedef struct cpu_kernel {
+    shpool_pool pool;
+    bench_args  args;
+    size_t      workload;
+} cpu_kernel;
+
+static void kernel(void *arg)
+{
+    const cpu_kernel *k     = arg;
+    bench_tally       tally = {0, 0, 0, 0, 0, 0};
+    shpool_heap       heap  = shpool_init(&k->pool, simt_from_shared(simt_dynamic_base()));
+
+    switch (k->workload) {
+#define BENCH_CASE(_name, _summary) \
+    case BENCH_##_name: \
+        bench_run_##_name(heap, &k->args, 1, &tally); \
+        break;
+        BENCH_WORKLOADS(BENCH_CASE)
+#undef BENCH_CASE
+    default:
+        break;
+    }
+    bench_sum(&k->args, &tally);
+    shpool_fini(heap);
+}
+
+/* Of this process's own work: what else runs on the machine counts less. */
+static double seconds(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* One launch, which always does the same: the schedule comes from the seed. */
+static shpool_status sample(const simt_launch *launch, cpu_kernel *k, bench_row *row)
+{
+    bench_tally   tally = {0, 0, 0, 0, 0, 0};
+    simt_result   result;
+    shpool_status status;
+    double        start;
+
+    k->args.tally = &tally;
+    start  = seconds();
+    status = simt_run(launch, kernel, k, &result);
+    row->gops_samples.value[row->gops_samples.count++] =
+        (double)tally.ops / (seconds() - start) * 1e-9;
+    bench_row_tally(row, k->workload, &tally);
+    if (status != SHPOOL_OK) {
+        snprintf(row->note, sizeof(row->note), "%s", result.text);
+        row->errors++;
+    }
+    return status;
+}
+
+int bench_cpu_row(const bench_options *options, const bench_point *point, bench_row *row)
+{
+    shpool_config want;
+    simt_launch   launch;
+    cpu_kernel    k;
+    shpool_status status;
+    uint32_t      i;
+
+    memset(&launch, 0, sizeof(launch));
+    bench_point_config(point, &want);
+    status = shpool_simt_open(point->spec, &want, &k.pool);
+    if (status != SHPOOL_OK) {
+        return bench_row_refused(row, status);
+    }
+    bench_row_set_pool(row, &k.pool);
+    row->blocks = options->blocks;
+    if (bench_row_missing(row, point->workload, &k.pool)) {
+        shpool_simt_close(&k.pool);
+        return 0;
+    }
+    k.workload = point->workload;
+    bench_args_init(&k.args, options, &k.pool);
+    launch.grid[0]       = options->blocks;
+    launch.block[0]      = point->threads;
+    launch.dynamic_bytes = k.pool.shared_bytes + BENCH_BOX_BYTES(point->workload, point->threads);
+    launch.seed          = options->seed;
+    launch.switch_period = 64;
+    launch.max_switches  = ~0ull;
+    for (i = 0; (status == SHPOOL_OK) && (i < options->repeats) && !bench_interrupted(); i++) {
+        status = sample(&launch, &k, row);
+    }
+    shpool_simt_close(&k.pool);
+    return (status == SHPOOL_OK) ? 0 : -1;
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The workloads on a GPU: cycles of one thread alone, and the rate of the whole device. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BENCH_PREFIX bench_table
+#include "tools/bench/bench.h"
+#include "kernels.cuh"
+
+namespace {
+
+const bench_binding table_binding = {
+    shpool_open,
+    {BENCH_WORKLOADS(BENCH_TIMED)}, {BENCH_WORKLOADS(BENCH_CHECKED)}};
+
+/* A launch that can be repeated. */
+struct launch {
+    const void *kernel;
+    const void *checked; /* the same with stamps, for the checks */
+    shpool_pool pool;
+    bench_args  args;
+    unsigned    threads;
+    unsigned    shared; /* dynamic shared memory, bytes */
+};
+
+bool failed(cudaError_t error, const char *what, bench_row *row)
+{
+    if (error == cudaSuccess) {
+        return false;
+    }
+    snprintf(row->note, sizeof(row->note), "%s: %s", what, cudaGetErrorString(error));
+    (void)cudaGetLastError();
+    return true;
+}
+
+cudaError_t start(const launch &l, unsigned grid)
+{
+    void *arguments[] = {const_cast<shpool_pool *>(&l.pool), const_cast<bench_args *>(&l.args)};
+
+    return cudaLaunchKernel(l.kernel, dim3(grid), dim3(l.threads), arguments, l.shared, NULL);
+}
+
+/* Milliseconds of one launch. */
+cudaError_t timed(const launch &l, unsigned grid, float *ms)
+{
+    cudaEvent_t from = NULL;
+    cudaEvent_t to   = NULL;
+    cudaError_t error = cudaEventCreate(&from);
+
+    if (error == cudaSuccess) {
+        error = cudaEventCreate(&to);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventRecord(from);
+    }
+    if (error == cudaSuccess) {
+        error = start(l, grid);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventRecord(to);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventSynchronize(to);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventElapsedTime(ms, from, to);
+    }
+    (void)cudaEventDestroy(from);
+    (void)cudaEventDestroy(to);
+    return error;
+}
+
+/* Blocks per SM that fit, at most 4, times the SMs. */
+cudaError_t whole_device(const launch &l, unsigned *grid)
+{
+    int         device = 0, sms = 0, blocks = 0;
+    cudaError_t error = cudaGetDevice(&device);
+
+    if (error == cudaSuccess) {
+        error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    }
+    if (error == cudaSuccess) {
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, l.kernel, (int)l.threads,
+                                                              l.shared);
+    }
+    *grid = (unsigned)(sms * ((blocks > 4) ? 4 : blocks));
+    return error;
+}
+
+cudaError_t reset(const launch &l)
+{
+    return cudaMemset(l.args.tally, 0, sizeof(*l.args.tally));
+}
+
+/* Waits for the kernel. */
+cudaError_t read(const launch &l, bench_tally *tally)
+{
+    return cudaMemcpy(tally, l.args.tally, sizeof(*tally), cudaMemcpyDeviceToHost);
+}
+
+/* Cycles and nanoseconds of at least 1 ms. */
+__global__ void clock_kernel(unsigned long long *cycles_and_ns)
+{
+    unsigned long long from;
+    unsigned long long now;
+    long long          start;
+
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(from));
+    start = clock64();
+    do {
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    } while (now - from < 1000000ull);
+    cycles_and_ns[0] = (unsigned long long)(clock64() - start);
+    cycles_and_ns[1] = now - from;
+}
+
+/* What the multiprocessors' clock is now; negative: not known. */
+double sm_mhz(const launch &l)
+{
+    unsigned long long  result[2] = {0, 0};
+    unsigned long long *place = reinterpret_cast<unsigned long long *>(l.args.tally);
+
+    static_assert(sizeof(result) <= sizeof(*l.args.tally), "borrows the tally's memory");
+    clock_kernel<<<1, 1>>>(place);
+    if ((cudaMemcpy(result, place, sizeof(result), cudaMemcpyDeviceToHost) != cudaSuccess) ||
+        (result[1] == 0)) {
+        (void)cudaGetLastError();
+        return -1.0;
+    }
+    return 1000.0 * (double)result[0] / (double)result[1];
+}
+
+/* The checks, on the whole device and untimed. */
+bool verify(const launch &l, size_t workload, bench_row *row)
+{
+    bench_tally tally     = {};
+    launch      verifying = l;
+
+    verifying.kernel = l.checked;
+    if (failed(reset(l), "reset", row) ||
+        failed(start(verifying, row->blocks), "verification", row) ||
+        failed(read(l, &tally), "verification", row)) {
+        return false;
+    }
+    bench_row_tally(row, workload, &tally);
+    return true;
+}
+
+/* Idle clocks lie: figures up to 2x too low. */
+bool spin_up(const launch &l, uint32_t spin_ms, bench_row *row)
+{
+    float spun = 0.0f;
+
+    for (int i = 0; (spun < (float)spin_ms) && (i < 1000) && !bench_interrupted(); i++) {
+        float ms = 0.0f;
+
+        if (failed(timed(l, row->blocks, &ms), "spin-up", row)) {
+            return false;
+        }
+        spun += ms;
+    }
+    return true;
+}
+
+/* One block alone: thread 0's cycles over its own operations; all threads of a block do equally
+ * many. */
+bool measure_alone(const launch &l, uint32_t repeats, bench_row *row)
+{
+    bench_tally tally = {};
+
+    for (uint32_t i = 0; i <= repeats; i++) { /* the first one warms the instruction cache */
+        if (failed(reset(l), "reset", row) || failed(start(l, 1), "launch of one block", row) ||
+            failed(read(l, &tally), "one block", row)) {
+            return false;
+        }
+        row->errors += tally.errors;
+        if ((i > 0) && (tally.ops != 0)) {
+            row->cycles_samples.value[row->cycles_samples.count++] =
+                (double)tally.cycles * l.threads / (double)tally.ops;
+        }
+    }
+    return true;
+}
+
+bool measure_all(const launch &l, size_t workload, uint32_t repeats, bench_row *row)
+{
+    bench_tally tally = {};
+
+    for (uint32_t i = 0; (i < repeats) && !bench_interrupted(); i++) {
+        float ms = 0.0f;
+
+        if (failed(reset(l), "reset", row) ||
+            failed(timed(l, row->blocks, &ms), "measurement", row) ||
+            failed(read(l, &tally), "tally", row)) {
+            return false;
+        }
+        row->gops_samples.value[row->gops_samples.count++] = (double)tally.ops / ms * 1e-6;
+        bench_row_tally(row, workload, &tally);
+    }
+    return true;
+}
+
+/* Alone on the GPU for the cycles, then the whole device for the rate. */
+bool measure(const launch &l, const bench_options *options, size_t workload, bench_row *row)
+{
+    unsigned           grid = 0;
+    cudaFuncAttributes attributes;
+
+    if (failed(cudaFuncGetAttributes(&attributes, l.kernel), "cudaFuncGetAttributes", row) ||
+        failed(whole_device(l, &grid), "occupancy", row)) {
+        return false;
+    }
+    row->registers = attributes.numRegs;
+    row->blocks    = grid;
+    if (grid == 0) {
+        char why[96];
+
+        snprintf(why, sizeof(why), "%u threads and %u bytes do not fit an SM", l.threads, l.shared);
+        bench_row_absent(row, why);
+        return true;
+    }
+    if (!verify(l, workload, row) || !spin_up(l, options->spin_ms, row) ||
+        ((workload != BENCH_ramp) && !measure_alone(l, options->repeats, row)) ||
+        !measure_all(l, workload, options->repeats, row)) {
+        return false;
+    }
+    row->sm_mhz = sm_mhz(l);
+    return true;
+}
+
+/* The compile-time binding of one allocator, or NULL. */
+#define SHPOOL_ALLOCATOR(_name) extern "C" const bench_binding bench_binding_##_name;
+#include "lib/builtin_allocators.def"
+#undef SHPOOL_ALLOCATOR
+
+const bench_binding *inline_binding(const char *name)
+{
+#define SHPOOL_ALLOCATOR(_name) \
+    if (strcmp(name, #_name) == 0) { \
+        return &bench_binding_##_name; \
+    }
+#include "lib/builtin_allocators.def"
+#undef SHPOOL_ALLOCATOR
+    return NULL;
+}
+
+} /* namespace */
+
+#if HAVE_LTO_IR && (CUDART_VERSION >= 12080)
+extern "C" const shpool_blob shpool_lto_linked;
+
+namespace {
+
+/* Join the kernels with the allocator and load them; false with the note set. */
+bool link(launch *l, size_t workload, cudaLibrary_t *library, bench_row *row)
+{
+    const char    *allocator = l->pool.name;
+    cudaDeviceProp properties;
+    cudaKernel_t   kernels[2] = {NULL, NULL};
+    void          *cubin  = NULL;
+    size_t         bytes  = 0;
+    int            device = 0;
+    bool           good   = true;
+
+    if (failed(cudaGetDevice(&device), "cudaGetDevice", row) ||
+        failed(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties", row)) {
+        return false;
+    }
+    if (shpool_link(shpool_lto_linked.data, shpool_lto_linked.bytes, allocator,
+                    (uint32_t)(10 * properties.major + properties.minor), &cubin,
+                    &bytes) != SHPOOL_OK) {
+        snprintf(row->note, sizeof(row->note), "%s", shpool_last_error());
+        return false;
+    }
+    good = !failed(cudaLibraryLoadData(library, cubin, NULL, NULL, 0, NULL, NULL, 0),
+                   "cudaLibraryLoadData", row);
+    for (int i = 0; good && (i < 2); i++) {
+        char name[64];
+
+        snprintf(name, sizeof(name), "bench_linked_%s%s", bench_workload_name(workload),
+                 (i == 1) ? "_checked" : "");
+        good = !failed(cudaLibraryGetKernel(&kernels[i], *library, name), "cudaLibraryGetKernel",
+                       row);
+    }
+    free(cubin);
+    l->kernel  = (const void *)kernels[0];
+    l->checked = (const void *)kernels[1];
+    return good;
+}
+
+void unload(cudaLibrary_t library)
+{
+    if (library != NULL) {
+        (void)cudaLibraryUnload(library);
+    }
+}
+
+} /* namespace */
+#else
+typedef void *cudaLibrary_t_none;
+#define cudaLibrary_t cudaLibrary_t_none
+
+namespace {
+
+bool link(launch *, size_t, cudaLibrary_t *, bench_row *row)
+{
+    bench_row_absent(row, "needs LTO-IR in this build and CUDA 12.8");
+    return false;
+}
+
+void unload(cudaLibrary_t)
+{
+}
+
+} /* namespace */
+#endif
+
+extern "C" int bench_cuda_present(char *text, size_t bytes)
+{
+    cudaDeviceProp properties;
+    int            count  = 0;
+    int            driver = 0;
+    cudaError_t    error  = cudaGetDeviceCount(&count);
+
+    if ((error == cudaSuccess) && (count > 0)) {
+        error = cudaGetDeviceProperties(&properties, 0);
+    }
+    if (error == cudaSuccess) {
+        error = cudaDriverGetVersion(&driver);
+    }
+    if ((error != cudaSuccess) || (count == 0)) {
+        snprintf(text, bytes, "no GPU: %s", (error != cudaSuccess) ? cudaGetErrorString(error)
+                                                                   : "none found");
+        (void)cudaGetLastError();
+        return 0;
+    }
+    snprintf(text, bytes, "%s (sm_%d%d, %d SMs, CUDA driver %d.%d)", properties.name,
+             properties.major, properties.minor, properties.multiProcessorCount, driver / 1000,
+             driver % 1000 / 10);
+    return 1;
+}
+
+extern "C" int bench_cuda_runtime(void)
+{
+    int version = 0;
+
+    (void)cudaRuntimeGetVersion(&version);
+    return version;
+}
+
+extern "C" int bench_cuda_row(const bench_options *options, const bench_point *point,
+                              bench_row *row)
+{
+    const size_t         workload = point->workload;
+    const bench_binding *bound    = &table_binding;
+    cudaLibrary_t        library  = NULL;
+    shpool_config        want;
+    shpool_status        status;
+    launch               l    = {};
+    bool                 good = false;
+
+    bench_point_config(point, &want);
+    status = shpool_plan(point->spec, &want, &l.pool);
+    if (status != SHPOOL_OK) {
+        return bench_row_refused(row, status);
+    }
+    bench_row_set_pool(row, &l.pool);
+    if (bench_row_missing(row, workload, &l.pool)) {
+        return 0;
+    }
+    if (point->binding == BENCH_INLINE) {
+        bound = inline_binding(l.pool.name);
+    }
+    if (bound == NULL) {
+        bench_row_absent(row, "not compiled in");
+    } else if ((status = bound->open(point->spec, &want, &l.pool)) != SHPOOL_OK) {
+        (void)bench_row_refused(row, status); /* this GPU's blocks may have less memory */
+    } else if (point->binding == BENCH_LINKED) {
+        good = link(&l, workload, &library, row);
+    } else {
+        l.kernel  = bound->timed[workload];
+        l.checked = bound->checked[workload];
+        good      = true;
+    }
+    bench_args_init(&l.args, options, &l.pool);
+    l.threads = point->threads;
+    l.shared  = l.pool.shared_bytes + BENCH_BOX_BYTES(workload, point->threads);
+    if ((l.pool.flags & SHPOOL_FLAG_SPILL) != 0) {
+        l.args.iterations = (options->iterations < 4) ? options->iterations : 4; /* 10^5 slower */
+        snprintf(row->note, sizeof(row->note), "%u iterations", (unsigned)l.args.iterations);
+    }
+    for (const void *kernel : {l.kernel, l.checked}) {
+        good = good &&
+               !failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            (int)l.shared), "shared memory", row);
+    }
+    good = good &&
+           !failed(cudaMalloc(&l.args.tally, sizeof(*l.args.tally)), "cudaMalloc", row) &&
+           measure(l, options, workload, row);
+    (void)cudaFree(l.args.tally);
+    unload(library);
+    (void)shpool_close(&l.pool);
+    return (good || (strcmp(row->state, BENCH_ABSENT) == 0)) ? 0 : -1;
+}

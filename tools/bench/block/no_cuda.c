@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench in builds without CUDA: what bench/block/cuda.cu and bench/loadstore/run.cu have. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/bench/loadstore/loadstore.h"
+
+int bench_cuda_present(char *text, size_t bytes)
+{
+    snprintf(text, bytes, "this build has no CUDA (--without-cuda)");
+    return 0;
+}
+
+int bench_cuda_runtime(void)
+{
+    return 0;
+}
+
+int bench_cuda_row(const bench_options *options, const bench_point *point, bench_row *row)
+{
+    (void)options;
+    (void)point;
+    snprintf(row->note, sizeof(row->note), "this build has no CUDA");
+    return -1;
+}
+
+void bench_loadstore_shapes(bench_ls_shapes *shapes)
+{
+    memset(shapes, 0, sizeof(*shapes));
+}
+
+int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,
+                        char *error)
+{
+    (void)options;
+    (void)sink;
+    (void)user;
+    snprintf(error, 256, "this build has no CUDA");
+    return -1;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench block: the command line, and the points of the sweep that it asks for. */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/internal.h"
+#include "tools/bench/bench.h"
+#include "workload.h"
+
+#define MOST_BYTES SHPOOL_MAX_SHARED
+
+const char *const bench_binding_names[] = {"table", "inline", "linked", NULL};
+
+static const char *const workload_names[] = {
+#define BENCH_NAME(_name, _summary) #_name,
+    BENCH_WORKLOADS(BENCH_NAME)
+#undef BENCH_NAME
+    NULL};
+
+static const char *const workload_summaries[] = {
+#define BENCH_SUMMARY(_name, _summary) _summary,
+    BENCH_WORKLOADS(BENCH_SUMMARY)
+#undef BENCH_SUMMARY
+};
+
+const char *bench_workload_name(size_t index)
+{
+    return (index < BENCH_COUNT) ? workload_names[index] : NULL;
+}
+
+const char *bench_workload_summary(size_t index)
+{
+    return (index < BENCH_COUNT) ? workload_summaries[index] : NULL;
+}
+
+static void usage(FILE *to)
+{
+    size_t i;
+
+    fputs("usage: shpool-bench [block] [options]\n", to);
+    bench_commands(to);
+    fputs("what is measured; a LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps), and\n"
+          "all combinations are measured; lists, --allocator and --skip may be given several\n"
+          "times and add up, each value once:\n"
+          "  --device cpu|cuda       [cuda if there is a GPU, else cpu]\n"
+          "  --allocator SPEC|all    [$SHPOOL_ALLOCATOR, else the build's default]\n"
+          "  --skip NAME             not this one of all\n"
+          "  --binding LIST|all      of table, inline, linked; the CPU has table [table]\n"
+          "  --workload LIST|all     [all]\n"
+          "  --threads LIST          threads of a block, 1 to 1024 [256; cpu: 64]\n"
+          "  --bytes LIST            payload of a block's pools, with K or without [46K]\n"
+          "  --total LIST            instead: shared memory of a block for its pools to fill\n"
+          "  --threads-per-pool LIST for allocators of scope group; 0: the allocator's choice [0]\n"
+          "how:\n"
+          "  -i, --iterations N      of each thread [1000; cpu: 100]\n"
+          "  -s, --seed N            same seed, same operations [1]\n"
+          "  --repeats N             launches whose median counts, 1 to 101 [7]\n"
+          "  --spin-up MS            GPU: work before each measurement, for its clocks [100]\n"
+          "what is written:\n"
+          "  --json[=FILE]           results for plot and compare; without FILE on stdout instead\n"
+          "                          of the table\n"
+          "  --csv[=FILE]            likewise; # lines say where and how they were measured\n"
+          "  --plot FILE             a chart: .svg, .png or .pdf by gnuplot, .gp is its script\n"
+          "  --help, --version\n"
+          "Ctrl-C prints what was measured.  On a terminal stderr shows how far it is.\n"
+          "workloads:\n", to);
+    for (i = 0; i < BENCH_COUNT; i++) {
+        fprintf(to, "  %-8s %s\n", workload_names[i], workload_summaries[i]);
+    }
+    fputs("exit status: 0; 1: a payload check or a row failed; 2: usage; 130: Ctrl-C\n", to);
+}
+
+static int check_device(const char *name)
+{
+    if ((strcmp(name, "cpu") == 0) || (strcmp(name, "cuda") == 0)) {
+        return 0;
+    }
+    fprintf(stderr, "shpool-bench: --device %s: known are cpu cuda\n", name);
+    return 1;
+}
+
+/* One that is read by getopt_long() into `options`; nonzero: bad. */
+static int take(int c, bench_options *o)
+{
+    switch (c) {
+    case 'd':
+        o->device = optarg;
+        return check_device(optarg);
+    case 'a':
+        return bench_name_add(&o->allocators, "--allocator", optarg);
+    case 'S':
+        return bench_name_add(&o->skipped, "--skip", optarg);
+    case 'b':
+        return bench_choices(optarg, "--binding", bench_binding_names, &o->bindings);
+    case 'w':
+        return bench_choices(optarg, "--workload", workload_names, &o->workloads);
+    case 't':
+        return bench_numbers(optarg, "--threads", 1, SHPOOL_MAX_THREADS, &o->threads);
+    case 'B':
+        return bench_numbers(optarg, "--bytes", 16, MOST_BYTES, &o->payload_bytes);
+    case 'T':
+        return bench_numbers(optarg, "--total", 16, MOST_BYTES, &o->total_bytes);
+    case 'p':
+        return bench_numbers(optarg, "--threads-per-pool", 0, SHPOOL_MAX_THREADS,
+                             &o->threads_per_pool);
+    case 'i':
+        return bench_number(optarg, "-i", 1, 100000000u, &o->iterations);
+    case 's':
+        return bench_number(optarg, "-s", 0, 0xffffffffu, &o->seed);
+    case 'r':
+        return bench_number(optarg, "--repeats", 1, BENCH_REPEATS, &o->repeats);
+    case 'u':
+        return bench_number(optarg, "--spin-up", 0, 10000, &o->spin_ms);
+    case 'j':
+        o->json = (optarg != NULL) ? optarg : "-";
+        return 0;
+    case 'c':
+        o->csv = (optarg != NULL) ? optarg : "-";
+        return 0;
+    case 'P':
+        o->plot = optarg;
+        return bench_plot_check(optarg);
+    default:
+        return 1;
+    }
+}
+
+/* What does not go together; nonzero, and stderr says it. */
+static int conflicts(int argc, char **argv, const bench_options *o)
+{
+    if (optind < argc) {
+        fprintf(stderr, "shpool-bench: unexpected argument \"%s\"%s\n", argv[optind],
+                (((o->json != NULL) && (strcmp(o->json, "-") == 0)) ||
+                 ((o->csv != NULL) && (strcmp(o->csv, "-") == 0)))
+                    ? "; a file is written --json=FILE or --csv=FILE" : "");
+        return 1;
+    }
+    if ((o->payload_bytes.count != 0) && (o->total_bytes.count != 0)) {
+        fputs("shpool-bench: one of --bytes (payload) and --total (payload and metadata) can be "
+              "given\n", stderr);
+        return 1;
+    }
+    if ((o->json != NULL) && (o->csv != NULL) && (strcmp(o->json, o->csv) == 0)) {
+        fprintf(stderr, "shpool-bench: --json and --csv both go to %s; give one a FILE\n",
+                (strcmp(o->json, "-") == 0) ? "stdout" : o->json);
+        return 1;
+    }
+    if ((o->json != NULL) && !bench_has_json()) {
+        fputs("shpool-bench: this build has no JSON support (jansson)\n", stderr);
+        return 1;
+    }
+    return 0;
+}
+
+int bench_options_parse(int argc, char **argv, bench_options *options)
+{
+    static const struct option longs[] = {
+        {"device", required_argument, NULL, 'd'},     {"allocator", required_argument, NULL, 'a'},
+        {"skip", required_argument, NULL, 'S'},       {"binding", required_argument, NULL, 'b'},
+        {"workload", required_argument, NULL, 'w'},   {"threads", required_argument, NULL, 't'},
+        {"bytes", required_argument, NULL, 'B'},      {"total", required_argument, NULL, 'T'},
+        {"threads-per-pool", required_argument, NULL, 'p'},
+        {"iterations", required_argument, NULL, 'i'}, {"seed", required_argument, NULL, 's'},
+        {"repeats", required_argument, NULL, 'r'},    {"spin-up", required_argument, NULL, 'u'},
+        {"json", optional_argument, NULL, 'j'},       {"csv", optional_argument, NULL, 'c'},
+        {"plot", required_argument, NULL, 'P'},       {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
+    int bad = 0;
+    int c;
+
+    memset(options, 0, sizeof(*options));
+    options->seed    = 1;
+    options->repeats = 7;
+    options->spin_ms = 100;
+    options->blocks  = 2;
+    while (!bad && ((c = getopt_long(argc, argv, "i:s:h", longs, NULL)) != -1)) {
+        if (c == 'h') {
+            usage(stdout);
+            return 1;
+        }
+        if (c == 'V') {
+            printf("shpool-bench %s\n", shpool_version());
+            return 1;
+        }
+        bad = take(c, options);
+    }
+    if (bad || conflicts(argc, argv, options)) {
+        fputs("try shpool-bench --help\n", stderr);
+        return 3;
+    }
+    return 0;
+}
+
+/* ---- the rest, once it is known where kernels run ---- */
+
+static int is_skipped(const bench_options *options, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < options->skipped.count; i++) {
+        if (strcmp(options->skipped.name[i], name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* `all` becomes the names in the registry. */
+static int expand_allocators(bench_options *options)
+{
+    const bench_names given = options->allocators;
+    size_t i;
+    size_t a;
+    int    bad = 0;
+
+    options->allocators.count = 0;
+    for (i = 0; !bad && (i < given.count); i++) {
+        if (strcmp(given.name[i], "all") != 0) {
+            bad = bench_name_add(&options->allocators, "--allocator", given.name[i]);
+            continue;
+        }
+        for (a = 0; !bad && (a < shpool_allocator_count()); a++) {
+            const char *name = shpool_allocator_get(a)->name;
+
+            if (!is_skipped(options, name)) {
+                bad = bench_name_add(&options->allocators, "--allocator all", name);
+            }
+        }
+    }
+    if (!bad && (given.count != 0) && (options->allocators.count == 0)) {
+        fputs("shpool-bench: --skip leaves no allocator\n", stderr);
+        bad = -1;
+    }
+    return bad;
+}
+
+/* A name that --skip does not know would quietly skip nothing. */
+static int check_skipped(const bench_options *options)
+{
+    const shpool_allocator *allocator;
+    size_t i;
+
+    for (i = 0; i < options->skipped.count; i++) {
+        if (shpool_allocator_find(options->skipped.name[i], &allocator) != SHPOOL_OK) {
+            fprintf(stderr, "shpool-bench: --skip %s: %s\n", options->skipped.name[i],
+                    shpool_last_error());
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void set_default(bench_list *list, uint32_t value)
+{
+    if (list->count == 0) {
+        list->value[list->count++] = value;
+    }
+}
+
+int bench_options_complete(bench_options *options, int cuda)
+{
+    if ((check_skipped(options) != 0) || (expand_allocators(options) != 0)) {
+        return -1;
+    }
+    set_default(&options->bindings, BENCH_TABLE);
+    set_default(&options->threads, cuda ? 256 : 64);
+    set_default(&options->threads_per_pool, 0);
+    if (options->total_bytes.count == 0) {
+        set_default(&options->payload_bytes, 46u * 1024u);
+    }
+    if (options->workloads.count == 0) {
+        (void)bench_choices("all", "--workload", workload_names, &options->workloads);
+    }
+    if (options->iterations == 0) {
+        options->iterations = cuda ? 1000 : 100;
+    }
+    return 0;
+}
+
+/* ---- the sweep ---- */
+
+static const bench_list *sizes(const bench_options *options)
+{
+    return (options->total_bytes.count != 0) ? &options->total_bytes : &options->payload_bytes;
+}
+
+static size_t spec_count(const bench_options *options)
+{
+    return (options->allocators.count != 0) ? options->allocators.count : 1;
+}
+
+size_t bench_points(const bench_options *options)
+{
+    return options->threads.count * sizes(options)->count * options->threads_per_pool.count *
+           spec_count(options) * options->bindings.count * options->workloads.count;
+}
+
+/* The digit of *index to the base `count`; *index is what remains. */
+static size_t digit(size_t *index, size_t count)
+{
+    const size_t value = *index % count;
+
+    *index /= count;
+    return value;
+}
+
+void bench_point_at(const bench_options *options, size_t index, bench_point *point)
+{
+    const bench_names *specs = &options->allocators;
+    const bench_list  *size  = sizes(options);
+    uint32_t           bytes;
+    size_t             spec;
+
+    point->workload = options->workloads.value[digit(&index, options->workloads.count)];
+    point->binding =
+        (bench_binding_id)options->bindings.value[digit(&index, options->bindings.count)];
+    spec            = digit(&index, spec_count(options));
+    point->spec     = (specs->count != 0) ? specs->name[spec] : NULL;
+    point->threads_per_pool =
+        options->threads_per_pool.value[digit(&index, options->threads_per_pool.count)];
+    bytes                = size->value[digit(&index, size->count)];
+    point->payload_bytes = (size == &options->payload_bytes) ? bytes : 0;
+    point->total_bytes   = (size == &options->payload_bytes) ? 0 : bytes;
+    point->threads       = options->threads.value[digit(&index, options->threads.count)];
+}

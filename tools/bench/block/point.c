@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench block: what a point of the sweep means for a pool and a kernel, CPU or GPU. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/internal.h"
+#include "tools/bench/bench.h"
+#include "workload.h"
+
+void bench_row_absent(bench_row *row, const char *why)
+{
+    snprintf(row->state, sizeof(row->state), "%s", BENCH_ABSENT);
+    snprintf(row->note, sizeof(row->note), "n/a: %s", why);
+}
+
+void bench_point_config(const bench_point *point, shpool_config *want)
+{
+    memset(want, 0, sizeof(*want));
+    want->block_threads    = point->threads;
+    want->payload_bytes    = point->payload_bytes;
+    want->total_bytes      = point->total_bytes;
+    want->threads_per_pool = point->threads_per_pool;
+}
+
+int bench_row_refused(bench_row *row, shpool_status status)
+{
+    if ((status == SHPOOL_ERR_TOO_SMALL) || (status == SHPOOL_ERR_TOO_LARGE)) {
+        bench_row_absent(row, shpool_last_error());
+        return 0;
+    }
+    snprintf(row->note, sizeof(row->note), "%s", shpool_last_error());
+    return -1;
+}
+
+int bench_row_missing(bench_row *row, size_t workload, const shpool_pool *pool)
+{
+    const int   spills = (pool->flags & SHPOOL_FLAG_SPILL) != 0;
+    const char *why    = NULL;
+    char        text[128];
+
+    if ((workload == BENCH_ramp) && spills) {
+        why = "has no pool to fill";
+    } else if (BENCH_BOXES(workload) && (pool->scope < SHPOOL_SCOPE_BLOCK)) {
+        why = "a thread of another warp may not free here";
+    } else if (BENCH_BOXES(workload) && spills) {
+        why = "hands over shared memory only";
+    } else if (BENCH_BOXES(workload) &&
+               (pool->shared_bytes + BENCH_BOX_BYTES(workload, pool->block_threads) >
+                SHPOOL_MAX_SHARED)) {
+        why = "no room for two letter boxes of 4 bytes a thread beside the pool";
+    } else if ((workload == BENCH_waiting) && (pool->block_threads <= SIMT_WARP)) {
+        why = "one warp has no next one to hand over to";
+    } else if (!spills && (pool->shared_bytes != 0) && (pool->largest < BENCH_LEAST(workload))) {
+        snprintf(text, sizeof(text), "a pool holds %u bytes, the least request is %u",
+                 (unsigned)pool->largest, (unsigned)BENCH_LEAST(workload));
+        why = text;
+    } else {
+        return 0;
+    }
+    bench_row_absent(row, why);
+    return 1;
+}
+
+void bench_args_init(bench_args *args, const bench_options *options, const shpool_pool *pool)
+{
+    uint32_t alignment;
+
+    memset(args, 0, sizeof(*args));
+    args->iterations = options->iterations;
+    args->seed       = options->seed;
+    args->bytes      = 64;
+    args->box        = pool->shared_bytes;
+    args->alignments = 1;
+    for (alignment = SHPOOL_MIN_ALIGNMENT; alignment < pool->alignment; alignment *= 2) {
+        args->alignments++;
+    }
+}
+
+void bench_row_tally(bench_row *row, size_t workload, const bench_tally *tally)
+{
+    row->operations = tally->ops;
+    row->refused    = tally->failures;
+    row->errors += tally->errors;
+    row->failed = (tally->ops != 0) ? 100.0 * (double)tally->failures / (double)tally->ops : 0.0;
+    if ((workload == BENCH_ramp) && (row->shared_bytes != 0)) {
+        row->failed      = -1.0; /* each thread's ramp ends with one */
+        row->utilisation = 100.0 * (double)tally->payload /
+                           ((double)row->shared_bytes * row->blocks);
+    }
+    if (tally->digest != 0) {
+        snprintf(row->digest, sizeof(row->digest), "%016llx", tally->digest);
+    }
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench: where, when and how something was measured.  All commands' results carry it. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "device/base/driver.h"
+#include "bench.h"
+
+/* clang-format off */
+#define AT(_member) offsetof(bench_origin, _member), sizeof(((bench_origin *)NULL)->_member)
+const bench_column bench_origin_columns[] = {
+    {"version", BENCH_TEXT, AT(version), NULL, 0, NULL},
+    {"device", BENCH_TEXT, AT(device), NULL, 0, NULL},
+    {"driver", BENCH_TEXT, AT(driver), NULL, 0, NULL},
+    {"clocks", BENCH_TEXT, AT(clocks), NULL, 0, NULL},
+    {"date", BENCH_TEXT, AT(date), NULL, 0, NULL},
+    {"command", BENCH_TEXT, AT(command), NULL, 0, NULL},
+    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
+#undef AT
+/* clang-format on */
+
+static void set_version_and_date(bench_origin *origin)
+{
+    const time_t now = time(NULL);
+    struct tm    utc;
+
+    snprintf(origin->version, sizeof(origin->version), "%s", shpool_version());
+    if (gmtime_r(&now, &utc) != NULL) {
+        (void)strftime(origin->date, sizeof(origin->date), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+}
+
+/* ---- the CPU block executor ---- */
+
+/* The first value of `key : value` in /proc/cpuinfo; empty: none. */
+static void read_processor(const char *key, char *value, size_t bytes)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char  line[256];
+
+    value[0] = '\0';
+    while ((file != NULL) && (value[0] == '\0') && (fgets(line, sizeof(line), file) != NULL)) {
+        const char *colon = strchr(line, ':');
+
+        if ((strncmp(line, key, strlen(key)) == 0) && (colon != NULL)) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(value, bytes, "%.*s", (int)bytes - 1, colon + 1 + strspn(colon + 1, " "));
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+}
+
+void bench_origin_cpu(bench_origin *origin, const char *why)
+{
+    char model[96];
+    char mhz[32];
+
+    set_version_and_date(origin);
+    read_processor("model name", model, sizeof(model));
+    read_processor("cpu MHz", mhz, sizeof(mhz));
+    snprintf(origin->device, sizeof(origin->device), "CPU block executor (%.100s)%s%s", why,
+             (model[0] != '\0') ? ", " : "", model);
+    snprintf(origin->driver, sizeof(origin->driver), "none");
+    snprintf(origin->clocks, sizeof(origin->clocks), "%s%s", (mhz[0] != '\0') ? mhz : "unknown",
+             (mhz[0] != '\0') ? " MHz at the start" : "");
+}
+
+/* ---- a GPU ---- */
+
+/* The first line of a file, without its end; "unknown": there is none. */
+static void first_line(const char *path, char *text, size_t bytes)
+{
+    FILE *file = fopen(path, "r");
+
+    if ((file == NULL) || (fgets(text, (int)bytes, file) == NULL)) {
+        snprintf(text, bytes, "unknown");
+    }
+    text[strcspn(text, "\n")] = '\0';
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+}
+
+shpool_status bench_origin_gpu(bench_origin *origin, int ordinal)
+{
+    const int runtime = bench_cuda_runtime();
+    shpool_device_properties gpu;
+    const shpool_driver     *cu;
+    char          kernel_module[32];
+    int           cuda   = 0;
+    shpool_status status = shpool_device_get_properties(ordinal, &gpu);
+
+    if (status == SHPOOL_OK) {
+        status = shpool_driver_get(&cu);
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    (void)cu->version(&cuda);
+    set_version_and_date(origin);
+    snprintf(origin->device, sizeof(origin->device),
+             "%.150s (sm_%d%d, %d SMs, CUDA driver %d.%d)", gpu.name, (int)gpu.major,
+             (int)gpu.minor, (int)gpu.sm_count, cuda / 1000, cuda % 1000 / 10);
+    first_line("/sys/module/nvidia/version", kernel_module, sizeof(kernel_module));
+    snprintf(origin->driver, sizeof(origin->driver), "%s", kernel_module);
+    if (runtime != 0) {
+        snprintf(origin->driver, sizeof(origin->driver), "%s, CUDA runtime %d.%d", kernel_module,
+                 runtime / 1000, runtime % 1000 / 10);
+    }
+    snprintf(origin->clocks, sizeof(origin->clocks),
+             "SM at most %d MHz, memory at most %d MHz", (int)gpu.clock_khz / 1000,
+             (int)gpu.memory_clock_khz / 1000);
+    return SHPOOL_OK;
+}
+
+/* ---- output ---- */
+
+void bench_origin_print(FILE *to, const bench_origin *origin, const char *how)
+{
+    fprintf(to, "# shpool-bench %s on %s, %s\n# driver %s; clocks: %s; %s\n# %s\n",
+            origin->version, origin->device, how, origin->driver, origin->clocks, origin->date,
+            origin->command);
+}
+
+void bench_csv_facts(FILE *to, const bench_column *columns, const void *record)
+{
+    const bench_column *c;
+    char text[BENCH_COMMAND_BYTES];
+
+    for (c = columns; c->name != NULL; c++) {
+        bench_cell(c, record, text, sizeof(text));
+        text[strcspn(text, "\r\n")] = '\0';
+        fprintf(to, "# %s: %s\n", c->name, text);
+    }
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench loadstore: the command line, the table, CSV and the summary. */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/internal.h"
+#include "loadstore.h"
+#include "tools/message.h"
+
+typedef enum output { OUTPUT_TABLE, OUTPUT_CSV, OUTPUT_JSON } output;
+
+/* The rows that the summary of a type names. */
+typedef enum champion {
+    BEST_SHARED, BEST_COPY, BEST_CUB_COPY, BEST_STRIDED, BEST_THREAD, BEST_CUB_LOAD, BEST_COUNT
+} champion;
+
+static const char *const champion_name[BEST_COUNT] = {
+    "copy through shared memory", "copy of any kind", "copy by CUB",
+    "load in strided order", "load in thread order", "load by CUB"};
+
+/* clang-format off */
+#define AT(_member) offsetof(bench_ls_options, _member), sizeof(((bench_ls_options *)NULL)->_member)
+const bench_column bench_ls_option_columns[] = {
+    {"bytes", BENCH_U64, AT(bytes), NULL, 0, NULL},
+    {"repeats", BENCH_U32, AT(repeats), NULL, 0, NULL},
+    {"waves", BENCH_U32, AT(waves), NULL, 0, NULL},
+    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
+#undef AT
+/* clang-format on */
+
+typedef struct report {
+    output             format;
+    unsigned long long errors;
+    unsigned           measured;
+    bench_ls_row       best[BEST_COUNT];
+    uint32_t           type_bytes; /* that best[] is of */
+} report;
+
+const char *bench_ls_counts(bench_ls_check check)
+{
+    return (check == BENCH_LS_SUM) ? "read" : "read+written";
+}
+
+int bench_ls_wants(const bench_list *list, uint32_t value)
+{
+    return (list->count == 0) || bench_list_has(list, value);
+}
+
+static void usage(FILE *to)
+{
+    fputs("usage: shpool-bench loadstore [options]\n"
+          "a LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps); given twice it adds up\n"
+          "  --type-bytes LIST   sizes of an element, of 1,2,4,8,16 [all]\n"
+          "  --threads LIST      NT, threads of a block [all that were compiled in]\n"
+          "  --values LIST       VT, values a thread [all that were compiled in]\n"
+          "  --function PART     only functions with this in their name, and CUB's\n"
+          "  --bytes B[K|M|G]    of the input and of the output, each [1G]\n"
+          "  --repeats N         launches whose median counts, 9 or more [9]\n"
+          "  --waves N           blocks of a grid, in multiples of what the GPU holds; 0: a block\n"
+          "                      for each tile [0]\n"
+          "  --csv, --json       instead of the table; all say where and how it was measured\n"
+          "  --help\n"
+          "GB/s are 10^9 bytes a second: read and written for what copies, read for what only\n"
+          "loads (the column counts says which).  copy % is of a device-to-device\n"
+          "cudaMemcpyAsync, read and written.  In the layout's rows NT is bd and VT is m.\n"
+          "exit status: 0; 1: no GPU, or a result was wrong; 2: usage, or no such shape was\n"
+          "compiled in\n", to);
+}
+
+/* ---- the command line ---- */
+
+/* A list of sizes of an element: of no others there are kernels, whatever is compiled in. */
+static int read_types(const char *text, bench_list *list)
+{
+    size_t i;
+
+    if (bench_numbers(text, "--type-bytes", 1, 16, list) != 0) {
+        return -1;
+    }
+    for (i = 0; i < list->count; i++) {
+        if ((list->value[i] & (list->value[i] - 1)) != 0) {
+            fprintf(stderr, "shpool-bench: --type-bytes %s: elements have 1, 2, 4, 8 or 16 bytes, "
+                    "not %u\n", text, (unsigned)list->value[i]);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int size(const char *text, unsigned long long *bytes)
+{
+    uint64_t n = 0;
+
+    if (!shpool_spec_number(text, 1, &n) || (n < 1u << 20) || (n > 1ull << 40)) {
+        fprintf(stderr, "shpool-bench: --bytes %s: a number from 1M to 1024G is needed; it may end "
+                "in K, M or G\n", text);
+        return -1;
+    }
+    *bytes = n / 16 * 16;
+    return 0;
+}
+
+/* 0: go on; else exit status + 1. */
+static int parse(int argc, char **argv, bench_ls_options *options, output *format)
+{
+    static const struct option longs[] = {
+        {"type-bytes", required_argument, NULL, 'T'}, {"threads", required_argument, NULL, 't'},
+        {"values", required_argument, NULL, 'v'},     {"function", required_argument, NULL, 'f'},
+        {"bytes", required_argument, NULL, 'B'},      {"repeats", required_argument, NULL, 'r'},
+        {"waves", required_argument, NULL, 'w'},      {"csv", no_argument, NULL, 'c'},
+        {"json", no_argument, NULL, 'j'},             {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+    int bad = 0;
+    int c;
+
+    while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
+        switch (c) {
+        case 'T':
+            bad = read_types(optarg, &options->type_bytes);
+            break;
+        case 't':
+            bad = bench_numbers(optarg, "--threads", 1, 1024, &options->threads);
+            break;
+        case 'v':
+            bad = bench_numbers(optarg, "--values", 1, 32, &options->values);
+            break;
+        case 'f':
+            options->function = optarg;
+            break;
+        case 'B':
+            bad = size(optarg, &options->bytes);
+            break;
+        case 'r':
+            bad = bench_number(optarg, "--repeats", 9, 10000, &options->repeats);
+            break;
+        case 'w':
+            bad = bench_number(optarg, "--waves", 0, 1000000, &options->waves);
+            break;
+        case 'c':
+            *format = OUTPUT_CSV;
+            break;
+        case 'j':
+            *format = OUTPUT_JSON;
+            break;
+        case 'h':
+            usage(stdout);
+            return 1;
+        default:
+            bad = 1;
+            break;
+        }
+    }
+    if (!bad && (optind < argc)) {
+        fprintf(stderr, "shpool-bench: unexpected argument \"%s\"\n", argv[optind]);
+        bad = 1;
+    }
+    if (bad) {
+        fputs("try shpool-bench loadstore --help\n", stderr);
+        return 3;
+    }
+    return 0;
+}
+
+/* Whether the two lists have a value in common. */
+static int meet(const bench_list *wanted, const bench_list *there)
+{
+    size_t i;
+
+    for (i = 0; (i < there->count) && !bench_ls_wants(wanted, there->value[i]); i++) {
+    }
+    return i < there->count;
+}
+
+static void put_list(const char *before, const bench_list *list)
+{
+    size_t i;
+
+    fputs(before, stderr);
+    for (i = 0; i < list->count; i++) {
+        fprintf(stderr, "%s%u", (i == 0) ? "" : ",", (unsigned)list->value[i]);
+    }
+}
+
+/* Whether something of what is asked for was compiled in; -1: no, and stderr says what was. */
+static int check_shapes(const bench_ls_options *options)
+{
+    bench_ls_shapes there;
+
+    bench_loadstore_shapes(&there);
+    if ((there.type_bytes.count == 0) ||
+        (meet(&options->type_bytes, &there.type_bytes) && meet(&options->threads, &there.threads) &&
+         meet(&options->values, &there.values))) {
+        return 0;
+    }
+    put_list("shpool-bench: no such shape was compiled in; there are --type-bytes ",
+             &there.type_bytes);
+    put_list(", --threads ", &there.threads);
+    put_list(" and --values ", &there.values);
+    fputs("; tools/bench/loadstore/loadstore.mk tells how a build gets more (SHPOOL_BENCH_LOADSTORE)\n", stderr);
+    return -1;
+}
+
+/* ---- output ---- */
+
+static void number_or_none(double value, const char *format, char *text, size_t bytes)
+{
+    if (value < 0.0) {
+        snprintf(text, bytes, "-");
+    } else {
+        snprintf(text, bytes, format, value);
+    }
+}
+
+static void print_row(const bench_ls_row *row, output format)
+{
+    const bench_ls_entry *e = &row->entry;
+    char gbs[32], copy[32], cub[32], ratio[32];
+    const double share = (row->gbs >= 0.0) ? 100.0 * row->gbs / row->copy_gbs : -1.0;
+    const double against =
+        ((row->gbs >= 0.0) && (row->cub_gbs > 0.0)) ? row->gbs / row->cub_gbs : -1.0;
+
+    number_or_none(row->gbs, "%.1f", gbs, sizeof(gbs));
+    number_or_none(share, "%.1f", copy, sizeof(copy));
+    number_or_none(row->cub_gbs, "%.1f", cub, sizeof(cub));
+    number_or_none(against, "%.3f", ratio, sizeof(ratio));
+    if (format == OUTPUT_CSV) {
+        printf("%s,\"%s\",%u,%u,%u,%s,%s,%s,%s,%s,%s,%d,%u,%llu,\"%s\"\n", e->function, e->path,
+               (unsigned)e->type_bytes, (unsigned)e->threads, (unsigned)e->values,
+               bench_ls_counts(e->check), gbs, copy, (row->cub_mode != NULL) ? row->cub_mode : "-",
+               cub, ratio, row->registers, (unsigned)e->shared_bytes, row->errors, row->note);
+    } else {
+        printf("%-24s %-13s %4u %4u %3u %-12s %8s %6s %-14s %8s %6s %4d %6llu%s%s\n", e->function,
+               e->path, (unsigned)e->type_bytes, (unsigned)e->threads, (unsigned)e->values,
+               bench_ls_counts(e->check), gbs, copy, (row->cub_mode != NULL) ? row->cub_mode : "-",
+               cub, ratio, row->registers, row->errors, (row->note[0] != '\0') ? "  " : "",
+               row->note);
+    }
+    fflush(stdout);
+}
+
+/* One line for each kind: the fastest of this type, and its shape. */
+static void summary(report *out)
+{
+    for (int k = 0; (k < BEST_COUNT) && (out->type_bytes != 0) && (out->format == OUTPUT_TABLE);
+         k++) {
+        const bench_ls_row *row = &out->best[k];
+
+        if (row->gbs > 0.0) {
+            printf("# %2u bytes, best %-26s %8.1f GB/s %s, %5.1f %% of the device copy: %s (%s), "
+                   "NT %u, VT %u\n", (unsigned)out->type_bytes, champion_name[k], row->gbs,
+                   bench_ls_counts(row->entry.check), 100.0 * row->gbs / row->copy_gbs,
+                   row->entry.function, row->entry.path, (unsigned)row->entry.threads,
+                   (unsigned)row->entry.values);
+        }
+    }
+    memset(out->best, 0, sizeof(out->best));
+}
+
+static void challenge(report *out, champion which, const bench_ls_row *row)
+{
+    if ((row->errors == 0) && (row->gbs > out->best[which].gbs)) {
+        out->best[which] = *row;
+    }
+}
+
+static void take_row(const bench_ls_row *row, void *user)
+{
+    report               *out  = user;
+    const bench_ls_entry *e    = &row->entry;
+    const int             load = e->check == BENCH_LS_SUM;
+
+    if (out->type_bytes != e->type_bytes) {
+        summary(out);
+        out->type_bytes = e->type_bytes;
+    }
+    out->measured += row->gbs >= 0.0;
+    out->errors += row->errors;
+    if (e->is_cub) {
+        challenge(out, load ? BEST_CUB_LOAD : BEST_CUB_COPY, row);
+    } else if (load && (e->order == BENCH_LS_THREAD)) {
+        challenge(out, BEST_THREAD, row);
+    } else if (load && (e->order == BENCH_LS_ANY)) {
+        challenge(out, BEST_STRIDED, row);
+    } else if (!load && (e->order != BENCH_LS_OTHER)) {
+        challenge(out, BEST_COPY, row);
+        if (strncmp(e->function, "global_to_shared", 16) == 0) {
+            challenge(out, BEST_SHARED, row);
+        }
+    }
+    if (out->format == OUTPUT_JSON) {
+        bench_ls_json_row(row);
+    } else {
+        print_row(row, out->format);
+    }
+}
+
+static void header(const report *out, const bench_ls_options *options, const bench_origin *origin)
+{
+    char how[160];
+
+    if (out->format == OUTPUT_CSV) {
+        bench_csv_facts(stdout, bench_origin_columns, origin);
+        bench_csv_facts(stdout, bench_ls_option_columns, options);
+        puts("function,path,type_bytes,nt,vt,counts,gbs,copy_percent,cub_mode,cub_gbs,ratio,"
+             "registers,shared_bytes,errors,note");
+        return;
+    }
+    snprintf(how, sizeof(how), "%llu bytes read and as many written, median of %u launches, waves "
+             "%u", options->bytes, (unsigned)options->repeats, (unsigned)options->waves);
+    bench_origin_print(stdout, origin, how);
+    printf("%-24s %-13s %4s %4s %3s %-12s %8s %6s %-14s %8s %6s %4s %6s\n", "function", "path",
+           "type", "NT", "VT", "counts", "GB/s", "copy %", "best CUB", "its GB/s", "ratio", "regs",
+           "errors");
+}
+
+/* What remains to be said when the rows are out; exit status. */
+static int finish(report *out, int failed, const char *error)
+{
+    summary(out);
+    if (out->format == OUTPUT_JSON) {
+        bench_ls_json_end();
+    }
+    if ((fflush(stdout) != 0) || ferror(stdout)) { /* a full disk must not pass for success */
+        fputs("shpool-bench: writing the output failed\n", stderr);
+        return 1;
+    }
+    if (failed) {
+        fprintf(stderr, "shpool-bench: loadstore: %s\n", error);
+    } else if (out->errors != 0) {
+        fprintf(stderr, "shpool-bench: %llu elements or sums were wrong\n", out->errors);
+    }
+    return (failed || (out->measured == 0) || (out->errors != 0)) ? 1 : 0;
+}
+
+int bench_loadstore(int argc, char **argv)
+{
+    bench_ls_options options = {.bytes = 1ull << 30, .repeats = 9};
+    bench_origin     origin;
+    report           out;
+    char             device[256];
+    char             error[256] = "";
+    int              failed;
+    int              stop;
+
+    memset(&out, 0, sizeof(out));
+    bench_command_write("shpool-bench loadstore", argc, argv, origin.command,
+                        sizeof(origin.command)); /* before getopt_long() moves its words */
+    stop = parse(argc, argv, &options, &out.format);
+    if (stop != 0) {
+        return stop - 1;
+    }
+    tool_messages("shpool-bench");
+    if (check_shapes(&options) != 0) {
+        return 2;
+    }
+    if (!bench_cuda_present(device, sizeof(device))) {
+        fprintf(stderr, "shpool-bench: loadstore needs a GPU: %s\n", device);
+        return 1;
+    }
+    if (bench_origin_gpu(&origin, 0) != SHPOOL_OK) {
+        fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+        return 1;
+    }
+    if ((out.format == OUTPUT_JSON) && (bench_ls_json_begin(&options, &origin) != 0)) {
+        fputs("shpool-bench: this build has no JSON support (jansson)\n", stderr);
+        return 2;
+    }
+    if (out.format != OUTPUT_JSON) {
+        header(&out, &options, &origin);
+    }
+    failed = bench_loadstore_run(&options, take_row, &out, error) != 0;
+    return finish(&out, failed, error);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench loadstore: what its files share. */
+#ifndef SHPOOL_BENCH_LOADSTORE_H
+#define SHPOOL_BENCH_LOADSTORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/bench/bench.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What the user asked for. */
+typedef struct bench_ls_options {
+    bench_list type_bytes; /* empty: all that were compiled in */
+    bench_list threads;
+    bench_list values;
+    const char *function; /* part of a name, or NULL: all */
+    unsigned long long bytes; /* of each of the two arrays */
+    uint32_t repeats;     /* launches whose median counts */
+    uint32_t waves;       /* grid: so many times the blocks that the GPU can hold; 0: one a tile */
+} bench_ls_options;
+
+/** What was compiled in: each with each.  Empty: this build has no CUDA. */
+typedef struct bench_ls_shapes {
+    bench_list type_bytes;
+    bench_list threads;
+    bench_list values;
+} bench_ls_shapes;
+
+/** How a row's result is checked, and which bytes its rate counts. */
+typedef enum bench_ls_check {
+    BENCH_LS_EQUAL,  /* the output is the input; bytes read and bytes written */
+    BENCH_LS_GATHER, /* element e of a tile is the input's bench_ls_permuted(e); as above */
+    BENCH_LS_SCATTER, /* the other way round; as above */
+    BENCH_LS_PACK,   /* records to blocked layout; as above */
+    BENCH_LS_UNPACK, /* and back */
+    BENCH_LS_SUM     /* the sum of all words was formed; bytes read */
+} bench_ls_check;
+
+/** Where registers lie in the tile: only such functions are compared. */
+typedef enum bench_ls_order {
+    BENCH_LS_ANY,    /* a copy, whichever way */
+    BENCH_LS_THREAD, /* neighbours in one thread */
+    BENCH_LS_OTHER   /* not what CUB's BlockLoad and BlockStore do */
+} bench_ls_order;
+
+/** One kernel: (const T *in, T *out, unsigned long long count, uint32_t *sum or NULL). */
+typedef struct bench_ls_entry {
+    const char *function;
+    const char *path;
+    bench_ls_check check;
+    bench_ls_order order;
+    int      is_cub;
+    uint32_t type_bytes;
+    uint32_t threads;
+    uint32_t values;
+    uint32_t shared_bytes; /* dynamic */
+    const void *kernel;    /* NULL: launch() does it all */
+    int (*launch)(const void *in, void *out, unsigned long long count, uint32_t threads,
+                  uint32_t values); /* nonzero: failed */
+} bench_ls_entry;
+
+/** One measurement. */
+typedef struct bench_ls_row {
+    bench_ls_entry entry;
+    double   gbs;        /* 10^9 bytes a second; negative: not measured */
+    double   copy_gbs;   /* of cudaMemcpyAsync from device to device, read and written */
+    double   cub_gbs;    /* of CUB's best mode of this shape; negative: there is none */
+    const char *cub_mode;
+    int      registers;
+    int      blocks;     /* on a multiprocessor at a time */
+    unsigned long long errors; /* elements that were wrong */
+    char     note[160];  /* why a figure is missing */
+} bench_ls_row;
+
+/** Receives each row as soon as CUB's of its shape are known. */
+typedef void (*bench_ls_sink)(const bench_ls_row *row, void *user);
+
+#ifdef __CUDACC__
+/* A permutation of 0..tile-1: the factor is a prime, and no factor of a tile is so large. */
+static __host__ __device__ __forceinline__ uint32_t bench_ls_permuted(uint32_t e, uint32_t tile)
+{
+    return (e * 7919u + 12345u) % tile;
+}
+#endif
+
+/** The subcommand; argv[0] is the tool's name, the options follow.  Exit status. */
+int bench_loadstore(int argc, char **argv);
+
+void bench_loadstore_shapes(bench_ls_shapes *shapes);
+
+/** All rows; 0, or -1 with the reason in error (256 bytes). */
+int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,
+                        char *error);
+
+/** What a file of results says of them, beside its origin. */
+extern const bench_column bench_ls_option_columns[];
+
+/** Begin, add to and print the JSON document; -1: this build has no JSON library. */
+int  bench_ls_json_begin(const bench_ls_options *options, const bench_origin *origin);
+void bench_ls_json_row(const bench_ls_row *row);
+void bench_ls_json_end(void);
+
+/** Whether one of the options' lists has the value; an empty one is all. */
+int bench_ls_wants(const bench_list *list, uint32_t value);
+
+/** "read" or "read+written": what a row's rate counts. */
+const char *bench_ls_counts(bench_ls_check check);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SHPOOL_BENCH_LOADSTORE_H */

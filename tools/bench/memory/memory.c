@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench memory: device allocators side by side, on a GPU. */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/internal.h"
+#include "tools/bench/bench.h"
+#include "memory.h"
+#include "tools/message.h"
+
+static const struct {
+    const char *name;
+    int (*run)(const memory_options *options, const char *spec);
+    const char *text;
+} questions[] = {
+    {"pair", memory_pair, "warm malloc+free, one stream, 256 B to 1 GiB, 0 to 100,000 live"},
+    {"threads", memory_threads, "the same from several threads: streams of their own, and one"},
+    {"cross", memory_cross, "freed on one stream, allocated on another"},
+    {"random", memory_random, "random sizes and lifetimes, 1,000 to 100,000 operations"},
+    {"streams", memory_streams, "kernels on 1 to 32 streams, each with memory of its own"},
+    {"share", memory_share, "memory that goes from stream to stream, one-shot streams"},
+    {"train", memory_train, "a made-up training loop: peak held against peak asked for"},
+    {"cold", memory_cold, "growth to 4 GiB in pieces, and trim"},
+    {"oom", memory_oom, "a request that only fits when everything idle is given back"},
+};
+#define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
+
+#ifndef HAVE_CUDA_DEVICE
+#define HAVE_CUDA_DEVICE 0
+#endif
+
+static const char *const peers[] = {
+#if HAVE_CUDA_DEVICE
+    "cub",
+#endif
+    "simple", "async", "async:threshold=0", "buckets", "bins"};
+
+/* clang-format off */
+#define AT(_member) offsetof(memory_options, _member), sizeof(((memory_options *)NULL)->_member)
+static const bench_column option_columns[] = {
+    {"repeats", BENCH_U32, AT(repeats), NULL, 0, NULL},
+    {"pairs", BENCH_U32, AT(pairs), NULL, 0, NULL},
+    {"threads", BENCH_U32, AT(threads), NULL, 0, NULL},
+    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
+#undef AT
+/* clang-format on */
+
+double memory_now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+int memory_failed(const char *spec)
+{
+    fprintf(stderr, "shpool-bench: %s: %s\n", spec, shpool_last_error());
+    return -1;
+}
+
+shpool_context *memory_context(const memory_options *options, shpool_device_allocator *allocator)
+{
+    shpool_context_options o = {.bytes = sizeof(o), .device = options->device,
+                                .flags = SHPOOL_CONTEXT_NEW_STREAM};
+    shpool_context *context = NULL;
+
+    if ((shpool_context_create(&o, &context) != SHPOOL_OK) ||
+        (shpool_context_set_allocator(context, allocator) != SHPOOL_OK)) {
+        shpool_context_unref(context);
+        return NULL;
+    }
+    return context;
+}
+
+double memory_quantile(double *samples, size_t count, double part)
+{
+    bench_sort(samples, count);
+    return samples[(size_t)((double)(count - 1) * part + 0.5)];
+}
+
+uint64_t memory_driver_calls(shpool_device_allocator *allocator)
+{
+    shpool_device_stats stats;
+
+    if (shpool_device_get_stats(allocator, &stats) != SHPOOL_OK) {
+        return 0;
+    }
+    return stats.driver_mallocs + stats.driver_frees + stats.events_recorded + stats.hits_wait;
+}
+
+void memory_print(const memory_row *row)
+{
+    printf("%s,%s,%llu,%llu,%.4g,%.4g,%.4g,%s,%.3g,%s\n", row->question, row->allocator,
+           (unsigned long long)row->size, (unsigned long long)row->count, row->median, row->p99,
+           row->p999, row->unit, row->driver_calls, (row->note != NULL) ? row->note : "");
+    fflush(stdout);
+}
+
+static void usage(FILE *to)
+{
+    fputs("usage: shpool-bench memory [options] [QUESTION...]\n"
+          "  --allocator SPEC   may be given several times; default: all bases; async is\n"
+          "                     cudaMallocAsync, simple is cudaMalloc, cub is CUB's caching\n"
+          "                     allocator (builds with CUDA)\n"
+          "  --replay FILE      a log of the layer log (or of RMM) against the allocators\n"
+          "  --limit BYTES      of the replay: most live bytes, as 8G [no limit]\n"
+          "  --device N         ordinal [0]\n"
+          "  --repeats N        [9]\n"
+          "  --pairs N          malloc+free pairs in a repeat [100000]\n"
+          "  --threads N        at most [16]\n"
+          "  --help\n"
+          "questions:\n", to);
+    for (size_t i = 0; i < QUESTIONS; i++) {
+        fprintf(to, "  %-8s %s\n", questions[i].name, questions[i].text);
+    }
+    fputs("prints CSV; # lines say where and how it was measured\n"
+          "exit status: 0; 1: something failed; 2: usage\n", to);
+}
+
+typedef struct request {
+    memory_options options;
+    bench_names specs;
+} request;
+
+static int read_limit(const char *text, uint64_t *limit)
+{
+    if (!shpool_spec_number(text, 1, limit) || (*limit == 0)) {
+        fprintf(stderr, "shpool-bench: --limit %s: a number of bytes from 1 is needed; it may end "
+                "in K, M or G\n", text);
+        return -1;
+    }
+    return 0;
+}
+
+/* Whether there is such a question; if not, stderr says which there are. */
+static int check_question(const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < QUESTIONS; i++) {
+        if (strcmp(questions[i].name, name) == 0) {
+            return 0;
+        }
+    }
+    fprintf(stderr, "shpool-bench: unknown question \"%s\"; known:", name);
+    for (i = 0; i < QUESTIONS; i++) {
+        fprintf(stderr, "%s %s", (i == 0) ? "" : ",", questions[i].name);
+    }
+    fputc('\n', stderr);
+    return -1;
+}
+
+/* 0: go on; else exit status + 1. */
+static int parse(int argc, char **argv, request *r)
+{
+    static const struct option longs[] = {
+        {"allocator", required_argument, NULL, 'a'}, {"replay", required_argument, NULL, 'R'},
+        {"limit", required_argument, NULL, 'l'},     {"device", required_argument, NULL, 'd'},
+        {"repeats", required_argument, NULL, 'r'},   {"pairs", required_argument, NULL, 'p'},
+        {"threads", required_argument, NULL, 't'},   {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+    uint32_t number;
+    int bad = 0;
+    int c;
+
+    while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
+        switch (c) {
+        case 'a':
+            bad = bench_name_add(&r->specs, "--allocator", optarg);
+            break;
+        case 'R':
+            r->options.replay = optarg;
+            break;
+        case 'l':
+            bad = read_limit(optarg, &r->options.limit);
+            break;
+        case 'd':
+            bad = bench_number(optarg, "--device", 0, 63, &number);
+            r->options.device = (int)number;
+            break;
+        case 'r':
+            bad = bench_number(optarg, "--repeats", 1, 10000, &r->options.repeats);
+            break;
+        case 'p':
+            bad = bench_number(optarg, "--pairs", 1, 100000000u, &r->options.pairs);
+            break;
+        case 't':
+            bad = bench_number(optarg, "--threads", 1, 64, &r->options.threads);
+            break;
+        case 'h':
+            usage(stdout);
+            return 1;
+        default:
+            bad = 1;
+            break;
+        }
+    }
+    for (int i = optind; !bad && (i < argc); i++) {
+        bad = check_question(argv[i]);
+    }
+    if (bad) {
+        fputs("try shpool-bench memory --help\n", stderr);
+        return 3;
+    }
+    return 0;
+}
+
+static int wanted(int argc, char **argv, const char *name)
+{
+    if (optind == argc) {
+        return 1;
+    }
+    for (int i = optind; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int bench_memory(int argc, char **argv)
+{
+    request r = {.options = {.repeats = 9, .pairs = 100000, .threads = 16}};
+    bench_origin origin;
+    int failed = 0;
+    int stop;
+
+    bench_command_write("shpool-bench memory", argc, argv, origin.command,
+                        sizeof(origin.command)); /* before getopt_long() moves its words */
+    stop = parse(argc, argv, &r);
+    if (stop != 0) {
+        return stop - 1;
+    }
+    tool_messages("shpool-bench");
+#if HAVE_CUDA_DEVICE
+    bench_memory_add_cub();
+#endif
+    if (bench_origin_gpu(&origin, r.options.device) != SHPOOL_OK) {
+        fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+        return 1;
+    }
+    if (r.specs.count == 0) {
+        memcpy(r.specs.name, peers, sizeof(peers));
+        r.specs.count = sizeof(peers) / sizeof(peers[0]);
+    }
+    bench_csv_facts(stdout, bench_origin_columns, &origin);
+    bench_csv_facts(stdout, option_columns, &r.options);
+    printf("question,allocator,size,count,median,p99,p99.9,unit,driver_calls,note\n");
+    for (size_t s = 0; s < r.specs.count; s++) {
+        if (r.options.replay != NULL) {
+            failed |= memory_replay(&r.options, r.specs.name[s]);
+            continue;
+        }
+        for (size_t i = 0; i < QUESTIONS; i++) {
+            if (wanted(argc, argv, questions[i].name)) {
+                failed |= questions[i].run(&r.options, r.specs.name[s]);
+            }
+        }
+    }
+    return (failed != 0) ? 1 : 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench memory train: what is held from the driver for a made-up training loop. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "memory.h"
+#include "train.h"
+
+#define STEPS 40u
+#define PLACES 8192u /* a power of two, more than twice what is live */
+
+/* Counts what was asked for: open addressing, and what is freed leaves its key. */
+typedef struct trainer {
+    shpool_device_allocator *allocator;
+    shpool_stream stream;
+    struct { void *ptr; size_t bytes; } place[PLACES];
+    size_t used;
+    uint64_t live;
+    uint64_t peak;
+    uint64_t calls;
+    double seconds;
+} trainer;
+
+static size_t place_of(const trainer *t, const void *ptr)
+{
+    size_t at = (size_t)(((uintptr_t)ptr >> 8) * 0x9e3779b97f4a7c15ull >> 40) & (PLACES - 1);
+
+    while ((t->place[at].ptr != NULL) && (t->place[at].ptr != ptr)) {
+        at = (at + 1) & (PLACES - 1);
+    }
+    return at;
+}
+
+/* Begins the table anew with what is live. */
+static void clean(trainer *t)
+{
+    static trainer old;
+
+    old = *t;
+    t->used = 0;
+    for (size_t i = 0; i < PLACES; i++) {
+        t->place[i].ptr = NULL;
+    }
+    for (size_t i = 0; i < PLACES; i++) {
+        if ((old.place[i].ptr != NULL) && (old.place[i].bytes > 0)) {
+            t->place[place_of(t, old.place[i].ptr)] = old.place[i];
+            t->used++;
+        }
+    }
+}
+
+static int take(void *user, void **ptr_p, size_t bytes)
+{
+    trainer *t = user;
+    double start = memory_now();
+    shpool_status status = shpool_device_malloc(t->allocator, bytes, t->stream, ptr_p);
+    size_t at;
+
+    t->seconds += memory_now() - start;
+    t->calls++;
+    if (status != SHPOOL_OK) {
+        return 0;
+    }
+    if (t->used > PLACES / 2) {
+        clean(t);
+    }
+    at = place_of(t, *ptr_p);
+    t->used += (t->place[at].ptr == NULL);
+    t->place[at].ptr = *ptr_p;
+    t->place[at].bytes = bytes;
+    t->live += bytes;
+    t->peak = (t->live > t->peak) ? t->live : t->peak;
+    return 1;
+}
+
+static void give(void *user, void *ptr)
+{
+    trainer *t = user;
+    size_t at = place_of(t, ptr);
+    double start = memory_now();
+
+    (void)shpool_device_free(t->allocator, ptr, t->stream);
+    t->seconds += memory_now() - start;
+    t->calls++;
+    t->live -= t->place[at].bytes;
+    t->place[at].bytes = 0;
+}
+
+int memory_train(const memory_options *options, const char *spec)
+{
+    static trainer t;
+    const train_memory memory = {.take = take, .give = give, .user = &t};
+    memory_row row = {.question = "train", .allocator = spec, .unit = "ns"};
+    shpool_device_stats stats;
+    shpool_context *context;
+    char note[120];
+    int result = 0;
+
+    t = (trainer){.peak = 0};
+    if (shpool_device_allocator_open(spec, options->device, &t.allocator) != SHPOOL_OK) {
+        return memory_failed(spec);
+    }
+    context = memory_context(options, t.allocator);
+    t.stream = shpool_context_stream(context);
+    if ((context == NULL) || (train_run(&memory, STEPS) != 0) ||
+        (shpool_device_get_stats(t.allocator, &stats) != SHPOOL_OK)) {
+        result = memory_failed(spec);
+    } else {
+        row.size = t.peak;
+        row.count = t.calls;
+        row.median = t.seconds * 1e9 / (double)t.calls;
+        row.driver_calls = (double)memory_driver_calls(t.allocator) / (double)t.calls;
+        snprintf(note, sizeof(note), "driver peak %llu; driver/asked for %.3f",
+                 (unsigned long long)stats.driver_bytes_peak,
+                 (double)stats.driver_bytes_peak / (double)t.peak);
+        row.note = (stats.driver_bytes_peak > 0) ? note : "its bytes are not counted";
+        memory_print(&row);
+    }
+    shpool_context_unref(context);
+    shpool_device_allocator_unref(t.allocator);
+    return result;
+}

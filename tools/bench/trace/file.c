@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads the file of trace=FILE; doc/TRACE.md has the format, lib/trace.c writes it. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "file.h"
+#include "life.h"
+
+#define FORMAT     1u
+#define LEAST_LINE 6 /* bytes of a record's line: "k 0 0\n" */
+#define MOST_WORDS 8u
+#define MOST_LIVES (1u << 20)
+
+typedef struct reader {
+    FILE *file;
+    const char *path;
+    trace_file *trace;
+    char *line;
+    size_t line_bytes;
+    unsigned long number; /* of the line */
+    char *word[MOST_WORDS];
+    uint32_t words;
+    off_t bytes;          /* of a regular file; else -1: not known */
+    char *why;
+    size_t why_bytes;
+} reader;
+
+static int fail(reader *r, const char *format, ...) SHPOOL_PRINTF(2, 3);
+static int fail(reader *r, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (r->number != 0) {
+        snprintf(r->why, r->why_bytes, "%s, line %lu: %s", r->path, r->number, text);
+    } else {
+        snprintf(r->why, r->why_bytes, "%s: %s", r->path, text);
+    }
+    return -1;
+}
+
+/* The next line that is no comment, cut into words; 0: there is none, or it has no end. */
+static int next_line(reader *r)
+{
+    ssize_t got;
+    char *rest;
+
+    do {
+        got = getline(&r->line, &r->line_bytes, r->file);
+        if ((got <= 0) || (r->line[got - 1] != '\n')) {
+            return 0;
+        }
+        r->number++;
+    } while (r->line[0] == '#');
+
+    r->line[got - 1] = '\0';
+    r->words = 0;
+    for (char *at = strtok_r(r->line, " \r", &rest); at != NULL;
+         at = strtok_r(NULL, " \r", &rest)) {
+        if (r->words == MOST_WORDS) {
+            r->words++;
+            break;
+        }
+        r->word[r->words++] = at;
+    }
+    return 1;
+}
+
+static int is_line(const reader *r, const char *first, uint32_t words)
+{
+    return (r->words == words) && (strcmp(r->word[0], first) == 0);
+}
+
+/* Word i as a number up to `most`. */
+static int number(reader *r, uint32_t i, unsigned long long most, unsigned long long *value_p)
+{
+    const char *text = r->word[i];
+    char *end;
+
+    errno = 0;
+    *value_p = strtoull(text, &end, 0);
+    if ((text[0] < '0') || (text[0] > '9') || (*end != '\0') || (errno != 0) ||
+        (*value_p > most)) {
+        return fail(r, "\"%s\" where a number up to %llu belongs", text, most);
+    }
+    return 0;
+}
+
+static int number32(reader *r, uint32_t i, uint32_t most, uint32_t *value_p)
+{
+    unsigned long long value = 0;
+    int status = number(r, i, most, &value);
+
+    *value_p = (uint32_t)value;
+    return status;
+}
+
+static int read_version(reader *r)
+{
+    unsigned long long version;
+
+    if (!next_line(r)) {
+        return fail(r, (ftell(r->file) == 0)
+                           ? "is empty: the program that recorded has not closed its pool yet, or "
+                             "ended without"
+                           : "this is no trace of shpool: \"shpool-trace 1\" is missing");
+    }
+    if (!is_line(r, "shpool-trace", 2)) {
+        return fail(r, "this is no trace of shpool: \"shpool-trace 1\" is missing");
+    }
+    if (number(r, 1, ~0ull, &version) != 0) {
+        return -1;
+    }
+    if (version != FORMAT) {
+        return fail(r, "version %llu of the format; this shpool-bench reads %u: use a newer one",
+                    version, FORMAT);
+    }
+    return 0;
+}
+
+/* The lines of the pool, in their order. */
+static int read_head(reader *r)
+{
+    trace_file *t = r->trace;
+    const struct {
+        const char *key;
+        uint32_t most;
+        uint32_t *value;
+    } keys[] = {
+        { "block_threads", SHPOOL_MAX_THREADS, &t->block_threads },
+        { "threads_per_pool", SHPOOL_MAX_THREADS, &t->threads_per_pool },
+        { "pools", SHPOOL_MAX_THREADS, &t->pools },
+        { "pool_bytes", SHPOOL_MAX_REQUEST, &t->pool_bytes },
+        { "largest", SHPOOL_MAX_REQUEST, &t->largest },
+        { "alignment", SHPOOL_MAX_ALIGNMENT, &t->alignment },
+        { "check", 1, &t->check },
+        { "spill", 1, &t->spill },
+    };
+
+    if (!next_line(r) || !is_line(r, "allocator", 2) ||
+        (strlen(r->word[1]) >= sizeof(t->allocator))) {
+        return fail(r, "\"allocator NAME\" belongs here");
+    }
+    memcpy(t->allocator, r->word[1], strlen(r->word[1]) + 1);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (!next_line(r) || !is_line(r, keys[i].key, 2)) {
+            return fail(r, "\"%s NUMBER\" belongs here", keys[i].key);
+        }
+        if (number32(r, 1, keys[i].most, keys[i].value) != 0) {
+            return -1;
+        }
+    }
+    if ((t->block_threads == 0) || (t->threads_per_pool == 0) || (t->pools == 0) ||
+        ((unsigned long long)t->pools * t->pool_bytes > SHPOOL_MAX_REQUEST)) {
+        return fail(r, "a pool of %u threads, %u in each of %u pools of %u bytes is none",
+                    t->block_threads, t->threads_per_pool, t->pools, t->pool_bytes);
+    }
+    return 0;
+}
+
+/* Word i as a place; what failed lies nowhere. */
+static int read_place(reader *r, uint32_t i, trace_record *record)
+{
+    const trace_file *t = r->trace;
+
+    if (strcmp(r->word[i], "-") == 0) {
+        record->nowhere = 1;
+        return 0;
+    }
+    if (r->word[i][0] == 'g') {
+        record->global = 1;
+        r->word[i]++;
+        return number(r, i, ~0ull, &record->place);
+    }
+    return number(r, i, (unsigned long long)t->pools * t->pool_bytes, &record->place);
+}
+
+static int read_record(reader *r, trace_builder *b)
+{
+    static const char letters[] = "mwfrkl";
+    static const uint32_t words[] = { 7, 7, 5, 5, 3, 3 };
+    trace_record record = { .letter = (r->words != 0) ? r->word[0][0] : '\0' };
+    const char *at = (record.letter != '\0') ? strchr(letters, record.letter) : NULL;
+    int bad = 0;
+
+    if ((at == NULL) || (r->word[0][1] != '\0') || (r->words != words[at - letters])) {
+        return fail(r, "a record (m, w, f, r, k or l and its numbers) belongs here");
+    }
+    bad = number32(r, 1, r->trace->block_threads - 1, &record.thread);
+    if (!bad && ((record.letter == 'k') || (record.letter == 'l'))) {
+        bad = number(r, 2, ~0ull, &record.place);
+    } else if (!bad) {
+        bad = read_place(r, 2, &record);
+    }
+    switch (record.letter) {
+    case 'm':
+    case 'w':
+        bad = bad || number32(r, 3, ~0u, &record.bytes) || number32(r, 4, ~0u, &record.usable) ||
+              number32(r, 5, SHPOOL_MAX_ALIGNMENT, &record.alignment);
+        if (!bad && ((record.alignment == 0) ||
+                     ((record.alignment & (record.alignment - 1)) != 0))) {
+            return fail(r, "an alignment of %u is no power of two", record.alignment);
+        }
+        break;
+    case 'f':
+        bad = bad || number32(r, 3, 255, &record.reason);
+        break;
+    case 'r':
+        bad = bad || number32(r, 3, ~0u, &record.bytes) || number32(r, 4, ~0u, &record.usable);
+        break;
+    default:
+        break;
+    }
+    if (bad) {
+        return -1;
+    }
+    switch (trace_builder_add(b, &record)) {
+    case TRACE_ADDED:
+        return 0;
+    case TRACE_UNKNOWN:
+        return fail(r, "thread %u resizes or releases what is not there", record.thread);
+    default:
+        return fail(r, "no memory for so many records");
+    }
+}
+
+/* "block B launch L records N dropped D", and the N records. */
+static int read_life(reader *r)
+{
+    trace_file *t = r->trace;
+    trace_life *more = NULL;
+    trace_life life = { .block = 0 };
+    trace_builder builder;
+    uint32_t records;
+    int status = 0;
+
+    if ((strcmp(r->word[2], "launch") != 0) || (strcmp(r->word[4], "records") != 0) ||
+        (strcmp(r->word[6], "dropped") != 0) || number32(r, 1, ~0u, &life.block) ||
+        number32(r, 3, ~0u, &life.launch) || number32(r, 5, TRACE_MOST_OPS, &records) ||
+        number32(r, 7, ~0u, &life.dropped)) {
+        return fail(r, "\"block B launch L records N dropped D\" belongs here");
+    }
+    if ((r->bytes >= 0) && ((off_t)records > r->bytes / LEAST_LINE)) { /* before memory for them */
+        return fail(r, "the file is too short for %u records: it was cut off, or written over",
+                    records);
+    }
+    more = (t->count < MOST_LIVES) ? realloc(t->lives, (t->count + 1) * sizeof(*more)) : NULL;
+    if (more != NULL) {
+        t->lives = more;
+    }
+    if ((more == NULL) || (trace_builder_begin(&builder, t, &life, records) != 0)) {
+        return fail(r, "no memory for %u records", records);
+    }
+    for (uint32_t i = 0; (status == 0) && (i < records); i++) {
+        status = next_line(r) ? read_record(r, &builder)
+                              : fail(r, "the file ends after %u of %u records of block %u: it was "
+                                     "cut off", i, records, life.block);
+    }
+    trace_builder_end(&builder);
+    t->lives[t->count++] = life; /* also one that is not complete: who frees the trace frees it */
+    return status;
+}
+
+static int read_lives(reader *r)
+{
+    unsigned long long lives;
+
+    for (;;) {
+        if (!next_line(r)) {
+            return fail(r, "the line \"end N\" is missing: the file was cut off");
+        }
+        if ((r->words == 8) && (strcmp(r->word[0], "block") == 0)) {
+            if (read_life(r) != 0) {
+                return -1;
+            }
+        } else if (is_line(r, "end", 2)) {
+            break;
+        } else {
+            return fail(r, "a block or the end belongs here");
+        }
+    }
+    if (number(r, 1, ~0ull, &lives) != 0) {
+        return -1;
+    }
+    if (lives != r->trace->count) {
+        return fail(r, "%llu blocks were written, %u are here", lives, r->trace->count);
+    }
+    return 0;
+}
+
+int trace_file_read(const char *path, trace_file *trace_p, char *why, size_t why_bytes)
+{
+    reader r = { .path = path, .trace = trace_p, .why = why, .why_bytes = why_bytes };
+    struct stat about;
+    int status;
+
+    memset(trace_p, 0, sizeof(*trace_p));
+    r.file = fopen(path, "r");
+    if (r.file == NULL) {
+        return fail(&r, "%s", strerror(errno));
+    }
+    status = fstat(fileno(r.file), &about);
+    if (status != 0) {
+        status = fail(&r, "%s", strerror(errno));
+    } else if (S_ISDIR(about.st_mode)) {
+        status = fail(&r, "is a directory");
+    } else {
+        r.bytes = S_ISREG(about.st_mode) ? about.st_size : -1;
+        status = read_version(&r);
+    }
+    if (status == 0) {
+        status = read_head(&r);
+    }
+    if (status == 0) {
+        status = read_lives(&r);
+    }
+    if ((status == 0) && (trace_p->count == 0)) {
+        r.number = 0;
+        status = fail(&r, "nothing was recorded: the first blocks of the grid called neither "
+                      "malloc nor free");
+    }
+    free(r.line);
+    (void)fclose(r.file);
+    if (status != 0) {
+        trace_file_free(trace_p);
+    }
+    return status;
+}
+
+void trace_file_free(trace_file *trace)
+{
+    for (uint32_t i = 0; i < trace->count; i++) {
+        free(trace->lives[i].ops);
+    }
+    free(trace->lives);
+    memset(trace, 0, sizeof(*trace));
+}

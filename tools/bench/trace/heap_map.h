@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A picture of a block's pools over time. */
+#ifndef SHPOOL_TOOLS_HEAP_MAP_H
+#define SHPOOL_TOOLS_HEAP_MAP_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "file.h"
+
+typedef enum heap_map_color { HEAP_MAP_THREAD, HEAP_MAP_SIZE } heap_map_color;
+
+typedef struct heap_map_options {
+    uint32_t from;        /* first operation that is drawn, and the first one behind */
+    uint32_t to;
+    heap_map_color color;
+} heap_map_options;
+
+/* What failed, and why; at the instant of the request. */
+typedef struct heap_map_fault {
+    uint32_t at;          /* operation */
+    uint32_t pool;
+    uint32_t free_bytes;  /* of the thread's own pool, between allocations, its head left out */
+    uint32_t hole;        /* the largest piece of that */
+    uint32_t hole_at;     /* bytes behind the begin of the first pool */
+    uint32_t below;       /* operations whose allocations bound it; TRACE_NONE: the pool's end */
+    uint32_t above;
+    uint32_t takers;      /* others that had got of it, if it is large enough */
+    uint32_t taken;       /* the first one's operation, behind `at`; TRACE_NONE: nobody had */
+    uint32_t left;        /* largest hole without what they had got */
+} heap_map_fault;
+
+/**
+ * Find out what stood in the way of operation `at`, a malloc that failed.
+ * @return 0, or -1: no memory
+ */
+int heap_map_explain(const trace_file *trace, const trace_life *life, uint32_t at,
+                     heap_map_fault *fault_p);
+
+#define HEAP_MAP_SIZES 32u /* groups with HEAP_MAP_SIZE: powers of two */
+
+/** What has a colour in common: a thread, or the power of two that a size begins with. */
+uint32_t heap_map_group(heap_map_color color, const trace_op *op);
+
+/** 0xRRGGBB */
+uint32_t heap_map_rgb(heap_map_color color, uint32_t group);
+
+/**
+ * Write a line of SVG: the eight groups that held most.
+ * @param [in] held  bytes times operations, of each group
+ */
+void heap_map_legend(FILE *to, heap_map_color color, const double *held, uint32_t groups, double x,
+                     double y);
+
+/**
+ * Write an SVG.
+ * @return 0, or -1: no memory; whether writing went well, ferror(to) tells
+ */
+int heap_map_write(FILE *to, const trace_file *trace, const trace_life *life,
+                   const heap_map_options *options);
+
+#endif /* SHPOOL_TOOLS_HEAP_MAP_H */

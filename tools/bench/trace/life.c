@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From records to operations: which allocation a free is about, and how long each one lived. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "life.h"
+
+/* ---- the latest malloc at each place: what was freed stays in, its end tells ---- */
+
+static uint32_t *slot_of(const trace_builder *b, unsigned long long place, uint32_t global)
+{
+    uint32_t i = (uint32_t)((place * 11400714819323198485ull + global) >> 32) & (b->slots - 1);
+
+    while (b->latest[i] != TRACE_NONE) {
+        const trace_op *op = &b->life->ops[b->latest[i]];
+
+        if ((op->place == place) && (op->global == global)) {
+            break;
+        }
+        i = (i + 1) & (b->slots - 1);
+    }
+    return &b->latest[i];
+}
+
+static int is_live(const trace_op *op)
+{
+    return (op->kind == TRACE_MALLOC) && (op->end == 0);
+}
+
+int trace_builder_begin(trace_builder *b, const trace_file *trace, trace_life *life,
+                        uint32_t records)
+{
+    memset(b, 0, sizeof(*b));
+    b->life = life;
+    b->threads_per_pool = trace->threads_per_pool;
+    b->slots = 16;
+    while (b->slots < 2 * records) {
+        b->slots *= 2;
+    }
+    life->room = records + 1;
+    life->ops = malloc(life->room * sizeof(*life->ops));
+    b->latest = malloc(b->slots * sizeof(*b->latest));
+    b->waiting = malloc(trace->block_threads * sizeof(*b->waiting));
+    if ((life->ops == NULL) || (b->latest == NULL) || (b->waiting == NULL)) {
+        free(life->ops);
+        life->ops = NULL;
+        trace_builder_end(b);
+        return -1;
+    }
+    memset(b->latest, 0xff, b->slots * sizeof(*b->latest));
+    memset(b->waiting, 0xff, trace->block_threads * sizeof(*b->waiting));
+    return 0;
+}
+
+/* What nobody freed lives to the end. */
+void trace_builder_end(trace_builder *b)
+{
+    trace_life *life = b->life;
+
+    for (uint32_t i = 0; (life->ops != NULL) && (i < life->count); i++) {
+        if (is_live(&life->ops[i])) {
+            life->ops[i].end = life->count;
+        }
+    }
+    free(b->latest);
+    free(b->waiting);
+    free(b->marks);
+}
+
+static trace_op *append(trace_builder *b, trace_kind kind, uint32_t thread, uint32_t object)
+{
+    trace_life *life = b->life;
+
+    if (life->count == life->room) { /* releases make more of what was recorded */
+        trace_op *more = (life->room < TRACE_MOST_OPS)
+                             ? realloc(life->ops, 2 * (size_t)life->room * sizeof(*more)) : NULL;
+
+        if (more == NULL) {
+            return NULL;
+        }
+        life->ops = more;
+        life->room *= 2;
+    }
+    life->ops[life->count] = (trace_op){ .kind = kind, .thread = thread, .object = object };
+    return &life->ops[life->count++];
+}
+
+static trace_added add_malloc(trace_builder *b, const trace_record *record)
+{
+    trace_life *life = b->life;
+    const uint32_t index = life->count;
+    const uint32_t before = b->waiting[record->thread];
+    trace_op *op = append(b, TRACE_MALLOC, record->thread, index);
+
+    if (op == NULL) {
+        return TRACE_NO_MEMORY;
+    }
+    op->bytes = record->bytes;
+    op->usable = record->usable;
+    op->alignment = record->alignment;
+    op->place = record->place;
+    op->global = record->global;
+    /* an attempt that failed, and then the next one, perhaps after frees: one request that waits */
+    if ((before != TRACE_NONE) && (life->ops[before].bytes == record->bytes) &&
+        ((record->letter == 'w') || !record->nowhere)) {
+        life->ops[before].kind = TRACE_SKIP;
+        life->waits++;
+    }
+    b->waiting[record->thread] = (record->letter == 'w') ? index : TRACE_NONE;
+    if (record->nowhere) {
+        op->end = TRACE_NONE;
+    } else {
+        uint32_t *slot = slot_of(b, op->place, op->global);
+
+        if ((*slot != TRACE_NONE) && is_live(&life->ops[*slot])) {
+            life->ops[*slot].end = index; /* it must have been given back unseen */
+        }
+        *slot = index;
+    }
+    return TRACE_ADDED;
+}
+
+static trace_added add_free(trace_builder *b, const trace_record *record)
+{
+    trace_life *life = b->life;
+    const uint32_t object = *slot_of(b, record->place, record->global);
+
+    if ((record->reason != 0) || record->nowhere || (object == TRACE_NONE) ||
+        !is_live(&life->ops[object])) {
+        life->refused++;
+        return TRACE_ADDED;
+    }
+    life->ops[object].end = life->count;
+    return (append(b, TRACE_FREE, record->thread, object) != NULL) ? TRACE_ADDED : TRACE_NO_MEMORY;
+}
+
+static trace_added add_resize(trace_builder *b, const trace_record *record)
+{
+    const uint32_t object = record->nowhere ? TRACE_NONE
+                                            : *slot_of(b, record->place, record->global);
+    trace_op *op;
+
+    b->waiting[record->thread] = TRACE_NONE;
+    if ((object == TRACE_NONE) || !is_live(&b->life->ops[object])) {
+        return TRACE_UNKNOWN;
+    }
+    op = append(b, TRACE_RESIZE, record->thread, object);
+    if (op == NULL) {
+        return TRACE_NO_MEMORY;
+    }
+    op->bytes = record->bytes;
+    op->usable = record->usable;
+    return TRACE_ADDED;
+}
+
+static trace_added add_mark(trace_builder *b, const trace_record *record)
+{
+    if (b->mark_count == b->mark_room) {
+        uint32_t room = (b->mark_room != 0) ? 2 * b->mark_room : 16;
+        trace_mark *more = realloc(b->marks, room * sizeof(*more));
+
+        if (more == NULL) {
+            return TRACE_NO_MEMORY;
+        }
+        b->marks = more;
+        b->mark_room = room;
+    }
+    b->marks[b->mark_count++] = (trace_mark){ record->place, record->thread / b->threads_per_pool,
+                                              b->life->count };
+    return TRACE_ADDED;
+}
+
+/* The frees of what the pool has given since the mark, the latest first. */
+static trace_added add_release(trace_builder *b, const trace_record *record)
+{
+    const uint32_t pool = record->thread / b->threads_per_pool;
+    uint32_t mark = b->mark_count;
+    uint32_t since = 0;
+
+    while ((mark > 0) && ((b->marks[mark - 1].pool != pool) ||
+                          (b->marks[mark - 1].value != record->place))) {
+        mark--;
+    }
+    if (mark > 0) {
+        since = b->marks[mark - 1].at;
+    } else if (record->place != 0) { /* 0 is shpool_reset() */
+        return TRACE_UNKNOWN;
+    }
+    for (uint32_t i = b->life->count; i > since; i--) {
+        trace_op *op = &b->life->ops[i - 1];
+
+        if (is_live(op) && !op->global && (op->thread / b->threads_per_pool == pool)) {
+            op->end = b->life->count;
+            if (append(b, TRACE_FREE, record->thread, i - 1) == NULL) {
+                return TRACE_NO_MEMORY;
+            }
+        }
+    }
+    return TRACE_ADDED;
+}
+
+trace_added trace_builder_add(trace_builder *b, const trace_record *record)
+{
+    switch (record->letter) {
+    case 'm':
+    case 'w':
+        return add_malloc(b, record);
+    case 'f':
+        return add_free(b, record);
+    case 'r':
+        return add_resize(b, record);
+    case 'k':
+        return add_mark(b, record);
+    default:
+        return add_release(b, record);
+    }
+}
+
+/* ---- sums ---- */
+
+void trace_life_sums(const trace_life *life, trace_sums *sums)
+{
+    uint32_t *bytes = calloc(life->count + 1u, sizeof(*bytes)); /* of each live allocation */
+    uint64_t now = 0;
+
+    for (uint32_t i = 0; i < life->count; i++) {
+        const trace_op *op = &life->ops[i];
+
+        sums->mallocs += op->kind == TRACE_MALLOC;
+        sums->frees += op->kind == TRACE_FREE;
+        sums->resizes += op->kind == TRACE_RESIZE;
+        sums->failures += (op->kind == TRACE_MALLOC) && (op->end == TRACE_NONE);
+        sums->spilled += (op->kind == TRACE_MALLOC) && op->global && (op->end != TRACE_NONE);
+        if (((op->kind == TRACE_MALLOC) || (op->kind == TRACE_RESIZE)) &&
+            (op->bytes > sums->largest)) {
+            sums->largest = op->bytes;
+        }
+        if ((bytes == NULL) || (op->kind == TRACE_SKIP) ||
+            ((op->kind == TRACE_MALLOC) && (op->end == TRACE_NONE))) {
+            continue;
+        }
+        now -= bytes[op->object];
+        bytes[op->object] = (op->kind == TRACE_FREE) ? 0 : op->bytes;
+        now += bytes[op->object];
+        if (now > sums->peak_bytes) {
+            sums->peak_bytes = (now < UINT32_MAX) ? (uint32_t)now : UINT32_MAX;
+        }
+    }
+    sums->dropped += life->dropped;
+    sums->refused += life->refused;
+    sums->waits += life->waits;
+    free(bytes);
+}
+
+void trace_file_sums(const trace_file *trace, trace_sums *sums)
+{
+    memset(sums, 0, sizeof(*sums));
+    for (uint32_t i = 0; i < trace->count; i++) {
+        trace_life_sums(&trace->lives[i], sums);
+    }
+}

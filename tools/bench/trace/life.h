@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From records to operations that know what they are about. */
+#ifndef SHPOOL_TOOLS_TRACE_LIFE_H
+#define SHPOOL_TOOLS_TRACE_LIFE_H
+
+#include <shpool/shpool.h>
+
+#include "file.h"
+
+#define TRACE_MOST_OPS (1u << 26)
+
+/* One line of the file. */
+typedef struct trace_record {
+    char letter;
+    uint32_t thread;
+    uint32_t bytes;
+    uint32_t usable;
+    uint32_t alignment;
+    uint32_t reason;
+    uint32_t global;
+    uint32_t nowhere;
+    unsigned long long place; /* or the mark */
+} trace_record;
+
+typedef enum trace_added { TRACE_ADDED, TRACE_UNKNOWN, TRACE_NO_MEMORY } trace_added;
+
+typedef struct trace_mark {
+    unsigned long long value;
+    uint32_t pool;
+    uint32_t at; /* operations before it */
+} trace_mark;
+
+/* A life that is being read. */
+typedef struct trace_builder {
+    trace_life *life;
+    uint32_t threads_per_pool;
+    uint32_t *latest;   /* hash table: the latest malloc at a place, or TRACE_NONE */
+    uint32_t slots;     /* of it, a power of two */
+    uint32_t *waiting;  /* of each thread: its attempt that nothing followed yet, or TRACE_NONE */
+    trace_mark *marks;
+    uint32_t mark_count;
+    uint32_t mark_room;
+} trace_builder;
+
+/* 0, or -1: no memory.  trace_builder_end() in any case. */
+int trace_builder_begin(trace_builder *b, const trace_file *trace, trace_life *life,
+                        uint32_t records);
+trace_added trace_builder_add(trace_builder *b, const trace_record *record);
+void trace_builder_end(trace_builder *b);
+
+#endif /* SHPOOL_TOOLS_TRACE_LIFE_H */

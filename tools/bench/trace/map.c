@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench map: a picture of a pool over time, from a trace. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tools/bench/bench.h"
+#include "trace.h"
+#include "heap_map.h"
+#include "file.h"
+
+typedef struct options {
+    const char *file;
+    const char *svg;
+    uint32_t block;
+    uint32_t run;
+    heap_map_options map;
+} options;
+
+static void usage(FILE *to)
+{
+    fputs("usage: shpool-bench map [options] TRACE --svg FILE\n"
+          "Draws what was recorded (trace=TRACE in a spec; doc/TRACE.md): the operations of a\n"
+          "block from left to right, the addresses of its pools upwards, a rectangle for each\n"
+          "allocation, a line for each request that failed, and what blocked it.\n"
+          "  --svg FILE         the picture; its name ends in .svg\n"
+          "  --block N          of the grid [the first one in the trace]\n"
+          "  --run N            which of its runs: a launch, or an shpool_init() in it [1]\n"
+          "  --from N, --to N   operations [all]\n"
+          "  --color thread|size   [thread]\n"
+          "  --help\n"
+          "exit status: 0; 1: the trace cannot be read, or the picture not written; 2: usage\n",
+          to);
+}
+
+/* A picture over the recording would destroy it; nonzero, and stderr says so. */
+static int check_picture(const char *svg, const char *trace)
+{
+    const char *dot = strrchr(svg, '.');
+    struct stat to;
+    struct stat from;
+
+    if ((dot == NULL) || (strcmp(dot, ".svg") != 0)) {
+        fprintf(stderr, "shpool-bench: --svg %s: a name that ends in .svg is needed\n", svg);
+        return -1;
+    }
+    if ((stat(svg, &to) == 0) && (stat(trace, &from) == 0) && (to.st_dev == from.st_dev) &&
+        (to.st_ino == from.st_ino)) {
+        fprintf(stderr, "shpool-bench: --svg %s: this is the trace %s itself; give the picture a "
+                "name of its own\n", svg, trace);
+        return -1;
+    }
+    return 0;
+}
+
+/* 0: go on; else exit status + 1. */
+static int parse(int argc, char **argv, options *o)
+{
+    static const struct option longs[] = {
+        { "svg", required_argument, NULL, 's' },  { "block", required_argument, NULL, 'b' },
+        { "run", required_argument, NULL, 'r' },  { "from", required_argument, NULL, 'f' },
+        { "to", required_argument, NULL, 't' },   { "color", required_argument, NULL, 'c' },
+        { "help", no_argument, NULL, 'h' },       { NULL, 0, NULL, 0 } };
+    int bad = 0;
+    int c;
+
+    while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
+        switch (c) {
+        case 's':
+            o->svg = optarg;
+            break;
+        case 'b':
+            bad = bench_number(optarg, "--block", 0, TRACE_NONE - 1, &o->block);
+            break;
+        case 'r':
+            bad = bench_number(optarg, "--run", 1, TRACE_NONE - 1, &o->run);
+            break;
+        case 'f':
+            bad = bench_number(optarg, "--from", 0, TRACE_NONE - 1, &o->map.from);
+            break;
+        case 't':
+            bad = bench_number(optarg, "--to", 1, TRACE_NONE - 1, &o->map.to);
+            break;
+        case 'c':
+            o->map.color = (strcmp(optarg, "size") == 0) ? HEAP_MAP_SIZE : HEAP_MAP_THREAD;
+            bad = (strcmp(optarg, "size") != 0) && (strcmp(optarg, "thread") != 0);
+            if (bad) {
+                fprintf(stderr, "shpool-bench: --color %s: known are thread and size\n", optarg);
+            }
+            break;
+        case 'h':
+            usage(stdout);
+            return 1;
+        default:
+            bad = 1;
+            break;
+        }
+    }
+    if (!bad && ((optind + 1 != argc) || (o->svg == NULL))) {
+        fputs("shpool-bench: map needs a trace and --svg FILE\n", stderr);
+        bad = 1;
+    }
+    bad = bad || (check_picture(o->svg, argv[optind]) != 0);
+    if (!bad && (o->map.from >= o->map.to)) {
+        fprintf(stderr, "shpool-bench: --from %u is not below --to %u\n", o->map.from, o->map.to);
+        bad = 1;
+    }
+    if (bad) {
+        fputs("try shpool-bench map --help\n", stderr);
+        return 3;
+    }
+    o->file = argv[optind];
+    return 0;
+}
+
+/* The run that was asked for; NULL, and stderr says what there is. */
+static const trace_life *find_life(const options *o, const trace_file *trace)
+{
+    const uint32_t block = (o->block != TRACE_NONE) ? o->block : trace->lives[0].block;
+    uint32_t runs = 0;
+
+    for (uint32_t i = 0; i < trace->count; i++) {
+        if ((trace->lives[i].block == block) && (++runs == o->run)) {
+            return &trace->lives[i];
+        }
+    }
+    if (runs != 0) {
+        fprintf(stderr, "shpool-bench: %s has %u run%s of block %u, not %u\n", o->file, runs,
+                (runs == 1) ? "" : "s", block, o->run);
+    } else {
+        fprintf(stderr, "shpool-bench: %s has nothing of block %u; it begins with block %u and "
+                "ends with %u (trace_blocks says how many are recorded)\n", o->file, block,
+                trace->lives[0].block, trace->lives[trace->count - 1].block);
+    }
+    return NULL;
+}
+
+static int draw(const options *o, const trace_file *trace)
+{
+    const trace_life *life = find_life(o, trace);
+    FILE *to;
+    int failed;
+
+    if (life == NULL) {
+        return 1;
+    }
+    if (o->map.from >= life->count) {
+        fprintf(stderr, "shpool-bench: --from %u: there %s %u operation%s\n", o->map.from,
+                (life->count == 1) ? "is" : "are", life->count, bench_s(life->count));
+        return 1;
+    }
+    to = fopen(o->svg, "w");
+    if (to == NULL) {
+        fprintf(stderr, "shpool-bench: --svg %s: %s\n", o->svg, strerror(errno));
+        return 1;
+    }
+    failed = heap_map_write(to, trace, life, &o->map);
+    if (failed) {
+        fputs("shpool-bench: no memory for the picture\n", stderr);
+    }
+    if (ferror(to) | (fclose(to) != 0)) {
+        fprintf(stderr, "shpool-bench: --svg %s: writing it failed\n", o->svg);
+        failed = 1;
+    }
+    return failed ? 1 : 0;
+}
+
+int bench_map(int argc, char **argv)
+{
+    options o = { .block = TRACE_NONE, .run = 1, .map = { .to = TRACE_NONE } };
+    trace_file trace;
+    char why[1024];
+    int stop = parse(argc, argv, &o);
+
+    if (stop != 0) {
+        return stop - 1;
+    }
+    if (trace_file_read(o.file, &trace, why, sizeof(why)) != 0) {
+        fprintf(stderr, "shpool-bench: %s\n", why);
+        return 1;
+    }
+    stop = draw(&o, &trace);
+    trace_file_free(&trace);
+    return stop;
+}

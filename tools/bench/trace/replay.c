@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench replay: which allocator, and which geometry, suits the kernel of a trace. */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/internal.h"
+#include "tools/bench/bench.h"
+#include "replay_table.h"
+#include "trace.h"
+#include "tools/message.h"
+#include "replay.h"
+#include "file.h"
+
+#define MOST_ROWS 1024u
+
+#if !HAVE_CUDA_DEVICE
+int replay_cuda(const replay_script *script, const replay_shape *shape, replay_tally *tally_p,
+                char *why, size_t why_bytes)
+{
+    (void)script;
+    (void)shape;
+    memset(tally_p, 0, sizeof(*tally_p));
+    snprintf(why, why_bytes, "this build has no CUDA");
+    return -1;
+}
+#endif
+
+static void usage(FILE *to)
+{
+    fputs("usage: shpool-bench replay [options] TRACE\n"
+          "Replays what a kernel recorded (trace=TRACE in its spec; doc/TRACE.md) with other\n"
+          "allocators, and ranks them.\n"
+          "  --allocator SPEC|all     [all]\n"
+          "  --threads-per-pool LIST  allocators of scope group: 8,16 or 8-64 [8, 16, ... all]\n"
+          "  --bytes B[K]             of all pools of a block [as recorded]\n"
+          "  --device cpu|cuda        default: cuda if there is a GPU, else cpu\n"
+          "  --arch sm_NN             for blocks of a multiprocessor [sm_90]\n"
+          "  --help\n"
+          "Columns:\n"
+          "  failed     requests that got nothing in --bytes, in the recorded order\n"
+          "  needs      least bytes of all pools at which nothing fails in that order\n"
+          "  blocks/SM  how many blocks a multiprocessor holds with these, as far as shared\n"
+          "             memory and threads decide\n"
+          "  cycles     of a call on the GPU in --bytes, threads running freely; n/a on the CPU\n"
+          "  fails GPU  requests that got nothing there, and\n"
+          "  at needs   in the least bytes: calls that overlap may need more\n"
+          "Order: on a GPU what has fewer cycles, among those where nothing failed.  Without one\n"
+          "speed is not known: more blocks/SM, then fewer failed, have one rank; in it what needs\n"
+          "fewer bytes is first.  The spec in the last line needs the fewest, fast or not.\n"
+          "exit status: 0; 1: the trace cannot be read, or a run failed; 2: usage\n", to);
+}
+
+/* 0: go on; else exit status + 1. */
+static int parse(int argc, char **argv, replay_options *o)
+{
+    static const struct option longs[] = {
+        { "allocator", required_argument, NULL, 'a' },
+        { "threads-per-pool", required_argument, NULL, 't' },
+        { "bytes", required_argument, NULL, 'B' }, { "device", required_argument, NULL, 'd' },
+        { "arch", required_argument, NULL, 'A' }, { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 } };
+    int bad = 0;
+    int c;
+
+    while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
+        switch (c) {
+        case 'a':
+            o->allocator = optarg;
+            break;
+        case 't':
+            bad = bench_numbers(optarg, "--threads-per-pool", 1, SHPOOL_MAX_THREADS,
+                                &o->threads_per_pool);
+            break;
+        case 'B':
+            bad = bench_number(optarg, "--bytes", 16, SHPOOL_MAX_SHARED, &o->bytes);
+            break;
+        case 'd':
+            o->device = optarg;
+            bad = (strcmp(optarg, "cpu") != 0) && (strcmp(optarg, "cuda") != 0);
+            if (bad) {
+                fprintf(stderr, "shpool-bench: --device %s: known are cpu and cuda\n", optarg);
+            }
+            break;
+        case 'A':
+            o->arch = optarg;
+            break;
+        case 'h':
+            usage(stdout);
+            return 1;
+        default:
+            bad = 1;
+            break;
+        }
+    }
+    if (!bad && (optind + 1 != argc)) {
+        fputs("shpool-bench: one trace belongs behind the options of replay\n", stderr);
+        bad = 1;
+    }
+    if (bad) {
+        fputs("try shpool-bench replay --help\n", stderr);
+        return 3;
+    }
+    o->file = argv[optind];
+    return 0;
+}
+
+/* ---- measuring ---- */
+
+/* The blocks that an SM holds of the least bytes. */
+static uint32_t blocks_of(const replay_script *script, const char *spec, const shpool_arch *arch)
+{
+    shpool_config want = { .block_threads = script->block_threads,
+                           .alignment = script->alignment };
+    shpool_pool pool;
+
+    return (shpool_plan(spec, &want, &pool) == SHPOOL_OK) ? shpool_blocks_per_sm(&pool, arch, 0)
+                                                          : 0;
+}
+
+static void measure_gpu(const replay_script *script, replay_shape shape, replay_row *r)
+{
+    r->gpu_least.failures = ~0ull;
+    if (replay_cuda(script, &shape, &r->gpu, r->note, sizeof(r->note)) != 0) {
+        r->gpu.failures = ~0ull;
+        return;
+    }
+    shape.total_bytes = r->need.bytes;
+    if (r->need.possible && (r->need.bytes != 0) &&
+        (replay_cuda(script, &shape, &r->gpu_least, r->note, sizeof(r->note)) != 0)) {
+        r->gpu_least.failures = ~0ull;
+    }
+}
+
+static void measure(const replay_options *o, const replay_script *script, replay_shape shape,
+                    replay_row *r)
+{
+    shpool_arch arch;
+    shpool_pool pool;
+    shpool_status status = replay_cpu(script, &shape, 0, &r->tally, &pool);
+
+    if (status == SHPOOL_OK) {
+        r->threads_per_pool = pool.threads_per_pool;
+        r->pools = pool.pools;
+    } else if (status == SHPOOL_ERR_TOO_SMALL) { /* not even an empty pool */
+        r->tally.failures = ~0ull;
+        status = SHPOOL_OK;
+    }
+    if (status == SHPOOL_OK) {
+        status = replay_bisect(script, &shape, &r->need);
+    }
+    if (status != SHPOOL_OK) {
+        snprintf(r->note, sizeof(r->note), "%s", shpool_last_error());
+        r->missing = 1;
+        return;
+    }
+    if (r->need.possible && (r->need.bytes != 0)) {
+        replay_shape least = shape;
+
+        least.total_bytes = r->need.bytes;
+        replay_spec(&least, r->spec, sizeof(r->spec));
+        (void)shpool_arch_find(o->arch, &arch);
+        r->blocks = blocks_of(script, r->spec, &arch);
+    }
+    if (o->cuda) {
+        measure_gpu(script, shape, r);
+    }
+}
+
+/* A row for a spec; threads_per_pool 0: as it says. */
+static void add_row(const replay_options *o, const replay_script *script, const char *spec,
+                    uint32_t threads_per_pool, replay_table *t)
+{
+    shpool_config want = { .block_threads = script->block_threads, .alignment = script->alignment,
+                           .total_bytes = SHPOOL_MAX_SHARED };
+    replay_shape shape = { spec, threads_per_pool, o->bytes };
+    shpool_pool pool;
+    char text[SHPOOL_SPEC_BYTES + 64];
+    replay_row *r = &t->rows[t->count];
+
+    if (t->count == MOST_ROWS) {
+        return;
+    }
+    memset(r, 0, sizeof(*r));
+    snprintf(r->allocator, sizeof(r->allocator), "%.*s", (int)strcspn(spec, ":"), spec);
+    shape.total_bytes = SHPOOL_MAX_SHARED;
+    replay_spec(&shape, text, sizeof(text));
+    shape.total_bytes = o->bytes;
+    t->count++;
+    if (shpool_plan(text, &want, &pool) != SHPOOL_OK) {
+        snprintf(r->note, sizeof(r->note), "%s", shpool_last_error());
+        r->missing = 1;
+        return;
+    }
+    r->threads_per_pool = pool.threads_per_pool;
+    r->pools = pool.pools;
+    if (!replay_fits(script, pool.scope, pool.threads_per_pool, r->note, sizeof(r->note))) {
+        r->missing = 1;
+        return;
+    }
+    if (isatty(STDERR_FILENO)) {
+        fprintf(stderr, "\r%-60.60s", text);
+    }
+    measure(o, script, shape, r);
+}
+
+/* A row for each of --threads-per-pool. */
+static void add_asked(const replay_options *o, const replay_script *script, const char *spec,
+                      replay_table *t)
+{
+    for (size_t i = 0; i < o->threads_per_pool.count; i++) {
+        add_row(o, script, spec, o->threads_per_pool.value[i], t);
+    }
+}
+
+/* Of scope group several geometries, if the spec names none. */
+static void add_allocator(const replay_options *o, const replay_script *script,
+                          const shpool_allocator *allocator, replay_table *t)
+{
+    if (allocator->scope != SHPOOL_SCOPE_GROUP) {
+        add_row(o, script, allocator->name, 0, t);
+    } else if (o->threads_per_pool.count != 0) {
+        add_asked(o, script, allocator->name, t);
+    } else {
+        for (uint32_t n = 8; n < script->block_threads; n *= 2) {
+            add_row(o, script, allocator->name, n, t);
+        }
+        add_row(o, script, allocator->name, script->block_threads, t);
+    }
+}
+
+/* Whether --allocator names one that there is, with options that there are; if not, stderr says
+ * so. */
+static int check_allocator(const char *spec)
+{
+    shpool_config want = { .block_threads = 1, .total_bytes = SHPOOL_MAX_SHARED };
+    shpool_pool pool;
+    shpool_status status = SHPOOL_OK;
+
+    if (strcmp(spec, "all") != 0) {
+        status = shpool_plan(spec, &want, &pool);
+    }
+    if ((status == SHPOOL_ERR_NOT_FOUND) || (status == SHPOOL_ERR_SPEC)) {
+        fprintf(stderr, "shpool-bench: --allocator %s: %s\n", spec, shpool_last_error());
+        return -1;
+    }
+    return 0;
+}
+
+static void add_all(const replay_options *o, const replay_script *script, replay_table *t)
+{
+    const shpool_allocator *allocator;
+
+    if (strcmp(o->allocator, "all") == 0) {
+        for (size_t i = 0; i < shpool_allocator_count(); i++) {
+            allocator = shpool_allocator_get(i);
+            if ((allocator->caps & SHPOOL_CAP_NONE) == 0) {
+                add_allocator(o, script, allocator, t);
+            }
+        }
+    } else if (strpbrk(o->allocator, ":|") == NULL) {
+        (void)shpool_allocator_find(o->allocator, &allocator); /* check_allocator() found it */
+        add_allocator(o, script, allocator, t);
+    } else if (o->threads_per_pool.count != 0) {
+        add_asked(o, script, o->allocator, t);
+    } else {
+        add_row(o, script, o->allocator, 0, t);
+    }
+    if (isatty(STDERR_FILENO)) {
+        fprintf(stderr, "\r%-60s\r", "");
+    }
+}
+
+/* ---- the command ---- */
+
+static void print_trace(const char *path, const trace_file *trace)
+{
+    trace_sums sums;
+
+    trace_file_sums(trace, &sums);
+    printf("# %s: %s, %u threads, %u pool%s of %u bytes; %u block%s, %llu malloc%s, %llu free%s, "
+           "%llu resize%s; at most %u bytes live at once, the largest request %u\n", path,
+           trace->allocator, trace->block_threads, trace->pools, bench_s(trace->pools),
+           trace->pool_bytes, trace->count, bench_s(trace->count), sums.mallocs,
+           bench_s(sums.mallocs), sums.frees, bench_s(sums.frees), sums.resizes,
+           bench_s(sums.resizes), sums.peak_bytes, sums.largest);
+    if (sums.failures != 0) {
+        printf("# %llu malloc%s failed as they were recorded: how long they would have lived is "
+               "not known.  A replay frees what they get at once, so that the kernel may need more "
+               "bytes than it says; record it with more payload_bytes, or with spill=native\n",
+               sums.failures, bench_s(sums.failures));
+    }
+    if (sums.dropped != 0) {
+        printf("# %llu records were dropped as they were recorded: only the beginning is "
+               "replayed; record with more trace_bytes, or fewer trace_blocks\n", sums.dropped);
+    }
+    if (sums.refused + sums.waits != 0) {
+        printf("# left out: %llu refused frees, %llu attempts of shpool_malloc_wait that were "
+               "repeated\n", sums.refused, sums.waits);
+    }
+}
+
+static int replay(replay_options *o, const trace_file *trace)
+{
+    replay_script script;
+    replay_table t = { .rows = calloc(MOST_ROWS, sizeof(*t.rows)) };
+
+    if ((t.rows == NULL) || (replay_script_make(trace, &script) != 0)) {
+        fputs("shpool-bench: no memory for the trace\n", stderr);
+        free(t.rows);
+        return 1;
+    }
+    o->bytes = (o->bytes != 0) ? o->bytes : (script.total_bytes != 0) ? script.total_bytes
+                                                                      : SHPOOL_MAX_SHARED;
+    o->bytes = (o->bytes < SHPOOL_MAX_SHARED) ? o->bytes : SHPOOL_MAX_SHARED;
+    print_trace(o->file, trace);
+    printf("# replayed in pools of %u bytes a block%s; blocks/SM: %s\n", o->bytes,
+           o->cuda ? "" : ", on the CPU block executor", o->arch);
+    add_all(o, &script, &t);
+    replay_table_print(o, &t);
+    replay_script_free(&script);
+    free(t.rows);
+    if ((fflush(stdout) != 0) || ferror(stdout)) {
+        fputs("shpool-bench: writing the output failed\n", stderr);
+        return 1;
+    }
+    return 0;
+}
+
+int bench_replay(int argc, char **argv)
+{
+    replay_options o = { .allocator = "all", .arch = "sm_90" };
+    shpool_arch arch;
+    trace_file trace;
+    char text[1024];
+    int stop = parse(argc, argv, &o);
+
+    if (stop != 0) {
+        return stop - 1;
+    }
+    tool_messages("shpool-bench");
+    if (shpool_arch_find(o.arch, &arch) != SHPOOL_OK) {
+        fprintf(stderr, "shpool-bench: --arch %s: %s\n", o.arch, shpool_last_error());
+        return 2;
+    }
+    if (check_allocator(o.allocator) != 0) {
+        return 1;
+    }
+    o.cuda = bench_cuda_present(text, sizeof(text));
+    if ((o.device != NULL) && (strcmp(o.device, "cuda") == 0) && !o.cuda) {
+        fprintf(stderr, "shpool-bench: --device cuda: %s; --device cpu works anywhere\n", text);
+        return 1;
+    }
+    o.cuda = o.cuda && ((o.device == NULL) || (strcmp(o.device, "cuda") == 0));
+    if (trace_file_read(o.file, &trace, text, sizeof(text)) != 0) {
+        fprintf(stderr, "shpool-bench: %s\n", text);
+        return 1;
+    }
+    stop = replay(&o, &trace);
+    trace_file_free(&trace);
+    return stop;
+}

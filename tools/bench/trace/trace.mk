@@ -1,0 +1,25 @@
+# Commands that read a trace; tests link the files of the first list.
+shpool_trace_sources = \
+	tools/bench/trace/file.c \
+	tools/bench/trace/file.h \
+	tools/bench/trace/heap_map.c \
+	tools/bench/trace/heap_map.h \
+	tools/bench/trace/heap_map_fault.c \
+	tools/bench/trace/heap_map_legend.c \
+	tools/bench/trace/life.c \
+	tools/bench/trace/life.h \
+	tools/bench/trace/replay.h \
+	tools/bench/trace/replay_cpu.c \
+	tools/bench/trace/replay_kernel.h \
+	tools/bench/trace/replay_script.c
+shpool_bench_SOURCES += \
+	$(shpool_trace_sources) \
+	tools/bench/trace/map.c \
+	tools/bench/trace/replay.c \
+	tools/bench/trace/replay_table.c \
+	tools/bench/trace/replay_table.h \
+	tools/bench/trace/trace.h
+EXTRA_DIST += tools/bench/trace/replay_cuda.cu
+if HAVE_NVCC
+shpool_bench_SOURCES += tools/bench/trace/replay_cuda.cu
+endif

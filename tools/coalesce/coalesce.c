@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-coalesce: finds uncoalesced memory accesses, and rewrites them where that pays. */
+#include "tool.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage_text[] =
+    "usage: shpool-coalesce lint [OPTION...] FILE... [-- NVCC-OPTION...]\n"
+    "       shpool-coalesce rewrite [OPTION...] IN.ptx -o OUT.ptx\n"
+    "       shpool-coalesce nvcc [OPTION...] -- NVCC-OPTION... | nvcc NVCC-OPTION...\n"
+    "       shpool-coalesce costs\n"
+    "\n"
+    "  lint     findings about .cu (compiled by nvcc), .ptx, and with LLVM .ll and .bc files\n"
+    "  rewrite  PTX to PTX: coalesced where that is right and measured to pay\n"
+    "  nvcc     runs nvcc so that all device code is rewritten on its way\n"
+    "  costs    the rules by which records are rewritten, and the measurements behind them\n"
+    "\n"
+    "  -b, --block X[,Y[,Z]]  the kernels' blockDim; default: x is a multiple of 32\n"
+    "  -c, --colour WHEN      auto, always or never\n"
+    "  -e, --fail-on LEVEL    exit with 1 if there is a finding from this level on\n"
+    "  -f, --force            rewrite whatever is legal, also where it may be slower\n"
+    "  -j, --json             findings as JSON\n"
+    "  -l, --level LEVEL      print findings from this level on: warning, note, remark [note]\n"
+    "  -o, --output FILE      of rewrite; of lint: the findings\n"
+    "  -r, --remarks          say what would be (lint) or was (rewrite) done, and why not\n"
+    "  -S, --sarif            findings as SARIF 2.1.0\n"
+    "  -s, --skip KERNEL      leave this kernel as it is; may be given often\n"
+    "      --no-loads, --no-stores, --no-copies, --no-bytes   leave out such records\n"
+    "  -v, --verbose          nvcc: print a line for each file that was rewritten\n"
+    "  -h, --help             print this and exit\n"
+    "  -V, --version          print the version and exit\n"
+    "\n"
+    "Exit status: 0; 1: findings (--fail-on); 2: wrong usage; 3: an input cannot be used; nvcc's "
+    "own.\n";
+
+static int wrong_usage(const char *what, const char *word)
+{
+    (void)fprintf(stderr, "shpool-coalesce: %s%s%s\nTry: shpool-coalesce --help\n", what,
+                  (word != NULL) ? " " : "", (word != NULL) ? word : "");
+    return TOOL_USAGE;
+}
+
+static int level_of(const char *word, int *level_p)
+{
+    for (int level = COALESCE_REMARK; level <= COALESCE_WARNING; level++) {
+        if (strcmp(word, coalesce_level_name((coalesce_level)level)) == 0) {
+            *level_p = level;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int block_of(const char *text, coalesce_block *block)
+{
+    uint32_t *value[] = { &block->x, &block->y, &block->z };
+    char     *end     = NULL;
+
+    for (size_t i = 0; i < 3; i++) {
+        unsigned long number = strtoul(text, &end, 10);
+
+        if ((end == text) || (number == 0) || (number > 1024)) {
+            return 0;
+        }
+        *value[i] = (uint32_t)number;
+        if (*end == '\0') {
+            return 1;
+        }
+        if (*end != ',') {
+            return 0;
+        }
+        text = end + 1;
+    }
+    return 0;
+}
+
+enum { NO_LOADS = 256, NO_STORES, NO_COPIES, NO_BYTES };
+
+static const struct option long_options[] = {
+    { "block", required_argument, NULL, 'b' },   { "colour", required_argument, NULL, 'c' },
+    { "color", required_argument, NULL, 'c' },   { "fail-on", required_argument, NULL, 'e' },
+    { "force", no_argument, NULL, 'f' },         { "json", no_argument, NULL, 'j' },
+    { "level", required_argument, NULL, 'l' },   { "output", required_argument, NULL, 'o' },
+    { "remarks", no_argument, NULL, 'r' },       { "sarif", no_argument, NULL, 'S' },
+    { "skip", required_argument, NULL, 's' },    { "no-loads", no_argument, NULL, NO_LOADS },
+    { "no-stores", no_argument, NULL, NO_STORES }, { "no-copies", no_argument, NULL, NO_COPIES },
+    { "no-bytes", no_argument, NULL, NO_BYTES }, { "verbose", no_argument, NULL, 'v' },
+    { "help", no_argument, NULL, 'h' },          { "version", no_argument, NULL, 'V' },
+    { NULL, 0, NULL, 0 },
+};
+
+/* 0: the option is fine; else an exit status. */
+static int take_option(int c, tool_options *options)
+{
+    coalesce_options *plan = &options->request.plan;
+    int               level = 0;
+
+    switch (c) {
+    case 'b':
+        return block_of(optarg, &plan->block)
+                   ? 0 : wrong_usage("--block takes 1 to 3 numbers up to 1024, not", optarg);
+    case 'c':
+        options->colour = (strcmp(optarg, "always") == 0) ? 1 : (strcmp(optarg, "never") == 0) ? 0
+                                                                                             : -1;
+        return ((options->colour >= 0) || (strcmp(optarg, "auto") == 0))
+                   ? 0 : wrong_usage("--colour takes auto, always or never, not", optarg);
+    case 'e':
+    case 'l':
+        if (!level_of(optarg, &level)) {
+            return wrong_usage("a level is warning, note or remark, not", optarg);
+        }
+        *((c == 'e') ? &options->fail_on : (int *)&options->least) = level;
+        return 0;
+    case 's':
+        if (options->request.skips == SHPOOL_ARRAY_COUNT(options->skip)) {
+            return wrong_usage("--skip is given more than 64 times", NULL);
+        }
+        options->skip[options->request.skips++] = optarg;
+        return 0;
+    case 'f': plan->force = 1; return 0;
+    case 'j': options->format = FORMAT_JSON; return 0;
+    case 'S': options->format = FORMAT_SARIF; return 0;
+    case 'o': options->output = optarg; return 0;
+    case 'r': options->request.remarks = 1; return 0;
+    case 'v': options->verbose = 1; return 0;
+    case NO_LOADS: plan->no_loads = 1; return 0;
+    case NO_STORES: plan->no_stores = 1; return 0;
+    case NO_COPIES: plan->no_copies = 1; return 0;
+    case NO_BYTES: plan->no_bytes = 1; return 0;
+    default: return wrong_usage("unknown option, or one without its value", NULL);
+    }
+}
+
+/* Words from `from` on: options, then files; and behind "--" what is nvcc's.  -1: go on. */
+static int take_words(int argc, char **argv, tool_options *options)
+{
+    int end = 1;
+    int c;
+    int status;
+
+    while ((end < argc) && (strcmp(argv[end], "--") != 0)) {
+        end++;
+    }
+    if (end < argc) {
+        options->compiler       = argv + end + 1;
+        options->compiler_count = (size_t)(argc - end - 1);
+    }
+    opterr = 0;
+    while ((c = getopt_long(end, argv, "b:c:e:fjl:o:rSs:vhV", long_options, NULL)) != -1) {
+        if (c == 'h') {
+            (void)fputs(usage_text, stdout);
+            return TOOL_OK;
+        }
+        if (c == 'V') {
+            (void)printf("shpool-coalesce %s\n", PACKAGE_VERSION);
+            return TOOL_OK;
+        }
+        status = take_option(c, options);
+        if (status != 0) {
+            return status;
+        }
+    }
+    options->files        = argv + optind;
+    options->file_count   = (size_t)(end - optind);
+    options->request.skip = options->skip;
+    options->request.demangle = tool_demangler();
+    if (options->request.remarks && (options->least == COALESCE_NOTE)) {
+        options->least = COALESCE_REMARK;
+    }
+    return -1;
+}
+
+static int is_called(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+
+    return strcmp((slash != NULL) ? slash + 1 : path, name) == 0;
+}
+
+/* nvcc's own options need no "--": all behind the word "nvcc" that are not ours in front of one. */
+static int nvcc(int argc, char **argv, tool_options *options)
+{
+    int status = -1;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            status = take_words(argc, argv, options);
+            return (status >= 0) ? status : tool_nvcc(options, (int)options->compiler_count,
+                                                      (char **)options->compiler);
+        }
+    }
+    return tool_nvcc(options, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    static tool_options options = { .request = { .waste = 1 }, .least = COALESCE_NOTE,
+                                    .fail_on = -1, .colour = -1 };
+    const char *command = (argc > 1) ? argv[1] : "";
+    int         status;
+
+    if (is_called(argv[0], "cicc")) {
+        return tool_cicc(argc, argv);
+    }
+    if (is_called(command, "nvcc")) { /* with its path, too: CMake's compiler launcher */
+        options.nvcc = command;
+        return nvcc(argc - 1, argv + 1, &options);
+    }
+    if (strcmp(command, "costs") == 0) {
+        return tool_costs();
+    }
+    if ((strcmp(command, "lint") != 0) && (strcmp(command, "rewrite") != 0)) {
+        if ((argc > 1) && (command[0] != '-')) {
+            return wrong_usage("unknown command", command);
+        }
+        status = take_words(argc, argv, &options);
+        return (status >= 0) ? status : wrong_usage("a command is missing", NULL);
+    }
+    status = take_words(argc - 1, argv + 1, &options);
+    if (status >= 0) {
+        return status;
+    }
+    if (options.file_count == 0) {
+        return wrong_usage("a file is missing", NULL);
+    }
+    if (strcmp(command, "lint") == 0) {
+        return tool_lint(&options);
+    }
+    if ((options.file_count != 1) || (options.output == NULL)) {
+        return wrong_usage("rewrite takes one file, and -o with another", NULL);
+    }
+    return tool_rewrite(&options);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-coalesce lint, rewrite and costs. */
+#include "tool.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int has_ending(const char *path, const char *ending)
+{
+    const size_t bytes = strlen(path);
+
+    return (bytes > strlen(ending)) && (strcmp(path + bytes - strlen(ending), ending) == 0);
+}
+
+/* Parse a text; TOOL_OK or, with a message that a compiler could have written, TOOL_NO_INPUT. */
+static int parse(const char *path, const char *text, size_t bytes, ptx_module *module)
+{
+    switch (ptx_parse(text, (uint32_t)bytes, module)) {
+    case PTX_FINE:
+        return TOOL_OK;
+    case PTX_SYNTAX:
+        (void)fprintf(stderr, "%s:%u:%u: error: %s\n", path, module->error_line,
+                      module->error_column, module->error);
+        return TOOL_NO_INPUT;
+    default:
+        return tool_failed("%s: no memory for %zu bytes of PTX", path, bytes);
+    }
+}
+
+/* ---- lint ---- */
+
+static int lint_ptx(const char *path, const ptx_request *request, coalesce_report *report)
+{
+    size_t     bytes;
+    char      *text = tool_read(path, &bytes);
+    ptx_module module;
+    size_t     rewritten;
+    int        status;
+
+    if (text == NULL) {
+        return TOOL_NO_INPUT;
+    }
+    status = parse(path, text, bytes, &module);
+    if ((status == TOOL_OK) &&
+        (ptx_process(&module, request, report, NULL, &rewritten) != PTX_FINE)) {
+        status = tool_failed("%s: no memory to analyse it", path);
+    }
+    ptx_module_fini(&module);
+    free(text);
+    return status;
+}
+
+/* nvcc -ptx -lineinfo [the user's options] FILE -o PTX */
+static int compile(const tool_options *options, const char *path, char *ptx)
+{
+    const char **words = calloc(options->compiler_count + 8, sizeof(*words));
+    size_t       count = 0;
+    int          status;
+
+    if (words == NULL) {
+        return tool_failed("no memory for nvcc's options");
+    }
+    words[count++] = "nvcc";
+    words[count++] = "-ptx";
+    words[count++] = "-lineinfo";
+    for (size_t i = 0; i < options->compiler_count; i++) {
+        words[count++] = options->compiler[i];
+    }
+    words[count++] = path;
+    words[count++] = "-o";
+    words[count++] = ptx;
+    status = tool_run((char *const *)words);
+    free(words);
+    if (status == 127) {
+        return tool_failed("%s: nvcc is needed to lint a .cu file: put it on PATH, or lint PTX",
+                           path);
+    }
+    return (status == 0) ? TOOL_OK : tool_failed("%s: nvcc ended with %d; options for it go behind "
+                                                 "--", path, status);
+}
+
+static int lint_cuda(const tool_options *options, const char *path, coalesce_report *report)
+{
+    char ptx[PATH_MAX];
+    int  fd = -1;
+    int  status;
+
+    if (tool_temporary(ptx, ".ptx")) {
+        fd = mkstemps(ptx, 4);
+    }
+    if (fd < 0) {
+        return tool_failed("no file can be made as %s", ptx);
+    }
+    (void)close(fd);
+    status = compile(options, path, ptx);
+    if (status == TOOL_OK) {
+        status = lint_ptx(ptx, &options->request, report);
+    }
+    (void)unlink(ptx);
+    return status;
+}
+
+static int lint_file(const tool_options *options, const char *path, coalesce_report *report)
+{
+    if (has_ending(path, ".ptx")) {
+        return lint_ptx(path, &options->request, report);
+    }
+    if (has_ending(path, ".ll") || has_ending(path, ".bc")) {
+        return tool_lint_llvm(path, &options->request, report);
+    }
+    if (has_ending(path, ".cu") || has_ending(path, ".cpp") || has_ending(path, ".cc")) {
+        return lint_cuda(options, path, report);
+    }
+    return tool_failed("%s: its ending is none of .cu, .ptx, .ll and .bc", path);
+}
+
+static int print_report(const tool_options *options, const coalesce_report *report, FILE *out)
+{
+    const coalesce_text_options text = {
+        .excerpts = isatty(fileno(out)) || (options->colour > 0),
+        .colour = (options->colour > 0) || ((options->colour < 0) && isatty(fileno(out))),
+        .least = options->least,
+    };
+
+    switch (options->format) {
+    case FORMAT_JSON:
+        return (tool_json(report, out) || ferror(out))
+                   ? TOOL_OK : tool_failed("no JSON in this build (jansson)");
+    case FORMAT_SARIF:
+        return (tool_sarif(report, out) || ferror(out))
+                   ? TOOL_OK : tool_failed("no SARIF in this build (jansson)");
+    default:
+        coalesce_report_text(report, &text, out);
+        return TOOL_OK; /* errors are tool_close()'s */
+    }
+}
+
+/* Findings below the level are dropped: JSON and SARIF show what the text would. */
+static void drop_below(coalesce_report *report, coalesce_level least)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < report->count; i++) {
+        const coalesce_finding finding = report->finding[i];
+
+        if (finding.level >= least) { /* exchanged, so that fini() frees all */
+            report->finding[i]      = report->finding[kept];
+            report->finding[kept++] = finding;
+        }
+    }
+    report->capacity = report->count;
+    for (size_t i = kept; i < report->count; i++) {
+        free(report->finding[i].place.file);
+        free(report->finding[i].inlined_at.file);
+        free(report->finding[i].function);
+        free(report->finding[i].message);
+        free(report->finding[i].suggestion);
+    }
+    report->count = kept;
+}
+
+/* nvcc writes whole paths; below the current folder they become what compilers print, and what CI
+ * services look up in the repository. */
+static void shorten_paths(coalesce_report *report)
+{
+    char   folder[PATH_MAX + 1];
+    size_t bytes;
+
+    if (getcwd(folder, PATH_MAX) == NULL) {
+        return;
+    }
+    bytes = strlen(folder);
+    folder[bytes++] = '/';
+    folder[bytes]   = '\0';
+    for (size_t i = 0; i < report->count; i++) {
+        char *files[] = { report->finding[i].place.file, report->finding[i].inlined_at.file };
+
+        for (size_t k = 0; k < 2; k++) {
+            if ((files[k] != NULL) && (strncmp(files[k], folder, bytes) == 0)) {
+                memmove(files[k], files[k] + bytes, strlen(files[k] + bytes) + 1);
+            }
+        }
+    }
+}
+
+static int deliver(const tool_options *options, coalesce_report *report, FILE *stream)
+{
+    FILE *out    = stream;
+    int   failed = 0;
+    int   status;
+
+    shorten_paths(report);
+    coalesce_report_sort(report);
+    for (size_t i = 0; i < report->count; i++) {
+        failed |= (options->fail_on >= 0) && ((int)report->finding[i].level >= options->fail_on);
+    }
+    drop_below(report, options->least);
+    if (report->out_of_memory) {
+        return tool_failed("memory ran out: findings are missing");
+    }
+    if ((stream == stdout) && (options->output != NULL)) {
+        out = fopen(options->output, "w");
+        if (out == NULL) {
+            return tool_failed("%s: %s", options->output, strerror(errno));
+        }
+    }
+    status = print_report(options, report, out);
+    if ((out != stderr) &&
+        (tool_close(out, (out != stream) ? options->output : "standard output") != TOOL_OK)) {
+        return TOOL_NO_INPUT;
+    }
+    return (status != TOOL_OK) ? status : failed ? TOOL_FOUND : TOOL_OK;
+}
+
+int tool_lint(const tool_options *options)
+{
+    coalesce_report report;
+    int             status = TOOL_OK;
+    int             delivered;
+
+    coalesce_report_init(&report);
+    for (size_t i = 0; i < options->file_count; i++) {
+        if (lint_file(options, options->files[i], &report) != TOOL_OK) {
+            status = TOOL_NO_INPUT; /* the others are looked at all the same */
+        }
+    }
+    delivered = deliver(options, &report, stdout);
+    coalesce_report_fini(&report);
+    return (status != TOOL_OK) ? status : delivered;
+}
+
+/* ---- rewrite ---- */
+
+static int rewrite_text(const tool_options *options, const char *path, ptx_module *module)
+{
+    coalesce_report report;
+    ptx_request     request = options->request;
+    ptx_out         out     = { .text = NULL };
+    const char     *reason  = ptx_unusable_because(module);
+    size_t          rewritten;
+    int             status;
+
+    if (reason != NULL) {
+        return tool_failed("%s: %s", path, reason);
+    }
+    coalesce_report_init(&report);
+    request.waste = 0;
+    if (ptx_process(module, &request, &report, &out, &rewritten) != PTX_FINE) {
+        status = tool_failed("%s: no memory to rewrite it", path);
+    } else {
+        status = tool_write(options->output, out.text, out.bytes) ? TOOL_OK : TOOL_NO_INPUT;
+    }
+    if ((status == TOOL_OK) && request.remarks) {
+        status = deliver(options, &report, stderr);
+    }
+    if ((status == TOOL_OK) && options->verbose) {
+        (void)fprintf(stderr, "shpool-coalesce: %s: %zu records rewritten\n", path, rewritten);
+    }
+    coalesce_report_fini(&report);
+    free(out.text);
+    return status;
+}
+
+int tool_rewrite(const tool_options *options)
+{
+    const char *path = options->files[0];
+    size_t      bytes;
+    char       *text = tool_read(path, &bytes);
+    ptx_module  module;
+    int         status;
+
+    if (text == NULL) {
+        return TOOL_NO_INPUT;
+    }
+    status = parse(path, text, bytes, &module);
+    if (status == TOOL_OK) {
+        status = rewrite_text(options, path, &module);
+    }
+    ptx_module_fini(&module);
+    free(text);
+    return status;
+}
+
+/* ---- costs ---- */
+
+int tool_costs(void)
+{
+    static const char *const kinds[] = { "loads", "stores", "copies" };
+    size_t                   count;
+    const coalesce_cost     *row = coalesce_cost_table(&count);
+
+    (void)printf("%-7s %-22s %-9s %-21s %s\n", "what", "how", "words", "where",
+                 "measured (H200, GB/s)");
+    for (size_t i = 0; i < count; i++) {
+        char words[16] = "3 bytes";
+
+        if (row[i].words_max != 0) {
+            (void)snprintf(words, sizeof(words), "%u to %u", row[i].words_min, row[i].words_max);
+        }
+        (void)printf("%-7s %-22s %-9s %-21s %s\n", kinds[row[i].kind],
+                     coalesce_transform_text(row[i].transform), words,
+                     row[i].may_alias ? "pointers may alias"
+                     : row[i].with_store ? "records written, too" : "everywhere", row[i].evidence);
+    }
+    return tool_close(stdout, "standard output");
+}

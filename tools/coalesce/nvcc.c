@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `shpool-coalesce nvcc ...`: nvcc looks for its compiler proper, cicc, in $CICC_PATH, which its
+ * profile sets; without the profile (-noprof, and what else is in it given by hand) it takes the
+ * environment's.  There lies a link of the name cicc to this program, which runs the genuine cicc
+ * and rewrites the PTX that its -o names.  Whatever goes wrong, the PTX stays as it was.
+ */
+#include "tool.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* For the link named cicc; no name begins with SHPOOL_, which the library would warn of. */
+#define GENUINE "LIBSHPOOL_COALESCE_CICC"
+#define OPTIONS "LIBSHPOOL_COALESCE_OPTIONS"
+#define SKIP    "LIBSHPOOL_COALESCE_SKIP"
+
+/* What our own options hand on: letters, one for each flag, blockDim, and kernels, one a line. */
+#define SKIP_BYTES 8192
+
+/* ---- in place of cicc ---- */
+
+/* Lines become strings of skip[], in place; their number. */
+static size_t split_lines(char *lines, const char *skip[TOOL_MOST_SKIPS])
+{
+    size_t count = 0;
+    char  *rest  = lines;
+
+    for (char *line = strtok_r(lines, "\n", &rest); (line != NULL) && (count < TOOL_MOST_SKIPS);
+         line = strtok_r(NULL, "\n", &rest)) {
+        skip[count++] = line;
+    }
+    return count;
+}
+
+/* Letters: f force, v verbose, r remarks, l s c b: what is left out; then x,y,z of the block. */
+static ptx_request request_from(const char *letters)
+{
+    const char *numbers = letters + strcspn(letters, "0123456789");
+    ptx_request request = { .plan = { .force = strchr(letters, 'f') != NULL,
+                                      .no_loads = strchr(letters, 'l') != NULL,
+                                      .no_stores = strchr(letters, 's') != NULL,
+                                      .no_copies = strchr(letters, 'c') != NULL,
+                                      .no_bytes = strchr(letters, 'b') != NULL },
+                            .remarks = strchr(letters, 'r') != NULL,
+                            .demangle = tool_demangler() };
+    coalesce_block *block = &request.plan.block;
+
+    (void)sscanf(numbers, "%u,%u,%u", &block->x, &block->y, &block->z);
+    return request;
+}
+
+static void rewrite_in_place(const char *path, const char *letters)
+{
+    const char     *skip[TOOL_MOST_SKIPS];
+    const char     *skipped = getenv(SKIP);
+    char           *lines   = strdup((skipped != NULL) ? skipped : "");
+    ptx_request     request = request_from(letters);
+    coalesce_report report;
+    size_t          bytes;
+    char           *text = tool_read(path, &bytes);
+    ptx_module      module;
+    ptx_out         out       = { .text = NULL };
+    size_t          rewritten = 0;
+
+    if ((text == NULL) || (lines == NULL)) {
+        free(text);
+        free(lines);
+        return;
+    }
+    request.skip  = skip;
+    request.skips = split_lines(lines, skip);
+    coalesce_report_init(&report);
+    if (ptx_parse(text, (uint32_t)bytes, &module) != PTX_FINE) {
+        (void)tool_failed("%s:%u:%u: %s: left as it is", path, module.error_line,
+                          module.error_column, module.error);
+    } else if (ptx_unusable_because(&module) != NULL) {
+        (void)tool_failed("%s: %s", path, ptx_unusable_because(&module));
+    } else if ((ptx_process(&module, &request, &report, &out, &rewritten) == PTX_FINE) &&
+               (rewritten > 0)) {
+        (void)tool_write(path, out.text, out.bytes);
+    }
+    if (request.remarks) {
+        const coalesce_text_options options = { .least = COALESCE_REMARK };
+
+        coalesce_report_sort(&report);
+        coalesce_report_text(&report, &options, stderr);
+    }
+    if (strchr(letters, 'v') != NULL) {
+        (void)fprintf(stderr, "shpool-coalesce: %s: %zu records rewritten\n", path, rewritten);
+    }
+    coalesce_report_fini(&report);
+    free(out.text);
+    ptx_module_fini(&module);
+    free(text);
+    free(lines);
+}
+
+int tool_cicc(int count, char **words)
+{
+    const char *genuine = getenv(GENUINE);
+    const char *letters = getenv(OPTIONS);
+    const char *ptx     = NULL;
+    int         status;
+
+    if (genuine == NULL) {
+        return tool_failed("called as cicc, but not by shpool-coalesce nvcc");
+    }
+    for (int i = 1; i + 1 < count; i++) {
+        ptx = (strcmp(words[i], "-o") == 0) ? words[i + 1] : ptx;
+    }
+    words[0] = (char *)(uintptr_t)genuine;
+    status   = tool_run(words);
+    if ((status == 0) && (ptx != NULL) && (access(ptx, R_OK) == 0)) {
+        rewrite_in_place(ptx, (letters != NULL) ? letters : "");
+    }
+    return status;
+}
+
+/* ---- nvcc ---- */
+
+/* nvcc is in the toolkit's bin. */
+static int is_toolkit_of(const char *nvcc, char toolkit[PATH_MAX])
+{
+    if ((access(nvcc, X_OK) != 0) || (realpath(nvcc, toolkit) == NULL)) {
+        return 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(toolkit, '/');
+
+        if (slash != NULL) {
+            *slash = '\0';
+        }
+    }
+    return 1;
+}
+
+/* The folder of the toolkit whose nvcc is called: by its path, or the one on PATH. */
+static int find_toolkit(const char *nvcc, char toolkit[PATH_MAX])
+{
+    const char *path = getenv("PATH");
+    char        file[PATH_MAX];
+
+    if (strchr(nvcc, '/') != NULL) {
+        return is_toolkit_of(nvcc, toolkit);
+    }
+    while ((path != NULL) && (*path != '\0')) {
+        const size_t bytes = strcspn(path, ":");
+
+        if ((bytes > 0) && (bytes + 6 < sizeof(file))) {
+            (void)snprintf(file, sizeof(file), "%.*s/nvcc", (int)bytes, path);
+            if (is_toolkit_of(file, toolkit)) {
+                return 1;
+            }
+        }
+        path += bytes + (path[bytes] == ':');
+    }
+    return 0;
+}
+
+static int set(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int set(const char *name, const char *format, ...)
+{
+    char    value[3 * PATH_MAX];
+    va_list args;
+    int     bytes;
+
+    va_start(args, format);
+    bytes = vsnprintf(value, sizeof(value), format, args);
+    va_end(args);
+    return (bytes >= 0) && ((size_t)bytes < sizeof(value)) && (setenv(name, value, 1) == 0);
+}
+
+/* What nvcc.profile says, with our cicc's folder. */
+static int set_environment(const char *toolkit, const char *folder, const char *letters)
+{
+    const char *path  = getenv("PATH");
+    const char *flags = getenv("NVCC_PREPEND_FLAGS");
+
+    return set(GENUINE, "%s/nvvm/bin/cicc", toolkit) && set(OPTIONS, "%s", letters) &&
+           set("CICC_PATH", "%s", folder) &&
+           set("NVVMIR_LIBRARY_DIR", "%s/nvvm/libdevice", toolkit) &&
+           set("PATH", "%s/bin:%s/nvvm/bin:%s", toolkit, toolkit, (path != NULL) ? path : "") &&
+           set("NVCC_PREPEND_FLAGS",
+               "-noprof -I%s/include -isystem=%s/include/cccl -L%s/lib64/stubs -L%s/lib64 %s",
+               toolkit, toolkit, toolkit, toolkit, (flags != NULL) ? flags : "");
+}
+
+static int run_nvcc(const char *toolkit, int count, char **words)
+{
+    char   program[PATH_MAX + 16];
+    char **all = calloc((size_t)count + 2, sizeof(*all));
+    int    status;
+
+    if (all == NULL) {
+        return tool_failed("no memory for nvcc's options");
+    }
+    (void)snprintf(program, sizeof(program), "%s/bin/nvcc", toolkit);
+    all[0] = program;
+    for (int i = 0; i < count; i++) {
+        all[i + 1] = words[i];
+    }
+    status = tool_run(all);
+    free(all);
+    return status;
+}
+
+static void letters_of(const tool_options *options, char letters[32])
+{
+    const coalesce_options *plan = &options->request.plan;
+
+    (void)snprintf(letters, 32, "%s%s%s%s%s%s%s%u,%u,%u", plan->force ? "f" : "",
+                   plan->no_loads ? "l" : "", plan->no_stores ? "s" : "",
+                   plan->no_copies ? "c" : "", plan->no_bytes ? "b" : "",
+                   options->request.remarks ? "r" : "", options->verbose ? "v" : "",
+                   plan->block.x, plan->block.y, plan->block.z);
+}
+
+/* The kernels that are left alone, for request_from(); 0: too long. */
+static int set_skip(const ptx_request *request)
+{
+    char   lines[SKIP_BYTES] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < request->skips; i++) {
+        int bytes = snprintf(lines + used, sizeof(lines) - used, "%s\n", request->skip[i]);
+
+        if ((bytes < 0) || ((size_t)bytes >= sizeof(lines) - used)) {
+            return 0;
+        }
+        used += (size_t)bytes;
+    }
+    return setenv(SKIP, lines, 1) == 0;
+}
+
+int tool_temporary(char *path, const char *ending)
+{
+    const char *folder = getenv("TMPDIR");
+    int         length = snprintf(path, PATH_MAX, "%s/shpool-coalesce-XXXXXX%s",
+                                  ((folder != NULL) && (folder[0] != '\0')) ? folder : P_tmpdir,
+                                  ending);
+
+    return (length > 0) && (length < PATH_MAX);
+}
+
+int tool_nvcc(const tool_options *options, int count, char **words)
+{
+    char    toolkit[PATH_MAX];
+    char    self[PATH_MAX] = "";
+    char    link[PATH_MAX + 8];
+    char    letters[32];
+    char    folder[PATH_MAX];
+    ssize_t bytes    = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    int     status;
+
+    if (!find_toolkit(options->nvcc, toolkit)) {
+        return tool_failed("%s is not there, or not on PATH", options->nvcc);
+    }
+    if (!tool_temporary(folder, "") || (bytes <= 0) || (mkdtemp(folder) == NULL)) {
+        return tool_failed("no folder can be made as %s", folder);
+    }
+    letters_of(options, letters);
+    (void)snprintf(link, sizeof(link), "%s/cicc", folder);
+    if ((symlink(self, link) != 0) || !set_environment(toolkit, folder, letters) ||
+        !set_skip(&options->request)) {
+        status = tool_failed("the environment for nvcc cannot be made");
+    } else {
+        status = run_nvcc(toolkit, count, words);
+    }
+    (void)unlink(link);
+    (void)rmdir(folder);
+    return status;
+}

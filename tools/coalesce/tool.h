@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of shpool-coalesce share. */
+#ifndef SHPOOL_TOOLS_COALESCE_TOOL_H
+#define SHPOOL_TOOLS_COALESCE_TOOL_H
+
+#include <stdio.h>
+
+#include "lib/internal.h"
+
+#include "coalesce/ptx/ptx.h"
+
+/* Exit statuses. */
+enum {
+    TOOL_OK       = 0,
+    TOOL_FOUND    = 1, /* findings at or above --fail-on */
+    TOOL_USAGE    = 2,
+    TOOL_NO_INPUT = 3  /* an input that cannot be read, compiled or understood */
+};
+
+#define TOOL_MOST_SKIPS 64
+
+enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF };
+
+typedef struct tool_options {
+    ptx_request         request;
+    int                 format;
+    coalesce_level      least;    /* findings below are not printed */
+    int                 fail_on;  /* a coalesce_level; -1: never */
+    int                 colour;   /* 0, 1, or -1: on a terminal */
+    int                 verbose;
+    const char         *output;   /* -o; NULL: none given */
+    char *const        *files;
+    size_t              file_count;
+    char *const        *compiler; /* what stands behind "--": for nvcc */
+    size_t              compiler_count;
+    const char         *nvcc; /* as the user called it: with its path, or from PATH */
+    const char         *skip[TOOL_MOST_SKIPS];
+} tool_options;
+
+/* "shpool-coalesce: ..." to stderr; TOOL_NO_INPUT. */
+int tool_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* All of a file, with a NUL behind it; NULL: tool_failed() was called.  free() it. */
+char *tool_read(const char *path, size_t *bytes_p);
+
+/* Replace the file by the text, in one step; 0: tool_failed() was called, and it is as it was. */
+int tool_write(const char *path, const char *text, size_t bytes);
+
+/* Flush a stream, and close it if it is not stdout: TOOL_OK, or tool_failed() was called. */
+int tool_close(FILE *file, const char *path);
+
+/* Run a program and wait for it: its exit status, 127 if it cannot be started. */
+int tool_run(char *const arguments[]);
+
+/* The C++ runtime's demangler, if there is one: names are then shown as written. */
+coalesce_demangle *tool_demangler(void);
+
+/* The subcommands. */
+int tool_lint(const tool_options *options);
+int tool_rewrite(const tool_options *options);
+int tool_costs(void);
+
+/** A template of PATH_MAX bytes for mkstemps() or mkdtemp(), in $TMPDIR; 0: too long. */
+int tool_temporary(char *path, const char *ending);
+
+/* `shpool-coalesce nvcc ...`: words behind "nvcc"; and what nvcc then runs in place of cicc. */
+int tool_nvcc(const tool_options *options, int count, char **words);
+int tool_cicc(int count, char **words);
+
+/* The report in another form; 1: it was written. */
+int tool_json(const coalesce_report *report, FILE *out);
+int tool_sarif(const coalesce_report *report, FILE *out);
+
+/*
+ * Lint an .ll or .bc file; TOOL_OK: findings were added.  Without LLVM in the build a message says
+ * how to get it (coalesce/no_llvm.c).
+ */
+int tool_lint_llvm(const char *path, const ptx_request *request, coalesce_report *report);
+
+#endif /* SHPOOL_TOOLS_COALESCE_TOOL_H */

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-info: which allocators there are, which one is selected and why, and what they need. */
+#include "tools/message.h"
+#include "info.h"
+
+#include <shpool/device/provider.h>
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char usage_text[] =
+    "usage: shpool-info [--json] COMMAND\n"
+    "\n"
+    "  list         the block allocators; * marks the one that programs get by default\n"
+    "  show NAME    one allocator: what it can do, and what pools of it need\n"
+    "  devices      the GPUs of this machine and their shared memory\n"
+    "  device       the device allocators and layers, and their keys\n"
+    "  config       the environment variables, their values and defaults\n"
+    "  overhead     what pools cost: --threads N --bytes B [--threads-per-pool K] [--arch sm_86]\n"
+    "  archs        the shared memory of the architectures that are known\n"
+    "  link KERNEL  join LTO-IR with an allocator: --arch sm_86 [--allocator NAME] [-o FILE]\n"
+    "\n"
+    "  -j, --json     print JSON\n"
+    "  -h, --help     print this and exit\n"
+    "  -V, --version  print the version and exit\n"
+    "\n"
+    "Exit status: 0; 1: the request failed; 2: wrong usage, or no JSON in this build.\n";
+
+static const struct { const char *word; const char *text; } caps[] = {
+    { "free",        "what is freed can be allocated again, in any order" },
+    { "aligned",     "alignments beyond 16 bytes" },
+    { "resize",      "realloc can succeed in place" },
+    { "refuses",     "bad frees are refused in every mode, not only with check=1" },
+    { "lock_free",   "no lock: a request that fits never waits for a thread" },
+    { "out_of_band", "no metadata between the allocations" },
+    { "spill",       "allocations may lie in global memory" },
+    { "check",       "check=1 is offered: the structure can be walked" },
+    { "none",        "never hands out anything (for measuring)" },
+    { "mark",        "a stack: marks, and release of all that came since" },
+};
+
+const char *info_cap_word(unsigned index)
+{
+    return (index < SHPOOL_ARRAY_COUNT(caps)) ? caps[index].word : NULL;
+}
+
+const char *info_cap_text(unsigned index)
+{
+    return (index < SHPOOL_ARRAY_COUNT(caps)) ? caps[index].text : NULL;
+}
+
+const char *info_scope(uint32_t scope)
+{
+    static const char *const names[] = { "unknown", "thread", "group", "block", "cluster" };
+
+    return names[(scope < SHPOOL_ARRAY_COUNT(names)) ? scope : 0];
+}
+
+static const char *scope_text(uint32_t scope)
+{
+    switch (scope) {
+    case SHPOOL_SCOPE_THREAD: return "one pool per thread; only the owner frees";
+    case SHPOOL_SCOPE_GROUP:  return "threads_per_pool threads share a pool; any of them frees";
+    case SHPOOL_SCOPE_BLOCK:  return "one pool; any thread of the block frees";
+    case SHPOOL_SCOPE_CLUSTER:
+        return "one pool per block; all blocks of a cluster use and free (sm_90)";
+    default:                  return "unknown";
+    }
+}
+
+const char *info_cuda(uint32_t version, char *text, size_t bytes)
+{
+    if (version == 0) {
+        snprintf(text, bytes, "an unknown CUDA version");
+    } else {
+        snprintf(text, bytes, "CUDA %u.%u", version / 1000, version % 1000 / 10);
+    }
+    return text;
+}
+
+shpool_status info_find_arch(const char *name, shpool_arch *arch)
+{
+    shpool_driver_device device;
+    uint32_t version;
+    size_t count;
+    shpool_status status;
+    char found[16];
+
+    if (strcmp(name, "native") != 0) {
+        return shpool_arch_find(name, arch);
+    }
+    status = shpool_driver_devices(&device, 1, &count, &version);
+    if (status == SHPOOL_OK) {
+        snprintf(found, sizeof(found), "sm_%u", device.arch);
+        status = shpool_arch_find(found, arch);
+    }
+    return status;
+}
+
+info_selected info_select(void)
+{
+    info_selected selected = { .status = shpool_config_check() };
+    shpool_config want = { .block_threads = 0 };
+
+    if (selected.status == SHPOOL_OK) {
+        selected.status = shpool_select(NULL, &want, &selected.selection);
+    }
+    return selected;
+}
+
+void info_plan_examples(const shpool_allocator *allocator, info_example examples[INFO_EXAMPLES])
+{
+    static const struct { uint32_t threads; uint32_t payload; } shapes[INFO_EXAMPLES] = {
+        { 128, 16 * 1024 }, { 256, 32 * 1024 }, { 256, 64 * 1024 }, { 1024, 160 * 1024 },
+    };
+
+    for (size_t i = 0; i < INFO_EXAMPLES; i++) {
+        examples[i].want = (shpool_config){ .block_threads = shapes[i].threads,
+                                            .payload_bytes = shapes[i].payload };
+        examples[i].status = shpool_plan(allocator->name, &examples[i].want, &examples[i].pool);
+    }
+}
+
+int info_failed(void)
+{
+    fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
+    return EXIT_FAILED;
+}
+
+static int list(int json)
+{
+    info_selected selected = info_select();
+
+    if (json) {
+        return json_list(&selected);
+    }
+
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+
+        printf("%c %-24s %-7s %s\n", (allocator == selected.selection.allocator) ? '*' : ' ',
+               allocator->name, info_scope(allocator->scope), allocator->summary);
+    }
+    if (selected.status != SHPOOL_OK) {
+        return info_failed();
+    }
+    printf("\nselected: %s (%s: %s)\n", selected.selection.allocator->name,
+           selected.selection.origin, selected.selection.text);
+    return EXIT_OK;
+}
+
+static void print_examples(const shpool_allocator *allocator)
+{
+    info_example examples[INFO_EXAMPLES];
+
+    info_plan_examples(allocator, examples);
+    printf("\n%8s %14s %6s %11s %13s %9s\n", "threads", "payload_bytes", "pools", "pool_bytes",
+           "shared_bytes", "overhead");
+    for (size_t i = 0; i < INFO_EXAMPLES; i++) {
+        const info_example *example = &examples[i];
+        const shpool_pool *pool = &example->pool;
+
+        printf("%8u %14u ", example->want.block_threads, example->want.payload_bytes);
+        if (example->status != SHPOOL_OK) {
+            printf("%s\n", shpool_strerror(example->status));
+        } else if (pool->pool_bytes == 0) {
+            printf("%6u %11u %13u %9s\n", pool->pools, 0u, pool->shared_bytes, "-");
+        } else {
+            printf("%6u %11u %13u %8.1f%%\n", pool->pools, pool->pool_bytes, pool->shared_bytes,
+                   100.0 * pool->shared_bytes / example->want.payload_bytes - 100.0);
+        }
+    }
+}
+
+static void print_lto_ir(const shpool_allocator *allocator)
+{
+    char made[32];
+
+    printf("linkable     %s\n", (allocator->lto_ir != NULL) ? "yes, at run time" : "no");
+    for (const shpool_blob *one = allocator->lto_ir; one != NULL; one = one->newer) {
+        printf("  LTO-IR     %zu bytes for sm_%u and newer%s, made by %s\n", one->bytes, one->arch,
+               (one->arch == 0) ? " (not stamped)" : "", info_cuda(one->cuda, made, sizeof(made)));
+    }
+}
+
+static int show(const char *name, int json)
+{
+    const shpool_allocator *allocator;
+    const char *file;
+
+    if (shpool_allocator_find(name, &allocator) != SHPOOL_OK) {
+        return info_failed();
+    }
+    if (json) {
+        return json_show(allocator);
+    }
+    file = shpool_registry_file(allocator);
+
+    printf("%s: %s\n\n", allocator->name, allocator->summary);
+    printf("scope        %s: %s\n", info_scope(allocator->scope), scope_text(allocator->scope));
+    printf("executor     %s\n", (allocator->simt[0] != NULL) ? "yes" : "no");
+    printf("device code  %s\n", (allocator->device_table != NULL) ? "of its own" :
+           (file != NULL) ? "by run-time linking only" :
+           HAVE_CUDA_DEVICE ? "libshpool_device.a" : "none: built without CUDA");
+    if (file != NULL) {
+        printf("plugin       %s\n", file);
+    }
+    print_lto_ir(allocator);
+    printf("can\n");
+    for (unsigned i = 0; info_cap_word(i) != NULL; i++) {
+        if ((allocator->caps & (1u << i)) != 0) {
+            printf("  %-12s %s\n", info_cap_word(i), info_cap_text(i));
+        }
+    }
+    print_examples(allocator);
+    return EXIT_OK;
+}
+
+static int devices(int json)
+{
+    static shpool_driver_device found[INFO_DEVICES];
+    uint32_t version;
+    size_t count;
+    size_t total;
+
+    if (shpool_driver_devices(found, INFO_DEVICES, &total, &version) != SHPOOL_OK) {
+        return info_failed();
+    }
+    count = (total < INFO_DEVICES) ? total : INFO_DEVICES;
+    if (json) {
+        return json_devices(found, count, version);
+    }
+
+    printf("driver for CUDA %u.%u\n", version / 1000, version % 1000 / 10);
+    for (size_t i = 0; i < count; i++) {
+        const shpool_driver_device *device = &found[i];
+
+        printf("\n%zu: %s\n", i, device->name);
+        printf("  compute capability  %u.%u\n", device->arch / 10, device->arch % 10);
+        printf("  multiprocessors     %u\n", device->multiprocessors);
+        printf("  shared memory       %u bytes per block, %u opted in; %u per multiprocessor, %u "
+               "of each block reserved\n", device->shared_block, device->shared_block_optin,
+               device->shared_sm, device->shared_reserved);
+        printf("  device memory       %llu bytes\n", device->memory);
+    }
+    return EXIT_OK;
+}
+
+/* The keys, a line each, below their provider. */
+static void print_keys(const char *keys)
+{
+    while ((keys != NULL) && (*keys != '\0')) {
+        size_t bytes = strcspn(keys, "\n");
+
+        printf("      %.*s\n", (int)bytes, keys);
+        keys += bytes + (keys[bytes] == '\n');
+    }
+}
+
+static int device(int json)
+{
+    const shpool_device_provider *one;
+
+    if (json) {
+        return json_device();
+    }
+    for (size_t i = 0; (one = shpool_device_provider_get(i)) != NULL; i++) {
+        printf("%-8s %-6s %s\n", one->name,
+               ((one->flags & SHPOOL_DEVICE_LAYER) != 0) ? "layer" : "base", one->summary);
+        print_keys(one->keys);
+    }
+    return EXIT_OK;
+}
+
+static int config(int json)
+{
+    shpool_variable variable;
+
+    if (json) {
+        return json_config();
+    }
+    for (size_t i = 0; shpool_variable_get(i, &variable) == SHPOOL_OK; i++) {
+        printf("%s%s (%s%s%s)\n", (i > 0) ? "\n" : "", variable.name, variable.type,
+               (variable.unit[0] != '\0') ? ", in " : "", variable.unit);
+        printf("  %s\n", variable.text);
+        printf("  default  %s\n", variable.default_value);
+        printf("  value    %s\n", (variable.value != NULL) ? variable.value : "(not set)");
+    }
+    return EXIT_OK;
+}
+
+static int archs(int json)
+{
+    shpool_arch arch;
+
+    if (json) {
+        return json_archs();
+    }
+    printf("%-8s %15s %12s %18s %11s %10s\n", "arch", "bytes a block", "bytes an SM",
+           "of each block taken", "threads/SM", "blocks/SM");
+    for (size_t i = 0; shpool_arch_get(i, &arch) == SHPOOL_OK; i++) {
+        printf("sm_%-5u %15u %12u %19u %11u %10u\n", arch.arch, arch.shared_block, arch.shared_sm,
+               arch.shared_reserved, arch.threads_sm, arch.blocks_sm);
+    }
+    return EXIT_OK;
+}
+
+static int usage_error(const char *text, const char *word)
+{
+    fprintf(stderr, "shpool-info: %s%s\n%s", text, word, usage_text);
+    return EXIT_USAGE;
+}
+
+static int run(int count, char *const words[], int json)
+{
+    if (count == 0) {
+        return usage_error("a command is missing", "");
+    }
+    if (strcmp(words[0], "show") == 0) {
+        return (count == 2) ? show(words[1], json) : usage_error("show takes one name", "");
+    }
+    if (count > 1) {
+        return usage_error("too many arguments: ", words[1]);
+    }
+    if (strcmp(words[0], "list") == 0) {
+        return list(json);
+    }
+    if (strcmp(words[0], "devices") == 0) {
+        return devices(json);
+    }
+    if (strcmp(words[0], "device") == 0) {
+        return device(json);
+    }
+    if (strcmp(words[0], "config") == 0) {
+        return config(json);
+    }
+    if (strcmp(words[0], "archs") == 0) {
+        return archs(json);
+    }
+    return usage_error("unknown command ", words[0]);
+}
+
+/* A full disk or a closed pipe must not pass for success. */
+static int finish(int status)
+{
+    if ((fflush(stdout) != 0) || ferror(stdout)) {
+        fprintf(stderr, "shpool-info: writing the output failed\n");
+        return EXIT_FAILED;
+    }
+    return status;
+}
+
+/* What a command returned, as the exit status. */
+static int leave(int status)
+{
+    if (status < 0) {
+        fprintf(stderr, "shpool-info: this build has no JSON support: it was made without "
+                        "jansson\n");
+        return EXIT_USAGE;
+    }
+    return finish(status);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "json", no_argument, NULL, 'j' },
+        { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'V' },
+        { NULL, 0, NULL, 0 },
+    };
+    int json = 0;
+    int option;
+    int first;
+
+    /* The commands with options of their own: they are not for the getopt here. */
+    first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0)))
+                ? 2 : 1;
+    tool_messages("shpool-info");
+    if ((argc > first) && (strcmp(argv[first], "overhead") == 0)) {
+        return leave(info_overhead(argc - first, argv + first, first == 2));
+    }
+    if ((argc > first) && (strcmp(argv[first], "link") == 0)) {
+        return leave(info_link_kernel(argc - first, argv + first, first == 2));
+    }
+    while ((option = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
+        switch (option) {
+        case 'j':
+            json = 1;
+            break;
+        case 'h':
+            fputs(usage_text, stdout);
+            return finish(EXIT_OK);
+        case 'V':
+            printf("shpool-info %s\n", shpool_version());
+            return finish(EXIT_OK);
+        default:
+            fputs(usage_text, stderr);
+            return EXIT_USAGE;
+        }
+    }
+
+    return leave(run(argc - optind, argv + optind, json));
+}

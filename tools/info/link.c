@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-info link: join a kernel with an allocator, without a GPU, and say how long it took. */
+#include "info.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/cache.h"
+#include "lib/link.h"
+
+static const char usage_text[] =
+    "usage: shpool-info link KERNEL --arch sm_90|native [options]\n"
+    "\n"
+    "Joins a kernel with an allocator's LTO-IR, and prints what it took: with nvJitLink, from\n"
+    "SHPOOL_CACHE_DIR if that is set, and from memory.  Needs no GPU, but --arch native does.\n"
+    "\n"
+    "  KERNEL                 compiled with nvcc -DSHPOOL_LINKED -rdc=true -dlto -ltoir, or a fat\n"
+    "                         binary or an object that holds LTO-IR\n"
+    "  --arch sm_90|native    for which GPU\n"
+    "  --allocator NAME       [the one that programs get by default]\n"
+    "  -o, --output FILE      write the cubin there\n"
+    "  --json, --help\n";
+
+typedef struct request {
+    const char *kernel;
+    const char *allocator; /* NULL: the default */
+    const char *output;    /* NULL: none */
+    shpool_arch arch;
+    int json;
+} request;
+
+static int usage_error(const char *text, const char *word)
+{
+    fprintf(stderr, "shpool-info link: %s%s\n%s", text, word, usage_text);
+    return EXIT_USAGE;
+}
+
+/* 0, EXIT_HELP, or the exit status. */
+static int parse(int argc, char **argv, request *asked)
+{
+    static const struct option options[] = {
+        { "arch", required_argument, NULL, 'r' },
+        { "allocator", required_argument, NULL, 'n' },
+        { "output", required_argument, NULL, 'o' },
+        { "json", no_argument, NULL, 'j' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
+    };
+    int option;
+
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "o:jh", options, NULL)) != -1) {
+        switch (option) {
+        case 'n': asked->allocator = optarg; break;
+        case 'o': asked->output = optarg; break;
+        case 'j': asked->json = 1; break;
+        case 'r':
+            if (info_find_arch(optarg, &asked->arch) != SHPOOL_OK) {
+                fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
+                return EXIT_USAGE;
+            }
+            break;
+        case 'h':
+            fputs(usage_text, stdout);
+            return EXIT_HELP;
+        default:
+            fputs(usage_text, stderr);
+            return EXIT_USAGE;
+        }
+    }
+    if ((optind == argc) || (asked->arch.arch == 0)) {
+        return usage_error((optind == argc) ? "give the kernel's file" : "give --arch", "");
+    }
+    asked->kernel = argv[optind];
+    return (optind + 1 < argc) ? usage_error("unexpected ", argv[optind + 1]) : 0;
+}
+
+/* All of a file, to be given to free(); NULL: stderr says why. */
+static void *read_file(const char *path, size_t *bytes_p)
+{
+    FILE *file = fopen(path, "rb");
+    size_t capacity = 0;
+    size_t bytes = 0;
+    char *data = NULL;
+    int bad = (file == NULL);
+
+    while (!bad && !feof(file)) {
+        if (bytes == capacity) {
+            char *more = realloc(data, capacity = 2 * capacity + 65536);
+
+            bad = (more == NULL);
+            data = bad ? data : more;
+        }
+        bytes += bad ? 0 : fread(data + bytes, 1, capacity - bytes, file);
+        bad |= ferror(file) != 0;
+    }
+    if (bad) {
+        fprintf(stderr, "shpool-info: %s cannot be read: %s\n", path, strerror(errno));
+        free(data);
+        data = NULL;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    *bytes_p = bytes;
+    return data;
+}
+
+static int write_file(const char *path, const void *data, size_t bytes)
+{
+    FILE *file = fopen(path, "wb");
+    int fine = (file != NULL) && (fwrite(data, 1, bytes, file) == bytes);
+
+    if ((file != NULL) && (fclose(file) != 0)) {
+        fine = 0;
+    }
+    if (!fine) {
+        fprintf(stderr, "shpool-info: %s cannot be written: %s\n", path, strerror(errno));
+    }
+    return fine ? 0 : EXIT_FAILED;
+}
+
+/* One link, timed; the cubin is that of the first. */
+static shpool_status link_once(const void *kernel, size_t bytes, const request *asked,
+                               info_link *result)
+{
+    shpool_link_origin origin = SHPOOL_FROM_LINKER;
+    struct timespec begin;
+    struct timespec end;
+    shpool_status status;
+    size_t cubin_bytes;
+    void *cubin;
+
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    status = shpool_link_from(kernel, bytes, result->allocator, asked->arch.arch, &cubin,
+                              &cubin_bytes, &origin);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    result->ms[origin] = (double)(end.tv_sec - begin.tv_sec) * 1e3 +
+                         (double)(end.tv_nsec - begin.tv_nsec) * 1e-6;
+    if (result->cubin == NULL) {
+        result->cubin = cubin;
+        result->bytes = cubin_bytes;
+    } else {
+        free(cubin);
+    }
+    return SHPOOL_OK;
+}
+
+/* Every way to the cubin that this process has. */
+static shpool_status link_all_ways(const void *kernel, size_t bytes, const request *asked,
+                                   info_link *result)
+{
+    shpool_status status = link_once(kernel, bytes, asked, result);
+
+    if ((status == SHPOOL_OK) && (shpool_config_cache_dir() != NULL) &&
+        (result->ms[SHPOOL_FROM_DISK] == 0)) {
+        shpool_memory_clear(); /* as in another process; if it is not on disk, it is joined again */
+        status = link_once(kernel, bytes, asked, result);
+    }
+    return (status == SHPOOL_OK) ? link_once(kernel, bytes, asked, result) : status;
+}
+
+static void print_result(const info_link *result, const request *asked)
+{
+    static const char *const ways[INFO_LINK_WAYS] = { "nvJitLink", "memory", "SHPOOL_CACHE_DIR" };
+
+    printf("%s with %s for sm_%u: %zu bytes%s%s\n", asked->kernel, result->allocator,
+           asked->arch.arch, result->bytes, (asked->output != NULL) ? " in " : "",
+           (asked->output != NULL) ? asked->output : "");
+    for (unsigned i = 0; i < INFO_LINK_WAYS; i++) {
+        if (result->ms[i] > 0) {
+            printf("  %-18s %9.3f ms\n", ways[i], result->ms[i]);
+        }
+    }
+}
+
+int info_link_kernel(int argc, char **argv, int json)
+{
+    request asked = { .json = json };
+    info_link result = { .cubin = NULL };
+    info_selected selected;
+    void *kernel;
+    size_t bytes;
+    int exit_status = parse(argc, argv, &asked);
+
+    if (exit_status != 0) {
+        return (exit_status == EXIT_HELP) ? 0 : exit_status;
+    }
+    result.allocator = asked.allocator;
+    if (result.allocator == NULL) {
+        selected = info_select();
+        if (selected.status != SHPOOL_OK) {
+            return info_failed();
+        }
+        result.allocator = selected.selection.allocator->name;
+    }
+    kernel = read_file(asked.kernel, &bytes);
+    if (kernel == NULL) {
+        return EXIT_FAILED;
+    }
+    if (link_all_ways(kernel, bytes, &asked, &result) != SHPOOL_OK) {
+        exit_status = info_failed();
+    } else if ((asked.output != NULL) && (write_file(asked.output, result.cubin, result.bytes))) {
+        exit_status = EXIT_FAILED;
+    } else if (asked.json) {
+        exit_status = json_link(&result, asked.arch.arch);
+    } else {
+        print_result(&result, &asked);
+    }
+    free(result.cubin);
+    free(kernel);
+    return exit_status;
+}
