@@ -143,7 +143,7 @@ static void test_masks_that_cannot_be_met_diverge(void **unused)
             state.x = i;
             assert_int_equal(run(8, SIMT_FIBERS, seed, 1, mask_kernel), SHPOOL_ERR_DIVERGENCE);
             assert_text(texts[i]);
-            assert_text("test_simt_warp.c");
+            assert_text("test_warp.c");
         }
         assert_int_equal(run(8, SIMT_THREADS, 0, 1, mask_kernel), SHPOOL_ERR_DIVERGENCE);
         assert_text(texts[i]);
