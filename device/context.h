@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "device/base/driver.h"
+#include "device/base/device.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -5,7 +5,7 @@
  * Neither passes a context or takes a status: everything goes to the shared allocator of the
  * device, failures become NULL, and the detail goes where messages go (SHPOOL_LOG_LEVEL=error).
  */
-#include "device/base/driver.h"
+#include "device/base/device.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

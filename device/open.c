@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/base/driver.h"
+#include "device/base/device.h"
 #include "device/base/sync.h"
 
 #define DEFAULT_BASE    "bins"

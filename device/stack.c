@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/base/driver.h"
 #include "device/base/sync.h"
+#include "lib/driver.h"
 
 /* ---- life ---- */
 

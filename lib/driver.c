@@ -1,37 +1,87 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the CUDA driver says about this machine's devices; libcuda.so.1 is loaded when asked. */
-#include "internal.h"
+/* The CUDA driver: libcuda.so.1 is loaded and initialised by the first caller that needs it. */
+#include "driver.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
-/* From cuda.h, as far as they are needed: part of the driver's frozen binary interface. */
-typedef int cu_result;
-typedef int cu_device;
-#define CU_SUCCESS   0
-#define CU_NO_DEVICE 100
+/* cuGetProcAddress(): functions take a stream of 0 for the legacy one */
+#define LEGACY_STREAM 1ull
 
-enum {
-    CU_SHARED_PER_BLOCK       = 8,
-    CU_MULTIPROCESSOR_COUNT   = 16,
-    CU_CAPABILITY_MAJOR       = 75,
-    CU_CAPABILITY_MINOR       = 76,
-    CU_SHARED_PER_SM          = 81,
-    CU_SHARED_PER_BLOCK_OPTIN = 97,
-    CU_SHARED_RESERVED        = 111
-};
+typedef cu_result (*get_proc_fn)(const char *name, void **function, int version,
+                                 unsigned long long flags, int *found);
 
-typedef struct driver {
-    void *image;
-    cu_result (*init)(unsigned flags);
-    cu_result (*version)(int *version);
-    cu_result (*count)(int *count);
-    cu_result (*get)(cu_device *device, int ordinal);
-    cu_result (*name)(char *name, int bytes, cu_device device);
-    cu_result (*attribute)(int *value, int attribute, cu_device device);
-    cu_result (*memory)(size_t *bytes, cu_device device);
-    cu_result (*error_string)(cu_result result, const char **text);
-} driver;
+/* Process-wide, because a process has one driver. */
+static struct {
+    pthread_mutex_t lock;
+    shpool_driver loaded;
+    const shpool_driver *fake; /* a test's, or NULL */
+} driver = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Release: `loaded` or `fake` is set and initialised.  Acquire: it is used. */
+static atomic_int ready;
+
+/* Written by the child of a fork alone, before it has a second thread. */
+static atomic_int forked;
+
+/* Messages wait until the lock is free: a receiver may call the library and need it. */
+static void lock(void)
+{
+    shpool_messages_hold();
+    pthread_mutex_lock(&driver.lock);
+}
+
+static void unlock(void)
+{
+    pthread_mutex_unlock(&driver.lock);
+    shpool_messages_release();
+}
+
+/* ---- fork ---- */
+
+static void in_child(void)
+{
+    if (atomic_load_explicit(&ready, memory_order_relaxed)) {
+        atomic_store_explicit(&forked, 1, memory_order_relaxed);
+    }
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, in_child);
+}
+
+int shpool_driver_forked(void)
+{
+    return atomic_load_explicit(&forked, memory_order_relaxed);
+}
+
+/* ---- failures ---- */
+
+shpool_status shpool_driver_failed(const shpool_driver *cu, const char *call, cu_result result)
+{
+    const char *text = NULL;
+    shpool_status status = SHPOOL_ERR_CUDA;
+
+    if ((cu->error_string(result, &text) != CU_SUCCESS) || (text == NULL)) {
+        text = "unknown error";
+    }
+    if (result == CU_ERROR_OUT_OF_MEMORY) {
+        status = SHPOOL_ERR_NO_MEMORY;
+    } else if (result == CU_ERROR_NO_DEVICE) {
+        status = SHPOOL_ERR_UNSUPPORTED;
+    } else if (result == CU_ERROR_INVALID_DEVICE) {
+        status = SHPOOL_ERR_NOT_FOUND;
+    } else if (result == CU_ERROR_STREAM_CAPTURE_UNSUPPORTED) {
+        status = SHPOOL_ERR_CAPTURE;
+    }
+    return shpool_error(status, "%s of the CUDA driver failed with result %d: %s", call, result,
+                        text);
+}
+
+/* ---- load ---- */
 
 int shpool_symbol_set(void *function_p, void *image, const char *name)
 {
@@ -41,145 +91,104 @@ int shpool_symbol_set(void *function_p, void *image, const char *name)
     return symbol != NULL;
 }
 
-static int bind_driver(driver *cu)
+/* Fills one member; the driver's own lookup first, it knows versions that dlsym() does not. */
+static int bind_one(void *member, void *image, get_proc_fn get, const char *name,
+                    const char *symbol, int version)
 {
-    return shpool_symbol_set(&cu->init, cu->image, "cuInit") &&
-           shpool_symbol_set(&cu->version, cu->image, "cuDriverGetVersion") &&
-           shpool_symbol_set(&cu->count, cu->image, "cuDeviceGetCount") &&
-           shpool_symbol_set(&cu->get, cu->image, "cuDeviceGet") &&
-           shpool_symbol_set(&cu->name, cu->image, "cuDeviceGetName") &&
-           shpool_symbol_set(&cu->attribute, cu->image, "cuDeviceGetAttribute") &&
-           shpool_symbol_set(&cu->memory, cu->image, "cuDeviceTotalMem_v2") &&
-           shpool_symbol_set(&cu->error_string, cu->image, "cuGetErrorString");
+    void *function = NULL;
+    int found = 0;
+
+    if ((get != NULL) && (get(name, &function, version, LEGACY_STREAM, &found) == CU_SUCCESS) &&
+        (function != NULL)) {
+        memcpy(member, &function, sizeof(function));
+        return 1;
+    }
+    return shpool_symbol_set(member, image, symbol);
 }
 
-static shpool_status driver_failed(const driver *cu, const char *call, cu_result result)
+static shpool_status lacks(const char *symbol)
 {
-    const char *text = NULL;
-
-    if ((cu->error_string(result, &text) != CU_SUCCESS) || (text == NULL)) {
-        text = "unknown error";
-    }
-    return shpool_error((result == CU_NO_DEVICE) ? SHPOOL_ERR_UNSUPPORTED : SHPOOL_ERR_CUDA,
-                        "%s of the CUDA driver failed with result %d: %s", call, result, text);
+    return shpool_error(SHPOOL_ERR_UNSUPPORTED, "libcuda.so.1 lacks %s, which every driver since "
+                        "CUDA 11 has: update the driver", symbol);
 }
 
-static shpool_status read_attributes(const driver *cu, cu_device device,
-                                     shpool_driver_device *device_p)
+static shpool_status bind_all(shpool_driver *cu, void *image)
 {
-    int major = 0;
-    int minor = 0;
-    int reserved = 0;
-    int sm_count = 0;
-    int block = 0;
-    int optin = 0;
-    int sm = 0;
-    const struct { int attribute; int *value; } wanted[] = {
-        { CU_CAPABILITY_MAJOR, &major },        { CU_CAPABILITY_MINOR, &minor },
-        { CU_MULTIPROCESSOR_COUNT, &sm_count }, { CU_SHARED_PER_BLOCK, &block },
-        { CU_SHARED_PER_BLOCK_OPTIN, &optin },  { CU_SHARED_PER_SM, &sm },
-    };
+    get_proc_fn get = NULL;
 
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(wanted); i++) {
-        cu_result result = cu->attribute(wanted[i].value, wanted[i].attribute, device);
-
-        if (result != CU_SUCCESS) {
-            return driver_failed(cu, "cuDeviceGetAttribute", result);
-        }
+    (void)shpool_symbol_set(&get, image, "cuGetProcAddress_v2");
+#define BIND(_member, _name, _symbol, _version, _optional, _arguments)                             \
+    if (!bind_one(&cu->_member, image, get, #_name, #_symbol, _version) && !(_optional)) {         \
+        return lacks(#_symbol);                                                                    \
     }
-    /* younger than the drivers that are supported: 0 is what they reserve */
-    if (cu->attribute(&reserved, CU_SHARED_RESERVED, device) != CU_SUCCESS) {
-        reserved = 0;
-    }
-
-    device_p->arch = (uint32_t)(major * 10 + minor);
-    device_p->multiprocessors = (uint32_t)sm_count;
-    device_p->shared_block = (uint32_t)block;
-    device_p->shared_block_optin = (uint32_t)optin;
-    device_p->shared_sm = (uint32_t)sm;
-    device_p->shared_reserved = (uint32_t)reserved;
+    SHPOOL_DRIVER_CALLS(BIND)
+#undef BIND
     return SHPOOL_OK;
 }
 
-static shpool_status read_device(const driver *cu, int ordinal, shpool_driver_device *device_p)
+static shpool_status load(shpool_driver *cu)
 {
-    cu_device device = 0;
-    size_t memory = 0;
-    cu_result result;
-
-    memset(device_p, 0, sizeof(*device_p));
-    result = cu->get(&device, ordinal);
-    if (result != CU_SUCCESS) {
-        return driver_failed(cu, "cuDeviceGet", result);
-    }
-    result = cu->name(device_p->name, (int)sizeof(device_p->name) - 1, device);
-    if (result != CU_SUCCESS) {
-        return driver_failed(cu, "cuDeviceGetName", result);
-    }
-    result = cu->memory(&memory, device);
-    if (result != CU_SUCCESS) {
-        return driver_failed(cu, "cuDeviceTotalMem", result);
-    }
-    device_p->memory = memory;
-    return read_attributes(cu, device, device_p);
-}
-
-static shpool_status read_devices(const driver *cu, shpool_driver_device *devices, size_t capacity,
-                                  size_t *count_p, uint32_t *version_p)
-{
-    shpool_status status = SHPOOL_OK;
-    int version = 0;
-    int count = 0;
-    cu_result result = cu->init(0);
-
-    if (result != CU_SUCCESS) {
-        return driver_failed(cu, "cuInit", result);
-    }
-    result = cu->version(&version);
-    if (result != CU_SUCCESS) {
-        return driver_failed(cu, "cuDriverGetVersion", result);
-    }
-    result = cu->count(&count);
-    if (result != CU_SUCCESS) {
-        return driver_failed(cu, "cuDeviceGetCount", result);
-    }
-    if (count <= 0) {
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "the CUDA driver sees no device; is "
-                            "CUDA_VISIBLE_DEVICES empty?");
-    }
-
-    for (size_t i = 0; (status == SHPOOL_OK) && (i < capacity) && (i < (size_t)count); i++) {
-        status = read_device(cu, (int)i, &devices[i]);
-    }
-    if (status == SHPOOL_OK) {
-        *count_p = (size_t)count;
-        *version_p = (uint32_t)version;
-    }
-    return status;
-}
-
-shpool_status shpool_driver_devices(shpool_driver_device *devices, size_t capacity,
-                                    size_t *count_p, uint32_t *version_p)
-{
-    driver cu = { .image = NULL };
+    /* never closed: the driver does not survive being unloaded */
+    void *image = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *reason;
 
-    if ((count_p == NULL) || (version_p == NULL) || ((devices == NULL) && (capacity > 0))) {
-        return shpool_error(SHPOOL_ERR_INVALID, "devices, count_p or version_p is NULL");
-    }
-    *count_p = 0;
-    *version_p = 0;
-
-    /* never closed: the driver does not survive being unloaded */
-    cu.image = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (cu.image == NULL) {
+    if (image == NULL) {
         reason = dlerror();
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "this machine has no CUDA driver: %s",
                             (reason != NULL) ? reason : "libcuda.so.1 does not load");
     }
-    if (!bind_driver(&cu)) {
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "libcuda.so.1 lacks functions that every "
-                            "driver since CUDA 11 has: update the driver");
+    return bind_all(cu, image);
+}
+
+/* The caller holds the lock. */
+static shpool_status prepare(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const shpool_driver *cu = driver.fake;
+    cu_result result;
+    shpool_status status = SHPOOL_OK;
+
+    if (cu == NULL) {
+        status = load(&driver.loaded);
+        cu = &driver.loaded;
     }
-    return read_devices(&cu, devices, capacity, count_p, version_p);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    result = cu->init(0);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(cu, "cuInit", result);
+    }
+    pthread_once(&once, watch_forks);
+    atomic_store_explicit(&ready, 1, memory_order_release);
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_driver_get(const shpool_driver **cu_p)
+{
+    shpool_status status = SHPOOL_OK;
+
+    *cu_p = NULL;
+    if (shpool_driver_forked()) {
+        return shpool_error(SHPOOL_ERR_CUDA, "this process was forked from one that used CUDA, and "
+                            "cannot use it: fork before the first call, or exec");
+    }
+    if (!atomic_load_explicit(&ready, memory_order_acquire)) {
+        lock();
+        if (!atomic_load_explicit(&ready, memory_order_relaxed)) {
+            status = prepare();
+        }
+        unlock();
+    }
+    if (status == SHPOOL_OK) {
+        *cu_p = (driver.fake != NULL) ? driver.fake : &driver.loaded;
+    }
+    return status;
+}
+
+void shpool_driver_replace(const shpool_driver *cu)
+{
+    atomic_store(&ready, 0);
+    atomic_store(&forked, 0);
+    driver.fake = cu;
 }

@@ -212,6 +212,8 @@ uint32_t shpool_plan_magic(uint32_t divisor);
  */
 int shpool_symbol_set(void *function_p, void *image, const char *name);
 
+/* ---- devices.c ---- */
+
 /* One device, as the CUDA driver describes it. */
 typedef struct shpool_driver_device {
     char name[256];

@@ -10,7 +10,9 @@ libshpool_core_la_SOURCES = \
 	lib/cache_memory.c \
 	lib/config.c \
 	lib/descriptor.c \
+	lib/devices.c \
 	lib/driver.c \
+	lib/driver.h \
 	lib/hash.c \
 	lib/hash.h \
 	lib/internal.h \

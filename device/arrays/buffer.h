@@ -7,7 +7,7 @@
 
 #include <shpool/device/buffer.h>
 
-#include "device/base/driver.h"
+#include "device/base/device.h"
 #include "elements.h"
 
 struct shpool_buffer {

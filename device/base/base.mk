@@ -1,6 +1,7 @@
 # What all device allocators stand on: streams and events, maps, options.
 libshpool_core_la_SOURCES += \
-	device/base/driver.c \
+	device/base/device.c \
+	device/base/device.h \
 	device/base/driver.h \
 	device/base/options.c \
 	device/base/options.h \

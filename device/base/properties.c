@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the driver says about devices, by ordinal, whichever one is current. */
-#include "driver.h"
+#include "device.h"
 
 #include <string.h>
 

@@ -21,7 +21,7 @@
 
 #include <pthread.h>
 
-#include "driver.h"
+#include "device.h"
 #include "sync.h"
 
 #define SHPOOL_TIMELINE_EVENTS 8u

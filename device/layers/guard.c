@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/base/driver.h"
+#include "device/base/device.h"
 #include "device/base/options.h"
 #include "device/base/ptr_map.h"
 #include "device/stack.h"

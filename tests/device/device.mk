@@ -19,6 +19,7 @@ shpool_cmocka_tests += \
 	tests/device/test_buffer \
 	tests/device/test_buffer_copies \
 	tests/device/test_context \
+	tests/device/test_devices \
 	tests/device/test_end \
 	tests/device/test_faults \
 	tests/device/test_fill \

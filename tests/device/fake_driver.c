@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/base/device.h"
 #include "device/context.h"
 #include "device/stack.h"
 
@@ -97,6 +98,8 @@ static cu_result f_device_name(char *name, int bytes, cu_device device)
 static cu_result f_device_attribute(int *value, int attribute, cu_device device)
 {
     static const struct { int attribute; int value; } known[] = {
+        { CU_ATTRIBUTE_SHARED_BLOCK, 49152 },   { CU_ATTRIBUTE_SHARED_SM, 102400 },
+        { CU_ATTRIBUTE_SHARED_RESERVED, 1024 },
         { CU_ATTRIBUTE_WARP_SIZE, 32 },         { CU_ATTRIBUTE_CLOCK_RATE, 1401000 },
         { CU_ATTRIBUTE_MULTIPROCESSORS, 15 },   { CU_ATTRIBUTE_ECC_ENABLED, 0 },
         { CU_ATTRIBUTE_MEMORY_CLOCK_RATE, 1848000 }, { CU_ATTRIBUTE_MEMORY_BUS_WIDTH, 384 },
@@ -108,7 +111,7 @@ static cu_result f_device_attribute(int *value, int attribute, cu_device device)
     FAKE_ENTER(device_attribute)
     (void)device;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(known); i++) {
-        if (known[i].attribute == attribute) {
+        if ((known[i].attribute == attribute) && (attribute != fake.unknown_attribute)) {
             *value = known[i].value;
             FAKE_LEAVE(CU_SUCCESS);
         }
@@ -212,6 +215,12 @@ void fake_on_sync(void (*function)(void))
 
 /* ---- what tests ask ---- */
 
+void fake_install(const shpool_driver *driver)
+{
+    shpool_devices_reset();
+    shpool_driver_replace(driver);
+}
+
 void fake_start(unsigned devices, uint64_t bytes)
 {
     memset(&table, 0, sizeof(table));
@@ -232,7 +241,7 @@ void fake_start(unsigned devices, uint64_t bytes)
         fake.context[i].device = (int)i;
         fake.legacy[i] = fake_new_line((int)i, 1);
     }
-    shpool_driver_replace(&table);
+    fake_install(&table);
 }
 
 fake_held fake_holds(void)
@@ -263,7 +272,7 @@ fake_held fake_stop(void)
         free(fake.pinned[i]);
         fake.pinned[i] = NULL;
     }
-    shpool_driver_replace(NULL);
+    fake_install(NULL);
     return held;
 }
 
@@ -312,6 +321,11 @@ int fake_failed(void)
 void fake_limit(int device, uint64_t bytes)
 {
     fake.limit[device] = bytes;
+}
+
+void fake_without_attribute(int attribute)
+{
+    fake.unknown_attribute = attribute;
 }
 
 void fake_without_ids(void)

@@ -14,7 +14,7 @@
 #ifndef SHPOOL_TESTS_FAKE_DRIVER_H
 #define SHPOOL_TESTS_FAKE_DRIVER_H
 
-#include "device/base/driver.h"
+#include "lib/driver.h"
 
 #define FAKE_DEVICES 4u
 #define FAKE_STREAMS 1024u /* in a test's life, destroyed ones included */
@@ -29,6 +29,9 @@ enum {
 
 /* Begin anew, with devices of so many bytes each, and make the library use this driver. */
 void fake_start(unsigned devices, uint64_t bytes);
+
+/* Make the library use this table, and forget the devices of another one; NULL: the real driver. */
+void fake_install(const shpool_driver *table);
 
 /* What the library holds, to be 0 at the end of a test; the library's own defaults are dropped. */
 typedef struct fake_held {
@@ -65,6 +68,9 @@ int fake_failed(void); /* 1: it happened */
 
 /* Let the driver have no more than so many bytes of a device. */
 void fake_limit(int device, uint64_t bytes);
+
+/* The driver knows an attribute of devices no more. */
+void fake_without_attribute(int attribute);
 
 /* cuStreamGetId is missing, as in drivers before CUDA 12. */
 void fake_without_ids(void);

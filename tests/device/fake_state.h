@@ -70,6 +70,7 @@ typedef struct fake_state {
     cu_result fail_with;
     int failed;
     int misalign;
+    int unknown_attribute;              /* 0: none */
     void (*on_sync)(void);
     unsigned capturing;                 /* streams that do */
     unsigned graphs;

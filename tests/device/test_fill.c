@@ -223,7 +223,7 @@ static void test_large_fills_launch_kernels_where_there_are_some(void **state)
     able.module_function = find_function;
     able.launch = launch;
     shpool_context_unref(context);
-    shpool_driver_replace(&able);
+    fake_install(&able);
     assert_int_equal(shpool_context_create(NULL, &context), SHPOOL_OK);
     launches = 0;
     test_ascending(state);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Devices and their primary contexts, which this library shares with the CUDA runtime.
+ *
+ * Every call that needs a current context stands between shpool_device_enter() and
+ * shpool_device_leave(): the caller's own context is current again afterwards.
+ */
+#ifndef SHPOOL_DEVICE_DEVICE_H
+#define SHPOOL_DEVICE_DEVICE_H
+
+#include "lib/driver.h"
+
+#pragma GCC visibility push(hidden)
+
+/* One device's primary context, retained for the rest of the process. */
+typedef struct shpool_device {
+    const shpool_driver *cu;
+    int ordinal;
+    cu_device handle;
+    cu_context context;
+} shpool_device;
+
+/* A device by its ordinal, -1: the one that is current to the thread, 0 if none is.  Never freed.
+ * SHPOOL_ERR_NOT_FOUND: no such device. */
+shpool_status shpool_device_get(int ordinal, const shpool_device **device_p);
+
+/*
+ * Make the device's context current for a few calls.  Nothing is done if it is already: *left_p
+ * says for shpool_device_leave() whether there is something to undo.
+ */
+shpool_status shpool_device_enter(const shpool_device *device, int *left_p);
+void shpool_device_leave(const shpool_device *device, int left);
+
+/* The same for who has a spin lock, and must send no message; 1: it is current. */
+int shpool_device_enter_quietly(const shpool_device *device, int *left_p);
+
+/* For tests: forget all devices, because the driver will be replaced.  No other thread may be in the
+ * library. */
+void shpool_devices_reset(void);
+
+#pragma GCC visibility pop
+
+#endif /* SHPOOL_DEVICE_DEVICE_H */

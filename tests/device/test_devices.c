@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What shpool-info shows of the devices: read from the driver, without a context. */
+#include "trial.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static shpool_driver_device devices[3];
+static size_t count;
+static uint32_t version;
+
+static int start(void **state)
+{
+    clear_environment(state);
+    fake_start(2, 1535 * MIB);
+    memset(devices, 0xff, sizeof(devices));
+    count = 7;
+    version = 7;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    (void)fake_stop();
+    return fake_violations() != 0;
+}
+
+static void test_two_devices(void **state)
+{
+    (void)state;
+    assert_ok(shpool_driver_devices(devices, SHPOOL_ARRAY_COUNT(devices), &count, &version));
+    assert_int_equal(2, count);
+    assert_int_equal(13000, version);
+    assert_string_equal("Fake 0", devices[0].name);
+    assert_string_equal("Fake 1", devices[1].name);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(86, devices[i].arch);
+        assert_int_equal(15, devices[i].multiprocessors);
+        assert_int_equal(49152, devices[i].shared_block);
+        assert_int_equal(101376, devices[i].shared_block_optin);
+        assert_int_equal(102400, devices[i].shared_sm);
+        assert_int_equal(1024, devices[i].shared_reserved);
+        assert_true(devices[i].memory == 1535 * MIB);
+    }
+    assert_int_equal(0, fake_calls(FAKE_CALL_primary_retain));
+    assert_int_equal(-1, fake_current());
+}
+
+static void test_fewer_places_than_devices(void **state)
+{
+    (void)state;
+    assert_ok(shpool_driver_devices(devices, 1, &count, &version));
+    assert_int_equal(2, count);
+    assert_string_equal("Fake 0", devices[0].name);
+    assert_int_equal(0xff, (unsigned char)devices[1].name[0]);
+    assert_ok(shpool_driver_devices(NULL, 0, &count, &version));
+    assert_int_equal(2, count);
+}
+
+static void test_an_old_driver_reserves_nothing(void **state)
+{
+    (void)state;
+    fake_without_attribute(CU_ATTRIBUTE_SHARED_RESERVED);
+    assert_ok(shpool_driver_devices(devices, 2, &count, &version));
+    assert_int_equal(0, devices[1].shared_reserved);
+    assert_int_equal(102400, devices[1].shared_sm);
+}
+
+static void test_a_missing_attribute_is_a_failure(void **state)
+{
+    (void)state;
+    fake_without_attribute(CU_ATTRIBUTE_SHARED_SM);
+    assert_int_equal(SHPOOL_ERR_CUDA, shpool_driver_devices(devices, 2, &count, &version));
+    assert_detail("cuDeviceGetAttribute of the CUDA driver failed with result 1: fake error");
+    assert_int_equal(0, count);
+    assert_int_equal(0, version);
+}
+
+static void test_no_device(void **state)
+{
+    (void)state;
+    (void)fake_stop();
+    fake_start(0, 0);
+    assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_driver_devices(devices, 2, &count, &version));
+    assert_detail("CUDA_VISIBLE_DEVICES");
+    assert_int_equal(0, count);
+}
+
+/* Every call fails in turn, and the call after it succeeds.  One attribute may be missing. */
+static void test_every_failing_call_is_reported(void **state)
+{
+    unsigned long n;
+
+    (void)state;
+    for (n = 1;; n++) {
+        shpool_status status;
+
+        fake_fail(n, CU_ERROR_DEINITIALIZED);
+        status = shpool_driver_devices(devices, 1, &count, &version);
+        if (!fake_failed()) {
+            assert_int_equal(SHPOOL_OK, status);
+            break;
+        }
+        if (status == SHPOOL_OK) {
+            assert_int_equal(0, devices[0].shared_reserved);
+        } else {
+            assert_int_equal(SHPOOL_ERR_CUDA, status);
+            assert_detail("of the CUDA driver failed with result 4: fake error");
+            assert_int_equal(0, count);
+        }
+        fake_fail(0, CU_SUCCESS);
+        assert_ok(shpool_driver_devices(devices, 1, &count, &version));
+    }
+    assert_true(n > 10);
+}
+
+static void test_a_driver_that_cannot_begin(void **state)
+{
+    (void)state;
+    fake_fail(1, CU_ERROR_NO_DEVICE);
+    assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_driver_devices(devices, 2, &count, &version));
+    assert_detail("cuInit of the CUDA driver failed with result 100: fake error");
+    assert_int_equal(0, count);
+    assert_ok(shpool_driver_devices(devices, 2, &count, &version));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_two_devices, start, stop),
+        cmocka_unit_test_setup_teardown(test_fewer_places_than_devices, start, stop),
+        cmocka_unit_test_setup_teardown(test_an_old_driver_reserves_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(test_a_missing_attribute_is_a_failure, start, stop),
+        cmocka_unit_test_setup_teardown(test_no_device, start, stop),
+        cmocka_unit_test_setup_teardown(test_every_failing_call_is_reported, start, stop),
+        cmocka_unit_test_setup_teardown(test_a_driver_that_cannot_begin, start, stop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
