@@ -50,10 +50,12 @@ void shpool_text_add_guess(shpool_text *text, const char *word, const char *cons
 /* Adds `a, b, c`. */
 void shpool_text_add_names(shpool_text *text, const char *const names[], size_t count);
 
-/* ---- status.c ---- */
+/* ---- last_error.c ---- */
 
 /* Make it this thread's detail, at most SHPOOL_ERROR_BYTES.  Sends no message. */
 void shpool_set_last_error(const char *detail);
+
+/* ---- status.c ---- */
 
 /* Put `origin "text": ` in front of this thread's latest detail; status.  Sends no message. */
 shpool_status shpool_error_prefix(shpool_status status, const char *origin, const char *text);
@@ -68,7 +70,41 @@ void shpool_message(shpool_level level, const char *format, ...) SHPOOL_PRINTF(2
 void shpool_messages_hold(void);
 void shpool_messages_release(void);
 
-/* ---- config.c ---- */
+/* ---- config.c: the environment; sends no message ---- */
+
+enum { /* in alphabetical order */
+    SHPOOL_VARIABLE_ALLOCATOR,
+    SHPOOL_VARIABLE_CACHE_BYTES,
+    SHPOOL_VARIABLE_CACHE_DIR,
+    SHPOOL_VARIABLE_DEVICE_ALLOCATOR,
+    SHPOOL_VARIABLE_LOG_LEVEL,
+    SHPOOL_VARIABLE_PLUGIN_PATH,
+    SHPOOL_VARIABLE_COUNT
+};
+
+#define SHPOOL_LEVEL_COUNT   4u /* of shpool_level */
+#define SHPOOL_UNKNOWN_COUNT 8u /* unknown variables whose names are kept; more are counted */
+
+/* By value of shpool_level. */
+extern const char *const shpool_level_names[SHPOOL_LEVEL_COUNT];
+
+/* A variable and its value, which is NULL if it is unset or empty. */
+shpool_variable shpool_config_variable(size_t index);
+
+/* $SHPOOL_LOG_LEVEL; `fallback` if it is unset, none if it is bad. */
+shpool_level shpool_config_log_level(shpool_level fallback);
+
+/* How many variables begin with SHPOOL_ and are unknown, and the first of their names.  The first
+ * caller is told; all others get 0. */
+size_t shpool_config_unknown(const char *names[SHPOOL_UNKNOWN_COUNT]);
+
+/* 1: the program has more rights than whoever started it, who must not say which files it uses. */
+int shpool_config_is_privileged(void);
+
+/* Read the environment again.  For tests: no other thread may be in the library. */
+void shpool_config_reload(void);
+
+/* ---- variables.c: their meaning.  The first call warns of unknown variables. ---- */
 
 /* $SHPOOL_ALLOCATOR; NULL if unset or empty. */
 const char *shpool_config_allocator(void);
@@ -79,29 +115,14 @@ const char *shpool_config_cache_dir(void);
 /* $SHPOOL_CACHE_BYTES, or its default; SHPOOL_ERR_SPEC: it is no number. */
 shpool_status shpool_config_cache_bytes(uint64_t *bytes_p);
 
-/* 1: the program has more rights than whoever started it, who must not say which files it uses. */
-int shpool_config_is_privileged(void);
-
 /* $SHPOOL_DEVICE_ALLOCATOR; NULL if unset or empty. */
 const char *shpool_config_device_allocator(void);
 
 /* $SHPOOL_PLUGIN_PATH; as shpool_config_cache_dir(). */
 const char *shpool_config_plugin_path(void);
 
-/*
- * $SHPOOL_LOG_LEVEL; `fallback` if it is unset, none if it is bad.  Gives no warnings, so messages
- * can ask for it.
- */
-shpool_level shpool_config_log_level(shpool_level fallback);
-
-/*
- * Read the environment if that has not happened yet, and warn of unknown variables, once.
- * SHPOOL_ERR_SPEC: a variable that every call depends on (SHPOOL_LOG_LEVEL) has a bad value.
- */
+/* SHPOOL_ERR_SPEC: a variable that every call depends on (SHPOOL_LOG_LEVEL) has a bad value. */
 shpool_status shpool_config_check(void);
-
-/* Read the environment again.  For tests: no other thread may be in the library. */
-void shpool_config_reload(void);
 
 /* ---- spec.c ---- */
 

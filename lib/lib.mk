@@ -19,6 +19,7 @@ libshpool_core_la_SOURCES = \
 	lib/jit.c \
 	lib/jit.h \
 	lib/join.c \
+	lib/last_error.c \
 	lib/layout.c \
 	lib/link.c \
 	lib/link.h \
@@ -33,7 +34,8 @@ libshpool_core_la_SOURCES = \
 	lib/spec.c \
 	lib/status.c \
 	lib/text.c \
-	lib/trace.c
+	lib/trace.c \
+	lib/variables.c
 EXTRA_DIST += lib/linked_plain.cu lib/linked_spill.cu
 nodist_libshpool_core_la_SOURCES =
 if HAVE_LTO_IR

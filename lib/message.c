@@ -40,10 +40,8 @@ void shpool_set_message_handler(shpool_message_fn handler, void *user)
 
 static void write_to_stderr(shpool_level level, const char *text, void *user)
 {
-    static const char *const names[] = { "none", "error", "warn", "info" };
-
     (void)user;
-    fprintf(stderr, "shpool: %s: %s\n", names[level], text);
+    fprintf(stderr, "shpool: %s: %s\n", shpool_level_names[level], text);
 }
 
 /* Without memory the message is lost; the status that it goes with is not. */

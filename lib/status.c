@@ -1,45 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Version, status texts, and this thread's latest failure. */
+/* Version, status texts, and failures: the detail is kept, and sent as a message. */
 #include "internal.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* The thread's latest detail, SHPOOL_ERROR_BYTES on the heap from its first failure on.  Not
- * _Thread_local: a library that is loaded later, as Python does, has room for some hundred bytes of
- * those that are reached without a call (device/base/sync.h), and these would be 4,096 more. */
-static pthread_key_t last_error_key;
-static pthread_once_t last_error_once = PTHREAD_ONCE_INIT;
-
-static void make_key(void)
-{
-    (void)pthread_key_create(&last_error_key, free);
-}
-
-/* NULL: this thread has had no failure. */
-static char *last_error(void)
-{
-    pthread_once(&last_error_once, make_key);
-    return pthread_getspecific(last_error_key);
-}
-
-/* Without memory the detail is lost, the status is not. */
-void shpool_set_last_error(const char *detail)
-{
-    char *mine = last_error();
-
-    if (mine == NULL) {
-        mine = malloc(SHPOOL_ERROR_BYTES);
-        if ((mine == NULL) || (pthread_setspecific(last_error_key, mine) != 0)) {
-            free(mine);
-            return;
-        }
-    }
-    memcpy(mine, detail, strlen(detail) + 1);
-}
 
 const char *shpool_version(void)
 {
@@ -73,13 +37,6 @@ const char *shpool_strerror(shpool_status status)
     case SHPOOL_ERR_CAPTURE:     return "not possible while the stream captures a graph";
     }
     return "unknown status";
-}
-
-const char *shpool_last_error(void)
-{
-    const char *mine = last_error();
-
-    return (mine != NULL) ? mine : "";
 }
 
 shpool_status shpool_error(shpool_status status, const char *format, ...)

@@ -222,9 +222,39 @@ static void test_messages_up_to_the_level_go_to_stderr(void **state)
     assert_string_equal(text, "shpool: warn: odd thing 5\nshpool: info: opened\n");
 }
 
+static char first_words[256];
+
+/* Before the environment was read: the first message has it read, and knows the level. */
+static void say_the_first_words(void)
+{
+    FILE *file = tmpfile();
+    int saved = dup(STDERR_FILENO);
+    size_t count;
+
+    if ((file == NULL) || (saved < 0) || (setenv("SHPOOL_LOG_LEVEL", "error", 1) != 0)) {
+        return;
+    }
+    dup2(fileno(file), STDERR_FILENO);
+    (void)shpool_error(SHPOOL_ERR_INVALID, "nothing was configured");
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(file);
+    count = fread(first_words, 1, sizeof(first_words) - 1, file);
+    first_words[count] = '\0';
+    fclose(file);
+}
+
+static void test_the_first_message_knows_the_level(void **state)
+{
+    (void)state;
+    assert_string_equal(first_words, "shpool: error: nothing was configured\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_first_message_knows_the_level),
         cmocka_unit_test_setup(test_variables_are_described_in_alphabetical_order,
                                clear_environment),
         cmocka_unit_test_setup(test_variable_has_the_value_of_the_process, clear_environment),
@@ -238,5 +268,6 @@ int main(void)
         cmocka_unit_test_setup(test_messages_up_to_the_level_go_to_stderr, clear_environment),
     };
 
+    say_the_first_words();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

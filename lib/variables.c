@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the variables of the environment (config.c) say: values are checked, and unknown variables
+ * warned of. */
+#include "internal.h"
+
+#include <string.h>
+
+static void warn_of_unknown(void)
+{
+    const char *unknown[SHPOOL_UNKNOWN_COUNT];
+    const char *names[SHPOOL_VARIABLE_COUNT];
+    size_t count = shpool_config_unknown(unknown);
+
+    if (count == 0) {
+        return;
+    }
+    for (size_t i = 0; i < SHPOOL_VARIABLE_COUNT; i++) {
+        names[i] = shpool_config_variable(i).name;
+    }
+    for (size_t i = 0; (i < count) && (i < SHPOOL_UNKNOWN_COUNT); i++) {
+        shpool_message(SHPOOL_LEVEL_WARN,
+                       "environment variable %s is unknown and has no effect, the nearest known "
+                       "one is %s",
+                       unknown[i], shpool_nearest(unknown[i], names, SHPOOL_VARIABLE_COUNT, NULL));
+    }
+    if (count > SHPOOL_UNKNOWN_COUNT) {
+        shpool_message(SHPOOL_LEVEL_WARN,
+                       "%zu more unknown environment variables begin with SHPOOL_",
+                       count - SHPOOL_UNKNOWN_COUNT);
+    }
+}
+
+static const char *value_of(size_t index)
+{
+    warn_of_unknown();
+    return shpool_config_variable(index).value;
+}
+
+const char *shpool_config_allocator(void)
+{
+    return value_of(SHPOOL_VARIABLE_ALLOCATOR);
+}
+
+const char *shpool_config_device_allocator(void)
+{
+    return value_of(SHPOOL_VARIABLE_DEVICE_ALLOCATOR);
+}
+
+const char *shpool_config_plugin_path(void)
+{
+    return value_of(SHPOOL_VARIABLE_PLUGIN_PATH);
+}
+
+const char *shpool_config_cache_dir(void)
+{
+    return value_of(SHPOOL_VARIABLE_CACHE_DIR);
+}
+
+shpool_status shpool_config_cache_bytes(uint64_t *bytes_p)
+{
+    const char *value = value_of(SHPOOL_VARIABLE_CACHE_BYTES);
+
+    if (value == NULL) {
+        value = shpool_config_variable(SHPOOL_VARIABLE_CACHE_BYTES).default_value;
+    }
+    if (shpool_spec_number(value, 1, bytes_p)) {
+        return SHPOOL_OK;
+    }
+    return shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_CACHE_BYTES \"%.100s\" is no number of bytes; "
+                        "give digits, and K, M or G for 1,024 each", value);
+}
+
+shpool_status shpool_config_check(void)
+{
+    const char *value = value_of(SHPOOL_VARIABLE_LOG_LEVEL);
+    char detail[SHPOOL_ERROR_BYTES];
+    shpool_text text;
+
+    if (value == NULL) {
+        return SHPOOL_OK;
+    }
+    for (size_t i = 0; i < SHPOOL_LEVEL_COUNT; i++) {
+        if (strcmp(value, shpool_level_names[i]) == 0) {
+            return SHPOOL_OK;
+        }
+    }
+
+    text = shpool_text_make(detail, sizeof(detail));
+    shpool_text_add(&text, "SHPOOL_LOG_LEVEL \"%s\" is no level", value);
+    shpool_text_add_guess(&text, value, shpool_level_names, SHPOOL_LEVEL_COUNT);
+    shpool_text_add(&text, "; known levels: ");
+    shpool_text_add_names(&text, shpool_level_names, SHPOOL_LEVEL_COUNT);
+    return shpool_error(SHPOOL_ERR_SPEC, "%s", detail);
+}
+
+shpool_status shpool_variable_get(size_t index, shpool_variable *variable_p)
+{
+    if (variable_p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "variable_p is NULL");
+    }
+
+    memset(variable_p, 0, sizeof(*variable_p));
+    if (index >= SHPOOL_VARIABLE_COUNT) {
+        return shpool_error(SHPOOL_ERR_NOT_FOUND, "variable %zu was asked for, there are 0..%d",
+                            index, SHPOOL_VARIABLE_COUNT - 1);
+    }
+
+    warn_of_unknown();
+    *variable_p = shpool_config_variable(index);
+    return SHPOOL_OK;
+}
