@@ -41,7 +41,8 @@ void shpool_plugin_release(shpool_plugin_list *list)
 
 /* ---- one file ---- */
 
-int shpool_plugin_check(const shpool_plugin_info *info, shpool_text *why)
+/* Whether a plugin's own description is sound; what is wrong with it is added to `why`. */
+static int is_sound(const shpool_plugin_info *info, shpool_register_fn library, shpool_text *why)
 {
     if ((info->abi != SHPOOL_ABI) || (info->bytes != sizeof(*info))) {
         shpool_text_add(why, "it was built with ABI %u and %u bytes, this library has ABI %u and "
@@ -50,7 +51,7 @@ int shpool_plugin_check(const shpool_plugin_info *info, shpool_text *why)
         return 0;
     }
     /* two copies would each have an executor and a registry of their own */
-    if (info->library != shpool_register) {
+    if (info->library != library) {
         shpool_text_add(why, "it is bound to another copy of libshpool than this program: link the "
                         "program with the shared library, or with -rdynamic");
         return 0;
@@ -106,7 +107,7 @@ static void add_plugin(shpool_plugin_list *list, const char *path, const shpool_
     if (is_listed(list, info)) {
         return; /* the same file by another name */
     }
-    if (!shpool_plugin_check(info, &why)) {
+    if (!is_sound(info, list->library, &why)) {
         shpool_plugin_refuse(list, path, "%s", reason);
         return;
     }
@@ -205,13 +206,14 @@ static void load_entry(shpool_plugin_list *list, const char *entry)
     }
 }
 
-void shpool_plugin_find(shpool_plugin_list *list)
+void shpool_plugin_find(shpool_plugin_list *list, shpool_register_fn library)
 {
     const char *path = shpool_config_plugin_path();
     char entries[SHPOOL_PATH_BYTES];
     char *rest = entries;
 
     memset(list, 0, sizeof(*list));
+    list->library = library;
     if (path == NULL) {
         return;
     }

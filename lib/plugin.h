@@ -16,19 +16,21 @@ typedef struct shpool_plugin_file {
     char *path; /* from malloc() */
 } shpool_plugin_file;
 
+/* shpool_register of one copy of the library. */
+typedef shpool_status (*shpool_register_fn)(const shpool_allocator *allocator);
+
 /* What SHPOOL_PLUGIN_PATH leads to. */
 typedef struct shpool_plugin_list {
+    shpool_register_fn library; /* this copy's, to which plugins must be bound */
     size_t count;
     shpool_plugin_file plugin[SHPOOL_MAX_PLUGINS];
     size_t refused; /* also of those that found no room */
     char reason[SHPOOL_MAX_REFUSED][SHPOOL_REFUSED_BYTES];
 } shpool_plugin_list;
 
-/* Load every plugin, in order, and keep those that are sound.  They stay loaded for good. */
-void shpool_plugin_find(shpool_plugin_list *list);
-
-/* Whether a plugin's own description is sound; what is wrong with it is added to `why`. */
-int shpool_plugin_check(const shpool_plugin_info *info, shpool_text *why);
+/* Load every plugin, in order, and keep those that are sound and bound to `library`.  They stay
+ * loaded for good. */
+void shpool_plugin_find(shpool_plugin_list *list, shpool_register_fn library);
 
 /* Note why a file is not used. */
 void shpool_plugin_refuse(shpool_plugin_list *list, const char *path, const char *format, ...)

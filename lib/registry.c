@@ -146,7 +146,7 @@ static void load_plugins_slow(void)
         return; /* the next call tries again */
     }
     loading = 1;
-    shpool_plugin_find(list);
+    shpool_plugin_find(list, shpool_register);
     loading = 0;
 
     lock();
