@@ -3,7 +3,6 @@ libshpool_core_la_SOURCES += \
 	device/async.c \
 	device/context.c \
 	device/context.h \
-	device/context_report.c \
 	device/hooks.c \
 	device/open.c \
 	device/providers.c \

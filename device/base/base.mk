@@ -12,6 +12,4 @@ libshpool_core_la_SOURCES += \
 	device/base/ptr_map.h \
 	device/base/sync.h \
 	device/base/timeline.c \
-	device/base/timeline.h \
-	device/base/timeline_event.c \
-	device/base/timeline_use.c
+	device/base/timeline.h

@@ -272,7 +272,11 @@ static inline int bins_usable(const bins_block *block, const shpool_timeline *ti
            shpool_timeline_is_done(block->last, block->seq);
 }
 
-/* ---- slabs and blocks (bins/slab.c), under bins.lock as what follows ---- */
+/* ---- slabs, blocks and heaps (bins/slab.c), under bins.lock but for the first two ---- */
+
+/* Driver calls while streams capture: "relaxed" lets them pass.  Returns what to give back. */
+int bins_capture_relax(bins_self *bins);
+void bins_capture_restore(bins_self *bins, int mode);
 
 /* A slab for `need` bytes, as one free block in the heap; the driver's refusal is in
  * bins->refusal.  exact: no larger than it must be. */
@@ -299,8 +303,6 @@ void bins_heap_put(bins_self *bins, bins_block *block);
 /* Merge what became compatible since. */
 void bins_heap_merge(bins_self *bins, bins_heap *heap);
 
-/* ---- searches (bins/heap.c) ---- */
-
 /* What bins_heap_take() may return. */
 typedef enum bins_which {
     BINS_USABLE, /* at once */
@@ -313,10 +315,6 @@ typedef enum bins_which {
  */
 bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
                            const shpool_timeline *timeline, bins_which which, unsigned depth);
-
-/* Move a lane's cached blocks to their heaps: all, or those that are done; those of at least
- * `least` bytes.  Returns how many. */
-size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only);
 
 /* ---- slow path (bins/slow.c), takes the lock itself ---- */
 shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_lane *lane,
@@ -341,6 +339,10 @@ static inline bins_lane *bins_next_lane(bins_lane *lane)
 
 /* Ask the driver how far a stream is. */
 void bins_poll(bins_self *bins, bins_lane *lane);
+
+/* Under the lock: move a lane's cached blocks to their heaps, all, or those that are done; those of
+ * at least `least` bytes.  Returns how many. */
+size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only);
 
 /* Under the lock: move what all lanes cache to the heaps, returns how many blocks; then merge what
  * can be; then give whole slabs back, `need` bytes if there are as many, returns how many. */
@@ -386,10 +388,6 @@ int bins_graph_captures(bins_self *bins);
 
 /* The stream will be destroyed: it is asked nothing any more. */
 void bins_graph_retire(bins_self *bins, shpool_stream stream);
-
-/* Driver calls while streams capture: "relaxed" lets them pass.  Returns what to give back. */
-int bins_capture_relax(bins_self *bins);
-void bins_capture_restore(bins_self *bins, int mode);
 
 /* ---- observation (bins/observe.c) ---- */
 shpool_status bins_stats(void *self, shpool_device_stats *stats);

@@ -3,7 +3,6 @@ libshpool_core_la_SOURCES += \
 	device/bins/bins.c \
 	device/bins/bins.h \
 	device/bins/graph.c \
-	device/bins/heap.c \
 	device/bins/observe.c \
 	device/bins/slab.c \
 	device/bins/slow.c \

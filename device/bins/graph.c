@@ -16,27 +16,6 @@
 
 #define DEPTH 64u
 
-/* ---- the driver's rule about captures in other streams of this thread ---- */
-
-int bins_capture_relax(bins_self *bins)
-{
-    const shpool_driver *cu = bins->lanes.device->cu;
-    int mode = CU_CAPTURE_MODE_RELAXED;
-
-    if ((atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) == 0) ||
-        (cu->capture_mode == NULL) || (cu->capture_mode(&mode) != CU_SUCCESS)) {
-        return CU_CAPTURE_MODE_RELAXED;
-    }
-    return mode;
-}
-
-void bins_capture_restore(bins_self *bins, int mode)
-{
-    if (mode != CU_CAPTURE_MODE_RELAXED) {
-        (void)bins->lanes.device->cu->capture_mode(&mode);
-    }
-}
-
 /* ---- pools ---- */
 
 static bins_graph **place_of(bins_self *bins, uint64_t id_high, uint64_t id_low)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bins: memory from the driver and back, and the records of blocks. */
+/* bins: memory from the driver and back, the blocks that it is cut into, and the heaps of those that
+ * are free. */
 #include "bins.h"
 
 #include <stdlib.h>
@@ -50,6 +51,27 @@ static void set_entry(const bins_slab *slab, const bins_block *block, bins_block
     /* release: pairs with the acquire in bins_find(), publishes the record */
     atomic_store_explicit(&slab->map[((uintptr_t)block->address - slab->base) >> slab->shift],
                           value, memory_order_release);
+}
+
+/* ---- the driver's rule about captures in other streams of this thread ---- */
+
+int bins_capture_relax(bins_self *bins)
+{
+    const shpool_driver *cu = bins->lanes.device->cu;
+    int mode = CU_CAPTURE_MODE_RELAXED;
+
+    if ((atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) == 0) ||
+        (cu->capture_mode == NULL) || (cu->capture_mode(&mode) != CU_SUCCESS)) {
+        return CU_CAPTURE_MODE_RELAXED;
+    }
+    return mode;
+}
+
+void bins_capture_restore(bins_self *bins, int mode)
+{
+    if (mode != CU_CAPTURE_MODE_RELAXED) {
+        (void)bins->lanes.device->cu->capture_mode(&mode);
+    }
 }
 
 /* ---- the driver ---- */
@@ -419,4 +441,65 @@ void bins_heap_merge(bins_self *bins, bins_heap *heap)
             bins_push(&heap->bins, block);
         }
     }
+}
+
+/* ---- searches ---- */
+
+unsigned bins_next_class(const bins_lists *lists, unsigned class)
+{
+    unsigned word = class / 64;
+    uint64_t bits;
+
+    if (class >= BINS_CLASSES) {
+        return BINS_CLASSES;
+    }
+    bits = lists->nonempty[word] & (~0ull << (class % 64));
+    while (bits == 0) {
+        if (++word == BINS_WORDS) {
+            return BINS_CLASSES;
+        }
+        bits = lists->nonempty[word];
+    }
+    return word * 64 + (unsigned)__builtin_ctzll(bits);
+}
+
+static int serves(const bins_block *block, const shpool_timeline *timeline, bins_which which)
+{
+    return bins_usable(block, timeline) ||
+           ((which == BINS_WAITABLE) && shpool_timeline_can_order(block->last, block->seq));
+}
+
+/* The smallest that serves of the first blocks of a bin; as a rule the very first. */
+static bins_block *best_of(const bins_list *list, size_t need, const shpool_timeline *timeline,
+                           bins_which which, unsigned depth)
+{
+    bins_block *best = NULL;
+
+    for (bins_block *block = list->head; (block != NULL) && (depth > 0); block = block->next) {
+        depth--;
+        if ((block->bytes < need) || ((best != NULL) && (block->bytes >= best->bytes))) {
+            continue;
+        }
+        if (serves(block, timeline, which)) {
+            best = block;
+            if (best->bytes == need) {
+                break;
+            }
+        }
+    }
+    return best;
+}
+
+bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
+                           const shpool_timeline *timeline, bins_which which, unsigned depth)
+{
+    unsigned class = bins_class(need);
+    bins_block *found = NULL;
+
+    while ((found == NULL) &&
+           ((class = bins_next_class(&heap->bins, class)) < BINS_CLASSES)) {
+        found = best_of(&heap->bins.list[class], need, timeline, which, depth);
+        class++;
+    }
+    return (found != NULL) ? bins_cut(bins, found, need) : NULL;
 }

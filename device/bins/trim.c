@@ -15,6 +15,37 @@ void bins_poll(bins_self *bins, bins_lane *lane)
     shpool_spin_unlock(&t->lock);
 }
 
+static void move(bins_self *bins, bins_lane *lane, bins_block *block)
+{
+    bins_remove(&lane->cache, block);
+    bins_heap_put(bins, block);
+}
+
+size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only)
+{
+    unsigned class = (least >= 256) ? bins_class(least) : 0;
+    size_t moved = 0;
+
+    shpool_spin_lock(&lane->timeline.lock);
+    for (; (class = bins_next_class(&lane->cache, class)) < BINS_CLASSES; class++) {
+        /* the oldest first, they are done first */
+        bins_block *block = lane->cache.list[class].tail;
+
+        while (block != NULL) {
+            bins_block *younger = block->prev;
+
+            if (done_only && !shpool_timeline_is_done(block->last, block->seq)) {
+                break;
+            }
+            move(bins, lane, block);
+            moved++;
+            block = younger;
+        }
+    }
+    shpool_spin_unlock(&lane->timeline.lock);
+    return moved;
+}
+
 size_t bins_flush_all(bins_self *bins)
 {
     size_t moved = 0;

@@ -3,5 +3,4 @@ libshpool_core_la_SOURCES += \
 	device/buckets/buckets.c \
 	device/buckets/buckets.h \
 	device/buckets/cache.c \
-	device/buckets/observe.c \
-	device/buckets/size.c
+	device/buckets/observe.c
