@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file simt/async.h
- * What mbar.c (mbarriers) and async.c (copies) share.
+ * What async.c (memory), mbar.c (mbarriers) and copy.c (copies) share; each calls those before it.
  *
  * A block that uses neither has no simt_async.  One that does has it in a mapping of its own,
  * because malloc() and free() called by the kernel's threads, which the engine orders without
@@ -84,27 +84,47 @@ static inline simt_async_thread *simt_async_own(simt_async *async, const simt_th
     return &async->thread[thread - thread->block->thread];
 }
 
-/** The block's, made at the first call; NULL, and the block has failed: no memory. */
-simt_async *simt_async_of(simt_block *block);
-/** A call of these functions is an access: perhaps let others run.  Then take the lock. */
-simt_async *simt_async_enter(simt_block *block, simt_thread *thread);
-/** Land copies of the mbarrier, the first half of a copy out included; one, or all. */
-int simt_async_land_for(simt_block *block, simt_addr mbar);
-/** `bytes` have landed; `place` started the copy. */
-void simt_mbar_landed(simt_block *block, const simt_flight *flight);
-/** The mbarrier at addr, or NULL, and the block has failed. */
-simt_mbar *simt_mbar_find(simt_block *block, simt_addr addr, const char *what, simt_place place);
+/** Written with the lock, read without it. */
+static inline void simt_async_count(simt_block *block, uint32_t copies)
+{
+    block->async->copies = copies;
+    __atomic_store_n(&block->flying, copies, __ATOMIC_RELAXED);
+}
 
-/** The copy engine's view of an arena that it has not seen any writes to; with block->async. */
-void simt_view_reset(simt_block *block);
-void simt_view_destroy(simt_block *block);
+/** The mbarrier at addr, or NULL. */
+static inline simt_mbar *simt_mbar_lookup(simt_async *async, simt_addr addr)
+{
+    for (uint32_t i = 0; i < async->mbars; i++) {
+        if (async->mbar[i].addr == addr) {
+            return &async->mbar[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- async.c ---- */
+
+/** Memory of the engine's own, zeroed; NULL: there is none. */
+void *simt_async_map(size_t bytes);
+/** Bytes that are nobody's doing for the sanitizers. */
+void simt_async_move(unsigned char *to, const unsigned char *from, uint32_t bytes);
+/**
+ * A call of these functions is an access: perhaps let others run.  Then take the lock.
+ * The block's simt_async, made at the first call; NULL, and the block has failed: no memory.
+ */
+simt_async *simt_async_enter(simt_block *block, simt_thread *thread);
 /** Nonzero if threads have written to the bytes since the last fence. */
 int simt_view_is_stale(simt_block *block, simt_addr at, uint32_t bytes);
 /** The copy engine has written them, or now sees them. */
 void simt_view_update(simt_block *block, simt_addr at, uint32_t bytes);
-/** Bytes that are nobody's doing for the sanitizers. */
-void simt_async_move(unsigned char *to, const unsigned char *from, uint32_t bytes);
-/** Memory of the engine's own, zeroed; NULL: there is none. */
-void *simt_async_map(size_t bytes);
+
+/* ---- mbar.c ---- */
+
+/** The mbarrier at addr, or NULL, and the block has failed. */
+simt_mbar *simt_mbar_find(simt_block *block, simt_addr addr, const char *what, simt_place place);
+/** A copy to an mbarrier has landed. */
+void simt_mbar_landed(simt_block *block, const simt_flight *flight);
+/** Nonzero if the phase of that parity is complete, or if the block has failed. */
+int simt_mbar_is_complete(simt_block *block, simt_mbar *mbar, uint32_t parity);
 
 #endif /* SHPOOL_SIMT_ASYNC_H */

@@ -7,8 +7,6 @@
 
 #include "engine.h"
 
-__thread simt_self_state *simt_self;
-
 void simt_engine_switch(void)
 {
     simt_thread *thread = simt_current();
@@ -16,29 +14,13 @@ void simt_engine_switch(void)
     thread->block->ops->access(thread->block, thread);
 }
 
-static void fail_misaligned(const simt_thread *thread, const char *what, simt_addr addr,
-                            uint32_t bytes)
-{
-    simt_fail(thread->block, SHPOOL_ERR_INVALID,
-              "fault: %s of %u bytes at 0x%x is not aligned, thread %u of block %u", what, bytes,
-              addr, thread->self.rank, thread->self.block);
-}
-
 void simt_engine_fault(const char *what, simt_addr addr, uint32_t bytes)
 {
     simt_thread *thread = simt_current();
     simt_block  *block  = thread->block;
-    uint32_t     begin  = thread->self.arena_begin;
-    uint32_t     end    = thread->self.arena_end;
 
     simt_lock(block);
-    if ((addr < begin) || (addr > end) || (bytes > end - addr)) {
-        simt_fail(block, SHPOOL_ERR_INVALID,
-                  "fault: %s of %u bytes at 0x%x outside 0x%x..0x%x, thread %u of block %u", what,
-                  bytes, addr, begin, end, thread->self.rank, thread->self.block);
-    } else {
-        fail_misaligned(thread, what, addr, bytes);
-    }
+    simt_fail_access(thread, what, addr, bytes);
     block->ops->settle(block, thread);
 }
 
@@ -58,7 +40,7 @@ void simt_engine_remote(const char *what, simt_addr addr, uint32_t bytes)
     simt_lock(block);
     begun = owner->begun;
     if ((at & (bytes - 1u)) != 0) {
-        fail_misaligned(thread, what, addr, bytes);
+        simt_fail_misaligned(thread, what, addr, bytes);
         block->ops->settle(block, thread);
     }
     if (!begun || (owner->exited == owner->threads)) {

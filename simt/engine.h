@@ -3,19 +3,26 @@
  * @file simt/engine.h
  * Private parts of the CPU block executor.
  *
- *   fiber.c        stacks, context switch, sanitizer annotations
+ * A file calls only files that stand above it in this list:
+ *
+ *   random.c       random numbers
  *   join.c         the happens-before edges that ThreadSanitizer is told about
- *   sync.c         barrier, warp collectives, exit: the state machine, the same for all engines
  *   collective.c   what a collective answers
- *   mbar.c         mbarriers
- *   async.c        copies in flight, and when they land
- *   view.c         what the copy engine sees of shared memory
+ *   thread.c       the running thread, and its block's lock
+ *   fiber.c        stacks, context switch, sanitizer annotations
  *   report.c       failures in words
+ *   async.c        memory of the asynchronous copies, and what the copy engine sees of the arena
+ *   mbar.c         mbarriers
+ *   copy.c         copies in flight, and when they land
+ *   sync.c         barrier, warp collectives, exit: the state machine, the same for all engines
  *   calls.c        simt_engine_*: what the inline accesses and macros of impl/simt/cpu.h call
- *   run.c          launch checks, arena, simt_run()
  *   run_fibers.c   engine: fibers, a seed decides
  *   run_threads.c  engine: one OS thread per GPU thread
+ *   run.c          launch checks, arena, simt_run()
  *   explore.c      engine: fibers, a depth-first search decides; simt_explore()
+ *
+ * A thread that cannot go on reaches its engine through the table simt_engine_ops, because three
+ * engines share the files above run_fibers.c.
  *
  * Words used here
  *   runnable   state RUNNING, or WAIT on a word that has changed
@@ -30,15 +37,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <shpool/executor.h>
 #include <shpool/shpool.h>
 
-#if defined(__clang__) || defined(__GNUC__)
-#define SIMT_UNLIKELY(_x) __builtin_expect(!!(_x), 0)
-#else
-#define SIMT_UNLIKELY(_x) (_x)
-#endif
+#include "fiber.h"
+#include "join.h"
+#include "random.h"
 
 /** Blocks of a cluster. */
 #define SIMT_MAX_CLUSTER 16u
@@ -47,77 +53,6 @@ typedef struct simt_block  simt_block;
 typedef struct simt_search simt_search;
 typedef struct simt_worker simt_worker;
 typedef struct simt_async  simt_async;
-
-/* ---- fiber.c ---- */
-
-/** One flow of control on a stack of its own. */
-typedef struct simt_fiber {
-    void       *context;     /**< saved stack pointer; ucontext_t * in the portable version */
-    const void *stack;       /**< lowest byte; for the main fiber as AddressSanitizer tells it */
-    size_t      stack_bytes;
-    void       *fake_stack;  /**< AddressSanitizer's, while the fiber is not running */
-    void       *tsan;        /**< ThreadSanitizer's name for it, or NULL */
-    struct simt_fiber *from; /**< who switched here last */
-    void      (*entry)(void *arg);
-    void       *arg;
-} simt_fiber;
-
-/** The stacks of one run; they serve all its blocks and schedules. */
-typedef struct simt_stacks {
-    unsigned char *map;
-    size_t map_bytes;
-    size_t stack_bytes; /**< of one, without its guard page */
-    size_t stride;
-} simt_stacks;
-
-shpool_status simt_stacks_create(simt_stacks *stacks, uint32_t count);
-void simt_stacks_destroy(simt_stacks *stacks);
-
-/** Turn the calling flow into a fiber that others can switch back to. */
-shpool_status simt_fiber_adopt(simt_fiber *fiber);
-shpool_status simt_fiber_create(simt_fiber *fiber, const simt_stacks *stacks, uint32_t index);
-void simt_fiber_destroy(simt_fiber *fiber);
-
-/** Make the next switch to `fiber` call entry(arg), which must end in simt_fiber_finish(). */
-void simt_fiber_prepare(simt_fiber *fiber, void (*entry)(void *arg), void *arg);
-void simt_fiber_switch(simt_fiber *from, simt_fiber *to);
-
-/** Leave `from` for good: it must be prepared before the next switch to it. */
-void simt_fiber_finish(simt_fiber *from, simt_fiber *to) __attribute__((noreturn));
-
-/**
- * Clean up behind a fiber that will never be resumed; called on `main`.
- * What it did happens before what its caller does next, for ThreadSanitizer.
- */
-shpool_status simt_fiber_abandon(simt_fiber *fiber, simt_fiber *main_fiber);
-
-/**
- * Let ThreadSanitizer take what follows for the doing of `fiber`, until the next call.
- *
- * The engine's own data needs no order between fibers, but libc's functions are instrumented
- * whoever calls them: where a fiber calls one on shared data, it poses as the main fiber.
- */
-void simt_fiber_pose(const simt_fiber *fiber);
-
-/** Nonzero if AddressSanitizer or ThreadSanitizer is in the process. */
-int simt_sanitized(void);
-
-/** Forbid the bytes to instrumented code; no effect without AddressSanitizer. */
-void simt_poison(const void *start, size_t bytes);
-void simt_unpoison(const void *start, size_t bytes);
-
-/* ---- join.c ---- */
-
-/** One meeting of threads that orders memory: all arrivals happen before all departures. */
-typedef struct simt_join simt_join;
-
-/** NULL without ThreadSanitizer, and then the other three do nothing. */
-simt_join *simt_join_new(void);
-void simt_join_arrive(simt_join *join);
-void simt_join_depart(simt_join *join);
-void simt_join_drop(simt_join *join);
-void simt_order_release(void *address);
-void simt_order_acquire(void *address);
 
 /* ---- threads and blocks ---- */
 
@@ -172,15 +107,6 @@ typedef struct simt_engine_ops {
     /** Any of `count` equally good ways, 0..count-1. */
     uint32_t (*choose)(simt_block *block, uint32_t count);
 } simt_engine_ops;
-
-/** xoshiro256** (Blackman and Vigna), seeded by splitmix64. */
-typedef struct simt_random {
-    unsigned long long s[4];
-} simt_random;
-
-void simt_random_seed(simt_random *random, unsigned long long seed, unsigned long long stream);
-/** 0..count-1 for count > 0 */
-uint32_t simt_random_below(simt_random *random, uint32_t count);
 
 /** A text that is cut, with "...", where it would leave its buffer. */
 typedef struct simt_text {
@@ -251,6 +177,11 @@ struct simt_block {
     uint32_t     progress;    /**< counts events; when it stands still the clock runs */
 };
 
+static inline int simt_same_place(simt_place a, simt_place b)
+{
+    return (a.line == b.line) && ((a.file == b.file) || (strcmp(a.file, b.file) == 0));
+}
+
 static inline simt_thread *simt_current(void)
 {
     return (simt_thread *)simt_self;
@@ -269,18 +200,55 @@ static inline void simt_progress(simt_block *block)
     __atomic_store_n(&block->progress, block->progress + 1u, __ATOMIC_RELAXED);
 }
 
-/* ---- run.c ---- */
+/* ---- collective.c ---- */
 
-/** Check a launch and make ready what does not depend on the engine. */
-shpool_status simt_block_create(simt_block *block, const simt_launch *launch, simt_kernel kernel,
-                                void *arg, simt_result *result);
-void simt_block_destroy(simt_block *block);
-/** Fresh memory and threads for the cluster of that number; for blocks without one, the rank. */
-void simt_block_reset(simt_block *block, uint32_t number);
-/** Of that, what each schedule of an exploration needs anew. */
-void simt_block_renew(simt_block *block);
-/** Write the result, record the error; returns the status. */
-shpool_status simt_block_close(simt_block *block, simt_result *result);
+/** What the lane gets; `lanes` is the warp's first thread, `mask` names those that take part. */
+uint32_t simt_collective_answer(const simt_thread *lanes, uint32_t lane);
+const char *simt_collective_name(uint32_t op);
+
+/* ---- thread.c, which also defines simt_self ---- */
+
+void simt_lock(simt_block *block);
+void simt_unlock(simt_block *block);
+
+/* ---- report.c ---- */
+
+void simt_text_add(simt_text *text, const char *format, ...) SHPOOL_PRINTF(2, 3);
+/** Stop the block, unless it has been stopped before: the first reason counts. */
+void simt_fail(simt_block *block, shpool_status status, const char *format, ...)
+    SHPOOL_PRINTF(3, 4);
+/** Stop the block and list what each of its threads does. */
+void simt_fail_listed(simt_block *block, shpool_status status, const char *format, ...)
+    SHPOOL_PRINTF(3, 4);
+/** Stop the block because of an access that is not aligned. */
+void simt_fail_misaligned(const simt_thread *thread, const char *what, simt_addr addr,
+                          uint32_t bytes);
+/** Stop the block because of an access outside the thread's arena, or not aligned. */
+void simt_fail_access(const simt_thread *thread, const char *what, simt_addr addr, uint32_t bytes);
+
+/* ---- async.c, copy.c: with the block's lock held ---- */
+
+void simt_async_reset(simt_block *block);
+void simt_async_destroy(simt_block *block);
+/** Where threads switch: perhaps land a copy, as the seed says. */
+void simt_async_turn(simt_block *block);
+/** Land the n-th of the `block->flying` copies, or the first half of it. */
+void simt_async_land(simt_block *block, uint32_t n);
+/** Copies in flight that may wake a thread, and landing the n-th of them. */
+uint32_t simt_async_waking(const simt_block *block);
+void simt_async_land_waking(simt_block *block, uint32_t n);
+/** Fails the block if the thread leaves a copy behind that nobody waits for. */
+void simt_async_exit(simt_block *block, const simt_thread *thread);
+
+/* ---- sync.c: with the block's lock held ---- */
+
+void simt_sync_begin(simt_thread *thread);
+void simt_sync_barrier(simt_block *block, simt_thread *thread, simt_place place);
+void simt_sync_cluster(simt_block *block, simt_thread *thread, simt_place place);
+void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place place);
+void simt_sync_exit(simt_block *block, simt_thread *thread);
+/** No thread is runnable.  Nonzero: a group of simt_converged() was released; 0: it has failed. */
+int simt_sync_stuck(simt_block *block);
 
 /* ---- run_fibers.c, run_threads.c ---- */
 
@@ -297,49 +265,17 @@ void simt_threads_run(simt_block *block);
 extern const simt_engine_ops simt_fibers_ops;
 extern const simt_engine_ops simt_threads_ops;
 
-/* ---- sync.c: with the block's lock held ---- */
+/* ---- run.c ---- */
 
-void simt_lock(simt_block *block);
-void simt_unlock(simt_block *block);
-void simt_sync_begin(simt_thread *thread);
-void simt_sync_barrier(simt_block *block, simt_thread *thread, simt_place place);
-void simt_sync_cluster(simt_block *block, simt_thread *thread, simt_place place);
-void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place place);
-void simt_sync_exit(simt_block *block, simt_thread *thread);
-/** No thread is runnable.  Nonzero: a group of simt_converged() was released; 0: it has failed. */
-int simt_sync_stuck(simt_block *block);
-int simt_same_place(simt_place a, simt_place b);
-
-/* ---- async.c, mbar.c: with the block's lock held ---- */
-
-void simt_async_reset(simt_block *block);
-void simt_async_destroy(simt_block *block);
-/** Where threads switch: perhaps land a copy, as the seed says. */
-void simt_async_turn(simt_block *block);
-/** Land the n-th of the `block->flying` copies, or the first half of it. */
-void simt_async_land(simt_block *block, uint32_t n);
-/** Copies in flight that may wake a thread, and landing the n-th of them. */
-uint32_t simt_async_waking(const simt_block *block);
-void simt_async_land_waking(simt_block *block, uint32_t n);
-/** Fails the block if the thread leaves a copy behind that nobody waits for. */
-void simt_async_exit(simt_block *block, const simt_thread *thread);
-/** In words, if it is an mbarrier that the thread waits at; else 0. */
-int simt_async_describe(simt_text *text, const simt_block *block, const simt_thread *thread);
-
-/* ---- collective.c ---- */
-
-/** What the lane gets; `lanes` is the warp's first thread, `mask` names those that take part. */
-uint32_t simt_collective_answer(const simt_thread *lanes, uint32_t lane);
-const char *simt_collective_name(uint32_t op);
-
-/* ---- report.c ---- */
-
-void simt_text_add(simt_text *text, const char *format, ...) SHPOOL_PRINTF(2, 3);
-/** Stop the block, unless it has been stopped before: the first reason counts. */
-void simt_fail(simt_block *block, shpool_status status, const char *format, ...)
-    SHPOOL_PRINTF(3, 4);
-/** Stop the block and list what each of its threads does. */
-void simt_fail_listed(simt_block *block, shpool_status status, const char *format, ...)
-    SHPOOL_PRINTF(3, 4);
+/** Check a launch and make ready what does not depend on the engine. */
+shpool_status simt_block_create(simt_block *block, const simt_launch *launch, simt_kernel kernel,
+                                void *arg, simt_result *result);
+void simt_block_destroy(simt_block *block);
+/** Fresh memory and threads for the cluster of that number; for blocks without one, the rank. */
+void simt_block_reset(simt_block *block, uint32_t number);
+/** Of that, what each schedule of an exploration needs anew. */
+void simt_block_renew(simt_block *block);
+/** Write the result, record the error; returns the status. */
+shpool_status simt_block_close(simt_block *block, simt_result *result);
 
 #endif /* SHPOOL_SIMT_ENGINE_H */

@@ -11,7 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine.h"
+#include "fiber.h"
+#include "join.h"
 
 #if !defined(SIMT_FIBER_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
 #define SIMT_FIBER_UCONTEXT 1

@@ -8,9 +8,10 @@
  * A meeting gets an object of its own.  One object for all of them would be too strong: a slow
  * thread, leaving the first meeting, would acquire what a fast one released at the second.  free()
  * makes ThreadSanitizer forget the object, so that a later one at the same address starts anew. */
+#include <stdint.h>
 #include <stdlib.h>
 
-#include "engine.h"
+#include "join.h"
 
 extern void __tsan_acquire(void *addr) __attribute__((weak));
 extern void __tsan_release(void *addr) __attribute__((weak));

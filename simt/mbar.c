@@ -3,7 +3,9 @@
  *
  * The two words in shared memory only mark the place and hold the phase: its number changes when a
  * phase ends, which is what a parked thread's `wait_addr` looks at.  The counts are in the engine,
- * so that a program that writes over an mbarrier is found out and not believed. */
+ * so that a program that writes over an mbarrier is found out and not believed.
+ *
+ * simt_engine_mbar_test() is in copy.c, because a test may land copies. */
 #include "async.h"
 
 #define MARK 0x5b000000u /* in the upper byte of the first word */
@@ -35,19 +37,9 @@ static int is_intact(const simt_block *block, const simt_mbar *mbar)
            (__atomic_load_n(&word[1], __ATOMIC_RELAXED) == ~first_word(mbar));
 }
 
-static simt_mbar *lookup(simt_async *async, simt_addr addr)
-{
-    for (uint32_t i = 0; i < async->mbars; i++) {
-        if (async->mbar[i].addr == addr) {
-            return &async->mbar[i];
-        }
-    }
-    return NULL;
-}
-
 simt_mbar *simt_mbar_find(simt_block *block, simt_addr addr, const char *what, simt_place place)
 {
-    simt_mbar *mbar = lookup(block->async, addr);
+    simt_mbar *mbar = simt_mbar_lookup(block->async, addr);
 
     if (mbar == NULL) {
         simt_fail(block, SHPOOL_ERR_INVALID,
@@ -108,7 +100,7 @@ void simt_mbar_landed(simt_block *block, const simt_flight *flight)
     }
 }
 
-static int is_complete(simt_block *block, simt_mbar *mbar, uint32_t parity)
+int simt_mbar_is_complete(simt_block *block, simt_mbar *mbar, uint32_t parity)
 {
     if (parity > 1u) {
         simt_fail(block, SHPOOL_ERR_INVALID, "fault: parity %u of the mbarrier at 0x%x: it is 0 or "
@@ -136,13 +128,12 @@ void simt_engine_mbar_init(simt_addr addr, uint32_t count, const char *file, int
     simt_thread *thread = simt_current();
     simt_block  *block  = thread->block;
     simt_async  *async  = simt_async_enter(block, thread);
-    simt_mbar   *mbar   = (async != NULL) ? lookup(async, addr) : NULL;
+    simt_mbar   *mbar   = (async != NULL) ? simt_mbar_lookup(async, addr) : NULL;
 
     if (async == NULL) {
-        block->ops->settle(block, thread);
+        /* the block has failed */
     } else if (is_misplaced(thread, addr)) {
-        simt_unlock(block);
-        simt_engine_fault("mbarrier", addr, 8);
+        simt_fail_access(thread, "mbarrier", addr, 8);
     } else if ((count == 0) || (count > SIMT_MBAR_MOST)) {
         simt_fail(block, SHPOOL_ERR_INVALID,
                   "fault: simt_mbar_init at %s:%d: a count of %u; 1 to %u will do", file, line,
@@ -212,41 +203,6 @@ void simt_engine_mbar_arrive(simt_addr addr, uint32_t bytes, const char *file, i
     block->ops->settle(block, thread);
 }
 
-/* A thread that tests again and again would never see a copy that only lands when it must. */
-static void land_while_asked(simt_block *block, simt_thread *thread, const simt_mbar *mbar)
-{
-    simt_async_thread *own   = simt_async_own(block->async, thread);
-    int                again = (own->asked == mbar->addr) && (own->asked_phase == mbar->phase);
-
-    own->asked       = mbar->addr;
-    own->asked_phase = mbar->phase;
-    if ((mbar->flying != 0) && (again || (block->ops->choose(block, 2) != 0))) {
-        while ((mbar->flying != 0) && simt_async_land_for(block, mbar->addr)) {
-        }
-    }
-}
-
-int simt_engine_mbar_test(simt_addr addr, uint32_t parity, const char *file, int line)
-{
-    simt_thread *thread = simt_current();
-    simt_block  *block  = thread->block;
-    simt_async  *async  = simt_async_enter(block, thread);
-    simt_mbar   *mbar   = (async == NULL) ? NULL
-                            : simt_mbar_find(block, addr, "simt_mbar_test",
-                                             (simt_place){ file, line });
-    int          done   = 0;
-
-    if (mbar != NULL) {
-        done = is_complete(block, mbar, parity);
-        if (!done) {
-            land_while_asked(block, thread, mbar);
-            done = (block->status == SHPOOL_OK) && is_complete(block, mbar, parity);
-        }
-    }
-    block->ops->settle(block, thread);
-    return done;
-}
-
 void simt_engine_mbar_wait(simt_addr addr, uint32_t parity, const char *file, int line)
 {
     simt_thread *thread = simt_current();
@@ -257,7 +213,7 @@ void simt_engine_mbar_wait(simt_addr addr, uint32_t parity, const char *file, in
     while (async != NULL) {
         simt_mbar *mbar = simt_mbar_find(block, addr, "simt_mbar_wait", place);
 
-        if ((mbar == NULL) || is_complete(block, mbar, parity)) {
+        if ((mbar == NULL) || simt_mbar_is_complete(block, mbar, parity)) {
             break;
         }
         thread->wait_addr = addr;
@@ -270,21 +226,4 @@ void simt_engine_mbar_wait(simt_addr addr, uint32_t parity, const char *file, in
         simt_async_own(async, thread)->waits = 0;
     }
     block->ops->settle(block, thread);
-}
-
-/* ---- in reports ---- */
-
-int simt_async_describe(simt_text *text, const simt_block *block, const simt_thread *thread)
-{
-    simt_async *async = block->async;
-    simt_addr   addr  = (async != NULL) ? simt_async_own(async, thread)->waits : 0;
-    simt_mbar  *mbar  = (addr != 0) ? lookup(async, addr) : NULL;
-
-    if (mbar == NULL) {
-        return 0;
-    }
-    simt_text_add(text, ": wait on mbarrier 0x%x (phase %u needs %u arrivals of %u and %d bytes) "
-                  "at %s:%d", addr, mbar->phase, mbar->pending, mbar->expected, (int)mbar->bytes,
-                  thread->place.file, thread->place.line);
-    return 1;
 }

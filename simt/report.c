@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine.h"
+#include "async.h"
 
 static void text_add_list(simt_text *text, const char *format, va_list arguments)
 {
@@ -130,6 +130,22 @@ static int is_awaited(const simt_thread *thread, const simt_thread *of)
            (((of->mask >> (thread->self.rank % SIMT_WARP)) & 1u) != 0);
 }
 
+/* A wait at an mbarrier; 0: the thread waits for a word. */
+static int add_mbar(simt_text *text, const simt_block *block, const simt_thread *thread)
+{
+    simt_async      *async = block->async;
+    simt_addr        addr  = (async != NULL) ? simt_async_own(async, thread)->waits : 0;
+    const simt_mbar *mbar  = (addr != 0) ? simt_mbar_lookup(async, addr) : NULL;
+
+    if (mbar == NULL) {
+        return 0;
+    }
+    simt_text_add(text, ": wait on mbarrier 0x%x (phase %u needs %u arrivals of %u and %d bytes) "
+                  "at %s:%d", addr, mbar->phase, mbar->pending, mbar->expected, (int)mbar->bytes,
+                  thread->place.file, thread->place.line);
+    return 1;
+}
+
 static void add_doing(simt_text *text, const simt_block *block, const simt_thread *thread)
 {
     const char *file = thread->place.file;
@@ -151,7 +167,7 @@ static void add_doing(simt_text *text, const simt_block *block, const simt_threa
         simt_text_add(text, ": simt_converged at %s:%d", file, line);
         return;
     case SIMT_STATE_WAIT:
-        if (simt_async_describe(text, block, thread)) {
+        if (add_mbar(text, block, thread)) {
             return;
         }
         simt_text_add(text, ": wait on word 0x%x (holds %u, seen %u) at %s:%d", thread->wait_addr,
@@ -243,4 +259,28 @@ void simt_fail_listed(simt_block *block, shpool_status status, const char *forma
         add_threads(&block->text, block);
         end(block);
     }
+}
+
+/* ---- accesses that are wrong ---- */
+
+void simt_fail_misaligned(const simt_thread *thread, const char *what, simt_addr addr,
+                          uint32_t bytes)
+{
+    simt_fail(thread->block, SHPOOL_ERR_INVALID,
+              "fault: %s of %u bytes at 0x%x is not aligned, thread %u of block %u", what, bytes,
+              addr, thread->self.rank, thread->self.block);
+}
+
+void simt_fail_access(const simt_thread *thread, const char *what, simt_addr addr, uint32_t bytes)
+{
+    uint32_t begin = thread->self.arena_begin;
+    uint32_t end   = thread->self.arena_end;
+
+    if ((addr >= begin) && (addr <= end) && (bytes <= end - addr)) {
+        simt_fail_misaligned(thread, what, addr, bytes);
+        return;
+    }
+    simt_fail(thread->block, SHPOOL_ERR_INVALID,
+              "fault: %s of %u bytes at 0x%x outside 0x%x..0x%x, thread %u of block %u", what,
+              bytes, addr, begin, end, thread->self.rank, thread->self.block);
 }

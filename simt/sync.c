@@ -7,32 +7,7 @@
  *
  * What is an error here is stricter than what some GPUs let pass: a barrier needs every thread of
  * the block, at the same place; a collective every lane of its mask, at the same place. */
-#include <sched.h>
-#include <string.h>
-
 #include "engine.h"
-
-/* A spin lock, because pthread's would be happens-before edges for ThreadSanitizer. */
-void simt_lock(simt_block *block)
-{
-    if (block->parallel) {
-        while (__atomic_exchange_n(&block->lock, 1, __ATOMIC_ACQUIRE) != 0) {
-            sched_yield();
-        }
-    }
-}
-
-void simt_unlock(simt_block *block)
-{
-    if (block->parallel) {
-        __atomic_store_n(&block->lock, 0, __ATOMIC_RELEASE);
-    }
-}
-
-int simt_same_place(simt_place a, simt_place b)
-{
-    return (a.line == b.line) && ((a.file == b.file) || (strcmp(a.file, b.file) == 0));
-}
 
 static void wake(simt_block *block, simt_thread *thread)
 {
