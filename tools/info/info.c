@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char usage_text[] =
+static const info_usage usage = {
+    "shpool-info",
     "usage: shpool-info [--json] COMMAND\n"
     "\n"
     "  list         the block allocators; * marks the one that programs get by default\n"
@@ -25,37 +26,8 @@ static const char usage_text[] =
     "  -h, --help     print this and exit\n"
     "  -V, --version  print the version and exit\n"
     "\n"
-    "Exit status: 0; 1: the request failed; 2: wrong usage, or no JSON in this build.\n";
-
-static const struct { const char *word; const char *text; } caps[] = {
-    { "free",        "what is freed can be allocated again, in any order" },
-    { "aligned",     "alignments beyond 16 bytes" },
-    { "resize",      "realloc can succeed in place" },
-    { "refuses",     "bad frees are refused in every mode, not only with check=1" },
-    { "lock_free",   "no lock: a request that fits never waits for a thread" },
-    { "out_of_band", "no metadata between the allocations" },
-    { "spill",       "allocations may lie in global memory" },
-    { "check",       "check=1 is offered: the structure can be walked" },
-    { "none",        "never hands out anything (for measuring)" },
-    { "mark",        "a stack: marks, and release of all that came since" },
+    "Exit status: 0; 1: the request failed; 2: wrong usage, or no JSON in this build.\n"
 };
-
-const char *info_cap_word(unsigned index)
-{
-    return (index < SHPOOL_ARRAY_COUNT(caps)) ? caps[index].word : NULL;
-}
-
-const char *info_cap_text(unsigned index)
-{
-    return (index < SHPOOL_ARRAY_COUNT(caps)) ? caps[index].text : NULL;
-}
-
-const char *info_scope(uint32_t scope)
-{
-    static const char *const names[] = { "unknown", "thread", "group", "block", "cluster" };
-
-    return names[(scope < SHPOOL_ARRAY_COUNT(names)) ? scope : 0];
-}
 
 static const char *scope_text(uint32_t scope)
 {
@@ -69,7 +41,7 @@ static const char *scope_text(uint32_t scope)
     }
 }
 
-const char *info_cuda(uint32_t version, char *text, size_t bytes)
+static const char *cuda_text(uint32_t version, char *text, size_t bytes)
 {
     if (version == 0) {
         snprintf(text, bytes, "an unknown CUDA version");
@@ -77,55 +49,6 @@ const char *info_cuda(uint32_t version, char *text, size_t bytes)
         snprintf(text, bytes, "CUDA %u.%u", version / 1000, version % 1000 / 10);
     }
     return text;
-}
-
-shpool_status info_find_arch(const char *name, shpool_arch *arch)
-{
-    shpool_driver_device device;
-    uint32_t version;
-    size_t count;
-    shpool_status status;
-    char found[16];
-
-    if (strcmp(name, "native") != 0) {
-        return shpool_arch_find(name, arch);
-    }
-    status = shpool_driver_devices(&device, 1, &count, &version);
-    if (status == SHPOOL_OK) {
-        snprintf(found, sizeof(found), "sm_%u", device.arch);
-        status = shpool_arch_find(found, arch);
-    }
-    return status;
-}
-
-info_selected info_select(void)
-{
-    info_selected selected = { .status = shpool_config_check() };
-    shpool_config want = { .block_threads = 0 };
-
-    if (selected.status == SHPOOL_OK) {
-        selected.status = shpool_select(NULL, &want, &selected.selection);
-    }
-    return selected;
-}
-
-void info_plan_examples(const shpool_allocator *allocator, info_example examples[INFO_EXAMPLES])
-{
-    static const struct { uint32_t threads; uint32_t payload; } shapes[INFO_EXAMPLES] = {
-        { 128, 16 * 1024 }, { 256, 32 * 1024 }, { 256, 64 * 1024 }, { 1024, 160 * 1024 },
-    };
-
-    for (size_t i = 0; i < INFO_EXAMPLES; i++) {
-        examples[i].want = (shpool_config){ .block_threads = shapes[i].threads,
-                                            .payload_bytes = shapes[i].payload };
-        examples[i].status = shpool_plan(allocator->name, &examples[i].want, &examples[i].pool);
-    }
-}
-
-int info_failed(void)
-{
-    fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
-    return EXIT_FAILED;
 }
 
 static int list(int json)
@@ -180,7 +103,7 @@ static void print_lto_ir(const shpool_allocator *allocator)
     printf("linkable     %s\n", (allocator->lto_ir != NULL) ? "yes, at run time" : "no");
     for (const shpool_blob *one = allocator->lto_ir; one != NULL; one = one->newer) {
         printf("  LTO-IR     %zu bytes for sm_%u and newer%s, made by %s\n", one->bytes, one->arch,
-               (one->arch == 0) ? " (not stamped)" : "", info_cuda(one->cuda, made, sizeof(made)));
+               (one->arch == 0) ? " (not stamped)" : "", cuda_text(one->cuda, made, sizeof(made)));
     }
 }
 
@@ -306,22 +229,17 @@ static int archs(int json)
     return EXIT_OK;
 }
 
-static int usage_error(const char *text, const char *word)
-{
-    fprintf(stderr, "shpool-info: %s%s\n%s", text, word, usage_text);
-    return EXIT_USAGE;
-}
-
 static int run(int count, char *const words[], int json)
 {
     if (count == 0) {
-        return usage_error("a command is missing", "");
+        return info_usage_error(&usage, "a command is missing", "");
     }
     if (strcmp(words[0], "show") == 0) {
-        return (count == 2) ? show(words[1], json) : usage_error("show takes one name", "");
+        return (count == 2) ? show(words[1], json)
+                            : info_usage_error(&usage, "show takes one name", "");
     }
     if (count > 1) {
-        return usage_error("too many arguments: ", words[1]);
+        return info_usage_error(&usage, "too many arguments: ", words[1]);
     }
     if (strcmp(words[0], "list") == 0) {
         return list(json);
@@ -338,7 +256,7 @@ static int run(int count, char *const words[], int json)
     if (strcmp(words[0], "archs") == 0) {
         return archs(json);
     }
-    return usage_error("unknown command ", words[0]);
+    return info_usage_error(&usage, "unknown command ", words[0]);
 }
 
 /* A full disk or a closed pipe must not pass for success. */
@@ -390,13 +308,13 @@ int main(int argc, char **argv)
             json = 1;
             break;
         case 'h':
-            fputs(usage_text, stdout);
+            fputs(usage.text, stdout);
             return finish(EXIT_OK);
         case 'V':
             printf("shpool-info %s\n", shpool_version());
             return finish(EXIT_OK);
         default:
-            fputs(usage_text, stderr);
+            fputs(usage.text, stderr);
             return EXIT_USAGE;
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two halves of shpool-info share: the facts, which are printed as text or as JSON. */
+/* What the files of shpool-info share.  The facts are printed as text or as JSON. */
 #ifndef SHPOOL_TOOLS_SHPOOL_INFO_H
 #define SHPOOL_TOOLS_SHPOOL_INFO_H
 
@@ -11,9 +11,6 @@
 #define EXIT_FAILED  1 /* the question has no answer; stderr says why */
 #define EXIT_USAGE   2
 #define EXIT_HELP    (-1) /* of a command's own parse() only: help was printed */
-
-/* Print shpool_last_error() to stderr; returns EXIT_FAILED. */
-int info_failed(void);
 
 #define INFO_DEVICES 64u /* more are counted, but not described */
 
@@ -39,13 +36,22 @@ const char *info_scope(uint32_t scope);
 const char *info_cap_word(unsigned index);
 const char *info_cap_text(unsigned index);
 
-/* By name, or with "native" that of the first device here. */
-shpool_status info_find_arch(const char *name, shpool_arch *arch);
-
-/* "CUDA 13.0" for 13000, written into text and returned; 32 bytes are enough. */
-const char *info_cuda(uint32_t version, char *text, size_t bytes);
-
 void info_plan_examples(const shpool_allocator *allocator, info_example examples[INFO_EXAMPLES]);
+
+/* Print shpool_last_error() to stderr; returns EXIT_FAILED. */
+int info_failed(void);
+
+/* How a command is used: what --help prints, and errors. */
+typedef struct info_usage {
+    const char *command; /* "shpool-info link" */
+    const char *text;
+} info_usage;
+
+/* Print "command: textword" and the usage to stderr; returns EXIT_USAGE. */
+int info_usage_error(const info_usage *usage, const char *text, const char *word);
+
+/* The value of --arch, "native" included; 0, or EXIT_USAGE: stderr says why. */
+int info_read_arch(const char *name, shpool_arch *arch);
 
 /* One question of `overhead`; arch.arch is 0 if none was named. */
 typedef struct info_geometry {

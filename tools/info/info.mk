@@ -1,5 +1,6 @@
 bin_PROGRAMS += shpool-info
 shpool_info_SOURCES = \
+	tools/info/facts.c \
 	tools/info/info.c \
 	tools/info/info.h \
 	tools/info/json.c \

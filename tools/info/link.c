@@ -12,7 +12,8 @@
 #include "lib/cache.h"
 #include "lib/link.h"
 
-static const char usage_text[] =
+static const info_usage usage = {
+    "shpool-info link",
     "usage: shpool-info link KERNEL --arch sm_90|native [options]\n"
     "\n"
     "Joins a kernel with an allocator's LTO-IR, and prints what it took: with nvJitLink, from\n"
@@ -23,7 +24,8 @@ static const char usage_text[] =
     "  --arch sm_90|native    for which GPU\n"
     "  --allocator NAME       [the one that programs get by default]\n"
     "  -o, --output FILE      write the cubin there\n"
-    "  --json, --help\n";
+    "  --json, --help\n"
+};
 
 typedef struct request {
     const char *kernel;
@@ -32,12 +34,6 @@ typedef struct request {
     shpool_arch arch;
     int json;
 } request;
-
-static int usage_error(const char *text, const char *word)
-{
-    fprintf(stderr, "shpool-info link: %s%s\n%s", text, word, usage_text);
-    return EXIT_USAGE;
-}
 
 /* 0, EXIT_HELP, or the exit status. */
 static int parse(int argc, char **argv, request *asked)
@@ -59,24 +55,24 @@ static int parse(int argc, char **argv, request *asked)
         case 'o': asked->output = optarg; break;
         case 'j': asked->json = 1; break;
         case 'r':
-            if (info_find_arch(optarg, &asked->arch) != SHPOOL_OK) {
-                fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
+            if (info_read_arch(optarg, &asked->arch) != 0) {
                 return EXIT_USAGE;
             }
             break;
         case 'h':
-            fputs(usage_text, stdout);
+            fputs(usage.text, stdout);
             return EXIT_HELP;
         default:
-            fputs(usage_text, stderr);
+            fputs(usage.text, stderr);
             return EXIT_USAGE;
         }
     }
     if ((optind == argc) || (asked->arch.arch == 0)) {
-        return usage_error((optind == argc) ? "give the kernel's file" : "give --arch", "");
+        return info_usage_error(&usage, (optind == argc) ? "give the kernel's file" : "give --arch",
+                                "");
     }
     asked->kernel = argv[optind];
-    return (optind + 1 < argc) ? usage_error("unexpected ", argv[optind + 1]) : 0;
+    return (optind + 1 < argc) ? info_usage_error(&usage, "unexpected ", argv[optind + 1]) : 0;
 }
 
 /* All of a file, to be given to free(); NULL: stderr says why. */

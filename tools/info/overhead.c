@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char usage_text[] =
+static const info_usage usage = {
+    "shpool-info overhead",
     "usage: shpool-info overhead --threads N --bytes B[K] [options]\n"
     "\n"
     "  --threads N            threads of a block, 1 to 1024\n"
@@ -18,19 +19,14 @@ static const char usage_text[] =
     "  --allocator NAME|all   [all]\n"
     "  --stats                with the statistics area\n"
     "  --json, --help\n"
-    "overhead: of shared_bytes over --bytes; with --total over what the pools can hold\n";
+    "overhead: of shared_bytes over --bytes; with --total over what the pools can hold\n"
+};
 
 /* What the command line asked for. */
 typedef struct request {
     info_geometry geometry;
     const char *allocator;
 } request;
-
-static int usage_error(const char *text, const char *word)
-{
-    fprintf(stderr, "shpool-info overhead: %s%s\n%s", text, word, usage_text);
-    return EXIT_USAGE;
-}
 
 /* What an option that takes a number takes. */
 typedef struct range {
@@ -96,17 +92,14 @@ static int parse(int argc, char **argv, request *asked)
         case 's': want->flags |= SHPOOL_FLAG_STATS; break;
         case 'j': asked->geometry.json = 1; break;
         case 'r':
-            if (info_find_arch(optarg, &asked->geometry.arch) != SHPOOL_OK) {
-                fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
-                return EXIT_USAGE;
-            }
+            status = info_read_arch(optarg, &asked->geometry.arch);
             want->shared_limit = asked->geometry.arch.shared_block;
             break;
         case 'h':
-            fputs(usage_text, stdout);
+            fputs(usage.text, stdout);
             return EXIT_HELP;
         default:
-            fputs(usage_text, stderr);
+            fputs(usage.text, stderr);
             return EXIT_USAGE;
         }
     }
@@ -114,10 +107,10 @@ static int parse(int argc, char **argv, request *asked)
         return status;
     }
     if (optind < argc) {
-        return usage_error("unexpected ", argv[optind]);
+        return info_usage_error(&usage, "unexpected ", argv[optind]);
     }
     if ((want->block_threads == 0) || ((want->payload_bytes == 0) == (want->total_bytes == 0))) {
-        return usage_error("give --threads, and one of --bytes and --total", "");
+        return info_usage_error(&usage, "give --threads, and one of --bytes and --total", "");
     }
     return 0;
 }

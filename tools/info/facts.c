@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-info: what its commands share: the facts, and what they say when they fail. */
+#include "info.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- facts ---- */
+
+static const struct { const char *word; const char *text; } caps[] = {
+    { "free",        "what is freed can be allocated again, in any order" },
+    { "aligned",     "alignments beyond 16 bytes" },
+    { "resize",      "realloc can succeed in place" },
+    { "refuses",     "bad frees are refused in every mode, not only with check=1" },
+    { "lock_free",   "no lock: a request that fits never waits for a thread" },
+    { "out_of_band", "no metadata between the allocations" },
+    { "spill",       "allocations may lie in global memory" },
+    { "check",       "check=1 is offered: the structure can be walked" },
+    { "none",        "never hands out anything (for measuring)" },
+    { "mark",        "a stack: marks, and release of all that came since" },
+};
+
+const char *info_cap_word(unsigned index)
+{
+    return (index < SHPOOL_ARRAY_COUNT(caps)) ? caps[index].word : NULL;
+}
+
+const char *info_cap_text(unsigned index)
+{
+    return (index < SHPOOL_ARRAY_COUNT(caps)) ? caps[index].text : NULL;
+}
+
+const char *info_scope(uint32_t scope)
+{
+    static const char *const names[] = { "unknown", "thread", "group", "block", "cluster" };
+
+    return names[(scope < SHPOOL_ARRAY_COUNT(names)) ? scope : 0];
+}
+
+info_selected info_select(void)
+{
+    info_selected selected = { .status = shpool_config_check() };
+    shpool_config want = { .block_threads = 0 };
+
+    if (selected.status == SHPOOL_OK) {
+        selected.status = shpool_select(NULL, &want, &selected.selection);
+    }
+    return selected;
+}
+
+void info_plan_examples(const shpool_allocator *allocator, info_example examples[INFO_EXAMPLES])
+{
+    static const struct { uint32_t threads; uint32_t payload; } shapes[INFO_EXAMPLES] = {
+        { 128, 16 * 1024 }, { 256, 32 * 1024 }, { 256, 64 * 1024 }, { 1024, 160 * 1024 },
+    };
+
+    for (size_t i = 0; i < INFO_EXAMPLES; i++) {
+        examples[i].want = (shpool_config){ .block_threads = shapes[i].threads,
+                                            .payload_bytes = shapes[i].payload };
+        examples[i].status = shpool_plan(allocator->name, &examples[i].want, &examples[i].pool);
+    }
+}
+
+/* ---- options and failures ---- */
+
+int info_failed(void)
+{
+    fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
+    return EXIT_FAILED;
+}
+
+int info_usage_error(const info_usage *usage, const char *text, const char *word)
+{
+    fprintf(stderr, "%s: %s%s\n%s", usage->command, text, word, usage->text);
+    return EXIT_USAGE;
+}
+
+/* By name, or with "native" that of the first device here. */
+static shpool_status find_arch(const char *name, shpool_arch *arch)
+{
+    shpool_driver_device device;
+    uint32_t version;
+    size_t count;
+    shpool_status status;
+    char found[16];
+
+    if (strcmp(name, "native") != 0) {
+        return shpool_arch_find(name, arch);
+    }
+    status = shpool_driver_devices(&device, 1, &count, &version);
+    if (status == SHPOOL_OK) {
+        snprintf(found, sizeof(found), "sm_%u", device.arch);
+        status = shpool_arch_find(found, arch);
+    }
+    return status;
+}
+
+int info_read_arch(const char *name, shpool_arch *arch)
+{
+    if (find_arch(name, arch) != SHPOOL_OK) {
+        (void)info_failed();
+        return EXIT_USAGE;
+    }
+    return 0;
+}
