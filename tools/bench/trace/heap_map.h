@@ -37,20 +37,8 @@ typedef struct heap_map_fault {
 int heap_map_explain(const trace_file *trace, const trace_life *life, uint32_t at,
                      heap_map_fault *fault_p);
 
-#define HEAP_MAP_SIZES 32u /* groups with HEAP_MAP_SIZE: powers of two */
-
-/** What has a colour in common: a thread, or the power of two that a size begins with. */
-uint32_t heap_map_group(heap_map_color color, const trace_op *op);
-
-/** 0xRRGGBB */
+/** 0xRRGGBB of a group: a thread, or the power of two that a size begins with. */
 uint32_t heap_map_rgb(heap_map_color color, uint32_t group);
-
-/**
- * Write a line of SVG: the eight groups that held most.
- * @param [in] held  bytes times operations, of each group
- */
-void heap_map_legend(FILE *to, heap_map_color color, const double *held, uint32_t groups, double x,
-                     double y);
 
 /**
  * Write an SVG.
