@@ -7,18 +7,13 @@
 #include <unistd.h>
 
 #include "tests/device/fake_driver.h"
+#include "tools/bench/gpu.h"
+#include "tools/bench/json.h"
 #include "tools/bench/loadstore/loadstore.h"
 #include "tools/bench/memory/memory.h"
+#include "tools/bench/names.h"
 
 /* ---- what other files have in the tool ---- */
-
-const char *const bench_binding_names[] = {NULL}; /* of block's rows, which are not tested here */
-
-const char *bench_workload_name(size_t index)
-{
-    (void)index;
-    return NULL;
-}
 
 int bench_cuda_runtime(void)
 {

@@ -7,13 +7,17 @@ shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_heap_map test
 # Commands that need a GPU, with a fake driver and made-up rows.
 tests_tools_test_bench_gpu_SOURCES = \
 	tests/tools/test_bench_gpu.c \
+	tools/bench/column.c \
 	tools/bench/command.c \
 	tools/bench/facts.c \
 	tools/bench/json.c \
 	tools/bench/list.c \
+	tools/bench/loadstore/facts.c \
 	tools/bench/loadstore/json.c \
 	tools/bench/loadstore/loadstore.c \
+	tools/bench/memory/common.c \
 	tools/bench/memory/memory.c \
+	tools/bench/names.c \
 	tools/bench/record.c \
 	tools/message.c
 tests_tools_test_heap_map_SOURCES = tests/tools/test_heap_map.c $(shpool_trace_sources)

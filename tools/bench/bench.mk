@@ -1,18 +1,35 @@
 bin_PROGRAMS += shpool-bench
 shpool_bench_SOURCES = \
 	tools/bench/bench.c \
-	tools/bench/bench.h \
+	tools/bench/column.c \
+	tools/bench/column.h \
 	tools/bench/command.c \
+	tools/bench/command.h \
 	tools/bench/compare.c \
 	tools/bench/facts.c \
+	tools/bench/facts.h \
+	tools/bench/gpu.h \
 	tools/bench/json.c \
+	tools/bench/json.h \
 	tools/bench/list.c \
+	tools/bench/list.h \
+	tools/bench/names.c \
+	tools/bench/names.h \
 	tools/bench/progress.c \
+	tools/bench/progress.h \
 	tools/bench/record.c \
+	tools/bench/record.h \
 	tools/bench/text.c \
+	tools/bench/text.h \
 	tools/message.c \
 	tools/message.h
 shpool_bench_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+EXTRA_DIST += tools/bench/gpu.cu tools/bench/no_cuda.c
+if HAVE_NVCC
+shpool_bench_SOURCES += tools/bench/gpu.cu
+else
+shpool_bench_SOURCES += tools/bench/no_cuda.c
+endif
 nodist_shpool_bench_SOURCES =
 # objects that are made by rules of their own
 shpool_bench_objects = $(shpool_bench_inline)
@@ -27,8 +44,8 @@ if HAVE_NVCC
 shpool_bench_LDADD        = $(shpool_bench_objects) $(SHPOOL_NVCC_LIBS) $(JANSSON_LIBS)
 shpool_bench_DEPENDENCIES = $(shpool_bench_objects) $(SHPOOL_NVCC_DEPS)
 shpool_bench_LINK         = $(SHPOOL_NVCC_LINK)
--include tools/bench/block/cuda.cud tools/bench/loadstore/run.cud tools/bench/memory/cub.cud \
-	tools/bench/trace/replay_cuda.cud
+-include tools/bench/block/cuda.cud tools/bench/gpu.cud tools/bench/loadstore/run.cud \
+	tools/bench/memory/cub.cud tools/bench/trace/replay_cuda.cud
 -include $(shpool_bench_objects:.o=.cud)
 else
 shpool_bench_LDADD = libshpool_core.la $(JANSSON_LIBS) $(LIBM)

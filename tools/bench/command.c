@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "bench.h"
+#include "command.h"
 
 /* A word of the command line, in quotes if a shell would see more in it. */
 static void add_word(shpool_text *text, const char *word)

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "bench.h"
+#include "json.h"
+#include "list.h"
 
 #define MOST_RATIO 1e6
 

@@ -7,7 +7,8 @@
 #include <time.h>
 
 #include "device/base/driver.h"
-#include "bench.h"
+#include "facts.h"
+#include "gpu.h"
 
 /* clang-format off */
 #define AT(_member) offsetof(bench_origin, _member), sizeof(((bench_origin *)NULL)->_member)
@@ -125,16 +126,4 @@ void bench_origin_print(FILE *to, const bench_origin *origin, const char *how)
     fprintf(to, "# shpool-bench %s on %s, %s\n# driver %s; clocks: %s; %s\n# %s\n",
             origin->version, origin->device, how, origin->driver, origin->clocks, origin->date,
             origin->command);
-}
-
-void bench_csv_facts(FILE *to, const bench_column *columns, const void *record)
-{
-    const bench_column *c;
-    char text[BENCH_COMMAND_BYTES];
-
-    for (c = columns; c->name != NULL; c++) {
-        bench_cell(c, record, text, sizeof(text));
-        text[strcspn(text, "\r\n")] = '\0';
-        fprintf(to, "# %s: %s\n", c->name, text);
-    }
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "bench.h"
+#include "json.h"
 
 #if HAVE_JANSSON
 

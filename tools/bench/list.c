@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "bench.h"
+#include "list.h"
 
 int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
                  uint32_t *value)

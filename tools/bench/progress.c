@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "lib/internal.h"
-#include "bench.h"
+#include "progress.h"
 
 #define TWICE 0.2 /* seconds: timeout(1) sends its signal twice, and means one */
 

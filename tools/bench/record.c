@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench: what a result holds.  The tables here are the only lists of it. */
+/* shpool-bench block: what a result holds.  The tables here are the only lists of it. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
-#include "bench.h"
+#include "record.h"
 
 /* clang-format off */
 #define AT(_type, _member) offsetof(_type, _member), sizeof(((_type *)NULL)->_member)
@@ -51,42 +51,6 @@ const bench_column bench_fact_columns[] = {
     {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
 #undef AT
 /* clang-format on */
-
-void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes)
-{
-    const void  *member = (const char *)record + column->offset;
-    shpool_text  out    = shpool_text_make(text, bytes);
-    const bench_series *series;
-    size_t       i;
-
-    switch (column->kind) {
-    case BENCH_TEXT:
-        shpool_text_add(&out, "%s", (const char *)member);
-        break;
-    case BENCH_U32:
-        shpool_text_add(&out, "%u", (unsigned)*(const uint32_t *)member);
-        break;
-    case BENCH_U64:
-        shpool_text_add(&out, "%llu", *(const unsigned long long *)member);
-        break;
-    case BENCH_INT:
-        if (*(const int64_t *)member >= 0) {
-            shpool_text_add(&out, "%lld", (long long)*(const int64_t *)member);
-        }
-        break;
-    case BENCH_REAL:
-        if (*(const double *)member >= 0.0) {
-            shpool_text_add(&out, "%.6g", *(const double *)member);
-        }
-        break;
-    case BENCH_SERIES:
-        series = member;
-        for (i = 0; i < series->count; i++) {
-            shpool_text_add(&out, "%s%.6g", (i == 0) ? "" : " ", series->value[i]);
-        }
-        break;
-    }
-}
 
 int bench_results_add(bench_results *results, const bench_row *row)
 {
@@ -140,47 +104,6 @@ void bench_row_set_pool(bench_row *row, const shpool_pool *pool)
     row->pools        = pool->pools;
     row->pool_threads = pool->threads_per_pool;
     row->shared_bytes = pool->shared_bytes;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-void bench_sort(double *values, size_t count)
-{
-    qsort(values, count, sizeof(*values), by_value);
-}
-
-static double median(double *values, size_t count)
-{
-    bench_sort(values, count);
-    return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
-}
-
-void bench_series_summary(const bench_series *series, double *median_p, double *spread_p)
-{
-    double values[BENCH_REPEATS];
-    size_t i;
-
-    *median_p = -1.0;
-    *spread_p = -1.0;
-    if (series->count == 0) {
-        return;
-    }
-    memcpy(values, series->value, series->count * sizeof(values[0]));
-    *median_p = median(values, series->count);
-    if ((series->count > 1) && (*median_p > 0.0)) {
-        for (i = 0; i < series->count; i++) {
-            const double distance = series->value[i] - *median_p;
-
-            values[i] = (distance < 0.0) ? -distance : distance;
-        }
-        *spread_p = 100.0 * median(values, series->count) / *median_p;
-    }
 }
 
 void bench_row_summarise(bench_row *row)

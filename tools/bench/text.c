@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "bench.h"
+#include "text.h"
 
 #define CELL_BYTES 4096 /* the longest note, a series of BENCH_REPEATS numbers */
 

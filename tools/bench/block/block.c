@@ -7,8 +7,13 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "tools/bench/bench.h"
+#include "tools/bench/gpu.h"
+#include "tools/bench/json.h"
+#include "tools/bench/plot/plot.h"
+#include "tools/bench/progress.h"
+#include "tools/bench/text.h"
 #include "tools/message.h"
+#include "block.h"
 
 /* ---- where and how ---- */
 

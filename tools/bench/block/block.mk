@@ -1,21 +1,20 @@
 # The workloads over block allocators.
 shpool_bench_SOURCES += \
 	tools/bench/block/block.c \
+	tools/bench/block/block.h \
 	tools/bench/block/cpu.c \
 	tools/bench/block/fuzz.h \
 	tools/bench/block/options.c \
 	tools/bench/block/point.c \
 	tools/bench/block/workload.h
 EXTRA_DIST += tools/bench/block/cuda.cu tools/bench/block/inline.cu tools/bench/block/kernels.cuh \
-	tools/bench/block/linked.cu tools/bench/block/no_cuda.c
+	tools/bench/block/linked.cu
 if HAVE_NVCC
 shpool_bench_SOURCES += tools/bench/block/cuda.cu
 if HAVE_LTO_IR
 nodist_shpool_bench_SOURCES += tools/bench/block/linked_lto.c
 -include tools/bench/block/linked_lto.cud
 endif
-else
-shpool_bench_SOURCES += tools/bench/block/no_cuda.c
 endif
 
 %_bench.o: tools/bench/block/inline.cu

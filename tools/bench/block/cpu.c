@@ -9,7 +9,8 @@
 
 #include <shpool/executor.h>
 
-#include "tools/bench/bench.h"
+#include "tools/bench/progress.h"
+#include "block.h"
 #include "workload.h"
 
 typedef struct cpu_kernel {

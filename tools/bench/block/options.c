@@ -7,34 +7,12 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "tools/bench/bench.h"
+#include "tools/bench/json.h"
+#include "tools/bench/plot/plot.h"
+#include "block.h"
 #include "workload.h"
 
 #define MOST_BYTES SHPOOL_MAX_SHARED
-
-const char *const bench_binding_names[] = {"table", "inline", "linked", NULL};
-
-static const char *const workload_names[] = {
-#define BENCH_NAME(_name, _summary) #_name,
-    BENCH_WORKLOADS(BENCH_NAME)
-#undef BENCH_NAME
-    NULL};
-
-static const char *const workload_summaries[] = {
-#define BENCH_SUMMARY(_name, _summary) _summary,
-    BENCH_WORKLOADS(BENCH_SUMMARY)
-#undef BENCH_SUMMARY
-};
-
-const char *bench_workload_name(size_t index)
-{
-    return (index < BENCH_COUNT) ? workload_names[index] : NULL;
-}
-
-const char *bench_workload_summary(size_t index)
-{
-    return (index < BENCH_COUNT) ? workload_summaries[index] : NULL;
-}
 
 static void usage(FILE *to)
 {
@@ -68,7 +46,7 @@ static void usage(FILE *to)
           "Ctrl-C prints what was measured.  On a terminal stderr shows how far it is.\n"
           "workloads:\n", to);
     for (i = 0; i < BENCH_COUNT; i++) {
-        fprintf(to, "  %-8s %s\n", workload_names[i], workload_summaries[i]);
+        fprintf(to, "  %-8s %s\n", bench_workload_names[i], bench_workload_summary(i));
     }
     fputs("exit status: 0; 1: a payload check or a row failed; 2: usage; 130: Ctrl-C\n", to);
 }
@@ -96,7 +74,7 @@ static int take(int c, bench_options *o)
     case 'b':
         return bench_choices(optarg, "--binding", bench_binding_names, &o->bindings);
     case 'w':
-        return bench_choices(optarg, "--workload", workload_names, &o->workloads);
+        return bench_choices(optarg, "--workload", bench_workload_names, &o->workloads);
     case 't':
         return bench_numbers(optarg, "--threads", 1, SHPOOL_MAX_THREADS, &o->threads);
     case 'B':
@@ -272,7 +250,7 @@ int bench_options_complete(bench_options *options, int cuda)
         set_default(&options->payload_bytes, 46u * 1024u);
     }
     if (options->workloads.count == 0) {
-        (void)bench_choices("all", "--workload", workload_names, &options->workloads);
+        (void)bench_choices("all", "--workload", bench_workload_names, &options->workloads);
     }
     if (options->iterations == 0) {
         options->iterations = cuda ? 1000 : 100;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "tools/bench/bench.h"
+#include "block.h"
 #include "workload.h"
 
 void bench_row_absent(bench_row *row, const char *why)

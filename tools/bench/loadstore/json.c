@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "tools/bench/json.h"
 #include "loadstore.h"
 
 #if HAVE_JANSSON

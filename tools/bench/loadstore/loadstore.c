@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "loadstore.h"
+#include "tools/bench/gpu.h"
+#include "tools/bench/names.h"
 #include "tools/message.h"
+#include "loadstore.h"
 
 typedef enum output { OUTPUT_TABLE, OUTPUT_CSV, OUTPUT_JSON } output;
 
@@ -21,16 +23,6 @@ static const char *const champion_name[BEST_COUNT] = {
     "copy through shared memory", "copy of any kind", "copy by CUB",
     "load in strided order", "load in thread order", "load by CUB"};
 
-/* clang-format off */
-#define AT(_member) offsetof(bench_ls_options, _member), sizeof(((bench_ls_options *)NULL)->_member)
-const bench_column bench_ls_option_columns[] = {
-    {"bytes", BENCH_U64, AT(bytes), NULL, 0, NULL},
-    {"repeats", BENCH_U32, AT(repeats), NULL, 0, NULL},
-    {"waves", BENCH_U32, AT(waves), NULL, 0, NULL},
-    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
-#undef AT
-/* clang-format on */
-
 typedef struct report {
     output             format;
     unsigned long long errors;
@@ -38,16 +30,6 @@ typedef struct report {
     bench_ls_row       best[BEST_COUNT];
     uint32_t           type_bytes; /* that best[] is of */
 } report;
-
-const char *bench_ls_counts(bench_ls_check check)
-{
-    return (check == BENCH_LS_SUM) ? "read" : "read+written";
-}
-
-int bench_ls_wants(const bench_list *list, uint32_t value)
-{
-    return (list->count == 0) || bench_list_has(list, value);
-}
 
 static void usage(FILE *to)
 {
@@ -199,7 +181,8 @@ static int check_shapes(const bench_ls_options *options)
              &there.type_bytes);
     put_list(", --threads ", &there.threads);
     put_list(" and --values ", &there.values);
-    fputs("; tools/bench/loadstore/loadstore.mk tells how a build gets more (SHPOOL_BENCH_LOADSTORE)\n", stderr);
+    fputs("; tools/bench/loadstore/loadstore.mk tells how a build gets more "
+          "(SHPOOL_BENCH_LOADSTORE)\n", stderr);
     return -1;
 }
 

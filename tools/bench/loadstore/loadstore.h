@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/bench/bench.h"
+#include "tools/bench/facts.h"
+#include "tools/bench/list.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -86,9 +87,6 @@ static __host__ __device__ __forceinline__ uint32_t bench_ls_permuted(uint32_t e
     return (e * 7919u + 12345u) % tile;
 }
 #endif
-
-/** The subcommand; argv[0] is the tool's name, the options follow.  Exit status. */
-int bench_loadstore(int argc, char **argv);
 
 void bench_loadstore_shapes(bench_ls_shapes *shapes);
 

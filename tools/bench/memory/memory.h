@@ -26,6 +26,17 @@ typedef struct memory_row {
     const char *note;
 } memory_row;
 
+typedef struct memory_options {
+    int device;
+    uint32_t repeats;
+    uint32_t pairs;      /* in one repeat */
+    uint32_t threads;    /* at most */
+    const char *replay;  /* a log, or NULL */
+    uint64_t limit;      /* of the replay, bytes; 0: none */
+} memory_options;
+
+/* ---- common.c ---- */
+
 void memory_print(const memory_row *row);
 
 /* Seconds of a clock that only goes forward. */
@@ -39,15 +50,6 @@ uint64_t memory_driver_calls(shpool_device_allocator *allocator);
 
 /* Says this thread's latest detail on stderr; -1. */
 int memory_failed(const char *spec);
-
-typedef struct memory_options {
-    int device;
-    uint32_t repeats;
-    uint32_t pairs;      /* in one repeat */
-    uint32_t threads;    /* at most */
-    const char *replay;  /* a log, or NULL */
-    uint64_t limit;      /* of the replay, bytes; 0: none */
-} memory_options;
 
 /* A context with a stream of its own, which is known to be stable; NULL: it failed. */
 shpool_context *memory_context(const memory_options *options, shpool_device_allocator *allocator);
@@ -68,9 +70,6 @@ int memory_replay(const memory_options *options, const char *spec);
  * for so many microseconds, on one of its device's processors. */
 void bench_memory_add_cub(void);
 void bench_memory_spin(int device, shpool_stream stream, unsigned microseconds);
-
-/* The sub-command; arguments after its name. */
-int bench_memory(int argc, char **argv);
 
 #ifdef __cplusplus
 }

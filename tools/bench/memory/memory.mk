@@ -1,5 +1,6 @@
 # Device allocators.
 shpool_bench_SOURCES += \
+	tools/bench/memory/common.c \
 	tools/bench/memory/memory.c \
 	tools/bench/memory/memory.h \
 	tools/bench/memory/replay.c \

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "plot.h"
+#include "chart.h"
 
 static uint32_t threads_of(const bench_row *row)
 {

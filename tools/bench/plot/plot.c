@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "lib/internal.h"
+#include "tools/bench/json.h"
+#include "chart.h"
 #include "plot.h"
 
 extern char **environ;

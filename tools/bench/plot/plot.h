@@ -1,79 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench's charts: what their files share. */
+/* shpool-bench: charts. */
 #ifndef SHPOOL_BENCH_PLOT_H
 #define SHPOOL_BENCH_PLOT_H
 
-#include <stdio.h>
+#include <stddef.h>
 
-#include "tools/bench/bench.h"
+#include "tools/bench/record.h"
 
-#define PLOT_PANEL_WIDTH  460 /* pixels */
-#define PLOT_PANEL_HEIGHT 330
-#define PLOT_HEAD         40  /* the chart's title */
-#define PLOT_LINE_HEIGHT  16  /* of caption and legend */
-#define PLOT_LETTER_WIDTH 6.7 /* roughly */
-#define PLOT_LEGEND_WIDTH 220
-#define PLOT_VALUES       BENCH_LIST /* of a swept dimension */
-#define PLOT_SERIES       (3 * BENCH_LIST)
-#define PLOT_BAD_COLOUR   "#e00000"
+/** Whether --plot can write such a file; -1: stderr says why not. */
+int bench_plot_check(const char *path);
 
-/** What can be swept. */
-typedef struct plot_dimension {
-    uint32_t (*of)(const bench_row *row);
-    const char *label;
-    const char *unit;
-    int         is_bytes;
-} plot_dimension;
-
-enum { PLOT_DIMENSIONS = 3 };
-extern const plot_dimension plot_dimensions[PLOT_DIMENSIONS];
-
-/** What can be drawn; a name of NULL ends the table. */
-typedef struct plot_figure {
-    const char *name;
-    size_t      offset; /* in bench_row, a double; negative: none */
-    const char *label;
-    const char *small;  /* of a thousandth; NULL: is not used */
-} plot_figure;
-
-extern const plot_figure plot_figures[];
-
-/** A chart is laid out before a line of it is written. */
-typedef struct plot_chart {
-    const bench_results *results;
-    FILE  *to;
-    const plot_figure *figure;             /* of all panels but those of ramp */
-    size_t series;                         /* allocators, and bindings if there are several */
-    const bench_row *first[PLOT_SERIES];   /* a row of each */
-    int    show_bindings;
-    size_t panels;
-    const bench_row **panel;               /* a row of each */
-    size_t columns;
-    int    x;                              /* in plot_dimensions[]; -1: bars */
-    size_t value_count[PLOT_DIMENSIONS];
-    uint32_t value[PLOT_DIMENSIONS][PLOT_VALUES];
-    int    width;                          /* pixels */
-    int    height;
-    int    foot;                           /* legend and caption */
-} plot_chart;
-
-/** bench/plot/layout.c: what the results make of a chart; panel has room for each of them. */
-void plot_lay_out(plot_chart *c);
-int  plot_same_series(const bench_row *a, const bench_row *b);
-int  plot_same_panel(const plot_chart *c, const bench_row *a, const bench_row *b);
-size_t plot_legend_columns(const plot_chart *c);
-
-/** bench/plot/script.c: what gnuplot is told; output: what it writes.  -1: no memory. */
-int plot_script(const bench_results *results, size_t figure, const char *output, FILE *to);
-
-/** bench/plot/script.c: a gnuplot string; a value as text (46K); names and looks of a series. */
-void plot_put_string(FILE *to, const char *text, size_t bytes);
-void plot_value_text(size_t dimension, uint32_t value, char *text, size_t bytes);
-void plot_series_name(const plot_chart *c, size_t series, char *text, size_t bytes);
-const char *plot_colour(size_t series);
-int  plot_point(size_t series);
-
-/** bench/plot/panel.c: one panel. */
-void plot_put_panel(const plot_chart *c, size_t panel);
+/** Draw; figure: in plot_figures[] of chart.h.  0, or -1 with a message on stderr. */
+int bench_plot_draw(const bench_results *results, size_t figure, const char *path);
 
 #endif /* SHPOOL_BENCH_PLOT_H */

@@ -1,7 +1,7 @@
 # Charts.
 shpool_bench_SOURCES += \
+	tools/bench/plot/chart.h \
 	tools/bench/plot/layout.c \
-	tools/bench/plot/panel.c \
 	tools/bench/plot/plot.c \
 	tools/bench/plot/plot.h \
 	tools/bench/plot/script.c

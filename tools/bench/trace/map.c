@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tools/bench/bench.h"
-#include "trace.h"
-#include "heap_map.h"
+#include "tools/bench/list.h"
+#include "tools/bench/names.h"
 #include "file.h"
+#include "heap_map.h"
 
 typedef struct options {
     const char *file;

@@ -9,26 +9,15 @@
 #include <unistd.h>
 
 #include "lib/internal.h"
-#include "tools/bench/bench.h"
-#include "replay_table.h"
-#include "trace.h"
+#include "tools/bench/gpu.h"
+#include "tools/bench/list.h"
+#include "tools/bench/names.h"
 #include "tools/message.h"
-#include "replay.h"
 #include "file.h"
+#include "replay.h"
+#include "replay_table.h"
 
 #define MOST_ROWS 1024u
-
-#if !HAVE_CUDA_DEVICE
-int replay_cuda(const replay_script *script, const replay_shape *shape, replay_tally *tally_p,
-                char *why, size_t why_bytes)
-{
-    (void)script;
-    (void)shape;
-    memset(tally_p, 0, sizeof(*tally_p));
-    snprintf(why, why_bytes, "this build has no CUDA");
-    return -1;
-}
-#endif
 
 static void usage(FILE *to)
 {

@@ -3,7 +3,7 @@
 #ifndef SHPOOL_BENCH_REPLAY_H
 #define SHPOOL_BENCH_REPLAY_H
 
-#include "tools/bench/bench.h"
+#include "tools/bench/list.h"
 #include "replay.h"
 
 typedef struct replay_options {

@@ -16,8 +16,7 @@ shpool_bench_SOURCES += \
 	tools/bench/trace/map.c \
 	tools/bench/trace/replay.c \
 	tools/bench/trace/replay_table.c \
-	tools/bench/trace/replay_table.h \
-	tools/bench/trace/trace.h
+	tools/bench/trace/replay_table.h
 EXTRA_DIST += tools/bench/trace/replay_cuda.cu
 if HAVE_NVCC
 shpool_bench_SOURCES += tools/bench/trace/replay_cuda.cu

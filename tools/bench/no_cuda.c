@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench in builds without CUDA: what bench/block/cuda.cu and bench/loadstore/run.cu have. */
+/* shpool-bench in builds without CUDA: what gpu.cu, block/cuda.cu, loadstore/run.cu and
+ * trace/replay_cuda.cu define. */
 #include "config.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu.h"
+#include "tools/bench/block/block.h"
 #include "tools/bench/loadstore/loadstore.h"
+#include "tools/bench/trace/replay.h"
 
 int bench_cuda_present(char *text, size_t bytes)
 {
@@ -38,5 +42,15 @@ int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, voi
     (void)sink;
     (void)user;
     snprintf(error, 256, "this build has no CUDA");
+    return -1;
+}
+
+int replay_cuda(const replay_script *script, const replay_shape *shape, replay_tally *tally_p,
+                char *why, size_t why_bytes)
+{
+    (void)script;
+    (void)shape;
+    memset(tally_p, 0, sizeof(*tally_p));
+    snprintf(why, why_bytes, "this build has no CUDA");
     return -1;
 }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench block: what its files share. */
+#ifndef SHPOOL_BENCH_BLOCK_H
+#define SHPOOL_BENCH_BLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/bench/list.h"
+#include "tools/bench/record.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- what the user asked for: options.c ---- */
+
+typedef struct bench_options {
+    const char *device;    /* "cpu", "cuda", or NULL: cuda if there is one */
+    bench_names allocators; /* specs or "all"; none: as $SHPOOL_ALLOCATOR says */
+    bench_names skipped;   /* names that "all" leaves out */
+    bench_list  bindings;  /* bench_binding_id */
+    bench_list  workloads; /* indices in workload.h's order */
+    bench_list  threads;
+    bench_list  payload_bytes; /* of all pools of a block; empty: total_bytes counts */
+    bench_list  total_bytes;   /* of shared memory, for the pools to fill */
+    bench_list  threads_per_pool; /* 0: the allocator's own choice */
+    uint32_t    blocks;     /* CPU: blocks of the grid */
+    uint32_t    iterations;
+    uint32_t    repeats;    /* launches whose median counts */
+    uint32_t    spin_ms;    /* GPU: work before a measurement, so that its clocks rise */
+    uint32_t    seed;
+    const char *json;       /* file; "-": stdout; NULL: none */
+    const char *csv;        /* likewise */
+    const char *plot;       /* file */
+} bench_options;
+
+/** 0: go on; else exit status + 1. */
+int bench_options_parse(int argc, char **argv, bench_options *options);
+
+/** What is left to say when it is known where the kernels run: all allocators, the defaults. */
+int bench_options_complete(bench_options *options, int cuda);
+
+/** How many points there are: the product of all lists. */
+size_t bench_points(const bench_options *options);
+
+/** Point `index`; workloads change fastest, then bindings, allocators, pools, threads. */
+void bench_point_at(const bench_options *options, size_t index, bench_point *point);
+
+/* ---- what a point means for a pool and a kernel: point.c ---- */
+
+/** What a point wants of shpool_plan(). */
+void bench_point_config(const bench_point *point, shpool_config *want);
+
+/** The row cannot exist, because... */
+void bench_row_absent(bench_row *row, const char *why);
+
+/** Say why planning failed; 0: such pools cannot exist, -1: it should have worked. */
+int bench_row_refused(bench_row *row, shpool_status status);
+
+/** Whether the row of `workload` cannot exist for this pool; then the row says why. */
+int bench_row_missing(bench_row *row, size_t workload, const shpool_pool *pool);
+
+struct bench_args;
+struct bench_tally;
+
+/** A kernel's arguments, but for the tally's place. */
+void bench_args_init(struct bench_args *args, const bench_options *options,
+                     const shpool_pool *pool);
+
+/** What happened in one launch of row->blocks blocks; errors add up. */
+void bench_row_tally(bench_row *row, size_t workload, const struct bench_tally *tally);
+
+/* ---- cpu.c, cuda.cu ---- */
+
+/** One row on the CPU block executor; 0, or -1 with row->note set. */
+int bench_cpu_row(const bench_options *options, const bench_point *point, bench_row *row);
+
+/** One row on the current GPU; 0, or -1 with row->note set. */
+int bench_cuda_row(const bench_options *options, const bench_point *point, bench_row *row);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SHPOOL_BENCH_BLOCK_H */

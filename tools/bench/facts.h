@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench: where, when and how something was measured.  All commands' results carry it. */
+#ifndef SHPOOL_BENCH_FACTS_H
+#define SHPOOL_BENCH_FACTS_H
+
+#include <stdio.h>
+
+#include <shpool/shpool.h>
+
+#include "column.h"
+#include "command.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What the results of every command carry.  bench_origin_columns names all of it. */
+typedef struct bench_origin {
+    char version[32]; /* of the library */
+    char device[256];
+    char driver[64];
+    char clocks[128];
+    char date[32];    /* when it began, UTC */
+    char command[BENCH_COMMAND_BYTES]; /* bench_command_write() */
+} bench_origin;
+
+extern const bench_column bench_origin_columns[];
+
+/** All but the command, of the CPU block executor; why: it runs there. */
+void bench_origin_cpu(bench_origin *origin, const char *why);
+
+/** The same of a GPU; a failure leaves it as it was, and shpool_last_error() says why. */
+shpool_status bench_origin_gpu(bench_origin *origin, int ordinal);
+
+/** The first lines of a table; how: what else there is to say, "median of 9 launches". */
+void bench_origin_print(FILE *to, const bench_origin *origin, const char *how);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SHPOOL_BENCH_FACTS_H */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench: the GPU that is measured: gpu.cu, or no_cuda.c. */
+#ifndef SHPOOL_BENCH_GPU_H
+#define SHPOOL_BENCH_GPU_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Whether there is a GPU; its name and driver in text, or why not. */
+int bench_cuda_present(char *text, size_t bytes);
+
+/** The version of the CUDA runtime, as 13000; 0: this build has none. */
+int bench_cuda_runtime(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SHPOOL_BENCH_GPU_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench memory: what the questions share: the clock, samples, a context, a line of CSV. */
+#include "config.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "tools/bench/column.h"
+#include "memory.h"
+
+double memory_now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+int memory_failed(const char *spec)
+{
+    fprintf(stderr, "shpool-bench: %s: %s\n", spec, shpool_last_error());
+    return -1;
+}
+
+shpool_context *memory_context(const memory_options *options, shpool_device_allocator *allocator)
+{
+    shpool_context_options o = {.bytes = sizeof(o), .device = options->device,
+                                .flags = SHPOOL_CONTEXT_NEW_STREAM};
+    shpool_context *context = NULL;
+
+    if ((shpool_context_create(&o, &context) != SHPOOL_OK) ||
+        (shpool_context_set_allocator(context, allocator) != SHPOOL_OK)) {
+        shpool_context_unref(context);
+        return NULL;
+    }
+    return context;
+}
+
+double memory_quantile(double *samples, size_t count, double part)
+{
+    bench_sort(samples, count);
+    return samples[(size_t)((double)(count - 1) * part + 0.5)];
+}
+
+uint64_t memory_driver_calls(shpool_device_allocator *allocator)
+{
+    shpool_device_stats stats;
+
+    if (shpool_device_get_stats(allocator, &stats) != SHPOOL_OK) {
+        return 0;
+    }
+    return stats.driver_mallocs + stats.driver_frees + stats.events_recorded + stats.hits_wait;
+}
+
+void memory_print(const memory_row *row)
+{
+    printf("%s,%s,%llu,%llu,%.4g,%.4g,%.4g,%s,%.3g,%s\n", row->question, row->allocator,
+           (unsigned long long)row->size, (unsigned long long)row->count, row->median, row->p99,
+           row->p999, row->unit, row->driver_calls, (row->note != NULL) ? row->note : "");
+    fflush(stdout);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench: what a run says of itself on a terminal, and Ctrl-C. */
+#ifndef SHPOOL_BENCH_PROGRESS_H
+#define SHPOOL_BENCH_PROGRESS_H
+
+#include <stddef.h>
+
+#include "record.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** One line on a terminal, nothing elsewhere. */
+void bench_progress_begin(size_t total);
+void bench_progress_show(size_t done, const bench_point *point);
+void bench_progress_clear(void);
+
+/** From now on Ctrl-C (SIGINT) or SIGTERM only asks to stop; a second one ends the process. */
+void bench_interrupt_catch(void);
+
+/** The signal that asked to stop, or 0. */
+int bench_interrupted(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SHPOOL_BENCH_PROGRESS_H */
