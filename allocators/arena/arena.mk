@@ -1,6 +1,6 @@
 nobase_dist_doc_DATA += allocators/arena/README.md
 if SHPOOL_ALLOC_ARENA
-nobase_shpool_HEADERS     += allocators/arena/arena.h allocators/arena/arena_entries.h
+nobase_shpool_HEADERS     += allocators/arena/arena.h
 libshpool_core_la_SOURCES += allocators/arena/arena.c
 if HAVE_NVCC
 libshpool_device_a_SOURCES += allocators/arena/arena.cu

@@ -1,7 +1,7 @@
 nobase_dist_doc_DATA += allocators/bitmap/README.md
 if SHPOOL_ALLOC_BITMAP
 nobase_shpool_HEADERS     += allocators/bitmap/bitmap.h allocators/bitmap/bitmap_again.h \
-	allocators/bitmap/bitmap_near.h allocators/bitmap/bitmap_runs.h
+	allocators/bitmap/bitmap_runs.h
 libshpool_core_la_SOURCES += allocators/bitmap/bitmap.c
 if HAVE_NVCC
 libshpool_device_a_SOURCES += allocators/bitmap/bitmap.cu

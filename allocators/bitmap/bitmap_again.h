@@ -14,7 +14,6 @@
 #if defined(SHPOOL_BITMAP_AS) /* by itself it makes nothing */
 
 #undef SHPOOL_ALLOCATORS_BITMAP_H
-#undef SHPOOL_ALLOCATORS_BITMAP_NEAR_H
 #undef SHPOOL_ALLOCATORS_BITMAP_RUNS_H
 
 #define shpool_bitmap_both SHPOOL_BITMAP_AS(both)

@@ -3,7 +3,7 @@ if SHPOOL_ALLOC_CLUSTER_BITMAP
 nobase_shpool_HEADERS     += allocators/cluster_bitmap/cluster_bitmap.h
 if !SHPOOL_ALLOC_BITMAP
 nobase_shpool_HEADERS     += allocators/bitmap/bitmap.h allocators/bitmap/bitmap_again.h \
-	allocators/bitmap/bitmap_near.h allocators/bitmap/bitmap_runs.h
+	allocators/bitmap/bitmap_runs.h
 endif
 libshpool_core_la_SOURCES += allocators/cluster_bitmap/cluster_bitmap.c
 if HAVE_NVCC

@@ -1,6 +1,6 @@
 nobase_dist_doc_DATA += allocators/freelist/README.md
 if SHPOOL_ALLOC_FREELIST
-nobase_shpool_HEADERS     += allocators/freelist/freelist.h allocators/freelist/freelist_map.h
+nobase_shpool_HEADERS     += allocators/freelist/freelist.h
 libshpool_core_la_SOURCES += allocators/freelist/freelist.c
 if HAVE_NVCC
 libshpool_device_a_SOURCES += allocators/freelist/freelist.cu

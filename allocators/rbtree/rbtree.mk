@@ -1,6 +1,6 @@
 nobase_dist_doc_DATA += allocators/rbtree/README.md
 if SHPOOL_ALLOC_RBTREE
-nobase_shpool_HEADERS     += allocators/rbtree/rbtree.h allocators/rbtree/rbtree_nodes.h
+nobase_shpool_HEADERS     += allocators/rbtree/rbtree.h
 libshpool_core_la_SOURCES += allocators/rbtree/rbtree.c
 if HAVE_NVCC
 libshpool_device_a_SOURCES += allocators/rbtree/rbtree.cu
