@@ -3,4 +3,5 @@
 # Further arguments go to autoreconf: ./autogen.sh --warnings=error is what CI runs.
 set -e
 cd "$(dirname "$0")"
+build-aux/modules.sh
 exec autoreconf --install --force --warnings=all "$@"

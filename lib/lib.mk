@@ -36,12 +36,12 @@ libshpool_core_la_SOURCES = \
 	lib/text.c \
 	lib/trace.c \
 	lib/variables.c
-EXTRA_DIST += lib/linked_plain.cu lib/linked_spill.cu
+EXTRA_DIST += lib/linked_plain.cu lib/linked_spill.cu lib/module.cu
 nodist_libshpool_core_la_SOURCES =
 if HAVE_LTO_IR
 nodist_libshpool_core_la_SOURCES += lib/linked_plain_lto.c lib/linked_spill_lto.c
 endif
-# flags of its own: automake then keeps bitmap.c and bitmap.cu apart by object name
+# flags of its own: automake then keeps x.c and x.cu of one folder apart by object name
 libshpool_core_la_CFLAGS = $(AM_CFLAGS)
 libshpool_core_la_LIBADD = libshpool_simt.la libshpool_coalesce.la
 
@@ -53,6 +53,7 @@ libshpool_la_LDFLAGS = -no-undefined -version-info $(SHPOOL_LT_VERSION)
 if HAVE_NVCC
 shpooldev_LIBRARIES += libshpool_device.a
 libshpool_device_a_SOURCES = lib/image.cu lib/image_spill.cu
--include $(libshpool_device_a_OBJECTS:.o=.cud)
+libshpool_device_a_LIBADD = $(shpool_modules)
+-include $(libshpool_device_a_OBJECTS:.o=.cud) $(shpool_modules:.o=.cud)
 -include $(nodist_libshpool_core_la_SOURCES:.c=.cud)
 endif

@@ -37,7 +37,8 @@ SHPOOL_NVCC_DEPS = libshpool_device.a libshpool_core.la
 # above 32 it could not have 2,048 threads on a multiprocessor.  A function that needs more than 14
 # (the rest belong to its caller) or 32 then saves some on the stack; tests/build/sass.sh says which
 # may.
-$(libshpool_device_a_OBJECTS): SHPOOL_NVCC_FLAGS += -maxrregcount=32
+SHPOOL_NVCC_TABLE = -maxrregcount=32
+$(libshpool_device_a_OBJECTS): SHPOOL_NVCC_FLAGS += $(SHPOOL_NVCC_TABLE)
 
 # $(MKDIR_P) is for VPATH builds: automake makes only the folders that it knows objects in.
 .cu.o:
@@ -45,16 +46,23 @@ $(libshpool_device_a_OBJECTS): SHPOOL_NVCC_FLAGS += -maxrregcount=32
 	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_FLAGS) -dc \
 	  -MMD -MP -MT $@ -MF $(@:.o=.cud) -o $@ $<
 
+# an allocator's function tables: allocators/x/x_module.o is lib/module.cu for x
+allocators/%_module.o: lib/module.cu
+	@$(MKDIR_P) $(@D)
+	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) -DSHPOOL_MODULE=$(*F) $(SHPOOL_NVCC_FLAGS) \
+	  $(SHPOOL_NVCC_TABLE) -dc -MMD -MP -MT $@ -MF $(@:.o=.cud) -o $@ $<
+
 # x.cu as LTO-IR (what nvJitLink takes, for any GPU from the lowest on), as a C source that defines
-# the shpool_blob shpool_lto_x.  An allocator's .cu then is the one module of a linked kernel.
+# the shpool_blob shpool_lto_x; allocators/x/x_lto.c is lib/module.cu for x, as the one module of a
+# linked kernel.
 SHPOOL_LTO_C = $(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) \
 	-rdc=true -dlto -arch=sm_$(SHPOOL_CUDA_LOW) -ltoir \
 	-MMD -MP -MT $@ -MF $(@:.c=.cud) -o $(@:.c=.ltoir) $<
 SHPOOL_EMBED = $(SHELL) $(top_srcdir)/build-aux/embed.sh $(@:.c=.ltoir) shpool_lto_$(*F) \
 	$(SHPOOL_CUDA_VERSION) $(SHPOOL_LTO_ARCH) >$@-t && mv -f $@-t $@
-allocators/%_lto.c: allocators/%.cu $(top_srcdir)/build-aux/embed.sh
+allocators/%_lto.c: lib/module.cu $(top_srcdir)/build-aux/embed.sh
 	@$(MKDIR_P) $(@D)
-	$(AM_V_LTOIR)$(SHPOOL_LTO_C) -DSHPOOL_LINKED_MODULE
+	$(AM_V_LTOIR)$(SHPOOL_LTO_C) -DSHPOOL_MODULE=$(*F) -DSHPOOL_LINKED_MODULE
 	$(AM_V_at)$(SHPOOL_EMBED)
 %_lto.c: %.cu $(top_srcdir)/build-aux/embed.sh
 	@$(MKDIR_P) $(@D)
@@ -68,8 +76,8 @@ allocators/%_lto.c: allocators/%.cu $(top_srcdir)/build-aux/embed.sh
 CLEANFILES += $(shpool_nvcc_programs)
 shpool_made_in = allocators device examples lib tests tools
 mostlyclean-local:
-	-find $(shpool_made_in) -name '*.cud' -o -name '*.ltoir' -o -name '*_lto.[co]' -o \
-	  -o -name '*_bench.o' -o -name '*_byte_loadstore.o' 2>/dev/null | \
+	-find $(shpool_made_in) -name '*.cud' -o -name '*.ltoir' -o -name '*_lto.[co]' \
+	  -o -name '*_module.o' -o -name '*_bench.o' -o -name '*_byte_loadstore.o' 2>/dev/null | \
 	  xargs rm -f
 	-rm -f $(shpool_nvcc_programs:=.o)
 

@@ -311,8 +311,10 @@ SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_far(simt_addr base, uint32_t gra
 
 /* Where home had no room: one malloc in ten, but one lane of most warps.  In the caller's code, so
  * that the warp stays together; but a function of the table has parted it at its own entry, and no
- * registers for this, so there it is a call (bitmap.cu). */
-#ifndef SHPOOL_BITMAP_AWAY
+ * registers for this, so there it is a call. */
+#if defined(SHPOOL_TABLE_MODULE)
+#define SHPOOL_BITMAP_AWAY SIMT_FN_NOINLINE
+#else
 #define SHPOOL_BITMAP_AWAY SIMT_FN
 #endif
 SHPOOL_BITMAP_AWAY simt_addr shpool_bitmap_malloc_away(simt_addr base, uint32_t granules,

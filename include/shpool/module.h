@@ -47,10 +47,13 @@
  * nothing touches memory.  On the device each of them stays within 32 registers and off the stack:
  * a kernel that calls through a pointer inherits the highest count of all table functions.
  *
- * Registration, one line each:
+ * Registration, one line each (a built-in allocator needs no NAME.cu: the build has one for all):
  *   NAME.c    SHPOOL_HOST_MODULE(NAME, "summary", scope, caps, device_table, lto_ir)
  *   NAME.cu   SHPOOL_DEVICE_MODULE(NAME)
- * and in a plugin (shpool.h, shpool_plugin_info), in NAME.c behind the other:
+ * A .cu for function tables may define SHPOOL_TABLE_MODULE before it includes NAME.h: a function of
+ * a table has few registers, so bitmap.h then calls functions that are inlined otherwise.
+ *
+ * A plugin (shpool.h, shpool_plugin_info) has one more line, at the end of NAME.c:
  *             SHPOOL_PLUGIN(NAME)
  */
 #ifndef SHPOOL_MODULE_H

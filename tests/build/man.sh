@@ -114,7 +114,7 @@ same "the device allocators and their keys" 15
 # an allocator may do without a line there: adding one takes its own folder and its line in the list
 sed -n '/^\.Sh BLOCK/,/^\.El/s/^\.It //p' "$man/shpool.7" | grep -o 'Cm [a-z_]*' | sed 's/Cm //' |
     sort >"$tmp/page"
-sed -n 's,^include allocators/\([a-z_]*\)/.*,\1,p' "$src/allocators/allocators.mk" | sort |
+sed -n 's/^\([a-z][a-z0-9_]*\).*/\1/p' "$src/allocators/list" | sort |
     comm -12 - "$tmp/page" >"$tmp/code"
 same "the block allocators" 5
 

@@ -6,7 +6,7 @@
 #
 #   NVCC         [nvcc]
 #   sass_archs   architectures [75,80,90,100,120]
-#   allocators   names [all folders of allocators/]
+#   allocators   names [all of allocators/list]
 #
 # malloc and free of a plain pool have no stack frame, but: those of bitmap and thread_bitmap save
 # up to 16 bytes of their caller's registers, and where bitmap's home word has no room, or what
@@ -41,7 +41,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 
-allocators=${allocators:-$(cd "$src/allocators" && for d in */*.cu; do echo "${d%%/*}"; done)}
+allocators=${allocators:-$(sed -n 's/^\([a-z][a-z0-9_]*\).*/\1/p' "$src/allocators/list")}
 inlines=$(for n in $allocators; do case $n in null | native) ;; *) echo $n;; esac; done)
 mkdir -p include/shpool
 ln -s "$src/allocators" include/shpool/allocators
@@ -261,10 +261,12 @@ one_arch()
     # -- function table: allocators --
     objects=
     for n in $allocators; do
-        cu=$src/allocators/$n/$n.cu
-        if build "$arch $n.cu" $table_flags -arch=$arch -rdc=true -cubin -o $n.cubin "$cu"
+        cu="-DSHPOOL_MODULE=$n $src/lib/module.cu"
+        # several words
+        # shellcheck disable=SC2086
+        if build "$arch $n" $table_flags -arch=$arch -rdc=true -cubin -o $n.cubin $cu
         then
-            clean "$arch $n.cu"
+            clean "$arch $n"
             over=$(registers $n.cubin | awk -v most=$most_registers '$2 > most {
                 sub(/.*_cu_[0-9a-f]*shpool_/, "shpool_", $1); sub(/E[0-9]*shpool_view.*/, "", $1)
                 print $1 " " $2 }' | sort | paste -sd';')
@@ -274,7 +276,7 @@ one_arch()
                 "$arch $n: $count functions within $most_registers registers ${over:+-- $over}"
         fi
         objects="$objects $n.cubin"
-        if build "$arch $n.ptx" -arch=$arch -rdc=true -ptx -o $n.ptx "$cu"; then
+        if build "$arch $n.ptx" -arch=$arch -rdc=true -ptx -o $n.ptx $cu; then
             # the counted functions, and spilling, reach global memory through generic pointers
             found=$(awk '
                 /^\.(visible |weak |extern )?(\.)?func|^\.func|\.entry/ {
@@ -347,8 +349,8 @@ one_arch()
         fi
         if build "$arch linked kernel" -DSHPOOL_LINKED -arch=$arch -rdc=true -dlto -ltoir \
                -o least.ltoir ../least.cu &&
-            build "$arch $n LTO-IR" -DSHPOOL_LINKED_MODULE -arch=$arch -rdc=true -dlto -ltoir \
-               -o $n.ltoir "$src/allocators/$n/$n.cu"; then
+            build "$arch $n LTO-IR" -DSHPOOL_LINKED_MODULE -DSHPOOL_MODULE=$n -arch=$arch \
+               -rdc=true -dlto -ltoir -o $n.ltoir "$src/lib/module.cu"; then
             ./join $a linked_$n.cubin least.ltoir $n.ltoir linked_plain.ltoir >link.log 2>&1
             joined=$?
             result $joined "$arch linked $n: joined with the kernel $(head -1 link.log)"

@@ -14,7 +14,8 @@ cd "${top_srcdir:-$here/../..}" || exit 1
 
 # What is written by hand, generated files of a build in the source folder left out.
 sources() {
-    for file in configure.ac Makefile.am autogen.sh quickstart .ci/run build-aux/embed.sh; do
+    for file in configure.ac Makefile.am autogen.sh quickstart .ci/run build-aux/embed.sh \
+        build-aux/modules.sh; do
         [ ! -f $file ] || echo $file # a tarball has no .ci
     done
     find allocators coalesce device examples include lib m4 simt tests tools -type f \
