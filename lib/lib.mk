@@ -23,7 +23,6 @@ libshpool_core_la_SOURCES = \
 	lib/layout.c \
 	lib/link.c \
 	lib/link.h \
-	lib/lto.h \
 	lib/message.c \
 	lib/plan.c \
 	lib/plugin.c \

@@ -4,10 +4,19 @@
 
 #include "cache.h"
 #include "link.h"
-#include "lto.h"
 
-SHPOOL_LTO_DECLARE(linked_plain);
-SHPOOL_LTO_DECLARE(linked_spill);
+/* The part of a linked kernel beside the allocator's: of pools that do not spill, and of those that
+ * do (lib/linked_plain.cu, lib/linked_spill.cu).  Embedded by the build as the allocators' is. */
+#if HAVE_LTO_IR
+extern const shpool_blob shpool_lto_linked_plain;
+extern const shpool_blob shpool_lto_linked_spill;
+static const shpool_blob *const linked_parts[2] = {
+    &shpool_lto_linked_plain,
+    &shpool_lto_linked_spill,
+};
+#else
+static const shpool_blob *const linked_parts[2] = { NULL, NULL };
+#endif
 
 static shpool_status check_arguments(const void *kernel, size_t kernel_bytes, const char *name,
                                      uint32_t arch)
@@ -151,7 +160,7 @@ shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const ch
     }
     spills = (config.spill != SHPOOL_SPILL_FAIL) ||
              ((selection.allocator->caps & SHPOOL_CAP_SPILL) != 0);
-    input.spill = spills ? SHPOOL_LTO(linked_spill) : SHPOOL_LTO(linked_plain);
+    input.spill = linked_parts[spills];
     input.name = selection.allocator->name;
     return find_or_join(&input, cubin_p, bytes_p, origin_p);
 }

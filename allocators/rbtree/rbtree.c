@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
-
-#include "lib/lto.h"
+#include "allocators/builtin.h"
 #include "rbtree.h"
 
-SHPOOL_LTO_DECLARE(rbtree);
-SHPOOL_HOST_MODULE_GROUP(rbtree, "best fit by a balanced tree of free blocks",
-                         SHPOOL_SCOPE_GROUP, 1,
-                         SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_RESIZE |
-                             SHPOOL_CAP_CHECK,
-                         NULL, SHPOOL_LTO(rbtree));
+SHPOOL_BUILTIN_MODULE_GROUP(rbtree, "best fit by a balanced tree of free blocks",
+                            SHPOOL_SCOPE_GROUP, 1,
+                            SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_RESIZE |
+                                SHPOOL_CAP_CHECK);

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
-
-#include "lib/lto.h"
+#include "allocators/builtin.h"
 #include "thread_first_fit.h"
 
-SHPOOL_LTO_DECLARE(thread_first_fit);
-SHPOOL_HOST_MODULE(thread_first_fit, "one pool per thread, first fit",
-                   SHPOOL_SCOPE_THREAD,
-                   SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_RESIZE |
-                       SHPOOL_CAP_LOCK_FREE | SHPOOL_CAP_CHECK,
-                   NULL, SHPOOL_LTO(thread_first_fit));
+SHPOOL_BUILTIN_MODULE(thread_first_fit, "one pool per thread, first fit", SHPOOL_SCOPE_THREAD,
+                      SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_RESIZE |
+                          SHPOOL_CAP_LOCK_FREE | SHPOOL_CAP_CHECK);

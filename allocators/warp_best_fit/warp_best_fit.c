@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
-
-#include "lib/lto.h"
+#include "allocators/builtin.h"
 #include "warp_best_fit.h"
 
-SHPOOL_LTO_DECLARE(warp_best_fit);
-SHPOOL_HOST_MODULE(warp_best_fit, "a pool for each group of threads behind a lock, best fit",
-                   SHPOOL_SCOPE_GROUP,
-                   SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_RESIZE |
-                       SHPOOL_CAP_CHECK,
-                   NULL, SHPOOL_LTO(warp_best_fit));
+SHPOOL_BUILTIN_MODULE(warp_best_fit, "a pool for each group of threads behind a lock, best fit",
+                      SHPOOL_SCOPE_GROUP,
+                      SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_RESIZE | SHPOOL_CAP_CHECK);
