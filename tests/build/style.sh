@@ -33,6 +33,15 @@ long_lines() {
         length($0) > most { print file ":" NR ": " length($0) " columns" }'
 }
 
+# A makefile needs tabs, and a here-document may.
+blanks() {
+    case $1 in *.mk | *.am | *.ac | *.sh) tabs=0 ;; *) tabs=1 ;; esac
+    awk -v file="$1" -v tabs=$tabs '
+        /[ \t]$/ { print file ":" NR ": blanks at the end" }
+        tabs && /\t/ { print file ":" NR ": a tab" }' "$1"
+    [ -z "$(tail -c 1 "$1")" ] || echo "$1: the last line has no end"
+}
+
 long_files() {
     awk -v file="$1" -v most=$most_lines 'END { if (NR > most) print file ": " NR " lines" }' "$1"
 }
@@ -55,5 +64,6 @@ if [ "$count" -lt 100 ]; then
     failed=1
 fi
 rule "lines of $most_columns columns at most ($count files)" long_lines
+rule "no tabs in code, no blanks at the end of a line" blanks
 rule "files of $most_lines lines at most" long_files
 exit $failed

@@ -10,7 +10,6 @@
 #include "facts.h"
 #include "gpu.h"
 
-/* clang-format off */
 #define AT(_member) offsetof(bench_origin, _member), sizeof(((bench_origin *)NULL)->_member)
 const bench_column bench_origin_columns[] = {
     {"version", BENCH_TEXT, AT(version), NULL, 0, NULL},
@@ -21,7 +20,6 @@ const bench_column bench_origin_columns[] = {
     {"command", BENCH_TEXT, AT(command), NULL, 0, NULL},
     {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
 #undef AT
-/* clang-format on */
 
 static void set_version_and_date(bench_origin *origin)
 {

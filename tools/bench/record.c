@@ -8,7 +8,6 @@
 #include "lib/internal.h"
 #include "record.h"
 
-/* clang-format off */
 #define AT(_type, _member) offsetof(_type, _member), sizeof(((_type *)NULL)->_member)
 const bench_column bench_row_columns[] = {
     {"spec", BENCH_TEXT, AT(bench_row, spec), "allocator", -18, NULL},
@@ -50,7 +49,6 @@ const bench_column bench_fact_columns[] = {
     {"planned", BENCH_U32, AT(bench_facts, planned), NULL, 0, NULL},
     {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
 #undef AT
-/* clang-format on */
 
 int bench_results_add(bench_results *results, const bench_row *row)
 {

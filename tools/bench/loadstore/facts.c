@@ -4,7 +4,6 @@
 
 #include "loadstore.h"
 
-/* clang-format off */
 #define AT(_member) offsetof(bench_ls_options, _member), sizeof(((bench_ls_options *)NULL)->_member)
 const bench_column bench_ls_option_columns[] = {
     {"bytes", BENCH_U64, AT(bytes), NULL, 0, NULL},
@@ -12,7 +11,6 @@ const bench_column bench_ls_option_columns[] = {
     {"waves", BENCH_U32, AT(waves), NULL, 0, NULL},
     {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
 #undef AT
-/* clang-format on */
 
 const char *bench_ls_counts(bench_ls_check check)
 {

@@ -40,7 +40,6 @@ static const char *const peers[] = {
 #endif
     "simple", "async", "async:threshold=0", "buckets", "bins"};
 
-/* clang-format off */
 #define AT(_member) offsetof(memory_options, _member), sizeof(((memory_options *)NULL)->_member)
 static const bench_column option_columns[] = {
     {"repeats", BENCH_U32, AT(repeats), NULL, 0, NULL},
@@ -48,7 +47,6 @@ static const bench_column option_columns[] = {
     {"threads", BENCH_U32, AT(threads), NULL, 0, NULL},
     {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
 #undef AT
-/* clang-format on */
 
 static void usage(FILE *to)
 {
