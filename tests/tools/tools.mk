@@ -18,6 +18,7 @@ tests_tools_test_bench_gpu_SOURCES = \
 	tools/bench/memory/common.c \
 	tools/bench/memory/memory.c \
 	tools/bench/names.c \
+	tools/bench/options.c \
 	tools/bench/record.c \
 	tools/message.c
 tests_tools_test_heap_map_SOURCES = tests/tools/test_heap_map.c $(shpool_trace_sources)

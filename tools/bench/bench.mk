@@ -15,6 +15,8 @@ shpool_bench_SOURCES = \
 	tools/bench/list.h \
 	tools/bench/names.c \
 	tools/bench/names.h \
+	tools/bench/options.c \
+	tools/bench/options.h \
 	tools/bench/progress.c \
 	tools/bench/progress.h \
 	tools/bench/record.c \

@@ -3,7 +3,6 @@
  * noise. */
 #include "config.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "lib/internal.h"
 #include "json.h"
 #include "list.h"
+#include "options.h"
 
 #define MOST_RATIO 1e6
 
@@ -354,45 +354,38 @@ static int decimal(const char *text, const char *option, double low, double high
     return 0;
 }
 
-/* 0: go on; else exit status + 1. */
-static int parse(int argc, char **argv, compare_options *options)
+static int take_option(int c, void *into)
 {
-    static const struct option longs[] = {
-        {"noise", required_argument, NULL, 'n'}, {"fail-on", required_argument, NULL, 'f'},
-        {"changed", no_argument, NULL, 'c'},     {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
-    int bad = 0;
-    int c;
+    compare_options *options = into;
 
-    while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
-        switch (c) {
-        case 'n':
-            bad = decimal(optarg, "--noise", 0.0, 1000.0, &options->noise);
-            break;
-        case 'f':
-            bad = decimal(optarg, "--fail-on", 1.0, MOST_RATIO, &options->fail_on);
-            break;
-        case 'c':
-            options->changed = 1;
-            break;
-        case 'h':
-            usage(stdout);
-            return 1;
-        default:
-            bad = 1;
-            break;
-        }
+    switch (c) {
+    case 'n':
+        return decimal(optarg, "--noise", 0.0, 1000.0, &options->noise);
+    case 'f':
+        return decimal(optarg, "--fail-on", 1.0, MOST_RATIO, &options->fail_on);
+    default:
+        options->changed = 1;
+        return 0;
     }
-    if (!bad && (argc - optind != 2)) {
+}
+
+static int check_files(int argc, char **argv, void *into)
+{
+    (void)argv;
+    (void)into;
+    if (argc - optind != 2) {
         fprintf(stderr, "shpool-bench: compare: two files are needed, not %d\n", argc - optind);
-        bad = 1;
-    }
-    if (bad) {
-        fputs("try shpool-bench compare --help\n", stderr);
-        return 3;
+        return -1;
     }
     return 0;
 }
+
+static const struct option longs[] = {
+    {"noise", required_argument, NULL, 'n'}, {"fail-on", required_argument, NULL, 'f'},
+    {"changed", no_argument, NULL, 'c'},     {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
+static const bench_parser parser = {"shpool-bench compare", "h", longs, usage, take_option,
+                                    check_files};
 
 static int fails(const tally *all, const compare_options *options)
 {
@@ -410,7 +403,7 @@ int bench_compare(int argc, char **argv)
     bench_results   a;
     bench_results   b;
     tally           all;
-    int             stop = parse(argc, argv, &options);
+    int             stop = bench_parse(&parser, argc, argv, &options);
 
     if (stop != 0) {
         return stop - 1;

@@ -2,12 +2,12 @@
 /* shpool-bench block: the command line, and the points of the sweep that it asks for. */
 #include "config.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/internal.h"
 #include "tools/bench/json.h"
+#include "tools/bench/options.h"
 #include "tools/bench/plot/plot.h"
 #include "block.h"
 #include "workload.h"
@@ -61,8 +61,10 @@ static int check_device(const char *name)
 }
 
 /* One that is read by getopt_long() into `options`; nonzero: bad. */
-static int take(int c, bench_options *o)
+static int take(int c, void *options)
 {
+    bench_options *o = options;
+
     switch (c) {
     case 'd':
         o->device = optarg;
@@ -98,17 +100,17 @@ static int take(int c, bench_options *o)
     case 'c':
         o->csv = (optarg != NULL) ? optarg : "-";
         return 0;
-    case 'P':
+    default:
         o->plot = optarg;
         return bench_plot_check(optarg);
-    default:
-        return 1;
     }
 }
 
 /* What does not go together; nonzero, and stderr says it. */
-static int conflicts(int argc, char **argv, const bench_options *o)
+static int conflicts(int argc, char **argv, void *options)
 {
+    const bench_options *o = options;
+
     if (optind < argc) {
         fprintf(stderr, "shpool-bench: unexpected argument \"%s\"%s\n", argv[optind],
                 (((o->json != NULL) && (strcmp(o->json, "-") == 0)) ||
@@ -133,43 +135,27 @@ static int conflicts(int argc, char **argv, const bench_options *o)
     return 0;
 }
 
+static const struct option longs[] = {
+    {"device", required_argument, NULL, 'd'},     {"allocator", required_argument, NULL, 'a'},
+    {"skip", required_argument, NULL, 'S'},       {"binding", required_argument, NULL, 'b'},
+    {"workload", required_argument, NULL, 'w'},   {"threads", required_argument, NULL, 't'},
+    {"bytes", required_argument, NULL, 'B'},      {"total", required_argument, NULL, 'T'},
+    {"threads-per-pool", required_argument, NULL, 'p'},
+    {"iterations", required_argument, NULL, 'i'}, {"seed", required_argument, NULL, 's'},
+    {"repeats", required_argument, NULL, 'r'},    {"spin-up", required_argument, NULL, 'u'},
+    {"json", optional_argument, NULL, 'j'},       {"csv", optional_argument, NULL, 'c'},
+    {"plot", required_argument, NULL, 'P'},       {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
+static const bench_parser parser = {"shpool-bench", "i:s:h", longs, usage, take, conflicts};
+
 int bench_options_parse(int argc, char **argv, bench_options *options)
 {
-    static const struct option longs[] = {
-        {"device", required_argument, NULL, 'd'},     {"allocator", required_argument, NULL, 'a'},
-        {"skip", required_argument, NULL, 'S'},       {"binding", required_argument, NULL, 'b'},
-        {"workload", required_argument, NULL, 'w'},   {"threads", required_argument, NULL, 't'},
-        {"bytes", required_argument, NULL, 'B'},      {"total", required_argument, NULL, 'T'},
-        {"threads-per-pool", required_argument, NULL, 'p'},
-        {"iterations", required_argument, NULL, 'i'}, {"seed", required_argument, NULL, 's'},
-        {"repeats", required_argument, NULL, 'r'},    {"spin-up", required_argument, NULL, 'u'},
-        {"json", optional_argument, NULL, 'j'},       {"csv", optional_argument, NULL, 'c'},
-        {"plot", required_argument, NULL, 'P'},       {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
-    int bad = 0;
-    int c;
-
     memset(options, 0, sizeof(*options));
     options->seed    = 1;
     options->repeats = 7;
     options->spin_ms = 100;
     options->blocks  = 2;
-    while (!bad && ((c = getopt_long(argc, argv, "i:s:h", longs, NULL)) != -1)) {
-        if (c == 'h') {
-            usage(stdout);
-            return 1;
-        }
-        if (c == 'V') {
-            printf("shpool-bench %s\n", shpool_version());
-            return 1;
-        }
-        bad = take(c, options);
-    }
-    if (bad || conflicts(argc, argv, options)) {
-        fputs("try shpool-bench --help\n", stderr);
-        return 3;
-    }
-    return 0;
+    return bench_parse(&parser, argc, argv, options);
 }
 
 /* ---- the rest, once it is known where kernels run ---- */

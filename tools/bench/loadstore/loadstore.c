@@ -2,13 +2,13 @@
 /* shpool-bench loadstore: the command line, the table, CSV and the summary. */
 #include "config.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/internal.h"
 #include "tools/bench/gpu.h"
 #include "tools/bench/names.h"
+#include "tools/bench/options.h"
 #include "tools/message.h"
 #include "loadstore.h"
 
@@ -85,66 +85,58 @@ static int size(const char *text, unsigned long long *bytes)
     return 0;
 }
 
-/* 0: go on; else exit status + 1. */
-static int parse(int argc, char **argv, bench_ls_options *options, output *format)
-{
-    static const struct option longs[] = {
-        {"type-bytes", required_argument, NULL, 'T'}, {"threads", required_argument, NULL, 't'},
-        {"values", required_argument, NULL, 'v'},     {"function", required_argument, NULL, 'f'},
-        {"bytes", required_argument, NULL, 'B'},      {"repeats", required_argument, NULL, 'r'},
-        {"waves", required_argument, NULL, 'w'},      {"csv", no_argument, NULL, 'c'},
-        {"json", no_argument, NULL, 'j'},             {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
-    int bad = 0;
-    int c;
+/* What the command line asks for. */
+typedef struct request {
+    bench_ls_options options;
+    output           format;
+} request;
 
-    while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
-        switch (c) {
-        case 'T':
-            bad = read_types(optarg, &options->type_bytes);
-            break;
-        case 't':
-            bad = bench_numbers(optarg, "--threads", 1, 1024, &options->threads);
-            break;
-        case 'v':
-            bad = bench_numbers(optarg, "--values", 1, 32, &options->values);
-            break;
-        case 'f':
-            options->function = optarg;
-            break;
-        case 'B':
-            bad = size(optarg, &options->bytes);
-            break;
-        case 'r':
-            bad = bench_number(optarg, "--repeats", 9, 10000, &options->repeats);
-            break;
-        case 'w':
-            bad = bench_number(optarg, "--waves", 0, 1000000, &options->waves);
-            break;
-        case 'c':
-            *format = OUTPUT_CSV;
-            break;
-        case 'j':
-            *format = OUTPUT_JSON;
-            break;
-        case 'h':
-            usage(stdout);
-            return 1;
-        default:
-            bad = 1;
-            break;
-        }
+static int take_option(int c, void *into)
+{
+    request          *asked   = into;
+    bench_ls_options *options = &asked->options;
+
+    switch (c) {
+    case 'T':
+        return read_types(optarg, &options->type_bytes);
+    case 't':
+        return bench_numbers(optarg, "--threads", 1, 1024, &options->threads);
+    case 'v':
+        return bench_numbers(optarg, "--values", 1, 32, &options->values);
+    case 'f':
+        options->function = optarg;
+        return 0;
+    case 'B':
+        return size(optarg, &options->bytes);
+    case 'r':
+        return bench_number(optarg, "--repeats", 9, 10000, &options->repeats);
+    case 'w':
+        return bench_number(optarg, "--waves", 0, 1000000, &options->waves);
+    default:
+        asked->format = (c == 'c') ? OUTPUT_CSV : OUTPUT_JSON;
+        return 0;
     }
-    if (!bad && (optind < argc)) {
+}
+
+static int check_words(int argc, char **argv, void *into)
+{
+    (void)into;
+    if (optind < argc) {
         fprintf(stderr, "shpool-bench: unexpected argument \"%s\"\n", argv[optind]);
-        bad = 1;
-    }
-    if (bad) {
-        fputs("try shpool-bench loadstore --help\n", stderr);
-        return 3;
+        return -1;
     }
     return 0;
 }
+
+static const struct option longs[] = {
+    {"type-bytes", required_argument, NULL, 'T'}, {"threads", required_argument, NULL, 't'},
+    {"values", required_argument, NULL, 'v'},     {"function", required_argument, NULL, 'f'},
+    {"bytes", required_argument, NULL, 'B'},      {"repeats", required_argument, NULL, 'r'},
+    {"waves", required_argument, NULL, 'w'},      {"csv", no_argument, NULL, 'c'},
+    {"json", no_argument, NULL, 'j'},             {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
+static const bench_parser parser = {"shpool-bench loadstore", "h", longs, usage, take_option,
+                                    check_words};
 
 /* Whether the two lists have a value in common. */
 static int meet(const bench_list *wanted, const bench_list *there)
@@ -320,23 +312,24 @@ static int finish(report *out, int failed, const char *error)
 
 int bench_loadstore(int argc, char **argv)
 {
-    bench_ls_options options = {.bytes = 1ull << 30, .repeats = 9};
-    bench_origin     origin;
-    report           out;
-    char             device[256];
-    char             error[256] = "";
-    int              failed;
-    int              stop;
+    request      asked = {.options = {.bytes = 1ull << 30, .repeats = 9}};
+    bench_origin origin;
+    report       out;
+    char         device[256];
+    char         error[256] = "";
+    int          failed;
+    int          stop;
 
     memset(&out, 0, sizeof(out));
     bench_command_write("shpool-bench loadstore", argc, argv, origin.command,
                         sizeof(origin.command)); /* before getopt_long() moves its words */
-    stop = parse(argc, argv, &options, &out.format);
+    stop = bench_parse(&parser, argc, argv, &asked);
     if (stop != 0) {
         return stop - 1;
     }
+    out.format = asked.format;
     tool_messages("shpool-bench");
-    if (check_shapes(&options) != 0) {
+    if (check_shapes(&asked.options) != 0) {
         return 2;
     }
     if (!bench_cuda_present(device, sizeof(device))) {
@@ -347,13 +340,13 @@ int bench_loadstore(int argc, char **argv)
         fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
         return 1;
     }
-    if ((out.format == OUTPUT_JSON) && (bench_ls_json_begin(&options, &origin) != 0)) {
+    if ((out.format == OUTPUT_JSON) && (bench_ls_json_begin(&asked.options, &origin) != 0)) {
         fputs("shpool-bench: this build has no JSON support (jansson)\n", stderr);
         return 2;
     }
     if (out.format != OUTPUT_JSON) {
-        header(&out, &options, &origin);
+        header(&out, &asked.options, &origin);
     }
-    failed = bench_loadstore_run(&options, take_row, &out, error) != 0;
+    failed = bench_loadstore_run(&asked.options, take_row, &out, error) != 0;
     return finish(&out, failed, error);
 }

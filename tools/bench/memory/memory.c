@@ -2,7 +2,6 @@
 /* shpool-bench memory: device allocators side by side, on a GPU. */
 #include "config.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "tools/bench/facts.h"
 #include "tools/bench/list.h"
 #include "tools/bench/names.h"
+#include "tools/bench/options.h"
 #include "tools/message.h"
 #include "memory.h"
 
@@ -102,60 +102,53 @@ static int check_question(const char *name)
     return -1;
 }
 
-/* 0: go on; else exit status + 1. */
-static int parse(int argc, char **argv, request *r)
+static int take_option(int c, void *into)
 {
-    static const struct option longs[] = {
-        {"allocator", required_argument, NULL, 'a'}, {"replay", required_argument, NULL, 'R'},
-        {"limit", required_argument, NULL, 'l'},     {"device", required_argument, NULL, 'd'},
-        {"repeats", required_argument, NULL, 'r'},   {"pairs", required_argument, NULL, 'p'},
-        {"threads", required_argument, NULL, 't'},   {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
-    uint32_t number;
-    int bad = 0;
-    int c;
+    request        *asked   = into;
+    memory_options *options = &asked->options;
+    uint32_t        number  = 0;
+    int             bad;
 
-    while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
-        switch (c) {
-        case 'a':
-            bad = bench_name_add(&r->specs, "--allocator", optarg);
-            break;
-        case 'R':
-            r->options.replay = optarg;
-            break;
-        case 'l':
-            bad = read_limit(optarg, &r->options.limit);
-            break;
-        case 'd':
-            bad = bench_number(optarg, "--device", 0, 63, &number);
-            r->options.device = (int)number;
-            break;
-        case 'r':
-            bad = bench_number(optarg, "--repeats", 1, 10000, &r->options.repeats);
-            break;
-        case 'p':
-            bad = bench_number(optarg, "--pairs", 1, 100000000u, &r->options.pairs);
-            break;
-        case 't':
-            bad = bench_number(optarg, "--threads", 1, 64, &r->options.threads);
-            break;
-        case 'h':
-            usage(stdout);
-            return 1;
-        default:
-            bad = 1;
-            break;
-        }
+    switch (c) {
+    case 'a':
+        return bench_name_add(&asked->specs, "--allocator", optarg);
+    case 'R':
+        options->replay = optarg;
+        return 0;
+    case 'l':
+        return read_limit(optarg, &options->limit);
+    case 'd':
+        bad = bench_number(optarg, "--device", 0, 63, &number);
+        options->device = (int)number;
+        return bad;
+    case 'r':
+        return bench_number(optarg, "--repeats", 1, 10000, &options->repeats);
+    case 'p':
+        return bench_number(optarg, "--pairs", 1, 100000000u, &options->pairs);
+    default:
+        return bench_number(optarg, "--threads", 1, 64, &options->threads);
     }
+}
+
+static int check_questions(int argc, char **argv, void *into)
+{
+    int bad = 0;
+
+    (void)into;
     for (int i = optind; !bad && (i < argc); i++) {
         bad = check_question(argv[i]);
     }
-    if (bad) {
-        fputs("try shpool-bench memory --help\n", stderr);
-        return 3;
-    }
-    return 0;
+    return bad;
 }
+
+static const struct option longs[] = {
+    {"allocator", required_argument, NULL, 'a'}, {"replay", required_argument, NULL, 'R'},
+    {"limit", required_argument, NULL, 'l'},     {"device", required_argument, NULL, 'd'},
+    {"repeats", required_argument, NULL, 'r'},   {"pairs", required_argument, NULL, 'p'},
+    {"threads", required_argument, NULL, 't'},   {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
+static const bench_parser parser = {"shpool-bench memory", "h", longs, usage, take_option,
+                                    check_questions};
 
 static int wanted(int argc, char **argv, const char *name)
 {
@@ -179,7 +172,7 @@ int bench_memory(int argc, char **argv)
 
     bench_command_write("shpool-bench memory", argc, argv, origin.command,
                         sizeof(origin.command)); /* before getopt_long() moves its words */
-    stop = parse(argc, argv, &r);
+    stop = bench_parse(&parser, argc, argv, &r);
     if (stop != 0) {
         return stop - 1;
     }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "lib/internal.h"
 #include "tools/bench/json.h"
+#include "tools/bench/options.h"
 #include "chart.h"
 #include "plot.h"
 
@@ -182,45 +182,61 @@ static int find_figure(const char *name)
     return -1;
 }
 
+/* What the command line asks for. */
+typedef struct request {
+    const char *output;
+    int         figure;
+} request;
+
+static int take_option(int c, void *into)
+{
+    request *asked = into;
+
+    if (c == 'o') {
+        asked->output = optarg;
+        return 0;
+    }
+    asked->figure = find_figure(optarg);
+    return asked->figure < 0;
+}
+
+static int check_words(int argc, char **argv, void *into)
+{
+    const request *asked = into;
+
+    (void)argv;
+    if ((asked->output == NULL) || (optind + 1 != argc)) {
+        fprintf(stderr, "shpool-bench: plot: give %s\n",
+                (asked->output == NULL) ? "-o FILE" : "one file of results");
+        return -1;
+    }
+    return 0;
+}
+
+static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+                                      {"figure", required_argument, NULL, 'f'},
+                                      {"help", no_argument, NULL, 'h'},
+                                      {NULL, 0, NULL, 0}};
+static const bench_parser parser = {"shpool-bench plot", "o:h", longs, usage, take_option,
+                                    check_words};
+
 int bench_plot(int argc, char **argv)
 {
-    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-                                          {"figure", required_argument, NULL, 'f'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    request       asked = {NULL, 0};
     bench_results results;
-    const char   *output = NULL;
-    int           figure = 0;
-    int           c;
     int           failed;
+    int           stop = bench_parse(&parser, argc, argv, &asked);
 
-    while ((c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
-        if (c == 'h') {
-            usage(stdout);
-            return 0;
-        }
-        if (c == 'o') {
-            output = optarg;
-        } else if (c == 'f') {
-            figure = find_figure(optarg);
-        }
-        if ((c == '?') || (figure < 0)) {
-            fputs("try shpool-bench plot --help\n", stderr);
-            return 2;
-        }
+    if (stop != 0) {
+        return stop - 1;
     }
-    if ((output == NULL) || (optind + 1 != argc)) {
-        fprintf(stderr, "shpool-bench: plot: give %s\ntry shpool-bench plot --help\n",
-                (output == NULL) ? "-o FILE" : "one file of results");
-        return 2;
-    }
-    if (bench_plot_check(output) != 0) {
+    if (bench_plot_check(asked.output) != 0) {
         return 2;
     }
     if (bench_json_read(argv[optind], &results) != 0) {
         return 2;
     }
-    failed = bench_plot_draw(&results, (size_t)figure, output);
+    failed = bench_plot_draw(&results, (size_t)asked.figure, asked.output);
     bench_results_clear(&results);
     return failed ? 1 : 0;
 }

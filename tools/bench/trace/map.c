@@ -3,13 +3,13 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "tools/bench/list.h"
 #include "tools/bench/names.h"
+#include "tools/bench/options.h"
 #include "file.h"
 #include "heap_map.h"
 
@@ -57,65 +57,62 @@ static int check_picture(const char *svg, const char *trace)
     return 0;
 }
 
-/* 0: go on; else exit status + 1. */
-static int parse(int argc, char **argv, options *o)
+static int read_color(const char *name, heap_map_color *color)
 {
-    static const struct option longs[] = {
-        { "svg", required_argument, NULL, 's' },  { "block", required_argument, NULL, 'b' },
-        { "run", required_argument, NULL, 'r' },  { "from", required_argument, NULL, 'f' },
-        { "to", required_argument, NULL, 't' },   { "color", required_argument, NULL, 'c' },
-        { "help", no_argument, NULL, 'h' },       { NULL, 0, NULL, 0 } };
-    int bad = 0;
-    int c;
-
-    while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
-        switch (c) {
-        case 's':
-            o->svg = optarg;
-            break;
-        case 'b':
-            bad = bench_number(optarg, "--block", 0, TRACE_NONE - 1, &o->block);
-            break;
-        case 'r':
-            bad = bench_number(optarg, "--run", 1, TRACE_NONE - 1, &o->run);
-            break;
-        case 'f':
-            bad = bench_number(optarg, "--from", 0, TRACE_NONE - 1, &o->map.from);
-            break;
-        case 't':
-            bad = bench_number(optarg, "--to", 1, TRACE_NONE - 1, &o->map.to);
-            break;
-        case 'c':
-            o->map.color = (strcmp(optarg, "size") == 0) ? HEAP_MAP_SIZE : HEAP_MAP_THREAD;
-            bad = (strcmp(optarg, "size") != 0) && (strcmp(optarg, "thread") != 0);
-            if (bad) {
-                fprintf(stderr, "shpool-bench: --color %s: known are thread and size\n", optarg);
-            }
-            break;
-        case 'h':
-            usage(stdout);
-            return 1;
-        default:
-            bad = 1;
-            break;
-        }
+    *color = (strcmp(name, "size") == 0) ? HEAP_MAP_SIZE : HEAP_MAP_THREAD;
+    if ((*color == HEAP_MAP_THREAD) && (strcmp(name, "thread") != 0)) {
+        fprintf(stderr, "shpool-bench: --color %s: known are thread and size\n", name);
+        return -1;
     }
-    if (!bad && ((optind + 1 != argc) || (o->svg == NULL))) {
-        fputs("shpool-bench: map needs a trace and --svg FILE\n", stderr);
-        bad = 1;
-    }
-    bad = bad || (check_picture(o->svg, argv[optind]) != 0);
-    if (!bad && (o->map.from >= o->map.to)) {
-        fprintf(stderr, "shpool-bench: --from %u is not below --to %u\n", o->map.from, o->map.to);
-        bad = 1;
-    }
-    if (bad) {
-        fputs("try shpool-bench map --help\n", stderr);
-        return 3;
-    }
-    o->file = argv[optind];
     return 0;
 }
+
+static int take_option(int c, void *into)
+{
+    options *o = into;
+
+    switch (c) {
+    case 's':
+        o->svg = optarg;
+        return 0;
+    case 'b':
+        return bench_number(optarg, "--block", 0, TRACE_NONE - 1, &o->block);
+    case 'r':
+        return bench_number(optarg, "--run", 1, TRACE_NONE - 1, &o->run);
+    case 'f':
+        return bench_number(optarg, "--from", 0, TRACE_NONE - 1, &o->map.from);
+    case 't':
+        return bench_number(optarg, "--to", 1, TRACE_NONE - 1, &o->map.to);
+    default:
+        return read_color(optarg, &o->map.color);
+    }
+}
+
+static int check(int argc, char **argv, void *into)
+{
+    options *o = into;
+
+    if ((optind + 1 != argc) || (o->svg == NULL)) {
+        fputs("shpool-bench: map needs a trace and --svg FILE\n", stderr);
+        return -1;
+    }
+    o->file = argv[optind];
+    if (check_picture(o->svg, o->file) != 0) {
+        return -1;
+    }
+    if (o->map.from >= o->map.to) {
+        fprintf(stderr, "shpool-bench: --from %u is not below --to %u\n", o->map.from, o->map.to);
+        return -1;
+    }
+    return 0;
+}
+
+static const struct option longs[] = {
+    { "svg", required_argument, NULL, 's' },  { "block", required_argument, NULL, 'b' },
+    { "run", required_argument, NULL, 'r' },  { "from", required_argument, NULL, 'f' },
+    { "to", required_argument, NULL, 't' },   { "color", required_argument, NULL, 'c' },
+    { "help", no_argument, NULL, 'h' },       { NULL, 0, NULL, 0 } };
+static const bench_parser parser = { "shpool-bench map", "h", longs, usage, take_option, check };
 
 /* The run that was asked for; NULL, and stderr says what there is. */
 static const trace_life *find_life(const options *o, const trace_file *trace)
@@ -174,7 +171,7 @@ int bench_map(int argc, char **argv)
     options o = { .block = TRACE_NONE, .run = 1, .map = { .to = TRACE_NONE } };
     trace_file trace;
     char why[1024];
-    int stop = parse(argc, argv, &o);
+    int stop = bench_parse(&parser, argc, argv, &o);
 
     if (stop != 0) {
         return stop - 1;

@@ -2,7 +2,6 @@
 /* shpool-bench replay: which allocator, and which geometry, suits the kernel of a trace. */
 #include "config.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "tools/bench/gpu.h"
 #include "tools/bench/list.h"
 #include "tools/bench/names.h"
+#include "tools/bench/options.h"
 #include "tools/message.h"
 #include "file.h"
 #include "replay.h"
@@ -44,59 +44,52 @@ static void usage(FILE *to)
           "exit status: 0; 1: the trace cannot be read, or a run failed; 2: usage\n", to);
 }
 
-/* 0: go on; else exit status + 1. */
-static int parse(int argc, char **argv, replay_options *o)
+static int take_option(int c, void *into)
 {
-    static const struct option longs[] = {
-        { "allocator", required_argument, NULL, 'a' },
-        { "threads-per-pool", required_argument, NULL, 't' },
-        { "bytes", required_argument, NULL, 'B' }, { "device", required_argument, NULL, 'd' },
-        { "arch", required_argument, NULL, 'A' }, { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 } };
-    int bad = 0;
-    int c;
+    replay_options *o = into;
 
-    while (!bad && ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)) {
-        switch (c) {
-        case 'a':
-            o->allocator = optarg;
-            break;
-        case 't':
-            bad = bench_numbers(optarg, "--threads-per-pool", 1, SHPOOL_MAX_THREADS,
-                                &o->threads_per_pool);
-            break;
-        case 'B':
-            bad = bench_number(optarg, "--bytes", 16, SHPOOL_MAX_SHARED, &o->bytes);
-            break;
-        case 'd':
-            o->device = optarg;
-            bad = (strcmp(optarg, "cpu") != 0) && (strcmp(optarg, "cuda") != 0);
-            if (bad) {
-                fprintf(stderr, "shpool-bench: --device %s: known are cpu and cuda\n", optarg);
-            }
-            break;
-        case 'A':
-            o->arch = optarg;
-            break;
-        case 'h':
-            usage(stdout);
-            return 1;
-        default:
-            bad = 1;
-            break;
+    switch (c) {
+    case 'a':
+        o->allocator = optarg;
+        return 0;
+    case 't':
+        return bench_numbers(optarg, "--threads-per-pool", 1, SHPOOL_MAX_THREADS,
+                             &o->threads_per_pool);
+    case 'B':
+        return bench_number(optarg, "--bytes", 16, SHPOOL_MAX_SHARED, &o->bytes);
+    case 'A':
+        o->arch = optarg;
+        return 0;
+    default:
+        o->device = optarg;
+        if ((strcmp(optarg, "cpu") != 0) && (strcmp(optarg, "cuda") != 0)) {
+            fprintf(stderr, "shpool-bench: --device %s: known are cpu and cuda\n", optarg);
+            return -1;
         }
+        return 0;
     }
-    if (!bad && (optind + 1 != argc)) {
+}
+
+static int check_trace(int argc, char **argv, void *into)
+{
+    replay_options *o = into;
+
+    if (optind + 1 != argc) {
         fputs("shpool-bench: one trace belongs behind the options of replay\n", stderr);
-        bad = 1;
-    }
-    if (bad) {
-        fputs("try shpool-bench replay --help\n", stderr);
-        return 3;
+        return -1;
     }
     o->file = argv[optind];
     return 0;
 }
+
+static const struct option longs[] = {
+    { "allocator", required_argument, NULL, 'a' },
+    { "threads-per-pool", required_argument, NULL, 't' },
+    { "bytes", required_argument, NULL, 'B' }, { "device", required_argument, NULL, 'd' },
+    { "arch", required_argument, NULL, 'A' }, { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 } };
+static const bench_parser parser = { "shpool-bench replay", "h", longs, usage, take_option,
+                                     check_trace };
 
 /* ---- measuring ---- */
 
@@ -326,7 +319,7 @@ int bench_replay(int argc, char **argv)
     shpool_arch arch;
     trace_file trace;
     char text[1024];
-    int stop = parse(argc, argv, &o);
+    int stop = bench_parse(&parser, argc, argv, &o);
 
     if (stop != 0) {
         return stop - 1;

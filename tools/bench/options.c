@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool-bench: what the command lines of all commands have in common. */
+#include "config.h"
+
+#include <shpool/shpool.h>
+
+#include "options.h"
+
+int bench_parse(const bench_parser *parser, int argc, char **argv, void *options)
+{
+    int bad = 0;
+    int c;
+
+    while (!bad && ((c = getopt_long(argc, argv, parser->shorts, parser->longs, NULL)) != -1)) {
+        switch (c) {
+        case 'h':
+            parser->usage(stdout);
+            return 1;
+        case 'V':
+            printf("shpool-bench %s\n", shpool_version());
+            return 1;
+        case '?': /* getopt_long() has said it */
+            bad = 1;
+            break;
+        default:
+            bad = parser->take(c, options);
+            break;
+        }
+    }
+    if (bad || parser->check(argc, argv, options)) {
+        fprintf(stderr, "try %s --help\n", parser->command);
+        return 3;
+    }
+    return 0;
+}
