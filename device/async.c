@@ -10,7 +10,6 @@
 
 #include "device/base/options.h"
 #include "device/base/ptr_map.h"
-#include "stack.h"
 #include "device/base/timeline.h"
 
 typedef struct async_self {
@@ -340,7 +339,7 @@ static shpool_status async_capture(void *self, uint64_t id_high, uint64_t id_low
                : SHPOOL_OK;
 }
 
-const shpool_device_provider shpool_device_async = {
+const shpool_device_provider shpool_device_provider_async = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_THREAD_SAFE | SHPOOL_DEVICE_ORDERED | SHPOOL_DEVICE_CAPTURE,

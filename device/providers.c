@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which device allocators and layers there are. */
+/* Which device allocators and layers there are: those of device/list, and registered ones. */
 #include "stack.h"
 
 #include <dlfcn.h>
@@ -7,22 +7,20 @@
 
 #define MAX_PROVIDERS 32u
 
-/* The one list of what is built in: bases, then layers, in the order that shpool-info shows. */
-const shpool_device_provider *const shpool_device_builtins[] = {
-    &shpool_device_async,
-    &shpool_device_bins,
-    &shpool_device_buckets,
-    &shpool_device_simple,
-    &shpool_device_fault,
-    &shpool_device_guard,
-    &shpool_device_limit,
-    &shpool_device_lock,
-    &shpool_device_log,
-    &shpool_device_stats_layer,
-    NULL,
+#pragma GCC visibility push(hidden)
+#define SHPOOL_DEVICE_PROVIDER(_name) \
+    extern const shpool_device_provider shpool_device_provider_##_name;
+#include "device/builtin_providers.def"
+#undef SHPOOL_DEVICE_PROVIDER
+#pragma GCC visibility pop
+
+static const shpool_device_provider *const builtins[] = {
+#define SHPOOL_DEVICE_PROVIDER(_name) &shpool_device_provider_##_name,
+#include "device/builtin_providers.def"
+#undef SHPOOL_DEVICE_PROVIDER
 };
 
-#define BUILTIN_COUNT (SHPOOL_ARRAY_COUNT(shpool_device_builtins) - 1)
+#define BUILTIN_COUNT SHPOOL_ARRAY_COUNT(builtins)
 
 /* Only ever grows (but in tests): one that was found stays. */
 static struct {
@@ -35,7 +33,7 @@ static struct {
 static const shpool_device_provider *at(size_t index)
 {
     if (index < BUILTIN_COUNT) {
-        return shpool_device_builtins[index];
+        return builtins[index];
     }
     return (index - BUILTIN_COUNT < added.count) ? added.entry[index - BUILTIN_COUNT] : NULL;
 }

@@ -9,7 +9,6 @@
 #include "device/base/device.h"
 #include "device/base/options.h"
 #include "device/base/ptr_map.h"
-#include "stack.h"
 
 typedef struct simple {
     const shpool_device *device;
@@ -238,7 +237,7 @@ static shpool_status simple_walk(void *self, shpool_device_walk_fn function, voi
     return SHPOOL_OK;
 }
 
-const shpool_device_provider shpool_device_simple = {
+const shpool_device_provider shpool_device_provider_simple = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_THREAD_SAFE | SHPOOL_DEVICE_ORDERED,

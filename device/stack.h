@@ -26,20 +26,6 @@ struct shpool_device_allocator {
     void *oom_user;
 };
 
-/* The built-in providers, the end marked by NULL (providers.c). */
-extern const shpool_device_provider *const shpool_device_builtins[];
-
-extern const shpool_device_provider shpool_device_async;
-extern const shpool_device_provider shpool_device_bins;
-extern const shpool_device_provider shpool_device_buckets;
-extern const shpool_device_provider shpool_device_fault;
-extern const shpool_device_provider shpool_device_guard;
-extern const shpool_device_provider shpool_device_limit;
-extern const shpool_device_provider shpool_device_lock;
-extern const shpool_device_provider shpool_device_log;
-extern const shpool_device_provider shpool_device_simple;
-extern const shpool_device_provider shpool_device_stats_layer;
-
 /* For tests: forget what was registered; destroy the shared allocators. */
 void shpool_device_providers_reset(void);
 void shpool_device_defaults_reset(void);

@@ -81,7 +81,7 @@ mostlyclean-local:
 	  xargs rm -f
 	-rm -f $(shpool_nvcc_programs:=.o)
 
-DISTCLEANFILES = lib/builtin_allocators.def
+DISTCLEANFILES = device/builtin_providers.def lib/builtin_allocators.def
 distclean-local:
 	-rm -f include/shpool/allocators
 	-test "$(srcdir)" = . || rmdir include/shpool include 2>/dev/null || :

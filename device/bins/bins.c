@@ -317,7 +317,7 @@ static shpool_status bins_create(const shpool_device_setup *setup, void **self_p
     return SHPOOL_OK;
 }
 
-const shpool_device_provider shpool_device_bins = {
+const shpool_device_provider shpool_device_provider_bins = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_THREAD_SAFE | SHPOOL_DEVICE_ORDERED | SHPOOL_DEVICE_CAPTURE,

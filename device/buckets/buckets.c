@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "device/base/options.h"
-#include "device/stack.h"
 
 #define DEPTH 8u /* idle blocks of a bucket that are looked at */
 
@@ -366,7 +365,7 @@ static shpool_status buckets_create(const shpool_device_setup *setup, void **sel
     return SHPOOL_OK;
 }
 
-const shpool_device_provider shpool_device_buckets = {
+const shpool_device_provider shpool_device_provider_buckets = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_THREAD_SAFE | SHPOOL_DEVICE_ORDERED,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "device/base/options.h"
-#include "device/stack.h"
 
 typedef struct fault_layer {
     shpool_device_allocator *upstream;
@@ -68,7 +67,7 @@ static shpool_status fault_free(void *self, void *ptr, shpool_stream stream)
     return shpool_device_free(((fault_layer *)self)->upstream, ptr, stream);
 }
 
-const shpool_device_provider shpool_device_fault = {
+const shpool_device_provider shpool_device_provider_fault = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,

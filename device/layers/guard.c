@@ -10,7 +10,6 @@
 #include "device/base/device.h"
 #include "device/base/options.h"
 #include "device/base/ptr_map.h"
-#include "device/stack.h"
 
 #define PATTERN   0xa5u
 #define MOST_ZONE 65536u
@@ -265,7 +264,7 @@ static shpool_status guard_record_stream(void *self, void *ptr, shpool_stream us
     return (status == SHPOOL_OK) ? shpool_device_record_stream(l->upstream, whole, user) : status;
 }
 
-const shpool_device_provider shpool_device_guard = {
+const shpool_device_provider shpool_device_provider_guard = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,

@@ -6,7 +6,6 @@
 
 #include "device/base/options.h"
 #include "device/base/ptr_map.h"
-#include "device/stack.h"
 
 typedef struct limit_layer {
     shpool_device_allocator *upstream;
@@ -120,7 +119,7 @@ static shpool_status limit_free(void *self, void *ptr, shpool_stream stream)
     return SHPOOL_OK;
 }
 
-const shpool_device_provider shpool_device_limit = {
+const shpool_device_provider shpool_device_provider_limit = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,

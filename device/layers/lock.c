@@ -3,7 +3,9 @@
  * lock around each of its calls; for comparison, and for what stands below it. */
 #include <stdlib.h>
 
-#include "device/stack.h"
+#include "lib/internal.h"
+
+#include <shpool/device/provider.h>
 
 typedef struct lock_layer {
     shpool_device_allocator *upstream;
@@ -46,7 +48,7 @@ static shpool_status lock_trim(void *self, size_t keep_bytes)
     return shpool_device_trim(((lock_layer *)self)->upstream, keep_bytes);
 }
 
-const shpool_device_provider shpool_device_lock = {
+const shpool_device_provider shpool_device_provider_lock = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_LAYER,

@@ -16,7 +16,6 @@
 
 #include "device/base/options.h"
 #include "device/base/ptr_map.h"
-#include "device/stack.h"
 #include "device/base/sync.h"
 #include "device/base/timeline.h"
 
@@ -162,7 +161,7 @@ static shpool_status log_check(void *self)
     return SHPOOL_OK;
 }
 
-const shpool_device_provider shpool_device_log = {
+const shpool_device_provider shpool_device_provider_log = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,

@@ -5,7 +5,6 @@
 
 #include "device/base/options.h"
 #include "device/base/ptr_map.h"
-#include "device/stack.h"
 
 typedef struct stats_layer {
     shpool_device_allocator *upstream;
@@ -117,7 +116,7 @@ static shpool_status stats_reset_peak(void *self)
     return SHPOOL_OK;
 }
 
-const shpool_device_provider shpool_device_stats_layer = {
+const shpool_device_provider shpool_device_provider_stats = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # doc/ADDING-AN-ALLOCATOR.md, step by step: three files and a line, then configure and make know it.
+# The same for a layer of device memory (doc/DEVICE-MEMORY.md): one file and a line.
 # In a copy of the source; built without CUDA.  Exit: 0; 1; 77: no autotools, or no .git and no
 # distribution files to copy.
 #
@@ -33,6 +34,8 @@ for file in allocators/null/*; do
     sed 's/null/zz_fake/g; s/NULL_H/ZZ_FAKE_H/g' "$file" >"$to"
 done
 echo zz_fake >>allocators/list
+sed 's/lock/zz_lock/g' device/layers/lock.c >device/layers/zz_lock.c
+echo layers/zz_lock >>device/list
 
 {
     ./autogen.sh && mkdir build && cd build &&
@@ -50,5 +53,7 @@ expect() { # TEXT COMMAND...
 expect "listed" sh -c './shpool-info list | grep -q "zz_fake .*never hands out"'
 expect "the default" sh -c './shpool-info list | grep -q "^selected: zz_fake"'
 expect "nothing that was left out" sh -c '! ./shpool-info list | grep -q thread_first_fit'
+expect "the layer is listed, as the last one" \
+    sh -c './shpool-info device | grep "^[a-z]" | tail -n 1 | grep -q "^zz_lock .*one caller"'
 expect "runs" ./shpool-bench --allocator zz_fake --workload pairs -i 2
 exit $failed

@@ -309,7 +309,7 @@ else
     echo "no ThreadSanitizer: the bugs of memory order are left out"
 fi
 
-mkdir "$work/lib" || exit 1
+mkdir "$work/device" "$work/lib" || exit 1
 cat >"$work/config.h" <<'CONFIG'
 #define PACKAGE_VERSION "0"
 #define SHPOOL_DEFAULT_ALLOCATOR "bitmap"
@@ -318,6 +318,8 @@ mkdir "$work/lib" || exit 1
 for file in "$src"/allocators/*/*.c; do
     echo "SHPOOL_ALLOCATOR($(basename "$file" .c))"
 done >"$work/lib/builtin_allocators.def"
+sed -n 's,^\([a-z_]*/\)*\([a-z][a-z0-9_]*\)$,SHPOOL_DEVICE_PROVIDER(\2),p' "$src/device/list" \
+    >"$work/device/builtin_providers.def"
 
 mkdir -p "$work/include/shpool" &&
     ln -s "$src/allocators" "$work/include/shpool/allocators" || exit 1
