@@ -23,7 +23,8 @@
  * each 16-byte column.  Entries are moved by 0 to 3 words, by the pool's address, and cursor and
  * slot by 0 or 2: then lanes at the same height do not meet.
  *
- * A pool that is shared has a lock in its head (impl/group_lock.h says why it is taken like that).
+ * A pool that is shared has a lock in its head (impl/heap/group_lock.h says why it is taken like
+ * that).
  *
  * Invariants (the numbers that walk reports)
  *   1  cursor and slot are addresses of the pool and leave room for each other; of a shared pool

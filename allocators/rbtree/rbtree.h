@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rbtree: best fit by a balanced tree of the free blocks.
  *
- * Blocks, headers and sentinel are impl/boundary_tags.h's; instead of its list there is a tree.
+ * Blocks, headers and sentinel are impl/heap/boundary_tags.h's; a tree replaces its list.
  *
  * Terms
  *   node      one free block of each size that occurs; its first payload bytes are five half-words:

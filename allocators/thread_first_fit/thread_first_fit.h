@@ -2,7 +2,7 @@
 /* thread_first_fit
  *
  * One pool per thread, no synchronisation: the first free block, by address, that is large enough.
- * The structure is impl/boundary_tags.h's. */
+ * The structure is impl/heap/boundary_tags.h's. */
 #ifndef SHPOOL_ALLOCATORS_THREAD_FIRST_FIT_H
 #define SHPOOL_ALLOCATORS_THREAD_FIRST_FIT_H
 

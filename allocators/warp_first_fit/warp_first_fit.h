@@ -3,7 +3,8 @@
  *
  * One pool for each group of threads_per_pool threads, behind a lock: the first free block, by
  * address, that is large enough.
- * The structure is impl/boundary_tags.h's, lanes are served together as impl/tags_batch.h says. */
+ * The structure is impl/heap/boundary_tags.h's, lanes are served together as
+ * impl/heap/tags_batch.h says. */
 #ifndef SHPOOL_ALLOCATORS_WARP_FIRST_FIT_H
 #define SHPOOL_ALLOCATORS_WARP_FIRST_FIT_H
 

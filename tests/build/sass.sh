@@ -12,11 +12,11 @@
 # up to 16 bytes of their caller's registers, and where bitmap's home word has no room, or what
 # cluster_bitmap needs is another block's, a call saves up to 64; rbtree's malloc saves two
 # registers on sm_100 and later; those that serve lanes together
-# (impl/tags_batch.h) save up to 72 bytes, once a call of the whole warp.  What is called less may
-# save up to 32 bytes.  The counted functions (stats=1, check=1) do several things in one call: up
-# to 112 bytes.  Spilling takes locks, calls CUDA's own malloc and writes records: up to 80, the
-# registers that its caller wants to have kept; fini, once a block, 96; what writes a record of a
-# trace 48.
+# (impl/heap/tags_batch.h) save up to 72 bytes, once a call of the whole warp.  What is called
+# less may save up to 32 bytes.  The counted functions (stats=1, check=1) do several things in one
+# call: up to 112 bytes.  Spilling takes locks, calls CUDA's own malloc and writes records: up to
+# 80, the registers that its caller wants to have kept; fini, once a block, 96; what writes a record
+# of a trace 48.
 #
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
@@ -45,7 +45,7 @@ allocators=${allocators:-$(sed -n 's/^\([a-z][a-z0-9_]*\).*/\1/p' "$src/allocato
 inlines=$(for n in $allocators; do case $n in null | native) ;; *) echo $n;; esac; done)
 mkdir -p include/shpool
 ln -s "$src/allocators" include/shpool/allocators
-flags="-std=c++17 -I$src/include -I$scratch/include -I$src/tests -Xptxas -v"
+flags="-std=c++17 -I$src/include -I$scratch/include -I$src/tests/gpu -Xptxas -v"
 
 # ---- the sources ----
 cat >kernel.cu <<'EOF'
@@ -215,8 +215,8 @@ kernel_registers()
     registers "$1" | awk '$2 > most { most = $2 } END { print most + 0 }'
 }
 
-# lock_stays PTX: no lane leaves the loop that takes a lock (impl/group_lock.h) before it has given
-# the lock back.  Where it would, the lanes without the lock go straight back to the
+# lock_stays PTX: no lane leaves the loop that takes a lock (impl/heap/group_lock.h) before it has
+# given the lock back.  Where it would, the lanes without the lock go straight back to the
 # compare-and-swap: the first conditional branch behind it leads backwards.  Otherwise they meet the
 # others first.
 lock_stays()
@@ -287,7 +287,7 @@ one_arch()
                     grep -vE "$spaces" | head -3 | paste -sd';')
             [ -z "$found" ]
             result $? "$arch $n: plain functions name their memory${found:+ -- $found}"
-            if grep -Eq 'impl/(group_lock|tags_batch).h' "$src/allocators/$n/$n.h"; then
+            if grep -Eq 'impl/heap/(group_lock|tags_batch)\.h' "$src/allocators/$n/$n.h"; then
                 found=$(lock_stays $n.ptx)
                 [ -z "$found" ]
                 result $? "$arch $n: a lock's critical section is inside its loop $found"
@@ -337,7 +337,7 @@ one_arch()
             found=$(grep -E "$generic" inline_$n.ptx | grep -vE "$spaces" | head -3 | paste -sd';')
             [ -z "$found" ]
             result $? "$arch inline $n: every access names its memory${found:+ -- $found}"
-            if grep -Eq 'impl/(group_lock|tags_batch).h' "$src/allocators/$n/$n.h"; then
+            if grep -Eq 'impl/heap/(group_lock|tags_batch)\.h' "$src/allocators/$n/$n.h"; then
                 found=$(lock_stays inline_$n.ptx)
                 [ -z "$found" ]
                 result $? "$arch inline $n: a lock's critical section is inside its loop $found"
