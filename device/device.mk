@@ -4,6 +4,8 @@ libshpool_core_la_SOURCES += \
 	device/context.c \
 	device/context.h \
 	device/hooks.c \
+	device/layers/layer.c \
+	device/layers/layer.h \
 	device/open.c \
 	device/providers.c \
 	device/report.c \

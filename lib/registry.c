@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <shpool/module.h>
+
 #pragma GCC visibility push(hidden)
 #define SHPOOL_ALLOCATOR(_name) extern const shpool_allocator shpool_allocator_##_name;
 #include "lib/builtin_allocators.def"
@@ -338,13 +340,5 @@ void shpool_registry_reset(void)
 
 uint32_t shpool_name_id(const char *name)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a: Fowler, Noll and Vo */
-
-    if (name == NULL) {
-        return 0;
-    }
-    for (; *name != '\0'; name++) {
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    }
-    return hash;
+    return (name != NULL) ? shpool_module_id(name) : 0;
 }

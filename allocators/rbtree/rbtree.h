@@ -323,21 +323,7 @@ SIMT_FN void shpool_rb_give(shpool_view view, uint32_t block, uint32_t size, uin
     shpool_rb_insert(view, simt_keep(block), size);
 }
 
-SIMT_FN uint32_t shpool_rb_free(shpool_view view, simt_addr addr)
-{
-    uint32_t block = shpool_tags_block(view, addr);
-    uint32_t header;
-
-    if (block == 0) {
-        return shpool_tags_stray(view, addr);
-    }
-    header = shpool_tags_header(view, block);
-    if ((header & SHPOOL_TAGS_USED) == 0) {
-        return SHPOOL_FREE_DOUBLE; /* most double frees; owns finds them all */
-    }
-    shpool_rb_give(view, block, shpool_tags_size(header), shpool_tags_before(header));
-    return SHPOOL_FREE_OK;
-}
+SHPOOL_TAGS_FREE(shpool_rb_free, shpool_rb_give)
 
 /* ---- the rest ---- */
 

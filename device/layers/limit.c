@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layer `limit`: no more live bytes than so many. */
+#include "layer.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/base/options.h"
-#include "device/base/ptr_map.h"
 
 typedef struct limit_layer {
     shpool_device_allocator *upstream;
@@ -90,10 +91,7 @@ static shpool_status limit_malloc(void *self, size_t bytes, shpool_stream stream
     }
     status = shpool_device_malloc(l->upstream, bytes, stream, ptr_p);
     if (status == SHPOOL_OK) {
-        status = shpool_ptr_put(&l->map, *ptr_p, bytes, NULL);
-        if (status != SHPOOL_OK) {
-            (void)shpool_device_free(l->upstream, *ptr_p, stream);
-        }
+        status = shpool_layer_note(l->upstream, &l->map, *ptr_p, bytes, stream);
     }
     if (status != SHPOOL_OK) {
         atomic_fetch_sub(&l->live, bytes);
@@ -105,18 +103,12 @@ static shpool_status limit_free(void *self, void *ptr, shpool_stream stream)
 {
     limit_layer *l = self;
     shpool_ptr_entry entry;
-    shpool_status status = shpool_ptr_take(&l->map, ptr, &entry);
+    shpool_status status = shpool_layer_free(l->upstream, &l->map, ptr, stream, &entry);
 
-    if (status != SHPOOL_OK) {
-        return status;
+    if (status == SHPOOL_OK) {
+        atomic_fetch_sub(&l->live, entry.bytes);
     }
-    status = shpool_device_free(l->upstream, ptr, stream);
-    if (status != SHPOOL_OK) {
-        shpool_ptr_put_back(&l->map, &entry);
-        return status;
-    }
-    atomic_fetch_sub(&l->live, entry.bytes);
-    return SHPOOL_OK;
+    return status;
 }
 
 const shpool_device_provider shpool_device_provider_limit = {

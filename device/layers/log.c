@@ -8,6 +8,8 @@
  * `shpool-bench memory --replay` reads it.  Lines of one thread are in order; those of several are
  * in the order in which the calls began to be written.
  */
+#include "layer.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,6 @@
 #include <time.h>
 
 #include "device/base/options.h"
-#include "device/base/ptr_map.h"
 #include "device/base/sync.h"
 #include "device/base/timeline.h"
 
@@ -113,9 +114,8 @@ static shpool_status log_malloc(void *self, size_t bytes, shpool_stream stream, 
     shpool_status status = shpool_device_malloc(l->upstream, bytes, stream, ptr_p);
 
     if (status == SHPOOL_OK) {
-        status = shpool_ptr_put(&l->map, *ptr_p, bytes, NULL);
+        status = shpool_layer_note(l->upstream, &l->map, *ptr_p, bytes, stream);
         if (status != SHPOOL_OK) {
-            (void)shpool_device_free(l->upstream, *ptr_p, stream);
             return status;
         }
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layer `stats`: what programs asked for, and the peaks of it. */
+#include "layer.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "device/base/options.h"
-#include "device/base/ptr_map.h"
 
 typedef struct stats_layer {
     shpool_device_allocator *upstream;
@@ -60,9 +61,8 @@ static shpool_status stats_malloc(void *self, size_t bytes, shpool_stream stream
         atomic_fetch_add(&l->failures, 1);
         return status;
     }
-    status = shpool_ptr_put(&l->map, *ptr_p, bytes, NULL);
+    status = shpool_layer_note(l->upstream, &l->map, *ptr_p, bytes, stream);
     if (status != SHPOOL_OK) {
-        (void)shpool_device_free(l->upstream, *ptr_p, stream);
         return status;
     }
     atomic_fetch_add(&l->mallocs, 1);
@@ -71,19 +71,13 @@ static shpool_status stats_malloc(void *self, size_t bytes, shpool_stream stream
     return SHPOOL_OK;
 }
 
-/* Taken out before it is freed: another thread may be given it at once. */
 static shpool_status stats_free(void *self, void *ptr, shpool_stream stream)
 {
     stats_layer *l = self;
     shpool_ptr_entry entry;
-    shpool_status status = shpool_ptr_take(&l->map, ptr, &entry);
+    shpool_status status = shpool_layer_free(l->upstream, &l->map, ptr, stream, &entry);
 
     if (status != SHPOOL_OK) {
-        return status;
-    }
-    status = shpool_device_free(l->upstream, ptr, stream);
-    if (status != SHPOOL_OK) {
-        shpool_ptr_put_back(&l->map, &entry);
         return status;
     }
     atomic_fetch_sub(&l->bytes, entry.bytes);

@@ -160,7 +160,7 @@
 #define SHPOOL_IF_MARKS(_name, _yes, _no) \
     SHPOOL_PASTE(SHPOOL_EITHER_, SHPOOL_HAS_MARKS(_name))(_yes, _no)
 
-/* FNV-1a, as shpool_name_id(). */
+/* What shpool_name_id() returns, on the device, too: FNV-1a of Fowler, Noll and Vo. */
 SIMT_FN uint32_t shpool_module_id(const char *name)
 {
     uint32_t id = 2166136261u;

@@ -194,21 +194,25 @@ SIMT_FN uint32_t shpool_tags_stray(shpool_view view, simt_addr addr)
     return (shpool_tags_block(view, addr & ~15u) != 0) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_FOREIGN;
 }
 
-SIMT_FN uint32_t shpool_tags_free(shpool_view view, simt_addr addr)
-{
-    uint32_t block = shpool_tags_block(view, addr);
-    uint32_t header;
+/* Defines the free of a pool whose blocks have these headers; _give puts a used block back.  A macro,
+ * because nvcc turns the branches of a function that returns the block into selections. */
+#define SHPOOL_TAGS_FREE(_free, _give) \
+    SIMT_FN uint32_t _free(shpool_view view, simt_addr addr) \
+    { \
+        uint32_t block = shpool_tags_block(view, addr); \
+        uint32_t header; \
+        if (block == 0) { \
+            return shpool_tags_stray(view, addr); \
+        } \
+        header = shpool_tags_header(view, block); \
+        if ((header & SHPOOL_TAGS_USED) == 0) { \
+            return SHPOOL_FREE_DOUBLE; /* most double frees; owns finds them all */ \
+        } \
+        _give(view, block, shpool_tags_size(header), shpool_tags_before(header)); \
+        return SHPOOL_FREE_OK; \
+    }
 
-    if (block == 0) {
-        return shpool_tags_stray(view, addr);
-    }
-    header = shpool_tags_header(view, block);
-    if ((header & SHPOOL_TAGS_USED) == 0) {
-        return SHPOOL_FREE_DOUBLE; /* most double frees; owns finds them all */
-    }
-    shpool_tags_give(view, block, shpool_tags_size(header), shpool_tags_before(header));
-    return SHPOOL_FREE_OK;
-}
+SHPOOL_TAGS_FREE(shpool_tags_free, shpool_tags_give)
 
 /* Walks from the first block: the address alone decides, and not what lies in front of it. */
 SIMT_FN uint32_t shpool_tags_owns(shpool_view view, simt_addr addr)
