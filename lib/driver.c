@@ -3,9 +3,10 @@
 #include "driver.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+
+#include "mutex.h"
 
 /* cuGetProcAddress(): functions take a stream of 0 for the legacy one */
 #define LEGACY_STREAM 1ull
@@ -25,19 +26,6 @@ static atomic_int ready;
 
 /* Written by the child of a fork alone, before it has a second thread. */
 static atomic_int forked;
-
-/* Messages wait until the lock is free: a receiver may call the library and need it. */
-static void lock(void)
-{
-    shpool_messages_hold();
-    pthread_mutex_lock(&driver.lock);
-}
-
-static void unlock(void)
-{
-    pthread_mutex_unlock(&driver.lock);
-    shpool_messages_release();
-}
 
 /* ---- fork ---- */
 
@@ -174,11 +162,11 @@ shpool_status shpool_driver_get(const shpool_driver **cu_p)
                             "cannot use it: fork before the first call, or exec");
     }
     if (!atomic_load_explicit(&ready, memory_order_acquire)) {
-        lock();
+        shpool_mutex_lock(&driver.lock);
         if (!atomic_load_explicit(&ready, memory_order_relaxed)) {
             status = prepare();
         }
-        unlock();
+        shpool_mutex_unlock(&driver.lock);
     }
     if (status == SHPOOL_OK) {
         *cu_p = (driver.fake != NULL) ? driver.fake : &driver.loaded;

@@ -24,6 +24,7 @@ libshpool_core_la_SOURCES = \
 	lib/link.c \
 	lib/link.h \
 	lib/message.c \
+	lib/mutex.h \
 	lib/plan.c \
 	lib/plugin.c \
 	lib/plugin.h \

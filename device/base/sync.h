@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locks: for short sections, one atomic exchange where nobody else wants it; for long ones. */
+/* Spin locks for short sections, one atomic exchange where nobody else wants it; lib/mutex.h has
+ * the lock for long ones. */
 #ifndef SHPOOL_DEVICE_SYNC_H
 #define SHPOOL_DEVICE_SYNC_H
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "lib/internal.h"
+#include "lib/mutex.h"
 
 #define SHPOOL_CACHE_LINE 64
 
@@ -51,20 +51,6 @@ static inline void shpool_spin_unlock(shpool_spin *lock)
 {
     /* release: pairs with the acquire in shpool_spin_lock() */
     atomic_store_explicit(&lock->held, 0, memory_order_release);
-}
-
-/* For sections that can fail: messages wait until the end of them, because a receiver may call the
- * library, and would stand before this very lock. */
-static inline void shpool_mutex_lock(pthread_mutex_t *mutex)
-{
-    shpool_messages_hold();
-    pthread_mutex_lock(mutex);
-}
-
-static inline void shpool_mutex_unlock(pthread_mutex_t *mutex)
-{
-    pthread_mutex_unlock(mutex);
-    shpool_messages_release();
 }
 
 #endif /* SHPOOL_DEVICE_SYNC_H */
