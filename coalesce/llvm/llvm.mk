@@ -2,7 +2,6 @@
 # with CFLAGS, whose sanitizers clang and opt do not have.  LLVM's symbols come from the program
 # that loads it.
 shpool_llvm_sources = \
-	coalesce/llvm/block.c \
 	coalesce/llvm/flow.c \
 	coalesce/llvm/forms.c \
 	coalesce/llvm/helper.c \
@@ -12,9 +11,9 @@ shpool_llvm_sources = \
 	coalesce/llvm/memcpy.c \
 	coalesce/llvm/pass.c \
 	coalesce/llvm/prepare.c \
+	coalesce/llvm/print.c \
 	coalesce/llvm/read.c \
 	coalesce/llvm/rewrite.c \
-	coalesce/llvm/transpose.c \
 	coalesce/llvm/values.c
 shpool_llvm_headers = \
 	coalesce/llvm/flow.h \
@@ -27,7 +26,6 @@ shpool_llvm_headers = \
 	coalesce/llvm/prepare.h \
 	coalesce/llvm/read.h \
 	coalesce/llvm/rewrite.h \
-	coalesce/llvm/text.h \
 	coalesce/llvm/values.h
 EXTRA_DIST += $(shpool_llvm_sources) $(shpool_llvm_headers) coalesce/llvm/plugin.cpp
 

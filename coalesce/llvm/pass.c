@@ -47,7 +47,6 @@ static int read_option(const char *word, size_t bytes, coalesce_llvm_options *op
         { "no-loads", &options->plan.no_loads },
         { "no-stores", &options->plan.no_stores },
         { "no-copies", &options->plan.no_copies },
-        { "no-bytes", &options->plan.no_bytes },
         { "no-rows", &options->plan.no_rows },
     };
 
@@ -72,7 +71,7 @@ int coalesce_llvm_options_parse(const char *text, coalesce_llvm_options *options
         if (bytes > 0 && !read_option(text, bytes, &read)) {
             snprintf(error, capacity,
                      "no option '%.*s'; there are lint, remarks, off, force, no-loads, no-stores, "
-                     "no-copies, no-bytes, no-rows and block=X[xY[xZ]]",
+                     "no-copies, no-rows and block=X[xY[xZ]]",
                      (int)bytes, text);
             return 0;
         }
@@ -132,8 +131,8 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
     if (!coalesce_llvm_read(&function, of, kernel.is_kernel, &want.block)) {
         return 0;
     }
-    if (coalesce_plan_make(&function.forms.leaves, function.access, function.count, &want,
-                           coalesce_llvm_check, function.access, &plan)) {
+    if (coalesce_plan_make(&function.forms.leaves, function.access, function.count, &want, NULL,
+                           NULL, &plan)) {
         rewritten = plan.rewritten;
         if (report != NULL) {
             char *name = coalesce_readable_name(LLVMGetValueName2(of, &bytes), __cxa_demangle);

@@ -26,7 +26,7 @@ typedef struct coalesce_llvm_options {
 /**
  * Read options: words separated by commas, "" for none.
  *
- *   lint  remarks  off  force  no-loads  no-stores  no-copies  no-bytes  no-rows  block=X[xY[xZ]]
+ *   lint  remarks  off  force  no-loads  no-stores  no-copies  no-rows  block=X[xY[xZ]]
  *
  * 0: a word is not one of these; `error` says which, and options are as they were.
  */

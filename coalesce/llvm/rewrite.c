@@ -30,93 +30,38 @@ static int64_t offset_of(const coalesce_access *access, uint32_t from, uint32_t 
     return offset;
 }
 
-static uint32_t covered_by(const coalesce_access *access, const coalesce_group *group,
-                           unsigned grain)
+/* A copy's accesses in program order, unless the thread loads all before it stores. */
+static void set_order(const coalesce_access *access, const coalesce_group *group,
+                      coalesce_ir_shape *shape)
 {
-    uint32_t covered = 0;
+    unsigned char is_store = 0;
+    int in_turn = 0;
 
-    for (uint32_t k = 0; k < group->count; k++) {
-        int64_t part = offset_of(access, group->member[0], group->member[k]) / grain;
-        unsigned parts = access[group->member[k]].bytes / grain;
-
-        for (unsigned i = 0; i < parts; i++) {
-            covered |= 1u << (part + i);
+    for (uint32_t i = group->first; i <= group->last; i++) {
+        for (uint32_t k = 0; k < group->count; k++) {
+            if (group->member[k] == i || group->source[k] == i) {
+                in_turn |= is_store && group->source[k] == i;
+                is_store = group->member[k] == i;
+                shape->part[shape->parts++] = (coalesce_ir_part){
+                    is_store, (unsigned char)(offset_of(access, group->member[0], group->member[k]) / 4),
+                    (unsigned char)(access[i].bytes / 4)
+                };
+            }
         }
     }
-    return covered;
-}
-
-/* 1: different objects, by what the compiler knows of them. */
-static int is_disjoint(const coalesce_access *to, const coalesce_access *from)
-{
-    int64_t distance;
-
-    return !coalesce_form_distance(&to->address, &from->address, &distance) &&
-           !coalesce_may_alias(to, from);
-}
-
-/* Does a thread load all before it stores, or field by field?  1: one of them, or it does not
- * matter.  A field must be one access of the helper, which may overlap with another field's. */
-static int order_of_copy(const coalesce_access *access, const coalesce_group *group,
-                         coalesce_ir_shape *shape)
-{
-    uint32_t first_store = group->member[0], last_load = group->source[0];
-    uint32_t part = (group->record_bytes == 3) ? 1 : 4;
-    int in_turn = 1;
-
-    for (uint32_t k = 0; k < group->count; k++) {
-        first_store = (group->member[k] < first_store) ? group->member[k] : first_store;
-        last_load = (group->source[k] > last_load) ? group->source[k] : last_load;
-        in_turn &= access[group->member[k]].bytes == part &&
-                   (k == 0 || group->member[k - 1] < group->source[k]);
+    if (!in_turn || shape->record.is_disjoint) {
+        shape->parts = 0;
     }
-    shape->loads_first = shape->is_disjoint || last_load < first_store;
-    return shape->loads_first || in_turn;
 }
 
-int coalesce_llvm_shape(const coalesce_access *access, const coalesce_group *group,
-                        coalesce_ir_shape *shape)
+static coalesce_ir_shape shape_of(const coalesce_access *access, const coalesce_group *group)
 {
-    const coalesce_access *member = &access[group->member[0]];
+    coalesce_ir_shape shape = { .record = coalesce_record_of(access, group) };
 
-    *shape = (coalesce_ir_shape){ .bytes = group->record_bytes,
-                                  .is_wide = group->transform == COALESCE_WIDE,
-                                  .is_global = member->space == COALESCE_GLOBAL };
-    shape->covered = covered_by(access, group, (group->record_bytes == 3) ? 1 : 4);
-    switch (group->transform) {
-    case COALESCE_KEEP:
-        return 0;
-    case COALESCE_COPY:
-        shape->kind = COALESCE_IR_COPY;
-        shape->is_parallel = (unsigned)group->one_match;
-        shape->is_disjoint = (unsigned)is_disjoint(member, &access[group->source[0]]);
-        shape->is_global &= access[group->source[0]].space == COALESCE_GLOBAL;
-        if (!order_of_copy(access, group, shape)) {
-            return 0;
-        }
-        break;
-    case COALESCE_BYTES:
-        shape->kind =
-            (group->kind == COALESCE_LOADS) ? COALESCE_IR_BYTES_LOAD : COALESCE_IR_BYTES_STORE;
-        break;
-    case COALESCE_ROWS:
-        shape->kind = COALESCE_IR_ROW;
-        shape->bytes = 4 * (unsigned)__builtin_popcount(shape->covered);
-        break;
-    default:
-        shape->kind = (group->kind == COALESCE_LOADS) ? COALESCE_IR_LOAD : COALESCE_IR_STORE;
+    if (group->kind == COALESCE_COPIES) {
+        set_order(access, group, &shape);
     }
-    return coalesce_ir_is_supported(shape);
-}
-
-coalesce_refusal coalesce_llvm_check(void *user, const coalesce_group *group)
-{
-    coalesce_ir_shape shape;
-
-    if (coalesce_llvm_shape(user, group, &shape)) {
-        return COALESCE_REWRITTEN;
-    }
-    return (group->kind == COALESCE_COPIES) ? COALESCE_DATA_FLOW : COALESCE_NO_TRANSFORM;
+    return shape;
 }
 
 /* ---- helpers ---- */
@@ -142,12 +87,12 @@ static LLVMModuleRef parse(LLVMContextRef context, const char *text, const char 
 /* The shape's function in the module, made if it is not there; NULL: that failed. */
 static LLVMValueRef helper(LLVMModuleRef module, const coalesce_ir_shape *shape)
 {
-    char name[64];
+    char name[COALESCE_IR_NAME];
     LLVMValueRef function;
     LLVMModuleRef helpers;
     char *text;
 
-    coalesce_ir_name(shape, name, sizeof(name));
+    coalesce_ir_name(shape, name);
     function = LLVMGetNamedFunction(module, name);
     if (function != NULL) {
         return function;
@@ -221,23 +166,6 @@ static void to_words(emitter *e, LLVMValueRef value, unsigned count, LLVMValueRe
     }
 }
 
-/* Byte `index` of a word, and a word with that byte added. */
-static LLVMValueRef byte_of(emitter *e, LLVMValueRef word, int64_t index, LLVMTypeRef type)
-{
-    LLVMValueRef shift = LLVMConstInt(e->i32, 8u * (unsigned)index, 0);
-
-    word = LLVMBuildLShr(e->builder, word, shift, "");
-    return LLVMBuildTrunc(e->builder, word, type, "");
-}
-
-static LLVMValueRef with_byte(emitter *e, LLVMValueRef word, int64_t index, LLVMValueRef byte)
-{
-    LLVMValueRef shift = LLVMConstInt(e->i32, 8u * (unsigned)index, 0);
-
-    byte = LLVMBuildZExt(e->builder, byte, e->i32, "");
-    return LLVMBuildOr(e->builder, word, LLVMBuildShl(e->builder, byte, shift, ""), "");
-}
-
 /* ---- groups ---- */
 
 static void position(emitter *e, uint32_t access)
@@ -257,13 +185,12 @@ static LLVMValueRef call(emitter *e, LLVMValueRef function, LLVMValueRef *argume
 
 static void emit_loads(emitter *e, LLVMValueRef function)
 {
-    LLVMValueRef record, word[COALESCE_IR_WORDS], pointer;
-    unsigned words = (e->shape.bytes + 3) / 4;
+    LLVMValueRef record, word[COALESCE_MAX_WORDS], pointer;
 
     position(e, e->group->first);
     pointer = record_pointer(e, e->group->member[0], e->group->first);
     record = call(e, function, &pointer, 1);
-    for (unsigned i = 0; i < words; i++) {
+    for (unsigned i = 0; i < e->shape.record.words; i++) {
         word[i] = LLVMBuildExtractValue(e->builder, record, i, "");
     }
     for (uint32_t k = 0; k < e->group->count; k++) {
@@ -272,32 +199,24 @@ static void emit_loads(emitter *e, LLVMValueRef function)
         LLVMTypeRef type = LLVMTypeOf(load);
         int64_t offset = offset_of(e->access, e->group->member[0], e->group->member[k]);
 
-        LLVMReplaceAllUsesWith(load, (e->shape.bytes == 3) ? byte_of(e, word[0], offset, type)
-                                                           : from_words(e, &word[offset / 4],
-                                                                        member->bytes / 4, type));
+        LLVMReplaceAllUsesWith(load, from_words(e, &word[offset / 4], member->bytes / 4, type));
     }
 }
 
 static void emit_stores(emitter *e, LLVMValueRef function)
 {
-    LLVMValueRef argument[1 + COALESCE_IR_WORDS];
-    unsigned words = (e->shape.bytes + 3) / 4;
+    LLVMValueRef argument[1 + COALESCE_MAX_WORDS];
 
     position(e, e->group->last);
     argument[0] = record_pointer(e, e->group->member[0], e->group->last);
-    argument[1] = LLVMConstInt(e->i32, 0, 0);
     for (uint32_t k = 0; k < e->group->count; k++) {
         const coalesce_access *member = &e->access[e->group->member[k]];
         LLVMValueRef value = LLVMGetOperand(coalesce_llvm_instruction(member), 0);
         int64_t offset = offset_of(e->access, e->group->member[0], e->group->member[k]);
 
-        if (e->shape.bytes == 3) {
-            argument[1] = with_byte(e, argument[1], offset, value);
-        } else {
-            to_words(e, value, member->bytes / 4, &argument[1 + offset / 4]);
-        }
+        to_words(e, value, member->bytes / 4, &argument[1 + offset / 4]);
     }
-    (void)call(e, function, argument, 1 + words);
+    (void)call(e, function, argument, 1 + e->shape.record.words);
 }
 
 /* The last load and the last store in program order: their addresses are there at the last. */
@@ -321,13 +240,10 @@ static void erase(const coalesce_access *access, const uint32_t *member, uint32_
 int coalesce_llvm_rewrite(LLVMModuleRef module, const coalesce_access *access,
                           const coalesce_group *group)
 {
-    emitter e = { .module = module, .access = access, .group = group };
-    LLVMValueRef function;
+    emitter e = { .module = module, .access = access, .group = group,
+                  .shape = shape_of(access, group) };
+    LLVMValueRef function = helper(module, &e.shape);
 
-    if (!coalesce_llvm_shape(access, group, &e.shape)) {
-        return 0;
-    }
-    function = helper(module, &e.shape);
     if (function == NULL) {
         return 0;
     }

@@ -45,7 +45,6 @@ static coalesce_refusal check_fields(const decision *d, coalesce_group *group)
 {
     const coalesce_access *first  = &d->access[group->member[0]];
     const uint32_t         record = group->record_bytes;
-    const uint32_t         grain  = (record == 3) ? 1 : 4;
     int64_t                end    = 0;
 
     group->used_bytes = 0;
@@ -56,8 +55,7 @@ static coalesce_refusal check_fields(const decision *d, coalesce_group *group)
         if (!coalesce_form_distance(&field->address, &first->address, &offset)) {
             return COALESCE_NO_STRIDE; /* cannot be: that made it a member */
         }
-        if ((offset % grain != 0) || (field->bytes % grain != 0) ||
-            ((record == 3) && (field->bytes != 1))) {
+        if ((offset % 4 != 0) || (field->bytes % 4 != 0)) {
             return COALESCE_TYPE;
         }
         if (offset < end) {
@@ -76,40 +74,17 @@ static coalesce_refusal check_fields(const decision *d, coalesce_group *group)
         return COALESCE_HOLES_STORED;
     }
     /* words inside may be read along: both neighbours are mapped */
-    return ((end < record) || (record == 3)) ? COALESCE_PARTIAL_RECORD : COALESCE_REWRITTEN;
+    return (end < record) ? COALESCE_PARTIAL_RECORD : COALESCE_REWRITTEN;
 }
 
-static uint32_t unit_of(uint32_t words)
-{
-    return (words % 4 == 0) ? 4 : (words % 2 == 0) ? 2 : 1;
-}
-
-static coalesce_refusal choose_transform(coalesce_group *group)
+static coalesce_transform transform_of(const coalesce_group *group)
 {
     const uint32_t words = group->record_bytes / 4;
 
     if (group->kind == COALESCE_COPIES) {
-        group->transform  = COALESCE_COPY;
-        group->unit_words = (group->record_bytes == 3) ? 1 : 4;
-        group->units      = 0;
-        return COALESCE_REWRITTEN;
+        return COALESCE_COPY;
     }
-    if (group->record_bytes == 3) {
-        group->transform = COALESCE_BYTES;
-        return COALESCE_REWRITTEN;
-    }
-    group->unit_words = unit_of(words);
-    group->units      = words / group->unit_words;
-    if (group->units == 1) {
-        group->transform = COALESCE_WIDE;
-    } else if (group->units % 2 == 1) {
-        group->transform = COALESCE_TRANSPOSE;
-    } else if (COALESCE_LANES % group->units == 0) {
-        group->transform = COALESCE_SKEWED;
-    } else {
-        return COALESCE_NO_TRANSFORM;
-    }
-    return COALESCE_REWRITTEN;
+    return ((words == 2) || (words == 4)) ? COALESCE_WIDE : COALESCE_TRANSPOSE;
 }
 
 static coalesce_refusal check_shape(const decision *d, coalesce_group *group)
@@ -127,14 +102,17 @@ static coalesce_refusal check_shape(const decision *d, coalesce_group *group)
     if (group->record_bytes > 4 * COALESCE_MAX_WORDS) {
         return COALESCE_RECORD_TOO_LONG;
     }
-    if ((group->record_bytes % 4 != 0) && (group->record_bytes != 3)) {
+    if (group->record_bytes % 4 != 0) {
         return COALESCE_ODD_STRIDE;
     }
     if (group->lanes.stride < 0) {
         return COALESCE_NEGATIVE_STRIDE;
     }
     refusal = check_fields(d, group);
-    return (refusal != COALESCE_REWRITTEN) ? refusal : choose_transform(group);
+    if (refusal == COALESCE_REWRITTEN) {
+        group->transform = transform_of(group);
+    }
+    return refusal;
 }
 
 /* ---- the kind of access (L5, L6) ---- */
@@ -283,8 +261,7 @@ static int is_opted_out(const coalesce_options *options, const coalesce_group *g
 {
     return ((group->kind == COALESCE_LOADS) && options->no_loads) ||
            ((group->kind == COALESCE_STORES) && options->no_stores) ||
-           ((group->kind == COALESCE_COPIES) && options->no_copies) ||
-           ((group->record_bytes == 3) && options->no_bytes);
+           ((group->kind == COALESCE_COPIES) && options->no_copies);
 }
 
 /* ---- all of it ---- */

@@ -68,9 +68,7 @@ typedef enum coalesce_transform {
     COALESCE_KEEP,           /* not at all */
     COALESCE_WIDE,           /* T0: 64- and 128-bit accesses of each thread */
     COALESCE_COPY,           /* T1: the warp's records copied as one block of memory */
-    COALESCE_TRANSPOSE,      /* T2, T3: unit-stride accesses, rotation and shuffles; odd units */
-    COALESCE_BYTES,          /* T4: records of 3 bytes, as 24 words */
-    COALESCE_SKEWED,         /* T5: as T2, T3 with two rotations; 2, 4 or 8 units */
+    COALESCE_TRANSPOSE,      /* T2, T3, T5: unit-stride accesses, and exchanges between lanes */
     COALESCE_ROWS            /* T6: 32 words of each lane's own row, any distance apart */
 } coalesce_transform;
 
@@ -80,9 +78,8 @@ typedef enum coalesce_refusal {
     COALESCE_IS_COALESCED,
     COALESCE_NO_STRIDE,        /* no stride that is known at compile time */
     COALESCE_NEGATIVE_STRIDE,
-    COALESCE_ODD_STRIDE,       /* no multiple of a word, and not 3 bytes */
+    COALESCE_ODD_STRIDE,       /* not a multiple of a word */
     COALESCE_RECORD_TOO_LONG,  /* over COALESCE_MAX_WORDS */
-    COALESCE_NO_TRANSFORM,     /* 24 words: 6 units */
     COALESCE_SPACE,            /* not known to be global memory */
     COALESCE_SPECIAL_ACCESS,   /* volatile, atomic, hinted, predicated, inline assembly */
     COALESCE_TYPE,
@@ -113,8 +110,6 @@ typedef struct coalesce_group {
     coalesce_lanes      lanes;     /* of one member */
     uint32_t            record_bytes; /* R; 0 if there is no stride */
     uint32_t            used_bytes;   /* of R */
-    uint32_t            unit_words;   /* U: 1, 2 or 4; BYTES: 0 */
-    uint32_t            units;        /* N = R / 4U */
     uint32_t            between;      /* IN_BETWEEN: index of the access that is in the way */
     int                 one_match;    /* copies: source - destination is uniform, proven: G2 for one
                                          of them is enough */
@@ -127,7 +122,6 @@ typedef struct coalesce_options {
     int            no_loads;
     int            no_stores;
     int            no_copies;
-    int            no_bytes;   /* records of 3 bytes */
     int            no_rows;
     int            rows;       /* the emitter has COALESCE_ROWS */
     int            generic;    /* the emitter's guard asks whether a generic address is global */
@@ -139,7 +133,7 @@ typedef struct coalesce_options {
 typedef struct coalesce_cost {
     coalesce_group_kind kind;
     coalesce_transform  transform;
-    uint32_t            words_min; /* of the record; BYTES: 0 */
+    uint32_t            words_min; /* of the record */
     uint32_t            words_max;
     int                 may_alias;  /* copies: only where loads wait for stores that may alias */
     int                 with_store; /* loads: only in a kernel that rewrites stores as wide */

@@ -13,7 +13,10 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/plan/name.c \
 	coalesce/plan/plan.c \
 	coalesce/plan/plan.h \
+	coalesce/plan/print.c \
 	coalesce/plan/rows.c \
-	coalesce/plan/text.c
+	coalesce/plan/text.c \
+	coalesce/plan/warp.c \
+	coalesce/plan/warp.h
 # flags of its own: plan.c and text.c are also names of lib/'s
 libshpool_coalesce_la_CFLAGS = $(AM_CFLAGS)

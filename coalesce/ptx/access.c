@@ -146,15 +146,14 @@ static int is_literal(const ptx_module *module, const ptx_operand *data, uint32_
             ((text[1] | 0x20) == ((bytes == 4) ? 'f' : 'd')));
 }
 
-/* 1: emitters can move it: elements of whole words (or bytes) in registers as wide as they are. */
+/* 1: emitters can move it: elements of whole words in registers as wide as they are. */
 static int is_supported(const ptx_module *module, const ptx_instruction *instruction,
                         const memory *m)
 {
     const ptx_operand *data = ptx_data_of(module, instruction);
 
     if ((data == NULL) || (m->elements == 0) || (m->elements > 4) ||
-        ((m->element_bytes != 4) && (m->element_bytes != 8) &&
-         ((m->element_bytes != 1) || (m->elements != 1)))) {
+        ((m->element_bytes != 4) && (m->element_bytes != 8))) {
         return 0;
     }
     if (data->references != ((data->kind == PTX_VECTOR) ? m->elements : data->references) ||
@@ -163,14 +162,11 @@ static int is_supported(const ptx_module *module, const ptx_instruction *instruc
         return 0;
     }
     for (uint32_t i = 0; i < data->references; i++) {
-        const uint32_t bits = module->reg[module->reference[data->reference + i]].bits;
-
-        if ((m->element_bytes == 1) ? ((bits != 16) && (bits != 32))
-                                    : (bits != 8 * m->element_bytes)) {
+        if (module->reg[module->reference[data->reference + i]].bits != 8 * m->element_bytes) {
             return 0;
         }
     }
-    return (m->element_bytes != 1) || (data->kind == PTX_REGISTER);
+    return 1;
 }
 
 /* ---- one-thread branches ---- */

@@ -387,39 +387,30 @@ void ptx_put_bytes(ptx_out *out, const char *text, size_t bytes);
 void ptx_emit_group(ptx_out *out, const ptx_planned *planned, const coalesce_group *group,
                     uint32_t serial);
 
-/* Where a word of a record is, for the thread that owns it: text of a register or an immediate. */
-typedef struct ptx_piece {
-    int      used; /* 0: a hole */
+/* A part of the input's text. */
+typedef struct ptx_span {
     uint32_t begin;
     uint32_t end;
+} ptx_span;
+
+/* Where a word of a record is, for the thread that owns it. */
+typedef struct ptx_piece {
+    ptx_span text; /* a register or an immediate */
     int      part; /* 0: the register is the word; 1, 2: its lower, upper half */
-    uint32_t bits; /* of the register */
-    int      is_signed; /* records of bytes: it is extended by its sign */
 } ptx_piece;
 
-/* What ptx_lanes.c needs of a group.  In the text, ~lane is the lane, ~base and (copies) ~target
- * what the address registers hold in lane 0; the guards set them. */
+/* What the program calls the operands of a group. */
 typedef struct ptx_record {
-    const ptx_module     *module;
-    const coalesce_group *group;
-    uint32_t              bytes;  /* R */
-    uint32_t              words;
-    uint32_t              unit;   /* U */
-    uint32_t              units;  /* N */
-    const char           *nc;     /* ".nc" or "" */
-    int64_t               offset; /* of the record from PTX_BASE; copies: of the source */
-    int64_t               target_offset;
-    ptx_piece             piece[COALESCE_MAX_WORDS];
+    const ptx_module *module;
+    uint32_t          serial;  /* makes labels unique */
+    const char       *nc;      /* ".nc" or "" */
+    ptx_span          base[2]; /* by side: the register with the address */
+    ptx_piece         piece[COALESCE_MAX_WORDS];
 } ptx_record;
 
-/* What the warp does with a record, between the guards and the slow path (ptx_lanes.c). */
-void ptx_emit_load(ptx_out *out, const ptx_record *record);
-void ptx_emit_store(ptx_out *out, const ptx_record *record);
-void ptx_emit_copy(ptx_out *out, const ptx_record *record);
-void ptx_emit_load_bytes(ptx_out *out, const ptx_record *record);
-void ptx_emit_store_bytes(ptx_out *out, const ptx_record *record);
-void ptx_emit_load_wide(ptx_out *out, const ptx_record *record, const char *base);
-void ptx_emit_store_wide(ptx_out *out, const ptx_record *record, const char *base);
+/* Declarations, guards and the accesses of the warp together (ptx/print.c). */
+struct coalesce_warp;
+void ptx_print_warp(ptx_out *out, const ptx_record *record, const struct coalesce_warp *warp);
 
 /* ---- a whole input ---- */
 

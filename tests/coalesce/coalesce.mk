@@ -8,9 +8,14 @@ noinst_HEADERS += \
 	tests/coalesce/suite.h \
 	tests/coalesce/defects.h
 if HAVE_CMOCKA
-shpool_coalesce_tests = tests/coalesce/fuzz_ptx tests/coalesce/test_coalesce \
-	tests/coalesce/test_plan tests/coalesce/test_random tests/coalesce/test_rows \
-	tests/coalesce/test_run
+shpool_coalesce_tests = \
+	tests/coalesce/fuzz_ptx \
+	tests/coalesce/test_coalesce \
+	tests/coalesce/test_plan \
+	tests/coalesce/test_random \
+	tests/coalesce/test_rows \
+	tests/coalesce/test_run \
+	tests/coalesce/test_warp
 tests_coalesce_fuzz_ptx_SOURCES = tests/coalesce/fuzz_ptx.c $(shpool_fuzz_main)
 shpool_ptx_machine = \
 	tests/coalesce/ptx_alu.c \

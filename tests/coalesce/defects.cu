@@ -426,7 +426,7 @@ KERNEL(copied_onto)
 {
     int t = blockIdx.x * blockDim.x + threadIdx.x, r = min(t, (int)n - 5);
 #pragma unroll
-    for (int k = 0; k < 9; k++) { d[9 * r + k] = s[9 * t + k]; }
+    for (int k = 0; k < 12; k++) { d[12 * r + k] = s[12 * t + k]; }
 }
 
 KERNEL(handed_over)

@@ -60,13 +60,12 @@ enum {
     DEFECT(two_rows, 36, 36, 0, DEFECT_2D)             /* a warp is two rows */                    \
     DEFECT(copied_rows, 36, 36, 0, DEFECT_2D)                                                      \
     DEFECT(wraps_inside, 36, 36, 0, 0)                 /* the index wraps */                       \
-    DEFECT(copied_onto, 36, 36, 1152, DEFECT_LOCKSTEP) /* lanes copy onto one record */            \
+    DEFECT(copied_onto, 48, 48, 1536, DEFECT_LOCKSTEP) /* lanes copy onto one record */            \
     DEFECT(handed_over, 36, 36, 0, DEFECT_FULL)        /* another warp waits for a half */         \
     DEFECT(opted_out, 36, 36, 0, 0)                    /* the mark in inline assembly */
 
 /* Kernels of tests/coalesce/hand.ptx. */
 #define COALESCE_BY_HAND(DEFECT)                                                                   \
-    DEFECT(signed_bytes, 3, 3, 0, 0)                                                               \
     DEFECT(vectors, 48, 48, 0, 0)                                                                  \
     DEFECT(advancing, 28, 28, 0, 0)                                                                \
     DEFECT(reused, 28, 28, 0, 0)                                                                   \

@@ -15,17 +15,20 @@ failed=0
 # fault | file | kernel that must differ | sed script, which must change the file
 faults() {
     cat <<'END'
-part_of_a_warp_is_enough|llvm/helper.c|mix9|s/icmp eq i32 %mask, -1/icmp ne i32 %mask, 0/
-records_lie_anywhere|llvm/helper.c|wrapped9|s/and i1 %%%s.mine, %%%s.equal/and i1 %%%s.mine, true/
-wrong_inverse|llvm/transpose.c|expand9|s/odd . inverse % 32 != 1/odd * inverse % 32 != 3/
-rotation_the_other_way|llvm/transpose.c|gather9|s/write_rotation(&t, 1)/write_rotation(\&t, 0)/
-no_permutation|llvm/transpose.c|mix12|s/^        permute(&t, 1);//
-butterfly_keeps_the_wrong_half|llvm/transpose.c|mix8|s/select i1 %%bit%u, i32 %s, i32 %%got%u.%u/select i1 %%bit%u, i32 %s, i32 %s/;s/bit, high, bit, .b, bit, low);/bit, high, bit, *b, *b);/
-butterfly_one_round_short|llvm/transpose.c|mix16|s/bit < t->width; bit/2 * bit < t->width; bit/
-row_of_the_wrong_lane|llvm/transpose.c|rows64|s/%%row%u = or i32 %%group, %u/%%row%u = add i32 %%group, %u/;s/%%group = xor i32 %%lane, %%in/%%group = add i32 %%lane, 0/
-bytes_shifted_by_nothing|llvm/block.c|rgb8|s/%shift = shl i32 %byte, 3/%shift = shl i32 %byte, 2/
-copy_one_row_short|llvm/block.c|copy_restrict9|s/128 . row, row, type/128 * (row > 0 ? row - 1 : 0), row, type/
-order_of_a_copy_forgotten|llvm/rewrite.c|copy9|s/shape->loads_first = .*/shape->loads_first = 1;/
+part_of_a_warp_is_enough|plan/warp.c|mix9|s/equals(warp, mask, -1)/with_number(warp, COALESCE_OP_ABOVE, COALESCE_PREDICATE, mask, 0)/
+records_lie_anywhere|plan/warp.c|wrapped9|s/half, first));/half, half));/
+wrong_inverse|plan/warp.c|expand9|s/odd . inverse % COALESCE_LANES != 1/odd * inverse % COALESCE_LANES != 3/
+rotation_the_other_way|plan/warp.c|gather9|s/write_rotation(&t, 1)/write_rotation(\&t, 0)/
+no_permutation|plan/warp.c|mix12|s/^        permute(&t, 1);//
+butterfly_keeps_the_wrong_half|plan/warp.c|mix8|s/choose(t->warp, low, got, .b)/choose(t->warp, low, *b, *b)/
+butterfly_one_round_short|plan/warp.c|mix16|s/bit < t->width; bit/2 * bit < t->width; bit/
+row_of_the_wrong_lane|plan/warp.c|rows64|s/COALESCE_OP_ADD, COALESCE_I32, group, i)/COALESCE_OP_ADD, COALESCE_I32, lane, i)/
+copy_one_row_short|plan/warp.c|copy_restrict9|s/COALESCE_LANES . (int64_t)row;/COALESCE_LANES * (int64_t)(row - (side == 1 \&\& row > 0));/
+quotient_for_remainder|llvm/print.c|gather9|s/= urem/= udiv/
+exchange_by_index|llvm/print.c|mix8|s/shfl.sync.bfly.i32"/shfl.sync.idx.i32"/
+words_of_a_unit_turned_round|llvm/print.c|mix12|s/", i32 %u.n", i);/", i32 %u\\n", op->words - 1 - i);/
+original_words_twice|llvm/helper.c|odd_lanes9|s/align 4.n", i, i);/align 4\\n", i, i \& ~1u);/
+order_of_a_copy_forgotten|llvm/rewrite.c|copy9|s/if (!in_turn ||/if (1 ||/
 barriers_are_no_bar|llvm/read.c|exchange9|s/return !is_transparent_call(instruction);/return 0;/
 everything_is_restrict|llvm/read.c|alias9|/^static int is_alone/,/^}/s/noalias) != NULL;/noalias) == NULL;/
 remainder_is_exact|llvm/forms.c|wrapping9|s/? coalesce_llvm_whole(forms, value, how, &a)/? a/

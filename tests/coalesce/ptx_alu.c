@@ -67,6 +67,8 @@ static void decode_part(machine_code *code, const char *part, int *types)
         }
         code->combine = (strcmp(part, "and") == 0) ? 'a' : (strcmp(part, "or") == 0) ? 'o'
                                                                                    : code->combine;
+    } else if (strcmp(part, "bfly") == 0) {
+        code->exchange = 1;
     } else if (strcmp(part, "global") == 0) {
         code->space = COALESCE_GLOBAL;
     } else if (strcmp(part, "shared") == 0) {

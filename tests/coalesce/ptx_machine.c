@@ -213,7 +213,8 @@ static void shuffle(machine *m, warp *w, const machine_code *code, uint32_t lane
     uint64_t value[32];
 
     for (uint32_t lane = 0; lane < 32; lane++) {
-        const uint64_t from = operand_value(m, w, lane, &code->operand[2]) & 31;
+        const uint64_t b    = operand_value(m, w, lane, &code->operand[2]);
+        const uint64_t from = (code->exchange ? lane ^ b : b) & 31;
 
         value[lane] = operand_value(m, w, (uint32_t)from, &code->operand[1]) & FULL;
     }

@@ -70,6 +70,7 @@ typedef struct machine_code {
     int        wide;    /* mul, mad: the result has twice the bits; 2: hi */
     int        compare; /* setp: 'e', 'n', 'l', 'L'(<=), 'g', 'G' */
     int        combine; /* setp: 0, 'a'nd, 'o'r */
+    int        exchange; /* shfl.bfly */
     coalesce_space space;
     uint32_t   elements;
     uint32_t   operands;

@@ -68,10 +68,10 @@ static void test_widths_by_the_cost_rule(void **state)
 {
     static const coalesce_transform transform[33] = {
         [4] = COALESCE_WIDE,       [6] = COALESCE_TRANSPOSE,
-        [7] = COALESCE_TRANSPOSE,  [8] = COALESCE_SKEWED,     [9] = COALESCE_TRANSPOSE,
+        [7] = COALESCE_TRANSPOSE,  [8] = COALESCE_TRANSPOSE,  [9] = COALESCE_TRANSPOSE,
         [10] = COALESCE_TRANSPOSE, [11] = COALESCE_TRANSPOSE, [12] = COALESCE_TRANSPOSE,
-        [16] = COALESCE_SKEWED,    [20] = COALESCE_TRANSPOSE, [31] = COALESCE_TRANSPOSE,
-        [32] = COALESCE_SKEWED,
+        [16] = COALESCE_TRANSPOSE, [20] = COALESCE_TRANSPOSE, [24] = COALESCE_TRANSPOSE,
+        [31] = COALESCE_TRANSPOSE, [32] = COALESCE_TRANSPOSE,
     };
     static const uint32_t widths[] = { 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 20, 24, 31, 32 };
 
@@ -117,7 +117,7 @@ static void test_refusals(void **state)
     add_record(&s, 1, 33, COALESCE_STORE);
     expect_one(&s, &force, COALESCE_RECORD_TOO_LONG);
     add_record(&s, 1, 24, COALESCE_STORE);
-    expect_one(&s, &force, COALESCE_NO_TRANSFORM);
+    expect_one(&s, &force, COALESCE_REWRITTEN);
     add_record(&s, 1, 9, COALESCE_STORE);
     expect_one(&s, &no_store, COALESCE_OPTED_OUT);
     add_record(&s, 1, 3, COALESCE_STORE);

@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The accesses of a warp together, and the transpose between them and the lanes' records.
+ *
+ * A record is N = P * M units, P a power of two and M odd.  The transpose has two steps, of which
+ * either may be empty:
+ *
+ * Butterfly.  P units side by side are a piece.  Groups of P lanes access P pieces by P accesses,
+ * lane i of a group unit i of piece j at access j, so that P lanes touch one stretch of memory.
+ * Then the P x P units of a group are transposed by exchanges between lanes whose numbers differ in
+ * one bit, log2 P rounds.
+ *
+ * Rotation.  Piece 32 j + lane is field (32 j + lane) mod M of its record: a fixed permutation of
+ * j, a rotation by lane mod M (log2 M selects a piece), and one shuffle each bring it to its owner.
+ * After B. Catanzaro, A. Keller, M. Garland: A decomposition for in-place matrix transposition
+ * (PPoPP 2014).
+ *
+ * Loads do both from memory to record, stores the inverse in the opposite order.  N = 2, 4, 8 could
+ * also be done by two rotations around the shuffles (fewer shuffles, more selects); the choice is
+ * made here, for both printers, by write_butterfly() being called.
+ */
+#include "warp.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define NONE COALESCE_NO_VALUE
+
+/* ---- the list that grows ---- */
+
+static uint32_t add_op(coalesce_warp *warp, coalesce_op op, uint32_t values)
+{
+    assert((warp->count < COALESCE_MOST_OPS) && (warp->values + values <= COALESCE_MOST_VALUES));
+    op.value = warp->values;
+    for (uint32_t i = 0; i < values; i++) {
+        warp->maker[warp->values++] = warp->count;
+    }
+    warp->op[warp->count++] = op;
+    return op.value;
+}
+
+/* 1: the result depends on the operands alone, so one such operation will do. */
+static int is_pure(coalesce_op_kind kind)
+{
+    return (kind == COALESCE_OP_LANE) || (kind == COALESCE_OP_ADDRESS) ||
+           ((kind >= COALESCE_OP_ADD) && (kind <= COALESCE_OP_STEP));
+}
+
+static coalesce_type type_of(const coalesce_warp *warp, coalesce_op_kind kind, uint32_t a)
+{
+    static const coalesce_type others[COALESCE_OP_UNLESS + 1] = {
+        [COALESCE_OP_ADDRESS] = COALESCE_POINTER,   [COALESCE_OP_STEP]    = COALESCE_POINTER,
+        [COALESCE_OP_SCALE]   = COALESCE_I64,       [COALESCE_OP_JOIN]    = COALESCE_I64,
+        [COALESCE_OP_INTEGER] = COALESCE_I64,       [COALESCE_OP_EQUAL]   = COALESCE_PREDICATE,
+        [COALESCE_OP_ABOVE]   = COALESCE_PREDICATE, [COALESCE_OP_ALL]     = COALESCE_PREDICATE,
+        [COALESCE_OP_GLOBAL]  = COALESCE_PREDICATE,
+    };
+
+    if ((kind >= COALESCE_OP_ADD) && (kind <= COALESCE_OP_OR)) {
+        return coalesce_maker(warp, a)->type;
+    }
+    return (others[kind] == COALESCE_VOID) ? COALESCE_I32 : others[kind];
+}
+
+/* The value of an operation; an earlier one where that is the same. */
+static uint32_t make(coalesce_warp *warp, coalesce_op_kind kind, uint32_t a, uint32_t b, uint32_t c,
+                     int64_t immediate)
+{
+    const coalesce_op op = { .kind = kind, .type = type_of(warp, kind, a),
+                             .a = { a, b, c, NONE, NONE }, .immediate = immediate };
+
+    if (((kind == COALESCE_OP_ADD) && (b == NONE) && (immediate == 0)) ||
+        ((kind == COALESCE_OP_MUL) && (b == NONE) && (immediate == 1))) {
+        return a;
+    }
+    for (uint32_t i = 0; is_pure(kind) && (i < warp->count); i++) {
+        const coalesce_op *old = &warp->op[i];
+
+        if ((old->kind == kind) && (old->immediate == immediate) &&
+            (memcmp(old->a, op.a, sizeof(op.a)) == 0)) {
+            return old->value;
+        }
+    }
+    return add_op(warp, op, 1);
+}
+
+static uint32_t input(coalesce_warp *warp, coalesce_op_kind kind, int64_t which)
+{
+    return make(warp, kind, NONE, NONE, NONE, which);
+}
+
+static uint32_t with_number(coalesce_warp *warp, coalesce_op_kind kind, uint32_t a, int64_t number)
+{
+    return make(warp, kind, a, NONE, NONE, number);
+}
+
+static uint32_t with_value(coalesce_warp *warp, coalesce_op_kind kind, uint32_t a, uint32_t b)
+{
+    return make(warp, kind, a, b, NONE, 0);
+}
+
+static uint32_t lane_of(coalesce_warp *warp)
+{
+    return input(warp, COALESCE_OP_LANE, 0);
+}
+
+static uint32_t address_of(coalesce_warp *warp, int side)
+{
+    return input(warp, COALESCE_OP_ADDRESS, side);
+}
+
+static uint32_t integer_of(coalesce_warp *warp, uint32_t pointer)
+{
+    return with_number(warp, COALESCE_OP_INTEGER, pointer, 0);
+}
+
+/* The pointer + a * factor. */
+static uint32_t step(coalesce_warp *warp, uint32_t pointer, uint32_t a, int64_t factor)
+{
+    return (factor == 0) ? pointer
+                         : with_value(warp, COALESCE_OP_STEP, pointer,
+                                      with_number(warp, COALESCE_OP_SCALE, a, factor));
+}
+
+static void add_void(coalesce_warp *warp, coalesce_op_kind kind, uint32_t a, int64_t immediate)
+{
+    (void)add_op(warp, (coalesce_op){ .kind = kind, .a = { a, NONE, NONE, NONE, NONE },
+                                      .immediate = immediate }, 0);
+}
+
+static void sync(coalesce_warp *warp)
+{
+    add_void(warp, COALESCE_OP_SYNC, NONE, 0);
+}
+
+/* ---- records ---- */
+
+static uint32_t unit_of(const coalesce_record *record)
+{
+    return (record->words % 4 == 0) ? 4 : (record->words % 2 == 0) ? 2 : 1;
+}
+
+static int64_t bytes_of(const coalesce_record *record)
+{
+    return 4 * (int64_t)record->words;
+}
+
+static int64_t offset_of(const coalesce_access *access, uint32_t from, uint32_t to)
+{
+    int64_t offset = 0;
+
+    (void)coalesce_form_distance(&access[to].address, &access[from].address, &offset);
+    return offset;
+}
+
+/* 1: different objects, by what the compiler knows of them. */
+static int is_disjoint(const coalesce_access *to, const coalesce_access *from)
+{
+    int64_t distance;
+
+    return !coalesce_form_distance(&to->address, &from->address, &distance) &&
+           !coalesce_may_alias(to, from);
+}
+
+coalesce_record coalesce_record_of(const coalesce_access *access, const coalesce_group *group)
+{
+    const coalesce_access *lowest = &access[group->member[0]];
+    coalesce_record        record = { .kind = group->kind, .words = group->record_bytes / 4,
+                                      .is_wide = group->transform == COALESCE_WIDE,
+                                      .is_row = group->transform == COALESCE_ROWS,
+                                      .is_global = lowest->space == COALESCE_GLOBAL };
+    uint32_t               words  = 0;
+
+    for (uint32_t k = 0; k < group->count; k++) {
+        const int64_t  at    = offset_of(access, group->member[0], group->member[k]) / 4;
+        const uint32_t count = access[group->member[k]].bytes / 4;
+
+        for (uint32_t i = 0; i < count; i++) {
+            record.covered |= 1u << (at + i);
+        }
+        words += count;
+    }
+    record.words = record.is_row ? words : record.words;
+    if (group->kind == COALESCE_COPIES) {
+        const coalesce_access *from = &access[group->source[0]];
+
+        record.is_parallel = group->one_match;
+        record.is_disjoint = is_disjoint(lowest, from);
+        record.is_global   = record.is_global && (from->space == COALESCE_GLOBAL);
+    }
+    return record;
+}
+
+uint32_t coalesce_record_align(const coalesce_record *record)
+{
+    if (record->kind == COALESCE_COPIES) {
+        return (record->words >= 4) ? 16 : (record->words >= 2) ? 8 : 4;
+    }
+    return 4 * unit_of(record);
+}
+
+/* ---- guards ----
+ * Each is uniform over the warp: all 32 lanes vote, or read one mask.  So all lanes take the same
+ * side, and what follows may name all of them. */
+
+typedef struct guard {
+    coalesce_warp         *warp;
+    const coalesce_record *record;
+    uint32_t               fits; /* predicate so far; NONE: nothing was asked */
+} guard;
+
+static void require(guard *g, uint32_t predicate)
+{
+    g->fits = (g->fits == NONE) ? predicate
+                                : with_value(g->warp, COALESCE_OP_AND, g->fits, predicate);
+}
+
+static void leave_unless(coalesce_warp *warp, uint32_t predicate)
+{
+    add_void(warp, COALESCE_OP_UNLESS, predicate, 0);
+}
+
+static uint32_t equals(coalesce_warp *warp, uint32_t a, int64_t number)
+{
+    return with_number(warp, COALESCE_OP_EQUAL, a, number);
+}
+
+/* G1: all lanes are here, in this very execution of the instruction. */
+static void require_warp(coalesce_warp *warp)
+{
+    const uint32_t mask = input(warp, COALESCE_OP_MASK, 0);
+
+    leave_unless(warp, equals(warp, mask, -1));
+}
+
+static uint32_t half_of(coalesce_warp *warp, uint32_t a, int upper)
+{
+    return with_number(warp, COALESCE_OP_HALF, a, upper ? 32 : 0);
+}
+
+/* G3: what is `offset` bytes from the i64 is aligned.  Words are aligned to words anyway. */
+static void require_alignment(guard *g, uint32_t at, int64_t offset)
+{
+    const uint32_t align = coalesce_record_align(g->record);
+    uint32_t       low;
+
+    if (align == 4) {
+        return;
+    }
+    low = with_number(g->warp, COALESCE_OP_ADD, at, offset & (align - 1));
+    low = with_number(g->warp, COALESCE_OP_AND, low, align - 1);
+    require(g, equals(g->warp, low, 0));
+}
+
+static void require_global(guard *g, int side)
+{
+    if (!g->record->is_global) {
+        require(g, with_number(g->warp, COALESCE_OP_GLOBAL, address_of(g->warp, side), 0));
+    }
+}
+
+/* G2: the i64 is lane 0's.  Two shuffles and a vote: match.all would say the same, but takes
+ * longer. */
+static void require_equality(guard *g, uint32_t base)
+{
+    for (int upper = 0; upper < 2; upper++) {
+        const uint32_t half  = half_of(g->warp, base, upper);
+        const uint32_t first = with_number(g->warp, COALESCE_OP_SHUFFLE, half, 0);
+
+        require(g, with_value(g->warp, COALESCE_OP_EQUAL, half, first));
+    }
+}
+
+/* The side's records lie one after the other, from an aligned address on; `is_known`: they are as
+ * far from each other as those of another side. */
+static void require_records(guard *g, int side, int is_known)
+{
+    coalesce_warp *warp = g->warp;
+    const uint32_t skip = with_number(warp, COALESCE_OP_SCALE, lane_of(warp), bytes_of(g->record));
+    const uint32_t at   = integer_of(warp, address_of(warp, side));
+    const uint32_t base = with_value(warp, COALESCE_OP_SUB, at, skip);
+
+    require_global(g, side);
+    if (!is_known) {
+        require_equality(g, base);
+    }
+    require_alignment(g, base, g->record->offset[side]);
+}
+
+/* G4: the warp's two ranges are disjoint or the same. */
+static void require_ranges(guard *g)
+{
+    coalesce_warp *warp     = g->warp;
+    const int64_t  bytes    = COALESCE_LANES * bytes_of(g->record);
+    const uint32_t from     = integer_of(warp, address_of(warp, 0));
+    const uint32_t to       = integer_of(warp, address_of(warp, 1));
+    uint32_t       distance = with_value(warp, COALESCE_OP_SUB, to, from);
+    uint32_t       beyond;
+
+    distance = with_number(warp, COALESCE_OP_ADD, distance,
+                           g->record->offset[1] - g->record->offset[0]);
+    beyond   = with_number(warp, COALESCE_OP_ADD, distance, bytes - 1);
+    beyond   = with_number(warp, COALESCE_OP_ABOVE, beyond, 2 * bytes - 2);
+    require(g, with_value(warp, COALESCE_OP_OR, beyond, equals(warp, distance, 0)));
+}
+
+static void write_guards(coalesce_warp *warp, const coalesce_record *record)
+{
+    guard g = { warp, record, NONE };
+
+    if (record->is_wide) { /* needs no other lane */
+        require_alignment(&g, integer_of(warp, address_of(warp, 0)), record->offset[0]);
+        leave_unless(warp, g.fits);
+        return;
+    }
+    require_warp(warp);
+    if (record->is_row) {
+        require_global(&g, 0);
+        require_alignment(&g, integer_of(warp, address_of(warp, 0)), record->offset[0]);
+    } else {
+        require_records(&g, 0, 0);
+    }
+    if (record->kind == COALESCE_COPIES) {
+        require_records(&g, 1, record->is_parallel);
+        if (!record->is_disjoint) {
+            require_ranges(&g);
+        }
+    }
+    leave_unless(warp, with_number(warp, COALESCE_OP_ALL, g.fits, 0));
+}
+
+/* ---- the transpose ---- */
+
+typedef struct transpose {
+    coalesce_warp         *warp;
+    const coalesce_record *record;
+    uint32_t               unit;   /* U: words */
+    uint32_t               pieces; /* M: of a record */
+    uint32_t               width;  /* P: units of a piece */
+    uint32_t               word[COALESCE_MAX_WORDS]; /* piece, unit, word: the current values */
+} transpose;
+
+static transpose transpose_of(coalesce_warp *warp, const coalesce_record *record)
+{
+    transpose t = { .warp = warp, .record = record, .unit = unit_of(record), .width = 1 };
+    uint32_t  units = record->words / t.unit;
+
+    while (units % (2 * t.width) == 0) {
+        t.width *= 2;
+    }
+    t.pieces = units / t.width;
+    return t;
+}
+
+/* Predicate: the number has the bit not. */
+static uint32_t is_clear(coalesce_warp *warp, uint32_t number, uint32_t bit)
+{
+    return equals(warp, with_number(warp, COALESCE_OP_AND, number, bit), 0);
+}
+
+static uint32_t choose(coalesce_warp *warp, uint32_t predicate, uint32_t a, uint32_t b)
+{
+    return make(warp, COALESCE_OP_SELECT, predicate, a, b, 0);
+}
+
+static void write_butterfly(transpose *t)
+{
+    for (uint32_t bit = 1; bit < t->width; bit *= 2) {
+        const uint32_t low = is_clear(t->warp, lane_of(t->warp), bit);
+
+        for (uint32_t i = 0; i < t->record->words; i++) {
+            uint32_t *a = &t->word[i];
+            uint32_t *b = &t->word[i + bit * t->unit];
+            uint32_t  got;
+
+            if ((i / t->unit % t->width & bit) != 0) {
+                continue; /* is the b of another one */
+            }
+            got = with_number(t->warp, COALESCE_OP_EXCHANGE, choose(t->warp, low, *b, *a), bit);
+            *a  = choose(t->warp, low, *a, got);
+            *b  = choose(t->warp, low, got, *b);
+        }
+    }
+}
+
+/* i with odd * i = 1 modulo 32. */
+static uint32_t inverse_of(uint32_t odd)
+{
+    uint32_t inverse = 1;
+
+    while (odd * inverse % COALESCE_LANES != 1) {
+        inverse += 2;
+    }
+    return inverse;
+}
+
+static void permute(transpose *t, int to_fields)
+{
+    const uint32_t size = t->width * t->unit;
+    uint32_t       old[COALESCE_MAX_WORDS];
+
+    memcpy(old, t->word, sizeof(old));
+    for (uint32_t j = 0; j < t->pieces; j++) {
+        const uint32_t field = COALESCE_LANES * j % t->pieces;
+
+        memcpy(&t->word[(to_fields ? field : j) * size], &old[(to_fields ? j : field) * size],
+               size * sizeof(*old));
+    }
+}
+
+/* Pieces rotate left by the lane's number mod M, or, backward, right. */
+static void write_rotation(transpose *t, int backward)
+{
+    const uint32_t size = t->width * t->unit;
+    uint32_t       turn = lane_of(t->warp);
+
+    if (backward) { /* 32 M - lane */
+        turn = with_number(t->warp, COALESCE_OP_MUL, turn, -1);
+        turn = with_number(t->warp, COALESCE_OP_ADD, turn, COALESCE_LANES * t->pieces);
+    }
+    turn = with_number(t->warp, COALESCE_OP_REM, turn, t->pieces);
+    for (uint32_t by = 1; by < t->pieces; by *= 2) {
+        const uint32_t stays = is_clear(t->warp, turn, by);
+        uint32_t       turned[COALESCE_MAX_WORDS];
+
+        for (uint32_t i = 0; i < t->record->words; i++) {
+            turned[i] = choose(t->warp, stays, t->word[i],
+                               t->word[(i + by * size) % t->record->words]);
+        }
+        memcpy(t->word, turned, sizeof(turned));
+    }
+}
+
+/* Piece k comes from lane M * lane + k; to memory, from the lane of which that is this one. */
+static void write_shuffles(transpose *t, int to_memory)
+{
+    const uint32_t size   = t->width * t->unit;
+    const uint32_t factor = to_memory ? inverse_of(t->pieces) : t->pieces;
+    const uint32_t first  = with_number(t->warp, COALESCE_OP_MUL, lane_of(t->warp), factor);
+
+    for (uint32_t k = 0; k < t->pieces; k++) {
+        const uint32_t add  = to_memory ? (t->pieces * COALESCE_LANES - k) * factor : k;
+        const uint32_t from = with_number(t->warp, COALESCE_OP_ADD, first, add % COALESCE_LANES);
+
+        for (uint32_t i = k * size; i < (k + 1) * size; i++) {
+            t->word[i] = with_value(t->warp, COALESCE_OP_SHUFFLE, t->word[i], from);
+        }
+    }
+}
+
+/* ---- memory ---- */
+
+static void load_unit(coalesce_warp *warp, uint32_t *word, uint32_t words, uint32_t at,
+                      int64_t offset)
+{
+    const uint32_t first = add_op(warp, (coalesce_op){
+        .kind = COALESCE_OP_LOAD, .type = COALESCE_I32, .words = words,
+        .a = { at, NONE, NONE, NONE, NONE }, .immediate = offset }, words);
+
+    for (uint32_t i = 0; i < words; i++) {
+        word[i] = first + i;
+    }
+}
+
+static void store_unit(coalesce_warp *warp, const uint32_t *word, uint32_t words, uint32_t at,
+                       int64_t offset)
+{
+    coalesce_op op = { .kind = COALESCE_OP_STORE, .words = words,
+                       .a = { at, NONE, NONE, NONE, NONE }, .immediate = offset };
+
+    memcpy(&op.a[1], word, words * sizeof(*word));
+    (void)add_op(warp, op, 0);
+}
+
+/* A row may be anywhere: lane `lane` says where its row lies.  `within`: i64, bytes. */
+static uint32_t row_of(coalesce_warp *warp, uint32_t lane, uint32_t within)
+{
+    const uint32_t own  = address_of(warp, 0);
+    const uint32_t here = integer_of(warp, own);
+    uint32_t       half[2];
+    uint32_t       away;
+
+    for (int upper = 0; upper < 2; upper++) {
+        half[upper] = with_value(warp, COALESCE_OP_SHUFFLE, half_of(warp, here, upper), lane);
+    }
+    away = with_value(warp, COALESCE_OP_JOIN, half[0], half[1]);
+    away = with_value(warp, COALESCE_OP_SUB, away, here);
+    away = with_value(warp, COALESCE_OP_ADD, away, within);
+    return with_value(warp, COALESCE_OP_STEP, own, away);
+}
+
+/* Where this lane accesses unit i of piece j, see the head of the file: pointer, and offset. */
+static void find_places(transpose *t, uint32_t *at, int64_t *offset)
+{
+    coalesce_warp *warp  = t->warp;
+    const int64_t  unit  = 4 * t->unit;
+    const int64_t  piece = unit * t->width;
+    const uint32_t lane  = lane_of(warp);
+    uint32_t       in    = lane; /* of a group of P */
+    uint32_t       here  = NONE;
+
+    if (t->width > 1) {
+        in = with_number(warp, COALESCE_OP_AND, lane, t->width - 1);
+    }
+    if (!t->record->is_row) { /* base + unit * in + piece * (lane - in) */
+        here = step(warp, address_of(warp, 0), lane, piece - bytes_of(t->record));
+        here = step(warp, here, in, unit - piece);
+    }
+    for (uint32_t n = 0; n < t->pieces * t->width; n++) {
+        const uint32_t i = n % t->width;
+
+        at[n]     = here;
+        offset[n] = t->record->offset[0] + (COALESCE_LANES * (n / t->width) + i) * piece;
+        if (t->record->is_row) {
+            const uint32_t group = with_number(warp, COALESCE_OP_AND, lane, -(int64_t)t->width);
+
+            at[n]     = row_of(warp, with_number(warp, COALESCE_OP_ADD, group, i),
+                               with_number(warp, COALESCE_OP_SCALE, in, unit));
+            offset[n] = t->record->offset[0];
+        }
+    }
+}
+
+static void access_all(transpose *t, int is_store)
+{
+    uint32_t at[COALESCE_MAX_WORDS];
+    int64_t  offset[COALESCE_MAX_WORDS];
+
+    find_places(t, at, offset);
+    for (uint32_t n = 0; n < t->pieces * t->width; n++) {
+        (is_store ? (void)store_unit(t->warp, &t->word[n * t->unit], t->unit, at[n], offset[n])
+                  : load_unit(t->warp, &t->word[n * t->unit], t->unit, at[n], offset[n]));
+    }
+}
+
+/* ---- words of the lane ---- */
+
+static void take_words(transpose *t)
+{
+    for (uint32_t i = 0; i < t->record->words; i++) {
+        t->word[i] = input(t->warp, COALESCE_OP_WORD, i);
+    }
+}
+
+static void give_words(transpose *t)
+{
+    for (uint32_t i = 0; i < t->record->words; i++) {
+        if ((t->record->covered >> i & 1) != 0) {
+            add_void(t->warp, COALESCE_OP_RESULT, t->word[i], i);
+        }
+    }
+}
+
+/* ---- what is done ---- */
+
+static void write_wide(coalesce_warp *warp, const coalesce_record *record)
+{
+    transpose t = { .warp = warp, .record = record, .unit = record->words };
+
+    if (record->kind == COALESCE_STORES) {
+        take_words(&t);
+        store_unit(warp, t.word, t.unit, address_of(warp, 0), record->offset[0]);
+    } else {
+        load_unit(warp, t.word, t.unit, address_of(warp, 0), record->offset[0]);
+        give_words(&t);
+    }
+}
+
+static void write_load(coalesce_warp *warp, const coalesce_record *record)
+{
+    transpose t = transpose_of(warp, record);
+
+    sync(warp); /* what a lane wrote before is seen by the lane that now reads it */
+    access_all(&t, 0);
+    write_butterfly(&t);
+    if (t.pieces > 1) {
+        permute(&t, 1);
+        write_rotation(&t, 1);
+        write_shuffles(&t, 0);
+    }
+    give_words(&t);
+    sync(warp); /* all have read before a lane overwrites */
+}
+
+static void write_store(coalesce_warp *warp, const coalesce_record *record)
+{
+    transpose t = transpose_of(warp, record);
+
+    take_words(&t);
+    if (t.pieces > 1) {
+        write_shuffles(&t, 1);
+        write_rotation(&t, 0);
+        permute(&t, 0);
+    }
+    write_butterfly(&t);
+    sync(warp); /* nothing that a lane did before comes after the stores of another */
+    access_all(&t, 1);
+    sync(warp); /* what a lane does next, its fences and flags too, comes after all */
+}
+
+/* 32 records of W words are W rows of 32 words.  Four rows are moved by one 128-bit access of each
+ * lane, then two, then one: the same rows on both sides, so a lane stores what it loaded. */
+static void write_copy(coalesce_warp *warp, const coalesce_record *record)
+{
+    uint32_t word[COALESCE_MAX_WORDS];
+
+    sync(warp); /* what lanes wrote before is read now, and what they read is overwritten now */
+    for (int side = 0; side < 2; side++) {
+        uint32_t row = 0;
+
+        for (uint32_t width = 4; width > 0; width /= 2) {
+            for (; record->words - row >= width; row += width) {
+                const uint32_t at = step(warp, address_of(warp, side), lane_of(warp),
+                                         4 * (int64_t)width - bytes_of(record));
+                const int64_t offset = record->offset[side] + 4 * COALESCE_LANES * (int64_t)row;
+
+                ((side == 0) ? load_unit(warp, &word[row], width, at, offset)
+                             : store_unit(warp, &word[row], width, at, offset));
+            }
+        }
+    }
+    sync(warp); /* the next access of a lane comes after all of that */
+}
+
+void coalesce_warp_make(const coalesce_record *record, coalesce_warp *warp)
+{
+    warp->count  = 0;
+    warp->values = 0;
+    write_guards(warp, record);
+    if (record->is_wide) {
+        write_wide(warp, record);
+    } else if (record->kind == COALESCE_COPIES) {
+        write_copy(warp, record);
+    } else if (record->kind == COALESCE_STORES) {
+        write_store(warp, record);
+    } else {
+        write_load(warp, record);
+    }
+}
