@@ -9,9 +9,14 @@
  * The extension of a sum is the sum of the extensions only where the addition is known not to wrap
  * (nsw, nuw).  Everywhere else the extended value is a leaf of its own; what it is called is
  * (value, way), so two accesses that use the same value differ by a constant. */
-#include "values.h"
+#include "forms.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+typedef enum coalesce_way { MODULO, SIGNED, UNSIGNED } coalesce_way;
+
+enum { ITERATION = 3 }; /* tag of a loop's count, beside the three ways */
 
 enum { MOST_DEPTH = 200 }; /* of expressions; deeper values are leaves */
 
@@ -36,9 +41,20 @@ int coalesce_llvm_is_uniform(const coalesce_llvm_forms *forms, const coalesce_fo
            coalesce_lanes_of(&forms->leaves, form, &forms->block).pattern == COALESCE_BROADCAST;
 }
 
+/* The form of a value, remembered: what a value is made of is asked by all functions below. */
+static coalesce_form form_of(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how);
+
 /* ---- leaves ---- */
 
-coalesce_form coalesce_llvm_leaf(coalesce_llvm_forms *forms, const void *value, uint64_t tag,
+/* The value that a leaf stands for. */
+static LLVMValueRef leaf_value(const coalesce_leaf *leaf)
+{
+    return (LLVMValueRef)(uintptr_t)leaf->value;
+}
+
+/* A leaf. */
+
+static coalesce_form add_leaf(coalesce_llvm_forms *forms, const void *value, uint64_t tag,
                                  coalesce_leaf_kind kind, int grid_uniform)
 {
     coalesce_leaf it = { .value = value, .tag = tag, .kind = kind, .grid_uniform = grid_uniform };
@@ -46,7 +62,8 @@ coalesce_form coalesce_llvm_leaf(coalesce_llvm_forms *forms, const void *value, 
     return coalesce_form_leaf(&forms->leaves, &it);
 }
 
-coalesce_form coalesce_llvm_stepped_leaf(coalesce_llvm_forms *forms, const void *value,
+/* A leaf that advances by one for each step along a dimension of the block. */
+static coalesce_form add_stepped_leaf(coalesce_llvm_forms *forms, const void *value,
                                          uint64_t tag, unsigned dimension)
 {
     coalesce_leaf it = { .value = value, .tag = tag, .kind = COALESCE_STEPPED };
@@ -56,7 +73,8 @@ coalesce_form coalesce_llvm_stepped_leaf(coalesce_llvm_forms *forms, const void 
 }
 
 /* The value as a whole, known to change from lane to lane as `form` does. */
-coalesce_form coalesce_llvm_whole(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
+/* A leaf: the value as a whole, known to change from lane to lane as `form` does. */
+static coalesce_form whole_value(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
                                   const coalesce_form *form)
 {
     coalesce_leaf it = coalesce_leaf_of(&forms->leaves, form);
@@ -67,7 +85,7 @@ coalesce_form coalesce_llvm_whole(coalesce_llvm_forms *forms, LLVMValueRef value
 }
 
 /* Computed of its operands: the same in all lanes where they are. */
-coalesce_form coalesce_llvm_computed(coalesce_llvm_forms *forms, LLVMValueRef value,
+static coalesce_form computed_value(coalesce_llvm_forms *forms, LLVMValueRef value,
                                      coalesce_way how)
 {
     int operands = LLVMGetNumOperands(value), uniform = 1;
@@ -79,21 +97,23 @@ coalesce_form coalesce_llvm_computed(coalesce_llvm_forms *forms, LLVMValueRef va
         if (LLVMIsAFunction(operand)) {
             continue; /* of a call */
         }
-        form = coalesce_llvm_form_of(forms, operand, MODULO);
+        form = form_of(forms, operand, MODULO);
         uniform = coalesce_llvm_is_uniform(forms, &form);
     }
-    return coalesce_llvm_leaf(forms, value, how, uniform ? COALESCE_UNIFORM : COALESCE_IRREGULAR,
+    return add_leaf(forms, value, how, uniform ? COALESCE_UNIFORM : COALESCE_IRREGULAR,
                               0);
 }
 
 /* ---- arithmetic ---- */
 
-int coalesce_llvm_is_exact(LLVMValueRef value, coalesce_way how)
+/* 1: the extension of the value is that of its operands, combined likewise. */
+static int is_exact(LLVMValueRef value, coalesce_way how)
 {
     return (how == MODULO) || ((how == SIGNED) ? LLVMGetNSW(value) : LLVMGetNUW(value));
 }
 
-int coalesce_llvm_is_narrow(LLVMValueRef value)
+/* An integer of less than 64 bits. */
+static int is_narrow(LLVMValueRef value)
 {
     return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind &&
            LLVMGetIntTypeWidth(LLVMTypeOf(value)) < 64;
@@ -101,7 +121,7 @@ int coalesce_llvm_is_narrow(LLVMValueRef value)
 
 static int constant_of(coalesce_llvm_forms *forms, LLVMValueRef value, int64_t *constant_p)
 {
-    coalesce_form form = coalesce_llvm_form_of(forms, value, MODULO);
+    coalesce_form form = form_of(forms, value, MODULO);
 
     return coalesce_form_is_constant(&form, constant_p);
 }
@@ -109,19 +129,19 @@ static int constant_of(coalesce_llvm_forms *forms, LLVMValueRef value, int64_t *
 static coalesce_form sum(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
                          int64_t sign)
 {
-    coalesce_form a = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), how);
-    coalesce_form b = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 1), how);
+    coalesce_form a = form_of(forms, LLVMGetOperand(value, 0), how);
+    coalesce_form b = form_of(forms, LLVMGetOperand(value, 1), how);
 
     return coalesce_form_add(&a, &b, sign);
 }
 
 static coalesce_form product(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
 {
-    coalesce_form a = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), how);
-    coalesce_form b = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 1), how);
+    coalesce_form a = form_of(forms, LLVMGetOperand(value, 0), how);
+    coalesce_form b = form_of(forms, LLVMGetOperand(value, 1), how);
     coalesce_form c = coalesce_form_multiply(&a, &b);
 
-    return c.known ? c : coalesce_llvm_computed(forms, value, how);
+    return c.known ? c : computed_value(forms, value, how);
 }
 
 static coalesce_form shifted_left(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
@@ -130,9 +150,9 @@ static coalesce_form shifted_left(coalesce_llvm_forms *forms, LLVMValueRef value
     coalesce_form a, factor;
 
     if (!constant_of(forms, LLVMGetOperand(value, 1), &bits) || bits < 0 || bits > 62) {
-        return coalesce_llvm_computed(forms, value, how);
+        return computed_value(forms, value, how);
     }
-    a = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), how);
+    a = form_of(forms, LLVMGetOperand(value, 0), how);
     factor = coalesce_form_constant((int64_t)1 << bits);
     return coalesce_form_multiply(&a, &factor);
 }
@@ -141,10 +161,10 @@ static coalesce_form arithmetic(coalesce_llvm_forms *forms, LLVMValueRef value, 
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
 
-    if (!coalesce_llvm_is_exact(value, how)) { /* it may wrap before it is extended */
-        coalesce_form form = coalesce_llvm_form_of(forms, value, MODULO);
+    if (!is_exact(value, how)) { /* it may wrap before it is extended */
+        coalesce_form form = form_of(forms, value, MODULO);
 
-        return coalesce_llvm_whole(forms, value, how, &form);
+        return whole_value(forms, value, how, &form);
     }
     switch (opcode) {
     case LLVMAdd:
@@ -165,9 +185,9 @@ static coalesce_form complement(coalesce_llvm_forms *forms, LLVMValueRef value, 
     int64_t bits;
 
     if (!constant_of(forms, LLVMGetOperand(value, 1), &bits) || bits != -1 || how == UNSIGNED) {
-        return coalesce_llvm_computed(forms, value, how);
+        return computed_value(forms, value, how);
     }
-    a = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), how);
+    a = form_of(forms, LLVMGetOperand(value, 0), how);
     return coalesce_form_add(&all, &a, -1);
 }
 
@@ -177,31 +197,31 @@ static coalesce_form complement(coalesce_llvm_forms *forms, LLVMValueRef value, 
 static coalesce_form divided(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
-    coalesce_form a = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), MODULO);
+    coalesce_form a = form_of(forms, LLVMGetOperand(value, 0), MODULO);
     coalesce_lanes lanes;
     int64_t k;
 
     if (!constant_of(forms, LLVMGetOperand(value, 1), &k) || k <= 0) {
-        return coalesce_llvm_computed(forms, value, how);
+        return computed_value(forms, value, how);
     }
     if (opcode == LLVMLShr && k < 32) {
         k = (int64_t)1 << k;
     } else if (opcode == LLVMAnd && (k & (k + 1)) == 0) {
         k++; /* a mask of low bits is a remainder */
     } else if (opcode != LLVMUDiv && opcode != LLVMURem) {
-        return coalesce_llvm_computed(forms, value, how);
+        return computed_value(forms, value, how);
     }
     if (k % COALESCE_LANES != 0) {
-        return coalesce_llvm_computed(forms, value, how);
+        return computed_value(forms, value, how);
     }
     if (opcode == LLVMAnd || opcode == LLVMURem) {
-        return a.known ? coalesce_llvm_whole(forms, value, how, &a)
-                       : coalesce_llvm_computed(forms, value, how);
+        return a.known ? whole_value(forms, value, how, &a)
+                       : computed_value(forms, value, how);
     }
     lanes = coalesce_lanes_of(&forms->leaves, &a, &forms->block);
     return (lanes.pattern == COALESCE_STRIDED && lanes.stride == 1)
-               ? coalesce_llvm_leaf(forms, value, how, COALESCE_UNIFORM, 0)
-               : coalesce_llvm_computed(forms, value, how);
+               ? add_leaf(forms, value, how, COALESCE_UNIFORM, 0)
+               : computed_value(forms, value, how);
 }
 
 static coalesce_form extended(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
@@ -210,14 +230,187 @@ static coalesce_form extended(coalesce_llvm_forms *forms, LLVMValueRef value, co
     int sign = LLVMIsASExtInst(value) != NULL || LLVMGetNNeg(value);
 
     if (LLVMGetIntTypeWidth(LLVMTypeOf(of)) == 1) {
-        return coalesce_llvm_computed(forms, value, how);
+        return computed_value(forms, value, how);
     }
     if (how == UNSIGNED && LLVMIsASExtInst(value)) { /* the zero extension of a sign extension */
-        coalesce_form form = coalesce_llvm_form_of(forms, of, SIGNED);
+        coalesce_form form = form_of(forms, of, SIGNED);
 
-        return coalesce_llvm_whole(forms, value, how, &form);
+        return whole_value(forms, value, how, &form);
     }
-    return coalesce_llvm_form_of(forms, of, sign ? SIGNED : UNSIGNED);
+    return form_of(forms, of, sign ? SIGNED : UNSIGNED);
+}
+
+/* ---- addresses ---- */
+
+static coalesce_form scaled_index(coalesce_llvm_forms *forms, LLVMValueRef index, uint64_t bytes)
+{
+    coalesce_form i, scale = coalesce_form_constant((int64_t)bytes);
+
+    if (LLVMGetTypeKind(LLVMTypeOf(index)) != LLVMIntegerTypeKind) {
+        return coalesce_form_unknown(); /* a vector of indices */
+    }
+    i = form_of(forms, index, is_narrow(index) ? SIGNED : MODULO);
+    return coalesce_form_multiply(&i, &scale);
+}
+
+static coalesce_form element_address(coalesce_llvm_forms *forms, LLVMValueRef gep)
+{
+    coalesce_form address = form_of(forms, LLVMGetOperand(gep, 0), MODULO);
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
+    int count = LLVMGetNumOperands(gep);
+
+    for (int i = 1; i < count; i++) {
+        LLVMValueRef index = LLVMGetOperand(gep, (unsigned)i);
+        coalesce_form offset;
+
+        if (i > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
+            unsigned field = (unsigned)LLVMConstIntGetZExtValue(index);
+
+            offset =
+                coalesce_form_constant((int64_t)LLVMOffsetOfElement(forms->layout, type, field));
+            type = LLVMStructGetTypeAtIndex(type, field);
+        } else {
+            if (i > 1) {
+                type = LLVMGetElementType(type);
+            }
+            offset = scaled_index(forms, index, LLVMABISizeOfType(forms->layout, type));
+        }
+        address = coalesce_form_add(&address, &offset, 1);
+    }
+    return address;
+}
+
+/* ---- loops ---- */
+
+/* Made of nothing that changes while the function runs. */
+static int is_invariant(const coalesce_llvm_forms *forms, const coalesce_form *form)
+{
+    for (uint32_t i = 0; i < form->terms; i++) {
+        for (uint32_t k = 0; k < form->term[i].factors; k++) {
+            if (!forms->leaves.leaf[form->term[i].leaf[k]].grid_uniform) {
+                return 0;
+            }
+        }
+    }
+    return form->known;
+}
+
+/* What `next` adds to the phi, or unknown. */
+static coalesce_form step_of(coalesce_llvm_forms *forms, LLVMValueRef phi, LLVMValueRef next,
+                             coalesce_way how)
+{
+    LLVMOpcode opcode;
+    coalesce_form bytes, step;
+
+    if (!LLVMIsAInstruction(next) || LLVMGetNumOperands(next) != 2) {
+        return coalesce_form_unknown();
+    }
+    opcode = LLVMGetInstructionOpcode(next);
+    if (opcode == LLVMAdd && is_exact(next, how)) {
+        if (LLVMGetOperand(next, 0) == phi) {
+            return form_of(forms, LLVMGetOperand(next, 1), how);
+        }
+        if (LLVMGetOperand(next, 1) == phi) {
+            return form_of(forms, LLVMGetOperand(next, 0), how);
+        }
+    }
+    if (opcode == LLVMGetElementPtr && LLVMGetOperand(next, 0) == phi) {
+        bytes = coalesce_form_constant(
+            (int64_t)LLVMABISizeOfType(forms->layout, LLVMGetGEPSourceElementType(next)));
+        step = form_of(forms, LLVMGetOperand(next, 1), MODULO);
+        return coalesce_form_multiply(&step, &bytes);
+    }
+    return coalesce_form_unknown();
+}
+
+/* The phi changes from lane to lane as it does at the start, presumably: nothing proves that the
+ * lanes add the same, nor that they are in the same round. */
+static coalesce_form presumed_like(coalesce_llvm_forms *forms, LLVMValueRef phi, coalesce_way how,
+                                   const coalesce_form *start)
+{
+    coalesce_leaf it = coalesce_leaf_of(&forms->leaves, start);
+
+    it.value = phi;
+    it.tag = how;
+    it.grid_uniform = 0;
+    return coalesce_form_leaf(&forms->leaves, &it);
+}
+
+/* start + step * rounds, if the phi is that of a loop with an invariant step. */
+static coalesce_form loop_value(coalesce_llvm_forms *forms, LLVMValueRef phi,
+                                       coalesce_way how)
+{
+    for (unsigned i = 0; i < 2 && LLVMCountIncoming(phi) == 2; i++) {
+        LLVMValueRef next = LLVMGetIncomingValue(phi, 1 - i);
+        coalesce_form step = step_of(forms, phi, next, how), start, rounds;
+
+        if (!step.known) {
+            continue;
+        }
+        start = form_of(forms, LLVMGetIncomingValue(phi, i), how);
+        if (!is_invariant(forms, &step)) {
+            return coalesce_llvm_is_uniform(forms, &step)
+                       ? presumed_like(forms, phi, how, &start)
+                       : add_leaf(forms, phi, how, COALESCE_IRREGULAR, 0);
+        }
+        rounds = add_leaf(forms, LLVMBasicBlockAsValue(LLVMGetInstructionParent(phi)),
+                                    ITERATION, COALESCE_ITERATION, 0);
+        rounds = coalesce_form_multiply(&rounds, &step);
+        return coalesce_form_add(&start, &rounds, 1);
+    }
+    if (how != MODULO) {
+        coalesce_form form = form_of(forms, phi, MODULO);
+
+        return whole_value(forms, phi, how, &form);
+    }
+    return add_leaf(forms, phi, how, COALESCE_IRREGULAR, 0);
+}
+
+/* ---- calls ---- */
+
+static coalesce_form special_register(coalesce_llvm_forms *forms, LLVMValueRef value,
+                                      coalesce_way how, LLVMValueRef callee, const char *name)
+{
+    static const char *const dimension[] = { "tid.x", "tid.y", "tid.z" };
+
+    /* registers are never negative: extended or not, they are the same */
+    for (unsigned d = 0; d < 3; d++) {
+        if (strcmp(name, dimension[d]) == 0) {
+            return add_stepped_leaf(forms, callee, MODULO, d);
+        }
+    }
+    if (strcmp(name, "laneid") == 0) {
+        return add_stepped_leaf(forms, callee, MODULO, 0);
+    }
+    if (strncmp(name, "ctaid", 5) == 0 || strncmp(name, "ntid", 4) == 0 ||
+        strncmp(name, "nctaid", 6) == 0 || strcmp(name, "warpsize") == 0) {
+        return add_leaf(forms, callee, MODULO, COALESCE_UNIFORM, 1);
+    }
+    return add_leaf(forms, value, how, COALESCE_IRREGULAR, 0);
+}
+
+static coalesce_form called_value(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
+{
+    static const char registers[] = "llvm.nvvm.read.ptx.sreg.";
+    static const char *const pure[] = { "llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax.",
+                                        "llvm.abs.",  "llvm.fshl.", "llvm.fshr." };
+    LLVMValueRef callee = LLVMGetCalledValue(value);
+    const char *name;
+    size_t bytes;
+
+    if (callee == NULL || !LLVMIsAFunction(callee)) {
+        return add_leaf(forms, value, how, COALESCE_IRREGULAR, 0);
+    }
+    name = LLVMGetValueName2(callee, &bytes);
+    if (strncmp(name, registers, strlen(registers)) == 0) {
+        return special_register(forms, value, how, callee, name + strlen(registers));
+    }
+    for (size_t i = 0; i < sizeof(pure) / sizeof(pure[0]); i++) {
+        if (strncmp(name, pure[i], strlen(pure[i])) == 0) {
+            return computed_value(forms, value, how);
+        }
+    }
+    return add_leaf(forms, value, how, COALESCE_IRREGULAR, 0);
 }
 
 /* ---- dispatch ---- */
@@ -237,15 +430,15 @@ static coalesce_form constant_form(coalesce_llvm_forms *forms, LLVMValueRef valu
     if (LLVMIsAConstantExpr(value)) {
         switch (LLVMGetConstOpcode(value)) {
         case LLVMGetElementPtr:
-            return coalesce_llvm_element_address(forms, value);
+            return element_address(forms, value);
         case LLVMAddrSpaceCast:
         case LLVMBitCast:
-            return coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), MODULO);
+            return form_of(forms, LLVMGetOperand(value, 0), MODULO);
         default:
             break;
         }
     }
-    return coalesce_llvm_leaf(forms, value, how, COALESCE_UNIFORM, 1);
+    return add_leaf(forms, value, how, COALESCE_UNIFORM, 1);
 }
 
 static coalesce_form instruction_form(coalesce_llvm_forms *forms, LLVMValueRef value,
@@ -261,7 +454,7 @@ static coalesce_form instruction_form(coalesce_llvm_forms *forms, LLVMValueRef v
         return arithmetic(forms, value, how);
     case LLVMOr:
         return LLVMGetIsDisjoint(value) ? sum(forms, value, how, 1)
-                                        : coalesce_llvm_computed(forms, value, how);
+                                        : computed_value(forms, value, how);
     case LLVMXor:
         return complement(forms, value, how);
     case LLVMLShr:
@@ -274,30 +467,30 @@ static coalesce_form instruction_form(coalesce_llvm_forms *forms, LLVMValueRef v
         return extended(forms, value, how);
     case LLVMPtrToInt:
     case LLVMTrunc:
-        form = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), MODULO);
-        return (how == MODULO) ? form : coalesce_llvm_whole(forms, value, how, &form);
+        form = form_of(forms, LLVMGetOperand(value, 0), MODULO);
+        return (how == MODULO) ? form : whole_value(forms, value, how, &form);
     case LLVMGetElementPtr:
-        return coalesce_llvm_element_address(forms, value);
+        return element_address(forms, value);
     case LLVMIntToPtr:
-        return coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0),
-                                     coalesce_llvm_is_narrow(LLVMGetOperand(value, 0)) ? UNSIGNED
+        return form_of(forms, LLVMGetOperand(value, 0),
+                                     is_narrow(LLVMGetOperand(value, 0)) ? UNSIGNED
                                                                                        : MODULO);
     case LLVMAddrSpaceCast:
-        return coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), how);
+        return form_of(forms, LLVMGetOperand(value, 0), how);
     case LLVMFreeze: /* what the operand promises (nsw, nuw) does not hold behind it */
-        form = coalesce_llvm_form_of(forms, LLVMGetOperand(value, 0), MODULO);
-        return coalesce_llvm_whole(forms, value, how, &form);
+        form = form_of(forms, LLVMGetOperand(value, 0), MODULO);
+        return whole_value(forms, value, how, &form);
     case LLVMPHI:
-        return coalesce_llvm_loop_value(forms, value, how);
+        return loop_value(forms, value, how);
     case LLVMCall:
-        return coalesce_llvm_called(forms, value, how);
+        return called_value(forms, value, how);
     case LLVMAlloca:
-        return coalesce_llvm_leaf(forms, value, how, COALESCE_UNIFORM, 0);
+        return add_leaf(forms, value, how, COALESCE_UNIFORM, 0);
     case LLVMAtomicRMW:
     case LLVMAtomicCmpXchg:
-        return coalesce_llvm_leaf(forms, value, how, COALESCE_IRREGULAR, 0);
+        return add_leaf(forms, value, how, COALESCE_IRREGULAR, 0);
     default:
-        return coalesce_llvm_computed(forms, value, how);
+        return computed_value(forms, value, how);
     }
 }
 
@@ -307,7 +500,7 @@ static coalesce_form argument_form(coalesce_llvm_forms *forms, LLVMValueRef valu
 
     /* a kernel's parameters are the same everywhere; of another function only the pointers are
      * likely to be */
-    return coalesce_llvm_leaf(
+    return add_leaf(
         forms, value, how, (forms->is_kernel || is_pointer) ? COALESCE_UNIFORM : COALESCE_IRREGULAR,
         forms->is_kernel);
 }
@@ -317,7 +510,7 @@ static coalesce_form new_form(coalesce_llvm_forms *forms, LLVMValueRef value, co
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));
 
     if (kind != LLVMIntegerTypeKind && kind != LLVMPointerTypeKind && LLVMIsAConstant(value)) {
-        return coalesce_llvm_leaf(forms, value, how, COALESCE_UNIFORM, 1);
+        return add_leaf(forms, value, how, COALESCE_UNIFORM, 1);
     }
     if (LLVMIsAArgument(value)) {
         return argument_form(forms, value, how);
@@ -326,12 +519,12 @@ static coalesce_form new_form(coalesce_llvm_forms *forms, LLVMValueRef value, co
         return constant_form(forms, value, how);
     }
     if (kind == LLVMVectorTypeKind && LLVMIsAInstruction(value) && !LLVMIsACallInst(value)) {
-        return coalesce_llvm_computed(forms, value, how); /* its parts carry nothing over */
+        return computed_value(forms, value, how); /* its parts carry nothing over */
     }
     if (LLVMIsAInstruction(value)) {
         return instruction_form(forms, value, how);
     }
-    return coalesce_llvm_leaf(forms, value, how, COALESCE_IRREGULAR, 0);
+    return add_leaf(forms, value, how, COALESCE_IRREGULAR, 0);
 }
 
 static void remember(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
@@ -349,7 +542,7 @@ static void remember(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_wa
     }
 }
 
-coalesce_form coalesce_llvm_form_of(coalesce_llvm_forms *forms, LLVMValueRef value,
+static coalesce_form form_of(coalesce_llvm_forms *forms, LLVMValueRef value,
                                     coalesce_way how)
 {
     enum { BUSY = 8 }; /* tag of values that are being looked at */
@@ -362,7 +555,7 @@ coalesce_form coalesce_llvm_form_of(coalesce_llvm_forms *forms, LLVMValueRef val
     if (forms->depth >= MOST_DEPTH ||
         coalesce_map_get(&forms->index, value, BUSY + (uint32_t)how) == 1) {
         /* a cycle that is no induction, or too deep */
-        return coalesce_llvm_leaf(forms, value, how, COALESCE_IRREGULAR, 0);
+        return add_leaf(forms, value, how, COALESCE_IRREGULAR, 0);
     }
     coalesce_map_set(&forms->index, value, BUSY + (uint32_t)how, 1);
     forms->depth++;
@@ -375,7 +568,7 @@ coalesce_form coalesce_llvm_form_of(coalesce_llvm_forms *forms, LLVMValueRef val
 
 coalesce_form coalesce_llvm_form(coalesce_llvm_forms *forms, LLVMValueRef value)
 {
-    return coalesce_llvm_form_of(forms, value, MODULO);
+    return form_of(forms, value, MODULO);
 }
 
 LLVMValueRef coalesce_llvm_base(const coalesce_llvm_forms *forms, const coalesce_form *form)
@@ -387,7 +580,7 @@ LLVMValueRef coalesce_llvm_base(const coalesce_llvm_forms *forms, const coalesce
 
         for (uint32_t k = 0; k < term->factors; k++) {
             const coalesce_leaf *it = &forms->leaves.leaf[term->leaf[k]];
-            LLVMValueRef value = coalesce_llvm_value_of(it);
+            LLVMValueRef value = leaf_value(it);
 
             if (it->tag == ITERATION || LLVMIsAFunction(value) ||
                 LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMPointerTypeKind) {

@@ -13,8 +13,7 @@ shpool_llvm_sources = \
 	coalesce/llvm/prepare.c \
 	coalesce/llvm/print.c \
 	coalesce/llvm/read.c \
-	coalesce/llvm/rewrite.c \
-	coalesce/llvm/values.c
+	coalesce/llvm/rewrite.c
 shpool_llvm_headers = \
 	coalesce/llvm/flow.h \
 	coalesce/llvm/forms.h \
@@ -25,8 +24,7 @@ shpool_llvm_headers = \
 	coalesce/llvm/pass.h \
 	coalesce/llvm/prepare.h \
 	coalesce/llvm/read.h \
-	coalesce/llvm/rewrite.h \
-	coalesce/llvm/values.h
+	coalesce/llvm/rewrite.h
 EXTRA_DIST += $(shpool_llvm_sources) $(shpool_llvm_headers) coalesce/llvm/plugin.cpp
 
 if HAVE_LLVM

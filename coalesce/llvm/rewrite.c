@@ -40,11 +40,12 @@ static void set_order(const coalesce_access *access, const coalesce_group *group
     for (uint32_t i = group->first; i <= group->last; i++) {
         for (uint32_t k = 0; k < group->count; k++) {
             if (group->member[k] == i || group->source[k] == i) {
+                int64_t word = offset_of(access, group->member[0], group->member[k]) / 4;
+
                 in_turn |= is_store && group->source[k] == i;
                 is_store = group->member[k] == i;
                 shape->part[shape->parts++] = (coalesce_ir_part){
-                    is_store, (unsigned char)(offset_of(access, group->member[0], group->member[k]) / 4),
-                    (unsigned char)(access[i].bytes / 4)
+                    is_store, (unsigned char)word, (unsigned char)(access[i].bytes / 4)
                 };
             }
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which groups are rewritten: the shape (L2), the kind of access (L5, L6), the order (L3), cost. */
 #include "decide.h"
+#include "groups.h"
 
 #include <stdlib.h>
 
@@ -14,29 +15,6 @@ typedef struct decision {
     void                   *user;
     uint32_t               *place; /* where each access is executed: before that of this index */
 } decision;
-
-int coalesce_may_alias(const coalesce_access *a, const coalesce_access *b)
-{
-    int64_t distance;
-
-    if (((a->flags & COALESCE_NONCOHERENT) != 0) || ((b->flags & COALESCE_NONCOHERENT) != 0)) {
-        return 0;
-    }
-    if ((a->space != b->space) && (a->space != COALESCE_GENERIC) &&
-        (b->space != COALESCE_GENERIC)) {
-        return 0;
-    }
-    if ((a->alias_base != 0) && (b->alias_base != 0) && (a->alias_base != b->alias_base) &&
-        (a->alias_alone || b->alias_alone)) {
-        return 0;
-    }
-    /* Of one lane.  Different lanes that touch the same byte with nothing to order them race, in
-     * the original too (L9). */
-    if (coalesce_form_distance(&b->address, &a->address, &distance)) {
-        return (distance < (int64_t)a->bytes) && (-distance < (int64_t)b->bytes);
-    }
-    return 1;
-}
 
 /* ---- the shape of a record (L2) ---- */
 
@@ -116,20 +94,6 @@ static coalesce_refusal check_shape(const decision *d, coalesce_group *group)
 }
 
 /* ---- the kind of access (L5, L6) ---- */
-
-coalesce_refusal coalesce_plan_check_access(const coalesce_access  *access,
-                                            const coalesce_options *options)
-{
-    if ((access->space != COALESCE_GLOBAL) &&
-        ((access->space != COALESCE_GENERIC) || !options->generic)) {
-        return COALESCE_SPACE;
-    }
-    if ((access->flags & (COALESCE_VOLATILE | COALESCE_ATOMIC | COALESCE_HINTED |
-                          COALESCE_CONDITIONAL | COALESCE_FOREIGN)) != 0) {
-        return COALESCE_SPECIAL_ACCESS;
-    }
-    return ((access->flags & COALESCE_UNSUPPORTED) != 0) ? COALESCE_TYPE : COALESCE_REWRITTEN;
-}
 
 static coalesce_refusal check_accesses(const decision *d, const coalesce_group *group)
 {
@@ -343,13 +307,6 @@ int coalesce_plan_decide(const coalesce_leaves *leaves, const coalesce_access *a
             stores_too |= (plan->group[i].kind == COALESCE_STORES) &&
                           (plan->group[i].transform != COALESCE_KEEP);
         }
-    }
-    if (options->rows && !coalesce_plan_rows(access, count, options, check, user, plan)) {
-        free(d.place);
-        return 0;
-    }
-    for (size_t i = 0; i < plan->count; i++) {
-        plan->rewritten += (plan->group[i].transform != COALESCE_KEEP);
     }
     free(d.place);
     return 1;

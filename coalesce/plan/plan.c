@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Grouping: which accesses are fields of one record.  Decisions are in decide.c. */
 #include "decide.h"
+#include "groups.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,22 +21,6 @@ static int compare_fields(const void *a, const void *b)
         return (x->offset < y->offset) ? -1 : 1;
     }
     return (x->access < y->access) ? -1 : 1;
-}
-
-coalesce_group *coalesce_plan_grow(coalesce_plan *plan)
-{
-    if (plan->count == plan->capacity) {
-        size_t          capacity = (plan->capacity == 0) ? 16 : 2 * plan->capacity;
-        coalesce_group *group    = realloc(plan->group, capacity * sizeof(*group));
-
-        if (group == NULL) {
-            return NULL;
-        }
-        plan->group    = group;
-        plan->capacity = capacity;
-    }
-    memset(&plan->group[plan->count], 0, sizeof(*plan->group));
-    return &plan->group[plan->count];
 }
 
 static int64_t magnitude(int64_t value)
@@ -217,51 +202,6 @@ static void join_copies(const coalesce_access *access, coalesce_plan *plan)
     }
 }
 
-void coalesce_plan_drop_empty(coalesce_plan *plan)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < plan->count; i++) {
-        if (plan->group[i].count != 0) {
-            plan->group[kept++] = plan->group[i];
-        } else {
-            free(plan->group[i].member);
-            free(plan->group[i].source);
-        }
-    }
-    plan->count = kept;
-}
-
-/* A copy that cannot be one is loads and stores again. */
-int coalesce_plan_split(coalesce_plan *plan, size_t index)
-{
-    coalesce_group *loads = coalesce_plan_grow(plan);
-    coalesce_group *stores = &plan->group[index];
-
-    if (loads == NULL) {
-        return 0;
-    }
-    *loads         = *stores;
-    loads->kind    = COALESCE_LOADS;
-    loads->member  = stores->source;
-    loads->source  = NULL;
-    stores->source = NULL;
-    stores->kind   = COALESCE_STORES;
-    plan->count++;
-    for (int side = 0; side < 2; side++) {
-        coalesce_group *group = (side == 0) ? loads : stores;
-
-        group->first = group->last = group->member[0];
-        for (uint32_t k = 1; k < group->count; k++) {
-            uint32_t member = group->member[k];
-
-            group->first = (member < group->first) ? member : group->first;
-            group->last  = (member > group->last) ? member : group->last;
-        }
-    }
-    return 1;
-}
-
 static int compare_groups(const void *a, const void *b)
 {
     const coalesce_group *x = a;
@@ -283,9 +223,13 @@ int coalesce_plan_make(const coalesce_leaves *leaves, const coalesce_access *acc
     }
     join_copies(access, &plan);
     coalesce_plan_drop_empty(&plan);
-    if (!coalesce_plan_decide(leaves, access, count, options, check, user, &plan)) {
+    if (!coalesce_plan_decide(leaves, access, count, options, check, user, &plan) ||
+        (options->rows && !coalesce_plan_rows(access, count, options, check, user, &plan))) {
         coalesce_plan_fini(&plan);
         return 0;
+    }
+    for (size_t i = 0; i < plan.count; i++) {
+        plan.rewritten += (plan.group[i].transform != COALESCE_KEEP);
     }
     if (plan.count > 1) {
         qsort(plan.group, plan.count, sizeof(*plan.group), compare_groups);

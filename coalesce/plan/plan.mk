@@ -8,6 +8,8 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/plan/finding.h \
 	coalesce/plan/form.c \
 	coalesce/plan/form.h \
+	coalesce/plan/groups.c \
+	coalesce/plan/groups.h \
 	coalesce/plan/leaves.c \
 	coalesce/plan/message.c \
 	coalesce/plan/name.c \

@@ -6,6 +6,7 @@
  * alignment of each row, and the bytes that are read are the same.
  */
 #include "decide.h"
+#include "groups.h"
 
 #include <stdlib.h>
 

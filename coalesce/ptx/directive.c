@@ -1,135 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of the parser share, and the directives: header, files, places, registers. */
+/* Directives: header, files, places, registers. */
 #include "ptx.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- tokens ---- */
-
-static size_t length_of(const ptx_token *token)
-{
-    return token->end - token->begin;
-}
-
-int ptx_reserve(void **array, uint32_t *capacity, size_t element_bytes)
-{
-    const uint32_t wanted = (*capacity == 0) ? 64 : 2 * *capacity;
-    void          *grown  = (wanted > UINT32_MAX / 4) ? NULL
-                                                      : realloc(*array, wanted * element_bytes);
-
-    if (grown == NULL) {
-        return 0;
-    }
-    *array    = grown;
-    *capacity = wanted;
-    return 1;
-}
-
-void ptx_advance(ptx_parser *parser)
-{
-    parser->token = ptx_next(&parser->lexer);
-    if (parser->token.kind == PTX_BAD) {
-        ptx_fail(parser, "an unfinished comment or string, or a control character");
-    }
-}
-
-int ptx_is_punct(const ptx_parser *parser, char c)
-{
-    return (parser->token.kind == PTX_PUNCT) &&
-           (parser->module->text[parser->token.begin] == c);
-}
-
-int ptx_text_is(const ptx_module *module, uint32_t begin, uint32_t end, const char *word)
-{
-    const size_t bytes = strlen(word);
-
-    return (end - begin == bytes) && (memcmp(module->text + begin, word, bytes) == 0);
-}
-
-int ptx_is_word(const ptx_parser *parser, const char *word)
-{
-    return (parser->token.kind == PTX_WORD) &&
-           ptx_text_is(parser->module, parser->token.begin, parser->token.end, word);
-}
-
-/* Record the first error, and make the rest of the text invisible. */
-void ptx_fail(ptx_parser *parser, const char *what)
-{
-    ptx_module *module = parser->module;
-    uint32_t    begin  = parser->token.begin;
-    size_t      shown  = length_of(&parser->token);
-
-    if (!parser->failed) {
-        while ((begin > 0) && (module->text[begin - 1] != '\n')) {
-            begin--;
-        }
-        module->error_line   = parser->token.line;
-        module->error_column = parser->token.begin - begin + 1;
-        shown = (shown > 40) ? 40 : shown;
-        if (parser->token.kind == PTX_END) {
-            (void)snprintf(module->error, sizeof(module->error), "%s at the end of the text", what);
-        } else if (parser->token.kind == PTX_BAD) {
-            (void)snprintf(module->error, sizeof(module->error), "%s", what);
-        } else {
-            (void)snprintf(module->error, sizeof(module->error), "%s at \"%.*s\"", what, (int)shown,
-                           module->text + parser->token.begin);
-        }
-    }
-    parser->failed   = 1;
-    parser->lexer.at = parser->lexer.bytes;
-    parser->token    = (ptx_token){ .kind = PTX_END, .begin = parser->lexer.bytes,
-                                    .end = parser->lexer.bytes, .line = parser->lexer.line };
-}
-
-void ptx_expect(ptx_parser *parser, char c, const char *what)
-{
-    if (!ptx_is_punct(parser, c)) {
-        ptx_fail(parser, what);
-        return;
-    }
-    ptx_advance(parser);
-}
-
-/* The number at the current token, which is passed; 0 if it is none. */
-uint32_t ptx_take_number(ptx_parser *parser)
-{
-    int64_t value = 0;
-
-    if ((parser->token.kind == PTX_NUMBER) &&
-        ptx_integer(parser->module, parser->token.begin, parser->token.end, &value) &&
-        (value >= 0) && (value <= UINT32_MAX)) {
-        ptx_advance(parser);
-        return (uint32_t)value;
-    }
-    if (!ptx_ended(parser)) {
-        ptx_advance(parser);
-    }
-    return 0;
-}
-
-/* Past the semicolon that ends a statement; braces (initializers) are skipped with it. */
-void ptx_skip_statement(ptx_parser *parser)
-{
-    unsigned depth = 0;
-
-    while (!ptx_ended(parser)) {
-        if (ptx_is_punct(parser, '{')) {
-            depth++;
-        } else if (ptx_is_punct(parser, '}')) {
-            if (depth == 0) {
-                ptx_fail(parser, "a semicolon is missing");
-                return;
-            }
-            depth--;
-        } else if (ptx_is_punct(parser, ';') && (depth == 0)) {
-            ptx_advance(parser);
-            return;
-        }
-        ptx_advance(parser);
-    }
-    ptx_fail(parser, "a semicolon is missing");
-}
 
 /* ---- .file and .loc: they end with their line ---- */
 
@@ -142,7 +16,7 @@ void ptx_parse_file(ptx_parser *parser)
     number = ptx_take_number(parser);
     if ((parser->token.kind == PTX_STRING) && (parser->token.line == line)) {
         ptx_file *file  = PTX_PUSH(parser->module, file);
-        size_t    bytes = length_of(&parser->token) - 2;
+        size_t    bytes = ptx_token_bytes(parser) - 2;
         char     *path  = malloc(bytes + 1);
 
         if ((file == NULL) || (path == NULL)) {
@@ -254,8 +128,8 @@ void ptx_parse_header(ptx_parser *parser)
         return;
     }
     ptx_advance(parser);
-    if ((parser->token.kind == PTX_NUMBER) && (length_of(&parser->token) < sizeof(number))) {
-        memcpy(number, module->text + parser->token.begin, length_of(&parser->token));
+    if ((parser->token.kind == PTX_NUMBER) && (ptx_token_bytes(parser) < sizeof(number))) {
+        memcpy(number, module->text + parser->token.begin, ptx_token_bytes(parser));
         module->version = (uint32_t)(10 * atof(number) + 0.5);
     }
     ptx_advance(parser);
@@ -269,10 +143,10 @@ void ptx_parse_target(ptx_parser *parser)
     while (!ptx_ended(parser) && (parser->token.line == line)) {
         const char *name = parser->module->text + parser->token.begin;
 
-        if ((parser->token.kind == PTX_WORD) && (length_of(&parser->token) > 3) &&
+        if ((parser->token.kind == PTX_WORD) && (ptx_token_bytes(parser) > 3) &&
             (memcmp(name, "sm_", 3) == 0)) {
             parser->module->target = 0;
-            for (size_t i = 3; (i < length_of(&parser->token)) && (i < 7); i++) {
+            for (size_t i = 3; (i < ptx_token_bytes(parser)) && (i < 7); i++) {
                 if ((name[i] >= '0') && (name[i] <= '9')) {
                     parser->module->target =
                         10 * parser->module->target + (uint32_t)(name[i] - '0');

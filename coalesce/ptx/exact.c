@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Exact forms of addresses: what differs by a constant here differs by it in every execution,
- * modulo 2^64.  They look back in one run, and only through 64-bit arithmetic; see ptx_form.c.
+ * modulo 2^64.  They look back in one run, and only through 64-bit arithmetic; see form.c.
  */
 #include "ptx.h"
 

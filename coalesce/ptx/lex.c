@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PTX text to tokens.  Comments matter twice: nvcc marks inline assembly with them, and a kernel
- * that wants to be left alone says so in one. */
+ * that wants to be left alone says so in one.  And what all parts of the parser do with tokens. */
 #include "ptx.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MARK "shpool-coalesce: off"
@@ -164,4 +166,166 @@ ptx_token ptx_next(ptx_lexer *lexer)
     }
     token.end = lexer->at;
     return token;
+}
+
+/* ---- numbers ---- */
+
+static int digit_of(char c)
+{
+    if ((c >= '0') && (c <= '9')) {
+        return c - '0';
+    }
+    if ((c >= 'a') && (c <= 'f')) {
+        return c - 'a' + 10;
+    }
+    return ((c >= 'A') && (c <= 'F')) ? c - 'A' + 10 : 99;
+}
+
+int ptx_integer(const ptx_module *module, uint32_t begin, uint32_t end, int64_t *value_p)
+{
+    const char *text  = module->text;
+    uint64_t    value = 0;
+    int         base  = 10;
+
+    if ((end > begin) && ((text[end - 1] == 'U') || (text[end - 1] == 'u'))) {
+        end--;
+    }
+    if ((end - begin > 1) && (text[begin] == '0')) {
+        const char kind = text[begin + 1];
+
+        base = ((kind == 'x') || (kind == 'X')) ? 16 : ((kind == 'b') || (kind == 'B')) ? 2 : 8;
+        begin += (base == 8) ? 1 : 2;
+    }
+    if (end <= begin) {
+        return 0;
+    }
+    for (uint32_t i = begin; i < end; i++) {
+        if (digit_of(text[i]) >= base) {
+            return 0; /* 0f3F800000, 1.5 */
+        }
+        value = value * (uint64_t)base + (uint64_t)digit_of(text[i]);
+    }
+    *value_p = (int64_t)value;
+    return 1;
+}
+
+/* ---- the current token of a parser ---- */
+
+int ptx_reserve(void **array, uint32_t *capacity, size_t element_bytes)
+{
+    const uint32_t wanted = (*capacity == 0) ? 64 : 2 * *capacity;
+    void          *grown  = (wanted > UINT32_MAX / 4) ? NULL
+                                                      : realloc(*array, wanted * element_bytes);
+
+    if (grown == NULL) {
+        return 0;
+    }
+    *array    = grown;
+    *capacity = wanted;
+    return 1;
+}
+
+void ptx_advance(ptx_parser *parser)
+{
+    parser->token = ptx_next(&parser->lexer);
+    if (parser->token.kind == PTX_BAD) {
+        ptx_fail(parser, "an unfinished comment or string, or a control character");
+    }
+}
+
+int ptx_is_punct(const ptx_parser *parser, char c)
+{
+    return (parser->token.kind == PTX_PUNCT) &&
+           (parser->module->text[parser->token.begin] == c);
+}
+
+int ptx_text_is(const ptx_module *module, uint32_t begin, uint32_t end, const char *word)
+{
+    const size_t bytes = strlen(word);
+
+    return (end - begin == bytes) && (memcmp(module->text + begin, word, bytes) == 0);
+}
+
+int ptx_is_word(const ptx_parser *parser, const char *word)
+{
+    return (parser->token.kind == PTX_WORD) &&
+           ptx_text_is(parser->module, parser->token.begin, parser->token.end, word);
+}
+
+/* Record the first error, and make the rest of the text invisible. */
+void ptx_fail(ptx_parser *parser, const char *what)
+{
+    ptx_module *module = parser->module;
+    uint32_t    begin  = parser->token.begin;
+    size_t      shown  = ptx_token_bytes(parser);
+
+    if (!parser->failed) {
+        while ((begin > 0) && (module->text[begin - 1] != '\n')) {
+            begin--;
+        }
+        module->error_line   = parser->token.line;
+        module->error_column = parser->token.begin - begin + 1;
+        shown = (shown > 40) ? 40 : shown;
+        if (parser->token.kind == PTX_END) {
+            (void)snprintf(module->error, sizeof(module->error), "%s at the end of the text", what);
+        } else if (parser->token.kind == PTX_BAD) {
+            (void)snprintf(module->error, sizeof(module->error), "%s", what);
+        } else {
+            (void)snprintf(module->error, sizeof(module->error), "%s at \"%.*s\"", what, (int)shown,
+                           module->text + parser->token.begin);
+        }
+    }
+    parser->failed   = 1;
+    parser->lexer.at = parser->lexer.bytes;
+    parser->token    = (ptx_token){ .kind = PTX_END, .begin = parser->lexer.bytes,
+                                    .end = parser->lexer.bytes, .line = parser->lexer.line };
+}
+
+void ptx_expect(ptx_parser *parser, char c, const char *what)
+{
+    if (!ptx_is_punct(parser, c)) {
+        ptx_fail(parser, what);
+        return;
+    }
+    ptx_advance(parser);
+}
+
+/* The number at the current token, which is passed; 0 if it is none. */
+uint32_t ptx_take_number(ptx_parser *parser)
+{
+    int64_t value = 0;
+
+    if ((parser->token.kind == PTX_NUMBER) &&
+        ptx_integer(parser->module, parser->token.begin, parser->token.end, &value) &&
+        (value >= 0) && (value <= UINT32_MAX)) {
+        ptx_advance(parser);
+        return (uint32_t)value;
+    }
+    if (!ptx_ended(parser)) {
+        ptx_advance(parser);
+    }
+    return 0;
+}
+
+/* Past the semicolon that ends a statement; braces (initializers) are skipped with it. */
+void ptx_skip_statement(ptx_parser *parser)
+{
+    unsigned depth = 0;
+
+    while (!ptx_ended(parser)) {
+        if (ptx_is_punct(parser, '{')) {
+            depth++;
+        } else if (ptx_is_punct(parser, '}')) {
+            if (depth == 0) {
+                ptx_fail(parser, "a semicolon is missing");
+                return;
+            }
+            depth--;
+        } else if (ptx_is_punct(parser, ';') && (depth == 0)) {
+            ptx_advance(parser);
+            return;
+        }
+        ptx_advance(parser);
+    }
+    ptx_fail(parser, "a semicolon is missing");
 }

@@ -5,47 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers ---- */
-
-static int digit_of(char c)
-{
-    if ((c >= '0') && (c <= '9')) {
-        return c - '0';
-    }
-    if ((c >= 'a') && (c <= 'f')) {
-        return c - 'a' + 10;
-    }
-    return ((c >= 'A') && (c <= 'F')) ? c - 'A' + 10 : 99;
-}
-
-int ptx_integer(const ptx_module *module, uint32_t begin, uint32_t end, int64_t *value_p)
-{
-    const char *text  = module->text;
-    uint64_t    value = 0;
-    int         base  = 10;
-
-    if ((end > begin) && ((text[end - 1] == 'U') || (text[end - 1] == 'u'))) {
-        end--;
-    }
-    if ((end - begin > 1) && (text[begin] == '0')) {
-        const char kind = text[begin + 1];
-
-        base = ((kind == 'x') || (kind == 'X')) ? 16 : ((kind == 'b') || (kind == 'B')) ? 2 : 8;
-        begin += (base == 8) ? 1 : 2;
-    }
-    if (end <= begin) {
-        return 0;
-    }
-    for (uint32_t i = begin; i < end; i++) {
-        if (digit_of(text[i]) >= base) {
-            return 0; /* 0f3F800000, 1.5 */
-        }
-        value = value * (uint64_t)base + (uint64_t)digit_of(text[i]);
-    }
-    *value_p = (int64_t)value;
-    return 1;
-}
-
 /* ---- registers ---- */
 
 /* The declaration that a name belongs to, the innermost first, and its number. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PTX tokens to functions and instructions.  Operands and registers are in ptx_operand.c. */
+/* PTX tokens to functions and instructions.  Operands and registers are in operand.c. */
 #include "ptx.h"
 
 #include <stdlib.h>

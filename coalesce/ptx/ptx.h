@@ -2,13 +2,13 @@
 /*
  * PTX as the analysis and the rewriter need it.
  *
- *   ptx_lex.c     text -> tokens with positions
- *   ptx_parse.c   tokens -> functions and instructions; ptx_directive.c, ptx_operand.c: parts
- *   ptx_flow.c    definitions and uses, runs, loops, one-thread branches
- *   ptx_form.c    a register's form, deep (profitability); ptx_exact.c: exact (grouping)
- *   ptx_access.c  loads and stores as accesses of plan.h; ptx_check.c: may they move?
- *   ptx_emit.c    groups as text: guards and slow path; ptx_lanes.c: what the warp does
- *   ptx_module.c  all of it for a whole input
+ *   lex.c         text -> tokens with positions, and a parser's current token
+ *   parse.c       tokens -> functions and instructions; directive.c, operand.c: parts
+ *   flow.c        definitions and uses, runs, loops, one-thread branches
+ *   form.c        a register's form, deep (profitability); exact.c: exact (grouping)
+ *   access.c      loads and stores as accesses of plan.h; check.c: may they move?
+ *   emit.c        groups as text, with the original accesses; print.c: what the warp does
+ *   module.c      all of it for a whole input
  *
  * What is not understood is kept as it is, and forbids that anything moves across it.  The parser
  * takes any bytes: an error is a message with line and column, never more.
@@ -60,7 +60,7 @@ typedef struct ptx_register {
     uint32_t bits;  /* 1: predicate; 8, 16, 32, 64, 128 */
     uint32_t declaration;
     uint32_t number; /* of %r<100>; 0 for single ones */
-    uint32_t definitions; /* counted by ptx_flow.c, in the function */
+    uint32_t definitions; /* counted by flow.c, in the function */
     uint32_t uses;
     uint32_t first_definition; /* index into ptx_function.definition */
 } ptx_register;
@@ -144,7 +144,7 @@ typedef struct ptx_function {
     uint32_t labels;
     uint32_t reg; /* first in ptx_module.reg: registers belong to one function */
     uint32_t regs;
-    ptx_definition *definition; /* by register, then by instruction; ptx_flow.c */
+    ptx_definition *definition; /* by register, then by instruction; flow.c */
     uint32_t        definitions;
 } ptx_function;
 
@@ -221,6 +221,12 @@ typedef struct ptx_parser {
 
 void ptx_advance(ptx_parser *parser);
 
+/* Bytes of the current token. */
+static inline size_t ptx_token_bytes(const ptx_parser *parser)
+{
+    return parser->token.end - parser->token.begin;
+}
+
 static inline int ptx_ended(const ptx_parser *parser)
 {
     return parser->token.kind == PTX_END;
@@ -241,7 +247,7 @@ uint32_t ptx_take_number(ptx_parser *parser);
 /* Past the semicolon that ends a statement; braces (initializers) are skipped with it. */
 void ptx_skip_statement(ptx_parser *parser);
 
-/* Directives, the current token being their name (ptx_directive.c). */
+/* Directives, the current token being their name (directive.c). */
 void ptx_parse_header(ptx_parser *parser);
 void ptx_parse_target(ptx_parser *parser);
 void ptx_parse_file(ptx_parser *parser);
@@ -364,7 +370,7 @@ uint32_t ptx_base_of(const ptx_module *module, const ptx_instruction *instructio
 /* The load whose address a copy uses, an access: the last in program order. */
 uint32_t ptx_last_source(const coalesce_group *group);
 
-/* The emitter's conditions (ptx_check.c).  `user`: a ptx_planned. */
+/* The emitter's conditions (check.c).  `user`: a ptx_planned. */
 coalesce_refusal ptx_check_group(void *user, const coalesce_group *group);
 
 /* ---- emission ---- */
@@ -408,7 +414,7 @@ typedef struct ptx_record {
     ptx_piece         piece[COALESCE_MAX_WORDS];
 } ptx_record;
 
-/* Declarations, guards and the accesses of the warp together (ptx/print.c). */
+/* Declarations, guards and the accesses of the warp together (print.c). */
 struct coalesce_warp;
 void ptx_print_warp(ptx_out *out, const ptx_record *record, const struct coalesce_warp *warp);
 

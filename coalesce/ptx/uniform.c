@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which registers are the same in all lanes, proven: deep forms only presume, see ptx_form.c. */
+/* Which registers are the same in all lanes, proven: deep forms only presume, see form.c. */
 #include "ptx.h"
 
 #define MAX_STEPS 400u /* definitions behind each other; beyond them nothing is known */

@@ -31,11 +31,11 @@ bugs() {
 order_not_looked_at|plan/decide.c|s/return i;$/return COALESCE_NO_ACCESS;/
 volatile_is_nothing|plan/decide.c|s/(flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0/0/
 places_not_kept|plan/decide.c|s/d->place\[group->member\[k\]\] = place_of(group);/;/
-all_stores_apart|plan/decide.c|/^int coalesce_may_alias/,/^}/s/    return 1;/    return 0;/
+all_stores_apart|plan/groups.c|/^int coalesce_may_alias/,/^}/s/    return 1;/    return 0;/
 holes_are_stored|plan/decide.c|s/return COALESCE_HOLES_STORED;/return COALESCE_REWRITTEN;/
 last_word_unread|plan/decide.c|s/return (end < record)/return (0)/
 twice_is_once|plan/decide.c|s/if (offset < end) {/if (0) {/
-special_is_plain|plan/decide.c|s/return COALESCE_SPECIAL_ACCESS;/return COALESCE_REWRITTEN;/
+special_is_plain|plan/groups.c|s/return COALESCE_SPECIAL_ACCESS;/return COALESCE_REWRITTEN;/
 descending_is_fine|plan/decide.c|s/return COALESCE_NEGATIVE_STRIDE;/(void)0;/
 any_copy|plan/plan.c|s/(to_offset != from_offset)/0/;s/(store->copied_from != loads->member\[k\])/0/
 runs_do_not_matter|plan/plan.c|s,return (a->run == b->run),return 1,;s,(access.j..run == .*i..run),1,
@@ -50,7 +50,7 @@ unit_of_four_always|plan/warp.c|s/return (record->words % 4 == 0) ? 4 :.*/return
 pieces_not_permuted|plan/warp.c|s/^        permute(&t, [01]);//
 exchange_with_oneself|plan/warp.c|s/choose(t->warp, low, .b, .a), bit)/choose(t->warp, low, *b, *a), 0)/
 any_alignment|plan/warp.c|s/return 4 . unit_of(record);/return 4;/
-overlap_by_a_word|plan/warp.c|s/2 . bytes - 2)/2 * bytes - 6)/
+overlap_by_a_unit|plan/warp.c|s/2 . bytes - 2)/2 * bytes - 18)/
 stores_before_the_barrier|plan/warp.c|s/^    sync(warp); .. nothing that.*//
 BUGS
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What grouping (plan.c), decisions (decide.c) and rows (rows.c) share. */
+#ifndef SHPOOL_COALESCE_GROUPS_H
+#define SHPOOL_COALESCE_GROUPS_H
+
+#include "plan.h"
+
+/* May accesses like this one be rewritten at all (L5, L6)? */
+coalesce_refusal coalesce_plan_check_access(const coalesce_access  *access,
+                                            const coalesce_options *options);
+
+/* Room for one group more, zeroed, at plan->group[plan->count]; NULL: memory ran out. */
+coalesce_group *coalesce_plan_grow(coalesce_plan *plan);
+
+/* Remove groups without members. */
+void coalesce_plan_drop_empty(coalesce_plan *plan);
+
+/* Turn the copy at `index` into its stores, and append its loads; 0: memory ran out. */
+int coalesce_plan_split(coalesce_plan *plan, size_t index);
+
+#endif /* SHPOOL_COALESCE_GROUPS_H */
