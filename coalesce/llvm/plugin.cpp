@@ -11,6 +11,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Passes/PassPlugin.h>
+#include <llvm/TargetParser/Triple.h>
 #include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
@@ -62,6 +63,13 @@ void finish(Module &module, ModuleAnalysisManager &analyses) {
     }
 }
 
+// Loads of what the thread has just loaded or stored.  Loops that are unrolled late, e.g. the two
+// sweeps of a red-black relaxation of a record, still have them; nvcc's PTX does not.
+PreservedAnalyses drop_loads(Module &module, ModuleAnalysisManager &analyses) {
+    return createModuleToFunctionPassAdaptor(EarlyCSEPass(/*UseMemorySSA=*/true))
+        .run(module, analyses);
+}
+
 struct CoalescePass : PassInfoMixin<CoalescePass> {
     coalesce_llvm_options options;
 
@@ -69,8 +77,13 @@ struct CoalescePass : PassInfoMixin<CoalescePass> {
     static bool isRequired() { return true; }
 
     PreservedAnalyses run(Module &module, ModuleAnalysisManager &analyses) {
+        PreservedAnalyses kept = PreservedAnalyses::all();
+
+        if (!options.lint && !options.off && Triple(module.getTargetTriple()).isNVPTX()) {
+            kept = drop_loads(module, analyses);
+        }
         if (!coalesce_llvm_pass(wrap(&module), &options)) {
-            return PreservedAnalyses::all();
+            return kept;
         }
         finish(module, analyses);
         return PreservedAnalyses::none();

@@ -3,8 +3,8 @@
  *
  * `for (j = 0; j < columns; j++) sum += a[row * columns + j];` reads one word of a row in each
  * round, and the lanes' rows are far apart.  Unrolled by as many rounds as 128 bytes hold, one
- * round of the loop reads what coalesce/plan/rows.c makes a tile of; the unroller adds the rounds
- * that are left over. */
+ * round of the loop reads what plan/rows.c makes a tile of; the unroller adds the rounds that
+ * are left over. */
 #include "prepare.h"
 
 #include "kernels.h"

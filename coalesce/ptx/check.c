@@ -25,14 +25,6 @@ static int is_touched(const ptx_planned *planned, uint32_t reg, uint32_t from, u
     return 0;
 }
 
-static uint32_t run_begin(const ptx_planned *planned, uint32_t index)
-{
-    while ((index > 0) && (at(planned, index - 1)->run == at(planned, index)->run)) {
-        index--;
-    }
-    return index;
-}
-
 uint32_t ptx_base_of(const ptx_module *module, const ptx_instruction *instruction)
 {
     for (uint32_t i = 0; i < instruction->operands; i++) {
@@ -45,18 +37,24 @@ uint32_t ptx_base_of(const ptx_module *module, const ptx_instruction *instructio
     return PTX_NONE;
 }
 
-/* A load that moves up: its registers are defined earlier, which nobody may notice. */
-static int load_may_move(const ptx_planned *planned, uint32_t access)
+/*
+ * A load that moves up to the group's first: from there on its registers hold what is loaded, which
+ * no instruction in between may notice or undo.  They may have other definitions: nvcc loads into
+ * the registers that a loop goes on to change.  The address register of the first must last, since
+ * all accesses of the group use it.
+ */
+static int load_may_move(const ptx_planned *planned, const coalesce_group *group, uint32_t access)
 {
+    const uint32_t         place    = position_of(planned, group->first);
     const uint32_t         position = position_of(planned, access);
-    const ptx_instruction *load     = at(planned, position);
-    const ptx_operand     *data     = ptx_data_of(planned->module, load);
+    const ptx_operand     *data     = ptx_data_of(planned->module, at(planned, position));
 
     for (uint32_t i = 0; i < data->references; i++) {
         const uint32_t reg = planned->module->reference[data->reference + i];
 
-        if ((planned->module->reg[reg].definitions != 1) ||
-            is_touched(planned, reg, run_begin(planned, position), position, 0)) {
+        if ((reg == ptx_base_of(planned->module, at(planned, place))) ||
+            is_touched(planned, reg, place, position, 0) ||
+            is_touched(planned, reg, place, position, 1)) {
             return 0;
         }
     }
@@ -103,7 +101,7 @@ coalesce_refusal ptx_check_group(void *user, const coalesce_group *group)
 
     for (uint32_t k = 0; k < group->count; k++) {
         int fine = (group->kind == COALESCE_LOADS)
-                       ? load_may_move(planned, group->member[k])
+                       ? load_may_move(planned, group, group->member[k])
                        : (group->kind == COALESCE_COPIES) ||
                              store_may_move(planned, group->member[k],
                                             position_of(planned, group->last));

@@ -30,10 +30,13 @@ static const ptx_operand *operand_of(const walk *w, const ptx_instruction *instr
                ? &w->forms->module->operand[instruction->operand + index] : NULL;
 }
 
-/* The leaf for a register's value: named by its definition, or by the run. */
-static coalesce_form leaf_of(const walk *w, uint32_t reg, uint32_t definition, uint64_t tag)
+/* The leaf for a register's value as instruction `before` finds it, extended as the tag says: named
+ * by its definition, or by the run. */
+static coalesce_form leaf_of(const walk *w, uint32_t reg, uint32_t before, uint64_t tag)
 {
-    const coalesce_form deep = ptx_deep(w->forms, reg);
+    const uint32_t definition = ptx_definition_before(w->forms->function, w->forms->module, reg,
+                                                      w->from, before);
+    const coalesce_form deep = ptx_deep_at(w->forms, reg, before);
     coalesce_leaf       leaf = coalesce_leaf_of(&w->forms->leaves, &deep);
 
     leaf.grid_uniform = ptx_is_uniform(w->forms, reg);
@@ -45,13 +48,6 @@ static coalesce_form leaf_of(const walk *w, uint32_t reg, uint32_t definition, u
         leaf.tag   = tag | ((uint64_t)reg << 8); /* vectors define several */
     }
     return coalesce_form_leaf(&w->forms->leaves, &leaf);
-}
-
-/* The value of a register as instruction `before` finds it, extended as the tag says. */
-static coalesce_form value_of(const walk *w, uint32_t reg, uint32_t before, uint64_t tag)
-{
-    return leaf_of(w, reg, ptx_definition_before(w->forms->function, w->forms->module, reg, w->from,
-                                                 before), tag);
 }
 
 static coalesce_form exact(walk *w, uint32_t reg, uint32_t before);
@@ -69,7 +65,7 @@ static coalesce_form exact_operand(walk *w, const ptx_operand *operand, uint32_t
 static coalesce_form extended(walk *w, const ptx_operand *operand, uint32_t before, uint64_t tag)
 {
     if ((operand != NULL) && (operand->kind == PTX_REGISTER)) {
-        return value_of(w, w->forms->module->reference[operand->reference], before, tag);
+        return leaf_of(w, w->forms->module->reference[operand->reference], before, tag);
     }
     if ((operand != NULL) && (operand->kind == PTX_IMMEDIATE)) {
         return coalesce_form_constant((tag == SIGNED) ? (int32_t)operand->value
@@ -183,7 +179,7 @@ static coalesce_form exact(walk *w, uint32_t reg, uint32_t before)
         w->steps++;
         form = arithmetic(w, at(w, definition), definition);
     }
-    return form.known ? form : leaf_of(w, reg, definition, 0);
+    return form.known ? form : leaf_of(w, reg, before, 0);
 }
 
 coalesce_form ptx_exact_address(ptx_forms *forms, const ptx_operand *operand, uint32_t index)

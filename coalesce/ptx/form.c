@@ -93,7 +93,7 @@ static coalesce_form deep_operand(ptx_forms *forms, const ptx_operand *operand)
 {
     switch (operand->kind) {
     case PTX_REGISTER:
-        return ptx_deep(forms, forms->module->reference[operand->reference]);
+        return ptx_deep_at(forms, forms->module->reference[operand->reference], forms->use);
     case PTX_SPECIAL:
         return special(forms, operand);
     case PTX_IMMEDIATE:
@@ -280,7 +280,7 @@ static coalesce_form loaded(ptx_forms *forms, const ptx_instruction *instruction
                 0);
 }
 
-static coalesce_form define(ptx_forms *forms, const ptx_instruction *instruction)
+static coalesce_form define_by_opcode(ptx_forms *forms, const ptx_instruction *instruction)
 {
     const ptx_module *module = forms->module;
     char              root[12] = "";
@@ -329,6 +329,19 @@ static coalesce_form define(ptx_forms *forms, const ptx_instruction *instruction
         return clamp(forms, instruction);
     }
     return part_of_index(forms, instruction, root);
+}
+
+/* What the instruction defines. */
+static coalesce_form define(ptx_forms *forms, const ptx_instruction *instruction)
+{
+    const uint32_t outer = forms->use;
+    coalesce_form  form;
+
+    forms->use = (uint32_t)(instruction -
+                            &forms->module->instruction[forms->function->instruction]);
+    form       = define_by_opcode(forms, instruction);
+    forms->use = outer;
+    return form;
 }
 
 /* ---- deep: a register ---- */
@@ -420,5 +433,40 @@ coalesce_form ptx_deep(ptx_forms *forms, uint32_t reg)
     }
     forms->depth--;
     forms->low = (forms->low < outer) ? forms->low : outer;
+    return form;
+}
+
+/* The instruction after the last label before `use`, from which every path goes to it. */
+static uint32_t straight_from(const ptx_forms *forms, uint32_t use)
+{
+    const ptx_function *function = forms->function;
+    uint32_t            from     = 0;
+
+    for (uint32_t i = 0; i < function->labels; i++) {
+        const uint32_t at = forms->module->label[function->label + i].instruction;
+
+        from = ((at <= use) && (at > from)) ? at : from;
+    }
+    return from;
+}
+
+coalesce_form ptx_deep_at(ptx_forms *forms, uint32_t reg, uint32_t use)
+{
+    const ptx_instruction *code = &forms->module->instruction[forms->function->instruction];
+    uint32_t               at   = PTX_NONE;
+    coalesce_form          form;
+
+    if ((forms->module->reg[reg].definitions > 1) && (forms->depth < MAX_STEPS) &&
+        (forms->budget > 0)) {
+        at = ptx_definition_before(forms->function, forms->module, reg, straight_from(forms, use),
+                                   use);
+    }
+    if ((at == PTX_NONE) || (code[at].guard != PTX_NONE)) {
+        return ptx_deep(forms, reg);
+    }
+    forms->budget--;
+    forms->depth++;
+    form = define(forms, &code[at]);
+    forms->depth--;
     return form;
 }

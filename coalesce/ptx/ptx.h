@@ -307,6 +307,7 @@ typedef struct ptx_forms {
     uint32_t            depth;
     uint32_t            low;    /* the least depth at which a register in the making was met */
     uint64_t            budget; /* definitions that may still be looked at */
+    uint32_t            use;    /* the instruction whose operands are looked at */
     uint32_t            run_begin; /* of the run that was asked for last */
     unsigned char      *uniform; /* by register: 0 not looked at, 1 not known to be, 2 proven */
 } ptx_forms;
@@ -333,6 +334,12 @@ int ptx_is_parameter(const ptx_forms *forms, const ptx_instruction *instruction)
 
 /* What a register holds, if nothing wraps. */
 coalesce_form ptx_deep(ptx_forms *forms, uint32_t reg);
+
+/*
+ * The same as instruction `use` finds it.  A register that a loop goes on to change, e.g. a
+ * variable that begins as the thread's index, is known up to the loop by its first definition.
+ */
+coalesce_form ptx_deep_at(ptx_forms *forms, uint32_t reg, uint32_t use);
 
 /*
  * 1: proven to be the same in all lanes of a block: computed, by one definition each, from nothing

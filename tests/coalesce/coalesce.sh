@@ -174,7 +174,7 @@ fi
 PATH=$(dirname "$NVCC"):$PATH
 cd "$tmp" || exit 1
 flags="-O3 -std=c++17 -arch=sm_80"
-for name in suite defects lint; do
+for name in suite defects lint both; do
     file=$src/tests/coalesce/$name.cu
     [ $name = suite ] && file=$src/tools/bench/coalesce/kernels.cu
     # shellcheck disable=SC2086

@@ -71,6 +71,17 @@ enum {
     DEFECT(reused, 28, 28, 0, 0)                                                                   \
     DEFECT(scopes, 28, 28, 0, DEFECT_SAME)                                                         \
     DEFECT(joined, 28, 28, 0, 0)                                                                   \
-    DEFECT(predicated, 28, 28, 0, 0)
+    DEFECT(predicated, 28, 28, 0, 0)                                                               \
+    DEFECT(doubles_reloaded, 24, 24, 0, 0)
+
+/* Kernels of tests/coalesce/both.cu, which clang's route compiles, too. */
+#define COALESCE_BOTH(DEFECT)                                                                      \
+    DEFECT(red_black9, 36, 36, 0, 0)                                                               \
+    DEFECT(red_black_cells9, 36, 36, 0, 0)                                                         \
+    DEFECT(newton9, 36, 36, 0, 0)                                                                  \
+    DEFECT(newton_own9, 36, 36, 0, 0)                                                              \
+    DEFECT(newton24, 96, 96, 0, 0)                                                                 \
+    DEFECT(newton_roots32, 128, 4, 0, 0)                                                           \
+    DEFECT(copy_by_parts8, 32, 32, 0, DEFECT_SAME)
 
 #endif /* SHPOOL_TESTS_COALESCE_DEFECTS_H */

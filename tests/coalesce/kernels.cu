@@ -246,3 +246,6 @@ KERNEL barrier9(word *__restrict__ to, const word *__restrict__ from, int n, int
         for (int k = 0; k < 9; k++) to[9 * i + k] = tile[9 * (t ^ 1) % (9 * 256) + k];
     }
 }
+
+// ---- what nvcc's route must decide in the same way ----
+#include "coalesce/both.cu"

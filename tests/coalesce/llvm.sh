@@ -145,6 +145,20 @@ device remarks kernels.cu /dev/null 2>&1 | sed 's/ (measured.*GB.s)//' >"$work/r
 diff -u "$src/tests/coalesce/clang_remarks.txt" "$work/remarks.txt"
 result $? "remarks on the suite"
 
+# ---- both routes decide alike ----
+# decisions: "kernel: what of how many bytes: what becomes of it", of remarks
+decisions() {
+    sed -n 's/^.*: remark: //p' | sed -e 's/ (measured.*//' -e 's/; in 1 loop.*//' -e 's/ \[.*//' |
+        sort
+}
+kernels=$(sed -n 's/^KERNEL \([a-z0-9_]*\)(.*/\1/p' "$src/tests/coalesce/both.cu")
+"$build/shpool-coalesce" lint -r "$src/tests/coalesce/both.ptx" | decisions >"$work/nvcc.txt"
+for kernel in $kernels; do
+    grep "remark: $kernel: " "$work/remarks.txt"
+done | decisions >"$work/clang.txt"
+diff -u "$work/nvcc.txt" "$work/clang.txt" && [ "$(grep -c rewritten "$work/clang.txt")" = 12 ]
+result $? "nvcc's route and clang's decide alike about $(echo $kernels | wc -w) kernels"
+
 # ---- files of IR and bitcode, by the tool ----
 tool() {
     SHPOOL_COALESCE_PLUGIN=$plugin "$build/shpool-coalesce" "$@"

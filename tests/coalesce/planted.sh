@@ -47,6 +47,7 @@ guards_do_not_matter|ptx/access.c|s/? COALESCE_CONDITIONAL : 0u/? 0u : 0u/
 halves_exchanged|ptx/print.c|s/{~w%u, ~w%u}, ~d%u;.n", op->value, op->value + 1/{~w%u, ~w%u}, ~d%u;\\n", op->value + 1, op->value/
 offsets_of_the_first|ptx/emit.c|s/return distance + address_of(j, anchor)->value;/return distance;/
 unit_of_four_always|plan/warp.c|s/return (record->words % 4 == 0) ? 4 :.*/return 4;/
+loads_into_the_address|ptx/check.c|s/(reg == ptx_base_of(planned->module, at(planned, place))) ||//
 pieces_not_permuted|plan/warp.c|s/^        permute(&t, [01]);//
 exchange_with_oneself|plan/warp.c|s/choose(t->warp, low, .b, .a), bit)/choose(t->warp, low, *b, *a), 0)/
 any_alignment|plan/warp.c|s/return 4 . unit_of(record);/return 4;/
@@ -67,7 +68,8 @@ one() { # TMP NAME
         return 1
     fi
     # shellcheck disable=SC2086
-    if ! $CC $flags -I"$src/coalesce/${file%/*}" -c "$tmp/$2/bug.c" -o "$tmp/$2/bug.o" 2>"$tmp/$2/log"; then
+    if ! $CC $flags -I"$src/coalesce/${file%/*}" -c "$tmp/$2/bug.c" -o "$tmp/$2/bug.o" \
+        2>"$tmp/$2/log"; then
         echo "FAIL $2: does not compile"
         head -3 "$tmp/$2/log"
         return 1

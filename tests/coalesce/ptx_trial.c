@@ -16,6 +16,9 @@ const size_t trial_defect_count = sizeof(trial_defects) / sizeof(trial_defects[0
 const trial_kernel trial_by_hand[] = { COALESCE_BY_HAND(DEFECT) };
 const size_t trial_by_hand_count = sizeof(trial_by_hand) / sizeof(trial_by_hand[0]);
 
+const trial_kernel trial_both[] = { COALESCE_BOTH(DEFECT) };
+const size_t trial_both_count = sizeof(trial_both) / sizeof(trial_both[0]);
+
 /* Copies and records of `restrict` pointers; the latter must not overlap. */
 #define SUITE(_name, _read, _written, _shape, _target)                                             \
     { #_name, _read, _written, 0, ((_shape) == SUITE_FULL) ? 16u : 0u },

@@ -18,6 +18,8 @@ extern const trial_kernel trial_defects[];
 extern const size_t       trial_defect_count;
 extern const trial_kernel trial_by_hand[];
 extern const size_t       trial_by_hand_count;
+extern const trial_kernel trial_both[];
+extern const size_t       trial_both_count;
 extern const trial_kernel trial_suite[]; /* tools/bench/coalesce/suite.h */
 extern const size_t       trial_suite_count;
 

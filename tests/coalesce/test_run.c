@@ -77,6 +77,12 @@ static void test_by_hand(void **state)
     compare_all("hand.ptx", trial_by_hand, trial_by_hand_count, 1, 2);
 }
 
+static void test_kernels_of_both_routes(void **state)
+{
+    (void)state;
+    compare_all("both.ptx", trial_both, trial_both_count, 0, 12);
+}
+
 /* ---- the tests' test: faults in rewritten code are seen ---- */
 
 /* `from` becomes `to` wherever it stands. */
@@ -198,6 +204,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_defects_by_the_cost_rule),
         cmocka_unit_test(test_defects_forced),
         cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_kernels_of_both_routes),
         cmocka_unit_test(test_faults_in_rewritten_code_are_noticed),
         cmocka_unit_test(test_missing_warp_barrier_is_noticed),
     };

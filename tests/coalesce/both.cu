@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kernels on which both routes must decide alike: nvcc made both.ptx of this file, and
+// tests/coalesce_kernels.cu includes it for clang.  tests/coalesce_llvm.sh compares the remarks.
+// The form is that of tests/coalesce_kernels.cu: (to, from, number of records, not used).
+#ifndef KERNEL
+#define KERNEL extern "C" __global__ void
+#define THREAD (blockIdx.x * blockDim.x + threadIdx.x)
+typedef unsigned int word;
+#endif
+
+// One red-black relaxation of a record, in place: the sweep over the odd words reads what the sweep
+// over the even ones has stored.
+KERNEL red_black9(word *to, const word *, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    word *c = to + 9 * i;
+    for (int colour = 0; colour < 2; colour++) {
+        for (int k = 0; k < 9; k++) {
+            if ((k + colour) % 2 == 0) {
+                c[k] += ((k > 0 ? c[k - 1] : 0) + (k < 8 ? c[k + 1] : 0) - 2 * c[k]) / 4;
+            }
+        }
+    }
+}
+
+// Every other record is relaxed; all are read and written.
+KERNEL red_black_cells9(word *to, const word *, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    word e[9], sum = 0;
+    for (int k = 0; k < 9; k++) sum += e[k] = to[9 * i + k];
+    for (int k = 0; k < 9; k++) to[9 * i + k] = (i + n) % 2 == 0 ? e[k] + sum / 9 : e[k] + 1;
+}
+
+// Newton's iteration for inverses modulo 2^32: the loop changes what the loads define.
+KERNEL newton9(word *__restrict__ to, const word *__restrict__ from, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    word x[9];
+    for (int k = 0; k < 9; k++) x[k] = from[9 * i + k] | 1;
+    for (int round = n % 3; round < 5; round++) {
+        for (int k = 0; k < 9; k++) x[k] *= 2 - x[k] * x[(k + 1) % 9];
+    }
+    for (int k = 0; k < 9; k++) to[9 * i + k] = x[k];
+}
+
+// The same in place, without the first operation: the loop's registers are loaded into.
+KERNEL newton_own9(word *to, const word *, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    word x[9];
+    for (int k = 0; k < 9; k++) x[k] = to[9 * i + k];
+    for (int round = n % 3; round < 5; round++) {
+        for (int k = 0; k < 9; k++) x[k] *= 2 - x[k] * x[(k + 1) % 9];
+    }
+    for (int k = 0; k < 9; k++) to[9 * i + k] = x[k];
+}
+
+// 24 words, which no transform was for once.
+KERNEL newton24(word *__restrict__ to, const word *__restrict__ from, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    word x[24];
+#pragma unroll
+    for (int k = 0; k < 24; k++) x[k] = from[24 * i + k];
+    for (int round = n % 3; round < 5; round++) {
+#pragma unroll
+        for (int k = 0; k < 24; k++) x[k] *= 2 - x[k] * x[(k + 1) % 24];
+    }
+#pragma unroll
+    for (int k = 0; k < 24; k++) to[24 * i + k] = x[k];
+}
+
+// A polynomial of 32 coefficients: loads of 32 words pay without stores.
+KERNEL newton_roots32(word *__restrict__ to, const word *__restrict__ from, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    word c[32], x = i;
+    for (int k = 0; k < 32; k++) c[k] = from[32 * i + k];
+    for (int round = n % 3; round < 5; round++) {
+        word value = 0, slope = 0;
+        for (int k = 31; k >= 0; k--) {
+            slope = slope * x + value;
+            value = value * x + c[k];
+        }
+        x -= value * slope;
+    }
+    to[i] = x;
+}
+
+// A copy in two parts, the second of which waits for the first one's stores.
+KERNEL copy_by_parts8(word *to, const word *from, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    for (int part = 0; part < 8; part += 4) {
+        word e[4];
+        for (int k = 0; k < 4; k++) e[k] = from[8 * i + part + k];
+        for (int k = 0; k < 4; k++) to[8 * i + part + k] = e[k];
+    }
+}
