@@ -63,13 +63,13 @@ typedef struct coalesce_access {
     uint32_t       location; /* the reader's, for findings */
 } coalesce_access;
 
-/* How a group is rewritten; T0 to T7 of doc/COALESCE.md. */
+/* How a group is rewritten; T0 to T3 of doc/COALESCE.md. */
 typedef enum coalesce_transform {
     COALESCE_KEEP,           /* not at all */
     COALESCE_WIDE,           /* T0: 64- and 128-bit accesses of each thread */
     COALESCE_COPY,           /* T1: the warp's records copied as one block of memory */
-    COALESCE_TRANSPOSE,      /* T2, T3, T5: unit-stride accesses, and exchanges between lanes */
-    COALESCE_ROWS            /* T6: 32 words of each lane's own row, any distance apart */
+    COALESCE_TRANSPOSE,      /* T2: unit-stride accesses, and exchanges between lanes */
+    COALESCE_ROWS            /* T3: 32 words of each lane's own row, any distance apart */
 } coalesce_transform;
 
 /* Why a group is kept.  coalesce_refusal_text() has a sentence for each. */

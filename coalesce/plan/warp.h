@@ -23,7 +23,7 @@ typedef struct coalesce_record {
     uint32_t words;
     uint32_t covered;    /* bit i: word i is accessed; only loads have others, and may read them */
     int      is_wide;    /* T0: each thread by itself, 2 or 4 words */
-    int      is_row;     /* T6: lanes are any distance apart; 8, 16 or 32 words */
+    int      is_row;     /* T3: lanes are any distance apart; 8, 16 or 32 words */
     int      is_global;  /* the address is known to be global; else a guard asks */
     int      is_disjoint; /* copies: the two sides are known not to overlap; else G4 asks */
     int      is_parallel; /* copies: their distance is known to be the same in all lanes */

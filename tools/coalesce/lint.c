@@ -295,11 +295,9 @@ int tool_costs(void)
     (void)printf("%-7s %-22s %-9s %-21s %s\n", "what", "how", "words", "where",
                  "measured (H200, GB/s)");
     for (size_t i = 0; i < count; i++) {
-        char words[16] = "3 bytes";
+        char words[16];
 
-        if (row[i].words_max != 0) {
-            (void)snprintf(words, sizeof(words), "%u to %u", row[i].words_min, row[i].words_max);
-        }
+        (void)snprintf(words, sizeof(words), "%u to %u", row[i].words_min, row[i].words_max);
         (void)printf("%-7s %-22s %-9s %-21s %s\n", kinds[row[i].kind],
                      coalesce_transform_text(row[i].transform), words,
                      row[i].may_alias ? "pointers may alias"
