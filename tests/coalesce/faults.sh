@@ -15,14 +15,14 @@ failed=0
 # fault | file | kernel that must differ | sed script, which must change the file
 faults() {
     cat <<'END'
-part_of_a_warp_is_enough|plan/warp.c|mix9|s/equals(warp, mask, -1)/with_number(warp, COALESCE_OP_ABOVE, COALESCE_PREDICATE, mask, 0)/
+part_of_a_warp_is_enough|plan/warp.c|mix9|s/equals(warp, mask, -1)/with_number(warp, COALESCE_OP_ABOVE, mask, 0)/
 records_lie_anywhere|plan/warp.c|wrapped9|s/half, first));/half, half));/
 wrong_inverse|plan/warp.c|expand9|s/odd . inverse % COALESCE_LANES != 1/odd * inverse % COALESCE_LANES != 3/
 rotation_the_other_way|plan/warp.c|gather9|s/write_rotation(&t, 1)/write_rotation(\&t, 0)/
 no_permutation|plan/warp.c|mix12|s/^        permute(&t, 1);//
 butterfly_keeps_the_wrong_half|plan/warp.c|mix8|s/choose(t->warp, low, got, .b)/choose(t->warp, low, *b, *b)/
 butterfly_one_round_short|plan/warp.c|mix16|s/bit < t->width; bit/2 * bit < t->width; bit/
-row_of_the_wrong_lane|plan/warp.c|rows64|s/COALESCE_OP_ADD, COALESCE_I32, group, i)/COALESCE_OP_ADD, COALESCE_I32, lane, i)/
+row_of_the_wrong_lane|plan/warp.c|rows64|s/COALESCE_OP_ADD, group, i)/COALESCE_OP_ADD, lane, i)/
 copy_one_row_short|plan/warp.c|copy_restrict9|s/COALESCE_LANES . (int64_t)row;/COALESCE_LANES * (int64_t)(row - (side == 1 \&\& row > 0));/
 quotient_for_remainder|llvm/print.c|gather9|s/= urem/= udiv/
 exchange_by_index|llvm/print.c|mix8|s/shfl.sync.bfly.i32"/shfl.sync.idx.i32"/
