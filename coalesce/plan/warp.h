@@ -84,7 +84,7 @@ typedef struct coalesce_op {
     int64_t          immediate;
 } coalesce_op;
 
-#define COALESCE_MOST_OPS    384u /* tests/test_coalesce_warp.c makes them all */
+#define COALESCE_MOST_OPS    384u /* tests/coalesce/test_warp.c makes them all */
 #define COALESCE_MOST_VALUES 384u
 
 typedef struct coalesce_warp {

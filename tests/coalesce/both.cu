@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernels on which both routes must decide alike: nvcc made both.ptx of this file, and
-// tests/coalesce_kernels.cu includes it for clang.  tests/coalesce_llvm.sh compares the remarks.
-// The form is that of tests/coalesce_kernels.cu: (to, from, number of records, not used).
+// tests/coalesce/kernels.cu includes it for clang.  tests/coalesce/llvm.sh compares the remarks.
+// The form is that of tests/coalesce/kernels.cu: (to, from, number of records, not used).
 #ifndef KERNEL
 #define KERNEL extern "C" __global__ void
 #define THREAD (blockIdx.x * blockDim.x + threadIdx.x)
