@@ -34,8 +34,8 @@ void shpool_device_leave(const shpool_device *device, int left);
 /* The same for who has a spin lock, and must send no message; 1: it is current. */
 int shpool_device_enter_quietly(const shpool_device *device, int *left_p);
 
-/* For tests: forget all devices, because the driver will be replaced.  No other thread may be in the
- * library. */
+/* For tests: forget all devices, because the driver will be replaced.  No other thread may be in
+ * the library. */
 void shpool_devices_reset(void);
 
 #pragma GCC visibility pop

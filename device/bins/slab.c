@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bins: memory from the driver and back, the blocks that it is cut into, and the heaps of those that
- * are free. */
+/* bins: memory from the driver and back, the blocks that it is cut into, and the heaps of free
+ * blocks. */
 #include "bins.h"
 
 #include <stdlib.h>

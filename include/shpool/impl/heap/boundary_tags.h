@@ -194,8 +194,8 @@ SIMT_FN uint32_t shpool_tags_stray(shpool_view view, simt_addr addr)
     return (shpool_tags_block(view, addr & ~15u) != 0) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_FOREIGN;
 }
 
-/* Defines the free of a pool whose blocks have these headers; _give puts a used block back.  A macro,
- * because nvcc turns the branches of a function that returns the block into selections. */
+/* Defines the free of a pool whose blocks have these headers; _give puts a used block back.  It is
+ * a macro, because nvcc turns the branches of a function that returns the block into selections. */
 #define SHPOOL_TAGS_FREE(_free, _give) \
     SIMT_FN uint32_t _free(shpool_view view, simt_addr addr) \
     { \
