@@ -2,7 +2,6 @@
 libshpool_core_la_SOURCES += \
 	device/base/device.c \
 	device/base/device.h \
-	device/base/driver.h \
 	device/base/options.c \
 	device/base/options.h \
 	device/base/page_map.c \

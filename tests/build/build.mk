@@ -16,7 +16,8 @@ shpool_test_scripts += \
 	tests/build/sass.sh \
 	tests/build/snippets.sh \
 	tests/build/style.sh \
-	tests/build/symbols.sh
+	tests/build/symbols.sh \
+	tests/build/walls.sh
 EXTRA_DIST += tests/build/checks.sh tests/build/doc_blocks.awk tests/build/doc_snippets.cu \
 	tests/build/nvrtc_headers.c tests/build/prototypes.awk tests/build/synopsis.awk
 if HAVE_CMOCKA

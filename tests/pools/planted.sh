@@ -314,7 +314,6 @@ cat >"$work/config.h" <<'CONFIG'
 #define PACKAGE_VERSION "0"
 #define SHPOOL_DEFAULT_ALLOCATOR "bitmap"
 CONFIG
-mkdir "$work/lib" || exit 1
 for file in "$src"/allocators/*/*.c; do
     echo "SHPOOL_ALLOCATOR($(basename "$file" .c))"
 done >"$work/lib/builtin_allocators.def"

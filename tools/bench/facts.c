@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "device/base/driver.h"
+#include "lib/driver.h"
 #include "facts.h"
 #include "gpu.h"
 
