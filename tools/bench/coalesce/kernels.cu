@@ -65,6 +65,7 @@ MIX(mix9, 9)
 MIX(mix12, 12)
 MIX(mix16, 16)
 MIX(mix18, 18)
+MIX(mix24, 24)
 MIX(mix32, 32)
 
 extern "C" __global__ void stride9(word *__restrict__ d, const word *__restrict__ s, size_t n)

@@ -39,6 +39,7 @@ typedef enum suite_shape {
     SUITE(mix12, 48, 48, SUITE_THREADS, 4100)                                                      \
     SUITE(mix16, 64, 64, SUITE_THREADS, 0)                                                         \
     SUITE(mix18, 72, 72, SUITE_THREADS, 0)                                                         \
+    SUITE(mix24, 96, 96, SUITE_THREADS, 0)                                                         \
     SUITE(mix32, 128, 128, SUITE_THREADS, 0)                                                       \
     SUITE(gather3, 12, 4, SUITE_THREADS, 0)                                                        \
     SUITE(gather6, 24, 4, SUITE_THREADS, 0)                                                        \
