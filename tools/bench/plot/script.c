@@ -67,6 +67,8 @@ static int point(size_t series)
     return points[series % SHPOOL_ARRAY_COUNT(points)];
 }
 
+/* ---- the figures of a panel, and their axis ---- */
+
 /* How many points of a series a panel has of each kind. */
 typedef struct population {
     size_t drawn;

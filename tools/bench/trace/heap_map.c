@@ -20,10 +20,10 @@
 #define MOST_LABELS     12u
 #define COLUMNS   1200u
 #define ROWS      480u
-#define MOST_ENTRIES 8u
+#define SIZES     32u   /* groups with HEAP_MAP_SIZE: powers of two */
+#define MOST_ENTRIES 8u /* of the legend */
 #define ENTRY_WIDTH  140.0 /* room for "512 to 1023 bytes: 99%", in pixels */
-#define BOX          10.0
-#define SIZES     32u /* groups with HEAP_MAP_SIZE: powers of two */
+#define BOX       10.0
 
 typedef struct map {
     FILE *to;
