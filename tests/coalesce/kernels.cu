@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernels of the tests of the rewrite in clang: each is compiled as it is and rewritten, and the
-// two are compared byte by byte by the warp emulator.  What is measured:
-// tools/bench/coalesce/kernels.cu.
+// two are compared byte by byte by the warp emulator.  tools/bench/coalesce/kernels.cu is timed.
 //
 // All have one signature, to = destination, from = source, n = number of records, m = columns:
 //     kernel(T *to, const T *from, int n, int m)
@@ -248,4 +247,4 @@ KERNEL barrier9(word *__restrict__ to, const word *__restrict__ from, int n, int
 }
 
 // ---- what nvcc's route must decide in the same way ----
-#include "coalesce/both.cu"
+#include "both.cu"
