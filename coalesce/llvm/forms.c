@@ -35,7 +35,8 @@ void coalesce_llvm_forms_fini(coalesce_llvm_forms *forms)
     free(forms->form);
 }
 
-int coalesce_llvm_is_uniform(const coalesce_llvm_forms *forms, const coalesce_form *form)
+/** 1: the form is the same in all lanes, if nothing wraps. */
+static int is_uniform(const coalesce_llvm_forms *forms, const coalesce_form *form)
 {
     return form->known &&
            coalesce_lanes_of(&forms->leaves, form, &forms->block).pattern == COALESCE_BROADCAST;
@@ -98,7 +99,7 @@ static coalesce_form computed_value(coalesce_llvm_forms *forms, LLVMValueRef val
             continue; /* of a call */
         }
         form = form_of(forms, operand, MODULO);
-        uniform = coalesce_llvm_is_uniform(forms, &form);
+        uniform = is_uniform(forms, &form);
     }
     return add_leaf(forms, value, how, uniform ? COALESCE_UNIFORM : COALESCE_IRREGULAR,
                               0);
@@ -349,7 +350,7 @@ static coalesce_form loop_value(coalesce_llvm_forms *forms, LLVMValueRef phi,
         }
         start = form_of(forms, LLVMGetIncomingValue(phi, i), how);
         if (!is_invariant(forms, &step)) {
-            return coalesce_llvm_is_uniform(forms, &step)
+            return is_uniform(forms, &step)
                        ? presumed_like(forms, phi, how, &start)
                        : add_leaf(forms, phi, how, COALESCE_IRREGULAR, 0);
         }

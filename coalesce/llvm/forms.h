@@ -30,9 +30,6 @@ void coalesce_llvm_forms_fini(coalesce_llvm_forms *forms);
 /** The form of an integer or pointer, exact modulo 2^64 (integers: modulo 2^width). */
 coalesce_form coalesce_llvm_form(coalesce_llvm_forms *forms, LLVMValueRef value);
 
-/** 1: the form is the same in all lanes, if nothing wraps. */
-int coalesce_llvm_is_uniform(const coalesce_llvm_forms *forms, const coalesce_form *form);
-
 /** The object that the address points into: the only pointer in it with coefficient 1, or NULL. */
 LLVMValueRef coalesce_llvm_base(const coalesce_llvm_forms *forms, const coalesce_form *form);
 

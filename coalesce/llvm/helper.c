@@ -145,6 +145,7 @@ char *coalesce_ir_text(const coalesce_ir_shape *shape, const char *layout, const
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     coalesce_warp warp;
+    int made;
 
     if (out == NULL) {
         return NULL;
@@ -158,9 +159,11 @@ char *coalesce_ir_text(const coalesce_ir_shape *shape, const char *layout, const
             "declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)\n"
             "declare void @llvm.nvvm.bar.warp.sync(i32)\n",
             layout, triple);
-    coalesce_warp_make(&shape->record, &warp);
-    write_function(out, shape, &warp);
-    if (fclose(out) != 0) {
+    made = coalesce_warp_make(&shape->record, &warp);
+    if (made) {
+        write_function(out, shape, &warp);
+    }
+    if ((fclose(out) != 0) || !made) {
         free(text);
         return NULL;
     }

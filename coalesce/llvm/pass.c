@@ -120,7 +120,6 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
     size_t bytes, rewritten = 0;
 
     want.generic = 1;
-    want.rows = !want.no_rows;
     want.no_loads |= kernel.is_off;
     want.no_stores |= kernel.is_off;
     want.no_copies |= kernel.is_off;

@@ -5,7 +5,7 @@
 //                         unroller
 //   shpool-coalesce-lint  prints findings; on request only
 //
-// Options (llvm_pass.h): $SHPOOL_COALESCE, and under opt also 'shpool-coalesce<force,remarks>'.
+// Options (pass.h): $SHPOOL_COALESCE, and under opt also 'shpool-coalesce<force,remarks>'.
 #include "pass.h"
 
 #include <llvm/IR/Module.h>

@@ -224,7 +224,7 @@ int coalesce_plan_make(const coalesce_leaves *leaves, const coalesce_access *acc
     join_copies(access, &plan);
     coalesce_plan_drop_empty(&plan);
     if (!coalesce_plan_decide(leaves, access, count, options, check, user, &plan) ||
-        (options->rows && !coalesce_plan_rows(access, count, options, check, user, &plan))) {
+        !coalesce_plan_rows(access, count, options, check, user, &plan)) {
         coalesce_plan_fini(&plan);
         return 0;
     }

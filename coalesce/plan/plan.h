@@ -123,7 +123,6 @@ typedef struct coalesce_options {
     int            no_stores;
     int            no_copies;
     int            no_rows;
-    int            rows;       /* the emitter has COALESCE_ROWS */
     int            generic;    /* the emitter's guard asks whether a generic address is global */
     int            unsupported; /* nothing can be rewritten: COALESCE_UNSUPPORTED_INPUT */
     coalesce_block block;      /* as far as known */

@@ -56,7 +56,9 @@ static uint32_t find_words(const coalesce_access *access, size_t count, const ui
     for (size_t i = first; (i < count) && (access[i].run == access[first].run); i++) {
         int64_t offset;
 
+        /* an emitter writes all loads of a tile alike, and only some may bypass coherence */
         if ((group_of[i] != COALESCE_NO_ACCESS) && (access[i].space == access[first].space) &&
+            (((access[i].flags ^ access[first].flags) & COALESCE_NONCOHERENT) == 0) &&
             coalesce_form_distance(&access[i].address, &access[first].address, &offset)) {
             words[found++] = (word){ (uint32_t)i, offset };
         }

@@ -8,7 +8,10 @@
  * Butterfly.  P units side by side are a piece.  Groups of P lanes access P pieces by P accesses,
  * lane i of a group unit i of piece j at access j, so that P lanes touch one stretch of memory.
  * Then the P x P units of a group are transposed by exchanges between lanes whose numbers differ in
- * one bit, log2 P rounds.
+ * one bit, log2 P rounds.  Loads have neighbours in a group: 8 lanes then read a whole line.
+ * Stores have every 32/P-th lane in a group: all 32 lanes of an access then write one stretch.
+ * Measured on an H200, 32 words: stores 3,788 and the other way 3,666 GB/s, row sums 4,294 and
+ * 4,033.
  *
  * Rotation.  Piece 32 j + lane is field (32 j + lane) mod M of its record: a fixed permutation of
  * j, a rotation by lane mod M (log2 M selects a piece), and one shuffle each bring it to its owner.
@@ -21,7 +24,6 @@
  */
 #include "warp.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define NONE COALESCE_NO_VALUE
@@ -30,7 +32,10 @@
 
 static uint32_t add_op(coalesce_warp *warp, coalesce_op op, uint32_t values)
 {
-    assert((warp->count < COALESCE_MOST_OPS) && (warp->values + values <= COALESCE_MOST_VALUES));
+    if ((warp->count == COALESCE_MOST_OPS) || (warp->values + values > COALESCE_MOST_VALUES)) {
+        warp->full = 1;
+        return 0;
+    }
     op.value = warp->values;
     for (uint32_t i = 0; i < values; i++) {
         warp->maker[warp->values++] = warp->count;
@@ -337,6 +342,7 @@ typedef struct transpose {
     uint32_t               unit;   /* U: words */
     uint32_t               pieces; /* M: of a record */
     uint32_t               width;  /* P: units of a piece */
+    uint32_t               next;   /* lanes from one of a group to the next one */
     uint32_t               word[COALESCE_MAX_WORDS]; /* piece, unit, word: the current values */
 } transpose;
 
@@ -349,10 +355,11 @@ static transpose transpose_of(coalesce_warp *warp, const coalesce_record *record
         t.width *= 2;
     }
     t.pieces = units / t.width;
+    t.next   = ((record->kind == COALESCE_STORES) && (t.width > 1)) ? COALESCE_LANES / t.width : 1;
     return t;
 }
 
-/* Predicate: the number has the bit not. */
+/* Predicate: the bit of the number is 0. */
 static uint32_t is_clear(coalesce_warp *warp, uint32_t number, uint32_t bit)
 {
     return equals(warp, with_number(warp, COALESCE_OP_AND, number, bit), 0);
@@ -366,7 +373,8 @@ static uint32_t choose(coalesce_warp *warp, uint32_t predicate, uint32_t a, uint
 static void write_butterfly(transpose *t)
 {
     for (uint32_t bit = 1; bit < t->width; bit *= 2) {
-        const uint32_t low = is_clear(t->warp, lane_of(t->warp), bit);
+        const uint32_t away = bit * t->next; /* to the lane that has the other unit */
+        const uint32_t low  = is_clear(t->warp, lane_of(t->warp), away);
 
         for (uint32_t i = 0; i < t->record->words; i++) {
             uint32_t *a = &t->word[i];
@@ -376,7 +384,7 @@ static void write_butterfly(transpose *t)
             if ((i / t->unit % t->width & bit) != 0) {
                 continue; /* is the b of another one */
             }
-            got = with_number(t->warp, COALESCE_OP_EXCHANGE, choose(t->warp, low, *b, *a), bit);
+            got = with_number(t->warp, COALESCE_OP_EXCHANGE, choose(t->warp, low, *b, *a), away);
             *a  = choose(t->warp, low, *a, got);
             *b  = choose(t->warp, low, got, *b);
         }
@@ -496,26 +504,32 @@ static void find_places(transpose *t, uint32_t *at, int64_t *offset)
     const int64_t  unit  = 4 * t->unit;
     const int64_t  piece = unit * t->width;
     const uint32_t lane  = lane_of(warp);
-    uint32_t       in    = lane; /* of a group of P */
-    uint32_t       here  = NONE;
+    /* The lane is unit `in` of a piece.  Neighbours: in = lane mod P, and the piece is lane - in.
+     * Else the piece is lane mod (32/P), and in = (lane - piece) / (32/P); units then have 16
+     * bytes, a multiple of 32/P. */
+    const int64_t  by_lane = (t->next == 1) ? piece : unit / t->next;
+    const int64_t  by_rest = ((t->next == 1) ? unit : piece) - by_lane;
+    uint32_t       rest    = lane;
+    uint32_t       here    = NONE;
 
     if (t->width > 1) {
-        in = with_number(warp, COALESCE_OP_AND, lane, t->width - 1);
+        rest = with_number(warp, COALESCE_OP_AND, lane,
+                           ((t->next == 1) ? t->width : t->next) - 1);
     }
-    if (!t->record->is_row) { /* base + unit * in + piece * (lane - in) */
-        here = step(warp, address_of(warp, 0), lane, piece - bytes_of(t->record));
-        here = step(warp, here, in, unit - piece);
+    if (!t->record->is_row) { /* base + by_lane * lane + by_rest * rest */
+        here = step(warp, address_of(warp, 0), lane, by_lane - bytes_of(t->record));
+        here = step(warp, here, rest, by_rest);
     }
     for (uint32_t n = 0; n < t->pieces * t->width; n++) {
         const uint32_t i = n % t->width;
 
         at[n]     = here;
-        offset[n] = t->record->offset[0] + (COALESCE_LANES * (n / t->width) + i) * piece;
+        offset[n] = t->record->offset[0] + (COALESCE_LANES * (n / t->width) + t->next * i) * piece;
         if (t->record->is_row) {
             const uint32_t group = with_number(warp, COALESCE_OP_AND, lane, -(int64_t)t->width);
 
             at[n]     = row_of(warp, with_number(warp, COALESCE_OP_ADD, group, i),
-                               with_number(warp, COALESCE_OP_SCALE, in, unit));
+                               with_number(warp, COALESCE_OP_SCALE, rest, unit));
             offset[n] = t->record->offset[0];
         }
     }
@@ -622,8 +636,9 @@ static void write_copy(coalesce_warp *warp, const coalesce_record *record)
     sync(warp); /* the next access of a lane comes after all of that */
 }
 
-void coalesce_warp_make(const coalesce_record *record, coalesce_warp *warp)
+int coalesce_warp_make(const coalesce_record *record, coalesce_warp *warp)
 {
+    warp->full   = 0;
     warp->count  = 0;
     warp->values = 0;
     write_guards(warp, record);
@@ -636,4 +651,5 @@ void coalesce_warp_make(const coalesce_record *record, coalesce_warp *warp)
     } else {
         write_load(warp, record);
     }
+    return !warp->full;
 }

@@ -23,7 +23,7 @@ typedef struct coalesce_record {
     uint32_t words;
     uint32_t covered;    /* bit i: word i is accessed; only loads have others, and may read them */
     int      is_wide;    /* T0: each thread by itself, 2 or 4 words */
-    int      is_row;     /* T3: lanes are any distance apart; 8, 16 or 32 words */
+    int      is_row;     /* T3: lanes are any distance apart; 32 words */
     int      is_global;  /* the address is known to be global; else a guard asks */
     int      is_disjoint; /* copies: the two sides are known not to overlap; else G4 asks */
     int      is_parallel; /* copies: their distance is known to be the same in all lanes */
@@ -88,6 +88,7 @@ typedef struct coalesce_op {
 #define COALESCE_MOST_VALUES 384u
 
 typedef struct coalesce_warp {
+    int         full;
     uint32_t    count;
     uint32_t    values;
     coalesce_op op[COALESCE_MOST_OPS];
@@ -100,8 +101,9 @@ coalesce_record coalesce_record_of(const coalesce_access *access, const coalesce
 /* Bytes to which the record of the warp's first lane (wide, row: of each) must be aligned: G3. */
 uint32_t coalesce_record_align(const coalesce_record *record);
 
-/* The list: guards, then the accesses of the warp together. */
-void coalesce_warp_make(const coalesce_record *record, coalesce_warp *warp);
+/* The list: guards, then the accesses of the warp together.  0: it has no room, which no record of
+ * COALESCE_MAX_WORDS words brings about; the list is then not to be printed. */
+int coalesce_warp_make(const coalesce_record *record, coalesce_warp *warp);
 
 /* The operation that makes a value. */
 static inline const coalesce_op *coalesce_maker(const coalesce_warp *warp, uint32_t value)

@@ -154,7 +154,10 @@ void ptx_emit_group(ptx_out *out, const ptx_planned *planned, const coalesce_gro
     coalesce_warp warp;
 
     fill_record(&j, serial);
-    coalesce_warp_make(&j.shape, &warp);
+    if (!coalesce_warp_make(&j.shape, &warp)) {
+        put_originals(out, &j);
+        return;
+    }
     ptx_put(out, "{ // shpool-coalesce: record of %u bytes, %s\n", 4 * j.shape.words,
             coalesce_transform_text(group->transform));
     ptx_print_warp(out, &j.record, &warp);

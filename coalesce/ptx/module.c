@@ -137,7 +137,6 @@ static coalesce_options options_for(const progress *p, const ptx_function *funct
 {
     coalesce_options options = p->request->plan;
 
-    options.rows = 1;
     if (skipped || function->opted_out) {
         options.no_loads = options.no_stores = options.no_copies = 1;
     }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The tests of the tests: each bug below is planted in a copy of one file of coalesce/, and one of
-# test_warp, test_plan, test_run and test_random must fail.
+# test_warp, test_plan, test_rows, test_run and test_random must fail.
 # (Faults in rewritten code are planted by test_run itself.)
 #
 #   CC, top_srcdir, top_builddir, cmocka_cflags
@@ -49,9 +49,10 @@ offsets_of_the_first|ptx/emit.c|s/return distance + address_of(j, anchor)->value
 unit_of_four_always|plan/warp.c|s/return (record->words % 4 == 0) ? 4 :.*/return 4;/
 loads_into_the_address|ptx/check.c|s/(reg == ptx_base_of(planned->module, at(planned, place))) ||//
 pieces_not_permuted|plan/warp.c|s/^        permute(&t, [01]);//
-exchange_with_oneself|plan/warp.c|s/choose(t->warp, low, .b, .a), bit)/choose(t->warp, low, *b, *a), 0)/
+exchange_with_oneself|plan/warp.c|s/choose(t->warp, low, .b, .a), away)/choose(t->warp, low, *b, *a), 0)/
 any_alignment|plan/warp.c|s/return 4 . unit_of(record);/return 4;/
 overlap_by_a_unit|plan/warp.c|s/2 . bytes - 2)/2 * bytes - 18)/
+a_tile_is_nc_if_its_first_load_is|plan/rows.c|s/(((access.i..flags . access.first..flags) & COALESCE_NONCOHERENT) == 0) &&/1 \&\&/
 stores_before_the_barrier|plan/warp.c|s/^    sync(warp); .. nothing that.*//
 BUGS
 }
@@ -74,7 +75,7 @@ one() { # TMP NAME
         head -3 "$tmp/$2/log"
         return 1
     fi
-    for test in test_warp test_plan test_run test_random; do
+    for test in test_warp test_plan test_rows test_run test_random; do
         $CC "$tmp/$test.o" "$tmp/$2/bug.o" "$tmp/machine.a" "$library" -lcmocka -lm -ldl \
             -lpthread -o "$tmp/$2/test" 2>"$tmp/$2/log" || { head -3 "$tmp/$2/log"; return 1; }
         case $test in # the quick ones first
@@ -98,7 +99,7 @@ if [ "${1:-}" = --one ]; then
     one "$2" "$3"
     exit $?
 fi
-for file in ptx_alu ptx_machine ptx_trial ptx_warps test_plan test_random \
+for file in ptx_alu ptx_machine ptx_trial ptx_warps test_plan test_random test_rows \
     test_run test_warp; do
     # shellcheck disable=SC2086
     $CC $flags -c "$src/tests/coalesce/$file.c" -o "$tmp/$file.o" || exit 1

@@ -63,7 +63,7 @@ static size_t in_tiles(scene *s, const coalesce_options *options)
 
 static void test_rows_are_cut_into_tiles_of_32_words(void **state)
 {
-    const coalesce_options rows = { .rows = 1 };
+    const coalesce_options rows = { 0 };
     scene                  s    = { .count = 0 };
 
     (void)state;
@@ -77,13 +77,11 @@ static void test_rows_are_cut_into_tiles_of_32_words(void **state)
 
 static void test_rows_only_where_asked_for(void **state)
 {
-    const coalesce_options none = { .rows = 0 }, off = { .rows = 1, .no_rows = 1 };
-    const coalesce_options rows = { .rows = 1 }, force = { .rows = 1, .force = 1 };
+    const coalesce_options off = { .no_rows = 1 };
+    const coalesce_options rows = { 0 }, force = { .force = 1 };
     scene                  s    = { .count = 0 };
 
     (void)state;
-    add_row(&s, 32, COALESCE_PITCH);
-    assert_int_equal(in_tiles(&s, &none), 0);
     add_row(&s, 32, COALESCE_PITCH);
     assert_int_equal(in_tiles(&s, &off), 0);
     add_row(&s, 32, COALESCE_IRREGULAR); /* a gather of rows is not measured */
@@ -92,9 +90,26 @@ static void test_rows_only_where_asked_for(void **state)
     assert_int_equal(in_tiles(&s, &force), 32);
 }
 
+/* ld.global.nc must not take the place of loads that see what the kernel wrote. */
+static void test_a_tile_is_coherent_or_not(void **state)
+{
+    const coalesce_options rows = { 0 };
+    scene                  s    = { .count = 0 };
+
+    (void)state;
+    for (uint32_t k = 0; k < 32; k++) {
+        (void)add(&s, 1, COALESCE_PITCH, 0, 4 * (int64_t)k, (k == 0) ? COALESCE_NONCOHERENT : 0);
+    }
+    assert_int_equal(in_tiles(&s, &rows), 0);
+    for (uint32_t k = 0; k < 32; k++) {
+        (void)add(&s, 1, COALESCE_PITCH, 0, 4 * (int64_t)k, COALESCE_NONCOHERENT);
+    }
+    assert_int_equal(in_tiles(&s, &rows), 32);
+}
+
 static void test_rows_do_not_pass_stores_that_may_alias(void **state)
 {
-    const coalesce_options rows = { .rows = 1 };
+    const coalesce_options rows = { 0 };
     scene                  s    = { .count = 0 };
 
     (void)state;
@@ -172,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_are_cut_into_tiles_of_32_words),
         cmocka_unit_test(test_rows_only_where_asked_for),
+        cmocka_unit_test(test_a_tile_is_coherent_or_not),
         cmocka_unit_test(test_rows_do_not_pass_stores_that_may_alias),
         cmocka_unit_test(test_short_copies_pay_only_where_loads_wait_for_stores),
         cmocka_unit_test(test_rows_of_the_block_are_no_pitch_within_a_warp),

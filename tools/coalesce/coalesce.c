@@ -27,7 +27,7 @@ static const char usage_text[] =
     "  -r, --remarks          say what would be (lint) or was (rewrite) done, and why not\n"
     "  -S, --sarif            findings as SARIF 2.1.0\n"
     "  -s, --skip KERNEL      leave this kernel as it is; may be given often\n"
-    "      --no-loads, --no-stores, --no-copies   leave out such records\n"
+    "      --no-loads, --no-stores, --no-copies, --no-rows   leave out such records\n"
     "  -v, --verbose          nvcc: print a line for each file that was rewritten\n"
     "  -h, --help             print this and exit\n"
     "  -V, --version          print the version and exit\n"
@@ -76,7 +76,7 @@ static int block_of(const char *text, coalesce_block *block)
     return 0;
 }
 
-enum { NO_LOADS = 256, NO_STORES, NO_COPIES };
+enum { NO_LOADS = 256, NO_STORES, NO_COPIES, NO_ROWS };
 
 static const struct option long_options[] = {
     { "block", required_argument, NULL, 'b' },   { "colour", required_argument, NULL, 'c' },
@@ -86,6 +86,7 @@ static const struct option long_options[] = {
     { "remarks", no_argument, NULL, 'r' },       { "sarif", no_argument, NULL, 'S' },
     { "skip", required_argument, NULL, 's' },    { "no-loads", no_argument, NULL, NO_LOADS },
     { "no-stores", no_argument, NULL, NO_STORES }, { "no-copies", no_argument, NULL, NO_COPIES },
+    { "no-rows", no_argument, NULL, NO_ROWS },
     { "verbose", no_argument, NULL, 'v' },       { "help", no_argument, NULL, 'h' },
     { "version", no_argument, NULL, 'V' },       { NULL, 0, NULL, 0 },
 };
@@ -127,6 +128,7 @@ static int take_option(int c, tool_options *options)
     case NO_LOADS: plan->no_loads = 1; return 0;
     case NO_STORES: plan->no_stores = 1; return 0;
     case NO_COPIES: plan->no_copies = 1; return 0;
+    case NO_ROWS: plan->no_rows = 1; return 0;
     default: return wrong_usage("unknown option, or one without its value", NULL);
     }
 }

@@ -36,14 +36,15 @@ static size_t split_lines(char *lines, const char *skip[TOOL_MOST_SKIPS])
     return count;
 }
 
-/* Letters: f force, v verbose, r remarks, l s c: what is left out; then x,y,z of the block. */
+/* Letters: f force, v verbose, r remarks, l s c w: what is left out; then x,y,z of the block. */
 static ptx_request request_from(const char *letters)
 {
     const char *numbers = letters + strcspn(letters, "0123456789");
     ptx_request request = { .plan = { .force = strchr(letters, 'f') != NULL,
                                       .no_loads = strchr(letters, 'l') != NULL,
                                       .no_stores = strchr(letters, 's') != NULL,
-                                      .no_copies = strchr(letters, 'c') != NULL },
+                                      .no_copies = strchr(letters, 'c') != NULL,
+                                      .no_rows = strchr(letters, 'w') != NULL },
                             .remarks = strchr(letters, 'r') != NULL,
                             .demangle = tool_demangler() };
     coalesce_block *block = &request.plan.block;
@@ -212,10 +213,11 @@ static void letters_of(const tool_options *options, char letters[32])
 {
     const coalesce_options *plan = &options->request.plan;
 
-    (void)snprintf(letters, 32, "%s%s%s%s%s%s%u,%u,%u", plan->force ? "f" : "",
+    (void)snprintf(letters, 32, "%s%s%s%s%s%s%s%u,%u,%u", plan->force ? "f" : "",
                    plan->no_loads ? "l" : "", plan->no_stores ? "s" : "",
-                   plan->no_copies ? "c" : "", options->request.remarks ? "r" : "",
-                   options->verbose ? "v" : "", plan->block.x, plan->block.y, plan->block.z);
+                   plan->no_copies ? "c" : "", plan->no_rows ? "w" : "",
+                   options->request.remarks ? "r" : "", options->verbose ? "v" : "",
+                   plan->block.x, plan->block.y, plan->block.z);
 }
 
 /* The kernels that are left alone, for request_from(); 0: too long. */
