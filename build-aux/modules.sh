@@ -6,6 +6,8 @@
 # to a folder.  The fragment is written only if it changes: a release builds in a read-only folder
 # and without automake.
 set -eu
+LC_ALL=C # the order of files must not depend on who calls
+export LC_ALL
 cd "$(dirname "$0")/.."
 to=build-aux/modules.mk
 
@@ -69,4 +71,6 @@ all() {
 }
 
 made=$(all)
-[ -f $to ] && [ "$made" = "$(cat $to)" ] || printf '%s\n' "$made" >$to
+[ -f $to ] && [ "$made" = "$(cat $to)" ] || {
+    printf '%s\n' "$made" >$to.$$ && mv -f $to.$$ $to # two build folders may share a source
+}

@@ -148,7 +148,8 @@ void shpool_timeline_want(shpool_timelines *table, shpool_timeline *timeline)
     }
 }
 
-void shpool_timeline_set_done(shpool_timeline *timeline, uint64_t seq)
+/* All frees up to here have finished, the host saw it. */
+static void shpool_timeline_set_done(shpool_timeline *timeline, uint64_t seq)
 {
     if (seq > atomic_load_explicit(&timeline->done, memory_order_relaxed)) {
         /* release: pairs with the acquire in shpool_timeline_is_done() */
@@ -159,7 +160,8 @@ void shpool_timeline_set_done(shpool_timeline *timeline, uint64_t seq)
     }
 }
 
-int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline)
+/* Ask the driver which events are done; 1: all frees are. */
+static int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline)
 {
     while (timeline->count > 0) {
         if (table->device->cu->event_query(timeline->ring[timeline->first].event) != CU_SUCCESS) {
@@ -587,7 +589,9 @@ shpool_status shpool_timelines_sync(shpool_timelines *table)
 
 /* ---- streams that wait for others: for bases whose free waits on the device ---- */
 
-shpool_status shpool_timeline_join(shpool_timelines *table, shpool_stream user,
+/* Let work that is submitted to `stream` from now on wait for what `user` has been given until now:
+ * on the device, or, where no event can be recorded, here. */
+static shpool_status shpool_timeline_join(shpool_timelines *table, shpool_stream user,
                                    shpool_stream stream)
 {
     shpool_timeline *t;

@@ -157,9 +157,6 @@ static inline uint64_t shpool_timeline_mark(shpool_timelines *table, shpool_time
 /* Somebody else wants the memory: have all frees covered, now if this thread may, else soon. */
 void shpool_timeline_want(shpool_timelines *table, shpool_timeline *timeline);
 
-/* Ask the driver which events are done; 1: all frees are. */
-int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline);
-
 /* Somebody else wants the memory: find out how far the stream is, as cheaply as possible, and have
  * the rest covered; 1: all frees are done. */
 int shpool_timeline_chase(shpool_timelines *table, shpool_timeline *timeline);
@@ -171,15 +168,7 @@ int shpool_timeline_chase(shpool_timelines *table, shpool_timeline *timeline);
 int shpool_timeline_order(shpool_timelines *table, shpool_timeline *timeline, uint64_t seq,
                           shpool_stream stream);
 
-/* All frees up to here have finished, the host saw it. */
-void shpool_timeline_set_done(shpool_timeline *timeline, uint64_t seq);
-
 /* ---- no lock is held ---- */
-
-/* Let work that is submitted to `stream` from now on wait for what `user` has been given until now:
- * on the device, or, where no event can be recorded, here. */
-shpool_status shpool_timeline_join(shpool_timelines *table, shpool_stream user,
-                                   shpool_stream stream);
 
 /* A stream that was named to record_stream; a list of them belongs to an allocation. */
 typedef struct shpool_timeline_use {

@@ -11,8 +11,8 @@
  *   device/provider.h   what a third party fills in to add an allocator or a layer
  *   device/context.h    device, stream, event, timer, page-locked memory in one object
  *   device/array.h      element types, random numbers, printing: arrays in host memory
- *   device/arrays/buffer.h     reference-counted typed arrays in device memory; copy, fill, random,
- *   print device/hooks.h      functions for PyTorch's and CuPy's pluggable allocators
+ *   device/buffer.h     reference-counted typed arrays in device memory; copy, fill, random, print
+ *   device/hooks.h      functions for PyTorch's and CuPy's pluggable allocators
  *
  * Errors: a negative shpool_status; outputs are then NULL or zeroed, nothing is printed, and
  * shpool_last_error() has the detail for the calling thread.  No call leaves an error behind in

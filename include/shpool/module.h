@@ -233,7 +233,7 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
 extern "C" __attribute__((visibility("hidden"))) shpool_status
 shpool_image_read(const void *tables, int index, shpool_layout_fn layout, shpool_pool *pool);
 
-/* In the archive, too (lib/image_spill.cu): impl/spill.h's, once for all tables. */
+/* In the archive, too (lib/image_spill.cu): impl/report/spill.h's, once for all tables. */
 extern "C" {
 __device__ void    *shpool_image_spill(shpool_view view, unsigned long long bytes,
                                        uint32_t alignment);

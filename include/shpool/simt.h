@@ -5,7 +5,7 @@
  * CPU block executor, may use of the machine.
  *
  * Under nvcc and NVRTC these are device functions that compile to one or two instructions
- * (impl/simt_cuda.h); under any other compiler they run on the executor (impl/simt_cpu.h,
+ * (impl/simt/cuda.h); under any other compiler they run on the executor (impl/simt/cpu.h,
  * shpool/executor.h) and are only valid inside a kernel that simt_run() started.  The text that
  * uses them is the subset of C11 and C++17 that both sides accept.
  *

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/** What a buffer of records begins with, its cursors and records all 0 (impl/trace.h). */
+/** What a buffer of records begins with, its cursors and records all 0 (impl/report/trace.h). */
 typedef struct shpool_trace_begin {
     uint32_t word[4]; /**< first bytes of the buffer */
     size_t   bytes;   /**< of the whole buffer; 0: this pool records nothing */

@@ -3,9 +3,8 @@
 # Programs that were linked with an earlier libshpool.so run with this one: functions, and the
 # structures that they take, are those of lib/libshpool.abi, and more (doc/ABI.md).
 #
-#   tests/build/abi.sh           compares; exit: 0; 1; 77: no abidiff, nothing to compare, other
-#   machine tests/build/abi.sh store     writes the reference anew, from a build with debug
-#   information
+#   abi.sh         compares; exit: 0; 1; 77: no abidiff, nothing to compare, other machine
+#   abi.sh store   writes the reference anew, from a build with debug information
 #
 #   top_srcdir, top_builddir   [the folder above this script's, .]
 set -u

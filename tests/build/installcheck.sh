@@ -38,7 +38,7 @@ flags=$($PKG_CONFIG --cflags --libs shpool) || flags=
 try "pkg-config knows shpool" test -n "$flags"
 # $flags, $CC, $CXX and $NVCC hold several words
 # shellcheck disable=SC2086
-try "cc app.c" $CC -o "$tmp/c" "$src/consumer.c" $flags
+try "cc app.c" $CC -o "$tmp/c" "$src/build/consumer.c" $flags
 try "app runs" "$tmp/c"
 for name in $allocators; do
     try "SHPOOL_ALLOCATOR=$name" selects "$name"
@@ -88,7 +88,8 @@ static() { # FILE FLAGS...
     file=$1
     shift
     # shellcheck disable=SC2086
-    $CC "$@" -o "$file" "$src/consumer.c" $($PKG_CONFIG --cflags shpool) "$LIBDIR/libshpool.a" \
+    $CC "$@" -o "$file" "$src/build/consumer.c" $($PKG_CONFIG --cflags shpool) \
+        "$LIBDIR/libshpool.a" \
         -lpthread -ldl -lm
 }
 if [ -f "$LIBDIR/libshpool.a" ]; then
@@ -107,7 +108,7 @@ compat=$($PKG_CONFIG --define-variable=includedir="$INCLUDEDIR" --variable=compa
 # shellcheck disable=SC2086
 try "c++ program for cuda_memory" $CXX -std=c++17 $compat -DUSE_WARP_LOCAL_BEST_FIT \
     -DPOOL=warp_pool -DMALLOC=warp_pool::pmalloc_best_fit '-DNAME="Warp Local (Best Fit)"' \
-    -DIS_SHARED=1 -o "$tmp/compat_cpu" -x c++ "$src/compat_use.cu" -x none $flags
+    -DIS_SHARED=1 -o "$tmp/compat_cpu" -x c++ "$src/compat/use.cu" -x none $flags
 try "it runs" "$tmp/compat_cpu"
 
 # the larger examples on the executor, and an allocator outside the tree
@@ -153,7 +154,7 @@ case " $flags " in
     low=$($PKG_CONFIG --variable=cuda_archs shpool | sed 's/[^0-9].*//')
     try "cuda_archs is set" test -n "$low"
     # shellcheck disable=SC2086
-    try "nvcc -rdc=true app.cu" $NVCC -rdc=true -o "$tmp/cu" "$src/consumer.cu" $flags
+    try "nvcc -rdc=true app.cu" $NVCC -rdc=true -o "$tmp/cu" "$src/build/consumer.cu" $flags
     try "CUDA app runs" "$tmp/cu"
     sed -n '/^```cuda$/,/^```$/{/^```/d;p}' "$src/../README.md" >"$tmp/readme.cu"
     try "README has an example" grep -q shpool_init "$tmp/readme.cu"
@@ -189,14 +190,14 @@ case " $flags " in
     # shellcheck disable=SC2086
     try "a program for cuda_memory" $NVCC -std=c++17 $compat -DUSE_WARP_LOCAL_BEST_FIT \
         -DPOOL=warp_pool -DMALLOC=warp_pool::pmalloc_best_fit '-DNAME="Warp Local (Best Fit)"' \
-        -DIS_SHARED=1 -o "$tmp/compat" "$src/compat_use.cu"
+        -DIS_SHARED=1 -o "$tmp/compat" "$src/compat/use.cu"
     for one in first second; do
         # shellcheck disable=SC2086
         try "nvcc -shared, $one library" $NVCC -rdc=true -shared -Xcompiler -fPIC \
-            -DCONSUMER=$one -DCONSUMER_LIBRARY -o "$tmp/lib$one.so" "$src/consumer.cu" $flags
+            -DCONSUMER=$one -DCONSUMER_LIBRARY -o "$tmp/lib$one.so" "$src/build/consumer.cu" $flags
     done
     # shellcheck disable=SC2086
-    try "cc load_two.c" $CC -o "$tmp/load_two" "$src/load_two.c" -ldl
+    try "cc load_two.c" $CC -o "$tmp/load_two" "$src/build/load_two.c" -ldl
     try "two libraries with the device archive in one process" \
         "$tmp/load_two" "$tmp/libfirst.so" first "$tmp/libsecond.so" second
     ;;

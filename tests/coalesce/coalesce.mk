@@ -28,7 +28,8 @@ check_PROGRAMS += $(shpool_coalesce_tests)
 TESTS += $(shpool_coalesce_tests)
 endif
 shpool_test_scripts += tests/coalesce/coalesce.sh tests/coalesce/planted.sh
-EXTRA_DIST += tests/coalesce/defects.cu tests/coalesce/defects.ptx tests/coalesce/defects.txt \
+EXTRA_DIST += tests/coalesce/both.cu tests/coalesce/both.ptx \
+	tests/coalesce/defects.cu tests/coalesce/defects.ptx tests/coalesce/defects.txt \
 	tests/coalesce/hand.ptx tests/coalesce/kept.ptx tests/coalesce/lint.cu \
 	tests/coalesce/lint.ptx tests/coalesce/lint.txt tests/coalesce/suite.ptx \
 	tests/coalesce/suite.txt

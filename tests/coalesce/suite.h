@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of coalesce_kernels.cu: SUITE(name, bytes read for a record, bytes written for it,
+/* The kernels of kernels.cu: SUITE(name, bytes read for a record, bytes written for it,
  * flags).  Included with SUITE defined. */
 /* flags */
 #ifndef COALESCE_SUITE_FLAGS

@@ -2,7 +2,7 @@
 /**
  * @file shpool/device/array.h
  * Typed arrays in host memory: element types, random numbers that are the same everywhere, and
- * printing.  device/arrays/buffer.h does the same with arrays in device memory.
+ * printing.  device/buffer.h does the same with arrays in device memory.
  *
  * C11 and C++17, no CUDA.  Any thread may call; a generator belongs to one thread at a time.
  */
