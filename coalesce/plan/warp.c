@@ -378,12 +378,13 @@ static void write_butterfly(transpose *t)
 
         for (uint32_t i = 0; i < t->record->words; i++) {
             uint32_t *a = &t->word[i];
-            uint32_t *b = &t->word[i + bit * t->unit];
+            uint32_t *b;
             uint32_t  got;
 
             if ((i / t->unit % t->width & bit) != 0) {
                 continue; /* is the b of another one */
             }
+            b   = &t->word[i + bit * t->unit];
             got = with_number(t->warp, COALESCE_OP_EXCHANGE, choose(t->warp, low, *b, *a), away);
             *a  = choose(t->warp, low, *a, got);
             *b  = choose(t->warp, low, got, *b);

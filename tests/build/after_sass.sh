@@ -61,7 +61,7 @@ compile() { # ARCH OUTPUT SOURCE FLAGS...
     shift 3
     # $NVCC may hold options
     # shellcheck disable=SC2086
-    $NVCC -std=c++17 -arch="sm_$arch" -I"$tmp/include" -I"$src/include" -I"$src/tests" \
+    $NVCC -std=c++17 -arch="sm_$arch" -I"$tmp/include" -I"$src/include" -I"$src/tests/gpu" \
         -DSHPOOL_INLINE=bitmap "$@" -Xptxas -v -cubin -o "$tmp/$out" "$tmp/$source" \
         >"$tmp/log" 2>&1 && return 0
     cat "$tmp/log"
