@@ -8,8 +8,7 @@
 #include "device/base/device.h"
 #include "device/base/sync.h"
 
-#define DEFAULT_BASE    "bins"
-#define MAX_DEVICES     64
+#define MAX_DEVICES 64
 
 _Static_assert(sizeof(shpool_device_option) == sizeof(shpool_spec_pair),
                "options are handed on as the parser made them");
@@ -61,7 +60,7 @@ static shpool_status add_layer(const shpool_spec_layer *layer,
 
 static shpool_status build(const shpool_spec *spec, int device, shpool_device_allocator **top_p)
 {
-    static const shpool_spec_layer base = { .name = DEFAULT_BASE };
+    static const shpool_spec_layer base = { .name = SHPOOL_DEFAULT_DEVICE_BASE };
     const shpool_device_provider *found[SHPOOL_SPEC_LAYERS];
     const shpool_device_provider *bottom;
     shpool_status status = find_all(spec, found);
@@ -69,7 +68,7 @@ static shpool_status build(const shpool_spec *spec, int device, shpool_device_al
     *top_p = NULL;
     if ((status == SHPOOL_OK) &&
         ((found[spec->layers - 1]->flags & SHPOOL_DEVICE_LAYER) != 0)) {
-        status = shpool_device_provider_find(DEFAULT_BASE, &bottom);
+        status = shpool_device_provider_find(SHPOOL_DEFAULT_DEVICE_BASE, &bottom);
         if (status == SHPOOL_OK) {
             status = add_layer(&base, bottom, device, top_p);
         }
@@ -112,7 +111,7 @@ static source choose(const char *spec)
     }
     variable = shpool_config_device_allocator();
     return (variable != NULL) ? (source){ "SHPOOL_DEVICE_ALLOCATOR", variable }
-                              : (source){ "the default", DEFAULT_BASE };
+                              : (source){ "the default", SHPOOL_DEFAULT_DEVICE_BASE };
 }
 
 static shpool_status open_on(const char *spec, int ordinal, shpool_device_allocator **allocator_p)

@@ -34,7 +34,7 @@ static const shpool_variable variables[SHPOOL_VARIABLE_COUNT] = {
         "with /, made if missing; empty: they are kept in memory only; without effect in setuid "
         "programs", NULL },
     [SHPOOL_VARIABLE_DEVICE_ALLOCATOR] = {
-        PREFIX "DEVICE_ALLOCATOR", "spec", "", "bins",
+        PREFIX "DEVICE_ALLOCATOR", "spec", "", SHPOOL_DEFAULT_DEVICE_BASE,
         "device allocator that is shared by all that names none: layers outermost first, then the "
         "base, layer:key=value,...|layer|base:key=value; shpool-info device lists them", NULL },
     [SHPOOL_VARIABLE_LOG_LEVEL] = {

@@ -115,6 +115,9 @@ const char *shpool_config_cache_dir(void);
 /* $SHPOOL_CACHE_BYTES, or its default; SHPOOL_ERR_SPEC: it is no number. */
 shpool_status shpool_config_cache_bytes(uint64_t *bytes_p);
 
+/* The base of device/list that serves where a spec names none. */
+#define SHPOOL_DEFAULT_DEVICE_BASE "bins"
+
 /* $SHPOOL_DEVICE_ALLOCATOR; NULL if unset or empty. */
 const char *shpool_config_device_allocator(void);
 
