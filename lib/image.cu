@@ -94,6 +94,8 @@ extern "C" shpool_status shpool_image_read(const void *tables, int index, shpool
     pool->table    = static_cast<const shpool_table *>(address);
     pool->allocate = table.allocate;
     pool->release  = table.release;
+    pool->allocate_group = table.allocate_group;
+    pool->release_group  = table.release_group;
     return SHPOOL_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "internal.h"
 
 #include <shpool/impl/report/zones.h>
+#include <shpool/impl/waiters.h>
 
 #include <string.h>
 
@@ -196,12 +197,19 @@ static pool_sizes sizes_of(const shpool_allocator *allocator, const shpool_pool 
     };
 }
 
+/* What the module makes of a pool of so many bytes. */
+static shpool_layout layout_of(shpool_layout_fn layout, uint32_t bytes, uint32_t alignment,
+                               uint32_t flags)
+{
+    return layout(bytes - shpool_wait_bytes(flags, bytes), alignment);
+}
+
 static uint32_t largest_of(const pool_sizes *sizes, uint32_t bytes)
 {
-    return (bytes > 0)
-               ? shpool_zone_room(sizes->allocator->layout(bytes, sizes->alignment).largest,
-                                  sizes->flags)
-               : 0;
+    return (bytes > 0) ? shpool_zone_room(layout_of(sizes->allocator->layout, bytes,
+                                                    sizes->alignment, sizes->flags).largest,
+                                          sizes->flags)
+                       : 0;
 }
 
 /* The largest permitted size that is at most `bytes`; 0 if there is none. */
@@ -346,7 +354,7 @@ static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_
         return status;
     }
 
-    layout = allocator->layout(pool->pool_bytes, pool->alignment);
+    layout = layout_of(allocator->layout, pool->pool_bytes, pool->alignment, pool->flags);
     pool->largest = shpool_zone_room(layout.largest, pool->flags);
     pool->word[0] = layout.word[0];
     pool->word[1] = layout.word[1];
@@ -412,7 +420,7 @@ shpool_status shpool_same_geometry(shpool_layout_fn layout, const shpool_pool *p
     if (pool->pool_bytes == 0) {
         return SHPOOL_OK;
     }
-    mine = layout(pool->pool_bytes, pool->alignment);
+    mine = layout_of(layout, pool->pool_bytes, pool->alignment, pool->flags);
     largest = shpool_zone_room(mine.largest, pool->flags);
     if ((largest != pool->largest) || (mine.word[0] != pool->word[0]) ||
         (mine.word[1] != pool->word[1])) {

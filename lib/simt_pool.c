@@ -75,6 +75,8 @@ static shpool_status bind_table(const shpool_allocator *allocator, int instrumen
     pool->table = table;
     pool->allocate = table->allocate;
     pool->release = table->release;
+    pool->allocate_group = table->allocate_group;
+    pool->release_group = table->release_group;
     return SHPOOL_OK;
 }
 

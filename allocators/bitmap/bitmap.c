@@ -6,4 +6,4 @@ SHPOOL_BUILTIN_MODULE(bitmap, "lock-free, any thread frees, any size up to the p
                       SHPOOL_SCOPE_BLOCK,
                       SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED | SHPOOL_CAP_RESIZE |
                           SHPOOL_CAP_REFUSES | SHPOOL_CAP_LOCK_FREE | SHPOOL_CAP_OUT_OF_BAND |
-                          SHPOOL_CAP_CHECK);
+                          SHPOOL_CAP_CHECK | SHPOOL_CAP_GROUP);

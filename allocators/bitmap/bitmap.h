@@ -128,10 +128,7 @@ SIMT_FN uint32_t shpool_bitmap_pair(uint32_t low, uint32_t next, uint32_t need)
                              (shpool_bitmap_unused(next) << SHPOOL_BITMAP_SPAN), need, 16u);
 }
 
-/* A spot: granule i of word w as 32 w + i; the lowest value that is none. */
-#define SHPOOL_BITMAP_NOWHERE 0xffffffffu
-
-/* Where words w and w + 1 seem to have `need` free granules (1..16), also across. */
+/* A spot is granule i of word w as 32 w + i, or NOWHERE.  Where words w and w + 1 seem to have `need` free granules (1..16), also across. */
 SIMT_FN uint32_t shpool_bitmap_spot(simt_addr base, uint32_t w, uint32_t need, uint32_t high)
 {
     simt_addr a   = base + SHPOOL_BITMAP_CONTROL + 4u * w;
@@ -230,23 +227,27 @@ SIMT_FN simt_addr shpool_bitmap_take_around(shpool_view view, shpool_bitmap_plac
 
 /* ---- malloc anywhere: any request, exactly ---- */
 
-/* First free run of `need` granules that starts at a multiple of below + 1, from word w on; G if
- * there is none. */
-SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t w, uint32_t need, uint32_t below)
+/* First free run that is as wished, from pair p on; NOWHERE if there is none. */
+SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t p, shpool_bitmap_wish wish)
 {
-    uint32_t at    = SHPOOL_BITMAP_SPAN * w;
-    uint32_t start = (at + below) & ~below; /* everything from here to `at` is free */
+    uint32_t end   = shpool_bitmap_words_of(view.word[0]) / 2u;
+    uint32_t start = SHPOOL_BITMAP_PAIR * p; /* everything from here to pair p is free */
+    uint32_t spot  = SHPOOL_BITMAP_NOWHERE;
 
-    for (; at < view.word[0]; at += SHPOOL_BITMAP_SPAN, w++) {
+    SIMT_ROLLED
+    for (; (p < end) && (spot == SHPOOL_BITMAP_NOWHERE); p++) {
         /* acquire: pairs with the release of the claim that set a mark; its pending count shows */
-        uint32_t used = ~shpool_bitmap_unused(
-            simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_ACQUIRE)) & SHPOOL_BITMAP_USED;
+        simt_pair words  = simt_atomic_load_pair(shpool_bitmap_word_at(view, 2u * p), SIMT_ACQUIRE);
+        uint32_t  unused = shpool_bitmap_unused_pair(words);
 
-        if (shpool_run_search(&start, at, SHPOOL_BITMAP_SPAN, used, need, below)) {
-            return start;
+        if (unused != 0) {
+            spot = shpool_bitmap_fit(start, p, unused, wish);
+        }
+        if (unused != SHPOOL_BITMAP_FULL) {
+            start = SHPOOL_BITMAP_PAIR * (p + 1u) - shpool_bitmap_back(unused);
         }
     }
-    return view.word[0];
+    return spot;
 }
 
 /* Whether to search again when others' frees have made the _count-th search void.  Always, so that
@@ -255,11 +256,12 @@ SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t w, uint32_t need,
 #define SHPOOL_BITMAP_AGAIN(_count) ((void)(_count), 1)
 #endif
 
-/* Any run, also a long one, first from word w on; decides that nothing fits. */
-SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t w, uint32_t need,
+/* Any run, also a long one, first from pair p on; decides that nothing fits. */
+SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32_t need,
                                             uint32_t below)
 {
-    uint32_t void_searches = 0;
+    shpool_bitmap_wish wish = shpool_bitmap_wish_for(need, below);
+    uint32_t           void_searches = 0;
 
     if (need > view.word[0]) {
         return 0; /* the empty pool, too: it has no granules */
@@ -270,16 +272,16 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t w, uint32
         uint32_t pending;
 
         view.word[0] = simt_load32(view.base + 4u);
-        first        = shpool_bitmap_find(view, w, need, below);
-        if (first < view.word[0]) {
+        first        = shpool_bitmap_find(view, p, wish);
+        if (first != SHPOOL_BITMAP_NOWHERE) {
             if (shpool_bitmap_claim(view, first, first + need, 1u)) {
                 view.word[1] = simt_load32(view.base + 8u);
                 return shpool_bitmap_payload(view, first);
             }
             continue; /* another claim was quicker: that one made progress */
         }
-        if (w != 0) {
-            w = 0;
+        if (p != 0) {
+            p = 0;
             continue;
         }
         /* acquire: pairs with the release in shpool_bitmap_claimed; first this, then the releases:
@@ -305,7 +307,7 @@ SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_far(simt_addr base, uint32_t gra
 {
     shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
 
-    return shpool_bitmap_malloc_slow(view, shpool_bitmap_where(view).home, need,
+    return shpool_bitmap_malloc_slow(view, shpool_bitmap_where(view).home / 2u, need,
                                      (alignment >> 4) - 1u);
 }
 
@@ -605,5 +607,10 @@ SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
     }
     return walk;
 }
+
+#if !defined(SHPOOL_BITMAP_AS) /* in a cluster one lane asks for its group */
+#include <shpool/allocators/bitmap/bitmap_group.h>
+#define SHPOOL_GROUPS_bitmap ~, 1
+#endif
 
 #endif /* SHPOOL_ALLOCATORS_BITMAP_H */

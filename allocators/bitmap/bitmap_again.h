@@ -4,7 +4,7 @@
  *
  *     #define SHPOOL_BITMAP_AS(_name) my_bitmap_##_name   what shpool_bitmap_... is called
  *     #define SHPOOL_BITMAP_BY(_name) my_##_name          what simt_load32, _store32, _peek and
- *                                                         _atomic_add, _and, _or, _cas, _load are
+ *                                                         _atomic_add, _and, _or, _cas, _load, _load_pair are
  *     #include <shpool/allocators/bitmap/bitmap_again.h>
  *
  * It takes both macros away again.  The list below names all of bitmap's functions and types: one
@@ -16,6 +16,7 @@
 #undef SHPOOL_ALLOCATORS_BITMAP_H
 #undef SHPOOL_ALLOCATORS_BITMAP_RUNS_H
 
+#define shpool_bitmap_back SHPOOL_BITMAP_AS(back)
 #define shpool_bitmap_both SHPOOL_BITMAP_AS(both)
 #define shpool_bitmap_claim SHPOOL_BITMAP_AS(claim)
 #define shpool_bitmap_claimed SHPOOL_BITMAP_AS(claimed)
@@ -25,6 +26,7 @@
 #define shpool_bitmap_discard SHPOOL_BITMAP_AS(discard)
 #define shpool_bitmap_end SHPOOL_BITMAP_AS(end)
 #define shpool_bitmap_find SHPOOL_BITMAP_AS(find)
+#define shpool_bitmap_fit SHPOOL_BITMAP_AS(fit)
 #define shpool_bitmap_free SHPOOL_BITMAP_AS(free)
 #define shpool_bitmap_free_long SHPOOL_BITMAP_AS(free_long)
 #define shpool_bitmap_give SHPOOL_BITMAP_AS(give)
@@ -58,9 +60,12 @@
 #define shpool_bitmap_take_around SHPOOL_BITMAP_AS(take_around)
 #define shpool_bitmap_take_at SHPOOL_BITMAP_AS(take_at)
 #define shpool_bitmap_unused SHPOOL_BITMAP_AS(unused)
+#define shpool_bitmap_unused_pair SHPOOL_BITMAP_AS(unused_pair)
 #define shpool_bitmap_usable SHPOOL_BITMAP_AS(usable)
 #define shpool_bitmap_walk SHPOOL_BITMAP_AS(walk)
 #define shpool_bitmap_where SHPOOL_BITMAP_AS(where)
+#define shpool_bitmap_wish SHPOOL_BITMAP_AS(wish)
+#define shpool_bitmap_wish_for SHPOOL_BITMAP_AS(wish_for)
 #define shpool_bitmap_word_at SHPOOL_BITMAP_AS(word_at)
 #define shpool_bitmap_word_of SHPOOL_BITMAP_AS(word_of)
 #define shpool_bitmap_words SHPOOL_BITMAP_AS(words)
@@ -70,6 +75,7 @@
 #define simt_atomic_and SHPOOL_BITMAP_BY(atomic_and)
 #define simt_atomic_cas SHPOOL_BITMAP_BY(atomic_cas)
 #define simt_atomic_load SHPOOL_BITMAP_BY(atomic_load)
+#define simt_atomic_load_pair SHPOOL_BITMAP_BY(atomic_load_pair)
 #define simt_atomic_or SHPOOL_BITMAP_BY(atomic_or)
 #define simt_load32 SHPOOL_BITMAP_BY(load32)
 #define simt_peek SHPOOL_BITMAP_BY(peek)
@@ -77,6 +83,7 @@
 
 #include <shpool/allocators/bitmap/bitmap.h>
 
+#undef shpool_bitmap_back
 #undef shpool_bitmap_both
 #undef shpool_bitmap_claim
 #undef shpool_bitmap_claimed
@@ -86,6 +93,7 @@
 #undef shpool_bitmap_discard
 #undef shpool_bitmap_end
 #undef shpool_bitmap_find
+#undef shpool_bitmap_fit
 #undef shpool_bitmap_free
 #undef shpool_bitmap_free_long
 #undef shpool_bitmap_give
@@ -119,9 +127,12 @@
 #undef shpool_bitmap_take_around
 #undef shpool_bitmap_take_at
 #undef shpool_bitmap_unused
+#undef shpool_bitmap_unused_pair
 #undef shpool_bitmap_usable
 #undef shpool_bitmap_walk
 #undef shpool_bitmap_where
+#undef shpool_bitmap_wish
+#undef shpool_bitmap_wish_for
 #undef shpool_bitmap_word_at
 #undef shpool_bitmap_word_of
 #undef shpool_bitmap_words
@@ -131,6 +142,7 @@
 #undef simt_atomic_and
 #undef simt_atomic_cas
 #undef simt_atomic_load
+#undef simt_atomic_load_pair
 #undef simt_atomic_or
 #undef simt_load32
 #undef simt_peek

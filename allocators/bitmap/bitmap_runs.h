@@ -14,6 +14,9 @@
 #define SHPOOL_BITMAP_LAST     0x00000400u /* used bit of its last granule */
 #define SHPOOL_BITMAP_MORE     0x80000000u /* the run with that one goes on in the next word */
 #define SHPOOL_BITMAP_COUNTERS 8u          /* of releases; a power of two */
+#define SHPOOL_BITMAP_PAIR     22u         /* granules of a pair of words */
+#define SHPOOL_BITMAP_FULL     0x003fffffu /* a pair of which all are free */
+#define SHPOOL_BITMAP_NOWHERE  0xffffffffu /* no granule */
 #define SHPOOL_BITMAP_CONTROL  (16u + 4u * SHPOOL_BITMAP_COUNTERS) /* bytes before the words */
 
 /* ---- geometry: word[0] = G, word[1] = offset of granule 0 ---- */
@@ -106,6 +109,64 @@ SIMT_FN uint32_t shpool_bitmap_rest(uint32_t word, uint32_t i)
     /* used, beginning nothing */
     return shpool_run_extent(((word & ~(word >> SHPOOL_BITMAP_STARTS)) & SHPOOL_BITMAP_USED) >> i);
 }
+
+/* ---- free runs that cross pairs of words ---- */
+
+/* The granules of a pair that nobody has. */
+SIMT_FN uint32_t shpool_bitmap_unused_pair(simt_pair words)
+{
+    return shpool_bitmap_unused(words.x) |
+           (shpool_bitmap_unused(words.y) << SHPOOL_BITMAP_SPAN);
+}
+
+/* How many granules are free at a pair's end, from the last one down. */
+SIMT_FN uint32_t shpool_bitmap_back(uint32_t unused)
+{
+    return simt_clz(~(unused << (32u - SHPOOL_BITMAP_PAIR)));
+}
+
+/* What a search is for: `need` granules, the first one's number a multiple of below + 1. */
+typedef struct shpool_bitmap_wish {
+    uint32_t need;
+    uint32_t below;
+    uint32_t grid; /* bit i: granule i is such a multiple */
+} shpool_bitmap_wish;
+
+SIMT_FN shpool_bitmap_wish shpool_bitmap_wish_for(uint32_t need, uint32_t below)
+{
+    shpool_bitmap_wish wish = {need, below, (below != 0) ? 1u : ~0u};
+    uint32_t           step = below + 1u;
+
+    SIMT_ROLLED
+    for (; (below != 0) && (step < 32u); step *= 2u) {
+        wish.grid |= wish.grid << step;
+    }
+    return wish;
+}
+
+/* Of runs that end in pair p, or lie in it, the lowest that is long enough; NOWHERE if none is.
+ * `start`: where the free run begins that reaches into the pair from below. */
+SIMT_FN uint32_t shpool_bitmap_fit(uint32_t start, uint32_t p, uint32_t unused,
+                                   shpool_bitmap_wish wish)
+{
+    uint32_t at   = SHPOOL_BITMAP_PAIR * p;
+    uint32_t end  = at + simt_ffs(~unused) - 1u; /* its end */
+    uint32_t skip = (0u - at) & wish.below;
+    uint32_t fit;
+
+    start = (start + wish.below) & ~wish.below;
+    if (start + wish.need <= end) {
+        return start;
+    }
+    if (wish.need > SHPOOL_BITMAP_PAIR - 2u) { /* else it would reach an end of the pair */
+        return SHPOOL_BITMAP_NOWHERE;
+    }
+    fit = shpool_run_starts(unused, wish.need, 32u);
+    fit &= (skip < 32u) ? wish.grid << skip : 0u;
+    return (fit != 0) ? at + simt_ffs(fit) - 1u : SHPOOL_BITMAP_NOWHERE;
+}
+
+/* ---- a fresh pool ---- */
 
 SIMT_FN void shpool_bitmap_init(shpool_view view, uint32_t member, uint32_t members)
 {

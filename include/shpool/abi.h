@@ -23,7 +23,7 @@
 #include <shpool/types.h>
 
 /** Number of these layouts; see the file comment. */
-#define SHPOOL_ABI 1u
+#define SHPOOL_ABI 2u
 
 #define SHPOOL_NAME_BYTES     32u         /**< longest allocator name + NUL */
 #define SHPOOL_MIN_ALIGNMENT  16u         /**< every allocation is aligned to this */
@@ -40,6 +40,7 @@
 #define SHPOOL_BROKEN_LOCK    101u        /**< the same: first words of a group's pool changed */
 #define SHPOOL_NO_MARK        0xffffffffu /**< shpool_mark() of an allocator without marks */
 #define SHPOOL_SITE_WAIT      0xffffffffu /**< the site of what waits: nobody's own */
+#define SHPOOL_WAIT_BYTES     16u         /**< behind a pool that threads share: who waits */
 
 /** What every fallible function returns: 0 is success, errors are negative. */
 typedef enum shpool_status {
@@ -87,8 +88,10 @@ enum {
     SHPOOL_CAP_SPILL       = 1u << 6, /**< allocations may lie in global memory */
     SHPOOL_CAP_CHECK       = 1u << 7, /**< shpool_check walks the structure; check=1 is offered */
     SHPOOL_CAP_NONE        = 1u << 8, /**< never hands out anything (for measuring) */
-    SHPOOL_CAP_MARK        = 1u << 9  /**< a stack: shpool_mark and shpool_release; without
+    SHPOOL_CAP_MARK        = 1u << 9, /**< a stack: shpool_mark and shpool_release; without
                                            SHPOOL_CAP_FREE, memory comes back in stack order */
+    SHPOOL_CAP_GROUP       = 1u << 10 /**< all lanes of a group work on its request; without it the
+                                           group's first lane asks alone */
 };
 
 /** Why a free was refused (shpool_bad_free.reason). */
@@ -97,7 +100,9 @@ typedef enum shpool_free_result {
     SHPOOL_FREE_FOREIGN  = 1, /**< not an address of this thread's pool */
     SHPOOL_FREE_INTERIOR = 2, /**< inside an allocation, but not its start */
     SHPOOL_FREE_DOUBLE   = 3, /**< in the pool, but not allocated: freed already, or never given */
-    SHPOOL_FREE_CORRUPT  = 4  /**< the pool's own data around it is damaged; nothing was changed */
+    SHPOOL_FREE_CORRUPT  = 4, /**< the pool's own data around it is damaged; nothing was changed */
+    SHPOOL_FREE_GROUP    = 5  /**< check=1: members of a group disagree about the request or about
+                                   who the members are; also a malloc, with address 0 */
 } shpool_free_result;
 
 /** Bits of shpool_pool.flags and shpool_view.flags. */
@@ -114,7 +119,10 @@ enum {
     SHPOOL_FLAG_ALIGN_SHIFT = 8,       /**< bits 8..11: log2 of the configured alignment */
     SHPOOL_FLAG_ALIGN_MASK  = 15u << 8,
     SHPOOL_FLAG_CLUSTER     = 1u << 12, /**< scope cluster; a view without it does not borrow */
-    SHPOOL_FLAG_TRACE       = 1u << 13 /**< each malloc and free is recorded; only with STATS */
+    SHPOOL_FLAG_TRACE       = 1u << 13, /**< each malloc and free is recorded; only with STATS */
+    SHPOOL_FLAG_MEMBERS_SHIFT = 16, /**< view only, bits 16..25: members of the group that asks,
+                                         less 1 */
+    SHPOOL_FLAG_MEMBERS_MASK  = 1023 << 16
 };
 
 /** Where requests go that a pool cannot serve (shpool_config.spill); a sum of bits. */
@@ -154,6 +162,10 @@ typedef struct shpool_walk {
 } shpool_walk;
 
 /* ---- module functions: the third party's interface; shpool/module.h says what each does ---- */
+typedef simt_addr     (*shpool_malloc_group_fn)(shpool_view view, uint32_t bytes,
+                                                uint32_t alignment, uint32_t site, uint32_t lanes);
+typedef uint32_t      (*shpool_free_group_fn)(shpool_view view, simt_addr addr, uint32_t site,
+                                              uint32_t lanes);
 typedef shpool_layout (*shpool_layout_fn)(uint32_t bytes, uint32_t alignment);
 typedef void          (*shpool_init_fn)(shpool_view view, uint32_t member, uint32_t members);
 typedef simt_addr     (*shpool_malloc_fn)(shpool_view view, uint32_t bytes, uint32_t alignment,
@@ -189,7 +201,9 @@ typedef struct shpool_table {
     shpool_unspill_fn unspill; /**< a free of what does not lie in the pool */
     shpool_rewind_fn  rewind;  /**< marks; NULL: none */
     shpool_spilled_fn spilled; /**< usable bytes of what spill gave */
-    void             *reserved[2]; /**< NULL */
+    shpool_malloc_group_fn allocate_group; /**< a request of several lanes; NULL: one of them asks */
+    shpool_free_group_fn   release_group;  /**< NULL where allocate_group is */
+    void             *reserved[4]; /**< NULL */
 } shpool_table;
 
 /**
@@ -214,6 +228,8 @@ typedef struct shpool_pool {
     uint32_t word[2];          /**< the module's geometry, for shpool_view.word */
     shpool_malloc_fn    allocate; /**< from the table, by value: saves a load on each call */
     shpool_free_fn      release;  /**< likewise */
+    shpool_malloc_group_fn allocate_group; /**< likewise */
+    shpool_free_group_fn   release_group;  /**< likewise */
     const shpool_table *table;    /**< where the module's functions lie, in the image's memory */
     void               *report;   /**< shpool_report_data in global memory, or NULL */
     char     name[SHPOOL_NAME_BYTES]; /**< of the allocator */
@@ -221,7 +237,8 @@ typedef struct shpool_pool {
     uint32_t spill_bytes;             /**< of a block's slot; 0: no SHPOOL_FLAG_SPILL_ARENA */
     uint32_t spill_shift;             /**< log2 of the bytes of a slot's granule */
     uint32_t spill_slots;             /**< how many there are */
-    uint32_t reserved[2];             /**< 0 */
+    uint32_t reserved[6];             /**< 0 */
+    void    *reserved_pointer[4];     /**< NULL; for the pool's image and its launches */
     void    *trace;                   /**< the host's: the file that is to be written, or NULL */
 } shpool_pool;
 

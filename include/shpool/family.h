@@ -45,11 +45,13 @@ SIMT_FN uint32_t shpool_get_word(const void *from)
     return simt_is_shared(from) ? simt_load32(simt_to_shared(from)) : *(const uint32_t *)from;
 }
 
-SIMT_FN void shpool_copy_words(void *to, const void *from, size_t bytes)
+/* By one of `members` threads, 0..members-1, who share the work. */
+SIMT_FN void shpool_copy_words(void *to, const void *from, size_t bytes, uint32_t member,
+                               uint32_t members)
 {
     size_t i;
 
-    for (i = 0; i < bytes; i += 4u) {
+    for (i = 4u * (size_t)member; i < bytes; i += 4u * (size_t)members) {
         uint32_t word = shpool_get_word((const char *)from + i);
 
         if (simt_is_shared(to)) {
@@ -76,6 +78,34 @@ SIMT_FN void *shpool_calloc(shpool_heap heap, size_t count, size_t each)
     return ptr;
 }
 
+/* What became of an allocation that is to have another size. */
+typedef struct shpool_regrow {
+    uint32_t done; /* it has it, in place */
+    size_t   old;  /* else its usable bytes; 0: it is not an allocation of this heap */
+} shpool_regrow;
+
+/* ptr: not NULL. */
+SIMT_FN shpool_regrow shpool_realloc_in_place(shpool_heap heap, void *ptr, size_t bytes)
+{
+    shpool_regrow now = {0, 0};
+
+    if (simt_is_within(heap.window, ptr) && (bytes <= SHPOOL_MAX_REQUEST) &&
+        (heap.view.bytes != 0)) {
+        now.done = SHPOOL_DO(heap, resize, (heap.view, simt_to_shared(ptr),
+                                            (bytes != 0) ? (uint32_t)bytes : 1u));
+    }
+    if (now.done == 0) {
+        now.old = shpool_usable_size(heap, ptr);
+    }
+    return now;
+}
+
+/* The site of an allocation that moves. */
+SIMT_FN uint32_t shpool_moving_site(shpool_heap heap, const void *ptr)
+{
+    return (SHPOOL_COUNTED != 0) ? shpool_zone_site(heap.view, ptr) : 0u;
+}
+
 /**
  * Change an allocation's size, in place where the allocator can.
  *
@@ -85,26 +115,22 @@ SIMT_FN void *shpool_calloc(shpool_heap heap, size_t count, size_t each)
  */
 SIMT_FN void *shpool_realloc(shpool_heap heap, void *ptr, size_t bytes)
 {
-    size_t old;
-    void  *moved;
+    shpool_regrow now;
+    void         *moved;
 
     if (ptr == NULL) {
         return shpool_malloc(heap, bytes);
     }
-    if (simt_is_within(heap.window, ptr) && (bytes <= SHPOOL_MAX_REQUEST) &&
-        (heap.view.bytes != 0) &&
-        SHPOOL_DO(heap, resize, (heap.view, simt_to_shared(ptr),
-                                 (bytes != 0) ? (uint32_t)bytes : 1u))) {
+    now = shpool_realloc_in_place(heap, ptr, bytes);
+    if (now.done != 0) {
         return ptr;
     }
-    old = shpool_usable_size(heap, ptr);
-    if (old == 0) {
-        return NULL; /* not an allocation of this heap */
+    if (now.old == 0) {
+        return NULL;
     }
-    moved = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT,
-                             (SHPOOL_COUNTED != 0) ? shpool_zone_site(heap.view, ptr) : 0u);
+    moved = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, shpool_moving_site(heap, ptr));
     if (moved != NULL) {
-        shpool_copy_words(moved, ptr, (bytes < old) ? bytes : old);
+        shpool_copy_words(moved, ptr, (bytes < now.old) ? bytes : now.old, 0, 1);
         shpool_free(heap, ptr);
     }
     return moved;

@@ -5,6 +5,7 @@ shpool_HEADERS += \
 	include/shpool/coalesce.h \
 	include/shpool/executor.h \
 	include/shpool/family.h \
+	include/shpool/group.h \
 	include/shpool/heap.h \
 	include/shpool/launch.cuh \
 	include/shpool/layout.cuh \
@@ -23,6 +24,7 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/cuda_status.h \
 	include/shpool/impl/global_heap.h \
 	include/shpool/impl/layout_tile.h \
+	include/shpool/impl/waiters.h \
 	include/shpool/impl/wide.h
 shpoolimplheap_HEADERS = \
 	include/shpool/impl/heap/boundary_tags.h \

@@ -22,6 +22,7 @@
 
 #include <shpool/abi.h>
 #include <shpool/impl/bind.h>
+#include <shpool/impl/waiters.h>
 #include <shpool/simt.h>
 
 /**
@@ -33,6 +34,8 @@ typedef struct shpool_heap {
     uint32_t            window;   /**< simt_window(), or 0 for an empty heap */
     shpool_malloc_fn    allocate; /**< function table binding only, else unused */
     shpool_free_fn      release;
+    shpool_malloc_group_fn allocate_group; /**< NULL: one lane of a group asks */
+    shpool_free_group_fn   release_group;
     const shpool_table *table;
 } shpool_heap;
 
@@ -104,7 +107,7 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
     uint32_t    flags  = pool->flags;
 
     heap.view.base     = base + own * pool_bytes;
-    heap.view.bytes    = pool_bytes;
+    heap.view.bytes    = pool_bytes - shpool_wait_bytes(flags, pool_bytes);
     heap.view.rank     = rank;
     heap.view.flags    = (member == 0) ? flags | SHPOOL_FLAG_LEADER : flags;
     heap.view.word[0]  = word0;
@@ -113,9 +116,14 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
     heap.window        = simt_window();
     heap.allocate      = pool->allocate;
     heap.release       = pool->release;
+    heap.allocate_group = pool->allocate_group;
+    heap.release_group = pool->release_group;
     heap.table         = pool->table;
 
     if (pool_bytes != 0) {
+        if ((member == 0) && (heap.view.bytes != pool_bytes)) { /* nobody waits: wait.h */
+            simt_store64(heap.view.base + heap.view.bytes, SHPOOL_WAIT_NOBODY);
+        }
         SHPOOL_DO(heap, init, (heap.view, member, (here < pool->threads_per_pool)
                                                       ? here : pool->threads_per_pool));
     }
@@ -124,7 +132,7 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
 
 SIMT_FN shpool_heap shpool_empty_heap(void)
 {
-    shpool_heap heap = {{0, 0, 0, 0, {0, 0}, 0}, 0, NULL, NULL, NULL};
+    shpool_heap heap = {{0, 0, 0, 0, {0, 0}, 0}, 0, NULL, NULL, NULL, NULL, NULL};
 
     return heap;
 }
@@ -203,7 +211,8 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
         (simt_block_threads() <= pool->block_threads)) {
         heap.table = pool->table;
         each       = (bytes / pool->pools) & ~(pool->alignment - 1u);
-        layout     = SHPOOL_DO(heap, layout, (each, pool->alignment));
+        layout     = SHPOOL_DO(heap, layout, (each - shpool_wait_bytes(pool->flags, each),
+                                              pool->alignment));
         heap       = shpool_empty_heap();
     }
     if (layout.bytes != 0) {
@@ -296,6 +305,18 @@ SIMT_FN void *shpool_malloc_shared(shpool_heap heap, size_t bytes)
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
 }
 
+/* The alignment to ask the allocator for; 0: it cannot be had. */
+SIMT_FN uint32_t shpool_alignment(shpool_heap heap, size_t alignment)
+{
+    uint32_t most = 1u << ((heap.view.flags & (uint32_t)SHPOOL_FLAG_ALIGN_MASK) >>
+                           SHPOOL_FLAG_ALIGN_SHIFT);
+
+    if ((alignment == 0) || (alignment > most) || ((alignment & (alignment - 1u)) != 0)) {
+        return 0;
+    }
+    return (alignment < SHPOOL_MIN_ALIGNMENT) ? SHPOOL_MIN_ALIGNMENT : (uint32_t)alignment;
+}
+
 /**
  * Allocate at a multiple of `alignment`.
  * @param [in] alignment  a power of two up to the pool's configured alignment; below 16: 16
@@ -303,15 +324,9 @@ SIMT_FN void *shpool_malloc_shared(shpool_heap heap, size_t bytes)
  */
 SIMT_FN void *shpool_aligned_malloc(shpool_heap heap, size_t alignment, size_t bytes)
 {
-    uint32_t most = 1u << ((heap.view.flags & (uint32_t)SHPOOL_FLAG_ALIGN_MASK) >>
-                           SHPOOL_FLAG_ALIGN_SHIFT);
+    uint32_t use = shpool_alignment(heap, alignment);
 
-    if ((alignment == 0) || (alignment > most) || ((alignment & (alignment - 1u)) != 0)) {
-        return NULL;
-    }
-    return shpool_malloc_as(heap, bytes,
-                            (alignment < SHPOOL_MIN_ALIGNMENT) ? SHPOOL_MIN_ALIGNMENT
-                                                               : (uint32_t)alignment, 0);
+    return (use != 0) ? shpool_malloc_as(heap, bytes, use, 0) : NULL;
 }
 
 /**
@@ -348,6 +363,7 @@ SIMT_FN void shpool_free(shpool_heap heap, void *ptr)
 
 #include <shpool/family.h> /* what builds on these */
 #include <shpool/scratch.h>
+#include <shpool/group.h>
 #include <shpool/wait.h>
 
 #endif /* SHPOOL_HEAP_H */

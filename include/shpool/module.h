@@ -37,12 +37,22 @@
  *       `#define SHPOOL_MARKS_NAME ~, 1`.  to SHPOOL_NO_MARK: a mark.  Else free
  *       all that was allocated since that mark, and return 1; 0, and nothing changes, where what
  *       the mark stood on is gone.
+ *   SIMT_FN simt_addr shpool_NAME_malloc_group(shpool_view view, uint32_t bytes,
+ *                                              uint32_t alignment, uint32_t site, uint32_t lanes)
+ *   SIMT_FN uint32_t shpool_NAME_free_group(shpool_view view, simt_addr addr, uint32_t site,
+ *                                           uint32_t lanes)
+ *       Only of allocators whose groups work together (SHPOOL_CAP_GROUP), which say so with a line
+ *       `#define SHPOOL_GROUPS_NAME ~, 1`.  All `lanes` of a warp call, converged, with the same
+ *       arguments but for view.rank, and share one pool.  The address is the same in all; each
+ *       lane's later accesses come behind the end of the memory's last use.  free_group is called
+ *       behind a simt_warp_sync(); what it returns counts in the lowest of the lanes.  Without
+ *       these two functions the lowest lane asks for the group.
  *   SIMT_FN shpool_walk shpool_NAME_walk(shpool_view view)
  *       Check every invariant, following nothing that an overrun could have made wild.  No other
  *       thread is at work in the pool; but without SHPOOL_CAP_OUT_OF_BAND check=1 calls it before
  *       each malloc and free, so that a pool that is shared has to take its lock.
  *
- * All are called by single threads without convergence.  For the view of an empty pool (bytes and
+ * All others are called by single threads without convergence.  For the view of an empty pool (bytes and
  * word[] 0) malloc, resize, usable and largest return 0, free and owns return a nonzero reason, and
  * nothing touches memory.  On the device each of them stays within 32 registers and off the stack:
  * a kernel that calls through a pointer inherits the highest count of all table functions.
@@ -142,23 +152,28 @@
             shpool_##_i##_name##_largest, shpool_##_i##_name##_walk, shpool_##_i##_name##_owns, \
             _fini, _spill##spill, _spill##unspill, \
             SHPOOL_IF_MARKS(_name, shpool_##_i##_name##_rewind, NULL), _spill##spill_bytes, \
+            SHPOOL_IF_GROUPS(_name, shpool_##_i##_name##_malloc_group, NULL), \
+            SHPOOL_IF_GROUPS(_name, shpool_##_i##_name##_free_group, NULL), \
         { \
-            NULL, NULL \
+            NULL, NULL, NULL, NULL \
         } \
     }
 
 #define SHPOOL_PASTE_(_a, _b) _a##_b
 #define SHPOOL_PASTE(_a, _b)  SHPOOL_PASTE_(_a, _b)
 
-/* Whether a module has marks, 1 or 0: the comma in its SHPOOL_MARKS_NAME moves a 1 to the second
+/* Whether a module has marks, or groups, 1 or 0: the comma in its SHPOOL_MARKS_NAME moves a 1 to the second
  * place; where that is not defined, it is no macro, and the second place has the 0. */
 #define SHPOOL_SECOND_(_a, _b, ...) _b
 #define SHPOOL_SECOND(...)          SHPOOL_SECOND_(__VA_ARGS__)
 #define SHPOOL_HAS_MARKS(_name)     SHPOOL_SECOND(SHPOOL_MARKS_##_name, 0, ~)
+#define SHPOOL_HAS_GROUPS(_name)    SHPOOL_SECOND(SHPOOL_GROUPS_##_name, 0, ~)
 #define SHPOOL_EITHER_1(_yes, _no)  _yes
 #define SHPOOL_EITHER_0(_yes, _no)  _no
 #define SHPOOL_IF_MARKS(_name, _yes, _no) \
     SHPOOL_PASTE(SHPOOL_EITHER_, SHPOOL_HAS_MARKS(_name))(_yes, _no)
+#define SHPOOL_IF_GROUPS(_name, _yes, _no) \
+    SHPOOL_PASTE(SHPOOL_EITHER_, SHPOOL_HAS_GROUPS(_name))(_yes, _no)
 
 /* What shpool_name_id() returns, on the device, too: FNV-1a of Fowler, Noll and Vo. */
 SIMT_FN uint32_t shpool_module_id(const char *name)
@@ -219,6 +234,20 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
     __device__ uint32_t shpool_linked_rewind(shpool_view view, uint32_t to) \
     { \
         return SHPOOL_IF_MARKS(_name, shpool_##_name##_rewind, shpool_no_rewind)(view, to); \
+    } \
+    __device__ uint32_t shpool_linked_grouped(void) { return SHPOOL_HAS_GROUPS(_name); } \
+    __device__ simt_addr shpool_linked_malloc_group(shpool_view view, uint32_t bytes, \
+                                                    uint32_t alignment, uint32_t site, \
+                                                    uint32_t lanes) \
+    { \
+        return SHPOOL_IF_GROUPS(_name, shpool_##_name##_malloc_group, \
+                                shpool_no_malloc_group)(view, bytes, alignment, site, lanes); \
+    } \
+    __device__ uint32_t shpool_linked_free_group(shpool_view view, simt_addr addr, uint32_t site, \
+                                                 uint32_t lanes) \
+    { \
+        return SHPOOL_IF_GROUPS(_name, shpool_##_name##_free_group, \
+                                shpool_no_free_group)(view, addr, site, lanes); \
     } \
     } \
     static_assert(sizeof(#_name) <= SHPOOL_NAME_BYTES, "allocator name too long")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/scratch.h
- * Scratch memory: marks, and allocations that a whole block or warp makes as one.
+ * Scratch memory: marks.
  *
  * With an allocator that has marks (SHPOOL_CAP_MARK: arena) a function takes what it needs and
  * leaves nothing behind, whatever the functions that it calls do in between:
@@ -20,8 +20,6 @@
 #define SHPOOL_SCRATCH_H
 
 #include <shpool/heap.h>
-
-/* ---- marks ---- */
 
 /**
  * Remember where the calling thread's pool stands.
@@ -60,86 +58,6 @@ SIMT_FN uint32_t shpool_release(shpool_heap heap, uint32_t mark)
 SIMT_FN uint32_t shpool_reset(shpool_heap heap)
 {
     return shpool_release(heap, 0);
-}
-
-/* ---- one request, every thread gets the pointer ---- */
-
-/**
- * Allocate for the whole block: one malloc, by the block's first thread from its pool.
- *
- * Scope: all threads of the block, converged as for a barrier, with the same bytes; has barriers,
- *        so that all that the block did before is ordered in front of what it does with the memory.
- *        Uses 8 bytes of static shared memory, whatever the number of calls.
- * @return the same in all threads: as shpool_malloc().  Give it back with shpool_free_block(), or,
- *         as any allocation, by a thread that may free what the first one allocated.
- */
-SIMT_FN void *shpool_malloc_block(shpool_heap heap, size_t bytes)
-{
-    void *ptr = NULL;
-
-    if (simt_thread_rank() == 0) {
-        ptr = shpool_malloc(heap, bytes);
-    }
-    return (void *)(size_t)simt_broadcast((unsigned long long)(size_t)ptr);
-}
-
-/**
- * Give back what shpool_malloc_block() returned.
- *
- * Scope: all threads of the block, converged as for a barrier: it has one, behind which the first
- *        thread frees.
- * @param [in] ptr  the same in all threads; NULL: a barrier and nothing else
- */
-SIMT_FN void shpool_free_block(shpool_heap heap, void *ptr)
-{
-    simt_barrier();
-    if (simt_thread_rank() == 0) {
-        shpool_free(heap, ptr);
-    }
-}
-
-/* The calling thread's warp, as far as the block has threads for it. */
-SIMT_FN uint32_t shpool_warp_lanes(void)
-{
-    uint32_t first = simt_warp() * SIMT_WARP;
-    uint32_t rest  = simt_block_threads() - first;
-
-    return simt_mask(0, (rest < SIMT_WARP) ? rest : SIMT_WARP);
-}
-
-/**
- * Allocate for the whole warp: one malloc, by its first lane from its pool.
- *
- * Scope: all threads of the warp that the block has, converged, with the same bytes.
- * @return the same in all of them: as shpool_malloc_block()
- */
-SIMT_FN void *shpool_malloc_warp(shpool_heap heap, size_t bytes)
-{
-    const uint32_t     lanes = shpool_warp_lanes();
-    unsigned long long at    = 0;
-    uint32_t           high;
-    uint32_t           low;
-
-    simt_warp_sync(lanes);
-    if (simt_lane() == 0) {
-        at = (unsigned long long)(size_t)shpool_malloc(heap, bytes);
-    }
-    low  = simt_shfl(lanes, (uint32_t)at, 0);
-    high = simt_shfl(lanes, (uint32_t)(at >> 32), 0);
-    simt_warp_sync(lanes); /* the others come behind what the first lane acquired */
-    return (void *)(size_t)(((unsigned long long)high << 32) | low);
-}
-
-/**
- * Give back what shpool_malloc_warp() returned.  Scope: as shpool_malloc_warp(); the first lane
- * frees when all have come.
- */
-SIMT_FN void shpool_free_warp(shpool_heap heap, void *ptr)
-{
-    simt_warp_sync(shpool_warp_lanes());
-    if (simt_lane() == 0) {
-        shpool_free(heap, ptr);
-    }
 }
 
 #endif /* SHPOOL_SCRATCH_H */

@@ -49,6 +49,8 @@
  *   simt_atomic_and(a, v, o)       simt_atomic_or(a, v, o)
  *   simt_atomic_min(a, v, o)       simt_atomic_max(a, v, o)
  *   simt_atomic_cas(a, expected, desired, o)     simt_atomic_cas64(a, expected, desired, o)
+ *   simt_atomic_load_pair(a, o)    two neighbouring words, a a multiple of 8, as a simt_pair: each
+ *                                  word as simt_atomic_load() gives it, not both of one instant
  *   simt_peek(a)                   a word that others change by atomics, as a hint: it may be old,
  *                                  and orders nothing.  What it says an atomic decides again;
  *                                  nobody waits by it.  nvcc 13.0 makes loops that only peek
@@ -69,7 +71,7 @@
  * both kinds are atomic.  The release of near_ orders what lies in the own block's shared memory,
  * the acquire of both what lies in the cluster's; nothing else.
  *   simt_cluster_load32(a)   simt_cluster_store32(a, v)   simt_cluster_peek(a)
- *   simt_cluster_atomic_load/store/add/and/or/cas         and the same eight as simt_near_...
+ *   simt_cluster_atomic_load/load_pair/store/add/and/or/cas     and the same nine as simt_near_...
  *
  * Bits:  simt_popc(v)  simt_clz(v) (32 for 0)  simt_ffs(v) (1..32; 0 for 0)  simt_reverse(v)
  *        simt_mulhi(a, b)     simt_mask(first, count): `count` ones from bit `first` up, each 0..32
@@ -156,6 +158,11 @@
 typedef struct simt_u128 {
     uint32_t x, y, z, w;
 } simt_u128;
+
+/** Two words that one access reads. */
+typedef struct simt_pair {
+    uint32_t x, y;
+} simt_pair;
 
 /** Memory order of an atomic; always a constant. */
 typedef enum simt_order {

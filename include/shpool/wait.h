@@ -10,9 +10,6 @@
 
 #include <shpool/heap.h>
 
-#define SHPOOL_PAUSE_LEAST 32u   /* nanoseconds; doubled with each attempt */
-#define SHPOOL_PAUSE_MOST  1000u
-
 /* The attempt was counted as a request that failed: it is one that waits. */
 SIMT_FN void shpool_note_wait(shpool_heap heap)
 {
@@ -31,34 +28,120 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  * Allocate in shared memory, waiting for other threads' frees where there is no room.
  *
  * Scope: any thread, alone, as shpool_malloc().  Lanes of one warp may wait for each other: a lane
- * that got memory goes on while others of its warp still wait.  Between attempts a thread sleeps,
- * about 32 ns at first, twice as long each time, about 1 us at most.
+ * that got memory goes on while others of its warp still wait.
+ *
+ * Who has waited longest is served first: others who wait, and who come to wait, let it ask before
+ * them, and sleep.  A large request is so not overtaken for ever by small ones.  shpool_malloc(),
+ * which never waits, does not stand in line.  Where the one who is to be served needs memory that
+ * those who sleep hold, they try in their turn, about every 64 microseconds.  A thread sleeps about
+ * 32 ns at first, twice as long each time, about 1 us at most.
+ *
  * Never spills: a pool with a spill option answers with NULL, and shpool_malloc() spills.  With
  * scope cluster it borrows, as shpool_malloc() does.  A request that no free could make room for
  * uses up all its attempts.
  *
  * @param [in] bytes     as shpool_malloc()
- * @param [in] attempts  how often to try, at least once; what all who could free wait for as well
- *                       ends that way, so no number makes a deadlock
+ * @param [in] attempts  how often to try, or to sleep in place of it, at least once; what all who
+ *                       could free wait for as well ends that way, so no number makes a deadlock
  * @return as shpool_malloc(): NULL if no attempt succeeded
  */
 SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attempts)
 {
-    uint32_t pause = SHPOOL_PAUSE_LEAST;
-    void    *ptr;
+    void       *ptr   = NULL;
+    uint32_t    asked = (attempts <= 1u) || !shpool_turn_is_taken(heap.view);
+    shpool_turn turn;
 
     heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
-    ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
-
-    SIMT_ROLLED
-    while ((ptr == NULL) && (attempts > 1u) && (heap.view.bytes != 0)) {
-        shpool_note_wait(heap);
-        simt_pause(pause);
-        pause = (pause < SHPOOL_PAUSE_MOST / 2u) ? pause * 2u : SHPOOL_PAUSE_MOST;
-        attempts--;
+    if (asked) {
         ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
     }
+    if ((ptr != NULL) || (attempts <= 1u) || (heap.view.bytes == 0)) {
+        return ptr;
+    }
+    turn = shpool_turn_draw(heap.view);
+    SIMT_ROLLED
+    do {
+        if (asked) {
+            shpool_note_wait(heap);
+        }
+        simt_pause(turn.pause);
+        asked = shpool_turn_comes(&turn) || (attempts == 2u);
+        if (asked) {
+            ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
+        }
+        attempts--;
+    } while ((ptr == NULL) && (attempts > 1u));
+    shpool_turn_end(&turn);
     return ptr;
+}
+
+/**
+ * shpool_malloc_wait() for a group of lanes, which waits as one.
+ *
+ * Scope: the lanes of the mask, together (group.h).
+ * @return the same in all of them: as shpool_malloc_wait()
+ */
+SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t bytes,
+                                       uint32_t attempts)
+{
+    const uint32_t first = shpool_first_lane(lanes);
+    const uint32_t leads = simt_lane() == first;
+    void          *ptr   = NULL;
+    uint32_t       asked = (attempts <= 1u) || !leads || !shpool_turn_is_taken(heap.view);
+    shpool_turn    turn  = {0, 0, 0, SHPOOL_PAUSE_LEAST};
+
+    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
+    asked = simt_shfl(lanes, asked, first);
+    if (asked != 0) {
+        ptr = shpool_malloc_lanes_as(heap, lanes, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
+    }
+    if ((ptr != NULL) || (attempts <= 1u) || (heap.view.bytes == 0)) {
+        return ptr;
+    }
+    if (leads) {
+        turn = shpool_turn_draw(heap.view);
+    }
+    SIMT_ROLLED
+    do {
+        if (leads && (asked != 0)) {
+            shpool_note_wait(heap);
+        }
+        simt_pause(simt_shfl(lanes, turn.pause, first));
+        asked = (leads && shpool_turn_comes(&turn)) || (attempts == 2u);
+        asked = simt_shfl(lanes, asked, first);
+        if (asked != 0) {
+            ptr = shpool_malloc_lanes_as(heap, lanes, bytes, SHPOOL_MIN_ALIGNMENT,
+                                         SHPOOL_SITE_WAIT);
+        }
+        attempts--;
+    } while ((ptr == NULL) && (attempts > 1u));
+    if (leads) {
+        shpool_turn_end(&turn);
+    }
+    return ptr;
+}
+
+/** shpool_malloc_wait_lanes() for all threads that the block has in the caller's warp. */
+SIMT_FN void *shpool_malloc_wait_warp(shpool_heap heap, size_t bytes, uint32_t attempts)
+{
+    return shpool_malloc_wait_lanes(heap, shpool_warp_lanes(), bytes, attempts);
+}
+
+/**
+ * shpool_malloc_wait() for the whole block: its first warp waits, the others at a barrier; scope as
+ * shpool_malloc_block().  What other threads of the block would have to free does not come while
+ * they stand there: it is for memory that copies (after.h) or neighbours in a cluster give back.
+ */
+SIMT_FN void *shpool_malloc_wait_block(shpool_heap heap, size_t bytes, uint32_t attempts)
+{
+    void *ptr = NULL;
+
+    shpool_look_at_block(heap, NULL, bytes);
+    heap = shpool_heap_of_group(heap, simt_block_threads());
+    if (simt_warp() == 0) {
+        ptr = shpool_malloc_wait_warp(heap, bytes, attempts);
+    }
+    return shpool_ptr_of_block(ptr);
 }
 
 #endif /* SHPOOL_WAIT_H */

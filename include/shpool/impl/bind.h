@@ -8,7 +8,8 @@
  *                        (with SHPOOL_CHECK what counts is around these)
  *   neither              function table: calls through the pointers that the pool carries
  *
- * SHPOOL_DO(heap, call, (arguments)) calls a module function; SHPOOL_COUNTED says whether the
+ * SHPOOL_DO(heap, call, (arguments)) calls a module function; SHPOOL_GROUPED(heap) says whether the
+ * module has functions for groups; SHPOOL_COUNTED says whether the
  * binding can do stats and check at all, SHPOOL_CLUSTERED whether its pools can have scope cluster
  * (an allocator NAME that has says `#define SHPOOL_CLUSTERS_NAME 1`). */
 #ifndef SHPOOL_IMPL_BIND_H
@@ -34,6 +35,14 @@
         return SHPOOL_IS_COUNTED(view) ? shpool_counted_##_name##_##_function _arguments \
                                        : shpool_##_name##_##_function _arguments; \
     }
+#define SHPOOL_EITHER_GROUPS(_name) \
+    SHPOOL_EITHER_FN(simt_addr, _name, malloc_group, \
+                     (shpool_view view, uint32_t bytes, uint32_t alignment, uint32_t site, \
+                      uint32_t lanes), \
+                     (view, bytes, alignment, site, lanes)) \
+    SHPOOL_EITHER_FN(uint32_t, _name, free_group, \
+                     (shpool_view view, simt_addr addr, uint32_t site, uint32_t lanes), \
+                     (view, addr, site, lanes))
 #define SHPOOL_EITHER_MODULE(_name) \
     SHPOOL_INSTRUMENT(_name) \
     SHPOOL_EITHER_FN(simt_addr, _name, malloc, \
@@ -53,6 +62,7 @@
                                      shpool_no_rewind)(view, to) \
                    : SHPOOL_IF_MARKS(_name, shpool_##_name##_rewind, shpool_no_rewind)(view, to); \
     } \
+    SHPOOL_IF_GROUPS(_name, SHPOOL_EITHER_GROUPS(_name), ) \
     SIMT_FN void shpool_either_##_name##_fini(shpool_view view) \
     { \
         if (SHPOOL_IS_COUNTED(view)) { \
@@ -103,6 +113,19 @@ SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 #define SHPOOL_INLINE_REWIND_(_name) \
     SHPOOL_IF_MARKS(_name, shpool_##_name##_rewind, shpool_no_rewind)
 #endif
+/* what one of a group's lanes asks, all of them ask where the allocator has functions for that */
+#if defined(SHPOOL_CHECK)
+#define SHPOOL_INLINE_GROUP_(_name, _function) \
+    SHPOOL_IF_GROUPS(_name, shpool_either_##_name##_##_function, shpool_no_##_function)
+#else
+#define SHPOOL_INLINE_GROUP_(_name, _function) \
+    SHPOOL_IF_GROUPS(_name, shpool_##_name##_##_function, shpool_no_##_function)
+#endif
+#define SHPOOL_INLINE_GROUP(_name, _function) SHPOOL_INLINE_GROUP_(_name, _function)
+#define SHPOOL_INLINE_GROUPED(_name)          SHPOOL_HAS_GROUPS(_name)
+#define SHPOOL_GROUPED(_heap)           SHPOOL_INLINE_GROUPED(SHPOOL_INLINE)
+#define SHPOOL_DO_allocate_group(_heap) SHPOOL_INLINE_GROUP(SHPOOL_INLINE, malloc_group)
+#define SHPOOL_DO_release_group(_heap)  SHPOOL_INLINE_GROUP(SHPOOL_INLINE, free_group)
 #define SHPOOL_DO_layout(_heap)  SHPOOL_INLINE_(shpool_, _layout)
 #define SHPOOL_DO_init(_heap)    SHPOOL_INLINE_(shpool_, _init)
 #define SHPOOL_BOUND(_pool)      ((_pool)->allocator == shpool_module_id(SHPOOL_BOUND_NAME))
@@ -143,6 +166,12 @@ __device__ uint32_t      shpool_linked_largest(shpool_view view);
 __device__ shpool_walk   shpool_linked_walk(shpool_view view);
 __device__ uint32_t      shpool_linked_owns(shpool_view view, simt_addr addr);
 __device__ uint32_t      shpool_linked_rewind(shpool_view view, uint32_t to);
+__device__ uint32_t      shpool_linked_grouped(void);
+__device__ simt_addr     shpool_linked_malloc_group(shpool_view view, uint32_t bytes,
+                                                    uint32_t alignment, uint32_t site,
+                                                    uint32_t lanes);
+__device__ uint32_t      shpool_linked_free_group(shpool_view view, simt_addr addr, uint32_t site,
+                                                  uint32_t lanes);
 __device__ void         *shpool_linked_spill(shpool_view view, unsigned long long bytes,
                                              uint32_t alignment);
 __device__ uint32_t      shpool_linked_unspill(shpool_view view, void *ptr, uint32_t site);
@@ -153,7 +182,8 @@ __device__ uint32_t      shpool_linked_can_spill(void);
 #define SHPOOL_DO_layout(_heap)   shpool_linked_layout
 #define SHPOOL_DO_init(_heap)     shpool_linked_init
 #if defined(SHPOOL_CHECK)
-#define SHPOOL_MARKS_linked ~, 1
+#define SHPOOL_MARKS_linked  ~, 1
+#define SHPOOL_GROUPS_linked ~, 1
 SHPOOL_EITHER_MODULE(linked)
 /* the part of a kernel whose pool does not spill counts nothing */
 SIMT_FN void *shpool_either_linked_spill(shpool_view view, unsigned long long bytes,
@@ -175,6 +205,9 @@ SIMT_FN uint32_t shpool_either_linked_unspill(shpool_view view, void *ptr, uint3
 #endif
 #define SHPOOL_DO_allocate(_heap) SHPOOL_LINKED_(malloc)
 #define SHPOOL_DO_release(_heap)  SHPOOL_LINKED_(free)
+#define SHPOOL_GROUPED(_heap)           (shpool_linked_grouped() != 0)
+#define SHPOOL_DO_allocate_group(_heap) SHPOOL_LINKED_(malloc_group)
+#define SHPOOL_DO_release_group(_heap)  SHPOOL_LINKED_(free_group)
 #define SHPOOL_DO_resize(_heap)   SHPOOL_LINKED_(resize)
 #define SHPOOL_DO_usable(_heap)   SHPOOL_LINKED_(usable)
 #define SHPOOL_DO_largest(_heap)  SHPOOL_LINKED_(largest)
@@ -197,6 +230,9 @@ SIMT_FN uint32_t shpool_either_linked_unspill(shpool_view view, void *ptr, uint3
 #define SHPOOL_CLUSTERED  1
 #define SHPOOL_DO_allocate(_heap) (_heap).allocate
 #define SHPOOL_DO_release(_heap)  (_heap).release
+#define SHPOOL_GROUPED(_heap)           ((_heap).allocate_group != NULL)
+#define SHPOOL_DO_allocate_group(_heap) (_heap).allocate_group
+#define SHPOOL_DO_release_group(_heap)  (_heap).release_group
 #define SHPOOL_DO_layout(_heap)   (_heap).table->layout
 #define SHPOOL_DO_init(_heap)     (_heap).table->init
 #define SHPOOL_DO_resize(_heap)   (_heap).table->resize

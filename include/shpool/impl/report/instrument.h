@@ -16,6 +16,27 @@ SIMT_FN uint32_t shpool_no_rewind(shpool_view view, uint32_t to)
     return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u;
 }
 
+/* The group functions of a module that has none: nobody calls them (SHPOOL_GROUPED in bind.h). */
+SIMT_FN simt_addr shpool_no_malloc_group(shpool_view view, uint32_t bytes, uint32_t alignment,
+                                         uint32_t site, uint32_t lanes)
+{
+    (void)view;
+    (void)bytes;
+    (void)alignment;
+    (void)site;
+    (void)lanes;
+    return 0;
+}
+SIMT_FN uint32_t shpool_no_free_group(shpool_view view, simt_addr addr, uint32_t site,
+                                      uint32_t lanes)
+{
+    (void)view;
+    (void)addr;
+    (void)site;
+    (void)lanes;
+    return SHPOOL_FREE_FOREIGN;
+}
+
 #define SHPOOL_FLAGS_EXPOSED ((uint32_t)SHPOOL_FLAG_CHECK | (uint32_t)SHPOOL_FLAG_IN_BAND)
 
 /* Where the module's allocation of a caller's address begins; 0, which is nobody's, for an address
@@ -27,6 +48,22 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         view.base = simt_map_cluster(view.base, simt_addr_rank(user));
     }
     return (user - view.base < view.bytes) ? user - shpool_zone_front(view.flags) : 0u;
+}
+
+/* A counted free under way. */
+typedef struct shpool_counted_free {
+    simt_addr            addr;   /* the module's allocation */
+    uint32_t             bytes;  /* of its payload */
+    uint32_t             reason; /* why it is refused, or SHPOOL_FREE_OK */
+    uint32_t             start;  /* when the module's free began */
+    shpool_trace_record *record;
+} shpool_counted_free;
+
+SIMT_FN shpool_counted_free shpool_counted_free_none(void)
+{
+    shpool_counted_free call = {0, 0, SHPOOL_FREE_OK, 0, NULL};
+
+    return call;
 }
 
 /* What a release lets go is counted as freed, and with check=1 looked at as by a free. */
@@ -41,7 +78,7 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
             return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u; \
         } \
         if ((to != SHPOOL_NO_MARK) && (shpool_is_traced(view) != 0)) { /* first, as in free */ \
-            record = shpool_trace_take(view.area, view.rank); \
+            record = shpool_trace_take(view.area, shpool_trace_thread(view)); \
         } \
         done = shpool_##_name##_rewind(view, to); \
         if ((to != SHPOOL_NO_MARK) && (done != 0)) { \
@@ -56,6 +93,52 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         return done; \
     }
 
+/* A group's request is one: its first lane counts, looks and records; all lanes do the work. */
+#define SHPOOL_INSTRUMENT_GROUPS(_name) \
+    SIMT_FN simt_addr shpool_counted_##_name##_malloc_group(shpool_view view, uint32_t bytes, \
+                                                            uint32_t alignment, uint32_t site, \
+                                                            uint32_t lanes) \
+    { \
+        const uint32_t first = simt_ffs(lanes) - 1u; \
+        const uint32_t leads = simt_lane() == first; \
+        uint32_t       start = simt_clock(); \
+        simt_addr      addr  = 0; \
+        simt_addr      user  = 0; \
+        if (simt_all(lanes, (leads == 0) || shpool_counted_##_name##_sound(view))) { \
+            addr = shpool_##_name##_malloc_group(view, shpool_zone_request(bytes, view.flags), \
+                                                 alignment, site, lanes); \
+        } \
+        if (leads != 0) { \
+            shpool_note_cycles(view, start); \
+            user = shpool_counted_##_name##_given(view, bytes, alignment, site, addr); \
+        } \
+        return simt_shfl(lanes, user, first); \
+    } \
+    SIMT_FN uint32_t shpool_counted_##_name##_free_group(shpool_view view, simt_addr user, \
+                                                         uint32_t site, uint32_t lanes) \
+    { \
+        const uint32_t      first  = simt_ffs(lanes) - 1u; \
+        const uint32_t      leads  = simt_lane() == first; \
+        shpool_counted_free call   = shpool_counted_free_none(); \
+        uint32_t            reason = SHPOOL_FREE_OK; \
+        if (leads != 0) { \
+            call = shpool_counted_##_name##_freeing(view, user, site); \
+        } \
+        simt_warp_sync(lanes); \
+        call.reason = simt_shfl(lanes, call.reason, first); \
+        if (call.reason == SHPOOL_FREE_OK) { \
+            reason = shpool_##_name##_free_group(view, user - shpool_zone_front(view.flags), \
+                                                 site, lanes); \
+            if (leads != 0) { \
+                shpool_counted_##_name##_freed(view, &call, reason); \
+            } \
+        } \
+        if (leads != 0) { \
+            (void)shpool_counted_##_name##_ended(view, user, site, call.reason); \
+        } \
+        return call.reason; \
+    }
+
 /* The counted functions of one module.  Addresses are those that callers have; the module's own
  * allocation begins one front zone below. */
 #define SHPOOL_INSTRUMENT(_name) \
@@ -66,31 +149,38 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         return ((view.flags & SHPOOL_FLAGS_EXPOSED) != SHPOOL_FLAGS_EXPOSED) || \
                (shpool_##_name##_walk(view).broken == 0); \
     } \
-    SIMT_FN simt_addr shpool_counted_##_name##_malloc(shpool_view view, uint32_t bytes, \
-                                                      uint32_t alignment, uint32_t site) \
+    /* The module has answered a request for `asked` bytes: what the caller gets. */ \
+    SIMT_FN simt_addr shpool_counted_##_name##_given(shpool_view view, uint32_t asked, \
+                                                     uint32_t alignment, uint32_t site, \
+                                                     simt_addr addr) \
     { \
-        simt_addr addr  = 0; \
-        uint32_t  asked = bytes; \
         uint32_t  usable; \
+        uint32_t  bytes; \
         simt_addr user; \
-        if (shpool_counted_##_name##_sound(view)) { \
-            uint32_t start = simt_clock(); \
-            addr = shpool_##_name##_malloc(view, shpool_zone_request(bytes, view.flags), \
-                                           alignment, site); \
-            shpool_note_cycles(view, start); \
-        } \
         if (addr == 0) { \
             shpool_note_malloc(view, 0); \
             shpool_trace_malloc(view, asked, alignment, 0, 0, site); \
             return 0; \
         } \
         usable = shpool_##_name##_usable(view, addr); \
-        bytes  = shpool_zone_bytes(bytes, usable, view.flags); \
+        bytes  = shpool_zone_bytes(asked, usable, view.flags); \
         shpool_note_malloc(view, bytes); \
         user = shpool_zone_set(view, addr, usable, bytes, \
                                (site != SHPOOL_SITE_WAIT) ? site : 0u, view.rank); \
         shpool_trace_malloc(view, asked, alignment, bytes, user, site); \
         return user; \
+    } \
+    SIMT_FN simt_addr shpool_counted_##_name##_malloc(shpool_view view, uint32_t bytes, \
+                                                      uint32_t alignment, uint32_t site) \
+    { \
+        simt_addr addr = 0; \
+        if (shpool_counted_##_name##_sound(view)) { \
+            uint32_t start = simt_clock(); \
+            addr = shpool_##_name##_malloc(view, shpool_zone_request(bytes, view.flags), \
+                                           alignment, site); \
+            shpool_note_cycles(view, start); \
+        } \
+        return shpool_counted_##_name##_given(view, bytes, alignment, site, addr); \
     } \
     SIMT_FN uint32_t shpool_counted_##_name##_owns(shpool_view view, simt_addr user) \
     { \
@@ -103,38 +193,61 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         } \
         return shpool_##_name##_owns(view, addr); \
     } \
-    SIMT_FN uint32_t shpool_counted_##_name##_free(shpool_view view, simt_addr user, \
-                                                   uint32_t site) \
+    /* Everything of a free in front of the module's. */ \
+    SIMT_FN shpool_counted_free shpool_counted_##_name##_freeing(shpool_view view, simt_addr user, \
+                                                                 uint32_t site) \
     { \
-        simt_addr addr   = user - shpool_zone_front(view.flags); \
-        uint32_t  reason = SHPOOL_FREE_OK; \
+        shpool_counted_free call = shpool_counted_free_none(); \
+        uint32_t            usable; \
+        call.addr = user - shpool_zone_front(view.flags); \
         if ((view.flags & SHPOOL_FLAG_CHECK) != 0) { /* else free refuses what it can */ \
-            reason = shpool_counted_##_name##_owns(view, user); \
+            call.reason = shpool_counted_##_name##_owns(view, user); \
         } \
-        if (reason == SHPOOL_FREE_OK) { \
-            uint32_t usable = shpool_##_name##_usable(view, addr); \
-            uint32_t bytes  = shpool_zone_payload(view, addr, usable); \
-            reason = shpool_zone_release(view, addr, usable, bytes); \
-            if (reason == SHPOOL_FREE_OK) { \
-                /* first: another thread may have them at once, and peak is not to see both */ \
-                shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes); \
-                uint32_t place = shpool_trace_place(view, user); \
-                shpool_trace_record *record = shpool_trace_free(view, place, 0, site); \
-                uint32_t             start  = simt_clock(); \
-                reason = shpool_##_name##_free(view, addr, site); \
-                shpool_note_cycles(view, start); \
-                shpool_trace_refused(record, reason); \
-                if (reason != SHPOOL_FREE_OK) { \
-                    shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes); \
-                } \
-            } \
+        if (call.reason != SHPOOL_FREE_OK) { \
+            return call; \
         } \
+        usable      = shpool_##_name##_usable(view, call.addr); \
+        call.bytes  = shpool_zone_payload(view, call.addr, usable); \
+        call.reason = shpool_zone_release(view, call.addr, usable, call.bytes); \
+        if (call.reason == SHPOOL_FREE_OK) { \
+            /* first: another thread may have them at once, and peak is not to see both */ \
+            shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - call.bytes); \
+            call.record = shpool_trace_free(view, shpool_trace_place(view, user), 0, site); \
+            call.start  = simt_clock(); \
+        } \
+        return call; \
+    } \
+    /* The module's free has answered `reason`. */ \
+    SIMT_FN void shpool_counted_##_name##_freed(shpool_view view, shpool_counted_free *call, \
+                                                uint32_t reason) \
+    { \
+        shpool_note_cycles(view, call->start); \
+        shpool_trace_refused(call->record, reason); \
+        if (reason != SHPOOL_FREE_OK) { \
+            shpool_count(view, SHPOOL_AREA_BYTES_NOW, call->bytes); \
+        } \
+        call->reason = reason; \
+    } \
+    /* Either way the free has ended. */ \
+    SIMT_FN uint32_t shpool_counted_##_name##_ended(shpool_view view, simt_addr user, \
+                                                    uint32_t site, uint32_t reason) \
+    { \
         if (reason == SHPOOL_FREE_OK) { \
             shpool_note_free(view); \
         } else { \
             shpool_note_bad_free(view, simt_from_shared(user), reason, site); \
         } \
         return reason; \
+    } \
+    SIMT_FN uint32_t shpool_counted_##_name##_free(shpool_view view, simt_addr user, \
+                                                   uint32_t site) \
+    { \
+        shpool_counted_free call = shpool_counted_##_name##_freeing(view, user, site); \
+        if (call.reason == SHPOOL_FREE_OK) { \
+            shpool_counted_##_name##_freed(view, &call, \
+                                           shpool_##_name##_free(view, call.addr, site)); \
+        } \
+        return shpool_counted_##_name##_ended(view, user, site, call.reason); \
     } \
     /* What is not the start of an allocation, or is damaged, has no bytes: nothing is copied. */ \
     SIMT_FN uint32_t shpool_counted_##_name##_usable(shpool_view view, simt_addr user) \
@@ -172,7 +285,7 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
         less = (bytes < before) ? before - bytes : 0u; /* given back at most; as in free */ \
         shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - less); \
         if ((less != 0) && (shpool_is_traced(view) != 0)) { \
-            record = shpool_trace_take(view.area, view.rank); \
+            record = shpool_trace_take(view.area, shpool_trace_thread(view)); \
         } \
         if (!shpool_##_name##_resize(view, addr, shpool_zone_request(bytes, view.flags))) { \
             shpool_count_live(view, less); \
@@ -185,7 +298,7 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
                               shpool_zone_word(view, user, SHPOOL_ZONE_RANK)); \
         shpool_count_live(view, less + bytes - before); \
         if ((less == 0) && (shpool_is_traced(view) != 0)) { /* grown into what others gave back */ \
-            record = shpool_trace_take(view.area, view.rank); \
+            record = shpool_trace_take(view.area, shpool_trace_thread(view)); \
         } \
         shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_RESIZE, asked, bytes, \
                           shpool_trace_place(view, user), 0); \
@@ -252,6 +365,7 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
             (void)simt_global_add32(&shpool_area_report(view.area)->blocks, 1); \
         } \
     } \
-    SHPOOL_IF_MARKS(_name, SHPOOL_INSTRUMENT_MARKS(_name), )
+    SHPOOL_IF_MARKS(_name, SHPOOL_INSTRUMENT_MARKS(_name), ) \
+    SHPOOL_IF_GROUPS(_name, SHPOOL_INSTRUMENT_GROUPS(_name), )
 
 #endif /* SHPOOL_IMPL_INSTRUMENT_H */

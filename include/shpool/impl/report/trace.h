@@ -36,9 +36,13 @@ enum {
     SHPOOL_TRACE_GLOBAL       = 1 << 24 /* spilled: the address is one of global memory */
 };
 
+/* shpool_trace_record.thread */
+#define SHPOOL_TRACE_RANK          0xffffu /* rank in the block of the thread, or the group's first */
+#define SHPOOL_TRACE_MEMBERS_SHIFT 16      /* bits 16..25: members of the group, less 1 */
+
 typedef struct shpool_trace_record {
     uint32_t what;
-    uint32_t thread; /* rank in the block */
+    uint32_t thread; /* who asked: SHPOOL_TRACE_RANK, and above it the group's other members */
     uint32_t bytes;  /* asked for; more than 32 bits can say: the most */
     uint32_t usable;
     unsigned long long address; /* from the region's first byte on, so never 0 */
@@ -58,8 +62,17 @@ SIMT_FN char *shpool_trace_cursor(char *buffer, uint32_t block)
     return buffer + sizeof(shpool_trace_head) + (size_t)block * 4u;
 }
 
+/* Who asks, for shpool_trace_record.thread. */
+SIMT_FN uint32_t shpool_trace_thread(shpool_view view)
+{
+    uint32_t others = (view.flags & (uint32_t)SHPOOL_FLAG_MEMBERS_MASK) >>
+                      SHPOOL_FLAG_MEMBERS_SHIFT;
+
+    return view.rank | (others << SHPOOL_TRACE_MEMBERS_SHIFT);
+}
+
 /* A record for the calling thread; NULL if it is not to be traced, or there is no room. */
-SIMT_FN_NOINLINE shpool_trace_record *shpool_trace_take(simt_addr area, uint32_t rank)
+SIMT_FN_NOINLINE shpool_trace_record *shpool_trace_take(simt_addr area, uint32_t thread)
 {
     char              *buffer = (char *)(size_t)shpool_area_report(area)->trace;
     shpool_trace_head *head   = (shpool_trace_head *)(void *)buffer;
@@ -79,7 +92,7 @@ SIMT_FN_NOINLINE shpool_trace_record *shpool_trace_take(simt_addr area, uint32_t
     }
     record = (shpool_trace_record *)(void *)(buffer + shpool_trace_offset(head->blocks)) +
              ((size_t)block * head->records + slot);
-    record->thread = rank;
+    record->thread = thread;
     record->launch = (uint32_t)simt_launch_number();
     return record;
 }
@@ -115,10 +128,10 @@ SIMT_FN uint32_t shpool_trace_place(shpool_view view, uint32_t user)
 }
 
 /* One whole record. */
-SIMT_FN_NOINLINE void shpool_trace_put(simt_addr area, uint32_t rank, uint32_t what, uint32_t bytes,
-                                       uint32_t usable, unsigned long long address, uint32_t site)
+SIMT_FN_NOINLINE void shpool_trace_put(simt_addr area, uint32_t thread, uint32_t what,
+                                       uint32_t bytes, uint32_t usable, unsigned long long address, uint32_t site)
 {
-    shpool_trace_fill(shpool_trace_take(area, rank), what, bytes, usable, address, site);
+    shpool_trace_fill(shpool_trace_take(area, thread), what, bytes, usable, address, site);
 }
 
 /* A request of the pool; user 0: it failed, and where something is spilled that has the record. */
@@ -136,7 +149,7 @@ SIMT_FN void shpool_trace_malloc(shpool_view view, uint32_t bytes, uint32_t alig
         site = 0;
     }
     what |= (31u - simt_clz(alignment)) << SHPOOL_TRACE_ALIGN_SHIFT;
-    shpool_trace_put(view.area, view.rank, what, bytes, usable,
+    shpool_trace_put(view.area, shpool_trace_thread(view), what, bytes, usable,
                      (user != 0) ? shpool_trace_place(view, user) : 0u, site);
 }
 
@@ -145,7 +158,7 @@ SIMT_FN void shpool_trace_spill(shpool_view view, unsigned long long bytes, uint
                                 const void *ptr, uint32_t usable)
 {
     if (shpool_is_traced(view) != 0) {
-        shpool_trace_put(view.area, view.rank,
+        shpool_trace_put(view.area, shpool_trace_thread(view),
                          (uint32_t)SHPOOL_TRACE_MALLOC | (uint32_t)SHPOOL_TRACE_GLOBAL |
                              ((31u - simt_clz(alignment)) << SHPOOL_TRACE_ALIGN_SHIFT),
                          (bytes < ~0u) ? (uint32_t)bytes : ~0u, usable,
@@ -160,7 +173,7 @@ SIMT_FN shpool_trace_record *shpool_trace_free(shpool_view view, unsigned long l
     shpool_trace_record *record = NULL;
 
     if (shpool_is_traced(view) != 0) {
-        record = shpool_trace_take(view.area, view.rank);
+        record = shpool_trace_take(view.area, shpool_trace_thread(view));
         shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_FREE | global, 0, 0, address, site);
     }
     return record;
@@ -178,7 +191,7 @@ SIMT_FN void shpool_trace_refused(shpool_trace_record *record, uint32_t reason)
 SIMT_FN void shpool_trace_mark(shpool_view view, uint32_t mark)
 {
     if (shpool_is_traced(view) != 0) {
-        shpool_trace_put(view.area, view.rank, (uint32_t)SHPOOL_TRACE_MARK, 0, 0, mark, 0);
+        shpool_trace_put(view.area, shpool_trace_thread(view), (uint32_t)SHPOOL_TRACE_MARK, 0, 0, mark, 0);
     }
 }
 
@@ -194,7 +207,7 @@ SIMT_FN void shpool_trace_fini(shpool_view view)
         head   = (shpool_trace_head *)(void *)buffer;
         if ((block < head->blocks) &&
             (simt_global_add32(shpool_trace_cursor(buffer, block), 0) < head->records)) {
-            shpool_trace_put(view.area, view.rank, (uint32_t)SHPOOL_TRACE_FINI, 0, 0, 0, 0);
+            shpool_trace_put(view.area, shpool_trace_thread(view), (uint32_t)SHPOOL_TRACE_FINI, 0, 0, 0, 0);
         }
     }
 }

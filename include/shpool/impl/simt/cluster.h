@@ -94,6 +94,14 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
         SIMT_CLUSTER_AFTER(o) \
         return v; \
     } \
+    SIMT_FN simt_pair simt_##_p##atomic_load_pair(simt_addr a, simt_order o) \
+    { \
+        simt_pair v; \
+        asm volatile("ld.relaxed.cluster." _space ".v2.u32 {%0, %1}, [%2];" \
+                     : "=r"(v.x), "=r"(v.y) : "r"(a) : "memory"); \
+        SIMT_CLUSTER_AFTER(o) \
+        return v; \
+    } \
     SIMT_FN void simt_##_p##atomic_store(simt_addr a, uint32_t v, simt_order o) \
     { \
         SIMT_CLUSTER_BEFORE(o, _release) \
@@ -139,6 +147,10 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
     SIMT_FN uint32_t simt_##_p##atomic_load(simt_addr a, simt_order o) \
     { \
         return simt_atomic_load(a, o); \
+    } \
+    SIMT_FN simt_pair simt_##_p##atomic_load_pair(simt_addr a, simt_order o) \
+    { \
+        return simt_atomic_load_pair(a, o); \
     } \
     SIMT_FN void simt_##_p##atomic_store(simt_addr a, uint32_t v, simt_order o) \
     { \

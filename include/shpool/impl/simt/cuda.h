@@ -183,6 +183,20 @@ SIMT_FN uint32_t simt_atomic_load(simt_addr a, simt_order o)
     }
     return v;
 }
+/* One access; each word by itself is as simt_atomic_load() gives it. */
+SIMT_FN simt_pair simt_atomic_load_pair(simt_addr a, simt_order o)
+{
+    simt_pair v;
+
+    if (o == SIMT_RELAXED) {
+        asm volatile("ld.relaxed.cta.shared.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(v.x), "=r"(v.y) : "r"(a) : "memory");
+    } else {
+        asm volatile("ld.acquire.cta.shared.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(v.x), "=r"(v.y) : "r"(a) : "memory");
+    }
+    return v;
+}
 /* Weak: a race of accesses of one size is defined (PTX ISA, "Data-races"). */
 SIMT_FN uint32_t simt_peek(simt_addr a) { return simt_load32(a); }
 SIMT_FN void simt_atomic_store(simt_addr a, uint32_t v, simt_order o)

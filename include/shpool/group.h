@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/group.h
+ * One request of several threads: lanes of a warp, a whole warp, or a whole block.
+ *
+ * A group's request is one request: one allocation, whose address every member gets, and one line
+ * in statistics, checks and traces.  Any thread or group that the allocator's scope permits frees
+ * it, by whichever function.  Where the allocator can (SHPOOL_CAP_GROUP) all lanes search at the
+ * same time, which is many times faster than one lane's search for a large request.
+ *
+ * The end of a name says who asks:
+ *
+ *   ..._lanes   the lanes named in a mask, as simt.h and CUDA's __ballot_sync() take it: the caller
+ *               among them, all with the same mask, all of them threads of the block.  A tile of
+ *               8 lanes, the lanes that took a branch, one lane.
+ *   ..._warp    all threads that the block has in the caller's warp
+ *   ..._block   all threads of the block; these have barriers
+ *
+ * Members pass the same arguments and come together, as to a vote or a barrier.  With check=1
+ * members that disagree, and a mask that cannot be right, are counted and reported as bad frees
+ * are, with the reason SHPOOL_FREE_GROUP; a mask that names a lane which never comes makes the
+ * others wait for it, as any vote does.  With a pool for each thread or for a few, a group's
+ * memory comes from the pool of its first thread.
+ *
+ * What members did with the memory comes before its free, and what they do with it comes behind
+ * the malloc: the group needs no barrier of its own around these calls.
+ *
+ * Included by shpool/heap.h: kernels need no other header; shpool/groups.cuh has the same for the
+ * groups of cooperative_groups.
+ */
+#ifndef SHPOOL_GROUP_H
+#define SHPOOL_GROUP_H
+
+#include <shpool/heap.h>
+
+/* ---- lanes ---- */
+
+/* The lowest lane of a mask. */
+SIMT_FN uint32_t shpool_first_lane(uint32_t lanes)
+{
+    return simt_ffs(lanes) - 1u;
+}
+
+/* The threads that the block has in the caller's warp. */
+SIMT_FN uint32_t shpool_warp_lanes(void)
+{
+    uint32_t first = simt_warp() * SIMT_WARP;
+    uint32_t rest  = simt_block_threads() - first;
+
+    return simt_mask(0, (rest < SIMT_WARP) ? rest : SIMT_WARP);
+}
+
+/* The heap for a request of so many threads. */
+SIMT_FN shpool_heap shpool_heap_of_group(shpool_heap heap, uint32_t members)
+{
+    if ((SHPOOL_COUNTED != 0) && /* unless a larger group asks through this one */
+        ((heap.view.flags & (uint32_t)SHPOOL_FLAG_MEMBERS_MASK) == 0)) {
+        heap.view.flags |= (members - 1u) << SHPOOL_FLAG_MEMBERS_SHIFT;
+    }
+    return heap;
+}
+
+/* 64 bits of lane `from` for all. */
+SIMT_FN unsigned long long shpool_shfl64(uint32_t lanes, unsigned long long v, uint32_t from)
+{
+    uint32_t low  = simt_shfl(lanes, (uint32_t)v, from);
+    uint32_t high = simt_shfl(lanes, (uint32_t)(v >> 32), from);
+
+    return ((unsigned long long)high << 32) | low;
+}
+
+#if SHPOOL_COUNTED
+/* Whether every lane of the mask has the first one's value. */
+SIMT_FN uint32_t shpool_lanes_agree(uint32_t lanes, unsigned long long v)
+{
+    return simt_all(lanes, shpool_shfl64(lanes, v, shpool_first_lane(lanes)) == v) != 0;
+}
+
+/* Whether the mask can be right: as far as the lanes show that are here now. */
+SIMT_FN uint32_t shpool_lanes_are_sound(uint32_t lanes)
+{
+    uint32_t here = simt_converged();
+    uint32_t same = simt_match_any(here, lanes);
+
+    return ((lanes >> simt_lane()) & 1u) && ((lanes & ~shpool_warp_lanes()) == 0) &&
+           ((same & lanes) == (here & lanes));
+}
+#endif
+
+/* check=1: whether the lanes agree about the request; if not, it is reported. */
+SIMT_FN uint32_t shpool_is_group(shpool_heap heap, uint32_t lanes, const void *ptr, size_t bytes,
+                                 uint32_t alignment, uint32_t site)
+{
+#if SHPOOL_COUNTED
+    if ((heap.view.flags & SHPOOL_FLAG_CHECK) != 0) {
+        if (!shpool_lanes_are_sound(lanes)) {
+            shpool_note_bad_free(heap.view, ptr, SHPOOL_FREE_GROUP, site);
+            return 0;
+        }
+        if (!shpool_lanes_agree(lanes, (unsigned long long)(size_t)ptr) ||
+            !shpool_lanes_agree(lanes, bytes) || !shpool_lanes_agree(lanes, alignment)) {
+            if (simt_lane() == shpool_first_lane(lanes)) {
+                shpool_note_bad_free(heap.view, ptr, SHPOOL_FREE_GROUP, site);
+            }
+            return 0;
+        }
+    }
+#else
+    (void)heap;
+    (void)lanes;
+    (void)ptr;
+    (void)bytes;
+    (void)alignment;
+    (void)site;
+#endif
+    return 1;
+}
+
+/* The allocator's answer to a group: all lanes ask where it has functions for that, else one. */
+SIMT_FN simt_addr shpool_allocate_lanes(shpool_heap heap, uint32_t lanes, uint32_t bytes,
+                                        uint32_t alignment, uint32_t site)
+{
+    simt_addr addr = 0;
+
+    if (SHPOOL_GROUPED(heap)) {
+        return SHPOOL_DO(heap, allocate_group, (heap.view, bytes, alignment, site, lanes));
+    }
+    simt_warp_sync(lanes);
+    if (simt_lane() == shpool_first_lane(lanes)) {
+        addr = SHPOOL_DO(heap, allocate, (heap.view, bytes, alignment, site));
+    }
+    simt_warp_sync(lanes); /* the others come behind what the first lane acquired */
+    return simt_shfl(lanes, addr, shpool_first_lane(lanes));
+}
+
+/* Which of the lanes has the address in its pool: the first of them; none: the first of all. */
+SIMT_FN uint32_t shpool_lane_with(shpool_heap heap, uint32_t lanes, const void *ptr)
+{
+    uint32_t mine = simt_is_within(heap.window, ptr) &&
+                    (simt_to_shared(ptr) - heap.view.base < heap.view.bytes);
+    uint32_t with = simt_ballot(lanes, mine != 0);
+
+    return shpool_first_lane((with != 0) ? with : lanes);
+}
+
+/* alignment: a power of two, 16 up to the configured one. */
+SIMT_FN void *shpool_malloc_lanes_as(shpool_heap heap, uint32_t lanes, size_t bytes,
+                                     uint32_t alignment, uint32_t site)
+{
+    simt_addr addr = 0;
+    uint32_t  want = (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
+
+    if (!shpool_is_group(heap, lanes, NULL, bytes, alignment, site)) {
+        return NULL;
+    }
+    heap = shpool_heap_of_group(heap, simt_popc(lanes));
+    if (heap.view.bytes != 0) {
+        addr = shpool_allocate_lanes(heap, lanes, (want != 0) ? want : 1u, alignment, site);
+    }
+    if (addr != 0) {
+        return simt_from_window(heap.window, addr);
+    }
+#if SHPOOL_HAS_AREA
+    if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {
+        unsigned long long at = 0;
+
+        if (simt_lane() == shpool_first_lane(lanes)) {
+            at = (unsigned long long)(size_t)SHPOOL_DO(
+                heap, spill, (heap.view, (bytes != 0) ? bytes : 1u, alignment));
+        }
+        simt_warp_sync(lanes); /* as above */
+        return (void *)(size_t)shpool_shfl64(lanes, at, shpool_first_lane(lanes));
+    }
+#endif
+    return NULL;
+}
+
+/**
+ * Allocate for a group of lanes: one allocation.
+ *
+ * Scope: the lanes of the mask, together.
+ * @param [in] lanes  bit i: lane i of the caller's warp asks, too
+ * @param [in] bytes  as shpool_malloc()
+ * @return the same in all of them: as shpool_malloc(); NULL also, with check=1, where they disagree
+ */
+SIMT_FN void *shpool_malloc_lanes(shpool_heap heap, uint32_t lanes, size_t bytes)
+{
+    return shpool_malloc_lanes_as(heap, lanes, bytes, SHPOOL_MIN_ALIGNMENT, 0);
+}
+
+/** shpool_malloc_lanes() for a call site of the caller's numbering: as shpool_malloc_at(). */
+SIMT_FN void *shpool_malloc_lanes_at(shpool_heap heap, uint32_t lanes, size_t bytes, uint32_t site)
+{
+    return shpool_malloc_lanes_as(heap, lanes, bytes, SHPOOL_MIN_ALIGNMENT, site);
+}
+
+/**
+ * Allocate for a group of lanes at a multiple of `alignment`.
+ *
+ * Scope: as shpool_malloc_lanes().
+ * @param [in] alignment  as shpool_aligned_malloc()
+ * @return as shpool_malloc_lanes(); NULL also for any other alignment
+ */
+SIMT_FN void *shpool_aligned_malloc_lanes(shpool_heap heap, uint32_t lanes, size_t alignment,
+                                          size_t bytes)
+{
+    uint32_t use = shpool_alignment(heap, alignment);
+
+    return (use != 0) ? shpool_malloc_lanes_as(heap, lanes, bytes, use, 0) : NULL;
+}
+
+/* A group's free: in one of the lanes why it was refused, in the others that or SHPOOL_FREE_OK. */
+SIMT_FN uint32_t shpool_free_lanes_as(shpool_heap heap, uint32_t lanes, void *ptr, uint32_t site)
+{
+    uint32_t reason = SHPOOL_FREE_OK;
+
+    if (!shpool_is_group(heap, lanes, ptr, 0, 0, site)) {
+        return SHPOOL_FREE_GROUP;
+    }
+    heap = shpool_heap_of_group(heap, simt_popc(lanes));
+    simt_warp_sync(lanes); /* the members' last use */
+    if (SHPOOL_GROUPED(heap) && simt_is_within(heap.window, ptr) && (heap.view.bytes != 0)) {
+        return SHPOOL_DO(heap, release_group, (heap.view, simt_to_shared(ptr), site, lanes));
+    }
+    if (simt_lane() == shpool_lane_with(heap, lanes, ptr)) {
+        reason = shpool_free_at(heap, ptr, site);
+    }
+    return reason;
+}
+
+/**
+ * Give an allocation back, by a group of lanes; NULL has no effect.
+ *
+ * Scope: the lanes of the mask, together; what each of them did with the memory comes before.
+ * @param [in] ptr  as shpool_free(), whoever allocated it
+ */
+SIMT_FN void shpool_free_lanes(shpool_heap heap, uint32_t lanes, void *ptr)
+{
+    (void)shpool_free_lanes_as(heap, lanes, ptr, 0);
+}
+
+/**
+ * shpool_free_lanes() with a site and an answer, as shpool_free_at().
+ * @return the same in all lanes: as shpool_free_at(); with check=1 SHPOOL_FREE_GROUP where they
+ *         disagree, and nothing is freed
+ */
+SIMT_FN uint32_t shpool_free_lanes_at(shpool_heap heap, uint32_t lanes, void *ptr, uint32_t site)
+{
+    uint32_t reason = shpool_free_lanes_as(heap, lanes, ptr, site);
+    uint32_t refused;
+
+    if (reason == SHPOOL_FREE_GROUP) {
+        return reason; /* no vote: they are no group */
+    }
+    refused = simt_ballot(lanes, reason != SHPOOL_FREE_OK);
+    return (refused != 0) ? simt_shfl(lanes, reason, shpool_first_lane(refused)) : reason;
+}
+
+/**
+ * Change the size of an allocation of a group of lanes, in place where the allocator can; all of
+ * them copy what has to move.
+ *
+ * Scope: as shpool_malloc_lanes().  ptr NULL and 0 bytes: as shpool_realloc().
+ * @return the same in all lanes: as shpool_realloc(); NULL also, with check=1, where they disagree
+ */
+SIMT_FN void *shpool_realloc_lanes(shpool_heap heap, uint32_t lanes, void *ptr, size_t bytes)
+{
+    shpool_regrow now = {0, 0};
+    uint32_t      owner;
+    void         *moved;
+
+    if (ptr == NULL) {
+        return shpool_malloc_lanes(heap, lanes, bytes);
+    }
+    if (!shpool_is_group(heap, lanes, ptr, bytes, 0, 0)) {
+        return NULL;
+    }
+    simt_warp_sync(lanes); /* what the members wrote is copied */
+    owner = shpool_lane_with(heap, lanes, ptr);
+    if (simt_lane() == owner) {
+        now = shpool_realloc_in_place(shpool_heap_of_group(heap, simt_popc(lanes)), ptr, bytes);
+    }
+    simt_warp_sync(lanes);
+    if (simt_shfl(lanes, now.done, owner) != 0) {
+        return ptr;
+    }
+    now.old = (size_t)shpool_shfl64(lanes, now.old, owner);
+    if (now.old == 0) {
+        return NULL;
+    }
+    moved = shpool_malloc_lanes_as(heap, lanes, bytes, SHPOOL_MIN_ALIGNMENT,
+                                   shpool_moving_site(heap, ptr));
+    if (moved != NULL) {
+        shpool_copy_words(moved, ptr, (bytes < now.old) ? bytes : now.old,
+                          simt_popc(lanes & simt_mask(0, simt_lane())), simt_popc(lanes));
+        shpool_free_lanes(heap, lanes, ptr);
+        simt_warp_sync(lanes); /* what the others copied */
+    }
+    return moved;
+}
+
+/* ---- warp ---- */
+
+/** shpool_malloc_lanes() for all threads that the block has in the caller's warp. */
+SIMT_FN void *shpool_malloc_warp(shpool_heap heap, size_t bytes)
+{
+    return shpool_malloc_lanes(heap, shpool_warp_lanes(), bytes);
+}
+
+/** shpool_aligned_malloc_lanes() for the warp. */
+SIMT_FN void *shpool_aligned_malloc_warp(shpool_heap heap, size_t alignment, size_t bytes)
+{
+    return shpool_aligned_malloc_lanes(heap, shpool_warp_lanes(), alignment, bytes);
+}
+
+/** shpool_free_lanes() for the warp. */
+SIMT_FN void shpool_free_warp(shpool_heap heap, void *ptr)
+{
+    shpool_free_lanes(heap, shpool_warp_lanes(), ptr);
+}
+
+/** shpool_realloc_lanes() for the warp. */
+SIMT_FN void *shpool_realloc_warp(shpool_heap heap, void *ptr, size_t bytes)
+{
+    return shpool_realloc_lanes(heap, shpool_warp_lanes(), ptr, bytes);
+}
+
+/* ---- block ---- */
+
+/* check=1: report each thread that has not what the first one has.  Has two barriers then. */
+SIMT_FN void shpool_look_at_block(shpool_heap heap, const void *ptr, unsigned long long v)
+{
+#if SHPOOL_COUNTED
+    if (((heap.view.flags & SHPOOL_FLAG_CHECK) != 0) && (simt_broadcast(v) != v)) {
+        shpool_note_bad_free(heap.view, ptr, SHPOOL_FREE_GROUP, 0);
+    }
+#else
+    (void)heap;
+    (void)ptr;
+    (void)v;
+#endif
+}
+
+/* What the block's first warp has got, for all. */
+SIMT_FN void *shpool_ptr_of_block(const void *ptr)
+{
+    return (void *)(size_t)simt_broadcast((unsigned long long)(size_t)ptr);
+}
+
+/**
+ * Allocate for the whole block: one allocation, by the block's first warp.
+ *
+ * Scope: all threads of the block, converged as for a barrier, with the same bytes.  Has two
+ *        barriers: all that the block did before comes before what it does with the memory.  Uses
+ *        8 bytes of static shared memory, whatever the number of calls.
+ * @return the same in all threads: as shpool_malloc().  With check=1 threads that give other bytes
+ *         than the first one are reported; the first one's count.
+ */
+SIMT_FN void *shpool_malloc_block(shpool_heap heap, size_t bytes)
+{
+    void *ptr = NULL;
+
+    shpool_look_at_block(heap, NULL, bytes);
+    heap = shpool_heap_of_group(heap, simt_block_threads());
+    if (simt_warp() == 0) {
+        ptr = shpool_malloc_warp(heap, bytes);
+    }
+    return shpool_ptr_of_block(ptr);
+}
+
+/** shpool_malloc_block() at a multiple of `alignment`, as shpool_aligned_malloc(). */
+SIMT_FN void *shpool_aligned_malloc_block(shpool_heap heap, size_t alignment, size_t bytes)
+{
+    void *ptr = NULL;
+
+    shpool_look_at_block(heap, NULL, bytes);
+    heap = shpool_heap_of_group(heap, simt_block_threads());
+    if (simt_warp() == 0) {
+        ptr = shpool_aligned_malloc_warp(heap, alignment, bytes);
+    }
+    return shpool_ptr_of_block(ptr);
+}
+
+/**
+ * Give an allocation back, by the whole block; NULL: a barrier and nothing else.
+ *
+ * Scope: all threads of the block, converged as for a barrier: it has one, behind which the first
+ *        warp frees.  The others do not wait for that: who needs the memory's room at once puts a
+ *        barrier behind the call.
+ * @param [in] ptr  the same in all threads; with check=1 those that differ from the first one are
+ *                  reported
+ */
+SIMT_FN void shpool_free_block(shpool_heap heap, void *ptr)
+{
+    shpool_look_at_block(heap, ptr, (unsigned long long)(size_t)ptr);
+    simt_barrier();
+    if (simt_warp() == 0) {
+        shpool_free_warp(shpool_heap_of_group(heap, simt_block_threads()), ptr);
+    }
+}
+
+/**
+ * Change the size of the block's allocation; all threads copy what has to move.
+ *
+ * Scope: as shpool_malloc_block(); has up to six barriers.  ptr NULL and 0 bytes: as
+ *        shpool_realloc().
+ * @return the same in all threads: as shpool_realloc()
+ */
+SIMT_FN void *shpool_realloc_block(shpool_heap heap, void *ptr, size_t bytes)
+{
+    shpool_regrow now = {0, 0};
+    uint32_t      threads = simt_block_threads();
+    void         *moved;
+
+    if (ptr == NULL) {
+        return shpool_malloc_block(heap, bytes);
+    }
+    shpool_look_at_block(heap, ptr, (unsigned long long)(size_t)ptr);
+    simt_barrier(); /* what the members wrote is copied */
+    if (simt_thread_rank() == 0) {
+        now = shpool_realloc_in_place(shpool_heap_of_group(heap, threads), ptr, bytes);
+        now.old = (now.done != 0) ? ~(size_t)0 : now.old; /* no allocation has so many */
+    }
+    now.old = (size_t)simt_broadcast(now.old);
+    if ((now.old == ~(size_t)0) || (now.old == 0)) {
+        return (now.old != 0) ? ptr : NULL;
+    }
+    moved = shpool_malloc_block(heap, bytes);
+    if (moved != NULL) {
+        shpool_copy_words(moved, ptr, (bytes < now.old) ? bytes : now.old, simt_thread_rank(),
+                          threads);
+        shpool_free_block(heap, ptr);
+    }
+    return moved;
+}
+
+#endif /* SHPOOL_GROUP_H */
