@@ -227,8 +227,10 @@ SIMT_FN simt_addr shpool_bitmap_take_around(shpool_view view, shpool_bitmap_plac
 
 /* ---- malloc anywhere: any request, exactly ---- */
 
-/* First free run that is as wished, from pair p on; NOWHERE if there is none. */
-SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t p, shpool_bitmap_wish wish)
+/* First free run that is as wished, from pair p on; NOWHERE if there is none.  *busy_p gets CLAIMED
+ * if a group was claiming in one of the pairs: its marks may be taken back. */
+SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t p, shpool_bitmap_wish wish,
+                                    uint32_t *busy_p)
 {
     uint32_t end   = shpool_bitmap_words_of(view.word[0]) / 2u;
     uint32_t start = SHPOOL_BITMAP_PAIR * p; /* everything from here to pair p is free */
@@ -240,8 +242,9 @@ SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t p, shpool_bitmap_
         simt_pair words  = simt_atomic_load_pair(shpool_bitmap_word_at(view, 2u * p), SIMT_ACQUIRE);
         uint32_t  unused = shpool_bitmap_unused_pair(words);
 
+        *busy_p |= words.x & SHPOOL_BITMAP_CLAIMED;
         if (unused != 0) {
-            spot = shpool_bitmap_fit(start, p, unused, wish);
+            spot = shpool_bitmap_fit(start, SHPOOL_BITMAP_PAIR * p, unused, wish);
         }
         if (unused != SHPOOL_BITMAP_FULL) {
             start = SHPOOL_BITMAP_PAIR * (p + 1u) - shpool_bitmap_back(unused);
@@ -260,7 +263,7 @@ SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t p, shpool_bitmap_
 SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32_t need,
                                             uint32_t below)
 {
-    shpool_bitmap_wish wish = shpool_bitmap_wish_for(need, below);
+    shpool_bitmap_wish wish          = {need, below};
     uint32_t           void_searches = 0;
 
     if (need > view.word[0]) {
@@ -268,11 +271,12 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
     }
     for (;;) {
         uint32_t before = shpool_bitmap_releases(view.base);
+        uint32_t busy   = 0;
         uint32_t first;
         uint32_t pending;
 
         view.word[0] = simt_load32(view.base + 4u);
-        first        = shpool_bitmap_find(view, p, wish);
+        first        = shpool_bitmap_find(view, p, wish, &busy);
         if (first != SHPOOL_BITMAP_NOWHERE) {
             if (shpool_bitmap_claim(view, first, first + need, 1u)) {
                 view.word[1] = simt_load32(view.base + 8u);
@@ -284,12 +288,20 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
             p = 0;
             continue;
         }
+        if (busy != 0) {
+            simt_pause(SHPOOL_BITMAP_PAUSE);
+            continue;
+        }
         /* acquire: pairs with the release in shpool_bitmap_claimed; first this, then the releases:
          * a claim that ended by undoing its marks counts among them */
         pending = simt_atomic_load(view.base, SIMT_ACQUIRE);
         if ((shpool_bitmap_releases(view.base) != before) &&
             SHPOOL_BITMAP_AGAIN(++void_searches)) {
-            continue; /* memory became free behind the search */
+            /* Memory became free behind the search.  In a full pool that goes on for long, and those
+             * who search keep the others from what they do. */
+            simt_pause(SHPOOL_BITMAP_PAUSE << ((void_searches < SHPOOL_BITMAP_DOUBLED)
+                                                   ? void_searches : SHPOOL_BITMAP_DOUBLED));
+            continue;
         }
         if (pending == 0) {
             return 0;
@@ -581,6 +593,8 @@ SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
         if (((word & SHPOOL_BITMAP_MORE) != 0) &&
             (SHPOOL_BITMAP_SPAN * (w + 1u) >= view.word[0])) {
             bad = 5; /* behind it is nothing to go on in */
+        } else if ((word & SHPOOL_BITMAP_CLAIMED) != 0) {
+            bad = 4;
         } else if (g >= view.word[0]) {
             bad = (both != 0x10001u) ? 3u : 0u;
         } else if (both == 0x10000u) {

@@ -16,6 +16,7 @@
 #undef SHPOOL_ALLOCATORS_BITMAP_H
 #undef SHPOOL_ALLOCATORS_BITMAP_RUNS_H
 
+#define shpool_bitmap_aligned SHPOOL_BITMAP_AS(aligned)
 #define shpool_bitmap_back SHPOOL_BITMAP_AS(back)
 #define shpool_bitmap_both SHPOOL_BITMAP_AS(both)
 #define shpool_bitmap_claim SHPOOL_BITMAP_AS(claim)
@@ -65,7 +66,6 @@
 #define shpool_bitmap_walk SHPOOL_BITMAP_AS(walk)
 #define shpool_bitmap_where SHPOOL_BITMAP_AS(where)
 #define shpool_bitmap_wish SHPOOL_BITMAP_AS(wish)
-#define shpool_bitmap_wish_for SHPOOL_BITMAP_AS(wish_for)
 #define shpool_bitmap_word_at SHPOOL_BITMAP_AS(word_at)
 #define shpool_bitmap_word_of SHPOOL_BITMAP_AS(word_of)
 #define shpool_bitmap_words SHPOOL_BITMAP_AS(words)
@@ -83,6 +83,7 @@
 
 #include <shpool/allocators/bitmap/bitmap.h>
 
+#undef shpool_bitmap_aligned
 #undef shpool_bitmap_back
 #undef shpool_bitmap_both
 #undef shpool_bitmap_claim
@@ -132,7 +133,6 @@
 #undef shpool_bitmap_walk
 #undef shpool_bitmap_where
 #undef shpool_bitmap_wish
-#undef shpool_bitmap_wish_for
 #undef shpool_bitmap_word_at
 #undef shpool_bitmap_word_of
 #undef shpool_bitmap_words

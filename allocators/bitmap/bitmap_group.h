@@ -1,98 +1,140 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bitmap for groups: lanes of a warp that serve one request together.  bitmap.h explains the terms.
+/* bitmap for warps: 32 lanes that serve one request together.  bitmap.h explains the terms.  Of a
+ * smaller group the first lane asks.
  *
  * Search    Each lane looks at one pair of words, 22 granules; neighbouring lanes at neighbouring
  *           pairs.  Two votes and a shuffle tell each lane how long the free run is that reaches
- *           into its pair from below.  The last pair of a window is the first one of the next.
- * Claim     Each lane takes one word of the run by a compare-and-swap.  If one of them comes too
- *           late, the others give theirs back, and the group looks again.
+ *           into its pair from below: the first fit, to the granule.
+ * Claim     Each lane takes its part of the run by one compare-and-swap of the pair that it has
+ *           seen.  If one of them comes too late, the others give theirs back, and the warp looks
+ *           again.  Until then the pairs say CLAIMED: marks in them may be taken back.
  * Free      The first lane takes the allocation from its owner, as in bitmap.h; then each lane
  *           clears one word.
  *
- * Groups begin at different places, so that they seldom want the same words. */
+ * Lanes that have no part in a step do it nevertheless, without effect (a swap of a word for itself,
+ * a sum of 0): a branch around an atomic parts the warp, and it costs more to meet again.  What is
+ * usual has no loop: into one with an atomic ptxas puts a YIELD.
+ *
+ * Warps begin at different places, so that they seldom want the same words. */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_GROUP_H
 #define SHPOOL_ALLOCATORS_BITMAP_GROUP_H
 
 #include <shpool/allocators/bitmap/bitmap_runs.h>
 
-/* ---- members ---- */
-
-/* Lane `lane` is the so many-th of the group. */
-SIMT_FN uint32_t shpool_bitmap_index(uint32_t lanes, uint32_t lane)
-{
-    return (lanes == SIMT_ALL_LANES) ? lane : simt_popc(lanes & simt_mask(0, lane));
-}
-
-SIMT_FN uint32_t shpool_bitmap_members(uint32_t lanes)
-{
-    return (lanes == SIMT_ALL_LANES) ? SIMT_WARP : simt_popc(lanes);
-}
+#define SHPOOL_BITMAP_LOOK (SIMT_WARP * SHPOOL_BITMAP_PAIR) /* granules that a warp sees at once */
 
 /* ---- search ---- */
 
-/* Where one window of pairs has a run that fits: its first granule; NOWHERE: it has none, and
- * *carry_p free granules lead up to its last pair.  p: the lane's pair; on entry *carry_p granules
- * in front of the first lane's are free. */
-SIMT_FN uint32_t shpool_bitmap_window(shpool_view view, uint32_t p, uint32_t end,
-                                      shpool_bitmap_wish wish, uint32_t lanes, uint32_t *carry_p)
-{
-    const uint32_t lane  = simt_lane();
-    const uint32_t index = shpool_bitmap_index(lanes, lane);
-    simt_pair      words = {SHPOOL_BITMAP_USED, SHPOOL_BITMAP_USED};
-    uint32_t       unused;
-    uint32_t       full;
-    uint32_t       others;
-    uint32_t       from;  /* the lane in which the run begins that reaches into this pair */
-    uint32_t       start; /* where it begins */
-    uint32_t       back;
-    uint32_t       hits;
+/* What a lane sees of its pair. */
+typedef struct shpool_bitmap_look {
+    simt_addr a; /* of the pair */
+    simt_pair words;
+    uint32_t  at;     /* its first granule */
+    uint32_t  unused; /* bit i: granule at + i; none where a group is claiming */
+} shpool_bitmap_look;
 
-    if (p < end) {
-        /* acquire: as in shpool_bitmap_find */
-        words = simt_atomic_load_pair(shpool_bitmap_word_at(view, 2u * p), SIMT_ACQUIRE);
-    }
-    unused = shpool_bitmap_unused_pair(words);
-    full   = simt_ballot(lanes, unused == SHPOOL_BITMAP_FULL);
-    if ((full == 0) && (wish.need > 2u * SHPOOL_BITMAP_PAIR - 2u) &&
-        (*carry_p + SHPOOL_BITMAP_PAIR <= wish.need)) {
-        *carry_p = 0; /* a run that long has a pair for itself */
-        return SHPOOL_BITMAP_NOWHERE;
-    }
-    others = ~full & lanes & simt_mask(0, lane);
-    from   = 31u - simt_clz(others);
-    back   = simt_shfl(lanes, shpool_bitmap_back(unused), (others != 0) ? from : lane);
-    start  = (others != 0) ? SHPOOL_BITMAP_PAIR * (index - shpool_bitmap_index(lanes, from) - 1u) +
-                             back
-                           : SHPOOL_BITMAP_PAIR * index + *carry_p;
-    *carry_p = start;
-    start    = SHPOOL_BITMAP_PAIR * p - start;
-    start    = shpool_bitmap_fit(start, p, unused, wish);
-    hits     = simt_ballot(lanes, start != SHPOOL_BITMAP_NOWHERE);
-    if (hits != 0) {
-        return simt_shfl(lanes, start, simt_ffs(hits) - 1u);
-    }
-    *carry_p = simt_shfl(lanes, *carry_p, 31u - simt_clz(lanes));
-    return SHPOOL_BITMAP_NOWHERE;
+/* Pair p; behind the last one, `end`, nothing is free. */
+SIMT_FN shpool_bitmap_look shpool_bitmap_look_at(shpool_view view, uint32_t p, uint32_t end)
+{
+    shpool_bitmap_look look;
+
+    look.a = simt_keep(shpool_bitmap_word_at(view, 2u * ((p < end) ? p : end - 1u)));
+    /* acquire: as in shpool_bitmap_find */
+    look.words  = simt_atomic_load_pair(look.a, SIMT_ACQUIRE);
+    look.at     = SHPOOL_BITMAP_PAIR * p;
+    look.unused = ((p < end) && ((look.words.x & SHPOOL_BITMAP_CLAIMED) == 0))
+                      ? shpool_bitmap_unused_pair(look.words) : 0u;
+    return look;
 }
 
-/* The first fit in pairs from `p` on; NOWHERE if there is none. */
-SIMT_FN uint32_t shpool_bitmap_hunt(shpool_view view, uint32_t p, uint32_t end,
-                                    shpool_bitmap_wish wish, uint32_t lanes)
+/* Where the run begins that is free up to the end of a lane's pair, of which not all is. */
+SIMT_FN uint32_t shpool_bitmap_back_of(shpool_bitmap_look look)
 {
-    uint32_t step  = shpool_bitmap_members(lanes) - 1u;
-    uint32_t index = shpool_bitmap_index(lanes, simt_lane());
-    uint32_t carry = 0;
-    uint32_t spot;
+    return look.at + SHPOOL_BITMAP_PAIR - shpool_bitmap_back(look.unused);
+}
 
-    SIMT_ROLLED
-    do {
-        spot = shpool_bitmap_window(view, p + index, end, wish, lanes, &carry);
-        p += step;
-    } while ((spot == SHPOOL_BITMAP_NOWHERE) && (p < end));
-    return spot;
+/* By all lanes: where the free run begins that reaches into the caller's pair from below; into the
+ * first lane's it reaches from `run`. */
+SIMT_FN uint32_t shpool_bitmap_reach(shpool_bitmap_look look, uint32_t run)
+{
+    const uint32_t full   = simt_ballot(SIMT_ALL_LANES, look.unused == SHPOOL_BITMAP_FULL);
+    const uint32_t others = ~full & simt_mask(0, simt_lane());
+    /* the last lane below that ends a run: this one's begins there */
+    const uint32_t from   = (others != 0) ? 31u - simt_clz(others) : simt_lane();
+    const uint32_t start  = simt_shfl(SIMT_ALL_LANES, shpool_bitmap_back_of(look), from);
+
+    return (others != 0) ? start : run;
+}
+
+/* The lowest of the lanes' granules; NOWHERE if none has one. */
+SIMT_FN uint32_t shpool_bitmap_lowest(uint32_t granule)
+{
+    const uint32_t hits = simt_ballot(SIMT_ALL_LANES, granule != SHPOOL_BITMAP_NOWHERE);
+
+    return (hits != 0) ? simt_shfl(SIMT_ALL_LANES, granule, simt_ffs(hits) - 1u) : SHPOOL_BITMAP_NOWHERE;
+}
+
+/* By all lanes: the first fit among what they see; NOWHERE if there is none.  *run_p: where the free
+ * run begins that reaches into the first lane's pair; then, if there is no fit, the same of the pair
+ * behind the last lane's. */
+SIMT_FN uint32_t shpool_bitmap_fit_warp(shpool_bitmap_look look, shpool_bitmap_wish wish,
+                                         uint32_t *run_p)
+{
+    uint32_t start = shpool_bitmap_reach(look, *run_p);
+    uint32_t fit   = shpool_bitmap_fit(start, look.at, look.unused, wish);
+
+    fit = shpool_bitmap_lowest(fit);
+    if (fit == SHPOOL_BITMAP_NOWHERE) {
+        start  = (look.unused == SHPOOL_BITMAP_FULL) ? start : shpool_bitmap_back_of(look);
+        *run_p = simt_shfl(SIMT_ALL_LANES, start, 31u - simt_clz(SIMT_ALL_LANES));
+    }
+    return fit;
 }
 
 /* ---- claim ---- */
+
+/* A lane's bits of granules first..end-1, of which the first is a start; all 0: it has none. */
+SIMT_FN simt_pair shpool_bitmap_bits(uint32_t at, uint32_t first, uint32_t end)
+{
+    uint32_t  from = ((first > at) ? first : at) - at;
+    uint32_t  to   = ((end > at) ? end : at) - at;
+    uint32_t  run  = simt_mask(0, to) & ~simt_mask(0, from) & SHPOOL_BITMAP_FULL;
+    uint32_t  head = run & simt_mask(first - at, 1u);
+    simt_pair bits;
+
+    bits.x = (run & SHPOOL_BITMAP_USED) |
+             ((head & SHPOOL_BITMAP_USED) << SHPOOL_BITMAP_STARTS) |
+             ((run != 0) ? SHPOOL_BITMAP_CLAIMED : 0u) |
+             /* both granules at the words' border */
+             (((run & (run >> 1)) << (32u - SHPOOL_BITMAP_SPAN)) & SHPOOL_BITMAP_MORE);
+    bits.y = (run >> SHPOOL_BITMAP_SPAN) |
+             ((head >> SHPOOL_BITMAP_SPAN) << SHPOOL_BITMAP_STARTS) |
+             (((run != 0) && (to > SHPOOL_BITMAP_PAIR)) ? SHPOOL_BITMAP_MORE : 0u);
+    return bits;
+}
+
+/* By all lanes: mark granules first..end-1, all in pairs that they see free.  1, or 0 with nothing
+ * marked. */
+SIMT_FN uint32_t shpool_bitmap_claim_seen(shpool_bitmap_look look, uint32_t first, uint32_t end)
+{
+    const simt_pair bits   = shpool_bitmap_bits(look.at, first, end);
+    const simt_pair marked = {look.words.x | bits.x, look.words.y | bits.y};
+    /* acquire: as in shpool_bitmap_claim; what it marks says CLAIMED itself, so no release */
+    const uint32_t  got    = simt_atomic_cas_pair(look.a, look.words, marked, SIMT_ACQUIRE);
+
+    if (SIMT_LIKELY(simt_all(SIMT_ALL_LANES, got || (bits.x == 0)))) {
+        simt_warp_sync(SIMT_ALL_LANES); /* all lanes come behind every claim */
+        /* relaxed: marks that stay are an allocation, whenever that is seen */
+        (void)simt_atomic_and(look.a, ~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED);
+        return 1;
+    }
+    if (got && (bits.x != 0)) { /* release: as in shpool_bitmap_clear */
+        (void)simt_atomic_and(look.a + 4u, ~bits.y, SIMT_RELEASE);
+        (void)simt_atomic_and(look.a, ~bits.x, SIMT_RELEASE);
+    }
+    simt_warp_sync(SIMT_ALL_LANES); /* every mark is gone again */
+    return 0;
+}
 
 /* One lane's word: its part of granules first..end-1 by a compare-and-swap; what it has set. */
 SIMT_FN uint32_t shpool_bitmap_claim_word(simt_addr a, uint32_t set, uint32_t run)
@@ -111,9 +153,9 @@ SIMT_FN uint32_t shpool_bitmap_claim_word(simt_addr a, uint32_t set, uint32_t ru
     return set;
 }
 
-/* Words w..w+members-1 of granules first..end-1.  1: all are taken, else none of them is. */
-SIMT_FN uint32_t shpool_bitmap_claim_words(shpool_view view, uint32_t first, uint32_t end,
-                                           uint32_t w, uint32_t lanes)
+/* A word for each lane of granules first..end-1: w.  1: all are taken, else none of them is. */
+SIMT_FN uint32_t shpool_bitmap_claim_round(shpool_view view, uint32_t first, uint32_t end,
+                                           uint32_t w)
 {
     uint32_t  base = SHPOOL_BITMAP_SPAN * w;
     uint32_t  from = (first > base) ? first - base : 0u;
@@ -128,7 +170,7 @@ SIMT_FN uint32_t shpool_bitmap_claim_words(shpool_view view, uint32_t first, uin
     if (rest != 0) {
         mine = shpool_bitmap_claim_word(a, set, run);
     }
-    if (simt_all(lanes, (rest == 0) || (mine != 0))) {
+    if (simt_all(SIMT_ALL_LANES, (rest == 0) || (mine != 0))) {
         return 1;
     }
     if (mine != 0) {
@@ -137,31 +179,30 @@ SIMT_FN uint32_t shpool_bitmap_claim_words(shpool_view view, uint32_t first, uin
     return 0;
 }
 
-/* By all lanes: mark granules first..end-1 used.  1, or 0 with nothing marked. */
-SIMT_FN uint32_t shpool_bitmap_claim_group(shpool_view view, uint32_t first, uint32_t end,
-                                           uint32_t lanes)
+/* By a whole warp, for runs that are longer than a pair for each lane: mark granules first..end-1
+ * used.  1, or 0 with nothing marked. */
+SIMT_FN uint32_t shpool_bitmap_claim_words(shpool_view view, uint32_t first, uint32_t end)
 {
-    const uint32_t members = shpool_bitmap_members(lanes);
-    const uint32_t index   = shpool_bitmap_index(lanes, simt_lane());
-    const uint32_t w       = shpool_bitmap_word_of(first);
-    const uint32_t last    = shpool_bitmap_word_of(end - 1u);
-    uint32_t       at      = w;
+    const uint32_t leads = simt_lane() == 0;
+    const uint32_t w     = shpool_bitmap_word_of(first);
+    const uint32_t last  = shpool_bitmap_word_of(end - 1u);
+    uint32_t       at    = w;
     uint32_t       got;
 
-    if ((index == 0) && (last != w)) {
+    if (leads) {
         shpool_bitmap_claiming(view);
     }
-    simt_warp_sync(lanes); /* no mark before that */
+    simt_warp_sync(SIMT_ALL_LANES); /* no mark before that */
     SIMT_ROLLED
     do {
-        got = shpool_bitmap_claim_words(view, first, end, at + index, lanes);
-        at += members;
+        got = shpool_bitmap_claim_round(view, first, end, at + simt_lane());
+        at += SIMT_WARP;
     } while (got && (at <= last));
-    if (!got && (at - members != w) && (index == 0)) { /* whole rounds in front of the failed one */
-        shpool_bitmap_clear(view, first, SHPOOL_BITMAP_SPAN * (at - members) - first);
+    if (!got && leads && (at - SIMT_WARP != w)) { /* whole rounds in front of the failed one */
+        shpool_bitmap_clear(view, first, SHPOOL_BITMAP_SPAN * (at - SIMT_WARP) - first);
     }
-    simt_warp_sync(lanes); /* every mark is set, or gone again; all lanes come behind it */
-    if ((index == 0) && (last != w)) {
+    simt_warp_sync(SIMT_ALL_LANES); /* every mark is set, or gone again; all lanes come behind it */
+    if (leads) {
         shpool_bitmap_claimed(view, !got);
     }
     return got;
@@ -169,189 +210,270 @@ SIMT_FN uint32_t shpool_bitmap_claim_group(shpool_view view, uint32_t first, uin
 
 /* ---- malloc ---- */
 
-/* A lane's share of the counts of releases; they stand still if no lane's share changes. */
-SIMT_FN uint32_t shpool_bitmap_releases_of(simt_addr base, uint32_t lanes)
+/* From pair p on: claim the first fit.  Its granule; NOWHERE: none was seen. */
+SIMT_FN uint32_t shpool_bitmap_sweep(shpool_view view, uint32_t p, shpool_bitmap_wish wish,
+                                     uint32_t *busy_p)
 {
-    const uint32_t members = shpool_bitmap_members(lanes);
-    uint32_t       i       = shpool_bitmap_index(lanes, simt_lane());
-    uint32_t       sum     = 0;
+    const uint32_t end = shpool_bitmap_words(view) / 2u;
+    uint32_t       run = SHPOOL_BITMAP_PAIR * p;
 
     SIMT_ROLLED
-    for (; i < SHPOOL_BITMAP_COUNTERS / 2u; i += members) {
-        /* acquire: as in shpool_bitmap_releases */
-        simt_pair two = simt_atomic_load_pair(base + 16u + 8u * i, SIMT_ACQUIRE);
+    while (p < end) {
+        shpool_bitmap_look look  = shpool_bitmap_look_at(view, p + simt_lane(), end);
+        uint32_t           first = shpool_bitmap_fit_warp(look, wish, &run);
 
-        sum += two.x + two.y;
+        *busy_p |= look.words.x & SHPOOL_BITMAP_CLAIMED;
+        if (first == SHPOOL_BITMAP_NOWHERE) {
+            p += SIMT_WARP;
+            continue;
+        }
+        if (first >= SHPOOL_BITMAP_PAIR * p) {
+            if (shpool_bitmap_claim_seen(look, first, first + wish.need)) {
+                return first;
+            }
+        } else { /* it begins further down, where lanes look no more */
+            if ((wish.need > SHPOOL_BITMAP_PAIR * (SIMT_WARP - 1u)) &&
+                shpool_bitmap_claim_words(view, first, first + wish.need)) {
+                return first;
+            }
+            p = first / SHPOOL_BITMAP_PAIR;
+        }
+        run = SHPOOL_BITMAP_PAIR * p; /* look again */
     }
-    simt_warp_sync(lanes); /* all lanes come behind every count, and no count behind what follows */
-    return sum;
+    return SHPOOL_BITMAP_NOWHERE;
 }
 
-/* As shpool_bitmap_malloc_slow, by all lanes. */
-SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_group_far(simt_addr base, uint32_t granules,
-                                                          uint32_t offset, uint32_t need,
-                                                          uint32_t below, uint32_t lanes)
+/* A lane's share of the counts of releases; they stand still if no lane's share changes. */
+SIMT_FN uint32_t shpool_bitmap_releases_of(simt_addr base)
 {
-    const shpool_view  view = {base, 0, simt_thread_rank(), 0, {granules, offset}, 0};
-    shpool_bitmap_wish wish = shpool_bitmap_wish_for(need, below);
+    simt_pair two = {0, 0};
 
+    if (simt_lane() < SHPOOL_BITMAP_COUNTERS / 2u) {
+        /* acquire: as in shpool_bitmap_releases */
+        two = simt_atomic_load_pair(base + 16u + 8u * simt_lane(), SIMT_ACQUIRE);
+    }
+    simt_warp_sync(SIMT_ALL_LANES); /* all lanes come behind every count, and the counts before
+                                       what follows */
+    return two.x + two.y;
+}
+
+/* The pair with which a thread's warp begins; they lie far apart (Knuth, TAOCP 3, 6.4). */
+SIMT_FN uint32_t shpool_bitmap_place_of(uint32_t rank, uint32_t places)
+{
+    return simt_mulhi((rank / SIMT_WARP) * 2654435769u, places);
+}
+
+/* Any request, exactly: as shpool_bitmap_malloc_slow.  A call. */
+SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t granules,
+                                                    uint32_t rank, uint32_t need, uint32_t below)
+{
+    const shpool_view        view = {base, 0, rank, 0, {granules, 0}, 0};
+    const shpool_bitmap_wish wish = {need, below};
+    uint32_t                 p = shpool_bitmap_place_of(rank, shpool_bitmap_words(view) / 2u);
+    uint32_t                 void_searches = 0;
+
+    if (need > granules) {
+        return SHPOOL_BITMAP_NOWHERE; /* the empty pool, too: it has no granules */
+    }
     for (;;) {
-        uint32_t before = shpool_bitmap_releases_of(base, lanes);
-        uint32_t first  = shpool_bitmap_hunt(view, 0, shpool_bitmap_words(view) / 2u, wish, lanes);
+        uint32_t before = shpool_bitmap_releases_of(base);
+        uint32_t busy   = 0;
+        uint32_t first  = shpool_bitmap_sweep(view, p, wish, &busy);
         uint32_t pending;
 
         if (first != SHPOOL_BITMAP_NOWHERE) {
-            if (shpool_bitmap_claim_group(view, first, first + need, lanes)) {
-                return shpool_bitmap_payload(view, first);
-            }
+            return first;
+        }
+        if (p != 0) {
+            p = 0;
             continue;
         }
-        simt_warp_sync(lanes); /* what any lane has seen comes before: */
+        if (simt_any(SIMT_ALL_LANES, busy != 0)) { /* marks that may be taken back */
+            simt_pause(SHPOOL_BITMAP_PAUSE);
+            simt_warp_sync(SIMT_ALL_LANES);
+            continue;
+        }
+        simt_warp_sync(SIMT_ALL_LANES); /* what any lane has seen comes before: */
         /* acquire: as in shpool_bitmap_malloc_slow */
-        pending = simt_atomic_load(base, SIMT_ACQUIRE);
-        pending = simt_shfl(lanes, pending, simt_ffs(lanes) - 1u);
-        if (simt_any(lanes, shpool_bitmap_releases_of(base, lanes) != before)) {
-            continue; /* memory became free behind the search */
+        pending = simt_shfl(SIMT_ALL_LANES, simt_atomic_load(base, SIMT_ACQUIRE), 0);
+        simt_warp_sync(SIMT_ALL_LANES); /* the counts come behind it in all lanes */
+        if (simt_any(SIMT_ALL_LANES, shpool_bitmap_releases_of(base) != before)) {
+            /* memory became free behind the search */
+            simt_pause(SHPOOL_BITMAP_PAUSE << void_searches);
+            void_searches += (void_searches < SHPOOL_BITMAP_DOUBLED);
+            simt_warp_sync(SIMT_ALL_LANES);
+            continue;
         }
         if (pending == 0) {
-            return 0;
+            return SHPOOL_BITMAP_NOWHERE;
         }
         simt_wait(base, pending); /* marks of an unfinished claim do not count */
+        simt_warp_sync(SIMT_ALL_LANES);
     }
 }
 
-/* The pair with which the caller's warp begins; they lie far apart (Knuth, TAOCP 3, 6.4). */
-SIMT_FN uint32_t shpool_bitmap_first_pair(shpool_view view)
+/* By a whole warp, one look: 704 granules from where it begins.  NOWHERE: none fits there, or others
+ * came first.  Straight on, without a loop: into one ptxas would put a YIELD. */
+SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint32_t below)
 {
-    return simt_mulhi((view.rank / SIMT_WARP) * 2654435769u, shpool_bitmap_words(view) / 2u);
-}
-
-/* A request of more than a word, or one that found no room at home. */
-SIMT_FN simt_addr shpool_bitmap_malloc_lanes(shpool_view view, uint32_t need, uint32_t below,
-                                             uint32_t lanes)
-{
-    shpool_bitmap_wish wish = shpool_bitmap_wish_for(need, below);
+    const uint32_t     places = shpool_bitmap_words(view) / 2u - (SIMT_WARP - 1u);
+    const uint32_t     p      = shpool_bitmap_place_of(view.rank, places);
+    shpool_bitmap_look look;
     uint32_t           first;
 
-    if (need > view.word[0]) {
-        return 0; /* the empty pool, too: it has no granules */
-    }
-    first = shpool_bitmap_hunt(view, simt_shfl(lanes, shpool_bitmap_first_pair(view),
-                                               simt_ffs(lanes) - 1u),
-                               shpool_bitmap_words(view) / 2u, wish, lanes);
-    if ((first != SHPOOL_BITMAP_NOWHERE) &&
-        shpool_bitmap_claim_group(view, first, first + need, lanes)) {
-        return shpool_bitmap_payload(view, first);
-    }
-    return shpool_bitmap_malloc_group_far(view.base, view.word[0], view.word[1], need, below,
-                                          lanes);
+    look.a     = shpool_bitmap_word_at(view, 2u * (p + simt_lane()));
+    look.words = simt_atomic_load_pair(look.a, SIMT_RELAXED); /* relaxed: the claim looks again */
+    look.words.x &= ~SHPOOL_BITMAP_CLAIMED; /* where it was set the claim fails */
+    look.at     = SHPOOL_BITMAP_PAIR * (p + simt_lane());
+    look.unused = shpool_bitmap_unused_pair(look.words);
+    first       = shpool_bitmap_reach(look, SHPOOL_BITMAP_PAIR * p);
+    first       = (first + below) & ~below;
+    /* a run that lies within a pair is found by a longer search only */
+    first = (first + need <= look.at + simt_ffs(~look.unused) - 1u) ? first
+                                                                    : SHPOOL_BITMAP_NOWHERE;
+    first = shpool_bitmap_lowest(first);
+    return ((first != SHPOOL_BITMAP_NOWHERE) &&
+            shpool_bitmap_claim_seen(look, first, first + need))
+               ? first : SHPOOL_BITMAP_NOWHERE;
 }
 
-/* The same for groups that are no whole warp: a call. */
-SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_some(simt_addr base, uint32_t granules,
-                                                     uint32_t offset, uint32_t rank, uint32_t need,
-                                                     uint32_t below, uint32_t lanes)
+/* Of a smaller group the first lane asks.  A call. */
+SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_led(simt_addr base, uint32_t granules,
+                                                    uint32_t offset, uint32_t rank, uint32_t bytes,
+                                                    uint32_t alignment, uint32_t lanes)
 {
-    shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
+    const shpool_view view  = {base, 0, rank, 0, {granules, offset}, 0};
+    const uint32_t    first = simt_ffs(lanes) - 1u;
+    simt_addr         addr  = 0;
 
-    return shpool_bitmap_malloc_lanes(view, need, below, lanes);
+    if (simt_lane() == first) {
+        addr = shpool_bitmap_malloc(view, bytes, alignment, 0);
+    }
+    simt_warp_sync(lanes); /* the others come behind what the first lane acquired */
+    return simt_shfl(lanes, addr, first);
 }
 
 SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, uint32_t alignment,
                                              uint32_t site, uint32_t lanes)
 {
     const uint32_t need  = (bytes + 15u) >> 4;
-    const uint32_t first = simt_ffs(lanes) - 1u;
-    simt_addr      addr  = 0;
+    const uint32_t below = (alignment >> 4) - 1u;
+    uint32_t       first = SHPOOL_BITMAP_NOWHERE;
 
-    if (shpool_bitmap_members(lanes) == 1u) {
-        return shpool_bitmap_malloc(view, bytes, alignment, site);
+    (void)site;
+    if (!SIMT_LIKELY(lanes == SIMT_ALL_LANES)) {
+        return shpool_bitmap_malloc_led(view.base, view.word[0], view.word[1], view.rank, bytes,
+                                        alignment, lanes);
     }
-    if ((need <= SHPOOL_BITMAP_SPAN) && (view.word[0] != 0) && (alignment <= 16u)) {
-        if (simt_lane() == first) {
-            shpool_bitmap_place at = shpool_bitmap_where(view);
-
-            addr = shpool_bitmap_take(view, at.home, need, shpool_bitmap_high(at));
-        }
-        simt_warp_sync(lanes); /* the others come behind what the first lane acquired */
-        addr = simt_shfl(lanes, addr, first);
-        if (addr != 0) {
-            return addr;
-        }
+    if (SIMT_LIKELY(view.word[0] >= SHPOOL_BITMAP_LOOK)) {
+        first = shpool_bitmap_malloc_here(view, need, below);
     }
-    if (lanes == SIMT_ALL_LANES) {
-        return shpool_bitmap_malloc_lanes(view, need, (alignment >> 4) - 1u, SIMT_ALL_LANES);
+    if (!SIMT_LIKELY(first != SHPOOL_BITMAP_NOWHERE)) {
+        first = shpool_bitmap_malloc_warp(view.base, view.word[0], view.rank, need, below);
     }
-    return shpool_bitmap_malloc_some(view.base, view.word[0], view.word[1], view.rank, need,
-                                     (alignment >> 4) - 1u, lanes);
+    return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;
 }
 
 /* ---- free ---- */
 
-/* Clear what a long allocation has from word w on; the first lane's word was `seen` and its first
- * granule i, and that one's used bit is gone. */
-SIMT_FN void shpool_bitmap_free_words(shpool_view view, const shpool_bitmap_release *r,
-                                      uint32_t lanes)
+/* One lane's word of an allocation that is freed. */
+typedef struct shpool_bitmap_part {
+    uint32_t run;  /* its used bits of the allocation */
+    uint32_t more; /* which goes on in the next word */
+} shpool_bitmap_part;
+
+SIMT_FN shpool_bitmap_part shpool_bitmap_part_of(uint32_t word, uint32_t i)
 {
-    const uint32_t index = shpool_bitmap_index(lanes, simt_lane());
-    const uint32_t words = shpool_bitmap_words(view);
-    uint32_t       w     = r->w + index;
-    uint32_t       i     = (index == 0) ? r->i : 0u;
-    uint32_t       ends;
+    shpool_bitmap_part part;
+
+    part.run  = shpool_bitmap_rest(word, i) << i;
+    part.more = shpool_bitmap_goes_on(word, part.run);
+    return part;
+}
+
+/* Each lane clears its word, at a, of an allocation that the group has taken.  1: it has more. */
+SIMT_FN uint32_t shpool_bitmap_clear_word(simt_addr a, uint32_t i, uint32_t start)
+{
+    /* relaxed: as for the length */
+    const shpool_bitmap_part part = shpool_bitmap_part_of(simt_atomic_load(a, SIMT_RELAXED), i);
+    const uint32_t           ends = simt_ballot(SIMT_ALL_LANES, part.more == 0);
+    uint32_t clear = start | part.run | (part.more ? SHPOOL_BITMAP_MORE : 0u);
+
+    clear = ((ends & simt_mask(0, simt_lane())) == 0) ? clear : 0u;
+    (void)simt_atomic_and(a, ~clear, SIMT_RELEASE); /* release: as in shpool_bitmap_clear */
+    return ends == 0;
+}
+
+/* The address of word w, or of the last one. */
+SIMT_FN simt_addr shpool_bitmap_word_near(shpool_view view, uint32_t w)
+{
+    const uint32_t last = shpool_bitmap_words(view) - 1u;
+
+    return shpool_bitmap_word_at(view, (w < last) ? w : last);
+}
+
+/* What an allocation has behind the words that the warp has cleared at once: from word w on. */
+SIMT_FN_NOINLINE void shpool_bitmap_clear_on(simt_addr base, uint32_t granules, uint32_t w)
+{
+    const shpool_view view = {base, 0, 0, 0, {granules, 0}, 0};
 
     SIMT_ROLLED
-    do {
-        simt_addr a    = shpool_bitmap_word_at(view, w);
-        uint32_t  word = r->seen;
-        uint32_t  run;
-        uint32_t  more;
+    while (shpool_bitmap_clear_word(shpool_bitmap_word_near(view, w), 0, 0)) {
+        w += SIMT_WARP;
+    }
+}
 
-        if (w != r->w) { /* relaxed: as for the length */
-            word = (w < words) ? simt_atomic_load(a, SIMT_RELAXED) : 0u;
-        }
-        run  = shpool_bitmap_rest(word, i) << i;
-        more = shpool_bitmap_goes_on(word, run);
-        ends = simt_ballot(lanes, more == 0);
-        if ((ends & simt_mask(0, simt_lane())) == 0) {
-            uint32_t clear = run | ((more != 0) ? SHPOOL_BITMAP_MORE : 0u) |
-                             ((w == r->w) ? 1u << SHPOOL_BITMAP_STARTS << i : 0u);
+/* By one of the lanes: of a smaller group, and where the word has changed meanwhile or the free is to
+ * be refused. */
+SIMT_FN_NOINLINE uint32_t shpool_bitmap_free_led(simt_addr base, uint32_t granules,
+                                                 uint32_t offset, uint32_t rank, simt_addr addr,
+                                                 uint32_t first)
+{
+    const shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
 
-            (void)simt_atomic_and(a, ~clear, SIMT_RELEASE); /* as in shpool_bitmap_clear */
-        }
-        w += shpool_bitmap_members(lanes);
-        i = 0;
-    } while (ends == 0);
+    return (simt_lane() == first) ? shpool_bitmap_free(view, addr, 0) : (uint32_t)SHPOOL_FREE_OK;
+}
+
+SIMT_FN uint32_t shpool_bitmap_free_warp(shpool_view view, simt_addr addr, uint32_t first)
+{
+    const uint32_t  w     = shpool_bitmap_word_of(first);
+    const uint32_t  i     = first - SHPOOL_BITMAP_SPAN * w;
+    const uint32_t  leads = simt_lane() == 0;
+    const simt_addr a     = shpool_bitmap_word_near(view, w + simt_lane());
+    const uint32_t  seen  = simt_atomic_load(a, SIMT_RELAXED);
+    uint32_t        sole;
+
+    /* As for a long run in shpool_bitmap_give: whoever clears the used bit of the first granule is
+     * the one that frees it.  relaxed: the granule stays taken by its start bit */
+    sole = leads && (shpool_bitmap_judge(seen, i) == SHPOOL_FREE_OK);
+    sole &= (simt_atomic_cas(a, seen, sole ? seen & ~(1u << i) : seen, SIMT_RELAXED) == seen);
+    if (!SIMT_LIKELY(simt_any(SIMT_ALL_LANES, sole != 0))) {
+        return shpool_bitmap_free_led(view.base, view.word[0], view.word[1], view.rank, addr, 0);
+    }
+    simt_warp_sync(SIMT_ALL_LANES); /* the other words are this allocation's only from here on */
+    if (shpool_bitmap_clear_word(a, leads ? i : 0u, leads ? 1u << SHPOOL_BITMAP_STARTS << i : 0u)) {
+        shpool_bitmap_clear_on(view.base, view.word[0], w + simt_lane() + SIMT_WARP);
+    }
+    simt_warp_sync(SIMT_ALL_LANES); /* every word is clear */
+    /* release: as in shpool_bitmap_released */
+    (void)simt_atomic_add(leads ? view.base + 16u + 4u * (view.rank & (SHPOOL_BITMAP_COUNTERS - 1u))
+                                : a, leads, SIMT_RELEASE);
+    return SHPOOL_FREE_OK;
 }
 
 SIMT_FN uint32_t shpool_bitmap_free_group(shpool_view view, simt_addr addr, uint32_t site,
                                           uint32_t lanes)
 {
-    const uint32_t        first  = shpool_bitmap_granule(view, addr);
-    const uint32_t        leader = simt_ffs(lanes) - 1u;
-    const uint32_t        leads  = simt_lane() == leader;
-    shpool_bitmap_release r      = {0, 0, 0, 0, SHPOOL_FREE_OK};
+    const uint32_t first = shpool_bitmap_granule(view, addr);
 
     (void)site;
     if (first >= view.word[0]) {
         return shpool_run_stray(first, view.word[0]);
     }
-    r.w = shpool_bitmap_word_of(first);
-    r.i = first - SHPOOL_BITMAP_SPAN * r.w;
-    if (leads) {
-        r.seen = simt_atomic_load(shpool_bitmap_word_at(view, r.w), SIMT_RELAXED);
-        while (!shpool_bitmap_give(view, &r)) {
-        }
-    }
-    simt_warp_sync(lanes); /* the other words are this allocation's only from here on */
-    r.is_long = (r.reason == SHPOOL_FREE_OK) ? r.is_long : 0u;
-    if (simt_shfl(lanes, r.is_long, leader) != 0) {
-        shpool_bitmap_free_words(view, &r, lanes);
-        simt_warp_sync(lanes); /* every word is clear */
-    }
-    if (leads && (r.reason == SHPOOL_FREE_OK)) {
-        shpool_bitmap_released(view);
-    }
-    return r.reason;
+    return SIMT_LIKELY(lanes == SIMT_ALL_LANES)
+               ? shpool_bitmap_free_warp(view, addr, first)
+               : shpool_bitmap_free_led(view.base, view.word[0], view.word[1], view.rank, addr,
+                                        simt_ffs(lanes) - 1u);
 }
 
 #endif /* SHPOOL_ALLOCATORS_BITMAP_GROUP_H */

@@ -12,11 +12,14 @@
 #define SHPOOL_BITMAP_USED     0x000007ffu /* used bits of a word */
 #define SHPOOL_BITMAP_STARTS   16u         /* where its start bits begin */
 #define SHPOOL_BITMAP_LAST     0x00000400u /* used bit of its last granule */
+#define SHPOOL_BITMAP_CLAIMED  0x00000800u /* of a pair's first word: a group is claiming in it */
 #define SHPOOL_BITMAP_MORE     0x80000000u /* the run with that one goes on in the next word */
 #define SHPOOL_BITMAP_COUNTERS 8u          /* of releases; a power of two */
 #define SHPOOL_BITMAP_PAIR     22u         /* granules of a pair of words */
 #define SHPOOL_BITMAP_FULL     0x003fffffu /* a pair of which all are free */
 #define SHPOOL_BITMAP_NOWHERE  0xffffffffu /* no granule */
+#define SHPOOL_BITMAP_PAUSE    32u         /* nanoseconds: about as long as a group's claim takes */
+#define SHPOOL_BITMAP_DOUBLED  5u          /* times, where searches are in vain */
 #define SHPOOL_BITMAP_CONTROL  (16u + 4u * SHPOOL_BITMAP_COUNTERS) /* bytes before the words */
 
 /* ---- geometry: word[0] = G, word[1] = offset of granule 0 ---- */
@@ -129,41 +132,44 @@ SIMT_FN uint32_t shpool_bitmap_back(uint32_t unused)
 typedef struct shpool_bitmap_wish {
     uint32_t need;
     uint32_t below;
-    uint32_t grid; /* bit i: granule i is such a multiple */
 } shpool_bitmap_wish;
 
-SIMT_FN shpool_bitmap_wish shpool_bitmap_wish_for(uint32_t need, uint32_t below)
+/* Of the bits set in `starts`, the lowest i such that at + i is a multiple of below + 1; 32 or more
+ * if there is none. */
+SIMT_FN uint32_t shpool_bitmap_aligned(uint32_t starts, uint32_t at, uint32_t below)
 {
-    shpool_bitmap_wish wish = {need, below, (below != 0) ? 1u : ~0u};
-    uint32_t           step = below + 1u;
+    uint32_t i = (0u - at) & below;
 
-    SIMT_ROLLED
-    for (; (below != 0) && (step < 32u); step *= 2u) {
-        wish.grid |= wish.grid << step;
+    if (below == 0) {
+        return simt_ffs(starts) - 1u;
     }
-    return wish;
+    SIMT_ROLLED
+    while ((i < SHPOOL_BITMAP_PAIR) && (((starts >> i) & 1u) == 0)) {
+        i += below + 1u;
+    }
+    return (i < SHPOOL_BITMAP_PAIR) ? i : 32u;
 }
 
-/* Of runs that end in pair p, or lie in it, the lowest that is long enough; NOWHERE if none is.
- * `start`: where the free run begins that reaches into the pair from below. */
-SIMT_FN uint32_t shpool_bitmap_fit(uint32_t start, uint32_t p, uint32_t unused,
+/* Of runs that end in a pair, or lie in it, the lowest that is long enough; NOWHERE if none is.
+ * `start`: where the free run begins that reaches into the pair from below; `at`: the pair's first
+ * granule. */
+SIMT_FN uint32_t shpool_bitmap_fit(uint32_t start, uint32_t at, uint32_t unused,
                                    shpool_bitmap_wish wish)
 {
-    uint32_t at   = SHPOOL_BITMAP_PAIR * p;
-    uint32_t end  = at + simt_ffs(~unused) - 1u; /* its end */
-    uint32_t skip = (0u - at) & wish.below;
+    uint32_t end = at + simt_ffs(~unused) - 1u; /* its end */
     uint32_t fit;
 
     start = (start + wish.below) & ~wish.below;
     if (start + wish.need <= end) {
         return start;
     }
-    if (wish.need > SHPOOL_BITMAP_PAIR - 2u) { /* else it would reach an end of the pair */
+    if (wish.need >= SHPOOL_BITMAP_PAIR) { /* else it may lie within the pair */
         return SHPOOL_BITMAP_NOWHERE;
     }
-    fit = shpool_run_starts(unused, wish.need, 32u);
-    fit &= (skip < 32u) ? wish.grid << skip : 0u;
-    return (fit != 0) ? at + simt_ffs(fit) - 1u : SHPOOL_BITMAP_NOWHERE;
+    /* pinned: its shifts would take registers in every search */
+    fit = shpool_run_starts(unused, simt_pin(wish.need), 32u);
+    fit = shpool_bitmap_aligned(fit, at, wish.below);
+    return (fit < 32u) ? at + fit : SHPOOL_BITMAP_NOWHERE;
 }
 
 /* ---- a fresh pool ---- */
@@ -252,9 +258,12 @@ SIMT_FN void shpool_bitmap_claimed(shpool_view view, uint32_t undone)
 {
     if (undone) {
         shpool_bitmap_released(view); /* first: who sees nothing pending sees this, too */
+        /* release: pairs with the acquire of the pending count in shpool_bitmap_malloc_slow */
+        (void)simt_atomic_add(view.base, 0u - 1u, SIMT_RELEASE);
+    } else {
+        /* relaxed: marks that stay are an allocation, whenever they are seen */
+        (void)simt_atomic_add(view.base, 0u - 1u, SIMT_RELAXED);
     }
-    /* release: pairs with the acquire of the pending count in shpool_bitmap_malloc_slow */
-    (void)simt_atomic_add(view.base, 0u - 1u, SIMT_RELEASE);
 }
 
 /* Mark granules first..end-1 used; head: with a start bit.  1, or 0 with nothing marked.

@@ -143,8 +143,12 @@ SIMT_FN uint32_t shpool_lane_with(shpool_heap heap, uint32_t lanes, const void *
     return shpool_first_lane((with != 0) ? with : lanes);
 }
 
+/* The two functions below are called with SIMT_ALL_LANES as a constant where it is that: nvcc makes
+ * one instruction of a warp's meeting then, and some forty, with a search among the lanes, for a
+ * mask that it does not know. */
+
 /* alignment: a power of two, 16 up to the configured one. */
-SIMT_FN void *shpool_malloc_lanes_as(shpool_heap heap, uint32_t lanes, size_t bytes,
+SIMT_FN void *shpool_malloc_for(shpool_heap heap, uint32_t lanes, size_t bytes,
                                      uint32_t alignment, uint32_t site)
 {
     simt_addr addr = 0;
@@ -158,7 +162,7 @@ SIMT_FN void *shpool_malloc_lanes_as(shpool_heap heap, uint32_t lanes, size_t by
         addr = shpool_allocate_lanes(heap, lanes, (want != 0) ? want : 1u, alignment, site);
     }
     if (addr != 0) {
-        return simt_from_window(heap.window, addr);
+        return shpool_pointer(heap, addr);
     }
 #if SHPOOL_HAS_AREA
     if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {
@@ -173,6 +177,40 @@ SIMT_FN void *shpool_malloc_lanes_as(shpool_heap heap, uint32_t lanes, size_t by
     }
 #endif
     return NULL;
+}
+
+/* In one of the lanes why it was refused, in the others that or SHPOOL_FREE_OK. */
+SIMT_FN uint32_t shpool_free_for(shpool_heap heap, uint32_t lanes, void *ptr, uint32_t site)
+{
+    uint32_t reason = SHPOOL_FREE_OK;
+
+    if (!shpool_is_group(heap, lanes, ptr, 0, 0, site)) {
+        return SHPOOL_FREE_GROUP;
+    }
+    heap = shpool_heap_of_group(heap, simt_popc(lanes));
+    simt_warp_sync(lanes); /* the members' last use */
+    if (SHPOOL_GROUPED(heap) && simt_is_within(heap.window, ptr) && (heap.view.bytes != 0)) {
+        return SHPOOL_DO(heap, release_group, (heap.view, simt_to_shared(ptr), site, lanes));
+    }
+    if (simt_lane() == shpool_lane_with(heap, lanes, ptr)) {
+        reason = shpool_free_at(heap, ptr, site);
+    }
+    return reason;
+}
+
+SIMT_FN void *shpool_malloc_lanes_as(shpool_heap heap, uint32_t lanes, size_t bytes,
+                                     uint32_t alignment, uint32_t site)
+{
+    return SIMT_LIKELY(lanes == SIMT_ALL_LANES)
+               ? shpool_malloc_for(heap, SIMT_ALL_LANES, bytes, alignment, site)
+               : shpool_malloc_for(heap, lanes, bytes, alignment, site);
+}
+
+SIMT_FN uint32_t shpool_free_lanes_as(shpool_heap heap, uint32_t lanes, void *ptr, uint32_t site)
+{
+    return SIMT_LIKELY(lanes == SIMT_ALL_LANES)
+               ? shpool_free_for(heap, SIMT_ALL_LANES, ptr, site)
+               : shpool_free_for(heap, lanes, ptr, site);
 }
 
 /**
@@ -207,25 +245,6 @@ SIMT_FN void *shpool_aligned_malloc_lanes(shpool_heap heap, uint32_t lanes, size
     uint32_t use = shpool_alignment(heap, alignment);
 
     return (use != 0) ? shpool_malloc_lanes_as(heap, lanes, bytes, use, 0) : NULL;
-}
-
-/* A group's free: in one of the lanes why it was refused, in the others that or SHPOOL_FREE_OK. */
-SIMT_FN uint32_t shpool_free_lanes_as(shpool_heap heap, uint32_t lanes, void *ptr, uint32_t site)
-{
-    uint32_t reason = SHPOOL_FREE_OK;
-
-    if (!shpool_is_group(heap, lanes, ptr, 0, 0, site)) {
-        return SHPOOL_FREE_GROUP;
-    }
-    heap = shpool_heap_of_group(heap, simt_popc(lanes));
-    simt_warp_sync(lanes); /* the members' last use */
-    if (SHPOOL_GROUPED(heap) && simt_is_within(heap.window, ptr) && (heap.view.bytes != 0)) {
-        return SHPOOL_DO(heap, release_group, (heap.view, simt_to_shared(ptr), site, lanes));
-    }
-    if (simt_lane() == shpool_lane_with(heap, lanes, ptr)) {
-        reason = shpool_free_at(heap, ptr, site);
-    }
-    return reason;
 }
 
 /**

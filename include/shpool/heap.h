@@ -254,6 +254,18 @@ SIMT_FN void shpool_fini(shpool_heap heap)
 
 /* ---- malloc and free ---- */
 
+/* A module's address, not 0, as a pointer.  Where it can only be the own block's the conversion
+ * tells nvcc so, and the caller's accesses become LDS and STS. */
+SIMT_FN void *shpool_pointer(shpool_heap heap, simt_addr addr)
+{
+#if SHPOOL_CLUSTERED
+    return simt_from_window(heap.window, addr);
+#else
+    (void)heap;
+    return simt_from_shared(addr);
+#endif
+}
+
 /* alignment: a power of two, 16 up to the configured one. */
 SIMT_FN void *shpool_malloc_as(shpool_heap heap, size_t bytes, uint32_t alignment, uint32_t site)
 {
@@ -264,7 +276,7 @@ SIMT_FN void *shpool_malloc_as(shpool_heap heap, size_t bytes, uint32_t alignmen
         addr = SHPOOL_DO(heap, allocate, (heap.view, (want != 0) ? want : 1u, alignment, site));
     }
     if (addr != 0) {
-        return simt_from_window(heap.window, addr);
+        return shpool_pointer(heap, addr);
     }
 #if SHPOOL_HAS_AREA
     if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {

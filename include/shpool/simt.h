@@ -51,6 +51,7 @@
  *   simt_atomic_cas(a, expected, desired, o)     simt_atomic_cas64(a, expected, desired, o)
  *   simt_atomic_load_pair(a, o)    two neighbouring words, a a multiple of 8, as a simt_pair: each
  *                                  word as simt_atomic_load() gives it, not both of one instant
+ *   simt_atomic_cas_pair(a, expected, desired, o)    the same two at once; 1 if it has swapped, 0
  *   simt_peek(a)                   a word that others change by atomics, as a hint: it may be old,
  *                                  and orders nothing.  What it says an atomic decides again;
  *                                  nobody waits by it.  nvcc 13.0 makes loops that only peek
@@ -147,6 +148,7 @@
  *   SIMT_HD              like SIMT_FN, callable on the host as well (layout computations)
  *   SIMT_ROLLED          in front of a loop: not to be unrolled (registers, instruction cache)
  *   SIMT_UNROLLED        in front of a loop with a constant count: no loop is to remain
+ *   SIMT_LIKELY(x)       x, a condition that is nearly always true
  *   SIMT_TABLE(type, name, count)   heads a constant table at file scope: SIMT_TABLE(...) = {...};
  */
 #ifndef SHPOOL_SIMT_H

@@ -15,6 +15,7 @@ extern "C" {
 
 #define SIMT_FN          static inline __attribute__((unused))
 #define SIMT_ROLLED
+#define SIMT_LIKELY(_x)  __builtin_expect((_x) != 0, 1)
 #define SIMT_UNROLLED
 #define SIMT_FN_NOINLINE static __attribute__((unused, noinline))
 #define SIMT_HD          static inline __attribute__((unused))
@@ -261,6 +262,26 @@ SIMT_FN void simt_store128(simt_addr a, simt_u128 v)
 SIMT_CPU_ATOMICS(, simt_cpu_at)
 SIMT_CPU_RMW(simt_atomic_exchange, exchange, simt_cpu_at)
 SIMT_CPU_CAS(simt_atomic_cas64, unsigned long long, simt_cpu_word64, simt_cpu_at)
+
+/* ThreadSanitizer knows the history of a word by its address, so it is told of the second one. */
+extern void __tsan_acquire(void *addr) __attribute__((weak));
+extern void __tsan_release(void *addr) __attribute__((weak));
+SIMT_FN uint32_t simt_atomic_cas_pair(simt_addr a, simt_pair expected, simt_pair desired,
+                                      simt_order o)
+{
+    simt_cpu_word64   *p   = (simt_cpu_word64 *)simt_cpu_at("atomic cas", a, 8);
+    unsigned long long old = ((unsigned long long)expected.y << 32) | expected.x;
+    uint32_t           done;
+
+    if (((o == SIMT_RELEASE) || (o == SIMT_ACQ_REL)) && (__tsan_release != NULL)) {
+        __tsan_release((char *)p + 4);
+    }
+    done = SIMT_CPU_CAS_BODY(p, old, ((unsigned long long)desired.y << 32) | desired.x, o) != 0;
+    if (((o == SIMT_ACQUIRE) || (o == SIMT_ACQ_REL)) && (__tsan_acquire != NULL)) {
+        __tsan_acquire((char *)p + 4);
+    }
+    return done;
+}
 
 /* C11 has no atomic minimum: a loop, one switch point like every other atomic.  It stores in any
  * case, as the GPU's does: a release that changes nothing is a release all the same. */

@@ -15,6 +15,7 @@
 #define SIMT_FN          static __device__ __forceinline__
 #define SIMT_ROLLED      _Pragma("unroll 1")
 #define SIMT_UNROLLED    _Pragma("unroll")
+#define SIMT_LIKELY(_x)  __builtin_expect((_x) != 0, 1)
 #define SIMT_FN_NOINLINE static __device__ __noinline__
 #define SIMT_HD          static __host__ __device__ __forceinline__
 #define SIMT_TABLE(_type, _name, _count) static __device__ const _type _name[_count]
@@ -259,6 +260,20 @@ SIMT_FN unsigned long long simt_atomic_cas64(simt_addr a, unsigned long long exp
 
     SIMT_CUDA_ORDERED(o, SIMT_CUDA_CAS64)
     return old;
+}
+
+#define SIMT_CUDA_CAS_PAIR(_order) \
+    asm volatile("{ .reg .b64 e, d; mov.b64 e, {%3, %4}; mov.b64 d, {%5, %6}; " \
+                 "atom." _order ".cta.shared.cas.b64 d, [%2], e, d; mov.b64 {%0, %1}, d; }" \
+                 : "=r"(old.x), "=r"(old.y) : "r"(a), "r"(expected.x), "r"(expected.y), \
+                   "r"(desired.x), "r"(desired.y) : "memory")
+SIMT_FN uint32_t simt_atomic_cas_pair(simt_addr a, simt_pair expected, simt_pair desired,
+                                      simt_order o)
+{
+    simt_pair old;
+
+    SIMT_CUDA_ORDERED(o, SIMT_CUDA_CAS_PAIR)
+    return (old.x == expected.x) && (old.y == expected.y);
 }
 
 /* ---- bits ---- */
