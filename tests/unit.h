@@ -46,6 +46,13 @@ static inline shpool_layout empty_layout(uint32_t bytes, uint32_t alignment)
     return (shpool_layout){ 0 };
 }
 
+/* Bytes behind a planned pool's module: where threads wait that share it. */
+static inline uint32_t wait_bytes(const shpool_pool *pool)
+{
+    return ((pool->threads_per_pool > 1) || (pool->scope == SHPOOL_SCOPE_CLUSTER))
+               ? SHPOOL_WAIT_BYTES : 0u;
+}
+
 static inline shpool_allocator fake_allocator(const char *name, uint32_t scope, uint32_t caps)
 {
     return (shpool_allocator){

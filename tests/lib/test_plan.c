@@ -58,7 +58,7 @@ static void test_fields_of_one_pool(void **state)
     assert_int_equal(pool.allocator, shpool_name_id("t_block"));
     assert_int_equal(pool.flags, SHPOOL_FLAG_SHARED | SHPOOL_FLAG_IN_BAND |
                                  (4u << SHPOOL_FLAG_ALIGN_SHIFT));
-    assert_int_equal(pool.pool_bytes, 10000 + FAKE_OVERHEAD);
+    assert_int_equal(pool.pool_bytes, 10000 + FAKE_OVERHEAD + SHPOOL_WAIT_BYTES);
     assert_int_equal(pool.shared_bytes, pool.pool_bytes);
     assert_int_equal(pool.area_bytes, 0);
     assert_int_equal(pool.pools, 1);
@@ -67,7 +67,7 @@ static void test_fields_of_one_pool(void **state)
     assert_int_equal(pool.alignment, 16);
     assert_int_equal(pool.largest, 10000);
     assert_int_equal(pool.scope, SHPOOL_SCOPE_BLOCK);
-    assert_int_equal(pool.word[0], pool.pool_bytes);
+    assert_int_equal(pool.word[0], 10000 + FAKE_OVERHEAD);
     assert_int_equal(pool.word[1], 16);
     assert_null(pool.table);
     assert_null(pool.report);
@@ -207,13 +207,13 @@ static void test_check_needs_the_capability(void **state)
 static void test_sizes_out_of_range(void **state)
 {
     shpool_config want = want_of(32, 0);
-    const uint32_t most = SHPOOL_MAX_SHARED - FAKE_OVERHEAD;
+    const uint32_t most = SHPOOL_MAX_SHARED - FAKE_OVERHEAD - SHPOOL_WAIT_BYTES;
 
     (void)state;
     plan_fails("t_block", want, SHPOOL_ERR_TOO_SMALL, "payload_bytes is 0");
     assert_int_equal(plan_ok("t_block", want_of(32, most)).shared_bytes, SHPOOL_MAX_SHARED);
     plan_fails("t_block", want_of(32, most + 1), SHPOOL_ERR_TOO_LARGE, "needs 232464 bytes");
-    assert_detail("payload_bytes 232400 would fit");
+    assert_detail("payload_bytes 232384 would fit");
     plan_fails("t_block", want_of(32, UINT32_MAX), SHPOOL_ERR_TOO_LARGE, "far more");
     plan_fails("t_block:payload_bytes=5G", want_of(32, 1), SHPOOL_ERR_TOO_LARGE, "would fit");
     plan_fails("t_thread", want_of(1024, UINT32_MAX), SHPOOL_ERR_TOO_LARGE, "1024 pools");

@@ -16,7 +16,8 @@ static void check_pool(const shpool_config *want, const shpool_pool *pool,
                         : (pool->pools > 1) ? pool->alignment : 16;
     const uint32_t payload = (want->payload_bytes + pool->pools - 1) / pool->pools;
     const uint32_t zones = ((pool->flags & SHPOOL_FLAG_CHECK) != 0) ? pool->alignment + 4 : 0;
-    shpool_layout layout = allocator->layout(pool->pool_bytes, pool->alignment);
+    const uint32_t bytes = pool->pool_bytes - wait_bytes(pool); /* the module's */
+    shpool_layout layout = allocator->layout(bytes, pool->alignment);
 
     assert_int_equal(pool->shared_bytes, pool->area_bytes + pool->pools * pool->pool_bytes);
     assert_true(pool->shared_bytes <= SHPOOL_MAX_SHARED);
@@ -35,8 +36,7 @@ static void check_pool(const shpool_config *want, const shpool_pool *pool,
     }
     /* minimal: the next smaller size that is permitted would hold too little */
     assert_true((pool->pool_bytes <= step) ||
-                (allocator->layout(pool->pool_bytes - step, pool->alignment).largest <
-                 payload + zones));
+                (allocator->layout(bytes - step, pool->alignment).largest < payload + zones));
 }
 
 /* A payload that was refused must really not fit, and the one that is proposed must. */

@@ -112,7 +112,7 @@ static void test_wrong_abi_is_refused(void **state)
     (void)state;
     trial_compile("abi.so", "trial_a", "#define ABI (SHPOOL_ABI + 7)\n");
     trial_use(trial_folder);
-    expect_refused("abi.so", "built with ABI 8");
+    expect_refused("abi.so", "built with ABI 9");
     assert_detail("rebuild it with the headers of shpool");
 }
 
@@ -121,7 +121,7 @@ static void test_other_size_is_refused(void **state)
     (void)state;
     trial_compile("size.so", "trial_a", "#define BYTES 8\n");
     trial_use(trial_folder);
-    expect_refused("size.so", "ABI 1 and 8 bytes");
+    expect_refused("size.so", "ABI 2 and 8 bytes");
 }
 
 static void test_other_copy_of_the_library_is_refused(void **state)

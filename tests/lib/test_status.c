@@ -94,9 +94,9 @@ static void test_fits_gives_all_three_numbers_and_what_to_rebuild(void **state)
 {
     (void)state;
     assert_int_equal(shpool_fits(SHPOOL_ABI, SHPOOL_ABI + 41), SHPOOL_ERR_ABI);
-    assert_detail("headers have ABI 1");
-    assert_detail("libshpool_device.a ABI 42");
-    assert_detail("ABI 1: rebuild");
+    assert_detail("headers have ABI 2");
+    assert_detail("libshpool_device.a ABI 43");
+    assert_detail("ABI 2: rebuild");
     assert_int_equal(shpool_fits(SHPOOL_ABI + 1, SHPOOL_ABI + 1), SHPOOL_ERR_ABI);
     assert_detail("install the libshpool.so");
     assert_int_equal(shpool_fits(SHPOOL_ABI - 1, SHPOOL_ABI - 1), SHPOOL_ERR_ABI);

@@ -49,11 +49,12 @@ static void realloc_kernel(void *arg)
     static const size_t sizes[] = { 1, 16, 60, 200, 1000 };
     trial              *p     = (trial *)arg;
     const shpool_table *table = p->pool.table;
-    shpool_heap         heap  = { { 0, 0, 0, 0, { 0, 0 }, 0 }, 0, NULL, NULL, table };
+    shpool_heap         heap  = shpool_empty_heap();
     simt_addr           mine, freed, wall;
 
+    heap.table        = table;
     heap.view.base    = simt_dynamic_base() + p->pool.area_bytes;
-    heap.view.bytes   = p->pool.pool_bytes;
+    heap.view.bytes   = p->pool.pool_bytes - shpool_wait_bytes(p->pool.flags, p->pool.pool_bytes);
     heap.view.word[0] = p->pool.word[0];
     heap.view.word[1] = p->pool.word[1];
     heap.view.flags   = p->pool.flags | SHPOOL_FLAG_LEADER;

@@ -158,7 +158,7 @@ static void test_open_tells_allocator_and_geometry(void **state)
     shpool_set_message_handler(listen, text);
     assert_int_equal(shpool_simt_open("s_both", &want, &pool), SHPOOL_OK);
     assert_non_null(strstr(text, "s_both"));
-    assert_non_null(strstr(text, "shared_bytes 4144"));
+    assert_non_null(strstr(text, "shared_bytes 4160"));
     shpool_simt_close(&pool);
 }
 
