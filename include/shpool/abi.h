@@ -201,7 +201,7 @@ typedef struct shpool_table {
     shpool_unspill_fn unspill; /**< a free of what does not lie in the pool */
     shpool_rewind_fn  rewind;  /**< marks; NULL: none */
     shpool_spilled_fn spilled; /**< usable bytes of what spill gave */
-    shpool_malloc_group_fn allocate_group; /**< a request of several lanes; NULL: one of them asks */
+    shpool_malloc_group_fn allocate_group; /**< of several lanes; NULL: one of them asks */
     shpool_free_group_fn   release_group;  /**< NULL where allocate_group is */
     void             *reserved[4]; /**< NULL */
 } shpool_table;

@@ -4,10 +4,9 @@
  * The rest of malloc's family: sizes, calloc, realloc, and looking at a pool.  Included by
  * shpool/heap.h; scope as there.
  */
+#include <shpool/heap.h> /* in front of the guard: it includes this file behind what this needs */
 #ifndef SHPOOL_FAMILY_H
 #define SHPOOL_FAMILY_H
-
-#include <shpool/heap.h>
 
 /** Bytes that may be used of a live allocation, at least those asked for; 0 for NULL. */
 SIMT_FN size_t shpool_usable_size(shpool_heap heap, const void *ptr)

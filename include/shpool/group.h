@@ -28,10 +28,9 @@
  * Included by shpool/heap.h: kernels need no other header; shpool/groups.cuh has the same for the
  * groups of cooperative_groups.
  */
+#include <shpool/heap.h> /* in front of the guard: it includes this file behind what this needs */
 #ifndef SHPOOL_GROUP_H
 #define SHPOOL_GROUP_H
-
-#include <shpool/heap.h>
 
 /* ---- lanes ---- */
 

@@ -52,10 +52,11 @@
  *       thread is at work in the pool; but without SHPOOL_CAP_OUT_OF_BAND check=1 calls it before
  *       each malloc and free, so that a pool that is shared has to take its lock.
  *
- * All others are called by single threads without convergence.  For the view of an empty pool (bytes and
- * word[] 0) malloc, resize, usable and largest return 0, free and owns return a nonzero reason, and
- * nothing touches memory.  On the device each of them stays within 32 registers and off the stack:
- * a kernel that calls through a pointer inherits the highest count of all table functions.
+ * All others are called by single threads without convergence.  For the view of an empty pool
+ * (bytes and word[] 0) malloc, resize, usable and largest return 0, free and owns return a nonzero
+ * reason, and nothing touches memory.  On the device each of them stays within 32 registers and off
+ * the stack: a kernel that calls through a pointer inherits the highest count of all table
+ * functions.
  *
  * Registration, one line each (a built-in allocator needs no NAME.cu: the build has one for all):
  *   NAME.c    SHPOOL_HOST_MODULE(NAME, "summary", scope, caps, device_table, lto_ir)
@@ -162,8 +163,8 @@
 #define SHPOOL_PASTE_(_a, _b) _a##_b
 #define SHPOOL_PASTE(_a, _b)  SHPOOL_PASTE_(_a, _b)
 
-/* Whether a module has marks, or groups, 1 or 0: the comma in its SHPOOL_MARKS_NAME moves a 1 to the second
- * place; where that is not defined, it is no macro, and the second place has the 0. */
+/* Whether a module has marks, or groups, 1 or 0: the comma in its SHPOOL_MARKS_NAME moves a 1 to
+ * the second place; where that is not defined, it is no macro, and the second place has the 0. */
 #define SHPOOL_SECOND_(_a, _b, ...) _b
 #define SHPOOL_SECOND(...)          SHPOOL_SECOND_(__VA_ARGS__)
 #define SHPOOL_HAS_MARKS(_name)     SHPOOL_SECOND(SHPOOL_MARKS_##_name, 0, ~)

@@ -2,13 +2,14 @@
 /* Who waits for memory of a pool: two words behind it, where threads share it.  Not for direct
  * inclusion.
  *
- *   oldest   the lowest ticket of those who wait, as far as they have said so; all ones: nobody does
+ *   oldest   the lowest ticket of those who wait, as far as they have said so; all ones: nobody
+ *            does
  *   tickets  how many have been drawn
  *
- * Whoever finds no memory draws a ticket.  Before each attempt it lowers `oldest` to its ticket.  If
- * that shows an older ticket, it lets that one go first and sleeps instead; so does a newcomer.  Who
- * has memory, or gives up, takes its ticket out of `oldest`, and the others name the next one as
- * they wake.
+ * A thread that finds no memory draws a ticket.  Before each attempt it lowers `oldest` to its
+ * ticket.  If that shows an older ticket, it lets that one go first and sleeps instead; so does a
+ * newcomer.  A thread that has memory, or gives up, takes its ticket out of `oldest`, and the
+ * others name the next one as they wake.
  *
  * Nobody holds anything while it sleeps, and nobody waits for another one for ever: after
  * SHPOOL_TURN_PATIENCE sleeps in a row a waiter makes its attempt in any case.  Without that two

@@ -37,7 +37,7 @@ enum {
 };
 
 /* shpool_trace_record.thread */
-#define SHPOOL_TRACE_RANK          0xffffu /* rank in the block of the thread, or the group's first */
+#define SHPOOL_TRACE_RANK          0xffffu /* of the thread in its block; a group's first */
 #define SHPOOL_TRACE_MEMBERS_SHIFT 16      /* bits 16..25: members of the group, less 1 */
 
 typedef struct shpool_trace_record {
@@ -129,7 +129,8 @@ SIMT_FN uint32_t shpool_trace_place(shpool_view view, uint32_t user)
 
 /* One whole record. */
 SIMT_FN_NOINLINE void shpool_trace_put(simt_addr area, uint32_t thread, uint32_t what,
-                                       uint32_t bytes, uint32_t usable, unsigned long long address, uint32_t site)
+                                       uint32_t bytes, uint32_t usable,
+                                       unsigned long long address, uint32_t site)
 {
     shpool_trace_fill(shpool_trace_take(area, thread), what, bytes, usable, address, site);
 }
@@ -191,7 +192,8 @@ SIMT_FN void shpool_trace_refused(shpool_trace_record *record, uint32_t reason)
 SIMT_FN void shpool_trace_mark(shpool_view view, uint32_t mark)
 {
     if (shpool_is_traced(view) != 0) {
-        shpool_trace_put(view.area, shpool_trace_thread(view), (uint32_t)SHPOOL_TRACE_MARK, 0, 0, mark, 0);
+        shpool_trace_put(view.area, shpool_trace_thread(view), (uint32_t)SHPOOL_TRACE_MARK, 0, 0,
+                         mark, 0);
     }
 }
 
@@ -207,7 +209,8 @@ SIMT_FN void shpool_trace_fini(shpool_view view)
         head   = (shpool_trace_head *)(void *)buffer;
         if ((block < head->blocks) &&
             (simt_global_add32(shpool_trace_cursor(buffer, block), 0) < head->records)) {
-            shpool_trace_put(view.area, shpool_trace_thread(view), (uint32_t)SHPOOL_TRACE_FINI, 0, 0, 0, 0);
+            shpool_trace_put(view.area, shpool_trace_thread(view), (uint32_t)SHPOOL_TRACE_FINI, 0,
+                             0, 0, 0);
         }
     }
 }
