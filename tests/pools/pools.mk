@@ -20,6 +20,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_damage \
 	tests/pools/test_explore \
 	tests/pools/test_geometry \
+	tests/pools/test_group_search \
 	tests/pools/test_heap \
 	tests/pools/test_init \
 	tests/pools/test_lock \

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bitmap's search by a group against its search by one thread and against a model.
+ *
+ * A pattern says which granules are taken; the first lane of the group writes it into the pool's
+ * words, each taken granule an allocation of its own.  Then the group asks, and one thread: both
+ * get memory exactly where the model knows of a run, the words differ by that run only, and a free,
+ * by the other of the two, restores every bit. */
+#define SHPOOL_INLINE bitmap
+#include "heap_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <shpool/executor.h>
+#include <shpool/heap.h>
+#include <shpool/shpool.h>
+
+#define MOST_GRANULES 2000u
+
+static shpool_pool   pool;
+static heap_model    model;
+static unsigned char taken[MOST_GRANULES]; /* the pattern */
+static uint32_t      mask;                 /* the group's lanes */
+static uint32_t      warp;                 /* and their warp */
+static uint32_t      seed;
+static uint32_t      asked;                /* requests of groups */
+
+#define EXPECT(_what) HEAP_EXPECT(&model, _what)
+
+/* ---- the model ---- */
+
+/* The start of the first run of `need` free granules at a multiple of `step`; UINT32_MAX: none. */
+static uint32_t model_fit(uint32_t need, uint32_t step)
+{
+    for (uint32_t first = 0; first + need <= pool.word[0]; first += step) {
+        uint32_t n = 0;
+
+        while ((n < need) && !taken[first + n]) {
+            n++;
+        }
+        if (n == need) {
+            return first;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* The word w of the pool with the pattern and, unless count is 0, an allocation. */
+static uint32_t model_word(uint32_t w, uint32_t first, uint32_t count)
+{
+    uint32_t word = 0;
+
+    for (uint32_t i = 0; i < SHPOOL_BITMAP_SPAN; i++) {
+        uint32_t g = SHPOOL_BITMAP_SPAN * w + i;
+
+        if ((g >= pool.word[0]) || taken[g] || ((count != 0) && (g == first))) {
+            word |= 0x10001u << i;
+        } else if ((g > first) && (g < first + count)) {
+            word |= 1u << i;
+        }
+    }
+    if ((count != 0) && (first < SHPOOL_BITMAP_SPAN * (w + 1u)) &&
+        (first + count > SHPOOL_BITMAP_SPAN * (w + 1u)) &&
+        (first + count > SHPOOL_BITMAP_SPAN * w)) {
+        word |= SHPOOL_BITMAP_MORE;
+    }
+    return word;
+}
+
+static void write_pattern(shpool_heap heap)
+{
+    for (uint32_t w = 0; w < shpool_bitmap_words(heap.view); w++) {
+        simt_store32(shpool_bitmap_word_at(heap.view, w), model_word(w, 0, 0));
+    }
+}
+
+/* The words are the pattern and the allocation; nothing is pending. */
+static void expect_words(shpool_heap heap, uint32_t first, uint32_t count, const char *when)
+{
+    for (uint32_t w = 0; w < shpool_bitmap_words(heap.view); w++) {
+        uint32_t is    = simt_load32(shpool_bitmap_word_at(heap.view, w));
+        uint32_t right = model_word(w, first, count);
+
+        if (is != right) {
+            heap_model_fault(&model, "%s of %u granules at %u, lanes 0x%x: word %u is 0x%08x, "
+                             "not 0x%08x", when, count, first, mask, w, is, right);
+        }
+    }
+    EXPECT(simt_load32(heap.view.base) == 0);
+}
+
+/* What an answer must be. */
+static uint32_t expect_fit(shpool_heap heap, const void *ptr, uint32_t need, uint32_t step,
+                           const char *who)
+{
+    uint32_t fit   = model_fit(need, step);
+    uint32_t first = UINT32_MAX;
+
+    if (ptr != NULL) {
+        first = (simt_to_shared(ptr) - heap.view.base - heap.view.word[1]) >> 4;
+    }
+    if ((ptr == NULL) != (fit == UINT32_MAX)) {
+        heap_model_fault(&model, "%s, lanes 0x%x of warp %u: %u of %u granules, step %u: %s, the "
+                         "model %s (%d)", who, mask, warp, need, pool.word[0], step,
+                         (ptr != NULL) ? "found" : "NULL", (fit != UINT32_MAX) ? "found" : "NULL",
+                         (int)fit);
+    }
+    if (ptr != NULL) {
+        EXPECT((first % step == 0) && (first + need <= pool.word[0]));
+        EXPECT(((uintptr_t)ptr & (16u * step - 1u)) == 0);
+        expect_words(heap, first, need, who);
+    }
+    return first;
+}
+
+/* ---- one request ---- */
+
+/* All lanes of the group: the group and a thread ask for `need` granules at a multiple of `step`
+ * granules; who frees is the other one each time. */
+static void ask(shpool_heap heap, uint32_t need, uint32_t step)
+{
+    const int leads = simt_lane() == shpool_first_lane(mask);
+    void     *ptr   = shpool_aligned_malloc_lanes(heap, mask, 16u * step, 16u * need);
+    void     *mine  = NULL;
+    uint32_t  reason;
+
+    if (leads) {
+        asked++;
+        (void)expect_fit(heap, ptr, need, step, "group");
+        if (ptr != NULL) {
+            EXPECT(shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
+            expect_words(heap, 0, 0, "free by a thread");
+        }
+        mine = shpool_aligned_malloc(heap, 16u * step, 16u * need);
+        (void)expect_fit(heap, mine, need, step, "thread");
+    }
+    simt_warp_sync(mask);
+    mine   = (void *)(size_t)shpool_shfl64(mask, (unsigned long long)(size_t)mine,
+                                           shpool_first_lane(mask));
+    reason = shpool_free_lanes_at(heap, mask, mine, 0);
+    EXPECT(reason == SHPOOL_FREE_OK);
+    if (leads) {
+        expect_words(heap, 0, 0, "free by a group");
+    }
+}
+
+/* ---- kernels: only the group's lanes work ---- */
+
+static shpool_heap start(int *is_member)
+{
+    shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
+
+    *is_member = (simt_warp() == warp) && (((mask >> simt_lane()) & 1u) != 0);
+    return heap;
+}
+
+/* The pattern has changed; on entry and on return all lanes are together. */
+static void set_pattern(shpool_heap heap, uint32_t from, uint32_t end, unsigned char to)
+{
+    simt_warp_sync(mask);
+    if (simt_lane() == shpool_first_lane(mask)) {
+        memset(taken + from, to, end - from);
+        write_pattern(heap);
+    }
+    simt_warp_sync(mask);
+}
+
+/* One hole in a full pool, of every length at every place: it is found, and one granule more is
+ * not. */
+static void every_hole_kernel(void *arg)
+{
+    int         is_member;
+    shpool_heap heap = start(&is_member);
+    uint32_t    G    = pool.word[0];
+
+    (void)arg;
+    for (uint32_t first = 0; is_member && (first < G); first++) {
+        for (uint32_t count = 1; first + count <= G; count++) {
+            set_pattern(heap, 0, G, 1);
+            set_pattern(heap, first, first + count, 0);
+            ask(heap, count, 1);
+            ask(heap, count + 1u, 1);
+        }
+    }
+}
+
+/* The same in a large pool, where windows of a whole warp meet, at and beside each border of
+ * pairs, words and windows. */
+static void borders_kernel(void *arg)
+{
+    static const uint32_t counts[] = { 1, 11, 12, 20, 21, 22, 23, 33, 42, 43, 44, 45, 66, 300, 681,
+                                       682, 683, 700, 1000 };
+    const uint32_t step = SHPOOL_BITMAP_PAIR * (simt_popc(mask) - 1u); /* of windows */
+    int            is_member;
+    shpool_heap    heap = start(&is_member);
+    uint32_t       G    = pool.word[0];
+
+    (void)arg;
+    for (uint32_t k = 0; is_member && (k < sizeof(counts) / sizeof(counts[0])); k++) {
+        for (uint32_t first = 0; first + counts[k] <= G; first++) {
+            uint32_t beside = (first + 2u) % step; /* below 5: of a border */
+
+            if ((beside > 4u) && (first % 97u != 0) && (first + counts[k] + 2u < G)) {
+                continue;
+            }
+            set_pattern(heap, 0, G, 1);
+            set_pattern(heap, first, first + counts[k], 0);
+            ask(heap, counts[k], 1);
+            ask(heap, counts[k] + 1u, 1);
+        }
+    }
+}
+
+/* Runs of random lengths with random walls, requests of any size and alignment. */
+static void random_kernel(void *arg)
+{
+    int         is_member;
+    shpool_heap heap  = start(&is_member);
+    uint32_t    state = seed;
+    uint32_t    G     = pool.word[0];
+
+    (void)arg;
+    for (uint32_t round = 0; is_member && (round < 60u); round++) {
+        uint32_t most = 1u + heap_random(&state) % ((round % 3u == 0) ? G : 60u);
+        uint32_t wall = 1u + heap_random(&state) % ((round % 2u == 0) ? 2u : 40u);
+        uint32_t at   = 0;
+
+        while (at < G) {
+            uint32_t n = 1u + heap_random(&state) % most;
+
+            n = (n < G - at) ? n : G - at;
+            set_pattern(heap, at, at + n, 0);
+            at += n;
+            n = 1u + heap_random(&state) % wall;
+            n = (n < G - at) ? n : G - at;
+            set_pattern(heap, at, at + n, 1);
+            at += n;
+        }
+        for (uint32_t i = 0; i < 6u; i++) {
+            uint32_t need = 1u + heap_random(&state) % (most + 2u);
+
+            ask(heap, need, (i % 2u == 0) ? 1u : 1u << heap_random(&state) % 7u);
+        }
+    }
+}
+
+/* ---- tests ---- */
+
+static void run(simt_kernel kernel, uint32_t granules, uint32_t alignment, uint32_t lanes,
+                uint32_t of_warp)
+{
+    shpool_config want   = { .block_threads = 64, .payload_bytes = 16u * granules,
+                             .alignment = alignment };
+    simt_launch   launch = { .block = { 64 } };
+    simt_result   result;
+
+    heap_model_reset(&model);
+    assert_int_equal(shpool_plan("bitmap", &want, &pool), SHPOOL_OK);
+    assert_int_equal(pool.word[0], granules);
+    memset(taken, 1, sizeof(taken));
+    mask                 = lanes;
+    warp                 = of_warp;
+    asked                = 0;
+    launch.dynamic_bytes = pool.shared_bytes;
+    if (simt_run(&launch, kernel, NULL, &result) != SHPOOL_OK) {
+        fail_msg("lanes 0x%x of warp %u, %u granules: %s", lanes, of_warp, granules, result.text);
+    }
+    assert_model(&model);
+    assert_true(asked > 0);
+}
+
+static const uint32_t masks[] = { SIMT_ALL_LANES, 0x7fffffffu, 0x3u, 0xf0u, 0x80000001u,
+                                  0x55555555u, 0x00ff00ffu, 0x12345678u, 0x4u };
+
+static void test_every_hole_is_found(void **state)
+{
+    static const uint32_t sizes[] = { 1, 11, 22, 44, 50, 66 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        for (size_t k = 0; k < sizeof(masks) / sizeof(masks[0]); k++) {
+            if ((__builtin_popcount(masks[k]) <= 4) || (sizes[i] <= 22u) || heap_long()) {
+                run(every_hole_kernel, sizes[i], 16, masks[k], (uint32_t)(i % 2u));
+            }
+        }
+    }
+}
+
+static void test_runs_across_windows_are_found(void **state)
+{
+    (void)state;
+    run(borders_kernel, 1430, 16, SIMT_ALL_LANES, 0); /* whole pairs */
+    run(borders_kernel, 1500, 16, SIMT_ALL_LANES, 1);
+    run(borders_kernel, 1423, 16, 0x55555555u, 0);
+}
+
+static void test_random_patterns(void **state)
+{
+    static const uint32_t sizes[] = { 22, 100, 352, 700, 1980 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        for (size_t k = 0; k < sizeof(masks) / sizeof(masks[0]); k++) {
+            seed = 1u + (uint32_t)(i * 100u + k);
+            run(random_kernel, sizes[i], 1024, masks[k], (uint32_t)((i + k) % 2u));
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_hole_is_found),
+        cmocka_unit_test(test_runs_across_windows_are_found),
+        cmocka_unit_test(test_random_patterns),
+    };
+    const shpool_allocator *bitmap;
+
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        puts("skipped: --enable-allocators left bitmap out");
+        return 77;
+    }
+    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
