@@ -146,14 +146,14 @@ SIMT_FN uint32_t shpool_lane_with(shpool_heap heap, uint32_t lanes, const void *
  * one instruction of a warp's meeting then, and some forty, with a search among the lanes, for a
  * mask that it does not know. */
 
-/* alignment: a power of two, 16 up to the configured one. */
+/* alignment: a power of two, 16 up to the configured one; 0: none of these, the answer is NULL. */
 SIMT_FN void *shpool_malloc_for(shpool_heap heap, uint32_t lanes, size_t bytes,
-                                     uint32_t alignment, uint32_t site)
+                                uint32_t alignment, uint32_t site)
 {
     simt_addr addr = 0;
     uint32_t  want = (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
 
-    if (!shpool_is_group(heap, lanes, NULL, bytes, alignment, site)) {
+    if (!shpool_is_group(heap, lanes, NULL, bytes, alignment, site) || (alignment == 0)) {
         return NULL;
     }
     heap = shpool_heap_of_group(heap, simt_popc(lanes));
@@ -241,9 +241,7 @@ SIMT_FN void *shpool_malloc_lanes_at(shpool_heap heap, uint32_t lanes, size_t by
 SIMT_FN void *shpool_aligned_malloc_lanes(shpool_heap heap, uint32_t lanes, size_t alignment,
                                           size_t bytes)
 {
-    uint32_t use = shpool_alignment(heap, alignment);
-
-    return (use != 0) ? shpool_malloc_lanes_as(heap, lanes, bytes, use, 0) : NULL;
+    return shpool_malloc_lanes_as(heap, lanes, bytes, shpool_alignment(heap, alignment), 0);
 }
 
 /**
@@ -345,18 +343,30 @@ SIMT_FN void *shpool_realloc_warp(shpool_heap heap, void *ptr, size_t bytes)
 
 /* ---- block ---- */
 
-/* check=1: report each thread that has not what the first one has.  Has two barriers then. */
-SIMT_FN void shpool_look_at_block(shpool_heap heap, const void *ptr, unsigned long long v)
+/* check=1: report each thread that has not what the first one has; what that one has, which counts.
+ * Has two barriers then. */
+SIMT_FN unsigned long long shpool_look_at_block(shpool_heap heap, const void *ptr,
+                                                unsigned long long v)
 {
 #if SHPOOL_COUNTED
-    if (((heap.view.flags & SHPOOL_FLAG_CHECK) != 0) && (simt_broadcast(v) != v)) {
-        shpool_note_bad_free(heap.view, ptr, SHPOOL_FREE_GROUP, 0);
+    if ((heap.view.flags & SHPOOL_FLAG_CHECK) != 0) {
+        unsigned long long first = simt_broadcast(v);
+
+        if (first != v) {
+            shpool_note_bad_free(heap.view, ptr, SHPOOL_FREE_GROUP, 0);
+        }
+        return first;
     }
 #else
     (void)heap;
     (void)ptr;
-    (void)v;
 #endif
+    return v;
+}
+
+SIMT_FN size_t shpool_bytes_of_block(shpool_heap heap, size_t bytes)
+{
+    return (size_t)shpool_look_at_block(heap, NULL, bytes);
 }
 
 /* What the block's first warp has got, for all. */
@@ -378,8 +388,8 @@ SIMT_FN void *shpool_malloc_block(shpool_heap heap, size_t bytes)
 {
     void *ptr = NULL;
 
-    shpool_look_at_block(heap, NULL, bytes);
-    heap = shpool_heap_of_group(heap, simt_block_threads());
+    bytes = shpool_bytes_of_block(heap, bytes);
+    heap  = shpool_heap_of_group(heap, simt_block_threads());
     if (simt_warp() == 0) {
         ptr = shpool_malloc_warp(heap, bytes);
     }
@@ -391,8 +401,8 @@ SIMT_FN void *shpool_aligned_malloc_block(shpool_heap heap, size_t alignment, si
 {
     void *ptr = NULL;
 
-    shpool_look_at_block(heap, NULL, bytes);
-    heap = shpool_heap_of_group(heap, simt_block_threads());
+    bytes = shpool_bytes_of_block(heap, bytes);
+    heap  = shpool_heap_of_group(heap, simt_block_threads());
     if (simt_warp() == 0) {
         ptr = shpool_aligned_malloc_warp(heap, alignment, bytes);
     }
@@ -406,11 +416,11 @@ SIMT_FN void *shpool_aligned_malloc_block(shpool_heap heap, size_t alignment, si
  *        warp frees.  The others do not wait for that: who needs the memory's room at once puts a
  *        barrier behind the call.
  * @param [in] ptr  the same in all threads; with check=1 those that differ from the first one are
- *                  reported
+ *                  reported; the first one's counts
  */
 SIMT_FN void shpool_free_block(shpool_heap heap, void *ptr)
 {
-    shpool_look_at_block(heap, ptr, (unsigned long long)(size_t)ptr);
+    ptr = (void *)(size_t)shpool_look_at_block(heap, ptr, (unsigned long long)(size_t)ptr);
     simt_barrier();
     if (simt_warp() == 0) {
         shpool_free_warp(shpool_heap_of_group(heap, simt_block_threads()), ptr);
@@ -420,8 +430,8 @@ SIMT_FN void shpool_free_block(shpool_heap heap, void *ptr)
 /**
  * Change the size of the block's allocation; all threads copy what has to move.
  *
- * Scope: as shpool_malloc_block(); has up to six barriers.  ptr NULL and 0 bytes: as
- *        shpool_realloc().
+ * Scope: as shpool_malloc_block(); has up to six barriers, with check=1 more.  ptr NULL and 0
+ *        bytes: as shpool_realloc().
  * @return the same in all threads: as shpool_realloc()
  */
 SIMT_FN void *shpool_realloc_block(shpool_heap heap, void *ptr, size_t bytes)
@@ -430,10 +440,11 @@ SIMT_FN void *shpool_realloc_block(shpool_heap heap, void *ptr, size_t bytes)
     uint32_t      threads = simt_block_threads();
     void         *moved;
 
+    ptr   = (void *)(size_t)shpool_look_at_block(heap, ptr, (unsigned long long)(size_t)ptr);
+    bytes = shpool_bytes_of_block(heap, bytes);
     if (ptr == NULL) {
         return shpool_malloc_block(heap, bytes);
     }
-    shpool_look_at_block(heap, ptr, (unsigned long long)(size_t)ptr);
     simt_barrier(); /* what the members wrote is copied */
     if (simt_thread_rank() == 0) {
         now = shpool_realloc_in_place(shpool_heap_of_group(heap, threads), ptr, bytes);

@@ -90,6 +90,9 @@ SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t 
     uint32_t       asked = (attempts <= 1u) || !leads || !shpool_turn_is_taken(heap.view);
     shpool_turn    turn  = {0, 0, 0, SHPOOL_PAUSE_LEAST};
 
+    if (!shpool_is_group(heap, lanes, NULL, bytes, attempts, 0)) {
+        return NULL;
+    }
     heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
     asked = simt_shfl(lanes, asked, first);
     if (asked != 0) {
@@ -136,8 +139,8 @@ SIMT_FN void *shpool_malloc_wait_block(shpool_heap heap, size_t bytes, uint32_t 
 {
     void *ptr = NULL;
 
-    shpool_look_at_block(heap, NULL, bytes);
-    heap = shpool_heap_of_group(heap, simt_block_threads());
+    bytes = shpool_bytes_of_block(heap, bytes);
+    heap  = shpool_heap_of_group(heap, simt_block_threads());
     if (simt_warp() == 0) {
         ptr = shpool_malloc_wait_warp(heap, bytes, attempts);
     }

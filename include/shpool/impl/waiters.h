@@ -33,7 +33,7 @@
 /* Of the bytes of a pool, those behind the module's. */
 SIMT_HD uint32_t shpool_wait_bytes(uint32_t flags, uint32_t pool_bytes)
 {
-    return (((flags & SHPOOL_FLAG_SHARED) != 0) && (pool_bytes > SHPOOL_WAIT_BYTES))
+    return (((flags & SHPOOL_FLAG_SHARED) != 0) && (pool_bytes >= SHPOOL_WAIT_BYTES))
                ? SHPOOL_WAIT_BYTES : 0u;
 }
 

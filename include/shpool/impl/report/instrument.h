@@ -112,6 +112,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
             shpool_note_cycles(view, start); \
             user = shpool_counted_##_name##_given(view, bytes, alignment, site, addr); \
         } \
+        simt_warp_sync(lanes); /* the zones: another lane may free it at once */ \
         return simt_shfl(lanes, user, first); \
     } \
     SIMT_FN uint32_t shpool_counted_##_name##_free_group(shpool_view view, simt_addr user, \
