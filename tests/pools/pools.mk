@@ -3,6 +3,7 @@ libshpool_tests_la_SOURCES += tests/pools/heap_model.c
 noinst_HEADERS += \
 	tests/pools/cluster_trial.h \
 	tests/pools/explore_pool.h \
+	tests/pools/group_trial.h \
 	tests/pools/heap_model.h \
 	tests/pools/heap_trial.h \
 	tests/pools/trace_trial.h
@@ -20,6 +21,8 @@ shpool_cmocka_tests += \
 	tests/pools/test_damage \
 	tests/pools/test_explore \
 	tests/pools/test_geometry \
+	tests/pools/test_group \
+	tests/pools/test_group_misuse \
 	tests/pools/test_group_search \
 	tests/pools/test_heap \
 	tests/pools/test_init \
