@@ -169,7 +169,7 @@ size_t shpool_trace_bytes(const shpool_pool *pool)
 
 static void write_head(FILE *to, const shpool_pool *pool)
 {
-    fprintf(to, "shpool-trace 1\n"
+    fprintf(to, "shpool-trace 2\n"
             "# by libshpool " PACKAGE_VERSION "; doc/TRACE.md tells what the lines mean\n"
             "allocator %s\nblock_threads %u\nthreads_per_pool %u\npools %u\npool_bytes %u\n"
             "largest %u\nalignment %u\ncheck %u\nspill %u\n", pool->name, pool->block_threads,
@@ -191,6 +191,14 @@ static void write_place(FILE *to, const shpool_pool *pool, const shpool_trace_re
     }
 }
 
+/* A thread's rank, or the first one's and how many more make the request with it: "8+7". */
+static void write_thread(FILE *to, const shpool_trace_record *record)
+{
+    const uint32_t others = record->thread >> SHPOOL_TRACE_MEMBERS_SHIFT;
+
+    fprintf(to, (others != 0) ? " %u+%u" : " %u", record->thread & SHPOOL_TRACE_RANK, others);
+}
+
 static void write_record(FILE *to, const shpool_pool *pool, const shpool_trace_record *record)
 {
     static const char letters[] = { 0, 'm', 'w', 'f', 'r', 'k', 'l', 0 };
@@ -199,7 +207,8 @@ static void write_record(FILE *to, const shpool_pool *pool, const shpool_trace_r
     if ((what >= sizeof(letters)) || (letters[what] == 0)) {
         return;
     }
-    fprintf(to, "%c %u", letters[what], record->thread);
+    fputc(letters[what], to);
+    write_thread(to, record);
     switch (what) {
     case SHPOOL_TRACE_MALLOC:
     case SHPOOL_TRACE_WAIT:

@@ -34,6 +34,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_spill \
 	tests/pools/test_trace \
 	tests/pools/test_trace_edges \
+	tests/pools/test_trace_groups \
 	tests/pools/test_wait
 shpool_tests += tests/pools/fuzz_heap
 tests_pools_fuzz_heap_SOURCES = tests/pools/fuzz_heap.c $(shpool_fuzz_main)

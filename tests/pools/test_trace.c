@@ -44,7 +44,7 @@ static void test_the_file_has_what_was_done(void **state)
     trace_run(t, script);
     assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
     text = trace_text(t->path);
-    assert_memory_equal(text, "shpool-trace 1\n", 15);
+    assert_memory_equal(text, "shpool-trace 2\n", 15);
     assert_non_null(strstr(text, "\nallocator bitmap\nblock_threads 2\nthreads_per_pool 2\npools 1"
                                  "\npool_bytes "));
     assert_non_null(strstr(text, "\nalignment 64\ncheck 0\nspill 0\nblock 0 launch "));

@@ -239,7 +239,7 @@ static void test_a_child_neither_writes_nor_locks(void **state)
     }
     assert_int_equal(waitpid(closes, NULL, 0), closes);
     text = closed(t);
-    assert_int_equal(count_of(text, "shpool-trace 1\n"), 1);
+    assert_int_equal(count_of(text, "shpool-trace 2\n"), 1);
     assert_int_equal(count_of(text, "\nend 1\n"), 1);
     free(text);
     trace_open(t, "bitmap", "", &one); /* the child that goes on has no lock */

@@ -84,7 +84,8 @@ static void test_damaged_files_are_refused(void **state)
         const char *to; /* NULL: the file ends there */
         const char *why;
     } cases[] = {
-        { "shpool-trace 1", "shpool-trace 2", "version 2" },
+        { "shpool-trace 1", "shpool-trace 3", "version 3" },
+        { "shpool-trace 1", "shpool-trace 0", "version 0" },
         { "shpool-trace 1", "#!/bin/sh", "no trace of shpool" },
         { "shpool-trace 1", NULL, "is empty" },
         { "shpool", "\x7f" "ELF", "no trace of shpool" },
@@ -102,6 +103,7 @@ static void test_damaged_files_are_refused(void **state)
         { "end 1", "end 2", "2 blocks were written" },
         { "m 1 0x100", "m 2 0x100", "line 14: \"2\"" },
         { "m 1 0x100", "m 1 0x10000", "\"0x10000\"" },
+        { "m 1 0x100", "m 0+1 0x100", "\"0+1\"" }, /* version 1 has no groups */
         { "m 1 0x100", "m 1 -5", "\"-5\"" },
         { "m 1 0x100", "q 1 0x100", "a record" },
         { "m 1 0x100", "m 1", "a record" },

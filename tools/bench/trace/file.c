@@ -12,7 +12,7 @@
 #include "file.h"
 #include "life.h"
 
-#define FORMAT     1u
+#define FORMAT     2u /* the newest; 1 has no groups */
 #define LEAST_LINE 6 /* bytes of a record's line: "k 0 0\n" */
 #define MOST_WORDS 8u
 #define MOST_LIVES (1u << 20)
@@ -21,6 +21,7 @@ typedef struct reader {
     FILE *file;
     const char *path;
     trace_file *trace;
+    uint32_t version;
     char *line;
     size_t line_bytes;
     unsigned long number; /* of the line */
@@ -107,23 +108,25 @@ static int number32(reader *r, uint32_t i, uint32_t most, uint32_t *value_p)
 static int read_version(reader *r)
 {
     unsigned long long version;
+    static const char missing[] = "this is no trace of shpool: \"shpool-trace N\" is missing";
 
     if (!next_line(r)) {
         return fail(r, (ftell(r->file) == 0)
                            ? "is empty: the program that recorded has not closed its pool yet, or "
                              "ended without"
-                           : "this is no trace of shpool: \"shpool-trace 1\" is missing");
+                           : missing);
     }
     if (!is_line(r, "shpool-trace", 2)) {
-        return fail(r, "this is no trace of shpool: \"shpool-trace 1\" is missing");
+        return fail(r, "%s", missing);
     }
     if (number(r, 1, ~0ull, &version) != 0) {
         return -1;
     }
-    if (version != FORMAT) {
-        return fail(r, "version %llu of the format; this shpool-bench reads %u: use a newer one",
-                    version, FORMAT);
+    if ((version == 0) || (version > FORMAT)) {
+        return fail(r, "version %llu of the format; this shpool-bench reads 1 to %u: use a newer "
+                    "one", version, FORMAT);
     }
+    r->version = (uint32_t)version;
     return 0;
 }
 
@@ -184,6 +187,33 @@ static int read_place(reader *r, uint32_t i, trace_record *record)
     return number(r, i, (unsigned long long)t->pools * t->pool_bytes, &record->place);
 }
 
+/* Word 1 as who asked: a thread's rank, or "8+7": thread 8 and 7 more that the block has. */
+static int read_thread(reader *r, trace_record *record)
+{
+    const uint32_t threads = r->trace->block_threads;
+    char *plus = (r->version > 1) ? strchr(r->word[1], '+') : NULL;
+    uint32_t others = 0;
+    uint32_t warp; /* threads that the block has in it */
+    int bad;
+
+    if (plus != NULL) {
+        *plus = '\0';
+    }
+    bad = number32(r, 1, threads - 1, &record->thread);
+    if (!bad && (plus != NULL)) {
+        r->word[1] = plus + 1;
+        bad = number32(r, 1, threads - 1, &others);
+    }
+    record->members = others + 1;
+    if (bad || (record->members > TRACE_WARP)) { /* that is a block, in whose name any warp may ask */
+        return bad;
+    }
+    warp = threads - record->thread / TRACE_WARP * TRACE_WARP;
+    return (record->members <= warp) ? 0 : fail(r, "thread %u and %u more: the block has %u "
+                                                "threads in this warp", record->thread, others,
+                                                warp);
+}
+
 static int read_record(reader *r, trace_builder *b)
 {
     static const char letters[] = "mwfrkl";
@@ -195,7 +225,7 @@ static int read_record(reader *r, trace_builder *b)
     if ((at == NULL) || (r->word[0][1] != '\0') || (r->words != words[at - letters])) {
         return fail(r, "a record (m, w, f, r, k or l and its numbers) belongs here");
     }
-    bad = number32(r, 1, r->trace->block_threads - 1, &record.thread);
+    bad = read_thread(r, &record);
     if (!bad && ((record.letter == 'k') || (record.letter == 'l'))) {
         bad = number(r, 2, ~0ull, &record.place);
     } else if (!bad) {

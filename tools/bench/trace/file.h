@@ -9,6 +9,7 @@
 #include <shpool/abi.h>
 
 #define TRACE_NONE 0xffffffffu
+#define TRACE_WARP 32u /* threads */
 
 typedef enum trace_kind {
     TRACE_SKIP, /* an attempt of shpool_malloc_wait that another one followed */
@@ -20,7 +21,8 @@ typedef enum trace_kind {
 /* One operation.  A release of a mark is here as the frees that it stands for. */
 typedef struct trace_op {
     trace_kind kind;
-    uint32_t thread;
+    uint32_t thread;    /* who asked: a thread, or a group's first one */
+    uint32_t members;   /* of the group; 1: the thread alone */
     uint32_t bytes;     /* asked for by malloc or resize */
     uint32_t usable;
     uint32_t alignment;
@@ -66,6 +68,25 @@ int trace_file_read(const char *path, trace_file *trace_p, char *why, size_t why
 
 void trace_file_free(trace_file *trace);
 
+/* The threads that an operation stands for. */
+typedef struct trace_threads {
+    uint32_t first;
+    uint32_t count;
+} trace_threads;
+
+/**
+ * The threads of a group.  A trace has the first one and their number: those of a warp are taken as
+ * neighbours, more than a warp has are the block.
+ * @param [in] members  1: the thread alone
+ */
+trace_threads trace_threads_of(uint32_t thread, uint32_t members, uint32_t block_threads);
+
+#define TRACE_WHO_BYTES 48 /* with any numbers */
+
+/** Their name: "thread 7", "lanes 8-15 of warp 0", "warp 3", "the block".  Returns `text`. */
+const char *trace_who(uint32_t thread, uint32_t members, uint32_t block_threads,
+                      char text[TRACE_WHO_BYTES]);
+
 /* Sums over a life, or over all of a trace. */
 typedef struct trace_sums {
     unsigned long long mallocs;
@@ -73,6 +94,7 @@ typedef struct trace_sums {
     unsigned long long resizes;
     unsigned long long failures; /* of mallocs */
     unsigned long long spilled;  /* mallocs that global memory served */
+    unsigned long long groups;   /* mallocs, frees and resizes that groups made */
     unsigned long long dropped;
     unsigned long long refused;
     unsigned long long waits;

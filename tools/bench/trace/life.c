@@ -2,6 +2,7 @@
 /* From records to operations: which allocation a free is about, and how long each one lived. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,8 @@ void trace_builder_end(trace_builder *b)
     free(b->marks);
 }
 
-static trace_op *append(trace_builder *b, trace_kind kind, uint32_t thread, uint32_t object)
+static trace_op *append(trace_builder *b, trace_kind kind, const trace_record *record,
+                        uint32_t object)
 {
     trace_life *life = b->life;
 
@@ -83,7 +85,8 @@ static trace_op *append(trace_builder *b, trace_kind kind, uint32_t thread, uint
         life->ops = more;
         life->room *= 2;
     }
-    life->ops[life->count] = (trace_op){ .kind = kind, .thread = thread, .object = object };
+    life->ops[life->count] = (trace_op){ .kind = kind, .thread = record->thread,
+                                         .members = record->members, .object = object };
     return &life->ops[life->count++];
 }
 
@@ -92,7 +95,8 @@ static trace_added add_malloc(trace_builder *b, const trace_record *record)
     trace_life *life = b->life;
     const uint32_t index = life->count;
     const uint32_t before = b->waiting[record->thread];
-    trace_op *op = append(b, TRACE_MALLOC, record->thread, index);
+    const int goes_on = (record->letter == 'w') || !record->nowhere;
+    trace_op *op = append(b, TRACE_MALLOC, record, index);
 
     if (op == NULL) {
         return TRACE_NO_MEMORY;
@@ -104,7 +108,7 @@ static trace_added add_malloc(trace_builder *b, const trace_record *record)
     op->global = record->global;
     /* an attempt that failed, and then the next one, perhaps after frees: one request that waits */
     if ((before != TRACE_NONE) && (life->ops[before].bytes == record->bytes) &&
-        ((record->letter == 'w') || !record->nowhere)) {
+        (life->ops[before].members == record->members) && goes_on) {
         life->ops[before].kind = TRACE_SKIP;
         life->waits++;
     }
@@ -133,7 +137,7 @@ static trace_added add_free(trace_builder *b, const trace_record *record)
         return TRACE_ADDED;
     }
     life->ops[object].end = life->count;
-    return (append(b, TRACE_FREE, record->thread, object) != NULL) ? TRACE_ADDED : TRACE_NO_MEMORY;
+    return (append(b, TRACE_FREE, record, object) != NULL) ? TRACE_ADDED : TRACE_NO_MEMORY;
 }
 
 static trace_added add_resize(trace_builder *b, const trace_record *record)
@@ -146,7 +150,7 @@ static trace_added add_resize(trace_builder *b, const trace_record *record)
     if ((object == TRACE_NONE) || !is_live(&b->life->ops[object])) {
         return TRACE_UNKNOWN;
     }
-    op = append(b, TRACE_RESIZE, record->thread, object);
+    op = append(b, TRACE_RESIZE, record, object);
     if (op == NULL) {
         return TRACE_NO_MEMORY;
     }
@@ -193,7 +197,7 @@ static trace_added add_release(trace_builder *b, const trace_record *record)
 
         if (is_live(op) && !op->global && (op->thread / b->threads_per_pool == pool)) {
             op->end = b->life->count;
-            if (append(b, TRACE_FREE, record->thread, i - 1) == NULL) {
+            if (append(b, TRACE_FREE, record, i - 1) == NULL) {
                 return TRACE_NO_MEMORY;
             }
         }
@@ -218,6 +222,42 @@ trace_added trace_builder_add(trace_builder *b, const trace_record *record)
     }
 }
 
+/* ---- who ---- */
+
+trace_threads trace_threads_of(uint32_t thread, uint32_t members, uint32_t block_threads)
+{
+    const uint32_t warp = thread - thread % TRACE_WARP;
+    uint32_t end = warp + TRACE_WARP;
+
+    if (members > TRACE_WARP) {
+        return (trace_threads){ 0, block_threads };
+    }
+    end = (end < block_threads) ? end : block_threads;
+    /* a free is recorded by the lane that has the address in its pool, which may be no first one */
+    return (trace_threads){ (thread + members <= end) ? thread : end - members, members };
+}
+
+const char *trace_who(uint32_t thread, uint32_t members, uint32_t block_threads,
+                      char text[TRACE_WHO_BYTES])
+{
+    const trace_threads who = trace_threads_of(thread, members, block_threads);
+    const uint32_t warp = who.first / TRACE_WARP;
+    const uint32_t lane = who.first % TRACE_WARP;
+    const uint32_t rest = block_threads - warp * TRACE_WARP;
+
+    if (members == 1) {
+        (void)snprintf(text, TRACE_WHO_BYTES, "thread %u", thread);
+    } else if (members > TRACE_WARP) {
+        (void)snprintf(text, TRACE_WHO_BYTES, "the block");
+    } else if (members == ((rest < TRACE_WARP) ? rest : TRACE_WARP)) {
+        (void)snprintf(text, TRACE_WHO_BYTES, "warp %u", warp);
+    } else {
+        (void)snprintf(text, TRACE_WHO_BYTES, "lanes %u-%u of warp %u", lane,
+                       lane + who.count - 1, warp);
+    }
+    return text;
+}
+
 /* ---- sums ---- */
 
 void trace_life_sums(const trace_life *life, trace_sums *sums)
@@ -231,6 +271,7 @@ void trace_life_sums(const trace_life *life, trace_sums *sums)
         sums->mallocs += op->kind == TRACE_MALLOC;
         sums->frees += op->kind == TRACE_FREE;
         sums->resizes += op->kind == TRACE_RESIZE;
+        sums->groups += (op->kind != TRACE_SKIP) && (op->members > 1);
         sums->failures += (op->kind == TRACE_MALLOC) && (op->end == TRACE_NONE);
         sums->spilled += (op->kind == TRACE_MALLOC) && op->global && (op->end != TRACE_NONE);
         if (((op->kind == TRACE_MALLOC) || (op->kind == TRACE_RESIZE)) &&

@@ -13,6 +13,7 @@
 typedef struct trace_record {
     char letter;
     uint32_t thread;
+    uint32_t members;
     uint32_t bytes;
     uint32_t usable;
     uint32_t alignment;

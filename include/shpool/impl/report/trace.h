@@ -37,7 +37,8 @@ enum {
 };
 
 /* shpool_trace_record.thread */
-#define SHPOOL_TRACE_RANK          0xffffu /* of the thread in its block; a group's first */
+#define SHPOOL_TRACE_RANK          0xffffu /* rank in the block of the thread; of a group the first
+                                              one that has the memory in its pool */
 #define SHPOOL_TRACE_MEMBERS_SHIFT 16      /* bits 16..25: members of the group, less 1 */
 
 typedef struct shpool_trace_record {
