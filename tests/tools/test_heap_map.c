@@ -244,6 +244,118 @@ static void test_taken(void **state)
     trace_file_free(&trace);
 }
 
+/* A group has a name, a colour and a part of the legend. */
+static void test_groups(void **state)
+{
+    static const char *const said[] = {
+        "<title>thread 5: 64 bytes", "<title>warp 0: 256 bytes",
+        "<title>lanes 8-15 of warp 0: 128 bytes", "<title>warp 2: 64 bytes",
+        "<title>warp 1: 512 bytes", "<title>the block: 1024 bytes",
+        "operation 5: the block asked for 4000 bytes; pool 0 has ",
+        "between 64 bytes of warp 2 at 0x1c0 and the end",
+        ">the block: ", ">warp 1: ", ">warp 0: ", ">lanes 8-15 of warp 0: ", ">warp 2: ",
+        ">thread 5: ",
+    };
+    trace_trial *t = *state;
+    const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    const heap_map_options sizes = { 0, TRACE_NONE, HEAP_MAP_SIZE };
+    trace_file trace;
+    char key[64];
+    char *text;
+
+    read_text(t->path, groups_text, &trace);
+    text = draw(&trace, &all);
+    expect_well_formed(text);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(said); i++) {
+        if (strstr(text, said[i]) == NULL) {
+            fail_msg("\"%s\" is missing", said[i]);
+        }
+    }
+    assert_int_equal(count_of(text, "class=\"k\""), 6);
+    snprintf(key, sizeof(key), "fill=\"#%06x\"", heap_map_rgb(HEAP_MAP_THREAD, 31 * 72));
+    assert_int_equal(count_of(text, key), 2); /* warp 0 */
+    snprintf(key, sizeof(key), "fill=\"#%06x\"", heap_map_rgb(HEAP_MAP_THREAD, 32 * 72));
+    assert_int_equal(count_of(text, key), 2); /* the block, whose first thread is the same */
+    free(text);
+    text = draw(&trace, &sizes);
+    expect_well_formed(text);
+    assert_non_null(strstr(text, ">1 to 2 KiB: "));
+    free(text);
+    trace_file_free(&trace);
+}
+
+static void test_names(void **state)
+{
+    static const struct {
+        uint32_t thread;
+        uint32_t members;
+        uint32_t threads;
+        const char *name;
+    } rows[] = {
+        { 0, 1, 1, "thread 0" },           { 1023, 1, 1024, "thread 1023" },
+        { 32, 32, 64, "warp 1" },          { 32, 8, 40, "warp 1" },
+        { 32, 7, 40, "lanes 0-6 of warp 1" }, { 8, 8, 64, "lanes 8-15 of warp 0" },
+        { 30, 2, 64, "lanes 30-31 of warp 0" }, { 0, 20, 20, "warp 0" },
+        { 5, 32, 64, "warp 0" },           { 62, 8, 64, "lanes 24-31 of warp 1" },
+        { 39, 4, 40, "lanes 4-7 of warp 1" }, { 0, 33, 33, "the block" },
+        { 3, 1024, 1024, "the block" },    { 32, 31, 1024, "lanes 0-30 of warp 1" },
+    };
+    char name[TRACE_WHO_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        const trace_threads who = trace_threads_of(rows[i].thread, rows[i].members,
+                                                   rows[i].threads);
+
+        assert_string_equal(trace_who(rows[i].thread, rows[i].members, rows[i].threads, name),
+                            rows[i].name);
+        assert_true(who.first + who.count <= rows[i].threads);
+        assert_int_equal(who.count, rows[i].members);
+    }
+}
+
+#define GROUPS_TAKEN(_later)                                                                       \
+    HEAD_OF("2", "64", "64", "1", "1024") "block 0 launch 1 records 5 dropped 0\n"                 \
+    "m 0 0x60 16 16 16 0\nm 1 0x200 256 256 16 0\nm 8+7 - 300 0 16 0\n" _later "end 1\n"
+
+/* A group's malloc may have been under way if it is the first thing that all of its members did. */
+static void test_taken_by_groups(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t taken;
+    } rows[] = {
+        { GROUPS_TAKEN("m 32+31 0x100 200 208 16 0\nm 2 - 900 0 16 0\n"), 3 },
+        { GROUPS_TAKEN("m 16+7 0x100 200 208 16 0\nm 2 - 900 0 16 0\n"), 3 },
+        { GROUPS_TAKEN("m 40 - 900 0 16 0\nm 32+31 0x100 200 208 16 0\n"), TRACE_NONE },
+        { GROUPS_TAKEN("m 32+31 - 900 0 16 0\nm 40 0x100 200 208 16 0\n"), TRACE_NONE },
+        /* who failed was not anywhere else */
+        { GROUPS_TAKEN("m 12 0x100 200 208 16 0\nm 2 - 900 0 16 0\n"), TRACE_NONE },
+        { GROUPS_TAKEN("m 0+31 0x100 200 208 16 0\nm 2 - 900 0 16 0\n"), TRACE_NONE },
+        { GROUPS_TAKEN("m 0+63 0x100 200 208 16 0\nm 2 - 900 0 16 0\n"), TRACE_NONE },
+    };
+    trace_trial *t = *state;
+    const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    heap_map_fault fault;
+    trace_file trace;
+    char *text;
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        read_text(t->path, rows[i].text, &trace);
+        assert_int_equal(heap_map_explain(&trace, &trace.lives[0], 2, &fault), 0);
+        assert_int_equal(fault.hole, 400);
+        if (fault.taken != rows[i].taken) {
+            fail_msg("row %zu: taken by operation %u, not %u", i, fault.taken, rows[i].taken);
+        }
+        text = draw(&trace, &all);
+        assert_non_null(strstr(text, "operation 2: lanes 8-15 of warp 0 asked for 300 bytes"));
+        assert_int_equal(strstr(text, "taken already: 200 bytes of warp 1 at 0x100 (op") != NULL,
+                         i == 0);
+        free(text);
+        trace_file_free(&trace);
+    }
+}
+
 /* 200,000 operations: what is short is merged, what stays is drawn. */
 static void test_map_of_many(void **state)
 {
@@ -282,6 +394,9 @@ int main(int argc, char **argv)
         TRIAL(test_legend),
         TRIAL(test_head),
         TRIAL(test_taken),
+        TRIAL(test_groups),
+        TRIAL(test_names),
+        TRIAL(test_taken_by_groups),
         TRIAL(test_map_of_many),
     };
 

@@ -23,6 +23,8 @@
 #define SIZES     32u   /* groups with HEAP_MAP_SIZE: powers of two */
 #define MOST_ENTRIES 8u /* of the legend */
 #define ENTRY_WIDTH  140.0 /* room for "512 to 1023 bytes: 99%", in pixels */
+#define WHO_WIDTH    165.0 /* for "lanes 16-23 of warp 31: 99%" */
+#define KINDS     33u   /* of who asks: a thread, 2 to 32 lanes, the block */
 #define BOX       10.0
 
 typedef struct map {
@@ -32,16 +34,25 @@ typedef struct map {
     heap_map_options options;
     uint32_t bytes;       /* of all pools */
     unsigned char *busy;  /* COLUMNS * ROWS: cells of merged allocations, or NULL */
-    double *held;         /* of each thread or size, bytes times operations */
+    double *held;         /* of each colour: bytes times operations */
     uint32_t groups;      /* of held */
 } map;
 
 /* ---- colours ---- */
 
-/* What has a colour in common: a thread, or the power of two that a size begins with. */
-static uint32_t group_of(heap_map_color color, const trace_op *op)
+/* What has a colour in common: the power of two that a size begins with; or who asked.  The numbers
+ * of threads are their ranks, then come those of two lanes by the first one's rank, and so on. */
+static uint32_t group_of(const map *m, const trace_op *op)
 {
-    return (color == HEAP_MAP_SIZE) ? 31u - (uint32_t)__builtin_clz(op->bytes | 1u) : op->thread;
+    const uint32_t kind = ((op->members < KINDS) ? op->members : KINDS) - 1;
+
+    return (m->options.color == HEAP_MAP_SIZE) ? 31u - (uint32_t)__builtin_clz(op->bytes | 1u)
+                                               : kind * m->trace->block_threads + op->thread;
+}
+
+static const char *who_of(const map *m, const trace_op *op, char text[TRACE_WHO_BYTES])
+{
+    return trace_who(op->thread, op->members, m->trace->block_threads, text);
 }
 
 /* One of the three colours of a hue in degrees, at medium brightness. */
@@ -121,7 +132,7 @@ static void count_held(map *m, const trace_op *op, uint32_t from, uint32_t to, u
     from = (from > m->options.from) ? from : m->options.from;
     to = (to < m->options.to) ? to : m->options.to;
     if (to > from) {
-        m->held[group_of(m->options.color, op)] += (double)(to - from) * bytes;
+        m->held[group_of(m, op)] += (double)(to - from) * bytes;
     }
 }
 
@@ -130,18 +141,19 @@ static void put_piece(map *m, const trace_op *op, uint32_t from, uint32_t to, ui
 {
     const double left = x_of(m, from);
     const double right = x_of(m, to);
-    const uint32_t group = group_of(m->options.color, op);
+    const uint32_t group = group_of(m, op);
+    char who[TRACE_WHO_BYTES];
 
     count_held(m, op, from, to, bytes);
     if ((right <= left) || (op->place >= m->bytes)) {
         return;
     }
     fprintf(m->to, "<rect class=\"a\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
-            "fill=\"#%06x\"><title>thread %u: %u bytes (%u usable) at 0x%llx, "
+            "fill=\"#%06x\"><title>%s: %u bytes (%u usable) at 0x%llx, "
             "operations %u to %u%s</title></rect>\n", left,
             y_of(m, (double)op->place + bytes), right - left, HEIGHT * bytes / m->bytes,
-            heap_map_rgb(m->options.color, group), op->thread, op->bytes, op->usable, op->place,
-            op->object, op->end, (op->end == m->life->count) ? " (never freed)" : "");
+            heap_map_rgb(m->options.color, group), who_of(m, op, who), op->bytes, op->usable,
+            op->place, op->object, op->end, (op->end == m->life->count) ? " (never freed)" : "");
 }
 
 /* Mark the cells that a short life has been in. */
@@ -232,15 +244,24 @@ static int put_allocations(map *m, uint32_t *merged)
 
 /* ---- failures ---- */
 
+static void put_allocation(FILE *to, const map *m, const trace_op *op)
+{
+    char who[TRACE_WHO_BYTES];
+
+    if (op->members == 1) {
+        fprintf(to, "thread %u's %u bytes at 0x%llx", op->thread, op->bytes, op->place);
+    } else {
+        fprintf(to, "%u bytes of %s at 0x%llx", op->bytes, who_of(m, op, who), op->place);
+    }
+}
+
 /* What ends a hole: an allocation, or where there is none an edge of the pool. */
 static void put_neighbour(FILE *to, const map *m, uint32_t at, const char *edge)
 {
     if (at == TRACE_NONE) {
         fputs(edge, to);
     } else {
-        const trace_op *op = &m->life->ops[at];
-
-        fprintf(to, "thread %u's %u bytes at 0x%llx", op->thread, op->bytes, op->place);
+        put_allocation(to, m, &m->life->ops[at]);
     }
 }
 
@@ -249,18 +270,18 @@ static void put_why(map *m, const heap_map_fault *f)
 {
     const trace_op *op = &m->life->ops[f->at];
     const int has_head = f->hole_at > f->pool * m->trace->pool_bytes;
+    char who[TRACE_WHO_BYTES];
 
-    fprintf(m->to, "operation %u: thread %u asked for %u bytes; pool %u has %u free", f->at,
-            op->thread, op->bytes, f->pool, f->free_bytes);
+    fprintf(m->to, "operation %u: %s asked for %u bytes; pool %u has %u free", f->at,
+            who_of(m, op, who), op->bytes, f->pool, f->free_bytes);
     if (f->hole == 0) {
         return;
     }
     fprintf(m->to, ", the largest hole %u at 0x%x", f->hole, f->hole_at);
     if (f->takers != 0) {
-        const trace_op *taker = &m->life->ops[f->taken];
-
-        fprintf(m->to, "; of it taken already: thread %u's %u bytes at 0x%llx (operation %u)",
-                taker->thread, taker->bytes, taker->place, f->taken);
+        fputs("; of it taken already: ", m->to);
+        put_allocation(m->to, m, &m->life->ops[f->taken]);
+        fprintf(m->to, " (operation %u)", f->taken);
         if (f->takers > 1) {
             fprintf(m->to, " and %u more", f->takers - 1);
         }
@@ -352,10 +373,14 @@ static uint32_t next_group(const double *held, uint32_t groups, uint32_t last)
     return best;
 }
 
-static void put_name(FILE *to, heap_map_color color, uint32_t group)
+static void put_name(const map *m, uint32_t group)
 {
-    if (color == HEAP_MAP_THREAD) {
-        fprintf(to, "thread %u", group);
+    const uint32_t threads = m->trace->block_threads;
+    FILE *to = m->to;
+    char who[TRACE_WHO_BYTES];
+
+    if (m->options.color == HEAP_MAP_THREAD) {
+        fputs(trace_who(group % threads, group / threads + 1, threads, who), to);
     } else if (group == 0) {
         fputs("0 to 1 bytes", to);
     } else if (group >= 10) {
@@ -365,28 +390,34 @@ static void put_name(FILE *to, heap_map_color color, uint32_t group)
     }
 }
 
-/* A line of SVG: the groups that held most.  held: bytes times operations, of each group. */
-static void put_legend(FILE *to, heap_map_color color, const double *held, uint32_t groups,
-                       double x, double y)
+/* A line of SVG: the groups that held most; one entry less where their names may be long. */
+static void put_legend(const map *m, double x, double y)
 {
-    uint32_t group = next_group(held, groups, groups);
+    uint32_t group = next_group(m->held, m->groups, m->groups);
+    uint32_t room = MOST_ENTRIES;
+    double width = ENTRY_WIDTH;
     double sum = 0.0;
 
-    for (uint32_t i = 0; i < groups; i++) {
-        sum += held[i];
+    for (uint32_t i = 0; i < m->groups; i++) {
+        sum += m->held[i];
+        if ((m->held[i] > 0.0) && (m->options.color == HEAP_MAP_THREAD) &&
+            (i >= m->trace->block_threads)) {
+            width = WHO_WIDTH;
+            room = MOST_ENTRIES - 1;
+        }
     }
     if (sum == 0.0) {
         return;
     }
-    fprintf(to, "<text class=\"l\" x=\"%.2f\" y=\"%.2f\">held most:</text>\n", x, y);
+    fprintf(m->to, "<text class=\"l\" x=\"%.2f\" y=\"%.2f\">held most:</text>\n", x, y);
     x += 70.0;
-    for (uint32_t i = 0; (i < MOST_ENTRIES) && (group != groups); i++, x += ENTRY_WIDTH) {
-        fprintf(to, "<rect class=\"k\" x=\"%.2f\" y=\"%.2f\" width=\"%.0f\" height=\"%.0f\" "
+    for (uint32_t i = 0; (i < room) && (group != m->groups); i++, x += width) {
+        fprintf(m->to, "<rect class=\"k\" x=\"%.2f\" y=\"%.2f\" width=\"%.0f\" height=\"%.0f\" "
                 "fill=\"#%06x\"/><text class=\"l\" x=\"%.2f\" y=\"%.2f\">", x, y - BOX + 1.0, BOX,
-                BOX, heap_map_rgb(color, group), x + BOX + 4.0, y);
-        put_name(to, color, group);
-        fprintf(to, ": %.0f%%</text>\n", 100.0 * held[group] / sum);
-        group = next_group(held, groups, group);
+                BOX, heap_map_rgb(m->options.color, group), x + BOX + 4.0, y);
+        put_name(m, group);
+        fprintf(m->to, ": %.0f%%</text>\n", 100.0 * m->held[group] / sum);
+        group = next_group(m->held, m->groups, group);
     }
 }
 
@@ -463,7 +494,7 @@ static int put_all(map *m)
         status = put_failures(m, &failures);
     }
     put_axes(m, merged, failures);
-    put_legend(m->to, m->options.color, m->held, m->groups, LEFT, LEGEND);
+    put_legend(m, LEFT, LEGEND);
     fputs("</svg>\n", m->to);
     return status;
 }
@@ -476,7 +507,7 @@ int heap_map_write(FILE *to, const trace_file *trace, const trace_life *life,
     int is_crowded;
     int status = -1;
 
-    m.groups = (m.options.color == HEAP_MAP_SIZE) ? SIZES : trace->block_threads;
+    m.groups = (m.options.color == HEAP_MAP_SIZE) ? SIZES : KINDS * trace->block_threads;
     m.options.to = (m.options.to < life->count) ? m.options.to : life->count;
     if (m.options.from >= m.options.to) { /* nothing, and no division by 0 */
         m.options.from = 0;

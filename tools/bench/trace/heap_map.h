@@ -37,7 +37,8 @@ typedef struct heap_map_fault {
 int heap_map_explain(const trace_file *trace, const trace_life *life, uint32_t at,
                      heap_map_fault *fault_p);
 
-/** 0xRRGGBB of a group: a thread, or the power of two that a size begins with. */
+/** 0xRRGGBB of a group: a thread's rank (more: groups of threads), or the power of two that a size
+ * begins with. */
 uint32_t heap_map_rgb(heap_map_color color, uint32_t group);
 
 /**

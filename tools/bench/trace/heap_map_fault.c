@@ -128,30 +128,44 @@ static int use(granules *g, uint32_t from, uint32_t to)
     return was_free;
 }
 
+/* Mark threads; the number of those that were not marked before. */
+static uint32_t see(trace_threads who, unsigned char *seen)
+{
+    uint32_t fresh = 0;
+
+    for (uint32_t i = who.first; i < who.first + who.count; i++) {
+        fresh += !seen[i];
+        seen[i] = 1;
+    }
+    return fresh;
+}
+
 /*
  * Add to what is live what others may have got already, although it is recorded later: that of
- * mallocs which may have been under way, because they are their threads' first operation behind
- * `at`, in granules that nobody else had since.  The number of all.
+ * mallocs which may have been under way, because they are the first operation behind `at` of all
+ * their threads, in granules that nobody else had since.  The number of all.
  */
 static uint32_t add_taken(const trace_life *life, uint32_t at, granules *g, unsigned char *seen,
                           uint32_t threads, extent *live, uint32_t count)
 {
+    const trace_op *asked = &life->ops[at];
+    uint32_t left = threads - see(trace_threads_of(asked->thread, asked->members, threads), seen);
+
     for (uint32_t i = 0; i < count; i++) {
         use(g, live[i].begin, live[i].end);
     }
-    seen[life->ops[at].thread] = 1;
-    threads--;
-    for (uint32_t i = at + 1; (i < life->count) && (threads > 0); i++) {
+    for (uint32_t i = at + 1; (i < life->count) && (left > 0); i++) {
         const trace_op *op = &life->ops[i];
         const uint32_t begin = (uint32_t)op->place;
         const uint32_t end = begin + most(most(op->usable, op->bytes), 1);
+        const trace_threads who = trace_threads_of(op->thread, op->members, threads);
+        const uint32_t fresh = see(who, seen);
 
         if ((op->kind == TRACE_MALLOC) && !op->global && (op->end != TRACE_NONE) &&
-            use(g, begin, end) && !seen[op->thread]) {
+            use(g, begin, end) && (fresh == who.count)) {
             live[count++] = (extent){ begin, end, i };
         }
-        threads -= !seen[op->thread];
-        seen[op->thread] = 1;
+        left -= fresh;
     }
     qsort(live, count, sizeof(*live), by_begin);
     return count;
