@@ -280,6 +280,11 @@ static void print_trace(const char *path, const trace_file *trace)
         printf("# %llu records were dropped as they were recorded: only the beginning is "
                "replayed; record with more trace_bytes, or fewer trace_blocks\n", sums.dropped);
     }
+    if (sums.groups != 0) {
+        printf("# %llu of the calls %s of a group: as many lanes of a warp replay %s together\n",
+               sums.groups, (sums.groups == 1) ? "is that" : "are those",
+               (sums.groups == 1) ? "it" : "each");
+    }
     if (sums.refused + sums.waits != 0) {
         printf("# left out: %llu refused frees, %llu attempts of shpool_malloc_wait that were "
                "repeated\n", sums.refused, sums.waits);

@@ -26,7 +26,7 @@ typedef struct replay_op {
     uint32_t what;   /* REPLAY_*, log2 of the alignment in bits 8..15, the thread in bits 16..31 */
     uint32_t bytes;
     uint32_t from;   /* free, resize: the operation that gave the pointer */
-    uint32_t next;   /* of the same thread, or REPLAY_NONE */
+    uint32_t lanes;  /* of the thread's warp: those that make the call, the thread the lowest */
 } replay_op;
 
 /** What one block replays: a life of the trace. */
@@ -45,7 +45,10 @@ typedef struct replay_script {
     uint32_t peak_bytes;
     replay_block *block;
     replay_op *ops;
-    uint32_t *first;          /* [block * block_threads + thread], or REPLAY_NONE */
+    /* what each thread takes part in, in its order, as indices in its block's operations: those from
+     * begin[t] to begin[t + 1], with t = block * block_threads + thread */
+    uint32_t *steps;
+    uint32_t *begin;
 } replay_script;
 
 /** What a replay did, over all blocks. */

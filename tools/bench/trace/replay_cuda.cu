@@ -41,7 +41,7 @@ bool good(cudaError_t error, const char *what, const place &to)
 
 /* What the kernel's arguments point to. */
 struct memory {
-    void *at[7];
+    void *at[8];
 };
 
 bool put(void **to, const void *from, size_t bytes, const place &where)
@@ -53,24 +53,26 @@ bool put(void **to, const void *from, size_t bytes, const place &where)
 
 bool make(const replay_script *script, memory *m, replay_args *args, const place &to)
 {
-    const size_t firsts = (size_t)script->blocks * script->block_threads;
+    const size_t lists = (size_t)script->blocks * script->block_threads;
 
     if (!put(&m->at[0], script->block, script->blocks * sizeof(*script->block), to) ||
         !put(&m->at[1], script->ops, script->count * sizeof(*script->ops), to) ||
-        !put(&m->at[2], script->first, firsts * sizeof(*script->first), to) ||
+        !put(&m->at[2], script->begin, (lists + 1u) * sizeof(*script->begin), to) ||
         !put(&m->at[3], NULL, script->count * sizeof(void *), to) ||
         !put(&m->at[4], NULL, script->count * sizeof(uint32_t), to) ||
         !put(&m->at[5], NULL, sizeof(replay_tally), to) ||
-        !put(&m->at[6], NULL, sizeof(uint32_t), to)) {
+        !put(&m->at[6], NULL, sizeof(uint32_t), to) ||
+        !put(&m->at[7], script->steps, script->begin[lists] * sizeof(*script->steps), to)) {
         return false;
     }
     args->block   = (const replay_block *)m->at[0];
     args->ops     = (const replay_op *)m->at[1];
-    args->first   = (const uint32_t *)m->at[2];
+    args->begin   = (const uint32_t *)m->at[2];
     args->got     = (void **)m->at[3];
     args->pending = (uint32_t *)m->at[4];
     args->tally   = (replay_tally *)m->at[5];
     args->failed  = (uint32_t *)m->at[6];
+    args->steps   = (const uint32_t *)m->at[7];
     return true;
 }
 

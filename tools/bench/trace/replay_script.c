@@ -16,21 +16,20 @@ static uint32_t log2_of(uint32_t power)
     return 31u - (uint32_t)__builtin_clz(power);
 }
 
-/* Where what a thread does next is to be noted. */
-static void chain(replay_script *script, uint32_t block, uint32_t thread, uint32_t index,
-                  uint32_t *latest)
+/* The lanes that make a recorded call; in the name of a block those of its first warp. */
+static trace_threads lanes_of(const trace_op *op, uint32_t block_threads)
 {
-    if (latest[thread] == REPLAY_NONE) {
-        script->first[(size_t)block * script->block_threads + thread] = index;
-    } else {
-        script->ops[script->block[block].begin + latest[thread]].next = index;
-    }
-    latest[thread] = index;
+    const uint32_t warp = op->thread - op->thread % TRACE_WARP;
+    const uint32_t rest = block_threads - warp;
+
+    return (op->members <= TRACE_WARP)
+               ? trace_threads_of(op->thread, op->members, block_threads)
+               : (trace_threads){ warp, (rest < TRACE_WARP) ? rest : TRACE_WARP };
 }
 
 /* giver[i]: which operation of the script has the pointer of the malloc i of the life. */
 static void add_life(replay_script *script, uint32_t block, const trace_life *life,
-                     uint32_t *giver, uint32_t *latest)
+                     uint32_t *giver)
 {
     replay_block *made = &script->block[block];
 
@@ -42,21 +41,65 @@ static void add_life(replay_script *script, uint32_t block, const trace_life *li
         const uint32_t kind = (op->kind == TRACE_FREE) ? REPLAY_FREE
                               : (op->kind == TRACE_RESIZE) ? REPLAY_RESIZE
                               : (op->end == TRACE_NONE) ? REPLAY_TRY : REPLAY_MALLOC;
+        const trace_threads who = lanes_of(op, script->block_threads);
 
         if (op->kind == TRACE_SKIP) {
             continue;
         }
-        *to = (replay_op){ .what = kind | (log2_of(alignment) << 8) | (op->thread << 16),
-                           .bytes = op->bytes, .from = REPLAY_NONE, .next = REPLAY_NONE };
+        *to = (replay_op){ .what = kind | (log2_of(alignment) << 8) | (who.first << 16),
+                           .bytes = op->bytes, .from = REPLAY_NONE,
+                           .lanes = (~0u >> (TRACE_WARP - who.count)) << who.first % TRACE_WARP };
         if (op->kind != TRACE_MALLOC) {
             to->from = giver[op->object];
         }
         giver[op->object] = made->count;
         script->alignment = (alignment > script->alignment) ? alignment : script->alignment;
-        chain(script, block, op->thread, made->count, latest);
         made->count++;
         script->count++;
     }
+}
+
+/* Count the steps of each thread in begin[], or note them in steps[] and make begin[] their ends. */
+static void walk_steps(replay_script *script, uint32_t *steps)
+{
+    for (uint32_t b = 0; b < script->blocks; b++) {
+        for (uint32_t i = 0; i < script->block[b].count; i++) {
+            const replay_op *op = &script->ops[script->block[b].begin + i];
+            const size_t warp = (size_t)b * script->block_threads +
+                                THREAD(op) / TRACE_WARP * TRACE_WARP;
+
+            for (uint32_t lanes = op->lanes; lanes != 0; lanes &= lanes - 1) {
+                const uint32_t at = script->begin[warp + (uint32_t)__builtin_ctz(lanes)]++;
+
+                if (steps != NULL) {
+                    steps[at] = i;
+                }
+            }
+        }
+    }
+}
+
+/* What each thread takes part in; 0, or -1: no memory. */
+static int add_steps(replay_script *script)
+{
+    const size_t lists = (size_t)script->blocks * script->block_threads;
+    uint64_t sum = 0;
+
+    walk_steps(script, NULL);
+    for (size_t t = 0; t <= lists; t++) {
+        const uint32_t count = script->begin[t];
+
+        script->begin[t] = (uint32_t)sum;
+        sum += count;
+    }
+    script->steps = (sum < UINT32_MAX) ? calloc(sum + 1u, sizeof(*script->steps)) : NULL;
+    if (script->steps == NULL) {
+        return -1;
+    }
+    walk_steps(script, script->steps);
+    memmove(script->begin + 1, script->begin, lists * sizeof(*script->begin));
+    script->begin[0] = 0;
+    return 0;
 }
 
 int replay_script_make(const struct trace_file *trace, replay_script *script_p)
@@ -64,11 +107,10 @@ int replay_script_make(const struct trace_file *trace, replay_script *script_p)
     replay_script script = { .block_threads = trace->block_threads, .alignment = 16,
                              .total_bytes = trace->pools * trace->pool_bytes,
                              .blocks = trace->count };
-    size_t firsts = (size_t)trace->count * trace->block_threads;
+    size_t lists = (size_t)trace->count * trace->block_threads;
     size_t ops = 1;
     size_t most = 1;
     uint32_t *giver;
-    uint32_t *latest;
 
     for (uint32_t i = 0; i < trace->count; i++) {
         ops += trace->lives[i].count;
@@ -76,30 +118,29 @@ int replay_script_make(const struct trace_file *trace, replay_script *script_p)
     }
     script.block = calloc(trace->count, sizeof(*script.block));
     script.ops = calloc(ops, sizeof(*script.ops));
-    script.first = malloc(firsts * sizeof(*script.first));
+    script.begin = calloc(lists + 1, sizeof(*script.begin));
     giver = malloc(most * sizeof(*giver));
-    latest = malloc(trace->block_threads * sizeof(*latest));
     memset(script_p, 0, sizeof(*script_p));
-    if ((script.block == NULL) || (script.ops == NULL) || (script.first == NULL) ||
-        (giver == NULL) || (latest == NULL) || (ops > UINT32_MAX)) {
+    if ((script.block == NULL) || (script.ops == NULL) || (script.begin == NULL) ||
+        (giver == NULL) || (ops > UINT32_MAX)) {
         replay_script_free(&script);
         free(giver);
-        free(latest);
         return -1;
     }
 
-    memset(script.first, 0xff, firsts * sizeof(*script.first));
     for (uint32_t i = 0; i < trace->count; i++) {
         trace_sums sums = { .mallocs = 0 };
 
-        memset(latest, 0xff, trace->block_threads * sizeof(*latest));
-        add_life(&script, i, &trace->lives[i], giver, latest);
+        add_life(&script, i, &trace->lives[i], giver);
         trace_life_sums(&trace->lives[i], &sums);
         script.peak_bytes = (sums.peak_bytes > script.peak_bytes) ? sums.peak_bytes
                                                                   : script.peak_bytes;
     }
     free(giver);
-    free(latest);
+    if (add_steps(&script) != 0) {
+        replay_script_free(&script);
+        return -1;
+    }
     *script_p = script;
     return 0;
 }
@@ -108,13 +149,35 @@ void replay_script_free(replay_script *script)
 {
     free(script->block);
     free(script->ops);
-    free(script->first);
+    free(script->steps);
+    free(script->begin);
     memset(script, 0, sizeof(*script));
+}
+
+static const char *name_of(const replay_script *script, const replay_op *op,
+                           char text[TRACE_WHO_BYTES])
+{
+    return trace_who(THREAD(op), (uint32_t)__builtin_popcount(op->lanes), script->block_threads,
+                     text);
+}
+
+/* Whether a lane of a call has the memory in its pool: for a resize the first one, as the memory may
+ * move to its pool. */
+static int shares_pool(const replay_op *op, uint32_t giver, uint32_t threads_per_pool)
+{
+    const uint32_t pool = giver / threads_per_pool;
+    const uint32_t first = THREAD(op);
+    uint32_t last = first + (uint32_t)__builtin_popcount(op->lanes) - 1;
+
+    last = ((op->what & 0xffu) == REPLAY_RESIZE) ? first : last;
+    return (first / threads_per_pool <= pool) && (pool <= last / threads_per_pool);
 }
 
 int replay_fits(const replay_script *script, uint32_t scope, uint32_t threads_per_pool, char *why,
                 size_t bytes)
 {
+    char who[2][TRACE_WHO_BYTES];
+
     if (scope >= SHPOOL_SCOPE_BLOCK) {
         return 1;
     }
@@ -122,11 +185,11 @@ int replay_fits(const replay_script *script, uint32_t scope, uint32_t threads_pe
         const replay_op *ops = &script->ops[script->block[b].begin];
 
         for (uint32_t i = 0; i < script->block[b].count; i++) {
-            const uint32_t giver = (ops[i].from != REPLAY_NONE) ? ops[i].from : i;
+            const replay_op *giver = &ops[(ops[i].from != REPLAY_NONE) ? ops[i].from : i];
 
-            if (THREAD(&ops[i]) / threads_per_pool != THREAD(&ops[giver]) / threads_per_pool) {
-                snprintf(why, bytes, "thread %u frees or resizes what thread %u has: they need a "
-                         "pool in common", THREAD(&ops[i]), THREAD(&ops[giver]));
+            if (!shares_pool(&ops[i], THREAD(giver), threads_per_pool)) {
+                snprintf(why, bytes, "%s frees or resizes what %s has: they need a pool in common",
+                         name_of(script, &ops[i], who[0]), name_of(script, giver, who[1]));
                 return 0;
             }
         }

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Traces with requests of groups: read, and replayed by as many lanes. */
+#include "trace_text.h"
+
+#include "tools/bench/trace/replay.h"
+
+static void make_script(const char *path, trace_file *trace, replay_script *script)
+{
+    char why[512];
+
+    if (trace_file_read(path, trace, why, sizeof(why)) != 0) {
+        fail_msg("%s", why);
+    }
+    assert_int_equal(replay_script_make(trace, script), 0);
+}
+
+/* ---- reading ---- */
+
+static void test_operations_know_their_members(void **state)
+{
+    static const uint32_t threads[] = { 5, 0, 8, 64, 32, 0, 32, 0, 64, 69, 0, 5 };
+    static const uint32_t members[] = { 1, 32, 8, 8, 32, 72, 32, 72, 8, 8, 72, 1 };
+    trace_trial *t = *state;
+    trace_sums sums;
+    trace_file trace;
+
+    read_text(t->path, groups_text, &trace);
+    assert_int_equal(trace.lives[0].count, SHPOOL_ARRAY_COUNT(threads));
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(threads); i++) {
+        assert_int_equal(trace.lives[0].ops[i].thread, threads[i]);
+        assert_int_equal(trace.lives[0].ops[i].members, members[i]);
+    }
+    assert_int_equal(trace.lives[0].ops[4].kind, TRACE_SKIP);
+    trace_file_sums(&trace, &sums);
+    assert_int_equal(sums.groups, 9);
+    assert_int_equal(sums.waits, 1);
+    trace_file_free(&trace);
+}
+
+/* The attempts of a thread and of a group that it leads are two requests. */
+static void test_waits_of_groups(void **state)
+{
+    static const char *const text = HEAD_OF("2", "64", "64", "1", "1024")
+        "block 0 launch 1 records 4 dropped 0\n"
+        "w 8 - 900 0 16 0\nw 8+7 - 900 0 16 0\nw 8+7 - 900 0 16 0\nm 8+7 0x0 900 912 16 0\nend 1\n";
+    trace_trial *t = *state;
+    trace_sums sums;
+    trace_file trace;
+
+    read_text(t->path, text, &trace);
+    trace_file_sums(&trace, &sums);
+    assert_int_equal(sums.waits, 2);
+    assert_int_equal(sums.failures, 1);
+    assert_int_equal(sums.groups, 1);
+    trace_file_free(&trace);
+}
+
+static void test_groups_that_cannot_be(void **state)
+{
+    static const struct {
+        const char *thread;
+        const char *why;
+    } cases[] = {
+        { "0+72", "\"72\"" },   { "72+1", "\"72\"" },  { "0+", "\"\"" },    { "+7", "\"\"" },
+        { "8+7+7", "\"7+7\"" }, { "8+-1", "\"-1\"" },  { "8-15", "\"8-15\"" },
+        { "64+8", "thread 64 and 8 more: the block has 8 threads in this warp" },
+    };
+    trace_trial *t = *state;
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
+        const char *at = strstr(groups_text, "8+7");
+        char text[2048];
+        char why[512];
+        trace_file trace;
+
+        (void)snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - groups_text), groups_text,
+                       cases[i].thread, at + 3);
+        put_text(t->path, text, strlen(text));
+        assert_int_equal(trace_file_read(t->path, &trace, why, sizeof(why)), -1);
+        if ((strstr(why, cases[i].why) == NULL) || (strstr(why, "line 15: ") == NULL)) {
+            fail_msg("%s for \"%s\"", why, cases[i].thread);
+        }
+    }
+}
+
+/* ---- replaying ---- */
+
+/* Which lanes make the calls, and which calls each thread takes part in. */
+static void test_scripts_of_groups(void **state)
+{
+    static const uint32_t lanes[] = { 0x20u, ~0u, 0xff00u, 0xffu, ~0u, ~0u, ~0u, 0xffu, 0xffu, ~0u,
+                                      0x20u };
+    static const uint32_t firsts[] = { 5, 0, 8, 64, 0, 32, 0, 64, 64, 0, 5 };
+    static const uint32_t steps_of_5[] = { 0, 1, 4, 6, 9, 10 };
+    static const uint32_t steps_of_8[] = { 1, 2, 4, 6, 9 };
+    trace_trial *t = *state;
+    replay_script script;
+    trace_file trace;
+
+    put_text(t->path, groups_text, strlen(groups_text));
+    make_script(t->path, &trace, &script);
+    assert_int_equal(script.count, 11);
+    for (uint32_t i = 0; i < script.count; i++) {
+        assert_int_equal(script.ops[i].lanes, lanes[i]);
+        assert_int_equal(script.ops[i].what >> 16, firsts[i]);
+    }
+    assert_int_equal(script.begin[6] - script.begin[5], 6);
+    assert_memory_equal(&script.steps[script.begin[5]], steps_of_5, sizeof(steps_of_5));
+    assert_int_equal(script.begin[9] - script.begin[8], 5);
+    assert_memory_equal(&script.steps[script.begin[8]], steps_of_8, sizeof(steps_of_8));
+    assert_int_equal(script.begin[41] - script.begin[40], 1); /* warp 1 */
+    assert_int_equal(script.begin[72], 5 * 32 + 4 * 8 + 2);
+    replay_script_free(&script);
+    trace_file_free(&trace);
+}
+
+static int is_tried(const shpool_allocator *allocator)
+{
+    return ((allocator->caps & (SHPOOL_CAP_SPILL | SHPOOL_CAP_NONE)) == 0) &&
+           ((allocator->caps & SHPOOL_CAP_FREE) != 0) && (allocator->scope >= SHPOOL_SCOPE_GROUP);
+}
+
+/* Threads and groups share a warp: each call is made once, by all its lanes, in its turn. */
+static void test_a_replay_of_groups(void **state)
+{
+    trace_trial *t = *state;
+    replay_script script;
+    trace_file trace;
+    size_t tried = 0;
+
+    put_text(t->path, groups_text, strlen(groups_text));
+    make_script(t->path, &trace, &script);
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+        const replay_shape shape = { allocator->name, 72, 16384 };
+        const replay_shape tight = { allocator->name, 72, 3000 };
+        replay_tally tally;
+
+        if (!is_tried(allocator)) {
+            continue;
+        }
+        if (replay_cpu(&script, &shape, 0, &tally, NULL) != SHPOOL_OK) {
+            fail_msg("%s", shpool_last_error());
+        }
+        assert_int_equal(tally.mallocs, 7);
+        assert_int_equal(tally.frees, 3);
+        assert_int_equal(tally.resizes, 1);
+        assert_int_equal(tally.ops, 11);
+        assert_int_equal(tally.bytes, 64 + 256 + 128 + 64 + 4000 + 512 + 1024);
+        assert_int_equal(tally.failures, 0);
+        assert_int_equal(tally.refused, 0);
+        assert_int_equal(replay_cpu(&script, &tight, 0, &tally, NULL), SHPOOL_OK);
+        assert_int_equal(tally.failures, 1); /* the block's 4000 bytes */
+        assert_int_equal(tally.ops, 11);
+        assert_int_equal(replay_cpu(&script, &tight, 1, &tally, NULL), SHPOOL_OK);
+        assert_int_equal(tally.ops, 5); /* ends there */
+        tried++;
+    }
+    assert_true(tried >= 4);
+    replay_script_free(&script);
+    trace_file_free(&trace);
+}
+
+/* Groups that overlap, and threads in between: nobody waits for ever. */
+static void test_groups_that_overlap(void **state)
+{
+    enum { RECORDS = 600 };
+    static const char *const who[] = { "0+31", "3+7",  "4+1",  "7",    "0+39", "32+7", "31", "9+22",
+                                       "0+1",  "38+1", "16+15", "1+30", "39",  "33+3", "0" };
+    trace_trial *t = *state;
+    const replay_shape shape = { "bitmap", 0, 100000 };
+    FILE *file = fopen(t->path, "w");
+    replay_script script;
+    replay_tally tally;
+    trace_file trace;
+    uint32_t r = 1;
+
+    assert_non_null(file);
+    fprintf(file, HEAD_OF("2", "40", "40", "1", "60000") "block 0 launch 1 records %u dropped 0\n",
+            2 * RECORDS);
+    for (uint32_t i = 0; i < 2 * RECORDS; i++) {
+        const char *name = who[r % SHPOOL_ARRAY_COUNT(who)];
+
+        r = (r * 1664525u + 1013904223u) >> 1;
+        if (i < RECORDS) {
+            fprintf(file, "m %s 0x%x 50 64 16 0\n", name, 64 * i);
+        } else {
+            fprintf(file, "f %s 0x%x 0 0\n", name, 64 * (i - RECORDS));
+        }
+    }
+    fputs("end 1\n", file);
+    assert_int_equal(fclose(file), 0);
+    make_script(t->path, &trace, &script);
+    if (replay_cpu(&script, &shape, 0, &tally, NULL) != SHPOOL_OK) {
+        fail_msg("%s", shpool_last_error());
+    }
+    assert_int_equal(tally.mallocs, RECORDS);
+    assert_int_equal(tally.frees, RECORDS);
+    assert_int_equal(tally.failures + tally.refused, 0);
+    replay_script_free(&script);
+    trace_file_free(&trace);
+}
+
+static void test_pools_of_groups(void **state)
+{
+    static const struct {
+        const char *records;
+        uint32_t share;
+        const char *why; /* NULL: it can be */
+    } rows[] = {
+        { "m 8+7 0x0 16 16 16 0\nf 8+7 0x0 0 0\n", 1, NULL },
+        { "m 8+7 0x0 16 16 16 0\nf 0+31 0x0 0 0\n", 1, NULL }, /* thread 8 is one of them */
+        { "m 8+7 0x0 16 16 16 0\nf 9+7 0x0 0 0\n", 8, NULL },
+        { "m 8+7 0x0 16 16 16 0\nf 9+7 0x0 0 0\n", 1,
+          "lanes 9-16 of warp 0 frees or resizes what lanes 8-15 of warp 0 has" },
+        { "m 8+7 0x0 16 16 16 0\nf 32+31 0x0 0 0\n", 32,
+          "warp 1 frees or resizes what lanes 8-15 of warp 0 has" },
+        { "m 8+7 0x0 16 16 16 0\nr 0+31 0x0 8 16\n", 1,
+          "warp 0 frees or resizes what lanes 8-15 of warp 0 has" }, /* moves to thread 0's pool */
+        { "m 8+7 0x0 16 16 16 0\nf 9 0x0 0 0\n", 1, "thread 9 frees or resizes what lanes" },
+    };
+    trace_trial *t = *state;
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        char text[512];
+        char why[256] = "";
+        replay_script script;
+        trace_file trace;
+        int fits;
+
+        (void)snprintf(text, sizeof(text), HEAD_OF("2", "64", "64", "1", "1024")
+                       "block 0 launch 1 records 2 dropped 0\n%send 1\n", rows[i].records);
+        put_text(t->path, text, strlen(text));
+        make_script(t->path, &trace, &script);
+        fits = replay_fits(&script, SHPOOL_SCOPE_GROUP, rows[i].share, why, sizeof(why));
+        if ((fits != (rows[i].why == NULL)) || (!fits && (strstr(why, rows[i].why) == NULL))) {
+            fail_msg("row %zu: %d, \"%s\"", i, fits, why);
+        }
+        assert_true(replay_fits(&script, SHPOOL_SCOPE_BLOCK, 64, why, sizeof(why)));
+        replay_script_free(&script);
+        trace_file_free(&trace);
+    }
+}
+
+/* ---- from a recording to its replay ---- */
+
+/* Warps, tiles and threads by turns, so that the records' order is that of all that happened. */
+static void churn(void *arg)
+{
+    trace_trial *t = arg;
+    shpool_heap heap = trace_init(t);
+    const uint32_t rank = simt_thread_rank();
+    const uint32_t tile = simt_mask(simt_lane() / 8 * 8, 8);
+    uint32_t r = t->number;
+    void *held[16] = { NULL }; /* the same in all threads that have any of it */
+
+    for (uint32_t i = 0; i < 200; i++) {
+        const uint32_t slot = (r >> 24) % 16;
+        const uint32_t turn = slot % 8; /* warp 0 or 1, tiles 0..3, threads 8 and 9 */
+        const uint32_t mine = (turn < 2) ? (simt_warp() == turn) : (turn < 6)
+                                  ? (rank / 8 == turn - 2) : (rank == turn + 2);
+        const uint32_t lanes = (turn < 2) ? ~0u : (turn < 6) ? tile : 1u << simt_lane();
+
+        r = r * 1664525u + 1013904223u;
+        simt_barrier();
+        if (mine && (held[slot] != NULL)) {
+            shpool_free_lanes(heap, lanes, held[slot]);
+            held[slot] = NULL;
+        } else if (mine) {
+            held[slot] = shpool_malloc_lanes(heap, lanes, 1 + (r >> 16 & 511));
+        }
+    }
+    shpool_fini(heap);
+}
+
+static void test_failures_are_those_recorded(void **state)
+{
+    static const shpool_config want = { .block_threads = 64, .payload_bytes = 2048,
+                                        .threads_per_pool = 64 };
+    trace_trial *t = *state;
+    unsigned long long failures = 0;
+
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+        shpool_report_data report;
+        replay_script script;
+        char spec[64];
+        replay_shape shape = { spec, 64, 0 };
+        replay_tally tally;
+        trace_file trace;
+
+        if (!is_tried(allocator) || (allocator->scope == SHPOOL_SCOPE_CLUSTER)) {
+            continue;
+        }
+        trace_open(t, allocator->name, ",trace_blocks=1", &want);
+        t->number = 5;
+        trace_run(t, churn);
+        assert_int_equal(shpool_simt_report(&t->pool, &report), SHPOOL_OK);
+        assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
+        make_script(t->path, &trace, &script);
+        (void)snprintf(spec, sizeof(spec), "%s:stats=1", allocator->name);
+        shape.total_bytes = trace.pools * trace.pool_bytes + SHPOOL_AREA_BYTES;
+        assert_int_equal(replay_cpu(&script, &shape, 0, &tally, NULL), SHPOOL_OK);
+        assert_int_equal(tally.mallocs, report.mallocs);
+        assert_int_equal(tally.frees, report.frees);
+        assert_int_equal(tally.refused, 0);
+        if (tally.failures != report.failures) {
+            fail_msg("%s: %llu mallocs fail, recorded were %llu", allocator->name, tally.failures,
+                     report.failures);
+        }
+        failures += report.failures;
+        replay_script_free(&script);
+        trace_file_free(&trace);
+    }
+    assert_true(failures > 10);
+}
+
+#define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TRIAL(test_operations_know_their_members),
+        TRIAL(test_waits_of_groups),
+        TRIAL(test_groups_that_cannot_be),
+        TRIAL(test_scripts_of_groups),
+        TRIAL(test_a_replay_of_groups),
+        TRIAL(test_groups_that_overlap),
+        TRIAL(test_pools_of_groups),
+        TRIAL(test_failures_are_those_recorded),
+    };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
