@@ -6,6 +6,44 @@
 
 #include <map>
 
+/* A group's call, by its first thread. */
+__device__ static void count_group(trace_counts *counts, uint32_t members, const void *ptr)
+{
+    if (blockIdx.x < TRACE_BLOCKS) {
+        (void)atomicAdd(&counts->mallocs, 1u);
+        (void)atomicAdd(&counts->frees, (ptr != NULL) ? 1u : 0u);
+        (void)atomicAdd(&counts->failures, (ptr == NULL) ? 1u : 0u);
+        (void)atomicAdd(&counts->members, members);
+    }
+}
+
+/* Warps, tiles of 8 lanes, and lanes that took a branch, at the same time; then the block. */
+extern "C" __global__ void trace_kernel_groups(shpool_pool pool, trace_counts *counts)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    shpool_heap heap = shpool_init(&pool, smem);
+
+    for (uint32_t round = 0; round < TRACE_ROUNDS; round++) {
+        uint32_t kind  = (threadIdx.x / 32u + round) % 3u;
+        uint32_t lane  = threadIdx.x % 32u;
+        uint32_t lanes = (kind == 0) ? ~0u : (kind == 1) ? 0xffu << (lane & 24u)
+                         : (lane % 3u == 0) ? 0x49249249u : 0xb6db6db6u;
+        void    *ptr   = shpool_malloc_lanes(heap, lanes, 1u + (round * 7u + kind) % 128u);
+        void    *all;
+
+        if (lane == __ffs(lanes) - 1u) {
+            count_group(counts, __popc(lanes), ptr);
+        }
+        shpool_free_lanes(heap, lanes, ptr);
+        all = shpool_malloc_block(heap, 1u + round);
+        if (threadIdx.x == 0) {
+            count_group(counts, blockDim.x, all);
+        }
+        shpool_free_block(heap, all);
+    }
+    shpool_fini(heap);
+}
+
 /* Of one file. */
 struct found {
     trace_counts counts;
@@ -28,17 +66,25 @@ static bool overlaps(const live_map &live, unsigned place, unsigned usable)
 
 static void read_line(const char *line, found *f, live_map *live)
 {
-    unsigned thread, place, bytes, usable, reason;
+    unsigned thread = 0, others = 0, place, bytes, usable, reason;
+    char     rest[256] = ""; /* behind the letter and who asked */
 
-    if (sscanf(line, "m %u 0x%x %u %u", &thread, &place, &bytes, &usable) == 4) {
+    if ((sscanf(line, "%*[mf] %u+%u%255[^\n]", &thread, &others, rest) != 3) &&
+        (sscanf(line, "%*[mf] %u%255[^\n]", &thread, rest) == 2)) {
+        others = 0;
+    }
+    f->odd += (rest[0] != '\0') && (thread + others >= TRACE_THREADS);
+    if ((line[0] == 'm') && (sscanf(rest, " 0x%x %u %u", &place, &bytes, &usable) == 3)) {
         f->counts.mallocs++;
-        f->odd += (thread >= TRACE_THREADS) || (bytes < 1) || (bytes > 128) || (usable < bytes) ||
+        f->counts.members += others + 1;
+        f->odd += (bytes < 1) || (bytes > 128) || (usable < bytes) ||
                   overlaps(*live, place, usable);
         (*live)[place] = usable;
-    } else if (sscanf(line, "m %u - %u", &thread, &bytes) == 2) {
+    } else if ((line[0] == 'm') && (sscanf(rest, " - %u", &bytes) == 1)) {
         f->counts.mallocs++;
+        f->counts.members += others + 1;
         f->counts.failures++;
-    } else if (sscanf(line, "f %u 0x%x %u", &thread, &place, &reason) == 3) {
+    } else if ((line[0] == 'f') && (sscanf(rest, " 0x%x %u", &place, &reason) == 2)) {
         f->counts.frees++;
         f->odd += (live->erase(place) != 1) || (reason != 0);
     } else if (sscanf(line, "block %u launch %u records %u dropped %u", &thread, &place, &bytes,
@@ -72,18 +118,19 @@ static void expect_file(const char *binding, const char *path, const trace_count
               f.counts.frees, counts.frees);
     gpu_check(f.counts.failures == counts.failures, "%s: %u failures are in the file, not %u",
               binding, f.counts.failures, counts.failures);
+    gpu_check(f.counts.members == counts.members, "%s: %u threads made the mallocs of the file, "
+              "not %u", binding, f.counts.members, counts.members);
     gpu_check((f.blocks == TRACE_BLOCKS) && f.ended, "%s: %u blocks", binding, f.blocks);
     gpu_check(f.odd == 0, "%s: %u records are odd", binding, f.odd);
     gpu_check(counts.mallocs > TRACE_THREADS, "%s: %u mallocs were made", binding, counts.mallocs);
 }
 
-static void run_table(const char *allocator, const char *path)
+static void run_table(const char *allocator, const char *path, const void *kernel)
 {
     trace_counts counts = {};
     shpool_pool  pool;
 
-    if (trace_open(allocator, path, &pool) &&
-        trace_launch((const void *)trace_kernel_table, &pool, &counts)) {
+    if (trace_open(allocator, path, &pool) && trace_launch(kernel, &pool, &counts)) {
         expect_file(allocator, path, counts);
     }
 }
@@ -102,7 +149,10 @@ int main(void)
 
         if (((allocator->caps & (SHPOOL_CAP_SPILL | SHPOOL_CAP_NONE)) == 0) &&
             (allocator->scope != SHPOOL_SCOPE_CLUSTER)) {
-            run_table(allocator->name, path);
+            run_table(allocator->name, path, (const void *)trace_kernel_table);
+            if ((allocator->caps & SHPOOL_CAP_FREE) != 0) {
+                run_table(allocator->name, path, (const void *)trace_kernel_groups);
+            }
         }
     }
     if (trace_run_inline(path, &counts)) {

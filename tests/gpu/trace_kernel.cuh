@@ -11,6 +11,7 @@ struct trace_counts {
     uint32_t mallocs;
     uint32_t frees;
     uint32_t failures;
+    uint32_t members; /* threads that took part in the mallocs, each time */
 };
 
 enum { TRACE_THREADS = 128, TRACE_BLOCKS = 2, TRACE_ROUNDS = 60 };
@@ -44,6 +45,7 @@ extern "C" __global__ void TRACE_KERNEL(shpool_pool pool, trace_counts *counts)
         (void)atomicAdd(&counts->mallocs, mallocs);
         (void)atomicAdd(&counts->frees, frees);
         (void)atomicAdd(&counts->failures, failures);
+        (void)atomicAdd(&counts->members, mallocs);
     }
     shpool_fini(heap);
 }

@@ -205,7 +205,7 @@ static int read_thread(reader *r, trace_record *record)
         bad = number32(r, 1, threads - 1, &others);
     }
     record->members = others + 1;
-    if (bad || (record->members > TRACE_WARP)) { /* that is a block, in whose name any warp may ask */
+    if (bad || (record->members > TRACE_WARP)) { /* a block: no warp has them */
         return bad;
     }
     warp = threads - record->thread / TRACE_WARP * TRACE_WARP;

@@ -45,8 +45,8 @@ typedef struct replay_script {
     uint32_t peak_bytes;
     replay_block *block;
     replay_op *ops;
-    /* what each thread takes part in, in its order, as indices in its block's operations: those from
-     * begin[t] to begin[t + 1], with t = block * block_threads + thread */
+    /* what each thread takes part in, in its order, as indices in its block's operations: those
+     * from begin[t] to begin[t + 1], with t = block * block_threads + thread */
     uint32_t *steps;
     uint32_t *begin;
 } replay_script;

@@ -55,8 +55,8 @@ shpool_status replay_cpu(const replay_script *script, const replay_shape *shape,
         return status;
     }
     j.args = (replay_args){ .block = script->block, .ops = script->ops, .steps = script->steps,
-                            .begin = script->begin, .tally = tally_p, .failed = &failed, .box = j.pool.shared_bytes,
-                            .ordered = 1, .stop = stop != 0 };
+                            .begin = script->begin, .tally = tally_p, .failed = &failed,
+                            .box = j.pool.shared_bytes, .ordered = 1, .stop = stop != 0 };
     j.args.got = calloc(script->count + 1u, sizeof(*j.args.got));
     j.args.pending = malloc((script->count + 1u) * sizeof(*j.args.pending));
     if ((j.args.got == NULL) || (j.args.pending == NULL)) {

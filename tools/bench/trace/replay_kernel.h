@@ -208,7 +208,7 @@ SIMT_FN void replay_step(shpool_heap heap, const replay_args *args, const replay
         (void)simt_global_or32(args->failed, 1);
     }
     if (args->ordered != 0) {
-        if (replay_is_group(op)) { /* all lanes are through, and none waits for this turn any more */
+        if (replay_is_group(op)) { /* all lanes are through, none waits for this turn any more */
             simt_warp_sync(op->lanes);
         }
         if (replay_leads(op)) {

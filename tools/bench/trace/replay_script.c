@@ -59,7 +59,7 @@ static void add_life(replay_script *script, uint32_t block, const trace_life *li
     }
 }
 
-/* Count the steps of each thread in begin[], or note them in steps[] and make begin[] their ends. */
+/* Count the steps of each thread in begin[], or note them in steps[]: begin[] are their ends then. */
 static void walk_steps(replay_script *script, uint32_t *steps)
 {
     for (uint32_t b = 0; b < script->blocks; b++) {
@@ -161,8 +161,8 @@ static const char *name_of(const replay_script *script, const replay_op *op,
                      text);
 }
 
-/* Whether a lane of a call has the memory in its pool: for a resize the first one, as the memory may
- * move to its pool. */
+/* Whether a lane of a call has the memory in its pool: for a resize the first one, as the memory
+ * may move to its pool. */
 static int shares_pool(const replay_op *op, uint32_t giver, uint32_t threads_per_pool)
 {
     const uint32_t pool = giver / threads_per_pool;
