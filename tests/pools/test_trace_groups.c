@@ -86,6 +86,7 @@ static void groups(void *arg)
     if ((warp == 1) && (lane / 8 == 1)) {
         ptr = malloc_lanes(t, heap, 0xff00u, "40+7", 64, 0);
         ptr = realloc_lanes(t, heap, 0xff00u, "40+7", ptr, 16);
+        ptr = realloc_lanes(t, heap, 0xff00u, "40+7", ptr, 60);
         (void)malloc_lanes(t, heap, 0xff00u, "40+7", 32, 0); /* in the way */
         ptr = realloc_lanes(t, heap, 0xff00u, "40+7", ptr, 1000);
         free_lanes(t, heap, 0xff00u, "40+7", ptr, 0);

@@ -161,6 +161,42 @@ static void test_a_replay_of_groups(void **state)
     trace_file_free(&trace);
 }
 
+/* A replay that is recorded, too: the same calls by the same lanes.  What failed and is freed at once,
+ * and a block's calls, are those of its first warp; a free by lanes 5 to 12 is one of a warp of 8. */
+static void test_a_replay_has_the_same_records(void **state)
+{
+    static const char *const expected[] = {
+        "m 5 ", "m 0+31 ", "m 8+7 ", "m 64+7 ", "m 0+31 ", "f 0+31 ", "m 32+31 ", "m 0+31 ",
+        "r 64+7 ", "f 64+7 ", "f 0+31 ", "f 5 ", "end 1" };
+    trace_trial *t = *state;
+    char spec[128];
+    char path[80];
+    const replay_shape shape = { spec, 0, 16384 };
+    replay_script script;
+    replay_tally tally;
+    trace_file trace;
+    const char *at;
+    char *text;
+
+    put_text(t->path, groups_text, strlen(groups_text));
+    make_script(t->path, &trace, &script);
+    (void)snprintf(path, sizeof(path), "%s.2", t->path);
+    (void)snprintf(spec, sizeof(spec), "bitmap:trace=%s", path);
+    assert_int_equal(replay_cpu(&script, &shape, 0, &tally, NULL), SHPOOL_OK);
+    text = trace_text(path);
+    (void)unlink(path);
+    at = trace_records(text);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(expected); i++) {
+        at = strchr(at, '\n') + 1;
+        if (strncmp(at, expected[i], strlen(expected[i])) != 0) {
+            fail_msg("\"%s\" is not record %zu of %s", expected[i], i, text);
+        }
+    }
+    free(text);
+    replay_script_free(&script);
+    trace_file_free(&trace);
+}
+
 /* Groups that overlap, and threads in between: nobody waits for ever. */
 static void test_groups_that_overlap(void **state)
 {
@@ -325,6 +361,7 @@ int main(int argc, char **argv)
         TRIAL(test_groups_that_cannot_be),
         TRIAL(test_scripts_of_groups),
         TRIAL(test_a_replay_of_groups),
+        TRIAL(test_a_replay_has_the_same_records),
         TRIAL(test_groups_that_overlap),
         TRIAL(test_pools_of_groups),
         TRIAL(test_failures_are_those_recorded),
