@@ -161,8 +161,9 @@ static void test_a_replay_of_groups(void **state)
     trace_file_free(&trace);
 }
 
-/* A replay that is recorded, too: the same calls by the same lanes.  What failed and is freed at once,
- * and a block's calls, are those of its first warp; a free by lanes 5 to 12 is one of a warp of 8. */
+/* A replay that is recorded, too: the same calls by the same lanes.  The block's calls are those of
+ * its first warp, and what it gets in place of its failure is freed at once; the free of threads
+ * from 69 on is that of the warp of 8. */
 static void test_a_replay_has_the_same_records(void **state)
 {
     static const char *const expected[] = {

@@ -3,8 +3,8 @@ noinst_HEADERS += tests/tools/trace_text.h
 shpool_test_scripts += tests/tools/bench.sh tests/tools/plot.sh tests/tools/tools.sh \
 	tests/tools/trace.sh
 if HAVE_CMOCKA
-shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_heap_map tests/tools/test_replay \
-	tests/tools/test_replay_groups
+shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_heap_map \
+	tests/tools/test_replay tests/tools/test_replay_groups
 # Commands that need a GPU, with a fake driver and made-up rows.
 tests_tools_test_bench_gpu_SOURCES = \
 	tests/tools/test_bench_gpu.c \

@@ -59,7 +59,8 @@ static void add_life(replay_script *script, uint32_t block, const trace_life *li
     }
 }
 
-/* Count the steps of each thread in begin[], or note them in steps[]: begin[] are their ends then. */
+/* Count the steps of each thread in begin[]; or note them in steps[], and begin[] has their ends
+ * then. */
 static void walk_steps(replay_script *script, uint32_t *steps)
 {
     for (uint32_t b = 0; b < script->blocks; b++) {
