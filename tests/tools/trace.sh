@@ -106,6 +106,15 @@ expect 0 'no such pool: 16 bytes are too few' "$bench" replay --device cpu --all
     --bytes 16 t
 expect 0 'fewest bytes' sh -c "cat t | '$bench' replay --device cpu --allocator bitmap /dev/stdin"
 
+# groups: one call each, and what none of their lanes has cannot be freed
+sed -e '1s/1$/2/' -e 's/^\(block .* records \).*/\13 dropped 0/' -e '/^block /q' t >groups
+printf 'm 0+31 0x40 256 256 16 0\nm 0+63 0x400 1024 1024 16 0\nf 8+7 0x40 0 0\nend 1\n' >>groups
+expect 0 '^# 3 calls of groups' "$bench" replay --device cpu --allocator bitmap groups
+expect 0 'lanes 8-15 of warp 0 frees or resizes what warp 0 has' "$bench" replay --device cpu \
+    --allocator thread_bitmap groups
+expect 0 '' "$bench" map groups --svg groups.svg
+expect 0 'the block: 1024 bytes' cat groups.svg
+
 # drops are told, at once and later
 record bitmap:trace=drops,trace_bytes=4K,trace_blocks=1
 cp output messages

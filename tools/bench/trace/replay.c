@@ -281,9 +281,8 @@ static void print_trace(const char *path, const trace_file *trace)
                "replayed; record with more trace_bytes, or fewer trace_blocks\n", sums.dropped);
     }
     if (sums.groups != 0) {
-        printf("# %llu of the calls %s of a group: as many lanes of a warp replay %s together\n",
-               sums.groups, (sums.groups == 1) ? "is that" : "are those",
-               (sums.groups == 1) ? "it" : "each");
+        printf("# %llu call%s of groups: each is replayed by as many lanes of a warp together\n",
+               sums.groups, bench_s(sums.groups));
     }
     if (sums.refused + sums.waits != 0) {
         printf("# left out: %llu refused frees, %llu attempts of shpool_malloc_wait that were "
