@@ -341,28 +341,15 @@ static void usage(FILE *to)
           "exit status: 0; 1: --fail-on; 2: usage, or a file cannot be read\n", to);
 }
 
-static int decimal(const char *text, const char *option, double low, double high, double *value)
-{
-    char *end;
-
-    *value = strtod(text, &end);
-    if ((end == text) || (*end != '\0') || !(*value >= low) || !(*value <= high)) {
-        fprintf(stderr, "shpool-bench: %s %s: a number from %g to %g is needed\n", option, text,
-                low, high);
-        return -1;
-    }
-    return 0;
-}
-
 static int take_option(int c, void *into)
 {
     compare_options *options = into;
 
     switch (c) {
     case 'n':
-        return decimal(optarg, "--noise", 0.0, 1000.0, &options->noise);
+        return bench_decimal(optarg, "--noise", 0.0, 1000.0, &options->noise);
     case 'f':
-        return decimal(optarg, "--fail-on", 1.0, MOST_RATIO, &options->fail_on);
+        return bench_decimal(optarg, "--fail-on", 1.0, MOST_RATIO, &options->fail_on);
     default:
         options->changed = 1;
         return 0;

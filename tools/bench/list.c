@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
@@ -19,6 +20,19 @@ int bench_number(const char *text, const char *option, uint32_t low, uint32_t hi
         return -1;
     }
     *value = (uint32_t)n;
+    return 0;
+}
+
+int bench_decimal(const char *text, const char *option, double low, double high, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    if ((end == text) || (*end != '\0') || !(*value >= low) || !(*value <= high)) {
+        fprintf(stderr, "shpool-bench: %s %s: a number from %g to %g is needed\n", option, text,
+                low, high);
+        return -1;
+    }
     return 0;
 }
 

@@ -33,6 +33,9 @@ int bench_list_add(bench_list *list, uint32_t value);
 int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
                  uint32_t *value);
 
+/** A number from low to high, with a point or without; -1 as above. */
+int bench_decimal(const char *text, const char *option, double low, double high, double *value);
+
 /**
  * Numbers from low to high: `32,64,128-1024` (a range doubles) or `100-400:100` (it adds 100).
  * They go behind what the list has; what it has already stays where it is.  -1: stderr says what
