@@ -166,7 +166,7 @@ static verdict judge(const bench_row *a, const bench_row *b, const change *rate,
 static int same_point(const bench_row *a, const bench_row *b)
 {
     return (strcmp(a->spec, b->spec) == 0) && (strcmp(a->binding, b->binding) == 0) &&
-           (strcmp(a->workload, b->workload) == 0) && (a->threads == b->threads) &&
+           bench_same_workload(a, b) && (a->threads == b->threads) &&
            (a->payload_bytes == b->payload_bytes) && (a->total_bytes == b->total_bytes) &&
            (a->threads_per_pool == b->threads_per_pool);
 }
@@ -183,8 +183,23 @@ static const bench_row *find(const bench_results *in, const bench_row *like)
 
 /* ---- output ---- */
 
+#define WORKLOAD_BYTES 64 /* bench_row_workload() */
+
+static int widest_workload(const bench_results *in, int least)
+{
+    char text[WORKLOAD_BYTES];
+    int  most = least;
+
+    for (size_t i = 0; i < in->count; i++) {
+        bench_row_workload(&in->rows[i], text, sizeof(text));
+        most = ((int)strlen(text) > most) ? (int)strlen(text) : most;
+    }
+    return most;
+}
+
 typedef struct tally {
     size_t count[VERDICTS];
+    int    width;      /* letters of the longest workload */
     size_t rows;
     size_t few;        /* rows whose samples are too few */
     size_t others;     /* rows that did other operations */
@@ -209,10 +224,13 @@ typedef struct shares {
     double holds_a, holds_b;
 } shares;
 
-static void put_row(const bench_row *row, const change *rate, const change *cycles,
+static void put_row(const bench_row *row, int width, const change *rate, const change *cycles,
                     const shares *percent, verdict v)
 {
-    printf("%-18s %-7s %-8s %7u %7u %6u", row->spec, row->binding, row->workload,
+    char workload[WORKLOAD_BYTES];
+
+    bench_row_workload(row, workload, sizeof(workload));
+    printf("%-18s %-7s %-*s %7u %7u %6u", row->spec, row->binding, width, workload,
            (unsigned)row->threads,
            (unsigned)((row->payload_bytes != 0) ? row->payload_bytes : row->total_bytes),
            (unsigned)row->threads_per_pool);
@@ -245,7 +263,7 @@ static void put_other_facts(const bench_column *columns, const void *a, const vo
 }
 
 static void put_header(const bench_results *a, const bench_results *b, const char *path_a,
-                       const char *path_b, const compare_options *options)
+                       const char *path_b, int width, const compare_options *options)
 {
     printf("# A: %s, %s\n# B: %s, %s\n", path_a, a->facts.origin.date, path_b,
            b->facts.origin.date);
@@ -253,9 +271,9 @@ static void put_header(const bench_results *a, const bench_results *b, const cha
     put_other_facts(bench_fact_columns, &a->facts, &b->facts);
     printf("# speed is B's over A's: above 1 B is faster; what differs by less than noise (%% of "
            "the rate: 3 sigma, at least %g) is not named\n", options->noise);
-    printf("%-18s %-7s %-8s %7s %7s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", "allocator",
-           "binding", "workload", "threads", "bytes", "a pool", "A Gop/s", "B Gop/s", "speed",
-           "noise %", "by cycles", "A failed%", "B failed%", "A util %", "B util %");
+    printf("%-18s %-7s %-*s %7s %7s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", "allocator",
+           "binding", width, "workload", "threads", "bytes", "a pool", "A Gop/s", "B Gop/s",
+           "speed", "noise %", "by cycles", "A failed%", "B failed%", "A util %", "B util %");
 }
 
 static void take(tally *all, const compare_options *options, const bench_row *a,
@@ -279,7 +297,7 @@ static void take(tally *all, const compare_options *options, const bench_row *a,
         all->worst = fmax(all->worst, fmax(slowdown(&rate), slowdown(&cycles)));
     }
     if ((v != SAME) || !options->changed) {
-        put_row(b, &rate, &cycles, &percent, v);
+        put_row(b, all->width, &rate, &cycles, &percent, v);
     }
 }
 
@@ -294,7 +312,7 @@ static void take_lonely(tally *all, const bench_row *row, verdict v)
 
     all->rows++;
     all->count[v]++;
-    put_row(row, &rate, &cycles, &percent, v);
+    put_row(row, all->width, &rate, &cycles, &percent, v);
 }
 
 static void put_summary(const tally *all)
@@ -403,7 +421,8 @@ int bench_compare(int argc, char **argv)
         return 2;
     }
     memset(&all, 0, sizeof(all));
-    put_header(&a, &b, argv[optind], argv[optind + 1], &options);
+    all.width = widest_workload(&b, widest_workload(&a, 8));
+    put_header(&a, &b, argv[optind], argv[optind + 1], all.width, &options);
     for (size_t i = 0; i < b.count; i++) {
         const bench_row *before = find(&a, &b.rows[i]);
 

@@ -129,6 +129,14 @@ static int read_member(const bench_column *column, const json_t *from, void *rec
     return 0;
 }
 
+/* What files of versions without the workload objects lack; the record is zeroed. */
+static void set_none(const bench_column *column, void *record)
+{
+    if (column->kind == BENCH_REAL) {
+        *(double *)((char *)record + column->offset) = -1.0;
+    }
+}
+
 /* Name of a member that is missing or of another type; NULL: all are there. */
 static const char *read_members(const json_t *from, const bench_column *columns, void *record)
 {
@@ -137,7 +145,9 @@ static const char *read_members(const json_t *from, const bench_column *columns,
     for (c = columns; c->name != NULL; c++) {
         const json_t *member = json_object_get(from, c->name);
 
-        if ((member == NULL) || !read_member(c, member, record)) {
+        if ((member == NULL) && bench_is_objects_column(c)) {
+            set_none(c, record);
+        } else if ((member == NULL) || !read_member(c, member, record)) {
             return c->name;
         }
     }

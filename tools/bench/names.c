@@ -21,6 +21,12 @@ const char *const bench_workload_names[] = {
 #undef BENCH_NAME
     NULL};
 
+const char *const bench_scope_names[] = {
+#define BENCH_NAME(_name, _threads, _summary) #_name,
+    BENCH_SCOPES(BENCH_NAME)
+#undef BENCH_NAME
+    NULL};
+
 static const char *const workload_summaries[] = {
 #define BENCH_SUMMARY(_name, _summary) _summary,
     BENCH_WORKLOADS(BENCH_SUMMARY)

@@ -36,6 +36,9 @@ extern const char *const bench_binding_names[]; /* NULL at the end */
 /** Workloads in bench/block/workload.h's order; NULL at the end. */
 extern const char *const bench_workload_names[];
 
+/** Scopes of the workload objects in bench/block/objects.h's order; NULL at the end. */
+extern const char *const bench_scope_names[];
+
 /** Name of workload `index`, or NULL past the last; what it does. */
 const char *bench_workload_name(size_t index);
 const char *bench_workload_summary(size_t index);

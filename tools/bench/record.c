@@ -35,6 +35,11 @@ const bench_column bench_row_columns[] = {
     {"failures", BENCH_U64, AT(bench_row, refused), NULL, 0, NULL},
     {"errors", BENCH_U64, AT(bench_row, errors), "errors", 6, NULL},
     {"digest", BENCH_TEXT, AT(bench_row, digest), NULL, 0, NULL},
+    {"scope", BENCH_TEXT, AT(bench_row, scope), "scope", -6, NULL},
+    {"median_bytes", BENCH_U32, AT(bench_row, median_bytes), "median", 6, NULL},
+    {"touched", BENCH_U32, AT(bench_row, touched), "touched", 7, NULL},
+    {"malloc_cycles", BENCH_REAL, AT(bench_row, malloc_cycles), "malloc", 7, "%.0f"},
+    {"free_cycles", BENCH_REAL, AT(bench_row, free_cycles), "free", 7, "%.0f"},
     {"cycles_samples", BENCH_SERIES, AT(bench_row, cycles_samples), NULL, 0, NULL},
     {"gops_samples", BENCH_SERIES, AT(bench_row, gops_samples), NULL, 0, NULL},
     {"note", BENCH_TEXT, AT(bench_row, note), "", 0, NULL},
@@ -47,8 +52,44 @@ const bench_column bench_fact_columns[] = {
     {"repeats", BENCH_U32, AT(bench_facts, repeats), NULL, 0, NULL},
     {"seed", BENCH_U32, AT(bench_facts, seed), NULL, 0, NULL},
     {"planned", BENCH_U32, AT(bench_facts, planned), NULL, 0, NULL},
+    {"sigma", BENCH_REAL, AT(bench_facts, sigma), NULL, 0, NULL},
     {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
 #undef AT
+
+int bench_is_objects_column(const bench_column *column)
+{
+    static const char *const names[] = {"scope", "median_bytes", "touched", "malloc_cycles",
+                                        "free_cycles", "sigma"};
+    size_t i;
+
+    for (i = 0; i < SHPOOL_ARRAY_COUNT(names); i++) {
+        if (strcmp(column->name, names[i]) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int bench_is_objects_row(const bench_row *row)
+{
+    return row->scope[0] != '\0';
+}
+
+void bench_row_workload(const bench_row *row, char *text, size_t bytes)
+{
+    if (bench_is_objects_row(row)) {
+        snprintf(text, bytes, "%s/%s/%u%s", row->workload, row->scope, (unsigned)row->median_bytes,
+                 row->touched ? "" : "/untouched");
+    } else {
+        snprintf(text, bytes, "%s", row->workload);
+    }
+}
+
+int bench_same_workload(const bench_row *a, const bench_row *b)
+{
+    return (strcmp(a->workload, b->workload) == 0) && (strcmp(a->scope, b->scope) == 0) &&
+           (a->median_bytes == b->median_bytes) && (a->touched == b->touched);
+}
 
 int bench_results_add(bench_results *results, const bench_row *row)
 {
@@ -86,6 +127,13 @@ void bench_row_init(bench_row *row, const bench_point *point)
     row->payload_bytes    = point->payload_bytes;
     row->total_bytes      = point->total_bytes;
     row->threads_per_pool = point->threads_per_pool;
+    if (point->median != 0) {
+        snprintf(row->scope, sizeof(row->scope), "%s", bench_scope_names[point->scope]);
+    }
+    row->median_bytes     = point->median;
+    row->touched          = point->touched;
+    row->malloc_cycles    = -1.0;
+    row->free_cycles      = -1.0;
     row->registers        = -1.0;
     row->failed           = -1.0;
     row->utilisation      = -1.0;

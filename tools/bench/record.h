@@ -24,6 +24,9 @@ typedef struct bench_point {
     uint32_t payload_bytes;       /* 0: total_bytes counts */
     uint32_t total_bytes;
     uint32_t threads_per_pool;
+    uint32_t scope;               /* of objects: index in bench/block/objects.h's order */
+    uint32_t median;              /* likewise, bytes; 0: another workload */
+    uint32_t touched;             /* likewise */
 } bench_point;
 
 #define BENCH_MEASURED "measured"
@@ -57,6 +60,11 @@ typedef struct bench_row {
     unsigned long long refused;    /* of those */
     unsigned long long errors;     /* payload checks that failed, in all launches */
     char     digest[17];    /* of the operations: equal digests did the same; else empty */
+    char     scope[8];      /* objects: who requests one; other workloads: empty */
+    uint32_t median_bytes;  /* objects: asked for; 0 */
+    uint32_t touched;       /* objects: 1 if all bytes are written and read; 0 */
+    double   malloc_cycles; /* objects: mean of a malloc with its refusals and pauses (GPU) */
+    double   free_cycles;
     bench_series cycles_samples;
     bench_series gops_samples;
     char     note[2048];    /* why a figure is missing; a list of all allocators fits */
@@ -71,10 +79,24 @@ typedef struct bench_facts {
     uint32_t repeats;
     uint32_t seed;
     uint32_t planned;      /* rows; more than there are: interrupted */
+    double   sigma;        /* of the sizes of objects; negative: not measured */
 } bench_facts;
 
 extern const bench_column bench_row_columns[];  /* a name of NULL ends each */
 extern const bench_column bench_fact_columns[];
+
+/** Whether only the workload objects has such a column: files of earlier versions lack it, and
+ *  tables of other workloads. */
+int bench_is_objects_column(const bench_column *column);
+
+/** Whether the row is one of objects. */
+int bench_is_objects_row(const bench_row *row);
+
+/** The workload; of objects also what else tells rows apart: "objects/warp/2000/untouched". */
+void bench_row_workload(const bench_row *row, char *text, size_t bytes);
+
+/** Whether both are the same workload, with the same scope, median and touched. */
+int bench_same_workload(const bench_row *a, const bench_row *b);
 
 /** Results of one run, in memory or from a file. */
 typedef struct bench_results {

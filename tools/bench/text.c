@@ -17,6 +17,11 @@ static int width_of(const bench_column *column, int spec_width)
                                                                            : column->width;
 }
 
+static int is_shown(const bench_column *column, const bench_facts *facts)
+{
+    return (column->heading != NULL) && ((facts->sigma >= 0.0) || !bench_is_objects_column(column));
+}
+
 void bench_text_begin(FILE *to, const bench_facts *facts, int spec_width)
 {
     const bench_column *c;
@@ -29,9 +34,12 @@ void bench_text_begin(FILE *to, const bench_facts *facts, int spec_width)
     shpool_text_add(&how, "%u iterations, seed %u, median of %u launch%s",
                     (unsigned)facts->iterations, (unsigned)facts->seed, (unsigned)facts->repeats,
                     (facts->repeats == 1) ? "" : "es");
+    if (facts->sigma >= 0.0) {
+        shpool_text_add(&how, ", sigma %g", facts->sigma);
+    }
     bench_origin_print(to, &facts->origin, text);
     for (c = bench_row_columns; c->name != NULL; c++) {
-        if ((c->heading != NULL) && (c->width != 0)) {
+        if (is_shown(c, facts) && (c->width != 0)) {
             fprintf(to, "%s%*s", (c == bench_row_columns) ? "" : " ", width_of(c, spec_width),
                     c->heading);
         }
@@ -40,13 +48,13 @@ void bench_text_begin(FILE *to, const bench_facts *facts, int spec_width)
     fflush(to);
 }
 
-void bench_text_row(FILE *to, const bench_row *row, int spec_width)
+void bench_text_row(FILE *to, const bench_facts *facts, const bench_row *row, int spec_width)
 {
     const bench_column *c;
     char text[CELL_BYTES];
 
     for (c = bench_row_columns; c->name != NULL; c++) {
-        if (c->heading == NULL) {
+        if (!is_shown(c, facts)) {
             continue;
         }
         bench_cell(c, row, text, sizeof(text));

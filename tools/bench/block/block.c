@@ -14,6 +14,7 @@
 #include "tools/bench/text.h"
 #include "tools/message.h"
 #include "block.h"
+#include "workload.h"
 
 /* ---- where and how ---- */
 
@@ -45,6 +46,8 @@ static int set_facts(bench_facts *facts, const bench_options *options, int cuda,
     facts->repeats       = options->repeats;
     facts->seed          = options->seed;
     facts->planned       = (uint32_t)bench_points(options);
+    facts->sigma         =
+        bench_list_has(&options->workloads, BENCH_objects) ? options->sigma : -1.0;
     return 0;
 }
 
@@ -82,7 +85,7 @@ static int take_row(report *out, const bench_row *row)
 {
     bench_progress_clear();
     if (out->table) {
-        bench_text_row(stdout, row, out->spec_width);
+        bench_text_row(stdout, &out->results.facts, row, out->spec_width);
     }
     if (out->csv != NULL) {
         bench_csv_row(out->csv, row);
@@ -134,8 +137,11 @@ static int check_specs(const bench_options *options)
     bench_point   point;
     size_t        i;
 
-    for (i = 0; i < bench_points(options); i += options->workloads.count) {
+    for (i = 0; i < bench_points(options); i += bench_workload_points(options)) {
         bench_point_at(options, i, &point);
+        if (bench_is_own_slot(point.spec)) {
+            continue;
+        }
         bench_point_config(&point, &want);
         status = shpool_plan(point.spec, &want, &pool);
         if ((status != SHPOOL_OK) && (status != SHPOOL_ERR_TOO_SMALL) &&

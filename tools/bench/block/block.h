@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "tools/bench/list.h"
 #include "tools/bench/record.h"
@@ -21,6 +22,10 @@ typedef struct bench_options {
     bench_names skipped;   /* names that "all" leaves out */
     bench_list  bindings;  /* bench_binding_id */
     bench_list  workloads; /* indices in workload.h's order */
+    bench_list  scopes;    /* of the workload objects: indices in objects.h's order */
+    bench_list  medians;   /* likewise, bytes */
+    bench_list  touched;   /* likewise, 0 or 1 */
+    double      sigma;     /* likewise, of the logarithm of the sizes */
     bench_list  threads;
     bench_list  payload_bytes; /* of all pools of a block; empty: total_bytes counts */
     bench_list  total_bytes;   /* of shared memory, for the pools to fill */
@@ -41,10 +46,15 @@ int bench_options_parse(int argc, char **argv, bench_options *options);
 /** What is left to say when it is known where the kernels run: all allocators, the defaults. */
 int bench_options_complete(bench_options *options, int cuda);
 
-/** How many points there are: the product of all lists. */
+/** How many points there are: the product of all lists; scopes, medians and touched count for
+ *  objects only. */
 size_t bench_points(const bench_options *options);
 
-/** Point `index`; workloads change fastest, then bindings, allocators, pools, threads. */
+/** How many of them differ in nothing but the workload; they are neighbours. */
+size_t bench_workload_points(const bench_options *options);
+
+/** Point `index`; workloads (of objects: touched, medians, scopes) change fastest, then bindings,
+ *  allocators, pools, threads. */
 void bench_point_at(const bench_options *options, size_t index, bench_point *point);
 
 /* ---- what a point means for a pool and a kernel: point.c ---- */
@@ -58,18 +68,43 @@ void bench_row_absent(bench_row *row, const char *why);
 /** Say why planning failed; 0: such pools cannot exist, -1: it should have worked. */
 int bench_row_refused(bench_row *row, shpool_status status);
 
-/** Whether the row of `workload` cannot exist for this pool; then the row says why. */
-int bench_row_missing(bench_row *row, size_t workload, const shpool_pool *pool);
+/** Whether the point's row cannot exist for this pool; then the row says why. */
+int bench_row_missing(bench_row *row, const bench_point *point, const shpool_pool *pool);
 
 struct bench_args;
 struct bench_tally;
 
-/** A kernel's arguments, but for the tally's place. */
+/** A kernel's arguments, except the places of tally and sizes. */
 void bench_args_init(struct bench_args *args, const bench_options *options,
-                     const shpool_pool *pool);
+                     const bench_point *point, const shpool_pool *pool);
 
-/** What happened in one launch of row->blocks blocks; errors add up. */
-void bench_row_tally(bench_row *row, size_t workload, const struct bench_tally *tally);
+/** What happened in one launch of row->blocks blocks; errors add up.  -1: units gave up, and the
+ *  note says so. */
+int bench_row_tally(bench_row *row, size_t workload, const struct bench_tally *tally);
+
+/* ---- the workload objects: objects.c ---- */
+
+#define BENCH_OWN_SLOT    "own slot" /* the spec of the baseline, which has no allocator */
+#define BENCH_BLOCK_BYTES 16u        /* of static shared memory in kernels of scope block */
+
+/** The lines of all scopes in a usage text. */
+void bench_scopes(FILE *to);
+
+int bench_is_own_slot(const char *spec);
+
+/** A pool in which every unit of the point has a slot: pool->largest bytes.  Always SHPOOL_OK. */
+shpool_status bench_own_slot_plan(const bench_point *point, shpool_pool *pool);
+
+/** Why the row of a point of objects cannot exist; NULL: it can. */
+const char *bench_objects_missing(const bench_point *point, const shpool_pool *pool);
+
+/** BENCH_SIZES requests, lognormal, from 16 to `largest` bytes. */
+void bench_object_sizes(uint32_t *sizes, uint32_t median, double sigma, uint32_t largest,
+                        uint32_t seed);
+
+/** The same for a point of objects; the row notes if the pool limits them. */
+void bench_row_sizes(bench_row *row, const bench_options *options, const bench_point *point,
+                     const shpool_pool *pool, uint32_t *sizes);
 
 /* ---- cpu.c, cuda.cu ---- */
 

@@ -4,6 +4,8 @@ shpool_bench_SOURCES += \
 	tools/bench/block/block.h \
 	tools/bench/block/cpu.c \
 	tools/bench/block/fuzz.h \
+	tools/bench/block/objects.c \
+	tools/bench/block/objects.h \
 	tools/bench/block/options.c \
 	tools/bench/block/point.c \
 	tools/bench/block/workload.h

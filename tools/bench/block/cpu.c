@@ -17,24 +17,58 @@ typedef struct cpu_kernel {
     shpool_pool pool;
     bench_args  args;
     size_t      workload;
+    uint32_t    scope;
+    uint32_t    sizes[BENCH_SIZES];
 } cpu_kernel;
 
-static void kernel(void *arg)
+/* With no allocator. */
+static void run_own_slots(const cpu_kernel *k, bench_tally *tally)
 {
-    const cpu_kernel *k     = arg;
-    bench_tally       tally = {0, 0, 0, 0, 0, 0};
-    shpool_heap       heap  = shpool_init(&k->pool, simt_from_shared(simt_dynamic_base()));
-
-    switch (k->workload) {
-#define BENCH_CASE(_name, _summary) \
-    case BENCH_##_name: \
-        bench_run_##_name(heap, &k->args, 1, &tally); \
+    switch (k->scope) {
+#define BENCH_CASE(_name, _threads, _summary) \
+    case BENCH_SCOPE_##_name: \
+        bench_run_own_slot_##_name(bench_own_slots(), &k->args, 1, tally); \
         break;
-        BENCH_WORKLOADS(BENCH_CASE)
+        BENCH_SCOPES(BENCH_CASE)
 #undef BENCH_CASE
     default:
         break;
     }
+}
+
+static void run(const cpu_kernel *k, shpool_heap heap, bench_tally *tally)
+{
+    switch (bench_kernel_id((uint32_t)k->workload, k->scope)) {
+#define BENCH_CASE(_name, _summary) \
+    case BENCH_##_name: \
+        bench_run_##_name(heap, &k->args, 1, tally); \
+        break;
+        BENCH_PLAIN(BENCH_CASE)
+#undef BENCH_CASE
+#define BENCH_CASE(_name, _threads, _summary) \
+    case BENCH_objects + BENCH_SCOPE_##_name: \
+        bench_run_objects_##_name(heap, &k->args, 1, tally); \
+        break;
+        BENCH_SCOPES(BENCH_CASE)
+#undef BENCH_CASE
+    default:
+        break;
+    }
+}
+
+static void kernel(void *arg)
+{
+    const cpu_kernel *k     = arg;
+    bench_tally       tally = {0};
+    shpool_heap       heap;
+
+    if (k->args.slot != 0) {
+        run_own_slots(k, &tally);
+        bench_sum(&k->args, &tally);
+        return;
+    }
+    heap = shpool_init(&k->pool, simt_from_shared(simt_dynamic_base()));
+    run(k, heap, &tally);
     bench_sum(&k->args, &tally);
     shpool_fini(heap);
 }
@@ -51,7 +85,7 @@ static double seconds(void)
 /* One launch, which always does the same: the schedule comes from the seed. */
 static shpool_status sample(const simt_launch *launch, cpu_kernel *k, bench_row *row)
 {
-    bench_tally   tally = {0, 0, 0, 0, 0, 0};
+    bench_tally   tally = {0};
     simt_result   result;
     shpool_status status;
     double        start;
@@ -61,36 +95,56 @@ static shpool_status sample(const simt_launch *launch, cpu_kernel *k, bench_row 
     status = simt_run(launch, kernel, k, &result);
     row->gops_samples.value[row->gops_samples.count++] =
         (double)tally.ops / (seconds() - start) * 1e-9;
-    bench_row_tally(row, k->workload, &tally);
     if (status != SHPOOL_OK) {
         snprintf(row->note, sizeof(row->note), "%s", result.text);
         row->errors++;
+    } else if (bench_row_tally(row, k->workload, &tally) != 0) {
+        status = SHPOOL_ERR_NO_MEMORY;
     }
     return status;
 }
 
-int bench_cpu_row(const bench_options *options, const bench_point *point, bench_row *row)
+static shpool_status open_pool(const bench_point *point, shpool_pool *pool)
 {
     shpool_config want;
+
+    if (bench_is_own_slot(point->spec)) {
+        return bench_own_slot_plan(point, pool);
+    }
+    bench_point_config(point, &want);
+    return shpool_simt_open(point->spec, &want, pool);
+}
+
+static void close_pool(const bench_point *point, shpool_pool *pool)
+{
+    if (!bench_is_own_slot(point->spec)) {
+        shpool_simt_close(pool);
+    }
+}
+
+int bench_cpu_row(const bench_options *options, const bench_point *point, bench_row *row)
+{
     simt_launch   launch;
     cpu_kernel    k;
     shpool_status status;
     uint32_t      i;
 
     memset(&launch, 0, sizeof(launch));
-    bench_point_config(point, &want);
-    status = shpool_simt_open(point->spec, &want, &k.pool);
+    status = open_pool(point, &k.pool);
     if (status != SHPOOL_OK) {
         return bench_row_refused(row, status);
     }
     bench_row_set_pool(row, &k.pool);
     row->blocks = options->blocks;
-    if (bench_row_missing(row, point->workload, &k.pool)) {
-        shpool_simt_close(&k.pool);
+    if (bench_row_missing(row, point, &k.pool)) {
+        close_pool(point, &k.pool);
         return 0;
     }
     k.workload = point->workload;
-    bench_args_init(&k.args, options, &k.pool);
+    k.scope    = point->scope;
+    bench_args_init(&k.args, options, point, &k.pool);
+    bench_row_sizes(row, options, point, &k.pool, k.sizes);
+    k.args.sizes = k.sizes;
     launch.grid[0]       = options->blocks;
     launch.block[0]      = point->threads;
     launch.dynamic_bytes = k.pool.shared_bytes + BENCH_BOX_BYTES(point->workload, point->threads);
@@ -100,6 +154,6 @@ int bench_cpu_row(const bench_options *options, const bench_point *point, bench_
     for (i = 0; (status == SHPOOL_OK) && (i < options->repeats) && !bench_interrupted(); i++) {
         status = sample(&launch, &k, row);
     }
-    shpool_simt_close(&k.pool);
+    close_pool(point, &k.pool);
     return (status == SHPOOL_OK) ? 0 : -1;
 }

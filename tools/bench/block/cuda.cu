@@ -14,8 +14,16 @@
 namespace {
 
 const bench_binding table_binding = {
-    shpool_open,
-    {BENCH_WORKLOADS(BENCH_TIMED)}, {BENCH_WORKLOADS(BENCH_CHECKED)}};
+    shpool_open, BENCH_ALL_KERNELS};
+
+/* The baseline of objects: its kernels have no allocator. */
+#define BENCH_OWN_KERNEL(_name, _threads, _summary) \
+    BENCH_KERNELS_OF(own_slot_##_name, bench_own_slots(), (void)heap, BENCH_EVERY_BLOCK)
+#define BENCH_TIMED_OWN(_name, _threads, _summary)   BENCH_TIMED(own_slot_##_name, _summary)
+#define BENCH_CHECKED_OWN(_name, _threads, _summary) BENCH_CHECKED(own_slot_##_name, _summary)
+BENCH_SCOPES(BENCH_OWN_KERNEL)
+const void *const own_timed[]   = {BENCH_SCOPES(BENCH_TIMED_OWN)};
+const void *const own_checked[] = {BENCH_SCOPES(BENCH_CHECKED_OWN)};
 
 /* A launch that can be repeated. */
 struct launch {
@@ -24,6 +32,7 @@ struct launch {
     shpool_pool pool;
     bench_args  args;
     unsigned    threads;
+    unsigned    units;  /* of a block, which do the operations */
     unsigned    shared; /* dynamic shared memory, bytes */
 };
 
@@ -146,8 +155,7 @@ bool verify(const launch &l, size_t workload, bench_row *row)
         failed(read(l, &tally), "verification", row)) {
         return false;
     }
-    bench_row_tally(row, workload, &tally);
-    return true;
+    return bench_row_tally(row, workload, &tally) == 0;
 }
 
 /* Idle clocks lie: figures up to 2x too low. */
@@ -180,7 +188,7 @@ bool measure_alone(const launch &l, uint32_t repeats, bench_row *row)
         row->errors += tally.errors;
         if ((i > 0) && (tally.ops != 0)) {
             row->cycles_samples.value[row->cycles_samples.count++] =
-                (double)tally.cycles * l.threads / (double)tally.ops;
+                (double)tally.cycles * l.units / (double)tally.ops;
         }
     }
     return true;
@@ -189,6 +197,7 @@ bool measure_alone(const launch &l, uint32_t repeats, bench_row *row)
 bool measure_all(const launch &l, size_t workload, uint32_t repeats, bench_row *row)
 {
     bench_tally tally = {};
+    bench_tally all   = {};
 
     for (uint32_t i = 0; (i < repeats) && !bench_interrupted(); i++) {
         float ms = 0.0f;
@@ -199,7 +208,16 @@ bool measure_all(const launch &l, size_t workload, uint32_t repeats, bench_row *
             return false;
         }
         row->gops_samples.value[row->gops_samples.count++] = (double)tally.ops / ms * 1e-6;
-        bench_row_tally(row, workload, &tally);
+        if (bench_row_tally(row, workload, &tally) != 0) {
+            return false;
+        }
+        all.ops += tally.ops;
+        all.malloc_cycles += tally.malloc_cycles;
+        all.free_cycles += tally.free_cycles;
+    }
+    if ((workload == BENCH_objects) && (all.ops != 0)) { /* half of them are mallocs */
+        row->malloc_cycles = 2.0 * (double)all.malloc_cycles / (double)all.ops;
+        row->free_cycles   = 2.0 * (double)all.free_cycles / (double)all.ops;
     }
     return true;
 }
@@ -256,9 +274,10 @@ extern "C" const shpool_blob shpool_lto_linked;
 namespace {
 
 /* Join the kernels with the allocator and load them; false with the note set. */
-bool link(launch *l, size_t workload, cudaLibrary_t *library, bench_row *row)
+bool link(launch *l, const bench_point *point, cudaLibrary_t *library, bench_row *row)
 {
     const char    *allocator = l->pool.name;
+    const bool     objects   = point->workload == BENCH_objects;
     cudaDeviceProp properties;
     cudaKernel_t   kernels[2] = {NULL, NULL};
     void          *cubin  = NULL;
@@ -281,8 +300,9 @@ bool link(launch *l, size_t workload, cudaLibrary_t *library, bench_row *row)
     for (int i = 0; good && (i < 2); i++) {
         char name[64];
 
-        snprintf(name, sizeof(name), "bench_linked_%s%s", bench_workload_name(workload),
-                 (i == 1) ? "_checked" : "");
+        snprintf(name, sizeof(name), "bench_linked_%s%s%s%s",
+                 bench_workload_name(point->workload), objects ? "_" : "",
+                 objects ? bench_scope_names[point->scope] : "", (i == 1) ? "_checked" : "");
         good = !failed(cudaLibraryGetKernel(&kernels[i], *library, name), "cudaLibraryGetKernel",
                        row);
     }
@@ -306,7 +326,7 @@ typedef void *cudaLibrary_t_none;
 
 namespace {
 
-bool link(launch *, size_t, cudaLibrary_t *, bench_row *row)
+bool link(launch *, const bench_point *, cudaLibrary_t *, bench_row *row)
 {
     bench_row_absent(row, "needs LTO-IR in this build and CUDA 12.8");
     return false;
@@ -319,57 +339,113 @@ void unload(cudaLibrary_t)
 } /* namespace */
 #endif
 
+namespace {
+
+/* The kernels for the point's binding; false: the row has none, and says why. */
+bool choose_kernels(launch *l, const bench_point *point, const shpool_config *want,
+                    cudaLibrary_t *library, bench_row *row)
+{
+    const unsigned       id    = bench_kernel_id((uint32_t)point->workload, point->scope);
+    const bench_binding *bound = &table_binding;
+    shpool_status        status;
+
+    if (bench_is_own_slot(point->spec)) {
+        l->kernel  = own_timed[point->scope];
+        l->checked = own_checked[point->scope];
+        return true;
+    }
+    if (point->binding == BENCH_INLINE) {
+        bound = inline_binding(l->pool.name);
+    }
+    if (bound == NULL) {
+        bench_row_absent(row, "not compiled in");
+        return false;
+    }
+    status = bound->open(point->spec, want, &l->pool);
+    if (status != SHPOOL_OK) {
+        (void)bench_row_refused(row, status); /* this GPU's blocks may have less memory */
+        return false;
+    }
+    if (point->binding == BENCH_LINKED) {
+        return link(l, point, library, row);
+    }
+    l->kernel  = bound->timed[id];
+    l->checked = bound->checked[id];
+    return true;
+}
+
+/* The table of sizes of a point of objects, in global memory. */
+bool upload_sizes(launch *l, const bench_options *options, const bench_point *point,
+                  bench_row *row)
+{
+    uint32_t sizes[BENCH_SIZES];
+    void    *place = NULL;
+
+    if (point->workload != BENCH_objects) {
+        return true;
+    }
+    bench_row_sizes(row, options, point, &l->pool, sizes);
+    if (failed(cudaMalloc(&place, sizeof(sizes)), "cudaMalloc", row)) {
+        return false;
+    }
+    l->args.sizes = static_cast<const uint32_t *>(place);
+    return !failed(cudaMemcpy(place, sizes, sizeof(sizes), cudaMemcpyHostToDevice), "cudaMemcpy",
+                   row);
+}
+
+/* All that a launch needs beside its kernels. */
+bool prepare(launch *l, const bench_options *options, const bench_point *point, bench_row *row)
+{
+    const size_t workload = point->workload;
+    bool         good     = true;
+
+    bench_args_init(&l->args, options, point, &l->pool);
+    l->threads = point->threads;
+    l->units   = (workload == BENCH_objects) ? bench_units(point->scope, point->threads)
+                                             : point->threads;
+    l->shared  = l->pool.shared_bytes + BENCH_BOX_BYTES(workload, point->threads);
+    if ((l->pool.flags & SHPOOL_FLAG_SPILL) != 0) {
+        l->args.iterations = (options->iterations < 4) ? options->iterations : 4; /* 10^5 slower */
+        snprintf(row->note, sizeof(row->note), "%u iterations", (unsigned)l->args.iterations);
+    }
+    for (const void *kernel : {l->kernel, l->checked}) {
+        good = good &&
+               !failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            (int)l->shared), "shared memory", row);
+    }
+    return good &&
+           !failed(cudaMalloc(&l->args.tally, sizeof(*l->args.tally)), "cudaMalloc", row) &&
+           upload_sizes(l, options, point, row);
+}
+
+} /* namespace */
+
 extern "C" int bench_cuda_row(const bench_options *options, const bench_point *point,
                               bench_row *row)
 {
-    const size_t         workload = point->workload;
-    const bench_binding *bound    = &table_binding;
-    cudaLibrary_t        library  = NULL;
-    shpool_config        want;
-    shpool_status        status;
-    launch               l    = {};
-    bool                 good = false;
+    const bool    own     = bench_is_own_slot(point->spec);
+    cudaLibrary_t library = NULL;
+    shpool_config want;
+    shpool_status status;
+    launch        l = {};
+    bool          good;
 
     bench_point_config(point, &want);
-    status = shpool_plan(point->spec, &want, &l.pool);
+    status = own ? bench_own_slot_plan(point, &l.pool) : shpool_plan(point->spec, &want, &l.pool);
     if (status != SHPOOL_OK) {
         return bench_row_refused(row, status);
     }
     bench_row_set_pool(row, &l.pool);
-    if (bench_row_missing(row, workload, &l.pool)) {
+    if (bench_row_missing(row, point, &l.pool)) {
         return 0;
     }
-    if (point->binding == BENCH_INLINE) {
-        bound = inline_binding(l.pool.name);
-    }
-    if (bound == NULL) {
-        bench_row_absent(row, "not compiled in");
-    } else if ((status = bound->open(point->spec, &want, &l.pool)) != SHPOOL_OK) {
-        (void)bench_row_refused(row, status); /* this GPU's blocks may have less memory */
-    } else if (point->binding == BENCH_LINKED) {
-        good = link(&l, workload, &library, row);
-    } else {
-        l.kernel  = bound->timed[workload];
-        l.checked = bound->checked[workload];
-        good      = true;
-    }
-    bench_args_init(&l.args, options, &l.pool);
-    l.threads = point->threads;
-    l.shared  = l.pool.shared_bytes + BENCH_BOX_BYTES(workload, point->threads);
-    if ((l.pool.flags & SHPOOL_FLAG_SPILL) != 0) {
-        l.args.iterations = (options->iterations < 4) ? options->iterations : 4; /* 10^5 slower */
-        snprintf(row->note, sizeof(row->note), "%u iterations", (unsigned)l.args.iterations);
-    }
-    for (const void *kernel : {l.kernel, l.checked}) {
-        good = good &&
-               !failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            (int)l.shared), "shared memory", row);
-    }
-    good = good &&
-           !failed(cudaMalloc(&l.args.tally, sizeof(*l.args.tally)), "cudaMalloc", row) &&
-           measure(l, options, workload, row);
+    good = choose_kernels(&l, point, &want, &library, row) && prepare(&l, options, point, row) &&
+           measure(l, options, point->workload, row);
     (void)cudaFree(l.args.tally);
+    (void)cudaFree(const_cast<uint32_t *>(l.args.sizes));
     unload(library);
-    (void)shpool_close(&l.pool);
+    if (!own) {
+        (void)shpool_close(&l.pool);
+    }
     return (good || (strcmp(row->state, BENCH_ABSENT) == 0)) ? 0 : -1;
 }

@@ -9,4 +9,4 @@
 
 extern "C" const bench_binding BENCH_JOIN(bench_binding_, SHPOOL_INLINE);
 extern "C" const bench_binding BENCH_JOIN(bench_binding_, SHPOOL_INLINE) = {
-    shpool_open, {BENCH_WORKLOADS(BENCH_TIMED)}, {BENCH_WORKLOADS(BENCH_CHECKED)}};
+    shpool_open, BENCH_ALL_KERNELS};

@@ -9,35 +9,49 @@
 
 #define BENCH_KERNEL_NAME(_name) SHPOOL_PASTE(SHPOOL_PASTE(BENCH_PREFIX, _), _name)
 
-#define BENCH_KERNEL_OF(_workload, _name, _verify, _bounds) \
+#define BENCH_KERNEL_OF(_function, _name, _init, _fini, _verify, _bounds) \
     extern "C" __global__ void _bounds BENCH_KERNEL_NAME(_name)(shpool_pool pool, bench_args args) \
     { \
         extern __shared__ __align__(1024) unsigned char smem[]; \
-        shpool_heap heap  = shpool_init(&pool, smem); \
-        bench_tally tally = {0, 0, 0, 0, 0, 0}; \
+        shpool_heap heap  = _init; \
+        bench_tally tally = {}; \
         long long   start = clock64(); \
-        bench_run_##_workload(heap, &args, _verify, &tally); \
+        bench_run_##_function(heap, &args, _verify, &tally); \
         if ((simt_block_rank() == 0) && (simt_thread_rank() == 0)) { \
             args.tally->cycles = (unsigned long long)(clock64() - start); \
         } \
         bench_sum(&args, &tally); \
-        shpool_fini(heap); \
+        _fini; \
     }
-/* What checks payloads may want more than 64 registers, and is for every size of block. */
+/* Kernels that may want more than 64 registers, and are for every size of block. */
+#define BENCH_EVERY_BLOCK __launch_bounds__(1024)
+#define BENCH_KERNELS_OF(_name, _init, _fini, _bounds) \
+    BENCH_KERNEL_OF(_name, _name, _init, _fini, 0, _bounds) \
+    BENCH_KERNEL_OF(_name, _name##_checked, _init, _fini, 1, BENCH_EVERY_BLOCK)
 #define BENCH_KERNEL(_name, _summary) \
-    BENCH_KERNEL_OF(_name, _name, 0, ) \
-    BENCH_KERNEL_OF(_name, _name##_checked, 1, __launch_bounds__(1024))
-BENCH_WORKLOADS(BENCH_KERNEL)
+    BENCH_KERNELS_OF(_name, shpool_init(&pool, smem), shpool_fini(heap), )
+#define BENCH_SCOPE_KERNEL(_name, _threads, _summary) \
+    BENCH_KERNELS_OF(objects_##_name, shpool_init(&pool, smem), shpool_fini(heap), \
+                     BENCH_EVERY_BLOCK)
+BENCH_PLAIN(BENCH_KERNEL)
+BENCH_SCOPES(BENCH_SCOPE_KERNEL)
+#undef BENCH_SCOPE_KERNEL
 #undef BENCH_KERNEL
 
+/* bench_binding's, by bench_kernel_id(). */
 #define BENCH_TIMED(_name, _summary)   (const void *)BENCH_KERNEL_NAME(_name),
 #define BENCH_CHECKED(_name, _summary) (const void *)BENCH_KERNEL_NAME(_name##_checked),
+#define BENCH_TIMED_OBJECTS(_name, _threads, _summary)   BENCH_TIMED(objects_##_name, _summary)
+#define BENCH_CHECKED_OBJECTS(_name, _threads, _summary) BENCH_CHECKED(objects_##_name, _summary)
+#define BENCH_ALL_KERNELS \
+    {BENCH_PLAIN(BENCH_TIMED) BENCH_SCOPES(BENCH_TIMED_OBJECTS)}, \
+    {BENCH_PLAIN(BENCH_CHECKED) BENCH_SCOPES(BENCH_CHECKED_OBJECTS)}
 
 /* What bench/block/cuda.cu needs of a binding that nvcc compiled. */
 typedef struct bench_binding {
     shpool_status (*open)(const char *spec, const shpool_config *want, shpool_pool *pool);
-    const void *timed[BENCH_COUNT];
-    const void *checked[BENCH_COUNT];
+    const void *timed[BENCH_KERNEL_COUNT];
+    const void *checked[BENCH_KERNEL_COUNT];
 } bench_binding;
 
 #endif /* SHPOOL_BENCH_KERNELS_CUH */

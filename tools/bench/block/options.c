@@ -32,6 +32,12 @@ static void usage(FILE *to)
           "  --bytes LIST            payload of a block's pools, with K or without [46K]\n"
           "  --total LIST            instead: shared memory of a block for its pools to fill\n"
           "  --threads-per-pool LIST for allocators of scope group; 0: the allocator's choice [0]\n"
+          "of the workload objects:\n"
+          "  --scope LIST|all        thread, tile, warp, leader, block, as below [warp]\n"
+          "  --median LIST           bytes of an object; the largest has 6 times as many [2000]\n"
+          "  --sigma X               of the logarithm of the sizes, which are lognormal [0.8]\n"
+          "  --touch LIST            1: all bytes are written and read; 0: none [1]\n"
+          "  --allocator own_slot    the baseline: a part of the pool for each, no allocator\n"
           "how:\n"
           "  -i, --iterations N      of each thread [1000; cpu: 100]\n"
           "  -s, --seed N            same seed, same operations [1]\n"
@@ -48,6 +54,7 @@ static void usage(FILE *to)
     for (i = 0; i < BENCH_COUNT; i++) {
         fprintf(to, "  %-8s %s\n", bench_workload_names[i], bench_workload_summary(i));
     }
+    bench_scopes(to);
     fputs("exit status: 0; 1: a payload check or a row failed; 2: usage; 130: Ctrl-C\n", to);
 }
 
@@ -70,7 +77,8 @@ static int take(int c, void *options)
         o->device = optarg;
         return check_device(optarg);
     case 'a':
-        return bench_name_add(&o->allocators, "--allocator", optarg);
+        return bench_name_add(&o->allocators, "--allocator",
+                              (strcmp(optarg, "own_slot") == 0) ? BENCH_OWN_SLOT : optarg);
     case 'S':
         return bench_name_add(&o->skipped, "--skip", optarg);
     case 'b':
@@ -86,6 +94,14 @@ static int take(int c, void *options)
     case 'p':
         return bench_numbers(optarg, "--threads-per-pool", 0, SHPOOL_MAX_THREADS,
                              &o->threads_per_pool);
+    case 'o':
+        return bench_choices(optarg, "--scope", bench_scope_names, &o->scopes);
+    case 'm':
+        return bench_numbers(optarg, "--median", BENCH_LEAST_OBJECT, MOST_BYTES, &o->medians);
+    case 'g':
+        return bench_decimal(optarg, "--sigma", 0.0, 4.0, &o->sigma);
+    case 'U':
+        return bench_numbers(optarg, "--touch", 0, 1, &o->touched);
     case 'i':
         return bench_number(optarg, "-i", 1, 100000000u, &o->iterations);
     case 's':
@@ -141,6 +157,8 @@ static const struct option longs[] = {
     {"workload", required_argument, NULL, 'w'},   {"threads", required_argument, NULL, 't'},
     {"bytes", required_argument, NULL, 'B'},      {"total", required_argument, NULL, 'T'},
     {"threads-per-pool", required_argument, NULL, 'p'},
+    {"scope", required_argument, NULL, 'o'},      {"median", required_argument, NULL, 'm'},
+    {"sigma", required_argument, NULL, 'g'},      {"touch", required_argument, NULL, 'U'},
     {"iterations", required_argument, NULL, 'i'}, {"seed", required_argument, NULL, 's'},
     {"repeats", required_argument, NULL, 'r'},    {"spin-up", required_argument, NULL, 'u'},
     {"json", optional_argument, NULL, 'j'},       {"csv", optional_argument, NULL, 'c'},
@@ -153,6 +171,7 @@ int bench_options_parse(int argc, char **argv, bench_options *options)
     memset(options, 0, sizeof(*options));
     options->seed    = 1;
     options->repeats = 7;
+    options->sigma   = 0.8;
     options->spin_ms = 100;
     options->blocks  = 2;
     return bench_parse(&parser, argc, argv, options);
@@ -232,6 +251,9 @@ int bench_options_complete(bench_options *options, int cuda)
     set_default(&options->bindings, BENCH_TABLE);
     set_default(&options->threads, cuda ? 256 : 64);
     set_default(&options->threads_per_pool, 0);
+    set_default(&options->scopes, BENCH_SCOPE_warp);
+    set_default(&options->medians, 2000);
+    set_default(&options->touched, 1);
     if (options->total_bytes.count == 0) {
         set_default(&options->payload_bytes, 46u * 1024u);
     }
@@ -256,10 +278,27 @@ static size_t spec_count(const bench_options *options)
     return (options->allocators.count != 0) ? options->allocators.count : 1;
 }
 
+static size_t points_of(const bench_options *options, uint32_t workload)
+{
+    return (workload == BENCH_objects)
+               ? options->scopes.count * options->medians.count * options->touched.count : 1;
+}
+
+size_t bench_workload_points(const bench_options *options)
+{
+    size_t points = 0;
+    size_t i;
+
+    for (i = 0; i < options->workloads.count; i++) {
+        points += points_of(options, options->workloads.value[i]);
+    }
+    return points;
+}
+
 size_t bench_points(const bench_options *options)
 {
     return options->threads.count * sizes(options)->count * options->threads_per_pool.count *
-           spec_count(options) * options->bindings.count * options->workloads.count;
+           spec_count(options) * options->bindings.count * bench_workload_points(options);
 }
 
 /* The digit of *index to the base `count`; *index is what remains. */
@@ -271,6 +310,26 @@ static size_t digit(size_t *index, size_t count)
     return value;
 }
 
+/* The workload of a point that differs from others in nothing else. */
+static void set_workload(const bench_options *options, size_t index, bench_point *point)
+{
+    const bench_list *workloads = &options->workloads;
+    size_t            i;
+
+    for (i = 0; index >= points_of(options, workloads->value[i]); i++) {
+        index -= points_of(options, workloads->value[i]);
+    }
+    point->workload = workloads->value[i];
+    point->scope    = 0;
+    point->median   = 0;
+    point->touched  = 0;
+    if (point->workload == BENCH_objects) {
+        point->touched = options->touched.value[digit(&index, options->touched.count)];
+        point->median  = options->medians.value[digit(&index, options->medians.count)];
+        point->scope   = options->scopes.value[digit(&index, options->scopes.count)];
+    }
+}
+
 void bench_point_at(const bench_options *options, size_t index, bench_point *point)
 {
     const bench_names *specs = &options->allocators;
@@ -278,7 +337,7 @@ void bench_point_at(const bench_options *options, size_t index, bench_point *poi
     uint32_t           bytes;
     size_t             spec;
 
-    point->workload = options->workloads.value[digit(&index, options->workloads.count)];
+    set_workload(options, digit(&index, bench_workload_points(options)), point);
     point->binding =
         (bench_binding_id)options->bindings.value[digit(&index, options->bindings.count)];
     spec            = digit(&index, spec_count(options));

@@ -34,13 +34,20 @@ int bench_row_refused(bench_row *row, shpool_status status)
     return -1;
 }
 
-int bench_row_missing(bench_row *row, size_t workload, const shpool_pool *pool)
+int bench_row_missing(bench_row *row, const bench_point *point, const shpool_pool *pool)
 {
+    const size_t workload = point->workload;
     const int   spills = (pool->flags & SHPOOL_FLAG_SPILL) != 0;
-    const char *why    = NULL;
+    const char *objects =
+        (workload == BENCH_objects) ? bench_objects_missing(point, pool) : NULL;
+    const char *why = NULL;
     char        text[128];
 
-    if ((workload == BENCH_ramp) && spills) {
+    if (objects != NULL) {
+        why = objects;
+    } else if ((workload != BENCH_objects) && bench_is_own_slot(point->spec)) {
+        why = "no allocator; only objects has this baseline";
+    } else if ((workload == BENCH_ramp) && spills) {
         why = "has no pool to fill";
     } else if (BENCH_BOXES(workload) && (pool->scope < SHPOOL_SCOPE_BLOCK)) {
         why = "a thread of another warp may not free here";
@@ -63,7 +70,8 @@ int bench_row_missing(bench_row *row, size_t workload, const shpool_pool *pool)
     return 1;
 }
 
-void bench_args_init(bench_args *args, const bench_options *options, const shpool_pool *pool)
+void bench_args_init(bench_args *args, const bench_options *options, const bench_point *point,
+                     const shpool_pool *pool)
 {
     uint32_t alignment;
 
@@ -72,13 +80,15 @@ void bench_args_init(bench_args *args, const bench_options *options, const shpoo
     args->seed       = options->seed;
     args->bytes      = 64;
     args->box        = pool->shared_bytes;
+    args->touch      = point->touched;
+    args->slot       = bench_is_own_slot(point->spec) ? pool->largest : 0u;
     args->alignments = 1;
     for (alignment = SHPOOL_MIN_ALIGNMENT; alignment < pool->alignment; alignment *= 2) {
         args->alignments++;
     }
 }
 
-void bench_row_tally(bench_row *row, size_t workload, const bench_tally *tally)
+int bench_row_tally(bench_row *row, size_t workload, const bench_tally *tally)
 {
     row->operations = tally->ops;
     row->refused    = tally->failures;
@@ -89,7 +99,16 @@ void bench_row_tally(bench_row *row, size_t workload, const bench_tally *tally)
         row->utilisation = 100.0 * (double)tally->payload /
                            ((double)row->shared_bytes * row->blocks);
     }
+    if ((workload == BENCH_objects) && (tally->ops != 0)) { /* refusals are not among its ops */
+        row->failed = 100.0 * (double)tally->failures / (double)(tally->ops + tally->failures);
+    }
     if (tally->digest != 0) {
         snprintf(row->digest, sizeof(row->digest), "%016llx", tally->digest);
     }
+    if (tally->stuck != 0) {
+        snprintf(row->note, sizeof(row->note), "%llu units gave up after %u refusals of a request",
+                 tally->stuck, BENCH_MOST_REFUSALS);
+        return -1;
+    }
+    return 0;
 }

@@ -23,6 +23,9 @@ typedef struct bench_tally {
     unsigned long long payload;  /* ramp: bytes asked for and got */
     unsigned long long cycles;   /* of thread 0 of block 0 around its loop (GPU) */
     unsigned long long digest;   /* of the operations asked for; 0 unless verifying */
+    unsigned long long malloc_cycles; /* objects: from requests to grants, of all units (GPU) */
+    unsigned long long free_cycles;
+    unsigned long long stuck;    /* objects: units that gave up */
 } bench_tally;
 
 /** Arguments of a benchmark kernel. */
@@ -32,11 +35,14 @@ typedef struct bench_args {
     uint32_t bytes; /* request of `pairs` and `handoff`, 4 times the first one of `batch` (64) */
     uint32_t box;   /* where `handoff` has its letter boxes, in the dynamic shared memory */
     uint32_t alignments; /* `fuzz` asks for so many: 16, 32, ... */
+    uint32_t touch; /* `objects`: whether all of an object is written and read */
+    uint32_t slot;  /* `objects` without an allocator: bytes of a unit's slot */
+    const uint32_t *sizes; /* `objects`: BENCH_SIZES requests, global memory */
     bench_tally *tally; /* global memory */
 } bench_args;
 
-/* X(name, summary) */
-#define BENCH_WORKLOADS(X) \
+/* X(name, summary).  Each of the plain ones is one kernel, objects is one for each scope. */
+#define BENCH_PLAIN(X) \
     X(pairs, "malloc(64), free") \
     X(batch, "4 mallocs of 16 to 40 B, then their frees") \
     X(churn, "4 slots at random: free, or malloc of 8 to 71 B") \
@@ -45,6 +51,9 @@ typedef struct bench_args {
     X(waiting, "one warp malloc_wait(64)s, the next one frees; no barrier, --bytes may be few") \
     X(ramp, "sizes of 16 to 256 B until the first failure: utilisation") \
     X(fuzz, "random malloc, free, realloc, aligned malloc; whole payloads checked")
+#define BENCH_WORKLOADS(X) \
+    BENCH_PLAIN(X) \
+    X(objects, "one object of random size after another, for a thread, tile, warp or block")
 
 enum {
 #define BENCH_ENUM(_name, _summary) BENCH_##_name,
@@ -233,6 +242,7 @@ SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, int verif
 #define BENCH_LEAST(_workload) \
     ((((_workload) == BENCH_pairs) || BENCH_BOXES(_workload)) ? 64u \
      : (((_workload) == BENCH_batch) || ((_workload) == BENCH_ramp)) ? 16u \
+     : ((_workload) == BENCH_objects) ? BENCH_LEAST_OBJECT \
      : ((_workload) == BENCH_churn) ? 8u : 1u)
 
 /* Bytes of shared memory that a workload needs beside the pool: two letter boxes a thread. */
@@ -354,6 +364,7 @@ SIMT_FN void bench_run_ramp(shpool_heap heap, const bench_args *args, int verify
 }
 
 #include "fuzz.h"
+#include "objects.h"
 
 /* Add a thread's tally to the launch's. */
 SIMT_FN void bench_sum(const bench_args *args, const bench_tally *tally)

@@ -25,7 +25,7 @@ typedef struct plot_dimension {
     int         is_bytes;
 } plot_dimension;
 
-enum { PLOT_DIMENSIONS = 3 };
+enum { PLOT_MEDIAN = 3, PLOT_DIMENSIONS = 4 };
 extern const plot_dimension plot_dimensions[PLOT_DIMENSIONS];
 
 /** What can be drawn; a name of NULL ends the table. */

@@ -22,11 +22,17 @@ static uint32_t threads_per_pool_of(const bench_row *row)
     return row->threads_per_pool;
 }
 
+static uint32_t median_of(const bench_row *row)
+{
+    return row->median_bytes;
+}
+
 const plot_dimension plot_dimensions[PLOT_DIMENSIONS] = {
     {threads_of, "threads of a block", "threads", 0},
     {bytes_of, "bytes of a block's pools", "bytes", 1},
     {threads_per_pool_of, "threads that share a pool (0: the allocator's choice)", "threads a pool",
      0},
+    [PLOT_MEDIAN] = {median_of, "median bytes of an object", "bytes an object", 1},
 };
 
 const plot_figure plot_figures[] = {
@@ -49,7 +55,8 @@ int plot_same_panel(const plot_chart *c, const bench_row *a, const bench_row *b)
             return 0;
         }
     }
-    return strcmp(a->workload, b->workload) == 0;
+    return (strcmp(a->workload, b->workload) == 0) && (strcmp(a->scope, b->scope) == 0) &&
+           (a->touched == b->touched);
 }
 
 /* Sorted, each once. */
@@ -72,6 +79,19 @@ static void add_value(uint32_t *values, size_t *count, uint32_t value)
     (*count)++;
 }
 
+/* Rows of other workloads than objects have no median, and no place on such an axis. */
+static int can_be_x(const plot_chart *c, size_t dimension)
+{
+    size_t i;
+
+    for (i = 0; (dimension == PLOT_MEDIAN) && (i < c->results->count); i++) {
+        if (!bench_is_objects_row(&c->results->rows[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static void find_values(plot_chart *c)
 {
     const bench_results *r = c->results;
@@ -82,9 +102,11 @@ static void find_values(plot_chart *c)
     c->x = -1;
     for (d = 0; d < PLOT_DIMENSIONS; d++) {
         for (i = 0; i < r->count; i++) {
-            add_value(c->value[d], &c->value_count[d], plot_dimensions[d].of(&r->rows[i]));
+            if ((d != PLOT_MEDIAN) || bench_is_objects_row(&r->rows[i])) {
+                add_value(c->value[d], &c->value_count[d], plot_dimensions[d].of(&r->rows[i]));
+            }
         }
-        if (c->value_count[d] > most) {
+        if ((c->value_count[d] > most) && can_be_x(c, d)) {
             most = c->value_count[d];
             c->x = (int)d;
         }

@@ -2,10 +2,10 @@
 /* shpool-bench's charts: a gnuplot script with the data inside.
  *
  * One panel for each workload, and for each value of what was swept beside the x axis.  The x axis
- * is what has most values of threads, pool bytes and threads_per_pool; if nothing was swept, bars
- * stand side by side.  A ring stands where requests were refused, the larger the more, and a cross
- * where a row failed or a payload was wrong; what cannot exist and what an interrupted run did not
- * come to is named above its panel. */
+ * is what has most values of threads, pool bytes, threads_per_pool and, if all rows are of the
+ * workload objects, their median; if nothing was swept, bars stand side by side.  A ring stands
+ * where requests were refused, the larger the more, and a cross where a row failed or a payload was
+ * wrong; what cannot exist and what an interrupted run did not come to is named above its panel. */
 #include "config.h"
 
 #include <math.h>
@@ -238,12 +238,14 @@ static void put_title(const plot_chart *c, const bench_row *panel)
 {
     char        text[256];
     char        number[32];
-    shpool_text title = shpool_text_make(text, sizeof(text));
+    shpool_text title   = shpool_text_make(text, sizeof(text));
+    const int   objects = bench_is_objects_row(panel);
     size_t      d;
 
-    shpool_text_add(&title, "%s", panel->workload);
+    shpool_text_add(&title, "%s%s%s%s", panel->workload, objects ? ", " : "", panel->scope,
+                    (objects && !panel->touched) ? ", untouched" : "");
     for (d = 0; d < PLOT_DIMENSIONS; d++) {
-        if (((int)d != c->x) && (c->value_count[d] > 1)) {
+        if (((int)d != c->x) && (c->value_count[d] > 1) && (objects || (d != PLOT_MEDIAN))) {
             value_text(d, plot_dimensions[d].of(panel), number, sizeof(number));
             shpool_text_add(&title, ", %s %s", number, plot_dimensions[d].unit);
         }
