@@ -176,6 +176,82 @@ for workload in churn mixed ramp fuzz; do
         [ \$(wc -c <$work/digest8) = 17 ] && ! cmp -s $work/digest7 $work/digest8"
 done
 
+# ---- objects: the same requests with every allocator, all of them served ----
+objects="$cpu --workload objects"
+counted() { # THREADS SCOPE: operations of a launch of 2 blocks, 5 objects for each unit
+    $objects --allocator bitmap --allocator own_slot --scope "$2" --threads "$1" -i 5 --repeats 2 \
+        --median 300 --csv | csv_members - | sed -n 's/^[0-9]* operations //p' | tr '\n' ' '
+}
+check "each thread's" test "$(counted 70 thread)" = '1400 1400 '
+check "each 8 lanes', the last ones have 6" test "$(counted 70 tile)" = '180 180 '
+check "each warp's, the last one has 6 lanes" test "$(counted 70 warp)" = '60 60 '
+check "each leader's" test "$(counted 70 leader)" = '60 60 '
+check "each block's" test "$(counted 70 block)" = '20 20 '
+o=$work/objects.json
+check "all allocators" $objects --allocator all --skip null --allocator own_slot --scope all \
+    --median 60,100 --touch 1,0 --threads 64 -i 6 --repeats 2 --json="$o" --csv="$work/objects.csv"
+cp "$work/out" "$work/objects.txt"
+csv_members "$work/objects.csv" >"$work/csv"
+json_members "$o" >"$work/json"
+check "CSV and JSON tell the same of objects" diff "$work/csv" "$work/json"
+check "every scope, median and touch" test "$(awk '
+    $2 ~ /^(scope|median_bytes|touched)$/ { p[$1] = p[$1] " " $3 }
+    END { for (r in p) print p[r] }' "$work/csv" | sort -u | wc -l)" = 20
+check "digests tell scopes and medians apart, not allocators or touch" test "$(awk '
+    $2 == "digest" && NF == 3 && !seen[$3]++ { n++ } END { print n }' "$work/csv")" = 8
+check "one digest for each allocator, scope and median" awk '
+    $2 == "digest" { digest[$1] = $3 }
+    $2 == "scope" { scope[$1] = ($3 == "leader") ? "warp" : $3 }
+    $2 == "median_bytes" { median[$1] = $3 }
+    END {
+        for (r in digest) {
+            same = scope[r] " " median[r]
+            if (digest[r] == "" || (same in first && first[same] != digest[r])) exit 1
+            first[same] = digest[r]
+        }
+    }' "$work/csv"
+check "every payload was right" awk '$2 == "errors" && $3 != 0 { exit 1 }' "$work/csv"
+check "no cycles on the CPU" awk '$2 ~ /^(malloc|free)_cycles$/ && NF > 2 { exit 1 }' "$work/csv"
+check "the table has their columns" \
+    grep -q ' errors scope  median touched  malloc    free$' "$work/objects.txt"
+check "other tables have not" sh -c "! grep -q touched '$work/a.txt'"
+check "the sizes' spread" grep -qx '# sigma: 0.8' "$work/objects.csv"
+check "other workloads have none" grep -qx '# sigma: ' "$work/a.csv"
+$objects --allocator bitmap --allocator own_slot --scope thread --threads 64 --bytes 8K -i 10 \
+    --repeats 1 --csv | csv_members - >"$work/full"
+check "a full pool refuses, which is counted" awk '
+    $1 == 1 && $2 ~ /^(failures|failures_percent)$/ && $3 > 0 { n++ } END { exit n != 2 }' \
+    "$work/full"
+check "and all objects are served" test "$(awk '$2 == "operations" { print $3 }' "$work/full" |
+    tr '\n' ' ')" = '2560 2560 '
+check "own slots never refuse" grep -qx '2 failures 0' "$work/full"
+digests() { # OPTIONS...
+    $objects --allocator bitmap -i 5 --repeats 1 "$@" --csv | csv_members - |
+        sed -n 's/.* digest //p'
+}
+check "another seed, other sizes" test "$(digests -s 1)" != "$(digests -s 2)"
+check "sigma 0: one size, whatever the seed" \
+    test "$(digests -s 1 --sigma 0)" = "$(digests -s 2 --sigma 0)"
+check "the largest is 6 times the median" test "$(digests --median 60 --bytes 4K)" = \
+    "$(digests --median 60 --bytes 40K)"
+expect 0 'own slot .* n/a: no allocator; only objects has this baseline' $cpu \
+    --allocator own_slot --workload pairs,objects -i 1
+expect 0 'n/a: a pool holds 0 bytes, the least request is 16' $objects --allocator own_slot \
+    --scope thread --threads 512 --bytes 4K -i 1
+expect 0 'requests of at most 992 bytes: what a pool holds' $objects --allocator thread_bitmap \
+    --threads 64 --bytes 62K -i 1
+expect 0 'n/a: a stack that several units share' $objects --allocator arena \
+    --threads-per-pool 64 -i 1
+expect 0 'n/a: refuses every request' $objects --allocator null -i 1
+expect 0 '# 240 rows: 240 same' $bench compare "$o" "$o"
+expect 0 '^bitmap  *table  *objects/tile/100/untouched ' $bench compare "$o" "$o"
+sed '/"median_bytes": 100/s/100/101/' "$o" >"$work/other.json"
+expect 0 ' 120 same; 120 only in A; 120 only in B' $bench compare "$o" "$work/other.json"
+sed '/"scope": "warp"/s/warp/wasp/' "$o" >"$work/other.json"
+expect 0 ' 192 same; 48 only in A; 48 only in B' $bench compare "$o" "$work/other.json"
+sed '/"touched": 0/s/0/2/' "$o" >"$work/other.json"
+expect 0 ' 120 same; 120 only in A; 120 only in B' $bench compare "$o" "$work/other.json"
+
 # ---- compare ----
 # scaled FACTOR ALLOCATOR: a.json with its rates times FACTOR
 scaled() {
@@ -278,6 +354,9 @@ expect 2 'holds "shpool-bench loadstore"; results of shpool-bench \[block\] --js
     $bench compare "$work/kind.json" "$quiet"
 echo '{"rows": []}' >"$work/kind.json"
 expect 2 'holds no results with a kind' $bench compare "$quiet" "$work/kind.json"
+grep -vE '"(scope|median_bytes|touched|malloc_cycles|free_cycles|sigma)":' "$quiet" \
+    >"$work/older.json"
+expect 0 ' 108 same;' $bench compare "$work/older.json" "$quiet"
 grep -v '"gops":' "$quiet" >"$work/short.json"
 expect 2 'row 1 has no "gops"' $bench compare "$quiet" "$work/short.json"
 expect 2 'a.csv: is no JSON of shpool-bench: .*line 1' $bench compare "$quiet" "$work/a.csv"
@@ -296,10 +375,10 @@ timeout -s INT --preserve-status 1 $cpu $long --csv="$work/cut.csv" --json="$wor
 check "Ctrl-C: exit status 130" test $? = 130
 rows=$(grep -c '^bitmap \|^thread_bitmap ' "$work/cut")
 check "a table of what was measured" test "$rows" -ge 1
-check "it says so" grep -qx "# interrupted: $rows of 400 rows" "$work/cut"
+check "it says so" grep -qx "# interrupted: $rows of 450 rows" "$work/cut"
 check "so does the CSV" test "$(grep -vc '^#' "$work/cut.csv")" = $((rows + 1))
 check "so does the JSON" test "$(json_members "$work/cut.json" | grep -c ' spec ')" = "$rows"
-check "JSON names what was planned" grep -q '^  "planned": 400,' "$work/cut.json"
+check "JSON names what was planned" grep -q '^  "planned": 450,' "$work/cut.json"
 check "silence in a pipe" test ! -s "$work/said"
 signals() { # SECONDS: what a launch that is under way prints after two signals so far apart
     : >"$work/twice"
@@ -322,7 +401,7 @@ check "without a word" sh -c "! grep -q interrupted '$work/twice'"
 if command -v script >/dev/null 2>&1; then
     script -qec "$cpu --allocator bitmap -i 2" /dev/null </dev/null >"$work/terminal" 2>&1
     check "progress and time left on a terminal" \
-        grep -q '8 of 8, 0:0[0-9] left: bitmap, fuzz, 64 threads' "$work/terminal"
+        grep -q '9 of 9, 0:0[0-9] left: bitmap, objects, 64 threads' "$work/terminal"
     script -qec "$cpu --allocator bitmap -i 2 2>/dev/null" /dev/null </dev/null >"$work/terminal"
     check "on stderr" sh -c "! grep -q 'left:' '$work/terminal'"
 fi
@@ -337,7 +416,12 @@ expect 2 '--threads : numbers' $cpu --threads ''
 expect 2 '--threads-per-pool 0-8: 0 does not double' $cpu --threads-per-pool 0-8
 expect 2 '--bytes 4K,999K: numbers from 16 to 232448' $cpu --bytes 4K,999K
 expect 2 'one of --bytes (payload) and --total' $cpu --bytes 4K --total 4K
-expect 2 '--workload mixed,mixt: known are pairs .* fuzz all' $cpu --workload mixed,mixt
+expect 2 '--workload mixed,mixt: known are pairs .* fuzz objects all' $cpu --workload mixed,mixt
+expect 2 '--scope warp,wrap: known are thread tile warp leader block all' $cpu --scope warp,wrap
+expect 2 '--median 8: numbers from 16 to 232448' $cpu --median 8
+expect 2 '--touch 0-2: numbers from 0 to 1' $cpu --touch 0-2
+expect 2 '--sigma x: a number from 0 to 4' $cpu --sigma x
+expect 2 '--sigma 5: a number from 0 to 4' $cpu --sigma 5
 expect 2 '--binding bound: known are table inline linked all' $cpu --binding bound
 expect 1 '--binding linked needs a GPU; the CPU has table' $cpu --binding linked,inline
 expect 2 '--device gpu: known are cpu cuda' $bench --device gpu

@@ -42,14 +42,14 @@ check "a run draws" $bench --device cpu --allocator all -i 20 --repeats 1 --json
 check "bars: well formed" xmllint --noout "$work/a.svg"
 check "bars: all allocators named" names_all "$work/a.svg" "$work/a.csv"
 check "bars: under each panel, and in the legend" \
-    test "$(grep -cF '<text>arena</text>' "$work/a.svg")" = 9
+    test "$(grep -cF '<text>arena</text>' "$work/a.svg")" = 10
 check "bars: some requests were refused" test "$(refused "$work/a.csv")" -ge 5
 check "bars: rings where they were" test "$(marks "$work/a.svg" 5)" = "$(refused "$work/a.csv")"
 check "bars: nothing failed" test "$(marks "$work/a.svg" 1)" = 0
 check "bars: the command" grep -q '<text>shpool-bench --device cpu --allocator all ' "$work/a.svg"
 check "bars: the device" grep -q '<text>CPU block executor .*clocks: ' "$work/a.svg"
 check "bars: who is not there" grep -q '<text>n/a: arena, freelist,' "$work/a.svg"
-for workload in pairs batch churn mixed handoff waiting ramp fuzz; do
+for workload in pairs batch churn mixed handoff waiting ramp fuzz 'objects, warp'; do
     check "bars: $workload" grep -q "<text>$workload</text>" "$work/a.svg"
 done
 
@@ -70,6 +70,28 @@ EOD
 sed -n 's/.*<text>\([a-z]*, [0-9]*K bytes\)<.*/\1/p' "$work/b.svg" >"$work/drawn"
 check "lines: a row of panels for each workload" diff "$work/panels" "$work/drawn"
 check "lines: an axis" grep -q '<text>threads of a block</text>' "$work/b.svg"
+
+# ---- objects: scopes and touch have panels of their own, the median can be the axis ----
+check "medians" $bench --device cpu --allocator bitmap --allocator own_slot --workload objects \
+    --scope warp,tile --median 100-400 --touch 1,0 -i 5 --repeats 1 --plot "$work/o.gp"
+sed -n "s/^set title '\(objects.*\)' offset .*/\1/p" "$work/o.gp" >"$work/drawn"
+cat >"$work/panels" <<EOD
+objects, warp
+objects, warp, untouched
+objects, tile
+objects, tile, untouched
+EOD
+check "objects: panels" diff "$work/panels" "$work/drawn"
+check "objects: the axis" grep -q '^set xlabel "median bytes of an object"' "$work/o.gp"
+check "medians and another workload" $bench --device cpu --allocator bitmap \
+    --workload objects,pairs --median 100,200 -i 5 --repeats 1 --plot "$work/o.gp"
+sed -n "s/^set title '\(.*\)' offset .*/\1/p" "$work/o.gp" >"$work/drawn"
+cat >"$work/panels" <<EOD
+objects, warp, 100 bytes an object
+objects, warp, 200 bytes an object
+pairs
+EOD
+check "objects: a panel for each median" diff "$work/panels" "$work/drawn"
 
 sed 's/"cycles_per_op": null/"cycles_per_op": 123.0/' "$work/b.json" >"$work/f.json"
 check "another figure" $bench plot "$work/f.json" --figure cycles -o "$work/f.svg"
