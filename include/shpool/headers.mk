@@ -6,6 +6,7 @@ shpool_HEADERS += \
 	include/shpool/executor.h \
 	include/shpool/family.h \
 	include/shpool/group.h \
+	include/shpool/groups.cuh \
 	include/shpool/heap.h \
 	include/shpool/launch.cuh \
 	include/shpool/layout.cuh \
