@@ -5,6 +5,10 @@ noinst_HEADERS += \
 	tests/gpu/check.h \
 	tests/gpu/checked.h \
 	tests/gpu/conformance_kernels.cuh \
+	tests/gpu/groups_cg.cuh \
+	tests/gpu/groups_check.cuh \
+	tests/gpu/groups_kernel.cuh \
+	tests/gpu/groups_wait.cuh \
 	tests/gpu/trace_kernel.cuh \
 	tests/gpu/trial.h
 EXTRA_DIST += \
@@ -19,6 +23,10 @@ EXTRA_DIST += \
 	tests/gpu/cluster.cu \
 	tests/gpu/conformance.cu \
 	tests/gpu/device.cu \
+	tests/gpu/groups.cu \
+	tests/gpu/groups_inline.cu \
+	tests/gpu/groups_linked.cu \
+	tests/gpu/groups_lto.cu \
 	tests/gpu/layout.cu \
 	tests/gpu/loadstore.cu \
 	tests/gpu/loadstore_copies.cu \
@@ -40,6 +48,7 @@ shpool_gpu_tests = \
 	tests/gpu/cluster \
 	tests/gpu/conformance \
 	tests/gpu/device \
+	tests/gpu/groups \
 	tests/gpu/layout \
 	tests/gpu/loadstore \
 	tests/gpu/spill \
@@ -52,12 +61,14 @@ shpool_nvcc_programs += tests/gpu/bench_cluster
 
 if HAVE_LTO_IR
 shpool_bindings_lto = tests/gpu/binding_linked_lto.o
+shpool_groups_lto   = tests/gpu/groups_lto_lto.o
 shpool_trace_lto    = tests/gpu/trace_lto_lto.o
 endif
 tests/gpu/bindings: tests/gpu/binding_inline_bitmap.o tests/gpu/bindings_linked.o \
 	tests/gpu/binding_inline_thread_first_fit.o examples/own_allocator/device.o \
 	examples/own_allocator/host.o $(shpool_bindings_lto)
 tests/gpu/buffers.o: SHPOOL_NVCC_CPPFLAGS += -I$(top_srcdir)/include/shpool/compat
+tests/gpu/groups: tests/gpu/groups_inline.o tests/gpu/groups_linked.o $(shpool_groups_lto)
 tests/gpu/loadstore: tests/gpu/loadstore_copies.o tests/gpu/loadstore_stages.o \
 	tests/gpu/loadstore_threads.o
 tests/gpu/trace: tests/gpu/trace_inline.o tests/gpu/trace_linked.o $(shpool_trace_lto)

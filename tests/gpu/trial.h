@@ -31,7 +31,9 @@
     _(EXHAUSTED, "malloc failed though the pool has room for all")                  \
     _(MASK, "simt_mask is not the model's, bit by bit")                             \
     _(WINDOW, "the window is not where simt_is_shared sees shared memory")          \
-    _(KEEP, "simt_keep changed a value")
+    _(KEEP, "simt_keep changed a value")                                            \
+    _(SAME, "members of a group got different addresses")                           \
+    _(STARVED, "a request that waited was never served")
 
 enum error_kind {
 #define ERROR_NAME(_name, _text) E_##_name,
