@@ -18,6 +18,7 @@ static const struct { const char *word; const char *text; } caps[] = {
     { "check",       "check=1 is offered: the structure can be walked" },
     { "none",        "never hands out anything (for measuring)" },
     { "mark",        "a stack: marks, and release of all that came since" },
+    { "group",       "all lanes of a group work on its request" },
 };
 
 const char *info_cap_word(unsigned index)
