@@ -59,6 +59,15 @@ if [ -n "$nvrtc_headers" ]; then
             "--gpu-architecture=compute_$cuda_low" -std=c++17 \
             "-I$top_builddir/include" "-I$top_srcdir/include"
     done
+    # cooperative_groups is among CUDA's headers, which NVRTC does not know by itself
+    cuda=$cuda_libdir/../include
+    if [ -e "$cuda/cooperative_groups.h" ]; then
+        for arch in "$cuda_low" 90; do
+            try "NVRTC shpool/groups.cuh, $arch" "$top_builddir/$nvrtc_headers" shpool/groups.cuh \
+                "--gpu-architecture=compute_$arch" -std=c++17 \
+                "-I$top_builddir/include" "-I$top_srcdir/include" "-I$cuda" "-I$cuda/cccl"
+        done
+    fi
     for name in $allocators; do
         try "NVRTC shpool/allocators/$name/$name.h" "$top_builddir/$nvrtc_headers" \
             "shpool/allocators/$name/$name.h" \
