@@ -3,7 +3,7 @@
 shpool_examples = examples/device
 examples_device_LDADD = libshpool_core.la
 dist_examples_DATA += examples/blueprint.cu examples/cluster.cu examples/cupy_example.py \
-	examples/device.c examples/shpool_torch.py examples/torch_train.py \
+	examples/device.c examples/groups.cu examples/shpool_torch.py examples/torch_train.py \
 	examples/linked.cu examples/linked_kernel.cu examples/loadstore.cu examples/pipeline.cu \
 	examples/runtime.cu examples/scratch.cu examples/spill.cu examples/wait.cu
 dist_pluginexample_DATA = examples/plugin/own.c examples/plugin/own.cu examples/plugin/own.h
@@ -31,9 +31,9 @@ dist_cmakeexample_DATA = examples/cmake/CMakeLists.txt
 
 
 if HAVE_NVCC
-shpool_gpu_examples = examples/blueprint examples/cluster examples/loadstore examples/pipeline \
-	examples/repeats/repeats examples/runtime examples/scratch examples/sparse/sparse \
-	examples/spill examples/wait
+shpool_gpu_examples = examples/blueprint examples/cluster examples/groups examples/loadstore \
+	examples/pipeline examples/repeats/repeats examples/runtime examples/scratch \
+	examples/sparse/sparse examples/spill examples/wait
 shpool_nvcc_programs += $(shpool_gpu_examples)
 check_DATA += $(shpool_gpu_examples)
 TESTS += $(shpool_gpu_examples)

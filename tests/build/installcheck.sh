@@ -164,7 +164,7 @@ case " $flags " in
     try "the README's example, inline" $NVCC -DSHPOOL_INLINE=${allocators%% *} -o "$tmp/readme" \
         "$tmp/readme.cu" $flags
     try "without -rdc=true there is an error" without_rdc
-    for one in blueprint cluster loadstore pipeline runtime scratch spill wait linked; do
+    for one in blueprint cluster groups loadstore pipeline runtime scratch spill wait linked; do
         # shellcheck disable=SC2086
         try "example $one" $NVCC -rdc=true -o "$tmp/$one" "$src/../examples/$one.cu" $flags
     done
