@@ -17,7 +17,7 @@
 #include <shpool/shpool.h>
 
 #define GRANULES 64u /* most of any scenario */
-#define THREADS  3u
+#define THREADS  4u
 #define EVENTS   12u
 #define GIFTS    4u
 
@@ -83,7 +83,7 @@ typedef struct held {
     taken    *life;
 } held;
 
-static held get(shpool_heap heap, uint32_t granules)
+static inline held get(shpool_heap heap, uint32_t granules)
 {
     journal *own  = &journals[simt_thread_rank()];
     uint32_t from = tick();
@@ -105,7 +105,7 @@ static held get(shpool_heap heap, uint32_t granules)
     return h;
 }
 
-static void put(shpool_heap heap, held *h)
+static inline void put(shpool_heap heap, held *h)
 {
     if (h->slot.at == NULL) {
         return;
@@ -118,7 +118,7 @@ static void put(shpool_heap heap, held *h)
 }
 
 /* Setup's allocation `i`, for a script to free; its life is in the journal of nobody. */
-static void keep(shpool_heap heap, uint32_t i, uint32_t granules)
+static inline void keep(shpool_heap heap, uint32_t i, uint32_t granules)
 {
     held h = get(heap, granules);
 
@@ -127,7 +127,7 @@ static void keep(shpool_heap heap, uint32_t i, uint32_t granules)
     journals[0].takes--;
 }
 
-static uint32_t put_gift(shpool_heap heap, uint32_t i)
+static inline uint32_t put_gift(shpool_heap heap, uint32_t i)
 {
     heap_slot slot = { (unsigned char *)gift[i], 16u * gift_taken[i].count, gift_taken[i].from };
     uint32_t  reason;
@@ -226,7 +226,7 @@ static int after(void *arg)
     return model.faults != 0;
 }
 
-static void kernel(void *arg)
+static inline void kernel(void *arg)
 {
     simt_addr   base = simt_dynamic_base();
     uint32_t    rank = simt_thread_rank();
@@ -258,26 +258,39 @@ static uint32_t preemptions(const scenario *s)
 #endif
 }
 
-static void explore(const scenario *s)
+/* Plan its pool. */
+static void start_scenario(const scenario *s, simt_launch *launch)
 {
-    shpool_config want   = { .block_threads = s->threads, .payload_bytes = 16u * s->granules };
-    simt_launch   launch = { .block = { s->threads } };
+    shpool_config want = { .block_threads = s->threads, .payload_bytes = 16u * s->granules };
+
+    now = s;
+    assert_int_equal(shpool_plan("bitmap", &want, &pool), SHPOOL_OK);
+    assert_int_equal(pool.word[0], s->granules);
+    launch->block[0]      = s->threads;
+    launch->dynamic_bytes = pool.shared_bytes;
+}
+
+static void explore_kernel(const scenario *s, simt_kernel run)
+{
+    simt_launch   launch = { .block = { 1 } };
     simt_bounds   bounds = { .preemptions = preemptions(s) };
     simt_hooks    hooks  = { before, after };
     simt_result   result;
     shpool_status status;
 
-    now = s;
-    assert_int_equal(shpool_plan("bitmap", &want, &pool), SHPOOL_OK);
-    assert_int_equal(pool.word[0], s->granules);
-    launch.dynamic_bytes = pool.shared_bytes;
-    status               = simt_explore(&launch, &bounds, &hooks, kernel, NULL, &result);
+    start_scenario(s, &launch);
+    status = simt_explore(&launch, &bounds, &hooks, run, NULL, &result);
     print_message("             %s: %llu schedules, %u preemptions%s\n", s->name, result.schedules,
                   bounds.preemptions, result.complete ? "" : ", NOT COMPLETE");
     if (status != SHPOOL_OK) {
         fail_msg("%s; %s", (model.faults != 0) ? model.text : "", result.text);
     }
     assert_true(result.complete);
+}
+
+static inline void explore(const scenario *s)
+{
+    explore_kernel(s, kernel);
 }
 
 #endif /* SHPOOL_TESTS_EXPLORE_POOL_H */

@@ -22,6 +22,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_explore \
 	tests/pools/test_geometry \
 	tests/pools/test_group \
+	tests/pools/test_group_explore \
 	tests/pools/test_group_misuse \
 	tests/pools/test_group_search \
 	tests/pools/test_heap \
