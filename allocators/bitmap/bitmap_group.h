@@ -337,17 +337,21 @@ SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint
                ? first : SHPOOL_BITMAP_NOWHERE;
 }
 
-/* Of a smaller group the first lane asks.  A call. */
-SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_led(simt_addr base, uint32_t granules,
-                                                    uint32_t offset, uint32_t rank, uint32_t bytes,
-                                                    uint32_t alignment, uint32_t lanes)
+/* Of a smaller group the first lane asks. */
+SIMT_FN simt_addr shpool_bitmap_malloc_led(shpool_view view, uint32_t need, uint32_t alignment,
+                                           uint32_t lanes)
 {
-    const shpool_view view  = {base, 0, rank, 0, {granules, offset}, 0};
-    const uint32_t    first = simt_ffs(lanes) - 1u;
-    simt_addr         addr  = 0;
+    const uint32_t first = simt_ffs(lanes) - 1u;
+    simt_addr      addr  = 0;
 
     if (simt_lane() == first) {
-        addr = shpool_bitmap_malloc(view, bytes, alignment, 0);
+        if ((need <= SHPOOL_BITMAP_SPAN) && (view.word[0] != 0) && (alignment <= 16u)) {
+            shpool_bitmap_place at = shpool_bitmap_where(view);
+
+            addr = shpool_bitmap_take(view, at.home, need, shpool_bitmap_high(at));
+        }
+        addr = (addr != 0) ? addr : shpool_bitmap_malloc_far(view.base, view.word[0], view.word[1],
+                                                             view.rank, need, alignment);
     }
     simt_warp_sync(lanes); /* the others come behind what the first lane acquired */
     return simt_shfl(lanes, addr, first);
@@ -362,8 +366,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
 
     (void)site;
     if (!SIMT_LIKELY(lanes == SIMT_ALL_LANES)) {
-        return shpool_bitmap_malloc_led(view.base, view.word[0], view.word[1], view.rank, bytes,
-                                        alignment, lanes);
+        return shpool_bitmap_malloc_led(view, need, alignment, lanes);
     }
     if (SIMT_LIKELY(view.word[0] >= SHPOOL_BITMAP_LOOK)) {
         first = shpool_bitmap_malloc_here(view, need, below);

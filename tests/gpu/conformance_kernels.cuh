@@ -203,7 +203,9 @@ static __global__ void limits(shpool_pool pool, uint32_t serves, counts *c)
 static __global__ void layouts(shpool_pool pool, uint32_t *sums, counts *c)
 {
     extern __shared__ __align__(1024) unsigned char smem[];
-    shpool_layout layout = pool.table->layout(pool.pool_bytes, pool.alignment);
+    shpool_layout layout = pool.table->layout(pool.pool_bytes -
+                                                 shpool_wait_bytes(pool.flags, pool.pool_bytes),
+                                             pool.alignment);
     shpool_heap   heap;
 
     note(c, E_LAYOUT, (pool.pool_bytes != 0) &&
@@ -218,7 +220,8 @@ static __global__ void layouts(shpool_pool pool, uint32_t *sums, counts *c)
         return; /* a single pool need not be a multiple of its alignment, those of init_bytes are */
     }
     heap = shpool_init_bytes(&pool, smem, pool.shared_bytes);
-    note(c, E_LAYOUT, (heap.view.bytes != pool.pool_bytes) ||
+    note(c, E_LAYOUT, (heap.view.bytes +
+                           shpool_wait_bytes(pool.flags, pool.pool_bytes) != pool.pool_bytes) ||
                           ((pool.pool_bytes != 0) && ((heap.view.word[0] != pool.word[0]) ||
                                                       (heap.view.word[1] != pool.word[1]))));
     if (heap.view.bytes != 0) {

@@ -125,6 +125,7 @@ static void ask(shpool_heap heap, uint32_t need, uint32_t step)
     void     *mine  = NULL;
     uint32_t  reason;
 
+    simt_warp_sync(mask); /* the other lanes have yet to say that their claims have ended */
     if (leads) {
         asked++;
         (void)expect_fit(heap, ptr, need, step, "group");
