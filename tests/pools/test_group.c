@@ -258,7 +258,9 @@ static void others_kernel(void *arg)
                           (shpool_free_at(heap, box[from], 0) == SHPOOL_FREE_OK));
         }
         simt_barrier();
-        box[g.id] = NULL;
+        if (g.member == 0) {
+            box[g.id] = NULL;
+        }
         simt_barrier();
     }
     trial_expect_fresh(p, heap);

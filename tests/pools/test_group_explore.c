@@ -142,9 +142,8 @@ static void group_kernel(void *arg)
 
     (void)arg;
     now->script[simt_thread_rank()](heap);
-    if (simt_global_add32(&ended, 1) == now->threads - 1u) {
-        ended = 0;
-        end   = shpool_check(heap);
+    if (simt_global_add32(&ended, 1) % now->threads == now->threads - 1u) { /* the last one */
+        end = shpool_check(heap);
     }
 }
 

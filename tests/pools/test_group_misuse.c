@@ -339,7 +339,7 @@ static void spill_kernel(void *arg)
         EXPECT(p, (at != NULL) && !shpool_is_shared(at));
         group_verify(p, g, at, 60, 1);
         group_fill(g, at, big + 80u, 2);
-        EXPECT(p, group_malloc(heap, g, (size_t)1 << 40, 16) == NULL);
+        EXPECT(p, group_malloc(heap, g, SIZE_MAX, 16) == NULL);
         group_verify(p, g, at, big + 80u, 2);
         if (g.kind == OF_LANES) {
             EXPECT(p, shpool_malloc_wait_lanes(heap, g.lanes, big, 3) == NULL); /* never spills */
