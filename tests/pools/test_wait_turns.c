@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who waits longest is served first: tickets of shpool_malloc_wait() and of groups that wait. */
+#include "group_trial.h"
+
+#include <shpool/wait.h>
+
+#define FOR_EVER 10000000u /* attempts */
+#define MOST     64u
+#define RARELY   200u /* accesses between switches: a sleep is longer than a malloc */
+
+static trial    t;
+static uint32_t order[MOST]; /* who was served, in this order */
+static uint32_t served;
+static uint32_t done;
+
+#define EXPECT(_p, _what) HEAP_EXPECT(&(_p)->model, _what)
+
+#define FOR_EACH_SHARED(_allocator)                                                                \
+    FOR_EACH_POOL(_allocator)                                                                      \
+        if (_allocator->scope != SHPOOL_SCOPE_THREAD)
+
+/* Lanes that are served together wait for each other in simt_converged(), which the executor leaves
+ * last: where others sleep again and again, that is never. */
+static int is_batched(const shpool_allocator *allocator)
+{
+    return strncmp(allocator->name, "warp_", 5) == 0;
+}
+
+/* One pool for `threads` threads with at least `each` bytes. */
+static void open_shared(const shpool_allocator *allocator, const char *options, uint32_t threads,
+                        uint32_t each)
+{
+    shpool_config want = { .block_threads = threads, .threads_per_pool = threads,
+                           .payload_bytes = each };
+    char          spec[64];
+
+    memset(&t, 0, sizeof(t));
+    heap_model_reset(&t.model);
+    t.allocator = allocator;
+    (void)snprintf(spec, sizeof(spec), "%s%s", allocator->name, options);
+    assert_int_equal(shpool_simt_open(spec, &want, &t.pool), SHPOOL_OK);
+    assert_int_equal(t.pool.pools, 1);
+    t.launch.block[0]      = threads;
+    t.launch.dynamic_bytes = t.pool.shared_bytes;
+    served = done = 0;
+}
+
+static uint32_t is_done(void)
+{
+    return simt_global_add32(&done, 0);
+}
+
+static uint32_t oldest(shpool_heap heap)
+{
+    return simt_atomic_load(shpool_waiters(heap.view), SIMT_RELAXED);
+}
+
+static uint32_t tickets(shpool_heap heap)
+{
+    return simt_atomic_load(shpool_waiters(heap.view) + 4u, SIMT_RELAXED);
+}
+
+static void wait_for_tickets(shpool_heap heap, uint32_t drawn)
+{
+    while (tickets(heap) < drawn) {
+        simt_pause(32);
+    }
+}
+
+/* Until the owner of that ticket has said that it is the oldest, and those who were just about to
+ * ask have done so.  Not for ever: it may have been served.  Few sleeps: all lose their patience
+ * after 64. */
+static void wait_for_oldest(shpool_heap heap, uint32_t ticket)
+{
+    for (uint32_t left = 30; (oldest(heap) != ticket) && (left != 0); left--) {
+        simt_pause(32);
+    }
+    for (uint32_t i = 0; i < 6u; i++) {
+        simt_pause(32);
+    }
+}
+
+/* All threads: nobody waits any longer. */
+static void expect_nobody(trial *p, shpool_heap heap, uint32_t drawn)
+{
+    simt_barrier();
+    EXPECT(p, oldest(heap) == SHPOOL_WAIT_NONE);
+    EXPECT(p, tickets(heap) == drawn);
+    simt_barrier();
+}
+
+/* ---- the order ---- */
+
+/* Thread 0 has it all; 1, 2, ... begin to wait one after another, each for all of it. */
+static void order_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t    rank = simt_thread_rank();
+    uint32_t    last = simt_block_threads() - 1u;
+    void       *all  = (rank == 0) ? shpool_malloc(heap, p->pool.largest) : NULL;
+
+    simt_barrier();
+    if (rank != 0) {
+        wait_for_tickets(heap, rank - 1u);
+        all = shpool_malloc_wait(heap, p->pool.largest, FOR_EVER);
+        EXPECT(p, all != NULL);
+        order[simt_global_add32(&served, 1)] = rank;
+    } else {
+        wait_for_tickets(heap, last);
+    }
+    if (rank != last) { /* until the next one has said that it waits */
+        wait_for_oldest(heap, rank);
+    }
+    EXPECT(p, shpool_free_at(heap, all, 0) == SHPOOL_FREE_OK);
+    expect_nobody(p, heap, last);
+    trial_expect_fresh(p, heap);
+}
+
+/* The same with tiles of 2 lanes; each draws one ticket. */
+static void group_order_kernel(void *arg)
+{
+    trial      *p     = (trial *)arg;
+    shpool_heap heap  = trial_init(p);
+    uint32_t    tile  = simt_thread_rank() / 2u;
+    uint32_t    lanes = simt_mask(simt_lane() / 2u * 2u, 2);
+    uint32_t    last  = simt_block_threads() / 2u - 1u;
+    void       *all   = (tile == 0) ? shpool_malloc_lanes(heap, lanes, p->pool.largest) : NULL;
+
+    simt_barrier();
+    if (tile != 0) {
+        wait_for_tickets(heap, tile - 1u);
+        simt_warp_sync(lanes);
+        all = shpool_malloc_wait_lanes(heap, lanes, p->pool.largest, FOR_EVER);
+        EXPECT(p, all != NULL);
+        if (simt_lane() == shpool_first_lane(lanes)) {
+            order[simt_global_add32(&served, 1)] = tile;
+        }
+    } else {
+        wait_for_tickets(heap, last);
+    }
+    if (tile != last) {
+        wait_for_oldest(heap, tile);
+    }
+    simt_warp_sync(lanes);
+    shpool_free_lanes(heap, lanes, all);
+    expect_nobody(p, heap, last);
+    trial_expect_fresh(p, heap);
+}
+
+/* A thread that was about to ask may be quicker than the oldest, but seldom. */
+static void run_order(simt_kernel kernel, uint32_t threads, uint32_t waiters)
+{
+    const uint32_t runs = heap_long() ? 500u : 40u;
+
+    FOR_EACH_SHARED(allocator) {
+        uint32_t overtaken = 0;
+
+        for (uint32_t seed = 0; (seed < runs) && !is_batched(allocator); seed++) {
+            uint32_t in_order = 1;
+
+            open_shared(allocator, "", threads, 800);
+            t.launch.seed          = seed;
+            t.launch.switch_period = RARELY;
+            trial_run(&t, kernel);
+            assert_int_equal(served, waiters);
+            for (uint32_t i = 0; i < waiters; i++) {
+                in_order &= order[i] == i + 1u;
+            }
+            overtaken += !in_order;
+            trial_close(&t);
+        }
+        if (overtaken * 8u > runs) {
+            fail_msg("%s: not in order in %u runs of %u", allocator->name, overtaken, runs);
+        }
+    }
+}
+
+static void test_who_waits_longest_is_served_first(void **state)
+{
+    (void)state;
+    run_order(order_kernel, 5, 4);
+}
+
+static void test_groups_wait_in_line(void **state)
+{
+    (void)state;
+    run_order(group_order_kernel, 8, 3);
+}
+
+/* ---- a large request ---- */
+
+/* Thread 0 wants the whole pool; the others always hold some of it. */
+static void stream_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *held = (simt_thread_rank() != 0) ? shpool_malloc(heap, 40) : NULL;
+
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        void *all = shpool_malloc_wait(heap, p->pool.largest, FOR_EVER);
+
+        EXPECT(p, all != NULL);
+        simt_global_add32(&done, 1);
+        EXPECT(p, shpool_free_at(heap, all, 0) == SHPOOL_FREE_OK);
+    } else {
+        wait_for_oldest(heap, 0);
+        for (uint32_t round = 0; (is_done() == 0) && (round < p->steps); round++) {
+            shpool_free(heap, held);
+            held = shpool_malloc_wait(heap, 40, FOR_EVER);
+            EXPECT(p, held != NULL);
+            if (is_done() == 0) {
+                simt_global_add32(&served, 1);
+            }
+            simt_pause(100);
+        }
+        shpool_free(heap, held);
+    }
+    simt_barrier();
+    EXPECT(p, oldest(heap) == SHPOOL_WAIT_NONE);
+    trial_expect_fresh(p, heap);
+}
+
+static void test_a_large_request_is_not_starved(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        for (uint32_t seed = 0; (seed < (heap_long() ? 500u : 8u)) && !is_batched(allocator);
+             seed++) {
+            open_shared(allocator, "", 9, 9 * 64);
+            t.steps                = 5000;
+            t.launch.seed          = seed;
+            t.launch.switch_period = RARELY;
+            trial_run(&t, stream_kernel);
+            if (served > 2u * 8u) { /* each was about to ask, or has lost its patience */
+                fail_msg("%s, seed %u: overtaken %u times", allocator->name, seed, served);
+            }
+            trial_close(&t);
+        }
+    }
+}
+
+/* ---- hold and wait ---- */
+
+/* Thread 0, the oldest, needs what the others hold, who want a little more each and may not ask. */
+static void hold_and_wait_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *held = (simt_thread_rank() != 0) ? shpool_malloc(heap, 40) : NULL;
+    void       *more;
+
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        held = shpool_malloc_wait(heap, p->pool.largest, FOR_EVER);
+        EXPECT(p, (held != NULL) && (served == simt_block_threads() - 1u));
+    } else {
+        wait_for_oldest(heap, 0);
+        more = shpool_malloc_wait(heap, 40, FOR_EVER);
+        EXPECT(p, (held != NULL) && (more != NULL));
+        simt_global_add32(&served, 1);
+        shpool_free(heap, more);
+    }
+    shpool_free(heap, held);
+    simt_barrier();
+    EXPECT(p, oldest(heap) == SHPOOL_WAIT_NONE);
+    trial_expect_fresh(p, heap);
+}
+
+static void test_patience_ends(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        for (uint32_t threads = 2; threads <= 5; threads++) {
+            open_shared(allocator, "", threads, 9 * 64);
+            t.launch.seed          = threads;
+            t.launch.switch_period = threads % 4u;
+            t.launch.max_switches  = 5000000;
+            trial_run(&t, hold_and_wait_kernel);
+            trial_close(&t);
+        }
+    }
+}
+
+/* ---- attempts ---- */
+
+/* Thread 0 waits for what never comes; there is room for others. */
+static void attempts_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *held = (simt_thread_rank() == 1) ? shpool_malloc(heap, 40) : NULL;
+    void       *ptr;
+
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        EXPECT(p, shpool_malloc_wait(heap, p->pool.largest, 300) == NULL);
+        done = 1;
+    } else {
+        wait_for_oldest(heap, 0);
+        ptr = shpool_malloc_wait(heap, 40, 1); /* tries once, whoever waits */
+        EXPECT(p, ptr != NULL);
+        shpool_free(heap, ptr);
+        EXPECT(p, tickets(heap) == 1);
+        ptr = shpool_malloc_wait(heap, 40, 2); /* sleeps in place of one, and tries */
+        EXPECT(p, ptr != NULL);
+        shpool_free(heap, ptr);
+        EXPECT(p, shpool_malloc_wait(heap, p->pool.largest, 3) == NULL);
+        EXPECT(p, tickets(heap) == 3);
+    }
+    simt_barrier();
+    EXPECT(p, (done == 1) && (oldest(heap) == SHPOOL_WAIT_NONE));
+    shpool_free(heap, held);
+    trial_expect_fresh(p, heap);
+    shpool_fini(heap);
+}
+
+static void test_attempts_are_counted(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        open_shared(allocator, ":stats=1", 2, 9 * 64);
+        trial_run(&t, attempts_kernel);
+        assert_int_equal(t.report.failures, 2);
+        assert_in_range(t.report.waits, 299, 301);
+        assert_int_equal(t.report.mallocs, 1 + 4 + 1);
+        trial_close(&t);
+    }
+}
+
+/* ---- a ticket is withdrawn ---- */
+
+static void give_up_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *all  = (simt_thread_rank() == 0) ? shpool_malloc(heap, p->pool.largest) : NULL;
+    uint32_t    lane = 1u << simt_lane();
+
+    simt_barrier();
+    if (simt_thread_rank() != 0) {
+        EXPECT(p, shpool_malloc_wait(heap, 16, 2u + simt_thread_rank()) == NULL);
+        EXPECT(p, shpool_malloc_wait_lanes(heap, lane, 16, 2) == NULL);
+    }
+    expect_nobody(p, heap, 2u * (simt_block_threads() - 1u));
+    shpool_free(heap, all);
+    expect_nobody(p, heap, 2u * (simt_block_threads() - 1u));
+    all = shpool_malloc_wait(heap, 16, FOR_EVER);
+    EXPECT(p, all != NULL);
+    expect_nobody(p, heap, 2u * (simt_block_threads() - 1u)); /* nobody had to wait */
+    shpool_free(heap, all);
+    EXPECT(p, shpool_malloc_wait_warp(heap, p->pool.largest, 2) != NULL);
+    simt_barrier();
+    EXPECT(p, shpool_malloc_wait_block(heap, 16, 3) == NULL);
+    expect_nobody(p, heap, 2u * (simt_block_threads() - 1u) + 1u);
+}
+
+static void test_who_gives_up_holds_up_nobody(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        for (uint32_t seed = 0; seed < 8u; seed++) {
+            open_shared(allocator, "", 5, 400);
+            t.launch.seed          = seed;
+            t.launch.switch_period = seed % 4u;
+            trial_run(&t, give_up_kernel);
+            trial_close(&t);
+        }
+    }
+}
+
+/* ---- what it costs ---- */
+
+static void cost_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t    from, plain, waiting;
+    void       *ptr;
+
+    if (simt_thread_rank() == 0) {
+        from    = simt_self->countdown; /* falls with each access */
+        ptr     = shpool_malloc(heap, 40);
+        plain   = from - simt_self->countdown;
+        shpool_free(heap, ptr);
+        from    = simt_self->countdown;
+        ptr     = shpool_malloc_wait(heap, 40, 100);
+        waiting = from - simt_self->countdown;
+        shpool_free(heap, ptr);
+        EXPECT(p, waiting == plain + ((simt_block_threads() > 1u) ? 1u : 0u));
+    }
+    simt_barrier();
+}
+
+static void test_one_load_if_nobody_waits(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        if (allocator->scope != SHPOOL_SCOPE_CLUSTER) { /* is shared by other blocks in any case */
+            for (uint32_t threads = 1; threads <= 2; threads++) {
+                open_shared(allocator, "", threads, 400);
+                trial_run(&t, cost_kernel);
+                trial_close(&t);
+            }
+        }
+    }
+}
+
+/* ---- every schedule ---- */
+
+/* Thread 0 frees what the others wait for; each gets some, or has tried `seed` times. */
+static void hand_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t    rank = simt_thread_rank();
+    void       *ptr;
+
+    if (rank == 0) {
+        p->box[0].at = (unsigned char *)shpool_malloc(heap, p->pool.largest);
+    }
+    simt_barrier();
+    if (rank == 0) {
+        EXPECT(p, shpool_free_at(heap, p->box[0].at, 0) == SHPOOL_FREE_OK);
+    } else {
+        ptr = shpool_malloc_wait(heap, p->number, p->seed);
+        if (ptr != NULL) {
+            memset(ptr, 0x5a, p->number);
+            EXPECT(p, shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
+            simt_global_add32(&served, 1);
+        } else {
+            simt_global_add32(&done, 1);
+        }
+    }
+    simt_barrier();
+    EXPECT(p, oldest(heap) == SHPOOL_WAIT_NONE);
+}
+
+static void before(void *arg)
+{
+    (void)arg;
+    heap_model_reset(&t.model);
+}
+
+static int after(void *arg)
+{
+    (void)arg;
+    return t.model.faults != 0;
+}
+
+static void explore(const shpool_allocator *allocator, uint32_t threads, uint32_t attempts,
+                    uint32_t preemptions)
+{
+    simt_bounds bounds = { .preemptions = preemptions };
+    simt_hooks  hooks  = { before, after };
+
+    open_shared(allocator, "", threads, 100);
+    t.seed   = attempts;
+    t.number = t.pool.largest * 2u / 3u;
+    if (simt_explore(&t.launch, &bounds, &hooks, hand_kernel, &t, &t.result) != SHPOOL_OK) {
+        fail_msg("%s: %s; %s", allocator->name, t.model.text, t.result.text);
+    }
+    print_message("             %s: %llu schedules, %u served, %u not\n", allocator->name,
+                  t.result.schedules, served, done);
+    assert_true(t.result.complete);
+    assert_true((served > 0) && (done > 0));
+    trial_close(&t);
+}
+
+static void test_every_schedule_of_two_who_wait(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        explore(allocator, 3, 3, heap_long() ? 1u : 0u);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_waits_longest_is_served_first),
+        cmocka_unit_test(test_groups_wait_in_line),
+        cmocka_unit_test(test_a_large_request_is_not_starved),
+        cmocka_unit_test(test_patience_ends),
+        cmocka_unit_test(test_attempts_are_counted),
+        cmocka_unit_test(test_who_gives_up_holds_up_nobody),
+        cmocka_unit_test(test_one_load_if_nobody_waits),
+        cmocka_unit_test(test_every_schedule_of_two_who_wait),
+    };
+
+    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
+        cmocka_set_test_filter(argv[1]);
+    }
+    unsetenv("SHPOOL_ALLOCATOR");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
