@@ -16,6 +16,7 @@ dist_man3_MANS = \
 	man/shpool_link.3 \
 	man/shpool_loadstore.3 \
 	man/shpool_malloc.3 \
+	man/shpool_malloc_lanes.3 \
 	man/shpool_mark.3 \
 	man/shpool_open.3 \
 	man/shpool_plan.3 \
