@@ -6,6 +6,7 @@
 #include <shpool/after.h>
 #include <shpool/compat/cuda_memory.cuh>
 #include <shpool/device.h>
+#include <shpool/groups.cuh>
 #include <shpool/layout.cuh>
 #include <shpool/loadstore.cuh>
 #include <shpool/shpool.cuh>
@@ -45,6 +46,23 @@ __global__ void tiles(ptrdiff_t count, const float *data, float *out)
     shpool::global_to_shared<128, 7>(count, data, tid, shared);      // coalesced, and a barrier
     shpool::shared_to_thread<7>(shared, tid, reg);                   // each thread: 7 neighbours
     shpool::thread_to_global<128, 7>(count, reg, tid, out);          // no shared memory needed
+}
+
+/* ---- doc/GROUPS.md, shpool_malloc_lanes(3) ---- */
+
+__device__ void count(unsigned *histogram, int bins);
+template <typename Tile> __device__ void sort(float *scratch, int n, const Tile &tile);
+
+__device__ void groups(shpool_heap heap, int bins, int n)
+{
+    unsigned *histogram = (unsigned *)shpool_malloc_warp(heap, bins * sizeof *histogram);
+    if (histogram) count(histogram, bins);
+    shpool_free_warp(heap, histogram);
+
+    auto tile = cooperative_groups::tiled_partition<8>(cooperative_groups::this_thread_block());
+    float *scratch = (float *)shpool_malloc(heap, tile, n * sizeof *scratch);
+    if (scratch) sort(scratch, n, tile);
+    shpool_free(heap, tile, scratch);
 }
 
 /* ---- README.md, doc/DEVICE-MEMORY.md ---- */
