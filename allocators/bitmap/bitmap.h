@@ -14,6 +14,9 @@
  *   releases  how often memory has become free.  A failing malloc is believed only if that count
  *             stood still and nothing was pending, otherwise it looks again.
  *
+ *   claimed   bit 11 of a pair's first word: a warp is claiming granules of that pair; its marks
+ *             are transient, as above (bitmap_group.h)
+ *
  * Pool:  pending | G | offset of granule 0 | spare | 8 counts of releases | words (they come in
  *        pairs) | padding to the alignment | G granules
  * (The view has G and the offset too; the slow path reads them here instead of keeping them in
@@ -24,7 +27,7 @@
  *   1  a used granule that does not start an allocation follows a used granule
  *   2  a start bit without its used bit: a free that never finished
  *   3  the bits behind granule G-1 are all set (they end every run)
- *   4  no claim is pending
+ *   4  no claim is pending, and no pair is claimed
  *   5  bit 31 of a word does not fit the granules on both sides of its end
  *
  * Loops and convergence: where the lanes of a warp part, those that are done wait for the others,
@@ -128,7 +131,8 @@ SIMT_FN uint32_t shpool_bitmap_pair(uint32_t low, uint32_t next, uint32_t need)
                              (shpool_bitmap_unused(next) << SHPOOL_BITMAP_SPAN), need, 16u);
 }
 
-/* A spot is granule i of word w as 32 w + i, or NOWHERE.  Where words w and w + 1 seem to have `need` free granules (1..16), also across. */
+/* Where words w and w + 1 seem to have `need` free granules (1..16), also across: granule i of word
+ * w as 32 w + i, or NOWHERE. */
 SIMT_FN uint32_t shpool_bitmap_spot(simt_addr base, uint32_t w, uint32_t need, uint32_t high)
 {
     simt_addr a   = base + SHPOOL_BITMAP_CONTROL + 4u * w;
@@ -227,9 +231,9 @@ SIMT_FN simt_addr shpool_bitmap_take_around(shpool_view view, shpool_bitmap_plac
 
 /* ---- malloc anywhere: any request, exactly ---- */
 
-/* First free run that is as wished, from pair p on; NOWHERE if there is none.  *busy_p gets CLAIMED
- * if a group was claiming in one of the pairs: its marks may be taken back.  exact, a constant: 0 is
- * quicker, as it only peeks (see the top). */
+/* First free run that is as wished, from pair p on; NOWHERE if there is none.  *busy_p gets
+ * CLAIMED if a group was claiming in one of the pairs: its marks may be taken back.  exact, a
+ * constant: 0 is quicker, as it only peeks (see the top). */
 SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t p, shpool_bitmap_wish wish,
                                     uint32_t exact, uint32_t *busy_p)
 {
@@ -304,8 +308,8 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
         pending = simt_atomic_load(view.base, SIMT_ACQUIRE);
         if ((shpool_bitmap_releases(view.base) != before) &&
             SHPOOL_BITMAP_AGAIN(++void_searches)) {
-            /* Memory became free behind the search.  In a full pool that goes on for long, and those
-             * who search keep the others from what they do. */
+            /* Memory became free behind the search.  In a full pool that goes on for long, and
+             * those who search keep the others from what they do. */
             simt_pause(SHPOOL_BITMAP_PAUSE << ((void_searches < SHPOOL_BITMAP_DOUBLED)
                                                    ? void_searches : SHPOOL_BITMAP_DOUBLED));
             continue;

@@ -11,9 +11,9 @@
  * Free      The first lane takes the allocation from its owner, as in bitmap.h; then each lane
  *           clears one word.
  *
- * Lanes that have no part in a step do it nevertheless, without effect (a swap of a word for itself,
- * a sum of 0): a branch around an atomic parts the warp, and it costs more to meet again.  What is
- * usual has no loop: into one with an atomic ptxas puts a YIELD.
+ * Lanes that have no part in a step do it nevertheless, without effect (a swap of a word for
+ * itself, a sum of 0): a branch around an atomic parts the warp, and it costs more to meet again.
+ * What is usual has no loop: into one with an atomic ptxas puts a YIELD.
  *
  * Warps begin at different places, so that they seldom want the same words. */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_GROUP_H
@@ -71,14 +71,15 @@ SIMT_FN uint32_t shpool_bitmap_lowest(uint32_t granule)
 {
     const uint32_t hits = simt_ballot(SIMT_ALL_LANES, granule != SHPOOL_BITMAP_NOWHERE);
 
-    return (hits != 0) ? simt_shfl(SIMT_ALL_LANES, granule, simt_ffs(hits) - 1u) : SHPOOL_BITMAP_NOWHERE;
+    return (hits != 0) ? simt_shfl(SIMT_ALL_LANES, granule, simt_ffs(hits) - 1u)
+                       : SHPOOL_BITMAP_NOWHERE;
 }
 
-/* By all lanes: the first fit among what they see; NOWHERE if there is none.  *run_p: where the free
- * run begins that reaches into the first lane's pair; then, if there is no fit, the same of the pair
- * behind the last lane's. */
+/* By all lanes: the first fit among what they see; NOWHERE if there is none.  *run_p: where the
+ * free run begins that reaches into the first lane's pair; then, if there is no fit, the same of
+ * the pair behind the last lane's. */
 SIMT_FN uint32_t shpool_bitmap_fit_warp(shpool_bitmap_look look, shpool_bitmap_wish wish,
-                                         uint32_t *run_p)
+                                        uint32_t *run_p)
 {
     uint32_t start = shpool_bitmap_reach(look, *run_p);
     uint32_t fit   = shpool_bitmap_fit(start, look.at, look.unused, wish);
@@ -312,8 +313,8 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
     }
 }
 
-/* By a whole warp, one look: 704 granules from where it begins.  NOWHERE: none fits there, or others
- * came first.  Straight on, without a loop: into one ptxas would put a YIELD. */
+/* By a whole warp, one look: 704 granules from where it begins.  NOWHERE: none fits there, or
+ * others came first.  Straight on, without a loop: into one ptxas would put a YIELD. */
 SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint32_t below)
 {
     const uint32_t     places = shpool_bitmap_words(view) / 2u - (SIMT_WARP - 1u);
@@ -426,8 +427,8 @@ SIMT_FN_NOINLINE void shpool_bitmap_clear_on(simt_addr base, uint32_t granules, 
     }
 }
 
-/* By one of the lanes: of a smaller group, and where the word has changed meanwhile or the free is to
- * be refused. */
+/* By one of the lanes: of a smaller group, and where the word has changed meanwhile or the free is
+ * to be refused. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_free_led(simt_addr base, uint32_t granules,
                                                  uint32_t offset, uint32_t rank, simt_addr addr,
                                                  uint32_t first)

@@ -90,8 +90,8 @@ enum {
     SHPOOL_CAP_NONE        = 1u << 8, /**< never hands out anything (for measuring) */
     SHPOOL_CAP_MARK        = 1u << 9, /**< a stack: shpool_mark and shpool_release; without
                                            SHPOOL_CAP_FREE, memory comes back in stack order */
-    SHPOOL_CAP_GROUP       = 1u << 10 /**< all lanes of a group work on its request; without it the
-                                           group's first lane asks alone */
+    SHPOOL_CAP_GROUP       = 1u << 10 /**< all lanes of a warp work on its request; without it, and
+                                           of smaller groups, the first lane asks alone */
 };
 
 /** Why a free was refused (shpool_bad_free.reason). */

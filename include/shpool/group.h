@@ -5,8 +5,8 @@
  *
  * A group's request is one request: one allocation, whose address every member gets, and one line
  * in statistics, checks and traces.  Any thread or group that the allocator's scope permits frees
- * it, by whichever function.  Where the allocator can (SHPOOL_CAP_GROUP) all lanes search at the
- * same time, which is many times faster than one lane's search for a large request.
+ * it, by whichever function.  Where the allocator can (SHPOOL_CAP_GROUP) all lanes of a warp search
+ * at the same time, which is many times faster than one lane's search for a large request.
  *
  * The end of a name says who asks:
  *

@@ -153,7 +153,7 @@ static void group_kernel(void *arg)
         static const scenario s = { #_test, __VA_ARGS__ };                                         \
         (void)state;                                                                               \
         ended = 0;                                                                                 \
-        explore_kernel(&s, group_kernel);                                                                               \
+        explore_kernel(&s, group_kernel);                                                          \
     }
 
 EXPLORE(test_short_runs, 11, 3, 2, NULL, { group_5, group_5, thread_5 }, NULL)
