@@ -271,13 +271,13 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
 {
     shpool_bitmap_wish wish          = {need, below};
     uint32_t           void_searches = 0;
-    uint32_t           exact         = 0; /* the first search is quick */
+    uint32_t           exact         = 0; /* the first searches are quick */
     uint32_t           first;
 
     if (need > view.word[0]) {
         return 0; /* the empty pool, too: it has no granules */
     }
-    for (;; exact = 1u) {
+    for (;;) {
         uint32_t before = 0;
         uint32_t busy   = 0;
         uint32_t pending;
@@ -297,6 +297,8 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
             continue; /* another claim was quicker: that one made progress */
         }
         if (!exact) {
+            exact = (p == 0);
+            p     = 0;
             continue;
         }
         if (busy != 0) {
