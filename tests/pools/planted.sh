@@ -25,13 +25,31 @@ relaxed_release_in_clear|pools/test_explore|tsan|test_long_and_short_runs|data r
 relaxed_acquire_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/;/^SIMT_FN.*shpool_bitmap_take_at(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/
 plain_load_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/simt_atomic_load(a, SIMT_RELAXED)/simt_load32(a)/
 plain_load_in_spot|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_spot(/,/^}/s/simt_peek(a)/simt_load32(a)/
-plain_load_in_find|pools/test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_find(/,/^}/s/simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_ACQUIRE)/simt_load32(shpool_bitmap_word_at(view, w))/
+plain_load_in_find|pools/test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_find(/,/^}/s/simt_atomic_load_pair(shpool_bitmap_word_at(view, 2u . p), SIMT_ACQUIRE)/{simt_load32(shpool_bitmap_word_at(view, 2u * p)), simt_load32(shpool_bitmap_word_at(view, 2u * p + 1u))}/
 no_barrier_after_init|pools/test_conformance|plain|test_scripts_of_33_threads|faults\|fault:|include/shpool/heap.h|s/^    SHPOOL_BARRIER(pool->flags); .. every pool is ready.*//
 refuses_at_once|pools/test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_releases(view.base) != before) &&/if (0 \&\&/;s/if (pending == 0)/if (1)/
 ignores_pending|pools/test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if (pending == 0)/if (1)/
 ignores_releases|pools/test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_releases(view.base) != before) &&/if (0 \&\&/
 rollback_without_release|pools/test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap_runs.h|s/shpool_bitmap_released(view); .. first.*//
 free_without_release|pools/test_explore|plain|test_memory_freed_behind*|wrong refusal|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_free(/,/^}/s/^    shpool_bitmap_released(view);$//
+group_acquires_nothing|pools/test_group_explore|tsan|test_two_words|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_word(/,/^}/s/SIMT_ACQ_REL)/SIMT_RELEASE)/;/^SIMT_FN.*shpool_bitmap_window(/,/^}/s/2u . p), SIMT_ACQUIRE)/2u * p), SIMT_RELAXED)/
+group_does_not_wait_for_last_uses|pools/test_group_explore|tsan|test_short_runs|data race|include/shpool/group.h|s/simt_warp_sync(lanes); .. the members' last use.*//
+group_leaves_its_marks|pools/test_group_explore|plain|test_two_*|not so: \|broken\|wrong refusal\|bytes used|allocators/bitmap/bitmap_group.h|s/(void)simt_atomic_and(a, ~mine, SIMT_RELEASE);.*/;/
+group_leaves_marks_of_earlier_rounds|pools/test_group_explore|plain|test_long_runs|not so: \|broken\|wrong refusal\|bytes used|allocators/bitmap/bitmap_group.h|s/if (!got && (at - members != w) .*{/if (0) {/
+group_claims_without_pending|pools/test_group_explore|plain|test_marks_of_a_group*|wrong refusal|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_group(/,/^}/s/(last != w)/0/
+group_ignores_pending|pools/test_group_explore|plain|test_marks_of_a_thread*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (pending == 0) {/if (1) {/
+group_ignores_releases|pools/test_group_explore|plain|test_memory_freed*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (simt_any(lanes, shpool_bitmap_releases_of(base, lanes) != before)) {/if (0) {/
+group_frees_without_release|pools/test_group_explore|plain|test_memory_that*|wrong refusal|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_free_group(/,/^}/s/^        shpool_bitmap_released(view);$/        ;/
+group_takes_without_the_cas|pools/test_group_explore|plain|test_double_free_by_a*|condition|allocators/bitmap/bitmap_group.h|s/while (!shpool_bitmap_give(view, .r)) {/r.is_long = 1; while (0) {/
+group_leaves_the_start_bit|pools/test_group_search|plain|test_every*|: word|allocators/bitmap/bitmap_group.h|s/((w == r->w) ? 1u << SHPOOL_BITMAP_STARTS << i : 0u);/0u;/
+windows_do_not_overlap|pools/test_group_search|plain|test_runs*|the model found|allocators/bitmap/bitmap_group.h|s/shpool_bitmap_members(lanes) - 1u;/shpool_bitmap_members(lanes);/
+window_carries_nothing|pools/test_group_search|plain|test_runs*|the model found|allocators/bitmap/bitmap_group.h|s/^    .carry_p = simt_shfl(lanes, .carry_p, 31u - simt_clz(lanes));/    *carry_p = 0;/
+members_are_believed|pools/test_group_misuse|plain|test_members*|not so: |include/shpool/group.h|s/!shpool_lanes_agree(lanes, bytes)/0/
+zones_without_a_barrier|pools/test_group_misuse|tsan|test_another*|data race|include/shpool/impl/report/instrument.h|s/simt_warp_sync(lanes); .. the zones: another lane may free it at once ..//
+ticket_is_never_withdrawn|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h|s/(void)simt_atomic_cas(turn->waiters.*/;/
+newcomers_pass|pools/test_wait_turns|plain|test_a_large*|overtaken|include/shpool/wait.h|s/(attempts <= 1u) .. !shpool_turn_is_taken(heap.view);/1;/
+patience_never_ends|pools/test_wait_turns|plain|test_patience*|budget|include/shpool/impl/waiters.h|s/(++turn->slept > SHPOOL_TURN_PATIENCE)/0/
+who_waits_asks_at_once|pools/test_wait_turns|plain|test_who_waits*|not in order|include/shpool/impl/waiters.h|s/(simt_atomic_min(turn->waiters, turn->ticket, SIMT_RELAXED) >= turn->ticket)/(simt_atomic_min(turn->waiters, turn->ticket, SIMT_RELAXED), 1)/
 walk_believes_the_last_word|pools/test_damage|plain|test_the_bit*|not so: |allocators/bitmap/bitmap.h|s/(SHPOOL_BITMAP_SPAN . (w + 1u) >= view.word.0.)/0/
 resize_forgets_the_end|pools/test_explore|plain|test_resize_to*|not so: \|broken\|is not live|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_end(/,/^}/s/if (end != SHPOOL_BITMAP_SPAN .*) {/if (1) {/
 leaves_the_bit_for_more|pools/test_explore|plain|test_long_reuse*|not so: \|broken\|is not live|allocators/bitmap/bitmap_runs.h|/^SIMT_FN.*shpool_bitmap_clear(/,/^}/s/SHPOOL_BITMAP_MORE : 0u/0u : 0u/
@@ -46,7 +64,7 @@ arena_keeps_a_dead_top|pools/test_arena|plain|test_*|not so: |allocators/arena/a
 arena_unlocks_relaxed|pools/test_lock|tsan|test_every_schedule_of_two*|data race|allocators/arena/arena.h|s/SHPOOL_ARENA_LOCK, 0, SIMT_RELEASE)/SHPOOL_ARENA_LOCK, 0, SIMT_RELAXED)/
 slot_not_returned|pools/test_spill|plain|test_slots*|!=|include/shpool/impl/report/spill.h|s/^        shpool_slot_return(view.area);$//
 slot_loses_a_granule|pools/test_spill|plain|test_scripts_that_spill_to_slots|not so: \|usable\|fault|include/shpool/impl/report/slots.h|s/    shpool_granule_flip(map, at, end);/    shpool_granule_flip(map, at, end - 1u);/
-wait_counts_each_attempt|pools/test_wait|plain|test_threads*|!=|include/shpool/wait.h|s/^        shpool_note_wait(heap);$//
+wait_counts_each_attempt|pools/test_wait|plain|test_threads*|!=|include/shpool/wait.h|/^SIMT_FN.*shpool_malloc_wait(/,/^}/s/^            shpool_note_wait(heap);$/            ;/
 missed_coalesce|pools/test_conformance|plain|test_full_pool*|invariant 3 broken|include/shpool/impl/heap/boundary_tags.h|/^SIMT_FN.*shpool_tags_give(/,/^}/s/if ((front & SHPOOL_TAGS_USED) == 0) {/if (0) {/
 tree_forgets_its_parent|pools/test_conformance|plain|test_scripts_of_33_threads|invariant 4 broken\|not so\|overlaps\|fault|allocators/rbtree/rbtree.h|s/^        shpool_rb_inherit(view, block, next);$//
 cluster_refuses_too_early|pools/test_cluster_explore|plain|test_room_that_moves*|wrong refusal|allocators/cluster_bitmap/cluster_bitmap.h|s/^        if (((again .*/        if (1) {/
@@ -117,7 +135,7 @@ after_copies_are_not_waited_for|pools/test_after_explore|plain|test_small*|not s
 after_counts_a_copy_too_many|pools/test_after|plain|test_small*|not so: \|overlap|include/shpool/after.h|s/return pending - 2u;/return pending;/
 after_copies_in_place_are_not_waited_for|pools/test_after|plain|test_small*|not so: \|overlap|include/shpool/after.h|/^SIMT_FN void shpool_free_after_copies(/,/^}/s/^        simt_copy16_wait(0);$//
 trace_forgets_what_it_drops|pools/test_trace|plain|test_what_has_no_room*|dropped 16|lib/trace.c|s/p.dropped = cursor - p.used;/p.dropped = 0;/
-trace_notes_frees_too_late|pools/test_trace|plain|test_the_order*|overlap\|nothing is live|include/shpool/impl/report/instrument.h|s/record = shpool_trace_free(view, place, 0, site); /record = NULL; /;s/shpool_trace_refused(record, reason); /(void)record, (void)shpool_trace_free(view, place, 0, site); /
+trace_notes_frees_too_late|pools/test_trace|plain|test_the_order*|overlap\|nothing is live|include/shpool/impl/report/instrument.h|s/call.record = shpool_trace_free(view, shpool_trace_place(view, user), 0, site); /call.record = NULL; /;s/shpool_trace_refused(call->record, reason); /(void)shpool_trace_free(view, shpool_trace_place(view, call->addr + shpool_zone_front(view.flags)), 0, 0); /
 trace_notes_what_is_spilled_twice|pools/test_trace|plain|test_what_is_spilled*|!=|include/shpool/impl/report/trace.h|s/((user == 0) && ((view.flags . (uint32_t)SHPOOL_FLAG_SPILL) != 0))/0/
 trace_shares_its_file|pools/test_trace|plain|test_two_pools*|!=|lib/trace.c|s/(flock(at, LOCK_EX . LOCK_NB) != 0)/0/
 device_order_without_a_wait|device/test_bins|plain|test_*|is known|device/base/timeline.c|s/result = cu->stream_wait(stream, timeline->ring.place..event, 0);/result = CU_SUCCESS;/

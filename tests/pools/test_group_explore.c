@@ -77,7 +77,6 @@ static void group_5(shpool_heap heap) { group_get_put(heap, 5); }
 static void group_14(shpool_heap heap) { group_get_put(heap, 14); }
 static void group_20(shpool_heap heap) { group_get_put(heap, 20); }
 static void group_35(shpool_heap heap) { group_get_put(heap, 35); }
-static void group_11(shpool_heap heap) { group_get_put(heap, 11); }
 static void group_17(shpool_heap heap) { group_get_put(heap, 17); }
 static void group_18(shpool_heap heap) { group_get_put(heap, 18); }
 
@@ -88,14 +87,17 @@ static void other_get_put(shpool_heap heap, uint32_t granules)
     put_group(heap, OTHER_PAIR, &a);
 }
 
-static void other_11_then_11(shpool_heap heap)
+static void get_11_then_11(shpool_heap heap, uint32_t lanes)
 {
-    held a = get_group(heap, OTHER_PAIR, 11);
-    held b = get_group(heap, OTHER_PAIR, 11);
+    held a = get_group(heap, lanes, 11);
+    held b = get_group(heap, lanes, 11);
 
-    put_group(heap, OTHER_PAIR, &b);
-    put_group(heap, OTHER_PAIR, &a);
+    put_group(heap, lanes, &b);
+    put_group(heap, lanes, &a);
 }
+
+static void group_11_then_11(shpool_heap heap) { get_11_then_11(heap, PAIR); }
+static void other_11_then_11(shpool_heap heap) { get_11_then_11(heap, OTHER_PAIR); }
 
 static void thread_get_put(shpool_heap heap, uint32_t granules)
 {
@@ -106,6 +108,7 @@ static void thread_get_put(shpool_heap heap, uint32_t granules)
 
 static void thread_5(shpool_heap heap) { thread_get_put(heap, 5); }
 static void thread_14(shpool_heap heap) { thread_get_put(heap, 14); }
+static void thread_17(shpool_heap heap) { thread_get_put(heap, 17); }
 static void thread_18(shpool_heap heap) { thread_get_put(heap, 18); }
 static void thread_20(shpool_heap heap) { thread_get_put(heap, 20); }
 
@@ -185,34 +188,78 @@ static void thread_11_then_11(shpool_heap heap)
 /* The group marks word 0, and may find word 1 taken; then all looks full. */
 EXPLORE(test_marks_of_a_group_refuse_no_thread, 33, 3, 1, take_the_middle_of_word_2,
         { group_18, group_18, thread_11_then_11 }, NULL)
-EXPLORE(test_marks_of_a_thread_refuse_no_group, 33, 3, 2, take_the_middle_of_word_2,
-        { group_11, group_11, thread_18 }, NULL)
+EXPLORE(test_marks_of_a_thread_refuse_no_group, 33, 3, 1, take_the_middle_of_word_2,
+        { group_11_then_11, group_11_then_11, thread_18 }, NULL)
 
 /* ---- memory that becomes free behind the search ---- */
 
-static void take_word_0(shpool_heap heap) { keep(heap, 0, 11); }
-
-/* Room for 17 moves from words 1..3 to words 0..1. */
-static void move_the_hole(shpool_heap heap)
+/* The last 17 granules of a gift come and go; its life speaks for those in front. */
+static taken *more_of_gift(uint32_t i)
 {
-    held a;
+    journal *own  = &journals[simt_thread_rank()];
+    taken   *more = &own->taken[own->takes++];
 
-    HEAP_EXPECT(&model, put_gift(heap, 0) == SHPOOL_FREE_OK);
-    a = get(heap, 11);
-    put(heap, &a);
+    *more = (taken){ gift_taken[i].first + gift_taken[i].count, 17, tick(), UINT32_MAX };
+    return more;
 }
 
-EXPLORE(test_memory_freed_behind_the_search_is_found, 44, 3, 1, take_word_0,
-        { group_17, group_17, move_the_hole }, NULL)
-
-/* ---- freeing ---- */
-
-static void keep_a_long_one(shpool_heap heap)
+static void shrink_gift(shpool_heap heap, uint32_t i, taken *more)
 {
-    held front = get(heap, 3);
+    HEAP_EXPECT(&model, shpool_bitmap_resize(heap.view, simt_to_shared(gift[i]),
+                                             16u * gift_taken[i].count) != 0);
+    more->to = tick();
+}
 
-    keep(heap, 0, 27);
-    put(heap, &front);
+static void grow_gift(shpool_heap heap, uint32_t i)
+{
+    taken *more = more_of_gift(i); /* taken from here on */
+
+    if (!shpool_bitmap_resize(heap.view, simt_to_shared(gift[i]),
+                              16u * (gift_taken[i].count + 17u))) {
+        more->to = more->from - 1u; /* the other one was quicker */
+    }
+}
+
+static taken *gift_more[2];
+
+/* The model knows of the first 5 granules only. */
+static taken *shrinking_gift(shpool_heap heap, uint32_t i)
+{
+    heap_slot slot = { (unsigned char *)gift[i], 16u * 22u, gift_taken[i].from };
+
+    heap_model_drop(&model, place_of(heap), &slot);
+    slot.bytes = 16u * 5u;
+    heap_model_claim(&model, place_of(heap), &slot, 0, 16);
+    gift_taken[i].count = 5;
+    return more_of_gift(i);
+}
+
+/* Two pairs are taken, in the third one is room for 17. */
+static void leave_17_in_pair_2(shpool_heap heap)
+{
+    keep(heap, 0, 22);
+    keep(heap, 1, 22);
+    keep(heap, 2, 3);
+    gift_more[0] = shrinking_gift(heap, 0);
+    gift_more[1] = shrinking_gift(heap, 1);
+}
+
+/* The room moves to pair 1 and then to pair 0, each time in front of a search from below. */
+static void move_17_down_twice(shpool_heap heap)
+{
+    shrink_gift(heap, 1, gift_more[1]);
+    grow_gift(heap, 2);
+    shrink_gift(heap, 0, gift_more[0]);
+    grow_gift(heap, 1);
+}
+
+EXPLORE(test_memory_freed_behind_the_search_is_found, 64, 3, 1, leave_17_in_pair_2,
+        { group_17, group_17, move_17_down_twice }, NULL)
+
+static void leave_17_in_pair_1(shpool_heap heap)
+{
+    keep(heap, 0, 22);
+    keep(heap, 1, 5);
 }
 
 /* The first lane keeps the model. */
@@ -233,6 +280,28 @@ static void group_frees(shpool_heap heap, uint32_t lanes)
 }
 
 static void pair_frees(shpool_heap heap) { group_frees(heap, PAIR); }
+
+static void pair_moves_17_down(shpool_heap heap)
+{
+    pair_frees(heap);
+    if (leads(PAIR)) {
+        grow_gift(heap, 1);
+    }
+}
+
+EXPLORE(test_memory_that_a_group_frees_is_found, 44, 3, 1, leave_17_in_pair_1,
+        { pair_moves_17_down, pair_moves_17_down, thread_17 }, NULL)
+
+/* ---- freeing ---- */
+
+static void keep_a_long_one(shpool_heap heap)
+{
+    held front = get(heap, 3);
+
+    keep(heap, 0, 27);
+    put(heap, &front);
+}
+
 static void thread_frees(shpool_heap heap) { (void)put_gift(heap, 0); }
 
 static void thread_8_and_20(shpool_heap heap)
@@ -387,6 +456,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_marks_of_a_group_refuse_no_thread),
         cmocka_unit_test(test_marks_of_a_thread_refuse_no_group),
         cmocka_unit_test(test_memory_freed_behind_the_search_is_found),
+        cmocka_unit_test(test_memory_that_a_group_frees_is_found),
         cmocka_unit_test(test_reuse_while_a_group_frees),
         cmocka_unit_test(test_a_group_reuses_what_a_thread_frees),
         cmocka_unit_test(test_double_free_by_a_group_and_a_thread),
