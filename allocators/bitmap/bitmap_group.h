@@ -16,10 +16,9 @@
  * What is usual has no loop: into one with an atomic ptxas puts a YIELD.
  *
  * Warps begin at different places, so that they seldom want the same words. */
+#include <shpool/allocators/bitmap/bitmap.h> /* in front of the guard: it includes this file */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_GROUP_H
 #define SHPOOL_ALLOCATORS_BITMAP_GROUP_H
-
-#include <shpool/allocators/bitmap/bitmap_runs.h>
 
 #define SHPOOL_BITMAP_LOOK (SIMT_WARP * SHPOOL_BITMAP_PAIR) /* granules that a warp sees at once */
 
