@@ -13,7 +13,6 @@
  *   pending   long claims under way
  *   releases  how often memory has become free.  A failing malloc is believed only if that count
  *             stood still and nothing was pending, otherwise it looks again.
- *
  *   claimed   bit 11 of a pair's first word: a warp is claiming granules of that pair; its marks
  *             are transient, as above (bitmap_group.h)
  *
@@ -232,10 +231,9 @@ SIMT_FN simt_addr shpool_bitmap_take_around(shpool_view view, shpool_bitmap_plac
 /* ---- malloc anywhere: any request, exactly ---- */
 
 /* First free run that is as wished, from pair p on; NOWHERE if there is none.  *busy_p gets
- * CLAIMED if a group was claiming in one of the pairs: its marks may be taken back.  exact, a
- * constant: 0 is quicker, as it only peeks (see the top). */
+ * CLAIMED if a group was claiming in one of the pairs: its marks may be taken back. */
 SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t p, shpool_bitmap_wish wish,
-                                    uint32_t exact, uint32_t *busy_p)
+                                    uint32_t *busy_p)
 {
     uint32_t end   = shpool_bitmap_words_of(view.word[0]) / 2u;
     uint32_t start = SHPOOL_BITMAP_PAIR * p; /* everything from here to pair p is free */
@@ -245,7 +243,7 @@ SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t p, shpool_bitmap_
     for (; (p < end) && (spot == SHPOOL_BITMAP_NOWHERE); p++) {
         simt_addr a = shpool_bitmap_word_at(view, 2u * p);
         /* acquire: pairs with the release of the claim that set a mark; its pending count shows */
-        simt_pair words  = exact ? simt_atomic_load_pair(a, SIMT_ACQUIRE) : simt_peek_pair(a);
+        simt_pair words  = simt_atomic_load_pair(a, SIMT_ACQUIRE);
         uint32_t  unused = shpool_bitmap_unused_pair(words);
 
         *busy_p |= words.x & SHPOOL_BITMAP_CLAIMED;
@@ -271,24 +269,18 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
 {
     shpool_bitmap_wish wish          = {need, below};
     uint32_t           void_searches = 0;
-    uint32_t           exact         = 0; /* the first searches are quick */
-    uint32_t           first;
 
     if (need > view.word[0]) {
         return 0; /* the empty pool, too: it has no granules */
     }
     for (;;) {
-        uint32_t before = 0;
+        uint32_t before = shpool_bitmap_releases(view.base);
         uint32_t busy   = 0;
+        uint32_t first;
         uint32_t pending;
 
-        if (exact) {
-            before       = shpool_bitmap_releases(view.base);
-            view.word[0] = simt_load32(view.base + 4u);
-            first        = shpool_bitmap_find(view, 0, wish, 1u, &busy);
-        } else {
-            first = shpool_bitmap_find(view, p, wish, 0, &busy);
-        }
+        view.word[0] = simt_load32(view.base + 4u);
+        first        = shpool_bitmap_find(view, p, wish, &busy);
         if (first != SHPOOL_BITMAP_NOWHERE) {
             if (shpool_bitmap_claim(view, first, first + need, 1u)) {
                 view.word[1] = simt_load32(view.base + 8u);
@@ -296,9 +288,8 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
             }
             continue; /* another claim was quicker: that one made progress */
         }
-        if (!exact) {
-            exact = (p == 0);
-            p     = 0;
+        if (p != 0) {
+            p = 0;
             continue;
         }
         if (busy != 0) {

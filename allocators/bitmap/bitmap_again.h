@@ -4,8 +4,8 @@
  *
  *     #define SHPOOL_BITMAP_AS(_name) my_bitmap_##_name   what shpool_bitmap_... is called
  *     #define SHPOOL_BITMAP_BY(_name) my_##_name          what simt_load32, _store32, _peek,
- *                                                         _peek_pair, and _atomic_add, _and, _or,
- *                                                         _cas, _load, _load_pair are
+ *                                                         and _atomic_add, _and, _or, _cas, _load,
+ *                                                         _load_pair are
  *     #include <shpool/allocators/bitmap/bitmap_again.h>
  *
  * It takes both macros away again.  The list below names all of bitmap's functions and types: one
@@ -80,7 +80,6 @@
 #define simt_atomic_or SHPOOL_BITMAP_BY(atomic_or)
 #define simt_load32 SHPOOL_BITMAP_BY(load32)
 #define simt_peek SHPOOL_BITMAP_BY(peek)
-#define simt_peek_pair SHPOOL_BITMAP_BY(peek_pair)
 #define simt_store32 SHPOOL_BITMAP_BY(store32)
 
 #include <shpool/allocators/bitmap/bitmap.h>
@@ -148,7 +147,6 @@
 #undef simt_atomic_or
 #undef simt_load32
 #undef simt_peek
-#undef simt_peek_pair
 #undef simt_store32
 
 #undef SHPOOL_BITMAP_AS

@@ -56,7 +56,6 @@
  *                                  and orders nothing.  What it says an atomic decides again;
  *                                  nobody waits by it.  nvcc 13.0 makes loops that only peek
  *                                  without the YIELD that parts a warp (bitmap's bitmap.h).
- *   simt_peek_pair(a)              the same of two neighbouring words, as a simt_pair
  *
  * Clusters.  Blocks of a cluster (sm_90 and up) reach each other's shared memory; everywhere else a
  * block is a cluster of one, and the following are what they are called without the prefix.
@@ -72,8 +71,8 @@
  * cluster (cluster_), or only of the own one (near_: as fast as without the prefix).  Atomics among
  * both kinds are atomic.  The release of near_ orders what lies in the own block's shared memory,
  * the acquire of both what lies in the cluster's; nothing else.
- *   simt_cluster_load32(a)   simt_cluster_store32(a, v)   simt_cluster_peek(a)   ..._peek_pair(a)
- *   simt_cluster_atomic_load/load_pair/store/add/and/or/cas     and the same ten as simt_near_...
+ *   simt_cluster_load32(a)   simt_cluster_store32(a, v)   simt_cluster_peek(a)
+ *   simt_cluster_atomic_load/load_pair/store/add/and/or/cas     and the same nine as simt_near_...
  *
  * Bits:  simt_popc(v)  simt_clz(v) (32 for 0)  simt_ffs(v) (1..32; 0 for 0)  simt_reverse(v)
  *        simt_mulhi(a, b)     simt_mask(first, count): `count` ones from bit `first` up, each 0..32

@@ -87,13 +87,6 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
     } \
     /* Weak: a race of accesses of one size is defined (PTX ISA, "Data-races"). */ \
     SIMT_FN uint32_t simt_##_p##peek(simt_addr a) { return simt_##_p##load32(a); } \
-    SIMT_FN simt_pair simt_##_p##peek_pair(simt_addr a) \
-    { \
-        simt_pair v; \
-        asm volatile("ld." _space ".v2.u32 {%0, %1}, [%2];" \
-                     : "=r"(v.x), "=r"(v.y) : "r"(a) : "memory"); \
-        return v; \
-    } \
     SIMT_FN uint32_t simt_##_p##atomic_load(simt_addr a, simt_order o) \
     { \
         uint32_t v; \
@@ -151,7 +144,6 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
     SIMT_FN uint32_t simt_##_p##load32(simt_addr a) { return simt_load32(a); } \
     SIMT_FN void simt_##_p##store32(simt_addr a, uint32_t v) { simt_store32(a, v); } \
     SIMT_FN uint32_t simt_##_p##peek(simt_addr a) { return simt_peek(a); } \
-    SIMT_FN simt_pair simt_##_p##peek_pair(simt_addr a) { return simt_peek_pair(a); } \
     SIMT_FN uint32_t simt_##_p##atomic_load(simt_addr a, simt_order o) \
     { \
         return simt_atomic_load(a, o); \

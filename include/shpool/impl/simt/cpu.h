@@ -242,10 +242,6 @@ SIMT_FN void simt_store128(simt_addr a, simt_u128 v)
         } \
         return v; \
     } \
-    SIMT_FN simt_pair simt_##_p##peek_pair(simt_addr a) \
-    { \
-        return simt_##_p##atomic_load_pair(a, SIMT_RELAXED); \
-    } \
     SIMT_FN uint32_t simt_##_p##peek(simt_addr a) \
     { \
         return simt_##_p##atomic_load(a, SIMT_RELAXED); \

@@ -200,13 +200,6 @@ SIMT_FN simt_pair simt_atomic_load_pair(simt_addr a, simt_order o)
 }
 /* Weak: a race of accesses of one size is defined (PTX ISA, "Data-races"). */
 SIMT_FN uint32_t simt_peek(simt_addr a) { return simt_load32(a); }
-SIMT_FN simt_pair simt_peek_pair(simt_addr a)
-{
-    simt_pair v;
-
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(a) : "memory");
-    return v;
-}
 SIMT_FN void simt_atomic_store(simt_addr a, uint32_t v, simt_order o)
 {
     if (o == SIMT_RELAXED) {
