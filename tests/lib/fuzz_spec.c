@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <regex.h>
 
+#include <shpool/impl/waiters.h>
+
 const char fuzz_name[] = "spec";
 
 /* ---- the grammar ---- */
@@ -158,6 +160,7 @@ static shpool_config with_options(const shpool_config *want, const shpool_spec *
 
 static void check_plan(const shpool_pool *pool, const shpool_config *want, const shpool_spec *spec)
 {
+    uint32_t bytes; /* the module's */
     const shpool_config     config = with_options(want, spec);
     const uint32_t          limit  = config.shared_limit ? config.shared_limit : SHPOOL_MAX_SHARED;
     const shpool_allocator *allocator;
@@ -188,7 +191,8 @@ static void check_plan(const shpool_pool *pool, const shpool_config *want, const
     }
     FUZZ_EXPECT(pool->shared_bytes <= limit);
     FUZZ_EXPECT(shpool_same_geometry(allocator->layout, pool) == SHPOOL_OK);
-    FUZZ_EXPECT(allocator->layout(pool->pool_bytes, pool->alignment).largest ==
+    bytes = pool->pool_bytes - shpool_wait_bytes(pool->flags, pool->pool_bytes);
+    FUZZ_EXPECT(allocator->layout(bytes, pool->alignment).largest ==
                 pool->largest + (((pool->flags & SHPOOL_FLAG_CHECK) != 0) ? pool->alignment + 4u
                                                                           : 0u)); /* zones */
     FUZZ_EXPECT((unsigned long long)pool->largest * pool->pools >= config.payload_bytes);
