@@ -160,10 +160,10 @@ static shpool_config with_options(const shpool_config *want, const shpool_spec *
 
 static void check_plan(const shpool_pool *pool, const shpool_config *want, const shpool_spec *spec)
 {
-    uint32_t bytes; /* the module's */
     const shpool_config     config = with_options(want, spec);
     const uint32_t          limit  = config.shared_limit ? config.shared_limit : SHPOOL_MAX_SHARED;
     const shpool_allocator *allocator;
+    uint32_t                bytes; /* the module's, of a pool */
 
     FUZZ_EXPECT(spec->layers == 1);
     FUZZ_EXPECT(shpool_allocator_find(spec->layer[0].name, &allocator) == SHPOOL_OK);

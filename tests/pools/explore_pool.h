@@ -16,8 +16,13 @@
 #include <shpool/heap.h>
 #include <shpool/shpool.h>
 
+#ifndef GRANULES
 #define GRANULES 64u /* most of any scenario */
-#define THREADS  4u
+#endif
+#ifndef AGENT
+#define AGENT simt_thread_rank() /* whose script the caller follows: that of a thread, or a warp */
+#endif
+#define AGENTS   4u
 #define EVENTS   12u
 #define GIFTS    4u
 
@@ -31,7 +36,7 @@ typedef struct refusal { /* no room for need granules, from..to */
     uint32_t from, to;
 } refusal;
 
-typedef struct journal { /* of one thread: no sharing, no edges for ThreadSanitizer */
+typedef struct journal { /* of one agent: no sharing, no edges for ThreadSanitizer */
     taken    taken[EVENTS];
     refusal  refusal[EVENTS];
     uint32_t takes, refusals;
@@ -43,14 +48,14 @@ typedef struct scenario {
     uint32_t    threads;
     uint32_t    preemptions; /* by default, and with LIBSHPOOL_TEST_LONG one more */
     void      (*setup)(shpool_heap heap);             /* thread 0, before the others start */
-    void      (*script[THREADS])(shpool_heap heap);
+    void      (*script[AGENTS])(shpool_heap heap);
     int       (*condition)(void);                     /* NULL: none */
 } scenario;
 
 static const scenario *now;
 static shpool_pool     pool;
 static heap_model      model;
-static journal         journals[THREADS];
+static journal         journals[AGENTS];
 static uint32_t        clock_now;
 static void           *gift[GIFTS]; /* what setup leaves for the scripts */
 static taken           gift_taken[GIFTS];
@@ -85,7 +90,7 @@ typedef struct held {
 
 static inline held get(shpool_heap heap, uint32_t granules)
 {
-    journal *own  = &journals[simt_thread_rank()];
+    journal *own  = &journals[AGENT];
     uint32_t from = tick();
     held     h    = { { NULL, 0, 0 }, NULL };
 
@@ -141,47 +146,57 @@ static inline uint32_t put_gift(shpool_heap heap, uint32_t i)
 
 /* ---- justification ---- */
 
-static uint64_t mask_of(uint32_t first, uint32_t count)
+static unsigned char owned[GRANULES];
+
+static void mark_owned(const taken *life)
 {
-    return ((count < 64u) ? ((uint64_t)1 << count) - 1u : ~(uint64_t)0) << first;
+    for (uint32_t g = life->first; (g < life->first + life->count) && (g < GRANULES); g++) {
+        owned[g] = 1;
+    }
 }
 
-static uint64_t owned_at(uint32_t instant)
+/* How many granules are owned; `owned` says which. */
+static uint32_t owned_at(uint32_t instant)
 {
-    uint64_t owned = 0;
+    uint32_t count = 0;
 
-    for (uint32_t t = 0; t < THREADS; t++) {
+    memset(owned, 0, sizeof(owned));
+    for (uint32_t t = 0; t < AGENTS; t++) {
         for (uint32_t i = 0; i < journals[t].takes; i++) {
             const taken *life = &journals[t].taken[i];
 
             if ((life->from <= instant) && (instant <= life->to)) {
-                owned |= mask_of(life->first, life->count);
+                mark_owned(life);
             }
         }
     }
     for (uint32_t i = 0; i < GIFTS; i++) {
         if ((gift[i] != NULL) && (instant <= gift_taken[i].to)) {
-            owned |= mask_of(gift_taken[i].first, gift_taken[i].count);
+            mark_owned(&gift_taken[i]);
         }
     }
-    return owned;
+    for (uint32_t g = 0; g < GRANULES; g++) {
+        count += owned[g];
+    }
+    return count;
 }
 
-static int fits(uint64_t owned, uint32_t need)
+static int fits(uint32_t need, uint32_t instant)
 {
-    for (uint32_t first = 0; first + need <= now->granules; first++) {
-        if ((owned & mask_of(first, need)) == 0) {
-            return 1;
-        }
+    uint32_t run = 0;
+
+    owned_at(instant);
+    for (uint32_t g = 0; (g < now->granules) && (run < need); g++) {
+        run = owned[g] ? 0u : run + 1u;
     }
-    return 0;
+    return run >= need;
 }
 
 /* Ownership changes at ticks only, so the ticks of the call are all its instants. */
 static int justified(const refusal *no)
 {
     for (uint32_t instant = no->from; instant <= no->to; instant++) {
-        if (!fits(owned_at(instant), no->need)) {
+        if (!fits(no->need, instant)) {
             return 1;
         }
     }
@@ -201,24 +216,23 @@ static void before(void *arg)
 
 static int after(void *arg)
 {
-    uint64_t left = owned_at(UINT32_MAX);
+    uint32_t left = owned_at(UINT32_MAX);
 
     (void)arg;
-    for (uint32_t t = 0; t < now->threads; t++) {
+    for (uint32_t t = 0; t < AGENTS; t++) {
         for (uint32_t i = 0; i < journals[t].refusals; i++) {
             const refusal *no = &journals[t].refusal[i];
 
             if (!justified(no)) {
-                heap_model_fault(&model, "wrong refusal: %u granules for thread %u, instants "
+                heap_model_fault(&model, "wrong refusal: %u granules for agent %u, instants "
                                  "%u..%u, fitted all the time", no->need, t, no->from, no->to);
             }
         }
     }
     if (end.broken != 0) {
         heap_model_fault(&model, "invariant %u broken at 0x%x", end.broken, end.where);
-    } else if (end.used != 16u * (uint32_t)__builtin_popcountll(left)) {
-        heap_model_fault(&model, "%u bytes used at the end, %u owned", end.used,
-                         16u * (uint32_t)__builtin_popcountll(left));
+    } else if (end.used != 16u * left) {
+        heap_model_fault(&model, "%u bytes used at the end, %u owned", end.used, 16u * left);
     }
     if ((now->condition != NULL) && !now->condition()) {
         heap_model_fault(&model, "the scenario's condition does not hold");

@@ -37,7 +37,8 @@ shpool_cmocka_tests += \
 	tests/pools/test_trace_edges \
 	tests/pools/test_trace_groups \
 	tests/pools/test_wait \
-	tests/pools/test_wait_turns
+	tests/pools/test_wait_turns \
+	tests/pools/test_warp_explore
 shpool_tests += tests/pools/fuzz_heap
 tests_pools_fuzz_heap_SOURCES = tests/pools/fuzz_heap.c $(shpool_fuzz_main)
 endif

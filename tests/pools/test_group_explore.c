@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Groups of two lanes under every schedule with a bounded number of preemptions, as in
- * test_explore.c, and two groups against each other under many random ones: the lanes of a group
- * wait for each other at each vote, and each of these is a choice of who goes on. */
+/* Groups of two lanes, of which the first one asks, under every schedule with a bounded number of
+ * preemptions, as in test_explore.c, and two groups against each other under many random ones.
+ * What can go wrong is what the group adds: who uses the memory when, and who is told what.  Whole
+ * warps, which serve a request by all lanes, are in test_warp_explore.c. */
 #define SHPOOL_INLINE bitmap
 #include "explore_pool.h"
 
@@ -77,8 +78,6 @@ static void group_5(shpool_heap heap) { group_get_put(heap, 5); }
 static void group_14(shpool_heap heap) { group_get_put(heap, 14); }
 static void group_20(shpool_heap heap) { group_get_put(heap, 20); }
 static void group_35(shpool_heap heap) { group_get_put(heap, 35); }
-static void group_17(shpool_heap heap) { group_get_put(heap, 17); }
-static void group_18(shpool_heap heap) { group_get_put(heap, 18); }
 
 static void other_get_put(shpool_heap heap, uint32_t granules)
 {
@@ -86,18 +85,6 @@ static void other_get_put(shpool_heap heap, uint32_t granules)
 
     put_group(heap, OTHER_PAIR, &a);
 }
-
-static void get_11_then_11(shpool_heap heap, uint32_t lanes)
-{
-    held a = get_group(heap, lanes, 11);
-    held b = get_group(heap, lanes, 11);
-
-    put_group(heap, lanes, &b);
-    put_group(heap, lanes, &a);
-}
-
-static void group_11_then_11(shpool_heap heap) { get_11_then_11(heap, PAIR); }
-static void other_11_then_11(shpool_heap heap) { get_11_then_11(heap, OTHER_PAIR); }
 
 static void thread_get_put(shpool_heap heap, uint32_t granules)
 {
@@ -108,8 +95,6 @@ static void thread_get_put(shpool_heap heap, uint32_t granules)
 
 static void thread_5(shpool_heap heap) { thread_get_put(heap, 5); }
 static void thread_14(shpool_heap heap) { thread_get_put(heap, 14); }
-static void thread_17(shpool_heap heap) { thread_get_put(heap, 17); }
-static void thread_18(shpool_heap heap) { thread_get_put(heap, 18); }
 static void thread_20(shpool_heap heap) { thread_get_put(heap, 20); }
 
 /* ---- kernel ---- */
@@ -161,106 +146,8 @@ static void group_kernel(void *arg)
 
 EXPLORE(test_short_runs, 11, 3, 2, NULL, { group_5, group_5, thread_5 }, NULL)
 EXPLORE(test_two_words, 22, 3, 1, NULL, { group_14, group_14, thread_14 }, NULL)
-EXPLORE(test_long_and_short, 33, 3, 2, NULL, { group_20, group_20, thread_5 }, NULL)
 EXPLORE(test_long_runs, 44, 3, 1, NULL, { group_35, group_35, thread_20 }, NULL)
-EXPLORE(test_short_group_and_long_thread, 33, 3, 2, NULL, { group_5, group_5, thread_20 }, NULL)
-
-/* ---- transient marks refuse nobody ---- */
-
-/* No 11 fit in word 2, which ends the pool. */
-static void take_the_middle_of_word_2(shpool_heap heap)
-{
-    held a = get(heap, 27);
-
-    keep(heap, 0, 3);
-    put(heap, &a);
-}
-
-static void thread_11_then_11(shpool_heap heap)
-{
-    held a = get(heap, 11);
-    held b = get(heap, 11);
-
-    put(heap, &b);
-    put(heap, &a);
-}
-
-/* The group marks word 0, and may find word 1 taken; then all looks full. */
-EXPLORE(test_marks_of_a_group_refuse_no_thread, 33, 3, 1, take_the_middle_of_word_2,
-        { group_18, group_18, thread_11_then_11 }, NULL)
-EXPLORE(test_marks_of_a_thread_refuse_no_group, 33, 3, 1, take_the_middle_of_word_2,
-        { group_11_then_11, group_11_then_11, thread_18 }, NULL)
-
-/* ---- memory that becomes free behind the search ---- */
-
-/* The last 17 granules of a gift come and go; its life speaks for those in front. */
-static taken *more_of_gift(uint32_t i)
-{
-    journal *own  = &journals[simt_thread_rank()];
-    taken   *more = &own->taken[own->takes++];
-
-    *more = (taken){ gift_taken[i].first + gift_taken[i].count, 17, tick(), UINT32_MAX };
-    return more;
-}
-
-static void shrink_gift(shpool_heap heap, uint32_t i, taken *more)
-{
-    HEAP_EXPECT(&model, shpool_bitmap_resize(heap.view, simt_to_shared(gift[i]),
-                                             16u * gift_taken[i].count) != 0);
-    more->to = tick();
-}
-
-static void grow_gift(shpool_heap heap, uint32_t i)
-{
-    taken *more = more_of_gift(i); /* taken from here on */
-
-    if (!shpool_bitmap_resize(heap.view, simt_to_shared(gift[i]),
-                              16u * (gift_taken[i].count + 17u))) {
-        more->to = more->from - 1u; /* the other one was quicker */
-    }
-}
-
-static taken *gift_more[2];
-
-/* The model knows of the first 5 granules only. */
-static taken *shrinking_gift(shpool_heap heap, uint32_t i)
-{
-    heap_slot slot = { (unsigned char *)gift[i], 16u * 22u, gift_taken[i].from };
-
-    heap_model_drop(&model, place_of(heap), &slot);
-    slot.bytes = 16u * 5u;
-    heap_model_claim(&model, place_of(heap), &slot, 0, 16);
-    gift_taken[i].count = 5;
-    return more_of_gift(i);
-}
-
-/* Two pairs are taken, in the third one is room for 17. */
-static void leave_17_in_pair_2(shpool_heap heap)
-{
-    keep(heap, 0, 22);
-    keep(heap, 1, 22);
-    keep(heap, 2, 3);
-    gift_more[0] = shrinking_gift(heap, 0);
-    gift_more[1] = shrinking_gift(heap, 1);
-}
-
-/* The room moves to pair 1 and then to pair 0, each time in front of a search from below. */
-static void move_17_down_twice(shpool_heap heap)
-{
-    shrink_gift(heap, 1, gift_more[1]);
-    grow_gift(heap, 2);
-    shrink_gift(heap, 0, gift_more[0]);
-    grow_gift(heap, 1);
-}
-
-EXPLORE(test_memory_freed_behind_the_search_is_found, 64, 3, 1, leave_17_in_pair_2,
-        { group_17, group_17, move_17_down_twice }, NULL)
-
-static void leave_17_in_pair_1(shpool_heap heap)
-{
-    keep(heap, 0, 22);
-    keep(heap, 1, 5);
-}
+/* ---- freeing ---- */
 
 /* The first lane keeps the model. */
 static void group_frees(shpool_heap heap, uint32_t lanes)
@@ -280,19 +167,6 @@ static void group_frees(shpool_heap heap, uint32_t lanes)
 }
 
 static void pair_frees(shpool_heap heap) { group_frees(heap, PAIR); }
-
-static void pair_moves_17_down(shpool_heap heap)
-{
-    pair_frees(heap);
-    if (leads(PAIR)) {
-        grow_gift(heap, 1);
-    }
-}
-
-EXPLORE(test_memory_that_a_group_frees_is_found, 44, 3, 1, leave_17_in_pair_1,
-        { pair_moves_17_down, pair_moves_17_down, thread_17 }, NULL)
-
-/* ---- freeing ---- */
 
 static void keep_a_long_one(shpool_heap heap)
 {
@@ -344,28 +218,6 @@ EXPLORE(test_double_free_of_a_short_run, 22, 3, 2, keep_a_short_one,
 
 /* ---- resize ---- */
 
-/* Granules 0..9 grow into what the group wants, or not. */
-static void thread_grows(shpool_heap heap)
-{
-    held a = get(heap, 10);
-
-    if (a.slot.at == NULL) {
-        return;
-    }
-    heap_model_drop(&model, place_of(heap), &a.slot);
-    if (shpool_bitmap_resize(heap.view, simt_to_shared(a.slot.at), 16u * 29u)) {
-        a.slot.bytes  = 16u * 29u;
-        a.life->count = 29; /* from the start of the malloc: more than is so, which is allowed */
-        heap_fill(&a.slot);
-    }
-    heap_model_claim(&model, place_of(heap), &a.slot, 0, 16);
-    HEAP_EXPECT(&model, shpool_usable_size(heap, a.slot.at) == a.slot.bytes);
-    put(heap, &a);
-}
-
-EXPLORE(test_a_thread_grows_beside_a_group, 33, 3, 1, NULL, { group_20, group_20, thread_grows },
-        NULL)
-
 /* Grows in place or moves; the contents stay. */
 static void pair_grows(shpool_heap heap)
 {
@@ -398,7 +250,6 @@ EXPLORE(test_a_group_grows_beside_a_thread, 33, 3, 1, NULL, { pair_grows, pair_g
 /* ---- two groups ---- */
 
 static void other_5(shpool_heap heap) { other_get_put(heap, 5); }
-static void other_14(shpool_heap heap) { other_get_put(heap, 14); }
 static void other_20(shpool_heap heap) { other_get_put(heap, 20); }
 static void other_frees(shpool_heap heap) { group_frees(heap, OTHER_PAIR); }
 
@@ -436,12 +287,8 @@ static void seeds(const scenario *s)
 SEEDS(test_two_groups_of_short_runs, 11, 4, 0, NULL, { group_5, group_5, other_5, other_5 }, NULL)
 SEEDS(test_double_free_by_two_groups, 32, 4, 0, keep_a_long_one,
       { pair_races, pair_races, other_pair_races, other_pair_races }, one_wins)
-SEEDS(test_two_groups_of_two_words, 22, 4, 0, NULL, { group_14, group_14, other_14, other_14 },
-      NULL)
 SEEDS(test_two_groups_of_long_runs, 44, 4, 0, NULL, { group_35, group_35, other_20, other_20 },
       NULL)
-SEEDS(test_two_groups_and_marks, 33, 4, 0, take_the_middle_of_word_2,
-      { group_18, group_18, other_11_then_11, other_11_then_11 }, NULL)
 SEEDS(test_a_group_reuses_what_another_frees, 32, 4, 0, keep_a_long_one,
       { group_20, group_20, other_frees, other_frees }, NULL)
 
@@ -450,24 +297,15 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_short_runs),
         cmocka_unit_test(test_two_words),
-        cmocka_unit_test(test_long_and_short),
         cmocka_unit_test(test_long_runs),
-        cmocka_unit_test(test_short_group_and_long_thread),
-        cmocka_unit_test(test_marks_of_a_group_refuse_no_thread),
-        cmocka_unit_test(test_marks_of_a_thread_refuse_no_group),
-        cmocka_unit_test(test_memory_freed_behind_the_search_is_found),
-        cmocka_unit_test(test_memory_that_a_group_frees_is_found),
         cmocka_unit_test(test_reuse_while_a_group_frees),
         cmocka_unit_test(test_a_group_reuses_what_a_thread_frees),
         cmocka_unit_test(test_double_free_by_a_group_and_a_thread),
         cmocka_unit_test(test_double_free_of_a_short_run),
-        cmocka_unit_test(test_a_thread_grows_beside_a_group),
         cmocka_unit_test(test_a_group_grows_beside_a_thread),
         cmocka_unit_test(test_two_groups_of_short_runs),
         cmocka_unit_test(test_double_free_by_two_groups),
-        cmocka_unit_test(test_two_groups_of_two_words),
         cmocka_unit_test(test_two_groups_of_long_runs),
-        cmocka_unit_test(test_two_groups_and_marks),
         cmocka_unit_test(test_a_group_reuses_what_another_frees),
     };
 

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two whole warps and a single thread against each other, under many random schedules.
+ *
+ * A warp serves a request by all lanes, and has far too many schedules to enumerate them; instead
+ * each seed lets the three begin at different times, and pools are so small, or requests so large,
+ * that they meet.  The journal of explore_pool.h says afterwards whether each refusal was right;
+ * memory that is kept to the end is freed then, and the pool must be empty. */
+#define SHPOOL_INLINE bitmap
+#define GRANULES 800u
+#define AGENT    (simt_thread_rank() / SIMT_WARP) /* two warps, and thread 64 */
+#include "explore_pool.h"
+
+#define ALL   SIMT_ALL_LANES
+#define LARGE 730u /* granules: a warp's first look is 704 of them */
+
+static uint32_t the_seed;
+static held     kept[3u * SIMT_WARP]; /* what each thread's agent has at the end */
+
+/* ---- calls of a warp that keep the journal of its first lane ---- */
+
+static int leads(void)
+{
+    return simt_lane() == 0;
+}
+
+/* Before a call: no lane begins it earlier. */
+static uint32_t tick_of_warp(void)
+{
+    uint32_t at = leads() ? tick() : 0u;
+
+    simt_warp_sync(ALL);
+    return at;
+}
+
+/* The word of the memory that the lane writes and reads; NULL if it has none. */
+static volatile uint32_t *word_of_lane(const held *h)
+{
+    uint32_t words = h->slot.bytes / 4u;
+    uint32_t i     = simt_lane() * (words / SIMT_WARP + 1u);
+
+    return (i < words) ? (volatile uint32_t *)(void *)h->slot.at + i : NULL;
+}
+
+static int has_its_word(const held *h)
+{
+    return (word_of_lane(h) == NULL) || (*word_of_lane(h) == simt_thread_rank());
+}
+
+static held get_warp(shpool_heap heap, uint32_t granules)
+{
+    journal *own  = &journals[AGENT];
+    uint32_t from = tick_of_warp();
+    held     h    = { { NULL, 0, 0 }, NULL };
+
+    h.slot.at    = (unsigned char *)shpool_malloc_warp(heap, 16u * granules);
+    h.slot.bytes = 16u * granules;
+    if (h.slot.at == NULL) {
+        if (leads()) {
+            own->refusal[own->refusals++] = (refusal){ granules, from, tick() };
+        }
+        return h;
+    }
+    if (word_of_lane(&h) != NULL) {
+        *word_of_lane(&h) = simt_thread_rank();
+    }
+    if (leads()) {
+        HEAP_EXPECT(&model, shpool_usable_size(heap, h.slot.at) == h.slot.bytes);
+        heap_model_claim(&model, place_of(heap), &h.slot, 16u * granules, 16);
+        h.life  = &own->taken[own->takes++];
+        *h.life = (taken){ granule_of(heap, h.slot.at), granules, from, UINT32_MAX };
+    }
+    return h;
+}
+
+static void put_warp(shpool_heap heap, held *h)
+{
+    uint32_t reason;
+
+    if (h->slot.at == NULL) {
+        return;
+    }
+    HEAP_EXPECT(&model, has_its_word(h));
+    if (leads()) {
+        heap_model_drop(&model, place_of(heap), &h->slot);
+        HEAP_EXPECT(&model, shpool_usable_size(heap, h->slot.at) == h->slot.bytes);
+    }
+    reason = shpool_free_lanes_as(heap, ALL, h->slot.at, 0);
+    if (leads()) {
+        HEAP_EXPECT(&model, reason == SHPOOL_FREE_OK);
+        h->life->to = tick();
+    }
+}
+
+static void warp_gets(shpool_heap heap, uint32_t granules)
+{
+    held a = get_warp(heap, granules);
+
+    put_warp(heap, &a);
+}
+
+static void warp_5(shpool_heap heap) { warp_gets(heap, 5); }
+static void warp_14(shpool_heap heap) { warp_gets(heap, 14); }
+static void warp_17(shpool_heap heap) { warp_gets(heap, 17); }
+static void warp_20(shpool_heap heap) { warp_gets(heap, 20); }
+static void warp_40(shpool_heap heap) { warp_gets(heap, 40); }
+static void warp_44(shpool_heap heap) { warp_gets(heap, 44); }
+static void warp_60(shpool_heap heap) { warp_gets(heap, 60); }
+static void warp_300(shpool_heap heap) { warp_gets(heap, 300); }
+static void warp_380(shpool_heap heap) { warp_gets(heap, 380); }
+static void warp_690(shpool_heap heap) { warp_gets(heap, 690); }
+static void warp_716(shpool_heap heap) { warp_gets(heap, 716); }
+
+static void warp_11_then_11(shpool_heap heap)
+{
+    held a = get_warp(heap, 11);
+    held b = get_warp(heap, 11);
+
+    put_warp(heap, &b);
+    put_warp(heap, &a);
+}
+
+static void thread_gets(shpool_heap heap, uint32_t granules)
+{
+    held a = get(heap, granules);
+
+    put(heap, &a);
+}
+
+static void thread_3(shpool_heap heap) { thread_gets(heap, 3); }
+static void thread_5(shpool_heap heap) { thread_gets(heap, 5); }
+static void thread_14(shpool_heap heap) { thread_gets(heap, 14); }
+static void thread_20(shpool_heap heap) { thread_gets(heap, 20); }
+static void thread_300(shpool_heap heap) { thread_gets(heap, 300); }
+static void thread_keeps_3(shpool_heap heap) { kept[simt_thread_rank()] = get(heap, 3); }
+
+/* ---- kernel ---- */
+
+/* Agents begin at different times. */
+static void stagger(shpool_heap heap)
+{
+    uint32_t state = 8u * the_seed + AGENT + 1u;
+    uint32_t some  = (1u << (heap_random(&state) % 8u)) - 1u;
+
+    for (uint32_t i = heap_random(&state) & some; i != 0; i--) {
+        (void)simt_atomic_load(heap.view.base, SIMT_RELAXED);
+    }
+}
+
+static void warp_kernel(void *arg)
+{
+    shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
+
+    (void)arg;
+    if ((simt_thread_rank() == 0) && (now->setup != NULL)) {
+        now->setup(heap);
+    }
+    simt_barrier();
+    stagger(heap);
+    if (now->script[AGENT] != NULL) {
+        now->script[AGENT](heap);
+    }
+    simt_barrier();
+    if (AGENT < 2u) {
+        put_warp(heap, &kept[simt_thread_rank()]);
+    } else {
+        put(heap, &kept[simt_thread_rank()]);
+    }
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        end = shpool_check(heap);
+    }
+}
+
+static uint32_t rounds(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    return heap_long() ? 5000u : 200u;
+#else
+    return heap_long() ? 100000u : 1500u;
+#endif
+}
+
+static void seeds(const scenario *s)
+{
+    simt_launch launch = { .block = { s->threads } };
+
+    start_scenario(s, &launch);
+    for (the_seed = 1; the_seed <= rounds(); the_seed++) {
+        simt_result result;
+
+        launch.seed          = the_seed;
+        launch.switch_period = 1u + the_seed % 3u;
+        before(NULL);
+        memset(kept, 0, sizeof(kept));
+        if (simt_run(&launch, warp_kernel, NULL, &result) != SHPOOL_OK) {
+            fail_msg("%s, seed %u: %s", s->name, the_seed, result.text);
+        }
+        if (after(NULL)) {
+            fail_msg("%s, seed %u: %s", s->name, the_seed, model.text);
+        }
+    }
+}
+
+static int nobody_refused(void)
+{
+    return journals[0].refusals + journals[1].refusals + journals[2].refusals == 0;
+}
+
+/* Granules, set-up, the scripts of both warps and of the thread, condition. */
+#define WARPS(_test, _granules, _setup, _first, _second, _thread, _condition)                      \
+    static void _test(void **state)                                                                \
+    {                                                                                              \
+        static const scenario s = { #_test, _granules, 65, 0, _setup, { _first, _second, _thread },\
+                                    _condition };                                                  \
+        (void)state;                                                                               \
+        seeds(&s);                                                                                 \
+    }
+
+/* ---- malloc against malloc ---- */
+
+WARPS(test_one_pair_for_one, 22, NULL, warp_14, warp_14, thread_5, NULL)
+WARPS(test_one_pair_for_all, 22, NULL, warp_5, warp_5, thread_5, nobody_refused)
+WARPS(test_long_runs_for_one, 88, NULL, warp_60, warp_60, thread_14, NULL)
+WARPS(test_long_runs_for_all, 110, NULL, warp_44, warp_44, thread_14, NULL)
+WARPS(test_long_run_and_short_ones, 44, NULL, warp_40, warp_5, thread_20, NULL)
+WARPS(test_several_windows, LARGE, NULL, warp_716, warp_716, thread_3, NULL)
+WARPS(test_first_looks_meet, LARGE, NULL, warp_690, warp_690, NULL, NULL)
+WARPS(test_first_looks_for_all, LARGE, NULL, warp_300, warp_300, thread_3, nobody_refused)
+WARPS(test_first_look_and_several_windows, LARGE, NULL, warp_690, warp_716, thread_20, NULL)
+
+/* ---- transient marks refuse nobody ---- */
+
+/* The thread has 3 granules in the second pair, to the end: either it comes last, or the claim of
+ * the first warp is undone, and the second one finds room in the first pair. */
+WARPS(test_claims_refuse_no_warp, 44, NULL, warp_40, warp_20, thread_keeps_3, NULL)
+
+static void warp_keeps_3(shpool_heap heap) { kept[simt_thread_rank()] = get_warp(heap, 3); }
+
+/* As above, but the thread is the one to be refused. */
+WARPS(test_claims_refuse_no_thread, 44, NULL, warp_40, warp_keeps_3, thread_20, NULL)
+WARPS(test_claims_refuse_no_two, 66, NULL, warp_60, warp_11_then_11, thread_keeps_3, NULL)
+
+/* The same with runs so long that the pool counts them as pending. */
+WARPS(test_long_claims_refuse_no_warp, LARGE, NULL, warp_716, warp_300, thread_keeps_3, NULL)
+
+WARPS(test_long_claims_refuse_no_thread, LARGE, NULL, warp_716, warp_keeps_3, thread_300, NULL)
+
+/* ---- memory that becomes free behind the search ---- */
+
+/* The last 17 granules of a gift come and go; its life speaks for those in front. */
+static taken *more_of_gift(uint32_t i)
+{
+    journal *own  = &journals[AGENT];
+    taken   *more = &own->taken[own->takes++];
+
+    *more = (taken){ gift_taken[i].first + gift_taken[i].count, 17, tick(), UINT32_MAX };
+    return more;
+}
+
+static void shrink_gift(shpool_heap heap, uint32_t i, taken *more)
+{
+    HEAP_EXPECT(&model, shpool_bitmap_resize(heap.view, simt_to_shared(gift[i]),
+                                             16u * gift_taken[i].count) != 0);
+    more->to = tick();
+}
+
+static void grow_gift(shpool_heap heap, uint32_t i)
+{
+    taken *more = more_of_gift(i); /* taken from here on */
+
+    if (!shpool_bitmap_resize(heap.view, simt_to_shared(gift[i]),
+                              16u * (gift_taken[i].count + 17u))) {
+        more->to = more->from - 1u; /* the other one was quicker */
+    }
+}
+
+static taken *gift_more[2];
+
+/* The model knows of the first 5 granules only. */
+static taken *shrinking_gift(shpool_heap heap, uint32_t i)
+{
+    heap_slot slot = { (unsigned char *)gift[i], 16u * 22u, gift_taken[i].from };
+
+    heap_model_drop(&model, place_of(heap), &slot);
+    slot.bytes = 16u * 5u;
+    heap_model_claim(&model, place_of(heap), &slot, 0, 16);
+    gift_taken[i].count = 5;
+    return more_of_gift(i);
+}
+
+/* Two pairs are taken, in the third one is room for 17. */
+static void leave_17_in_pair_2(shpool_heap heap)
+{
+    keep(heap, 0, 22);
+    keep(heap, 1, 22);
+    keep(heap, 2, 3);
+    gift_more[0] = shrinking_gift(heap, 0);
+    gift_more[1] = shrinking_gift(heap, 1);
+}
+
+/* The room moves to pair 1 and then to pair 0, each time in front of a search from below. */
+static void move_17_down_twice(shpool_heap heap)
+{
+    shrink_gift(heap, 1, gift_more[1]);
+    grow_gift(heap, 2);
+    shrink_gift(heap, 0, gift_more[0]);
+    grow_gift(heap, 1);
+}
+
+WARPS(test_memory_freed_behind_the_search_is_found, 64, leave_17_in_pair_2, warp_17, NULL,
+      move_17_down_twice, NULL)
+
+/* ---- freeing ---- */
+
+static void warp_frees_gift(shpool_heap heap, uint32_t i)
+{
+    heap_slot slot = { (unsigned char *)gift[i], 16u * gift_taken[i].count, gift_taken[i].from };
+    uint32_t  reason;
+
+    if (leads()) {
+        heap_model_drop(&model, place_of(heap), &slot);
+        heap_verify(&model, slot.at, slot.bytes, slot.tag);
+    }
+    reason = shpool_free_lanes_as(heap, ALL, gift[i], 0);
+    if (leads()) {
+        HEAP_EXPECT(&model, reason == SHPOOL_FREE_OK);
+        gift_taken[i].to = tick();
+    }
+}
+
+static void warp_frees(shpool_heap heap) { warp_frees_gift(heap, 0); }
+static void thread_frees(shpool_heap heap) { (void)put_gift(heap, 0); }
+
+/* A short one in front, as long as `granules` are taken. */
+static void keep_behind_3(shpool_heap heap, uint32_t granules)
+{
+    held front = get(heap, 3);
+
+    keep(heap, 0, granules);
+    put(heap, &front);
+}
+
+static void keep_27(shpool_heap heap) { keep_behind_3(heap, 27); }
+static void keep_400(shpool_heap heap) { keep_behind_3(heap, 400); }
+static void keep_727(shpool_heap heap) { keep_behind_3(heap, 727); }
+
+static void thread_8_and_20(shpool_heap heap)
+{
+    held a = get(heap, 8);
+    held b = get(heap, 20);
+
+    put(heap, &a);
+    put(heap, &b);
+}
+
+WARPS(test_reuse_while_a_warp_frees, 32, keep_27, warp_frees, warp_20, thread_8_and_20, NULL)
+WARPS(test_reuse_while_a_thread_frees, 32, keep_27, warp_20, warp_5, thread_frees, NULL)
+WARPS(test_reuse_of_many_words, 403, keep_400, warp_frees, warp_380, thread_5, NULL)
+WARPS(test_reuse_at_the_first_look, LARGE, keep_727, warp_frees, warp_690, NULL, NULL)
+WARPS(test_reuse_of_what_a_thread_frees, LARGE, keep_727, NULL, warp_690, thread_frees, NULL)
+
+/* Both ways to lose say so. */
+static void race_to_free(shpool_heap heap, int warp)
+{
+    uint32_t reason = warp ? shpool_free_lanes_at(heap, ALL, gift[0], 0)
+                           : shpool_free_at(heap, gift[0], 0);
+
+    HEAP_EXPECT(&model, (reason == SHPOOL_FREE_OK) || (reason == SHPOOL_FREE_DOUBLE));
+    if ((reason == SHPOOL_FREE_OK) && leads()) {
+        gift_taken[0].to = tick();
+        simt_global_add32(&wins, 1);
+    }
+}
+
+static void warp_races(shpool_heap heap) { race_to_free(heap, 1); }
+static void thread_races(shpool_heap heap) { race_to_free(heap, 0); }
+static int  one_wins(void) { return wins == 1; }
+
+/* Gift 0 between two neighbours. */
+static void keep_three(shpool_heap heap, uint32_t granules)
+{
+    keep(heap, 1, 20);
+    keep(heap, 0, granules);
+    keep(heap, 2, 20);
+}
+
+static void keep_9_between(shpool_heap heap) { keep_three(heap, 9); }
+static void keep_27_between(shpool_heap heap) { keep_three(heap, 27); }
+static void keep_400_between(shpool_heap heap) { keep_three(heap, 400); }
+
+static void thread_frees_the_others(shpool_heap heap)
+{
+    HEAP_EXPECT(&model, put_gift(heap, 1) == SHPOOL_FREE_OK);
+    HEAP_EXPECT(&model, put_gift(heap, 2) == SHPOOL_FREE_OK);
+}
+
+WARPS(test_double_free_of_a_short_one, 66, keep_9_between, warp_races, warp_races,
+      thread_frees_the_others, one_wins)
+WARPS(test_double_free_of_a_long_one, 67, keep_27_between, warp_races, warp_races,
+      thread_frees_the_others, one_wins)
+WARPS(test_double_free_of_many_words, 440, keep_400_between, warp_races, warp_races,
+      thread_frees_the_others, one_wins)
+
+static void keep_27_alone(shpool_heap heap) { keep(heap, 0, 27); }
+
+WARPS(test_double_free_by_a_warp_and_a_thread, 66, keep_27_alone, warp_races, NULL, thread_races,
+      one_wins)
+
+/* ---- resize ---- */
+
+/* Ten granules grow into what warps want, or not. */
+static void thread_grows(shpool_heap heap)
+{
+    held a = get(heap, 10);
+
+    if (a.slot.at == NULL) {
+        return;
+    }
+    heap_model_drop(&model, place_of(heap), &a.slot);
+    if (shpool_bitmap_resize(heap.view, simt_to_shared(a.slot.at), 16u * 29u)) {
+        a.slot.bytes  = 16u * 29u;
+        a.life->count = 29; /* from the start of the malloc: more than is so, which is allowed */
+        heap_fill(&a.slot);
+    }
+    heap_model_claim(&model, place_of(heap), &a.slot, 0, 16);
+    HEAP_EXPECT(&model, shpool_usable_size(heap, a.slot.at) == a.slot.bytes);
+    put(heap, &a);
+}
+
+WARPS(test_a_thread_grows_beside_warps, 66, NULL, warp_40, warp_5, thread_grows, NULL)
+
+/* Grows in place or moves; the contents stay. */
+static void warp_grows(shpool_heap heap)
+{
+    held     a = get_warp(heap, 5);
+    uint32_t asked;
+    void    *more;
+
+    if (a.slot.at == NULL) {
+        return;
+    }
+    if (leads()) {
+        heap_model_drop(&model, place_of(heap), &a.slot);
+    }
+    asked = a.slot.bytes;
+    more  = shpool_realloc_warp(heap, a.slot.at, 16u * 34u);
+    if (more != NULL) {
+        a.slot.at = (unsigned char *)more;
+    }
+    HEAP_EXPECT(&model, has_its_word(&a));
+    if (leads()) {
+        a.slot.bytes = (more != NULL) ? 16u * 34u : asked;
+        heap_model_claim(&model, place_of(heap), &a.slot, 0, 16);
+        HEAP_EXPECT(&model, shpool_usable_size(heap, a.slot.at) == a.slot.bytes);
+        heap_model_drop(&model, place_of(heap), &a.slot);
+    }
+    shpool_free_warp(heap, a.slot.at);
+    if (leads()) {
+        /* where it was meanwhile, nobody noted: all of the pool */
+        *a.life = (taken){ 0, now->granules, a.life->from, tick() };
+    }
+}
+
+WARPS(test_a_warp_grows_beside_another, 66, NULL, warp_grows, warp_40, thread_5, NULL)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_pair_for_one),
+        cmocka_unit_test(test_one_pair_for_all),
+        cmocka_unit_test(test_long_runs_for_one),
+        cmocka_unit_test(test_long_runs_for_all),
+        cmocka_unit_test(test_long_run_and_short_ones),
+        cmocka_unit_test(test_several_windows),
+        cmocka_unit_test(test_first_looks_meet),
+        cmocka_unit_test(test_first_looks_for_all),
+        cmocka_unit_test(test_first_look_and_several_windows),
+        cmocka_unit_test(test_claims_refuse_no_warp),
+        cmocka_unit_test(test_claims_refuse_no_thread),
+        cmocka_unit_test(test_claims_refuse_no_two),
+        cmocka_unit_test(test_long_claims_refuse_no_warp),
+        cmocka_unit_test(test_long_claims_refuse_no_thread),
+        cmocka_unit_test(test_memory_freed_behind_the_search_is_found),
+        cmocka_unit_test(test_reuse_while_a_warp_frees),
+        cmocka_unit_test(test_reuse_while_a_thread_frees),
+        cmocka_unit_test(test_reuse_of_many_words),
+        cmocka_unit_test(test_reuse_at_the_first_look),
+        cmocka_unit_test(test_reuse_of_what_a_thread_frees),
+        cmocka_unit_test(test_double_free_of_a_short_one),
+        cmocka_unit_test(test_double_free_of_a_long_one),
+        cmocka_unit_test(test_double_free_of_many_words),
+        cmocka_unit_test(test_double_free_by_a_warp_and_a_thread),
+        cmocka_unit_test(test_a_thread_grows_beside_warps),
+        cmocka_unit_test(test_a_warp_grows_beside_another),
+    };
+
+    const shpool_allocator *bitmap;
+
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        puts("skipped: --enable-allocators left bitmap out");
+        return 77;
+    }
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
