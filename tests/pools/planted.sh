@@ -25,25 +25,34 @@ relaxed_release_in_clear|pools/test_explore|tsan|test_long_and_short_runs|data r
 relaxed_acquire_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/;/^SIMT_FN.*shpool_bitmap_take_at(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/
 plain_load_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/simt_atomic_load(a, SIMT_RELAXED)/simt_load32(a)/
 plain_load_in_spot|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_spot(/,/^}/s/simt_peek(a)/simt_load32(a)/
-plain_load_in_find|pools/test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_find(/,/^}/s/simt_atomic_load_pair(shpool_bitmap_word_at(view, 2u . p), SIMT_ACQUIRE)/{simt_load32(shpool_bitmap_word_at(view, 2u * p)), simt_load32(shpool_bitmap_word_at(view, 2u * p + 1u))}/
+plain_load_in_find|pools/test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_find(/,/^}/s/exact ? simt_atomic_load_pair(a, SIMT_ACQUIRE) : simt_peek_pair(a)/{simt_load32(a), simt_load32(a + 4u)}/
 no_barrier_after_init|pools/test_conformance|plain|test_scripts_of_33_threads|faults\|fault:|include/shpool/heap.h|s/^    SHPOOL_BARRIER(pool->flags); .. every pool is ready.*//
 refuses_at_once|pools/test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_releases(view.base) != before) &&/if (0 \&\&/;s/if (pending == 0)/if (1)/
 ignores_pending|pools/test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if (pending == 0)/if (1)/
 ignores_releases|pools/test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_releases(view.base) != before) &&/if (0 \&\&/
 rollback_without_release|pools/test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap_runs.h|s/shpool_bitmap_released(view); .. first.*//
 free_without_release|pools/test_explore|plain|test_memory_freed_behind*|wrong refusal|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_free(/,/^}/s/^    shpool_bitmap_released(view);$//
-group_acquires_nothing|pools/test_group_explore|tsan|test_two_words|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_word(/,/^}/s/SIMT_ACQ_REL)/SIMT_RELEASE)/;/^SIMT_FN.*shpool_bitmap_window(/,/^}/s/2u . p), SIMT_ACQUIRE)/2u * p), SIMT_RELAXED)/
+group_acquires_nothing|pools/test_group_explore|tsan|test_short_runs|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_malloc_led(/,/^}/s/^    simt_warp_sync(lanes); .*$//
+claim_acquires_nothing|pools/test_warp_explore|tsan|test_reuse_at*|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_seen(/,/^}/s/marked, SIMT_ACQUIRE)/marked, SIMT_RELAXED)/
+warp_frees_relaxed|pools/test_warp_explore|tsan|test_reuse_behind*|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_clear_word(/,/^}/s/~clear, SIMT_RELEASE)/~clear, SIMT_RELAXED)/
+claim_believes_any_lane|pools/test_warp_explore|plain|test_long_runs*|not so: \|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap_group.h|s/simt_all(SIMT_ALL_LANES, got .*))) {/simt_any(SIMT_ALL_LANES, got \&\& (bits.x != 0)))) {/
+claim_leaves_its_marks|pools/test_warp_explore|plain|test_claims*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_seen(/,/^}/s/if (got && (bits.x != 0)) {/if (0) {/
+claimed_stays|pools/test_warp_explore|plain|test_one_pair_for_one|invariant 4\|budget|allocators/bitmap/bitmap_group.h|s/~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED)/~0u, SIMT_RELAXED)/
+first_look_believes_claimed|pools/test_warp_explore|plain|test_a_claim_is_left_alone_at*|not so: |allocators/bitmap/bitmap_group.h|s/^    look.words.x &= ~SHPOOL_BITMAP_CLAIMED; .*$//
+search_ignores_claimed|pools/test_warp_explore|plain|test_a_claim_is_left_alone|not so: |allocators/bitmap/bitmap_group.h|s/ && ((look.words.x & SHPOOL_BITMAP_CLAIMED) == 0))/)/
+warp_ignores_claimed|pools/test_warp_explore|plain|test_a_claim*warp|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (simt_any(SIMT_ALL_LANES, busy != 0)) {.*/if (0) {/
+thread_ignores_claimed|pools/test_warp_explore|plain|test_a_claim*thread|wrong refusal|allocators/bitmap/bitmap.h|s/^        if (busy != 0) {/        if (0) {/
+warp_ignores_pending|pools/test_warp_explore|plain|test_a_long_claim*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (pending == 0) {/if (1) {/
+warp_claims_without_pending|pools/test_warp_explore|plain|test_long_claims*|wrong refusal|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_words(/,/^}/s/^        shpool_bitmap_claiming(view);$/        ;/;/^SIMT_FN.*shpool_bitmap_claim_words(/,/^}/s/^        shpool_bitmap_claimed(view, !got);$/        ;/
+warp_ignores_releases|pools/test_warp_explore|plain|test_memory_freed*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (simt_any(SIMT_ALL_LANES, shpool_bitmap_releases_of(base) != before)) {/if (0) {/
+warp_frees_without_release|pools/test_warp_explore|plain|test_memory_that*|wrong refusal|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_free_warp(/,/^}/s/: a, leads, SIMT_RELEASE)/: a, 0, SIMT_RELEASE)/
+round_leaves_its_marks|pools/test_warp_explore|plain|test_several*|not so: \|broken\|wrong refusal\|bytes used\|budget|allocators/bitmap/bitmap_group.h|s/(void)simt_atomic_and(a, ~mine, SIMT_RELEASE);.*/;/
+earlier_rounds_leave_their_marks|pools/test_warp_explore|plain|test_several*|not so: \|broken\|wrong refusal\|bytes used\|budget|allocators/bitmap/bitmap_group.h|s/if (!got && leads && (at - SIMT_WARP != w)) {.*/if (0) {/
+warp_takes_without_the_swap|pools/test_warp_explore|plain|test_double*|condition|allocators/bitmap/bitmap_group.h|s/^    sole &= (simt_atomic_cas/    (void)(simt_atomic_cas/
+warp_forgets_words_behind_its_own|pools/test_warp_explore|plain|test_reuse_of_many*|not so: \|broken\|wrong refusal\|bytes used\|budget|allocators/bitmap/bitmap_group.h|s/^        shpool_bitmap_clear_on(view.base, .*/        ;/
+warp_leaves_the_start_bit|pools/test_group_search|plain|test_every*|: word|allocators/bitmap/bitmap_group.h|s/leads ? 1u << SHPOOL_BITMAP_STARTS << i : 0u)/0u)/
+windows_carry_nothing|pools/test_group_search|plain|test_runs*|the model found|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_reach(/,/^}/s/? start : run;/? start : look.at - SHPOOL_BITMAP_PAIR * simt_lane();/
 group_does_not_wait_for_last_uses|pools/test_group_explore|tsan|test_short_runs|data race|include/shpool/group.h|s/simt_warp_sync(lanes); .. the members' last use.*//
-group_leaves_its_marks|pools/test_group_explore|plain|test_two_*|not so: \|broken\|wrong refusal\|bytes used|allocators/bitmap/bitmap_group.h|s/(void)simt_atomic_and(a, ~mine, SIMT_RELEASE);.*/;/
-group_leaves_marks_of_earlier_rounds|pools/test_group_explore|plain|test_long_runs|not so: \|broken\|wrong refusal\|bytes used|allocators/bitmap/bitmap_group.h|s/if (!got && (at - members != w) .*{/if (0) {/
-group_claims_without_pending|pools/test_group_explore|plain|test_marks_of_a_group*|wrong refusal|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_group(/,/^}/s/(last != w)/0/
-group_ignores_pending|pools/test_group_explore|plain|test_marks_of_a_thread*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (pending == 0) {/if (1) {/
-group_ignores_releases|pools/test_group_explore|plain|test_memory_freed*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (simt_any(lanes, shpool_bitmap_releases_of(base, lanes) != before)) {/if (0) {/
-group_frees_without_release|pools/test_group_explore|plain|test_memory_that*|wrong refusal|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_free_group(/,/^}/s/^        shpool_bitmap_released(view);$/        ;/
-group_takes_without_the_cas|pools/test_group_explore|plain|test_double_free_by_a*|condition|allocators/bitmap/bitmap_group.h|s/while (!shpool_bitmap_give(view, .r)) {/r.is_long = 1; while (0) {/
-group_leaves_the_start_bit|pools/test_group_search|plain|test_every*|: word|allocators/bitmap/bitmap_group.h|s/((w == r->w) ? 1u << SHPOOL_BITMAP_STARTS << i : 0u);/0u;/
-windows_do_not_overlap|pools/test_group_search|plain|test_runs*|the model found|allocators/bitmap/bitmap_group.h|s/shpool_bitmap_members(lanes) - 1u;/shpool_bitmap_members(lanes);/
-window_carries_nothing|pools/test_group_search|plain|test_runs*|the model found|allocators/bitmap/bitmap_group.h|s/^    .carry_p = simt_shfl(lanes, .carry_p, 31u - simt_clz(lanes));/    *carry_p = 0;/
 members_are_believed|pools/test_group_misuse|plain|test_members*|not so: |include/shpool/group.h|s/!shpool_lanes_agree(lanes, bytes)/0/
 zones_without_a_barrier|pools/test_group_misuse|tsan|test_another*|data race|include/shpool/impl/report/instrument.h|s/simt_warp_sync(lanes); .. the zones: another lane may free it at once ..//
 ticket_is_never_withdrawn|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h|s/(void)simt_atomic_cas(turn->waiters.*/;/

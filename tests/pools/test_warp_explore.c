@@ -182,7 +182,7 @@ static uint32_t rounds(void)
 
 static void seeds(const scenario *s)
 {
-    simt_launch launch = { .block = { s->threads } };
+    simt_launch launch = { .block = { s->threads }, .max_switches = 1000000 };
 
     start_scenario(s, &launch);
     for (the_seed = 1; the_seed <= rounds(); the_seed++) {
@@ -244,6 +244,61 @@ WARPS(test_claims_refuse_no_two, 66, NULL, warp_60, warp_11_then_11, thread_keep
 WARPS(test_long_claims_refuse_no_warp, LARGE, NULL, warp_716, warp_300, thread_keeps_3, NULL)
 
 WARPS(test_long_claims_refuse_no_thread, LARGE, NULL, warp_716, warp_keeps_3, thread_300, NULL)
+
+/* A claim that stands while others look: the last 17 granules of the only pair that is free. */
+#define MARKS_X (SHPOOL_BITMAP_CLAIMED | SHPOOL_BITMAP_MORE | 0x2007e0u)
+#define MARKS_Y SHPOOL_BITMAP_USED
+
+static void let_a_claim_stand(shpool_heap heap)
+{
+    held hole;
+
+    keep(heap, 0, 22);
+    hole = get(heap, 22);
+    if (now->granules > 44u) {
+        keep(heap, 1, now->granules - 44u);
+    }
+    put(heap, &hole);
+    HEAP_EXPECT(&model, simt_load32(shpool_bitmap_word_at(heap.view, 2)) == 0);
+    simt_store32(shpool_bitmap_word_at(heap.view, 2), MARKS_X);
+    simt_store32(shpool_bitmap_word_at(heap.view, 3), MARKS_Y);
+}
+
+static void undo_the_claim(shpool_heap heap)
+{
+    if (leads()) {
+        simt_addr a = shpool_bitmap_word_at(heap.view, 2);
+
+        HEAP_EXPECT(&model, (simt_atomic_load(a, SIMT_RELAXED) & MARKS_X) == MARKS_X);
+        (void)simt_atomic_and(a + 4u, ~MARKS_Y, SIMT_RELEASE);
+        (void)simt_atomic_and(a, ~MARKS_X, SIMT_RELEASE);
+    }
+}
+
+/* The same as a claim of more than one look has it: the pool counts it as pending. */
+static void let_a_long_claim_stand(shpool_heap heap)
+{
+    let_a_claim_stand(heap);
+    simt_store32(shpool_bitmap_word_at(heap.view, 2), MARKS_X & ~SHPOOL_BITMAP_CLAIMED);
+    shpool_bitmap_claiming(heap.view);
+}
+
+static void undo_the_long_claim(shpool_heap heap)
+{
+    if (leads()) {
+        shpool_bitmap_clear(heap.view, 27, 17);
+        shpool_bitmap_claimed(heap.view, 1u);
+    }
+}
+
+WARPS(test_a_claim_is_left_alone, 44, let_a_claim_stand, warp_5, NULL, undo_the_claim,
+      nobody_refused)
+WARPS(test_a_claim_is_left_alone_at_the_first_look, LARGE, let_a_claim_stand, warp_5, warp_5,
+      undo_the_claim, nobody_refused)
+WARPS(test_a_claim_refuses_no_warp, 44, let_a_claim_stand, warp_20, NULL, undo_the_claim, NULL)
+WARPS(test_a_long_claim_refuses_no_warp, 44, let_a_long_claim_stand, warp_20, NULL,
+      undo_the_long_claim, NULL)
+WARPS(test_a_claim_refuses_no_thread, 44, let_a_claim_stand, undo_the_claim, NULL, thread_20, NULL)
 
 /* ---- memory that becomes free behind the search ---- */
 
@@ -331,6 +386,37 @@ static void warp_frees_gift(shpool_heap heap, uint32_t i)
 static void warp_frees(shpool_heap heap) { warp_frees_gift(heap, 0); }
 static void thread_frees(shpool_heap heap) { (void)put_gift(heap, 0); }
 
+static void leave_17_in_pair_1(shpool_heap heap)
+{
+    keep(heap, 0, 22);
+    keep(heap, 1, 5);
+}
+
+/* By its free and a resize. */
+static void warp_moves_17_down(shpool_heap heap)
+{
+    warp_frees(heap);
+    if (leads()) {
+        grow_gift(heap, 1);
+    }
+}
+
+static void thread_17(shpool_heap heap) { thread_gets(heap, 17); }
+
+/* From the first window of a search to the second. */
+static void leave_17_in_pair_32(shpool_heap heap)
+{
+    keep(heap, 0, 22);
+    keep(heap, 2, 22u * 31u);
+    keep(heap, 1, 5);
+    HEAP_EXPECT(&model, gift_taken[1].first == 22u * 32u);
+}
+
+WARPS(test_memory_that_a_warp_frees_is_found, 22u * 33u, leave_17_in_pair_32, warp_17,
+      warp_moves_17_down, NULL, NULL)
+WARPS(test_memory_that_a_warp_frees_is_found_by_a_thread, 44, leave_17_in_pair_1, NULL,
+      warp_moves_17_down, thread_17, NULL)
+
 /* A short one in front, as long as `granules` are taken. */
 static void keep_behind_3(shpool_heap heap, uint32_t granules)
 {
@@ -357,6 +443,8 @@ WARPS(test_reuse_while_a_warp_frees, 32, keep_27, warp_frees, warp_20, thread_8_
 WARPS(test_reuse_while_a_thread_frees, 32, keep_27, warp_20, warp_5, thread_frees, NULL)
 WARPS(test_reuse_of_many_words, 403, keep_400, warp_frees, warp_380, thread_5, NULL)
 WARPS(test_reuse_at_the_first_look, LARGE, keep_727, warp_frees, warp_690, NULL, NULL)
+/* Behind the words that the warp clears at once is the thread's home. */
+WARPS(test_reuse_behind_the_first_words, LARGE, keep_727, warp_frees, NULL, thread_5, NULL)
 WARPS(test_reuse_of_what_a_thread_frees, LARGE, keep_727, NULL, warp_690, thread_frees, NULL)
 
 /* Both ways to lose say so. */
@@ -480,11 +568,19 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_claims_refuse_no_two),
         cmocka_unit_test(test_long_claims_refuse_no_warp),
         cmocka_unit_test(test_long_claims_refuse_no_thread),
+        cmocka_unit_test(test_a_claim_is_left_alone),
+        cmocka_unit_test(test_a_claim_is_left_alone_at_the_first_look),
+        cmocka_unit_test(test_a_claim_refuses_no_warp),
+        cmocka_unit_test(test_a_long_claim_refuses_no_warp),
+        cmocka_unit_test(test_a_claim_refuses_no_thread),
         cmocka_unit_test(test_memory_freed_behind_the_search_is_found),
+        cmocka_unit_test(test_memory_that_a_warp_frees_is_found),
+        cmocka_unit_test(test_memory_that_a_warp_frees_is_found_by_a_thread),
         cmocka_unit_test(test_reuse_while_a_warp_frees),
         cmocka_unit_test(test_reuse_while_a_thread_frees),
         cmocka_unit_test(test_reuse_of_many_words),
         cmocka_unit_test(test_reuse_at_the_first_look),
+        cmocka_unit_test(test_reuse_behind_the_first_words),
         cmocka_unit_test(test_reuse_of_what_a_thread_frees),
         cmocka_unit_test(test_double_free_of_a_short_one),
         cmocka_unit_test(test_double_free_of_a_long_one),
