@@ -414,6 +414,15 @@ static void leave_17_in_pair_32(shpool_heap heap)
 
 WARPS(test_memory_that_a_warp_frees_is_found, 22u * 33u, leave_17_in_pair_32, warp_17,
       warp_moves_17_down, NULL, NULL)
+
+static void thread_moves_17_down(shpool_heap heap)
+{
+    thread_frees(heap);
+    grow_gift(heap, 1);
+}
+
+WARPS(test_memory_that_a_thread_frees_is_found, 22u * 33u, leave_17_in_pair_32, warp_17, NULL,
+      thread_moves_17_down, NULL)
 WARPS(test_memory_that_a_warp_frees_is_found_by_a_thread, 44, leave_17_in_pair_1, NULL,
       warp_moves_17_down, thread_17, NULL)
 
@@ -575,6 +584,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_claim_refuses_no_thread),
         cmocka_unit_test(test_memory_freed_behind_the_search_is_found),
         cmocka_unit_test(test_memory_that_a_warp_frees_is_found),
+        cmocka_unit_test(test_memory_that_a_thread_frees_is_found),
         cmocka_unit_test(test_memory_that_a_warp_frees_is_found_by_a_thread),
         cmocka_unit_test(test_reuse_while_a_warp_frees),
         cmocka_unit_test(test_reuse_while_a_thread_frees),
