@@ -107,7 +107,7 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
     uint32_t    flags  = pool->flags;
 
     heap.view.base     = base + own * pool_bytes;
-    heap.view.bytes    = pool_bytes - shpool_wait_bytes(flags, pool_bytes);
+    heap.view.bytes    = pool_bytes;
     heap.view.rank     = rank;
     heap.view.flags    = (member == 0) ? flags | SHPOOL_FLAG_LEADER : flags;
     heap.view.word[0]  = word0;
@@ -121,8 +121,8 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
     heap.table         = pool->table;
 
     if (pool_bytes != 0) {
-        if ((member == 0) && (heap.view.bytes != pool_bytes)) { /* nobody waits: wait.h */
-            simt_store64(heap.view.base + heap.view.bytes, SHPOOL_WAIT_NOBODY);
+        if ((member == 0) && (shpool_waiters(heap.view) != 0)) {
+            simt_store64(shpool_waiters(heap.view), SHPOOL_WAIT_NOBODY);
         }
         SHPOOL_DO(heap, init, (heap.view, member, (here < pool->threads_per_pool)
                                                       ? here : pool->threads_per_pool));

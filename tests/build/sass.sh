@@ -255,10 +255,8 @@ one_arch()
             v=$(awk '/Used [0-9]+ registers/ {print $5; exit}' nvcc.log)
             [ -n "$v" ] && [ "$r" = "$v" ]
             result $? "$arch table $k: the cubin says $r registers, ptxas ${v:-none}"
-            most=$most_registers
-            [ "$a" != 75 ] || most=64 # as many as 1,024 threads have there, all that it can run
-            [ "$r" -le $most ]
-            result $? "$arch table $k: $r registers, at most $most"
+            [ "$r" -le $most_registers ]
+            result $? "$arch table $k: $r registers, at most $most_registers"
         fi
     done
 

@@ -220,8 +220,7 @@ static __global__ void layouts(shpool_pool pool, uint32_t *sums, counts *c)
         return; /* a single pool need not be a multiple of its alignment, those of init_bytes are */
     }
     heap = shpool_init_bytes(&pool, smem, pool.shared_bytes);
-    note(c, E_LAYOUT, (heap.view.bytes +
-                           shpool_wait_bytes(pool.flags, pool.pool_bytes) != pool.pool_bytes) ||
+    note(c, E_LAYOUT, (heap.view.bytes != pool.pool_bytes) ||
                           ((pool.pool_bytes != 0) && ((heap.view.word[0] != pool.word[0]) ||
                                                       (heap.view.word[1] != pool.word[1]))));
     if (heap.view.bytes != 0) {

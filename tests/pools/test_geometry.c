@@ -6,13 +6,6 @@
 
 static trial t;
 
-/* A pool that threads share ends with the words of those who wait. */
-static uint32_t wait_bytes(const trial *p)
-{
-    return ((p->pool.threads_per_pool > 1) || (p->pool.scope == SHPOOL_SCOPE_CLUSTER))
-               ? SHPOOL_WAIT_BYTES : 0u;
-}
-
 static void geometry_kernel(void *arg)
 {
     trial      *p    = (trial *)arg;
@@ -22,7 +15,7 @@ static void geometry_kernel(void *arg)
 
     HEAP_EXPECT(&p->model, heap.view.base == simt_dynamic_base() + p->pool.area_bytes +
                                                  own * p->pool.pool_bytes);
-    HEAP_EXPECT(&p->model, heap.view.bytes + wait_bytes(p) == p->pool.pool_bytes);
+    HEAP_EXPECT(&p->model, heap.view.bytes == p->pool.pool_bytes);
     HEAP_EXPECT(&p->model, heap.view.base % p->pool.alignment == 0);
     if (trial_leads(heap)) {
         HEAP_EXPECT(&p->model, shpool_largest(heap) == p->pool.largest);

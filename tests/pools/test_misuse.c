@@ -54,7 +54,7 @@ static void realloc_kernel(void *arg)
 
     heap.table        = table;
     heap.view.base    = simt_dynamic_base() + p->pool.area_bytes;
-    heap.view.bytes   = p->pool.pool_bytes - shpool_wait_bytes(p->pool.flags, p->pool.pool_bytes);
+    heap.view.bytes   = p->pool.pool_bytes;
     heap.view.word[0] = p->pool.word[0];
     heap.view.word[1] = p->pool.word[1];
     heap.view.flags   = p->pool.flags | SHPOOL_FLAG_LEADER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who waits for memory of a pool: two words behind it, where threads share it.  Not for direct
+/* Who waits for memory of a pool: two words at its end, where threads share it.  Not for direct
  * inclusion.
  *
  *   oldest   the lowest ticket of those who wait, as far as they have said so; all ones: nobody
@@ -40,8 +40,9 @@ SIMT_HD uint32_t shpool_wait_bytes(uint32_t flags, uint32_t pool_bytes)
 /* A pool's two words; 0: it has none, as no other thread could free in it. */
 SIMT_FN simt_addr shpool_waiters(shpool_view view)
 {
-    return (((view.flags & SHPOOL_FLAG_SHARED) != 0) && (view.bytes != 0))
-               ? view.base + view.bytes : 0u;
+    uint32_t bytes = shpool_wait_bytes(view.flags, view.bytes);
+
+    return (bytes != 0) ? view.base + view.bytes - bytes : 0u;
 }
 
 /* One who waits. */
