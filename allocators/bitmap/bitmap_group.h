@@ -13,7 +13,7 @@
  *
  * Lanes that have no part in a step do it nevertheless, without effect (a swap of a word for
  * itself, a sum of 0): a branch around an atomic parts the warp, and it costs more to meet again.
- * What is usual has no loop: into one with an atomic ptxas puts a YIELD.
+ * The usual path has no loop: ptxas puts a YIELD, which is slow, into each loop with an atomic.
  *
  * Warps begin at different places, so that they seldom want the same words. */
 #include <shpool/allocators/bitmap/bitmap.h> /* in front of the guard: it includes this file */
@@ -32,7 +32,7 @@ typedef struct shpool_bitmap_look {
     uint32_t  unused; /* bit i: granule at + i; none where a group is claiming */
 } shpool_bitmap_look;
 
-/* Pair p; behind the last one, `end`, nothing is free. */
+/* Pair p.  From pair `end` on, which the pool has not, nothing is free. */
 SIMT_FN shpool_bitmap_look shpool_bitmap_look_at(shpool_view view, uint32_t p, uint32_t end)
 {
     shpool_bitmap_look look;
@@ -123,7 +123,7 @@ SIMT_FN uint32_t shpool_bitmap_claim_seen(shpool_bitmap_look look, uint32_t firs
     const uint32_t  got    = simt_atomic_cas_pair(look.a, look.words, marked, SIMT_ACQUIRE);
 
     if (SIMT_LIKELY(simt_all(SIMT_ALL_LANES, got || (bits.x == 0)))) {
-        simt_warp_sync(SIMT_ALL_LANES); /* all lanes come behind every claim */
+        simt_warp_sync(SIMT_ALL_LANES); /* no lane uses the memory before all have claimed */
         /* relaxed: marks that stay are an allocation, whenever that is seen */
         (void)simt_atomic_and(look.a, ~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED);
         return 1;
@@ -273,7 +273,7 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
     uint32_t                 void_searches = 0;
 
     if (need > granules) {
-        return SHPOOL_BITMAP_NOWHERE; /* the empty pool, too: it has no granules */
+        return SHPOOL_BITMAP_NOWHERE; /* an empty pool has no granules */
     }
     for (;;) {
         uint32_t before = shpool_bitmap_releases_of(base);
