@@ -22,7 +22,7 @@ namespace cg = cooperative_groups;
 #define SHORTS   (BLOCKS * THREADS / 8u)  /* one for each tile */
 #define MOST     900u                     /* numbers of a segment, at most */
 #define FEW      40u                      /* numbers of a short one, at most */
-#define ATTEMPTS 1000000u                 /* a second or so */
+#define ATTEMPTS 1000000u                 /* a tenth of a second, or more */
 
 /* Segments are of very different lengths. */
 static __host__ __device__ unsigned length_of(unsigned segment)

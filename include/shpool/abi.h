@@ -83,15 +83,16 @@ enum {
     SHPOOL_CAP_ALIGNED     = 1u << 1, /**< shpool_aligned_malloc beyond 16 bytes */
     SHPOOL_CAP_RESIZE      = 1u << 2, /**< realloc can succeed in place */
     SHPOOL_CAP_REFUSES     = 1u << 3, /**< bad frees are refused in every mode, not only check=1 */
-    SHPOOL_CAP_LOCK_FREE   = 1u << 4, /**< no lock: a request that fits never waits for a thread */
+    SHPOOL_CAP_LOCK_FREE   = 1u << 4, /**< no lock: a thread's request that fits never
+                                           waits for another thread's (a warp's may) */
     SHPOOL_CAP_OUT_OF_BAND = 1u << 5, /**< no metadata between the allocations */
     SHPOOL_CAP_SPILL       = 1u << 6, /**< allocations may lie in global memory */
     SHPOOL_CAP_CHECK       = 1u << 7, /**< shpool_check walks the structure; check=1 is offered */
     SHPOOL_CAP_NONE        = 1u << 8, /**< never hands out anything (for measuring) */
     SHPOOL_CAP_MARK        = 1u << 9, /**< a stack: shpool_mark and shpool_release; without
                                            SHPOOL_CAP_FREE, memory comes back in stack order */
-    SHPOOL_CAP_GROUP       = 1u << 10 /**< all lanes of a warp work on its request; without it, and
-                                           of smaller groups, the first lane asks alone */
+    SHPOOL_CAP_GROUP       = 1u << 10 /**< a whole warp works together on its request; without it,
+                                           and of smaller groups, the first lane may ask alone */
 };
 
 /** Why a free was refused (shpool_bad_free.reason). */

@@ -22,8 +22,8 @@
  * others wait for it, as any vote does.  With a pool for each thread or for a few, a group's
  * memory comes from the pool of its first thread.
  *
- * What members did with the memory comes before its free, and what they do with it comes behind
- * the malloc: the group needs no barrier of its own around these calls.
+ * All members' accesses happen before the free, and the malloc happens before all of them: the
+ * group needs no barrier of its own around these calls.
  *
  * Included by shpool/heap.h: kernels need no other header; shpool/groups.cuh has the same for the
  * groups of cooperative_groups.
@@ -142,9 +142,8 @@ SIMT_FN uint32_t shpool_lane_with(shpool_heap heap, uint32_t lanes, const void *
     return shpool_first_lane((with != 0) ? with : lanes);
 }
 
-/* The two functions below are called with SIMT_ALL_LANES as a constant where it is that: nvcc makes
- * one instruction of a warp's meeting then, and some forty, with a search among the lanes, for a
- * mask that it does not know. */
+/* The two functions below are called with the constant SIMT_ALL_LANES where the mask is that: for
+ * a constant full mask nvcc emits one instruction for a __syncwarp, for another one about forty. */
 
 /* alignment: a power of two, 16 up to the configured one; 0: none of these, the answer is NULL. */
 SIMT_FN void *shpool_malloc_for(shpool_heap heap, uint32_t lanes, size_t bytes,
@@ -343,8 +342,8 @@ SIMT_FN void *shpool_realloc_warp(shpool_heap heap, void *ptr, size_t bytes)
 
 /* ---- block ---- */
 
-/* check=1: report each thread that has not what the first one has; what that one has, which counts.
- * Has two barriers then. */
+/* check=1: report each thread whose value differs from the first thread's.  Returns the first
+ * thread's value, with two barriers; without check=1 the caller's, with none. */
 SIMT_FN unsigned long long shpool_look_at_block(shpool_heap heap, const void *ptr,
                                                 unsigned long long v)
 {
@@ -379,8 +378,8 @@ SIMT_FN void *shpool_ptr_of_block(const void *ptr)
  * Allocate for the whole block: one allocation, by the block's first warp.
  *
  * Scope: all threads of the block, converged as for a barrier, with the same bytes.  Has two
- *        barriers: all that the block did before comes before what it does with the memory.  Uses
- *        8 bytes of static shared memory, whatever the number of calls.
+ *        barriers, with check=1 four: all that the block did before comes before what it does with
+ *        the memory.  Uses 8 bytes of static shared memory, whatever the number of calls.
  * @return the same in all threads: as shpool_malloc().  With check=1 threads that give other bytes
  *         than the first one are reported; the first one's count.
  */
@@ -412,9 +411,9 @@ SIMT_FN void *shpool_aligned_malloc_block(shpool_heap heap, size_t alignment, si
 /**
  * Give an allocation back, by the whole block; NULL: a barrier and nothing else.
  *
- * Scope: all threads of the block, converged as for a barrier: it has one, behind which the first
- *        warp frees.  The others do not wait for that: who needs the memory's room at once puts a
- *        barrier behind the call.
+ * Scope: all threads of the block, converged as for a barrier: it has one (with check=1 three),
+ *        after which the first warp frees.  The others do not wait for that.  If another warp needs
+ *        the room immediately, put a barrier after the call.
  * @param [in] ptr  the same in all threads; with check=1 those that differ from the first one are
  *                  reported; the first one's counts
  */

@@ -42,11 +42,11 @@
  *   SIMT_FN uint32_t shpool_NAME_free_group(shpool_view view, simt_addr addr, uint32_t site,
  *                                           uint32_t lanes)
  *       Only of allocators whose groups work together (SHPOOL_CAP_GROUP), which say so with a line
- *       `#define SHPOOL_GROUPS_NAME ~, 1`.  All `lanes` of a warp call, converged, with the same
- *       arguments but for view.rank, and share one pool.  The address is the same in all; each
- *       lane's later accesses come behind the end of the memory's last use.  free_group is called
- *       behind a simt_warp_sync(); what it returns counts in the lowest of the lanes.  Without
- *       these two functions the lowest lane asks for the group.
+ *       `#define SHPOOL_GROUPS_NAME ~, 1`.  Their scope is block, so that all lanes share one pool.
+ *       Any set of `lanes` of a warp calls, converged, with the same arguments but for view.rank.
+ *       The address is the same in all; each lane's later accesses come after the memory's last
+ *       use.  free_group is called after a simt_warp_sync(); what it returns counts in the lowest
+ *       of the lanes.  Without these two functions the lowest lane asks for the group.
  *   SIMT_FN shpool_walk shpool_NAME_walk(shpool_view view)
  *       Check every invariant, following nothing that an overrun could have made wild.  No other
  *       thread is at work in the pool; but without SHPOOL_CAP_OUT_OF_BAND check=1 calls it before

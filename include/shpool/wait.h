@@ -30,19 +30,21 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  * Scope: any thread, alone, as shpool_malloc().  Lanes of one warp may wait for each other: a lane
  * that got memory goes on while others of its warp still wait.
  *
- * Who has waited longest is served first: others who wait, and who come to wait, let it ask before
- * them, and sleep.  A large request is so not overtaken for ever by small ones.  shpool_malloc(),
- * which never waits, does not stand in line.  Where the one who is to be served needs memory that
- * those who sleep hold, they try in their turn, about every 64 microseconds.  A thread sleeps about
- * 32 ns at first, twice as long each time, about 1 us at most.
+ * Normally the request that has waited longest is tried first; the others, and new ones, sleep
+ * meanwhile.  So a large request is not overtaken for ever by small ones, but there is no fixed
+ * bound (doc/GROUPS.md, "Who is served first").  shpool_malloc(), which never waits, does not stand
+ * in line.  A request that was passed over SHPOOL_TURN_PATIENCE times in a row, some 65
+ * microseconds, is tried out of turn: the one at the head may need memory that it holds.  A thread
+ * sleeps about 32 ns at first, twice as long each time, about 1 us at most.
  *
  * Never spills: a pool with a spill option answers with NULL, and shpool_malloc() spills.  With
  * scope cluster it borrows, as shpool_malloc() does.  A request that no free could make room for
  * uses up all its attempts.
  *
  * @param [in] bytes     as shpool_malloc()
- * @param [in] attempts  how often to try, or to sleep in place of it, at least once; what all who
- *                       could free wait for as well ends that way, so no number makes a deadlock
+ * @param [in] attempts  how often to try, or to sleep in place of a try; the last one is a try.  1,
+ *                       and 0: one try, past the line.  If all threads that could free wait too,
+ *                       the call ends with NULL after its attempts.
  * @return as shpool_malloc(): NULL if no attempt succeeded
  */
 SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attempts)

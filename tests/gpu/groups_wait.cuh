@@ -8,7 +8,7 @@
 
 #include "groups_kernel.cuh"
 
-#define WAIT_ATTEMPTS 500000u /* up to half a second or so */
+#define WAIT_ATTEMPTS 500000u /* up to half a second, and the searches */
 #define WAIT_BLOCKS   16u
 #define WAIT_THREADS  1024u
 

@@ -12,13 +12,13 @@ static const struct { const char *word; const char *text; } caps[] = {
     { "aligned",     "alignments beyond 16 bytes" },
     { "resize",      "realloc can succeed in place" },
     { "refuses",     "bad frees are refused in every mode, not only with check=1" },
-    { "lock_free",   "no lock: a request that fits never waits for a thread" },
+    { "lock_free",   "no lock: a thread's request that fits never waits for another's" },
     { "out_of_band", "no metadata between the allocations" },
     { "spill",       "allocations may lie in global memory" },
     { "check",       "check=1 is offered: the structure can be walked" },
     { "none",        "never hands out anything (for measuring)" },
     { "mark",        "a stack: marks, and release of all that came since" },
-    { "group",       "all lanes of a group work on its request" },
+    { "group",       "a whole warp works together on its request" },
 };
 
 const char *info_cap_word(unsigned index)

@@ -9,12 +9,12 @@
  * A thread that finds no memory draws a ticket.  Before each attempt it lowers `oldest` to its
  * ticket.  If that shows an older ticket, it lets that one go first and sleeps instead; so does a
  * newcomer.  A thread that has memory, or gives up, takes its ticket out of `oldest`, and the
- * others name the next one as they wake.
+ * others name the next one as they wake: until then any of them, and a newcomer, may ask.
  *
- * Nobody holds anything while it sleeps, and nobody waits for another one for ever: after
- * SHPOOL_TURN_PATIENCE sleeps in a row a waiter makes its attempt in any case.  Without that two
- * requests could stop each other: an old one that needs what a younger one has, and a younger one
- * that holds memory and would fit, but may not ask.
+ * Nobody holds anything while it sleeps, and nobody waits for another one for ever: after one more
+ * than SHPOOL_TURN_PATIENCE sleeps in a row a waiter makes its attempt in any case.  Without that
+ * two requests could stop each other: an old one that needs what a younger one has, and a younger
+ * one that holds memory and would fit, but may not ask.
  *
  * The tickets of a pool last for 4,294,967,295 waits. */
 #ifndef SHPOOL_IMPL_WAITERS_H
