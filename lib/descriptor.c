@@ -85,6 +85,32 @@ static shpool_status check_tables(const shpool_allocator *allocator, shpool_text
     return SHPOOL_OK;
 }
 
+/* A group asks in one pool, and frees by the same rules. */
+static shpool_status check_groups(const shpool_allocator *allocator, shpool_text *why)
+{
+    int grouped = (allocator->caps & SHPOOL_CAP_GROUP) != 0;
+
+    for (unsigned i = 0; i < 2; i++) {
+        const shpool_table *table = allocator->simt[i];
+
+        if ((table != NULL) && (((table->allocate_group != NULL) != grouped) ||
+                                ((table->release_group != NULL) != grouped))) {
+            return refuse(why, SHPOOL_ERR_INVALID, "table simt[%u] of \"%s\" has %s and %s: "
+                          "with SHPOOL_CAP_GROUP both are needed, without it neither", i,
+                          allocator->name,
+                          (table->allocate_group != NULL) ? "allocate_group"
+                                                          : "no allocate_group",
+                          (table->release_group != NULL) ? "release_group" : "no release_group");
+        }
+    }
+    if (grouped && (allocator->scope != SHPOOL_SCOPE_BLOCK)) {
+        return refuse(why, SHPOOL_ERR_INVALID, "\"%s\" has SHPOOL_CAP_GROUP and scope %u: only "
+                      "where all lanes of a warp share one pool, scope 3 (block), may an "
+                      "allocator have functions for groups", allocator->name, allocator->scope);
+    }
+    return SHPOOL_OK;
+}
+
 shpool_status shpool_descriptor_check(const shpool_allocator *allocator, shpool_text *why)
 {
     shpool_status status;
@@ -124,5 +150,6 @@ shpool_status shpool_descriptor_check(const shpool_allocator *allocator, shpool_
         return refuse(why, SHPOOL_ERR_INVALID, "\"%s\" has scope %u, scopes are 1 (thread), "
                       "2 (group), 3 (block) and 4 (cluster)", allocator->name, allocator->scope);
     }
-    return check_tables(allocator, why);
+    status = check_tables(allocator, why);
+    return (status == SHPOOL_OK) ? check_groups(allocator, why) : status;
 }

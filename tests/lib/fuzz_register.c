@@ -117,6 +117,22 @@ static int table_is_sound(const shpool_table *table, int counted)
             (!counted || table->fini));
 }
 
+/* Functions for groups: both or neither, and only where a warp has one pool. */
+static int groups_are_sound(const shpool_allocator *a)
+{
+    int grouped = (a->caps & SHPOOL_CAP_GROUP) != 0;
+
+    for (size_t i = 0; i < 2; i++) {
+        const shpool_table *table = a->simt[i];
+
+        if ((table != NULL) && (((table->allocate_group != NULL) != grouped) ||
+                                ((table->release_group != NULL) != grouped))) {
+            return 0;
+        }
+    }
+    return !grouped || (a->scope == SHPOOL_SCOPE_BLOCK);
+}
+
 static int is_sound(const shpool_allocator *a)
 {
     return (a->abi == SHPOOL_ABI) && (a->bytes == sizeof(*a)) && (a->name != NULL) &&
@@ -126,7 +142,7 @@ static int is_sound(const shpool_allocator *a)
            (strcmp(a->name, "default") != 0) && (strcmp(a->name, "none") != 0) &&
            (a->summary != NULL) && (a->layout != NULL) && (a->scope >= SHPOOL_SCOPE_THREAD) &&
            (a->scope <= SHPOOL_SCOPE_CLUSTER) && table_is_sound(a->simt[0], 0) &&
-           table_is_sound(a->simt[1], 1);
+           table_is_sound(a->simt[1], 1) && groups_are_sound(a);
 }
 
 static int is_taken(const char *name)

@@ -147,6 +147,32 @@ static void test_register_refuses_missing_parts(void **state)
     expect_refused(&fake, SHPOOL_ERR_INVALID, "scope");
 }
 
+/* Functions for groups: both or neither, and where a warp has one pool. */
+static void test_register_refuses_half_a_group(void **state)
+{
+    const shpool_allocator *bitmap;
+    shpool_allocator fake;
+    shpool_table table;
+
+    (void)state;
+    assert_int_equal(shpool_allocator_find("bitmap", &bitmap), SHPOOL_OK);
+    fake = *bitmap;
+    table = *bitmap->simt[0];
+    fake.name = "half_a_group";
+    fake.simt[0] = &table;
+    table.release_group = NULL;
+    expect_refused(&fake, SHPOOL_ERR_INVALID, "no release_group");
+    table.release_group = bitmap->simt[0]->release_group;
+    table.allocate_group = NULL;
+    expect_refused(&fake, SHPOOL_ERR_INVALID, "no allocate_group");
+    table.allocate_group = bitmap->simt[0]->allocate_group;
+    fake.caps &= ~(uint32_t)SHPOOL_CAP_GROUP;
+    expect_refused(&fake, SHPOOL_ERR_INVALID, "without it neither");
+    fake.caps = bitmap->caps;
+    fake.scope = SHPOOL_SCOPE_GROUP;
+    expect_refused(&fake, SHPOOL_ERR_INVALID, "scope 2");
+}
+
 static void test_register_refuses_other_abi(void **state)
 {
     shpool_allocator fake = fake_allocator("other_abi", SHPOOL_SCOPE_BLOCK, 0);
@@ -258,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup(test_register_takes_the_longest_name, clear_environment),
         cmocka_unit_test_setup(test_register_refuses_builtin_name, clear_environment),
         cmocka_unit_test_setup(test_register_refuses_missing_parts, clear_environment),
+        cmocka_unit_test_setup(test_register_refuses_half_a_group, clear_environment),
         cmocka_unit_test_setup(test_register_refuses_other_abi, clear_environment),
         cmocka_unit_test_setup(test_register_refuses_table_without_function, clear_environment),
         cmocka_unit_test_setup(test_name_id_is_fnv1a, clear_environment),
