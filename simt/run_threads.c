@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Engine: one OS thread for each GPU thread, truly parallel.
  *
- * All waiting is polling, and the lock is a spin lock: pthread mutexes and condition variables
- * would be happens-before edges for ThreadSanitizer, and every vote would hide the races around
- * it.  These files are built without its instrumentation, so it does not see the polling; the edges
- * that simt.h promises are announced by join.c, and start and end of the run are those of
- * pthread_create() and pthread_join().
+ * All waiting is polling, with sleeps between the polls that a wake ends, and the lock is a spin
+ * lock: pthread mutexes and condition variables would be happens-before edges for ThreadSanitizer,
+ * and every vote would hide the races around it.  These files are built without its
+ * instrumentation, so it does not see the polling; the edges that simt.h promises are announced by
+ * join.c, and start and end of the run are those of pthread_create() and pthread_join().
  *
  * Threads cannot be killed.  When the block has failed, each leaves its kernel by longjmp at its
  * next call that waits, or after at most CHECK_PERIOD accesses; what it held on the host leaks.  A
  * thread that makes no simt.h call any more keeps simt_run() from returning. */
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine.h"
 
 #define CHECK_PERIOD    1024u /* accesses between two looks at `failed` */
 #define SPINS           64u   /* polls before a waiting thread starts to sleep between them */
-#define SLEEP_NS        50000
+#define WORD_NS         50000   /* a sleep of one that waits for a word: a change wakes nobody */
+#define WAKE_NS         2000000 /* of the others: only a failure of the block wakes nobody */
 #define WORKER_STACK    (1024u * 1024u)
 
 struct simt_worker {
@@ -92,14 +96,16 @@ static void look_whether_stuck(simt_block *block)
     }
 }
 
-static void pause_between_polls(uint32_t polls)
+/* The bare system call: ThreadSanitizer takes it for no edge. */
+static void pause_between_polls(simt_thread *thread, uint32_t state, uint32_t polls)
 {
+    struct timespec span = { .tv_sec = 0,
+                             .tv_nsec = (state == SIMT_STATE_WAIT) ? WORD_NS : WAKE_NS };
+
     if (polls < SPINS) {
         sched_yield();
     } else {
-        struct timespec span = { .tv_sec = 0, .tv_nsec = SLEEP_NS };
-
-        nanosleep(&span, NULL);
+        (void)syscall(SYS_futex, &thread->state, FUTEX_WAIT_PRIVATE, state, &span, NULL, 0);
     }
 }
 
@@ -129,7 +135,7 @@ static void settle(simt_block *block, simt_thread *thread)
             simt_unlock(block);
             continue;
         }
-        pause_between_polls(polls);
+        pause_between_polls(thread, state, polls);
         if (polls % SPINS == SPINS - 1u) {
             check_clock(block, thread->worker);
         }
@@ -139,8 +145,8 @@ static void settle(simt_block *block, simt_thread *thread)
 
 static void wake(simt_block *block, simt_thread *thread)
 {
-    (void)thread;
     block->running++;
+    (void)syscall(SYS_futex, &thread->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static void arm(simt_block *block, simt_thread *thread)
