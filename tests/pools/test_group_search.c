@@ -141,6 +141,7 @@ static void ask(shpool_heap heap, uint32_t need, uint32_t step)
                                            shpool_first_lane(mask));
     reason = shpool_free_lanes_at(heap, mask, mine, 0);
     EXPECT(reason == SHPOOL_FREE_OK);
+    simt_warp_sync(mask); /* the other lanes have yet to leave the free */
     if (leads) {
         expect_words(heap, 0, 0, "free by a group");
     }
