@@ -145,6 +145,7 @@ static void ask(shpool_heap heap, uint32_t need, uint32_t step)
     if (leads) {
         expect_words(heap, 0, 0, "free by a group");
     }
+    simt_warp_sync(mask); /* no lane asks again before the words are read */
 }
 
 /* ---- kernels: only the group's lanes work ---- */
