@@ -193,6 +193,7 @@ SIMT_FN uint32_t shpool_free_for(shpool_heap heap, uint32_t lanes, void *ptr, ui
     if (simt_lane() == shpool_lane_with(heap, lanes, ptr)) {
         reason = shpool_free_at(heap, ptr, site);
     }
+    simt_warp_sync(lanes); /* it is free when any of them returns */
     return reason;
 }
 
@@ -284,11 +285,11 @@ SIMT_FN void *shpool_realloc_lanes(shpool_heap heap, uint32_t lanes, void *ptr, 
     uint32_t      owner;
     void         *moved;
 
+    if (!shpool_is_group(heap, lanes, ptr, bytes, 0, 0)) {
+        return NULL; /* first: lanes that disagree about NULL would part */
+    }
     if (ptr == NULL) {
         return shpool_malloc_lanes(heap, lanes, bytes);
-    }
-    if (!shpool_is_group(heap, lanes, ptr, bytes, 0, 0)) {
-        return NULL;
     }
     simt_warp_sync(lanes); /* what the members wrote is copied */
     owner = shpool_lane_with(heap, lanes, ptr);
@@ -374,6 +375,19 @@ SIMT_FN void *shpool_ptr_of_block(const void *ptr)
     return (void *)(size_t)simt_broadcast((unsigned long long)(size_t)ptr);
 }
 
+SIMT_FN void *shpool_malloc_block_as(shpool_heap heap, size_t bytes, uint32_t alignment,
+                                     uint32_t site)
+{
+    void *ptr = NULL;
+
+    bytes = shpool_bytes_of_block(heap, bytes);
+    heap  = shpool_heap_of_group(heap, simt_block_threads());
+    if (simt_warp() == 0) {
+        ptr = shpool_malloc_lanes_as(heap, shpool_warp_lanes(), bytes, alignment, site);
+    }
+    return shpool_ptr_of_block(ptr);
+}
+
 /**
  * Allocate for the whole block: one allocation, by the block's first warp.
  *
@@ -385,27 +399,13 @@ SIMT_FN void *shpool_ptr_of_block(const void *ptr)
  */
 SIMT_FN void *shpool_malloc_block(shpool_heap heap, size_t bytes)
 {
-    void *ptr = NULL;
-
-    bytes = shpool_bytes_of_block(heap, bytes);
-    heap  = shpool_heap_of_group(heap, simt_block_threads());
-    if (simt_warp() == 0) {
-        ptr = shpool_malloc_warp(heap, bytes);
-    }
-    return shpool_ptr_of_block(ptr);
+    return shpool_malloc_block_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
 }
 
 /** shpool_malloc_block() at a multiple of `alignment`, as shpool_aligned_malloc(). */
 SIMT_FN void *shpool_aligned_malloc_block(shpool_heap heap, size_t alignment, size_t bytes)
 {
-    void *ptr = NULL;
-
-    bytes = shpool_bytes_of_block(heap, bytes);
-    heap  = shpool_heap_of_group(heap, simt_block_threads());
-    if (simt_warp() == 0) {
-        ptr = shpool_aligned_malloc_warp(heap, alignment, bytes);
-    }
-    return shpool_ptr_of_block(ptr);
+    return shpool_malloc_block_as(heap, bytes, shpool_alignment(heap, alignment), 0);
 }
 
 /**
@@ -415,7 +415,8 @@ SIMT_FN void *shpool_aligned_malloc_block(shpool_heap heap, size_t alignment, si
  *        after which the first warp frees.  The others do not wait for that.  If another warp needs
  *        the room immediately, put a barrier after the call.
  * @param [in] ptr  the same in all threads; with check=1 those that differ from the first one are
- *                  reported; the first one's counts
+ *                  reported; the first one's counts.  Where the block has several pools: of one of
+ *                  the first warp's, as all that blocks allocate
  */
 SIMT_FN void shpool_free_block(shpool_heap heap, void *ptr)
 {
@@ -430,7 +431,8 @@ SIMT_FN void shpool_free_block(shpool_heap heap, void *ptr)
  * Change the size of the block's allocation; all threads copy what has to move.
  *
  * Scope: as shpool_malloc_block(); has up to six barriers, with check=1 more.  ptr NULL and 0
- *        bytes: as shpool_realloc().
+ *        bytes: as shpool_realloc().  Where the block has several pools, ptr is of the first
+ *        thread's, as all that blocks allocate.
  * @return the same in all threads: as shpool_realloc()
  */
 SIMT_FN void *shpool_realloc_block(shpool_heap heap, void *ptr, size_t bytes)
@@ -453,7 +455,8 @@ SIMT_FN void *shpool_realloc_block(shpool_heap heap, void *ptr, size_t bytes)
     if ((now.old == ~(size_t)0) || (now.old == 0)) {
         return (now.old != 0) ? ptr : NULL;
     }
-    moved = shpool_malloc_block(heap, bytes);
+    moved = shpool_malloc_block_as(heap, bytes, SHPOOL_MIN_ALIGNMENT,
+                                   shpool_moving_site(heap, ptr));
     if (moved != NULL) {
         shpool_copy_words(moved, ptr, (bytes < now.old) ? bytes : now.old, simt_thread_rank(),
                           threads);

@@ -155,25 +155,30 @@ struct shpool_asks_cluster {
     {
         return (void *)(size_t)shpool_cluster_broadcast((unsigned long long)(size_t)ptr);
     }
-    /* check=1: report each thread that has not what the cluster's first one has. */
-    __device__ __forceinline__ void look(shpool_heap heap, const void *ptr,
-                                         unsigned long long v) const
+    /* As shpool_look_at_block(), for the cluster's first thread. */
+    __device__ __forceinline__ unsigned long long look(shpool_heap heap, const void *ptr,
+                                                       unsigned long long v) const
     {
 #if SHPOOL_COUNTED
-        if (((heap.view.flags & SHPOOL_FLAG_CHECK) != 0) && (shpool_cluster_broadcast(v) != v)) {
-            shpool_note_bad_free(heap.view, ptr, SHPOOL_FREE_GROUP, 0);
+        if ((heap.view.flags & SHPOOL_FLAG_CHECK) != 0) {
+            const unsigned long long first = shpool_cluster_broadcast(v);
+
+            if (first != v) {
+                shpool_note_bad_free(heap.view, ptr, SHPOOL_FREE_GROUP, 0);
+            }
+            return first;
         }
 #else
         (void)heap;
         (void)ptr;
-        (void)v;
 #endif
+        return v;
     }
     __device__ __forceinline__ void *allocate(shpool_heap heap, size_t bytes) const
     {
         void *ptr = NULL;
 
-        look(heap, NULL, bytes);
+        bytes = (size_t)look(heap, NULL, bytes);
         if (leads() && SHPOOL_IS_CLUSTER(heap.view.flags)) {
             ptr = shpool_malloc_warp(grouped(heap), bytes);
         }
@@ -184,7 +189,7 @@ struct shpool_asks_cluster {
     {
         void *ptr = NULL;
 
-        look(heap, NULL, bytes);
+        bytes = (size_t)look(heap, NULL, bytes);
         if (leads() && SHPOOL_IS_CLUSTER(heap.view.flags)) {
             ptr = shpool_aligned_malloc_warp(grouped(heap), alignment, bytes);
         }
@@ -194,7 +199,7 @@ struct shpool_asks_cluster {
     {
         void *ptr = NULL;
 
-        look(heap, NULL, bytes);
+        bytes = (size_t)look(heap, NULL, bytes);
         if (leads() && SHPOOL_IS_CLUSTER(heap.view.flags)) {
             ptr = shpool_malloc_wait_warp(grouped(heap), bytes, attempts);
         }
@@ -202,7 +207,7 @@ struct shpool_asks_cluster {
     }
     __device__ __forceinline__ void release(shpool_heap heap, void *ptr) const
     {
-        look(heap, ptr, (unsigned long long)(size_t)ptr);
+        ptr = (void *)(size_t)look(heap, ptr, (unsigned long long)(size_t)ptr);
         simt_cluster_barrier(); /* every member's last use */
         if (leads()) {
             shpool_free_warp(grouped(heap), ptr);
@@ -214,10 +219,11 @@ struct shpool_asks_cluster {
         shpool_regrow now = {0, 0};
         void         *moved;
 
+        ptr   = (void *)(size_t)look(heap, ptr, (unsigned long long)(size_t)ptr);
+        bytes = (size_t)look(heap, NULL, bytes);
         if (ptr == NULL) {
             return allocate(heap, bytes);
         }
-        look(heap, ptr, (unsigned long long)(size_t)ptr);
         simt_cluster_barrier(); /* what the members wrote is copied */
         if ((simt_cluster_rank() == 0) && (simt_thread_rank() == 0)) {
             now     = shpool_realloc_in_place(grouped(heap), ptr, bytes);

@@ -49,8 +49,10 @@
  *   simt_atomic_and(a, v, o)       simt_atomic_or(a, v, o)
  *   simt_atomic_min(a, v, o)       simt_atomic_max(a, v, o)
  *   simt_atomic_cas(a, expected, desired, o)     simt_atomic_cas64(a, expected, desired, o)
- *   simt_atomic_load_pair(a, o)    two neighbouring words, a a multiple of 8, as a simt_pair: each
- *                                  word as simt_atomic_load() gives it, not both of one instant
+ *   simt_atomic_load_pair(a, o)    two neighbouring words, a a multiple of 8, as a simt_pair: as
+ *                                  they were at one instant
+ *   simt_atomic_load_pairs(a, v, n, o)    n of them, a constant, from addresses a[] to v[]; on the
+ *                                  GPU they do not wait for each other
  *   simt_atomic_cas_pair(a, expected, desired, o)    the same two at once; 1 if it has swapped, 0
  *   simt_peek(a)                   a word that others change by atomics, as a hint: it may be old,
  *                                  and orders nothing.  What it says an atomic decides again;
@@ -86,7 +88,7 @@
  * Warp, for the lanes named in mask (the caller among them; each must call with the same mask):
  *   simt_warp_sync(mask)  orders memory among them; the others below do not
  *   simt_ballot(mask, p)  simt_any(mask, p)  simt_all(mask, p)
- *   simt_shfl(mask, v, lane)  simt_shfl_xor/up/down(mask, v, n)   n and lane 0..31; a source
+ *   simt_shfl(mask, v, lane)  simt_shfl_xor/up/down(mask, v, n)   n 0..31, lane modulo 32; a source
  *                         outside the warp: own v; a source in the warp that mask does not name:
  *                         undefined (the executor answers ~v, so that nobody gets used to it)
  *   simt_match_any(mask, v)   lanes of mask whose v equals the caller's

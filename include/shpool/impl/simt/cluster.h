@@ -96,11 +96,11 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
     } \
     SIMT_FN simt_pair simt_##_p##atomic_load_pair(simt_addr a, simt_order o) \
     { \
-        simt_pair v; \
-        asm volatile("ld.relaxed.cluster." _space ".v2.u32 {%0, %1}, [%2];" \
-                     : "=r"(v.x), "=r"(v.y) : "r"(a) : "memory"); \
+        unsigned long long v; \
+        asm volatile("ld.relaxed.cluster." _space ".b64 %0, [%1];" \
+                     : "=l"(v) : "r"(a) : "memory"); \
         SIMT_CLUSTER_AFTER(o) \
-        return v; \
+        return {(uint32_t)v, (uint32_t)(v >> 32)}; \
     } \
     SIMT_FN void simt_##_p##atomic_store(simt_addr a, uint32_t v, simt_order o) \
     { \

@@ -220,6 +220,10 @@ SIMT_FN void simt_store128(simt_addr a, simt_u128 v)
         return old; \
     }
 
+/* ThreadSanitizer knows the history of a word by its address, so it is told of the second one. */
+extern void __tsan_acquire(void *addr) __attribute__((weak));
+extern void __tsan_release(void *addr) __attribute__((weak));
+
 /* What bitmaps are made of, once for each kind of address; _p comes behind simt_. */
 #define SIMT_CPU_ATOMICS(_p, _at) \
     SIMT_FN uint32_t simt_##_p##atomic_load(simt_addr a, simt_order o) \
@@ -228,17 +232,14 @@ SIMT_FN void simt_store128(simt_addr a, simt_u128 v)
         return (o == SIMT_RELAXED) ? __atomic_load_n(p, __ATOMIC_RELAXED) \
                                    : __atomic_load_n(p, __ATOMIC_ACQUIRE); \
     } \
-    /* One access to the schedule.  Two loads: ThreadSanitizer knows each word by itself. */ \
     SIMT_FN simt_pair simt_##_p##atomic_load_pair(simt_addr a, simt_order o) \
     { \
-        const simt_cpu_word32 *p = (const simt_cpu_word32 *)_at("atomic load", a, 8); \
-        simt_pair v; \
-        if (o == SIMT_RELAXED) { \
-            v.x = __atomic_load_n(p, __ATOMIC_RELAXED); \
-            v.y = __atomic_load_n(p + 1, __ATOMIC_RELAXED); \
-        } else { \
-            v.x = __atomic_load_n(p, __ATOMIC_ACQUIRE); \
-            v.y = __atomic_load_n(p + 1, __ATOMIC_ACQUIRE); \
+        simt_cpu_word64   *p    = (simt_cpu_word64 *)_at("atomic load", a, 8); \
+        unsigned long long both = (o == SIMT_RELAXED) ? __atomic_load_n(p, __ATOMIC_RELAXED) \
+                                                      : __atomic_load_n(p, __ATOMIC_ACQUIRE); \
+        simt_pair          v    = { (uint32_t)both, (uint32_t)(both >> 32) }; \
+        if ((o != SIMT_RELAXED) && (__tsan_acquire != NULL)) { \
+            __tsan_acquire((char *)p + 4); \
         } \
         return v; \
     } \
@@ -260,12 +261,18 @@ SIMT_FN void simt_store128(simt_addr a, simt_u128 v)
     SIMT_CPU_RMW(simt_##_p##atomic_or, or, _at) \
     SIMT_CPU_CAS(simt_##_p##atomic_cas, uint32_t, simt_cpu_word32, _at)
 SIMT_CPU_ATOMICS(, simt_cpu_at)
+
+SIMT_FN void simt_atomic_load_pairs(const simt_addr *a, simt_pair *v, uint32_t n, simt_order o)
+{
+    uint32_t i;
+
+    for (i = 0; i < n; i++) {
+        v[i] = simt_atomic_load_pair(a[i], o);
+    }
+}
 SIMT_CPU_RMW(simt_atomic_exchange, exchange, simt_cpu_at)
 SIMT_CPU_CAS(simt_atomic_cas64, unsigned long long, simt_cpu_word64, simt_cpu_at)
 
-/* ThreadSanitizer knows the history of a word by its address, so it is told of the second one. */
-extern void __tsan_acquire(void *addr) __attribute__((weak));
-extern void __tsan_release(void *addr) __attribute__((weak));
 SIMT_FN uint32_t simt_atomic_cas_pair(simt_addr a, simt_pair expected, simt_pair desired,
                                       simt_order o)
 {

@@ -184,19 +184,30 @@ SIMT_FN uint32_t simt_atomic_load(simt_addr a, simt_order o)
     }
     return v;
 }
-/* One access; each word by itself is as simt_atomic_load() gives it. */
+/* 64 bits and not a vector, whose elements PTX reads in any order. */
 SIMT_FN simt_pair simt_atomic_load_pair(simt_addr a, simt_order o)
 {
-    simt_pair v;
+    unsigned long long both;
 
     if (o == SIMT_RELAXED) {
-        asm volatile("ld.relaxed.cta.shared.v2.u32 {%0, %1}, [%2];"
-                     : "=r"(v.x), "=r"(v.y) : "r"(a) : "memory");
+        asm volatile("ld.relaxed.cta.shared.b64 %0, [%1];" : "=l"(both) : "r"(a) : "memory");
     } else {
-        asm volatile("ld.acquire.cta.shared.v2.u32 {%0, %1}, [%2];"
-                     : "=r"(v.x), "=r"(v.y) : "r"(a) : "memory");
+        asm volatile("ld.acquire.cta.shared.b64 %0, [%1];" : "=l"(both) : "r"(a) : "memory");
     }
-    return v;
+    return {(uint32_t)both, (uint32_t)(both >> 32)};
+}
+/* No load waits for another: one fence behind them is cheaper than n loads with orders. */
+SIMT_FN void simt_atomic_load_pairs(const simt_addr *a, simt_pair *v, uint32_t n, simt_order o)
+{
+    uint32_t i;
+
+    SIMT_UNROLLED
+    for (i = 0; i < n; i++) {
+        v[i] = simt_atomic_load_pair(a[i], SIMT_RELAXED);
+    }
+    if (o != SIMT_RELAXED) {
+        asm volatile("fence.acq_rel.cta;" : : : "memory");
+    }
 }
 /* Weak: a race of accesses of one size is defined (PTX ISA, "Data-races"). */
 SIMT_FN uint32_t simt_peek(simt_addr a) { return simt_load32(a); }
