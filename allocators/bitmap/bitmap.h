@@ -13,10 +13,11 @@
  *   pending   long claims under way
  *   releases  how often memory has become free.  A failing malloc is believed only if that count
  *             stood still and nothing was pending, otherwise it looks again.
+ *   spread    over how many pairs the warps' searches begin (bitmap_group.h)
  *   claimed   bit 11 of a pair's first word: a warp is claiming granules of that pair; its marks
  *             are transient, as above (bitmap_group.h)
  *
- * Pool:  pending | G | offset of granule 0 | spare | 8 counts of releases | words (they come in
+ * Pool:  pending | G | offset of granule 0 | spread | 8 counts of releases | words (they come in
  *        pairs) | padding to the alignment | G granules
  * (The view has G and the offset too; the slow path reads them here instead of keeping them in
  * registers, of which a table function has 16.  The releases have several counts so that the lanes

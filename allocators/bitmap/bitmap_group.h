@@ -15,7 +15,8 @@
  * itself, a sum of 0): a branch around an atomic parts the warp, and it costs more to meet again.
  * The usual path has no loop: ptxas puts a YIELD, which is slow, into each loop with an atomic.
  *
- * Warps begin at different places, so that they seldom want the same words. */
+ * Warps begin at different places, so that they seldom want the same words: near each other at
+ * first, and further apart each time that two of them met. */
 #include <shpool/allocators/bitmap/bitmap.h> /* in front of the guard: it includes this file */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_GROUP_H
 #define SHPOOL_ALLOCATORS_BITMAP_GROUP_H
@@ -58,8 +59,9 @@ SIMT_FN uint32_t shpool_bitmap_reach(shpool_bitmap_look look, uint32_t run)
 {
     const uint32_t full   = simt_ballot(SIMT_ALL_LANES, look.unused == SHPOOL_BITMAP_FULL);
     const uint32_t others = ~full & simt_mask(0, simt_lane());
-    /* the last lane below that ends a run: this one's begins there */
-    const uint32_t from   = (others != 0) ? 31u - simt_clz(others) : simt_lane();
+    /* the last lane below that ends a run: this one's begins there (no branch where there is none:
+     * the first lane never has one, and would part the warp) */
+    const uint32_t from   = 31u - simt_clz(others);
     const uint32_t start  = simt_shfl(SIMT_ALL_LANES, shpool_bitmap_back_of(look), from);
 
     return (others != 0) ? start : run;
@@ -208,23 +210,119 @@ SIMT_FN uint32_t shpool_bitmap_claim_words(shpool_view view, uint32_t first, uin
     return got;
 }
 
+/* ---- skip: where a long run may begin ---- */
+
+#define SHPOOL_BITMAP_LOOKS 4u /* at once, by a warp that skips */
+
+/* So many whole pairs in a row are in any run that is as wished; at most SIMT_WARP.  0: there may
+ * be none, or, with less than SIMT_WARP, a look at the row might not show the run. */
+SIMT_FN uint32_t shpool_bitmap_row_of(shpool_bitmap_wish wish)
+{
+    const uint32_t most = SHPOOL_BITMAP_LOOK - 2u * SHPOOL_BITMAP_PAIR;
+    const uint32_t part = SHPOOL_BITMAP_PAIR - 1u; /* of the pair in which it begins */
+    const uint32_t row  = (wish.need > part) ? (wish.need - part) / SHPOOL_BITMAP_PAIR : 0u;
+
+    if (row >= SIMT_WARP) {
+        return SIMT_WARP;
+    }
+    return (wish.need + wish.below <= most) ? row : 0u;
+}
+
+/* A pair that nobody has, and in which nobody is claiming. */
+SIMT_FN uint32_t shpool_bitmap_is_whole(simt_pair words)
+{
+    const uint32_t bits = SHPOOL_BITMAP_USED | (SHPOOL_BITMAP_USED << SHPOOL_BITMAP_STARTS);
+
+    return ((words.x & (bits | SHPOOL_BITMAP_CLAIMED)) | (words.y & bits)) == 0;
+}
+
+/* By all lanes: bit i of full[k] says whether pair p + 32 k + i is whole; none is from `end` on. */
+SIMT_FN void shpool_bitmap_see_wholes(shpool_view view, uint32_t p, uint32_t end, uint32_t *full,
+                                      uint32_t *busy_p)
+{
+    simt_addr at[SHPOOL_BITMAP_LOOKS];
+    simt_pair words[SHPOOL_BITMAP_LOOKS];
+    uint32_t  k;
+
+    SIMT_UNROLLED
+    for (k = 0; k < SHPOOL_BITMAP_LOOKS; k++) {
+        const uint32_t q = p + k * SIMT_WARP + simt_lane();
+
+        at[k] = shpool_bitmap_word_at(view, 2u * ((q < end) ? q : end - 1u));
+    }
+    /* acquire: as in shpool_bitmap_find */
+    simt_atomic_load_pairs(at, words, SHPOOL_BITMAP_LOOKS, SIMT_ACQUIRE);
+    SIMT_UNROLLED
+    for (k = 0; k < SHPOOL_BITMAP_LOOKS; k++) {
+        *busy_p |= words[k].x & SHPOOL_BITMAP_CLAIMED;
+        full[k] = simt_ballot(SIMT_ALL_LANES, (p + k * SIMT_WARP + simt_lane() < end) &&
+                                                  shpool_bitmap_is_whole(words[k]));
+    }
+}
+
+/* By all lanes: the first of `row` (1..32) whole pairs in a row, from pair p on; `end` or more if
+ * there is none. */
+SIMT_FN uint32_t shpool_bitmap_skip(shpool_view view, uint32_t p, uint32_t end, uint32_t row,
+                                    uint32_t *busy_p)
+{
+    uint32_t full[SHPOOL_BITMAP_LOOKS + 1u];
+    uint32_t k;
+
+    full[SHPOOL_BITMAP_LOOKS] = 0;
+    SIMT_ROLLED
+    for (; p < end; p += SHPOOL_BITMAP_LOOKS * SIMT_WARP + 1u - row) {
+        uint32_t from = SHPOOL_BITMAP_LOOKS; /* of the lane's pairs, the first that begins a row */
+
+        shpool_bitmap_see_wholes(view, p, end, full, busy_p);
+        SIMT_UNROLLED
+        for (k = SHPOOL_BITMAP_LOOKS; k-- != 0;) {
+            const unsigned long long both = ((unsigned long long)full[k + 1u] << 32) | full[k];
+
+            from = ((~(uint32_t)(both >> simt_lane()) & simt_mask(0, row)) == 0) ? k : from;
+        }
+        if (simt_any(SIMT_ALL_LANES, from != SHPOOL_BITMAP_LOOKS)) {
+            SIMT_ROLLED
+            for (k = 0; !simt_any(SIMT_ALL_LANES, from == k); k++) {
+            }
+            return p + k * SIMT_WARP + simt_ffs(simt_ballot(SIMT_ALL_LANES, from == k)) - 1u;
+        }
+    }
+    return end;
+}
+
 /* ---- malloc ---- */
 
-/* From pair p on: claim the first fit.  Its granule; NOWHERE: none was seen. */
-SIMT_FN uint32_t shpool_bitmap_sweep(shpool_view view, uint32_t p, shpool_bitmap_wish wish,
-                                     uint32_t *busy_p)
+/* From pair p to pair stop: claim the first fit.  Its granule; NOWHERE: none was seen.  row: look
+ * only where so many whole pairs are in a row. */
+SIMT_FN uint32_t shpool_bitmap_sweep(shpool_view view, uint32_t p, uint32_t stop, uint32_t row,
+                                     shpool_bitmap_wish wish, uint32_t *busy_p)
 {
     const uint32_t end = shpool_bitmap_words(view) / 2u;
     uint32_t       run = SHPOOL_BITMAP_PAIR * p;
 
     SIMT_ROLLED
-    while (p < end) {
-        shpool_bitmap_look look  = shpool_bitmap_look_at(view, p + simt_lane(), end);
-        uint32_t           first = shpool_bitmap_fit_warp(look, wish, &run);
+    while (p < stop) {
+        shpool_bitmap_look look;
+        uint32_t           first;
 
+        if ((row != 0) && (run == SHPOOL_BITMAP_PAIR * p)) { /* no run reaches here from below */
+            p = shpool_bitmap_skip(view, p, end, row, busy_p);
+            if (p >= end) {
+                return SHPOOL_BITMAP_NOWHERE;
+            }
+            p -= (p != 0); /* the run may begin in the pair in front */
+            run = SHPOOL_BITMAP_PAIR * p;
+        }
+        look  = shpool_bitmap_look_at(view, p + simt_lane(), end);
+        first = shpool_bitmap_fit_warp(look, wish, &run);
         *busy_p |= look.words.x & SHPOOL_BITMAP_CLAIMED;
         if (first == SHPOOL_BITMAP_NOWHERE) {
-            p += SIMT_WARP;
+            if ((row != 0) && (row < SIMT_WARP)) { /* it has seen all of this row's run */
+                p += 2u;
+                run = SHPOOL_BITMAP_PAIR * p;
+            } else {
+                p += SIMT_WARP;
+            }
             continue;
         }
         if (first >= SHPOOL_BITMAP_PAIR * p) {
@@ -263,63 +361,100 @@ SIMT_FN uint32_t shpool_bitmap_place_of(uint32_t rank, uint32_t places)
     return simt_mulhi((rank / SIMT_WARP) * 2654435769u, places);
 }
 
-/* Any request, exactly: as shpool_bitmap_malloc_slow.  A call. */
-SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t granules,
-                                                    uint32_t rank, uint32_t need, uint32_t below)
+/* By all lanes: over how many of the first pairs warps spread, at most `most`.  As many as they
+ * needed so far: small requests all over the pool would leave no room for a large one. */
+SIMT_FN uint32_t shpool_bitmap_places(shpool_view view, uint32_t most)
 {
-    const shpool_view        view = {base, 0, rank, 0, {granules, 0}, 0};
+    /* relaxed: a hint.  lane 0's: all begin at the same pair */
+    const uint32_t spread = simt_shfl(SIMT_ALL_LANES,
+                                      simt_atomic_load(view.base + SHPOOL_BITMAP_SPREAD,
+                                                       SIMT_RELAXED), 0);
+
+    return (spread < most) ? spread + 1u : most;
+}
+
+/* Others were quicker: spread by one request more. */
+SIMT_FN void shpool_bitmap_spread(shpool_view view, uint32_t need, uint32_t most)
+{
+    const simt_addr a = view.base + SHPOOL_BITMAP_SPREAD;
+
+    if ((simt_lane() == 0) && (simt_atomic_load(a, SIMT_RELAXED) < most)) { /* relaxed: a hint */
+        (void)simt_atomic_add(a, need / SHPOOL_BITMAP_PAIR + 1u, SIMT_RELAXED);
+    }
+    simt_warp_sync(SIMT_ALL_LANES);
+}
+
+/* Whether a search that found nothing, and before which the counts of releases were `before`, has
+ * seen all; if not, after a pause. */
+SIMT_FN uint32_t shpool_bitmap_has_seen_all(simt_addr base, uint32_t before, uint32_t busy,
+                                            uint32_t *void_searches_p)
+{
+    uint32_t pending;
+
+    if (simt_any(SIMT_ALL_LANES, busy != 0)) { /* marks that may be taken back */
+        simt_pause(SHPOOL_BITMAP_PAUSE);
+        simt_warp_sync(SIMT_ALL_LANES);
+        return 0;
+    }
+    simt_warp_sync(SIMT_ALL_LANES); /* what any lane has seen comes before: */
+    /* acquire: as in shpool_bitmap_malloc_slow */
+    pending = simt_shfl(SIMT_ALL_LANES, simt_atomic_load(base, SIMT_ACQUIRE), 0);
+    simt_warp_sync(SIMT_ALL_LANES); /* the counts come behind it in all lanes */
+    if (simt_any(SIMT_ALL_LANES, shpool_bitmap_releases_of(base) != before)) {
+        /* memory became free behind the search */
+        simt_pause(SHPOOL_BITMAP_PAUSE << *void_searches_p);
+        *void_searches_p += (*void_searches_p < SHPOOL_BITMAP_DOUBLED);
+        simt_warp_sync(SIMT_ALL_LANES);
+        return 0;
+    }
+    if (pending == 0) {
+        return 1;
+    }
+    simt_wait(base, pending); /* marks of an unfinished claim do not count */
+    simt_warp_sync(SIMT_ALL_LANES);
+    return 0;
+}
+
+/* Any request, exactly: as shpool_bitmap_malloc_slow.  A call.  First one more look from pair p on,
+ * where others were quicker (NOWHERE: they were not), then from the pool's beginning. */
+SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t granules,
+                                                    uint32_t p, uint32_t need, uint32_t below)
+{
+    const shpool_view        view = {base, 0, 0, 0, {granules, 0}, 0};
     const shpool_bitmap_wish wish = {need, below};
-    uint32_t                 p = shpool_bitmap_place_of(rank, shpool_bitmap_words(view) / 2u);
+    const uint32_t           end  = shpool_bitmap_words(view) / 2u;
     uint32_t                 void_searches = 0;
 
     if (need > granules) {
         return SHPOOL_BITMAP_NOWHERE; /* an empty pool has no granules */
     }
-    for (;;) {
-        uint32_t before = shpool_bitmap_releases_of(base);
-        uint32_t busy   = 0;
-        uint32_t first  = shpool_bitmap_sweep(view, p, wish, &busy);
-        uint32_t pending;
+    if (p != SHPOOL_BITMAP_NOWHERE) {
+        shpool_bitmap_spread(view, need, end);
+    }
+    for (p = (p < end) ? p : 0u;; p = 0) { /* p != 0: one look */
+        const uint32_t before = shpool_bitmap_releases_of(base);
+        uint32_t       busy   = 0;
+        const uint32_t first  = shpool_bitmap_sweep(view, p, (p != 0) ? p + 1u : end,
+                                                    (p != 0) ? 0u : shpool_bitmap_row_of(wish),
+                                                    wish, &busy);
 
-        if (first != SHPOOL_BITMAP_NOWHERE) {
+        if ((first != SHPOOL_BITMAP_NOWHERE) ||
+            ((p == 0) && shpool_bitmap_has_seen_all(base, before, busy, &void_searches))) {
             return first;
         }
-        if (p != 0) {
-            p = 0;
-            continue;
-        }
-        if (simt_any(SIMT_ALL_LANES, busy != 0)) { /* marks that may be taken back */
-            simt_pause(SHPOOL_BITMAP_PAUSE);
-            simt_warp_sync(SIMT_ALL_LANES);
-            continue;
-        }
-        simt_warp_sync(SIMT_ALL_LANES); /* what any lane has seen comes before: */
-        /* acquire: as in shpool_bitmap_malloc_slow */
-        pending = simt_shfl(SIMT_ALL_LANES, simt_atomic_load(base, SIMT_ACQUIRE), 0);
-        simt_warp_sync(SIMT_ALL_LANES); /* the counts come behind it in all lanes */
-        if (simt_any(SIMT_ALL_LANES, shpool_bitmap_releases_of(base) != before)) {
-            /* memory became free behind the search */
-            simt_pause(SHPOOL_BITMAP_PAUSE << void_searches);
-            void_searches += (void_searches < SHPOOL_BITMAP_DOUBLED);
-            simt_warp_sync(SIMT_ALL_LANES);
-            continue;
-        }
-        if (pending == 0) {
-            return SHPOOL_BITMAP_NOWHERE;
-        }
-        simt_wait(base, pending); /* marks of an unfinished claim do not count */
-        simt_warp_sync(SIMT_ALL_LANES);
     }
 }
 
-/* By a whole warp, one look: 704 granules from where it begins.  NOWHERE: none fits there, or
- * others came first.  Straight on, without a loop: into one ptxas would put a YIELD. */
-SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint32_t below)
+/* By a whole warp, one look: 704 granules from pair p on.  NOWHERE: others came first, or, and then
+ * *p_p is NOWHERE, none fits there.  Straight on, without a loop: into one ptxas would put a
+ * YIELD. */
+SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint32_t below,
+                                           uint32_t *p_p)
 {
-    const uint32_t     places = shpool_bitmap_words(view) / 2u - (SIMT_WARP - 1u);
-    const uint32_t     p      = shpool_bitmap_place_of(view.rank, places);
+    const uint32_t     p = *p_p;
     shpool_bitmap_look look;
     uint32_t           first;
+    uint32_t           hits;
 
     look.a     = shpool_bitmap_word_at(view, 2u * (p + simt_lane()));
     look.words = simt_atomic_load_pair(look.a, SIMT_RELAXED); /* relaxed: the claim looks again */
@@ -329,11 +464,14 @@ SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint
     first       = shpool_bitmap_reach(look, SHPOOL_BITMAP_PAIR * p);
     first       = (first + below) & ~below;
     /* a run that lies within a pair is found by a longer search only */
-    first = (first + need <= look.at + simt_ffs(~look.unused) - 1u) ? first
-                                                                    : SHPOOL_BITMAP_NOWHERE;
-    first = shpool_bitmap_lowest(first);
-    return ((first != SHPOOL_BITMAP_NOWHERE) &&
-            shpool_bitmap_claim_seen(look, first, first + need))
+    hits = simt_ballot(SIMT_ALL_LANES,
+                       first + need <= look.at + simt_ffs(~look.unused) - 1u);
+    if (!SIMT_LIKELY(hits != 0)) {
+        *p_p = SHPOOL_BITMAP_NOWHERE;
+        return SHPOOL_BITMAP_NOWHERE;
+    }
+    first = simt_shfl(SIMT_ALL_LANES, first, simt_ffs(hits) - 1u);
+    return SIMT_LIKELY(shpool_bitmap_claim_seen(look, first, first + need))
                ? first : SHPOOL_BITMAP_NOWHERE;
 }
 
@@ -360,19 +498,25 @@ SIMT_FN simt_addr shpool_bitmap_malloc_led(shpool_view view, uint32_t need, uint
 SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, uint32_t alignment,
                                              uint32_t site, uint32_t lanes)
 {
-    const uint32_t need  = (bytes + 15u) >> 4;
-    const uint32_t below = (alignment >> 4) - 1u;
-    uint32_t       first = SHPOOL_BITMAP_NOWHERE;
+    const uint32_t need   = (bytes + 15u) >> 4;
+    const uint32_t below  = (alignment >> 4) - 1u;
+    const uint32_t pairs  = shpool_bitmap_words(view) / 2u;
+    uint32_t       first  = SHPOOL_BITMAP_NOWHERE;
+    uint32_t       p;
 
     (void)site;
     if (!SIMT_LIKELY(lanes == SIMT_ALL_LANES)) {
         return shpool_bitmap_malloc_led(view, need, alignment, lanes);
     }
     if (SIMT_LIKELY(view.word[0] >= SHPOOL_BITMAP_LOOK)) {
-        first = shpool_bitmap_malloc_here(view, need, below);
+        p = shpool_bitmap_place_of(view.rank,
+                                   shpool_bitmap_places(view, pairs - (SIMT_WARP - 1u)));
+        first = shpool_bitmap_malloc_here(view, need, below, &p);
+    } else {
+        p = shpool_bitmap_place_of(view.rank, pairs);
     }
     if (!SIMT_LIKELY(first != SHPOOL_BITMAP_NOWHERE)) {
-        first = shpool_bitmap_malloc_warp(view.base, view.word[0], view.rank, need, below);
+        first = shpool_bitmap_malloc_warp(view.base, view.word[0], p, need, below);
     }
     return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;
 }
@@ -428,13 +572,22 @@ SIMT_FN_NOINLINE void shpool_bitmap_clear_on(simt_addr base, uint32_t granules, 
 
 /* By one of the lanes: of a smaller group, and where the word has changed meanwhile or the free is
  * to be refused. */
-SIMT_FN_NOINLINE uint32_t shpool_bitmap_free_led(simt_addr base, uint32_t granules,
-                                                 uint32_t offset, uint32_t rank, simt_addr addr,
-                                                 uint32_t first)
+SIMT_FN_NOINLINE uint32_t shpool_bitmap_free_call(simt_addr base, uint32_t granules,
+                                                  uint32_t offset, uint32_t rank, simt_addr addr,
+                                                  uint32_t first)
 {
     const shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
 
     return (simt_lane() == first) ? shpool_bitmap_free(view, addr, 0) : (uint32_t)SHPOOL_FREE_OK;
+}
+
+SIMT_FN uint32_t shpool_bitmap_free_led(shpool_view view, simt_addr addr, uint32_t lanes)
+{
+    const uint32_t reason = shpool_bitmap_free_call(view.base, view.word[0], view.word[1],
+                                                    view.rank, addr, simt_ffs(lanes) - 1u);
+
+    simt_warp_sync(lanes); /* it is free when any of them returns */
+    return reason;
 }
 
 SIMT_FN uint32_t shpool_bitmap_free_warp(shpool_view view, simt_addr addr, uint32_t first)
@@ -451,7 +604,7 @@ SIMT_FN uint32_t shpool_bitmap_free_warp(shpool_view view, simt_addr addr, uint3
     sole = leads && (shpool_bitmap_judge(seen, i) == SHPOOL_FREE_OK);
     sole &= (simt_atomic_cas(a, seen, sole ? seen & ~(1u << i) : seen, SIMT_RELAXED) == seen);
     if (!SIMT_LIKELY(simt_any(SIMT_ALL_LANES, sole != 0))) {
-        return shpool_bitmap_free_led(view.base, view.word[0], view.word[1], view.rank, addr, 0);
+        return shpool_bitmap_free_led(view, addr, SIMT_ALL_LANES);
     }
     simt_warp_sync(SIMT_ALL_LANES); /* the other words are this allocation's only from here on */
     if (shpool_bitmap_clear_word(a, leads ? i : 0u, leads ? 1u << SHPOOL_BITMAP_STARTS << i : 0u)) {
@@ -473,10 +626,8 @@ SIMT_FN uint32_t shpool_bitmap_free_group(shpool_view view, simt_addr addr, uint
     if (first >= view.word[0]) {
         return shpool_run_stray(first, view.word[0]);
     }
-    return SIMT_LIKELY(lanes == SIMT_ALL_LANES)
-               ? shpool_bitmap_free_warp(view, addr, first)
-               : shpool_bitmap_free_led(view.base, view.word[0], view.word[1], view.rank, addr,
-                                        simt_ffs(lanes) - 1u);
+    return SIMT_LIKELY(lanes == SIMT_ALL_LANES) ? shpool_bitmap_free_warp(view, addr, first)
+                                                : shpool_bitmap_free_led(view, addr, lanes);
 }
 
 #endif /* SHPOOL_ALLOCATORS_BITMAP_GROUP_H */

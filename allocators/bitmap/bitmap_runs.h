@@ -20,6 +20,7 @@
 #define SHPOOL_BITMAP_NOWHERE  0xffffffffu /* no granule */
 #define SHPOOL_BITMAP_PAUSE    32u         /* nanoseconds: about as long as a group's claim takes */
 #define SHPOOL_BITMAP_DOUBLED  5u          /* times, where searches are in vain */
+#define SHPOOL_BITMAP_SPREAD   12u         /* where the pool has it */
 #define SHPOOL_BITMAP_CONTROL  (16u + 4u * SHPOOL_BITMAP_COUNTERS) /* bytes before the words */
 
 /* ---- geometry: word[0] = G, word[1] = offset of granule 0 ---- */
@@ -186,6 +187,7 @@ SIMT_FN void shpool_bitmap_init(shpool_view view, uint32_t member, uint32_t memb
         simt_store32(view.base, 0);
         simt_store32(view.base + 4u, view.word[0]);
         simt_store32(view.base + 8u, view.word[1]);
+        simt_store32(view.base + SHPOOL_BITMAP_SPREAD, 0);
     }
     for (w = member; w < SHPOOL_BITMAP_COUNTERS; w += members) {
         simt_store32(view.base + 16u + 4u * w, 0);

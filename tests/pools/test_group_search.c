@@ -16,7 +16,7 @@
 #include <shpool/heap.h>
 #include <shpool/shpool.h>
 
-#define MOST_GRANULES 2000u
+#define MOST_GRANULES 6000u
 
 static shpool_pool   pool;
 static heap_model    model;
@@ -296,6 +296,7 @@ static void test_runs_across_windows_are_found(void **state)
     run(borders_kernel, 1430, 16, SIMT_ALL_LANES, 0); /* whole pairs */
     run(borders_kernel, 1500, 16, SIMT_ALL_LANES, 1);
     run(borders_kernel, 1423, 16, 0x55555555u, 0);
+    run(borders_kernel, 3000, 16, SIMT_ALL_LANES, 1); /* a warp that skips looks twice */
 }
 
 static void test_random_patterns(void **state)
@@ -308,6 +309,9 @@ static void test_random_patterns(void **state)
             seed = 1u + (uint32_t)(i * 100u + k);
             run(random_kernel, sizes[i], 1024, masks[k], (uint32_t)((i + k) % 2u));
         }
+    }
+    for (seed = 1; seed <= 3u; seed++) {
+        run(random_kernel, MOST_GRANULES, 1024, SIMT_ALL_LANES, 0);
     }
 }
 

@@ -171,11 +171,14 @@ static void warp_kernel(void *arg)
     }
 }
 
-static uint32_t rounds(void)
+static uint32_t rounds(const scenario *s)
 {
 #if defined(__SANITIZE_THREAD__)
-    return heap_long() ? 5000u : 40u; /* ThreadSanitizer sees a missing order in any schedule */
+    const int orders = strncmp(s->name, "test_reuse", 10) == 0; /* what it looks for */
+
+    return heap_long() ? 5000u : orders ? 200u : 40u;
 #else
+    (void)s;
     return heap_long() ? 100000u : 1500u;
 #endif
 }
@@ -185,7 +188,7 @@ static void seeds(const scenario *s)
     simt_launch launch = { .block = { s->threads }, .max_switches = 1000000 };
 
     start_scenario(s, &launch);
-    for (the_seed = 1; the_seed <= rounds(); the_seed++) {
+    for (the_seed = 1; the_seed <= rounds(s); the_seed++) {
         simt_result result;
 
         launch.seed          = the_seed;
@@ -225,7 +228,7 @@ WARPS(test_long_runs_for_all, 110, NULL, warp_44, warp_44, thread_14, NULL)
 WARPS(test_long_run_and_short_ones, 44, NULL, warp_40, warp_5, thread_20, NULL)
 WARPS(test_several_windows, LARGE, NULL, warp_716, warp_716, thread_3, NULL)
 WARPS(test_first_looks_meet, LARGE, NULL, warp_690, warp_690, NULL, NULL)
-WARPS(test_first_looks_for_all, LARGE, NULL, warp_300, warp_300, thread_3, nobody_refused)
+WARPS(test_first_looks_for_all, LARGE, NULL, warp_300, warp_300, thread_3, NULL)
 WARPS(test_first_look_and_several_windows, LARGE, NULL, warp_690, warp_716, thread_20, NULL)
 
 /* ---- transient marks refuse nobody ---- */
