@@ -33,7 +33,8 @@ names_all() {
 }
 
 refused() { # RESULTS.csv: drawn rows with failures; no spec here holds a comma
-    grep -v '^#' "$1" | sed 1d | awk -F, '$4 != "ramp" && $19 > 0 { n++ } END { print n + 0 }'
+    grep -v '^#' "$1" | sed 1d | awk -F, '$4 !~ /^(ramp|aging)$/ && $19 > 0 { n++ }
+        END { print n + 0 }'
 }
 
 # ---- bars ----
@@ -42,14 +43,14 @@ check "a run draws" $bench --device cpu --allocator all -i 20 --repeats 1 --json
 check "bars: well formed" xmllint --noout "$work/a.svg"
 check "bars: all allocators named" names_all "$work/a.svg" "$work/a.csv"
 check "bars: under each panel, and in the legend" \
-    test "$(grep -cF '<text>arena</text>' "$work/a.svg")" = 10
+    test "$(grep -cF '<text>arena</text>' "$work/a.svg")" = 11
 check "bars: some requests were refused" test "$(refused "$work/a.csv")" -ge 5
 check "bars: rings where they were" test "$(marks "$work/a.svg" 5)" = "$(refused "$work/a.csv")"
 check "bars: nothing failed" test "$(marks "$work/a.svg" 1)" = 0
 check "bars: the command" grep -q '<text>shpool-bench --device cpu --allocator all ' "$work/a.svg"
 check "bars: the device" grep -q '<text>CPU block executor .*clocks: ' "$work/a.svg"
 check "bars: who is not there" grep -q '<text>n/a: arena, freelist,' "$work/a.svg"
-for workload in pairs batch churn mixed handoff waiting ramp fuzz 'objects, warp'; do
+for workload in pairs batch churn mixed handoff waiting ramp aging fuzz 'objects, warp'; do
     check "bars: $workload" grep -q "<text>$workload</text>" "$work/a.svg"
 done
 

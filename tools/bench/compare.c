@@ -128,7 +128,7 @@ static int refuses_more(const bench_row *a, const bench_row *b)
     return b->failed > fmax(a->failed, 0.0) * 1.1 + 0.1;
 }
 
-/* Of ramp: a point of the pool less; which thread fails first is a race. */
+/* Of ramp and aging: a point of the pool less; which thread fails first is a race. */
 static int holds_less(const bench_row *a, const bench_row *b)
 {
     return (a->utilisation >= 0.0) && (b->utilisation < a->utilisation - 1.0);
@@ -349,8 +349,8 @@ static void usage(FILE *to)
           "files that shpool-bench --json=FILE wrote, before (A) and after (B) a change\n"
           "  --noise PERCENT    a smaller difference is none, whatever the samples say [5]\n"
           "  --fail-on RATIO    exit status 1 if a row takes RATIO times as long (1.1, for\n"
-          "                     example), fails, refuses more requests, holds less (ramp),\n"
-          "                     or is missing in B\n"
+          "                     example), fails, refuses more requests, holds less (ramp,\n"
+          "                     aging), or is missing in B\n"
           "  --changed          only the rows that differ\n"
           "  --help\n"
           "A difference is named if it is more than 3 sigma of the samples of both (by the median\n"

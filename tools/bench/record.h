@@ -54,7 +54,7 @@ typedef struct bench_row {
     double   gops;          /* 10^9 operations per second, the whole device: median */
     double   gops_spread;
     double   failed;        /* percent of operations that were refused mallocs */
-    double   utilisation;   /* ramp: percent of the region that was payload */
+    double   utilisation;   /* ramp, aging: percent of the region that was payload */
     double   sm_mhz;        /* clock of the multiprocessors right after the measurement */
     unsigned long long operations; /* of one launch; checked launches on a GPU */
     unsigned long long refused;    /* of those */

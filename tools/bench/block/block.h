@@ -102,7 +102,8 @@ const char *bench_objects_missing(const bench_point *point, const shpool_pool *p
 void bench_object_sizes(uint32_t *sizes, uint32_t median, double sigma, uint32_t largest,
                         uint32_t seed);
 
-/** The same for a point of objects; the row notes if the pool limits them. */
+/** The same for a point whose workload has a table of sizes; of objects the row notes if the pool
+ *  limits them. */
 void bench_row_sizes(bench_row *row, const bench_options *options, const bench_point *point,
                      const shpool_pool *pool, uint32_t *sizes);
 

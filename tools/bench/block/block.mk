@@ -5,6 +5,7 @@ shpool_bench_SOURCES += \
 	tools/bench/block/cpu.c \
 	tools/bench/block/fuzz.h \
 	tools/bench/block/objects.c \
+	tools/bench/block/aging.h \
 	tools/bench/block/objects.h \
 	tools/bench/block/options.c \
 	tools/bench/block/point.c \

@@ -242,7 +242,7 @@ bool measure(const launch &l, const bench_options *options, size_t workload, ben
         return true;
     }
     if (!verify(l, workload, row) || !spin_up(l, options->spin_ms, row) ||
-        ((workload != BENCH_ramp) && !measure_alone(l, options->repeats, row)) ||
+        (!BENCH_FILLS(workload) && !measure_alone(l, options->repeats, row)) ||
         !measure_all(l, workload, options->repeats, row)) {
         return false;
     }
@@ -374,14 +374,14 @@ bool choose_kernels(launch *l, const bench_point *point, const shpool_config *wa
     return true;
 }
 
-/* The table of sizes of a point of objects, in global memory. */
+/* The table of sizes, in global memory, for a workload that has one. */
 bool upload_sizes(launch *l, const bench_options *options, const bench_point *point,
                   bench_row *row)
 {
     uint32_t sizes[BENCH_SIZES];
     void    *place = NULL;
 
-    if (point->workload != BENCH_objects) {
+    if (!BENCH_SIZED(point->workload)) {
         return true;
     }
     bench_row_sizes(row, options, point, &l->pool, sizes);

@@ -115,6 +115,11 @@ void bench_row_sizes(bench_row *row, const bench_options *options, const bench_p
     const uint32_t bytes   = anysize ? pool->shared_bytes : pool->largest;
     const uint32_t largest = ((bytes != 0) && (bytes < most)) ? bytes : most;
 
+    if (point->workload == BENCH_aging) {
+        bench_object_sizes(sizes, BENCH_AGING_MEDIAN, BENCH_AGING_SIGMA,
+                           (bytes < BENCH_AGING_LARGEST) ? bytes : BENCH_AGING_LARGEST,
+                           options->seed);
+    }
     if (point->workload != BENCH_objects) {
         return;
     }

@@ -47,16 +47,19 @@ int bench_row_missing(bench_row *row, const bench_point *point, const shpool_poo
         why = objects;
     } else if ((workload != BENCH_objects) && bench_is_own_slot(point->spec)) {
         why = "no allocator; only objects has this baseline";
-    } else if ((workload == BENCH_ramp) && spills) {
+    } else if (BENCH_FILLS(workload) && spills) {
         why = "has no pool to fill";
+    } else if ((workload == BENCH_aging) && (pool->pools > 1)) {
+        why = "all warps fill one pool, and this block has more (--threads-per-pool)";
     } else if (BENCH_BOXES(workload) && (pool->scope < SHPOOL_SCOPE_BLOCK)) {
         why = "a thread of another warp may not free here";
     } else if (BENCH_BOXES(workload) && spills) {
         why = "hands over shared memory only";
-    } else if (BENCH_BOXES(workload) &&
-               (pool->shared_bytes + BENCH_BOX_BYTES(workload, pool->block_threads) >
-                SHPOOL_MAX_SHARED)) {
-        why = "no room for two letter boxes of 4 bytes a thread beside the pool";
+    } else if (pool->shared_bytes + BENCH_BOX_BYTES(workload, pool->block_threads) >
+               SHPOOL_MAX_SHARED) {
+        snprintf(text, sizeof(text), "no room for the workload's %u bytes beside the pool",
+                 (unsigned)BENCH_BOX_BYTES(workload, pool->block_threads));
+        why = text;
     } else if ((workload == BENCH_waiting) && (pool->block_threads <= SIMT_WARP)) {
         why = "one warp has no next one to hand over to";
     } else if (!spills && (pool->shared_bytes != 0) && (pool->largest < BENCH_LEAST(workload))) {
@@ -94,8 +97,8 @@ int bench_row_tally(bench_row *row, size_t workload, const bench_tally *tally)
     row->refused    = tally->failures;
     row->errors += tally->errors;
     row->failed = (tally->ops != 0) ? 100.0 * (double)tally->failures / (double)tally->ops : 0.0;
-    if ((workload == BENCH_ramp) && (row->shared_bytes != 0)) {
-        row->failed      = -1.0; /* each thread's ramp ends with one */
+    if (BENCH_FILLS(workload) && (row->shared_bytes != 0)) {
+        row->failed      = -1.0; /* each ends with one */
         row->utilisation = 100.0 * (double)tally->payload /
                            ((double)row->shared_bytes * row->blocks);
     }

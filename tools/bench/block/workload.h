@@ -20,7 +20,7 @@ typedef struct bench_tally {
     unsigned long long ops;      /* mallocs and frees */
     unsigned long long failures; /* mallocs that got NULL */
     unsigned long long errors;   /* payloads that did not hold what was written */
-    unsigned long long payload;  /* ramp: bytes asked for and got */
+    unsigned long long payload;  /* ramp, aging: bytes asked for and held */
     unsigned long long cycles;   /* of thread 0 of block 0 around its loop (GPU) */
     unsigned long long digest;   /* of the operations asked for; 0 unless verifying */
     unsigned long long malloc_cycles; /* objects: from requests to grants, of all units (GPU) */
@@ -33,11 +33,11 @@ typedef struct bench_args {
     uint32_t iterations;
     uint32_t seed;
     uint32_t bytes; /* request of `pairs` and `handoff`, 4 times the first one of `batch` (64) */
-    uint32_t box;   /* where `handoff` has its letter boxes, in the dynamic shared memory */
+    uint32_t box;   /* where letter boxes are, in the dynamic shared memory */
     uint32_t alignments; /* `fuzz` asks for so many: 16, 32, ... */
     uint32_t touch; /* `objects`: whether all of an object is written and read */
     uint32_t slot;  /* `objects` without an allocator: bytes of a unit's slot */
-    const uint32_t *sizes; /* `objects`: BENCH_SIZES requests, global memory */
+    const uint32_t *sizes; /* `objects`, `aging`: BENCH_SIZES requests, global memory */
     bench_tally *tally; /* global memory */
 } bench_args;
 
@@ -50,6 +50,7 @@ typedef struct bench_args {
     X(handoff, "malloc(64); the next warp frees it") \
     X(waiting, "one warp malloc_wait(64)s, the next one frees; no barrier, --bytes may be few") \
     X(ramp, "sizes of 16 to 256 B until the first failure: utilisation") \
+    X(aging, "warps malloc 16 B to 16 KB, free less, until the first failure: utilisation") \
     X(fuzz, "random malloc, free, realloc, aligned malloc; whole payloads checked")
 #define BENCH_WORKLOADS(X) \
     BENCH_PLAIN(X) \
@@ -238,16 +239,22 @@ SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, int verif
     bench_put(heap, s1, verify, tally);
 }
 
+/* Workloads whose figure is how full the pool gets, and those whose sizes are a table. */
+#define BENCH_FILLS(_workload) (((_workload) == BENCH_ramp) || ((_workload) == BENCH_aging))
+#define BENCH_SIZED(_workload) (((_workload) == BENCH_objects) || ((_workload) == BENCH_aging))
+
 /* The smallest request of a workload: a pool that cannot hold it has no row. */
 #define BENCH_LEAST(_workload) \
     ((((_workload) == BENCH_pairs) || BENCH_BOXES(_workload)) ? 64u \
      : (((_workload) == BENCH_batch) || ((_workload) == BENCH_ramp)) ? 16u \
-     : ((_workload) == BENCH_objects) ? BENCH_LEAST_OBJECT \
+     : BENCH_SIZED(_workload) ? BENCH_LEAST_OBJECT \
      : ((_workload) == BENCH_churn) ? 8u : 1u)
 
-/* Bytes of shared memory that a workload needs beside the pool: two letter boxes a thread. */
+/* Bytes of shared memory that a workload needs beside the pool: two letter boxes, of each thread or
+ * of the block. */
 #define BENCH_BOXES(_workload) (((_workload) == BENCH_handoff) || ((_workload) == BENCH_waiting))
-#define BENCH_BOX_BYTES(_workload, _threads) (BENCH_BOXES(_workload) ? 8u * (_threads) : 0u)
+#define BENCH_BOX_BYTES(_workload, _threads) \
+    (BENCH_BOXES(_workload) ? 8u * (_threads) : ((_workload) == BENCH_aging) ? 8u : 0u)
 
 /* With one warp the next lane frees.  The boxes alternate, so that one barrier is enough. */
 SIMT_FN void bench_run_handoff(shpool_heap heap, const bench_args *args, int verify,
@@ -365,6 +372,7 @@ SIMT_FN void bench_run_ramp(shpool_heap heap, const bench_args *args, int verify
 
 #include "fuzz.h"
 #include "objects.h"
+#include "aging.h"
 
 /* Add a thread's tally to the launch's. */
 SIMT_FN void bench_sum(const bench_args *args, const bench_tally *tally)

@@ -159,7 +159,7 @@ static void usage(FILE *to)
     fputs("usage: shpool-bench plot RESULTS.json -o FILE\n"
           "draws what shpool-bench --json=RESULTS.json measured, here or elsewhere\n"
           "  -o, --output FILE   .svg, .png or .pdf by gnuplot; .gp is its script, data included\n"
-          "  --figure NAME       gops, cycles or failed; ramp shows utilisation [gops]\n"
+          "  --figure NAME       gops, cycles or failed; ramp and aging show utilisation [gops]\n"
           "  --help\n"
           "exit status: 0; 1: it cannot be drawn; 2: usage, or a file cannot be read\n", to);
 }

@@ -86,7 +86,7 @@ typedef struct axis {
 
 static int is_utilisation(const bench_row *row)
 {
-    return strcmp(row->workload, "ramp") == 0;
+    return (strcmp(row->workload, "ramp") == 0) || (strcmp(row->workload, "aging") == 0);
 }
 
 /* Utilisation where that is the question, else what was asked for; negative: none. */
