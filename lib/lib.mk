@@ -48,7 +48,7 @@ libshpool_core_la_LIBADD = libshpool_simt.la libshpool_coalesce.la
 lib_LTLIBRARIES += libshpool.la
 libshpool_la_SOURCES =
 libshpool_la_LIBADD  = libshpool_core.la
-libshpool_la_LDFLAGS = -no-undefined -version-info $(SHPOOL_LT_VERSION)
+libshpool_la_LDFLAGS = $(SHPOOL_HARDENING_LDFLAGS) -no-undefined -version-info $(SHPOOL_LT_VERSION)
 
 if HAVE_NVCC
 shpooldev_LIBRARIES += libshpool_device.a

@@ -7,6 +7,7 @@ shpool_test_scripts += \
 	tests/build/defects.sh \
 	tests/build/docs.sh \
 	tests/build/fuzz.sh \
+	tests/build/hardening.sh \
 	tests/build/headers.sh \
 	tests/build/linked.sh \
 	tests/build/man.sh \
