@@ -570,21 +570,22 @@ SIMT_FN_NOINLINE void shpool_bitmap_clear_on(simt_addr base, uint32_t granules, 
     }
 }
 
-/* By one of the lanes: of a smaller group, and where the word has changed meanwhile or the free is
- * to be refused. */
+/* By one of the lanes, whose addr is not 0: of a smaller group, and where the word has changed
+ * meanwhile or the free is to be refused. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_free_call(simt_addr base, uint32_t granules,
-                                                  uint32_t offset, uint32_t rank, simt_addr addr,
-                                                  uint32_t first)
+                                                  uint32_t offset, uint32_t rank, simt_addr addr)
 {
     const shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
 
-    return (simt_lane() == first) ? shpool_bitmap_free(view, addr, 0) : (uint32_t)SHPOOL_FREE_OK;
+    return (addr != 0) ? shpool_bitmap_free(view, addr, 0) : (uint32_t)SHPOOL_FREE_OK;
 }
 
+/* addr is in the pool, so that it is not 0. */
 SIMT_FN uint32_t shpool_bitmap_free_led(shpool_view view, simt_addr addr, uint32_t lanes)
 {
-    const uint32_t reason = shpool_bitmap_free_call(view.base, view.word[0], view.word[1],
-                                                    view.rank, addr, simt_ffs(lanes) - 1u);
+    const simt_addr leads  = (simt_lane() == simt_ffs(lanes) - 1u) ? addr : 0u;
+    const uint32_t  reason = shpool_bitmap_free_call(view.base, view.word[0], view.word[1],
+                                                     view.rank, leads);
 
     simt_warp_sync(lanes); /* it is free when any of them returns */
     return reason;

@@ -168,7 +168,7 @@ clean()
                    (name ~ /_bitmap_(malloc_(away|far|borrow|try)|free_away|seek)E/) ? 64 : \
                    (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
                    (name ~ /_bitmap_(malloc_group|free_group|malloc_warp)E/) ? 128 : \
-                   (name ~ /_bitmap_(clear_on|free_led)E/) ? 64 : \
+                   (name ~ /_bitmap_(clear_on|free_call)E/) ? 64 : \
                    (name ~ /_warp_[a-z]*_fit_(malloc|free)E/) ? 80 : 0
             if ($1 + 0 > most || (most == 0 && ($5 + 0 > 0 || $9 + 0 > 0))) {
                 print name ":" $0
