@@ -83,5 +83,6 @@ mostlyclean-local:
 
 DISTCLEANFILES = device/builtin_providers.def lib/builtin_allocators.def
 distclean-local:
+	-rm -rf coverage.d
 	-rm -f include/shpool/allocators
 	-test "$(srcdir)" = . || rmdir include/shpool include 2>/dev/null || :

@@ -88,3 +88,10 @@ check-threads:
 	  check_PROGRAMS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_programs))' \
 	  TESTS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_tests))'
 .PHONY: check-sanitized check-threads
+
+# What part of the lines all of this runs; see build-aux/coverage.sh.
+coverage:
+	$(SHELL) $(top_srcdir)/build-aux/coverage.sh $(top_srcdir)
+print-coverage-tests:
+	@echo $(filter-out tests/build/% tests/pools/planted% tests/coalesce/planted.sh,$(TESTS))
+.PHONY: coverage print-coverage-tests

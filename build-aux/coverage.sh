@@ -1,0 +1,40 @@
+#!/bin/sh
+# What part of each folder's lines the tests run, in percent.  Called by `make coverage` in a build
+# folder; builds and checks in a folder of its own, coverage.d, without CUDA: what only a GPU runs
+# is not counted.  Needs gcov and gcovr.
+set -u
+top=$(cd "${1:?usage: coverage.sh TOP_SRCDIR}" && pwd) || exit 1
+command -v gcovr >/dev/null 2>&1 || {
+    echo "make coverage: no gcovr on PATH (package gcovr)" >&2
+    exit 1
+}
+mkdir -p coverage.d && cd coverage.d || exit 1
+if [ ! -f Makefile ]; then
+    # -O1: code that an unrolled or inlined loop repeats is one line
+    "$top/configure" --without-cuda --disable-shared --disable-hardening \
+        CFLAGS='-O1 -g --coverage -fprofile-update=atomic' \
+        CXXFLAGS='-O0 -g --coverage -fprofile-update=atomic' >configure.log || exit 1
+fi
+make >make.log || exit 1
+find . -name '*.gcda' -exec rm -f {} +
+# what compiles other copies of the sources says nothing about this one
+make -k check TESTS="$(make -s print-coverage-tests)" >check.log 2>&1
+grep -E '^# (TOTAL|PASS|FAIL|ERROR|SKIP)' check.log
+gcovr -r "$top" --object-directory . -e "$top/tests/" -e "$top/examples/" --csv \
+    >lines.csv 2>gcovr.log || {
+    tail -5 gcovr.log >&2
+    exit 1
+}
+awk -F, 'NR > 1 {
+        folder = $1
+        sub("/[^/]*$", "", folder)
+        sub("^allocators/.*", "allocators", folder)
+        lines[folder] += $2
+        run[folder] += $3
+    }
+    END {
+        for (folder in lines) {
+            part = 100 * run[folder] / lines[folder]
+            printf "%-28s %6d lines %6.1f %%\n", folder, lines[folder], part
+        }
+    }' lines.csv | sort
