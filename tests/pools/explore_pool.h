@@ -259,19 +259,6 @@ static inline void kernel(void *arg)
     }
 }
 
-/* ThreadSanitizer sees a missing order in any schedule, at ten times the price of each. */
-static uint32_t preemptions(const scenario *s)
-{
-    if (heap_long() != 0) {
-        return s->preemptions + 1u;
-    }
-#if defined(__SANITIZE_THREAD__)
-    return (s->preemptions > 1u) ? 1u : s->preemptions;
-#else
-    return s->preemptions;
-#endif
-}
-
 /* Plan its pool. */
 static void start_scenario(const scenario *s, simt_launch *launch)
 {
@@ -287,7 +274,7 @@ static void start_scenario(const scenario *s, simt_launch *launch)
 static void explore_kernel(const scenario *s, simt_kernel run)
 {
     simt_launch   launch = { .block = { 1 } };
-    simt_bounds   bounds = { .preemptions = preemptions(s) };
+    simt_bounds   bounds = { .preemptions = heap_preemptions(s->preemptions) };
     simt_hooks    hooks  = { before, after };
     simt_result   result;
     shpool_status status;

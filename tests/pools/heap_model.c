@@ -197,3 +197,25 @@ int heap_long(void)
 
     return (value != NULL) && (value[0] != '\0') && (value[0] != '0');
 }
+
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN 1
+#else
+#define UNDER_TSAN 0
+#endif
+
+uint32_t heap_preemptions(uint32_t usual)
+{
+    if (heap_long() != 0) {
+        return usual + 1u;
+    }
+    return (UNDER_TSAN && (usual > 1u)) ? 1u : usual;
+}
+
+uint32_t heap_seeds(uint32_t usual)
+{
+    if (heap_long() != 0) {
+        return 20u * usual;
+    }
+    return UNDER_TSAN ? (usual + 3u) / 4u : usual;
+}

@@ -46,7 +46,7 @@ static void add_mbars(trial *t)
 static void run_everywhere(uint32_t threads, uint32_t each, simt_kernel kernel)
 {
     FOR_EACH_POOL(allocator) {
-        for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        for (uint32_t seed = 0; seed < heap_seeds(SEEDS); seed++) {
             trial t;
 
             trial_open(&t, allocator, "", threads, each, 16);

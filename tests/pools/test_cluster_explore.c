@@ -56,7 +56,7 @@ static int after(void *arg)
 
 static void explore(const scene *s)
 {
-    simt_bounds   bounds = { .preemptions = s->preemptions + ((heap_long() != 0) ? 1u : 0u) };
+    simt_bounds   bounds = { .preemptions = heap_preemptions(s->preemptions) };
     simt_hooks    hooks  = { before, after };
     shpool_status status;
 

@@ -109,7 +109,7 @@ static void run_scripts(const char *options, uint32_t x, uint32_t y, uint32_t z,
 {
     static const uint32_t periods[] = { 1, 3, 17, 0 };
     uint32_t threads = x * y * z;
-    uint32_t most    = heap_long() ? seeds * 20u : seeds;
+    uint32_t most    = heap_seeds(seeds);
 
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);

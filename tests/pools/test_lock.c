@@ -64,7 +64,7 @@ static int after(void *arg)
 static void explore(const shpool_allocator *allocator, simt_kernel kernel, uint32_t threads,
                     uint32_t preemptions)
 {
-    simt_bounds   bounds = { .preemptions = preemptions + ((heap_long() != 0) ? 1u : 0u) };
+    simt_bounds   bounds = { .preemptions = heap_preemptions(preemptions) };
     simt_hooks    hooks  = { before, after };
     shpool_status status;
     char          option[32];

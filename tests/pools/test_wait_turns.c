@@ -151,7 +151,7 @@ static void group_order_kernel(void *arg)
 /* A thread that was about to ask may be quicker than the oldest, but seldom. */
 static void run_order(simt_kernel kernel, uint32_t threads, uint32_t waiters)
 {
-    const uint32_t runs = heap_long() ? 500u : 40u;
+    const uint32_t runs = heap_seeds(40u);
 
     FOR_EACH_SHARED(allocator) {
         uint32_t overtaken = 0;
