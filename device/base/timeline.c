@@ -34,8 +34,11 @@ static cu_result ask_capture(const shpool_timelines *table, shpool_stream stream
     /* relaxed: the caller's own captures were opened before by the same thread */
     if ((atomic_load_explicit(&((shpool_timelines *)(uintptr_t)table)->captures,
                               memory_order_relaxed) == 0) ||
-        (device->cu->stream_capturing == NULL) || !shpool_device_enter_quietly(device, &left)) {
+        (device->cu->stream_capturing == NULL)) {
         return CU_SUCCESS;
+    }
+    if (!shpool_device_enter_quietly(device, &left)) {
+        return CU_ERROR_INVALID_CONTEXT;
     }
     result = device->cu->stream_capturing(stream, &status);
     shpool_device_leave(device, left);
@@ -43,14 +46,18 @@ static cu_result ask_capture(const shpool_timelines *table, shpool_stream stream
     return result;
 }
 
-int shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream)
+cu_result shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream,
+                                   int *captures_p)
 {
-    int captures = 0;
+    cu_result result;
 
-    if ((stream != NULL) && (stream != SHPOOL_STREAM_LEGACY)) {
-        (void)ask_capture(table, stream, &captures);
+    *captures_p = 0;
+    if ((stream == NULL) || (stream == SHPOOL_STREAM_LEGACY)) {
+        return CU_SUCCESS;
     }
-    return captures;
+    result = ask_capture(table, stream, captures_p);
+    *captures_p |= (result != CU_SUCCESS);
+    return result;
 }
 
 /* 1: an event that is recorded there, a question or a wait would become part of a graph, or end the
@@ -60,7 +67,7 @@ static int is_off_limits(const shpool_timelines *table, shpool_stream stream)
     int captures;
     cu_result result = ask_capture(table, stream, &captures);
 
-    return captures || ((result != CU_SUCCESS) && (stream == SHPOOL_STREAM_LEGACY));
+    return captures || (result != CU_SUCCESS);
 }
 
 /* ---- events that cover numbers; the timeline is locked ---- */
@@ -309,6 +316,15 @@ static shpool_timeline *find_locked(shpool_timelines *table, shpool_stream strea
     return t;
 }
 
+/* Whether all frees are done.  While streams capture, only what is known counts: the question would
+ * end the capture. */
+static int has_finished(shpool_timelines *table, shpool_timeline *t)
+{
+    /* relaxed: the caller's own captures were opened before by the same thread */
+    return (atomic_load_explicit(&table->captures, memory_order_relaxed) > 0)
+               ? shpool_timeline_is_done(t, t->seq) : shpool_timeline_poll(table, t);
+}
+
 /* One whose stream is gone and has finished can stand for another: its numbers go on, so that all
  * older ones stay done. */
 static shpool_timeline *recycle(shpool_timelines *table)
@@ -318,7 +334,7 @@ static shpool_timeline *recycle(shpool_timelines *table)
     for (; t != NULL; t = t->next) {
         if (t->gone) {
             shpool_spin_lock(&t->lock);
-            if (shpool_timeline_poll(table, t)) {
+            if (has_finished(table, t)) {
                 return t;
             }
             shpool_spin_unlock(&t->lock);
@@ -373,12 +389,17 @@ static shpool_status ask_id(const shpool_timelines *table, shpool_stream stream,
 {
     const shpool_driver *cu = table->device->cu;
     cu_result result;
+    int captures;
 
     *id_p = 0;
     if (table->assume_stable || shpool_stream_is_default(stream) || (cu->stream_id == NULL)) {
         return SHPOOL_OK;
     }
-    if (shpool_timeline_captures(table, stream)) {
+    result = shpool_timeline_captures(table, stream, &captures);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(cu, "cuStreamIsCapturing", result);
+    }
+    if (captures) {
         *id_p = ID_UNKNOWN;
         return SHPOOL_OK;
     }

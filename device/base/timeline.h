@@ -187,8 +187,10 @@ void shpool_timeline_uses_free(shpool_timeline_use *use);
 /* Whether shpool_timeline_order() would succeed. */
 int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq);
 
-/* 1: a capture is open, and the stream takes part in one. */
-int shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream);
+/* Whether a capture is open and the stream takes part in one; 1 with the driver's failure if it
+ * cannot say: to take a stream for one that captures does no harm. */
+cu_result shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream,
+                                   int *captures_p);
 
 /* The stream will be destroyed, or will not before it is retired. */
 shpool_status shpool_timeline_retire(shpool_timelines *table, shpool_stream stream);

@@ -274,8 +274,9 @@ static inline int bins_usable(const bins_block *block, const shpool_timeline *ti
 
 /* ---- slabs, blocks and heaps (bins/slab.c), under bins.lock but for the first two ---- */
 
-/* Driver calls while streams capture: "relaxed" lets them pass.  Returns what to give back. */
-int bins_capture_relax(bins_self *bins);
+/* Driver calls while streams capture: "relaxed" lets them pass, without it they would end the
+ * capture.  *mode_p is what to give back; SHPOOL_ERR_CUDA: nothing is. */
+shpool_status bins_capture_relax(bins_self *bins, int *mode_p);
 void bins_capture_restore(bins_self *bins, int mode);
 
 /* A slab for `need` bytes, as one free block in the heap; the driver's refusal is in

@@ -72,8 +72,12 @@ int bins_graph_captures(bins_self *bins)
     for (const bins_graph *graph = bins->graphs; graph != NULL; graph = graph->next) {
         for (const shpool_timeline *t = graph->open ? graph->streams : NULL; t != NULL;
              t = t->next) {
-            if (((t->thread == 0) || (t->thread == shpool_thread_number())) &&
-                shpool_timeline_captures(&bins->lanes, t->stream)) {
+            int captures = 0;
+
+            if ((t->thread == 0) || (t->thread == shpool_thread_number())) {
+                (void)shpool_timeline_captures(&bins->lanes, t->stream, &captures);
+            }
+            if (captures) {
                 return 1;
             }
         }
@@ -134,17 +138,24 @@ int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void *
 {
     bins_graph *graph;
     bins_block *block = NULL;
+    cu_result result;
     int refused = 0;
+    int captures;
     int mode;
 
     stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
-    if (!shpool_timeline_captures(&bins->lanes, stream)) {
+    result = shpool_timeline_captures(&bins->lanes, stream, &captures);
+    if (!captures) {
         return 0;
     }
-    mode = bins_capture_relax(bins);
+    *status_p = (result == CU_SUCCESS)
+                    ? bins_capture_relax(bins, &mode)
+                    : shpool_driver_failed(bins->lanes.device->cu, "cuStreamIsCapturing", result);
+    if (*status_p != SHPOOL_OK) {
+        return 1;
+    }
     shpool_mutex_lock(&bins->lock);
     graph = open_graph(bins);
-    *status_p = SHPOOL_OK;
     if (graph != NULL) {
         block = take(bins, graph, need, stream, status_p);
         if (block != NULL) {
@@ -224,9 +235,11 @@ static void drop_if_empty(bins_self *bins, bins_graph *graph)
 void bins_graph_free(bins_self *bins, bins_block *block, shpool_stream stream)
 {
     bins_graph *graph = block->slab->heap->graph;
+    int captures;
 
     stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
-    block->last = shpool_timeline_captures(&bins->lanes, stream) ? stream_of(graph, stream) : NULL;
+    (void)shpool_timeline_captures(&bins->lanes, stream, &captures);
+    block->last = captures ? stream_of(graph, stream) : NULL;
     block->seq = 1;
     bins->count.frees++;
     bins->count.live_bytes -= block->bytes;
@@ -303,9 +316,12 @@ shpool_status bins_capture_end(void *self, uint64_t id_high, uint64_t id_low)
 {
     bins_self *bins = self;
     bins_graph *graph;
-    shpool_status status = SHPOOL_OK;
-    int mode = bins_capture_relax(bins);
+    int mode;
+    shpool_status status = bins_capture_relax(bins, &mode);
 
+    if (status != SHPOOL_OK) {
+        return status;
+    }
     shpool_mutex_lock(&bins->lock);
     graph = *place_of(bins, id_high, id_low);
     if ((graph != NULL) && graph->open) {
@@ -324,9 +340,12 @@ shpool_status bins_capture_release(void *self, uint64_t id_high, uint64_t id_low
 {
     bins_self *bins = self;
     bins_graph *graph;
-    shpool_status status = SHPOOL_OK;
-    int mode = bins_capture_relax(bins);
+    int mode;
+    shpool_status status = bins_capture_relax(bins, &mode);
 
+    if (status != SHPOOL_OK) {
+        return status;
+    }
     shpool_mutex_lock(&bins->lock);
     graph = *place_of(bins, id_high, id_low);
     if ((graph != NULL) && (graph->holds > 0)) {

@@ -55,16 +55,19 @@ static void set_entry(const bins_slab *slab, const bins_block *block, bins_block
 
 /* ---- the driver's rule about captures in other streams of this thread ---- */
 
-int bins_capture_relax(bins_self *bins)
+shpool_status bins_capture_relax(bins_self *bins, int *mode_p)
 {
     const shpool_driver *cu = bins->lanes.device->cu;
-    int mode = CU_CAPTURE_MODE_RELAXED;
+    cu_result result = CU_SUCCESS;
 
-    if ((atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) == 0) ||
-        (cu->capture_mode == NULL) || (cu->capture_mode(&mode) != CU_SUCCESS)) {
-        return CU_CAPTURE_MODE_RELAXED;
+    *mode_p = CU_CAPTURE_MODE_RELAXED;
+    if ((atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0) &&
+        (cu->capture_mode != NULL)) {
+        result = cu->capture_mode(mode_p);
     }
-    return mode;
+    return (result == CU_SUCCESS)
+               ? SHPOOL_OK
+               : shpool_driver_failed(cu, "cuThreadExchangeStreamCaptureMode", result);
 }
 
 void bins_capture_restore(bins_self *bins, int mode)

@@ -257,10 +257,13 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
 {
     request r = { .bins = bins, .heap = &bins->heap[need >= BINS_LARGE_BYTES], .lane = lane,
                   .stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream, .need = need };
-    shpool_status status = SHPOOL_OK;
-    int mode = bins_capture_relax(bins);
+    int mode;
+    shpool_status status = bins_capture_relax(bins, &mode);
     bins_block *block;
 
+    if (status != SHPOOL_OK) {
+        return status;
+    }
     shpool_mutex_lock(&bins->lock);
     block = find(&r);
     if (block != NULL) {
@@ -312,9 +315,12 @@ static int claim(bins_block *block, unsigned from, unsigned to)
 
 shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpool_stream stream)
 {
-    int mode = bins_capture_relax(bins);
-    shpool_status status = SHPOOL_OK;
+    int mode;
+    shpool_status status = bins_capture_relax(bins, &mode);
 
+    if (status != SHPOOL_OK) {
+        return status;
+    }
     shpool_mutex_lock(&bins->lock);
     if (claim(block, BINS_LIVE_USED, BINS_PENDING)) {
         status = free_used(bins, block, stream);

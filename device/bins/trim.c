@@ -100,8 +100,11 @@ shpool_status bins_trim(void *self, size_t keep_bytes)
     bins_self *bins = self;
     uint64_t idle;
     int mode;
+    shpool_status status = bins_capture_relax(bins, &mode);
 
-    mode = bins_capture_relax(bins);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
     shpool_mutex_lock(&bins->lock);
     bins_merge_all(bins);
     idle = idle_bytes(bins);

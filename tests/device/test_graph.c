@@ -218,6 +218,59 @@ static void test_a_capture_gets_what_is_idle(void **state)
     end();
 }
 
+/* What is asked about a stream that was retired before it had finished waits, too. */
+static void test_a_retired_stream_is_not_asked_about_during_a_capture(void **state)
+{
+    shpool_stream retired;
+    void *ptr;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    retired = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    ptr = get(allocator, 5000, retired);
+    fake_work(retired, ptr, 5000);
+    put(allocator, ptr, retired);
+    assert_ok(shpool_device_stream_retire(allocator, retired));
+    (void)capture(1, &ptr);
+    assert_ok(shpool_device_capture_release(allocator, 1, 1));
+    end();
+}
+
+/* Where the driver does not say whether a stream captures, or does not let calls pass that would
+ * end the capture, malloc and free fail, and can be repeated. */
+static void test_a_question_that_fails_ends_no_capture(void **state)
+{
+    int failed = 1;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    for (unsigned long n = 1; failed; n++) {
+        void *ptr = NULL;
+        unsigned graph;
+
+        assert_ok(shpool_device_capture_begin(allocator, 1, 1));
+        fake_capture_begin(stream);
+        fake_fail(n, CU_ERROR_INVALID_VALUE);
+        if (shpool_device_malloc(allocator, 3 * MIB, stream, &ptr) != SHPOOL_OK) {
+            ptr = get(allocator, 3 * MIB, stream);
+        }
+        fake_work(stream, ptr, 3 * MIB);
+        if (shpool_device_free(allocator, ptr, stream) != SHPOOL_OK) {
+            put(allocator, ptr, stream);
+        }
+        failed = fake_failed();
+        fake_fail(0, CU_SUCCESS);
+        graph = fake_capture_end(stream);
+        assert_ok(shpool_device_capture_end(allocator, 1, 1));
+        fake_launch(graph, stream);
+        assert_ok(shpool_device_capture_release(allocator, 1, 1));
+        assert_int_equal(0, live_bytes(allocator));
+        assert_string_equal("", fake_first_violation());
+        assert_true(n < 100);
+    }
+    end();
+}
+
 static void test_wrong_pools_are_refused(void **state)
 {
     shpool_device_allocator *simple;
@@ -248,6 +301,8 @@ int main(void)
         TEST(test_out_of_memory_ends_no_capture),
         TEST(test_a_stream_that_captured_may_be_destroyed_before_the_end),
         TEST(test_a_capture_gets_what_is_idle),
+        TEST(test_a_retired_stream_is_not_asked_about_during_a_capture),
+        TEST(test_a_question_that_fails_ends_no_capture),
         TEST(test_wrong_pools_are_refused),
     };
 
