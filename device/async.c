@@ -87,28 +87,58 @@ static shpool_status make_pool(async_self *a)
     return status;
 }
 
+static cu_result driver_free(async_self *a, void *ptr, shpool_stream stream)
+{
+    const shpool_device *device = a->lanes.device;
+    cu_result result = CU_ERROR_INVALID_CONTEXT;
+    int left;
+
+    if (shpool_device_enter_quietly(device, &left)) {
+        result = device->cu->pool_free((cu_ptr)(uintptr_t)ptr, stream);
+    }
+    shpool_device_leave(device, left);
+    return result;
+}
+
+typedef struct ending {
+    async_self *a;
+    shpool_device_loss loss;
+} ending;
+
 static int free_live(shpool_ptr_entry *entry, void *user)
 {
-    async_self *a = user;
+    ending *end = user;
 
     shpool_timeline_uses_free(entry->note);
-    (void)a->lanes.device->cu->pool_free((cu_ptr)(uintptr_t)entry->ptr, SHPOOL_STREAM_LEGACY);
+    shpool_device_loss_add(&end->loss, driver_free(end->a, entry->ptr, SHPOOL_STREAM_LEGACY),
+                           entry->bytes);
     return 0;
+}
+
+/* A pool knows its device: where the context cannot be current, this is tried all the same. */
+static void destroy_pool(async_self *a)
+{
+    const shpool_device *device = a->lanes.device;
+    shpool_device_loss loss = { .count = 0 };
+    int left;
+
+    if (a->pool == NULL) {
+        return;
+    }
+    (void)shpool_device_enter_quietly(device, &left);
+    shpool_device_loss_add(&loss, device->cu->pool_destroy(a->pool), 0);
+    shpool_device_leave(device, left);
+    shpool_device_loss_tell(device, &loss, "pool");
 }
 
 static void async_destroy(void *self)
 {
     async_self *a = self;
-    const shpool_device *device = a->lanes.device;
-    int left;
+    ending end = { .a = a };
 
-    if (shpool_device_enter(device, &left) == SHPOOL_OK) {
-        (void)shpool_ptr_walk(&a->map, free_live, a);
-        if (a->pool != NULL) {
-            (void)device->cu->pool_destroy(a->pool);
-        }
-        shpool_device_leave(device, left);
-    }
+    (void)shpool_ptr_walk(&a->map, free_live, &end);
+    shpool_device_loss_tell(a->lanes.device, &end.loss, "allocations");
+    destroy_pool(a);
     shpool_ptr_map_fini(&a->map);
     shpool_timelines_fini(&a->lanes);
     free(a);
@@ -165,20 +195,6 @@ static cu_result driver_alloc(async_self *a, size_t bytes, shpool_stream stream,
     return result;
 }
 
-static cu_result driver_free(async_self *a, void *ptr, shpool_stream stream)
-{
-    const shpool_device *device = a->lanes.device;
-    cu_result result;
-    int left;
-
-    if (shpool_device_enter(device, &left) != SHPOOL_OK) {
-        return CU_ERROR_INVALID_CONTEXT;
-    }
-    result = device->cu->pool_free((cu_ptr)(uintptr_t)ptr, stream);
-    shpool_device_leave(device, left);
-    return result;
-}
-
 static shpool_status async_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
 {
     async_self *a = self;
@@ -200,7 +216,10 @@ static shpool_status async_malloc(void *self, size_t bytes, shpool_stream stream
     }
     status = shpool_ptr_put(&a->map, (void *)(uintptr_t)ptr, bytes, NULL);
     if (status != SHPOOL_OK) {
-        (void)driver_free(a, (void *)(uintptr_t)ptr, stream);
+        shpool_device_loss loss = { .count = 0 };
+
+        shpool_device_loss_add(&loss, driver_free(a, (void *)(uintptr_t)ptr, stream), bytes);
+        shpool_device_loss_tell(a->lanes.device, &loss, "allocation");
         return status;
     }
     atomic_fetch_add(&a->live_bytes, bytes);

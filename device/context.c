@@ -23,38 +23,41 @@ static struct {
 
 /* ---- destroy ---- */
 
-static void drop_stream(shpool_context *context, shpool_stream stream)
+static void drop_stream(shpool_context *context, shpool_stream stream, shpool_device_loss *loss)
 {
     if (stream != NULL) {
         if (context->allocator != NULL) {
             (void)shpool_device_stream_retire(context->allocator, stream);
         }
-        (void)context->device->cu->stream_destroy(stream);
+        shpool_device_loss_add(loss, context->device->cu->stream_destroy(stream), 0);
     }
 }
 
-static void drop_event(const shpool_context *context, shpool_event event)
+static void drop_event(const shpool_context *context, shpool_event event, shpool_device_loss *loss)
 {
     if (event != NULL) {
-        (void)context->device->cu->event_destroy(event);
+        shpool_device_loss_add(loss, context->device->cu->event_destroy(event), 0);
     }
 }
 
+/* Where the device's context cannot be current, this is tried all the same. */
 static void destroy(shpool_context *context)
 {
+    shpool_device_loss loss = { .count = 0 };
     int left;
 
-    if (shpool_device_enter(context->device, &left) == SHPOOL_OK) {
-        drop_stream(context, context->owns_stream ? context->stream : NULL);
-        drop_stream(context, context->aux_stream);
-        drop_event(context, context->event);
-        drop_event(context, context->timer[0]);
-        drop_event(context, context->timer[1]);
-        if (context->pinned != NULL) {
-            (void)context->device->cu->host_free(context->pinned);
-        }
-        shpool_device_leave(context->device, left);
+    (void)shpool_device_enter_quietly(context->device, &left);
+    drop_stream(context, context->owns_stream ? context->stream : NULL, &loss);
+    drop_stream(context, context->aux_stream, &loss);
+    drop_event(context, context->event, &loss);
+    drop_event(context, context->timer[0], &loss);
+    drop_event(context, context->timer[1], &loss);
+    if (context->pinned != NULL) {
+        shpool_device_loss_add(&loss, context->device->cu->host_free(context->pinned),
+                               context->pinned_bytes);
     }
+    shpool_device_leave(context->device, left);
+    shpool_device_loss_tell(context->device, &loss, "parts of a context");
     shpool_device_allocator_unref(context->allocator);
     free(context);
 }

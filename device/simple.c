@@ -42,23 +42,28 @@ static shpool_status simple_create(const shpool_device_setup *setup, void **self
     return SHPOOL_OK;
 }
 
+typedef struct ending {
+    const shpool_device *device;
+    shpool_device_loss loss;
+} ending;
+
 static int free_one(shpool_ptr_entry *entry, void *user)
 {
-    simple *s = user;
+    ending *end = user;
 
-    (void)s->device->cu->memory_free((cu_ptr)(uintptr_t)entry->ptr);
+    shpool_device_loss_add(&end->loss,
+                           shpool_device_give(end->device, (cu_ptr)(uintptr_t)entry->ptr),
+                           entry->bytes);
     return 0;
 }
 
 static void simple_destroy(void *self)
 {
     simple *s = self;
-    int left;
+    ending end = { .device = s->device };
 
-    if (shpool_device_enter(s->device, &left) == SHPOOL_OK) {
-        (void)shpool_ptr_walk(&s->map, free_one, s);
-        shpool_device_leave(s->device, left);
-    }
+    (void)shpool_ptr_walk(&s->map, free_one, &end);
+    shpool_device_loss_tell(s->device, &end.loss, "allocations");
     shpool_ptr_map_fini(&s->map);
     free(s);
 }
@@ -89,29 +94,24 @@ static shpool_status simple_malloc(void *self, size_t bytes, shpool_stream strea
 {
     simple *s = self;
     cu_ptr ptr = 0;
-    cu_result result;
-    int left;
-    shpool_status status = shpool_device_enter(s->device, &left);
+    cu_result result = shpool_device_take(s->device, bytes, &ptr);
+    shpool_status status;
 
     (void)stream; /* memory that nobody uses may be used by every stream */
+    if (result != CU_SUCCESS) {
+        return refused(s, bytes, result);
+    }
+    status = shpool_ptr_put(&s->map, (void *)(uintptr_t)ptr, bytes, NULL);
     if (status != SHPOOL_OK) {
+        shpool_device_loss loss = { .count = 0 };
+
+        shpool_device_loss_add(&loss, shpool_device_give(s->device, ptr), bytes);
+        shpool_device_loss_tell(s->device, &loss, "allocation");
         return status;
     }
-    result = s->device->cu->memory_alloc(&ptr, bytes);
-    if (result == CU_SUCCESS) {
-        status = shpool_ptr_put(&s->map, (void *)(uintptr_t)ptr, bytes, NULL);
-        if (status != SHPOOL_OK) {
-            (void)s->device->cu->memory_free(ptr);
-        }
-    } else {
-        status = refused(s, bytes, result);
-    }
-    shpool_device_leave(s->device, left);
-    if (status == SHPOOL_OK) {
-        count_malloc(s, bytes);
-        *ptr_p = (void *)(uintptr_t)ptr;
-    }
-    return status;
+    count_malloc(s, bytes);
+    *ptr_p = (void *)(uintptr_t)ptr;
+    return SHPOOL_OK;
 }
 
 static shpool_status simple_free(void *self, void *ptr, shpool_stream stream)
@@ -119,20 +119,13 @@ static shpool_status simple_free(void *self, void *ptr, shpool_stream stream)
     simple *s = self;
     shpool_ptr_entry entry;
     cu_result result;
-    int left;
     shpool_status status = shpool_ptr_take(&s->map, ptr, &entry);
 
     (void)stream;
     if (status != SHPOOL_OK) {
         return status;
     }
-    status = shpool_device_enter(s->device, &left);
-    if (status != SHPOOL_OK) {
-        shpool_ptr_put_back(&s->map, &entry);
-        return status;
-    }
-    result = s->device->cu->memory_free((cu_ptr)(uintptr_t)ptr);
-    shpool_device_leave(s->device, left);
+    result = shpool_device_give(s->device, (cu_ptr)(uintptr_t)ptr);
     if (result != CU_SUCCESS) {
         shpool_ptr_put_back(&s->map, &entry);
         return shpool_driver_failed(s->device->cu, "cuMemFree", result);

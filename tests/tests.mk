@@ -81,9 +81,9 @@ check-sanitized:
 # geometries and shapes in which the same threads do the same.
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_ptx tests/coalesce/test_coalesce \
 	tests/coalesce/test_plan tests/coalesce/test_random tests/coalesce/test_rows \
-	tests/coalesce/test_run tests/coalesce/test_warp tests/device/test_faults \
-	tests/device/test_model tests/loadstore/test_layout tests/loadstore/test_mgpu \
-	tests/pools/test_geometry)
+	tests/coalesce/test_run tests/coalesce/test_warp tests/device/test_fault_pairs \
+	tests/device/test_faults tests/device/test_model tests/loadstore/test_layout \
+	tests/loadstore/test_mgpu tests/pools/test_geometry)
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check \
 	  check_PROGRAMS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_programs))' \

@@ -128,12 +128,17 @@ shpool_status shpool_device_enter(const shpool_device *device, int *left_p)
     return (result == CU_SUCCESS) ? SHPOOL_OK : shpool_driver_failed(device->cu, call, result);
 }
 
-int shpool_device_enter_quietly(const shpool_device *device, int *left_p)
+static cu_result enter_quietly(const shpool_device *device, int *left_p)
 {
     const char *call;
 
     *left_p = 0;
-    return !shpool_driver_forked() && (make_current(device, left_p, &call) == CU_SUCCESS);
+    return shpool_driver_forked() ? CU_ERROR_INVALID_CONTEXT : make_current(device, left_p, &call);
+}
+
+int shpool_device_enter_quietly(const shpool_device *device, int *left_p)
+{
+    return enter_quietly(device, left_p) == CU_SUCCESS;
 }
 
 void shpool_device_leave(const shpool_device *device, int left)
@@ -143,4 +148,58 @@ void shpool_device_leave(const shpool_device *device, int left)
     if (left) {
         (void)device->cu->context_pop(&dropped);
     }
+}
+
+/* ---- memory ---- */
+
+cu_result shpool_device_take(const shpool_device *device, size_t bytes, cu_ptr *ptr_p)
+{
+    int left;
+    cu_result result = enter_quietly(device, &left);
+
+    if (result == CU_SUCCESS) {
+        result = device->cu->memory_alloc(ptr_p, bytes);
+    }
+    shpool_device_leave(device, left);
+    return result;
+}
+
+cu_result shpool_device_give(const shpool_device *device, cu_ptr ptr)
+{
+    int left;
+    cu_result result = enter_quietly(device, &left);
+
+    if (result == CU_SUCCESS) {
+        result = device->cu->memory_free(ptr);
+    }
+    shpool_device_leave(device, left);
+    return result;
+}
+
+/* ---- what is lost ---- */
+
+void shpool_device_loss_add(shpool_device_loss *loss, cu_result result, uint64_t bytes)
+{
+    if (result != CU_SUCCESS) {
+        loss->result = result;
+        loss->count++;
+        loss->bytes += bytes;
+    }
+}
+
+void shpool_device_loss_tell(const shpool_device *device, const shpool_device_loss *loss,
+                             const char *what)
+{
+    const char *text = NULL;
+
+    if ((loss->count == 0) || (loss->result == CU_ERROR_DEINITIALIZED)) {
+        return;
+    }
+    if ((device->cu->error_string(loss->result, &text) != CU_SUCCESS) || (text == NULL)) {
+        text = "unknown error";
+    }
+    shpool_message(SHPOOL_LEVEL_WARN, "lost until the process ends, on device %d: %u %s, %llu "
+                   "bytes: the CUDA driver did not take them back, with result %d: %s",
+                   device->ordinal, loss->count, what, (unsigned long long)loss->bytes,
+                   loss->result, text);
 }

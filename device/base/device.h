@@ -34,6 +34,25 @@ void shpool_device_leave(const shpool_device *device, int left);
 /* The same for who has a spin lock, and must send no message; 1: it is current. */
 int shpool_device_enter_quietly(const shpool_device *device, int *left_p);
 
+/* Memory of cuMemAlloc, with the context current.  They send no message. */
+cu_result shpool_device_take(const shpool_device *device, size_t bytes, cu_ptr *ptr_p);
+cu_result shpool_device_give(const shpool_device *device, cu_ptr ptr);
+
+/* What an allocator had at its end and the driver did not take back; zeroed, nothing. */
+typedef struct shpool_device_loss {
+    cu_result result; /* the driver's latest refusal */
+    unsigned count;
+    uint64_t bytes;
+} shpool_device_loss;
+
+/* Adds what `result` refuses to a loss. */
+void shpool_device_loss_add(shpool_device_loss *loss, cu_result result, uint64_t bytes);
+
+/* Says by a message what is lost, unless the process ends and the driver with it.  The detail of
+ * the thread's latest failure stays. */
+void shpool_device_loss_tell(const shpool_device *device, const shpool_device_loss *loss,
+                             const char *what);
+
 /* For tests: forget all devices, because the driver will be replaced.  No other thread may be in
  * the library. */
 void shpool_devices_reset(void);

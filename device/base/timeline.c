@@ -272,11 +272,12 @@ void shpool_timelines_init(shpool_timelines *table, const shpool_device *device,
     (void)pthread_mutex_init(&table->sync_lock, NULL);
 }
 
-static void destroy_events(const shpool_device *device, shpool_timeline *timeline)
+static void destroy_events(const shpool_device *device, shpool_timeline *timeline,
+                           shpool_device_loss *loss)
 {
     for (unsigned i = 0; i < SHPOOL_TIMELINE_EVENTS; i++) {
         if (timeline->ring[i].event != NULL) {
-            (void)device->cu->event_destroy(timeline->ring[i].event);
+            shpool_device_loss_add(loss, device->cu->event_destroy(timeline->ring[i].event), 0);
         }
     }
 }
@@ -284,20 +285,20 @@ static void destroy_events(const shpool_device *device, shpool_timeline *timelin
 void shpool_timelines_fini(shpool_timelines *table)
 {
     shpool_timeline *timeline = atomic_load_explicit(&table->all, memory_order_acquire);
-    int entered;
-    int left = 0;
+    shpool_device_loss loss = { .count = 0 };
+    int left;
 
-    entered = (shpool_device_enter(table->device, &left) == SHPOOL_OK);
+    /* an event knows its context: where that cannot be current, this is tried all the same */
+    (void)shpool_device_enter_quietly(table->device, &left);
     while (timeline != NULL) {
         shpool_timeline *next = timeline->next;
 
-        if (entered) {
-            destroy_events(table->device, timeline);
-        }
+        destroy_events(table->device, timeline, &loss);
         free(timeline);
         timeline = next;
     }
     shpool_device_leave(table->device, left);
+    shpool_device_loss_tell(table->device, &loss, "events");
     pthread_mutex_destroy(&table->sync_lock);
     pthread_mutex_destroy(&table->lock);
     table->id = 0;

@@ -250,18 +250,13 @@ static void bins_destroy(void *self)
     bins_graphs_fini(bins);
     bins_heap_fini(bins, &bins->heap[0]);
     bins_heap_fini(bins, &bins->heap[1]);
+    bins_slabs_fini(bins);
     shpool_timelines_fini(&bins->lanes);
     while (bins->records != NULL) {
         void *next = *(void **)bins->records;
 
         free(bins->records);
         bins->records = next;
-    }
-    while (bins->unused_slabs != NULL) {
-        bins_slab *next = bins->unused_slabs->next;
-
-        free(bins->unused_slabs);
-        bins->unused_slabs = next;
     }
     shpool_page_map_fini(&bins->map);
     pthread_mutex_destroy(&bins->lock);

@@ -156,6 +156,7 @@ typedef struct bins_self {
     bins_block *unused;           /* records */
     void *records;                /* what they were cut from, chained */
     bins_slab *unused_slabs;
+    bins_slab *refused_slabs;     /* of no heap: the driver did not take their memory back */
     uint64_t idle_clock;
     cu_result refusal;            /* the driver's latest */
     shpool_device_stats count;    /* of what happens under the lock */
@@ -290,8 +291,11 @@ int bins_slab_release(bins_self *bins, bins_slab *slab);
  * given or none is left; returns the bytes. */
 uint64_t bins_release(bins_self *bins, uint64_t wanted);
 
-/* Give all slabs back, whatever is in them. */
+/* Give all slabs back, whatever is in them; the heap is gone. */
 void bins_heap_fini(bins_self *bins, bins_heap *heap);
+
+/* Give the rest back at the end of the allocator, and say what the driver does not take. */
+void bins_slabs_fini(bins_self *bins);
 
 /* Cut the first `need` bytes off a free block; the rest becomes a free block.  The block leaves
  * its bin.  NULL: no host memory for the rest. */

@@ -79,18 +79,12 @@ void bins_capture_restore(bins_self *bins, int mode)
 
 /* ---- the driver ---- */
 
-static cu_result driver_alloc(bins_self *bins, size_t bytes, cu_ptr *ptr_p)
+static cu_result driver_alloc(bins_self *bins, bins_slab *slab, size_t bytes)
 {
-    const shpool_device *device = bins->lanes.device;
-    cu_result result;
-    int left;
+    cu_result result = shpool_device_take(bins->lanes.device, bytes, &slab->driver_ptr);
 
-    if (shpool_device_enter(device, &left) != SHPOOL_OK) {
-        return CU_ERROR_INVALID_CONTEXT;
-    }
-    result = device->cu->memory_alloc(ptr_p, bytes);
-    shpool_device_leave(device, left);
     if (result == CU_SUCCESS) {
+        slab->driver_bytes = bytes;
         bins->count.driver_mallocs++;
         bins->count.driver_bytes += bytes;
         if (bins->count.driver_bytes > bins->count.driver_bytes_peak) {
@@ -100,37 +94,34 @@ static cu_result driver_alloc(bins_self *bins, size_t bytes, cu_ptr *ptr_p)
     return result;
 }
 
-/* 0: the driver refused; it is shutting down, or was broken before. */
-static int driver_free(bins_self *bins, cu_ptr ptr, size_t bytes)
+/* A slab without memory of the driver has driver_bytes 0. */
+static cu_result driver_free(bins_self *bins, bins_slab *slab)
 {
-    const shpool_device *device = bins->lanes.device;
     cu_result result;
-    int left;
 
-    if (shpool_device_enter(device, &left) != SHPOOL_OK) {
-        return 0;
+    if (slab->driver_bytes == 0) {
+        return CU_SUCCESS;
     }
-    result = device->cu->memory_free(ptr);
-    shpool_device_leave(device, left);
-    if (result != CU_SUCCESS) {
-        return 0;
+    result = shpool_device_give(bins->lanes.device, slab->driver_ptr);
+    if (result == CU_SUCCESS) {
+        bins->count.driver_frees++;
+        bins->count.driver_bytes -= slab->driver_bytes;
+        slab->driver_bytes = 0;
     }
-    bins->count.driver_frees++;
-    bins->count.driver_bytes -= bytes;
-    return 1;
+    return result;
 }
 
 /* Memory that begins with a page.  Drivers align what is this large; one that does not gives a
  * page more, and what lies before the page is not used. */
 static cu_result driver_alloc_pages(bins_self *bins, bins_slab *slab, size_t bytes)
 {
-    cu_result result = driver_alloc(bins, bytes, &slab->driver_ptr);
+    cu_result result = driver_alloc(bins, slab, bytes);
 
-    slab->driver_bytes = bytes;
     if ((result == CU_SUCCESS) && (slab->driver_ptr % SHPOOL_PAGE_BYTES != 0)) {
-        (void)driver_free(bins, slab->driver_ptr, bytes);
-        slab->driver_bytes = bytes + SHPOOL_PAGE_BYTES;
-        result = driver_alloc(bins, slab->driver_bytes, &slab->driver_ptr);
+        result = driver_free(bins, slab);
+        if (result == CU_SUCCESS) {
+            result = driver_alloc(bins, slab, bytes + SHPOOL_PAGE_BYTES);
+        }
     }
     slab->bytes = bytes;
     slab->base = (uintptr_t)((slab->driver_ptr + SHPOOL_PAGE_BYTES - 1) / SHPOOL_PAGE_BYTES *
@@ -214,10 +205,27 @@ static void drop_slab(bins_self *bins, bins_slab *slab, bins_block *block)
         record_put(bins, block);
     }
     if (slab != NULL) {
+        bins_slab **list = (driver_free(bins, slab) == CU_SUCCESS) ? &bins->unused_slabs
+                                                                   : &bins->refused_slabs;
+
         free((void *)slab->map);
         slab->map = NULL;
-        slab->next = bins->unused_slabs; /* never freed before the allocator is, like records */
-        bins->unused_slabs = slab;
+        slab->next = *list; /* never freed before the allocator is, like records */
+        *list = slab;
+    }
+}
+
+/* What the driver refused to take back, once more. */
+static void retry_refused(bins_self *bins)
+{
+    bins_slab *slab = bins->refused_slabs;
+
+    bins->refused_slabs = NULL;
+    while (slab != NULL) {
+        bins_slab *next = slab->next;
+
+        drop_slab(bins, slab, NULL);
+        slab = next;
     }
 }
 
@@ -254,7 +262,6 @@ shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, in
     set_entry(slab, block, block);
     status = shpool_page_set(&bins->map, slab->base, bytes, slab);
     if (status != SHPOOL_OK) {
-        (void)driver_free(bins, slab->driver_ptr, slab->driver_bytes);
         drop_slab(bins, slab, block);
         return status;
     }
@@ -267,7 +274,7 @@ int bins_slab_release(bins_self *bins, bins_slab *slab)
 {
     bins_block *block = slab->first;
 
-    if (!driver_free(bins, slab->driver_ptr, slab->driver_bytes)) {
+    if (driver_free(bins, slab) != CU_SUCCESS) {
         return 0; /* it stays, and is tried again another time */
     }
     bins_remove(&slab->heap->bins, block);
@@ -279,15 +286,36 @@ int bins_slab_release(bins_self *bins, bins_slab *slab)
 
 void bins_heap_fini(bins_self *bins, bins_heap *heap)
 {
-    for (bins_slab *slab = heap->slabs; slab != NULL; slab = slab->next) {
-        (void)driver_free(bins, slab->driver_ptr, slab->driver_bytes);
-    }
     while (heap->slabs != NULL) {
         bins_slab *slab = heap->slabs;
 
         unlink_slab(slab);
         drop_slab(bins, slab, NULL);
     }
+}
+
+static void free_slabs(bins_slab *slab)
+{
+    while (slab != NULL) {
+        bins_slab *next = slab->next;
+
+        free(slab);
+        slab = next;
+    }
+}
+
+void bins_slabs_fini(bins_self *bins)
+{
+    shpool_device_loss loss = { .count = 0 };
+
+    for (bins_slab *slab = bins->refused_slabs; slab != NULL; slab = slab->next) {
+        uint64_t bytes = slab->driver_bytes;
+
+        shpool_device_loss_add(&loss, driver_free(bins, slab), bytes);
+    }
+    shpool_device_loss_tell(bins->lanes.device, &loss, "allocations");
+    free_slabs(bins->refused_slabs);
+    free_slabs(bins->unused_slabs);
 }
 
 static int is_whole(const bins_slab *slab)
@@ -314,6 +342,7 @@ uint64_t bins_release(bins_self *bins, uint64_t wanted)
 {
     uint64_t given = 0;
 
+    retry_refused(bins);
     while (given < wanted) {
         bins_slab *slab = oldest_whole(bins);
 

@@ -26,6 +26,7 @@ static shpool_status buckets_trim(void *self, size_t keep_bytes)
     buckets_self *b = self;
 
     shpool_mutex_lock(&b->lock);
+    buckets_compact(b, 0);
     while ((b->idle_bytes > keep_bytes) && buckets_evict(b)) {
     }
     shpool_mutex_unlock(&b->lock);
@@ -149,7 +150,9 @@ static shpool_status find(buckets_self *b, size_t bytes, shpool_timeline *t, shp
     }
     status = shpool_ptr_put(&b->map, (void *)(uintptr_t)node->ptr, bytes, node);
     if (status != SHPOOL_OK) {
-        (void)buckets_driver_free(b, node);
+        node->last = (node->last == NULL) ? t : node->last; /* new: number 0 is done */
+        buckets_push(b, node);
+        buckets_compact(b, 0);
         return status;
     }
     b->count.mallocs++;
@@ -185,17 +188,10 @@ static shpool_status buckets_malloc(void *self, size_t bytes, shpool_stream stre
 
 static void keep(buckets_self *b, buckets_node *node)
 {
-    node->key = b->clock++ - node->bucket;
     b->count.frees++;
     b->count.live_count--;
     b->count.live_bytes -= node->bytes;
-    if (node->bucket == BUCKETS_COUNT) {
-        if (!buckets_driver_free(b, node)) { /* shutting down: nobody will use it */
-            free(node);
-        }
-        return;
-    }
-    b->cached_live -= node->bytes;
+    b->cached_live -= (node->bucket < BUCKETS_COUNT) ? node->bytes : 0;
     buckets_push(b, node);
     buckets_compact(b, 0);
 }
@@ -307,32 +303,41 @@ static shpool_status buckets_set(void *self, const char *key, const char *value)
 
 /* ---- life ---- */
 
-static int free_live(shpool_ptr_entry *entry, void *user)
+static int drop_live(shpool_ptr_entry *entry, void *user)
 {
     buckets_node *node = entry->note;
 
     shpool_timeline_uses_free(node->uses);
-    if (!buckets_driver_free(user, node)) {
-        free(node);
-    }
+    buckets_push(user, node);
     return 0;
+}
+
+static void give_all(buckets_self *b)
+{
+    shpool_device_loss loss = { .count = 0 };
+
+    for (unsigned i = 0; i <= BUCKETS_COUNT; i++) {
+        while (b->idle[i].head != NULL) {
+            buckets_node *node = b->idle[i].head;
+            uint64_t bytes = node->bytes;
+            cu_result result = buckets_give(b, node);
+
+            if (result != CU_SUCCESS) {
+                shpool_device_loss_add(&loss, result, bytes);
+                buckets_unlink(b, node);
+                free(node);
+            }
+        }
+    }
+    shpool_device_loss_tell(b->lanes.device, &loss, "allocations");
 }
 
 static void buckets_destroy(void *self)
 {
     buckets_self *b = self;
 
-    (void)shpool_ptr_walk(&b->map, free_live, b);
-    for (unsigned i = 0; i < BUCKETS_COUNT; i++) {
-        while (b->idle[i].head != NULL) {
-            buckets_node *node = b->idle[i].head;
-
-            buckets_unlink(b, node);
-            if (!buckets_driver_free(b, node)) {
-                free(node);
-            }
-        }
-    }
+    (void)shpool_ptr_walk(&b->map, drop_live, b);
+    give_all(b);
     shpool_ptr_map_fini(&b->map);
     shpool_timelines_fini(&b->lanes);
     pthread_mutex_destroy(&b->lock);

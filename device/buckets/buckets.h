@@ -13,7 +13,8 @@
 /* MGPU's sizes, bytes, ascending. */
 extern const size_t buckets_size[BUCKETS_COUNT];
 
-/* The bucket for a size; BUCKETS_COUNT: none, such blocks are not kept. */
+/* The bucket for a size; BUCKETS_COUNT: none, such blocks are not kept longer than the driver
+ * makes. */
 unsigned buckets_locate(size_t bytes, size_t max_object);
 
 /* One block: an allocation of the driver. */
@@ -36,7 +37,7 @@ typedef struct buckets_self {
     uint64_t max_object;
     unsigned total;            /* 1: the capacity counts live blocks, too */
     uint64_t clock;            /* frees */
-    struct { buckets_node *head, *tail; } idle[BUCKETS_COUNT];
+    struct { buckets_node *head, *tail; } idle[BUCKETS_COUNT + 1]; /* last: see compact */
     uint64_t idle_bytes;
     uint64_t cached_live;      /* live bytes in buckets */
     shpool_device_stats count;
@@ -51,13 +52,15 @@ void buckets_unlink(buckets_self *b, buckets_node *node);
 
 cu_result buckets_driver_alloc(buckets_self *b, buckets_node *node);
 
-/* 0: the driver refused, and the node stays; else it is freed. */
-int buckets_driver_free(buckets_self *b, buckets_node *node);
+/* Gives an idle block back; the driver may refuse, and it stays. */
+cu_result buckets_give(buckets_self *b, buckets_node *node);
 
-/* Gives the oldest idle block back; 0: there is none, or the driver refused. */
+/* Gives the oldest idle block back, first those of no bucket; 0: there is none, or the driver
+ * refused. */
 int buckets_evict(buckets_self *b);
 
-/* Makes room for so many bytes more below the capacity. */
+/* Makes room for so many bytes more below the capacity, and gives blocks of no bucket back: the
+ * last list has those that the driver refused to take. */
 void buckets_compact(buckets_self *b, uint64_t extra);
 
 /* ---- buckets/observe.c ---- */

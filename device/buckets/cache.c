@@ -44,6 +44,7 @@ unsigned buckets_locate(size_t bytes, size_t max_object)
 
 void buckets_push(buckets_self *b, buckets_node *node)
 {
+    node->key = b->clock++ - node->bucket;
     node->prev = NULL;
     node->next = b->idle[node->bucket].head;
     if (node->next != NULL) {
@@ -74,15 +75,8 @@ void buckets_unlink(buckets_self *b, buckets_node *node)
 
 cu_result buckets_driver_alloc(buckets_self *b, buckets_node *node)
 {
-    const shpool_device *device = b->lanes.device;
-    cu_result result;
-    int left;
+    cu_result result = shpool_device_take(b->lanes.device, node->bytes, &node->ptr);
 
-    if (shpool_device_enter(device, &left) != SHPOOL_OK) {
-        return CU_ERROR_INVALID_CONTEXT;
-    }
-    result = device->cu->memory_alloc(&node->ptr, node->bytes);
-    shpool_device_leave(device, left);
     if (result == CU_SUCCESS) {
         b->count.driver_mallocs++;
         b->count.driver_bytes += node->bytes;
@@ -93,63 +87,40 @@ cu_result buckets_driver_alloc(buckets_self *b, buckets_node *node)
     return result;
 }
 
-static int give_back(buckets_self *b, const buckets_node *node)
+cu_result buckets_give(buckets_self *b, buckets_node *node)
 {
-    const shpool_device *device = b->lanes.device;
-    cu_result result;
-    int left;
+    cu_result result = shpool_device_give(b->lanes.device, node->ptr);
 
-    if (shpool_device_enter(device, &left) != SHPOOL_OK) {
-        return 0;
+    if (result == CU_SUCCESS) {
+        b->count.driver_frees++;
+        b->count.driver_bytes -= node->bytes;
+        buckets_unlink(b, node);
+        free(node);
     }
-    result = device->cu->memory_free(node->ptr);
-    shpool_device_leave(device, left);
-    if (result != CU_SUCCESS) {
-        return 0;
-    }
-    b->count.driver_frees++;
-    b->count.driver_bytes -= node->bytes;
-    return 1;
-}
-
-int buckets_driver_free(buckets_self *b, buckets_node *node)
-{
-    if (!give_back(b, node)) {
-        return 0;
-    }
-    free(node);
-    return 1;
+    return result;
 }
 
 /* ---- the capacity ---- */
 
 int buckets_evict(buckets_self *b)
 {
-    buckets_node *oldest = NULL;
+    buckets_node *oldest = b->idle[BUCKETS_COUNT].tail;
 
-    for (unsigned i = 0; i < BUCKETS_COUNT; i++) {
+    for (unsigned i = 0; (i < BUCKETS_COUNT) && (b->idle[BUCKETS_COUNT].tail == NULL); i++) {
         buckets_node *node = b->idle[i].tail;
 
         if ((node != NULL) && ((oldest == NULL) || ((int64_t)(node->key - oldest->key) < 0))) {
             oldest = node;
         }
     }
-    if (oldest == NULL) {
-        return 0;
-    }
-    if (!give_back(b, oldest)) {
-        return 0;
-    }
-    buckets_unlink(b, oldest);
-    free(oldest);
-    return 1;
+    return (oldest != NULL) && (buckets_give(b, oldest) == CU_SUCCESS);
 }
 
 void buckets_compact(buckets_self *b, uint64_t extra)
 {
-    uint64_t counted = b->idle_bytes + (b->total ? b->cached_live + extra : 0);
+    uint64_t more = b->total ? b->cached_live + extra : 0;
 
-    while ((counted > b->capacity) && buckets_evict(b)) {
-        counted = b->idle_bytes + (b->total ? b->cached_live + extra : 0);
+    while (((b->idle[BUCKETS_COUNT].tail != NULL) || (b->idle_bytes + more > b->capacity)) &&
+           buckets_evict(b)) {
     }
 }

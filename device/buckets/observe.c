@@ -9,9 +9,9 @@ shpool_status buckets_stats(void *self, shpool_device_stats *stats)
     shpool_mutex_lock(&b->lock);
     *stats = b->count;
     stats->idle_bytes = b->idle_bytes;
-    for (unsigned i = 0; i < BUCKETS_COUNT; i++) {
+    for (unsigned i = 0; i <= BUCKETS_COUNT; i++) {
         for (const buckets_node *node = b->idle[i].head; node != NULL; node = node->next) {
-            stats->largest_idle = node->bytes;
+            stats->largest_idle = (i < BUCKETS_COUNT) ? node->bytes : stats->largest_idle;
             if (!shpool_timeline_is_done(node->last, node->seq)) {
                 stats->pending_bytes += node->bytes;
             }
@@ -58,10 +58,11 @@ shpool_status buckets_check(void *self)
     const char *what = NULL;
 
     shpool_mutex_lock(&b->lock);
-    for (unsigned i = 0; i < BUCKETS_COUNT; i++) {
+    for (unsigned i = 0; i <= BUCKETS_COUNT; i++) {
         for (const buckets_node *node = b->idle[i].head; node != NULL; node = node->next) {
             idle += node->bytes;
-            if ((node->bytes != buckets_size[i]) || (node->bucket != i) || (node->ptr == 0)) {
+            if (((i < BUCKETS_COUNT) && (node->bytes != buckets_size[i])) ||
+                (node->bucket != i) || (node->ptr == 0)) {
                 what = "a block is in another bucket than its size says";
             }
             if ((node->next != NULL) && ((int64_t)(node->key - node->next->key) < 0)) {
@@ -102,7 +103,7 @@ shpool_status buckets_walk(void *self, shpool_device_walk_fn function, void *use
 
     shpool_mutex_lock(&b->lock);
     stop = shpool_ptr_walk(&b->map, show_live, &to);
-    for (unsigned i = 0; !stop && (i < BUCKETS_COUNT); i++) {
+    for (unsigned i = 0; !stop && (i <= BUCKETS_COUNT); i++) {
         for (const buckets_node *node = b->idle[i].head; !stop && (node != NULL);
              node = node->next) {
             stop = show(node, shpool_timeline_is_done(node->last, node->seq)

@@ -4,6 +4,8 @@
  * and a pattern in memory that was not written, or is free.  For debugging: free waits for its
  * stream.
  */
+#include "layer.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +117,7 @@ static shpool_status guard_malloc(void *self, size_t bytes, shpool_stream stream
         status = shpool_ptr_put(&l->map, (char *)whole + l->zone, bytes, whole);
     }
     if (status != SHPOOL_OK) {
-        (void)shpool_device_free(l->upstream, whole, stream);
+        shpool_layer_return(l->upstream, whole, stream);
         return status;
     }
     *ptr_p = (char *)whole + l->zone;

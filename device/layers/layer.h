@@ -17,6 +17,10 @@ shpool_status shpool_layer_note(shpool_device_allocator *upstream, shpool_ptr_ma
 shpool_status shpool_layer_free(shpool_device_allocator *upstream, shpool_ptr_map *map, void *ptr,
                                 shpool_stream stream, shpool_ptr_entry *entry_p);
 
+/* Give back what a layer cannot hand out.  The upstream is asked once more if it refuses: there is
+ * nobody else who could.  What it refuses twice stays live there, and ends with the allocator. */
+void shpool_layer_return(shpool_device_allocator *upstream, void *ptr, shpool_stream stream);
+
 #pragma GCC visibility pop
 
 #endif /* SHPOOL_DEVICE_LAYER_H */

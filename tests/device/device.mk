@@ -21,6 +21,7 @@ shpool_cmocka_tests += \
 	tests/device/test_context \
 	tests/device/test_devices \
 	tests/device/test_end \
+	tests/device/test_fault_pairs \
 	tests/device/test_faults \
 	tests/device/test_fill \
 	tests/device/test_fill_kernels \
@@ -36,4 +37,7 @@ shpool_cmocka_tests += \
 	tests/device/test_threads \
 	tests/device/test_train \
 	tests/device/test_trim
+# host memory that fails, for the library and not for the C library
+tests_device_test_fault_pairs_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
 endif

@@ -34,6 +34,8 @@ cu_result fake_begin(unsigned call)
     if ((fake.fail_in > 0) && (call != FAKE_CALL_error_string) && (call != FAKE_CALL_context_pop) &&
         (--fake.fail_in == 0)) {
         fake.failed = 1;
+        fake.fail_in = fake.fail_again;
+        fake.fail_again = 0;
         return fake.fail_with;
     }
     return CU_SUCCESS;
@@ -309,8 +311,14 @@ void fake_forget_calls(void)
 void fake_fail(unsigned long nth, cu_result result)
 {
     fake.fail_in = nth;
+    fake.fail_again = 0;
     fake.fail_with = result;
     fake.failed = 0;
+}
+
+void fake_fail_again(unsigned long nth)
+{
+    fake.fail_again = nth;
 }
 
 int fake_failed(void)

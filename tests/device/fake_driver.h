@@ -17,7 +17,7 @@
 #include "lib/driver.h"
 
 #define FAKE_DEVICES 4u
-#define FAKE_STREAMS 1024u /* in a test's life, destroyed ones included */
+#define FAKE_STREAMS 256u /* in a test's life, destroyed ones included */
 
 /* Every call by its member's name in shpool_driver: FAKE_CALL_memory_alloc, ... */
 enum {
@@ -64,6 +64,9 @@ void fake_forget_calls(void);
 /* Let the nth call from now on (1: the next) fail with `result`; 0: none.  Calls that cannot fail
  * for a reason of their own (error texts, pop) do not count. */
 void fake_fail(unsigned long nth, cu_result result);
+
+/* After that one, the nth call fails, too. */
+void fake_fail_again(unsigned long nth);
 int fake_failed(void); /* 1: it happened */
 
 /* Let the driver have no more than so many bytes of a device. */

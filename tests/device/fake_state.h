@@ -67,6 +67,7 @@ typedef struct fake_state {
     char first_violation[300];
     unsigned long calls[FAKE_CALL_COUNT];
     unsigned long fail_in;
+    unsigned long fail_again;           /* fail_in after the next failure */
     cu_result fail_with;
     int failed;
     int misalign;

@@ -190,6 +190,53 @@ static void test_many_frees_do_not_turn_the_order_round(void **state)
     }
 }
 
+static unsigned messages;
+
+static void count_messages(shpool_level level, const char *text, void *user)
+{
+    (void)level;
+    (void)user;
+    messages += (strstr(text, "1 allocations, 104857600 bytes") != NULL);
+}
+
+/* A block that is not kept, and that the driver does not take back, is given back later. */
+static void test_a_refused_block_is_not_lost(void **state)
+{
+    (void)state;
+    begin("buckets");
+    for (int i = 0; i < 2; i++) {
+        void *ptr = get(allocator, 100 * MIB, NULL);
+
+        fake_fail(1, CU_ERROR_INVALID_VALUE);
+        put(allocator, ptr, NULL);
+        assert_true(fake_failed());
+        assert_ok(shpool_device_check(allocator));
+        assert_int_equal(0, live_bytes(allocator));
+        assert_int_equal(100 * MIB, stats_of(allocator).idle_bytes);
+        if (i == 0) {
+            assert_ok(shpool_device_trim(allocator, SIZE_MAX));
+        } else {
+            put(allocator, get(allocator, 4096, NULL), NULL);
+        }
+        assert_true(stats_of(allocator).driver_bytes < MIB);
+    }
+    end();
+}
+
+/* At the end of the allocator nothing comes later: it says so. */
+static void test_what_is_lost_is_said(void **state)
+{
+    (void)state;
+    begin("buckets");
+    (void)get(allocator, 100 * MIB, NULL);
+    messages = 0;
+    shpool_set_message_handler(count_messages, NULL);
+    fake_fail(1, CU_ERROR_INVALID_VALUE);
+    shpool_device_allocator_unref(allocator);
+    assert_int_equal(1, messages);
+    assert_int_equal(100 * MIB, fake_stop().bytes);
+}
+
 int main(void)
 {
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
@@ -204,6 +251,8 @@ int main(void)
         TEST(test_a_failure_leaves_the_capacity_alone),
         TEST(test_bad_frees_are_refused),
         TEST(test_many_frees_do_not_turn_the_order_round),
+        TEST(test_a_refused_block_is_not_lost),
+        TEST(test_what_is_lost_is_said),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
