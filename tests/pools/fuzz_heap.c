@@ -28,7 +28,6 @@ const char fuzz_name[] = "heap";
 
 #define SLOTS       8u
 #define MOST_OPS    400u
-#define MOST_SWITCH 4000000u /* far more than so many words need: a livelock */
 
 typedef struct op {
     char     what;
@@ -367,7 +366,6 @@ static void read_script(char *text)
     heap_model_reset(&t.model);
     script.want.block_threads = 1;
     script.want.payload_bytes = 1000;
-    t.launch.max_switches     = MOST_SWITCH;
     t.allocator = find_allocator((word != NULL) ? word : "");
     while ((word != NULL) && ((word = strtok_r(NULL, " \n", &rest)) != NULL)) {
         add_word(word, &thread);
@@ -375,6 +373,13 @@ static void read_script(char *text)
     for (uint32_t i = 0; i < script.count; i++) {
         script.op[i].thread %= script.want.block_threads;
     }
+}
+
+/* Far more switches than the words need, so that more are a livelock: each may walk over its pool,
+ * and switch at each access. */
+static unsigned long long most_switches(void)
+{
+    return 1000000u + 4ull * (script.count + 1u) * (script.want.payload_bytes + 4096u);
 }
 
 static void check_report(void)
@@ -411,6 +416,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     t.launch.block[0]      = script.want.block_threads;
     t.launch.dynamic_bytes = t.pool.shared_bytes;
+    t.launch.max_switches  = most_switches();
     status                 = simt_run(&t.launch, script_kernel, &t, &t.result);
     if (status != SHPOOL_OK) {
         fuzz_fail("%s: %s: %s", spec, shpool_strerror(status), t.result.text);
