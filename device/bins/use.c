@@ -254,9 +254,14 @@ bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timelin
     return NULL;
 }
 
+/* Pending blocks and live ones; those of graphs note nobody. */
 void bins_use_fini(bins_self *bins)
 {
-    for (bins_block *block = bins->pending.head; block != NULL; block = block->next) {
-        bins_use_forget(block);
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
+        for (bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
+            for (bins_block *block = slab->first; block != NULL; block = block->above) {
+                bins_use_forget(block);
+            }
+        }
     }
 }
