@@ -4,7 +4,7 @@ shpool_test_scripts += tests/tools/bench.sh tests/tools/plot.sh tests/tools/tool
 	tests/tools/trace.sh
 if HAVE_CMOCKA
 shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_heap_map \
-	tests/tools/test_replay tests/tools/test_replay_groups
+	tests/tools/test_memory_log tests/tools/test_replay tests/tools/test_replay_groups
 # Commands that need a GPU, with a fake driver and made-up rows.
 tests_tools_test_bench_gpu_SOURCES = \
 	tests/tools/test_bench_gpu.c \
@@ -23,6 +23,8 @@ tests_tools_test_bench_gpu_SOURCES = \
 	tools/bench/record.c \
 	tools/message.c
 tests_tools_test_heap_map_SOURCES = tests/tools/test_heap_map.c $(shpool_trace_sources)
+tests_tools_test_memory_log_SOURCES = tests/tools/test_memory_log.c tools/bench/memory/replay.c
+tests_tools_test_memory_log_CFLAGS  = $(AM_CFLAGS)
 tests_tools_test_replay_SOURCES   = tests/tools/test_replay.c $(shpool_trace_sources)
 tests_tools_test_replay_groups_SOURCES = tests/tools/test_replay_groups.c $(shpool_trace_sources)
 # flags of their own: the tool compiles the same files with its own

@@ -58,27 +58,6 @@ static size_t place_of(const replay *r, unsigned long long logged)
     return at;
 }
 
-static void do_malloc(replay *r, unsigned long long logged, size_t bytes, shpool_stream stream)
-{
-    size_t at = place_of(r, logged);
-    void *ptr = NULL;
-    double start = memory_now();
-
-    if ((r->options->limit > 0) && (r->live_bytes + bytes > r->options->limit)) {
-        r->failures++;
-        return;
-    }
-    if (shpool_device_malloc(r->allocator, bytes, stream, &ptr) != SHPOOL_OK) {
-        r->failures++;
-    }
-    r->seconds += memory_now() - start;
-    r->live[at].logged = logged;
-    r->live[at].ptr = ptr;
-    r->live[at].bytes = (ptr != NULL) ? bytes : 0;
-    r->live_bytes += r->live[at].bytes;
-    r->live_peak = (r->live_bytes > r->live_peak) ? r->live_bytes : r->live_peak;
-}
-
 /* The place keeps its key: addresses come again, and the search must not end there. */
 static void do_free(replay *r, unsigned long long logged, shpool_stream stream)
 {
@@ -95,6 +74,31 @@ static void do_free(replay *r, unsigned long long logged, shpool_stream stream)
     r->live[at].bytes = 0;
 }
 
+static void do_malloc(replay *r, unsigned long long logged, size_t bytes, shpool_stream stream)
+{
+    size_t at = place_of(r, logged);
+    void *ptr = NULL;
+    double start;
+
+    if (r->live[at].ptr != NULL) {
+        do_free(r, logged, stream); /* it was freed unseen */
+    }
+    start = memory_now();
+    if ((r->options->limit > 0) && (r->live_bytes + bytes > r->options->limit)) {
+        r->failures++;
+        return;
+    }
+    if (shpool_device_malloc(r->allocator, bytes, stream, &ptr) != SHPOOL_OK) {
+        r->failures++;
+    }
+    r->seconds += memory_now() - start;
+    r->live[at].logged = logged;
+    r->live[at].ptr = ptr;
+    r->live[at].bytes = (ptr != NULL) ? bytes : 0;
+    r->live_bytes += r->live[at].bytes;
+    r->live_peak = (r->live_bytes > r->live_peak) ? r->live_bytes : r->live_peak;
+}
+
 /* One line: Thread,Time,Action,Pointer,Size,Stream; others (the heading) are passed over. */
 static void do_line(replay *r, const char *line)
 {
@@ -103,7 +107,8 @@ static void do_line(replay *r, const char *line)
     unsigned long long stream;
     unsigned long long bytes;
 
-    if (sscanf(line, "%*[^,],%*[^,],%31[^,],%llx,%llu,%llx", action, &ptr, &bytes, &stream) != 4) {
+    if ((sscanf(line, "%*[^,],%*[^,],%31[^,],%llx,%llu,%llx", action, &ptr, &bytes, &stream) !=
+         4) || (ptr == 0)) {
         return;
     }
     r->operations++;
@@ -154,7 +159,8 @@ int memory_replay(const memory_options *options, const char *spec)
 {
     static replay r;
     FILE *file = fopen(options->replay, "r");
-    char line[300];
+    char *line = NULL;
+    size_t line_bytes = 0;
     int result = 0;
 
     memset(&r, 0, sizeof(r));
@@ -171,9 +177,10 @@ int memory_replay(const memory_options *options, const char *spec)
         fprintf(stderr, "shpool-bench: %s: %s\n", spec, shpool_last_error());
         result = -1;
     }
-    while ((result == 0) && (fgets(line, sizeof(line), file) != NULL)) {
+    while ((result == 0) && (getline(&line, &line_bytes, file) > 0)) {
         do_line(&r, line);
     }
+    free(line);
     if (result == 0) {
         print(&r, spec);
     }
