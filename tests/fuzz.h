@@ -8,11 +8,15 @@
 #ifndef SHPOOL_TESTS_FUZZ_H
 #define SHPOOL_TESTS_FUZZ_H
 
+#include "config.h" /* _GNU_SOURCE */
+
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "lib/internal.h"
 
@@ -81,6 +85,46 @@ static inline char *fuzz_text(const uint8_t *data, size_t size)
     }
     text[size] = '\0';
     return text;
+}
+
+#define FUZZ_PATH_BYTES 40
+
+/** The input as a file in memory, for readers that want a path; close() what is returned. */
+static inline int fuzz_file(const uint8_t *data, size_t size, char path[FUZZ_PATH_BYTES])
+{
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+    if ((fd < 0) || (write(fd, data, size) != (ssize_t)size)) {
+        abort();
+    }
+    (void)snprintf(path, FUZZ_PATH_BYTES, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
+/** Between the two, what the tools print goes nowhere: each input would be a page of messages. */
+typedef struct fuzz_silence {
+    FILE *out;
+    FILE *err;
+} fuzz_silence;
+
+static inline fuzz_silence fuzz_silence_begin(void)
+{
+    static FILE *nowhere;
+    fuzz_silence before = { stdout, stderr };
+
+    nowhere = (nowhere == NULL) ? fopen("/dev/null", "we") : nowhere;
+    if (nowhere == NULL) {
+        abort();
+    }
+    stdout = nowhere;
+    stderr = nowhere;
+    return before;
+}
+
+static inline void fuzz_silence_end(fuzz_silence before)
+{
+    stdout = before.out;
+    stderr = before.err;
 }
 
 #endif /* SHPOOL_TESTS_FUZZ_H */

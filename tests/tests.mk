@@ -53,7 +53,7 @@ AM_TESTS_ENVIRONMENT = \
 	tsan_cflags='$(SHPOOL_TSAN_CFLAGS)' cmocka_cflags='$(CMOCKA_CFLAGS)' FUZZ_CC='$(FUZZ_CC)' \
 	llvm_bindir='$(SHPOOL_LLVM_BINDIR)' llvm_includedir='$(SHPOOL_LLVM_INCLUDEDIR)' \
 	hardening='$(SHPOOL_HARDENING_CFLAGS) $(SHPOOL_HARDENING_LDFLAGS)' \
-	fuzz_seconds="$${SHPOOL_FUZZ_SECONDS:-5}"; \
+	fuzz_seconds="$${SHPOOL_FUZZ_SECONDS:-2}"; \
 	export CC CXX NM NVCC top_srcdir top_builddir allocators public_headers nvrtc_headers \
 	  cuda_low cuda_libdir cuda_archs tsan_cflags cmocka_cflags FUZZ_CC fuzz_seconds \
 	  llvm_bindir llvm_includedir hardening; \
@@ -81,9 +81,11 @@ check-sanitized:
 # geometries and shapes in which the same threads do the same.
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_ptx tests/coalesce/test_coalesce \
 	tests/coalesce/test_plan tests/coalesce/test_random tests/coalesce/test_rows \
-	tests/coalesce/test_run tests/coalesce/test_warp tests/device/test_fault_pairs \
-	tests/device/test_faults tests/device/test_model tests/loadstore/test_layout \
-	tests/loadstore/test_mgpu tests/pools/test_geometry)
+	tests/coalesce/test_run tests/coalesce/test_warp tests/device/fuzz_device \
+	tests/device/test_fault_pairs tests/device/test_faults tests/device/test_model \
+	tests/loadstore/test_layout tests/loadstore/test_mgpu tests/pools/test_geometry \
+	tests/tools/fuzz_log tests/tools/fuzz_options tests/tools/fuzz_results \
+	tests/tools/fuzz_trace)
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check \
 	  check_PROGRAMS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_programs))' \

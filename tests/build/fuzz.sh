@@ -5,15 +5,15 @@
 # TESTS=tests/build/fuzz.sh SHPOOL_FUZZ_SECONDS=300
 #
 #   FUZZ_CC       compiler with -fsanitize=fuzzer; empty: the corpus is replayed only
-#   fuzz_seconds  for each target [5]
+#   fuzz_seconds  for each target [2]
 #   top_srcdir, top_builddir, cmocka_cflags
 #
 # An input that fails stays in the build's tests/ as fuzz_NAME.crash-*: with the fix, add it to
 # the corpus, under a name that says what it shows.  Exit: 0; 1; 77: nothing was fuzzed.
 set -u
-: "${FUZZ_CC:=}" "${fuzz_seconds:=5}" "${cmocka_cflags:=}" "${top_srcdir:=.}" "${top_builddir:=.}"
+: "${FUZZ_CC:=}" "${fuzz_seconds:=2}" "${cmocka_cflags:=}" "${top_srcdir:=.}" "${top_builddir:=.}"
 jobs=2
-targets=${*:-heap ptx register spec}
+targets=${*:-device heap log options ptx register results spec trace}
 
 case $fuzz_seconds in
 *[!0-9]* | 0*)
@@ -21,6 +21,17 @@ case $fuzz_seconds in
     exit 1
     ;;
 esac
+# What a target is linked with beside the library; the fragments of tests/ have the same lists.
+sources_of() { # NAME
+    case $1 in
+    log) echo tools/bench/column.c tools/bench/memory/common.c tools/bench/memory/replay.c ;;
+    options) echo tools/bench/block/options.c tools/bench/list.c tools/bench/names.c \
+        tools/bench/options.c ;;
+    results) echo tools/bench/column.c tools/bench/facts.c tools/bench/json.c tools/bench/list.c \
+        tools/bench/names.c tools/bench/record.c ;;
+    trace) echo tools/bench/trace/file.c tools/bench/trace/life.c ;;
+    esac
+}
 program_of() { # NAME: tests/ROOM/fuzz_NAME, of the build
     echo "$top_builddir"/tests/*/"fuzz_$1"
 }
@@ -48,6 +59,7 @@ build=$(cd "$top_builddir" && pwd)
 
 # a configuration of its own: all allocators of the tree, no device code
 cat >"$tmp/config.h" <<'CONFIG'
+#define _GNU_SOURCE 1
 #define PACKAGE_VERSION "0"
 #define SHPOOL_DEFAULT_ALLOCATOR "bitmap"
 CONFIG
@@ -55,14 +67,25 @@ for file in "$src"/allocators/*/*.c; do
     echo "SHPOOL_ALLOCATOR($(basename "$file" .c))"
 done >"$tmp/lib/builtin_allocators.def"
 
+grep '^#define HAVE_JANSSON' "$build/config.h" >>"$tmp/config.h"
+libs=$(sed -n 's/^#define HAVE_JANSSON 1/-ljansson/p' "$tmp/config.h")
+
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
-flags="-std=gnu11 -g -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/include -I$src
+flags="-std=gnu11 -g -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/include -I$src -I$build
     $cmocka_cflags"
 # simt/ is the machine: where it goes says nothing about the library
 {
     for name in $targets; do
         file=$(echo "$src"/tests/*/fuzz_"$name".c)
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/target/$name.o"
+        for file in $(sources_of "$name"); do
+            object=$(echo "$name/$file" | tr / _)
+            echo "-fsanitize=fuzzer-no-link -c $src/$file -o $tmp/target/${object%.c}.o"
+        done
+    done
+    for file in "$src"/device/*.c "$src"/device/*/*.c "$src"/tests/device/fake_*.c; do
+        object=$(echo "${file#"$src"/}" | tr / _)
+        echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/${object%.c}.o"
     done
     for file in "$src"/lib/*.c "$src"/allocators/*/*.c "$src"/tests/pools/heap_model.c; do
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/$(basename "$file" .c).o"
@@ -87,8 +110,8 @@ max_len_of() {
 
 fuzz() { # NAME
     # shellcheck disable=SC2086
-    $FUZZ_CC -fsanitize=fuzzer $sanitize "$tmp/target/$1.o" "$tmp"/*.o -o "$tmp/fuzz_$1" \
-        -lpthread -ldl -lm || return 1
+    $FUZZ_CC -fsanitize=fuzzer $sanitize $(find "$tmp/target" -name "$1.o" -o -name "$1_*.o") \
+        "$tmp"/*.o -o "$tmp/fuzz_$1" $libs -lpthread -ldl -lm || return 1
     cp -R "$src/tests/corpus/$1" "$tmp/corpus_$1" && chmod -R u+w "$tmp/corpus_$1" || return 1
     seeds=$(ls "$tmp/corpus_$1" | wc -l)
     if ! "$tmp/fuzz_$1" -max_total_time="$fuzz_seconds" -max_len="$(max_len_of "$1")" -timeout=10 \

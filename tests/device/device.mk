@@ -37,6 +37,8 @@ shpool_cmocka_tests += \
 	tests/device/test_threads \
 	tests/device/test_train \
 	tests/device/test_trim
+shpool_tests += tests/device/fuzz_device
+tests_device_fuzz_device_SOURCES = tests/device/fuzz_device.c $(shpool_fuzz_main)
 # host memory that fails, for the library and not for the C library
 tests_device_test_fault_pairs_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc

@@ -5,6 +5,23 @@ shpool_test_scripts += tests/tools/bench.sh tests/tools/plot.sh tests/tools/tool
 if HAVE_CMOCKA
 shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_heap_map \
 	tests/tools/test_memory_log tests/tools/test_replay tests/tools/test_replay_groups
+# Fuzz targets; tests/build/fuzz.sh has the same lists.
+shpool_tests += tests/tools/fuzz_log tests/tools/fuzz_options tests/tools/fuzz_results \
+	tests/tools/fuzz_trace
+tests_tools_fuzz_log_SOURCES = tests/tools/fuzz_log.c $(shpool_fuzz_main) \
+	tools/bench/column.c tools/bench/memory/common.c tools/bench/memory/replay.c
+tests_tools_fuzz_options_SOURCES = tests/tools/fuzz_options.c $(shpool_fuzz_main) \
+	tools/bench/block/options.c tools/bench/list.c tools/bench/names.c tools/bench/options.c
+tests_tools_fuzz_results_SOURCES = tests/tools/fuzz_results.c $(shpool_fuzz_main) \
+	tools/bench/column.c tools/bench/facts.c tools/bench/json.c tools/bench/list.c \
+	tools/bench/names.c tools/bench/record.c
+tests_tools_fuzz_trace_SOURCES = tests/tools/fuzz_trace.c $(shpool_fuzz_main) \
+	tools/bench/trace/file.c tools/bench/trace/life.c
+tests_tools_fuzz_log_CFLAGS     = $(AM_CFLAGS)
+tests_tools_fuzz_options_CFLAGS = $(AM_CFLAGS)
+tests_tools_fuzz_results_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_tools_fuzz_results_LDADD  = $(LDADD) $(JANSSON_LIBS)
+tests_tools_fuzz_trace_CFLAGS   = $(AM_CFLAGS)
 # Commands that need a GPU, with a fake driver and made-up rows.
 tests_tools_test_bench_gpu_SOURCES = \
 	tests/tools/test_bench_gpu.c \
