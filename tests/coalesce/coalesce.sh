@@ -131,7 +131,24 @@ echo old >"$tmp/full.ptx"
 expect 3 'full.ptx: File too large' sh -c \
     "trap '' XFSZ; ulimit -f 8; '$tool' rewrite suite.ptx -o '$tmp/full.ptx'"
 expect 0 '^old$' cat "$tmp/full.ptx"
-expect 0 '' test ! -e "$tmp/full.ptx.part"
+expect 1 '^0$' sh -c "ls '$tmp' | grep -c part"
+
+# ---- an output that is an input would be lost ----
+cp suite.ptx "$tmp/in.ptx"
+ln -s in.ptx "$tmp/link.ptx"
+ln "$tmp/in.ptx" "$tmp/hard.ptx"
+for out in in.ptx link.ptx hard.ptx ./in.ptx; do
+    expect 2 'another file than the input, not .*in.ptx' "$tool" rewrite "$tmp/in.ptx" \
+        -o "$tmp/$out"
+    expect 2 'another file than the input, not .*in.ptx' "$tool" lint lint.ptx "$tmp/in.ptx" \
+        -o "$tmp/$out"
+done
+same "the input is as it was" suite.ptx "$tmp/in.ptx"
+cp suite.ptx "$tmp/out.ptx.part"
+expect 0 '' "$tool" rewrite "$tmp/out.ptx.part" -o "$tmp/out.ptx"
+same "an input that is called .part stays" suite.ptx "$tmp/out.ptx.part"
+expect 0 '' "$tool" lint lint.ptx -o /dev/null
+rm "$tmp/out.ptx.part"
 
 # ---- names ----
 sed 's/one_field/_ZN5space9one_fieldIiEEvPiPKf/g' lint.ptx >"$tmp/names.ptx"

@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char usage_text[] =
     "usage: shpool-coalesce lint [OPTION...] FILE... [-- NVCC-OPTION...]\n"
@@ -172,6 +173,24 @@ static int take_words(int argc, char **argv, tool_options *options)
     return -1;
 }
 
+/* The input that the output is as well, by whatever name or link; NULL: none. */
+static const char *overwritten(const tool_options *options)
+{
+    struct stat input, output;
+
+    if ((options->output == NULL) || (stat(options->output, &output) != 0) ||
+        !S_ISREG(output.st_mode)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < options->file_count; i++) {
+        if ((stat(options->files[i], &input) == 0) && (input.st_dev == output.st_dev) &&
+            (input.st_ino == output.st_ino)) {
+            return options->files[i];
+        }
+    }
+    return NULL;
+}
+
 static int is_called(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
@@ -192,6 +211,22 @@ static int nvcc(int argc, char **argv, tool_options *options)
         }
     }
     return tool_nvcc(options, argc - 1, argv + 1);
+}
+
+static int lint_or_rewrite(const tool_options *options, int is_lint)
+{
+    const char *input = overwritten(options);
+
+    if (options->file_count == 0) {
+        return wrong_usage("a file is missing", NULL);
+    }
+    if (!is_lint && ((options->file_count != 1) || (options->output == NULL))) {
+        return wrong_usage("rewrite takes one file, and -o with another", NULL);
+    }
+    if (input != NULL) {
+        return wrong_usage("-o names another file than the input, not", input);
+    }
+    return is_lint ? tool_lint(options) : tool_rewrite(options);
 }
 
 int main(int argc, char **argv)
@@ -222,14 +257,5 @@ int main(int argc, char **argv)
     if (status >= 0) {
         return status;
     }
-    if (options.file_count == 0) {
-        return wrong_usage("a file is missing", NULL);
-    }
-    if (strcmp(command, "lint") == 0) {
-        return tool_lint(&options);
-    }
-    if ((options.file_count != 1) || (options.output == NULL)) {
-        return wrong_usage("rewrite takes one file, and -o with another", NULL);
-    }
-    return tool_rewrite(&options);
+    return lint_or_rewrite(&options, strcmp(command, "lint") == 0);
 }

@@ -78,17 +78,20 @@ char *tool_read(const char *path, size_t *bytes_p)
 int tool_write(const char *path, const char *text, size_t bytes)
 {
     char        part[SHPOOL_PATH_BYTES];
+    const char *mode = "wbx"; /* PART is a file of nobody else */
     struct stat old;
     FILE       *file;
     int         fine;
 
     if ((stat(path, &old) == 0) && !S_ISREG(old.st_mode)) { /* /dev/stdout */
         (void)snprintf(part, sizeof(part), "%s", path);
-    } else if (snprintf(part, sizeof(part), "%s.part", path) >= (int)sizeof(part)) {
+        mode = "wb";
+    } else if (snprintf(part, sizeof(part), "%s.%ld.part", path, (long)getpid()) >=
+               (int)sizeof(part)) {
         (void)tool_failed("%s: the name is too long", path);
         return 0;
     }
-    file = fopen(part, "wb");
+    file = fopen(part, mode);
     fine = (file != NULL) && (fwrite(text, 1, bytes, file) == bytes);
     fine = (file != NULL) && (fclose(file) == 0) && fine;
     if (fine && (strcmp(part, path) != 0)) {
@@ -96,7 +99,7 @@ int tool_write(const char *path, const char *text, size_t bytes)
     }
     if (!fine) {
         (void)tool_failed("%s: %s", path, strerror(errno));
-        if (strcmp(part, path) != 0) {
+        if ((file != NULL) && (strcmp(part, path) != 0)) {
             (void)unlink(part);
         }
     }
