@@ -111,13 +111,18 @@ const char *coalesce_level_name(coalesce_level level);
 
 /* How text is printed. */
 typedef struct coalesce_text_options {
-    int excerpts; /* the source line with a caret below it, where the file can be read */
+    int excerpts; /* the source line with a caret below it, where the file may be read */
     int colour;   /* terminal colours */
     coalesce_level least; /* findings below this level are left out */
+    const char *const *folder; /* real paths: excerpts are of files below these only */
+    size_t folders;
 } coalesce_text_options;
 
-/* file:line:column: warning: function: message [rule] */
-void coalesce_report_text(const coalesce_report *report, const coalesce_text_options *options,
-                          FILE *out);
+/*
+ * file:line:column: warning: function: message [rule]; what a terminal would obey is escaped.  0:
+ * memory ran out, and excerpts are missing.
+ */
+int coalesce_report_text(const coalesce_report *report, const coalesce_text_options *options,
+                         FILE *out);
 
 #endif /* SHPOOL_COALESCE_FINDING_H */

@@ -4,6 +4,10 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/plan/cost.c \
 	coalesce/plan/decide.c \
 	coalesce/plan/decide.h \
+	coalesce/plan/escape.c \
+	coalesce/plan/escape.h \
+	coalesce/plan/excerpt.c \
+	coalesce/plan/excerpt.h \
 	coalesce/plan/finding.c \
 	coalesce/plan/finding.h \
 	coalesce/plan/form.c \

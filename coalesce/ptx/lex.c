@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coalesce/plan/escape.h"
+
 #define MARK "shpool-coalesce: off"
 
 void ptx_lexer_init(ptx_lexer *lexer, const char *text, uint32_t bytes)
@@ -257,7 +259,8 @@ void ptx_fail(ptx_parser *parser, const char *what)
 {
     ptx_module *module = parser->module;
     uint32_t    begin  = parser->token.begin;
-    size_t      shown  = ptx_token_bytes(parser);
+    size_t      bytes  = ptx_token_bytes(parser);
+    char        shown[41];
 
     if (!parser->failed) {
         while ((begin > 0) && (module->text[begin - 1] != '\n')) {
@@ -265,14 +268,13 @@ void ptx_fail(ptx_parser *parser, const char *what)
         }
         module->error_line   = parser->token.line;
         module->error_column = parser->token.begin - begin + 1;
-        shown = (shown > 40) ? 40 : shown;
+        coalesce_escape(shown, sizeof(shown), module->text + parser->token.begin, bytes);
         if (parser->token.kind == PTX_END) {
             (void)snprintf(module->error, sizeof(module->error), "%s at the end of the text", what);
         } else if (parser->token.kind == PTX_BAD) {
             (void)snprintf(module->error, sizeof(module->error), "%s", what);
         } else {
-            (void)snprintf(module->error, sizeof(module->error), "%s at \"%.*s\"", what, (int)shown,
-                           module->text + parser->token.begin);
+            (void)snprintf(module->error, sizeof(module->error), "%s at \"%s\"", what, shown);
         }
     }
     parser->failed   = 1;

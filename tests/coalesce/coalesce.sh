@@ -150,6 +150,54 @@ same "an input that is called .part stays" suite.ptx "$tmp/out.ptx.part"
 expect 0 '' "$tool" lint lint.ptx -o /dev/null
 rm "$tmp/out.ptx.part"
 
+# ---- a PTX of others: which files it names, and what a terminal would obey ----
+# excerpt TEXT FOLDER FILE [OPTION...]: of line 7 of FILE, which FOLDER/x.ptx names; no TEXT: none
+excerpt() {
+    text=$1 folder=$2 file=$3
+    shift 3
+    sed "s#\"lint.cu\"#\"$file\"#; s/\.loc.1 [0-9]*/.loc	1 7/" lint.ptx >"$folder/x.ptx"
+    LC_ALL=C timeout 60 "$tool" lint -c always "$@" "$folder/x.ptx" >"$tmp/excerpts" 2>&1
+    if [ $? -ne 0 ] || ! grep -q warning "$tmp/excerpts"; then
+        fail "excerpt of $file: $(head -3 "$tmp/excerpts")"
+    elif [ -z "$text" ]; then
+        expect 1 '^0$' grep -c '^ *7 | ' "$tmp/excerpts"
+    else
+        expect 0 '' grep -F -- "    7 | $text" "$tmp/excerpts"
+    fi
+}
+mkdir -p "$tmp/project/sub" "$tmp/elsewhere"
+seq 20 | sed 's/^7$/secret/' | tee "$tmp/project/sub/a.cu" >"$tmp/elsewhere/b.cu"
+mkfifo "$tmp/project/fifo.ptx"
+ln -s "$tmp/elsewhere/b.cu" "$tmp/project/link.cu"
+excerpt secret "$tmp/project" "$tmp/project/sub/a.cu"
+excerpt secret "$tmp/project/sub" "$tmp/project/sub/a.cu"
+excerpt "" "$tmp/project" "$tmp/elsewhere/b.cu"
+excerpt "" "$tmp/project" "$tmp/project/../elsewhere/b.cu"
+excerpt "" "$tmp/project" "$tmp/project/link.cu"
+excerpt secret "$tmp/project" "$tmp/project/link.cu" --sources "$tmp/elsewhere"
+excerpt secret "$tmp/project" "$tmp/elsewhere/b.cu" -d /usr -d "$tmp/elsewhere/"
+excerpt secret "$tmp/project" "$tmp/elsewhere/b.cu" --sources /
+excerpt "" "$tmp/project" "$tmp/project/fifo.ptx"
+excerpt "" "$tmp/project" /dev/zero --sources /
+dd if="$tmp/elsewhere/b.cu" of="$tmp/project/large.cu" conv=sync bs=17M 2>/dev/null
+excerpt "" "$tmp/project" "$tmp/project/large.cu"
+expect 2 'takes a folder, not .*b.cu' "$tool" lint --sources "$tmp/elsewhere/b.cu" lint.ptx
+for command in lint "rewrite -o $tmp/none"; do
+    # shellcheck disable=SC2086
+    expect 3 'fifo.ptx: is a FIFO' timeout 60 "$tool" $command "$tmp/project/fifo.ptx"
+done
+tab=$(printf '\t')
+seq 20 | sed "s/^7\$/$tab$(printf '\033]0;title\007\302\233x\342\200\256y\303\251\377')/" \
+    >"$tmp/project/a.cu"
+excerpt "$(printf '\t\\x1b]0;title\\x07\\xc2\\x9bx\\xe2\\x80\\xaey\303\251\\xff')" \
+    "$tmp/project" "$tmp/project/a.cu"
+excerpt "" "$tmp/project" "$(printf 'a\033[2Jb\177.cu')"
+expect 0 '' grep -F 'a\x1b[2Jb\x7f.cu:7:' "$tmp/excerpts"
+printf '.version 8.0\n.target sm_80\n.address_size 64\n.entry k() { "\033[2J" }\n' >"$tmp/bad.ptx"
+expect 3 'at ""\\x1b\[2J""' "$tool" lint "$tmp/bad.ptx"
+expect 3 'no\\x1b\[file.ptx: No such' "$tool" lint "$(printf 'no\033[file.ptx')"
+expect 2 'unknown command a\\x07' "$tool" "$(printf 'a\007')"
+
 # ---- names ----
 sed 's/one_field/_ZN5space9one_fieldIiEEvPiPKf/g' lint.ptx >"$tmp/names.ptx"
 if "$tool" lint "$tmp/names.ptx" | grep -q 'warning: space::one_field<int>: '; then

@@ -20,6 +20,7 @@ static const char usage_text[] =
     "\n"
     "  -b, --block X[,Y[,Z]]  the kernels' blockDim; default: x is a multiple of 32\n"
     "  -c, --colour WHEN      auto, always or never\n"
+    "  -d, --sources FOLDER   excerpts also from files below it, not only below the inputs'\n"
     "  -e, --fail-on LEVEL    exit with 1 if there is a finding from this level on\n"
     "  -f, --force            rewrite whatever is legal, also where it may be slower\n"
     "  -j, --json             findings as JSON\n"
@@ -38,8 +39,8 @@ static const char usage_text[] =
 
 static int wrong_usage(const char *what, const char *word)
 {
-    (void)fprintf(stderr, "shpool-coalesce: %s%s%s\nTry: shpool-coalesce --help\n", what,
-                  (word != NULL) ? " " : "", (word != NULL) ? word : "");
+    (void)tool_failed("%s%s%s", what, (word != NULL) ? " " : "", (word != NULL) ? word : "");
+    (void)fputs("Try: shpool-coalesce --help\n", stderr);
     return TOOL_USAGE;
 }
 
@@ -77,11 +78,19 @@ static int block_of(const char *text, coalesce_block *block)
     return 0;
 }
 
+static int is_folder(const char *path)
+{
+    struct stat what;
+
+    return (stat(path, &what) == 0) && S_ISDIR(what.st_mode);
+}
+
 enum { NO_LOADS = 256, NO_STORES, NO_COPIES, NO_ROWS };
 
 static const struct option long_options[] = {
     { "block", required_argument, NULL, 'b' },   { "colour", required_argument, NULL, 'c' },
     { "color", required_argument, NULL, 'c' },   { "fail-on", required_argument, NULL, 'e' },
+    { "sources", required_argument, NULL, 'd' },
     { "force", no_argument, NULL, 'f' },         { "json", no_argument, NULL, 'j' },
     { "level", required_argument, NULL, 'l' },   { "output", required_argument, NULL, 'o' },
     { "remarks", no_argument, NULL, 'r' },       { "sarif", no_argument, NULL, 'S' },
@@ -107,6 +116,12 @@ static int take_option(int c, tool_options *options)
                                                                                              : -1;
         return ((options->colour >= 0) || (strcmp(optarg, "auto") == 0))
                    ? 0 : wrong_usage("--colour takes auto, always or never, not", optarg);
+    case 'd':
+        if (options->sources == SHPOOL_ARRAY_COUNT(options->source)) {
+            return wrong_usage("--sources is given more than 64 times", NULL);
+        }
+        options->source[options->sources++] = optarg;
+        return is_folder(optarg) ? 0 : wrong_usage("--sources takes a folder, not", optarg);
     case 'e':
     case 'l':
         if (!level_of(optarg, &level)) {
@@ -149,7 +164,7 @@ static int take_words(int argc, char **argv, tool_options *options)
         options->compiler_count = (size_t)(argc - end - 1);
     }
     opterr = 0;
-    while ((c = getopt_long(end, argv, "b:c:e:fjl:o:rSs:vhV", long_options, NULL)) != -1) {
+    while ((c = getopt_long(end, argv, "b:c:d:e:fjl:o:rSs:vhV", long_options, NULL)) != -1) {
         if (c == 'h') {
             (void)fputs(usage_text, stdout);
             return TOOL_OK;

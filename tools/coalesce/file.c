@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +12,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "coalesce/plan/escape.h"
+
 #define MOST_BYTES ((size_t)1 << 30)
 
 int tool_failed(const char *format, ...)
 {
+    char    line[2 * SHPOOL_PATH_BYTES];
     va_list args;
 
     va_start(args, format);
-    (void)fputs("shpool-coalesce: ", stderr);
-    (void)vfprintf(stderr, format, args);
-    (void)fputc('\n', stderr);
+    (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
+    (void)fputs("shpool-coalesce: ", stderr);
+    coalesce_put(line, stderr);
+    (void)fputc('\n', stderr);
     return TOOL_NO_INPUT;
+}
+
+void tool_rewritten(const char *path, size_t records)
+{
+    (void)fputs("shpool-coalesce: ", stderr);
+    coalesce_put(path, stderr);
+    (void)fprintf(stderr, ": %zu records rewritten\n", records);
 }
 
 static char *read_all(FILE *file, size_t *bytes_p)
@@ -53,12 +65,42 @@ static char *read_all(FILE *file, size_t *bytes_p)
     return text;
 }
 
+/* Only a regular file: a FIFO would wait for a writer who need not come. */
+static FILE *open_regular(const char *path)
+{
+    const int   fd   = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    FILE       *file = NULL;
+    struct stat what;
+
+    if ((fd >= 0) && (fstat(fd, &what) == 0)) {
+        if (S_ISREG(what.st_mode)) {
+            file = fdopen(fd, "rb");
+        } else {
+            (void)tool_failed("%s: %s; a regular file is needed", path,
+                              S_ISDIR(what.st_mode) ? "Is a directory"
+                              : S_ISFIFO(what.st_mode) ? "is a FIFO or a pipe" : "is a device");
+            (void)close(fd);
+            return NULL;
+        }
+    }
+    if (file == NULL) {
+        (void)tool_failed("%s: %s", path, strerror(errno));
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+    }
+    return file;
+}
+
 char *tool_read(const char *path, size_t *bytes_p)
 {
-    FILE *file = fopen(path, "rb");
+    FILE *file = open_regular(path);
     char *text = (file == NULL) ? NULL : read_all(file, bytes_p);
 
-    if ((file == NULL) || ferror(file)) {
+    if (file == NULL) {
+        return NULL;
+    }
+    if (ferror(file)) {
         (void)tool_failed("%s: %s", path, strerror(errno));
         free(text);
         text = NULL;
@@ -69,9 +111,7 @@ char *tool_read(const char *path, size_t *bytes_p)
         free(text);
         text = NULL;
     }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
+    (void)fclose(file);
     return text;
 }
 
@@ -104,6 +144,51 @@ int tool_write(const char *path, const char *text, size_t bytes)
         }
     }
     return fine;
+}
+
+/* The real path of the folder that a file is in, or with whole != 0 of the path itself. */
+static int add_folder(tool_folders *folders, const char *path, int whole)
+{
+    const char *slash  = strrchr(path, '/');
+    char       *folder = whole            ? strdup(path)
+                         : (slash == NULL) ? strdup(".")
+                                           : strndup(path, (size_t)(slash - path) + 1);
+    char       *resolved = (folder != NULL) ? realpath(folder, NULL) : NULL;
+    const int   fine     = (folder != NULL) && ((resolved != NULL) || (errno != ENOMEM));
+
+    free(folder);
+    if (resolved != NULL) {
+        folders->path[folders->count++] = resolved;
+    }
+    return fine;
+}
+
+int tool_folders_of(const tool_options *options, tool_folders *folders)
+{
+    int fine;
+
+    *folders = (tool_folders){ .path = calloc(options->sources + options->file_count + 1,
+                                              sizeof(*folders->path)) };
+    fine     = folders->path != NULL;
+    for (size_t i = 0; fine && (i < options->sources); i++) {
+        fine = add_folder(folders, options->source[i], 1);
+    }
+    for (size_t i = 0; fine && (i < options->file_count); i++) {
+        fine = add_folder(folders, options->files[i], 0);
+    }
+    if (!fine) {
+        tool_folders_fini(folders);
+    }
+    return fine;
+}
+
+void tool_folders_fini(tool_folders *folders)
+{
+    for (size_t i = 0; i < folders->count; i++) {
+        free(folders->path[i]);
+    }
+    free(folders->path);
+    *folders = (tool_folders){ .path = NULL };
 }
 
 int tool_close(FILE *file, const char *path)

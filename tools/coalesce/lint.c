@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "coalesce/plan/escape.h"
+
 static int has_ending(const char *path, const char *ending)
 {
     const size_t bytes = strlen(path);
@@ -22,8 +24,9 @@ static int parse(const char *path, const char *text, size_t bytes, ptx_module *m
     case PTX_FINE:
         return TOOL_OK;
     case PTX_SYNTAX:
-        (void)fprintf(stderr, "%s:%u:%u: error: %s\n", path, module->error_line,
-                      module->error_column, module->error);
+        coalesce_put(path, stderr);
+        (void)fprintf(stderr, ":%u:%u: error: %s\n", module->error_line, module->error_column,
+                      module->error);
         return TOOL_NO_INPUT;
     default:
         return tool_failed("%s: no memory for %zu bytes of PTX", path, bytes);
@@ -117,13 +120,28 @@ static int lint_file(const tool_options *options, const char *path, coalesce_rep
     return tool_failed("%s: its ending is none of .cu, .ptx, .ll and .bc", path);
 }
 
+static int print_text(const tool_options *options, const coalesce_report *report, FILE *out)
+{
+    tool_folders folders;
+    int          fine = tool_folders_of(options, &folders);
+
+    if (fine) {
+        const coalesce_text_options text = {
+            .excerpts = isatty(fileno(out)) || (options->colour > 0),
+            .colour = (options->colour > 0) || ((options->colour < 0) && isatty(fileno(out))),
+            .least = options->least,
+            .folder = (const char *const *)folders.path,
+            .folders = folders.count,
+        };
+
+        fine = coalesce_report_text(report, &text, out);
+        tool_folders_fini(&folders);
+    }
+    return fine ? TOOL_OK : tool_failed("memory ran out: excerpts are missing");
+}
+
 static int print_report(const tool_options *options, const coalesce_report *report, FILE *out)
 {
-    const coalesce_text_options text = {
-        .excerpts = isatty(fileno(out)) || (options->colour > 0),
-        .colour = (options->colour > 0) || ((options->colour < 0) && isatty(fileno(out))),
-        .least = options->least,
-    };
 
     switch (options->format) {
     case FORMAT_JSON:
@@ -133,8 +151,7 @@ static int print_report(const tool_options *options, const coalesce_report *repo
         return (tool_sarif(report, out) || ferror(out))
                    ? TOOL_OK : tool_failed("no SARIF in this build (jansson)");
     default:
-        coalesce_report_text(report, &text, out);
-        return TOOL_OK; /* errors are tool_close()'s */
+        return print_text(options, report, out); /* other errors are tool_close()'s */
     }
 }
 
@@ -257,7 +274,7 @@ static int rewrite_text(const tool_options *options, const char *path, ptx_modul
         status = deliver(options, &report, stderr);
     }
     if ((status == TOOL_OK) && options->verbose) {
-        (void)fprintf(stderr, "shpool-coalesce: %s: %zu records rewritten\n", path, rewritten);
+        tool_rewritten(path, rewritten);
     }
     coalesce_report_fini(&report);
     free(out.text);

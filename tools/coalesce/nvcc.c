@@ -87,10 +87,10 @@ static void rewrite_in_place(const char *path, const char *letters)
         const coalesce_text_options options = { .least = COALESCE_REMARK };
 
         coalesce_report_sort(&report);
-        coalesce_report_text(&report, &options, stderr);
+        (void)coalesce_report_text(&report, &options, stderr);
     }
     if (strchr(letters, 'v') != NULL) {
-        (void)fprintf(stderr, "shpool-coalesce: %s: %zu records rewritten\n", path, rewritten);
+        tool_rewritten(path, rewritten);
     }
     coalesce_report_fini(&report);
     free(out.text);

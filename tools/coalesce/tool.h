@@ -17,7 +17,8 @@ enum {
     TOOL_NO_INPUT = 3  /* an input that cannot be read, compiled or understood */
 };
 
-#define TOOL_MOST_SKIPS 64
+#define TOOL_MOST_SKIPS   64
+#define TOOL_MOST_SOURCES 64
 
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF };
 
@@ -35,16 +36,31 @@ typedef struct tool_options {
     size_t              compiler_count;
     const char         *nvcc; /* as the user called it: with its path, or from PATH */
     const char         *skip[TOOL_MOST_SKIPS];
+    const char         *source[TOOL_MOST_SOURCES]; /* --sources: folders */
+    size_t              sources;
 } tool_options;
 
-/* "shpool-coalesce: ..." to stderr; TOOL_NO_INPUT. */
+/* "shpool-coalesce: ..." to stderr, escaped for terminals; TOOL_NO_INPUT. */
 int tool_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* All of a file, with a NUL behind it; NULL: tool_failed() was called.  free() it. */
+/* --verbose: how many records of a file were rewritten. */
+void tool_rewritten(const char *path, size_t records);
+
+/* All of a regular file, with a NUL behind it; NULL: tool_failed() was called.  free() it. */
 char *tool_read(const char *path, size_t *bytes_p);
 
 /* Replace the file by the text, in one step; 0: tool_failed() was called, and it is as it was. */
 int tool_write(const char *path, const char *text, size_t bytes);
+
+/* The folders that excerpts may come from, as real paths: --sources and the inputs' own. */
+typedef struct tool_folders {
+    char **path;
+    size_t count;
+} tool_folders;
+
+/* 1: tool_folders_fini() follows; 0: memory ran out.  Folders that do not exist are left out. */
+int tool_folders_of(const tool_options *options, tool_folders *folders);
+void tool_folders_fini(tool_folders *folders);
 
 /* Flush a stream, and close it if it is not stdout: TOOL_OK, or tool_failed() was called. */
 int tool_close(FILE *file, const char *path);
