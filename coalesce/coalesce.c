@@ -84,7 +84,7 @@ static shpool_status process(ptx_module *module, const shpool_coalesce_options *
 
     coalesce_report_init(&report);
     result = ptx_process(module, &request, &report, out, rewritten_p);
-    if ((result != PTX_FINE) || report.out_of_memory) {
+    if (result != PTX_FINE) {
         coalesce_report_fini(&report);
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no memory to analyse %u bytes of PTX",
                             module->bytes);

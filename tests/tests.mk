@@ -80,12 +80,12 @@ check-sanitized:
 # What ThreadSanitizer is for: not those that have neither threads nor kernels, nor thousands of
 # geometries and shapes in which the same threads do the same.
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_ptx tests/coalesce/test_coalesce \
-	tests/coalesce/test_plan tests/coalesce/test_random tests/coalesce/test_rows \
-	tests/coalesce/test_run tests/coalesce/test_warp tests/device/fuzz_device \
-	tests/device/test_fault_pairs tests/device/test_faults tests/device/test_model \
-	tests/loadstore/test_layout tests/loadstore/test_mgpu tests/pools/test_geometry \
-	tests/tools/fuzz_log tests/tools/fuzz_options tests/tools/fuzz_results \
-	tests/tools/fuzz_trace)
+	tests/coalesce/test_memory tests/coalesce/test_plan tests/coalesce/test_random \
+	tests/coalesce/test_rows tests/coalesce/test_run tests/coalesce/test_warp \
+	tests/device/fuzz_device tests/device/test_fault_pairs tests/device/test_faults \
+	tests/device/test_model tests/loadstore/test_layout tests/loadstore/test_mgpu \
+	tests/pools/test_geometry tests/tools/fuzz_log tests/tools/fuzz_options \
+	tests/tools/fuzz_results tests/tools/fuzz_trace)
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check \
 	  check_PROGRAMS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_programs))' \

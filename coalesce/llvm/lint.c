@@ -49,11 +49,13 @@ static LLVMModuleRef read_module(LLVMContextRef context, const char *path, char 
     return module;
 }
 
-static int is_skipped(const char *name, const coalesce_llvm_lint_request *request)
+static int is_skipped(const char *name, const coalesce_llvm_lint_request *request,
+                      coalesce_report *report)
 {
     char *readable = coalesce_readable_name(name, __cxa_demangle);
     int found = 0;
 
+    report->out_of_memory |= readable == NULL;
     for (size_t i = 0; readable != NULL && i < request->skips; i++) {
         found |= coalesce_is_called(name, readable, request->skip[i]);
     }
@@ -62,14 +64,15 @@ static int is_skipped(const char *name, const coalesce_llvm_lint_request *reques
 }
 
 /* Functions that are skipped lose their bodies. */
-static void remove_skipped(LLVMModuleRef module, const coalesce_llvm_lint_request *request)
+static void remove_skipped(LLVMModuleRef module, const coalesce_llvm_lint_request *request,
+                           coalesce_report *report)
 {
     size_t bytes;
 
     for (LLVMValueRef function = LLVMGetFirstFunction(module); function != NULL;
          function = LLVMGetNextFunction(function)) {
         if (!LLVMIsDeclaration(function) &&
-            is_skipped(LLVMGetValueName2(function, &bytes), request)) {
+            is_skipped(LLVMGetValueName2(function, &bytes), request, report)) {
             LLVMSetLinkage(function, LLVMExternalLinkage);
             while (LLVMGetFirstBasicBlock(function) != NULL) {
                 LLVMDeleteBasicBlock(LLVMGetFirstBasicBlock(function));
@@ -89,7 +92,7 @@ coalesce_llvm_lint_file(const char *path, const coalesce_llvm_lint_request *requ
     LLVMModuleRef module = read_module(context, path, error, capacity);
 
     if (module != NULL) {
-        remove_skipped(module, request);
+        remove_skipped(module, request, report);
         (void)coalesce_llvm_prepare(module, &options);
         (void)coalesce_llvm_run(module, &options, report);
         LLVMDisposeModule(module);

@@ -108,6 +108,28 @@ static void mark(LLVMModuleRef module, LLVMValueRef function)
                                                       strlen(COALESCE_LLVM_ATTRIBUTE), "", 0));
 }
 
+static void ran_out(coalesce_report *report)
+{
+    if (report != NULL) {
+        report->out_of_memory = 1;
+    }
+}
+
+/* What was planned, reported; the name is that of the function. */
+static void report_function(coalesce_report *report, const coalesce_llvm_options *options,
+                            const coalesce_llvm_function *function, const coalesce_plan *plan,
+                            const char *of)
+{
+    char *name = (report != NULL) ? coalesce_readable_name(of, __cxa_demangle) : NULL;
+
+    if (name != NULL) {
+        report_plan(report, options, function, plan, name);
+    } else {
+        ran_out(report);
+    }
+    free(name);
+}
+
 /* The groups that are to be rewritten; with `change`, of those the ones that were. */
 static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
                               const coalesce_llvm_options *options, coalesce_report *report,
@@ -128,17 +150,14 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
         want.block = kernel.block;
     }
     if (!coalesce_llvm_read(&function, of, kernel.is_kernel, &want.block)) {
+        ran_out(report);
         return 0;
     }
-    if (coalesce_plan_make(&function.forms.leaves, function.access, function.count, &want, NULL,
+    if (!function.forms.leaves.no_memory &&
+        coalesce_plan_make(&function.forms.leaves, function.access, function.count, &want, NULL,
                            NULL, &plan)) {
         rewritten = plan.rewritten;
-        if (report != NULL) {
-            char *name = coalesce_readable_name(LLVMGetValueName2(of, &bytes), __cxa_demangle);
-
-            report_plan(report, options, &function, &plan, name);
-            free(name);
-        }
+        report_function(report, options, &function, &plan, LLVMGetValueName2(of, &bytes));
         for (size_t i = 0; change && i < plan.count; i++) {
             if (plan.group[i].transform != COALESCE_KEEP &&
                 !coalesce_llvm_rewrite(module, function.access, &plan.group[i])) {
@@ -149,6 +168,8 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
             mark(module, of);
         }
         coalesce_plan_fini(&plan);
+    } else {
+        ran_out(report);
     }
     coalesce_llvm_function_fini(&function);
     return rewritten;
@@ -250,7 +271,11 @@ int coalesce_llvm_pass(LLVMModuleRef module, const coalesce_llvm_options *option
     changed = options->lint ? lint(module, options, &report)
                             : coalesce_llvm_run(module, options, &report);
     coalesce_report_sort(&report);
-    (void)coalesce_report_text(&report, &text, stderr); /* no excerpts: it cannot fail */
+    if (report.out_of_memory) {
+        (void)fputs("shpool-coalesce: memory ran out: findings are missing\n", stderr);
+    } else {
+        (void)coalesce_report_text(&report, &text, stderr); /* no excerpts: it cannot fail */
+    }
     coalesce_report_fini(&report);
     return changed;
 }

@@ -21,4 +21,7 @@ void coalesce_put(const char *text, FILE *out);
 /* The first `bytes` of `from` so, cut to what `to` has room for, with a NUL. */
 void coalesce_escape(char *to, size_t room, const char *from, size_t bytes);
 
+/* 1: the string is UTF-8, whatever else it is. */
+int coalesce_is_utf8(const char *text);
+
 #endif /* SHPOOL_COALESCE_ESCAPE_H */

@@ -69,6 +69,7 @@ void coalesce_report_add(coalesce_report *report, const coalesce_finding *findin
         free_strings(&copy);
         return;
     }
+    copy.order = report->count;
     report->finding[report->count++] = copy;
 }
 
@@ -118,7 +119,8 @@ static int compare_findings(const void *a, const void *b)
     const coalesce_finding *y     = b;
     int                     order = compare_content(x, y);
 
-    return order ? order : compare_text(x->function, y->function);
+    order = order ? order : compare_text(x->function, y->function);
+    return order ? order : (x->order < y->order) ? -1 : 1;
 }
 
 void coalesce_report_sort(coalesce_report *report)

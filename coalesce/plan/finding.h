@@ -55,6 +55,7 @@ typedef struct coalesce_finding {
     uint32_t       record_bytes; /* 0: no record */
     uint32_t       used_bytes;
     uint32_t       loop_depth;
+    size_t         order;        /* among those that are equal else: in which they were added */
     double         weight;       /* accesses * sectors above the ideal * 10^loop_depth: for order */
 } coalesce_finding;
 
@@ -62,7 +63,7 @@ typedef struct coalesce_report {
     coalesce_finding *finding;
     size_t            count;
     size_t            capacity;
-    int               out_of_memory; /* 1: findings are missing */
+    int               out_of_memory; /* 1: findings are missing, none may be shown */
 } coalesce_report;
 
 void coalesce_report_init(coalesce_report *report);
@@ -97,7 +98,8 @@ typedef char *coalesce_demangle(const char *mangled, char *buffer, size_t *bytes
 
 /*
  * "space::kernel<int>" of a mangled name, without parameters and anonymous namespaces; the name
- * itself if it is none, or demangle is NULL.  free() it; NULL: memory ran out.
+ * itself if it is none, or demangle is NULL.  free() it; NULL: memory ran out.  A demangler that
+ * memory ran out for must not turn names into others: -1 in *status.
  */
 char *coalesce_readable_name(const char *name, coalesce_demangle *demangle);
 

@@ -67,6 +67,7 @@ typedef struct coalesce_leaves {
     size_t         count;
     size_t         capacity;
     uint32_t      *slot; /* hash table by value and tag: index + 1; twice the capacity */
+    int            no_memory; /* forms are unknown that would be known: none may be used */
 } coalesce_leaves;
 
 /* coefficient * leaf[0] * ... * leaf[factors-1]; 0 factors: the constant. */
@@ -109,7 +110,8 @@ typedef struct coalesce_lanes {
 void coalesce_leaves_init(coalesce_leaves *leaves);
 void coalesce_leaves_fini(coalesce_leaves *leaves);
 
-/* The form 1 * leaf; what was said of the leaf first holds.  Unknown if memory ran out. */
+/* The form 1 * leaf; what was said of the leaf first holds.  Memory ran out: unknown, and no_memory
+ * is set. */
 coalesce_form coalesce_form_leaf(coalesce_leaves *leaves, const coalesce_leaf *leaf);
 
 /* ---- forms: plain values; unknown operands give unknown results ---- */

@@ -58,6 +58,7 @@ static int find_or_add(coalesce_leaves *leaves, const coalesce_leaf *leaf, uint3
     uint32_t *slot;
 
     if ((leaves->count == leaves->capacity) && !grow(leaves)) {
+        leaves->no_memory = 1;
         return 0;
     }
     slot = slot_of(leaves, leaf);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_MEMORY (-1) /* a demangler's status */
+
 static void remove_all(char *text, const char *part)
 {
     const size_t bytes = strlen(part);
@@ -16,11 +18,12 @@ static void remove_all(char *text, const char *part)
 
 char *coalesce_readable_name(const char *name, coalesce_demangle *demangle)
 {
-    char *text = (demangle != NULL) ? demangle(name, NULL, NULL, NULL) : NULL;
+    int   status = 0;
+    char *text   = (demangle != NULL) ? demangle(name, NULL, NULL, &status) : NULL;
     char *parameters;
 
     if (text == NULL) {
-        return strdup(name);
+        return (status == NO_MEMORY) ? NULL : strdup(name);
     }
     remove_all(text, "(anonymous namespace)::");
     if (strncmp(text, "void ", 5) == 0) { /* of a template's instance */

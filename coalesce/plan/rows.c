@@ -22,7 +22,10 @@ static int compare_words(const void *a, const void *b)
     const word *x = a;
     const word *y = b;
 
-    return (x->offset > y->offset) - (x->offset < y->offset);
+    if (x->offset != y->offset) {
+        return (x->offset < y->offset) ? -1 : 1;
+    }
+    return (x->access < y->access) ? -1 : 1; /* one order, whatever qsort() does with equal ones */
 }
 
 /* The group of each access that may be part of a row; others NULL. */

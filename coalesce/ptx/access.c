@@ -333,7 +333,7 @@ int ptx_accesses_of(ptx_forms *forms, ptx_accesses *accesses_p)
         }
     }
     free(one_thread);
-    return fine;
+    return fine && !forms->leaves.no_memory;
 }
 
 void ptx_accesses_fini(ptx_accesses *accesses)

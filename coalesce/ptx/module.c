@@ -176,17 +176,14 @@ static int plan_function(progress *p, ptx_function *function, ptx_forms *forms,
 
 static int process_function(progress *p, ptx_function *function)
 {
-    ptx_forms    forms;
+    ptx_forms    forms    = { 0 };
     ptx_accesses accesses = { 0 };
-    names        name;
-    int          fine     = ptx_flow(p->module, function) &&
-                            ptx_forms_init(&forms, p->module, function);
+    names        name     = { 0 };
+    const int    fine     = ptx_flow(p->module, function) &&
+                            ptx_forms_init(&forms, p->module, function) &&
+                            names_of(p, function, &name) && ptx_accesses_of(&forms, &accesses) &&
+                            plan_function(p, function, &forms, &accesses, &name);
 
-    if (!fine) {
-        return 0;
-    }
-    fine = names_of(p, function, &name) && ptx_accesses_of(&forms, &accesses) &&
-           plan_function(p, function, &forms, &accesses, &name);
     free(name.mangled);
     free(name.readable);
     ptx_accesses_fini(&accesses);
@@ -230,18 +227,23 @@ ptx_result ptx_process(ptx_module *module, const ptx_request *request, coalesce_
     progress    p      = { .module = module, .request = request, .report = report, .out = out,
                            .usable = (reason == NULL) };
 
+    int         fine   = 1;
+
     *rewritten_p = 0;
     if ((reason != NULL) && (out != NULL) && (report != NULL)) {
         coalesce_report_input(report, COALESCE_WARNING, NULL, 0, 0, "%s", reason);
     }
-    for (uint32_t i = 0; i < module->function_count; i++) {
-        if (!process_function(&p, &module->function[i])) {
-            return PTX_NO_MEMORY;
-        }
+    for (uint32_t i = 0; fine && (i < module->function_count); i++) {
+        fine = process_function(&p, &module->function[i]);
     }
-    if (out != NULL) {
+    if (fine && (out != NULL)) {
         ptx_put_bytes(out, module->text + p.from, module->bytes - p.from);
+        fine = !out->no_memory;
     }
-    *rewritten_p = p.rewritten;
-    return ((out != NULL) && out->no_memory) ? PTX_NO_MEMORY : PTX_FINE;
+    if (report != NULL) {
+        report->out_of_memory |= !fine;
+        fine = !report->out_of_memory;
+    }
+    *rewritten_p = fine ? p.rewritten : 0;
+    return fine ? PTX_FINE : PTX_NO_MEMORY;
 }

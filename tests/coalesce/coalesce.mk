@@ -11,6 +11,7 @@ if HAVE_CMOCKA
 shpool_coalesce_tests = \
 	tests/coalesce/fuzz_ptx \
 	tests/coalesce/test_coalesce \
+	tests/coalesce/test_memory \
 	tests/coalesce/test_plan \
 	tests/coalesce/test_random \
 	tests/coalesce/test_rows \
@@ -22,6 +23,11 @@ shpool_ptx_machine = \
 	tests/coalesce/ptx_machine.c \
 	tests/coalesce/ptx_trial.c \
 	tests/coalesce/ptx_warps.c
+tests_coalesce_test_memory_SOURCES = tests/coalesce/test_memory.c tools/coalesce/json.c
+tests_coalesce_test_memory_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_coalesce_test_memory_LDADD   = $(LDADD) $(JANSSON_LIBS)
+tests_coalesce_test_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
+	-Wl,--wrap=realloc -Wl,--wrap=strdup -Wl,--wrap=strndup -Wl,--wrap=realpath
 tests_coalesce_test_random_SOURCES = tests/coalesce/test_random.c $(shpool_ptx_machine)
 tests_coalesce_test_run_SOURCES    = tests/coalesce/test_run.c $(shpool_ptx_machine)
 check_PROGRAMS += $(shpool_coalesce_tests)

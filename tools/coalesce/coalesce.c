@@ -181,7 +181,9 @@ static int take_words(int argc, char **argv, tool_options *options)
     options->files        = argv + optind;
     options->file_count   = (size_t)(end - optind);
     options->request.skip = options->skip;
-    options->request.demangle = tool_demangler();
+    if (!tool_demangler(&options->request.demangle)) {
+        return tool_failed("no memory to load the C++ runtime, which knows names as written");
+    }
     if (options->request.remarks && (options->least == COALESCE_NOTE)) {
         options->least = COALESCE_REMARK;
     }

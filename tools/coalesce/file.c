@@ -201,19 +201,19 @@ int tool_close(FILE *file, const char *path)
     return fine ? TOOL_OK : tool_failed("%s: %s", path, strerror(errno));
 }
 
-coalesce_demangle *tool_demangler(void)
+int tool_demangler(coalesce_demangle **demangle_p)
 {
     static const char *const runtimes[] = { "libstdc++.so.6", "libc++abi.so.1" };
 
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(runtimes); i++) {
+    *demangle_p = NULL;
+    errno = 0;
+    for (size_t i = 0; (*demangle_p == NULL) && (i < SHPOOL_ARRAY_COUNT(runtimes)); i++) {
         void *runtime = dlopen(runtimes[i], RTLD_LAZY | RTLD_LOCAL); /* stays */
         void *found   = (runtime == NULL) ? NULL : dlsym(runtime, "__cxa_demangle");
 
-        if (found != NULL) {
-            return (coalesce_demangle *)(uintptr_t)found;
-        }
+        *demangle_p = (coalesce_demangle *)(uintptr_t)found;
     }
-    return NULL;
+    return (*demangle_p != NULL) || (errno != ENOMEM);
 }
 
 int tool_run(char *const arguments[])

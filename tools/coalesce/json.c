@@ -8,12 +8,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coalesce/plan/escape.h"
+
+/* Values are NULL where memory ran out, and put() and append() pass that on as *fine 0: a report
+ * with something missing would look like another one. */
+static void put(json_t *object, const char *key, json_t *value, int *fine)
+{
+    *fine &= json_object_set_new(object, key, value) == 0;
+}
+
+static void append(json_t *array, json_t *value, int *fine)
+{
+    *fine &= json_array_append_new(array, value) == 0;
+}
+
+/* The value if all of it is there. */
+static json_t *whole(json_t *value, int fine)
+{
+    if (!fine) {
+        json_decref(value);
+        value = NULL;
+    }
+    return value;
+}
+
 /* Paths and names may be any bytes; JSON has only UTF-8, the rest becomes null. */
 static json_t *text_json(const char *text)
 {
-    json_t *made = (text != NULL) ? json_string(text) : NULL;
-
-    return (made != NULL) ? made : json_null();
+    return ((text != NULL) && coalesce_is_utf8(text)) ? json_string(text) : json_null();
 }
 
 static int print_json(json_t *root, FILE *out)
@@ -25,50 +47,65 @@ static int print_json(json_t *root, FILE *out)
     return fine;
 }
 
+int tool_has_json(void)
+{
+    return 1;
+}
+
 /* ---- JSON ---- */
 
 static json_t *place_json(const coalesce_place *place)
 {
-    return (place->file == NULL)
-               ? json_null()
-               : json_pack("{s:o, s:I, s:I}", "file", text_json(place->file), "line",
-                           (json_int_t)place->line, "column", (json_int_t)place->column);
+    json_t *made = (place->file != NULL) ? json_object() : json_null();
+    int     fine = 1;
+
+    if (place->file != NULL) {
+        put(made, "file", text_json(place->file), &fine);
+        put(made, "line", json_integer(place->line), &fine);
+        put(made, "column", json_integer(place->column), &fine);
+    }
+    return whole(made, fine);
 }
 
 static json_t *finding_json(const coalesce_finding *finding)
 {
-    json_t *made = json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b}", "level", coalesce_level_name(finding->level),
-        "rule", coalesce_rule_name(finding->rule), "place", place_json(&finding->place),
-        "inlined_at", place_json(&finding->inlined_at), "function", text_json(finding->function),
-        "message", text_json(finding->message), "suggestion", text_json(finding->suggestion),
-        "store", finding->store);
+    const struct { const char *name; json_int_t value; } numbers[] = {
+        { "accesses", finding->accesses },         { "bytes", finding->bytes },
+        { "stride", finding->stride },             { "sectors", finding->sectors },
+        { "ideal", finding->ideal },               { "record_bytes", finding->record_bytes },
+        { "used_bytes", finding->used_bytes },     { "loop_depth", finding->loop_depth },
+    };
+    json_t *made = json_object();
+    int     fine = 1;
 
-    if (made != NULL) {
-        const struct { const char *name; json_int_t value; } numbers[] = {
-            { "accesses", finding->accesses },         { "bytes", finding->bytes },
-            { "stride", finding->stride },             { "sectors", finding->sectors },
-            { "ideal", finding->ideal },               { "record_bytes", finding->record_bytes },
-            { "used_bytes", finding->used_bytes },     { "loop_depth", finding->loop_depth },
-        };
-
-        for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(numbers); i++) {
-            json_object_set_new(made, numbers[i].name, json_integer(numbers[i].value));
-        }
-        json_object_set_new(made, "weight", json_real(finding->weight));
+    put(made, "level", json_string(coalesce_level_name(finding->level)), &fine);
+    put(made, "rule", json_string(coalesce_rule_name(finding->rule)), &fine);
+    put(made, "place", place_json(&finding->place), &fine);
+    put(made, "inlined_at", place_json(&finding->inlined_at), &fine);
+    put(made, "function", text_json(finding->function), &fine);
+    put(made, "message", text_json(finding->message), &fine);
+    put(made, "suggestion", text_json(finding->suggestion), &fine);
+    put(made, "store", json_boolean(finding->store), &fine);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(numbers); i++) {
+        put(made, numbers[i].name, json_integer(numbers[i].value), &fine);
     }
-    return made;
+    put(made, "weight", json_real(finding->weight), &fine);
+    return whole(made, fine);
 }
 
 int tool_json(const coalesce_report *report, FILE *out)
 {
+    json_t *root     = json_object();
     json_t *findings = json_array();
+    int     fine     = 1;
 
-    for (size_t i = 0; i < report->count; i++) {
-        json_array_append_new(findings, finding_json(&report->finding[i]));
+    for (size_t i = 0; fine && (i < report->count); i++) {
+        append(findings, finding_json(&report->finding[i]), &fine);
     }
-    return print_json(json_pack("{s:i, s:s, s:o}", "version", 1, "tool",
-                                "shpool-coalesce " PACKAGE_VERSION, "findings", findings), out);
+    put(root, "version", json_integer(1), &fine);
+    put(root, "tool", json_string("shpool-coalesce " PACKAGE_VERSION), &fine);
+    put(root, "findings", findings, &fine);
+    return print_json(whole(root, fine), out);
 }
 
 /* ---- SARIF ---- */
@@ -79,18 +116,30 @@ static const char *sarif_level(coalesce_level level)
     return (level == COALESCE_REMARK) ? "none" : coalesce_level_name(level);
 }
 
+/* {"text": ...}: what SARIF calls a message. */
+static json_t *message_of(json_t *text)
+{
+    json_t *made = json_object();
+    int     fine = 1;
+
+    put(made, "text", text, &fine);
+    return whole(made, fine);
+}
+
 static json_t *sarif_rules(void)
 {
     json_t *rules = json_array();
+    int     fine  = 1;
 
     for (int rule = 0; rule < COALESCE_RULE_COUNT; rule++) {
-        json_array_append_new(rules,
-                              json_pack("{s:s, s:{s:s}}", "id",
-                                        coalesce_rule_name((coalesce_rule)rule),
-                                        "shortDescription", "text",
-                                        coalesce_rule_text((coalesce_rule)rule)));
+        json_t *made = json_object();
+
+        put(made, "id", json_string(coalesce_rule_name((coalesce_rule)rule)), &fine);
+        put(made, "shortDescription",
+            message_of(json_string(coalesce_rule_text((coalesce_rule)rule))), &fine);
+        append(rules, made, &fine);
     }
-    return rules;
+    return whole(rules, fine);
 }
 
 /* A path as part of a URI: what has a meaning there, and bytes beyond ASCII, as %XX. */
@@ -117,69 +166,106 @@ static json_t *uri_json(const char *path)
 /* Text that must be there: what is not UTF-8 becomes question marks. */
 static json_t *message_json(char *text)
 {
-    json_t *made = json_string(text);
+    const int is_text = coalesce_is_utf8(text);
 
-    for (char *at = text; (made == NULL) && (*at != '\0'); at++) {
+    for (char *at = text; !is_text && (*at != '\0'); at++) {
         *at = ((unsigned char)*at < 0x80) ? *at : '?';
     }
-    return (made != NULL) ? made : json_string(text);
+    return json_string(text);
 }
 
 /* [] where the place is unknown. */
 static json_t *sarif_locations(const coalesce_place *place)
 {
     json_t *locations = json_array();
-    json_t *region;
+    json_t *region    = NULL;
+    json_t *artifact  = NULL;
+    json_t *physical  = NULL;
+    json_t *location  = NULL;
+    int     fine      = 1;
 
     if (place->file == NULL) {
         return locations;
     }
-    region = json_pack("{s:I}", "startLine", (json_int_t)((place->line != 0) ? place->line : 1));
+    region   = json_object();
+    artifact = json_object();
+    physical = json_object();
+    location = json_object();
+    put(region, "startLine", json_integer((place->line != 0) ? place->line : 1), &fine);
     if (place->column != 0) {
-        json_object_set_new(region, "startColumn", json_integer(place->column));
+        put(region, "startColumn", json_integer(place->column), &fine);
     }
-    json_array_append_new(locations,
-                          json_pack("{s:{s:{s:o}, s:o}}", "physicalLocation", "artifactLocation",
-                                    "uri", uri_json(place->file), "region", region));
-    return locations;
+    put(artifact, "uri", uri_json(place->file), &fine);
+    put(physical, "artifactLocation", artifact, &fine);
+    put(physical, "region", region, &fine);
+    put(location, "physicalLocation", physical, &fine);
+    append(locations, location, &fine);
+    return whole(locations, fine);
 }
 
 static json_t *sarif_result(const coalesce_finding *finding)
 {
-    char    text[2048];
-    json_t *result;
+    const int is_remark = finding->level == COALESCE_REMARK;
+    char      text[2048];
+    json_t   *result = json_object();
+    int       fine   = 1;
 
     (void)snprintf(text, sizeof(text), "%s%s%s%s%s",
                    (finding->function != NULL) ? finding->function : "",
                    (finding->function != NULL) ? ": " : "", finding->message,
                    (finding->suggestion != NULL) ? ". Try: " : "",
                    (finding->suggestion != NULL) ? finding->suggestion : "");
-    result = json_pack("{s:s, s:i, s:s, s:s, s:{s:o}, s:o}", "ruleId",
-                       coalesce_rule_name(finding->rule), "ruleIndex", (int)finding->rule, "level",
-                       sarif_level(finding->level), "kind",
-                       (finding->level == COALESCE_REMARK) ? "informational" : "fail", "message",
-                       "text", message_json(text), "locations", sarif_locations(&finding->place));
-    if ((result != NULL) && (finding->inlined_at.file != NULL)) {
-        json_object_set_new(result, "relatedLocations", sarif_locations(&finding->inlined_at));
+    put(result, "ruleId", json_string(coalesce_rule_name(finding->rule)), &fine);
+    put(result, "ruleIndex", json_integer(finding->rule), &fine);
+    put(result, "level", json_string(sarif_level(finding->level)), &fine);
+    put(result, "kind", json_string(is_remark ? "informational" : "fail"), &fine);
+    put(result, "message", message_of(message_json(text)), &fine);
+    put(result, "locations", sarif_locations(&finding->place), &fine);
+    if (finding->inlined_at.file != NULL) {
+        put(result, "relatedLocations", sarif_locations(&finding->inlined_at), &fine);
     }
-    return result;
+    return whole(result, fine);
+}
+
+static json_t *sarif_tool(void)
+{
+    json_t *driver = json_object();
+    json_t *tool   = json_object();
+    int     fine   = 1;
+
+    put(driver, "name", json_string("shpool-coalesce"), &fine);
+    put(driver, "version", json_string(PACKAGE_VERSION), &fine);
+    put(driver, "rules", sarif_rules(), &fine);
+    put(tool, "driver", driver, &fine);
+    return whole(tool, fine);
 }
 
 int tool_sarif(const coalesce_report *report, FILE *out)
 {
+    json_t *root    = json_object();
+    json_t *runs    = json_array();
+    json_t *run     = json_object();
     json_t *results = json_array();
+    int     fine    = 1;
 
-    for (size_t i = 0; i < report->count; i++) {
-        json_array_append_new(results, sarif_result(&report->finding[i]));
+    for (size_t i = 0; fine && (i < report->count); i++) {
+        append(results, sarif_result(&report->finding[i]), &fine);
     }
-    return print_json(
-        json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:o}]}", "$schema",
-                  "https://json.schemastore.org/sarif-2.1.0.json", "version", "2.1.0", "runs",
-                  "tool", "driver", "name", "shpool-coalesce", "version", PACKAGE_VERSION, "rules",
-                  sarif_rules(), "results", results), out);
+    put(run, "tool", sarif_tool(), &fine);
+    put(run, "results", results, &fine);
+    append(runs, run, &fine);
+    put(root, "$schema", json_string("https://json.schemastore.org/sarif-2.1.0.json"), &fine);
+    put(root, "version", json_string("2.1.0"), &fine);
+    put(root, "runs", runs, &fine);
+    return print_json(whole(root, fine), out);
 }
 
 #else
+
+int tool_has_json(void)
+{
+    return 0;
+}
 
 int tool_json(const coalesce_report *report, FILE *out)
 {

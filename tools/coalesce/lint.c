@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool-coalesce lint, rewrite and costs. */
+#include "config.h" /* _GNU_SOURCE, for fopencookie() */
+
 #include "tool.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ static int has_ending(const char *path, const char *ending)
 }
 
 /* Parse a text; TOOL_OK or, with a message that a compiler could have written, TOOL_NO_INPUT. */
-static int parse(const char *path, const char *text, size_t bytes, ptx_module *module)
+static int parse(const char *path, const char *text, size_t bytes, ptx_module *module,
+                 coalesce_report *report)
 {
     switch (ptx_parse(text, (uint32_t)bytes, module)) {
     case PTX_FINE:
@@ -29,6 +31,7 @@ static int parse(const char *path, const char *text, size_t bytes, ptx_module *m
                       module->error);
         return TOOL_NO_INPUT;
     default:
+        report->out_of_memory = 1;
         return tool_failed("%s: no memory for %zu bytes of PTX", path, bytes);
     }
 }
@@ -46,7 +49,7 @@ static int lint_ptx(const char *path, const ptx_request *request, coalesce_repor
     if (text == NULL) {
         return TOOL_NO_INPUT;
     }
-    status = parse(path, text, bytes, &module);
+    status = parse(path, text, bytes, &module, report);
     if ((status == TOOL_OK) &&
         (ptx_process(&module, request, report, NULL, &rewritten) != PTX_FINE)) {
         status = tool_failed("%s: no memory to analyse it", path);
@@ -120,15 +123,30 @@ static int lint_file(const tool_options *options, const char *path, coalesce_rep
     return tool_failed("%s: its ending is none of .cu, .ptx, .ll and .bc", path);
 }
 
-static int print_text(const tool_options *options, const coalesce_report *report, FILE *out)
+/* A stream into memory: a report that memory runs out for must not be printed in part.  (That of
+ * open_memstream() does not say that text is missing.) */
+static ssize_t keep(void *user, const char *text, size_t bytes)
+{
+    ptx_put_bytes(user, text, bytes);
+    return ((ptx_out *)user)->no_memory ? 0 : (ssize_t)bytes;
+}
+
+static FILE *open_kept(ptx_out *text)
+{
+    return fopencookie(text, "w", (cookie_io_functions_t){ .write = keep });
+}
+
+/* 0: memory ran out, or what is in `out` is not all. */
+static int print_text(const tool_options *options, const coalesce_report *report, int terminal,
+                      FILE *out)
 {
     tool_folders folders;
     int          fine = tool_folders_of(options, &folders);
 
     if (fine) {
         const coalesce_text_options text = {
-            .excerpts = isatty(fileno(out)) || (options->colour > 0),
-            .colour = (options->colour > 0) || ((options->colour < 0) && isatty(fileno(out))),
+            .excerpts = terminal || (options->colour > 0),
+            .colour = (options->colour > 0) || ((options->colour < 0) && terminal),
             .least = options->least,
             .folder = (const char *const *)folders.path,
             .folders = folders.count,
@@ -137,22 +155,46 @@ static int print_text(const tool_options *options, const coalesce_report *report
         fine = coalesce_report_text(report, &text, out);
         tool_folders_fini(&folders);
     }
-    return fine ? TOOL_OK : tool_failed("memory ran out: excerpts are missing");
+    return fine;
 }
 
-static int print_report(const tool_options *options, const coalesce_report *report, FILE *out)
+static int print_report(const tool_options *options, const coalesce_report *report, int terminal,
+                        FILE *out)
 {
-
     switch (options->format) {
     case FORMAT_JSON:
-        return (tool_json(report, out) || ferror(out))
-                   ? TOOL_OK : tool_failed("no JSON in this build (jansson)");
+        return tool_json(report, out);
     case FORMAT_SARIF:
-        return (tool_sarif(report, out) || ferror(out))
-                   ? TOOL_OK : tool_failed("no SARIF in this build (jansson)");
+        return tool_sarif(report, out);
     default:
-        return print_text(options, report, out); /* other errors are tool_close()'s */
+        return print_text(options, report, terminal, out);
     }
+}
+
+/* The report as it is to be printed, in text->text, which the caller frees; 0: memory ran out. */
+static int report_to_text(const tool_options *options, const coalesce_report *report, int terminal,
+                          ptx_out *text)
+{
+    FILE *out  = report->out_of_memory ? NULL : open_kept(text);
+    int   fine = out != NULL;
+
+    if (fine) {
+        fine = print_report(options, report, terminal, out);
+        fine = (fclose(out) == 0) && fine && !text->no_memory;
+    }
+    return fine;
+}
+
+static int write_text(const tool_options *options, const ptx_out *text, FILE *stream)
+{
+    if ((stream == stdout) && (options->output != NULL)) {
+        return tool_write(options->output, (text->bytes != 0) ? text->text : "", text->bytes)
+                   ? TOOL_OK : TOOL_NO_INPUT;
+    }
+    if (text->bytes != 0) {
+        (void)fwrite(text->text, 1, text->bytes, stream);
+    }
+    return (stream == stdout) ? tool_close(stdout, "standard output") : TOOL_OK;
 }
 
 /* Findings below the level are dropped: JSON and SARIF show what the text would. */
@@ -203,11 +245,14 @@ static void shorten_paths(coalesce_report *report)
     }
 }
 
+/* To the stream, or with -o from stdout to that file. */
 static int deliver(const tool_options *options, coalesce_report *report, FILE *stream)
 {
-    FILE *out    = stream;
-    int   failed = 0;
-    int   status;
+    const int terminal = isatty(fileno(stream)) &&
+                         ((stream != stdout) || (options->output == NULL));
+    ptx_out   text     = { .text = NULL };
+    int       failed   = 0;
+    int       status;
 
     shorten_paths(report);
     coalesce_report_sort(report);
@@ -215,20 +260,10 @@ static int deliver(const tool_options *options, coalesce_report *report, FILE *s
         failed |= (options->fail_on >= 0) && ((int)report->finding[i].level >= options->fail_on);
     }
     drop_below(report, options->least);
-    if (report->out_of_memory) {
-        return tool_failed("memory ran out: findings are missing");
-    }
-    if ((stream == stdout) && (options->output != NULL)) {
-        out = fopen(options->output, "w");
-        if (out == NULL) {
-            return tool_failed("%s: %s", options->output, strerror(errno));
-        }
-    }
-    status = print_report(options, report, out);
-    if ((out != stderr) &&
-        (tool_close(out, (out != stream) ? options->output : "standard output") != TOOL_OK)) {
-        return TOOL_NO_INPUT;
-    }
+    status = report_to_text(options, report, terminal, &text)
+                 ? write_text(options, &text, stream)
+                 : tool_failed("memory ran out: no findings are printed");
+    free(text.text);
     return (status != TOOL_OK) ? status : failed ? TOOL_FOUND : TOOL_OK;
 }
 
@@ -238,6 +273,10 @@ int tool_lint(const tool_options *options)
     int             status = TOOL_OK;
     int             delivered;
 
+    if ((options->format != FORMAT_TEXT) && !tool_has_json()) {
+        return tool_failed("JSON and SARIF need jansson: install it (libjansson-dev) and configure "
+                           "again");
+    }
     coalesce_report_init(&report);
     for (size_t i = 0; i < options->file_count; i++) {
         if (lint_file(options, options->files[i], &report) != TOOL_OK) {
@@ -251,9 +290,9 @@ int tool_lint(const tool_options *options)
 
 /* ---- rewrite ---- */
 
-static int rewrite_text(const tool_options *options, const char *path, ptx_module *module)
+static int rewrite_text(const tool_options *options, const char *path, ptx_module *module,
+                        coalesce_report *report)
 {
-    coalesce_report report;
     ptx_request     request = options->request;
     ptx_out         out     = { .text = NULL };
     const char     *reason  = ptx_unusable_because(module);
@@ -263,39 +302,40 @@ static int rewrite_text(const tool_options *options, const char *path, ptx_modul
     if (reason != NULL) {
         return tool_failed("%s: %s", path, reason);
     }
-    coalesce_report_init(&report);
     request.waste = 0;
-    if (ptx_process(module, &request, &report, &out, &rewritten) != PTX_FINE) {
+    if (ptx_process(module, &request, report, &out, &rewritten) != PTX_FINE) {
         status = tool_failed("%s: no memory to rewrite it", path);
     } else {
         status = tool_write(options->output, out.text, out.bytes) ? TOOL_OK : TOOL_NO_INPUT;
     }
     if ((status == TOOL_OK) && request.remarks) {
-        status = deliver(options, &report, stderr);
+        status = deliver(options, report, stderr);
     }
     if ((status == TOOL_OK) && options->verbose) {
         tool_rewritten(path, rewritten);
     }
-    coalesce_report_fini(&report);
     free(out.text);
     return status;
 }
 
 int tool_rewrite(const tool_options *options)
 {
-    const char *path = options->files[0];
-    size_t      bytes;
-    char       *text = tool_read(path, &bytes);
-    ptx_module  module;
-    int         status;
+    const char     *path = options->files[0];
+    size_t          bytes;
+    char           *text = tool_read(path, &bytes);
+    coalesce_report report;
+    ptx_module      module;
+    int             status;
 
     if (text == NULL) {
         return TOOL_NO_INPUT;
     }
-    status = parse(path, text, bytes, &module);
+    coalesce_report_init(&report);
+    status = parse(path, text, bytes, &module, &report);
     if (status == TOOL_OK) {
-        status = rewrite_text(options, path, &module);
+        status = rewrite_text(options, path, &module, &report);
     }
+    coalesce_report_fini(&report);
     ptx_module_fini(&module);
     free(text);
     return status;

@@ -45,12 +45,27 @@ static ptx_request request_from(const char *letters)
                                       .no_stores = strchr(letters, 's') != NULL,
                                       .no_copies = strchr(letters, 'c') != NULL,
                                       .no_rows = strchr(letters, 'w') != NULL },
-                            .remarks = strchr(letters, 'r') != NULL,
-                            .demangle = tool_demangler() };
+                            .remarks = strchr(letters, 'r') != NULL };
     coalesce_block *block = &request.plan.block;
 
     (void)sscanf(numbers, "%u,%u,%u", &block->x, &block->y, &block->z);
     return request;
+}
+
+/* What was done, or that nothing was. */
+static void tell(const char *path, const char *letters, coalesce_report *report, size_t rewritten)
+{
+    if (report->out_of_memory) {
+        (void)tool_failed("%s: no memory to rewrite it: left as it is", path);
+    } else if (strchr(letters, 'r') != NULL) {
+        const coalesce_text_options options = { .least = COALESCE_REMARK };
+
+        coalesce_report_sort(report);
+        (void)coalesce_report_text(report, &options, stderr);
+    }
+    if (strchr(letters, 'v') != NULL) {
+        tool_rewritten(path, rewritten);
+    }
 }
 
 static void rewrite_in_place(const char *path, const char *letters)
@@ -66,7 +81,8 @@ static void rewrite_in_place(const char *path, const char *letters)
     ptx_out         out       = { .text = NULL };
     size_t          rewritten = 0;
 
-    if ((text == NULL) || (lines == NULL)) {
+    if ((text == NULL) || (lines == NULL) || !tool_demangler(&request.demangle)) {
+        (void)tool_failed("%s: cannot be read, or memory ran out: left as it is", path);
         free(text);
         free(lines);
         return;
@@ -83,15 +99,7 @@ static void rewrite_in_place(const char *path, const char *letters)
                (rewritten > 0)) {
         (void)tool_write(path, out.text, out.bytes);
     }
-    if (request.remarks) {
-        const coalesce_text_options options = { .least = COALESCE_REMARK };
-
-        coalesce_report_sort(&report);
-        (void)coalesce_report_text(&report, &options, stderr);
-    }
-    if (strchr(letters, 'v') != NULL) {
-        tool_rewritten(path, rewritten);
-    }
+    tell(path, letters, &report, rewritten);
     coalesce_report_fini(&report);
     free(out.text);
     ptx_module_fini(&module);

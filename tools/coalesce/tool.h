@@ -68,8 +68,8 @@ int tool_close(FILE *file, const char *path);
 /* Run a program and wait for it: its exit status, 127 if it cannot be started. */
 int tool_run(char *const arguments[]);
 
-/* The C++ runtime's demangler, if there is one: names are then shown as written. */
-coalesce_demangle *tool_demangler(void);
+/* The C++ runtime's demangler, or NULL: names are then shown mangled.  0: memory ran out. */
+int tool_demangler(coalesce_demangle **demangle_p);
 
 /* The subcommands. */
 int tool_lint(const tool_options *options);
@@ -83,7 +83,8 @@ int tool_temporary(char *path, const char *ending);
 int tool_nvcc(const tool_options *options, int count, char **words);
 int tool_cicc(int count, char **words);
 
-/* The report in another form; 1: it was written. */
+/* The report in another form; 1: it was written, 0: memory ran out, or `out` has an error. */
+int tool_has_json(void);
 int tool_json(const coalesce_report *report, FILE *out);
 int tool_sarif(const coalesce_report *report, FILE *out);
 

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory that runs out: for every n, the nth allocation of a lint or rewrite fails.  The result is
+ * an error, or what it is with enough memory; never other findings, nor some of them.  The linker
+ * puts the wrappers below in place of malloc() and its like (coalesce.mk); jansson has a hook. */
+#include "config.h" /* _GNU_SOURCE, for fopencookie() */
+
+#include "tests/unit.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+#if HAVE_JANSSON
+#include <jansson.h>
+#endif
+
+#include <shpool/coalesce.h>
+
+#include "tools/coalesce/tool.h"
+
+#define MOST_BYTES (1u << 20)
+
+/* ---- allocations that fail ---- */
+
+static unsigned long fails_at; /* 0: none */
+static unsigned long calls;
+
+static int fails(void)
+{
+    errno = ENOMEM;
+    return (++calls == fails_at);
+}
+
+#define WRAPPED(_type, _name, _parameters, _arguments)                                             \
+    _type __real_##_name _parameters;                                                              \
+    _type __wrap_##_name _parameters;                                                              \
+    _type __wrap_##_name _parameters                                                               \
+    {                                                                                              \
+        return fails() ? NULL : __real_##_name _arguments;                                         \
+    }
+
+WRAPPED(void *, malloc, (size_t bytes), (bytes))
+WRAPPED(void *, calloc, (size_t count, size_t bytes), (count, bytes))
+WRAPPED(void *, realloc, (void *old, size_t bytes), (old, bytes))
+WRAPPED(char *, strdup, (const char *text), (text))
+WRAPPED(char *, strndup, (const char *text, size_t bytes), (text, bytes))
+WRAPPED(char *, realpath, (const char *path, char *to), (path, to))
+
+/* Demangles a letter, and says so when memory runs out, as the C++ runtime's does. */
+static char *demangle(const char *mangled, char *buffer, size_t *bytes, int *status)
+{
+    char *text = malloc(strlen(mangled) + 8);
+
+    (void)buffer;
+    (void)bytes;
+    *status = (text == NULL) ? -1 : 0;
+    if (text != NULL) {
+        (void)sprintf(text, "named::%s", mangled);
+    }
+    return text;
+}
+
+/* ---- what is done with a PTX ---- */
+
+typedef enum output { LINT_TEXT, LINT_JSON, LINT_SARIF, REWRITE, REWRITE_FORCED, OUTPUTS } output;
+
+typedef struct input {
+    const char *folder; /* of the source files */
+    char       *text;
+    size_t      bytes;
+} input;
+
+static ssize_t keep(void *user, const char *text, size_t bytes)
+{
+    ptx_put_bytes(user, text, bytes);
+    return ((ptx_out *)user)->no_memory ? 0 : (ssize_t)bytes;
+}
+
+static int print(const coalesce_report *report, const input *in, output what, ptx_out *out)
+{
+    const coalesce_text_options options = { .excerpts = 1, .folder = &in->folder, .folders = 1 };
+    FILE *stream = fopencookie(out, "w", (cookie_io_functions_t){ .write = keep });
+    int   fine;
+
+    assert_non_null(stream);
+    fine = (what == LINT_JSON)    ? tool_json(report, stream)
+           : (what == LINT_SARIF) ? tool_sarif(report, stream)
+                                  : coalesce_report_text(report, &options, stream);
+    return (fclose(stream) == 0) && fine && !out->no_memory;
+}
+
+static int lint(const input *in, output what, ptx_out *out)
+{
+    const ptx_request request = { .waste = 1, .remarks = 1, .demangle = demangle };
+    coalesce_report   report;
+    ptx_module        module;
+    size_t            rewritten;
+    int               fine;
+
+    coalesce_report_init(&report);
+    fine = (ptx_parse(in->text, (uint32_t)in->bytes, &module) == PTX_FINE) &&
+           (ptx_process(&module, &request, &report, NULL, &rewritten) == PTX_FINE);
+    if (fine) {
+        coalesce_report_sort(&report);
+        fine = print(&report, in, what, out);
+    }
+    coalesce_report_fini(&report);
+    ptx_module_fini(&module);
+    return fine;
+}
+
+/* The library call, whose caller gets nothing if it fails. */
+static int rewrite(const input *in, int force, ptx_out *out)
+{
+    const shpool_coalesce_options options = { .force = force, .remarks = 1 };
+    size_t        rewritten;
+    shpool_status status = shpool_coalesce_rewrite(in->text, in->bytes, &options, &out->text,
+                                                   &out->bytes, &rewritten);
+
+    if (status != SHPOOL_OK) {
+        assert_int_equal(status, SHPOOL_ERR_NO_MEMORY);
+        assert_null(out->text);
+        assert_int_equal(rewritten, 0);
+    }
+    return status == SHPOOL_OK;
+}
+
+static int make(const input *in, output what, ptx_out *out)
+{
+    *out  = (ptx_out){ .text = NULL };
+    calls = 0;
+    return (what >= REWRITE) ? rewrite(in, what == REWRITE_FORCED, out) : lint(in, what, out);
+}
+
+/* ---- the sweep ---- */
+
+/* Names of source files begin in the folder of the PTX. */
+static int enter_folder(void **state)
+{
+    const char *top = getenv("top_srcdir");
+
+    (void)state;
+    return ((top != NULL) ? chdir(top) : 0) || chdir("tests/coalesce");
+}
+
+static input read_input(const char *name)
+{
+    static char folder[PATH_MAX];
+    input       in = { .folder = folder, .text = malloc(MOST_BYTES) };
+    FILE       *file = fopen(name, "rb");
+
+    assert_non_null(getcwd(folder, sizeof(folder)));
+    assert_non_null(file);
+    in.bytes = fread(in.text, 1, MOST_BYTES - 1, file);
+    in.text[in.bytes] = '\0';
+    (void)fclose(file);
+    return in;
+}
+
+static void sweep(const input *in, output what)
+{
+    ptx_out       whole;
+    ptx_out       out;
+    unsigned long count;
+    unsigned long survived = 0;
+
+    fails_at = 0;
+    assert_true(make(in, what, &whole));
+    assert_true(whole.bytes > 0);
+    count = calls;
+    assert_true(count > 10);
+    for (fails_at = 1; fails_at <= count; fails_at++) {
+        const int fine = make(in, what, &out);
+
+        if (fine && ((out.bytes != whole.bytes) ||
+                     (memcmp(out.text, whole.text, out.bytes) != 0))) {
+            fail_msg("output %d without allocation %lu of %lu is another one", what, fails_at,
+                     count);
+        }
+        survived += (unsigned long)fine;
+        free(out.text);
+    }
+    fails_at = 0;
+    assert_int_equal(survived, 0); /* no allocation is there for nothing */
+    free(whole.text);
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    static const char *const names[] = { "lint.ptx", "../corpus/ptx/rows64.ptx",
+                                         "../corpus/ptx/copy3.ptx", "../corpus/ptx/mix3.ptx" };
+
+    (void)state;
+#if HAVE_JANSSON
+    json_set_alloc_funcs(__wrap_malloc, free);
+#endif
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(names); i++) {
+        input in = read_input(names[i]);
+
+        for (output what = LINT_TEXT; what < OUTPUTS; what++) {
+            if (tool_has_json() || ((what != LINT_JSON) && (what != LINT_SARIF))) {
+                sweep(&in, what);
+            }
+        }
+        free(in.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_allocation_may_fail),
+    };
+
+    return cmocka_run_group_tests(tests, enter_folder, NULL);
+}
