@@ -14,7 +14,11 @@ typedef struct decision {
     coalesce_emitter_check  check;
     void                   *user;
     uint32_t               *place; /* where each access is executed: before that of this index */
+    uint32_t                reach; /* how far accesses were moved, at most */
 } decision;
+
+#define MOST_SPAN 512u /* accesses from a group's first to its last: 4 records of 32 words, copied,
+                        * have 256; moving one further would keep too many registers alive, too */
 
 /* ---- the shape of a record (L2) ---- */
 
@@ -143,16 +147,16 @@ static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint
 {
     const uint32_t place = place_of(group);
     const uint32_t run   = d->access[moved].run;
-    uint32_t       from  = moved;
+    const uint32_t low   = (moved < place) ? moved : place;
+    const uint32_t high  = (moved < place) ? place : moved;
+    const uint32_t from  = (low > d->reach) ? low - d->reach : 0;
 
-    while ((from > 0) && (d->access[from - 1].run == run)) {
-        from--;
-    }
-    for (uint32_t i = from; (i < d->count) && (d->access[i].run == run); i++) {
+    /* what is further away than anything was moved cannot have passed it */
+    for (uint32_t i = from; (i < d->count) && (i <= high + d->reach); i++) {
         const int was_before = i < moved;
         const int is_before  = d->place[i] < place;
 
-        if ((was_before != is_before) && !is_member(group, i) &&
+        if ((d->access[i].run == run) && (was_before != is_before) && !is_member(group, i) &&
             is_ordered(&d->access[i], &d->access[moved])) {
             return i;
         }
@@ -162,6 +166,10 @@ static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint
 
 static coalesce_refusal check_order(const decision *d, coalesce_group *group)
 {
+    if (group->last - group->first > MOST_SPAN) {
+        group->between = group->first;
+        return COALESCE_IN_BETWEEN;
+    }
     for (uint32_t k = 0; k < group->count; k++) {
         group->between = obstacle_of(d, group, group->member[k]);
         if ((group->between == COALESCE_NO_ACCESS) && (group->source != NULL)) {
@@ -230,7 +238,16 @@ static int is_opted_out(const coalesce_options *options, const coalesce_group *g
 
 /* ---- all of it ---- */
 
-static void decide(const decision *d, coalesce_group *group, int stores_too)
+/* The access is executed at `place`. */
+static void move(decision *d, uint32_t access, uint32_t place)
+{
+    const uint32_t distance = (access < place) ? place - access : access - place;
+
+    d->place[access] = place;
+    d->reach         = (distance > d->reach) ? distance : d->reach;
+}
+
+static void decide(decision *d, coalesce_group *group, int stores_too)
 {
     coalesce_refusal refusal = check_shape(d, group);
 
@@ -263,9 +280,9 @@ static void decide(const decision *d, coalesce_group *group, int stores_too)
         return;
     }
     for (uint32_t k = 0; k < group->count; k++) {
-        d->place[group->member[k]] = place_of(group);
+        move(d, group->member[k], place_of(group));
         if (group->source != NULL) {
-            d->place[group->source[k]] = place_of(group);
+            move(d, group->source[k], place_of(group));
         }
     }
 }
@@ -281,7 +298,7 @@ int coalesce_plan_decide(const coalesce_leaves *leaves, const coalesce_access *a
                          coalesce_plan *plan)
 {
     static const coalesce_group_kind order[] = { COALESCE_COPIES, COALESCE_STORES, COALESCE_LOADS };
-    decision d = { leaves, access, count, options, check, user, NULL };
+    decision d = { leaves, access, count, options, check, user, NULL, 0 };
     int      stores_too = 0;
 
     d.place = malloc((count + 1) * sizeof(*d.place));

@@ -45,6 +45,54 @@ coalesce_refusal coalesce_plan_check_access(const coalesce_access  *access,
     return ((access->flags & COALESCE_UNSUPPORTED) != 0) ? COALESCE_TYPE : COALESCE_REWRITTEN;
 }
 
+/* An access as coalesce_plan_kin() sorts it. */
+typedef struct kin {
+    uint64_t signature;
+    uint32_t stretch; /* the first access of its run */
+    uint32_t access;
+} kin;
+
+static int compare_kin(const void *a, const void *b)
+{
+    const kin *x = a;
+    const kin *y = b;
+
+    if (x->stretch != y->stretch) {
+        return (x->stretch < y->stretch) ? -1 : 1;
+    }
+    if (x->signature != y->signature) {
+        return (x->signature < y->signature) ? -1 : 1;
+    }
+    return (x->access < y->access) ? -1 : 1;
+}
+
+uint32_t *coalesce_plan_kin(const coalesce_access *access, size_t count)
+{
+    kin      *list    = malloc((count + 1) * sizeof(*list));
+    uint32_t *next    = malloc((count + 1) * sizeof(*next));
+    uint32_t  stretch = 0;
+
+    for (uint32_t i = 0; (list != NULL) && (i < count); i++) {
+        stretch = ((i > 0) && (access[i].run == access[i - 1].run)) ? stretch : i;
+        list[i] = (kin){ coalesce_form_signature(&access[i].address), stretch, i };
+    }
+    if ((list != NULL) && (next != NULL)) {
+        qsort(list, count, sizeof(*list), compare_kin);
+        for (size_t k = 0; k < count; k++) {
+            const int is_kin = (k + 1 < count) && access[list[k].access].address.known &&
+                               (list[k + 1].stretch == list[k].stretch) &&
+                               (list[k + 1].signature == list[k].signature);
+
+            next[list[k].access] = is_kin ? list[k + 1].access : COALESCE_NO_ACCESS;
+        }
+    } else {
+        free(next);
+        next = NULL;
+    }
+    free(list);
+    return next;
+}
+
 /* ---- groups ---- */
 
 coalesce_group *coalesce_plan_grow(coalesce_plan *plan)

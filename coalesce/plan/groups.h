@@ -9,6 +9,12 @@
 coalesce_refusal coalesce_plan_check_access(const coalesce_access  *access,
                                             const coalesce_options *options);
 
+/*
+ * For each access the next one in its run whose address may differ by a constant: of the same
+ * signature; COALESCE_NO_ACCESS: there is none.  free() it; NULL: memory ran out.
+ */
+uint32_t *coalesce_plan_kin(const coalesce_access *access, size_t count);
+
 /* Room for one group more, zeroed, at plan->group[plan->count]; NULL: memory ran out. */
 coalesce_group *coalesce_plan_grow(coalesce_plan *plan);
 

@@ -68,9 +68,10 @@ static int add_group(coalesce_plan *plan, const coalesce_access *access, const f
 /* What must be alike in the fields of a record; the rest is a matter of legality. */
 #define KIND_FLAGS (COALESCE_STORE | COALESCE_ATOMIC | COALESCE_NONCOHERENT | COALESCE_ONE_THREAD)
 
+/* Of accesses of one run. */
 static int may_join(const coalesce_access *a, const coalesce_access *b, int64_t *offset_p)
 {
-    return (a->run == b->run) && (a->space == b->space) &&
+    return (a->space == b->space) &&
            (((a->flags ^ b->flags) & KIND_FLAGS) == 0) &&
            coalesce_form_distance(&b->address, &a->address, offset_p);
 }
@@ -100,14 +101,11 @@ static int add_records(coalesce_plan *plan, const coalesce_access *access, const
 static int group_accesses(const coalesce_leaves *leaves, const coalesce_access *access,
                           size_t count, const coalesce_options *options, coalesce_plan *plan)
 {
-    field         *fields    = malloc((count + 1) * sizeof(*fields));
-    uint64_t      *signature = malloc((count + 1) * sizeof(*signature));
-    unsigned char *done      = calloc(count + 1, 1);
-    int            fine      = (fields != NULL) && (signature != NULL) && (done != NULL);
+    field         *fields = malloc((count + 1) * sizeof(*fields));
+    uint32_t      *kin    = coalesce_plan_kin(access, count);
+    unsigned char *done   = calloc(count + 1, 1);
+    int            fine   = (fields != NULL) && (kin != NULL) && (done != NULL);
 
-    for (size_t i = 0; fine && (i < count); i++) {
-        signature[i] = coalesce_form_signature(&access[i].address);
-    }
     for (size_t i = 0; fine && (i < count); i++) {
         coalesce_lanes lanes;
         uint32_t       found = 0;
@@ -117,12 +115,11 @@ static int group_accesses(const coalesce_leaves *leaves, const coalesce_access *
         }
         lanes = coalesce_lanes_of(leaves, &access[i].address, &options->block);
         fields[found++] = (field){ .access = (uint32_t)i, .offset = 0 };
-        for (size_t j = i + 1; (j < count) && (access[j].run == access[i].run); j++) {
+        for (uint32_t j = kin[i]; j != COALESCE_NO_ACCESS; j = kin[j]) {
             int64_t offset;
 
-            if (!done[j] && (signature[j] == signature[i]) &&
-                may_join(&access[i], &access[j], &offset)) {
-                fields[found++] = (field){ .access = (uint32_t)j, .offset = offset };
+            if (!done[j] && may_join(&access[i], &access[j], &offset)) {
+                fields[found++] = (field){ .access = j, .offset = offset };
                 done[j] = 1;
             }
         }
@@ -130,23 +127,24 @@ static int group_accesses(const coalesce_leaves *leaves, const coalesce_access *
         fine = add_records(plan, access, fields, found, &lanes);
     }
     free(fields);
-    free(signature);
+    free(kin);
     free(done);
     return fine;
 }
 
 /* ---- copies: a group of stores whose values are a group of loads ---- */
 
-static coalesce_group *group_with(coalesce_plan *plan, uint32_t member)
+/* The group of each access; NULL: memory ran out. */
+static uint32_t *owners_of(const coalesce_plan *plan, size_t count)
 {
-    for (size_t i = 0; i < plan->count; i++) {
-        for (uint32_t j = 0; j < plan->group[i].count; j++) {
-            if (plan->group[i].member[j] == member) {
-                return &plan->group[i];
-            }
+    uint32_t *owner = malloc((count + 1) * sizeof(*owner));
+
+    for (size_t i = 0; (owner != NULL) && (i < plan->count); i++) {
+        for (uint32_t k = 0; k < plan->group[i].count; k++) {
+            owner[plan->group[i].member[k]] = (uint32_t)i;
         }
     }
-    return NULL;
+    return owner;
 }
 
 /* 1: field k of the stores is field k of the loads, at the same place of its record, for all k. */
@@ -178,10 +176,12 @@ static int is_copy(const coalesce_access *access, const coalesce_group *stores,
     return 1;
 }
 
-/* Make one group of a copy's two: the stores' group takes the loads in. */
-static void join_copies(const coalesce_access *access, coalesce_plan *plan)
+/* Make one group of a copy's two: the stores' group takes the loads in.  0: memory ran out. */
+static int join_copies(const coalesce_access *access, size_t count, coalesce_plan *plan)
 {
-    for (size_t i = 0; i < plan->count; i++) {
+    uint32_t *owner = owners_of(plan, count);
+
+    for (size_t i = 0; (owner != NULL) && (i < plan->count); i++) {
         coalesce_group *stores = &plan->group[i];
         coalesce_group *loads;
         uint32_t        copied;
@@ -190,7 +190,7 @@ static void join_copies(const coalesce_access *access, coalesce_plan *plan)
             continue;
         }
         copied = access[stores->member[0]].copied_from;
-        loads  = (copied == COALESCE_NO_ACCESS) ? NULL : group_with(plan, copied);
+        loads  = (copied == COALESCE_NO_ACCESS) ? NULL : &plan->group[owner[copied]];
         if ((loads == NULL) || !is_copy(access, stores, loads)) {
             continue;
         }
@@ -200,6 +200,8 @@ static void join_copies(const coalesce_access *access, coalesce_plan *plan)
         loads->member  = NULL; /* taken; the empty group goes below */
         loads->count   = 0;
     }
+    free(owner);
+    return owner != NULL;
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -217,11 +219,11 @@ int coalesce_plan_make(const coalesce_leaves *leaves, const coalesce_access *acc
     coalesce_plan plan = { 0 };
 
     memset(plan_p, 0, sizeof(*plan_p));
-    if (!group_accesses(leaves, access, count, options, &plan)) {
+    if (!group_accesses(leaves, access, count, options, &plan) ||
+        !join_copies(access, count, &plan)) {
         coalesce_plan_fini(&plan);
         return 0;
     }
-    join_copies(access, &plan);
     coalesce_plan_drop_empty(&plan);
     if (!coalesce_plan_decide(leaves, access, count, options, check, user, &plan) ||
         !coalesce_plan_rows(access, count, options, check, user, &plan)) {

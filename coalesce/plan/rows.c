@@ -50,20 +50,36 @@ static void find_candidates(const coalesce_access *access, const coalesce_option
     }
 }
 
-/* The words of one lane's row, ascending, that are accessed in the same run as access `first`. */
-static uint32_t find_words(const coalesce_access *access, size_t count, const uint32_t *group_of,
-                           uint32_t first, word *words)
-{
-    uint32_t found = 0;
+/* What the steps below share. */
+typedef struct rows {
+    const coalesce_access *access;
+    size_t                 count;
+    coalesce_plan         *plan;
+    coalesce_emitter_check check;
+    void                  *user;
+    uint32_t              *group_of; /* of accesses that may be part of a row, not looked at yet */
+    uint32_t              *kin;
+    unsigned char         *taken;    /* accesses that are part of one */
+    uint32_t               begin;    /* the run of the words that are looked at */
+    uint32_t               end;
+    uint32_t               flags;    /* of all its accesses */
+} rows;
 
-    for (size_t i = first; (i < count) && (access[i].run == access[first].run); i++) {
+/* The words of one lane's row, ascending, that are accessed in the same run as access `first`. */
+static uint32_t find_words(const rows *r, uint32_t first, word *words)
+{
+    const coalesce_access *access   = r->access;
+    const uint32_t        *group_of = r->group_of;
+    uint32_t               found    = 0;
+
+    for (uint32_t i = first; i != COALESCE_NO_ACCESS; i = r->kin[i]) {
         int64_t offset;
 
         /* an emitter writes all loads of a tile alike, and only some may bypass coherence */
         if ((group_of[i] != COALESCE_NO_ACCESS) && (access[i].space == access[first].space) &&
             (((access[i].flags ^ access[first].flags) & COALESCE_NONCOHERENT) == 0) &&
             coalesce_form_distance(&access[i].address, &access[first].address, &offset)) {
-            words[found++] = (word){ (uint32_t)i, offset };
+            words[found++] = (word){ i, offset };
         }
     }
     qsort(words, found, sizeof(*words), compare_words);
@@ -87,22 +103,39 @@ static uint32_t part_of_row(const coalesce_access *access, const word *words, ui
     return 0;
 }
 
-/* 1: in the same run something is volatile, or a store may alias one of the words. */
-static int is_stored(const coalesce_access *access, size_t count, const word *words,
-                     uint32_t members)
+/* The run that access i is in. */
+static void enter_run(rows *r, uint32_t i)
 {
-    const uint32_t run = access[words[0].access].run;
+    if (i < r->end) {
+        return;
+    }
+    r->begin = i;
+    while ((r->begin > 0) && (r->access[r->begin - 1].run == r->access[i].run)) {
+        r->begin--;
+    }
+    r->flags = 0;
+    for (r->end = r->begin; (r->end < r->count) && (r->access[r->end].run == r->access[i].run);
+         r->end++) {
+        r->flags |= r->access[r->end].flags;
+    }
+}
 
-    for (size_t i = 0; i < count; i++) {
-        if ((access[i].run == run) &&
-            ((access[i].flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0)) {
-            return 1;
-        }
-        if ((access[i].run != run) || ((access[i].flags & COALESCE_STORE) == 0)) {
+/* 1: in the same run something is volatile, or a store may alias one of the words. */
+static int is_stored(const rows *r, const word *words, uint32_t members)
+{
+    if ((r->flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0) {
+        return 1;
+    }
+    if (((r->flags & COALESCE_STORE) == 0) ||
+        ((r->access[words[0].access].flags & COALESCE_NONCOHERENT) != 0)) {
+        return 0; /* the words are alike in that */
+    }
+    for (uint32_t i = r->begin; i < r->end; i++) {
+        if ((r->access[i].flags & COALESCE_STORE) == 0) {
             continue;
         }
         for (uint32_t k = 0; k < members; k++) {
-            if (coalesce_may_alias(&access[i], &access[words[k].access])) {
+            if (coalesce_may_alias(&r->access[i], &r->access[words[k].access])) {
                 return 1;
             }
         }
@@ -123,15 +156,18 @@ static const coalesce_cost *cost_of_rows(void)
     return NULL;
 }
 
-/* Take an access out of the group that it was in. */
-static void remove_member(coalesce_group *group, uint32_t access)
+/* Take the accesses that are part of rows out of the groups that they were in. */
+static void remove_taken(coalesce_group *group, const unsigned char *taken)
 {
     uint32_t kept = 0;
 
     for (uint32_t k = 0; k < group->count; k++) {
-        if (group->member[k] != access) {
+        if (!taken[group->member[k]]) {
             group->member[kept++] = group->member[k];
         }
+    }
+    if (kept == group->count) {
+        return;
     }
     group->count = kept;
     for (uint32_t k = 0; k < kept; k++) {
@@ -143,9 +179,9 @@ static void remove_member(coalesce_group *group, uint32_t access)
 }
 
 /* A new group of the words; 1 also if the emitter cannot write it. */
-static int add_row(coalesce_plan *plan, const word *words, uint32_t count, uint32_t *group_of,
-                   coalesce_emitter_check check, void *user)
+static int add_row(rows *r, const word *words, uint32_t count)
 {
+    coalesce_plan  *plan   = r->plan;
     coalesce_group *group  = coalesce_plan_grow(plan);
     uint32_t       *member = malloc(count * sizeof(*member));
 
@@ -153,7 +189,7 @@ static int add_row(coalesce_plan *plan, const word *words, uint32_t count, uint3
         free(member);
         return 0;
     }
-    *group           = plan->group[group_of[words[0].access]];
+    *group           = plan->group[r->group_of[words[0].access]];
     group->transform = COALESCE_ROWS;
     group->refusal   = COALESCE_REWRITTEN;
     group->evidence  = (cost_of_rows() != NULL) ? cost_of_rows()->evidence : NULL;
@@ -167,50 +203,63 @@ static int add_row(coalesce_plan *plan, const word *words, uint32_t count, uint3
         group->first = (member[k] < group->first) ? member[k] : group->first;
         group->last  = (member[k] > group->last) ? member[k] : group->last;
     }
-    if ((check != NULL) && (check(user, group) != COALESCE_REWRITTEN)) {
+    if ((r->check != NULL) && (r->check(r->user, group) != COALESCE_REWRITTEN)) {
         free(member);
         return 1;
     }
     for (uint32_t k = 0; k < count; k++) {
-        remove_member(&plan->group[group_of[member[k]]], member[k]);
-        group_of[member[k]] = COALESCE_NO_ACCESS;
+        r->taken[member[k]] = 1;
     }
     plan->count++;
     return 1;
 }
 
+/* The rows that access i begins or is part of. */
+static int find_rows(rows *r, uint32_t i, word *words)
+{
+    const uint32_t found   = find_words(r, i, words);
+    uint32_t       members = 0;
+    int            fine    = 1;
+
+    enter_run(r, i);
+    for (uint32_t k = 0; fine && (k < found); k += (members > 0) ? members : 1) {
+        members = part_of_row(r->access, words + k, found - k);
+        if ((members > 0) && !is_stored(r, words + k, members)) {
+            fine = add_row(r, words + k, members);
+        }
+    }
+    for (uint32_t k = 0; k < found; k++) {
+        r->group_of[words[k].access] = COALESCE_NO_ACCESS; /* looked at */
+    }
+    return fine;
+}
+
 int coalesce_plan_rows(const coalesce_access *access, size_t count, const coalesce_options *options,
                        coalesce_emitter_check check, void *user, coalesce_plan *plan)
 {
-    uint32_t *group_of = malloc((count + 1) * sizeof(*group_of));
-    word     *words    = malloc((count + 1) * sizeof(*words));
-    int       fine     = (group_of != NULL) && (words != NULL);
+    const size_t old = plan->count;
+    rows  r = { .access = access, .count = count, .plan = plan, .check = check, .user = user,
+                .group_of = malloc((count + 1) * sizeof(*r.group_of)),
+                .kin = coalesce_plan_kin(access, count), .taken = calloc(count + 1, 1) };
+    word *words = malloc((count + 1) * sizeof(*words));
+    int   fine  = (r.group_of != NULL) && (r.kin != NULL) && (r.taken != NULL) && (words != NULL);
 
     for (size_t i = 0; fine && (i < count); i++) {
-        group_of[i] = COALESCE_NO_ACCESS;
+        r.group_of[i] = COALESCE_NO_ACCESS;
     }
     if (fine && !options->no_rows && !options->no_loads && !options->unsupported) {
-        find_candidates(access, options, plan, group_of);
+        find_candidates(access, options, plan, r.group_of);
     }
     for (uint32_t i = 0; fine && (i < count); i++) {
-        uint32_t found, members = 0;
-
-        if (group_of[i] == COALESCE_NO_ACCESS) {
-            continue;
-        }
-        found = find_words(access, count, group_of, i, words);
-        for (uint32_t k = 0; fine && (k < found); k += (members > 0) ? members : 1) {
-            members = part_of_row(access, words + k, found - k);
-            if ((members > 0) && !is_stored(access, count, words + k, members)) {
-                fine = add_row(plan, words + k, members, group_of, check, user);
-            }
-        }
-        for (uint32_t k = 0; k < found; k++) {
-            group_of[words[k].access] = COALESCE_NO_ACCESS; /* looked at */
-        }
+        fine = (r.group_of[i] == COALESCE_NO_ACCESS) || find_rows(&r, i, words);
+    }
+    for (size_t i = 0; fine && (i < old); i++) {
+        remove_taken(&plan->group[i], r.taken);
     }
     coalesce_plan_drop_empty(plan);
-    free(group_of);
+    free(r.group_of);
+    free(r.kin);
+    free(r.taken);
     free(words);
     return fine;
 }

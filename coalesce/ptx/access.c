@@ -188,7 +188,7 @@ static int is_one_thread_test(ptx_forms *forms, const ptx_instruction *branch)
         return 0;
     }
     test = &module->instruction[function->instruction] +
-           function->definition[guard->first_definition].instruction;
+           function->definition[guard->first_definition];
     if (!ptx_part_is(module, test, 0, "setp") || (test->operands != 3) ||
         !ptx_part_is(module, test, 1, branch->guard_negated ? "eq" : "ne")) {
         return 0;
@@ -211,13 +211,15 @@ static int is_one_thread_test(ptx_forms *forms, const ptx_instruction *branch)
 static void mark_one_thread(ptx_forms *forms, unsigned char *one_thread)
 {
     const ptx_function *function = forms->function;
+    uint32_t            until    = 0; /* up to here, one of the branches so far skips all */
 
     for (uint32_t i = 0; i < function->instructions; i++) {
         const ptx_instruction *branch = &forms->module->instruction[function->instruction + i];
         uint32_t               target = ptx_branch_target(forms->module, function, i);
 
+        one_thread[i] = i < until;
         if ((target != PTX_NONE) && (target > i) && is_one_thread_test(forms, branch)) {
-            memset(one_thread + i + 1, 1, target - i - 1);
+            until = (target > until) ? target : until;
         }
     }
 }
@@ -240,6 +242,36 @@ static coalesce_access *add_access(ptx_accesses *accesses)
     return &accesses->access[accesses->count++];
 }
 
+/* The access that is the instruction at a position; COALESCE_NO_ACCESS. */
+static uint32_t access_at(const ptx_accesses *accesses, uint32_t position)
+{
+    size_t low  = 0;
+    size_t high = accesses->count;
+
+    while (low < high) { /* the number of them before the position */
+        const size_t middle = low + (high - low) / 2;
+
+        if (accesses->access[middle].position < position) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return ((low < accesses->count) && (accesses->access[low].position == position))
+               ? (uint32_t)low : COALESCE_NO_ACCESS;
+}
+
+/* 1: the load defines element i of the stored data, in its shape. */
+static int is_whole_copy(const ptx_module *module, const ptx_instruction *load,
+                         const ptx_operand *data, uint32_t i)
+{
+    const ptx_operand *from = ptx_data_of(module, load);
+
+    return (load->effect == PTX_LOAD) && (from != NULL) && (from->kind == data->kind) &&
+           (from->references == data->references) &&
+           (module->reference[from->reference + i] == module->reference[data->reference + i]);
+}
+
 /* The load that defines what a store stores, if both are there for nothing else. */
 static uint32_t copied_from(const ptx_forms *forms, const ptx_accesses *accesses,
                             const ptx_instruction *store)
@@ -252,30 +284,19 @@ static uint32_t copied_from(const ptx_forms *forms, const ptx_accesses *accesses
         const uint32_t      r   = module->reference[data->reference + i];
         const ptx_register *reg = &module->reg[r];
         uint32_t            at;
+        uint32_t            k;
 
         if ((reg->definitions != 1) || (reg->uses != 1)) {
             return COALESCE_NO_ACCESS;
         }
-        at = forms->function->definition[reg->first_definition].instruction;
-        for (size_t k = accesses->count; k-- > 0;) {
-            const ptx_instruction *load = accesses->access[k].instruction;
-            const ptx_operand     *from = ptx_data_of(module, load);
-
-            if (accesses->access[k].position < at) {
-                return COALESCE_NO_ACCESS;
-            }
-            if (accesses->access[k].position != at) {
-                continue;
-            }
-            if ((load->effect != PTX_LOAD) || (from == NULL) || (from->kind != data->kind) ||
-                (from->references != data->references) ||
-                (module->reference[from->reference + i] != r) ||
-                ((i > 0) && (found != (uint32_t)k))) {
-                return COALESCE_NO_ACCESS;
-            }
-            found = (uint32_t)k;
-            break;
+        at = forms->function->definition[reg->first_definition];
+        k  = access_at(accesses, at);
+        if ((k == COALESCE_NO_ACCESS) || !is_whole_copy(module, accesses->access[k].instruction,
+                                                        data, i) ||
+            ((i > 0) && (found != k))) {
+            return COALESCE_NO_ACCESS;
         }
+        found = k;
     }
     return found;
 }

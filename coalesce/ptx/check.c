@@ -17,12 +17,7 @@ static uint32_t position_of(const ptx_planned *planned, uint32_t access)
 static int is_touched(const ptx_planned *planned, uint32_t reg, uint32_t from, uint32_t to,
                       int define)
 {
-    for (uint32_t i = from; i < to; i++) {
-        if (ptx_touches(planned->module, at(planned, i), reg, define)) {
-            return 1;
-        }
-    }
-    return 0;
+    return ptx_is_touched(planned->function, planned->module, reg, from, to, define);
 }
 
 uint32_t ptx_base_of(const ptx_module *module, const ptx_instruction *instruction)

@@ -28,7 +28,7 @@ void ptx_parse_file(ptx_parser *parser)
         }
         memcpy(path, parser->module->text + parser->token.begin + 1, bytes);
         path[bytes] = '\0';
-        *file = (ptx_file){ .number = number, .path = path };
+        *file = (ptx_file){ .number = number, .begin = parser->token.begin, .path = path };
     }
     while (!ptx_ended(parser) && (parser->token.line == line)) {
         ptx_advance(parser); /* time and size */
@@ -93,21 +93,16 @@ void ptx_parse_registers(ptx_parser *parser)
         ptx_advance(parser);
     }
     while (parser->token.kind == PTX_WORD) {
-        ptx_declaration *declaration = PTX_PUSH(parser, declaration);
+        const ptx_token name  = parser->token;
+        uint32_t        count = 0;
 
-        if (declaration == NULL) {
-            parser->no_memory = 1;
-            ptx_fail(parser, "memory ran out");
-            return;
-        }
-        *declaration = (ptx_declaration){ .begin = parser->token.begin, .end = parser->token.end,
-                                          .bits = bits, .scope = parser->depth };
         ptx_advance(parser);
         if (ptx_is_punct(parser, '<')) {
             ptx_advance(parser);
-            parser->declaration[parser->declaration_count - 1].count = ptx_take_number(parser);
+            count = ptx_take_number(parser);
             ptx_expect(parser, '>', "a '>' is missing");
         }
+        ptx_declare(parser, &name, count, bits);
         if (!ptx_is_punct(parser, ',')) {
             break;
         }

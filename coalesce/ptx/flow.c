@@ -127,109 +127,120 @@ static int changed_operands(const ptx_instruction *instruction)
     }
 }
 
-static int has_reference(const ptx_module *module, const ptx_operand *operand, uint32_t reg)
+/* One definition or use of a register. */
+static void note(ptx_module *module, ptx_function *function, uint32_t reg, uint32_t index, int use,
+                 uint32_t *const *next)
 {
-    for (uint32_t i = 0; i < operand->references; i++) {
-        if (module->reference[operand->reference + i] == reg) {
-            return 1;
-        }
+    ptx_register *entry = &module->reg[reg];
+
+    if (next != NULL) {
+        (use ? function->use : function->definition)[next[use][reg - function->reg]++] = index;
+    } else {
+        *(use ? &entry->uses : &entry->definitions) += 1;
     }
-    return 0;
 }
 
-int ptx_touches(const ptx_module *module, const ptx_instruction *instruction, uint32_t reg,
-                int define)
-{
-    const int changed = changed_operands(instruction);
-
-    if (!define && (instruction->guard == reg)) {
-        return 1;
-    }
-    for (uint32_t i = 0; i < instruction->operands; i++) {
-        const int is_changed = (changed == 2) || ((changed == 1) && (i == 0));
-        const int is_used    = (changed != 1) || (i != 0);
-
-        if ((define ? is_changed : is_used) &&
-            has_reference(module, &module->operand[instruction->operand + i], reg)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Count, or with fill != 0 list, the definitions of one instruction. */
-static void note_registers(ptx_module *module, ptx_function *function, uint32_t index, int fill,
-                           uint32_t *next)
+/* Count, or with `next` list, the definitions and uses of one instruction: next[0] and next[1] are
+ * where those of each register go. */
+static void note_registers(ptx_module *module, ptx_function *function, uint32_t index,
+                           uint32_t *const *next)
 {
     const ptx_instruction *instruction = &module->instruction[function->instruction + index];
     const int              changed     = changed_operands(instruction);
 
-    if (!fill && (instruction->guard != PTX_NONE)) {
-        module->reg[instruction->guard].uses++;
+    if (instruction->guard != PTX_NONE) {
+        note(module, function, instruction->guard, index, 1, next);
     }
     for (uint32_t i = 0; i < instruction->operands; i++) {
         const ptx_operand *operand    = &module->operand[instruction->operand + i];
         const int          is_changed = (changed == 2) || ((changed == 1) && (i == 0));
+        const int          is_used    = (changed != 1) || (i != 0);
 
         for (uint32_t j = 0; j < operand->references; j++) {
             const uint32_t reg = module->reference[operand->reference + j];
 
-            if (fill && is_changed) {
-                function->definition[next[reg - function->reg]++] =
-                    (ptx_definition){ .reg = reg, .instruction = index };
-            } else if (!fill) {
-                module->reg[reg].definitions += (uint32_t)is_changed;
-                module->reg[reg].uses += (changed != 1) || (i != 0);
+            if (is_changed) {
+                note(module, function, reg, index, 0, next);
+            }
+            if (is_used) {
+                note(module, function, reg, index, 1, next);
             }
         }
     }
 }
 
-static int list_definitions(ptx_module *module, ptx_function *function)
+/* Where each register's part of the two lists begins. */
+static void lay_out(ptx_module *module, ptx_function *function, uint32_t *const *next)
 {
-    uint32_t *next = malloc((function->regs + 1u) * sizeof(*next));
-
-    for (uint32_t i = 0; i < function->instructions; i++) {
-        note_registers(module, function, i, 0, NULL);
-    }
-    function->definitions = 0;
-    for (uint32_t r = 0; (next != NULL) && (r < function->regs); r++) {
+    function->definitions = function->uses = 0;
+    for (uint32_t r = 0; r < function->regs; r++) {
         ptx_register *reg = &module->reg[function->reg + r];
 
-        reg->first_definition = next[r] = function->definitions;
+        reg->first_definition = next[0][r] = function->definitions;
+        reg->first_use        = next[1][r] = function->uses;
         function->definitions += reg->definitions;
+        function->uses += reg->uses;
     }
-    function->definition = malloc((function->definitions + 1u) * sizeof(*function->definition));
-    if ((next == NULL) || (function->definition == NULL)) {
-        free(next);
-        return 0;
-    }
-    for (uint32_t i = 0; i < function->instructions; i++) {
-        note_registers(module, function, i, 1, next);
-    }
-    free(next);
-    return 1;
 }
 
-uint32_t ptx_definition_before(const ptx_function *function, const ptx_module *module, uint32_t reg,
-                               uint32_t from, uint32_t before)
+static int list_definitions(ptx_module *module, ptx_function *function)
 {
-    const ptx_register   *entry = &module->reg[reg];
-    const ptx_definition *list  = function->definition + entry->first_definition;
-    uint32_t              low   = 0;
-    uint32_t              high  = entry->definitions;
+    uint32_t *first = malloc((function->regs + 1u) * 2 * sizeof(*first));
+    uint32_t *next[2] = { first, (first != NULL) ? first + function->regs : NULL };
+    int       fine    = first != NULL;
 
-    while (low < high) { /* the number of definitions before `before` */
+    for (uint32_t i = 0; i < function->instructions; i++) {
+        note_registers(module, function, i, NULL);
+    }
+    if (fine) {
+        lay_out(module, function, next);
+        function->definition = malloc((function->definitions + 1u) *
+                                      sizeof(*function->definition));
+        function->use = malloc((function->uses + 1u) * sizeof(*function->use));
+        fine          = (function->definition != NULL) && (function->use != NULL);
+    }
+    for (uint32_t i = 0; fine && (i < function->instructions); i++) {
+        note_registers(module, function, i, next);
+    }
+    free(first);
+    return fine;
+}
+
+/* The last of the instructions before `before` and not before `from`; PTX_NONE. */
+static uint32_t latest_of(const uint32_t *list, uint32_t count, uint32_t from, uint32_t before)
+{
+    uint32_t low  = 0;
+    uint32_t high = count;
+
+    while (low < high) { /* the number of them before `before` */
         uint32_t middle = low + (high - low) / 2;
 
-        if (list[middle].instruction < before) {
+        if (list[middle] < before) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return ((low > 0) && (list[low - 1].instruction >= from)) ? list[low - 1].instruction
-                                                              : PTX_NONE;
+    return ((low > 0) && (list[low - 1] >= from)) ? list[low - 1] : PTX_NONE;
+}
+
+uint32_t ptx_definition_before(const ptx_function *function, const ptx_module *module, uint32_t reg,
+                               uint32_t from, uint32_t before)
+{
+    const ptx_register *entry = &module->reg[reg];
+
+    return latest_of(function->definition + entry->first_definition, entry->definitions, from,
+                     before);
+}
+
+int ptx_is_touched(const ptx_function *function, const ptx_module *module, uint32_t reg,
+                   uint32_t from, uint32_t to, int define)
+{
+    const ptx_register *entry = &module->reg[reg];
+
+    return (define ? ptx_definition_before(function, module, reg, from, to)
+                   : latest_of(function->use + entry->first_use, entry->uses, from, to)) !=
+           PTX_NONE;
 }
 
 /* ---- order ---- */
@@ -278,11 +289,38 @@ static void number_runs(ptx_module *module, const ptx_function *function)
     }
 }
 
-/* The label that a branch names; PTX_NONE. */
-static uint32_t target_of(const ptx_module *module, const ptx_function *function,
-                          const ptx_instruction *instruction)
+/* A label by its name, as text of the module. */
+typedef struct name {
+    const char *text;
+    uint32_t    bytes;
+    uint32_t    label;
+} name;
+
+static int compare_names(const void *a, const void *b)
+{
+    const name *x     = a;
+    const name *y     = b;
+    const int   order = memcmp(x->text, y->text, (x->bytes < y->bytes) ? x->bytes : y->bytes);
+
+    return (order != 0) ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* The same, and of equal names the first label first. */
+static int compare_labels(const void *a, const void *b)
+{
+    const int order = compare_names(a, b);
+
+    return (order != 0) ? order : (((const name *)a)->label < ((const name *)b)->label) ? -1 : 1;
+}
+
+/* The label that a branch names; PTX_NONE.  `names` are sorted. */
+static uint32_t target_of(const ptx_module *module, const ptx_instruction *instruction,
+                          const name *names, uint32_t count)
 {
     const ptx_operand *operand;
+    name               wanted;
+    uint32_t           low  = 0;
+    uint32_t           high = count;
 
     if ((instruction->effect != PTX_BRANCH) || (instruction->operands == 0)) {
         return PTX_NONE;
@@ -291,16 +329,39 @@ static uint32_t target_of(const ptx_module *module, const ptx_function *function
     if (operand->kind != PTX_SYMBOL) {
         return PTX_NONE;
     }
-    for (uint32_t i = 0; i < function->labels; i++) {
-        const ptx_label *label = &module->label[function->label + i];
-        const uint32_t   bytes = label->end - label->begin;
+    wanted = (name){ module->text + operand->begin, operand->end - operand->begin, 0 };
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
 
-        if ((bytes == operand->end - operand->begin) &&
-            (memcmp(module->text + label->begin, module->text + operand->begin, bytes) == 0)) {
-            return i;
+        if (compare_names(&names[middle], &wanted) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return PTX_NONE;
+    return ((low < count) && (compare_names(&names[low], &wanted) == 0)) ? names[low].label
+                                                                        : PTX_NONE;
+}
+
+static int find_targets(ptx_module *module, const ptx_function *function)
+{
+    name *names = malloc((function->labels + 1u) * sizeof(*names));
+
+    for (uint32_t i = 0; (names != NULL) && (i < function->labels); i++) {
+        const ptx_label *label = &module->label[function->label + i];
+
+        names[i] = (name){ module->text + label->begin, label->end - label->begin, i };
+    }
+    if ((names != NULL) && (function->labels > 1)) {
+        qsort(names, function->labels, sizeof(*names), compare_labels);
+    }
+    for (uint32_t i = 0; (names != NULL) && (i < function->instructions); i++) {
+        ptx_instruction *instruction = &module->instruction[function->instruction + i];
+
+        instruction->target = target_of(module, instruction, names, function->labels);
+    }
+    free(names);
+    return names != NULL;
 }
 
 /* The stretch from a label to the last branch back to it is a loop. */
@@ -316,8 +377,7 @@ static int measure_loops(ptx_module *module, const ptx_function *function)
         return 0;
     }
     for (uint32_t i = 0; i < function->instructions; i++) {
-        uint32_t label = target_of(module, function,
-                                   &module->instruction[function->instruction + i]);
+        const uint32_t label = module->instruction[function->instruction + i].target;
 
         if ((label != PTX_NONE) && (module->label[function->label + label].instruction <= i)) {
             end[label] = i + 1;
@@ -341,13 +401,13 @@ static int measure_loops(ptx_module *module, const ptx_function *function)
 int ptx_flow(ptx_module *module, ptx_function *function)
 {
     number_runs(module, function);
-    return list_definitions(module, function) && measure_loops(module, function);
+    return find_targets(module, function) && list_definitions(module, function) &&
+           measure_loops(module, function);
 }
 
 uint32_t ptx_branch_target(const ptx_module *module, const ptx_function *function, uint32_t index)
 {
-    const uint32_t label = target_of(module, function,
-                                     &module->instruction[function->instruction + index]);
+    const uint32_t label = module->instruction[function->instruction + index].target;
 
     return (label == PTX_NONE) ? PTX_NONE : module->label[function->label + label].instruction;
 }

@@ -20,7 +20,7 @@ enum { TAG_VALUE = 0, TAG_SIGNED = 1, TAG_UNSIGNED = 2, TAG_PARAMETER = 3, TAG_R
 int ptx_forms_init(ptx_forms *forms, const ptx_module *module, const ptx_function *function)
 {
     *forms = (ptx_forms){ .module = module, .function = function, .low = PTX_MADE,
-                          .budget = 10000 + 64 * (uint64_t)function->instructions };
+                          .budget = 10000 + 10 * (uint64_t)function->instructions };
     coalesce_leaves_init(&forms->leaves);
     forms->deep  = calloc(function->regs + 1u, sizeof(*forms->deep));
     forms->state = calloc(function->regs + 1u, sizeof(*forms->state));
@@ -354,8 +354,13 @@ static coalesce_form merge(ptx_forms *forms, const ptx_register *reg)
     coalesce_leaf       met      = { .kind = COALESCE_UNIFORM };
     int                 some     = 0;
 
+    if (forms->budget < reg->definitions) {
+        forms->budget = 0; /* nothing is known of what is left */
+        return leaf(forms, reg, TAG_VALUE, COALESCE_IRREGULAR, 0);
+    }
+    forms->budget -= reg->definitions;
     for (uint32_t i = 0; i < reg->definitions; i++) {
-        const uint32_t at = function->definition[reg->first_definition + i].instruction;
+        const uint32_t at = function->definition[reg->first_definition + i];
         const uint32_t outer = forms->low;
         coalesce_form  form;
         coalesce_leaf  one;
@@ -396,7 +401,7 @@ static coalesce_form make_deep(ptx_forms *forms, const ptx_register *reg)
         return merge(forms, reg);
     }
     instruction = &forms->module->instruction[function->instruction] +
-                  function->definition[reg->first_definition].instruction;
+                  function->definition[reg->first_definition];
     return (instruction->guard == PTX_NONE)
                ? define(forms, instruction)
                : leaf(forms, reg, TAG_VALUE, COALESCE_IRREGULAR, 0);
@@ -439,15 +444,21 @@ coalesce_form ptx_deep(ptx_forms *forms, uint32_t reg)
 /* The instruction after the last label before `use`, from which every path goes to it. */
 static uint32_t straight_from(const ptx_forms *forms, uint32_t use)
 {
-    const ptx_function *function = forms->function;
-    uint32_t            from     = 0;
+    const ptx_label *label = forms->module->label; /* NULL if there is none */
+    const uint32_t   first = forms->function->label;
+    uint32_t         low   = first;
+    uint32_t         high  = first + forms->function->labels;
 
-    for (uint32_t i = 0; i < function->labels; i++) {
-        const uint32_t at = forms->module->label[function->label + i].instruction;
+    while (low < high) { /* the number of labels up to `use`; they ascend */
+        const uint32_t middle = low + (high - low) / 2;
 
-        from = ((at <= use) && (at > from)) ? at : from;
+        if (label[middle].instruction <= use) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
     }
-    return from;
+    return (low > first) ? label[low - 1].instruction : 0;
 }
 
 coalesce_form ptx_deep_at(ptx_forms *forms, uint32_t reg, uint32_t use)

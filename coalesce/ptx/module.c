@@ -18,11 +18,20 @@
 static coalesce_place place_of(const ptx_module *module, const ptx_place *at)
 {
     coalesce_place place = { .line = at->line, .column = at->column };
+    uint32_t       low   = 0;
+    uint32_t       high  = (at->line != 0) ? module->file_count : 0;
 
-    for (uint32_t i = 0; (at->line != 0) && (i < module->file_count); i++) {
-        if (module->file[i].number == at->file) {
-            place.file = module->file[i].path;
+    while (low < high) { /* the number of files up to this number */
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (module->file[middle].number <= at->file) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
+    }
+    if ((low > 0) && (module->file[low - 1].number == at->file)) { /* the last one of a number */
+        place.file = module->file[low - 1].path;
     }
     return place;
 }

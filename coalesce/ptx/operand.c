@@ -5,41 +5,140 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- registers ---- */
+static uint32_t no_memory(ptx_parser *parser)
+{
+    parser->no_memory = 1;
+    ptx_fail(parser, "memory ran out");
+    return PTX_NONE;
+}
 
-/* The declaration that a name belongs to, the innermost first, and its number. */
-static const ptx_declaration *declaration_of(const ptx_parser *parser, uint32_t begin, uint32_t end,
-                                             uint32_t *number_p)
+/* ---- declarations ---- */
+
+#define MOST_DIGITS 10u /* of a register's number */
+#define HASH_BEGIN  2166136261u
+
+static uint32_t hash_step(uint32_t hash, char c)
+{
+    return (hash ^ (unsigned char)c) * 16777619u;
+}
+
+static uint32_t *bucket_of(const ptx_parser *parser, uint32_t hash)
+{
+    return &parser->bucket[(hash ^ (hash >> 15)) & (parser->bucket_capacity - 1)];
+}
+
+static int grow_buckets(ptx_parser *parser)
+{
+    const uint32_t capacity = (parser->bucket_capacity == 0) ? 64 : 2 * parser->bucket_capacity;
+    uint32_t      *bucket   = calloc(capacity, sizeof(*bucket));
+
+    if (bucket == NULL) {
+        return 0;
+    }
+    free(parser->bucket);
+    parser->bucket          = bucket;
+    parser->bucket_capacity = capacity;
+    for (uint32_t i = 0; i < parser->declaration_count; i++) { /* the newest comes first */
+        uint32_t *head = bucket_of(parser, parser->declaration[i].hash);
+
+        parser->declaration[i].next = *head;
+        *head = i + 1;
+    }
+    return 1;
+}
+
+/* The newest declaration of a name: of a single register, or of one that has the number. */
+static const ptx_declaration *newest(const ptx_parser *parser, uint32_t begin, uint32_t bytes,
+                                     uint32_t hash, int is_single, uint64_t number)
 {
     const char *text = parser->module->text;
 
-    for (uint32_t i = parser->declaration_count; i-- > 0;) {
-        const ptx_declaration *declaration = &parser->declaration[i];
-        const uint32_t         bytes       = declaration->end - declaration->begin;
-        uint64_t               number      = 0;
-        uint32_t               at          = begin + bytes;
+    for (uint32_t i = (parser->bucket != NULL) ? *bucket_of(parser, hash) : 0; i != 0;
+         i = parser->declaration[i - 1].next) {
+        const ptx_declaration *one = &parser->declaration[i - 1];
 
-        if ((end - begin < bytes) ||
-            (memcmp(text + begin, text + declaration->begin, bytes) != 0)) {
-            continue;
-        }
-        *number_p = 0;
-        if (declaration->count == 0) {
-            if (at == end) {
-                return declaration;
-            }
-            continue;
-        }
-        while ((at < end) && (text[at] >= '0') && (text[at] <= '9') && (number < UINT32_MAX)) {
-            number = 10 * number + (uint64_t)(text[at++] - '0');
-        }
-        if ((at == end) && (end - begin > bytes) && (number < declaration->count)) {
-            *number_p = (uint32_t)number;
-            return declaration;
+        if ((one->hash == hash) && (one->end - one->begin == bytes) &&
+            (memcmp(text + one->begin, text + begin, bytes) == 0) &&
+            (is_single ? (one->count == 0) : (number < one->count))) {
+            return one;
         }
     }
     return NULL;
 }
+
+void ptx_declare(ptx_parser *parser, const ptx_token *name, uint32_t count, uint32_t bits)
+{
+    const ptx_declaration *old;
+    ptx_declaration       *made;
+    uint32_t               hash = HASH_BEGIN;
+
+    for (uint32_t at = name->begin; at < name->end; at++) {
+        hash = hash_step(hash, parser->module->text[at]);
+    }
+    old = newest(parser, name->begin, name->end - name->begin, hash, count == 0, 0);
+    if ((old != NULL) && (old->scope == parser->depth)) {
+        parser->token = *name;
+        ptx_fail(parser, "a register is declared twice in a scope");
+        return;
+    }
+    made = ((parser->declaration_count < parser->bucket_capacity) || grow_buckets(parser))
+               ? PTX_PUSH(parser, declaration) : NULL;
+    if (made == NULL) {
+        (void)no_memory(parser);
+        return;
+    }
+    *made = (ptx_declaration){ .begin = name->begin, .end = name->end, .count = count,
+                               .bits = bits, .scope = parser->depth, .hash = hash,
+                               .next = *bucket_of(parser, hash) };
+    *bucket_of(parser, hash) = parser->declaration_count;
+}
+
+void ptx_close_scope(ptx_parser *parser)
+{
+    parser->depth--;
+    while ((parser->declaration_count > 0) &&
+           (parser->declaration[parser->declaration_count - 1].scope > parser->depth)) {
+        const ptx_declaration *last = &parser->declaration[--parser->declaration_count];
+
+        *bucket_of(parser, last->hash) = last->next;
+    }
+}
+
+/* The declaration that a name belongs to, the innermost first, and its number: with every part of
+ * the digits at its end, since %r1<5> declares %r10, too. */
+static const ptx_declaration *declaration_of(const ptx_parser *parser, uint32_t begin, uint32_t end,
+                                             uint32_t *number_p)
+{
+    const char            *text   = parser->module->text;
+    const ptx_declaration *best   = NULL;
+    uint32_t               digits = 0;
+    uint32_t               hash   = HASH_BEGIN;
+
+    while ((digits < MOST_DIGITS) && (digits < end - begin) && (text[end - digits - 1] >= '0') &&
+           (text[end - digits - 1] <= '9')) {
+        digits++;
+    }
+    for (uint32_t at = begin; at < end; at++) {
+        const ptx_declaration *found;
+        uint64_t               number = 0;
+
+        hash = hash_step(hash, text[at]);
+        if (end - at - 1 > digits) {
+            continue;
+        }
+        for (uint32_t i = at + 1; i < end; i++) {
+            number = 10 * number + (uint64_t)(text[i] - '0');
+        }
+        found = newest(parser, begin, at + 1 - begin, hash, at + 1 == end, number);
+        if ((found != NULL) && ((best == NULL) || (found > best))) {
+            best      = found;
+            *number_p = (uint32_t)number;
+        }
+    }
+    return best;
+}
+
+/* ---- registers ---- */
 
 static uint32_t hash_of(uint32_t declaration, uint32_t number)
 {
@@ -72,11 +171,12 @@ static int grow_slots(ptx_parser *parser)
     return 1;
 }
 
-static uint32_t no_memory(ptx_parser *parser)
+void ptx_forget_registers(ptx_parser *parser)
 {
-    parser->no_memory = 1;
-    ptx_fail(parser, "memory ran out");
-    return PTX_NONE;
+    free(parser->slot); /* clearing a large one for each function would take too long */
+    parser->slot          = NULL;
+    parser->slot_count    = 0;
+    parser->slot_capacity = 0;
 }
 
 uint32_t ptx_resolve(ptx_parser *parser, uint32_t begin, uint32_t end)
@@ -132,10 +232,13 @@ static uint32_t register_of(ptx_parser *parser, const ptx_token *token, int *who
     uint32_t reg = ptx_resolve(parser, token->begin, token->end);
 
     *whole_p = 1;
-    for (uint32_t end = token->end; (reg == PTX_NONE) && (end > token->begin + 1); end--) {
-        if (parser->module->text[end - 1] == '.') {
+    if (reg == PTX_NONE) { /* names of registers have no dots */
+        const char *text = parser->module->text + token->begin;
+        const char *dot  = memchr(text, '.', token->end - token->begin);
+
+        if ((dot != NULL) && (dot != text)) {
             *whole_p = 0;
-            reg = ptx_resolve(parser, token->begin, end - 1);
+            reg = ptx_resolve(parser, token->begin, token->begin + (uint32_t)(dot - text));
         }
     }
     return reg;

@@ -108,15 +108,6 @@ static void parse_label(ptx_parser *parser, const ptx_function *function)
     ptx_advance(parser);
 }
 
-static void close_scope(ptx_parser *parser)
-{
-    parser->depth--;
-    while ((parser->declaration_count > 0) &&
-           (parser->declaration[parser->declaration_count - 1].scope > parser->depth)) {
-        parser->declaration_count--;
-    }
-}
-
 static void parse_body(ptx_parser *parser, const ptx_function *function)
 {
     do {
@@ -129,7 +120,7 @@ static void parse_body(ptx_parser *parser, const ptx_function *function)
             ptx_advance(parser);
         } else if (ptx_is_punct(parser, '}')) {
             add_border(parser);
-            close_scope(parser);
+            ptx_close_scope(parser);
             parser->marks = parser->lexer.marks;
             ptx_advance(parser);
         } else if (ptx_is_punct(parser, ';')) {
@@ -185,12 +176,8 @@ static void parse_function(ptx_parser *parser)
         ptx_expect(parser, ';', "a function's body or a semicolon was expected");
         return;
     }
-    parser->declaration_count = 0;
     parser->place = parser->inlined_at = (ptx_place){ 0 };
-    if (parser->slot != NULL) {
-        memset(parser->slot, 0, parser->slot_capacity * sizeof(*parser->slot));
-        parser->slot_count = 0;
-    }
+    ptx_forget_registers(parser);
     parse_body(parser, &function);
     function.instructions = module->instruction_count - function.instruction;
     function.labels       = module->label_count - function.label;
@@ -243,6 +230,17 @@ static void parse_module(ptx_parser *parser)
     }
 }
 
+static int compare_files(const void *a, const void *b)
+{
+    const ptx_file *x = a;
+    const ptx_file *y = b;
+
+    if (x->number != y->number) {
+        return (x->number < y->number) ? -1 : 1;
+    }
+    return (x->begin < y->begin) ? -1 : 1;
+}
+
 ptx_result ptx_parse(const char *text, uint32_t bytes, ptx_module *module)
 {
     ptx_parser parser = { .module = module };
@@ -254,7 +252,11 @@ ptx_result ptx_parse(const char *text, uint32_t bytes, ptx_module *module)
     ptx_lexer_init(&parser.lexer, text, bytes);
     ptx_advance(&parser);
     parse_module(&parser);
+    if (module->file_count > 1) {
+        qsort(module->file, module->file_count, sizeof(*module->file), compare_files);
+    }
     free(parser.declaration);
+    free(parser.bucket);
     free(parser.slot);
     return parser.no_memory ? PTX_NO_MEMORY : parser.failed ? PTX_SYNTAX : PTX_FINE;
 }
@@ -263,6 +265,7 @@ void ptx_module_fini(ptx_module *module)
 {
     for (uint32_t i = 0; i < module->function_count; i++) {
         free(module->function[i].definition);
+        free(module->function[i].use);
     }
     for (uint32_t i = 0; i < module->file_count; i++) {
         free(module->file[i].path);

@@ -63,6 +63,7 @@ typedef struct ptx_register {
     uint32_t definitions; /* counted by flow.c, in the function */
     uint32_t uses;
     uint32_t first_definition; /* index into ptx_function.definition */
+    uint32_t first_use;        /* index into ptx_function.use */
 } ptx_register;
 
 typedef enum ptx_operand_kind {
@@ -118,7 +119,7 @@ typedef struct ptx_instruction {
     ptx_place  inlined_at;
     uint32_t   run;
     uint32_t   loop_depth;
-    int        one_thread;
+    uint32_t   target; /* of a branch: the label, of the function's; PTX_NONE: not known; flow.c */
 } ptx_instruction;
 
 typedef struct ptx_label {
@@ -126,12 +127,6 @@ typedef struct ptx_label {
     uint32_t end;
     uint32_t instruction; /* the next one; may be the count */
 } ptx_label;
-
-/* An instruction and the register that it defines. */
-typedef struct ptx_definition {
-    uint32_t reg;
-    uint32_t instruction; /* index in the function */
-} ptx_definition;
 
 typedef struct ptx_function {
     uint32_t name_begin;
@@ -144,12 +139,15 @@ typedef struct ptx_function {
     uint32_t labels;
     uint32_t reg; /* first in ptx_module.reg: registers belong to one function */
     uint32_t regs;
-    ptx_definition *definition; /* by register, then by instruction; flow.c */
-    uint32_t        definitions;
+    uint32_t *definition; /* instructions, by register, then ascending; flow.c */
+    uint32_t  definitions;
+    uint32_t *use; /* likewise */
+    uint32_t  uses;
 } ptx_function;
 
 typedef struct ptx_file {
     uint32_t number;
+    uint32_t begin; /* of the directive's path in the text */
     char    *path;
 } ptx_file;
 
@@ -170,7 +168,7 @@ typedef struct ptx_module {
     PTX_ARRAY(uint32_t, reference);
     PTX_ARRAY(ptx_register, reg);
     PTX_ARRAY(ptx_label, label);
-    PTX_ARRAY(ptx_file, file);
+    PTX_ARRAY(ptx_file, file); /* by number, then by place */
     char     error[256]; /* of the parser: "line 3, column 7: ..." */
     uint32_t error_line;
     uint32_t error_column;
@@ -203,6 +201,8 @@ typedef struct ptx_declaration {
     uint32_t count; /* of %r<count>; 0: a single register */
     uint32_t bits;
     uint32_t scope;
+    uint32_t hash; /* of the name */
+    uint32_t next; /* an older one with the same bucket: index + 1 */
 } ptx_declaration;
 
 typedef struct ptx_parser {
@@ -210,6 +210,7 @@ typedef struct ptx_parser {
     ptx_token   token; /* the current one */
     ptx_module *module;
     PTX_ARRAY(ptx_declaration, declaration); /* of the open scopes, innermost last */
+    PTX_ARRAY(uint32_t, bucket); /* hash table of declarations: index + 1 of the newest */
     PTX_ARRAY(uint32_t, slot); /* hash table of registers of the function: index + 1 */
     uint32_t    depth; /* of scopes */
     uint32_t    marks; /* of the lexer before the last '}' */
@@ -254,6 +255,11 @@ void ptx_parse_file(ptx_parser *parser);
 void ptx_parse_loc(ptx_parser *parser);
 void ptx_parse_registers(ptx_parser *parser);
 
+/* Add a declaration to the open scope; its end, when it closes; and that of a function. */
+void ptx_declare(ptx_parser *parser, const ptx_token *name, uint32_t count, uint32_t bits);
+void ptx_close_scope(ptx_parser *parser);
+void ptx_forget_registers(ptx_parser *parser);
+
 /* The register that a word names; PTX_NONE: none. */
 uint32_t ptx_resolve(ptx_parser *parser, uint32_t begin, uint32_t end);
 
@@ -288,9 +294,9 @@ uint32_t ptx_definition_before(const ptx_function *function, const ptx_module *m
 /* The instruction that a branch goes to (it may be the count); PTX_NONE: not known. */
 uint32_t ptx_branch_target(const ptx_module *module, const ptx_function *function, uint32_t index);
 
-/* 1: the instruction may change (define != 0) or reads the register. */
-int ptx_touches(const ptx_module *module, const ptx_instruction *instruction, uint32_t reg,
-                int define);
+/* 1: an instruction in from..to-1 may change (define != 0) or reads the register. */
+int ptx_is_touched(const ptx_function *function, const ptx_module *module, uint32_t reg,
+                   uint32_t from, uint32_t to, int define);
 
 /* ---- forms ---- */
 

@@ -30,7 +30,7 @@ static int prove_uniform(ptx_forms *forms, const ptx_register *reg)
         return 0;
     }
     instruction = &forms->module->instruction[function->instruction] +
-                  function->definition[reg->first_definition].instruction;
+                  function->definition[reg->first_definition];
     if ((instruction->guard != PTX_NONE) || (instruction->effect != PTX_COMPUTE)) {
         return 0;
     }

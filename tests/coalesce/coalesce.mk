@@ -33,7 +33,8 @@ tests_coalesce_test_run_SOURCES    = tests/coalesce/test_run.c $(shpool_ptx_mach
 check_PROGRAMS += $(shpool_coalesce_tests)
 TESTS += $(shpool_coalesce_tests)
 endif
-shpool_test_scripts += tests/coalesce/coalesce.sh tests/coalesce/planted.sh
+shpool_test_scripts += tests/coalesce/coalesce.sh tests/coalesce/growth.sh \
+	tests/coalesce/planted.sh
 EXTRA_DIST += tests/coalesce/both.cu tests/coalesce/both.ptx \
 	tests/coalesce/defects.cu tests/coalesce/defects.ptx tests/coalesce/defects.txt \
 	tests/coalesce/hand.ptx tests/coalesce/kept.ptx tests/coalesce/lint.cu \

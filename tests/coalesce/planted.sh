@@ -30,7 +30,7 @@ bugs() {
     cat <<'BUGS'
 order_not_looked_at|plan/decide.c|s/return i;$/return COALESCE_NO_ACCESS;/
 volatile_is_nothing|plan/decide.c|s/(flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0/0/
-places_not_kept|plan/decide.c|s/d->place\[group->member\[k\]\] = place_of(group);/;/
+places_not_kept|plan/decide.c|s/^    d->place\[access\] = place;/    ;/
 all_stores_apart|plan/groups.c|/^int coalesce_may_alias/,/^}/s/    return 1;/    return 0;/
 holes_are_stored|plan/decide.c|s/return COALESCE_HOLES_STORED;/return COALESCE_REWRITTEN;/
 last_word_unread|plan/decide.c|s/return (end < record)/return (0)/
@@ -38,10 +38,10 @@ twice_is_once|plan/decide.c|s/if (offset < end) {/if (0) {/
 special_is_plain|plan/groups.c|s/return COALESCE_SPECIAL_ACCESS;/return COALESCE_REWRITTEN;/
 descending_is_fine|plan/decide.c|s/return COALESCE_NEGATIVE_STRIDE;/(void)0;/
 any_copy|plan/plan.c|s/(to_offset != from_offset)/0/;s/(store->copied_from != loads->member\[k\])/0/
-runs_do_not_matter|plan/plan.c|s,return (a->run == b->run),return 1,;s,(access.j..run == .*i..run),1,
+runs_do_not_matter|plan/groups.c|s/(access.i..run == access.i - 1..run)/1/
 barriers_do_not_matter|ptx/flow.c|/^static int is_fence/,/^}/s/return 1;/return 0;/
 labels_do_not_matter|ptx/flow.c|/^static void number_runs/,/^}/s/            run++;/            ;/
-registers_do_not_matter|ptx/check.c|/^static int is_touched/,/^}/s/return 1;/return 0;/
+registers_do_not_matter|ptx/check.c|/^static int is_touched/,/^}/s/return ptx_is_touched.*/return 0;/
 all_is_uniform|ptx/uniform.c|s/return (known != NULL) \&\& known->uniform;/return 1;/
 guards_do_not_matter|ptx/access.c|s/? COALESCE_CONDITIONAL : 0u/? 0u : 0u/
 halves_exchanged|ptx/print.c|s/{~w%u, ~w%u}, ~d%u;.n", op->value, op->value + 1/{~w%u, ~w%u}, ~d%u;\\n", op->value + 1, op->value/

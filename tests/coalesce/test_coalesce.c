@@ -311,6 +311,8 @@ static void test_bad_input_is_named(void **state)
     expect_refused(HEADER ".entry k() {\n  bra L; ", SHPOOL_ERR_INVALID, "a '}' is missing");
     expect_refused(HEADER ".entry k() {\n  @5 bra L; }", SHPOOL_ERR_INVALID,
                    "a predicate register");
+    expect_refused(HEADER ".entry k() { .reg .b32 %r<4>; .reg .b32 %r1, %r<2>; }",
+                   SHPOOL_ERR_INVALID, "a register is declared twice in a scope at \"%r\"");
     expect_refused(".version 6.0\n.target sm_80\n.address_size 64\n", SHPOOL_ERR_UNSUPPORTED,
                    ".version 6.2");
     expect_refused(".version 8.0\n.target sm_61\n.address_size 64\n", SHPOOL_ERR_UNSUPPORTED,
