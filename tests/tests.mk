@@ -79,7 +79,8 @@ check-sanitized:
 	  TESTS='$(shpool_sanitized_tests)'
 # What ThreadSanitizer is for: not those that have neither threads nor kernels, nor thousands of
 # geometries and shapes in which the same threads do the same.
-shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_ptx tests/coalesce/test_coalesce \
+shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesce/fuzz_ptx \
+	tests/coalesce/test_coalesce \
 	tests/coalesce/test_memory tests/coalesce/test_plan tests/coalesce/test_random \
 	tests/coalesce/test_rows tests/coalesce/test_run tests/coalesce/test_warp \
 	tests/device/fuzz_device tests/device/test_fault_pairs tests/device/test_faults \

@@ -13,7 +13,7 @@
 set -u
 : "${FUZZ_CC:=}" "${fuzz_seconds:=2}" "${cmocka_cflags:=}" "${top_srcdir:=.}" "${top_builddir:=.}"
 jobs=2
-targets=${*:-device heap log options ptx register results spec trace}
+targets=${*:-device heap lint log options ptx register results spec trace}
 
 case $fuzz_seconds in
 *[!0-9]* | 0*)
@@ -63,6 +63,11 @@ cat >"$tmp/config.h" <<'CONFIG'
 #define PACKAGE_VERSION "0"
 #define SHPOOL_DEFAULT_ALLOCATOR "bitmap"
 CONFIG
+libs="-lpthread -ldl -lm"
+if grep -q '^#define HAVE_JANSSON 1' "$build/config.h"; then
+    echo '#define HAVE_JANSSON 1' >>"$tmp/config.h"
+    libs="$libs -ljansson"
+fi
 for file in "$src"/allocators/*/*.c; do
     echo "SHPOOL_ALLOCATOR($(basename "$file" .c))"
 done >"$tmp/lib/builtin_allocators.def"
@@ -94,6 +99,7 @@ flags="-std=gnu11 -g -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/inclu
         object=$(echo "${file#"$src"/}" | tr / _)
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/${object%.c}.o"
     done
+    echo "-fsanitize=fuzzer-no-link -c $src/tools/coalesce/json.c -o $tmp/tools_json.o"
     for file in "$src"/simt/*.c; do
         echo "-c $file -o $tmp/simt_$(basename "$file" .c).o"
     done
@@ -105,7 +111,7 @@ if ! xargs -P $jobs -L 1 $FUZZ_CC $flags $sanitize <"$tmp/compile"; then
 fi
 # A spec is to be longer than legal now and then; scripts of more words are slow, and find no more.
 max_len_of() {
-    case $1 in spec) echo 600 ;; ptx) echo 6000 ;; *) echo 1500 ;; esac
+    case $1 in spec) echo 600 ;; lint | ptx) echo 6000 ;; *) echo 1500 ;; esac
 }
 
 fuzz() { # NAME

@@ -9,6 +9,7 @@ noinst_HEADERS += \
 	tests/coalesce/defects.h
 if HAVE_CMOCKA
 shpool_coalesce_tests = \
+	tests/coalesce/fuzz_lint \
 	tests/coalesce/fuzz_ptx \
 	tests/coalesce/test_coalesce \
 	tests/coalesce/test_memory \
@@ -17,6 +18,10 @@ shpool_coalesce_tests = \
 	tests/coalesce/test_rows \
 	tests/coalesce/test_run \
 	tests/coalesce/test_warp
+tests_coalesce_fuzz_lint_SOURCES = tests/coalesce/fuzz_lint.c tools/coalesce/json.c \
+	$(shpool_fuzz_main)
+tests_coalesce_fuzz_lint_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_coalesce_fuzz_lint_LDADD  = $(LDADD) $(JANSSON_LIBS)
 tests_coalesce_fuzz_ptx_SOURCES = tests/coalesce/fuzz_ptx.c $(shpool_fuzz_main)
 shpool_ptx_machine = \
 	tests/coalesce/ptx_alu.c \
