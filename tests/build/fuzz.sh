@@ -24,6 +24,7 @@ esac
 # What a target is linked with beside the library; the fragments of tests/ have the same lists.
 sources_of() { # NAME
     case $1 in
+    lint) echo tools/coalesce/json.c ;;
     log) echo tools/bench/column.c tools/bench/memory/common.c tools/bench/memory/replay.c ;;
     options) echo tools/bench/block/options.c tools/bench/list.c tools/bench/names.c \
         tools/bench/options.c ;;
@@ -63,11 +64,6 @@ cat >"$tmp/config.h" <<'CONFIG'
 #define PACKAGE_VERSION "0"
 #define SHPOOL_DEFAULT_ALLOCATOR "bitmap"
 CONFIG
-libs="-lpthread -ldl -lm"
-if grep -q '^#define HAVE_JANSSON 1' "$build/config.h"; then
-    echo '#define HAVE_JANSSON 1' >>"$tmp/config.h"
-    libs="$libs -ljansson"
-fi
 for file in "$src"/allocators/*/*.c; do
     echo "SHPOOL_ALLOCATOR($(basename "$file" .c))"
 done >"$tmp/lib/builtin_allocators.def"
@@ -99,7 +95,6 @@ flags="-std=gnu11 -g -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/inclu
         object=$(echo "${file#"$src"/}" | tr / _)
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/${object%.c}.o"
     done
-    echo "-fsanitize=fuzzer-no-link -c $src/tools/coalesce/json.c -o $tmp/tools_json.o"
     for file in "$src"/simt/*.c; do
         echo "-c $file -o $tmp/simt_$(basename "$file" .c).o"
     done
