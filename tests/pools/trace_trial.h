@@ -76,7 +76,7 @@ static inline char *trace_text(const char *path)
 
     assert_non_null(file);
     assert_non_null(text);
-    (void)fread(text, 1, (1 << 22) - 1, file);
+    assert_true(fread(text, 1, (1 << 22) - 1, file) > 0);
     (void)fclose(file);
     return text;
 }
