@@ -29,7 +29,8 @@ AM_V_NVCCLD    = $(am__v_NVCCLD_@AM_V@)
 am__v_NVCCLD_  = $(am__v_NVCCLD_@AM_DEFAULT_V@)
 am__v_NVCCLD_0 = @echo "  NVCCLD  " $@;
 am__v_NVCCLD_1 =
-SHPOOL_NVCC_LINK = $(NVCC) $(SHPOOL_NVCC_FLAGS) -Xlinker --export-dynamic -rdc=true -o $@
+SHPOOL_NVCC_LINK = $(NVCC) $(SHPOOL_NVCC_FLAGS) -Xlinker --export-dynamic \
+	$(SHPOOL_HARDENING_LDFLAGS) -rdc=true -o $@
 SHPOOL_NVCC_LIBS = libshpool_device.a .libs/libshpool_core.a -lpthread $(LIBM) $(LIBS)
 SHPOOL_NVCC_DEPS = libshpool_device.a libshpool_core.la
 
