@@ -18,12 +18,12 @@
 /* Instead of SHPOOL_HOST_MODULE(). */
 #define SHPOOL_BUILTIN_MODULE(_name, _summary, _scope, _caps) \
     extern const shpool_blob shpool_lto_##_name; \
-    SHPOOL_HOST_MODULE(_name, _summary, _scope, _caps, NULL, SHPOOL_BUILTIN_LTO(_name))
+    SHPOOL_HOST_MODULE(_name, _summary, _scope, _caps, SHPOOL_BUILTIN_LTO(_name))
 
 /* Instead of SHPOOL_HOST_MODULE_GROUP(). */
 #define SHPOOL_BUILTIN_MODULE_GROUP(_name, _summary, _scope, _threads, _caps) \
     extern const shpool_blob shpool_lto_##_name; \
-    SHPOOL_HOST_MODULE_GROUP(_name, _summary, _scope, _threads, _caps, NULL, \
+    SHPOOL_HOST_MODULE_GROUP(_name, _summary, _scope, _threads, _caps, \
                              SHPOOL_BUILTIN_LTO(_name))
 
 #endif /* SHPOOL_ALLOCATORS_BUILTIN_H */

@@ -5,6 +5,7 @@
  *   nvcc -rdc=true runtime.cu -o runtime $(pkg-config --cflags --libs shpool)
  *   ./runtime                                          the build's default
  *   SHPOOL_ALLOCATOR=bitmap:payload_bytes=16K ./runtime
+ *   SHPOOL_PLUGIN_PATH=$PWD SHPOOL_ALLOCATOR=own ./runtime     ../plugin's
  *   ./runtime thread_first_fit:check=1
  *
  * Prints what the pool's statistics say.  One allocation in each block is forgotten on purpose: the
@@ -78,13 +79,8 @@ int main(int argc, char **argv)
     }
 
     if ((shpool_open(spec, &want, &pool) != SHPOOL_OK) ||
-        (shpool_allow_shared(lists, pool.shared_bytes) != SHPOOL_OK)) {
+        (shpool_launch(lists, BLOCKS, THREADS, NULL, &pool, 12) != SHPOOL_OK)) {
         return failed("pool", shpool_last_error());
-    }
-    lists<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, 12);
-    error = cudaGetLastError();
-    if (error != cudaSuccess) {
-        return failed("launch", cudaGetErrorString(error));
     }
     if (shpool_report(&pool, &report) != SHPOOL_OK) { /* waits for the kernel */
         return failed("report", shpool_last_error());

@@ -3,27 +3,15 @@
 #ifndef SHPOOL_CACHE_H
 #define SHPOOL_CACHE_H
 
-#include "hash.h"
-#include "internal.h"
+#include "linker.h"
 
 #pragma GCC visibility push(hidden)
 
 /*
- * All that decides what a cubin is, but for the version of nvJitLink: a hit must not load that one
- * (it takes longer than the hit), and must do without it on machines that have none.  No padding,
- * unused characters are NUL: two keys are equal if their bytes are.
+ * A key is the digest of all that decides what a cubin is, except for nvJitLink's version: this
+ * process has one nvJitLink, and what a folder has says which one made it, because a machine
+ * without nvJitLink takes the cubins of any.
  */
-typedef struct shpool_cache_key {
-    shpool_hash kernel;
-    shpool_hash lto_ir;
-    uint64_t kernel_bytes;
-    uint64_t lto_ir_bytes;
-    uint32_t arch;
-    uint32_t cuda;  /* stamp of the LTO-IR */
-    char maker[40]; /* version of this library and the linker's options */
-} shpool_cache_key;
-
-_Static_assert(sizeof(shpool_cache_key) == 96, "a key has padding");
 
 /* ---- cache_memory.c: any thread ---- */
 
@@ -31,28 +19,32 @@ _Static_assert(sizeof(shpool_cache_key) == 96, "a key has padding");
 #define SHPOOL_MEMORY_ENTRIES 64u
 
 /* 1: *cubin_p is a copy, to be given to free(); 0: not there, or no memory for the copy. */
-int shpool_memory_get(const shpool_cache_key *key, void **cubin_p, size_t *bytes_p);
+int shpool_memory_get(const shpool_digest *key, void **cubin_p, size_t *bytes_p);
 
 /* Keep a copy; those that were not used for longest give way. */
-void shpool_memory_put(const shpool_cache_key *key, const void *cubin, size_t bytes);
+void shpool_memory_put(const shpool_digest *key, const void *cubin, size_t bytes);
 
 void shpool_memory_clear(void);
 
 /* ---- cache_disk.c: any thread of any process ---- */
 
-/*
- * What a folder knows of a key.  1: *cubin_p is to be given to free(); 0: nothing that is whole and
- * this user's or root's.
- */
-int shpool_disk_get(const char *folder, const shpool_cache_key *key, void **cubin_p,
-                    size_t *bytes_p);
+/* A cubin and what made it. */
+typedef struct shpool_disk_entry {
+    void *cubin; /* of shpool_disk_get(): to be given to free() */
+    size_t bytes;
+    shpool_linker linker;
+} shpool_disk_entry;
+
+/* What the folder knows of a key.  0: nothing that is whole and that only this user or root can
+ * have written. */
+int shpool_disk_get(const char *folder, const shpool_digest *key, shpool_disk_entry *entry_p);
 
 /*
  * Put a cubin into the folder, which is made if its parent is there; then delete what was not used
- * for longest until all of it is at most `limit` bytes.  What fails is a message of level warn.
+ * for longest until all of it is at most `limit` bytes.  NULL, or why the folder is not written.
  */
-void shpool_disk_put(const char *folder, uint64_t limit, const shpool_cache_key *key,
-                     const void *cubin, size_t bytes);
+const char *shpool_disk_put(const char *folder, uint64_t limit, const shpool_digest *key,
+                            const shpool_disk_entry *entry);
 
 #pragma GCC visibility pop
 

@@ -3,16 +3,19 @@
  * Cubins in a folder, one file each, shared by processes that know nothing of each other.
  *
  * A writer makes a file of its own and renames it into place, so a name leads to a whole file or to
- * none; a reader believes nothing all the same (the machine may have lost power in between, or the
- * file may be somebody else's): it compares the key, the length and a checksum.  Nothing is locked.
- * Deleting is safe at any time, and what two processes delete at once is gone once.
+ * none; a reader believes nothing all the same (the machine may have lost power in between).  The
+ * header and the cubin have one digest, and the header has the key that makes the name: a file that
+ * was cut, changed or renamed is a miss, and the next cubin replaces it.  Anyone can compute a
+ * digest, so files and folders that others can write are not used at all.
+ *
+ * Nothing is locked.  Deleting is safe at any time, and what two processes delete at once is gone
+ * once.
  */
 #include "cache.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +25,10 @@
 
 #define SUFFIX         ".shpool"
 #define TEMPORARY      ".shpool-tmp-"
-#define NAME_BYTES     64u
+#define NAME_BYTES     96u
+#define DIGITS         (2 * sizeof(shpool_digest))
 #define MOST_BYTES     ((uint64_t)1 << 30) /* of one cubin; longer files are not read */
-#define FORMAT         1u
+#define FORMAT         3u
 #define TEMPORARY_LIFE 600 /* seconds until a temporary file is taken for an orphan */
 
 static const char magic[8] = { 's', 'h', 'p', 'o', 'o', 'l', 'L', 'K' };
@@ -33,24 +37,95 @@ static const char magic[8] = { 's', 'h', 'p', 'o', 'o', 'l', 'L', 'K' };
 typedef struct entry_header {
     char magic[8];
     uint32_t format;
-    uint32_t header_bytes;
-    shpool_cache_key key;
+    shpool_linker linker;
+    shpool_digest key;
     uint64_t bytes; /* of the cubin */
-    shpool_hash checksum;
+    shpool_digest digest; /* of the members above and the cubin */
 } entry_header;
 
-_Static_assert(sizeof(entry_header) == 136, "a header has padding");
+_Static_assert(sizeof(entry_header) == 376, "a header has padding");
 
-static void entry_name(const shpool_cache_key *key, char name[NAME_BYTES])
+static shpool_digest entry_digest(const entry_header *header, const void *cubin)
 {
-    shpool_hash hash = shpool_hash_bytes(key, sizeof(*key));
+    shpool_sha256 sha = shpool_sha256_begin();
 
-    snprintf(name, NAME_BYTES, "%016" PRIx64 "%016" PRIx64 SUFFIX, hash.word[0], hash.word[1]);
+    shpool_sha256_add(&sha, header, offsetof(entry_header, digest));
+    shpool_sha256_add(&sha, cubin, (size_t)header->bytes);
+    return shpool_sha256_end(&sha);
+}
+
+static void entry_name(const shpool_digest *key, char name[NAME_BYTES])
+{
+    shpool_text text = shpool_text_make(name, NAME_BYTES);
+
+    for (size_t i = 0; i < sizeof(key->byte); i++) {
+        shpool_text_add(&text, "%02x", key->byte[i]);
+    }
+    shpool_text_add(&text, SUFFIX);
 }
 
 static int is_entry(const char *name)
 {
-    return (strspn(name, "0123456789abcdef") == 32) && (strcmp(name + 32, SUFFIX) == 0);
+    return (strspn(name, "0123456789abcdef") == DIGITS) && (strcmp(name + DIGITS, SUFFIX) == 0);
+}
+
+/* Why a file or a folder is not used: whoever may write it decides what code runs on the GPU.
+ * Root's are believed: an image of a machine may bring a folder of linked kernels. */
+static const char *fault_of(const struct stat *info)
+{
+    if ((info->st_uid != geteuid()) && (info->st_uid != 0)) {
+        return "it belongs to another user";
+    }
+    return shpool_file_open_to_others(info);
+}
+
+/* ---- the folder ---- */
+
+/* 1: `path` is the folder without slashes at its end, which would follow a symbolic link. */
+static int copy_path(const char *folder, char path[SHPOOL_PATH_BYTES], const char **fault_p)
+{
+    size_t bytes = strlen(folder);
+
+    if ((folder[0] != '/') || (bytes >= SHPOOL_PATH_BYTES)) {
+        *fault_p = (folder[0] != '/') ? "it must begin with /" : "it is too long";
+        return 0;
+    }
+    while ((bytes > 1) && (folder[bytes - 1] == '/')) {
+        bytes--;
+    }
+    memcpy(path, folder, bytes);
+    path[bytes] = '\0';
+    return 1;
+}
+
+/* -1: *fault_p says why the folder is not used. */
+static int open_folder(const char *folder, int make, const char **fault_p)
+{
+    char path[SHPOOL_PATH_BYTES];
+    struct stat info;
+    int at;
+
+    if (!copy_path(folder, path, fault_p)) {
+        return -1;
+    }
+    if (make && (mkdir(path, 0700) != 0) && (errno != EEXIST)) {
+        *fault_p = strerror(errno);
+        return -1;
+    }
+    at = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (at < 0) {
+        *fault_p = strerror(errno);
+        if ((lstat(path, &info) == 0) && S_ISLNK(info.st_mode)) {
+            *fault_p = "it is a symbolic link, give the path of the folder itself";
+        }
+        return -1;
+    }
+    *fault_p = (fstat(at, &info) == 0) ? fault_of(&info) : strerror(errno);
+    if (*fault_p != NULL) {
+        close(at);
+        return -1;
+    }
+    return at;
 }
 
 /* ---- reading ---- */
@@ -69,86 +144,65 @@ static int read_all(int file, void *to, size_t bytes)
     return 1;
 }
 
-/* Root's are believed, too: an image of a machine may bring a folder of linked kernels. */
-static int is_own(const struct stat *info)
-{
-    return S_ISREG(info->st_mode) && ((info->st_mode & S_IWOTH) == 0) &&
-           ((info->st_uid == geteuid()) || (info->st_uid == 0));
-}
-
-/* 1 if the file is nobody else's, and its header is whole and that of the key. */
-static int read_header(int file, const shpool_cache_key *key, entry_header *header)
+/* 1 if nobody else can have written the file, and its header is that of the key. */
+static int read_header(int file, const shpool_digest *key, entry_header *header)
 {
     struct stat info;
 
-    return (fstat(file, &info) == 0) && is_own(&info) &&
+    return (fstat(file, &info) == 0) && S_ISREG(info.st_mode) && (fault_of(&info) == NULL) &&
            read_all(file, header, sizeof(*header)) &&
            (memcmp(header->magic, magic, sizeof(magic)) == 0) && (header->format == FORMAT) &&
-           (header->header_bytes == sizeof(*header)) &&
+           (memchr(header->linker.path, '\0', sizeof(header->linker.path)) != NULL) &&
            (memcmp(&header->key, key, sizeof(*key)) == 0) && (header->bytes > 0) &&
            (header->bytes <= MOST_BYTES) &&
            ((uint64_t)info.st_size == sizeof(*header) + header->bytes);
 }
 
-static void *read_entry(int file, const shpool_cache_key *key, size_t *bytes_p)
+static int read_entry(int file, const shpool_digest *key, shpool_disk_entry *entry_p)
 {
     entry_header header;
-    shpool_hash found;
+    shpool_digest found;
     void *cubin;
 
     if (!read_header(file, key, &header)) {
-        return NULL;
+        return 0;
     }
     cubin = malloc((size_t)header.bytes);
     if ((cubin == NULL) || !read_all(file, cubin, (size_t)header.bytes)) {
         free(cubin);
-        return NULL;
+        return 0;
     }
-    found = shpool_hash_bytes(cubin, (size_t)header.bytes);
-    if (memcmp(&found, &header.checksum, sizeof(found)) != 0) {
+    found = entry_digest(&header, cubin);
+    if (memcmp(&found, &header.digest, sizeof(found)) != 0) {
         free(cubin);
-        return NULL;
+        return 0;
     }
-    *bytes_p = (size_t)header.bytes;
-    return cubin;
+    *entry_p = (shpool_disk_entry){ cubin, (size_t)header.bytes, header.linker };
+    return 1;
 }
 
-/* Whoever may write into the folder decides what code runs on the GPU. */
-static const char *folder_fault(int folder)
-{
-    struct stat info;
-
-    if (fstat(folder, &info) != 0) {
-        return strerror(errno);
-    }
-    return ((info.st_mode & S_IWOTH) != 0) ? "everybody may write into it, as chmod o-w prevents"
-                                           : NULL;
-}
-
-int shpool_disk_get(const char *folder, const shpool_cache_key *key, void **cubin_p,
-                    size_t *bytes_p)
+int shpool_disk_get(const char *folder, const shpool_digest *key, shpool_disk_entry *entry_p)
 {
     char name[NAME_BYTES];
-    void *cubin = NULL;
-    int at = (folder[0] == '/') ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    int file = -1;
+    int found = 0;
+    const char *fault; /* shpool_disk_put() tells it */
+    int at = open_folder(folder, 0, &fault);
+    int file;
 
-    if ((at >= 0) && (folder_fault(at) == NULL)) {
-        entry_name(key, name);
-        file = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (at < 0) {
+        return 0;
     }
+    entry_name(key, name);
+    file = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file >= 0) {
-        cubin = read_entry(file, key, bytes_p);
-        if (cubin != NULL) {
+        found = read_entry(file, key, entry_p);
+        if (found) {
             (void)futimens(file, NULL); /* it was used now: others are deleted before it */
-            *cubin_p = cubin;
         }
         close(file);
     }
-    if (at >= 0) {
-        close(at);
-    }
-    return cubin != NULL;
+    close(at);
+    return found;
 }
 
 /* ---- writing ---- */
@@ -186,11 +240,11 @@ static int make_temporary(int folder, char name[NAME_BYTES])
     return file;
 }
 
-/* 0: errno says why, and nothing is left behind. */
-static int write_entry(int folder, const shpool_cache_key *key, const void *cubin, size_t bytes)
+/* 0: errno says why, and nothing is left. */
+static int write_entry(int folder, const shpool_digest *key, const shpool_disk_entry *entry)
 {
-    entry_header header = { .format = FORMAT, .header_bytes = sizeof(header), .key = *key,
-                            .bytes = bytes, .checksum = shpool_hash_bytes(cubin, bytes) };
+    entry_header header = { .format = FORMAT, .linker = entry->linker, .key = *key,
+                            .bytes = entry->bytes };
     char temporary[NAME_BYTES];
     char name[NAME_BYTES];
     int file = make_temporary(folder, temporary);
@@ -201,9 +255,11 @@ static int write_entry(int folder, const shpool_cache_key *key, const void *cubi
         return 0;
     }
     memcpy(header.magic, magic, sizeof(magic));
-    written = write_all(file, &header, sizeof(header)) && write_all(file, cubin, bytes);
+    header.digest = entry_digest(&header, entry->cubin);
+    written = write_all(file, &header, sizeof(header)) &&
+              write_all(file, entry->cubin, entry->bytes);
     error = errno;
-    /* no fsync: what a loss of power tears fails the checksum */
+    /* no fsync: what a loss of power tears has another digest */
     if ((close(file) != 0) && written) {
         written = 0;
         error = errno;
@@ -317,45 +373,21 @@ static void trim(int folder, uint64_t limit)
     free(list.entries);
 }
 
-/* The folder, made if it is missing; -1: *fault_p says why it is not used. */
-static int open_folder(const char *folder, const char **fault_p)
-{
-    int at;
-
-    if ((folder[0] != '/') || (strlen(folder) >= SHPOOL_PATH_BYTES)) {
-        *fault_p = (folder[0] != '/') ? "it must begin with /" : "it is too long";
-        return -1;
-    }
-    at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if ((at < 0) && (errno == ENOENT) && ((mkdir(folder, 0700) == 0) || (errno == EEXIST))) {
-        at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    }
-    *fault_p = (at < 0) ? strerror(errno) : folder_fault(at);
-    if ((at >= 0) && (*fault_p != NULL)) {
-        close(at);
-        at = -1;
-    }
-    return at;
-}
-
-void shpool_disk_put(const char *folder, uint64_t limit, const shpool_cache_key *key,
-                     const void *cubin, size_t bytes)
+const char *shpool_disk_put(const char *folder, uint64_t limit, const shpool_digest *key,
+                            const shpool_disk_entry *entry)
 {
     /* What does not fit would push out all others, and itself.  The bound may be lower now. */
-    const int fits = (bytes > 0) && (bytes <= MOST_BYTES) &&
-                     (sizeof(entry_header) + bytes <= limit);
+    const int fits = (entry->bytes > 0) && (entry->bytes <= MOST_BYTES) &&
+                     (sizeof(entry_header) + entry->bytes <= limit);
     const char *fault = NULL;
-    int at = open_folder(folder, &fault);
+    int at = open_folder(folder, 1, &fault);
 
     if (at >= 0) {
-        if (fits && !write_entry(at, key, cubin, bytes)) {
+        if (fits && !write_entry(at, key, entry)) {
             fault = strerror(errno);
         }
         trim(at, limit);
         close(at);
     }
-    if (fault != NULL) {
-        shpool_message(SHPOOL_LEVEL_WARN, "SHPOOL_CACHE_DIR \"%.1000s\" keeps no linked kernel: %s",
-                       folder, fault);
-    }
+    return fault;
 }

@@ -5,43 +5,25 @@
  */
 #include "cache.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lock.h"
+
 typedef struct entry {
-    shpool_cache_key key;
+    shpool_digest key;
     void *cubin; /* NULL: the entry is free */
     size_t bytes;
     uint64_t used; /* when, by the clock */
 } entry;
 
 static struct {
-    pthread_mutex_t lock;
     uint64_t clock; /* counts uses */
     size_t bytes;   /* of all entries */
     entry entries[SHPOOL_MEMORY_ENTRIES];
-} cache = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} cache;
 
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void lock(void)
-{
-    pthread_mutex_lock(&cache.lock);
-}
-
-static void unlock(void)
-{
-    pthread_mutex_unlock(&cache.lock);
-}
-
-/* A child has no thread that would give back what another thread of its parent held. */
-static void survive_fork(void)
-{
-    (void)pthread_atfork(lock, unlock, unlock);
-}
-
-static entry *find(const shpool_cache_key *key)
+static entry *find(const shpool_digest *key)
 {
     for (size_t i = 0; i < SHPOOL_MEMORY_ENTRIES; i++) {
         entry *one = &cache.entries[i];
@@ -84,13 +66,12 @@ static entry *make_room(size_t bytes)
     }
 }
 
-int shpool_memory_get(const shpool_cache_key *key, void **cubin_p, size_t *bytes_p)
+int shpool_memory_get(const shpool_digest *key, void **cubin_p, size_t *bytes_p)
 {
     void *copy = NULL;
     entry *found;
 
-    pthread_once(&fork_once, survive_fork);
-    lock();
+    shpool_lock(SHPOOL_LOCK_CACHE);
     found = find(key);
     if (found != NULL) {
         copy = malloc(found->bytes);
@@ -100,11 +81,11 @@ int shpool_memory_get(const shpool_cache_key *key, void **cubin_p, size_t *bytes
             *bytes_p = found->bytes;
         }
     }
-    unlock();
+    shpool_unlock(SHPOOL_LOCK_CACHE);
     return copy != NULL;
 }
 
-void shpool_memory_put(const shpool_cache_key *key, const void *cubin, size_t bytes)
+void shpool_memory_put(const shpool_digest *key, const void *cubin, size_t bytes)
 {
     void *copy;
     entry *one;
@@ -118,25 +99,24 @@ void shpool_memory_put(const shpool_cache_key *key, const void *cubin, size_t by
     }
     memcpy(copy, cubin, bytes);
 
-    pthread_once(&fork_once, survive_fork);
-    lock();
+    shpool_lock(SHPOOL_LOCK_CACHE);
     if (find(key) == NULL) { /* another thread may have been faster */
         one = make_room(bytes);
         *one = (entry){ .key = *key, .cubin = copy, .bytes = bytes, .used = ++cache.clock };
         cache.bytes += bytes;
         copy = NULL;
     }
-    unlock();
+    shpool_unlock(SHPOOL_LOCK_CACHE);
     free(copy);
 }
 
 void shpool_memory_clear(void)
 {
-    lock();
+    shpool_lock(SHPOOL_LOCK_CACHE);
     for (size_t i = 0; i < SHPOOL_MEMORY_ENTRIES; i++) {
         if (cache.entries[i].cubin != NULL) {
             drop(&cache.entries[i]);
         }
     }
-    unlock();
+    shpool_unlock(SHPOOL_LOCK_CACHE);
 }

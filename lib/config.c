@@ -23,7 +23,13 @@ static const shpool_variable variables[SHPOOL_VARIABLE_COUNT] = {
         "allocator that serves where a program names none: name or name:key=value,... with the "
         "keys payload_bytes or total_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment "
         "(16..1024), stats and check (0 or 1), spill, spill_bytes, spill_blocks, trace (a file), "
-        "trace_bytes (bytes; K, M, G), trace_blocks (1..1024)", NULL },
+        "trace_bytes (bytes; K, M, G), trace_blocks (1..1024), binding (table, linked), copies "
+        "(0 or 1)", NULL },
+    [SHPOOL_VARIABLE_BINDING] = {
+        PREFIX "BINDING", "word", "", "table",
+        "how kernels that are compiled for the function table get their allocator: table (by calls "
+        "through pointers), or linked (joined when the pool is opened, and inlined where their "
+        "objects hold LTO-IR, as with lto_cflags of pkg-config)", NULL },
     [SHPOOL_VARIABLE_CACHE_BYTES] = {
         PREFIX "CACHE_BYTES", "number", "bytes", "64M",
         "most bytes (K, M, G) of this user's files in SHPOOL_CACHE_DIR, looked at when a kernel is "
@@ -59,6 +65,7 @@ static struct {
     char unknown[SHPOOL_UNKNOWN_COUNT][UNKNOWN_BYTES];
     size_t unknown_count; /* also of those that found no room */
     shpool_level log_level;
+    shpool_digest library_path;
 } config;
 
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
@@ -116,6 +123,14 @@ static int is_withheld(const shpool_variable *variable)
     return (strcmp(variable->type, "path") == 0) && shpool_config_is_privileged();
 }
 
+static shpool_digest digest_of(const char *value)
+{
+    shpool_sha256 sha = shpool_sha256_begin();
+
+    shpool_sha256_add(&sha, (value != NULL) ? value : "", (value != NULL) ? strlen(value) : 0);
+    return shpool_sha256_end(&sha);
+}
+
 static void read_environment(void)
 {
     memset(&config, 0, sizeof(config));
@@ -134,6 +149,7 @@ static void read_environment(void)
         }
     }
 
+    config.library_path = digest_of(getenv("LD_LIBRARY_PATH"));
     collect_unknown();
     atomic_store_explicit(&unknown_due, 1, memory_order_relaxed);
 }
@@ -157,6 +173,12 @@ shpool_level shpool_config_log_level(shpool_level fallback)
 {
     pthread_once(&config_once, read_environment);
     return (config.value[SHPOOL_VARIABLE_LOG_LEVEL][0] != '\0') ? config.log_level : fallback;
+}
+
+shpool_digest shpool_config_library_path(void)
+{
+    pthread_once(&config_once, read_environment);
+    return config.library_path;
 }
 
 size_t shpool_config_unknown(const char *names[SHPOOL_UNKNOWN_COUNT])

@@ -135,6 +135,10 @@ shpool_status shpool_descriptor_check(const shpool_allocator *allocator, shpool_
     if (allocator->layout == NULL) {
         return refuse(why, SHPOOL_ERR_INVALID, "\"%s\" has no function layout", allocator->name);
     }
+    if (allocator->tables == NULL) {
+        return refuse(why, SHPOOL_ERR_INVALID, "\"%s\" names no tables, as SHPOOL_HOST_MODULE() "
+                      "does", allocator->name);
+    }
     for (const shpool_blob *one = allocator->lto_ir; one != NULL; one = one->newer) {
         if ((one->data == NULL) && (one->bytes > 0)) {
             return refuse(why, SHPOOL_ERR_INVALID, "the LTO-IR of \"%s\" has bytes, but no data",

@@ -24,6 +24,11 @@ static struct {
 /* Release: `loaded` or `fake` is set and initialised.  Acquire: it is used. */
 static atomic_int ready;
 
+/* Threads that load the driver, or have loaded it: a child may neither use it, nor finish what a
+ * thread of its parent began, nor wait for the lock.  fork() does not take that one, because
+ * cuInit() may fork. */
+static atomic_int users;
+
 /* Written by the child of a fork alone, before it has a second thread. */
 static atomic_int forked;
 
@@ -31,7 +36,7 @@ static atomic_int forked;
 
 static void in_child(void)
 {
-    if (atomic_load_explicit(&ready, memory_order_relaxed)) {
+    if (atomic_load_explicit(&users, memory_order_relaxed) > 0) {
         atomic_store_explicit(&forked, 1, memory_order_relaxed);
     }
 }
@@ -131,7 +136,6 @@ static shpool_status load(shpool_driver *cu)
 /* The caller holds the lock. */
 static shpool_status prepare(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const shpool_driver *cu = driver.fake;
     cu_result result;
     shpool_status status = SHPOOL_OK;
@@ -147,9 +151,27 @@ static shpool_status prepare(void)
     if (result != CU_SUCCESS) {
         return shpool_driver_failed(cu, "cuInit", result);
     }
-    pthread_once(&once, watch_forks);
     atomic_store_explicit(&ready, 1, memory_order_release);
     return SHPOOL_OK;
+}
+
+/* The first of the threads that come here at once prepares it, the others wait. */
+static shpool_status prepare_once(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    shpool_status status = SHPOOL_OK;
+
+    pthread_once(&once, watch_forks);
+    atomic_fetch_add_explicit(&users, 1, memory_order_relaxed);
+    shpool_mutex_lock(&driver.lock);
+    if (!atomic_load_explicit(&ready, memory_order_relaxed)) {
+        status = prepare();
+    }
+    shpool_mutex_unlock(&driver.lock);
+    if (status != SHPOOL_OK) {
+        atomic_fetch_sub_explicit(&users, 1, memory_order_relaxed);
+    }
+    return status;
 }
 
 shpool_status shpool_driver_get(const shpool_driver **cu_p)
@@ -162,11 +184,7 @@ shpool_status shpool_driver_get(const shpool_driver **cu_p)
                             "cannot use it: fork before the first call, or exec");
     }
     if (!atomic_load_explicit(&ready, memory_order_acquire)) {
-        shpool_mutex_lock(&driver.lock);
-        if (!atomic_load_explicit(&ready, memory_order_relaxed)) {
-            status = prepare();
-        }
-        shpool_mutex_unlock(&driver.lock);
+        status = prepare_once();
     }
     if (status == SHPOOL_OK) {
         *cu_p = (driver.fake != NULL) ? driver.fake : &driver.loaded;
@@ -177,6 +195,7 @@ shpool_status shpool_driver_get(const shpool_driver **cu_p)
 void shpool_driver_replace(const shpool_driver *cu)
 {
     atomic_store(&ready, 0);
+    atomic_store(&users, 0);
     atomic_store(&forked, 0);
     driver.fake = cu;
 }

@@ -58,6 +58,8 @@ enum {
     CU_ATTRIBUTE_CAPABILITY_MINOR    = 76,
     CU_ATTRIBUTE_SHARED_SM           = 81,
     CU_ATTRIBUTE_SHARED_OPTIN        = 97,
+    CU_ATTRIBUTE_VIRTUAL_MEMORY      = 102,
+    CU_ATTRIBUTE_VIRTUAL_RDMA        = 110,
     CU_ATTRIBUTE_SHARED_RESERVED     = 111,
     CU_ATTRIBUTE_MEMORY_POOLS        = 115
 };
@@ -81,6 +83,28 @@ typedef struct cu_pool_props {
     unsigned char reserved[56];
 } cu_pool_props;
 
+/* Physical memory that is mapped where the program likes: CUmemGenericAllocationHandle, and the
+ * structures CUmemAllocationProp and CUmemAccessDesc as of CUDA 10.2 to 13. */
+typedef unsigned long long cu_granule;
+
+typedef struct cu_granule_props {
+    int alloc_type;            /* 1: pinned */
+    int handle_types;          /* 0: none */
+    struct { int type; int id; } location; /* type 1: device */
+    void *win32_metadata;
+    unsigned char compression;
+    unsigned char rdma;        /* 1: other PCIe devices may reach it, as they may cuMemAlloc's */
+    unsigned short usage;
+    unsigned char reserved[4];
+} cu_granule_props;
+
+typedef struct cu_access {
+    struct { int type; int id; } location; /* type 1: device */
+    int flags;                 /* 3: read and write */
+} cu_access;
+
+enum { CU_GRANULARITY_MINIMUM = 0, CU_GRANULARITY_RECOMMENDED = 1 };
+
 /*
  * Every entry point: member, name for cuGetProcAddress(), name in libcuda.so.1, the CUDA version
  * that it is asked for with, whether it may be missing, arguments.
@@ -98,6 +122,8 @@ typedef struct cu_pool_props {
       (int *value, int attribute, cu_device device))                                               \
     _(device_memory, cuDeviceTotalMem, cuDeviceTotalMem_v2, 3020, 0,                               \
       (size_t *bytes, cu_device device))                                                           \
+    _(device_can_reach, cuDeviceCanAccessPeer, cuDeviceCanAccessPeer, 4000, 0,                     \
+      (int *can, cu_device device, cu_device owner))                                               \
     _(primary_retain, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, 0,                 \
       (cu_context *context, cu_device device))                                                     \
     _(context_get, cuCtxGetCurrent, cuCtxGetCurrent, 4000, 0, (cu_context *context))               \
@@ -156,6 +182,20 @@ typedef struct cu_pool_props {
     _(pool_alloc, cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync, 11020, 1,                      \
       (cu_ptr *ptr, size_t bytes, cu_pool pool, shpool_stream stream))                             \
     _(pool_free, cuMemFreeAsync, cuMemFreeAsync, 11020, 1, (cu_ptr ptr, shpool_stream stream))     \
+    _(granularity, cuMemGetAllocationGranularity, cuMemGetAllocationGranularity, 10020, 1,         \
+      (size_t *bytes, const cu_granule_props *props, int which))                                   \
+    _(range_reserve, cuMemAddressReserve, cuMemAddressReserve, 10020, 1,                           \
+      (cu_ptr *ptr, size_t bytes, size_t alignment, cu_ptr wanted, unsigned long long flags))      \
+    _(range_free, cuMemAddressFree, cuMemAddressFree, 10020, 1, (cu_ptr ptr, size_t bytes))        \
+    _(granule_create, cuMemCreate, cuMemCreate, 10020, 1,                                          \
+      (cu_granule *granule, size_t bytes, const cu_granule_props *props,                           \
+       unsigned long long flags))                                                                  \
+    _(granule_release, cuMemRelease, cuMemRelease, 10020, 1, (cu_granule granule))                 \
+    _(granule_map, cuMemMap, cuMemMap, 10020, 1,                                                   \
+      (cu_ptr ptr, size_t bytes, size_t offset, cu_granule granule, unsigned long long flags))     \
+    _(granule_unmap, cuMemUnmap, cuMemUnmap, 10020, 1, (cu_ptr ptr, size_t bytes))                 \
+    _(granule_access, cuMemSetAccess, cuMemSetAccess, 10020, 1,                                    \
+      (cu_ptr ptr, size_t bytes, const cu_access *access, size_t count))                           \
     _(module_load, cuModuleLoadData, cuModuleLoadData, 2000, 0,                                    \
       (cu_module *module, const void *image))                                                      \
     _(module_unload, cuModuleUnload, cuModuleUnload, 2000, 0, (cu_module module))                  \

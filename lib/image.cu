@@ -3,86 +3,46 @@
    translation unit become hidden too, or two shared libraries that both hold this archive would
    share them and crash at load */
 
-/* The archive's side of shpool_open(): finds a module's device table in the image that this archive
- * was linked into, and reads it for the current device. */
+/* The archive's side of shpool_open(): finds an allocator's device tables in the image that this
+ * archive was linked into, and reads one for the current device.  A table never comes from another
+ * image, whoever registered the allocator: its functions would lead nowhere. */
 #include <cuda_runtime.h>
 #include <string.h>
 
-#include <shpool/shpool.h>
+#include <shpool/impl/cuda_status.h>
+#include <shpool/impl/image.h>
 
-#define SHPOOL_ALLOCATOR(_name) \
-    extern "C" shpool_status shpool_##_name##_device_table(int instrumented, shpool_pool *pool);
-#include "lib/builtin_allocators.def"
-#undef SHPOOL_ALLOCATOR
+extern "C" {
+extern __device__ const uint32_t shpool_image_mark;
+__device__ const uint32_t shpool_image_mark = SHPOOL_ABI; /* its address is what counts */
+}
+
+/* The linker's names for the section; weak: an image may have no module. */
+extern const shpool_image_module first_module[] __asm__("__start_shpool_modules")
+    __attribute__((weak));
+extern const shpool_image_module end_module[] __asm__("__stop_shpool_modules")
+    __attribute__((weak));
 
 namespace {
 
-struct image_module {
-    const char *name;
-    shpool_status (*read)(int instrumented, shpool_pool *pool);
-};
-
-const image_module modules[] = {
-#define SHPOOL_ALLOCATOR(_name) {#_name, shpool_##_name##_device_table},
-#include "lib/builtin_allocators.def"
-#undef SHPOOL_ALLOCATOR
-};
-
-/* A CUDA error as a status, and cleared. */
-shpool_status failed(cudaError_t error, const char *call)
+const shpool_image_module *find_module(const char *symbol)
 {
-    (void)cudaGetLastError();
-    return shpool_error(SHPOOL_ERR_CUDA, "%s failed: %s (%s)", call, cudaGetErrorString(error),
-                        cudaGetErrorName(error));
+    for (const shpool_image_module *one = first_module; one != end_module; one++) {
+        if (strcmp(one->symbol, symbol) == 0) {
+            return one;
+        }
+    }
+    return NULL;
 }
 
-/* Copy one device table to the host, on a stream of its own: the legacy stream would wait for, and
- * disturb, whatever the application has under way. */
-shpool_status copy_table(const void *tables, int index, shpool_table *table, void **address)
+/* The pool gets the table that it needs of two. */
+shpool_status read_table(const shpool_image_place &place, shpool_pool *pool)
 {
-    cudaStream_t stream = NULL;
-    cudaError_t  error  = cudaGetSymbolAddress(address, tables);
+    const int           counted = (pool->flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0;
+    const shpool_table *address = static_cast<const shpool_table *>(place.tables) + counted;
+    shpool_table        table;
+    shpool_status       status = shpool_image_table(address, &table);
 
-    if (error != cudaSuccess) {
-        return failed(error, "cudaGetSymbolAddress (function table)");
-    }
-    *address = static_cast<shpool_table *>(*address) + index;
-    error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    if (error != cudaSuccess) {
-        return failed(error, "cudaStreamCreate (function table)");
-    }
-    error = cudaMemcpyAsync(table, *address, sizeof(*table), cudaMemcpyDeviceToHost, stream);
-    if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(stream);
-    }
-    (void)cudaStreamDestroy(stream);
-    return (error == cudaSuccess) ? SHPOOL_OK : failed(error, "copy of the function table");
-}
-
-} /* namespace */
-
-/* What shpool_open() compares with the header's and the library's number. */
-extern "C" uint32_t shpool_image_abi(void)
-{
-    return SHPOOL_ABI;
-}
-
-/* `tables` is the host shadow of a __device__ array of shpool_table: CUDA knows its start only. */
-extern "C" shpool_status shpool_image_read(const void *tables, int index, shpool_layout_fn layout,
-                                           shpool_pool *pool)
-{
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    shpool_table          table;
-    void                 *address = NULL;
-    shpool_status         status = shpool_same_geometry(layout, pool);
-
-    if (status != SHPOOL_OK) {
-        return status;
-    }
-    /* Another thread's capture in global mode must not be broken by this copy. */
-    (void)cudaThreadExchangeStreamCaptureMode(&mode);
-    status = copy_table(tables, index, &table, &address);
-    (void)cudaThreadExchangeStreamCaptureMode(&mode);
     if (status != SHPOOL_OK) {
         return status;
     }
@@ -91,7 +51,9 @@ extern "C" shpool_status shpool_image_read(const void *tables, int index, shpool
                             "the device code of allocator \"%s\" has ABI %u, this archive has %u: "
                             "recompile it", pool->name, table.abi, SHPOOL_ABI);
     }
-    pool->table    = static_cast<const shpool_table *>(address);
+    pool->table    = address;
+    pool->image    = place.mark;
+    pool->library  = place.library;
     pool->allocate = table.allocate;
     pool->release  = table.release;
     pool->allocate_group = table.allocate_group;
@@ -99,24 +61,71 @@ extern "C" shpool_status shpool_image_read(const void *tables, int index, shpool
     return SHPOOL_OK;
 }
 
-/* Fill in the pointers of pool->name's module; registered allocators bring their own function. */
-extern "C" shpool_status shpool_image_table(shpool_pool *pool)
+/* An allocator of this image. */
+shpool_status bind_module(const shpool_image_module *module, shpool_pool *pool)
 {
-    const int instrumented = (pool->flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0;
-    const shpool_allocator *allocator = NULL;
+    shpool_image_place place = {};
+    void              *tables = NULL;
+    void              *mark   = NULL;
+    cudaError_t        error;
+    shpool_status      status = shpool_same_geometry(module->layout, pool);
 
-    for (const image_module &module : modules) {
-        if (strcmp(module.name, pool->name) == 0) {
-            return module.read(instrumented, pool);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    error = cudaGetSymbolAddress(&tables, module->tables);
+    if (error == cudaSuccess) { /* as void *, or CUDA's template takes the address of an argument */
+        error = cudaGetSymbolAddress(&mark, static_cast<const void *>(&shpool_image_mark));
+    }
+    if (error != cudaSuccess) {
+        return shpool_cuda_status(error, "cudaGetSymbolAddress (function table)");
+    }
+    place.tables = tables;
+    place.mark   = mark;
+    return read_table(place, pool);
+}
+
+/* One that is joined with this image's kernels. */
+shpool_status bind_joined(const shpool_allocator *allocator, shpool_pool *pool)
+{
+    shpool_image_place place  = {};
+    shpool_status      status = shpool_image_join(pool, allocator->tables, &place);
+
+    return (status == SHPOOL_OK) ? read_table(place, pool) : status;
+}
+
+shpool_status bind(const shpool_allocator *allocator, shpool_pool *pool)
+{
+    const shpool_image_module *module = find_module(allocator->tables);
+
+    if (pool->binding == SHPOOL_BINDING_LINKED) {
+        if (bind_joined(allocator, pool) == SHPOOL_OK) {
+            return SHPOOL_OK;
         }
+        shpool_announce_table(pool);
+        pool->binding = SHPOOL_BINDING_TABLE;
     }
-    if ((shpool_allocator_find(pool->name, &allocator) == SHPOOL_OK) &&
-        (allocator->device_table != NULL)) {
-        return allocator->device_table(instrumented, pool);
+    return (module != NULL) ? bind_module(module, pool) : bind_joined(allocator, pool);
+}
+
+} /* namespace */
+
+extern "C" uint32_t shpool_image_abi(void)
+{
+    return SHPOOL_ABI;
+}
+
+extern "C" shpool_status shpool_image_bind(shpool_pool *pool)
+{
+    cudaStreamCaptureMode   mode      = cudaStreamCaptureModeRelaxed;
+    const shpool_allocator *allocator = NULL;
+    shpool_status           status    = shpool_allocator_find(pool->name, &allocator);
+
+    if (status == SHPOOL_OK) {
+        /* Another thread's capture in global mode must not be broken by what this does. */
+        (void)cudaThreadExchangeStreamCaptureMode(&mode);
+        status = bind(allocator, pool);
+        (void)cudaThreadExchangeStreamCaptureMode(&mode);
     }
-    return shpool_error(SHPOOL_ERR_UNSUPPORTED,
-                        "allocator \"%s\" has no device code in this image: libshpool_device.a was "
-                        "built without it, or it was registered without a device table, as plugins "
-                        "do; kernels that are compiled with SHPOOL_LINKED can have those",
-                        pool->name);
+    return status;
 }

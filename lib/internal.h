@@ -17,6 +17,8 @@
 
 #include <shpool/shpool.h>
 
+#include "sha256.h"
+
 #define SHPOOL_MAX_SHARED     232448u /* 227 KiB: the most any supported GPU gives one block */
 #define SHPOOL_MAX_ALLOCATORS 64u     /* built-in and registered */
 #define SHPOOL_ERROR_BYTES    4096u   /* of shpool_last_error(), NUL included; the rest is cut */
@@ -74,6 +76,7 @@ void shpool_messages_release(void);
 
 enum { /* in alphabetical order */
     SHPOOL_VARIABLE_ALLOCATOR,
+    SHPOOL_VARIABLE_BINDING,
     SHPOOL_VARIABLE_CACHE_BYTES,
     SHPOOL_VARIABLE_CACHE_DIR,
     SHPOOL_VARIABLE_DEVICE_ALLOCATOR,
@@ -101,6 +104,9 @@ size_t shpool_config_unknown(const char *names[SHPOOL_UNKNOWN_COUNT]);
 /* 1: the program has more rights than whoever started it, who must not say which files it uses. */
 int shpool_config_is_privileged(void);
 
+/* Digest of $LD_LIBRARY_PATH, the same for unset and empty. */
+shpool_digest shpool_config_library_path(void);
+
 /* Read the environment again.  For tests: no other thread may be in the library. */
 void shpool_config_reload(void);
 
@@ -114,6 +120,14 @@ const char *shpool_config_cache_dir(void);
 
 /* $SHPOOL_CACHE_BYTES, or its default; SHPOOL_ERR_SPEC: it is no number. */
 shpool_status shpool_config_cache_bytes(uint64_t *bytes_p);
+
+#define SHPOOL_BINDING_WORDS "table or linked"
+
+/* 1: one of the words.  Else *binding_p is as before. */
+int shpool_binding_parse(const char *text, uint32_t *binding_p);
+
+/* What $SHPOOL_BINDING says, else SHPOOL_BINDING_TABLE. */
+shpool_status shpool_config_binding(uint32_t *binding_p);
 
 /* The base of device/list that serves where a spec names none. */
 #define SHPOOL_DEFAULT_DEVICE_BASE "bins"
@@ -227,6 +241,23 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
 
 /* m with (rank * m) >> 32 == rank / divisor for all rank < 1,024; 0 for divisor 1. */
 uint32_t shpool_plan_magic(uint32_t divisor);
+
+/* ---- files.c ---- */
+
+struct stat;
+
+/* Why a file or a folder that says what runs is not used: its group or everybody may write to it.
+ * NULL: they may not. */
+const char *shpool_file_open_to_others(const struct stat *info);
+
+/*
+ * A descriptor of a file that is written while the program runs; what is in it is still there.  -1,
+ * with errno: none.  It waits for no FIFO's reader, and follows no link of another user than root.
+ */
+int shpool_file_open_output(const char *path);
+
+/* errno's text, and what it means there. */
+const char *shpool_file_error(int error);
 
 /* ---- driver.c ---- */
 

@@ -49,6 +49,17 @@ static int bind_names(shpool_jit *jit, void *image, const char *suffix)
            set_function(&jit->log, image, "nvJitLinkGetErrorLog", suffix);
 }
 
+/* Where it came from; without that, nobody can tell later whether it is still there. */
+static void note_file(shpool_jit *jit, void *image)
+{
+    Dl_info info;
+
+    if (dladdr(dlsym(image, "nvJitLinkVersion"), &info) != 0) {
+        jit->path = info.dli_fname;
+        jit->base = info.dli_fbase;
+    }
+}
+
 /* 0: functions are missing, which those of 12.3 and later have. */
 static int bind_library(shpool_jit *jit, void *image)
 {
@@ -62,6 +73,7 @@ static int bind_library(shpool_jit *jit, void *image)
         return 0;
     }
     jit->cuda = major * 1000 + minor * 10;
+    note_file(jit, image);
     for (unsigned i = minor + 1; i-- > 0;) {
         snprintf(suffix, sizeof(suffix), "_%u_%u", major, i);
         if (bind_names(jit, image, suffix)) {
@@ -93,27 +105,33 @@ static int try_candidate(const candidate *one, shpool_text *tried, shpool_jit *j
     return 1;
 }
 
-shpool_status shpool_jit_load(uint32_t major, shpool_jit *jit_p)
+int shpool_jit_find(uint32_t major, shpool_jit *jit_p, shpool_text *tried)
 {
-    char tried[SHPOOL_ERROR_BYTES / 2];
-    shpool_text text = shpool_text_make(tried, sizeof(tried));
     shpool_jit other = { .name = NULL }; /* the first of another major version than was asked for */
 
     for (int wanted = 1; wanted >= 0; wanted--) {
         for (size_t i = 0; i < CANDIDATES; i++) {
             if (((candidates[i].major == major) != wanted) ||
-                !try_candidate(&candidates[i], &text, jit_p)) {
+                !try_candidate(&candidates[i], tried, jit_p)) {
                 continue;
             }
             if ((major == 0) || (jit_p->cuda / 1000 == major)) {
-                return SHPOOL_OK;
+                return 1;
             }
             other = (other.name == NULL) ? *jit_p : other;
         }
     }
     *jit_p = other;
-    if (other.name != NULL) {
-        return SHPOOL_OK; /* the caller says what does not fit */
+    return other.name != NULL; /* the caller says what does not fit */
+}
+
+shpool_status shpool_jit_load(uint32_t major, shpool_jit *jit_p)
+{
+    char tried[SHPOOL_ERROR_BYTES / 2];
+    shpool_text text = shpool_text_make(tried, sizeof(tried));
+
+    if (shpool_jit_find(major, jit_p, &text)) {
+        return SHPOOL_OK;
     }
     return shpool_error(SHPOOL_ERR_UNSUPPORTED, "no libnvJitLink was found; tried %s: install "
                         "CUDA 12.3 or newer, or put its lib64 folder on LD_LIBRARY_PATH; kernels "

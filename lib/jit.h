@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libnvJitLink's functions, as far as lib/join.c needs them.  A test puts its own in their place by
- * defining shpool_jit_load(). */
+ * defining shpool_jit_find() and shpool_jit_load(). */
 #ifndef SHPOOL_JIT_H
 #define SHPOOL_JIT_H
 
@@ -15,6 +15,8 @@ typedef struct nvJitLink *shpool_jit_handle;
 
 typedef struct shpool_jit {
     const char *name; /* static storage; what dlopen() was given */
+    const char *path; /* of its file, as long as it is loaded, which it stays */
+    const void *base; /* where that file's first byte was loaded */
     uint32_t cuda;    /* the linker's version, 12080 for 12.8 */
     int (*create)(shpool_jit_handle *handle, uint32_t count, const char *const *options);
     int (*destroy)(shpool_jit_handle *handle);
@@ -29,9 +31,12 @@ typedef struct shpool_jit {
 
 /*
  * Load libnvJitLink, that of CUDA `major` first (0: the newest).  It stays loaded, so nothing has
- * to be released.  SHPOOL_ERR_UNSUPPORTED: there is none, or it is older than 12.3; the detail
- * lists what was tried.  *jit_p is zeroed on failure.
+ * to be released.  0: there is none, or it is older than 12.3; `tried` then lists what was
+ * tried, and *jit_p is zeroed.  Sends no message.
  */
+int shpool_jit_find(uint32_t major, shpool_jit *jit_p, shpool_text *tried);
+
+/* The same; SHPOOL_ERR_UNSUPPORTED: not found, the detail lists what was tried. */
 shpool_status shpool_jit_load(uint32_t major, shpool_jit *jit_p);
 
 #pragma GCC visibility pop

@@ -59,23 +59,17 @@ static shpool_status take_cubin(const shpool_jit *jit, shpool_jit_handle handle,
 static shpool_status link_inputs(const shpool_jit *jit, shpool_jit_handle handle,
                                  const shpool_link_input *input)
 {
-    int result = jit->add_data(handle, SHPOOL_JIT_INPUT_ANY, input->kernel, input->kernel_bytes,
-                               "kernel");
+    char step[128];
+    int result;
 
-    if (result != SHPOOL_JIT_SUCCESS) {
-        return link_failed(jit, handle, "the kernel (it must be LTO-IR, a fat binary or an object)",
-                           result);
-    }
-    result = jit->add_data(handle, SHPOOL_JIT_INPUT_ANY, input->lto_ir->data, input->lto_ir->bytes,
-                           input->name);
-    if (result != SHPOOL_JIT_SUCCESS) {
-        return link_failed(jit, handle, "the allocator's LTO-IR", result);
-    }
-    if (input->spill != NULL) {
-        result = jit->add_data(handle, SHPOOL_JIT_INPUT_ANY, input->spill->data,
-                               input->spill->bytes, "spill");
+    for (size_t i = 0; i < input->parts; i++) {
+        const shpool_link_part *part = &input->part[i];
+
+        result = jit->add_data(handle, SHPOOL_JIT_INPUT_ANY, part->data, part->bytes, part->name);
         if (result != SHPOOL_JIT_SUCCESS) {
-            return link_failed(jit, handle, "the library's own LTO-IR", result);
+            snprintf(step, sizeof(step), "the %s (it must be LTO-IR, a fat binary or an object, "
+                     "with code for sm_%u)", part->name, input->arch);
+            return link_failed(jit, handle, step, result);
         }
     }
     result = jit->complete(handle);
@@ -89,17 +83,34 @@ static shpool_status link_inputs(const shpool_jit *jit, shpool_jit_handle handle
  * Code for another linker than this one fails late, with words that name no cause: nvJitLink takes
  * what CUDA of its own major version made, if that is not younger than itself.
  */
+static int takes(const shpool_jit *jit, uint32_t made)
+{
+    return (made == 0) || ((made / 1000 == jit->cuda / 1000) && (made <= jit->cuda));
+}
+
+shpool_linker shpool_join_linker(const shpool_link_input *input)
+{
+    const uint32_t made = input->cuda;
+    char unread[1];
+    shpool_text tried = shpool_text_make(unread, sizeof(unread));
+    shpool_jit jit;
+
+    return (shpool_jit_find(made / 1000, &jit, &tried) && takes(&jit, made))
+               ? shpool_linker_of(&jit) : (shpool_linker){ .version = 0 };
+}
+
 static shpool_status check_stamp(const shpool_jit *jit, const shpool_link_input *input)
 {
-    const uint32_t made = input->lto_ir->cuda;
+    const uint32_t made = input->cuda;
 
-    if ((made == 0) || ((made / 1000 == jit->cuda / 1000) && (made <= jit->cuda))) {
+    if (takes(jit, made)) {
         return SHPOOL_OK;
     }
-    return shpool_error(SHPOOL_ERR_UNSUPPORTED, "the LTO-IR of \"%s\" was made by CUDA %u.%u, %s "
-                        "is of CUDA %u.%u and takes that of CUDA %u up to its own version: put "
-                        "nvJitLink %u.%u or a later one of CUDA %u on LD_LIBRARY_PATH, or build "
-                        "the allocator with that CUDA", input->name, made / 1000, made % 1000 / 10,
+    return shpool_error(SHPOOL_ERR_UNSUPPORTED, "the device code of \"%s\" was made by CUDA "
+                        "%u.%u, %s is of CUDA %u.%u and takes that of CUDA %u up to its own "
+                        "version: put nvJitLink %u.%u or a later one of CUDA %u on "
+                        "LD_LIBRARY_PATH, or build the allocator with that CUDA", input->name,
+                        made / 1000, made % 1000 / 10,
                         jit->name, jit->cuda / 1000, jit->cuda % 1000 / 10, jit->cuda / 1000,
                         made / 1000, made % 1000 / 10, made / 1000);
 }
@@ -107,13 +118,14 @@ static shpool_status check_stamp(const shpool_jit *jit, const shpool_link_input 
 shpool_status shpool_join(const shpool_link_input *input, void **cubin_p, size_t *bytes_p)
 {
     char arch_option[24];
-    const char *const options[] = { arch_option, SHPOOL_JOIN_OPTIONS };
+    const char *options[3] = { arch_option };
+    uint32_t count = 1;
     shpool_jit_handle handle = NULL;
     shpool_jit jit;
     shpool_status status;
     int result;
 
-    status = shpool_jit_load(input->lto_ir->cuda / 1000, &jit);
+    status = shpool_jit_load(input->cuda / 1000, &jit);
     if (status == SHPOOL_OK) {
         status = check_stamp(&jit, input);
     }
@@ -121,13 +133,20 @@ shpool_status shpool_join(const shpool_link_input *input, void **cubin_p, size_t
         return status;
     }
 
-    snprintf(arch_option, sizeof(arch_option), "-arch=sm_%u", input->arch);
-    result = jit.create(&handle, SHPOOL_ARRAY_COUNT(options), options);
+    snprintf(arch_option, sizeof(arch_option), "-arch=sm_%u%s", input->arch, input->variant);
+    if (input->lto) { /* without any LTO-IR it would fail */
+        options[count++] = "-lto";
+    }
+    if (input->table) { /* kernels inherit the registers of what they call: as in m4/nvcc.mk */
+        options[count++] = "-maxrregcount=32";
+    }
+    result = jit.create(&handle, count, options);
     if (result != SHPOOL_JIT_SUCCESS) {
         /* it made no handle that could be asked for a log */
-        return shpool_error(SHPOOL_ERR_LINK, "nvJitLink refused the options %s %s with result %d: "
-                            "is sm_%u known to CUDA %u.%u?", options[0], options[1], result,
-                            input->arch, jit.cuda / 1000, jit.cuda % 1000 / 10);
+        return shpool_error(SHPOOL_ERR_LINK, "nvJitLink refused the options %s%s with result %d: "
+                            "is sm_%u known to CUDA %u.%u?", options[0],
+                            input->lto ? " -lto" : "", result, input->arch, jit.cuda / 1000,
+                            jit.cuda % 1000 / 10);
     }
 
     status = link_inputs(&jit, handle, input);

@@ -10,27 +10,28 @@
  * _Thread_local: a library that is loaded later, as Python does, has room for some hundred bytes of
  * those that are reached without a call (device/base/sync.h), and these would be 4,096 more. */
 static pthread_key_t last_error_key;
+static int has_key; /* 0: the program has used them all up, and number 0 is one of its own */
 static pthread_once_t last_error_once = PTHREAD_ONCE_INIT;
 
 static void make_key(void)
 {
-    (void)pthread_key_create(&last_error_key, free);
+    has_key = pthread_key_create(&last_error_key, free) == 0;
 }
 
 /* NULL: this thread has had no failure. */
 static char *last_error(void)
 {
     pthread_once(&last_error_once, make_key);
-    return pthread_getspecific(last_error_key);
+    return has_key ? pthread_getspecific(last_error_key) : NULL;
 }
 
-/* Without memory the detail is lost, the status is not. */
+/* Without memory or a key the detail is lost, the status is not. */
 void shpool_set_last_error(const char *detail)
 {
     char *mine = last_error();
 
     if (mine == NULL) {
-        mine = malloc(SHPOOL_ERROR_BYTES);
+        mine = has_key ? malloc(SHPOOL_ERROR_BYTES) : NULL;
         if ((mine == NULL) || (pthread_setspecific(last_error_key, mine) != 0)) {
             free(mine);
             return;

@@ -9,12 +9,13 @@ libshpool_core_la_SOURCES = \
 	lib/cache_disk.c \
 	lib/cache_memory.c \
 	lib/config.c \
+	lib/cubin.c \
+	lib/cubin.h \
 	lib/descriptor.c \
 	lib/devices.c \
 	lib/driver.c \
 	lib/driver.h \
-	lib/hash.c \
-	lib/hash.h \
+	lib/files.c \
 	lib/internal.h \
 	lib/jit.c \
 	lib/jit.h \
@@ -23,23 +24,33 @@ libshpool_core_la_SOURCES = \
 	lib/layout.c \
 	lib/link.c \
 	lib/link.h \
+	lib/linker.c \
+	lib/linker.h \
+	lib/lock.c \
+	lib/lock.h \
 	lib/message.c \
 	lib/mutex.h \
 	lib/plan.c \
 	lib/plugin.c \
 	lib/plugin.h \
 	lib/registry.c \
+	lib/relink.c \
 	lib/select.c \
+	lib/sha256.c \
+	lib/sha256.h \
 	lib/simt_pool.c \
 	lib/spec.c \
 	lib/status.c \
 	lib/text.c \
 	lib/trace.c \
 	lib/variables.c
-EXTRA_DIST += lib/linked_plain.cu lib/linked_spill.cu lib/module.cu
+EXTRA_DIST += lib/linked_calls.cu lib/linked_calls_spill.cu lib/linked_plain.cu \
+	lib/linked_spill.cu lib/module.cu
 nodist_libshpool_core_la_SOURCES =
 if HAVE_LTO_IR
-nodist_libshpool_core_la_SOURCES += lib/linked_plain_lto.c lib/linked_spill_lto.c
+nodist_libshpool_core_la_SOURCES += \
+	lib/linked_calls_lto.c lib/linked_calls_spill_lto.c lib/linked_plain_lto.c \
+	lib/linked_spill_lto.c
 endif
 # flags of its own: automake then keeps x.c and x.cu of one folder apart by object name
 libshpool_core_la_CFLAGS = $(AM_CFLAGS)
@@ -48,11 +59,17 @@ libshpool_core_la_LIBADD = libshpool_simt.la libshpool_coalesce.la
 lib_LTLIBRARIES += libshpool.la
 libshpool_la_SOURCES =
 libshpool_la_LIBADD  = libshpool_core.la
-libshpool_la_LDFLAGS = $(SHPOOL_HARDENING_LDFLAGS) -no-undefined -version-info $(SHPOOL_LT_VERSION)
+# nodelete: it stays loaded after dlclose().  It has a thread key, fork handlers, retained contexts
+# and what the driver calls back; unloading would lose each of them once per dlopen(), or leave it
+# pointing nowhere.
+libshpool_la_LDFLAGS = $(SHPOOL_HARDENING_LDFLAGS) -Wl,-z,nodelete -no-undefined \
+	-version-info $(SHPOOL_LT_VERSION)
 
 if HAVE_NVCC
 shpooldev_LIBRARIES += libshpool_device.a
-libshpool_device_a_SOURCES = lib/image.cu lib/image_spill.cu
+libshpool_device_a_SOURCES = \
+	lib/image.cu lib/image_calls.cu lib/image_join.cu lib/image_spill.cu \
+	lib/image_tables.cu
 libshpool_device_a_LIBADD = $(shpool_modules)
 -include $(libshpool_device_a_OBJECTS:.o=.cud) $(shpool_modules:.o=.cud)
 -include $(nodist_libshpool_core_la_SOURCES:.c=.cud)

@@ -5,6 +5,9 @@
 #include "cache.h"
 #include "link.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* The part of a linked kernel beside the allocator's: of pools that do not spill, and of those that
  * do (lib/linked_plain.cu, lib/linked_spill.cu).  Embedded by the build as the allocators' is. */
 #if HAVE_LTO_IR
@@ -35,10 +38,7 @@ static shpool_status check_arguments(const void *kernel, size_t kernel_bytes, co
     return SHPOOL_OK;
 }
 
-/*
- * Of an allocator's LTO-IR, that for the newest architecture which is not newer than `arch`; NULL
- * if there is none.  What says nothing of its architecture is taken for the oldest.
- */
+/* What says nothing of its architecture is taken for the oldest. */
 static const shpool_blob *choose_lto_ir(const shpool_allocator *allocator, uint32_t arch)
 {
     const shpool_blob *best = NULL;
@@ -66,64 +66,122 @@ static shpool_status no_lto_ir(const shpool_allocator *allocator, uint32_t arch)
                         lto_ir->arch, arch, arch);
 }
 
-/* Of all that the kernel is joined with. */
-static shpool_hash hash_modules(const shpool_link_input *input)
+shpool_status shpool_link_choose(const shpool_allocator *allocator, uint32_t arch,
+                                 const shpool_blob **blob_p)
 {
-    shpool_hash hash = shpool_hash_bytes(input->lto_ir->data, input->lto_ir->bytes);
+    *blob_p = choose_lto_ir(allocator, arch);
+    return (*blob_p != NULL) ? SHPOOL_OK : no_lto_ir(allocator, arch);
+}
 
-    if (input->spill != NULL) {
-        shpool_hash spill = shpool_hash_bytes(input->spill->data, input->spill->bytes);
+static void add_part(shpool_sha256 *sha, const void *data, size_t bytes)
+{
+    const uint64_t count = bytes; /* so that no byte can move from one part to the next */
 
-        hash.word[0] ^= spill.word[0];
-        hash.word[1] ^= spill.word[1];
+    shpool_sha256_add(sha, &count, sizeof(count));
+    shpool_sha256_add(sha, data, bytes);
+}
+
+static shpool_digest make_key(const shpool_link_input *input)
+{
+    static const char maker[] = PACKAGE_VERSION;
+    shpool_sha256 sha = shpool_sha256_begin();
+
+    add_part(&sha, maker, sizeof(maker));
+    add_part(&sha, &input->arch, sizeof(input->arch));
+    add_part(&sha, input->variant, strlen(input->variant));
+    add_part(&sha, &input->cuda, sizeof(input->cuda));
+    add_part(&sha, &input->lto, sizeof(input->lto));
+    add_part(&sha, &input->table, sizeof(input->table));
+    for (size_t i = 0; i < input->parts; i++) {
+        add_part(&sha, input->part[i].data, input->part[i].bytes);
     }
-    return hash;
+    return shpool_sha256_end(&sha);
 }
 
-static shpool_cache_key make_key(const shpool_link_input *input)
-{
-    shpool_cache_key key = {
-        .kernel = shpool_hash_bytes(input->kernel, input->kernel_bytes),
-        .lto_ir = hash_modules(input),
-        .kernel_bytes = input->kernel_bytes,
-        .lto_ir_bytes = input->lto_ir->bytes,
-        .arch = input->arch,
-        .cuda = input->lto_ir->cuda,
-        .maker = PACKAGE_VERSION " " SHPOOL_JOIN_OPTIONS,
-    };
+/* A cubin in the folder, and where it is. */
+typedef struct kept {
+    const char *folder; /* NULL: kernels are kept in memory only */
+    uint64_t limit;     /* of the folder, in bytes */
+    shpool_digest key;
+    shpool_disk_entry entry;
+} kept;
 
-    return key;
+/*
+ * 1: the cubin was made by the nvJitLink that this machine has, or it has none.  A file that is
+ * unchanged says so at once.  Where only its version is the same, as after an update of other
+ * libraries, the entry is written anew, for the next process.
+ */
+static int serves(kept *one, const shpool_link_input *input)
+{
+    shpool_linker here;
+
+    if (shpool_linker_is_unchanged(&one->entry.linker)) {
+        return 1;
+    }
+    here = shpool_join_linker(input);
+    if ((here.version != 0) && (here.version != one->entry.linker.version)) {
+        return 0;
+    }
+    if (here.path[0] != '\0') {
+        one->entry.linker = here;
+        (void)shpool_disk_put(one->folder, one->limit, &one->key, &one->entry);
+    }
+    return 1;
 }
 
-/* From memory, else from the folder, else from the linker. */
-static shpool_status find_or_join(const shpool_link_input *input, void **cubin_p, size_t *bytes_p,
-                                  shpool_link_origin *origin_p)
+static int get_kept(kept *one, const shpool_link_input *input)
 {
-    const char *folder = shpool_config_cache_dir();
-    const shpool_cache_key key = make_key(input);
-    uint64_t limit = 0;
-    shpool_status status = shpool_config_cache_bytes(&limit);
+    if ((one->folder == NULL) || !shpool_disk_get(one->folder, &one->key, &one->entry)) {
+        return 0;
+    }
+    if (serves(one, input)) {
+        return 1;
+    }
+    free(one->entry.cubin);
+    return 0;
+}
+
+static shpool_status join_and_keep(kept *one, const shpool_link_input *input)
+{
+    const char *fault = NULL;
+    shpool_status status = shpool_join(input, &one->entry.cubin, &one->entry.bytes);
+
+    if ((status == SHPOOL_OK) && (one->folder != NULL)) {
+        one->entry.linker = shpool_join_linker(input);
+        fault = shpool_disk_put(one->folder, one->limit, &one->key, &one->entry);
+    }
+    if (fault != NULL) {
+        shpool_message(SHPOOL_LEVEL_WARN, "SHPOOL_CACHE_DIR \"%.1000s\" keeps no linked kernel: %s",
+                       one->folder, fault);
+    }
+    return status;
+}
+
+shpool_status shpool_link_parts(const shpool_link_input *input, void **cubin_p, size_t *bytes_p,
+                                shpool_link_origin *origin_p)
+{
+    kept one = { .folder = shpool_config_cache_dir(), .key = make_key(input) };
+    shpool_status status = shpool_config_cache_bytes(&one.limit);
 
     if (status != SHPOOL_OK) {
         return status;
     }
     *origin_p = SHPOOL_FROM_MEMORY;
-    if (shpool_memory_get(&key, cubin_p, bytes_p)) {
+    if (shpool_memory_get(&one.key, cubin_p, bytes_p)) {
         return SHPOOL_OK;
     }
 
     *origin_p = SHPOOL_FROM_DISK;
-    if ((folder == NULL) || !shpool_disk_get(folder, &key, cubin_p, bytes_p)) {
+    if (!get_kept(&one, input)) {
         *origin_p = SHPOOL_FROM_LINKER;
-        status = shpool_join(input, cubin_p, bytes_p);
+        status = join_and_keep(&one, input);
         if (status != SHPOOL_OK) {
             return status;
         }
-        if (folder != NULL) {
-            shpool_disk_put(folder, limit, &key, *cubin_p, *bytes_p);
-        }
     }
-    shpool_memory_put(&key, *cubin_p, *bytes_p);
+    *cubin_p = one.entry.cubin;
+    *bytes_p = one.entry.bytes;
+    shpool_memory_put(&one.key, *cubin_p, *bytes_p);
     return SHPOOL_OK;
 }
 
@@ -131,7 +189,10 @@ shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const ch
                                uint32_t arch, void **cubin_p, size_t *bytes_p,
                                shpool_link_origin *origin_p)
 {
-    shpool_link_input input = { .kernel = kernel, .kernel_bytes = kernel_bytes, .arch = arch };
+    shpool_link_part part[3] = { { kernel, kernel_bytes, "kernel" } };
+    shpool_link_input input = { .part = part, .parts = 2, .arch = arch, .variant = "",
+                                .lto = 1 };
+    const shpool_blob *lto_ir;
     shpool_config config = { .block_threads = 0 };
     shpool_selection selection = { .allocator = NULL };
     shpool_status status;
@@ -154,15 +215,20 @@ shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const ch
     if (status != SHPOOL_OK) {
         return status;
     }
-    input.lto_ir = choose_lto_ir(selection.allocator, arch);
-    if (input.lto_ir == NULL) {
-        return no_lto_ir(selection.allocator, arch);
+    status = shpool_link_choose(selection.allocator, arch, &lto_ir);
+    if (status != SHPOOL_OK) {
+        return status;
     }
     spills = (config.spill != SHPOOL_SPILL_FAIL) ||
              ((selection.allocator->caps & SHPOOL_CAP_SPILL) != 0);
-    input.spill = linked_parts[spills];
     input.name = selection.allocator->name;
-    return find_or_join(&input, cubin_p, bytes_p, origin_p);
+    input.cuda = lto_ir->cuda;
+    part[1] = (shpool_link_part){ lto_ir->data, lto_ir->bytes, "allocator" };
+    if (linked_parts[spills] != NULL) {
+        part[input.parts++] = (shpool_link_part){ linked_parts[spills]->data,
+                                                  linked_parts[spills]->bytes, "spill" };
+    }
+    return shpool_link_parts(&input, cubin_p, bytes_p, origin_p);
 }
 
 shpool_status shpool_link(const void *kernel, size_t kernel_bytes, const char *allocator,

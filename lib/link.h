@@ -3,18 +3,27 @@
 #ifndef SHPOOL_LINK_H
 #define SHPOOL_LINK_H
 
-#include "internal.h"
+#include "linker.h"
 
 #pragma GCC visibility push(hidden)
 
+/* One of the inputs that nvJitLink joins: LTO-IR, a fat binary, a cubin or an object. */
+typedef struct shpool_link_part {
+    const void *data;
+    size_t bytes;
+    const char *name; /* in the linker's messages; static storage */
+} shpool_link_part;
+
 /* What a cubin is made of. */
 typedef struct shpool_link_input {
-    const void *kernel;
-    size_t kernel_bytes;
-    const char *name;          /* of the allocator */
-    const shpool_blob *lto_ir; /* the allocator's, for `arch` */
-    const shpool_blob *spill;  /* what it calls to spill, or not to; NULL: not built */
+    const shpool_link_part *part;
+    size_t parts;
+    const char *name; /* of the allocator */
     uint32_t arch;
+    const char *variant; /* behind the architecture: "", or "a" for sm_90a */
+    uint32_t cuda;    /* version that made the allocator's device code; 0: not known */
+    int lto;          /* some of it is taken as LTO-IR */
+    int table;        /* no kernel is compiled, only an allocator for function tables may be */
 } shpool_link_input;
 
 /* Where a cubin came from. */
@@ -24,6 +33,17 @@ typedef enum shpool_link_origin {
 
 /* ---- link.c ---- */
 
+/*
+ * Of an allocator's device code, that for the newest architecture which is not newer than `arch`.
+ * SHPOOL_ERR_UNSUPPORTED: it has none.
+ */
+shpool_status shpool_link_choose(const shpool_allocator *allocator, uint32_t arch,
+                                 const shpool_blob **blob_p);
+
+/* From memory, else from the folder, else from shpool_join(). */
+shpool_status shpool_link_parts(const shpool_link_input *input, void **cubin_p, size_t *bytes_p,
+                                shpool_link_origin *origin_p);
+
 /* shpool_link(), also telling where the cubin came from. */
 shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const char *allocator,
                                uint32_t arch, void **cubin_p, size_t *bytes_p,
@@ -31,7 +51,9 @@ shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const ch
 
 /* ---- join.c ---- */
 
-#define SHPOOL_JOIN_OPTIONS "-lto" /* beside the architecture; a cached cubin's key has them */
+/* The nvJitLink that shpool_join() would use, which this loads; version 0: none is here that takes
+ * the device code.  Sends no message. */
+shpool_linker shpool_join_linker(const shpool_link_input *input);
 
 /*
  * Have nvJitLink make a cubin of it; free() that.  Outputs are written on SHPOOL_OK only.

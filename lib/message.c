@@ -2,17 +2,17 @@
 /* Messages: to the receiver that the program installed, else to stderr if the user asked for it. */
 #include "internal.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lock.h"
+
 static struct {
-    pthread_mutex_t lock;
     shpool_message_fn handler;
     void *user;
-} receiver = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} receiver;
 
 /* Set while this thread is in a receiver: what that one causes is dropped, it would not end. */
 static _Thread_local int in_receiver;
@@ -32,10 +32,10 @@ static _Thread_local struct {
 
 void shpool_set_message_handler(shpool_message_fn handler, void *user)
 {
-    pthread_mutex_lock(&receiver.lock);
+    shpool_lock(SHPOOL_LOCK_RECEIVER);
     receiver.handler = handler;
     receiver.user = user;
-    pthread_mutex_unlock(&receiver.lock);
+    shpool_unlock(SHPOOL_LOCK_RECEIVER);
 }
 
 static void write_to_stderr(shpool_level level, const char *text, void *user)
@@ -70,10 +70,10 @@ static shpool_message_fn find_receiver(shpool_level level, void **user_p)
     shpool_message_fn handler;
 
     /* called outside the lock: a receiver may install another one */
-    pthread_mutex_lock(&receiver.lock);
+    shpool_lock(SHPOOL_LOCK_RECEIVER);
     handler = receiver.handler;
     *user_p = receiver.user;
-    pthread_mutex_unlock(&receiver.lock);
+    shpool_unlock(SHPOOL_LOCK_RECEIVER);
     if ((handler == NULL) && (level <= shpool_config_log_level(SHPOOL_LEVEL_NONE))) {
         handler = write_to_stderr;
     }

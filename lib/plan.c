@@ -65,9 +65,15 @@ static shpool_status check_config(const shpool_config *want)
         return shpool_error(SHPOOL_ERR_INVALID, "threads_per_pool is %u, give 1..%u, or 0 for the "
                             "allocator's own choice", want->threads_per_pool, SHPOOL_MAX_THREADS);
     }
-    if ((want->flags & ~(uint32_t)(SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
-        return shpool_error(SHPOOL_ERR_INVALID, "flags is 0x%x, only SHPOOL_FLAG_STATS (1) and "
-                            "SHPOOL_FLAG_CHECK (2) may be set", want->flags);
+    if ((want->flags & ~(uint32_t)(SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK | SHPOOL_FLAG_COPIES)) !=
+        0) {
+        return shpool_error(SHPOOL_ERR_INVALID, "flags is 0x%x, only SHPOOL_FLAG_STATS (1), "
+                            "SHPOOL_FLAG_CHECK (2) and SHPOOL_FLAG_COPIES (0x4000) may be set",
+                            want->flags);
+    }
+    if (want->binding > SHPOOL_BINDING_LINKED) {
+        return shpool_error(SHPOOL_ERR_INVALID, "binding is %u, it is SHPOOL_BINDING_AUTO (0), "
+                            "_TABLE (1) or _LINKED (2)", want->binding);
     }
     if ((want->spill & ~(uint32_t)(SHPOOL_SPILL_ARENA | SHPOOL_SPILL_NATIVE)) != 0) {
         return shpool_error(SHPOOL_ERR_INVALID, "spill is 0x%x, only SHPOOL_SPILL_ARENA (1) and "
@@ -122,7 +128,8 @@ static uint32_t area_bytes(const shpool_config *want, const shpool_pool *pool)
 {
     uint32_t granules = pool->spill_bytes >> pool->spill_shift;
 
-    if ((want->flags == 0) && (want->spill == SHPOOL_SPILL_FAIL)) {
+    if (((want->flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) == 0) &&
+        (want->spill == SHPOOL_SPILL_FAIL)) {
         return 0;
     }
     return round_up(SHPOOL_AREA_BYTES + 8 * ((granules + 31) / 32), want->alignment);
@@ -393,7 +400,15 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
         return status;
     }
 
-    status = plan_spill(&config, &pool);
+    if (config.binding == SHPOOL_BINDING_AUTO) {
+        status = shpool_config_binding(&config.binding);
+    }
+    /* what counts are functions of a table */
+    pool.binding = ((config.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0)
+                       ? (uint32_t)SHPOOL_BINDING_TABLE : config.binding;
+    if (status == SHPOOL_OK) {
+        status = plan_spill(&config, &pool);
+    }
     if (status == SHPOOL_OK) {
         plan_shape(selection.allocator, &config, &pool);
         status = plan_bytes(selection.allocator, &config, &pool);
@@ -436,6 +451,12 @@ shpool_status shpool_same_geometry(shpool_layout_fn layout, const shpool_pool *p
 shpool_status shpool_plan(const char *spec, const shpool_config *want, shpool_pool *pool_p)
 {
     return shpool_plan_for(spec, want, pool_p, NULL);
+}
+
+void shpool_announce_table(const shpool_pool *pool)
+{
+    shpool_message(SHPOOL_LEVEL_WARN, "%s is not inlined, kernels call it through the function "
+                   "table: %s", pool->name, shpool_last_error());
 }
 
 void shpool_announce(const shpool_pool *pool, const char *where)

@@ -111,12 +111,27 @@ static void add_plugin(shpool_plugin_list *list, const char *path, const shpool_
         shpool_plugin_refuse(list, path, "%s", reason);
         return;
     }
-    copy = (list->count < SHPOOL_MAX_PLUGINS) ? strdup(path) : NULL;
-    if (copy == NULL) {
+    if (list->count == SHPOOL_MAX_PLUGINS) {
         shpool_plugin_refuse(list, path, "no room for more than %u plugins", SHPOOL_MAX_PLUGINS);
         return;
     }
+    copy = strdup(path);
+    if (copy == NULL) {
+        list->incomplete = 1;
+        return;
+    }
     list->plugin[list->count++] = (shpool_plugin_file){ .info = info, .path = copy };
+}
+
+/* Whose it is, the user decides by naming it; what is in it, its owner alone. */
+static int is_closed(shpool_plugin_list *list, const char *path, const struct stat *info)
+{
+    const char *fault = shpool_file_open_to_others(info);
+
+    if (fault != NULL) {
+        shpool_plugin_refuse(list, path, "%s", fault);
+    }
+    return fault == NULL;
 }
 
 static void load_file(shpool_plugin_list *list, const char *path, const struct stat *info)
@@ -125,8 +140,11 @@ static void load_file(shpool_plugin_list *list, const char *path, const struct s
     const char *text;
     void *image;
 
-    if ((info->st_mode & S_IWOTH) != 0) {
-        shpool_plugin_refuse(list, path, "everybody may write to it, as chmod o-w prevents");
+    if (!S_ISREG(info->st_mode)) { /* dlopen() would wait for a FIFO's writer */
+        shpool_plugin_refuse(list, path, "it is not a regular file");
+        return;
+    }
+    if (!is_closed(list, path, info)) {
         return;
     }
     /* RTLD_NODELETE: what it did when it was loaded may have left pointers behind */
@@ -170,14 +188,14 @@ static void load_folder(shpool_plugin_list *list, const char *folder, const stru
     struct stat file;
     int count;
 
-    if ((info->st_mode & S_IWOTH) != 0) {
-        shpool_plugin_refuse(list, folder, "everybody may write into it, as chmod o-w prevents");
+    if (!is_closed(list, folder, info)) {
         return;
     }
     count = scandir(folder, &names, is_plugin_name, by_name);
-    if (count < 0) {
+    if ((count < 0) && (errno == ENOMEM)) {
+        list->incomplete = 1;
+    } else if (count < 0) {
         shpool_plugin_refuse(list, folder, "%s", strerror(errno));
-        return;
     }
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);

@@ -22,6 +22,7 @@ typedef shpool_status (*shpool_register_fn)(const shpool_allocator *allocator);
 /* What SHPOOL_PLUGIN_PATH leads to. */
 typedef struct shpool_plugin_list {
     shpool_register_fn library; /* this copy's, to which plugins must be bound */
+    int incomplete; /* host memory ran out: not all files were looked at */
     size_t count;
     shpool_plugin_file plugin[SHPOOL_MAX_PLUGINS];
     size_t refused; /* also of those that found no room */

@@ -2,12 +2,13 @@
 /* Which allocators exist: those that configure listed, those of plugins, the program's own. */
 #include "plugin.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <shpool/module.h>
+
+#include "lock.h"
 
 #pragma GCC visibility push(hidden)
 #define SHPOOL_ALLOCATOR(_name) extern const shpool_allocator shpool_allocator_##_name;
@@ -27,36 +28,11 @@ _Static_assert(BUILTIN_COUNT <= SHPOOL_MAX_ALLOCATORS, "more built-in allocators
 
 /* Only ever grows (but in tests): an allocator that was found stays where it is. */
 static struct {
-    pthread_mutex_t lock;
     size_t count;
     const shpool_allocator *entry[SHPOOL_MAX_ALLOCATORS];
     char *file[SHPOOL_MAX_ALLOCATORS]; /* of the plugin; NULL: the program registered it */
     char refused[SHPOOL_ERROR_BYTES / 2]; /* plugins that are not used, with the reasons */
-} added = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static void unlock(void)
-{
-    pthread_mutex_unlock(&added.lock);
-}
-
-static void lock_only(void)
-{
-    pthread_mutex_lock(&added.lock);
-}
-
-/* A child has no thread that would give back what another thread of its parent held. */
-static void survive_fork(void)
-{
-    (void)pthread_atfork(lock_only, unlock, unlock);
-}
-
-static void lock(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, survive_fork);
-    lock_only();
-}
+} added;
 
 /* Release: the plugins are in `added`.  Acquire: they are looked for there. */
 static atomic_int plugins_loaded;
@@ -151,16 +127,19 @@ static void load_plugins_slow(void)
     shpool_plugin_find(list, shpool_register);
     loading = 0;
 
-    lock();
-    if (!atomic_load_explicit(&plugins_loaded, memory_order_relaxed)) {
+    shpool_lock(SHPOOL_LOCK_REGISTRY);
+    if (!list->incomplete && !atomic_load_explicit(&plugins_loaded, memory_order_relaxed)) {
         add_plugins(list);
         first = 1;
         atomic_store_explicit(&plugins_loaded, 1, memory_order_release);
     }
-    unlock();
+    shpool_unlock(SHPOOL_LOCK_REGISTRY);
 
     if (first) {
         warn_of_refused(list);
+    } else if (list->incomplete) {
+        shpool_message(SHPOOL_LEVEL_WARN, "no host memory to look for plugins: the next call "
+                       "tries again");
     }
     shpool_plugin_release(list);
     free(list);
@@ -180,11 +159,11 @@ static size_t snapshot(const shpool_allocator *list[SHPOOL_MAX_ALLOCATORS])
 
     load_plugins();
     memcpy(list, builtins, sizeof(builtins));
-    lock();
+    shpool_lock(SHPOOL_LOCK_REGISTRY);
     for (size_t i = 0; i < added.count; i++) {
         list[count++] = added.entry[i];
     }
-    unlock();
+    shpool_unlock(SHPOOL_LOCK_REGISTRY);
     return count;
 }
 
@@ -193,9 +172,9 @@ size_t shpool_allocator_count(void)
     size_t count;
 
     load_plugins();
-    lock();
+    shpool_lock(SHPOOL_LOCK_REGISTRY);
     count = BUILTIN_COUNT + added.count;
-    unlock();
+    shpool_unlock(SHPOOL_LOCK_REGISTRY);
     return count;
 }
 
@@ -228,11 +207,11 @@ static shpool_status not_found(const char *origin, const char *alias, const char
     shpool_text_add_guess(&text, name, names, count);
     shpool_text_add(&text, "; known allocators: ");
     shpool_text_add_names(&text, names, count);
-    lock();
+    shpool_lock(SHPOOL_LOCK_REGISTRY);
     if (added.refused[0] != '\0') {
         shpool_text_add(&text, "; plugins that are not used: %s", added.refused);
     }
-    unlock();
+    shpool_unlock(SHPOOL_LOCK_REGISTRY);
     return shpool_error(SHPOOL_ERR_NOT_FOUND, "%s", detail);
 }
 
@@ -294,9 +273,9 @@ shpool_status shpool_register(const shpool_allocator *allocator)
     }
 
     load_plugins();
-    lock();
+    shpool_lock(SHPOOL_LOCK_REGISTRY);
     status = add_locked(allocator, &other);
-    unlock();
+    shpool_unlock(SHPOOL_LOCK_REGISTRY);
 
     if (status == SHPOOL_ERR_UNSUPPORTED) {
         return shpool_error(status, "the name \"%s\" is taken by the allocator \"%s\", choose "
@@ -314,19 +293,19 @@ const char *shpool_registry_file(const shpool_allocator *allocator)
 {
     const char *file = NULL;
 
-    lock();
+    shpool_lock(SHPOOL_LOCK_REGISTRY);
     for (size_t i = 0; i < added.count; i++) {
         if (added.entry[i] == allocator) {
             file = added.file[i];
         }
     }
-    unlock();
+    shpool_unlock(SHPOOL_LOCK_REGISTRY);
     return file;
 }
 
 void shpool_registry_reset(void)
 {
-    lock();
+    shpool_lock(SHPOOL_LOCK_REGISTRY);
     for (size_t i = 0; i < added.count; i++) {
         if ((i + 1 == added.count) || (added.file[i] != added.file[i + 1])) {
             free(added.file[i]); /* a plugin's allocators share one */
@@ -335,7 +314,7 @@ void shpool_registry_reset(void)
     added.count = 0;
     added.refused[0] = '\0';
     atomic_store_explicit(&plugins_loaded, 0, memory_order_release);
-    unlock();
+    shpool_unlock(SHPOOL_LOCK_REGISTRY);
 }
 
 uint32_t shpool_name_id(const char *name)

@@ -104,6 +104,17 @@ static shpool_status set_check(const target *to, const char *value)
     return set_flag(to, "check", value, SHPOOL_FLAG_CHECK);
 }
 
+static shpool_status set_copies(const target *to, const char *value)
+{
+    return set_flag(to, "copies", value, SHPOOL_FLAG_COPIES);
+}
+
+static shpool_status set_binding(const target *to, const char *value)
+{
+    return shpool_binding_parse(value, &to->want->binding)
+               ? SHPOOL_OK : bad_value(to, "binding", value, SHPOOL_BINDING_WORDS);
+}
+
 static shpool_status set_spill(const target *to, const char *value)
 {
     static const char *const words[] = { "fail", "arena", "native", "arena+native" };
@@ -173,11 +184,12 @@ static shpool_status set_trace_blocks(const target *to, const char *value)
 
 static const char *const option_names[] = {
     "payload_bytes", "total_bytes", "threads_per_pool", "alignment", "stats", "check", "spill",
-    "spill_bytes", "spill_blocks", "trace", "trace_bytes", "trace_blocks"
+    "spill_bytes", "spill_blocks", "trace", "trace_bytes", "trace_blocks", "binding", "copies"
 };
 static const option_fn option_fns[] = {
     set_payload_bytes, set_total_bytes, set_threads_per_pool, set_alignment, set_stats, set_check,
-    set_spill, set_spill_bytes, set_spill_blocks, set_trace, set_trace_bytes, set_trace_blocks
+    set_spill, set_spill_bytes, set_spill_blocks, set_trace, set_trace_bytes, set_trace_blocks,
+    set_binding, set_copies
 };
 
 _Static_assert(SHPOOL_ARRAY_COUNT(option_names) == SHPOOL_ARRAY_COUNT(option_fns),

@@ -64,7 +64,7 @@ static int is_output(const struct stat *about)
 /* An empty file that nobody else writes; NULL, with errno: there is none. */
 static FILE *open_file(const char *path)
 {
-    int at = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    int at = shpool_file_open_output(path);
     struct stat about;
     FILE *file = NULL;
     int bad;
@@ -142,7 +142,8 @@ shpool_status shpool_trace_open(const char *spec, shpool_pool *pool, shpool_trac
     if (made->file == NULL) {
         status = cannot_write(selection.trace, (errno == EWOULDBLOCK)
                                   ? "another open pool writes this file: close that one first, or "
-                                    "name another file" : strerror(errno));
+                                    "name another file"
+                                  : shpool_file_error(errno));
         free(made);
         return status;
     }
@@ -331,7 +332,7 @@ shpool_status shpool_trace_close(shpool_pool *pool, const void *buffer)
 {
     trace *made = pool->trace;
     shpool_status status = SHPOOL_OK;
-    int failed;
+    int error = 0;
 
     if (made == NULL) {
         return SHPOOL_OK;
@@ -339,13 +340,17 @@ shpool_status shpool_trace_close(shpool_pool *pool, const void *buffer)
     errno = 0;
     if ((buffer != NULL) && (made->owner == getpid())) {
         status = write_all(made, pool, buffer);
-        if ((fflush(made->file) == 0) && (flock(fileno(made->file), LOCK_UN) != 0)) {
-            errno = 0; /* it has no locks */
+        if ((fflush(made->file) != 0) || ferror(made->file)) {
+            error = (errno != 0) ? errno : EIO;
+            (void)!ftruncate(fileno(made->file), 0); /* a trace that was cut must not be read */
         }
+        (void)flock(fileno(made->file), LOCK_UN);
     }
-    failed = ferror(made->file);
-    if (((fclose(made->file) != 0) || failed) && (status == SHPOOL_OK)) {
-        status = cannot_write(made->path, (errno != 0) ? strerror(errno) : "writing it failed");
+    if ((fclose(made->file) != 0) && (error == 0)) {
+        error = errno;
+    }
+    if ((error != 0) && (status == SHPOOL_OK)) {
+        status = cannot_write(made->path, strerror(error));
     }
     free(made);
     pool->trace = NULL;

@@ -70,6 +70,31 @@ shpool_status shpool_config_cache_bytes(uint64_t *bytes_p)
                         "give digits, and K, M or G for 1,024 each", value);
 }
 
+int shpool_binding_parse(const char *text, uint32_t *binding_p)
+{
+    static const char *const words[] = { "table", "linked" };
+
+    for (uint32_t i = 0; i < SHPOOL_ARRAY_COUNT(words); i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *binding_p = SHPOOL_BINDING_TABLE + i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+shpool_status shpool_config_binding(uint32_t *binding_p)
+{
+    const char *value = value_of(SHPOOL_VARIABLE_BINDING);
+
+    *binding_p = SHPOOL_BINDING_TABLE;
+    if ((value == NULL) || shpool_binding_parse(value, binding_p)) {
+        return SHPOOL_OK;
+    }
+    return shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_BINDING \"%.100s\" is not possible, it takes "
+                        SHPOOL_BINDING_WORDS, value);
+}
+
 shpool_status shpool_config_check(void)
 {
     const char *value = value_of(SHPOOL_VARIABLE_LOG_LEVEL);

@@ -40,6 +40,9 @@ SHPOOL_NVCC_DEPS = libshpool_device.a libshpool_core.la
 # may.
 SHPOOL_NVCC_TABLE = -maxrregcount=32
 $(libshpool_device_a_OBJECTS): SHPOOL_NVCC_FLAGS += $(SHPOOL_NVCC_TABLE)
+# Names that lib/relink.c finds in fat binaries: not every part of the archive is joined anew.
+SHPOOL_NVCC_IDENT = -Xfatbin --ident=shpool:
+lib/image_calls.o: SHPOOL_NVCC_FLAGS += $(SHPOOL_NVCC_IDENT)calls
 
 # $(MKDIR_P) is for VPATH builds: automake makes only the folders that it knows objects in.
 .cu.o:
@@ -51,7 +54,7 @@ $(libshpool_device_a_OBJECTS): SHPOOL_NVCC_FLAGS += $(SHPOOL_NVCC_TABLE)
 allocators/%_module.o: lib/module.cu
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) -DSHPOOL_MODULE=$(*F) $(SHPOOL_NVCC_FLAGS) \
-	  $(SHPOOL_NVCC_TABLE) -dc -MMD -MP -MT $@ -MF $(@:.o=.cud) -o $@ $<
+	  $(SHPOOL_NVCC_TABLE) $(SHPOOL_NVCC_IDENT)$(*F) -dc -MMD -MP -MT $@ -MF $(@:.o=.cud) -o $@ $<
 
 # x.cu as LTO-IR (what nvJitLink takes, for any GPU from the lowest on), as a C source that defines
 # the shpool_blob shpool_lto_x; allocators/x/x_lto.c is lib/module.cu for x, as the one module of a

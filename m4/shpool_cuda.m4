@@ -5,6 +5,7 @@
 #            NVCC=...  NVCCFLAGS=...                (user variables, never overwritten)
 # Output:    NVCC, SHPOOL_NVCC_GENCODE, SHPOOL_CUDA_ARCHS, SHPOOL_CUDA_LOW, SHPOOL_CUDA_LIBDIR,
 #            SHPOOL_CUDA_VERSION and SHPOOL_LTO_ARCH (what LTO-IR is stamped with: 13000 and 75),
+#            SHPOOL_LTO_CFLAGS (for programs whose allocator is to be inlined at run time),
 #            SHPOOL_PC_DEVICE_LIBS; AM_CONDITIONAL HAVE_NVCC, HAVE_LTO_IR, HAVE_NVRTC,
 #            HAVE_CUSPARSE; HAVE_LTO_IR and HAVE_CUDA_DEVICE in config.h
 #
@@ -31,7 +32,7 @@ AC_ARG_VAR([NVCCFLAGS], [extra flags for NVCC, e.g. -lineinfo])
 shpool_have_nvcc=no shpool_have_nvcc_reason=
 shpool_have_lto_ir=no shpool_have_nvrtc=no shpool_have_cusparse=no
 SHPOOL_NVCC_GENCODE= SHPOOL_CUDA_ARCHS= SHPOOL_CUDA_LOW= SHPOOL_CUDA_LIBDIR=
-SHPOOL_CUDA_VERSION= SHPOOL_LTO_ARCH=
+SHPOOL_CUDA_VERSION= SHPOOL_LTO_ARCH= SHPOOL_LTO_CFLAGS=
 # A user's NVCC wins as it stands ("nvcc -ccbin g++-12" too: AC_PATH_PROG would drop such a value,
 # so it is not called then).
 AS_CASE([$with_cuda],
@@ -62,6 +63,10 @@ AS_IF([test -n "$NVCC"], [
   for shpool_arch in $shpool_list; do
     AS_VAR_APPEND([SHPOOL_NVCC_GENCODE],
       ["${SHPOOL_NVCC_GENCODE:+ }-gencode=arch=compute_$shpool_arch,code=sm_$shpool_arch"])
+    AS_VAR_APPEND([SHPOOL_LTO_CFLAGS],
+      [" -gencode arch=compute_$shpool_arch,code=sm_$shpool_arch"])
+    AS_VAR_APPEND([SHPOOL_LTO_CFLAGS],
+      [" -gencode arch=compute_$shpool_arch,code=lto_$shpool_arch"])
     : "${SHPOOL_CUDA_LOW:=$shpool_arch}"
     shpool_high=$shpool_arch
   done
@@ -131,7 +136,7 @@ _SHPOOL_EOF
 ])
 
 AS_IF([test "x$shpool_have_nvcc" = xno], [
-  NVCC= SHPOOL_NVCC_GENCODE= SHPOOL_CUDA_ARCHS=
+  NVCC= SHPOOL_NVCC_GENCODE= SHPOOL_CUDA_ARCHS= SHPOOL_LTO_CFLAGS=
   AS_CASE([$with_cuda], [auto|no], [],
     [AC_MSG_ERROR(
       [--with-cuda=$with_cuda given, but CUDA cannot be used $shpool_have_nvcc_reason])])
@@ -143,6 +148,9 @@ AC_SUBST([SHPOOL_CUDA_LOW])
 AC_SUBST([SHPOOL_CUDA_LIBDIR])
 AC_SUBST([SHPOOL_CUDA_VERSION])
 AC_SUBST([SHPOOL_LTO_ARCH])
+AS_IF([test "x$shpool_have_lto_ir" = xyes && test -n "$SHPOOL_LTO_CFLAGS"],
+      [SHPOOL_LTO_CFLAGS="-DSHPOOL_LTO$SHPOOL_LTO_CFLAGS"], [SHPOOL_LTO_CFLAGS=])
+AC_SUBST([SHPOOL_LTO_CFLAGS])
 AS_IF([test "x$shpool_have_nvcc" = xyes],
       [AC_SUBST([SHPOOL_PC_DEVICE_LIBS], ['-L${libdir}/shpool -lshpool_device'])
        AC_DEFINE([HAVE_CUDA_DEVICE], [1], [Define to 1 if libshpool_device.a is built])],

@@ -12,6 +12,7 @@ dist_man3_MANS = \
 	man/shpool_device_malloc.3 \
 	man/shpool_device_register.3 \
 	man/shpool_free_after.3 \
+	man/shpool_launch.3 \
 	man/shpool_layout.3 \
 	man/shpool_link.3 \
 	man/shpool_loadstore.3 \

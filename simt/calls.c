@@ -131,6 +131,19 @@ void simt_engine_wait(simt_addr addr, uint32_t seen, const char *file, int line)
     block->ops->settle(block, thread);
 }
 
+uint32_t simt_engine_wait_briefly(simt_addr addr, uint32_t seen, const char *file, int line)
+{
+    simt_thread *thread = simt_current();
+    uint32_t     in_vain;
+
+    thread->brief = 1;
+    simt_engine_wait(addr, seen, file, line);
+    in_vain        = thread->paused;
+    thread->brief  = 0;
+    thread->paused = 0;
+    return in_vain;
+}
+
 void simt_engine_pause(uint32_t ns, const char *file, int line)
 {
     simt_thread *thread = simt_current();

@@ -85,6 +85,7 @@ typedef struct simt_thread {
     simt_addr   wait_addr;
     uint32_t    wait_seen;
     uint32_t    paused;     /**< in simt_pause(): waits for its turn only */
+    uint32_t    brief;      /**< in simt_wait_briefly(): goes on when nobody else can */
     simt_join  *join;       /**< the meeting that it waits for */
     simt_fiber  fiber;      /**< not with SIMT_THREADS */
     simt_worker *worker;    /**< with SIMT_THREADS only */
@@ -191,7 +192,8 @@ static inline int simt_word_changed(const simt_block *block, const simt_thread *
 {
     const uint32_t *word = (const uint32_t *)(const void *)(block->arena + thread->wait_addr);
 
-    return (thread->paused != 0) || (__atomic_load_n(word, __ATOMIC_RELAXED) != thread->wait_seen);
+    return (__atomic_load_n(&thread->paused, __ATOMIC_RELAXED) != 0) ||
+           (__atomic_load_n(word, __ATOMIC_RELAXED) != thread->wait_seen);
 }
 
 /* Written with the lock, read without it. */
@@ -247,7 +249,8 @@ void simt_sync_barrier(simt_block *block, simt_thread *thread, simt_place place)
 void simt_sync_cluster(simt_block *block, simt_thread *thread, simt_place place);
 void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place place);
 void simt_sync_exit(simt_block *block, simt_thread *thread);
-/** No thread is runnable.  Nonzero: a group of simt_converged() was released; 0: it has failed. */
+/** No thread is runnable.  Nonzero: a group of simt_converged() or a simt_wait_briefly() was
+ *  released; 0: it has failed. */
 int simt_sync_stuck(simt_block *block);
 
 /* ---- run_fibers.c, run_threads.c ---- */

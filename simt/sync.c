@@ -297,7 +297,13 @@ int simt_sync_stuck(simt_block *block)
         return 1;
     }
     for (uint32_t i = 0; i < block->threads; i++) {
-        waiting += block->thread[i].state == SIMT_STATE_WAIT;
+        simt_thread *thread = &block->thread[i];
+
+        waiting += thread->state == SIMT_STATE_WAIT;
+        if ((thread->state == SIMT_STATE_WAIT) && (thread->brief != 0)) {
+            __atomic_store_n(&thread->paused, 1u, __ATOMIC_RELAXED);
+            return 1;
+        }
     }
     look_at_meeting(&block->all, &missing, &mixed);
     for (uint32_t i = 0; i < block->cluster; i++) {

@@ -66,6 +66,14 @@ check-long:
 	LIBSHPOOL_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(shpool_cmocka_tests)'
 .PHONY: check-long
 
+# each fuzz target for a minute: make fuzz; for another time: make fuzz SHPOOL_FUZZ_SECONDS=3600
+shpool_fuzz_targets = $(foreach test,$(check_PROGRAMS),$(if $(findstring /fuzz_,$(test)),$(test)))
+fuzz:
+	@status=0; SHPOOL_FUZZ_SECONDS="$${SHPOOL_FUZZ_SECONDS:-60}" $(MAKE) $(AM_MAKEFLAGS) check \
+	  check_PROGRAMS='$(shpool_fuzz_targets)' check_DATA= TESTS=tests/build/fuzz.sh || status=$$?; \
+	cat tests/build/fuzz.log; exit $$status
+.PHONY: fuzz
+
 # What sanitizers are for: no scripts, but for the one about ThreadSanitizer, and of the load and
 # store functions the smaller programs.  The others take minutes to compile with instrumentation,
 # and their walls (tests/loadstore/cpu.h) need none.

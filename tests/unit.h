@@ -57,7 +57,7 @@ static inline shpool_allocator fake_allocator(const char *name, uint32_t scope, 
 {
     return (shpool_allocator){
         .abi = SHPOOL_ABI, .bytes = sizeof(shpool_allocator), .name = name, .summary = "a fake",
-        .scope = scope, .caps = caps, .layout = fake_layout,
+        .scope = scope, .caps = caps, .layout = fake_layout, .tables = "shpool_fake_tables",
     };
 }
 
@@ -79,6 +79,7 @@ static inline int clear_environment(void **state)
 {
     (void)state;
     unsetenv("SHPOOL_ALLOCATOR");
+    unsetenv("SHPOOL_BINDING");
     unsetenv("SHPOOL_CACHE_BYTES");
     unsetenv("SHPOOL_CACHE_DIR");
     unsetenv("SHPOOL_DEVICE_ALLOCATOR");

@@ -1,4 +1,11 @@
 # The programs that are installed.  What several of them share is in this folder.
+shpool_tool_sources = \
+	tools/input.c \
+	tools/input.h \
+	tools/message.c \
+	tools/message.h \
+	tools/output.c \
+	tools/output.h
 include tools/info/info.mk
 include tools/coalesce/coalesce.mk
 include tools/bench/bench.mk

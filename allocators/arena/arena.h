@@ -40,7 +40,8 @@
 #include <shpool/impl/heap/group_lock.h>
 #include <shpool/module.h>
 
-#define SHPOOL_MARKS_arena ~, 1 /* it has marks: module.h */
+#define SHPOOL_MARKS_arena  ~, 1 /* it has marks: module.h */
+#define SHPOOL_GUARDS_arena ~, 1
 
 #define SHPOOL_ARENA_MOST (256u << 10) /* bytes of the largest pool: a mark has 16 bits for both */
 #define SHPOOL_ARENA_LIVE 1u
@@ -465,6 +466,11 @@ SIMT_FN uint32_t shpool_arena_largest(shpool_view view)
 
     SHPOOL_ARENA_DO(bytes, shpool_arena_room(view), (void)0)
     return bytes;
+}
+
+SIMT_FN shpool_walk shpool_arena_guard(shpool_view view)
+{
+    return shpool_lock_guard(view, SHPOOL_ARENA_LOCK);
 }
 
 SIMT_FN shpool_walk shpool_arena_walk(shpool_view view)

@@ -29,6 +29,7 @@
  *   3  the bits behind granule G-1 are all set (they end every run)
  *   4  no claim is pending, and no pair is claimed
  *   5  bit 31 of a word does not fit the granules on both sides of its end
+ *   6  G and the offset are the view's, and bits without a meaning are 0
  *
  * Loops and convergence: where the lanes of a warp part, those that are done wait for the others,
  * but for two cases: into the entry of a function that is called and uses atomics (or loads
@@ -45,6 +46,7 @@
 #define SHPOOL_ALLOCATORS_BITMAP_H
 
 #include <shpool/allocators/bitmap/bitmap_runs.h>
+#include <shpool/impl/heap/patience.h>
 #include <shpool/module.h>
 
 /* ---- malloc near home: up to 16 granules, by a fixed number of tries ---- */
@@ -581,46 +583,88 @@ SIMT_FN uint32_t shpool_bitmap_largest(shpool_view view)
     return best << 4;
 }
 
+/* What word w, which holds `word`, breaks whoever is at work; 0: nothing. */
+SIMT_FN uint32_t shpool_bitmap_wrong(shpool_view view, uint32_t w, uint32_t word)
+{
+    const uint32_t behind = shpool_bitmap_behind(view, w);
+    const uint32_t known  = SHPOOL_BITMAP_USED | (SHPOOL_BITMAP_USED << SHPOOL_BITMAP_STARTS) |
+                           SHPOOL_BITMAP_MORE | ((w & 1u) ? 0u : SHPOOL_BITMAP_CLAIMED);
+
+    if (((word & SHPOOL_BITMAP_MORE) != 0) && (SHPOOL_BITMAP_SPAN * (w + 1u) >= view.word[0])) {
+        return 5; /* behind it is nothing to go on in */
+    }
+    return ((word & behind) != behind) ? 3u : ((word & ~known) != 0) ? 6u : 0u;
+}
+
+/* What never changes, whoever is at work. */
+SIMT_FN shpool_walk shpool_bitmap_outline(shpool_view view)
+{
+    shpool_walk walk = {0, 0, 0, 0};
+    uint32_t    w;
+
+    for (w = 0; (w < 2u) && (view.word[0] != 0) && (walk.broken == 0); w++) {
+        walk.where  = view.base + 4u + 4u * w;
+        walk.broken = (simt_load32(walk.where) != view.word[w]) ? 6u : 0u;
+    }
+    for (w = 0; (w < shpool_bitmap_words(view)) && (walk.broken == 0); w++) {
+        walk.where  = shpool_bitmap_word_at(view, w);
+        walk.broken = shpool_bitmap_wrong(view, w, simt_atomic_load(walk.where, SIMT_RELAXED));
+    }
+    walk.where = (walk.broken != 0) ? walk.where : 0u;
+    return walk;
+}
+
+/* Claims are short: this waits until it has seen none, or found that one never ends. */
+SIMT_FN shpool_walk shpool_bitmap_guard(shpool_view view)
+{
+    shpool_walk walk  = shpool_bitmap_outline(view);
+    uint32_t    words = (walk.broken == 0) ? shpool_bitmap_words(view) : 0u;
+    uint32_t    bits  = ~0u; /* first all of the pending count, then a bit of each pair */
+    simt_addr   a     = view.base;
+    uint32_t    w;
+
+    for (w = 0; (w <= words) && (words != 0); w += 2u) {
+        if (shpool_is_stuck(view, a, bits, view.base)) {
+            walk.broken = 4;
+            walk.where  = a;
+            return walk;
+        }
+        a    = shpool_bitmap_word_at(view, w);
+        bits = SHPOOL_BITMAP_CLAIMED;
+    }
+    return walk;
+}
+
 SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
 {
-    shpool_walk walk   = {0, 0, 0, 0};
-    uint32_t    words  = shpool_bitmap_words(view);
+    shpool_walk walk   = shpool_bitmap_outline(view);
     uint32_t    before = 0; /* whether the granule in front is used */
     uint32_t    more   = 0; /* whether the word in front says that its last run goes on */
     uint32_t    g;
 
-    for (g = 0; g < SHPOOL_BITMAP_SPAN * words; g++) {
+    for (g = 0; (g < view.word[0]) && (walk.broken == 0); g++) {
         uint32_t w    = shpool_bitmap_word_of(g);
         uint32_t word = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED);
         uint32_t both = shpool_bitmap_both(word, g - SHPOOL_BITMAP_SPAN * w);
-        uint32_t bad  = 0;
 
-        if (((word & SHPOOL_BITMAP_MORE) != 0) &&
-            (SHPOOL_BITMAP_SPAN * (w + 1u) >= view.word[0])) {
-            bad = 5; /* behind it is nothing to go on in */
-        } else if ((word & SHPOOL_BITMAP_CLAIMED) != 0) {
-            bad = 4;
-        } else if (g >= view.word[0]) {
-            bad = (both != 0x10001u) ? 3u : 0u;
+        if ((word & SHPOOL_BITMAP_CLAIMED) != 0) {
+            walk.broken = 4;
         } else if (both == 0x10000u) {
-            bad = 2;
+            walk.broken = 2;
         } else if ((both == 1u) && (before == 0)) {
-            bad = 1;
+            walk.broken = 1;
         } else if ((g == SHPOOL_BITMAP_SPAN * w) && ((both == 1u) != more)) {
-            bad = 5;
+            walk.broken = 5;
         } else if (both != 0) {
             walk.live += both >> 16;
             walk.used += 16u;
         }
-        if (bad != 0) {
-            walk.broken = bad;
-            walk.where  = shpool_bitmap_payload(view, g);
-            return walk;
-        }
+        walk.where = (walk.broken != 0) ? shpool_bitmap_payload(view, g) : 0u;
         before = both & 1u;
         more   = (word & SHPOOL_BITMAP_MORE) != 0;
     }
-    if ((words != 0) && (simt_atomic_load(view.base, SIMT_RELAXED) != 0)) {
+    if ((walk.broken == 0) && (view.word[0] != 0) &&
+        (simt_atomic_load(view.base, SIMT_RELAXED) != 0)) {
         walk.broken = 4;
         walk.where  = view.base;
     }
@@ -630,6 +674,8 @@ SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
 #if !defined(SHPOOL_BITMAP_AS) /* in a cluster one lane asks for its group */
 #include <shpool/allocators/bitmap/bitmap_group.h>
 #define SHPOOL_GROUPS_bitmap ~, 1
+#define SHPOOL_GUARDS_bitmap ~, 1
+#define SHPOOL_CLEAN_bitmap  ~, 1
 #endif
 
 #endif /* SHPOOL_ALLOCATORS_BITMAP_H */

@@ -19,6 +19,7 @@
 
 #define shpool_bitmap_aligned SHPOOL_BITMAP_AS(aligned)
 #define shpool_bitmap_back SHPOOL_BITMAP_AS(back)
+#define shpool_bitmap_behind SHPOOL_BITMAP_AS(behind)
 #define shpool_bitmap_both SHPOOL_BITMAP_AS(both)
 #define shpool_bitmap_claim SHPOOL_BITMAP_AS(claim)
 #define shpool_bitmap_claimed SHPOOL_BITMAP_AS(claimed)
@@ -35,6 +36,7 @@
 #define shpool_bitmap_goes_on SHPOOL_BITMAP_AS(goes_on)
 #define shpool_bitmap_granule SHPOOL_BITMAP_AS(granule)
 #define shpool_bitmap_granules SHPOOL_BITMAP_AS(granules)
+#define shpool_bitmap_guard SHPOOL_BITMAP_AS(guard)
 #define shpool_bitmap_high SHPOOL_BITMAP_AS(high)
 #define shpool_bitmap_init SHPOOL_BITMAP_AS(init)
 #define shpool_bitmap_judge SHPOOL_BITMAP_AS(judge)
@@ -46,6 +48,7 @@
 #define shpool_bitmap_malloc_far SHPOOL_BITMAP_AS(malloc_far)
 #define shpool_bitmap_malloc_slow SHPOOL_BITMAP_AS(malloc_slow)
 #define shpool_bitmap_offset SHPOOL_BITMAP_AS(offset)
+#define shpool_bitmap_outline SHPOOL_BITMAP_AS(outline)
 #define shpool_bitmap_owns SHPOOL_BITMAP_AS(owns)
 #define shpool_bitmap_pair SHPOOL_BITMAP_AS(pair)
 #define shpool_bitmap_payload SHPOOL_BITMAP_AS(payload)
@@ -71,6 +74,7 @@
 #define shpool_bitmap_word_of SHPOOL_BITMAP_AS(word_of)
 #define shpool_bitmap_words SHPOOL_BITMAP_AS(words)
 #define shpool_bitmap_words_of SHPOOL_BITMAP_AS(words_of)
+#define shpool_bitmap_wrong SHPOOL_BITMAP_AS(wrong)
 
 #define simt_atomic_add SHPOOL_BITMAP_BY(atomic_add)
 #define simt_atomic_and SHPOOL_BITMAP_BY(atomic_and)
@@ -86,6 +90,7 @@
 
 #undef shpool_bitmap_aligned
 #undef shpool_bitmap_back
+#undef shpool_bitmap_behind
 #undef shpool_bitmap_both
 #undef shpool_bitmap_claim
 #undef shpool_bitmap_claimed
@@ -102,6 +107,7 @@
 #undef shpool_bitmap_goes_on
 #undef shpool_bitmap_granule
 #undef shpool_bitmap_granules
+#undef shpool_bitmap_guard
 #undef shpool_bitmap_high
 #undef shpool_bitmap_init
 #undef shpool_bitmap_judge
@@ -113,6 +119,7 @@
 #undef shpool_bitmap_malloc_far
 #undef shpool_bitmap_malloc_slow
 #undef shpool_bitmap_offset
+#undef shpool_bitmap_outline
 #undef shpool_bitmap_owns
 #undef shpool_bitmap_pair
 #undef shpool_bitmap_payload
@@ -138,6 +145,7 @@
 #undef shpool_bitmap_word_of
 #undef shpool_bitmap_words
 #undef shpool_bitmap_words_of
+#undef shpool_bitmap_wrong
 
 #undef simt_atomic_add
 #undef simt_atomic_and

@@ -175,6 +175,16 @@ SIMT_FN uint32_t shpool_bitmap_fit(uint32_t start, uint32_t at, uint32_t unused,
 
 /* ---- a fresh pool ---- */
 
+/* The bits of word w for what lies behind granule G-1: always set. */
+SIMT_FN uint32_t shpool_bitmap_behind(shpool_view view, uint32_t w)
+{
+    uint32_t from   = SHPOOL_BITMAP_SPAN * w;
+    uint32_t here   = (view.word[0] > from) ? view.word[0] - from : 0u;
+    uint32_t behind = SHPOOL_BITMAP_USED & ~simt_mask(0, here);
+
+    return behind | (behind << SHPOOL_BITMAP_STARTS);
+}
+
 SIMT_FN void shpool_bitmap_init(shpool_view view, uint32_t member, uint32_t members)
 {
     uint32_t words = shpool_bitmap_words(view);
@@ -193,11 +203,7 @@ SIMT_FN void shpool_bitmap_init(shpool_view view, uint32_t member, uint32_t memb
         simt_store32(view.base + 16u + 4u * w, 0);
     }
     for (w = member; w < words; w += members) {
-        uint32_t from   = SHPOOL_BITMAP_SPAN * w;
-        uint32_t here   = (view.word[0] > from) ? view.word[0] - from : 0u;
-        uint32_t behind = SHPOOL_BITMAP_USED & ~simt_mask(0, here);
-
-        simt_store32(shpool_bitmap_word_at(view, w), behind | (behind << SHPOOL_BITMAP_STARTS));
+        simt_store32(shpool_bitmap_word_at(view, w), shpool_bitmap_behind(view, w));
     }
 }
 

@@ -254,6 +254,21 @@ SIMT_FN uint32_t shpool_cluster_bitmap_largest(shpool_view view)
     return best;
 }
 
+/* A request may go to any block's pool. */
+#define SHPOOL_GUARDS_cluster_bitmap ~, 1
+#define SHPOOL_CLEAN_cluster_bitmap  ~, 1
+SIMT_FN shpool_walk shpool_cluster_bitmap_guard(shpool_view view)
+{
+    uint32_t    blocks = simt_cluster_blocks();
+    shpool_walk walk   = {0, 0, 0, 0};
+    uint32_t    rank;
+
+    for (rank = 0; (rank < blocks) && (walk.broken == 0); rank++) {
+        walk = shpool_far_bitmap_guard(shpool_cluster_bitmap_in(view, rank));
+    }
+    return walk;
+}
+
 SIMT_FN shpool_walk shpool_cluster_bitmap_walk(shpool_view view)
 {
     return shpool_near_bitmap_walk(view);

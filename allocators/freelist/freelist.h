@@ -436,7 +436,7 @@ SIMT_FN uint32_t shpool_fl_census(shpool_view view)
 /* Granules of the free blocks in the list of `count` entries; ~0 if it has more or fewer. */
 SIMT_FN uint32_t shpool_fl_listed_granules(shpool_view view, uint32_t count)
 {
-    uint32_t entry = simt_load32(view.base) & 0xffffu;
+    uint32_t entry = simt_load32(view.base); /* as malloc reads it: all of the word */
     uint32_t sum   = 0;
 
     for (; (entry != 0) && (entry <= view.word[0]) && (count != 0); count--) {
@@ -477,6 +477,7 @@ SIMT_FN shpool_walk shpool_fl_walk(shpool_view view)
     return walk;
 }
 
+#define SHPOOL_GUARDS_freelist ~, 1 /* module.h */
 SHPOOL_LOCKED_MODULE(freelist, shpool_fl, shpool_fl_serve,
                      shpool_fl_want(bytes, alignment))
 

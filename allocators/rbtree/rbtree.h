@@ -395,16 +395,18 @@ SIMT_FN uint32_t shpool_rb_planted(shpool_view view, uint32_t block, uint32_t si
     uint32_t at   = shpool_rb_root(view);
     uint32_t bit  = SHPOOL_RB_TOP;
     uint32_t next = shpool_rb_get(view, block, SHPOOL_RB_NEXT);
+    uint32_t from = 0; /* the node above `at` */
     uint32_t side;
 
     while ((at != 0) && (at < view.word[0]) && (shpool_rb_size(view, at) != size) && (bit != 0)) {
-        at  = shpool_rb_get(view, at, SHPOOL_RB_CHILD + (((size & bit) != 0) ? 2u : 0u));
-        bit = bit >> 1;
+        from = at;
+        at   = shpool_rb_get(view, at, SHPOOL_RB_CHILD + (((size & bit) != 0) ? 2u : 0u));
+        bit  = bit >> 1;
     }
     if ((at == 0) || (at >= view.word[0]) || (shpool_rb_size(view, at) != size) ||
         (next >= view.word[0]) || (shpool_rb_get(view, next, SHPOOL_RB_PREVIOUS) != block) ||
         (shpool_rb_size(view, next) != size) ||
-        ((shpool_rb_get(view, block, SHPOOL_RB_PARENT) != SHPOOL_RB_NONE) != (at == block))) {
+        (shpool_rb_get(view, block, SHPOOL_RB_PARENT) != ((at == block) ? from : SHPOOL_RB_NONE))) {
         return 0;
     }
     for (side = 0; (at == block) && (side < 4u); side += 2u) {
@@ -425,6 +427,7 @@ SIMT_FN shpool_walk shpool_rb_walk(shpool_view view)
     uint32_t    block    = view.word[1];
     uint32_t    before   = 0;
     uint32_t    was_free = 0;
+    uint32_t    frees    = 0;
 
     while ((view.word[0] != 0) && (walk.broken == 0)) {
         uint32_t header = shpool_tags_header(view, block);
@@ -434,7 +437,8 @@ SIMT_FN shpool_walk shpool_rb_walk(shpool_view view)
         if (shpool_tags_before(header) != before) {
             walk.broken = 2;
         } else if (block == view.word[0]) {
-            walk.broken = ((header & SHPOOL_TAGS_USED) && (size == 0)) ? 0u : 1u;
+            walk.broken = !((header & SHPOOL_TAGS_USED) && (size == 0)) ? 1u :
+                          ((frees == 0) && (shpool_rb_root(view) != 0)) ? 4u : 0u;
             break;
         } else if ((size == 0) || (size > view.word[0] - block)) {
             walk.broken = 1;
@@ -442,6 +446,7 @@ SIMT_FN shpool_walk shpool_rb_walk(shpool_view view)
             walk.live++;
             walk.used += (size << 4) - 4u;
         } else {
+            frees++;
             walk.broken = was_free ? 3u : shpool_rb_planted(view, block, size) ? 0u : 4u;
         }
         was_free = (header & SHPOOL_TAGS_USED) == 0;
@@ -452,6 +457,7 @@ SIMT_FN shpool_walk shpool_rb_walk(shpool_view view)
     return walk;
 }
 
+#define SHPOOL_GUARDS_rbtree ~, 1 /* module.h */
 SHPOOL_LOCKED_MODULE(rbtree, shpool_rb, shpool_rb_serve, shpool_tags_want(bytes, alignment))
 
 #endif /* SHPOOL_ALLOCATORS_RBTREE_H */

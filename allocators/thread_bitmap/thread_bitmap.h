@@ -24,6 +24,8 @@
 #include <shpool/impl/heap/run_word.h>
 #include <shpool/module.h>
 
+#define SHPOOL_CLEAN_thread_bitmap ~, 1 /* free memory holds nothing: module.h */
+
 typedef struct shpool_tb_unit {
     uint32_t used;
     uint32_t start;

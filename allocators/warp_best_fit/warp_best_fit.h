@@ -11,6 +11,7 @@
 #include <shpool/impl/heap/tags_batch.h>
 #include <shpool/module.h>
 
+#define SHPOOL_GUARDS_warp_best_fit ~, 1 /* module.h */
 SHPOOL_BATCH_MODULE(warp_best_fit, 1)
 
 #endif /* SHPOOL_ALLOCATORS_WARP_BEST_FIT_H */

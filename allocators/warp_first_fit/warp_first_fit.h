@@ -11,6 +11,7 @@
 #include <shpool/impl/heap/tags_batch.h>
 #include <shpool/module.h>
 
+#define SHPOOL_GUARDS_warp_first_fit ~, 1 /* module.h */
 SHPOOL_BATCH_MODULE(warp_first_fit, 0)
 
 #endif /* SHPOOL_ALLOCATORS_WARP_FIRST_FIT_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The device half of the plugin: LTO-IR that shpool_link() joins with kernels; see own.c. */
+/* The device half of the plugin, which is joined with a program's kernels; see own.c. */
 #include "own.h"
 
-SHPOOL_DEVICE_MODULE(own);
+SHPOOL_PLUGIN_MODULE(own);

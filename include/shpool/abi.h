@@ -38,6 +38,7 @@
 #define SHPOOL_LEAK_SLOTS     16u         /**< leaks a report describes; more are counted */
 #define SHPOOL_BROKEN_ZONE    100u        /**< shpool_walk.broken: bytes around a payload changed */
 #define SHPOOL_BROKEN_LOCK    101u        /**< the same: first words of a group's pool changed */
+#define SHPOOL_BROKEN_FREED   102u        /**< the same: of memory that was free, or seemed so */
 #define SHPOOL_NO_MARK        0xffffffffu /**< shpool_mark() of an allocator without marks */
 #define SHPOOL_SITE_WAIT      0xffffffffu /**< the site of what waits: nobody's own */
 #define SHPOOL_WAIT_BYTES     16u         /**< behind a pool that threads share: who waits */
@@ -114,13 +115,16 @@ enum {
     SHPOOL_FLAG_LEADER      = 1u << 3, /**< view only: first thread of its pool */
     SHPOOL_FLAG_SHARED      = 1u << 4, /**< more than one thread may use a pool */
     SHPOOL_FLAG_IN_BAND     = 1u << 5, /**< an overrun reaches what is followed or waited for:
-                                            check=1 looks before each call */
+                                            check=1 walks before each call, in a pool that
+                                            threads share, too */
     SHPOOL_FLAG_SPILL_ARENA  = 1u << 6, /**< ... to the block's slot of global memory */
     SHPOOL_FLAG_SPILL_NATIVE = 1u << 7, /**< ... to CUDA's heap; of both, after the slot */
     SHPOOL_FLAG_ALIGN_SHIFT = 8,       /**< bits 8..11: log2 of the configured alignment */
     SHPOOL_FLAG_ALIGN_MASK  = 15u << 8,
     SHPOOL_FLAG_CLUSTER     = 1u << 12, /**< scope cluster; a view without it does not borrow */
     SHPOOL_FLAG_TRACE       = 1u << 13, /**< each malloc and free is recorded; only with STATS */
+    SHPOOL_FLAG_COPIES      = 1u << 14, /**< a joined image may have variables of the program's */
+    SHPOOL_FLAG_NAMED       = 1u << 15, /**< view only: the image calls its one allocator by name */
     SHPOOL_FLAG_MEMBERS_SHIFT = 16, /**< view only, bits 16..25: members of the group that asks,
                                          less 1 */
     SHPOOL_FLAG_MEMBERS_MASK  = 1023 << 16
@@ -131,6 +135,16 @@ enum {
     SHPOOL_SPILL_FAIL   = 0, /**< they fail */
     SHPOOL_SPILL_ARENA  = 1, /**< a slot of spill_bytes in global memory for each running block */
     SHPOOL_SPILL_NATIVE = 2  /**< CUDA's in-kernel heap; with ARENA when the slot is full */
+};
+
+/** How a kernel that is compiled for the function table gets its allocator
+ *  (shpool_config.binding). */
+enum {
+    SHPOOL_BINDING_AUTO   = 0, /**< $SHPOOL_BINDING, else TABLE */
+    SHPOOL_BINDING_TABLE  = 1, /**< calls through pointers; an allocator that the program was built
+                                    without is joined with it */
+    SHPOOL_BINDING_LINKED = 2  /**< joined, and inlined where the kernel has LTO-IR, too; TABLE
+                                    where this is not possible, and with stats, check and trace */
 };
 
 /**
@@ -238,8 +252,13 @@ typedef struct shpool_pool {
     uint32_t spill_bytes;             /**< of a block's slot; 0: no SHPOOL_FLAG_SPILL_ARENA */
     uint32_t spill_shift;             /**< log2 of the bytes of a slot's granule */
     uint32_t spill_slots;             /**< how many there are */
-    uint32_t reserved[6];             /**< 0 */
-    void    *reserved_pointer[4];     /**< NULL; for the pool's image and its launches */
+    uint32_t binding;                 /**< SHPOOL_BINDING_*, not AUTO */
+    uint32_t reserved[5];             /**< 0 */
+    const void *image;                /**< function table: the address of shpool_image_mark in the
+                                           image whose kernels may use the pool */
+    void    *library;                 /**< the host's: the image that was joined for the pool when
+                                           it was opened, or NULL: the program's own */
+    void    *reserved_pointer[2];     /**< NULL */
     void    *trace;                   /**< the host's: the file that is to be written, or NULL */
 } shpool_pool;
 
@@ -295,11 +314,12 @@ typedef struct shpool_report_data {
     uint32_t slowest;       /**< cycles of the slowest malloc or free */
     uint32_t fastest;       /**< cycles of the fastest one */
     uint32_t unused_bytes;  /**< most bytes of a block's pools that were free as a request failed */
-    uint32_t reserved32;
+    uint32_t broken;        /**< check=1, of the first pool that was found damaged: what
+                                 shpool_walk.broken says; 0: none was */
     unsigned long long timed;       /**< mallocs and frees of pools that the cycles are of: not of
                                          what was spilled, nor what shpool_release let go */
     unsigned long long trace;       /**< address of the records of trace=FILE, or 0 */
-    unsigned long long reserved[1];
+    unsigned long long broken_at;   /**< and where: generic address, in that block */
 } shpool_report_data;
 
 #endif /* SHPOOL_ABI_H */

@@ -22,7 +22,9 @@ shpool_HEADERS += \
 	include/shpool/wait.h
 shpoolimpl_HEADERS += \
 	include/shpool/impl/bind.h \
+	include/shpool/impl/calls.h \
 	include/shpool/impl/cuda_status.h \
+	include/shpool/impl/image.h \
 	include/shpool/impl/global_heap.h \
 	include/shpool/impl/layout_tile.h \
 	include/shpool/impl/waiters.h \
@@ -30,6 +32,7 @@ shpoolimpl_HEADERS += \
 shpoolimplheap_HEADERS = \
 	include/shpool/impl/heap/boundary_tags.h \
 	include/shpool/impl/heap/group_lock.h \
+	include/shpool/impl/heap/patience.h \
 	include/shpool/impl/heap/run_word.h \
 	include/shpool/impl/heap/tags_batch.h \
 	include/shpool/impl/heap/tags_blocks.h \

@@ -104,7 +104,7 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
     uint32_t    own    = (pool->pool_magic != 0) ? simt_mulhi(rank, pool->pool_magic) : rank;
     uint32_t    member = rank - own * pool->threads_per_pool;
     uint32_t    here   = simt_block_threads() - own * pool->threads_per_pool;
-    uint32_t    flags  = pool->flags;
+    uint32_t    flags  = SHPOOL_HEAP_FLAGS(pool->flags);
 
     heap.view.base     = base + own * pool_bytes;
     heap.view.bytes    = pool_bytes;
@@ -134,6 +134,7 @@ SIMT_FN shpool_heap shpool_empty_heap(void)
 {
     shpool_heap heap = {{0, 0, 0, 0, {0, 0}, 0}, 0, NULL, NULL, NULL, NULL, NULL};
 
+    heap.view.flags = SHPOOL_HEAP_FLAGS(0u); /* where all heaps have a flag, nothing asks for it */
     return heap;
 }
 
@@ -179,7 +180,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
                              fits ? pool->word[0] : 0u, fits ? pool->word[1] : 0u,
                              (fits && (pool->area_bytes != 0)) ? start + SHPOOL_AREA_FRONT : 0u);
     if (!fits) {
-        heap.view.flags = 0;
+        heap.view.flags &= (uint32_t)SHPOOL_FLAG_NAMED;
     }
     SHPOOL_BARRIER(pool->flags); /* every pool is ready, also for threads that did not make it */
     return heap;
@@ -219,7 +220,8 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
         heap = shpool_init_pools(pool, simt_to_shared(base), each, layout.word[0], layout.word[1],
                                  0);
         heap.view.flags &= (uint32_t)SHPOOL_FLAG_ALIGN_MASK | (uint32_t)SHPOOL_FLAG_LEADER |
-                           (uint32_t)SHPOOL_FLAG_SHARED | (uint32_t)SHPOOL_FLAG_CLUSTER;
+                           (uint32_t)SHPOOL_FLAG_SHARED | (uint32_t)SHPOOL_FLAG_CLUSTER |
+                           (uint32_t)SHPOOL_FLAG_NAMED;
     }
     SHPOOL_BARRIER(pool->flags);
     return heap;

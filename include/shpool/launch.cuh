@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/launch.cuh
- * What a launch needs: shared memory above 48 KiB, clusters, kernels that are linked at run time.
+ * Launches: of a pool's kernel, with shared memory above 48 KiB, in clusters, linked at run time.
  * Host calls; included by shpool/shpool.cuh.
  */
 #ifndef SHPOOL_LAUNCH_CUH
@@ -49,10 +49,170 @@ static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
     if (bytes + attributes.sharedSizeBytes <= 48u * 1024u) {
         return SHPOOL_OK; /* granted to every kernel, its own arrays included */
     }
-    return shpool_cuda_status(cudaFuncSetAttribute((const void *)kernel,
-                                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                   (int)bytes), "cudaFuncSetAttribute");
+    /* all that there is: another pool's launch of this kernel may need more than this one */
+    return shpool_cuda_status(cudaFuncSetAttribute(
+        (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        (int)((size_t)most - attributes.sharedSizeBytes)), "cudaFuncSetAttribute");
 }
+
+/**
+ * The kernel that runs with a pool: of this image, or the same one of the image that
+ * shpool_open() joined with the pool's allocator.
+ *
+ * For CUDA's own calls, all of which take either: cudaFuncGetAttributes(), occupancy, graphs.
+ *
+ * Scope: host, any thread.
+ * @param [in]  kernel    a __global__ function of this image
+ * @param [in]  pool      open
+ * @param [out] kernel_p  valid as long as this image is loaded; NULL on failure
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_CUDA: the joined image has no
+ *         such kernel
+ */
+static inline shpool_status shpool_kernel_of(const void *kernel, const shpool_pool *pool,
+                                             const void **kernel_p)
+{
+    if ((kernel == NULL) || (pool == NULL) || (kernel_p == NULL)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "shpool_kernel_of: %s is NULL",
+                            (kernel == NULL) ? "kernel" : (pool == NULL) ? "pool" : "kernel_p");
+    }
+    *kernel_p = kernel;
+#if !defined(SHPOOL_INLINE) && !defined(SHPOOL_LINKED)
+    if (pool->library != NULL) {
+        return shpool_image_kernel(pool, kernel, kernel_p);
+    }
+#endif
+    return SHPOOL_OK;
+}
+
+/**
+ * How many blocks of a kernel with a pool can run on one multiprocessor of the current device.
+ *
+ * Scope: host, any thread.
+ * @param [in]  kernel    as for shpool_kernel_of()
+ * @param [in]  pool      open
+ * @param [in]  threads   of a block
+ * @param [in]  bytes     of dynamic shared memory beside the pool's
+ * @param [out] blocks_p  0 on failure
+ * @return SHPOOL_OK; as shpool_kernel_of() and shpool_allow_shared(); SHPOOL_ERR_CUDA
+ */
+static inline shpool_status shpool_occupancy(const void *kernel, const shpool_pool *pool,
+                                             unsigned threads, size_t bytes, int *blocks_p)
+{
+    const void   *own    = NULL;
+    shpool_status status = shpool_kernel_of(kernel, pool, &own);
+
+    *blocks_p = 0;
+    if (status == SHPOOL_OK) {
+        bytes += pool->shared_bytes;
+        status = shpool_allow_shared(own, bytes);
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            blocks_p, own, (int)threads, bytes), "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+    }
+    return status;
+}
+
+#if CUDART_VERSION >= 12000
+/* Whether the stream captures a graph; a launch that fails might end that. */
+static inline bool shpool_is_capturing(cudaStream_t stream)
+{
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+
+    if (cudaStreamIsCapturing(stream, &capture) != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+    return capture != cudaStreamCaptureStatusNone;
+}
+
+/**
+ * Launch a kernel with a pool, as cudaLaunchKernelExC() does: any attributes (clusters,
+ * cooperative), any order of parameters.
+ *
+ * With an allocator of this image it is that call.  With a plugin's, or one that is to be inlined,
+ * the kernel of the joined image runs; parameters and configuration are the same.
+ *
+ * Scope: host, any thread; as any launch, asynchronous.
+ * @param [in] config     dynamicSmemBytes: what the kernel needs beside the pool's, which come
+ *                        first as a rule: the kernel says where it puts the pool
+ * @param [in] kernel     a __global__ function of this image
+ * @param [in] arguments  pointers to the kernel's parameters, as for cudaLaunchKernel(); one of
+ *                        them is the pool
+ * @param [in] pool       open
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; as shpool_kernel_of() and
+ *         shpool_allow_shared(), which it calls where that is needed; SHPOOL_ERR_CUDA
+ */
+static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *config,
+                                                 const void *kernel, void **arguments,
+                                                 const shpool_pool *pool)
+{
+    const void        *own = kernel;
+    cudaLaunchConfig_t use;
+    cudaError_t        error;
+    shpool_status      status;
+
+    if ((config == NULL) || (kernel == NULL) || (pool == NULL)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "shpool_launch_kernel: %s is NULL",
+                            (config == NULL) ? "config" : (kernel == NULL) ? "kernel" : "pool");
+    }
+    if (pool->library != NULL) {
+        status = shpool_kernel_of(kernel, pool, &own);
+        if (status != SHPOOL_OK) {
+            return status;
+        }
+    }
+    use = *config;
+    use.dynamicSmemBytes += pool->shared_bytes;
+    if ((use.dynamicSmemBytes <= 48u * 1024u) || !shpool_is_capturing(use.stream)) {
+        error = cudaLaunchKernelExC(&use, own, arguments);
+        if (error != cudaErrorInvalidValue) {
+            return shpool_cuda_status(error, "cudaLaunchKernelExC");
+        }
+        (void)cudaGetLastError();
+    }
+    status = shpool_allow_shared(own, use.dynamicSmemBytes); /* the first time, above 48 KiB */
+    return (status == SHPOOL_OK) ? shpool_cuda_status(cudaLaunchKernelExC(&use, own, arguments),
+                                                      "cudaLaunchKernelExC") : status;
+}
+
+/* The parameters by value, converted, so that each has an address. */
+template <typename... Parameters>
+static inline shpool_status shpool_launch_values(const cudaLaunchConfig_t *config,
+                                                 const void *kernel, const shpool_pool *pool,
+                                                 Parameters... values)
+{
+    void *arguments[] = {(void *)pool, (void *)&values...};
+
+    return shpool_launch_kernel(config, kernel, arguments, pool);
+}
+
+/**
+ * Launch a kernel whose first parameter is its pool:
+ * kernel<<<grid, block, pool->shared_bytes, stream>>>(*pool, arguments...), with any allocator.
+ *
+ * Scope: host, any thread; as any launch, asynchronous.
+ * @param [in] kernel     a __global__ function of this image
+ * @param [in] pool       open; the launch has its shared memory and no other
+ *                        (shpool_launch_kernel() can have more)
+ * @param [in] arguments  the kernel's other parameters
+ * @return as shpool_launch_kernel()
+ */
+template <typename... Parameters, typename... Arguments>
+static inline shpool_status shpool_launch(void (*kernel)(shpool_pool, Parameters...), dim3 grid,
+                                          dim3 block, cudaStream_t stream, const shpool_pool *pool,
+                                          Arguments &&...arguments)
+{
+    cudaLaunchConfig_t config = {};
+
+    static_assert(sizeof...(Parameters) == sizeof...(Arguments),
+                  "shpool_launch: give the kernel's parameters but for the first, the pool");
+    config.gridDim  = grid;
+    config.blockDim = block;
+    config.stream   = stream;
+    return shpool_launch_values<Parameters...>(&config, (const void *)kernel, pool,
+                                               static_cast<Arguments &&>(arguments)...);
+}
+#endif
 
 #if CUDART_VERSION >= 12000
 /**

@@ -52,6 +52,16 @@
  *       thread is at work in the pool; but without SHPOOL_CAP_OUT_OF_BAND check=1 calls it before
  *       each malloc and free, so that a pool that is shared has to take its lock.
  *
+ *   SIMT_FN shpool_walk shpool_NAME_guard(shpool_view view)
+ *       Only of allocators that say so with a line `#define SHPOOL_GUARDS_NAME ~, 1`: what check=1
+ *       looks at before it calls walk, or, where threads share a pool without a lock, instead.
+ *       Others are at work, so it looks at what never changes, and waits for locks and the like by
+ *       impl/heap/patience.h.
+ *
+ * A line `#define SHPOOL_CLEAN_NAME ~, 1` says that free memory holds nothing of the allocator and
+ * that resize to fewer bytes never fails, but gives back all above the next multiple of 16:
+ * check=1 then finds memory that was written to while it was free, or that is not free.
+ *
  * All others are called by single threads without convergence.  For the view of an empty pool
  * (bytes and word[] 0) malloc, resize, usable and largest return 0, free and owns return a nonzero
  * reason, and nothing touches memory.  On the device each of them stays within 32 registers and off
@@ -59,7 +69,7 @@
  * functions.
  *
  * Registration, one line each (a built-in allocator needs no NAME.cu: the build has one for all):
- *   NAME.c    SHPOOL_HOST_MODULE(NAME, "summary", scope, caps, device_table, lto_ir)
+ *   NAME.c    SHPOOL_HOST_MODULE(NAME, "summary", scope, caps, lto_ir)
  *   NAME.cu   SHPOOL_DEVICE_MODULE(NAME)
  * A .cu for function tables may define SHPOOL_TABLE_MODULE before it includes NAME.h: a function of
  * a table has few registers, so bitmap.h then calls functions that are inlined otherwise.
@@ -147,7 +157,7 @@
  * names of the functions that spill. */
 #define SHPOOL_TABLE_OF(_name, _i, _fini, _spill) \
     { \
-        SHPOOL_ABI, sizeof(shpool_table), shpool_##_name##_layout, shpool_##_name##_init, \
+        SHPOOL_ABI, sizeof(shpool_table), shpool_##_name##_layout, shpool_##_i##_name##_init, \
             shpool_##_i##_name##_malloc, shpool_##_i##_name##_free, \
             shpool_##_i##_name##_resize, shpool_##_i##_name##_usable, \
             shpool_##_i##_name##_largest, shpool_##_i##_name##_walk, shpool_##_i##_name##_owns, \
@@ -163,18 +173,24 @@
 #define SHPOOL_PASTE_(_a, _b) _a##_b
 #define SHPOOL_PASTE(_a, _b)  SHPOOL_PASTE_(_a, _b)
 
-/* Whether a module has marks, or groups, 1 or 0: the comma in its SHPOOL_MARKS_NAME moves a 1 to
- * the second place; where that is not defined, it is no macro, and the second place has the 0. */
+/* Whether a module has marks, groups or a guard, 1 or 0: the comma in its SHPOOL_MARKS_NAME moves a
+ * 1 to the second place; where that is not defined, it is no macro, and the second place has the
+ * 0. */
 #define SHPOOL_SECOND_(_a, _b, ...) _b
 #define SHPOOL_SECOND(...)          SHPOOL_SECOND_(__VA_ARGS__)
 #define SHPOOL_HAS_MARKS(_name)     SHPOOL_SECOND(SHPOOL_MARKS_##_name, 0, ~)
 #define SHPOOL_HAS_GROUPS(_name)    SHPOOL_SECOND(SHPOOL_GROUPS_##_name, 0, ~)
+#define SHPOOL_HAS_GUARD(_name)     SHPOOL_SECOND(SHPOOL_GUARDS_##_name, 0, ~)
+#define SHPOOL_IS_CLEAN(_name, _view) \
+    (SHPOOL_SECOND(SHPOOL_CLEAN_##_name, 0, ~) && (((_view).flags & SHPOOL_FLAG_CHECK) != 0))
 #define SHPOOL_EITHER_1(_yes, _no)  _yes
 #define SHPOOL_EITHER_0(_yes, _no)  _no
 #define SHPOOL_IF_MARKS(_name, _yes, _no) \
     SHPOOL_PASTE(SHPOOL_EITHER_, SHPOOL_HAS_MARKS(_name))(_yes, _no)
 #define SHPOOL_IF_GROUPS(_name, _yes, _no) \
     SHPOOL_PASTE(SHPOOL_EITHER_, SHPOOL_HAS_GROUPS(_name))(_yes, _no)
+#define SHPOOL_IF_GUARDS(_name, _yes, _no) \
+    SHPOOL_PASTE(SHPOOL_EITHER_, SHPOOL_HAS_GUARD(_name))(_yes, _no)
 
 /* What shpool_name_id() returns, on the device, too: FNV-1a of Fowler, Noll and Vo. */
 SIMT_FN uint32_t shpool_module_id(const char *name)
@@ -190,9 +206,8 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
 /* A module that has nothing but what spills says `#define SHPOOL_SPILLS_NAME 1` in NAME.h. */
 #if defined(__CUDACC__)
 
-#if defined(SHPOOL_LINKED_MODULE)
 /* Run-time linking: the one module of the image, under fixed names (impl/bind.h). */
-#define SHPOOL_DEVICE_MODULE(_name) \
+#define SHPOOL_LINKED_FUNCTIONS(_name) \
     extern "C" { \
     __device__ uint32_t shpool_linked_id(void) { return shpool_module_id(#_name); } \
     __device__ shpool_layout shpool_linked_layout(uint32_t bytes, uint32_t alignment) \
@@ -228,6 +243,10 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
     { \
         return shpool_##_name##_walk(view); \
     } \
+    __device__ shpool_walk shpool_linked_guard(shpool_view view) \
+    { \
+        return SHPOOL_IF_GUARDS(_name, shpool_##_name##_guard, shpool_no_guard)(view); \
+    } \
     __device__ uint32_t shpool_linked_owns(shpool_view view, simt_addr addr) \
     { \
         return shpool_##_name##_owns(view, addr); \
@@ -250,20 +269,21 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
         return SHPOOL_IF_GROUPS(_name, shpool_##_name##_free_group, \
                                 shpool_no_free_group)(view, addr, site, lanes); \
     } \
-    } \
+    }
+
+#if defined(SHPOOL_LINKED_MODULE)
+
+#define SHPOOL_DEVICE_MODULE(_name) \
+    SHPOOL_LINKED_FUNCTIONS(_name) \
     static_assert(sizeof(#_name) <= SHPOOL_NAME_BYTES, "allocator name too long")
 
 #elif !defined(__CUDACC_RTC__) /* an archive's or a program's own table; NVRTC has no host side */
 
 #include <cuda_runtime.h>
 
-#include <shpool/shpool.h>
+#include <shpool/impl/image.h>
 
-/* In the archive (lib/image.cu): gives the pool table `index` of a module, on this device. */
-extern "C" __attribute__((visibility("hidden"))) shpool_status
-shpool_image_read(const void *tables, int index, shpool_layout_fn layout, shpool_pool *pool);
-
-/* In the archive, too (lib/image_spill.cu): impl/report/spill.h's, once for all tables. */
+/* In the archive (lib/image_spill.cu): impl/report/spill.h's, once for all tables. */
 extern "C" {
 __device__ void    *shpool_image_spill(shpool_view view, unsigned long long bytes,
                                        uint32_t alignment);
@@ -272,19 +292,27 @@ __device__ unsigned long long shpool_image_spill_bytes(shpool_view view, const v
 __device__ void     shpool_image_spill_fini(shpool_view view);
 }
 
-/** Define NAME's two device tables, and the shpool_NAME_device_table() of SHPOOL_HOST_MODULE. */
-#define SHPOOL_DEVICE_MODULE(_name) \
+#define SHPOOL_DEVICE_TABLES(_name) \
     SHPOOL_INSTRUMENT(_name) \
-    static __device__ const shpool_table shpool_##_name##_tables[2] = { \
+    extern "C" { \
+    extern SHPOOL_HIDDEN __device__ const shpool_table shpool_##_name##_tables[2]; \
+    __device__ const shpool_table shpool_##_name##_tables[2] = { \
         SHPOOL_TABLE_OF(_name, , shpool_image_spill_fini, shpool_image_), \
         SHPOOL_TABLE_OF(_name, counted_, shpool_counted_##_name##_fini, shpool_image_)}; \
-    extern "C" __attribute__((visibility("hidden"))) shpool_status \
-        shpool_##_name##_device_table(int instrumented, shpool_pool *pool) \
-    { \
-        return shpool_image_read(shpool_##_name##_tables, (instrumented != 0) ? 1 : 0, \
-                                 shpool_##_name##_layout, pool); \
     } \
     static_assert(sizeof(#_name) <= SHPOOL_NAME_BYTES, "allocator name too long")
+
+/** Define NAME's two device tables, and let lib/image.cu find them. */
+#define SHPOOL_DEVICE_MODULE(_name) \
+    SHPOOL_DEVICE_TABLES(_name); \
+    static const shpool_image_module shpool_##_name##_in_image \
+        __attribute__((section("shpool_modules"), used)) = { \
+            "shpool_" #_name "_tables", shpool_##_name##_tables, shpool_##_name##_layout, NULL}
+
+/** The device code of a plugin: for tables and for run-time linking. */
+#define SHPOOL_PLUGIN_MODULE(_name) \
+    SHPOOL_LINKED_FUNCTIONS(_name) \
+    SHPOOL_DEVICE_TABLES(_name)
 
 #endif /* SHPOOL_LINKED_MODULE */
 
@@ -293,11 +321,11 @@ __device__ void     shpool_image_spill_fini(shpool_view view);
 #include <shpool/shpool.h>
 
 /** Define `const shpool_allocator shpool_allocator_NAME`, with NAME compiled for the executor. */
-#define SHPOOL_HOST_MODULE(_name, _summary, _scope, _caps, _device_table, _lto_ir) \
-    SHPOOL_HOST_MODULE_GROUP(_name, _summary, _scope, 32, _caps, _device_table, _lto_ir)
+#define SHPOOL_HOST_MODULE(_name, _summary, _scope, _caps, _lto_ir) \
+    SHPOOL_HOST_MODULE_GROUP(_name, _summary, _scope, 32, _caps, _lto_ir)
 
 /** The same for scope group with another number of threads that share a pool by default. */
-#define SHPOOL_HOST_MODULE_GROUP(_name, _summary, _scope, _threads, _caps, _device_table, _lto_ir) \
+#define SHPOOL_HOST_MODULE_GROUP(_name, _summary, _scope, _threads, _caps, _lto_ir) \
     SHPOOL_INSTRUMENT(_name) \
     static const shpool_table shpool_##_name##_tables[2] = { \
         SHPOOL_TABLE_OF(_name, , shpool_spill_fini, shpool_), \
@@ -306,7 +334,7 @@ __device__ void     shpool_image_spill_fini(shpool_view view);
     const shpool_allocator shpool_allocator_##_name = { \
         SHPOOL_ABI, sizeof(shpool_allocator), #_name, _summary, _scope, _caps, \
         shpool_##_name##_layout, {&shpool_##_name##_tables[0], &shpool_##_name##_tables[1]}, \
-        _device_table, _lto_ir, _threads, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}
+        "shpool_" #_name "_tables", _lto_ir, _threads, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}
 
 #ifdef __cplusplus
 #define SHPOOL_EXTERN_C extern "C"

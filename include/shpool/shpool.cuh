@@ -45,10 +45,7 @@
 #if defined(__CUDACC__) && !defined(__CUDACC_RDC__)
 #error "shpool: compile with nvcc -rdc=true, or with -DSHPOOL_INLINE=NAME"
 #endif
-/* In libshpool_device.a; hidden there, so each image asks its own archive. */
-extern "C" __attribute__((visibility("hidden"))) uint32_t      shpool_image_abi(void);
-extern "C" __attribute__((visibility("hidden"))) shpool_status
-shpool_image_table(shpool_pool *pool);
+#include <shpool/impl/image.h>
 #endif
 
 /* Fill in what ties the pool to this image and to the current device. */
@@ -66,7 +63,7 @@ static inline shpool_status shpool_bind(shpool_pool *pool)
     }
     status = shpool_same_geometry(SHPOOL_INLINE_(shpool_, _layout), pool);
 #elif !defined(SHPOOL_LINKED)
-    status = shpool_image_table(pool);
+    status = shpool_image_bind(pool);
 #endif
     if (status != SHPOOL_OK) {
         return status;

@@ -7,7 +7,8 @@
  * (shpool_open, shpool_close, shpool_report, shpool_allow_shared) is in shpool/shpool.cuh; what
  * opens a pool on the CPU block executor is at the end of this file.
  *
- * Thread safety: every function may be called from any thread at any time.
+ * Thread safety: every function may be called from any thread at any time, and by a child of
+ * fork() whatever the threads of its parent did; of CUDA it has nothing (shpool/device.h).
  * Errors: a negative shpool_status; outputs are then NULL or zeroed, nothing is printed, and
  * shpool_last_error() has the detail for the calling thread.
  */
@@ -62,7 +63,8 @@ SHPOOL_API const char *shpool_strerror(shpool_status status);
 
 /**
  * Detail of this thread's latest failure: what was asked, what was found, what would work.
- * Never NULL; "" before the first failure.  Valid until this thread's next failing call.
+ * Never NULL; "" before the first failure, and where the process has no memory or no thread key
+ * (PTHREAD_KEYS_MAX) for it.  Valid until this thread's next failing call.
  */
 SHPOOL_API const char *shpool_last_error(void);
 
@@ -118,9 +120,8 @@ typedef struct shpool_allocator {
     uint32_t caps;       /**< SHPOOL_CAP_* */
     shpool_layout_fn layout;     /**< the overhead calculator: the very function the device runs */
     const shpool_table *simt[2]; /**< the module for the CPU executor: plain, with stats/check */
-    /** Fills pool->table, allocate and release for the current device; NULL for built-ins, whose
-     *  tables are in libshpool_device.a.  `instrumented`: the stats/check functions. */
-    shpool_status (*device_table)(int instrumented, shpool_pool *pool);
+    const char *tables;  /**< symbol of the two device tables, plain and with stats/check, in an
+                              image that has its device code */
     const shpool_blob *lto_ir;   /**< for shpool_link(), that for the oldest GPU first; or NULL */
     uint32_t threads_per_pool;   /**< scope group: what 0 in a configuration stands for; 0: 32 */
     uint32_t reserved32;         /**< 0 */
@@ -182,13 +183,14 @@ typedef struct shpool_config {
     uint32_t payload_bytes;    /**< largest single malloc of a fresh pool times number of pools */
     uint32_t threads_per_pool; /**< for scope group; 0: the allocator's own choice */
     uint32_t alignment;        /**< largest alignment, a power of two 16..1,024; 0: 16 */
-    uint32_t flags;            /**< SHPOOL_FLAG_STATS and SHPOOL_FLAG_CHECK */
+    uint32_t flags;            /**< SHPOOL_FLAG_STATS, SHPOOL_FLAG_CHECK, SHPOOL_FLAG_COPIES */
     uint32_t total_bytes;      /**< instead of payload_bytes: shared memory for the pools to fill */
     uint32_t shared_limit;     /**< most shared memory they may take; 0, or over 227 KiB: 227 KiB */
     uint32_t spill;            /**< SHPOOL_SPILL_*: what to do when a pool has no room; 0: fail */
     uint32_t spill_bytes;      /**< SHPOOL_SPILL_ARENA: global memory for each block; 0: 64 KiB */
     uint32_t spill_blocks;     /**< blocks that run at once; 0: as many as the device can hold */
-    uint32_t reserved[6];      /**< 0 */
+    uint32_t binding;          /**< SHPOOL_BINDING_*, of kernels for the function table */
+    uint32_t reserved[5];      /**< 0 */
 } shpool_config;
 
 /**
@@ -338,6 +340,14 @@ SHPOOL_API shpool_status shpool_advise(const shpool_pool *pool, const shpool_rep
 SHPOOL_API void shpool_announce(const shpool_pool *pool, const char *where);
 
 /**
+ * Send the message of level warn that a pool's kernels run by the function table, although they
+ * were to be linked; shpool_last_error() says why.
+ *
+ * For the device archive.
+ */
+SHPOOL_API void shpool_announce_table(const shpool_pool *pool);
+
+/**
  * Nonzero if $SHPOOL_ALLOCATOR is set, and therefore serves where no spec is given.
  * The environment is read once, in the first call that needs it; later changes have no effect.
  */
@@ -392,6 +402,29 @@ SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *vari
  */
 SHPOOL_API shpool_status shpool_link(const void *kernel, size_t kernel_bytes, const char *allocator,
                                      uint32_t arch, void **cubin_p, size_t *bytes_p);
+
+/**
+ * Join an image's own kernels with an allocator, to a cubin.  Needs libnvJitLink, no GPU.
+ *
+ * For the device archive, through which shpool_open() calls it; nvcc leaves the relocatable device
+ * code of all objects in the image.  The allocator is one that the image has not, or, for a pool of
+ * SHPOOL_BINDING_LINKED without stats and check, one that is to be inlined.  Kept as shpool_link()
+ * keeps its cubins.
+ *
+ * Scope: host, any thread; blocks while nvJitLink works.
+ * @param [in]  row_start  the image's section __nv_relfatbin: fat binaries, one after the other
+ * @param [in]  row_bytes  its size
+ * @param [in]  pool       from shpool_plan()
+ * @param [in]  arch       as for shpool_link()
+ * @param [out] cubin_p    as for shpool_link()
+ * @param [out] bytes_p    as for shpool_link()
+ * @return as shpool_link(); SHPOOL_ERR_UNSUPPORTED also: no relocatable code in the row; nothing
+ *         with LTO-IR, where the allocator is to be inlined; variables of the program, of which the
+ *         cubin would have copies, and no SHPOOL_FLAG_COPIES
+ */
+SHPOOL_API shpool_status shpool_relink(const void *row_start, size_t row_bytes,
+                                       const shpool_pool *pool, uint32_t arch, void **cubin_p,
+                                       size_t *bytes_p);
 
 /* ---- pools on the CPU block executor (shpool/executor.h) ---- */
 

@@ -100,6 +100,10 @@
  * the body of every spin loop: on the GPU it yields issue slots, on the executor it parks the
  * thread, which keeps explorations finite.
  *
+ *   simt_wait_briefly(a, seen)   the same, and it also returns, then not 0, if nothing happens:
+ *                    on the GPU soon, on the executor when no thread can go on.  SIMT_PATIENCE of
+ *                    these in a row, with no other sign of life, mean that the word will not
+ *                    change.
  *   simt_pause(ns)   lets other threads run, about that long, and returns in any case
  *   simt_clock()     32 bits of the multiprocessor's cycle counter; 0 on the executor
  *

@@ -38,8 +38,9 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  * sleeps about 32 ns at first, twice as long each time, about 1 us at most.
  *
  * Never spills: a pool with a spill option answers with NULL, and shpool_malloc() spills.  With
- * scope cluster it borrows, as shpool_malloc() does.  A request that no free could make room for
- * uses up all its attempts.
+ * scope cluster it borrows, as shpool_malloc() does.  A request of more bytes than the pool has is
+ * tried once, past the line.  One of nearly as many, which no free could make room for either, uses
+ * up its attempts: `largest` of the plan is what fits.
  *
  * @param [in] bytes     as shpool_malloc()
  * @param [in] attempts  how often to try, or to sleep in place of a try; the last one is a try.  1,
@@ -49,15 +50,17 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  */
 SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attempts)
 {
-    void       *ptr   = NULL;
-    uint32_t    asked = (attempts <= 1u) || !shpool_turn_is_taken(heap.view);
+    void       *ptr = NULL;
+    uint32_t    asked;
     shpool_turn turn;
 
+    attempts = shpool_wait_attempts(heap.view, bytes, attempts);
+    asked    = (attempts <= 1u) || !shpool_turn_is_taken(heap.view);
     heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
     if (asked) {
         ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
     }
-    if ((ptr != NULL) || (attempts <= 1u) || (heap.view.bytes == 0)) {
+    if ((ptr != NULL) || (attempts <= 1u)) {
         return ptr;
     }
     turn = shpool_turn_draw(heap.view);
@@ -89,18 +92,20 @@ SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t 
     const uint32_t first = shpool_first_lane(lanes);
     const uint32_t leads = simt_lane() == first;
     void          *ptr   = NULL;
-    uint32_t       asked = (attempts <= 1u) || !leads || !shpool_turn_is_taken(heap.view);
+    uint32_t       asked;
     shpool_turn    turn  = {0, 0, 0, SHPOOL_PAUSE_LEAST};
 
     if (!shpool_is_group(heap, lanes, NULL, bytes, attempts, 0)) {
         return NULL;
     }
+    attempts = shpool_wait_attempts(heap.view, bytes, attempts);
     heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
+    asked = (attempts <= 1u) || !leads || !shpool_turn_is_taken(heap.view);
     asked = simt_shfl(lanes, asked, first);
     if (asked != 0) {
         ptr = shpool_malloc_lanes_as(heap, lanes, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
     }
-    if ((ptr != NULL) || (attempts <= 1u) || (heap.view.bytes == 0)) {
+    if ((ptr != NULL) || (attempts <= 1u)) {
         return ptr;
     }
     if (leads) {

@@ -7,6 +7,7 @@
 #
 #   top_srcdir   source folder [the one above this script's]
 set -u
+umask 022 # a plugin that its group can write to is refused
 here=$(cd "$(dirname "$0")" && pwd)
 src=$(cd "${top_srcdir:-$here/../..}" && pwd)
 for tool in autoconf automake libtoolize; do

@@ -14,13 +14,17 @@ shpool_test_scripts += \
 	tests/build/messages.sh \
 	tests/build/plugin.sh \
 	tests/build/reference.sh \
+	tests/build/relink.sh \
+	tests/build/reload.sh \
 	tests/build/sass.sh \
 	tests/build/snippets.sh \
 	tests/build/style.sh \
 	tests/build/symbols.sh \
 	tests/build/walls.sh
 EXTRA_DIST += tests/build/checks.sh tests/build/doc_blocks.awk tests/build/doc_snippets.cu \
-	tests/build/nvrtc_headers.c tests/build/prototypes.awk tests/build/synopsis.awk
+	tests/build/relink.cu \
+	tests/build/load_rounds.c tests/build/nvrtc_headers.c tests/build/prototypes.awk \
+	tests/build/synopsis.awk
 if HAVE_CMOCKA
 shpool_cmocka_tests += tests/build/test_doc_snippets
 endif

@@ -11,7 +11,7 @@
 #include <shpool/loadstore.cuh>
 #include <shpool/shpool.cuh>
 
-/* ---- README.md, shpool(7), shpool_malloc(3), shpool_open(3) ---- */
+/* ---- README.md, shpool(7), shpool_launch(3), shpool_malloc(3) ---- */
 
 __global__ void kernel(shpool_pool pool, int n)
 {
@@ -27,12 +27,25 @@ int main()
 {
     shpool_pool pool;
     shpool_config want = {256, 32 * 1024};                    /* threads and payload of a block */
+    if (shpool_open(NULL, &want, &pool) || shpool_launch(kernel, 132, 256, NULL, &pool, 10)) {
+        puts(shpool_last_error());
+        return 1;
+    }
+    return cudaDeviceSynchronize() || shpool_close(&pool);
+}
+
+/* ---- shpool_open(3) ---- */
+
+int ordinary(void)
+{
+    shpool_pool pool;
+    shpool_config want = {256, 32 * 1024};
     if (shpool_open(NULL, &want, &pool) || shpool_allow_shared(kernel, pool.shared_bytes)) {
         puts(shpool_last_error());
         return 1;
     }
     kernel<<<132, 256, pool.shared_bytes>>>(pool, 10);
-    return cudaDeviceSynchronize() || shpool_close(&pool);
+    return 0;
 }
 
 /* ---- README.md, shpool_loadstore(3) ---- */

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # fuzz.sh [NAME...]: fuzzes each tests/ROOM/fuzz_NAME.c [all] with libFuzzer, AddressSanitizer and
-# UBSan, from a copy of its corpus in tests/corpus/NAME. With more time: make check
-# TESTS=tests/build/fuzz.sh SHPOOL_FUZZ_SECONDS=300
+# UBSan, from a copy of its corpus in tests/corpus/NAME. With more time: make fuzz
 #
 #   FUZZ_CC       compiler with -fsanitize=fuzzer; empty: the corpus is replayed only
 #   fuzz_seconds  for each target [2]
@@ -21,16 +20,18 @@ case $fuzz_seconds in
     exit 1
     ;;
 esac
+tools="tools/input.c tools/message.c tools/output.c"
 # What a target is linked with beside the library; the fragments of tests/ have the same lists.
 sources_of() { # NAME
     case $1 in
     lint) echo tools/coalesce/json.c ;;
-    log) echo tools/bench/column.c tools/bench/memory/common.c tools/bench/memory/replay.c ;;
+    log) echo tools/bench/column.c tools/bench/memory/common.c tools/bench/memory/replay.c \
+        tools/bench/places.c "$tools" ;;
     options) echo tools/bench/block/options.c tools/bench/list.c tools/bench/names.c \
         tools/bench/options.c ;;
     results) echo tools/bench/column.c tools/bench/facts.c tools/bench/json.c tools/bench/list.c \
-        tools/bench/names.c tools/bench/record.c ;;
-    trace) echo tools/bench/trace/file.c tools/bench/trace/life.c ;;
+        tools/bench/names.c tools/bench/record.c "$tools" ;;
+    trace) echo tools/bench/trace/file.c tools/bench/trace/life.c tools/bench/places.c "$tools" ;;
     esac
 }
 program_of() { # NAME: tests/ROOM/fuzz_NAME, of the build

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Compile and run what the documentation tells users to type, against the installed files.
 set -u
+umask 022 # a plugin that its group can write to is refused
 src=$1
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-installcheck.XXXXXX") || exit 99
 trap 'rm -rf "$tmp"' EXIT
@@ -178,10 +179,10 @@ case " $flags " in
         -o "$tmp/linked_kernel.ltoir" "$src/../examples/linked_kernel.cu" \
         $($PKG_CONFIG --cflags shpool)
     # shellcheck disable=SC2086
-    try "example plugin, its LTO-IR" $NVCC -arch="sm_$low" -rdc=true -dlto -ltoir \
-        -DSHPOOL_LINKED_MODULE "$src/../examples/plugin/own.cu" -o "$tmp/own.ltoir" \
-        $($PKG_CONFIG --cflags shpool)
-    od -An -v -tu1 "$tmp/own.ltoir" | sed 's/[0-9]\{1,\}/&,/g' >"$tmp/own_ltoir.inc"
+    try "example plugin, its device code" $NVCC -rdc=true -fatbin \
+        -gencode "arch=compute_$low,code=[lto_$low,compute_$low]" \
+        "$src/../examples/plugin/own.cu" -o "$tmp/own.fatbin" $($PKG_CONFIG --cflags shpool)
+    od -An -v -tu1 "$tmp/own.fatbin" | sed 's/[0-9]\{1,\}/&,/g' >"$tmp/own_fatbin.inc"
     try "example plugin" plugin -DOWN_CUDA=0
     with_plugins "$BINDIR/shpool-info" link "$tmp/linked_kernel.ltoir" --arch sm_120 \
         --allocator own >"$tmp/linkable" 2>&1

@@ -67,7 +67,7 @@ END
 sed 's/NAME/second/' "$work/app.cu" >"$work/second.cu"
 sed 's/NAME/main/' "$work/app.cu" >"$work/main.cu"
 cp "$top_srcdir/examples/plugin/own.h" "$work"
-cp "$top_srcdir/examples/plugin/own.cu" "$work/own.cu"
+sed 's|\.\./plugin/||' "$top_srcdir/examples/own_allocator/device.cu" >"$work/own.cu"
 cp "$work/own.cu" "$work/again.cu"
 
 # shellcheck disable=SC2086
@@ -84,13 +84,14 @@ check "an object to be linked at run time" \
     nvcc -rdc=true -DSHPOOL_LINKED -c "$work/main.cu" -o "$work/linked.o"
 # shellcheck disable=SC2086
 {
-    says "undefined reference to 'shpool_plan'" nvcc -rdc=true "$work/main.o"
-    says "hidden symbol 'shpool_image_table' isn't defined" nvcc -rdc=true "$work/main.o" $core
+    says "undefined reference to 'shpool_plan'" nvcc -rdc=true "$work/main.o" $archive
+    says "nvlink error : Undefined reference to 'shpool_image_mark'" \
+        nvcc -rdc=true "$work/main.o" $core
     says "ptxas fatal : Unresolved extern function 'shpool_linked_id'" \
         nvcc -DSHPOOL_LINKED "$work/main.cu" $core
     says "nvlink error : Undefined reference to 'shpool_linked_id'" \
         nvcc -rdc=true "$work/linked.o" $core
-    says "multiple definition of 'shpool_own_device_table'" \
+    says "nvlink error : Multiple definition of 'shpool_own_tables'" \
         nvcc -rdc=true "$work/main.o" "$work/own.cu" "$work/again.cu" $archive $core
     says "undefined reference to '__cudaRegisterLinkedBinary_" \
         $CXX -o "$work/out" "$work/main.o" $archive $core -L"$cuda_libdir" -lcudart_static -lrt

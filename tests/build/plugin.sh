@@ -8,6 +8,7 @@
 #
 # Exit: 0; 1.
 set -u
+umask 022 # a plugin that its group can write to is refused
 : "${CC:=cc}" "${top_srcdir:=.}"
 info=./shpool-info
 example=$top_srcdir/examples/plugin
@@ -47,12 +48,13 @@ rm "$work/plugins/bad.so"
 if [ -n "${NVCC:-}" ]; then
     # NVCC may hold options
     # shellcheck disable=SC2086
-    check "its LTO-IR" $NVCC "-arch=sm_$cuda_low" -rdc=true -dlto -ltoir -DSHPOOL_LINKED_MODULE \
-        "$example/own.cu" -o "$work/own.ltoir" -I"$top_srcdir/include"
+    check "its device code" $NVCC -rdc=true -fatbin \
+        -gencode "arch=compute_$cuda_low,code=[lto_$cuda_low,compute_$cuda_low]" \
+        "$example/own.cu" -o "$work/own.fatbin" -I"$top_srcdir/include"
     # shellcheck disable=SC2086
     check "a kernel" $NVCC "-arch=sm_$cuda_low" -rdc=true -dlto -ltoir -Iinclude \
         "$top_srcdir/examples/linked_kernel.cu" -o "$work/kernel.ltoir" -I"$top_srcdir/include"
-    od -An -v -tu1 "$work/own.ltoir" | sed 's/[0-9]\{1,\}/&,/g' >"$work/own_ltoir.inc"
+    od -An -v -tu1 "$work/own.fatbin" | sed 's/[0-9]\{1,\}/&,/g' >"$work/own_fatbin.inc"
     link="$info link $work/kernel.ltoir --arch sm_120"
     check "plugin of this CUDA" plugin own.so -DOWN_CUDA=12080
     check "its stamp" says 'made by CUDA 12.8' $info show own

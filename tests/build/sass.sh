@@ -297,11 +297,13 @@ one_arch()
         fi
     done
 
-    if build "$arch image_spill.cu" $table_flags -arch=$arch -rdc=true -cubin \
-        -o image_spill.cubin "$src/lib/image_spill.cu"; then
-        clean "$arch image_spill.cu"
-    fi
-    objects="$objects image_spill.cubin"
+    for n in image image_calls image_spill; do
+        if build "$arch $n.cu" $table_flags -arch=$arch -rdc=true -cubin -o $n.cubin \
+            "$src/lib/$n.cu" && [ $n != image ]; then # that has a variable and no function
+            clean "$arch $n.cu"
+        fi
+        objects="$objects $n.cubin"
+    done
 
     # -- two blocks of 1,024 threads on a multiprocessor that has 2,048 --
     case $a in

@@ -321,16 +321,6 @@ static void test_seam(void)
     run("seam", none, seam, 2, 33, 64, NULL);
 }
 
-static bool is_chosen(const char *name, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0) {
-            return true;
-        }
-    }
-    return argc < 2;
-}
-
 int main(int argc, char **argv)
 {
     int device = 0;
@@ -349,7 +339,7 @@ int main(int argc, char **argv)
         const shpool_allocator *allocator = shpool_allocator_get(i);
         unsigned                before    = gpu_failed;
 
-        if (!is_chosen(allocator->name, argc, argv)) {
+        if (!trial_is_chosen(allocator->name, argc, argv)) {
             continue;
         }
         test_overhead(allocator);

@@ -27,6 +27,8 @@ EXTRA_DIST += \
 	tests/gpu/groups_inline.cu \
 	tests/gpu/groups_linked.cu \
 	tests/gpu/groups_lto.cu \
+	tests/gpu/launch.cu \
+	tests/gpu/launch_own.c \
 	tests/gpu/layout.cu \
 	tests/gpu/loadstore.cu \
 	tests/gpu/loadstore_copies.cu \
@@ -53,6 +55,16 @@ shpool_gpu_tests = \
 	tests/gpu/loadstore \
 	tests/gpu/spill \
 	tests/gpu/trace
+if HAVE_LTO_IR
+shpool_gpu_tests += tests/gpu/launch
+# with LTO-IR, so that SHPOOL_BINDING=linked inlines
+tests/gpu/conformance.o tests/gpu/launch.o: SHPOOL_NVCC_FLAGS = $(SHPOOL_LTO_CFLAGS) \
+	$(SHPOOL_NVCC_DEBUG) $(SHPOOL_NVCC_COMMON)
+tests/gpu/launch: tests/gpu/launch_own.o examples/plugin/own_lto.o
+tests/gpu/launch_own.o: tests/gpu/launch_own.c
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CC)$(CC) $(DEFS) -I. $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) -c -o $@ $<
+endif
 shpool_nvcc_programs += $(shpool_gpu_tests)
 check_DATA += $(shpool_gpu_tests)
 TESTS += $(shpool_gpu_tests)

@@ -143,23 +143,46 @@ static inline void spec_of(const shpool_allocator *allocator, const char *option
     std::snprintf(spec, 96, "%s:%s", allocator->name, options);
 }
 
+/* The kernel that runs with the pool: with SHPOOL_BINDING=linked, or a plugin's allocator, that of
+ * the joined image.  Its parameters by value, converted. */
+template <typename... Parameters>
+static shpool_status launch(const shpool_pool &pool, void (*kernel)(Parameters...),
+                            cudaLaunchConfig_t config, Parameters... values)
+{
+    const void   *own         = NULL;
+    void         *arguments[] = {&values...};
+    shpool_status status      = shpool_kernel_of((const void *)kernel, &pool, &own);
+
+    if (status == SHPOOL_OK) {
+        status = shpool_allow_shared(own, config.dynamicSmemBytes);
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_cuda_status(cudaLaunchKernelExC(&config, own, arguments), "launch");
+    }
+    return status;
+}
+
 /* Launch, wait, and judge the counts; `tallies` receives the others. */
 template <typename... Parameters, typename... Arguments>
 static void run(const char *what, const shpool_pool &pool, void (*kernel)(Parameters...), dim3 grid,
                 dim3 block, size_t shared, unsigned long long *tallies, Arguments... arguments)
 {
-    counts zero = {};
-    counts c    = {};
+    counts             zero   = {};
+    counts             c      = {};
+    cudaLaunchConfig_t config = {};
 
-    if (shpool_allow_shared(kernel, shared) != SHPOOL_OK) {
-        (void)gpu_check(false, "%s %s: %s", pool.name, what, shpool_last_error());
-        return;
-    }
     if (!gpu_cuda(cudaMemcpy(device_counts, &zero, sizeof(zero), cudaMemcpyHostToDevice),
                   "cudaMemcpy (counts)")) {
         return;
     }
-    kernel<<<grid, block, shared>>>(pool, arguments..., device_counts);
+    config.gridDim          = grid;
+    config.blockDim         = block;
+    config.dynamicSmemBytes = shared;
+    if (launch<Parameters...>(pool, kernel, config, pool, arguments..., device_counts) !=
+        SHPOOL_OK) {
+        (void)gpu_check(false, "%s %s: %s", pool.name, what, shpool_last_error());
+        return;
+    }
     gpu_wait(what);
     if (!gpu_cuda(cudaMemcpy(&c, device_counts, sizeof(c), cudaMemcpyDeviceToHost),
                   "cudaMemcpy (counts)")) {
@@ -205,6 +228,17 @@ static inline uint32_t share_of(const shpool_pool &pool, uint32_t parts)
     uint32_t share = (pool.largest == 0) ? 96u : pool.largest / pool.threads_per_pool / parts;
 
     return (share < 1u) ? 1u : share;
+}
+
+/* Whether an allocator is among the arguments, or there are none. */
+static inline bool trial_is_chosen(const char *name, int argc, char **argv)
+{
+    bool chosen = argc < 2;
+
+    for (int i = 1; i < argc; i++) {
+        chosen = chosen || (strcmp(argv[i], name) == 0);
+    }
+    return chosen;
 }
 
 #endif /* SHPOOL_TESTS_GPU_TRIAL_H */

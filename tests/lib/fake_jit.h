@@ -16,9 +16,15 @@
 static struct {
     pthread_mutex_t lock;
     uint32_t cuda;      /* 0: no nvJitLink on this machine */
+    const char *path;   /* of its file, NULL: not known */
+    const void *base;   /* its first bytes in memory */
+    unsigned finds;     /* calls of shpool_jit_find(), which loads the genuine one */
     unsigned loads;     /* calls of shpool_jit_load() */
     unsigned links;     /* finished ones */
     uint32_t major;     /* that the latest load asked for */
+    const void *cubin;  /* what is made in place of the text, if not NULL */
+    size_t cubin_bytes;
+    char given[FAKE_CUBIN_BYTES]; /* of the latest link that had a cubin: the text, as a string */
     const char *broken; /* the step that fails: "create", "add", "complete", "size" or "cubin" */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -45,7 +51,9 @@ static int fake_create(shpool_jit_handle *handle, uint32_t count, const char *co
         return 4;
     }
     *handle = calloc(1, sizeof(**handle));
-    assert_non_null(*handle);
+    if (*handle == NULL) {
+        return 4;
+    }
     for (uint32_t i = 0; i < count; i++) {
         fake_add(*handle, options[i], strlen(options[i]));
         fake_add(*handle, " ", 1);
@@ -68,7 +76,8 @@ static int fake_add_data(shpool_jit_handle handle, int type, const void *data, s
     if (fake_breaks("add")) {
         return 5;
     }
-    if (strcmp(name, "spill") != 0) { /* the library's own: only in builds with CUDA */
+    /* the library's own are there only in builds with CUDA */
+    if ((strcmp(name, "spill") != 0) && (strcmp(name, "calls") != 0)) {
         fake_add(handle, data, bytes);
         fake_add(handle, ";", 1);
     }
@@ -89,13 +98,19 @@ static int fake_complete(shpool_jit_handle handle)
 
 static int fake_cubin_size(shpool_jit_handle handle, size_t *bytes)
 {
-    *bytes = handle->used;
+    *bytes = (fake.cubin != NULL) ? fake.cubin_bytes : handle->used;
     return fake_breaks("size") ? 7 : SHPOOL_JIT_SUCCESS;
 }
 
 static int fake_cubin(shpool_jit_handle handle, void *cubin)
 {
-    memcpy(cubin, handle->text, handle->used);
+    memcpy(cubin, (fake.cubin != NULL) ? fake.cubin : handle->text,
+           (fake.cubin != NULL) ? fake.cubin_bytes : handle->used);
+    if (fake.cubin != NULL) { /* by one thread only */
+        assert_true(handle->used < sizeof(fake.given));
+        memcpy(fake.given, handle->text, handle->used);
+        fake.given[handle->used] = '\0';
+    }
     return fake_breaks("cubin") ? 8 : SHPOOL_JIT_SUCCESS;
 }
 
@@ -115,31 +130,51 @@ static int fake_log(shpool_jit_handle handle, char *log)
     return SHPOOL_JIT_SUCCESS;
 }
 
+int shpool_jit_find(uint32_t major, shpool_jit *jit_p, shpool_text *tried)
+{
+    (void)major;
+    (void)tried;
+    memset(jit_p, 0, sizeof(*jit_p));
+    pthread_mutex_lock(&fake.lock);
+    fake.finds++;
+    pthread_mutex_unlock(&fake.lock);
+    if (fake.cuda == 0) {
+        return 0;
+    }
+    *jit_p = (shpool_jit){
+        .name = "libfake.so", .path = fake.path, .base = fake.base, .cuda = fake.cuda,
+        .create = fake_create, .destroy = fake_destroy,
+        .add_data = fake_add_data, .complete = fake_complete, .cubin_size = fake_cubin_size,
+        .cubin = fake_cubin, .log_size = fake_log_size, .log = fake_log,
+    };
+    return 1;
+}
+
 shpool_status shpool_jit_load(uint32_t major, shpool_jit *jit_p)
 {
-    memset(jit_p, 0, sizeof(*jit_p));
+    shpool_text tried = { .start = NULL }; /* the fake lists nothing */
+
     pthread_mutex_lock(&fake.lock);
     fake.loads++;
     fake.major = major;
     pthread_mutex_unlock(&fake.lock);
-    if (fake.cuda == 0) {
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "no libnvJitLink, says the fake");
-    }
-    *jit_p = (shpool_jit){
-        .name = "libfake.so", .cuda = fake.cuda, .create = fake_create, .destroy = fake_destroy,
-        .add_data = fake_add_data, .complete = fake_complete, .cubin_size = fake_cubin_size,
-        .cubin = fake_cubin, .log_size = fake_log_size, .log = fake_log,
-    };
-    return SHPOOL_OK;
+    return shpool_jit_find(major, jit_p, &tried)
+               ? SHPOOL_OK
+               : shpool_error(SHPOOL_ERR_UNSUPPORTED, "no libnvJitLink, says the fake");
 }
 
 static inline void fake_jit_reset(uint32_t cuda)
 {
     fake.cuda = cuda;
+    fake.path = NULL;
+    fake.base = NULL;
+    fake.finds = 0;
     fake.loads = 0;
     fake.links = 0;
     fake.major = 0;
     fake.broken = NULL;
+    fake.cubin = NULL;
+    memset(fake.given, 0, sizeof(fake.given));
 }
 
 #endif /* SHPOOL_TESTS_FAKE_JIT_H */

@@ -80,10 +80,10 @@ static inline void trial_compile(const char *name, const char *allocator, const 
              "%s"
              "#ifndef SCOPE\n#define SCOPE SHPOOL_SCOPE_BLOCK\n#endif\n"
              "SHPOOL_EMPTY_MODULE(%s)\n"
-             "SHPOOL_HOST_MODULE(%s, \"a trial\", SCOPE, 0, NULL, NULL);\n"
+             "SHPOOL_HOST_MODULE(%s, \"a trial\", SCOPE, 0, NULL);\n"
              "#if defined(SECOND)\n"
              "SHPOOL_EMPTY_MODULE(trial_a)\n"
-             "SHPOOL_HOST_MODULE(trial_a, \"a second\", SCOPE, 0, NULL, NULL);\n"
+             "SHPOOL_HOST_MODULE(trial_a, \"a second\", SCOPE, 0, NULL);\n"
              "SHPOOL_PLUGIN_OF(&shpool_allocator_%s, &shpool_allocator_trial_a);\n"
              "#elif defined(ABI) || defined(BYTES) || defined(COUNT) || defined(LIBRARY)\n"
              "#ifndef ABI\n#define ABI SHPOOL_ABI\n#endif\n"
@@ -120,6 +120,7 @@ static inline void trial_listen(shpool_level level, const char *text, void *user
 static inline int trial_set_up(void **state)
 {
     (void)clear_environment(state);
+    (void)umask(022); /* a plugin that its group can write to is refused */
     shpool_registry_reset();
     trial_builtins = shpool_allocator_count();
     shpool_set_message_handler(trial_listen, NULL);

@@ -8,7 +8,7 @@
 #include "examples/plugin/own.h"
 
 SHPOOL_HOST_MODULE(own, "a test's own: bump, and afresh when empty", SHPOOL_SCOPE_BLOCK,
-                   SHPOOL_CAP_FREE | SHPOOL_CAP_LOCK_FREE, NULL, NULL);
+                   SHPOOL_CAP_FREE | SHPOOL_CAP_LOCK_FREE, NULL);
 
 #define THREADS 33u
 

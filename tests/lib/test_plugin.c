@@ -164,6 +164,22 @@ static void test_other_file_is_refused(void **state)
     expect_refused("text.so", "invalid ELF header");
 }
 
+/* Nobody writes into the FIFO: dlopen() would wait, and alarm() end the test. */
+static void test_fifo_is_refused(void **state)
+{
+    char path[2 * TRIAL_PATH_BYTES];
+
+    (void)state;
+    trial_path(path, "fifo.so");
+    assert_int_equal(mkfifo(path, 0700), 0);
+    alarm(60);
+    trial_use(trial_folder);
+    expect_refused("fifo.so", "not a regular file");
+    trial_use(path);
+    expect_refused("fifo.so", "not a regular file");
+    alarm(0);
+}
+
 static void test_missing_function_is_refused(void **state)
 {
     (void)state;
@@ -221,6 +237,7 @@ static void test_program_cannot_take_a_plugins_name(void **state)
 
 static void test_places_that_are_not_searched(void **state)
 {
+    static const mode_t open_modes[] = { 0775, 0757, 0777 };
     char path[2 * TRIAL_PATH_BYTES];
     char *longer;
 
@@ -239,14 +256,16 @@ static void test_places_that_are_not_searched(void **state)
     expect_refused("///", "longer than 4095 bytes");
 
     trial_path(path, "a.so");
-    assert_int_equal(chmod(path, 0777), 0);
-    trial_use(trial_folder);
-    expect_refused("a.so", "chmod o-w");
-    assert_int_equal(chmod(path, 0755), 0);
-    assert_int_equal(chmod(trial_folder, 0777), 0);
-    trial_use(trial_folder);
-    expect_refused(trial_folder, "chmod o-w");
-    assert_int_equal(chmod(trial_folder, 0755), 0);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(open_modes); i++) {
+        assert_int_equal(chmod(path, open_modes[i]), 0);
+        trial_use(trial_folder);
+        expect_refused("a.so", "chmod go-w");
+        assert_int_equal(chmod(path, 0755), 0);
+        assert_int_equal(chmod(trial_folder, open_modes[i]), 0);
+        trial_use(trial_folder);
+        expect_refused(trial_folder, "chmod go-w");
+        assert_int_equal(chmod(trial_folder, 0755), 0);
+    }
     trial_use(trial_folder);
     expect_found("trial_a", "a.so");
 }
@@ -318,6 +337,7 @@ int main(void)
         TEST(bad_descriptor_is_refused),
         TEST(other_shared_object_is_refused),
         TEST(other_file_is_refused),
+        TEST(fifo_is_refused),
         TEST(missing_function_is_refused),
         TEST(dangling_link_is_refused),
         TEST(taken_names_are_refused_whole),

@@ -33,6 +33,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_report \
 	tests/pools/test_simt_pool \
 	tests/pools/test_spill \
+	tests/pools/test_stray \
 	tests/pools/test_trace \
 	tests/pools/test_trace_edges \
 	tests/pools/test_trace_groups \

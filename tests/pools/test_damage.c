@@ -54,7 +54,7 @@ static void lock_kernel(void *arg)
     EXPECT(p, a != NULL);
     simt_barrier();
     if (simt_thread_rank() == 0) {
-        simt_store32(heap.view.base + (uint32_t)p->number, 0xfdfdfdfdu);
+        simt_store32(heap.view.base + (uint32_t)p->number, p->steps);
     }
     simt_barrier();
     EXPECT(p, shpool_malloc(heap, 44) == NULL);
@@ -70,12 +70,52 @@ static void test_a_lock_that_was_run_over(void **state)
 {
     (void)state;
     FOR_EACH_POOL(allocator) {
-        for (size_t word = 4; (word <= 8) && (allocator->scope == SHPOOL_SCOPE_GROUP); word += 4) {
+        for (size_t i = 0; (i < 3) && (allocator->scope == SHPOOL_SCOPE_GROUP); i++) {
+            size_t lock = (strcmp(allocator->name, "arena") == 0) ? 8u : 4u;
+
             trial_open(&t, allocator, ":check=1,threads_per_pool=2", 2, 600, 16);
-            t.number = word;
+            t.number = (i == 0) ? lock : 4u * i;
+            t.steps  = (i == 0) ? 1u : 0xfdfdfdfdu; /* 1: somebody seems to have it, for ever */
             trial_run(&t, lock_kernel);
             assert_int_equal(t.report.corrupt, 1);
             assert_int_equal(t.report.bad_frees, 2);
+            assert_int_equal(t.report.broken, SHPOOL_BROKEN_LOCK);
+            assert_true(t.report.broken_at != 0);
+            trial_close(&t);
+        }
+    }
+}
+
+/* A word of freed memory is written; who gets that memory next would lose it to the writer. */
+static void freed_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t   *a    = (uint32_t *)shpool_malloc(heap, 100);
+
+    EXPECT(p, (a != NULL) && (shpool_free_at(heap, a, 0) == SHPOOL_FREE_OK));
+    a[p->number] = 1;
+    EXPECT(p, shpool_malloc_at(heap, 100, 7) == NULL);
+    shpool_fini(heap);
+}
+
+static void test_memory_that_was_written_when_free(void **state)
+{
+    static const char *const clean[] = { "bitmap", "cluster_bitmap", "thread_bitmap" };
+    const shpool_allocator  *allocator;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(clean) / sizeof(clean[0]); i++) {
+        if (shpool_allocator_find(clean[i], &allocator) != SHPOOL_OK) {
+            continue;
+        }
+        for (size_t word = 0; word < 25; word++) {
+            trial_open(&t, allocator, ":check=1", 1, 200, 16); /* no room elsewhere */
+            t.number = word;
+            trial_run(&t, freed_kernel);
+            assert_int_equal(t.report.broken, SHPOOL_BROKEN_FREED);
+            assert_int_equal(t.report.bad_free[0].reason, SHPOOL_FREE_CORRUPT);
+            assert_int_equal(t.report.bad_free[0].site, 7);
             trial_close(&t);
         }
     }
@@ -124,6 +164,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wild_links_are_not_followed),
         cmocka_unit_test(test_a_lock_that_was_run_over),
+        cmocka_unit_test(test_memory_that_was_written_when_free),
         cmocka_unit_test(test_the_bit_behind_the_last_granule),
     };
 

@@ -208,6 +208,43 @@ static void test_a_thread_that_leaves_before_init_is_named(void **state)
     trial_close(&t);
 }
 
+/* ---- a warp's malloc in a branch that half of the warp takes ---- */
+
+static void half_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *ptr  = NULL;
+
+    if (simt_lane() < 16u) {
+        ptr = (p->number == 0) ? shpool_malloc_warp(heap, 100)
+                               : shpool_malloc_lanes(heap, 0xffffu, 100);
+        HEAP_EXPECT(&p->model, ptr != NULL);
+    }
+    simt_barrier();
+    shpool_fini(heap);
+}
+
+static void test_a_warp_that_is_not_whole_waits_for_the_rest(void **state)
+{
+    const shpool_allocator *bitmap;
+
+    (void)state;
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        skip();
+    }
+    trial_open(&t, bitmap, "", 32, 4000, 16);
+    t.number = 0;
+    assert_int_equal(simt_run(&t.launch, half_kernel, &t, &t.result), SHPOOL_ERR_DIVERGENCE);
+    if ((strstr(t.result.text, "threads 0-15: simt_warp_sync(0xffffffff)") == NULL) ||
+        (strstr(t.result.text, "threads 16-31: barrier") == NULL)) {
+        fail_msg("%s", t.result.text);
+    }
+    t.number = 1; /* the cure: the mask of those that are there */
+    trial_run(&t, half_kernel);
+    trial_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_peak_is_what_was_live_at_once),
         cmocka_unit_test(test_sub_pools_beyond_the_launch_are_empty),
         cmocka_unit_test(test_a_thread_that_leaves_before_init_is_named),
+        cmocka_unit_test(test_a_warp_that_is_not_whole_waits_for_the_rest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

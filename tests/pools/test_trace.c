@@ -88,10 +88,10 @@ static void resize(void *arg)
     if (same != ptr) {
         LOG(t, "moved\n");
     }
-    if (shpool_malloc_wait(heap, 5000, 3) != NULL) {
-        LOG(t, "5000 of 2048 bytes\n");
+    if (shpool_malloc_wait(heap, 2048, 3) != NULL) {
+        LOG(t, "2048 of 2032 bytes\n");
     }
-    LOG(t, "w 0 - 5000 0 16 0\nw 0 - 5000 0 16 0\nw 0 - 5000 0 16 0\n");
+    LOG(t, "w 0 - 2048 0 16 0\nw 0 - 2048 0 16 0\nw 0 - 2048 0 16 0\n");
     log_free(t, heap, same, 0);
     shpool_fini(heap);
 }

@@ -168,9 +168,11 @@ static void block(void *arg)
         free_lanes(t, heap, ~0u, "32+31", other, 0);
     }
     simt_barrier();
-    ptr = shpool_malloc_wait_block(heap, 30000, 2);
+    ptr = shpool_malloc_wait_block(heap, t->pool.largest + 1u, 2);
     if (simt_thread_rank() == 0) {
-        LOG(t, "w 0+71 - 30000 0 16 0\nw 0+71 - 30000 0 16 0\n");
+        for (uint32_t i = 0; i < 2; i++) {
+            LOG(t, "w 0+71 - %u 0 16 0\n", t->pool.largest + 1u);
+        }
     }
     shpool_fini(heap);
 }
@@ -228,11 +230,13 @@ static void wait(void *arg)
     shpool_heap heap = trace_init(t);
 
     if ((simt_warp() == 0) && (simt_lane() >= 24)) {
-        if (shpool_malloc_wait_lanes(heap, 0xff000000u, 30000, 3) != NULL) {
-            LOG(t, "30000 of 16384 bytes\n");
+        const uint32_t bytes = t->pool.largest + 1u;
+
+        if (shpool_malloc_wait_lanes(heap, 0xff000000u, bytes, 3) != NULL) {
+            LOG(t, "%u of %u bytes\n", bytes, bytes - 1u);
         }
-        if (leads(0xff000000u)) {
-            LOG(t, "w 24+7 - 30000 0 16 0\nw 24+7 - 30000 0 16 0\nw 24+7 - 30000 0 16 0\n");
+        for (uint32_t i = 0; (i < 3) && leads(0xff000000u); i++) {
+            LOG(t, "w 24+7 - %u 0 16 0\n", bytes);
         }
     }
     shpool_fini(heap);

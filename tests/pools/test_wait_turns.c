@@ -329,6 +329,48 @@ static void test_attempts_are_counted(void **state)
     }
 }
 
+/* ---- what never fits ---- */
+
+/* Thread 0 wants more than there is, alone and as a group, while thread 1 waits at the head. */
+static void never_fits_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *all  = (simt_thread_rank() == 0) ? shpool_malloc(heap, p->pool.largest) : NULL;
+
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        wait_for_tickets(heap, 1);
+        for (uint32_t i = 0; i < 2; i++) {
+            const size_t bytes = (i == 0) ? heap.view.bytes + 1u : SIZE_MAX;
+
+            EXPECT(p, shpool_malloc_wait(heap, bytes, 300) == NULL);
+            EXPECT(p, shpool_malloc_wait_lanes(heap, 1u, bytes, 300) == NULL);
+        }
+        EXPECT(p, shpool_free_at(heap, all, 0) == SHPOOL_FREE_OK);
+    } else {
+        all = shpool_malloc_wait(heap, p->pool.largest, FOR_EVER);
+        EXPECT(p, shpool_free_at(heap, all, 0) == SHPOOL_FREE_OK);
+    }
+    expect_nobody(p, heap, 1);
+    EXPECT(p, shpool_malloc_wait_block(heap, heap.view.bytes + 1u, 300) == NULL);
+    expect_nobody(p, heap, 1);
+    shpool_fini(heap);
+}
+
+static void test_what_never_fits_does_not_wait(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        if (!is_batched(allocator)) {
+            open_shared(allocator, ":stats=1", 2, 9 * 64);
+            trial_run(&t, never_fits_kernel);
+            assert_int_equal(t.report.failures, 5);
+            trial_close(&t);
+        }
+    }
+}
+
 /* ---- a ticket is withdrawn ---- */
 
 static void give_up_kernel(void *arg)
@@ -484,6 +526,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_large_request_is_not_starved),
         cmocka_unit_test(test_patience_ends),
         cmocka_unit_test(test_attempts_are_counted),
+        cmocka_unit_test(test_what_never_fits_does_not_wait),
         cmocka_unit_test(test_who_gives_up_holds_up_nobody),
         cmocka_unit_test(test_one_load_if_nobody_waits),
         cmocka_unit_test(test_every_schedule_of_two_who_wait),

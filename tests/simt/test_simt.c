@@ -359,6 +359,37 @@ static void test_a_deadlock_names_threads_places_and_words(void **unused)
     }
 }
 
+/* Thread 0 waits for a word that thread 1 changes, and then for one that nobody does. */
+static void brief_kernel(void *arg)
+{
+    probe    *p = (probe *)arg;
+    simt_addr a = simt_dynamic_base();
+
+    if (simt_thread_rank() == 0) {
+        while (simt_atomic_load(a, SIMT_ACQUIRE) == 0xA5A5A5A5u) {
+            p->wrong += simt_wait_briefly(a, 0xA5A5A5A5u);
+        }
+        p->wrong += simt_wait_briefly(a, 1) == 0;
+        p->wrong += simt_wait_briefly(a, 1) == 0;
+        p->wrong += simt_wait_briefly(a, 2) != 0; /* it does not hold that */
+    } else if (simt_thread_rank() == 1) {
+        simt_atomic_store(a, 1, SIMT_RELEASE);
+    }
+    simt_barrier();
+}
+
+static void test_a_brief_wait_ends_when_nobody_else_can_go_on(void **unused)
+{
+    (void)unused;
+    for (int engine = SIMT_FIBERS; engine <= SIMT_THREADS; engine++) {
+        for (uint32_t period = 0; period < 3; period++) {
+            setup(NULL);
+            assert_int_equal(run(32, (simt_engine)engine, period, period, brief_kernel), SHPOOL_OK);
+            assert_int_equal(state.wrong, 0);
+        }
+    }
+}
+
 static void test_no_progress_for_too_long_is_a_deadlock_of_os_threads(void **unused)
 {
     (void)unused;
@@ -434,6 +465,7 @@ int main(void)
         cmocka_unit_test_setup(test_threads_at_different_barriers_diverge, setup),
         cmocka_unit_test_setup(test_a_barrier_that_exited_threads_miss_diverges, setup),
         cmocka_unit_test_setup(test_waiting_threads_wake_when_the_word_changes, setup),
+        cmocka_unit_test_setup(test_a_brief_wait_ends_when_nobody_else_can_go_on, setup),
         cmocka_unit_test_setup(test_a_deadlock_names_threads_places_and_words, setup),
         cmocka_unit_test_setup(test_no_progress_for_too_long_is_a_deadlock_of_os_threads, setup),
         cmocka_unit_test_setup(test_a_shared_access_outside_or_misaligned_faults, setup),

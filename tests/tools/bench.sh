@@ -388,7 +388,7 @@ check "so does the CSV" test "$(grep -vc '^#' "$work/cut.csv")" = $((rows + 1))
 check "so does the JSON" test "$(json_members "$work/cut.json" | grep -c ' spec ')" = "$rows"
 check "JSON names what was planned" grep -q '^  "planned": 500,' "$work/cut.json"
 check "silence in a pipe" test ! -s "$work/said"
-signals() { # SECONDS: what a launch that is under way prints after two signals so far apart
+signals() { # SIGNAL STATUS SECONDS: what a launch under way prints after two so far apart
     : >"$work/twice"
     $cpu --allocator warp_best_fit --workload fuzz --threads 128 -i 4000 >"$work/twice" 2>&1 &
     while ! grep -q '^allocator' "$work/twice"; do # the table's heading
@@ -396,16 +396,38 @@ signals() { # SECONDS: what a launch that is under way prints after two signals 
         sleep 0.01
     done
     sleep 0.1
-    kill -TERM $!
-    sleep "$1"
-    kill -TERM $! 2>/dev/null
+    kill -$1 $!
+    sleep "$3"
+    kill -$1 $! 2>/dev/null
     wait $! 2>/dev/null
-    test $? = 143
+    test $? = $2 && grep -qx '# interrupted: 0 of 1 row' "$work/twice"
 }
-check "SIGTERM ends it" signals 0.02
-check "two at once are one" grep -qx '# interrupted: 0 of 1 row' "$work/twice"
-check "a second one ends it at once" signals 0.3
-check "without a word" sh -c "! grep -q interrupted '$work/twice'"
+check "SIGHUP ends it; two at once are one" signals HUP 129 0.02
+check "a second one ends it at once" signals HUP 129 0.3
+check "SIGTERM, which timeout sends twice" signals TERM 143 0.02
+saves() { # SIGNALS...: the first row is saved, and the second launch, of a minute, not waited for
+    mkdir -p "$work/term"
+    : >"$work/said" # the loop must not see the run before
+    $cpu --allocator null --allocator warp_best_fit --workload fuzz --threads 128 -i 100000 \
+        --csv="$work/term/csv" --json="$work/term/json" >"$work/said" 2>&1 &
+    while ! grep -q '^null' "$work/said"; do
+        kill -0 $! 2>/dev/null || return 1
+        sleep 0.01
+    done
+    check "nothing is under the final name" test ! -e "$work/term/csv"
+    began=$(date +%s)
+    for signal in "$@"; do
+        kill -"$signal" $!
+        sleep 0.3
+    done
+    wait $! 2>/dev/null
+    [ $(($(date +%s) - began)) -le 10 ] && [ "$(grep -c '^null' "$work/term/csv")" = 1 ] &&
+        [ "$(json_members "$work/term/json" | grep -c ' spec ')" = 1 ] &&
+        [ "$(echo "$work"/term/*)" = "$work/term/csv $work/term/json" ]
+}
+check "SIGTERM saves what was measured" saves TERM
+rm "$work"/term/*
+check "so does a second SIGHUP" saves HUP HUP
 if command -v script >/dev/null 2>&1; then
     script -qec "$cpu --allocator bitmap -i 2" /dev/null </dev/null >"$work/terminal" 2>&1
     check "progress and time left on a terminal" \

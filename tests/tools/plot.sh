@@ -23,6 +23,16 @@ done
 # marks CHART N: how often gnuplot's point N stands in it, without its definition and the legend's
 marks() { echo $(($(grep -c "<use xlink:href='#gpPt$2' transform" "$1") - 1)); }
 
+fails() { # STATUS TEXT COMMAND...
+    status=$1
+    expected=$2
+    shift 2
+    "$@" >"$work/said" 2>&1
+    got=$?
+    check "$expected" test $got = "$status"
+    check "$expected" grep -q -- "$expected" "$work/said"
+}
+
 # names_all CHART RESULTS.csv: each allocator stands as text in it
 names_all() {
     grep -v '^#' "$2" | sed 1d | sed 's/^"\([^"]*\)".*/\1/; t; s/,.*//' | sort -u >"$work/names"
@@ -120,21 +130,75 @@ check "what was measured has no cycles on the CPU" \
 check "they were not measured" \
     grep -q '<text>not measured: thread_bitmap, bitmap, null<' "$work/w.svg"
 
+# ---- a file of results is text: it runs nothing, and moves no cursor ----
+# evil MEMBER VALUE: the results with that value, as JSON has it, in the first row or the head
+evil() {
+    member="\"$1\": " value="\"$2\"," awk '
+        index($0, ENVIRON["member"]) && !n++ { print ENVIRON["member"] ENVIRON["value"]; next }
+        { print }' "$work/whole.json" >"$work/evil.json"
+}
+ran="touch $work/ran"
+value="x'\\n!$ran\\nset title 'y\`$ran\`';system('$ran');#\\\" . system('$ran') . \\\""
+value="$value\\u001b]0;y\\u009b"
+for member in spec device command; do
+    evil $member "$value"
+    check "$member: a script" $bench plot "$work/evil.json" -o "$work/evil.gp"
+    check "$member: gnuplot runs it" gnuplot "$work/evil.gp"
+    check "$member: nothing else ran" test ! -e "$work/ran"
+    check "$member: printed" grep -qF '\x0a!touch' "$work/evil.gp"
+    check "$member: compared" $bench compare "$work/evil.json" "$work/whole.json"
+    cat "$work/evil.gp" >>"$work/out"
+    check "$member: no escapes" sh -c "! tr -d '\\n' <'$work/out' | grep -q '[[:cntrl:]]'"
+done
+for member in workload binding state; do
+    evil $member "x'!sh"
+    fails 2 "row 1 has the $member \"x'!sh\"; known are" $bench plot "$work/evil.json" \
+        -o "$work/e.svg"
+done
+evil kind 'x\u001b[2J'
+fails 2 'holds "x.x1b\[2J"' $bench plot "$work/evil.json" -o "$work/e.svg"
+evil kind 'x\u202e' # turns the direction of what follows
+fails 2 'holds "x.xe2.x80.xae"' $bench plot "$work/evil.json" -o "$work/e.svg"
+sed 's/"threads": 64/"threads": 4294967360/' "$work/whole.json" >"$work/evil.json"
+fails 2 'has no "threads", or of another type' $bench plot "$work/evil.json" -o "$work/e.svg"
+
+# ---- many rows: seconds of the processor, where each row with each other one takes minutes ----
+# many ROWS: one row with other threads, bytes and threads_per_pool each time
+many() {
+    $bench --device cpu --allocator null --workload pairs -i 1 --repeats 1 --json="$work/one.json" \
+        >/dev/null
+    awk -v rows="$1" '
+        /^    \{/ { on = 1 }
+        !on { print }
+        on { line[++n] = $0 }
+        /^    \}/ { exit }
+        END {
+            for (i = 0; i < rows; i++) {
+                for (k = 1; k <= n; k++) {
+                    text = line[k]
+                    if (text ~ /"threads":/) { text = "\"threads\": " 1 + i % 64 "," }
+                    if (text ~ /"payload_bytes":/) { text = "\"payload_bytes\": " 16 + i % 60 "," }
+                    if (text ~ /"threads_per_pool":/) { text = "\"threads_per_pool\": " i "," }
+                    print text (k == n && i + 1 < rows ? "," : "")
+                }
+            }
+            print "]}"
+        }' "$work/one.json" >"$work/many.json"
+}
+many 3200
+check "3,200 rows drawn" sh -c "ulimit -t 3; $bench plot $work/many.json -o $work/many.gp"
+check "each in a panel" test "$(grep -c '^set title' "$work/many.gp")" = 3200
+many 12000
+check "12,000 rows compared" sh -c "ulimit -t 3
+    $bench compare $work/many.json $work/many.json >$work/compared"
+check "all of them" grep -q '^# 12000 rows: 12000 same' "$work/compared"
+
 # ---- other formats, and none ----
 check "png" $bench plot "$work/b.json" -o "$work/b.png"
 check "it is one" sh -c "head -c 4 '$work/b.png' | grep -q PNG"
 check "a script" $bench plot "$work/b.json" -o "$work/d.gp"
 check "gnuplot runs it" gnuplot "$work/d.gp"
 check "the same chart" cmp "$work/b.svg" "$work/d.svg"
-fails() { # STATUS TEXT COMMAND...
-    status=$1
-    expected=$2
-    shift 2
-    "$@" >"$work/said" 2>&1
-    got=$?
-    check "$expected" test $got = "$status"
-    check "$expected" grep -q -- "$expected" "$work/said"
-}
 here=$PWD
 fails 2 'no gnuplot on PATH .* package gnuplot-nox .* ends in .gp' \
     env PATH=/nonexistent "$here/shpool-bench" --plot "$work/e.svg"
@@ -146,11 +210,15 @@ fails 2 'none/e.svg: No such file' $bench plot "$work/b.json" -o "$work/none/e.s
 fails 2 'none/e.svg: No such file' $bench --device cpu -i 1 --plot "$work/none/e.svg"
 check "and nothing was measured" test "$(wc -l <"$work/said")" = 2
 mkdir "$work/bin"
-printf '#!/bin/sh\necho drawn here\n' >"$work/bin/gnuplot"
+printf '#!/bin/sh\n' >"$work/bin/gnuplot"
 chmod +x "$work/bin/gnuplot"
 fails 1 'gnuplot did not draw it' \
     env PATH="$work/bin:$PATH" $bench plot "$work/b.json" -o "$work/e.svg"
-check "and stdout is not where it draws" sh -c "! grep -q 'drawn here' '$work/said'"
+printf '#!/bin/sh\n[ "$2" = --version ] && exit\necho half\nexit 3\n' >"$work/bin/gnuplot"
+cp "$work/b.svg" "$work/e.svg"
+fails 1 'gnuplot did not draw it (exit status 3)' \
+    env PATH="$work/bin:$PATH" $bench plot "$work/b.json" -o "$work/e.svg"
+check "the chart of before is still there" cmp "$work/b.svg" "$work/e.svg"
 fails 2 '--figure cycle: known are gops cycles failed' \
     $bench plot "$work/b.json" -o "$work/e.svg" --figure cycle
 fails 2 'give -o FILE' $bench plot "$work/b.json"

@@ -4,6 +4,7 @@
 #include "tests/unit.h"
 
 #include <getopt.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/device/fake_driver.h"
@@ -70,7 +71,6 @@ QUESTION(share)
 QUESTION(train)
 QUESTION(cold)
 QUESTION(oom)
-QUESTION(replay)
 
 void bench_memory_add_cub(void)
 {
@@ -265,6 +265,45 @@ static void test_memory_measures_an_allocator_once(void **state)
     assert_said("\noom,async,");
 }
 
+/* ---- a log that is replayed ---- */
+
+#define LOG "test_bench_gpu.log"
+
+/* Seconds of a replay of so many allocations of 512 bytes, at multiples of an address. */
+static double replay_log(unsigned count, unsigned shift)
+{
+    FILE         *file = fopen(LOG, "w");
+    const clock_t begin = clock();
+
+    assert_non_null(file);
+    fputs("Thread,Time,Action,Pointer,Size,Stream\n", file);
+    for (unsigned i = 1; i <= count; i++) {
+        fprintf(file, "1,0,allocate,0x%llx,512,0x0\n", (unsigned long long)i << shift);
+    }
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(run(bench_memory, "--allocator bins --replay " LOG), 0);
+    (void)unlink(LOG);
+    return (double)(clock() - begin) / CLOCKS_PER_SEC;
+}
+
+static void test_pointers_of_a_log_cannot_collide(void **state)
+{
+    double plain;
+
+    (void)state;
+    plain = replay_log(30000, 9);
+    assert_said("\nreplay,bins,15360000,30000,");
+    assert_true(replay_log(30000, 48) < 5.0 * plain + 0.3);
+    assert_said("\nreplay,bins,15360000,30000,");
+}
+
+static void test_a_log_that_cannot_be_read_is_said(void **state)
+{
+    (void)state;
+    assert_int_equal(run(bench_memory, "--allocator bins --replay nobody.log"), 1);
+    assert_said("nobody.log: No such file");
+}
+
 static void test_a_device_that_is_not_there_is_said(void **state)
 {
     (void)state;
@@ -297,6 +336,8 @@ int main(void)
         cmocka_unit_test(test_shapes_that_were_not_compiled_in_are_said_before_anything_runs),
         cmocka_unit_test(test_memory_says_where_it_is_from),
         cmocka_unit_test(test_memory_measures_an_allocator_once),
+        cmocka_unit_test(test_pointers_of_a_log_cannot_collide),
+        cmocka_unit_test(test_a_log_that_cannot_be_read_is_said),
         cmocka_unit_test(test_a_device_that_is_not_there_is_said),
     };
 

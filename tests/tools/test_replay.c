@@ -2,6 +2,8 @@
 /* Reading traces, and replaying them. */
 #include "trace_text.h"
 
+#include <time.h>
+
 #include "tools/bench/trace/replay.h"
 
 /* ---- reading ---- */
@@ -320,6 +322,81 @@ static void test_failures_are_those_recorded(void **state)
     assert_true(failures > 50);
 }
 
+/* ---- traces that are made to be slow ---- */
+
+#define MANY 100000u
+
+static FILE *begin_long(const trace_trial *t)
+{
+    FILE *file = fopen(t->path, "w");
+
+    assert_non_null(file);
+    fputs(HEAD("2", "2", "1", "1024"), file);
+    fprintf(file, "block 0 launch 1 records %u dropped 0\n", MANY);
+    return file;
+}
+
+/* Read it, in less than a second. */
+static void read_long(const trace_trial *t, FILE *file, trace_file *trace)
+{
+    const clock_t begin = clock();
+    char why[256] = "";
+
+    fputs("end 1\n", file);
+    assert_int_equal(fclose(file), 0);
+    if (trace_file_read(t->path, trace, why, sizeof(why)) != 0) {
+        fail_msg("%s", why);
+    }
+    assert_true(clock() - begin < CLOCKS_PER_SEC);
+}
+
+static void test_resets_look_only_at_what_is_live(void **state)
+{
+    FILE *file = begin_long(*state);
+    trace_file trace;
+
+    for (uint32_t i = 0; i < MANY / 2; i++) {
+        fprintf(file, "m 0 0x0 8 16 16 0\nl 1 0\n");
+    }
+    read_long(*state, file, &trace);
+    assert_int_equal(trace.lives[0].count, MANY);
+    for (uint32_t i = 0; i < MANY; i += 2) {
+        assert_int_equal(trace.lives[0].ops[i].end, i + 1);
+    }
+    trace_file_free(&trace);
+}
+
+static void test_marks_are_found_at_once(void **state)
+{
+    FILE *file = begin_long(*state);
+    trace_file trace;
+
+    for (uint32_t i = 0; i < MANY / 2; i++) {
+        fprintf(file, "k 0 %u\n", i);
+    }
+    for (uint32_t i = 0; i < MANY / 2; i++) {
+        fprintf(file, "l 0 %u\n", i);
+    }
+    read_long(*state, file, &trace);
+    trace_file_free(&trace);
+}
+
+static void test_places_cannot_collide(void **state)
+{
+    FILE *file = begin_long(*state);
+    trace_file trace;
+
+    for (unsigned long long i = 1; i <= MANY / 2; i++) {
+        fprintf(file, "m 0 g0x%llx 8 16 16 0\n", i << 48);
+    }
+    for (unsigned long long i = 1; i <= MANY / 2; i++) {
+        fprintf(file, "f 0 g0x%llx 0 0\n", i << 48);
+    }
+    read_long(*state, file, &trace);
+    assert_int_equal(trace.lives[0].refused, 0);
+    trace_file_free(&trace);
+}
+
 #define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
 
 int main(int argc, char **argv)
@@ -332,6 +409,9 @@ int main(int argc, char **argv)
         TRIAL(test_who_needs_a_pool_in_common),
         TRIAL(test_least_bytes),
         TRIAL(test_failures_are_those_recorded),
+        TRIAL(test_resets_look_only_at_what_is_live),
+        TRIAL(test_marks_are_found_at_once),
+        TRIAL(test_places_cannot_collide),
     };
 
     if (argc > 1) {

@@ -1,22 +1,25 @@
 # The programs of tools/.
 noinst_HEADERS += tests/tools/trace_text.h
-shpool_test_scripts += tests/tools/bench.sh tests/tools/plot.sh tests/tools/tools.sh \
-	tests/tools/trace.sh
+shpool_test_scripts += tests/tools/bench.sh tests/tools/output.sh tests/tools/plot.sh \
+	tests/tools/tools.sh tests/tools/trace.sh
 if HAVE_CMOCKA
 shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_heap_map \
-	tests/tools/test_memory_log tests/tools/test_replay tests/tools/test_replay_groups
+	tests/tools/test_memory_log tests/tools/test_replay tests/tools/test_replay_groups \
+	tests/tools/test_tool_faults
 # Fuzz targets; tests/build/fuzz.sh has the same lists.
 shpool_tests += tests/tools/fuzz_log tests/tools/fuzz_options tests/tools/fuzz_results \
 	tests/tools/fuzz_trace
 tests_tools_fuzz_log_SOURCES = tests/tools/fuzz_log.c $(shpool_fuzz_main) \
-	tools/bench/column.c tools/bench/memory/common.c tools/bench/memory/replay.c
+	tools/bench/column.c tools/bench/memory/common.c tools/bench/memory/replay.c \
+	tools/bench/places.c $(shpool_tool_sources)
 tests_tools_fuzz_options_SOURCES = tests/tools/fuzz_options.c $(shpool_fuzz_main) \
 	tools/bench/block/options.c tools/bench/list.c tools/bench/names.c tools/bench/options.c
 tests_tools_fuzz_results_SOURCES = tests/tools/fuzz_results.c $(shpool_fuzz_main) \
 	tools/bench/column.c tools/bench/facts.c tools/bench/json.c tools/bench/list.c \
-	tools/bench/names.c tools/bench/record.c
+	tools/bench/names.c tools/bench/record.c $(shpool_tool_sources)
 tests_tools_fuzz_trace_SOURCES = tests/tools/fuzz_trace.c $(shpool_fuzz_main) \
-	tools/bench/trace/file.c tools/bench/trace/life.c
+	tools/bench/trace/file.c tools/bench/trace/life.c tools/bench/places.c \
+	$(shpool_tool_sources)
 tests_tools_fuzz_log_CFLAGS     = $(AM_CFLAGS)
 tests_tools_fuzz_options_CFLAGS = $(AM_CFLAGS)
 tests_tools_fuzz_results_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
@@ -35,15 +38,47 @@ tests_tools_test_bench_gpu_SOURCES = \
 	tools/bench/loadstore/loadstore.c \
 	tools/bench/memory/common.c \
 	tools/bench/memory/memory.c \
+	tools/bench/memory/replay.c \
 	tools/bench/names.c \
 	tools/bench/options.c \
+	tools/bench/places.c \
 	tools/bench/record.c \
-	tools/message.c
-tests_tools_test_heap_map_SOURCES = tests/tools/test_heap_map.c $(shpool_trace_sources)
-tests_tools_test_memory_log_SOURCES = tests/tools/test_memory_log.c tools/bench/memory/replay.c
+	$(shpool_tool_sources)
+tests_tools_test_heap_map_SOURCES = tests/tools/test_heap_map.c $(shpool_trace_sources) \
+	tools/bench/places.c $(shpool_tool_sources)
+tests_tools_test_memory_log_SOURCES = tests/tools/test_memory_log.c tools/bench/memory/replay.c \
+	tools/bench/places.c $(shpool_tool_sources)
 tests_tools_test_memory_log_CFLAGS  = $(AM_CFLAGS)
-tests_tools_test_replay_SOURCES   = tests/tools/test_replay.c $(shpool_trace_sources)
-tests_tools_test_replay_groups_SOURCES = tests/tools/test_replay_groups.c $(shpool_trace_sources)
+tests_tools_test_replay_SOURCES   = tests/tools/test_replay.c $(shpool_trace_sources) \
+	tools/bench/places.c $(shpool_tool_sources)
+tests_tools_test_replay_groups_SOURCES = tests/tools/test_replay_groups.c $(shpool_trace_sources) \
+	tools/bench/places.c $(shpool_tool_sources)
+# Commands whose allocations fail.
+tests_tools_test_tool_faults_SOURCES = \
+	tests/tools/test_tool_faults.c \
+	$(shpool_trace_sources) \
+	tools/bench/column.c \
+	tools/bench/command.c \
+	tools/bench/compare.c \
+	tools/bench/facts.c \
+	tools/bench/json.c \
+	tools/bench/list.c \
+	tools/bench/names.c \
+	tools/bench/no_cuda.c \
+	tools/bench/options.c \
+	tools/bench/places.c \
+	tools/bench/plot/layout.c \
+	tools/bench/plot/plot.c \
+	tools/bench/plot/script.c \
+	tools/bench/record.c \
+	tools/bench/trace/map.c \
+	tools/bench/trace/replay.c \
+	tools/bench/trace/replay_table.c \
+	$(shpool_tool_sources)
+tests_tools_test_tool_faults_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_tools_test_tool_faults_LDADD   = $(LDADD) $(JANSSON_LIBS)
+tests_tools_test_tool_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
+	-Wl,--wrap=realloc
 # flags of their own: the tool compiles the same files with its own
 tests_tools_test_bench_gpu_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_bench_gpu_LDADD  = $(LDADD) $(JANSSON_LIBS)

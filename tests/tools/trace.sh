@@ -121,6 +121,14 @@ cp output messages
 expect 0 'records had no room' cat messages
 expect 0 'records were dropped' "$bench" replay --device cpu --allocator bitmap drops
 
+# what cannot be written: nothing cut is left, and a FIFO that nobody reads does not hang
+expect 0 'trace=cut: File too large' sh -c "{ trap '' XFSZ; ulimit -f 1
+    '$bench' block --device cpu --workload mixed --allocator bitmap:trace=cut; } 2>&1 | cat"
+expect 0 '' test -e cut -a ! -s cut
+mkfifo fifo
+expect 1 'trace=fifo: is a FIFO that no program reads' timeout 20 "$bench" block --device cpu \
+    --workload pairs -i 1 --allocator bitmap:trace=fifo
+
 # what cannot be read
 record bitmap:trace=whole
 head -c 20000 whole >half

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/output.h"
 #include "names.h"
 
 static const struct {
@@ -17,7 +18,7 @@ static const struct {
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     size_t i;
 
@@ -33,4 +34,10 @@ int main(int argc, char **argv)
     fprintf(stderr, "shpool-bench: unknown command \"%s\"\n", argv[1]);
     bench_commands(stderr);
     return 2;
+}
+
+int main(int argc, char **argv)
+{
+    tool_streams_check();
+    return tool_leave("shpool-bench", run(argc, argv), 2);
 }

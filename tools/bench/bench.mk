@@ -17,14 +17,15 @@ shpool_bench_SOURCES = \
 	tools/bench/names.h \
 	tools/bench/options.c \
 	tools/bench/options.h \
+	tools/bench/places.c \
+	tools/bench/places.h \
 	tools/bench/progress.c \
 	tools/bench/progress.h \
 	tools/bench/record.c \
 	tools/bench/record.h \
 	tools/bench/text.c \
 	tools/bench/text.h \
-	tools/message.c \
-	tools/message.h
+	$(shpool_tool_sources)
 shpool_bench_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 EXTRA_DIST += tools/bench/gpu.cu tools/bench/no_cuda.c
 if HAVE_NVCC

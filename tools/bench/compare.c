@@ -163,22 +163,72 @@ static verdict judge(const bench_row *a, const bench_row *b, const change *rate,
     return ((direction(rate) > 0) || (direction(cycles) > 0)) ? FASTER : SAME;
 }
 
-static int same_point(const bench_row *a, const bench_row *b)
+/* ---- which row is like which ---- */
+
+/* Rows in an order that finds one: those of a point side by side, the first one first. */
+typedef struct row_index {
+    const bench_row **rows;
+    size_t            count;
+} row_index;
+
+static int order(const bench_row *a, const bench_row *b)
 {
-    return (strcmp(a->spec, b->spec) == 0) && (strcmp(a->binding, b->binding) == 0) &&
-           bench_same_workload(a, b) && (a->threads == b->threads) &&
-           (a->payload_bytes == b->payload_bytes) && (a->total_bytes == b->total_bytes) &&
-           (a->threads_per_pool == b->threads_per_pool);
+    const uint32_t of_a[] = {a->median_bytes, a->touched, a->threads, a->payload_bytes,
+                             a->total_bytes, a->threads_per_pool};
+    const uint32_t of_b[] = {b->median_bytes, b->touched, b->threads, b->payload_bytes,
+                             b->total_bytes, b->threads_per_pool};
+    int differ = strcmp(a->spec, b->spec);
+
+    differ = (differ != 0) ? differ : strcmp(a->binding, b->binding);
+    differ = (differ != 0) ? differ : strcmp(a->workload, b->workload);
+    differ = (differ != 0) ? differ : strcmp(a->scope, b->scope);
+    for (size_t i = 0; (differ == 0) && (i < SHPOOL_ARRAY_COUNT(of_a)); i++) {
+        differ = (of_a[i] > of_b[i]) - (of_a[i] < of_b[i]);
+    }
+    return differ;
 }
 
-static const bench_row *find(const bench_results *in, const bench_row *like)
+static int by_point(const void *a, const void *b)
 {
+    const bench_row *const *x = a;
+    const bench_row *const *y = b;
+    const int differ = order(*x, *y);
+
+    return (differ != 0) ? differ : (*x > *y) - (*x < *y);
+}
+
+/* 0, or -1: no memory, and stderr says so. */
+static int make_index(const bench_results *in, row_index *index)
+{
+    index->count = in->count;
+    index->rows  = malloc((in->count + 1) * sizeof(index->rows[0]));
+    if (index->rows == NULL) {
+        fputs("shpool-bench: no memory to compare\n", stderr);
+        return -1;
+    }
     for (size_t i = 0; i < in->count; i++) {
-        if (same_point(&in->rows[i], like)) {
-            return &in->rows[i];
+        index->rows[i] = &in->rows[i];
+    }
+    qsort(index->rows, in->count, sizeof(index->rows[0]), by_point);
+    return 0;
+}
+
+/* The first row of that point, or NULL. */
+static const bench_row *find(const row_index *in, const bench_row *like)
+{
+    size_t low  = 0;
+    size_t high = in->count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (order(in->rows[middle], like) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return NULL;
+    return ((low < in->count) && (order(in->rows[low], like) == 0)) ? in->rows[low] : NULL;
 }
 
 /* ---- output ---- */
@@ -402,12 +452,40 @@ static int fails(const tally *all, const compare_options *options)
     return worse && (options->fail_on > 0.0);
 }
 
+/* All rows: those of B in their order, then those that only A has. */
+static int compare(const bench_results *a, const bench_results *b,
+                   const compare_options *options, tally *all)
+{
+    row_index in_a = {NULL, 0};
+    row_index in_b = {NULL, 0};
+    const int failed = (make_index(a, &in_a) != 0) || (make_index(b, &in_b) != 0);
+
+    for (size_t i = 0; !failed && (i < b->count); i++) {
+        const bench_row *before = find(&in_a, &b->rows[i]);
+
+        if (before != NULL) {
+            take(all, options, before, &b->rows[i]);
+        } else {
+            take_lonely(all, &b->rows[i], NEW);
+        }
+    }
+    for (size_t i = 0; !failed && (i < a->count); i++) {
+        if (find(&in_b, &a->rows[i]) == NULL) {
+            take_lonely(all, &a->rows[i], GONE);
+        }
+    }
+    free(in_a.rows);
+    free(in_b.rows);
+    return failed ? -1 : 0;
+}
+
 int bench_compare(int argc, char **argv)
 {
     compare_options options = {5.0, 0.0, 0};
     bench_results   a;
     bench_results   b;
     tally           all;
+    int             failed;
     int             stop = bench_parse(&parser, argc, argv, &options);
 
     if (stop != 0) {
@@ -423,26 +501,11 @@ int bench_compare(int argc, char **argv)
     memset(&all, 0, sizeof(all));
     all.width = widest_workload(&b, widest_workload(&a, 8));
     put_header(&a, &b, argv[optind], argv[optind + 1], all.width, &options);
-    for (size_t i = 0; i < b.count; i++) {
-        const bench_row *before = find(&a, &b.rows[i]);
-
-        if (before != NULL) {
-            take(&all, &options, before, &b.rows[i]);
-        } else {
-            take_lonely(&all, &b.rows[i], NEW);
-        }
+    failed = compare(&a, &b, &options, &all) != 0;
+    if (!failed) {
+        put_summary(&all);
     }
-    for (size_t i = 0; i < a.count; i++) {
-        if (find(&b, &a.rows[i]) == NULL) {
-            take_lonely(&all, &a.rows[i], GONE);
-        }
-    }
-    put_summary(&all);
     bench_results_clear(&a);
     bench_results_clear(&b);
-    if ((fflush(stdout) != 0) || ferror(stdout)) {
-        fputs("shpool-bench: writing the output failed\n", stderr);
-        return 2;
-    }
-    return fails(&all, &options) ? 1 : 0;
+    return failed ? 2 : fails(&all, &options) ? 1 : 0;
 }

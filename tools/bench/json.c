@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "lib/internal.h"
+#include "coalesce/plan/escape.h"
+#include "tools/input.h"
 #include "json.h"
 
 #if HAVE_JANSSON
@@ -108,11 +110,12 @@ static int read_member(const bench_column *column, const json_t *from, void *rec
         if (!json_is_string(from)) {
             return 0;
         }
-        snprintf(member, column->bytes, "%s", json_string_value(from));
+        coalesce_escape(member, column->bytes, json_string_value(from),
+                        json_string_length(from)); /* it will be printed */
         return 1;
     case BENCH_U32:
         *(uint32_t *)member = (uint32_t)json_integer_value(from);
-        return json_is_integer(from);
+        return json_is_integer(from) && (json_integer_value(from) == *(uint32_t *)member);
     case BENCH_U64:
         *(unsigned long long *)member = (unsigned long long)json_integer_value(from);
         return json_is_integer(from);
@@ -159,11 +162,14 @@ static int is_ours(const char *path, const json_t *document)
 {
     const char   *kind   = json_string_value(json_object_get(document, "kind"));
     const json_t *format = json_object_get(document, "format");
+    char          text[64];
 
     if ((kind == NULL) || (strcmp(kind, KIND) != 0)) {
+        coalesce_escape(text, sizeof(text), (kind != NULL) ? kind : "",
+                        (kind != NULL) ? strlen(kind) : 0);
         fprintf(stderr, "shpool-bench: %s: %s%s%s; results of shpool-bench [block] --json are "
                 "needed\n", path, (kind != NULL) ? "holds \"" : "holds no results with a kind",
-                (kind != NULL) ? kind : "", (kind != NULL) ? "\"" : "");
+                text, (kind != NULL) ? "\"" : "");
         return 0;
     }
     if (json_integer_value(format) != FORMAT) {
@@ -173,6 +179,40 @@ static int is_ours(const char *path, const json_t *document)
         return 0;
     }
     return 1;
+}
+
+static int is_known(const char *name, const char *const known[])
+{
+    while ((*known != NULL) && (strcmp(name, *known) != 0)) {
+        known++;
+    }
+    return *known != NULL;
+}
+
+/* Names that charts and tables are made of; stderr says which one this version does not have. */
+static int check_names(const char *path, size_t number, const bench_row *row)
+{
+    static const char *const states[] = {BENCH_MEASURED, BENCH_ABSENT, BENCH_FAILED, NULL};
+    const struct {
+        const char        *member;
+        const char        *name;
+        const char *const *known;
+    } names[] = {{"workload", row->workload, bench_workload_names},
+                 {"binding", row->binding, bench_binding_names},
+                 {"state", row->state, states}};
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(names); i++) {
+        if (!is_known(names[i].name, names[i].known)) {
+            fprintf(stderr, "shpool-bench: %s: row %zu has the %s \"%s\"; known are", path, number,
+                    names[i].member, names[i].name);
+            for (size_t k = 0; names[i].known[k] != NULL; k++) {
+                fprintf(stderr, " %s", names[i].known[k]);
+            }
+            fputs("\n", stderr);
+            return -1;
+        }
+    }
+    return 0;
 }
 
 static int read_rows(const char *path, const json_t *rows, bench_results *results)
@@ -194,26 +234,18 @@ static int read_rows(const char *path, const json_t *rows, bench_results *result
                     i + 1, bad);
             return -1;
         }
-        if (bench_results_add(results, &row) != 0) {
+        if ((check_names(path, i + 1, &row) != 0) || (bench_results_add(results, &row) != 0)) {
             return -1;
         }
     }
     return 0;
 }
 
-/* What keeps a file from being read, before anyone looks for JSON in it; NULL: nothing. */
+/* What keeps an open file from being read, before anyone looks for JSON in it; NULL: nothing. */
 static const char *not_readable(FILE *file)
 {
-    struct stat about;
-    int         first;
+    const int first = getc(file);
 
-    if (file == NULL) {
-        return strerror(errno);
-    }
-    if ((fstat(fileno(file), &about) == 0) && S_ISDIR(about.st_mode)) {
-        return "is a directory";
-    }
-    first = getc(file);
     if (first == EOF) {
         return ferror(file) ? strerror(errno) : "is empty";
     }
@@ -224,18 +256,21 @@ static const char *not_readable(FILE *file)
 /* The file's JSON; NULL: stderr says why there is none. */
 static json_t *load(const char *path)
 {
-    FILE        *file     = fopen(path, "rb");
-    const char  *why      = not_readable(file);
+    const char  *why;
+    FILE        *file     = tool_input_open(path, NULL, &why);
     json_t      *document = NULL;
     json_error_t error;
+    char         text[2 * sizeof(error.text)];
 
+    why = (file != NULL) ? not_readable(file) : why;
     if (why != NULL) {
         fprintf(stderr, "shpool-bench: %s: %s\n", path, why);
     } else {
         document = json_loadf(file, 0, &error);
         if (document == NULL) {
+            coalesce_escape(text, sizeof(text), error.text, strlen(error.text));
             fprintf(stderr, "shpool-bench: %s: is no JSON of shpool-bench: %s (line %d)\n", path,
-                    error.text, error.line);
+                    text, error.line);
         }
     }
     if (file != NULL) {

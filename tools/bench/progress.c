@@ -2,7 +2,9 @@
 /* shpool-bench: what a run says of itself on a terminal, and Ctrl-C. */
 #include "config.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -22,7 +24,15 @@ static struct {
     double began;
 } progress;
 
-static volatile sig_atomic_t interrupted;
+static atomic_int interrupted;
+
+/* The thread that waits for signals. */
+static struct {
+    pthread_mutex_t results; /* locked while they change */
+    sigset_t        signals;
+    void (*save)(void *user);
+    void           *user;
+} watch = {.results = PTHREAD_MUTEX_INITIALIZER};
 
 static double seconds(void)
 {
@@ -85,50 +95,65 @@ void bench_progress_show(size_t done, const bench_point *point)
     progress.shown = (int)strlen(line);
 }
 
-/* Only what may be called here: clock_gettime(), signal(), raise() and write(). */
-static void note_signal(int number)
+static void *watch_signals(void *unused)
 {
     static const char text[] = "\nshpool-bench: stops after this launch; again: at once\n";
-    static double     first; /* no other handler runs meanwhile, and nobody else reads it */
-    const double      now = seconds();
+    double first  = 0.0;
+    int    number = 0;
 
-    if (interrupted) {
-        if (now - first > TWICE) {
-            (void)signal(number, SIG_DFL);
-            (void)raise(number);
+    (void)unused;
+    while (sigwait(&watch.signals, &number) == 0) {
+        const int before = atomic_exchange(&interrupted, number);
+
+        if ((number == SIGTERM) || ((before != 0) && (seconds() - first > TWICE))) {
+            (void)pthread_mutex_lock(&watch.results);
+            watch.save(watch.user);
         }
-        return;
+        if (before == 0) {
+            first = seconds();
+            if (progress.on) {
+                (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+            }
+        }
     }
-    first       = now;
-    interrupted = number;
-    if (progress.on) {
-        (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    return NULL;
+}
+
+void bench_interrupt_catch(void (*save)(void *user), void *user)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction old;
+    pthread_t        thread;
+
+    watch.save = save;
+    watch.user = user;
+    (void)pthread_mutex_lock(&watch.results);
+    (void)sigemptyset(&watch.signals);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(signals); i++) {
+        /* a signal that the caller ignores stays ignored: nohup, a script's background */
+        if ((sigaction(signals[i], NULL, &old) == 0) && (old.sa_handler != SIG_IGN)) {
+            (void)sigaddset(&watch.signals, signals[i]);
+        }
+    }
+    (void)pthread_sigmask(SIG_BLOCK, &watch.signals, NULL);
+    if (pthread_create(&thread, NULL, watch_signals, NULL) == 0) {
+        (void)pthread_detach(thread);
+    } else { /* signals end the process as they always do */
+        (void)pthread_sigmask(SIG_UNBLOCK, &watch.signals, NULL);
     }
 }
 
-void bench_interrupt_catch(void)
+void bench_launch_begin(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM};
-    struct sigaction action;
-    struct sigaction old;
-    size_t           i;
+    (void)pthread_mutex_unlock(&watch.results);
+}
 
-    memset(&action, 0, sizeof(action));
-    action.sa_handler = note_signal;
-    action.sa_flags   = SA_RESTART;
-    (void)sigemptyset(&action.sa_mask);
-    for (i = 0; i < SHPOOL_ARRAY_COUNT(signals); i++) {
-        (void)sigaddset(&action.sa_mask, signals[i]);
-    }
-    for (i = 0; i < SHPOOL_ARRAY_COUNT(signals); i++) {
-        /* what whoever started us ignores stays ignored: nohup, a script's background */
-        if ((sigaction(signals[i], NULL, &old) == 0) && (old.sa_handler != SIG_IGN)) {
-            (void)sigaction(signals[i], &action, NULL);
-        }
-    }
+void bench_launch_end(void)
+{
+    (void)pthread_mutex_lock(&watch.results);
 }
 
 int bench_interrupted(void)
 {
-    return interrupted;
+    return atomic_load(&interrupted);
 }

@@ -16,8 +16,16 @@ void bench_progress_begin(size_t total);
 void bench_progress_show(size_t done, const bench_point *point);
 void bench_progress_clear(void);
 
-/** From now on Ctrl-C (SIGINT) or SIGTERM only asks to stop; a second one ends the process. */
-void bench_interrupt_catch(void);
+/**
+ * From now on a signal ends no more than the run: the first Ctrl-C (SIGINT) or SIGHUP only asks to
+ * stop; SIGTERM, and a second one, call `save` in a thread of its own as soon as the results are
+ * not changing, that is, in the midst of a launch.  save() ends the process.
+ */
+void bench_interrupt_catch(void (*save)(void *user), void *user);
+
+/** Around a launch: until its end the caller changes no results. */
+void bench_launch_begin(void);
+void bench_launch_end(void);
 
 /** The signal that asked to stop, or 0. */
 int bench_interrupted(void);

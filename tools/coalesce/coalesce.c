@@ -2,6 +2,8 @@
 /* shpool-coalesce: finds uncoalesced memory accesses, and rewrites them where that pays. */
 #include "tool.h"
 
+#include "tools/output.h"
+
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,7 +248,7 @@ static int lint_or_rewrite(const tool_options *options, int is_lint)
     return is_lint ? tool_lint(options) : tool_rewrite(options);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     static tool_options options = { .request = { .waste = 1 }, .least = COALESCE_NOTE,
                                     .fail_on = -1, .colour = -1 };
@@ -275,4 +277,10 @@ int main(int argc, char **argv)
         return status;
     }
     return lint_or_rewrite(&options, strcmp(command, "lint") == 0);
+}
+
+int main(int argc, char **argv)
+{
+    tool_streams_check();
+    return tool_leave("shpool-coalesce", run(argc, argv), TOOL_NO_INPUT);
 }

@@ -5,7 +5,8 @@ shpool_coalesce_SOURCES = \
 	tools/coalesce/json.c \
 	tools/coalesce/lint.c \
 	tools/coalesce/nvcc.c \
-	tools/coalesce/tool.h
+	tools/coalesce/tool.h \
+	$(shpool_tool_sources)
 # how LLVM IR is read, or that it is not
 if HAVE_LLVM
 shpool_coalesce_SOURCES += tools/coalesce/llvm.c

@@ -2,6 +2,8 @@
 /* Files and processes of shpool-coalesce. */
 #include "tool.h"
 
+#include "tools/output.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -117,33 +119,16 @@ char *tool_read(const char *path, size_t *bytes_p)
 
 int tool_write(const char *path, const char *text, size_t bytes)
 {
-    char        part[SHPOOL_PATH_BYTES];
-    const char *mode = "wbx"; /* PART is a file of nobody else */
-    struct stat old;
-    FILE       *file;
-    int         fine;
+    tool_output out;
 
-    if ((stat(path, &old) == 0) && !S_ISREG(old.st_mode)) { /* /dev/stdout */
-        (void)snprintf(part, sizeof(part), "%s", path);
-        mode = "wb";
-    } else if (snprintf(part, sizeof(part), "%s.%ld.part", path, (long)getpid()) >=
-               (int)sizeof(part)) {
-        (void)tool_failed("%s: the name is too long", path);
-        return 0;
-    }
-    file = fopen(part, mode);
-    fine = (file != NULL) && (fwrite(text, 1, bytes, file) == bytes);
-    fine = (file != NULL) && (fclose(file) == 0) && fine;
-    if (fine && (strcmp(part, path) != 0)) {
-        fine = rename(part, path) == 0;
-    }
-    if (!fine) {
-        (void)tool_failed("%s: %s", path, strerror(errno));
-        if ((file != NULL) && (strcmp(part, path) != 0)) {
-            (void)unlink(part);
+    if (tool_output_begin(&out, path) == 0) {
+        (void)!fwrite(text, 1, bytes, out.to); /* tool_output_end() tells */
+        if (tool_output_end(&out, 1) == 0) {
+            return 1;
         }
     }
-    return fine;
+    (void)tool_failed("%s: %s", path, tool_output_error(errno));
+    return 0;
 }
 
 /* The real path of the folder that a file is in, or with whole != 0 of the path itself. */
@@ -189,16 +174,6 @@ void tool_folders_fini(tool_folders *folders)
     }
     free(folders->path);
     *folders = (tool_folders){ .path = NULL };
-}
-
-int tool_close(FILE *file, const char *path)
-{
-    const int fine = !ferror(file) && (fflush(file) == 0);
-
-    if ((file != stdout) && (fclose(file) != 0)) {
-        return tool_failed("%s: %s", path, strerror(errno));
-    }
-    return fine ? TOOL_OK : tool_failed("%s: %s", path, strerror(errno));
 }
 
 int tool_demangler(coalesce_demangle **demangle_p)

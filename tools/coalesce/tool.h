@@ -62,9 +62,6 @@ typedef struct tool_folders {
 int tool_folders_of(const tool_options *options, tool_folders *folders);
 void tool_folders_fini(tool_folders *folders);
 
-/* Flush a stream, and close it if it is not stdout: TOOL_OK, or tool_failed() was called. */
-int tool_close(FILE *file, const char *path);
-
 /* Run a program and wait for it: its exit status, 127 if it cannot be started. */
 int tool_run(char *const arguments[]);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool-info: which allocators there are, which one is selected and why, and what they need. */
 #include "tools/message.h"
+#include "tools/output.h"
 #include "info.h"
 
 #include <shpool/device/provider.h>
@@ -123,9 +124,10 @@ static int show(const char *name, int json)
     printf("%s: %s\n\n", allocator->name, allocator->summary);
     printf("scope        %s: %s\n", info_scope(allocator->scope), scope_text(allocator->scope));
     printf("executor     %s\n", (allocator->simt[0] != NULL) ? "yes" : "no");
-    printf("device code  %s\n", (allocator->device_table != NULL) ? "of its own" :
-           (file != NULL) ? "by run-time linking only" :
-           HAVE_CUDA_DEVICE ? "libshpool_device.a" : "none: built without CUDA");
+    printf("device code  %s\n", (file == NULL) ?
+           (HAVE_CUDA_DEVICE ? "libshpool_device.a" : "none: built without CUDA") :
+           (allocator->lto_ir == NULL) ? "none: for the CPU block executor only" :
+           "the plugin's: joined with kernels for the function table, or inlined");
     if (file != NULL) {
         printf("plugin       %s\n", file);
     }
@@ -259,16 +261,6 @@ static int run(int count, char *const words[], int json)
     return info_usage_error(&usage, "unknown command ", words[0]);
 }
 
-/* A full disk or a closed pipe must not pass for success. */
-static int finish(int status)
-{
-    if ((fflush(stdout) != 0) || ferror(stdout)) {
-        fprintf(stderr, "shpool-info: writing the output failed\n");
-        return EXIT_FAILED;
-    }
-    return status;
-}
-
 /* What a command returned, as the exit status. */
 static int leave(int status)
 {
@@ -277,7 +269,7 @@ static int leave(int status)
                         "jansson\n");
         return EXIT_USAGE;
     }
-    return finish(status);
+    return tool_leave("shpool-info", status, EXIT_FAILED);
 }
 
 int main(int argc, char **argv)
@@ -292,6 +284,7 @@ int main(int argc, char **argv)
     int option;
     int first;
 
+    tool_streams_check();
     /* The commands with options of their own: they are not for the getopt here. */
     first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0)))
                 ? 2 : 1;
@@ -309,10 +302,10 @@ int main(int argc, char **argv)
             break;
         case 'h':
             fputs(usage.text, stdout);
-            return finish(EXIT_OK);
+            return leave(EXIT_OK);
         case 'V':
             printf("shpool-info %s\n", shpool_version());
-            return finish(EXIT_OK);
+            return leave(EXIT_OK);
         default:
             fputs(usage.text, stderr);
             return EXIT_USAGE;

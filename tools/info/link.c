@@ -11,6 +11,8 @@
 
 #include "lib/cache.h"
 #include "lib/link.h"
+#include "tools/input.h"
+#include "tools/output.h"
 
 static const info_usage usage = {
     "shpool-info link",
@@ -78,7 +80,8 @@ static int parse(int argc, char **argv, request *asked)
 /* All of a file, to be given to free(); NULL: stderr says why. */
 static void *read_file(const char *path, size_t *bytes_p)
 {
-    FILE *file = fopen(path, "rb");
+    const char *why;
+    FILE *file = tool_input_open(path, NULL, &why);
     size_t capacity = 0;
     size_t bytes = 0;
     char *data = NULL;
@@ -95,7 +98,8 @@ static void *read_file(const char *path, size_t *bytes_p)
         bad |= ferror(file) != 0;
     }
     if (bad) {
-        fprintf(stderr, "shpool-info: %s cannot be read: %s\n", path, strerror(errno));
+        fprintf(stderr, "shpool-info: %s cannot be read: %s\n", path,
+                (why != NULL) ? why : strerror(errno));
         free(data);
         data = NULL;
     }
@@ -108,16 +112,17 @@ static void *read_file(const char *path, size_t *bytes_p)
 
 static int write_file(const char *path, const void *data, size_t bytes)
 {
-    FILE *file = fopen(path, "wb");
-    int fine = (file != NULL) && (fwrite(data, 1, bytes, file) == bytes);
+    tool_output out;
+    int bad = tool_output_begin(&out, path) != 0;
 
-    if ((file != NULL) && (fclose(file) != 0)) {
-        fine = 0;
+    if (!bad) {
+        (void)!fwrite(data, 1, bytes, out.to); /* tool_output_end() tells */
+        bad = tool_output_end(&out, 1) != 0;
     }
-    if (!fine) {
-        fprintf(stderr, "shpool-info: %s cannot be written: %s\n", path, strerror(errno));
+    if (bad) {
+        fprintf(stderr, "shpool-info: %s cannot be written: %s\n", path, tool_output_error(errno));
     }
-    return fine ? 0 : EXIT_FAILED;
+    return bad ? EXIT_FAILED : 0;
 }
 
 /* One link, timed; the cubin is that of the first. */

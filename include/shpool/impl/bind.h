@@ -55,6 +55,15 @@
     SHPOOL_EITHER_FN(uint32_t, _name, usable, (shpool_view view, simt_addr addr), (view, addr)) \
     SHPOOL_EITHER_FN(uint32_t, _name, largest, (shpool_view view), (view)) \
     SHPOOL_EITHER_FN(shpool_walk, _name, walk, (shpool_view view), (view)) \
+    SIMT_FN void shpool_either_##_name##_init(shpool_view view, uint32_t member, \
+                                              uint32_t members) \
+    { \
+        if (SHPOOL_IS_COUNTED(view)) { \
+            shpool_counted_##_name##_init(view, member, members); \
+        } else { \
+            shpool_##_name##_init(view, member, members); \
+        } \
+    } \
     SIMT_FN uint32_t shpool_either_##_name##_rewind(shpool_view view, uint32_t to) \
     { \
         return SHPOOL_IS_COUNTED(view) \
@@ -99,9 +108,11 @@ SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 #define SHPOOL_DO_walk(_heap)     SHPOOL_INLINE_(shpool_either_, _walk)
 #define SHPOOL_DO_fini(_heap)     SHPOOL_INLINE_(shpool_either_, _fini)
 #define SHPOOL_DO_rewind(_heap)   SHPOOL_INLINE_(shpool_either_, _rewind)
+#define SHPOOL_DO_init(_heap)     SHPOOL_INLINE_(shpool_either_, _init)
 #else
 #define SHPOOL_COUNTED 0
 #define SHPOOL_DO_fini(_heap)     shpool_spill_fini
+#define SHPOOL_DO_init(_heap)     SHPOOL_INLINE_(shpool_, _init)
 #define SHPOOL_DO_allocate(_heap) SHPOOL_INLINE_(shpool_, _malloc)
 #define SHPOOL_DO_release(_heap)  SHPOOL_INLINE_(shpool_, _free)
 #define SHPOOL_DO_resize(_heap)   SHPOOL_INLINE_(shpool_, _resize)
@@ -127,7 +138,6 @@ SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 #define SHPOOL_DO_allocate_group(_heap) SHPOOL_INLINE_GROUP(SHPOOL_INLINE, malloc_group)
 #define SHPOOL_DO_release_group(_heap)  SHPOOL_INLINE_GROUP(SHPOOL_INLINE, free_group)
 #define SHPOOL_DO_layout(_heap)  SHPOOL_INLINE_(shpool_, _layout)
-#define SHPOOL_DO_init(_heap)    SHPOOL_INLINE_(shpool_, _init)
 #define SHPOOL_BOUND(_pool)      ((_pool)->allocator == shpool_module_id(SHPOOL_BOUND_NAME))
 #if defined(SHPOOL_SPILL) || SHPOOL_PASTE(SHPOOL_SPILLS_, SHPOOL_INLINE)
 #define SHPOOL_SPILLS 1
@@ -150,40 +160,16 @@ SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 
 #elif defined(SHPOOL_LINKED)
 
+#include <shpool/impl/calls.h>
 #define SHPOOL_BOUND_NAME NULL
 #define SHPOOL_SPILLS     1
 #define SHPOOL_CLUSTERED  1
-extern "C" {
-__device__ uint32_t      shpool_linked_id(void);
-__device__ shpool_layout shpool_linked_layout(uint32_t bytes, uint32_t alignment);
-__device__ void          shpool_linked_init(shpool_view view, uint32_t member, uint32_t members);
-__device__ simt_addr     shpool_linked_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
-                                              uint32_t site);
-__device__ uint32_t      shpool_linked_free(shpool_view view, simt_addr addr, uint32_t site);
-__device__ uint32_t      shpool_linked_resize(shpool_view view, simt_addr addr, uint32_t bytes);
-__device__ uint32_t      shpool_linked_usable(shpool_view view, simt_addr addr);
-__device__ uint32_t      shpool_linked_largest(shpool_view view);
-__device__ shpool_walk   shpool_linked_walk(shpool_view view);
-__device__ uint32_t      shpool_linked_owns(shpool_view view, simt_addr addr);
-__device__ uint32_t      shpool_linked_rewind(shpool_view view, uint32_t to);
-__device__ uint32_t      shpool_linked_grouped(void);
-__device__ simt_addr     shpool_linked_malloc_group(shpool_view view, uint32_t bytes,
-                                                    uint32_t alignment, uint32_t site,
-                                                    uint32_t lanes);
-__device__ uint32_t      shpool_linked_free_group(shpool_view view, simt_addr addr, uint32_t site,
-                                                  uint32_t lanes);
-__device__ void         *shpool_linked_spill(shpool_view view, unsigned long long bytes,
-                                             uint32_t alignment);
-__device__ uint32_t      shpool_linked_unspill(shpool_view view, void *ptr, uint32_t site);
-__device__ unsigned long long shpool_linked_spilled(shpool_view view, const void *ptr);
-__device__ void          shpool_linked_fini(shpool_view view);
-__device__ uint32_t      shpool_linked_can_spill(void);
-}
 #define SHPOOL_DO_layout(_heap)   shpool_linked_layout
-#define SHPOOL_DO_init(_heap)     shpool_linked_init
+#define SHPOOL_DO_init(_heap)     SHPOOL_LINKED_(init)
 #if defined(SHPOOL_CHECK)
 #define SHPOOL_MARKS_linked  ~, 1
 #define SHPOOL_GROUPS_linked ~, 1
+#define SHPOOL_GUARDS_linked ~, 1
 SHPOOL_EITHER_MODULE(linked)
 /* the part of a kernel whose pool does not spill counts nothing */
 SIMT_FN void *shpool_either_linked_spill(shpool_view view, unsigned long long bytes,
@@ -230,7 +216,6 @@ SIMT_FN uint32_t shpool_either_linked_unspill(shpool_view view, void *ptr, uint3
 #define SHPOOL_CLUSTERED  1
 #define SHPOOL_DO_allocate(_heap) (_heap).allocate
 #define SHPOOL_DO_release(_heap)  (_heap).release
-#define SHPOOL_GROUPED(_heap)           ((_heap).allocate_group != NULL)
 #define SHPOOL_DO_allocate_group(_heap) (_heap).allocate_group
 #define SHPOOL_DO_release_group(_heap)  (_heap).release_group
 #define SHPOOL_DO_layout(_heap)   (_heap).table->layout
@@ -244,12 +229,39 @@ SIMT_FN uint32_t shpool_either_linked_unspill(shpool_view view, void *ptr, uint3
 #define SHPOOL_DO_spill(_heap)    (_heap).table->spill
 #define SHPOOL_DO_unspill(_heap)  (_heap).table->unspill
 #define SHPOOL_DO_spilled(_heap)  (_heap).table->spilled
-#define SHPOOL_BOUND(_pool)       ((_pool)->table != NULL)
+/* Where the object holds LTO-IR, too (SHPOOL_LTO), an image that is joined anew has names for one
+ * allocator's functions: calls.h.  A flag of the heap says so.  Two calls, and not one through a
+ * pointer that is chosen: nvcc would choose all of them early and keep them in registers. */
+#if defined(SHPOOL_LTO) && defined(__CUDACC__)
+#include <shpool/impl/calls.h>
+#define SHPOOL_HEAP_FLAGS(_flags) shpool_named_flags(_flags)
+#define SHPOOL_DO(_heap, _what, _arguments) \
+    ((((_heap).view.flags & SHPOOL_FLAG_NAMED) != 0) ? shpool_named_##_what _arguments \
+                                                     : SHPOOL_DO_##_what(_heap) _arguments)
+#define SHPOOL_GROUPED(_heap) \
+    ((((_heap).view.flags & SHPOOL_FLAG_NAMED) != 0) ? (shpool_named_grouped() != 0) \
+                                                     : ((_heap).allocate_group != NULL))
+#else
+#define SHPOOL_GROUPED(_heap) ((_heap).allocate_group != NULL)
+#endif
+#if defined(__CUDACC__)
+/* In the archive (lib/image.cu).  Each image has its own, at an address of its own: a pool of
+ * another image, whose functions this one must not call, is known by it. */
+extern "C" __device__ const uint32_t shpool_image_mark;
+#define SHPOOL_IS_OF_IMAGE(_pool) ((_pool)->image == (const void *)&shpool_image_mark)
+#else
+#define SHPOOL_IS_OF_IMAGE(_pool) 1 /* the executor has one */
+#endif
+#define SHPOOL_BOUND(_pool) (((_pool)->table != NULL) && SHPOOL_IS_OF_IMAGE(_pool))
 SIMT_FN shpool_rewind_fn shpool_table_rewind(const shpool_table *table)
 {
     return (table->rewind != NULL) ? table->rewind : shpool_no_rewind;
 }
 
+#endif
+
+#if !defined(SHPOOL_HEAP_FLAGS)
+#define SHPOOL_HEAP_FLAGS(_flags) (_flags)
 #endif
 
 #define SHPOOL_HAS_AREA (SHPOOL_SPILLS || SHPOOL_COUNTED)
@@ -274,6 +286,8 @@ SIMT_FN shpool_rewind_fn shpool_table_rewind(const shpool_table *table)
         } \
     } while (0)
 
+#if !defined(SHPOOL_DO)
 #define SHPOOL_DO(_heap, _what, _arguments) (SHPOOL_DO_##_what(_heap) _arguments)
+#endif
 
 #endif /* SHPOOL_IMPL_BIND_H */

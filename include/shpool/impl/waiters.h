@@ -45,6 +45,13 @@ SIMT_FN simt_addr shpool_waiters(shpool_view view)
     return (bytes != 0) ? view.base + view.bytes - bytes : 0u;
 }
 
+/* How often to try: what is larger than the pool fits after no free, and would stand at the head of
+ * the line meanwhile. */
+SIMT_FN uint32_t shpool_wait_attempts(shpool_view view, size_t bytes, uint32_t attempts)
+{
+    return ((view.bytes == 0) || (bytes > view.bytes)) ? 1u : attempts;
+}
+
 /* One who waits. */
 typedef struct shpool_turn {
     simt_addr waiters;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/internal.h"
 #include "tools/bench/gpu.h"
@@ -13,6 +14,7 @@
 #include "tools/bench/progress.h"
 #include "tools/bench/text.h"
 #include "tools/message.h"
+#include "tools/output.h"
 #include "block.h"
 #include "workload.h"
 
@@ -58,8 +60,8 @@ typedef struct report {
     int   cuda;
     int   table;            /* on stdout, nothing else goes there */
     int   spec_width;
-    FILE *json;             /* NULL: none */
-    FILE *csv;
+    tool_output json;       /* without a stream: none */
+    tool_output csv;
     bench_results results;
     unsigned long long errors;
     size_t measured;
@@ -87,45 +89,14 @@ static int take_row(report *out, const bench_row *row)
     if (out->table) {
         bench_text_row(stdout, &out->results.facts, row, out->spec_width);
     }
-    if (out->csv != NULL) {
-        bench_csv_row(out->csv, row);
+    if (out->csv.to != NULL) {
+        bench_csv_row(out->csv.to, row);
     }
     out->errors += row->errors;
     out->measured += strcmp(row->state, BENCH_MEASURED) == 0;
     out->failed += strcmp(row->state, BENCH_FAILED) == 0;
     out->unplanned += (strcmp(row->state, BENCH_ABSENT) == 0) && (row->pools == 0);
     return bench_results_add(&out->results, row) == 0;
-}
-
-static void measure(report *out)
-{
-    const size_t count = bench_points(out->options);
-    bench_point  point;
-    bench_row    row;
-    size_t       i;
-    int          failed;
-
-    bench_progress_begin(count);
-    bench_interrupt_catch();
-    for (i = 0; i < count; i++) {
-        bench_point_at(out->options, i, &point);
-        bench_progress_show(i, &point);
-        bench_row_init(&row, &point);
-        failed = out->cuda ? bench_cuda_row(out->options, &point, &row)
-                           : bench_cpu_row(out->options, &point, &row);
-        if (bench_interrupted()) {
-            break; /* this row has too few samples */
-        }
-        if (!failed && (strcmp(row.state, BENCH_ABSENT) != 0)) {
-            snprintf(row.state, sizeof(row.state), "%s", BENCH_MEASURED);
-        }
-        bench_row_summarise(&row);
-        if (!take_row(out, &row)) {
-            out->failed++;
-            break;
-        }
-    }
-    bench_progress_clear();
 }
 
 /* A spec that no geometry can mend is said once, before anything is measured. */
@@ -154,42 +125,32 @@ static int check_specs(const bench_options *options)
 }
 
 /* Where results go: "-" is stdout, instead of the table.  -1: it cannot be written. */
-static int open_output(const char *path, FILE **file_p, report *out)
+static int open_output(const char *path, tool_output *output, report *out)
 {
-    *file_p = NULL;
+    *output = (tool_output){.to = NULL};
     if (path == NULL) {
         return 0;
     }
     if (strcmp(path, "-") == 0) {
         out->table = 0;
-        *file_p    = stdout;
+        output->to = stdout;
         return 0;
     }
-    *file_p = fopen(path, "w");
-    if (*file_p == NULL) {
-        fprintf(stderr, "shpool-bench: %s: %s\n", path, strerror(errno));
+    if (tool_output_begin(output, path) != 0) {
+        fprintf(stderr, "shpool-bench: %s: %s\n", path, tool_output_error(errno));
         return -1;
     }
     return 0;
 }
 
-/* A full disk must not pass for success. */
-static int close_output(const char *path, FILE *file)
+/* Nonzero: a full disk or so, which must not pass for success; what stdout has, main() flushes. */
+static int close_output(const char *path, tool_output *output, int keep)
 {
-    int failed;
-
-    if (file == NULL) {
+    if ((output->to == NULL) || (output->to == stdout) || (tool_output_end(output, keep) == 0)) {
         return 0;
     }
-    failed = (fflush(file) != 0) || ferror(file);
-    if ((file != stdout) && (fclose(file) != 0)) {
-        failed = 1;
-    }
-    if (failed) {
-        fprintf(stderr, "shpool-bench: %s: writing failed\n",
-                (file == stdout) ? "the output" : path);
-    }
-    return failed;
+    fprintf(stderr, "shpool-bench: %s: %s\n", path, strerror(errno));
+    return 1;
 }
 
 /* What remains when the rows are out; exit status. */
@@ -203,12 +164,11 @@ static int finish(report *out)
         printf("# interrupted: %zu of %u row%s\n", out->results.count,
                (unsigned)out->results.facts.planned, bench_s(out->results.facts.planned));
     }
-    if (out->json != NULL) {
-        failed |= bench_json_write(&out->results, out->json) != 0;
+    failed |= close_output(options->csv, &out->csv, 1);
+    if (out->json.to != NULL) {
+        failed |= bench_json_write(&out->results, out->json.to) != 0;
     }
-    failed |= close_output(options->json, out->json);
-    failed |= close_output(options->csv, out->csv);
-    failed |= out->table && close_output(NULL, stdout);
+    failed |= close_output(options->json, &out->json, !failed);
     if (options->plot != NULL) {
         failed |= bench_plot_draw(&out->results, 0, options->plot) != 0;
     }
@@ -224,6 +184,46 @@ static int finish(report *out)
         return 1;
     }
     return (failed || (out->errors != 0) || (out->failed != 0)) ? 1 : 0;
+}
+
+/* By a signal that does not wait for the launch under way. */
+static void save(void *user)
+{
+    bench_progress_clear();
+    _exit(tool_leave("shpool-bench", finish(user), 1));
+}
+
+static void measure(report *out)
+{
+    const size_t count = bench_points(out->options);
+    bench_point  point;
+    bench_row    row;
+    size_t       i;
+    int          failed;
+
+    bench_progress_begin(count);
+    bench_interrupt_catch(save, out);
+    for (i = 0; i < count; i++) {
+        bench_point_at(out->options, i, &point);
+        bench_progress_show(i, &point);
+        bench_row_init(&row, &point);
+        bench_launch_begin();
+        failed = out->cuda ? bench_cuda_row(out->options, &point, &row)
+                           : bench_cpu_row(out->options, &point, &row);
+        bench_launch_end();
+        if (bench_interrupted()) {
+            break; /* this row has too few samples */
+        }
+        if (!failed && (strcmp(row.state, BENCH_ABSENT) != 0)) {
+            snprintf(row.state, sizeof(row.state), "%s", BENCH_MEASURED);
+        }
+        bench_row_summarise(&row);
+        if (!take_row(out, &row)) {
+            out->failed++;
+            break;
+        }
+    }
+    bench_progress_clear();
 }
 
 /* Whether it runs on a GPU; -1: it cannot be as asked, and stderr says so. */
@@ -278,16 +278,19 @@ int bench_block(int argc, char **argv)
     if ((out.cuda < 0) || (bench_options_complete(&options, out.cuda) != 0) ||
         (check_specs(&options) != 0) ||
         (set_facts(&out.results.facts, &options, out.cuda, device) != 0) ||
-        (open_output(options.json, &out.json, &out) != 0) ||
-        (open_output(options.csv, &out.csv, &out) != 0)) {
+        (open_output(options.json, &out.json, &out) != 0)) {
+        return 1;
+    }
+    if (open_output(options.csv, &out.csv, &out) != 0) {
+        (void)close_output(options.json, &out.json, 0);
         return 1;
     }
     if (out.table) {
         out.spec_width = longest_spec(&options);
         bench_text_begin(stdout, &out.results.facts, out.spec_width);
     }
-    if (out.csv != NULL) {
-        bench_csv_begin(out.csv, &out.results.facts);
+    if (out.csv.to != NULL) {
+        bench_csv_begin(out.csv.to, &out.results.facts);
     }
     measure(&out);
     stop = finish(&out);

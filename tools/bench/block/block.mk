@@ -10,13 +10,13 @@ shpool_bench_SOURCES += \
 	tools/bench/block/options.c \
 	tools/bench/block/point.c \
 	tools/bench/block/workload.h
-EXTRA_DIST += tools/bench/block/cuda.cu tools/bench/block/inline.cu tools/bench/block/kernels.cuh \
-	tools/bench/block/linked.cu
+EXTRA_DIST += tools/bench/block/cuda.cu tools/bench/block/inline.cu tools/bench/block/kernels.cuh
 if HAVE_NVCC
 shpool_bench_SOURCES += tools/bench/block/cuda.cu
 if HAVE_LTO_IR
-nodist_shpool_bench_SOURCES += tools/bench/block/linked_lto.c
--include tools/bench/block/linked_lto.cud
+# with LTO-IR, for --binding linked
+tools/bench/block/cuda.o: SHPOOL_NVCC_FLAGS = $(SHPOOL_LTO_CFLAGS) $(SHPOOL_NVCC_DEBUG) \
+	$(SHPOOL_NVCC_COMMON)
 endif
 endif
 

@@ -27,7 +27,7 @@ static void run_own_slots(const cpu_kernel *k, bench_tally *tally)
     switch (k->scope) {
 #define BENCH_CASE(_name, _threads, _summary) \
     case BENCH_SCOPE_##_name: \
-        bench_run_own_slot_##_name(bench_own_slots(), &k->args, 1, tally); \
+        bench_run_own_slot_##_name(shpool_empty_heap(), &k->args, 1, tally); \
         break;
         BENCH_SCOPES(BENCH_CASE)
 #undef BENCH_CASE
@@ -115,11 +115,16 @@ static shpool_status open_pool(const bench_point *point, shpool_pool *pool)
     return shpool_simt_open(point->spec, &want, pool);
 }
 
-static void close_pool(const bench_point *point, shpool_pool *pool)
+/* A trace that cannot be written is a failure of the row. */
+static shpool_status close_pool(const bench_point *point, shpool_pool *pool, bench_row *row)
 {
-    if (!bench_is_own_slot(point->spec)) {
-        shpool_simt_close(pool);
+    const shpool_status status = bench_is_own_slot(point->spec) ? SHPOOL_OK
+                                                                : shpool_simt_close(pool);
+
+    if ((status != SHPOOL_OK) && (row->note[0] == '\0')) { /* the first failure is told */
+        snprintf(row->note, sizeof(row->note), "%s", shpool_last_error());
     }
+    return status;
 }
 
 int bench_cpu_row(const bench_options *options, const bench_point *point, bench_row *row)
@@ -137,8 +142,7 @@ int bench_cpu_row(const bench_options *options, const bench_point *point, bench_
     bench_row_set_pool(row, &k.pool);
     row->blocks = options->blocks;
     if (bench_row_missing(row, point, &k.pool)) {
-        close_pool(point, &k.pool);
-        return 0;
+        return (close_pool(point, &k.pool, row) == SHPOOL_OK) ? 0 : -1;
     }
     k.workload = point->workload;
     k.scope    = point->scope;
@@ -154,6 +158,5 @@ int bench_cpu_row(const bench_options *options, const bench_point *point, bench_
     for (i = 0; (status == SHPOOL_OK) && (i < options->repeats) && !bench_interrupted(); i++) {
         status = sample(&launch, &k, row);
     }
-    close_pool(point, &k.pool);
-    return (status == SHPOOL_OK) ? 0 : -1;
+    return ((close_pool(point, &k.pool, row) == SHPOOL_OK) && (status == SHPOOL_OK)) ? 0 : -1;
 }

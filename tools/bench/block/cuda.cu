@@ -18,7 +18,7 @@ const bench_binding table_binding = {
 
 /* The baseline of objects: its kernels have no allocator. */
 #define BENCH_OWN_KERNEL(_name, _threads, _summary) \
-    BENCH_KERNELS_OF(own_slot_##_name, bench_own_slots(), (void)heap, BENCH_EVERY_BLOCK)
+    BENCH_KERNELS_OF(own_slot_##_name, shpool_empty_heap(), (void)heap, BENCH_EVERY_BLOCK)
 #define BENCH_TIMED_OWN(_name, _threads, _summary)   BENCH_TIMED(own_slot_##_name, _summary)
 #define BENCH_CHECKED_OWN(_name, _threads, _summary) BENCH_CHECKED(own_slot_##_name, _summary)
 BENCH_SCOPES(BENCH_OWN_KERNEL)
@@ -266,87 +266,15 @@ const bench_binding *inline_binding(const char *name)
     return NULL;
 }
 
-} /* namespace */
-
-#if HAVE_LTO_IR && (CUDART_VERSION >= 12080)
-extern "C" const shpool_blob shpool_lto_linked;
-
-namespace {
-
-/* Join the kernels with the allocator and load them; false with the note set. */
-bool link(launch *l, const bench_point *point, cudaLibrary_t *library, bench_row *row)
+/* The kernels for the point's binding; false: the row has none, and says why.  A linked row has the
+ * kernels of the function table, which shpool_open() joins with the allocator; so has a row by
+ * table, where the allocator is a plugin's. */
+bool choose_kernels(launch *l, const bench_point *point, const shpool_config *want, bench_row *row)
 {
-    const char    *allocator = l->pool.name;
-    const bool     objects   = point->workload == BENCH_objects;
-    cudaDeviceProp properties;
-    cudaKernel_t   kernels[2] = {NULL, NULL};
-    void          *cubin  = NULL;
-    size_t         bytes  = 0;
-    int            device = 0;
-    bool           good   = true;
-
-    if (failed(cudaGetDevice(&device), "cudaGetDevice", row) ||
-        failed(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties", row)) {
-        return false;
-    }
-    if (shpool_link(shpool_lto_linked.data, shpool_lto_linked.bytes, allocator,
-                    (uint32_t)(10 * properties.major + properties.minor), &cubin,
-                    &bytes) != SHPOOL_OK) {
-        snprintf(row->note, sizeof(row->note), "%s", shpool_last_error());
-        return false;
-    }
-    good = !failed(cudaLibraryLoadData(library, cubin, NULL, NULL, 0, NULL, NULL, 0),
-                   "cudaLibraryLoadData", row);
-    for (int i = 0; good && (i < 2); i++) {
-        char name[64];
-
-        snprintf(name, sizeof(name), "bench_linked_%s%s%s%s",
-                 bench_workload_name(point->workload), objects ? "_" : "",
-                 objects ? bench_scope_names[point->scope] : "", (i == 1) ? "_checked" : "");
-        good = !failed(cudaLibraryGetKernel(&kernels[i], *library, name), "cudaLibraryGetKernel",
-                       row);
-    }
-    free(cubin);
-    l->kernel  = (const void *)kernels[0];
-    l->checked = (const void *)kernels[1];
-    return good;
-}
-
-void unload(cudaLibrary_t library)
-{
-    if (library != NULL) {
-        (void)cudaLibraryUnload(library);
-    }
-}
-
-} /* namespace */
-#else
-typedef void *cudaLibrary_t_none;
-#define cudaLibrary_t cudaLibrary_t_none
-
-namespace {
-
-bool link(launch *, const bench_point *, cudaLibrary_t *, bench_row *row)
-{
-    bench_row_absent(row, "needs LTO-IR in this build and CUDA 12.8");
-    return false;
-}
-
-void unload(cudaLibrary_t)
-{
-}
-
-} /* namespace */
-#endif
-
-namespace {
-
-/* The kernels for the point's binding; false: the row has none, and says why. */
-bool choose_kernels(launch *l, const bench_point *point, const shpool_config *want,
-                    cudaLibrary_t *library, bench_row *row)
-{
-    const unsigned       id    = bench_kernel_id((uint32_t)point->workload, point->scope);
-    const bench_binding *bound = &table_binding;
+    const unsigned       id     = bench_kernel_id((uint32_t)point->workload, point->scope);
+    const bool           linked = point->binding == BENCH_LINKED;
+    const bench_binding *bound  = &table_binding;
+    shpool_config        asked  = *want;
     shpool_status        status;
 
     if (bench_is_own_slot(point->spec)) {
@@ -361,16 +289,21 @@ bool choose_kernels(launch *l, const bench_point *point, const shpool_config *wa
         bench_row_absent(row, "not compiled in");
         return false;
     }
-    status = bound->open(point->spec, want, &l->pool);
+    asked.binding = linked ? SHPOOL_BINDING_LINKED : SHPOOL_BINDING_TABLE;
+    status        = bound->open(point->spec, &asked, &l->pool);
     if (status != SHPOOL_OK) {
         (void)bench_row_refused(row, status); /* this GPU's blocks may have less memory */
         return false;
     }
-    if (point->binding == BENCH_LINKED) {
-        return link(l, point, library, row);
+    if (linked && (l->pool.binding != SHPOOL_BINDING_LINKED)) {
+        bench_row_absent(row, "not inlined: a warning says why, or it has counters");
+        return false;
     }
-    l->kernel  = bound->timed[id];
-    l->checked = bound->checked[id];
+    if ((shpool_kernel_of(bound->timed[id], &l->pool, &l->kernel) != SHPOOL_OK) ||
+        (shpool_kernel_of(bound->checked[id], &l->pool, &l->checked) != SHPOOL_OK)) {
+        snprintf(row->note, sizeof(row->note), "%s", shpool_last_error());
+        return false;
+    }
     return true;
 }
 
@@ -423,8 +356,7 @@ bool prepare(launch *l, const bench_options *options, const bench_point *point, 
 extern "C" int bench_cuda_row(const bench_options *options, const bench_point *point,
                               bench_row *row)
 {
-    const bool    own     = bench_is_own_slot(point->spec);
-    cudaLibrary_t library = NULL;
+    const bool    own = bench_is_own_slot(point->spec);
     shpool_config want;
     shpool_status status;
     launch        l = {};
@@ -439,13 +371,13 @@ extern "C" int bench_cuda_row(const bench_options *options, const bench_point *p
     if (bench_row_missing(row, point, &l.pool)) {
         return 0;
     }
-    good = choose_kernels(&l, point, &want, &library, row) && prepare(&l, options, point, row) &&
+    good = choose_kernels(&l, point, &want, row) && prepare(&l, options, point, row) &&
            measure(l, options, point->workload, row);
     (void)cudaFree(l.args.tally);
     (void)cudaFree(const_cast<uint32_t *>(l.args.sizes));
-    unload(library);
-    if (!own) {
-        (void)shpool_close(&l.pool);
+    if (!own && (shpool_close(&l.pool) != SHPOOL_OK) && (row->note[0] == '\0')) {
+        snprintf(row->note, sizeof(row->note), "%s", shpool_last_error()); /* its trace, perhaps */
+        good = false;
     }
     return (good || (strcmp(row->state, BENCH_ABSENT) == 0)) ? 0 : -1;
 }

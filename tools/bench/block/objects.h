@@ -101,8 +101,7 @@ SIMT_FN unsigned char *bench_object_get(shpool_heap heap, const bench_args *args
     void *p = NULL;
 
     if (own) {
-        return (unsigned char *)simt_from_window(
-            heap.window, simt_dynamic_base() + unit->rank * args->slot);
+        return (unsigned char *)simt_from_shared(simt_dynamic_base() + unit->rank * args->slot);
     }
     switch (scope) {
     case BENCH_SCOPE_thread:
@@ -227,15 +226,6 @@ SIMT_FN void bench_run_objects(shpool_heap heap, const bench_args *args, uint32_
         tally->ops = 2ull * it;
         bench_objects_sum(args, malloc_cycles, free_cycles, it < args->iterations);
     }
-}
-
-/* What the baseline has in place of a pool. */
-SIMT_FN shpool_heap bench_own_slots(void)
-{
-    shpool_heap heap = shpool_empty_heap();
-
-    heap.window = simt_window();
-    return heap;
 }
 
 /* A function for each scope, and one for the baseline: what kernels are made of. */

@@ -38,6 +38,22 @@ typedef struct plot_figure {
 
 extern const plot_figure plot_figures[];
 
+/** Where a row is drawn. */
+typedef struct plot_cell {
+    const bench_row *row;
+    size_t   series;                       /* PLOT_SERIES: one of more than are drawn */
+    uint32_t x;                            /* 0 with bars */
+    uint32_t other[PLOT_DIMENSIONS];       /* what tells panels apart; 0 for that of x */
+} plot_cell;
+
+/** Cells of a chart, by series and x; the row and the workload that the results have first. */
+typedef struct plot_panel {
+    const bench_row *row;
+    const bench_row *workload;
+    size_t begin;
+    size_t end;
+} plot_panel;
+
 /** A chart is laid out before a line of it is written. */
 typedef struct plot_chart {
     const bench_results *results;
@@ -47,7 +63,8 @@ typedef struct plot_chart {
     const bench_row *first[PLOT_SERIES];   /* a row of each */
     int    show_bindings;
     size_t panels;
-    const bench_row **panel;               /* a row of each */
+    plot_panel *panel;
+    plot_cell  *cell;                      /* of each row; those of a panel side by side */
     size_t columns;
     int    x;                              /* in plot_dimensions[]; -1: bars */
     size_t value_count[PLOT_DIMENSIONS];
@@ -57,13 +74,14 @@ typedef struct plot_chart {
     int    foot;                           /* legend and caption */
 } plot_chart;
 
-/** layout.c: what the results make of a chart; panel has room for each of them. */
+/** layout.c: what the results make of a chart; panel and cell have room for each of them. */
 void plot_lay_out(plot_chart *c);
-int  plot_same_series(const bench_row *a, const bench_row *b);
-int  plot_same_panel(const plot_chart *c, const bench_row *a, const bench_row *b);
 size_t plot_legend_columns(const plot_chart *c);
 
-/** script.c: what gnuplot is told; output: what it writes.  -1: no memory. */
-int plot_script(const bench_results *results, size_t figure, const char *output, FILE *to);
+/** script.c: what gnuplot is told.  -1: no memory.
+ *  @param [in] name    its ending is that of the chart's format
+ *  @param [in] output  what gnuplot writes; NULL: its standard output */
+int plot_script(const bench_results *results, size_t figure, const char *name, const char *output,
+                FILE *to);
 
 #endif /* SHPOOL_BENCH_CHART_H */

@@ -2,6 +2,7 @@
 /* shpool-bench's charts: what is an axis, a line, a panel, and how large it all is. */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
@@ -41,22 +42,43 @@ const plot_figure plot_figures[] = {
     {"failed", offsetof(bench_row, failed), "percent of the operations refused", NULL},
     {NULL, 0, NULL, NULL}};
 
-int plot_same_series(const bench_row *a, const bench_row *b)
+static int same_series(const bench_row *a, const bench_row *b)
 {
     return (strcmp(a->spec, b->spec) == 0) && (strcmp(a->binding, b->binding) == 0);
 }
 
-int plot_same_panel(const plot_chart *c, const bench_row *a, const bench_row *b)
+/* Of their panels; 0: they are in one. */
+static int compare_panels(const plot_cell *a, const plot_cell *b)
 {
-    size_t d;
+    const uint32_t touched_a = a->row->touched;
+    const uint32_t touched_b = b->row->touched;
+    int            order     = strcmp(a->row->workload, b->row->workload);
 
-    for (d = 0; d < PLOT_DIMENSIONS; d++) {
-        if (((int)d != c->x) && (plot_dimensions[d].of(a) != plot_dimensions[d].of(b))) {
-            return 0;
-        }
-    }
-    return (strcmp(a->workload, b->workload) == 0) && (strcmp(a->scope, b->scope) == 0) &&
-           (a->touched == b->touched);
+    order = (order != 0) ? order : strcmp(a->row->scope, b->row->scope);
+    order = (order != 0) ? order : (touched_a > touched_b) - (touched_a < touched_b);
+    return (order != 0) ? order : memcmp(a->other, b->other, sizeof(a->other));
+}
+
+/* Cells of a panel side by side, in it by series and x, then as the results have them. */
+static int by_place(const void *x, const void *y)
+{
+    const plot_cell *a     = x;
+    const plot_cell *b     = y;
+    int              order = compare_panels(a, b);
+
+    order = (order != 0) ? order : (a->series > b->series) - (a->series < b->series);
+    order = (order != 0) ? order : (a->x > b->x) - (a->x < b->x);
+    return (order != 0) ? order : (a->row > b->row) - (a->row < b->row);
+}
+
+/* As the results have their workloads first, then the panels of one. */
+static int by_row(const void *x, const void *y)
+{
+    const plot_panel *a = x;
+    const plot_panel *b = y;
+
+    return (a->workload != b->workload) ? ((a->workload > b->workload) ? 1 : -1)
+                                        : (a->row > b->row) - (a->row < b->row);
 }
 
 /* Sorted, each once. */
@@ -113,52 +135,56 @@ static void find_values(plot_chart *c)
     }
 }
 
-/* In the results' order. */
-static size_t workload_rank(const bench_results *r, const bench_row *row)
-{
-    size_t i;
-
-    for (i = 0; strcmp(r->rows[i].workload, row->workload) != 0; i++) {
-    }
-    return i;
-}
-
-/* By workload; those of one stay as they are. */
-static void sort_panels(plot_chart *c)
-{
-    for (size_t i = 1; i < c->panels; i++) {
-        const bench_row *moved = c->panel[i];
-        size_t           k     = i;
-
-        for (; (k > 0) && (workload_rank(c->results, c->panel[k - 1]) >
-                           workload_rank(c->results, moved)); k--) {
-            c->panel[k] = c->panel[k - 1];
-        }
-        c->panel[k] = moved;
-    }
-}
-
-static void add_series(plot_chart *c, const bench_row *row)
+/* In first[], or PLOT_SERIES: there are too many. */
+static size_t add_series(plot_chart *c, const bench_row *row)
 {
     size_t k;
 
-    for (k = 0; (k < c->series) && !plot_same_series(c->first[k], row); k++) {
+    for (k = 0; (k < c->series) && !same_series(c->first[k], row); k++) {
     }
     if ((k == c->series) && (k < PLOT_SERIES)) {
         c->first[c->series++] = row;
     }
     c->show_bindings |= strcmp(row->binding, c->first[0]->binding) != 0;
+    return k;
 }
 
-static void add_panel(plot_chart *c, const bench_row *row)
+static void add_cell(plot_chart *c, const bench_row *row, plot_cell *cell)
 {
-    size_t k;
+    *cell = (plot_cell){.row = row, .series = add_series(c, row)};
+    for (int d = 0; d < PLOT_DIMENSIONS; d++) {
+        *((d == c->x) ? &cell->x : &cell->other[d]) = plot_dimensions[d].of(row);
+    }
+}
 
-    for (k = 0; (k < c->panels) && !plot_same_panel(c, c->panel[k], row); k++) {
+/* The panels of sorted cells; those of a workload are still side by side. */
+static void find_panels(plot_chart *c)
+{
+    const size_t count = c->results->count;
+    size_t       first = 0; /* panel of this workload */
+
+    for (size_t i = 0; i < count; i++) {
+        const bench_row *row = c->cell[i].row;
+        plot_panel      *p;
+
+        if ((i == 0) || (compare_panels(&c->cell[i - 1], &c->cell[i]) != 0)) {
+            first = ((i == 0) || (strcmp(c->cell[i - 1].row->workload, row->workload) != 0))
+                        ? c->panels : first;
+            c->panel[c->panels++] = (plot_panel){.row = row, .workload = row, .begin = i};
+        }
+        p      = &c->panel[c->panels - 1];
+        p->end = i + 1;
+        p->row = (row < p->row) ? row : p->row;
+        if (row < c->panel[first].workload) {
+            c->panel[first].workload = row;
+        }
     }
-    if (k == c->panels) {
-        c->panel[c->panels++] = row;
+    for (size_t i = 1; i < c->panels; i++) {
+        if (strcmp(c->panel[i - 1].row->workload, c->panel[i].row->workload) == 0) {
+            c->panel[i].workload = c->panel[i - 1].workload;
+        }
     }
+    qsort(c->panel, c->panels, sizeof(c->panel[0]), by_row);
 }
 
 /* A column for each value of what else was swept, or a square as far as it goes. */
@@ -169,7 +195,7 @@ static size_t panel_columns(const plot_chart *c)
     size_t p;
 
     for (p = 1; p < c->panels; p++) {
-        workloads += strcmp(c->panel[p]->workload, c->panel[p - 1]->workload) != 0;
+        workloads += c->panel[p].workload != c->panel[p - 1].workload;
     }
     columns = c->panels / workloads;
     if ((columns > 1) && (columns < 6)) {
@@ -195,10 +221,10 @@ void plot_lay_out(plot_chart *c)
 
     find_values(c);
     for (i = 0; i < c->results->count; i++) {
-        add_series(c, &c->results->rows[i]);
-        add_panel(c, &c->results->rows[i]);
+        add_cell(c, &c->results->rows[i], &c->cell[i]);
     }
-    sort_panels(c);
+    qsort(c->cell, c->results->count, sizeof(c->cell[0]), by_place);
+    find_panels(c);
     c->columns = panel_columns(c);
     rows       = (c->panels + c->columns - 1) / c->columns;
     c->width   = (int)((c->columns < 2) ? 2 : c->columns) * PLOT_PANEL_WIDTH;

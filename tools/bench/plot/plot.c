@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "lib/internal.h"
 #include "tools/bench/json.h"
 #include "tools/bench/options.h"
+#include "tools/output.h"
 #include "chart.h"
 #include "plot.h"
 
@@ -40,26 +42,57 @@ static int is_script(const char *path)
     return strcmp(endings[ending_of(path)], ".gp") == 0;
 }
 
-/* gnuplot with a file as its input (-1: none) and no standard output, on which it draws when it
- * cannot write its file; its exit status, or 127: there is none on PATH. */
-static int run_gnuplot(int script, const char *argument)
+/* Start gnuplot, on PATH, with a file as its input (-1: none); 0 or an errno.  It reads no settings
+ * of the user's, and Ctrl-C ends it while it is waited for. */
+static int start_gnuplot(int script, int output, char *argument, pid_t *child_p)
 {
+    static const char name[] = "gnuplot";
+    char       *words[] = {(char *)(size_t)name, (char *)(size_t)"-d", argument, NULL};
+    sigset_t    none;
+    posix_spawnattr_t          attributes;
     posix_spawn_file_actions_t actions;
-    char  name[]  = "gnuplot";
-    char *words[] = {name, (char *)(size_t)argument, NULL};
-    pid_t child;
-    int   status = 0;
-    int   error  = posix_spawn_file_actions_init(&actions);
+    int error = posix_spawn_file_actions_init(&actions);
 
     if (error != 0) {
-        return 126;
+        return error;
     }
-    error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if ((error == 0) && (script >= 0)) {
-        error = posix_spawn_file_actions_adddup2(&actions, script, STDIN_FILENO);
+    error = posix_spawnattr_init(&attributes);
+    if (error == 0) {
+        (void)sigemptyset(&none);
+        (void)posix_spawnattr_setsigmask(&attributes, &none);
+        (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+        error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+        if ((error == 0) && (script >= 0)) {
+            error = posix_spawn_file_actions_adddup2(&actions, script, STDIN_FILENO);
+        }
+        error = (error != 0) ? error
+                             : posix_spawnp(child_p, name, &actions, &attributes, words, environ);
+        (void)posix_spawnattr_destroy(&attributes);
     }
-    error = (error != 0) ? error : posix_spawnp(&child, name, &actions, NULL, words, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+/* Run gnuplot, and copy what it prints.  Its exit status, or 127: there is none on PATH; 126: it
+ * could not be run. */
+static int run_gnuplot(int script, char *argument, FILE *to)
+{
+    char    text[65536];
+    int     ends[2];
+    int     status = 0;
+    pid_t   child;
+    ssize_t got;
+    int     error = (pipe2(ends, O_CLOEXEC) != 0) ? errno : 0;
+
+    if (error == 0) {
+        error = start_gnuplot(script, ends[1], argument, &child);
+        (void)close(ends[1]);
+        while ((error == 0) && (((got = read(ends[0], text, sizeof(text))) > 0) ||
+                                ((got < 0) && (errno == EINTR)))) {
+            (void)!fwrite(text, 1, (got > 0) ? (size_t)got : 0, to); /* ferror() tells */
+        }
+        (void)close(ends[0]);
+    }
     if (error != 0) {
         return (error == ENOENT) ? 127 : 126;
     }
@@ -68,88 +101,98 @@ static int run_gnuplot(int script, const char *argument)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* 0: it can be opened for writing, and is as it was; else stderr says why not. */
-static int check_writable(const char *path)
+static int has_gnuplot(void)
 {
-    const int existed = access(path, F_OK) == 0;
-    const int file    = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    char  version[] = "--version";
+    FILE *nowhere   = fopen("/dev/null", "we");
+    int   status    = (nowhere != NULL) ? run_gnuplot(-1, version, nowhere) : 126;
 
-    if (file < 0) {
-        fprintf(stderr, "shpool-bench: %s: %s\n", path, strerror(errno));
-        return -1;
+    if (nowhere != NULL) {
+        (void)fclose(nowhere);
     }
-    (void)close(file);
-    if (!existed) {
-        (void)unlink(path);
-    }
-    return 0;
+    return status == 0;
+}
+
+static int cannot_write(const char *path)
+{
+    fprintf(stderr, "shpool-bench: %s: %s\n", path, tool_output_error(errno));
+    return -1;
 }
 
 int bench_plot_check(const char *path)
 {
+    tool_output out;
+
     if (ending_of(path) < 0) {
         fprintf(stderr, "shpool-bench: %s: a name that ends in .svg, .png or .pdf is needed, or in "
                 ".gp for gnuplot's script\n", path);
         return -1;
     }
-    if (!is_script(path) && (run_gnuplot(-1, "--version") != 0)) {
+    if (!is_script(path) && !has_gnuplot()) {
         fprintf(stderr, "shpool-bench: %s: no gnuplot on PATH draws it; install the package "
                 "gnuplot-nox (Debian; gnuplot elsewhere), or write its script with a name that "
                 "ends in .gp\n", path);
         return -1;
     }
-    return check_writable(path);
+    if (tool_output_begin(&out, path) != 0) {
+        return cannot_write(path);
+    }
+    return tool_output_end(&out, 0);
 }
 
 /* out.gp, when run, draws out.svg. */
-static int write_script(const bench_results *results, size_t figure, const char *path)
+static int write_script(const bench_results *results, size_t figure, const char *path, FILE *to)
 {
-    char  drawing[4096];
-    FILE *file = fopen(path, "w");
-    int   failed;
+    char drawing[4096];
 
-    if (file == NULL) {
-        fprintf(stderr, "shpool-bench: %s: %s\n", path, strerror(errno));
-        return -1;
-    }
     snprintf(drawing, sizeof(drawing), "%.*s.svg", (int)(strlen(path) - strlen(".gp")), path);
-    fprintf(file, "# Of shpool-bench; gnuplot draws %s.\n", drawing);
-    failed = plot_script(results, figure, drawing, file) != 0;
-    failed |= ferror(file);
-    failed |= fclose(file) != 0;
-    if (failed) {
-        fprintf(stderr, "shpool-bench: %s: writing failed\n", path);
-        return -1;
+    return plot_script(results, figure, drawing, drawing, to);
+}
+
+/* By gnuplot, whose output is copied: it knows no name of a file. */
+static int write_chart(const bench_results *results, size_t figure, const char *path, FILE *to)
+{
+    char  input[] = "-";
+    FILE *script  = tmpfile();
+    int   status  = 126;
+
+    if (script != NULL) {
+        if (plot_script(results, figure, path, NULL, script) != 0) {
+            (void)fclose(script);
+            return -1;
+        }
+        if ((tool_flush(script) == 0) && (fseek(script, 0, SEEK_SET) == 0)) {
+            status = run_gnuplot(fileno(script), input, to);
+            if ((status == 0) && !ferror(to) && (ftell(to) == 0)) {
+                status = 126; /* nothing was drawn */
+            }
+        }
+        (void)fclose(script);
     }
-    return 0;
+    if (status != 0) {
+        fprintf(stderr, "shpool-bench: %s: gnuplot did not draw it (exit status %d)\n", path,
+                status);
+    }
+    return (status == 0) ? 0 : -1;
 }
 
 int bench_plot_draw(const bench_results *results, size_t figure, const char *path)
 {
-    FILE *script;
-    int   status = 126;
+    tool_output out;
+    int         failed;
 
     if (results->count == 0) {
         fprintf(stderr, "shpool-bench: %s: there are no results to draw\n", path);
         return -1;
     }
-    if (is_script(path)) {
-        return write_script(results, figure, path);
+    if (tool_output_begin(&out, path) != 0) {
+        return cannot_write(path);
     }
-    script = tmpfile();
-    if (script != NULL) {
-        if ((plot_script(results, figure, path, script) == 0) && (fflush(script) == 0) &&
-            (fseek(script, 0, SEEK_SET) == 0)) {
-            status = run_gnuplot(fileno(script), "-");
-        }
-        (void)fclose(script);
+    failed = (is_script(path) ? write_script : write_chart)(results, figure, path, out.to);
+    if (tool_output_end(&out, !failed) != 0) {
+        return cannot_write(path);
     }
-    if ((status != 0) || (access(path, R_OK) != 0)) {
-        fprintf(stderr, "shpool-bench: %s: gnuplot did not draw it (exit status %d)\n", path,
-                status);
-        return -1;
-    }
-    return 0;
+    return failed;
 }
 
 /* ---- the command ---- */

@@ -30,13 +30,14 @@ static const char *const colours[] = {"#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd"
                                       "#a6761d", "#00429d", "#66a61e", "#7f7f7f"};
 static const int points[] = {7, 5, 9, 11, 13}; /* gnuplot's filled ones */
 
+/* The only way for text into the script. */
 static void put_string(FILE *to, const char *text, size_t bytes)
 {
     size_t i;
 
-    fputc('\'', to); /* between these nothing is special but themselves */
+    fputc('\'', to); /* between these nothing is special but themselves and the end of a line */
     for (i = 0; (i < bytes) && (text[i] != '\0'); i++) {
-        fputc((text[i] == '\n') ? ' ' : text[i], to);
+        fputc(((unsigned char)text[i] < ' ') ? ' ' : text[i], to);
         if (text[i] == '\'') {
             fputc('\'', to);
         }
@@ -102,25 +103,24 @@ static int is_broken(const bench_row *row)
 }
 
 /* Logarithmic if most and least are a factor of 20 apart, and none is 0. */
-static axis y_axis(const plot_chart *c, const bench_row *panel)
+static axis y_axis(const plot_chart *c, const plot_panel *panel)
 {
-    const bench_results *r = c->results;
     double least = HUGE_VAL;
     double most  = 0.0;
     int    zero  = 0;
     axis   y     = {0.0, 1.0, 0, 1.0, c->figure->label};
     size_t i;
 
-    for (i = 0; i < r->count; i++) {
-        const double value = figure(c, &r->rows[i]);
+    for (i = panel->begin; i < panel->end; i++) {
+        const double value = figure(c, c->cell[i].row);
 
-        if (plot_same_panel(c, panel, &r->rows[i]) && (value >= 0.0)) {
+        if (value >= 0.0) {
             least = (value > 0.0) ? fmin(least, value) : least;
             most  = fmax(most, value);
             zero |= value <= 0.0;
         }
     }
-    if (is_utilisation(panel)) {
+    if (is_utilisation(panel->row)) {
         return (axis){0.0, 119.0, 0, 1.0, "percent of the pool used"};
     }
     if ((most > 0.0) && (most < 0.1) && (c->figure->small != NULL)) {
@@ -157,38 +157,21 @@ static void put_point(const plot_chart *c, const bench_row *row, size_t series, 
     count->refused += !broken && (refused > 0.0);
 }
 
-/* The rows of a series at one x; with bars that is all of them. */
-static void put_points(const plot_chart *c, size_t p, size_t s, size_t v, const axis *y,
-                       population *count)
-{
-    const bench_results *r = c->results;
-    size_t i;
-
-    for (i = 0; i < r->count; i++) {
-        const bench_row *row = &r->rows[i];
-
-        if (!plot_same_panel(c, c->panel[p], row) || !plot_same_series(c->first[s], row) ||
-            ((c->x >= 0) && (plot_dimensions[c->x].of(row) != c->value[c->x][v]))) {
-            continue;
-        }
-        if (is_broken(row) || (figure(c, row) >= 0.0)) {
-            put_point(c, row, s, y, count);
-        }
-        count->absent += strcmp(row->state, BENCH_ABSENT) == 0;
-    }
-}
-
 static void put_data(const plot_chart *c, size_t p, const axis *y, population *count)
 {
-    const size_t values = (c->x < 0) ? 1 : c->value_count[c->x];
-    size_t       s;
-    size_t       v;
+    const plot_panel *panel = &c->panel[p];
+    size_t            i     = panel->begin;
 
-    for (s = 0; s < c->series; s++) {
+    for (size_t s = 0; s < c->series; s++) {
         count[s] = (population){0, 0, 0, 0};
         fprintf(c->to, "$p%zus%zu << EOD\n", p, s);
-        for (v = 0; v < values; v++) { /* in the order of x */
-            put_points(c, p, s, v, y, &count[s]);
+        for (; (i < panel->end) && (c->cell[i].series == s); i++) { /* in the order of x */
+            const bench_row *row = c->cell[i].row;
+
+            if (is_broken(row) || (figure(c, row) >= 0.0)) {
+                put_point(c, row, s, y, &count[s]);
+            }
+            count[s].absent += strcmp(row->state, BENCH_ABSENT) == 0;
         }
         fputs("EOD\n", c->to);
     }
@@ -250,7 +233,9 @@ static void put_title(const plot_chart *c, const bench_row *panel)
             shpool_text_add(&title, ", %s %s", number, plot_dimensions[d].unit);
         }
     }
-    fprintf(c->to, "set title '%s' offset 0,0.9\n", text);
+    fputs("set title ", c->to);
+    put_string(c->to, text, sizeof(text));
+    fputs(" offset 0,0.9\n", c->to);
 }
 
 typedef enum absence { IS_THERE, CANNOT_EXIST, NOT_MEASURED } absence;
@@ -352,7 +337,7 @@ static void put_panel(const plot_chart *c, size_t panel)
     const double left   = (double)(panel % c->columns) * PLOT_PANEL_WIDTH;
     const double top    = PLOT_HEAD + (double)(panel / c->columns) * PLOT_PANEL_HEIGHT;
     const double bottom = top + PLOT_PANEL_HEIGHT - ((c->x < 0) ? MARGIN_NAMES : MARGIN_BOTTOM);
-    const axis   y      = y_axis(c, c->panel[panel]);
+    const axis   y      = y_axis(c, &c->panel[panel]);
     population   count[PLOT_SERIES];
     size_t       s;
 
@@ -361,7 +346,7 @@ static void put_panel(const plot_chart *c, size_t panel)
             (left + MARGIN_LEFT) / c->width, (left + PLOT_PANEL_WIDTH - MARGIN_RIGHT) / c->width,
             1.0 - (top + MARGIN_TOP) / c->height, 1.0 - bottom / c->height);
     put_data(c, panel, &y, count);
-    put_title(c, c->panel[panel]);
+    put_title(c, c->panel[panel].row);
     if (c->x < 0) {
         put_names(c);
     } else {
@@ -444,9 +429,9 @@ static void put_caption(const plot_chart *c, int y)
     (void)put_wrapped(c, o->command, put_wrapped(c, text, y));
 }
 
-static void put_terminal(const plot_chart *c, const char *output)
+static void put_terminal(const plot_chart *c, const char *name, const char *output)
 {
-    const char *dot = strrchr(output, '.');
+    const char *dot = strrchr(name, '.');
 
     if ((dot != NULL) && (strcmp(dot, ".png") == 0)) {
         fprintf(c->to, "set terminal pngcairo noenhanced size %d,%d font 'sans,11'\n", c->width,
@@ -458,12 +443,15 @@ static void put_terminal(const plot_chart *c, const char *output)
         fprintf(c->to, "set terminal svg noenhanced size %d,%d font 'sans,11' background 'white'\n",
                 c->width, c->height);
     }
-    fputs("set output ", c->to);
-    put_string(c->to, output, strlen(output));
-    fputc('\n', c->to);
+    if (output != NULL) {
+        fputs("set output ", c->to);
+        put_string(c->to, output, strlen(output));
+        fputc('\n', c->to);
+    }
 }
 
-int plot_script(const bench_results *results, size_t figure, const char *output, FILE *to)
+int plot_script(const bench_results *results, size_t figure, const char *name, const char *output,
+                FILE *to)
 {
     plot_chart c;
     size_t     p;
@@ -472,13 +460,17 @@ int plot_script(const bench_results *results, size_t figure, const char *output,
     c.results = results;
     c.to      = to;
     c.figure  = &plot_figures[figure];
-    c.panel   = malloc((results->count + 1) * sizeof(c.panel[0]));
-    if (c.panel == NULL) {
+    c.panel   = calloc(results->count + 1, sizeof(c.panel[0]));
+    c.cell    = calloc(results->count + 1, sizeof(c.cell[0]));
+    if ((c.panel == NULL) || (c.cell == NULL)) {
         fputs("shpool-bench: no memory for a chart\n", stderr);
+        free(c.panel);
+        free(c.cell);
         return -1;
     }
     plot_lay_out(&c);
-    put_terminal(&c, output);
+    fputs("# Of shpool-bench; gnuplot draws it.\n", to);
+    put_terminal(&c, name, output);
     fputs("set grid ytics lt 1 dt solid lw 0.7 lc rgb '#d8d8d8'\n"
           "set border 3\nset tics nomirror font ',10'\n"
           "set boxwidth 0.8\nset multiplot\n", to);
@@ -490,5 +482,6 @@ int plot_script(const bench_results *results, size_t figure, const char *output,
     }
     fputs("unset multiplot\nunset output\n", to);
     free(c.panel);
+    free(c.cell);
     return 0;
 }

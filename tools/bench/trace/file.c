@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "coalesce/plan/escape.h"
+#include "tools/input.h"
 #include "file.h"
 #include "life.h"
 
@@ -35,12 +36,14 @@ typedef struct reader {
 static int fail(reader *r, const char *format, ...) SHPOOL_PRINTF(2, 3);
 static int fail(reader *r, const char *format, ...)
 {
-    char text[256];
+    char raw[256];
+    char text[2 * sizeof(raw)];
     va_list arguments;
 
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof(text), format, arguments);
+    (void)vsnprintf(raw, sizeof(raw), format, arguments);
     va_end(arguments);
+    coalesce_escape(text, sizeof(text), raw, strlen(raw));
     if (r->number != 0) {
         snprintf(r->why, r->why_bytes, "%s, line %lu: %s", r->path, r->number, text);
     } else {
@@ -153,7 +156,7 @@ static int read_head(reader *r)
         (strlen(r->word[1]) >= sizeof(t->allocator))) {
         return fail(r, "\"allocator NAME\" belongs here");
     }
-    memcpy(t->allocator, r->word[1], strlen(r->word[1]) + 1);
+    coalesce_escape(t->allocator, sizeof(t->allocator), r->word[1], strlen(r->word[1]));
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (!next_line(r) || !is_line(r, keys[i].key, 2)) {
             return fail(r, "\"%s NUMBER\" belongs here", keys[i].key);
@@ -330,23 +333,15 @@ static int read_lives(reader *r)
 int trace_file_read(const char *path, trace_file *trace_p, char *why, size_t why_bytes)
 {
     reader r = { .path = path, .trace = trace_p, .why = why, .why_bytes = why_bytes };
-    struct stat about;
+    const char *cause;
     int status;
 
     memset(trace_p, 0, sizeof(*trace_p));
-    r.file = fopen(path, "r");
+    r.file = tool_input_open(path, &r.bytes, &cause);
     if (r.file == NULL) {
-        return fail(&r, "%s", strerror(errno));
+        return fail(&r, "%s", cause);
     }
-    status = fstat(fileno(r.file), &about);
-    if (status != 0) {
-        status = fail(&r, "%s", strerror(errno));
-    } else if (S_ISDIR(about.st_mode)) {
-        status = fail(&r, "is a directory");
-    } else {
-        r.bytes = S_ISREG(about.st_mode) ? about.st_size : -1;
-        status = read_version(&r);
-    }
+    status = read_version(&r);
     if (status == 0) {
         status = read_head(&r);
     }

@@ -8,21 +8,13 @@
 
 #include "life.h"
 
-/* ---- the latest malloc at each place: what was freed stays in, its end tells ---- */
+/* What the table of places has numbers for; a mark's kind is MARK and its pool. */
+enum { SHARED, GLOBAL, MARK };
 
-static uint32_t *slot_of(const trace_builder *b, unsigned long long place, uint32_t global)
+/* The latest malloc at the place, or TRACE_NONE: what was freed stays in, its end tells. */
+static uint32_t object_of(const trace_builder *b, const trace_record *record)
 {
-    uint32_t i = (uint32_t)((place * 11400714819323198485ull + global) >> 32) & (b->slots - 1);
-
-    while (b->latest[i] != TRACE_NONE) {
-        const trace_op *op = &b->life->ops[b->latest[i]];
-
-        if ((op->place == place) && (op->global == global)) {
-            break;
-        }
-        i = (i + 1) & (b->slots - 1);
-    }
-    return &b->latest[i];
+    return bench_places_get(&b->latest, record->place, record->global ? GLOBAL : SHARED);
 }
 
 static int is_live(const trace_op *op)
@@ -36,22 +28,19 @@ int trace_builder_begin(trace_builder *b, const trace_file *trace, trace_life *l
     memset(b, 0, sizeof(*b));
     b->life = life;
     b->threads_per_pool = trace->threads_per_pool;
-    b->slots = 16;
-    while (b->slots < 2 * records) {
-        b->slots *= 2;
-    }
     life->room = records + 1;
     life->ops = malloc(life->room * sizeof(*life->ops));
-    b->latest = malloc(b->slots * sizeof(*b->latest));
     b->waiting = malloc(trace->block_threads * sizeof(*b->waiting));
-    if ((life->ops == NULL) || (b->latest == NULL) || (b->waiting == NULL)) {
+    b->given = malloc((records + 1) * sizeof(*b->given));
+    b->top = malloc(trace->block_threads * sizeof(*b->top)); /* no fewer than pools */
+    if ((life->ops == NULL) || (b->waiting == NULL) || (b->given == NULL) || (b->top == NULL)) {
         free(life->ops);
         life->ops = NULL;
         trace_builder_end(b);
         return -1;
     }
-    memset(b->latest, 0xff, b->slots * sizeof(*b->latest));
     memset(b->waiting, 0xff, trace->block_threads * sizeof(*b->waiting));
+    memset(b->top, 0xff, trace->block_threads * sizeof(*b->top));
     return 0;
 }
 
@@ -65,9 +54,10 @@ void trace_builder_end(trace_builder *b)
             life->ops[i].end = life->count;
         }
     }
-    free(b->latest);
+    bench_places_free(&b->latest);
     free(b->waiting);
-    free(b->marks);
+    free(b->given);
+    free(b->top);
 }
 
 static trace_op *append(trace_builder *b, trace_kind kind, const trace_record *record,
@@ -116,12 +106,20 @@ static trace_added add_malloc(trace_builder *b, const trace_record *record)
     if (record->nowhere) {
         op->end = TRACE_NONE;
     } else {
-        uint32_t *slot = slot_of(b, op->place, op->global);
+        const uint32_t former = object_of(b, record);
 
-        if ((*slot != TRACE_NONE) && is_live(&life->ops[*slot])) {
-            life->ops[*slot].end = index; /* it must have been given back unseen */
+        if ((former != TRACE_NONE) && is_live(&life->ops[former])) {
+            life->ops[former].end = index; /* it must have been given back unseen */
         }
-        *slot = index;
+        if (bench_places_set(&b->latest, op->place, op->global ? GLOBAL : SHARED, index) != 0) {
+            return TRACE_NO_MEMORY;
+        }
+        if (!op->global) {
+            uint32_t *top = &b->top[op->thread / b->threads_per_pool];
+
+            b->given[b->given_count] = (trace_given){ index, *top };
+            *top = b->given_count++;
+        }
     }
     return TRACE_ADDED;
 }
@@ -129,7 +127,7 @@ static trace_added add_malloc(trace_builder *b, const trace_record *record)
 static trace_added add_free(trace_builder *b, const trace_record *record)
 {
     trace_life *life = b->life;
-    const uint32_t object = *slot_of(b, record->place, record->global);
+    const uint32_t object = object_of(b, record);
 
     if ((record->reason != 0) || record->nowhere || (object == TRACE_NONE) ||
         !is_live(&life->ops[object])) {
@@ -142,8 +140,7 @@ static trace_added add_free(trace_builder *b, const trace_record *record)
 
 static trace_added add_resize(trace_builder *b, const trace_record *record)
 {
-    const uint32_t object = record->nowhere ? TRACE_NONE
-                                            : *slot_of(b, record->place, record->global);
+    const uint32_t object = record->nowhere ? TRACE_NONE : object_of(b, record);
     trace_op *op;
 
     b->waiting[record->thread] = TRACE_NONE;
@@ -159,45 +156,37 @@ static trace_added add_resize(trace_builder *b, const trace_record *record)
     return TRACE_ADDED;
 }
 
-static trace_added add_mark(trace_builder *b, const trace_record *record)
+static uint32_t pool_of(const trace_builder *b, const trace_record *record)
 {
-    if (b->mark_count == b->mark_room) {
-        uint32_t room = (b->mark_room != 0) ? 2 * b->mark_room : 16;
-        trace_mark *more = realloc(b->marks, room * sizeof(*more));
-
-        if (more == NULL) {
-            return TRACE_NO_MEMORY;
-        }
-        b->marks = more;
-        b->mark_room = room;
-    }
-    b->marks[b->mark_count++] = (trace_mark){ record->place, record->thread / b->threads_per_pool,
-                                              b->life->count };
-    return TRACE_ADDED;
+    return record->thread / b->threads_per_pool;
 }
 
-/* The frees of what the pool has given since the mark, the latest first. */
+static trace_added add_mark(trace_builder *b, const trace_record *record)
+{
+    return (bench_places_set(&b->latest, record->place, MARK + pool_of(b, record),
+                             b->life->count) == 0) ? TRACE_ADDED : TRACE_NO_MEMORY;
+}
+
+/* The frees of what the pool has given since the mark, the latest first.  What was given is passed
+ * once: a later release goes no further than the pool's top. */
 static trace_added add_release(trace_builder *b, const trace_record *record)
 {
-    const uint32_t pool = record->thread / b->threads_per_pool;
-    uint32_t mark = b->mark_count;
-    uint32_t since = 0;
+    uint32_t *top = &b->top[pool_of(b, record)];
+    uint32_t since = bench_places_get(&b->latest, record->place, MARK + pool_of(b, record));
 
-    while ((mark > 0) && ((b->marks[mark - 1].pool != pool) ||
-                          (b->marks[mark - 1].value != record->place))) {
-        mark--;
+    if (since == BENCH_NOWHERE) {
+        if (record->place != 0) {
+            return TRACE_UNKNOWN;
+        }
+        since = 0; /* shpool_reset() */
     }
-    if (mark > 0) {
-        since = b->marks[mark - 1].at;
-    } else if (record->place != 0) { /* 0 is shpool_reset() */
-        return TRACE_UNKNOWN;
-    }
-    for (uint32_t i = b->life->count; i > since; i--) {
-        trace_op *op = &b->life->ops[i - 1];
+    while ((*top != TRACE_NONE) && (b->given[*top].op >= since)) {
+        const uint32_t object = b->given[*top].op;
 
-        if (is_live(op) && !op->global && (op->thread / b->threads_per_pool == pool)) {
-            op->end = b->life->count;
-            if (append(b, TRACE_FREE, record, i - 1) == NULL) {
+        *top = b->given[*top].below;
+        if (is_live(&b->life->ops[object])) {
+            b->life->ops[object].end = b->life->count;
+            if (append(b, TRACE_FREE, record, object) == NULL) {
                 return TRACE_NO_MEMORY;
             }
         }

@@ -5,6 +5,7 @@
 
 #include <shpool/shpool.h>
 
+#include "tools/bench/places.h"
 #include "file.h"
 
 #define TRACE_MOST_OPS (1u << 26)
@@ -25,22 +26,21 @@ typedef struct trace_record {
 
 typedef enum trace_added { TRACE_ADDED, TRACE_UNKNOWN, TRACE_NO_MEMORY } trace_added;
 
-typedef struct trace_mark {
-    unsigned long long value;
-    uint32_t pool;
-    uint32_t at; /* operations before it */
-} trace_mark;
+/* A malloc that its pool may still have. */
+typedef struct trace_given {
+    uint32_t op;
+    uint32_t below; /* the one before it in this pool, or TRACE_NONE */
+} trace_given;
 
 /* A life that is being read. */
 typedef struct trace_builder {
     trace_life *life;
     uint32_t threads_per_pool;
-    uint32_t *latest;   /* hash table: the latest malloc at a place, or TRACE_NONE */
-    uint32_t slots;     /* of it, a power of two */
-    uint32_t *waiting;  /* of each thread: its attempt that nothing followed yet, or TRACE_NONE */
-    trace_mark *marks;
-    uint32_t mark_count;
-    uint32_t mark_room;
+    bench_places latest; /* the latest malloc at a place; and what was there at a mark */
+    uint32_t *waiting;   /* of each thread: its attempt that nothing followed yet, or TRACE_NONE */
+    trace_given *given;  /* of all pools */
+    uint32_t given_count;
+    uint32_t *top;       /* of each pool: the last one in given[], or TRACE_NONE */
 } trace_builder;
 
 /* 0, or -1: no memory.  trace_builder_end() in any case. */

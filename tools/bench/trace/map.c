@@ -10,6 +10,7 @@
 #include "tools/bench/list.h"
 #include "tools/bench/names.h"
 #include "tools/bench/options.h"
+#include "tools/output.h"
 #include "file.h"
 #include "heap_map.h"
 
@@ -139,7 +140,7 @@ static const trace_life *find_life(const options *o, const trace_file *trace)
 static int draw(const options *o, const trace_file *trace)
 {
     const trace_life *life = find_life(o, trace);
-    FILE *to;
+    tool_output out;
     int failed;
 
     if (life == NULL) {
@@ -150,17 +151,16 @@ static int draw(const options *o, const trace_file *trace)
                 (life->count == 1) ? "is" : "are", life->count, bench_s(life->count));
         return 1;
     }
-    to = fopen(o->svg, "w");
-    if (to == NULL) {
-        fprintf(stderr, "shpool-bench: --svg %s: %s\n", o->svg, strerror(errno));
+    if (tool_output_begin(&out, o->svg) != 0) {
+        fprintf(stderr, "shpool-bench: --svg %s: %s\n", o->svg, tool_output_error(errno));
         return 1;
     }
-    failed = heap_map_write(to, trace, life, &o->map);
+    failed = heap_map_write(out.to, trace, life, &o->map);
     if (failed) {
         fputs("shpool-bench: no memory for the picture\n", stderr);
     }
-    if (ferror(to) | (fclose(to) != 0)) {
-        fprintf(stderr, "shpool-bench: --svg %s: writing it failed\n", o->svg);
+    if (tool_output_end(&out, !failed) != 0) {
+        fprintf(stderr, "shpool-bench: --svg %s: %s\n", o->svg, strerror(errno));
         failed = 1;
     }
     return failed ? 1 : 0;

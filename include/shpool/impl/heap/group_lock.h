@@ -17,6 +17,7 @@
 #define SHPOOL_IMPL_GROUP_LOCK_H
 
 #include <shpool/abi.h>
+#include <shpool/impl/heap/patience.h>
 #include <shpool/simt.h>
 
 #define SHPOOL_POOL_LOCK     4u /* offsets of two words at the pool's base */
@@ -98,7 +99,8 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
  *   layout(bytes, alignment)  init(view)  free(view, addr)  owns(view, addr)
  *   resize(view, addr, bytes)  usable(view, addr)  largest(view)  walk(view)
  * and _serve(view, want) for malloc, where _want makes one word of `bytes` and `alignment`.
- * layout's word[] are 16 bits each; init leaves bytes 4..11 of the pool alone. */
+ * layout's word[] are 16 bits each; init leaves bytes 4..11 of the pool alone.  NAME.h also says
+ * `#define SHPOOL_GUARDS_NAME ~, 1`. */
 #define SHPOOL_LOCKED_MODULE(_name, _prefix, _serve, _want) \
     SIMT_FN simt_addr shpool_##_name##_malloc(shpool_view view, uint32_t bytes, \
                                               uint32_t alignment, uint32_t site) \
@@ -172,6 +174,10 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
         uint32_t bytes = 0; \
         SHPOOL_LOCKED(bytes, _prefix##_largest(view), (void)0) \
         return bytes; \
+    } \
+    SIMT_FN shpool_walk shpool_##_name##_guard(shpool_view view) \
+    { \
+        return shpool_lock_guard(view, SHPOOL_POOL_LOCK); \
     } \
     SIMT_FN shpool_walk shpool_##_name##_walk(shpool_view view) \
     { \

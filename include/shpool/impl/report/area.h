@@ -107,6 +107,18 @@ SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t re
     }
 }
 
+/* Nonzero if a walk has found damage; the report keeps the first. */
+SIMT_FN uint32_t shpool_note_broken(shpool_view view, shpool_walk walk)
+{
+    shpool_report_data *report = shpool_area_report(view.area);
+
+    if ((walk.broken != 0) && (simt_global_or32(&report->broken, walk.broken) == 0)) {
+        simt_global_add64(&report->broken_at,
+                          (unsigned long long)(size_t)simt_from_window(simt_window(), walk.where));
+    }
+    return walk.broken != 0;
+}
+
 /* Count an allocation that nobody freed, and describe it while there is room. */
 SIMT_FN void shpool_note_leak(shpool_view view, simt_addr user, uint32_t usable)
 {

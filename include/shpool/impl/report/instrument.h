@@ -8,6 +8,7 @@
 #define SHPOOL_IMPL_INSTRUMENT_H
 
 #include <shpool/impl/report/spill.h>
+#include <shpool/impl/waiters.h>
 
 /* The rewind of a module without marks. */
 SIMT_FN uint32_t shpool_no_rewind(shpool_view view, uint32_t to)
@@ -37,7 +38,29 @@ SIMT_FN uint32_t shpool_no_free_group(shpool_view view, simt_addr addr, uint32_t
     return SHPOOL_FREE_FOREIGN;
 }
 
-#define SHPOOL_FLAGS_EXPOSED ((uint32_t)SHPOOL_FLAG_CHECK | (uint32_t)SHPOOL_FLAG_IN_BAND)
+/* The guard of a module without one. */
+SIMT_FN shpool_walk shpool_no_guard(shpool_view view)
+{
+    shpool_walk walk = {0, 0, 0, 0};
+
+    (void)view;
+    return walk;
+}
+
+/* A pool before its module's init: all of it is free memory. */
+SIMT_FN void shpool_zone_init(shpool_view view, uint32_t member, uint32_t members)
+{
+    simt_addr end = (shpool_waiters(view) != 0) ? shpool_waiters(view) : view.base + view.bytes;
+    simt_addr at;
+
+    for (at = view.base + 16u * member; at < end; at += 16u * members) {
+        shpool_zone_poison(at, at + 16u);
+    }
+#if SIMT_HAS_BULK
+    simt_fence_async(); /* a program may copy into its first allocation at once */
+#endif
+    simt_barrier();
+}
 
 /* Where the module's allocation of a caller's address begins; 0, which is nobody's, for an address
  * that is not in this pool. */
@@ -143,12 +166,42 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
 /* The counted functions of one module.  Addresses are those that callers have; the module's own
  * allocation begins one front zone below. */
 #define SHPOOL_INSTRUMENT(_name) \
-    /* Where a module's data lies between the allocations an overrun may have made it anything: \
-     * with check=1 this looks before the module follows it. */ \
+    SIMT_FN void shpool_counted_##_name##_init(shpool_view view, uint32_t member, \
+                                               uint32_t members) \
+    { \
+        if (SHPOOL_IS_CLEAN(_name, view)) { \
+            shpool_zone_init(view, member, members); \
+        } \
+        shpool_##_name##_init(view, member, members); \
+    } \
+    /* The module's guard, then its walk if nobody else is at work, or waits for it by a lock. */ \
+    SIMT_FN shpool_walk shpool_counted_##_name##_look(shpool_view view, uint32_t alone) \
+    { \
+        shpool_walk walk = {0, 0, 0, 0}; \
+        if ((view.flags & SHPOOL_FLAG_CHECK) != 0) { \
+            walk = SHPOOL_IF_GUARDS(_name, shpool_##_name##_guard, shpool_no_guard)(view); \
+        } \
+        return (alone && (walk.broken == 0)) ? shpool_##_name##_walk(view) : walk; \
+    } \
+    /* A stray write may have made a module's data anything: with check=1 this looks before the \
+     * module follows it; where others may be at work without a lock, at what never changes. */ \
     SIMT_FN_NOINLINE uint32_t shpool_counted_##_name##_sound(shpool_view view) \
     { \
-        return ((view.flags & SHPOOL_FLAGS_EXPOSED) != SHPOOL_FLAGS_EXPOSED) || \
-               (shpool_##_name##_walk(view).broken == 0); \
+        const uint32_t busy = (uint32_t)SHPOOL_FLAG_SHARED | (uint32_t)SHPOOL_FLAG_IN_BAND; \
+        return ((view.flags & SHPOOL_FLAG_CHECK) == 0) || \
+               !shpool_note_broken(view, shpool_counted_##_name##_look( \
+                                             view, (view.flags & busy) != SHPOOL_FLAG_SHARED)); \
+    } \
+    /* Nonzero if memory that the module gives out was free until now; addr and usable its own. */ \
+    SIMT_FN uint32_t shpool_counted_##_name##_fresh(shpool_view view, simt_addr addr, \
+                                                    uint32_t usable) \
+    { \
+        shpool_walk walk = {0, 0, 0, 0}; \
+        if (SHPOOL_IS_CLEAN(_name, view)) { \
+            walk.where  = shpool_zone_used(addr, addr + usable); \
+            walk.broken = (walk.where != addr + usable) ? SHPOOL_BROKEN_FREED : 0u; \
+        } \
+        return !shpool_note_broken(view, walk); \
     } \
     /* The module has answered a request for `asked` bytes: what the caller gets. */ \
     SIMT_FN simt_addr shpool_counted_##_name##_given(shpool_view view, uint32_t asked, \
@@ -165,6 +218,12 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         } \
         usable = shpool_##_name##_usable(view, addr); \
         bytes  = shpool_zone_bytes(asked, usable, view.flags); \
+        if (!shpool_counted_##_name##_fresh(view, addr, usable)) { /* nobody gets it again */ \
+            shpool_note_malloc(view, 0); \
+            shpool_note_bad_free(view, simt_from_window(simt_window(), addr), \
+                                 SHPOOL_FREE_CORRUPT, site); \
+            return 0; \
+        } \
         shpool_note_malloc(view, bytes); \
         user = shpool_zone_set(view, addr, usable, bytes, \
                                (site != SHPOOL_SITE_WAIT) ? site : 0u, view.rank); \
@@ -288,8 +347,16 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         if ((less != 0) && (shpool_is_traced(view) != 0)) { \
             record = shpool_trace_take(view.area, shpool_trace_thread(view)); \
         } \
+        if (SHPOOL_IS_CLEAN(_name, view) && (less != 0)) { /* such a module gives that back */ \
+            shpool_zone_poison(addr + ((shpool_zone_request(bytes, view.flags) + 15u) & ~15u), \
+                               addr + usable); \
+        } \
         if (!shpool_##_name##_resize(view, addr, shpool_zone_request(bytes, view.flags))) { \
             shpool_count_live(view, less); \
+            return 0; \
+        } \
+        if (!shpool_counted_##_name##_fresh(view, addr + usable, \
+                                            shpool_##_name##_usable(view, addr) - usable)) { \
             return 0; \
         } \
         usable = shpool_##_name##_usable(view, addr); \
@@ -307,7 +374,8 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
     } \
     SIMT_FN uint32_t shpool_counted_##_name##_largest(shpool_view view) \
     { \
-        return shpool_zone_room(shpool_##_name##_largest(view), view.flags); \
+        return shpool_counted_##_name##_sound(view) \
+                   ? shpool_zone_room(shpool_##_name##_largest(view), view.flags) : 0u; \
     } \
     /* The module's walk, then the zones of all that is live, found by asking for each address; \
      * `leaks`: and note it as leaked. */ \
@@ -316,7 +384,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         shpool_walk walk; \
         simt_addr   addr = view.base; \
         uint32_t    left; \
-        walk = shpool_##_name##_walk(view); \
+        walk = shpool_counted_##_name##_look(view, 1); \
         left = walk.live; \
         if (((view.flags & SHPOOL_FLAG_CHECK) == 0) || (walk.broken != 0)) { \
             return walk; \
@@ -350,7 +418,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         simt_barrier(); \
         if (((view.flags & SHPOOL_FLAG_LEADER) != 0) && (view.bytes != 0)) { \
             if (((view.flags & SHPOOL_FLAG_CHECK) != 0) && \
-                (shpool_counted_##_name##_survey(view, 1).broken != 0)) { \
+                shpool_note_broken(view, shpool_counted_##_name##_survey(view, 1))) { \
                 shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
             } else { /* a damaged list could lead anywhere; the walk does not follow it */ \
                 (void)simt_atomic_max(view.area + SHPOOL_AREA_LARGEST, \

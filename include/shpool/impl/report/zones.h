@@ -151,9 +151,28 @@ SIMT_FN uint32_t shpool_zone_intact(shpool_view view, simt_addr addr, uint32_t u
                               shpool_zone_quiet(view, addr, usable, bytes));
 }
 
-/* Poison a payload that is about to be given back; or why it cannot be, and all stays as it was.
- * Of several frees of one allocation at the same time the one that breaks the seal is right: no
- * allocator's links reach that word of a block that was given back meanwhile. */
+/* The first granule from `from` up to `end` that does not look as free memory is left: poison,
+ * except what was the record of an allocation; `end` if all do. */
+SIMT_FN simt_addr shpool_zone_used(simt_addr from, simt_addr end)
+{
+    for (; from < end; from += 16u) {
+        uint32_t changed = 0;
+        uint32_t i;
+
+        for (i = 0; i < 16u; i += 4u) {
+            changed |= simt_cluster_load32(from + i) ^ SHPOOL_POISON;
+        }
+        if ((changed != 0) && (simt_cluster_load32(from + 16u - SHPOOL_ZONE_SEAL) !=
+                               shpool_zone_seal(from + 16u, SHPOOL_POISON))) {
+            return from;
+        }
+    }
+    return end;
+}
+
+/* Poison an allocation that is about to be given back, except its record; or why it cannot be, and
+ * all stays as it was.  Of several frees of one allocation at the same time the one that breaks the
+ * seal is right: no allocator's links reach that word of a block that was given back meanwhile. */
 SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t usable,
                                      uint32_t bytes)
 {
@@ -176,7 +195,8 @@ SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t 
         simt_cluster_atomic_store(user - SHPOOL_ZONE_SEAL, sealed, SIMT_RELAXED); /* undoes it */
         return SHPOOL_FREE_CORRUPT;
     }
-    shpool_zone_poison(user, user + bytes);
+    shpool_zone_poison(addr, user - SHPOOL_ZONE_BYTES);
+    shpool_zone_poison(user, addr + usable);
     return SHPOOL_FREE_OK;
 }
 

@@ -61,6 +61,8 @@ SIMT_API unsigned long long simt_engine_broadcast(unsigned long long value, cons
 SIMT_API uint32_t simt_engine_collective(simt_collective op, uint32_t mask, uint32_t value,
                                          uint32_t arg, const char *file, int line);
 SIMT_API void     simt_engine_wait(simt_addr addr, uint32_t seen, const char *file, int line);
+SIMT_API uint32_t simt_engine_wait_briefly(simt_addr addr, uint32_t seen, const char *file,
+                                           int line);
 SIMT_API void     simt_engine_pause(uint32_t ns, const char *file, int line);
 SIMT_API void    *simt_native_malloc(size_t bytes);
 SIMT_API void     simt_native_free(void *ptr);
@@ -360,6 +362,8 @@ SIMT_FN uint32_t simt_clock(void) { return 0; }
 #define simt_broadcast(_v)        simt_engine_broadcast((_v), __FILE__, __LINE__)
 #define simt_pause(_ns)           simt_engine_pause((_ns), __FILE__, __LINE__)
 #define simt_wait(_a, _seen)      simt_engine_wait((_a), (_seen), __FILE__, __LINE__)
+#define SIMT_PATIENCE             2u
+#define simt_wait_briefly(_a, _seen) simt_engine_wait_briefly((_a), (_seen), __FILE__, __LINE__)
 #define SIMT_CPU_OP(_op, _m, _v, _n) \
     simt_engine_collective(SIMT_OP_##_op, (_m), (uint32_t)(_v), (uint32_t)(_n), __FILE__, __LINE__)
 #define simt_warp_sync(_m)        ((void)SIMT_CPU_OP(SYNC, _m, 0, 0))

@@ -357,6 +357,13 @@ SIMT_FN void simt_wait(simt_addr a, uint32_t seen)
     __nanosleep(256u + (simt_clock() * 2654435761u >> 22));
 }
 
+#define SIMT_PATIENCE 65536u /* about 50 ms */
+SIMT_FN uint32_t simt_wait_briefly(simt_addr a, uint32_t seen)
+{
+    simt_wait(a, seen);
+    return 1;
+}
+
 SIMT_FN void simt_pause(uint32_t ns) { __nanosleep(ns); }
 
 /* ---- global memory ---- */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reads the symbols of a cubin.  The format is ELF (System V ABI, chapter 4, and <elf.h>); where
+ * CUDA puts which variables was found with nvcc 12 and 13.
+ *
+ * A variable is a symbol of type object, or of CUDA's own type 13, in one of three sections:
+ * .nv.global (no initial value, or 0), .nv.global.init, .nv.constant3 (__constant__).  Whether a
+ * variable of the middle one is const is not said.
+ */
+#include "cubin.h"
+
+#include <elf.h>
+#include <string.h>
+
+#define TYPE_CUDA_OBJECT 13
+#define NAMES_SHOWN      6u
+
+typedef struct elf_file {
+    const unsigned char *data;
+    size_t bytes;
+    Elf64_Ehdr head;
+} elf_file;
+
+/* `count` bytes at an offset of the file, which need not be aligned; 0: it has not so many. */
+static int read_at(const elf_file *file, uint64_t at, void *to, size_t count)
+{
+    if ((at > file->bytes) || (count > file->bytes - at)) {
+        return 0;
+    }
+    memcpy(to, file->data + at, count);
+    return 1;
+}
+
+static int read_section(const elf_file *file, uint32_t index, Elf64_Shdr *section)
+{
+    return (index < file->head.e_shnum) &&
+           read_at(file, file->head.e_shoff + (uint64_t)index * sizeof(*section), section,
+                   sizeof(*section)) &&
+           ((section->sh_type == SHT_NOBITS) || ((section->sh_offset <= file->bytes) &&
+                                                 (section->sh_size <=
+                                                  file->bytes - section->sh_offset)));
+}
+
+/* A string of a string table; NULL: it does not end there. */
+static const char *string_of(const elf_file *file, const Elf64_Shdr *table, uint32_t at)
+{
+    const char *start;
+
+    if ((table->sh_type != SHT_STRTAB) || (at >= table->sh_size)) {
+        return NULL;
+    }
+    start = (const char *)file->data + table->sh_offset + at;
+    return (memchr(start, '\0', table->sh_size - at) != NULL) ? start : NULL;
+}
+
+static int starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* What compilers and CUDA's headers put there, and this library. */
+static int is_known(const char *name)
+{
+    static const char *const prefixes[] = {
+        "$", "__unnamed_", "_ZTV", "_ZTI", "_ZTS", "_ZTT", "shpool_",
+    };
+    static const char *const parts[] = { /* mangled namespaces; their objects have no state */
+        "4cuda3std", "6thrust", "3cub", "17cooperative_groups",
+    };
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(prefixes); i++) {
+        if (starts_with(name, prefixes[i])) {
+            return 1;
+        }
+    }
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(parts); i++) {
+        if (strstr(name, parts[i]) != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int is_zero(const unsigned char *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        if (data[i] != 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* 1: a variable whose copy the program would not see; *name_p is its name. */
+static int is_variable(const elf_file *file, const Elf64_Shdr *symbols, const Elf64_Sym *symbol,
+                       const char **name_p)
+{
+    const unsigned type = ELF64_ST_TYPE(symbol->st_info);
+    Elf64_Shdr strings;
+    Elf64_Shdr names;
+    Elf64_Shdr home;
+    const char *section;
+
+    if (((type != STT_OBJECT) && (type != TYPE_CUDA_OBJECT)) || (symbol->st_size == 0) ||
+        !read_section(file, symbol->st_shndx, &home) ||
+        !read_section(file, symbols->sh_link, &strings) ||
+        !read_section(file, file->head.e_shstrndx, &names)) {
+        return 0;
+    }
+    section = string_of(file, &names, home.sh_name);
+    *name_p = string_of(file, &strings, symbol->st_name);
+    if ((section == NULL) || (*name_p == NULL) || is_known(*name_p)) {
+        return 0;
+    }
+    if (strcmp(section, ".nv.constant3") == 0) {
+        return (symbol->st_value > home.sh_size) ||
+               (symbol->st_size > home.sh_size - symbol->st_value) ||
+               is_zero(file->data + home.sh_offset + symbol->st_value, symbol->st_size);
+    }
+    return (strcmp(section, ".nv.global") == 0) || (strcmp(section, ".nv.global.init") == 0);
+}
+
+static void list_variables(const elf_file *file, const Elf64_Shdr *symbols, size_t *count_p,
+                           shpool_text *names)
+{
+    Elf64_Sym symbol;
+    const char *name;
+
+    for (uint64_t at = 0; at + sizeof(symbol) <= symbols->sh_size; at += sizeof(symbol)) {
+        if (read_at(file, symbols->sh_offset + at, &symbol, sizeof(symbol)) &&
+            is_variable(file, symbols, &symbol, &name)) {
+            if (*count_p < NAMES_SHOWN) {
+                shpool_text_add(names, "%s%.120s", (*count_p > 0) ? ", " : "", name);
+            }
+            *count_p += 1;
+        }
+    }
+}
+
+shpool_status shpool_cubin_variables(const void *cubin, size_t bytes, size_t *count_p,
+                                     shpool_text *names)
+{
+    elf_file file = { .data = cubin, .bytes = bytes };
+    Elf64_Shdr section;
+
+    *count_p = 0;
+    if (!read_at(&file, 0, &file.head, sizeof(file.head)) ||
+        (memcmp(file.head.e_ident, ELFMAG, SELFMAG) != 0) ||
+        (file.head.e_ident[EI_CLASS] != ELFCLASS64) ||
+        (file.head.e_shentsize != sizeof(section))) {
+        return shpool_error(SHPOOL_ERR_LINK, "what nvJitLink or the cache gave, %zu bytes, is no "
+                            "cubin", bytes);
+    }
+    for (uint32_t i = 0; i < file.head.e_shnum; i++) {
+        if (read_section(&file, i, &section) && (section.sh_type == SHT_SYMTAB)) {
+            list_variables(&file, &section, count_p, names);
+        }
+    }
+    return SHPOOL_OK;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Joins an image's own kernels with an allocator, while the program runs.
+ *
+ * nvcc leaves the relocatable device code of every object in the image, in the section
+ * __nv_relfatbin: a row of fat binaries.  nvJitLink takes them as they are, with an allocator's
+ * device code beside them, and makes a cubin in which all of them are one image: kernels can call
+ * what a plugin brought.  Where the objects hold LTO-IR beside machine code (SHPOOL_LTO), the
+ * allocator can be inlined; image_calls.cu says how.
+ */
+#include "config.h"
+
+#include "cubin.h"
+#include "link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* lib/linked_calls.cu and linked_calls_spill.cu, embedded by the build. */
+#if HAVE_LTO_IR
+extern const shpool_blob shpool_lto_linked_calls;
+extern const shpool_blob shpool_lto_linked_calls_spill;
+static const shpool_blob *const linked_calls[2] = {
+    &shpool_lto_linked_calls, &shpool_lto_linked_calls_spill
+};
+#else
+static const shpool_blob *const linked_calls[2] = { NULL, NULL };
+#endif
+
+/* ---- fat binaries ---- */
+
+#define FAT_MAGIC 0xba55ed50u
+#define FAT_LTO   8u /* kind of an entry: LTO-IR */
+
+typedef struct fat_header {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t header_bytes;
+    uint64_t bytes; /* behind the header */
+} fat_header;
+
+/* The beginning of an entry; more follows, and then what it holds. */
+typedef struct fat_entry {
+    uint16_t kind;
+    uint16_t version;
+    uint32_t header_bytes;
+    uint64_t bytes;
+} fat_entry;
+
+/* Bytes of the fat binary at `data`; 0: there is none that is whole. */
+static size_t fat_bytes(const unsigned char *data, size_t room)
+{
+    fat_header head;
+
+    if (room < sizeof(head)) {
+        return 0;
+    }
+    memcpy(&head, data, sizeof(head));
+    if ((head.magic != FAT_MAGIC) || (head.header_bytes < sizeof(head)) ||
+        (head.header_bytes > room) || (head.bytes > room - head.header_bytes)) {
+        return 0;
+    }
+    return head.header_bytes + (size_t)head.bytes;
+}
+
+/* What device code comes as, in bits. */
+enum { CODE_LTO = 1, CODE_MACHINE = 2 /* or PTX */ };
+
+/* Of a fat binary that is whole. */
+static int fat_code(const unsigned char *data, size_t bytes)
+{
+    fat_header head;
+    fat_entry entry;
+    size_t at;
+    int code = 0;
+
+    memcpy(&head, data, sizeof(head));
+    for (at = head.header_bytes; bytes - at >= sizeof(entry);) {
+        memcpy(&entry, data + at, sizeof(entry));
+        code |= (entry.kind == FAT_LTO) ? CODE_LTO : CODE_MACHINE;
+        if ((entry.header_bytes < sizeof(entry)) || (entry.header_bytes > bytes - at) ||
+            (entry.bytes > bytes - at - entry.header_bytes)) {
+            break;
+        }
+        at += entry.header_bytes + (size_t)entry.bytes;
+    }
+    return code;
+}
+
+/* Of an allocator's, bare or in a fat binary. */
+static int blob_code(const shpool_blob *blob)
+{
+    static const unsigned char lto[4] = { 0xed, 'C', 'N', 0x7f };
+
+    if ((blob->bytes > sizeof(lto)) && (memcmp(blob->data, lto, sizeof(lto)) == 0)) {
+        return CODE_LTO;
+    }
+    return (fat_bytes(blob->data, blob->bytes) != 0) ? fat_code(blob->data, blob->bytes)
+                                                     : CODE_MACHINE;
+}
+
+/* What a fat binary of libshpool_device.a is called (m4/nvcc.mk): "calls" or an allocator.  0: none
+ * of those. */
+static int fat_name(const unsigned char *data, char name[SHPOOL_NAME_BYTES])
+{
+    static const char prefix[] = "shpool:";
+    const size_t count = sizeof(prefix) - 1;
+    fat_header head;
+    fat_entry entry;
+    const unsigned char *at;
+
+    memcpy(&head, data, sizeof(head));
+    if (head.bytes < sizeof(entry)) {
+        return 0;
+    }
+    memcpy(&entry, data + head.header_bytes, sizeof(entry));
+    if (entry.header_bytes > head.bytes) {
+        return 0;
+    }
+    at = data + head.header_bytes;
+    for (size_t i = sizeof(entry); i + count < entry.header_bytes; i++) {
+        if (memcmp(at + i, prefix, count) == 0) {
+            snprintf(name, SHPOOL_NAME_BYTES, "%.*s", (int)(entry.header_bytes - i - count),
+                     (const char *)at + i + count);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- an image's row of them ---- */
+
+typedef struct row {
+    const unsigned char *at;
+    size_t bytes;
+} row;
+
+/* The next one of a row, behind zeros that align it; its bytes, or 0: there are no more. */
+static size_t take_fat(row *rest, const unsigned char **fat_p)
+{
+    size_t bytes = 0;
+
+    while ((rest->bytes >= sizeof(fat_header)) &&
+           ((bytes = fat_bytes(rest->at, rest->bytes)) == 0)) {
+        rest->at += 8;
+        rest->bytes -= 8;
+    }
+    *fat_p = rest->at;
+    rest->at += bytes;
+    rest->bytes -= bytes;
+    return bytes;
+}
+
+typedef struct row_facts {
+    size_t count;
+    int code; /* of any: CODE_* */
+} row_facts;
+
+static row_facts look_at(row rest)
+{
+    row_facts facts = { .count = 0 };
+    const unsigned char *fat;
+    size_t bytes;
+
+    while ((bytes = take_fat(&rest, &fat)) != 0) {
+        facts.count++;
+        facts.code |= fat_code(fat, bytes);
+    }
+    return facts;
+}
+
+/* ---- joining ---- */
+
+/* Not those that nobody calls then: tables of other allocators, and, where image_calls.cu gives way
+ * to linked_calls.cu, that. */
+static int is_needed(const unsigned char *fat, const char *allocator, int inlined)
+{
+    char name[SHPOOL_NAME_BYTES];
+
+    if (!fat_name(fat, name)) {
+        return 1;
+    }
+    return (strcmp(name, "calls") == 0) ? !inlined : (strcmp(name, allocator) == 0);
+}
+
+/* All inputs; the caller has room for two more than the row has.  Without
+ * calls nothing is inlined. */
+static void list_parts(row rest, const char *name, const shpool_blob *allocator,
+                       const shpool_blob *calls, shpool_link_part *part, size_t *parts_p)
+{
+    const unsigned char *fat;
+    size_t count = 0;
+    size_t bytes;
+
+    while ((bytes = take_fat(&rest, &fat)) != 0) {
+        if (is_needed(fat, name, calls != NULL)) {
+            part[count++] = (shpool_link_part){ fat, bytes, "program's device code" };
+        }
+    }
+    part[count++] = (shpool_link_part){ allocator->data, allocator->bytes, "allocator" };
+    if (calls != NULL) {
+        part[count++] = (shpool_link_part){ calls->data, calls->bytes, "calls" };
+    }
+    *parts_p = count;
+}
+
+/* Kernels that use what only one GPU has are compiled for sm_90a, say: tried second. */
+static shpool_status link_variants(shpool_link_input *input, void **cubin_p, size_t *bytes_p)
+{
+    shpool_link_origin origin;
+    char detail[SHPOOL_ERROR_BYTES];
+    shpool_status status = shpool_link_parts(input, cubin_p, bytes_p, &origin);
+
+    if ((status != SHPOOL_ERR_LINK) || (input->arch < 90)) {
+        return status;
+    }
+    snprintf(detail, sizeof(detail), "%s", shpool_last_error());
+    input->variant = "a";
+    if (shpool_link_parts(input, cubin_p, bytes_p, &origin) == SHPOOL_OK) {
+        return SHPOOL_OK;
+    }
+    return shpool_error(status, "%s", detail);
+}
+
+static shpool_status check_variables(const shpool_pool *pool, const void *cubin, size_t bytes)
+{
+    char text[SHPOOL_ERROR_BYTES / 2];
+    shpool_text names = shpool_text_make(text, sizeof(text));
+    size_t count;
+    shpool_status status = shpool_cubin_variables(cubin, bytes, &count, &names);
+
+    if ((status != SHPOOL_OK) || (count == 0) || ((pool->flags & SHPOOL_FLAG_COPIES) != 0)) {
+        return status;
+    }
+    return shpool_error(SHPOOL_ERR_UNSUPPORTED, "kernels that are joined with \"%s\" would have "
+                        "copies of %zu variable%s of this program, with their first values: %s%s; "
+                        "if its host code neither sets nor reads them, allow it by "
+                        "\"%s:copies=1\" or SHPOOL_FLAG_COPIES", pool->name, count,
+                        (count == 1) ? "" : "s", text, (count > 6) ? ", ..." : "", pool->name);
+}
+
+static shpool_status check_image(const shpool_pool *pool, row_facts facts, int inlined)
+{
+    if (facts.count == 0) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "allocator \"%s\" has to be joined with this "
+                            "image's kernels, and there is no relocatable device code of theirs in "
+                            "it (section __nv_relfatbin): compile and link with nvcc -rdc=true, "
+                            "and do not remove that section", pool->name);
+    }
+    if (inlined && ((linked_calls[0] == NULL) || ((facts.code & CODE_LTO) == 0))) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" cannot be inlined: %s", pool->name,
+                            (linked_calls[0] == NULL) ? "this libshpool was built without nvcc"
+                            : "no object of this image holds LTO-IR, compile with $(pkg-config "
+                              "--variable=lto_cflags shpool)");
+    }
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpool_pool *pool,
+                            uint32_t arch, void **cubin_p, size_t *bytes_p)
+{
+    const row all = { row_start, row_bytes };
+    const shpool_allocator *allocator;
+    const shpool_blob *blob = NULL;
+    shpool_link_input input = { .arch = arch, .variant = "" };
+    shpool_link_part *part;
+    row_facts facts;
+    shpool_status status;
+    int inlined;
+
+    if ((cubin_p == NULL) || (bytes_p == NULL) || (pool == NULL) ||
+        ((row_start == NULL) && (row_bytes != 0))) {
+        return shpool_error(SHPOOL_ERR_INVALID, "shpool_relink: %s is NULL",
+                            (cubin_p == NULL) ? "cubin_p" : (bytes_p == NULL) ? "bytes_p" :
+                            (pool == NULL) ? "pool" : "row_start");
+    }
+    *cubin_p = NULL;
+    *bytes_p = 0;
+    facts = look_at(all);
+    inlined = pool->binding == SHPOOL_BINDING_LINKED;
+    status = check_image(pool, facts, inlined);
+    if (status == SHPOOL_OK) {
+        status = shpool_allocator_find(pool->name, &allocator);
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_link_choose(allocator, arch, &blob);
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+
+    part = calloc(facts.count + 2, sizeof(*part));
+    if (part == NULL) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a list of %zu objects",
+                            facts.count);
+    }
+    list_parts(all, allocator->name, blob,
+               inlined ? linked_calls[(pool->flags & SHPOOL_FLAG_SPILL) != 0] : NULL, part,
+               &input.parts);
+    input.part = part;
+    input.name = allocator->name;
+    input.cuda = blob->cuda;
+    input.lto = inlined || (blob_code(blob) == CODE_LTO);
+    input.table = !input.lto || ((facts.code & CODE_LTO) == 0);
+    status = link_variants(&input, cubin_p, bytes_p);
+    free(part);
+    if (status == SHPOOL_OK) {
+        status = check_variables(pool, *cubin_p, *bytes_p);
+        if (status != SHPOOL_OK) {
+            free(*cubin_p);
+            *cubin_p = NULL;
+            *bytes_p = 0;
+        }
+    }
+    return status;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SHA-256 of FIPS 180-4: a content's name that nobody can give to another content. */
+#ifndef SHPOOL_SHA256_H
+#define SHPOOL_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+typedef struct shpool_digest {
+    unsigned char byte[32];
+} shpool_digest;
+
+/* A message that is hashed piece by piece. */
+typedef struct shpool_sha256 {
+    uint32_t state[8];
+    uint64_t bytes;          /* added so far */
+    unsigned char block[64]; /* the first bytes % 64 wait for the rest */
+} shpool_sha256;
+
+shpool_sha256 shpool_sha256_begin(void);
+void shpool_sha256_add(shpool_sha256 *sha, const void *data, size_t bytes);
+shpool_digest shpool_sha256_end(shpool_sha256 *sha);
+
+#pragma GCC visibility pop
+
+#endif /* SHPOOL_SHA256_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A CUDA runtime without a GPU, in the place of libcudart: what lib/image*.cu and launch.cuh ask
+ * of one.  Kernels do not run; launches are written down. */
+#ifndef SHPOOL_TESTS_FAKE_RUNTIME_H
+#define SHPOOL_TESTS_FAKE_RUNTIME_H
+
+#include <cstddef>
+#include <string>
+
+#include <cudaTypedefs.h>
+#include <cuda_runtime.h>
+
+struct fake_launch {
+    const void *kernel; /* a function of the program, or one of a library */
+    size_t      shared;
+    unsigned    count;  /* all that were accepted */
+    unsigned    refused;
+};
+
+struct fake_runtime_state {
+    int         device;
+    int         capturing; /* what every stream says of itself */
+    fake_launch launch;
+    unsigned    loads;     /* libraries */
+    unsigned    unloads;
+    unsigned    names;     /* of functions that were asked for */
+    unsigned    allowed;   /* calls of cudaFuncSetAttribute */
+    unsigned    copies;    /* calls of cudaMemcpyAsync */
+    unsigned long long context; /* id of the current one; 0: the driver does not say */
+};
+
+extern fake_runtime_state fake_runtime;
+
+/* The name of a library's kernel, or "". */
+std::string fake_kernel_name(const void *kernel);
+
+#endif /* SHPOOL_TESTS_FAKE_RUNTIME_H */

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An image's rows of fat binaries: which of them are joined, with what, and what is refused.  The
+ * linker is a fake; tests/build/relink.sh has the real one. */
+#include "fake_jit.h"
+
+#include "lib/cache.h"
+#include "made_cubin.h"
+
+#define ROW_BYTES 1024u
+#define KIND_CODE 2u
+#define KIND_LTO  8u
+
+static const char plain_ir[] = "plugin";
+static const unsigned char lto_ir[] = { 0xed, 'C', 'N', 0x7f, 'I', 'R' };
+static const shpool_blob plain_blob = { (const unsigned char *)plain_ir, 6, 12080, 75, NULL };
+static const shpool_blob lto_blob = { lto_ir, sizeof(lto_ir), 12080, 75, NULL };
+static shpool_allocator plain;
+static shpool_allocator with_lto;
+static shpool_allocator bare;
+static made_cubin cubin;
+
+/* A section, made of fat binaries with one entry each. */
+typedef struct made_row {
+    unsigned char data[ROW_BYTES];
+    size_t bytes;
+} made_row;
+
+static void put(made_row *row, const void *data, size_t bytes)
+{
+    assert_true(row->bytes + bytes <= ROW_BYTES);
+    memcpy(row->data + row->bytes, data, bytes);
+    row->bytes += bytes;
+}
+
+/* `text`: 8 bytes or a multiple; `name`: 16, or NULL. */
+static void put_fat(made_row *row, uint16_t kind, const char *name, const char *text)
+{
+    const uint32_t magic = 0xba55ed50u;
+    const uint16_t version = 1;
+    const uint16_t head = 16;
+    const uint64_t payload = strlen(text);
+    const uint32_t entry = (name != NULL) ? 32 : 16;
+    const uint64_t bytes = entry + payload;
+
+    put(row, &magic, 4);
+    put(row, &version, 2);
+    put(row, &head, 2);
+    put(row, &bytes, 8);
+    put(row, &kind, 2);
+    put(row, &version, 2);
+    put(row, &entry, 4);
+    put(row, &payload, 8);
+    if (name != NULL) {
+        put(row, name, 16);
+    }
+    put(row, text, payload);
+}
+
+/* Another entry in the row's only fat binary. */
+static void put_more(made_row *row, uint16_t kind, const char *text)
+{
+    const uint16_t version = 0x101;
+    const uint32_t entry = 16;
+    const uint64_t payload = strlen(text);
+    uint64_t bytes;
+
+    put(row, &kind, 2);
+    put(row, &version, 2);
+    put(row, &entry, 4);
+    put(row, &payload, 8);
+    put(row, text, payload);
+    bytes = row->bytes - 16;
+    memcpy(row->data + 8, &bytes, sizeof(bytes));
+}
+
+static made_row row_of(uint16_t kind)
+{
+    static const char zeros[16];
+    made_row row = { .bytes = 0 };
+
+    put_fat(&row, kind, NULL, "kernel_1");
+    put(&row, zeros, sizeof(zeros));
+    put_fat(&row, KIND_CODE, "shpool:calls\0\0\0\0", "thecalls");
+    put_fat(&row, KIND_CODE, "shpool:r_lto\0\0\0\0", "tables_1");
+    put_fat(&row, KIND_CODE, "shpool:r_other\0\0", "tables_2");
+    put_fat(&row, KIND_CODE, NULL, "kernel_2");
+    return row;
+}
+
+static int set_up_group(void **state)
+{
+    (void)state;
+    plain = fake_allocator("r_plain", SHPOOL_SCOPE_BLOCK, 0);
+    plain.lto_ir = &plain_blob;
+    with_lto = fake_allocator("r_lto", SHPOOL_SCOPE_BLOCK, 0);
+    with_lto.lto_ir = &lto_blob;
+    bare = fake_allocator("r_bare", SHPOOL_SCOPE_BLOCK, 0);
+    return -((shpool_register(&plain) != SHPOOL_OK) || (shpool_register(&with_lto) != SHPOOL_OK) ||
+             (shpool_register(&bare) != SHPOOL_OK));
+}
+
+static int set_up(void **state)
+{
+    fake_jit_reset(12080);
+    cubin = make_cubin(NULL, 0);
+    fake.cubin = cubin.data;
+    fake.cubin_bytes = cubin.bytes;
+    shpool_memory_clear();
+    return clear_environment(state);
+}
+
+static shpool_pool pool_of(const char *spec)
+{
+    const shpool_config want = { .block_threads = 32, .payload_bytes = 4096 };
+    shpool_pool pool;
+
+    if (shpool_plan(spec, &want, &pool) != SHPOOL_OK) {
+        fail_msg("%s", shpool_last_error());
+    }
+    return pool;
+}
+
+static shpool_status relink(const made_row *row, const char *spec)
+{
+    const shpool_pool pool = pool_of(spec);
+    void *made = (void *)1;
+    size_t bytes = 1;
+    shpool_status status = shpool_relink(row->data, row->bytes, &pool, 90, &made, &bytes);
+
+    if (status == SHPOOL_OK) {
+        assert_int_equal(bytes, cubin.bytes);
+        assert_memory_equal(made, cubin.data, bytes);
+        free(made);
+    } else {
+        assert_null(made);
+        assert_int_equal(bytes, 0);
+    }
+    return status;
+}
+
+/* How often the linker got the words. */
+static unsigned given(const char *words)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i + strlen(words) <= sizeof(fake.given); i++) {
+        count += memcmp(fake.given + i, words, strlen(words)) == 0;
+    }
+    return count;
+}
+
+static void test_table(void **state)
+{
+    const made_row row = row_of(KIND_CODE);
+
+    (void)state;
+    assert_int_equal(relink(&row, "r_plain"), SHPOOL_OK);
+    /* the magic begins with P, and no -lto */
+    assert_memory_equal(fake.given, "-arch=sm_90 -maxrregcount=32 P", 30);
+    memset(fake.given, 'x', sizeof(fake.given));
+    shpool_memory_clear();
+    assert_int_equal(relink(&row, "r_lto"), SHPOOL_OK);
+    assert_memory_equal(fake.given, "-arch=sm_90 -lto -maxrregcount=32 P", 35);
+    assert_int_equal(relink(&row, "r_lto"), SHPOOL_OK);
+    assert_int_equal(fake.links, 2); /* the third came from memory */
+}
+
+/* Registers are limited where no kernel is compiled; LTO-IR is taken only if there is nothing
+ * else. */
+static void test_options(void **state)
+{
+    const made_row kernels = row_of(KIND_LTO);
+    static shpool_allocator both;
+    static shpool_blob blob = { NULL, 0, 12080, 75, NULL };
+    made_row fat = { .bytes = 0 };
+
+    (void)state;
+    assert_int_equal(relink(&kernels, "r_lto"), SHPOOL_OK);
+    assert_memory_equal(fake.given, "-arch=sm_90 -lto P", 18);
+    put_fat(&fat, KIND_LTO, NULL, "lto code");
+    put_more(&fat, KIND_CODE, "ptx code");
+    blob.data = fat.data;
+    blob.bytes = fat.bytes;
+    both = fake_allocator("r_both", SHPOOL_SCOPE_BLOCK, 0);
+    both.lto_ir = &blob;
+    assert_int_equal(shpool_register(&both), SHPOOL_OK);
+    assert_int_equal(relink(&kernels, "r_both"), SHPOOL_OK);
+    assert_memory_equal(fake.given, "-arch=sm_90 -maxrregcount=32 P", 30);
+#if HAVE_LTO_IR
+    assert_int_equal(relink(&kernels, "r_both:binding=linked"), SHPOOL_OK);
+    assert_memory_equal(fake.given, "-arch=sm_90 -lto P", 18);
+#endif
+}
+
+/* fake.given is cut at the first NUL by nobody: the rows have many. */
+static void test_parts(void **state)
+{
+    const made_row row = row_of(KIND_LTO);
+
+    (void)state;
+    assert_int_equal(relink(&row, "r_plain:binding=table"), SHPOOL_OK);
+    assert_int_equal(given("kernel_1"), 1);
+    assert_int_equal(given("kernel_2"), 1);
+    assert_int_equal(given("thecalls"), 1);
+    assert_int_equal(given("tables_"), 0);
+    assert_int_equal(given("plugin"), 1);
+}
+
+static void test_inlined(void **state)
+{
+    const made_row row = row_of(KIND_LTO);
+    const made_row without = row_of(KIND_CODE);
+
+    (void)state;
+    assert_int_equal(relink(&without, "r_lto:binding=linked"), SHPOOL_ERR_UNSUPPORTED);
+    assert_detail("cannot be inlined");
+#if HAVE_LTO_IR
+    assert_detail("lto_cflags");
+    assert_int_equal(relink(&row, "r_lto:binding=linked"), SHPOOL_OK);
+    assert_int_equal(given("kernel_1"), 1);
+    assert_int_equal(given("kernel_2"), 1);
+    assert_int_equal(given("thecalls"), 0);
+    assert_int_equal(given("tables_1"), 1);
+    assert_int_equal(given("tables_2"), 0);
+#else
+    assert_int_equal(relink(&row, "r_lto:binding=linked"), SHPOOL_ERR_UNSUPPORTED);
+    assert_detail("built without nvcc");
+#endif
+    /* what counts is not inlined */
+    assert_int_equal(pool_of("r_lto:binding=linked,stats=1").binding, SHPOOL_BINDING_TABLE);
+}
+
+static void test_binding_is_chosen(void **state)
+{
+    (void)state;
+    assert_int_equal(pool_of("r_lto").binding, SHPOOL_BINDING_TABLE);
+    setenv("SHPOOL_BINDING", "linked", 1);
+    shpool_config_reload();
+    assert_int_equal(pool_of("r_lto").binding, SHPOOL_BINDING_LINKED);
+    assert_int_equal(pool_of("r_lto:binding=table").binding, SHPOOL_BINDING_TABLE);
+    setenv("SHPOOL_BINDING", "inline", 1);
+    shpool_config_reload();
+    {
+        const shpool_config want = { .block_threads = 32, .payload_bytes = 4096 };
+        shpool_pool pool;
+
+        assert_int_equal(shpool_plan("r_lto", &want, &pool), SHPOOL_ERR_SPEC);
+        assert_detail("SHPOOL_BINDING \"inline\"");
+        assert_detail("table or linked");
+        assert_int_equal(shpool_plan("r_lto:binding=both", &want, &pool), SHPOOL_ERR_SPEC);
+        assert_detail("binding=both");
+    }
+}
+
+static void test_refused(void **state)
+{
+    made_row row = row_of(KIND_CODE);
+    const made_row empty = { .bytes = 0 };
+    const shpool_pool pool = pool_of("r_lto");
+    void *made;
+    size_t bytes;
+
+    (void)state;
+    assert_int_equal(relink(&empty, "r_lto"), SHPOOL_ERR_UNSUPPORTED);
+    assert_detail("-rdc=true");
+    memset(row.data, 0, 4); /* no magic: the first is skipped */
+    assert_int_equal(relink(&row, "r_lto"), SHPOOL_OK);
+    row = row_of(KIND_CODE);
+    assert_int_equal(relink(&row, "r_bare"), SHPOOL_ERR_UNSUPPORTED);
+    assert_detail("r_bare");
+    fake.cuda = 0;
+    assert_int_equal(relink(&row, "r_plain"), SHPOOL_ERR_UNSUPPORTED);
+    assert_detail("no libnvJitLink");
+    fake.cuda = 12080;
+    fake.broken = "complete";
+    assert_int_equal(relink(&row, "r_plain"), SHPOOL_ERR_LINK);
+    assert_detail("the fake linker's words");
+    assert_int_equal(shpool_relink(row.data, row.bytes, NULL, 90, &made, &bytes),
+                     SHPOOL_ERR_INVALID);
+    assert_int_equal(shpool_relink(NULL, 8, &pool, 90, &made, &bytes), SHPOOL_ERR_INVALID);
+    assert_int_equal(shpool_relink(row.data, row.bytes, &pool, 90, NULL, &bytes),
+                     SHPOOL_ERR_INVALID);
+    assert_int_equal(shpool_relink(row.data, row.bytes, &pool, 90, &made, NULL),
+                     SHPOOL_ERR_INVALID);
+}
+
+static void test_variables(void **state)
+{
+    static const made_variable some[] = { { "counter", MADE_GLOBAL, 0 }, { "seed", MADE_INIT, 0 } };
+    const made_row row = row_of(KIND_CODE);
+
+    (void)state;
+    cubin = make_cubin(some, 2);
+    fake.cubin_bytes = cubin.bytes;
+    assert_int_equal(relink(&row, "r_lto"), SHPOOL_ERR_UNSUPPORTED);
+    assert_detail("copies of 2 variables");
+    assert_detail("counter, seed");
+    assert_detail("r_lto:copies=1");
+    assert_int_equal(relink(&row, "r_lto:copies=1"), SHPOOL_OK);
+    shpool_memory_clear();
+    fake.cubin = "no ELF file, whatever made it, and longer than the head of one, 64 bytes";
+    fake.cubin_bytes = 70;
+    assert_int_equal(relink(&row, "r_lto"), SHPOOL_ERR_LINK);
+    assert_detail("no cubin");
+}
+
+/* Whatever the section holds: nothing outside it is read. */
+static void test_damaged_rows(void **state)
+{
+    const made_row whole = row_of(KIND_LTO);
+    const shpool_pool pool = pool_of("r_plain");
+
+    (void)state;
+    for (size_t i = 0; i < whole.bytes; i++) {
+        for (unsigned value = 0; value < 256; value += 85) {
+            unsigned char *row = malloc(whole.bytes);
+            void *made = NULL;
+            size_t bytes = 0;
+
+            assert_non_null(row);
+            memcpy(row, whole.data, whole.bytes);
+            row[i] = (unsigned char)value;
+            (void)shpool_relink(row, whole.bytes - (i % 8), &pool, 90, &made, &bytes);
+            free(made);
+            free(row);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_table, set_up),
+        cmocka_unit_test_setup(test_options, set_up),
+        cmocka_unit_test_setup(test_parts, set_up),
+        cmocka_unit_test_setup(test_inlined, set_up),
+        cmocka_unit_test_setup(test_binding_is_chosen, set_up),
+        cmocka_unit_test_setup(test_refused, set_up),
+        cmocka_unit_test_setup(test_variables, set_up),
+        cmocka_unit_test_setup(test_damaged_rows, set_up),
+    };
+
+    return cmocka_run_group_tests(tests, set_up_group, NULL);
+}

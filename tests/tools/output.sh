@@ -1,0 +1,154 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# What the tools write is whole, or as it was: full disks, a closed standard output, links, FIFOs.
+# In the build folder.  Exit: 0; 1; 77 without /dev/full.
+# shellcheck disable=SC2012,SC2016,SC2086,SC2154,SC2317 # $run is words; ls of one file; from make
+set -u
+unset SHPOOL_ALLOCATOR SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+# shellcheck source=tests/build/checks.sh
+. "$top_srcdir/tests/build/checks.sh"
+bench=./shpool-bench
+run="$bench --device cpu --allocator null --workload pairs -i 1 --repeats 1"
+if [ ! -w /dev/full ]; then
+    echo "SKIP there is no /dev/full"
+    exit 77
+fi
+
+# fails STATUS TEXT COMMAND: of a shell; it ends so (a pattern), in time, and says TEXT
+fails() {
+    timeout 20 sh -c "$3" >"$work/said" 2>&1
+    got=$?
+    # shellcheck disable=SC2254 # a pattern
+    case $got in
+    $1) check "$3: $2" grep -q -- "$2" "$work/said" ;;
+    *) check "$3: status $got" false ;;
+    esac
+}
+
+cat >"$work/a.ptx" <<'EOD'
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k() { ret; }
+EOD
+full='No space left on device'
+closed='Bad file descriptor'
+$bench --device cpu --allocator "bitmap:trace=$work/t,trace_blocks=1" --workload mixed -i 5 \
+    >/dev/null
+json=1
+$run --json="$work/r.json" >/dev/null 2>&1 || json=0
+
+# ---- the standard output ----
+for command in "$run" "$run --csv" "$bench --help" "$bench --version" "./shpool-info list" \
+    "$bench replay --device cpu --allocator bitmap $work/t" "./shpool-info --help" \
+    "./shpool-coalesce costs" "./shpool-coalesce --help" "./shpool-coalesce lint -r $work/a.ptx"; do
+    case $command in
+    *info*) status=1 ;;
+    *coalesce*) status=3 ;;
+    *) status=2 ;;
+    esac
+    $command >"$work/said" 2>&1
+    [ -s "$work/said" ] || continue
+    fails $status "the standard output: $full" "$command >/dev/full"
+    fails $status "the standard output: $closed" "$command >&-"
+done
+if [ $json = 1 ]; then
+    fails 2 "the standard output: $full" "$run --json >/dev/full"
+    fails 2 "the standard output: $closed" "$run --json >&-"
+    fails 2 "the standard output: $full" "$bench compare $work/r.json $work/r.json >/dev/full"
+fi
+# the number of a closed stream must not be that of the next file, which would get its text, too
+fails 2 "$closed" "$run --csv=$work/closed.csv >&-"
+check "a file has no other output" sh -c "! grep -q '^allocator' '$work/closed.csv'"
+
+# ---- files: a device takes the name, as a full disk does ----
+for name in svg gp csv json; do
+    ln -s /dev/full "$work/full.$name"
+done
+fails 1 "full.svg: $full" "$bench map $work/t --svg $work/full.svg"
+fails 1 "full.csv: $full" "$run --csv=$work/full.csv"
+if [ $json = 1 ]; then
+    fails 1 "full.json: $full" "$run --json=$work/full.json"
+    fails 1 "full.gp: $full" "$bench plot $work/r.json -o $work/full.gp"
+    ! command -v gnuplot >/dev/null 2>&1 ||
+        fails 1 "full.svg: $full" "$bench plot $work/r.json -o $work/full.svg"
+fi
+fails 3 "full.json: $full" "./shpool-coalesce rewrite $work/a.ptx -o $work/full.json"
+
+# ---- a limit on files, as a full disk is: the old file stays, and nothing else is left ----
+mkdir "$work/old"
+limited() { # BLOCKS COMMAND; its messages are in a pipe, which has no limit
+    fails 0 'File too large' \
+        "{ trap '' XFSZ; ulimit -f $1; $2 || echo refused; } 2>&1 | cat"
+    check "$2: fails" grep -qx refused "$work/said"
+}
+keeps() { # NAME COMMAND
+    echo old >"$work/old/$1"
+    limited 0 "$2"
+    check "$1 is as it was" grep -qx old "$work/old/$1"
+    check "$1 is alone" test "$(echo "$work"/old/*)" = "$work/old/$1"
+    rm "$work/old/$1"
+}
+keeps map.svg "$bench map $work/t --svg $work/old/map.svg"
+keeps a.csv "$run --csv=$work/old/a.csv"
+keeps b.ptx "./shpool-coalesce rewrite $work/a.ptx -o $work/old/b.ptx"
+if [ $json = 1 ]; then
+    keeps lint.json "./shpool-coalesce lint -j $work/a.ptx -o $work/old/lint.json"
+    keeps a.json "$run --json=$work/old/a.json"
+    keeps a.gp "$bench plot $work/r.json -o $work/old/a.gp"
+fi
+
+# ---- links and rights ----
+echo precious >"$work/precious"
+mkdir "$work/links"
+ln -s "$work/precious" "$work/links/out.csv.part"
+ln -s "$work/real.csv" "$work/links/out.csv"
+echo old >"$work/real.csv"
+chmod 600 "$work/real.csv"
+check "a file by a link" $run --csv="$work/links/out.csv"
+check "the link is one still" test -L "$work/links/out.csv"
+check "its file is the new one" grep -q '^null' "$work/real.csv"
+check "with the rights of the old one" sh -c "ls -l '$work/real.csv' | grep -q '^-rw------- '"
+check "no other link was followed" grep -qx precious "$work/precious"
+(umask 027 && $run --csv="$work/new.csv" >/dev/null)
+check "a new file has the usual rights" sh -c "ls -l '$work/new.csv' | grep -q '^-rw-r----- '"
+if [ "$(id -u)" != 0 ]; then
+    chmod 400 "$work/real.csv"
+    fails 1 'real.csv: Permission denied' "$run --csv=$work/real.csv"
+fi
+$run --csv=/dev/stdout >"$work/both"
+check "/dev/stdout is the standard output" sh -c "grep -q '^# allocator' '$work/both' ||
+    grep -q '^spec,' '$work/both' && grep -q '^allocator ' '$work/both'"
+check "a pipe" sh -c "$run --csv=/dev/stderr 2>&1 >/dev/null | grep -q '^spec,'"
+
+# ---- FIFOs that nobody has open do not hang ----
+mkfifo "$work/fifo" "$work/fifo.svg" "$work/fifo.ptx"
+for command in "$bench map $work/fifo --svg $work/m.svg" "$bench replay --device cpu $work/fifo"; do
+    fails 1 'fifo: is a FIFO that no program writes to' "$command"
+done
+fails 3 'fifo.ptx: is a FIFO' "./shpool-coalesce lint $work/fifo.ptx"
+[ $json = 0 ] ||
+    fails 2 'fifo: is a FIFO that no program writes to' "$bench compare $work/fifo $work/r.json"
+fails 1 'fifo.svg: is a FIFO that no program reads' "$bench map $work/t --svg $work/fifo.svg"
+fails 1 'fifo: is a FIFO that no program reads' "$run --csv=$work/fifo"
+fails 3 'fifo: is a FIFO that no program reads' \
+    "./shpool-coalesce rewrite $work/a.ptx -o $work/fifo"
+fails 0 'fewest bytes' "cat $work/t >$work/fifo & sleep 0.2
+    $bench replay --device cpu --allocator bitmap $work/fifo"
+fails 0 '' "cat $work/fifo.svg >$work/m.svg & sleep 0.2
+    $bench map $work/t --svg $work/fifo.svg && wait && tail -n 1 $work/m.svg"
+# ---- a signal while a file is written leaves nothing ----
+yes 'm 0 - 8 0 16 0' | head -n 200000 >"$work/records"
+sed -e 's/^\(block .* records \).*/\1200000 dropped 0/' -e '/^block /q' "$work/t" >"$work/long"
+cat "$work/records" >>"$work/long"
+echo 'end 1' >>"$work/long"
+mkdir "$work/cut.d"
+for after in 0.02 0.05 0.1; do
+    $bench map "$work/long" --svg "$work/cut.d/m.svg" &
+    sleep "$after"
+    kill -HUP $! 2>/dev/null
+    wait $! 2>/dev/null
+    check "after $after s: all or nothing" sh -c "cd '$work/cut.d' && { [ ! -e m.svg ] ||
+        tail -n 1 m.svg | grep -q '</svg>'; } && rm -f m.svg && [ \"\$(echo *)\" = '*' ]"
+done
+exit $failed

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands of shpool-bench when the nth allocation, or a write, fails: they say so, their exit
+ * status is not 0, and a file is the new one or, untouched, the old one; nothing lies beside it. */
+#include "trace_text.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "tools/bench/json.h"
+#include "tools/bench/names.h"
+
+#if HAVE_JANSSON
+#include <jansson.h>
+#endif
+
+#define WRITES 16u /* limits on a file that are tried */
+
+/* ---- allocations; the linker puts these in the place of libc's ---- */
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *ptr, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *ptr, size_t bytes);
+
+static atomic_ulong  allocations; /* since the command began; the executor's threads add to it */
+static unsigned long failing;     /* number of the one that fails; 0: none */
+
+static int fails(void)
+{
+    return (failing != 0) && (atomic_fetch_add(&allocations, 1) + 1 == failing);
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *ptr, size_t bytes)
+{
+    return fails() ? NULL : __real_realloc(ptr, bytes);
+}
+
+/* ---- a command ---- */
+
+typedef int command(int argc, char **argv);
+
+static char folder[] = "test_tool_faults.XXXXXX";
+
+/* Its exit status; words: its options, parted by blanks. */
+static int run(command *what, const char *words)
+{
+    char      copy[512];
+    char     *argv[16] = {NULL};
+    int       argc     = 0;
+    const int nowhere  = open("/dev/null", O_WRONLY);
+    const int out      = dup(STDOUT_FILENO);
+    const int err      = dup(STDERR_FILENO);
+    int       status;
+
+    snprintf(copy, sizeof(copy), "shpool-bench %s", words);
+    for (char *word = strtok(copy, " "); word != NULL; word = strtok(NULL, " ")) {
+        argv[argc++] = word;
+    }
+    fflush(stdout);
+    (void)dup2(nowhere, STDOUT_FILENO);
+    (void)dup2(nowhere, STDERR_FILENO);
+    optind      = 0; /* GNU: begin anew */
+    allocations = 0;
+    status      = what(argc, argv);
+    fflush(stdout);
+    (void)dup2(out, STDOUT_FILENO);
+    (void)dup2(err, STDERR_FILENO);
+    (void)close(out);
+    (void)close(err);
+    (void)close(nowhere);
+    return status;
+}
+
+static unsigned files(void)
+{
+    DIR     *listing = opendir(".");
+    unsigned count   = 0;
+
+    assert_non_null(listing);
+    while (readdir(listing) != NULL) {
+        count++;
+    }
+    (void)closedir(listing);
+    return count;
+}
+
+static void put_old(const char *output)
+{
+    if (output != NULL) {
+        put_text(output, "old", 3);
+    }
+}
+
+static int is_old(const char *output)
+{
+    struct stat about;
+
+    return (output != NULL) && (stat(output, &about) == 0) && (about.st_size == 3);
+}
+
+/* Fail at each allocation, until none is left; output: the file it writes, or NULL. */
+static void sweep_allocations(command *what, const char *words, const char *output)
+{
+    unsigned refused = 0;
+    unsigned before;
+    int      status  = 1;
+
+    put_old(output);
+    before = files();
+    for (unsigned long n = 1; status != 0; n++) {
+        failing = n;
+        put_old(output);
+        status = run(what, words);
+        assert_true((status == 0) || (output == NULL) || is_old(output));
+        assert_true(allocations < 2000); /* a sweep ends */
+        assert_int_equal(files(), before);
+        refused += status != 0;
+        if ((status == 0) && (allocations >= n)) { /* it could do without */
+            status = 1;
+        }
+    }
+    failing = 0;
+    assert_true(refused >= 4);
+    assert_false(is_old(output));
+}
+
+/* Fail at so many places of the output. */
+static void sweep_writes(command *what, const char *words, const char *output)
+{
+    struct rlimit all;
+    struct stat   about;
+    unsigned      before;
+
+    assert_int_equal(run(what, words), 0);
+    assert_int_equal(stat(output, &about), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    before = files();
+    for (unsigned i = 0; i < WRITES; i++) {
+        struct rlimit less = all;
+        int           status;
+
+        put_old(output);
+        less.rlim_cur = (rlim_t)about.st_size * i / WRITES;
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+        status = run(what, words);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+        assert_int_not_equal(status, 0);
+        assert_true(is_old(output));
+        assert_int_equal(files(), before);
+    }
+}
+
+static void test_map(void **state)
+{
+    (void)state;
+    sweep_allocations(bench_map, "--svg map.svg trace", "map.svg");
+    sweep_writes(bench_map, "--svg map.svg trace", "map.svg");
+}
+
+static void test_replay(void **state)
+{
+    (void)state;
+    sweep_allocations(bench_replay, "--device cpu --allocator bitmap trace", NULL);
+}
+
+static void test_plot(void **state)
+{
+    (void)state;
+    if (!bench_has_json()) {
+        skip();
+    }
+    sweep_allocations(bench_plot, "results.json -o chart.gp", "chart.gp");
+    sweep_writes(bench_plot, "results.json -o chart.gp", "chart.gp");
+}
+
+static void test_compare(void **state)
+{
+    (void)state;
+    if (!bench_has_json()) {
+        skip();
+    }
+    sweep_allocations(bench_compare, "results.json results.json", NULL);
+}
+
+/* ---- what they read ---- */
+
+static void put_results(void)
+{
+    static const bench_point point = {.spec = "bitmap", .threads = 64, .payload_bytes = 4096};
+    bench_results results = {.count = 0};
+    bench_row     row;
+    FILE         *file = fopen("results.json", "w");
+
+    assert_non_null(file);
+    bench_row_init(&row, &point);
+    for (uint32_t i = 1; i <= 3; i++) {
+        row.threads = 32 * i;
+        assert_int_equal(bench_results_add(&results, &row), 0);
+    }
+    (void)bench_json_write(&results, file); /* a build without JSON skips what reads it */
+    assert_int_equal(fclose(file), 0);
+    bench_results_clear(&results);
+}
+
+static int start(void **state)
+{
+    (void)state;
+#if HAVE_JANSSON
+    json_set_alloc_funcs(__wrap_malloc, free);
+#endif
+    if ((mkdtemp(folder) == NULL) || (chdir(folder) != 0)) {
+        return -1;
+    }
+    put_text("trace", handed_text, strlen(handed_text));
+    put_results();
+    return 0;
+}
+
+static int stop(void **state)
+{
+    static const char *const names[] = {"trace", "results.json", "map.svg", "chart.gp"};
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(names); i++) {
+        (void)unlink(names[i]);
+    }
+    return chdir("..") | rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_plot),
+        cmocka_unit_test(test_compare),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}

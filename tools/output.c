@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files that the tools write: whole, or as they were. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "output.h"
+
+/* The standard output or error if `about` is its file; -1: neither. */
+static int stream_of(const struct stat *about)
+{
+    struct stat other;
+
+    for (int at = STDOUT_FILENO; at <= STDERR_FILENO; at++) {
+        if ((fstat(at, &other) == 0) && (other.st_dev == about->st_dev) &&
+            (other.st_ino == about->st_ino)) {
+            return at;
+        }
+    }
+    return -1;
+}
+
+/* A device, a pipe, or the program's own output; a FIFO that nobody reads does not block. */
+static int open_in_place(const char *path, const struct stat *about)
+{
+    const int stream = stream_of(about);
+    int       file   = (stream >= 0) ? fcntl(stream, F_DUPFD_CLOEXEC, 0)
+                                     : open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+    if ((file >= 0) && (stream < 0)) {
+        (void)fcntl(file, F_SETFL, O_WRONLY);
+    }
+    return file;
+}
+
+/* Rights as open() would have given, or as the file that is replaced has. */
+static mode_t mode_of(const struct stat *old)
+{
+    const mode_t mask = umask(0);
+
+    (void)umask(mask);
+    return (old != NULL) ? old->st_mode & 07777u : 0666u & ~mask;
+}
+
+/* A new file beside the one that is replaced. */
+static int open_beside(tool_output *out, const char *path, const struct stat *old)
+{
+    const size_t bytes = strlen(path) + sizeof(".XXXXXX");
+    int          file;
+
+    if ((old != NULL) && (access(path, W_OK) != 0)) { /* rename() would not ask */
+        return -1;
+    }
+    out->path = (old != NULL) ? realpath(path, NULL) : strdup(path); /* a link stays one */
+    out->part = malloc((out->path != NULL) ? strlen(out->path) + bytes : 1);
+    if ((out->path == NULL) || (out->part == NULL)) {
+        return -1;
+    }
+    (void)snprintf(out->part, strlen(out->path) + bytes, "%s.XXXXXX", out->path);
+    file = mkostemp(out->part, O_CLOEXEC);
+    if ((file >= 0) && (fchmod(file, mode_of(old)) != 0)) {
+        (void)unlink(out->part);
+        (void)close(file);
+        file = -1;
+    }
+    return file;
+}
+
+static void block_signals(sigset_t *before)
+{
+    sigset_t signals;
+
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, before);
+}
+
+/* All but the file; errno stays. */
+static void forget(tool_output *out)
+{
+    const int error = errno;
+
+    free(out->path);
+    free(out->part);
+    (void)pthread_sigmask(SIG_SETMASK, &out->signals, NULL);
+    errno = error;
+}
+
+int tool_output_begin(tool_output *out, const char *path)
+{
+    struct stat old;
+    const int   exists = stat(path, &old) == 0;
+    int         file;
+
+    *out = (tool_output){.to = NULL};
+    block_signals(&out->signals);
+    if (exists && (!S_ISREG(old.st_mode) || (stream_of(&old) >= 0))) {
+        file = open_in_place(path, &old);
+    } else {
+        file = open_beside(out, path, exists ? &old : NULL);
+    }
+    out->to = (file >= 0) ? fdopen(file, "w") : NULL;
+    if (out->to == NULL) {
+        const int error = errno;
+
+        if (file >= 0) {
+            (void)close(file);
+            (void)!((out->part != NULL) && (unlink(out->part) == 0));
+        }
+        errno = error;
+        forget(out);
+        return -1;
+    }
+    return 0;
+}
+
+int tool_output_end(tool_output *out, int keep)
+{
+    int failed = tool_flush(out->to) != 0;
+    int error  = errno;
+
+    if (fclose(out->to) != 0) {
+        error  = failed ? error : errno;
+        failed = 1;
+    }
+    if ((out->part != NULL) && keep && !failed && (rename(out->part, out->path) != 0)) {
+        error  = errno;
+        failed = 1;
+    }
+    if ((out->part != NULL) && (failed || !keep)) {
+        (void)unlink(out->part);
+    }
+    errno = error;
+    forget(out);
+    return (failed && keep) ? -1 : 0;
+}
+
+const char *tool_output_error(int error)
+{
+    return (error == ENXIO) ? "is a FIFO that no program reads" : strerror(error);
+}
+
+int tool_flush(FILE *to)
+{
+    errno = 0;
+    if (fflush(to) != 0) {
+        return -1;
+    }
+    if (!ferror(to)) {
+        return 0;
+    }
+    if (write(fileno(to), "\n", 1) >= 0) { /* the call that failed had its errno: fail again */
+        errno = EIO;
+    }
+    return -1;
+}
+
+void tool_streams_check(void)
+{
+    for (int at = STDIN_FILENO; at <= STDERR_FILENO; at++) {
+        if ((fcntl(at, F_GETFD) < 0) && (errno == EBADF)) { /* open() takes the lowest number */
+            (void)!open("/dev/null", (at == STDIN_FILENO) ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
+int tool_leave(const char *tool, int status, int failure)
+{
+    if (tool_flush(stdout) == 0) {
+        return status;
+    }
+    fprintf(stderr, "%s: the standard output: %s\n", tool, strerror(errno));
+    return (status != 0) ? status : failure;
+}

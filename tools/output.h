@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files that the tools write: whole, or as they were. */
+#ifndef SHPOOL_TOOLS_OUTPUT_H
+#define SHPOOL_TOOLS_OUTPUT_H
+
+#include <signal.h>
+#include <stdio.h>
+
+/** An output under way. */
+typedef struct tool_output {
+    FILE    *to;
+    char    *path;    /* the file that is replaced; NULL: `to` is a device or a pipe */
+    char    *part;    /* what will replace it, in the same folder */
+    sigset_t signals; /* that were blocked before */
+} tool_output;
+
+/**
+ * Begin a file.  Its text goes to a new file beside it, which no link can redirect; a device, a
+ * pipe or the standard output (/dev/stdout) is written as it is.  Until tool_output_end() SIGINT,
+ * SIGTERM and SIGHUP wait: a program that they end leaves nothing half done.
+ * @return 0, or -1 with errno (ENXIO: a FIFO that no program reads) and nothing to end
+ */
+int tool_output_begin(tool_output *out, const char *path);
+
+/**
+ * End it.
+ * @param [in] keep  nonzero: replace the file, if all was written; 0: leave it as it was
+ * @return 0, or -1 with errno, and the file is as it was
+ */
+int tool_output_end(tool_output *out, int keep);
+
+/** The text of such an errno. */
+const char *tool_output_error(int error);
+
+/** Flush a stream: 0, or -1 with errno if that or an earlier write failed. */
+int tool_flush(FILE *to);
+
+/** Make the standard streams safe: the number of a closed one is not given to the next file. */
+void tool_streams_check(void);
+
+/**
+ * End a program: flush stdout.
+ * @return status; `failure` instead of 0 if the output was not written, and stderr says why
+ */
+int tool_leave(const char *tool, int status, int failure);
+
+#endif /* SHPOOL_TOOLS_OUTPUT_H */
