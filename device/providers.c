@@ -4,6 +4,9 @@
 
 #include <dlfcn.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "lib/lock.h"
 
 #define MAX_PROVIDERS 32u
 
@@ -24,10 +27,9 @@ static const shpool_device_provider *const builtins[] = {
 
 /* Only ever grows (but in tests): one that was found stays. */
 static struct {
-    pthread_mutex_t lock;
     size_t count;
     const shpool_device_provider *entry[MAX_PROVIDERS];
-} added = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} added;
 
 /* The caller holds the lock. */
 static const shpool_device_provider *at(size_t index)
@@ -42,9 +44,9 @@ const shpool_device_provider *shpool_device_provider_get(size_t index)
 {
     const shpool_device_provider *found;
 
-    pthread_mutex_lock(&added.lock);
+    shpool_lock(SHPOOL_LOCK_PROVIDERS);
     found = at(index);
-    pthread_mutex_unlock(&added.lock);
+    shpool_unlock(SHPOOL_LOCK_PROVIDERS);
     return found;
 }
 
@@ -84,9 +86,9 @@ shpool_status shpool_device_provider_find(const char *name,
     if ((name == NULL) || (provider_p == NULL)) {
         return shpool_error(SHPOOL_ERR_INVALID, "name or provider_p is NULL");
     }
-    pthread_mutex_lock(&added.lock);
+    shpool_lock(SHPOOL_LOCK_PROVIDERS);
     *provider_p = find(name);
-    pthread_mutex_unlock(&added.lock);
+    shpool_unlock(SHPOOL_LOCK_PROVIDERS);
     return (*provider_p != NULL) ? SHPOOL_OK : not_found(name);
 }
 
@@ -149,9 +151,9 @@ static shpool_status add_all(const shpool_device_provider *const *providers, uin
     if (status != SHPOOL_OK) {
         return status;
     }
-    pthread_mutex_lock(&added.lock);
+    shpool_lock(SHPOOL_LOCK_PROVIDERS);
     status = add(providers, count, &bad);
-    pthread_mutex_unlock(&added.lock);
+    shpool_unlock(SHPOOL_LOCK_PROVIDERS);
     if (status == SHPOOL_ERR_UNSUPPORTED) {
         return shpool_error(status, "the name \"%s\" is taken, choose another", bad->name);
     }
@@ -167,6 +169,15 @@ shpool_status shpool_device_register(const shpool_device_provider *provider)
     return add_all(&provider, 1);
 }
 
+/* dlopen() would wait for a FIFO's writer.  A path without a slash is not that of a file: dlopen()
+ * searches for it. */
+static int is_special(const char *path)
+{
+    struct stat info;
+
+    return (strchr(path, '/') != NULL) && (stat(path, &info) == 0) && !S_ISREG(info.st_mode);
+}
+
 shpool_status shpool_device_load(const char *path)
 {
     const shpool_device_plugin_info *info;
@@ -175,6 +186,10 @@ shpool_status shpool_device_load(const char *path)
 
     if (path == NULL) {
         return shpool_error(SHPOOL_ERR_INVALID, "path is NULL");
+    }
+    if (is_special(path)) {
+        return shpool_error(SHPOOL_ERR_NOT_FOUND, "%s cannot be used: it is not a regular file",
+                            path);
     }
     image = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     info = (image != NULL) ? dlsym(image, "shpool_device_plugin") : NULL;
@@ -193,7 +208,7 @@ shpool_status shpool_device_load(const char *path)
 
 void shpool_device_providers_reset(void)
 {
-    pthread_mutex_lock(&added.lock);
+    shpool_lock(SHPOOL_LOCK_PROVIDERS);
     added.count = 0;
-    pthread_mutex_unlock(&added.lock);
+    shpool_unlock(SHPOOL_LOCK_PROVIDERS);
 }

@@ -64,6 +64,9 @@ static cu_function find(const shpool_device *device, int kernel)
     cu_function function = NULL;
     int left;
 
+    if (shpool_driver_forked()) {
+        return NULL; /* what the host does instead is refused */
+    }
     shpool_mutex_lock(&images.lock);
     if ((!image->tried || (image->cu != device->cu)) &&
         (shpool_device_enter(device, &left) == SHPOOL_OK)) {

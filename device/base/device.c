@@ -128,7 +128,7 @@ shpool_status shpool_device_enter(const shpool_device *device, int *left_p)
     return (result == CU_SUCCESS) ? SHPOOL_OK : shpool_driver_failed(device->cu, call, result);
 }
 
-static cu_result enter_quietly(const shpool_device *device, int *left_p)
+cu_result shpool_device_enter_result(const shpool_device *device, int *left_p)
 {
     const char *call;
 
@@ -138,7 +138,7 @@ static cu_result enter_quietly(const shpool_device *device, int *left_p)
 
 int shpool_device_enter_quietly(const shpool_device *device, int *left_p)
 {
-    return enter_quietly(device, left_p) == CU_SUCCESS;
+    return shpool_device_enter_result(device, left_p) == CU_SUCCESS;
 }
 
 void shpool_device_leave(const shpool_device *device, int left)
@@ -155,7 +155,7 @@ void shpool_device_leave(const shpool_device *device, int left)
 cu_result shpool_device_take(const shpool_device *device, size_t bytes, cu_ptr *ptr_p)
 {
     int left;
-    cu_result result = enter_quietly(device, &left);
+    cu_result result = shpool_device_enter_result(device, &left);
 
     if (result == CU_SUCCESS) {
         result = device->cu->memory_alloc(ptr_p, bytes);
@@ -167,7 +167,7 @@ cu_result shpool_device_take(const shpool_device *device, size_t bytes, cu_ptr *
 cu_result shpool_device_give(const shpool_device *device, cu_ptr ptr)
 {
     int left;
-    cu_result result = enter_quietly(device, &left);
+    cu_result result = shpool_device_enter_result(device, &left);
 
     if (result == CU_SUCCESS) {
         result = device->cu->memory_free(ptr);

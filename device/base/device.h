@@ -31,7 +31,8 @@ shpool_status shpool_device_get(int ordinal, const shpool_device **device_p);
 shpool_status shpool_device_enter(const shpool_device *device, int *left_p);
 void shpool_device_leave(const shpool_device *device, int left);
 
-/* The same for who has a spin lock, and must send no message; 1: it is current. */
+/* The same without a message, for callers with a lock: the driver's result, or 1: it is current. */
+cu_result shpool_device_enter_result(const shpool_device *device, int *left_p);
 int shpool_device_enter_quietly(const shpool_device *device, int *left_p);
 
 /* Memory of cuMemAlloc, with the context current.  They send no message. */

@@ -8,6 +8,7 @@
 #include "device/base/options.h"
 
 static const char *const reuses[] = { "same", "done", "wait" };
+static const char *const memories[] = { "auto", "driver", "vmm" };
 
 /* ---- malloc and free ---- */
 
@@ -211,6 +212,15 @@ static shpool_status set_option(bins_self *bins, const char *key, const char *va
         bins->reuse = (status == SHPOOL_OK) ? (bins_reuse)word : bins->reuse;
         return status;
     }
+    if (strcmp(key, "peer") == 0) {
+        return bins_peer(bins, value);
+    }
+    if (strcmp(key, "memory") == 0) {
+        status = shpool_option_word("bins", key, value, memories, SHPOOL_ARRAY_COUNT(memories),
+                                    &word);
+        bins->memory = (status == SHPOOL_OK) ? (bins_memory)word : bins->memory;
+        return status;
+    }
     if (strcmp(key, "stable") == 0) {
         status = shpool_option_bytes("bins", key, value, 0, 1, &number);
         bins->lanes.assume_stable = (status == SHPOOL_OK) ? (int)number
@@ -225,8 +235,8 @@ static shpool_status bins_set(void *self, const char *key, const char *value)
     bins_self *bins = self;
     shpool_status status;
 
-    if (strcmp(key, "stable") == 0) {
-        return SHPOOL_ERR_NOT_FOUND; /* lanes were made with it */
+    if ((strcmp(key, "stable") == 0) || (strcmp(key, "memory") == 0)) {
+        return SHPOOL_ERR_NOT_FOUND; /* lanes and slabs were made with it */
     }
     shpool_mutex_lock(&bins->lock);
     status = set_option(bins, key, value);
@@ -272,6 +282,8 @@ static shpool_status start(bins_self *bins, const shpool_device *device)
         return shpool_driver_failed(device->cu, "cuDeviceTotalMem", result);
     }
     bins->device_bytes = bytes;
+    bins->granules.access[0] = (cu_access){ .location = { 1, device->handle }, .flags = 3 };
+    bins->granules.accesses = 1;
     shpool_timelines_init(&bins->lanes, device, sizeof(bins_lane), 0);
     (void)pthread_mutex_init(&bins->lock, NULL); /* default ones do not fail on Linux */
     return SHPOOL_OK;
@@ -304,6 +316,9 @@ static shpool_status bins_create(const shpool_device_setup *setup, void **self_p
     bins->slab_bytes = (uint64_t)512 << 20;
     atomic_store_explicit(&bins->capacity, BINS_UNLIMITED, memory_order_relaxed);
     status = shpool_options_set(setup, bins, (shpool_option_fn)set_option);
+    if (status == SHPOOL_OK) {
+        status = bins_granules_init(bins);
+    }
     if (status != SHPOOL_OK) {
         bins_destroy(bins);
         return status;
@@ -324,6 +339,9 @@ const shpool_device_provider shpool_device_provider_bins = {
             "                memory is taken from the driver [no limit]\n"
             "reuse=WORD      other streams' memory: same (never), done (when they have finished),\n"
             "                wait (also by a wait on the device) [wait]\n"
+            "memory=WORD     vmm: reserves addresses and maps memory where it is needed; driver:\n"
+            "                slabs of cuMemAlloc; auto: vmm if the driver supports it [auto]\n"
+            "peer=N|all      device that may reach mapped memory; set again for one more [none]\n"
             "slab=BYTES      most bytes of a slab that several large allocations share [512M]\n"
             "stable=0|1      1: no stream is destroyed before it was retired [0]\n",
     .create = bins_create,

@@ -3,6 +3,9 @@
  * The base `bins`: what its files share.
  *
  *   slab    memory from the driver, 2 MiB or more; it is cut into blocks without gaps
+ *   range   a slab of reserved addresses, with memory only where blocks need it (range.c)
+ *   granule physical memory that is mapped into ranges, 2 MiB as a rule (granules.c)
+ *   hole    a block of a range that has no memory: whole granules, never next to another hole
  *   block   a piece of a slab: live, cached in a lane, pending, or free in its heap
  *   lane    of one stream: lists of the blocks that were freed on it, one for each class of sizes.
  *           Not merged with their neighbours, so that malloc and free are a pop and a push
@@ -38,6 +41,7 @@
 #define BINS_CLASSES       592u
 #define BINS_WORDS         ((BINS_CLASSES + 63u) / 64u)
 #define BINS_UNLIMITED     UINT64_MAX
+#define BINS_MAX_DEVICES   64u
 
 #pragma GCC visibility push(hidden)
 
@@ -49,7 +53,8 @@ enum {
     BINS_LIVE_USED = 3,  /* live, and other streams were named to record_stream */
     BINS_LIVE_GRAPH = 4, /* live, of a pool for a graph */
     BINS_PENDING = 5,    /* freed, other streams have not finished */
-    BINS_MOVING = 6      /* on the way from the lane of its malloc to that of its free */
+    BINS_MOVING = 6,     /* on the way from the lane of its malloc to that of its free */
+    BINS_HOLE = 7        /* of a range: addresses without memory */
 };
 
 typedef struct bins_slab bins_slab;
@@ -110,6 +115,7 @@ typedef struct bins_heap {
     bins_graph *graph;  /* that its memory is kept for, or NULL */
     bins_slab *slabs;
     bins_lists bins;
+    bins_lists holes;   /* of its ranges */
 } bins_heap;
 
 struct bins_slab {
@@ -119,7 +125,8 @@ struct bins_slab {
     bins_heap *heap;
     size_t bytes;
     cu_ptr driver_ptr;          /* as the driver gave it */
-    size_t driver_bytes;
+    size_t driver_bytes;        /* of a range: that are mapped */
+    cu_granule *granule;        /* of a range: what is mapped, by place, 0: nothing; else NULL */
     uint64_t idle_key;          /* when it became whole, less for large ones: MGPU's weighted LRU */
     bins_block *first;
     bins_slab *next;
@@ -139,6 +146,22 @@ struct bins_graph {
     shpool_timeline nobody;   /* for want of memory for one of those: no stream's */
 };
 
+/* Physical memory in pieces of one size.  Every granule is mapped at one place of a range, or is
+ * spare. */
+typedef struct bins_granules {
+    size_t bytes;        /* of each; 0: memory comes from cuMemAlloc */
+    int rdma;            /* other PCIe devices may reach them */
+    size_t count;        /* from the driver, spare ones included */
+    size_t spares;
+    size_t room;         /* for spares: at least `count` */
+    size_t stuck;        /* mapped in a hole: a call failed half-way */
+    cu_granule *spare;
+    unsigned accesses;
+    cu_access access[BINS_MAX_DEVICES]; /* the own device first, then peers */
+} bins_granules;
+
+typedef enum bins_memory { BINS_MEMORY_AUTO, BINS_MEMORY_DRIVER, BINS_MEMORY_VMM } bins_memory;
+
 typedef enum bins_reuse { BINS_REUSE_SAME, BINS_REUSE_DONE, BINS_REUSE_WAIT } bins_reuse;
 
 typedef struct bins_self {
@@ -149,8 +172,10 @@ typedef struct bins_self {
     uint64_t device_bytes;        /* what the device has */
     uint64_t soft;                /* most bytes from the driver before streams wait for others */
     bins_reuse reuse;
+    bins_memory memory;           /* as it was asked for */
     uint64_t slab_bytes;          /* largest slab that several large requests share */
     bins_heap heap[2];
+    bins_granules granules;
     bins_graph *graphs;
     bins_list pending;            /* oldest at the tail */
     bins_block *unused;           /* records */
@@ -266,6 +291,13 @@ static inline void bins_set_state(bins_block *block, unsigned state)
     atomic_store_explicit(&block->state, state, memory_order_release);
 }
 
+/* 1: one free block fills a slab, which can go back as a whole; ranges never do. */
+static inline int bins_is_whole(const bins_slab *slab)
+{
+    return (slab->granule == NULL) && (slab->first->above == NULL) &&
+           (bins_state(slab->first) == BINS_FREE);
+}
+
 /* 1: work that is submitted to the timeline's stream may have the block at once. */
 static inline int bins_usable(const bins_block *block, const shpool_timeline *timeline)
 {
@@ -273,29 +305,59 @@ static inline int bins_usable(const bins_block *block, const shpool_timeline *ti
            shpool_timeline_is_done(block->last, block->seq);
 }
 
-/* ---- slabs, blocks and heaps (bins/slab.c), under bins.lock but for the first two ---- */
+/* ---- all streams (bins/lanes.c) ---- */
+
+static inline bins_lane *bins_first_lane(bins_self *bins)
+{
+    return (bins_lane *)atomic_load_explicit(&bins->lanes.all, memory_order_acquire);
+}
+
+static inline bins_lane *bins_next_lane(bins_lane *lane)
+{
+    return (bins_lane *)lane->timeline.next;
+}
+
+/* Ask the driver how far a stream is. */
+void bins_poll(bins_self *bins, bins_lane *lane);
+
+/* Under the lock: idle bytes of the heaps that serve all. */
+uint64_t bins_idle_bytes(bins_self *bins);
+
+/* Under the lock: 1: a stream that allocated from an open pool captures now. */
+int bins_graph_captures(bins_self *bins);
 
 /* Driver calls while streams capture: "relaxed" lets them pass, without it they would end the
  * capture.  *mode_p is what to give back; SHPOOL_ERR_CUDA: nothing is. */
 shpool_status bins_capture_relax(bins_self *bins, int *mode_p);
 void bins_capture_restore(bins_self *bins, int mode);
 
-/* A slab for `need` bytes, as one free block in the heap; the driver's refusal is in
- * bins->refusal.  exact: no larger than it must be. */
-shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, int exact);
+/* ---- slabs, blocks and heaps (bins/block.c), under bins.lock ---- */
 
-/* Give a slab that is one free block back to the driver; 0: it refused, nothing has changed. */
-int bins_slab_release(bins_self *bins, bins_slab *slab);
+/* A slab's structure and all that host memory is needed for, `map` for `bytes`, and the record of
+ * its first block; and back, after the driver took the memory back, or did not. */
+shpool_status bins_slab_prepare(bins_self *bins, int large, size_t bytes, bins_slab **slab_p,
+                                bins_block **block_p);
+void bins_slab_drop(bins_self *bins, bins_slab *slab, bins_block *block, cu_result result);
 
-/* Give whole slabs back, those that were large or idle for longest first, until `wanted` bytes are
- * given or none is left; returns the bytes. */
-uint64_t bins_release(bins_self *bins, uint64_t wanted);
+/* Make the slab one block in a state, which is in no list, and its pages known. */
+shpool_status bins_slab_begin(bins_self *bins, bins_heap *heap, bins_slab *slab, bins_block *block,
+                              unsigned state);
 
-/* Give all slabs back, whatever is in them; the heap is gone. */
-void bins_heap_fini(bins_self *bins, bins_heap *heap);
+void bins_slab_unlink(bins_slab *slab);
 
-/* Give the rest back at the end of the allocator, and say what the driver does not take. */
-void bins_slabs_fini(bins_self *bins);
+/* Records of blocks; NULL: no host memory. */
+bins_block *bins_record_get(bins_self *bins);
+void bins_record_put(bins_self *bins, bins_block *block);
+
+/* Cut a block that is in no list: what lies above the first `bytes` becomes `rest`, a record. */
+void bins_split(bins_block *block, size_t bytes, bins_block *rest);
+
+/* The upper of two neighbours becomes part of the lower, with the later order of both; neither is
+ * in a list. */
+void bins_join(bins_self *bins, bins_block *lower, bins_block *upper);
+
+/* 1: the stream that freed it has finished with it. */
+int bins_is_done(bins_block *block);
 
 /* Cut the first `need` bytes off a free block; the rest becomes a free block.  The block leaves
  * its bin.  NULL: no host memory for the rest. */
@@ -321,6 +383,91 @@ typedef enum bins_which {
 bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
                            const shpool_timeline *timeline, bins_which which, unsigned depth);
 
+/* ---- physical memory (bins/granules.c), under bins.lock ---- */
+
+static inline void bins_count_taken(bins_self *bins, size_t bytes)
+{
+    bins->count.driver_mallocs++;
+    bins->count.driver_bytes += bytes;
+    if (bins->count.driver_bytes > bins->count.driver_bytes_peak) {
+        bins->count.driver_bytes_peak = bins->count.driver_bytes;
+    }
+}
+
+static inline void bins_count_given(bins_self *bins, size_t bytes)
+{
+    bins->count.driver_frees++;
+    bins->count.driver_bytes -= bytes;
+}
+
+/* Whether the driver can, and how; SHPOOL_ERR_UNSUPPORTED: bins->memory insists on it. */
+shpool_status bins_granules_init(bins_self *bins);
+
+/* Have so many spare granules; the driver's refusal is in bins->refusal. */
+shpool_status bins_granules_make(bins_self *bins, size_t spares);
+
+/* Map spare granules wherever a range has none between two places, and give all of them access; the
+ * driver's refusal, and nothing has changed but granules that are stuck. */
+cu_result bins_granules_map(bins_self *bins, bins_slab *slab, size_t first, size_t count);
+
+/* Unmap what is mapped between two places, from the top or the bottom on; returns how many, up to
+ * the first that the driver refuses.  Nobody may be using them. */
+size_t bins_granules_unmap(bins_self *bins, bins_slab *slab, size_t first, size_t count, int top);
+
+/* Give spare granules back to the driver until `wanted` bytes are given; returns the bytes. */
+uint64_t bins_granules_release(bins_self *bins, uint64_t wanted);
+
+/* At the end: give spare ones back, and add what the driver does not take to a loss. */
+void bins_granules_fini(bins_self *bins, shpool_device_loss *loss);
+
+/* ---- peers (bins/peers.c), under bins.lock ---- */
+
+/* Let a device by its ordinal, or "all" that can, reach all that is mapped and what will be. */
+shpool_status bins_peer(bins_self *bins, const char *value);
+
+/* ---- reserved addresses (bins/range.c), under bins.lock ---- */
+
+static inline int bins_has_ranges(const bins_self *bins, const bins_heap *heap)
+{
+    return (heap->graph == NULL) && (bins->granules.bytes > 0);
+}
+
+/* Make a free block of at least `need` bytes that the lane's stream may have at once, of granules
+ * that are idle elsewhere and of new ones; the driver's refusal is in bins->refusal. */
+shpool_status bins_range_grow(bins_self *bins, bins_heap *heap, size_t need, bins_lane *lane);
+
+/* 1: granules are free that a stream may be using. */
+int bins_range_is_busy(bins_self *bins);
+
+/* Unmap idle granules until there are so many spare ones, if there are as many. */
+void bins_range_reclaim(bins_self *bins, size_t spares);
+
+/* Wait for the device, unmap everything and give the addresses back; the driver's refusal.  At the
+ * end of the allocator only. */
+cu_result bins_range_free(bins_self *bins, bins_slab *slab);
+
+/* Add what is still mapped after a refusal to a loss. */
+void bins_range_lose(bins_self *bins, bins_slab *slab, cu_result result, shpool_device_loss *loss);
+
+/* ---- slabs of the driver (bins/slab.c), under bins.lock ---- */
+
+/* A slab for `need` bytes, as one free block in the heap; the driver's refusal is in
+ * bins->refusal.  exact: no larger than it must be. */
+shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, int exact);
+
+/* Give a slab that is one free block back to the driver; 0: it refused, nothing has changed. */
+int bins_slab_release(bins_self *bins, bins_slab *slab);
+
+/* Give whole slabs back, those that were large or idle for longest first, until `wanted` bytes are
+ * given or none is left; returns the bytes. */
+uint64_t bins_release(bins_self *bins, uint64_t wanted);
+
+/* Give all slabs back, whatever is in them; the heap is gone. */
+void bins_heap_fini(bins_self *bins, bins_heap *heap);
+
+/* Give the rest back at the end of the allocator, and say what the driver does not take. */
+void bins_slabs_fini(bins_self *bins);
+
 /* ---- slow path (bins/slow.c), takes the lock itself ---- */
 shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_lane *lane,
                                shpool_stream stream, void **ptr_p);
@@ -331,19 +478,6 @@ shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpo
 shpool_status bins_out_of_memory(bins_self *bins, size_t bytes);
 
 /* ---- what is idle (bins/trim.c) ---- */
-
-static inline bins_lane *bins_first_lane(bins_self *bins)
-{
-    return (bins_lane *)atomic_load_explicit(&bins->lanes.all, memory_order_acquire);
-}
-
-static inline bins_lane *bins_next_lane(bins_lane *lane)
-{
-    return (bins_lane *)lane->timeline.next;
-}
-
-/* Ask the driver how far a stream is. */
-void bins_poll(bins_self *bins, bins_lane *lane);
 
 /* Under the lock: move a lane's cached blocks to their heaps, all, or those that are done; those of
  * at least `least` bytes.  Returns how many. */
@@ -387,9 +521,6 @@ shpool_status bins_capture_begin(void *self, uint64_t id_high, uint64_t id_low);
 shpool_status bins_capture_end(void *self, uint64_t id_high, uint64_t id_low);
 shpool_status bins_capture_release(void *self, uint64_t id_high, uint64_t id_low);
 void bins_graphs_fini(bins_self *bins);
-
-/* 1: a stream that allocated from an open pool captures now. */
-int bins_graph_captures(bins_self *bins);
 
 /* The stream will be destroyed: it is asked nothing any more. */
 void bins_graph_retire(bins_self *bins, shpool_stream stream);

@@ -67,24 +67,6 @@ static shpool_timeline *stream_of(bins_graph *graph, shpool_stream stream)
     return t;
 }
 
-int bins_graph_captures(bins_self *bins)
-{
-    for (const bins_graph *graph = bins->graphs; graph != NULL; graph = graph->next) {
-        for (const shpool_timeline *t = graph->open ? graph->streams : NULL; t != NULL;
-             t = t->next) {
-            int captures = 0;
-
-            if ((t->thread == 0) || (t->thread == shpool_thread_number())) {
-                (void)shpool_timeline_captures(&bins->lanes, t->stream, &captures);
-            }
-            if (captures) {
-                return 1;
-            }
-        }
-    }
-    return 0;
-}
-
 void bins_graph_retire(bins_self *bins, shpool_stream stream)
 {
     shpool_mutex_lock(&bins->lock);
@@ -189,7 +171,7 @@ static void release_whole(bins_self *bins, bins_graph *graph)
         while (slab != NULL) {
             bins_slab *next = slab->next;
 
-            if ((slab->first->above == NULL) && (bins_state(slab->first) == BINS_FREE)) {
+            if (bins_is_whole(slab)) {
                 (void)bins_slab_release(bins, slab);
             }
             slab = next;

@@ -99,7 +99,7 @@ static void collect(bins_self *bins, shpool_device_stats *stats)
     for (bins_heap *heap = first_heap(&at, bins); heap != NULL; heap = next_heap(&at)) {
         for (const bins_slab *slab = heap->slabs; slab != NULL; slab = slab->next) {
             for (const bins_block *b = slab->first; b != NULL; b = b->above) {
-                if (!is_live(bins_state(b))) {
+                if (!is_live(bins_state(b)) && (bins_state(b) != BINS_HOLE)) {
                     add_idle(b, stats);
                 }
             }
@@ -143,7 +143,7 @@ static int show_slab(const bins_slab *slab, shpool_device_walk_fn function, void
                    : is_pending(block) ? SHPOOL_DEVICE_PENDING : SHPOOL_DEVICE_IDLE,
         };
 
-        if (function(&shown, user) != 0) {
+        if ((state != BINS_HOLE) && (function(&shown, user) != 0)) {
             return 1;
         }
     }
@@ -185,7 +185,7 @@ shpool_status bins_base(void *self, const void *ptr, void **base_p, size_t *byte
     }
     if ((block != NULL) && is_live(bins_state(block))) {
         *base_p = (void *)(uintptr_t)slab->driver_ptr;
-        *bytes_p = slab->driver_bytes;
+        *bytes_p = (slab->granule != NULL) ? slab->bytes : slab->driver_bytes;
     } else {
         slab = NULL;
     }
@@ -203,7 +203,51 @@ typedef struct tally {
     size_t free;      /* blocks */
     size_t cached;
     size_t pending;
+    size_t holes;
+    uint64_t mapped;  /* of ranges */
+    size_t stuck;     /* granules */
 } tally;
+
+/* Memory lies where a block of a range is, and none in a hole but what is stuck there. */
+static const char *check_granules(const bins_self *bins, const bins_block *block, tally *sum)
+{
+    size_t granule = bins->granules.bytes;
+    size_t from = (size_t)((uintptr_t)block->address - block->slab->base);
+    size_t last = (from + block->bytes - 1) / granule;
+    int hole = (bins_state(block) == BINS_HOLE);
+
+    if (hole && ((from % granule != 0) || (block->bytes % granule != 0) ||
+                 ((block->above != NULL) && (bins_state(block->above) == BINS_HOLE)))) {
+        return "a hole is not whole granules, or beside another one";
+    }
+    for (size_t i = from / granule; i <= last; i++) {
+        if (!hole && (block->slab->granule[i] == 0)) {
+            return "a block has no memory";
+        }
+        sum->stuck += (hole && (block->slab->granule[i] != 0));
+    }
+    return NULL;
+}
+
+/* What a range says of itself; its granules are counted by place. */
+static const char *check_range(const bins_self *bins, const bins_slab *slab, tally *sum)
+{
+    uint64_t mapped = 0;
+    const char *what = NULL;
+
+    for (size_t i = 0; i < slab->bytes / bins->granules.bytes; i++) {
+        mapped += (slab->granule[i] != 0) ? bins->granules.bytes : 0;
+    }
+    sum->mapped += mapped;
+    for (const bins_block *block = slab->first; (what == NULL) && (block != NULL);
+         block = block->above) {
+        what = check_granules(bins, block, sum);
+    }
+    if (what != NULL) {
+        return what;
+    }
+    return (mapped == slab->driver_bytes) ? NULL : "a range's granules do not add up";
+}
 
 static const char *check_block(bins_self *bins, const bins_slab *slab, const bins_block *block,
                                tally *sum)
@@ -228,6 +272,7 @@ static const char *check_block(bins_self *bins, const bins_slab *slab, const bin
     sum->free += (state == BINS_FREE);
     sum->cached += (state == BINS_CACHED);
     sum->pending += (state == BINS_PENDING);
+    sum->holes += (state == BINS_HOLE);
     return NULL;
 }
 
@@ -245,7 +290,10 @@ static const char *check_slab(bins_self *bins, const bins_slab *slab, tally *sum
             return what;
         }
     }
-    return (sum->bytes - before == slab->bytes) ? NULL : "a slab's blocks do not fill it";
+    if (sum->bytes - before != slab->bytes) {
+        return "a slab's blocks do not fill it";
+    }
+    return (slab->granule != NULL) ? check_range(bins, slab, sum) : NULL;
 }
 
 /* Counts a set of lists; the state is what all of them must have. */
@@ -275,6 +323,7 @@ static const char *check_all(bins_self *bins)
     size_t free = 0;
     size_t cached = 0;
     size_t pending = 0;
+    size_t holes = 0;
     shpool_device_stats stats;
     const char *what = NULL;
     heaps at;
@@ -287,6 +336,9 @@ static const char *check_all(bins_self *bins)
         if (what == NULL) {
             what = check_lists(&heap->bins, BINS_FREE, &free);
         }
+        if (what == NULL) {
+            what = check_lists(&heap->holes, BINS_HOLE, &holes);
+        }
     }
     for (const bins_lane *l = bins_first_lane(bins); (what == NULL) && (l != NULL);
          l = (bins_lane *)l->timeline.next) {
@@ -298,8 +350,13 @@ static const char *check_all(bins_self *bins)
     if (what != NULL) {
         return what;
     }
-    if ((free != sum.free) || (cached != sum.cached) || (pending != sum.pending)) {
+    if ((free != sum.free) || (cached != sum.cached) || (pending != sum.pending) ||
+        (holes != sum.holes)) {
         return "blocks are in no list, or in two";
+    }
+    if ((sum.mapped + bins->granules.spares * bins->granules.bytes !=
+         bins->granules.count * bins->granules.bytes) || (sum.stuck != bins->granules.stuck)) {
+        return "granules are in no place, or in two";
     }
     collect(bins, &stats);
     return (stats.live_bytes == sum.live) ? NULL : "the live bytes do not add up";

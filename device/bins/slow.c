@@ -101,8 +101,12 @@ static bins_block *take_done(const request *r)
 
 static bins_block *take_new(request *r, int exact)
 {
-    r->refused = bins_slab_create(r->bins, r->heap, r->need, exact);
-    if ((r->refused == SHPOOL_ERR_NO_MEMORY) && (r->bins->refusal != CU_SUCCESS) && !exact) {
+    int ranges = bins_has_ranges(r->bins, r->heap);
+
+    r->refused = ranges ? bins_range_grow(r->bins, r->heap, r->need, r->lane)
+                        : bins_slab_create(r->bins, r->heap, r->need, exact);
+    if (!ranges && !exact && (r->refused == SHPOOL_ERR_NO_MEMORY) &&
+        (r->bins->refusal != CU_SUCCESS)) {
         r->refused = bins_slab_create(r->bins, r->heap, r->need, 1);
     }
     if (r->refused != SHPOOL_OK) {
@@ -180,12 +184,23 @@ static bins_block *take_released(request *r)
     return block;
 }
 
-static bins_block *take_last(request *r)
+/* What is idle, brought together; in ranges its granules can be moved together, too. */
+static bins_block *take_merged(request *r)
 {
     bins_block *block;
 
     bins_merge_all(r->bins);
     block = take(r, BINS_USABLE, DEPTH_LAST);
+    if ((block == NULL) && bins_has_ranges(r->bins, r->heap)) {
+        block = take_new(r, 1);
+    }
+    return block;
+}
+
+static bins_block *take_last(request *r)
+{
+    bins_block *block = take_merged(r);
+
     if ((block == NULL) && (r->bins->reuse == BINS_REUSE_WAIT)) {
         block = take_waitable(r);
     }
@@ -194,8 +209,7 @@ static bins_block *take_last(request *r)
     }
     if ((block == NULL) && !bins_graph_captures(r->bins) && /* which that would end */
         (shpool_timelines_sync(&r->bins->lanes) == SHPOOL_OK)) {
-        bins_merge_all(r->bins);
-        block = take(r, BINS_USABLE, DEPTH_LAST);
+        block = take_merged(r);
         if (block == NULL) {
             block = take_released(r);
         }

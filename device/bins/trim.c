@@ -4,17 +4,6 @@
 
 /* ---- from lanes to heaps ---- */
 
-void bins_poll(bins_self *bins, bins_lane *lane)
-{
-    shpool_timeline *t = &lane->timeline;
-
-    shpool_spin_lock(&t->lock);
-    if (!shpool_timeline_is_done(t, t->seq)) {
-        (void)shpool_timeline_chase(&bins->lanes, t);
-    }
-    shpool_spin_unlock(&t->lock);
-}
-
 static void move(bins_self *bins, bins_lane *lane, bins_block *block)
 {
     bins_remove(&lane->cache, block);
@@ -67,32 +56,23 @@ void bins_merge_all(bins_self *bins)
 
 /* ---- trim ---- */
 
-/* Idle bytes of the heaps that serve all. */
-static uint64_t idle_bytes(bins_self *bins)
-{
-    uint64_t held = 0;
-    uint64_t out = 0;
-    uint64_t back = 0;
-
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
-        for (const bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
-            held += slab->driver_bytes;
-        }
-    }
-    for (bins_lane *lane = bins_first_lane(bins); lane != NULL; lane = bins_next_lane(lane)) {
-        shpool_spin_lock(&lane->timeline.lock);
-        out += lane->malloc_bytes;
-        back += lane->free_bytes;
-        shpool_spin_unlock(&lane->timeline.lock);
-    }
-    /* read one after the other while others work: not a moment's truth */
-    return (held + back > out) ? held + back - out : 0;
-}
-
 uint64_t bins_make_room(bins_self *bins, size_t need)
 {
     bins_merge_all(bins);
     return bins_release(bins, need);
+}
+
+/* The driver waits for the device when a slab is freed, but not when a granule is unmapped. */
+static void release(bins_self *bins, uint64_t wanted)
+{
+    uint64_t given = bins_release(bins, wanted);
+
+    if ((given < wanted) && (bins->granules.bytes > 0) && bins_range_is_busy(bins) &&
+        !bins_graph_captures(bins) &&
+        (shpool_timelines_sync(&bins->lanes) == SHPOOL_OK)) {
+        bins_merge_all(bins);
+        (void)bins_release(bins, wanted - given);
+    }
 }
 
 shpool_status bins_trim(void *self, size_t keep_bytes)
@@ -107,9 +87,9 @@ shpool_status bins_trim(void *self, size_t keep_bytes)
     }
     shpool_mutex_lock(&bins->lock);
     bins_merge_all(bins);
-    idle = idle_bytes(bins);
+    idle = bins_idle_bytes(bins);
     if (idle > keep_bytes) {
-        (void)bins_release(bins, idle - keep_bytes);
+        release(bins, idle - keep_bytes);
     }
     shpool_mutex_unlock(&bins->lock);
     bins_capture_restore(bins, mode);
@@ -122,7 +102,7 @@ void bins_keep_capacity(bins_self *bins)
     uint64_t idle;
 
     shpool_mutex_lock(&bins->lock);
-    idle = idle_bytes(bins);
+    idle = bins_idle_bytes(bins);
     shpool_mutex_unlock(&bins->lock);
     if (idle > capacity) {
         (void)bins_trim(bins, (size_t)capacity);
@@ -136,7 +116,7 @@ void bins_keep_hard(bins_self *bins)
     uint64_t over;
 
     shpool_mutex_lock(&bins->lock);
-    idle = idle_bytes(bins);
+    idle = bins_idle_bytes(bins);
     over = (bins->count.driver_bytes > hard) ? bins->count.driver_bytes - hard : 0;
     shpool_mutex_unlock(&bins->lock);
     if (over > 0) {

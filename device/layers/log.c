@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "device/base/options.h"
 #include "device/base/sync.h"
@@ -50,6 +51,26 @@ static void log_destroy(void *self)
     free(l);
 }
 
+static FILE *open_empty(const char *path)
+{
+    int at = shpool_file_open_output(path);
+    FILE *file = NULL;
+
+    if (at < 0) {
+        return NULL;
+    }
+    if ((ftruncate(at, 0) == 0) || (errno == EINVAL)) { /* a terminal or a pipe has no length */
+        file = fdopen(at, "w");
+    }
+    if (file == NULL) {
+        const int error = errno;
+
+        (void)close(at);
+        errno = error;
+    }
+    return file;
+}
+
 static shpool_status open_file(log_layer *l)
 {
     if (l->path[0] == '\0') {
@@ -59,10 +80,10 @@ static shpool_status open_file(log_layer *l)
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "programs with more rights than their user "
                             "write no logs");
     }
-    l->file = fopen(l->path, "we");
+    l->file = open_empty(l->path);
     if (l->file == NULL) {
         return shpool_error(SHPOOL_ERR_SYSTEM, "%s cannot be written: %s", l->path,
-                            strerror(errno));
+                            shpool_file_error(errno));
     }
     /* each line at once: what is buffered is lost in a crash, and written twice after fork() */
     (void)setvbuf(l->file, NULL, _IOLBF, BUFSIZ);

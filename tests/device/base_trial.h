@@ -5,15 +5,55 @@
 
 #include "trial.h"
 
+#include <stdio.h>
+
 #define MIB ((size_t)1 << 20)
 
 static shpool_device_allocator *allocator;
+static const char *memory_kind; /* of bins, NULL: as it chooses */
+
+/* Setups: a test runs with memory from cuMemAlloc, or with memory that is mapped, or with both. */
+static inline int driver_memory(void **state)
+{
+    memory_kind = "driver";
+    return clear_environment(state);
+}
+
+static inline int virtual_memory(void **state)
+{
+    memory_kind = "vmm";
+    return clear_environment(state);
+}
+
+#define ON_DRIVER(_test)  { #_test " (driver)", _test, driver_memory, NULL, NULL }
+#define ON_VIRTUAL(_test) { #_test " (vmm)", _test, virtual_memory, NULL, NULL }
+#define ON_BOTH(_test)    ON_DRIVER(_test), ON_VIRTUAL(_test)
+
+static inline int is_virtual(void)
+{
+    return (memory_kind != NULL) && (strcmp(memory_kind, "vmm") == 0);
+}
+
+/* The base bins gets the kind of memory that is tried. */
+static inline void open_kind(const char *spec, int device, shpool_device_allocator **allocator_p)
+{
+    const char *base = strrchr(spec, '|');
+    char text[100];
+
+    base = (base != NULL) ? base + 1 : spec;
+    if ((memory_kind != NULL) && (strncmp(base, "bins", 4) == 0)) {
+        snprintf(text, sizeof(text), "%s%cmemory=%s", spec, (strchr(base, ':') != NULL) ? ',' : ':',
+                 memory_kind);
+        spec = text;
+    }
+    open_allocator(spec, device, allocator_p);
+}
 
 static inline void begin(const char *spec)
 {
     fake_start(2, 1024 * MIB);
     fake_set_current(0);
-    open_allocator(spec, 0, &allocator);
+    open_kind(spec, 0, &allocator);
 }
 
 /* Nothing is left, and no work was out of order. */
@@ -26,6 +66,7 @@ static inline void end(void)
     held = fake_stop();
     assert_int_equal(0, held.bytes);
     assert_int_equal(0, held.events);
+    assert_int_equal(0, held.ranges);
     assert_string_equal("", fake_first_violation());
 }
 

@@ -2,6 +2,7 @@
 libshpool_tests_la_SOURCES += \
 	tests/device/fake_driver.c \
 	tests/device/fake_events.c \
+	tests/device/fake_granules.c \
 	tests/device/fake_memory.c \
 	tests/device/fake_streams.c
 noinst_HEADERS += \
@@ -25,6 +26,7 @@ shpool_cmocka_tests += \
 	tests/device/test_faults \
 	tests/device/test_fill \
 	tests/device/test_fill_kernels \
+	tests/device/test_fork \
 	tests/device/test_graph \
 	tests/device/test_hooks \
 	tests/device/test_host \
@@ -33,6 +35,7 @@ shpool_cmocka_tests += \
 	tests/device/test_open \
 	tests/device/test_plugin \
 	tests/device/test_print \
+	tests/device/test_ranges \
 	tests/device/test_streams \
 	tests/device/test_threads \
 	tests/device/test_train \

@@ -31,6 +31,14 @@ void fake_violate(const char *format, ...)
 cu_result fake_begin(unsigned call)
 {
     fake.calls[call]++;
+    if ((fake.fail_from > 0) && (call != FAKE_CALL_error_string) &&
+        (call != FAKE_CALL_context_pop)) {
+        fake.fail_from -= (fake.fail_from > 1);
+        fake.failed = (fake.fail_from == 1);
+        if (fake.failed) {
+            return fake.fail_with;
+        }
+    }
     if ((fake.fail_in > 0) && (call != FAKE_CALL_error_string) && (call != FAKE_CALL_context_pop) &&
         (--fake.fail_in == 0)) {
         fake.failed = 1;
@@ -108,6 +116,7 @@ static cu_result f_device_attribute(int *value, int attribute, cu_device device)
         { CU_ATTRIBUTE_L2_BYTES, 786432 },      { CU_ATTRIBUTE_SM_THREADS, 1536 },
         { CU_ATTRIBUTE_CAPABILITY_MAJOR, 8 },   { CU_ATTRIBUTE_CAPABILITY_MINOR, 6 },
         { CU_ATTRIBUTE_SHARED_OPTIN, 101376 },  { CU_ATTRIBUTE_MEMORY_POOLS, 1 },
+        { CU_ATTRIBUTE_VIRTUAL_MEMORY, 1 },     { CU_ATTRIBUTE_VIRTUAL_RDMA, 1 },
     };
 
     FAKE_ENTER(device_attribute)
@@ -125,6 +134,13 @@ static cu_result f_device_memory(size_t *bytes, cu_device device)
 {
     FAKE_ENTER(device_memory)
     *bytes = (size_t)fake.limit[device];
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_device_can_reach(int *can, cu_device device, cu_device owner)
+{
+    FAKE_ENTER(device_can_reach)
+    *can = (device != owner) && (device != fake.hermit) && (owner != fake.hermit);
     FAKE_LEAVE(CU_SUCCESS);
 }
 
@@ -228,16 +244,20 @@ void fake_start(unsigned devices, uint64_t bytes)
     memset(&table, 0, sizeof(table));
 #define BIND(_member) table._member = f_##_member;
     BIND(init) BIND(version) BIND(error_string) BIND(device_count) BIND(device_get)
-    BIND(device_name) BIND(device_attribute) BIND(device_memory) BIND(primary_retain)
+    BIND(device_name) BIND(device_attribute) BIND(device_memory) BIND(device_can_reach)
+    BIND(primary_retain)
     BIND(context_get) BIND(context_set) BIND(context_push) BIND(context_pop) BIND(context_device)
     BIND(context_sync)
 #undef BIND
     fake_bind_memory(&table);
+    fake_bind_granules(&table);
     fake_bind_streams(&table);
     fake_bind_events(&table);
     memset(&fake, 0, sizeof(fake));
     memset(&fake_thread_state, 0, sizeof(fake_thread_state));
     fake.devices = devices;
+    fake.granularity = (size_t)2 << 20;
+    fake.hermit = -1;
     for (unsigned i = 0; i < devices; i++) {
         fake.limit[i] = bytes;
         fake.context[i].device = (int)i;
@@ -256,6 +276,7 @@ fake_held fake_stop(void)
     fake_held held;
 
     fake_fail(0, CU_SUCCESS);
+    fake_fail_from(0, CU_SUCCESS);
     shpool_contexts_reset();
     shpool_device_defaults_reset();
     shpool_device_providers_reset();
@@ -263,6 +284,7 @@ fake_held fake_stop(void)
     while (fake.memory != NULL) {
         fake_give(fake.memory);
     }
+    fake_drop_ranges();
     /* what a failing call left behind, so that leaks of this program are the library's */
     while (fake.events != NULL) {
         struct CUevent_st *event = fake.events;
@@ -321,6 +343,13 @@ void fake_fail_again(unsigned long nth)
     fake.fail_again = nth;
 }
 
+void fake_fail_from(unsigned long nth, cu_result result)
+{
+    fake.fail_from = (nth > 0) ? nth + 1 : 0;
+    fake.fail_with = result;
+    fake.failed = 0;
+}
+
 int fake_failed(void)
 {
     return fake.failed;
@@ -339,6 +368,26 @@ void fake_without_attribute(int attribute)
 void fake_without_ids(void)
 {
     table.stream_id = NULL;
+}
+
+void fake_without_granules(void)
+{
+    table.granule_create = NULL;
+}
+
+void fake_granularity(size_t bytes)
+{
+    fake.granularity = bytes;
+}
+
+void fake_without_peers(int device)
+{
+    fake.hermit = device;
+}
+
+void fake_limit_range(size_t bytes)
+{
+    fake.most_addresses = bytes;
 }
 
 void fake_misalign(int on)

@@ -41,6 +41,7 @@ typedef struct fake_held {
     unsigned streams;
     unsigned pools;
     unsigned host_allocations;
+    unsigned ranges;
 } fake_held;
 fake_held fake_stop(void);
 fake_held fake_holds(void);
@@ -69,6 +70,9 @@ void fake_fail(unsigned long nth, cu_result result);
 void fake_fail_again(unsigned long nth);
 int fake_failed(void); /* 1: it happened */
 
+/* The nth call from now on and all after it fail, as at the end of the process; 0: none. */
+void fake_fail_from(unsigned long nth, cu_result result);
+
 /* Let the driver have no more than so many bytes of a device. */
 void fake_limit(int device, uint64_t bytes);
 
@@ -77,6 +81,20 @@ void fake_without_attribute(int attribute);
 
 /* cuStreamGetId is missing, as in drivers before CUDA 12. */
 void fake_without_ids(void);
+
+/* The driver lacks cuMemCreate and its like, as before CUDA 10.2; its granules have so many bytes
+ * (2 MiB unless it is said). */
+void fake_without_granules(void);
+void fake_granularity(size_t bytes);
+
+/* No more addresses than this are reserved at a time; 0: no limit. */
+void fake_limit_range(size_t bytes);
+
+/* No other device can reach this one's memory, nor it theirs. */
+void fake_without_peers(int device);
+
+/* The devices that may use what lies at an address, as bits. */
+unsigned fake_access(const void *ptr);
 
 /* Called at the end of each cuCtxSynchronize, without a lock; NULL: nothing is. */
 void fake_on_sync(void (*function)(void));

@@ -12,8 +12,8 @@ fake_memory *fake_find(const void *ptr)
 {
     fake_memory *m = fake.memory;
 
-    while ((m != NULL) &&
-           (((const char *)ptr < m->ptr) || ((const char *)ptr >= m->ptr + m->bytes))) {
+    while ((m != NULL) && ((m->ptr == NULL) || ((const char *)ptr < m->ptr) ||
+                           ((const char *)ptr >= m->ptr + m->bytes))) {
         m = m->next;
     }
     return m;
@@ -42,7 +42,6 @@ static cu_result take(cu_ptr *ptr_p, size_t bytes, int device, int pooled)
     m->bytes = bytes;
     m->device = device;
     m->pooled = pooled;
-    m->last = calloc(bytes / 256 + 1, sizeof(*m->last));
     m->next = fake.memory;
     fake.memory = m;
     fake.used[device] += bytes;
@@ -63,7 +62,9 @@ void fake_give(fake_memory *gone)
     fake.used[gone->device] -= gone->bytes;
     fake.held.bytes -= gone->bytes;
     fake.held.allocations--;
-    munmap(gone->start, gone->mapped);
+    if (gone->start != NULL) {
+        munmap(gone->start, gone->mapped);
+    }
     free(gone->last);
     free(gone);
 }
@@ -98,7 +99,7 @@ static cu_result f_memory_free(cu_ptr ptr)
 
     FAKE_ENTER(memory_free)
     m = fake_find((void *)(uintptr_t)ptr);
-    if ((m == NULL) || (m->ptr != (char *)(uintptr_t)ptr) || m->pooled) {
+    if ((m == NULL) || (m->ptr != (char *)(uintptr_t)ptr) || m->pooled || (m->start == NULL)) {
         fake_violate("cuMemFree of a pointer that cuMemAlloc did not return");
         FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
     }

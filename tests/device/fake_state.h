@@ -37,16 +37,33 @@ struct CUevent_st {
     fake_clock covers;
 };
 
+/* What touched 256 bytes last; at 0: nobody. */
+typedef struct fake_last {
+    uint32_t line;
+    uint32_t at;
+} fake_last;
+
 typedef struct fake_memory {
     struct fake_memory *next;
+    char *start;           /* of the mapping; NULL: a granule */
+    size_t mapped;
+    char *ptr;             /* NULL: a granule that is mapped nowhere */
+    size_t bytes;
+    int device;
+    int pooled;
+    int released;          /* a granule whose handle is gone; it goes when it is unmapped */
+    unsigned access;       /* a granule's: devices that may use it where it is mapped, as bits */
+    fake_last *last;       /* made when it is first used */
+} fake_memory;
+
+/* Reserved addresses; only what is mapped in them, with access, can be touched. */
+typedef struct fake_range {
+    struct fake_range *next;
     char *start;           /* of the mapping */
     size_t mapped;
     char *ptr;
     size_t bytes;
-    int device;
-    int pooled;
-    struct { uint32_t line; uint32_t at; } *last; /* by 256 bytes; at 0: nobody */
-} fake_memory;
+} fake_range;
 
 typedef struct fake_state {
     unsigned devices;
@@ -60,6 +77,7 @@ typedef struct fake_state {
     uint32_t done[FAKE_STREAMS];        /* by line: what has finished */
     fake_clock host;                    /* what the host saw finished */
     fake_memory *memory;
+    fake_range *ranges;
     struct CUevent_st *events;
     void *pinned[16];                   /* page-locked memory */
     fake_held held;
@@ -70,7 +88,11 @@ typedef struct fake_state {
     unsigned long fail_again;           /* fail_in after the next failure */
     cu_result fail_with;
     int failed;
+    unsigned long fail_from;
     int misalign;
+    size_t granularity;
+    int hermit;                         /* no device reaches it; -1: none is */
+    size_t most_addresses;
     int unknown_attribute;              /* 0: none */
     void (*on_sync)(void);
     unsigned capturing;                 /* streams that do */
@@ -131,8 +153,11 @@ int fake_is_done(const fake_clock clock);
 void fake_note(unsigned graph, const void *ptr, size_t bytes);
 void fake_give(fake_memory *gone);      /* back to the device */
 
-/* The entry points of fake_memory.c, fake_streams.c and fake_events.c. */
+void fake_drop_ranges(void);
+
+/* The entry points of fake_memory.c, fake_granules.c, fake_streams.c and fake_events.c. */
 void fake_bind_memory(shpool_driver *table);
+void fake_bind_granules(shpool_driver *table);
 void fake_bind_streams(shpool_driver *table);
 void fake_bind_events(shpool_driver *table);
 

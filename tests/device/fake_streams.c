@@ -73,29 +73,48 @@ void fake_finish_device(int device)
     }
 }
 
-void fake_touch(unsigned number, const void *ptr, size_t bytes)
+/* Work on one piece of memory, from an offset on. */
+static void touch_piece(unsigned number, fake_memory *m, size_t offset, size_t bytes)
 {
-    fake_memory *m = fake_find(ptr);
-    size_t first;
-    size_t end;
+    size_t end = (offset + bytes + 255) / 256;
 
-    if ((m == NULL) || ((const char *)ptr + bytes > m->ptr + m->bytes)) {
-        fake_violate("work on memory that the driver does not hold");
-        return;
+    if (m->last == NULL) {
+        m->last = calloc(m->bytes / 256 + 1, sizeof(*m->last));
     }
-    first = (size_t)((const char *)ptr - m->ptr) / 256;
-    end = ((size_t)((const char *)ptr - m->ptr) + bytes + 255) / 256;
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = offset / 256; i < end; i++) {
         uint32_t at = m->last[i].at;
         unsigned by = m->last[i].line;
 
         if ((at > 0) && (fake.line[number].knows[by] < at)) {
             fake_violate("line %u touches %p, line %u used it last at %u, only %u is known", number,
-                         ptr, by, at, fake.line[number].knows[by]);
+                         (void *)(m->ptr + offset), by, at, fake.line[number].knows[by]);
         }
         m->last[i].line = number;
         m->last[i].at = fake.line[number].knows[number];
     }
+}
+
+/* Granules that lie side by side are one piece to the caller. */
+void fake_touch(unsigned number, const void *ptr, size_t bytes)
+{
+    const char *at = ptr;
+
+    do {
+        fake_memory *m = fake_find(at);
+        size_t offset = (m != NULL) ? (size_t)(at - m->ptr) : 0;
+        size_t here = (m == NULL) ? 0 : (m->bytes - offset < bytes) ? m->bytes - offset : bytes;
+
+        if ((here == 0) || ((here < bytes) && (m->start != NULL))) {
+            fake_violate("work on memory that the driver does not hold");
+            return;
+        }
+        if ((m->start == NULL) && (m->access == 0)) {
+            fake_violate("work on memory that is mapped without access");
+        }
+        touch_piece(number, m, offset, here);
+        at += here;
+        bytes -= here;
+    } while (bytes > 0);
 }
 
 /* ---- handles ---- */

@@ -297,7 +297,7 @@ static void test_devices_keep_apart_and_the_caller_s_stays_current(void **state)
     (void)state;
     begin("bins");
     fake_set_current(1);
-    open_allocator("bins", 1, &second);
+    open_kind("bins", 1, &second);
     here = get(allocator, 3 * MIB, NULL); /* device 0, while 1 is current: D10 */
     there = get(second, 3 * MIB, NULL);
     assert_int_equal(1, fake_current());
@@ -316,22 +316,21 @@ static void test_devices_keep_apart_and_the_caller_s_stays_current(void **state)
 
 int main(void)
 {
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
     const struct CMUnitTest tests[] = {
-        TEST(test_warm_pairs_make_no_driver_call),
-        TEST(test_the_number_of_a_stream_is_asked_for_once_a_call),
-        TEST(test_sizes_are_rounded_by_a_sixteenth_at_most),
-        TEST(test_the_page_s_requests_of_nothing),
-        TEST(test_bad_frees_are_refused),
-        TEST(test_another_stream_gets_it_when_it_has_finished),
-        TEST(test_new_memory_comes_before_a_wait_and_a_wait_before_failure),
-        TEST(test_soft_makes_streams_wait_earlier),
-        TEST(test_reuse_same_never_shares),
-        TEST(test_named_streams_are_waited_for),
-        TEST(test_a_named_stream_may_be_retired_before_the_free),
-        TEST(test_a_new_stream_with_an_old_handle_is_another_stream),
-        TEST(test_a_throw_away_stream_strands_nothing),
-        TEST(test_devices_keep_apart_and_the_caller_s_stays_current),
+        ON_BOTH(test_warm_pairs_make_no_driver_call),
+        ON_BOTH(test_the_number_of_a_stream_is_asked_for_once_a_call),
+        ON_BOTH(test_sizes_are_rounded_by_a_sixteenth_at_most),
+        ON_BOTH(test_the_page_s_requests_of_nothing),
+        ON_BOTH(test_bad_frees_are_refused),
+        ON_BOTH(test_another_stream_gets_it_when_it_has_finished),
+        ON_BOTH(test_new_memory_comes_before_a_wait_and_a_wait_before_failure),
+        ON_BOTH(test_soft_makes_streams_wait_earlier),
+        ON_BOTH(test_reuse_same_never_shares),
+        ON_BOTH(test_named_streams_are_waited_for),
+        ON_BOTH(test_a_named_stream_may_be_retired_before_the_free),
+        ON_BOTH(test_a_new_stream_with_an_old_handle_is_another_stream),
+        ON_BOTH(test_a_throw_away_stream_strands_nothing),
+        ON_BOTH(test_devices_keep_apart_and_the_caller_s_stays_current),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

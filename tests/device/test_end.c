@@ -145,10 +145,9 @@ static void test_a_child_makes_no_call(void **state)
 
 int main(void)
 {
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
     const struct CMUnitTest tests[] = {
-        TEST(test_the_end_makes_no_call),
-        TEST(test_a_child_makes_no_call),
+        ON_BOTH(test_the_end_makes_no_call),
+        ON_BOTH(test_a_child_makes_no_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,11 @@ static void receive(shpool_level level, const char *text, void *user)
 
     (void)level;
     (void)user;
+    if (sscanf(text, "lost until the process ends, on device 0: %u ranges of addresses, %llu bytes",
+               &count, &bytes) == 2) {
+        lost.ranges += count; /* addresses, no memory */
+        return;
+    }
     if (sscanf(text, "lost until the process ends, on device 0: %u %31[a-z], %llu bytes", &count,
                what, &bytes) != 3) {
         return;
@@ -286,11 +291,14 @@ static void end(const char *spec, unsigned long nth, unsigned long then)
 
     if ((held.bytes != lost.bytes) || (held.allocations != lost.allocations) ||
         (held.events != lost.events) || (held.pools != lost.pools) ||
+        (held.ranges != lost.ranges) ||
         (fake_first_violation()[0] != '\0')) {
-        fail_msg("%s, failures %lu and %lu: %llu bytes, %u allocations, %u events, %u pools are "
-                 "held, %llu, %u, %u, %u were said; %s", spec, nth, then,
+        fail_msg("%s, failures %lu and %lu: %llu bytes, %u allocations, %u events, %u pools, %u "
+                 "ranges are held, %llu, %u, %u, %u, %u were said; %s", spec, nth, then,
                  (unsigned long long)held.bytes, held.allocations, held.events, held.pools,
+                 held.ranges,
                  (unsigned long long)lost.bytes, lost.allocations, lost.events, lost.pools,
+                 lost.ranges,
                  fake_first_violation());
     }
 }
@@ -332,7 +340,9 @@ static void run_host(const char *spec, unsigned step)
 }
 
 static const char *const specs[] = {
-    "bins", "bins:soft=16M,capacity=8M", "buckets", "buckets:mode=total,capacity=4M,max_object=1M",
+    "bins:memory=driver", "bins:memory=driver,soft=16M,capacity=8M", "bins:memory=vmm",
+    "bins:memory=vmm,soft=16M,capacity=8M", "buckets",
+    "buckets:mode=total,capacity=4M,max_object=1M",
     "simple", "async", "stats|limit:bytes=1G|lock|fault:nth=9|bins", "guard|simple",
     "guard:poison=0|stats|buckets", "limit:bytes=40M|async",
 };

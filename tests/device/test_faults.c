@@ -76,6 +76,7 @@ static void run(const char *spec, cu_result result)
             assert_true(n > 50);
             assert_int_equal(0, held.bytes);
             assert_int_equal(0, held.events);
+            assert_int_equal(0, held.ranges);
             return;
         }
         /* a free that fails in the end, or the context for it, loses what it was about */
@@ -87,8 +88,10 @@ static void run(const char *spec, cu_result result)
 static void test_every_call_of_bins_fails_in_turn(void **state)
 {
     (void)state;
-    run("bins", CU_ERROR_OUT_OF_MEMORY);
-    run("bins:soft=16M", CU_ERROR_INVALID_VALUE);
+    run("bins:memory=driver", CU_ERROR_OUT_OF_MEMORY);
+    run("bins:memory=driver,soft=16M", CU_ERROR_INVALID_VALUE);
+    run("bins:memory=vmm", CU_ERROR_OUT_OF_MEMORY);
+    run("bins:memory=vmm,soft=16M", CU_ERROR_INVALID_VALUE);
 }
 
 static void test_every_call_of_the_others_fails_in_turn(void **state)

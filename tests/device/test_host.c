@@ -95,10 +95,9 @@ static void test_a_pending_block_stays_whole(void **state)
 
 int main(void)
 {
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
     const struct CMUnitTest tests[] = {
-        TEST(test_a_capture_is_told),
-        TEST(test_a_pending_block_stays_whole),
+        ON_BOTH(test_a_capture_is_told),
+        ON_DRIVER(test_a_pending_block_stays_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,6 +205,7 @@ static void stop(model *m)
     assert_int_equal(0, held.bytes);
     assert_int_equal(0, held.events);
     assert_int_equal(0, held.pools);
+    assert_int_equal(0, held.ranges);
 }
 
 static void run(const char *spec, unsigned operations, unsigned long least)
@@ -237,15 +238,18 @@ static void run(const char *spec, unsigned operations, unsigned long least)
 static void test_bins_keeps_the_order_of_streams(void **state)
 {
     (void)state;
-    run("bins", OPERATIONS, OPERATIONS / 4);
+    run("bins:memory=driver", OPERATIONS / 2, OPERATIONS / 8);
+    run("bins:memory=vmm", OPERATIONS / 2, OPERATIONS / 8);
 }
 
 static void test_bins_with_every_option(void **state)
 {
     (void)state;
     run("bins:reuse=same", OPERATIONS / 10, 1000);
-    run("bins:reuse=done,slab=16M", OPERATIONS / 10, 1000);
-    run("bins:soft=32M,capacity=16M", OPERATIONS / 10, 1000);
+    run("bins:memory=driver,reuse=done,slab=16M", OPERATIONS / 20, 1000);
+    run("bins:memory=driver,soft=32M,capacity=16M", OPERATIONS / 20, 1000);
+    run("bins:memory=vmm,reuse=done", OPERATIONS / 20, 1000);
+    run("bins:memory=vmm,soft=32M,capacity=16M", OPERATIONS / 20, 1000);
 }
 
 static void test_simple_keeps_the_order_of_streams(void **state)

@@ -2,6 +2,10 @@
 /* Specs, the registry, the layers. */
 #include "trial.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "device/stack.h"
 
 #define MIB ((size_t)1 << 20)
@@ -196,6 +200,52 @@ static void test_log_writes_a_line_for_each_call(void **state)
     assert_non_null(strstr(line[3], ",free failure,"));
 }
 
+/* Nobody reads the FIFO: who waits for it is ended. */
+static void test_log_waits_for_no_fifo(void **state)
+{
+    char spec[100];
+    char path[] = "device_log_XXXXXX";
+
+    (void)state;
+    close(mkstemp(path));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(spec, sizeof(spec), "log:file=%s|bins", path);
+    alarm(60);
+    refused(spec, SHPOOL_ERR_SYSTEM, "a FIFO that no program reads");
+    alarm(0);
+    remove(path);
+}
+
+static void test_log_follows_no_link_of_others(void **state)
+{
+    struct stat info;
+    char spec[100];
+    char link[sizeof("device_log_XXXXXX.to")];
+    char path[] = "device_log_XXXXXX";
+
+    (void)state;
+    if (geteuid() != 0) {
+        skip(); /* nobody else can give a link away */
+    }
+    close(mkstemp(path));
+    assert_int_equal(truncate(path, 500), 0);
+    snprintf(link, sizeof(link), "%s.to", path);
+    assert_int_equal(symlink(path, link), 0);
+    assert_int_equal(lchown(link, 4711, 4711), 0);
+    snprintf(spec, sizeof(spec), "log:file=%s|bins", link);
+    refused(spec, SHPOOL_ERR_SYSTEM, strerror(EACCES));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, 500);
+    assert_int_equal(lchown(link, 0, 0), 0); /* one's own is followed, and the file written over */
+    open_allocator(spec, 0, &allocator);
+    assert_ok(shpool_device_check(allocator));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, strlen("Thread,Time,Action,Pointer,Size,Stream\n"));
+    remove(link);
+    remove(path);
+}
+
 /* ---- providers of others ---- */
 
 static shpool_status own_create(const shpool_device_setup *setup, void **self_p)
@@ -311,6 +361,8 @@ int main(void)
         TEST(test_fault_fails_the_nth),
         TEST(test_guard_sees_who_writes_outside),
         TEST(test_log_writes_a_line_for_each_call),
+        TEST(test_log_waits_for_no_fifo),
+        TEST(test_log_follows_no_link_of_others),
         TEST(test_others_register_theirs),
         TEST(test_a_file_that_is_no_plugin_is_refused),
         TEST(test_every_base_keeps_the_common_rules),

@@ -122,6 +122,22 @@ static void test_plugins_that_do_not_fit_are_refused_as_a_whole(void **state)
     refused("#define NAME \"No Name\"\n", SHPOOL_ERR_INVALID, "No Name");
 }
 
+/* Nobody writes into the FIFO: dlopen() would wait, and alarm() end the test. */
+static void test_fifo_is_refused(void **state)
+{
+    char path[2 * TRIAL_PATH_BYTES];
+
+    (void)state;
+    trial_path(path, "fifo.so");
+    assert_int_equal(mkfifo(path, 0700), 0);
+    alarm(60);
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, load("fifo.so"));
+    assert_detail("not a regular file");
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_load(trial_folder));
+    assert_detail("not a regular file");
+    alarm(0);
+}
+
 static int set_up(void **state)
 {
     int result = trial_set_up(state);
@@ -143,6 +159,7 @@ int main(void)
         TEST(test_a_plugin_s_base_and_layer_serve),
         TEST(test_a_plugin_s_layer_stands_on_what_is_built_in),
         TEST(test_plugins_that_do_not_fit_are_refused_as_a_whole),
+        TEST(test_fifo_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,13 +184,12 @@ static void test_a_wait_finishes_what_was_there_before_it_only(void **state)
 
 int main(void)
 {
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
     const struct CMUnitTest tests[] = {
-        TEST(test_streams_that_nobody_retired_leave_no_lanes),
-        TEST(test_a_named_stream_that_nobody_retired_is_not_taken_for_finished),
-        TEST(test_what_is_known_to_be_stable_is_not_looked_up_anew),
-        TEST(test_a_thread_names_its_own_stream_and_another_frees),
-        TEST(test_a_wait_finishes_what_was_there_before_it_only),
+        ON_BOTH(test_streams_that_nobody_retired_leave_no_lanes),
+        ON_BOTH(test_a_named_stream_that_nobody_retired_is_not_taken_for_finished),
+        ON_BOTH(test_what_is_known_to_be_stable_is_not_looked_up_anew),
+        ON_BOTH(test_a_thread_names_its_own_stream_and_another_frees),
+        ON_BOTH(test_a_wait_finishes_what_was_there_before_it_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

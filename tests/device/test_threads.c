@@ -119,9 +119,16 @@ static void run(const char *spec, int per_thread)
 static void test_threads_share_bins(void **state)
 {
     (void)state;
-    run("bins", 0);
-    run("bins", 1);
-    run("bins:capacity=8M", 0);
+    run("bins:memory=driver", 0);
+    run("bins:memory=driver", 1);
+    run("bins:memory=driver,capacity=8M", 0);
+}
+
+static void test_threads_share_bins_of_virtual_memory(void **state)
+{
+    (void)state;
+    run("bins:memory=vmm", 0);
+    run("bins:memory=vmm,capacity=8M", 1);
 }
 
 static void test_threads_share_buckets(void **state)
@@ -175,6 +182,7 @@ int main(void)
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
     const struct CMUnitTest tests[] = {
         TEST(test_threads_share_bins),
+        TEST(test_threads_share_bins_of_virtual_memory),
         TEST(test_threads_share_buckets),
         TEST(test_threads_share_layers),
         TEST(test_of_two_frees_one_wins),

@@ -135,7 +135,7 @@ static void test_pieces_of_all_sizes_make_room_for_a_large_one(void **state)
     }
     fake_limit(0, 200 * MIB);
     ptr = get(allocator, 190 * MIB, NULL);
-    assert_true(stats_of(allocator).retries > 0);
+    assert_int_equal(!is_virtual(), stats_of(allocator).retries > 0); /* pieces are moved */
     put(allocator, ptr, NULL);
     end();
 }
@@ -166,7 +166,7 @@ static void test_base_and_walk_tell_what_the_driver_gave(void **state)
     begin("bins");
     ptr = get(allocator, 1000, NULL);
     assert_ok(shpool_device_base(allocator, ptr + 999, &base, &bytes));
-    assert_int_equal(2 * MIB, bytes);
+    assert_int_equal((is_virtual() ? 64 : 2) * MIB, bytes); /* addresses, or memory */
     assert_true(((char *)base <= ptr) && (ptr < (char *)base + bytes));
     assert_int_equal(SHPOOL_ERR_INVALID,
                      shpool_device_base(allocator, ptr + 5000, &base, &bytes));
@@ -177,16 +177,15 @@ static void test_base_and_walk_tell_what_the_driver_gave(void **state)
 
 int main(void)
 {
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
     const struct CMUnitTest tests[] = {
-        TEST(test_neighbours_are_merged_before_new_memory),
-        TEST(test_neighbours_of_two_streams_are_not_merged_too_early),
-        TEST(test_trim_gives_back_until_so_many_bytes_are_left),
-        TEST(test_capacity_counts_idle_bytes_only),
-        TEST(test_the_program_is_asked_before_an_out_of_memory),
-        TEST(test_pieces_of_all_sizes_make_room_for_a_large_one),
-        TEST(test_memory_that_does_not_begin_with_a_page),
-        TEST(test_base_and_walk_tell_what_the_driver_gave),
+        ON_BOTH(test_neighbours_are_merged_before_new_memory),
+        ON_DRIVER(test_neighbours_of_two_streams_are_not_merged_too_early),
+        ON_BOTH(test_trim_gives_back_until_so_many_bytes_are_left),
+        ON_BOTH(test_capacity_counts_idle_bytes_only),
+        ON_BOTH(test_the_program_is_asked_before_an_out_of_memory),
+        ON_BOTH(test_pieces_of_all_sizes_make_room_for_a_large_one),
+        ON_DRIVER(test_memory_that_does_not_begin_with_a_page),
+        ON_BOTH(test_base_and_walk_tell_what_the_driver_gave),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device allocators on a GPU: kernels tag every block and verify the tag before the next hand-over,
+// Device allocators on a GPU, bins with both kinds of memory (it must support virtual memory):
+// kernels tag every block and verify the tag before the next hand-over, large blocks move,
 // graphs are captured and launched while others allocate, two devices work side by side.
 //
 //   gpu_device [--handovers N] [--every 8] [--allocator SPEC]   one hand-over in 8 has a kernel
 //   gpu_device --two 1                              only what takes two GPUs; 77 with one
 //   gpu_device --captures 1                         only captures and the legacy stream
 #include <cstring>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -29,6 +31,23 @@ __global__ void tag_and_verify(unsigned *words, size_t count, unsigned tag, int 
     __syncthreads();
     for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
         if (static_cast<volatile unsigned *>(words)[i] != tag) {
+            atomicAdd(wrong, 1ull);
+        }
+    }
+}
+
+__global__ void write_tag(unsigned *words, size_t count, unsigned tag)
+{
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+        words[i] = tag + static_cast<unsigned>(i);
+    }
+}
+
+__global__ void read_tag(const unsigned *words, size_t count, unsigned tag,
+                         unsigned long long *wrong)
+{
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+        if (words[i] != tag + static_cast<unsigned>(i)) {
             atomicAdd(wrong, 1ull);
         }
     }
@@ -150,8 +169,81 @@ static void test_hand_overs(int device, const char *spec, unsigned long long ope
     shpool_device_allocator_unref(allocator);
 }
 
+// Large blocks of varying sizes on several streams, more than fit without being moved: each is read
+// whole before it is freed.  Prints what is reserved over what is live, at the peaks.
+static void test_varied(const char *spec, int rounds)
+{
+    static const int                 SLOTS = 64;
+    shpool_device_allocator         *allocator = nullptr;
+    unsigned long long              *wrong     = nullptr;
+    Random                           random    = {1};
+    cudaStream_t                     stream[4];
+    struct { unsigned *ptr; size_t bytes; int at; unsigned tag; } slot[SLOTS] = {};
+    size_t                           live = 0;
+    size_t                           peak = 0;
+    shpool_device_stats              stats;
+
+    cudaSetDevice(0);
+    if (!ok(shpool_device_allocator_open(spec, 0, &allocator), spec) ||
+        !gpu_cuda(cudaMalloc(&wrong, sizeof(*wrong)), "cudaMalloc")) {
+        return;
+    }
+    cudaMemset(wrong, 0, sizeof(*wrong));
+    for (cudaStream_t &s : stream) {
+        cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+        ok(shpool_device_stream_stable(allocator, s), "stable");
+    }
+    for (int i = 0; i < rounds + SLOTS; i++) {
+        auto &s = slot[(i < rounds) ? random.below(SLOTS) : i - rounds];
+
+        if (s.ptr != nullptr) {
+            read_tag<<<64, 256, 0, stream[s.at]>>>(s.ptr, s.bytes / 4, s.tag, wrong);
+            ok(shpool_device_free(allocator, s.ptr, stream[s.at]), "free");
+            live -= s.bytes;
+            s.ptr = nullptr;
+        } else if (i < rounds) {
+            void *ptr = nullptr;
+
+            s.bytes = (random.below(4) == 0) ? 4u * (1 + random.below(200000))
+                                             : 4u * (1 + random.below(16u << 20));
+            s.at    = static_cast<int>(random.below(4));
+            s.tag   = i * 2654435761u;
+            if (shpool_device_malloc(allocator, s.bytes, stream[s.at], &ptr) != SHPOOL_OK) {
+                continue; // `hard` is reached by live blocks
+            }
+            s.ptr = static_cast<unsigned *>(ptr);
+            write_tag<<<64, 256, 0, stream[s.at]>>>(s.ptr, s.bytes / 4, s.tag);
+            live += s.bytes;
+            peak = (live > peak) ? live : peak;
+        }
+        if (i % 1000 == 999) {
+            ok(shpool_device_check(allocator), "check");
+            ok(shpool_device_trim(allocator, 256u << 20), "trim");
+        }
+    }
+    unsigned long long count = 1;
+    gpu_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    gpu_cuda(cudaMemcpy(&count, wrong, sizeof(count), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    gpu_check(count == 0, "%s: %llu words were overwritten before their time", spec, count);
+    ok(shpool_device_check(allocator), "check");
+    ok(shpool_device_get_stats(allocator, &stats), "stats");
+    std::printf("varied %-32s wrong words %llu, reserved/live %.3f of %zu MiB\n", spec, count,
+                static_cast<double>(stats.driver_bytes_peak) / static_cast<double>(peak),
+                peak >> 20);
+    ok(shpool_device_trim(allocator, 0), "trim");
+    ok(shpool_device_get_stats(allocator, &stats), "stats");
+    gpu_check(stats.driver_bytes == 0, "%s: %llu bytes are reserved after trim", spec,
+              static_cast<unsigned long long>(stats.driver_bytes));
+    for (cudaStream_t s : stream) {
+        ok(shpool_device_stream_retire(allocator, s), "retire");
+        cudaStreamDestroy(s);
+    }
+    cudaFree(wrong);
+    shpool_device_allocator_unref(allocator);
+}
+
 // A graph whose memory comes from the allocator is launched while others allocate.
-static void test_graph()
+static void test_graph(const char *spec)
 {
     shpool_device_allocator *allocator = nullptr;
     unsigned long long      *wrong     = nullptr;
@@ -163,7 +255,7 @@ static void test_graph()
     void                    *b     = nullptr;
 
     cudaSetDevice(0);
-    if (!ok(shpool_device_allocator_open("bins", 0, &allocator), "bins")) {
+    if (!ok(shpool_device_allocator_open(spec, 0, &allocator), spec)) {
         return;
     }
     cudaMallocManaged(&wrong, sizeof(*wrong));
@@ -242,12 +334,12 @@ static void test_context()
 }
 
 // What was refused leaves nothing behind.
-static void test_out_of_memory()
+static void test_out_of_memory(const char *spec)
 {
     shpool_device_allocator *allocator = nullptr;
     void                    *ptr       = nullptr;
 
-    if (!ok(shpool_device_allocator_open("bins", 0, &allocator), "bins")) {
+    if (!ok(shpool_device_allocator_open(spec, 0, &allocator), spec)) {
         return;
     }
     gpu_check(shpool_device_malloc(allocator, static_cast<size_t>(1) << 40, nullptr, &ptr) ==
@@ -260,7 +352,7 @@ static void test_out_of_memory()
 
 // A capture on a blocking stream: the legacy stream may not be touched meanwhile, and is not,
 // although it holds memory that others want.
-static void test_legacy_beside_a_capture()
+static void test_legacy_beside_a_capture(const char *spec)
 {
     shpool_device_allocator *allocator = nullptr;
     cudaStream_t             stream;
@@ -269,7 +361,7 @@ static void test_legacy_beside_a_capture()
     void                    *ptr   = nullptr;
 
     cudaSetDevice(0);
-    if (!ok(shpool_device_allocator_open("bins:soft=8M", 0, &allocator), "bins")) {
+    if (!ok(shpool_device_allocator_open(spec, 0, &allocator), spec)) {
         return;
     }
     cudaStreamCreate(&stream);
@@ -372,6 +464,8 @@ static void test_two(unsigned long long handovers)
     second.join();
 }
 
+static const char *const kinds[] = {"bins:memory=driver", "bins:memory=vmm"};
+
 static int done()
 {
     std::printf("%u checks passed, %u failed\n", gpu_passed, gpu_failed);
@@ -413,22 +507,28 @@ int main(int argc, char **argv)
         return done();
     }
     if (captures) {
-        test_legacy_beside_a_capture();
-        test_graph();
+        for (const char *kind : kinds) {
+            test_legacy_beside_a_capture((std::string(kind) + ",soft=8M").c_str());
+            test_graph(kind);
+        }
         return done();
     }
     test_context();
     if (spec != nullptr) {
         test_hand_overs(0, spec, handovers, 4);
     } else {
-        test_hand_overs(0, "bins", handovers, 1);
-        test_hand_overs(0, "bins", handovers, 8);
-        test_hand_overs(0, "bins:soft=4M", handovers, 4);
+        for (const char *kind : kinds) {
+            test_hand_overs(0, kind, handovers, 1);
+            test_hand_overs(0, kind, handovers, 8);
+            test_hand_overs(0, (std::string(kind) + ",soft=4M").c_str(), handovers, 4);
+            test_varied(kind, 4000);
+            test_varied((std::string(kind) + ",hard=1G").c_str(), 4000);
+            test_graph(kind);
+            test_legacy_beside_a_capture((std::string(kind) + ",soft=8M").c_str());
+            test_out_of_memory(kind);
+        }
         test_hand_overs(0, "buckets", handovers / 4, 4);
         test_hand_overs(0, "async", handovers / 4, 4);
-        test_graph();
-        test_legacy_beside_a_capture();
-        test_out_of_memory();
     }
     if (devices > 1) {
         test_two(handovers);

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-EXAMPLES = os.path.join(HERE, "..", "examples")
+EXAMPLES = os.path.join(HERE, "..", "..", "examples")
 sys.path.insert(0, EXAMPLES)
 
 

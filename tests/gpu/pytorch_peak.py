@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Peak memory of a training loop with PyTorch's own allocator and with libshpool in its place.
+"""Peak memory of PyTorch programs with PyTorch's own allocator and with libshpool in its place.
 
-    python3 tests/gpu/pytorch_peak.py LIBSHPOOL_SO [--steps 60] [--log LOG] [--out FOLDER]
+    python3 tests/gpu/pytorch_peak.py LIBSHPOOL_SO [--steps 60] [--repeats 3] [--log LOG]
+                                      [--out FOLDER]
 
-A small transformer is trained twice: with sequences of one length, and with lengths that change
-from step to step.  For each allocator, in a process of its own: the most bytes that it held from
-the driver, the most that were allocated from it, and the median time of a step.  With --log, a log
-of the layer `log` is run against PyTorch's allocator, too: `shpool-bench memory --replay` does the
-same for ours.  Prints a line for each; with --out also writes gpu_torch_peak.json.  Exit: 0; 1: ours
-held more than PyTorch's own; 77: no PyTorch or no GPU.
+Four programs: a small transformer, trained with sequences of one length, and with lengths that
+change from step to step; convolutions, with image sizes and batches that change; key-value caches
+of many sequences, which grow and go.  Four allocators: PyTorch's own, the same with expandable
+segments, `bins`, and `bins` over cuMemAlloc.  Each allocator has processes of its own, which take
+turns.  For each: the most bytes that it held from the driver, the most that were allocated from it,
+and the median time of a step.  With --log, a log of the layer `log` is run against PyTorch's
+allocator, too: `shpool-bench memory --replay` does the same for ours.  Prints a line for each; with
+--out also writes gpu_torch_peak.json.  Exit: 0; 1: `bins` held more than PyTorch's own; 77: no
+PyTorch or no GPU.
 """
 import argparse
 import gc
@@ -18,10 +22,16 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
 
 LENGTHS = {"fixed": [320], "varied": [128 + 32 * (i * 7 % 13) for i in range(13)]}
-SPEC = "stats|bins"
+# what a process's environment has more than this one's, and whose figures count
+MODES = {
+    "native": ({}, "Native"),
+    "expandable": ({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, "Native"),
+    "bins": ({"SHPOOL_DEVICE_ALLOCATOR": "stats|bins"}, "Ours"),
+    "driver": ({"SHPOOL_DEVICE_ALLOCATOR": "stats|bins:memory=driver"}, "Ours"),
+}
 
 
 class Native:
@@ -72,24 +82,86 @@ def make_model(torch):
         torch.nn.Linear(512, 8000)).cuda()
 
 
-def train(torch, lengths, steps):
+def timed(torch, steps, step):
     """Median time of a step, ms."""
-    torch.manual_seed(1)
-    model = make_model(torch)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     times = []
-    for step in range(steps):
-        words = torch.randint(8000, (16, lengths[step % len(lengths)]), device="cuda")
+    for i in range(steps):
         torch.cuda.synchronize()
         begin = time.perf_counter()
+        step(i)
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - begin) * 1e3)
+    return sorted(times)[len(times) // 2]
+
+
+def transformer(torch, steps, lengths):
+    model = make_model(torch)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def step(i):
+        words = torch.randint(8000, (16, lengths[i % len(lengths)]), device="cuda")
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cuda", torch.bfloat16):
             loss = torch.nn.functional.cross_entropy(model(words).flatten(0, 1), words.flatten())
         loss.backward()
         optimizer.step()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - begin) * 1e3)
-    return sorted(times)[len(times) // 2]
+
+    return timed(torch, steps, step)
+
+
+def images(torch, steps):
+    """Convolutions: height, width and batch change from step to step."""
+    nn = torch.nn
+    layers = []
+    for before, after in ((3, 64), (64, 128), (128, 256), (256, 256)):
+        layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU(),
+                   nn.Conv2d(after, after, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(256, 100))
+    model = model.cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+
+    def step(i):
+        batch = 8 + 4 * (i * 5 % 7)
+        high, wide = 96 + 32 * (i * 7 % 9), 96 + 32 * (i * 11 % 9)
+        seen = torch.randn(batch, 3, high, wide, device="cuda")
+        named = torch.randint(100, (batch,), device="cuda")
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = nn.functional.cross_entropy(model(seen), named)
+        loss.backward()
+        optimizer.step()
+
+    return timed(torch, steps, step)
+
+
+def caches(torch, steps):
+    """Keys and values of 48 sequences and 8 layers: each step they grow, and some end."""
+    ends = [64 * (4 + i * 37 % 61) for i in range(997)]
+    sequences = {i: [torch.zeros(2, 64, 1024, device="cuda") for _ in range(8)] for i in range(48)}
+    begun = len(sequences)
+
+    def step(_):
+        nonlocal begun
+        for key in list(sequences):
+            for layer, old in enumerate(sequences[key]):
+                new = torch.empty(2, old.shape[1] + 64, 1024, device="cuda")
+                new[:, :old.shape[1]] = old
+                sequences[key][layer] = new
+                del old
+            if sequences[key][0].shape[1] >= ends[key % len(ends)]:
+                del sequences[key]
+                sequences[begun] = [torch.zeros(2, 64, 1024, device="cuda") for _ in range(8)]
+                begun += 1
+
+    return timed(torch, 4 * steps, step)
+
+
+PROGRAMS = {
+    "fixed": lambda torch, steps: transformer(torch, steps, LENGTHS["fixed"]),
+    "varied": lambda torch, steps: transformer(torch, steps, LENGTHS["varied"]),
+    "images": images,
+    "caches": caches,
+}
 
 
 def replay(torch, path):
@@ -114,11 +186,12 @@ def replay(torch, path):
 def run_one(args):
     import torch
 
-    allocator = {"native": Native, "ours": Ours}[args.mode](torch, args.library)
+    allocator = {"Native": Native, "Ours": Ours}[MODES[args.mode][1]](torch, args.library)
     results = {}
-    for name, lengths in LENGTHS.items():
+    for name, program in PROGRAMS.items():
+        torch.manual_seed(1)
         allocator.begin()
-        median = train(torch, lengths, args.steps)
+        median = program(torch, args.steps)
         held, live = allocator.peaks()
         results[name] = {"held": held, "live": live, "step_ms": median}
         gc.collect()
@@ -129,13 +202,31 @@ def run_one(args):
     print(json.dumps(results))
 
 
+def run_mode(args, mode):
+    command = [sys.executable, __file__, args.library, "--mode", mode, "--steps", str(args.steps),
+               "--log", args.log]
+    done = subprocess.run(command, env=dict(os.environ, **MODES[mode][0]), stdout=subprocess.PIPE,
+                          check=False)
+    if done.returncode != 0:
+        sys.exit(f"{mode}: exit {done.returncode}")
+    return json.loads(done.stdout.decode().strip().splitlines()[-1])
+
+
+def summary(runs):
+    """Of some runs of one program: the most bytes, and the median of the medians."""
+    times = sorted(row["step_ms"] for row in runs)
+    return {"held": max(row["held"] for row in runs), "live": max(row["live"] for row in runs),
+            "step_ms": times[len(times) // 2], "step_ms_each": times}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("library")
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--log", default="")
     parser.add_argument("--out", default="")
-    parser.add_argument("--mode", choices=("native", "ours"), default="")
+    parser.add_argument("--mode", choices=tuple(MODES), default="")
     args = parser.parse_args()
     args.library = os.path.abspath(args.library)
     if args.mode:
@@ -149,23 +240,19 @@ def main():
         print(f"skipped: {reason}")
         sys.exit(77)
 
-    results = {}
-    for mode in ("native", "ours"):
-        environment = dict(os.environ, SHPOOL_DEVICE_ALLOCATOR=SPEC)
-        command = [sys.executable, __file__, args.library, "--mode", mode, "--steps",
-                   str(args.steps), "--log", args.log]
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
-        if done.returncode != 0:
-            sys.exit(f"{mode}: exit {done.returncode}")
-        results[mode] = json.loads(done.stdout.decode().strip().splitlines()[-1])
-    more = 0
+    runs = {mode: [] for mode in MODES}
+    for _ in range(args.repeats):
+        for mode, done in runs.items():
+            done.append(run_mode(args, mode))
+    results = {mode: {name: summary([run[name] for run in done]) for name in done[0]}
+               for mode, done in runs.items()}
     for mode, rows in results.items():
         for name, row in rows.items():
-            print("%-6s %-6s held %8.1f MiB, allocated %8.1f MiB, held/allocated %.3f, step %.2f ms"
+            print("%-10s %-6s held %8.1f MiB, allocated %8.1f MiB, held/allocated %.3f, step %.2f ms"
                   % (mode, name, row["held"] / 2**20, row["live"] / 2**20,
                      row["held"] / max(row["live"], 1), row["step_ms"]))
-    for name in LENGTHS:
-        more += results["ours"][name]["held"] > results["native"][name]["held"]
+    more = [name for name in PROGRAMS if results["bins"][name]["held"] >
+            results["native"][name]["held"]]
     if args.out:
         with open(os.path.join(args.out, "gpu_torch_peak.json"), "w", encoding="utf-8") as file:
             json.dump(results, file, indent=1)

@@ -24,7 +24,7 @@ static const struct {
     {"random", memory_random, "random sizes and lifetimes, 1,000 to 100,000 operations"},
     {"streams", memory_streams, "kernels on 1 to 32 streams, each with memory of its own"},
     {"share", memory_share, "memory that goes from stream to stream, one-shot streams"},
-    {"train", memory_train, "a made-up training loop: peak held against peak asked for"},
+    {"train", memory_train, "made-up training loops and caches: peak held against peak asked for"},
     {"cold", memory_cold, "growth to 4 GiB in pieces, and trim"},
     {"oom", memory_oom, "a request that only fits when everything idle is given back"},
 };

@@ -1,6 +1,7 @@
 # Device allocators.
 shpool_bench_SOURCES += \
 	tools/bench/memory/common.c \
+	tools/bench/memory/loads.h \
 	tools/bench/memory/memory.c \
 	tools/bench/memory/memory.h \
 	tools/bench/memory/replay.c \

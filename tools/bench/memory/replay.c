@@ -2,10 +2,13 @@
 /* shpool-bench memory --replay: a log of the layer `log`, or of RMM, against an allocator. */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/bench/places.h"
+#include "tools/input.h"
 #include "memory.h"
 
 #define MAX_STREAMS 64u
@@ -15,9 +18,11 @@ typedef struct replay {
     const memory_options *options;
     struct { unsigned long long logged; shpool_context *context; } stream[MAX_STREAMS];
     unsigned streams;
-    /* open addressing: the log's pointer to the allocator's */
-    struct { unsigned long long logged; void *ptr; size_t bytes; } *live;
-    size_t capacity;
+    bench_places places; /* the log's pointer to an index in live[] */
+    struct { void *ptr; size_t bytes; } *live;
+    uint32_t count;      /* of live[] */
+    uint32_t room;
+    int out_of_memory;   /* of the host: what follows is not replayed */
     uint64_t operations;
     uint64_t failures;
     uint64_t live_bytes;
@@ -48,23 +53,39 @@ static shpool_stream stream_of(replay *r, unsigned long long logged)
     return shpool_context_stream(r->stream[r->streams++].context);
 }
 
-static size_t place_of(const replay *r, unsigned long long logged)
+/* Index in live[] of the log's pointer, a new one if need be; BENCH_NOWHERE: no memory. */
+static uint32_t place_of(replay *r, unsigned long long logged)
 {
-    size_t at = (size_t)((logged >> 8) * 0x9e3779b97f4a7c15ull >> 20) & (r->capacity - 1);
+    uint32_t at = bench_places_get(&r->places, logged, 0);
 
-    while ((r->live[at].logged != 0) && (r->live[at].logged != logged)) {
-        at = (at + 1) & (r->capacity - 1);
+    if (at != BENCH_NOWHERE) {
+        return at;
     }
+    if (r->count == r->room) {
+        const uint32_t room = (r->room != 0) ? 2 * r->room : 1024;
+        void *more = (room > r->room) ? realloc(r->live, room * sizeof(*r->live)) : NULL;
+
+        if (more == NULL) {
+            return BENCH_NOWHERE;
+        }
+        r->live = more;
+        r->room = room;
+    }
+    at = r->count;
+    if (bench_places_set(&r->places, logged, 0, at) != 0) {
+        return BENCH_NOWHERE;
+    }
+    r->live[r->count].ptr     = NULL;
+    r->live[r->count++].bytes = 0;
     return at;
 }
 
-/* The place keeps its key: addresses come again, and the search must not end there. */
 static void do_free(replay *r, unsigned long long logged, shpool_stream stream)
 {
-    size_t at = place_of(r, logged);
+    const uint32_t at = bench_places_get(&r->places, logged, 0);
     double start = memory_now();
 
-    if (r->live[at].logged == 0) {
+    if (at == BENCH_NOWHERE) {
         return;
     }
     (void)shpool_device_free(r->allocator, r->live[at].ptr, stream);
@@ -76,10 +97,14 @@ static void do_free(replay *r, unsigned long long logged, shpool_stream stream)
 
 static void do_malloc(replay *r, unsigned long long logged, size_t bytes, shpool_stream stream)
 {
-    size_t at = place_of(r, logged);
+    const uint32_t at = place_of(r, logged);
     void *ptr = NULL;
     double start;
 
+    if (at == BENCH_NOWHERE) {
+        r->out_of_memory = 1;
+        return;
+    }
     if (r->live[at].ptr != NULL) {
         do_free(r, logged, stream); /* it was freed unseen */
     }
@@ -92,7 +117,6 @@ static void do_malloc(replay *r, unsigned long long logged, size_t bytes, shpool
         r->failures++;
     }
     r->seconds += memory_now() - start;
-    r->live[at].logged = logged;
     r->live[at].ptr = ptr;
     r->live[at].bytes = (ptr != NULL) ? bytes : 0;
     r->live_bytes += r->live[at].bytes;
@@ -117,25 +141,13 @@ static void do_line(replay *r, const char *line)
     } else if (strcmp(action, "free") == 0) {
         do_free(r, ptr, stream_of(r, stream));
     } else if (strcmp(action, "record") == 0) {
-        size_t at = place_of(r, ptr);
+        const uint32_t at = bench_places_get(&r->places, ptr, 0);
 
-        if (r->live[at].ptr != NULL) {
+        if ((at != BENCH_NOWHERE) && (r->live[at].ptr != NULL)) {
             (void)shpool_device_record_stream(r->allocator, r->live[at].ptr,
                                               stream_of(r, stream));
         }
     }
-}
-
-static size_t count_lines(FILE *file)
-{
-    size_t lines = 0;
-    int c;
-
-    while ((c = getc(file)) != EOF) {
-        lines += (c == '\n');
-    }
-    rewind(file);
-    return lines;
 }
 
 static void print(const replay *r, const char *spec)
@@ -155,32 +167,43 @@ static void print(const replay *r, const char *spec)
     memory_print(&row);
 }
 
+/* All lines, however long; 0, or -1: stderr says why. */
+static int do_lines(replay *r, FILE *file)
+{
+    char *line = NULL;
+    size_t bytes = 0;
+    int failed;
+
+    while (!r->out_of_memory && (getline(&line, &bytes, file) > 0)) {
+        do_line(r, line);
+    }
+    failed = r->out_of_memory || ferror(file) || !feof(file);
+    if (failed) {
+        fprintf(stderr, "shpool-bench: %s: %s\n", r->options->replay,
+                r->out_of_memory ? "no memory for what is live" : strerror(errno));
+    }
+    free(line);
+    return failed ? -1 : 0;
+}
+
 int memory_replay(const memory_options *options, const char *spec)
 {
     static replay r;
-    FILE *file = fopen(options->replay, "r");
-    char *line = NULL;
-    size_t line_bytes = 0;
+    const char *why;
+    FILE *file = tool_input_open(options->replay, NULL, &why);
     int result = 0;
 
     memset(&r, 0, sizeof(r));
     r.options = options;
     if (file == NULL) {
-        fprintf(stderr, "shpool-bench: %s cannot be read\n", options->replay);
+        fprintf(stderr, "shpool-bench: %s: %s\n", options->replay, why);
         return -1;
     }
-    for (r.capacity = 1024; r.capacity < 2 * count_lines(file); r.capacity *= 2) {
-    }
-    r.live = calloc(r.capacity, sizeof(*r.live));
-    if ((r.live == NULL) ||
-        (shpool_device_allocator_open(spec, options->device, &r.allocator) != SHPOOL_OK)) {
+    if (shpool_device_allocator_open(spec, options->device, &r.allocator) != SHPOOL_OK) {
         fprintf(stderr, "shpool-bench: %s: %s\n", spec, shpool_last_error());
         result = -1;
     }
-    while ((result == 0) && (getline(&line, &line_bytes, file) > 0)) {
-        do_line(&r, line);
-    }
-    free(line);
+    result = (result == 0) ? do_lines(&r, file) : result;
     if (result == 0) {
         print(&r, spec);
     }
@@ -188,6 +211,7 @@ int memory_replay(const memory_options *options, const char *spec)
         shpool_context_unref(r.stream[i].context);
     }
     shpool_device_allocator_unref(r.allocator);
+    bench_places_free(&r.places);
     free(r.live);
     fclose(file);
     return result;

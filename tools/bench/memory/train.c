@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench memory train: what is held from the driver for a made-up training loop. */
+/* shpool-bench memory train: what is held from the driver for made-up training loops, and for
+ * caches. */
 #include "config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "loads.h"
 #include "memory.h"
-#include "train.h"
 
-#define STEPS 40u
 #define PLACES 8192u /* a power of two, more than twice what is live */
 
 /* Counts what was asked for: open addressing, and what is freed leaves its key. */
@@ -88,7 +88,7 @@ static void give(void *user, void *ptr)
     t->place[at].bytes = 0;
 }
 
-int memory_train(const memory_options *options, const char *spec)
+static int run(const memory_options *options, const char *spec, const loads_load *load)
 {
     static trainer t;
     const train_memory memory = {.take = take, .give = give, .user = &t};
@@ -104,7 +104,7 @@ int memory_train(const memory_options *options, const char *spec)
     }
     context = memory_context(options, t.allocator);
     t.stream = shpool_context_stream(context);
-    if ((context == NULL) || (train_run(&memory, STEPS) != 0) ||
+    if ((context == NULL) || (load->run(&memory, load->steps) != 0) ||
         (shpool_device_get_stats(t.allocator, &stats) != SHPOOL_OK)) {
         result = memory_failed(spec);
     } else {
@@ -112,7 +112,7 @@ int memory_train(const memory_options *options, const char *spec)
         row.count = t.calls;
         row.median = t.seconds * 1e9 / (double)t.calls;
         row.driver_calls = (double)memory_driver_calls(t.allocator) / (double)t.calls;
-        snprintf(note, sizeof(note), "driver peak %llu; driver/asked for %.3f",
+        snprintf(note, sizeof(note), "%s: driver peak %llu; driver/asked for %.3f", load->name,
                  (unsigned long long)stats.driver_bytes_peak,
                  (double)stats.driver_bytes_peak / (double)t.peak);
         row.note = (stats.driver_bytes_peak > 0) ? note : "its bytes are not counted";
@@ -120,5 +120,15 @@ int memory_train(const memory_options *options, const char *spec)
     }
     shpool_context_unref(context);
     shpool_device_allocator_unref(t.allocator);
+    return result;
+}
+
+int memory_train(const memory_options *options, const char *spec)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < LOADS_COUNT; i++) {
+        result |= run(options, spec, &loads[i]);
+    }
     return result;
 }

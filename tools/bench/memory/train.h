@@ -4,8 +4,8 @@
  *
  * A transformer as PyTorch trains it, with mixed precision, Adam, and gradients that are dropped
  * after each step: weights that stay, activations that are kept from the forward pass to the
- * backward pass and freed in reverse, gradients of both, temporaries in between.  The length of the
- * sequences changes from step to step, so that no step asks for the sizes of the one before.
+ * backward pass and freed in reverse, gradients of both, temporaries in between.  If the length of
+ * the sequences changes from step to step, no step asks for the sizes of the one before.
  */
 #ifndef SHPOOL_BENCH_TRAIN_H
 #define SHPOOL_BENCH_TRAIN_H
@@ -32,6 +32,7 @@ typedef struct train_loop {
     const train_memory *memory;
     uint64_t random;
     int refused;
+    int varied;    /* lengths change from step to step */
     size_t tokens; /* of this step */
     size_t length; /* of its sequences */
     void *weight[TRAIN_LAYERS + 1][TRAIN_PARTS];
@@ -39,6 +40,12 @@ typedef struct train_loop {
     void *gradient[TRAIN_LAYERS + 1][TRAIN_PARTS];
     void *saved[TRAIN_LAYERS][TRAIN_SAVED];
 } train_loop;
+
+static inline unsigned train_draw(uint64_t *random, unsigned below)
+{
+    *random = *random * 6364136223846793005ull + 1442695040888963407ull;
+    return (unsigned)((*random >> 40) % below);
+}
 
 static inline void *train_take(train_loop *t, size_t bytes)
 {
@@ -150,8 +157,7 @@ static inline void train_update(train_loop *t)
 
 static inline void train_step(train_loop *t)
 {
-    t->random = t->random * 6364136223846793005ull + 1442695040888963407ull;
-    t->length = 256 + 32 * (size_t)((t->random >> 40) % 25);
+    t->length = t->varied ? 256 + 32 * (size_t)train_draw(&t->random, 25) : 512;
     t->tokens = TRAIN_BATCH * t->length;
     train_forward(t);
     train_backward(t);
@@ -185,12 +191,12 @@ static inline void train_end(train_loop *t)
 }
 
 /* So many steps; 0: all of them were served. */
-static inline int train_run(const train_memory *memory, unsigned steps)
+static inline int train_run(const train_memory *memory, unsigned steps, int varied)
 {
     static train_loop loop;
     train_loop *t = &loop;
 
-    *t = (train_loop){ .memory = memory, .random = 1 };
+    *t = (train_loop){ .memory = memory, .random = 1, .varied = varied };
     train_begin(t);
     for (unsigned i = 0; (i < steps) && !t->refused; i++) {
         train_step(t);

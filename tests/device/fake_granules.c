@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The fake driver: reserved addresses, and physical memory that is mapped into them.
+ *
+ * What touched a granule stays noted with the granule when it is mapped elsewhere, so that work at
+ * its new address is checked against work at the old one.  Unmapping does not wait, as with real
+ * drivers: to unmap what a stream has not finished with is a violation.
+ */
+#include "fake_state.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static char *to_ptr(cu_ptr ptr)
+{
+    return (char *)(uintptr_t)ptr;
+}
+
+/* ---- addresses ---- */
+
+static cu_result f_granularity(size_t *bytes, const cu_granule_props *props, int which)
+{
+    FAKE_ENTER(granularity)
+    (void)which;
+    *bytes = fake.granularity;
+    FAKE_LEAVE((props->alloc_type == 1) && (props->location.type == 1) ? CU_SUCCESS
+                                                                       : CU_ERROR_INVALID_VALUE);
+}
+
+static cu_result f_range_reserve(cu_ptr *ptr, size_t bytes, size_t alignment, cu_ptr wanted,
+                                 unsigned long long flags)
+{
+    fake_range *r;
+
+    FAKE_ENTER(range_reserve)
+    if ((bytes == 0) || (bytes % fake.granularity != 0) || (wanted != 0) || (flags != 0) ||
+        ((alignment & (alignment - 1)) != 0)) {
+        fake_violate("cuMemAddressReserve of %zu bytes, aligned to %zu", bytes, alignment);
+        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+    }
+    if ((fake.most_addresses > 0) && (bytes > fake.most_addresses)) {
+        FAKE_LEAVE(CU_ERROR_OUT_OF_MEMORY);
+    }
+    alignment = (alignment > fake.granularity) ? alignment : fake.granularity;
+    r = calloc(1, sizeof(*r));
+    r->mapped = bytes + alignment;
+    r->start = mmap(NULL, r->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (r->start == MAP_FAILED) {
+        abort(); /* the machine's addresses, not the device's */
+    }
+    r->ptr = (char *)(((uintptr_t)r->start + alignment - 1) / alignment * alignment);
+    r->bytes = bytes;
+    r->next = fake.ranges;
+    fake.ranges = r;
+    fake.held.ranges++;
+    *ptr = (cu_ptr)(uintptr_t)r->ptr;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static void drop_range(fake_range **at)
+{
+    fake_range *gone = *at;
+
+    *at = gone->next;
+    munmap(gone->start, gone->mapped);
+    free(gone);
+    fake.held.ranges--;
+}
+
+void fake_drop_ranges(void)
+{
+    while (fake.ranges != NULL) {
+        drop_range(&fake.ranges);
+    }
+}
+
+/* 1: something is mapped there. */
+static int is_mapped(const char *ptr, size_t bytes)
+{
+    for (const fake_memory *m = fake.memory; m != NULL; m = m->next) {
+        if ((m->start == NULL) && (m->ptr != NULL) && (m->ptr < ptr + bytes) &&
+            (ptr < m->ptr + m->bytes)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static cu_result f_range_free(cu_ptr ptr, size_t bytes)
+{
+    fake_range **at = &fake.ranges;
+
+    FAKE_ENTER(range_free)
+    while ((*at != NULL) && (((*at)->ptr != to_ptr(ptr)) || ((*at)->bytes != bytes))) {
+        at = &(*at)->next;
+    }
+    if ((*at == NULL) || is_mapped(to_ptr(ptr), bytes)) {
+        fake_violate("cuMemAddressFree of addresses that %s",
+                     (*at == NULL) ? "were not reserved" : "memory is mapped at");
+        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+    }
+    drop_range(at);
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+/* ---- granules ---- */
+
+static fake_memory *granule_of(cu_granule granule)
+{
+    fake_memory *m = fake.memory;
+
+    while ((m != NULL) && ((m != (fake_memory *)(uintptr_t)granule) || (m->start != NULL) ||
+                           m->released)) {
+        m = m->next;
+    }
+    return m;
+}
+
+static cu_result f_granule_create(cu_granule *granule, size_t bytes, const cu_granule_props *props,
+                                  unsigned long long flags)
+{
+    fake_memory *m;
+    int device = props->location.id;
+
+    FAKE_ENTER(granule_create)
+    if ((bytes == 0) || (bytes % fake.granularity != 0) || (flags != 0) || (device < 0) ||
+        (device >= (int)fake.devices) || (props->location.type != 1) || (props->alloc_type != 1)) {
+        fake_violate("cuMemCreate of %zu bytes on device %d", bytes, device);
+        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+    }
+    if (fake_is_capturing_here()) {
+        fake_violate("cuMemCreate during a capture");
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    if ((fake.used[device] > fake.limit[device]) ||
+        (bytes > fake.limit[device] - fake.used[device])) {
+        FAKE_LEAVE(CU_ERROR_OUT_OF_MEMORY);
+    }
+    m = calloc(1, sizeof(*m));
+    m->bytes = bytes;
+    m->device = device;
+    m->next = fake.memory;
+    fake.memory = m;
+    fake.used[device] += bytes;
+    fake.held.bytes += bytes;
+    fake.held.allocations++;
+    *granule = (cu_granule)(uintptr_t)m;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_granule_release(cu_granule granule)
+{
+    fake_memory *m;
+
+    FAKE_ENTER(granule_release)
+    m = granule_of(granule);
+    if (m == NULL) {
+        fake_violate("cuMemRelease of what cuMemCreate did not return");
+        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+    }
+    if (m->ptr == NULL) {
+        fake_give(m);
+    } else {
+        m->released = 1;
+    }
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static int is_reserved(const char *ptr, size_t bytes)
+{
+    const fake_range *r = fake.ranges;
+
+    while ((r != NULL) && ((ptr < r->ptr) || (ptr + bytes > r->ptr + r->bytes))) {
+        r = r->next;
+    }
+    return r != NULL;
+}
+
+static cu_result f_granule_map(cu_ptr ptr, size_t bytes, size_t offset, cu_granule granule,
+                               unsigned long long flags)
+{
+    fake_memory *m;
+
+    FAKE_ENTER(granule_map)
+    m = granule_of(granule);
+    if ((m == NULL) || (m->bytes != bytes) || (offset != 0) || (flags != 0) || (m->ptr != NULL) ||
+        (ptr % fake.granularity != 0) || !is_reserved(to_ptr(ptr), bytes) ||
+        is_mapped(to_ptr(ptr), bytes)) {
+        fake_violate("cuMemMap at %p of %zu bytes: %s", (void *)to_ptr(ptr), bytes,
+                     (m == NULL) ? "no such granule" : (m->ptr != NULL) ? "it is mapped already"
+                     : is_mapped(to_ptr(ptr), bytes) ? "something is mapped there"
+                     : "wrong addresses");
+        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+    }
+    if (fake_is_capturing_here()) {
+        fake_violate("cuMemMap during a capture");
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    m->ptr = to_ptr(ptr);
+    m->access = 0;
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+/* 1: a stream may still use it. */
+static int is_in_use(const fake_memory *m)
+{
+    for (size_t i = 0; (m->last != NULL) && (i < m->bytes / 256); i++) {
+        if (m->last[i].at > fake.done[m->last[i].line]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static cu_result f_granule_unmap(cu_ptr ptr, size_t bytes)
+{
+    fake_memory *m;
+
+    FAKE_ENTER(granule_unmap)
+    m = fake_find(to_ptr(ptr));
+    if ((m == NULL) || (m->start != NULL) || (m->ptr != to_ptr(ptr)) || (m->bytes != bytes)) {
+        fake_violate("cuMemUnmap of %zu bytes at %p, where no granule of that size is mapped",
+                     bytes, (void *)to_ptr(ptr));
+        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+    }
+    if (is_in_use(m)) {
+        fake_violate("cuMemUnmap at %p of what a stream has not finished with", (void *)m->ptr);
+    }
+    if (mmap(m->ptr, m->bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+        abort();
+    }
+    m->ptr = NULL;
+    if (m->released) {
+        fake_give(m);
+    }
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+/* Each byte of the range must be mapped; the descriptions hold for the devices that they name. */
+static cu_result f_granule_access(cu_ptr ptr, size_t bytes, const cu_access *access, size_t count)
+{
+    FAKE_ENTER(granule_access)
+    for (size_t done = 0; done < bytes;) {
+        fake_memory *m = fake_find(to_ptr(ptr) + done);
+
+        if ((m == NULL) || (m->start != NULL) || (m->ptr != to_ptr(ptr) + done) ||
+            (m->bytes > bytes - done)) {
+            fake_violate("cuMemSetAccess at %p, where no granule begins",
+                         (void *)(to_ptr(ptr) + done));
+            FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        }
+        for (size_t i = 0; i < count; i++) {
+            if ((access[i].location.type != 1) || (access[i].location.id < 0) ||
+                (access[i].location.id >= (int)fake.devices) || (access[i].flags != 3)) {
+                FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+            }
+            m->access |= 1u << access[i].location.id;
+        }
+        done += m->bytes;
+    }
+    if (mprotect(to_ptr(ptr), bytes, PROT_READ | PROT_WRITE) != 0) {
+        abort();
+    }
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+unsigned fake_access(const void *ptr)
+{
+    const fake_memory *m;
+    unsigned access;
+
+    pthread_mutex_lock(&fake_lock);
+    m = fake_find(ptr);
+    access = (m == NULL) ? 0 : (m->start != NULL) ? 1u << m->device : m->access;
+    pthread_mutex_unlock(&fake_lock);
+    return access;
+}
+
+void fake_bind_granules(shpool_driver *table)
+{
+#define BIND(_member) table->_member = f_##_member;
+    BIND(granularity) BIND(range_reserve) BIND(range_free) BIND(granule_create)
+    BIND(granule_release) BIND(granule_map) BIND(granule_unmap) BIND(granule_access)
+#undef BIND
+}
