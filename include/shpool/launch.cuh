@@ -125,6 +125,24 @@ static inline bool shpool_is_capturing(cudaStream_t stream)
     return capture != cudaStreamCaptureStatusNone;
 }
 
+/* The status of a launch.  CUDA's text for too many registers does not say how many there are. */
+static inline shpool_status shpool_launch_status(cudaError_t error, const void *kernel, dim3 block)
+{
+    const unsigned     threads = block.x * block.y * block.z;
+    cudaFuncAttributes has     = {};
+
+    if ((error == cudaErrorLaunchOutOfResources) &&
+        (cudaFuncGetAttributes(&has, kernel) == cudaSuccess) &&
+        (threads > (unsigned)has.maxThreadsPerBlock)) {
+        (void)cudaGetLastError();
+        return shpool_error(SHPOOL_ERR_CUDA, "a block of %u threads is too large for this kernel: "
+                            "it uses %d registers a thread, enough for %d threads; compile it with "
+                            "__launch_bounds__(%u)", threads, has.numRegs, has.maxThreadsPerBlock,
+                            threads);
+    }
+    return shpool_cuda_status(error, "cudaLaunchKernelExC");
+}
+
 /**
  * Launch a kernel with a pool, as cudaLaunchKernelExC() does: any attributes (clusters,
  * cooperative), any order of parameters.
@@ -140,7 +158,8 @@ static inline bool shpool_is_capturing(cudaStream_t stream)
  *                        them is the pool
  * @param [in] pool       open
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; as shpool_kernel_of() and
- *         shpool_allow_shared(), which it calls where that is needed; SHPOOL_ERR_CUDA
+ *         shpool_allow_shared(), which it calls where that is needed; SHPOOL_ERR_CUDA; where
+ *         registers are too few for the block, shpool_last_error() has their number
  */
 static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *config,
                                                  const void *kernel, void **arguments,
@@ -166,13 +185,13 @@ static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *confi
     if ((use.dynamicSmemBytes <= 48u * 1024u) || !shpool_is_capturing(use.stream)) {
         error = cudaLaunchKernelExC(&use, own, arguments);
         if (error != cudaErrorInvalidValue) {
-            return shpool_cuda_status(error, "cudaLaunchKernelExC");
+            return shpool_launch_status(error, own, use.blockDim);
         }
         (void)cudaGetLastError();
     }
     status = shpool_allow_shared(own, use.dynamicSmemBytes); /* the first time, above 48 KiB */
-    return (status == SHPOOL_OK) ? shpool_cuda_status(cudaLaunchKernelExC(&use, own, arguments),
-                                                      "cudaLaunchKernelExC") : status;
+    return (status != SHPOOL_OK) ? status
+        : shpool_launch_status(cudaLaunchKernelExC(&use, own, arguments), own, use.blockDim);
 }
 
 /* The parameters by value, converted, so that each has an address. */

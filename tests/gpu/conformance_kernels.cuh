@@ -6,8 +6,11 @@
 
 #include "trial.h"
 
+/* Blocks have up to 1,024 threads, also where the allocator is inlined. */
+#define KERNEL static __global__ void __launch_bounds__(1024)
+
 /* What the seam computes itself; needs 33 threads, one for each first bit of a mask. */
-static __global__ void seam(shpool_pool pool, counts *c)
+KERNEL seam(shpool_pool pool, counts *c)
 {
     extern __shared__ __align__(16) unsigned char behind_words[];
     __shared__ uint32_t words[33];
@@ -43,7 +46,7 @@ static __global__ void seam(shpool_pool pool, counts *c)
 }
 
 /* Random malloc, calloc, aligned_malloc, realloc and free of four allocations a thread. */
-static __global__ void stress(shpool_pool pool, uint32_t seed, uint32_t rounds, uint32_t share,
+KERNEL stress(shpool_pool pool, uint32_t seed, uint32_t rounds, uint32_t share,
                               counts *c)
 {
     extern __shared__ __align__(1024) unsigned char smem[];
@@ -115,7 +118,7 @@ static __global__ void stress(shpool_pool pool, uint32_t seed, uint32_t rounds, 
 }
 
 /* Whatever the scope allows: each allocation is freed by another thread of the same pool. */
-static __global__ void exchange(shpool_pool pool, uint32_t rounds, uint32_t share, counts *c)
+KERNEL exchange(shpool_pool pool, uint32_t rounds, uint32_t share, counts *c)
 {
     extern __shared__ __align__(16) unsigned char behind_box[];
     __shared__ void *box[SHPOOL_MAX_THREADS];
@@ -147,7 +150,7 @@ static __global__ void exchange(shpool_pool pool, uint32_t rounds, uint32_t shar
 }
 
 /* The first thread of each pool asks for what just fits, and for what never does. */
-static __global__ void limits(shpool_pool pool, uint32_t serves, counts *c)
+KERNEL limits(shpool_pool pool, uint32_t serves, counts *c)
 {
     extern __shared__ __align__(1024) unsigned char smem[];
     const size_t none  = ~static_cast<size_t>(0);
@@ -200,7 +203,7 @@ static __global__ void limits(shpool_pool pool, uint32_t serves, counts *c)
 }
 
 /* The device's layout function is the host's: same sums over a sweep of sizes, same geometry. */
-static __global__ void layouts(shpool_pool pool, uint32_t *sums, counts *c)
+KERNEL layouts(shpool_pool pool, uint32_t *sums, counts *c)
 {
     extern __shared__ __align__(1024) unsigned char smem[];
     shpool_layout layout = pool.table->layout(pool.pool_bytes -
@@ -229,7 +232,7 @@ static __global__ void layouts(shpool_pool pool, uint32_t *sums, counts *c)
 }
 
 /* stats: every call is counted here as well; one thread in four forgets an allocation. */
-static __global__ void counted(shpool_pool pool, counts *c)
+KERNEL counted(shpool_pool pool, counts *c)
 {
     extern __shared__ __align__(1024) unsigned char smem[];
     shpool_heap heap = shpool_init(&pool, smem);
@@ -279,7 +282,7 @@ enum { BAD_DOUBLE, BAD_STATIC, BAD_GLOBAL, BAD_WORD_IN, BAD_GRANULE_IN, BAD_OTHE
     }
 }
 
-static __global__ void bad_frees(shpool_pool pool, unsigned long long *addresses, counts *c)
+KERNEL bad_frees(shpool_pool pool, unsigned long long *addresses, counts *c)
 {
     extern __shared__ __align__(16) unsigned char behind_box[];
     __shared__ void    *box[BAD_THREADS];
@@ -322,7 +325,7 @@ static __global__ void bad_frees(shpool_pool pool, unsigned long long *addresses
 }
 
 /* The same threads write a word behind or in front of what they have, free it, and put it right. */
-static __global__ void overruns(shpool_pool pool, counts *c)
+KERNEL overruns(shpool_pool pool, counts *c)
 {
     extern __shared__ __align__(16) unsigned char behind_box[];
     shpool_heap heap   = shpool_init(&pool, behind_box);
@@ -348,7 +351,7 @@ static __global__ void overruns(shpool_pool pool, counts *c)
 }
 
 /* A base or a launch that does not fit: no memory, no trap, the reason in the report. */
-static __global__ void unfit(shpool_pool pool, uint32_t shift, uint32_t global, counts *c)
+KERNEL unfit(shpool_pool pool, uint32_t shift, uint32_t global, counts *c)
 {
     extern __shared__ __align__(1024) unsigned char smem[];
     shpool_heap heap = shpool_init(&pool, global ? static_cast<void *>(c) : smem + shift);

@@ -209,6 +209,8 @@ cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *)
 {
     std::memset(attributes, 0, sizeof(*attributes));
+    attributes->numRegs            = FAKE_REGISTERS;
+    attributes->maxThreadsPerBlock = FAKE_THREADS;
     return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int value)
@@ -233,6 +235,9 @@ cudaError_t cudaLaunchKernel(const void *kernel, dim3, dim3, void **, size_t sha
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **)
 {
+    if (config->blockDim.x * config->blockDim.y * config->blockDim.z > FAKE_THREADS) {
+        return cudaErrorLaunchOutOfResources;
+    }
     return launch(kernel, config->dynamicSmemBytes);
 }
 cudaError_t cudaFuncGetName(const char **name, const void *function)

@@ -10,6 +10,8 @@
 #include <cudaTypedefs.h>
 #include <cuda_runtime.h>
 
+enum { FAKE_REGISTERS = 72, FAKE_THREADS = 896 }; /* of every kernel; of a block that has room */
+
 struct fake_launch {
     const void *kernel; /* a function of the program, or one of a library */
     size_t      shared;

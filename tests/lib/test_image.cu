@@ -109,6 +109,10 @@ static void check_own_image(void)
     (void)gpu_check((shpool_kernel_of((const void *)first, &pool, &own) == SHPOOL_OK) &&
                         (own == (const void *)first), "shpool_kernel_of");
     (void)gpu_check(shpool_kernel_of(NULL, &pool, &own) == SHPOOL_ERR_INVALID, "no kernel");
+    (void)gpu_check((shpool_launch(first, 1, dim3(32, 30), NULL, &pool, out) == SHPOOL_ERR_CUDA) &&
+                        (std::strstr(shpool_last_error(), "uses 72 registers") != NULL) &&
+                        (std::strstr(shpool_last_error(), "__launch_bounds__(960)") != NULL),
+                    "too many registers: %s", shpool_last_error());
     (void)gpu_check(relinked.calls == 0, "nothing was joined");
     (void)gpu_check(shpool_close(&pool) == SHPOOL_OK, "close");
 }
