@@ -72,12 +72,13 @@ AS_IF([test -n "$NVCC"], [
   done
   AS_IF([test -n "$SHPOOL_CUDA_LOW"], [
     shpool_arch=$SHPOOL_CUDA_LOW
-    AS_VAR_APPEND([SHPOOL_NVCC_GENCODE],
-      [" -gencode=arch=compute_$shpool_arch,code=compute_$shpool_arch"])
+    shpool_ptx=" -gencode=arch=compute_$shpool_arch,code=compute_$shpool_arch"
     # the highest too, for GPUs that this nvcc does not know; "90a" runs on no later one
     AS_CASE([$shpool_high], [$SHPOOL_CUDA_LOW|*@<:@a-z@:>@], [],
-      [AS_VAR_APPEND([SHPOOL_NVCC_GENCODE],
+      [AS_VAR_APPEND([shpool_ptx],
          [" -gencode=arch=compute_$shpool_high,code=compute_$shpool_high"])])
+    AS_VAR_APPEND([SHPOOL_NVCC_GENCODE], ["$shpool_ptx"])
+    AS_VAR_APPEND([SHPOOL_LTO_CFLAGS], ["$shpool_ptx"])
     SHPOOL_CUDA_ARCHS=`echo $shpool_list | tr ' ' ','`
   ], [
     SHPOOL_CUDA_LOW=`echo $shpool_all | sed 's/ .*//'`

@@ -14,9 +14,10 @@ EXTRA_DIST += tools/bench/block/cuda.cu tools/bench/block/inline.cu tools/bench/
 if HAVE_NVCC
 shpool_bench_SOURCES += tools/bench/block/cuda.cu
 if HAVE_LTO_IR
-# with LTO-IR, for --binding linked
-tools/bench/block/cuda.o: SHPOOL_NVCC_FLAGS = $(SHPOOL_LTO_CFLAGS) $(SHPOOL_NVCC_DEBUG) \
-	$(SHPOOL_NVCC_COMMON)
+# All kernels with a pool have LTO-IR, for --binding linked: machine code with launch bounds could
+# not call a plugin's function tables, which have no bound there.
+tools/bench/block/cuda.o tools/bench/trace/replay_cuda.o: \
+	SHPOOL_NVCC_FLAGS = $(SHPOOL_LTO_CFLAGS) $(SHPOOL_NVCC_DEBUG) $(SHPOOL_NVCC_COMMON)
 endif
 endif
 
