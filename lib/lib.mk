@@ -38,6 +38,7 @@ libshpool_core_la_SOURCES = \
 	lib/select.c \
 	lib/sha256.c \
 	lib/sha256.h \
+	lib/sha256_x86.c \
 	lib/simt_pool.c \
 	lib/spec.c \
 	lib/status.c \

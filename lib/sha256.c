@@ -81,9 +81,21 @@ static void add_block(uint32_t state[8], const unsigned char *block)
     }
 }
 
+static void add_blocks(shpool_sha256 *sha, const unsigned char *data, size_t blocks)
+{
+    if (sha->by_x86) {
+        shpool_sha256_x86(sha->state, K, data, blocks);
+        return;
+    }
+    for (size_t i = 0; i < blocks; i++) {
+        add_block(sha->state, data + i * sizeof(sha->block));
+    }
+}
+
 shpool_sha256 shpool_sha256_begin(void)
 {
     return (shpool_sha256){
+        .by_x86 = shpool_sha256_has_x86(),
         .state = { 0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au, 0x510e527fu, 0x9b05688cu,
                    0x1f83d9abu, 0x5be0cd19u },
     };
@@ -96,14 +108,15 @@ void shpool_sha256_add(shpool_sha256 *sha, const void *data, size_t bytes)
     while (bytes > 0) {
         const size_t used = (size_t)(sha->bytes % sizeof(sha->block));
         const size_t room = sizeof(sha->block) - used;
-        const size_t count = (bytes < room) ? bytes : room;
+        size_t count = (bytes < room) ? bytes : room;
 
         if (count == sizeof(sha->block)) {
-            add_block(sha->state, at);
+            count = bytes - bytes % sizeof(sha->block);
+            add_blocks(sha, at, count / sizeof(sha->block));
         } else {
             memcpy(sha->block + used, at, count);
             if (count == room) {
-                add_block(sha->state, sha->block);
+                add_blocks(sha, sha->block, 1);
             }
         }
         sha->bytes += count;

@@ -3,12 +3,13 @@
 #include "cache_trial.h"
 
 /* From FIPS 180-4's examples; the message is `text`, so many times. */
-static void expect_digest(const char *text, unsigned times, const char *expected)
+static void expect_digest_by(int by_x86, const char *text, unsigned times, const char *expected)
 {
     shpool_sha256 sha = shpool_sha256_begin();
     shpool_digest digest;
     char digits[2 * sizeof(digest) + 1];
 
+    sha.by_x86 = by_x86;
     for (unsigned i = 0; i < times; i++) {
         shpool_sha256_add(&sha, text, strlen(text));
     }
@@ -17,6 +18,12 @@ static void expect_digest(const char *text, unsigned times, const char *expected
         snprintf(digits + 2 * i, 3, "%02x", digest.byte[i]);
     }
     assert_string_equal(digits, expected);
+}
+
+static void expect_digest(const char *text, unsigned times, const char *expected)
+{
+    expect_digest_by(0, text, times, expected);
+    expect_digest_by(shpool_sha256_has_x86(), text, times, expected);
 }
 
 static void test_digest_is_sha256(void **state)
@@ -52,6 +59,35 @@ static void test_digest_of_every_length(void **state)
                         "\x75\x2c\x00\x7f\x38\x61\x1c\xfb\xf5\xfa\x42\xcb\x1c\xea\x3d\x8e"
                         "\x08\x64\x91\xc8\x44\xd0\xcc\x4d\xef\xd6\x32\xcb\x81\x42\x35\x06",
                         sizeof(digest));
+}
+
+/* The processor's instructions, where it has them, and C: of pieces of any length. */
+static void test_digests_of_instructions_and_of_c(void **state)
+{
+    unsigned char text[1000];
+    uint32_t seed = 1;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(text); i++) {
+        seed = seed * 1664525u + 1013904223u;
+        text[i] = (unsigned char)(seed >> 24);
+    }
+    for (size_t piece = 1; piece < sizeof(text); piece += 37) {
+        shpool_sha256 sha = shpool_sha256_begin();
+        shpool_sha256 by_c = shpool_sha256_begin();
+        shpool_digest digest;
+        shpool_digest expected;
+
+        by_c.by_x86 = 0;
+        shpool_sha256_add(&by_c, text, sizeof(text));
+        for (size_t at = 0; at < sizeof(text); at += piece) {
+            shpool_sha256_add(&sha, text + at,
+                              (piece < sizeof(text) - at) ? piece : sizeof(text) - at);
+        }
+        digest = shpool_sha256_end(&sha);
+        expected = shpool_sha256_end(&by_c);
+        assert_memory_equal(&digest, &expected, sizeof(digest));
+    }
 }
 
 static void test_second_link_comes_from_memory(void **state)
@@ -268,6 +304,7 @@ int main(void)
 #define TEST(_name) cmocka_unit_test_setup_teardown(test_##_name, set_up, tear_down)
         TEST(digest_is_sha256),
         TEST(digest_of_every_length),
+        TEST(digests_of_instructions_and_of_c),
         TEST(second_link_comes_from_memory),
         TEST(whatever_differs_is_linked_anew),
         TEST(failures_are_not_kept),
