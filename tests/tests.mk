@@ -69,8 +69,9 @@ check-long:
 # each fuzz target for a minute: make fuzz; for another time: make fuzz SHPOOL_FUZZ_SECONDS=3600
 shpool_fuzz_targets = $(foreach test,$(check_PROGRAMS),$(if $(findstring /fuzz_,$(test)),$(test)))
 fuzz:
-	@status=0; SHPOOL_FUZZ_SECONDS="$${SHPOOL_FUZZ_SECONDS:-60}" $(MAKE) $(AM_MAKEFLAGS) check \
-	  check_PROGRAMS='$(shpool_fuzz_targets)' check_DATA= TESTS=tests/build/fuzz.sh || status=$$?; \
+	@status=0; fuzz_seed=0 SHPOOL_FUZZ_SECONDS="$${SHPOOL_FUZZ_SECONDS:-60}" \
+	  $(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS='$(shpool_fuzz_targets)' check_DATA= \
+	  TESTS=tests/build/fuzz.sh || status=$$?; \
 	cat tests/build/fuzz.log; exit $$status
 .PHONY: fuzz
 

@@ -117,6 +117,7 @@ void ptx_parse_header(ptx_parser *parser)
 {
     ptx_module *module = parser->module;
     char        number[16] = "";
+    double      tenths;
 
     if (!ptx_is_word(parser, ".version")) {
         ptx_fail(parser, "PTX begins with .version; this does not,");
@@ -125,7 +126,8 @@ void ptx_parse_header(ptx_parser *parser)
     ptx_advance(parser);
     if ((parser->token.kind == PTX_NUMBER) && (ptx_token_bytes(parser) < sizeof(number))) {
         memcpy(number, module->text + parser->token.begin, ptx_token_bytes(parser));
-        module->version = (uint32_t)(10 * atof(number) + 0.5);
+        tenths          = 10 * atof(number) + 0.5;
+        module->version = (tenths < UINT32_MAX) ? (uint32_t)tenths : UINT32_MAX;
     }
     ptx_advance(parser);
 }

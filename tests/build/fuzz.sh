@@ -5,12 +5,15 @@
 #
 #   FUZZ_CC       compiler with -fsanitize=fuzzer; empty: the corpus is replayed only
 #   fuzz_seconds  for each target [2]
+#   fuzz_seed     1: the same inputs in each run, so that a failure is that of a change;
+#                 0: new ones, as make fuzz takes [1]
 #   top_srcdir, top_builddir, cmocka_cflags
 #
 # An input that fails stays in the build's tests/ as fuzz_NAME.crash-*: with the fix, add it to
 # the corpus, under a name that says what it shows.  Exit: 0; 1; 77: nothing was fuzzed.
 set -u
-: "${FUZZ_CC:=}" "${fuzz_seconds:=2}" "${cmocka_cflags:=}" "${top_srcdir:=.}" "${top_builddir:=.}"
+: "${FUZZ_CC:=}" "${fuzz_seconds:=2}" "${fuzz_seed:=1}" "${cmocka_cflags:=}"
+: "${top_srcdir:=.}" "${top_builddir:=.}"
 jobs=2
 targets=${*:-device heap lint log options ptx register results spec trace}
 
@@ -116,9 +119,9 @@ fuzz() { # NAME
         "$tmp"/*.o -o "$tmp/fuzz_$1" $libs -lpthread -ldl -lm || return 1
     cp -R "$src/tests/corpus/$1" "$tmp/corpus_$1" && chmod -R u+w "$tmp/corpus_$1" || return 1
     seeds=$(ls "$tmp/corpus_$1" | wc -l)
-    if ! "$tmp/fuzz_$1" -max_total_time="$fuzz_seconds" -max_len="$(max_len_of "$1")" -timeout=10 \
-        -print_final_stats=1 -artifact_prefix="$build/tests/fuzz_$1." "$tmp/corpus_$1" \
-        >"$tmp/log_$1" 2>&1; then
+    if ! "$tmp/fuzz_$1" -max_total_time="$fuzz_seconds" -max_len="$(max_len_of "$1")" \
+        -timeout=10 -seed="$fuzz_seed" -print_final_stats=1 \
+        -artifact_prefix="$build/tests/fuzz_$1." "$tmp/corpus_$1" >"$tmp/log_$1" 2>&1; then
         tail -n 60 "$tmp/log_$1"
         echo "FAIL $1"
         return 1

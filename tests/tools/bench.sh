@@ -388,6 +388,8 @@ check "so does the CSV" test "$(grep -vc '^#' "$work/cut.csv")" = $((rows + 1))
 check "so does the JSON" test "$(json_members "$work/cut.json" | grep -c ' spec ')" = "$rows"
 check "JSON names what was planned" grep -q '^  "planned": 500,' "$work/cut.json"
 check "silence in a pipe" test ! -s "$work/said"
+# under nohup SIGHUP is ignored, and stays so in the tool
+env --default-signal=HUP true 2>/dev/null && cpu="env --default-signal=HUP $cpu"
 signals() { # SIGNAL STATUS SECONDS: what a launch under way prints after two so far apart
     : >"$work/twice"
     $cpu --allocator warp_best_fit --workload fuzz --threads 128 -i 4000 >"$work/twice" 2>&1 &
