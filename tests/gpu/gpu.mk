@@ -36,6 +36,7 @@ EXTRA_DIST += \
 	tests/gpu/loadstore_threads.cu \
 	tests/gpu/pytorch.py \
 	tests/gpu/pytorch_peak.py \
+	tests/gpu/soak.cu \
 	tests/gpu/spill.cu \
 	tests/gpu/trace.cu \
 	tests/gpu/trace_inline.cu \
@@ -53,6 +54,7 @@ shpool_gpu_tests = \
 	tests/gpu/groups \
 	tests/gpu/layout \
 	tests/gpu/loadstore \
+	tests/gpu/soak \
 	tests/gpu/spill \
 	tests/gpu/trace
 if HAVE_LTO_IR
