@@ -62,7 +62,19 @@ shpool_gpu_tests += tests/gpu/launch
 # with LTO-IR, so that SHPOOL_BINDING=linked inlines
 tests/gpu/conformance.o tests/gpu/launch.o: SHPOOL_NVCC_FLAGS = $(SHPOOL_LTO_CFLAGS) \
 	$(SHPOOL_NVCC_DEBUG) $(SHPOOL_NVCC_COMMON)
-tests/gpu/launch: tests/gpu/launch_own.o examples/plugin/own_lto.o
+tests/gpu/launch: tests/gpu/launch_own.o examples/plugin/own_fat.o
+# as doc/PLUGINS.md makes it: LTO-IR to be inlined, PTX for the function tables
+shpool_own_forms = lto_$(SHPOOL_CUDA_LOW),compute_$(SHPOOL_CUDA_LOW)
+examples/plugin/own_fat.c: examples/plugin/own.cu $(top_srcdir)/build-aux/embed.sh
+	@$(MKDIR_P) $(@D)
+	$(AM_V_LTOIR)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) -rdc=true -fatbin \
+	  -gencode "arch=compute_$(SHPOOL_CUDA_LOW),code=[$(shpool_own_forms)]" \
+	  -o $(@:.c=.fatbin) $(top_srcdir)/examples/plugin/own.cu
+	$(AM_V_at)$(SHELL) $(top_srcdir)/build-aux/embed.sh $(@:.c=.fatbin) shpool_own_code \
+	  $(SHPOOL_CUDA_VERSION) $(SHPOOL_LTO_ARCH) >$@-t && mv -f $@-t $@
+examples/plugin/own_fat.o: examples/plugin/own_fat.c
+	$(AM_V_CC)$(CC) $(DEFS) -I. $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) -c -o $@ $<
+CLEANFILES += examples/plugin/own_fat.c examples/plugin/own_fat.o examples/plugin/own_fat.fatbin
 tests/gpu/launch_own.o: tests/gpu/launch_own.c
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CC)$(CC) $(DEFS) -I. $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) -c -o $@ $<

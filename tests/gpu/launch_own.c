@@ -3,7 +3,7 @@
  * program's image has not. */
 #include "examples/plugin/own.h"
 
-extern const shpool_blob shpool_lto_own;
+extern const shpool_blob shpool_own_code;
 
 SHPOOL_HOST_MODULE(own, "the example's plugin", SHPOOL_SCOPE_BLOCK,
-                   SHPOOL_CAP_FREE | SHPOOL_CAP_LOCK_FREE, &shpool_lto_own);
+                   SHPOOL_CAP_FREE | SHPOOL_CAP_LOCK_FREE, &shpool_own_code);
