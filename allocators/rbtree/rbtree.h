@@ -413,6 +413,7 @@ SIMT_FN uint32_t shpool_rb_planted(shpool_view view, uint32_t block, uint32_t si
         uint32_t child = shpool_rb_get(view, block, SHPOOL_RB_CHILD + side);
 
         if ((child != 0) && ((child >= view.word[0]) ||
+                             (side != (((shpool_rb_size(view, child) & bit) != 0) ? 2u : 0u)) ||
                              (shpool_rb_get(view, child, SHPOOL_RB_PARENT) != block) ||
                              ((shpool_tags_header(view, child) & SHPOOL_TAGS_USED) != 0))) {
             return 0;
