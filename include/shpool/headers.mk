@@ -16,6 +16,7 @@ shpool_HEADERS += \
 	include/shpool/scratch.h \
 	include/shpool/shpool.cuh \
 	include/shpool/shpool.h \
+	include/shpool/shpool.hpp \
 	include/shpool/simt.h \
 	include/shpool/trace.h \
 	include/shpool/types.h \

@@ -10,6 +10,7 @@
 #include <shpool/layout.cuh>
 #include <shpool/loadstore.cuh>
 #include <shpool/shpool.cuh>
+#include <shpool/shpool.hpp>
 
 /* ---- README.md, shpool(7), shpool_launch(3), shpool_malloc(3) ---- */
 
@@ -59,6 +60,31 @@ __global__ void tiles(ptrdiff_t count, const float *data, float *out)
     shpool::global_to_shared<128, 7>(count, data, tid, shared);      // coalesced, and a barrier
     shpool::shared_to_thread<7>(shared, tid, reg);                   // each thread: 7 neighbours
     shpool::thread_to_global<128, 7>(count, reg, tid, out);          // no shared memory needed
+}
+
+/* ---- doc/CPP.md ---- */
+
+__global__ void sums(shpool_pool pool, const unsigned *lengths, float *out)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    shpool_heap heap = shpool_init(&pool, smem);
+    {
+        shpool::array<float> row(heap, lengths[threadIdx.x]);   // of this thread
+        for (float &x : row) x = 1.0f;                          // no elements, if there was no room
+        out[threadIdx.x] = row ? row[0] : 0.0f;
+    }                                                           // freed here
+    shpool_fini(heap);
+}
+
+void run(const unsigned *lengths, float *out)
+{
+    shpool::pool pool({256, 32 * 1024});                        // threads and payload of a block
+    pool.launch(sums, 132, 256, nullptr, lengths, out);         // throws shpool::error
+}
+
+__device__ void part_of(shpool_heap heap, unsigned n, unsigned mask)
+{
+    shpool::array<int, shpool::lanes> part(heap, n, {mask});
 }
 
 /* ---- doc/GROUPS.md, shpool_malloc_lanes(3) ---- */

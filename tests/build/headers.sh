@@ -1,6 +1,6 @@
 #!/bin/sh
 # Each public header compiles alone: as strict C11 and C++17 by the host compilers, under nvcc, and
-# under NVRTC.  A .cuh goes to the latter two only.
+# under NVRTC.  A .cuh goes to the latter two only, a .hpp not to C.
 set -u
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-headers.XXXXXX") || exit 99
 trap 'rm -rf "$tmp"' EXIT
@@ -34,7 +34,7 @@ for header in $public_headers; do
         # $CC and friends may hold options; what MGPU named util/*.h is C++
         # shellcheck disable=SC2086
         case $name in
-        shpool/compat/util/*) ;;
+        shpool/compat/util/* | *.hpp) ;;
         *) try "C11   $name" $CC -std=c11 $warn $include -fsyntax-only "$tmp/t.c" ;;
         esac
         # shellcheck disable=SC2086
@@ -52,8 +52,8 @@ done
 if [ -n "$nvrtc_headers" ]; then
     LD_LIBRARY_PATH=$cuda_libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
-    for name in types.h abi.h layout.h layout.cuh simt.h module.h shpool.cuh after.h \
-        loadstore.cuh compat/mgpudevice.cuh; do
+    for name in types.h abi.h layout.h layout.cuh simt.h module.h shpool.cuh shpool.hpp \
+        after.h loadstore.cuh compat/mgpudevice.cuh; do
         # NVRTC code is bound to its allocator by a define, or linked at run time
         try "NVRTC shpool/$name" "$top_builddir/$nvrtc_headers" "shpool/$name" \
             "--gpu-architecture=compute_$cuda_low" -std=c++17 \

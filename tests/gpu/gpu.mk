@@ -22,6 +22,7 @@ EXTRA_DIST += \
 	tests/gpu/buffers.cu \
 	tests/gpu/cluster.cu \
 	tests/gpu/conformance.cu \
+	tests/gpu/cxx.cu \
 	tests/gpu/device.cu \
 	tests/gpu/groups.cu \
 	tests/gpu/groups_inline.cu \
@@ -50,6 +51,7 @@ shpool_gpu_tests = \
 	tests/gpu/buffers \
 	tests/gpu/cluster \
 	tests/gpu/conformance \
+	tests/gpu/cxx \
 	tests/gpu/device \
 	tests/gpu/groups \
 	tests/gpu/layout \

@@ -18,6 +18,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_cluster_others \
 	tests/pools/test_conformance \
 	tests/pools/test_cost \
+	tests/pools/test_cxx \
 	tests/pools/test_damage \
 	tests/pools/test_explore \
 	tests/pools/test_geometry \
@@ -40,6 +41,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_wait \
 	tests/pools/test_wait_turns \
 	tests/pools/test_warp_explore
+tests_pools_test_cxx_SOURCES = tests/pools/test_cxx.cc
 shpool_tests += tests/pools/fuzz_heap
 tests_pools_fuzz_heap_SOURCES = tests/pools/fuzz_heap.c $(shpool_fuzz_main)
 endif

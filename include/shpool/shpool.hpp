@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shpool/shpool.hpp
+ * C++17 over shpool.cuh: pools that close themselves, and allocations that free themselves.
+ *
+ *     __global__ void kernel(shpool_pool pool, const unsigned *lengths)
+ *     {
+ *         extern __shared__ __align__(16) unsigned char smem[];
+ *         shpool_heap heap = shpool_init(&pool, smem);
+ *         {
+ *             shpool::array<float> row(heap, lengths[threadIdx.x]);          // of this thread
+ *             shpool::array<int, shpool::warp> bins(heap, 256);              // of this warp
+ *
+ *             if (row && bins) ...                                           // false: no memory
+ *         }                                                                  // freed here
+ *         shpool_fini(heap);
+ *     }
+ *     ...
+ *     shpool::pool pool({.block_threads = 256, .payload_bytes = 32 * 1024});
+ *     pool.launch(kernel, grid, 256, stream, lengths);
+ *
+ * Compiled by nvcc, a pool is one of shpool_open() for the current device; compiled by a C++
+ * compiler alone, it is one of shpool_simt_open() for the executor.  Nothing here does what the C
+ * functions cannot do, and nothing here synchronises: what waits is the C function that is called.
+ */
+#ifndef SHPOOL_SHPOOL_HPP
+#define SHPOOL_SHPOOL_HPP
+
+#if defined(__CUDACC__)
+#include <shpool/shpool.cuh>
+#define SHPOOL_MEMBER __device__ __forceinline__
+#else
+#include <shpool/heap.h>
+#include <shpool/shpool.h>
+#define SHPOOL_MEMBER inline
+#endif
+#include <shpool/group.h>
+
+#if !defined(__CUDACC_RTC__)
+#include <stdexcept>
+#include <string>
+#include <utility>
+#endif
+
+namespace shpool {
+
+#if !defined(__CUDACC_RTC__)
+
+/** What failed: the status, and in what() also shpool_last_error(). */
+class error : public std::runtime_error {
+  public:
+    explicit error(shpool_status status)
+        : std::runtime_error(std::string(shpool_strerror(status)) + ": " + shpool_last_error()),
+          status_(status)
+    {
+    }
+    shpool_status status() const noexcept { return status_; }
+
+  private:
+    shpool_status status_;
+};
+
+/** Throws an error unless the status is SHPOOL_OK. */
+inline void check(shpool_status status)
+{
+    if (status != SHPOOL_OK) {
+        throw error(status);
+    }
+}
+
+/**
+ * An open pool, which the destructor closes.  It can be moved and not copied.
+ *
+ * Scope: host; one thread at a time.  As with shpool_close(), no kernel may still run with it.
+ */
+class pool {
+  public:
+    /** shpool_open(spec, &want): NULL takes $SHPOOL_ALLOCATOR, else the default.  Throws error. */
+    explicit pool(const shpool_config &want, const char *spec = nullptr)
+    {
+#if defined(__CUDACC__)
+        check(shpool_open(spec, &want, &pool_));
+#else
+        check(shpool_simt_open(spec, &want, &pool_));
+#endif
+    }
+    pool(pool &&other) noexcept : pool_(std::exchange(other.pool_, shpool_pool{})) {}
+    pool &operator=(pool &&other) noexcept
+    {
+        if (this != &other) {
+            (void)end();
+            pool_ = std::exchange(other.pool_, shpool_pool{});
+        }
+        return *this;
+    }
+    ~pool() { (void)end(); }
+
+    /** For a kernel's parameter, and for the C functions. */
+    const shpool_pool &get() const noexcept { return pool_; }
+    operator const shpool_pool &() const noexcept { return pool_; }
+
+    /** shpool_close(), whose failures (a trace that could not be written) the destructor drops. */
+    void close() { check(end()); }
+
+    /** shpool_report(): of a pool with stats=1 or check=1.  Throws error. */
+    shpool_report_data report() const
+    {
+        shpool_report_data data = {};
+
+#if defined(__CUDACC__)
+        check(shpool_report(&pool_, &data));
+#else
+        check(shpool_simt_report(&pool_, &data));
+#endif
+        return data;
+    }
+
+#if defined(__CUDACC__) && (CUDART_VERSION >= 12000)
+    /** shpool_launch(): a kernel whose first parameter is the pool.  Throws error. */
+    template <typename... Parameters, typename... Arguments>
+    void launch(void (*kernel)(shpool_pool, Parameters...), dim3 grid, dim3 block,
+                cudaStream_t stream, Arguments &&...arguments) const
+    {
+        check(shpool_launch(kernel, grid, block, stream, &pool_,
+                            std::forward<Arguments>(arguments)...));
+    }
+#endif
+
+  private:
+    shpool_status end() noexcept
+    {
+#if defined(__CUDACC__)
+        return shpool_close(&pool_);
+#else
+        return shpool_simt_close(&pool_);
+#endif
+    }
+
+    shpool_pool pool_ = {};
+};
+
+#endif /* __CUDACC_RTC__ */
+
+/* ---- in a kernel: who owns an allocation ---- */
+
+/** The calling thread. */
+struct thread {
+    template <size_t Alignment>
+    SHPOOL_MEMBER void *allocate(shpool_heap heap, size_t bytes) const
+    {
+        return (Alignment <= SHPOOL_MIN_ALIGNMENT) ? shpool_malloc(heap, bytes)
+                                                   : shpool_aligned_malloc(heap, Alignment, bytes);
+    }
+    SHPOOL_MEMBER void release(shpool_heap heap, void *ptr) const { shpool_free(heap, ptr); }
+};
+
+/** These lanes of a warp, which call together: bit i of the mask is lane i. */
+struct lanes {
+    uint32_t mask;
+
+    template <size_t Alignment>
+    SHPOOL_MEMBER void *allocate(shpool_heap heap, size_t bytes) const
+    {
+        return (Alignment <= SHPOOL_MIN_ALIGNMENT)
+                   ? shpool_malloc_lanes(heap, mask, bytes)
+                   : shpool_aligned_malloc_lanes(heap, mask, Alignment, bytes);
+    }
+    SHPOOL_MEMBER void release(shpool_heap heap, void *ptr) const
+    {
+        shpool_free_lanes(heap, mask, ptr);
+    }
+};
+
+/** All lanes of the calling warp. */
+struct warp {
+    template <size_t Alignment>
+    SHPOOL_MEMBER void *allocate(shpool_heap heap, size_t bytes) const
+    {
+        return (Alignment <= SHPOOL_MIN_ALIGNMENT)
+                   ? shpool_malloc_warp(heap, bytes)
+                   : shpool_aligned_malloc_warp(heap, Alignment, bytes);
+    }
+    SHPOOL_MEMBER void release(shpool_heap heap, void *ptr) const { shpool_free_warp(heap, ptr); }
+};
+
+/** All threads of the block; both calls have the barriers of the _block functions (group.h). */
+struct block {
+    template <size_t Alignment>
+    SHPOOL_MEMBER void *allocate(shpool_heap heap, size_t bytes) const
+    {
+        return (Alignment <= SHPOOL_MIN_ALIGNMENT)
+                   ? shpool_malloc_block(heap, bytes)
+                   : shpool_aligned_malloc_block(heap, Alignment, bytes);
+    }
+    SHPOOL_MEMBER void release(shpool_heap heap, void *ptr) const { shpool_free_block(heap, ptr); }
+};
+
+/**
+ * An allocation of `count` elements that its owner frees at the end of its scope.
+ *
+ * Elements are not initialised, and no destructor of theirs runs.  The members of a group get the
+ * same address; they construct and destroy the array together, with the same arguments, and
+ * synchronise by themselves before one of them reads what another one wrote.
+ *
+ * @tparam T      trivially copyable; aligned to at most 1,024 bytes
+ * @tparam Owner  thread, lanes, warp or block
+ */
+template <typename T, typename Owner = thread> class array {
+  public:
+    /** Empty if the memory does not suffice, or count * sizeof(T) exceeds 32 bits. */
+    SHPOOL_MEMBER array(shpool_heap heap, size_t count, Owner owner = Owner())
+        : heap_(heap), owner_(owner), data_(nullptr), count_(0)
+    {
+        static_assert(__is_trivially_copyable(T), "shpool::array: elements are bytes to it");
+        const bool fits = count <= 0xffffffffu / sizeof(T);
+
+        /* a size that nobody can have: the request counts as failed, and no member is left out */
+        data_  = static_cast<T *>(owner_.template allocate<alignof(T)>(
+            heap_, fits ? count * sizeof(T) : ~size_t(0)));
+        count_ = (data_ != nullptr) ? static_cast<uint32_t>(count) : 0u;
+    }
+    SHPOOL_MEMBER array(array &&other)
+        : heap_(other.heap_), owner_(other.owner_), data_(other.data_), count_(other.count_)
+    {
+        (void)other.release();
+    }
+    array(const array &)            = delete;
+    array &operator=(const array &) = delete;
+    array &operator=(array &&)      = delete;
+    SHPOOL_MEMBER ~array() { owner_.release(heap_, data_); }
+
+    SHPOOL_MEMBER explicit operator bool() const { return data_ != nullptr; }
+    SHPOOL_MEMBER T       *data() const { return data_; }
+    SHPOOL_MEMBER uint32_t size() const { return count_; }
+    SHPOOL_MEMBER T       &operator[](uint32_t i) const { return data_[i]; }
+    SHPOOL_MEMBER T       *begin() const { return data_; }
+    SHPOOL_MEMBER T       *end() const { return data_ + count_; }
+
+    /** The pointer, which the caller has to free now, by any function of the same heap. */
+    SHPOOL_MEMBER T *release()
+    {
+        T *data = data_;
+
+        data_  = nullptr;
+        count_ = 0;
+        return data;
+    }
+
+  private:
+    shpool_heap heap_;
+    Owner       owner_;
+    T          *data_;
+    uint32_t    count_;
+};
+
+} /* namespace shpool */
+
+#undef SHPOOL_MEMBER
+
+#endif /* SHPOOL_SHPOOL_HPP */

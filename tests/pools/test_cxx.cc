@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool/shpool.hpp on the executor: who owns what, and when it is given back. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <string.h>
+extern "C" {
+#include <cmocka.h>
+}
+
+#include <shpool/executor.h>
+#include <shpool/shpool.hpp>
+
+namespace {
+
+constexpr uint32_t THREADS = 64;
+
+struct outcome {
+    uint32_t wrong;
+    uint32_t live; /* allocations when the scopes have ended */
+};
+
+struct job {
+    const shpool_pool *pool;
+    outcome           *out;
+};
+
+struct alignas(64) line {
+    uint32_t word[16];
+};
+
+void expect(outcome *out, bool right)
+{
+    if (!right) {
+        simt_global_add32(&out->wrong, 1);
+    }
+}
+
+/* A function that hands an array on. */
+shpool::array<uint32_t> numbers(shpool_heap heap, uint32_t count)
+{
+    shpool::array<uint32_t> made(heap, count);
+
+    for (uint32_t i = 0; i < made.size(); i++) {
+        made[i] = 3u * i + simt_thread_rank();
+    }
+    return made;
+}
+
+void owners(shpool_heap heap, outcome *out)
+{
+    const shpool::array<uint32_t>               own  = numbers(heap, 20);
+    const shpool::array<uint64_t, shpool::warp> all(heap, 32);
+    const uint32_t                              half = simt_mask(simt_lane() & 16u, 16);
+    const shpool::array<line, shpool::lanes>    part(heap, 2, {half});
+    shpool::array<char, shpool::block>          block(heap, THREADS);
+
+    expect(out, own && (own.size() == 20) && (own.end() - own.begin() == 20));
+    expect(out, all && part && block && (part.size() == 2));
+    expect(out, reinterpret_cast<uintptr_t>(part.data()) % alignof(line) == 0);
+    if (!own || !all || !part || !block) {
+        return;
+    }
+    all[simt_lane()] = simt_thread_rank();
+    block[simt_thread_rank()] = static_cast<char>(simt_thread_rank());
+    simt_barrier();
+    expect(out, own[19] == 57u + simt_thread_rank());
+    expect(out, all[31u - simt_lane()] == (simt_thread_rank() ^ 31u));
+    expect(out, block[THREADS - 1u - simt_thread_rank()] ==
+                    static_cast<char>(THREADS - 1u - simt_thread_rank()));
+}
+
+void kernel(void *arg)
+{
+    const job  *what = static_cast<job *>(arg);
+    shpool_heap heap = shpool_init(what->pool, simt_from_shared(simt_dynamic_base()));
+
+    owners(heap, what->out);
+    {
+        shpool::array<char>  none(heap, size_t(1) << 40);
+        shpool::array<line>  wraps(heap, (size_t(1) << 58) + 1);
+        shpool::array<short> kept(heap, 4);
+        short               *freed_by_hand = kept.release();
+
+        expect(what->out, !none && (none.size() == 0) && !wraps && !kept);
+        shpool_free(heap, freed_by_hand);
+    }
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        what->out->live = shpool_check(heap).live;
+    }
+    shpool_fini(heap);
+}
+
+void run(const shpool::pool &pool, outcome *out)
+{
+    simt_launch launch = {};
+    simt_result end;
+    job         what = {&pool.get(), out};
+
+    launch.block[0]      = THREADS;
+    launch.dynamic_bytes = pool.get().shared_bytes;
+    launch.switch_period = 3;
+    if (simt_run(&launch, kernel, &what, &end) != SHPOOL_OK) {
+        fail_msg("%s", end.text);
+    }
+}
+
+shpool_config wanted(void)
+{
+    shpool_config want = {};
+
+    want.block_threads    = THREADS;
+    want.threads_per_pool = THREADS;
+    want.payload_bytes    = 32 * 1024;
+    want.alignment        = 64;
+    return want;
+}
+
+void test_arrays_are_freed_at_the_end_of_their_scope(void **)
+{
+    shpool::pool             pool(wanted(), "bitmap:check=1");
+    outcome                  out    = {};
+    const shpool_report_data before = pool.report();
+
+    run(pool, &out);
+    assert_int_equal(out.wrong, 0);
+    assert_int_equal(out.live, 0);
+    assert_int_equal(before.mallocs, 0);
+    assert_int_equal(pool.report().bad_frees, 0);
+    assert_int_equal(pool.report().mallocs - pool.report().failures, pool.report().frees);
+    assert_int_equal(pool.report().failures, 2 * THREADS);
+    pool.close();
+    pool.close(); /* of a closed one: nothing */
+}
+
+void test_a_pool_moves(void **)
+{
+    shpool::pool first(wanted(), "bitmap");
+    shpool::pool second(std::move(first));
+    outcome      out = {};
+
+    assert_int_equal(first.get().pools, 0);
+    first = shpool::pool(wanted(), "freelist:stats=1");
+    assert_string_equal(first.get().name, "freelist");
+    second = std::move(first);
+    assert_string_equal(second.get().name, "freelist");
+    run(second, &out);
+    assert_int_equal(out.wrong, 0);
+}
+
+void test_failures_are_exceptions_that_say_why(void **)
+{
+    bool caught = false;
+
+    try {
+        shpool::pool pool(wanted(), "bitmpa");
+    } catch (const shpool::error &error) {
+        caught = true;
+        assert_int_equal(error.status(), SHPOOL_ERR_NOT_FOUND);
+        assert_non_null(strstr(error.what(), "bitmpa"));
+    }
+    assert_true(caught);
+    try {
+        caught = false;
+        (void)shpool::pool(wanted(), "bitmap").report();
+    } catch (const shpool::error &error) {
+        caught = error.status() == SHPOOL_ERR_UNSUPPORTED;
+    }
+    assert_true(caught);
+}
+
+} // namespace
+
+int main()
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_arrays_are_freed_at_the_end_of_their_scope),
+        cmocka_unit_test(test_a_pool_moves),
+        cmocka_unit_test(test_failures_are_exceptions_that_say_why),
+    };
+
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
