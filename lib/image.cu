@@ -51,6 +51,14 @@ shpool_status read_table(const shpool_image_place &place, shpool_pool *pool)
                             "the device code of allocator \"%s\" has ABI %u, this archive has %u: "
                             "recompile it", pool->name, table.abi, SHPOOL_ABI);
     }
+    if ((table.allocate == NULL) || (table.release == NULL) ||
+        ((table.allocate_group == NULL) != (table.release_group == NULL))) {
+        return shpool_error(SHPOOL_ERR_INVALID, "the function table of allocator \"%s\" lacks %s: "
+                            "SHPOOL_DEVICE_MODULE() or SHPOOL_PLUGIN_MODULE() makes whole ones",
+                            pool->name, (table.allocate == NULL) ? "malloc"
+                            : (table.release == NULL) ? "free"
+                            : (table.allocate_group == NULL) ? "malloc_group" : "free_group");
+    }
     pool->table    = address;
     pool->image    = place.mark;
     pool->library  = place.library;

@@ -255,6 +255,7 @@ static inline shpool_status shpool_write_trace(shpool_pool *pool)
  * @return SHPOOL_OK; as shpool_plan(), with the current device's shared memory as a limit; and
  *   - SHPOOL_ERR_ABI          header, archive and libshpool.so do not fit together
  *   - SHPOOL_ERR_BINDING      the kernel is compiled for another allocator (SHPOOL_INLINE)
+ *   - SHPOOL_ERR_INVALID      pool_p is NULL, or the allocator's function table is not whole
  *   - SHPOOL_ERR_UNSUPPORTED  stats, check or trace without SHPOOL_CHECK, spill without
  *                             SHPOOL_SPILL, or an allocator that has no device code in this image
  *   - SHPOOL_ERR_SYSTEM       the file of trace=FILE cannot be written; and as shpool_trace_open()

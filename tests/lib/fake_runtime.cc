@@ -48,6 +48,9 @@ void *new_variable(const std::string &name, size_t bytes)
             table[i].bytes    = sizeof(table[i]);
             table[i].allocate = reinterpret_cast<shpool_malloc_fn>(memory + 1 + i);
             table[i].release  = reinterpret_cast<shpool_free_fn>(memory + 3 + i);
+            if (name.find("half") != std::string::npos) {
+                table[i].allocate_group = reinterpret_cast<shpool_malloc_group_fn>(memory + 5 + i);
+            }
         }
     }
     return memory;

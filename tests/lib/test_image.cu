@@ -158,6 +158,19 @@ static void check_foreign(void)
                     "%s", shpool_last_error());
 }
 
+/* A table with malloc for groups and no free is nobody's. */
+static void check_half(void)
+{
+    static const shpool_allocator plugin = foreign("half", "shpool_half_tables");
+    shpool_pool pool;
+
+    relinked.cubin = "shpool_image_mark shpool_half_tables";
+    (void)gpu_check(shpool_register(&plugin) == SHPOOL_OK, "%s", shpool_last_error());
+    (void)gpu_check(open_of("half", 16384, &pool) == SHPOOL_ERR_INVALID, "refused");
+    (void)gpu_check(std::strstr(shpool_last_error(), "lacks free_group") != NULL, "%s",
+                    shpool_last_error());
+}
+
 static void check_joined(void)
 {
     static const shpool_allocator plugin = foreign("joined", "shpool_joined_tables");
@@ -268,6 +281,7 @@ int main(void)
     check_own_image();
     check_read_once();
     check_foreign();
+    check_half();
     check_joined();
     check_inlined();
     check_large();
