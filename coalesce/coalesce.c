@@ -63,7 +63,7 @@ static size_t deliver(const coalesce_report *report, const shpool_coalesce_optio
             .accesses = from->accesses, .bytes = from->bytes, .stride = from->stride,
             .sectors = from->sectors, .ideal = from->ideal, .record_bytes = from->record_bytes,
             .used_bytes = from->used_bytes, .loop_depth = from->loop_depth,
-            .weight = from->weight,
+            .weight = from->weight, .times = from->times,
         };
 
         warnings += (from->level == COALESCE_WARNING);

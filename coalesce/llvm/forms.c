@@ -367,6 +367,22 @@ static coalesce_form loop_value(coalesce_llvm_forms *forms, LLVMValueRef phi,
     return add_leaf(forms, phi, how, COALESCE_IRREGULAR, 0);
 }
 
+/* min(i, n - 1), and i > 0 ? i - 1 : 0: mostly what advances with i. */
+static coalesce_form either(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
+                            unsigned first)
+{
+    coalesce_form a = form_of(forms, LLVMGetOperand(value, first), MODULO);
+    coalesce_form b = form_of(forms, LLVMGetOperand(value, first + 1), MODULO);
+    coalesce_leaf made;
+
+    if (!coalesce_leaf_of_either(&forms->leaves, &a, &b, &made)) {
+        return computed_value(forms, value, how);
+    }
+    made.value = value;
+    made.tag = how;
+    return coalesce_form_leaf(&forms->leaves, &made);
+}
+
 /* ---- calls ---- */
 
 static coalesce_form special_register(coalesce_llvm_forms *forms, LLVMValueRef value,
@@ -408,7 +424,7 @@ static coalesce_form called_value(coalesce_llvm_forms *forms, LLVMValueRef value
     }
     for (size_t i = 0; i < sizeof(pure) / sizeof(pure[0]); i++) {
         if (strncmp(name, pure[i], strlen(pure[i])) == 0) {
-            return computed_value(forms, value, how);
+            return (i < 4) ? either(forms, value, how, 0) : computed_value(forms, value, how);
         }
     }
     return add_leaf(forms, value, how, COALESCE_IRREGULAR, 0);
@@ -485,6 +501,8 @@ static coalesce_form instruction_form(coalesce_llvm_forms *forms, LLVMValueRef v
         return loop_value(forms, value, how);
     case LLVMCall:
         return called_value(forms, value, how);
+    case LLVMSelect:
+        return either(forms, value, how, 1);
     case LLVMAlloca:
         return add_leaf(forms, value, how, COALESCE_UNIFORM, 0);
     case LLVMAtomicRMW:

@@ -123,24 +123,48 @@ static int compare_findings(const void *a, const void *b)
     return order ? order : (x->order < y->order) ? -1 : 1;
 }
 
+/* Findings `first` and `next`, which lie in order, say the same.  What has no place is one for each
+ * function. */
+static int is_same(const coalesce_finding *first, const coalesce_finding *next)
+{
+    return (compare_content(first, next) == 0) &&
+           ((next->place.file != NULL) || (compare_text(first->function, next->function) == 0));
+}
+
+/* The number of equal ones of the function that has most of them; they lie in order. */
+static uint32_t most_of_a_function(const coalesce_finding *finding, size_t count)
+{
+    uint32_t times = 1;
+    uint32_t most  = 1;
+
+    for (size_t i = 1; i < count; i++) {
+        times = (compare_text(finding[i - 1].function, finding[i].function) == 0) ? times + 1 : 1;
+        most  = (times > most) ? times : most;
+    }
+    return most;
+}
+
 void coalesce_report_sort(coalesce_report *report)
 {
-    size_t kept = 0;
+    coalesce_finding *all  = report->finding;
+    size_t            kept = 0;
+    size_t            end;
 
     if (report->count == 0) {
         return;
     }
-    qsort(report->finding, report->count, sizeof(*report->finding), compare_findings);
-    for (size_t i = 0; i < report->count; i++) {
-        coalesce_finding *finding = &report->finding[i];
-
-        /* what has no place is one for each function */
-        if ((kept > 0) && (finding->place.file != NULL) &&
-            (compare_content(&report->finding[kept - 1], finding) == 0)) {
-            free_strings(finding);
-        } else {
-            report->finding[kept++] = *finding;
+    qsort(all, report->count, sizeof(*all), compare_findings);
+    for (size_t i = 0; i < report->count; i = end) {
+        end = i + 1;
+        while ((end < report->count) && is_same(&all[i], &all[end])) {
+            end++;
         }
+        all[i].times = most_of_a_function(&all[i], end - i);
+        all[i].weight *= all[i].times;
+        for (size_t k = i + 1; k < end; k++) {
+            free_strings(&all[k]);
+        }
+        all[kept++] = all[i];
     }
     report->count = kept;
 }

@@ -55,6 +55,7 @@ typedef struct coalesce_finding {
     uint32_t       record_bytes; /* 0: no record */
     uint32_t       used_bytes;
     uint32_t       loop_depth;
+    uint32_t       times;        /* equal ones of a function at the place; after sorting */
     size_t         order;        /* among those that are equal else: in which they were added */
     double         weight;       /* accesses * sectors above the ideal * 10^loop_depth: for order */
 } coalesce_finding;
@@ -90,7 +91,9 @@ void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *a
                                const coalesce_place *place, const coalesce_place *inlined_at,
                                int remarks, int waste);
 
-/* By file, line, column, rule, function; the same finding of several functions only once. */
+/* By file, line, column, rule, function.  Equal findings at one place become one, with their
+ * number: that of the function that has most of them, for the others are other instances of a
+ * template. */
 void coalesce_report_sort(coalesce_report *report);
 
 /* __cxa_demangle() of the C++ runtime, which not every program has. */

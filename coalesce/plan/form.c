@@ -297,6 +297,30 @@ coalesce_leaf coalesce_leaf_of(const coalesce_leaves *leaves, const coalesce_for
     return leaf;
 }
 
+static int changes(const coalesce_leaf *leaf)
+{
+    return (leaf->kind == COALESCE_STEPPED) || (leaf->kind == COALESCE_PITCH);
+}
+
+int coalesce_leaf_of_either(const coalesce_leaves *leaves, const coalesce_form *a,
+                            const coalesce_form *b, coalesce_leaf *leaf_p)
+{
+    const coalesce_leaf of_a  = coalesce_leaf_of(leaves, a);
+    const coalesce_leaf of_b  = coalesce_leaf_of(leaves, b);
+    const int           alike = (of_a.kind == of_b.kind) && (of_a.pitch == of_b.pitch) &&
+                                (memcmp(of_a.step, of_b.step, sizeof(of_a.step)) == 0);
+
+    *leaf_p = changes(&of_a) ? of_a : of_b;
+    leaf_p->grid_uniform = 0;
+    if ((of_a.kind == COALESCE_IRREGULAR) || (of_b.kind == COALESCE_IRREGULAR)) {
+        return 0;
+    }
+    if (!changes(leaf_p)) {
+        leaf_p->kind = COALESCE_UNIFORM;
+    }
+    return alike || !changes(&of_a) || !changes(&of_b);
+}
+
 /* ---- sectors ---- */
 
 static int is_laid_out(const coalesce_lanes *lanes)

@@ -147,6 +147,14 @@ coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_f
 coalesce_leaf coalesce_leaf_of(const coalesce_leaves *leaves, const coalesce_form *form);
 
 /*
+ * 1: *leaf_p stands for a value that is, lane by lane, one of two: a clamped index, the rows above
+ * and below.  They change alike, or one of them, or neither: a request has twice its sectors at
+ * most.
+ */
+int coalesce_leaf_of_either(const coalesce_leaves *leaves, const coalesce_form *a,
+                            const coalesce_form *b, coalesce_leaf *leaf_p);
+
+/*
  * Sectors that one request of `bytes` per lane touches, its lowest address being aligned to a
  * sector.  RUNTIME and ANY: the worst, one sector (or more) per lane.
  */

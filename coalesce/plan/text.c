@@ -48,6 +48,9 @@ static void print_finding(const coalesce_finding *finding, coalesce_source *sour
         (void)fprintf(out, "; in %u loop%s", finding->loop_depth,
                       (finding->loop_depth == 1) ? "" : "s");
     }
+    if (finding->times > 1) {
+        (void)fprintf(out, "; %u times at this place", finding->times);
+    }
     (void)fprintf(out, " [%s]\n", coalesce_rule_name(finding->rule));
     if (options->excerpts && (finding->place.file != NULL)) {
         coalesce_source_print(source, &finding->place, out);

@@ -50,17 +50,6 @@ static coalesce_form leaf(ptx_forms *forms, const void *value, uint64_t tag,
     return coalesce_form_leaf(&forms->leaves, &made);
 }
 
-/* A leaf with what is known of another form. */
-static coalesce_form leaf_like(ptx_forms *forms, const void *value, uint64_t tag,
-                               const coalesce_form *like)
-{
-    coalesce_leaf made = coalesce_leaf_of(&forms->leaves, like);
-
-    made.value = value;
-    made.tag   = tag;
-    return coalesce_form_leaf(&forms->leaves, &made);
-}
-
 static const ptx_special specials[] = {
     { "%tid.x", COALESCE_STEPPED, 0, 0 },    { "%tid.y", COALESCE_STEPPED, 1, 0 },
     { "%tid.z", COALESCE_STEPPED, 2, 0 },    { "%laneid", COALESCE_STEPPED, 0, 0 },
@@ -116,23 +105,17 @@ const ptx_operand *ptx_operand_of(const ptx_forms *forms, const ptx_instruction 
                ? &forms->module->operand[instruction->operand + index] : &none;
 }
 
-/* ld.param of a kernel's own parameter, which is the same in the whole grid: KERNEL_param_0.  What
- * a call returned is loaded likewise, from a name that the kernel's may begin. */
+/* ld.param of a kernel's own parameter, which is the same in the whole grid.  What a call returned
+ * is loaded likewise, from a name that the body declares. */
 int ptx_is_parameter(const ptx_forms *forms, const ptx_instruction *instruction)
 {
-    static const char   suffix[] = "_param_";
-    const ptx_module   *module   = forms->module;
-    const ptx_function *function = forms->function;
-    const ptx_operand  *operand  = ptx_operand_of(forms, instruction, 1);
-    const uint32_t      bytes    = function->name_end - function->name_begin;
+    const ptx_module  *module  = forms->module;
+    const ptx_operand *operand = ptx_operand_of(forms, instruction, 1);
 
-    return function->is_entry && ptx_part_is(module, instruction, 0, "ld") &&
+    return ptx_part_is(module, instruction, 0, "ld") &&
            ptx_part_is(module, instruction, 1, "param") && (operand->kind == PTX_ADDRESS) &&
            (operand->references == 0) &&
-           (operand->symbol_end - operand->symbol_begin > bytes + strlen(suffix)) &&
-           (memcmp(module->text + operand->symbol_begin, module->text + function->name_begin,
-                   bytes) == 0) &&
-           (memcmp(module->text + operand->symbol_begin + bytes, suffix, strlen(suffix)) == 0);
+           ptx_has_parameter(module, forms->function, operand->symbol_begin, operand->symbol_end);
 }
 
 /* Whatever the instruction computes: uniform if all its operands are. */
@@ -243,23 +226,19 @@ static coalesce_form or_as_add(ptx_forms *forms, const ptx_instruction *instruct
     return coalesce_form_add(&a, &b, 1);
 }
 
-/* min(i, n - 1): mostly i. */
-static coalesce_form clamp(ptx_forms *forms, const ptx_instruction *instruction)
+/* min(i, n - 1), and i > 0 ? i - 1 : 0: mostly what advances with i. */
+static coalesce_form either(ptx_forms *forms, const ptx_instruction *instruction)
 {
     coalesce_form a = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
     coalesce_form b = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
-    coalesce_leaf of_a = coalesce_leaf_of(&forms->leaves, &a);
-    coalesce_leaf of_b = coalesce_leaf_of(&forms->leaves, &b);
+    coalesce_leaf made;
 
-    if (((of_a.kind == COALESCE_STEPPED) || (of_a.kind == COALESCE_PITCH)) &&
-        (of_b.kind <= COALESCE_ITERATION)) {
-        return leaf_like(forms, instruction, TAG_VALUE, &a);
+    if (!coalesce_leaf_of_either(&forms->leaves, &a, &b, &made)) {
+        return opaque(forms, instruction);
     }
-    if (((of_b.kind == COALESCE_STEPPED) || (of_b.kind == COALESCE_PITCH)) &&
-        (of_a.kind <= COALESCE_ITERATION)) {
-        return leaf_like(forms, instruction, TAG_VALUE, &b);
-    }
-    return opaque(forms, instruction);
+    made.value = instruction;
+    made.tag   = TAG_VALUE;
+    return coalesce_form_leaf(&forms->leaves, &made);
 }
 
 /* A loaded value is the same in all lanes if its address is, but nothing proves that. */
@@ -325,8 +304,8 @@ static coalesce_form define_by_opcode(ptx_forms *forms, const ptx_instruction *i
     if (strcmp(root, "or") == 0) {
         return or_as_add(forms, instruction);
     }
-    if ((strcmp(root, "min") == 0) || (strcmp(root, "max") == 0)) {
-        return clamp(forms, instruction);
+    if ((strcmp(root, "min") == 0) || (strcmp(root, "max") == 0) || (strcmp(root, "selp") == 0)) {
+        return either(forms, instruction);
     }
     return part_of_index(forms, instruction, root);
 }
@@ -378,9 +357,11 @@ static coalesce_form merge(ptx_forms *forms, const ptx_register *reg)
             met.kind  = (one.kind > met.kind) ? one.kind : met.kind;
             met.pitch = one.pitch;
             memcpy(met.step, one.step, sizeof(met.step));
-        } else if ((one.kind > COALESCE_STEPPED) ||
+        } else if ((one.pitch != met.pitch) ||
                    (memcmp(met.step, one.step, sizeof(met.step)) != 0)) {
             met.kind = COALESCE_IRREGULAR;
+        } else {
+            met.kind = (one.kind > met.kind) ? one.kind : met.kind;
         }
     }
     met.value = reg;

@@ -42,8 +42,12 @@ static void report_plan(const ptx_planned *planned, const coalesce_plan *plan,
     for (size_t i = 0; i < plan->count; i++) {
         const coalesce_group  *group = &plan->group[i];
         const ptx_instruction *first = planned->accesses->access[group->first].instruction;
-        const coalesce_place   place = place_of(planned->module, &first->place);
         const coalesce_place   inlined_at = place_of(planned->module, &first->inlined_at);
+        coalesce_place         place = place_of(planned->module, &first->place);
+
+        if (place.file == NULL) { /* compiled without -lineinfo: the PTX has lines, too */
+            place = (coalesce_place){ (char *)(uintptr_t)request->file, first->line, 0 };
+        }
 
         coalesce_finding_of_group(report, planned->accesses->access, group, name, &place,
                                   &inlined_at, request->remarks, request->waste);

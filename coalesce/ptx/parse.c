@@ -70,6 +70,15 @@ static void add_border(ptx_parser *parser)
                                .place = parser->place };
 }
 
+/* Declarations of parameters, up to the character that ends them. */
+static void parse_names(ptx_parser *parser, char end, int of_body)
+{
+    while (!ptx_ended(parser) && !ptx_is_punct(parser, end)) {
+        ptx_take_name(parser, of_body);
+        ptx_advance(parser);
+    }
+}
+
 static void parse_directive(ptx_parser *parser)
 {
     if (ptx_is_word(parser, ".reg")) {
@@ -78,8 +87,11 @@ static void parse_directive(ptx_parser *parser)
         ptx_parse_loc(parser);
     } else if (ptx_is_word(parser, ".file")) {
         ptx_parse_file(parser);
+    } else if (ptx_is_word(parser, ".param")) {
+        parse_names(parser, ';', 1);
+        ptx_expect(parser, ';', "a semicolon is missing after a parameter");
     } else {
-        ptx_skip_statement(parser); /* .pragma, .param, .shared, .local, .branchtargets, ... */
+        ptx_skip_statement(parser); /* .pragma, .shared, .local, .branchtargets, ... */
     }
 }
 
@@ -155,7 +167,8 @@ static void parse_function(ptx_parser *parser)
     ptx_module  *module = parser->module;
     ptx_function function = { .is_entry = ptx_is_word(parser, ".entry"),
                               .instruction = module->instruction_count,
-                              .label = module->label_count, .reg = module->reg_count };
+                              .label = module->label_count, .reg = module->reg_count,
+                              .name = module->name_count };
     const uint32_t marks = parser->lexer.marks;
     ptx_function  *slot;
 
@@ -169,6 +182,10 @@ static void parse_function(ptx_parser *parser)
     }
     function.name_begin = parser->token.begin;
     function.name_end   = parser->token.end;
+    ptx_advance(parser);
+    if (function.is_entry && ptx_is_punct(parser, '(')) {
+        parse_names(parser, ')', 0);
+    }
     while (!ptx_ended(parser) && !ptx_is_punct(parser, '{') && !ptx_is_punct(parser, ';')) {
         ptx_advance(parser);
     }
@@ -183,6 +200,7 @@ static void parse_function(ptx_parser *parser)
     function.labels       = module->label_count - function.label;
     function.regs         = module->reg_count - function.reg;
     function.opted_out    = parser->marks > marks;
+    ptx_sort_names(module, &function);
     slot = PTX_PUSH(module, function);
     if (slot == NULL) {
         parser->no_memory = 1;
@@ -276,6 +294,7 @@ void ptx_module_fini(ptx_module *module)
     free(module->reference);
     free(module->reg);
     free(module->label);
+    free(module->name);
     free(module->file);
     memset(module, 0, sizeof(*module));
 }

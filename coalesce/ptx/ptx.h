@@ -3,7 +3,7 @@
  * PTX as the analysis and the rewriter need it.
  *
  *   lex.c         text -> tokens with positions, and a parser's current token
- *   parse.c       tokens -> functions and instructions; directive.c, operand.c: parts
+ *   parse.c       tokens -> functions and instructions; directive.c, operand.c, parameter.c
  *   flow.c        definitions and uses, runs, loops, one-thread branches
  *   form.c        a register's form, deep (profitability); exact.c: exact (grouping)
  *   access.c      loads and stores as accesses of plan.h; check.c: may they move?
@@ -139,11 +139,20 @@ typedef struct ptx_function {
     uint32_t labels;
     uint32_t reg; /* first in ptx_module.reg: registers belong to one function */
     uint32_t regs;
+    uint32_t name; /* first in ptx_module.name: of a kernel, by text, those of the body first */
+    uint32_t names;
     uint32_t *definition; /* instructions, by register, then ascending; flow.c */
     uint32_t  definitions;
     uint32_t *use; /* likewise */
     uint32_t  uses;
 } ptx_function;
+
+/* A name in the space of parameters: of the kernel, or of calls in its body. */
+typedef struct ptx_name {
+    const char *text;
+    uint32_t    bytes;
+    int         of_body;
+} ptx_name;
 
 typedef struct ptx_file {
     uint32_t number;
@@ -168,6 +177,7 @@ typedef struct ptx_module {
     PTX_ARRAY(uint32_t, reference);
     PTX_ARRAY(ptx_register, reg);
     PTX_ARRAY(ptx_label, label);
+    PTX_ARRAY(ptx_name, name);
     PTX_ARRAY(ptx_file, file); /* by number, then by place */
     char     error[256]; /* of the parser: "line 3, column 7: ..." */
     uint32_t error_line;
@@ -259,6 +269,13 @@ void ptx_parse_registers(ptx_parser *parser);
 void ptx_declare(ptx_parser *parser, const ptx_token *name, uint32_t count, uint32_t bits);
 void ptx_close_scope(ptx_parser *parser);
 void ptx_forget_registers(ptx_parser *parser);
+
+/* Names of parameters (parameter.c): take one, put a kernel's in order, and ask for one.  A name
+ * that the body declares again is not the kernel's. */
+void ptx_take_name(ptx_parser *parser, int of_body);
+void ptx_sort_names(ptx_module *module, ptx_function *function);
+int ptx_has_parameter(const ptx_module *module, const ptx_function *function, uint32_t begin,
+                      uint32_t end);
 
 /* The register that a word names; PTX_NONE: none. */
 uint32_t ptx_resolve(ptx_parser *parser, uint32_t begin, uint32_t end);
@@ -435,6 +452,7 @@ void ptx_print_warp(ptx_out *out, const ptx_record *record, const struct coalesc
 
 typedef struct ptx_request {
     coalesce_options  plan;
+    const char        *file; /* name of the PTX, for what no .loc names a source of; or NULL */
     const char *const *skip; /* names of functions that are left alone */
     size_t             skips;
     coalesce_demangle *demangle; /* NULL: names stay as they are in PTX */

@@ -11,6 +11,7 @@ libshpool_core_la_SOURCES += \
 	coalesce/ptx/module.c \
 	coalesce/ptx/operand.c \
 	coalesce/ptx/out.c \
+	coalesce/ptx/parameter.c \
 	coalesce/ptx/parse.c \
 	coalesce/ptx/print.c \
 	coalesce/ptx/ptx.h \

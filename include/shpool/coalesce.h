@@ -52,7 +52,7 @@ typedef struct shpool_coalesce_finding {
     shpool_coalesce_level level;
     const char *rule;       /**< strided, pitch, irregular, bank-conflict, rewritten, kept, input */
     const char *file;       /**< of the source; NULL: the PTX has no .loc (nvcc -lineinfo) */
-    uint32_t    line;
+    uint32_t    line;       /**< of the file; without one, of the PTX */
     uint32_t    column;     /**< 0: unknown */
     const char *function;   /**< kernel or device function; NULL: the whole input */
     const char *message;    /**< a sentence */
@@ -66,6 +66,7 @@ typedef struct shpool_coalesce_finding {
     uint32_t    used_bytes;   /**< of the record */
     uint32_t    loop_depth;
     double      weight;     /**< for the order of findings: waste, times 10 for each loop around */
+    uint32_t    times;      /**< equal findings at the place, as in an unrolled loop */
 } shpool_coalesce_finding;
 
 /** Receives one finding; the order is that of the source. */

@@ -42,9 +42,11 @@ same() { # WHAT FILE FILE
 cd "$src/tests/coalesce" || exit 1
 "$tool" lint -r -c always lint.ptx | sed 's/.\[[0-9;]*m//g' >"$tmp/lint"
 same "findings about lint.cu, with excerpts" lint.txt "$tmp/lint"
-"$tool" lint -r suite.ptx | grep remark | sed 's/<unknown>: //' >"$tmp/suite"
+"$tool" lint -r suite.ptx | grep remark | sed 's/^[a-z]*\.ptx:[0-9]*: //' |
+    LC_ALL=C sort >"$tmp/suite"
 same "decisions about the suite" suite.txt "$tmp/suite"
-"$tool" lint -r -f defects.ptx | grep remark | sed 's/<unknown>: //' >"$tmp/defects"
+"$tool" lint -r -f defects.ptx | grep remark | sed 's/^[a-z]*\.ptx:[0-9]*: //' |
+    LC_ALL=C sort >"$tmp/defects"
 same "decisions about the defects, forced" defects.txt "$tmp/defects"
 
 # ---- commands and statuses ----
@@ -84,6 +86,50 @@ expect 0 '' "$tool" rewrite --no-loads --no-stores --no-copies --no-rows suite.p
 same "with everything left out the text stays" suite.ptx "$tmp/same.ptx"
 expect 0 '' "$tool" rewrite --force kept.ptx -o "$tmp/same.ptx"
 same "what must be kept is, though forced" kept.ptx "$tmp/same.ptx"
+# parameters may have any names: these are the kernel's, and "out" is a call's in the inner scope
+cat >"$tmp/named.ptx" <<'PTX'
+.version 8.5
+.target sm_90
+.address_size 64
+.extern .func own_place(.param .b64 out);
+.visible .entry scale(.param .u64 .ptr .global .align 4 in, .param .align 8 .b8 box[16],
+	.param .u64 out)
+.maxntid 256, 1, 1
+{
+	.reg .b32 %r<8>;
+	.reg .b64 %rd<12>;
+	ld.param.u64 %rd1, [in];
+	ld.param.u64 %rd2, [box+8];
+	mov.u32 %r1, %tid.x;
+	mul.wide.u32 %rd4, %r1, 4;
+	add.s64 %rd5, %rd1, %rd4;
+	add.s64 %rd6, %rd2, %rd4;
+	ld.global.u32 %r2, [%rd5];
+	st.global.u32 [%rd6], %r2;
+	ret;
+}
+.visible .entry shadowed(.param .u64 in, .param .u64 out)
+{
+	.reg .b32 %r<8>;
+	.reg .b64 %rd<12>;
+	ld.param.u64 %rd1, [in];
+	{
+	.param .b64 out;
+	ld.param.u64 %rd2, [out];
+	}
+	mov.u32 %r1, %tid.x;
+	mul.wide.u32 %rd4, %r1, 4;
+	add.s64 %rd6, %rd2, %rd4;
+	ld.global.u32 %r2, [%rd1];
+	st.global.u32 [%rd6], %r2;
+	ret;
+}
+PTX
+expect 0 'shadowed: 1 global store .*irregular' "$tool" lint "$tmp/named.ptx"
+expect 0 'named.ptx:34: note: shadowed' "$tool" lint "$tmp/named.ptx"
+"$tool" lint "$tmp/named.ptx" >"$tmp/named"
+if grep -q 'scale' "$tmp/named"; then fail "parameters of any name"; else pass "parameters"; fi
+
 # retval0 is what a call returned, no parameter of the kernel, and another value in each lane
 cat >"$tmp/called.ptx" <<'PTX'
 .version 8.5

@@ -56,6 +56,13 @@ extern "C" __global__ void transposed(float *d, const float *s, int n)
         tile[threadIdx.x][threadIdx.y];
 }
 
+// One place, two equal findings.
+extern "C" __global__ void gathered_twice(float *d, const float *s, const int *index, int n)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    d[t] = s[index[t]] + s[index[t + n]];
+}
+
 // Nothing is to be said about these.
 extern "C" __global__ void by_one_thread(float *d, const particle *p, int n)
 {
@@ -71,5 +78,24 @@ extern "C" __global__ void coalesced(float *d, const float4 *s, int n)
     if (t < n) {
         a[threadIdx.x] = s[t];
         d[n - t] = a[threadIdx.x].y + s[0].x + s[blockIdx.x].z;
+    }
+}
+
+// A stencil: neighbours are clamped at the borders, and the column is walked along.
+extern "C" __global__ void clamped(float *d, const float *s, int nx, int ny, int nz)
+{
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    int y = blockIdx.y * blockDim.y + threadIdx.y;
+    int at = x + y * nx, plane = nx * ny;
+    int west = (x == 0) ? at : at - 1, east = (x == nx - 1) ? at : at + 1;
+    int north = (y == 0) ? at : at - nx, south = (y == ny - 1) ? at : at + nx;
+    float below = s[at], here = s[at], above;
+
+    for (int z = 1; z < nz; z++) {
+        above = s[at + plane];
+        d[at] = here + below + above + s[west] + s[east] + s[north] + s[south];
+        below = here;
+        here = above;
+        at += plane, west += plane, east += plane, north += plane, south += plane;
     }
 }

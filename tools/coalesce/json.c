@@ -74,6 +74,7 @@ static json_t *finding_json(const coalesce_finding *finding)
         { "stride", finding->stride },             { "sectors", finding->sectors },
         { "ideal", finding->ideal },               { "record_bytes", finding->record_bytes },
         { "used_bytes", finding->used_bytes },     { "loop_depth", finding->loop_depth },
+        { "times", finding->times },
     };
     json_t *made = json_object();
     int     fine = 1;

@@ -111,8 +111,11 @@ static int lint_cuda(const tool_options *options, const char *path, coalesce_rep
 
 static int lint_file(const tool_options *options, const char *path, coalesce_report *report)
 {
+    ptx_request request = options->request;
+
     if (has_ending(path, ".ptx")) {
-        return lint_ptx(path, &options->request, report);
+        request.file = path;
+        return lint_ptx(path, &request, report);
     }
     if (has_ending(path, ".ll") || has_ending(path, ".bc")) {
         return tool_lint_llvm(path, &options->request, report);
