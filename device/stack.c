@@ -59,7 +59,7 @@ shpool_status shpool_device_stack_make(const shpool_device_provider *provider, i
     shpool_device_allocator *made = calloc(1, sizeof(*made));
     shpool_device_setup setup = {
         .bytes = sizeof(setup), .device = device, .option_count = count, .options = options,
-        .upstream = upstream, .allocator = made,
+        .upstream = upstream, .allocator = made, .provider = provider,
     };
     shpool_status status;
 

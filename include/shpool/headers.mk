@@ -3,6 +3,7 @@ shpool_HEADERS += \
 	include/shpool/abi.h \
 	include/shpool/after.h \
 	include/shpool/coalesce.h \
+	include/shpool/error.hpp \
 	include/shpool/executor.h \
 	include/shpool/family.h \
 	include/shpool/group.h \
@@ -12,6 +13,7 @@ shpool_HEADERS += \
 	include/shpool/layout.cuh \
 	include/shpool/layout.h \
 	include/shpool/loadstore.cuh \
+	include/shpool/memory_resource.hpp \
 	include/shpool/module.h \
 	include/shpool/scratch.h \
 	include/shpool/shpool.cuh \

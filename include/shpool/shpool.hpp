@@ -37,36 +37,14 @@
 #include <shpool/group.h>
 
 #if !defined(__CUDACC_RTC__)
-#include <stdexcept>
-#include <string>
 #include <utility>
+
+#include <shpool/error.hpp>
 #endif
 
 namespace shpool {
 
 #if !defined(__CUDACC_RTC__)
-
-/** What failed: the status, and in what() also shpool_last_error(). */
-class error : public std::runtime_error {
-  public:
-    explicit error(shpool_status status)
-        : std::runtime_error(std::string(shpool_strerror(status)) + ": " + shpool_last_error()),
-          status_(status)
-    {
-    }
-    shpool_status status() const noexcept { return status_; }
-
-  private:
-    shpool_status status_;
-};
-
-/** Throws an error unless the status is SHPOOL_OK. */
-inline void check(shpool_status status)
-{
-    if (status != SHPOOL_OK) {
-        throw error(status);
-    }
-}
 
 /**
  * An open pool, which the destructor closes.  It can be moved and not copied.

@@ -21,6 +21,8 @@ try() {
     fi
 }
 
+cuda=$cuda_libdir/../include # CUDA's own headers, if there are any
+
 for header in $public_headers; do
     name=shpool/${header#include/shpool/}
     # no function is called, so unused static ones are none of the header's faults
@@ -28,6 +30,14 @@ for header in $public_headers; do
         >"$tmp/t.c"
     cp "$tmp/t.c" "$tmp/t.cpp"
     cp "$tmp/t.c" "$tmp/t.cu"
+    more=
+    case $name in
+    shpool/memory_resource.hpp)
+        # cuda::mr's headers belong to CUDA
+        more="-DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE -isystem $cuda/cccl -isystem $cuda"
+        [ -e "$cuda/cccl/cuda/memory_resource" ] || continue
+        ;;
+    esac
     case $name in
     *.cuh) ;;
     *)
@@ -38,14 +48,14 @@ for header in $public_headers; do
         *) try "C11   $name" $CC -std=c11 $warn $include -fsyntax-only "$tmp/t.c" ;;
         esac
         # shellcheck disable=SC2086
-        try "C++17 $name" $CXX -std=c++17 $warn $include -fsyntax-only "$tmp/t.cpp"
+        try "C++17 $name" $CXX -std=c++17 $warn $include $more -fsyntax-only "$tmp/t.cpp"
         ;;
     esac
     # executor.h launches what the host compiler made of a kernel: nothing for nvcc
     if [ -n "$NVCC" ] && [ "$name" != shpool/executor.h ]; then
         # shellcheck disable=SC2086
-        try "nvcc  $name" $NVCC -std=c++17 -arch="sm_$cuda_low" $include -rdc=true -ptx \
-            -o "$tmp/t.ptx" "$tmp/t.cu"
+        try "nvcc  $name" $NVCC -std=c++17 -arch="sm_$cuda_low" $include ${more%%-isystem*} \
+            -rdc=true -ptx -o "$tmp/t.ptx" "$tmp/t.cu"
     fi
 done
 
@@ -60,7 +70,6 @@ if [ -n "$nvrtc_headers" ]; then
             "-I$top_builddir/include" "-I$top_srcdir/include"
     done
     # cooperative_groups is among CUDA's headers, which NVRTC does not know by itself
-    cuda=$cuda_libdir/../include
     if [ -e "$cuda/cooperative_groups.h" ]; then
         for arch in "$cuda_low" 90; do
             try "NVRTC shpool/groups.cuh, $arch" "$top_builddir/$nvrtc_headers" shpool/groups.cuh \

@@ -9,6 +9,7 @@ noinst_HEADERS += \
 	tests/device/base_trial.h \
 	tests/device/buffer_trial.h \
 	tests/device/fake_driver.h \
+	tests/device/fake_runtime.h \
 	tests/device/fake_state.h \
 	tests/device/page_arrays.h \
 	tests/device/trial.h
@@ -42,6 +43,15 @@ shpool_cmocka_tests += \
 	tests/device/test_trim
 shpool_tests += tests/device/fuzz_device
 tests_device_fuzz_device_SOURCES = tests/device/fuzz_device.c $(shpool_fuzz_main)
+if HAVE_NVCC
+# cuda::mr comes with the CUDA Toolkit
+SHPOOL_CUDA_INCLUDES = -isystem $(SHPOOL_CUDA_LIBDIR)/../include/cccl \
+	-isystem $(SHPOOL_CUDA_LIBDIR)/../include
+shpool_cxx_tests += tests/device/test_resource
+tests_device_test_resource_SOURCES = tests/device/test_resource.cc tests/device/fake_runtime.c
+tests_device_test_resource_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE $(SHPOOL_CUDA_INCLUDES)
+endif
 # host memory that fails, for the library and not for the C library
 tests_device_test_fault_pairs_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc

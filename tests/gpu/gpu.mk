@@ -37,6 +37,7 @@ EXTRA_DIST += \
 	tests/gpu/loadstore_threads.cu \
 	tests/gpu/pytorch.py \
 	tests/gpu/pytorch_peak.py \
+	tests/gpu/resource.cu \
 	tests/gpu/soak.cu \
 	tests/gpu/spill.cu \
 	tests/gpu/trace.cu \
@@ -56,6 +57,7 @@ shpool_gpu_tests = \
 	tests/gpu/groups \
 	tests/gpu/layout \
 	tests/gpu/loadstore \
+	tests/gpu/resource \
 	tests/gpu/soak \
 	tests/gpu/spill \
 	tests/gpu/trace
@@ -99,6 +101,7 @@ tests/gpu/buffers.o: SHPOOL_NVCC_CPPFLAGS += -I$(top_srcdir)/include/shpool/comp
 tests/gpu/groups: tests/gpu/groups_inline.o tests/gpu/groups_linked.o $(shpool_groups_lto)
 tests/gpu/loadstore: tests/gpu/loadstore_copies.o tests/gpu/loadstore_stages.o \
 	tests/gpu/loadstore_threads.o
+tests/gpu/resource.o: SHPOOL_NVCC_CPPFLAGS += -DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 tests/gpu/trace: tests/gpu/trace_inline.o tests/gpu/trace_linked.o $(shpool_trace_lto)
 if !HAVE_LTO_IR
 SHPOOL_NVCC_CPPFLAGS += -DBINDING_NO_LTO

@@ -42,7 +42,8 @@ typedef struct shpool_device_setup {
     const shpool_device_option *options;   /**< of this layer; keys are distinct */
     shpool_device_allocator *upstream;     /**< layer: what it stands on, until destroy() */
     shpool_device_allocator *allocator;    /**< what it will be part of; not to be called yet */
-    void *reserved[4];
+    const struct shpool_device_provider *provider; /**< the table that was registered */
+    void *reserved[3];
 } shpool_device_setup;
 
 /**

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The few functions of the CUDA runtime that shpool/memory_resource.hpp calls, over the fake
+ * driver, and that driver for tests in C++, which its own header is not for. */
+#ifndef SHPOOL_TESTS_FAKE_RUNTIME_H
+#define SHPOOL_TESTS_FAKE_RUNTIME_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int fake_runtime_setup(void **state);    /* two devices of 1 GiB, the first of them current */
+int fake_runtime_teardown(void **state); /* fails if work was out of order, or memory is held */
+
+struct CUstream_st *fake_runtime_stream(int device);
+void fake_runtime_work(struct CUstream_st *stream, const void *ptr, size_t bytes);
+void fake_runtime_fail_next_sync(void);
+void fake_runtime_use(int device); /* makes it current */
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SHPOOL_TESTS_FAKE_RUNTIME_H */
