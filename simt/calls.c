@@ -155,6 +155,11 @@ void simt_engine_pause(uint32_t ns, const char *file, int line)
     thread->paused    = 1; /* runnable, and so is whoever else is: the engine chooses */
     thread->place     = (simt_place){ file, line };
     thread->state     = SIMT_STATE_WAIT;
+    /* threads that poll are always runnable: who is parked until nobody runs must not wait for
+     * them, when they may wait for him */
+    if (++block->pauses % block->threads == 0) {
+        (void)simt_sync_release(block);
+    }
     block->ops->settle(block, thread);
     thread->paused = 0;
 }

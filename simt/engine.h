@@ -147,6 +147,7 @@ struct simt_block {
     simt_thread *thread;      /**< [threads] */
     simt_random  random;
     uint32_t     park_chance; /**< of simt_converged(), in 1/8 */
+    uint32_t     pauses;      /**< simt_pause() since the block began */
 
     uint32_t     exited;
     simt_meeting meeting[SIMT_MAX_CLUSTER]; /**< of each block */
@@ -249,6 +250,8 @@ void simt_sync_barrier(simt_block *block, simt_thread *thread, simt_place place)
 void simt_sync_cluster(simt_block *block, simt_thread *thread, simt_place place);
 void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place place);
 void simt_sync_exit(simt_block *block, simt_thread *thread);
+/** Releases a group of simt_converged() or lands a copy; 0: there is none. */
+int simt_sync_release(simt_block *block);
 /** No thread is runnable.  Nonzero: a group of simt_converged() or a simt_wait_briefly() was
  *  released; 0: it has failed. */
 int simt_sync_stuck(simt_block *block);

@@ -249,6 +249,7 @@ void simt_block_reset(simt_block *block, uint32_t number)
 
     simt_random_seed(&block->random, block->launch.seed, number);
     block->park_chance = simt_random_below(&block->random, 9);
+    block->pauses      = 0;
     for (uint32_t i = 0; i < block->threads; i++) {
         simt_thread *thread = &block->thread[i];
         uint32_t     rank   = i / block->each;

@@ -277,23 +277,32 @@ static void look_at_meeting(const simt_meeting *meeting, uint32_t *short_p, uint
     *mixed_p |= (meeting->arrived > 0) && meeting->mixed;
 }
 
-int simt_sync_stuck(simt_block *block)
+int simt_sync_release(simt_block *block)
 {
     uint32_t     groups;
-    uint32_t     waiting = 0; /* for a word */
-    uint32_t     missing = 0;
-    uint32_t     mixed   = 0;
-    simt_thread *group   = parked_group(block, 0, &groups);
-    uint32_t     copies  = simt_async_waking(block);
-    uint32_t     way     = (groups + copies > 1) ? block->ops->choose(block, groups + copies) : 0u;
+    simt_thread *group  = parked_group(block, 0, &groups);
+    uint32_t     copies = simt_async_waking(block);
+    uint32_t     way    = (groups + copies > 1) ? block->ops->choose(block, groups + copies) : 0u;
 
-    if (groups + copies > 0) {
-        if (way >= groups) {
-            simt_async_land_waking(block, way - groups);
-            return 1;
-        }
+    if (groups + copies == 0) {
+        return 0;
+    }
+    if (way >= groups) {
+        simt_async_land_waking(block, way - groups);
+    } else {
         group = parked_group(block, way, &groups);
         release_parked(block, group, NULL);
+    }
+    return 1;
+}
+
+int simt_sync_stuck(simt_block *block)
+{
+    uint32_t waiting = 0; /* for a word */
+    uint32_t missing = 0;
+    uint32_t mixed   = 0;
+
+    if (simt_sync_release(block)) {
         return 1;
     }
     for (uint32_t i = 0; i < block->threads; i++) {

@@ -180,6 +180,35 @@ static void test_converged_gives_subsets_from_one_lane_to_all(void **unused)
     assert_int_equal(state.wrong, 0);
 }
 
+/* Warp 0 says when it has been in simt_converged(); warp 1 asks again and again. */
+static void polled_kernel(void *arg)
+{
+    const simt_addr flag = simt_dynamic_base();
+
+    if (simt_thread_rank() == 0) {
+        simt_store32(flag, 0);
+    }
+    simt_barrier();
+    if (simt_warp() == 0) {
+        expect((probe *)arg, simt_converged() != 0);
+        (void)simt_atomic_add(flag, 1u, SIMT_RELAXED);
+    } else {
+        while (simt_atomic_load(flag, SIMT_RELAXED) != SIMT_WARP) {
+            simt_pause(100);
+        }
+    }
+}
+
+static void test_converged_ends_while_others_poll(void **unused)
+{
+    (void)unused;
+    for (unsigned long long seed = 0; seed < 20; seed++) {
+        assert_int_equal(run(64, SIMT_FIBERS, seed, 3, polled_kernel), SHPOOL_OK);
+    }
+    assert_int_equal(run(64, SIMT_THREADS, 0, 1, polled_kernel), SHPOOL_OK);
+    assert_int_equal(state.wrong, 0);
+}
+
 /* ---- bits ---- */
 
 static uint32_t mask_of(uint32_t first, uint32_t count)
@@ -233,6 +262,7 @@ int main(void)
         cmocka_unit_test_setup(test_collectives_answer_as_the_model_does, setup),
         cmocka_unit_test_setup(test_masks_that_cannot_be_met_diverge, setup),
         cmocka_unit_test_setup(test_converged_gives_subsets_from_one_lane_to_all, setup),
+        cmocka_unit_test_setup(test_converged_ends_while_others_poll, setup),
         cmocka_unit_test_setup(test_masks_of_every_first_and_count, setup),
         cmocka_unit_test_setup(test_a_kept_value_is_the_value, setup),
     };
