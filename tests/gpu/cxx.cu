@@ -8,7 +8,7 @@
 #define BLOCKS  40u
 #define THREADS 256u
 
-struct alignas(32) wide {
+struct alignas(16) wide { /* the block's calls have static memory: no base is aligned better */
     unsigned word[8];
 };
 
@@ -25,7 +25,7 @@ static __global__ void owners(shpool_pool pool, unsigned *wrong)
         shpool::array<wide, shpool::lanes>   part(heap, 2u, {0xffffu << (lane & 16u)});
         shpool::array<unsigned, shpool::block> block(heap, THREADS);
 
-        if (!own || !all || !part || !block) {
+        if (!__syncthreads_and(own && all && part && block)) { /* there are barriers below */
             atomicAdd(wrong, 1u);
         } else {
             for (unsigned &number : own) {
@@ -54,7 +54,6 @@ static void test(const char *spec)
     want.block_threads    = THREADS;
     want.threads_per_pool = THREADS;
     want.payload_bytes    = 64 * 1024;
-    want.alignment        = 32;
     if (!gpu_cuda(cudaMalloc(&wrong, sizeof(*wrong)), "cudaMalloc") ||
         !gpu_cuda(cudaMemset(wrong, 0, sizeof(*wrong)), "cudaMemset")) {
         return;
@@ -83,6 +82,6 @@ int main(void)
     gpu_need_device();
     test("bitmap:check=1");
     test("warp_first_fit:check=1");
-    test("arena:stats=1");
+    test("freelist:stats=1");
     return gpu_summary();
 }
