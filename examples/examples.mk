@@ -17,7 +17,8 @@ examples_repeats_repeats_cpu_LDADD   = libshpool_core.la
 dist_examples_DATA += examples/group.h examples/machine.h examples/options.h
 sparseexampledir = $(examplesdir)/sparse
 dist_sparseexample_DATA = examples/sparse/cusparse.h examples/sparse/matrix.h \
-	examples/sparse/prepare.h examples/sparse/rows.h examples/sparse/sparse.cu
+	examples/sparse/prepare.h examples/sparse/rows.h examples/sparse/sparse.cu \
+	examples/sparse/team.h examples/sparse/versions.h
 repeatsexampledir = $(examplesdir)/repeats
 dist_repeatsexample_DATA = examples/repeats/documents.h examples/repeats/grams.h \
 	examples/repeats/repeats.cu

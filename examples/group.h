@@ -13,6 +13,8 @@
 struct whole_warp {
     MACHINE_METHOD uint32_t size() const { return SIMT_WARP; }
     MACHINE_METHOD uint32_t rank() const { return simt_lane(); }
+    MACHINE_METHOD uint32_t warps() const { return 1; }
+    MACHINE_METHOD uint32_t warp() const { return 0; }
     MACHINE_METHOD void     sync() const { simt_warp_sync(SIMT_ALL_LANES); }
 
     /* The next of the turns that *next counts, the same for all of the warp. */
@@ -32,6 +34,8 @@ struct whole_warp {
 struct whole_block {
     MACHINE_METHOD uint32_t size() const { return simt_block_threads(); }
     MACHINE_METHOD uint32_t rank() const { return simt_thread_rank(); }
+    MACHINE_METHOD uint32_t warps() const { return simt_block_threads() / SIMT_WARP; }
+    MACHINE_METHOD uint32_t warp() const { return simt_warp(); }
     MACHINE_METHOD void     sync() const { simt_barrier(); }
 
     /* The same for a block; the turn is handed round in a word of shared memory. */
@@ -65,6 +69,11 @@ struct shared_words {
     {
         return simt_atomic_add(base + 4u * i, v, SIMT_RELAXED);
     }
+    /* words i to i + 3; i is a multiple of 4, and base one of 16 */
+    MACHINE_METHOD void set4(uint32_t i, uint32_t v) const
+    {
+        simt_store128(base + 4u * i, simt_u128{ v, v, v, v });
+    }
     MACHINE_METHOD shared_words from(uint32_t i) const { return { base + 4u * i }; }
 };
 
@@ -82,23 +91,28 @@ struct global_words {
     {
         return simt_global_add32(base + i, v);
     }
+    MACHINE_METHOD void set4(uint32_t i, uint32_t v) const
+    {
+        for (uint32_t k = 0; k < 4u; k++) {
+            base[i + k] = v;
+        }
+    }
     MACHINE_METHOD global_words from(uint32_t i) const { return { base + i }; }
 };
 
 /* ---- memory of a pool that the warps of a block share ---- */
 
 /* One pool for the whole block, for a request of up to `most` bytes by each warp at a time:
- * $SHPOOL_ALLOCATOR's, or else best fit, which wastes least on requests of some KiB. */
+ * $SHPOOL_ALLOCATOR's, or else the default. */
 static inline shpool_pool open_block_pool(uint32_t threads, uint32_t bytes, uint32_t most)
 {
-    const bool    chosen = std::getenv("SHPOOL_ALLOCATOR") != nullptr;
     shpool_config want   = {};
     shpool_pool   pool   = {};
 
     want.block_threads    = threads;
     want.payload_bytes    = bytes;
     want.threads_per_pool = threads; /* if a group shares one, and the spec does not say how many */
-    machine_need(machine_open(chosen ? nullptr : "warp_best_fit", &want, &pool), "pool");
+    machine_need(machine_open(nullptr, &want, &pool), "pool");
     if (pool.largest < most) {
         const std::string why = "holds " + std::to_string(pool.largest) +
                                 " bytes at most, and --most is " + std::to_string(most) +
@@ -117,23 +131,13 @@ static inline shpool_pool open_block_pool(uint32_t threads, uint32_t bytes, uint
 template <class Work>
 SIMT_FN bool with_pool_memory(shpool_heap heap, uint32_t bytes, Work work)
 {
-    void     *memory = nullptr;
-    simt_addr base   = 0;
+    void *memory = shpool_malloc_wait_warp(heap, bytes, ~0u);
 
-    if (simt_lane() == 0) {
-        memory = shpool_malloc_wait(heap, bytes, ~0u);
-        base   = (memory != nullptr) ? simt_to_shared(memory) : 0u;
-    }
-    base = simt_shfl(SIMT_ALL_LANES, base, 0);
-    if (base == 0) {
+    if (memory == nullptr) {
         return false;
     }
-    simt_warp_sync(SIMT_ALL_LANES); /* all lanes come behind what the first one acquired */
-    work(shared_words{ base });
-    simt_warp_sync(SIMT_ALL_LANES); /* all lanes are through */
-    if (simt_lane() == 0) {
-        shpool_free(heap, memory);
-    }
+    work(shared_words{ simt_to_shared(memory) });
+    shpool_free_warp(heap, memory);
     return true;
 }
 

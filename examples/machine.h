@@ -21,6 +21,7 @@
 
 #if defined(__CUDACC__)
 #include <shpool/shpool.cuh>
+#include <cub/device/device_scan.cuh>
 #define MACHINE_METHOD __device__ __forceinline__
 #else
 #include <shpool/executor.h>
@@ -56,6 +57,13 @@ SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
     return atomicCAS(p, expected, desired);
 }
 SIMT_FN uint32_t machine_peek(const uint32_t *p) { return *(const volatile uint32_t *)p; }
+
+/* ---- in kernels: what a whole warp's values make together, for all of its lanes ---- */
+#if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 800)
+SIMT_FN uint32_t machine_or(uint32_t bits) { return __reduce_or_sync(SIMT_ALL_LANES, bits); }
+SIMT_FN uint32_t machine_sum(uint32_t value) { return __reduce_add_sync(SIMT_ALL_LANES, value); }
+#define MACHINE_REDUCES 1
+#endif
 
 /* ---- on the host ---- */
 static inline void machine_cuda(cudaError_t error, const char *what)
@@ -107,7 +115,7 @@ static inline void machine_zero(void *p, size_t bytes)
 static inline void machine_wait() { machine_cuda(cudaDeviceSynchronize(), "kernel"); }
 
 template <class Kernel>
-static __global__ void machine_kernel(const __grid_constant__ Kernel kernel)
+static __global__ void __launch_bounds__(1024) machine_kernel(const __grid_constant__ Kernel kernel)
 {
     kernel();
 }
@@ -127,13 +135,74 @@ static uint32_t machine_blocks(uint32_t threads, uint32_t shared_bytes)
     return static_cast<uint32_t>((each > 0) ? units * each : units);
 }
 
+/* Kernels with different numbers of a queue may run at the same time, those of queue 0 after and
+ * before all others. */
+#define MACHINE_QUEUES 12u
+static inline cudaStream_t machine_queue(uint32_t number)
+{
+    static cudaStream_t queue[MACHINE_QUEUES];
+
+    if ((number != 0) && (queue[number] == nullptr)) {
+        machine_cuda(cudaStreamCreate(&queue[number]), "cudaStreamCreate");
+    }
+    return queue[number];
+}
+
 template <class Kernel>
 static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
-                           const Kernel &kernel)
+                           const Kernel &kernel, uint32_t queue = 0)
 {
     machine_need(shpool_allow_shared(machine_kernel<Kernel>, shared_bytes), "shared memory");
-    machine_kernel<<<blocks, threads, shared_bytes>>>(kernel);
+    machine_kernel<<<blocks, threads, shared_bytes, machine_queue(queue)>>>(kernel);
     machine_cuda(cudaGetLastError(), "launch");
+}
+
+/* A kernel whose operator() has its pool, of any allocator: one that was joined with the program at
+ * run time, too (doc/LINKING.md).  `bytes` of shared memory come before the pool's. */
+template <class Kernel>
+static __global__ void __launch_bounds__(1024)
+machine_pool_kernel(shpool_pool pool, const __grid_constant__ Kernel kernel)
+{
+    kernel(pool);
+}
+
+template <class Kernel>
+static uint32_t machine_pool_blocks(const shpool_pool &pool, uint32_t threads, uint32_t bytes)
+{
+    int units = 0;
+    int each  = 0;
+
+    machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0), "attribute");
+    machine_need(shpool_occupancy((const void *)machine_pool_kernel<Kernel>, &pool, threads, bytes,
+                                  &each), "occupancy");
+    return static_cast<uint32_t>((each > 0) ? units * each : units);
+}
+
+template <class Kernel>
+static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32_t threads,
+                                uint32_t bytes, const Kernel &kernel, uint32_t queue = 0)
+{
+    void              *arguments[] = { const_cast<shpool_pool *>(&pool),
+                                       const_cast<Kernel *>(&kernel) };
+    cudaLaunchConfig_t config      = {};
+
+    config.gridDim          = blocks;
+    config.blockDim         = threads;
+    config.dynamicSmemBytes = bytes;
+    config.stream           = machine_queue(queue);
+    machine_need(shpool_launch_kernel(&config, (const void *)machine_pool_kernel<Kernel>,
+                                      arguments, &pool), "launch");
+}
+
+/* Each number becomes the sum of those before it, by CUB; `memory` is for its own use. */
+template <class Memory>
+static void machine_scan(uint32_t *numbers, uint32_t count, Memory *memory)
+{
+    size_t bytes = 0;
+
+    machine_cuda(cub::DeviceScan::ExclusiveSum(nullptr, bytes, numbers, numbers, count), "scan");
+    machine_cuda(cub::DeviceScan::ExclusiveSum(memory->get(bytes), bytes, numbers, numbers, count),
+                 "scan");
 }
 
 static inline shpool_status machine_open(const char *spec, const shpool_config *want,
@@ -195,7 +264,7 @@ static void machine_thread(void *kernel)
 /* Fibers that switch, on average, at every eighth access. */
 template <class Kernel>
 static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
-                           const Kernel &kernel)
+                           const Kernel &kernel, uint32_t = 0)
 {
     simt_launch launch = {};
     simt_result result;
@@ -210,6 +279,41 @@ static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_by
     }
 }
 
+template <class Kernel>
+struct machine_with_pool {
+    const Kernel      &kernel;
+    const shpool_pool &pool;
+
+    void operator()() const { kernel(pool); }
+};
+
+template <class Kernel>
+static uint32_t machine_pool_blocks(const shpool_pool &, uint32_t, uint32_t)
+{
+    return machine_blocks<Kernel>(0, 0);
+}
+
+template <class Kernel>
+static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32_t threads,
+                                uint32_t bytes, const Kernel &kernel, uint32_t = 0)
+{
+    machine_launch(blocks, threads, bytes + pool.shared_bytes,
+                   machine_with_pool<Kernel>{ kernel, pool });
+}
+
+template <class Memory>
+static void machine_scan(uint32_t *numbers, uint32_t count, Memory *)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t number = numbers[i];
+
+        numbers[i] = sum;
+        sum += number;
+    }
+}
+
 static inline shpool_status machine_open(const char *spec, const shpool_config *want,
                                          shpool_pool *pool)
 {
@@ -217,6 +321,23 @@ static inline shpool_status machine_open(const char *spec, const shpool_config *
 }
 static inline void machine_close(shpool_pool *pool) { shpool_simt_close(pool); }
 
+#endif
+
+#if !defined(MACHINE_REDUCES)
+SIMT_FN uint32_t machine_or(uint32_t bits)
+{
+    for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
+        bits |= simt_shfl_xor(SIMT_ALL_LANES, bits, lane);
+    }
+    return bits;
+}
+SIMT_FN uint32_t machine_sum(uint32_t value)
+{
+    for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
+        value += simt_shfl_xor(SIMT_ALL_LANES, value, lane);
+    }
+    return value;
+}
 #endif
 
 /* A copy of a host array in the machine's memory. */

@@ -247,10 +247,9 @@ SIMT_FN void count_repeats(const collection &c, uint32_t d, Words runs, Group gr
 /* ---- the versions ---- */
 
 struct grams_in_pool {
-    collection  c;
-    shpool_pool pool;
+    collection c;
 
-    MACHINE_METHOD void operator()() const
+    MACHINE_METHOD void operator()(const shpool_pool &pool) const
     {
         const whole_warp warp;
         shpool_heap      heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));

@@ -102,9 +102,9 @@ static void launch_large(job &j)
 }
 
 /* All rounds of one version: launches, times, checks, prints a line; 1 if a count is wrong. */
-template <class Kernel>
-static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes, uint32_t blocks,
-               const Kernel &kernel)
+template <class Launch>
+static int run_with(job &j, const char *name, uint32_t threads, uint32_t shared_bytes,
+                    uint32_t blocks, const Launch &launch)
 {
     std::vector<uint32_t> got(j.want.size());
     double                best  = 1e30;
@@ -118,7 +118,7 @@ static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes
 
         const double from = machine_seconds();
 
-        machine_launch(blocks, threads, shared_bytes, kernel);
+        launch();
         machine_wait();
 
         const double then = machine_seconds();
@@ -142,6 +142,14 @@ static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes
     return (wrong != 0) || (seen.unserved != 0);
 }
 
+template <class Kernel>
+static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes, uint32_t blocks,
+               const Kernel &kernel)
+{
+    return run_with(j, name, threads, shared_bytes, blocks,
+                    [&] { machine_launch(blocks, threads, shared_bytes, kernel); });
+}
+
 /* In global memory: a document by each warp, and by each block. */
 static int run_global(job &j)
 {
@@ -158,9 +166,11 @@ static int run_global(job &j)
 
 static int run_pool(job &j, const shpool_pool &pool)
 {
-    return run(j, pool.name, j.o.threads, pool.shared_bytes,
-               machine_blocks<grams_in_pool>(j.o.threads, pool.shared_bytes),
-               grams_in_pool{ j.c, pool });
+    const uint32_t blocks = machine_pool_blocks<grams_in_pool>(pool, j.o.threads, 0);
+
+    return run_with(j, pool.name, j.o.threads, pool.shared_bytes, blocks, [&] {
+        machine_launch_pool(pool, blocks, j.o.threads, 0, grams_in_pool{ j.c });
+    });
 }
 
 /* In static arrays of shared memory, likewise. */

@@ -29,13 +29,44 @@ static inline uint32_t mix(uint32_t x) /* a permutation of the 32-bit numbers */
     return x ^ (x >> 16);
 }
 
-/*
- * A square matrix as networks have it: most rows are short, a few are 500 times as long (a Pareto
- * distribution with exponent 1.5).  Half of the entries lie near the diagonal, half
- * anywhere, most of these in the first columns.  Values are small integers, so that floats add them
- * up without rounding, in any order.
- */
-static inline matrix generate(uint32_t rows)
+/* Made-up square matrices. */
+enum kind {
+    NETWORK, /* most rows are short, a few are 500 times as long (Pareto, exponent 1.5) */
+    HUBS,    /* the same with more and longer ones (exponent 1.25, 750 times) */
+    BANDED,  /* 24 entries within 32 of the diagonal in each row */
+    UNIFORM, /* 16 entries anywhere in each row */
+    KINDS
+};
+
+/* How many entries a row is to have; less those that fall together. */
+static inline uint32_t row_wish(kind which, uint32_t row)
+{
+    const double u = (mix(row) + 1.0) / 4294967297.0;
+
+    switch (which) {
+    case NETWORK: return static_cast<uint32_t>(std::min(4.0 * std::pow(u, -1.0 / 1.5), 2000.0));
+    case HUBS: return static_cast<uint32_t>(std::min(4.0 * std::pow(u, -1.0 / 1.25), 3000.0));
+    case BANDED: return 24;
+    default: return 16;
+    }
+}
+
+/* In a network half of the entries lie near the diagonal, half anywhere, most of these in the
+ * first columns. */
+static inline uint32_t column_of(kind which, uint32_t rows, uint32_t row, uint32_t wish, uint32_t i)
+{
+    const uint32_t x    = mix(row * 2654435761u + i);
+    const uint32_t near = (which == BANDED) ? 32u : wish;
+    const double   v    = x / 4294967296.0;
+
+    if ((which == BANDED) || ((which != UNIFORM) && (i % 2 == 0))) {
+        return (row + 2u * rows + x % (2u * near + 1u) - near) % rows;
+    }
+    return static_cast<uint32_t>(((which == UNIFORM) ? v : v * v * v) * rows);
+}
+
+/* Values are small integers, so that floats add them up without rounding, in any order. */
+static inline matrix generate(kind which, uint32_t rows)
 {
     matrix                m;
     std::vector<uint32_t> row;
@@ -43,21 +74,11 @@ static inline matrix generate(uint32_t rows)
     m.rows = m.columns = rows;
     m.begin.push_back(0);
     for (uint32_t r = 0; r < rows; r++) {
-        const double   u         = (mix(r) + 1.0) / 4294967297.0;
-        const double   long_tail = 4.0 * std::pow(u, -1.0 / 1.5);
-        const uint32_t want      = static_cast<uint32_t>(std::min(long_tail, 2000.0));
+        const uint32_t wish = row_wish(which, r);
 
         row.clear();
-        for (uint32_t i = 0; i < want; i++) {
-            const uint32_t x = mix(r * 2654435761u + i);
-
-            if (i % 2 == 0) {
-                row.push_back((r + rows + x % (2u * want + 1u) - want) % rows);
-            } else {
-                const double v = x / 4294967296.0;
-
-                row.push_back(static_cast<uint32_t>(v * v * v * rows));
-            }
+        for (uint32_t i = 0; i < wish; i++) {
+            row.push_back(column_of(which, rows, r, wish, i));
         }
         std::sort(row.begin(), row.end());
         row.erase(std::unique(row.begin(), row.end()), row.end());

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Around the two passes, the same for all versions: how many products a row has, where the rows of
- * C begin, which rows are too long for shared memory, and lists of rows by the size of their tables
- * for those who have no allocator. */
+/* Around the two passes, the same for all versions: how many products a row has, which rows are too
+ * long for shared memory, and lists of rows by the size of their tables for those who have no
+ * allocator. */
 #ifndef SHPOOL_EXAMPLES_SPARSE_PREPARE_H
 #define SHPOOL_EXAMPLES_SPARSE_PREPARE_H
 
 #include "rows.h"
 
-#define SCAN_THREADS 1024u
-
-/* Put a row on the list of rows_by_block if its table is too long for the others. */
+/* Put a row on the list of rows_by_global if its table is too long for the others. */
 SIMT_FN void list_if_large(const product &p, uint32_t row, uint32_t words)
 {
     if (4u * words > p.most) {
@@ -24,70 +22,64 @@ struct count_products {
 
     MACHINE_METHOD void operator()() const
     {
-        const uint32_t warps = simt_block_threads() / SIMT_WARP;
-        const uint32_t step  = simt_grid_blocks() * warps;
+        const uint32_t     warps = simt_block_threads() / SIMT_WARP;
+        const uint32_t     step  = simt_grid_blocks() * warps;
+        unsigned long long all   = 0;
 
         for (uint32_t row = simt_block_rank() * warps + simt_warp(); row < p.a.rows; row += step) {
-            uint32_t sum = 0;
+            const uint32_t last = p.a.begin[row + 1u];
+            uint32_t       sum  = 0;
 
-            for (uint32_t i = p.a.begin[row] + simt_lane(); i < p.a.begin[row + 1u];
-                 i += SIMT_WARP) {
-                sum += p.b.begin[p.a.column[i] + 1u] - p.b.begin[p.a.column[i]];
+            for (uint32_t first = p.a.begin[row]; first < last; first += SIMT_WARP) {
+                sum += measure(first + simt_lane(), last, sum);
             }
-            for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
-                sum += simt_shfl_xor(SIMT_ALL_LANES, sum, lane);
-            }
+            all += sum;
             if (simt_lane() == 0) {
                 p.products[row] = sum;
                 p.begin[row]    = 0;
-                simt_global_add64(&p.sum->products, sum);
                 if (sum != 0) {
                     list_if_large(p, row, table_words(COUNT, table_entries(p, COUNT, row, 0)));
                 }
             }
         }
+        if ((simt_lane() == 0) && (all != 0)) {
+            simt_global_add64(&p.sum->products, all);
+        }
+    }
+
+    /* An entry a lane, up to the last of its row; how many products these 32 have. */
+    MACHINE_METHOD uint32_t measure(uint32_t i, uint32_t last, uint32_t before) const
+    {
+        const uint32_t column = (i < last) ? p.a.column[i] : 0u;
+        const uint32_t mine   = (i < last) ? p.b.begin[column + 1u] - p.b.begin[column] : 0u;
+        uint32_t       sum    = mine;
+
+        SIMT_UNROLLED
+        for (uint32_t step = 1; step < SIMT_WARP; step *= 2u) {
+            const uint32_t below = simt_shfl_up(SIMT_ALL_LANES, sum, step);
+
+            sum += (simt_lane() >= step) ? below : 0u;
+        }
+        if (i < last) {
+            p.before[i] = before + sum - mine;
+        }
+        return simt_shfl(SIMT_ALL_LANES, sum, SIMT_WARP - 1u);
     }
 };
 
-/* One block: lengths of rows become their beginnings.  Dynamic shared memory: a word a thread. */
-struct sum_lengths {
+/* A thread for each row, after the lengths have become beginnings. */
+struct list_large {
     product p;
 
     MACHINE_METHOD void operator()() const
     {
-        const uint32_t  threads = simt_block_threads();
-        const uint32_t  rank    = simt_thread_rank();
-        const uint32_t  share   = (p.a.rows + threads - 1u) / threads;
-        const uint32_t  first   = (rank * share < p.a.rows) ? rank * share : p.a.rows;
-        const uint32_t  last    = (p.a.rows - first < share) ? p.a.rows : first + share;
-        const simt_addr sums    = simt_dynamic_base();
-        uint32_t        sum     = 0;
+        const uint32_t step = simt_grid_blocks() * simt_block_threads();
 
-        for (uint32_t row = first; row < last; row++) {
-            sum += p.begin[row];
-        }
-        simt_store32(sums + 4u * rank, sum);
-        simt_barrier();
-        for (uint32_t distance = 1; distance < threads; distance *= 2u) {
-            const uint32_t before = (rank >= distance) ? simt_load32(sums + 4u * (rank - distance))
-                                                       : 0u;
-
-            simt_barrier();
-            simt_store32(sums + 4u * rank, simt_load32(sums + 4u * rank) + before);
-            simt_barrier();
-        }
-        sum = simt_load32(sums + 4u * rank) - sum;
-        for (uint32_t row = first; row < last; row++) {
-            const uint32_t length = p.begin[row];
-
-            p.begin[row] = sum;
-            sum += length;
-            if (length != 0) {
-                list_if_large(p, row, table_words(FILL, table_entries(p, FILL, row, length)));
+        for (uint32_t row = simt_block_rank() * simt_block_threads() + simt_thread_rank();
+             row < p.a.rows; row += step) {
+            if (p.products[row] != 0) {
+                list_if_large(p, row, table_words(FILL, row_entries(p, FILL, row)));
             }
-        }
-        if (rank == threads - 1u) {
-            p.begin[p.a.rows] = sum;
         }
     }
 };

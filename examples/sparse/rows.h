@@ -4,17 +4,10 @@
  * added up in a hash table, which is as large as that row needs.
  *
  * Two passes, as most GPU libraries make them: COUNT finds the length of each row of C with tables
- * of columns only; when C has been allocated, FILL adds the values up.  Rows are taken one after
- * another; where its table comes from is what the versions differ in:
- *
- *   rows_by_pool           from a pool that all warps of the block share: each as much as the row
- *                          needs
- *   rows_by_array          a static array for each warp, as long as the longest table
- *   rows_by_shared_array   a static array for each block, whose warps do a row together
- *   rows_by_block          global memory, for rows whose tables would be longer than that; by the
- *                          whole block, in each version
- *
- * Linear probing in tables with half as many entries again as there are keys.
+ * of columns only; when C has been allocated, FILL adds the values up.  A row has three steps in
+ * each pass: clear the table, insert the products, write the row.  Each step is cut into chunks,
+ * and any warp can do any chunk, so that one warp, a block or a team can make a row (make_row(),
+ * team.h).  Linear probing in tables with half as many entries again as there are keys.
  */
 #ifndef SHPOOL_EXAMPLES_SPARSE_ROWS_H
 #define SHPOOL_EXAMPLES_SPARSE_ROWS_H
@@ -22,10 +15,20 @@
 #include "../group.h"
 
 enum pass { COUNT, FILL };
+enum step { INIT, INSERT, WRITE, STEPS }; /* of a row in a pass */
 
-#define BINS    8u  /* of tables in shared memory: bin b has those of up to 256 << b bytes */
+#define BINS    10u /* of tables in shared memory: bin b has those of up to 256 << b bytes */
 #define LONGEST (256u << (BINS - 1u))
 #define VACANT  ~0u /* in place of a column */
+#define TURN    4u  /* rows that are taken at a time */
+
+/* From so many bytes on, a table is worth more than one warp: one for each TEAM_BYTES. */
+#define TEAM_BYTES 4096u
+
+/* What a warp does at a time: words to clear, products, entries of a table. */
+#define CLEARED  2048u
+#define INSERTED 512u
+#define WRITTEN  512u
 
 /* Rows compressed: row r is column and value [begin[r]] up to [begin[r + 1] - 1]. */
 struct csr {
@@ -37,10 +40,10 @@ struct csr {
 
 /* What kernels add up and the host reads. */
 struct totals {
-    uint32_t next;         /* row that nobody has taken yet */
+    uint32_t next;         /* turn of TURN rows that nobody has taken yet */
+    uint32_t next_in[BINS];
     uint32_t large;        /* entries of product.large */
     uint32_t longest;      /* words of the longest table among these */
-    uint32_t unserved;     /* rows that got no memory: none, or C is wrong */
     uint32_t in_bin[BINS]; /* entries of product.bins */
     unsigned long long products;
 };
@@ -50,6 +53,7 @@ struct product {
     uint32_t  columns;  /* of B and C */
     uint32_t  most;     /* bytes of the longest table in shared memory */
     uint32_t *products; /* for each row of A: how many */
+    uint32_t *before;   /* for each entry of A: how many its row has before it */
     uint32_t *begin;    /* of C; lengths of rows between the passes; rows + 1 entries */
     uint32_t *column;   /* of C, in each row in no order */
     float    *value;
@@ -58,18 +62,22 @@ struct product {
     totals   *sum;
 };
 
-/* ---- tables: word 0 counts, then come the columns, then the values ---- */
+/* ---- tables: columns, then values, then a count; the first two in whole groups of four ---- */
 
 SIMT_FN uint32_t table_entries(const product &p, pass which, uint32_t row, uint32_t length)
 {
     uint32_t keys = (which == COUNT) ? p.products[row] : length;
 
     keys = (keys < p.columns) ? keys : p.columns;
-    return keys + keys / 2u + 1u;
+    return (keys + keys / 2u + 4u) & ~3u;
+}
+SIMT_FN uint32_t table_count(pass which, uint32_t entries) /* where the count is */
+{
+    return (which == COUNT) ? entries : 2u * entries;
 }
 SIMT_FN uint32_t table_words(pass which, uint32_t entries)
 {
-    return (which == COUNT) ? 1u + entries : 1u + 2u * entries;
+    return table_count(which, entries) + 4u;
 }
 
 SIMT_FN uint32_t bits_of(float value)
@@ -87,24 +95,28 @@ SIMT_FN float value_of(uint32_t bits)
     return value;
 }
 
-/* Find or make the entry of a column; 1 if it is new. */
+/* Find or make the entry of a column; 1 if it is new.
+ *
+ * The search is a loop of plain loads, which may be old: the compare-and-swap after it decides.  A
+ * loop around an atomic would part the warp for long (ptxas lets lanes that are done go on). */
 template <class Words>
 SIMT_FN uint32_t insert(Words table, uint32_t entries, uint32_t column, uint32_t *at_p)
 {
     uint32_t at   = simt_mulhi(column * 2654435761u, entries);
-    uint32_t seen = table.peek(1u + at);
+    uint32_t seen = table.get(at);
 
-    while (seen != column) {
-        if (seen == VACANT) {
-            seen = table.cas(1u + at, VACANT, column);
-            if (seen == VACANT) {
-                *at_p = at;
-                return 1;
-            }
-        } else {
+    while ((seen != VACANT) && (seen != column)) {
+        at   = (at + 1u < entries) ? at + 1u : 0u;
+        seen = table.get(at);
+    }
+    if (seen == VACANT) {
+        seen = table.cas(at, VACANT, column);
+        while ((seen != VACANT) && (seen != column)) { /* seldom: another lane was faster */
             at   = (at + 1u < entries) ? at + 1u : 0u;
-            seen = table.peek(1u + at);
+            seen = table.cas(at, VACANT, column);
         }
+        *at_p = at;
+        return seen == VACANT;
     }
     *at_p = at;
     return 0;
@@ -113,85 +125,235 @@ SIMT_FN uint32_t insert(Words table, uint32_t entries, uint32_t column, uint32_t
 template <class Words>
 SIMT_FN void add_value(Words table, uint32_t i, float value)
 {
-    uint32_t seen = table.peek(i);
+    uint32_t seen = table.cas(i, 0u, bits_of(value)); /* most columns have one product */
     uint32_t now;
 
-    while ((now = table.cas(i, seen, bits_of(value_of(seen) + value))) != seen) {
-        seen = now;
+    if (seen != 0) {
+        while ((now = table.cas(i, seen, bits_of(value_of(seen) + value))) != seen) {
+            seen = now;
+        }
     }
 }
 
-/* All products of a row into its table.  Rows of B are short or long: 1 to 32 lanes share one. */
-template <pass Pass, class Words, class Group>
-SIMT_FN void add_products(const product &p, uint32_t row, Words table, uint32_t entries,
-                          Group group)
+/* ---- a row that is being made ---- */
+
+template <class Words>
+struct row_job {
+    Words    table;
+    uint32_t row;
+    uint32_t entries; /* of the table */
+};
+
+/* How many chunks a step of a row has. */
+template <pass Pass, class Words>
+SIMT_FN uint32_t chunks_of(const product &p, const row_job<Words> &job, uint32_t which)
 {
-    const uint32_t first   = p.a.begin[row];
-    const uint32_t last    = p.a.begin[row + 1u];
-    const uint32_t average = p.products[row] / (last - first);
-    uint32_t       width   = 1;
-    uint32_t       mine    = 0;
-
-    while ((width < average) && (width < SIMT_WARP)) {
-        width *= 2u;
+    if (which == INIT) {
+        return (table_words(Pass, job.entries) + CLEARED - 1u) / CLEARED;
     }
-    for (uint32_t i = first + group.rank() / width; i < last; i += group.size() / width) {
-        const uint32_t from   = p.a.column[i];
-        const float    factor = (Pass == FILL) ? p.a.value[i] : 0.0f;
-        const uint32_t end    = p.b.begin[from + 1u];
+    if (which == INSERT) {
+        return (p.products[job.row] + INSERTED - 1u) / INSERTED;
+    }
+    return (Pass == FILL) ? (job.entries + WRITTEN - 1u) / WRITTEN : 0u;
+}
 
-        for (uint32_t j = p.b.begin[from] + group.rank() % width; j < end; j += width) {
-            uint32_t at;
+template <pass Pass, class Words>
+SIMT_FN void clear_chunk(const row_job<Words> &job, uint32_t chunk)
+{
+    const uint32_t words = table_words(Pass, job.entries);
+    const uint32_t first = chunk * CLEARED;
+    const uint32_t last  = (words - first < CLEARED) ? words : first + CLEARED;
 
-            mine += insert(table, entries, p.b.column[j], &at);
-            if (Pass == FILL) {
-                add_value(table, 1u + entries + at, factor * p.b.value[j]);
+    for (uint32_t i = first + 4u * simt_lane(); i < last; i += 4u * SIMT_WARP) {
+        job.table.set4(i, (i < job.entries) ? VACANT : 0u);
+    }
+}
+
+/* Up to 32 entries of A, one a lane, whose rows of B are to be gone through. */
+struct window {
+    uint32_t start;  /* products of A's row before it */
+    uint32_t length; /* of the row of B */
+    uint32_t from;   /* where that begins, less `start` */
+    float    factor;
+};
+
+/* Lanes without products go behind those that have some. */
+SIMT_FN void close_gaps(window *w, uint32_t some)
+{
+    const uint32_t count  = simt_popc(some);
+    uint32_t       source = 0;
+
+    for (uint32_t i = 0; i <= simt_lane(); i++) {
+        source = (some != 0) ? simt_ffs(some) - 1u : SIMT_WARP - 1u;
+        some &= some - 1u;
+    }
+    w->start  = simt_shfl(SIMT_ALL_LANES, w->start, source);
+    w->from   = simt_shfl(SIMT_ALL_LANES, w->from, source);
+    w->factor = value_of(simt_shfl(SIMT_ALL_LANES, bits_of(w->factor), source));
+    w->length = simt_shfl(SIMT_ALL_LANES, w->length, source);
+    w->length = (simt_lane() < count) ? w->length : 0u;
+}
+
+/* The window of A's entries from `first` on; `last` ends the row, which has `products`.  *limit_p:
+ * products up to the window's end. */
+template <pass Pass>
+SIMT_FN window open_window(const product &p, uint32_t first, uint32_t last, uint32_t products,
+                           uint32_t *limit_p)
+{
+    const uint32_t i   = first + simt_lane();
+    const bool     has = i < last;
+    window         w;
+    uint32_t       some;
+
+    w.start  = has ? p.before[i] : products;
+    w.length = ((i + 1u < last) ? p.before[i + 1u] : products) - w.start;
+    w.from   = has ? p.b.begin[p.a.column[i]] - w.start : 0u;
+    w.factor = (has && (Pass == FILL)) ? p.a.value[i] : 0.0f;
+    some     = simt_ballot(SIMT_ALL_LANES, w.length != 0);
+    *limit_p = simt_shfl(SIMT_ALL_LANES, w.start + w.length, SIMT_WARP - 1u);
+    if ((some & (some + 1u)) != 0) {
+        close_gaps(&w, some);
+    }
+    return w;
+}
+
+/* The last entry of a row before which there are at most so many products. */
+SIMT_FN uint32_t find_entry(const product &p, uint32_t first, uint32_t last, uint32_t products)
+{
+    while (last - first > 1u) { /* 32 parts at a time */
+        const uint32_t part = (last - first + SIMT_WARP - 1u) / SIMT_WARP;
+        const uint32_t i    = first + simt_lane() * part;
+        const uint32_t some = simt_ballot(SIMT_ALL_LANES, (i < last) && (p.before[i] <= products));
+
+        first += (31u - simt_clz(some)) * part; /* the first entry is always among them */
+        last = (last - first < part) ? last : first + part;
+    }
+    return first;
+}
+
+/* Products from..to-1 of a row into the table, 32 at a time, a product a lane whatever the lengths
+ * of B's rows are: each row that begins among the 32 sets a bit, and a lane counts the bits up to
+ * its own. */
+template <pass Pass, class Words>
+SIMT_FN void insert_chunk(const product &p, const row_job<Words> &job, uint32_t from, uint32_t to)
+{
+    const uint32_t all   = p.products[job.row];
+    const uint32_t last  = p.a.begin[job.row + 1u];
+    uint32_t       first = p.a.begin[job.row];
+    uint32_t       fresh = 0; /* columns */
+
+    if (from != 0) {
+        first = find_entry(p, first, last, from);
+    }
+    for (; from < to; first += SIMT_WARP) {
+        uint32_t     limit;
+        const window w     = open_window<Pass>(p, first, last, all, &limit);
+        uint32_t     begun = simt_popc(
+            simt_ballot(SIMT_ALL_LANES, (w.length != 0) && (w.start < from)));
+
+        limit = (to < limit) ? to : limit;
+        for (; from < limit; from += SIMT_WARP) {
+            const uint32_t place = w.start - from; /* wraps for those that began before */
+            const uint32_t mark  = ((w.length != 0) && (place < SIMT_WARP)) ? 1u << place : 0u;
+            const uint32_t marks = machine_or(mark);
+            const uint32_t nth   = begun + simt_popc(marks & simt_mask(0, simt_lane() + 1u)) - 1u;
+            const uint32_t i     = from + simt_lane();
+            const uint32_t j     = simt_shfl(SIMT_ALL_LANES, w.from, nth) + i;
+            const float    factor =
+                (Pass == FILL) ? value_of(simt_shfl(SIMT_ALL_LANES, bits_of(w.factor), nth)) : 0.0f;
+
+            begun += simt_popc(marks);
+            if (i < limit) {
+                uint32_t at;
+
+                fresh += insert(job.table, job.entries, p.b.column[j], &at);
+                if (Pass == FILL) {
+                    add_value(job.table, job.entries + at, factor * p.b.value[j]);
+                }
             }
         }
+        from = limit;
     }
-    if ((Pass == COUNT) && (mine != 0)) {
-        (void)table.add(0, mine);
-    }
-}
-
-/* Move a table's entries to their row of C; each warp of the group takes 32 at a time. */
-template <class Words, class Group>
-SIMT_FN void write_row(const product &p, uint32_t row, Words table, uint32_t entries, Group group)
-{
-    const uint32_t begin = p.begin[row];
-
-    for (uint32_t i = group.rank(); i - simt_lane() < entries; i += group.size()) {
-        const uint32_t column = (i < entries) ? table.get(1u + i) : VACANT;
-        const uint32_t some   = simt_ballot(SIMT_ALL_LANES, column != VACANT);
-        uint32_t       at     = 0;
-
+    if (Pass == COUNT) {
+        fresh = machine_sum(fresh);
         if (simt_lane() == 0) {
-            at = table.add(0, simt_popc(some));
-        }
-        at = simt_shfl(SIMT_ALL_LANES, at, 0) + simt_popc(some & simt_mask(0, simt_lane()));
-        if (column != VACANT) {
-            p.column[begin + at] = column;
-            p.value[begin + at]  = value_of(table.get(1u + entries + i));
+            (void)job.table.add(table_count(COUNT, job.entries), fresh);
         }
     }
 }
 
-/* One row, with a table of table_words(); the group is converged. */
-template <pass Pass, class Words, class Group>
-SIMT_FN void make_row(const product &p, uint32_t row, Words table, uint32_t entries, Group group)
+/* Some entries of the table to their row of C. */
+template <class Words>
+SIMT_FN void write_chunk(const product &p, const row_job<Words> &job, uint32_t chunk)
 {
-    const uint32_t words = table_words(Pass, entries);
+    const uint32_t first = chunk * WRITTEN + simt_lane();
+    uint32_t       column[WRITTEN / SIMT_WARP];
+    uint32_t       count = 0;
+    uint32_t       at    = 0;
 
-    for (uint32_t i = group.rank(); i < words; i += group.size()) {
-        table.set(i, ((i == 0) || (i > entries)) ? 0u : VACANT);
+    SIMT_UNROLLED
+    for (uint32_t k = 0; k < WRITTEN / SIMT_WARP; k++) {
+        const uint32_t i = first + k * SIMT_WARP;
+
+        column[k] = (i < job.entries) ? job.table.get(i) : VACANT;
+        count += simt_popc(simt_ballot(SIMT_ALL_LANES, column[k] != VACANT));
     }
-    group.sync();
-    add_products<Pass>(p, row, table, entries, group);
-    group.sync();
-    if (Pass == FILL) {
-        write_row(p, row, table, entries, group);
-    } else if (group.rank() == 0) {
-        p.begin[row] = table.get(0);
+    if (simt_lane() == 0) {
+        at = p.begin[job.row] + job.table.add(table_count(FILL, job.entries), count);
+    }
+    at = simt_shfl(SIMT_ALL_LANES, at, 0);
+    SIMT_UNROLLED
+    for (uint32_t k = 0; k < WRITTEN / SIMT_WARP; k++) {
+        const uint32_t some = simt_ballot(SIMT_ALL_LANES, column[k] != VACANT);
+        const uint32_t to   = at + simt_popc(some & simt_mask(0, simt_lane()));
+
+        if (column[k] != VACANT) {
+            p.column[to] = column[k];
+            p.value[to]  = value_of(job.table.get(job.entries + first + k * SIMT_WARP));
+        }
+        at += simt_popc(some);
+    }
+}
+
+/* By a whole warp. */
+template <pass Pass, class Words>
+SIMT_FN void do_chunk(const product &p, const row_job<Words> &job, uint32_t which, uint32_t chunk)
+{
+    if (which == INIT) {
+        clear_chunk<Pass>(job, chunk);
+    } else if (which == INSERT) {
+        const uint32_t from = chunk * INSERTED;
+        const uint32_t rest = p.products[job.row] - from;
+
+        insert_chunk<Pass>(p, job, from, from + ((rest < INSERTED) ? rest : INSERTED));
+    } else if (Pass == FILL) {
+        write_chunk(p, job, chunk);
+    }
+}
+
+/* What COUNT has found. */
+template <pass Pass, class Words>
+SIMT_FN void finish_row(const product &p, const row_job<Words> &job)
+{
+    if (Pass == COUNT) {
+        p.begin[job.row] = job.table.get(table_count(COUNT, job.entries));
+    }
+}
+
+/* One row by a warp or a block, converged, that does nothing else meanwhile. */
+template <pass Pass, class Words, class Group>
+SIMT_FN void make_row(const product &p, const row_job<Words> &job, Group group)
+{
+    for (uint32_t which = INIT; which < STEPS; which++) {
+        const uint32_t chunks = chunks_of<Pass>(p, job, which);
+
+        for (uint32_t chunk = group.warp(); chunk < chunks; chunk += group.warps()) {
+            do_chunk<Pass>(p, job, which, chunk);
+        }
+        group.sync();
+    }
+    if (group.rank() == 0) {
+        finish_row<Pass>(p, job);
     }
     group.sync(); /* the table may go */
 }
@@ -206,96 +368,5 @@ SIMT_FN uint32_t row_entries(const product &p, pass which, uint32_t row)
 {
     return (p.products[row] != 0) ? table_entries(p, which, row, row_length(p, which, row)) : 0u;
 }
-
-/* ---- the versions ---- */
-
-template <pass Pass>
-struct rows_by_pool {
-    product     p;
-    shpool_pool pool;
-
-    MACHINE_METHOD void operator()() const
-    {
-        const whole_warp warp;
-        shpool_heap      heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
-
-        for (uint32_t row = warp.take(&p.sum->next); row < p.a.rows;
-             row          = warp.take(&p.sum->next)) {
-            const uint32_t entries = row_entries(p, Pass, row);
-            const uint32_t bytes   = 4u * table_words(Pass, entries);
-
-            if ((entries != 0) && (bytes <= p.most) &&
-                !with_pool_memory(heap, bytes, [&](shared_words table) {
-                    make_row<Pass>(p, row, table, entries, warp);
-                }) && (simt_lane() == 0)) {
-                (void)simt_global_add32(&p.sum->unserved, 1);
-            }
-        }
-        shpool_fini(heap);
-    }
-};
-
-template <pass Pass>
-struct rows_by_array {
-    product         p;
-    const uint32_t *list;  /* NULL: all rows */
-    uint32_t        count;
-    uint32_t        bytes; /* for each warp */
-
-    MACHINE_METHOD void operator()() const
-    {
-        const whole_warp   warp;
-        const shared_words table = { simt_dynamic_base() + simt_warp() * bytes };
-
-        for (uint32_t turn = warp.take(&p.sum->next); turn < count;
-             turn          = warp.take(&p.sum->next)) {
-            const uint32_t row     = (list != nullptr) ? list[turn] : turn;
-            const uint32_t entries = row_entries(p, Pass, row);
-
-            if ((entries != 0) && (4u * table_words(Pass, entries) <= bytes)) {
-                make_row<Pass>(p, row, table, entries, warp);
-            }
-        }
-    }
-};
-
-template <pass Pass>
-struct rows_by_shared_array { /* behind the turn */
-    product p;
-
-    MACHINE_METHOD void operator()() const
-    {
-        const whole_block  block;
-        const simt_addr    turn  = simt_dynamic_base();
-        const shared_words table = { turn + TURN_BYTES };
-
-        for (uint32_t row = block.take(&p.sum->next, turn); row < p.a.rows;
-             row          = block.take(&p.sum->next, turn)) {
-            const uint32_t entries = row_entries(p, Pass, row);
-
-            if ((entries != 0) && (4u * table_words(Pass, entries) <= p.most)) {
-                make_row<Pass>(p, row, table, entries, block);
-            }
-        }
-    }
-};
-
-template <pass Pass>
-struct rows_by_block {
-    product   p;
-    uint32_t *tables; /* sum->longest words for each block */
-
-    MACHINE_METHOD void operator()() const
-    {
-        const size_t       longest = p.sum->longest;
-        const global_words table   = { tables + simt_block_rank() * longest };
-
-        for (uint32_t i = simt_block_rank(); i < p.sum->large; i += simt_grid_blocks()) {
-            const uint32_t row = p.large[i];
-
-            make_row<Pass>(p, row, table, row_entries(p, Pass, row), whole_block{});
-        }
-    }
-};
 
 #endif /* SHPOOL_EXAMPLES_SPARSE_ROWS_H */

@@ -13,16 +13,17 @@
  * The versions differ in where a row's table comes from:
  *
  *   pool             what the row needs, from a pool that all warps of a block share
- *   static           an array for each warp, as long as the longest table (--most)
+ *   static           an array for each warp
  *   static, blocks   an array for each block (--block), whose warps do a row together
  *   binned           static arrays too, but rows are first sorted by the size of their tables, and
- *                    each power of two has a launch of its own: what one writes who has no
- *                    allocator
+ *                    each power of two has a launch of its own, beside the others: what one writes
+ *                    who has no allocator
  *
- * Rows whose tables are longer than --most are done in global memory, in each version alike.  Every
- * C is compared with the CPU's.
+ * Rows whose tables are longer than those of the version are done in global memory, beside the
+ * others, in each version alike.  Every C is compared with the CPU's.
  */
 #include "prepare.h"
+#include "versions.h"
 
 #include "../options.h"
 #include "matrix.h"
@@ -34,33 +35,38 @@
 #if defined(__CUDACC__)
 #define ROWS         (1u << 18)
 #define ROUNDS       5
-#define SCAN         SCAN_THREADS
-#define POOL_THREADS 512u
-#define POOL_BYTES   (96u * 1024u)
-#define MOST         (32u * 1024u)
+#define POOL_THREADS 1024u
+#define POOL_BYTES   (200u * 1024u)
 #define BLOCK        128u
 #else /* a fiber for each thread: small, and still rows of each kind */
 #define ROWS         300u
 #define ROUNDS       1
-#define SCAN         64u
 #define POOL_THREADS 128u
-#define POOL_BYTES   (4u * 1024u)
-#define MOST         (2u * 1024u)
+#define POOL_BYTES   (24u * 1024u)
 #define BLOCK        64u
 #endif
-#define BLOCK_THREADS 256u
+#define BLOCK_THREADS  256u
+#define GLOBAL_THREADS 1024u
+
+enum version { POOL, STATIC, BLOCKS, BINNED, VERSIONS };
+static const char *const version_names[] = { "pool", "static", "static, blocks", "binned" };
 
 struct options {
     uint32_t rows    = ROWS;
+    uint32_t matrix  = NETWORK;
     uint32_t pool    = POOL_BYTES;
     uint32_t threads = POOL_THREADS;
-    uint32_t most    = MOST;
     uint32_t block   = BLOCK;
     uint32_t rounds  = ROUNDS;
+    uint32_t most    = 0;
 };
 
-enum version { POOL, STATIC, BLOCKS, BINNED };
-static const char *const version_names[] = { "pool", "static", "static, blocks", "binned" };
+/* Bytes of the longest table in shared memory, unless --most says. */
+#if defined(__CUDACC__)
+static const uint32_t version_most[VERSIONS] = { 98304, 8192, 32768, 131072 };
+#else
+static const uint32_t version_most[VERSIONS] = { 8192, 2048, 4096, 8192 };
+#endif
 
 /* A product in the making, and what a round of it took. */
 struct work {
@@ -71,8 +77,8 @@ struct work {
     uint32_t        block   = 0; /* threads of one that shares a row */
     machine_array<uint32_t> tables, column;
     machine_array<float>    value;
+    machine_array<char>     scan;
     uint32_t        entries = 0; /* of C */
-    uint32_t        unserved = 0;
     unsigned long long products = 0;
     double          seconds[2] = {}; /* of the passes */
     double          total      = 0;
@@ -80,62 +86,75 @@ struct work {
 
 static void read_totals(work &w) { machine_read(&w.seen, w.p.sum, sizeof(w.seen)); }
 
+template <class Kernel>
+static void launch_rows(const Kernel &kernel, uint32_t turns, uint32_t threads, uint32_t bytes,
+                        uint32_t queue)
+{
+    const uint32_t most = machine_blocks<Kernel>(threads, bytes);
+
+    machine_launch((turns < most) ? turns : most, threads, bytes, kernel, queue);
+}
+
+/* A warp for each row whose table has no more bytes than a warp is worth, a block for a longer
+ * one; all bins at the same time, the long ones first. */
 template <pass Pass>
 static void rows_in_bins(work &w)
 {
-    rows_by_array<Pass> kernel = { w.p, nullptr, 0, 0 };
-
     machine_launch(machine_blocks<sort_rows<Pass>>(BLOCK_THREADS, 0), BLOCK_THREADS, 0,
                    sort_rows<Pass>{ w.p });
     read_totals(w);
-    for (uint32_t bin = BINS; bin-- > 0;) { /* the long ones first */
-        uint32_t warps = 4;
+    for (uint32_t bin = BINS; bin-- > 0;) {
+        const uint32_t   bytes = 256u << bin;
+        const rows_taken rows  = { w.p.bins + static_cast<size_t>(bin) * w.p.a.rows,
+                                   w.seen.in_bin[bin], bytes };
+        const uint32_t   turns = (rows.count + TURN - 1u) / TURN;
+        uint32_t *const  next  = &w.p.sum->next_in[bin];
 
-        kernel.list  = w.p.bins + static_cast<size_t>(bin) * w.p.a.rows;
-        kernel.count = w.seen.in_bin[bin];
-        kernel.bytes = 256u << bin;
-        while ((warps > 1u) && (warps * kernel.bytes > 32u * 1024u)) {
-            warps /= 2u;
-        }
-        if (kernel.count != 0) {
-            const uint32_t blocks = machine_blocks<rows_by_array<Pass>>(warps * SIMT_WARP,
-                                                                        warps * kernel.bytes);
+        if ((rows.count != 0) && (bytes <= TEAM_BYTES)) {
+            const uint32_t warps = 4;
 
-            machine_zero(&w.p.sum->next, sizeof(w.p.sum->next));
-            machine_launch(blocks, warps * SIMT_WARP, warps * kernel.bytes, kernel);
+            launch_rows(rows_by_warps<Pass>{ w.p, rows, next }, (turns + warps - 1u) / warps,
+                        warps * SIMT_WARP, warps * bytes, bin + 1u);
+        } else if (rows.count != 0) {
+            const uint32_t threads = bytes / TEAM_BYTES * SIMT_WARP;
+
+            launch_rows(rows_by_blocks<Pass>{ w.p, rows, next }, turns,
+                        (threads < 1024u) ? threads : 1024u, TURN_BYTES + bytes, bin + 1u);
         }
     }
 }
 
-/* One pass over all rows.  w.seen is what count_products or sum_lengths left. */
+/* One pass over all rows.  w.seen is what count_products or list_large left. */
 template <pass Pass>
 static void do_pass(work &w, version which)
 {
-    const uint32_t     large = w.seen.large;
-    const size_t       words = w.seen.longest;
-    rows_by_pool<Pass> by_pool = { w.p, w.pool };
-    const double       from  = machine_seconds();
+    const uint32_t   large = w.seen.large;
+    const size_t     words = w.seen.longest;
+    const rows_taken all   = { nullptr, w.p.a.rows, w.p.most };
+    const uint32_t   turns = (w.p.a.rows + TURN - 1u) / TURN;
+    const double     from  = machine_seconds();
 
-    if (which == POOL) {
-        machine_launch(machine_blocks<rows_by_pool<Pass>>(w.threads, w.pool.shared_bytes),
-                       w.threads, w.pool.shared_bytes, by_pool);
-    } else if (which == STATIC) {
-        machine_launch(machine_blocks<rows_by_array<Pass>>(SIMT_WARP, w.p.most), SIMT_WARP,
-                       w.p.most, rows_by_array<Pass>{ w.p, nullptr, w.p.a.rows, w.p.most });
-    } else if (which == BLOCKS) {
-        const uint32_t bytes = TURN_BYTES + w.p.most;
-
-        machine_launch(machine_blocks<rows_by_shared_array<Pass>>(w.block, bytes), w.block, bytes,
-                       rows_by_shared_array<Pass>{ w.p });
-    } else {
-        rows_in_bins<Pass>(w);
-    }
     if (large != 0) {
-        const uint32_t most   = machine_blocks<rows_by_block<Pass>>(BLOCK_THREADS, 0);
+        const uint32_t most   = machine_blocks<rows_by_global<Pass>>(GLOBAL_THREADS, 0);
         const uint32_t blocks = (large < most) ? large : most;
 
-        machine_launch(blocks, BLOCK_THREADS, 0,
-                       rows_by_block<Pass>{ w.p, w.tables.get(blocks * words) });
+        machine_launch(blocks, GLOBAL_THREADS, 0,
+                       rows_by_global<Pass>{ w.p, w.tables.get(blocks * words) }, BINS + 1u);
+    }
+    if (which == POOL) {
+        const uint32_t most =
+            machine_pool_blocks<rows_by_pool<Pass>>(w.pool, w.threads, BOARD_BYTES);
+
+        machine_launch_pool(w.pool, (turns < most) ? turns : most, w.threads, BOARD_BYTES,
+                            rows_by_pool<Pass>{ w.p }, 1);
+    } else if (which == STATIC) {
+        launch_rows(rows_by_warps<Pass>{ w.p, all, &w.p.sum->next }, turns, SIMT_WARP, w.p.most,
+                    1);
+    } else if (which == BLOCKS) {
+        launch_rows(rows_by_blocks<Pass>{ w.p, all, &w.p.sum->next }, turns, w.block,
+                    TURN_BYTES + w.p.most, 1);
+    } else {
+        rows_in_bins<Pass>(w);
     }
     machine_wait();
     w.seconds[Pass] = machine_seconds() - from;
@@ -152,18 +171,16 @@ static void multiply(work &w, version which)
     w.products = w.seen.products;
     do_pass<COUNT>(w, which);
 
-    read_totals(w);
-    w.unserved = w.seen.unserved;
     machine_zero(w.p.sum, sizeof(*w.p.sum));
-    machine_launch(1, SCAN, SCAN * 4u, sum_lengths{ w.p });
+    machine_scan(w.p.begin, w.p.a.rows + 1u, &w.scan);
+    machine_launch(machine_blocks<list_large>(BLOCK_THREADS, 0), BLOCK_THREADS, 0,
+                   list_large{ w.p });
     machine_read(&w.entries, w.p.begin + w.p.a.rows, sizeof(w.entries));
     w.p.column = w.column.get(w.entries);
     w.p.value  = w.value.get(w.entries);
     read_totals(w);
     do_pass<FILL>(w, which);
     w.total = machine_seconds() - from;
-    read_totals(w);
-    w.unserved += w.seen.unserved;
 }
 
 static matrix result_of(const work &w)
@@ -181,7 +198,7 @@ static matrix result_of(const work &w)
 }
 
 static int print_row(const char *name, uint32_t bytes, uint32_t threads, const reference &want,
-                     const matrix &got, uint32_t unserved)
+                     const matrix &got)
 {
     const uint32_t wrong = count_wrong_rows(want, got);
 
@@ -189,8 +206,8 @@ static int print_row(const char *name, uint32_t bytes, uint32_t threads, const r
     if (bytes != 0) {
         std::printf(" %7u bytes, %4u threads a block", bytes, threads);
     }
-    std::printf("  %u wrong rows, %u without memory", wrong, unserved);
-    return (wrong != 0) || (unserved != 0);
+    std::printf("  %u wrong rows", wrong);
+    return wrong != 0;
 }
 
 /* All rounds of one version; 1 if C is wrong. */
@@ -199,6 +216,10 @@ static int run(work &w, version which, const options &o, const reference &want)
     double best[3] = { 1e30, 1e30, 1e30 };
     int    failed;
 
+    w.p.most = (o.most != 0) ? o.most : version_most[which];
+    if ((which == POOL) && (w.p.most > w.pool.largest)) {
+        w.p.most = w.pool.largest;
+    }
     for (uint32_t round = 0; round <= o.rounds; round++) { /* the first one allocates */
         multiply(w, which);
         if ((round > 0) && (w.total < best[2])) {
@@ -208,10 +229,11 @@ static int run(work &w, version which, const options &o, const reference &want)
         }
     }
     failed = print_row(version_names[which],
-                       (which == POOL) ? w.pool.shared_bytes : (which != BINNED) ? o.most : 0u,
+                       (which == POOL) ? w.pool.shared_bytes : w.p.most,
                        (which == POOL) ? w.threads : (which == BLOCKS) ? w.block : SIMT_WARP, want,
-                       result_of(w), w.unserved);
+                       result_of(w));
 #if defined(__CUDACC__)
+    std::printf("; %u rows in global memory", w.seen.large);
     std::printf("; count %.3f ms, fill %.3f ms, all %.3f ms, %.2f Gflop/s", best[0] * 1e3,
                 best[1] * 1e3, best[2] * 1e3, 2e-9 * static_cast<double>(w.products) / best[2]);
 #endif
@@ -225,7 +247,7 @@ static matrix input(const options &o, const char *file)
     std::string wrong;
 
     if (file == nullptr) {
-        return generate(o.rows);
+        return generate(static_cast<kind>(o.matrix), o.rows);
     }
     wrong = read_matrix(file, &a);
     if (!wrong.empty()) {
@@ -240,9 +262,12 @@ int main(int argc, char **argv)
     const char *file = read_options(
         argc, argv, "sparse [options] [FILE.mtx]",
         { { "--rows", &o.rows, 1, 1u << 22, 1, "of a made-up matrix" },
+          { "--matrix", &o.matrix, 0, KINDS - 1u, 1,
+            "made up: 0 a network, 1 with more hubs, 2 banded, 3 uniform" },
           { "--pool", &o.pool, 64, 1u << 20, 1, "bytes of a block's pool" },
           { "--threads", &o.threads, 32, 1024, 32, "of a block with a pool" },
-          { "--most", &o.most, 64, LONGEST, 16, "bytes of the longest table in shared memory" },
+          { "--most", &o.most, 0, LONGEST, 16,
+            "bytes of the longest table in shared memory; 0: as suits the version" },
           { "--block", &o.block, 32, 1024, 32, "threads of a block that shares a row" },
           { "--rounds", &o.rounds, 1, 1000, 1, "of which the fastest counts" } });
     const char *machine = machine_name("sparse");
@@ -252,7 +277,7 @@ int main(int argc, char **argv)
         return 77;
     }
 
-    const shpool_pool pool = open_block_pool(o.threads, o.pool, o.most);
+    const shpool_pool pool = open_block_pool(o.threads, o.pool, 256);
     const matrix      a    = input(o, file);
     const reference want = multiply(a, a);
     const csr    in   = { a.rows, machine_copy(a.begin), machine_copy(a.column),
@@ -264,8 +289,8 @@ int main(int argc, char **argv)
     w.block       = o.block;
     w.p.a = w.p.b = in;
     w.p.columns   = a.columns;
-    w.p.most      = o.most;
     w.p.products  = machine_new<uint32_t>(a.rows);
+    w.p.before    = machine_new<uint32_t>(a.column.size());
     w.p.begin     = machine_new<uint32_t>(a.rows + 1u);
     w.p.large     = machine_new<uint32_t>(a.rows);
     w.p.bins      = machine_new<uint32_t>(static_cast<size_t>(BINS) * a.rows);
@@ -276,21 +301,20 @@ int main(int argc, char **argv)
     for (version which : { POOL, STATIC, BLOCKS, BINNED }) {
         failed |= run(w, which, o, want);
     }
-    std::printf("%llu products; tables longer than %u bytes: %u rows\n", w.products, w.p.most,
-                w.seen.large);
+    std::printf("%llu products\n", w.products);
 #if defined(SPARSE_CUSPARSE) && defined(__CUDACC__)
     matrix       got;
     const double best = by_cusparse(in, static_cast<uint32_t>(a.column.size()),
                                      o.rounds + 1u, &got);
 
-    failed |= print_row("cuSPARSE", 0, 0, want, got, 0);
+    failed |= print_row("cuSPARSE", 0, 0, want, got);
     std::printf("; all %.3f ms, %.2f Gflop/s; its rows of C are%s sorted\n", best * 1e3,
                 2e-9 * static_cast<double>(w.products) / best, is_sorted(got) ? "" : " not");
 #endif
     machine_close(&w.pool);
     for (const void *p : std::initializer_list<const void *>{
-             in.begin, in.column, in.value, w.p.products, w.p.begin, w.p.large, w.p.bins,
-             w.p.sum }) {
+             in.begin, in.column, in.value, w.p.products, w.p.before, w.p.begin, w.p.large,
+             w.p.bins, w.p.sum }) {
         machine_delete(p);
     }
     return failed;
