@@ -185,18 +185,48 @@ shpool_status shpool_link_parts(const shpool_link_input *input, void **cubin_p, 
     return SHPOOL_OK;
 }
 
+shpool_status shpool_link_code(const char *allocator, uint32_t arch,
+                               const shpool_blob **allocator_p, const shpool_blob **spill_p)
+{
+    shpool_config config = { .block_threads = 0 };
+    shpool_selection selection = { .allocator = NULL };
+    shpool_status status;
+    int spills;
+
+    if (allocator_p != NULL) {
+        *allocator_p = NULL;
+    }
+    if (spill_p != NULL) {
+        *spill_p = NULL;
+    }
+    if ((allocator == NULL) || (allocator_p == NULL) || (spill_p == NULL)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "shpool_link_code: %s is NULL",
+                            (allocator == NULL) ? "allocator"
+                            : (allocator_p == NULL) ? "allocator_p" : "spill_p");
+    }
+
+    status = shpool_select(allocator, &config, &selection);
+    if (status == SHPOOL_OK) {
+        status = shpool_link_choose(selection.allocator, arch, allocator_p);
+    }
+    if (status == SHPOOL_OK) {
+        spills = (config.spill != SHPOOL_SPILL_FAIL) ||
+                 ((selection.allocator->caps & SHPOOL_CAP_SPILL) != 0);
+        *spill_p = linked_parts[spills];
+    }
+    return status;
+}
+
 shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const char *allocator,
                                uint32_t arch, void **cubin_p, size_t *bytes_p,
                                shpool_link_origin *origin_p)
 {
     shpool_link_part part[3] = { { kernel, kernel_bytes, "kernel" } };
     shpool_link_input input = { .part = part, .parts = 2, .arch = arch, .variant = "",
-                                .lto = 1 };
+                                .name = allocator, .lto = 1 };
     const shpool_blob *lto_ir;
-    shpool_config config = { .block_threads = 0 };
-    shpool_selection selection = { .allocator = NULL };
+    const shpool_blob *spill;
     shpool_status status;
-    int spills;
 
     if (cubin_p != NULL) {
         *cubin_p = NULL;
@@ -210,23 +240,15 @@ shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const ch
 
     status = check_arguments(kernel, kernel_bytes, allocator, arch);
     if (status == SHPOOL_OK) {
-        status = shpool_select(allocator, &config, &selection);
+        status = shpool_link_code(allocator, arch, &lto_ir, &spill);
     }
     if (status != SHPOOL_OK) {
         return status;
     }
-    status = shpool_link_choose(selection.allocator, arch, &lto_ir);
-    if (status != SHPOOL_OK) {
-        return status;
-    }
-    spills = (config.spill != SHPOOL_SPILL_FAIL) ||
-             ((selection.allocator->caps & SHPOOL_CAP_SPILL) != 0);
-    input.name = selection.allocator->name;
     input.cuda = lto_ir->cuda;
     part[1] = (shpool_link_part){ lto_ir->data, lto_ir->bytes, "allocator" };
-    if (linked_parts[spills] != NULL) {
-        part[input.parts++] = (shpool_link_part){ linked_parts[spills]->data,
-                                                  linked_parts[spills]->bytes, "spill" };
+    if (spill != NULL) {
+        part[input.parts++] = (shpool_link_part){ spill->data, spill->bytes, "spill" };
     }
     return shpool_link_parts(&input, cubin_p, bytes_p, origin_p);
 }

@@ -404,6 +404,25 @@ SHPOOL_API shpool_status shpool_link(const void *kernel, size_t kernel_bytes, co
                                      uint32_t arch, void **cubin_p, size_t *bytes_p);
 
 /**
+ * The LTO-IR that shpool_link() joins with a kernel: for programs that have a linker of their own
+ * (Numba, nvJitLink, cuLinkAddData).
+ *
+ * Scope: host, any thread; no CUDA.
+ * @param [in]  allocator    as for shpool_link(): of a spec only the spill option matters
+ * @param [in]  arch         compute capability times 10: 90 for sm_90
+ * @param [out] allocator_p  the allocator's, for the newest architecture up to `arch`; belongs to
+ *                           the library or the plugin, and stays valid; NULL on failure
+ * @param [out] spill_p      likewise the part that spills, or says that nothing does; NULL in a
+ *                           build without nvcc, and on failure
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_NOT_FOUND: no such allocator;
+ *         SHPOOL_ERR_SPEC; SHPOOL_ERR_UNSUPPORTED: no LTO-IR in this build, or none for so old an
+ *         architecture
+ */
+SHPOOL_API shpool_status shpool_link_code(const char *allocator, uint32_t arch,
+                                          const shpool_blob **allocator_p,
+                                          const shpool_blob **spill_p);
+
+/**
  * Join an image's own kernels with an allocator, to a cubin.  Needs libnvJitLink, no GPU.
  *
  * For the device archive, through which shpool_open() calls it; nvcc leaves the relocatable device

@@ -76,6 +76,39 @@ static void test_newer_lto_ir_is_for_newer_gpus(void **state)
     assert_detail("no data");
 }
 
+/* What another linker gets is what shpool_link() takes. */
+static void test_lto_ir_is_that_for_the_architecture(void **state)
+{
+    static const shpool_blob for_90 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 90,
+                                        NULL };
+    static const shpool_blob for_75 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 75,
+                                        &for_90 };
+    static shpool_allocator one;
+    const shpool_blob *found = NULL;
+    const shpool_blob *spill = NULL;
+    const shpool_blob *arena = NULL;
+
+    (void)state;
+    one = fake_allocator("l_two", SHPOOL_SCOPE_BLOCK, 0);
+    one.lto_ir = &for_75;
+    assert_int_equal(shpool_register(&one), SHPOOL_OK);
+    assert_int_equal(shpool_link_code("l_two", 89, &found, &spill), SHPOOL_OK);
+    assert_ptr_equal(found, &for_75);
+    assert_int_equal(shpool_link_code("l_two:spill=arena", 90, &found, &arena), SHPOOL_OK);
+    assert_ptr_equal(found, &for_90);
+    assert_true((spill == NULL) ? (arena == NULL) : (spill != arena));
+
+    assert_int_equal(shpool_link_code("l_without", 90, &found, &spill), SHPOOL_ERR_UNSUPPORTED);
+    assert_null(found);
+    assert_null(spill);
+    assert_int_equal(shpool_link_code("l_tw", 90, &found, &spill), SHPOOL_ERR_NOT_FOUND);
+    assert_int_equal(shpool_link_code(NULL, 90, &found, &spill), SHPOOL_ERR_INVALID);
+    assert_int_equal(shpool_link_code("l_two", 90, NULL, &spill), SHPOOL_ERR_INVALID);
+    assert_int_equal(shpool_link_code("l_two", 90, &found, NULL), SHPOOL_ERR_INVALID);
+    assert_detail("spill_p");
+    assert_null(found);
+}
+
 /* With libnvJitLink its refusal is reported, without it the names that were tried. */
 static void test_garbage_is_refused(void **state)
 {
@@ -131,6 +164,7 @@ int main(void)
         cmocka_unit_test_setup(test_bad_arguments, clear_environment),
         cmocka_unit_test_setup(test_allocator_without_lto_ir, clear_environment),
         cmocka_unit_test_setup(test_newer_lto_ir_is_for_newer_gpus, clear_environment),
+        cmocka_unit_test_setup(test_lto_ir_is_that_for_the_architecture, clear_environment),
         cmocka_unit_test_setup(test_garbage_is_refused, clear_environment),
         cmocka_unit_test_setup(test_devices, clear_environment),
         cmocka_unit_test_setup(test_devices_refuses_null, clear_environment),
