@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""CuPy over libshpool: python3 cupy_example.py [libshpool.so]
+"""CuPy's arrays in memory of libshpool: python3 cupy_example.py
 
-CuPy passes no stream to a function allocator: everything is in the order of the default stream.
-Arrays that are used on another stream have to be alive until that one is done with them.
 Exit: 0; 1: a wrong result; 77: no CuPy or no GPU.
 """
-import ctypes
 import sys
 
 
@@ -17,13 +14,9 @@ def main():
     except Exception as reason:  # CuPy's own errors differ between versions
         print(f"skipped: {reason}")
         sys.exit(77)
+    import shpool.cupy
 
-    lib = ctypes.CDLL(sys.argv[1] if len(sys.argv) > 1 else "libshpool.so")
-    allocator = cupy.cuda.CFunctionAllocator(
-        0, ctypes.cast(lib.shpool_cupy_malloc, ctypes.c_void_p).value,
-        ctypes.cast(lib.shpool_cupy_free, ctypes.c_void_p).value, lib)
-    cupy.cuda.set_allocator(allocator.malloc)
-
+    shpool.cupy.enable()
     x = cupy.arange(1_000_000, dtype=cupy.float64)
     for _ in range(100):
         y = cupy.sqrt(x) * 2 + 1  # three temporaries a turn, from the cache

@@ -3,7 +3,8 @@
 shpool_examples = examples/device
 examples_device_LDADD = libshpool_core.la
 dist_examples_DATA += examples/blueprint.cu examples/cluster.cu examples/cupy_example.py \
-	examples/device.c examples/groups.cu examples/shpool_torch.py examples/torch_train.py \
+	examples/cupy_rows.py examples/device.c examples/groups.cu examples/numba_rows.py \
+	examples/rows.cuh examples/torch_rows.cu examples/torch_rows.py examples/torch_train.py \
 	examples/linked.cu examples/linked_kernel.cu examples/loadstore.cu examples/pipeline.cu \
 	examples/runtime.cu examples/scratch.cu examples/spill.cu examples/wait.cu
 dist_pluginexample_DATA = examples/plugin/own.c examples/plugin/own.cu examples/plugin/own.h

@@ -2,7 +2,7 @@
 """Train a small model with PyTorch's own allocator, with libshpool in its place, and with libshpool
 under a MemPool, and compare: the losses are the same to the last bit.
 
-    python3 torch_train.py [--library libshpool.so] [--steps 200] [--mode all]
+    python3 torch_train.py [--steps 200] [--mode all]
 
 Prints a line for each mode: the last loss, the time of a step, and what libshpool served.  Exit: 0;
 1: losses differ, or libshpool served nothing; 77: no PyTorch or no GPU.
@@ -20,7 +20,6 @@ MODES = ("native", "replace", "pool")
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--library", default="libshpool.so")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--mode", choices=MODES + ("all",), default="all")
     return parser.parse_args()
@@ -54,23 +53,23 @@ def train(torch, steps):
     return losses, sorted(times)[len(times) // 2]
 
 
-def run_one(mode, library, steps):
+def run_one(mode, steps):
     """In a process of its own: the allocator is chosen before CUDA begins."""
     import torch
-    import shpool_torch
+    import shpool.torch
 
     under = contextlib.nullcontext()
     if mode == "replace":
-        shpool_torch.replace(library)
+        shpool.torch.enable()
     if mode == "pool":
-        pool = shpool_torch.mem_pool(library)
+        pool = shpool.torch.mem_pool()
         under = torch.cuda.use_mem_pool(pool)
     with under:
         losses, median = train(torch, steps)
     result = {"mode": mode, "losses": [loss.hex() for loss in losses], "step_ms": median,
               "last": losses[-1]}
     if mode != "native":
-        stats = shpool_torch.stats(0, library)
+        stats = shpool.torch.stats(0)
         result.update(mallocs=stats.mallocs, driver_mallocs=stats.driver_mallocs,
                       driver_bytes_peak=stats.driver_bytes_peak)
     print(json.dumps(result))
@@ -79,8 +78,8 @@ def run_one(mode, library, steps):
 def run_in_process(mode, args):
     environment = dict(os.environ, CUBLAS_WORKSPACE_CONFIG=":4096:8")
     done = subprocess.run(
-        [sys.executable, __file__, "--mode", mode, "--library", args.library,
-         "--steps", str(args.steps)], env=environment, stdout=subprocess.PIPE, check=False)
+        [sys.executable, __file__, "--mode", mode, "--steps", str(args.steps)],
+        env=environment, stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
         sys.exit(f"{mode}: exit {done.returncode}")
     return json.loads(done.stdout.decode().strip().splitlines()[-1])
@@ -94,7 +93,7 @@ def main():
         print("skipped: no PyTorch")
         sys.exit(77)
     if args.mode != "all":
-        run_one(args.mode, args.library, args.steps)
+        run_one(args.mode, args.steps)
         return
     if not torch.cuda.is_available():
         print("skipped: no GPU")

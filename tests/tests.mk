@@ -31,6 +31,7 @@ include tests/gpu/gpu.mk
 include tests/lib/lib.mk
 include tests/loadstore/loadstore.mk
 include tests/pools/pools.mk
+include tests/python/python.mk
 include tests/simt/simt.mk
 include tests/tools/tools.mk
 

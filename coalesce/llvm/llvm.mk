@@ -47,6 +47,7 @@ coalesce/shpool-coalesce.so: $(shpool_plugin_objects)
 	$(AM_V_CXXLD)$(CXX) -shared $(LDFLAGS) -o $@ $(shpool_plugin_objects)
 -include $(shpool_plugin_objects:.o=.d)
 all-local: $(shpoolplugin_DATA)
-clean-local:
+shpool_clean += clean-plugin
+clean-plugin:
 	rm -rf coalesce/plugin.d coalesce/shpool-coalesce.so
 endif

@@ -35,16 +35,20 @@ EXTRA_DIST += \
 	tests/gpu/loadstore_copies.cu \
 	tests/gpu/loadstore_stages.cu \
 	tests/gpu/loadstore_threads.cu \
+	tests/gpu/python_pairs.cu \
+	tests/gpu/python_pools.py \
+	tests/gpu/python_times.py \
 	tests/gpu/pytorch.py \
 	tests/gpu/pytorch_peak.py \
 	tests/gpu/resource.cu \
 	tests/gpu/soak.cu \
 	tests/gpu/spill.cu \
+	tests/gpu/torch_empty.cu \
 	tests/gpu/trace.cu \
 	tests/gpu/trace_inline.cu \
 	tests/gpu/trace_linked.cu \
 	tests/gpu/trace_lto.cu
-shpool_test_scripts += tests/gpu/torch.sh
+shpool_test_scripts += tests/gpu/python.sh tests/gpu/torch.sh
 if HAVE_NVCC
 shpool_gpu_tests = \
 	tests/gpu/after \

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch and CuPy over libshpool, on a GPU: python3 tests/gpu/pytorch.py LIBSHPOOL_SO [OUT_FOLDER]
+"""PyTorch and CuPy over libshpool, on a GPU: python3 tests/gpu/pytorch.py [OUT_FOLDER]
 
 Each check runs in a process of its own, because an allocator is chosen before CUDA begins.  Prints
-a line for each; with OUT_FOLDER also writes gpu_torch.json.  Exit: 0; 1: a check failed; 77: no
-PyTorch or no GPU.
+a line for each; with OUT_FOLDER also writes gpu_torch.json.  The package shpool is on PYTHONPATH or
+installed.  Exit: 0; 1: a check failed; 77: no PyTorch or no GPU.
 """
 import ctypes
 import json
@@ -13,7 +13,6 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(HERE, "..", "..", "examples")
-sys.path.insert(0, EXAMPLES)
 
 
 def require(condition, text):
@@ -22,14 +21,14 @@ def require(condition, text):
         sys.exit(1)
 
 
-# ---- checks: each gets the library's path ----
+# ---- checks ----
 
-def check_oom_in_a_pool_is_an_exception(path):
+def check_oom_in_a_pool_is_an_exception():
     """MemPool mode: NULL becomes torch.OutOfMemoryError, and the process goes on."""
     import torch
-    import shpool_torch
+    import shpool.torch
 
-    pool = shpool_torch.mem_pool(path)
+    pool = shpool.torch.mem_pool()
     error = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)
     with torch.cuda.use_mem_pool(pool):
         try:
@@ -41,26 +40,26 @@ def check_oom_in_a_pool_is_an_exception(path):
         require(float(x.sum()) == 1000, "the allocation after the failed one is bad")
 
 
-def check_empty_cache_gives_memory_back(path):
+def check_empty_cache_gives_memory_back():
     import torch
-    import shpool_torch
+    import shpool.torch
 
-    shpool_torch.replace(path)
+    shpool.torch.enable()
     x = torch.ones(64 << 20, device="cuda")  # 256 MiB
-    require(shpool_torch.stats(0, path).live_bytes >= 256 << 20, "256 MiB are not live")
+    require(shpool.torch.stats(0).live_bytes >= 256 << 20, "256 MiB are not live")
     del x
     torch.cuda.synchronize()
-    require(shpool_torch.stats(0, path).idle_bytes >= 256 << 20, "256 MiB are not idle")
+    require(shpool.torch.stats(0).idle_bytes >= 256 << 20, "256 MiB are not idle")
     torch.cuda.empty_cache()
-    require(shpool_torch.stats(0, path).driver_bytes < 64 << 20, "empty_cache gave nothing back")
+    require(shpool.torch.stats(0).driver_bytes < 64 << 20, "empty_cache gave nothing back")
 
 
-def reuse_across_streams(path, record):
+def reuse_across_streams(record):
     """A slow stream reads x, which is dropped and whose memory the main stream then writes."""
     import torch
-    import shpool_torch
+    import shpool.torch
 
-    shpool_torch.replace(path)
+    shpool.torch.enable()
     side = torch.cuda.Stream()
     wrong = 0
     for _ in range(20):
@@ -79,20 +78,20 @@ def reuse_across_streams(path, record):
     return wrong
 
 
-def check_record_stream_keeps_memory(path):
-    require(reuse_across_streams(path, True) == 0, "memory was reused under a running stream")
+def check_record_stream_keeps_memory():
+    require(reuse_across_streams(True) == 0, "memory was reused under a running stream")
 
 
-def check_without_record_stream_it_is_reused(path):
+def check_without_record_stream_it_is_reused():
     """The check above can fail: without the record the memory is handed out at once."""
-    require(reuse_across_streams(path, False) > 0, "the race that record_stream ends is not there")
+    require(reuse_across_streams(False) > 0, "the race that record_stream ends is not there")
 
 
-def check_graphs_replay(path):
+def check_graphs_replay():
     import torch
-    import shpool_torch
+    import shpool.torch
 
-    shpool_torch.replace(path)
+    shpool.torch.enable()
     x = torch.zeros(1 << 20, device="cuda")
     (x * 3 + 1).sum()  # warm
     torch.cuda.synchronize()
@@ -109,13 +108,13 @@ def check_graphs_replay(path):
     del y, graph
 
 
-def check_fraction_and_base(path):
+def check_fraction_and_base():
     """By the functions themselves: PyTorch does not look at NULL in replacement mode."""
     import torch
-    import shpool_torch
+    import shpool.torch
 
     torch.cuda.init()
-    lib = shpool_torch.library(path)
+    lib = shpool._c.lib()
     total = torch.cuda.get_device_properties(0).total_memory
     lib.shpool_torch_memory_fraction(0.05, 0)
     small = lib.shpool_torch_malloc(1 << 20, 0, None)
@@ -128,13 +127,13 @@ def check_fraction_and_base(path):
     lib.shpool_torch_free(small, 0, 0, None)
 
 
-def check_many_threads(path):
+def check_many_threads():
     """Threads with streams of their own, each element checked."""
     import threading
     import torch
-    import shpool_torch
+    import shpool.torch
 
-    shpool_torch.replace(path)
+    shpool.torch.enable()
     torch.zeros(1, device="cuda")
     failures = []
 
@@ -156,16 +155,16 @@ def check_many_threads(path):
     require(not failures, f"wrong sums: {failures[:3]}")
 
 
-def check_training_is_the_same(path):
+def check_training_is_the_same():
     done = subprocess.run(
-        [sys.executable, os.path.join(EXAMPLES, "torch_train.py"), "--library", path],
+        [sys.executable, os.path.join(EXAMPLES, "torch_train.py")],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     print(done.stdout.decode().rstrip())
     sys.exit(done.returncode)
 
 
-def check_cupy(path):
-    done = subprocess.run([sys.executable, os.path.join(EXAMPLES, "cupy_example.py"), path],
+def check_cupy():
+    done = subprocess.run([sys.executable, os.path.join(EXAMPLES, "cupy_example.py")],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     print(done.stdout.decode().rstrip())
     sys.exit(done.returncode)
@@ -176,11 +175,9 @@ CHECKS = {name[len("check_"):]: function for name, function in list(globals().it
 
 
 def main():
-    if len(sys.argv) >= 4 and sys.argv[1] == "--check":
-        CHECKS[sys.argv[2]](sys.argv[3])
+    if len(sys.argv) == 3 and sys.argv[1] == "--check":
+        CHECKS[sys.argv[2]]()
         return
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
     try:
         import torch
         if not torch.cuda.is_available():
@@ -189,10 +186,9 @@ def main():
         print(f"skipped: {reason}")
         sys.exit(77)
 
-    path = os.path.abspath(sys.argv[1])
     results = {}
     for name in CHECKS:
-        done = subprocess.run([sys.executable, __file__, "--check", name, path],
+        done = subprocess.run([sys.executable, __file__, "--check", name],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         word = {0: "ok", 77: "skip"}.get(done.returncode, "FAIL")
         text = done.stdout.decode().rstrip()
@@ -201,8 +197,8 @@ def main():
         if text:
             print("     " + "\n     ".join(text.splitlines()[-8:]))
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}")
-    if len(sys.argv) > 2:
-        with open(os.path.join(sys.argv[2], "gpu_torch.json"), "w", encoding="utf-8") as file:
+    if len(sys.argv) > 1:
+        with open(os.path.join(sys.argv[1], "gpu_torch.json"), "w", encoding="utf-8") as file:
             json.dump(results, file, indent=1)
     sys.exit(1 if any(r["result"] == "FAIL" for r in results.values()) else 0)
 

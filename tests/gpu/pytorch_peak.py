@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Peak memory of PyTorch programs with PyTorch's own allocator and with libshpool in its place.
 
-    python3 tests/gpu/pytorch_peak.py LIBSHPOOL_SO [--steps 60] [--repeats 3] [--log LOG]
+    python3 tests/gpu/pytorch_peak.py [--steps 60] [--repeats 3] [--log LOG]
                                       [--out FOLDER]
 
 Four programs: a small transformer, trained with sequences of one length, and with lengths that
@@ -22,8 +22,6 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
-
 LENGTHS = {"fixed": [320], "varied": [128 + 32 * (i * 7 % 13) for i in range(13)]}
 # what a process's environment has more than this one's, and whose figures count
 MODES = {
@@ -37,7 +35,7 @@ MODES = {
 class Native:
     """What PyTorch says of its own allocator."""
 
-    def __init__(self, torch, _path):
+    def __init__(self, torch):
         self.torch = torch
 
     def begin(self):
@@ -51,15 +49,14 @@ class Native:
 class Ours:
     """The same of libshpool, which has to be chosen before CUDA begins."""
 
-    def __init__(self, torch, path):
+    def __init__(self, torch):
         import ctypes
-        import shpool_torch
+        import shpool.torch
 
         self.torch = torch
-        self.path = path
-        self.stats = shpool_torch.stats
-        shpool_torch.replace(path)
-        self.lib = shpool_torch.library(path)
+        self.stats = shpool.torch.stats
+        shpool.torch.enable()
+        self.lib = shpool._c.lib()
         self.shared = ctypes.c_void_p()
         torch.zeros(1, device="cuda")
         if self.lib.shpool_device_allocator_default(0, ctypes.byref(self.shared)) != 0:
@@ -71,7 +68,7 @@ class Ours:
         self.lib.shpool_device_reset_peak(self.shared)
 
     def peaks(self):
-        stats = self.stats(0, self.path)
+        stats = self.stats(0)
         return stats.driver_bytes_peak, stats.live_bytes_peak
 
 
@@ -186,7 +183,7 @@ def replay(torch, path):
 def run_one(args):
     import torch
 
-    allocator = {"Native": Native, "Ours": Ours}[MODES[args.mode][1]](torch, args.library)
+    allocator = {"Native": Native, "Ours": Ours}[MODES[args.mode][1]](torch)
     results = {}
     for name, program in PROGRAMS.items():
         torch.manual_seed(1)
@@ -203,7 +200,7 @@ def run_one(args):
 
 
 def run_mode(args, mode):
-    command = [sys.executable, __file__, args.library, "--mode", mode, "--steps", str(args.steps),
+    command = [sys.executable, __file__, "--mode", mode, "--steps", str(args.steps),
                "--log", args.log]
     done = subprocess.run(command, env=dict(os.environ, **MODES[mode][0]), stdout=subprocess.PIPE,
                           check=False)
@@ -221,14 +218,12 @@ def summary(runs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("library")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--log", default="")
     parser.add_argument("--out", default="")
     parser.add_argument("--mode", choices=tuple(MODES), default="")
     args = parser.parse_args()
-    args.library = os.path.abspath(args.library)
     if args.mode:
         run_one(args)
         return
@@ -248,8 +243,8 @@ def main():
                for mode, done in runs.items()}
     for mode, rows in results.items():
         for name, row in rows.items():
-            print("%-10s %-6s held %8.1f MiB, allocated %8.1f MiB, held/allocated %.3f, step %.2f ms"
-                  % (mode, name, row["held"] / 2**20, row["live"] / 2**20,
+            print("%-10s %-6s held %8.1f MiB, allocated %8.1f MiB, held/allocated %.3f, "
+                  "step %.2f ms" % (mode, name, row["held"] / 2**20, row["live"] / 2**20,
                      row["held"] / max(row["live"], 1), row["step_ms"]))
     more = [name for name in PROGRAMS if results["bins"][name]["held"] >
             results["native"][name]["held"]]

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes the wheel (PEP 517): pip install ./python
+
+    pip install ./python                            configures and builds the library, in a folder
+                                                    of its own
+    pip install ./python -C build=FOLDER            takes what was built in FOLDER
+    pip install ./python -C configure=--with-cuda-arch=75,90
+    python3 python/backend.py FOLDER [TO]           the wheel of what was built in FOLDER
+
+The wheel is for one platform and any Python 3.9 or newer.  It holds libshpool.so, the headers, and,
+built where nvcc is, the device library and the LTO-IR.  Needs no package beside pip.
+"""
+import base64
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(HERE)
+METADATA = """Metadata-Version: 2.1
+Name: shpool
+Version: {version}
+Summary: malloc and free for CUDA kernels: from Numba, CuPy, PyTorch and C
+License: BSD-3-Clause
+Requires-Python: >=3.9
+Provides-Extra: numba
+Requires-Dist: numba-cuda>=0.30; extra == "numba"
+Provides-Extra: torch
+Requires-Dist: torch>=2.1; extra == "torch"
+Description-Content-Type: text/markdown
+
+{text}"""
+
+
+def _version():
+    with open(os.path.join(TOP, "configure.ac"), encoding="utf-8") as file:
+        return re.search(r"AC_INIT\(\[libshpool\], *\[([0-9.]+)\]", file.read()).group(1)
+
+
+def _tag():
+    return "py3-none-" + re.sub(r"[-.]", "_", sysconfig.get_platform())
+
+
+def _run(command, folder):
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+    if done.returncode != 0:
+        lines = done.stdout.decode(errors="replace").splitlines()
+        sys.exit("\n".join(lines[-30:]) + f"\n{' '.join(command)}: exit {done.returncode}")
+
+
+def _build(folder, options):
+    if not os.path.exists(os.path.join(TOP, "configure")):
+        _run(["./autogen.sh"], TOP)
+    _run([os.path.join(TOP, "configure"), *options], folder)
+    _run(["make", f"-j{os.cpu_count() or 1}", "python-stage"], folder)
+
+
+def _record(name, data):
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    return f"{name},sha256={digest},{len(data)}\n"
+
+
+def _files(stage):
+    for folder, names, files in os.walk(stage):
+        names[:] = sorted(name for name in names if name != "__pycache__")
+        for name in sorted(files):
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                yield os.path.relpath(path, stage), file.read(), os.access(path, os.X_OK)
+
+
+def _pack(stage, to):
+    version, tag = _version(), _tag()
+    info = f"shpool-{version}.dist-info"
+    wheel = f"shpool-{version}-{tag}.whl"
+    with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
+        text = file.read()
+    with open(os.path.join(TOP, "LICENSE"), "rb") as file:
+        license_text = file.read()
+    files = list(_files(stage)) + [
+        (f"{info}/LICENSE", license_text, False),
+        (f"{info}/METADATA", METADATA.format(version=version, text=text).encode(), False),
+        (f"{info}/WHEEL", (f"Wheel-Version: 1.0\nGenerator: libshpool {version}\n"
+                           f"Root-Is-Purelib: false\nTag: {tag}\n").encode(), False)]
+    record = "".join(_record(name, data) for name, data, _ in files) + f"{info}/RECORD,,\n"
+    files.append((f"{info}/RECORD", record.encode(), False))
+    with zipfile.ZipFile(os.path.join(to, wheel), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data, executable in files:
+            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))  # same bytes, same file
+            entry.external_attr = (0o100755 if executable else 0o100644) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, data)
+    return wheel
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    settings = config_settings or {}
+    if "build" in settings:
+        build = os.path.abspath(settings["build"])
+        _run(["make", "python-stage"], build)
+        return _pack(os.path.join(build, "python", "stage"), wheel_directory)
+    options = settings.get("configure", [])
+    with tempfile.TemporaryDirectory(prefix="shpool-wheel.") as build:
+        _build(build, [options] if isinstance(options, str) else options)
+        return _pack(os.path.join(build, "python", "stage"), wheel_directory)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    print(_pack(os.path.join(sys.argv[1], "python", "stage"), (sys.argv + ["."])[2]))

@@ -1,0 +1,69 @@
+# The Python package, staged in the build folder as a wheel holds it: tests run from there, and
+# python/backend.py makes the wheel of it.  Parts that a build does not have are not in it.
+#
+#   make python-stage     python/stage/shpool
+#   make wheel            shpool-VERSION-py3-none-PLATFORM.whl, with Python and nothing else
+shpool_python = \
+	python/shpool/__init__.py \
+	python/shpool/_c.py \
+	python/shpool/_numba.py \
+	python/shpool/cupy.py \
+	python/shpool/executor.py \
+	python/shpool/numba.py \
+	python/shpool/torch.py
+EXTRA_DIST += $(shpool_python) python/README.md python/backend.py python/pyproject.toml \
+	python/src/numba.cu python/src/open.cu
+shpool_python_lib =
+shpool_python_lto =
+if HAVE_NVCC
+shpool_python_lib += libshpool_device.a python/libshpool_open.so
+if HAVE_LTO_IR
+shpool_python_lto += python/numba.ltoir python/numba_check.ltoir
+endif
+endif
+
+# One copy of the runtime, that links to nothing but the driver, for every way to install CUDA.
+python/libshpool_open.so: python/src/open.cu libshpool.la
+	@$(MKDIR_P) $(@D)
+	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_GENCODE) $(SHPOOL_NVCC_COMMON) \
+	  -shared -cudart static -MMD -MP -MT $@ -MF $(@:.so=.cud) -o $@ $< .libs/libshpool.so \
+	  -Xlinker --exclude-libs,ALL -Xlinker -rpath,'$$ORIGIN' $(SHPOOL_HARDENING_LDFLAGS)
+SHPOOL_PYTHON_LTO = $(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) \
+	-rdc=true -dlto -arch=sm_$(SHPOOL_CUDA_LOW) -ltoir -MMD -MP -MT $@ -MF $(@:.ltoir=.cud) -o $@ $<
+python/numba.ltoir: python/src/numba.cu
+	@$(MKDIR_P) $(@D)
+	$(AM_V_LTOIR)$(SHPOOL_PYTHON_LTO)
+python/numba_check.ltoir: python/src/numba.cu
+	@$(MKDIR_P) $(@D)
+	$(AM_V_LTOIR)$(SHPOOL_PYTHON_LTO) -DSHPOOL_CHECK
+-include python/libshpool_open.cud python/numba.cud python/numba_check.cud
+
+shpool_python_native = python/stage/shpool/native
+shpool_python_headers = install-shpoolHEADERS install-nobase_shpoolHEADERS \
+	install-shpoolcompatHEADERS install-shpoolcompatdeviceHEADERS \
+	install-shpoolcompatutilHEADERS install-shpoolcumemHEADERS install-shpooldeviceHEADERS \
+	install-shpoolimplHEADERS install-shpoolimplheapHEADERS install-shpoolimplreportHEADERS \
+	install-shpoolimplsimtHEADERS install-shpoolloadstoreHEADERS
+python/stage.stamp: $(shpool_python) libshpool.la $(shpool_python_lib) $(shpool_python_lto) \
+	$(HEADERS)
+	@rm -rf python/stage
+	@$(MKDIR_P) $(shpool_python_native)/lib $(shpool_python_native)/lto
+	$(AM_V_GEN)for file in $(shpool_python); do \
+	  cp "$(srcdir)/$$file" python/stage/shpool || exit 1; done
+	@if test -f .libs/libshpool.so; then \
+	  cp .libs/libshpool.so $(shpool_python_native)/lib/libshpool.so.0 && \
+	  $(STRIP) --strip-debug $(shpool_python_native)/lib/libshpool.so.0; fi
+	@test -z '$(shpool_python_lib)' || cp $(shpool_python_lib) $(shpool_python_native)/lib
+	@test -z '$(shpool_python_lto)' || cp $(shpool_python_lto) $(shpool_python_native)/lto
+	@$(MAKE) $(AM_MAKEFLAGS) DESTDIR= includedir='$(abs_builddir)/$(shpool_python_native)/include' \
+	  $(shpool_python_headers) >/dev/null
+	@: >$@
+python-stage: python/stage.stamp
+wheel: python/stage.stamp
+	python3 $(srcdir)/python/backend.py '$(abs_builddir)' .
+.PHONY: python-stage wheel clean-python clean-plugin
+check_DATA += python/stage.stamp
+CLEANFILES += python/stage.stamp python/libshpool_open.so python/*.cud python/*.ltoir *.whl
+shpool_clean += clean-python
+clean-python:
+	-rm -rf python/stage

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""malloc and free for GPU kernels, in block shared memory, and device memory.
+
+    import shpool
+    plan = shpool.plan("bitmap", block_threads=256, payload_bytes=32 * 1024, arch="sm_90")
+    print(plan.shared_bytes, plan.blocks_per_sm("sm_90"))      # no GPU needed so far
+    pool = shpool.open(block_threads=256, payload_bytes=32 * 1024)  # for kernels
+
+shpool.numba    pools in Numba's kernels             shpool.torch  PyTorch's memory, extensions
+shpool.cupy     CuPy's memory, and kernels by NVRTC  shpool.executor  kernels on the CPU
+
+Everything is done by libshpool.so.  doc/PYTHON.md is the manual.
+"""
+import ctypes
+import os
+import sys
+
+from . import _c
+from ._c import Error, PoolStruct, load
+
+__all__ = ["Error", "Pool", "PoolStruct", "Report", "allocators", "include", "libraries", "link",
+           "load", "open", "plan", "report", "version"]
+
+
+def version():
+    """Version of libshpool.so: "major.minor.patch"."""
+    return _c.lib().shpool_version().decode()
+
+
+def allocators():
+    """Names and one-line descriptions of all block allocators, plugins' included: a dict."""
+    library = _c.lib()
+    every = [library.shpool_allocator_get(i)[0] for i in range(library.shpool_allocator_count())]
+    return {one.name.decode(): one.summary.decode() for one in every}
+
+
+def include():
+    """Folder of the headers, for -I: of nvcc, NVRTC, CuPy's RawModule or a C++ compiler."""
+    path = _c.native("include")
+    for folder in ("/usr/local/include", "/usr/include"):
+        if path is None and os.path.exists(os.path.join(folder, "shpool", "shpool.h")):
+            path = folder
+    if path is None:
+        raise Error("the headers of libshpool are not installed (Debian: libshpool-dev)", -2)
+    return path
+
+
+def libraries():
+    """Folder of libshpool.so.0 and, built where nvcc is, libshpool_device.a, for -L; None if the
+    system's library is used."""
+    return _c.native("lib")
+
+
+def find_arch(name):
+    """What an architecture has: shared_block, shared_sm, threads_sm, ...  name: "sm_90"."""
+    found = _c.Arch()
+    _c.check(_c.lib().shpool_arch_find(name.encode(), ctypes.byref(found)))
+    return found
+
+
+class Pool:
+    """A planned or open pool.  Its attributes are the fields of shpool_pool: shared_bytes (of a
+    launch), pools, pool_bytes, largest, block_threads, ...; name is a str."""
+
+    # Fields that a kernel reads which is linked with its allocator: shpool_pool up to word[1],
+    # report, and the words from system_bytes on.  A kernel's argument in Numba.
+    WORDS = tuple(range(0, 64, 8)) + (
+        _c.PoolStruct.report.offset, _c.PoolStruct.system_bytes.offset,
+        _c.PoolStruct.spill_shift.offset)
+
+    def __init__(self, struct, closer=None, reporter=None):
+        self.struct = struct
+        self._closer = closer
+        self._reporter = reporter
+        raw = bytes(struct)
+        self._words = tuple(int.from_bytes(raw[at:at + 8], sys.byteorder, signed=True)
+                            for at in self.WORDS)
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name == "struct":
+            raise AttributeError(name)
+        value = getattr(self.struct, name)
+        return value.decode() if name == "name" else value
+
+    def __len__(self):
+        return len(self._words)
+
+    def __iter__(self):
+        return iter(self._words)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_closer", None) is not None and not sys.is_finalizing():
+            self._closer(ctypes.byref(self.struct))
+
+    def __repr__(self):
+        return (f"<shpool.Pool {self.name}: {self.pools} of {self.pool_bytes} bytes, "
+                f"{self.shared_bytes} in all, for {self.block_threads} threads>")
+
+    @property
+    def spills(self):
+        """Whether what does not fit goes to global memory."""
+        return self.flags & _c.FLAG_SPILL != 0
+
+    @property
+    def counted(self):
+        """Whether it was opened with stats or check."""
+        return self.flags & (_c.FLAG_STATS | _c.FLAG_CHECK) != 0
+
+    def blocks_per_sm(self, arch, other_shared=0):
+        """Blocks with this pool that a multiprocessor holds at once, as far as shared memory,
+        threads and block slots decide.  arch: "sm_90"; other_shared: the kernel's own bytes."""
+        found = find_arch(arch)
+        return _c.lib().shpool_blocks_per_sm(ctypes.byref(self.struct), ctypes.byref(found),
+                                             other_shared)
+
+    def report(self):
+        """shpool.report(self)"""
+        return report(self)
+
+    def close(self):
+        """Release what open() took, and write the file of trace=FILE.  No kernel may still use
+        the pool.  Closing twice has no effect."""
+        closer, self._closer = self._closer, None
+        if closer is not None:
+            _c.check(closer(ctypes.byref(self.struct)))
+
+
+class Report:
+    """What the kernels of a pool reported.  Its attributes are the fields of shpool_report_data:
+    mallocs, failures, peak_bytes, ...; bad_free and leak are lists of those that were noted."""
+
+    def __init__(self, pool, data):
+        self.data = data
+        self._struct = _c.PoolStruct.from_buffer_copy(pool.struct)  # also after close()
+        self.bad_free = list(data.bad_free[:min(data.bad_frees, len(data.bad_free))])
+        self.leak = list(data.leak[:min(data.leaks, len(data.leak))])
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name == "data":
+            raise AttributeError(name)
+        return getattr(self.data, name)
+
+    def __str__(self):
+        return (f"{self.mallocs} mallocs, {self.failures} failed, {self.live} never freed, "
+                f"peak {self.peak_bytes} bytes in a block, {self.bad_frees} bad frees, "
+                f"{self.empty} blocks with an empty heap")
+
+    def advise(self, arch, other_shared=0):
+        """The shared memory that the run needed; fields as in shpool_advice."""
+        advice = _c.Advice()
+        found = find_arch(arch)
+        _c.check(_c.lib().shpool_advise(
+            ctypes.byref(self._struct), ctypes.byref(self.data), ctypes.byref(found),
+            other_shared, ctypes.byref(advice)))
+        return advice
+
+
+def _want(block_threads, *, payload_bytes=0, total_bytes=0, threads_per_pool=0, alignment=0,
+          stats=False, check=False, shared_limit=0, spill="fail", spill_bytes=0, spill_blocks=0):
+    if spill not in _c.SPILL:
+        raise Error(f"spill is {spill!r}, known are {', '.join(_c.SPILL)}")
+    numbers = {"block_threads": block_threads, "payload_bytes": payload_bytes,
+               "total_bytes": total_bytes, "threads_per_pool": threads_per_pool,
+               "alignment": alignment, "shared_limit": shared_limit, "spill_bytes": spill_bytes,
+               "spill_blocks": spill_blocks}
+    for name, value in numbers.items():  # ctypes cuts what is too large
+        if not isinstance(value, int) or not 0 <= value < 1 << 31:
+            raise Error(f"{name} is {value!r}, not a whole number from 0 to {(1 << 31) - 1}")
+    return _c.Config(flags=(_c.FLAG_STATS if stats else 0) | (_c.FLAG_CHECK if check else 0),
+                     spill=_c.SPILL[spill], **numbers)
+
+
+def _filled(function, spec, want):
+    struct = _c.PoolStruct()
+    _c.check(function(None if spec is None else spec.encode(), ctypes.byref(want),
+                      ctypes.byref(struct)))
+    return struct
+
+
+def plan(spec=None, *, block_threads, arch=None, **want):
+    """Work out a pool: which allocator, and exactly what it needs.  No GPU needed.
+
+    spec           "bitmap", "warp_best_fit:threads_per_pool=8", ...; None: $SHPOOL_ALLOCATOR, or
+                   the default
+    block_threads  threads of a block, 1 to 1,024
+    payload_bytes  largest single malloc of a fresh pool times the number of pools; or
+    total_bytes    shared memory for the pools to fill
+    arch           "sm_86": what does not fit a block there is an error; else 227 KiB
+    threads_per_pool, alignment, stats, check, shared_limit, spill, spill_bytes, spill_blocks:
+                   as in shpool_config (doc/PLANNING.md, doc/SPILL.md)
+
+    Raises Error: what was asked, what was found, and what would work.
+    """
+    if arch is not None:
+        want.setdefault("shared_limit", find_arch(arch).shared_block)
+    return Pool(_filled(_c.lib().shpool_plan, spec, _want(block_threads, **want)))
+
+
+def open(spec=None, *, block_threads, **want):  # as the C function is called
+    """Open a pool for kernels on the current device: plan(), with the device's own limits, and
+    device memory for stats, check, trace and spill.  Close it, or use it in a with statement."""
+    opener = _c.opener()
+    struct = _filled(opener.shpool_python_open, spec, _want(block_threads, **want))
+    return Pool(struct, opener.shpool_python_close, opener.shpool_python_report)
+
+
+def report(pool):
+    """What the kernels that ran with this pool reported so far: a Report.  Waits for the device.
+
+    The pool was opened with stats=True, check=True or a spill option; Error otherwise."""
+    if pool._reporter is None:
+        raise Error("the pool is planned only: open it, and run kernels with it")
+    data = _c.ReportData()
+    _c.check(pool._reporter(ctypes.byref(pool.struct), ctypes.byref(data)))
+    return Report(pool, data)
+
+
+def link(kernel, spec, arch):
+    """Join a kernel's LTO-IR (compiled with -DSHPOOL_LINKED) with an allocator's: the cubin.
+
+    kernel  bytes: LTO-IR, a fat binary or an object
+    spec    the allocator; of its options only spill matters
+    arch    "sm_90"
+
+    Needs libnvJitLink, no GPU (doc/LINKING.md)."""
+    cubin, size = ctypes.c_void_p(), ctypes.c_size_t()
+    _c.check(_c.lib().shpool_link(kernel, len(kernel), spec.encode(), find_arch(arch).arch,
+                                  ctypes.byref(cubin), ctypes.byref(size)))
+    try:
+        return ctypes.string_at(cubin, size.value)
+    finally:
+        free = ctypes.CDLL(None).free
+        free.argtypes = [ctypes.c_void_p]
+        free(cubin)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libshpool as PyTorch's allocator, and flags for extensions whose kernels use pools.
+
+    import shpool.torch
+    shpool.torch.enable()               # before CUDA is initialised; all of PyTorch
+or
+    pool = shpool.torch.mem_pool()      # at any time; what is allocated under it
+    with torch.cuda.use_mem_pool(pool):
+        ...
+
+Which allocator of device memory serves is said by SHPOOL_DEVICE_ALLOCATOR.  doc/PYTORCH.md compares
+the two ways, and has an operator.
+"""
+import ctypes
+
+import shpool
+
+from . import _c
+
+try:
+    import torch
+except ImportError:
+    raise ImportError("shpool.torch needs PyTorch 2.1 or newer: pip install torch") from None
+
+OLDEST = (2, 1)
+
+# set on PyTorch's object where it has the method: names differ between versions
+HOOKS = (
+    ("set_init_fn", "shpool_torch_init"),
+    ("set_reset_fn", "shpool_torch_reset"),
+    ("set_memory_fraction_fn", "shpool_torch_memory_fraction"),
+    ("set_base_alloc_fn", "shpool_torch_base_alloc"),
+    ("set_record_stream_fn", "shpool_torch_record_stream"),
+    ("set_begin_allocate_to_pool", "shpool_torch_begin_pool"),
+    ("set_end_allocate_to_pool_fn", "shpool_torch_end_pool"),
+    ("set_release_pool", "shpool_torch_release_pool"),
+)
+
+
+def _check_version():
+    numbers = torch.__version__.split("+", maxsplit=1)[0].split(".")[:2]
+    if tuple(int(number) for number in numbers) < OLDEST:
+        raise _c.Error(f"shpool.torch needs PyTorch {OLDEST[0]}.{OLDEST[1]} or newer, this is "
+                       f"{torch.__version__}: pip install --upgrade torch", -9)
+    if torch.version.cuda is None:
+        raise _c.Error(f"PyTorch {torch.__version__} was built without CUDA: install one that has "
+                       "it", -9)
+
+
+def allocator():
+    """PyTorch's object for libshpool, with every hook that this version of PyTorch takes."""
+    _check_version()
+    library = _c.lib()
+    made = torch.cuda.memory.CUDAPluggableAllocator(
+        _c.path_of_library(), "shpool_torch_malloc", "shpool_torch_free")
+    for setter, function in HOOKS:
+        if hasattr(made.allocator(), setter):
+            address = ctypes.cast(getattr(library, function), ctypes.c_void_p).value
+            getattr(made.allocator(), setter)(address)
+    return made
+
+
+def enable():
+    """Let all of PyTorch allocate from libshpool; an error if CUDA was initialised already."""
+    torch.cuda.memory.change_current_allocator(allocator())
+
+
+def mem_pool():
+    """A pool whose segments come from libshpool; PyTorch's own allocator divides them."""
+    made = allocator()
+    if not hasattr(torch.cuda, "MemPool"):
+        raise _c.Error(f"PyTorch {torch.__version__} has no torch.cuda.MemPool: 2.5 and newer "
+                       "have; shpool.torch.enable() works with this one", -9)
+    try:
+        pool = torch.cuda.MemPool(made.allocator())
+    except (TypeError, AttributeError):  # some versions take the Python object
+        pool = torch.cuda.MemPool(made)
+    pool.shpool_allocator = made  # lives as long as the pool
+    return pool
+
+
+def stats(device=0):
+    """Counters of the allocator that serves a device; fields as in shpool_device_stats."""
+    library = _c.lib()
+    shared = ctypes.c_void_p()
+    result = _c.DeviceStats()
+    _c.check(library.shpool_device_allocator_default(device, ctypes.byref(shared)))
+    _c.check(library.shpool_device_get_stats(shared, ctypes.byref(result)))
+    return result
+
+
+def extension(allocator_name="bitmap", *, check=False, spill=False):
+    """Arguments for torch.utils.cpp_extension.load() of an extension with pools in its kernels.
+
+        module = torch.utils.cpp_extension.load("rows", ["rows.cu"], **shpool.torch.extension())
+
+    allocator_name  is compiled into the kernels (SHPOOL_INLINE): the fastest binding
+    check           compile in what stats=1, check=1 and trace need (SHPOOL_CHECK)
+    spill           likewise for spill options (SHPOOL_SPILL)
+
+    For CUDAExtension() in a setup.py see doc/PYTORCH.md."""
+    _check_version()
+    if allocator_name not in shpool.allocators():
+        raise _c.Error(f"unknown allocator {allocator_name!r}, known are "
+                       f"{', '.join(shpool.allocators())}", -2)
+    defines = [f"-DSHPOOL_INLINE={allocator_name}"]
+    defines += ["-DSHPOOL_CHECK"] if check else []
+    defines += ["-DSHPOOL_SPILL"] if spill else []
+    # by its path: the wheel's file has no name that -l finds
+    path = _c.path_of_library()
+    rpath = ["-Wl,-rpath," + path.rsplit("/", maxsplit=1)[0]] if "/" in path else []
+    return {"extra_include_paths": [shpool.include()],
+            "extra_cflags": defines,
+            "extra_cuda_cflags": defines,
+            "extra_ldflags": [path if "/" in path else "-l:" + path] + rpath}

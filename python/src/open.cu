@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shpool_open() and its relatives for Python, which cannot call what is inline in a header.  The
+ * CUDA runtime is in here; it takes the context that PyTorch, CuPy or Numba made current.  Pools
+ * are for kernels that are linked with their allocator, or have it compiled in. */
+#define SHPOOL_LINKED
+#define SHPOOL_CHECK
+#include <shpool/shpool.cuh>
+
+#define PYTHON_API extern "C" __attribute__((visibility("default")))
+
+PYTHON_API shpool_status shpool_python_open(const char *spec, const shpool_config *want,
+                                            shpool_pool *pool_p)
+{
+    return shpool_open(spec, want, pool_p);
+}
+
+PYTHON_API shpool_status shpool_python_report(const shpool_pool *pool, shpool_report_data *report_p)
+{
+    return shpool_report(pool, report_p);
+}
+
+PYTHON_API shpool_status shpool_python_close(shpool_pool *pool)
+{
+    return shpool_close(pool);
+}
+
+/* Compute capability of the current device times 10; 0 on failure. */
+PYTHON_API shpool_status shpool_python_arch(uint32_t *arch_p)
+{
+    uint32_t      major = 0;
+    uint32_t      minor = 0;
+    shpool_status status = shpool_device_get(cudaDevAttrComputeCapabilityMajor,
+                                             "cudaDeviceGetAttribute", &major);
+
+    if (status == SHPOOL_OK) {
+        status = shpool_device_get(cudaDevAttrComputeCapabilityMinor, "cudaDeviceGetAttribute",
+                                   &minor);
+    }
+    *arch_p = (status == SHPOOL_OK) ? major * 10 + minor : 0;
+    return status;
+}

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plans, errors, the executor and linking, from Python; no GPU needed."""
+import ctypes
+import os
+import subprocess
+import sys
+import unittest
+
+import shpool
+import shpool.executor
+from shpool import _c
+from trial import compiled
+
+# each thread keeps a row of its own length in the pool, and adds it up
+KERNEL = """
+#include <shpool/heap.h>
+typedef struct argument { shpool_pool pool; unsigned *out; unsigned leak; } argument;
+extern void rows(void *arg);
+void rows(void *arg)
+{
+    argument *a = (argument *)arg;
+    shpool_heap heap = shpool_init(&a->pool, simt_from_shared(simt_dynamic_base()));
+    unsigned rank = simt_thread_rank();
+    unsigned n = 1 + rank % 7;
+    unsigned *row = (unsigned *)shpool_malloc(heap, n * sizeof *row);
+    unsigned sum = 0;
+    for (unsigned i = 0; row != 0 && i < n; i++) {
+        simt_store32(simt_to_shared(&row[i]), i + rank);
+    }
+    for (unsigned i = 0; row != 0 && i < n; i++) {
+        sum += simt_load32(simt_to_shared(&row[i]));
+    }
+    a->out[simt_block_rank() * simt_block_threads() + rank] = row != 0 ? sum : ~0u;
+    if (rank >= a->leak) {
+        shpool_free(heap, row);
+    }
+    shpool_fini(heap);
+}
+extern void stuck(void *arg);
+void stuck(void *arg)
+{
+    (void)arg;
+    if (simt_thread_rank() != 0) {
+        simt_barrier();
+    }
+}
+"""
+
+
+class Argument(ctypes.Structure):
+    _fields_ = [("pool", _c.PoolStruct), ("out", ctypes.POINTER(ctypes.c_uint32)),
+                ("leak", ctypes.c_uint32)]
+
+
+class Plans(unittest.TestCase):
+    def test_a_plan_is_that_of_shpool_info(self):
+        pool = shpool.plan("bitmap", block_threads=256, payload_bytes=32 * 1024, arch="sm_86")
+        self.assertEqual((pool.name, pool.pools, pool.shared_bytes, pool.largest),
+                         ("bitmap", 1, 33584, 32768))
+        self.assertEqual(pool.blocks_per_sm("sm_86"), 2)
+        self.assertIn("33584", repr(pool))
+
+    def test_an_unknown_allocator_lists_the_known(self):
+        with self.assertRaises(shpool.Error) as caught:
+            shpool.plan("bitmp", block_threads=1, payload_bytes=16)
+        self.assertEqual(caught.exception.name, "NOT_FOUND")
+        self.assertIn('did you mean "bitmap"', str(caught.exception))
+
+    def test_what_an_architecture_has_not_is_an_error(self):
+        with self.assertRaises(shpool.Error) as caught:
+            shpool.plan("bitmap", block_threads=64, payload_bytes=200 * 1024, arch="sm_86")
+        self.assertEqual(caught.exception.name, "TOO_LARGE")
+        shpool.plan("bitmap", block_threads=64, payload_bytes=200 * 1024, arch="sm_90")
+
+    def test_numbers_that_c_would_cut_are_errors(self):
+        for wrong in (-1, 1 << 32, (1 << 32) + 64):
+            with self.assertRaises(shpool.Error, msg=wrong):
+                shpool.plan("bitmap", block_threads=64, payload_bytes=wrong)
+        with self.assertRaises(shpool.Error):
+            shpool.plan("bitmap", block_threads="64", payload_bytes=64)
+        with self.assertRaises(shpool.Error):
+            shpool.plan("bitmap", block_threads=64, payload_bytes=64, spill="sometimes")
+
+    def test_options_reach_the_plan(self):
+        pool = shpool.plan("warp_best_fit", block_threads=64, payload_bytes=8192,
+                           threads_per_pool=16, alignment=64, stats=True, spill="arena")
+        self.assertEqual((pool.pools, pool.alignment), (4, 64))
+        self.assertTrue(pool.counted and pool.spills and pool.area_bytes > 0)
+        self.assertFalse(shpool.plan("bitmap", block_threads=1, payload_bytes=64).counted)
+
+    def test_words_are_those_of_the_structure(self):
+        """What Numba passes to a kernel."""
+        pool = shpool.plan("bitmap", block_threads=256, payload_bytes=32 * 1024)
+        words = [word & 0xffffffffffffffff for word in pool]
+        self.assertEqual(words[0], 224 << 32 | 2)
+        self.assertEqual(words[2] & 0xffffffff, pool.shared_bytes)
+        self.assertEqual(words[8], 0)  # no report
+        self.assertEqual(len(pool), 11)
+
+    def test_a_planned_pool_has_no_report(self):
+        with self.assertRaises(shpool.Error):
+            shpool.plan("bitmap", block_threads=1, payload_bytes=16).report()
+
+    def test_allocators_and_headers_are_there(self):
+        self.assertIn("bitmap", shpool.allocators())
+        self.assertTrue(os.path.exists(os.path.join(shpool.include(), "shpool", "shpool.cuh")))
+        self.assertRegex(shpool.version(), r"^\d+\.\d+\.\d+$")
+
+    def test_opening_without_a_gpu_says_why(self):
+        """Without nvcc's part, without a driver, or without a device: never a crash."""
+        try:
+            shpool.open("bitmap", block_threads=32, payload_bytes=4096).close()
+        except shpool.Error as error:
+            self.assertIn(error.name, ("UNSUPPORTED", "CUDA"))
+            self.assertRegex(str(error), "nvcc|driver|device")
+
+    def test_another_library_after_the_first_is_an_error(self):
+        shpool.version()
+        with self.assertRaises(shpool.Error):
+            shpool.load("/nowhere/libshpool.so")
+
+    def test_a_library_that_is_not_there_is_a_clear_error(self):
+        code = ("import shpool\ntry: shpool.load('/nowhere/libshpool.so')\n"
+                "except shpool.Error as error: print(error.name, error)")
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+        self.assertIn(b"UNSUPPORTED", done.stdout)
+        self.assertIn(b"pip install", done.stdout)
+
+    def test_import_does_not_load_cuda(self):
+        code = ("import shpool, sys\nshpool.plan('bitmap', block_threads=1, payload_bytes=16)\n"
+                "print('libcuda' in open('/proc/self/maps').read(), 'torch' in sys.modules)")
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+        self.assertEqual(done.stdout.split(), [b"False", b"False"])
+
+
+class Links(unittest.TestCase):
+    def test_garbage_is_refused_in_words(self):
+        with self.assertRaises(shpool.Error) as caught:
+            shpool.link(b"no LTO-IR", "bitmap", "sm_90")
+        self.assertIn(caught.exception.name, ("LINK", "UNSUPPORTED"))
+        with self.assertRaises(shpool.Error) as caught:
+            shpool.link(b"no LTO-IR", "bitmap", "sm_12")
+        self.assertEqual(caught.exception.name, "NOT_FOUND")
+
+
+class Executor(unittest.TestCase):
+    def run_rows(self, leak=0, **launch):
+        library = _c.path_of_library()
+        with compiled(KERNEL, "-shared", "-fPIC", library) as made:
+            kernels = ctypes.CDLL(made)
+            with shpool.executor.open("bitmap", block_threads=32, payload_bytes=4096,
+                                      check=True) as pool:
+                out = (ctypes.c_uint32 * 64)()
+                argument = Argument(pool.struct, out, leak)
+                shpool.executor.run(kernels.rows, argument, grid=2, block=32,
+                                    dynamic_bytes=pool.shared_bytes, **launch)
+                return list(out), pool.report(), kernels, pool
+
+    def test_rows_are_added_up(self):
+        for launch in ({}, {"seed": 7, "switch_period": 2}, {"engine": "threads"}):
+            with self.subTest(launch):
+                out, report, *_ = self.run_rows(**launch)
+                want = [sum(i + rank for i in range(1 + rank % 7)) for rank in range(32)]
+                self.assertEqual(out, want + want)
+                self.assertEqual((report.mallocs, report.failures, report.live, report.blocks),
+                                 (64, 0, 0, 2))
+
+    def test_leaks_are_listed(self):
+        _, report, *_ = self.run_rows(leak=3)
+        self.assertEqual((report.live, report.leaks, len(report.leak)), (6, 6, 6))
+        self.assertEqual(sorted({leak.thread for leak in report.leak}), [0, 1, 2])
+        self.assertIn("6 never freed", str(report))
+
+    def test_a_deadlock_is_an_error_in_words(self):
+        library = _c.path_of_library()
+        with compiled(KERNEL, "-shared", "-fPIC", library) as made:
+            with self.assertRaises(shpool.Error) as caught:
+                shpool.executor.run(ctypes.CDLL(made).stuck, block=4)
+        self.assertIn(caught.exception.name, ("DEADLOCK", "DIVERGENCE"))
+        self.assertIn("barrier", str(caught.exception))
+
+    def test_an_unknown_engine_is_an_error(self):
+        with self.assertRaises(shpool.Error):
+            shpool.executor.run(None, engine="gpu")
+
+    def test_advice_of_a_run(self):
+        _, report, _, pool = self.run_rows()
+        self.assertLessEqual(report.peak_bytes, report.advise("sm_90").payload_bytes)
+        pool.close()  # a second time has no effect
+
+
+if __name__ == "__main__":
+    unittest.main()
