@@ -1,7 +1,8 @@
 # Debian's packages: dpkg-buildpackage -us -uc -b in the top folder; packaging/check.sh tries them.
 EXTRA_DIST += packaging/check.sh \
 	debian/changelog debian/control debian/copyright debian/rules debian/source/format \
-	debian/libshpool0.install debian/libshpool-dev.install debian/shpool-tools.install
+	debian/libshpool0.install debian/libshpool-dev.install debian/python3-shpool.install \
+	debian/shpool-tools.install
 
 # The reference that tests/build/abi.sh compares with.
 EXTRA_DIST += lib/libshpool.abi

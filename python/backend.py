@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the wheel (PEP 517): pip install ./python
 
-    pip install ./python                            configures and builds the library, in a folder
-                                                    of its own
-    pip install ./python -C build=FOLDER            takes what was built in FOLDER
-    pip install ./python -C configure=--with-cuda-arch=75,90
-    python3 python/backend.py FOLDER [TO]           the wheel of what was built in FOLDER
+    pip install ./python      configures and builds the library, in a folder of its own, or where the
+                              source folder itself is configured, there
+    pip install ./python --config-settings=build=FOLDER    takes what was built in FOLDER
+    pip install ./python --config-settings=configure=--with-cuda-arch=75,90
+    python3 python/backend.py FOLDER [TO]                  the wheel of what was built in FOLDER
 
 The wheel is for one platform and any Python 3.9 or newer.  It holds libshpool.so, the headers, and,
 built where nvcc is, the device library and the LTO-IR.  Needs no package beside pip.
@@ -75,19 +75,22 @@ def _files(stage):
                 yield os.path.relpath(path, stage), file.read(), os.access(path, os.X_OK)
 
 
-def _pack(stage, to):
-    version, tag = _version(), _tag()
-    info = f"shpool-{version}.dist-info"
-    wheel = f"shpool-{version}-{tag}.whl"
+def _info_files():
+    """Of the folder .dist-info, without its RECORD."""
+    version = _version()
     with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
-        text = file.read()
+        metadata = METADATA.format(version=version, text=file.read())
     with open(os.path.join(TOP, "LICENSE"), "rb") as file:
         license_text = file.read()
-    files = list(_files(stage)) + [
-        (f"{info}/LICENSE", license_text, False),
-        (f"{info}/METADATA", METADATA.format(version=version, text=text).encode(), False),
-        (f"{info}/WHEEL", (f"Wheel-Version: 1.0\nGenerator: libshpool {version}\n"
-                           f"Root-Is-Purelib: false\nTag: {tag}\n").encode(), False)]
+    return [("LICENSE", license_text), ("METADATA", metadata.encode()),
+            ("WHEEL", (f"Wheel-Version: 1.0\nGenerator: libshpool {version}\n"
+                       f"Root-Is-Purelib: false\nTag: {_tag()}\n").encode())]
+
+
+def _pack(stage, to):
+    info = f"shpool-{_version()}.dist-info"
+    wheel = f"shpool-{_version()}-{_tag()}.whl"
+    files = list(_files(stage)) + [(f"{info}/{name}", data, False) for name, data in _info_files()]
     record = "".join(_record(name, data) for name, data, _ in files) + f"{info}/RECORD,,\n"
     files.append((f"{info}/RECORD", record.encode(), False))
     with zipfile.ZipFile(os.path.join(to, wheel), "w", zipfile.ZIP_DEFLATED) as archive:
@@ -99,10 +102,20 @@ def _pack(stage, to):
     return wheel
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    info = f"shpool-{_version()}.dist-info"
+    os.mkdir(os.path.join(metadata_directory, info))
+    for name, data in _info_files():
+        with open(os.path.join(metadata_directory, info, name), "wb") as file:
+            file.write(data)
+    return info
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     settings = config_settings or {}
-    if "build" in settings:
-        build = os.path.abspath(settings["build"])
+    configured = os.path.exists(os.path.join(TOP, "config.status"))
+    if "build" in settings or configured:
+        build = os.path.abspath(settings.get("build", TOP))
         _run(["make", "python-stage"], build)
         return _pack(os.path.join(build, "python", "stage"), wheel_directory)
     options = settings.get("configure", [])

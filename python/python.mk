@@ -3,6 +3,8 @@
 #
 #   make python-stage     python/stage/shpool
 #   make wheel            shpool-VERSION-py3-none-PLATFORM.whl, with Python and nothing else
+#   make install-python   for distributions: the package without the library and the headers, which
+#                         make install installs; to pythondir
 shpool_python = \
 	python/shpool/__init__.py \
 	python/shpool/_c.py \
@@ -25,7 +27,7 @@ endif
 # One copy of the runtime, that links to nothing but the driver, for every way to install CUDA.
 python/libshpool_open.so: python/src/open.cu libshpool.la
 	@$(MKDIR_P) $(@D)
-	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_GENCODE) $(SHPOOL_NVCC_COMMON) \
+	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) -arch=sm_$(SHPOOL_CUDA_LOW) \
 	  -shared -cudart static -MMD -MP -MT $@ -MF $(@:.so=.cud) -o $@ $< .libs/libshpool.so \
 	  -Xlinker --exclude-libs,ALL -Xlinker -rpath,'$$ORIGIN' $(SHPOOL_HARDENING_LDFLAGS)
 SHPOOL_PYTHON_LTO = $(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) \
@@ -61,7 +63,17 @@ python/stage.stamp: $(shpool_python) libshpool.la $(shpool_python_lib) $(shpool_
 python-stage: python/stage.stamp
 wheel: python/stage.stamp
 	python3 $(srcdir)/python/backend.py '$(abs_builddir)' .
-.PHONY: python-stage wheel clean-python clean-plugin
+pythondir = $(prefix)/lib/python3/dist-packages
+shpool_python_own = $(filter python/%,$(shpool_python_lib)) $(shpool_python_lto)
+install-python: $(shpool_python_own)
+	$(MKDIR_P) '$(DESTDIR)$(pythondir)/shpool'
+	for file in $(shpool_python); do \
+	  $(INSTALL_DATA) "$(srcdir)/$$file" '$(DESTDIR)$(pythondir)/shpool' || exit 1; done
+	for file in $(shpool_python_own); do \
+	  case $$file in *.so) to=lib ;; *) to=lto ;; esac; \
+	  $(MKDIR_P) "$(DESTDIR)$(pythondir)/shpool/native/$$to" && \
+	  $(INSTALL_DATA) $$file "$(DESTDIR)$(pythondir)/shpool/native/$$to" || exit 1; done
+.PHONY: python-stage wheel install-python clean-python clean-plugin
 check_DATA += python/stage.stamp
 CLEANFILES += python/stage.stamp python/libshpool_open.so python/*.cud python/*.ltoir *.whl
 shpool_clean += clean-python

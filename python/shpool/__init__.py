@@ -37,7 +37,9 @@ def allocators():
 def include():
     """Folder of the headers, for -I: of nvcc, NVRTC, CuPy's RawModule or a C++ compiler."""
     path = _c.native("include")
-    for folder in ("/usr/local/include", "/usr/include"):
+    # a distribution's package lies in PREFIX/lib/python3/dist-packages/shpool
+    own = os.path.normpath(os.path.join(os.path.dirname(__file__), "../../../../include"))
+    for folder in (own, "/usr/local/include", "/usr/include"):
         if path is None and os.path.exists(os.path.join(folder, "shpool", "shpool.h")):
             path = folder
     if path is None:

@@ -9,7 +9,7 @@ import unittest
 import shpool
 import shpool.executor
 from shpool import _c
-from trial import compiled
+from trial import compiled, library_path
 
 # each thread keeps a row of its own length in the pool, and adds it up
 KERNEL = """
@@ -145,8 +145,7 @@ class Links(unittest.TestCase):
 
 class Executor(unittest.TestCase):
     def run_rows(self, leak=0, **launch):
-        library = _c.path_of_library()
-        with compiled(KERNEL, "-shared", "-fPIC", library) as made:
+        with compiled(KERNEL, "-shared", "-fPIC", library_path()) as made:
             kernels = ctypes.CDLL(made)
             with shpool.executor.open("bitmap", block_threads=32, payload_bytes=4096,
                                       check=True) as pool:
@@ -172,8 +171,7 @@ class Executor(unittest.TestCase):
         self.assertIn("6 never freed", str(report))
 
     def test_a_deadlock_is_an_error_in_words(self):
-        library = _c.path_of_library()
-        with compiled(KERNEL, "-shared", "-fPIC", library) as made:
+        with compiled(KERNEL, "-shared", "-fPIC", library_path()) as made:
             with self.assertRaises(shpool.Error) as caught:
                 shpool.executor.run(ctypes.CDLL(made).stuck, block=4)
         self.assertIn(caught.exception.name, ("DEADLOCK", "DIVERGENCE"))

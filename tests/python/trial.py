@@ -10,6 +10,13 @@ import unittest
 import shpool
 
 
+def library_path():
+    """The file of the library that is loaded."""
+    shpool.version()
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return next(line.split()[-1] for line in maps if "/libshpool.so" in line)
+
+
 @contextlib.contextmanager
 def compiled(source, *options):
     """The path of what $CC makes of C source; a test without a compiler is skipped."""
