@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the wheel (PEP 517): pip install ./python
 
-    pip install ./python      configures and builds the library, in a folder of its own, or where the
-                              source folder itself is configured, there
+    pip install ./python      configures and builds the library in a folder of its own; in the
+                              source folder, if that is configured
     pip install ./python --config-settings=build=FOLDER    takes what was built in FOLDER
     pip install ./python --config-settings=configure=--with-cuda-arch=75,90
     python3 python/backend.py FOLDER [TO]                  the wheel of what was built in FOLDER

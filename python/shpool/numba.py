@@ -33,9 +33,15 @@ if tuple(int(part) for part in numba_cuda.__version__.split(".")[:2]) < OLDEST:
     raise ImportError(f"shpool.numba needs numba-cuda {OLDEST[0]}.{OLDEST[1]} or newer, this is "
                       f"{numba_cuda.__version__}: pip install --upgrade numba-cuda")
 
-from ._numba import (HeapType, PoolType, calloc, aligned_malloc, fini, free, free_block,  # noqa
-                     free_lanes, free_warp, init, init_at, largest, malloc, malloc_block,
-                     malloc_lanes, malloc_wait, malloc_warp, mark, realloc, release, usable_size)
+try:
+    from ._numba import (HeapType, PoolType, aligned_malloc, calloc, fini, free, free_block,  # noqa
+                         free_lanes, free_warp, init, init_at, largest, malloc, malloc_block,
+                         malloc_lanes, malloc_wait, malloc_warp, mark, realloc, release,
+                         usable_size)
+except (AttributeError, ImportError) as reason:  # Numba's own, with a NumPy that is too new
+    import numpy
+    raise ImportError(f"numba-cuda {numba_cuda.__version__} cannot be imported, with NumPy "
+                      f"{numpy.__version__}: {reason}") from reason
 
 __all__ = ["HeapType", "PoolType", "aligned_malloc", "calloc", "fini", "free", "free_block",
            "free_lanes", "free_warp", "init", "init_at", "largest", "malloc", "malloc_block",

@@ -68,6 +68,9 @@ def enable():
 def mem_pool():
     """A pool whose segments come from libshpool; PyTorch's own allocator divides them."""
     made = allocator()
+    if torch.cuda.memory.get_allocator_backend() == "pluggable":
+        raise _c.Error("shpool.torch.enable() has replaced PyTorch's allocator, which divides the "
+                       "memory of such pools: use one of the two", -9)
     if not hasattr(torch.cuda, "MemPool"):
         raise _c.Error(f"PyTorch {torch.__version__} has no torch.cuda.MemPool: 2.5 and newer "
                        "have; shpool.torch.enable() works with this one", -9)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pools in kernels of Numba, CuPy and PyTorch, on a GPU: python3 tests/gpu/python_pools.py [CHECK]
+"""Pools in kernels of Numba, CuPy and PyTorch, on a GPU:
 
-Also runs the Python lines that doc/PYTHON.md, NUMBA.md, CUPY.md and PYTORCH.md begin with.  Each
-check runs in a process of its own; the package shpool is on PYTHONPATH or installed.  Prints a line
-for each.  Exit: 0; 1: a check failed; 77: no GPU.
+    python3 tests/gpu/python_pools.py [CHECK...]
+
+Also runs the Python lines that doc/PYTHON.md, NUMBA.md and the others begin with.  CHECK is the
+beginning of a name.  Each check runs in a process of its own; the package shpool is on PYTHONPATH
+or installed.  Prints a line for each.  Exit: 0; 1: a check failed; 77: no GPU.
 """
 import os
 import re
@@ -12,7 +14,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, "..", "..")
-PAGES = ("PYTHON", "NUMBA", "CUPY", "PYTORCH")
+PAGES = ("PYTHON", "NUMBA", "CUPY", "PYTORCH", "PYTORCH-OPERATORS")
 SECONDS = 300
 
 
@@ -67,7 +69,7 @@ def sums(threads, blocks):
 
 def check_numba_every_allocator():
     """One kernel, each allocator by its name; large pools too, and none is left behind."""
-    need("numba_cuda", "numpy")
+    need("shpool.numba")
     import numpy
     import shpool
     import shpool.numba as pools
@@ -91,7 +93,7 @@ def check_numba_every_allocator():
 
 def check_numba_without_room():
     """NULL is an array without elements; spill=arena has room."""
-    need("numba_cuda", "numpy")
+    need("shpool.numba")
     import numpy
     import shpool
     import shpool.numba as pools
@@ -125,7 +127,7 @@ def check_numba_without_room():
 
 def check_numba_wrong_launch():
     """Too little shared memory gives empty heaps, and the report says why."""
-    need("numba_cuda", "numpy")
+    need("shpool.numba")
     import numpy
     import shpool
     import shpool.numba as pools
@@ -142,7 +144,7 @@ def check_numba_wrong_launch():
 
 def check_numba_bad_free():
     """A double free is refused in every mode, and counted with check."""
-    need("numba_cuda", "numpy")
+    need("shpool.numba")
     import shpool
     import shpool.numba as pools
     from numba import cuda, float32
@@ -164,7 +166,7 @@ def check_numba_bad_free():
 
 def check_numba_groups():
     """The family: warps, blocks, device functions, a region in a static array, realloc."""
-    need("numba_cuda", "numpy")
+    need("shpool.numba")
     import numpy
     import shpool
     import shpool.numba as pools
@@ -208,12 +210,12 @@ def check_numba_groups():
 
 
 def check_numba_example():
-    need("numba_cuda", "numpy")
+    need("shpool.numba")
     run("examples/numba_rows.py")
 
 
 def check_numba_example_rbtree():
-    need("numba_cuda", "numpy")
+    need("shpool.numba")
     run("examples/numba_rows.py", "rbtree")
 
 
@@ -278,13 +280,13 @@ def page_of(name):
 
 def pages():
     """A check for each page: the first block, as it is."""
-    modules = {"NUMBA": ("numba_cuda",), "PYTHON": ("numba_cuda",), "CUPY": ("cupy",),
-               "PYTORCH": ("torch",)}
+    modules = {"NUMBA": ("shpool.numba",), "PYTHON": (), "CUPY": ("cupy",),
+               "PYTORCH": ("torch",), "PYTORCH-OPERATORS": ("torch",)}
     for page in PAGES:
         def check(page=page):
             need(*modules[page])
             run("-c", page_of(page))
-        yield "page_" + page.lower(), check
+        yield "page_" + page.lower().replace("-", "_"), check
 
 
 CHECKS = {name[len("check_"):]: function for name, function in list(globals().items())
@@ -304,7 +306,9 @@ def main():
         print(f"skipped: {reason}")
         sys.exit(77)
     failed = 0
-    for name in sys.argv[1:] or CHECKS:
+    names = [name for name in CHECKS if not sys.argv[1:] or
+             any(name.startswith(wanted) for wanted in sys.argv[1:])]
+    for name in names:
         try:
             done = subprocess.run(
                 [sys.executable, os.path.abspath(__file__), "--check", name],

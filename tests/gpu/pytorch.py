@@ -87,6 +87,17 @@ def check_without_record_stream_it_is_reused():
     require(reuse_across_streams(False) > 0, "the race that record_stream ends is not there")
 
 
+def check_mem_pool_after_enable_is_a_clear_error():
+    import shpool.torch
+
+    shpool.torch.enable()
+    try:
+        shpool.torch.mem_pool()
+        require(False, "a pool under an allocator that does not divide it")
+    except shpool.Error as error:
+        require("one of the two" in str(error), str(error))
+
+
 def check_graphs_replay():
     import torch
     import shpool.torch
