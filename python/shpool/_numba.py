@@ -110,6 +110,16 @@ def _linker_version():
     return major * 1000 + minor * 10
 
 
+def _check_linker(made, here):
+    """CUDA versions times 1,000: nvJitLink takes what its own major version made, up to itself."""
+    if made and (made // 1000 != here // 1000 or made > here):
+        raise _c.Error(
+            f"libshpool's LTO-IR was made by CUDA {made // 1000}.{made % 1000 // 10}, Numba's "
+            f"nvJitLink is of CUDA {here // 1000}.{here % 1000 // 10}: it takes what CUDA "
+            f"{here // 1000} made, up to its own version; pip install "
+            f"'numba-cuda[cu{made // 1000}]' and nvidia-nvjitlink of at least that version", -9)
+
+
 def _bytes_of(blob):
     return ctypes.string_at(blob.contents.data, blob.contents.bytes)
 
@@ -126,13 +136,7 @@ def _linkables(key, arch):
     if calls is None or not spill:
         raise _c.Error("this package was built without nvcc, and has no LTO-IR for Numba to link: "
                        "install a wheel that was built where nvcc is", -9)
-    made, here = allocator.contents.cuda, _linker_version()
-    if made and (made // 1000 != here // 1000 or made > here):
-        raise _c.Error(
-            f"libshpool's LTO-IR was made by CUDA {made // 1000}.{made % 1000 // 10}, Numba's "
-            f"nvJitLink is of CUDA {here // 1000}.{here % 1000 // 10}: it takes what CUDA "
-            f"{here // 1000} made, up to its own version; pip install "
-            f"'numba-cuda[cu{made // 1000}]' and nvidia-nvjitlink of at least that version", -9)
+    _check_linker(allocator.contents.cuda, _linker_version())
     with open(calls, "rb") as file:
         code = file.read()
     return (LTOIR(code, name="shpool_numba", setup_callback=_allow_shared),

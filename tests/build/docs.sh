@@ -94,7 +94,7 @@ done <"$tmp/messages"
 
 # ---- files ----
 count=0
-folders='doc|examples|tests|tools|include/shpool|lib|allocators'
+folders='doc|examples|python|tests|tools|include/shpool|lib|allocators'
 for page in README.md doc/*.md; do
     for name in $(sed 's/`[^`]*`//g' "$page" | grep -oE "($folders)/[A-Za-z_0-9/-]+\.[a-z]+" |
         grep -v NAME | sort -u); do
@@ -108,7 +108,7 @@ done
 # mine, own, a, b and NAME are made up; shpool_ALLOCATOR_free and such are made by macros.
 words='\<(shpool|simt|SHPOOL|SIMT)_[A-Za-z0-9_]*[A-Za-z0-9]\>'
 {
-    find include lib device coalesce simt tools allocators examples m4 configure.ac \
+    find include lib device coalesce simt tools allocators examples m4 python configure.ac \
         tests/tests.mk -type f ! -name README.md -exec grep -ohE "$words" {} +
     ls examples man | sed 's/\..*//'
 } | sort -u >"$tmp/known"

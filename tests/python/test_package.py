@@ -94,8 +94,11 @@ class Plans(unittest.TestCase):
         words = [word & 0xffffffffffffffff for word in pool]
         self.assertEqual(words[0], 224 << 32 | 2)
         self.assertEqual(words[2] & 0xffffffff, pool.shared_bytes)
-        self.assertEqual(words[8], 0)  # no report
         self.assertEqual(len(pool), 11)
+        struct = _c.PoolStruct(report=0x1122334455667788, system_bytes=1, spill_bytes=2,
+                               spill_shift=3, spill_slots=1 << 31)
+        words = [word & 0xffffffffffffffff for word in shpool.Pool(struct)]
+        self.assertEqual(words[8:], [0x1122334455667788, 2 << 32 | 1, 1 << 63 | 3])
 
     def test_a_planned_pool_has_no_report(self):
         with self.assertRaises(shpool.Error):
@@ -131,6 +134,38 @@ class Plans(unittest.TestCase):
                 "print('libcuda' in open('/proc/self/maps').read(), 'torch' in sys.modules)")
         done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
         self.assertEqual(done.stdout.split(), [b"False", b"False"])
+
+
+class Versions(unittest.TestCase):
+    """Other packages in their place, of versions that do not do."""
+
+    def error_of(self, module, version, call, more=""):
+        code = (f"import sys, types\nold = types.ModuleType('{module}')\n"
+                f"old.__version__ = '{version}'\n{more}\nsys.modules['{module}'] = old\n"
+                f"try:\n    import shpool.{call.split('.')[0]}\n    shpool.{call}\n"
+                "except (ImportError, __import__('shpool').Error) as error: print(error)")
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+        return done.stdout.decode()
+
+    def test_old_packages_are_refused_with_both_versions(self):
+        numpy = "sys.modules['numpy'] = types.ModuleType('numpy')"
+        for module, version, call, more, text in (
+                ("numba_cuda", "0.29.3", "numba", "", "numba-cuda 0.30 or newer, this is 0.29.3"),
+                ("torch", "1.13.1", "torch.allocator()", "", "PyTorch 2.1 or newer, this is 1.13"),
+                ("torch", "2.11.0", "torch.allocator()",
+                 "old.version = types.SimpleNamespace(cuda=None)", "built without CUDA"),
+                ("cupy", "11.6.0", "cupy.allocator()", numpy, "CuPy 12 or newer, this is 11.6.0")):
+            with self.subTest(module, version=version):
+                self.assertIn(text, self.error_of(module, version, call, more))
+
+    def test_missing_packages_are_named(self):
+        for module, call, text in (("numba_cuda", "numba", "pip install 'numba-cuda[cu13]'"),
+                                   ("torch", "torch", "pip install torch"),
+                                   ("cupy", "cupy", "cupy-cuda13x")):
+            code = (f"import sys\nsys.modules['{module}'] = None\n"
+                    f"try: import shpool.{call}\nexcept ImportError as error: print(error)")
+            done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+            self.assertIn(text, done.stdout.decode())
 
 
 class Links(unittest.TestCase):
