@@ -69,6 +69,15 @@ if [ -n "$nvrtc_headers" ]; then
             "--gpu-architecture=compute_$cuda_low" -std=c++17 \
             "-I$top_builddir/include" "-I$top_srcdir/include"
     done
+    # what CuPy gives NVRTC: shpool.cupy.options()
+    for options in -DSHPOOL_INLINE=bitmap "-DSHPOOL_INLINE=freelist -DSHPOOL_CHECK" \
+        "-DSHPOOL_INLINE=thread_bitmap -DSHPOOL_SPILL"; do
+        # several options
+        # shellcheck disable=SC2086
+        try "NVRTC examples/rows.cuh $options" "$top_builddir/$nvrtc_headers" examples/rows.cuh \
+            "--gpu-architecture=compute_$cuda_low" -std=c++17 $options \
+            "-I$top_builddir/include" "-I$top_srcdir/include" "-I$top_srcdir"
+    done
     # cooperative_groups is among CUDA's headers, which NVRTC does not know by itself
     if [ -e "$cuda/cooperative_groups.h" ]; then
         for arch in "$cuda_low" 90; do
