@@ -15,9 +15,12 @@ from llvmlite import ir
 from numba.cuda import cgutils, types
 from numba.cuda.core import targetconfig
 from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadecl import registry as typing_registry
 from numba.cuda.cudadrv.linkable_code import LTOIR
+from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.datamodel import models
 from numba.cuda.extending import intrinsic, register_model, typeof_impl
+from numba.cuda.typing.templates import AttributeTemplate
 
 from . import Pool, _c
 
@@ -75,6 +78,26 @@ class _HeapModel(models.StructModel):
 def _typeof_pool(pool, _context):
     return PoolType(pool.name + (":check" if pool.counted else "") +
                     (":spill" if pool.spills else ""))
+
+
+# fields of the pool that a kernel can read: pool.shared_bytes, pool.largest, ...
+FIELDS = {name: getattr(_c.PoolStruct, name).offset for name, kind, *_ in _c.PoolStruct._fields_
+          if kind is ctypes.c_uint32 and getattr(_c.PoolStruct, name).offset < 64}
+
+
+@typing_registry.register_attr
+class _PoolFields(AttributeTemplate):
+    key = PoolType
+
+    def generic_resolve(self, kind, name):
+        return types.uint32 if name in FIELDS else None
+
+
+@lowering_registry.lower_getattr_generic(PoolType)
+def _pool_field(context, builder, kind, pool, name):
+    word = builder.ptrtoint(builder.extract_value(pool, FIELDS[name] // 8), I64)
+    shifted = builder.lshr(word, ir.Constant(I64, FIELDS[name] % 8 * 8))
+    return builder.trunc(shifted, I32)
 
 
 # ---- what is linked ----

@@ -209,6 +209,37 @@ def check_numba_groups():
         require(pool.report().bad_frees == 0 and pool.report().live == 0, str(pool.report()))
 
 
+def check_numba_own_dynamic_memory():
+    """The kernel's own bytes begin after the pool's; its fields can be read."""
+    need("shpool.numba")
+    import numpy
+    import shpool
+    import shpool.numba as pools
+    from numba import cuda, int32, uint8
+
+    @cuda.jit
+    def kernel(pool, out):
+        own = cuda.shared.array(0, uint8)[pool.shared_bytes:]
+        heap = pools.init(pool)
+        t = cuda.threadIdx.x
+        own[t] = t
+        row = pools.malloc(heap, 60, int32)
+        for k in range(row.size):
+            row[k] = -1
+        cuda.syncthreads()
+        out[t] = own[t]
+        if t == 0:
+            out[64], out[65], out[66] = own.size, pool.block_threads, pool.largest
+        pools.free(heap, row)
+        pools.fini(heap)
+
+    with shpool.open("bitmap", block_threads=64, payload_bytes=64 * 1024) as pool:
+        out = cuda.to_device(numpy.zeros(67, dtype=numpy.int64))
+        kernel[1, 64, 0, pool.shared_bytes + 64](pool, out)
+        want = [*range(64), 64, 64, pool.largest]
+        require(out.copy_to_host().tolist() == want, out.copy_to_host())
+
+
 def check_numba_example():
     need("shpool.numba")
     run("examples/numba_rows.py")

@@ -96,6 +96,19 @@ class Kernels(unittest.TestCase):
         cubin, _ = code_of(family, PoolType("bitmap"), vector(types.uint64))
         self.assertEqual(cubin[:4], b"\x7fELF")
 
+    def test_fields_of_the_pool_are_numbers(self):
+        def kernel(pool, out):
+            own = cuda.shared.array(0, uint8)[pool.shared_bytes:]
+            own[0] = 1
+            out[0] = pool.largest + pool.block_threads
+
+        def unknown(pool, out):
+            out[0] = pool.colour
+
+        code_of(kernel, PoolType("bitmap"), vector(types.int64))
+        with self.assertRaises(TypingError):
+            code_of(unknown, PoolType("bitmap"), vector(types.int64))
+
     def test_without_lto_the_calls_are_calls(self):
         cubin, _ = code_of(rows, PoolType("bitmap"), *ROWS, lto=False)
         self.assertIn(b"shpool_numba_malloc", cubin)
