@@ -27,6 +27,7 @@ from . import Pool, _c
 HEAP_WORDS = ("base", "bytes", "rank", "flags", "word0", "word1", "area", "window")
 I32, I64, PTR = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
 MOST = 0x7fffffff  # SHPOOL_MAX_REQUEST
+SPILLING = ("native",)  # allocators that have nothing but global memory
 
 
 # ---- types ----
@@ -231,11 +232,15 @@ def _size(context, builder, dtype):
     return context.get_abi_sizeof(context.get_data_type(dtype))
 
 
-def _bytes(builder, count, size):
-    """count * size; what would be too large for any pool stays too large, negative counts too."""
-    most = ir.Constant(I64, MOST)
-    return builder.select(builder.icmp_unsigned(">", count, most), ir.Constant(I64, -1),
-                          builder.mul(count, ir.Constant(I64, size)))
+def _bytes(builder, key, count, size):
+    """count * size; what would be too large for any pool stays too large, negative counts too.  In
+    a form after which the compiler knows that the C function's own limit is kept."""
+    most = ir.Constant(I64, MOST // size)
+    fits = builder.icmp_unsigned("<", count, most)
+    if "spill" in key or key in SPILLING:  # global memory may have room for the limit itself
+        return builder.select(fits, builder.mul(count, ir.Constant(I64, size)),
+                              ir.Constant(I64, -1))
+    return builder.mul(builder.select(fits, count, most), ir.Constant(I64, size), flags=["nuw"])
 
 
 def _make_view(context, builder, kind, pointer, count):
@@ -292,7 +297,8 @@ def _allocating(name, more=0):
         def codegen(context, builder, signature, values):
             plain = [_to_i64(context, builder, value, kind)
                      for value, kind in zip(values[1:-1], signature.args[1:-1])]
-            bytes_ = _bytes(builder, plain[-1], _size(context, builder, view.dtype))
+            bytes_ = _bytes(builder, heap.allocator, plain[-1],
+                            _size(context, builder, view.dtype))
             pointer = _call(context, builder, heap.allocator, name, PTR,
                             _heap_words(builder, values[0]) + plain[:-1] + [bytes_])
             return _make_view(context, builder, view, pointer, plain[-1])
@@ -373,7 +379,8 @@ def realloc(typingctx, heap, array, count):
         pointer = _call(context, builder, heap.allocator, "realloc", PTR,
                         _heap_words(builder, values[0]) + [
                             _data(context, builder, array, values[1]),
-                            _bytes(builder, size, _size(context, builder, array.dtype))])
+                            _bytes(builder, heap.allocator, size,
+                                   _size(context, builder, array.dtype))])
         return _make_view(context, builder, array, pointer, size)
 
     return array(heap, array, count), codegen

@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, "..", "..")
 PAGES = ("PYTHON", "NUMBA", "CUPY", "PYTORCH", "PYTORCH-OPERATORS")
 SECONDS = 300
+os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # of blocks that are few
 
 
 def require(condition, text):

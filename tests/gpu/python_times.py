@@ -20,6 +20,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "examples"))
 ROUNDS = 2000
+os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # of blocks that are few
 results = []
 
 
@@ -75,15 +76,14 @@ def numba_kernel():
     from numba import cuda, int32
 
     @cuda.jit
-    def pairs(pool, out, rounds):
+    def pairs(pool, lengths, out, rounds):
         heap = pools.init(pool)
         total = 0
         for i in range(rounds):
-            n = 1 + (cuda.threadIdx.x + i) % 16
-            row = pools.malloc(heap, n, int32)
+            row = pools.malloc(heap, lengths[(cuda.threadIdx.x + i) & 15], int32)
             if row.size:
-                row[n - 1] = i
-                total += row[n - 1]
+                row[0] = i
+                total += row[0]
             pools.free(heap, row)
         out[cuda.grid(1)] = total
         pools.fini(heap)
@@ -101,10 +101,12 @@ def numba_times():
     device = cupy.cuda.Device()
     arch = int(device.compute_capability)
     pairs = numba_kernel()
+    lengths = cupy.arange(1, 17)
+    lengths_view = cuda.as_cuda_array(lengths, sync=False)  # no wait for the device at each launch
     for name in ("bitmap", "thread_bitmap", "thread_first_fit"):
         begin = time.perf_counter()
         ours = c_kernel(cupy, shpool, name, arch)
-        c_seconds = time.perf_counter() - begin
+        c_seconds, first = time.perf_counter() - begin, 0.0
         for threads, blocks in ((32, 1), (256, 1), (256, 264)):
             with shpool.open(name, block_threads=threads,
                              payload_bytes=max(128 * threads, 16384)) as pool:
@@ -112,14 +114,15 @@ def numba_times():
                 want = ROUNDS * (ROUNDS - 1) // 2
                 configured = pairs[blocks, threads, 0, pool.shared_bytes]
                 begin = time.perf_counter()
-                view = cuda.as_cuda_array(out, sync=False)  # no wait for the device at each launch
-                configured(pool, view, ROUNDS)
+                view = cuda.as_cuda_array(out, sync=False)
+                configured(pool, lengths_view, view, ROUNDS)
                 cupy.cuda.runtime.deviceSynchronize()
-                first = time.perf_counter() - begin
+                seconds = time.perf_counter() - begin
+                first = seconds if (threads, blocks) == (32, 1) else first
                 assert (out == want).all(), f"{name}: Numba's kernel is wrong: {out}"
-                numba_ms = median_ms(cupy, lambda: configured(pool, view, ROUNDS))
+                numba_ms = median_ms(cupy, lambda: configured(pool, lengths_view, view, ROUNDS))
                 out.fill(0)
-                arguments = (out, numpy.int64(ROUNDS))
+                arguments = (lengths, out, numpy.int64(ROUNDS))
                 shpool.cupy.launch(ours, (blocks,), (threads,), pool, arguments)
                 assert (out == want).all(), f"{name}: the C kernel is wrong: {out}"
                 c_ms = median_ms(cupy, lambda: shpool.cupy.launch(
@@ -128,9 +131,17 @@ def numba_times():
                  numba_ms=numba_ms, c_ms=c_ms)
         note(f"numba, {name}: first launch", first, "s", c_compile_s=c_seconds)
     print("registers:", pairs.get_regs_per_thread(), flush=True)
+
+    @cuda.jit
+    def empty(lengths, out, rounds):
+        pass
+
+    plain = empty[1, 32]
     with shpool.open("bitmap", block_threads=32, payload_bytes=4096) as pool:
         configured = pairs[1, 32, 0, pool.shared_bytes]
-        note("numba, a launch with a pool", per_call_us(lambda: configured(pool, view, 0)), "us")
+        host = per_call_us(lambda: configured(pool, lengths_view, view, 0))
+        note("numba, a launch with a pool", host, "us")
+        note("numba, a launch without", per_call_us(lambda: plain(lengths_view, view, 0)), "us")
 
 
 def per_call_us(call, count=300):
