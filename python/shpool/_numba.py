@@ -19,7 +19,7 @@ from numba.cuda.cudadecl import registry as typing_registry
 from numba.cuda.cudadrv.linkable_code import LTOIR
 from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.datamodel import models
-from numba.cuda.extending import intrinsic, register_model, typeof_impl
+from numba.cuda.extending import intrinsic, register_model
 from numba.cuda.typing.templates import AttributeTemplate
 
 from . import Pool, _c
@@ -75,10 +75,14 @@ class _HeapModel(models.StructModel):
         super().__init__(manager, kind, [(word, types.uint32) for word in HEAP_WORDS])
 
 
-@typeof_impl.register(Pool)
-def _typeof_pool(pool, _context):
+def _type_of_pool(pool):
     return PoolType(pool.name + (":check" if pool.counted else "") +
                     (":spill" if pool.spills else ""))
+
+
+# Numba's dispatcher looks for an attribute of this name before it asks Python; kept in the pool
+Pool._numba_type_ = functools.cached_property(_type_of_pool)
+Pool._numba_type_.__set_name__(Pool, "_numba_type_")
 
 
 # fields of the pool that a kernel can read: pool.shared_bytes, pool.largest, ...
