@@ -18,7 +18,10 @@ EXTRA_DIST += $(shpool_python) python/README.md python/backend.py python/pyproje
 shpool_python_lib =
 shpool_python_lto =
 if HAVE_NVCC
-shpool_python_lib += libshpool_device.a python/libshpool_open.so
+shpool_python_lib += libshpool_device.a
+if HAVE_SHARED
+shpool_python_lib += python/libshpool_open.so
+endif
 if HAVE_LTO_IR
 shpool_python_lto += python/numba.ltoir python/numba_check.ltoir
 endif
@@ -55,8 +58,8 @@ python/stage.stamp: $(shpool_python) libshpool.la $(shpool_python_lib) $(shpool_
 	@if test -f .libs/libshpool.so; then \
 	  cp .libs/libshpool.so $(shpool_python_native)/lib/libshpool.so.0 && \
 	  $(STRIP) --strip-debug $(shpool_python_native)/lib/libshpool.so.0; fi
-	@test -z '$(shpool_python_lib)' || cp $(shpool_python_lib) $(shpool_python_native)/lib
-	@test -z '$(shpool_python_lto)' || cp $(shpool_python_lto) $(shpool_python_native)/lto
+	@test -z '$(strip $(shpool_python_lib))' || cp $(shpool_python_lib) $(shpool_python_native)/lib
+	@test -z '$(strip $(shpool_python_lto))' || cp $(shpool_python_lto) $(shpool_python_native)/lto
 	@$(MAKE) $(AM_MAKEFLAGS) DESTDIR= includedir='$(abs_builddir)/$(shpool_python_native)/include' \
 	  $(shpool_python_headers) >/dev/null
 	@: >$@
