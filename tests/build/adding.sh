@@ -18,8 +18,8 @@ trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR
 unset SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
 
-for part in allocators build-aux coalesce device doc examples include lib m4 man packaging simt \
-    tests tools autogen.sh configure.ac LICENSE Makefile.am NEWS quickstart README.md \
+for part in allocators build-aux coalesce device doc examples include lib m4 man packaging python \
+    simt tests tools autogen.sh configure.ac LICENSE Makefile.am NEWS quickstart README.md \
     shpool.pc.in; do
     cp -R "$src/$part" "$work/" || exit 1
 done

@@ -9,7 +9,7 @@ noinst_HEADERS += \
 	tests/device/base_trial.h \
 	tests/device/buffer_trial.h \
 	tests/device/fake_driver.h \
-	tests/device/fake_runtime.h \
+	tests/device/runtime_fake.h \
 	tests/device/fake_state.h \
 	tests/device/page_arrays.h \
 	tests/device/trial.h
@@ -48,7 +48,7 @@ if HAVE_NVCC
 SHPOOL_CUDA_INCLUDES = -isystem $(SHPOOL_CUDA_LIBDIR)/../include/cccl \
 	-isystem $(SHPOOL_CUDA_LIBDIR)/../include
 shpool_cxx_tests += tests/device/test_resource
-tests_device_test_resource_SOURCES = tests/device/test_resource.cc tests/device/fake_runtime.c
+tests_device_test_resource_SOURCES = tests/device/test_resource.cc tests/device/runtime_fake.c
 tests_device_test_resource_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE $(SHPOOL_CUDA_INCLUDES)
 endif

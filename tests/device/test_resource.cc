@@ -15,7 +15,7 @@ extern "C" {
 
 #include <shpool/memory_resource.hpp>
 
-#include "fake_runtime.h"
+#include "runtime_fake.h"
 
 namespace mr = cuda::mr;
 

@@ -2,7 +2,7 @@
 #include "tests/unit.h"
 
 #include "fake_driver.h"
-#include "fake_runtime.h"
+#include "runtime_fake.h"
 
 /* As cuda_runtime_api.h declares them: the compiler that sees both is that of the test. */
 int cudaGetDevice(int *device_p);

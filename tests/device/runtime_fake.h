@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The few functions of the CUDA runtime that shpool/memory_resource.hpp calls, over the fake
  * driver, and that driver for tests in C++, which its own header is not for. */
-#ifndef SHPOOL_TESTS_FAKE_RUNTIME_H
-#define SHPOOL_TESTS_FAKE_RUNTIME_H
+#ifndef SHPOOL_TESTS_RUNTIME_FAKE_H
+#define SHPOOL_TESTS_RUNTIME_FAKE_H
 
 #include <stddef.h>
 
@@ -21,4 +21,4 @@ void fake_runtime_use(int device); /* makes it current */
 #ifdef __cplusplus
 }
 #endif
-#endif /* SHPOOL_TESTS_FAKE_RUNTIME_H */
+#endif /* SHPOOL_TESTS_RUNTIME_FAKE_H */
