@@ -114,6 +114,7 @@ static inline void machine_zero(void *p, size_t bytes)
 }
 static inline void machine_wait() { machine_cuda(cudaDeviceSynchronize(), "kernel"); }
 
+/* Bounds: registers enough for a block of 1,024 threads, whatever allocator a kernel calls. */
 template <class Kernel>
 static __global__ void __launch_bounds__(1024) machine_kernel(const __grid_constant__ Kernel kernel)
 {

@@ -157,7 +157,7 @@ void simt_engine_pause(uint32_t ns, const char *file, int line)
     thread->state     = SIMT_STATE_WAIT;
     /* threads that poll are always runnable: who is parked until nobody runs must not wait for
      * them, when they may wait for him */
-    if (++block->pauses % block->threads == 0) {
+    if (block->ops->unparks && (++block->pauses % block->threads == 0)) {
         (void)simt_sync_release(block);
     }
     block->ops->settle(block, thread);

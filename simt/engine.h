@@ -107,6 +107,9 @@ typedef struct simt_engine_ops {
     int (*close)(simt_block *block, simt_thread *thread);
     /** Any of `count` equally good ways, 0..count-1. */
     uint32_t (*choose)(simt_block *block, uint32_t count);
+    /** simt_pause() releases a parked group now and then; an engine that tries every schedule
+     *  does without. */
+    int unparks;
 } simt_engine_ops;
 
 /** A text that is cut, with "...", where it would leave its buffer. */

@@ -215,6 +215,7 @@ const simt_engine_ops simt_fibers_ops = {
     .pick   = pick,
     .close  = close_group,
     .choose = choose,
+    .unparks = 1,
 };
 
 /* ---- a run ---- */

@@ -213,6 +213,7 @@ const simt_engine_ops simt_threads_ops = {
     .wake   = wake,
     .close  = close_group,
     .choose = choose,
+    .unparks = 1,
 };
 
 /* ---- a run ---- */
