@@ -61,6 +61,15 @@ struct shared_words {
     {
         return simt_atomic_load(base + 4u * i, SIMT_RELAXED);
     }
+    /* May be old.  Plain on a GPU, where an atomic load in a loop would part the warp. */
+    MACHINE_METHOD uint32_t glance(uint32_t i) const
+    {
+#if defined(__CUDACC__)
+        return get(i);
+#else
+        return peek(i);
+#endif
+    }
     MACHINE_METHOD uint32_t cas(uint32_t i, uint32_t expected, uint32_t desired) const
     {
         return simt_atomic_cas(base + 4u * i, expected, desired, SIMT_RELAXED);
@@ -83,6 +92,14 @@ struct global_words {
     MACHINE_METHOD uint32_t get(uint32_t i) const { return base[i]; }
     MACHINE_METHOD void     set(uint32_t i, uint32_t v) const { base[i] = v; }
     MACHINE_METHOD uint32_t peek(uint32_t i) const { return machine_peek(base + i); }
+    MACHINE_METHOD uint32_t glance(uint32_t i) const
+    {
+#if defined(__CUDACC__)
+        return get(i);
+#else
+        return peek(i);
+#endif
+    }
     MACHINE_METHOD uint32_t cas(uint32_t i, uint32_t expected, uint32_t desired) const
     {
         return machine_cas(base + i, expected, desired);

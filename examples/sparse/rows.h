@@ -97,17 +97,17 @@ SIMT_FN float value_of(uint32_t bits)
 
 /* Find or make the entry of a column; 1 if it is new.
  *
- * The search is a loop of plain loads, which may be old: the compare-and-swap after it decides.  A
- * loop around an atomic would part the warp for long (ptxas lets lanes that are done go on). */
+ * The search is a loop of loads that may be old: the compare-and-swap after it decides.  A loop
+ * around an atomic would part the warp for long (ptxas lets lanes that are done go on). */
 template <class Words>
 SIMT_FN uint32_t insert(Words table, uint32_t entries, uint32_t column, uint32_t *at_p)
 {
     uint32_t at   = simt_mulhi(column * 2654435761u, entries);
-    uint32_t seen = table.get(at);
+    uint32_t seen = table.glance(at);
 
     while ((seen != VACANT) && (seen != column)) {
         at   = (at + 1u < entries) ? at + 1u : 0u;
-        seen = table.get(at);
+        seen = table.glance(at);
     }
     if (seen == VACANT) {
         seen = table.cas(at, VACANT, column);
