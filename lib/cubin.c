@@ -58,27 +58,101 @@ static int starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+/* The digits there, which *at_p then is past; 0: there are none, or too many. */
+static size_t take_length(const char **at_p)
+{
+    size_t length = 0;
+
+    while ((**at_p >= '0') && (**at_p <= '9')) {
+        length = (length < 10000) ? 10 * length + (size_t)(*(*at_p)++ - '0') : 0;
+        if (length == 0) {
+            break;
+        }
+    }
+    return length;
+}
+
+/* As the source has it.  nvcc puts a prefix before static variables: "__nv_static_", the length of
+ * the file's id, "_", the id, "_". */
+static const char *source_name(const char *name)
+{
+    static const char prefix[] = "__nv_static_";
+    const char *at;
+    size_t length;
+
+    if (!starts_with(name, prefix)) {
+        return name;
+    }
+    at = name + sizeof(prefix) - 1;
+    length = take_length(&at);
+    return ((length != 0) && (strnlen(at, length + 2) == length + 2) && (at[length + 1] == '_'))
+               ? at + length + 2 : name;
+}
+
+/* One name of those that C++ joins by ::, which stand with their lengths in front ("3cub"). */
+typedef struct part {
+    const char *text;
+    size_t bytes; /* 0: there is none */
+} part;
+
+static part take_part(const char **at_p)
+{
+    const size_t bytes = take_length(at_p);
+    part one = { *at_p, strnlen(*at_p, bytes) };
+
+    one.bytes = (one.bytes == bytes) ? bytes : 0;
+    *at_p += one.bytes;
+    return one;
+}
+
+static int part_starts(part one, const char *prefix)
+{
+    return (one.bytes >= strlen(prefix)) && starts_with(one.text, prefix);
+}
+
+static int part_is(part one, const char *text)
+{
+    return (one.bytes == strlen(text)) && starts_with(one.text, text);
+}
+
+/* In a namespace of CUDA's C++ libraries, whose objects have no state.  They are known by their
+ * versions' names: a program may have a namespace `thrust`, or a variable `cube_counters`. */
+static int is_of_cuda(const char *name)
+{
+    const char *at = name;
+    part outer;
+    part inner;
+
+    if (!starts_with(name, "_ZN") && !starts_with(name, "_ZZN")) {
+        return 0;
+    }
+    at += strspn(name, "_ZN");
+    for (outer = take_part(&at); outer.bytes != 0; outer = inner) {
+        inner = take_part(&at);
+        if ((part_is(outer, "cuda") && (part_is(inner, "std") || part_starts(inner, "__"))) ||
+            (part_is(outer, "cub") && part_starts(inner, "CUB_")) ||
+            (part_is(outer, "thrust") && part_starts(inner, "THRUST_")) ||
+            (part_is(outer, "cooperative_groups") && part_starts(inner, "__"))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* What compilers and CUDA's headers put there, and this library. */
 static int is_known(const char *name)
 {
-    static const char *const prefixes[] = {
-        "$", "__unnamed_", "_ZTV", "_ZTI", "_ZTS", "_ZTT", "shpool_",
-    };
-    static const char *const parts[] = { /* mangled namespaces; their objects have no state */
-        "4cuda3std", "6thrust", "3cub", "17cooperative_groups",
-    };
+    static const char *const prefixes[] = { "$", "__unnamed_", "_ZTV", "_ZTI", "_ZTS", "_ZTT" };
+    const size_t bytes = strlen(name);
 
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(prefixes); i++) {
         if (starts_with(name, prefixes[i])) {
             return 1;
         }
     }
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(parts); i++) {
-        if (strstr(name, parts[i]) != NULL) {
-            return 1;
-        }
-    }
-    return 0;
+    return (strcmp(name, "shpool_image_mark") == 0) ||
+           (starts_with(name, "shpool_") && (bytes > 7) &&
+            (strcmp(name + bytes - 7, "_tables") == 0)) || is_of_cuda(name);
 }
 
 static int is_zero(const unsigned char *data, size_t bytes)
@@ -100,6 +174,7 @@ static int is_variable(const elf_file *file, const Elf64_Shdr *symbols, const El
     Elf64_Shdr names;
     Elf64_Shdr home;
     const char *section;
+    const char *name;
 
     if (((type != STT_OBJECT) && (type != TYPE_CUDA_OBJECT)) || (symbol->st_size == 0) ||
         !read_section(file, symbol->st_shndx, &home) ||
@@ -108,12 +183,16 @@ static int is_variable(const elf_file *file, const Elf64_Shdr *symbols, const El
         return 0;
     }
     section = string_of(file, &names, home.sh_name);
-    *name_p = string_of(file, &strings, symbol->st_name);
-    if ((section == NULL) || (*name_p == NULL) || is_known(*name_p)) {
+    name = string_of(file, &strings, symbol->st_name);
+    if ((section == NULL) || (name == NULL)) {
+        return 0;
+    }
+    *name_p = source_name(name);
+    if (is_known(*name_p)) {
         return 0;
     }
     if (strcmp(section, ".nv.constant3") == 0) {
-        return (symbol->st_value > home.sh_size) ||
+        return (home.sh_type == SHT_NOBITS) || (symbol->st_value > home.sh_size) ||
                (symbol->st_size > home.sh_size - symbol->st_value) ||
                is_zero(file->data + home.sh_offset + symbol->st_value, symbol->st_size);
     }
@@ -147,9 +226,10 @@ shpool_status shpool_cubin_variables(const void *cubin, size_t bytes, size_t *co
     if (!read_at(&file, 0, &file.head, sizeof(file.head)) ||
         (memcmp(file.head.e_ident, ELFMAG, SELFMAG) != 0) ||
         (file.head.e_ident[EI_CLASS] != ELFCLASS64) ||
-        (file.head.e_shentsize != sizeof(section))) {
+        (file.head.e_shentsize != sizeof(section)) || (file.head.e_shnum == 0)) {
+        /* 0 sections: ELF's way to say that there are more than 65,279 */
         return shpool_error(SHPOOL_ERR_LINK, "what nvJitLink or the cache gave, %zu bytes, is no "
-                            "cubin", bytes);
+                            "cubin, or has more than 65,279 sections", bytes);
     }
     for (uint32_t i = 0; i < file.head.e_shnum; i++) {
         if (read_section(&file, i, &section) && (section.sh_type == SHT_SYMTAB)) {

@@ -27,9 +27,11 @@ __constant__ unsigned weights[4] = {1, 2, 3, 4};
 struct shape {
     __device__ virtual unsigned sides() const { return 0; }
 };
+namespace { /* its table of functions is a static variable */
 struct square : shape {
     __device__ unsigned sides() const override { return 4; }
 };
+}
 #define EXTRA (weights[threadIdx.x & 3] + shape_of(threadIdx.x)->sides())
 static __device__ __noinline__ shape *shape_of(unsigned i)
 {

@@ -43,7 +43,71 @@ static void test_what_counts(void **state)
     finds("__unnamed_1", MADE_INIT, 0, 0);
     finds("_ZTV6square", MADE_INIT, 0, 0);
     finds("shpool_own_tables", MADE_INIT, 0, 0);
-    finds("_ZN34_INTERNAL_4cuda3std3__45__cpo5beginE", MADE_GLOBAL, 0, 0);
+}
+
+/* Names as nvcc 13 makes them of a program that includes CUDA's C++ libraries. */
+static void test_names_of_cuda_are_known(void **state)
+{
+    (void)state;
+    finds("_ZN40_INTERNAL_1217f8a2_4_v_cu_e2756fa1_171544cuda3std3__45__cpo5beginE", MADE_GLOBAL, 0,
+          0);
+    finds("__nv_static_31__1217f8a2_4_v_cu_e2756fa1_17154__ZN40_INTERNAL_1217f8a2_4_v_cu_e2756fa1_"
+          "171546thrust23THRUST_300001_SM_900_NS12placeholders2_1E", MADE_GLOBAL, 0, 0);
+    finds("_ZZN4cuda3__414discard_memoryEPVvmE10_LINE_SIZE", MADE_INIT, 0, 0);
+    finds("_ZN14at_cuda_detail3cub17CUB_300001_SM_9005emptyE", MADE_GLOBAL, 0, 0);
+    finds("_ZN18cooperative_groups4__v15emptyE", MADE_GLOBAL, 0, 0);
+    finds("__nv_static_24__aaab9fc7_4_w_cu__Z1kPii__ZTVN35_GLOBAL__N__aaab9fc7_4_w_cu__Z1kPii1SE",
+          MADE_INIT, 0, 0);
+}
+
+/* The program's own, whose names hold what CUDA's do. */
+static void test_names_like_those_are_not(void **state)
+{
+    (void)state;
+    finds("_ZN2ns13cube_countersE", MADE_GLOBAL, 0, 1);
+    finds("_ZN2ns11state_valueIN3cub17CUB_300001_SM_90010WarpReduceIiLi32EEEEE", MADE_GLOBAL, 0, 1);
+    finds("_ZN6thrust5levelE", MADE_GLOBAL, 0, 1);
+    finds("_ZN2at4cuda4seedE", MADE_GLOBAL, 0, 1);
+    finds("cuda4cuda3std", MADE_GLOBAL, 0, 1);
+    finds("shpool_mine", MADE_GLOBAL, 0, 1);
+    finds("_ZN99short3stdE", MADE_GLOBAL, 0, 1);
+    finds("_ZN99999999999999999999994cuda3stdE", MADE_GLOBAL, 0, 1);
+    finds("__nv_static_99_id_short", MADE_GLOBAL, 0, 1);
+}
+
+/* Static variables are named as in the source. */
+static void test_static_variables(void **state)
+{
+    static const made_variable one = { "__nv_static_24__aaab9fc7_4_w_cu__Z1kPii_counter",
+                                       MADE_GLOBAL, 0 };
+    const made_cubin cubin = make_cubin(&one, 1);
+    char names[256];
+
+    (void)state;
+    assert_int_equal(count_of(cubin.data, cubin.bytes, names, sizeof(names)), 1);
+    assert_string_equal(names, "counter");
+}
+
+/* A section without bytes in the file has no values that could be read. */
+static void test_constants_without_bytes(void **state)
+{
+    static const made_variable one = { "table", MADE_CONSTANT, 8 };
+    made_cubin cubin = make_cubin(&one, 1);
+    Elf64_Ehdr head;
+    Elf64_Shdr section;
+    char names[64];
+
+    (void)state;
+    memcpy(&head, cubin.data, sizeof(head));
+    memcpy(&section, cubin.data + head.e_shoff + MADE_CONSTANT * sizeof(section), sizeof(section));
+    section.sh_type = SHT_NOBITS;
+    section.sh_offset = UINT64_MAX / 2;
+    memcpy(cubin.data + head.e_shoff + MADE_CONSTANT * sizeof(section), &section, sizeof(section));
+    assert_int_equal(count_of(cubin.data, cubin.bytes, names, sizeof(names)), 1);
+    head.e_shnum = 0; /* more than ELF's head can say: not taken for none */
+    memcpy(cubin.data, &head, sizeof(head));
+    assert_int_equal(count_of(cubin.data, cubin.bytes, names, sizeof(names)), 99);
+    assert_detail("more than 65,279 sections");
 }
 
 static void test_names_are_few(void **state)
@@ -103,6 +167,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_what_counts, clear_environment),
+        cmocka_unit_test_setup(test_names_of_cuda_are_known, clear_environment),
+        cmocka_unit_test_setup(test_names_like_those_are_not, clear_environment),
+        cmocka_unit_test_setup(test_static_variables, clear_environment),
+        cmocka_unit_test_setup(test_constants_without_bytes, clear_environment),
         cmocka_unit_test_setup(test_names_are_few, clear_environment),
         cmocka_unit_test_setup(test_cut_and_damaged, clear_environment),
     };
