@@ -8,7 +8,8 @@
  * of the library need no handler:
  *   - those of lib/driver.c, of device/ and of each device allocator are taken only after
  *     shpool_driver_get() or shpool_driver_forked() has found that this process may use CUDA.  A
- *     child of a process that has begun to use it may not, and is refused before the lock.
+ *     child of a process that has begun to use it may not, and is refused before the lock.  So is
+ *     shpool_open() before that of lib/relink.c, by the CUDA runtime.
  *   - pthread_once() of the C library begins anew in a child of a thread that was not in it.
  *   - a run of the executor belongs to the thread that called simt_run(); it has no shared locks.
  */

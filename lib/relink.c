@@ -12,6 +12,7 @@
 
 #include "cubin.h"
 #include "link.h"
+#include "mutex.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,8 +122,12 @@ static int fat_name(const unsigned char *data, char name[SHPOOL_NAME_BYTES])
     at = data + head.header_bytes;
     for (size_t i = sizeof(entry); i + count < entry.header_bytes; i++) {
         if (memcmp(at + i, prefix, count) == 0) {
-            snprintf(name, SHPOOL_NAME_BYTES, "%.*s", (int)(entry.header_bytes - i - count),
-                     (const char *)at + i + count);
+            const size_t room = entry.header_bytes - i - count;
+            const size_t most = SHPOOL_NAME_BYTES - 1;
+            const size_t bytes = strnlen((const char *)at + i + count, (room < most) ? room : most);
+
+            memcpy(name, at + i + count, bytes);
+            name[bytes] = '\0';
             return 1;
         }
     }
@@ -204,6 +209,10 @@ static void list_parts(row rest, const char *name, const shpool_blob *allocator,
     }
     *parts_p = count;
 }
+
+/* Threads that open pools of one allocator at once join it once: those that come later find it
+ * in memory. */
+static pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER;
 
 /* Kernels that use what only one GPU has are compiled for sm_90a, say: tried second. */
 static shpool_status link_variants(shpool_link_input *input, void **cubin_p, size_t *bytes_p)
@@ -303,7 +312,9 @@ shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpoo
     input.cuda = blob->cuda;
     input.lto = inlined || (blob_code(blob) == CODE_LTO);
     input.table = !input.lto || ((facts.code & CODE_LTO) == 0);
+    shpool_mutex_lock(&joining);
     status = link_variants(&input, cubin_p, bytes_p);
+    shpool_mutex_unlock(&joining);
     free(part);
     if (status == SHPOOL_OK) {
         status = check_variables(pool, *cubin_p, *bytes_p);

@@ -7,6 +7,7 @@
 #include "tests/unit.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include "lib/jit.h"
 
@@ -25,6 +26,7 @@ static struct {
     const void *cubin;  /* what is made in place of the text, if not NULL */
     size_t cubin_bytes;
     char given[FAKE_CUBIN_BYTES]; /* of the latest link that had a cubin: the text, as a string */
+    unsigned pause_us;  /* that joining takes */
     const char *broken; /* the step that fails: "create", "add", "complete", "size" or "cubin" */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -90,6 +92,7 @@ static int fake_complete(shpool_jit_handle handle)
     if (fake_breaks("complete")) {
         return 6;
     }
+    usleep(fake.pause_us);
     pthread_mutex_lock(&fake.lock);
     fake.links++;
     pthread_mutex_unlock(&fake.lock);
@@ -172,6 +175,7 @@ static inline void fake_jit_reset(uint32_t cuda)
     fake.loads = 0;
     fake.links = 0;
     fake.major = 0;
+    fake.pause_us = 0;
     fake.broken = NULL;
     fake.cubin = NULL;
     memset(fake.given, 0, sizeof(fake.given));

@@ -304,6 +304,63 @@ static void test_variables(void **state)
     assert_detail("no cubin");
 }
 
+enum { THREADS = 6 };
+
+static void *relink_one(void *pool)
+{
+    const made_row row = row_of(KIND_CODE);
+    void *made = NULL;
+    size_t bytes = 0;
+
+    if (shpool_relink(row.data, row.bytes, pool, 90, &made, &bytes) == SHPOOL_OK) {
+        free(made);
+        return pool;
+    }
+    return NULL;
+}
+
+/* A message of one thread must not find another one's lock: its receiver relinks, too. */
+static void relink_in_receiver(shpool_level level, const char *text, void *pool)
+{
+    pthread_t thread;
+    void *done;
+
+    (void)level;
+    (void)text;
+    fake.broken = NULL;
+    assert_int_equal(pthread_create(&thread, NULL, relink_one, pool), 0);
+    assert_int_equal(pthread_join(thread, &done), 0);
+    assert_ptr_equal(done, pool);
+}
+
+static void test_threads_join_once(void **state)
+{
+    shpool_pool pool = pool_of("r_plain");
+    pthread_t thread[THREADS];
+
+    (void)state;
+    alarm(60); /* a lock that is never released would stop the test */
+    fake.pause_us = 20000;
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&thread[i], NULL, relink_one, &pool), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *done;
+
+        assert_int_equal(pthread_join(thread[i], &done), 0);
+        assert_ptr_equal(done, &pool);
+    }
+    assert_int_equal(fake.links, 1);
+
+    shpool_memory_clear();
+    fake.broken = "complete";
+    shpool_set_message_handler(relink_in_receiver, &pool);
+    assert_null(relink_one(&pool));
+    shpool_set_message_handler(NULL, NULL);
+    assert_int_equal(fake.links, 2);
+    alarm(0);
+}
+
 /* Whatever the section holds: nothing outside it is read. */
 static void test_damaged_rows(void **state)
 {
@@ -337,6 +394,7 @@ int main(void)
         cmocka_unit_test_setup(test_binding_is_chosen, set_up),
         cmocka_unit_test_setup(test_refused, set_up),
         cmocka_unit_test_setup(test_variables, set_up),
+        cmocka_unit_test_setup(test_threads_join_once, set_up),
         cmocka_unit_test_setup(test_damaged_rows, set_up),
     };
 
