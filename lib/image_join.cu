@@ -21,17 +21,19 @@ extern const char end_row[] __asm__("__stop___nv_relfatbin") __attribute__((weak
 
 namespace {
 
-/* What is loaded.  Each image has a list of its own, because an image may be unloaded; only ever
- * grows until then, so that a pool's library stays valid. */
+/* What is loaded, and for which pools.  Each image has a list of its own, because an image may be
+ * unloaded; only ever grows until then, so that a pool's library stays valid. */
 struct joined {
     joined       *next;
     uint32_t      allocator; /* shpool_pool.allocator */
-    uint32_t      binding;   /* of the pools: SHPOOL_BINDING_* */
-    uint32_t      spills;    /* their SHPOOL_FLAG_SPILL: what is inlined depends on it */
+    uint32_t      binding;   /* SHPOOL_BINDING_* */
+    uint32_t      flags;     /* SHPOOL_FLAG_SPILL: other code is inlined; _COPIES: not refused */
     int           device;
     cudaLibrary_t library;
 };
 
+/* Nobody is called while it is locked: a message's receiver may open pools, or wait for a thread
+ * that does. */
 struct joined_list {
     pthread_mutex_t lock;
     joined         *first;
@@ -40,27 +42,90 @@ struct joined_list {
 joined_list loaded = {PTHREAD_MUTEX_INITIALIZER, NULL};
 
 /* When this image is unloaded nobody may launch its kernels any more.  At the end of the process
- * CUDA may be gone already, and says so. */
+ * CUDA may be gone already, and says so; threads may still run, and in a child of fork() a lock may
+ * be one that no thread will ever release: then nothing is unloaded. */
 __attribute__((destructor)) void unload_all(void)
 {
-    while (loaded.first != NULL) {
-        joined *one = loaded.first;
+    joined *one;
 
-        loaded.first = one->next;
+    if (pthread_mutex_trylock(&loaded.lock) != 0) {
+        return;
+    }
+    one          = loaded.first;
+    loaded.first = NULL;
+    (void)pthread_mutex_unlock(&loaded.lock);
+    while (one != NULL) {
+        joined *next = one->next;
+
         (void)cudaLibraryUnload(one->library);
         free(one);
+        one = next;
     }
 }
 
-joined *find(const shpool_pool *pool, int device)
+joined key_of(const shpool_pool *pool, int device)
 {
-    for (joined *one = loaded.first; one != NULL; one = one->next) {
-        if ((one->allocator == pool->allocator) && (one->binding == pool->binding) &&
-            (one->spills == (pool->flags & SHPOOL_FLAG_SPILL)) && (one->device == device)) {
-            return one;
+    joined key = {};
+
+    key.allocator = pool->allocator;
+    key.binding   = pool->binding;
+    key.flags     = pool->flags & (SHPOOL_FLAG_SPILL | SHPOOL_FLAG_COPIES);
+    key.device    = device;
+    return key;
+}
+
+/* The caller holds the lock. */
+cudaLibrary_t find(const joined &key)
+{
+    for (const joined *one = loaded.first; one != NULL; one = one->next) {
+        if ((one->allocator == key.allocator) && (one->binding == key.binding) &&
+            (one->flags == key.flags) && (one->device == key.device)) {
+            return one->library;
         }
     }
     return NULL;
+}
+
+cudaLibrary_t get(const joined &key)
+{
+    cudaLibrary_t library;
+
+    (void)pthread_mutex_lock(&loaded.lock);
+    library = find(key);
+    (void)pthread_mutex_unlock(&loaded.lock);
+    return library;
+}
+
+/* Puts it into the list, unless another thread was faster: then that one's library serves. */
+cudaLibrary_t keep(joined *made)
+{
+    cudaLibrary_t library;
+
+    (void)pthread_mutex_lock(&loaded.lock);
+    library = find(*made);
+    if (library == NULL) {
+        made->next   = loaded.first;
+        loaded.first = made;
+    }
+    (void)pthread_mutex_unlock(&loaded.lock);
+    if (library == NULL) {
+        return made->library;
+    }
+    (void)cudaLibraryUnload(made->library);
+    free(made);
+    return library;
+}
+
+/* Whether this image made it: another one's handle may be gone with that image. */
+bool is_own(const void *library)
+{
+    const joined *one;
+
+    (void)pthread_mutex_lock(&loaded.lock);
+    for (one = loaded.first; (one != NULL) && (one->library != library); one = one->next) {
+    }
+    (void)pthread_mutex_unlock(&loaded.lock);
+    return one != NULL;
 }
 
 shpool_status architecture(int device, uint32_t *arch_p)
@@ -76,15 +141,16 @@ shpool_status architecture(int device, uint32_t *arch_p)
     return shpool_cuda_status(error, "cudaDeviceGetAttribute");
 }
 
-/* Join and load; the caller holds the lock. */
-shpool_status load(const shpool_pool *pool, int device, joined **one_p)
+/* Join and load.  Threads that need the same at once do it one after another in shpool_relink(),
+ * and all but the first find the cubin made. */
+shpool_status make(const shpool_pool *pool, const joined &key, cudaLibrary_t *library_p)
 {
     const size_t  row_bytes = static_cast<size_t>(end_row - first_row);
     uint32_t      arch  = 0;
     void         *cubin = NULL;
     size_t        bytes = 0;
     joined       *one;
-    shpool_status status = architecture(device, &arch);
+    shpool_status status = architecture(key.device, &arch);
 
     if (status == SHPOOL_OK) {
         status = shpool_relink(first_row, row_bytes, pool, arch, &cubin, &bytes);
@@ -92,11 +158,12 @@ shpool_status load(const shpool_pool *pool, int device, joined **one_p)
     if (status != SHPOOL_OK) {
         return status;
     }
-    one = static_cast<joined *>(calloc(1, sizeof(*one)));
+    one = static_cast<joined *>(malloc(sizeof(*one)));
     if (one == NULL) {
         free(cubin);
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for an image that was joined");
     }
+    *one   = key;
     status = shpool_cuda_status(cudaLibraryLoadData(&one->library, cubin, NULL, NULL, 0, NULL, NULL,
                                                     0), "cudaLibraryLoadData");
     free(cubin); /* the driver has its own copy */
@@ -104,13 +171,7 @@ shpool_status load(const shpool_pool *pool, int device, joined **one_p)
         free(one);
         return status;
     }
-    one->allocator = pool->allocator;
-    one->binding   = pool->binding;
-    one->spills    = pool->flags & SHPOOL_FLAG_SPILL;
-    one->device    = device;
-    one->next      = loaded.first;
-    loaded.first   = one;
-    *one_p         = one;
+    *library_p = keep(one);
     return SHPOOL_OK;
 }
 
@@ -119,34 +180,32 @@ shpool_status load(const shpool_pool *pool, int device, joined **one_p)
 extern "C" shpool_status shpool_image_join(const shpool_pool *pool, const char *tables,
                                            shpool_image_place *place_p)
 {
-    joined       *one    = NULL;
-    int           device = 0;
-    void         *at     = NULL;
-    size_t        bytes  = 0;
-    shpool_status status = shpool_cuda_status(cudaGetDevice(&device), "cudaGetDevice");
+    cudaLibrary_t library = NULL;
+    int           device  = 0;
+    void         *at      = NULL;
+    size_t        bytes   = 0;
+    shpool_status status  = shpool_cuda_status(cudaGetDevice(&device), "cudaGetDevice");
 
+    if (status == SHPOOL_OK) {
+        const joined key = key_of(pool, device);
+
+        library = get(key);
+        if (library == NULL) {
+            status = make(pool, key, &library);
+        }
+    }
     if (status != SHPOOL_OK) {
         return status;
     }
-    (void)pthread_mutex_lock(&loaded.lock);
-    one = find(pool, device);
-    if (one == NULL) {
-        status = load(pool, device, &one);
-    }
-    (void)pthread_mutex_unlock(&loaded.lock);
-    if (status != SHPOOL_OK) {
-        return status;
-    }
-    status = shpool_cuda_status(cudaLibraryGetGlobal(&at, &bytes, one->library, tables),
+    status = shpool_cuda_status(cudaLibraryGetGlobal(&at, &bytes, library, tables),
                                 "cudaLibraryGetGlobal (function table of the joined image)");
     place_p->tables = at;
     if (status == SHPOOL_OK) {
-        status = shpool_cuda_status(cudaLibraryGetGlobal(&at, &bytes, one->library,
-                                                         "shpool_image_mark"),
+        status = shpool_cuda_status(cudaLibraryGetGlobal(&at, &bytes, library, "shpool_image_mark"),
                                     "cudaLibraryGetGlobal (mark of the joined image)");
     }
     place_p->mark    = at;
-    place_p->library = one->library;
+    place_p->library = library;
     return status;
 }
 
@@ -155,15 +214,22 @@ extern "C" shpool_status shpool_image_kernel(const shpool_pool *pool, const void
 {
     const char   *name   = NULL;
     cudaKernel_t  kernel = NULL;
-    shpool_status status = shpool_cuda_status(cudaFuncGetName(&name, function), "cudaFuncGetName");
+    shpool_status status;
 
     *kernel_p = NULL;
+    if (!is_own(pool->library)) {
+        return shpool_error(SHPOOL_ERR_BINDING, "the pool of \"%s\" was opened by another program "
+                            "or shared library than the one that launches, and is joined with the "
+                            "kernels of that one: open a pool where the kernel is", pool->name);
+    }
+    status = shpool_cuda_status(cudaFuncGetName(&name, function), "cudaFuncGetName");
     if (status == SHPOOL_OK) {
         status = shpool_cuda_status(cudaLibraryGetKernel(
             &kernel, static_cast<cudaLibrary_t>(pool->library), name), "cudaLibraryGetKernel");
     }
     if (status != SHPOOL_OK) {
-        return shpool_error(status, "kernel %s is not in the image that was joined with \"%s\": %s",
+        return shpool_error(status, "kernel %s is not in the image that was joined with \"%s\" "
+                            "(compile its file with nvcc -rdc=true): %s",
                             (name != NULL) ? name : "(unknown)", pool->name, shpool_last_error());
     }
     *kernel_p = kernel;

@@ -30,13 +30,22 @@ struct known_list {
 
 known_list tables = {PTHREAD_MUTEX_INITIALIZER, NULL};
 
+/* As unload_all() of lib/image_join.cu. */
 __attribute__((destructor)) void forget_all(void)
 {
-    while (tables.first != NULL) {
-        known *one = tables.first;
+    known *one;
 
-        tables.first = one->next;
+    if (pthread_mutex_trylock(&tables.lock) != 0) {
+        return;
+    }
+    one          = tables.first;
+    tables.first = NULL;
+    (void)pthread_mutex_unlock(&tables.lock);
+    while (one != NULL) {
+        known *next = one->next;
+
         free(one);
+        one = next;
     }
 }
 
@@ -53,6 +62,7 @@ unsigned long long context_id(void)
                                           &result) != cudaSuccess) ||
         (result != cudaDriverEntryPointSuccess) ||
         (reinterpret_cast<PFN_cuCtxGetId_v12000>(function)(NULL, &id) != CUDA_SUCCESS)) {
+        (void)cudaGetLastError();
         return 0;
     }
 #endif

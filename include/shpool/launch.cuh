@@ -66,7 +66,8 @@ static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
  * @param [in]  pool      open
  * @param [out] kernel_p  valid as long as this image is loaded; NULL on failure
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_CUDA: the joined image has no
- *         such kernel
+ *         such kernel; SHPOOL_ERR_BINDING: the pool's image was joined in another program or shared
+ *         library of this process
  */
 static inline shpool_status shpool_kernel_of(const void *kernel, const shpool_pool *pool,
                                              const void **kernel_p)
@@ -98,10 +99,14 @@ static inline shpool_status shpool_kernel_of(const void *kernel, const shpool_po
 static inline shpool_status shpool_occupancy(const void *kernel, const shpool_pool *pool,
                                              unsigned threads, size_t bytes, int *blocks_p)
 {
-    const void   *own    = NULL;
-    shpool_status status = shpool_kernel_of(kernel, pool, &own);
+    const void   *own = NULL;
+    shpool_status status;
 
+    if (blocks_p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "shpool_occupancy: blocks_p is NULL");
+    }
     *blocks_p = 0;
+    status    = shpool_kernel_of(kernel, pool, &own);
     if (status == SHPOOL_OK) {
         bytes += pool->shared_bytes;
         status = shpool_allow_shared(own, bytes);
@@ -170,9 +175,10 @@ static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *confi
     cudaError_t        error;
     shpool_status      status;
 
-    if ((config == NULL) || (kernel == NULL) || (pool == NULL)) {
+    if ((config == NULL) || (kernel == NULL) || (arguments == NULL) || (pool == NULL)) {
         return shpool_error(SHPOOL_ERR_INVALID, "shpool_launch_kernel: %s is NULL",
-                            (config == NULL) ? "config" : (kernel == NULL) ? "kernel" : "pool");
+                            (config == NULL) ? "config" : (kernel == NULL) ? "kernel"
+                            : (arguments == NULL) ? "arguments" : "pool");
     }
     if (pool->library != NULL) {
         status = shpool_kernel_of(kernel, pool, &own);
@@ -194,16 +200,10 @@ static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *confi
         : shpool_launch_status(cudaLaunchKernelExC(&use, own, arguments), own, use.blockDim);
 }
 
-/* The parameters by value, converted, so that each has an address. */
-template <typename... Parameters>
-static inline shpool_status shpool_launch_values(const cudaLaunchConfig_t *config,
-                                                 const void *kernel, const shpool_pool *pool,
-                                                 Parameters... values)
-{
-    void *arguments[] = {(void *)pool, (void *)&values...};
-
-    return shpool_launch_kernel(config, kernel, arguments, pool);
-}
+/* Type itself, where a call's arguments shall not decide what it is. */
+template <typename Type> struct shpool_parameter {
+    typedef Type type;
+};
 
 /**
  * Launch a kernel whose first parameter is its pool:
@@ -213,23 +213,22 @@ static inline shpool_status shpool_launch_values(const cudaLaunchConfig_t *confi
  * @param [in] kernel     a __global__ function of this image
  * @param [in] pool       open; the launch has its shared memory and no other
  *                        (shpool_launch_kernel() can have more)
- * @param [in] arguments  the kernel's other parameters
+ * @param [in] values     the kernel's other parameters, converted as in a call of it: 0, NULL and
+ *                        {1, 2} will do for what takes them
  * @return as shpool_launch_kernel()
  */
-template <typename... Parameters, typename... Arguments>
+template <typename... Parameters>
 static inline shpool_status shpool_launch(void (*kernel)(shpool_pool, Parameters...), dim3 grid,
                                           dim3 block, cudaStream_t stream, const shpool_pool *pool,
-                                          Arguments &&...arguments)
+                                          typename shpool_parameter<Parameters>::type... values)
 {
-    cudaLaunchConfig_t config = {};
+    void              *arguments[] = {(void *)pool, (void *)__builtin_addressof(values)...};
+    cudaLaunchConfig_t config      = {};
 
-    static_assert(sizeof...(Parameters) == sizeof...(Arguments),
-                  "shpool_launch: give the kernel's parameters but for the first, the pool");
     config.gridDim  = grid;
     config.blockDim = block;
     config.stream   = stream;
-    return shpool_launch_values<Parameters...>(&config, (const void *)kernel, pool,
-                                               static_cast<Arguments &&>(arguments)...);
+    return shpool_launch_kernel(&config, (const void *)kernel, arguments, pool);
 }
 #endif
 

@@ -95,12 +95,11 @@ class pool {
 
 #if defined(__CUDACC__) && (CUDART_VERSION >= 12000)
     /** shpool_launch(): a kernel whose first parameter is the pool.  Throws error. */
-    template <typename... Parameters, typename... Arguments>
+    template <typename... Parameters>
     void launch(void (*kernel)(shpool_pool, Parameters...), dim3 grid, dim3 block,
-                cudaStream_t stream, Arguments &&...arguments) const
+                cudaStream_t stream, typename shpool_parameter<Parameters>::type... values) const
     {
-        check(shpool_launch(kernel, grid, block, stream, &pool_,
-                            std::forward<Arguments>(arguments)...));
+        check(shpool_launch(kernel, grid, block, stream, &pool_, values...));
     }
 #endif
 

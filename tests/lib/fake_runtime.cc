@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <vector>
 
 #include <shpool/abi.h>
@@ -19,6 +20,10 @@ struct library {
     std::map<std::string, std::string>   kernels; /* the handle is the address of the value */
     std::map<std::string, void *>        globals;
 };
+
+std::recursive_mutex lock; /* for libraries, and what is counted */
+
+typedef std::lock_guard<std::recursive_mutex> locked;
 
 /* Made when it is first asked for: programs register before main(). */
 struct program {
@@ -184,6 +189,8 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status)
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *) { return cudaSuccess; }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t)
 {
+    locked here(lock);
+
     fake_runtime.copies++;
     std::memcpy(to, from, bytes);
     return cudaSuccess;
@@ -236,8 +243,12 @@ cudaError_t cudaLaunchKernel(const void *kernel, dim3, dim3, void **, size_t sha
 {
     return launch(kernel, shared);
 }
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **)
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel,
+                                void **arguments)
 {
+    if (fake_runtime.launch.look != NULL) {
+        fake_runtime.launch.look(arguments);
+    }
     if (config->blockDim.x * config->blockDim.y * config->blockDim.z > FAKE_THREADS) {
         return cudaErrorLaunchOutOfResources;
     }
@@ -256,6 +267,7 @@ cudaError_t cudaFuncGetName(const char **name, const void *function)
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *to, const void *code, cudaJitOption *, void **,
                                 unsigned, cudaLibraryOption *, void **, unsigned)
 {
+    locked   here(lock);
     library *one = new library;
 
     one->image = static_cast<const char *>(code);
@@ -266,11 +278,14 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *to, const void *code, cudaJitOpti
 }
 cudaError_t cudaLibraryUnload(cudaLibrary_t)
 {
+    locked here(lock);
+
     fake_runtime.unloads++;
     return cudaSuccess;
 }
 cudaError_t cudaLibraryGetGlobal(void **address, size_t *bytes, cudaLibrary_t of, const char *name)
 {
+    locked   here(lock);
     library *one = reinterpret_cast<library *>(of);
 
     if (one->image.find(name) == std::string::npos) {
@@ -285,6 +300,7 @@ cudaError_t cudaLibraryGetGlobal(void **address, size_t *bytes, cudaLibrary_t of
 }
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t of, const char *name)
 {
+    locked   here(lock);
     library *one = reinterpret_cast<library *>(of);
 
     if (one->image.find(name) == std::string::npos) {

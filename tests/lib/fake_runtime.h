@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A CUDA runtime without a GPU, in the place of libcudart: what lib/image*.cu and launch.cuh ask
- * of one.  Kernels do not run; launches are written down. */
+ * of one.  Kernels do not run; launches are written down.  Any thread may load libraries. */
 #ifndef SHPOOL_TESTS_FAKE_RUNTIME_H
 #define SHPOOL_TESTS_FAKE_RUNTIME_H
 
@@ -17,6 +17,7 @@ struct fake_launch {
     size_t      shared;
     unsigned    count;  /* all that were accepted */
     unsigned    refused;
+    void      (*look)(void **arguments); /* is shown the parameters; NULL: nobody looks */
 };
 
 struct fake_runtime_state {

@@ -4,7 +4,12 @@
  * that it needs no GPU.  tests/gpu/launch.cu runs the kernels. */
 #include "fake_runtime.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <future>
+#include <thread>
+#include <vector>
 
 #include <shpool/shpool.cuh>
 
@@ -25,13 +30,44 @@ template <typename Word> __global__ void of_type(shpool_pool pool, Word *out)
     out[0] = static_cast<Word>(pool.pools);
 }
 
+/* Parameters of all kinds that a kernel may have. */
+struct alignas(16) wide {
+    double value[3];
+    char   tail;
+};
+struct bits {
+    unsigned low : 3;
+    unsigned high : 5;
+};
+struct limits {
+    static const int most = 5; /* no definition: it has no address */
+};
+struct shy { /* its address is not what & gives */
+    int value;
+    int operator&() const { return 0; }
+};
+enum class colour : unsigned char { red = 7 };
+static __global__ void many(const shpool_pool, const float *a, const float *b, const float *c,
+                            double d, bool e, const wide f, colour g, unsigned h, int i,
+                            long long j, shy k)
+{
+    (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h, (void)i, (void)j;
+    (void)k;
+}
+static __global__ void none(shpool_pool) {}
+struct book {
+    wide page[200];
+};
+static __global__ void of_book(shpool_pool, book) {}
+
 /* ---- shpool_relink() of this test ---- */
 
 static struct {
-    unsigned    calls;
+    std::atomic<unsigned> calls;
     uint32_t    binding; /* of the latest pool */
     size_t      bytes;   /* of the row that it got */
     bool        fails;
+    unsigned    pause_ms; /* that it takes */
     const char *cubin;   /* names of what is in it */
 } relinked;
 
@@ -44,6 +80,7 @@ extern "C" shpool_status shpool_relink(const void *row_start, size_t row_bytes,
     relinked.bytes   = (row_start != NULL) ? row_bytes : 0;
     *cubin_p = NULL;
     *bytes_p = 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(relinked.pause_ms));
     if (relinked.fails || (arch != 90)) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "the fake does not join");
     }
@@ -276,6 +313,173 @@ static void check_large(void)
     fake_runtime.capturing = 0;
 }
 
+static const void *argument_at[2];
+
+static void look_at_many(void **arguments)
+{
+    const float *const *pointers[] = {static_cast<const float **>(arguments[1]),
+                                      static_cast<const float **>(arguments[2]),
+                                      static_cast<const float **>(arguments[3])};
+    const wide *f = static_cast<const wide *>(arguments[6]);
+
+    (void)gpu_check(*static_cast<const uint32_t *>(arguments[0]) == SHPOOL_ABI, "the pool");
+    (void)gpu_check((*pointers[0] == NULL) && (*pointers[1] == NULL) &&
+                        (*pointers[2] == argument_at[0]), "NULL, 0, an array");
+    (void)gpu_check(*static_cast<const double *>(arguments[4]) == 3.0, "an int for a double");
+    (void)gpu_check(*static_cast<const bool *>(arguments[5]), "a pointer for a bool");
+    (void)gpu_check((reinterpret_cast<size_t>(f) % 16 == 0) && (f->value[2] == 2.5) &&
+                        (f->tail == 't'), "a structure");
+    (void)gpu_check(*static_cast<const colour *>(arguments[7]) == colour::red, "an enumerator");
+    (void)gpu_check(*static_cast<const unsigned *>(arguments[8]) == 21u, "a bit-field");
+    (void)gpu_check(*static_cast<const int *>(arguments[9]) == 5, "a constant without address");
+    (void)gpu_check(*static_cast<const long long *>(arguments[10]) == -1, "a char");
+    (void)gpu_check(static_cast<const shy *>(arguments[11])->value == 9, "an operator &");
+}
+
+static void look_at_book(void **arguments)
+{
+    const book *one = static_cast<const book *>(arguments[1]);
+
+    (void)gpu_check((one->page[199].tail == 'z') && (one->page[0].value[0] == 1.0), "19 KB");
+}
+
+/* What kernel<<<>>> takes, shpool_launch() takes. */
+static void check_parameters(void)
+{
+    static const float data[4] = {};
+    static book        text    = {};
+    const bits         b       = {1, 21};
+    shy                k       = {9};
+    void              *arguments[1];
+    shpool_pool        pool;
+
+    if (!gpu_check(open_of("bitmap", 16384, &pool) == SHPOOL_OK, "%s", shpool_last_error())) {
+        return;
+    }
+    argument_at[0]           = data;
+    fake_runtime.launch      = {};
+    fake_runtime.launch.look = look_at_many;
+    (void)gpu_check(shpool_launch(many, 1, 32, 0, &pool, NULL, 0, data, 3, argument_at[0],
+                                  {{0.5, 1.5, 2.5}, 't'}, colour::red, b.high, limits::most,
+                                  static_cast<char>(-1), k) == SHPOOL_OK, "%s",
+                    shpool_last_error());
+    fake_runtime.launch.look = look_at_book;
+    text.page[0].value[0]    = 1.0;
+    text.page[199].tail      = 'z';
+    (void)gpu_check(shpool_launch(of_book, dim3(2, 2), dim3(8, 4), nullptr, &pool, text) ==
+                        SHPOOL_OK, "%s", shpool_last_error());
+    fake_runtime.launch.look = NULL;
+    (void)gpu_check(shpool_launch(none, 1, 32, NULL, &pool) == SHPOOL_OK, "the pool alone");
+    (void)gpu_check(fake_runtime.launch.count == 3, "all three ran");
+    (void)gpu_check(shpool_launch(none, 1, 32, NULL, NULL) == SHPOOL_ERR_INVALID, "no pool");
+    (void)gpu_check(shpool_launch_kernel(NULL, (const void *)none, arguments, &pool) ==
+                        SHPOOL_ERR_INVALID, "no configuration");
+    {
+        const cudaLaunchConfig_t config = {};
+
+        (void)gpu_check(shpool_launch_kernel(&config, (const void *)none, NULL, &pool) ==
+                            SHPOOL_ERR_INVALID, "no arguments");
+    }
+    (void)gpu_check(shpool_occupancy((const void *)none, &pool, 32, 0, NULL) == SHPOOL_ERR_INVALID,
+                    "no result");
+    (void)gpu_check(shpool_close(&pool) == SHPOOL_OK, "close");
+}
+
+/* A joined image's handle that this image does not know is given to nobody: the image that has it
+ * may be unloaded. */
+static void check_foreign_library(void)
+{
+    shpool_pool pool;
+    const void *kernel = &pool;
+
+    (void)gpu_check(open_of("joined", 16384, &pool) == SHPOOL_OK, "%s", shpool_last_error());
+    pool.library = &pool; /* as of another image */
+    (void)gpu_check(shpool_launch(of_type<float>, 1, 32, NULL, &pool, NULL) == SHPOOL_ERR_BINDING,
+                    "refused");
+    (void)gpu_check((std::strstr(shpool_last_error(), "\"joined\" was opened by another") != NULL),
+                    "%s", shpool_last_error());
+    (void)gpu_check((shpool_kernel_of((const void *)first, &pool, &kernel) == SHPOOL_ERR_BINDING) &&
+                        (kernel == NULL), "shpool_kernel_of");
+}
+
+/* Who does not allow copies of variables is asked, also after somebody who does. */
+static void check_copies(void)
+{
+    static const shpool_allocator plugin = foreign("copied", "shpool_copied_tables");
+    shpool_pool    pool;
+    const unsigned calls = relinked.calls;
+
+    relinked.cubin = "shpool_image_mark shpool_copied_tables";
+    (void)gpu_check(shpool_register(&plugin) == SHPOOL_OK, "%s", shpool_last_error());
+    (void)gpu_check(open_of("copied:copies=1", 16384, &pool) == SHPOOL_OK, "%s",
+                    shpool_last_error());
+    relinked.fails = true; /* as for variables */
+    (void)gpu_check(open_of("copied", 16384, &pool) == SHPOOL_ERR_UNSUPPORTED, "refused");
+    (void)gpu_check(open_of("copied:copies=1", 16384, &pool) == SHPOOL_OK, "%s",
+                    shpool_last_error());
+    (void)gpu_check(relinked.calls == calls + 2, "joined once");
+    relinked.fails = false;
+}
+
+/* Threads that open pools of one allocator at once get one image. */
+static void check_threads(void)
+{
+    static const shpool_allocator plugin = foreign("crowd", "shpool_crowd_tables");
+    const unsigned                kept   = fake_runtime.loads - fake_runtime.unloads;
+    std::vector<std::thread>      threads;
+    shpool_pool                   pool[8];
+
+    relinked.cubin    = "shpool_image_mark shpool_crowd_tables";
+    relinked.pause_ms = 20;
+    (void)gpu_check(shpool_register(&plugin) == SHPOOL_OK, "%s", shpool_last_error());
+    for (shpool_pool &one : pool) {
+        threads.emplace_back([&one] { (void)open_of("crowd", 16384, &one); });
+    }
+    for (std::thread &one : threads) {
+        one.join();
+    }
+    for (const shpool_pool &one : pool) {
+        (void)gpu_check((one.library != NULL) && (one.library == pool[0].library) &&
+                            (one.image == pool[0].image), "one image for all");
+    }
+    (void)gpu_check(fake_runtime.loads - fake_runtime.unloads == kept + 1, "and no other is kept");
+    relinked.pause_ms = 0;
+}
+
+static std::promise<shpool_status> opened;
+
+/* Waits for a thread that opens a pool, as a receiver that needs a lock of that thread does. */
+static void open_meanwhile(shpool_level level, const char *, void *)
+{
+    std::future<shpool_status> status;
+
+    if (level != SHPOOL_LEVEL_ERROR) {
+        return; /* of the pool that is opened below */
+    }
+    status         = opened.get_future();
+    relinked.fails = false;
+    std::thread([] {
+        shpool_pool pool;
+
+        opened.set_value(open_of("crowd", 16384, &pool));
+    }).detach();
+    (void)gpu_check((status.wait_for(std::chrono::seconds(20)) == std::future_status::ready) &&
+                        (status.get() == SHPOOL_OK), "no lock is held while a receiver is called");
+}
+
+static void check_receiver(void)
+{
+    static const shpool_allocator plugin = foreign("failing", "shpool_failing_tables");
+    shpool_pool pool;
+
+    relinked.fails = true;
+    (void)gpu_check(shpool_register(&plugin) == SHPOOL_OK, "%s", shpool_last_error());
+    shpool_set_message_handler(open_meanwhile, NULL);
+    (void)gpu_check(open_of("failing", 16384, &pool) == SHPOOL_ERR_UNSUPPORTED, "refused");
+    shpool_set_message_handler(NULL, NULL);
+    relinked.fails = false;
+}
+
 int main(void)
 {
     check_own_image();
@@ -285,5 +489,10 @@ int main(void)
     check_joined();
     check_inlined();
     check_large();
+    check_parameters();
+    check_foreign_library();
+    check_copies();
+    check_threads();
+    check_receiver();
     return gpu_summary();
 }
