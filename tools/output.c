@@ -47,8 +47,22 @@ static mode_t mode_of(const struct stat *old)
     return (old != NULL) ? old->st_mode & 07777u : 0666u & ~mask;
 }
 
-/* A new file beside the one that is replaced. */
-static int open_beside(tool_output *out, const char *path, const struct stat *old)
+enum { NO_LINK, OWN_LINK, FOREIGN_LINK };
+
+/* In a folder that everybody may write to, a link of another user leads where that user wants. */
+static int link_at(const char *path)
+{
+    struct stat info;
+
+    if ((lstat(path, &info) != 0) || !S_ISLNK(info.st_mode)) {
+        return NO_LINK;
+    }
+    return ((info.st_uid == geteuid()) || (info.st_uid == 0)) ? OWN_LINK : FOREIGN_LINK;
+}
+
+/* A new file beside the one that is replaced.  Only a link that was looked at is followed: what
+ * takes the name of anything else meanwhile is replaced. */
+static int open_beside(tool_output *out, const char *path, const struct stat *old, int link)
 {
     const size_t bytes = strlen(path) + sizeof(".XXXXXX");
     int          file;
@@ -56,7 +70,7 @@ static int open_beside(tool_output *out, const char *path, const struct stat *ol
     if ((old != NULL) && (access(path, W_OK) != 0)) { /* rename() would not ask */
         return -1;
     }
-    out->path = (old != NULL) ? realpath(path, NULL) : strdup(path); /* a link stays one */
+    out->path = ((old != NULL) && (link == OWN_LINK)) ? realpath(path, NULL) : strdup(path);
     out->part = malloc((out->path != NULL) ? strlen(out->path) + bytes : 1);
     if ((out->path == NULL) || (out->part == NULL)) {
         return -1;
@@ -96,15 +110,18 @@ static void forget(tool_output *out)
 int tool_output_begin(tool_output *out, const char *path)
 {
     struct stat old;
+    const int   link   = link_at(path);
     const int   exists = stat(path, &old) == 0;
-    int         file;
+    int         file   = -1;
 
     *out = (tool_output){.to = NULL};
     block_signals(&out->signals);
-    if (exists && (!S_ISREG(old.st_mode) || (stream_of(&old) >= 0))) {
+    if (link == FOREIGN_LINK) {
+        errno = EACCES;
+    } else if (exists && (!S_ISREG(old.st_mode) || (stream_of(&old) >= 0))) {
         file = open_in_place(path, &old);
     } else {
-        file = open_beside(out, path, exists ? &old : NULL);
+        file = open_beside(out, path, exists ? &old : NULL, link);
     }
     out->to = (file >= 0) ? fdopen(file, "w") : NULL;
     if (out->to == NULL) {

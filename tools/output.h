@@ -16,9 +16,11 @@ typedef struct tool_output {
 
 /**
  * Begin a file.  Its text goes to a new file beside it, which no link can redirect; a device, a
- * pipe or the standard output (/dev/stdout) is written as it is.  Until tool_output_end() SIGINT,
- * SIGTERM and SIGHUP wait: a program that they end leaves nothing half done.
- * @return 0, or -1 with errno (ENXIO: a FIFO that no program reads) and nothing to end
+ * pipe or the standard output (/dev/stdout) is written as it is.  A link at `path` is followed if
+ * it belongs to this user or root.  Until tool_output_end() SIGINT, SIGTERM and SIGHUP wait: a
+ * program that they end leaves nothing half done.
+ * @return 0, or -1 with errno (ENXIO: a FIFO that no program reads; EACCES also: a link of another
+ *         user) and nothing to end
  */
 int tool_output_begin(tool_output *out, const char *path);
 

@@ -112,7 +112,17 @@ check "with the rights of the old one" sh -c "ls -l '$work/real.csv' | grep -q '
 check "no other link was followed" grep -qx precious "$work/precious"
 (umask 027 && $run --csv="$work/new.csv" >/dev/null)
 check "a new file has the usual rights" sh -c "ls -l '$work/new.csv' | grep -q '^-rw-r----- '"
-if [ "$(id -u)" != 0 ]; then
+if [ "$(id -u)" = 0 ]; then # nobody else can give a link away
+    for target in "$work/precious" /dev/null "$work/nowhere"; do
+        ln -s "$target" "$work/links/foreign.csv"
+        chown -h 4711 "$work/links/foreign.csv"
+        fails 1 'foreign.csv: Permission denied' "$run --csv=$work/links/foreign.csv"
+        check "another user's link to $target stays" test -L "$work/links/foreign.csv"
+        rm -f "$work/links/foreign.csv"
+    done
+    check "another user's link was not followed" grep -qx precious "$work/precious"
+    check "nor was a file made by it" test ! -e "$work/nowhere"
+else
     chmod 400 "$work/real.csv"
     fails 1 'real.csv: Permission denied' "$run --csv=$work/real.csv"
 fi
