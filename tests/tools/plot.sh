@@ -163,11 +163,11 @@ sed 's/"threads": 64/"threads": 4294967360/' "$work/whole.json" >"$work/evil.jso
 fails 2 'has no "threads", or of another type' $bench plot "$work/evil.json" -o "$work/e.svg"
 
 # ---- many rows: seconds of the processor, where each row with each other one takes minutes ----
-# many ROWS: one row with other threads, bytes and threads_per_pool each time
+# many ROWS PANELS: one row with other threads, bytes and threads_per_pool each time
 many() {
     $bench --device cpu --allocator null --workload pairs -i 1 --repeats 1 --json="$work/one.json" \
         >/dev/null
-    awk -v rows="$1" '
+    awk -v rows="$1" -v panels="$2" '
         /^    \{/ { on = 1 }
         !on { print }
         on { line[++n] = $0 }
@@ -178,17 +178,22 @@ many() {
                     text = line[k]
                     if (text ~ /"threads":/) { text = "\"threads\": " 1 + i % 64 "," }
                     if (text ~ /"payload_bytes":/) { text = "\"payload_bytes\": " 16 + i % 60 "," }
-                    if (text ~ /"threads_per_pool":/) { text = "\"threads_per_pool\": " i "," }
+                    if (text ~ /"threads_per_pool":/) {
+                        text = "\"threads_per_pool\": " i % panels ","
+                    }
                     print text (k == n && i + 1 < rows ? "," : "")
                 }
             }
             print "]}"
         }' "$work/one.json" >"$work/many.json"
 }
-many 3200
+many 3200 960
 check "3,200 rows drawn" sh -c "ulimit -t 3; $bench plot $work/many.json -o $work/many.gp"
-check "each in a panel" test "$(grep -c '^set title' "$work/many.gp")" = 3200
-many 12000
+check "in 960 panels" test "$(grep -c '^set title' "$work/many.gp")" = 960
+many 3200 1020
+fails 1 'e.svg: needs 1020 panels; a chart has at most 1000' $bench plot "$work/many.json" \
+    -o "$work/e.svg"
+many 12000 12000
 check "12,000 rows compared" sh -c "ulimit -t 3
     $bench compare $work/many.json $work/many.json >$work/compared"
 check "all of them" grep -q '^# 12000 rows: 12000 same' "$work/compared"

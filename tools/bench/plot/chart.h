@@ -16,6 +16,7 @@
 #define PLOT_LEGEND_WIDTH 220
 #define PLOT_VALUES       BENCH_LIST /* of a swept dimension */
 #define PLOT_SERIES       (3 * BENCH_LIST)
+#define PLOT_MOST_PANELS  1000u /* gnuplot takes a millisecond and more for each */
 
 /** What can be swept. */
 typedef struct plot_dimension {
@@ -78,7 +79,7 @@ typedef struct plot_chart {
 void plot_lay_out(plot_chart *c);
 size_t plot_legend_columns(const plot_chart *c);
 
-/** script.c: what gnuplot is told.  -1: no memory.
+/** script.c: what gnuplot is told.  -1: no memory, or too many panels; stderr says so.
  *  @param [in] name    its ending is that of the chart's format
  *  @param [in] output  what gnuplot writes; NULL: its standard output */
 int plot_script(const bench_results *results, size_t figure, const char *name, const char *output,

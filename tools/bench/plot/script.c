@@ -469,6 +469,13 @@ int plot_script(const bench_results *results, size_t figure, const char *name, c
         return -1;
     }
     plot_lay_out(&c);
+    if (c.panels > PLOT_MOST_PANELS) {
+        fprintf(stderr, "shpool-bench: %s: needs %zu panels; a chart has at most %u\n", name,
+                c.panels, PLOT_MOST_PANELS);
+        free(c.panel);
+        free(c.cell);
+        return -1;
+    }
     fputs("# Of shpool-bench; gnuplot draws it.\n", to);
     put_terminal(&c, name, output);
     fputs("set grid ytics lt 1 dt solid lw 0.7 lc rgb '#d8d8d8'\n"
