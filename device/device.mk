@@ -3,7 +3,10 @@
 libshpool_core_la_SOURCES += \
 	device/context.c \
 	device/context.h \
+	device/handle.c \
+	device/handle.h \
 	device/hooks.c \
+	device/import.c \
 	device/layers/layer.c \
 	device/layers/layer.h \
 	device/open.c \

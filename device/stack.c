@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/base/share.h"
 #include "device/base/sync.h"
 #include "lib/driver.h"
 
@@ -270,6 +271,25 @@ shpool_status shpool_device_base(shpool_device_allocator *allocator, const void 
     *base_p = NULL;
     *bytes_p = 0;
     CALL(allocator, base, unsupported("tell the driver's allocation"), ptr, base_p, bytes_p);
+}
+
+/* The handle is empty. */
+static shpool_status export_to(shpool_device_allocator *allocator, const void *ptr,
+                               shpool_device_handle *handle_p)
+{
+    CALL(allocator, export_handle,
+         shpool_error(SHPOOL_ERR_UNSUPPORTED, "this allocator cannot export memory to other "
+                      "processes: open bins:share=1 for what is shared"), ptr, handle_p);
+}
+
+shpool_status shpool_device_export(shpool_device_allocator *allocator, const void *ptr,
+                                   shpool_device_handle *handle_p)
+{
+    if (handle_p == NULL) {
+        return no_argument("handle_p");
+    }
+    *handle_p = shpool_share_nothing();
+    return (ptr != NULL) ? export_to(allocator, ptr, handle_p) : no_argument("ptr");
 }
 
 shpool_status shpool_device_stream_retire(shpool_device_allocator *allocator,

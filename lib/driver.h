@@ -59,6 +59,7 @@ enum {
     CU_ATTRIBUTE_SHARED_SM           = 81,
     CU_ATTRIBUTE_SHARED_OPTIN        = 97,
     CU_ATTRIBUTE_VIRTUAL_MEMORY      = 102,
+    CU_ATTRIBUTE_VIRTUAL_DESCRIPTORS = 103, /* memory can be exported as a POSIX descriptor */
     CU_ATTRIBUTE_VIRTUAL_RDMA        = 110,
     CU_ATTRIBUTE_SHARED_RESERVED     = 111,
     CU_ATTRIBUTE_MEMORY_POOLS        = 115
@@ -89,7 +90,7 @@ typedef unsigned long long cu_granule;
 
 typedef struct cu_granule_props {
     int alloc_type;            /* 1: pinned */
-    int handle_types;          /* 0: none */
+    int handle_types;          /* CU_HANDLE_*; 0: none */
     struct { int type; int id; } location; /* type 1: device */
     void *win32_metadata;
     unsigned char compression;
@@ -104,6 +105,12 @@ typedef struct cu_access {
 } cu_access;
 
 enum { CU_GRANULARITY_MINIMUM = 0, CU_GRANULARITY_RECOMMENDED = 1 };
+
+/* CUmemAllocationHandleType */
+enum { CU_HANDLE_DESCRIPTOR = 1 };
+
+/* CUuuid */
+typedef struct cu_uuid { unsigned char bytes[16]; } cu_uuid;
 
 /*
  * Every entry point: member, name for cuGetProcAddress(), name in libcuda.so.1, the CUDA version
@@ -124,6 +131,8 @@ enum { CU_GRANULARITY_MINIMUM = 0, CU_GRANULARITY_RECOMMENDED = 1 };
       (size_t *bytes, cu_device device))                                                           \
     _(device_can_reach, cuDeviceCanAccessPeer, cuDeviceCanAccessPeer, 4000, 0,                     \
       (int *can, cu_device device, cu_device owner))                                               \
+    _(device_uuid, cuDeviceGetUuid, cuDeviceGetUuid_v2, 11040, 1,                                  \
+      (cu_uuid *uuid, cu_device device))                                                           \
     _(primary_retain, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, 0,                 \
       (cu_context *context, cu_device device))                                                     \
     _(context_get, cuCtxGetCurrent, cuCtxGetCurrent, 4000, 0, (cu_context *context))               \
@@ -196,6 +205,10 @@ enum { CU_GRANULARITY_MINIMUM = 0, CU_GRANULARITY_RECOMMENDED = 1 };
     _(granule_unmap, cuMemUnmap, cuMemUnmap, 10020, 1, (cu_ptr ptr, size_t bytes))                 \
     _(granule_access, cuMemSetAccess, cuMemSetAccess, 10020, 1,                                    \
       (cu_ptr ptr, size_t bytes, const cu_access *access, size_t count))                           \
+    _(granule_export, cuMemExportToShareableHandle, cuMemExportToShareableHandle, 10020, 1,        \
+      (void *handle, cu_granule granule, int type, unsigned long long flags))                      \
+    _(granule_import, cuMemImportFromShareableHandle, cuMemImportFromShareableHandle, 10020, 1,    \
+      (cu_granule *granule, void *handle, int type))                                               \
     _(module_load, cuModuleLoadData, cuModuleLoadData, 2000, 0,                                    \
       (cu_module *module, const void *image))                                                      \
     _(module_unload, cuModuleUnload, cuModuleUnload, 2000, 0, (cu_module module))                  \

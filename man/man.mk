@@ -9,6 +9,7 @@ dist_man3_MANS = \
 	man/shpool_buffer_create.3 \
 	man/shpool_coalesce_lint.3 \
 	man/shpool_context_create.3 \
+	man/shpool_device_export.3 \
 	man/shpool_device_malloc.3 \
 	man/shpool_device_register.3 \
 	man/shpool_free_after.3 \

@@ -9,6 +9,8 @@ libshpool_core_la_SOURCES += \
 	device/base/properties.c \
 	device/base/ptr_map.c \
 	device/base/ptr_map.h \
+	device/base/share.c \
+	device/base/share.h \
 	device/base/sync.h \
 	device/base/timeline.c \
 	device/base/timeline.h

@@ -33,6 +33,9 @@ static shpool_status bins_malloc(void *self, size_t bytes, shpool_stream stream,
     bins_block *block;
     shpool_status status;
 
+    if (SHPOOL_UNLIKELY(bins->whole > 0)) {
+        need = (need + bins->whole - 1) / bins->whole * bins->whole;
+    }
     if (SHPOOL_UNLIKELY(bytes > BINS_MAX_BYTES)) {
         return shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu bytes were asked for, no device has more "
                             "than %zu", bytes, BINS_MAX_BYTES);
@@ -221,6 +224,11 @@ static shpool_status set_option(bins_self *bins, const char *key, const char *va
         bins->memory = (status == SHPOOL_OK) ? (bins_memory)word : bins->memory;
         return status;
     }
+    if (strcmp(key, "share") == 0) {
+        status = shpool_option_bytes("bins", key, value, 0, 1, &number);
+        bins->share = (status == SHPOOL_OK) ? (int)number : bins->share;
+        return status;
+    }
     if (strcmp(key, "stable") == 0) {
         status = shpool_option_bytes("bins", key, value, 0, 1, &number);
         bins->lanes.assume_stable = (status == SHPOOL_OK) ? (int)number
@@ -235,7 +243,8 @@ static shpool_status bins_set(void *self, const char *key, const char *value)
     bins_self *bins = self;
     shpool_status status;
 
-    if ((strcmp(key, "stable") == 0) || (strcmp(key, "memory") == 0)) {
+    if ((strcmp(key, "stable") == 0) || (strcmp(key, "memory") == 0) ||
+        (strcmp(key, "share") == 0)) {
         return SHPOOL_ERR_NOT_FOUND; /* lanes and slabs were made with it */
     }
     shpool_mutex_lock(&bins->lock);
@@ -342,6 +351,8 @@ const shpool_device_provider shpool_device_provider_bins = {
             "memory=WORD     vmm: reserves addresses and maps memory where it is needed; driver:\n"
             "                slabs of cuMemAlloc; auto: vmm if the driver supports it [auto]\n"
             "peer=N|all      device that may reach mapped memory; set again for one more [none]\n"
+            "share=0|1       1: each allocation has mapped memory of its own, in granules of 2M,\n"
+            "                and can be exported to other processes [0]\n"
             "slab=BYTES      most bytes of a slab that several large allocations share [512M]\n"
             "stable=0|1      1: no stream is destroyed before it was retired [0]\n",
     .create = bins_create,
@@ -361,4 +372,5 @@ const shpool_device_provider shpool_device_provider_bins = {
     .capture_begin = bins_capture_begin,
     .capture_end = bins_capture_end,
     .capture_release = bins_capture_release,
+    .export_handle = bins_export,
 };

@@ -4,6 +4,7 @@
  *
  *   slab    memory from the driver, 2 MiB or more; it is cut into blocks without gaps
  *   range   a slab of reserved addresses, with memory only where blocks need it (range.c)
+ *   shared  a slab of one block, which can be exported to other processes (share.c)
  *   granule physical memory that is mapped into ranges, 2 MiB as a rule (granules.c)
  *   hole    a block of a range that has no memory: whole granules, never next to another hole
  *   block   a piece of a slab: live, cached in a lane, pending, or free in its heap
@@ -127,6 +128,11 @@ struct bins_slab {
     cu_ptr driver_ptr;          /* as the driver gave it */
     size_t driver_bytes;        /* of a range: that are mapped */
     cu_granule *granule;        /* of a range: what is mapped, by place, 0: nothing; else NULL */
+    cu_granule own;             /* of a shared slab whose memory is mapped; 0: none */
+    unsigned char own_range;    /* a shared slab: reserved addresses, for it alone */
+    unsigned char mapped;       /* `own` is mapped at driver_ptr */
+    unsigned char exported;     /* `own` was exported: it goes to the driver when it is freed */
+    unsigned char busy;         /* the device may use it: waited for before it is unmapped */
     uint64_t idle_key;          /* when it became whole, less for large ones: MGPU's weighted LRU */
     bins_block *first;
     bins_slab *next;
@@ -166,6 +172,7 @@ typedef enum bins_reuse { BINS_REUSE_SAME, BINS_REUSE_DONE, BINS_REUSE_WAIT } bi
 
 typedef struct bins_self {
     shpool_timelines lanes;
+    size_t whole;                 /* share=1: blocks are multiples of this; else 0 */
     _Atomic uint64_t capacity;    /* most idle bytes */
     _Atomic uint64_t hard;        /* most bytes from the driver */
     pthread_mutex_t lock;         /* guards what follows */
@@ -173,6 +180,7 @@ typedef struct bins_self {
     uint64_t soft;                /* most bytes from the driver before streams wait for others */
     bins_reuse reuse;
     bins_memory memory;           /* as it was asked for */
+    int share;                    /* as it was asked for */
     uint64_t slab_bytes;          /* largest slab that several large requests share */
     bins_heap heap[2];
     bins_granules granules;
@@ -291,6 +299,12 @@ static inline void bins_set_state(bins_block *block, unsigned state)
     atomic_store_explicit(&block->state, state, memory_order_release);
 }
 
+/* 1: each block of the heap is a slab of its own. */
+static inline int bins_is_shared(const bins_self *bins, const bins_heap *heap)
+{
+    return (bins->whole > 0) && (heap->graph == NULL);
+}
+
 /* 1: one free block fills a slab, which can go back as a whole; ranges never do. */
 static inline int bins_is_whole(const bins_slab *slab)
 {
@@ -359,8 +373,8 @@ void bins_join(bins_self *bins, bins_block *lower, bins_block *upper);
 /* 1: the stream that freed it has finished with it. */
 int bins_is_done(bins_block *block);
 
-/* Cut the first `need` bytes off a free block; the rest becomes a free block.  The block leaves
- * its bin.  NULL: no host memory for the rest. */
+/* Cut the first `need` bytes off a free block; the rest becomes a free block.  A shared one stays
+ * whole.  The block leaves its bin.  NULL: no host memory for the rest. */
 bins_block *bins_cut(bins_self *bins, bins_block *block, size_t need);
 
 /* Put a block that was in no list into its heap, merged with its neighbours if they are free in a
@@ -400,6 +414,9 @@ static inline void bins_count_given(bins_self *bins, size_t bytes)
     bins->count.driver_bytes -= bytes;
 }
 
+/* What granules are created with. */
+const cu_granule_props *bins_granule_props(const bins_self *bins, cu_granule_props *props);
+
 /* Whether the driver can, and how; SHPOOL_ERR_UNSUPPORTED: bins->memory insists on it. */
 shpool_status bins_granules_init(bins_self *bins);
 
@@ -429,7 +446,7 @@ shpool_status bins_peer(bins_self *bins, const char *value);
 
 static inline int bins_has_ranges(const bins_self *bins, const bins_heap *heap)
 {
-    return (heap->graph == NULL) && (bins->granules.bytes > 0);
+    return (heap->graph == NULL) && (bins->granules.bytes > 0) && (bins->whole == 0);
 }
 
 /* Make a free block of at least `need` bytes that the lane's stream may have at once, of granules
@@ -449,6 +466,21 @@ cu_result bins_range_free(bins_self *bins, bins_slab *slab);
 /* Add what is still mapped after a refusal to a loss. */
 void bins_range_lose(bins_self *bins, bins_slab *slab, cu_result result, shpool_device_loss *loss);
 
+/* ---- memory that can be exported (bins/share.c, export.c), under bins.lock ---- */
+
+/* Memory for a shared slab; the driver's refusal, and bins_share_give() undoes what was done. */
+cu_result bins_share_take(bins_self *bins, bins_slab *slab, size_t bytes);
+
+/* Back to the driver, after a wait for the device if the slab is busy; after a refusal the rest can
+ * be tried again. */
+cu_result bins_share_give(bins_self *bins, bins_slab *slab);
+
+/* 1: exported memory was freed, and its streams may not have finished with it. */
+int bins_share_is_busy(const bins_self *bins);
+
+/* Takes the lock. */
+shpool_status bins_export(void *self, const void *ptr, shpool_device_handle *handle_p);
+
 /* ---- slabs of the driver (bins/slab.c), under bins.lock ---- */
 
 /* A slab for `need` bytes, as one free block in the heap; the driver's refusal is in
@@ -457,6 +489,9 @@ shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, in
 
 /* Give a slab that is one free block back to the driver; 0: it refused, nothing has changed. */
 int bins_slab_release(bins_self *bins, bins_slab *slab);
+
+/* The same for a slab whose block is in no list. */
+int bins_slab_retire(bins_self *bins, bins_slab *slab);
 
 /* Give whole slabs back, those that were large or idle for longest first, until `wanted` bytes are
  * given or none is left; returns the bytes. */
@@ -501,8 +536,13 @@ shpool_status bins_record_stream(void *self, void *ptr, shpool_stream user);
  * pending. */
 void bins_use_mark(bins_self *bins, bins_block *block);
 
-/* Under the lock: pending blocks whose streams have finished go to their heaps. */
+/* Under the lock: pending blocks whose streams have finished go to their heaps, exported ones to
+ * the driver; and one of them. */
 void bins_use_drain(bins_self *bins, int all);
+void bins_use_settle(bins_self *bins, bins_block *block);
+
+/* Under the lock: let a live block be freed under the lock; 0: it is not live any more. */
+int bins_use_claim(bins_block *block);
 
 /* Under the lock: a pending block of at least need bytes, for a stream that is made to wait. */
 bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timeline,

@@ -93,6 +93,8 @@ shpool_status bins_slab_prepare(bins_self *bins, int large, size_t bytes, bins_s
     if (slab != NULL) {
         slab->shift = shift;
         slab->driver_ptr = 0;
+        slab->own_range = 0;
+        slab->exported = 0;
         slab->map = calloc((bytes + ((size_t)1 << shift) - 1) >> shift, sizeof(*slab->map));
     }
     if ((slab != NULL) && (slab->map != NULL) && (*block_p != NULL)) {
@@ -163,7 +165,7 @@ bins_block *bins_cut(bins_self *bins, bins_block *block, size_t need)
     bins_lists *lists = &block->slab->heap->bins;
     bins_block *rest = NULL;
 
-    if (block->bytes > need) {
+    if ((block->bytes > need) && !bins_is_shared(bins, block->slab->heap)) {
         rest = bins_record_get(bins);
         if (rest == NULL) {
             return NULL;
@@ -315,10 +317,11 @@ bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
                            const shpool_timeline *timeline, bins_which which, unsigned depth)
 {
     unsigned class = bins_class(need);
+    /* what is not cut serves its own class only */
+    unsigned end = bins_is_shared(bins, heap) ? class + 1 : BINS_CLASSES;
     bins_block *found = NULL;
 
-    while ((found == NULL) &&
-           ((class = bins_next_class(&heap->bins, class)) < BINS_CLASSES)) {
+    while ((found == NULL) && ((class = bins_next_class(&heap->bins, class)) < end)) {
         found = best_of(&heap->bins.list[class], need, timeline, which, depth);
         class++;
     }

@@ -15,9 +15,10 @@
 
 /* ---- what the driver can do ---- */
 
-static const cu_granule_props *props_of(const bins_self *bins, cu_granule_props *props)
+const cu_granule_props *bins_granule_props(const bins_self *bins, cu_granule_props *props)
 {
-    *props = (cu_granule_props){ .alloc_type = 1, .rdma = (unsigned char)bins->granules.rdma };
+    *props = (cu_granule_props){ .alloc_type = 1, .rdma = (unsigned char)bins->granules.rdma,
+                                 .handle_types = bins->share ? CU_HANDLE_DESCRIPTOR : 0 };
     props->location.type = 1;
     props->location.id = bins->lanes.device->handle;
     return props;
@@ -47,8 +48,12 @@ static const char *find_granules(bins_self *bins)
     if (!attribute(device, CU_ATTRIBUTE_VIRTUAL_MEMORY)) {
         return "the device has no virtual memory management";
     }
+    if (bins->share && ((cu->granule_export == NULL) || (cu->device_uuid == NULL) ||
+                        !attribute(device, CU_ATTRIBUTE_VIRTUAL_DESCRIPTORS))) {
+        return "the driver does not export memory as POSIX descriptors (CUDA 11.4 does)";
+    }
     g->rdma = attribute(device, CU_ATTRIBUTE_VIRTUAL_RDMA);
-    if ((cu->granularity(&bytes, props_of(bins, &props), CU_GRANULARITY_RECOMMENDED) !=
+    if ((cu->granularity(&bytes, bins_granule_props(bins, &props), CU_GRANULARITY_RECOMMENDED) !=
          CU_SUCCESS) || (bytes == 0)) {
         return "the driver does not tell the size of its pages";
     }
@@ -67,11 +72,20 @@ shpool_status bins_granules_init(bins_self *bins)
 {
     const char *missing = (bins->memory != BINS_MEMORY_DRIVER) ? find_granules(bins) : NULL;
 
+    if (bins->share && (bins->memory == BINS_MEMORY_DRIVER)) {
+        return shpool_error(SHPOOL_ERR_SPEC, "share=1 needs mapped memory: memory=vmm or "
+                            "memory=auto, not memory=driver");
+    }
+    if (bins->share && (missing != NULL)) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "share=1 was asked for on device %d, but %s",
+                            bins->lanes.device->ordinal, missing);
+    }
     if ((missing != NULL) && (bins->memory == BINS_MEMORY_VMM)) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "memory=vmm was asked for on device %d, but "
                             "%s; memory=auto or memory=driver works", bins->lanes.device->ordinal,
                             missing);
     }
+    bins->whole = bins->share ? bins->granules.bytes : 0;
     return SHPOOL_OK;
 }
 
@@ -107,7 +121,8 @@ static cu_result create(bins_self *bins, size_t spares)
     cu_result result = CU_SUCCESS;
 
     while ((g->spares < spares) && (result == CU_SUCCESS)) {
-        result = cu->granule_create(&g->spare[g->spares], g->bytes, props_of(bins, &props), 0);
+        result = cu->granule_create(&g->spare[g->spares], g->bytes,
+                                    bins_granule_props(bins, &props), 0);
         if (result == CU_SUCCESS) {
             g->spares++;
             g->count++;

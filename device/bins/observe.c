@@ -293,6 +293,13 @@ static const char *check_slab(bins_self *bins, const bins_slab *slab, tally *sum
     if (sum->bytes - before != slab->bytes) {
         return "a slab's blocks do not fill it";
     }
+    if (slab->own_range && ((slab->first->above != NULL) || !slab->mapped || (slab->own == 0))) {
+        return "shared memory is not one block, or is not mapped";
+    }
+    if (slab->exported && !is_live(bins_state(slab->first)) &&
+        (bins_state(slab->first) != BINS_PENDING)) {
+        return "exported memory is about to be used again";
+    }
     return (slab->granule != NULL) ? check_range(bins, slab, sum) : NULL;
 }
 

@@ -28,6 +28,14 @@ static cu_result open_range(const bins_self *bins, const bins_slab *slab)
     return result;
 }
 
+static cu_result open_shared(const bins_self *bins, const bins_slab *slab)
+{
+    const bins_granules *g = &bins->granules;
+
+    return bins->lanes.device->cu->granule_access(slab->driver_ptr, slab->bytes, g->access,
+                                                  g->accesses);
+}
+
 static cu_result open_all(const bins_self *bins)
 {
     const shpool_device *device = bins->lanes.device;
@@ -37,7 +45,9 @@ static cu_result open_all(const bins_self *bins)
     for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
         for (const bins_slab *slab = bins->heap[i].slabs;
              (slab != NULL) && (result == CU_SUCCESS); slab = slab->next) {
-            result = (slab->granule != NULL) ? open_range(bins, slab) : CU_SUCCESS;
+            result = (slab->granule != NULL) ? open_range(bins, slab)
+                     : slab->mapped          ? open_shared(bins, slab)
+                                             : CU_SUCCESS;
         }
     }
     shpool_device_leave(device, left);

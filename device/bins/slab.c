@@ -28,6 +28,9 @@ static cu_result driver_free(bins_self *bins, bins_slab *slab)
     if (slab->granule != NULL) {
         return bins_range_free(bins, slab);
     }
+    if (slab->own_range) {
+        return bins_share_give(bins, slab);
+    }
     if (slab->driver_bytes == 0) {
         return CU_SUCCESS;
     }
@@ -64,7 +67,7 @@ static size_t slab_size(const bins_self *bins, const bins_heap *heap, size_t nee
     size_t least = (need + SHPOOL_PAGE_BYTES - 1) / SHPOOL_PAGE_BYTES * SHPOOL_PAGE_BYTES;
     size_t bytes;
 
-    if (!heap->large || exact || (need >= BINS_DIRECT_BYTES)) {
+    if (!heap->large || exact || (need >= BINS_DIRECT_BYTES) || bins_is_shared(bins, heap)) {
         return least;
     }
     /* for several: large ones, because pieces of two slabs cannot be merged; an eighth of what is
@@ -104,6 +107,7 @@ shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, in
     uint64_t hard = atomic_load_explicit(&bins->hard, memory_order_relaxed);
     bins_slab *slab;
     bins_block *block;
+    int shared = bins_is_shared(bins, heap);
     shpool_status status;
 
     bins->refusal = CU_ERROR_OUT_OF_MEMORY;
@@ -117,12 +121,14 @@ shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, in
         drop(bins, slab, block);
         return status;
     }
-    bins->refusal = driver_alloc_pages(bins, slab, bytes);
+    bins->refusal = shared ? bins_share_take(bins, slab, bytes)
+                           : driver_alloc_pages(bins, slab, bytes);
     if (bins->refusal != CU_SUCCESS) {
         drop(bins, slab, block);
         return (bins->refusal == CU_ERROR_OUT_OF_MEMORY)
                    ? SHPOOL_ERR_NO_MEMORY
-                   : shpool_driver_failed(bins->lanes.device->cu, "cuMemAlloc", bins->refusal);
+                   : shpool_driver_failed(bins->lanes.device->cu,
+                                          shared ? "cuMemCreate" : "cuMemAlloc", bins->refusal);
     }
     status = bins_slab_begin(bins, heap, slab, block, BINS_FREE);
     if (status != SHPOOL_OK) {
@@ -133,18 +139,32 @@ shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, in
     return SHPOOL_OK;
 }
 
-int bins_slab_release(bins_self *bins, bins_slab *slab)
+/* One that went in part serves nobody any more: the rest is tried again with the refused ones. */
+static int release(bins_self *bins, bins_slab *slab, int listed)
 {
     bins_block *block = slab->first;
+    cu_result result = driver_free(bins, slab);
 
-    if (driver_free(bins, slab) != CU_SUCCESS) {
+    if ((result != CU_SUCCESS) && (!slab->own_range || slab->mapped)) {
         return 0; /* it stays, and is tried again another time */
     }
-    bins_remove(&slab->heap->bins, block);
+    if (listed) {
+        bins_remove(&slab->heap->bins, block);
+    }
     (void)shpool_page_set(&bins->map, slab->base, slab->bytes, NULL); /* the leaves exist */
     bins_slab_unlink(slab);
-    drop(bins, slab, block);
+    bins_slab_drop(bins, slab, block, result);
     return 1;
+}
+
+int bins_slab_release(bins_self *bins, bins_slab *slab)
+{
+    return release(bins, slab, 1);
+}
+
+int bins_slab_retire(bins_self *bins, bins_slab *slab)
+{
+    return release(bins, slab, 0);
 }
 
 void bins_heap_fini(bins_self *bins, bins_heap *heap)
@@ -152,6 +172,7 @@ void bins_heap_fini(bins_self *bins, bins_heap *heap)
     while (heap->slabs != NULL) {
         bins_slab *slab = heap->slabs;
 
+        slab->busy = slab->mapped; /* whatever is in it */
         bins_slab_unlink(slab);
         drop(bins, slab, NULL);
     }
@@ -173,11 +194,12 @@ void bins_slabs_fini(bins_self *bins)
     shpool_device_loss ranges = { .count = 0 };
 
     for (bins_slab *slab = bins->refused_slabs; slab != NULL; slab = slab->next) {
-        uint64_t bytes = slab->driver_bytes;
         cu_result result = driver_free(bins, slab);
 
         if (slab->granule == NULL) {
-            shpool_device_loss_add(&loss, result, bytes);
+            shpool_device_loss_add(&loss, (slab->driver_bytes > 0) ? result : CU_SUCCESS,
+                                   slab->driver_bytes);
+            shpool_device_loss_add(&ranges, slab->own_range ? result : CU_SUCCESS, slab->bytes);
         } else {
             bins_range_lose(bins, slab, result, &loss);
             shpool_device_loss_add(&ranges, result, slab->bytes);
@@ -190,6 +212,12 @@ void bins_slabs_fini(bins_self *bins)
     free_slabs(bins->unused_slabs);
 }
 
+/* The driver waits for the device when it frees memory, but not when it unmaps some. */
+static int can_go(const bins_slab *slab)
+{
+    return bins_is_whole(slab) && (!slab->own_range || bins_is_done(slab->first));
+}
+
 /* The one that has been whole for longest, of the heaps that serve all. */
 static bins_slab *oldest_whole(bins_self *bins)
 {
@@ -197,7 +225,7 @@ static bins_slab *oldest_whole(bins_self *bins)
 
     for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
         for (bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
-            if (bins_is_whole(slab) && ((oldest == NULL) || (slab->idle_key < oldest->idle_key))) {
+            if (can_go(slab) && ((oldest == NULL) || (slab->idle_key < oldest->idle_key))) {
                 oldest = slab;
             }
         }
@@ -218,12 +246,12 @@ uint64_t bins_release(bins_self *bins, uint64_t wanted)
     while (given < wanted) {
         bins_slab *slab = oldest_whole(bins);
 
-        uint64_t bytes = (slab != NULL) ? slab->driver_bytes : 0;
+        uint64_t held = bins->count.driver_bytes;
 
         if ((slab == NULL) || !bins_slab_release(bins, slab)) {
             break;
         }
-        given += bytes;
+        given += held - bins->count.driver_bytes;
     }
     return given;
 }

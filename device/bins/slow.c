@@ -184,14 +184,15 @@ static bins_block *take_released(request *r)
     return block;
 }
 
-/* What is idle, brought together; in ranges its granules can be moved together, too. */
+/* What is idle, brought together; in ranges its granules can be moved together, too, and exported
+ * memory that was freed has gone to the driver now. */
 static bins_block *take_merged(request *r)
 {
     bins_block *block;
 
     bins_merge_all(r->bins);
     block = take(r, BINS_USABLE, DEPTH_LAST);
-    if ((block == NULL) && bins_has_ranges(r->bins, r->heap)) {
+    if ((block == NULL) && (bins_has_ranges(r->bins, r->heap) || (r->bins->whole > 0))) {
         block = take_new(r, 1);
     }
     return block;
@@ -338,6 +339,9 @@ shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpo
     shpool_mutex_lock(&bins->lock);
     if (claim(block, BINS_LIVE_USED, BINS_PENDING)) {
         status = free_used(bins, block, stream);
+        if ((status == SHPOOL_OK) && block->slab->exported) {
+            bins_use_settle(bins, block); /* importers alone have it now */
+        }
     } else if (claim(block, BINS_LIVE_GRAPH, BINS_CACHED)) {
         bins_graph_free(bins, block, stream);
     } else {

@@ -62,16 +62,19 @@ uint64_t bins_make_room(bins_self *bins, size_t need)
     return bins_release(bins, need);
 }
 
-/* The driver waits for the device when a slab is freed, but not when a granule is unmapped. */
+/* The driver waits for the device when a slab is freed, but not when a granule is unmapped.  It is
+ * asked again for what it refused before, also if nothing is wanted. */
 static void release(bins_self *bins, uint64_t wanted)
 {
+    uint64_t held = bins->count.driver_bytes;
     uint64_t given = bins_release(bins, wanted);
 
-    if ((given < wanted) && (bins->granules.bytes > 0) && bins_range_is_busy(bins) &&
-        !bins_graph_captures(bins) &&
+    if ((given < wanted) && (bins->granules.bytes > 0) &&
+        (bins_range_is_busy(bins) || bins_share_is_busy(bins)) && !bins_graph_captures(bins) &&
         (shpool_timelines_sync(&bins->lanes) == SHPOOL_OK)) {
-        bins_merge_all(bins);
-        (void)bins_release(bins, wanted - given);
+        bins_merge_all(bins); /* exported memory goes with that */
+        given = held - bins->count.driver_bytes;
+        (void)((given < wanted) ? bins_release(bins, wanted - given) : 0);
     }
 }
 
@@ -88,9 +91,7 @@ shpool_status bins_trim(void *self, size_t keep_bytes)
     shpool_mutex_lock(&bins->lock);
     bins_merge_all(bins);
     idle = bins_idle_bytes(bins);
-    if (idle > keep_bytes) {
-        release(bins, idle - keep_bytes);
-    }
+    release(bins, (idle > keep_bytes) ? idle - keep_bytes : 0);
     shpool_mutex_unlock(&bins->lock);
     bins_capture_restore(bins, mode);
     return SHPOOL_OK;

@@ -36,7 +36,7 @@ static int is_named(const bins_block *block, const shpool_timeline *timeline)
 }
 
 /* From live only: a block that was freed meanwhile stays what it is; 0. */
-static int set_used(bins_block *block)
+int bins_use_claim(bins_block *block)
 {
     shpool_timeline *home = block->last;
     int used = (bins_state(block) == BINS_LIVE_USED); /* changes under bins.lock only */
@@ -71,7 +71,7 @@ static shpool_status add_use(bins_self *bins, bins_block *block, bins_use *use, 
     *use = (bins_use){ .timeline = t, .incarnation = t->incarnation, .stream = t->stream };
     named = is_named(block, t);
     shpool_spin_unlock(&t->lock);
-    if (named || !set_used(block)) {
+    if (named || !bins_use_claim(block)) {
         free(use);
         return named ? SHPOOL_OK : not_live(block->address);
     }
@@ -144,6 +144,19 @@ void bins_use_mark(bins_self *bins, bins_block *block)
     bins->pending.head = block;
 }
 
+/* At the tail. */
+static void link_oldest(bins_self *bins, bins_block *block)
+{
+    block->next = NULL;
+    block->prev = bins->pending.tail;
+    if (block->prev != NULL) {
+        block->prev->next = block;
+    } else {
+        bins->pending.head = block;
+    }
+    bins->pending.tail = block;
+}
+
 static void unlink_pending(bins_self *bins, bins_block *block)
 {
     if (block->prev != NULL) {
@@ -191,6 +204,39 @@ static int drop_finished(bins_self *bins, bins_block *block)
     return block->uses == NULL;
 }
 
+static int is_finished_too(bins_self *bins, bins_block *block)
+{
+    if (!bins_is_done(block)) {
+        bins_poll(bins, (bins_lane *)block->last);
+    }
+    return bins_is_done(block);
+}
+
+/* What the driver refuses is behind the others then, where a walk from the tail has been. */
+static void retire(bins_self *bins, bins_block *block)
+{
+    if (!is_finished_too(bins, block)) {
+        return;
+    }
+    unlink_pending(bins, block);
+    if (!bins_slab_retire(bins, block->slab)) {
+        link_oldest(bins, block);
+    }
+}
+
+void bins_use_settle(bins_self *bins, bins_block *block)
+{
+    if (!drop_finished(bins, block)) {
+        return;
+    }
+    if (block->slab->exported) {
+        retire(bins, block);
+    } else {
+        unlink_pending(bins, block);
+        bins_heap_put(bins, block);
+    }
+}
+
 void bins_use_drain(bins_self *bins, int all)
 {
     unsigned left = all ? UINT32_MAX : DRAIN_FEW;
@@ -199,10 +245,7 @@ void bins_use_drain(bins_self *bins, int all)
     for (; (block != NULL) && (left > 0); left--) {
         bins_block *younger = block->prev;
 
-        if (drop_finished(bins, block)) {
-            unlink_pending(bins, block);
-            bins_heap_put(bins, block);
-        }
+        bins_use_settle(bins, block);
         block = younger;
     }
 }
@@ -237,6 +280,8 @@ bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timelin
 
     for (bins_block *block = bins->pending.tail; block != NULL; block = block->prev) {
         if ((block->bytes < need) || (block->slab->heap->large != large) ||
+            block->slab->exported || (bins_is_shared(bins, block->slab->heap) &&
+                                      (block->class != bins_class(need))) ||
             !order_all(bins, block, timeline, stream)) {
             continue;
         }

@@ -12,6 +12,7 @@
  *   device/context.h    device, stream, event, timer, page-locked memory in one object
  *   device/array.h      element types, random numbers, printing: arrays in host memory
  *   device/buffer.h     reference-counted typed arrays in device memory; copy, fill, random, print
+ *   device/share.h      device memory that several processes use: export, send, import
  *   device/hooks.h      functions for PyTorch's and CuPy's pluggable allocators
  *
  * Errors: a negative shpool_status; outputs are then NULL or zeroed, nothing is printed, and
@@ -30,5 +31,6 @@
 #include <shpool/device/context.h>
 #include <shpool/device/hooks.h>
 #include <shpool/device/provider.h>
+#include <shpool/device/share.h>
 
 #endif /* SHPOOL_DEVICE_H */

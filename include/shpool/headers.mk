@@ -87,7 +87,8 @@ shpooldevice_HEADERS += \
 	include/shpool/device/buffer.h \
 	include/shpool/device/context.h \
 	include/shpool/device/hooks.h \
-	include/shpool/device/provider.h
+	include/shpool/device/provider.h \
+	include/shpool/device/share.h
 # MGPU's contexts and memory, under MGPU's names
 shpoolcompat_HEADERS += include/shpool/compat/moderngpu.cuh
 shpoolcompatutil_HEADERS += \

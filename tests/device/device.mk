@@ -4,6 +4,7 @@ libshpool_tests_la_SOURCES += \
 	tests/device/fake_events.c \
 	tests/device/fake_granules.c \
 	tests/device/fake_memory.c \
+	tests/device/fake_share.c \
 	tests/device/fake_streams.c
 noinst_HEADERS += \
 	tests/device/base_trial.h \
@@ -12,6 +13,7 @@ noinst_HEADERS += \
 	tests/device/runtime_fake.h \
 	tests/device/fake_state.h \
 	tests/device/page_arrays.h \
+	tests/device/share_trial.h \
 	tests/device/trial.h
 if HAVE_CMOCKA
 shpool_cmocka_tests += \
@@ -29,6 +31,7 @@ shpool_cmocka_tests += \
 	tests/device/test_fill_kernels \
 	tests/device/test_fork \
 	tests/device/test_graph \
+	tests/device/test_handle \
 	tests/device/test_hooks \
 	tests/device/test_host \
 	tests/device/test_messages \
@@ -37,6 +40,9 @@ shpool_cmocka_tests += \
 	tests/device/test_plugin \
 	tests/device/test_print \
 	tests/device/test_ranges \
+	tests/device/test_share \
+	tests/device/test_share_faults \
+	tests/device/test_share_processes \
 	tests/device/test_streams \
 	tests/device/test_threads \
 	tests/device/test_train \

@@ -117,6 +117,7 @@ static cu_result f_device_attribute(int *value, int attribute, cu_device device)
         { CU_ATTRIBUTE_CAPABILITY_MAJOR, 8 },   { CU_ATTRIBUTE_CAPABILITY_MINOR, 6 },
         { CU_ATTRIBUTE_SHARED_OPTIN, 101376 },  { CU_ATTRIBUTE_MEMORY_POOLS, 1 },
         { CU_ATTRIBUTE_VIRTUAL_MEMORY, 1 },     { CU_ATTRIBUTE_VIRTUAL_RDMA, 1 },
+        { CU_ATTRIBUTE_VIRTUAL_DESCRIPTORS, 1 },
     };
 
     FAKE_ENTER(device_attribute)
@@ -251,6 +252,7 @@ void fake_start(unsigned devices, uint64_t bytes)
 #undef BIND
     fake_bind_memory(&table);
     fake_bind_granules(&table);
+    fake_bind_share(&table);
     fake_bind_streams(&table);
     fake_bind_events(&table);
     memset(&fake, 0, sizeof(fake));
@@ -373,6 +375,17 @@ void fake_without_ids(void)
 void fake_without_granules(void)
 {
     table.granule_create = NULL;
+}
+
+void fake_without_sharing(void)
+{
+    table.granule_export = NULL;
+    table.granule_import = NULL;
+}
+
+void fake_hide_devices(unsigned count)
+{
+    fake.hidden = count;
 }
 
 void fake_granularity(size_t bytes)

@@ -42,6 +42,7 @@ typedef struct fake_held {
     unsigned pools;
     unsigned host_allocations;
     unsigned ranges;
+    unsigned imports;
 } fake_held;
 fake_held fake_stop(void);
 fake_held fake_holds(void);
@@ -95,6 +96,12 @@ void fake_without_peers(int device);
 
 /* The devices that may use what lies at an address, as bits. */
 unsigned fake_access(const void *ptr);
+
+/* The driver lacks the calls that export and import memory. */
+void fake_without_sharing(void);
+
+/* This process does not see the first `count` devices, as with CUDA_VISIBLE_DEVICES. */
+void fake_hide_devices(unsigned count);
 
 /* Called at the end of each cuCtxSynchronize, without a lock; NULL: nothing is. */
 void fake_on_sync(void (*function)(void));

@@ -124,7 +124,8 @@ static cu_result f_granule_create(cu_granule *granule, size_t bytes, const cu_gr
 
     FAKE_ENTER(granule_create)
     if ((bytes == 0) || (bytes % fake.granularity != 0) || (flags != 0) || (device < 0) ||
-        (device >= (int)fake.devices) || (props->location.type != 1) || (props->alloc_type != 1)) {
+        (device >= (int)fake.devices) || (props->location.type != 1) || (props->alloc_type != 1) ||
+        ((props->handle_types != 0) && (props->handle_types != CU_HANDLE_DESCRIPTOR))) {
         fake_violate("cuMemCreate of %zu bytes on device %d", bytes, device);
         FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
     }
@@ -139,6 +140,7 @@ static cu_result f_granule_create(cu_granule *granule, size_t bytes, const cu_gr
     m = calloc(1, sizeof(*m));
     m->bytes = bytes;
     m->device = device;
+    m->file = (props->handle_types == CU_HANDLE_DESCRIPTOR) ? fake_file(bytes) : -1;
     m->next = fake.memory;
     fake.memory = m;
     fake.used[device] += bytes;
@@ -183,6 +185,9 @@ static cu_result f_granule_map(cu_ptr ptr, size_t bytes, size_t offset, cu_granu
 
     FAKE_ENTER(granule_map)
     m = granule_of(granule);
+    if ((m != NULL) && m->imported && (m->bytes != bytes)) {
+        FAKE_LEAVE(CU_ERROR_INVALID_VALUE); /* a size that another process said */
+    }
     if ((m == NULL) || (m->bytes != bytes) || (offset != 0) || (flags != 0) || (m->ptr != NULL) ||
         (ptr % fake.granularity != 0) || !is_reserved(to_ptr(ptr), bytes) ||
         is_mapped(to_ptr(ptr), bytes)) {
@@ -195,6 +200,9 @@ static cu_result f_granule_map(cu_ptr ptr, size_t bytes, size_t offset, cu_granu
     if (fake_is_capturing_here()) {
         fake_violate("cuMemMap during a capture");
         FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    if (m->exported) {
+        fake_violate("cuMemMap of exported memory, which moved");
     }
     m->ptr = to_ptr(ptr);
     m->access = 0;
@@ -226,10 +234,7 @@ static cu_result f_granule_unmap(cu_ptr ptr, size_t bytes)
     if (is_in_use(m)) {
         fake_violate("cuMemUnmap at %p of what a stream has not finished with", (void *)m->ptr);
     }
-    if (mmap(m->ptr, m->bytes, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
-        abort();
-    }
+    fake_unmap_pages(m);
     m->ptr = NULL;
     if (m->released) {
         fake_give(m);
@@ -256,6 +261,9 @@ static cu_result f_granule_access(cu_ptr ptr, size_t bytes, const cu_access *acc
                 FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
             }
             m->access |= 1u << access[i].location.id;
+        }
+        if (m->file >= 0) {
+            fake_map_file(m);
         }
         done += m->bytes;
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define PAGE ((size_t)2 << 20)
 
@@ -42,6 +43,7 @@ static cu_result take(cu_ptr *ptr_p, size_t bytes, int device, int pooled)
     m->bytes = bytes;
     m->device = device;
     m->pooled = pooled;
+    m->file = -1;
     m->next = fake.memory;
     fake.memory = m;
     fake.used[device] += bytes;
@@ -59,9 +61,16 @@ void fake_give(fake_memory *gone)
         at = &(*at)->next;
     }
     *at = gone->next;
-    fake.used[gone->device] -= gone->bytes;
-    fake.held.bytes -= gone->bytes;
-    fake.held.allocations--;
+    if (gone->imported) {
+        fake.held.imports--;
+    } else {
+        fake.used[gone->device] -= gone->bytes;
+        fake.held.bytes -= gone->bytes;
+        fake.held.allocations--;
+    }
+    if (gone->file >= 0) {
+        close(gone->file);
+    }
     if (gone->start != NULL) {
         munmap(gone->start, gone->mapped);
     }

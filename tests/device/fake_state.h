@@ -52,6 +52,9 @@ typedef struct fake_memory {
     int device;
     int pooled;
     int released;          /* a granule whose handle is gone; it goes when it is unmapped */
+    int file;              /* the memfd that processes share; -1: none */
+    int exported;
+    int imported;          /* another process's: not counted in this one's bytes */
     unsigned access;       /* a granule's: devices that may use it where it is mapped, as bits */
     fake_last *last;       /* made when it is first used */
 } fake_memory;
@@ -97,6 +100,7 @@ typedef struct fake_state {
     void (*on_sync)(void);
     unsigned capturing;                 /* streams that do */
     unsigned graphs;
+    unsigned hidden;                    /* devices before the first one, as CUDA_VISIBLE_DEVICES */
     struct { unsigned graph; const void *ptr; size_t bytes; } noted[4096];
     unsigned noted_count;
     struct { pthread_t thread; unsigned line; int device; } per_thread[256];
@@ -153,11 +157,18 @@ int fake_is_done(const fake_clock clock);
 void fake_note(unsigned graph, const void *ptr, size_t bytes);
 void fake_give(fake_memory *gone);      /* back to the device */
 
+/* Memory that processes can share (fake_share.c): make a granule so; map or unmap its file. */
+int fake_file(size_t bytes);
+void fake_map_file(const fake_memory *m);
+void fake_unmap_pages(const fake_memory *m);
+
 void fake_drop_ranges(void);
 
-/* The entry points of fake_memory.c, fake_granules.c, fake_streams.c and fake_events.c. */
+/* The entry points of fake_memory.c, fake_granules.c, fake_share.c, fake_streams.c and
+ * fake_events.c. */
 void fake_bind_memory(shpool_driver *table);
 void fake_bind_granules(shpool_driver *table);
+void fake_bind_share(shpool_driver *table);
 void fake_bind_streams(shpool_driver *table);
 void fake_bind_events(shpool_driver *table);
 

@@ -11,7 +11,7 @@
 #ifndef SHPOOL_DEVICE_PROVIDER_H
 #define SHPOOL_DEVICE_PROVIDER_H
 
-#include <shpool/device/allocator.h>
+#include <shpool/device/share.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -80,7 +80,9 @@ typedef struct shpool_device_provider {
     shpool_status (*capture_begin)(void *self, uint64_t id_high, uint64_t id_low); /* unsupported */
     shpool_status (*capture_end)(void *self, uint64_t id_high, uint64_t id_low);
     shpool_status (*capture_release)(void *self, uint64_t id_high, uint64_t id_low);
-    void *reserved[6];    /**< NULL */
+    /* unsupported; *handle_p is empty, and stays so after a failure */
+    shpool_status (*export_handle)(void *self, const void *ptr, shpool_device_handle *handle_p);
+    void *reserved[5];    /**< NULL */
 } shpool_device_provider;
 
 /**
