@@ -36,6 +36,48 @@ static void test_buffers_without_a_device_are_refused(void **state)
     assert_string_not_equal(shpool_last_error(), "");
 }
 
+/* ---- doc/DEVICE-MEMORY.md ---- */
+
+static void exporter(int socket, int device, size_t bytes, shpool_stream stream)
+{
+    shpool_device_allocator *shared;
+    shpool_device_handle handle;
+    void *ptr;
+
+    shpool_device_allocator_open("bins:share=1", device, &shared);
+    shpool_device_malloc(shared, bytes, stream, &ptr);
+    shpool_device_export(shared, ptr, &handle);
+    shpool_device_handle_send(socket, &handle);
+    shpool_device_handle_close(&handle);
+    assert_int_equal(-1, handle.fd);
+}
+
+static void *importer(int socket)
+{
+    shpool_device_handle handle;
+    shpool_device_import *import;
+    void *ptr;
+
+    shpool_device_handle_receive(socket, &handle);
+    shpool_device_import_open(&handle, -1, &import);
+    shpool_device_handle_close(&handle);
+    ptr = shpool_device_import_ptr(import);
+    shpool_device_import_close(import);
+    return ptr;
+}
+
+static void test_sharing_without_a_device_is_refused(void **state)
+{
+    int devices;
+
+    (void)state;
+    if (shpool_device_count(&devices) == SHPOOL_OK) {
+        skip();
+    }
+    exporter(-1, 0, 1000, NULL);
+    assert_null(importer(-1));
+}
+
 /* ---- doc/COALESCE.md, shpool_coalesce_lint(3), shpool/coalesce.h ---- */
 
 static const char *loaded;
@@ -113,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buffers_without_a_device_are_refused),
+        cmocka_unit_test(test_sharing_without_a_device_is_refused),
         cmocka_unit_test(test_what_cannot_be_rewritten_is_loaded_as_it_is),
         cmocka_unit_test(test_scratch_memory_comes_back),
     };
