@@ -41,6 +41,7 @@ EXTRA_DIST += \
 	tests/gpu/pytorch.py \
 	tests/gpu/pytorch_peak.py \
 	tests/gpu/resource.cu \
+	tests/gpu/share.cu \
 	tests/gpu/soak.cu \
 	tests/gpu/spill.cu \
 	tests/gpu/torch_empty.cu \
@@ -62,6 +63,7 @@ shpool_gpu_tests = \
 	tests/gpu/layout \
 	tests/gpu/loadstore \
 	tests/gpu/resource \
+	tests/gpu/share \
 	tests/gpu/soak \
 	tests/gpu/spill \
 	tests/gpu/trace
