@@ -47,9 +47,32 @@ def _check_version():
                        "it", -9)
 
 
+def _refuse_to_share():
+    """Let torch.multiprocessing fail for a tensor in libshpool's memory, with a reason.
+
+    PyTorch shares by cudaIpcGetMemHandle.  Mapped memory has no such handle, and the handle of a
+    part of a slab opens the slab: the other process would read at its beginning."""
+    storage = torch.UntypedStorage
+    share = getattr(storage, "_share_cuda_", None)
+    if share is None or hasattr(share, "shpool"):
+        return
+
+    def _share_cuda_(self, *args, **kwargs):
+        size = ctypes.c_size_t()
+        if _c.lib().shpool_torch_base_alloc(self.data_ptr(), ctypes.byref(size)):
+            raise _c.Error("torch.multiprocessing cannot share a tensor in libshpool's memory: "
+                           "send tensor.cpu(), or allocate it outside of shpool.torch.mem_pool()",
+                           -9)
+        return share(self, *args, **kwargs)
+
+    _share_cuda_.shpool = True
+    storage._share_cuda_ = _share_cuda_
+
+
 def allocator():
     """PyTorch's object for libshpool, with every hook that this version of PyTorch takes."""
     _check_version()
+    _refuse_to_share()
     library = _c.lib()
     made = torch.cuda.memory.CUDAPluggableAllocator(
         _c.path_of_library(), "shpool_torch_malloc", "shpool_torch_free")

@@ -138,6 +138,62 @@ def check_fraction_and_base():
     lib.shpool_torch_free(small, 0, 0, None)
 
 
+def receive_sum(connection):
+    """The other process: its own CUDA, PyTorch's own allocator."""
+    connection.send(float(connection.recv().sum()))
+
+
+def sum_elsewhere(tensor):
+    import torch.multiprocessing as mp
+
+    context = mp.get_context("spawn")
+    here, there = context.Pipe()
+    child = context.Process(target=receive_sum, args=(there,))
+    child.start()
+    try:
+        here.send(tensor)
+        return here.recv() if here.poll(120) else None
+    finally:
+        child.join(10)
+        child.kill()
+
+
+def require_refused(tensor):
+    from multiprocessing.reduction import ForkingPickler
+    import torch.multiprocessing  # registers how tensors are sent
+    import shpool
+
+    try:
+        ForkingPickler.dumps(tensor)
+        require(False, "torch.multiprocessing took a tensor in libshpool's memory")
+    except shpool.Error as error:
+        require("tensor.cpu()" in str(error), str(error))
+
+
+def check_multiprocessing_is_a_clear_error():
+    import torch
+    import shpool.torch
+
+    shpool.torch.enable()
+    for n in (1000, 8 << 20):
+        x = torch.ones(n, device="cuda")
+        require_refused(x)
+        require(sum_elsewhere(x.cpu()) == n, "the copy did not arrive")
+
+
+def check_multiprocessing_beside_a_pool():
+    """A tensor in the pool is refused, one outside of it arrives."""
+    import torch
+    import shpool.torch
+
+    pool = shpool.torch.mem_pool()
+    with torch.cuda.use_mem_pool(pool):
+        ours = [torch.ones(n, device="cuda") for n in (1000, 8 << 20, 8 << 20)]
+    for x in ours:
+        require_refused(x)
+    require(sum_elsewhere(torch.ones(1000, device="cuda")) == 1000, "a tensor did not arrive")
+
+
 def check_many_threads():
     """Threads with streams of their own, each element checked."""
     import threading

@@ -168,6 +168,43 @@ class Versions(unittest.TestCase):
             self.assertIn(text, done.stdout.decode())
 
 
+SHARES = """
+import sys, types
+torch = types.ModuleType("torch")
+torch.__version__ = "2.11.0"
+torch.version = types.SimpleNamespace(cuda="13.0")
+class UntypedStorage:
+    def data_ptr(self):
+        return 4096
+    def _share_cuda_(self, more):
+        return "PyTorch shares " + more
+class Pluggable:
+    def __init__(self, path, malloc, free):
+        pass
+    def allocator(self):
+        return self
+torch.UntypedStorage = UntypedStorage
+torch.cuda = types.SimpleNamespace(memory=types.SimpleNamespace(CUDAPluggableAllocator=Pluggable))
+sys.modules["torch"] = torch
+import shpool.torch
+shpool.torch.allocator()
+shpool.torch.allocator()
+print(UntypedStorage()._share_cuda_("it"))
+shpool._c.lib().shpool_torch_base_alloc = lambda ptr, size: ptr
+try: print(UntypedStorage()._share_cuda_("it"))
+except shpool.Error as error: print(error.name, error)
+"""
+
+
+class Sharing(unittest.TestCase):
+    def test_torch_multiprocessing_is_refused_for_our_memory_only(self):
+        done = subprocess.run([sys.executable, "-c", SHARES], stdout=subprocess.PIPE, check=True)
+        first, second = done.stdout.decode().splitlines()
+        self.assertEqual(first, "PyTorch shares it")
+        self.assertIn("UNSUPPORTED", second)
+        self.assertIn("tensor.cpu()", second)
+
+
 class Links(unittest.TestCase):
     def test_garbage_is_refused_in_words(self):
         with self.assertRaises(shpool.Error) as caught:
