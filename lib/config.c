@@ -70,8 +70,8 @@ static struct {
 
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 
-/* 1 until somebody has asked for the unknown variables.  Relaxed is enough: the exchange alone
- * decides who gets them, and pthread_once published what they are. */
+/* 1 until somebody has been told to warn of unknown variables.  Relaxed is enough: the exchange
+ * alone decides who does, and pthread_once published what they are. */
 static atomic_int unknown_due;
 
 extern char **environ;
@@ -184,11 +184,14 @@ shpool_digest shpool_config_library_path(void)
 size_t shpool_config_unknown(const char *names[SHPOOL_UNKNOWN_COUNT])
 {
     pthread_once(&config_once, read_environment);
-    if (atomic_exchange_explicit(&unknown_due, 0, memory_order_relaxed) == 0) {
-        return 0;
-    }
     for (size_t i = 0; i < SHPOOL_UNKNOWN_COUNT; i++) {
         names[i] = config.unknown[i];
     }
     return config.unknown_count;
+}
+
+int shpool_config_unknown_due(void)
+{
+    pthread_once(&config_once, read_environment);
+    return atomic_exchange_explicit(&unknown_due, 0, memory_order_relaxed);
 }

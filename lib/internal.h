@@ -97,9 +97,11 @@ shpool_variable shpool_config_variable(size_t index);
 /* $SHPOOL_LOG_LEVEL; `fallback` if it is unset, none if it is bad. */
 shpool_level shpool_config_log_level(shpool_level fallback);
 
-/* How many variables begin with SHPOOL_ and are unknown, and the first of their names.  The first
- * caller is told; all others get 0. */
+/* How many variables begin with SHPOOL_ and are unknown, and the first of their names. */
 size_t shpool_config_unknown(const char *names[SHPOOL_UNKNOWN_COUNT]);
+
+/* 1 for the first caller, who warns of them. */
+int shpool_config_unknown_due(void);
 
 /* 1: the program has more rights than whoever started it, who must not say which files it uses. */
 int shpool_config_is_privileged(void);

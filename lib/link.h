@@ -49,6 +49,14 @@ shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const ch
                                uint32_t arch, void **cubin_p, size_t *bytes_p,
                                shpool_link_origin *origin_p);
 
+/* ---- relink.c ---- */
+
+/* What device code comes as, in bits. */
+enum { SHPOOL_CODE_LTO = 1, SHPOOL_CODE_OTHER = 2 /* PTX, machine code */ };
+
+/* SHPOOL_CODE_*: what an allocator's device code holds, bare or in a fat binary. */
+int shpool_blob_code(const shpool_blob *blob);
+
 /* ---- join.c ---- */
 
 /* The nvJitLink that shpool_join() would use, which this loads; version 0: none is here that takes

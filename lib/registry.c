@@ -186,6 +186,18 @@ const shpool_allocator *shpool_allocator_get(size_t index)
     return (index < count) ? list[index] : NULL;
 }
 
+/* Plugins are not found where SHPOOL_PLUGIN_PATH is misspelt. */
+static void add_unknown_variables(shpool_text *text)
+{
+    const char *unknown[SHPOOL_UNKNOWN_COUNT];
+    const size_t count = shpool_config_unknown(unknown);
+
+    for (size_t i = 0; (i < count) && (i < SHPOOL_UNKNOWN_COUNT); i++) {
+        shpool_text_add(text, "%s%s", (i == 0) ? "; environment variables that are unknown: "
+                        : ", ", unknown[i]);
+    }
+}
+
 static shpool_status not_found(const char *origin, const char *alias, const char *name,
                                const shpool_allocator *const list[], size_t count)
 {
@@ -212,6 +224,7 @@ static shpool_status not_found(const char *origin, const char *alias, const char
         shpool_text_add(&text, "; plugins that are not used: %s", added.refused);
     }
     shpool_unlock(SHPOOL_LOCK_REGISTRY);
+    add_unknown_variables(&text);
     return shpool_error(SHPOOL_ERR_NOT_FOUND, "%s", detail);
 }
 

@@ -65,9 +65,6 @@ static size_t fat_bytes(const unsigned char *data, size_t room)
     return head.header_bytes + (size_t)head.bytes;
 }
 
-/* What device code comes as, in bits. */
-enum { CODE_LTO = 1, CODE_MACHINE = 2 /* or PTX */ };
-
 /* Of a fat binary that is whole. */
 static int fat_code(const unsigned char *data, size_t bytes)
 {
@@ -79,7 +76,7 @@ static int fat_code(const unsigned char *data, size_t bytes)
     memcpy(&head, data, sizeof(head));
     for (at = head.header_bytes; bytes - at >= sizeof(entry);) {
         memcpy(&entry, data + at, sizeof(entry));
-        code |= (entry.kind == FAT_LTO) ? CODE_LTO : CODE_MACHINE;
+        code |= (entry.kind == FAT_LTO) ? SHPOOL_CODE_LTO : SHPOOL_CODE_OTHER;
         if ((entry.header_bytes < sizeof(entry)) || (entry.header_bytes > bytes - at) ||
             (entry.bytes > bytes - at - entry.header_bytes)) {
             break;
@@ -89,16 +86,15 @@ static int fat_code(const unsigned char *data, size_t bytes)
     return code;
 }
 
-/* Of an allocator's, bare or in a fat binary. */
-static int blob_code(const shpool_blob *blob)
+int shpool_blob_code(const shpool_blob *blob)
 {
     static const unsigned char lto[4] = { 0xed, 'C', 'N', 0x7f };
 
     if ((blob->bytes > sizeof(lto)) && (memcmp(blob->data, lto, sizeof(lto)) == 0)) {
-        return CODE_LTO;
+        return SHPOOL_CODE_LTO;
     }
     return (fat_bytes(blob->data, blob->bytes) != 0) ? fat_code(blob->data, blob->bytes)
-                                                     : CODE_MACHINE;
+                                                     : SHPOOL_CODE_OTHER;
 }
 
 /* What a fat binary of libshpool_device.a is called (m4/nvcc.mk): "calls" or an allocator.  0: none
@@ -159,7 +155,7 @@ static size_t take_fat(row *rest, const unsigned char **fat_p)
 
 typedef struct row_facts {
     size_t count;
-    int code; /* of any: CODE_* */
+    int code; /* of any: SHPOOL_CODE_* */
 } row_facts;
 
 static row_facts look_at(row rest)
@@ -257,7 +253,7 @@ static shpool_status check_image(const shpool_pool *pool, row_facts facts, int i
                             "it (section __nv_relfatbin): compile and link with nvcc -rdc=true, "
                             "and do not remove that section", pool->name);
     }
-    if (inlined && ((linked_calls[0] == NULL) || ((facts.code & CODE_LTO) == 0))) {
+    if (inlined && ((linked_calls[0] == NULL) || ((facts.code & SHPOOL_CODE_LTO) == 0))) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" cannot be inlined: %s", pool->name,
                             (linked_calls[0] == NULL) ? "this libshpool was built without nvcc"
                             : "no object of this image holds LTO-IR, compile with $(pkg-config "
@@ -310,8 +306,8 @@ shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpoo
     input.part = part;
     input.name = allocator->name;
     input.cuda = blob->cuda;
-    input.lto = inlined || (blob_code(blob) == CODE_LTO);
-    input.table = !input.lto || ((facts.code & CODE_LTO) == 0);
+    input.lto = inlined || (shpool_blob_code(blob) == SHPOOL_CODE_LTO);
+    input.table = !input.lto || ((facts.code & SHPOOL_CODE_LTO) == 0);
     shpool_mutex_lock(&joining);
     status = link_variants(&input, cubin_p, bytes_p);
     shpool_mutex_unlock(&joining);

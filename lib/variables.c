@@ -11,7 +11,7 @@ static void warn_of_unknown(void)
     const char *names[SHPOOL_VARIABLE_COUNT];
     size_t count = shpool_config_unknown(unknown);
 
-    if (count == 0) {
+    if ((count == 0) || !shpool_config_unknown_due()) {
         return;
     }
     for (size_t i = 0; i < SHPOOL_VARIABLE_COUNT; i++) {

@@ -57,7 +57,18 @@ if [ -n "${NVCC:-}" ]; then
     od -An -v -tu1 "$work/own.fatbin" | sed 's/[0-9]\{1,\}/&,/g' >"$work/own_fatbin.inc"
     link="$info link $work/kernel.ltoir --arch sm_120"
     check "plugin of this CUDA" plugin own.so -DOWN_CUDA=12080
-    check "its stamp" says 'made by CUDA 12.8' $info show own
+    check "its stamp" says 'made by CUDA 12.8: LTO-IR, and PTX' $info show own
+    check "what it serves" says 'joined with kernels for the function table, or inlined' \
+        $info show own
+    check "its PTX alone" $NVCC -rdc=true -fatbin \
+        -gencode "arch=compute_$cuda_low,code=compute_$cuda_low" "$example/own.cu" \
+        -o "$work/ptx.fatbin" -I"$top_srcdir/include"
+    mv "$work/own_fatbin.inc" "$work/both.inc"
+    od -An -v -tu1 "$work/ptx.fatbin" | sed 's/[0-9]\{1,\}/&,/g' >"$work/own_fatbin.inc"
+    check "plugin of PTX" plugin own.so -DOWN_CUDA=0
+    check "is called" says 'called, not inlined' $info show own
+    check "through the table" says 'joined with kernels for the function table$' $info show own
+    mv "$work/both.inc" "$work/own_fatbin.inc"
     check "plugin of a CUDA to come" plugin own.so -DOWN_CUDA=99010
     if says 'no libnvJitLink was found' $link; then
         echo "no libnvJitLink: nothing is linked"

@@ -3,6 +3,7 @@
 #include "tools/message.h"
 #include "tools/output.h"
 #include "info.h"
+#include "lib/link.h"
 
 #include <shpool/device/provider.h>
 
@@ -97,14 +98,29 @@ static void print_examples(const shpool_allocator *allocator)
     }
 }
 
-static void print_lto_ir(const shpool_allocator *allocator)
+/* Whether any of it is LTO-IR: only that is inlined. */
+static int holds_lto_ir(const shpool_allocator *allocator)
 {
+    int code = 0;
+
+    for (const shpool_blob *one = allocator->lto_ir; one != NULL; one = one->newer) {
+        code |= shpool_blob_code(one);
+    }
+    return (code & SHPOOL_CODE_LTO) != 0;
+}
+
+static void print_code(const shpool_allocator *allocator)
+{
+    static const char *const words[] = { "nothing", "LTO-IR", "no LTO-IR, but PTX or machine code",
+                                         "LTO-IR, and PTX or machine code" };
     char made[32];
 
-    printf("linkable     %s\n", (allocator->lto_ir != NULL) ? "yes, at run time" : "no");
+    printf("linkable     %s\n", (allocator->lto_ir == NULL) ? "no" :
+           holds_lto_ir(allocator) ? "yes, at run time" : "yes, at run time; called, not inlined");
     for (const shpool_blob *one = allocator->lto_ir; one != NULL; one = one->newer) {
-        printf("  LTO-IR     %zu bytes for sm_%u and newer%s, made by %s\n", one->bytes, one->arch,
-               (one->arch == 0) ? " (not stamped)" : "", cuda_text(one->cuda, made, sizeof(made)));
+        printf("  %zu bytes for sm_%u and newer%s, made by %s: %s\n", one->bytes, one->arch,
+               (one->arch == 0) ? " (not stamped)" : "", cuda_text(one->cuda, made, sizeof(made)),
+               words[shpool_blob_code(one)]);
     }
 }
 
@@ -127,11 +143,13 @@ static int show(const char *name, int json)
     printf("device code  %s\n", (file == NULL) ?
            (HAVE_CUDA_DEVICE ? "libshpool_device.a" : "none: built without CUDA") :
            (allocator->lto_ir == NULL) ? "none: for the CPU block executor only" :
-           "the plugin's: joined with kernels for the function table, or inlined");
+           holds_lto_ir(allocator) ?
+           "the plugin's: joined with kernels for the function table, or inlined" :
+           "the plugin's: joined with kernels for the function table");
     if (file != NULL) {
         printf("plugin       %s\n", file);
     }
-    print_lto_ir(allocator);
+    print_code(allocator);
     printf("can\n");
     for (unsigned i = 0; info_cap_word(i) != NULL; i++) {
         if ((allocator->caps & (1u << i)) != 0) {
