@@ -26,6 +26,7 @@ shpool_HEADERS += \
 shpoolimpl_HEADERS += \
 	include/shpool/impl/bind.h \
 	include/shpool/impl/calls.h \
+	include/shpool/impl/compat_print.h \
 	include/shpool/impl/cuda_status.h \
 	include/shpool/impl/image.h \
 	include/shpool/impl/global_heap.h \
@@ -68,14 +69,18 @@ shpoolloadstore_HEADERS += \
 # cuda_memory's and MGPU's header names: -I$(includedir)/shpool/compat
 shpoolcompat_HEADERS += \
 	include/shpool/compat/allocator.cuh \
+	include/shpool/compat/configure.h \
 	include/shpool/compat/cuda_memory.cuh \
 	include/shpool/compat/mgpudevice.cuh \
 	include/shpool/compat/poolAlloc.cuh \
-	include/shpool/compat/poolAllocBST.cuh
+	include/shpool/compat/poolAllocBST.cuh \
+	include/shpool/compat/typeDefs.cuh
+shpoolcumemtop_HEADERS += include/shpool/compat/cumem/blueprint.h
 shpoolcumem_HEADERS += \
 	include/shpool/compat/cumem/cuda/allocator.cuh \
 	include/shpool/compat/cumem/cuda/poolAlloc.cuh \
-	include/shpool/compat/cumem/cuda/poolAllocBST.cuh
+	include/shpool/compat/cumem/cuda/poolAllocBST.cuh \
+	include/shpool/compat/cumem/cuda/typeDefs.cuh
 shpoolcompatdevice_HEADERS += \
 	include/shpool/compat/device/launchbox.cuh \
 	include/shpool/compat/device/loadstore.cuh

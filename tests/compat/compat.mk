@@ -5,8 +5,8 @@ noinst_HEADERS += \
 	tests/compat/mgpu_fake.h \
 	tests/compat/mgpu_programs.h \
 	tests/compat/trial.h
-EXTRA_DIST += tests/compat/use.cu
-shpool_test_scripts += tests/compat/compat.sh
+EXTRA_DIST += tests/compat/cumem.cu tests/compat/cumem_host.cc tests/compat/use.cu
+shpool_test_scripts += tests/compat/compat.sh tests/compat/cumem.sh
 if HAVE_CMOCKA
 shpool_cxx_tests += \
 	tests/compat/test_compat \

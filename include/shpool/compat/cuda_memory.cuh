@@ -16,9 +16,12 @@
  * Each has pool_init, pmalloc and pfree; the first two and the last also pmalloc_best_fit, which
  * may be mixed with pmalloc; pmalloc_freelist and pmalloc_bst say init_gpu_buffer, cmalloc and
  * cfree.
+ * Under nvcc these are real calls, as in cuda_memory, which keeps kernels with many of them small
+ * and quick to compile; -DSHPOOL_COMPAT_INLINE makes each of them part of its caller.
  * One of the defines USE_THREAD_LOCAL_BEST_FIT, USE_WARP_LOCAL_BEST_FIT, USE_THREAD_LOCAL,
  * USE_WARP_LOCAL, USE_FREELIST_ALLOCATOR, USE_BST_ALLOCATOR says what the same names without a
- * namespace do, what pool_type is, and ALLOCATOR_NAME; without one they are native.  With
+ * namespace do, what pool_type is, and ALLOCATOR_NAME; without one they are native, also
+ * in host code: malloc and free.  cumem/blueprint.h makes macros of them, as there.  With
  * ALLOCATOR_DEBUG each free is looked up first, and a foreign, interior or double one does nothing.
  *
  * glob_pool lies in the caller's global memory: it is described where it is declared, below; what
@@ -37,12 +40,29 @@
 
 #include <cstddef>
 #include <cstdint>
-#if defined(__CUDACC__)
+#include <cstdlib>
+#if defined(__CUDACC__) || __has_include(<cuda_runtime.h>)
 #include <cuda_runtime.h> /* as theirs did: kernels use threadIdx, hosts the runtime */
 #endif
 
 #include <shpool/impl/global_heap.h>
 #include <shpool/module.h>
+
+/* A program's macros of these names, configure.h's for example, are not for what follows. */
+#pragma push_macro("pool_init")
+#pragma push_macro("pmalloc")
+#pragma push_macro("pfree")
+#undef pool_init
+#undef pmalloc
+#undef pfree
+
+/* The functions that do the work.  Inline, kernels with many calls of five allocators took four
+ * times as long to compile. */
+#if defined(__CUDACC__) && !defined(SHPOOL_COMPAT_INLINE)
+#define SHPOOL_COMPAT_CALL static __device__ __noinline__
+#else
+#define SHPOOL_COMPAT_CALL SIMT_FN
+#endif
 
 namespace shpool_compat {
 
@@ -101,7 +121,7 @@ SIMT_FN void set_root(uint32_t kind, uint32_t bytes, uint32_t each, uint32_t sha
 
 /* All threads of the block.  Pools for `share` threads each, from 1; more than there are: all. */
 template <shpool_layout_fn Layout, shpool_init_fn Init>
-SIMT_FN void open(uint32_t kind, std::size_t total_bytes, int share)
+SHPOOL_COMPAT_CALL void open(uint32_t kind, std::size_t total_bytes, int share)
 {
     shpool_layout layout  = {0, 0, {0, 0}};
     uint32_t      dynamic = simt_dynamic_bytes();
@@ -131,7 +151,8 @@ SIMT_FN void open(uint32_t kind, std::size_t total_bytes, int share)
 }
 
 /* At least size bytes, aligned to 16; NULL if they do not fit. */
-template <shpool_malloc_fn Malloc> SIMT_FN void *allocate(uint32_t kind, std::size_t size)
+template <shpool_malloc_fn Malloc>
+SHPOOL_COMPAT_CALL void *allocate(uint32_t kind, std::size_t size)
 {
     shpool_view view = view_of(kind);
     simt_addr   addr = 0;
@@ -147,7 +168,7 @@ template <shpool_malloc_fn Malloc> SIMT_FN void *allocate(uint32_t kind, std::si
 }
 
 /* Free or Discard: the latter looks the allocation up first. */
-template <shpool_free_fn Free> SIMT_FN void release(uint32_t kind, void *ptr)
+template <shpool_free_fn Free> SHPOOL_COMPAT_CALL void release(uint32_t kind, void *ptr)
 {
     if ((ptr != nullptr) && simt_is_shared(ptr)) {
         shpool_view view = view_of(kind);
@@ -164,15 +185,9 @@ template <shpool_free_fn Free> SIMT_FN void release(uint32_t kind, void *ptr)
 #define SHPOOL_COMPAT_HD
 #endif
 
-/* Arguments of the names without a namespace: any other function that fits, by `using namespace
- * thread_pool` for example, is preferred, because these take a conversion of our own. */
-struct size {
-    std::size_t n;
-    SHPOOL_COMPAT_HD size(std::size_t v) : n(v) {}
-};
-struct pointer {
-    void *p;
-    SHPOOL_COMPAT_HD pointer(void *v) : p(v) {}
+/* T, but nothing that a template argument is deduced from. */
+template <typename T> struct plain {
+    using type = T;
 };
 
 } // namespace shpool_compat
@@ -246,6 +261,14 @@ SIMT_FN void pfree(void *p)
 #define SHPOOL_COMPAT_WARP 1
 #endif
 
+#if __has_include(<shpool/allocators/freelist/freelist.h>)
+#include <shpool/allocators/freelist/freelist.h>
+#endif
+#if __has_include(<shpool/allocators/rbtree/rbtree.h>)
+#include <shpool/allocators/rbtree/rbtree.h>
+#endif
+#include <shpool/impl/compat_print.h>
+
 /* A namespace of plain names, and its older one. */
 #define SHPOOL_COMPAT_PLAIN(_pool, _older, _name, _kind) \
     namespace _pool { \
@@ -262,31 +285,41 @@ SIMT_FN void pfree(void *p)
     { \
         shpool_compat::release<SHPOOL_COMPAT_FREE(_name)>(shpool_compat::_kind, p); \
     } \
+    SHPOOL_COMPAT_PRINT(_name, _kind) \
     } \
     namespace _older { \
+    using _pool::debug_print_buffer; \
+    using _pool::debug_print_free_list; \
+    using _pool::debug_print_full_list; \
     SIMT_FN void  init_gpu_buffer(std::size_t total_bytes) { _pool::pool_init(total_bytes); } \
     SIMT_FN void *cmalloc(std::size_t size) { return _pool::pmalloc(size); } \
     SIMT_FN void  cfree(void *p) { _pool::pfree(p); } \
     }
 
 #if __has_include(<shpool/allocators/freelist/freelist.h>)
-#include <shpool/allocators/freelist/freelist.h>
 SHPOOL_COMPAT_PLAIN(list_pool, pmalloc_freelist, freelist, KIND_LIST)
 #define SHPOOL_COMPAT_LIST 1
 #endif
 
 #if __has_include(<shpool/allocators/rbtree/rbtree.h>)
-#include <shpool/allocators/rbtree/rbtree.h>
 SHPOOL_COMPAT_PLAIN(bst_pool, pmalloc_bst, rbtree, KIND_TREE)
 #define SHPOOL_COMPAT_TREE 1
 #endif
 
-/** CUDA's in-kernel malloc: global memory, from the heap that cudaLimitMallocHeapSize sizes. */
+/* For kernels and hosts alike; forced inline, because a host has no pools to link with. */
+#if defined(__CUDACC__)
+#define SHPOOL_COMPAT_BOTH static __host__ __device__ __forceinline__
+#else
+#define SHPOOL_COMPAT_BOTH SIMT_FN
+#endif
+
+/** CUDA's in-kernel malloc: global memory, from the heap that cudaLimitMallocHeapSize sizes.  In
+ * host code the host's. */
 namespace native_pool {
 /** Nothing to do; takes whatever the other pool_init take. */
-template <typename... Arguments> SIMT_FN void pool_init(Arguments...) {}
-SIMT_FN void *pmalloc(std::size_t size) { return simt_native_malloc(size); }
-SIMT_FN void  pfree(void *p) { simt_native_free(p); }
+template <typename... Arguments> SHPOOL_COMPAT_BOTH void pool_init(Arguments...) {}
+SHPOOL_COMPAT_BOTH void *pmalloc(std::size_t size) { return malloc(size); }
+SHPOOL_COMPAT_BOTH void  pfree(void *p) { free(p); }
 } // namespace native_pool
 
 /**
@@ -393,19 +426,43 @@ SIMT_FN void pfree(void *p)
 #else
 #define ALLOCATOR_NAME "Native Device Malloc"
 #define pool_type native_pool
+#define SHPOOL_COMPAT_NATIVE 1
 #endif
 #if !defined(SHPOOL_COMPAT_MALLOC)
 #define SHPOOL_COMPAT_MALLOC pool_type::pmalloc
 #endif
+#if defined(SHPOOL_COMPAT_NATIVE)
+#define SHPOOL_COMPAT_CHOSEN SHPOOL_COMPAT_BOTH
+#else
+#define SHPOOL_COMPAT_CHOSEN SIMT_FN
+#endif
+
+/* Templates whose argument is always the default: arguments convert, and pointers to the functions
+ * have the types that they had there, but any other function that fits, by `using namespace
+ * thread_pool` for example, is preferred. */
 
 /** pool_type::pool_init, with the arguments that one takes. */
-template <typename... More> SIMT_FN void pool_init(shpool_compat::size total_bytes, More... more)
+template <typename Size = std::size_t, typename... More>
+SHPOOL_COMPAT_CHOSEN void pool_init(typename shpool_compat::plain<Size>::type total_bytes,
+                                    More... more)
 {
-    pool_type::pool_init(total_bytes.n, more...);
+    pool_type::pool_init(total_bytes, more...);
 }
 /** The chosen namespace's pmalloc or pmalloc_best_fit. */
-SIMT_FN void *pmalloc(shpool_compat::size size) { return SHPOOL_COMPAT_MALLOC(size.n); }
+template <typename Size = std::size_t>
+SHPOOL_COMPAT_CHOSEN void *pmalloc(typename shpool_compat::plain<Size>::type size)
+{
+    return SHPOOL_COMPAT_MALLOC(size);
+}
 /** pool_type::pfree. */
-SIMT_FN void pfree(shpool_compat::pointer p) { pool_type::pfree(p.p); }
+template <typename Pointer = void *>
+SHPOOL_COMPAT_CHOSEN void pfree(typename shpool_compat::plain<Pointer>::type p)
+{
+    pool_type::pfree(p);
+}
+
+#pragma pop_macro("pool_init")
+#pragma pop_macro("pmalloc")
+#pragma pop_macro("pfree")
 
 #endif /* SHPOOL_COMPAT_CUDA_MEMORY_CUH */

@@ -17,7 +17,11 @@ extern "C" {
 #define SIMT_ROLLED
 #define SIMT_LIKELY(_x)  __builtin_expect((_x) != 0, 1)
 #define SIMT_UNROLLED
+#if defined(__cplusplus) /* not even emitted: a host may include it and link nothing */
+#define SIMT_FN_NOINLINE static inline __attribute__((unused, noinline))
+#else
 #define SIMT_FN_NOINLINE static __attribute__((unused, noinline))
+#endif
 #define SIMT_HD          static inline __attribute__((unused))
 #define SIMT_TABLE(_type, _name, _count) static const _type _name[_count]
 #define SIMT_API         __attribute__((visibility("default")))

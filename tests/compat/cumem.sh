@@ -1,0 +1,115 @@
+#!/bin/sh
+# cuda_memory's names as its programs use them: tests/compat/cumem.cu under each define and with
+# both kinds of headers, on the executor and, if there is nvcc, for a GPU; host files without nvcc;
+# and how much code a kernel with many calls becomes.
+set -u
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-cumem.XXXXXX") || exit 99
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+include="-I$top_builddir/include -I$top_srcdir/include -I$top_srcdir/include/shpool/compat"
+here=$top_srcdir/tests/compat
+
+for name in thread_first_fit thread_best_fit warp_first_fit warp_best_fit freelist rbtree; do
+    case " $allocators " in
+    *" $name "*) ;;
+    *)
+        echo "this build has no $name"
+        exit 77
+        ;;
+    esac
+done
+
+# result WHAT STATUS: say it
+result() {
+    case $2 in
+    0) echo "ok   $1" ;;
+    77) echo "skip $1: no GPU" ;;
+    *)
+        echo "FAIL $1"
+        cat "$tmp/log"
+        failed=1
+        ;;
+    esac
+}
+
+# printed: three used blocks of thread 1 and what is free, twice each
+printed() {
+    [ "$(grep -c ', used$' "$tmp/log")" = 6 ] && [ "$(grep -c ', free$' "$tmp/log")" = 2 ] &&
+        [ "$(grep -c 'thread 1: pool of' "$tmp/log")" = 3 ]
+}
+
+# try DEFINES
+try() {
+    # $CXX and $NVCC may hold options, $1 holds several defines
+    # shellcheck disable=SC2086
+    $CXX -std=c++17 -Wall -Wextra -Werror $include $1 -o "$tmp/cpu" \
+        -x c++ "$here/cumem.cu" -x none \
+        "$top_builddir/.libs/libshpool_core.a" -lpthread -lm -ldl >"$tmp/log" 2>&1 &&
+        "$tmp/cpu" >"$tmp/log" 2>&1
+    status=$?
+    case $1 in
+    *PRINTS*) [ $status != 0 ] || printed || status=1 ;;
+    esac
+    result "$1, executor" $status
+    if [ -n "$NVCC" ]; then
+        # shellcheck disable=SC2086
+        $NVCC -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings -arch="sm_$cuda_low" \
+            $include $1 -o "$tmp/gpu" "$here/cumem.cu" >"$tmp/log" 2>&1
+        status=$?
+        if [ $status = 0 ]; then
+            "$tmp/gpu" >"$tmp/log" 2>&1
+            status=$?
+            case $1 in
+            *PRINTS*) [ $status != 0 ] || printed || status=1 ;;
+            esac
+        fi
+        result "$1, nvcc" $status
+    fi
+}
+
+for header in ALLOCATOR BLUEPRINT; do
+    try "-DNATIVE -D$header"
+    for define in THREAD_LOCAL THREAD_LOCAL_BEST_FIT WARP_LOCAL WARP_LOCAL_BEST_FIT \
+        "FREELIST_ALLOCATOR -DPRINTS" "BST_ALLOCATOR -DPRINTS"; do
+        try "-DUSE_$define -D$header"
+    done
+done
+
+# host HEADER DEFINES: compiled without optimisation, which would drop what is not called
+host() {
+    # shellcheck disable=SC2086
+    $CXX -std=c++17 -O0 -Wall -Wextra -Werror $include "-DHEADER=\"$1\"" $2 -o "$tmp/host" \
+        "$here/cumem_host.cc" >"$tmp/log" 2>&1 && "$tmp/host" >>"$tmp/log" 2>&1
+    result "a host file with $1 $2" $?
+}
+host allocator.cuh -DNONE
+host cumem/blueprint.h -DNONE
+host configure.h -DCONFIGURE
+printf '#include "configure.h"\n#include "allocator.cuh"\n#include "cumem/blueprint.h"\n' \
+    >"$tmp/all.h"
+host "$tmp/all.h" -DNONE
+
+# A call is a call: 24 of them need less than four times what one needs.
+if [ -n "$NVCC" ]; then
+    for calls in 1 24; do
+        {
+            echo '#include "allocator.cuh"'
+            echo '__global__ void kernel(void **p, size_t n) { thread_pool::pool_init(n);'
+            i=0
+            while [ $i -lt $calls ]; do
+                echo "p[$i] = thread_pool::pmalloc($i + n);"
+                i=$((i + 1))
+            done
+            echo '}'
+        } >"$tmp/calls.cu"
+        # shellcheck disable=SC2086
+        $NVCC -std=c++17 -arch="sm_$cuda_low" $include -ptx -o "$tmp/calls$calls.ptx" \
+            "$tmp/calls.cu" >"$tmp/log" 2>&1 || failed=1
+    done
+    one=$(grep -c ';' "$tmp/calls1.ptx")
+    all=$(grep -c ';' "$tmp/calls24.ptx")
+    echo "$all lines, $one for one call" >"$tmp/log"
+    [ "$all" -lt $((4 * one)) ]
+    result "24 calls of pmalloc" $?
+fi
+exit $failed
