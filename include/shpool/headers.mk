@@ -83,7 +83,8 @@ shpoolcumem_HEADERS += \
 	include/shpool/compat/cumem/cuda/typeDefs.cuh
 shpoolcompatdevice_HEADERS += \
 	include/shpool/compat/device/launchbox.cuh \
-	include/shpool/compat/device/loadstore.cuh
+	include/shpool/compat/device/loadstore.cuh \
+	include/shpool/compat/device/macros.cuh
 # host side of device memory
 shpool_HEADERS += include/shpool/device.h
 shpooldevice_HEADERS += \
@@ -102,4 +103,5 @@ shpoolcompatutil_HEADERS += \
 	include/shpool/compat/util/mgpualloc.h \
 	include/shpool/compat/util/mgpucontext.h \
 	include/shpool/compat/util/mgpumem.h \
+	include/shpool/compat/util/mgputimer.h \
 	include/shpool/compat/util/util.h

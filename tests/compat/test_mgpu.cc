@@ -120,7 +120,7 @@ void test_what_a_context_has(void **)
 
     assert_true(context->AuxStream() != context->Stream());
     assert_true(context->AuxStream() == context->AuxStream());
-    assert_non_null(context->Event());
+    assert_non_null(static_cast<cudaEvent_t>(context->Event()));
     context->PageLocked()[1023] = 7; /* 4,096 bytes */
     assert_int_equal(context->NumSMs(), context->Device().NumSMs());
     assert_int_equal(context->ArchVersion() % 10, 0);

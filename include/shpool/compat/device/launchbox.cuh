@@ -3,41 +3,56 @@
  * @file shpool/compat/device/launchbox.cuh
  * MGPU's launch boxes over shpool/loadstore/launch.cuh.
  *
- * Sm20, Sm30 and Sm35 name GPUs that no compiler serves any more.  Every GPU from sm_75 on takes
- * what MGPU takes on Sm35 and newer; the others are kept as types only.  A new kernel says
- * shpool::launch_box, which knows today's GPUs.
+ * Sm20, Sm30 and Sm35 name GPUs that no compiler serves any more.  MGPU takes Sm35 from sm_35 on,
+ * so a kernel that today's compilers make takes it, whatever its GPU; the host takes what the
+ * device's version says.  A new kernel says shpool::launch_box, which knows today's GPUs.
  */
 #ifndef SHPOOL_COMPAT_DEVICE_LAUNCHBOX_CUH
 #define SHPOOL_COMPAT_DEVICE_LAUNCHBOX_CUH
 
+#include <shpool/compat/device/macros.cuh>
 #include <shpool/loadstore/launch.cuh>
 
+/* The set that kernels of this compilation take. */
+#define MGPU_SM_TAG Sm35
+
 /* In a kernel template with a parameter Tuning. */
-#define MGPU_LAUNCH_PARAMS typename Tuning::Sm35
+#define MGPU_LAUNCH_PARAMS typename Tuning::MGPU_SM_TAG
 #if defined(__CUDACC__)
-#define MGPU_LAUNCH_BOUNDS __global__ __launch_bounds__(Tuning::Sm35::NT, Tuning::Sm35::OCC)
+#define MGPU_LAUNCH_BOUNDS \
+    __global__ __launch_bounds__(Tuning::MGPU_SM_TAG::NT, Tuning::MGPU_SM_TAG::OCC)
 #endif
 
 namespace mgpu {
 
-/** Three sets of constants: NT, VT, OCC and what else a kernel wants of them. */
-template <typename Sm20_, typename Sm30_ = Sm20_, typename Sm35_ = Sm30_> struct LaunchBox {
-    typedef Sm20_ Sm20;
-    typedef Sm30_ Sm30;
-    typedef Sm35_ Sm35;
-
+/** NT and VT of a launch box, as x and y. */
+template <typename Derived> struct LaunchBoxRuntime {
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
-    /** NT and VT, as x and y.  The context, which MGPU asks for its PTX version, does not matter:
-     *  kernel and host take the same set on every GPU. */
-    template <typename Context> static int2 GetLaunchParams(Context &)
+    /** For the device of a context. */
+    template <typename Context> static int2 GetLaunchParams(Context &context)
     {
-        return make_int2(Sm35::NT, Sm35::VT);
+        return GetLaunchParams(context.PTXVersion());
+    }
+    /** For a version, 350 for sm_35. */
+    static int2 GetLaunchParams(int version)
+    {
+        return version >= 350 ? make_int2(Derived::Sm35::NT, Derived::Sm35::VT)
+               : version >= 300 ? make_int2(Derived::Sm30::NT, Derived::Sm30::VT)
+                                : make_int2(Derived::Sm20::NT, Derived::Sm20::VT);
     }
 #endif
 };
 
+/** Three sets of constants: NT, VT, OCC and what else a kernel wants of them. */
+template <typename Sm20_, typename Sm30_ = Sm20_, typename Sm35_ = Sm30_>
+struct LaunchBox : LaunchBoxRuntime<LaunchBox<Sm20_, Sm30_, Sm35_>> {
+    typedef Sm20_ Sm20;
+    typedef Sm30_ Sm30;
+    typedef Sm35_ Sm35;
+};
+
 /** One set that is no more than three numbers. */
-template <int NT_, int VT_, int OCC_ = 0> struct LaunchNumbers {
+template <int NT_, int VT_, int OCC_ = 0> struct LaunchParamsVT {
     enum { NT = NT_, VT = VT_, OCC = OCC_ };
 };
 
@@ -45,9 +60,9 @@ template <int NT_, int VT_, int OCC_ = 0> struct LaunchNumbers {
 template <int NT20, int VT20, int OCC20 = 0, int NT30 = NT20, int VT30 = VT20, int OCC30 = OCC20,
           int NT35 = NT30, int VT35 = VT30, int OCC35 = OCC30>
 struct LaunchBoxVT
-    : LaunchBox<LaunchNumbers<NT20, VT20, OCC20>,
-                LaunchNumbers<NT30, VT30, OCC30>,
-                LaunchNumbers<NT35, VT35, OCC35>> { };
+    : LaunchBox<LaunchParamsVT<NT20, VT20, OCC20>,
+                LaunchParamsVT<NT30, VT30, OCC30>,
+                LaunchParamsVT<NT35, VT35, OCC35>> { };
 
 } // namespace mgpu
 

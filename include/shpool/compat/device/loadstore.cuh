@@ -12,6 +12,7 @@
 #ifndef SHPOOL_COMPAT_DEVICE_LOADSTORE_CUH
 #define SHPOOL_COMPAT_DEVICE_LOADSTORE_CUH
 
+#include <shpool/compat/device/macros.cuh>
 #include <shpool/loadstore.cuh>
 
 namespace mgpu {

@@ -76,23 +76,42 @@ private:
     std::string format_;
 };
 
-/** "%c" and a format of one conversion: the first is '*' for a marked element, else a blank. */
+/** Text, "%c", and a format of one conversion: the first is '*' for a marked element, else a blank.
+ */
 class FormatOpMark {
 public:
-    explicit FormatOpMark(const char *format)
-        : format_(std::strncmp(format, "%c", 2) == 0 ? format + 2 : "")
-    {
-        if (std::strncmp(format, "%c", 2) != 0) {
-            throw CudaException(SHPOOL_ERR_INVALID, std::string("format \"") + format +
-                                                        "\" does not begin with %c");
-        }
-    }
+    explicit FormatOpMark(const char *format) : before_(Before(format)), format_(Behind(format)) {}
     template <typename T> std::string Text(bool marked, int index, const T &x) const
     {
-        return (marked ? "*" : " ") + format_(index, x);
+        return before_ + (marked ? '*' : ' ') + format_(index, x);
     }
 
 private:
+    /* Past the "%c" that is the first conversion, "%%" not counted. */
+    static const char *Behind(const char *format)
+    {
+        const char *p = std::strchr(format, '%');
+
+        while ((p != nullptr) && (p[1] == '%')) {
+            p = std::strchr(p + 2, '%');
+        }
+        if ((p == nullptr) || (p[1] != 'c')) {
+            throw CudaException(SHPOOL_ERR_INVALID, std::string("format \"") + format +
+                                                        "\": the first conversion is not %c");
+        }
+        return p + 2;
+    }
+    static std::string Before(const char *format)
+    {
+        std::string text(format, Behind(format) - 2);
+
+        for (std::size_t at = 0; (at = text.find("%%", at)) != std::string::npos; at++) {
+            text.erase(at, 1);
+        }
+        return text;
+    }
+
+    std::string    before_;
     FormatOpPrintf format_;
 };
 

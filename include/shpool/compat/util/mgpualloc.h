@@ -11,12 +11,16 @@
 #ifndef SHPOOL_COMPAT_UTIL_MGPUALLOC_H
 #define SHPOOL_COMPAT_UTIL_MGPUALLOC_H
 
+#include <map>
 #include <mutex>
 #include <vector>
 
 #include <shpool/compat/util/util.h>
 
 namespace mgpu {
+
+class CudaAlloc;
+class CudaContext;
 
 /** A device; one object each, which lives until the process ends. */
 class CudaDevice : public CudaBase {
@@ -70,8 +74,32 @@ public:
     }
     /** Make it the calling thread's current device. */
     void SetActive() { Check(shpool_context_activate(context_)); }
-    /** The library's; MGPU's Prop() is a structure of CUDA that lost its clocks. */
+    /** MGPU 1.0's name for PTXVersion(). */
+    int CompilerVersion() const { return PTXVersion(); }
+    /** The library's. */
     const shpool_device_properties &Properties() const { return properties_; }
+#if defined(SHPOOL_COMPAT_CUDA)
+    /** CUDA's structure, by CUDA's runtime, which the program links.  Without clocks since 13.0. */
+    const cudaDeviceProp &Prop() const
+    {
+        /* not a member: the class has one layout, with CUDA's headers and without */
+        static std::map<int, cudaDeviceProp> known;
+        static std::mutex                    lock;
+        std::lock_guard<std::mutex>          hold(lock);
+
+        if (known.find(Ordinal()) == known.end()) {
+            cudaDeviceProp prop;
+
+            Check(cudaGetDeviceProperties(&prop, Ordinal()));
+            known[Ordinal()] = prop;
+        }
+        return known[Ordinal()];
+    }
+#endif
+    /** MGPU 1.0: a context on this device, of mgpucontext.h, on the default stream, a new one or
+     *  the caller's.  Without an allocator: the device's CudaAllocBuckets. */
+    intrusive_ptr<CudaContext> CreateStream(bool stream, CudaAlloc *alloc);
+    intrusive_ptr<CudaContext> AttachStream(cudaStream_t stream, CudaAlloc *alloc);
 
 private:
     explicit CudaDevice(int ordinal)
@@ -86,10 +114,36 @@ private:
 };
 typedef intrusive_ptr<CudaDevice> DevicePtr;
 
+/** A device, made of a pointer, as in MGPU 1.0, or a reference, as in 1.1, and used as either. */
+class DeviceRef {
+public:
+    DeviceRef(CudaDevice &device) : device_(&device) {}
+    DeviceRef(CudaDevice *device) : device_(device) {}
+    DeviceRef(const DevicePtr &device) : device_(device.get()) {}
+
+    CudaDevice *get() const { return device_; }
+    CudaDevice *operator->() const { return device_; }
+    CudaDevice &operator*() const { return *device_; }
+    operator CudaDevice &() const { return *device_; }
+    operator CudaDevice *() const { return device_; }
+
+    int         Ordinal() const { return device_->Ordinal(); }
+    int         NumSMs() const { return device_->NumSMs(); }
+    int         ArchVersion() const { return device_->ArchVersion(); }
+    int         PTXVersion() const { return device_->PTXVersion(); }
+    std::string DeviceString() const { return device_->DeviceString(); }
+    void        SetActive() const { device_->SetActive(); }
+#if defined(SHPOOL_COMPAT_CUDA)
+    const cudaDeviceProp &Prop() const { return device_->Prop(); }
+#endif
+
+private:
+    CudaDevice *device_; /* lives as long as the process */
+};
+
 /** Where a context's memory comes from.  To be derived from. */
 class CudaAlloc : public CudaBase {
 public:
-    explicit CudaAlloc(CudaDevice *device) : _device(device) {}
     virtual ~CudaAlloc() {}
 
     /** Allocate; 0 bytes: NULL and cudaSuccess.  Any failure: *p is NULL. */
@@ -111,15 +165,17 @@ public:
     const CudaDevice &Device() const { return *_device; }
     CudaDevice       &Device() { return *_device; }
 
-private:
-    DevicePtr _device;
+protected:
+    CudaAlloc(DeviceRef device) : _device(device) {}
+
+    DeviceRef _device;
 };
 typedef intrusive_ptr<CudaAlloc> AllocPtr;
 
 /** One of the library's allocators, by its spec. */
 class CudaAllocNamed : public CudaAlloc {
 public:
-    CudaAllocNamed(CudaDevice *device, const std::string &spec) : CudaAlloc(device)
+    CudaAllocNamed(DeviceRef device, const std::string &spec) : CudaAlloc(device)
     {
         Check(shpool_device_allocator_open(spec.c_str(), device->Ordinal(), &allocator_));
     }
@@ -157,13 +213,13 @@ private:
 /** Each allocation from the driver, each free to it. */
 class CudaAllocSimple : public CudaAllocNamed {
 public:
-    explicit CudaAllocSimple(CudaDevice *device) : CudaAllocNamed(device, "simple") {}
+    explicit CudaAllocSimple(DeviceRef device) : CudaAllocNamed(device, "simple") {}
 };
 
 /** MGPU's cache: 84 sizes, weighted least recently used first, a capacity in bytes. */
 class CudaAllocBuckets : public CudaAllocNamed {
 public:
-    explicit CudaAllocBuckets(CudaDevice *device) : CudaAllocNamed(device, "buckets")
+    explicit CudaAllocBuckets(DeviceRef device) : CudaAllocNamed(device, "buckets")
     {
         SetCapacity(DefaultCapacity, DefaultMaxObject);
     }

@@ -16,109 +16,41 @@
 #include <shpool/compat/util/format.h>
 #include <shpool/compat/util/mgpualloc.h>
 #include <shpool/compat/util/mgpumem.h>
+#include <shpool/compat/util/mgputimer.h>
+
+/* Debug builds, in files of nvcc or with <cuda_runtime.h> before this header: wait for the device,
+ * and throw what went wrong with the place where it was seen. */
+#if defined(_DEBUG) && (defined(__CUDACC__) || defined(__CUDA_RUNTIME_H__))
+#define MGPU_SYNC_CHECK(s)                                                                         \
+    do {                                                                                           \
+        cudaError_t sync_error_ = cudaDeviceSynchronize();                                         \
+        if (sync_error_ != cudaSuccess) {                                                          \
+            throw mgpu::CudaException(SHPOOL_ERR_CUDA,                                             \
+                                      mgpu::stringprintf("%s: %s(%d): %s", (s), __FILE__,          \
+                                                         __LINE__,                                 \
+                                                         cudaGetErrorString(sync_error_)));        \
+        }                                                                                          \
+    } while (0)
+#else
+#define MGPU_SYNC_CHECK(s) ((void)0)
+#endif
 
 namespace mgpu {
 
-/** The timer of a context, on its stream; the library's handle is the context. */
-class CudaTimer {
+/** Memory of a device, by an allocator.  CudaContext is one. */
+class CudaMemSupport : public CudaBase {
 public:
-    explicit CudaTimer(shpool_context *context) : context_(context) {}
-    void Start() { Check(shpool_timer_start(context_)); }
-    /** Seconds since Start or the Split before. */
-    double Split()
-    {
-        double seconds = 0;
+    virtual ~CudaMemSupport() { shpool_context_unref(context_); }
 
-        Check(shpool_timer_split(context_, &seconds));
-        return seconds;
-    }
-    double Throughput(uint64 count, uint64 numIterations)
-    {
-        double rate = 0;
-
-        Check(shpool_timer_throughput(context_, count, numIterations, &rate));
-        return rate;
-    }
-
-private:
-    shpool_context *context_; /* borrowed */
-};
-
-/** A device, a stream, an allocator, and what a program sets up first. */
-class CudaContext : public CudaBase {
-public:
-    /** The device's shared one: default stream, CudaAllocSimple.  -1: the current device's; else
-     *  the device is made current. */
-    static CudaContext &StandardContext(int ordinal = -1)
-    {
-        /* never deleted, as MGPU's */
-        static std::vector<CudaContext *> &contexts = *new std::vector<CudaContext *>;
-        static std::mutex                  lock;
-        CudaDevice &device = ordinal < 0 ? CudaDevice::Selected() : CudaDevice::ByOrdinal(ordinal);
-        std::lock_guard<std::mutex> hold(lock);
-
-        if (ordinal >= 0) {
-            device.SetActive();
-        }
-        for (CudaContext *context : contexts) {
-            if (&context->Device() == &device) {
-                return *context;
-            }
-        }
-        shpool_context *standard = nullptr;
-        Check(shpool_context_standard(device.Ordinal(), &standard));
-        contexts.push_back(new CudaContext(shpool_context_ref(standard),
-                                           AllocPtr(new CudaAllocSimple(&device))));
-        contexts.back()->AddRef();
-        return *contexts.back();
-    }
-
-    /** Take the library's context, and the caller's reference to it.  Without an allocator: the
-     *  CudaAllocBuckets that all contexts of the device share. */
-    explicit CudaContext(shpool_context *context, const AllocPtr &alloc = AllocPtr())
-        : context_(context), device_(&CudaDevice::ByOrdinal(shpool_context_device(context))),
-          timer_(context)
-    {
-        SetAllocator(alloc ? alloc.get() : SharedBuckets(device_));
-    }
-    ~CudaContext() { shpool_context_unref(context_); }
-
-    CudaDevice  &Device() const { return *device_; }
-    int          NumSMs() const { return device_->NumSMs(); }
-    int          ArchVersion() const { return device_->ArchVersion(); }
-    int          PTXVersion() const { return device_->PTXVersion(); }
-    std::string  DeviceString() const { return device_->DeviceString(); }
-    void         SetActive() { device_->SetActive(); }
-    cudaStream_t Stream() const { return shpool_context_stream(context_); }
-    cudaStream_t AuxStream() const
-    {
-        shpool_stream stream = nullptr;
-
-        Check(shpool_context_aux_stream(context_, &stream));
-        return stream;
-    }
-    cudaEvent_t Event() const { return shpool_context_event(context_); }
-    /** 4,096 bytes of page-locked host memory. */
-    int *PageLocked() const
-    {
-        return static_cast<int *>(shpool_context_pinned(context_, nullptr));
-    }
-    CudaTimer &Timer() { return timer_; }
-    void       Start() { timer_.Start(); }
-    double     Split() { return timer_.Split(); }
-    double     Throughput(uint64 count, uint64 numIterations)
-    {
-        return timer_.Throughput(count, numIterations);
-    }
-
-    CudaAlloc *GetAllocator() const { return alloc_.get(); }
+    CudaDevice &Device() const { return *device_; }
+    CudaAlloc  *GetAllocator() const { return _alloc.get(); }
     /** cudaErrorInvalidValue, and no change: NULL, or it is for another device. */
     cudaError_t SetAllocator(const AllocPtr &alloc)
     {
         if (!alloc || (alloc->Device().Ordinal() != device_->Ordinal())) {
             return cudaErrorInvalidValue;
         }
-        alloc_ = alloc;
+        _alloc = alloc;
         if (alloc->Handle() != nullptr) {
             (void)shpool_context_set_allocator(context_, alloc->Handle());
         }
@@ -127,11 +59,9 @@ public:
     /** The library's, borrowed. */
     shpool_context *Handle() const { return context_; }
 
-    /* ---- memory ---- */
-
     template <typename T> MGPU_MEM(T) Malloc(std::size_t count)
     {
-        return MGPU_MEM(T)(new CudaDeviceMem<T>(context_, alloc_, count));
+        return MGPU_MEM(T)(new CudaDeviceMem<T>(context_, _alloc, count));
     }
     template <typename T> MGPU_MEM(T) Malloc(const T *data, std::size_t count)
     {
@@ -186,7 +116,14 @@ public:
         return Malloc<T>(data.get(), count);
     }
 
-private:
+protected:
+    /* Takes the caller's reference. */
+    CudaMemSupport(shpool_context *context, const AllocPtr &alloc)
+        : context_(context), device_(&CudaDevice::ByOrdinal(shpool_context_device(context)))
+    {
+        SetAllocator(alloc ? alloc : AllocPtr(SharedBuckets(device_)));
+    }
+
     static CudaAlloc *SharedBuckets(CudaDevice *device)
     {
         /* never deleted: memory may outlive main() */
@@ -206,8 +143,112 @@ private:
 
     shpool_context *context_; /* a reference */
     CudaDevice     *device_;
-    CudaTimer       timer_;
-    AllocPtr        alloc_;
+    AllocPtr        _alloc;
+};
+
+/** A device, a stream, an allocator, and what a program sets up first. */
+class CudaContext : public CudaMemSupport {
+public:
+    /** The device's shared one: default stream, CudaAllocSimple.  -1: the current device's; else
+     *  the device is made current. */
+    static CudaContext &StandardContext(int ordinal = -1)
+    {
+        /* never deleted, as MGPU's */
+        static std::vector<CudaContext *> &contexts = *new std::vector<CudaContext *>;
+        static std::mutex                  lock;
+        CudaDevice &device = ordinal < 0 ? CudaDevice::Selected() : CudaDevice::ByOrdinal(ordinal);
+        std::lock_guard<std::mutex> hold(lock);
+
+        if (ordinal >= 0) {
+            device.SetActive();
+        }
+        for (CudaContext *context : contexts) {
+            if (&context->Device() == &device) {
+                return *context;
+            }
+        }
+        shpool_context *standard = nullptr;
+        Check(shpool_context_standard(device.Ordinal(), &standard));
+        contexts.push_back(new CudaContext(shpool_context_ref(standard),
+                                           AllocPtr(new CudaAllocSimple(&device))));
+        contexts.back()->AddRef();
+        return *contexts.back();
+    }
+
+    /** Take the library's context, and the caller's reference to it.  Without an allocator: the
+     *  CudaAllocBuckets that all contexts of the device share. */
+    explicit CudaContext(shpool_context *context, const AllocPtr &alloc = AllocPtr())
+        : CudaMemSupport(context, alloc), event_(shpool_context_event(context)), timer_(context)
+    {
+    }
+    /** A device's, on the default stream or a new one; standard: with CudaAllocSimple. */
+    CudaContext(DeviceRef device, bool newStream, bool standard = false)
+        : CudaContext(Made(device->Ordinal(), StreamFlag(newStream), nullptr),
+                      standard ? AllocPtr(new CudaAllocSimple(device)) : AllocPtr())
+    {
+    }
+    static uint32_t StreamFlag(bool newStream)
+    {
+        return newStream ? static_cast<uint32_t>(SHPOOL_CONTEXT_NEW_STREAM) : 0u;
+    }
+    /** The library's context, with a reference for the caller. */
+    static shpool_context *Made(int ordinal, uint32_t flags, cudaStream_t stream)
+    {
+        shpool_context_options options = shpool_context_options();
+        shpool_context        *context = nullptr;
+
+        options.bytes  = sizeof(options);
+        options.flags  = flags;
+        options.device = ordinal;
+        options.stream = stream;
+        Check(shpool_context_create(&options, &context));
+        return context;
+    }
+
+    int          NumSMs() const { return device_->NumSMs(); }
+    int          ArchVersion() const { return device_->ArchVersion(); }
+    int          PTXVersion() const { return device_->PTXVersion(); }
+    int          CompilerVersion() const { return device_->CompilerVersion(); }
+    std::string  DeviceString() const { return device_->DeviceString(); }
+    void         SetActive() { device_->SetActive(); }
+    cudaStream_t Stream() const { return shpool_context_stream(context_); }
+    cudaStream_t AuxStream() const
+    {
+        shpool_stream stream = nullptr;
+
+        Check(shpool_context_aux_stream(context_, &stream));
+        return stream;
+    }
+    /** MGPU 1.0: go on with the caller's stream.  Memory stays on the one it was made on; event,
+     *  timer and page-locked memory are new ones. */
+    void SetStream(cudaStream_t stream)
+    {
+        shpool_context *next = Made(device_->Ordinal(), SHPOOL_CONTEXT_ATTACH, stream);
+        CudaEvent       event(shpool_context_event(next));
+
+        shpool_context_unref(context_);
+        context_        = next;
+        timer_.context_ = next;
+        event_.Swap(event);
+        SetAllocator(AllocPtr(_alloc));
+    }
+    CudaEvent &Event() { return event_; }
+    /** 4,096 bytes of page-locked host memory. */
+    int *PageLocked() const
+    {
+        return static_cast<int *>(shpool_context_pinned(context_, nullptr));
+    }
+    CudaTimer &Timer() { return timer_; }
+    void       Start() { timer_.Start(); }
+    double     Split() { return timer_.Split(); }
+    double     Throughput(uint64 count, uint64 numIterations)
+    {
+        return timer_.Throughput(count, numIterations);
+    }
+
+private:
+    CudaEvent event_; /* the library's */
+    CudaTimer timer_;
 };
 typedef intrusive_ptr<CudaContext> ContextPtr;
 
@@ -215,15 +256,7 @@ typedef intrusive_ptr<CudaContext> ContextPtr;
 
 inline ContextPtr CreateContext(int ordinal, uint32_t flags, cudaStream_t stream)
 {
-    shpool_context_options options = shpool_context_options();
-    shpool_context        *context = nullptr;
-
-    options.bytes  = sizeof(options);
-    options.flags  = flags;
-    options.device = ordinal;
-    options.stream = stream;
-    Check(shpool_context_create(&options, &context));
-    return ContextPtr(new CudaContext(context));
+    return ContextPtr(new CudaContext(CudaContext::Made(ordinal, flags, stream)));
 }
 inline ContextPtr CreateContext(int argc, char **argv, uint32_t flags, bool printInfo)
 {
@@ -264,6 +297,19 @@ inline ContextPtr CreateCudaDeviceAttachStream(cudaStream_t stream)
 inline ContextPtr CreateCudaDeviceAttachStream(int ordinal, cudaStream_t stream)
 {
     return CreateContext(ordinal, SHPOOL_CONTEXT_ATTACH, stream);
+}
+
+/* ---- MGPU 1.0's, of a device ---- */
+
+inline ContextPtr CudaDevice::CreateStream(bool stream, CudaAlloc *alloc)
+{
+    return ContextPtr(new CudaContext(
+        CudaContext::Made(Ordinal(), CudaContext::StreamFlag(stream), nullptr), alloc));
+}
+inline ContextPtr CudaDevice::AttachStream(cudaStream_t stream, CudaAlloc *alloc)
+{
+    return ContextPtr(new CudaContext(
+        CudaContext::Made(Ordinal(), SHPOOL_CONTEXT_ATTACH, stream), alloc));
 }
 
 } // namespace mgpu

@@ -203,6 +203,22 @@ private:
 
 /* ---- printing ---- */
 
+template <typename T, typename Op>
+std::string FormatArrayOp(const CudaDeviceMem<T> &mem, int count, Op op, int numCols)
+{
+    std::vector<T> data;
+
+    if (mem.ToHost(data, count > 0 ? (std::size_t)count : 0) != cudaSuccess) {
+        throw CudaException(SHPOOL_ERR_INVALID, "more elements to format than there are");
+    }
+    return FormatArrayOp(data, op, numCols);
+}
+template <typename T, typename Op>
+std::string FormatArrayOp(const CudaDeviceMem<T> &mem, Op op, int numCols)
+{
+    return FormatArrayOp(mem, (int)mem.Size(), op, numCols);
+}
+
 template <typename T>
 void PrintArray(const CudaDeviceMem<T> &mem, int count, const char *format, int numCols)
 {

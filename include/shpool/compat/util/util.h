@@ -18,20 +18,51 @@
 #include <shpool/compat/util/cuda_types.h>
 #include <shpool/device.h>
 
+/* MGPU's own static.h, where its algorithms are used beside these headers, else its macros. */
+#if __has_include(<util/static.h>)
+#include <util/static.h>
+#elif !defined(MGPU_MIN)
+#define MGPU_MIN(x, y) (((x) <= (y)) ? (x) : (y))
+#define MGPU_MAX(x, y) (((x) >= (y)) ? (x) : (y))
+#define MGPU_MAX0(x) (((x) >= 0) ? (x) : 0)
+#define MGPU_ABS(x) (((x) >= 0) ? (x) : -(x))
+#define MGPU_DIV_ROUND(x, y) (((x) + (y) / 2) / (y))
+#define MGPU_SHIFT_DIV_UP(x, y) (((x) + ((1 << (y)) - 1)) >> (y))
+#define MGPU_ROUND_UP_POW2(x, y) (((x) + (y) - 1) & ~((y) - 1))
+#define MGPU_ROUND_DOWN_POW2(x, y) ((x) & ~((y) - 1))
+#define MGPU_IS_POW_2(x) (0 == ((x) & ((x) - 1)))
+#endif
+#if !defined(MGPU_DIV_UP)
+#define MGPU_DIV_UP(x, y) (((x) + (y) - 1) / (y))
+#endif
+
 namespace mgpu {
 
 typedef signed char        int8;
 typedef unsigned char      byte;
+typedef short              int16;
 typedef unsigned short     uint16;
+typedef unsigned short     ushort;
 typedef unsigned int       uint;
 typedef long long          int64;
 typedef unsigned long long uint64;
 
-/** A failed call of the library: what() is shpool_last_error(), with status and CUDA's nearest. */
+/** A failed call: what() is shpool_last_error() where it was the library's, with its status and
+ *  CUDA's nearest. */
 class CudaException : public std::runtime_error {
 public:
+    CudaException() : CudaException(cudaErrorUnknown) {}
+    /** A program's own. */
+    CudaException(cudaError_t error_)
+        : std::runtime_error("CUDA runtime error " + std::to_string(static_cast<int>(error_))),
+          error(error_),
+          status(error_ == cudaErrorMemoryAllocation ? SHPOOL_ERR_NO_MEMORY
+                 : error_ == cudaErrorInvalidValue   ? SHPOOL_ERR_INVALID
+                                                     : SHPOOL_ERR_CUDA)
+    {
+    }
     CudaException(shpool_status status_, const std::string &detail)
-        : std::runtime_error(detail), status(status_), error(Nearest(status_))
+        : std::runtime_error(detail), error(Nearest(status_)), status(status_)
     {
     }
 
@@ -47,8 +78,8 @@ public:
         }
     }
 
-    const shpool_status status;
-    const cudaError_t   error;
+    cudaError_t   error;
+    shpool_status status;
 };
 
 /** Throw for anything but SHPOOL_OK. */
@@ -59,18 +90,34 @@ inline void Check(shpool_status status)
     }
 }
 
+/** The same for a call of CUDA's runtime. */
+inline void Check(cudaError_t error)
+{
+    if (error != cudaSuccess) {
+        throw CudaException(error);
+    }
+}
+
+/** To be derived from. */
+class noncopyable {
+protected:
+    noncopyable() {}
+    ~noncopyable() {}
+    noncopyable(const noncopyable &) = delete;
+    noncopyable &operator=(const noncopyable &) = delete;
+};
+
 /** Counted by intrusive_ptr; the count is atomic, objects are not copied. */
-class CudaBase {
+class CudaBase : public noncopyable {
 public:
     CudaBase() : references_(0) {}
-    CudaBase(const CudaBase &) = delete;
-    CudaBase &operator=(const CudaBase &) = delete;
     virtual ~CudaBase() {}
 
-    void AddRef()
+    /** The references there are now. */
+    long AddRef()
     {
         /* relaxed: whoever passes a reference on has ordered it */
-        references_.fetch_add(1, std::memory_order_relaxed);
+        return references_.fetch_add(1, std::memory_order_relaxed) + 1;
     }
     /** The last one deletes the object. */
     void Release()
@@ -84,6 +131,9 @@ public:
 private:
     std::atomic<long> references_;
 };
+
+inline long intrusive_ptr_add_ref(CudaBase *base) { return base->AddRef(); }
+inline void intrusive_ptr_release(CudaBase *base) { base->Release(); }
 
 /** A pointer that counts in the object itself. */
 template <typename T> class intrusive_ptr {
@@ -145,17 +195,21 @@ template <typename T> inline shpool_type ElementType()
 }
 
 /** "int", "float", ...; the compiler's name for what MGPU did not name. */
-template <typename T> inline const char *TypeIdName()
+inline const char *TypeIdString(const std::type_info &type)
 {
-    return typeid(T) == typeid(byte)     ? "byte"
-           : typeid(T) == typeid(int)    ? "int"
-           : typeid(T) == typeid(int64)  ? "int64"
-           : typeid(T) == typeid(uint)   ? "uint"
-           : typeid(T) == typeid(uint64) ? "uint64"
-           : typeid(T) == typeid(float)  ? "float"
-           : typeid(T) == typeid(double) ? "double"
-                                         : typeid(T).name();
+    return type == typeid(char)     ? "char"
+           : type == typeid(byte)   ? "byte"
+           : type == typeid(short)  ? "short"
+           : type == typeid(ushort) ? "ushort"
+           : type == typeid(int)    ? "int"
+           : type == typeid(int64)  ? "int64"
+           : type == typeid(uint)   ? "uint"
+           : type == typeid(uint64) ? "uint64"
+           : type == typeid(float)  ? "float"
+           : type == typeid(double) ? "double"
+                                    : type.name();
 }
+template <typename T> inline const char *TypeIdName() { return TypeIdString(typeid(T)); }
 
 } // namespace mgpu
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The macros in front of MGPU's functions, its enumerations, and its own headers of them where its
+ * algorithms are used beside these (doc/COMPAT.md). */
+#ifndef SHPOOL_COMPAT_DEVICE_MACROS_CUH
+#define SHPOOL_COMPAT_DEVICE_MACROS_CUH
+
+#if __has_include(<device/deviceutil.cuh>)
+#include <cmath>
+#include <memory>
+
+#include <device/deviceutil.cuh>
+#endif
+
+/* Not forced inline on the host, as there: its host functions call themselves. */
+#undef MGPU_HOST
+#undef MGPU_DEVICE
+#undef MGPU_HOST_DEVICE
+#if defined(__CUDACC__)
+#define MGPU_HOST        __host__ inline
+#define MGPU_DEVICE      __device__ __forceinline__
+#define MGPU_HOST_DEVICE __host__ __device__ __forceinline__
+#else
+#define MGPU_HOST        inline
+#define MGPU_DEVICE      inline
+#define MGPU_HOST_DEVICE inline
+#endif
+#if !defined(MGPU_DIV_UP)
+#define MGPU_DIV_UP(x, y) (((x) + (y) - 1) / (y))
+#endif
+
+#if __has_include(<mgpuenums.h>)
+#include <mgpuenums.h>
+#else
+namespace mgpu {
+enum MgpuBounds { MgpuBoundsLower, MgpuBoundsUpper };
+enum MgpuScanType { MgpuScanTypeExc, MgpuScanTypeInc };
+enum MgpuSearchType {
+    MgpuSearchTypeNone, MgpuSearchTypeIndex, MgpuSearchTypeMatch, MgpuSearchTypeIndexMatch
+};
+enum MgpuJoinKind { MgpuJoinKindInner, MgpuJoinKindLeft, MgpuJoinKindRight, MgpuJoinKindOuter };
+enum MgpuSetOp { MgpuSetOpIntersection, MgpuSetOpUnion, MgpuSetOpDiff, MgpuSetOpSymDiff };
+} // namespace mgpu
+#endif
+
+#endif /* SHPOOL_COMPAT_DEVICE_MACROS_CUH */

@@ -1,0 +1,166 @@
+#!/bin/sh
+# MGPU's algorithm headers beside ours: a tree with MGPU's folders and ways to include, with ours
+# copied over it as doc/COMPAT.md says.  What ours take the place of has an #error there.
+set -u
+if [ -z "$NVCC" ]; then
+    echo "no nvcc"
+    exit 77
+fi
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-mgpu.XXXXXX") || exit 99
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+program=$top_srcdir/tests/compat/mgpu_programs.cu
+tree=$tmp/mgpu
+mkdir -p "$tree/device" "$tree/kernels" "$tree/util"
+
+for name in moderngpu.cuh mgpudevice.cuh device/launchbox.cuh device/loadstore.cuh util/util.h \
+    util/format.h util/mgpualloc.h util/mgpucontext.h; do
+    echo "#error \"$name of the original\"" >"$tree/$name"
+done
+cat >"$tree/util/static.h" <<'EOF'
+#pragma once
+#include <functional>
+#ifndef MGPU_MIN
+#define MGPU_MIN(x, y) (((x) <= (y)) ? (x) : (y))
+#define MGPU_DIV_UP(x, y) (((x) + (y) - 1) / (y))
+#endif
+namespace mgpu {
+typedef unsigned char byte;
+typedef unsigned int  uint;
+typedef short         int16;
+typedef long long     int64;
+template <int X, int Y> struct sDivUp {
+    enum { value = (X + Y - 1) / Y };
+};
+}
+EOF
+cat >"$tree/device/deviceutil.cuh" <<'EOF'
+#pragma once
+#include "../util/static.h"
+#define MGPU_HOST __host__ __forceinline__
+#define MGPU_DEVICE __device__ __forceinline__
+#define MGPU_HOST_DEVICE __host__ __device__ __forceinline__
+namespace mgpu {
+const int WARP_SIZE = 32;
+template <typename T> struct plus {
+    MGPU_HOST_DEVICE T operator()(T a, T b) { return a + b; }
+};
+}
+EOF
+cat >"$tree/mgpuenums.h" <<'EOF'
+#pragma once
+namespace mgpu {
+enum MgpuScanType { MgpuScanTypeExc, MgpuScanTypeInc };
+}
+EOF
+cat >"$tree/device/ctascan.cuh" <<'EOF'
+#pragma once
+#include "../mgpuenums.h"
+#include "deviceutil.cuh"
+namespace mgpu {
+template <int NT, typename T> MGPU_DEVICE T CTAScanExc(int tid, T x, T *shared, T *total)
+{
+    shared[tid] = x;
+    __syncthreads();
+    T before = 0, all = 0;
+    for (int i = 0; i < NT; i++) {
+        before += (i < tid) ? shared[i] : 0;
+        all += shared[i];
+    }
+    __syncthreads();
+    *total = all;
+    return before;
+}
+}
+EOF
+cat >"$tree/mgpuhost.cuh" <<'EOF'
+#pragma once
+#include "mgpudevice.cuh"
+#include "util/mgpucontext.h"
+namespace mgpu {
+template <MgpuScanType Type, typename It, typename T>
+MGPU_HOST void Scan(It data_global, int count, T *reduce_host, CudaContext &context);
+template <typename It, typename T>
+MGPU_HOST void ScanExc(It data_global, int count, T *total, CudaContext &context);
+}
+EOF
+cat >"$tree/kernels/scan.cuh" <<'EOF'
+#pragma once
+#include "../mgpuhost.cuh"
+#include "../device/loadstore.cuh"
+#include "../device/launchbox.cuh"
+namespace mgpu {
+template <typename Tuning, typename It, typename T>
+MGPU_LAUNCH_BOUNDS void KernelScan(It data_global, int count, T *sums, const T *start)
+{
+    typedef MGPU_LAUNCH_PARAMS Params;
+    const int NT = Params::NT, VT = Params::VT, NV = NT * VT;
+    __shared__ T shared[NV];
+    T reg[VT], total, x = 0;
+    int tid = threadIdx.x, gid = NV * blockIdx.x, rest = min(NV, count - gid);
+    DeviceGlobalToSharedDefault<NT, VT>(rest, data_global + gid, tid, shared, T(0));
+    DeviceSharedToThread<VT>(shared, tid, reg);
+    for (int i = 0; i < VT; i++) x += reg[i];
+    x = CTAScanExc<NT>(tid, x, shared, &total) + (start ? start[blockIdx.x] : T(0));
+    for (int i = 0; i < VT; i++) { T y = reg[i]; reg[i] = x; x += y; }
+    if (sums) { if (!tid) sums[blockIdx.x] = total; return; }
+    DeviceThreadToShared<VT>(reg, tid, shared);
+    DeviceSharedToGlobal<NT, VT>(rest, shared, tid, data_global + gid);
+}
+/* calls itself, as MGPU's does */
+template <MgpuScanType Type, typename It, typename T>
+MGPU_HOST void Scan(It data_global, int count, T *reduce_host, CudaContext &context)
+{
+    typedef LaunchBoxVT<128, 7> Tuning;
+    int2 launch = Tuning::GetLaunchParams(context);
+    int blocks = MGPU_DIV_UP(count, launch.x * launch.y);
+    MGPU_MEM(T) sums = context.Malloc<T>(blocks);
+    KernelScan<Tuning><<<blocks, launch.x, 0, context.Stream()>>>(data_global, count, sums->get(),
+                                                                  (const T *)0);
+    MGPU_SYNC_CHECK("KernelScan");
+    if (blocks > 1) {
+        Scan<Type>(sums->get(), blocks, reduce_host, context);
+    } else {
+        copyDtoH(reduce_host, sums->get(), 1);
+        context.Fill<T>(1, 0)->ToDevice(sums->get(), 1);
+    }
+    KernelScan<Tuning><<<blocks, launch.x, 0, context.Stream()>>>(data_global, count, (T *)0,
+                                                                  (const T *)sums->get());
+    MGPU_SYNC_CHECK("KernelScan");
+}
+template <typename It, typename T>
+MGPU_HOST void ScanExc(It data_global, int count, T *total, CudaContext &context)
+{
+    Scan<MgpuScanTypeExc>(data_global, count, total, context);
+}
+}
+EOF
+
+# build WHAT FLAGS: compile, link, and run on a GPU if there is one
+build() {
+    # $NVCC and $2 may hold options
+    # shellcheck disable=SC2086
+    $NVCC -std=c++17 -arch="sm_$cuda_low" $2 -I"$top_builddir/include" -I"$top_srcdir/include" \
+        -o "$tmp/program" "$program" "$top_builddir/.libs/libshpool_core.a" -lpthread -lm -ldl \
+        >"$tmp/log" 2>&1
+    status=$?
+    if [ $status = 0 ]; then
+        "$tmp/program" >"$tmp/log" 2>&1
+        status=$?
+    fi
+    case $status in
+    0) echo "ok   $1" ;;
+    77) echo "skip $1: no GPU, but it is built" ;;
+    *)
+        echo "FAIL $1"
+        cat "$tmp/log"
+        failed=1
+        ;;
+    esac
+}
+
+cp -R "$top_srcdir/include/shpool/compat/." "$tree/"
+build "beside MGPU's algorithms" "-I$tree"
+build "beside MGPU's algorithms, debug" "-I$tree -D_DEBUG"
+build "alone" "-DALONE -I$top_srcdir/include/shpool/compat"
+exit $failed

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What programs of MGPU 1.0 and of 1.1 write differently, and what both have beside contexts and
+ * memory, with a fake driver. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+extern "C" {
+#include <cmocka.h>
+}
+
+#include <cstring>
+
+#include "mgpu_capture.h"
+#include "mgpu_fake.h"
+
+#include <moderngpu.cuh>
+
+using namespace mgpu;
+
+namespace {
+
+/* An allocator of 1.0: its device is a pointer. */
+class AllocOfPointer : public CudaAlloc {
+public:
+    explicit AllocOfPointer(CudaDevice *device) : CudaAlloc(device), inner_(device), calls(0) {}
+    virtual cudaError_t Malloc(std::size_t size, void **p)
+    {
+        calls += _device->Ordinal() == 0;
+        return inner_.Malloc(size, p);
+    }
+    virtual bool Free(void *p) { return inner_.Free(p); }
+
+private:
+    CudaAllocSimple inner_;
+
+public:
+    int calls;
+};
+
+/* An allocator of 1.1: its device is a reference, and Clear is to be overridden. */
+class AllocOfReference : public CudaAlloc {
+public:
+    explicit AllocOfReference(CudaDevice &device) : CudaAlloc(device), inner_(device), calls(0) {}
+    virtual cudaError_t Malloc(std::size_t size, void **p)
+    {
+        CudaDevice &device = _device;
+
+        calls += (_device.Ordinal() == 0) && (&device == &Device());
+        return inner_.Malloc(size, p);
+    }
+    virtual bool Free(void *p) { return inner_.Free(p); }
+    virtual void Clear() {}
+
+private:
+    CudaAllocBuckets inner_;
+
+public:
+    int calls;
+};
+
+template <typename Alloc> void check_own(Alloc *alloc, ContextPtr context)
+{
+    std::vector<int> host;
+
+    context->SetAllocator(alloc);
+    assert_ptr_equal(context->GetAllocator(), alloc);
+    context->FillAscending<int>(3, 5, 2)->ToHost(host);
+    assert_int_equal(host[2], 9);
+    assert_int_equal(alloc->calls, 1);
+}
+
+void test_own_allocators_of_pointers_and_references(void **)
+{
+    ContextPtr context = CreateCudaDevice(0);
+
+    check_own(new AllocOfPointer(&context->Device()), context);
+    check_own(new AllocOfReference(context->Device()), context);
+    AllocPtr simple(new CudaAllocSimple(context->Device()));
+    intrusive_ptr<CudaAllocBuckets> buckets(new CudaAllocBuckets(context->Device()));
+
+    buckets->SetCapacity(1 << 20, 1 << 16);
+    assert_int_equal(buckets->Capacity(), 1 << 20);
+}
+
+void test_contexts_of_devices(void **)
+{
+    CudaDevice &device = CudaDevice::ByOrdinal(1);
+    ContextPtr  one(new CudaContext(device, false, false));
+    ContextPtr  two(new CudaContext(&device, true));
+    ContextPtr  standard(new CudaContext(device, false, true));
+
+    assert_int_equal(one->Device().Ordinal(), 1);
+    assert_ptr_equal(one->Stream(), CreateCudaDevice(1)->Stream()); /* the default stream */
+    assert_true(two->Stream() != one->Stream());
+    assert_null(dynamic_cast<CudaAllocBuckets *>(standard->GetAllocator()));
+    assert_non_null(dynamic_cast<CudaAllocBuckets *>(two->GetAllocator()));
+
+    ContextPtr created  = device.CreateStream(true, nullptr);
+    ContextPtr attached = device.AttachStream(two->Stream(), created->GetAllocator());
+
+    assert_true(created->Stream() != one->Stream());
+    assert_ptr_equal(attached->Stream(), two->Stream());
+    assert_ptr_equal(attached->GetAllocator(), created->GetAllocator());
+    assert_int_equal(attached->CompilerVersion(), attached->PTXVersion());
+    assert_int_equal(device.CompilerVersion(), device.PTXVersion());
+}
+
+void test_a_context_changes_its_stream(void **)
+{
+    ContextPtr       context = CreateCudaDevice(0);
+    ContextPtr       other   = CreateCudaDeviceStream(0);
+    MGPU_MEM(int)    before  = context->Fill<int>(4, 8);
+    CudaAlloc       *alloc   = context->GetAllocator();
+    std::vector<int> host;
+
+    context->SetStream(other->Stream());
+    assert_ptr_equal(context->Stream(), other->Stream());
+    assert_ptr_equal(context->GetAllocator(), alloc);
+    assert_non_null(static_cast<cudaEvent_t>(context->Event()));
+    context->Start();
+    assert_true(context->Split() >= 0);
+    context->Fill<int>(2, 3)->ToHost(host);
+    assert_int_equal(host[1], 3);
+    before->ToHost(host);
+    assert_int_equal(host[3], 8);
+}
+
+/* The base class, as functions take it that want memory only. */
+int last_of(CudaMemSupport &memory)
+{
+    std::vector<int> host;
+
+    memory.FillAscending<int>(10, 0, 1)->ToHost(host);
+    return host[9];
+}
+
+void test_memory_without_the_rest_of_a_context(void **)
+{
+    assert_int_equal(last_of(*CreateCudaDevice(0)), 9);
+}
+
+void test_timers_of_ones_own(void **)
+{
+    ContextPtr context = CreateCudaDevice(0);
+    CudaTimer  timer, other, never;
+
+    timer.Start();
+    other.Start();
+    assert_true(timer.Split() >= 0);
+    assert_true(other.Split() >= 0);
+    assert_true(other.Throughput(10, 2) >= 0);
+    CudaTimer &borrowed = context->Timer();
+
+    borrowed.Start();
+    assert_true(borrowed.Split() >= 0);
+}
+
+void test_events(void **)
+{
+    ContextPtr  context = CreateCudaDevice(0), other = CreateCudaDevice(0);
+    CudaEvent  &event = context->Event();
+    cudaEvent_t was = event, is = other->Event();
+
+    assert_true(was != is);
+    event.Swap(other->Event());
+    assert_ptr_equal(static_cast<cudaEvent_t>(event), is);
+    event.Swap(other->Event());
+}
+
+void test_exceptions_of_a_programs_own(void **)
+{
+    try {
+        throw CudaException(cudaErrorMemoryAllocation);
+    } catch (const std::exception &e) {
+        const CudaException &cuda = dynamic_cast<const CudaException &>(e);
+
+        assert_int_equal(cuda.error, cudaErrorMemoryAllocation);
+        assert_int_equal(cuda.status, SHPOOL_ERR_NO_MEMORY);
+        assert_non_null(std::strstr(e.what(), "2"));
+    }
+    CudaException plain;
+
+    plain.error = cudaErrorInvalidValue;
+    assert_int_equal(plain.error, cudaErrorInvalidValue);
+}
+
+class Counted : public CudaBase { };
+
+void test_references_are_told(void **)
+{
+    intrusive_ptr<Counted> p(new Counted);
+
+    assert_int_equal(p->AddRef(), 2);
+    assert_int_equal(intrusive_ptr_add_ref(p.get()), 3);
+    intrusive_ptr_release(p.get());
+    p->Release();
+    assert_int_equal(p->AddRef(), 2);
+    p->Release();
+}
+
+void test_marks_anywhere_in_the_text(void **)
+{
+    const int           marks[] = {0, 2};
+    const std::vector<int> data = {5, 6, 7};
+    ContextPtr          context = CreateCudaDevice(0);
+    MGPU_MEM(int)       mem     = context->Malloc(data);
+
+    assert_string_equal(FormatArrayOp(data, FormatOpMarkArray(" %c%2d", marks, 2), 10).c_str(),
+                        "    0:   * 5    6  * 7 \n");
+    assert_string_equal(FormatArrayOp(*mem, FormatOpMarkArray("%%%c%d", marks, 2), 10).c_str(),
+                        "    0:  %*5 % 6 %*7 \n");
+    assert_string_equal(FormatArrayOp(*mem, 2, FormatOpPrintf("%d"), 10).c_str(),
+                        "    0:  5 6 \n");
+    for (const char *format : {"%d %c", "%%c%d", "", "100%"}) {
+        try {
+            FormatOpMarkArray op(format, marks, 2);
+            fail_msg("%s was taken", format);
+        } catch (const CudaException &e) {
+            assert_non_null(std::strstr(e.what(), "%c"));
+        }
+    }
+}
+
+void test_small_things(void **)
+{
+    assert_int_equal(MGPU_DIV_UP(7, 3), 3);
+    assert_int_equal(MGPU_ROUND_UP_POW2(5, 4), 8);
+    assert_int_equal(MGPU_MIN(2, 3) + MGPU_MAX(2, 3), 5);
+    assert_string_equal(TypeIdString(typeid(short)), "short");
+    assert_int_equal(MgpuScanTypeInc, 1);
+    assert_int_equal(MgpuSetOpSymDiff, 3);
+    assert_int_equal(sizeof(int16) + sizeof(ushort), 4);
+}
+
+} // namespace
+
+int main()
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own_allocators_of_pointers_and_references),
+        cmocka_unit_test(test_contexts_of_devices),
+        cmocka_unit_test(test_a_context_changes_its_stream),
+        cmocka_unit_test(test_memory_without_the_rest_of_a_context),
+        cmocka_unit_test(test_timers_of_ones_own),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_exceptions_of_a_programs_own),
+        cmocka_unit_test(test_references_are_told),
+        cmocka_unit_test(test_marks_anywhere_in_the_text),
+        cmocka_unit_test(test_small_things),
+    };
+
+    return cmocka_run_group_tests(tests, mgpu_fake_setup, mgpu_fake_teardown);
+}
