@@ -177,17 +177,17 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
 
 /* ---- the module ---- */
 
-/* Compiled with -O0: every index is in memory. */
-static void note_unoptimized(LLVMValueRef function, coalesce_report *report)
+/* A kernel compiled with -O0: every index is in memory. */
+static void note_unoptimized(LLVMModuleRef module, LLVMValueRef function, coalesce_report *report)
 {
     unsigned kind = LLVMGetEnumAttributeKindForName("optnone", 7);
     size_t bytes;
 
-    if (report != NULL &&
+    if (report != NULL && coalesce_llvm_kernel_of(module, function).is_kernel &&
         LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind) != NULL) {
         coalesce_report_input(report, COALESCE_NOTE, NULL, 0, 0,
-                              "%s was compiled with -O0, where every index is in memory: use -O1 "
-                              "or more",
+                              "%s was compiled with -O0, where every index is in memory: add "
+                              "-Xclang -disable-O0-optnone, or use -O1 or more",
                               LLVMGetValueName2(function, &bytes));
     }
 }
@@ -203,7 +203,7 @@ static size_t run_on_module(LLVMModuleRef module, const coalesce_llvm_options *o
 
         if (!LLVMIsDeclaration(function) &&
             strncmp(LLVMGetValueName2(function, &bytes), HELPERS, strlen(HELPERS)) != 0) {
-            note_unoptimized(function, report);
+            note_unoptimized(module, function, report);
             rewritten += run_on_function(module, function, options, report, change);
         }
     }

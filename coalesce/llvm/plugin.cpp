@@ -15,7 +15,9 @@
 #include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 #include <cstdlib>
 #include <string>
@@ -70,6 +72,52 @@ PreservedAnalyses drop_loads(Module &module, ModuleAnalysisManager &analyses) {
         .run(module, analyses);
 }
 
+// Is an index of the function in memory that optimisation would keep in a register?
+bool is_raw(const Function &function) {
+    for (const BasicBlock &block : function) {
+        for (const Instruction &instruction : block) {
+            const auto *variable = dyn_cast<AllocaInst>(&instruction);
+
+            if (variable != nullptr && isAllocaPromotable(variable)) {
+                return !function.hasOptNone();
+            }
+        }
+    }
+    return false;
+}
+
+// Code of -O0 that may be optimised (-Xclang -disable-O0-optnone): as the pipeline of -O1 and more
+// leaves it for the rewrite.
+bool simplify(Module &module, ModuleAnalysisManager &analyses, coalesce_llvm_options &options) {
+    auto &functions =
+        analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
+    SmallVector<Function *> raw;
+
+    for (Function &function : module) {
+        if (is_raw(function)) {
+            raw.push_back(&function);
+            functions.invalidate(function, PreservedAnalyses::none());
+            PassBuilder()
+                .buildFunctionSimplificationPipeline(OptimizationLevel::O1,
+                                                     ThinOrFullLTOPhase::None)
+                .run(function, functions);
+        }
+    }
+    if (!raw.empty()) {
+        (void)coalesce_llvm_prepare(wrap(&module), &options);
+    }
+    for (Function *function : raw) { // the loops that it has marked, and no others
+        FunctionPassManager passes;
+
+        functions.invalidate(*function, PreservedAnalyses::none());
+        passes.addPass(LoopUnrollPass(LoopUnrollOptions(/*OptLevel=*/2, /*OnlyWhenForced=*/true)));
+        passes.addPass(InstCombinePass());
+        passes.addPass(SimplifyCFGPass());
+        passes.run(*function, functions);
+    }
+    return !raw.empty();
+}
+
 struct CoalescePass : PassInfoMixin<CoalescePass> {
     coalesce_llvm_options options;
 
@@ -78,12 +126,18 @@ struct CoalescePass : PassInfoMixin<CoalescePass> {
 
     PreservedAnalyses run(Module &module, ModuleAnalysisManager &analyses) {
         PreservedAnalyses kept = PreservedAnalyses::all();
+        bool raw = false;
 
         if (!options.lint && !options.off && Triple(module.getTargetTriple()).isNVPTX()) {
+            raw  = simplify(module, analyses, options);
             kept = drop_loads(module, analyses);
         }
         if (!coalesce_llvm_pass(wrap(&module), &options)) {
-            return kept;
+            if (raw && !options.remarks) {
+                errs() << "shpool-coalesce: nothing to rewrite in this code of -O0; "
+                          "SHPOOL_COALESCE=remarks says why\n";
+            }
+            return raw ? PreservedAnalyses::none() : kept;
         }
         finish(module, analyses);
         return PreservedAnalyses::none();
@@ -143,9 +197,9 @@ void register_passes(PassBuilder &builder) {
         });
     builder.registerOptimizerLastEPCallback(
         [options](ModulePassManager &passes, OptimizationLevel level) {
-            if (level != OptimizationLevel::O0 && !options.lint) {
+            if (!options.lint) {
                 passes.addPass(CoalescePass(options));
-            } else if (level == OptimizationLevel::O0 && (options.lint || options.remarks)) {
+            } else if (level == OptimizationLevel::O0) {
                 errs() << "shpool-coalesce: at -O0 every index is in memory: use -O1 or more\n";
             }
         });

@@ -236,4 +236,35 @@ SHPOOL_COALESCE=remarks "$clang" -x cuda -nocudainc -nocudalib -Wno-unknown-cuda
     2>"$work/O0.txt"
 grep -q 'use -O1 or more' "$work/O0.txt"
 result $? "-O0 is said to be too little"
+
+# ---- COALDA's own commands: code of -O0 that may be optimised, by clang and by opt ----
+device none kernels.cu "$work/raw.ll" -O0 -Xclang -disable-O0-optnone &&
+    device remarks kernels.cu "$work/raw2.ll" -O0 -Xclang -disable-O0-optnone \
+        2>"$work/raw.remarks" &&
+    host raw2 && emulate "$work/plain.so" "$work/raw2.so" >"$work/raw.log"
+status=$?
+grep -E '^FAIL|^  ' "$work/raw.log"
+result $status "suite of -O0: $(tail -n 1 "$work/raw.log")"
+device remarks kernels.cu "$work/rewritten.ll" 2>"$work/O2.remarks"
+for level in O2 raw; do
+    sed -n 's/.*remark: \([^:]*: [^(]*\) rewritten: .*/\1/p' "$work/$level.remarks" |
+        sort >"$work/$level.done"
+done
+[ -s "$work/O2.done" ] && cmp "$work/O2.done" "$work/raw.done"
+result $? "in code of -O0 is rewritten what is in code of -O2"
+"$opt" -load-pass-plugin="$plugin" -passes=shpool-coalesce -S "$work/raw.ll" \
+    -o "$work/raw3.ll" &&
+    [ "$(grep -c activemask "$work/raw3.ll")" = "$(grep -c activemask "$work/raw2.ll")" ]
+result $? "and by opt, too"
+
+# never silent: a line says what to type
+cat >"$work/none.cu" <<'END'
+__global__ void none(int *to, int *from) { to[threadIdx.x] = from[threadIdx.x]; }
+END
+device "" "$work/none.cu" "$work/none.ll" -O0 -Xclang -disable-O0-optnone 2>"$work/none.txt" &&
+    [ "$(grep -c 'SHPOOL_COALESCE=remarks says why' "$work/none.txt")" = 1 ] &&
+    device "" "$work/none.cu" "$work/none.ll" -O0 2>"$work/none.txt" &&
+    [ "$(grep -c 'add -Xclang -disable-O0-optnone' "$work/none.txt")" = 1 ] &&
+    device "" "$work/none.cu" "$work/none.ll" 2>"$work/none.txt" && [ ! -s "$work/none.txt" ]
+result $? "of -O0 nothing is left without a word"
 exit $failed
