@@ -66,8 +66,15 @@ const char *coalesce_refusal_text(coalesce_refusal refusal)
         return "not every word of the record is stored, and the rest must not be written";
     case COALESCE_PARTIAL_RECORD:
         return "only a part of the record is accessed, the rest may lie outside the array";
+    case COALESCE_SPLIT:
+        return "a barrier, shuffle, call, branch or atomic stands between its fields";
+    case COALESCE_MAY_ALIAS:
+        return "an access in between may be to the same memory (__restrict__ on both pointers, if "
+               "they never overlap)";
+    case COALESCE_SAME_ARRAY:
+        return "another access through the same pointer lies in between";
     case COALESCE_IN_BETWEEN:
-        return "a memory access in between may alias or is volatile (would __restrict__ be right?)";
+        return "a volatile or atomic access lies in between, or too many others";
     case COALESCE_DATA_FLOW:
         return "a register changes or is used in between";
     case COALESCE_NOT_MEASURED:

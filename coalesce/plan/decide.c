@@ -20,6 +20,9 @@ typedef struct decision {
 #define MOST_SPAN 512u /* accesses from a group's first to its last: 4 records of 32 words, copied,
                         * have 256; moving one further would keep too many registers alive, too */
 
+#define MOST_PARTS 64u /* groups before and behind a part of a record that are looked through for
+                        * the rest of it, which only changes the reason that is given */
+
 /* ---- the shape of a record (L2) ---- */
 
 /* Offsets of the fields from the first one, and how many bytes they cover. */
@@ -164,6 +167,52 @@ static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint
     return COALESCE_NO_ACCESS;
 }
 
+static const coalesce_form *far_address(const decision *d, uint32_t access)
+{
+    const coalesce_access *of = &d->access[access];
+
+    return of->far_address.known ? &of->far_address : &of->address;
+}
+
+/* Do the addresses have a pointer in common: a uniform value, added as it is? */
+static int is_through_same(const decision *d, uint32_t access, uint32_t other)
+{
+    const coalesce_form *a = far_address(d, access);
+    const coalesce_form *b = far_address(d, other);
+
+    for (uint32_t i = 0; a->known && b->known && (i < a->terms); i++) {
+        const coalesce_term *x = &a->term[i];
+
+        for (uint32_t k = 0; (k < b->terms) && (x->factors == 1) && (x->coefficient == 1) &&
+                             (d->leaves->leaf[x->leaf[0]].kind == COALESCE_UNIFORM); k++) {
+            if ((b->term[k].factors == 1) && (b->term[k].coefficient == 1) &&
+                (b->term[k].leaf[0] == x->leaf[0])) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Why `moved` must not pass the group's obstacle. */
+static coalesce_refusal why_not_past(const decision *d, const coalesce_group *group, uint32_t moved)
+{
+    const coalesce_access *a     = &d->access[group->between];
+    const coalesce_access *b     = &d->access[moved];
+    const uint32_t         flags = a->flags | b->flags;
+    int64_t                distance;
+
+    if ((flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0) {
+        return COALESCE_IN_BETWEEN;
+    }
+    /* __restrict__ would not part these */
+    if (coalesce_form_distance(&a->address, &b->address, &distance) ||
+        is_through_same(d, group->between, moved)) {
+        return COALESCE_SAME_ARRAY;
+    }
+    return COALESCE_MAY_ALIAS;
+}
+
 static coalesce_refusal check_order(const decision *d, coalesce_group *group)
 {
     if (group->last - group->first > MOST_SPAN) {
@@ -171,12 +220,15 @@ static coalesce_refusal check_order(const decision *d, coalesce_group *group)
         return COALESCE_IN_BETWEEN;
     }
     for (uint32_t k = 0; k < group->count; k++) {
-        group->between = obstacle_of(d, group, group->member[k]);
+        uint32_t moved = group->member[k];
+
+        group->between = obstacle_of(d, group, moved);
         if ((group->between == COALESCE_NO_ACCESS) && (group->source != NULL)) {
-            group->between = obstacle_of(d, group, group->source[k]);
+            moved          = group->source[k];
+            group->between = obstacle_of(d, group, moved);
         }
         if (group->between != COALESCE_NO_ACCESS) {
-            return COALESCE_IN_BETWEEN;
+            return why_not_past(d, group, moved);
         }
     }
     return COALESCE_REWRITTEN;
@@ -290,7 +342,65 @@ static void decide(decision *d, coalesce_group *group, int stores_too)
 /* A copy that was refused may still pay as loads and stores, unless copies are what it is. */
 static int may_split(const coalesce_group *group)
 {
-    return (group->refusal == COALESCE_IN_BETWEEN) || (group->refusal == COALESCE_DATA_FLOW);
+    return (group->refusal == COALESCE_IN_BETWEEN) || (group->refusal == COALESCE_MAY_ALIAS) ||
+           (group->refusal == COALESCE_SAME_ARRAY) || (group->refusal == COALESCE_DATA_FLOW);
+}
+
+/* Is the access to the group's record, but to none of the group's fields? */
+static int is_of_record(const decision *d, const coalesce_group *group, uint32_t access)
+{
+    const int64_t record = (int64_t)group->record_bytes;
+
+    for (uint32_t k = 0; k < group->count; k++) {
+        int64_t distance;
+
+        if (!coalesce_form_distance(far_address(d, access), far_address(d, group->member[k]),
+                                    &distance) ||
+            (distance == 0) || (distance >= record) || (distance <= -record)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int is_part(const coalesce_group *group)
+{
+    return (group->refusal == COALESCE_PARTIAL_RECORD) ||
+           (group->refusal == COALESCE_HOLES_STORED) || (group->refusal == COALESCE_SPLIT);
+}
+
+/* Is something of `other`, a part itself, the rest of the group's record, in another run? */
+static int is_rest_of(const decision *d, const coalesce_group *group, const coalesce_group *other)
+{
+    return is_part(other) && (d->access[group->member[0]].run != d->access[other->member[0]].run) &&
+           (group->record_bytes == other->record_bytes) &&
+           ((group->kind == COALESCE_LOADS) == (other->kind == COALESCE_LOADS)) &&
+           (is_of_record(d, group, other->member[0]) ||
+            is_of_record(d, group, other->member[other->count - 1]));
+}
+
+/* Parts of a record whose rest is near, past something that no access may pass, or that are parts
+ * because each of their accesses is such a thing: that is why. */
+static void name_splits(const decision *d, coalesce_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        coalesce_group *group = &plan->group[i];
+        const size_t    from  = (i > MOST_PARTS) ? i - MOST_PARTS : 0;
+
+        if (!is_part(group)) {
+            continue;
+        }
+        if (check_accesses(d, group) == COALESCE_SPECIAL_ACCESS) {
+            group->refusal = COALESCE_SPECIAL_ACCESS;
+            continue;
+        }
+        for (size_t k = from; (k < plan->count) && (k <= i + MOST_PARTS); k++) {
+            if (is_rest_of(d, group, &plan->group[k])) {
+                group->refusal = COALESCE_SPLIT;
+                break;
+            }
+        }
+    }
 }
 
 int coalesce_plan_decide(const coalesce_leaves *leaves, const coalesce_access *access, size_t count,
@@ -325,6 +435,7 @@ int coalesce_plan_decide(const coalesce_leaves *leaves, const coalesce_access *a
                           (plan->group[i].transform != COALESCE_KEEP);
         }
     }
+    name_splits(&d, plan);
     free(d.place);
     return 1;
 }

@@ -93,7 +93,11 @@ static int is_alias_blocked(const coalesce_group *group, const coalesce_access *
 static void suggest_for_stride(text *to, const coalesce_group *group,
                                const coalesce_access *access, const coalesce_finding *finding)
 {
-    if (is_alias_blocked(group, access)) {
+    if (group->refusal == COALESCE_SPLIT) {
+        add(to, "access the record's fields side by side, with the barrier, call or branch before "
+                "or after all of them; ");
+    }
+    if (is_alias_blocked(group, access) || (group->refusal == COALESCE_MAY_ALIAS)) {
         add(to, "__restrict__ on both pointers, if they never overlap, lets all loads begin before "
                 "the first store; ");
     }
@@ -221,7 +225,7 @@ static void say_decision(text *message, const coalesce_group *group,
     finding->rule = COALESCE_RULE_KEPT;
     add(message, "%s record of %u bytes kept: %s", what, group->record_bytes,
         coalesce_refusal_text(group->refusal));
-    if (group->refusal == COALESCE_PARTIAL_RECORD) {
+    if ((group->refusal == COALESCE_PARTIAL_RECORD) || (group->refusal == COALESCE_SPLIT)) {
         add(message, " (%u bytes used)", used_of(group, access));
     }
 }

@@ -49,6 +49,8 @@ enum { /* coalesce_access.flags */
 typedef struct coalesce_access {
     const void    *instruction; /* the reader's */
     coalesce_form  address;
+    coalesce_form  far_address; /* comparable with those of other runs, for reasons only; a reader
+                                 * whose `address` is, too, leaves it zeroed */
     coalesce_space space;
     uint32_t       flags;
     uint32_t       bytes;    /* of one lane: 1, 2, 4, 8 or 16 (vectors as a whole) */
@@ -86,7 +88,10 @@ typedef enum coalesce_refusal {
     COALESCE_OVERLAP,          /* two accesses to the same bytes, or overlapping ones */
     COALESCE_HOLES_STORED,     /* a store must not write what the program does not */
     COALESCE_PARTIAL_RECORD,   /* the first or last word is missing: may lie outside the array */
-    COALESCE_IN_BETWEEN,       /* an access in between may alias */
+    COALESCE_SPLIT,            /* the rest of it lies past a barrier, call, branch, ... */
+    COALESCE_MAY_ALIAS,        /* an access in between may be to the same memory */
+    COALESCE_SAME_ARRAY,       /* one is through the same pointer */
+    COALESCE_IN_BETWEEN,       /* one is volatile or atomic, or there are too many */
     COALESCE_DATA_FLOW,        /* the emitter: a register is used or changed in between */
     COALESCE_NOT_MEASURED,     /* the cost table has no row: --force rewrites it */
     COALESCE_NEEDS_STORE,      /* loads of this width pay only together with stores */
@@ -110,7 +115,7 @@ typedef struct coalesce_group {
     coalesce_lanes      lanes;     /* of one member */
     uint32_t            record_bytes; /* R; 0 if there is no stride */
     uint32_t            used_bytes;   /* of R */
-    uint32_t            between;      /* IN_BETWEEN: index of the access that is in the way */
+    uint32_t            between;      /* MAY_ALIAS and the next two: index of what is in the way */
     int                 one_match;    /* copies: source - destination is uniform, proven: G2 for one
                                          of them is enough */
     const char         *evidence;     /* what was measured for its row of the cost table */

@@ -301,6 +301,19 @@ static uint32_t copied_from(const ptx_forms *forms, const ptx_accesses *accesses
     return found;
 }
 
+/* If nothing wraps: what the two halves of a record that a barrier splits have in common. */
+static coalesce_form far_address(ptx_forms *forms, const ptx_operand *address, uint32_t index)
+{
+    coalesce_form offset = coalesce_form_constant(address->value);
+    coalesce_form base;
+
+    if ((address->kind != PTX_ADDRESS) || (address->references != 1)) {
+        return coalesce_form_unknown();
+    }
+    base = ptx_deep_at(forms, forms->module->reference[address->reference], index);
+    return coalesce_form_add(&base, &offset, 1);
+}
+
 static int add(ptx_forms *forms, ptx_accesses *accesses, uint32_t index, int one_thread)
 {
     const ptx_module      *module      = forms->module;
@@ -317,6 +330,8 @@ static int add(ptx_forms *forms, ptx_accesses *accesses, uint32_t index, int one
     }
     access->instruction = instruction;
     access->address     = (address != NULL) ? ptx_exact_address(forms, address, index)
+                                            : coalesce_form_unknown();
+    access->far_address = (address != NULL) ? far_address(forms, address, index)
                                             : coalesce_form_unknown();
     access->space       = m.space;
     access->flags       = m.flags;

@@ -148,8 +148,19 @@ static void test_refusals(void **state)
     add_record(&s, 1, (uint32_t)-9, COALESCE_STORE);
     expect_one(&s, &force, COALESCE_NEGATIVE_STRIDE);
     add_record(&s, 1, 9, COALESCE_STORE);
-    s.access[8].run = 2; /* behind a barrier */
-    expect_one(&s, &force, COALESCE_HOLES_STORED);
+    s.access[8].run = 2; /* past a barrier */
+    expect_one(&s, &force, COALESCE_SPLIT);
+    add_record(&s, 1, 9, COALESCE_STORE | COALESCE_VOLATILE);
+    s.access[8].run = 2;
+    expect_one(&s, &force, COALESCE_SPECIAL_ACCESS);
+    add_record(&s, 1, 9, 0);
+    s.access[8].run = 2;
+    expect_one(&s, &force, COALESCE_SPLIT);
+    (void)add(&s, 1, 9, 0, 0); /* the same word once more, and one of another array */
+    (void)add(&s, 1, 9, 0, 0);
+    (void)add(&s, 2, 9, 32, 0);
+    s.access[1].run = s.access[2].run = 2;
+    expect_one(&s, &force, COALESCE_PARTIAL_RECORD);
     (void)add(&s, 1, 9, 2, 0);
     s.access[0].bytes = 2;
     (void)add(&s, 1, 9, 4, 0);
@@ -186,10 +197,25 @@ static void test_what_lies_between(void **state)
         assert_int_equal(made.count, 2);
         assert_int_equal(made.rewritten, apart ? 2 : 0);
         assert_int_equal(made.group[0].refusal,
-                         apart ? COALESCE_REWRITTEN : COALESCE_IN_BETWEEN);
+                         apart ? COALESCE_REWRITTEN : COALESCE_MAY_ALIAS);
         coalesce_plan_fini(&made);
         coalesce_leaves_fini(&s.leaves);
     }
+}
+
+/* A word of the record that is written in between: no matter for __restrict__. */
+static void test_the_same_pointer_in_between(void **state)
+{
+    scene s = { .count = 0 };
+
+    (void)state;
+    for (uint32_t k = 0; k < 9; k++) {
+        (void)add(&s, 1, 9, 4 * (int64_t)k, COALESCE_STORE);
+        if (k == 3) {
+            (void)add(&s, 1, 9, 4, 0);
+        }
+    }
+    expect_one(&s, &(coalesce_options){ .force = 1 }, COALESCE_SAME_ARRAY);
 }
 
 /* Nothing passes what is volatile or atomic, be it a load of an array that is no other's. */
@@ -267,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_records_are_not_taken_modulo_2_32),
         cmocka_unit_test(test_what_lies_between),
+        cmocka_unit_test(test_the_same_pointer_in_between),
         cmocka_unit_test(test_nothing_passes_volatile),
         cmocka_unit_test(test_two_groups_must_not_pass_each_other),
         cmocka_unit_test(test_copies_are_one_group),
