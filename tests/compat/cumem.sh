@@ -85,9 +85,10 @@ host() {
 host allocator.cuh -DNONE
 host cumem/blueprint.h -DNONE
 host configure.h -DCONFIGURE
-printf '#include "configure.h"\n#include "allocator.cuh"\n#include "cumem/blueprint.h"\n' \
-    >"$tmp/all.h"
+printf '#include "configure.h"\n#include "allocator.cuh"\n' >"$tmp/both.h"
+printf '#include "%s"\n#include "cumem/blueprint.h"\n' "$tmp/both.h" >"$tmp/all.h"
 host "$tmp/all.h" -DNONE
+host "$tmp/both.h" -DUSE_WARP_LOCAL # CMake gives a define to all files
 
 # A call is a call: 24 of them need less than four times what one needs.
 if [ -n "$NVCC" ]; then
