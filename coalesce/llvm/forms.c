@@ -127,13 +127,24 @@ static int constant_of(coalesce_llvm_forms *forms, LLVMValueRef value, int64_t *
     return coalesce_form_is_constant(&form, constant_p);
 }
 
+/* The value, which changes from lane to lane as the leaf says. */
+static coalesce_form changing(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
+                              coalesce_leaf as)
+{
+    as.value = value;
+    as.tag = how;
+    return coalesce_form_leaf(&forms->leaves, &as);
+}
+
 static coalesce_form sum(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
                          int64_t sign)
 {
     coalesce_form a = form_of(forms, LLVMGetOperand(value, 0), how);
     coalesce_form b = form_of(forms, LLVMGetOperand(value, 1), how);
+    coalesce_form c = coalesce_form_add(&a, &b, sign);
 
-    return coalesce_form_add(&a, &b, sign);
+    return c.known ? c : changing(forms, value, how,
+                                  coalesce_leaf_of_sum(&forms->leaves, &a, &b, sign));
 }
 
 static coalesce_form product(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
@@ -142,7 +153,8 @@ static coalesce_form product(coalesce_llvm_forms *forms, LLVMValueRef value, coa
     coalesce_form b = form_of(forms, LLVMGetOperand(value, 1), how);
     coalesce_form c = coalesce_form_multiply(&a, &b);
 
-    return c.known ? c : computed_value(forms, value, how);
+    return c.known ? c : changing(forms, value, how,
+                                  coalesce_leaf_of_product(&forms->leaves, &a, &b));
 }
 
 static coalesce_form shifted_left(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
@@ -192,35 +204,53 @@ static coalesce_form complement(coalesce_llvm_forms *forms, LLVMValueRef value, 
     return coalesce_form_add(&all, &a, -1);
 }
 
-/* x / k and x mod k, k a multiple of a warp.  Where x advances by one from lane to lane, the
- * quotient is one for the whole warp and the remainder advances likewise: if the warp begins at a
- * multiple of 32, and if it does not, that is what the guard is there for. */
+/* What is done by an instruction that divides: the quotient, the remainder, or neither. */
+typedef enum coalesce_part { PART_NONE, PART_QUOTIENT, PART_REMAINDER } coalesce_part;
+
+/* By k, or by a number of columns that is not known, which is taken for a warp's lanes or more. */
+static coalesce_part part_of(LLVMOpcode opcode, int known, int64_t k)
+{
+    const int many = !known || k >= COALESCE_LANES;
+
+    switch (opcode) {
+    case LLVMUDiv:
+    case LLVMSDiv:
+        return many ? PART_QUOTIENT : PART_NONE;
+    case LLVMURem:
+    case LLVMSRem:
+        return many ? PART_REMAINDER : PART_NONE;
+    case LLVMLShr:
+    case LLVMAShr:
+        return (known && k >= 5) ? PART_QUOTIENT : PART_NONE;
+    case LLVMAnd: /* a mask of low bits is a remainder, one of high bits what that leaves */
+        if (known && (k & 31) == 31 && (k & (k + 1)) == 0) {
+            return PART_REMAINDER;
+        }
+        return (known && k <= -COALESCE_LANES && (k & -k) == -k) ? PART_QUOTIENT : PART_NONE;
+    default:
+        return PART_NONE;
+    }
+}
+
+/* x / k and x mod k.  Where x advances by one from lane to lane, the quotient is one for the whole
+ * warp and the remainder advances likewise: if the warp begins at a multiple of k, and if it does
+ * not, that is what the guard is there for. */
 static coalesce_form divided(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
 {
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     coalesce_form a = form_of(forms, LLVMGetOperand(value, 0), MODULO);
-    coalesce_lanes lanes;
+    coalesce_form b = form_of(forms, LLVMGetOperand(value, 1), MODULO);
+    coalesce_lanes lanes = coalesce_lanes_of(&forms->leaves, &a, &forms->block);
+    coalesce_part part = PART_NONE;
     int64_t k;
+    int known = coalesce_form_is_constant(&b, &k);
 
-    if (!constant_of(forms, LLVMGetOperand(value, 1), &k) || k <= 0) {
-        return computed_value(forms, value, how);
+    if (known || is_uniform(forms, &b)) {
+        part = part_of(LLVMGetInstructionOpcode(value), known, k);
     }
-    if (opcode == LLVMLShr && k < 32) {
-        k = (int64_t)1 << k;
-    } else if (opcode == LLVMAnd && (k & (k + 1)) == 0) {
-        k++; /* a mask of low bits is a remainder */
-    } else if (opcode != LLVMUDiv && opcode != LLVMURem) {
-        return computed_value(forms, value, how);
+    if (part == PART_REMAINDER && a.known) {
+        return whole_value(forms, value, how, &a);
     }
-    if (k % COALESCE_LANES != 0) {
-        return computed_value(forms, value, how);
-    }
-    if (opcode == LLVMAnd || opcode == LLVMURem) {
-        return a.known ? whole_value(forms, value, how, &a)
-                       : computed_value(forms, value, how);
-    }
-    lanes = coalesce_lanes_of(&forms->leaves, &a, &forms->block);
-    return (lanes.pattern == COALESCE_STRIDED && lanes.stride == 1)
+    return (part == PART_QUOTIENT && lanes.pattern == COALESCE_STRIDED && lanes.stride == 1)
                ? add_leaf(forms, value, how, COALESCE_UNIFORM, 0)
                : computed_value(forms, value, how);
 }
@@ -230,8 +260,8 @@ static coalesce_form extended(coalesce_llvm_forms *forms, LLVMValueRef value, co
     LLVMValueRef of = LLVMGetOperand(value, 0);
     int sign = LLVMIsASExtInst(value) != NULL || LLVMGetNNeg(value);
 
-    if (LLVMGetIntTypeWidth(LLVMTypeOf(of)) == 1) {
-        return computed_value(forms, value, how);
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(of)) == 1) { /* one of two constants: see either() */
+        return add_leaf(forms, value, how, COALESCE_UNIFORM, 0);
     }
     if (how == UNSIGNED && LLVMIsASExtInst(value)) { /* the zero extension of a sign extension */
         coalesce_form form = form_of(forms, of, SIGNED);
@@ -337,6 +367,20 @@ static coalesce_form presumed_like(coalesce_llvm_forms *forms, LLVMValueRef phi,
     return coalesce_form_leaf(&forms->leaves, &it);
 }
 
+/* Values that meet: those that change from lane to lane do so alike. */
+static coalesce_form merged(coalesce_llvm_forms *forms, LLVMValueRef phi)
+{
+    coalesce_leaf met = { .kind = COALESCE_UNIFORM };
+
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        coalesce_form form = form_of(forms, LLVMGetIncomingValue(phi, i), MODULO);
+        coalesce_leaf one = coalesce_leaf_of(&forms->leaves, &form);
+
+        (void)coalesce_leaf_meet(&met, &one); /* irregular, if they differ too much */
+    }
+    return changing(forms, phi, MODULO, met);
+}
+
 /* start + step * rounds, if the phi is that of a loop with an invariant step. */
 static coalesce_form loop_value(coalesce_llvm_forms *forms, LLVMValueRef phi,
                                        coalesce_way how)
@@ -364,7 +408,7 @@ static coalesce_form loop_value(coalesce_llvm_forms *forms, LLVMValueRef phi,
 
         return whole_value(forms, phi, how, &form);
     }
-    return add_leaf(forms, phi, how, COALESCE_IRREGULAR, 0);
+    return merged(forms, phi);
 }
 
 /* min(i, n - 1), and i > 0 ? i - 1 : 0: mostly what advances with i. */
@@ -378,9 +422,7 @@ static coalesce_form either(coalesce_llvm_forms *forms, LLVMValueRef value, coal
     if (!coalesce_leaf_of_either(&forms->leaves, &a, &b, &made)) {
         return computed_value(forms, value, how);
     }
-    made.value = value;
-    made.tag = how;
-    return coalesce_form_leaf(&forms->leaves, &made);
+    return changing(forms, value, how, made);
 }
 
 /* ---- calls ---- */
@@ -475,9 +517,12 @@ static coalesce_form instruction_form(coalesce_llvm_forms *forms, LLVMValueRef v
     case LLVMXor:
         return complement(forms, value, how);
     case LLVMLShr:
+    case LLVMAShr:
     case LLVMUDiv:
+    case LLVMSDiv:
     case LLVMAnd:
     case LLVMURem:
+    case LLVMSRem:
         return divided(forms, value, how);
     case LLVMSExt:
     case LLVMZExt:

@@ -167,18 +167,11 @@ static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint
     return COALESCE_NO_ACCESS;
 }
 
-static const coalesce_form *far_address(const decision *d, uint32_t access)
-{
-    const coalesce_access *of = &d->access[access];
-
-    return of->far_address.known ? &of->far_address : &of->address;
-}
-
 /* Do the addresses have a pointer in common: a uniform value, added as it is? */
 static int is_through_same(const decision *d, uint32_t access, uint32_t other)
 {
-    const coalesce_form *a = far_address(d, access);
-    const coalesce_form *b = far_address(d, other);
+    const coalesce_form *a = coalesce_plan_far_address(d->access, access);
+    const coalesce_form *b = coalesce_plan_far_address(d->access, other);
 
     for (uint32_t i = 0; a->known && b->known && (i < a->terms); i++) {
         const coalesce_term *x = &a->term[i];
@@ -354,7 +347,8 @@ static int is_of_record(const decision *d, const coalesce_group *group, uint32_t
     for (uint32_t k = 0; k < group->count; k++) {
         int64_t distance;
 
-        if (!coalesce_form_distance(far_address(d, access), far_address(d, group->member[k]),
+        if (!coalesce_form_distance(coalesce_plan_far_address(d->access, access),
+                                    coalesce_plan_far_address(d->access, group->member[k]),
                                     &distance) ||
             (distance == 0) || (distance >= record) || (distance <= -record)) {
             return 0;

@@ -17,4 +17,7 @@ int coalesce_plan_decide(const coalesce_leaves *leaves, const coalesce_access *a
 int coalesce_plan_rows(const coalesce_access *access, size_t count, const coalesce_options *options,
                        coalesce_emitter_check check, void *user, coalesce_plan *plan);
 
+/* Fill in all_bytes of each group.  0: memory ran out. */
+int coalesce_plan_count_bytes(const coalesce_access *access, coalesce_plan *plan);
+
 #endif /* SHPOOL_COALESCE_DECIDE_H */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define BANKS 32
+#define FAR   ((int64_t)1 << 40) /* bytes */
 
 /* ---- arithmetic ---- */
 
@@ -235,25 +236,47 @@ static coalesce_leaf_kind form_kind(const coalesce_leaves *leaves, const coalesc
     return whole;
 }
 
-/* Do lanes of one warp differ along a dimension of the pitch?  A warp is part of a row of the
- * block, unless that is narrower or no multiple. */
-static int has_pitch(uint32_t pitch, const coalesce_block *block)
+/* Threads of the block along a dimension; 32: unknown, and at least a warp has them. */
+static uint32_t threads_along(const coalesce_block *block, int dimension)
 {
-    const int rows = (block == NULL) || (block->x % COALESCE_LANES == 0);
+    const uint32_t count = (block == NULL) ? 0
+                           : (dimension == 0) ? block->x
+                           : (dimension == 1) ? block->y : block->z;
 
-    return (pitch & (rows ? 1u : ALL_DIMENSIONS)) != 0;
+    return (count != 0) ? count : COALESCE_LANES;
 }
 
-static void set_offsets(coalesce_lanes *lanes, const int64_t step[3], const coalesce_block *block)
+/* Do lanes of one warp differ along y or z, where there is a pitch?  A warp is part of a row of the
+ * block, unless that is narrower or no multiple. */
+static int has_rows_at_pitch(uint32_t pitch, const coalesce_block *block)
 {
-    const uint32_t x = ((block == NULL) || (block->x == 0)) ? COALESCE_LANES : block->x;
-    const uint32_t y = ((block == NULL) || (block->y == 0)) ? COALESCE_LANES : block->y;
+    const uint32_t x = threads_along(block, 0);
+    const uint32_t y = threads_along(block, 1);
+    const uint32_t z = threads_along(block, 2);
 
-    for (uint32_t l = 0; l < COALESCE_LANES; l++) {
-        int64_t offset = wrapping_multiply(step[0], l % x);
+    if (x % COALESCE_LANES == 0) {
+        return 0;
+    }
+    return (((pitch & 2u) != 0) && (y > 1)) ||
+           (((pitch & 4u) != 0) && (z > 1) && ((uint64_t)x * y % COALESCE_LANES != 0));
+}
 
-        offset = wrapping_add(offset, wrapping_multiply(step[1], l / x % y));
-        lanes->offset[l] = wrapping_add(offset, wrapping_multiply(step[2], l / x / y));
+/* Rows that are a run-time distance apart count as so far apart that they share no sector. */
+static void set_offsets(coalesce_lanes *lanes, const int64_t step[3], uint32_t pitch,
+                        const coalesce_block *block)
+{
+    const uint32_t x = threads_along(block, 0);
+    const uint32_t y = threads_along(block, 1);
+    const uint64_t threads = (uint64_t)x * y * threads_along(block, 2);
+    const int64_t  far[2]  = { ((pitch & 2u) != 0) ? FAR : 0, ((pitch & 4u) != 0) ? 64 * FAR : 0 };
+
+    for (uint32_t i = 0; i < COALESCE_LANES; i++) {
+        const uint32_t l      = (uint32_t)(i % threads);
+        int64_t        offset = wrapping_multiply(step[0], l % x);
+
+        offset = wrapping_add(offset, wrapping_multiply(wrapping_add(step[1], far[0]), l / x % y));
+        lanes->offset[i] =
+            wrapping_add(offset, wrapping_multiply(wrapping_add(step[2], far[1]), l / x / y));
     }
 }
 
@@ -265,11 +288,15 @@ coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_f
     uint32_t           pitch;
     coalesce_leaf_kind kind = form_kind(leaves, form, step, &pitch);
 
-    if ((kind == COALESCE_IRREGULAR) || has_pitch(pitch, block)) {
+    if ((kind == COALESCE_IRREGULAR) || ((pitch & 1u) != 0)) {
         lanes.pattern = (kind == COALESCE_IRREGULAR) ? COALESCE_ANY : COALESCE_RUNTIME;
         return lanes;
     }
-    set_offsets(&lanes, step, block);
+    set_offsets(&lanes, step, pitch, block);
+    if (has_rows_at_pitch(pitch, block)) {
+        lanes.pattern = COALESCE_PITCHED;
+        return lanes;
+    }
     lanes.stride = lanes.offset[1];
     for (uint32_t l = 0; l < COALESCE_LANES; l++) {
         if (lanes.offset[l] != wrapping_multiply(lanes.stride, l)) {
@@ -302,30 +329,92 @@ static int changes(const coalesce_leaf *leaf)
     return (leaf->kind == COALESCE_STEPPED) || (leaf->kind == COALESCE_PITCH);
 }
 
+/* The dimensions along which the leaf changes by what is not known. */
+static uint32_t pitch_of(const coalesce_leaf *leaf)
+{
+    return (leaf->kind != COALESCE_PITCH) ? 0 : (leaf->pitch != 0) ? leaf->pitch : ALL_DIMENSIONS;
+}
+
+/* Along each dimension they change alike, or one of them does not: at x == 0, compilers make y * n
+ * of y * n + x. */
+int coalesce_leaf_meet(coalesce_leaf *met, const coalesce_leaf *other)
+{
+    const uint32_t pitch[2]  = { pitch_of(met), pitch_of(other) };
+    int            irregular = (met->kind == COALESCE_IRREGULAR) ||
+                               (other->kind == COALESCE_IRREGULAR);
+
+    for (uint32_t d = 0; d < 3; d++) {
+        const uint32_t bit     = 1u << d;
+        const int      is_kept = (met->step[d] != 0) || ((pitch[0] & bit) != 0);
+        const int      is_new  = (other->step[d] != 0) || ((pitch[1] & bit) != 0);
+
+        irregular |= is_kept && is_new && ((met->step[d] != other->step[d]) ||
+                                           (((pitch[0] ^ pitch[1]) & bit) != 0));
+        met->step[d] = is_new ? other->step[d] : met->step[d];
+    }
+    met->pitch = pitch[0] | pitch[1];
+    if (irregular) {
+        met->kind = COALESCE_IRREGULAR;
+    } else if (changes(met) || changes(other)) {
+        met->kind = (met->pitch != 0) ? COALESCE_PITCH : COALESCE_STEPPED;
+    } else {
+        met->kind = COALESCE_UNIFORM;
+    }
+    met->grid_uniform = 0;
+    return !irregular;
+}
+
 int coalesce_leaf_of_either(const coalesce_leaves *leaves, const coalesce_form *a,
                             const coalesce_form *b, coalesce_leaf *leaf_p)
 {
-    const coalesce_leaf of_a  = coalesce_leaf_of(leaves, a);
-    const coalesce_leaf of_b  = coalesce_leaf_of(leaves, b);
-    const int           alike = (of_a.kind == of_b.kind) && (of_a.pitch == of_b.pitch) &&
-                                (memcmp(of_a.step, of_b.step, sizeof(of_a.step)) == 0);
+    const coalesce_leaf of_b = coalesce_leaf_of(leaves, b);
 
-    *leaf_p = changes(&of_a) ? of_a : of_b;
-    leaf_p->grid_uniform = 0;
-    if ((of_a.kind == COALESCE_IRREGULAR) || (of_b.kind == COALESCE_IRREGULAR)) {
-        return 0;
+    *leaf_p = coalesce_leaf_of(leaves, a);
+    return coalesce_leaf_meet(leaf_p, &of_b);
+}
+
+coalesce_leaf coalesce_leaf_of_sum(const coalesce_leaves *leaves, const coalesce_form *a,
+                                   const coalesce_form *b, int64_t scale_of_b)
+{
+    coalesce_leaf       sum  = coalesce_leaf_of(leaves, a);
+    const coalesce_leaf more = coalesce_leaf_of(leaves, b);
+
+    sum.pitch = pitch_of(&sum) | pitch_of(&more);
+    sum.kind  = (more.kind > sum.kind) ? more.kind : sum.kind;
+    sum.grid_uniform &= more.grid_uniform;
+    for (int d = 0; d < 3; d++) {
+        sum.step[d] = wrapping_add(sum.step[d], wrapping_multiply(more.step[d], scale_of_b));
     }
-    if (!changes(leaf_p)) {
-        leaf_p->kind = COALESCE_UNIFORM;
+    return sum;
+}
+
+coalesce_leaf coalesce_leaf_of_product(const coalesce_leaves *leaves, const coalesce_form *a,
+                                       const coalesce_form *b)
+{
+    const coalesce_leaf of_a    = coalesce_leaf_of(leaves, a);
+    const coalesce_leaf of_b    = coalesce_leaf_of(leaves, b);
+    coalesce_leaf       product = { .kind = COALESCE_UNIFORM };
+    const coalesce_leaf *moving = changes(&of_a) ? &of_a : &of_b;
+
+    if ((of_a.kind == COALESCE_IRREGULAR) || (of_b.kind == COALESCE_IRREGULAR) ||
+        (changes(&of_a) && changes(&of_b))) {
+        product.kind = COALESCE_IRREGULAR;
+    } else if (changes(moving)) {
+        product.kind  = COALESCE_PITCH;
+        product.pitch = pitch_of(moving);
+        for (uint32_t d = 0; d < 3; d++) {
+            product.pitch |= (moving->step[d] != 0) ? 1u << d : 0;
+        }
     }
-    return alike || !changes(&of_a) || !changes(&of_b);
+    product.grid_uniform = of_a.grid_uniform && of_b.grid_uniform;
+    return product;
 }
 
 /* ---- sectors ---- */
 
 static int is_laid_out(const coalesce_lanes *lanes)
 {
-    return lanes->pattern <= COALESCE_BLOCKED;
+    return lanes->pattern <= COALESCE_PITCHED;
 }
 
 static int compare_offsets(const void *a, const void *b)
@@ -420,7 +509,7 @@ uint32_t coalesce_bank_passes(const coalesce_lanes *lanes, uint32_t bytes, uint3
     uint32_t       passes = 0;
 
     *ideal_p = (words == 0) ? 1 : words;
-    if (!is_laid_out(lanes) || (bytes > 16) || (group * words != COALESCE_LANES)) {
+    if ((lanes->pattern > COALESCE_BLOCKED) || (bytes > 16) || (group * words != COALESCE_LANES)) {
         return *ideal_p; /* nothing is known: nothing is said */
     }
     for (uint32_t first = 0; first < COALESCE_LANES; first += group) {

@@ -95,6 +95,7 @@ typedef enum coalesce_pattern {
     COALESCE_BROADCAST, /* all lanes the same address */
     COALESCE_STRIDED,   /* lane l is at lane 0's address + l * stride */
     COALESCE_BLOCKED,   /* known for each lane, but no single stride (blocks narrower than 32) */
+    COALESCE_PITCHED,   /* known in each row of the block, which are a run-time distance apart */
     COALESCE_RUNTIME,   /* a stride that is known at run time only */
     COALESCE_ANY        /* nothing is known: a gather */
 } coalesce_pattern;
@@ -102,7 +103,8 @@ typedef enum coalesce_pattern {
 typedef struct coalesce_lanes {
     coalesce_pattern pattern;
     int64_t          stride;                 /* STRIDED; BROADCAST: 0 */
-    int64_t          offset[COALESCE_LANES]; /* from lane 0; BROADCAST, STRIDED and BLOCKED */
+    int64_t          offset[COALESCE_LANES]; /* from lane 0, up to PITCHED, whose rows count as far
+                                              * apart; lanes past the block's end repeat others */
 } coalesce_lanes;
 
 /* ---- leaves ---- */
@@ -147,12 +149,21 @@ coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_f
 coalesce_leaf coalesce_leaf_of(const coalesce_leaves *leaves, const coalesce_form *form);
 
 /*
- * 1: *leaf_p stands for a value that is, lane by lane, one of two: a clamped index, the rows above
- * and below.  They change alike, or one of them, or neither: a request has twice its sectors at
- * most.
+ * *met stands for a value that is, lane by lane, itself or the other: a clamped index, the rows
+ * above and below, definitions that meet.  1: they change alike, or one of them, or neither, and a
+ * request has twice its sectors at most; 0: *met is irregular now.
  */
+int coalesce_leaf_meet(coalesce_leaf *met, const coalesce_leaf *other);
+
+/* 1: *leaf_p stands for a value that is one of two, lane by lane. */
 int coalesce_leaf_of_either(const coalesce_leaves *leaves, const coalesce_form *a,
                             const coalesce_form *b, coalesce_leaf *leaf_p);
+
+/* The leaf that stands for a + b or a * b where that has more terms or factors than a form. */
+coalesce_leaf coalesce_leaf_of_sum(const coalesce_leaves *leaves, const coalesce_form *a,
+                                   const coalesce_form *b, int64_t scale_of_b);
+coalesce_leaf coalesce_leaf_of_product(const coalesce_leaves *leaves, const coalesce_form *a,
+                                       const coalesce_form *b);
 
 /*
  * Sectors that one request of `bytes` per lane touches, its lowest address being aligned to a

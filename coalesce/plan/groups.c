@@ -30,6 +30,11 @@ int coalesce_may_alias(const coalesce_access *a, const coalesce_access *b)
     return 1;
 }
 
+const coalesce_form *coalesce_plan_far_address(const coalesce_access *access, uint32_t at)
+{
+    return access[at].far_address.known ? &access[at].far_address : &access[at].address;
+}
+
 /* L5, L6 */
 coalesce_refusal coalesce_plan_check_access(const coalesce_access  *access,
                                             const coalesce_options *options)

@@ -15,6 +15,9 @@ coalesce_refusal coalesce_plan_check_access(const coalesce_access  *access,
  */
 uint32_t *coalesce_plan_kin(const coalesce_access *access, size_t count);
 
+/* The address of access[at] in its form that is comparable across runs. */
+const coalesce_form *coalesce_plan_far_address(const coalesce_access *access, uint32_t at);
+
 /* Room for one group more, zeroed, at plan->group[plan->count]; NULL: memory ran out. */
 coalesce_group *coalesce_plan_grow(coalesce_plan *plan);
 

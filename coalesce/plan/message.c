@@ -134,16 +134,8 @@ static void say_strided(text *message, text *suggestion, const coalesce_group *g
                       (finding->record_bytes % 4 == 0) && !is_alias_blocked(group, access)))
                          ? COALESCE_NOTE : COALESCE_WARNING;
     add_subject(message, group, member);
-    if (group->lanes.pattern == COALESCE_BLOCKED) {
-        add(message, " in lines of the block's shape: ");
-    } else {
-        add(message, ", %lld bytes from lane to lane: ", (long long)finding->stride);
-    }
+    add(message, ", %lld bytes from lane to lane: ", (long long)finding->stride);
     add_requests(message, finding);
-    if (group->lanes.pattern == COALESCE_BLOCKED) {
-        add(suggestion, "make blockDim.x a multiple of 32");
-        return;
-    }
     add(message, "; %u of the record's %u bytes used", finding->used_bytes, finding->record_bytes);
     if (in_words) {
         add(message, ": a request costs what one of whole words does");
@@ -154,6 +146,28 @@ static void say_strided(text *message, text *suggestion, const coalesce_group *g
     if (!in_words) {
         suggest_for_stride(suggestion, group, access, finding);
     }
+}
+
+/* Blocks narrower than a warp: the lanes are in rows. */
+static void say_rows(text *message, text *suggestion, const coalesce_group *group,
+                     const coalesce_access *access, coalesce_finding *finding)
+{
+    const int64_t  step = group->lanes.offset[1];
+    const uint32_t gap  = access[group->member[0]].bytes;
+
+    finding->rule  = (group->lanes.pattern == COALESCE_PITCHED) ? COALESCE_RULE_PITCH
+                                                                : COALESCE_RULE_STRIDED;
+    finding->level = (finding->sectors >= 2 * finding->ideal) ? COALESCE_WARNING : COALESCE_NOTE;
+    add_subject(message, group, &access[group->member[0]]);
+    add(message, ", %lld bytes from lane to lane in rows of the block%s: ", (long long)step,
+        (group->lanes.pattern == COALESCE_PITCHED) ? " that are a run-time distance apart" : "");
+    add_requests(message, finding);
+    if ((step > (int64_t)gap) || (step < -(int64_t)gap)) {
+        add(suggestion, "keep each field in an array of its own, or let threadIdx.x run along the "
+                        "contiguous dimension; ");
+    }
+    add(suggestion, "make blockDim.x a multiple of 32, or of %u at least",
+        COALESCE_SECTOR / ((gap < COALESCE_SECTOR) ? gap : COALESCE_SECTOR));
 }
 
 static void say_unknown(text *message, text *suggestion, const coalesce_group *group,
@@ -263,7 +277,9 @@ static int say_waste(text *message, text *suggestion, const coalesce_group *grou
     if (finding->sectors <= finding->ideal) {
         return 0;
     }
-    if (group->lanes.pattern <= COALESCE_BLOCKED) {
+    if ((group->lanes.pattern == COALESCE_BLOCKED) || (group->lanes.pattern == COALESCE_PITCHED)) {
+        say_rows(message, suggestion, group, access, finding);
+    } else if (group->lanes.pattern <= COALESCE_BLOCKED) {
         say_strided(message, suggestion, group, access, finding);
     } else {
         say_unknown(message, suggestion, group, access, finding);
@@ -290,7 +306,7 @@ void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *a
         .sectors = coalesce_sectors(&group->lanes, member->bytes),
         .ideal = coalesce_sectors_ideal(&group->lanes, member->bytes),
         .record_bytes = group->record_bytes,
-        .used_bytes = used_of(group, access),
+        .used_bytes = group->all_bytes,
         .loop_depth = member->loop_depth,
     };
 

@@ -226,7 +226,8 @@ int coalesce_plan_make(const coalesce_leaves *leaves, const coalesce_access *acc
     }
     coalesce_plan_drop_empty(&plan);
     if (!coalesce_plan_decide(leaves, access, count, options, check, user, &plan) ||
-        !coalesce_plan_rows(access, count, options, check, user, &plan)) {
+        !coalesce_plan_rows(access, count, options, check, user, &plan) ||
+        !coalesce_plan_count_bytes(access, &plan)) {
         coalesce_plan_fini(&plan);
         return 0;
     }

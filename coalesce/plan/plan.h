@@ -115,6 +115,7 @@ typedef struct coalesce_group {
     coalesce_lanes      lanes;     /* of one member */
     uint32_t            record_bytes; /* R; 0 if there is no stride */
     uint32_t            used_bytes;   /* of R */
+    uint32_t            all_bytes;    /* of R, used by all accesses of the function: for findings */
     uint32_t            between;      /* MAY_ALIAS and the next two: index of what is in the way */
     int                 one_match;    /* copies: source - destination is uniform, proven: G2 for one
                                          of them is enough */

@@ -22,6 +22,7 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/plan/print.c \
 	coalesce/plan/rows.c \
 	coalesce/plan/text.c \
+	coalesce/plan/used.c \
 	coalesce/plan/warp.c \
 	coalesce/plan/warp.h
 # flags of its own: plan.c and text.c are also names of lib/'s

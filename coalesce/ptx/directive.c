@@ -62,6 +62,30 @@ void ptx_parse_loc(ptx_parser *parser)
     }
 }
 
+/* ---- .maxntid and .reqntid ---- */
+
+void ptx_parse_block(ptx_parser *parser, coalesce_block *block)
+{
+    const int is_required = ptx_is_word(parser, ".reqntid");
+    uint32_t  extent[3]   = { 1, 1, 1 };
+    uint32_t  d           = 0;
+
+    do {
+        ptx_advance(parser);
+        if (parser->token.kind == PTX_NUMBER) {
+            extent[d] = ptx_take_number(parser);
+        }
+    } while (ptx_is_punct(parser, ',') && (++d < 3));
+    if ((extent[0] == 0) || (extent[0] > 1024) || (extent[1] == 0) || (extent[1] > 1024) ||
+        (extent[2] == 0) || (extent[2] > 64)) {
+        return;
+    }
+    /* a bound says nothing of the shape, but this one leaves no whole warp */
+    if (is_required || (extent[0] * extent[1] * extent[2] < COALESCE_LANES)) {
+        *block = (coalesce_block){ extent[0], extent[1], extent[2] };
+    }
+}
+
 /* ---- declarations of registers ---- */
 
 static uint32_t bits_of_type(const ptx_parser *parser)

@@ -15,7 +15,8 @@
 #define MAX_STEPS 400u /* definitions behind each other; beyond them nothing is known */
 
 /* Tags of leaves: what is done with the value that the leaf's pointer names. */
-enum { TAG_VALUE = 0, TAG_SIGNED = 1, TAG_UNSIGNED = 2, TAG_PARAMETER = 3, TAG_RUN = 4 };
+enum { TAG_VALUE = 0, TAG_SIGNED = 1, TAG_UNSIGNED = 2, TAG_PARAMETER = 3, TAG_RUN = 4,
+       TAG_PRODUCT = 5 };
 
 int ptx_forms_init(ptx_forms *forms, const ptx_module *module, const ptx_function *function)
 {
@@ -134,18 +135,43 @@ static coalesce_form opaque(ptx_forms *forms, const ptx_instruction *instruction
     return leaf(forms, instruction, TAG_VALUE, kind, 0);
 }
 
+/* The instruction's value, which changes as the leaf says. */
+static coalesce_form whole(ptx_forms *forms, const ptx_instruction *instruction,
+                           coalesce_leaf changing)
+{
+    changing.value = instruction;
+    changing.tag   = TAG_VALUE;
+    return coalesce_form_leaf(&forms->leaves, &changing);
+}
+
+static coalesce_form add_forms(ptx_forms *forms, const ptx_instruction *instruction,
+                               const coalesce_form *a, const coalesce_form *b, int64_t sign)
+{
+    const coalesce_form sum = coalesce_form_add(a, b, sign);
+
+    return sum.known ? sum : whole(forms, instruction,
+                                   coalesce_leaf_of_sum(&forms->leaves, a, b, sign));
+}
+
 static coalesce_form multiply_add(ptx_forms *forms, const ptx_instruction *instruction, int add)
 {
     coalesce_form a       = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
     coalesce_form b       = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
     coalesce_form product = coalesce_form_multiply(&a, &b);
 
+    if (!product.known) {
+        coalesce_leaf made = coalesce_leaf_of_product(&forms->leaves, &a, &b);
+
+        made.value = instruction;
+        made.tag   = TAG_PRODUCT;
+        product    = coalesce_form_leaf(&forms->leaves, &made);
+    }
     if (add) {
         coalesce_form c = deep_operand(forms, ptx_operand_of(forms, instruction, 3));
 
-        product = coalesce_form_add(&product, &c, 1);
+        product = add_forms(forms, instruction, &product, &c, 1);
     }
-    return product.known ? product : opaque(forms, instruction);
+    return product;
 }
 
 static coalesce_form add_or_subtract(ptx_forms *forms, const ptx_instruction *instruction,
@@ -153,9 +179,8 @@ static coalesce_form add_or_subtract(ptx_forms *forms, const ptx_instruction *in
 {
     coalesce_form a   = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
     coalesce_form b   = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
-    coalesce_form sum = coalesce_form_add(&a, &b, sign);
 
-    return sum.known ? sum : opaque(forms, instruction);
+    return add_forms(forms, instruction, &a, &b, sign);
 }
 
 /* -x, and ~x = -1 - x. */
@@ -180,39 +205,88 @@ static coalesce_form shift_left(ptx_forms *forms, const ptx_instruction *instruc
     return coalesce_form_add(&zero, &a, (int64_t)((uint64_t)1 << bits));
 }
 
-/* i / 32, i >> 5, i & 31, i % 32 of an index that advances by 1: uniform, or the lane. */
+/* A division by a constant of 32 or more, as compilers write it: the high half of i * M, shifted
+ * right.  1: that is what the instruction, a shift by `bits`, does to an i that advances by 1. */
+static int is_quotient(ptx_forms *forms, const ptx_operand *of, int64_t bits)
+{
+    const ptx_module      *module   = forms->module;
+    const ptx_function    *function = forms->function;
+    const ptx_register    *reg      = (of->kind == PTX_REGISTER)
+                                          ? &module->reg[module->reference[of->reference]] : NULL;
+    const ptx_instruction *by;
+    coalesce_form          i;
+    coalesce_lanes         lanes;
+    int                    is_high;
+
+    if ((reg == NULL) || (reg->definitions != 1) || (bits < 0) || (bits > 63)) {
+        return 0;
+    }
+    by = &module->instruction[function->instruction] + function->definition[reg->first_definition];
+    is_high = ptx_part_is(module, by, 1, "hi");
+    if (!ptx_part_is(module, by, 0, "mul") || (!is_high && !ptx_part_is(module, by, 1, "wide")) ||
+        (ptx_operand_of(forms, by, 2)->kind != PTX_IMMEDIATE) ||
+        ptx_part_is(module, by, 2, "s64") || ptx_part_is(module, by, 2, "u64")) {
+        return 0;
+    }
+    i     = deep_operand(forms, ptx_operand_of(forms, by, 1));
+    lanes = coalesce_lanes_of(&forms->leaves, &i, NULL);
+    bits  = is_high ? bits + 32 : bits;
+    return (lanes.pattern == COALESCE_STRIDED) && (lanes.stride == 1) && (bits >= 32) &&
+           ((bits >= 37 + 32) ||
+            ((uint32_t)ptx_operand_of(forms, by, 2)->value <= ((uint64_t)1 << (bits - 5))));
+}
+
+/* i / n, i >> 5, i & ~31 of an index that advances by 1 are uniform, i % n and i & 31 are like i.
+ * A number of columns n that is not known is taken for one of a warp's lanes or more. */
 static coalesce_form part_of_index(ptx_forms *forms, const ptx_instruction *instruction,
                                    const char *root)
 {
     coalesce_form  a     = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
     coalesce_form  b     = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
     coalesce_lanes lanes = coalesce_lanes_of(&forms->leaves, &a, NULL);
+    coalesce_leaf  n     = coalesce_leaf_of(&forms->leaves, &b);
     int64_t        value;
+    const int      known = coalesce_form_is_constant(&b, &value);
+    const int      many  = known ? value >= COALESCE_LANES : n.kind <= COALESCE_ITERATION;
+    const int      steps = (lanes.pattern == COALESCE_STRIDED) && (lanes.stride == 1);
     int            high;
     int            low;
 
-    if (!coalesce_form_is_constant(&b, &value) || (lanes.pattern != COALESCE_STRIDED) ||
-        (lanes.stride != 1)) {
-        return opaque(forms, instruction);
+    high = ((strcmp(root, "shr") == 0) && known &&
+            ((steps && (value >= 5) && (value < 64)) ||
+             is_quotient(forms, ptx_operand_of(forms, instruction, 1), value))) ||
+           ((strcmp(root, "div") == 0) && steps && many) ||
+           ((strcmp(root, "and") == 0) && steps && known && (value <= -COALESCE_LANES) &&
+            ((value & -value) == -value));
+    low  = ((strcmp(root, "and") == 0) && known && ((value & 31) == 31) &&
+            ((value & (value + 1)) == 0)) ||
+           ((strcmp(root, "rem") == 0) && many);
+    if (high) {
+        return leaf(forms, instruction, TAG_VALUE, COALESCE_UNIFORM, 0);
     }
-    high = ((strcmp(root, "shr") == 0) && (value >= 5) && (value < 32)) ||
-           ((strcmp(root, "div") == 0) && (value > 0) && (value % COALESCE_LANES == 0));
-    low  = ((strcmp(root, "and") == 0) && ((value & 31) == 31) && ((value & (value + 1)) == 0)) ||
-           ((strcmp(root, "rem") == 0) && (value > 0) && (value % COALESCE_LANES == 0));
-    if (high || low) {
-        return leaf(forms, instruction, TAG_VALUE, high ? COALESCE_UNIFORM : COALESCE_STEPPED,
-                    0);
-    }
-    return opaque(forms, instruction);
+    return (low && a.known) ? whole(forms, instruction, coalesce_leaf_of(&forms->leaves, &a))
+                            : opaque(forms, instruction);
 }
 
-/* or with bits that are free: (i << 2) | 1. */
+/* 1: the form is the same in all lanes, and not known. */
+static int is_uniform_value(const ptx_forms *forms, const coalesce_form *form)
+{
+    int64_t value;
+
+    return !coalesce_form_is_constant(form, &value) &&
+           (coalesce_leaf_of(&forms->leaves, form).kind <= COALESCE_ITERATION);
+}
+
+/* or with bits that are free: (i << 2) | 1, and presumably (i & ~31) | lane. */
 static coalesce_form or_as_add(ptx_forms *forms, const ptx_instruction *instruction)
 {
     coalesce_form a = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
     coalesce_form b = deep_operand(forms, ptx_operand_of(forms, instruction, 2));
     int64_t       value;
 
+    if (is_uniform_value(forms, &a) != is_uniform_value(forms, &b)) {
+        return add_or_subtract(forms, instruction, 1);
+    }
     if (!a.known || !coalesce_form_is_constant(&b, &value) || (value < 0)) {
         return opaque(forms, instruction);
     }
@@ -236,9 +310,7 @@ static coalesce_form either(ptx_forms *forms, const ptx_instruction *instruction
     if (!coalesce_leaf_of_either(&forms->leaves, &a, &b, &made)) {
         return opaque(forms, instruction);
     }
-    made.value = instruction;
-    made.tag   = TAG_VALUE;
-    return coalesce_form_leaf(&forms->leaves, &made);
+    return whole(forms, instruction, made);
 }
 
 /* A loaded value is the same in all lanes if its address is, but nothing proves that. */
@@ -325,13 +397,13 @@ static coalesce_form define(ptx_forms *forms, const ptx_instruction *instruction
 
 /* ---- deep: a register ---- */
 
-/* Where definitions meet: all begin alike, and what refers to itself adds something uniform. */
+/* Where definitions meet: those that change from lane to lane do so alike, and what refers to
+ * itself adds something uniform.  nvcc also sets registers that no path reads. */
 static coalesce_form merge(ptx_forms *forms, const ptx_register *reg)
 {
     const ptx_function *function = forms->function;
     const ptx_module   *module   = forms->module;
     coalesce_leaf       met      = { .kind = COALESCE_UNIFORM };
-    int                 some     = 0;
 
     if (forms->budget < reg->definitions) {
         forms->budget = 0; /* nothing is known of what is left */
@@ -352,16 +424,8 @@ static coalesce_form merge(ptx_forms *forms, const ptx_register *reg)
         forms->low = (forms->low < outer) ? forms->low : outer;
         if (refers) { /* it counted as uniform: what is added must be so, too */
             met.kind = (one.kind > COALESCE_ITERATION) ? COALESCE_IRREGULAR : met.kind;
-        } else if (!some) {
-            some = 1;
-            met.kind  = (one.kind > met.kind) ? one.kind : met.kind;
-            met.pitch = one.pitch;
-            memcpy(met.step, one.step, sizeof(met.step));
-        } else if ((one.pitch != met.pitch) ||
-                   (memcmp(met.step, one.step, sizeof(met.step)) != 0)) {
-            met.kind = COALESCE_IRREGULAR;
         } else {
-            met.kind = (one.kind > met.kind) ? one.kind : met.kind;
+            (void)coalesce_leaf_meet(&met, &one); /* irregular, if they differ too much */
         }
     }
     met.value = reg;

@@ -150,6 +150,9 @@ static coalesce_options options_for(const progress *p, const ptx_function *funct
 {
     coalesce_options options = p->request->plan;
 
+    if (options.block.x == 0) {
+        options.block = function->block;
+    }
     if (skipped || function->opted_out) {
         options.no_loads = options.no_stores = options.no_copies = 1;
     }

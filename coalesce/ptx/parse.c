@@ -187,7 +187,11 @@ static void parse_function(ptx_parser *parser)
         parse_names(parser, ')', 0);
     }
     while (!ptx_ended(parser) && !ptx_is_punct(parser, '{') && !ptx_is_punct(parser, ';')) {
-        ptx_advance(parser);
+        if (ptx_is_word(parser, ".reqntid") || ptx_is_word(parser, ".maxntid")) {
+            ptx_parse_block(parser, &function.block);
+        } else {
+            ptx_advance(parser);
+        }
     }
     if (!ptx_is_punct(parser, '{')) {
         ptx_expect(parser, ';', "a function's body or a semicolon was expected");

@@ -133,6 +133,7 @@ typedef struct ptx_function {
     uint32_t name_end;
     int      is_entry;
     int      opted_out; /* it holds the mark */
+    coalesce_block block; /* .reqntid, or a .maxntid below a warp; x 0: unknown */
     uint32_t instruction; /* first in ptx_module.instruction */
     uint32_t instructions;
     uint32_t label;
@@ -263,6 +264,9 @@ void ptx_parse_header(ptx_parser *parser);
 void ptx_parse_target(ptx_parser *parser);
 void ptx_parse_file(ptx_parser *parser);
 void ptx_parse_loc(ptx_parser *parser);
+
+/* .maxntid or .reqntid of a kernel. */
+void ptx_parse_block(ptx_parser *parser, coalesce_block *block);
 void ptx_parse_registers(ptx_parser *parser);
 
 /* Add a declaration to the open scope; its end, when it closes; and that of a function. */

@@ -65,7 +65,9 @@ expect 0 'warning' "$tool" lint lint.ptx
 expect 1 'warning' "$tool" lint --fail-on warning lint.ptx
 expect 1 'warning' "$tool" lint --fail-on note --level warning lint.ptx
 expect 0 'warp transpose' "$tool" costs
-expect 0 'run-time value' "$tool" lint --block 16,16 lint.ptx
+expect 0 'rows of the block that are a run-time distance apart' "$tool" lint --block 4,4 lint.ptx
+"$tool" lint --block 16,16 lint.ptx >"$tmp/narrow" # rows of 64 bytes waste nothing
+expect 1 '^0$' grep -c clamped "$tmp/narrow"
 printf '.version 8.0\n.target sm_80\n.address_size 64\n.entry k() { add r1 }\n' >"$tmp/bad.ptx"
 expect 3 'bad.ptx:4:21: error: a semicolon is missing' "$tool" lint "$tmp/bad.ptx"
 cp "$tmp/bad.ptx" "$tmp/kept.ptx"

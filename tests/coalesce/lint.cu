@@ -99,3 +99,74 @@ extern "C" __global__ void clamped(float *d, const float *s, int nx, int ny, int
         at += plane, west += plane, east += plane, north += plane, south += plane;
     }
 }
+
+// An index divided by the number of columns: x and y of an image, by constants and by parameters.
+extern "C" __global__ void divided(float *d, const float *s, int columns, int w)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    d[t] = s[t / columns * w + t % columns] + s[t / 100 * w + t % 100] +
+           s[(unsigned)t / 640 * w + (unsigned)t % 640] + s[(t & -64) | (threadIdx.x & 63)];
+}
+
+// blockIdx.y and blockIdx.z times other sizes: more factors than a form has, and a pitch at last.
+extern "C" __global__ void volume(float *d, const float *s, int w, int h, int n)
+{
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    int y = blockIdx.y * blockDim.y + threadIdx.y;
+    int z = blockIdx.z * blockDim.z + threadIdx.z;
+    int t = (blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x;
+    d[(z * h + y) * w + x] = s[((z * h + y) * w + x) * 5];
+    d[t * n] = 0;
+}
+
+// All fields are used, though each branch has its own.
+extern "C" __global__ void in_branches(float *d, const particle *p, int n)
+{
+    int   t = blockIdx.x * blockDim.x + threadIdx.x;
+    float r = p[t].x + p[t].y + p[t].z;
+    if (r > 0) {
+        r += p[t].vx + p[t].vy;
+    } else {
+        d[n + t] = p[t].mass + p[t].vz;
+    }
+    d[t] = r;
+}
+
+// Half a warp: the bound says so.
+extern "C" __global__ __launch_bounds__(16) void half_a_warp(float *d, const particle *p)
+{
+    d[threadIdx.x] = p[threadIdx.x].mass;
+}
+
+// As `clamped`, with a last plane behind the loop: nvcc gives its index a value on every path.
+extern "C" __global__ void last_plane(const float *p, const float *s, float *d, int nx, int ny,
+                                      int nz)
+{
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    int y = blockIdx.y * blockDim.y + threadIdx.y;
+    int at = x + y * nx, plane = nx * ny;
+    int west = (x == 0) ? at : at - 1, east = (x == nx - 1) ? at : at + 1;
+    int north = (y == 0) ? at : at - nx, south = (y == ny - 1) ? at : at + nx;
+    float below = s[at], here = s[at], above = s[at + plane];
+
+    d[at] = here + s[west] + s[east] + s[south] + s[north] + below + above + p[at];
+    at += plane, west += plane, east += plane, north += plane, south += plane;
+    for (int z = 1; z < nz - 1; z++) {
+        below = here, here = above, above = s[at + plane];
+        d[at] = here + s[west] + s[east] + s[south] + s[north] + below + above + p[at];
+        at += plane, west += plane, east += plane, north += plane, south += plane;
+    }
+    below = here, here = above;
+    d[at] = here + s[west] + s[east] + s[south] + s[north] + below + above + p[at];
+}
+
+// Each warp walks along a row of its own.
+extern "C" __global__ void row_of_a_warp(float *d, const float *a, int columns)
+{
+    int   row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    float sum = 0;
+    for (int c = lane; c < columns; c += 32) {
+        sum += a[row * columns + c];
+    }
+    d[row * 32 + lane] = sum;
+}

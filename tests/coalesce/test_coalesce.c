@@ -124,7 +124,9 @@ static void test_pitch_along_y_matters_in_narrow_blocks(void **state)
     coalesce_form   y;
     coalesce_form   n;
     coalesce_leaf   whole;
+    coalesce_lanes  lanes;
     coalesce_block  block = { 16, 16, 1 };
+    coalesce_block  tiny  = { 4, 4, 1 };
 
     (void)state;
     coalesce_leaves_init(&leaves);
@@ -136,11 +138,77 @@ static void test_pitch_along_y_matters_in_narrow_blocks(void **state)
     for (int wrapped = 0; wrapped < 2; wrapped++) {
         assert_int_equal(coalesce_lanes_of(&leaves, &x, NULL).pattern, COALESCE_STRIDED);
         assert_int_equal(coalesce_lanes_of(&leaves, &x, NULL).stride, 4);
-        assert_int_equal(coalesce_lanes_of(&leaves, &x, &block).pattern, COALESCE_RUNTIME);
+        lanes = coalesce_lanes_of(&leaves, &x, &block);
+        assert_int_equal(lanes.pattern, COALESCE_PITCHED);
+        assert_int_equal(coalesce_sectors(&lanes, 4), 4); /* two rows of 16 words */
+        assert_int_equal(coalesce_sectors_ideal(&lanes, 4), 4);
+        lanes = coalesce_lanes_of(&leaves, &x, &tiny);
+        assert_int_equal(coalesce_sectors(&lanes, 4), 4); /* four of 4: there is no fifth */
+        assert_int_equal(coalesce_sectors_ideal(&lanes, 4), 2);
         whole = coalesce_leaf_of(&leaves, &x); /* the same, as one leaf */
         whole.value = &whole;
         x = coalesce_form_leaf(&leaves, &whole);
     }
+    coalesce_leaves_fini(&leaves);
+}
+
+/* Definitions that meet: dimension by dimension alike, or one does not change. */
+static void test_leaves_meet_by_dimension(void **state)
+{
+    const coalesce_leaf lane    = { .kind = COALESCE_STEPPED, .step = { 4, 0, 0 } };
+    const coalesce_leaf row     = { .kind = COALESCE_PITCH, .pitch = 2 };
+    const coalesce_leaf both    = { .kind = COALESCE_PITCH, .step = { 4, 0, 0 }, .pitch = 2 };
+    const coalesce_leaf wide    = { .kind = COALESCE_STEPPED, .step = { 8, 0, 0 } };
+    const coalesce_leaf column  = { .kind = COALESCE_PITCH, .pitch = 1 };
+    const coalesce_leaf uniform = { .kind = COALESCE_UNIFORM };
+    const coalesce_leaf any     = { .kind = COALESCE_IRREGULAR };
+    coalesce_leaf       met     = uniform;
+
+    (void)state;
+    assert_true(coalesce_leaf_meet(&met, &uniform));
+    assert_int_equal(met.kind, COALESCE_UNIFORM);
+    assert_true(coalesce_leaf_meet(&met, &lane));
+    assert_int_equal(met.kind, COALESCE_STEPPED);
+    assert_true(coalesce_leaf_meet(&met, &row));
+    assert_true(coalesce_leaf_meet(&met, &both));
+    assert_true(coalesce_leaf_meet(&met, &uniform));
+    assert_int_equal(met.kind, COALESCE_PITCH);
+    assert_int_equal(met.pitch, 2);
+    assert_int_equal(met.step[0], 4);
+    assert_false(coalesce_leaf_meet(&met, &wide));
+    assert_int_equal(met.kind, COALESCE_IRREGULAR);
+    assert_false(coalesce_leaf_meet(&met, &lane)); /* and stays so */
+    met = lane;
+    assert_false(coalesce_leaf_meet(&met, &column));
+    met = lane;
+    assert_false(coalesce_leaf_meet(&met, &any));
+}
+
+/* What has too many factors or terms for a form is a leaf that changes alike. */
+static void test_long_products_and_sums_change_alike(void **state)
+{
+    coalesce_leaves leaves;
+    coalesce_form   lane;
+    coalesce_form   n;
+    coalesce_form   sum;
+    coalesce_leaf   made;
+
+    (void)state;
+    coalesce_leaves_init(&leaves);
+    lane = leaf(&leaves, 1, COALESCE_STEPPED, 4, 0);
+    n    = leaf(&leaves, 2, COALESCE_UNIFORM, 0, 0);
+    made = coalesce_leaf_of_product(&leaves, &lane, &n);
+    assert_int_equal(made.kind, COALESCE_PITCH);
+    assert_int_equal(made.pitch, 1);
+    assert_int_equal(coalesce_leaf_of_product(&leaves, &n, &n).kind, COALESCE_UNIFORM);
+    assert_int_equal(coalesce_leaf_of_product(&leaves, &lane, &lane).kind, COALESCE_IRREGULAR);
+    sum  = coalesce_form_multiply(&lane, &n);
+    made = coalesce_leaf_of_sum(&leaves, &lane, &n, -1);
+    assert_int_equal(made.kind, COALESCE_STEPPED);
+    assert_int_equal(made.step[0], 4);
+    assert_int_equal(coalesce_leaf_of_sum(&leaves, &n, &lane, -3).step[0], -12);
+    assert_int_equal(coalesce_leaf_of_sum(&leaves, &lane, &sum, 1).kind, COALESCE_PITCH);
+    assert_false(coalesce_leaf_of_sum(&leaves, &lane, &n, 1).grid_uniform);
     coalesce_leaves_fini(&leaves);
 }
 
@@ -330,6 +398,8 @@ int main(void)
         cmocka_unit_test(test_sectors_of_strided_words),
         cmocka_unit_test(test_narrow_blocks_are_blocked_lanes),
         cmocka_unit_test(test_pitch_along_y_matters_in_narrow_blocks),
+        cmocka_unit_test(test_leaves_meet_by_dimension),
+        cmocka_unit_test(test_long_products_and_sums_change_alike),
         cmocka_unit_test(test_products_and_unknown_leaves),
         cmocka_unit_test(test_bank_passes),
         cmocka_unit_test(test_lint_reports),

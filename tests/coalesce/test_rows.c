@@ -173,12 +173,12 @@ static void test_rows_of_the_block_are_no_pitch_within_a_warp(void **state)
     at    = coalesce_form_add(&row, &x, 1);
     assert_int_equal(coalesce_lanes_of(&s.leaves, &at, NULL).pattern, COALESCE_STRIDED);
     assert_int_equal(coalesce_lanes_of(&s.leaves, &at, &wide).stride, 4);
-    assert_int_equal(coalesce_lanes_of(&s.leaves, &at, &narrow).pattern, COALESCE_RUNTIME);
+    assert_int_equal(coalesce_lanes_of(&s.leaves, &at, &narrow).pattern, COALESCE_PITCHED);
     whole     = coalesce_leaf_of(&s.leaves, &at); /* looked at as one value, it is the same */
     whole.tag = 4;
     at        = coalesce_form_leaf(&s.leaves, &whole);
     assert_int_equal(coalesce_lanes_of(&s.leaves, &at, &wide).stride, 4);
-    assert_int_equal(coalesce_lanes_of(&s.leaves, &at, &narrow).pattern, COALESCE_RUNTIME);
+    assert_int_equal(coalesce_lanes_of(&s.leaves, &at, &narrow).pattern, COALESCE_PITCHED);
     coalesce_leaves_fini(&s.leaves);
 }
 

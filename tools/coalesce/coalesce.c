@@ -69,7 +69,9 @@ static int block_of(const char *text, coalesce_block *block)
             return 0;
         }
         *value[i] = (uint32_t)number;
-        if (*end == '\0') {
+        if (*end == '\0') { /* as dim3 has it: what is not said is 1 */
+            block->y = (i < 1) ? 1 : block->y;
+            block->z = (i < 2) ? 1 : block->z;
             return 1;
         }
         if (*end != ',') {
