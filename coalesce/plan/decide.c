@@ -15,6 +15,7 @@ typedef struct decision {
     void                   *user;
     uint32_t               *place; /* where each access is executed: before that of this index */
     uint32_t                reach; /* how far accesses were moved, at most */
+    coalesce_plan          *plan;
 } decision;
 
 #define MOST_SPAN 512u /* accesses from a group's first to its last: 4 records of 32 words, copied,
@@ -145,14 +146,17 @@ static int is_ordered(const coalesce_access *a, const coalesce_access *b)
            (((flags & COALESCE_STORE) != 0) && coalesce_may_alias(a, b));
 }
 
-/* An access that `moved` would pass, though it must not; COALESCE_NO_ACCESS: none. */
-static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint32_t moved)
+/* The first access from `after` on that `moved` would pass, though it must not; COALESCE_NO_ACCESS:
+ * none. */
+static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint32_t moved,
+                            uint32_t after)
 {
     const uint32_t place = place_of(group);
     const uint32_t run   = d->access[moved].run;
     const uint32_t low   = (moved < place) ? moved : place;
     const uint32_t high  = (moved < place) ? place : moved;
-    const uint32_t from  = (low > d->reach) ? low - d->reach : 0;
+    const uint32_t near  = (low > d->reach) ? low - d->reach : 0;
+    const uint32_t from  = (after > near) ? after : near;
 
     /* what is further away than anything was moved cannot have passed it */
     for (uint32_t i = from; (i < d->count) && (i <= high + d->reach); i++) {
@@ -206,25 +210,42 @@ static coalesce_refusal why_not_past(const decision *d, const coalesce_group *gr
     return COALESCE_MAY_ALIAS;
 }
 
+/* May an access go where the group is executed?  What may be another pointer's is asked then. */
+static coalesce_refusal check_moved(const decision *d, coalesce_group *group, uint32_t moved)
+{
+    coalesce_refusal refusal = COALESCE_REWRITTEN;
+
+    group->between = obstacle_of(d, group, moved, 0);
+    while ((refusal == COALESCE_REWRITTEN) && (group->between != COALESCE_NO_ACCESS)) {
+        const uint32_t other = group->between;
+
+        refusal = why_not_past(d, group, moved);
+        if ((refusal == COALESCE_MAY_ALIAS) &&
+            coalesce_plan_ask_apart(d->leaves, d->access, d->options, group, moved, other,
+                                    d->plan)) {
+            refusal           = COALESCE_REWRITTEN;
+            group->asks_apart = 1;
+            group->between    = obstacle_of(d, group, moved, other + 1);
+        }
+    }
+    return refusal;
+}
+
 static coalesce_refusal check_order(const decision *d, coalesce_group *group)
 {
+    coalesce_refusal refusal = COALESCE_REWRITTEN;
+
     if (group->last - group->first > MOST_SPAN) {
         group->between = group->first;
         return COALESCE_IN_BETWEEN;
     }
-    for (uint32_t k = 0; k < group->count; k++) {
-        uint32_t moved = group->member[k];
-
-        group->between = obstacle_of(d, group, moved);
-        if ((group->between == COALESCE_NO_ACCESS) && (group->source != NULL)) {
-            moved          = group->source[k];
-            group->between = obstacle_of(d, group, moved);
-        }
-        if (group->between != COALESCE_NO_ACCESS) {
-            return why_not_past(d, group, moved);
+    for (uint32_t k = 0; (refusal == COALESCE_REWRITTEN) && (k < group->count); k++) {
+        refusal = check_moved(d, group, group->member[k]);
+        if ((refusal == COALESCE_REWRITTEN) && (group->source != NULL)) {
+            refusal = check_moved(d, group, group->source[k]);
         }
     }
-    return COALESCE_REWRITTEN;
+    return refusal;
 }
 
 /* ---- cost ---- */
@@ -294,6 +315,7 @@ static void move(decision *d, uint32_t access, uint32_t place)
 
 static void decide(decision *d, coalesce_group *group, int stores_too)
 {
+    const uint32_t   aparts  = d->plan->aparts;
     coalesce_refusal refusal = check_shape(d, group);
 
     if (refusal == COALESCE_REWRITTEN) {
@@ -321,7 +343,9 @@ static void decide(decision *d, coalesce_group *group, int stores_too)
     }
     group->refusal = refusal;
     if (refusal != COALESCE_REWRITTEN) {
-        group->transform = COALESCE_KEEP;
+        group->transform  = COALESCE_KEEP;
+        group->asks_apart = 0;
+        d->plan->aparts   = aparts; /* what others ask may have become wider, which is fine */
         return;
     }
     for (uint32_t k = 0; k < group->count; k++) {
@@ -402,7 +426,7 @@ int coalesce_plan_decide(const coalesce_leaves *leaves, const coalesce_access *a
                          coalesce_plan *plan)
 {
     static const coalesce_group_kind order[] = { COALESCE_COPIES, COALESCE_STORES, COALESCE_LOADS };
-    decision d = { leaves, access, count, options, check, user, NULL, 0 };
+    decision d = { leaves, access, count, options, check, user, NULL, 0, plan };
     int      stores_too = 0;
 
     d.place = malloc((count + 1) * sizeof(*d.place));

@@ -231,6 +231,9 @@ static void say_decision(text *message, const coalesce_group *group,
             add(message, "%s record of %u bytes rewritten: %s", what, group->record_bytes,
                 coalesce_transform_text(group->transform));
         }
+        if (group->asks_apart) {
+            add(message, ", where pointers do not overlap");
+        }
         if (group->evidence != NULL) {
             add(message, " (measured: %s GB/s)", group->evidence);
         }

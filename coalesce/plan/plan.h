@@ -119,8 +119,21 @@ typedef struct coalesce_group {
     uint32_t            between;      /* MAY_ALIAS and the next two: index of what is in the way */
     int                 one_match;    /* copies: source - destination is uniform, proven: G2 for one
                                          of them is enough */
+    int                 asks_apart;   /* legal if addresses are apart, see plan->apart */
     const char         *evidence;     /* what was measured for its row of the cost table */
 } coalesce_group;
+
+/*
+ * Two addresses of one run that may lie near each other, through different pointers.  If they do,
+ * in either direction, all of the run is executed as it was: the emitter asks at run time.
+ */
+typedef struct coalesce_apart {
+    uint32_t a;     /* indices of accesses: the earliest in the program of their records */
+    uint32_t b;
+    int64_t  bytes; /* that must lie between the two: what their warps access, and some more */
+} coalesce_apart;
+
+#define COALESCE_MOST_APART 32u /* in a function; more are not asked, and their groups are kept */
 
 /* What the user wants.  Zeroed: the default. */
 typedef struct coalesce_options {
@@ -130,6 +143,7 @@ typedef struct coalesce_options {
     int            no_copies;
     int            no_rows;
     int            generic;    /* the emitter's guard asks whether a generic address is global */
+    int            asks_apart; /* the emitter can: see coalesce_apart */
     int            unsupported; /* nothing can be rewritten: COALESCE_UNSUPPORTED_INPUT */
     coalesce_block block;      /* as far as known */
 } coalesce_options;
@@ -160,6 +174,8 @@ typedef struct coalesce_plan {
     size_t          count;
     size_t          capacity;
     size_t          rewritten;
+    coalesce_apart  apart[COALESCE_MOST_APART];
+    uint32_t        aparts;
 } coalesce_plan;
 
 /*

@@ -1,6 +1,7 @@
 # The analysis, which needs nothing else of the library: the LLVM plugin links it alone.
 noinst_LTLIBRARIES += libshpool_coalesce.la
 libshpool_coalesce_la_SOURCES = \
+	coalesce/plan/apart.c \
 	coalesce/plan/cost.c \
 	coalesce/plan/decide.c \
 	coalesce/plan/decide.h \

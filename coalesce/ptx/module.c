@@ -74,11 +74,14 @@ static void mark_group(const ptx_planned *planned, const coalesce_plan *plan, si
 
 /* The text from *from_p up to the end of the function's last instruction, with its groups. */
 static int write_function(ptx_out *out, const ptx_planned *planned, const coalesce_plan *plan,
-                          uint32_t *serial_p, uint32_t *from_p)
+                          const ptx_regions *regions, uint32_t *serial_p, uint32_t *from_p)
 {
     const ptx_function *function = planned->function;
     const char         *text     = planned->module->text;
     uint32_t           *fate     = calloc(function->instructions + 1u, sizeof(*fate));
+    const ptx_region   *region   = regions->region;
+    const ptx_region   *end      = region + regions->count;
+    uint32_t            opened   = 0;
 
     if (fate == NULL) {
         return 0;
@@ -92,13 +95,20 @@ static int write_function(ptx_out *out, const ptx_planned *planned, const coales
         const ptx_instruction *instruction =
             &planned->module->instruction[function->instruction + i];
 
-        if (fate[i] == STAYS) {
+        if (fate[i] == STAYS) { /* a region begins and ends with what does not */
             continue;
         }
         ptx_put_bytes(out, text + *from_p, instruction->begin - *from_p);
         *from_p = instruction->end;
+        if ((region < end) && (region->begin == i)) {
+            opened = (*serial_p)++;
+            ptx_open_region(out, planned, plan, region, opened);
+        }
         if (fate[i] >= GROUP) {
             ptx_emit_group(out, planned, &plan->group[fate[i] - GROUP], (*serial_p)++);
+        }
+        if ((region < end) && (region->end == i + 1)) {
+            ptx_close_region(out, planned, region++, opened);
         }
     }
     free(fate);
@@ -166,24 +176,45 @@ static coalesce_refusal refuse_input(void *user, const coalesce_group *group)
     return COALESCE_UNSUPPORTED_INPUT;
 }
 
+/* With questions at run time, or where one of them cannot be asked, without any. */
+static int make_plan(const progress *p, const ptx_forms *forms, ptx_planned *planned,
+                     coalesce_options *options, coalesce_plan *plan, ptx_regions *regions)
+{
+    const coalesce_access  *access = planned->accesses->access;
+    const size_t            count  = planned->accesses->count;
+    coalesce_emitter_check  check  = p->usable ? ptx_check_group : refuse_input;
+
+    options->asks_apart = 1;
+    if (!coalesce_plan_make(&forms->leaves, access, count, options, check, planned, plan)) {
+        return 0;
+    }
+    if (ptx_find_regions(planned, plan, regions)) {
+        return 1;
+    }
+    coalesce_plan_fini(plan);
+    regions->count      = 0;
+    options->asks_apart = 0;
+    return coalesce_plan_make(&forms->leaves, access, count, options, check, planned, plan);
+}
+
 static int plan_function(progress *p, ptx_function *function, ptx_forms *forms,
                          ptx_accesses *accesses, const names *name)
 {
-    const int              skipped = is_skipped(p, name);
-    const coalesce_options options = options_for(p, function, skipped);
-    ptx_planned            planned = { p->module, function, accesses };
-    coalesce_plan          plan;
-    int                    fine = 1;
+    const int        skipped = is_skipped(p, name);
+    coalesce_options options = options_for(p, function, skipped);
+    ptx_planned      planned = { p->module, function, accesses };
+    coalesce_plan    plan;
+    ptx_regions      regions;
+    int              fine = 1;
 
-    if (!coalesce_plan_make(&forms->leaves, accesses->access, accesses->count, &options,
-                            p->usable ? ptx_check_group : refuse_input, &planned, &plan)) {
+    if (!make_plan(p, forms, &planned, &options, &plan, &regions)) {
         return 0;
     }
     if ((p->report != NULL) && !(skipped && (p->out == NULL))) { /* lint says nothing of it */
         report_plan(&planned, &plan, p->request, name->readable, p->report);
     }
     if (p->out != NULL) {
-        fine = write_function(p->out, &planned, &plan, &p->serial, &p->from);
+        fine = write_function(p->out, &planned, &plan, &regions, &p->serial, &p->from);
     }
     p->rewritten += plan.rewritten;
     coalesce_plan_fini(&plan);

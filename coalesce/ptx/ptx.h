@@ -427,6 +427,34 @@ void ptx_put_bytes(ptx_out *out, const char *text, size_t bytes);
 void ptx_emit_group(ptx_out *out, const ptx_planned *planned, const coalesce_group *group,
                     uint32_t serial);
 
+/* ---- regions that stand twice (apart.c) ---- */
+
+#define PTX_MOST_FIRST 32u /* instructions */
+
+/* Instructions begin..end-1 of a run, and those of them that compute addresses which are asked for
+ * at its begin, in an order in which they may come there. */
+typedef struct ptx_region {
+    uint32_t run;
+    uint32_t begin;
+    uint32_t end;
+    uint32_t first[PTX_MOST_FIRST];
+    uint32_t firsts;
+} ptx_region;
+
+typedef struct ptx_regions {
+    ptx_region region[COALESCE_MOST_APART]; /* ascending */
+    uint32_t   count;
+} ptx_regions;
+
+/* The regions of the plan's questions; 0: one of them cannot be asked. */
+int ptx_find_regions(const ptx_planned *planned, const coalesce_plan *plan, ptx_regions *regions);
+
+/* In front of the rewritten code, and after it, with the code as it was. */
+void ptx_open_region(ptx_out *out, const ptx_planned *planned, const coalesce_plan *plan,
+                     const ptx_region *region, uint32_t serial);
+void ptx_close_region(ptx_out *out, const ptx_planned *planned, const ptx_region *region,
+                      uint32_t serial);
+
 /* A part of the input's text. */
 typedef struct ptx_span {
     uint32_t begin;

@@ -1,6 +1,7 @@
 # The reader and the emitter of PTX: part of libshpool.so.
 libshpool_core_la_SOURCES += \
 	coalesce/ptx/access.c \
+	coalesce/ptx/apart.c \
 	coalesce/ptx/check.c \
 	coalesce/ptx/directive.c \
 	coalesce/ptx/emit.c \

@@ -442,6 +442,37 @@ KERNEL(handed_over)
     }
 }
 
+KERNEL(in_turns)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t < n) {
+#pragma unroll
+        for (int k = 0; k < 9; k++) { d[9 * t + k] = s[9 * t + k] * 7 + k; }
+    }
+}
+
+KERNEL(two_sources)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t < n) {
+        d[9 * n + t] = s[9 * t];
+#pragma unroll
+        for (int k = 0; k < 9; k++) { d[9 * t + k] = s[9 * t + k] - s[9 * (n + t) + 8 - k]; }
+    }
+}
+
+KERNEL(address_changes)
+{
+    size_t t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t < n) {
+        word first = s[9 * t];
+        word *to = d + 9 * (first == 77 ? t + 0 : t);
+        to[0] = first + 1;
+#pragma unroll
+        for (int k = 1; k < 9; k++) { to[k] = s[9 * t + k] ^ first; }
+    }
+}
+
 RESTRICTED(opted_out)
 {
     int t = blockIdx.x * blockDim.x + threadIdx.x;

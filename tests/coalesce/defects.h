@@ -14,7 +14,8 @@ enum {
     DEFECT_FULL      = 1, /* no bound: whole blocks of 64 threads only */
     DEFECT_SAME      = 2, /* s may be d: each thread keeps to its own record */
     DEFECT_2D        = 4, /* blocks of 16 x 8 */
-    DEFECT_LOCKSTEP  = 8  /* lanes overlap: compared only where they run in step */
+    DEFECT_LOCKSTEP  = 8, /* lanes overlap: compared only where they run in step */
+    DEFECT_OVERLAP   = 16 /* s and d may overlap in any way, then one warp in step */
 };
 
 #define COALESCE_DEFECTS(DEFECT)                                                                   \
@@ -62,6 +63,9 @@ enum {
     DEFECT(wraps_inside, 36, 36, 0, 0)                 /* the index wraps */                       \
     DEFECT(copied_onto, 48, 48, 1536, DEFECT_LOCKSTEP) /* lanes copy onto one record */            \
     DEFECT(handed_over, 36, 36, 0, DEFECT_FULL)        /* another warp waits for a half */         \
+    DEFECT(in_turns, 36, 36, 0, DEFECT_OVERLAP)        /* loads wait for stores that may alias */  \
+    DEFECT(two_sources, 72, 40, 0, DEFECT_OVERLAP)     /* the same, and a word of another array */ \
+    DEFECT(address_changes, 36, 36, 0, DEFECT_OVERLAP) /* an address is computed in between */     \
     DEFECT(opted_out, 36, 36, 0, 0)                    /* the mark in inline assembly */
 
 /* Kernels of tests/coalesce/hand.ptx. */

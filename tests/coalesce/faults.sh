@@ -32,7 +32,7 @@ order_of_a_copy_forgotten|llvm/rewrite.c|copy9|s/if (!in_turn ||/if (1 ||/
 barriers_are_no_bar|llvm/read.c|exchange9|s/return !is_transparent_call(instruction);/return 0;/
 everything_is_restrict|llvm/read.c|alias9|/^static int is_alone/,/^}/s/noalias) != NULL;/noalias) == NULL;/
 remainder_is_exact|llvm/forms.c|wrapping9|s/return whole_value(forms, value, how, &a)/return a/
-order_is_not_checked|plan/decide.c|alias9|s/^            return why_not_past.*/            return COALESCE_REWRITTEN;/
+order_is_not_checked|plan/decide.c|alias9|s/group->between = obstacle_of(d, group, moved, 0);/group->between = COALESCE_NO_ACCESS;/
 rows_pass_stores|plan/rows.c|alias_rows|s/^                return 1;$/                return 0;/
 END
 }

@@ -53,6 +53,10 @@ exchange_with_oneself|plan/warp.c|s/choose(t->warp, low, .b, .a), away)/choose(t
 any_alignment|plan/warp.c|s/return 4 . unit_of(record);/return 4;/
 overlap_by_a_unit|plan/warp.c|s/2 . bytes - 2)/2 * bytes - 18)/
 a_tile_is_nc_if_its_first_load_is|plan/rows.c|s/(((access.i..flags . access.first..flags) & COALESCE_NONCOHERENT) == 0) &&/1 \&\&/
+near_is_apart|ptx/apart.c|s/(long long)(2 . apart->bytes - 1)/0LL/
+the_other_way_is_apart|ptx/apart.c|s/apart->bytes - 1))/0))/;s/(2 . apart->bytes - 1)/(apart->bytes)/
+one_question_will_do|ptx/apart.c|s/or.pred ~near, ~near, ~too/or.pred ~near, ~near, ~near/
+addresses_come_later|ptx/apart.c|s/i < region->firsts; i++) {$/i < 0; i++) {/
 stores_before_the_barrier|plan/warp.c|s/^    sync(warp); .. nothing that.*//
 BUGS
 }
@@ -79,7 +83,9 @@ one() { # TMP NAME
         $CC "$tmp/$test.o" "$tmp/$2/bug.o" "$tmp/machine.a" "$library" -lcmocka -lm -ldl \
             -lpthread -o "$tmp/$2/test" 2>"$tmp/$2/log" || { head -3 "$tmp/$2/log"; return 1; }
         case $test in # the quick ones first
-        test_run) parts="test_by_hand test_defects_forced test_suite_forced" ;;
+        test_run)
+            parts="test_by_hand test_defects_by_the_cost_rule test_defects_forced test_suite_forced"
+            ;;
         *) parts=all ;;
         esac
         for part in $parts; do # which test_run alone looks at

@@ -250,6 +250,12 @@ trial_setup trial_setup_of(const trial_kernel *kernel, uint32_t number)
             setup.seed    = (setup.overlap == 0) ? setup.seed : 0;
         }
     }
+    if (((kernel->flags & DEFECT_OVERLAP) != 0) && (number % 5 >= 2)) {
+        setup.overlap = overlaps[(mixed >> 20) % 9];
+        setup.seed    = 0;
+        setup.threads = 32;
+        setup.n       = 32;
+    }
     if ((kernel->flags & DEFECT_LOCKSTEP) != 0) {
         setup.seed = 0;
         setup.threads = 32; /* warps race, too */
