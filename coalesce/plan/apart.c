@@ -69,6 +69,16 @@ static int widen(const coalesce_access *access, uint32_t a, uint32_t b, int64_t 
     return 0;
 }
 
+static int may_ask(const coalesce_options *options, uint32_t run)
+{
+    for (uint32_t i = 0; i < options->asks_nots; i++) {
+        if (options->asks_not[i] == run) {
+            return 0;
+        }
+    }
+    return options->asks_apart;
+}
+
 int coalesce_plan_ask_apart(const coalesce_leaves *leaves, const coalesce_access *access,
                             const coalesce_options *options, const coalesce_group *group,
                             uint32_t moved, uint32_t other, coalesce_plan *plan)
@@ -78,7 +88,7 @@ int coalesce_plan_ask_apart(const coalesce_leaves *leaves, const coalesce_access
     int64_t        stride = (lanes.pattern == COALESCE_STRIDED) ? magnitude(lanes.stride) : 0;
     int64_t        bytes;
 
-    if (!options->asks_apart || !access[other].address.known || (stride < 0) ||
+    if (!may_ask(options, access[moved].run) || !access[other].address.known || (stride < 0) ||
         (stride > MOST_GAP / RECORDS)) {
         return 0;
     }

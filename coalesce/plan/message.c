@@ -242,7 +242,8 @@ static void say_decision(text *message, const coalesce_group *group,
     finding->rule = COALESCE_RULE_KEPT;
     add(message, "%s record of %u bytes kept: %s", what, group->record_bytes,
         coalesce_refusal_text(group->refusal));
-    if ((group->refusal == COALESCE_PARTIAL_RECORD) || (group->refusal == COALESCE_SPLIT)) {
+    if ((group->refusal == COALESCE_PARTIAL_RECORD) || (group->refusal == COALESCE_SPLIT) ||
+        (group->refusal == COALESCE_HOLES_STORED)) {
         add(message, " (%u bytes used)", used_of(group, access));
     }
 }

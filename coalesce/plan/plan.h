@@ -22,6 +22,7 @@
 #include "form.h"
 
 #define COALESCE_MAX_WORDS 32u /* of a record */
+#define COALESCE_MOST_APART 32u /* questions in a function; see coalesce_apart */
 
 typedef enum coalesce_space {
     COALESCE_GLOBAL,
@@ -133,8 +134,6 @@ typedef struct coalesce_apart {
     int64_t  bytes; /* that must lie between the two: what their warps access, and some more */
 } coalesce_apart;
 
-#define COALESCE_MOST_APART 32u /* in a function; more are not asked, and their groups are kept */
-
 /* What the user wants.  Zeroed: the default. */
 typedef struct coalesce_options {
     int            force;      /* rewrite whatever is legal, also where it may lose */
@@ -144,6 +143,8 @@ typedef struct coalesce_options {
     int            no_rows;
     int            generic;    /* the emitter's guard asks whether a generic address is global */
     int            asks_apart; /* the emitter can: see coalesce_apart */
+    uint32_t       asks_not[COALESCE_MOST_APART]; /* but not in these runs */
+    uint32_t       asks_nots;
     int            unsupported; /* nothing can be rewritten: COALESCE_UNSUPPORTED_INPUT */
     coalesce_block block;      /* as far as known */
 } coalesce_options;

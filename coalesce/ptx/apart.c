@@ -158,10 +158,12 @@ static int add_question(const ptx_planned *planned, const coalesce_plan *plan, u
            bring_address(planned, region, plan->apart[index].b);
 }
 
-int ptx_find_regions(const ptx_planned *planned, const coalesce_plan *plan, ptx_regions *regions)
+int ptx_find_regions(const ptx_planned *planned, const coalesce_plan *plan, ptx_regions *regions,
+                     uint32_t *run_p)
 {
     regions->count = 0;
     for (uint32_t i = 0; i < plan->aparts; i++) {
+        *run_p = planned->accesses->access[plan->apart[i].a].run;
         if (!add_question(planned, plan, i, regions)) {
             return 0;
         }

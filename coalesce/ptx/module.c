@@ -176,25 +176,29 @@ static coalesce_refusal refuse_input(void *user, const coalesce_group *group)
     return COALESCE_UNSUPPORTED_INPUT;
 }
 
-/* With questions at run time, or where one of them cannot be asked, without any. */
+/* With questions at run time, but in runs where one of them cannot be asked. */
 static int make_plan(const progress *p, const ptx_forms *forms, ptx_planned *planned,
                      coalesce_options *options, coalesce_plan *plan, ptx_regions *regions)
 {
-    const coalesce_access  *access = planned->accesses->access;
-    const size_t            count  = planned->accesses->count;
-    coalesce_emitter_check  check  = p->usable ? ptx_check_group : refuse_input;
+    coalesce_emitter_check check = p->usable ? ptx_check_group : refuse_input;
+    uint32_t               run;
 
     options->asks_apart = 1;
-    if (!coalesce_plan_make(&forms->leaves, access, count, options, check, planned, plan)) {
-        return 0;
+    for (;;) {
+        if (!coalesce_plan_make(&forms->leaves, planned->accesses->access,
+                                planned->accesses->count, options, check, planned, plan)) {
+            return 0;
+        }
+        if (ptx_find_regions(planned, plan, regions, &run)) {
+            return 1;
+        }
+        coalesce_plan_fini(plan);
+        if (options->asks_nots == COALESCE_MOST_APART) {
+            options->asks_apart = 0;
+        } else {
+            options->asks_not[options->asks_nots++] = run;
+        }
     }
-    if (ptx_find_regions(planned, plan, regions)) {
-        return 1;
-    }
-    coalesce_plan_fini(plan);
-    regions->count      = 0;
-    options->asks_apart = 0;
-    return coalesce_plan_make(&forms->leaves, access, count, options, check, planned, plan);
 }
 
 static int plan_function(progress *p, ptx_function *function, ptx_forms *forms,

@@ -446,8 +446,9 @@ typedef struct ptx_regions {
     uint32_t   count;
 } ptx_regions;
 
-/* The regions of the plan's questions; 0: one of them cannot be asked. */
-int ptx_find_regions(const ptx_planned *planned, const coalesce_plan *plan, ptx_regions *regions);
+/* The regions of the plan's questions; 0: one of them cannot be asked, in the run *run_p. */
+int ptx_find_regions(const ptx_planned *planned, const coalesce_plan *plan, ptx_regions *regions,
+                     uint32_t *run_p);
 
 /* In front of the rewritten code, and after it, with the code as it was. */
 void ptx_open_region(ptx_out *out, const ptx_planned *planned, const coalesce_plan *plan,

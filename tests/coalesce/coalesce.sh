@@ -85,6 +85,7 @@ expect 0 'rewritten' "$tool" rewrite -r suite.ptx -o "$tmp/suite.ptx"
 expect 3 'rewritten already' "$tool" rewrite "$tmp/suite.ptx" -o "$tmp/again.ptx"
 expect 0 '' "$tool" rewrite --no-loads --no-stores --no-copies --no-rows suite.ptx \
     -o "$tmp/same.ptx"
+expect 0 '^suite.ptx:[0-9]*: remark' "$tool" rewrite -r suite.ptx -o "$tmp/same2.ptx"
 same "with everything left out the text stays" suite.ptx "$tmp/same.ptx"
 expect 0 '' "$tool" rewrite --force kept.ptx -o "$tmp/same.ptx"
 same "what must be kept is, though forced" kept.ptx "$tmp/same.ptx"
@@ -257,6 +258,20 @@ else
     expect 0 'warning: _ZN5space9one_fieldIiEEvPiPKf: ' "$tool" lint "$tmp/names.ptx"
 fi
 
+# ---- a folder of programs ----
+mkdir -p "$tmp/programs/sub"
+cp lint.ptx "$tmp/programs/sub/a b.ptx"
+cp "$tmp/bad.ptx" "$tmp/programs"
+survey=$src/tools/coalesce/survey.sh
+expect 0 '^1 files linted, 1 refused, [1-9]' sh "$survey" -t "$tool" "$tmp/programs"
+expect 0 ' 7 .* 2 .* 3 .* 1 .*sub/a b.ptx$' sh "$survey" -t "$tool" "$tmp/programs"
+sh "$survey" -t "$tool" -o "$tmp/found" -n 4 "$tmp/programs" >"$tmp/survey"
+expect 0 '^4$' grep -c '^lint.cu:' "$tmp/survey"
+expect 0 '^[1-9]' grep -c 'warning: one_field' "$tmp/found"
+expect 2 'is not a folder' sh "$survey" -t "$tool" "$tmp/found"
+expect 2 '^usage' sh "$survey" -n many "$tmp/programs"
+expect 1 '^0 files linted, 0 refused, 0 findings' sh "$survey" -t "$tool" "$src/man"
+
 # ---- JSON and SARIF ----
 if "$tool" lint --json lint.ptx >"$tmp/json" 2>/dev/null; then
     expect 0 '"rule": "bank-conflict"' cat "$tmp/json"
@@ -308,6 +323,9 @@ done
 cp "$src/tests/coalesce/lint.cu" .
 expect 0 '^lint.cu:56:9: warning' "$tool" lint lint.cu -- -O3 -arch=sm_80
 expect 3 'nvcc ended with' "$tool" lint lint.cu -- --no-such-option
+mkdir cu && cp lint.cu cu
+expect 0 '^1 files linted, 0 refused' sh "$src/tools/coalesce/survey.sh" -t "$tool" cu -- \
+    -O3 -arch=sm_80
 expect 3 'nvcc is needed to lint a .cu file' env PATH=/nowhere "$tool" lint lint.cu
 cat >app.cu <<'APP'
 #include <cstdio>

@@ -473,6 +473,23 @@ KERNEL(address_changes)
     }
 }
 
+KERNEL(cannot_ask)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t < n) {
+        if (n & 1) {
+            word first = s[9 * t];
+            word *to = d + 9 * t + (first == 77 ? n >> 40 : 0); /* 0, but that is not known */
+            to[0] = first;
+#pragma unroll
+            for (int k = 1; k < 9; k++) { to[k] = s[9 * t + k] + 1; }
+        } else {
+#pragma unroll
+            for (int k = 0; k < 9; k++) { d[9 * t + k] = s[9 * t + 8 - k] * 7; }
+        }
+    }
+}
+
 RESTRICTED(opted_out)
 {
     int t = blockIdx.x * blockDim.x + threadIdx.x;

@@ -66,6 +66,7 @@ enum {
     DEFECT(in_turns, 36, 36, 0, DEFECT_OVERLAP)        /* loads wait for stores that may alias */  \
     DEFECT(two_sources, 72, 40, 0, DEFECT_OVERLAP)     /* the same, and a word of another array */ \
     DEFECT(address_changes, 36, 36, 0, DEFECT_OVERLAP) /* an address is computed in between */     \
+    DEFECT(cannot_ask, 36, 36, 0, DEFECT_OVERLAP)      /* of one run, but of the other */      \
     DEFECT(opted_out, 36, 36, 0, 0)                    /* the mark in inline assembly */
 
 /* Kernels of tests/coalesce/hand.ptx. */

@@ -13,7 +13,7 @@ shpool_coalesce_SOURCES += tools/coalesce/llvm.c
 else
 shpool_coalesce_SOURCES += tools/coalesce/no_llvm.c
 endif
-EXTRA_DIST += tools/coalesce/llvm.c tools/coalesce/no_llvm.c
+EXTRA_DIST += tools/coalesce/llvm.c tools/coalesce/no_llvm.c tools/coalesce/survey.sh
 shpool_coalesce_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN='"$(libdir)/shpool/shpool-coalesce.so"' \
 	-DLLVM_LIBRARY='"$(SHPOOL_LLVM_LIBRARY)"'
 shpool_coalesce_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS)

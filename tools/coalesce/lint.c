@@ -306,6 +306,7 @@ static int rewrite_text(const tool_options *options, const char *path, ptx_modul
         return tool_failed("%s: %s", path, reason);
     }
     request.waste = 0;
+    request.file  = path; /* places, without -lineinfo */
     if (ptx_process(module, &request, report, &out, &rewritten) != PTX_FINE) {
         status = tool_failed("%s: no memory to rewrite it", path);
     } else {

@@ -87,6 +87,7 @@ static void rewrite_in_place(const char *path, const char *letters)
         free(lines);
         return;
     }
+    request.file  = path; /* places, without -lineinfo */
     request.skip  = skip;
     request.skips = split_lines(lines, skip);
     coalesce_report_init(&report);
