@@ -13,6 +13,7 @@ noinst_HEADERS += \
 	tests/gpu/trial.h
 EXTRA_DIST += \
 	tests/gpu/after.cu \
+	tests/gpu/alias.cu \
 	tests/gpu/bench_cluster.cu \
 	tests/gpu/binding_inline_bitmap.cu \
 	tests/gpu/binding_inline_thread_first_fit.cu \
