@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/abi.h
- * The plain data that host, kernels, device archive and third-party allocators share.
+ * Plain data shared by the host, kernels, the device archive and third-party allocators.
  *
- * Programs embed these layouts (a kernel has a shpool_pool among its parameters, an application
- * has libshpool_device.a linked into it), so they are frozen: a field is never moved or given
- * another meaning, new ones come out of the reserved words, and a change that cannot be made that
- * way raises SHPOOL_ABI.  Whoever receives one of these structures compares `abi` first.
+ * Programs embed these layouts (a kernel has a shpool_pool among its parameters, an application has
+ * libshpool_device.a linked into it), so they are frozen.  A field is never moved and never changes
+ * its meaning; new fields replace reserved words.  Any other change raises SHPOOL_ABI.  Code that
+ * receives one of these structures compares `abi` first.
  *
- * Words used here
- *   block      a CUDA thread block; what an allocator hands out is "an allocation"
+ * Terms
+ *   block      a CUDA thread block; memory that an allocator returns is called "an allocation"
  *   pool       the memory that one group of threads allocates from; a block has 1..1,024 pools
- *   region     all pools of a block, and the statistics area if there is one: what the launch
- *              reserves (shpool_pool.shared_bytes)
+ *   region     all pools of a block, and the statistics area if there is one: the shared memory
+ *              that the launch reserves (shpool_pool.shared_bytes)
  *   payload    bytes a caller may use; metadata is everything else
- *   view       what one thread needs to know to use its own pool; travels by value in registers
+ *   view       describes one thread's pool to the module's functions; passed by value in registers
  *   module     one allocator's device functions, compiled for one machine
  */
 #ifndef SHPOOL_ABI_H
@@ -22,7 +22,7 @@
 
 #include <shpool/types.h>
 
-/** Number of these layouts; see the file comment. */
+/** Version of these layouts; see the file comment. */
 #define SHPOOL_ABI 2u
 
 #define SHPOOL_NAME_BYTES     32u         /**< longest allocator name + NUL */
@@ -30,24 +30,24 @@
 #define SHPOOL_MAX_ALIGNMENT  1024u       /**< largest alignment a pool can be configured for */
 #define SHPOOL_MAX_THREADS    1024u       /**< threads of a block */
 #define SHPOOL_MAX_REQUEST    0x7fffffffu /**< larger requests never reach a module */
-#define SHPOOL_AREA_BYTES     96u         /**< of a block's statistics area; a multiple of 16 */
-#define SHPOOL_REPORT_ROOM    2048u       /**< a report, in front of spill slots */
-#define SHPOOL_SPILL_GRANULES 1024u       /**< at most, of a slot */
-#define SHPOOL_SPILL_LEAST    64u         /**< bytes of a slot's granule, at least */
+#define SHPOOL_AREA_BYTES     96u         /**< a block's statistics area; a multiple of 16 */
+#define SHPOOL_REPORT_ROOM    2048u       /**< room for a report, before the spill slots */
+#define SHPOOL_SPILL_GRANULES 1024u       /**< most granules of a slot */
+#define SHPOOL_SPILL_LEAST    64u         /**< fewest bytes of a slot's granule */
 #define SHPOOL_BAD_FREE_SLOTS 16u         /**< bad frees a report describes; more are counted */
 #define SHPOOL_LEAK_SLOTS     16u         /**< leaks a report describes; more are counted */
 #define SHPOOL_BROKEN_ZONE    100u        /**< shpool_walk.broken: bytes around a payload changed */
-#define SHPOOL_BROKEN_LOCK    101u        /**< the same: first words of a group's pool changed */
-#define SHPOOL_BROKEN_FREED   102u        /**< the same: of memory that was free, or seemed so */
+#define SHPOOL_BROKEN_LOCK    101u        /**< likewise: first words of a group's pool changed */
+#define SHPOOL_BROKEN_FREED   102u        /**< likewise: free memory, or what seemed so, changed */
 #define SHPOOL_NO_MARK        0xffffffffu /**< shpool_mark() of an allocator without marks */
-#define SHPOOL_SITE_WAIT      0xffffffffu /**< the site of what waits: nobody's own */
-#define SHPOOL_WAIT_BYTES     16u         /**< behind a pool that threads share: who waits */
+#define SHPOOL_SITE_WAIT      0xffffffffu /**< site of requests that wait; no caller uses it */
+#define SHPOOL_WAIT_BYTES     16u         /**< waiters' record, after a pool that threads share */
 
-/** What every fallible function returns: 0 is success, errors are negative. */
+/** Return value of every fallible function: 0 is success, errors are negative. */
 typedef enum shpool_status {
     SHPOOL_OK              = 0,
-    SHPOOL_ERR_INVALID     = -1,  /**< an argument breaks the contract */
-    SHPOOL_ERR_NOT_FOUND   = -2,  /**< nothing of that name or number */
+    SHPOOL_ERR_INVALID     = -1,  /**< an argument violates the contract */
+    SHPOOL_ERR_NOT_FOUND   = -2,  /**< nothing has that name or number */
     SHPOOL_ERR_NO_MEMORY   = -3,  /**< host or device memory ran out */
     SHPOOL_ERR_SPEC        = -4,  /**< an allocator spec or environment variable does not parse */
     SHPOOL_ERR_TOO_SMALL   = -5,  /**< the bytes given cannot hold the pools asked for */
@@ -55,45 +55,45 @@ typedef enum shpool_status {
     SHPOOL_ERR_ALIGNMENT   = -7,  /**< a base or size is not aligned as the pool needs it */
     SHPOOL_ERR_LAUNCH      = -8,  /**< the launch reserved less shared memory than the pool needs */
     SHPOOL_ERR_UNSUPPORTED = -9,  /**< this allocator, binding or build cannot do it */
-    SHPOOL_ERR_ABI         = -10, /**< header, archive and library do not fit together */
-    SHPOOL_ERR_BINDING     = -11, /**< the kernel is bound to another allocator than asked for */
+    SHPOOL_ERR_ABI         = -10, /**< header, archive and library have different versions */
+    SHPOOL_ERR_BINDING     = -11, /**< the kernel is bound to a different allocator */
     SHPOOL_ERR_CUDA        = -12, /**< a CUDA call failed; the detail names it */
     SHPOOL_ERR_LINK        = -13, /**< run-time linking failed; the detail holds the linker's log */
     SHPOOL_ERR_CORRUPT     = -14, /**< a pool's own data is damaged */
-    SHPOOL_ERR_DEADLOCK    = -15, /**< executor: no thread can go on */
+    SHPOOL_ERR_DEADLOCK    = -15, /**< executor: no thread can continue */
     SHPOOL_ERR_DIVERGENCE  = -16, /**< executor: threads of one barrier or vote disagree */
     SHPOOL_ERR_BUDGET      = -17, /**< executor: the budget of switches is spent */
-    SHPOOL_ERR_SYSTEM      = -18, /**< the operating system refused what the detail names */
+    SHPOOL_ERR_SYSTEM      = -18, /**< a system call failed; the detail names it */
     SHPOOL_ERR_LIMIT       = -19, /**< a configured limit of device memory would be exceeded */
-    SHPOOL_ERR_DOUBLE_FREE = -20, /**< device memory that is free already */
+    SHPOOL_ERR_DOUBLE_FREE = -20, /**< the device memory is already free */
     SHPOOL_ERR_CAPTURE     = -21  /**< not possible while the stream captures a graph */
 } shpool_status;
 
-/** Who may free what a thread allocated, and which threads share one pool. */
+/** Which threads share one pool, and which may free an allocation. */
 typedef enum shpool_scope {
     SHPOOL_SCOPE_THREAD = 1, /**< one pool per thread; only the owner frees */
     SHPOOL_SCOPE_GROUP  = 2, /**< threads_per_pool threads share a pool; any of them frees */
     SHPOOL_SCOPE_BLOCK  = 3, /**< one pool; any thread of the block frees */
-    SHPOOL_SCOPE_CLUSTER = 4 /**< one pool in each block of a cluster; any thread of the cluster
-                                  allocates from all of them, and frees */
+    SHPOOL_SCOPE_CLUSTER = 4 /**< one pool in each block of a cluster; any thread of the cluster may
+                                  allocate from all of them, and free */
 } shpool_scope;
 
 /** Capability bits (shpool_allocator.caps). */
 enum {
-    SHPOOL_CAP_FREE        = 1u << 0, /**< what is freed can be allocated again, in any order */
+    SHPOOL_CAP_FREE        = 1u << 0, /**< freed memory can be allocated again, in any order */
     SHPOOL_CAP_ALIGNED     = 1u << 1, /**< shpool_aligned_malloc beyond 16 bytes */
     SHPOOL_CAP_RESIZE      = 1u << 2, /**< realloc can succeed in place */
-    SHPOOL_CAP_REFUSES     = 1u << 3, /**< bad frees are refused in every mode, not only check=1 */
+    SHPOOL_CAP_REFUSES     = 1u << 3, /**< bad frees are refused always, not only with check=1 */
     SHPOOL_CAP_LOCK_FREE   = 1u << 4, /**< no lock: a thread's request that fits never
                                            waits for another thread's (a warp's may) */
     SHPOOL_CAP_OUT_OF_BAND = 1u << 5, /**< no metadata between the allocations */
-    SHPOOL_CAP_SPILL       = 1u << 6, /**< allocations may lie in global memory */
-    SHPOOL_CAP_CHECK       = 1u << 7, /**< shpool_check walks the structure; check=1 is offered */
-    SHPOOL_CAP_NONE        = 1u << 8, /**< never hands out anything (for measuring) */
+    SHPOOL_CAP_SPILL       = 1u << 6, /**< allocations may be in global memory */
+    SHPOOL_CAP_CHECK       = 1u << 7, /**< shpool_check walks the structure, check=1 is available */
+    SHPOOL_CAP_NONE        = 1u << 8, /**< never allocates anything (for measuring) */
     SHPOOL_CAP_MARK        = 1u << 9, /**< a stack: shpool_mark and shpool_release; without
                                            SHPOOL_CAP_FREE, memory comes back in stack order */
-    SHPOOL_CAP_GROUP       = 1u << 10 /**< a whole warp works together on its request; without it,
-                                           and of smaller groups, the first lane may ask alone */
+    SHPOOL_CAP_GROUP       = 1u << 10 /**< a whole warp serves its request together; without it, and
+                                           for smaller groups, the first lane may request alone */
 };
 
 /** Why a free was refused (shpool_bad_free.reason). */
@@ -101,76 +101,76 @@ typedef enum shpool_free_result {
     SHPOOL_FREE_OK       = 0,
     SHPOOL_FREE_FOREIGN  = 1, /**< not an address of this thread's pool */
     SHPOOL_FREE_INTERIOR = 2, /**< inside an allocation, but not its start */
-    SHPOOL_FREE_DOUBLE   = 3, /**< in the pool, but not allocated: freed already, or never given */
+    SHPOOL_FREE_DOUBLE   = 3, /**< in the pool, but not allocated: freed before, or never made */
     SHPOOL_FREE_CORRUPT  = 4, /**< the pool's own data around it is damaged; nothing was changed */
     SHPOOL_FREE_GROUP    = 5  /**< check=1: members of a group disagree about the request or about
-                                   who the members are; also a malloc, with address 0 */
+                                   who the members are; also for a malloc, with address 0 */
 } shpool_free_result;
 
 /** Bits of shpool_pool.flags and shpool_view.flags. */
 enum {
     SHPOOL_FLAG_STATS       = 1u << 0, /**< counters are kept; a report can be read */
     SHPOOL_FLAG_CHECK       = 1u << 1, /**< checked mode */
-    SHPOOL_FLAG_SPILL       = 1u << 2, /**< what does not fit goes to global memory */
+    SHPOOL_FLAG_SPILL       = 1u << 2, /**< requests that do not fit go to global memory */
     SHPOOL_FLAG_LEADER      = 1u << 3, /**< view only: first thread of its pool */
     SHPOOL_FLAG_SHARED      = 1u << 4, /**< more than one thread may use a pool */
-    SHPOOL_FLAG_IN_BAND     = 1u << 5, /**< an overrun reaches what is followed or waited for:
-                                            check=1 walks before each call, in a pool that
-                                            threads share, too */
+    SHPOOL_FLAG_IN_BAND     = 1u << 5, /**< an overrun can damage links or locks: check=1 walks
+                                            before each call, also in a pool that threads share */
     SHPOOL_FLAG_SPILL_ARENA  = 1u << 6, /**< ... to the block's slot of global memory */
-    SHPOOL_FLAG_SPILL_NATIVE = 1u << 7, /**< ... to CUDA's heap; of both, after the slot */
+    SHPOOL_FLAG_SPILL_NATIVE = 1u << 7, /**< ... to CUDA's heap; with both, after the slot */
     SHPOOL_FLAG_ALIGN_SHIFT = 8,       /**< bits 8..11: log2 of the configured alignment */
     SHPOOL_FLAG_ALIGN_MASK  = 15u << 8,
-    SHPOOL_FLAG_CLUSTER     = 1u << 12, /**< scope cluster; a view without it does not borrow */
+    SHPOOL_FLAG_CLUSTER     = 1u << 12, /**< scope cluster; without it a view does not borrow */
     SHPOOL_FLAG_TRACE       = 1u << 13, /**< each malloc and free is recorded; only with STATS */
-    SHPOOL_FLAG_COPIES      = 1u << 14, /**< a joined image may have variables of the program's */
+    SHPOOL_FLAG_COPIES      = 1u << 14, /**< a linked image may copy the program's variables */
     SHPOOL_FLAG_NAMED       = 1u << 15, /**< view only: the image calls its one allocator by name */
-    SHPOOL_FLAG_MEMBERS_SHIFT = 16, /**< view only, bits 16..25: members of the group that asks,
-                                         less 1 */
+    SHPOOL_FLAG_MEMBERS_SHIFT = 16, /**< view only, bits 16..25: members of the calling group, minus
+                                         1 */
     SHPOOL_FLAG_MEMBERS_MASK  = 1023 << 16
 };
 
-/** Where requests go that a pool cannot serve (shpool_config.spill); a sum of bits. */
+/** Destination of requests that a pool cannot serve (shpool_config.spill); a sum of bits. */
 enum {
     SHPOOL_SPILL_FAIL   = 0, /**< they fail */
     SHPOOL_SPILL_ARENA  = 1, /**< a slot of spill_bytes in global memory for each running block */
-    SHPOOL_SPILL_NATIVE = 2  /**< CUDA's in-kernel heap; with ARENA when the slot is full */
+    SHPOOL_SPILL_NATIVE = 2  /**< CUDA's in-kernel heap; with ARENA, once the slot is full */
 };
 
-/** How a kernel that is compiled for the function table gets its allocator
+/** How a kernel that was compiled for the function table reaches its allocator
  *  (shpool_config.binding). */
 enum {
     SHPOOL_BINDING_AUTO   = 0, /**< $SHPOOL_BINDING, else TABLE */
-    SHPOOL_BINDING_TABLE  = 1, /**< calls through pointers; an allocator that the program was built
-                                    without is joined with it */
-    SHPOOL_BINDING_LINKED = 2  /**< joined, and inlined where the kernel has LTO-IR, too; TABLE
-                                    where this is not possible, and with stats, check and trace */
+    SHPOOL_BINDING_TABLE  = 1, /**< calls through pointers; an allocator that is not in the program
+                                    is linked at run time */
+    SHPOOL_BINDING_LINKED = 2  /**< linked at run time, and inlined if the kernel also has LTO-IR;
+                                    TABLE if this is not possible, and with stats, check and
+                                    trace */
 };
 
 /**
- * What one thread needs to know of its own pool.  Passed by value; a zeroed view is an empty pool.
- * For an empty pool (bytes and word[] 0) every module's malloc returns 0 and its free refuses,
- * without touching memory.
+ * Describes the calling thread's own pool.  Passed by value; a zeroed view is an empty pool.  For
+ * an empty pool (bytes and word[] 0) every module's malloc returns 0 and its free refuses, without
+ * touching memory.
  */
 typedef struct shpool_view {
     simt_addr base;     /**< first byte of this thread's pool */
-    uint32_t  bytes;    /**< of this thread's pool, metadata included; 0: empty */
-    uint32_t  rank;     /**< of the thread in its block, 0..threads-1, x fastest */
+    uint32_t  bytes;    /**< size of this thread's pool, metadata included; 0: empty */
+    uint32_t  rank;     /**< rank of the thread in its block, 0..threads-1, x fastest */
     uint32_t  flags;    /**< SHPOOL_FLAG_* */
     uint32_t  word[2];  /**< the module's own geometry, from its layout function */
     simt_addr area;     /**< 16 bytes into the block's statistics area; 0: it has none */
 } shpool_view;
 
-/** What a module makes of a number of bytes; the one place where overhead is computed. */
+/** How a module uses a number of bytes.  The overhead is computed nowhere else. */
 typedef struct shpool_layout {
     uint32_t bytes;   /**< bytes used, at most those given; 0: too few to hold one allocation */
     uint32_t largest; /**< largest single malloc of a fresh pool, in bytes */
     uint32_t word[2]; /**< for shpool_view.word */
 } shpool_layout;
 
-/** Result of a module's walk over its structure; 0 is sound, else which invariant broke, where. */
+/** Result of a module's walk over its structure: 0 if it is sound, else the broken invariant. */
 typedef struct shpool_walk {
-    uint32_t  broken; /**< 0, a number of the allocator's README, or SHPOOL_BROKEN_* */
+    uint32_t  broken; /**< 0, a number from the allocator's README, or SHPOOL_BROKEN_* */
     simt_addr where;  /**< address of the first inconsistency */
     uint32_t  live;   /**< allocations found */
     uint32_t  used;   /**< usable bytes of those */
@@ -200,7 +200,7 @@ typedef unsigned long long (*shpool_spilled_fn)(shpool_view view, const void *pt
 
 /** One module's functions.  Device pointers of one linked image, or host pointers (executor). */
 typedef struct shpool_table {
-    uint32_t          abi;   /**< SHPOOL_ABI of whoever compiled the module */
+    uint32_t          abi;   /**< SHPOOL_ABI that the module was compiled with */
     uint32_t          bytes; /**< sizeof(shpool_table) there */
     shpool_layout_fn  layout;
     shpool_init_fn    init;
@@ -211,33 +211,33 @@ typedef struct shpool_table {
     shpool_largest_fn largest;
     shpool_walk_fn    walk;
     shpool_owns_fn    owns;
-    shpool_fini_fn    fini;    /**< closes the statistics; this and the rest: module.h */
+    shpool_fini_fn    fini;    /**< closes the statistics; from here on see module.h */
     shpool_spill_fn   spill;   /**< a request that the pool cannot serve */
-    shpool_unspill_fn unspill; /**< a free of what does not lie in the pool */
+    shpool_unspill_fn unspill; /**< a free of memory outside the pool */
     shpool_rewind_fn  rewind;  /**< marks; NULL: none */
-    shpool_spilled_fn spilled; /**< usable bytes of what spill gave */
-    shpool_malloc_group_fn allocate_group; /**< of several lanes; NULL: one of them asks */
-    shpool_free_group_fn   release_group;  /**< NULL where allocate_group is */
+    shpool_spilled_fn spilled; /**< usable bytes of a spilled allocation */
+    shpool_malloc_group_fn allocate_group; /**< by several lanes; NULL: one of them requests */
+    shpool_free_group_fn   release_group;  /**< NULL if allocate_group is */
     void             *reserved[4]; /**< NULL */
 } shpool_table;
 
 /**
- * A configured pool: plain data, made on the host, a read-only kernel parameter.  Valid for one
- * linked image and one device; copy it freely.  A zeroed pool gives empty heaps.
+ * A configured pool: plain data, created on the host and passed as a read-only kernel parameter.
+ * Valid for one linked image and one device; copy it freely.  A zeroed pool gives empty heaps.
  */
 typedef struct shpool_pool {
     uint32_t abi;              /**< SHPOOL_ABI */
     uint32_t bytes;            /**< sizeof(shpool_pool) */
-    uint32_t allocator;        /**< shpool_name_id() of the name */
+    uint32_t allocator;        /**< shpool_name_id() of the allocator's name */
     uint32_t flags;            /**< SHPOOL_FLAG_* */
     uint32_t shared_bytes;     /**< region: bytes of shared memory the caller provides */
-    uint32_t area_bytes;       /**< of those, the statistics area in front (0: none) */
+    uint32_t area_bytes;       /**< of those, the statistics area at the start (0: none) */
     uint32_t pools;            /**< pools per block */
-    uint32_t pool_bytes;       /**< of one pool, and the distance between two */
+    uint32_t pool_bytes;       /**< size of one pool, and the distance between two */
     uint32_t threads_per_pool; /**< the last pool may be shared by fewer */
     uint32_t block_threads;    /**< threads of the block it was planned for */
     uint32_t pool_magic;       /**< mulhi(rank, pool_magic) == rank / threads_per_pool; 0: rank */
-    uint32_t alignment;        /**< largest alignment, a power of two; the base needs it too */
+    uint32_t alignment;        /**< largest alignment, a power of two; also the base's */
     uint32_t largest;          /**< largest single malloc of a fresh pool, bytes */
     uint32_t scope;            /**< shpool_scope */
     uint32_t word[2];          /**< the module's geometry, for shpool_view.word */
@@ -245,21 +245,21 @@ typedef struct shpool_pool {
     shpool_free_fn      release;  /**< likewise */
     shpool_malloc_group_fn allocate_group; /**< likewise */
     shpool_free_group_fn   release_group;  /**< likewise */
-    const shpool_table *table;    /**< where the module's functions lie, in the image's memory */
+    const shpool_table *table;    /**< address of the module's functions, in the image's memory */
     void               *report;   /**< shpool_report_data in global memory, or NULL */
     char     name[SHPOOL_NAME_BYTES]; /**< of the allocator */
-    uint32_t system_bytes;            /**< shared memory in front of a block's, on this device */
-    uint32_t spill_bytes;             /**< of a block's slot; 0: no SHPOOL_FLAG_SPILL_ARENA */
+    uint32_t system_bytes;            /**< shared memory reserved before a block's, here */
+    uint32_t spill_bytes;             /**< size of a block's slot; 0: no SHPOOL_FLAG_SPILL_ARENA */
     uint32_t spill_shift;             /**< log2 of the bytes of a slot's granule */
-    uint32_t spill_slots;             /**< how many there are */
+    uint32_t spill_slots;             /**< number of slots */
     uint32_t binding;                 /**< SHPOOL_BINDING_*, not AUTO */
     uint32_t reserved[5];             /**< 0 */
-    const void *image;                /**< function table: the address of shpool_image_mark in the
-                                           image whose kernels may use the pool */
-    void    *library;                 /**< the host's: the image that was joined for the pool when
-                                           it was opened, or NULL: the program's own */
+    const void *image;                /**< function table: address of shpool_image_mark in the image
+                                           whose kernels may use the pool */
+    void    *library;                 /**< host only: the image that was linked for the pool when it
+                                           was opened, or NULL: the program's own */
     void    *reserved_pointer[2];     /**< NULL */
-    void    *trace;                   /**< the host's: the file that is to be written, or NULL */
+    void    *trace;                   /**< host only: the trace file to write, or NULL */
 } shpool_pool;
 
 /** One refused free. */
@@ -267,10 +267,10 @@ typedef struct shpool_bad_free {
     uint32_t  block;   /**< rank of the block in the grid */
     uint32_t  thread;  /**< rank of the thread in the block */
     uint32_t  reason;  /**< shpool_free_result */
-    uint32_t  site;    /**< what the caller gave to shpool_free_at, or 0 */
+    uint32_t  site;    /**< the caller's argument of shpool_free_at, or 0 */
     unsigned long long address; /**< generic address as the caller gave it */
-    /** check=1, reasons DOUBLE and CORRUPT: what the caller of shpool_malloc_at gave for this
-     *  allocation, and the thread that called it; 0 where its record was written over since. */
+    /** check=1, reasons DOUBLE and CORRUPT: the site given to shpool_malloc_at for this allocation,
+     *  and the thread that called it; 0 if the record has been overwritten since. */
     uint32_t  malloc_site;
     uint32_t  malloc_thread;
 } shpool_bad_free;
@@ -279,47 +279,45 @@ typedef struct shpool_bad_free {
 typedef struct shpool_leak {
     uint32_t  block;  /**< rank of the block in the grid */
     uint32_t  thread; /**< rank of the thread that allocated it */
-    uint32_t  site;   /**< what it gave to shpool_malloc_at, or 0 */
+    uint32_t  site;   /**< its argument of shpool_malloc_at, or 0 */
     uint32_t  usable; /**< usable bytes */
-    unsigned long long address; /**< generic, in that block */
+    unsigned long long address; /**< generic address in that block */
     uint32_t  reserved[2];
 } shpool_leak;
 
-/** What a pool that was opened with stats, check or a spill option tells the host after its
- *  kernels. */
+/** Report of a pool that was opened with stats, check or a spill option; read after its kernels. */
 typedef struct shpool_report_data {
     uint32_t abi;        /**< SHPOOL_ABI */
     uint32_t bytes;      /**< sizeof(shpool_report_data) */
-    int32_t  status;     /**< SHPOOL_OK, or why a block got an empty heap (the last one's reason) */
+    int32_t  status;     /**< SHPOOL_OK, or why a block got an empty heap (latest reason) */
     uint32_t empty;      /**< blocks whose heap was empty */
     uint32_t blocks;     /**< blocks that called shpool_fini */
     uint32_t bad_frees;  /**< frees refused, over all blocks */
     unsigned long long mallocs;     /**< requests, failed ones included */
     unsigned long long frees;       /**< successful ones */
-    unsigned long long failures;    /**< requests that got NULL */
+    unsigned long long failures;    /**< requests that returned NULL */
     unsigned long long live;        /**< allocations that were never freed, counted at fini */
     unsigned long long live_bytes;  /**< usable bytes of those */
-    unsigned long long spills;      /**< requests served from global memory; with any spill option
-                                         counted without stats, too, and so is failures */
+    unsigned long long spills;      /**< requests served from global memory; with any spill option,
+                                         this and failures are counted even without stats */
     uint32_t peak_bytes;    /**< most usable bytes live at once in any one block */
-    uint32_t largest_free;  /**< largest malloc that would still succeed at fini, worst block */
-    uint32_t corrupt;       /**< pools that shpool_fini found damaged (check=1) */
-    uint32_t leaks;         /**< allocations in pools that shpool_fini found (check=1) */
+    uint32_t largest_free;  /**< largest malloc still possible at fini, worst block */
+    uint32_t corrupt;       /**< damaged pools that shpool_fini found (check=1) */
+    uint32_t leaks;         /**< live allocations that shpool_fini found in pools (check=1) */
     shpool_bad_free bad_free[SHPOOL_BAD_FREE_SLOTS]; /**< the first min(bad_frees, slots) */
     shpool_leak leak[SHPOOL_LEAK_SLOTS];             /**< the first min(leaks, slots) */
     unsigned long long native_spills; /**< spills that CUDA's in-kernel heap served */
     unsigned long long waits;       /**< attempts of shpool_malloc_wait and shpool_after_malloc that
-                                         got nothing, and were followed by another one */
-    unsigned long long cycles;      /**< in malloc and free, of all threads, about */
+                                         failed and were followed by another attempt */
+    unsigned long long cycles;      /**< in malloc and free, all threads, approximate */
     uint32_t slowest;       /**< cycles of the slowest malloc or free */
     uint32_t fastest;       /**< cycles of the fastest one */
-    uint32_t unused_bytes;  /**< most bytes of a block's pools that were free as a request failed */
-    uint32_t broken;        /**< check=1, of the first pool that was found damaged: what
-                                 shpool_walk.broken says; 0: none was */
-    unsigned long long timed;       /**< mallocs and frees of pools that the cycles are of: not of
-                                         what was spilled, nor what shpool_release let go */
+    uint32_t unused_bytes;  /**< most free bytes of a block's pools when a request failed */
+    uint32_t broken;        /**< check=1: shpool_walk.broken of the first damaged pool, or 0 */
+    unsigned long long timed;       /**< mallocs and frees that `cycles` covers: those of pools, not
+                                         spilled requests nor shpool_release */
     unsigned long long trace;       /**< address of the records of trace=FILE, or 0 */
-    unsigned long long broken_at;   /**< and where: generic address, in that block */
+    unsigned long long broken_at;   /**< where it is broken: generic address in that block */
 } shpool_report_data;
 
 #endif /* SHPOOL_ABI_H */

@@ -3,10 +3,9 @@
  * @file shpool/after.h
  * Frees that wait for an asynchronous copy: shpool_free_after().
  *
- * A block of shared memory that a bulk copy (TMA) still writes or reads may not be given back: its
- * next owner would find the copy's bytes in it, or the copy the next owner's.  A queue of pending
- * frees remembers such blocks and gives them back when the copy has ended, so that the thread does
- * not stand and wait:
+ * An allocation that a bulk copy (TMA) still writes or reads must not be freed: the copy would
+ * overwrite the next owner's data, or read it.  A queue of pending frees remembers such allocations
+ * and frees them when the copy has ended, so that the thread need not wait:
  *
  *     shpool_after after = shpool_after_init(heap, 8);      // one thread, room for 8 frees
  *     for (...) {
@@ -18,24 +17,22 @@
  *     }
  *     shpool_after_fini(&after);
  *
- * examples/pipeline.cu has both directions, doc/AFTER.md when to use which.
+ * examples/pipeline.cu shows both directions; doc/AFTER.md explains when to use which.
  *
  * Scope.  A queue belongs to the thread that made it: a struct among its variables, passed by
- * address to these inlined functions, which leaves it in registers.  The block is given back by
- * that thread, so the pool must let it (shpool-info show NAME: scope).  Any number of threads of a
- * block may have queues of their own.
- * What may be in it: allocations of the queue's heap, in shared memory or, from heaps that spill,
- * in global memory.  What is none is refused when its turn comes, as by shpool_free().
- * Order.  What the phase has acquired, and the copies of a group, come before the free.
+ * address to these inlined functions, which leaves it in registers.  That thread frees the
+ * allocation, so the pool's scope must permit it (shpool-info show NAME).  Any number of threads of
+ * a block may have queues of their own.
+ * Contents: allocations of the queue's heap, in shared memory or, if the heap spills, in global
+ * memory.  Any other pointer is refused when its turn comes, as by shpool_free().
+ * Order.  Everything the phase has acquired, and the copies of a group, happen before the free.
  *
- * What it does not do: wait for groups of other threads (an mbarrier will do), or look further than
- * an mbarrier does, whose parity tells two phases apart: call
- * shpool_after_poll() at least once between the end of a phase that the queue waits for and the end
- * of the next phase of the same mbarrier.
+ * Limits.  A queue does not wait for groups of other threads; use an mbarrier for that.  The parity
+ * of an mbarrier distinguishes only two phases: call shpool_after_poll() at least once between the
+ * end of a phase that the queue waits for and the end of the next phase of the same mbarrier.
  *
- * mbarriers and cp.async: sm_80 and newer; bulk copies: sm_90 and newer; an older architecture does
- * not declare them.
- * Nothing is added to kernels that do not call them.
+ * mbarriers and cp.async need sm_80 or newer, bulk copies sm_90 or newer; the functions are not
+ * declared for older architectures.  Kernels that do not call them are unchanged.
  */
 #ifndef SHPOOL_AFTER_H
 #define SHPOOL_AFTER_H
@@ -44,28 +41,28 @@
 
 #if SIMT_HAS_MBARRIER
 
-/** One thread's queue of pending frees.  Made by shpool_after_init(); do not copy it. */
+/** One thread's queue of pending frees.  Created by shpool_after_init(); do not copy it. */
 typedef struct shpool_after {
     shpool_heap heap;
     simt_addr   entries; /**< 16 bytes each, oldest first: pointer, mbarrier, parity */
     uint32_t    slots;   /**< entries there is room for */
     uint32_t    count;   /**< entries in use */
-    uint32_t    groups;  /**< of those, how many wait for a group of bulk copies */
-    uint32_t    copies;  /**< and how many for one of cp.async */
+    uint32_t    groups;  /**< of those, entries that wait for a group of bulk copies */
+    uint32_t    copies;  /**< entries that wait for a group of cp.async */
 } shpool_after;
 
-/* In place of an mbarrier, which lies at a multiple of 8: the entry waits for a group. */
+/* Stored in place of an mbarrier's address, a multiple of 8: the entry waits for a group. */
 #define SHPOOL_AFTER_GROUP  1u
 #define SHPOOL_AFTER_COPIES 2u
 
 /**
- * Make an empty queue with room for `slots` pending frees.
+ * Create an empty queue with room for `slots` pending frees.
  *
  * Scope: the calling thread alone.
- * @param [in] heap   where the blocks come from; 16 bytes a slot are taken from its shared memory
- * @param [in] slots  any number; 0 is a queue without memory
- * @return the queue.  Where the heap had no room for the slots it has none: each call then waits in
- *         place for the copy that it names, which is slower and as safe.
+ * @param [in] heap   the heap of the allocations; its shared memory also provides 16 bytes per slot
+ * @param [in] slots  any number; 0 creates a queue without memory
+ * @return the queue.  If the slots do not fit in the heap, the queue has none: each call then waits
+ *         for its copy immediately, which is slower but equally safe.
  */
 SIMT_FN shpool_after shpool_after_init(shpool_heap heap, uint32_t slots)
 {
@@ -86,9 +83,9 @@ SIMT_FN void *shpool_after_pointer(simt_u128 entry)
     return (void *)(size_t)(((unsigned long long)entry.y << 32) | entry.x);
 }
 
-/* Free what is known to be done: the first `oldest` entries, the first `read` groups of bulk copies
- * and `landed` ones of cp.async, and whatever phase has ended; the others close up.  The number
- * freed. */
+/* Free the entries known to be done: the first `oldest` entries, the first `read` groups of bulk
+ * copies, the first `landed` groups of cp.async, and all whose phase has ended.  The others move
+ * up.  Returns the number freed. */
 SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32_t read,
                                     uint32_t landed)
 {
@@ -124,10 +121,11 @@ SIMT_FN uint32_t shpool_after_sweep(shpool_after *after, uint32_t oldest, uint32
 }
 
 /**
- * Free what waits for phases that have ended; waits for nothing.
+ * Free the entries whose phases have ended; does not wait.
  *
- * Hardware does not tell whether a group has been read without waiting for it: blocks that wait for
- * groups stay until somebody waits (a full queue, shpool_after_malloc(), shpool_after_fini()).
+ * The hardware cannot report whether a group has been read, except by waiting for it.  Entries that
+ * wait for groups therefore stay until a call waits (a full queue, shpool_after_malloc(),
+ * shpool_after_fini()).
  * @return the number of blocks freed
  */
 SIMT_FN uint32_t shpool_after_poll(shpool_after *after)
@@ -136,9 +134,9 @@ SIMT_FN uint32_t shpool_after_poll(shpool_after *after)
 }
 
 #if SIMT_HAS_BULK
-/* Wait for the oldest of `pending` groups, and for as few more as the instruction's constants let;
- * the number that were waited for.  Groups that the queue does not know of are younger than the
- * oldest: they make the wait longer, never shorter. */
+/* Wait for the oldest of `pending` groups, and for as few more as the instruction's constants
+ * allow.  Returns the number waited for.  Groups that the queue does not know of are younger than
+ * the oldest, so they make the wait longer, never shorter. */
 SIMT_FN uint32_t shpool_after_wait_groups(uint32_t pending)
 {
     if (pending > 7u) {
@@ -170,10 +168,10 @@ SIMT_FN uint32_t shpool_after_wait_copies(uint32_t pending)
 }
 
 /**
- * Wait for the oldest pending free, and do it and all others that are due.
+ * Wait for the oldest pending free, then perform it and all others that are due.
  *
- * The phase that it waits for must not need the calling thread.
- * @return the number of blocks freed; 0: nothing was pending
+ * The phase that it waits for must not depend on the calling thread.
+ * @return the number of allocations freed; 0: nothing was pending
  */
 SIMT_FN uint32_t shpool_after_wait(shpool_after *after)
 {
@@ -195,7 +193,7 @@ SIMT_FN uint32_t shpool_after_wait(shpool_after *after)
     return shpool_after_sweep(after, 1, 0, 0);
 }
 
-/* Nonzero: the block is in the queue, which has made room if need be; 0: it has no memory. */
+/* Nonzero: the allocation is queued, after making room if necessary; 0: the queue has no memory. */
 SIMT_FN int shpool_after_put(shpool_after *after, void *ptr, simt_addr mbar, uint32_t parity)
 {
     unsigned long long bits = (unsigned long long)(size_t)ptr;
@@ -219,14 +217,15 @@ SIMT_FN int shpool_after_put(shpool_after *after, void *ptr, simt_addr mbar, uin
 }
 
 /**
- * Give a block back when a phase of an mbarrier has ended.
+ * Free an allocation when a phase of an mbarrier has ended.
  *
- * For blocks that a copy writes (the mbarrier that it completes on), and for blocks that other
- * threads still read (an mbarrier at which they arrive when they are done).  Frees at once if the
- * phase has ended.  A full queue frees what is due, and if nothing is, waits for its oldest entry,
- * whose phase must not need the calling thread.
- * @param [in] ptr     of the queue's heap; NULL has no effect.  The caller uses it no more.
- * @param [in] mbar    outlives the pending free; must not lie in the block itself
+ * For allocations that a copy writes (the mbarrier that it completes on), and for allocations that
+ * other threads still read (an mbarrier at which they arrive when they are done).  Frees at once if
+ * the phase has ended.  A full queue frees the entries that are due.  If none is due, it waits for
+ * its oldest entry, whose phase must not depend on the calling thread.
+ * @param [in] ptr     from the queue's heap; NULL has no effect.  The caller must not use it
+ *                     afterwards.
+ * @param [in] mbar    outlives the pending free; must not be part of the allocation
  * @param [in] parity  of the phase, 0 or 1, as for simt_mbar_wait()
  */
 SIMT_FN void shpool_free_after(shpool_after *after, void *ptr, simt_addr mbar, uint32_t parity)
@@ -243,11 +242,11 @@ SIMT_FN void shpool_free_after(shpool_after *after, void *ptr, simt_addr mbar, u
 }
 
 /**
- * Give a block back when the calling thread's cp.async copies have landed in it.
+ * Free an allocation when the calling thread's cp.async copies have landed in it.
  *
- * Ends the thread's group of them (simt_copy16_commit()), and frees the block some time after that
- * group has landed.
- * @param [in] ptr  of the queue's heap, destination of copies since the last commit or before;
+ * Ends the thread's group of copies (simt_copy16_commit()), and frees the allocation some time
+ * after that group has landed.
+ * @param [in] ptr  from the queue's heap, destination of copies since the last commit or before;
  *                  NULL: only the group is ended
  */
 SIMT_FN void shpool_free_after_copies(shpool_after *after, void *ptr)
@@ -262,12 +261,12 @@ SIMT_FN void shpool_free_after_copies(shpool_after *after, void *ptr)
 #if SIMT_HAS_BULK
 
 /**
- * Give a block back when the calling thread's copies out of shared memory have read it.
+ * Free an allocation when the calling thread's copies out of shared memory have read it.
  *
- * Ends the thread's group of copies (simt_copy_commit()), and frees the block some time after that
- * group has been read.  That the bytes have arrived in global memory is not waited for: whoever
- * needs that calls simt_copy_wait(0), other kernels need nothing.
- * @param [in] ptr  of the queue's heap, source of copies since the last commit or before; NULL:
+ * Ends the thread's group of copies (simt_copy_commit()), and frees the allocation some time after
+ * that group has been read.  It does not wait until the bytes have arrived in global memory: call
+ * simt_copy_wait(0) if the same kernel needs that; later kernels need nothing.
+ * @param [in] ptr  from the queue's heap, source of copies since the last commit or before; NULL:
  *                  only the group is ended
  */
 SIMT_FN void shpool_free_after_group(shpool_after *after, void *ptr)
@@ -280,14 +279,14 @@ SIMT_FN void shpool_free_after_group(shpool_after *after, void *ptr)
 }
 
 /**
- * Allocate shared memory for copies: a shpool_malloc_shared() that first does what frees are
- * pending, if it must, and waits for them, oldest first, as shpool_after_wait() does.
+ * Allocate shared memory for copies: shpool_malloc_shared() that, if necessary, performs pending
+ * frees first and waits for them, oldest first, like shpool_after_wait().
  *
- * Has the simt_fence_async() in it that a copy into memory needs that others wrote before.  Who
- * needs more than 16 bytes of alignment calls shpool_aligned_malloc(), shpool_after_wait() where
- * that has no room, and the fence.  With stats=1 attempts that others followed are `waits`.
+ * Issues the simt_fence_async() that a copy into memory written by other threads requires.  For an
+ * alignment above 16, call shpool_aligned_malloc(), shpool_after_wait() while that fails, and the
+ * fence.  With stats=1, attempts that are followed by another one count as `waits`.
  * @return the allocation, aligned to 16; NULL if it does not fit although nothing is pending any
- *         more: what other threads' queues hold is not waited for
+ *         more.  Entries of other threads' queues are not waited for
  */
 SIMT_FN void *shpool_after_malloc(shpool_after *after, size_t bytes)
 {
@@ -299,7 +298,7 @@ SIMT_FN void *shpool_after_malloc(shpool_after *after, size_t bytes)
 
     SIMT_ROLLED
     while ((ptr == NULL) && (after->count != 0)) {
-        shpool_note_wait(after->heap); /* no failure: with stats=1 one of `waits` */
+        shpool_note_wait(after->heap); /* not a failure: with stats=1 it counts as one of `waits` */
         if (shpool_after_poll(after) == 0) {
             (void)shpool_after_wait(after);
         }
@@ -311,7 +310,7 @@ SIMT_FN void *shpool_after_malloc(shpool_after *after, size_t bytes)
 
 #endif /* SIMT_HAS_BULK */
 
-/** Wait for all pending frees, do them, and give the queue's own memory back. */
+/** Wait for all pending frees, perform them, and free the queue's own memory. */
 SIMT_FN void shpool_after_fini(shpool_after *after)
 {
     SIMT_ROLLED

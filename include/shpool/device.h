@@ -3,24 +3,26 @@
  * @file shpool/device.h
  * The host side of device memory: contexts, stream-ordered caching allocators, typed buffers.
  *
- * C11 and C++17; includes no CUDA header and needs no CUDA library to link: the driver is loaded
- * when the first call needs it.  Works beside a CUDA runtime, on the devices' primary contexts.
+ * C11 and C++17; includes no CUDA header and needs no CUDA library at link time: the driver is
+ * loaded when the first call needs it.  Coexists with a CUDA runtime, on the devices' primary
+ * contexts.
  *
- * What is where
+ * Headers
  *   device/allocator.h  open an allocator by name, malloc, free, trim, statistics
- *   device/provider.h   what a third party fills in to add an allocator or a layer
+ *   device/provider.h   the structures that add an allocator or a layer from outside
  *   device/context.h    device, stream, event, timer, page-locked memory in one object
  *   device/array.h      element types, random numbers, printing: arrays in host memory
  *   device/buffer.h     reference-counted typed arrays in device memory; copy, fill, random, print
- *   device/share.h      device memory that several processes use: export, send, import
+ *   device/share.h      device memory shared between processes: export, send, import
  *   device/hooks.h      functions for PyTorch's and CuPy's pluggable allocators
  *
- * Errors: a negative shpool_status; outputs are then NULL or zeroed, nothing is printed, and
- * shpool_last_error() has the detail for the calling thread.  No call leaves an error behind in
- * the CUDA runtime, and none switches the caller's current device but shpool_context_activate().
+ * Errors: functions return a negative shpool_status.  Outputs are then NULL or zeroed, nothing is
+ * printed, and shpool_last_error() has the detail for the calling thread.  No call leaves an error
+ * in the CUDA runtime, and only shpool_context_activate() changes the caller's current device.
  *
- * After fork() the child has no CUDA: every call that would allocate answers SHPOOL_ERR_CUDA there,
- * and frees do nothing.  At exit nothing is freed: the driver does that, and may be gone already.
+ * CUDA does not work in the child of a fork(): every call that would allocate returns
+ * SHPOOL_ERR_CUDA there, and frees have no effect.  Nothing is freed at process exit: the driver
+ * does that, and may already be unloaded.
  */
 #ifndef SHPOOL_DEVICE_H
 #define SHPOOL_DEVICE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/error.hpp
- * C++17: a failed call of the C functions as an exception.
+ * C++17: reports failures of the C functions as exceptions.
  */
 #ifndef SHPOOL_ERROR_HPP
 #define SHPOOL_ERROR_HPP
@@ -13,7 +13,7 @@
 
 namespace shpool {
 
-/** What failed: the status, and in what() also shpool_last_error(). */
+/** A failure: the status and, in what(), also shpool_last_error(). */
 class error : public std::runtime_error {
   public:
     explicit error(shpool_status status)

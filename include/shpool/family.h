@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/family.h
- * The rest of malloc's family: sizes, calloc, realloc, and looking at a pool.  Included by
- * shpool/heap.h; scope as there.
+ * The rest of the malloc family: sizes, calloc, realloc, and checks of a pool.  Included by
+ * shpool/heap.h; the same scope applies.
  */
-#include <shpool/heap.h> /* in front of the guard: it includes this file behind what this needs */
+#include <shpool/heap.h> /* before the guard: it includes this file after what this file needs */
 #ifndef SHPOOL_FAMILY_H
 #define SHPOOL_FAMILY_H
 
-/** Bytes that may be used of a live allocation, at least those asked for; 0 for NULL. */
+/** Usable bytes of a live allocation, at least the requested ones; 0 for NULL. */
 SIMT_FN size_t shpool_usable_size(shpool_heap heap, const void *ptr)
 {
     if (ptr == NULL) {
@@ -25,7 +25,7 @@ SIMT_FN size_t shpool_usable_size(shpool_heap heap, const void *ptr)
     return (heap.view.bytes != 0) ? SHPOOL_DO(heap, usable, (heap.view, simt_to_shared(ptr))) : 0u;
 }
 
-/* Words of a new allocation; every usable size is a multiple of 4. */
+/* Word by word, because every usable size is a multiple of 4. */
 SIMT_FN void shpool_zero_words(void *to, size_t bytes)
 {
     size_t i;
@@ -44,7 +44,7 @@ SIMT_FN uint32_t shpool_get_word(const void *from)
     return simt_is_shared(from) ? simt_load32(simt_to_shared(from)) : *(const uint32_t *)from;
 }
 
-/* By one of `members` threads, 0..members-1, who share the work. */
+/* The share of one of `members` threads, 0..members-1. */
 SIMT_FN void shpool_copy_words(void *to, const void *from, size_t bytes, uint32_t member,
                                uint32_t members)
 {
@@ -61,13 +61,13 @@ SIMT_FN void shpool_copy_words(void *to, const void *from, size_t bytes, uint32_
     }
 }
 
-/** Allocate count * each bytes, all zero.  NULL also where the product overflows. */
+/** Allocate count * each zeroed bytes.  Also NULL if the product overflows. */
 SIMT_FN void *shpool_calloc(shpool_heap heap, size_t count, size_t each)
 {
     size_t bytes = count * each;
     void  *ptr   = NULL;
 
-    /* a product of two numbers under 2^32 fits; larger ones are worth the division */
+    /* the product of two numbers below 2^32 fits; only larger ones need the division */
     if ((((count | each) >> 32) == 0) || (each == 0) || (bytes / each == count)) {
         ptr = shpool_malloc(heap, bytes);
     }
@@ -77,10 +77,10 @@ SIMT_FN void *shpool_calloc(shpool_heap heap, size_t count, size_t each)
     return ptr;
 }
 
-/* What became of an allocation that is to have another size. */
+/* Result of an attempt to change an allocation's size in place. */
 typedef struct shpool_regrow {
-    uint32_t done; /* it has it, in place */
-    size_t   old;  /* else its usable bytes; 0: it is not an allocation of this heap */
+    uint32_t done; /* the size was changed in place */
+    size_t   old;  /* otherwise the usable bytes; 0: not an allocation of this heap */
 } shpool_regrow;
 
 /* ptr: not NULL. */
@@ -135,7 +135,7 @@ SIMT_FN void *shpool_realloc(shpool_heap heap, void *ptr, size_t bytes)
     return moved;
 }
 
-/** Nonzero if ptr lies in this block's shared memory, 0 if it was spilled, or borrowed from another
+/** Nonzero if ptr lies in this block's shared memory; 0 if it was spilled, or borrowed from another
  *  block of the cluster. */
 SIMT_FN int shpool_is_shared(const void *ptr)
 {
@@ -145,10 +145,12 @@ SIMT_FN int shpool_is_shared(const void *ptr)
 /**
  * Check every invariant of the calling thread's own pool.
  *
- * Scope: one thread of each pool, while no other thread uses that pool (put barriers around it).
+ * Scope: one thread of each pool, while no other thread uses that pool (put barriers around the
+ * call).
  * @return .broken 0, or the number of the first invariant that does not hold (the allocator's
- *         README), SHPOOL_BROKEN_LOCK (scope group: the pool's first words were written to), or
- *         SHPOOL_BROKEN_ZONE (check=1: bytes around an allocation were written to); and where
+ *         README), SHPOOL_BROKEN_LOCK (scope group: the pool's first words were overwritten), or
+ *         SHPOOL_BROKEN_ZONE (check=1: bytes around an allocation were overwritten); .where has the
+ *         address
  */
 SIMT_FN shpool_walk shpool_check(shpool_heap heap)
 {
@@ -157,7 +159,8 @@ SIMT_FN shpool_walk shpool_check(shpool_heap heap)
     return (heap.view.bytes != 0) ? SHPOOL_DO(heap, walk, (heap.view)) : sound;
 }
 
-/** Largest malloc that would succeed now in the caller's pool; exact while it is at rest. */
+/** Largest malloc that would succeed now in the caller's pool; exact while no thread uses the
+ *  pool. */
 SIMT_FN size_t shpool_largest(shpool_heap heap)
 {
     return (heap.view.bytes != 0) ? SHPOOL_DO(heap, largest, (heap.view)) : 0u;

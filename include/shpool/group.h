@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/group.h
- * One request of several threads: lanes of a warp, a whole warp, or a whole block.
+ * Requests made by several threads together: lanes of a warp, a whole warp, or a whole block.
  *
- * A group's request is one request: one allocation, whose address every member gets, and one line
- * in statistics, checks and traces.  Any thread or group that the allocator's scope permits frees
- * it, by whichever function.  Where the allocator can (SHPOOL_CAP_GROUP) all lanes of a warp search
- * at the same time, which is many times faster than one lane's search for a large request.
+ * A group makes a single request: one allocation, whose address every member gets, and one entry in
+ * statistics, checks and traces.  Any thread or group that the allocator's scope permits may free
+ * it, with any of the functions.  If the allocator supports it (SHPOOL_CAP_GROUP), all lanes of a
+ * warp search together, which is many times faster than a search by one lane for a large request.
  *
- * The end of a name says who asks:
+ * The suffix of a name says which threads make the request:
  *
- *   ..._lanes   the lanes named in a mask, as simt.h and CUDA's __ballot_sync() take it: the caller
- *               among them, all with the same mask, all of them threads of the block.  A tile of
- *               8 lanes, the lanes that took a branch, one lane.
- *   ..._warp    all threads that the block has in the caller's warp
+ *   ..._lanes   the lanes named in a mask, as in simt.h and CUDA's __ballot_sync(): it includes the
+ *               caller, is the same in all lanes, and names only threads of the block.  Examples
+ *               are a tile of 8 lanes, the lanes that took a branch, one lane.
+ *   ..._warp    all threads of the block in the caller's warp
  *   ..._block   all threads of the block; these have barriers
  *
- * Members pass the same arguments and come together, as to a vote or a barrier.  With check=1
- * members that disagree, and a mask that cannot be right, are counted and reported as bad frees
- * are, with the reason SHPOOL_FREE_GROUP; a mask that names a lane which never comes makes the
- * others wait for it, as any vote does.  With a pool for each thread or for a few, a group's
- * memory comes from the pool of its first thread.
+ * Members pass the same arguments and call together, as for a vote or a barrier.  With check=1,
+ * members that disagree and impossible masks are counted and reported like bad frees, with the
+ * reason SHPOOL_FREE_GROUP.  If a mask names a lane that never arrives, the others wait for it, as
+ * in any vote.  If each thread, or a few threads, have a pool of their own, a group's memory comes
+ * from the pool of its first thread.
  *
  * All members' accesses happen before the free, and the malloc happens before all of them: the
  * group needs no barrier of its own around these calls.
  *
- * Included by shpool/heap.h: kernels need no other header; shpool/groups.cuh has the same for the
- * groups of cooperative_groups.
+ * Included by shpool/heap.h: kernels need no other header; shpool/groups.cuh offers the same for
+ * the groups of cooperative_groups.
  */
-#include <shpool/heap.h> /* in front of the guard: it includes this file behind what this needs */
+#include <shpool/heap.h> /* before the guard: it includes this file after what this file needs */
 #ifndef SHPOOL_GROUP_H
 #define SHPOOL_GROUP_H
 
@@ -40,7 +40,7 @@ SIMT_FN uint32_t shpool_first_lane(uint32_t lanes)
     return simt_ffs(lanes) - 1u;
 }
 
-/* The threads that the block has in the caller's warp. */
+/* The threads of the block in the caller's warp. */
 SIMT_FN uint32_t shpool_warp_lanes(void)
 {
     uint32_t first = simt_warp() * SIMT_WARP;
@@ -49,17 +49,17 @@ SIMT_FN uint32_t shpool_warp_lanes(void)
     return simt_mask(0, (rest < SIMT_WARP) ? rest : SIMT_WARP);
 }
 
-/* The heap for a request of so many threads. */
+/* The heap for a request of `members` threads. */
 SIMT_FN shpool_heap shpool_heap_of_group(shpool_heap heap, uint32_t members)
 {
-    if ((SHPOOL_COUNTED != 0) && /* unless a larger group asks through this one */
+    if ((SHPOOL_COUNTED != 0) && /* unless a larger group calls through this one */
         ((heap.view.flags & (uint32_t)SHPOOL_FLAG_MEMBERS_MASK) == 0)) {
         heap.view.flags |= (members - 1u) << SHPOOL_FLAG_MEMBERS_SHIFT;
     }
     return heap;
 }
 
-/* 64 bits of lane `from` for all. */
+/* Broadcast 64 bits from lane `from`. */
 SIMT_FN unsigned long long shpool_shfl64(uint32_t lanes, unsigned long long v, uint32_t from)
 {
     uint32_t low  = simt_shfl(lanes, (uint32_t)v, from);
@@ -75,7 +75,7 @@ SIMT_FN uint32_t shpool_lanes_agree(uint32_t lanes, unsigned long long v)
     return simt_all(lanes, shpool_shfl64(lanes, v, shpool_first_lane(lanes)) == v) != 0;
 }
 
-/* Whether the mask can be right: as far as the lanes show that are here now. */
+/* Whether the mask is plausible, judging by the lanes that are converged now. */
 SIMT_FN uint32_t shpool_lanes_are_sound(uint32_t lanes)
 {
     uint32_t here = simt_converged();
@@ -86,7 +86,7 @@ SIMT_FN uint32_t shpool_lanes_are_sound(uint32_t lanes)
 }
 #endif
 
-/* check=1: whether the lanes agree about the request; if not, it is reported. */
+/* check=1: whether the lanes agree about the request; reports it if they do not. */
 SIMT_FN uint32_t shpool_is_group(shpool_heap heap, uint32_t lanes, const void *ptr, size_t bytes,
                                  uint32_t alignment, uint32_t site)
 {
@@ -115,7 +115,7 @@ SIMT_FN uint32_t shpool_is_group(shpool_heap heap, uint32_t lanes, const void *p
     return 1;
 }
 
-/* The allocator's answer to a group: all lanes ask where it has functions for that, else one. */
+/* Allocate for a group: all lanes call the allocator if it has functions for groups, else one. */
 SIMT_FN simt_addr shpool_allocate_lanes(shpool_heap heap, uint32_t lanes, uint32_t bytes,
                                         uint32_t alignment, uint32_t site)
 {
@@ -128,11 +128,11 @@ SIMT_FN simt_addr shpool_allocate_lanes(shpool_heap heap, uint32_t lanes, uint32
     if (simt_lane() == shpool_first_lane(lanes)) {
         addr = SHPOOL_DO(heap, allocate, (heap.view, bytes, alignment, site));
     }
-    simt_warp_sync(lanes); /* the others come behind what the first lane acquired */
+    simt_warp_sync(lanes); /* orders the others after what the first lane acquired */
     return simt_shfl(lanes, addr, shpool_first_lane(lanes));
 }
 
-/* Which of the lanes has the address in its pool: the first of them; none: the first of all. */
+/* The first lane whose pool contains the address; if there is none, the first lane. */
 SIMT_FN uint32_t shpool_lane_with(shpool_heap heap, uint32_t lanes, const void *ptr)
 {
     uint32_t mine = simt_is_within(heap.window, ptr) &&
@@ -142,10 +142,10 @@ SIMT_FN uint32_t shpool_lane_with(shpool_heap heap, uint32_t lanes, const void *
     return shpool_first_lane((with != 0) ? with : lanes);
 }
 
-/* The two functions below are called with the constant SIMT_ALL_LANES where the mask is that: for
- * a constant full mask nvcc emits one instruction for a __syncwarp, for another one about forty. */
+/* If the mask is full, the two functions below are called with the constant SIMT_ALL_LANES: for a
+ * constant full mask nvcc emits one instruction per __syncwarp, for any other mask about forty. */
 
-/* alignment: a power of two, 16 up to the configured one; 0: none of these, the answer is NULL. */
+/* alignment: a power of two from 16 to the configured one; 0: any other, returns NULL. */
 SIMT_FN void *shpool_malloc_for(shpool_heap heap, uint32_t lanes, size_t bytes,
                                 uint32_t alignment, uint32_t site)
 {
@@ -177,7 +177,7 @@ SIMT_FN void *shpool_malloc_for(shpool_heap heap, uint32_t lanes, size_t bytes,
     return NULL;
 }
 
-/* In one of the lanes why it was refused, in the others that or SHPOOL_FREE_OK. */
+/* Returns in one lane why it was refused, in the others that or SHPOOL_FREE_OK. */
 SIMT_FN uint32_t shpool_free_for(shpool_heap heap, uint32_t lanes, void *ptr, uint32_t site)
 {
     uint32_t reason = SHPOOL_FREE_OK;
@@ -193,7 +193,7 @@ SIMT_FN uint32_t shpool_free_for(shpool_heap heap, uint32_t lanes, void *ptr, ui
     if (simt_lane() == shpool_lane_with(heap, lanes, ptr)) {
         reason = shpool_free_at(heap, ptr, site);
     }
-    simt_warp_sync(lanes); /* it is free when any of them returns */
+    simt_warp_sync(lanes); /* the memory is free when any of them returns */
     return reason;
 }
 
@@ -216,16 +216,16 @@ SIMT_FN uint32_t shpool_free_lanes_as(shpool_heap heap, uint32_t lanes, void *pt
  * Allocate for a group of lanes: one allocation.
  *
  * Scope: the lanes of the mask, together.
- * @param [in] lanes  bit i: lane i of the caller's warp asks, too
+ * @param [in] lanes  bit i: lane i of the caller's warp is a member
  * @param [in] bytes  as shpool_malloc()
- * @return the same in all of them: as shpool_malloc(); NULL also, with check=1, where they disagree
+ * @return the same in all lanes: as shpool_malloc(); also NULL, with check=1, if they disagree
  */
 SIMT_FN void *shpool_malloc_lanes(shpool_heap heap, uint32_t lanes, size_t bytes)
 {
     return shpool_malloc_lanes_as(heap, lanes, bytes, SHPOOL_MIN_ALIGNMENT, 0);
 }
 
-/** shpool_malloc_lanes() for a call site of the caller's numbering: as shpool_malloc_at(). */
+/** shpool_malloc_lanes() with a site number, as shpool_malloc_at(). */
 SIMT_FN void *shpool_malloc_lanes_at(shpool_heap heap, uint32_t lanes, size_t bytes, uint32_t site)
 {
     return shpool_malloc_lanes_as(heap, lanes, bytes, SHPOOL_MIN_ALIGNMENT, site);
@@ -236,7 +236,7 @@ SIMT_FN void *shpool_malloc_lanes_at(shpool_heap heap, uint32_t lanes, size_t by
  *
  * Scope: as shpool_malloc_lanes().
  * @param [in] alignment  as shpool_aligned_malloc()
- * @return as shpool_malloc_lanes(); NULL also for any other alignment
+ * @return as shpool_malloc_lanes(); also NULL for any other alignment
  */
 SIMT_FN void *shpool_aligned_malloc_lanes(shpool_heap heap, uint32_t lanes, size_t alignment,
                                           size_t bytes)
@@ -245,10 +245,10 @@ SIMT_FN void *shpool_aligned_malloc_lanes(shpool_heap heap, uint32_t lanes, size
 }
 
 /**
- * Give an allocation back, by a group of lanes; NULL has no effect.
+ * Free an allocation by a group of lanes; NULL has no effect.
  *
- * Scope: the lanes of the mask, together; what each of them did with the memory comes before.
- * @param [in] ptr  as shpool_free(), whoever allocated it
+ * Scope: the lanes of the mask, together; their uses of the memory happen before the free.
+ * @param [in] ptr  as shpool_free(), whichever threads allocated it
  */
 SIMT_FN void shpool_free_lanes(shpool_heap heap, uint32_t lanes, void *ptr)
 {
@@ -256,8 +256,8 @@ SIMT_FN void shpool_free_lanes(shpool_heap heap, uint32_t lanes, void *ptr)
 }
 
 /**
- * shpool_free_lanes() with a site and an answer, as shpool_free_at().
- * @return the same in all lanes: as shpool_free_at(); with check=1 SHPOOL_FREE_GROUP where they
+ * shpool_free_lanes() with a site and a return value, as shpool_free_at().
+ * @return the same in all lanes: as shpool_free_at(); with check=1, SHPOOL_FREE_GROUP if they
  *         disagree, and nothing is freed
  */
 SIMT_FN uint32_t shpool_free_lanes_at(shpool_heap heap, uint32_t lanes, void *ptr, uint32_t site)
@@ -266,18 +266,18 @@ SIMT_FN uint32_t shpool_free_lanes_at(shpool_heap heap, uint32_t lanes, void *pt
     uint32_t refused;
 
     if (reason == SHPOOL_FREE_GROUP) {
-        return reason; /* no vote: they are no group */
+        return reason; /* no vote, because they do not form a group */
     }
     refused = simt_ballot(lanes, reason != SHPOOL_FREE_OK);
     return (refused != 0) ? simt_shfl(lanes, reason, shpool_first_lane(refused)) : reason;
 }
 
 /**
- * Change the size of an allocation of a group of lanes, in place where the allocator can; all of
- * them copy what has to move.
+ * Change the size of an allocation by a group of lanes, in place if the allocator can.  If the
+ * allocation moves, all lanes share the copy.
  *
  * Scope: as shpool_malloc_lanes().  ptr NULL and 0 bytes: as shpool_realloc().
- * @return the same in all lanes: as shpool_realloc(); NULL also, with check=1, where they disagree
+ * @return the same in all lanes: as shpool_realloc(); also NULL, with check=1, if they disagree
  */
 SIMT_FN void *shpool_realloc_lanes(shpool_heap heap, uint32_t lanes, void *ptr, size_t bytes)
 {
@@ -286,7 +286,7 @@ SIMT_FN void *shpool_realloc_lanes(shpool_heap heap, uint32_t lanes, void *ptr, 
     void         *moved;
 
     if (!shpool_is_group(heap, lanes, ptr, bytes, 0, 0)) {
-        return NULL; /* first: lanes that disagree about NULL would part */
+        return NULL; /* checked first: lanes that disagree about NULL would diverge */
     }
     if (ptr == NULL) {
         return shpool_malloc_lanes(heap, lanes, bytes);
@@ -310,14 +310,14 @@ SIMT_FN void *shpool_realloc_lanes(shpool_heap heap, uint32_t lanes, void *ptr, 
         shpool_copy_words(moved, ptr, (bytes < now.old) ? bytes : now.old,
                           simt_popc(lanes & simt_mask(0, simt_lane())), simt_popc(lanes));
         shpool_free_lanes(heap, lanes, ptr);
-        simt_warp_sync(lanes); /* what the others copied */
+        simt_warp_sync(lanes); /* orders the others' copies before the return */
     }
     return moved;
 }
 
 /* ---- warp ---- */
 
-/** shpool_malloc_lanes() for all threads that the block has in the caller's warp. */
+/** shpool_malloc_lanes() for all threads of the block in the caller's warp. */
 SIMT_FN void *shpool_malloc_warp(shpool_heap heap, size_t bytes)
 {
     return shpool_malloc_lanes(heap, shpool_warp_lanes(), bytes);
@@ -344,7 +344,7 @@ SIMT_FN void *shpool_realloc_warp(shpool_heap heap, void *ptr, size_t bytes)
 /* ---- block ---- */
 
 /* check=1: report each thread whose value differs from the first thread's.  Returns the first
- * thread's value, with two barriers; without check=1 the caller's, with none. */
+ * thread's value, and has two barriers; without check=1 it returns the caller's and has none. */
 SIMT_FN unsigned long long shpool_look_at_block(shpool_heap heap, const void *ptr,
                                                 unsigned long long v)
 {
@@ -369,7 +369,7 @@ SIMT_FN size_t shpool_bytes_of_block(shpool_heap heap, size_t bytes)
     return (size_t)shpool_look_at_block(heap, NULL, bytes);
 }
 
-/* What the block's first warp has got, for all. */
+/* Broadcast the pointer that the block's first warp got. */
 SIMT_FN void *shpool_ptr_of_block(const void *ptr)
 {
     return (void *)(size_t)simt_broadcast((unsigned long long)(size_t)ptr);
@@ -392,10 +392,10 @@ SIMT_FN void *shpool_malloc_block_as(shpool_heap heap, size_t bytes, uint32_t al
  * Allocate for the whole block: one allocation, by the block's first warp.
  *
  * Scope: all threads of the block, converged as for a barrier, with the same bytes.  Has two
- *        barriers, with check=1 four: all that the block did before comes before what it does with
+ *        barriers, with check=1 four: everything the block did before happens before its uses of
  *        the memory.  Uses 8 bytes of static shared memory, whatever the number of calls.
- * @return the same in all threads: as shpool_malloc().  With check=1 threads that give other bytes
- *         than the first one are reported; the first one's count.
+ * @return the same in all threads: as shpool_malloc().  With check=1, threads whose bytes differ
+ *         from the first thread's are reported; the first thread's are used.
  */
 SIMT_FN void *shpool_malloc_block(shpool_heap heap, size_t bytes)
 {
@@ -409,14 +409,14 @@ SIMT_FN void *shpool_aligned_malloc_block(shpool_heap heap, size_t alignment, si
 }
 
 /**
- * Give an allocation back, by the whole block; NULL: a barrier and nothing else.
+ * Free an allocation by the whole block; NULL has no effect except for the barrier.
  *
  * Scope: all threads of the block, converged as for a barrier: it has one (with check=1 three),
- *        after which the first warp frees.  The others do not wait for that.  If another warp needs
- *        the room immediately, put a barrier after the call.
- * @param [in] ptr  the same in all threads; with check=1 those that differ from the first one are
- *                  reported; the first one's counts.  Where the block has several pools: of one of
- *                  the first warp's, as all that blocks allocate
+ *        after which the first warp frees.  The other warps do not wait for the free.  If another
+ *        warp needs the memory immediately, put a barrier after the call.
+ * @param [in] ptr  the same in all threads; with check=1, threads that differ from the first one
+ *                  are reported, and the first one's is used.  If the block has several pools, it
+ *                  must belong to one of the first warp's, as a block's allocations do
  */
 SIMT_FN void shpool_free_block(shpool_heap heap, void *ptr)
 {
@@ -428,11 +428,11 @@ SIMT_FN void shpool_free_block(shpool_heap heap, void *ptr)
 }
 
 /**
- * Change the size of the block's allocation; all threads copy what has to move.
+ * Change the size of the block's allocation; if it moves, all threads share the copy.
  *
  * Scope: as shpool_malloc_block(); has up to six barriers, with check=1 more.  ptr NULL and 0
- *        bytes: as shpool_realloc().  Where the block has several pools, ptr is of the first
- *        thread's, as all that blocks allocate.
+ *        bytes: as shpool_realloc().  If the block has several pools, ptr must belong to the first
+ *        thread's, as a block's allocations do.
  * @return the same in all threads: as shpool_realloc()
  */
 SIMT_FN void *shpool_realloc_block(shpool_heap heap, void *ptr, size_t bytes)
@@ -449,7 +449,7 @@ SIMT_FN void *shpool_realloc_block(shpool_heap heap, void *ptr, size_t bytes)
     simt_barrier(); /* what the members wrote is copied */
     if (simt_thread_rank() == 0) {
         now = shpool_realloc_in_place(shpool_heap_of_group(heap, threads), ptr, bytes);
-        now.old = (now.done != 0) ? ~(size_t)0 : now.old; /* no allocation has so many */
+        now.old = (now.done != 0) ? ~(size_t)0 : now.old; /* no allocation has that size */
     }
     now.old = (size_t)simt_broadcast(now.old);
     if ((now.old == ~(size_t)0) || (now.old == 0)) {

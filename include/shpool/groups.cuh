@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/groups.cuh
- * Requests of the groups of cooperative_groups: shpool/group.h with a group in place of a mask.
+ * Requests by groups of cooperative_groups: shpool/group.h with a group instead of a mask.
  *
  *     namespace cg = cooperative_groups;
  *     auto  tile    = cg::tiled_partition<8>(cg::this_thread_block());
@@ -17,18 +17,18 @@
  *   cluster_group          all threads of the cluster (sm_90 and newer), see below
  * Other types, and tiles of more than 32 threads, do not compile.
  *
- * The group's members call together, with the same arguments, as they call group.sync().  group.h
- * says what that means, and what check=1 finds.
+ * The group's members call together, with the same arguments, like group.sync().  group.h explains
+ * what that means, and what check=1 detects.
  *
  * Clusters.  The first warp of the cluster's block of rank 0 makes the request, in a pool of scope
- * cluster (cluster_bitmap), which looks at that block's pool first and then at its neighbours'.
- * All threads of all blocks of the cluster get the address, which each of them may use; below
- * sm_90 no kernel has such a group.  From a pool of any other scope only the block of rank 0 could
- * free what it gets, so the answer is NULL.  All blocks of the cluster give the same arguments.
- * These calls have barriers of the cluster, and use 8 bytes of static shared memory.
+ * cluster (cluster_bitmap), which searches that block's pool first and then its neighbours'.  All
+ * threads of all blocks of the cluster get the address, and each of them may use it; below sm_90 no
+ * kernel has such a group.  In a pool of any other scope only the block of rank 0 could free the
+ * allocation, so the result is NULL.  All blocks of the cluster pass the same arguments.  These
+ * calls have barriers of the cluster, and use 8 bytes of static shared memory.
  *
- * Included by users, beside shpool/shpool.cuh.  nvcc (C++17) and NVRTC, which needs the folders of
- * CUDA's headers for cooperative_groups (-I.../include -I.../include/cccl).
+ * Users include it in addition to shpool/shpool.cuh.  nvcc (C++17) and NVRTC, which needs the
+ * folders of CUDA's headers for cooperative_groups (-I.../include -I.../include/cccl).
  */
 #ifndef SHPOOL_GROUPS_CUH
 #define SHPOOL_GROUPS_CUH
@@ -40,7 +40,7 @@
 
 /* ---- lanes ---- */
 
-/* What lanes of a warp call. */
+/* Functions for lanes of a warp. */
 struct shpool_asks_lanes {
     uint32_t lanes;
 
@@ -67,7 +67,7 @@ struct shpool_asks_lanes {
     }
 };
 
-/* A tile is N neighbouring lanes, less those that the block's last warp does not have. */
+/* A tile is N neighbouring lanes, without those that the block's last warp lacks. */
 template <unsigned N, typename Parent>
 SIMT_FN shpool_asks_lanes shpool_who_asks(const cooperative_groups::thread_block_tile<N, Parent> &)
 {
@@ -85,7 +85,7 @@ SIMT_FN shpool_asks_lanes shpool_who_asks(const cooperative_groups::coalesced_gr
 
 /* ---- block ---- */
 
-/* What all threads of a block call. */
+/* Functions for all threads of a block. */
 struct shpool_asks_block {
     __device__ __forceinline__ void *allocate(shpool_heap heap, size_t bytes) const
     {
@@ -117,9 +117,9 @@ SIMT_FN shpool_asks_block shpool_who_asks(const cooperative_groups::thread_block
 
 /* ---- cluster ---- */
 
-#if defined(_CG_HAS_CLUSTER_GROUP) /* cooperative_groups has the type: sm_90, and the host's pass */
+#if defined(_CG_HAS_CLUSTER_GROUP) /* cooperative_groups has the type: sm_90, and the host pass */
 
-/* The v of thread 0 of the cluster's block of rank 0, for all threads of the cluster. */
+/* Broadcast v from thread 0 of the cluster's block of rank 0 to all threads of the cluster. */
 SIMT_FN unsigned long long shpool_cluster_broadcast(unsigned long long v)
 {
     static __shared__ unsigned long long word;
@@ -130,13 +130,13 @@ SIMT_FN unsigned long long shpool_cluster_broadcast(unsigned long long v)
     }
     simt_cluster_barrier();
     v = ((unsigned long long)simt_cluster_load32(first + 4u) << 32) | simt_cluster_load32(first);
-    simt_cluster_barrier(); /* read by all: the next one may come, and the block may end */
+    simt_cluster_barrier(); /* all have read it: another may follow, or the block may end */
     return v;
 }
 
-/* What all threads of a cluster call. */
+/* Functions for all threads of a cluster. */
 struct shpool_asks_cluster {
-    /* Whether the caller belongs to the warp that asks. */
+    /* Whether the caller belongs to the requesting warp. */
     __device__ __forceinline__ bool leads() const
     {
         return (simt_cluster_rank() == 0) && (simt_warp() == 0);
@@ -145,7 +145,7 @@ struct shpool_asks_cluster {
     {
         return simt_block_threads() * simt_cluster_blocks();
     }
-    /* A trace's record has room for a block's threads. */
+    /* A trace's record can count at most a block's threads. */
     __device__ __forceinline__ shpool_heap grouped(shpool_heap heap) const
     {
         return shpool_heap_of_group(heap, (members() < SHPOOL_MAX_THREADS) ? members()
@@ -155,7 +155,7 @@ struct shpool_asks_cluster {
     {
         return (void *)(size_t)shpool_cluster_broadcast((unsigned long long)(size_t)ptr);
     }
-    /* As shpool_look_at_block(), for the cluster's first thread. */
+    /* As shpool_look_at_block(), compared with the cluster's first thread. */
     __device__ __forceinline__ unsigned long long look(shpool_heap heap, const void *ptr,
                                                        unsigned long long v) const
     {
@@ -208,7 +208,7 @@ struct shpool_asks_cluster {
     __device__ __forceinline__ void release(shpool_heap heap, void *ptr) const
     {
         ptr = (void *)(size_t)look(heap, ptr, (unsigned long long)(size_t)ptr);
-        simt_cluster_barrier(); /* every member's last use */
+        simt_cluster_barrier(); /* orders every member's last use before the free */
         if (leads()) {
             shpool_free_warp(grouped(heap), ptr);
         }
@@ -224,10 +224,10 @@ struct shpool_asks_cluster {
         if (ptr == NULL) {
             return allocate(heap, bytes);
         }
-        simt_cluster_barrier(); /* what the members wrote is copied */
+        simt_cluster_barrier(); /* orders the members' writes before the copy */
         if ((simt_cluster_rank() == 0) && (simt_thread_rank() == 0)) {
             now     = shpool_realloc_in_place(grouped(heap), ptr, bytes);
-            now.old = (now.done != 0) ? ~(size_t)0 : now.old; /* no allocation has so many */
+            now.old = (now.done != 0) ? ~(size_t)0 : now.old; /* no allocation has that size */
         }
         now.old = (size_t)shpool_cluster_broadcast(now.old);
         if ((now.old == ~(size_t)0) || (now.old == 0)) {
@@ -271,12 +271,12 @@ template <typename Group> SIMT_FN shpool_asks_lanes shpool_who_asks(const Group 
  * Allocate for a group: one allocation, whose address all members get.
  *
  * Scope: all members of the group, together.  A thread_block and a cluster_group have barriers:
- *        what the members did before comes before what they do with the memory.
+ *        the members' earlier accesses happen before their uses of the memory.
  * @param [in] group  see the file comment
  * @param [in] bytes  the same in all members; as shpool_malloc()
- * @return the same in all members, owned by the block, or the cluster, and not by the group: as
- *         shpool_malloc_lanes() and shpool_malloc_block().  cluster_group: NULL also from pools of
- *         any scope but cluster.
+ * @return the same in all members, owned by the block or the cluster, not by the group: as
+ *         shpool_malloc_lanes() and shpool_malloc_block().  cluster_group: also NULL from pools of
+ *         any scope except cluster.
  */
 template <typename Group>
 SIMT_FN void *shpool_malloc(shpool_heap heap, const Group &group, size_t bytes)
@@ -288,7 +288,7 @@ SIMT_FN void *shpool_malloc(shpool_heap heap, const Group &group, size_t bytes)
  * shpool_malloc() for a group at a multiple of `alignment`.
  *
  * @param [in] alignment  the same in all members; as shpool_aligned_malloc()
- * @return as shpool_malloc() for a group; NULL also for any other alignment
+ * @return as shpool_malloc() for a group; also NULL for any other alignment
  */
 template <typename Group>
 SIMT_FN void *shpool_aligned_malloc(shpool_heap heap, const Group &group, size_t alignment,
@@ -298,10 +298,10 @@ SIMT_FN void *shpool_aligned_malloc(shpool_heap heap, const Group &group, size_t
 }
 
 /**
- * shpool_malloc() for a group that waits, as one, for other threads' frees.
+ * shpool_malloc() for a group that waits as a whole for other threads' frees.
  *
- * Scope: as shpool_malloc() for a group.  All threads of a block or a cluster stand at a barrier
- *        while they wait, so they cannot free: only copies (after.h) and, for a block in a
+ * Scope: as shpool_malloc() for a group.  All threads of a block or a cluster are at a barrier
+ *        while they wait, so they cannot free.  Only copies (after.h) and, for a block in a
  *        cluster, neighbours can.
  * @param [in] attempts  as shpool_malloc_wait()
  * @return the same in all members: as shpool_malloc_wait(); never spilled
@@ -314,10 +314,10 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, const Group &group, size_t by
 }
 
 /**
- * Free an allocation by a group; NULL has no effect but the barriers.
+ * Free an allocation by a group; NULL has no effect except for the barriers.
  *
- * Scope: as shpool_malloc() for a group.  Each member's use of the memory comes before.  A
- *        thread_block and a cluster_group have a barrier in front of the free, and none behind it.
+ * Scope: as shpool_malloc() for a group.  Each member's uses of the memory happen before the free.
+ *        A thread_block and a cluster_group have a barrier before the free, but none after it.
  * @param [in] ptr  the same in all members; as shpool_free(): any thread or group that the
  *                  allocator's scope permits may have allocated it
  */
@@ -328,7 +328,7 @@ SIMT_FN void shpool_free(shpool_heap heap, const Group &group, void *ptr)
 }
 
 /**
- * Change the size of an allocation by a group, whose members share the copy where it has to move.
+ * Change the size of an allocation by a group.  If it moves, the members share the copy.
  *
  * Scope: as shpool_malloc() for a group.  ptr NULL and 0 bytes: as shpool_realloc().
  * @return the same in all members: as shpool_realloc(); NULL: ptr is still allocated and unchanged

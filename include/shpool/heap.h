@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/heap.h
- * What a kernel calls: init, malloc, free and their family, in a block's shared memory.
+ * Functions that a kernel calls: init, malloc, free and their family, in a block's shared memory.
  *
  * Device functions under nvcc and NVRTC, functions of the CPU block executor under any other
  * compiler.  Kernels include shpool/shpool.cuh, which includes this file.
  *
  * Scope, unless a function says otherwise: any thread of the block, alone, no convergence needed,
- * between the block's shpool_init() and shpool_fini().  Who may free what is the allocator's scope
- * (shpool-info show NAME): the same thread, a thread of the same group, or any of the block.
- * An allocation belongs to the block; it ends with shpool_fini() or with the kernel.
+ * between the block's shpool_init() and shpool_fini().  The allocator's scope (shpool-info show
+ * NAME) decides which threads may free an allocation: the same thread, a thread of the same group,
+ * or any thread of the block.
+ * An allocation belongs to the block; its lifetime ends with shpool_fini() or with the kernel.
  *
- * With scope cluster (cluster_bitmap) read "cluster" for "block" in all of this: the blocks of a
- * cluster give the same base, as an offset, and call shpool_init() and shpool_fini() together.
+ * With scope cluster (cluster_bitmap), read "cluster" for "block" throughout: the blocks of a
+ * cluster pass the same base, as an offset, and call shpool_init() and shpool_fini() together.
  *
- * Handing an allocation to another thread is the caller's affair, as with any shared memory: a
- * barrier, or a release and an acquire, between the last use here and the first there.
+ * When an allocation is passed to another thread, the caller must synchronise, as with any shared
+ * memory: a barrier, or a release and an acquire, between the last use here and the first use
+ * there.
  */
 #ifndef SHPOOL_HEAP_H
 #define SHPOOL_HEAP_H
@@ -26,23 +28,23 @@
 #include <shpool/simt.h>
 
 /**
- * One thread's handle on its pool.  Pass it BY VALUE, also to your own functions: it then stays in
+ * One thread's handle to its pool.  Pass it BY VALUE, also to your own functions: it then stays in
  * registers.  A zeroed heap is empty: every malloc returns NULL.
  */
 typedef struct shpool_heap {
     shpool_view         view;
     uint32_t            window;   /**< simt_window(), or 0 for an empty heap */
-    shpool_malloc_fn    allocate; /**< function table binding only, else unused */
+    shpool_malloc_fn    allocate; /**< function table binding only; unused otherwise */
     shpool_free_fn      release;
-    shpool_malloc_group_fn allocate_group; /**< NULL: one lane of a group asks */
+    shpool_malloc_group_fn allocate_group; /**< NULL: one lane requests for its group */
     shpool_free_group_fn   release_group;
     const shpool_table *table;
 } shpool_heap;
 
 /* ---- opening ---- */
 
-/* Whether the block's shared memory holds `bytes` from `start` on, to the unit that the GPU hands
- * it out in.  What lies behind them is not asked: the caller's own arrays have no known size. */
+/* Whether the block's shared memory has `bytes` bytes from `start` on, rounded up to the unit in
+ * which the GPU allocates it.  The caller's own arrays may follow; their size is unknown. */
 SIMT_FN int shpool_fits_block(const shpool_pool *pool, simt_addr start, uint32_t bytes)
 {
     simt_addr end = simt_shared_end(pool->system_bytes);
@@ -51,7 +53,7 @@ SIMT_FN int shpool_fits_block(const shpool_pool *pool, simt_addr start, uint32_t
     return (start <= end) && (bytes <= end - start);
 }
 
-/* SHPOOL_OK, or why this block's heaps must be empty.  The same in all threads of the block. */
+/* SHPOOL_OK, or the reason why this block's heaps must be empty; the same in all its threads. */
 SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *base)
 {
     simt_addr start = simt_to_shared(base);
@@ -66,7 +68,7 @@ SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *ba
         return SHPOOL_ERR_LAUNCH;
     }
     if (pool->shared_bytes == 0) {
-        return SHPOOL_OK; /* nothing lies in shared memory: any base will do */
+        return SHPOOL_OK; /* the pool uses no shared memory: any base is valid */
     }
     if (!simt_is_shared(base)) {
         return SHPOOL_ERR_INVALID;
@@ -77,8 +79,8 @@ SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *ba
     return shpool_fits_block(pool, start, pool->shared_bytes) ? SHPOOL_OK : SHPOOL_ERR_LAUNCH;
 }
 
-/* Reset the statistics area, which is SHPOOL_AREA_FRONT behind the block's base; one thread of the
- * block. */
+/* Reset the statistics area, SHPOOL_AREA_FRONT bytes after the block's base.  Called by one thread
+ * of the block. */
 SIMT_FN void shpool_area_init(const shpool_pool *pool, simt_addr area)
 {
     uint32_t i;
@@ -95,7 +97,7 @@ SIMT_FN void shpool_area_init(const shpool_pool *pool, simt_addr area)
     simt_store32(area + SHPOOL_AREA_SHIFT, pool->spill_shift);
 }
 
-/* The heap of the calling thread over pools of pool_bytes each at `base`, initialised. */
+/* Initialise pools of pool_bytes each at `base`, and return the calling thread's heap. */
 SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, uint32_t pool_bytes,
                                       uint32_t word0, uint32_t word1, simt_addr area)
 {
@@ -112,7 +114,7 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
     heap.view.flags    = (member == 0) ? flags | SHPOOL_FLAG_LEADER : flags;
     heap.view.word[0]  = word0;
     heap.view.word[1]  = word1;
-    heap.view.area     = (SHPOOL_HAS_AREA != 0) ? area : 0u; /* a constant 0 leaves no trace */
+    heap.view.area     = (SHPOOL_HAS_AREA != 0) ? area : 0u; /* a constant 0 costs nothing */
     heap.window        = simt_window();
     heap.allocate      = pool->allocate;
     heap.release       = pool->release;
@@ -139,22 +141,22 @@ SIMT_FN shpool_heap shpool_empty_heap(void)
 }
 
 /**
- * Make the pools of this block, and get the calling thread's heap.
+ * Create the pools of this block, and return the calling thread's heap.
  *
- * Scope: all threads of the block, converged as for a barrier; has a barrier at either end (with
- * scope cluster the cluster's, all threads of all its blocks), so calling it again on the same
- * memory, when everybody is done with it, starts afresh (after shpool_fini(), if the pool has
- * stats, check or a spill option).  A thread that returned from the kernel before makes the block
- * hang.
+ * Scope: all threads of the block, converged as for a barrier.  It has a barrier at either end
+ * (with scope cluster, a barrier of the cluster for all threads of all its blocks).  It may be
+ * called again on the same memory to start afresh, when no thread uses that memory any more; if the
+ * pool has stats, check or a spill option, call shpool_fini() first.  If a thread has returned from
+ * the kernel before, the block hangs.
  *
  * @param [in] pool  the kernel's parameter, from shpool_open(); the same in all threads
  * @param [in] base  pool->shared_bytes bytes of this block's shared memory, aligned to
- *                   pool->alignment: the dynamic shared memory, a part of it, or an array
- *                   (nvlink, with -rdc=true, does not honour an alignment above 16 of an extern
- *                   array behind static ones: align such a base yourself)
- * @return the heap.  It is empty where base is not shared memory or not aligned, where the launch
- *         reserved less than the pool needs or has more threads than it was planned for, or where
- *         the pool is of another ABI or binding; the reason is in the report, if there is one.
+ *                   pool->alignment: the dynamic shared memory, a part of it, or an array (with
+ *                   -rdc=true, nvlink ignores an alignment above 16 of an extern array that follows
+ *                   static ones: align such a base yourself)
+ * @return the heap.  It is empty if base is not in shared memory or not aligned, if the launch
+ *         reserved less than the pool needs or has more threads than planned, or if the pool has
+ *         another ABI or binding.  The reason is in the report, if there is one.
  */
 SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
 {
@@ -163,7 +165,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
     simt_addr     start  = simt_to_shared(base);
     uint32_t      fits   = (status == SHPOOL_OK);
 
-    SHPOOL_BARRIER(pool->flags); /* whoever still works in a pool that was here before */
+    SHPOOL_BARRIER(pool->flags); /* other threads may still use a pool that was here before */
     if (status == SHPOOL_OK) {
         if (SHPOOL_HAS_AREA && (pool->area_bytes != 0) && (simt_thread_rank() == 0)) {
             shpool_area_init(pool, start + SHPOOL_AREA_FRONT);
@@ -174,8 +176,8 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
         simt_global_store32(&report->status, (uint32_t)status);
         (void)simt_global_add32(&report->empty, 1);
     }
-    /* Not an empty heap in another branch: what is the same in both is then read from the kernel's
-     * parameters where it is needed, and takes no registers in between. */
+    /* The empty heap has no branch of its own: fields that are equal in both cases are thus read
+     * from the kernel's parameters when needed, and take no registers in between. */
     heap = shpool_init_pools(pool, start + pool->area_bytes, fits ? pool->pool_bytes : 0u,
                              fits ? pool->word[0] : 0u, fits ? pool->word[1] : 0u,
                              (fits && (pool->area_bytes != 0)) ? start + SHPOOL_AREA_FRONT : 0u);
@@ -187,17 +189,17 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
 }
 
 /**
- * Make further pools in the kernel, of the same allocator and shape, from a base and a size.
+ * Create further pools in the kernel, with the same allocator and shape, from a base and a size.
  *
- * Scope: as shpool_init().  For sub-pools: a base that shpool_malloc() gave to one thread, handed
- * to all (with scope cluster all blocks give the same offset and bytes).  Never spills.  Pools
- * opened with stats, check or a spill option give empty heaps here: their area belongs to the
- * region.
+ * Scope: as shpool_init().  For sub-pools: the base comes from one thread's shpool_malloc() and is
+ * passed to all threads (with scope cluster, all blocks pass the same offset and bytes).  Never
+ * spills.  If the pool was opened with stats, check or a spill option, the heap is empty: its area
+ * belongs to the region.
  *
- * @param [in] pool   which allocator, threads per pool and alignment
+ * @param [in] pool   gives the allocator, threads per pool and alignment
  * @param [in] base   shared memory, aligned to pool->alignment
- * @param [in] bytes  of it; divided among pool->pools pools
- * @return the heap; empty where base or bytes do not do (no pool would hold one allocation)
+ * @param [in] bytes  bytes at base; divided among pool->pools pools
+ * @return the heap; empty if base or bytes are unsuitable (no pool would hold one allocation)
  */
 SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint32_t bytes)
 {
@@ -228,14 +230,14 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
 }
 
 /**
- * End the block's use of its pools: closes the statistics.
+ * End the block's use of its pools, and close the statistics.
  *
  * Scope: all threads of the block, converged as for a barrier.  Costs nothing unless the pool was
- * opened with stats, check or a spill option; then it has barriers, gives the slot of spill=arena
- * back, counts what was never freed and, with check, walks every pool and lists the leaks (what was
- * spilled is counted, not listed).  With scope cluster it always has the cluster's barrier:
- * no block may exit while a neighbour uses its memory.  Nothing may be allocated, used or freed
- * afterwards.
+ * opened with stats, check or a spill option; then it has barriers, returns the slot of
+ * spill=arena, counts the allocations never freed and, with check, walks every pool and lists the
+ * leaks (spilled ones are counted, not listed).  With scope cluster it always has a barrier of the
+ * cluster: no block may exit while a neighbour uses its memory.  Nothing may be allocated, used or
+ * freed afterwards.
  */
 SIMT_FN void shpool_fini(shpool_heap heap)
 {
@@ -246,7 +248,7 @@ SIMT_FN void shpool_fini(shpool_heap heap)
     if (heap.view.area != 0) {
         SHPOOL_DO(heap, fini, (heap.view));
         if (SHPOOL_IS_CLUSTER(heap.view.flags)) {
-            simt_cluster_barrier(); /* it looked at the neighbours' pools */
+            simt_cluster_barrier(); /* it has read the neighbours' pools */
         }
     }
 #else
@@ -256,8 +258,8 @@ SIMT_FN void shpool_fini(shpool_heap heap)
 
 /* ---- malloc and free ---- */
 
-/* A module's address, not 0, as a pointer.  Where it can only be the own block's the conversion
- * tells nvcc so, and the caller's accesses become LDS and STS. */
+/* Convert a module's address, not 0, to a pointer.  If the address can only be in the own block,
+ * the conversion tells nvcc so, and the caller's accesses become LDS and STS. */
 SIMT_FN void *shpool_pointer(shpool_heap heap, simt_addr addr)
 {
 #if SHPOOL_CLUSTERED
@@ -268,7 +270,7 @@ SIMT_FN void *shpool_pointer(shpool_heap heap, simt_addr addr)
 #endif
 }
 
-/* alignment: a power of two, 16 up to the configured one. */
+/* alignment: a power of two from 16 to the configured one. */
 SIMT_FN void *shpool_malloc_as(shpool_heap heap, size_t bytes, uint32_t alignment, uint32_t site)
 {
     simt_addr addr = 0;
@@ -293,25 +295,24 @@ SIMT_FN void *shpool_malloc_as(shpool_heap heap, size_t bytes, uint32_t alignmen
  *
  * malloc(0) behaves like malloc(1).
  * @return the allocation; NULL if it did not fit at some instant of the call (also for sizes near
- *         SIZE_MAX), where other allocations count until their frees have returned, or the heap is
- *         empty; never traps.  With SHPOOL_CAP_SPILL it may lie in global memory.
+ *         SIZE_MAX), or if the heap is empty.  Other allocations count until their frees have
+ *         returned.  Never traps.  With SHPOOL_CAP_SPILL it may be in global memory.
  */
 SIMT_FN void *shpool_malloc(shpool_heap heap, size_t bytes)
 {
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
 }
 
-/** shpool_malloc() for a call site of the caller's numbering: with check=1 the report names it
- *  beside leaks, overruns and double frees of this allocation. */
+/** shpool_malloc() with a number that the caller gives to the call site: with check=1 the report
+ *  names it for leaks, overruns and double frees of this allocation. */
 SIMT_FN void *shpool_malloc_at(shpool_heap heap, size_t bytes, uint32_t site)
 {
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, site);
 }
 
 /**
- * Allocate in this block's shared memory or not at all, so that the compiler reaches it with LDS
- * and STS.
- * @return as shpool_malloc(), never global memory nor, with scope cluster, a neighbour's
+ * Allocate only in this block's shared memory, so that the compiler can use LDS and STS.
+ * @return as shpool_malloc(), but never in global memory nor, with scope cluster, in a neighbour's
  */
 SIMT_FN void *shpool_malloc_shared(shpool_heap heap, size_t bytes)
 {
@@ -319,7 +320,7 @@ SIMT_FN void *shpool_malloc_shared(shpool_heap heap, size_t bytes)
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
 }
 
-/* The alignment to ask the allocator for; 0: it cannot be had. */
+/* The alignment to request from the allocator; 0: not possible. */
 SIMT_FN uint32_t shpool_alignment(shpool_heap heap, size_t alignment)
 {
     uint32_t most = 1u << ((heap.view.flags & (uint32_t)SHPOOL_FLAG_ALIGN_MASK) >>
@@ -334,7 +335,7 @@ SIMT_FN uint32_t shpool_alignment(shpool_heap heap, size_t alignment)
 /**
  * Allocate at a multiple of `alignment`.
  * @param [in] alignment  a power of two up to the pool's configured alignment; below 16: 16
- * @return as shpool_malloc(); NULL also for any other alignment
+ * @return as shpool_malloc(); also NULL for any other alignment
  */
 SIMT_FN void *shpool_aligned_malloc(shpool_heap heap, size_t alignment, size_t bytes)
 {
@@ -344,17 +345,17 @@ SIMT_FN void *shpool_aligned_malloc(shpool_heap heap, size_t alignment, size_t b
 }
 
 /**
- * Give an allocation back; NULL has no effect.
+ * Free an allocation; NULL has no effect.
  *
- * The caller's accesses to it come before; no barrier inside.
+ * The caller's accesses to it must happen before the call, which has no barrier.
  * @param [in] ptr   exactly what an allocating function of this pool returned
  * @param [in] site  the caller's number for this call site, for the report; 0: none
  * @return SHPOOL_FREE_OK, or why it was refused: a foreign, interior or double free.  Allocators
- *         with SHPOOL_CAP_REFUSES refuse all of them always, the others with check=1.
+ *         with SHPOOL_CAP_REFUSES always refuse all of these; the others do so with check=1.
  */
 SIMT_FN uint32_t shpool_free_at(shpool_heap heap, void *ptr, uint32_t site)
 {
-    /* before the pointer loses its top half */
+    /* tested before the pointer is truncated to 32 bits */
     if (simt_is_within(heap.window, ptr) && (heap.view.bytes != 0)) {
         return SHPOOL_DO(heap, release, (heap.view, simt_to_shared(ptr), site));
     }
@@ -369,13 +370,13 @@ SIMT_FN uint32_t shpool_free_at(shpool_heap heap, void *ptr, uint32_t site)
     return SHPOOL_FREE_FOREIGN;
 }
 
-/** shpool_free_at() without a site and without an answer. */
+/** shpool_free_at() without a site and without a return value. */
 SIMT_FN void shpool_free(shpool_heap heap, void *ptr)
 {
     (void)shpool_free_at(heap, ptr, 0);
 }
 
-#include <shpool/family.h> /* what builds on these */
+#include <shpool/family.h> /* needs the functions above */
 #include <shpool/scratch.h>
 #include <shpool/group.h>
 #include <shpool/wait.h>

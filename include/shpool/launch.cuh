@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/launch.cuh
- * Launches: of a pool's kernel, with shared memory above 48 KiB, in clusters, linked at run time.
- * Host calls; included by shpool/shpool.cuh.
+ * Launches of kernels that use a pool: with shared memory above 48 KiB, in clusters, linked at run
+ * time.  Host calls; included by shpool/shpool.cuh.
  */
 #ifndef SHPOOL_LAUNCH_CUH
 #define SHPOOL_LAUNCH_CUH
@@ -10,14 +10,14 @@
 #include <shpool/shpool.cuh>
 
 /**
- * Let a kernel have that much dynamic shared memory on the current device (above 48 KiB CUDA wants
- * to be told).  Calling it for less is harmless.
+ * Allow a kernel to use this amount of dynamic shared memory on the current device.  CUDA requires
+ * this above 48 KiB; calling it for less is harmless.
  *
  * Scope: host.
  * @param [in] kernel  a __global__ function
- * @param [in] bytes   dynamic shared memory of the launch: pool.shared_bytes and whatever else
- * @return SHPOOL_OK; SHPOOL_ERR_TOO_LARGE: the device, less the kernel's own static arrays, has
- *         less; the detail says how much there is; SHPOOL_ERR_CUDA
+ * @param [in] bytes   dynamic shared memory of the launch: pool.shared_bytes and everything else
+ * @return SHPOOL_OK; SHPOOL_ERR_TOO_LARGE: the device has less, after the kernel's static arrays;
+ *         the detail says how much; SHPOOL_ERR_CUDA
  */
 template <typename Kernel>
 static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
@@ -47,26 +47,27 @@ static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
                             (size_t)most - attributes.sharedSizeBytes);
     }
     if (bytes + attributes.sharedSizeBytes <= 48u * 1024u) {
-        return SHPOOL_OK; /* granted to every kernel, its own arrays included */
+        return SHPOOL_OK; /* available to every kernel without opt-in, its static arrays included */
     }
-    /* all that there is: another pool's launch of this kernel may need more than this one */
+    /* the device's maximum: a launch of this kernel with another pool may need more than this
+     * one */
     return shpool_cuda_status(cudaFuncSetAttribute(
         (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
         (int)((size_t)most - attributes.sharedSizeBytes)), "cudaFuncSetAttribute");
 }
 
 /**
- * The kernel that runs with a pool: of this image, or the same one of the image that
- * shpool_open() joined with the pool's allocator.
+ * Get the kernel to run with a pool: the one of this image, or its counterpart in the image that
+ * shpool_open() linked with the pool's allocator.
  *
- * For CUDA's own calls, all of which take either: cudaFuncGetAttributes(), occupancy, graphs.
+ * For CUDA's own calls, all of which accept either one: cudaFuncGetAttributes(), occupancy, graphs.
  *
  * Scope: host, any thread.
  * @param [in]  kernel    a __global__ function of this image
  * @param [in]  pool      open
  * @param [out] kernel_p  valid as long as this image is loaded; NULL on failure
- * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_CUDA: the joined image has no
- *         such kernel; SHPOOL_ERR_BINDING: the pool's image was joined in another program or shared
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_CUDA: the linked image has no
+ *         such kernel; SHPOOL_ERR_BINDING: the pool's image was linked in another program or shared
  *         library of this process
  */
 static inline shpool_status shpool_kernel_of(const void *kernel, const shpool_pool *pool,
@@ -86,13 +87,14 @@ static inline shpool_status shpool_kernel_of(const void *kernel, const shpool_po
 }
 
 /**
- * How many blocks of a kernel with a pool can run on one multiprocessor of the current device.
+ * Compute how many blocks of a kernel with a pool can run on one multiprocessor of the current
+ * device.
  *
  * Scope: host, any thread.
  * @param [in]  kernel    as for shpool_kernel_of()
  * @param [in]  pool      open
- * @param [in]  threads   of a block
- * @param [in]  bytes     of dynamic shared memory beside the pool's
+ * @param [in]  threads   threads of a block
+ * @param [in]  bytes     dynamic shared memory apart from the pool's
  * @param [out] blocks_p  0 on failure
  * @return SHPOOL_OK; as shpool_kernel_of() and shpool_allow_shared(); SHPOOL_ERR_CUDA
  */
@@ -119,7 +121,7 @@ static inline shpool_status shpool_occupancy(const void *kernel, const shpool_po
 }
 
 #if CUDART_VERSION >= 12000
-/* Whether the stream captures a graph; a launch that fails might end that. */
+/* Whether the stream captures a graph; a failing launch might end the capture. */
 static inline bool shpool_is_capturing(cudaStream_t stream)
 {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -130,7 +132,7 @@ static inline bool shpool_is_capturing(cudaStream_t stream)
     return capture != cudaStreamCaptureStatusNone;
 }
 
-/* The status of a launch.  CUDA's text for too many registers does not say how many there are. */
+/* The status of a launch.  CUDA's message about too many registers does not give their number. */
 static inline shpool_status shpool_launch_status(cudaError_t error, const void *kernel, dim3 block)
 {
     const unsigned     threads = block.x * block.y * block.z;
@@ -149,22 +151,22 @@ static inline shpool_status shpool_launch_status(cudaError_t error, const void *
 }
 
 /**
- * Launch a kernel with a pool, as cudaLaunchKernelExC() does: any attributes (clusters,
- * cooperative), any order of parameters.
+ * Launch a kernel with a pool, like cudaLaunchKernelExC(): with any attributes (clusters,
+ * cooperative) and any order of parameters.
  *
- * With an allocator of this image it is that call.  With a plugin's, or one that is to be inlined,
- * the kernel of the joined image runs; parameters and configuration are the same.
+ * With an allocator of this image it is that call.  With a plugin's allocator, or one that is to be
+ * inlined, the kernel of the linked image runs, with the same parameters and configuration.
  *
  * Scope: host, any thread; as any launch, asynchronous.
- * @param [in] config     dynamicSmemBytes: what the kernel needs beside the pool's, which come
- *                        first as a rule: the kernel says where it puts the pool
+ * @param [in] config     dynamicSmemBytes: bytes that the kernel needs apart from the pool's, which
+ *                        usually come first: the kernel decides where it puts the pool
  * @param [in] kernel     a __global__ function of this image
  * @param [in] arguments  pointers to the kernel's parameters, as for cudaLaunchKernel(); one of
  *                        them is the pool
  * @param [in] pool       open
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; as shpool_kernel_of() and
- *         shpool_allow_shared(), which it calls where that is needed; SHPOOL_ERR_CUDA; where
- *         registers are too few for the block, shpool_last_error() has their number
+ *         shpool_allow_shared(), which it calls if necessary; SHPOOL_ERR_CUDA; if the block needs
+ *         too many registers, shpool_last_error() has their number
  */
 static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *config,
                                                  const void *kernel, void **arguments,
@@ -200,7 +202,7 @@ static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *confi
         : shpool_launch_status(cudaLaunchKernelExC(&use, own, arguments), own, use.blockDim);
 }
 
-/* Type itself, where a call's arguments shall not decide what it is. */
+/* Type itself, in a context that prevents its deduction from a call's arguments. */
 template <typename Type> struct shpool_parameter {
     typedef Type type;
 };
@@ -211,10 +213,10 @@ template <typename Type> struct shpool_parameter {
  *
  * Scope: host, any thread; as any launch, asynchronous.
  * @param [in] kernel     a __global__ function of this image
- * @param [in] pool       open; the launch has its shared memory and no other
- *                        (shpool_launch_kernel() can have more)
- * @param [in] values     the kernel's other parameters, converted as in a call of it: 0, NULL and
- *                        {1, 2} will do for what takes them
+ * @param [in] pool       open; the launch has only the pool's shared memory (with
+ *                        shpool_launch_kernel() it can have more)
+ * @param [in] values     the kernel's other parameters, converted as in a function call: 0, NULL
+ *                        and {1, 2} are accepted wherever the parameter's type accepts them
  * @return as shpool_launch_kernel()
  */
 template <typename... Parameters>
@@ -234,11 +236,11 @@ static inline shpool_status shpool_launch(void (*kernel)(shpool_pool, Parameters
 
 #if CUDART_VERSION >= 12000
 /**
- * Launch a kernel in clusters of blocks (sm_90 and up), as
- * <<<grid, block, bytes, stream>>> does, and with the shared memory that it needs.
+ * Launch a kernel in clusters of blocks (sm_90 and up), like <<<grid, block, bytes, stream>>>, and
+ * with the shared memory that it needs.
  *
  * For pools of scope cluster; cudaLaunchKernelEx() with a cluster dimension, or __cluster_dims__ at
- * the kernel, will do as well.
+ * the kernel, works as well.
  *
  * Scope: host; as any launch, asynchronous.
  * @param [in] kernel   a __global__ function
@@ -304,21 +306,23 @@ static inline shpool_status shpool_launch_cluster(void (*kernel)(Parameters...),
 
 #if CUDART_VERSION >= 12080
 /**
- * Join a kernel that was compiled with SHPOOL_LINKED with a pool's allocator, for the current
+ * Link a kernel that was compiled with SHPOOL_LINKED with a pool's allocator, for the current
  * device, and load the result: shpool_link(), then cudaLibraryLoadData().
  *
- * The kernels in it are found with cudaLibraryGetKernel(), and launched with that pool, or another
- * one of the same allocator.  It does not opt them in to shared memory: shpool_allow_shared() does,
- * given the cudaKernel_t.  With CUDA before 12.8, or the driver API, load what shpool_link() gives.
+ * Find its kernels with cudaLibraryGetKernel(), and launch them with that pool or another one of
+ * the same allocator.  They are not opted in to shared memory: pass the cudaKernel_t to
+ * shpool_allow_shared().  With CUDA before 12.8, or the driver API, load the cubin from
+ * shpool_link().
  *
- * Scope: host, any thread; blocks while nvJitLink works.
- * @param [in]  kernel     LTO-IR, fat binary or relocatable object, as for shpool_link(); not kept
+ * Scope: host, any thread; blocks while nvJitLink runs.
+ * @param [in]  kernel     LTO-IR, fat binary or relocatable object, as for shpool_link(); not
+ *                         retained
  * @param [in]  bytes      its size
  * @param [in]  pool       from shpool_open(), on the current device
- * @param [out] library_p  cudaLibraryUnload() it when none of its kernels runs any more; NULL on
- *                         failure
+ * @param [out] library_p  call cudaLibraryUnload() when none of its kernels is running any more;
+ *                         NULL on failure
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument, a zeroed pool; as shpool_link();
- *         SHPOOL_ERR_CUDA, SHPOOL_ERR_NO_MEMORY: no device, or it does not load the cubin
+ *         SHPOOL_ERR_CUDA, SHPOOL_ERR_NO_MEMORY: there is no device, or it cannot load the cubin
  */
 static inline shpool_status shpool_link_library(const void *kernel, size_t bytes,
                                                 const shpool_pool *pool, cudaLibrary_t *library_p)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/layout.cuh
- * Pack and unpack of the blocked layout of records (shpool/layout.h, which has the words used here,
- * the maps, and the same on the host) on a GPU: launches, their kernels, and the block-cooperative
- * functions that the kernels consist of.
+ * Pack and unpack of the blocked layout of records on a GPU: launches, their kernels, and the
+ * block-cooperative functions that the kernels consist of.  shpool/layout.h has the terms, the
+ * maps, and the same functions for the host.
  *
  *     shpool::layout_pack(records, n, 3, 256, blocked, stream);     n records of 3 floats
  *     work<<<shpool_layout_groups(n, 256), 256, 0, stream>>>(blocked, n);
@@ -15,25 +15,25 @@
  *         const float x = blocked[shpool_layout_index(indx, 0, 3, 256)];    element 0, coalesced
  *         ...
  *
- * How it works.  Of each group a matrix of bd records by m words is to be transposed.  A block
- * takes a tile of it through shared memory (the stage), `tile_records` by `tile_words`: whole
- * groups and several at a time where they are small, whole records where 32 of them fit, else a
- * part.  Both arrays are read and written with neighbouring lanes at neighbouring addresses, each
- * 4 bytes for types of 4 bytes and less, else one element.
+ * How it works.  Each group is a matrix of bd records by m words, which is transposed.  A block
+ * moves a tile of it, `tile_records` by `tile_words`, through shared memory (the stage).  A tile
+ * has several whole groups if they are small, whole records if 32 of them fit, else parts of
+ * records.  Both arrays are read and written with neighbouring lanes at neighbouring addresses; a
+ * lane moves 4 bytes for types of up to 4 bytes, else one element.
  *
  * Bank conflicts.  Lanes that read element i of neighbouring records from the stage are C units
- * apart (C: words of a record in the tile; a unit is what a lane moves, 4, 8 or 16 bytes), and
- * hardware serves L lanes at a time: 32, 16 or 8.  Records repeat their banks after L/gcd(C, L), so
- * the stage has one unit of padding after as many of them.  Such a run is a multiple of L units
- * long, so that lanes which write units of the records side by side never meet a padding: neither
- * side has a conflict where a row of the tile (one element of a group's records) is a multiple of
- * 32 units, which is so for all bd with types of 4 bytes and more, for multiples of 64 with 2 bytes
- * and of 128 with 1.  Elsewhere the blocked side may have up to three-way ones.  An odd pitch, the
- * usual remedy, costs up to a unit for each record and conflicts on the records' side.
+ * apart (C: words of a record in the tile; a unit is the 4, 8 or 16 bytes that a lane moves), and
+ * the hardware serves L lanes at a time: 32, 16 or 8.  The banks repeat after L/gcd(C, L) records,
+ * so the stage has one unit of padding after that number of records.  Such a run is a multiple of L
+ * units long, so that lanes that write consecutive units of the records never cross a padding.
+ * Neither side has a conflict if a row of the tile (one element of a group's records) is a multiple
+ * of 32 units.  This holds for all bd with types of 4 bytes and more, for multiples of 64 with 2
+ * bytes and of 128 with 1.  Otherwise the blocked side may have conflicts of up to three ways.  An
+ * odd pitch, the usual remedy, costs up to one unit per record and conflicts on the records' side.
  *
- * Types.  T is any trivially copyable type of 1, 2, 4, 8 or 16 bytes; pointers are aligned to
- * sizeof(T), also where alignof(T) is less.  1- and 2-byte types are moved 4 bytes at a time only
- * from and to arrays that are aligned to 4, as cudaMalloc's are.
+ * Types.  T is any trivially copyable type of 1, 2, 4, 8 or 16 bytes; pointers must be aligned to
+ * sizeof(T), even if alignof(T) is less.  1- and 2-byte types are moved 4 bytes at a time only if
+ * the array is aligned to 4, as memory from cudaMalloc is.
  *
  * nvcc (C++17) and NVRTC, sm_75 and newer; the block functions also with a C++17 compiler, for the
  * CPU block executor (shpool/executor.h).  The launches need libshpool and the CUDA runtime.
@@ -50,31 +50,31 @@ namespace shpool
 {
 
 /**
- * How n records are cut into tiles.  Plain data, a kernel parameter; layout_plan_of() fills it in.
+ * Division of n records into tiles.  Plain data, a kernel parameter; layout_plan_of() fills it in.
  *
  * Example: 100,000 records of 3 floats, bd = 256, a stage of 16 KiB.  A group is 3 KiB; five of
  * them and their padding are a tile: tile_records = 1,280, tile_words = 3, tiles = 79.
  */
 struct layout_plan {
     unsigned long long n;            /**< records */
-    unsigned long long tiles;        /**< 0: there is nothing to do, or the plan failed */
+    unsigned long long tiles;        /**< 0: nothing to do, or the plan failed */
     uint32_t           m;            /**< words of a record */
     uint32_t           bd;           /**< records of a group */
-    uint32_t           tile_records; /**< a multiple of bd, or a divisor of it; of 32 always */
-    uint32_t           tile_words;   /**< m, or less if not even 32 records fit the stage */
-    uint32_t           stage_bytes;  /**< that a tile uses, at most what was given */
+    uint32_t           tile_records; /**< a multiple or a divisor of bd; always a multiple of 32 */
+    uint32_t           tile_words;   /**< m, or less if the stage cannot hold 32 records */
+    uint32_t           stage_bytes;  /**< bytes that a tile uses, at most those given */
     uint32_t           reserved;     /**< 0 */
 };
 
 /**
- * Cut n records into tiles for a stage of so many bytes.
+ * Divide n records into tiles for a stage of stage_bytes.
  *
  * Host and device, any thread.  Tiles are as large as the stage allows, up to 64 KiB.
- * @param [in]  n, m, bd     as shpool_layout_check() wants them
- * @param [in]  stage_bytes  of shared memory; 1 KiB is enough for any plan, less than 8 KiB slow
+ * @param [in]  n, m, bd     as required by shpool_layout_check()
+ * @param [in]  stage_bytes  of shared memory; 1 KiB is enough for any plan, less than 8 KiB is slow
  * @param [out] plan_p       zeroed if it fails
  * @return SHPOOL_OK, SHPOOL_ERR_INVALID (m, bd), SHPOOL_ERR_TOO_LARGE (more elements than 64 bits
- *         can count) or SHPOOL_ERR_TOO_SMALL (not even a word of each of 32 records fits the stage)
+ *         can count) or SHPOOL_ERR_TOO_SMALL (the stage cannot hold one word of each of 32 records)
  */
 template <typename T>
 SHPOOL_LAYOUT_FN shpool_status layout_plan_of(unsigned long long n, uint32_t m, uint32_t bd,
@@ -105,16 +105,17 @@ SHPOOL_LAYOUT_FN shpool_status layout_plan_of(unsigned long long n, uint32_t m, 
 }
 
 /**
- * One tile, records to blocked layout; writes zero where a tile of the last group has no records.
+ * Convert one tile from records to the blocked layout; writes zero for missing records of the last
+ * group.
  *
  * Scope:  all threads of the block, converged, with the same arguments; any number of threads,
  *         which need not be bd.  One barrier inside.
  * Order:  the caller owes a simt_barrier() (__syncthreads()) before the stage is used again, for
- *         the next tile or for anything else; the tile is in the blocked array for others when the
- *         kernel ends.
- * Shape:  each tile writes elements of its own, so tiles can be done in any order by any blocks.
+ *         the next tile or for anything else; the tile is visible to others in the blocked array
+ *         when the kernel ends.
+ * Shape:  tiles write disjoint elements, so they can be processed in any order by any blocks.
  * @param [in]     plan     layout_plan_of<T>()
- * @param [in]     tile     0..plan.tiles-1; others do nothing but wait at the barrier
+ * @param [in]     tile     0..plan.tiles-1; any other value only waits at the barrier
  * @param [in]     records  plan.n * plan.m elements in global memory
  * @param [out]    blocked  shpool_layout_elements() elements in global memory, not overlapping
  * @param [in,out] stage    plan.stage_bytes of shared memory, aligned to 16; its contents are lost
@@ -131,9 +132,9 @@ SIMT_FN void layout_pack_tile(const layout_plan &plan, unsigned long long tile, 
 }
 
 /**
- * One tile, blocked layout to records: the inverse of layout_pack_tile(), which see.
+ * Convert one tile from the blocked layout to records: the inverse of layout_pack_tile().
  *
- * Reads the padding of the last group, and writes none of it.
+ * Reads the padding of the last group, but does not write it.  Otherwise as layout_pack_tile().
  */
 template <typename T>
 SIMT_FN void layout_unpack_tile(const layout_plan &plan, unsigned long long tile, const T *blocked,
@@ -150,8 +151,8 @@ SIMT_FN void layout_unpack_tile(const layout_plan &plan, unsigned long long tile
 
 #if defined(__CUDACC__)
 
-/* Blocks of the kernels below on a multiprocessor: 1,024 threads fit each, 1,536 those since sm_80.
- * Without a word from us the compiler takes twice the registers, for nothing. */
+/* Blocks of the kernels below per multiprocessor: 1,024 threads fit on each, 1,536 since sm_80.
+ * Without this bound the compiler uses twice the registers, for no gain. */
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 800)
 #define SHPOOL_LAYOUT_BLOCKS 6
 #else
@@ -161,15 +162,15 @@ SIMT_FN void layout_unpack_tile(const layout_plan &plan, unsigned long long tile
 namespace shpool
 {
 
-/** What the launches below use: threads of a block, and bytes of static shared memory. */
+/** Parameters of the launches below: threads of a block, and bytes of static shared memory. */
 enum {
     LAYOUT_THREADS     = 256,
     LAYOUT_STAGE_BYTES = 16384
 };
 
 /**
- * All tiles of a plan, the blocks of a one-dimensional grid taking turns: for any number of blocks,
- * and up to LAYOUT_THREADS threads.  The plan is made for STAGE_BYTES.
+ * Process all tiles of a plan, round-robin over the blocks of a one-dimensional grid: for any
+ * number of blocks, and up to LAYOUT_THREADS threads.  The plan must be for STAGE_BYTES.
  */
 template <typename T, uint32_t STAGE_BYTES>
 __global__ void __launch_bounds__(LAYOUT_THREADS, SHPOOL_LAYOUT_BLOCKS)
@@ -179,11 +180,11 @@ __global__ void __launch_bounds__(LAYOUT_THREADS, SHPOOL_LAYOUT_BLOCKS)
 
     for (unsigned long long tile = blockIdx.x; tile < plan.tiles; tile += gridDim.x) {
         layout_pack_tile(plan, tile, records, blocked, stage);
-        simt_barrier(); /* the next tile is read into the same stage */
+        simt_barrier(); /* the next tile uses the same stage */
     }
 }
 
-/** As layout_pack_kernel(), back. */
+/** The inverse of layout_pack_kernel(). */
 template <typename T, uint32_t STAGE_BYTES>
 __global__ void __launch_bounds__(LAYOUT_THREADS, SHPOOL_LAYOUT_BLOCKS)
     layout_unpack_kernel(layout_plan plan, const T *blocked, T *records)
@@ -207,7 +208,7 @@ namespace shpool
 namespace impl
 {
 
-/* What both launches check, and their plan and grid.  A grid of 0: nothing to launch. */
+/* Checks, plan and grid of both launches.  A grid of 0 means that there is nothing to launch. */
 template <typename T>
 static inline shpool_status layout_prepare(const T *from, unsigned long long n, uint32_t m,
                                            uint32_t bd, const T *to, layout_plan *plan_p,
@@ -242,9 +243,9 @@ static inline shpool_status layout_prepare(const T *from, unsigned long long n, 
 } // namespace impl
 
 /**
- * Records to blocked layout, in device memory, on a stream.
+ * Convert records to the blocked layout, in device memory, on a stream.
  *
- * Host, any thread; returns when the kernel is launched, and may be captured into a graph.
+ * Host, any thread; returns when the kernel has been launched; can be captured into a graph.
  * @param [in]  records  n*m elements that the current device can read
  * @param [in]  n        records; 0: nothing is launched
  * @param [in]  m        words of a record
@@ -255,9 +256,9 @@ static inline shpool_status layout_prepare(const T *from, unsigned long long n, 
  * @return SHPOOL_OK
  *   - SHPOOL_ERR_INVALID, SHPOOL_ERR_TOO_LARGE  as shpool_layout_check(), or a NULL array
  *   - SHPOOL_ERR_ALIGNMENT  an array is not aligned to sizeof(T)
- *   - SHPOOL_ERR_CUDA, SHPOOL_ERR_NO_MEMORY  the launch failed.  What fails inside the kernel (an
- *                           address that the device cannot reach) the application sees when it
- *                           synchronises
+ *   - SHPOOL_ERR_CUDA, SHPOOL_ERR_NO_MEMORY  the launch failed.  Errors inside the kernel (an
+ *                           address that the device cannot access) are reported when the
+ *                           application synchronises
  */
 template <typename T>
 static inline shpool_status layout_pack(const T *records, unsigned long long n, uint32_t m,
@@ -278,7 +279,8 @@ static inline shpool_status layout_pack(const T *records, unsigned long long n, 
         "launch of layout_pack_kernel");
 }
 
-/** Blocked layout back to records: the inverse of layout_pack(), with its rules and statuses. */
+/** Convert the blocked layout back to records: the inverse of layout_pack(), with its rules and
+ *  statuses. */
 template <typename T>
 static inline shpool_status layout_unpack(const T *blocked, unsigned long long n, uint32_t m,
                                           uint32_t bd, T *records, cudaStream_t stream)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore.cuh
- * Moving data between global memory, shared memory and registers, by a whole block.
+ * Block-cooperative moves of data between global memory, shared memory and registers.
  *
  * Header only, C++17; device code under nvcc (sm_75 and newer), and the same functions under any
- * C++17 compiler inside a kernel of the CPU block executor (shpool/executor.h).  Nothing is linked
- * but by launch_params().  Functions and argument orders are those of MGPU 1.x
+ * C++17 compiler inside a kernel of the CPU block executor (shpool/executor.h).  Only
+ * launch_params() needs a library to link.  Functions and argument orders are those of MGPU 1.x
  * (include/device/loadstore.cuh there); its own names are in shpool/compat/device/loadstore.cuh.
  *
  * Words
@@ -13,14 +13,15 @@
  *   VT             values per thread, 1 to 32
  *   tile           the NT * VT elements that a block moves in one call
  *   tid            the calling thread, 0 .. NT-1; usually threadIdx.x
- *   count          elements of the tile that there are, from 0 on; more than NT * VT mean NT * VT
- *   strided order  register i of thread tid is element NT * i + tid: neighbours in a warp touch
- *                  neighbours in memory
- *   thread order   register i of thread tid is element VT * tid + i: each thread holds neighbours
- *   sync           the block meets in a barrier at the end of the call
+ *   count          valid elements of the tile, from 0 on; a value above NT * VT means NT * VT
+ *   strided order  register i of thread tid is element NT * i + tid: neighbouring lanes access
+ *                  neighbouring elements
+ *   thread order   register i of thread tid is element VT * tid + i: each thread has consecutive
+ *                  elements
+ *   sync           the call ends with a barrier of the block
  *
- * Functions, all in namespace shpool (*: there is more than one path).  Beyond count: what becomes
- * of registers, slots and elements there.
+ * Functions, all in namespace shpool (*: has more than one path).  "Beyond count" says what happens
+ * to registers, slots and elements there.
  *   function                                   order    beyond count        sync     file
  *   shared_to_reg<NT, VT>                      strided  (no count) or kept  true     reg
  *   global_to_reg<NT, VT>                      strided  kept                false    reg
@@ -57,30 +58,31 @@
  *   transfer_merge_shared<NT, VT>              strided  kept                true     merge
  *
  * Rules
- *   Scope      All NT threads of the block call, with the same arguments but tid and registers.  If
- *              the block has more threads than NT, sync must be false and the barriers are the
- *              caller's (half_smem_transpose and a bulk_gate have their own: whole blocks only).
- *              global_to_thread and thread_to_global also need each warp's lanes together, and
- *              tid % 32 to be the lane.
- *   Barriers   The caller owes one between writing a source that other threads wrote and the call,
- *              between the last use of shared memory and a call that writes it, and, where sync is
- *              false, between the call and the use of what it wrote, or the next write to its
- *              source, also of a thread's own part: other threads may have moved that.
- *   Kept       What lies beyond count is neither read nor written: no register, slot or byte.
+ *   Scope      All NT threads of the block call, with the same arguments except tid and registers.
+ *              If the block has more than NT threads, sync must be false and the caller must
+ *              provide the barriers (half_smem_transpose and a bulk_gate have their own: whole
+ *              blocks only). global_to_thread and thread_to_global also require that each warp's
+ *              lanes are converged and that tid % 32 is the lane.
+ *   Barriers   The caller must provide one between writes of a source by other threads and the
+ *              call, and between the last use of shared memory and a call that writes it.  If sync
+ *              is false, another one is needed between the call and the use of its result, or the
+ *              next write to its source, even for a thread's own part: other threads may have moved
+ *              that.
+ *   Kept       Nothing beyond count is read or written: no register, slot or byte.
  *   Sources    Pointers, read_only(ptr), and anything with operator[](ptrdiff_t) (and operator+
  *              for the _loop functions).  Destinations likewise.  Elements are converted as by =,
  *              and have a default constructor.
  *   Aliasing   Source and destination do not overlap; the functions of copy.cuh also serve a
- *              destination that is the source.  Loads are ordinary loads, which see what the block
- *              stored before, unless the source is read_only(ptr).
- *   Sizes      Counts, offsets and indexes are ptrdiff_t where they are of a whole array: nothing
- *              wraps at 2^31.  A tile's own elements are counted in 32 bits.
- *   Elements   Of any size and alignment; those that are not trivially copyable, or volatile, move
+ *              destination that is the source.  Loads are ordinary loads, which see the block's
+ *              earlier stores, unless the source is read_only(ptr).
+ *   Sizes      Counts, offsets and indexes of a whole array are ptrdiff_t: nothing wraps at 2^31.
+ *              A tile's own elements are counted in 32 bits.
+ *   Elements   Any size and alignment; types that are volatile or not trivially copyable move
  *              element by element.
  *
- * Paths (copy_path, common.cuh): the last constant template argument, as in
- * global_to_shared<NT, VT, copy_path::vector>(...).  Chosen at compile time by the type of the
- * operands, and served at run time where the pointers allow:
+ * Paths (copy_path, common.cuh): the last constant template argument, as in global_to_shared<NT,
+ * VT, copy_path::vector>(...).  The operands' types choose the path at compile time; at run time it
+ * is used if the pointers permit:
  *   from, to               automatic        taken at run time if
  *   memory to memory       vector; tiles    both addresses are equal modulo 16; ends that are no
  *                          below 16 bytes   multiples of 16 bytes move in smaller pieces
@@ -93,9 +95,9 @@
  *                          or two units;    alignment if that is 4 or more
  *                          else transpose
  *   all others             elements
- *   What is not served goes element by element, in the function's order.
+ *   Everything else moves element by element, in the function's order.
  *
- * A kernel that reverses each tile, with all that is usual of it:
+ * A kernel that reverses each tile and shows the usual steps:
  *
  * @code tile_reverse
  * shpool::global_to_shared<128, 7>(count, data, tid, shared);      // coalesced, and a barrier

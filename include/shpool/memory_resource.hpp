@@ -9,12 +9,12 @@
  *     cuda::mr::resource_ref<cuda::mr::device_accessible> ref(resource);
  *
  *     shpool::provide("rmm_pool", rmm::mr::cuda_async_memory_resource());
- *     shpool_device_allocator_open("stats|rmm_pool", -1, &allocator); // the other way round
+ *     shpool_device_allocator_open("stats|rmm_pool", -1, &allocator); // the other direction
  *
- * Works with cuda::mr of the CUDA Toolkit 13.0 (CCCL 3.0, whose file cuda/memory_resource asks for
- * LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE) and with that of CCCL 3.1 and later, which has
- * other names for the same functions: both spellings are here.  For host code; nvcc is not needed.
- * Link with libshpool and the CUDA runtime.
+ * Works with cuda::mr of the CUDA Toolkit 13.0 (CCCL 3.0, whose file cuda/memory_resource requires
+ * LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE) and with that of CCCL 3.1 and later.  The two use
+ * different names for the same functions; both spellings are defined here.  For host code; nvcc is
+ * not needed.  Link with libshpool and the CUDA runtime.
  */
 #ifndef SHPOOL_MEMORY_RESOURCE_HPP
 #define SHPOOL_MEMORY_RESOURCE_HPP
@@ -42,7 +42,7 @@
 
 namespace shpool {
 
-/** No memory, or an alignment that no allocator gives: what std::bad_alloc is, with the reason. */
+/** Out of memory, or an unsupported alignment: a std::bad_alloc that carries the reason. */
 class bad_alloc : public std::bad_alloc {
   public:
     explicit bad_alloc(shpool_status status) : why_(status) {}
@@ -54,12 +54,12 @@ class bad_alloc : public std::bad_alloc {
 };
 
 /**
- * A device allocator as a resource of cuda::mr, device accessible, in the order of streams.
+ * A device allocator as a resource of cuda::mr: device accessible and stream-ordered.
  *
- * Copies share the allocator, which is closed with the last of them: as
- * shpool_device_allocator_unref() says, all uses of its memory must have finished then.  Two
- * resources are equal if they share one allocator.  Any thread may call any function, and the
- * current device does not matter: memory comes from the device of the allocator.
+ * Copies share the allocator, and the last copy closes it; all uses of its memory must have
+ * finished then (see shpool_device_allocator_unref()).  Two resources are equal if they share one
+ * allocator.  Any thread may call any function, and the current device does not matter: memory
+ * comes from the allocator's device.
  */
 class memory_resource {
   public:
@@ -68,8 +68,8 @@ class memory_resource {
     {
         check(shpool_device_allocator_open(spec, device, &allocator_));
     }
-    /** Of an open allocator, such as that of shpool_device_allocator_default(); takes a reference
-     *  of its own. */
+    /** Wraps an open allocator, such as that of shpool_device_allocator_default(), and acquires a
+     *  reference to it. */
     static memory_resource of(shpool_device_allocator *allocator) noexcept
     {
         return memory_resource(shpool_device_allocator_ref(allocator), adopt());
@@ -96,14 +96,14 @@ class memory_resource {
     {
         return take(stream.get(), bytes, alignment);
     }
-    /** shpool_device_free().  What it refuses stays allocated; shpool_last_error() has the
-     *  reason. */
+    /** shpool_device_free().  If it refuses, the memory stays allocated, and shpool_last_error()
+     *  has the reason. */
     void deallocate(::cuda::stream_ref stream, void *ptr, size_t,
                     size_t = SHPOOL_DEVICE_ALIGNMENT) noexcept
     {
         (void)shpool_device_free(allocator_, ptr, stream.get());
     }
-    /** Usable by every stream when the function returns: it waits for the legacy stream. */
+    /** Waits for the legacy stream, so that every stream may use the memory on return. */
     void *allocate_sync(size_t bytes, size_t alignment = SHPOOL_DEVICE_ALIGNMENT)
     {
         void             *ptr  = take(SHPOOL_STREAM_LEGACY, bytes, alignment);
@@ -116,7 +116,7 @@ class memory_resource {
         }
         return ptr;
     }
-    /** All uses of the memory have finished. */
+    /** All uses of the memory must have finished. */
     void deallocate_sync(void *ptr, size_t, size_t = SHPOOL_DEVICE_ALIGNMENT) noexcept
     {
         (void)shpool_device_free(allocator_, ptr, SHPOOL_STREAM_LEGACY);
@@ -179,7 +179,7 @@ class memory_resource {
 
 namespace detail {
 
-/* cuda::mr's calls in either spelling; allocate(stream, ...) is that of CCCL 3.1 and later. */
+/* cuda::mr's calls in both spellings; allocate(stream, ...) is that of CCCL 3.1 and later. */
 template <class Resource, class = void> struct stream_first : std::false_type {
 };
 template <class Resource>
@@ -207,7 +207,7 @@ void deallocate(Resource &from, cudaStream_t stream, void *ptr, size_t bytes)
     }
 }
 
-/* Resources allocate on the current device: it is theirs for the time of a call. */
+/* Makes a device current during a call, because resources allocate on the current device. */
 class on_device {
   public:
     explicit on_device(int device)
@@ -230,7 +230,7 @@ class on_device {
     bool switched_ = false;
 };
 
-/* A resource in the registry.  The table comes first: create() finds the rest by its address. */
+/* A registered resource.  The table is the first member: create() finds the rest by its address. */
 template <class Resource> struct provider {
     shpool_device_provider table = {};
     std::string            name;
@@ -252,13 +252,13 @@ template <class Resource> struct provider {
         table.base    = base;
     }
 
-    /* One opened allocator over it.  The library lets one call in at a time. */
+    /* One opened allocator over it.  The library makes one call at a time. */
     struct opened {
         provider                          *from;
         std::unordered_map<void *, size_t> bytes;
     };
 
-    /* What a resource throws, as a status. */
+    /* Convert a resource's exceptions to a status. */
     template <class Function> static shpool_status guarded(const provider *self, Function function)
     {
         try {
@@ -315,7 +315,7 @@ template <class Resource> struct provider {
 
             try {
                 all->bytes.emplace(ptr, bytes);
-            } catch (...) { /* no host memory to note it */
+            } catch (...) { /* no host memory for the detail */
                 deallocate(all->from->resource, handle(stream), ptr, bytes);
                 throw;
             }
@@ -356,7 +356,7 @@ template <class Resource> struct provider {
                             all->from->table.name);
     }
 
-    /* cuda::stream_ref refuses a NULL that is known to the compiler, and some resources do too. */
+    /* cuda::stream_ref and some resources reject a NULL that the compiler can see. */
     static cudaStream_t handle(shpool_stream stream)
     {
         return (stream != nullptr) ? stream : SHPOOL_STREAM_LEGACY;
@@ -369,16 +369,16 @@ template <class Resource> struct provider {
  * Add a resource of cuda::mr to the registry of device allocators, as a base, for the rest of the
  * process.
  *
- * Layers stand on it as on any base ("stats|NAME", "limit:bytes=8G|NAME"), and all that opens an
- * allocator by its spec can use it: contexts, buffers, SHPOOL_DEVICE_ALLOCATOR.  One call at a time
- * reaches the resource through each opened allocator.
+ * Layers work on it as on any base ("stats|NAME", "limit:bytes=8G|NAME"), and so does everything
+ * that opens an allocator by its spec: contexts, buffers, SHPOOL_DEVICE_ALLOCATOR.  Each opened
+ * allocator makes one call to the resource at a time.
  *
- * @tparam Resource   satisfies cuda::mr::resource, or async_resource of CCCL 3.0; memory of it is
- *                    aligned to 256 bytes when asked to be
+ * @tparam Resource  satisfies cuda::mr::resource, or async_resource of CCCL 3.0; aligns its memory
+ *                    to 256 bytes on request
  * @param [in] name      [a-z][a-z0-9_]*, copied
  * @param [in] resource  copied or moved; lives as long as the process
- * @param [in] device    whose memory it gives; -1: the calling thread's current device
- * Throws error: what shpool_device_register() answers, or SHPOOL_ERR_CUDA.
+ * @param [in] device    the device of its memory; -1: the calling thread's current device
+ * Throws error: as shpool_device_register(), or SHPOOL_ERR_CUDA.
  */
 template <class Resource> void provide(const char *name, Resource resource, int device = -1)
 {
@@ -396,7 +396,7 @@ template <class Resource> void provide(const char *name, Resource resource, int 
     auto made = std::make_unique<detail::provider<Resource>>(name, std::move(resource), device);
 
     check(shpool_device_register(&made->table));
-    (void)made.release(); /* the registry has it now */
+    (void)made.release(); /* the registry owns it now */
 }
 
 } /* namespace shpool */

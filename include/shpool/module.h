@@ -1,78 +1,80 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/module.h
- * How an allocator becomes a module: the functions that it writes, and the macros that register
- * them.  For authors of allocators; users of pools do not need it.
+ * How to write an allocator as a module: the functions that it defines, and the macros that
+ * register them.  For authors of allocators; users of pools do not need this header.
  *
- * An allocator NAME is one header NAME.h that defines, with SIMT_FN and on top of simt.h only:
+ * An allocator NAME is one header NAME.h that defines, with SIMT_FN and using only simt.h:
  *
  *   SIMT_HD shpool_layout shpool_NAME_layout(uint32_t bytes, uint32_t alignment)
- *       What a pool of `bytes` (a multiple of 16) whose base is aligned to `alignment` becomes.
- *       Runs on host and device: it is the overhead calculator.  `largest` must not decrease as
- *       bytes grow, and must also be available at the configured alignment.
+ *       Computes the layout of a pool of `bytes` (a multiple of 16) whose base is aligned to
+ *       `alignment`.  It runs on host and device and is the overhead calculator.  `largest` must
+ *       not decrease as bytes grow, and must also be available at the configured alignment.
  *   SIMT_FN void shpool_NAME_init(shpool_view view, uint32_t member, uint32_t members)
  *       Called by each of the `members` threads that share the pool, between two block barriers.
  *   SIMT_FN simt_addr shpool_NAME_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
  *                                        uint32_t site)
  *       bytes 1..SHPOOL_MAX_REQUEST, alignment a power of two from 16 to the configured one;
- *       at least bytes bytes, or 0 if that did not fit at some instant of the call; an allocation
- *       counts until its free has returned.
+ *       Returns at least bytes bytes, or 0 if they did not fit at some instant of the call; an
+ *       allocation counts until its free has returned.
  *   SIMT_FN uint32_t shpool_NAME_free(shpool_view view, simt_addr addr, uint32_t site)
  *       0, or a shpool_free_result if it was refused.
  *   SIMT_FN uint32_t shpool_NAME_owns(shpool_view view, simt_addr addr)
- *       0 if addr is the start of a live allocation, else the shpool_free_result.  Reads nothing
- *       that a wild address or an overrun could make it follow; may be slow (check=1 calls it).
+ *       0 if addr is the start of a live allocation, else the shpool_free_result.  Follows nothing
+ *       that a wild address or an overrun could have changed; may be slow (check=1 calls it).
  *   SIMT_FN uint32_t shpool_NAME_discard(shpool_view view, simt_addr addr, uint32_t site)
  *       owns and free in one step, for callers without zones (compat's ALLOCATOR_DEBUG).
- *       `SHPOOL_DISCARD(NAME)` writes it for allocators whose free decides by one atomic, or whose
+ *       `SHPOOL_DISCARD(NAME)` defines it for allocators whose free decides by one atomic, or whose
  *       pools have one thread.
  *   SIMT_FN uint32_t shpool_NAME_resize(shpool_view view, simt_addr addr, uint32_t bytes)
  *       1 if the allocation now holds at least bytes bytes at the same place, else 0 (unchanged).
  *   SIMT_FN uint32_t shpool_NAME_usable(shpool_view view, simt_addr addr)
  *       Bytes of a live allocation, a multiple of 4.
  *   SIMT_FN uint32_t shpool_NAME_largest(shpool_view view)
- *       Largest malloc that would succeed now; exact when no other thread is at work.
+ *       Largest malloc that would succeed now; exact when no other thread uses the pool.
  *   SIMT_FN uint32_t shpool_NAME_rewind(shpool_view view, uint32_t to)
- *       Only of allocators with marks (SHPOOL_CAP_MARK), which say so with a line
- *       `#define SHPOOL_MARKS_NAME ~, 1`.  to SHPOOL_NO_MARK: a mark.  Else free
- *       all that was allocated since that mark, and return 1; 0, and nothing changes, where what
- *       the mark stood on is gone.
+ *       Only for allocators with marks (SHPOOL_CAP_MARK), which declare it with a line `#define
+ *       SHPOOL_MARKS_NAME ~, 1`.  If `to` is SHPOOL_NO_MARK, returns a mark.  Else frees everything
+ *       that was allocated since the mark `to`, and returns 1; returns 0, and nothing changes, if
+ *       the pool has gone below the mark.
  *   SIMT_FN simt_addr shpool_NAME_malloc_group(shpool_view view, uint32_t bytes,
  *                                              uint32_t alignment, uint32_t site, uint32_t lanes)
  *   SIMT_FN uint32_t shpool_NAME_free_group(shpool_view view, simt_addr addr, uint32_t site,
  *                                           uint32_t lanes)
- *       Only of allocators whose groups work together (SHPOOL_CAP_GROUP), which say so with a line
- *       `#define SHPOOL_GROUPS_NAME ~, 1`.  Their scope is block, so that all lanes share one pool.
- *       Any set of `lanes` of a warp calls, converged, with the same arguments but for view.rank.
- *       The address is the same in all; each lane's later accesses come after the memory's last
- *       use.  free_group is called after a simt_warp_sync(); what it returns counts in the lowest
- *       of the lanes.  Without these two functions the lowest lane asks for the group.
+ *       Only for allocators whose groups work together (SHPOOL_CAP_GROUP), which declare it with a
+ *       line `#define SHPOOL_GROUPS_NAME ~, 1`.  Their scope is block, so that all lanes share one
+ *       pool.  Any set of `lanes` of a warp calls, converged, with the same arguments except
+ *       view.rank.  The address is the same in all; each lane's later accesses happen after the
+ *       memory's last use.  free_group is called after a simt_warp_sync(); only its result in the
+ *       lowest lane counts.  Without these two functions the lowest lane requests for the group.
  *   SIMT_FN shpool_walk shpool_NAME_walk(shpool_view view)
- *       Check every invariant, following nothing that an overrun could have made wild.  No other
- *       thread is at work in the pool; but without SHPOOL_CAP_OUT_OF_BAND check=1 calls it before
- *       each malloc and free, so that a pool that is shared has to take its lock.
+ *       Checks every invariant, without following anything that an overrun could have changed.  No
+ *       other thread uses the pool, with one exception: without SHPOOL_CAP_OUT_OF_BAND, check=1
+ *       calls it before each malloc and free, so that a shared pool must take its lock.
  *
  *   SIMT_FN shpool_walk shpool_NAME_guard(shpool_view view)
- *       Only of allocators that say so with a line `#define SHPOOL_GUARDS_NAME ~, 1`: what check=1
- *       looks at before it calls walk, or, where threads share a pool without a lock, instead.
- *       Others are at work, so it looks at what never changes, and waits for locks and the like by
+ *       Only for allocators that declare it with a line `#define SHPOOL_GUARDS_NAME ~, 1`.  check=1
+ *       calls it before walk or, if threads share a pool without a lock, instead of walk.  Other
+ *       threads use the pool, so it checks only data that never change, and waits for locks by
  *       impl/heap/patience.h.
  *
- * A line `#define SHPOOL_CLEAN_NAME ~, 1` says that free memory holds nothing of the allocator and
- * that resize to fewer bytes never fails, but gives back all above the next multiple of 16:
- * check=1 then finds memory that was written to while it was free, or that is not free.
+ * A line `#define SHPOOL_CLEAN_NAME ~, 1` declares that free memory contains no data of the
+ * allocator, and that resize to fewer bytes never fails and frees everything above the next
+ * multiple of 16.  check=1 then detects memory that was written to while it was free, and memory
+ * that is not free.
  *
- * All others are called by single threads without convergence.  For the view of an empty pool
- * (bytes and word[] 0) malloc, resize, usable and largest return 0, free and owns return a nonzero
- * reason, and nothing touches memory.  On the device each of them stays within 32 registers and off
- * the stack: a kernel that calls through a pointer inherits the highest count of all table
+ * All other functions are called by single threads without convergence.  For the view of an empty
+ * pool (bytes and word[] 0) malloc, resize, usable and largest return 0, free and owns return a
+ * nonzero reason, and nothing touches memory.  On the device each of them stays within 32 registers
+ * and off the stack: a kernel that calls through a pointer inherits the highest count of all table
  * functions.
  *
- * Registration, one line each (a built-in allocator needs no NAME.cu: the build has one for all):
+ * Registration, one line each (a built-in allocator needs no NAME.cu: the build has one for all of
+ * them):
  *   NAME.c    SHPOOL_HOST_MODULE(NAME, "summary", scope, caps, lto_ir)
  *   NAME.cu   SHPOOL_DEVICE_MODULE(NAME)
- * A .cu for function tables may define SHPOOL_TABLE_MODULE before it includes NAME.h: a function of
- * a table has few registers, so bitmap.h then calls functions that are inlined otherwise.
+ * A .cu for function tables may define SHPOOL_TABLE_MODULE before it includes NAME.h: table
+ * functions have few registers, so bitmap.h then calls functions that are otherwise inlined.
  *
  * A plugin (shpool.h, shpool_plugin_info) has one more line, at the end of NAME.c:
  *             SHPOOL_PLUGIN(NAME)
@@ -84,7 +86,7 @@
 #include <shpool/impl/report/instrument.h>
 #include <shpool/simt.h>
 
-/** shpool_NAME_discard() where nothing can happen between owns and free; see above. */
+/** Define shpool_NAME_discard() if nothing can happen between owns and free; see above. */
 #define SHPOOL_DISCARD(_name) \
     SIMT_FN uint32_t shpool_##_name##_discard(shpool_view view, simt_addr addr, uint32_t site) \
     { \
@@ -153,8 +155,8 @@
         return walk; \
     }
 
-/* Ordered initialisers: C++17 has no designated ones.  _i is empty or counted_; _spill begins the
- * names of the functions that spill. */
+/* Ordered initialisers, because C++17 has no designated ones.  _i is empty or counted_; _spill is
+ * the prefix of the functions that spill. */
 #define SHPOOL_TABLE_OF(_name, _i, _fini, _spill) \
     { \
         SHPOOL_ABI, sizeof(shpool_table), shpool_##_name##_layout, shpool_##_i##_name##_init, \
@@ -173,9 +175,8 @@
 #define SHPOOL_PASTE_(_a, _b) _a##_b
 #define SHPOOL_PASTE(_a, _b)  SHPOOL_PASTE_(_a, _b)
 
-/* Whether a module has marks, groups or a guard, 1 or 0: the comma in its SHPOOL_MARKS_NAME moves a
- * 1 to the second place; where that is not defined, it is no macro, and the second place has the
- * 0. */
+/* Whether a module has marks, groups or a guard, 1 or 0.  The comma in its SHPOOL_MARKS_NAME moves
+ * a 1 to the second place; if that macro is not defined, the second place has the 0. */
 #define SHPOOL_SECOND_(_a, _b, ...) _b
 #define SHPOOL_SECOND(...)          SHPOOL_SECOND_(__VA_ARGS__)
 #define SHPOOL_HAS_MARKS(_name)     SHPOOL_SECOND(SHPOOL_MARKS_##_name, 0, ~)
@@ -192,7 +193,7 @@
 #define SHPOOL_IF_GUARDS(_name, _yes, _no) \
     SHPOOL_PASTE(SHPOOL_EITHER_, SHPOOL_HAS_GUARD(_name))(_yes, _no)
 
-/* What shpool_name_id() returns, on the device, too: FNV-1a of Fowler, Noll and Vo. */
+/* The value of shpool_name_id(), also on the device: FNV-1a of Fowler, Noll and Vo. */
 SIMT_FN uint32_t shpool_module_id(const char *name)
 {
     uint32_t id = 2166136261u;
@@ -203,10 +204,10 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
     return id;
 }
 
-/* A module that has nothing but what spills says `#define SHPOOL_SPILLS_NAME 1` in NAME.h. */
+/* A module whose requests all spill has `#define SHPOOL_SPILLS_NAME 1` in NAME.h. */
 #if defined(__CUDACC__)
 
-/* Run-time linking: the one module of the image, under fixed names (impl/bind.h). */
+/* Run-time linking: the image has one module, under fixed names (impl/bind.h). */
 #define SHPOOL_LINKED_FUNCTIONS(_name) \
     extern "C" { \
     __device__ uint32_t shpool_linked_id(void) { return shpool_module_id(#_name); } \
@@ -277,13 +278,14 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
     SHPOOL_LINKED_FUNCTIONS(_name) \
     static_assert(sizeof(#_name) <= SHPOOL_NAME_BYTES, "allocator name too long")
 
-#elif !defined(__CUDACC_RTC__) /* an archive's or a program's own table; NVRTC has no host side */
+#elif !defined(__CUDACC_RTC__) /* table of an archive or a program; NVRTC has no host side */
 
 #include <cuda_runtime.h>
 
 #include <shpool/impl/image.h>
 
-/* In the archive (lib/image_spill.cu): impl/report/spill.h's, once for all tables. */
+/* In the archive (lib/image_spill.cu): the functions of impl/report/spill.h, once for all
+ * tables. */
 extern "C" {
 __device__ void    *shpool_image_spill(shpool_view view, unsigned long long bytes,
                                        uint32_t alignment);
@@ -302,7 +304,7 @@ __device__ void     shpool_image_spill_fini(shpool_view view);
     } \
     static_assert(sizeof(#_name) <= SHPOOL_NAME_BYTES, "allocator name too long")
 
-/** Define NAME's two device tables, and let lib/image.cu find them. */
+/** Define NAME's two device tables so that lib/image.cu finds them. */
 #define SHPOOL_DEVICE_MODULE(_name) \
     SHPOOL_DEVICE_TABLES(_name); \
     static const shpool_image_module shpool_##_name##_in_image \
@@ -324,7 +326,7 @@ __device__ void     shpool_image_spill_fini(shpool_view view);
 #define SHPOOL_HOST_MODULE(_name, _summary, _scope, _caps, _lto_ir) \
     SHPOOL_HOST_MODULE_GROUP(_name, _summary, _scope, 32, _caps, _lto_ir)
 
-/** The same for scope group with another number of threads that share a pool by default. */
+/** The same for scope group, with another default for the number of threads that share a pool. */
 #define SHPOOL_HOST_MODULE_GROUP(_name, _summary, _scope, _threads, _caps, _lto_ir) \
     SHPOOL_INSTRUMENT(_name) \
     static const shpool_table shpool_##_name##_tables[2] = { \
@@ -342,7 +344,7 @@ __device__ void     shpool_image_spill_fini(shpool_view view);
 #define SHPOOL_EXTERN_C extern
 #endif
 
-/** Make this shared object a plugin that brings the allocator NAME of SHPOOL_HOST_MODULE. */
+/** Make this shared object a plugin that contains the allocator NAME of SHPOOL_HOST_MODULE. */
 #define SHPOOL_PLUGIN(_name) SHPOOL_PLUGIN_OF(&shpool_allocator_##_name)
 
 /** The same for several: pointers to const shpool_allocator, separated by commas. */

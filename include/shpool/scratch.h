@@ -3,8 +3,8 @@
  * @file shpool/scratch.h
  * Scratch memory: marks.
  *
- * With an allocator that has marks (SHPOOL_CAP_MARK: arena) a function takes what it needs and
- * leaves nothing behind, whatever the functions that it calls do in between:
+ * With an allocator that has marks (SHPOOL_CAP_MARK: arena), a function can allocate what it needs
+ * and release all of it at the end, whatever the functions that it calls have allocated:
  *
  *     static __device__ void step(shpool_heap heap, ...)
  *     {
@@ -22,11 +22,11 @@
 #include <shpool/heap.h>
 
 /**
- * Remember where the calling thread's pool stands.
+ * Remember the current state of the calling thread's pool.
  *
- * Scope: any thread, alone.  A mark is a number: copy it, keep several, in any order of nesting.
- * @return for shpool_release(); SHPOOL_NO_MARK if the allocator has no marks, if the heap is empty
- *         or, with check=1, if the pool is damaged
+ * Scope: any thread, alone.  A mark is a number: it can be copied, and several can be nested.
+ * @return the mark for shpool_release(); SHPOOL_NO_MARK if the allocator has no marks, if the heap
+ *         is empty or, with check=1, if the pool is damaged
  */
 SIMT_FN uint32_t shpool_mark(shpool_heap heap)
 {
@@ -35,13 +35,13 @@ SIMT_FN uint32_t shpool_mark(shpool_heap heap)
 }
 
 /**
- * Free all that was allocated from the calling thread's pool since a mark.
+ * Free everything that was allocated from the calling thread's pool since a mark.
  *
- * Scope: one thread of those that share the pool, while none of them works in it (with
- *        threads_per_pool=1: any time).  Whoever used what is released comes before, by a barrier.
- * What was allocated before the mark stays.  Do not free it before the mark is released: what then
- * takes its place counts as older than the mark.  Spilled allocations are not released:
- * free them.  Marks that were taken since are void.
+ * Scope: one of the threads that share the pool, while none of them calls the allocator (with
+ * threads_per_pool=1: at any time).  A barrier orders all uses of the released memory before the
+ * call.  Allocations older than the mark stay.  Do not free them before the mark is released:
+ * memory that is then allocated in their place counts as older than the mark.  Spilled allocations
+ * are not released: free them.  Marks taken since become invalid.
  * @param [in] mark  from shpool_mark() of a thread with the same pool; SHPOOL_NO_MARK has no effect
  * @return 1; 0, and nothing is released, if the allocator has no marks, if the pool has gone below
  *         the mark since (by frees or an older mark), or, with check=1, if the pool is damaged
@@ -53,7 +53,7 @@ SIMT_FN uint32_t shpool_release(shpool_heap heap, uint32_t mark)
 }
 
 /**
- * Free all that the calling thread's pool holds.  Scope and answer: as shpool_release().
+ * Free everything in the calling thread's pool.  Scope and return value: as shpool_release().
  */
 SIMT_FN uint32_t shpool_reset(shpool_heap heap)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/shpool.cuh
- * What a CUDA program includes: the kernel's functions (shpool/heap.h) and the host calls that need
- * the application's own CUDA runtime.  nvcc (C++17) and NVRTC, sm_75 and newer.
+ * The header for CUDA programs: the functions for kernels (shpool/heap.h) and the host calls that
+ * need the application's own CUDA runtime.  nvcc (C++17) and NVRTC, sm_75 and newer.
  *
- * One kernel source, three bindings; a define before this header, or on the command line, chooses:
+ * One kernel source has three bindings.  A define before this header, or on the command line,
+ * chooses:
  *
  *   nothing                 function table: any allocator, by name at run time; compile with
  *                           -rdc=true and link libshpool_device.a
  *   SHPOOL_INLINE=NAME      compile time: the allocator is inlined.  With SHPOOL_CHECK also stats,
  *                           check and trace, with SHPOOL_SPILL also spill.
- *   SHPOOL_LINKED           run-time link: compile the kernel to LTO-IR, join and load it with
+ *   SHPOOL_LINKED           run-time link: compile the kernel to LTO-IR, then link and load it with
  *                           shpool_link_library().  With SHPOOL_CHECK also stats, check and trace.
  *
- * All translation units of a program that hand heaps to each other use the same binding.
+ * Translation units of a program that pass heaps to each other must use the same binding.
  *
  *     shpool_pool   pool;
  *     shpool_config want = {};
@@ -41,14 +42,14 @@
 #include <shpool/trace.h>
 
 #if !defined(SHPOOL_INLINE) && !defined(SHPOOL_LINKED)
-/* Without it kernel and table lie in two images, and a call through the table leads nowhere. */
+/* Without it, kernel and table are in two images, and calls through the table fail. */
 #if defined(__CUDACC__) && !defined(__CUDACC_RDC__)
 #error "shpool: compile with nvcc -rdc=true, or with -DSHPOOL_INLINE=NAME"
 #endif
 #include <shpool/impl/image.h>
 #endif
 
-/* Fill in what ties the pool to this image and to the current device. */
+/* Fill in the fields that bind the pool to this image and to the current device. */
 static inline shpool_status shpool_bind(shpool_pool *pool)
 {
     const uint32_t counted = pool->flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK);
@@ -96,7 +97,7 @@ static inline shpool_status shpool_device_get(cudaDeviceAttr what, const char *n
     return status;
 }
 
-/* shpool_plan() with the current device's limit: what it says would fit does fit here. */
+/* shpool_plan() with the current device's limit, so that its advice is valid for this device. */
 static inline shpool_status shpool_plan_here(const char *spec, const shpool_config *want,
                                              shpool_pool *pool)
 {
@@ -106,7 +107,7 @@ static inline shpool_status shpool_plan_here(const char *spec, const shpool_conf
     shpool_status status = shpool_plan(spec, want, pool);
 
     if ((status != SHPOOL_OK) && (status != SHPOOL_ERR_TOO_LARGE)) {
-        return status; /* wrong on any device */
+        return status; /* invalid on any device */
     }
     status = shpool_device_get(cudaDevAttrMaxSharedMemoryPerBlockOptin, "cudaDeviceGetAttribute",
                                &most);
@@ -127,7 +128,7 @@ static inline shpool_status shpool_plan_here(const char *spec, const shpool_conf
     return status;
 }
 
-/* How many blocks of that pool, with all their threads, the current device can run at once. */
+/* Number of blocks with this pool and all their threads that the current device can run at once. */
 static inline shpool_status shpool_blocks_at_once(const shpool_pool *pool, uint32_t *blocks_p)
 {
     uint32_t      units   = 0;
@@ -160,7 +161,7 @@ static inline shpool_status shpool_blocks_at_once(const shpool_pool *pool, uint3
     return status;
 }
 
-/* The report, and behind it the slots of spill=arena and the records of a trace. */
+/* Allocate the report, followed by the slots of spill=arena and the records of a trace. */
 static inline shpool_status shpool_new_report(const char *spec, shpool_pool *pool)
 {
     shpool_trace_begin trace;
@@ -218,7 +219,7 @@ static inline shpool_status shpool_new_report(const char *spec, shpool_pool *poo
     return status;
 }
 
-/* Fetch the records of a pool that has some, and write them. */
+/* Copy the pool's trace records to the host, if there are any, and write them. */
 static inline shpool_status shpool_write_trace(shpool_pool *pool)
 {
     const size_t  bytes   = shpool_trace_bytes(pool);
@@ -246,16 +247,16 @@ static inline shpool_status shpool_write_trace(shpool_pool *pool)
  * Open a pool for kernels of this image on the current device.
  *
  * Scope: host, any thread.  Allocates device memory only for stats, check, trace and spill.  Call
- * it before a stream capture begins, not inside one.
+ * it before a stream capture begins, not during one.
  *
  * @param [in]  spec    allocator, as for shpool_plan(); NULL: $SHPOOL_ALLOCATOR, else the allocator
- *                      that the kernel is compiled for, else the build's default
+ *                      that the kernel was compiled for, else the build's default
  * @param [in]  want    shape and size
- * @param [out] pool_p  the kernel's parameter; shpool_close() it; zeroed on failure
+ * @param [out] pool_p  the kernel's parameter; close it with shpool_close(); zeroed on failure
  * @return SHPOOL_OK; as shpool_plan(), with the current device's shared memory as a limit; and
- *   - SHPOOL_ERR_ABI          header, archive and libshpool.so do not fit together
- *   - SHPOOL_ERR_BINDING      the kernel is compiled for another allocator (SHPOOL_INLINE)
- *   - SHPOOL_ERR_INVALID      pool_p is NULL, or the allocator's function table is not whole
+ *   - SHPOOL_ERR_ABI          header, archive and libshpool.so have different versions
+ *   - SHPOOL_ERR_BINDING      the kernel was compiled for another allocator (SHPOOL_INLINE)
+ *   - SHPOOL_ERR_INVALID      pool_p is NULL, or the allocator's function table is incomplete
  *   - SHPOOL_ERR_UNSUPPORTED  stats, check or trace without SHPOOL_CHECK, spill without
  *                             SHPOOL_SPILL, or an allocator that has no device code in this image
  *   - SHPOOL_ERR_SYSTEM       the file of trace=FILE cannot be written; and as shpool_trace_open()
@@ -300,15 +301,15 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
 }
 
 /**
- * Read what the kernels that ran with this pool have reported so far.
+ * Read what the kernels that used this pool have reported so far.
  *
  * Scope: host; waits for the device.
  * @param [out] report_p  zeroed on failure
- * With a spill option alone only spills, native_spills, failures, blocks, status and bad frees of
- * spilled allocations are counted.
+ * With only a spill option, the report counts spills, native_spills, failures, blocks, status and
+ * bad frees of spilled allocations, nothing else.
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_UNSUPPORTED: the pool was
- *         opened without stats, check and spill; SHPOOL_ERR_CUDA: also for errors of the
- *         kernels before
+ *         opened without stats, check and spill; SHPOOL_ERR_CUDA: also for errors of earlier
+ *         kernels
  */
 static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report_data *report_p)
 {
@@ -340,11 +341,11 @@ static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report
 }
 
 /**
- * shpool_report(), and shpool_stats_read() of it.
+ * Call shpool_report(), then shpool_stats_read().
  *
  * Scope: host; waits for the device.
  * @param [out] stats_p  zeroed on failure
- * @return as these two
+ * @return as these two functions
  */
 static inline shpool_status shpool_stats(const shpool_pool *pool, shpool_stats_data *stats_p)
 {
@@ -360,12 +361,15 @@ static inline shpool_status shpool_stats(const shpool_pool *pool, shpool_stats_d
 }
 
 /**
- * Release what shpool_open() took, and zero the pool; write the file of trace=FILE.
+ * Release the memory that shpool_open() allocated, and zero the pool; with trace=FILE, write the
+ * file.
  *
  * Scope: host; no kernel may still use the pool if it was opened with stats, check or a spill
- *        option, and what has spilled to a slot is gone.  With trace it waits for the device.
- * @param [in,out] pool  NULL and zeroed pools: no effect
- * @return SHPOOL_OK, SHPOOL_ERR_CUDA, and as shpool_trace_close() (the pool is zeroed all the same)
+ *        option.  Allocations that have spilled to a slot become invalid.  With trace it waits for
+ *        the device.
+ * @param [in,out] pool  NULL and zeroed pools have no effect
+ * @return SHPOOL_OK, SHPOOL_ERR_CUDA, and as shpool_trace_close() (the pool is zeroed even on
+ *         failure)
  */
 static inline shpool_status shpool_close(shpool_pool *pool)
 {
@@ -386,7 +390,7 @@ static inline shpool_status shpool_close(shpool_pool *pool)
     return status;
 }
 
-#include <shpool/launch.cuh> /* behind what it builds on */
+#include <shpool/launch.cuh> /* after the functions that it needs */
 
 #endif /* !__CUDACC_RTC__ */
 

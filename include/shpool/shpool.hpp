@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/shpool.hpp
- * C++17 over shpool.cuh: pools that close themselves, and allocations that free themselves.
+ * C++17 classes over shpool.cuh: pools and allocations that are released automatically.
  *
  *     __global__ void kernel(shpool_pool pool, const unsigned *lengths)
  *     {
@@ -19,9 +19,9 @@
  *     shpool::pool pool({.block_threads = 256, .payload_bytes = 32 * 1024});
  *     pool.launch(kernel, grid, 256, stream, lengths);
  *
- * Compiled by nvcc, a pool is one of shpool_open() for the current device; compiled by a C++
- * compiler alone, it is one of shpool_simt_open() for the executor.  Nothing here does what the C
- * functions cannot do, and nothing here synchronises: what waits is the C function that is called.
+ * Under nvcc a pool comes from shpool_open() for the current device; under a C++ compiler alone it
+ * comes from shpool_simt_open() for the executor.  The classes add nothing that the C functions
+ * cannot do, and do not synchronise by themselves: only the called C functions wait.
  */
 #ifndef SHPOOL_SHPOOL_HPP
 #define SHPOOL_SHPOOL_HPP
@@ -47,13 +47,14 @@ namespace shpool {
 #if !defined(__CUDACC_RTC__)
 
 /**
- * An open pool, which the destructor closes.  It can be moved and not copied.
+ * An open pool, which the destructor closes.  It can be moved but not copied.
  *
- * Scope: host; one thread at a time.  As with shpool_close(), no kernel may still run with it.
+ * Scope: host; one thread at a time.  As with shpool_close(), no kernel may still be using it.
  */
 class pool {
   public:
-    /** shpool_open(spec, &want): NULL takes $SHPOOL_ALLOCATOR, else the default.  Throws error. */
+    /** shpool_open(spec, &want): NULL selects $SHPOOL_ALLOCATOR, else the default.  Throws
+     *  error. */
     explicit pool(const shpool_config &want, const char *spec = nullptr)
     {
 #if defined(__CUDACC__)
@@ -77,10 +78,10 @@ class pool {
     const shpool_pool &get() const noexcept { return pool_; }
     operator const shpool_pool &() const noexcept { return pool_; }
 
-    /** shpool_close(), whose failures (a trace that could not be written) the destructor drops. */
+    /** shpool_close().  The destructor ignores its failures (a trace that could not be written). */
     void close() { check(end()); }
 
-    /** shpool_report(): of a pool with stats=1 or check=1.  Throws error. */
+    /** shpool_report(), for a pool with stats=1 or check=1.  Throws error. */
     shpool_report_data report() const
     {
         shpool_report_data data = {};
@@ -175,23 +176,23 @@ struct block {
 /**
  * An allocation of `count` elements that its owner frees at the end of its scope.
  *
- * Elements are not initialised, and no destructor of theirs runs.  The members of a group get the
- * same address; they construct and destroy the array together, with the same arguments, and
- * synchronise by themselves before one of them reads what another one wrote.
+ * Elements are not initialised, and their destructors do not run.  The members of a group get the
+ * same address; they construct and destroy the array together, with the same arguments.  They must
+ * synchronise before one of them reads data that another one wrote.
  *
  * @tparam T      trivially copyable; aligned to at most 1,024 bytes
  * @tparam Owner  thread, lanes, warp or block
  */
 template <typename T, typename Owner = thread> class array {
   public:
-    /** Empty if the memory does not suffice, or count * sizeof(T) exceeds 32 bits. */
+    /** Empty if the memory does not suffice, or if count * sizeof(T) exceeds 32 bits. */
     SHPOOL_MEMBER array(shpool_heap heap, size_t count, Owner owner = Owner())
         : heap_(heap), owner_(owner), data_(nullptr), count_(0)
     {
         static_assert(__is_trivially_copyable(T), "shpool::array: elements are bytes to it");
         const bool fits = count <= 0xffffffffu / sizeof(T);
 
-        /* a size that nobody can have: the request counts as failed, and no member is left out */
+        /* an impossible size: the request counts as failed, and all members take part */
         data_  = static_cast<T *>(owner_.template allocate<alignof(T)>(
             heap_, fits ? count * sizeof(T) : ~size_t(0)));
         count_ = (data_ != nullptr) ? static_cast<uint32_t>(count) : 0u;
@@ -213,7 +214,7 @@ template <typename T, typename Owner = thread> class array {
     SHPOOL_MEMBER T       *begin() const { return data_; }
     SHPOOL_MEMBER T       *end() const { return data_ + count_; }
 
-    /** The pointer, which the caller has to free now, by any function of the same heap. */
+    /** Returns the pointer, which the caller must now free, with any function of the same heap. */
     SHPOOL_MEMBER T *release()
     {
         T *data = data_;

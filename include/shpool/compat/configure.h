@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_memory's header of this name: what its build writes into it by default.  A program that
- * needs other sizes defines them before. */
+/* cuda_memory's header of this name, with the default values of its build.  A program that needs
+ * other sizes defines them before it includes this file. */
 #pragma once
 #include <stdlib.h>
 

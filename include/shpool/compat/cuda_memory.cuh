@@ -2,8 +2,8 @@
 /**
  * @file shpool/compat/cuda_memory.cuh
  * The calls of the cuda_memory project over libshpool's allocators, so that kernels written for it
- * compile unchanged.  C++17; include allocator.cuh, poolAlloc.cuh or poolAllocBST.cuh, which is all
- * the same, with `pkg-config --variable=compat_cflags shpool`.  Nothing is linked.
+ * compile unchanged.  C++17; include allocator.cuh, poolAlloc.cuh or poolAllocBST.cuh, which are
+ * equivalent, with `pkg-config --variable=compat_cflags shpool`.  No library is linked.
  *
  *   namespace                       allocator                           pool of
  *   thread_pool                     thread_first_fit, thread_best_fit   one thread
@@ -13,28 +13,29 @@
  *   native_pool                     CUDA's in-kernel malloc             (no pool)
  *   glob_pool                       warp_first_fit, warp_best_fit       one thread
  *
- * Each has pool_init, pmalloc and pfree; the first two and the last also pmalloc_best_fit, which
- * may be mixed with pmalloc; pmalloc_freelist and pmalloc_bst say init_gpu_buffer, cmalloc and
- * cfree.
+ * Each has pool_init, pmalloc and pfree; the first two and the last also have pmalloc_best_fit,
+ * which may be mixed with pmalloc.  In pmalloc_freelist and pmalloc_bst the names are
+ * init_gpu_buffer, cmalloc and cfree.
  * Under nvcc these are real calls, as in cuda_memory, which keeps kernels with many of them small
- * and quick to compile; -DSHPOOL_COMPAT_INLINE makes each of them part of its caller.
+ * and quick to compile; -DSHPOOL_COMPAT_INLINE inlines each of them.
  * One of the defines USE_THREAD_LOCAL_BEST_FIT, USE_WARP_LOCAL_BEST_FIT, USE_THREAD_LOCAL,
- * USE_WARP_LOCAL, USE_FREELIST_ALLOCATOR, USE_BST_ALLOCATOR says what the same names without a
- * namespace do, what pool_type is, and ALLOCATOR_NAME; without one they are native, also
- * in host code: malloc and free.  cumem/blueprint.h makes macros of them, as there.  With
- * ALLOCATOR_DEBUG each free is looked up first, and a foreign, interior or double one does nothing.
+ * USE_WARP_LOCAL, USE_FREELIST_ALLOCATOR, USE_BST_ALLOCATOR selects the meaning of the same names
+ * without a namespace, of pool_type and of ALLOCATOR_NAME.  Without one they are native; in host
+ * code they are malloc and free. cumem/blueprint.h defines them as macros, as in cuda_memory.  With
+ * ALLOCATOR_DEBUG each free is looked up first, and a foreign, interior or double one has no
+ * effect.
  *
- * glob_pool lies in the caller's global memory: it is described where it is declared, below; what
- * follows is about the others.
+ * glob_pool is in the caller's global memory and is described at its declaration below; the rest of
+ * this comment is about the others.
  *
- * The pools lie in the first `total_bytes` of the launch's dynamic shared memory, 32 of which hold
- * what the calls need to know.  One kind at a time: a pool_init ends the pools that were there, and
- * the calls of another namespace then find nothing (NULL).
+ * The pools are in the first `total_bytes` of the launch's dynamic shared memory, 32 of which are
+ * for the calls' own data.  Only one kind exists at a time: a pool_init ends the previous pools,
+ * and calls of another namespace then fail (NULL).
  *
- * Otherwise than cuda_memory: blocks of any shape up to 1,024 threads, the memory divided among the
- * threads that there are; allocations aligned to 16 bytes; pools of up to 512 KiB; first fit takes
- * the first block, not the largest; the argument of init_gpu_buffer is the bytes of all threads
- * together, as its code has it (its text says: of one). */
+ * Differences from cuda_memory: blocks may have any shape of up to 1,024 threads, and the memory is
+ * divided among the existing threads; allocations are aligned to 16 bytes; pools have up to 512
+ * KiB; first fit takes the first block, not the largest; the argument of init_gpu_buffer is the
+ * bytes of all threads together, as in its code (its text says: of one). */
 #ifndef SHPOOL_COMPAT_CUDA_MEMORY_CUH
 #define SHPOOL_COMPAT_CUDA_MEMORY_CUH
 
@@ -42,13 +43,13 @@
 #include <cstdint>
 #include <cstdlib>
 #if defined(__CUDACC__) || __has_include(<cuda_runtime.h>)
-#include <cuda_runtime.h> /* as theirs did: kernels use threadIdx, hosts the runtime */
+#include <cuda_runtime.h> /* as in cuda_memory: kernels use threadIdx, hosts the runtime */
 #endif
 
 #include <shpool/impl/global_heap.h>
 #include <shpool/module.h>
 
-/* A program's macros of these names, configure.h's for example, are not for what follows. */
+/* A program's macros of these names, such as configure.h's, must not affect the following code. */
 #pragma push_macro("pool_init")
 #pragma push_macro("pmalloc")
 #pragma push_macro("pfree")
@@ -56,8 +57,8 @@
 #undef pmalloc
 #undef pfree
 
-/* The functions that do the work.  Inline, kernels with many calls of five allocators took four
- * times as long to compile. */
+/* Attribute of the functions that do the work.  Inlined, kernels with many calls of five allocators
+ * took four times as long to compile. */
 #if defined(__CUDACC__) && !defined(SHPOOL_COMPAT_INLINE)
 #define SHPOOL_COMPAT_CALL static __device__ __noinline__
 #else
@@ -66,12 +67,12 @@
 
 namespace shpool_compat {
 
-/* What pool_init leaves at the start of the dynamic shared memory for the other calls:
+/* Data that pool_init stores at the start of the dynamic shared memory for the other calls:
  * kind | bytes of a pool | threads of a pool | magic (shpool_pool.pool_magic) | word[0], word[1] of
  * the views | 0 | 0. */
 constexpr uint32_t ROOT_BYTES = 32;
 
-/* No pattern that memory is likely to hold by itself; 0 is no pool. */
+/* Patterns that uninitialised memory is unlikely to contain; 0 means no pool. */
 enum kind : uint32_t {
     KIND_THREAD = 0x9d3c7a51u, KIND_WARP = 0x9d3c7a52u, KIND_LIST = 0x9d3c7a53u,
     KIND_TREE = 0x9d3c7a54u
@@ -103,7 +104,8 @@ SIMT_FN shpool_view view_of(uint32_t kind)
     return view;
 }
 
-/* By one thread: `bytes` of the dynamic shared memory hold pools of `each` bytes, or none (0). */
+/* Called by one thread: `bytes` of the dynamic shared memory have pools of `each` bytes, or none
+ * (0). */
 SIMT_FN void set_root(uint32_t kind, uint32_t bytes, uint32_t each, uint32_t share,
                       shpool_layout layout)
 {
@@ -115,11 +117,12 @@ SIMT_FN void set_root(uint32_t kind, uint32_t bytes, uint32_t each, uint32_t sha
         simt_store128(root, pools);
         simt_store128(root + 16u, words);
     } else if (bytes >= 4u) {
-        simt_store32(root, 0); /* pools that were here are no more */
+        simt_store32(root, 0); /* ends the pools that were here */
     }
 }
 
-/* All threads of the block.  Pools for `share` threads each, from 1; more than there are: all. */
+/* Called by all threads of the block.  Pools for `share` threads each, at least 1; one pool for all
+ * threads if `share` is larger than the block. */
 template <shpool_layout_fn Layout, shpool_init_fn Init>
 SHPOOL_COMPAT_CALL void open(uint32_t kind, std::size_t total_bytes, int share)
 {
@@ -131,12 +134,12 @@ SHPOOL_COMPAT_CALL void open(uint32_t kind, std::size_t total_bytes, int share)
     uint32_t      group   = (static_cast<uint32_t>(share) < threads) ? static_cast<uint32_t>(share)
                                                                      : threads;
 
-    /* more than the launch has is a mistake of the caller's: no pool, not a smaller one */
+    /* more than the launch has is an error of the caller: no pool, not a smaller one */
     if ((share > 0) && (total_bytes <= dynamic) && (bytes > ROOT_BYTES)) {
         each   = ((bytes - ROOT_BYTES) / ((threads + group - 1u) / group)) & ~15u;
         layout = Layout(each, SHPOOL_MIN_ALIGNMENT);
     }
-    simt_barrier(); /* whoever still works in the pools that were here */
+    simt_barrier(); /* threads may still use the pools that were here */
     if (simt_thread_rank() == 0) {
         set_root(kind, bytes, (layout.bytes != 0) ? each : 0u, group, layout);
     }
@@ -185,7 +188,7 @@ template <shpool_free_fn Free> SHPOOL_COMPAT_CALL void release(uint32_t kind, vo
 #define SHPOOL_COMPAT_HD
 #endif
 
-/* T, but nothing that a template argument is deduced from. */
+/* T, in a context that prevents its deduction. */
 template <typename T> struct plain {
     using type = T;
 };
@@ -206,8 +209,9 @@ template <typename T> struct plain {
 #include <shpool/allocators/thread_first_fit/thread_first_fit.h>
 /** One pool per thread: only the owner frees. */
 namespace thread_pool {
-/** All threads of the block, converged; divides total_bytes among them.  Where they do not do
- * (more than the launch's dynamic shared memory, too few for the threads) every pmalloc is NULL. */
+/** All threads of the block, converged; divides total_bytes among them.  If total_bytes is
+ *  unsuitable (more than the launch's dynamic shared memory, or too small for the threads), every
+ *  pmalloc is NULL. */
 SIMT_FN void pool_init(std::size_t total_bytes)
 {
     shpool_compat::open<shpool_thread_first_fit_layout, shpool_thread_first_fit_init>(
@@ -224,7 +228,7 @@ SIMT_FN void *pmalloc_best_fit(std::size_t size)
 {
     return shpool_compat::allocate<shpool_thread_best_fit_malloc>(shpool_compat::KIND_THREAD, size);
 }
-/** Give back what pmalloc or pmalloc_best_fit returned; NULL has no effect. */
+/** Free memory from pmalloc or pmalloc_best_fit; NULL has no effect. */
 SIMT_FN void pfree(void *p)
 {
     shpool_compat::release<SHPOOL_COMPAT_FREE(thread_first_fit)>(shpool_compat::KIND_THREAD, p);
@@ -237,7 +241,7 @@ SIMT_FN void pfree(void *p)
     __has_include(<shpool/allocators/warp_best_fit/warp_best_fit.h>)
 #include <shpool/allocators/warp_best_fit/warp_best_fit.h>
 #include <shpool/allocators/warp_first_fit/warp_first_fit.h>
-/** One pool for threads_per_pool neighbouring threads, any of which frees. */
+/** One pool for threads_per_pool neighbouring threads, any of which may free. */
 namespace warp_pool {
 /** As thread_pool::pool_init; threads_per_pool below 1: no pool, above the block's threads: one. */
 SIMT_FN void pool_init(std::size_t total_bytes, int threads_per_pool = 1)
@@ -269,7 +273,7 @@ SIMT_FN void pfree(void *p)
 #endif
 #include <shpool/impl/compat_print.h>
 
-/* A namespace of plain names, and its older one. */
+/* A namespace of plain names, and its older counterpart. */
 #define SHPOOL_COMPAT_PLAIN(_pool, _older, _name, _kind) \
     namespace _pool { \
     SIMT_FN void pool_init(std::size_t total_bytes) \
@@ -306,62 +310,62 @@ SHPOOL_COMPAT_PLAIN(bst_pool, pmalloc_bst, rbtree, KIND_TREE)
 #define SHPOOL_COMPAT_TREE 1
 #endif
 
-/* For kernels and hosts alike; forced inline, because a host has no pools to link with. */
+/* For kernels and hosts; forced inline, because a host has no pools to link with. */
 #if defined(__CUDACC__)
 #define SHPOOL_COMPAT_BOTH static __host__ __device__ __forceinline__
 #else
 #define SHPOOL_COMPAT_BOTH SIMT_FN
 #endif
 
-/** CUDA's in-kernel malloc: global memory, from the heap that cudaLimitMallocHeapSize sizes.  In
- * host code the host's. */
+/** CUDA's in-kernel malloc: global memory, from the heap whose size cudaLimitMallocHeapSize sets.
+ *  In host code the host's malloc. */
 namespace native_pool {
-/** Nothing to do; takes whatever the other pool_init take. */
+/** Has no effect; accepts the arguments of every other pool_init. */
 template <typename... Arguments> SHPOOL_COMPAT_BOTH void pool_init(Arguments...) {}
 SHPOOL_COMPAT_BOTH void *pmalloc(std::size_t size) { return malloc(size); }
 SHPOOL_COMPAT_BOTH void  pfree(void *p) { free(p); }
 } // namespace native_pool
 
 /**
- * Pools in global memory that the caller brings, for blocks of any shape and grids of any size.
+ * Pools in global memory that the caller provides, for blocks of any shape and grids of any size.
  *
  * The heap is divided into as many shares as the blocks of the launch have threads: thread i of
- * every block allocates from share i, and only from it.  So in a grid of one block a thread's share
- * is its own; threads of several blocks, or of a later launch with more threads (modulo), meet in
- * the same share.  Each pool has a lock that the whole device sees, so any thread may allocate, and
- * free what any other allocated, in any block and also in a later kernel.  What the payload holds
- * is ordered by the caller, as with any memory that threads hand on.
+ * every block allocates from share i, and only from it.  So in a grid of one block each thread has
+ * its own share; threads of several blocks, or of a later launch with more threads (modulo), use
+ * the same share.  Each pool has a lock that is visible to the whole device, so any thread may
+ * allocate, and may free any thread's allocation, in any block and also in a later kernel.  The
+ * caller must order accesses to the payload, as for any memory passed between threads.
  *
  * A heap may have any size; an allocation at most 524,252 bytes, because pools have 15-bit sizes in
- * units of 16 bytes.  A share above that is several pools, which are tried in turn.  64 bytes are
- * the heap's, 20 each pool's, 4 each allocation's (rounded up to 16).
+ * units of 16 bytes.  A larger share consists of several pools, which are tried in turn.  Overhead:
+ * 64 bytes per heap, 20 per pool, 4 per allocation (rounded up to 16).
  *
- * One heap at a time: where the heap is, is one variable of the program (of the file, without
- * -rdc=true), as in cuda_memory.  Kernels that use glob_pool at the same time use the same heap.
+ * One heap at a time: a single variable of the program (of the file, without -rdc=true) has its
+ * address, as in cuda_memory.  Kernels that use glob_pool at the same time use the same heap.
  */
 namespace glob_pool {
 /**
- * All threads of the block, converged; has barriers.  Any base and size do; if no share could hold
- * an allocation, nothing is written, and every pmalloc is NULL.
+ * All threads of the block, converged; has barriers.  Any base and size are valid; if no share
+ * could hold an allocation, nothing is written, and every pmalloc is NULL.
  *
- * In a grid of one block: the heap starts afresh, each time.  In a larger one: the first block that
- * comes divides the heap for this launch, others wait for that and join; whoever calls again joins,
- * too.  All blocks name the same heap and have the same shape.  A block that does not call may
- * allocate once it knows, by grid.sync() for example, that another one has; a kernel that does not
- * call at all goes on with the heap, and the allocations, of the one before.
+ * In a grid of one block, each call starts the heap afresh.  In a larger grid, the first block that
+ * calls divides the heap for this launch, and the others wait for that and join; later calls join,
+ * too.  All blocks pass the same heap and have the same shape.  A block that does not call may
+ * allocate once it knows, for example by grid.sync(), that another one has called.  A kernel that
+ * does not call at all continues with the heap, and the allocations, of the previous one.
  *
- * No other kernel may be at work in the heap.  The memory stays the caller's: it is to outlive its
- * last use here, and what it holds before does not matter.
+ * No other kernel may be using the heap.  The caller owns the memory, which must outlive its last
+ * use here; its initial contents do not matter.
  *
  * @param [in] heap_base    global or managed memory; the heap begins at the next multiple of 16
- * @param [in] total_bytes  of it
+ * @param [in] total_bytes  size of that memory
  */
 SIMT_FN void pool_init(void *heap_base, std::size_t total_bytes)
 {
     shpool_global_open(heap_base, total_bytes);
 }
-/** At least size bytes, aligned to 16, from the first free block that is large enough; or NULL:
- * this thread's share has none. */
+/** At least size bytes, aligned to 16, from the first free block that is large enough; or NULL if
+ *  this thread's share has none. */
 SIMT_FN void *pmalloc(std::size_t size)
 {
     return shpool_global_malloc<&shpool_global_pool::shpool_first_fit_malloc>(size);
@@ -371,8 +375,9 @@ SIMT_FN void *pmalloc_best_fit(std::size_t size)
 {
     return shpool_global_malloc<&shpool_global_pool::shpool_best_fit_malloc>(size);
 }
-/** Give back what pmalloc or pmalloc_best_fit returned, to any thread; NULL has no effect, nor have
- * pointers that no block can begin at and most double frees (all bad ones with ALLOCATOR_DEBUG). */
+/** Free memory that pmalloc or pmalloc_best_fit returned to any thread.  NULL has no effect, nor do
+ *  pointers at which no block can begin and most double frees (with ALLOCATOR_DEBUG no bad free
+ *  does). */
 SIMT_FN void pfree(void *p)
 {
     (void)shpool_global_free<&shpool_global_pool::SHPOOL_COMPAT_FREE(first_fit)>(p);
@@ -437,9 +442,9 @@ SIMT_FN void pfree(void *p)
 #define SHPOOL_COMPAT_CHOSEN SIMT_FN
 #endif
 
-/* Templates whose argument is always the default: arguments convert, and pointers to the functions
- * have the types that they had there, but any other function that fits, by `using namespace
- * thread_pool` for example, is preferred. */
+/* Templates whose argument is always the default: arguments are converted, and pointers to the
+ * functions have the same types as in cuda_memory, but any other matching function, for example by
+ * `using namespace thread_pool`, is preferred. */
 
 /** pool_type::pool_init, with the arguments that one takes. */
 template <typename Size = std::size_t, typename... More>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MGPU's header of this name: the load and store functions, launch boxes, the macros in front of
- * device functions; and its scans, where its algorithms are used beside these headers. */
+/* MGPU's header of this name: the load and store functions, launch boxes, and the macros before
+ * device functions; also its scans, if its algorithms are used together with these headers. */
 #ifndef SHPOOL_COMPAT_MGPUDEVICE_CUH
 #define SHPOOL_COMPAT_MGPUDEVICE_CUH
 

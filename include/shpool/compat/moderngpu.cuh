@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MGPU's header of this name: contexts, memory, allocators, and the functions for kernels.  MGPU's
- * algorithms (scan, sort, ...) are not here, CUB has their successors; where they are beside these
- * headers (doc/COMPAT.md), they are included. */
+ * algorithms (scan, sort, ...) are not here, because CUB has their successors.  If they are
+ * installed next to these headers (doc/COMPAT.md), they are included. */
 #ifndef SHPOOL_COMPAT_MODERNGPU_CUH
 #define SHPOOL_COMPAT_MODERNGPU_CUH
 

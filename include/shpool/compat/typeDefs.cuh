@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_memory's header of this name: the types, for declarations that mention them.  No block here
- * has such a header; freelist and rbtree keep their own (allocators/.../README.md). */
+/* cuda_memory's header of this name: the types, for declarations that mention them.  No block of
+ * this library has such a header; freelist and rbtree have their own (allocators/.../README.md). */
 #pragma once
 #include <cstdint>
 

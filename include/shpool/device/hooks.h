@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/device/hooks.h
- * The functions that PyTorch's CUDAPluggableAllocator and CuPy's CFunctionAllocator call.
+ * Functions for PyTorch's CUDAPluggableAllocator and CuPy's CFunctionAllocator.
  *
  * They use each device's shared allocator (shpool_device_allocator_default()).  They cannot report
  * a status: malloc returns NULL on failure, and shpool_last_error() has the detail.
@@ -15,13 +15,14 @@
 extern "C" {
 #endif
 
-/** PyTorch's MempoolId_t: std::pair of two 64-bit numbers is passed like this. */
+/** PyTorch's MempoolId_t, a std::pair of two 64-bit numbers, is passed like this. */
 typedef struct shpool_torch_pool_id {
     uint64_t high;
     uint64_t low;
 } shpool_torch_pool_id;
 
-/** Required by CUDAPluggableAllocator.  PyTorch destroys no stream: each becomes a stable one. */
+/** Required by CUDAPluggableAllocator.  PyTorch never destroys a stream, so each is marked as
+ *  stable. */
 SHPOOL_API void *shpool_torch_malloc(ptrdiff_t bytes, int device, shpool_stream stream);
 
 /** Required.  PyTorch passes the stream of the allocation; `bytes` may differ, and is ignored. */
@@ -31,22 +32,22 @@ SHPOOL_API void shpool_torch_free(void *ptr, ptrdiff_t bytes, int device, shpool
  * set_base_alloc_fn, set_record_stream_fn, set_begin_allocate_to_pool,
  * set_end_allocate_to_pool_fn, set_release_pool */
 
-/** Does nothing: a device's allocator is opened when it is first used. */
+/** Has no effect: a device's allocator is opened on first use. */
 SHPOOL_API void  shpool_torch_init(int device_count);
 
-/** torch.cuda.empty_cache(): trim all devices that were used. */
+/** torch.cuda.empty_cache(): trims all devices that were used. */
 SHPOOL_API void  shpool_torch_reset(void);
 
-/** Most live bytes, as a part of the device's memory; from 1 on: no limit. */
+/** Limit on live bytes, as a fraction of the device's memory; 1 or more: no limit. */
 SHPOOL_API void  shpool_torch_memory_fraction(double fraction, int device);
 
-/** shpool_device_base() of whichever device has `ptr`; NULL and 0 if none has. */
+/** shpool_device_base() for the device that has `ptr`; NULL and 0 if none has. */
 SHPOOL_API void *shpool_torch_base_alloc(void *ptr, size_t *bytes_p);
 
-/** shpool_device_record_stream() on whichever device has `ptr`. */
+/** shpool_device_record_stream() on the device that has `ptr`. */
 SHPOOL_API void  shpool_torch_record_stream(void *ptr, shpool_stream stream);
 
-/** shpool_device_capture_begin().  `filter` is a C++ object: ignored, the stream's capture state
+/** shpool_device_capture_begin().  `filter`, a C++ object, is ignored: the stream's capture state
  *  decides. */
 SHPOOL_API void  shpool_torch_begin_pool(int device, shpool_torch_pool_id id, void *filter);
 
@@ -56,10 +57,11 @@ SHPOOL_API void  shpool_torch_end_pool(int device, shpool_torch_pool_id id);
 /** shpool_device_capture_release(). */
 SHPOOL_API void  shpool_torch_release_pool(int device, shpool_torch_pool_id id);
 
-/** cupy.cuda.CFunctionAllocator(param, malloc, free, owner): no stream, so the legacy stream. */
+/** cupy.cuda.CFunctionAllocator(param, malloc, free, owner): it passes no stream, so the legacy
+ *  stream is used. */
 SHPOOL_API void *shpool_cupy_malloc(void *param, size_t bytes, int device);
 
-/** Free what shpool_cupy_malloc() returned. */
+/** Free memory from shpool_cupy_malloc(). */
 SHPOOL_API void  shpool_cupy_free(void *param, void *ptr, int device);
 
 #ifdef __cplusplus

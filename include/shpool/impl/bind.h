@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How shpool_malloc() and the rest reach the allocator.  Not for direct inclusion.
+/* How shpool_malloc() and the other functions reach the allocator.  Not for direct inclusion.
  *
  * Three bindings, one set of names for heap.h:
  *   SHPOOL_INLINE=NAME   compile time: the allocator's header is included, everything is inline
- *                        (with SHPOOL_SPILL also what spills, with SHPOOL_CHECK what counts)
- *   SHPOOL_LINKED        run-time link: calls under fixed names, joined by shpool_link()
- *                        (with SHPOOL_CHECK what counts is around these)
+ *                        (with SHPOOL_SPILL also the spill code, with SHPOOL_CHECK also the
+ *                        counters)
+ *   SHPOOL_LINKED        run-time link: calls under fixed names, linked by shpool_link() (with
+ *                        SHPOOL_CHECK the counters wrap these)
  *   neither              function table: calls through the pointers that the pool carries
  *
  * SHPOOL_DO(heap, call, (arguments)) calls a module function; SHPOOL_GROUPED(heap) says whether the
- * module has functions for groups; SHPOOL_COUNTED says whether the
- * binding can do stats and check at all, SHPOOL_CLUSTERED whether its pools can have scope cluster
- * (an allocator NAME that has says `#define SHPOOL_CLUSTERS_NAME 1`). */
+ * module has functions for groups; SHPOOL_COUNTED says whether the binding supports stats and check
+ * at all, SHPOOL_CLUSTERED whether its pools can have scope cluster (such an allocator NAME has
+ * `#define SHPOOL_CLUSTERS_NAME 1`). */
 #ifndef SHPOOL_IMPL_BIND_H
 #define SHPOOL_IMPL_BIND_H
 
@@ -25,8 +26,8 @@
 #define SHPOOL_STRING(_x)  SHPOOL_STRING_(_x)
 
 #if defined(SHPOOL_CHECK) && (defined(SHPOOL_INLINE) || defined(SHPOOL_LINKED))
-/* Stats, check and trace for this translation unit, at their cost.  Both sets of functions: a pool
- * that was opened without has no counters. */
+/* Stats, check and trace for this translation unit, at their cost.  It has both sets of functions,
+ * because a pool that was opened without these options has no counters. */
 #define SHPOOL_IS_COUNTED(_view) \
     (((_view).flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0)
 #define SHPOOL_EITHER_FN(_type, _name, _function, _parameters, _arguments) \
@@ -124,7 +125,8 @@ SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 #define SHPOOL_INLINE_REWIND_(_name) \
     SHPOOL_IF_MARKS(_name, shpool_##_name##_rewind, shpool_no_rewind)
 #endif
-/* what one of a group's lanes asks, all of them ask where the allocator has functions for that */
+/* a request by one lane for its group becomes one by all lanes if the allocator has functions for
+ * it */
 #if defined(SHPOOL_CHECK)
 #define SHPOOL_INLINE_GROUP_(_name, _function) \
     SHPOOL_IF_GROUPS(_name, shpool_either_##_name##_##_function, shpool_no_##_function)
@@ -171,7 +173,7 @@ SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 #define SHPOOL_GROUPS_linked ~, 1
 #define SHPOOL_GUARDS_linked ~, 1
 SHPOOL_EITHER_MODULE(linked)
-/* the part of a kernel whose pool does not spill counts nothing */
+/* without spilling, the linked spill part counts nothing */
 SIMT_FN void *shpool_either_linked_spill(shpool_view view, unsigned long long bytes,
                                          uint32_t alignment)
 {
@@ -203,7 +205,7 @@ SIMT_FN uint32_t shpool_either_linked_unspill(shpool_view view, void *ptr, uint3
 #define SHPOOL_DO_unspill(_heap)  SHPOOL_LINKED_(unspill)
 #define SHPOOL_DO_spilled(_heap)  shpool_linked_spilled
 #define SHPOOL_DO_fini(_heap)     SHPOOL_LINKED_(fini)
-/* a kernel that was linked for a pool which does not spill has nothing to spill with */
+/* a kernel that was linked for a pool without spill has no code for spilling */
 #define SHPOOL_BOUND(_pool) \
     (((_pool)->allocator == shpool_linked_id()) && \
      ((((_pool)->flags & SHPOOL_FLAG_SPILL) == 0) || (shpool_linked_can_spill() != 0)))
@@ -229,9 +231,9 @@ SIMT_FN uint32_t shpool_either_linked_unspill(shpool_view view, void *ptr, uint3
 #define SHPOOL_DO_spill(_heap)    (_heap).table->spill
 #define SHPOOL_DO_unspill(_heap)  (_heap).table->unspill
 #define SHPOOL_DO_spilled(_heap)  (_heap).table->spilled
-/* Where the object holds LTO-IR, too (SHPOOL_LTO), an image that is joined anew has names for one
- * allocator's functions: calls.h.  A flag of the heap says so.  Two calls, and not one through a
- * pointer that is chosen: nvcc would choose all of them early and keep them in registers. */
+/* If the object also has LTO-IR (SHPOOL_LTO), a relinked image has names for one allocator's
+ * functions (calls.h), and a flag of the heap says so.  There are two calls instead of one through
+ * a selected pointer: nvcc would select all pointers early and keep them in registers. */
 #if defined(SHPOOL_LTO) && defined(__CUDACC__)
 #include <shpool/impl/calls.h>
 #define SHPOOL_HEAP_FLAGS(_flags) shpool_named_flags(_flags)
@@ -245,8 +247,8 @@ SIMT_FN uint32_t shpool_either_linked_unspill(shpool_view view, void *ptr, uint3
 #define SHPOOL_GROUPED(_heap) ((_heap).allocate_group != NULL)
 #endif
 #if defined(__CUDACC__)
-/* In the archive (lib/image.cu).  Each image has its own, at an address of its own: a pool of
- * another image, whose functions this one must not call, is known by it. */
+/* In the archive (lib/image.cu).  Each image has its own mark at its own address, which identifies
+ * pools of other images, whose functions this image must not call. */
 extern "C" __device__ const uint32_t shpool_image_mark;
 #define SHPOOL_IS_OF_IMAGE(_pool) ((_pool)->image == (const void *)&shpool_image_mark)
 #else
@@ -266,7 +268,7 @@ SIMT_FN shpool_rewind_fn shpool_table_rewind(const shpool_table *table)
 
 #define SHPOOL_HAS_AREA (SHPOOL_SPILLS || SHPOOL_COUNTED)
 
-/* Pools with one of these flags ask the module again when it has nothing to give, or when a pointer
+/* Pools with one of these flags call the module again when an allocation fails, or when a pointer
  * is not in the pool (spill, unspill). */
 #if SHPOOL_COUNTED
 #define SHPOOL_FLAGS_SLOW (SHPOOL_FLAG_SPILL | SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)
@@ -274,7 +276,7 @@ SIMT_FN shpool_rewind_fn shpool_table_rewind(const shpool_table *table)
 #define SHPOOL_FLAGS_SLOW SHPOOL_FLAG_SPILL
 #endif
 
-/* For all who share the pools of so many flags: the block, or the cluster. */
+/* A barrier for all threads that share pools with these flags: the block's or the cluster's. */
 #define SHPOOL_IS_CLUSTER(_flags) \
     ((SHPOOL_CLUSTERED != 0) && (((_flags) & SHPOOL_FLAG_CLUSTER) != 0))
 #define SHPOOL_BARRIER(_flags) \

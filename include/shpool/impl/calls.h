@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of an allocator that kernels call, under names of one image.  Not for direct
+/* The allocator functions that kernels call, under names local to one image.  Not for direct
  * inclusion.
  *
- *   shpool_linked_...   of a kernel that shpool_link() joins, or that is joined to be inlined
- *   shpool_named_...    of a kernel by function table whose object holds LTO-IR, too: never
- *                       called (lib/image_calls.cu) until the image is joined anew; then they are
+ *   shpool_linked_...   for a kernel that shpool_link() links, or that is relinked to inline the
+ *                       allocator
+ *   shpool_named_...    for a kernel with the function table whose object also has LTO-IR: never
+ *                       called (lib/image_calls.cu) until the image is relinked; then they are
  *                       the allocator's (lib/linked_calls.cu), and nvJitLink inlines them */
 #ifndef SHPOOL_IMPL_CALLS_H
 #define SHPOOL_IMPL_CALLS_H
@@ -53,13 +54,13 @@ extern "C" __device__ uint32_t    shpool_linked_can_spill(void);
 #endif
 
 SHPOOL_EACH_CALL(SHPOOL_NAMED_CALL)
-/* under bind.h's names */
+/* the names that bind.h uses */
 #define shpool_named_allocate       shpool_named_malloc
 #define shpool_named_release        shpool_named_free
 #define shpool_named_allocate_group shpool_named_malloc_group
 #define shpool_named_release_group  shpool_named_free_group
-/* A pool's flags, for its heaps: with SHPOOL_FLAG_NAMED, and without those that the image's pools
- * never have, once the image has names to call. */
+/* A pool's flags for its heaps.  Once the image has names to call: with SHPOOL_FLAG_NAMED, and
+ * without the flags that the image's pools never have. */
 extern "C" __device__ uint32_t shpool_named_flags(uint32_t flags);
 
 #endif /* SHPOOL_IMPL_CALLS_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_print_buffer and the like, of list_pool and bst_pool.  Not for direct inclusion: see
+/* debug_print_buffer and its relatives, for list_pool and bst_pool.  Not for direct inclusion: see
  * shpool/compat/cuda_memory.cuh. */
 #ifndef SHPOOL_IMPL_COMPAT_PRINT_H
 #define SHPOOL_IMPL_COMPAT_PRINT_H
@@ -10,7 +10,7 @@ namespace shpool_compat {
 
 enum { PRINT_FREE = 1, PRINT_USED = 2, PRINT_ALL = 3 };
 
-/* How a printer walks through a pool: blocks by their first granule, in address order. */
+/* Walks through a pool: blocks by their first granule, in address order. */
 #if __has_include(<shpool/allocators/freelist/freelist.h>)
 struct freelist_blocks {
     SIMT_FN uint32_t  begin(shpool_view) { return 0; }
@@ -31,7 +31,8 @@ struct rbtree_blocks {
 };
 #endif
 
-/* The calling thread's pool of that kind: a line for it, one for each block that `which` names. */
+/* Print the calling thread's pool of that kind: a line for the pool, and one for each block that
+ * `which` names. */
 template <typename Blocks> SHPOOL_COMPAT_CALL void print(uint32_t kind, uint32_t which)
 {
     shpool_view view = view_of(kind);
@@ -60,8 +61,8 @@ template <typename Blocks> SHPOOL_COMPAT_CALL void print(uint32_t kind, uint32_t
 
 } // namespace shpool_compat
 
-/* Print the caller's pool to stdout: all blocks, those that are free, those that are used.  Any
- * thread, at any time; lines of several threads mix. */
+/* Print the caller's pool to stdout: all blocks, free blocks, or used blocks.  Any thread may call
+ * it at any time; lines of several threads are interleaved. */
 #define SHPOOL_COMPAT_PRINT(_name, _kind) \
     SIMT_FN void debug_print_buffer() \
     { \

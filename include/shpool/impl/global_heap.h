@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The locked boundary-tag pools over a caller's global memory.  C++17; not for direct inclusion.
+/* Locked boundary-tag pools in a caller's global memory.  C++17; not for direct inclusion.
  *
- * The algorithm is the one that works in shared memory, from the same files: they are included
- * once more, inside a class whose members simt_load32(), simt_atomic_cas() and so on reach global
- * memory.  A name that a class has is looked up nowhere else, so what a block's pools use stays as
- * it is.
+ * The algorithm is the same as in shared memory and comes from the same files.  They are included
+ * once more, inside a class whose members simt_load32(), simt_atomic_cas() and so on access global
+ * memory.  A name that is a member of the class hides the global one, so the pools in shared memory
+ * are not affected.
  *
  * Terms
- *   heap    what the caller gave to shpool_global_open(): 64 bytes that say how it is divided, then
- *           shares
- *   share   the part of one thread of a block; threads of other blocks with the same rank have the
- *           same one
- *   pool    a share, or where that is more than a pool can address, one of its parts, of which the
- *           last may be smaller; simt_addr 0 is its first byte
+ *   heap    the memory that the caller passed to shpool_global_open(): 64 bytes that describe its
+ *           division, then shares
+ *   share   the part of one thread of a block; threads with the same rank in other blocks use the
+ *           same share
+ *   pool    a share or, if a share is larger than a pool can address, one of its parts, the last of
+ *           which may be smaller; simt_addr 0 is its first byte
  *
- * Every pool has a lock of its own that the whole device sees, so any thread of any block may
- * allocate and free.  No lock is held while another one is taken. */
+ * Every pool has its own lock, which is visible to the whole device, so any thread of any block may
+ * allocate and free.  No thread holds two locks. */
 #ifndef SHPOOL_IMPL_GLOBAL_HEAP_H
 #define SHPOOL_IMPL_GLOBAL_HEAP_H
 
@@ -30,8 +30,8 @@
 #define SHPOOL_GLOBAL_FN   __device__ __forceinline__
 #define SHPOOL_GLOBAL_ROOT inline __device__
 
-/* Inline PTX for the same reason as in impl/simt/cuda.h: a payload has any type, and links lie in
- * it. */
+/* Inline PTX for the same reason as in impl/simt/cuda.h: a payload can have any type, and contains
+ * links when it is free. */
 #define SHPOOL_GLOBAL_PLAIN(_bits, _type, _constraint) \
     SIMT_FN _type shpool_global_load##_bits(const void *p) \
     { \
@@ -44,8 +44,8 @@
         asm volatile("st.u" #_bits " [%0], %1;" : : "l"(p), _constraint(v) : "memory"); \
     }
 
-/* Acquire loads, release stores, relaxed ones, and a compare-and-swap that acquires: all that there
- * is to do.  The order is a constant, so one case survives. */
+/* Only acquire loads, release stores, relaxed accesses and an acquiring compare-and-swap are
+ * needed.  The order is a constant, so one case survives. */
 #define SHPOOL_GLOBAL_ATOMIC(_bits, _type, _constraint) \
     SIMT_FN _type shpool_global_atomic_load##_bits(const void *p, simt_order o) \
     { \
@@ -80,7 +80,7 @@
 
 SIMT_FN void shpool_global_wait(void) { __nanosleep(64); }
 
-#else /* the executor: like its shared memory, each access is a point where threads may switch */
+#else /* the executor: as in shared memory, threads may switch at each access */
 
 #define SHPOOL_GLOBAL_FN   inline
 #define SHPOOL_GLOBAL_ROOT inline
@@ -129,8 +129,9 @@ SIMT_FN void shpool_global_point(void)
         return expected; \
     }
 
-/* The engine can park a thread until a word of shared memory changes, not one of these: another
- * thread's turn, perhaps.  Schedules cannot be explored exhaustively this way, only drawn. */
+/* The engine can park a thread until a word of shared memory changes, but not for these words; it
+ * may only switch to another thread.  Such schedules can be sampled, but not explored
+ * exhaustively. */
 SIMT_FN void shpool_global_wait(void) { simt_engine_switch(); }
 
 #endif
@@ -145,8 +146,8 @@ SHPOOL_GLOBAL_ATOMIC(64, unsigned long long, "l")
 
 /* ---- a pool ---- */
 
-/* What follows belongs into the class: members, not static functions; and on the executor, where
- * simt_wait() is a macro, a member of that name. */
+/* The following must be members of the class, not static functions.  On the executor, where
+ * simt_wait() is a macro, a member has that name. */
 #pragma push_macro("SIMT_FN")
 #pragma push_macro("SIMT_HD")
 #pragma push_macro("simt_wait")
@@ -174,14 +175,15 @@ struct shpool_global_pool {
     {
         shpool_global_atomic_store32(memory + a, v, o);
     }
-    /* for the lock, which acquires */
+    /* only for the lock, which acquires */
     SIMT_FN uint32_t simt_atomic_cas(simt_addr a, uint32_t expected, uint32_t desired, simt_order)
     {
         return shpool_global_acquire32(memory + a, expected, desired);
     }
     SIMT_FN void simt_wait(simt_addr, uint32_t) { shpool_global_wait(); }
 
-    /* Whoever needs one of these adds it above: it must not reach the block's shared memory. */
+    /* Not implemented, so that no call can reach the block's shared memory; add those needed
+     * above. */
     template <typename... A> void simt_load8(A...) = delete;
     template <typename... A> void simt_load64(A...) = delete;
     template <typename... A> void simt_load128(A...) = delete;
@@ -218,7 +220,7 @@ struct shpool_global_pool {
 #pragma pop_macro("SIMT_HD")
 #pragma pop_macro("SIMT_FN")
 
-/* The view for every call: the rest of it lies in the pool. */
+/* The view for every call: its other fields are stored in the pool. */
 SIMT_FN shpool_view shpool_global_view(void)
 {
     shpool_view view = {0, 1, 0, SHPOOL_FLAG_SHARED, {1, 0}, 0};
@@ -228,19 +230,19 @@ SIMT_FN shpool_view shpool_global_view(void)
 
 /* ---- the heap ---- */
 
-#define SHPOOL_GLOBAL_HEAD 64u /* bytes in front of the shares */
+#define SHPOOL_GLOBAL_HEAD 64u /* bytes before the shares */
 #define SHPOOL_GLOBAL_MOST (SHPOOL_TAGS_GRANULES << 4) /* bytes of the largest pool */
-#define SHPOOL_GLOBAL_LEAST 32u /* of the smallest that holds an allocation */
+#define SHPOOL_GLOBAL_LEAST 32u /* bytes of the smallest that can hold an allocation */
 
-/* The heap's head.  Written by one thread in open, while others read no more than `claim`. */
+/* The heap's head.  One thread writes it in open; meanwhile others read only `claim`. */
 struct shpool_global_heap {
-    unsigned long long claim;  /* whose launch divided the heap, and whether it is done */
+    unsigned long long claim;  /* the launch that divided the heap, and whether it has finished */
     unsigned long long share;  /* bytes of a share, a multiple of 16 */
-    uint32_t           shares; /* = threads of the blocks of that launch */
-    uint32_t           pools;  /* of one share */
+    uint32_t           shares; /* threads per block of that launch */
+    uint32_t           pools;  /* pools of one share */
 };
 
-/* The program's heap: 0 or a shpool_global_heap.  With -rdc=true one for all its files. */
+/* The program's heap: 0 or a shpool_global_heap.  With -rdc=true all its files share one. */
 SHPOOL_GLOBAL_ROOT unsigned long long *shpool_global_root(void)
 {
     static unsigned long long root;
@@ -251,26 +253,27 @@ SHPOOL_GLOBAL_ROOT unsigned long long *shpool_global_root(void)
 /* The heap of the program, or NULL. */
 SIMT_FN shpool_global_heap *shpool_global_find(void)
 {
-    /* relaxed: a barrier, or the end of a kernel, came since */
+    /* relaxed: a barrier or the end of a kernel lies in between */
     return reinterpret_cast<shpool_global_heap *>(
         static_cast<size_t>(shpool_global_atomic_load64(shpool_global_root(), SIMT_RELAXED)));
 }
 
-/* What `claim` holds while this launch divides the heap (0) and afterwards (1).  One to one with
- * the launch, and nothing that the memory is likely to hold by itself. */
+/* The value of `claim` while this launch divides the heap (0) and afterwards (1).  It identifies
+ * the launch, and uninitialised memory is unlikely to contain it. */
 SIMT_FN unsigned long long shpool_global_claim(uint32_t done)
 {
     return (2u * simt_launch_number() + done + 0x5bd1e995u) * 0x9e3779b97f4a7c15ull;
 }
 
-/* By one thread of the block: whether the heap has been divided for this launch (waiting for that,
- * if another block is about it).  If not, it is for this block to do, and `claim` says so. */
+/* Called by one thread of the block: whether the heap has been divided for this launch.  Waits if
+ * another block is dividing it.  If the result is 0, this block must divide it, and `claim` says
+ * so. */
 SIMT_FN uint32_t shpool_global_divided(shpool_global_heap *heap)
 {
     unsigned long long busy = shpool_global_claim(0);
     unsigned long long done = shpool_global_claim(1);
 
-    if (simt_grid_blocks() == 1u) { /* nobody else: each time afresh */
+    if (simt_grid_blocks() == 1u) { /* no other block: divide it each time */
         shpool_global_atomic_store64(&heap->claim, busy, SIMT_RELAXED);
         return 0;
     }
@@ -289,7 +292,7 @@ SIMT_FN uint32_t shpool_global_divided(shpool_global_heap *heap)
     }
 }
 
-/* Byte `at` behind the head begins a pool. */
+/* The pool that begins at byte `at` after the head. */
 SIMT_FN shpool_global_pool shpool_global_pool_at(shpool_global_heap *heap, size_t at)
 {
     shpool_global_pool pool;
@@ -298,7 +301,7 @@ SIMT_FN shpool_global_pool shpool_global_pool_at(shpool_global_heap *heap, size_
     return pool;
 }
 
-/* By one thread: a share's pools, from byte `at` on. */
+/* Called by one thread: initialise a share's pools, from byte `at` on. */
 SIMT_FN void shpool_global_share_init(shpool_global_heap *heap, size_t at, size_t bytes)
 {
     while (bytes != 0) {
@@ -331,7 +334,7 @@ SIMT_FN void shpool_global_open(void *memory, size_t bytes)
     if (share < SHPOOL_GLOBAL_LEAST) {
         share = 0;
     }
-    simt_barrier(); /* whoever still works in the pools that were here */
+    simt_barrier(); /* threads may still use the pools that were here */
     if (rank == 0) {
         unsigned long long root = (share != 0) ? reinterpret_cast<size_t>(heap) : 0u;
 
@@ -340,11 +343,11 @@ SIMT_FN void shpool_global_open(void *memory, size_t bytes)
             heap->shares = shares;
             heap->pools  = static_cast<uint32_t>((share - 1u) / SHPOOL_GLOBAL_MOST) + 1u;
         }
-        /* relaxed: whoever reads it comes behind the barrier, or knows otherwise */
+        /* relaxed: readers are ordered by the barrier, or by other means */
         shpool_global_atomic_store64(shpool_global_root(), root, SIMT_RELAXED);
     }
     simt_barrier();
-    /* relaxed: as the thread above left it; the same answer for all of the block */
+    /* relaxed: as the thread above left it; the same result in the whole block */
     if ((share != 0) && (shpool_global_atomic_load64(&heap->claim, SIMT_RELAXED) ==
                          shpool_global_claim(0))) {
         shpool_global_share_init(heap, rank * share, share);
@@ -356,7 +359,8 @@ SIMT_FN void shpool_global_open(void *memory, size_t bytes)
     }
 }
 
-/* At least size bytes from the caller's share; Malloc: the pool's function for the policy. */
+/* Allocate at least size bytes from the caller's share; Malloc: the pool's function for the
+ * policy. */
 template <simt_addr (shpool_global_pool::*Malloc)(shpool_view, uint32_t, uint32_t, uint32_t)>
 SIMT_FN void *shpool_global_malloc(size_t size)
 {
@@ -370,7 +374,7 @@ SIMT_FN void *shpool_global_malloc(size_t size)
         return nullptr;
     }
     pools = heap->pools;
-    turn  = simt_block_rank() % pools; /* so that blocks begin with different ones */
+    turn  = simt_block_rank() % pools; /* so that blocks start with different pools */
     at    = simt_thread_rank() % heap->shares * static_cast<size_t>(heap->share);
     for (uint32_t i = 0; i < pools; i++) {
         shpool_global_pool pool = shpool_global_pool_at(
@@ -386,7 +390,7 @@ SIMT_FN void *shpool_global_malloc(size_t size)
     return nullptr;
 }
 
-/* 0, or why it was refused; Free: the pool's free or discard. */
+/* Free; returns 0, or why it was refused.  Free: the pool's free or discard. */
 template <uint32_t (shpool_global_pool::*Free)(shpool_view, simt_addr, uint32_t)>
 SIMT_FN uint32_t shpool_global_free(void *ptr)
 {
@@ -405,7 +409,7 @@ SIMT_FN uint32_t shpool_global_free(void *ptr)
     from  = reinterpret_cast<size_t>(ptr) - reinterpret_cast<size_t>(heap) - SHPOOL_GLOBAL_HEAD;
     share = static_cast<size_t>(heap->share);
     index = from / share;
-    if (index >= heap->shares) { /* what lies below the heap is far above it now */
+    if (index >= heap->shares) { /* addresses below the heap wrap to far above it */
         return SHPOOL_FREE_FOREIGN;
     }
     offset = static_cast<uint32_t>((from - index * share) % SHPOOL_GLOBAL_MOST);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a block moves one tile between records and the blocked layout, through shared memory.  Not
- * for direct inclusion: shpool/layout.cuh, which says how the stage keeps off bank conflicts.
+/* Moves one tile between records and the blocked layout, through shared memory.  Not for direct
+ * inclusion: use shpool/layout.cuh, which explains how the stage avoids bank conflicts.
  *
- * Both arrays are seen as a row of `places`, in the order of their addresses; place e of either is
- * offset(e) elements into the array, and at(e) elements into the stage.  Every number below is less
- * than 65,536, because a stage has at most 64 KiB: that is what layout_divide() relies on. */
+ * Both arrays are treated as a sequence of `places` in address order; place e of either is
+ * offset(e) elements into the array, and at(e) elements into the stage.  layout_divide() relies on
+ * every number below being less than 65,536, because a stage has at most 64 KiB. */
 #ifndef SHPOOL_IMPL_LAYOUT_TILE_H
 #define SHPOOL_IMPL_LAYOUT_TILE_H
 
@@ -13,7 +13,8 @@ namespace shpool
 namespace impl
 {
 
-/* What the hardware moves: of T only the size counts.  may_alias: T's objects are accessed so. */
+/* The type that the hardware moves: only the size of T matters.  may_alias, because it accesses
+ * objects of type T. */
 template <uint32_t BYTES> struct layout_word;
 template <> struct layout_word<1> {
     typedef uint8_t __attribute__((may_alias)) type;
@@ -37,12 +38,13 @@ enum : uint32_t {
     LAYOUT_MOST_BYTES = 65536 /* of a stage */
 };
 
-/* Loads that a thread has under way: they hide the latency, and leave registers for six blocks. */
+/* Number of loads in flight per thread: enough to hide the latency, and few enough to leave
+ * registers for six blocks. */
 template <typename T> struct layout_batch {
     enum : uint32_t { value = (sizeof(T) == 16) ? 4 : 8 };
 };
 
-/* Elements that a lane moves at a time, where the array's alignment allows it. */
+/* Elements that a lane moves at a time, if the array's alignment permits. */
 template <typename T> SHPOOL_LAYOUT_FN uint32_t layout_unit_elements(void)
 {
     static_assert((sizeof(T) == 1) || (sizeof(T) == 2) || (sizeof(T) == 4) || (sizeof(T) == 8) ||
@@ -52,8 +54,8 @@ template <typename T> SHPOOL_LAYOUT_FN uint32_t layout_unit_elements(void)
     return (sizeof(T) < 4) ? 4u / (uint32_t)sizeof(T) : 1u;
 }
 
-/* Log2 of the records after which the stage has one unit of padding: L/gcd(words, L) units of
- * records, L being the lanes whose shared accesses are served together. */
+/* Log2 of the number of records after which the stage has one unit of padding: L/gcd(words, L)
+ * units of records, where L is the number of lanes whose shared accesses are served together. */
 template <typename T> SHPOOL_LAYOUT_FN uint32_t layout_run_log2(uint32_t words)
 {
     uint32_t lanes = (sizeof(T) <= 4) ? 32u : 128u / (uint32_t)sizeof(T);
@@ -62,7 +64,7 @@ template <typename T> SHPOOL_LAYOUT_FN uint32_t layout_run_log2(uint32_t words)
     for (uint32_t records = layout_unit_elements<T>(); records > 1; records /= 2) {
         log2++;
     }
-    for (; (lanes > 1) && (words % 2 == 0); words /= 2) { /* a factor that both have */
+    for (; (lanes > 1) && (words % 2 == 0); words /= 2) { /* a common factor */
         lanes /= 2;
     }
     for (; lanes > 1; lanes /= 2) {
@@ -71,7 +73,7 @@ template <typename T> SHPOOL_LAYOUT_FN uint32_t layout_run_log2(uint32_t words)
     return log2;
 }
 
-/* Where the stage has word c of the tile's record r. */
+/* Index in the stage of word c of the tile's record r. */
 template <typename T>
 SHPOOL_LAYOUT_FN uint32_t layout_stage_at(uint32_t r, uint32_t c, uint32_t words, uint32_t run_log2)
 {
@@ -92,14 +94,15 @@ SHPOOL_LAYOUT_FN bool layout_fits(uint32_t records, unsigned long long words, ui
            (layout_stage_bytes<T>(records, (uint32_t)words) <= stage_bytes);
 }
 
-/* The largest tile for a stage: groups, else a part of one, else of its records a part too. */
+/* The largest tile for a stage: whole groups, else part of a group, else also only part of its
+ * records. */
 template <typename T>
 SHPOOL_LAYOUT_FN bool layout_shape(unsigned long long groups, uint32_t m, uint32_t bd,
                                    uint32_t stage_bytes, uint32_t *records_p, uint32_t *words_p)
 {
     const uint32_t warps = bd / SHPOOL_LAYOUT_GRAIN;
     const uint32_t bytes = (stage_bytes < LAYOUT_MOST_BYTES) ? stage_bytes : LAYOUT_MOST_BYTES;
-    uint32_t       part  = warps; /* of the group that is in the tile, in units of 32 records */
+    uint32_t       part  = warps; /* part of the group in the tile, in units of 32 records */
 
     *words_p = m;
     if (layout_fits<T>(bd, m, bytes)) {
@@ -108,7 +111,7 @@ SHPOOL_LAYOUT_FN bool layout_shape(unsigned long long groups, uint32_t m, uint32
         if (many > groups) {
             many = (groups > 1) ? (uint32_t)groups : 1u;
         }
-        while (!layout_fits<T>(many * bd, m, bytes)) { /* for the padding's sake */
+        while (!layout_fits<T>(many * bd, m, bytes)) { /* because of the padding */
             many--;
         }
         *records_p = many * bd;
@@ -132,7 +135,7 @@ SHPOOL_LAYOUT_FN bool layout_shape(unsigned long long groups, uint32_t m, uint32
     return *words_p != 0;
 }
 
-/* x / by; inverse: of `by`.  (By 1 it would have 33 bits.) */
+/* The inverse of `by`, for x / by.  (For by = 1 it would have 33 bits.) */
 SHPOOL_LAYOUT_FN uint32_t layout_inverse(uint32_t by)
 {
     return 0xffffffffu / by + 1u;
@@ -146,9 +149,9 @@ SIMT_FN uint32_t layout_divide(uint32_t x, uint32_t by, uint32_t inverse)
 struct layout_part {
     unsigned long long first;      /* its first record */
     uint32_t           first_word;
-    uint32_t           places;     /* elements; 0: no such tile */
-    uint32_t           valid;      /* of its records exist, the others are padding */
-    uint32_t           words;      /* of each record */
+    uint32_t           places;     /* number of elements; 0: no such tile */
+    uint32_t           valid;      /* number of its records that exist; the others are padding */
+    uint32_t           words;      /* words of each record */
 };
 
 template <typename PLAN>
@@ -179,12 +182,12 @@ SIMT_FN layout_part layout_part_of(const PLAN &plan, unsigned long long tile)
     return part;
 }
 
-/* The tile as the array of records has it. */
+/* The tile in the array of records. */
 template <typename T> struct layout_records_side {
     uint32_t           places; /* of the tile */
-    uint32_t           have;   /* of them, in the array */
+    uint32_t           have;   /* number of places that exist in the array */
     uint32_t           words, inverse, run_log2;
-    unsigned long long skip;   /* words of a record that are not in the tile */
+    unsigned long long skip;   /* words of a record outside the tile */
 };
 
 template <typename T, typename PLAN>
@@ -207,7 +210,7 @@ template <typename T> SIMT_FN uint32_t layout_at(const layout_records_side<T> &s
     return layout_stage_at<T>(r, e - r * side.words, side.words, side.run_log2);
 }
 
-/* The tile as the blocked array has it: rows of one element of a group's records. */
+/* The tile in the blocked array: rows of one element of a group's records. */
 template <typename T> struct layout_blocked_side {
     uint32_t places, have;
     uint32_t words, inverse, run_log2;
@@ -229,7 +232,7 @@ SIMT_FN unsigned long long layout_offset(const layout_blocked_side<T> &side, uin
 {
     const uint32_t row = layout_divide(e, side.row, side.row_inverse);
 
-    /* a tile of several groups has whole ones, where the rows of one follow those of another */
+    /* a tile of several groups has whole groups, whose rows are consecutive */
     return row * side.bd + (e - row * side.row);
 }
 
@@ -242,7 +245,7 @@ template <typename T> SIMT_FN uint32_t layout_at(const layout_blocked_side<T> &s
     return layout_stage_at<T>(r, row - group * side.words, side.words, side.run_log2);
 }
 
-/* K elements as one unit of 4 bytes or more, little-endian as every GPU is. */
+/* K elements as one unit of 4 bytes or more, little-endian like every GPU. */
 template <typename T, uint32_t K> struct layout_unit {
     typedef typename layout_word<sizeof(T)>::type     word;
     typedef typename layout_word<sizeof(T) * K>::type unit;
@@ -271,7 +274,7 @@ SIMT_FN void layout_put(typename layout_unit<T, K>::unit *v, typename layout_uni
     }
 }
 
-/* The array's part of the tile to the stage, zero where the array has none. */
+/* Copy the array's part of the tile to the stage; zero where the array has no element. */
 template <typename T, uint32_t K, typename SIDE>
 SIMT_FN void layout_to_stage(const SIDE &side, const T *array, void *stage)
 {
@@ -312,7 +315,7 @@ SIMT_FN void layout_to_stage(const SIDE &side, const T *array, void *stage)
     }
 }
 
-/* The stage to the array's part of the tile. */
+/* Copy the stage to the array's part of the tile. */
 template <typename T, uint32_t K, typename SIDE>
 SIMT_FN void layout_from_stage(const SIDE &side, T *array, const void *stage)
 {

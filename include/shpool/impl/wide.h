@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The machine under loadstore.cuh: accesses of 1 to 16 bytes, copies that a warp does not wait for
- * (cp.async, bulk copies), and what stands for them on the CPU block executor.
+/* The machine layer of loadstore.cuh: accesses of 1 to 16 bytes, asynchronous copies (cp.async,
+ * bulk copies), and their counterparts on the CPU block executor.
  * Not for direct inclusion.
  *
- * The CPU's side reports a wide access that is not aligned as the GPU would, and a cp.async arrives
- * when it is waited for and not before: a forgotten wait is found without a GPU. */
+ * Like the GPU, the CPU side reports a misaligned wide access.  A cp.async arrives only when it is
+ * waited for, so a missing wait is found without a GPU. */
 #ifndef SHPOOL_IMPL_WIDE_H
 #define SHPOOL_IMPL_WIDE_H
 
@@ -15,9 +15,8 @@ typedef decltype(static_cast<char *>(0) - static_cast<char *>(0)) ptrdiff_t;
 typedef decltype(sizeof(0)) uintptr_t;
 #endif
 
-/* In front of a member function, where SIMT_FN would say `static`; in front of a function that the
- * compiler computes.  Behind registers of which only those are used that a test has filled, which
- * host compilers do not see. */
+/* Before a member function, where SIMT_FN would add `static`; before a constexpr function.  After
+ * registers that are used only if a test has filled them, which host compilers cannot see. */
 #if defined(__CUDACC__)
 #define SHPOOL_METHOD      __device__ __forceinline__
 #define SHPOOL_HOST_METHOD __host__ __device__ __forceinline__
@@ -50,7 +49,7 @@ template <int Bytes> struct unit {
 #define SHPOOL_HAS_ASYNC 1
 #endif
 
-/* The type that moves as one access. */
+/* The type that one access moves. */
 template <int Bytes> struct wide_type;
 template <> struct wide_type<1> { typedef unsigned char type; };
 template <> struct wide_type<2> { typedef unsigned short type; };
@@ -58,7 +57,7 @@ template <> struct wide_type<4> { typedef unsigned int type; };
 template <> struct wide_type<8> { typedef uint2 type; };
 template <> struct wide_type<16> { typedef uint4 type; };
 
-/** Bytes at p, aligned to their number.  ReadOnly: nobody writes them while the kernel runs. */
+/** Bytes at p, naturally aligned.  ReadOnly: no thread writes them while the kernel runs. */
 template <int Bytes, bool ReadOnly> SIMT_FN unit<Bytes> wide_load(const void *p)
 {
     typedef typename wide_type<Bytes>::type type;
@@ -118,7 +117,7 @@ template <int Most> struct async_copies {
 
 #define SHPOOL_HAS_ASYNC 1
 
-/* Where the hardware would fault. */
+/* Reports an access for which the hardware would fault. */
 SIMT_FN void wide_check(const char *what, const void *p, uint32_t bytes)
 {
     if ((reinterpret_cast<uintptr_t>(p) & (bytes - 1u)) != 0) {
@@ -152,7 +151,7 @@ template <int Most> struct async_copies {
         to[count]   = shared;
         from[count] = global;
         count++;
-        memset(shared, 0xee, 16); /* who reads it too early shall see that */
+        memset(shared, 0xee, 16); /* makes a premature read visible */
     }
     void wait()
     {
@@ -171,12 +170,12 @@ template <int Most> struct async_copies {
 
 /* ---- bulk copies: sm_90 and up, and the executor; gate is the address of an mbarrier ---- */
 
-/* By one thread; its arrival, and `bytes` that the gate waits for. */
+/* Called by one thread: arrives at the gate, which also waits for `bytes`. */
 SIMT_FN void bulk_load(simt_addr gate, void *shared, const void *global, uint32_t bytes)
 {
 #if SHPOOL_HAS_BULK
-    /* what threads wrote before, to either memory, and the caller's barrier ordered, precedes the
-     * copy: a proxy fence counts wherever it lies between the two */
+    /* orders earlier writes by threads, to either memory, that the caller's barrier has ordered
+     * before the copy; a proxy fence may be anywhere between the two */
     simt_fence_async();
     simt_mbar_arrive_expect(gate, bytes);
     simt_copy_async(simt_to_shared(shared), global, bytes, gate);
@@ -187,7 +186,7 @@ SIMT_FN void bulk_load(simt_addr gate, void *shared, const void *global, uint32_
     (void)bytes;
 #endif
 }
-/* By one thread, after the barrier of those who wrote; returns when it is written. */
+/* Called by one thread, after a barrier with the writers; returns when the bytes are written. */
 SIMT_FN void bulk_store(void *global, const void *shared, uint32_t bytes)
 {
 #if SHPOOL_HAS_BULK

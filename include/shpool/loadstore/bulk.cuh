@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore/bulk.cuh
- * From global to shared memory by the copy engine (cp.async.bulk): tiles that are fetched ahead.
+ * Loads from global to shared memory by the copy engine (cp.async.bulk): prefetched tiles.
  *
  * One thread starts a whole tile, no register holds any of it, and the block waits at a gate (an
  * mbarrier) when it needs the elements:
@@ -20,7 +20,8 @@
  *     }
  *
  * (`gate[i % 2]` keeps its two words in registers only if the loop is unrolled by two.)
- * sm_90 and up; below, the same calls copy by cp.async or vectors, and wait() is a barrier.
+ * sm_90 and up; on older architectures the same calls copy by cp.async or vectors, and wait() is a
+ * barrier.
  */
 #ifndef SHPOOL_LOADSTORE_BULK_CUH
 #define SHPOOL_LOADSTORE_BULK_CUH
@@ -35,9 +36,9 @@ struct alignas(8) bulk_barrier {
 };
 
 /**
- * A thread's view of a gate: which word, and which phase comes next.  All threads of the block make
- * one, in step; the constructor has a barrier.  Every tile that is started is waited for before the
- * next one is started at the same gate.  close() it before its memory is used for anything else.
+ * A thread's view of a gate: its word, and its next phase.  All threads of the block create one
+ * together; the constructor has a barrier.  Wait for each tile before the next one is started at
+ * the same gate.  Call close() before its memory is used for anything else.
  */
 class bulk_gate {
 public:
@@ -52,7 +53,7 @@ public:
         simt_barrier();
     }
 
-    /** Until all that was started at the gate has arrived, the other threads' part included. */
+    /** Wait until everything started at the gate has arrived, including other threads' parts. */
     SHPOOL_METHOD void wait()
     {
 #if SHPOOL_HAS_BULK
@@ -63,7 +64,7 @@ public:
 #endif
     }
 
-    /** By all threads, behind the last wait(); with a barrier in front and one behind. */
+    /** Called by all threads, after the last wait(); begins and ends with a barrier. */
     SHPOOL_METHOD void close(int tid)
     {
         simt_barrier();
@@ -79,20 +80,20 @@ public:
 
 private:
     simt_addr gate;
-    uint32_t  parity; /* of the phase that wait() waits for */
+    uint32_t  parity; /* parity of the phase that wait() waits for */
 };
 
 /**
  * Load count of at most NT * VT elements from global into shared memory, through a gate.
  *
- * Scope:    all threads of the block, which has NT; nobody may still read what lies in dest (the
+ * Scope:    all threads of the block, which has NT; no thread may still be reading dest (the
  *           caller's barrier before).
  * Shapes:   as global_to_shared.
- * Barrier:  with sync (default) the call ends with gate.wait(): all elements are there, for all.
- *           Without, the tile is on its way when the call returns, and the caller owes one
- *           gate.wait(), by every thread, before it reads dest.
- * Paths:    automatic and bulk: what lies between multiples of 16 bytes is one bulk copy, the ends
- *           are single elements, if both pointers are aligned alike; else element by element.
+ * Barrier:  with sync (default) the call ends with gate.wait(): all elements are visible to all
+ *           threads.  Without, the tile is in flight when the call returns, and every thread must
+ *           call gate.wait() once before it reads dest.
+ * Paths:    automatic and bulk: if both pointers are equally aligned, the part between multiples of
+ *           16 bytes is one bulk copy, and the ends are single elements; else element by element.
  *
  * @code global_to_shared_bulk
  * shpool::bulk_gate gate(&word, tid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore/common.cuh
- * What the parts of loadstore.cuh share: which path a copy takes, the promise of read-only memory,
- * and what is known of an iterator at compile time.
+ * Common parts of loadstore.cuh: the path of a copy, the promise of read-only memory, and
+ * compile-time properties of iterators.
  */
 #ifndef SHPOOL_LOADSTORE_COMMON_CUH
 #define SHPOOL_LOADSTORE_COMMON_CUH
@@ -12,16 +12,16 @@
 namespace shpool {
 
 /**
- * How a function moves its elements: its last constant template argument, automatic if left out.
+ * How a function moves its elements: its last constant template argument; the default is automatic.
  *
- * Each path is right for every count and alignment: what it cannot serve at run time (a tile that
- * is not full, pointers that are not aligned alike) goes element by element.  A path that the
- * operands can never take (no pointers, different types, types that are not trivially copyable) is
- * refused at compile time; one that the GPU lacks gives way to the next one in the list.
+ * Each path is correct for every count and alignment: if it cannot be used at run time (the tile is
+ * not full, the pointers are not equally aligned), the elements move one by one.  A path that the
+ * operands can never use (no pointers, different types, types that are not trivially copyable) is a
+ * compile-time error.  A path that the GPU lacks is replaced by the next one in the list.
  */
 enum class copy_path {
-    automatic, /**< the fastest that the operands allow: the table in loadstore.cuh */
-    elements,  /**< each thread its own elements, one access each, in the order of the name */
+    automatic, /**< the fastest that the operands permit: see the table in loadstore.cuh */
+    elements,  /**< each thread moves its own elements, one access each, in the order of the name */
     vector,    /**< accesses of 16 bytes (thread order: of 4 to 16) */
     async,     /**< global_to_shared: cp.async, sm_80 and up, else vector */
     bulk,      /**< shared_to_global, and global_to_shared with a bulk_gate: the copy engine, sm_90
@@ -30,9 +30,9 @@ enum class copy_path {
 };
 
 /**
- * A pointer to global memory that no thread writes while the kernel runs: the caller's promise.
- * Loads may then take the read-only path (ld.global.nc), which is not kept coherent with stores.
- * A source for every function here that takes an iterator; fast paths included.
+ * A pointer to global memory that, as the caller promises, no thread writes while the kernel runs.
+ * Loads may then use the read-only path (ld.global.nc), which is not coherent with stores.  Every
+ * function here that takes an iterator accepts it as a source, on all paths.
  */
 template <typename T> struct read_only_pointer {
     const T *ptr;
@@ -44,7 +44,7 @@ template <typename T> struct read_only_pointer {
     }
 };
 
-/** Promises that nobody writes what ptr leads to while the kernel runs. */
+/** Promises that no thread writes the memory at ptr while the kernel runs. */
 template <typename T> SIMT_FN read_only_pointer<T> read_only(const T *ptr)
 {
     return read_only_pointer<T>{ptr};
@@ -62,13 +62,13 @@ template <typename A> struct same<A, A> { static constexpr bool value = true; };
 template <bool Condition, typename T> struct only_if { };
 template <typename T> struct only_if<true, T> { typedef T type; };
 
-/* What it[i] is, without const and reference. */
+/* The type of it[i], without const and reference. */
 template <typename T> SHPOOL_METHOD T &any_of(); /* for decltype, which does not call it */
 template <typename It> struct value_of {
     typedef typename plain<decltype(any_of<It>()[0])>::type type;
 };
 
-/* Memory that can be addressed by bytes: pointers (not to volatile), with or without a promise. */
+/* Memory that is addressable by bytes: pointers (not to volatile), with or without a promise. */
 template <typename It> struct memory {
     static constexpr bool addressable = false;
     static constexpr bool writable    = false;
@@ -105,7 +105,7 @@ template <typename T> SIMT_FN unsigned char *bytes_to(T *ptr)
     return reinterpret_cast<unsigned char *>(ptr);
 }
 
-/* Source and destination hold the same bytes, and these are all there is to copy. */
+/* Source and destination have the same representation, so copying the bytes suffices. */
 template <typename It, typename Out> SHPOOL_CONSTANT bool can_copy_bytes()
 {
     if constexpr (memory<It>::addressable && memory<Out>::writable) {
@@ -117,7 +117,7 @@ template <typename It, typename Out> SHPOOL_CONSTANT bool can_copy_bytes()
     }
 }
 
-/* Registers take the bytes of what they hold. */
+/* Registers can be loaded with the bytes of their type. */
 template <typename It> SHPOOL_CONSTANT bool can_load_bytes()
 {
     if constexpr (memory<It>::addressable) {
@@ -128,7 +128,7 @@ template <typename It> SHPOOL_CONSTANT bool can_load_bytes()
 }
 
 SHPOOL_CONSTANT int gcd(int a, int b) { return (b == 0) ? a : gcd(b, a % b); }
-/* Bits that count from 0 to most. */
+/* Number of bits that can represent 0 to most. */
 SHPOOL_CONSTANT int bits_of(int most) { return (most == 0) ? 0 : 1 + bits_of(most / 2); }
 /* x with a * x % m == 1 % m, for a and m without a common divisor. */
 SHPOOL_CONSTANT int inverse(int a, int m)
@@ -143,7 +143,7 @@ SHPOOL_CONSTANT int inverse(int a, int m)
 
 /* The largest access that divides `bytes`. */
 template <int Bytes> struct largest_unit { static constexpr int value = gcd(Bytes, 16); };
-/* The largest that a pointer to T is aligned for. */
+/* The largest access that the alignment of a pointer to T permits. */
 template <typename T> struct aligned_unit {
     static constexpr int value = gcd(static_cast<int>(alignof(T)), 16);
 };
@@ -161,7 +161,7 @@ template <int NT, int VT> SHPOOL_CONSTANT bool is_tile()
     return true;
 }
 
-/* A tile's own count: 32 bits are enough, whatever the caller counts. */
+/* A tile's own count, for which 32 bits suffice, whatever the caller's type. */
 template <int Most> SIMT_FN int clamp_count(ptrdiff_t count)
 {
     return (count >= Most) ? Most : (count < 0) ? 0 : static_cast<int>(count);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore/copy.cuh
- * From memory to memory: shared to global, global to global, and any to any.
+ * Copies from memory to memory: shared to global, global to global, and any to any.
  *
- * All NT threads call, with tid 0 .. NT-1; those of a warp need not come together.  Which thread
- * moves which element is the function's business, unless copy_path::elements is asked for (then
- * thread tid moves NT * i + tid): behind a call without sync a thread may not even rely on its own
- * elements, and elements of the source need a barrier after they were written, before the call.
- * Source and destination do not overlap, or are the same.
+ * All NT threads call, with tid 0 ..  NT-1; the lanes of a warp need not be converged.  The
+ * function decides which thread moves which element, unless copy_path::elements is requested (then
+ * thread tid moves NT * i + tid).  After a call without sync, a thread must not even rely on its
+ * own elements, and a barrier is needed between writes to the source and the call.  Source and
+ * destination do not overlap, or are identical.
  */
 #ifndef SHPOOL_LOADSTORE_COPY_CUH
 #define SHPOOL_LOADSTORE_COPY_CUH
@@ -23,7 +23,7 @@ namespace shpool {
  * Barrier:  none unless sync.
  * Not:      no wide accesses; the functions below have them.
  *
- * (The original's moves 4 values a thread at most, whatever VT says.)
+ * (The original function moves at most 4 values a thread, whatever VT is.)
  *
  * @code mem_to_mem4
  * shpool::mem_to_mem4<32, 6>(190, data, tid, out);    // out[0 .. 189]: data[0 .. 189]
@@ -37,10 +37,10 @@ SIMT_FN void mem_to_mem4(ptrdiff_t count, It src, int tid, Out dest, bool sync =
 }
 
 /**
- * Copy any number of elements, also more than 2^31, from memory to memory.
+ * Copy any number of elements, even more than 2^31, from memory to memory.
  *
  * Scope:    all NT threads.
- * Barrier:  with sync (default) behind the last store.
+ * Barrier:  with sync (default) after the last store.
  * Paths:    automatic (vector), elements, vector.
  *
  * @code mem_to_mem_loop
@@ -83,8 +83,8 @@ SIMT_FN void mem_to_mem_loop(ptrdiff_t count, It src, int tid, Out dest, bool sy
 /**
  * Store count of at most NT * VT elements from shared to global memory.
  *
- * Scope:    all NT threads; what lies in src was made visible by a barrier of the caller's.
- * Barrier:  with sync (default) behind the last access: src may be used again.
+ * Scope:    all NT threads; a barrier of the caller has made src visible.
+ * Barrier:  with sync (default) after the last access: src may be reused.
  * Paths:    automatic (vector), elements, vector, bulk (the copy engine; the function returns when
  *           the elements are written).
  *
@@ -114,7 +114,7 @@ SIMT_FN void shared_to_global(ptrdiff_t count, It src, int tid, Out dest, bool s
  * Copy count of at most NT * VT elements from global to global memory.
  *
  * Scope:    all NT threads.
- * Barrier:  none unless sync; other threads read the elements only behind one.
+ * Barrier:  none unless sync; other threads may read the elements only after one.
  * Paths:    automatic (vector), elements, vector.
  *
  * @code global_to_global

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a block copies contiguous elements from memory to memory: by chunks of 16 bytes where source
- * and destination are aligned alike, else element by element.  Not for direct inclusion.
+/* How a block copies contiguous elements from memory to memory: in chunks of 16 bytes if source and
+ * destination are equally aligned, else element by element.  Not for direct inclusion.
  *
- * A range that begins between two multiples of 16 is peeled: its head and tail move in pieces of
- * the elements' alignment, one a thread, which also serves elements (12 bytes, 3 bytes) that no
- * multiple of 16 falls in front of. */
+ * If a range begins between two multiples of 16, its head and tail move in pieces of the elements'
+ * alignment, one per thread.  This also serves elements (12 bytes, 3 bytes) whose boundaries never
+ * fall on a multiple of 16. */
 #ifndef SHPOOL_LOADSTORE_COPY_ENGINE_CUH
 #define SHPOOL_LOADSTORE_COPY_ENGINE_CUH
 
@@ -13,12 +13,12 @@
 namespace shpool {
 namespace impl {
 
-/* Loads that are on their way at once: 128 bytes a thread fill the memory system at full occupancy
- * and leave registers to the caller. */
+/* Bytes of loads in flight: 128 bytes a thread saturate the memory system at full occupancy and
+ * leave registers to the caller. */
 constexpr int MAX_BYTES_IN_FLIGHT = 128;
 
-/* Chunks first .. first + Batch * NT, every NT-th, as far as they are below `end`.  Size: of a
- * tile's own offsets int, which takes fewer registers, else ptrdiff_t. */
+/* Copy chunks first .. first + Batch * NT, every NT-th, if they are below `end`.  Size: int for a
+ * tile's own offsets, because it needs fewer registers, else ptrdiff_t. */
 template <int NT, int Batch, bool Promised, typename Size>
 SIMT_FN void copy_chunks(unsigned char *dest, const unsigned char *src, Size first, Size end)
 {
@@ -38,8 +38,8 @@ SIMT_FN void copy_chunks(unsigned char *dest, const unsigned char *src, Size fir
     }
 }
 
-/* All of a full tile of Bytes bytes that begins at multiples of 16: no loop and no test is left but
- * that of the last round. */
+/* Copy a full tile of Bytes bytes that begins at multiples of 16: no loop, and no test except that
+ * of the last round. */
 template <int NT, int Bytes, bool Promised, bool Async>
 SIMT_FN void copy_full(unsigned char *dest, const unsigned char *src, int tid)
 {
@@ -78,7 +78,7 @@ SIMT_FN void copy_full(unsigned char *dest, const unsigned char *src, int tid)
     }
 }
 
-/* The bytes in front of the first multiple of 16, and those behind the last: Piece bytes a thread.
+/* Copy the bytes before the first multiple of 16, and those after the last: Piece bytes a thread.
  * Both ends have fewer than 16 / Piece pieces, and a block has at least 32 threads. */
 template <int Piece, bool Promised, typename Size>
 SIMT_FN void copy_ends(unsigned char *dest, const unsigned char *src, Size bytes, Size head,
@@ -94,11 +94,11 @@ SIMT_FN void copy_ends(unsigned char *dest, const unsigned char *src, Size bytes
     }
 }
 
-/* Where the multiples of 16 begin and end in a range. */
+/* Division of a range at its first and last multiples of 16. */
 template <typename Size> struct copy_range {
-    Size head;  /* bytes in front of the first */
+    Size head;  /* bytes before the first */
     Size body;  /* bytes in whole chunks */
-    Size tail;  /* bytes behind the last */
+    Size tail;  /* bytes after the last */
 };
 template <typename Size> SIMT_FN copy_range<Size> range_of(const unsigned char *p, Size bytes)
 {
@@ -110,8 +110,8 @@ template <typename Size> SIMT_FN copy_range<Size> range_of(const unsigned char *
     return range;
 }
 
-/* Any number of bytes, where both are aligned alike.  Batch: chunks of a thread on their way at
- * once; with Async, which is for tiles, as many as there may be. */
+/* Copy any number of bytes between equally aligned addresses.  Batch: chunks of a thread in flight;
+ * with Async, which is for tiles, the maximum. */
 template <int NT, int Piece, bool Promised, bool Async, int Batch, typename Size>
 SIMT_FN void copy_part(unsigned char *dest, const unsigned char *src, Size bytes, int tid)
 {
@@ -136,7 +136,7 @@ SIMT_FN void copy_part(unsigned char *dest, const unsigned char *src, Size bytes
     }
 }
 
-/* Source and destination have the same address modulo 16. */
+/* Whether source and destination have the same address modulo 16. */
 template <int Known> SIMT_FN bool aligned_alike(const void *a, const void *b)
 {
     if constexpr (Known == 16) {
@@ -146,8 +146,8 @@ template <int Known> SIMT_FN bool aligned_alike(const void *a, const void *b)
     }
 }
 
-/* At most Rows rows of NT elements, each thread its own: all of a batch are loaded before the first
- * is stored. */
+/* Copy at most Rows rows of NT elements, each thread its own: all of a batch are loaded before the
+ * first is stored. */
 template <int NT, int Rows, typename It, typename Out>
 SIMT_FN void copy_elements(int count, It src, int tid, Out dest)
 {
@@ -177,7 +177,7 @@ SIMT_FN void copy_elements(int count, It src, int tid, Out dest)
     }
 }
 
-/* The same for any count, in few registers: what the caller does not expect. */
+/* The same for any count, in few registers: for the unexpected case. */
 template <int NT, typename Size, typename It, typename Out>
 SIMT_FN void copy_by_loop(Size count, It src, int tid, Out dest)
 {
@@ -187,13 +187,13 @@ SIMT_FN void copy_by_loop(Size count, It src, int tid, Out dest)
     }
 }
 
-/* Chunks leave threads idle where a tile has fewer than threads; words then are as fast. */
+/* If a tile has fewer chunks than threads, some threads are idle, and words are equally fast. */
 template <int VT, typename T> SHPOOL_CONSTANT bool fills_chunks()
 {
     return (VT * sizeof(T) >= 16) || (sizeof(T) < 4);
 }
 
-/* The tile's copy: count of at most NT * VT elements. */
+/* Copy a tile: count of at most NT * VT elements. */
 template <int NT, int VT, copy_path Path, typename It, typename Out>
 SIMT_FN void copy_tile(ptrdiff_t count, It src, int tid, Out dest)
 {
@@ -233,7 +233,8 @@ SIMT_FN void copy_tile(ptrdiff_t count, It src, int tid, Out dest)
     }
 }
 
-/* The body of a range as one bulk copy by one thread, its ends by others; false: not aligned. */
+/* Copy the body of a range by one bulk copy of one thread, its ends by others; false: not
+ * aligned. */
 template <int NT, int VT, typename It, typename Out>
 SIMT_FN bool store_bulk(ptrdiff_t count, It src, int tid, Out dest)
 {

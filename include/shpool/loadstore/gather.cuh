@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore/gather.cuh
- * Gather and scatter: registers in strided order, elements where an index says.
+ * Gather and scatter: registers in strided order, elements at given indexes.
  *
- * All NT threads call, with tid 0 .. NT-1; those of a warp need not come together.  Indexes may be
- * of any integer type: with 64 bits they reach beyond 2^31 elements.  An index whose register lies
- * beyond count is not looked at.  Of these functions the sync defaults are the original's code's
- * (true); its text says that functions without "Shared" in the name do not synchronize.
+ * All NT threads call, with tid 0 ..  NT-1; the lanes of a warp need not be converged.  Indexes may
+ * have any integer type; 64-bit indexes reach beyond 2^31 elements.  An index whose register is
+ * beyond count is not read.  The sync defaults are those of the original's code (true); its text
+ * says that functions without "Shared" in the name do not synchronize.
  */
 #ifndef SHPOOL_LOADSTORE_GATHER_CUH
 #define SHPOOL_LOADSTORE_GATHER_CUH
@@ -16,11 +16,11 @@
 namespace shpool {
 
 /**
- * Load the elements that indices name; registers beyond count keep their value.
+ * Load the elements at the given indices; registers beyond count keep their value.
  *
  * Scope:    all NT threads.
  * Shapes:   indices and reg have VT values each; count is of the tile, at most NT * VT.
- * Barrier:  with sync (default) behind the loads.
+ * Barrier:  with sync (default) after the loads.
  *
  * @code gather
  * int indices[2] = {63 - tid, tid};                        // data: 0 10 20 ... 630
@@ -74,12 +74,12 @@ SIMT_FN void gather_default(ptrdiff_t count, It data, const Index (&indices)[VT]
 }
 
 /**
- * Store each register to the element that its index names.
+ * Store each register to the element at its index.
  *
  * Scope:    all NT threads.
  * Shapes:   as gather.
- * Barrier:  with sync (default) behind the stores.
- * Not:      of equal indexes it does not say which register stays.
+ * Barrier:  with sync (default) after the stores.
+ * Not:      with equal indexes, it is undefined which register is stored last.
  *
  * @code scatter
  * int indices[2] = {63 - tid, tid};
@@ -111,12 +111,12 @@ SIMT_FN void scatter(ptrdiff_t count, const T *reg, int tid, const Index (&indic
 }
 
 /**
- * Gather by indexes that lie in shared memory, and store to global memory in strided order.
+ * Gather by indexes in shared memory, and store to global memory in strided order.
  *
- * Scope:    all NT threads; the barrier that made the indexes visible is the caller's.
+ * Scope:    all NT threads; a barrier of the caller has made the indexes visible.
  * Shapes:   indices_shared has count indexes, of at most NT * VT.
- * Barrier:  with sync (default) between gather and store: indices_shared may be used again behind
- *           the call; other threads read dest only behind one more.
+ * Barrier:  with sync (default) between gather and store: indices_shared may be reused after the
+ *           call; other threads may read dest only after one more.
  *
  * @code gather_global_to_global
  * // shared: 63 62 61 ... 0; data: 0 10 20 ... 630

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore/launch.cuh
- * Launch boxes: NT and VT per architecture, the same for a kernel and for the host that starts it.
+ * Launch boxes: NT and VT per architecture, the same for a kernel and for the host that launches
+ * it.
  *
  *     typedef shpool::launch_box<shpool::tune<75, 128, 7>, shpool::tune<90, 256, 11, 2>> box;
  *
@@ -18,10 +19,10 @@
  *         kernel<box><<<(count + tile - 1) / tile, shape.NT>>>(data, count);
  *     }
  *
- * A kernel takes the tune<> of the highest SM that is not above the one it is compiled for.  The
- * host asks the runtime for which one the kernel that will run was compiled (its PTX version, which
- * decides the same in code that the driver compiles), so the two cannot disagree, whatever
- * architectures the program's files were compiled for.
+ * A kernel uses the tune<> of the highest SM that is not above the one it is compiled for.  The
+ * host queries the runtime for the SM that the kernel was compiled for (its PTX version, which also
+ * decides in code that the driver compiles).  So the two always agree, whatever architectures the
+ * program's files were compiled for.
  */
 #ifndef SHPOOL_LOADSTORE_LAUNCH_CUH
 #define SHPOOL_LOADSTORE_LAUNCH_CUH
@@ -32,8 +33,8 @@
 #include <shpool/impl/cuda_status.h>
 #endif
 
-/** The SM that this pass compiles for, 75 for sm_75.  Where there is none (a host pass, the block
- *  executor) what the program defines, or 0: the tune<> of the lowest SM, whatever that is. */
+/** The SM that this pass compiles for, 75 for sm_75.  In a host pass and on the block executor it
+ *  is the program's definition, or 0: the tune<> of the lowest SM. */
 #if defined(__CUDA_ARCH__)
 #undef SHPOOL_LAUNCH_SM
 #define SHPOOL_LAUNCH_SM (__CUDA_ARCH__ / 10)
@@ -44,7 +45,7 @@
 /** In a kernel template: the tune<> that it is compiled with, as a type. */
 #define SHPOOL_LAUNCH_PARAMS(_box) typename _box::template at<SHPOOL_LAUNCH_SM>
 
-/** In front of a kernel template: __global__ with the launch bounds of its tune<>. */
+/** Before a kernel template: __global__ with the launch bounds of its tune<>. */
 #if defined(__CUDACC__)
 #define SHPOOL_LAUNCH_BOUNDS(_box) \
     __global__ __launch_bounds__((_box::template at<SHPOOL_LAUNCH_SM>::NT), \
@@ -53,8 +54,8 @@
 
 namespace shpool {
 
-/** A choice for SM and up: threads of a block, values per thread, blocks that shall fit on a
- *  multiprocessor (0: as many as do). */
+/** A choice for SM and newer: threads of a block, values per thread, blocks that must fit on a
+ *  multiprocessor (0: no requirement). */
 template <int SM, int NT_, int VT_, int OCC_ = 0> struct tune {
     static_assert(SM >= 75, "shpool: tune<SM, ...> begins at 75 (sm_75), the first that is served");
     static_assert((NT_ > 0) && (NT_ <= 1024) && (NT_ % 32 == 0),
@@ -64,12 +65,12 @@ template <int SM, int NT_, int VT_, int OCC_ = 0> struct tune {
     enum { sm = SM, NT = NT_, VT = VT_, OCC = OCC_ };
 };
 
-/** What a launch needs to know of a tune<>. */
+/** The parameters of a tune<> for a launch. */
 struct launch_shape {
-    int sm;  /**< the tune<>'s, which may be below the GPU's */
+    int sm;  /**< SM of the tune<>, which may be below the GPU's */
     int NT;  /**< threads of a block */
     int VT;  /**< values per thread */
-    int OCC; /**< blocks that shall fit on a multiprocessor, or 0 */
+    int OCC; /**< blocks that must fit on a multiprocessor, or 0 */
 };
 
 namespace impl {
@@ -78,7 +79,7 @@ struct no_tune {
     enum { sm = 0, NT = 0, VT = 0, OCC = 0 };
 };
 
-/* The highest of a list that is not above SM; for 0 the lowest. */
+/* The highest one of a list that is not above SM; for 0 the lowest. */
 template <int SM, typename Best, typename... Tunes> struct choose { typedef Best type; };
 template <int SM, typename Best, typename First, typename... Rest>
 struct choose<SM, Best, First, Rest...> {
@@ -124,14 +125,14 @@ template <typename... Tunes> struct launch_box {
 
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
 /**
- * The shape to launch a kernel with, that takes its parameters from Box.
+ * Get the launch shape for a kernel that takes its parameters from Box.
  *
  * @param [in]  kernel   the __global__ function itself, as it will be launched
  * @param [out] shape_p  zeroed on failure
  * @return SHPOOL_OK
- *   - SHPOOL_ERR_INVALID  the box has nothing for what the kernel was compiled for, or the kernel
- *                         takes fewer threads: it has other launch bounds than Box
- *   - SHPOOL_ERR_CUDA     the runtime does not know the kernel on the current device
+ *   - SHPOOL_ERR_INVALID  the box has no choice for the SM that the kernel was compiled for, or the
+ *                         kernel permits fewer threads: its launch bounds are not those of Box
+ *   - SHPOOL_ERR_CUDA     the runtime cannot find the kernel on the current device
  */
 template <typename Box, typename Kernel>
 static inline shpool_status launch_params(Kernel *kernel, launch_shape *shape_p)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore/merge.cuh
- * Two sources as one: load a and then b, and fetch the values that a merge of their keys asks for.
+ * Two sources as one: load a and then b, or fetch the values for a merge of their keys.
  *
- * All NT threads call, with tid 0 .. NT-1.  Two pointers to the same type cost one load: the
- * address is chosen, not the value.  Nothing is computed from the distance of the two, so they may
- * lie anywhere.  Counts and b_start reach beyond 2^31; the tile's own part does not.
+ * All NT threads call, with tid 0 ..  NT-1.  Two pointers to the same type cost one load: the
+ * address is selected, not the value.  The distance of the two is never computed, so they may be
+ * anywhere.  Counts and b_start may exceed 2^31; the tile's own part does not.
  */
 #ifndef SHPOOL_LOADSTORE_MERGE_CUH
 #define SHPOOL_LOADSTORE_MERGE_CUH
@@ -23,7 +23,7 @@ template <typename T> SIMT_FN T pick(const T *a, ptrdiff_t a_count, const T *b, 
     return *from;
 }
 
-/* The caller has no two pointers to one type. */
+/* False for two pointers to one type, which have a function of their own. */
 template <typename A, typename B> struct is_pair { static constexpr bool value = true; };
 template <typename T, typename U> struct is_pair<T *, U *> {
     static constexpr bool value = !same<typename plain<T>::type, typename plain<U>::type>::value;
@@ -33,7 +33,7 @@ template <typename T, typename U> struct is_pair<T *, U *> {
 
 /**
  * Load the concatenation of a (a_count elements) and b (b_count) in strided order; registers beyond
- * both keep their value.  Two pointers to the same type: one load a register.
+ * both keep their value.  Two pointers to the same type need one load per register.
  *
  * Scope:    all NT threads.
  * Shapes:   at most NT * VT1 elements; the first VT0 rows are usually full, as in global_to_reg2.
@@ -75,7 +75,7 @@ SIMT_FN void load2_to_reg(const Value *a, ptrdiff_t a_count, const Value *b, ptr
     impl::barrier_if(sync);
 }
 
-/** The same for any two sources whose elements become a T: two loads, each with its test. */
+/** The same for any two sources whose elements convert to T: two loads, each with its test. */
 template <int NT, int VT0, int VT1, typename A, typename B, typename T>
 SIMT_FN typename impl::only_if<impl::is_pair<A, B>::value, void>::type
 load2_to_reg(A a, ptrdiff_t a_count, B b, ptrdiff_t b_count, int tid, T *reg, bool sync = false)
@@ -101,8 +101,8 @@ load2_to_reg(A a, ptrdiff_t a_count, B b, ptrdiff_t b_count, int tid, T *reg, bo
 /**
  * Load the concatenation of a and b into shared memory; slots beyond both keep what they hold.
  *
- * Scope:    all NT threads; nobody may still read what lies in shared.
- * Barrier:  with sync (default) behind the stores: all may read then.
+ * Scope:    all NT threads; no thread may still be reading shared.
+ * Barrier:  with sync (default) after the stores: all threads may then read.
  *
  * @code load2_to_shared
  * // a: 0 10 20 ... 390; b: 1 2 3 ... 20; shared: 0 10 ... 390 1 2 ... 20
@@ -121,9 +121,9 @@ SIMT_FN void load2_to_shared(A a, ptrdiff_t a_count, B b, ptrdiff_t b_count, int
 }
 
 /**
- * Load, for each register, the value that a merge put there: index g below b_start is a[g], one
- * from b_start on is b[g - b_start].  Registers beyond count keep their value, and their indexes
- * are not looked at.  Two pointers to the same type: one load a register.
+ * Load, for each register, the value that a merge selected: index g is a[g] if it is below b_start,
+ * else b[g - b_start].  Registers beyond count keep their value, and their indexes are not read.
+ * Two pointers to the same type need one load per register.
  *
  * Scope:    all NT threads.
  * Shapes:   indices and reg have VT values each; count is of the tile, at most NT * VT.
@@ -158,7 +158,7 @@ SIMT_FN void transfer_merge_reg(ptrdiff_t count, const Value *a, const Value *b,
     impl::barrier_if(sync);
 }
 
-/** The same for any two sources whose elements become a T: two loads, each with its test. */
+/** The same for any two sources whose elements convert to T: two loads, each with its test. */
 template <int NT, int VT, typename A, typename B, typename Index, typename T>
 SIMT_FN typename impl::only_if<impl::is_pair<A, B>::value, void>::type
 transfer_merge_reg(ptrdiff_t count, A a, B b, ptrdiff_t b_start, const Index *indices, int tid,
@@ -183,12 +183,12 @@ transfer_merge_reg(ptrdiff_t count, A a, B b, ptrdiff_t b_start, const Index *in
 }
 
 /**
- * The same by indexes that lie in shared memory, stored to dest in strided order.
+ * The same with indexes in shared memory, stored to dest in strided order.
  *
- * Scope:    all NT threads; the barrier that made the indexes visible is the caller's.
+ * Scope:    all NT threads; a barrier of the caller has made the indexes visible.
  * Shapes:   indices_shared has count indexes, of at most NT * VT: those beyond are not read.
- * Barrier:  with sync (default) one, at the end: indices_shared may be used again.  (The original
- *           has one behind the indexes in any case, and reads all NT * VT of them.)
+ * Barrier:  with sync (default) one, at the end: indices_shared may be reused.  (The original
+ *           always has one after reading the indexes, and reads all NT * VT of them.)
  *
  * @code transfer_merge_shared
  * // shared: 0 40 1 41 2 42 ... 31 71; a: 0 10 20 ... 390; b: 1 2 3 ... 32

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore/reg.cuh
- * Between memory and registers in strided order: register i of thread tid is element NT * i + tid.
+ * Moves between memory and registers in strided order: register i of thread tid is element NT * i +
+ * tid.
  *
- * Neighbours in a warp touch neighbouring elements, so every access is coalesced whatever the type
- * and the alignment; there is one path, and no copy_path.  All NT threads call, with tid 0 .. NT-1;
- * those of a warp need not come together.  With sync the block meets in a barrier at the end, which
- * then all its threads must reach.
+ * Neighbouring lanes access neighbouring elements, so every access is coalesced for every type and
+ * alignment; there is one path, and no copy_path.  All NT threads call, with tid 0 ..  NT-1; the
+ * lanes of a warp need not be converged.  With sync the call ends with a barrier, which all threads
+ * of the block must reach.
  */
 #ifndef SHPOOL_LOADSTORE_REG_CUH
 #define SHPOOL_LOADSTORE_REG_CUH
@@ -16,7 +17,7 @@
 namespace shpool {
 namespace impl {
 
-/* Rows First .. Last - 1 of a tile, each with its test. */
+/* Load rows First ..  Last - 1 of a tile, with a test for each. */
 template <int NT, int First, int Last, typename It, typename T>
 SIMT_FN void load_rows(int count, It data, int tid, T *reg)
 {
@@ -27,7 +28,7 @@ SIMT_FN void load_rows(int count, It data, int tid, T *reg)
         }
     }
 }
-/* The same, without: they are all there. */
+/* The same without tests: all elements exist. */
 template <int NT, int First, int Last, typename It, typename T>
 SIMT_FN void load_full_rows(It data, int tid, T *reg)
 {
@@ -37,7 +38,7 @@ SIMT_FN void load_full_rows(It data, int tid, T *reg)
     }
 }
 
-/* VT0 rows without tests if they are full, the others with. */
+/* Load VT0 rows without tests if they are full, the others with tests. */
 template <int NT, int VT0, int VT1, typename It, typename T>
 SIMT_FN void load_tile(ptrdiff_t count, It data, int tid, T *reg)
 {
@@ -59,9 +60,9 @@ SIMT_FN void load_tile(ptrdiff_t count, It data, int tid, T *reg)
 /**
  * Load a tile from shared memory into registers.
  *
- * Scope:    all NT threads; the barrier that made the elements visible is the caller's.
+ * Scope:    all NT threads; a barrier of the caller has made the elements visible.
  * Shapes:   data holds NT * VT elements; reg has VT.
- * Barrier:  with sync (default) behind the loads, so that the memory may be used again.
+ * Barrier:  with sync (default) after the loads, so that the memory may be reused.
  * Not:      no count; the form below has one.
  *
  * @code shared_to_reg
@@ -114,8 +115,8 @@ SIMT_FN void global_to_reg(ptrdiff_t count, It data, int tid, T *reg, bool sync 
 }
 
 /**
- * The same with a test for each element even if the tile is full: less code, for tiles that seldom
- * are.
+ * The same with a test for each element even if the tile is full: less code, for tiles that are
+ * rarely full.
  *
  * @code global_to_reg_pred
  * int reg[2] = {-1, -1};                                     // data: 0 10 20 ... 620
@@ -131,8 +132,8 @@ SIMT_FN void global_to_reg_pred(ptrdiff_t count, It data, int tid, T *reg, bool 
 }
 
 /**
- * A tile of VT1 rows of which the first VT0 are usually full: these are loaded without tests if
- * they are, the others with.  If they are not full, no row beyond them holds an element.
+ * A tile of VT1 rows of which the first VT0 are usually full: if they are, they are loaded without
+ * tests, and the others with tests.  If they are not full, no row beyond them has an element.
  *
  * @code global_to_reg2
  * int reg[3] = {-1, -1, -1};                                 // data: 0 10 20 ... 690
@@ -193,7 +194,7 @@ SIMT_FN void global_to_reg_default2(ptrdiff_t count, It data, int tid, T *reg, T
 
 /**
  * As global_to_reg, for counts that are often far below the tile: the rows beyond the third are
- * looked at only if count reaches them.  (The original declares this function and has no body.)
+ * tested only if count reaches them.  (The original declares this function and has no body.)
  *
  * @code global_to_reg_loop
  * int reg[8] = {};                                          // data: 0 10 20 ... 390
@@ -217,9 +218,9 @@ SIMT_FN void global_to_reg_loop(ptrdiff_t count, It data, int tid, T *reg, bool 
 /**
  * Store a tile from registers to shared memory.
  *
- * Scope:    all NT threads; nobody may still read what lies there (the caller's barrier before).
+ * Scope:    all NT threads; no thread may still be reading dest (the caller's barrier before).
  * Shapes:   dest has room for NT * VT elements.
- * Barrier:  with sync (default) behind the stores: all may read then.
+ * Barrier:  with sync (default) after the stores: all threads may then read.
  *
  * @code reg_to_shared
  * int reg[2] = {tid, 100 + tid};
@@ -241,7 +242,7 @@ SIMT_FN void reg_to_shared(const T *reg, int tid, Out dest, bool sync = true)
  * Store the first count elements of a tile from registers to global memory.
  *
  * Scope:    all NT threads.
- * Barrier:  none unless sync; other threads read the elements only behind one.
+ * Barrier:  none unless sync; other threads may read the elements only after one.
  * Fast:     a full tile is stored without a test for each element.
  *
  * @code reg_to_global

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore/shared.cuh
- * From global to shared memory.
+ * Loads from global to shared memory.
  *
- * All NT threads call, with tid 0 .. NT-1; nobody may still read what lies in dest (the caller's
- * barrier before the call), and dest need not be larger than count.  What copy.cuh says of threads
- * and their elements holds here, too.
+ * All NT threads call, with tid 0 ..  NT-1; no thread may still be reading dest (the caller's
+ * barrier before the call), and dest need not be larger than count.  The rules of copy.cuh about
+ * threads and their elements also apply here.
  *
  * Paths: automatic is async on sm_80 and up (the elements do not pass through registers) and vector
- * below.  Each call waits for its own copies, also without sync, and for any other cp.async of the
- * caller's.  The form with a bulk_gate is in bulk.cuh.  A destination that is not in shared memory
- * (what shpool_malloc() hands out in a pool that spills) is served by automatic, which looks, and
- * by vector and elements.
+ * below.  Each call waits for its own copies, even without sync, and for any other cp.async of the
+ * caller.  The form with a bulk_gate is in bulk.cuh.  For a destination that is not in shared
+ * memory (from shpool_malloc() in a pool that spills) use automatic, which tests for this, or
+ * vector or elements.
  */
 #ifndef SHPOOL_LOADSTORE_SHARED_CUH
 #define SHPOOL_LOADSTORE_SHARED_CUH
@@ -21,7 +21,7 @@
 namespace shpool {
 namespace impl {
 
-/* cp.async serves what can be copied by bytes, and what nobody converts. */
+/* cp.async serves types that can be copied by bytes, without conversion. */
 template <int VT, copy_path Path, typename It, typename Out>
 SHPOOL_CONSTANT copy_path shared_path()
 {
@@ -43,11 +43,12 @@ template <int NT, int VT, typename T> SIMT_FN void fill_rest(int first, int tid,
 } // namespace impl
 
 /**
- * Load count of at most NT * VT elements from global into shared memory; slots beyond keep what
- * they hold.  (The original writes all NT * VT slots, those beyond with what its registers held.)
+ * Load count of at most NT * VT elements from global into shared memory; slots beyond keep their
+ * values.  (The original writes all NT * VT slots, those beyond with the contents of its
+ * registers.)
  *
  * Scope:    all NT threads.
- * Barrier:  with sync (default) behind the last store: all may read then.
+ * Barrier:  with sync (default) after the last store: all threads may then read.
  * Paths:    automatic (async), elements, vector, async.
  *
  * @code global_to_shared
@@ -111,7 +112,7 @@ SIMT_FN void global_to_shared_loop(ptrdiff_t count, It src, int tid, T *dest, bo
         }
         impl::barrier_if(sync);
     } else {
-        global_to_shared<NT, VT, Path>(count, src, tid, dest, sync); /* has a loop of its own */
+        global_to_shared<NT, VT, Path>(count, src, tid, dest, sync); /* has its own loop */
     }
 }
 

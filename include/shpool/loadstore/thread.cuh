@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/loadstore/thread.cuh
- * Thread order: register i of thread tid is element VT * tid + i, so each thread holds neighbours.
+ * Thread order: register i of thread tid is element VT * tid + i, so each thread has consecutive
+ * elements.
  *
- * Global memory.  Loaded as it stands, a warp's access would touch VT times the lines that it uses.
- * Instead each warp loads its run of 32 * VT elements as it lies in memory, in the widest units
- * that divide a thread's share and that the pointer is aligned for, and turns it around in
- * registers (transpose.cuh).  A thread with at most 16 bytes, or 32 in two units, loads them
- * itself: the lines are in the first cache when it comes to the next.
- * Only the warp that count ends in, and those behind it, go element by element.
+ * Global memory.  Loaded directly, a warp's access would touch VT times the lines that it uses.
+ * Instead each warp loads its run of 32 * VT elements in memory order, in the widest units that
+ * divide a thread's share and that the pointer's alignment permits, and transposes it in registers
+ * (transpose.cuh).  A thread with at most 16 bytes, or 32 in two units, loads them directly: the
+ * lines are in the first cache for the next unit.
+ * Only the warp in which count ends, and those after it, move element by element.
  *
- * Shared memory.  An odd number of words a thread is free of bank conflicts word by word.  An even
- * one is moved in units of 8 or 16 bytes; where 16-byte units would conflict (an even number of
- * them), lanes begin at different units and rotate their registers.  So no VT has conflicts, if the
- * elements are of 4, 8 or 16 bytes and shared memory is aligned to 16.
+ * Shared memory.  An odd number of words per thread causes no bank conflicts word by word.  An even
+ * one is moved in units of 8 or 16 bytes; if 16-byte units would conflict (an even number of them),
+ * lanes begin at different units and rotate their registers.  So no VT has conflicts if the
+ * elements have 4, 8 or 16 bytes and shared memory is aligned to 16.
  */
 #ifndef SHPOOL_LOADSTORE_THREAD_CUH
 #define SHPOOL_LOADSTORE_THREAD_CUH
@@ -23,7 +24,7 @@
 namespace shpool {
 namespace impl {
 
-/* Elements of this thread, one by one, as far as they are below count; else `init` if Fill. */
+/* Elements of this thread, one by one, if they are below count; else `init` if Fill. */
 template <int VT, bool Fill, typename It, typename T>
 SIMT_FN void load_run(int count, It data, int tid, T *reg, const T *init)
 {
@@ -44,7 +45,7 @@ SIMT_FN void load_run(int count, It data, int tid, T *reg, const T *init)
     }
 }
 
-/* From units to what the caller calls its registers, converted if it says so. */
+/* Convert units to the caller's registers. */
 template <int VT, typename Value, typename T, int Bytes, int M>
 SIMT_FN void units_to_reg(const unit<Bytes> (&x)[M], T *reg)
 {
@@ -61,7 +62,7 @@ SIMT_FN void units_to_reg(const unit<Bytes> (&x)[M], T *reg)
     }
 }
 
-/* The warp's whole run, through its registers. */
+/* Load the warp's whole run, and transpose it in its registers. */
 template <int VT, int Bytes, bool Promised, typename Value, typename T>
 SIMT_FN void load_transposed(const unsigned char *run, uint32_t lane, T *reg)
 {
@@ -76,7 +77,7 @@ SIMT_FN void load_transposed(const unsigned char *run, uint32_t lane, T *reg)
     units_to_reg<VT, Value>(x, reg);
 }
 
-/* This thread's share by itself. */
+/* Load this thread's share directly. */
 template <int VT, int Bytes, bool Promised, typename Value, typename T>
 SIMT_FN void load_direct(const unsigned char *share, T *reg)
 {
@@ -90,14 +91,14 @@ SIMT_FN void load_direct(const unsigned char *share, T *reg)
     units_to_reg<VT, Value>(x, reg);
 }
 
-/* What a thread's share of VT values is made of. */
+/* Units of a thread's share of VT values. */
 template <int VT, typename Value> struct share_of {
     static constexpr int bytes = VT * static_cast<int>(sizeof(Value));
-    static constexpr int sure  = aligned_unit<Value>::value;   /* units that any pointer allows */
-    static constexpr int wide  = largest_unit<bytes>::value;   /* units that some allow */
+    static constexpr int sure  = aligned_unit<Value>::value;   /* unit that every pointer permits */
+    static constexpr int wide  = largest_unit<bytes>::value;   /* unit that some pointers permit */
 
-    /* Moved by the thread itself.  A store of many small pieces is not put together again as the
-     * loads are by the first cache. */
+    /* Whether the thread moves its share directly.  Unlike loads, which the first cache combines,
+     * stores of many small pieces are not combined. */
     static SHPOOL_CONSTANT bool direct(int unit_bytes, bool store)
     {
         return ((bytes <= 32) && (bytes / unit_bytes <= 2)) ||
@@ -109,7 +110,8 @@ template <int VT, typename Value> struct share_of {
     }
 };
 
-/* True if the fast path has served this warp; `whole` and all else is the same for its lanes. */
+/* True if the fast path has served this warp; `whole` and all other arguments are the same in its
+ * lanes. */
 template <int VT, copy_path Path, int Unit, bool Promised, typename Value, typename T>
 SIMT_FN bool load_by(const unsigned char *data, int tid, T *reg)
 {
@@ -247,7 +249,7 @@ template <int M> SIMT_FN uint32_t turned(int i, uint32_t turn)
     return (i + turn >= M) ? i + turn - M : i + turn;
 }
 
-/* Shares that words serve: whole words, and pointers that are aligned to the unit. */
+/* Whether words can be used: the share is whole words, and pointers are aligned to the unit. */
 template <int VT, typename T> SHPOOL_CONSTANT bool has_word_units()
 {
     return __is_trivially_copyable(T) && (share_of<VT, T>::wide >= 4) &&
@@ -296,7 +298,7 @@ SIMT_FN void global_to_thread_default(ptrdiff_t count, It data, int tid, T *reg,
  * original has no such function.)
  *
  * Scope:    all NT threads, and all lanes of a warp together; tid % 32 is the lane.
- * Barrier:  none unless sync; other threads read the elements only behind one.
+ * Barrier:  none unless sync; other threads may read the elements only after one.
  * Paths:    as global_to_thread.
  *
  * @code thread_to_global
@@ -314,9 +316,9 @@ SIMT_FN void thread_to_global(ptrdiff_t count, const T *reg, int tid, Out dest, 
 /**
  * Store registers in thread order to shared memory.
  *
- * Scope:    all threads; nobody may still read what lies there (the caller's barrier before).
+ * Scope:    all threads; no thread may still be reading shared (the caller's barrier before).
  * Shapes:   shared has VT elements for each thread.
- * Barrier:  with sync (default) behind the stores: all may read then.
+ * Barrier:  with sync (default) after the stores: all threads may then read.
  *
  * @code thread_to_shared
  * int reg[2] = {10 * tid, 10 * tid + 1};
@@ -360,9 +362,9 @@ SIMT_FN void thread_to_shared(const T *reg, int tid, T *shared, bool sync = true
 /**
  * Load registers in thread order from shared memory.
  *
- * Scope:    all threads; the barrier that made the elements visible is the caller's.
+ * Scope:    all threads; a barrier of the caller has made the elements visible.
  * Shapes:   shared has VT elements for each thread.
- * Barrier:  with sync (default) behind the loads: the memory may be used again.
+ * Barrier:  with sync (default) after the loads: the memory may be reused.
  *
  * @code shared_to_thread
  * int reg[2];                                       // shared: 0 1 2 ... 63
@@ -404,14 +406,14 @@ SIMT_FN void shared_to_thread(const T *shared, int tid, T *reg, bool sync = true
 }
 
 /**
- * From strided to thread order through half the shared memory that a tile takes.
+ * Convert strided to thread order through half the shared memory of a tile.
  *
- * Scope:    all NT threads; nobody may still read what lies in shared (the caller's barrier).
+ * Scope:    all NT threads; no thread may still be reading shared (the caller's barrier).
  * Shapes:   x and y have VT values each and do not overlap; shared has NT * VT / 2 elements.
- * Barrier:  four, always; the memory may be used again behind the call.
+ * Barrier:  always four; the memory may be reused after the call.
  *
- * The halves are parted by element, not by row: element NT * i + tid passes in the first one if it
- * is below NT * VT / 2.  So every VT is right, odd and even.
+ * The halves are divided by element, not by row: element NT * i + tid belongs to the first one if
+ * it is below NT * VT / 2.  So both odd and even VT work.
  *
  * @code half_smem_transpose
  * int x[2] = {tid, 32 + tid};

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A warp turns 32 rows of M units around in its registers.  Not for direct inclusion.
+/* A warp transposes 32 rows of M units in its registers.  Not for direct inclusion.
  *
  * Strided: lane l holds units l, 32 + l, 64 + l, ...  Thread order: lane d holds units M*d ..
- * M*d + M-1.  From one to the other each lane rotates its registers, M shuffles exchange one
- * register of every lane each, and each lane rotates again; the registers' numbers are constants
- * throughout, so that nothing goes through local memory.  The decomposition into rotations and
- * shuffles is that of Catanzaro, Keller and Garland, "A Decomposition for In-place Matrix
- * Transposition", PPoPP 2014.
+ * M*d + M-1.  To convert, each lane rotates its registers, M shuffles each exchange one register of
+ * every lane, and each lane rotates again.  The registers' numbers are always constants, so that
+ * nothing goes through local memory.  The decomposition into rotations and shuffles is that of
+ * Catanzaro, Keller and Garland, "A Decomposition for In-place Matrix Transposition", PPoPP 2014.
  *
  * The numbers.  Let c = gcd(M, 32), b = 32 / c, m = M / c (m and b have no common divisor).  In
- * round k lane d receives the unit that is its j-th, j = (k + d / b) mod M: unit u = M*d + j, of
- * lane u mod 32.  Lanes d and d + b would want units of the same lane, were it not for d / b, which
- * adds 0 .. c-1 to numbers that c divides: in each round each lane sends to exactly one.
- * What lane s sends in round k depends on x = (k - s) mod M only: its register
- * m * ((-x) mod c) + (b^-1 * ceil(x / c)) mod m.  So a rotation by s mod M brings it to place k. */
+ * round k lane d receives its j-th unit, j = (k + d / b) mod M: unit u = M*d + j, from lane u mod
+ * 32.  Without d / b, lanes d and d + b would need units of the same lane; d / b adds 0 .. c-1 to
+ * multiples of c, so in each round each lane sends to exactly one.
+ * The register that lane s sends in round k depends only on x = (k - s) mod M; it is m * ((-x) mod
+ * c) + (b^-1 * ceil(x / c)) mod m.  So a rotation by s mod M moves it to place k. */
 #ifndef SHPOOL_LOADSTORE_TRANSPOSE_CUH
 #define SHPOOL_LOADSTORE_TRANSPOSE_CUH
 
@@ -62,15 +61,15 @@ template <int M> struct warp_order {
     static constexpr int m_b  = inverse(m % b, b); /* m^-1 modulo b */
     static constexpr int most = (M < 32) ? M - 1 : 31;
 
-    /* The register that x = (k - s) mod M stands for. */
+    /* The register for x = (k - s) mod M. */
     static SHPOOL_METHOD int place(int x)
     {
         return m * ((c - x % c) % c) + (b_m * ((x + c - 1) / c)) % m;
     }
 };
 
-/* The lane, pinned: else a caller's loop keeps all that a transpose computes from it, and needs
- * twice the registers. */
+/* The lane, pinned: otherwise a caller's loop keeps everything that a transpose computes from it,
+ * and needs twice the registers. */
 SIMT_FN uint32_t fresh_lane(int tid) { return simt_pin(static_cast<uint32_t>(tid) % 32u); }
 
 /* Lane l of a full warp; all lanes call. */
@@ -99,7 +98,7 @@ template <int M, int Bytes> SIMT_FN void strided_to_thread(unit<Bytes> (&x)[M], 
     rotate<M, order::c - 1, false>(x, turn);
 }
 
-/* The way back. */
+/* The inverse. */
 template <int M, int Bytes> SIMT_FN void thread_to_strided(unit<Bytes> (&x)[M], uint32_t lane)
 {
     typedef warp_order<M> order;
@@ -111,8 +110,8 @@ template <int M, int Bytes> SIMT_FN void thread_to_strided(unit<Bytes> (&x)[M], 
     for (int k = 0; k < M; k++) {
         const uint32_t turn = (lane - k) % order::c;
         const uint32_t j    = (k + turn >= M) ? k + turn - M : k + turn;
-        /* M * d + j is this lane modulo 32, for one d of those whose turn it is; 1024 keeps the
-         * difference positive and changes nothing */
+        /* M * d + j equals this lane modulo 32 for one of the d of this round; 1024 keeps the
+         * difference positive and does not change the result */
         const uint32_t d    = (order::m_b * ((lane + 1024u - j) / order::c)) % order::b;
 
         SIMT_UNROLLED

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_memory's header of this name: pool_init, pmalloc and pfree as macros for the qualified names
- * that the USE_* define selects, so that they serve wherever a function's name does.  Without a
- * define the two are malloc and free, in kernels and in host code. */
+ * that the USE_* define selects, so that they work wherever a function's name does.  Without a
+ * define the last two are malloc and free, in kernels and in host code. */
 #pragma once
 #include <cstdlib>
 

@@ -3,9 +3,9 @@
  * @file shpool/compat/device/launchbox.cuh
  * MGPU's launch boxes over shpool/loadstore/launch.cuh.
  *
- * Sm20, Sm30 and Sm35 name GPUs that no compiler serves any more.  MGPU takes Sm35 from sm_35 on,
- * so a kernel that today's compilers make takes it, whatever its GPU; the host takes what the
- * device's version says.  A new kernel says shpool::launch_box, which knows today's GPUs.
+ * Sm20, Sm30 and Sm35 name GPUs that compilers no longer support.  MGPU uses Sm35 from sm_35 on, so
+ * every kernel from a current compiler uses it, whatever its GPU; the host decides by the device's
+ * version.  New kernels should use shpool::launch_box, which knows current GPUs.
  */
 #ifndef SHPOOL_COMPAT_DEVICE_LAUNCHBOX_CUH
 #define SHPOOL_COMPAT_DEVICE_LAUNCHBOX_CUH
@@ -13,7 +13,7 @@
 #include <shpool/compat/device/macros.cuh>
 #include <shpool/loadstore/launch.cuh>
 
-/* The set that kernels of this compilation take. */
+/* The set that kernels of this compilation use. */
 #define MGPU_SM_TAG Sm35
 
 /* In a kernel template with a parameter Tuning. */
@@ -43,7 +43,7 @@ template <typename Derived> struct LaunchBoxRuntime {
 #endif
 };
 
-/** Three sets of constants: NT, VT, OCC and what else a kernel wants of them. */
+/** Three sets of constants: NT, VT, OCC and any others that a kernel needs. */
 template <typename Sm20_, typename Sm30_ = Sm20_, typename Sm35_ = Sm30_>
 struct LaunchBox : LaunchBoxRuntime<LaunchBox<Sm20_, Sm30_, Sm35_>> {
     typedef Sm20_ Sm20;
@@ -51,12 +51,12 @@ struct LaunchBox : LaunchBoxRuntime<LaunchBox<Sm20_, Sm30_, Sm35_>> {
     typedef Sm35_ Sm35;
 };
 
-/** One set that is no more than three numbers. */
+/** One set with only these three numbers. */
 template <int NT_, int VT_, int OCC_ = 0> struct LaunchParamsVT {
     enum { NT = NT_, VT = VT_, OCC = OCC_ };
 };
 
-/** The same, spelt as numbers; what is left out is as for the GPU before. */
+/** The same, written as numbers; omitted ones are those of the previous GPU. */
 template <int NT20, int VT20, int OCC20 = 0, int NT30 = NT20, int VT30 = VT20, int OCC30 = OCC20,
           int NT35 = NT30, int VT35 = VT30, int OCC35 = OCC30>
 struct LaunchBoxVT

@@ -6,7 +6,7 @@
  * differs.
  *
  * All keep to the element by element path: kernels written for MGPU rely on a thread's own
- * elements, NT * i + tid, being its own, without a barrier in front of a call or behind one, and on
+ * elements, NT * i + tid, being its own, without a barrier before or after a call, and on
  * calls that only some threads of a warp make.  The faster paths have shpool's names.
  */
 #ifndef SHPOOL_COMPAT_DEVICE_LOADSTORE_CUH
@@ -166,7 +166,7 @@ SIMT_FN void HalfSmemTranspose(const T *x, int tid, T *shared, T *y)
 
 /* ---- gather, scatter, two sources ---- */
 
-/* What MGPU declares as int indices[VT], which says nothing of VT. */
+/* An array that MGPU declares as int indices[VT], a parameter that does not carry VT. */
 template <int VT> SIMT_FN const int (&all_indices(const int *indices))[VT]
 {
     return reinterpret_cast<const int (&)[VT]>(*indices);

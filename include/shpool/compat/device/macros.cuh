@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The macros in front of MGPU's functions, its enumerations, and its own headers of them where its
- * algorithms are used beside these (doc/COMPAT.md). */
+/* The macros before MGPU's functions and its enumerations; its own headers of these if its
+ * algorithms are used together with these headers (doc/COMPAT.md). */
 #ifndef SHPOOL_COMPAT_DEVICE_MACROS_CUH
 #define SHPOOL_COMPAT_DEVICE_MACROS_CUH
 
@@ -11,7 +11,7 @@
 #include <device/deviceutil.cuh>
 #endif
 
-/* Not forced inline on the host, as there: its host functions call themselves. */
+/* Unlike in MGPU, not forced inline on the host: its host functions are recursive. */
 #undef MGPU_HOST
 #undef MGPU_DEVICE
 #undef MGPU_HOST_DEVICE

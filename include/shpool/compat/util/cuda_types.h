@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CUDA names that MGPU's interfaces are written with, from CUDA's header where there is one. */
+/* The CUDA names in MGPU's interfaces, from CUDA's header if it is available. */
 #ifndef SHPOOL_COMPAT_UTIL_CUDA_TYPES_H
 #define SHPOOL_COMPAT_UTIL_CUDA_TYPES_H
 
@@ -14,7 +14,7 @@
 #endif
 
 #if !defined(SHPOOL_COMPAT_CUDA)
-/* Numbers and types as CUDA's binary interface has them: nothing to link against is needed. */
+/* Numbers and types of CUDA's binary interface: no library is needed. */
 enum cudaError {
     cudaSuccess               = 0,
     cudaErrorInvalidValue     = 1,

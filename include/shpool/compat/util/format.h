@@ -4,7 +4,7 @@
  * MGPU's arrays as text, over shpool/device/array.h: rows of "%5d:  ", then each element and a
  * blank.
  *
- * Formats are checked against the element's type: one that does not fit throws CudaException.
+ * Formats are checked against the element's type: a mismatch throws CudaException.
  */
 #ifndef SHPOOL_COMPAT_UTIL_FORMAT_H
 #define SHPOOL_COMPAT_UTIL_FORMAT_H
@@ -22,7 +22,7 @@
 
 namespace mgpu {
 
-/** printf() to a string.  The format is the program's own affair. */
+/** printf() to a string.  The program is responsible for the format. */
 inline std::string stringprintf(const char *format, ...) SHPOOL_PRINTF(1, 2);
 inline std::string stringprintf(const char *format, ...)
 {
@@ -87,7 +87,7 @@ public:
     }
 
 private:
-    /* Past the "%c" that is the first conversion, "%%" not counted. */
+    /* The part after the "%c" that is the first conversion, not counting "%%". */
     static const char *Behind(const char *format)
     {
         const char *p = std::strchr(format, '%');
@@ -144,7 +144,8 @@ private:
 
 /* ---- arrays in host memory ---- */
 
-/** An operator as the library's formatter; an exception of its own waits until C code is left. */
+/** An operator as the library's formatter; its exceptions are rethrown after the C code has
+ *  returned. */
 template <typename T, typename Op> class FormatBridge {
 public:
     explicit FormatBridge(Op &op) : op_(op) {}

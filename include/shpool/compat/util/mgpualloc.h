@@ -3,10 +3,9 @@
  * @file shpool/compat/util/mgpualloc.h
  * MGPU's devices and allocators: CudaAlloc to derive from, CudaAllocSimple, CudaAllocBuckets.
  *
- * An allocator that knows streams overrides MallocOn and FreeOn, as the two here do: memory that is
- * freed in the order of one stream is then not handed to another before its time.  One that has
- * only MGPU's Malloc and Free hands memory out at once, as it did there: its contexts have to be on
- * one stream.
+ * A stream-ordered allocator overrides MallocOn and FreeOn, like the two here: memory that is freed
+ * on one stream is then not reused by another too early.  An allocator that has only MGPU's Malloc
+ * and Free reuses memory immediately, as in MGPU: all its contexts must use one stream.
  */
 #ifndef SHPOOL_COMPAT_UTIL_MGPUALLOC_H
 #define SHPOOL_COMPAT_UTIL_MGPUALLOC_H
@@ -31,7 +30,7 @@ public:
 
         return shpool_device_count(&count) == SHPOOL_OK ? count : 0;
     }
-    /** Throws where there is no such device. */
+    /** Throws if there is no such device. */
     static CudaDevice &ByOrdinal(int ordinal)
     {
         /* never deleted: contexts may outlive main() */
@@ -60,9 +59,10 @@ public:
     int NumSMs() const { return properties_.sm_count; }
     /** 100 * major + 10 * minor. */
     int ArchVersion() const { return 100 * properties_.major + 10 * properties_.minor; }
-    /** The newest PTX that it compiles; MGPU gives what the program was compiled to. */
+    /** The newest PTX that it compiles; MGPU returns the version that the program was compiled
+     *  to. */
     int PTXVersion() const { return shpool_context_ptx_version(context_); }
-    /** What shpool_context_describe() writes: clock, SMs, memory, bandwidth, ECC. */
+    /** The text of shpool_context_describe(): clock, SMs, memory, bandwidth, ECC. */
     std::string DeviceString() const
     {
         std::size_t need = 0;
@@ -82,7 +82,7 @@ public:
     /** CUDA's structure, by CUDA's runtime, which the program links.  Without clocks since 13.0. */
     const cudaDeviceProp &Prop() const
     {
-        /* not a member: the class has one layout, with CUDA's headers and without */
+        /* not a member, so that the class has one layout with and without CUDA's headers */
         static std::map<int, cudaDeviceProp> known;
         static std::mutex                    lock;
         std::lock_guard<std::mutex>          hold(lock);
@@ -106,7 +106,7 @@ private:
     {
         Check(shpool_device_get_properties(ordinal, &properties_));
         Check(shpool_context_standard(ordinal, &context_));
-        AddRef(); /* its own, so that no pointer deletes it */
+        AddRef(); /* a reference of its own, so that no pointer deletes it */
     }
 
     shpool_device_properties properties_;
@@ -114,7 +114,8 @@ private:
 };
 typedef intrusive_ptr<CudaDevice> DevicePtr;
 
-/** A device, made of a pointer, as in MGPU 1.0, or a reference, as in 1.1, and used as either. */
+/** A device, constructed from a pointer, as in MGPU 1.0, or a reference, as in 1.1; converts to
+ *  both. */
 class DeviceRef {
 public:
     DeviceRef(CudaDevice &device) : device_(&device) {}
@@ -141,25 +142,25 @@ private:
     CudaDevice *device_; /* lives as long as the process */
 };
 
-/** Where a context's memory comes from.  To be derived from. */
+/** The source of a context's memory.  Base class. */
 class CudaAlloc : public CudaBase {
 public:
     virtual ~CudaAlloc() {}
 
     /** Allocate; 0 bytes: NULL and cudaSuccess.  Any failure: *p is NULL. */
     virtual cudaError_t Malloc(std::size_t size, void **p) = 0;
-    /** Free what Malloc gave; false: this is no memory of it. */
+    /** Free memory from Malloc; false: it is not from this allocator. */
     virtual bool Free(void *p) = 0;
-    /** Give cached memory back to the driver. */
+    /** Return cached memory to the driver. */
     virtual void Clear() {}
 
-    /** The same in the order of a stream. */
+    /** The same, stream-ordered. */
     virtual cudaError_t MallocOn(cudaStream_t, std::size_t size, void **p)
     {
         return Malloc(size, p);
     }
     virtual bool FreeOn(cudaStream_t, void *p) { return Free(p); }
-    /** The library's allocator behind it, borrowed; NULL: it is another one. */
+    /** The underlying allocator of the library, borrowed; NULL: it has none. */
     virtual shpool_device_allocator *Handle() const { return nullptr; }
 
     const CudaDevice &Device() const { return *_device; }
@@ -210,7 +211,7 @@ private:
     shpool_device_allocator *allocator_;
 };
 
-/** Each allocation from the driver, each free to it. */
+/** Allocates and frees through the driver each time. */
 class CudaAllocSimple : public CudaAllocNamed {
 public:
     explicit CudaAllocSimple(DeviceRef device) : CudaAllocNamed(device, "simple") {}
@@ -224,7 +225,7 @@ public:
         SetCapacity(DefaultCapacity, DefaultMaxObject);
     }
 
-    /** Most bytes of idle memory, and the largest allocation that is kept at all. */
+    /** Most bytes of idle memory, and the largest allocation that is cached. */
     void SetCapacity(std::size_t capacity, std::size_t maxObject = DefaultMaxObject)
     {
         Check(shpool_device_set(Handle(), "max_object", std::to_string(maxObject).c_str()));
@@ -236,7 +237,7 @@ public:
     /** Bytes live. */
     std::size_t Committed() const { return (std::size_t)Stats().live_bytes; }
     std::size_t Capacity() const { return capacity_; }
-    /** Whether everything the allocator says twice agrees. */
+    /** Whether the allocator's data is consistent. */
     bool SanityCheck() const { return shpool_device_check(Handle()) == SHPOOL_OK; }
 
 private:

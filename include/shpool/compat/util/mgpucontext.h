@@ -18,8 +18,8 @@
 #include <shpool/compat/util/mgpumem.h>
 #include <shpool/compat/util/mgputimer.h>
 
-/* Debug builds, in files of nvcc or with <cuda_runtime.h> before this header: wait for the device,
- * and throw what went wrong with the place where it was seen. */
+/* In debug builds, in files compiled by nvcc or with <cuda_runtime.h> before this header: wait for
+ * the device, and throw an error with the place where it was detected. */
 #if defined(_DEBUG) && (defined(__CUDACC__) || defined(__CUDA_RUNTIME_H__))
 #define MGPU_SYNC_CHECK(s)                                                                         \
     do {                                                                                           \
@@ -37,14 +37,14 @@
 
 namespace mgpu {
 
-/** Memory of a device, by an allocator.  CudaContext is one. */
+/** A device's memory from an allocator.  Base class of CudaContext. */
 class CudaMemSupport : public CudaBase {
 public:
     virtual ~CudaMemSupport() { shpool_context_unref(context_); }
 
     CudaDevice &Device() const { return *device_; }
     CudaAlloc  *GetAllocator() const { return _alloc.get(); }
-    /** cudaErrorInvalidValue, and no change: NULL, or it is for another device. */
+    /** Returns cudaErrorInvalidValue and changes nothing if alloc is NULL or for another device. */
     cudaError_t SetAllocator(const AllocPtr &alloc)
     {
         if (!alloc || (alloc->Device().Ordinal() != device_->Ordinal())) {
@@ -117,7 +117,7 @@ public:
     }
 
 protected:
-    /* Takes the caller's reference. */
+    /* Takes over the caller's reference. */
     CudaMemSupport(shpool_context *context, const AllocPtr &alloc)
         : context_(context), device_(&CudaDevice::ByOrdinal(shpool_context_device(context)))
     {
@@ -146,14 +146,14 @@ protected:
     AllocPtr        _alloc;
 };
 
-/** A device, a stream, an allocator, and what a program sets up first. */
+/** A device, a stream, an allocator, and other objects that a program creates first. */
 class CudaContext : public CudaMemSupport {
 public:
-    /** The device's shared one: default stream, CudaAllocSimple.  -1: the current device's; else
-     *  the device is made current. */
+    /** The device's shared context: default stream, CudaAllocSimple.  -1: the current device's;
+     *  otherwise the device is made current. */
     static CudaContext &StandardContext(int ordinal = -1)
     {
-        /* never deleted, as MGPU's */
+        /* never deleted, like MGPU's */
         static std::vector<CudaContext *> &contexts = *new std::vector<CudaContext *>;
         static std::mutex                  lock;
         CudaDevice &device = ordinal < 0 ? CudaDevice::Selected() : CudaDevice::ByOrdinal(ordinal);
@@ -175,13 +175,14 @@ public:
         return *contexts.back();
     }
 
-    /** Take the library's context, and the caller's reference to it.  Without an allocator: the
-     *  CudaAllocBuckets that all contexts of the device share. */
+    /** Wrap the library's context, and take over the caller's reference to it.  Without an
+     *  allocator: the CudaAllocBuckets that all contexts of the device share. */
     explicit CudaContext(shpool_context *context, const AllocPtr &alloc = AllocPtr())
         : CudaMemSupport(context, alloc), event_(shpool_context_event(context)), timer_(context)
     {
     }
-    /** A device's, on the default stream or a new one; standard: with CudaAllocSimple. */
+    /** A context of a device, on the default stream or a new one; standard: with
+     *  CudaAllocSimple. */
     CudaContext(DeviceRef device, bool newStream, bool standard = false)
         : CudaContext(Made(device->Ordinal(), StreamFlag(newStream), nullptr),
                       standard ? AllocPtr(new CudaAllocSimple(device)) : AllocPtr())
@@ -219,8 +220,8 @@ public:
         Check(shpool_context_aux_stream(context_, &stream));
         return stream;
     }
-    /** MGPU 1.0: go on with the caller's stream.  Memory stays on the one it was made on; event,
-     *  timer and page-locked memory are new ones. */
+    /** MGPU 1.0: continue on the caller's stream.  Memory stays on the stream of its allocation;
+     *  event, timer and page-locked memory are new. */
     void SetStream(cudaStream_t stream)
     {
         shpool_context *next = Made(device_->Ordinal(), SHPOOL_CONTEXT_ATTACH, stream);
@@ -280,7 +281,7 @@ inline ContextPtr CreateCudaDevice(int argc, char **argv, bool printInfo = false
 {
     return CreateContext(argc, argv, 0, printInfo);
 }
-/** On a stream of its own. */
+/** On a new stream. */
 inline ContextPtr CreateCudaDeviceStream(int ordinal)
 {
     return CreateContext(ordinal, SHPOOL_CONTEXT_NEW_STREAM, nullptr);
@@ -289,7 +290,7 @@ inline ContextPtr CreateCudaDeviceStream(int argc, char **argv, bool printInfo =
 {
     return CreateContext(argc, argv, SHPOOL_CONTEXT_NEW_STREAM, printInfo);
 }
-/** On the caller's stream, of the current device or of the one named. */
+/** On the caller's stream, of the current device or the given one. */
 inline ContextPtr CreateCudaDeviceAttachStream(cudaStream_t stream)
 {
     return CreateContext(-1, SHPOOL_CONTEXT_ATTACH, stream);

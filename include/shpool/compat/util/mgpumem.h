@@ -14,8 +14,8 @@
 
 namespace mgpu {
 
-/** The one generator of the process, seeded with 5489 as MGPU's is; locked as long as this lives.
- */
+/** The process's only generator, seeded with 5489 like MGPU's; locked during this object's
+ *  lifetime. */
 class SharedRandom {
 public:
     SharedRandom() : hold_(State().lock) {}
@@ -49,8 +49,8 @@ template <typename T> T Rand(T min, T max)
 /**
  * An array of T in device memory; MGPU_MEM(T) is its pointer.
  *
- * Copies are in the order of the context's stream, and done on return.  Ranges are checked:
- * cudaErrorInvalidValue, and nothing is copied.
+ * Copies are ordered by the context's stream, and complete on return.  Ranges are checked: a bad
+ * range returns cudaErrorInvalidValue, and nothing is copied.
  */
 template <typename T> class CudaDeviceMem : public CudaBase {
 public:
@@ -121,7 +121,7 @@ public:
 
         return CudaException::Nearest(shpool_buffer_to_host(self.Get(), srcOffset, bytes, data));
     }
-    /** All of it, or the first `count`; the vector is resized. */
+    /** Copies all elements, or the first `count`; resizes the vector. */
     cudaError_t ToHost(std::vector<T> &data) const { return ToHost(data, Size()); }
     cudaError_t ToHost(std::vector<T> &data, std::size_t count) const
     {
@@ -150,7 +150,7 @@ public:
     }
 
 private:
-    /* What gives the memory back: the allocator may have been replaced in the context. */
+    /* The allocator that frees the memory: the context's may have been replaced since. */
     struct Owner {
         AllocPtr     alloc;
         cudaStream_t stream;
@@ -163,7 +163,7 @@ private:
         delete owner;
     }
 
-    /* Bytes of a buffer, or of memory beside it, as a buffer. */
+    /* A buffer over bytes of another buffer, or of any memory. */
     class View {
     public:
         explicit View(const shpool_buffer *buffer)
@@ -177,7 +177,7 @@ private:
         ~View() { shpool_buffer_unref(view_); }
         View(const View &) = delete;
         View &operator=(const View &) = delete;
-        /** NULL where the memory was: the copy then refuses it. */
+        /** NULL if the memory is NULL: the copy then refuses it. */
         shpool_buffer *Get() const { return view_; }
 
     private:
@@ -287,14 +287,14 @@ template <typename T> cudaError_t copyHtoD(T *dest, const std::vector<T> &source
 {
     return copyHtoD(dest, source.data(), (int)source.size());
 }
-/** In the order of the default stream; does not wait. */
+/** Ordered by the default stream; does not wait. */
 template <typename T> cudaError_t copyDtoD(T *dest, const T *source, int count)
 {
     return CudaException::Nearest(
         shpool_buffer_copy(PlainView<T>(dest, count).Get(), 0, PlainView<T>(source, count).Get(),
                            0, count));
 }
-#if defined(__CUDACC__) /* by CUDA's runtime, which nvcc links: a stream alone is no context */
+#if defined(__CUDACC__) /* by CUDA's runtime, which nvcc links: a stream has no context here */
 template <typename T>
 cudaError_t copyDtoD(T *dest, const T *source, int count, cudaStream_t stream)
 {

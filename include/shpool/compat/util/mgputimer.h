@@ -12,8 +12,8 @@
 
 namespace mgpu {
 
-/** An event: its own, or the one of a context.  Events of one's own are CUDA's runtime's: the
- *  program links it. */
+/** An event: its own, or a context's.  Own events come from CUDA's runtime, which the program must
+ *  link. */
 class CudaEvent : public noncopyable {
 public:
 #if defined(SHPOOL_COMPAT_CUDA)
@@ -40,11 +40,11 @@ public:
 
 private:
     cudaEvent_t event_;
-    cudaError_t (*destroy_)(cudaEvent_t); /* not all who include this link CUDA's runtime */
+    cudaError_t (*destroy_)(cudaEvent_t); /* not every user of this header links CUDA's runtime */
 };
 
-/** Seconds on a stream: a context's, or for a timer of the program's own the current device's
- *  default stream. */
+/** Seconds on a stream: a context's or, for the program's own timers, the current device's default
+ *  stream. */
 class CudaTimer : public noncopyable {
 public:
     CudaTimer() : context_(nullptr), own_(true) {}
@@ -68,7 +68,7 @@ public:
         }
         Check(shpool_timer_start(context_));
     }
-    /** Seconds since Start or the Split before. */
+    /** Seconds since Start or the previous Split. */
     double Split()
     {
         double seconds = 0;

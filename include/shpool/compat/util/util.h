@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shpool/compat/util/util.h
- * MGPU's small things: type names, intrusive_ptr and the class it counts, errors as exceptions.
+ * MGPU's utilities: type names, intrusive_ptr and its base class, errors as exceptions.
  *
  * C++11.  Where MGPU printed a message and ended the process with exit(0), these throw.
  */
@@ -18,7 +18,7 @@
 #include <shpool/compat/util/cuda_types.h>
 #include <shpool/device.h>
 
-/* MGPU's own static.h, where its algorithms are used beside these headers, else its macros. */
+/* MGPU's own static.h, if its algorithms are used together with these headers, else its macros. */
 #if __has_include(<util/static.h>)
 #include <util/static.h>
 #elif !defined(MGPU_MIN)
@@ -47,12 +47,12 @@ typedef unsigned int       uint;
 typedef long long          int64;
 typedef unsigned long long uint64;
 
-/** A failed call: what() is shpool_last_error() where it was the library's, with its status and
- *  CUDA's nearest. */
+/** A failed call.  For a library call, what() is shpool_last_error(); it also has the status and
+ *  the nearest error of CUDA. */
 class CudaException : public std::runtime_error {
 public:
     CudaException() : CudaException(cudaErrorUnknown) {}
-    /** A program's own. */
+    /** An error of the program itself. */
     CudaException(cudaError_t error_)
         : std::runtime_error("CUDA runtime error " + std::to_string(static_cast<int>(error_))),
           error(error_),
@@ -82,7 +82,7 @@ public:
     shpool_status status;
 };
 
-/** Throw for anything but SHPOOL_OK. */
+/** Throw unless the status is SHPOOL_OK. */
 inline void Check(shpool_status status)
 {
     if (status != SHPOOL_OK) {
@@ -90,7 +90,7 @@ inline void Check(shpool_status status)
     }
 }
 
-/** The same for a call of CUDA's runtime. */
+/** The same for calls of CUDA's runtime. */
 inline void Check(cudaError_t error)
 {
     if (error != cudaSuccess) {
@@ -98,7 +98,7 @@ inline void Check(cudaError_t error)
     }
 }
 
-/** To be derived from. */
+/** Base class. */
 class noncopyable {
 protected:
     noncopyable() {}
@@ -113,16 +113,16 @@ public:
     CudaBase() : references_(0) {}
     virtual ~CudaBase() {}
 
-    /** The references there are now. */
+    /** Returns the number of references. */
     long AddRef()
     {
-        /* relaxed: whoever passes a reference on has ordered it */
+        /* relaxed: the thread that passes a reference on has ordered it */
         return references_.fetch_add(1, std::memory_order_relaxed) + 1;
     }
     /** The last one deletes the object. */
     void Release()
     {
-        /* release: this use is over; acquire: so are all, for the last one */
+        /* release: this use has ended; acquire: for the last one, all uses have ended */
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
             delete this;
         }
@@ -135,7 +135,7 @@ private:
 inline long intrusive_ptr_add_ref(CudaBase *base) { return base->AddRef(); }
 inline void intrusive_ptr_release(CudaBase *base) { base->Release(); }
 
-/** A pointer that counts in the object itself. */
+/** A pointer whose count is in the object itself. */
 template <typename T> class intrusive_ptr {
 public:
     intrusive_ptr(T *p = nullptr) : p_(p) { Add(); }
@@ -161,7 +161,7 @@ public:
         p_       = other.p_;
         other.p_ = p;
     }
-    /** Give the reference to the caller, who releases it. */
+    /** Pass the reference to the caller, who releases it. */
     T *release()
     {
         T *p = p_;
@@ -184,7 +184,8 @@ private:
     T *p_;
 };
 
-/** The library's element type for a C++ type; opaque for what is neither integer nor float. */
+/** The library's element type for a C++ type; opaque for types that are neither integer nor
+ *  float. */
 template <typename T> inline shpool_type ElementType()
 {
     return std::is_floating_point<T>::value && (sizeof(T) <= 8)
@@ -194,7 +195,7 @@ template <typename T> inline shpool_type ElementType()
                                          : (SHPOOL_TYPE_U8 - 1 + (shpool_type)sizeof(T));
 }
 
-/** "int", "float", ...; the compiler's name for what MGPU did not name. */
+/** "int", "float", ...; the compiler's name for other types. */
 inline const char *TypeIdString(const std::type_info &type)
 {
     return type == typeid(char)     ? "char"

@@ -2,31 +2,31 @@
 /* Boundary tags: the heap structure of the classic allocators.  Not for direct inclusion.
  * impl/global_heap.h includes it once more, inside a class: functions and macros only.
  *
- * Four allocators differ in two words only: which free block serves (first fit, best fit), and who
- * shares a pool (one thread, a group behind a lock: impl/group_lock.h).  What they share is here,
- * single words of it in impl/tags_blocks.h.
+ * Four allocators differ in only two respects: which free block serves a request (first fit, best
+ * fit), and which threads share a pool (one thread, or a group with a lock: impl/group_lock.h).
+ * The common part is here; impl/tags_blocks.h has the accesses to single words.
  *
  * Terms
  *   granule   16 bytes, numbered from the pool's base; block k is the one whose payload starts at
  *             granule k
- *   block     a run of granules, free or used; its header is the word in front of its payload, so
- *             its last 4 bytes belong to the next block's header
- *   header    bit 31 used | bits 15..29 size in granules | bits 0..14 size of the block in front
- *             (0: this is the first).  Both sizes make both neighbours reachable at once.
+ *   block     a run of granules, free or used; its header is the word before its payload, so its
+ *             last 4 bytes belong to the next block's header
+ *   header    bit 31 used | bits 15..29 size in granules | bits 0..14 size of the previous block
+ *             (0: this is the first).  The two sizes give direct access to both neighbours.
  *   link      first payload word of a free block: next free (high half) and previous free (low
  *             half) by granule, 0 at the ends.  The list is in address order.
- *   sentinel  the header behind the last block: used, size 0
+ *   sentinel  the header after the last block: used, size 0
  *
  * Pool:  first free block | lock | geometry | header | payload ... | sentinel
  *
- * Blocks are taken from the high end of a free block, so that the list stays as it is; a freed
- * block is merged with both neighbours at once.  4 bytes per allocation, rounded up to 16; 20 bytes
- * per pool.  No function here is safe while another thread is at work in the pool.
+ * Allocations come from the high end of a free block, so that the list does not change; a freed
+ * block is merged with both neighbours immediately.  Overhead: 4 bytes per allocation, rounded up
+ * to 16, and 20 bytes per pool.  No function here is safe while another thread uses the pool.
  *
  * Invariants (the numbers that walk reports)
  *   1  sizes add up to the pool, the sentinel closes it
- *   2  each header repeats the size of the block in front
- *   3  no two free blocks touch
+ *   2  each header repeats the size of the previous block
+ *   3  no two free blocks are adjacent
  *   4  the list holds exactly the free blocks, in address order, linked both ways
  *
  * Boundary tags, address-ordered first fit and best fit: Knuth, TAOCP 1, 2.5, A and C. */
@@ -38,7 +38,7 @@
 /* ---- malloc ---- */
 
 /* Make the granules at..at+need-1 of the free block `block` an allocation.  Headers first, and the
- * list last: that order needs the fewest registers at once. */
+ * list last: that order needs the fewest registers. */
 SIMT_FN simt_addr shpool_tags_carve(shpool_view view, uint32_t block, uint32_t header, uint32_t at,
                                     uint32_t need)
 {
@@ -52,13 +52,13 @@ SIMT_FN simt_addr shpool_tags_carve(shpool_view view, uint32_t block, uint32_t h
     if (front != 0) {
         shpool_tags_set_header(view, block, 0, front, shpool_tags_before(header));
         if (behind == 0) {
-            return shpool_tags_payload(view, at); /* the plain case: the list stays as it is */
+            return shpool_tags_payload(view, at); /* the common case: the list does not change */
         }
     }
     link = shpool_tags_link(view, block);
     if (behind == 0) {
         shpool_tags_unlink(view, link);
-    } else { /* an aligned request only: plain ones take the end */
+    } else { /* only for aligned requests: others take the end */
         shpool_tags_set_header(view, at + need, 0, behind, need);
         if (front != 0) {
             link = (link & 0xffff0000u) | block; /* between block and its successor */
@@ -68,8 +68,8 @@ SIMT_FN simt_addr shpool_tags_carve(shpool_view view, uint32_t block, uint32_t h
     return shpool_tags_payload(view, at);
 }
 
-/* A request in one word: granules, header included, and in the upper half those that it is aligned
- * to.  More than a pool can have stays more. */
+/* Encodes a request in one word: granules, header included, and in the upper half its alignment in
+ * granules.  A request larger than any pool stays larger. */
 SIMT_FN uint32_t shpool_tags_want(uint32_t bytes, uint32_t alignment)
 {
     uint32_t need = (bytes + 4u + 15u) >> 4;
@@ -77,8 +77,8 @@ SIMT_FN uint32_t shpool_tags_want(uint32_t bytes, uint32_t alignment)
     return ((need < 0xffffu) ? need : 0xffffu) | (alignment << 12);
 }
 
-/* Where `need` granules would begin in the free block `block`: as far up as the alignment allows;
- * below the block, or wrapped far above it, if they do not fit. */
+/* Where `need` granules would begin in the free block `block`: as high as the alignment permits.
+ * The result is below the block, or wraps to far above it, if they do not fit. */
 SIMT_FN uint32_t shpool_tags_place(shpool_view view, uint32_t block, uint32_t size, uint32_t want)
 {
     uint32_t end = block + size - (want & 0xffffu);
@@ -86,19 +86,20 @@ SIMT_FN uint32_t shpool_tags_place(shpool_view view, uint32_t block, uint32_t si
     return end - (((view.base >> 4) + end) & ((want >> 16) - 1u));
 }
 
-/* best: 0 chooses the first block that is large enough, else the smallest one.  take: 0, or how
- * many granules the block that serves `want` must give instead (aligned to no more than 16). */
+/* best: 0 chooses the first block that is large enough, any other value the smallest such block.
+ * take: 0, or the number of granules to allocate instead from the block that serves `want`
+ * (alignment 16 only). */
 SIMT_FN simt_addr shpool_tags_take(shpool_view view, uint32_t want, uint32_t take, uint32_t best)
 {
     uint32_t need  = simt_keep(want & 0xffffu);
     uint32_t found = 0;
     uint32_t place = 0;
-    uint32_t taken = 0; /* header of the block that was found */
+    uint32_t taken = 0; /* header of the chosen block */
     uint32_t least = SHPOOL_TAGS_GRANULES + 1u; /* its size */
     uint32_t block;
 
     if (need > view.word[0]) {
-        return 0; /* the empty pool, too */
+        return 0; /* also for the empty pool */
     }
     for (block = shpool_tags_next(view, 0); block != 0; block = shpool_tags_next(view, block)) {
         uint32_t header = shpool_tags_header(view, block);
@@ -107,7 +108,7 @@ SIMT_FN simt_addr shpool_tags_take(shpool_view view, uint32_t want, uint32_t tak
         if ((size >= need) && (size < least)) {
             uint32_t at = shpool_tags_place(view, block, size, want);
 
-            if (at - block <= size - need) { /* inside, and not below */
+            if (at - block <= size - need) { /* inside the block, not below it */
                 found = block;
                 place = at;
                 taken = header;
@@ -121,7 +122,7 @@ SIMT_FN simt_addr shpool_tags_take(shpool_view view, uint32_t want, uint32_t tak
     if (found == 0) {
         return 0;
     }
-    if (best) { /* no register is left to keep these */
+    if (best) { /* recomputed, because no registers are left to keep them */
         taken = shpool_tags_header(view, found);
         place = shpool_tags_place(view, found, shpool_tags_size(taken), want);
     }
@@ -142,7 +143,7 @@ SIMT_FN simt_addr shpool_tags_malloc(shpool_view view, uint32_t want, uint32_t b
 
 /* ---- free ---- */
 
-/* Make used granules `block`..+size free; `before` is the size of the block in front. */
+/* Free the used granules `block`..+size; `before` is the size of the previous block. */
 SIMT_FN void shpool_tags_give(shpool_view view, uint32_t block, uint32_t size, uint32_t before)
 {
     uint32_t behind = shpool_tags_header(view, block + size);
@@ -153,16 +154,17 @@ SIMT_FN void shpool_tags_give(shpool_view view, uint32_t block, uint32_t size, u
         link = shpool_tags_link(view, block + size);
         size += shpool_tags_size(behind);
     }
-    if ((front & SHPOOL_TAGS_USED) == 0) { /* grows; its place in the list is right */
+    if ((front & SHPOOL_TAGS_USED) == 0) { /* it grows; its place in the list does not change */
         if ((behind & SHPOOL_TAGS_USED) == 0) {
             shpool_tags_unlink(view, link);
         }
-        shpool_tags_set_header(view, block, 0, 0, 0); /* or a second free would find it used */
+        shpool_tags_set_header(view, block, 0, 0, 0); /* otherwise a second free would find it
+                                                         used */
         block -= before;
         size  += before;
         before = shpool_tags_before(front);
     } else {
-        if ((behind & SHPOOL_TAGS_USED) != 0) { /* look for its place */
+        if ((behind & SHPOOL_TAGS_USED) != 0) { /* find its place in the list */
             uint32_t next = shpool_tags_next(view, 0);
 
             link = 0;
@@ -178,8 +180,8 @@ SIMT_FN void shpool_tags_give(shpool_view view, uint32_t block, uint32_t size, u
     shpool_tags_set_before(view, block + size, size);
 }
 
-/* Block whose payload would start at addr; 0 if no block of this pool can.  The rotation puts bits
- * that an aligned address has not, and what lies below the pool, far above its end. */
+/* Block whose payload would start at addr; 0 if this pool has none.  The rotation moves misaligned
+ * addresses, and addresses below the pool, to far above its end. */
 SIMT_FN uint32_t shpool_tags_block(shpool_view view, simt_addr addr)
 {
     uint32_t offset = addr - view.base;
@@ -188,14 +190,15 @@ SIMT_FN uint32_t shpool_tags_block(shpool_view view, simt_addr addr)
     return (block - view.word[1] < view.word[0] - view.word[1]) ? block : 0u;
 }
 
-/* Why such an address is none. */
+/* Why such an address is not an allocation. */
 SIMT_FN uint32_t shpool_tags_stray(shpool_view view, simt_addr addr)
 {
     return (shpool_tags_block(view, addr & ~15u) != 0) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_FOREIGN;
 }
 
-/* Defines the free of a pool whose blocks have these headers; _give puts a used block back.  It is
- * a macro, because nvcc turns the branches of a function that returns the block into selections. */
+/* Defines the free function of a pool whose blocks have these headers; _give frees a used block.
+ * It is a macro, because in a function that returns the block nvcc turns the branches into
+ * selections. */
 #define SHPOOL_TAGS_FREE(_free, _give) \
     SIMT_FN uint32_t _free(shpool_view view, simt_addr addr) \
     { \
@@ -206,7 +209,7 @@ SIMT_FN uint32_t shpool_tags_stray(shpool_view view, simt_addr addr)
         } \
         header = shpool_tags_header(view, block); \
         if ((header & SHPOOL_TAGS_USED) == 0) { \
-            return SHPOOL_FREE_DOUBLE; /* most double frees; owns finds them all */ \
+            return SHPOOL_FREE_DOUBLE; /* detects most double frees; owns detects all of them */ \
         } \
         _give(view, block, shpool_tags_size(header), shpool_tags_before(header)); \
         return SHPOOL_FREE_OK; \
@@ -214,7 +217,7 @@ SIMT_FN uint32_t shpool_tags_stray(shpool_view view, simt_addr addr)
 
 SHPOOL_TAGS_FREE(shpool_tags_free, shpool_tags_give)
 
-/* Walks from the first block: the address alone decides, and not what lies in front of it. */
+/* Walks from the first block, so that only the address decides, not the words before it. */
 SIMT_FN uint32_t shpool_tags_owns(shpool_view view, simt_addr addr)
 {
     uint32_t target = shpool_tags_block(view, addr & ~15u);
@@ -239,7 +242,7 @@ SIMT_FN uint32_t shpool_tags_owns(shpool_view view, simt_addr addr)
             if ((target != block) || ((addr & 15u) != 0)) {
                 return SHPOOL_FREE_INTERIOR;
             }
-            /* The header behind says whether the block itself was overrun. */
+            /* The next header shows whether the block itself was overrun. */
             header = shpool_tags_header(view, block + size);
             return (shpool_tags_before(header) == size) ? SHPOOL_FREE_OK : SHPOOL_FREE_CORRUPT;
         }
@@ -273,7 +276,7 @@ SIMT_FN uint32_t shpool_tags_resize(shpool_view view, simt_addr addr, uint32_t b
         return 0;
     }
     size = shpool_tags_size(header);
-    if (need > size) { /* take the whole block behind, if it is free and enough */
+    if (need > size) { /* take the whole next block, if it is free and large enough */
         uint32_t behind = block + size;
         uint32_t more   = shpool_tags_header(view, behind);
 
@@ -285,7 +288,7 @@ SIMT_FN uint32_t shpool_tags_resize(shpool_view view, simt_addr addr, uint32_t b
         shpool_tags_set_header(view, block, SHPOOL_TAGS_USED, size, shpool_tags_before(header));
         shpool_tags_unlink(view, shpool_tags_link(view, behind));
     }
-    if (need < size) { /* give back the end */
+    if (need < size) { /* free the end */
         shpool_tags_set_header(view, block, SHPOOL_TAGS_USED, need, shpool_tags_before(header));
         shpool_tags_give(view, block + need, size - need, need);
     }
@@ -314,7 +317,7 @@ SIMT_FN shpool_walk shpool_tags_walk(shpool_view view)
     uint32_t    block    = view.word[1];
     uint32_t    before   = 0;
     uint32_t    was_free = 0;
-    uint32_t    previous = 0; /* free block that was seen last */
+    uint32_t    previous = 0; /* last free block seen */
 
     if (view.word[0] == 0) {
         return walk;

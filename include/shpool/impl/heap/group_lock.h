@@ -2,17 +2,18 @@
 /* One lock for each pool that a group of threads shares.  Not for direct inclusion.
  * impl/global_heap.h includes it once more, inside a class: functions and macros only.
  *
- * Lanes of one warp may want the lock at the same time.  The critical section therefore lies inside
- * the loop that takes the lock, and the loop ends for a lane only after it gave the lock back: were
- * it behind the loop, the lane that got the lock would wait there for those of its warp that did
- * not, for ever.  The compiler moves it there if it sees that the lane will leave (for sm_100 and
- * later it did); simt_pin() hides that, and tests/build/sass.sh looks.  So lanes of a warp that are
- * in the same loop are served one after another and do not spin while one of them is at work; lanes
- * that came by another call spin and sleep as those of another warp do.
+ * Lanes of one warp may request the lock at the same time.  The critical section is therefore
+ * inside the loop that acquires the lock, and a lane leaves the loop only after it has released the
+ * lock.  If the section followed the loop, the lane with the lock would wait there forever for the
+ * lanes of its warp that do not have it.  The compiler moves the section there if it sees that the
+ * lane will leave the loop (for sm_100 and later it did); simt_pin() hides that, and
+ * tests/build/sass.sh checks it.  Lanes of a warp in the same loop are thus served one after
+ * another, and do not spin while one of them is in the section.  Lanes from another call spin and
+ * sleep like those of another warp.
  *
- * What the threads keep in registers meanwhile is the base and one word: the geometry comes from
+ * Meanwhile the threads keep only the base and one word in registers: they read the geometry from
  * the pool once they have the lock (a table function has 14 registers for everything).  A pool of a
- * single thread (no SHPOOL_FLAG_SHARED) goes through the same code, but asks for no lock. */
+ * single thread (no SHPOOL_FLAG_SHARED) uses the same code, but acquires no lock. */
 #ifndef SHPOOL_IMPL_GROUP_LOCK_H
 #define SHPOOL_IMPL_GROUP_LOCK_H
 
@@ -23,7 +24,7 @@
 #define SHPOOL_POOL_LOCK     4u /* offsets of two words at the pool's base */
 #define SHPOOL_POOL_GEOMETRY 8u /* word[0] and, in the upper half, word[1] of the view */
 
-/* By one thread, before any other comes. */
+/* Called by one thread, before any other uses the pool. */
 SIMT_FN void shpool_lock_init(shpool_view view)
 {
     simt_store32(view.base + SHPOOL_POOL_LOCK, 0);
@@ -41,13 +42,13 @@ SIMT_FN shpool_view shpool_lock_view(simt_addr base)
     return view;
 }
 
-/* Whether somebody wrote over these words: who waits for such a lock waits for ever, and whoever
- * goes by such a geometry leaves the pool. */
+/* Whether these words were overwritten: a thread would wait for such a lock forever, and with such
+ * a geometry it would leave the pool. */
 SIMT_FN shpool_walk shpool_lock_walk(shpool_view view)
 {
     shpool_walk walk = {0, 0, 0, 0};
 
-    /* relaxed: 0 and 1 come and go, nothing else ever */
+    /* relaxed: the value changes between 0 and 1, and is never anything else */
     if ((view.word[0] != 0) &&
         ((simt_atomic_load(view.base + SHPOOL_POOL_LOCK, SIMT_RELAXED) > 1u) ||
          (simt_load32(view.base + SHPOOL_POOL_GEOMETRY) !=
@@ -58,7 +59,7 @@ SIMT_FN shpool_walk shpool_lock_walk(shpool_view view)
     return walk;
 }
 
-/* Try to take the lock; 0 is success.  Of a pool that nobody shares: always. */
+/* Try to acquire the lock; 0 is success, as always in a pool that is not shared. */
 SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
 {
     uint32_t seen;
@@ -66,8 +67,8 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
     if (!shared) {
         return 0;
     }
-    /* relaxed: a look only.  Lanes of this loop have given the lock back by now, so it is somebody
-     * else that is worth a sleep. */
+    /* relaxed: a hint only.  Lanes of this loop have released the lock by now, so another thread
+     * holds it, and sleeping pays. */
     seen = simt_atomic_load(lock, SIMT_RELAXED);
     if (seen != 0) {
         simt_wait(lock, seen);
@@ -76,8 +77,9 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
     return simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE);
 }
 
-/* _result = _call under the pool's lock; the empty pool has none, and nothing to do.  _forget sets
- * what _call alone needed, or the compiler keeps it for another round that never comes. */
+/* _result = _call under the pool's lock; the empty pool has no lock and nothing to do.  _forget
+ * sets the variables that only _call needed, or the compiler keeps them for another round that
+ * never comes. */
 #define SHPOOL_LOCKED(_result, _call, _forget) \
     if (view.word[0] != 0) { \
         const simt_addr base    = view.base; \
@@ -88,9 +90,9 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
                 _result = _call; \
                 _forget; \
                 /* release: pairs with the acquire in shpool_lock_try; what this thread changed. \
-                 * Also where nobody shares the pool: to know that would take a register. */ \
+                 * Also if the pool is not shared: to test that would take a register. */ \
                 simt_atomic_store(base + SHPOOL_POOL_LOCK, 0, SIMT_RELEASE); \
-                waiting = simt_pin(0); /* a known 0 would lead straight out of the loop */ \
+                waiting = simt_pin(0); /* the compiler must not know that this leaves the loop */ \
             } \
         } while (waiting != 0); \
     }
@@ -98,8 +100,8 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
 /* A locked module NAME from unlocked functions PREFIX_*:
  *   layout(bytes, alignment)  init(view)  free(view, addr)  owns(view, addr)
  *   resize(view, addr, bytes)  usable(view, addr)  largest(view)  walk(view)
- * and _serve(view, want) for malloc, where _want makes one word of `bytes` and `alignment`.
- * layout's word[] are 16 bits each; init leaves bytes 4..11 of the pool alone.  NAME.h also says
+ * and _serve(view, want) for malloc, where _want encodes `bytes` and `alignment` in one word.
+ * layout's word[] have 16 bits each; init does not touch bytes 4..11 of the pool.  NAME.h also has
  * `#define SHPOOL_GUARDS_NAME ~, 1`. */
 #define SHPOOL_LOCKED_MODULE(_name, _prefix, _serve, _want) \
     SIMT_FN simt_addr shpool_##_name##_malloc(shpool_view view, uint32_t bytes, \
@@ -121,7 +123,7 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
     } \
     SHPOOL_LOCKED_REST(_name, _prefix)
 
-/* The same but malloc and free. */
+/* The same except malloc and free. */
 #define SHPOOL_LOCKED_REST(_name, _prefix) \
     SIMT_HD shpool_layout shpool_##_name##_layout(uint32_t bytes, uint32_t alignment) \
     { \
@@ -181,7 +183,7 @@ SIMT_FN uint32_t shpool_lock_try(simt_addr lock, uint32_t shared)
     } \
     SIMT_FN shpool_walk shpool_##_name##_walk(shpool_view view) \
     { \
-        const shpool_view own  = view; /* not what the pool says: the walk trusts nothing there */ \
+        const shpool_view own  = view; /* not read from the pool: the walk trusts nothing there */ \
         shpool_walk       walk = shpool_lock_walk(view); \
         if (walk.broken == 0) { \
             SHPOOL_LOCKED(walk, _prefix##_walk(own), (void)0) \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bounded waits of check=1.  Not for direct inclusion.
  *
- * A lock, or a count of those at work, that a stray write has changed would never be given back.
- * Before a module waits for such a word, check=1 waits here until it has seen the word at rest, or
- * until neither the word nor any call of the block has ended for as long as no call takes. */
+ * If a stray write changes a lock, or a count of active threads, it is never released.  Before a
+ * module waits for such a word, check=1 waits here until it has seen the word at rest, or until the
+ * word has not changed and no call of the block has ended for longer than any call takes. */
 #ifndef SHPOOL_IMPL_PATIENCE_H
 #define SHPOOL_IMPL_PATIENCE_H
 
@@ -11,15 +11,15 @@
 
 #define SHPOOL_STUCK 0x80000000u /* marks the word, so that later calls need not wait again */
 
-/* How many requests of the block have ended. */
+/* Number of requests of the block that have ended. */
 SIMT_FN uint32_t shpool_patience_calls(simt_addr area)
 {
     return simt_atomic_load(area + SHPOOL_AREA_MALLOCS, SIMT_RELAXED) +
            simt_atomic_load(area + SHPOOL_AREA_FREES, SIMT_RELAXED);
 }
 
-/* Nonzero if `bits` of the word at `a` stay set for ever; the word at `mark` then says STUCK.
- * Relaxed accesses, which the whole cluster sees: nothing here takes a lock. */
+/* Nonzero if `bits` of the word at `a` stay set forever; the word at `mark` is then marked STUCK.
+ * Relaxed accesses, visible to the whole cluster: nothing here acquires a lock. */
 SIMT_FN_NOINLINE uint32_t shpool_patience_ends(simt_addr area, simt_addr a, uint32_t bits,
                                                simt_addr mark)
 {
@@ -48,7 +48,7 @@ SIMT_FN_NOINLINE uint32_t shpool_patience_ends(simt_addr area, simt_addr a, uint
     }
 }
 
-/* The same, where threads share a pool. */
+/* The same, if threads share the pool; otherwise 0. */
 SIMT_FN uint32_t shpool_is_stuck(shpool_view view, simt_addr a, uint32_t bits, simt_addr mark)
 {
     return ((view.flags & SHPOOL_FLAG_SHARED) != 0) &&

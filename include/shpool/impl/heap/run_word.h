@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Granules of 16 bytes and runs of them in a bitmap's words: what allocators with bitmaps share. */
+/* Granules of 16 bytes, and runs of them in a bitmap's words; shared by allocators with bitmaps. */
 #ifndef SHPOOL_IMPL_RUN_WORD_H
 #define SHPOOL_IMPL_RUN_WORD_H
 
@@ -11,7 +11,7 @@
  * on need alone, so they are ready when the word arrives. */
 SIMT_FN uint32_t shpool_run_starts(uint32_t free, uint32_t need, uint32_t most)
 {
-    uint32_t left = need - 1u; /* bit i says: need - left granules from i on are free */
+    uint32_t left = need - 1u; /* bit i is set if need - left granules from i on are free */
     uint32_t step;
 
     for (step = 1u; step < most; step *= 2u) {
@@ -23,22 +23,23 @@ SIMT_FN uint32_t shpool_run_starts(uint32_t free, uint32_t need, uint32_t most)
     return free;
 }
 
-/* Index of the lowest of `starts`, which is not 0; with high = 0xffffffff of the highest. */
+/* Index of the lowest bit of `starts`, which is not 0; with high = 0xffffffff the highest. */
 SIMT_FN uint32_t shpool_run_pick(uint32_t starts, uint32_t high)
 {
     return 31u - simt_clz(starts & ((0u - starts) | high));
 }
 
-/* Of an allocation that begins at bit 0, given which granules from there on are used and begin no
- * other one: its granules as ones from bit 0 on. */
+/* The granules of an allocation that begins at bit 0, as ones from bit 0 on.  `more` has the
+ * granules from there on that are used and do not begin an allocation. */
 SIMT_FN uint32_t shpool_run_extent(uint32_t more)
 {
-    more |= 1u; /* its first granule begins one */
+    more |= 1u; /* its first granule begins an allocation */
     return more & ~(more + 1u);
 }
 
-/* Go on in a word of `span` granules, `at` the first, with a search for `need` free ones from a
- * multiple of below + 1 on; all from *start_p to here are free.  1: *start_p is it. */
+/* Continue, in a word of `span` granules that begins at `at`, a search for `need` free ones that
+ * start at a multiple of below + 1; all granules from *start_p to here are free.  1: found at
+ * *start_p. */
 SIMT_FN uint32_t shpool_run_search(uint32_t *start_p, uint32_t at, uint32_t span, uint32_t used,
                                    uint32_t need, uint32_t below)
 {
@@ -64,15 +65,15 @@ SIMT_FN uint32_t shpool_run_search(uint32_t *start_p, uint32_t at, uint32_t span
     return found;
 }
 
-/* Granule of an address so far behind granule 0; far above all of a pool if it is not the start of
- * one of them.  The rotation puts bits that an aligned address has not, and what lies below the
- * pool, there. */
+/* Granule at `offset` bytes after granule 0; a value far above any pool's if the address is not the
+ * start of a granule.  The rotation moves misaligned addresses, and addresses below the pool,
+ * there. */
 SIMT_FN uint32_t shpool_run_granule(uint32_t offset)
 {
     return (offset >> 4) | (offset << 28);
 }
 
-/* Why such a granule is none of a pool's `granules`. */
+/* Why such a granule is not one of a pool's `granules`. */
 SIMT_FN uint32_t shpool_run_stray(uint32_t granule, uint32_t granules)
 {
     return ((granule & 0x0fffffffu) < granules) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_FOREIGN;

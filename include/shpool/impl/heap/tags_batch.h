@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Boundary-tag pools of a group, whose lanes are served together.  Not for direct inclusion.
  *
- * A pool behind a lock serves one thread at a time, and 32 lanes of a warp would take the lock 32
- * times.  So the lanes that come together to one pool become a batch; one of them, the leader,
- * takes the lock for all, where that gives what they would have got one after another:
+ * A pool with a lock serves one thread at a time, and 32 lanes of a warp would acquire the lock 32
+ * times.  Therefore the lanes that call together for one pool form a batch.  One of them, the
+ * leader, acquires the lock for all, if the result is the same as one after another:
  *
- *   malloc  All lanes want the same size, and the block that the policy gives to one of them holds
- *           them all: one search serves the batch, and each lane cuts its own piece.
- *   free    The pieces lie side by side, from the first lane's down, as such a malloc leaves them:
- *           they are given back as one.
+ *   malloc  All lanes request the same size, and the block that the policy chooses for one of them
+ *           can hold all: one search serves the batch, and each lane cuts its own piece.
+ *   free    The pieces are adjacent, from the first lane's down, as such a malloc leaves them: they
+ *           are freed as one.
  *
- * Else each lane goes its own way, through impl/group_lock.h.  So a pool's blocks do not depend on
- * who happens to come together.
+ * Otherwise each lane is served alone, through impl/group_lock.h.  A pool's blocks thus do not
+ * depend on which lanes happen to call together.
  *
- * All that happens under the lock lies inside the loop that takes it (impl/group_lock.h says why);
- * the leader tries the lock once a round; no lane waits for another batch while it has a lock. */
+ * Everything under the lock is inside the loop that acquires it (impl/group_lock.h explains why);
+ * the leader tries the lock once per round; no lane waits for another batch while it has a lock. */
 #ifndef SHPOOL_IMPL_TAGS_BATCH_H
 #define SHPOOL_IMPL_TAGS_BATCH_H
 
 #include <shpool/impl/heap/boundary_tags.h>
 #include <shpool/impl/heap/group_lock.h>
 
-/* A batch is a mask of lanes: simt_match_any(here, base), where `here` is what simt_converged()
- * says in malloc and in free itself, because lanes in different calls are not together.  What can
- * be asked of all that are here is not asked of each batch: a mask that all have in common costs
- * the GPU less. */
+/* A batch is a mask of lanes: simt_match_any(here, base).  `here` is the result of simt_converged()
+ * in malloc or free itself, because lanes in different calls are not converged.  Votes use `here`
+ * instead of the batch where possible: a mask common to all lanes costs the GPU less. */
 
-/* The highest one: its piece is the one in front. */
+/* The highest lane, whose piece is the first in memory. */
 SIMT_FN uint32_t shpool_batch_leader(uint32_t lanes) { return 31u - simt_clz(lanes); }
 
 /* The nearest lane of the batch above this one; this one itself if there is none. */
@@ -38,7 +37,7 @@ SIMT_FN uint32_t shpool_batch_above(uint32_t lanes)
     return (rest != 0) ? simt_ffs(rest) - 1u : lane;
 }
 
-/* Whether the batch got the lock: its leader asks. */
+/* Whether the batch got the lock; the leader tries. */
 SIMT_FN uint32_t shpool_batch_lock(simt_addr base, uint32_t lanes)
 {
     uint32_t got = 0;
@@ -47,7 +46,7 @@ SIMT_FN uint32_t shpool_batch_lock(simt_addr base, uint32_t lanes)
         got = (shpool_lock_try(base + SHPOOL_POOL_LOCK, 1) == 0);
     }
     got = simt_shfl(lanes, got, shpool_batch_leader(lanes));
-    simt_warp_sync(lanes); /* the others see what the leader acquired */
+    simt_warp_sync(lanes); /* orders the others after what the leader acquired */
     return got;
 }
 
@@ -62,8 +61,8 @@ SIMT_FN void shpool_batch_unlock(simt_addr base, uint32_t lanes)
 
 /* ---- malloc ---- */
 
-/* Cut this lane's piece of `need` granules out of the block that ends at `end`: the first lane's is
- * the last one. */
+/* Cut this lane's piece of `need` granules out of the block that ends at `end`; the first lane gets
+ * the last piece. */
 SIMT_FN simt_addr shpool_batch_cut(simt_addr base, uint32_t lanes, uint32_t need, uint32_t end)
 {
     shpool_view view  = {base, 0, 0, 0, {0, 0}, 0};
@@ -71,7 +70,7 @@ SIMT_FN simt_addr shpool_batch_cut(simt_addr base, uint32_t lanes, uint32_t need
     uint32_t    block = end - need * (below + 1u);
     uint32_t    front = need;
 
-    if (simt_lane() == shpool_batch_leader(lanes)) { /* what is in front is as it was */
+    if (simt_lane() == shpool_batch_leader(lanes)) { /* the part before it is unchanged */
         front = shpool_tags_before(shpool_tags_header(view, block));
     }
     shpool_tags_set_header(view, block, SHPOOL_TAGS_USED, need, front);
@@ -81,7 +80,7 @@ SIMT_FN simt_addr shpool_batch_cut(simt_addr base, uint32_t lanes, uint32_t need
     return shpool_tags_payload(view, block);
 }
 
-/* One search for all lanes; 0: they have to go one by one. */
+/* One search for all lanes; 0: they must be served one by one. */
 SIMT_FN simt_addr shpool_batch_malloc(shpool_view view, uint32_t want, uint32_t best)
 {
     const simt_addr base = view.base;
@@ -101,12 +100,12 @@ SIMT_FN simt_addr shpool_batch_malloc(shpool_view view, uint32_t want, uint32_t 
                 addr = shpool_tags_take(shpool_lock_view(simt_keep(base)), want, all, best);
             }
             addr = simt_shfl(lanes, addr, leader);
-            simt_warp_sync(lanes); /* the leader's headers come before what is cut out of them */
+            simt_warp_sync(lanes); /* the leader's headers come before the cuts */
             if (addr != 0) {
                 addr = shpool_batch_cut(base, lanes, want & 0xffffu, ((addr - base) >> 4) + all);
             }
             shpool_batch_unlock(base, lanes);
-            waiting = simt_pin(0); /* a known 0 would lead straight out of the loop */
+            waiting = simt_pin(0); /* the compiler must not know that this leaves the loop */
         }
     }
     return addr;
@@ -114,7 +113,7 @@ SIMT_FN simt_addr shpool_batch_malloc(shpool_view view, uint32_t want, uint32_t 
 
 /* ---- free ---- */
 
-/* Under the lock: whether the lanes' blocks are one run, and if so, make it free. */
+/* Under the lock: if the lanes' blocks are one run, free it.  Returns whether they are. */
 SIMT_FN uint32_t shpool_batch_give(shpool_view view, uint32_t lanes, simt_addr addr)
 {
     uint32_t leader = shpool_batch_leader(lanes);
@@ -136,14 +135,14 @@ SIMT_FN uint32_t shpool_batch_give(shpool_view view, uint32_t lanes, simt_addr a
     return is_run;
 }
 
-/* One free for all lanes; 0: they have to go one by one. */
+/* One free for all lanes; 0: they must be served one by one. */
 SIMT_FN uint32_t shpool_batch_free(shpool_view view, simt_addr addr)
 {
     const simt_addr base = view.base;
     uint32_t  here  = simt_converged();
     uint32_t  lanes = simt_match_any(here, base);
     simt_addr front = simt_shfl(here, addr, shpool_batch_above(lanes));
-    /* a look that needs no lock: most batches that are no run end here */
+    /* a check without the lock: most batches that are not a run end here */
     uint32_t  falls = simt_ballot(here, (front < addr) ||
                                             (simt_lane() == shpool_batch_leader(lanes)));
     uint32_t  done  = 0;

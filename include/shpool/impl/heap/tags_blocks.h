@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Boundary tags: the headers, and the list of the free blocks.  Not for direct inclusion.
- * impl/boundary_tags.h explains the terms, and makes allocations of the blocks.
+/* Boundary tags: the headers, and the list of free blocks.  Not for direct inclusion.
+ * impl/boundary_tags.h explains the terms, and turns the blocks into allocations.
  * impl/global_heap.h includes both once more, inside a class: functions and macros only. */
 #ifndef SHPOOL_IMPL_TAGS_BLOCKS_H
 #define SHPOOL_IMPL_TAGS_BLOCKS_H
@@ -49,7 +49,7 @@ SIMT_FN void shpool_tags_set_header(shpool_view view, uint32_t block, uint32_t u
 SIMT_FN uint32_t shpool_tags_size(uint32_t header) { return (header >> 15) & 0x7fffu; }
 SIMT_FN uint32_t shpool_tags_before(uint32_t header) { return header & 0x7fffu; }
 
-/* The block behind has another size in front of it. */
+/* Tell the next block the size of the one before it. */
 SIMT_FN void shpool_tags_set_before(shpool_view view, uint32_t block, uint32_t before)
 {
     uint32_t header = shpool_tags_header(view, block);
@@ -66,7 +66,7 @@ SIMT_FN void shpool_tags_set_link(shpool_view view, uint32_t block, uint32_t nex
 {
     simt_store32(shpool_tags_payload(view, block), (next << 16) | previous);
 }
-/* Half-words of a link (little endian); block 0 stands for the head of the list, whose "next" lies
+/* Half-words of a link (little endian).  Block 0 represents the head of the list, whose "next" is
  * in the upper half of the pool's first word. */
 SIMT_FN void shpool_tags_set_next(shpool_view view, uint32_t block, uint32_t next)
 {
@@ -83,14 +83,14 @@ SIMT_FN uint32_t shpool_tags_next(shpool_view view, uint32_t block)
     return shpool_tags_link(view, block) >> 16; /* not simt_load16: that costs a conversion */
 }
 
-/* Take `block`, whose link is `link`, out of the list. */
+/* Remove `block`, whose link is `link`, from the list. */
 SIMT_FN void shpool_tags_unlink(shpool_view view, uint32_t link)
 {
     shpool_tags_set_next(view, link & 0xffffu, link >> 16);
     shpool_tags_set_previous(view, link >> 16, link & 0xffffu);
 }
 
-/* Put `block` where a block with the neighbours in `link` was, or goes. */
+/* Insert `block` between the neighbours in `link`, or replace the block there. */
 SIMT_FN void shpool_tags_relink(shpool_view view, uint32_t block, uint32_t link)
 {
     shpool_tags_set_link(view, block, link >> 16, link & 0xffffu);
@@ -98,7 +98,7 @@ SIMT_FN void shpool_tags_relink(shpool_view view, uint32_t block, uint32_t link)
     shpool_tags_set_previous(view, link >> 16, block);
 }
 
-/* By one thread. */
+/* Called by one thread. */
 SIMT_FN void shpool_tags_init(shpool_view view)
 {
     uint32_t granules = view.word[0];

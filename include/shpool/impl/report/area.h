@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A block's statistics area: words in shared memory in front of its pools, which go to the report
- * in global memory in shpool_fini().  Not for direct inclusion. */
+/* A block's statistics area: words in shared memory before its pools.  shpool_fini() adds them to
+ * the report in global memory.  Not for direct inclusion. */
 #ifndef SHPOOL_IMPL_AREA_H
 #define SHPOOL_IMPL_AREA_H
 
@@ -8,11 +8,11 @@
 #include <shpool/impl/report/zones.h>
 #include <shpool/simt.h>
 
-/* An area is known by the address so far behind its first byte: on sm_75 shared memory begins at 0,
- * and so may an area, while a shpool_view.area of 0 says that there is none. */
+/* An area is identified by the address this many bytes after its first byte: on sm_75 shared memory
+ * begins at 0, and so may an area, but a shpool_view.area of 0 means that there is none. */
 #define SHPOOL_AREA_FRONT 16u
 
-/* Words of the area, as byte offsets from there; the first three are in front. */
+/* Words of the area, as byte offsets from that address; the first three are before it. */
 #define SHPOOL_AREA_REPORT    (0u - SHPOOL_AREA_FRONT) /* 64 bits: of the shpool_report_data */
 #define SHPOOL_AREA_BYTES_NOW (8u - SHPOOL_AREA_FRONT)
 #define SHPOOL_AREA_PEAK      (12u - SHPOOL_AREA_FRONT)
@@ -20,29 +20,29 @@ enum {
     SHPOOL_AREA_MALLOCS   = 0,
     SHPOOL_AREA_FREES     = 4,
     SHPOOL_AREA_FAILURES  = 8,
-    SHPOOL_AREA_SPILLS    = 12, /* requests that global memory served */
+    SHPOOL_AREA_SPILLS    = 12, /* requests served from global memory */
     SHPOOL_AREA_LARGEST   = 16, /* largest free block of any pool, filled in by fini */
     SHPOOL_AREA_CORRUPT   = 20,
-    SHPOOL_AREA_NATIVE    = 24, /* spills that CUDA's heap served */
+    SHPOOL_AREA_NATIVE    = 24, /* spills served from CUDA's heap */
     SHPOOL_AREA_WAITS     = 28,
     SHPOOL_AREA_CYCLES    = 32, /* in malloc and free, in units of 16 */
     SHPOOL_AREA_SLOWEST   = 36, /* cycles of one call */
     SHPOOL_AREA_FASTEST   = 40,
     SHPOOL_AREA_UNUSED    = 44, /* most bytes that were free when a request failed */
-    SHPOOL_AREA_TIMED     = 68, /* calls that CYCLES are of */
+    SHPOOL_AREA_TIMED     = 68, /* calls that CYCLES covers */
 
     /* spill=arena: impl/slots.h */
     SHPOOL_AREA_SPILL_LOCK = 48,
     SHPOOL_AREA_SLOTS      = 52, /* of all blocks */
-    SHPOOL_AREA_SLOT       = 56, /* 64 bits: the block's own; 0: none yet */
+    SHPOOL_AREA_SLOT       = 56, /* 64 bits: the block's slot; 0: none yet */
     SHPOOL_AREA_SLOT_BYTES = 64,
     SHPOOL_AREA_SHIFT      = 72, /* log2 of the bytes of a granule */
 
     SHPOOL_AREA_CAPACITY   = 76, /* payload of all pools when fresh */
-    SHPOOL_AREA_MAPS = SHPOOL_AREA_BYTES - SHPOOL_AREA_FRONT /* of a slot's granules, two */
+    SHPOOL_AREA_MAPS = SHPOOL_AREA_BYTES - SHPOOL_AREA_FRONT /* two bit maps of a slot's granules */
 };
 
-/* A report before any block has ended: minima are lowered by each. */
+/* Initial report, before any block has ended: each block lowers the minima. */
 SIMT_HD void shpool_report_clear(shpool_report_data *report)
 {
     report->abi          = SHPOOL_ABI;
@@ -51,7 +51,7 @@ SIMT_HD void shpool_report_clear(shpool_report_data *report)
     report->fastest      = ~0u;
 }
 
-/* As a reader expects it: a minimum of nothing is 0. */
+/* Prepare it for readers: a minimum without values is 0. */
 SIMT_HD void shpool_report_close(shpool_report_data *report)
 {
     if (report->largest_free == ~0u) {
@@ -62,7 +62,7 @@ SIMT_HD void shpool_report_close(shpool_report_data *report)
     }
 }
 
-/* All counters are relaxed: fini reads them behind a barrier. */
+/* All counters are relaxed: fini reads them after a barrier. */
 SIMT_FN void shpool_count(shpool_view view, uint32_t word, uint32_t n)
 {
     (void)simt_atomic_add(view.area + word, n, SIMT_RELAXED);
@@ -73,12 +73,12 @@ SIMT_FN shpool_report_data *shpool_area_report(simt_addr area)
     return (shpool_report_data *)(size_t)simt_load64(area + SHPOOL_AREA_REPORT);
 }
 
-/* A live allocation of `bytes` usable bytes more. */
+/* Count one more live allocation of `bytes` usable bytes. */
 SIMT_FN void shpool_count_live(shpool_view view, uint32_t bytes)
 {
     uint32_t now = simt_atomic_add(view.area + SHPOOL_AREA_BYTES_NOW, bytes, SIMT_RELAXED) + bytes;
 
-    if ((int32_t)now > 0) { /* a free that will be refused may have counted down for a moment */
+    if ((int32_t)now > 0) { /* a free that will be refused may have lowered it temporarily */
         (void)simt_atomic_max(view.area + SHPOOL_AREA_PEAK, now, SIMT_RELAXED);
     }
 }
@@ -92,7 +92,8 @@ SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t re
     if (slot < SHPOOL_BAD_FREE_SLOTS) {
         shpool_bad_free *entry = &report->bad_free[slot];
         simt_addr        user  = simt_to_shared(ptr);
-        uint32_t         known = simt_is_within(simt_window(), ptr) && /* spilled ones have none */
+        uint32_t         known = simt_is_within(simt_window(), ptr) && /* spilled ones have no
+                                                                          zones */
                          ((reason == SHPOOL_FREE_DOUBLE) || (reason == SHPOOL_FREE_CORRUPT));
 
         entry->block   = simt_block_rank();
@@ -100,14 +101,14 @@ SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t re
         entry->reason  = reason;
         entry->site    = site;
         entry->address = (unsigned long long)(size_t)ptr;
-        if (known && shpool_zone_is_sealed(view, user)) { /* in the pool, behind a front zone */
+        if (known && shpool_zone_is_sealed(view, user)) { /* in the pool, after a front zone */
             entry->malloc_site   = shpool_zone_word(view, user, SHPOOL_ZONE_SITE);
             entry->malloc_thread = shpool_zone_word(view, user, SHPOOL_ZONE_RANK);
         }
     }
 }
 
-/* Nonzero if a walk has found damage; the report keeps the first. */
+/* Nonzero if a walk has found damage; the report keeps the first one. */
 SIMT_FN uint32_t shpool_note_broken(shpool_view view, shpool_walk walk)
 {
     shpool_report_data *report = shpool_area_report(view.area);
@@ -119,7 +120,7 @@ SIMT_FN uint32_t shpool_note_broken(shpool_view view, shpool_walk walk)
     return walk.broken != 0;
 }
 
-/* Count an allocation that nobody freed, and describe it while there is room. */
+/* Count an allocation that was never freed, and describe it while there is room. */
 SIMT_FN void shpool_note_leak(shpool_view view, simt_addr user, uint32_t usable)
 {
     shpool_report_data *report = shpool_area_report(view.area);
@@ -137,19 +138,19 @@ SIMT_FN void shpool_note_leak(shpool_view view, simt_addr user, uint32_t usable)
     }
 }
 
-/* What is free in the block's pools as a request fails. */
+/* Note the free bytes of the block's pools when a request fails. */
 SIMT_FN void shpool_note_unused(shpool_view view)
 {
     uint32_t all = simt_load32(view.area + SHPOOL_AREA_CAPACITY);
     uint32_t now = simt_atomic_load(view.area + SHPOOL_AREA_BYTES_NOW, SIMT_RELAXED);
 
-    if (now < all) { /* spilled bytes count, too */
+    if (now < all) { /* spilled bytes count as well */
         (void)simt_atomic_max(view.area + SHPOOL_AREA_UNUSED, all - now, SIMT_RELAXED);
     }
 }
 
-/* The cycles of one malloc or free that began at `start`.  Those of all threads of a block can be
- * more than the word holds; what it loses goes to the report. */
+/* The cycles of one malloc or free that began at `start`.  The sum over a block's threads can
+ * exceed the word; the carry goes to the report. */
 SIMT_FN void shpool_note_cycles(shpool_view view, uint32_t start)
 {
     uint32_t cycles = simt_clock() - start;
@@ -175,7 +176,7 @@ SIMT_FN void shpool_note_malloc(shpool_view view, uint32_t usable)
     }
 }
 
-/* But for the bytes, which the caller has counted down. */
+/* Except for the bytes, which the caller has already subtracted. */
 SIMT_FN void shpool_note_free(shpool_view view)
 {
     shpool_count(view, SHPOOL_AREA_FREES, 1);
@@ -183,13 +184,14 @@ SIMT_FN void shpool_note_free(shpool_view view)
 
 /* ---- the end of a block's pools ---- */
 
-/* A difference, for a sum of 64 bits: a block of a cluster may have freed what others allocated. */
+/* Sign-extend a difference for a sum of 64 bits: a block of a cluster may have freed allocations of
+ * other blocks. */
 SIMT_FN unsigned long long shpool_signed(uint32_t difference)
 {
     return (unsigned long long)(long long)(int32_t)difference;
 }
 
-/* Add what the area says of spills to the report; one thread of the block. */
+/* Add the area's spill counters to the report.  Called by one thread of the block. */
 SIMT_FN void shpool_flush_spills(simt_addr area)
 {
     shpool_report_data *report = shpool_area_report(area);
@@ -199,7 +201,7 @@ SIMT_FN void shpool_flush_spills(simt_addr area)
     simt_global_add64(&report->native_spills, simt_load32(area + SHPOOL_AREA_NATIVE));
 }
 
-/* The rest of it. */
+/* Add its other counters. */
 SIMT_FN void shpool_flush_counts(simt_addr area)
 {
     shpool_report_data *report = shpool_area_report(area);

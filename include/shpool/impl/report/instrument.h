@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What stats=1, check=1 and trace=FILE add around a module's functions.  Not for direct inclusion.
+/* Wrappers around a module's functions for stats=1, check=1 and trace=FILE.  Not for direct
+ * inclusion.
  *
- * The counted functions are other functions, not branches in the plain ones: a pool that was
- * opened without them runs code that knows nothing of them.  The counters lie in the statistics
- * area in front of the pools and go to the report in global memory in shpool_fini(). */
+ * The counted functions are separate functions, not branches in the plain ones: a pool that was
+ * opened without these options runs code without them.  The counters are in the statistics area
+ * before the pools; shpool_fini() adds them to the report in global memory. */
 #ifndef SHPOOL_IMPL_INSTRUMENT_H
 #define SHPOOL_IMPL_INSTRUMENT_H
 
@@ -17,7 +18,7 @@ SIMT_FN uint32_t shpool_no_rewind(shpool_view view, uint32_t to)
     return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u;
 }
 
-/* The group functions of a module that has none: nobody calls them (SHPOOL_GROUPED in bind.h). */
+/* The group functions of a module without them; never called (SHPOOL_GROUPED in bind.h). */
 SIMT_FN simt_addr shpool_no_malloc_group(shpool_view view, uint32_t bytes, uint32_t alignment,
                                          uint32_t site, uint32_t lanes)
 {
@@ -57,13 +58,13 @@ SIMT_FN void shpool_zone_init(shpool_view view, uint32_t member, uint32_t member
         shpool_zone_poison(at, at + 16u);
     }
 #if SIMT_HAS_BULK
-    simt_fence_async(); /* a program may copy into its first allocation at once */
+    simt_fence_async(); /* a program may copy into its first allocation immediately */
 #endif
     simt_barrier();
 }
 
-/* Where the module's allocation of a caller's address begins; 0, which is nobody's, for an address
- * that is not in this pool. */
+/* Start of the module's allocation for a caller's address; 0, which is never an allocation, for an
+ * address outside this pool. */
 SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
 {
     if (((view.flags & SHPOOL_FLAG_CLUSTER) != 0) &&
@@ -73,7 +74,7 @@ SIMT_FN simt_addr shpool_zone_addr(shpool_view view, simt_addr user)
     return (user - view.base < view.bytes) ? user - shpool_zone_front(view.flags) : 0u;
 }
 
-/* A counted free under way. */
+/* A counted free in progress. */
 typedef struct shpool_counted_free {
     simt_addr            addr;   /* the module's allocation */
     uint32_t             bytes;  /* of its payload */
@@ -89,14 +90,14 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
     return call;
 }
 
-/* What a release lets go is counted as freed, and with check=1 looked at as by a free. */
+/* Allocations that a release frees are counted as freed and, with check=1, checked as by a free. */
 #define SHPOOL_INSTRUMENT_MARKS(_name) \
     SIMT_FN uint32_t shpool_counted_##_name##_rewind(shpool_view view, uint32_t to) \
     { \
         shpool_walk before = shpool_counted_##_name##_survey(view, 0); \
         uint32_t    done; \
         shpool_trace_record *record = NULL; \
-        if (before.broken != 0) { /* nobody waits for a lock that was run over */ \
+        if (before.broken != 0) { /* do not wait for an overwritten lock */ \
             shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
             return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u; \
         } \
@@ -116,7 +117,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         return done; \
     }
 
-/* A group's request is one: its first lane counts, looks and records; all lanes do the work. */
+/* A group makes one request: its first lane counts, checks and records; all lanes do the work. */
 #define SHPOOL_INSTRUMENT_GROUPS(_name) \
     SIMT_FN simt_addr shpool_counted_##_name##_malloc_group(shpool_view view, uint32_t bytes, \
                                                             uint32_t alignment, uint32_t site, \
@@ -163,8 +164,8 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         return call.reason; \
     }
 
-/* The counted functions of one module.  Addresses are those that callers have; the module's own
- * allocation begins one front zone below. */
+/* The counted functions of one module.  Addresses are the callers'; the module's own allocation
+ * begins one front zone below. */
 #define SHPOOL_INSTRUMENT(_name) \
     SIMT_FN void shpool_counted_##_name##_init(shpool_view view, uint32_t member, \
                                                uint32_t members) \
@@ -174,7 +175,8 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         } \
         shpool_##_name##_init(view, member, members); \
     } \
-    /* The module's guard, then its walk if nobody else is at work, or waits for it by a lock. */ \
+    /* The module's guard, then its walk if no other thread uses the pool, or if a lock excludes
+     * them. */ \
     SIMT_FN shpool_walk shpool_counted_##_name##_look(shpool_view view, uint32_t alone) \
     { \
         shpool_walk walk = {0, 0, 0, 0}; \
@@ -192,7 +194,8 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
                !shpool_note_broken(view, shpool_counted_##_name##_look( \
                                              view, (view.flags & busy) != SHPOOL_FLAG_SHARED)); \
     } \
-    /* Nonzero if memory that the module gives out was free until now; addr and usable its own. */ \
+    /* Nonzero if memory that the module returns was free before; addr and usable are the
+     * module's. */ \
     SIMT_FN uint32_t shpool_counted_##_name##_fresh(shpool_view view, simt_addr addr, \
                                                     uint32_t usable) \
     { \
@@ -218,7 +221,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         } \
         usable = shpool_##_name##_usable(view, addr); \
         bytes  = shpool_zone_bytes(asked, usable, view.flags); \
-        if (!shpool_counted_##_name##_fresh(view, addr, usable)) { /* nobody gets it again */ \
+        if (!shpool_counted_##_name##_fresh(view, addr, usable)) { /* it is never used again */ \
             shpool_note_malloc(view, 0); \
             shpool_note_bad_free(view, simt_from_window(simt_window(), addr), \
                                  SHPOOL_FREE_CORRUPT, site); \
@@ -253,14 +256,14 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         } \
         return shpool_##_name##_owns(view, addr); \
     } \
-    /* Everything of a free in front of the module's. */ \
+    /* The part of a free before the module's. */ \
     SIMT_FN shpool_counted_free shpool_counted_##_name##_freeing(shpool_view view, simt_addr user, \
                                                                  uint32_t site) \
     { \
         shpool_counted_free call = shpool_counted_free_none(); \
         uint32_t            usable; \
         call.addr = user - shpool_zone_front(view.flags); \
-        if ((view.flags & SHPOOL_FLAG_CHECK) != 0) { /* else free refuses what it can */ \
+        if ((view.flags & SHPOOL_FLAG_CHECK) != 0) { /* otherwise free refuses what it can */ \
             call.reason = shpool_counted_##_name##_owns(view, user); \
         } \
         if (call.reason != SHPOOL_FREE_OK) { \
@@ -277,7 +280,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         } \
         return call; \
     } \
-    /* The module's free has answered `reason`. */ \
+    /* The module's free has returned `reason`. */ \
     SIMT_FN void shpool_counted_##_name##_freed(shpool_view view, shpool_counted_free *call, \
                                                 uint32_t reason) \
     { \
@@ -288,7 +291,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         } \
         call->reason = reason; \
     } \
-    /* Either way the free has ended. */ \
+    /* In both cases the free has ended. */ \
     SIMT_FN uint32_t shpool_counted_##_name##_ended(shpool_view view, simt_addr user, \
                                                     uint32_t site, uint32_t reason) \
     { \
@@ -309,7 +312,8 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         } \
         return shpool_counted_##_name##_ended(view, user, site, call.reason); \
     } \
-    /* What is not the start of an allocation, or is damaged, has no bytes: nothing is copied. */ \
+    /* An address that is not the start of an allocation, or a damaged one, has 0 bytes: nothing is
+     * copied. */ \
     SIMT_FN uint32_t shpool_counted_##_name##_usable(shpool_view view, simt_addr user) \
     { \
         simt_addr addr = user - shpool_zone_front(view.flags); \
@@ -342,12 +346,12 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
             shpool_note_bad_free(view, simt_from_shared(user), reason, 0); \
             return 0; \
         } \
-        less = (bytes < before) ? before - bytes : 0u; /* given back at most; as in free */ \
+        less = (bytes < before) ? before - bytes : 0u; /* freed at most; as in free */ \
         shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - less); \
         if ((less != 0) && (shpool_is_traced(view) != 0)) { \
             record = shpool_trace_take(view.area, shpool_trace_thread(view)); \
         } \
-        if (SHPOOL_IS_CLEAN(_name, view) && (less != 0)) { /* such a module gives that back */ \
+        if (SHPOOL_IS_CLEAN(_name, view) && (less != 0)) { /* such a module frees that */ \
             shpool_zone_poison(addr + ((shpool_zone_request(bytes, view.flags) + 15u) & ~15u), \
                                addr + usable); \
         } \
@@ -365,7 +369,8 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
                               shpool_zone_word(view, user, SHPOOL_ZONE_SITE), \
                               shpool_zone_word(view, user, SHPOOL_ZONE_RANK)); \
         shpool_count_live(view, less + bytes - before); \
-        if ((less == 0) && (shpool_is_traced(view) != 0)) { /* grown into what others gave back */ \
+        if ((less == 0) && (shpool_is_traced(view) != 0)) { /* grown into memory that others
+                                                               freed */ \
             record = shpool_trace_take(view.area, shpool_trace_thread(view)); \
         } \
         shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_RESIZE, asked, bytes, \

@@ -1,47 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The slots of spill=arena: memory behind the report, one slot for each block that spills.  Not for
+/* The slots of spill=arena: memory after the report, one slot for each block that spills.  Not for
  * direct inclusion.
  *
- * Which slots are taken, a bit map in front of them says.  The granules of a block's slot (a power
- * of two, at least 64 bytes, at most 1,024 of them) are kept in two bit maps in the block's shared
- * memory, behind the counters: which are taken, and which is an allocation's last.  First fit,
- * under a lock; the slot itself has no metadata. */
+ * A bit map before the slots shows which are in use.  A slot is divided into granules (a power of
+ * two, at least 64 bytes, at most 1,024 of them).  Two bit maps in the block's shared memory, after
+ * the counters, show which granules are in use and which is the last one of an allocation.  The
+ * policy is first fit, under a lock; the slot itself has no metadata. */
 #ifndef SHPOOL_IMPL_SLOTS_H
 #define SHPOOL_IMPL_SLOTS_H
 
 #include <shpool/impl/report/area.h>
 
-#define SHPOOL_SPILL_NONE 1u /* SHPOOL_AREA_SLOT: the slots are all taken */
+#define SHPOOL_SPILL_NONE 1u /* SHPOOL_AREA_SLOT: all slots are in use */
 
 /* ---- the slots in global memory ---- */
 
-/* Bytes of a report and the bit map of the slots that are taken, which follows it. */
+/* Bytes of a report and of the bit map of used slots, which follows it. */
 SIMT_HD size_t shpool_slots_head(uint32_t slots)
 {
     return SHPOOL_REPORT_ROOM + (size_t)((slots + 31u) / 32u) * 4u;
 }
 
-/* Where the slots behind a report begin: at the next multiple of the largest alignment, of which
- * cudaMalloc() promises a quarter. */
+/* Offset of the slots after a report: the next multiple of the largest alignment; cudaMalloc()
+ * guarantees only a quarter of it. */
 SIMT_HD size_t shpool_slots_first(const void *report, uint32_t slots)
 {
     return ((size_t)report + shpool_slots_head(slots) + SHPOOL_MAX_ALIGNMENT - 1u) &
            ~(size_t)(SHPOOL_MAX_ALIGNMENT - 1u);
 }
 
-/* Bytes of all of it, wherever it lies. */
+/* Total bytes, for any address of the report. */
 SIMT_HD size_t shpool_slots_bytes(uint32_t slots, uint32_t slot_bytes)
 {
     return shpool_slots_head(slots) + SHPOOL_MAX_ALIGNMENT - 1u + (size_t)slots * slot_bytes;
 }
 
-/* How far behind the report all of it ends, and the records of a trace begin. */
+/* Offset from the report at which the slots end and the records of a trace begin. */
 SIMT_HD size_t shpool_slots_end(const shpool_pool *pool)
 {
     return (shpool_slots_bytes(pool->spill_slots, pool->spill_bytes) + 15u) & ~(size_t)15;
 }
 
-/* Take a slot: its number, or how many there are: they are all taken.  One thread of the block. */
+/* Acquire a slot: returns its number, or the number of slots if all are in use.  Called by one
+ * thread of the block. */
 SIMT_FN uint32_t shpool_slot_claim(simt_addr area)
 {
     uint32_t *map   = (uint32_t *)(void *)((char *)shpool_area_report(area) + SHPOOL_REPORT_ROOM);
@@ -67,7 +68,7 @@ SIMT_FN uint32_t shpool_slot_claim(simt_addr area)
     return slots;
 }
 
-/* Take a slot: its address, or SHPOOL_SPILL_NONE.  One thread of the block. */
+/* Acquire a slot: returns its address, or SHPOOL_SPILL_NONE.  Called by one thread of the block. */
 SIMT_FN unsigned long long shpool_slot_take(simt_addr area)
 {
     uint32_t number = shpool_slot_claim(area);
@@ -78,7 +79,7 @@ SIMT_FN unsigned long long shpool_slot_take(simt_addr area)
                             : SHPOOL_SPILL_NONE;
 }
 
-/* Give the block's slot back, if it took one.  One thread, behind a barrier. */
+/* Return the block's slot, if it has one.  Called by one thread, after a barrier. */
 SIMT_FN void shpool_slot_return(simt_addr area)
 {
     char              *report = (char *)shpool_area_report(area);
@@ -87,11 +88,11 @@ SIMT_FN void shpool_slot_return(simt_addr area)
     uint32_t           number;
 
     if (slot > SHPOOL_SPILL_NONE) {
-        /* in KiB, which both are multiples of: a division of 32 bits is no call */
+        /* in KiB, as both are multiples of 1 KiB: a 32-bit division needs no function call */
         number = (uint32_t)(((size_t)slot - shpool_slots_first(report, slots)) >> 10) /
                  (simt_load32(area + SHPOOL_AREA_SLOT_BYTES) >> 10);
         simt_store64(area + SHPOOL_AREA_SLOT, 0);
-        /* release: what this block wrote there comes before what the next one writes */
+        /* release: this block's writes there happen before those of the next one */
         (void)simt_global_and32((uint32_t *)(void *)(report + SHPOOL_REPORT_ROOM) + number / 32u,
                                 ~(1u << number % 32u));
     }
@@ -99,10 +100,10 @@ SIMT_FN void shpool_slot_return(simt_addr area)
 
 /* ---- the granules of the block's slot; under the lock ---- */
 
-/* The map of taken granules; that of the last ones follows. */
+/* The map of used granules; the map of last ones follows it. */
 SIMT_FN simt_addr shpool_granule_map(simt_addr area) { return area + SHPOOL_AREA_MAPS; }
 
-/* How many there are. */
+/* Number of granules. */
 SIMT_FN uint32_t shpool_granule_all(simt_addr area)
 {
     return simt_load32(area + SHPOOL_AREA_SLOT_BYTES) >> simt_load32(area + SHPOOL_AREA_SHIFT);
@@ -119,8 +120,8 @@ SIMT_FN uint32_t shpool_granule_is(simt_addr map, uint32_t at)
     return (simt_load32(map + (at >> 5) * 4u) >> (at & 31u)) & 1u;
 }
 
-/* The first granule from `at` on whose bit in `map`, xored with `flip`, is set; `end` or more if
- * there is none below `end`. */
+/* The first granule from `at` on whose bit in `map` XOR `flip` is set; `end` or more if there is
+ * none below `end`. */
 SIMT_FN uint32_t shpool_granule_next(simt_addr map, uint32_t at, uint32_t end, uint32_t flip)
 {
     while (at < end) {
@@ -134,7 +135,7 @@ SIMT_FN uint32_t shpool_granule_next(simt_addr map, uint32_t at, uint32_t end, u
     return end;
 }
 
-/* Change the taken bits of granules at..end-1. */
+/* Toggle the used bits of granules at..end-1. */
 SIMT_FN void shpool_granule_flip(simt_addr map, uint32_t at, uint32_t end)
 {
     while (at < end) {
@@ -164,8 +165,8 @@ SIMT_FN uint32_t shpool_granule_find(simt_addr map, uint32_t all, uint32_t need,
     return all;
 }
 
-/* Which allocation ptr is: its first granule and, in *end_p, the one behind its last; or, from
- * SHPOOL_GRANULE_NONE on, why it is none (a shpool_free_result). */
+/* The allocation at ptr: its first granule and, in *end_p, the one after its last; or, from
+ * SHPOOL_GRANULE_NONE on, why it is not one (a shpool_free_result). */
 #define SHPOOL_GRANULE_NONE 0x80000000u
 SIMT_FN uint32_t shpool_granule_of(simt_addr area, const void *ptr, uint32_t *end_p)
 {
@@ -188,13 +189,13 @@ SIMT_FN uint32_t shpool_granule_of(simt_addr area, const void *ptr, uint32_t *en
     *end_p = shpool_granule_next(map + words * 4u, at, all, 0) + 1u;
     if (((off & ((1ull << shift) - 1u)) != 0) ||
         ((at != 0) && shpool_granule_is(map, at - 1u) &&
-         !shpool_granule_is(map + words * 4u, at - 1u))) { /* goes on from the one in front */
+         !shpool_granule_is(map + words * 4u, at - 1u))) { /* continues from the previous granule */
         return SHPOOL_GRANULE_NONE + SHPOOL_FREE_INTERIOR;
     }
     return at;
 }
 
-/* An allocation of `bytes`, or NULL. */
+/* Allocate `bytes`; returns NULL if they do not fit. */
 SIMT_FN void *shpool_granule_take(simt_addr area, unsigned long long bytes, uint32_t alignment)
 {
     const simt_addr    map  = shpool_granule_map(area);
@@ -205,7 +206,7 @@ SIMT_FN void *shpool_granule_take(simt_addr area, unsigned long long bytes, uint
     uint32_t           at;
     simt_addr          last;
 
-    if (slot == 0) { /* the block's first spill; first, while the rest needs no registers */
+    if (slot == 0) { /* the block's first spill; done first, when few registers are in use */
         slot = shpool_slot_take(area);
         simt_store64(area + SHPOOL_AREA_SLOT, slot);
     }
@@ -242,7 +243,7 @@ SIMT_FN uint32_t shpool_granule_give(simt_addr area, const void *ptr)
     return SHPOOL_FREE_OK;
 }
 
-/* Bytes of an allocation; 0 if ptr is none. */
+/* Bytes of an allocation; 0 if ptr is not one. */
 SIMT_FN unsigned long long shpool_granule_bytes(simt_addr area, const void *ptr)
 {
     uint32_t end;
@@ -252,7 +253,8 @@ SIMT_FN unsigned long long shpool_granule_bytes(simt_addr area, const void *ptr)
                ? (unsigned long long)(end - at) << simt_load32(area + SHPOOL_AREA_SHIFT) : 0u;
 }
 
-/* _result = _call under the lock of the slot; inside the loop, as impl/group_lock.h says. */
+/* _result = _call under the lock of the slot; inside the loop, for the reason in
+ * impl/group_lock.h. */
 #define SHPOOL_SPILL_LOCKED(_area, _result, _call) \
     { \
         uint32_t waiting = 1; \
@@ -266,7 +268,7 @@ SIMT_FN unsigned long long shpool_granule_bytes(simt_addr area, const void *ptr)
                 _result = _call; \
                 /* release: pairs with the acquire above; the maps as they are now */ \
                 simt_atomic_store((_area) + SHPOOL_AREA_SPILL_LOCK, 0, SIMT_RELEASE); \
-                waiting = simt_pin(0); /* a known 0 would lead straight out of the loop */ \
+                waiting = simt_pin(0); /* the compiler must not know that this leaves the loop */ \
             } \
         } while (waiting != 0); \
     }

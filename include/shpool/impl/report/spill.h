@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What does not lie in the pool: requests that it cannot serve, in global memory.  Not for direct
+/* Spills: requests that the pool cannot serve are served from global memory.  Not for direct
  * inclusion.
  *
- * Two places, by the pool's flags, in this order:
+ * There are two destinations, chosen by the pool's flags, in this order:
  *
- *   ARENA   A slot of memory that the host allocated before (impl/slots.h).  A block takes one at
- *           its first spill and gives it back in fini.
- *   NATIVE  CUDA's in-kernel heap, behind a header of 16 bytes.
+ *   ARENA   A slot of memory that the host has allocated (impl/slots.h).  A block acquires one at
+ *           its first spill and returns it in fini.
+ *   NATIVE  CUDA's in-kernel heap, after a header of 16 bytes.
  *
- * Nothing of this is in a kernel that is bound to a pool without spill: the table's entry refuses,
- * run-time linking takes another module (lib/linked_plain.cu), and at compile time SHPOOL_SPILL
- * asks for it. */
+ * A kernel that is bound to a pool without spill contains none of this: the table's entry refuses,
+ * run-time linking uses another module (lib/linked_plain.cu), and at compile time only SHPOOL_SPILL
+ * enables it. */
 #ifndef SHPOOL_IMPL_SPILL_H
 #define SHPOOL_IMPL_SPILL_H
 
 #include <shpool/impl/report/slots.h>
 #include <shpool/impl/report/trace.h>
 
-/* Header in front of an allocation of the native heap. */
+/* Header before an allocation of the native heap. */
 typedef struct shpool_spilled {
     void              *raw;   /* what the native allocator returned */
-    unsigned long long bytes; /* payload, whole words */
+    unsigned long long bytes; /* payload bytes, whole words */
 } shpool_spilled;
 
 /* ---- the native heap ---- */
@@ -44,7 +44,7 @@ SIMT_FN void *shpool_native_take(unsigned long long bytes, uint32_t alignment)
     return ptr;
 }
 
-/* Whether ptr lies in the slots, the block's own or another's: it is none of the native heap's. */
+/* Whether ptr is in the slots, the block's own or another's, and thus not in the native heap. */
 SIMT_FN uint32_t shpool_is_slot(shpool_view view, const void *ptr)
 {
     size_t   first;
@@ -61,7 +61,7 @@ SIMT_FN uint32_t shpool_is_slot(shpool_view view, const void *ptr)
 
 /* ---- what the bindings call ---- */
 
-/* Usable bytes of what shpool_spill() gave; 0: it is none of the block's slot, or not spilled. */
+/* Usable bytes of an allocation by shpool_spill(); 0: not in the block's slot, or not spilled. */
 SIMT_FN unsigned long long shpool_spill_bytes(shpool_view view, const void *ptr)
 {
     unsigned long long bytes = 0;
@@ -76,13 +76,14 @@ SIMT_FN unsigned long long shpool_spill_bytes(shpool_view view, const void *ptr)
     return bytes;
 }
 
-/* For counters of 32 bits. */
+/* Clamp to 32 bits, for counters. */
 SIMT_FN uint32_t shpool_spill_count(unsigned long long bytes)
 {
     return (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
 }
 
-/* A request that the pool has refused; where there is no pool, no module has counted it. */
+/* Serve a request that the pool has refused without spilling; without a pool, no module has counted
+ * it. */
 SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
 {
     if ((view.area != 0) && (view.bytes == 0)) {
@@ -92,8 +93,8 @@ SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32
     return NULL;
 }
 
-/* The same, counted anew: a module that has a pool has counted a failure.  Of a request for so many
- * bytes, which is_served, in units of `granule`. */
+/* Count such a request again, because a module with a pool has counted a failure: a request for
+ * `bytes`, rounded up to units of `granule`, that is_served or not. */
 SIMT_FN void shpool_spill_note(shpool_view view, unsigned long long bytes, uint32_t granule,
                                uint32_t is_served, uint32_t is_native)
 {
@@ -111,7 +112,7 @@ SIMT_FN void shpool_spill_note(shpool_view view, unsigned long long bytes, uint3
     shpool_count(view, SHPOOL_AREA_NATIVE, is_native);
 }
 
-/* From the block's slot or the native heap; NULL where those are full as well. */
+/* Serve a request from the block's slot or the native heap; NULL if those are full as well. */
 SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
 {
     void    *ptr       = NULL;
@@ -160,7 +161,7 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
         return shpool_refuse(view, ptr, site);
     }
     bytes = (counted != 0) ? shpool_spill_count(shpool_spill_bytes(view, ptr)) : 0u;
-    if (counted != 0) { /* first: another thread may have them at once */
+    if (counted != 0) { /* first: another thread may reuse them immediately */
         shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes);
     }
     record = shpool_trace_free(view, (unsigned long long)(size_t)ptr,
@@ -186,7 +187,7 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
     return reason;
 }
 
-/* The end of a pool that spills and is not counted; all threads of the block. */
+/* End a pool that spills and is not counted.  Called by all threads of the block. */
 SIMT_FN void shpool_spill_fini(shpool_view view)
 {
     simt_barrier();

@@ -1,54 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What trace=FILE adds to the counted functions: a record in global memory for each malloc and
+/* Tracing for trace=FILE: the counted functions write a record to global memory for each malloc and
  * free.  Not for direct inclusion.
  *
  *   head | a cursor for each block that is traced | records of block 0 | records of block 1 | ...
  *
- * The first blocks of the grid are traced, each in a part of its own; what no longer fits is
- * counted by the cursor and dropped, so that a part always holds the beginning of its block.  A
- * free takes its record before the memory is given back, a malloc when it has got it: who is given
- * what another thread freed comes behind that free.  The host writes the file (lib/trace.c). */
+ * The first blocks of the grid are traced, each in its own part.  Records that do not fit are
+ * dropped and counted by the cursor, so that a part always has the beginning of its block.  A free
+ * reserves its record before it returns the memory, a malloc after it has got the memory: a malloc
+ * that reuses memory therefore follows the free in the trace.  The host writes the file
+ * (lib/trace.c). */
 #ifndef SHPOOL_IMPL_TRACE_H
 #define SHPOOL_IMPL_TRACE_H
 
 #include <shpool/impl/report/area.h>
 
-/* In front of the buffer, from the host. */
+/* At the start of the buffer; written by the host. */
 typedef struct shpool_trace_head {
-    uint32_t blocks;   /* that are traced: those of rank 0..blocks-1 */
-    uint32_t records;  /* room for each */
+    uint32_t blocks;   /* number of traced blocks, those of rank 0..blocks-1 */
+    uint32_t records;  /* records that each has room for */
     uint32_t reserved[2];
 } shpool_trace_head;
 
 /* shpool_trace_record.what, low byte. */
 enum {
-    SHPOOL_TRACE_NOTHING = 0, /* taken, and then there was nothing to say */
+    SHPOOL_TRACE_NOTHING = 0, /* reserved but not used */
     SHPOOL_TRACE_MALLOC  = 1, /* address 0: it failed */
-    SHPOOL_TRACE_WAIT    = 2, /* an attempt of what waits that got nothing */
+    SHPOOL_TRACE_WAIT    = 2, /* a failed attempt of a waiting request */
     SHPOOL_TRACE_FREE    = 3,
     SHPOOL_TRACE_RESIZE  = 4, /* in place */
-    SHPOOL_TRACE_MARK    = 5, /* address: what shpool_mark() answered */
-    SHPOOL_TRACE_RELEASE = 6, /* address: what shpool_release() was given */
+    SHPOOL_TRACE_MARK    = 5, /* address: the result of shpool_mark() */
+    SHPOOL_TRACE_RELEASE = 6, /* address: the argument of shpool_release() */
     SHPOOL_TRACE_FINI    = 7, /* the block's pools ended */
 
     SHPOOL_TRACE_REASON_SHIFT = 8,  /* bits 8..15: shpool_free_result */
-    SHPOOL_TRACE_ALIGN_SHIFT  = 16, /* bits 16..23: log2 of the alignment asked for */
-    SHPOOL_TRACE_GLOBAL       = 1 << 24 /* spilled: the address is one of global memory */
+    SHPOOL_TRACE_ALIGN_SHIFT  = 16, /* bits 16..23: log2 of the requested alignment */
+    SHPOOL_TRACE_GLOBAL       = 1 << 24 /* spilled: the address is in global memory */
 };
 
 /* shpool_trace_record.thread */
-#define SHPOOL_TRACE_RANK          0xffffu /* rank in the block of the thread; of a group the first
-                                              one that has the memory in its pool */
+#define SHPOOL_TRACE_RANK          0xffffu /* rank of the thread in the block; of a group the first
+                                              thread that has the memory in its pool */
 #define SHPOOL_TRACE_MEMBERS_SHIFT 16      /* bits 16..25: members of the group, less 1 */
 
 typedef struct shpool_trace_record {
     uint32_t what;
-    uint32_t thread; /* who asked: SHPOOL_TRACE_RANK, and above it the group's other members */
-    uint32_t bytes;  /* asked for; more than 32 bits can say: the most */
+    uint32_t thread; /* calling thread: SHPOOL_TRACE_RANK, and above it the group's other members */
+    uint32_t bytes;  /* requested bytes, clamped to 32 bits */
     uint32_t usable;
     unsigned long long address; /* from the region's first byte on, so never 0 */
     uint32_t site;
-    uint32_t launch; /* tells the kernel's launches from each other */
+    uint32_t launch; /* distinguishes the kernel's launches */
 } shpool_trace_record;
 
 /* Offset of the first record. */
@@ -57,13 +58,13 @@ SIMT_HD size_t shpool_trace_offset(uint32_t blocks)
     return sizeof(shpool_trace_head) + (((size_t)blocks * 4u + 31u) & ~(size_t)31);
 }
 
-/* How many records a block has asked for. */
+/* Address of the cursor: number of records that a block has requested. */
 SIMT_FN char *shpool_trace_cursor(char *buffer, uint32_t block)
 {
     return buffer + sizeof(shpool_trace_head) + (size_t)block * 4u;
 }
 
-/* Who asks, for shpool_trace_record.thread. */
+/* The caller, for shpool_trace_record.thread. */
 SIMT_FN uint32_t shpool_trace_thread(shpool_view view)
 {
     uint32_t others = (view.flags & (uint32_t)SHPOOL_FLAG_MEMBERS_MASK) >>
@@ -72,7 +73,7 @@ SIMT_FN uint32_t shpool_trace_thread(shpool_view view)
     return view.rank | (others << SHPOOL_TRACE_MEMBERS_SHIFT);
 }
 
-/* A record for the calling thread; NULL if it is not to be traced, or there is no room. */
+/* Reserve a record for the calling thread; NULL if it is not traced, or if there is no room. */
 SIMT_FN_NOINLINE shpool_trace_record *shpool_trace_take(simt_addr area, uint32_t thread)
 {
     char              *buffer = (char *)(size_t)shpool_area_report(area)->trace;
@@ -86,7 +87,7 @@ SIMT_FN_NOINLINE shpool_trace_record *shpool_trace_take(simt_addr area, uint32_t
     }
     slot = simt_global_add32(shpool_trace_cursor(buffer, block), 1);
     if (slot >= head->records) {
-        if (slot >= 0x80000000u) { /* the count of those dropped ends there; the rest stays */
+        if (slot >= 0x80000000u) { /* the count of dropped records stops there */
             (void)simt_global_add32(shpool_trace_cursor(buffer, block), ~0u);
         }
         return NULL;
@@ -98,7 +99,7 @@ SIMT_FN_NOINLINE shpool_trace_record *shpool_trace_take(simt_addr area, uint32_t
     return record;
 }
 
-/* Where an allocation lies: in the region, or in global memory. */
+/* Fill in a record; the address is in the region or in global memory. */
 SIMT_FN void shpool_trace_fill(shpool_trace_record *record, uint32_t what, uint32_t bytes,
                                uint32_t usable, unsigned long long address, uint32_t site)
 {
@@ -111,7 +112,7 @@ SIMT_FN void shpool_trace_fill(shpool_trace_record *record, uint32_t what, uint3
     }
 }
 
-/* A constant 0 where nothing is ever counted leaves nothing of all this in what spills. */
+/* If nothing is ever counted, a constant 0 removes tracing from the spill code. */
 SIMT_FN uint32_t shpool_is_traced(shpool_view view)
 {
 #if defined(SHPOOL_INLINE) && !defined(SHPOOL_CHECK)
@@ -122,13 +123,13 @@ SIMT_FN uint32_t shpool_is_traced(shpool_view view)
 #endif
 }
 
-/* Where an address of the pools lies, from the first byte of the shared memory that is shpool's. */
+/* Offset of an address in the pools from the first byte of the library's shared memory. */
 SIMT_FN uint32_t shpool_trace_place(shpool_view view, uint32_t user)
 {
     return user - (view.area - SHPOOL_AREA_FRONT);
 }
 
-/* One whole record. */
+/* Write one whole record. */
 SIMT_FN_NOINLINE void shpool_trace_put(simt_addr area, uint32_t thread, uint32_t what,
                                        uint32_t bytes, uint32_t usable,
                                        unsigned long long address, uint32_t site)
@@ -136,7 +137,8 @@ SIMT_FN_NOINLINE void shpool_trace_put(simt_addr area, uint32_t thread, uint32_t
     shpool_trace_fill(shpool_trace_take(area, thread), what, bytes, usable, address, site);
 }
 
-/* A request of the pool; user 0: it failed, and where something is spilled that has the record. */
+/* Record a request to the pool; user 0: it failed.  If it is spilled, the spill writes the
+ * record. */
 SIMT_FN void shpool_trace_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
                                  uint32_t usable, simt_addr user, uint32_t site)
 {
@@ -155,7 +157,7 @@ SIMT_FN void shpool_trace_malloc(shpool_view view, uint32_t bytes, uint32_t alig
                      (user != 0) ? shpool_trace_place(view, user) : 0u, site);
 }
 
-/* A request that no pool could serve; ptr NULL: nobody could. */
+/* Record a request that no pool could serve; ptr NULL: it failed. */
 SIMT_FN void shpool_trace_spill(shpool_view view, unsigned long long bytes, uint32_t alignment,
                                 const void *ptr, uint32_t usable)
 {
@@ -168,7 +170,7 @@ SIMT_FN void shpool_trace_spill(shpool_view view, unsigned long long bytes, uint
     }
 }
 
-/* A free that begins: its record, for shpool_trace_refused(). */
+/* Record the start of a free; returns the record for shpool_trace_refused(). */
 SIMT_FN shpool_trace_record *shpool_trace_free(shpool_view view, unsigned long long address,
                                                uint32_t global, uint32_t site)
 {
@@ -181,7 +183,7 @@ SIMT_FN shpool_trace_record *shpool_trace_free(shpool_view view, unsigned long l
     return record;
 }
 
-/* It ended, and changed nothing if there is a reason. */
+/* Record that the free has ended, and was refused if there is a reason. */
 SIMT_FN void shpool_trace_refused(shpool_trace_record *record, uint32_t reason)
 {
     if ((record != NULL) && (reason != SHPOOL_FREE_OK)) {
@@ -189,7 +191,7 @@ SIMT_FN void shpool_trace_refused(shpool_trace_record *record, uint32_t reason)
     }
 }
 
-/* What shpool_mark() answered. */
+/* Record the result of shpool_mark(). */
 SIMT_FN void shpool_trace_mark(shpool_view view, uint32_t mark)
 {
     if (shpool_is_traced(view) != 0) {
@@ -198,7 +200,7 @@ SIMT_FN void shpool_trace_mark(shpool_view view, uint32_t mark)
     }
 }
 
-/* The end of the block's pools, if there is room to say so; one thread, behind a barrier. */
+/* Record the end of the block's pools, if there is room.  Called by one thread, after a barrier. */
 SIMT_FN void shpool_trace_fini(shpool_view view)
 {
     char              *buffer;

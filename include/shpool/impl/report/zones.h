@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What check=1 puts around each allocation.  Not for direct inclusion.
+/* Zones that check=1 puts around each allocation.  Not for direct inclusion.
  *
  *   front zone | payload, whole words | back zone, at least 4 bytes
  *
  * The front zone is as long as the pool's configured alignment, 16 bytes or more, so that the
- * payload is aligned as the module's allocation is.  Its last four words say how long the payload
- * is, where and by whom it was allocated, and a word made of these; all other words of the zones
- * hold SHPOOL_ZONE.  A module knows nothing of it: it serves a larger request.
+ * payload has the alignment of the module's allocation.  Its last four words are the payload's
+ * length, the site and thread that allocated it, and a checksum of these (the seal).  All other
+ * words of the zones contain SHPOOL_ZONE.  A module is not aware of the zones: it serves a larger
+ * request.
  *
- * With scope cluster an allocation may lie in a neighbour block: all accesses are the cluster's.
+ * With scope cluster an allocation may be in a neighbour block: all accesses are cluster accesses.
  *
- * Without check all of this is 0 bytes long, and the functions below do nothing.  In their names,
- * addr is the module's allocation, of `usable` bytes, and user what the caller has. */
+ * Without check the zones have 0 bytes, and the functions below do nothing.  In their parameters,
+ * addr is the module's allocation, of `usable` bytes, and user is the caller's address. */
 #ifndef SHPOOL_IMPL_ZONES_H
 #define SHPOOL_IMPL_ZONES_H
 
@@ -21,10 +22,10 @@
 #define SHPOOL_ZONE   0xfdfdfdfdu /* untouched */
 #define SHPOOL_POISON 0xddddddddu /* freed */
 
-/* Words in front of the payload, as offsets below it. */
+/* Words before the payload, as offsets below it. */
 enum { SHPOOL_ZONE_BYTES = 16, SHPOOL_ZONE_SITE = 12, SHPOOL_ZONE_RANK = 8, SHPOOL_ZONE_SEAL = 4 };
 
-/* Bytes in front of a payload. */
+/* Bytes before a payload. */
 SIMT_HD uint32_t shpool_zone_front(uint32_t flags)
 {
     uint32_t shift = (flags & (uint32_t)SHPOOL_FLAG_ALIGN_MASK) >> SHPOOL_FLAG_ALIGN_SHIFT;
@@ -32,7 +33,7 @@ SIMT_HD uint32_t shpool_zone_front(uint32_t flags)
     return ((flags & SHPOOL_FLAG_CHECK) != 0) ? 1u << shift : 0u;
 }
 
-/* Bytes that an allocation needs beside its payload. */
+/* Bytes that an allocation needs in addition to its payload. */
 SIMT_HD uint32_t shpool_zone_cost(uint32_t flags)
 {
     uint32_t front = shpool_zone_front(flags);
@@ -40,7 +41,7 @@ SIMT_HD uint32_t shpool_zone_cost(uint32_t flags)
     return (front != 0) ? front + 4u : 0u;
 }
 
-/* The largest payload that a module's allocation of so many bytes can hold. */
+/* The largest payload that a module's allocation of `bytes` can hold. */
 SIMT_HD uint32_t shpool_zone_room(uint32_t bytes, uint32_t flags)
 {
     uint32_t cost = shpool_zone_cost(flags);
@@ -48,14 +49,14 @@ SIMT_HD uint32_t shpool_zone_room(uint32_t bytes, uint32_t flags)
     return (bytes > cost) ? bytes - cost : 0u;
 }
 
-/* What a caller who asked for `bytes` may use of a module's allocation of `usable`: no more, with
- * check, than whole words, so that the next one is in the zone. */
+/* Bytes that a caller who requested `bytes` may use of a module's allocation of `usable`.  With
+ * check these are only whole words, so that the next word is in the zone. */
 SIMT_FN uint32_t shpool_zone_bytes(uint32_t bytes, uint32_t usable, uint32_t flags)
 {
     return ((flags & SHPOOL_FLAG_CHECK) != 0) ? (bytes + 3u) & ~3u : usable;
 }
 
-/* What to ask the module for. */
+/* Bytes to request from the module. */
 SIMT_FN uint32_t shpool_zone_request(uint32_t bytes, uint32_t flags)
 {
     uint32_t want = shpool_zone_bytes(bytes, bytes, flags) + shpool_zone_cost(flags);
@@ -70,7 +71,7 @@ SIMT_FN void shpool_zone_fill(simt_addr from, simt_addr end, uint32_t word)
     }
 }
 
-/* The same, of a payload: `from` is aligned to 16; in the own block's memory by 16 bytes. */
+/* Poison a payload: `from` is aligned to 16; in the own block's memory by 16 bytes at a time. */
 SIMT_FN void shpool_zone_poison(simt_addr from, simt_addr end)
 {
     const simt_u128 poison = {SHPOOL_POISON, SHPOOL_POISON, SHPOOL_POISON, SHPOOL_POISON};
@@ -93,10 +94,10 @@ SIMT_FN uint32_t shpool_zone_untouched(simt_addr from, simt_addr end)
     return changed == 0;
 }
 
-/* What the seal holds for a payload of `bytes`; SHPOOL_POISON for a freed one. */
+/* The seal's value for a payload of `bytes`; SHPOOL_POISON for a freed one. */
 SIMT_FN uint32_t shpool_zone_seal(simt_addr user, uint32_t bytes)
 {
-    /* odd factors: no bit of either word may change without the sum */
+    /* odd factors: a change of any bit of either word changes the sum */
     return (simt_cluster_load32(user - SHPOOL_ZONE_SITE) * 0x9e3779b1u) ^
            (simt_cluster_load32(user - SHPOOL_ZONE_RANK) * 0x85ebca6bu) ^ SHPOOL_ZONE ^ bytes;
 }
@@ -112,7 +113,8 @@ SIMT_FN simt_addr shpool_zone_set(shpool_view view, simt_addr addr, uint32_t usa
         simt_cluster_store32(user - SHPOOL_ZONE_SITE, site);
         simt_cluster_store32(user - SHPOOL_ZONE_RANK, rank);
         simt_cluster_store32(user - SHPOOL_ZONE_BYTES, bytes);
-        /* relaxed: who frees it comes behind whatever handed the allocation over */
+        /* relaxed: a thread that frees it is ordered by the synchronisation that passed the
+         * allocation to it */
         simt_cluster_atomic_store(user - SHPOOL_ZONE_SEAL, shpool_zone_seal(user, bytes),
                                   SIMT_RELAXED);
         shpool_zone_fill(user + bytes, addr + usable, SHPOOL_ZONE);
@@ -120,7 +122,7 @@ SIMT_FN simt_addr shpool_zone_set(shpool_view view, simt_addr addr, uint32_t usa
     return user;
 }
 
-/* The payload's bytes, by its front zone, which may have been written over. */
+/* The payload's bytes according to its front zone, which may have been overwritten. */
 SIMT_FN uint32_t shpool_zone_payload(shpool_view view, simt_addr addr, uint32_t usable)
 {
     uint32_t front = shpool_zone_front(view.flags);
@@ -128,8 +130,8 @@ SIMT_FN uint32_t shpool_zone_payload(shpool_view view, simt_addr addr, uint32_t 
     return (front != 0) ? simt_cluster_load32(addr + front - SHPOOL_ZONE_BYTES) : usable;
 }
 
-/* Nonzero if nobody wrote around the record and a payload of so many bytes; the record is another
- * question. */
+/* Nonzero if the zones around a payload of `bytes` are intact, except for the record, which is not
+ * checked. */
 SIMT_FN uint32_t shpool_zone_quiet(shpool_view view, simt_addr addr, uint32_t usable,
                                    uint32_t bytes)
 {
@@ -140,7 +142,7 @@ SIMT_FN uint32_t shpool_zone_quiet(shpool_view view, simt_addr addr, uint32_t us
            shpool_zone_untouched(user + bytes, addr + usable);
 }
 
-/* Nonzero if nobody wrote into the zones around a payload of so many bytes. */
+/* Nonzero if the zones around a payload of `bytes` are intact. */
 SIMT_FN uint32_t shpool_zone_intact(shpool_view view, simt_addr addr, uint32_t usable,
                                     uint32_t bytes)
 {
@@ -151,8 +153,8 @@ SIMT_FN uint32_t shpool_zone_intact(shpool_view view, simt_addr addr, uint32_t u
                               shpool_zone_quiet(view, addr, usable, bytes));
 }
 
-/* The first granule from `from` up to `end` that does not look as free memory is left: poison,
- * except what was the record of an allocation; `end` if all do. */
+/* The first granule from `from` up to `end` that does not look like free memory, that is, poison
+ * except for former records of allocations; `end` if all do. */
 SIMT_FN simt_addr shpool_zone_used(simt_addr from, simt_addr end)
 {
     for (; from < end; from += 16u) {
@@ -170,9 +172,9 @@ SIMT_FN simt_addr shpool_zone_used(simt_addr from, simt_addr end)
     return end;
 }
 
-/* Poison an allocation that is about to be given back, except its record; or why it cannot be, and
- * all stays as it was.  Of several frees of one allocation at the same time the one that breaks the
- * seal is right: no allocator's links reach that word of a block that was given back meanwhile. */
+/* Poison an allocation that is about to be freed, except its record; or return why it cannot be
+ * freed, with nothing changed.  Among concurrent frees of one allocation, the one that breaks the
+ * seal succeeds: no allocator's links overwrite that word of a block that was freed meanwhile. */
 SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t usable,
                                      uint32_t bytes)
 {
@@ -184,7 +186,7 @@ SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t 
         return SHPOOL_FREE_OK;
     }
     sealed = shpool_zone_seal(user, bytes);
-    /* relaxed: orders nothing, only one may have it */
+    /* relaxed: orders nothing; only one may succeed */
     found = simt_cluster_atomic_cas(user - SHPOOL_ZONE_SEAL, sealed,
                                     shpool_zone_seal(user, SHPOOL_POISON), SIMT_RELAXED);
     if (found != sealed) {
@@ -200,16 +202,16 @@ SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t 
     return SHPOOL_FREE_OK;
 }
 
-/* A word of the front zone; 0 where there is none. */
+/* A word of the front zone; 0 if there is no zone. */
 SIMT_FN uint32_t shpool_zone_word(shpool_view view, simt_addr user, uint32_t word)
 {
     return (shpool_zone_front(view.flags) != 0) ? simt_cluster_load32(user - word) : 0u;
 }
 
-/* The site of a live allocation; it keeps that when it moves. */
+/* The site of a live allocation, which it keeps when it moves. */
 SIMT_FN uint32_t shpool_zone_site(shpool_view view, const void *ptr)
 {
-    return ((view.bytes != 0) && simt_is_within(simt_window(), ptr)) /* a neighbour's, too */
+    return ((view.bytes != 0) && simt_is_within(simt_window(), ptr)) /* also a neighbour's */
                ? shpool_zone_word(view, simt_to_shared(ptr), SHPOOL_ZONE_SITE) : 0u;
 }
 

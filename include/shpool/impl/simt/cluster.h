@@ -3,16 +3,16 @@
  *
  * Below sm_90 a block is a cluster of one, and each access is the one without the prefix.
  *
- * On sm_90 a near_ access is LDS or ATOMS like any other; a cluster_ access is LD or ATOM of a
- * generic address, also where it turns out to be the own block's (44 cycles instead of 29 and 37,
- * 225 to 254 in a neighbour's; H200).
+ * On sm_90 a near_ access is LDS or ATOMS like any other; a cluster_ access is LD or ATOM with a
+ * generic address, even if it is the own block's (44 cycles instead of 29 and 37, 225 to 254 in a
+ * neighbour's; H200).
  *
- * Orders.  An acquire or release instruction of cluster scope orders global memory as well: the one
- * becomes CCTL.IVALL, which empties the L1 cache, the other MEMBAR.GPU.  What an allocator orders
- * is the payload, so an acquire here is a relaxed access and a fence for shared memory of the
- * cluster, and the release of near_ one for the own block's (PTX ISA, fence.sync_restrict; no
- * instruction and MEMBAR.CTA).  A payload in a neighbour's memory has no such release: cluster_
- * uses the full one. */
+ * Orders.  An acquire or release instruction of cluster scope also orders global memory: the
+ * acquire becomes CCTL.IVALL, which empties the L1 cache, the release MEMBAR.GPU.  An allocator
+ * only needs to order the payload.  So an acquire here is a relaxed access and a fence for shared
+ * memory of the cluster, and the release of near_ has a fence for the own block's (PTX ISA,
+ * fence.sync_restrict; no instruction and MEMBAR.CTA).  There is no such release for a payload in a
+ * neighbour's memory: cluster_ uses the full one. */
 #ifndef SHPOOL_IMPL_SIMT_CLUSTER_H
 #define SHPOOL_IMPL_SIMT_CLUSTER_H
 
@@ -45,7 +45,7 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
     return there;
 }
 
-/* PTX ISA 8.6 has the fences; where the toolkit is older the full ones do. */
+/* PTX ISA 8.6 has these fences; with an older toolkit the full ones are used. */
 #if (__CUDACC_VER_MAJOR__ > 12) || ((__CUDACC_VER_MAJOR__ == 12) && (__CUDACC_VER_MINOR__ >= 8))
 #define SIMT_CLUSTER_ACQUIRE "fence.acquire.sync_restrict::shared::cluster.cluster;"
 #define SIMT_NEAR_RELEASE    "fence.release.sync_restrict::shared::cta.cluster;"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* simt.h for the CPU block executor.  Not for direct inclusion.
  *
- * The accesses are inline, in the translation unit of whoever uses them, so that a program built
- * with -fsanitize=address or thread has them instrumented whatever libshpool.so was built with.
- * Each is a point where the engine may switch to another thread of the block. */
+ * The accesses are inline, in the translation unit that uses them, so that a program built with
+ * -fsanitize=address or thread instruments them, however libshpool.so was built.  At each access
+ * the engine may switch to another thread of the block. */
 #ifndef SHPOOL_IMPL_SIMT_CPU_H
 #define SHPOOL_IMPL_SIMT_CPU_H
 
@@ -17,7 +17,7 @@ extern "C" {
 #define SIMT_ROLLED
 #define SIMT_LIKELY(_x)  __builtin_expect((_x) != 0, 1)
 #define SIMT_UNROLLED
-#if defined(__cplusplus) /* not even emitted: a host may include it and link nothing */
+#if defined(__cplusplus) /* not emitted if unused: a host may include it without linking */
 #define SIMT_FN_NOINLINE static inline __attribute__((unused, noinline))
 #else
 #define SIMT_FN_NOINLINE static __attribute__((unused, noinline))
@@ -26,21 +26,21 @@ extern "C" {
 #define SIMT_TABLE(_type, _name, _count) static const _type _name[_count]
 #define SIMT_API         __attribute__((visibility("default")))
 
-/** What the accesses need of the running thread; the engine owns it. */
+/** State of the running thread that the accesses need; owned by the engine. */
 typedef struct simt_self_state {
-    unsigned char *arena;    /**< where simt_addr 0 would lie */
+    unsigned char *arena;    /**< where simt_addr 0 would be */
     uint32_t arena_begin;    /**< first valid simt_addr of the block */
     uint32_t arena_end;      /**< one past the last */
     uint32_t dynamic_base;
     uint32_t dynamic_bytes;
-    uint32_t countdown;      /**< accesses until the engine is asked; never 0 between accesses */
+    uint32_t countdown;      /**< accesses until the engine is called; never 0 between accesses */
     uint32_t rank;           /**< of the thread in its block */
     uint32_t threads;        /**< of the block */
     uint32_t block;          /**< rank of the block in the grid */
     uint32_t blocks;         /**< of the grid */
     uint32_t thread_index[3];
     uint32_t block_index[3];
-    unsigned long long launch; /**< another number for each simt_run() and simt_explore() */
+    unsigned long long launch; /**< a different number for each simt_run() and simt_explore() */
     uint32_t cluster_rank;   /**< of the block in its cluster */
     uint32_t cluster_blocks; /**< of the cluster */
 } simt_self_state;
@@ -48,13 +48,13 @@ typedef struct simt_self_state {
 /** The running thread's state; NULL outside simt_run(). */
 extern SIMT_API __thread simt_self_state *simt_self;
 
-/** What a warp-collective call does. */
+/** Kinds of warp-collective calls. */
 typedef enum simt_collective {
     SIMT_OP_SYNC, SIMT_OP_BALLOT, SIMT_OP_ANY, SIMT_OP_ALL, SIMT_OP_SHFL, SIMT_OP_SHFL_XOR,
     SIMT_OP_SHFL_UP, SIMT_OP_SHFL_DOWN, SIMT_OP_MATCH, SIMT_OP_CONVERGED
 } simt_collective;
 
-/* The engine's side; file and line name the place in reports. */
+/* Functions of the engine; file and line name the place in reports. */
 SIMT_API void     simt_engine_switch(void);
 SIMT_API void     simt_engine_fault(const char *what, simt_addr addr, uint32_t bytes);
 SIMT_API void     simt_engine_remote(const char *what, simt_addr addr, uint32_t bytes);
@@ -133,7 +133,7 @@ SIMT_FN uint32_t simt_cluster_blocks(void) { return simt_self->cluster_blocks; }
 
 /* ---- accesses ---- */
 
-/* The schedule's hook, then the bounds and alignment that the hardware would fault on. */
+/* Calls the scheduler, then checks bounds and alignment, for which the hardware would fault. */
 SIMT_FN void *simt_cpu_at(const char *what, simt_addr a, uint32_t bytes)
 {
     simt_self_state *self = simt_self;
@@ -147,7 +147,7 @@ SIMT_FN void *simt_cpu_at(const char *what, simt_addr a, uint32_t bytes)
     return self->arena + a;
 }
 
-/* Shared memory has no type: what was stored as two words may be loaded as one of 64 bits. */
+/* Shared memory has no type: two stored words may be loaded as one of 64 bits. */
 typedef uint8_t            __attribute__((may_alias)) simt_cpu_word8;
 typedef uint16_t           __attribute__((may_alias)) simt_cpu_word16;
 typedef uint32_t           __attribute__((may_alias)) simt_cpu_word32;
@@ -186,7 +186,7 @@ SIMT_FN void simt_store128(simt_addr a, simt_u128 v)
     p[3] = v.w;
 }
 
-/* A constant order folds to one case; the default is only there for unoptimised builds. */
+/* A constant order folds to one case; only unoptimised builds need the default. */
 #define SIMT_CPU_ORDERED(_o, _call) \
     switch (_o) { \
     case SIMT_RELAXED: return _call(__ATOMIC_RELAXED); \
@@ -226,11 +226,11 @@ SIMT_FN void simt_store128(simt_addr a, simt_u128 v)
         return old; \
     }
 
-/* ThreadSanitizer knows the history of a word by its address, so it is told of the second one. */
+/* ThreadSanitizer tracks each word by its address, so it must be told about the second one. */
 extern void __tsan_acquire(void *addr) __attribute__((weak));
 extern void __tsan_release(void *addr) __attribute__((weak));
 
-/* What bitmaps are made of, once for each kind of address; _p comes behind simt_. */
+/* Atomics for bitmaps, once for each kind of address; _p follows simt_. */
 #define SIMT_CPU_ATOMICS(_p, _at) \
     SIMT_FN uint32_t simt_##_p##atomic_load(simt_addr a, simt_order o) \
     { \
@@ -296,8 +296,8 @@ SIMT_FN uint32_t simt_atomic_cas_pair(simt_addr a, simt_pair expected, simt_pair
     return done;
 }
 
-/* C11 has no atomic minimum: a loop, one switch point like every other atomic.  It stores in any
- * case, as the GPU's does: a release that changes nothing is a release all the same. */
+/* C11 has no atomic minimum: a loop, one switch point like every other atomic.  Like the GPU's, it
+ * always stores: a release that changes nothing is still a release. */
 #define SIMT_CPU_EXTREME(_name, _better) \
     SIMT_FN uint32_t simt_atomic_##_name(simt_addr a, uint32_t v, simt_order o) \
     { \
@@ -311,7 +311,7 @@ SIMT_CPU_EXTREME(min, <)
 SIMT_CPU_EXTREME(max, >)
 #undef SIMT_CPU_EXTREME
 
-/* ---- in a cluster: the same but for which addresses will do ---- */
+/* ---- in a cluster: the same, except for the valid addresses ---- */
 
 SIMT_FN void *simt_cpu_cluster_at(const char *what, simt_addr a, uint32_t bytes)
 {

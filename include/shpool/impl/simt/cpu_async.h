@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* simt.h's mbarriers and asynchronous copies on the CPU block executor.  Not for direct inclusion.
  *
- * All of it is the engine's doing: a copy lands when the schedule says, and not before. */
+ * The engine implements all of it: a copy lands when the schedule says, and not before. */
 #ifndef SHPOOL_IMPL_SIMT_CPU_ASYNC_H
 #define SHPOOL_IMPL_SIMT_CPU_ASYNC_H
 
@@ -12,7 +12,7 @@ extern "C" {
 #define SIMT_HAS_MBARRIER 1
 #define SIMT_HAS_BULK     1
 
-/** Which copies; each kind has groups of its own. */
+/** Kinds of copies; each has its own groups. */
 typedef enum simt_copy_kind {
     SIMT_COPY_IN, SIMT_COPY_OUT, SIMT_COPY_16, SIMT_COPY_KINDS
 } simt_copy_kind;

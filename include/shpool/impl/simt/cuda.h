@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* simt.h for the GPU (nvcc, NVRTC).  Not for direct inclusion.
  *
- * Every access is inline PTX on a 32-bit shared address: written as C, a pointer that travelled
- * through a function table becomes generic, and its accesses LD/ST/ATOM instead of LDS/STS/ATOMS.
- * Each clobbers memory: the caller's own accesses to a payload must not move across the
- * allocator's accesses to the same bytes (free links lie in freed payloads). */
+ * Every access is inline PTX on a 32-bit shared address.  In C, a pointer that passed through a
+ * function table becomes generic, and its accesses become LD/ST/ATOM instead of LDS/STS/ATOMS.
+ * Each access clobbers memory: the caller's own accesses to a payload must not move across the
+ * allocator's accesses to the same bytes (freed payloads contain links). */
 #ifndef SHPOOL_IMPL_SIMT_CUDA_H
 #define SHPOOL_IMPL_SIMT_CUDA_H
 
@@ -72,8 +72,8 @@ SIMT_FN simt_addr simt_to_shared(const void *p)
 }
 SIMT_FN void *simt_from_shared(simt_addr a) { return __cvta_shared_to_generic((size_t)a); }
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900)
-/* Here a conversion reads a special register, and does so again at each use.  It is the upper half
- * of the window's generic addresses; the lower half is the shared address. */
+/* On the GPU each conversion reads a special register again.  Its value is the upper half of the
+ * window's generic addresses; the lower half is the shared address. */
 SIMT_FN uint32_t simt_window(void)
 {
     return simt_keep((uint32_t)((size_t)simt_from_shared(0) >> 32));
@@ -90,8 +90,8 @@ SIMT_FN void *simt_from_window(uint32_t w, simt_addr a)
 }
 #endif
 
-/* sm_90: shared addresses have the rank of their block in the cluster in the top byte, also those
- * of the own block, and generic addresses of all blocks of a cluster the same upper half. */
+/* sm_90: the top byte of a shared address, even in the own block, is the rank of its block in the
+ * cluster, and generic addresses of all blocks of a cluster have the same upper half. */
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900)
 SIMT_FN uint32_t simt_addr_rank(simt_addr a) { return a >> SIMT_RANK_SHIFT; }
 SIMT_FN simt_addr simt_addr_offset(simt_addr a) { return a & SIMT_OFFSET; }
@@ -117,7 +117,7 @@ SIMT_FN uint32_t simt_dynamic_bytes(void)
     return bytes;
 }
 
-/* Code for sm_75 may run on a GPU that reserves some, and cannot ask it how much. */
+/* Code for sm_75 may run on a GPU that reserves some shared memory, but cannot query how much. */
 SIMT_FN simt_addr simt_shared_end(uint32_t system_bytes)
 {
     uint32_t bytes;
@@ -184,7 +184,7 @@ SIMT_FN uint32_t simt_atomic_load(simt_addr a, simt_order o)
     }
     return v;
 }
-/* 64 bits and not a vector, whose elements PTX reads in any order. */
+/* One access of 64 bits instead of a vector, whose elements PTX may read in any order. */
 SIMT_FN simt_pair simt_atomic_load_pair(simt_addr a, simt_order o)
 {
     unsigned long long both;
@@ -196,7 +196,7 @@ SIMT_FN simt_pair simt_atomic_load_pair(simt_addr a, simt_order o)
     }
     return {(uint32_t)both, (uint32_t)(both >> 32)};
 }
-/* No load waits for another: one fence behind them is cheaper than n loads with orders. */
+/* No load waits for another: one fence after them is cheaper than n ordered loads. */
 SIMT_FN void simt_atomic_load_pairs(const simt_addr *a, simt_pair *v, uint32_t n, simt_order o)
 {
     uint32_t i;
@@ -312,7 +312,7 @@ SIMT_FN unsigned long long simt_broadcast(unsigned long long v)
     }
     __syncthreads();
     v = word;
-    __syncthreads(); /* read by all: the next one may come */
+    __syncthreads(); /* all have read it: the next one may follow */
     return v;
 }
 SIMT_FN void simt_warp_sync(uint32_t m) { __syncwarp(m); }
@@ -342,14 +342,15 @@ SIMT_FN uint32_t simt_converged(void) { return __activemask(); }
 
 SIMT_FN uint32_t simt_clock(void) { return (uint32_t)clock(); }
 
-/* The loop around it reads the word again; here only the issue slots matter.  Of sleeps around 32,
- * 200 and 1,000 ns the last served pools of 96 to 1,024 threads best, up to twice as fast, and the
- * others alike.
+/* The surrounding loop reads the word again; here only the issue slots matter.  Among sleeps of
+ * about 32, 200 and 1,000 ns, the longest was best for pools of 96 to 1,024 threads, up to twice as
+ * fast; for other pools there was no difference.
  *
- * A different time for each: the GPU ends a sleep at the next multiple of a power of two (measured:
- * of 1,000, 2,000 and 4,000 cycles for 256, 512 and 1,024 ns on), so that threads which sleep
- * equally long wake together, in an order that stays the same.  Then the first ones may take a lock
- * at each turn, for requests that cannot be served, while those who would free never get it. */
+ * Each thread sleeps for a different time.  The GPU ends a sleep at the next multiple of a power of
+ * two (measured: of 1,000, 2,000 and 4,000 cycles from 256, 512 and 1,024 ns on), so threads with
+ * equal sleeps wake together, always in the same order.  The first ones may then acquire a lock
+ * every time, for requests that cannot be served, while the threads that would free never get
+ * it. */
 SIMT_FN void simt_wait(simt_addr a, uint32_t seen)
 {
     (void)a;

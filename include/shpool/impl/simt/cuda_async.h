@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* simt.h's mbarriers and asynchronous copies on the GPU.  Not for direct inclusion.
  *
- * What an architecture lacks is not declared for it, so a kernel that uses it anyway does not
- * compile.  Where nvcc compiles the host's side everything is. */
+ * Functions that an architecture lacks are not declared for it, so a kernel that uses them does not
+ * compile.  nvcc's host pass declares everything. */
 #ifndef SHPOOL_IMPL_SIMT_CUDA_ASYNC_H
 #define SHPOOL_IMPL_SIMT_CUDA_ASYNC_H
 
@@ -24,7 +24,7 @@ SIMT_FN void simt_mbar_init(simt_addr a, uint32_t count)
 {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(a), "r"(count) : "memory");
 #if SIMT_HAS_BULK
-    /* the copy engine sees it, too */
+    /* also visible to the copy engine */
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
 #endif
 }
@@ -50,7 +50,7 @@ SIMT_FN void simt_mbar_wait(simt_addr a, uint32_t parity)
 #if SIMT_HAS_BULK
     uint32_t done = 0;
 
-    /* the hardware suspends the thread for a while before it says no */
+    /* the hardware suspends the thread for a while before it returns 0 */
     while (done == 0) {
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
                      "selp.u32 %0, 1, 0, p; }"
