@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* arena
  *
- * A stack: malloc moves a cursor up, what is freed on top moves it down again, and a mark moves it
- * back over everything that came since.  For scratch memory of functions that call each other.
+ * A stack: malloc moves a cursor up, a free of the topmost allocation moves it down again, and a
+ * mark moves it back over everything allocated since.  For scratch memory of functions that call
+ * each other.
  *
  * Terms
- *   cursor   address behind the topmost allocation, a multiple of 16
+ *   cursor   address after the topmost allocation, a multiple of 16
  *   entry    one word for each allocation, in the order of their addresses.  The first is one of
  *            the pool's last words; entries grow down while allocations grow up.
  *            start of the allocation | HOLE: the one below is freed | LIVE: this one is not
@@ -13,18 +14,17 @@
  *
  * Pool:  head of 16 bytes: cursor and slot | up to the alignment | payload ... | ... entries
  *
- * An allocation that is freed below others stays as a dead entry until those are freed, too; what
- * is skipped for an alignment is a dead entry as well.  The topmost entry is live, always: so a
- * free of it is one comparison and a store, unless HOLE says to go on.  No word lies between the
- * allocations, so an overrun meets its neighbour's payload; and every bad free is refused, because
+ * An allocation that is freed below others stays as a dead entry until those are also freed; bytes
+ * skipped for an alignment are a dead entry as well.  The topmost entry is always live, so its free
+ * is one comparison and one store, unless HOLE requires more.  There are no words between
+ * allocations, so an overrun hits its neighbour's payload.  Every bad free is refused, because
  * entries are searched by address.
  *
- * Banks: lanes of a warp have pools an odd multiple of 16 bytes apart, so that four of them meet in
- * each 16-byte column.  Entries are moved by 0 to 3 words, by the pool's address, and cursor and
- * slot by 0 or 2: then lanes at the same height do not meet.
+ * Banks: lanes of a warp have pools an odd multiple of 16 bytes apart, so that four of them share
+ * each 16-byte column.  Depending on the pool's address, entries are shifted by 0 to 3 words, and
+ * cursor and slot by 0 or 2: lanes at the same height then have no conflict.
  *
- * A pool that is shared has a lock in its head (impl/heap/group_lock.h says why it is taken like
- * that).
+ * A shared pool has a lock in its head (impl/heap/group_lock.h explains how it is acquired).
  *
  * Invariants (the numbers that walk reports)
  *   1  cursor and slot are addresses of the pool and leave room for each other; of a shared pool
@@ -32,8 +32,8 @@
  *   2  starts go up, from the first payload byte, and stay below the cursor
  *   3  HOLE says whether the entry below is dead; the topmost is live
  *
- * Marks are those of obstacks in the GNU C library; letting go a whole scope is Hanson's idea
- * (Fast allocation and deallocation of memory based on object lifetimes, 1990). */
+ * Marks are those of obstacks in the GNU C library; releasing a whole scope is Hanson's idea (Fast
+ * allocation and deallocation of memory based on object lifetimes, 1990). */
 #ifndef SHPOOL_ALLOCATORS_ARENA_H
 #define SHPOOL_ALLOCATORS_ARENA_H
 
@@ -50,11 +50,11 @@
 
 /* Both stack pointers; they are loaded and stored as one. */
 typedef struct shpool_arena_state {
-    simt_addr cursor; /* where the next allocation goes */
-    simt_addr slot;   /* where the next entry goes */
+    simt_addr cursor; /* address of the next allocation */
+    simt_addr slot;   /* address of the next entry */
 } shpool_arena_state;
 
-/* word[0]: bytes without the highest entry and what it can be moved by; word[1]: in front of the
+/* word[0]: bytes without the highest entry and its largest shift; word[1]: bytes before the
  * payload. */
 SIMT_HD shpool_layout shpool_arena_layout(uint32_t bytes, uint32_t alignment)
 {
@@ -80,7 +80,7 @@ SIMT_FN simt_addr shpool_arena_top(shpool_view view)
     return view.base + view.word[0] + ((view.base >> 5) & 12u);
 }
 
-/* Entry `n`; those behind the last one are nobody's. */
+/* Entry `n`; the words after the last one are unused. */
 SIMT_FN uint32_t shpool_arena_entry(shpool_view view, uint32_t n)
 {
     return simt_load32(shpool_arena_top(view) - (n << 2));
@@ -99,8 +99,8 @@ SIMT_FN uint32_t shpool_arena_count(shpool_view view, shpool_arena_state s)
 /* Where the allocation of an entry starts. */
 SIMT_FN simt_addr shpool_arena_start(uint32_t entry) { return entry & ~15u; }
 
-/* Of a shared pool the lock comes behind it; else it is moved by the pool's address, for the banks'
- * sake. */
+/* In a shared pool the lock follows it; otherwise it is shifted according to the pool's address, to
+ * avoid bank conflicts. */
 SIMT_FN simt_addr shpool_arena_place(shpool_view view)
 {
     uint32_t shared = view.flags & SHPOOL_FLAG_SHARED;
@@ -141,7 +141,7 @@ SIMT_FN uint32_t shpool_arena_find(shpool_view view, uint32_t count, simt_addr a
     return (low != 0) ? low - 1u : count;
 }
 
-/* SHPOOL_FREE_OK, and which entry an allocation has; or why that address is none. */
+/* SHPOOL_FREE_OK and the allocation's entry; or why the address is not an allocation. */
 SIMT_FN uint32_t shpool_arena_look(shpool_view view, shpool_arena_state s, simt_addr addr,
                                    uint32_t *index_p)
 {
@@ -165,7 +165,7 @@ SIMT_FN uint32_t shpool_arena_look(shpool_view view, shpool_arena_state s, simt_
     return (shpool_arena_start(entry) == addr) ? SHPOOL_FREE_OK : SHPOOL_FREE_INTERIOR;
 }
 
-/* First byte behind allocation `index`. */
+/* First byte after allocation `index`. */
 SIMT_FN simt_addr shpool_arena_end(shpool_view view, shpool_arena_state s, uint32_t index)
 {
     return (index + 1u == shpool_arena_count(view, s))
@@ -174,7 +174,7 @@ SIMT_FN simt_addr shpool_arena_end(shpool_view view, shpool_arena_state s, uint3
 
 /* ---- checking ---- */
 
-/* What is wrong with entry `n`, above which the next one starts at `above`; 0: nothing. */
+/* The invariant that entry `n` breaks, if the next one above starts at `above`; 0: none. */
 SIMT_FN uint32_t shpool_arena_wrong(shpool_view view, uint32_t n, simt_addr above)
 {
     uint32_t entry = shpool_arena_entry(view, n);
@@ -262,7 +262,7 @@ SIMT_FN void shpool_arena_pop(shpool_view view, uint32_t count)
     shpool_arena_store(view, shpool_arena_start(entry), shpool_arena_top(view) - (count << 2));
 }
 
-/* Any free; also of what is no allocation. */
+/* Any free, valid or not. */
 SIMT_FN uint32_t shpool_arena_drop(shpool_view view, shpool_arena_state s, simt_addr addr)
 {
     uint32_t count = shpool_arena_count(view, s);
@@ -299,7 +299,8 @@ SIMT_FN uint32_t shpool_arena_give(shpool_view view, simt_addr addr)
 
 /* ---- marks: the cursor in granules, and in the upper half the number of entries ---- */
 
-/* SHPOOL_NO_MARK: a mark.  Else back to that, 1; or 0, if what it stood on is gone. */
+/* SHPOOL_NO_MARK: returns a mark.  Else goes back to that mark and returns 1, or returns 0 if the
+ * pool has gone below it. */
 SIMT_FN uint32_t shpool_arena_back(shpool_view view, uint32_t to)
 {
     shpool_arena_state s     = shpool_arena_load(view);
@@ -315,11 +316,11 @@ SIMT_FN uint32_t shpool_arena_back(shpool_view view, uint32_t to)
     if (keep >= count) { /* nothing has come since, or more has gone */
         return to == now;
     }
-    entry = shpool_arena_entry(view, keep); /* the first that came since */
+    entry = shpool_arena_entry(view, keep); /* the first one allocated since */
     if (shpool_arena_start(entry) != begin + ((to & 0xffffu) << 4)) {
         return 0;
     }
-    if ((entry & SHPOOL_ARENA_HOLE) != 0) { /* what was on top then has been freed since */
+    if ((entry & SHPOOL_ARENA_HOLE) != 0) { /* the old top has been freed since */
         shpool_arena_pop(view, keep);
     } else {
         shpool_arena_store(view, shpool_arena_start(entry), shpool_arena_top(view) - (keep << 2));
@@ -345,7 +346,7 @@ SIMT_FN uint32_t shpool_arena_size(shpool_view view, simt_addr addr)
                ? shpool_arena_end(view, s, index) - addr : 0u;
 }
 
-/* The topmost grows and shrinks; another one stays as it is, which may be enough. */
+/* The topmost allocation can grow and shrink; others keep their size, which may suffice. */
 SIMT_FN uint32_t shpool_arena_fit(shpool_view view, simt_addr addr, uint32_t bytes)
 {
     shpool_arena_state s    = shpool_arena_load(view);
@@ -374,8 +375,8 @@ SIMT_FN uint32_t shpool_arena_room(shpool_view view)
 
 /* ---- the module ---- */
 
-/* _result = _call, under the lock where there is one; _forget sets what _call alone needed, or the
- * compiler keeps it for another round that never comes. */
+/* _result = _call, under the lock if there is one; _forget sets the variables that only _call
+ * needed, or the compiler keeps them for another round that never comes. */
 #define SHPOOL_ARENA_DO(_result, _call, _forget) \
     if ((view.flags & SHPOOL_FLAG_SHARED) == 0) { \
         if (view.word[0] != 0) { \
@@ -422,7 +423,7 @@ SIMT_FN uint32_t shpool_arena_free(shpool_view view, simt_addr addr, uint32_t si
     return reason;
 }
 
-/* free refuses whatever owns does, in one step */
+/* free refuses everything that owns does, in one step */
 SIMT_FN uint32_t shpool_arena_discard(shpool_view view, simt_addr addr, uint32_t site)
 {
     return shpool_arena_free(view, addr, site);
@@ -477,7 +478,8 @@ SIMT_FN shpool_walk shpool_arena_walk(shpool_view view)
 {
     shpool_walk walk = {0, 0, 0, 0};
 
-    /* relaxed: 0 and 1 come and go, nothing else ever; who waits for another waits for ever */
+    /* relaxed: the value changes between 0 and 1; a thread would wait for any other value
+     * forever */
     if (((view.flags & SHPOOL_FLAG_SHARED) != 0) && (view.word[0] != 0) &&
         (simt_atomic_load(view.base + SHPOOL_ARENA_LOCK, SIMT_RELAXED) > 1u)) {
         walk.broken = SHPOOL_BROKEN_LOCK;

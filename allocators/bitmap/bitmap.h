@@ -3,17 +3,17 @@
  *
  * Terms
  *   granule   16 bytes of payload, numbered 0..G-1; an allocation is a run of granules
- *   word      32 bits for 11 granules: bit i says "used", bit 16+i "an allocation starts here",
- *             bit 31 "the allocation with the last granule goes on in the next word"
- *   home      the word in which a thread tries first; nobody else's, where a block has 1, 2, 4, 8,
- *             16 or 32 warps and its pool 32 words (5,632 bytes of payload) for each of them
+ *   word      32 bits for 11 granules: bit i says "used", bit 16+i "an allocation starts here", bit
+ *             31 "the allocation with the last granule continues in the next word"
+ *   home      the word in which a thread tries first; not shared if the block has 1, 2, 4, 8, 16 or
+ *             32 warps and its pool 32 words (5,632 bytes of payload) for each of them
  *   run       consecutive granules; one that crosses words is "long"
- *   mark      a long run's words are claimed one after another; until the last one is, those marks
- *             are transient: they may be taken back, and then no allocation ever owned them
- *   pending   long claims under way
- *   releases  how often memory has become free.  A failing malloc is believed only if that count
- *             stood still and nothing was pending, otherwise it looks again.
- *   spread    over how many pairs the warps' searches begin (bitmap_group.h)
+ *   mark      a long run's words are claimed one after another; until the last one is claimed,
+ *             these marks are transient: they may be undone, and then no allocation ever owned them
+ *   pending   number of long claims in progress
+ *   releases  how often memory has become free.  A malloc may only fail if that count has not
+ *             changed and nothing was pending; otherwise it searches again.
+ *   spread    the number of pairs over which the warps' searches begin (bitmap_group.h)
  *   claimed   bit 11 of a pair's first word: a warp is claiming granules of that pair; its marks
  *             are transient, as above (bitmap_group.h)
  *
@@ -26,19 +26,18 @@
  * Invariants (the numbers that walk reports)
  *   1  a used granule that does not start an allocation follows a used granule
  *   2  a start bit without its used bit: a free that never finished
- *   3  the bits behind granule G-1 are all set (they end every run)
+ *   3  the bits after granule G-1 are all set (they end every run)
  *   4  no claim is pending, and no pair is claimed
- *   5  bit 31 of a word does not fit the granules on both sides of its end
- *   6  G and the offset are the view's, and bits without a meaning are 0
+ *   5  bit 31 of a word contradicts the granules on both sides of its end
+ *   6  G and the offset equal the view's, and unused bits are 0
  *
- * Loops and convergence: where the lanes of a warp part, those that are done wait for the others,
- * but for two cases: into the entry of a function that is called and uses atomics (or loads
- * ordered like them), and into a loop that does and runs because of what one returned, ptxas puts a
- * YIELD, lest a lane spin on what a waiting one has.  Then the waiting ones go on, and the warp
- * stays in parts, each with all instructions to itself, for long.  So what is usual here tries in
- * straight-line code, what searches in a loop only peeks (simt.h), and in a pool that is not tiny
- * two warps have no home in common: those that meet in one word fall into step, and then meet each
- * time.
+ * Loops and convergence: diverged lanes normally wait for each other.  There are two exceptions:
+ * ptxas inserts a YIELD at the entry of a called function that uses atomics (or loads ordered like
+ * them), and into a loop that uses them and runs because of the result of one, lest a lane spin on
+ * something that a waiting lane has.  The waiting lanes then continue, and the warp stays split for
+ * a long time.  So the usual path here is straight-line code, searches in a loop only peek
+ * (simt.h), and in a pool that is not tiny no two warps share a home: warps that use the same word
+ * fall into step, and then conflict each time.
  *
  * The idea of claiming by one atomic on a bitmap at a scattered start is that of ScatterAlloc
  * (Steinberger et al., InPar 2012) and Halloc (Adinetz and Pleiter, 2014). */
@@ -51,8 +50,8 @@
 
 /* ---- malloc near home: up to 16 granules, by a fixed number of tries ---- */
 
-/* Where a thread tries first.  Each warp has words of its own, its lanes' homes are in different
- * banks; where it has too few, a multiplicative hash spreads them (Knuth, TAOCP 3, 6.4). */
+/* Where a thread tries first.  Each warp has its own words, with its lanes' homes in different
+ * banks; if there are too few words, a multiplicative hash spreads them (Knuth, TAOCP 3, 6.4). */
 typedef struct shpool_bitmap_place {
     uint32_t home;      /* word */
     uint32_t from, end; /* its neighbourhood: the warp's words, or all; even */
@@ -78,14 +77,15 @@ SIMT_FN shpool_bitmap_place shpool_bitmap_where(shpool_view view)
     return at;
 }
 
-/* Even words fill from below and odd ones from above, so that what is free in a pair lies together:
- * shpool_run_pick()'s `high`. */
+/* Even words fill from below and odd ones from above, so that the free granules of a pair are
+ * adjacent: `high` of shpool_run_pick(). */
 SIMT_FN uint32_t shpool_bitmap_high(shpool_bitmap_place at)
 {
     return 0u - (at.home & 1u);
 }
 
-/* Claim `need` granules (1..11) in word w; 0 if there is no room, or others came first. */
+/* Claim `need` granules (1..11) in word w; 0 if there is no room, or if other threads were
+ * faster. */
 SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t w, uint32_t need, uint32_t high)
 {
     simt_addr a    = shpool_bitmap_word_at(view, w);
@@ -104,8 +104,8 @@ SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t w, uint32_t need
                ? shpool_bitmap_payload(view, SHPOOL_BITMAP_SPAN * w + i) : 0u;
 }
 
-/* As shpool_bitmap_claim, for a run that crosses from the word at a, which held `low`, to the one
- * behind it, which held `next`; orders as there. */
+/* As shpool_bitmap_claim, for a run that crosses from the word at a, which was `low`, to the next
+ * one, which was `next`; with the same orders. */
 SIMT_FN uint32_t shpool_bitmap_cross(shpool_view view, simt_addr a, uint32_t low, uint32_t set_low,
                                      uint32_t next, uint32_t set_next)
 {
@@ -146,8 +146,8 @@ SIMT_FN uint32_t shpool_bitmap_spot(simt_addr base, uint32_t w, uint32_t need, u
 }
 
 /* The same for the neighbourhood, and then for all words.  Lanes and turns begin at different
- * words, so that those that met once meet less often; behind a full neighbourhood all go on alike.
- * A call, as it is long; it only peeks, so nothing parts the warp (see the top). */
+ * words, so that repeated conflicts are rarer; after a full neighbourhood all continue alike.  A
+ * call, because it is long; it only peeks, so nothing splits the warp (see the top). */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek(simt_addr base, uint32_t granules, uint32_t rank,
                                              uint32_t need, uint32_t turn)
 {
@@ -233,8 +233,8 @@ SIMT_FN simt_addr shpool_bitmap_take_around(shpool_view view, shpool_bitmap_plac
 
 /* ---- malloc anywhere: any request, exactly ---- */
 
-/* First free run that is as wished, from pair p on; NOWHERE if there is none.  *busy_p gets
- * CLAIMED if a group was claiming in one of the pairs: its marks may be taken back. */
+/* First free run that matches the wish, from pair p on; NOWHERE if there is none.  *busy_p becomes
+ * CLAIMED if a group was claiming in one of the pairs: its marks may be undone. */
 SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t p, shpool_bitmap_wish wish,
                                     uint32_t *busy_p)
 {
@@ -274,7 +274,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
     uint32_t           void_searches = 0;
 
     if (need > view.word[0]) {
-        return 0; /* the empty pool, too: it has no granules */
+        return 0; /* also for the empty pool, which has no granules */
     }
     for (;;) {
         uint32_t before = shpool_bitmap_releases(view.base);
@@ -304,8 +304,8 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
         pending = simt_atomic_load(view.base, SIMT_ACQUIRE);
         if ((shpool_bitmap_releases(view.base) != before) &&
             SHPOOL_BITMAP_AGAIN(++void_searches)) {
-            /* Memory became free behind the search.  In a full pool that goes on for long, and
-             * those who search keep the others from what they do. */
+            /* Memory became free behind the search.  In a full pool this can repeat for a long
+             * time, and the searching threads slow the others down. */
             simt_pause(SHPOOL_BITMAP_PAUSE << ((void_searches < SHPOOL_BITMAP_DOUBLED)
                                                    ? void_searches : SHPOOL_BITMAP_DOUBLED));
             continue;
@@ -318,8 +318,8 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
 }
 
 /* Any request, exactly: more than 16 granules, or aligned to more than 16 bytes; runs across a pair
- * of words; what will be refused; and, seldom, the unlucky.  A call; its arguments travel in
- * registers, a view would not. */
+ * of words; requests that will fail; and, rarely, unlucky ones.  A call; its arguments are passed
+ * in registers, which a view would not be. */
 SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_far(simt_addr base, uint32_t granules,
                                                     uint32_t offset, uint32_t rank, uint32_t need,
                                                     uint32_t alignment)
@@ -363,7 +363,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc(shpool_view view, uint32_t bytes, uint32_
     if ((need <= SHPOOL_BITMAP_SPAN) && (view.word[0] != 0) && (alignment <= 16u)) {
         addr = shpool_bitmap_take(view, at.home, need, shpool_bitmap_high(at));
     }
-    return (addr != 0) ? addr /* pinned: what home does not need is computed behind it */
+    return (addr != 0) ? addr /* pinned: values that home does not need are computed after it */
                        : shpool_bitmap_malloc_away(view.base, view.word[0], view.word[1], view.rank,
                                                    simt_pin(need), alignment);
 }
@@ -376,7 +376,7 @@ SIMT_FN uint32_t shpool_bitmap_granule(shpool_view view, simt_addr addr)
     return shpool_run_granule(addr - view.base - view.word[1]);
 }
 
-/* What a word says of freeing its granule i. */
+/* The result, according to a word, of freeing its granule i. */
 SIMT_FN uint32_t shpool_bitmap_judge(uint32_t word, uint32_t i)
 {
     uint32_t both = shpool_bitmap_both(word, i);
@@ -387,7 +387,7 @@ SIMT_FN uint32_t shpool_bitmap_judge(uint32_t word, uint32_t i)
     return (both == 1u) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_DOUBLE;
 }
 
-/* Whether the run with the bits `run` of a word goes on in the next one. */
+/* Whether the run with the bits `run` of a word continues in the next one. */
 SIMT_FN uint32_t shpool_bitmap_goes_on(uint32_t word, uint32_t run)
 {
     return ((run & SHPOOL_BITMAP_LAST) != 0) && ((word & SHPOOL_BITMAP_MORE) != 0);
@@ -410,10 +410,10 @@ SIMT_FN uint32_t shpool_bitmap_length(shpool_view view, uint32_t first, uint32_t
     return count;
 }
 
-/* What a thread that frees knows. */
+/* State of a thread that frees. */
 typedef struct shpool_bitmap_release {
     uint32_t w, i;    /* word and granule in it */
-    uint32_t seen;    /* what the word held */
+    uint32_t seen;    /* the word's value */
     uint32_t is_long; /* the allocation has more words */
     uint32_t reason;  /* why it is refused, or SHPOOL_FREE_OK */
 } shpool_bitmap_release;
@@ -425,13 +425,13 @@ SIMT_FN uint32_t shpool_bitmap_give(shpool_view view, shpool_bitmap_release *r)
     uint32_t run  = shpool_bitmap_rest(seen, r->i) << r->i;
     uint32_t take = run | (1u << SHPOOL_BITMAP_STARTS << r->i);
 
-    if ((seen & take) != take) { /* rest() takes its first granule for granted */
+    if ((seen & take) != take) { /* rest() does not test its first granule */
         r->reason = shpool_bitmap_judge(seen, r->i);
         return 1;
     }
-    /* A run inside one word goes at once.  A long one first loses the used bit of its first granule
-     * only: that makes this thread the one that frees it, and the start bit that stays keeps the
-     * granule taken and ends the allocation in front of it. */
+    /* A run inside one word is freed in one step.  A long one first loses only the used bit of its
+     * first granule: this makes this thread the one that frees it.  The start bit stays, which
+     * keeps the granule in use and ends the previous allocation. */
     r->is_long = shpool_bitmap_goes_on(seen, run);
     take       = r->is_long ? 1u << r->i : take;
     /* release: pairs with the acquire of the next claim, as in shpool_bitmap_clear */
@@ -439,7 +439,7 @@ SIMT_FN uint32_t shpool_bitmap_give(shpool_view view, shpool_bitmap_release *r)
     return r->seen == seen;
 }
 
-/* Give back the rest of a long run; `seen`: as it was before. */
+/* Free the rest of a long run; `seen`: the first word before the free. */
 SIMT_FN void shpool_bitmap_free_long(shpool_view view, const shpool_bitmap_release *r)
 {
     simt_addr a    = shpool_bitmap_word_at(view, r->w);
@@ -498,7 +498,7 @@ SIMT_FN uint32_t shpool_bitmap_owns(shpool_view view, simt_addr addr)
                                first - SHPOOL_BITMAP_SPAN * w);
 }
 
-SHPOOL_DISCARD(bitmap) /* free judges and takes by one compare-and-swap */
+SHPOOL_DISCARD(bitmap) /* free tests and claims by one compare-and-swap */
 
 /* ---- the rest ---- */
 
@@ -521,8 +521,8 @@ SIMT_FN uint32_t shpool_bitmap_usable(shpool_view view, simt_addr addr)
     return shpool_bitmap_size(view, shpool_bitmap_granule(view, addr)) << 4;
 }
 
-/* The caller's run that ended with a word, in front of granule `end`, now goes on there (more), or
- * now ends here. */
+/* The caller's run ends with a word, before granule `end`; now it continues there (more), or ends
+ * here again. */
 SIMT_FN void shpool_bitmap_end(shpool_view view, uint32_t end, uint32_t more)
 {
     uint32_t  w = shpool_bitmap_word_of(end - 1u);
@@ -583,7 +583,8 @@ SIMT_FN uint32_t shpool_bitmap_largest(shpool_view view)
     return best << 4;
 }
 
-/* What word w, which holds `word`, breaks whoever is at work; 0: nothing. */
+/* Invariant that word w, with the value `word`, breaks even if other threads are active; 0:
+ * none. */
 SIMT_FN uint32_t shpool_bitmap_wrong(shpool_view view, uint32_t w, uint32_t word)
 {
     const uint32_t behind = shpool_bitmap_behind(view, w);
@@ -591,12 +592,12 @@ SIMT_FN uint32_t shpool_bitmap_wrong(shpool_view view, uint32_t w, uint32_t word
                            SHPOOL_BITMAP_MORE | ((w & 1u) ? 0u : SHPOOL_BITMAP_CLAIMED);
 
     if (((word & SHPOOL_BITMAP_MORE) != 0) && (SHPOOL_BITMAP_SPAN * (w + 1u) >= view.word[0])) {
-        return 5; /* behind it is nothing to go on in */
+        return 5; /* there is no next word to continue in */
     }
     return ((word & behind) != behind) ? 3u : ((word & ~known) != 0) ? 6u : 0u;
 }
 
-/* What never changes, whoever is at work. */
+/* Checks only data that never changes, even if other threads are active. */
 SIMT_FN shpool_walk shpool_bitmap_outline(shpool_view view)
 {
     shpool_walk walk = {0, 0, 0, 0};
@@ -638,8 +639,8 @@ SIMT_FN shpool_walk shpool_bitmap_guard(shpool_view view)
 SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
 {
     shpool_walk walk   = shpool_bitmap_outline(view);
-    uint32_t    before = 0; /* whether the granule in front is used */
-    uint32_t    more   = 0; /* whether the word in front says that its last run goes on */
+    uint32_t    before = 0; /* whether the previous granule is used */
+    uint32_t    more   = 0; /* whether the previous word says that its last run continues */
     uint32_t    g;
 
     for (g = 0; (g < view.word[0]) && (walk.broken == 0); g++) {
@@ -671,7 +672,7 @@ SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
     return walk;
 }
 
-#if !defined(SHPOOL_BITMAP_AS) /* in a cluster one lane asks for its group */
+#if !defined(SHPOOL_BITMAP_AS) /* in a cluster one lane requests for its group */
 #include <shpool/allocators/bitmap/bitmap_group.h>
 #define SHPOOL_GROUPS_bitmap ~, 1
 #define SHPOOL_GUARDS_bitmap ~, 1

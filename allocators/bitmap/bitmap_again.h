@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bitmap once more, under other names and by other accesses, for pools that are not reached by
- * simt.h's plain ones.  Include it once for each such instance:
+/* bitmap once more, under other names and with other accesses, for pools that simt.h's plain
+ * accesses cannot reach.  Include it once for each such instance:
  *
  *     #define SHPOOL_BITMAP_AS(_name) my_bitmap_##_name   what shpool_bitmap_... is called
  *     #define SHPOOL_BITMAP_BY(_name) my_##_name          what simt_load32, _store32, _peek,
@@ -8,11 +8,11 @@
  *                                                         _load_pair are
  *     #include <shpool/allocators/bitmap/bitmap_again.h>
  *
- * It takes both macros away again.  The list below names all of bitmap's functions and types: one
- * that is missing is defined twice, and does not compile.  No include guard. */
+ * It undefines both macros.  The list below names all of bitmap's functions and types: a missing
+ * one would be defined twice, and would not compile.  There is no include guard. */
 #include <shpool/allocators/bitmap/bitmap.h>
 
-#if defined(SHPOOL_BITMAP_AS) /* by itself it makes nothing */
+#if defined(SHPOOL_BITMAP_AS) /* on its own it defines nothing */
 
 #undef SHPOOL_ALLOCATORS_BITMAP_H
 #undef SHPOOL_ALLOCATORS_BITMAP_RUNS_H

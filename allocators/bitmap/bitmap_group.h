@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bitmap for warps: 32 lanes that serve one request together.  bitmap.h explains the terms.  Of a
- * smaller group the first lane asks.
+/* bitmap for warps: 32 lanes serve one request together.  bitmap.h explains the terms.  For a
+ * smaller group the first lane makes the request.
  *
- * Search    Each lane looks at one pair of words, 22 granules; neighbouring lanes at neighbouring
- *           pairs.  Two votes and a shuffle tell each lane how long the free run is that reaches
- *           into its pair from below: the first fit, to the granule.
- * Claim     Each lane takes its part of the run by one compare-and-swap of the pair that it has
- *           seen.  If one of them comes too late, the others give theirs back, and the warp looks
- *           again.  Until then the pairs say CLAIMED: marks in them may be taken back.
- * Free      The first lane takes the allocation from its owner, as in bitmap.h; then each lane
- *           clears one word.
+ * Search    Each lane reads one pair of words, 22 granules; neighbouring lanes read neighbouring
+ *           pairs.  Two votes and a shuffle give each lane the length of the free run that reaches
+ *           into its pair from below.  This finds the exact first fit.
+ * Claim     Each lane claims its part of the run by one compare-and-swap of the pair that it has
+ *           read.  If one of them is too late, the others undo theirs, and the warp searches again.
+ *           Until then the pairs are CLAIMED: marks in them may be undone.
+ * Free      The first lane ends the allocation's ownership, as in bitmap.h; then each lane clears
+ *           one word.
  *
- * Lanes that have no part in a step do it nevertheless, without effect (a swap of a word for
- * itself, a sum of 0): a branch around an atomic parts the warp, and it costs more to meet again.
- * The usual path has no loop: ptxas puts a YIELD, which is slow, into each loop with an atomic.
+ * Lanes without work in a step still perform it, without effect (a swap of a word for itself, an
+ * addition of 0): a branch around an atomic would split the warp, and reconvergence costs more.
+ * The usual path has no loop: ptxas inserts a YIELD, which is slow, into each loop with an atomic.
  *
- * Warps begin at different places, so that they seldom want the same words: near each other at
- * first, and further apart each time that two of them met. */
-#include <shpool/allocators/bitmap/bitmap.h> /* in front of the guard: it includes this file */
+ * Warps begin at different places, so that they rarely need the same words: close together at
+ * first, and further apart after each conflict of two warps. */
+#include <shpool/allocators/bitmap/bitmap.h> /* before the guard: it includes this file */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_GROUP_H
 #define SHPOOL_ALLOCATORS_BITMAP_GROUP_H
 
-#define SHPOOL_BITMAP_LOOK (SIMT_WARP * SHPOOL_BITMAP_PAIR) /* granules that a warp sees at once */
+#define SHPOOL_BITMAP_LOOK (SIMT_WARP * SHPOOL_BITMAP_PAIR) /* granules that a warp reads in one
+                                                               step */
 
 /* ---- search ---- */
 
-/* What a lane sees of its pair. */
+/* A lane's reading of its pair. */
 typedef struct shpool_bitmap_look {
     simt_addr a; /* of the pair */
     simt_pair words;
@@ -53,14 +54,14 @@ SIMT_FN uint32_t shpool_bitmap_back_of(shpool_bitmap_look look)
     return look.at + SHPOOL_BITMAP_PAIR - shpool_bitmap_back(look.unused);
 }
 
-/* By all lanes: where the free run begins that reaches into the caller's pair from below; into the
- * first lane's it reaches from `run`. */
+/* Called by all lanes: where the free run begins that reaches into the caller's pair from below;
+ * the first lane's begins at `run`. */
 SIMT_FN uint32_t shpool_bitmap_reach(shpool_bitmap_look look, uint32_t run)
 {
     const uint32_t full   = simt_ballot(SIMT_ALL_LANES, look.unused == SHPOOL_BITMAP_FULL);
     const uint32_t others = ~full & simt_mask(0, simt_lane());
-    /* the last lane below that ends a run: this one's begins there (no branch where there is none:
-     * the first lane never has one, and would part the warp) */
+    /* the last lower lane that ends a run, where this lane's run begins (no branch if there is
+     * none: the first lane never has one, and would split the warp) */
     const uint32_t from   = 31u - simt_clz(others);
     const uint32_t start  = simt_shfl(SIMT_ALL_LANES, shpool_bitmap_back_of(look), from);
 
@@ -76,9 +77,9 @@ SIMT_FN uint32_t shpool_bitmap_lowest(uint32_t granule)
                        : SHPOOL_BITMAP_NOWHERE;
 }
 
-/* By all lanes: the first fit among what they see; NOWHERE if there is none.  *run_p: where the
- * free run begins that reaches into the first lane's pair; then, if there is no fit, the same of
- * the pair behind the last lane's. */
+/* Called by all lanes: the first fit in the pairs that they have read; NOWHERE if there is none.
+ * *run_p: where the free run begins that reaches into the first lane's pair; on return, if there is
+ * no fit, the same for the pair after the last lane's. */
 SIMT_FN uint32_t shpool_bitmap_fit_warp(shpool_bitmap_look look, shpool_bitmap_wish wish,
                                         uint32_t *run_p)
 {
@@ -95,7 +96,7 @@ SIMT_FN uint32_t shpool_bitmap_fit_warp(shpool_bitmap_look look, shpool_bitmap_w
 
 /* ---- claim ---- */
 
-/* A lane's bits of granules first..end-1, of which the first is a start; all 0: it has none. */
+/* A lane's bits for granules first..end-1, of which the first is a start; all 0: it has none. */
 SIMT_FN simt_pair shpool_bitmap_bits(uint32_t at, uint32_t first, uint32_t end)
 {
     uint32_t  from = ((first > at) ? first : at) - at;
@@ -115,13 +116,13 @@ SIMT_FN simt_pair shpool_bitmap_bits(uint32_t at, uint32_t first, uint32_t end)
     return bits;
 }
 
-/* By all lanes: mark granules first..end-1, all in pairs that they see free.  1, or 0 with nothing
- * marked. */
+/* Called by all lanes: mark granules first..end-1, all in pairs that they have read as free.
+ * Returns 1, or 0 with nothing marked. */
 SIMT_FN uint32_t shpool_bitmap_claim_seen(shpool_bitmap_look look, uint32_t first, uint32_t end)
 {
     const simt_pair bits   = shpool_bitmap_bits(look.at, first, end);
     const simt_pair marked = {look.words.x | bits.x, look.words.y | bits.y};
-    /* acquire: as in shpool_bitmap_claim; what it marks says CLAIMED itself, so no release */
+    /* acquire: as in shpool_bitmap_claim; the marked word itself is CLAIMED, so no release */
     const uint32_t  got    = simt_atomic_cas_pair(look.a, look.words, marked, SIMT_ACQUIRE);
 
     if (SIMT_LIKELY(simt_all(SIMT_ALL_LANES, got || (bits.x == 0)))) {
@@ -138,7 +139,8 @@ SIMT_FN uint32_t shpool_bitmap_claim_seen(shpool_bitmap_look look, uint32_t firs
     return 0;
 }
 
-/* One lane's word: its part of granules first..end-1 by a compare-and-swap; what it has set. */
+/* One lane's word: claims its part of granules first..end-1 by a compare-and-swap; returns the bits
+ * that it has set. */
 SIMT_FN uint32_t shpool_bitmap_claim_word(simt_addr a, uint32_t set, uint32_t run)
 {
     uint32_t old = simt_atomic_load(a, SIMT_RELAXED);
@@ -155,7 +157,7 @@ SIMT_FN uint32_t shpool_bitmap_claim_word(simt_addr a, uint32_t set, uint32_t ru
     return set;
 }
 
-/* A word for each lane of granules first..end-1: w.  1: all are taken, else none of them is. */
+/* Each lane claims one word, w, of granules first..end-1.  1: all are claimed; else none is. */
 SIMT_FN uint32_t shpool_bitmap_claim_round(shpool_view view, uint32_t first, uint32_t end,
                                            uint32_t w)
 {
@@ -181,8 +183,8 @@ SIMT_FN uint32_t shpool_bitmap_claim_round(shpool_view view, uint32_t first, uin
     return 0;
 }
 
-/* By a whole warp, for runs that are longer than a pair for each lane: mark granules first..end-1
- * used.  1, or 0 with nothing marked. */
+/* Called by a whole warp, for runs longer than one pair per lane: mark granules first..end-1 as
+ * used.  Returns 1, or 0 with nothing marked. */
 SIMT_FN uint32_t shpool_bitmap_claim_words(shpool_view view, uint32_t first, uint32_t end)
 {
     const uint32_t leads = simt_lane() == 0;
@@ -200,10 +202,10 @@ SIMT_FN uint32_t shpool_bitmap_claim_words(shpool_view view, uint32_t first, uin
         got = shpool_bitmap_claim_round(view, first, end, at + simt_lane());
         at += SIMT_WARP;
     } while (got && (at <= last));
-    if (!got && leads && (at - SIMT_WARP != w)) { /* whole rounds in front of the failed one */
+    if (!got && leads && (at - SIMT_WARP != w)) { /* whole rounds before the failed one */
         shpool_bitmap_clear(view, first, SHPOOL_BITMAP_SPAN * (at - SIMT_WARP) - first);
     }
-    simt_warp_sync(SIMT_ALL_LANES); /* every mark is set, or gone again; all lanes come behind it */
+    simt_warp_sync(SIMT_ALL_LANES); /* every mark is set or undone; orders all lanes after it */
     if (leads) {
         shpool_bitmap_claimed(view, !got);
     }
@@ -212,7 +214,7 @@ SIMT_FN uint32_t shpool_bitmap_claim_words(shpool_view view, uint32_t first, uin
 
 /* ---- skip: where a long run may begin ---- */
 
-#define SHPOOL_BITMAP_LOOKS 4u /* at once, by a warp that skips */
+#define SHPOOL_BITMAP_LOOKS 4u /* in one step, by a warp that skips */
 
 /* So many whole pairs in a row are in any run that is as wished; at most SIMT_WARP.  0: there may
  * be none, or, with less than SIMT_WARP, a look at the row might not show the run. */
@@ -228,7 +230,7 @@ SIMT_FN uint32_t shpool_bitmap_row_of(shpool_bitmap_wish wish)
     return (wish.need + wish.below <= most) ? row : 0u;
 }
 
-/* A pair that nobody has, and in which nobody is claiming. */
+/* Whether a pair is entirely free, and no group is claiming in it. */
 SIMT_FN uint32_t shpool_bitmap_is_whole(simt_pair words)
 {
     const uint32_t bits = SHPOOL_BITMAP_USED | (SHPOOL_BITMAP_USED << SHPOOL_BITMAP_STARTS);
@@ -236,7 +238,8 @@ SIMT_FN uint32_t shpool_bitmap_is_whole(simt_pair words)
     return ((words.x & (bits | SHPOOL_BITMAP_CLAIMED)) | (words.y & bits)) == 0;
 }
 
-/* By all lanes: bit i of full[k] says whether pair p + 32 k + i is whole; none is from `end` on. */
+/* Called by all lanes: bit i of full[k] says whether pair p + 32 k + i is whole; none is from `end`
+ * on. */
 SIMT_FN void shpool_bitmap_see_wholes(shpool_view view, uint32_t p, uint32_t end, uint32_t *full,
                                       uint32_t *busy_p)
 {
@@ -260,8 +263,8 @@ SIMT_FN void shpool_bitmap_see_wholes(shpool_view view, uint32_t p, uint32_t end
     }
 }
 
-/* By all lanes: the first of `row` (1..32) whole pairs in a row, from pair p on; `end` or more if
- * there is none. */
+/* Called by all lanes: the first of `row` (1..32) consecutive whole pairs, from pair p on; `end` or
+ * more if there is none. */
 SIMT_FN uint32_t shpool_bitmap_skip(shpool_view view, uint32_t p, uint32_t end, uint32_t row,
                                     uint32_t *busy_p)
 {
@@ -292,8 +295,8 @@ SIMT_FN uint32_t shpool_bitmap_skip(shpool_view view, uint32_t p, uint32_t end, 
 
 /* ---- malloc ---- */
 
-/* From pair p to pair stop: claim the first fit.  Its granule; NOWHERE: none was seen.  row: look
- * only where so many whole pairs are in a row. */
+/* Claim the first fit from pair p to pair stop.  Returns its granule, or NOWHERE if none was found.
+ * row: search only where this number of whole pairs is consecutive. */
 SIMT_FN uint32_t shpool_bitmap_sweep(shpool_view view, uint32_t p, uint32_t stop, uint32_t row,
                                      shpool_bitmap_wish wish, uint32_t *busy_p)
 {
@@ -310,7 +313,7 @@ SIMT_FN uint32_t shpool_bitmap_sweep(shpool_view view, uint32_t p, uint32_t stop
             if (p >= end) {
                 return SHPOOL_BITMAP_NOWHERE;
             }
-            p -= (p != 0); /* the run may begin in the pair in front */
+            p -= (p != 0); /* the run may begin in the previous pair */
             run = SHPOOL_BITMAP_PAIR * p;
         }
         look  = shpool_bitmap_look_at(view, p + simt_lane(), end);
@@ -329,7 +332,7 @@ SIMT_FN uint32_t shpool_bitmap_sweep(shpool_view view, uint32_t p, uint32_t stop
             if (shpool_bitmap_claim_seen(look, first, first + wish.need)) {
                 return first;
             }
-        } else { /* it begins further down, where lanes look no more */
+        } else { /* it begins further down, outside the lanes' pairs */
             if ((wish.need > SHPOOL_BITMAP_PAIR * (SIMT_WARP - 1u)) &&
                 shpool_bitmap_claim_words(view, first, first + wish.need)) {
                 return first;
@@ -341,7 +344,7 @@ SIMT_FN uint32_t shpool_bitmap_sweep(shpool_view view, uint32_t p, uint32_t stop
     return SHPOOL_BITMAP_NOWHERE;
 }
 
-/* A lane's share of the counts of releases; they stand still if no lane's share changes. */
+/* A lane's share of the release counts; nothing was released if no lane's share changes. */
 SIMT_FN uint32_t shpool_bitmap_releases_of(simt_addr base)
 {
     simt_pair two = {0, 0};
@@ -350,8 +353,8 @@ SIMT_FN uint32_t shpool_bitmap_releases_of(simt_addr base)
         /* acquire: as in shpool_bitmap_releases */
         two = simt_atomic_load_pair(base + 16u + 8u * simt_lane(), SIMT_ACQUIRE);
     }
-    simt_warp_sync(SIMT_ALL_LANES); /* all lanes come behind every count, and the counts before
-                                       what follows */
+    simt_warp_sync(SIMT_ALL_LANES); /* orders all lanes after every count, and the counts before the
+                                       following reads */
     return two.x + two.y;
 }
 
@@ -361,8 +364,9 @@ SIMT_FN uint32_t shpool_bitmap_place_of(uint32_t rank, uint32_t places)
     return simt_mulhi((rank / SIMT_WARP) * 2654435769u, places);
 }
 
-/* By all lanes: over how many of the first pairs warps spread, at most `most`.  As many as they
- * needed so far: small requests all over the pool would leave no room for a large one. */
+/* Called by all lanes: the number of first pairs over which warps spread, at most `most`.  It is
+ * only as large as conflicts so far have required: small requests all over the pool would leave no
+ * room for a large one. */
 SIMT_FN uint32_t shpool_bitmap_places(shpool_view view, uint32_t most)
 {
     /* relaxed: a hint.  lane 0's: all begin at the same pair */
@@ -396,10 +400,10 @@ SIMT_FN uint32_t shpool_bitmap_has_seen_all(simt_addr base, uint32_t before, uin
         simt_warp_sync(SIMT_ALL_LANES);
         return 0;
     }
-    simt_warp_sync(SIMT_ALL_LANES); /* what any lane has seen comes before: */
+    simt_warp_sync(SIMT_ALL_LANES); /* orders every lane's reads before: */
     /* acquire: as in shpool_bitmap_malloc_slow */
     pending = simt_shfl(SIMT_ALL_LANES, simt_atomic_load(base, SIMT_ACQUIRE), 0);
-    simt_warp_sync(SIMT_ALL_LANES); /* the counts come behind it in all lanes */
+    simt_warp_sync(SIMT_ALL_LANES); /* orders the counts after it in all lanes */
     if (simt_any(SIMT_ALL_LANES, shpool_bitmap_releases_of(base) != before)) {
         /* memory became free behind the search */
         simt_pause(SHPOOL_BITMAP_PAUSE << *void_searches_p);
@@ -445,9 +449,9 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
     }
 }
 
-/* By a whole warp, one look: 704 granules from pair p on.  NOWHERE: others came first, or, and then
- * *p_p is NOWHERE, none fits there.  Straight on, without a loop: into one ptxas would put a
- * YIELD. */
+/* Called by a whole warp, one step: 704 granules from pair p on.  NOWHERE: other threads were
+ * faster, or none fits there, and then *p_p is NOWHERE.  Straight-line code: ptxas would insert a
+ * YIELD into a loop. */
 SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint32_t below,
                                            uint32_t *p_p)
 {
@@ -463,7 +467,7 @@ SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint
     look.unused = shpool_bitmap_unused_pair(look.words);
     first       = shpool_bitmap_reach(look, SHPOOL_BITMAP_PAIR * p);
     first       = (first + below) & ~below;
-    /* a run that lies within a pair is found by a longer search only */
+    /* only a longer search finds a run inside a pair */
     hits = simt_ballot(SIMT_ALL_LANES,
                        first + need <= look.at + simt_ffs(~look.unused) - 1u);
     if (!SIMT_LIKELY(hits != 0)) {
@@ -491,7 +495,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc_led(shpool_view view, uint32_t need, uint
         addr = (addr != 0) ? addr : shpool_bitmap_malloc_far(view.base, view.word[0], view.word[1],
                                                              view.rank, need, alignment);
     }
-    simt_warp_sync(lanes); /* the others come behind what the first lane acquired */
+    simt_warp_sync(lanes); /* orders the others after what the first lane acquired */
     return simt_shfl(lanes, addr, first);
 }
 
@@ -526,7 +530,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
 /* One lane's word of an allocation that is freed. */
 typedef struct shpool_bitmap_part {
     uint32_t run;  /* its used bits of the allocation */
-    uint32_t more; /* which goes on in the next word */
+    uint32_t more; /* which continues in the next word */
 } shpool_bitmap_part;
 
 SIMT_FN shpool_bitmap_part shpool_bitmap_part_of(uint32_t word, uint32_t i)
@@ -559,7 +563,8 @@ SIMT_FN simt_addr shpool_bitmap_word_near(shpool_view view, uint32_t w)
     return shpool_bitmap_word_at(view, (w < last) ? w : last);
 }
 
-/* What an allocation has behind the words that the warp has cleared at once: from word w on. */
+/* Clear the rest of an allocation, from word w on, after the words that the warp has cleared in one
+ * step. */
 SIMT_FN_NOINLINE void shpool_bitmap_clear_on(simt_addr base, uint32_t granules, uint32_t w)
 {
     const shpool_view view = {base, 0, 0, 0, {granules, 0}, 0};
@@ -570,8 +575,8 @@ SIMT_FN_NOINLINE void shpool_bitmap_clear_on(simt_addr base, uint32_t granules, 
     }
 }
 
-/* By one of the lanes, whose addr is not 0: of a smaller group, and where the word has changed
- * meanwhile or the free is to be refused. */
+/* Called by one lane, with an addr that is not 0: for a smaller group, and if the word has changed
+ * meanwhile or the free will be refused. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_free_call(simt_addr base, uint32_t granules,
                                                   uint32_t offset, uint32_t rank, simt_addr addr)
 {
@@ -600,8 +605,8 @@ SIMT_FN uint32_t shpool_bitmap_free_warp(shpool_view view, simt_addr addr, uint3
     const uint32_t  seen  = simt_atomic_load(a, SIMT_RELAXED);
     uint32_t        sole;
 
-    /* As for a long run in shpool_bitmap_give: whoever clears the used bit of the first granule is
-     * the one that frees it.  relaxed: the granule stays taken by its start bit */
+    /* As for a long run in shpool_bitmap_give: the thread that clears the used bit of the first
+     * granule is the one that frees it.  relaxed: the start bit keeps the granule in use */
     sole = leads && (shpool_bitmap_judge(seen, i) == SHPOOL_FREE_OK);
     sole &= (simt_atomic_cas(a, seen, sole ? seen & ~(1u << i) : seen, SIMT_RELAXED) == seen);
     if (!SIMT_LIKELY(simt_any(SIMT_ALL_LANES, sole != 0))) {

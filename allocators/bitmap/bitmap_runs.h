@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bitmap's words: where they lie, and runs of granules that are claimed in them and given back.
+/* bitmap's words: their addresses, and how runs of granules are claimed and freed in them.
  * bitmap.h explains the terms, and chooses the runs. */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_RUNS_H
 #define SHPOOL_ALLOCATORS_BITMAP_RUNS_H
@@ -13,14 +13,14 @@
 #define SHPOOL_BITMAP_STARTS   16u         /* where its start bits begin */
 #define SHPOOL_BITMAP_LAST     0x00000400u /* used bit of its last granule */
 #define SHPOOL_BITMAP_CLAIMED  0x00000800u /* of a pair's first word: a group is claiming in it */
-#define SHPOOL_BITMAP_MORE     0x80000000u /* the run with that one goes on in the next word */
+#define SHPOOL_BITMAP_MORE     0x80000000u /* the run with that one continues in the next word */
 #define SHPOOL_BITMAP_COUNTERS 8u          /* of releases; a power of two */
 #define SHPOOL_BITMAP_PAIR     22u         /* granules of a pair of words */
 #define SHPOOL_BITMAP_FULL     0x003fffffu /* a pair of which all are free */
 #define SHPOOL_BITMAP_NOWHERE  0xffffffffu /* no granule */
 #define SHPOOL_BITMAP_PAUSE    32u         /* nanoseconds: about as long as a group's claim takes */
 #define SHPOOL_BITMAP_DOUBLED  5u          /* times, where searches are in vain */
-#define SHPOOL_BITMAP_SPREAD   12u         /* where the pool has it */
+#define SHPOOL_BITMAP_SPREAD   12u         /* offset of this word in the pool */
 #define SHPOOL_BITMAP_CONTROL  (16u + 4u * SHPOOL_BITMAP_COUNTERS) /* bytes before the words */
 
 /* ---- geometry: word[0] = G, word[1] = offset of granule 0 ---- */
@@ -31,7 +31,7 @@ SIMT_HD uint32_t shpool_bitmap_word_of(uint32_t g)
     return (uint32_t)(((unsigned long long)g * 390451573u) >> 32);
 }
 
-/* Words for so many granules: they come in pairs. */
+/* Number of words for `granules` granules: they come in pairs. */
 SIMT_HD uint32_t shpool_bitmap_words_of(uint32_t granules)
 {
     return 2u * ((granules + 2u * SHPOOL_BITMAP_SPAN - 1u) / (2u * SHPOOL_BITMAP_SPAN));
@@ -42,7 +42,7 @@ SIMT_HD uint32_t shpool_bitmap_offset(uint32_t words, uint32_t alignment)
     return (SHPOOL_BITMAP_CONTROL + 4u * words + alignment - 1u) & ~(alignment - 1u);
 }
 
-/* Granules that fit behind so many words. */
+/* Number of granules that fit after the words. */
 SIMT_HD uint32_t shpool_bitmap_granules(uint32_t bytes, uint32_t alignment, uint32_t words)
 {
     uint32_t offset = shpool_bitmap_offset(words, alignment);
@@ -94,7 +94,7 @@ SIMT_FN simt_addr shpool_bitmap_payload(shpool_view view, uint32_t granule)
 
 /* ---- bits of a word ---- */
 
-/* The granules that nobody has. */
+/* The free granules of a word. */
 SIMT_FN uint32_t shpool_bitmap_unused(uint32_t word)
 {
     return ~(word | (word >> SHPOOL_BITMAP_STARTS)) & SHPOOL_BITMAP_USED;
@@ -116,7 +116,7 @@ SIMT_FN uint32_t shpool_bitmap_rest(uint32_t word, uint32_t i)
 
 /* ---- free runs that cross pairs of words ---- */
 
-/* The granules of a pair that nobody has. */
+/* The free granules of a pair. */
 SIMT_FN uint32_t shpool_bitmap_unused_pair(simt_pair words)
 {
     return shpool_bitmap_unused(words.x) |
@@ -129,14 +129,15 @@ SIMT_FN uint32_t shpool_bitmap_back(uint32_t unused)
     return simt_clz(~(unused << (32u - SHPOOL_BITMAP_PAIR)));
 }
 
-/* What a search is for: `need` granules, the first one's number a multiple of below + 1. */
+/* Object of a search: `need` granules, the first of which has a number that is a multiple of below
+ * + 1. */
 typedef struct shpool_bitmap_wish {
     uint32_t need;
     uint32_t below;
 } shpool_bitmap_wish;
 
-/* Of the bits set in `starts`, the lowest i such that at + i is a multiple of below + 1; 32 or more
- * if there is none. */
+/* The lowest bit i set in `starts` such that at + i is a multiple of below + 1; 32 or more if there
+ * is none. */
 SIMT_FN uint32_t shpool_bitmap_aligned(uint32_t starts, uint32_t at, uint32_t below)
 {
     uint32_t i = (0u - at) & below;
@@ -151,7 +152,7 @@ SIMT_FN uint32_t shpool_bitmap_aligned(uint32_t starts, uint32_t at, uint32_t be
     return (i < SHPOOL_BITMAP_PAIR) ? i : 32u;
 }
 
-/* Of runs that end in a pair, or lie in it, the lowest that is long enough; NOWHERE if none is.
+/* The lowest sufficiently long run that ends in a pair or is inside it; NOWHERE if there is none.
  * `start`: where the free run begins that reaches into the pair from below; `at`: the pair's first
  * granule. */
 SIMT_FN uint32_t shpool_bitmap_fit(uint32_t start, uint32_t at, uint32_t unused,
@@ -175,7 +176,7 @@ SIMT_FN uint32_t shpool_bitmap_fit(uint32_t start, uint32_t at, uint32_t unused,
 
 /* ---- a fresh pool ---- */
 
-/* The bits of word w for what lies behind granule G-1: always set. */
+/* The bits of word w for granules after G-1: always set. */
 SIMT_FN uint32_t shpool_bitmap_behind(shpool_view view, uint32_t w)
 {
     uint32_t from   = SHPOOL_BITMAP_SPAN * w;
@@ -231,11 +232,11 @@ SIMT_FN uint32_t shpool_bitmap_releases(simt_addr base)
     return sum;
 }
 
-/* ---- claiming and giving back runs ---- */
+/* ---- claiming and freeing runs ---- */
 
-/* Take back marks of granules first..first+count-1, word by word.  Who gets the first of them while
- * the others are still marked does not take those for its own: lengths go on in the next word only
- * where bit 31 says so. */
+/* Undo marks of granules first..first+count-1, word by word.  A thread that gets the first of them
+ * while the others are still marked does not count those as its own: a run continues in the next
+ * word only if bit 31 is set. */
 SIMT_FN void shpool_bitmap_clear(shpool_view view, uint32_t first, uint32_t count)
 {
     while (count != 0) {
@@ -257,7 +258,7 @@ SIMT_FN void shpool_bitmap_clear(shpool_view view, uint32_t first, uint32_t coun
 /* Begin a claim of more than one word. */
 SIMT_FN void shpool_bitmap_claiming(shpool_view view)
 {
-    /* relaxed: the marks' release orders it for whoever sees a mark */
+    /* relaxed: the marks' release orders it for a thread that sees a mark */
     (void)simt_atomic_add(view.base, 1u, SIMT_RELAXED);
 }
 
@@ -265,7 +266,7 @@ SIMT_FN void shpool_bitmap_claiming(shpool_view view)
 SIMT_FN void shpool_bitmap_claimed(shpool_view view, uint32_t undone)
 {
     if (undone) {
-        shpool_bitmap_released(view); /* first: who sees nothing pending sees this, too */
+        shpool_bitmap_released(view); /* first: a thread that sees nothing pending also sees this */
         /* release: pairs with the acquire of the pending count in shpool_bitmap_malloc_slow */
         (void)simt_atomic_add(view.base, 0u - 1u, SIMT_RELEASE);
     } else {
@@ -274,8 +275,8 @@ SIMT_FN void shpool_bitmap_claimed(shpool_view view, uint32_t undone)
     }
 }
 
-/* Mark granules first..end-1 used; head: with a start bit.  1, or 0 with nothing marked.
- * Words in ascending order: of several claims that meet, the one furthest up always gets on. */
+/* Mark granules first..end-1 as used; head: with a start bit.  Returns 1, or 0 with nothing marked.
+ * Words in ascending order: among conflicting claims, the one furthest up always progresses. */
 SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t end, uint32_t head)
 {
     uint32_t w       = shpool_bitmap_word_of(first);
@@ -306,7 +307,7 @@ SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t 
             }
             /* acquire: pairs with the release in shpool_bitmap_clear, _give and _free_long, the
              * payload's last owner is done with it.  release: pairs with the acquire in
-             * shpool_bitmap_find, who sees the mark also sees it pending */
+             * shpool_bitmap_find, a thread that sees the mark also sees it pending */
             old = simt_atomic_cas(a, seen, seen | set, SIMT_ACQ_REL);
         } while (old != seen);
         at = base + SHPOOL_BITMAP_SPAN;

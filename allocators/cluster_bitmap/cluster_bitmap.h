@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_bitmap: a bitmap pool in each block of a cluster, from which all its blocks allocate.
  *
- * Each block has one pool, at the same offset of its shared memory; a malloc serves itself from its
- * own block's, and borrows from the next, the one behind it, and so on when that is full, so that
- * blocks that run short do not all turn to the same neighbour.  An address says by its top byte
- * whose it is: free gives it back there.
+ * Each block has one pool, at the same offset of its shared memory; a malloc uses its own block's
+ * pool and, if that is full, borrows from the next block's, then the one after it, and so on.
+ * Blocks that run short therefore do not all use the same neighbour.  The top byte of an address
+ * identifies its block: free returns the memory there.
  *
  * The algorithm is bitmap's, twice (bitmap_again.h): near_ for the own block's pool, with accesses
- * as fast as bitmap's but for the whole cluster to see, and far_ for any block's.  Both work on the
+ * as fast as bitmap's but visible to the whole cluster, and far_ for any block's.  Both use the
  * same words at the same time.
  *
- * What is different from one bitmap is saying no: that each pool was full at some instant is not
- * enough, it must have been the same instant.  A pool that was full stays so until something in it
- * is freed, and bitmap counts that; if no pool counted between the first look and the last, all
- * were full at the last.  Where others free all the time the answer comes after a few rounds.
+ * The difference from a single bitmap is when a request fails: it is not enough that each pool was
+ * full at some instant, it must have been the same instant.  A full pool stays full until something
+ * in it is freed, which bitmap counts.  If no pool's count changed between the first search and the
+ * last, all were full at the last.  If other threads free all the time, the request fails after a
+ * few rounds.
  *
  * Invariants (shpool_check walks the caller's own block's pool): bitmap's. */
 #ifndef SHPOOL_ALLOCATORS_CLUSTER_BITMAP_H
@@ -25,8 +26,8 @@
 #define SHPOOL_BITMAP_BY(_name) simt_near_##_name
 #include <shpool/allocators/bitmap/bitmap_again.h>
 
-/* An exact search of a neighbour's pool takes long, and while many threads free it may never see a
- * pool at rest: after so many searches, and so many rounds of all pools, the answer is no. */
+/* An exact search of a neighbour's pool takes long, and while many threads free it may never find a
+ * pool unchanged.  After this number of searches, and of rounds of all pools, the request fails. */
 #define SHPOOL_CLUSTER_BITMAP_ROUNDS 4u
 #undef SHPOOL_BITMAP_AGAIN
 #define SHPOOL_BITMAP_AGAIN(_count) ((_count) < 2u)
@@ -66,7 +67,7 @@ SIMT_FN shpool_view shpool_cluster_bitmap_of(shpool_view view, simt_addr addr)
     return shpool_cluster_bitmap_in(view, rank);
 }
 
-/* Which block comes `turn` blocks behind `rank`. */
+/* The block that is `turn` blocks after `rank`. */
 SIMT_FN uint32_t shpool_cluster_bitmap_next(uint32_t rank, uint32_t turn, uint32_t blocks)
 {
     return (rank + turn < blocks) ? rank + turn : rank + turn - blocks;
@@ -95,7 +96,7 @@ SIMT_FN uint32_t shpool_cluster_bitmap_is_small(uint32_t granules, uint32_t need
 }
 
 /* A small request from another block's pool: at the thread's home there, then around it.  A call:
- * in the caller's code it takes registers from every kernel. */
+ * inlined, it would cost every kernel registers. */
 SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_try(simt_addr base, uint32_t granules,
                                                             uint32_t offset, uint32_t rank,
                                                             uint32_t need)
@@ -152,16 +153,16 @@ SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_borrow(simt_addr base,
         }
         turn = shpool_cluster_bitmap_releases(base, blocks);
         if (((again != 0) && (turn == before)) || (again == SHPOOL_CLUSTER_BITMAP_ROUNDS)) {
-            return 0; /* nothing was freed since the last round: all were full at once; or others
-                         free so often that this could go on for ever */
+            return 0; /* nothing was freed since the last round, so all were full at the same time;
+                         or others free so often that this could continue forever */
         }
         before = turn;
     }
 }
 
-/* Where home had no room: the rest of the own pool, then the others'.  One call, as bitmap's: a
- * function of the table has few registers to keep across two.  `who`: the thread's rank, and 1,024
- * more if it may borrow. */
+/* If home had no room: the rest of the own pool, then the others'.  One call, like bitmap's: a
+ * table function has few registers to keep across two.  `who`: the thread's rank, and 1,024 more if
+ * it may borrow. */
 SHPOOL_BITMAP_AWAY simt_addr shpool_cluster_bitmap_malloc_away(simt_addr base, uint32_t granules,
                                                                uint32_t offset, uint32_t who,
                                                                uint32_t need, uint32_t alignment)
@@ -182,7 +183,7 @@ SHPOOL_BITMAP_AWAY simt_addr shpool_cluster_bitmap_malloc_away(simt_addr base, u
                                                                alignment);
 }
 
-/* As shpool_bitmap_malloc, but for where it goes on. */
+/* As shpool_bitmap_malloc, except where it continues. */
 SIMT_FN simt_addr shpool_cluster_bitmap_malloc(shpool_view view, uint32_t bytes,
                                                uint32_t alignment, uint32_t site)
 {

@@ -3,22 +3,23 @@
  *
  * Terms
  *   granule   16 bytes of payload, numbered 0..G-1
- *   block     a run of granules, free or used; blocks lie without gaps, block k begins at granule k
+ *   block     a run of granules, free or used; there are no gaps between blocks, block k begins at
+ *             granule k
  *   map       pairs of words for 32 granules: "a block begins here", and "it is free"; granule G
- *             and all behind it count as beginnings of used blocks, so every block has an end
+ *             and all after it count as starts of used blocks, so every block has an end
  *   link      first payload words of a free block: next (low half) and previous (high half) in the
  *             list by granule + 1, 0 at the ends; then its size in granules
  *
  * Pool:  head of the list | lock | geometry | spare | map | padding to the alignment | G granules
  *
- * Policy: first fit on a list whose front is what was freed last (LIFO), taken from the high end of
- * the block, so that the list stays as it is; immediate coalescing with both neighbours.  No bytes
- * per allocation beyond rounding up to 16; 2 bits per 16 bytes of pool.
+ * Policy: first fit on a list that begins with the block freed last (LIFO); memory comes from the
+ * high end of the block, so that the list does not change; immediate coalescing with both
+ * neighbours.  No bytes per allocation beyond rounding up to 16; 2 bits per 16 bytes of pool.
  *
  * Invariants (the numbers that walk reports)
- *   1  block 0 begins at granule 0, the map is closed behind granule G-1
- *   2  what is free begins a block
- *   3  no two free blocks touch
+ *   1  block 0 begins at granule 0, the map is closed after granule G-1
+ *   2  a granule marked free begins a block
+ *   3  no two free blocks are adjacent
  *   4  the list holds exactly the free blocks, linked both ways, with their sizes
  *
  * LIFO first fit, and bits instead of boundary tags: Wilson et al., Dynamic Storage Allocation: A
@@ -32,14 +33,14 @@
 
 /* ---- geometry: word[0] = G, word[1] = offset of granule 0 ---- */
 
-#define SHPOOL_FREELIST_CONTROL 16u /* bytes in front of the map */
+#define SHPOOL_FREELIST_CONTROL 16u /* bytes before the map */
 
 SIMT_HD uint32_t shpool_fl_offset(uint32_t alignment, uint32_t pairs)
 {
     return (SHPOOL_FREELIST_CONTROL + 8u * pairs + alignment - 1u) & ~(alignment - 1u);
 }
 
-/* Granules with so many pairs of map words, one of which holds at least the end. */
+/* Number of granules with `pairs` pairs of map words, the last of which has at least the end. */
 SIMT_HD uint32_t shpool_fl_granules(uint32_t bytes, uint32_t alignment, uint32_t pairs)
 {
     uint32_t offset = shpool_fl_offset(alignment, pairs);
@@ -104,7 +105,7 @@ SIMT_FN void shpool_fl_flip(shpool_view view, uint32_t g, uint32_t half)
     simt_store32(a, simt_load32(a) ^ (1u << (g & 31u)));
 }
 
-/* What granule g is: 1 begins a used block, 3 a free one, 0 none. */
+/* State of granule g: 1 begins a used block, 3 a free one, 0 none. */
 SIMT_FN uint32_t shpool_fl_what(shpool_view view, uint32_t g)
 {
     simt_addr a = shpool_fl_pair(view, g);
@@ -126,7 +127,7 @@ SIMT_FN uint32_t shpool_fl_next_block(shpool_view view, uint32_t g)
     return at + simt_ffs(rest) - 1u;
 }
 
-/* The block in front of the one that begins at g; g itself if there is none. */
+/* The block before the one that begins at g; g itself if there is none. */
 SIMT_FN uint32_t shpool_fl_block_before(shpool_view view, uint32_t g)
 {
     uint32_t at   = g & ~31u;
@@ -163,7 +164,7 @@ SIMT_FN void shpool_fl_push(shpool_view view, uint32_t g, uint32_t size)
     simt_store32(view.base, g + 1u);
 }
 
-/* An entry, or the last one for a number that leads out of the pool: somebody wrote over a link. */
+/* An entry, or the last one if the number leads out of the pool because a link was overwritten. */
 SIMT_FN simt_addr shpool_fl_entry_within(shpool_view view, uint32_t entry)
 {
     return shpool_fl_entry(view, (entry < view.word[0]) ? entry : view.word[0]);
@@ -180,7 +181,7 @@ SIMT_FN void shpool_fl_unlink(shpool_view view, uint32_t g)
     }
 }
 
-/* By one thread. */
+/* Called by one thread. */
 SIMT_FN void shpool_fl_init(shpool_view view)
 {
     uint32_t granules = view.word[0];
@@ -238,7 +239,7 @@ SIMT_FN simt_addr shpool_fl_serve(shpool_view view, uint32_t want)
     uint32_t need  = simt_keep(want & 0xffffu);
     uint32_t entry = simt_load32(view.base);
 
-    /* An entry beyond the pool: somebody wrote into a free block.  It is not followed. */
+    /* An entry beyond the pool means that a free block was overwritten.  It is not followed. */
     while ((entry != 0) && (entry <= view.word[0])) {
         uint32_t g    = entry - 1u;
         uint32_t size = simt_load32(shpool_fl_payload(view, g) + 4u);
@@ -264,7 +265,7 @@ SIMT_FN uint32_t shpool_fl_refuse(shpool_view view, simt_addr addr)
     uint32_t g = shpool_fl_granule(view, addr);
     uint32_t what;
 
-    if ((g & 0x0fffffffu) >= view.word[0]) { /* the empty pool, too */
+    if ((g & 0x0fffffffu) >= view.word[0]) { /* also for the empty pool */
         return SHPOOL_FREE_FOREIGN;
     }
     what = shpool_fl_what(view, g & 0x0fffffffu);
@@ -292,7 +293,7 @@ SIMT_FN uint32_t shpool_fl_listed(shpool_view view, uint32_t g, uint32_t size)
            ((next == 0) || ((simt_load32(shpool_fl_entry(view, next)) >> 16) == g + 1u));
 }
 
-/* Whether the block at g, if it is a free one, is as the list has it. */
+/* Whether the block at g, if it is free, is consistent with the list. */
 SIMT_FN uint32_t shpool_fl_sound(shpool_view view, uint32_t g)
 {
     return (g >= view.word[0]) || (shpool_fl_what(view, g) != 3u) ||
@@ -314,7 +315,7 @@ SIMT_FN uint32_t shpool_fl_owns(shpool_view view, simt_addr addr)
     return reason;
 }
 
-/* The free block g is part of the one in front of it, of `size`, from now on; their size. */
+/* Merge the free block g into the previous one, of `size`; returns the sum of their sizes. */
 SIMT_FN uint32_t shpool_fl_absorb(shpool_view view, uint32_t g, uint32_t size)
 {
     size += simt_load32(shpool_fl_payload(view, g) + 4u);
@@ -334,7 +335,8 @@ SIMT_FN void shpool_fl_give(shpool_view view, uint32_t g, uint32_t size)
     }
     other = shpool_fl_block_before(view, g);
     if ((other != g) && (shpool_fl_what(view, other) == 3u)) {
-        shpool_fl_flip(view, g, SHPOOL_FL_BEGINS); /* the one in front grows; its place stays */
+        shpool_fl_flip(view, g, SHPOOL_FL_BEGINS); /* the previous one grows; its place does not
+                                                      change */
         simt_store32(shpool_fl_payload(view, other) + 4u, g - other + size);
     } else {
         shpool_fl_flip(view, g, SHPOOL_FL_FREE);
@@ -372,7 +374,7 @@ SIMT_FN uint32_t shpool_fl_resize(shpool_view view, simt_addr addr, uint32_t byt
     if (size == 0) {
         return 0;
     }
-    if (need > size) { /* take the whole block behind, if it is free and enough */
+    if (need > size) { /* take the whole next block, if it is free and large enough */
         uint32_t behind = g + size;
 
         if ((behind >= view.word[0]) || (shpool_fl_what(view, behind) != 3u) ||
@@ -381,7 +383,7 @@ SIMT_FN uint32_t shpool_fl_resize(shpool_view view, simt_addr addr, uint32_t byt
         }
         size = shpool_fl_absorb(view, simt_keep(behind), size);
     }
-    if (need < size) { /* give back the end */
+    if (need < size) { /* free the end */
         shpool_fl_flip(view, g + need, SHPOOL_FL_BEGINS);
         shpool_fl_give(view, g + need, size - need);
     }
@@ -402,7 +404,7 @@ SIMT_FN uint32_t shpool_fl_largest(shpool_view view)
     return best << 4;
 }
 
-/* 0, or the invariant that block g of `size` breaks; was_free: the block in front is free. */
+/* 0, or the invariant that block g of `size` breaks; was_free: the previous block is free. */
 SIMT_FN uint32_t shpool_fl_judge(shpool_view view, uint32_t g, uint32_t size, uint32_t was_free)
 {
     uint32_t what = shpool_fl_what(view, g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* native: an empty pool, every request goes to CUDA's in-kernel malloc (host malloc on the
- * executor) behind a 16-byte header.  The spilling itself is impl/report/spill.h's, as for any
- * pool. */
+ * executor), with a 16-byte header before it.  The spilling itself is impl/report/spill.h's, as for
+ * any pool. */
 #ifndef SHPOOL_ALLOCATORS_NATIVE_H
 #define SHPOOL_ALLOCATORS_NATIVE_H
 

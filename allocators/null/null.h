@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* null: hands out nothing.  What remains in a measurement is the harness. */
+/* null: never allocates anything.  Measured with it, only the harness remains. */
 #ifndef SHPOOL_ALLOCATORS_NULL_H
 #define SHPOOL_ALLOCATORS_NULL_H
 

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rbtree: best fit by a balanced tree of the free blocks.
  *
- * Blocks, headers and sentinel are impl/heap/boundary_tags.h's; a tree replaces its list.
+ * Blocks, headers and sentinel are those of impl/heap/boundary_tags.h; a tree replaces its list.
  *
  * Terms
- *   node      one free block of each size that occurs; its first payload bytes are five half-words:
+ *   node      one free block of each existing size; its first payload bytes are five half-words:
  *             two children, parent, next and previous (by granule, 0: none)
  *   ring      free blocks of one size, doubly linked; one of them is the node, the others have the
  *             parent NONE
- *   tree      a digital search tree: at depth d, bit 14 - d of the size that is looked for says
- *             which child; so no path is longer than the 15 bits of a size, whatever was inserted
- *             in whatever order, and nothing is ever rotated
+ *   tree      a digital search tree: at depth d, bit 14 - d of the requested size selects the
+ *             child; so no path is longer than the 15 bits of a size, whatever the order of
+ *             insertions, and no rotations are needed
  *
  * Pool:  root | lock | geometry | header | payload ... | sentinel
  *
  * Policy: best fit (the smallest free block that is large enough), taken from its high end;
  * immediate coalescing with both neighbours.  4 bytes per allocation, rounded up to 16; 20 bytes
- * per pool.  malloc and free take at most 15 steps in the tree each.  A request with an alignment
- * above 16 that finds no block with room to spare looks at every block.
+ * per pool.  malloc and free each take at most 15 steps in the tree.  A request with an alignment
+ * above 16 for which no block has room to spare visits every block.
  *
  * Invariants (the numbers that walk reports): 1 to 3 as boundary_tags.h
- *   4  the tree has exactly the free blocks, each where its size says
+ *   4  the tree has exactly the free blocks, each in the place for its size
  *
- * The role is cuda_memory's red-black tree.  A digital tree has the same bound without colours and
+ * It replaces cuda_memory's red-black tree.  A digital tree has the same bound without colours and
  * rotations: Lea, A Memory Allocator (dlmalloc 2.8), "treebins". */
 #ifndef SHPOOL_ALLOCATORS_RBTREE_H
 #define SHPOOL_ALLOCATORS_RBTREE_H
@@ -117,7 +117,7 @@ SIMT_FN void shpool_rb_insert(shpool_view view, uint32_t block, uint32_t size)
 
 /* ---- the tree: remove ---- */
 
-/* `by` takes the place of node `block` in the tree, children and all. */
+/* `by` replaces node `block` in the tree, with its children. */
 SIMT_FN void shpool_rb_inherit(shpool_view view, uint32_t block, uint32_t by)
 {
     uint32_t word = shpool_rb_get(view, block, SHPOOL_RB_PARENT);
@@ -172,7 +172,7 @@ SIMT_FN void shpool_rb_remove(shpool_view view, uint32_t block)
     }
 }
 
-/* By one thread. */
+/* Called by one thread. */
 SIMT_FN void shpool_rb_init(shpool_view view)
 {
     if (view.word[0] == 0) {
@@ -185,7 +185,7 @@ SIMT_FN void shpool_rb_init(shpool_view view)
 
 /* ---- malloc ---- */
 
-/* The better of two for `need` granules: the block at, or what was best so far (0: nothing). */
+/* The better of two blocks for `need` granules: `at`, or the best so far (0: none). */
 SIMT_FN uint32_t shpool_rb_better(shpool_view view, uint32_t at, uint32_t best, uint32_t need)
 {
     uint32_t size = shpool_rb_size(view, at);
@@ -213,7 +213,7 @@ SIMT_FN uint32_t shpool_rb_find(shpool_view view, uint32_t need)
         }
         bit = bit >> 1;
     }
-    while (later != 0) { /* every size will do: towards the small ones */
+    while (later != 0) { /* every size suffices: towards the small ones */
         best  = shpool_rb_better(view, later, best, need);
         at    = shpool_rb_get(view, later, SHPOOL_RB_CHILD);
         later = (at != 0) ? at : shpool_rb_get(view, later, SHPOOL_RB_CHILD + 2u);
@@ -227,7 +227,7 @@ SIMT_FN uint32_t shpool_rb_find_aligned(shpool_view view, uint32_t want)
     uint32_t need  = want & 0xffffu;
     uint32_t block = view.word[1];
 
-    while (block < view.word[0]) { /* none of the empty pool */
+    while (block < view.word[0]) { /* no iteration for the empty pool */
         uint32_t header = shpool_tags_header(view, block);
         uint32_t size   = shpool_tags_size(header);
 
@@ -240,7 +240,8 @@ SIMT_FN uint32_t shpool_rb_find_aligned(shpool_view view, uint32_t want)
     return 0;
 }
 
-/* Headers for an allocation of granules at..at+need-1 in the free block, and for what it leaves. */
+/* Set the headers for an allocation of granules at..at+need-1 in the free block, and for the rest
+ * of the block. */
 SIMT_FN void shpool_rb_split(shpool_view view, uint32_t block, uint32_t at, uint32_t need)
 {
     uint32_t end    = block + shpool_rb_size(view, block);
@@ -259,7 +260,8 @@ SIMT_FN void shpool_rb_split(shpool_view view, uint32_t block, uint32_t at, uint
     shpool_tags_set_header(view, at, SHPOOL_TAGS_USED, need, before);
 }
 
-/* Take the free block from the tree, and put back what an allocation at `at` leaves of it. */
+/* Remove the free block from the tree, and insert what remains of it after an allocation at
+ * `at`. */
 SIMT_FN simt_addr shpool_rb_carve(shpool_view view, uint32_t block, uint32_t at, uint32_t want)
 {
     shpool_rb_remove(view, block);
@@ -267,7 +269,7 @@ SIMT_FN simt_addr shpool_rb_carve(shpool_view view, uint32_t block, uint32_t at,
     if (at != block) {
         shpool_rb_insert(view, block, at - block);
     }
-    if ((want >> 16) != 1u) { /* what lies behind and is free can only be ours */
+    if ((want >> 16) != 1u) { /* a free block after it can only be ours */
         block = simt_keep(at) + (want & 0xffffu);
         if ((shpool_tags_header(view, block) & SHPOOL_TAGS_USED) == 0) {
             shpool_rb_insert(view, block, shpool_rb_size(view, block));
@@ -284,7 +286,7 @@ SIMT_FN simt_addr shpool_rb_serve(shpool_view view, uint32_t want)
     if ((want & 0xffffu) <= view.word[0]) { /* not the empty pool */
         block = shpool_rb_find(view, simt_keep((want & 0xffffu) + (want >> 16) - 1u));
     }
-    /* its parts were not worth their registers meanwhile; nor the geometry */
+    /* recomputed, like the geometry, to save registers meanwhile */
     want = simt_keep(want);
     if ((block == 0) && ((want >> 16) != 1u)) {
         block = shpool_rb_find_aligned(shpool_lock_view(view.base), want);
@@ -299,7 +301,7 @@ SIMT_FN simt_addr shpool_rb_serve(shpool_view view, uint32_t want)
 
 /* ---- free ---- */
 
-/* Make used granules `block`..+size free; `before` is the size of the block in front. */
+/* Free the used granules `block`..+size; `before` is the size of the previous block. */
 SIMT_FN void shpool_rb_give(shpool_view view, uint32_t block, uint32_t size, uint32_t before)
 {
     uint32_t other  = block + size;
@@ -355,7 +357,7 @@ SIMT_FN uint32_t shpool_rb_resize(shpool_view view, simt_addr addr, uint32_t byt
         return 0;
     }
     size = shpool_tags_size(header);
-    if (need > size) { /* take the whole block behind, if it is free and enough */
+    if (need > size) { /* take the whole next block, if it is free and large enough */
         uint32_t more = shpool_tags_header(view, block + size);
 
         if (((more & SHPOOL_TAGS_USED) != 0) || (need - size > shpool_tags_size(more))) {
@@ -366,7 +368,7 @@ SIMT_FN uint32_t shpool_rb_resize(shpool_view view, simt_addr addr, uint32_t byt
         shpool_tags_set_before(view, block + size, size);
         shpool_tags_set_header(view, block, SHPOOL_TAGS_USED, size, shpool_tags_before(header));
     }
-    if (need < size) { /* give back the end */
+    if (need < size) { /* free the end */
         shpool_tags_set_header(view, block, SHPOOL_TAGS_USED, need, shpool_tags_before(header));
         shpool_rb_give(view, block + need, size - need, need);
     }
@@ -378,7 +380,7 @@ SIMT_FN uint32_t shpool_rb_largest(shpool_view view)
     uint32_t at   = (view.word[0] != 0) ? shpool_rb_root(view) : 0u;
     uint32_t best = 0;
 
-    while (at != 0) { /* whatever is on the right is larger than all on the left */
+    while (at != 0) { /* everything on the right is larger than everything on the left */
         uint32_t children = simt_load32(shpool_tags_payload(view, at));
         uint32_t size     = shpool_rb_size(view, at);
 
@@ -388,8 +390,8 @@ SIMT_FN uint32_t shpool_rb_largest(shpool_view view)
     return (best != 0) ? (best << 4) - 4u : 0u;
 }
 
-/* Whether the tree has the free block where its size says, and its ring and children know it.
- * Looks at granules of the pool only, whatever the links say. */
+/* Whether the tree has the free block in the place for its size, linked with its ring and children.
+ * Reads only granules of the pool, whatever the links contain. */
 SIMT_FN uint32_t shpool_rb_planted(shpool_view view, uint32_t block, uint32_t size)
 {
     uint32_t at   = shpool_rb_root(view);

@@ -8,16 +8,16 @@
  *
  * Pool:  units (8 bytes each, an even number) | padding to the alignment | G granules
  *
- * A thread alone reads and writes its pool, so that there is neither an atomic nor an order.  What
- * counts is that the 32 lanes of a warp, each at the same unit of its own pool, meet in no bank.
- * Pools are an odd multiple of 16 bytes apart: unit 0 of eight neighbours lies in all eight groups
- * of four banks.  Of the next eight the two units of a pair change places, and a warp reads its 8
- * bytes a lane half by half: no bank twice.
+ * Only one thread reads and writes its pool, so neither atomics nor orders are needed.  The 32
+ * lanes of a warp, each at the same unit of its own pool, must not conflict in a bank.  Pools are
+ * an odd multiple of 16 bytes apart, so unit 0 of eight neighbours uses all eight groups of four
+ * banks.  In the next eight the two units of a pair are swapped, and a warp reads its 8 bytes per
+ * lane in two halves: no bank is used twice.
  *
  * Invariants (the numbers that walk reports)
  *   1  a used granule that does not start an allocation follows a used granule
  *   2  a start bit without its used bit
- *   3  the bits behind granule G-1 are all set (they end every run) */
+ *   3  the bits after granule G-1 are all set (they end every run) */
 #ifndef SHPOOL_ALLOCATORS_THREAD_BITMAP_H
 #define SHPOOL_ALLOCATORS_THREAD_BITMAP_H
 
@@ -38,7 +38,7 @@ SIMT_HD uint32_t shpool_tb_units(uint32_t granules)
     return 2u * ((granules + 63u) >> 6);
 }
 
-/* Granules that fit behind so many units. */
+/* Number of granules that fit after the units. */
 SIMT_HD uint32_t shpool_tb_granules(uint32_t bytes, uint32_t alignment, uint32_t units)
 {
     uint32_t offset = (8u * units + alignment - 1u) & ~(alignment - 1u);
@@ -164,7 +164,7 @@ SIMT_FN simt_addr shpool_tb_malloc_any(shpool_view view, uint32_t need, uint32_t
     shpool_tb_unit u;
 
     if (need > view.word[0]) {
-        return 0; /* the empty pool, too: it has no granules */
+        return 0; /* also for the empty pool, which has no granules */
     }
     first = shpool_tb_find(view, need, below);
     if (first >= view.word[0]) {
@@ -216,7 +216,7 @@ SIMT_FN simt_addr shpool_thread_bitmap_malloc(shpool_view view, uint32_t bytes, 
 
 /* ---- free ---- */
 
-/* What unit u says of freeing its granule i. */
+/* The result, according to unit u, of freeing its granule i. */
 SIMT_FN uint32_t shpool_tb_judge(shpool_tb_unit u, uint32_t i)
 {
     if (((u.used & u.start) >> i) & 1u) {
@@ -225,8 +225,8 @@ SIMT_FN uint32_t shpool_tb_judge(shpool_tb_unit u, uint32_t i)
     return ((u.used >> i) & 1u) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_DOUBLE;
 }
 
-/* The granules that an allocation which reaches the end of the unit in front has in unit `unit`, as
- * ones from bit 0 on. */
+/* The granules in unit `unit` of an allocation that reaches the end of the previous unit, as ones
+ * from bit 0 on. */
 SIMT_FN uint32_t shpool_tb_next(shpool_view view, uint32_t unit)
 {
     shpool_tb_unit u;
@@ -355,7 +355,7 @@ SIMT_FN uint32_t shpool_thread_bitmap_largest(shpool_view view)
 SIMT_FN shpool_walk shpool_thread_bitmap_walk(shpool_view view)
 {
     shpool_walk walk   = {0, 0, 0, 0};
-    uint32_t    before = 0; /* whether the granule in front is used */
+    uint32_t    before = 0; /* whether the previous granule is used */
     uint32_t    g;
 
     for (g = 0; g < 32u * shpool_tb_units(view.word[0]); g++) {

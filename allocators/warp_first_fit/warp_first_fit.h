@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* warp_first_fit
  *
- * One pool for each group of threads_per_pool threads, behind a lock: the first free block, by
- * address, that is large enough.
- * The structure is impl/heap/boundary_tags.h's, lanes are served together as
- * impl/heap/tags_batch.h says. */
+ * One pool for each group of threads_per_pool threads, with a lock: the first free block, by
+ * address, that is large enough.  The structure is that of impl/heap/boundary_tags.h;
+ * impl/heap/tags_batch.h explains how lanes are served together. */
 #ifndef SHPOOL_ALLOCATORS_WARP_FIRST_FIT_H
 #define SHPOOL_ALLOCATORS_WARP_FIRST_FIT_H
 
