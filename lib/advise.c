@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a person reads out of a report: figures, and the shared memory that a kernel needed. */
+/* Evaluates a report for people: statistics, and the shared memory that a kernel needed. */
 #include "internal.h"
 
 #include <string.h>

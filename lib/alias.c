@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Other names of allocators: what cuda_memory's users select theirs by. */
+/* Aliases of allocators: the names by which cuda_memory's users select them. */
 #include "internal.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the GPU architectures give a block and a multiprocessor. */
+/* Limits of the GPU architectures for a block and a multiprocessor. */
 #include "internal.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #define KIB 1024u
 
 /* CUDA programming guide, "Technical Specifications per Compute Capability"; ascending.  From sm_80
- * on the system takes 1 KiB of each block's shared memory, which counts against the
+ * on the system uses 1 KiB of each block's shared memory, which counts against the
  * multiprocessor's.  A new architecture is one line here. */
 static const shpool_arch archs[] = {
     /* arch  of a block  of an SM    taken  threads  blocks */

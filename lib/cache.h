@@ -8,9 +8,9 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * A key is the digest of all that decides what a cubin is, except for nvJitLink's version: this
- * process has one nvJitLink, and what a folder has says which one made it, because a machine
- * without nvJitLink takes the cubins of any.
+ * A key is the digest of everything that determines a cubin, except nvJitLink's version.  This
+ * process has one nvJitLink, and an entry of a folder names the one that made it, because a machine
+ * without nvJitLink accepts the cubins of any version.
  */
 
 /* ---- cache_memory.c: any thread ---- */
@@ -28,20 +28,21 @@ void shpool_memory_clear(void);
 
 /* ---- cache_disk.c: any thread of any process ---- */
 
-/* A cubin and what made it. */
+/* A cubin and the linker that made it. */
 typedef struct shpool_disk_entry {
     void *cubin; /* of shpool_disk_get(): to be given to free() */
     size_t bytes;
     shpool_linker linker;
 } shpool_disk_entry;
 
-/* What the folder knows of a key.  0: nothing that is whole and that only this user or root can
- * have written. */
+/* Look up a key in the folder.  0: it has no complete entry that only this user or root can have
+ * written. */
 int shpool_disk_get(const char *folder, const shpool_digest *key, shpool_disk_entry *entry_p);
 
 /*
- * Put a cubin into the folder, which is made if its parent is there; then delete what was not used
- * for longest until all of it is at most `limit` bytes.  NULL, or why the folder is not written.
+ * Store a cubin in the folder, which is created if its parent exists.  Then delete the least
+ * recently used entries until the total is at most `limit` bytes.  Returns NULL, or why the folder
+ * was not written.
  */
 const char *shpool_disk_put(const char *folder, uint64_t limit, const shpool_digest *key,
                             const shpool_disk_entry *entry);

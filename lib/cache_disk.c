@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cubins in a folder, one file each, shared by processes that know nothing of each other.
+ * Cubins in a folder, one file each, shared by independent processes.
  *
- * A writer makes a file of its own and renames it into place, so a name leads to a whole file or to
- * none; a reader believes nothing all the same (the machine may have lost power in between).  The
- * header and the cubin have one digest, and the header has the key that makes the name: a file that
- * was cut, changed or renamed is a miss, and the next cubin replaces it.  Anyone can compute a
- * digest, so files and folders that others can write are not used at all.
+ * A writer creates a temporary file and renames it into place, so a name refers to a complete file
+ * or to none.  A reader still verifies everything (the machine may have lost power in between).
+ * The header and the cubin have one digest, and the header has the key that determines the name: a
+ * file that was truncated, changed or renamed is a miss, and the next cubin replaces it.  Anyone
+ * can compute a digest, so files and folders that others can write are never used.
  *
- * Nothing is locked.  Deleting is safe at any time, and what two processes delete at once is gone
- * once.
+ * Nothing is locked.  Deleting is safe at any time, even if two processes delete the same file.
  */
 #include "cache.h"
 
@@ -29,11 +28,11 @@
 #define DIGITS         (2 * sizeof(shpool_digest))
 #define MOST_BYTES     ((uint64_t)1 << 30) /* of one cubin; longer files are not read */
 #define FORMAT         3u
-#define TEMPORARY_LIFE 600 /* seconds until a temporary file is taken for an orphan */
+#define TEMPORARY_LIFE 600 /* seconds until a temporary file counts as an orphan */
 
 static const char magic[8] = { 's', 'h', 'p', 'o', 'o', 'l', 'L', 'K' };
 
-/* In front of the cubin; no padding. */
+/* Before the cubin; no padding. */
 typedef struct entry_header {
     char magic[8];
     uint32_t format;
@@ -69,8 +68,8 @@ static int is_entry(const char *name)
     return (strspn(name, "0123456789abcdef") == DIGITS) && (strcmp(name + DIGITS, SUFFIX) == 0);
 }
 
-/* Why a file or a folder is not used: whoever may write it decides what code runs on the GPU.
- * Root's are believed: an image of a machine may bring a folder of linked kernels. */
+/* Why a file or a folder is not used: a user who may write it decides which code runs on the GPU.
+ * Root is trusted: a machine image may contain a folder of linked kernels. */
 static const char *fault_of(const struct stat *info)
 {
     if ((info->st_uid != geteuid()) && (info->st_uid != 0)) {
@@ -144,7 +143,7 @@ static int read_all(int file, void *to, size_t bytes)
     return 1;
 }
 
-/* 1 if nobody else can have written the file, and its header is that of the key. */
+/* 1 if no other user can have written the file, and its header matches the key. */
 static int read_header(int file, const shpool_digest *key, entry_header *header)
 {
     struct stat info;
@@ -185,7 +184,7 @@ int shpool_disk_get(const char *folder, const shpool_digest *key, shpool_disk_en
 {
     char name[NAME_BYTES];
     int found = 0;
-    const char *fault; /* shpool_disk_put() tells it */
+    const char *fault; /* shpool_disk_put() reports it */
     int at = open_folder(folder, 0, &fault);
     int file;
 
@@ -221,7 +220,7 @@ static int write_all(int file, const void *from, size_t bytes)
     return 1;
 }
 
-/* A file that nobody else has; its name is made of what differs between processes and threads. */
+/* Create a file with a name that is unique to this process and thread. */
 static int make_temporary(int folder, char name[NAME_BYTES])
 {
     int file = -1;
@@ -259,7 +258,7 @@ static int write_entry(int folder, const shpool_digest *key, const shpool_disk_e
     written = write_all(file, &header, sizeof(header)) &&
               write_all(file, entry->cubin, entry->bytes);
     error = errno;
-    /* no fsync: what a loss of power tears has another digest */
+    /* no fsync: a file torn by a power loss has another digest */
     if ((close(file) != 0) && written) {
         written = 0;
         error = errno;
@@ -336,7 +335,7 @@ static void look_at(int folder, const char *name, kept_list *list)
     if ((!temporary && !is_entry(name)) ||
         (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0) || !S_ISREG(info.st_mode) ||
         (info.st_uid != geteuid())) {
-        return; /* the bound is on what this user keeps: only that can be deleted for sure */
+        return; /* the limit covers this user's files: only these can surely be deleted */
     }
     if (!temporary) {
         add_kept(list, name, &info);
@@ -376,7 +375,8 @@ static void trim(int folder, uint64_t limit)
 const char *shpool_disk_put(const char *folder, uint64_t limit, const shpool_digest *key,
                             const shpool_disk_entry *entry)
 {
-    /* What does not fit would push out all others, and itself.  The bound may be lower now. */
+    /* An entry that does not fit would evict all others, and itself.  The limit may be lower
+     * now. */
     const int fits = (entry->bytes > 0) && (entry->bytes <= MOST_BYTES) &&
                      (sizeof(entry_header) + entry->bytes <= limit);
     const char *fault = NULL;

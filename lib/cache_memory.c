@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cubins that this process linked or read before.  The state of the process that the house's rule
- * against globals makes room for: one table behind one lock, both in this file.
+ * Cubins that this process linked or read before.  This is process state, an exception to the rule
+ * against globals: one table with one lock, both in this file.
  */
 #include "cache.h"
 

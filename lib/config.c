@@ -2,8 +2,8 @@
 /*
  * The environment, read once per process.  No other file calls getenv.
  *
- * This file sends no message, because message.c asks it for the level of SHPOOL_LOG_LEVEL.
- * variables.c reports bad values and unknown variables.
+ * This file sends no messages, because message.c reads SHPOOL_LOG_LEVEL from it. variables.c
+ * reports bad values and unknown variables.
  */
 #include "internal.h"
 
@@ -55,7 +55,7 @@ static const shpool_variable variables[SHPOOL_VARIABLE_COUNT] = {
 
 const char *const shpool_level_names[SHPOOL_LEVEL_COUNT] = { "none", "error", "warn", "info" };
 
-/* Longer than any legal value: what is cut here is still too long for whoever parses it. */
+/* Longer than any legal value: a truncated value is still too long for its parser. */
 #define VALUE_BYTES   (SHPOOL_PATH_BYTES + 32u)
 #define UNKNOWN_BYTES 64u
 
@@ -70,8 +70,8 @@ static struct {
 
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 
-/* 1 until somebody has been told to warn of unknown variables.  Relaxed is enough: the exchange
- * alone decides who does, and pthread_once published what they are. */
+/* 1 until a caller has been told to warn about unknown variables.  Relaxed suffices: the exchange
+ * alone decides which caller warns, and pthread_once published the variables. */
 static atomic_int unknown_due;
 
 extern char **environ;
@@ -110,9 +110,9 @@ static void collect_unknown(void)
     }
 }
 
-/* In a program that has more rights than whoever starts it (setuid, file capabilities), the latter
- * must not say from where files are read.  The kernel's word holds also after the program has set
- * its ids, theirs where it says nothing. */
+/* In a program with more privileges than its caller (setuid, file capabilities), the caller must
+ * not choose which files are read.  The kernel's answer remains valid after the program has set its
+ * ids; without one the ids decide. */
 int shpool_config_is_privileged(void)
 {
     return (getauxval(AT_SECURE) != 0) || (geteuid() != getuid()) || (getegid() != getgid());

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the symbols of a cubin.  The format is ELF (System V ABI, chapter 4, and <elf.h>); where
- * CUDA puts which variables was found with nvcc 12 and 13.
+ * Reads the symbols of a cubin.  The format is ELF (System V ABI, chapter 4, and <elf.h>); the
+ * sections of CUDA's variables were determined with nvcc 12 and 13.
  *
  * A variable is a symbol of type object, or of CUDA's own type 13, in one of three sections:
- * .nv.global (no initial value, or 0), .nv.global.init, .nv.constant3 (__constant__).  Whether a
- * variable of the middle one is const is not said.
+ * .nv.global (no initial value, or 0), .nv.global.init, .nv.constant3 (__constant__).  The file
+ * does not tell whether a variable in the second one is const.
  */
 #include "cubin.h"
 
@@ -21,7 +21,7 @@ typedef struct elf_file {
     Elf64_Ehdr head;
 } elf_file;
 
-/* `count` bytes at an offset of the file, which need not be aligned; 0: it has not so many. */
+/* `count` bytes at an offset of the file, which need not be aligned; 0: the file is too short. */
 static int read_at(const elf_file *file, uint64_t at, void *to, size_t count)
 {
     if ((at > file->bytes) || (count > file->bytes - at)) {
@@ -58,7 +58,7 @@ static int starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* The digits there, which *at_p then is past; 0: there are none, or too many. */
+/* Parse the digits at *at_p and advance it past them; 0: there are none, or too many. */
 static size_t take_length(const char **at_p)
 {
     size_t length = 0;
@@ -72,8 +72,8 @@ static size_t take_length(const char **at_p)
     return length;
 }
 
-/* As the source has it.  nvcc puts a prefix before static variables: "__nv_static_", the length of
- * the file's id, "_", the id, "_". */
+/* The name in the source.  nvcc puts a prefix before static variables: "__nv_static_", the length
+ * of the file's id, "_", the id, "_". */
 static const char *source_name(const char *name)
 {
     static const char prefix[] = "__nv_static_";
@@ -89,7 +89,7 @@ static const char *source_name(const char *name)
                ? at + length + 2 : name;
 }
 
-/* One name of those that C++ joins by ::, which stand with their lengths in front ("3cub"). */
+/* One part of a C++ name with ::, which is preceded by its length ("3cub"). */
 typedef struct part {
     const char *text;
     size_t bytes; /* 0: there is none */
@@ -115,8 +115,9 @@ static int part_is(part one, const char *text)
     return (one.bytes == strlen(text)) && starts_with(one.text, text);
 }
 
-/* In a namespace of CUDA's C++ libraries, whose objects have no state.  They are known by their
- * versions' names: a program may have a namespace `thrust`, or a variable `cube_counters`. */
+/* Whether a name is in a namespace of CUDA's C++ libraries, whose objects have no state.  They are
+ * recognised by their versions' names: a program may have a namespace `thrust`, or a variable
+ * `cube_counters`. */
 static int is_of_cuda(const char *name)
 {
     const char *at = name;
@@ -139,7 +140,7 @@ static int is_of_cuda(const char *name)
     return 0;
 }
 
-/* What compilers and CUDA's headers put there, and this library. */
+/* Whether a variable comes from a compiler, CUDA's headers or this library. */
 static int is_known(const char *name)
 {
     static const char *const prefixes[] = { "$", "__unnamed_", "_ZTV", "_ZTI", "_ZTS", "_ZTT" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether what a third party says of its allocator is whole. */
+/* Checks that a third party's description of its allocator is complete. */
 #include "internal.h"
 
 #include <stdarg.h>
@@ -85,7 +85,7 @@ static shpool_status check_tables(const shpool_allocator *allocator, shpool_text
     return SHPOOL_OK;
 }
 
-/* A group asks in one pool, and frees by the same rules. */
+/* A group allocates in one pool, and frees by the same rules. */
 static shpool_status check_groups(const shpool_allocator *allocator, shpool_text *why)
 {
     int grouped = (allocator->caps & SHPOOL_CAP_GROUP) != 0;

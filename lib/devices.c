@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the CUDA driver says about this machine's devices: no context is made for it. */
+/* The CUDA driver's information about this machine's devices; does not create a context. */
 #include "driver.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static shpool_status read_attributes(const shpool_driver *cu, cu_device device,
             return shpool_driver_failed(cu, "cuDeviceGetAttribute", result);
         }
     }
-    /* younger than the drivers that are supported: 0 is what they reserve */
+    /* newer than the oldest supported drivers, which reserve 0 */
     if (cu->device_attribute(&reserved, CU_ATTRIBUTE_SHARED_RESERVED, device) != CU_SUCCESS) {
         reserved = 0;
     }

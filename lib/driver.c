@@ -24,8 +24,8 @@ static struct {
 /* Release: `loaded` or `fake` is set and initialised.  Acquire: it is used. */
 static atomic_int ready;
 
-/* Threads that load the driver, or have loaded it: a child may neither use it, nor finish what a
- * thread of its parent began, nor wait for the lock.  fork() does not take that one, because
+/* Threads that load the driver, or have loaded it.  A child may neither use it, nor finish the work
+ * of a thread of its parent, nor wait for the lock.  fork() does not acquire that lock, because
  * cuInit() may fork. */
 static atomic_int users;
 
@@ -155,7 +155,7 @@ static shpool_status prepare(void)
     return SHPOOL_OK;
 }
 
-/* The first of the threads that come here at once prepares it, the others wait. */
+/* The first of several concurrent threads prepares it; the others wait. */
 static shpool_status prepare_once(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -2,9 +2,9 @@
 /*
  * The CUDA driver's entry points that this library uses, as one table of function pointers.
  *
- * shpool_driver_get() loads the real ones when the first caller asks; a test puts a fake in their
- * place before (tests/device/fake_driver.h).  Types and numbers are those of the driver's frozen
- * binary interface, so that no CUDA header is needed.
+ * shpool_driver_get() loads the real ones on the first call; a test installs a fake before
+ * (tests/device/fake_driver.h).  Types and numbers are those of the driver's frozen binary
+ * interface, so that no CUDA header is needed.
  */
 #ifndef SHPOOL_DRIVER_H
 #define SHPOOL_DRIVER_H
@@ -74,13 +74,13 @@ enum {
     CU_POOL_USED_HIGH         = 8
 };
 
-/* CUmemPoolProps as of CUDA 11.2 to 13; what follows win32_security is 0 */
+/* CUmemPoolProps as of CUDA 11.2 to 13; the fields after win32_security are 0 */
 typedef struct cu_pool_props {
     int alloc_type;            /* 1: pinned */
     int handle_types;          /* 0: none */
     struct { int type; int id; } location; /* type 1: device */
     void *win32_security;
-    size_t max_bytes;          /* 0: what the system gives */
+    size_t max_bytes;          /* 0: the system's limit */
     unsigned char reserved[56];
 } cu_pool_props;
 

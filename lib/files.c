@@ -14,8 +14,8 @@ const char *shpool_file_open_to_others(const struct stat *info)
                ? "others may write to it, as chmod go-w prevents" : NULL;
 }
 
-/* In a folder that everybody may write to, a link of somebody else leads where that one wants.  0:
- * errno says why it is not followed. */
+/* In a folder that everybody may write to, another user's link may lead anywhere.  0: errno says
+ * why it is not followed. */
 static int is_own_link(const char *path)
 {
     struct stat info;

@@ -5,7 +5,7 @@
 
 /* The archive's side of shpool_open(): finds an allocator's device tables in the image that this
  * archive was linked into, and reads one for the current device.  A table never comes from another
- * image, whoever registered the allocator: its functions would lead nowhere. */
+ * image, even if that registered the allocator: its functions would not be callable. */
 #include <cuda_runtime.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 extern "C" {
 extern __device__ const uint32_t shpool_image_mark;
-__device__ const uint32_t shpool_image_mark = SHPOOL_ABI; /* its address is what counts */
+__device__ const uint32_t shpool_image_mark = SHPOOL_ABI; /* only its address matters */
 }
 
 /* The linker's names for the section; weak: an image may have no module. */
@@ -82,7 +82,8 @@ shpool_status bind_module(const shpool_image_module *module, shpool_pool *pool)
         return status;
     }
     error = cudaGetSymbolAddress(&tables, module->tables);
-    if (error == cudaSuccess) { /* as void *, or CUDA's template takes the address of an argument */
+    if (error == cudaSuccess) { /* as void *, otherwise CUDA's template uses the address of an
+                                   argument */
         error = cudaGetSymbolAddress(&mark, static_cast<const void *>(&shpool_image_mark));
     }
     if (error != cudaSuccess) {
@@ -130,7 +131,7 @@ extern "C" shpool_status shpool_image_bind(shpool_pool *pool)
     shpool_status           status    = shpool_allocator_find(pool->name, &allocator);
 
     if (status == SHPOOL_OK) {
-        /* Another thread's capture in global mode must not be broken by what this does. */
+        /* These calls must not invalidate another thread's capture in global mode. */
         (void)cudaThreadExchangeStreamCaptureMode(&mode);
         status = bind(allocator, pool);
         (void)cudaThreadExchangeStreamCaptureMode(&mode);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What kernels with LTO-IR find as long as nobody joined their image anew: no allocator has a name
- * to call.  Alone in its object, because shpool_relink() leaves that one out and puts
- * linked_calls.cu in its place; it knows it by the name of its fat binary (m4/nvcc.mk). */
+/* Stubs for kernels with LTO-IR until their image is relinked: no allocator has a name to call.
+ * They are alone in their object, because shpool_relink() replaces it by linked_calls.cu; it
+ * recognises the object by the name of its fat binary (m4/nvcc.mk). */
 #pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see lib/image.cu */
 #include <shpool/impl/calls.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <pthread.h> /* in front: its functions are not hidden */
+#include <pthread.h> /* first: its functions must not be hidden */
 #pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see lib/image.cu */
 
 /* This image's kernels once more, joined with an allocator that the image has not, or that is to be
@@ -13,7 +13,7 @@
 #include <shpool/impl/cuda_status.h>
 #include <shpool/impl/image.h>
 
-/* The linker's names for what nvcc leaves of each object; weak: there may be nothing. */
+/* The linker's names for the code that nvcc leaves of each object; weak: it may be missing. */
 extern const char first_row[] __asm__("__start___nv_relfatbin") __attribute__((weak));
 extern const char end_row[] __asm__("__stop___nv_relfatbin") __attribute__((weak));
 
@@ -21,8 +21,8 @@ extern const char end_row[] __asm__("__stop___nv_relfatbin") __attribute__((weak
 
 namespace {
 
-/* What is loaded, and for which pools.  Each image has a list of its own, because an image may be
- * unloaded; only ever grows until then, so that a pool's library stays valid. */
+/* A loaded library, and the pools that it serves.  Each image has its own list, because an image
+ * may be unloaded; until then the list only grows, so that a pool's library stays valid. */
 struct joined {
     joined       *next;
     uint32_t      allocator; /* shpool_pool.allocator */
@@ -32,8 +32,8 @@ struct joined {
     cudaLibrary_t library;
 };
 
-/* Nobody is called while it is locked: a message's receiver may open pools, or wait for a thread
- * that does. */
+/* Make no calls while it is locked: a message's receiver may open pools, or wait for a thread that
+ * does. */
 struct joined_list {
     pthread_mutex_t lock;
     joined         *first;
@@ -41,9 +41,9 @@ struct joined_list {
 
 joined_list loaded = {PTHREAD_MUTEX_INITIALIZER, NULL};
 
-/* When this image is unloaded nobody may launch its kernels any more.  At the end of the process
- * CUDA may be gone already, and says so; threads may still run, and in a child of fork() a lock may
- * be one that no thread will ever release: then nothing is unloaded. */
+/* When this image is unloaded, its kernels may no longer be launched.  At process exit CUDA may
+ * already be unloaded, which it reports; threads may still run, and in a child of fork() a lock may
+ * never be released: then nothing is unloaded. */
 __attribute__((destructor)) void unload_all(void)
 {
     joined *one;
@@ -141,8 +141,8 @@ shpool_status architecture(int device, uint32_t *arch_p)
     return shpool_cuda_status(error, "cudaDeviceGetAttribute");
 }
 
-/* Join and load.  Threads that need the same at once do it one after another in shpool_relink(),
- * and all but the first find the cubin made. */
+/* Link and load.  Threads that need the same library are serialised in shpool_relink(), and all
+ * except the first find the cubin in the cache. */
 shpool_status make(const shpool_pool *pool, const joined &key, cudaLibrary_t *library_p)
 {
     const size_t  row_bytes = static_cast<size_t>(end_row - first_row);

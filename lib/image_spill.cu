@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all function tables of this archive share: requests that go to global memory. */
+/* Shared by all function tables of this archive: requests that go to global memory. */
 #pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see lib/image.cu */
 #include <shpool/module.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <pthread.h> /* in front: its functions are not hidden */
+#include <pthread.h> /* first: its functions must not be hidden */
 #pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see lib/image.cu */
 
 /* Device tables, copied to the host.  A table holds addresses of code, which are the same for as
@@ -14,7 +14,7 @@
 
 namespace {
 
-/* A table as it was read.  Only ever grows: by one for each address and device. */
+/* A table that was read.  The list only grows: by one for each address and device. */
 struct known {
     known              *next;
     const shpool_table *address;
@@ -49,8 +49,9 @@ __attribute__((destructor)) void forget_all(void)
     }
 }
 
-/* Of the current context; 0: it cannot be told, and nothing is kept.  A device's number would not
- * do, because cudaDeviceReset() gives the device a new context, with its code elsewhere. */
+/* Id of the current context; 0: unknown, and nothing is cached.  A device's number would not
+ * suffice, because cudaDeviceReset() creates a new context for the device, with its code
+ * elsewhere. */
 unsigned long long context_id(void)
 {
     unsigned long long id = 0;
@@ -69,8 +70,7 @@ unsigned long long context_id(void)
     return id;
 }
 
-/* On a stream of its own: the legacy stream would wait for, and disturb, whatever the application
- * has under way. */
+/* On a new stream: the legacy stream would wait for, and disturb, the application's work. */
 shpool_status copy_table(const shpool_table *address, shpool_table *table_p)
 {
     cudaStream_t stream = NULL;

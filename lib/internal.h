@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of lib/ (and the tools and unit tests, which link the convenience library) share.
- * Nothing here is exported from libshpool.so.
+ * Shared by the files of lib/ (and by the tools and unit tests, which link the convenience
+ * library).  Nothing here is exported from libshpool.so.
  */
 #ifndef SHPOOL_INTERNAL_H
 #define SHPOOL_INTERNAL_H
@@ -19,7 +19,7 @@
 
 #include "sha256.h"
 
-#define SHPOOL_MAX_SHARED     232448u /* 227 KiB: the most any supported GPU gives one block */
+#define SHPOOL_MAX_SHARED     232448u /* 227 KiB: the most any supported GPU has for one block */
 #define SHPOOL_MAX_ALLOCATORS 64u     /* built-in and registered */
 #define SHPOOL_ERROR_BYTES    4096u   /* of shpool_last_error(), NUL included; the rest is cut */
 
@@ -31,7 +31,7 @@
 
 /* ---- text.c ---- */
 
-/* Text that is put together piece by piece in a buffer of the caller; what does not fit is cut. */
+/* Text that is built piece by piece in the caller's buffer; truncated if it does not fit. */
 typedef struct shpool_text {
     char  *start;
     size_t bytes; /* of the buffer, NUL included; at least 1 */
@@ -59,7 +59,7 @@ void shpool_set_last_error(const char *detail);
 
 /* ---- status.c ---- */
 
-/* Put `origin "text": ` in front of this thread's latest detail; status.  Sends no message. */
+/* Put `origin "text": ` before this thread's latest detail; returns status.  Sends no message. */
 shpool_status shpool_error_prefix(shpool_status status, const char *origin, const char *text);
 
 /* ---- message.c ---- */
@@ -88,7 +88,7 @@ enum { /* in alphabetical order */
 #define SHPOOL_LEVEL_COUNT   4u /* of shpool_level */
 #define SHPOOL_UNKNOWN_COUNT 8u /* unknown variables whose names are kept; more are counted */
 
-/* By value of shpool_level. */
+/* Indexed by shpool_level. */
 extern const char *const shpool_level_names[SHPOOL_LEVEL_COUNT];
 
 /* A variable and its value, which is NULL if it is unset or empty. */
@@ -100,10 +100,10 @@ shpool_level shpool_config_log_level(shpool_level fallback);
 /* How many variables begin with SHPOOL_ and are unknown, and the first of their names. */
 size_t shpool_config_unknown(const char *names[SHPOOL_UNKNOWN_COUNT]);
 
-/* 1 for the first caller, who warns of them. */
+/* 1 for the first caller, which must warn about them. */
 int shpool_config_unknown_due(void);
 
-/* 1: the program has more rights than whoever started it, who must not say which files it uses. */
+/* 1: the program has more privileges than its caller, who must not choose which files it uses. */
 int shpool_config_is_privileged(void);
 
 /* Digest of $LD_LIBRARY_PATH, the same for unset and empty. */
@@ -120,7 +120,7 @@ const char *shpool_config_allocator(void);
 /* $SHPOOL_CACHE_DIR; NULL if unset or empty.  Longer than SHPOOL_PATH_BYTES: it was cut. */
 const char *shpool_config_cache_dir(void);
 
-/* $SHPOOL_CACHE_BYTES, or its default; SHPOOL_ERR_SPEC: it is no number. */
+/* $SHPOOL_CACHE_BYTES, or its default; SHPOOL_ERR_SPEC: it is not a number. */
 shpool_status shpool_config_cache_bytes(uint64_t *bytes_p);
 
 #define SHPOOL_BINDING_WORDS "table or linked"
@@ -128,7 +128,7 @@ shpool_status shpool_config_cache_bytes(uint64_t *bytes_p);
 /* 1: one of the words.  Else *binding_p is as before. */
 int shpool_binding_parse(const char *text, uint32_t *binding_p);
 
-/* What $SHPOOL_BINDING says, else SHPOOL_BINDING_TABLE. */
+/* The value of $SHPOOL_BINDING, else SHPOOL_BINDING_TABLE. */
 shpool_status shpool_config_binding(uint32_t *binding_p);
 
 /* The base of device/list that serves where a spec names none. */
@@ -176,7 +176,7 @@ shpool_status shpool_spec_parse(const char *origin, const char *text, shpool_spe
 
 /*
  * Parse a whole number, with suffix != 0 also one that ends in K, M or G (1,024 each).
- * 1: *value_p is set; 0: it is none, or does not fit into 64 bits, and *value_p is 0.
+ * 1: *value_p is set; 0: it is not a number, or does not fit in 64 bits, and *value_p is 0.
  */
 int shpool_spec_number(const char *text, int suffix, uint64_t *value_p);
 
@@ -195,7 +195,7 @@ shpool_status shpool_descriptor_check(const shpool_allocator *allocator, shpool_
 
 /* ---- registry.c ---- */
 
-/* shpool_allocator_find(), with `origin` in front of the detail. */
+/* shpool_allocator_find(), with `origin` before the detail. */
 shpool_status shpool_registry_find(const char *origin, const char *name,
                                    const shpool_allocator **allocator_p);
 
@@ -203,36 +203,36 @@ shpool_status shpool_registry_find(const char *origin, const char *name,
 const char *shpool_registry_file(const shpool_allocator *allocator);
 
 /*
- * Forget what was registered, and look for plugins again.  For tests: nobody may be in the library
- * or use what is forgotten.
+ * Forget all registrations, and look for plugins again.  For tests: no thread may be in the library
+ * or use a forgotten allocator.
  */
 void shpool_registry_reset(void);
 
 /* ---- select.c ---- */
 
-#define SHPOOL_TRACE_LEAST  4096u      /* bytes of records that trace_bytes may ask for */
+#define SHPOOL_TRACE_LEAST  4096u      /* least bytes of records for trace_bytes */
 #define SHPOOL_TRACE_MOST   (1u << 30)
 #define SHPOOL_TRACE_BLOCKS 1024u      /* most of trace_blocks */
 
-/* Where a selection came from, and those of its options that shpool_config has no field for. */
+/* Origin of a selection, and its options without a field in shpool_config. */
 typedef struct shpool_selection {
     const shpool_allocator *allocator;
     const char *origin; /* "spec", "SHPOOL_ALLOCATOR" or "the build's default" */
-    const char *text;   /* the spec as it was given there */
+    const char *text;   /* the spec as given there */
     int has_options;    /* besides the name */
     char trace[SHPOOL_SPEC_VALUE_BYTES]; /* the file of trace=FILE, or "" */
     uint32_t trace_bytes;  /* of the records that are kept; 0: the default */
-    uint32_t trace_blocks; /* the first so many are recorded; 0: the default */
+    uint32_t trace_blocks; /* number of first blocks that are recorded; 0: the default */
 } shpool_selection;
 
 /*
- * Which allocator serves, and the options of its spec put over those in `want` (zeroed selection
- * on failure; want is then in an unspecified state).  text NULL: the environment, else the
- * build's default.  An alignment of 0 becomes the least; what the allocator cannot do is an error.
+ * Select the allocator, and apply the options of its spec to `want` (on failure the selection is
+ * zeroed, and want is unspecified).  text NULL: the environment, else the build's default.  An
+ * alignment of 0 becomes the least one; options that the allocator does not support are an error.
  */
 shpool_status shpool_select(const char *text, shpool_config *want, shpool_selection *selection_p);
 
-/* Put the spec in front of a failure's detail, if options of it may be the cause; status. */
+/* Put the spec before a failure's detail if its options may be the cause; returns status. */
 shpool_status shpool_select_blame(const shpool_selection *selection, shpool_status status);
 
 /* ---- plan.c ---- */
@@ -248,8 +248,8 @@ uint32_t shpool_plan_magic(uint32_t divisor);
 
 struct stat;
 
-/* Why a file or a folder that says what runs is not used: its group or everybody may write to it.
- * NULL: they may not. */
+/* Why a file or a folder that determines which code runs is not used: its group or everybody may
+ * write to it.  NULL: they may not. */
 const char *shpool_file_open_to_others(const struct stat *info);
 
 /*
@@ -258,14 +258,14 @@ const char *shpool_file_open_to_others(const struct stat *info);
  */
 int shpool_file_open_output(const char *path);
 
-/* errno's text, and what it means there. */
+/* errno's text, and its meaning for this file. */
 const char *shpool_file_error(int error);
 
 /* ---- driver.c ---- */
 
 /*
- * Point the function pointer at function_p to a symbol of an image from dlopen(); 0: there is none.
- * ISO C has no cast from void * to a function, so the bits are copied, as POSIX wants it.
+ * Set the function pointer at function_p to a symbol of an image from dlopen(); 0: there is none.
+ * ISO C has no cast from void * to a function pointer, so the bits are copied, as POSIX requires.
  */
 int shpool_symbol_set(void *function_p, void *image, const char *name);
 
@@ -279,7 +279,7 @@ typedef struct shpool_driver_device {
     uint32_t shared_block;        /* bytes a block may have without opting in */
     uint32_t shared_block_optin;  /* bytes a block may have with cudaFuncSetAttribute */
     uint32_t shared_sm;           /* bytes of one multiprocessor */
-    uint32_t shared_reserved;     /* bytes the system takes of each block */
+    uint32_t shared_reserved;     /* bytes the system reserves per block */
     unsigned long long memory;    /* bytes of device memory */
 } shpool_driver_device;
 

@@ -2,9 +2,9 @@
 /*
  * libnvJitLink, loaded when it is needed.
  *
- * Its functions carry the version of the header that a program was compiled with in their names
- * (__nvJitLinkCreate_13_0); the header is not used here, so the library is asked for its version,
- * and then for the names of that one and of those before it.
+ * Its functions' names contain the version of the header that a program was compiled with
+ * (__nvJitLinkCreate_13_0).  The header is not used here, so this file queries the library's
+ * version, and then tries the names of that version and of earlier ones.
  */
 #include "jit.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct candidate {
-    unsigned major; /* 0: whatever it turns out to be */
+    unsigned major; /* 0: any */
     const char *name;
 } candidate;
 
@@ -49,7 +49,7 @@ static int bind_names(shpool_jit *jit, void *image, const char *suffix)
            set_function(&jit->log, image, "nvJitLinkGetErrorLog", suffix);
 }
 
-/* Where it came from; without that, nobody can tell later whether it is still there. */
+/* Record its file; otherwise it cannot be checked later whether the file is still the same. */
 static void note_file(shpool_jit *jit, void *image)
 {
     Dl_info info;
@@ -83,7 +83,7 @@ static int bind_library(shpool_jit *jit, void *image)
     return bind_names(jit, image, "");
 }
 
-/* 1: *jit_p is ready.  What was tried is added to the text. */
+/* 1: *jit_p is ready.  Adds the candidate to the text. */
 static int try_candidate(const candidate *one, shpool_text *tried, shpool_jit *jit_p)
 {
     /* RTLD_NODELETE: it stays for the next link, and nothing here has to remember it */
@@ -107,7 +107,8 @@ static int try_candidate(const candidate *one, shpool_text *tried, shpool_jit *j
 
 int shpool_jit_find(uint32_t major, shpool_jit *jit_p, shpool_text *tried)
 {
-    shpool_jit other = { .name = NULL }; /* the first of another major version than was asked for */
+    shpool_jit other = { .name = NULL }; /* the first one with a major version other than
+                                            requested */
 
     for (int wanted = 1; wanted >= 0; wanted--) {
         for (size_t i = 0; i < CANDIDATES; i++) {
@@ -122,7 +123,7 @@ int shpool_jit_find(uint32_t major, shpool_jit *jit_p, shpool_text *tried)
         }
     }
     *jit_p = other;
-    return other.name != NULL; /* the caller says what does not fit */
+    return other.name != NULL; /* the caller reports the mismatch */
 }
 
 shpool_status shpool_jit_load(uint32_t major, shpool_jit *jit_p)

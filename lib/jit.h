@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libnvJitLink's functions, as far as lib/join.c needs them.  A test puts its own in their place by
- * defining shpool_jit_find() and shpool_jit_load(). */
+/* The functions of libnvJitLink that lib/join.c needs.  A test replaces them by defining
+ * shpool_jit_find() and shpool_jit_load(). */
 #ifndef SHPOOL_JIT_H
 #define SHPOOL_JIT_H
 
@@ -14,8 +14,8 @@ typedef struct nvJitLink *shpool_jit_handle;
 #define SHPOOL_JIT_INPUT_ANY 10 /* the linker looks at the data; since 12.3 */
 
 typedef struct shpool_jit {
-    const char *name; /* static storage; what dlopen() was given */
-    const char *path; /* of its file, as long as it is loaded, which it stays */
+    const char *name; /* static storage; argument of dlopen() */
+    const char *path; /* of its file; it stays loaded */
     const void *base; /* where that file's first byte was loaded */
     uint32_t cuda;    /* the linker's version, 12080 for 12.8 */
     int (*create)(shpool_jit_handle *handle, uint32_t count, const char *const *options);
@@ -31,8 +31,8 @@ typedef struct shpool_jit {
 
 /*
  * Load libnvJitLink, that of CUDA `major` first (0: the newest).  It stays loaded, so nothing has
- * to be released.  0: there is none, or it is older than 12.3; `tried` then lists what was
- * tried, and *jit_p is zeroed.  Sends no message.
+ * to be released.  0: there is none, or it is older than 12.3; `tried` then lists the candidates,
+ * and *jit_p is zeroed.  Sends no message.
  */
 int shpool_jit_find(uint32_t major, shpool_jit *jit_p, shpool_text *tried);
 

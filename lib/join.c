@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What nvJitLink does of run-time linking: a kernel and an allocator's LTO-IR become a cubin. */
+/* The nvJitLink part of run-time linking: links a kernel and an allocator's LTO-IR into a cubin. */
 #include "jit.h"
 #include "link.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The linker's own words are the detail, the step that failed stands in front. */
+/* The detail is the failed step, then the linker's own log. */
 static shpool_status link_failed(const shpool_jit *jit, shpool_jit_handle handle, const char *step,
                                  int result)
 {
@@ -80,8 +80,8 @@ static shpool_status link_inputs(const shpool_jit *jit, shpool_jit_handle handle
 }
 
 /*
- * Code for another linker than this one fails late, with words that name no cause: nvJitLink takes
- * what CUDA of its own major version made, if that is not younger than itself.
+ * Code for a different linker fails late, with a message that does not name the cause: nvJitLink
+ * accepts code from CUDA of its own major version that is not newer than itself.
  */
 static int takes(const shpool_jit *jit, uint32_t made)
 {
@@ -137,12 +137,13 @@ shpool_status shpool_join(const shpool_link_input *input, void **cubin_p, size_t
     if (input->lto) { /* without any LTO-IR it would fail */
         options[count++] = "-lto";
     }
-    if (input->table) { /* kernels inherit the registers of what they call: as in m4/nvcc.mk */
+    if (input->table) { /* kernels inherit the registers of the functions they call: as in
+                           m4/nvcc.mk */
         options[count++] = "-maxrregcount=32";
     }
     result = jit.create(&handle, count, options);
     if (result != SHPOOL_JIT_SUCCESS) {
-        /* it made no handle that could be asked for a log */
+        /* there is no handle from which to get a log */
         return shpool_error(SHPOOL_ERR_LINK, "nvJitLink refused the options %s%s with result %d: "
                             "is sm_%u known to CUDA %u.%u?", options[0],
                             input->lto ? " -lto" : "", result, input->arch, jit.cuda / 1000,

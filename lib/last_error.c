@@ -10,7 +10,7 @@
  * _Thread_local: a library that is loaded later, as Python does, has room for some hundred bytes of
  * those that are reached without a call (device/base/sync.h), and these would be 4,096 more. */
 static pthread_key_t last_error_key;
-static int has_key; /* 0: the program has used them all up, and number 0 is one of its own */
+static int has_key; /* 0: the program has used up all keys, and key 0 belongs to it */
 static pthread_once_t last_error_once = PTHREAD_ONCE_INIT;
 
 static void make_key(void)

@@ -38,7 +38,7 @@ static shpool_status check_arguments(const void *kernel, size_t kernel_bytes, co
     return SHPOOL_OK;
 }
 
-/* What says nothing of its architecture is taken for the oldest. */
+/* Code of unknown architecture counts as the oldest. */
 static const shpool_blob *choose_lto_ir(const shpool_allocator *allocator, uint32_t arch)
 {
     const shpool_blob *best = NULL;
@@ -107,9 +107,9 @@ typedef struct kept {
 } kept;
 
 /*
- * 1: the cubin was made by the nvJitLink that this machine has, or it has none.  A file that is
- * unchanged says so at once.  Where only its version is the same, as after an update of other
- * libraries, the entry is written anew, for the next process.
+ * 1: the cubin was made by this machine's nvJitLink, or the machine has none.  An unchanged file
+ * proves that immediately.  If only its version is the same, as after an update of other libraries,
+ * the entry is rewritten for the next process.
  */
 static int serves(kept *one, const shpool_link_input *input)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of run-time linking share. */
+/* Shared by the files of run-time linking. */
 #ifndef SHPOOL_LINK_H
 #define SHPOOL_LINK_H
 
@@ -14,19 +14,19 @@ typedef struct shpool_link_part {
     const char *name; /* in the linker's messages; static storage */
 } shpool_link_part;
 
-/* What a cubin is made of. */
+/* Inputs of a cubin. */
 typedef struct shpool_link_input {
     const shpool_link_part *part;
     size_t parts;
     const char *name; /* of the allocator */
     uint32_t arch;
-    const char *variant; /* behind the architecture: "", or "a" for sm_90a */
+    const char *variant; /* suffix of the architecture: "", or "a" for sm_90a */
     uint32_t cuda;    /* version that made the allocator's device code; 0: not known */
-    int lto;          /* some of it is taken as LTO-IR */
+    int lto;          /* some of it is used as LTO-IR */
     int table;        /* no kernel is compiled, only an allocator for function tables may be */
 } shpool_link_input;
 
-/* Where a cubin came from. */
+/* Origin of a cubin. */
 typedef enum shpool_link_origin {
     SHPOOL_FROM_LINKER, SHPOOL_FROM_MEMORY, SHPOOL_FROM_DISK
 } shpool_link_origin;
@@ -34,7 +34,7 @@ typedef enum shpool_link_origin {
 /* ---- link.c ---- */
 
 /*
- * Of an allocator's device code, that for the newest architecture which is not newer than `arch`.
+ * Choose an allocator's device code for the newest architecture that is not newer than `arch`.
  * SHPOOL_ERR_UNSUPPORTED: it has none.
  */
 shpool_status shpool_link_choose(const shpool_allocator *allocator, uint32_t arch,
@@ -44,23 +44,23 @@ shpool_status shpool_link_choose(const shpool_allocator *allocator, uint32_t arc
 shpool_status shpool_link_parts(const shpool_link_input *input, void **cubin_p, size_t *bytes_p,
                                 shpool_link_origin *origin_p);
 
-/* shpool_link(), also telling where the cubin came from. */
+/* shpool_link() that also returns the origin of the cubin. */
 shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const char *allocator,
                                uint32_t arch, void **cubin_p, size_t *bytes_p,
                                shpool_link_origin *origin_p);
 
 /* ---- relink.c ---- */
 
-/* What device code comes as, in bits. */
+/* Forms of device code, in bits. */
 enum { SHPOOL_CODE_LTO = 1, SHPOOL_CODE_OTHER = 2 /* PTX, machine code */ };
 
-/* SHPOOL_CODE_*: what an allocator's device code holds, bare or in a fat binary. */
+/* SHPOOL_CODE_*: forms in an allocator's device code, bare or in a fat binary. */
 int shpool_blob_code(const shpool_blob *blob);
 
 /* ---- join.c ---- */
 
-/* The nvJitLink that shpool_join() would use, which this loads; version 0: none is here that takes
- * the device code.  Sends no message. */
+/* The nvJitLink that shpool_join() would use; this function loads it.  Version 0: no installed one
+ * accepts the device code.  Sends no message. */
 shpool_linker shpool_join_linker(const shpool_link_input *input);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An image that is joined anew: its kernels call the one allocator by name, so that it is inlined.
- * In place of image_calls.cu; LTO-IR, beside the allocator's.  For pools that do not spill;
+/* For a relinked image: its kernels call the one allocator by name, so that it is inlined.
+ * Replaces image_calls.cu; LTO-IR, linked with the allocator's.  For pools that do not spill;
  * linked_calls_spill.cu is for those that do. */
 #define SHPOOL_LINKED
 #include <shpool/impl/calls.h>
@@ -9,8 +9,8 @@
 #define SHPOOL_CAN_SPILL 0
 #endif
 
-/* What counts, checks and records is in function tables.  A flag that is known to be clear takes
- * its code with it. */
+/* Counting, checking and recording use function tables.  The code for a flag that is known to be
+ * clear is removed. */
 extern "C" __device__ uint32_t shpool_named_flags(uint32_t flags)
 {
     const uint32_t never = (uint32_t)SHPOOL_FLAG_STATS | (uint32_t)SHPOOL_FLAG_CHECK |

@@ -12,7 +12,7 @@ __device__ uint32_t shpool_linked_unspill(shpool_view, void *, uint32_t)
 __device__ unsigned long long shpool_linked_spilled(shpool_view, const void *) { return 0; }
 __device__ void shpool_linked_fini(shpool_view) {}
 
-/* for the tables of a plugin (SHPOOL_PLUGIN_MODULE), which nobody calls here */
+/* for the tables of a plugin (SHPOOL_PLUGIN_MODULE), which are never called here */
 __device__ void *shpool_image_spill(shpool_view, unsigned long long, uint32_t) { return NULL; }
 __device__ uint32_t shpool_image_unspill(shpool_view, void *, uint32_t)
 {

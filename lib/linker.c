@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What tells a linker from another one without loading either: size and time of its file. */
+/* Identifies a linker without loading it: size and time of its file. */
 #include "linker.h"
 
 #include <fcntl.h>
@@ -16,8 +16,8 @@ static void add_file(shpool_sha256 *sha, const struct stat *info)
     shpool_sha256_add(sha, facts, sizeof(facts));
 }
 
-/* Another nvJitLink may be installed beside this one: then ldconfig writes its list anew, or the
- * user names a folder. */
+/* Another nvJitLink may be installed in addition: then ldconfig rewrites its list, or the user
+ * names a folder. */
 static shpool_digest state_of(const struct stat *info)
 {
     const shpool_digest folders = shpool_config_library_path();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages: to the receiver that the program installed, else to stderr if the user asked for it. */
+/* Messages: sent to the program's handler, else to stderr if the user requested it. */
 #include "internal.h"
 
 #include <stdarg.h>
@@ -14,7 +14,8 @@ static struct {
     void *user;
 } receiver;
 
-/* Set while this thread is in a receiver: what that one causes is dropped, it would not end. */
+/* Set while this thread is in a receiver: messages caused by the receiver itself are dropped;
+ * otherwise it would recurse forever. */
 static _Thread_local int in_receiver;
 
 /* A message that waits until its thread has left the last lock. */
@@ -44,7 +45,7 @@ static void write_to_stderr(shpool_level level, const char *text, void *user)
     fprintf(stderr, "shpool: %s: %s\n", shpool_level_names[level], text);
 }
 
-/* Without memory the message is lost; the status that it goes with is not. */
+/* Without memory the message is lost, but its status is not. */
 static void keep(shpool_level level, const char *text)
 {
     size_t bytes = strlen(text) + 1;
@@ -64,7 +65,7 @@ static void keep(shpool_level level, const char *text)
     held.last = one;
 }
 
-/* The receiver, NULL: nobody wants messages of this level. */
+/* The receiver; NULL: there is none for messages of this level. */
 static shpool_message_fn find_receiver(shpool_level level, void **user_p)
 {
     shpool_message_fn handler;
@@ -82,7 +83,7 @@ static shpool_message_fn find_receiver(shpool_level level, void **user_p)
 
 static void deliver(shpool_message_fn handler, shpool_level level, const char *text, void *user)
 {
-    in_receiver = 1; /* nobody is called inside: see shpool_message(), shpool_messages_release() */
+    in_receiver = 1; /* no calls inside: see shpool_message(), shpool_messages_release() */
     handler(level, text, user);
     in_receiver = 0;
 }
@@ -117,7 +118,7 @@ static void deliver_kept(void)
 {
     char detail[SHPOOL_ERROR_BYTES];
 
-    /* the receiver may fail in a call of its own */
+    /* the receiver's own calls may fail */
     snprintf(detail, sizeof(detail), "%s", shpool_last_error());
     while (held.first != NULL) {
         kept *one = held.first;

@@ -2,8 +2,8 @@
 #pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see lib/image.cu */
 
 /* The device code of a built-in allocator.  Compiled twice for each NAME of allocators/list, with
- * -DSHPOOL_MODULE=NAME: as it stands into its function tables, for libshpool_device.a; with
- * -DSHPOOL_LINKED_MODULE into the LTO-IR that libshpool.so holds for run-time linking. */
+ * -DSHPOOL_MODULE=NAME: without a further define to its function tables, for libshpool_device.a;
+ * with -DSHPOOL_LINKED_MODULE to the LTO-IR in libshpool.so for run-time linking. */
 #ifndef SHPOOL_LINKED_MODULE
 #define SHPOOL_TABLE_MODULE
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How many pools, how large, and what of a block's shared memory they need. */
+/* Computes the number and size of the pools, and the shared memory of a block that they need. */
 #include "internal.h"
 
 #include <shpool/impl/report/zones.h>
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define SEARCHED_BYTES (16u << 20) /* details look no further for what was needed */
+#define SEARCHED_BYTES (16u << 20) /* details search no further for the needed size */
 #define SPILL_DEFAULT  (64u << 10) /* of a block */
 #define SPILL_MOST     (1u << 30)
 
@@ -123,7 +123,7 @@ static shpool_status plan_spill(const shpool_config *want, shpool_pool *pool)
     return SHPOOL_OK;
 }
 
-/* Bytes of the area in front of the pools: counters, and two bits for each granule of a slot. */
+/* Bytes of the area before the pools: counters, and two bits for each granule of a slot. */
 static uint32_t area_bytes(const shpool_config *want, const shpool_pool *pool)
 {
     uint32_t granules = pool->spill_bytes >> pool->spill_shift;
@@ -204,7 +204,7 @@ static pool_sizes sizes_of(const shpool_allocator *allocator, const shpool_pool 
     };
 }
 
-/* What the module makes of a pool of so many bytes. */
+/* The module's layout of a pool of `bytes`. */
 static shpool_layout layout_of(shpool_layout_fn layout, uint32_t bytes, uint32_t alignment,
                                uint32_t flags)
 {
@@ -232,7 +232,8 @@ static uint32_t size_at_most(const pool_sizes *sizes, uint32_t bytes)
 
 /*
  * The smallest permitted size up to `most` (itself permitted) whose largest malloc is at least
- * `payload`; 0 if there is none.  A layout gives no less for more bytes, so halving finds it.
+ * `payload`; 0 if there is none.  A layout never has less for more bytes, so a binary search finds
+ * it.
  */
 static uint32_t smallest_size(const pool_sizes *sizes, uint32_t payload, uint32_t most)
 {
@@ -291,7 +292,7 @@ static int is_empty(const shpool_allocator *allocator, uint32_t alignment)
            (allocator->layout(SHPOOL_MAX_SHARED, alignment).largest == 0);
 }
 
-/* The least bytes of a pool for the payload that was asked for. */
+/* The smallest pool for the requested payload. */
 static shpool_status size_by_payload(const pool_sizes *sizes, const shpool_config *want,
                                      uint32_t limit, shpool_pool *pool)
 {
@@ -403,7 +404,7 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
     if (config.binding == SHPOOL_BINDING_AUTO) {
         status = shpool_config_binding(&config.binding);
     }
-    /* what counts are functions of a table */
+    /* the counted functions are in a table */
     pool.binding = ((config.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0)
                        ? (uint32_t)SHPOOL_BINDING_TABLE : config.binding;
     if (status == SHPOOL_OK) {

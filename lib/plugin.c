@@ -68,7 +68,7 @@ static int is_sound(const shpool_plugin_info *info, shpool_register_fn library, 
     return 1;
 }
 
-/* dlerror() begins with the path as a rule; the message has it already. */
+/* dlerror() usually begins with the path, which the message already has. */
 static const char *load_error(const char *path)
 {
     const char *text = dlerror();
@@ -147,7 +147,7 @@ static void load_file(shpool_plugin_list *list, const char *path, const struct s
     if (!is_closed(list, path, info)) {
         return;
     }
-    /* RTLD_NODELETE: what it did when it was loaded may have left pointers behind */
+    /* RTLD_NODELETE: its constructors may have left pointers to it */
     image = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (image == NULL) {
         text = load_error(path);

@@ -19,7 +19,7 @@ typedef struct shpool_plugin_file {
 /* shpool_register of one copy of the library. */
 typedef shpool_status (*shpool_register_fn)(const shpool_allocator *allocator);
 
-/* What SHPOOL_PLUGIN_PATH leads to. */
+/* The plugins on SHPOOL_PLUGIN_PATH. */
 typedef struct shpool_plugin_list {
     shpool_register_fn library; /* this copy's, to which plugins must be bound */
     int incomplete; /* host memory ran out: not all files were looked at */
@@ -37,7 +37,7 @@ void shpool_plugin_find(shpool_plugin_list *list, shpool_register_fn library);
 void shpool_plugin_refuse(shpool_plugin_list *list, const char *path, const char *format, ...)
     SHPOOL_PRINTF(3, 4);
 
-/* Frees what it holds of the paths that are not NULL. */
+/* Frees the list and its paths that are not NULL. */
 void shpool_plugin_release(shpool_plugin_list *list);
 
 #pragma GCC visibility pop

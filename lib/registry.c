@@ -37,7 +37,7 @@ static struct {
 /* Release: the plugins are in `added`.  Acquire: they are looked for there. */
 static atomic_int plugins_loaded;
 
-/* Set while this thread loads plugins: what their constructors ask is answered without them. */
+/* Set while this thread loads plugins: queries by their constructors are answered without them. */
 static _Thread_local int loading;
 
 static const char *name_at(size_t index)
@@ -47,8 +47,8 @@ static const char *name_at(size_t index)
 }
 
 /*
- * The one whose name an allocator's would be taken for, or NULL; the caller holds the lock.
- * A kernel knows its allocator by shpool_name_id() alone, so that may not collide either.
+ * The registered allocator whose name collides with this one's, or NULL; the caller holds the lock.
+ * A kernel identifies its allocator only by shpool_name_id(), so that must not collide either.
  */
 static const char *taken_by(const shpool_allocator *allocator)
 {
@@ -259,7 +259,7 @@ shpool_status shpool_allocator_find(const char *name, const shpool_allocator **a
     return shpool_registry_find(NULL, name, allocator_p);
 }
 
-/* Put an allocator behind the others unless its name is taken; the caller holds the lock. */
+/* Append an allocator unless its name is taken; the caller holds the lock. */
 static shpool_status add_locked(const shpool_allocator *allocator, const char **other_p)
 {
     *other_p = taken_by(allocator);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Joins an image's own kernels with an allocator, while the program runs.
+ * Links an image's own kernels with an allocator while the program runs.
  *
  * nvcc leaves the relocatable device code of every object in the image, in the section
- * __nv_relfatbin: a row of fat binaries.  nvJitLink takes them as they are, with an allocator's
- * device code beside them, and makes a cubin in which all of them are one image: kernels can call
- * what a plugin brought.  Where the objects hold LTO-IR beside machine code (SHPOOL_LTO), the
- * allocator can be inlined; image_calls.cu says how.
+ * __nv_relfatbin: a sequence of fat binaries.  nvJitLink links them, unchanged, with an allocator's
+ * device code into one cubin: kernels can then call a plugin's functions.  If the objects have
+ * LTO-IR in addition to machine code (SHPOOL_LTO), the allocator can be inlined; image_calls.cu
+ * explains how.
  */
 #include "config.h"
 
@@ -38,10 +38,10 @@ typedef struct fat_header {
     uint32_t magic;
     uint16_t version;
     uint16_t header_bytes;
-    uint64_t bytes; /* behind the header */
+    uint64_t bytes; /* after the header */
 } fat_header;
 
-/* The beginning of an entry; more follows, and then what it holds. */
+/* The beginning of an entry; further fields follow, and then its contents. */
 typedef struct fat_entry {
     uint16_t kind;
     uint16_t version;
@@ -49,7 +49,7 @@ typedef struct fat_entry {
     uint64_t bytes;
 } fat_entry;
 
-/* Bytes of the fat binary at `data`; 0: there is none that is whole. */
+/* Bytes of the fat binary at `data`; 0: none, or incomplete. */
 static size_t fat_bytes(const unsigned char *data, size_t room)
 {
     fat_header head;
@@ -65,7 +65,7 @@ static size_t fat_bytes(const unsigned char *data, size_t room)
     return head.header_bytes + (size_t)head.bytes;
 }
 
-/* Of a fat binary that is whole. */
+/* Forms of code in a complete fat binary. */
 static int fat_code(const unsigned char *data, size_t bytes)
 {
     fat_header head;
@@ -97,8 +97,8 @@ int shpool_blob_code(const shpool_blob *blob)
                                                      : SHPOOL_CODE_OTHER;
 }
 
-/* What a fat binary of libshpool_device.a is called (m4/nvcc.mk): "calls" or an allocator.  0: none
- * of those. */
+/* Name of a fat binary of libshpool_device.a (m4/nvcc.mk): "calls" or an allocator.  0: not one of
+ * those. */
 static int fat_name(const unsigned char *data, char name[SHPOOL_NAME_BYTES])
 {
     static const char prefix[] = "shpool:";
@@ -137,7 +137,7 @@ typedef struct row {
     size_t bytes;
 } row;
 
-/* The next one of a row, behind zeros that align it; its bytes, or 0: there are no more. */
+/* The next one of the sequence, after zeros that align it; its bytes, or 0 if there are no more. */
 static size_t take_fat(row *rest, const unsigned char **fat_p)
 {
     size_t bytes = 0;
@@ -173,8 +173,8 @@ static row_facts look_at(row rest)
 
 /* ---- joining ---- */
 
-/* Not those that nobody calls then: tables of other allocators, and, where image_calls.cu gives way
- * to linked_calls.cu, that. */
+/* Whether it is called: not tables of other allocators, and not image_calls.cu if linked_calls.cu
+ * replaces it. */
 static int is_needed(const unsigned char *fat, const char *allocator, int inlined)
 {
     char name[SHPOOL_NAME_BYTES];
@@ -206,11 +206,12 @@ static void list_parts(row rest, const char *name, const shpool_blob *allocator,
     *parts_p = count;
 }
 
-/* Threads that open pools of one allocator at once join it once: those that come later find it
- * in memory. */
+/* Threads that open pools of one allocator at the same time link it once: later ones find it in
+ * memory. */
 static pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER;
 
-/* Kernels that use what only one GPU has are compiled for sm_90a, say: tried second. */
+/* Kernels with architecture-specific features are compiled for sm_90a, for example: tried
+ * second. */
 static shpool_status link_variants(shpool_link_input *input, void **cubin_p, size_t *bytes_p)
 {
     shpool_link_origin origin;

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#define SPILL_BLOCKS 65536u /* more than any device runs at once */
+#define SPILL_BLOCKS 65536u /* more than any device runs at the same time */
 
-/* What the options of one spec are put into. */
+/* Destination of a spec's options. */
 typedef struct target {
     shpool_selection *selection;
     shpool_config *want;
@@ -28,13 +28,13 @@ static shpool_status set_payload_bytes(const target *to, const char *value)
     if (!shpool_spec_number(value, 1, &bytes)) {
         return bad_value(to, "payload_bytes", value, "a number of bytes that may end in K, M or G");
     }
-    /* anything beyond 32 bits is too large all the same, and the plan knows how to say so */
+    /* any value beyond 32 bits is too large, which the plan reports */
     to->want->payload_bytes = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
     to->want->total_bytes = 0;
     return SHPOOL_OK;
 }
 
-/* Of the two sizes the one that is given last counts, also over what the program asked for. */
+/* The last of the two sizes is used, and overrides the program's request. */
 static shpool_status set_total_bytes(const target *to, const char *value)
 {
     uint64_t bytes;
@@ -57,11 +57,11 @@ static shpool_status set_threads_per_pool(const target *to, const char *value)
         return bad_value(to, "threads_per_pool", value, "0 (the allocator's choice) to 1024");
     }
 
-    /* shpool_config.threads_per_pool is for whatever allocator serves and means nothing outside
-     * scope group; a spec names its allocator, so there the key is a mistake */
+    /* shpool_config.threads_per_pool applies to any allocator and has no effect outside scope
+     * group; a spec names its allocator, so there the key is an error */
     fixed = (allocator->scope == SHPOOL_SCOPE_THREAD) ? 1 : to->want->block_threads;
     if ((allocator->scope != SHPOOL_SCOPE_GROUP) && (threads != 0) && (threads != fixed) &&
-        (fixed != 0)) { /* 0: shpool-info asks about no particular block */
+        (fixed != 0)) { /* 0: shpool-info does not mean a particular block */
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "%s \"%s\": \"%s\" has one pool for each %s, "
                             "threads_per_pool=%s is for allocators of scope group; leave it out",
                             to->selection->origin, to->selection->text, allocator->name,
@@ -216,7 +216,7 @@ static shpool_status set_option(const target *to, const shpool_spec_pair *pair)
     return shpool_error(SHPOOL_ERR_SPEC, "%s", detail);
 }
 
-/* What the spec could still change, against what the allocator can do. */
+/* Check the options that the spec may have changed against the allocator's capabilities. */
 static shpool_status check_request(const shpool_selection *selection, shpool_config *want)
 {
     const shpool_allocator *allocator = selection->allocator;
@@ -256,7 +256,7 @@ static shpool_status check_request(const shpool_selection *selection, shpool_con
 shpool_status shpool_select_blame(const shpool_selection *selection, shpool_status status)
 {
     if (!selection->has_options) {
-        return status; /* what is wrong came with the call */
+        return status; /* the error is in the call's arguments */
     }
     return shpool_error_prefix(status, selection->origin, selection->text);
 }

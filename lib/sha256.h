@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SHA-256 of FIPS 180-4: a content's name that nobody can give to another content. */
+/* SHA-256 of FIPS 180-4: a name for contents that no other contents can have. */
 #ifndef SHPOOL_SHA256_H
 #define SHPOOL_SHA256_H
 

@@ -28,7 +28,8 @@ __attribute__((target("sha,sse4.1,ssse3"))) void
 shpool_sha256_x86(uint32_t state[8], const uint32_t K[64], const unsigned char *data, size_t blocks)
 {
     const __m128i high_first = _mm_set_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
-    /* the variables a, b, e, f and c, d, g, h: what one instruction turns by two rounds */
+    /* the variables a, b, e, f and c, d, g, h: the operands that one instruction advances by two
+     * rounds */
     __m128i abef = _mm_set_epi32((int)state[0], (int)state[1], (int)state[4], (int)state[5]);
     __m128i cdgh = _mm_set_epi32((int)state[2], (int)state[3], (int)state[6], (int)state[7]);
 

@@ -12,7 +12,7 @@
 #define SLOTS 16u
 
 /* Written through pool->report by the blocks' shpool_fini; the slots of spill=arena and the records
- * of a trace lie behind. */
+ * of a trace follow it. */
 static shpool_report_data *new_report(const shpool_pool *pool, const shpool_trace_begin *trace)
 {
     const size_t slots = shpool_slots_end(pool);

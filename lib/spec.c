@@ -61,7 +61,7 @@ int shpool_name_is_valid(const char *name)
     return (name[count] == '\0') && (count < SHPOOL_NAME_BYTES);
 }
 
-/* The detail shows the reader what stands at the column, even if it cannot be printed. */
+/* The detail shows the character at the column, even if it is not printable. */
 static shpool_status fail(const parser *p, const char *at, const char *expected)
 {
     unsigned column = (unsigned)(at - p->spec->text) + 1;
@@ -170,7 +170,7 @@ static shpool_status parse_pair(parser *p, shpool_spec_layer *layer)
     return parse_value(p, &pair->value);
 }
 
-/* One layer and the separator behind it, which is '|' or '\0'. */
+/* One layer and the separator after it, which is '|' or '\0'. */
 static shpool_status parse_layer(parser *p, char *separator_p)
 {
     shpool_spec_layer *layer = &p->spec->layer[p->spec->layers];

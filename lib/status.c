@@ -55,7 +55,7 @@ shpool_status shpool_error(shpool_status status, const char *format, ...)
     shpool_set_last_error(detail);
     shpool_message(SHPOOL_LEVEL_ERROR, "%s", detail);
 
-    /* the receiver of the message may have failed in a call of its own */
+    /* a call by the message's receiver may have failed */
     shpool_set_last_error(detail);
     return status;
 }

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Longer words are compared by so many characters: enough to tell names, and it bounds the rows. */
+/* Only this many characters of longer words are compared: enough to distinguish names, and it
+ * bounds the rows. */
 #define COMPARED 64u
 
 shpool_text shpool_text_make(char *buffer, size_t bytes)

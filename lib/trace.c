@@ -20,10 +20,10 @@
 _Static_assert(sizeof(shpool_trace_head) == sizeof(((shpool_trace_begin *)0)->word),
                "the buffer begins with a head");
 
-/* What shpool_pool.trace points to. */
+/* The object at shpool_pool.trace. */
 typedef struct trace {
     FILE *file;
-    pid_t owner; /* a child made by fork() has the descriptor, and the lock, too */
+    pid_t owner; /* a child of fork() also has the descriptor and the lock */
     shpool_trace_head head;
     char path[SHPOOL_SPEC_VALUE_BYTES];
 } trace;
@@ -47,7 +47,7 @@ static shpool_status cannot_write(const char *path, const char *why)
     return shpool_error(SHPOOL_ERR_SYSTEM, "trace=%s: %s", path, why);
 }
 
-/* Whether the program's own output goes there, by "> FILE" or so. */
+/* Whether the program's own output goes there, for example by "> FILE". */
 static int is_output(const struct stat *about)
 {
     struct stat other;
@@ -61,7 +61,7 @@ static int is_output(const struct stat *about)
     return 0;
 }
 
-/* An empty file that nobody else writes; NULL, with errno: there is none. */
+/* Open an empty file that no other process writes; NULL, with errno, on failure. */
 static FILE *open_file(const char *path)
 {
     int at = shpool_file_open_output(path);
@@ -78,7 +78,7 @@ static FILE *open_file(const char *path)
         errno = EBUSY;
         bad = 1;
     } else if (!bad && S_ISREG(about.st_mode)) { /* not a terminal, a pipe */
-        /* EWOULDBLOCK alone tells of another writer: some file systems have no locks */
+        /* only EWOULDBLOCK means another writer: some file systems have no locks */
         bad = (flock(at, LOCK_EX | LOCK_NB) != 0) && (errno == EWOULDBLOCK);
         bad = bad || (ftruncate(at, 0) != 0);
     }
@@ -178,8 +178,8 @@ static void write_head(FILE *to, const shpool_pool *pool)
             (pool->flags & SHPOOL_FLAG_CHECK) != 0, (pool->flags & SHPOOL_FLAG_SPILL) != 0);
 }
 
-/* Where an allocation lies: bytes behind the first pool's begin, or an address with a g; "-" is
- * nowhere, and where a bad free's address outside all pools is. */
+/* Write an allocation's place: bytes after the first pool's start, or an address with a g; "-" if
+ * there is none, also for a bad free's address outside all pools. */
 static void write_place(FILE *to, const shpool_pool *pool, const shpool_trace_record *record)
 {
     const unsigned long long most = (unsigned long long)pool->pools * pool->pool_bytes;
@@ -244,7 +244,7 @@ static uint32_t write_life(FILE *to, const shpool_pool *pool, const part *p, uin
     const uint32_t launch = p->order[from].launch;
     uint32_t end = from;
     uint32_t count = 0;
-    uint32_t dropped = 0; /* what had no room came behind the last that had */
+    uint32_t dropped = 0; /* records that did not fit followed the last one that did */
 
     while ((end < p->used) && (p->order[end].launch == launch)) {
         const shpool_trace_record *record = &p->records[p->order[end++].index];
@@ -265,7 +265,7 @@ static uint32_t write_life(FILE *to, const shpool_pool *pool, const part *p, uin
     return end;
 }
 
-/* By launch, whose numbers wrap, then as they were taken: launches may overlap. */
+/* By launch, whose numbers wrap, then in recorded order: launches may overlap. */
 static int by_launch(const void *a, const void *b)
 {
     const place *x = a;
@@ -287,7 +287,7 @@ static void write_part(FILE *to, const shpool_pool *pool, part *p, uint32_t bloc
         at = write_life(to, pool, p, block, at, lives);
     }
     if ((p->used != 0) && (p->dropped != 0) && is_fini(&p->records[p->used - 1])) {
-        /* all of it is of later lives: which, nobody knows */
+        /* all records are from unknown later launches */
         fprintf(to, "block %u launch %u records 0 dropped %u\n", block,
                 p->order[p->used - 1].launch + 1u, p->dropped);
         (*lives)++;

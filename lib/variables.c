@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the variables of the environment (config.c) say: values are checked, and unknown variables
- * warned of. */
+/* Values of the environment variables (config.c): checks them, and warns about unknown
+ * variables. */
 #include "internal.h"
 
 #include <string.h>
