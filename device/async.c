@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The base `async`: the driver's own stream-ordered pools (cudaMallocAsync), in their best
- * configuration: a pool of its own that gives nothing back before it is asked to.
+ * configuration: a separate pool that returns memory only on request.
  *
- * Streams that were named to record_stream are waited for by the stream of the free.
+ * The stream of the free waits for streams passed to record_stream.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +115,7 @@ static int free_live(shpool_ptr_entry *entry, void *user)
     return 0;
 }
 
-/* A pool knows its device: where the context cannot be current, this is tried all the same. */
+/* A pool knows its device: if the context cannot be made current, this is tried anyway. */
 static void destroy_pool(async_self *a)
 {
     const shpool_device *device = a->lanes.device;
@@ -187,7 +187,7 @@ static cu_result driver_alloc(async_self *a, size_t bytes, shpool_stream stream,
     }
     result = device->cu->pool_alloc(ptr_p, bytes, a->pool, stream);
     if ((result == CU_ERROR_OUT_OF_MEMORY) && (device->cu->context_sync() == CU_SUCCESS)) {
-        /* what others hold idle, and pieces that do not fit together */
+        /* returns other streams' idle memory, and fragments */
         (void)device->cu->pool_trim(a->pool, 0);
         result = device->cu->pool_alloc(ptr_p, bytes, a->pool, stream);
     }
@@ -292,7 +292,7 @@ static shpool_status async_trim(void *self, size_t keep_bytes)
     if (status != SHPOOL_OK) {
         return status;
     }
-    /* the pool is asked to keep live bytes, too */
+    /* the pool's threshold includes live bytes */
     result = device->cu->pool_trim(a->pool, (size_t)atomic_load(&a->live_bytes) + keep_bytes);
     shpool_device_leave(device, left);
     return (result == CU_SUCCESS) ? SHPOOL_OK

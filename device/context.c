@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Contexts: made, shared, destroyed, what they hand out, timers, the description of a device. */
+/* Contexts: creation, sharing, destruction, accessors, timers, the description of a device. */
 #include "context.h"
 
 #include <pthread.h>
@@ -40,7 +40,7 @@ static void drop_event(const shpool_context *context, shpool_event event, shpool
     }
 }
 
-/* Where the device's context cannot be current, this is tried all the same. */
+/* If the device's context cannot be made current, this is tried anyway. */
 static void destroy(shpool_context *context)
 {
     shpool_device_loss loss = { .count = 0 };
@@ -65,7 +65,7 @@ static void destroy(shpool_context *context)
 shpool_context *shpool_context_ref(shpool_context *context)
 {
     if (context != NULL) {
-        /* relaxed: whoever adds one has one */
+        /* relaxed: a thread that adds a reference already has one */
         atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
     }
     return context;
@@ -73,7 +73,7 @@ shpool_context *shpool_context_ref(shpool_context *context)
 
 void shpool_context_unref(shpool_context *context)
 {
-    /* acquire and release: all that others did with it comes before the end */
+    /* acquire and release: all other threads' uses happen before the end */
     if ((context != NULL) &&
         (atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1) &&
         !shpool_driver_forked()) {
@@ -287,7 +287,7 @@ void shpool_contexts_reset(void)
     shpool_mutex_unlock(&standard.lock);
 }
 
-/* ---- what it hands out ---- */
+/* ---- accessors ---- */
 
 int shpool_context_device(const shpool_context *context)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a context holds. */
+/* The members of a context. */
 #ifndef SHPOOL_DEVICE_CONTEXT_PRIVATE_H
 #define SHPOOL_DEVICE_CONTEXT_PRIVATE_H
 
@@ -15,7 +15,7 @@ struct shpool_context {
     shpool_device_properties properties;
     shpool_stream stream;
     int owns_stream;
-    shpool_stream aux_stream;            /* NULL until it is asked for */
+    shpool_stream aux_stream;            /* NULL until requested */
     shpool_event event;
     shpool_event timer[2];               /* start, and the latest split; NULL until start */
     void *pinned;

@@ -13,7 +13,7 @@ _Static_assert(sizeof(shpool_device_handle) == 64, "the handle is sent as it is 
 
 #define MOST_BYTES ((uint64_t)1 << 46) /* more than any device has */
 
-/* Descriptors that a message has room for: the kernel closes what does not fit. */
+/* Room for descriptors in a message: the kernel closes those that do not fit. */
 #define MOST_DESCRIPTORS 16u
 
 /* ---- check ---- */
@@ -79,7 +79,7 @@ void shpool_device_handle_close(shpool_device_handle *handle)
 
 /* ---- send ---- */
 
-/* Room for descriptors, aligned as the kernel wants it. */
+/* Room for descriptors, aligned as the kernel requires. */
 typedef union control {
     struct cmsghdr header;
     char room[CMSG_SPACE(MOST_DESCRIPTORS * sizeof(int))];
@@ -123,7 +123,7 @@ shpool_status shpool_device_handle_send(int socket, const shpool_device_handle *
         ssize_t sent;
 
         if (done == 0) {
-            attach(&message, &room, handle->fd); /* goes with the first byte */
+            attach(&message, &room, handle->fd); /* sent with the first byte */
         }
         sent = sendmsg(socket, &message, MSG_NOSIGNAL);
         if ((sent < 0) && (errno != EINTR)) {
@@ -138,7 +138,7 @@ shpool_status shpool_device_handle_send(int socket, const shpool_device_handle *
 
 typedef struct arrival {
     int fd;     /* the first descriptor, or -1 */
-    int excess; /* more came, which are closed */
+    int excess; /* excess descriptors arrived, which are closed */
     int cut;    /* the kernel closed some */
 } arrival;
 
@@ -159,7 +159,7 @@ static void keep_first(arrival *a, const struct cmsghdr *header)
     }
 }
 
-/* One piece: what recvmsg() returned, its descriptors taken. */
+/* Receive one piece: the result of recvmsg(), with its descriptors collected. */
 static ssize_t receive_some(int socket, void *to, size_t bytes, arrival *a)
 {
     struct iovec part = { to, bytes };
@@ -221,7 +221,7 @@ shpool_status shpool_device_handle_receive(int socket, shpool_device_handle *han
     *handle_p = shpool_share_nothing();
     status = receive_all(socket, &handle, &a);
     if (status == SHPOOL_OK) {
-        handle.fd = a.fd; /* never what the other process wrote there */
+        handle.fd = a.fd; /* never the other process's value */
         status = check_arrival(&a, &handle);
     }
     if (status == SHPOOL_OK) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handles of shared memory: what is believed of one that came from another process. */
+/* Handles of shared memory: validation of one from another process. */
 #ifndef SHPOOL_DEVICE_HANDLE_H
 #define SHPOOL_DEVICE_HANDLE_H
 

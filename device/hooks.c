@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What PyTorch's CUDAPluggableAllocator and CuPy's CFunctionAllocator call.
+ * Functions for PyTorch's CUDAPluggableAllocator and CuPy's CFunctionAllocator.
  *
- * Neither passes a context or takes a status: everything goes to the shared allocator of the
- * device, failures become NULL, and the detail goes where messages go (SHPOOL_LOG_LEVEL=error).
+ * Neither passes a context or accepts a status: all calls use the device's shared allocator,
+ * failures become NULL, and the detail is sent as a message (SHPOOL_LOG_LEVEL=error).
  */
 #include "device/base/device.h"
 
@@ -12,9 +12,9 @@
 
 #define MAX_DEVICES 64
 
-/* Process-wide, as the shared allocators are that they stand beside. */
+/* Process-wide, like the shared allocators. */
 static struct {
-    atomic_ullong used;               /* bit d: device d's shared allocator was asked for */
+    atomic_ullong used;               /* bit d: device d's shared allocator was used */
     atomic_ullong limit[MAX_DEVICES]; /* bytes; 0: none */
 } hooks;
 
@@ -38,7 +38,7 @@ static shpool_device_allocator *allocator_of(int device)
         return NULL;
     }
     if ((atomic_load_explicit(&hooks.used, memory_order_relaxed) & (1ull << device)) == 0) {
-        /* relaxed: a hint which allocators to ask; they have locks of their own */
+        /* relaxed: a hint which allocators to query; they have their own locks */
         atomic_fetch_or_explicit(&hooks.used, 1ull << device, memory_order_relaxed);
     }
     return allocator;
@@ -59,7 +59,7 @@ static int next_used(int device)
 
 /* ---- the limit of set_per_process_memory_fraction(), for bases that have no key for it ---- */
 
-/* 1: so many bytes more are within it. */
+/* 1: this many more bytes are within the limit. */
 static int is_within_limit(shpool_device_allocator *allocator, uint64_t limit, size_t bytes)
 {
     shpool_device_stats stats = { 0 };
@@ -74,7 +74,7 @@ static int is_within_limit(shpool_device_allocator *allocator, uint64_t limit, s
     return 0;
 }
 
-/* Idle memory counts, too: what is above the limit goes back to the driver. */
+/* Idle memory also counts: the part above the limit is returned to the driver. */
 static void keep_limit(shpool_device_allocator *allocator, uint64_t limit)
 {
     shpool_device_stats stats = { 0 };
@@ -143,7 +143,7 @@ void shpool_torch_reset(void)
     }
 }
 
-/* UINT64_MAX: none.  The base's own limit costs nothing, to ask for statistics much. */
+/* UINT64_MAX: none.  The base's own limit costs nothing, but reading statistics costs much. */
 static void set_limit(shpool_device_allocator *allocator, int device, uint64_t limit)
 {
     char text[32];
@@ -166,14 +166,14 @@ void shpool_torch_memory_fraction(double fraction, int device)
     if (allocator == NULL) {
         return;
     }
-    if (!(fraction > 0) || (fraction >= 1)) { /* NaN, too: no limit */
+    if (!(fraction > 0) || (fraction >= 1)) { /* also for NaN: no limit */
         set_limit(allocator, device, UINT64_MAX);
     } else if (shpool_device_memory(device, &free_bytes, &total) == SHPOOL_OK) {
         set_limit(allocator, device, (uint64_t)(fraction * (double)total));
     }
 }
 
-/* No device is passed: those that were used are asked in turn. */
+/* No device is passed: all used ones are tried in turn. */
 void *shpool_torch_base_alloc(void *ptr, size_t *bytes_p)
 {
     size_t bytes = 0;

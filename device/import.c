@@ -2,8 +2,8 @@
 /*
  * Memory of another process, mapped from a descriptor.
  *
- * Another process wrote what a handle says.  The driver's answers decide: it refuses to map more
- * than the memory has.
+ * A handle's contents come from another process.  Only the driver's results are trusted: it refuses
+ * to map more than the memory has.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static shpool_status too_old(void)
                         "old for it: CUDA 11.4 can");
 }
 
-/* The ordinal here of the device that the memory lies on; -1: this process does not see it. */
+/* This process's ordinal of the memory's device; -1: this process does not see it. */
 static shpool_status find_owner(const shpool_driver *cu, const shpool_device_handle *handle,
                                 int *owner_p)
 {
@@ -137,7 +137,7 @@ static cu_result map(shpool_device_import *import, const char **call_p)
     return cu->granule_access(import->base, import->bytes, &access, 1);
 }
 
-/* The message says what the descriptor is: a pipe, /dev/null, a file. */
+/* The message describes the descriptor: a pipe, /dev/null, a file. */
 static shpool_status not_imported(const shpool_driver *cu, int fd, cu_result result)
 {
     char call[160];
@@ -145,7 +145,7 @@ static shpool_status not_imported(const shpool_driver *cu, int fd, cu_result res
     char what[64] = "";
 
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    (void)!readlink(path, what, sizeof(what) - 1); /* what stays empty after a failure */
+    (void)!readlink(path, what, sizeof(what) - 1); /* `what` stays empty after a failure */
     (void)snprintf(call, sizeof(call), "cuMemImportFromShareableHandle(%d, which is %s)", fd, what);
     return shpool_driver_failed(cu, call, result);
 }
@@ -170,7 +170,7 @@ static shpool_status map_handle(shpool_device_import *import, const shpool_devic
     if (status != SHPOOL_OK) {
         return status;
     }
-    /* the driver takes the number itself as a pointer */
+    /* the driver expects the number itself as a pointer */
     result = cu->granule_import(&import->granule, (void *)(intptr_t)handle->fd,
                                 CU_HANDLE_DESCRIPTOR);
     if (result != CU_SUCCESS) {
@@ -181,7 +181,7 @@ static shpool_status map_handle(shpool_device_import *import, const shpool_devic
     return (result == CU_SUCCESS) ? SHPOOL_OK : shpool_driver_failed(cu, call, result);
 }
 
-/* As much as is left of it; a call that fails ends it, and the rest can be tried again. */
+/* Unmap what is left; stops at a failing call, after which the rest can be retried. */
 static cu_result unmap(shpool_device_import *import, const char **call_p)
 {
     const shpool_driver *cu = import->device->cu;

@@ -16,7 +16,8 @@ _Static_assert(sizeof(shpool_device_option) == sizeof(shpool_spec_pair),
 /* One for each device, as long as the process lives. */
 static struct {
     pthread_mutex_t lock;
-    /* release: it is complete; acquire: whoever uses it.  Never changes again, but in tests */
+    /* release: it is complete; acquire: threads that use it.  Never changes again, except in
+     * tests */
     _Atomic(shpool_device_allocator *) allocator[MAX_DEVICES];
 } shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who holds what, for people: the text of shpool_device_report(). */
+/* A readable summary of where the memory is: the text of shpool_device_report(). */
 #include <stdio.h>
 #include <string.h>
 

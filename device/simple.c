@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The base `simple`: the driver's own malloc and free, nothing kept; MGPU's CudaAllocSimple.
+ * The base `simple`: the driver's own malloc and free, without a cache; MGPU's CudaAllocSimple.
  *
- * The driver waits for the device before it takes memory back, which orders all streams.
+ * The driver waits for the device before it frees memory, which orders all streams.
  */
 #include <stdlib.h>
 
@@ -97,7 +97,7 @@ static shpool_status simple_malloc(void *self, size_t bytes, shpool_stream strea
     cu_result result = shpool_device_take(s->device, bytes, &ptr);
     shpool_status status;
 
-    (void)stream; /* memory that nobody uses may be used by every stream */
+    (void)stream; /* unused memory may be used by every stream */
     if (result != CU_SUCCESS) {
         return refused(s, bytes, result);
     }

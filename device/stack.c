@@ -28,7 +28,7 @@ static void release(shpool_device_allocator *allocator)
 shpool_device_allocator *shpool_device_allocator_ref(shpool_device_allocator *allocator)
 {
     if (allocator != NULL) {
-        /* relaxed: whoever adds one has one */
+        /* relaxed: a thread that adds a reference already has one */
         atomic_fetch_add_explicit(&allocator->refs, 1, memory_order_relaxed);
     }
     return allocator;
@@ -36,7 +36,7 @@ shpool_device_allocator *shpool_device_allocator_ref(shpool_device_allocator *al
 
 void shpool_device_allocator_unref(shpool_device_allocator *allocator)
 {
-    /* acquire and release: all that others did with it comes before the end */
+    /* acquire and release: all other threads' uses happen before the end */
     if ((allocator != NULL) &&
         (atomic_fetch_sub_explicit(&allocator->refs, 1, memory_order_acq_rel) == 1) &&
         !shpool_driver_forked()) {
@@ -221,7 +221,7 @@ shpool_status shpool_device_free(shpool_device_allocator *allocator, void *ptr,
 
 /* ---- the rest: a layer that lacks a function passes the call on ---- */
 
-/* Finds who serves: the first of the stack whose member is set; a NULL allocator serves nothing. */
+/* Finds the first of the stack whose member is set; there is none for a NULL allocator. */
 #define FIND(_allocator, _member)                                                                  \
     while (((_allocator) != NULL) && ((_allocator)->ops._member == NULL)) {                        \
         (_allocator) = (_allocator)->upstream;                                                     \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An opened allocator: one layer or base, and what it stands on. */
+/* An opened allocator: one layer or base, and the next one below it. */
 #ifndef SHPOOL_DEVICE_STACK_H
 #define SHPOOL_DEVICE_STACK_H
 
@@ -13,7 +13,7 @@
 #pragma GCC visibility push(hidden)
 
 struct shpool_device_allocator {
-    shpool_device_provider ops;      /* a copy: what an older provider lacks is NULL */
+    shpool_device_provider ops;      /* a copy: functions that an older provider lacks are NULL */
     void *self;
     int locks;                       /* the provider is not thread-safe */
     int device;
@@ -26,11 +26,12 @@ struct shpool_device_allocator {
     void *oom_user;
 };
 
-/* For tests: forget what was registered; destroy the shared allocators. */
+/* For tests: forget all registrations; destroy the shared allocators. */
 void shpool_device_providers_reset(void);
 void shpool_device_defaults_reset(void);
 
-/* Make one layer or base of a stack.  The upstream's reference goes to it, also on failure. */
+/* Create one layer or base of a stack.  It takes over the reference to the upstream, even on
+ * failure. */
 shpool_status shpool_device_stack_make(const shpool_device_provider *provider, int device,
                                        const shpool_device_option *options, uint32_t count,
                                        shpool_device_allocator *upstream,

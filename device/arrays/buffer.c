@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Buffers: who owns them, and copies. */
+/* Buffers: ownership and copies. */
 #include "buffer.h"
 
 #include <stdlib.h>
@@ -106,7 +106,7 @@ shpool_status shpool_buffer_wrap(shpool_context *context, void *ptr, shpool_type
 shpool_buffer *shpool_buffer_ref(shpool_buffer *buffer)
 {
     if (buffer != NULL) {
-        /* relaxed: whoever passes a reference on has ordered it */
+        /* relaxed: the thread that passes a reference on has ordered it */
         atomic_fetch_add_explicit(&buffer->references, 1, memory_order_relaxed);
     }
     return buffer;
@@ -262,7 +262,7 @@ shpool_status shpool_buffer_from_host_async(shpool_buffer *buffer, size_t first,
     return from_host(buffer, first, count, host, 0);
 }
 
-/* An event at the end of what a buffer's stream was given so far. */
+/* Record an event after all work submitted to a buffer's stream so far. */
 static shpool_status mark(const shpool_buffer *buffer, shpool_event *event_p)
 {
     const shpool_driver *cu = buffer->device->cu;
@@ -285,9 +285,9 @@ static shpool_status mark(const shpool_buffer *buffer, shpool_event *event_p)
                                   : shpool_driver_failed(cu, "an event of a copy", result);
 }
 
-/* Let the stream of one buffer wait for what that of the other was given so far.  The event may go
- * at once: the driver keeps it until it has happened.  The default streams of two devices have the
- * same handle: each call is made with its own device current. */
+/* Let the stream of one buffer wait for all work submitted to the other's so far.  The event may be
+ * destroyed immediately: the driver keeps it until it has happened.  The default streams of two
+ * devices have the same handle: each call is made with its own device current. */
 static shpool_status order_after(const shpool_buffer *waiting, const shpool_buffer *other)
 {
     const shpool_driver *cu = waiting->device->cu;
@@ -325,7 +325,8 @@ static shpool_status keep_source(const shpool_buffer *to, const shpool_buffer *f
                                      shpool_context_stream(to->context)) == SHPOOL_OK)) {
         return SHPOOL_OK;
     }
-    return order_after(from, to); /* nobody else to tell: its stream waits for the copy */
+    return order_after(from, to); /* wrapped memory has no allocator to inform: its stream waits for
+                                     the copy */
 }
 
 static shpool_status copy_device(const shpool_buffer *to, size_t to_first,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a buffer is, for the files that copy, fill and print it. */
+/* The definition of a buffer, for the files that copy, fill and print it. */
 #ifndef SHPOOL_DEVICE_BUFFER_PRIVATE_H
 #define SHPOOL_DEVICE_BUFFER_PRIVATE_H
 
@@ -18,7 +18,7 @@ struct shpool_buffer {
     shpool_context *context;            /* a reference: memory is freed on its stream */
     const shpool_device *device;
     shpool_device_allocator *allocator; /* a reference; NULL: the memory is wrapped */
-    shpool_release_fn release;          /* wrapped memory: gives it back, or NULL */
+    shpool_release_fn release;          /* wrapped memory: frees it, or NULL */
     void *user;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Typed arrays in host memory: what fills, sorts and prints buffers, without any CUDA. */
+/* Typed arrays in host memory: functions that fill, sort and print buffers, without CUDA. */
 #ifndef SHPOOL_DEVICE_ELEMENTS_H
 #define SHPOOL_DEVICE_ELEMENTS_H
 
@@ -86,17 +86,17 @@ typedef struct shpool_uniform {
 shpool_status shpool_uniform_set(shpool_uniform *uniform, shpool_type type, const void *min,
                                  const void *max);
 
-/* The next `count` elements; any division into calls gives the same ones. */
+/* The next `count` elements; the same ones, however they are divided into calls. */
 void shpool_uniform_draw(const shpool_uniform *uniform, shpool_random *random, size_t count,
                          void *data);
 
 /* ---- sort.c ---- */
 
-/* What shpool_sort() needs beside the array; the caller's, for shpool_sort_scratch_free(). */
+/* Scratch memory for shpool_sort(); the caller releases it with shpool_sort_scratch_free(). */
 shpool_status shpool_sort_scratch(shpool_type type, size_t count, void **scratch_p);
 void shpool_sort_scratch_free(void *scratch);
 
-/* Ascending by value; -0.0 before 0.0.  No NaN: there are none in what this library draws. */
+/* Ascending by value; -0.0 before 0.0.  No NaN: this library never draws one. */
 void shpool_sort(shpool_type type, size_t count, void *data, void *scratch);
 
 #pragma GCC visibility pop

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_BYTES 1048576u /* made on the host at once: stays in a core's cache */
+#define PIECE_BYTES 1048576u /* generated on the host at a time: stays in a core's cache */
 #define SEED_BYTES  65536u   /* of a pattern that copies then double */
 
 static cu_ptr device_address(const shpool_buffer *buffer)
@@ -53,7 +53,7 @@ static shpool_status upload(shpool_buffer *buffer, produce_fn produce, void *sou
         size_t count = (piece < buffer->count - begin) ? piece : buffer->count - begin;
 
         produce(source, begin, count, data);
-        /* waits: the next piece takes its place, and some systems copy from where it lies */
+        /* waits: the next piece overwrites it, and some systems copy directly from it */
         status = shpool_buffer_from_host(buffer, begin, count, data);
     }
     free(data);
@@ -62,8 +62,8 @@ static shpool_status upload(shpool_buffer *buffer, produce_fn produce, void *sou
 
 /* ---- one value ---- */
 
-/* The least number of bytes, 1, 2 or 4, that the element repeats and its address is a multiple of;
- * 0: none of them. */
+/* The smallest period of the element, 1, 2 or 4 bytes, of which its address is a multiple; 0:
+ * none. */
 static size_t period(const unsigned char *element, size_t bytes, const void *ptr)
 {
     for (size_t n = 1; n <= 4; n *= 2) {
@@ -125,7 +125,7 @@ static void repeat(void *data, const void *element, size_t bytes, size_t count)
     }
 }
 
-/* Put so many copies at the front that doubling starts with worthwhile pieces. */
+/* Put enough copies at the front that doubling starts with large pieces. */
 static shpool_status plant(shpool_buffer *buffer, const void *element, size_t *done_p)
 {
     const size_t bytes = SHPOOL_TYPE_BYTES(buffer->type);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernels that fill buffers, against simt.h: nvcc makes device code of them (kernels.cu), the
- * tests run them on the CPU block executor.  Their results are those of elements.c and random.c,
- * bit for bit.
+ * The kernels that fill buffers, written with simt.h: nvcc compiles them to device code
+ * (kernels.cu), and the tests run them on the CPU block executor.  Their results are those of
+ * elements.c and random.c, bit for bit.
  *
  * MT19937 in parallel: a word of the next 624 needs the word 397 places on, or, from place 227 on,
- * the new word 227 places back.  So 227 words at a time depend on nothing that is made with them,
- * and a block makes 624 in three steps with a barrier each.  One block is enough to leave a host's
- * core, and the bus behind it, far behind.
+ * the new word 227 places back.  So 227 words at a time are independent of each other, and a block
+ * computes 624 in three steps with a barrier each.  One block is much faster than a host core and
+ * the bus.
  */
 #ifndef SHPOOL_DEVICE_FILL_KERNELS_H
 #define SHPOOL_DEVICE_FILL_KERNELS_H
@@ -99,8 +99,8 @@ SIMT_FN uint32_t shpool_fill_twisted(uint32_t upper, uint32_t lower)
     return (word >> 1) ^ ((0u - (word & 1u)) & 0x9908b0dfu);
 }
 
-/* Whole block, after a barrier behind the writes of `from`; ends with one.  `to` becomes the state
- * behind `from`. */
+/* Called by the whole block, after a barrier that follows the writes of `from`; ends with a
+ * barrier.  `to` becomes the state after `from`. */
 SIMT_FN void shpool_fill_renew(simt_addr from, simt_addr to)
 {
     const uint32_t t = simt_thread_rank();
@@ -212,7 +212,7 @@ SIMT_FN void shpool_fill_random(const shpool_random_task *task)
         if (next >= SHPOOL_FILL_WORDS) {
             const simt_addr old = state;
 
-            /* nobody reads `other` any more: all are behind the last barrier of its renewal */
+            /* no thread reads `other` any more: all have passed the last barrier of its renewal */
             shpool_fill_renew(state, other);
             state = other;
             other = old;

@@ -38,7 +38,8 @@ static const shpool_blob *const embedded = &shpool_kernels_image;
 static const shpool_blob *const embedded = NULL;
 #endif
 
-/* The device is entered, the lock held.  What fails leaves the functions NULL: the host fills. */
+/* Called with the device entered and the lock held.  On failure the functions stay NULL: the host
+ * fills. */
 static void load(const shpool_device *device, kernel_image *image)
 {
     cu_module module = NULL;
@@ -65,7 +66,7 @@ static cu_function find(const shpool_device *device, int kernel)
     int left;
 
     if (shpool_driver_forked()) {
-        return NULL; /* what the host does instead is refused */
+        return NULL; /* the host's substitute is refused */
     }
     shpool_mutex_lock(&images.lock);
     if ((!image->tried || (image->cu != device->cu)) &&

@@ -10,12 +10,12 @@
 enum { SHPOOL_KERNEL_ASCENDING = 0, SHPOOL_KERNEL_RANDOM = 1, SHPOOL_KERNEL_COUNT = 2 };
 
 /*
- * Whether a kernel is there for the buffer's device and worth its launch for so many elements.  The
- * first call loads the code; a driver that does not take it counts as no kernel.
+ * Whether there is a kernel for the buffer's device that is worth its launch for this number of
+ * elements.  The first call loads the code; if the driver rejects it, there is no kernel.
  */
 int shpool_kernels_have(const shpool_buffer *buffer, int kernel);
 
-/* In the order of the buffer's stream. */
+/* Ordered by the buffer's stream. */
 shpool_status shpool_kernels_ascending(const shpool_buffer *buffer, const shpool_ascent *ascent);
 
 /* The same, then waits: `random` is where it would be after as many draws on the host. */

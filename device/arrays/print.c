@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arrays as rows of text.  A format is taken apart and put together again for the widest type, so
- * that nothing of the caller's reaches printf unseen. */
+/* Arrays as rows of text.  A format is parsed and rebuilt for the widest type, so that no unchecked
+ * text of the caller reaches printf. */
 #include "elements.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define FORMAT_BYTES 256u
-#define WIDTH_DIGITS 4u /* of width and of precision: rows stay what someone can read */
+#define WIDTH_DIGITS 4u /* of width and of precision: keeps rows readable */
 
 #define INTEGER_CONVERSIONS "diuoxXc"
 #define FLOAT_CONVERSIONS   "fFeEgGaA"
@@ -38,7 +38,7 @@ static size_t text_length(const char *text)
     return n;
 }
 
-/* Length of flags, width and precision behind the '%'; 0 in *good_p: a number is too long. */
+/* Length of flags, width and precision after the '%'; 0 in *good_p: a number is too long. */
 static size_t modifier_length(const char *text, int *good_p)
 {
     size_t flags = strspn(text, "-+ #0'");

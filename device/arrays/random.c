@@ -87,7 +87,8 @@ static uint32_t draw_below(shpool_random *random, uint32_t values)
 /* The same for values above 2^32; 0 stands for 2^64. */
 static uint64_t draw_below_wide(shpool_random *random, uint64_t values)
 {
-    uint64_t reject = (values != 0) ? (0u - values) % values : 0; /* so many at the upper end */
+    uint64_t reject = (values != 0) ? (0u - values) % values : 0; /* number of rejected values at
+                                                                     the upper end */
     uint64_t word;
 
     do {

@@ -53,7 +53,7 @@ static inline unsigned digit(const void *keys, size_t bytes, size_t i, size_t pl
     return (unsigned)(shpool_get_bits(keys, bytes, i) >> (8 * place)) & (DIGITS - 1);
 }
 
-/* All keys, in the order of one byte of theirs; keys with the same one keep their order. */
+/* Sort all keys by one of their bytes; keys with equal bytes keep their order. */
 static inline void scatter(size_t bytes, size_t count, const void *from, void *to, size_t place,
                            const size_t counts[DIGITS])
 {

@@ -26,7 +26,7 @@ static shpool_status current_ordinal(const shpool_driver *cu, int *ordinal_p)
         return shpool_driver_failed(cu, "cuCtxGetCurrent", result);
     }
     if (context == NULL) {
-        return SHPOOL_OK; /* what the runtime would take */
+        return SHPOOL_OK; /* the runtime's choice */
     }
     result = cu->context_device(&handle);
     if (result != CU_SUCCESS) {

@@ -2,8 +2,8 @@
 /*
  * Devices and their primary contexts, which this library shares with the CUDA runtime.
  *
- * Every call that needs a current context stands between shpool_device_enter() and
- * shpool_device_leave(): the caller's own context is current again afterwards.
+ * Every call that needs a current context is between shpool_device_enter() and
+ * shpool_device_leave(), which restores the caller's context.
  */
 #ifndef SHPOOL_DEVICE_DEVICE_H
 #define SHPOOL_DEVICE_DEVICE_H
@@ -20,7 +20,7 @@ typedef struct shpool_device {
     cu_context context;
 } shpool_device;
 
-/* A device by its ordinal, -1: the one that is current to the thread, 0 if none is.  Never freed.
+/* A device by its ordinal; -1: the thread's current one, or 0 if there is none.  Never freed.
  * SHPOOL_ERR_NOT_FOUND: no such device. */
 shpool_status shpool_device_get(int ordinal, const shpool_device **device_p);
 
@@ -39,14 +39,14 @@ int shpool_device_enter_quietly(const shpool_device *device, int *left_p);
 cu_result shpool_device_take(const shpool_device *device, size_t bytes, cu_ptr *ptr_p);
 cu_result shpool_device_give(const shpool_device *device, cu_ptr ptr);
 
-/* What an allocator had at its end and the driver did not take back; zeroed, nothing. */
+/* Memory that an allocator had at its end and that the driver refused to free; zeroed: none. */
 typedef struct shpool_device_loss {
     cu_result result; /* the driver's latest refusal */
     unsigned count;
     uint64_t bytes;
 } shpool_device_loss;
 
-/* Adds what `result` refuses to a loss. */
+/* Adds a refusal in `result` to a loss. */
 void shpool_device_loss_add(shpool_device_loss *loss, cu_result result, uint64_t bytes);
 
 /* Says by a message what is lost, unless the process ends and the driver with it.  The detail of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options of providers: key=value of a spec, with errors that say what would work. */
+/* Options of providers: key=value of a spec, with errors that say what is valid. */
 #ifndef SHPOOL_DEVICE_OPTIONS_H
 #define SHPOOL_DEVICE_OPTIONS_H
 
@@ -16,7 +16,7 @@ typedef shpool_status (*shpool_option_fn)(void *self, const char *key, const cha
 shpool_status shpool_options_set(const shpool_device_setup *setup, void *self,
                                  shpool_option_fn set);
 
-/* A number, K, M or G behind it, within bounds; *value_p is left alone on failure. */
+/* A number, optionally followed by K, M or G, within bounds; *value_p is unchanged on failure. */
 shpool_status shpool_option_bytes(const char *name, const char *key, const char *value,
                                   uint64_t low, uint64_t high, uint64_t *value_p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From an address to what lies there, two loads deep and without a lock: a radix tree over pages
- * of 2 MiB, as in tcmalloc.  What is stored is the allocator's own affair, and type-stable there.
+ * Maps an address to the allocator's object there, with two loads and without a lock: a radix tree
+ * over pages of 2 MiB, as in tcmalloc.  The allocator owns the objects, which are type-stable.
  */
 #ifndef SHPOOL_DEVICE_PAGE_MAP_H
 #define SHPOOL_DEVICE_PAGE_MAP_H
@@ -24,7 +24,7 @@ typedef struct shpool_page_map {
     _Atomic(shpool_page_slot *) root[1u << SHPOOL_PAGE_ROOT_BITS];
 } shpool_page_map;
 
-/* What is stored for the page of an address, or NULL. */
+/* The object stored for the page of an address, or NULL. */
 static inline void *shpool_page_get(shpool_page_map *map, uintptr_t address)
 {
     uintptr_t page = address >> SHPOOL_PAGE_SHIFT;

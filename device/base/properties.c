@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the driver says about devices, by ordinal, whichever one is current. */
+/* The driver's information about devices, by ordinal; they need not be current. */
 #include "device.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From pointers to what a provider knows of them, for providers that have nothing better.  A hash
- * table in shards, each with its own lock.  What was taken out leaves its key behind, so that a
- * second free of it is told from a stray pointer.
+ * Maps pointers to a provider's data, for providers that have no better structure.  A hash table in
+ * shards, each with its own lock.  A removed entry leaves its key, so that a double free can be
+ * distinguished from a stray pointer.
  */
 #ifndef SHPOOL_DEVICE_PTR_MAP_H
 #define SHPOOL_DEVICE_PTR_MAP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Spin locks for short sections, one atomic exchange where nobody else wants it; lib/mutex.h has
- * the lock for long ones. */
+/* Spin locks for short sections, one atomic exchange when uncontended; lib/mutex.h has the lock for
+ * long ones. */
 #ifndef SHPOOL_DEVICE_SYNC_H
 #define SHPOOL_DEVICE_SYNC_H
 
@@ -38,9 +38,8 @@ static inline void shpool_pause(void)
 #endif
 }
 
-/* For a while that doubles from look to look, up to some microseconds.  Who holds the lock can then
- * take it many times in a row, without its cache line going from core to core each time (Anderson,
- * 1990). */
+/* Exponential back-off up to a few microseconds.  The holder can then acquire the lock many times
+ * in a row without its cache line moving between cores each time (Anderson, 1990). */
 static inline void shpool_spin_wait(shpool_spin *lock)
 {
     unsigned pauses = 4;
@@ -59,7 +58,7 @@ static inline void shpool_spin_wait(shpool_spin *lock)
 
 static inline void shpool_spin_lock(shpool_spin *lock)
 {
-    /* acquire: pairs with the release of the one who held it before */
+    /* acquire: pairs with the release of the previous holder */
     while (SHPOOL_UNLIKELY(atomic_exchange_explicit(&lock->held, 1, memory_order_acquire))) {
         shpool_spin_wait(lock);
     }

@@ -72,8 +72,8 @@ static int is_off_limits(const shpool_timelines *table, shpool_stream stream)
 
 /* ---- events that cover numbers; the timeline is locked ---- */
 
-/* The place for the next event.  A full ring gives up the number of its youngest: its event is
- * recorded anew, and covers more. */
+/* The place for the next event.  A full ring gives up the number of its youngest event, which is
+ * recorded again and then covers more. */
 static unsigned next_place(shpool_timeline *timeline)
 {
     if (timeline->count == SHPOOL_TIMELINE_EVENTS) {
@@ -120,7 +120,7 @@ void shpool_timeline_record(shpool_timelines *table, shpool_timeline *timeline)
     }
     place = next_place(timeline);
     if (record_at(table, timeline, place) != CU_SUCCESS) {
-        /* a ring that was full lost its youngest event, perhaps: what that covered is open again */
+        /* a full ring may have lost its youngest event, whose frees are then uncovered again */
         lost = (timeline->count > 0)
                    ? timeline->ring[(timeline->first + timeline->count - 1) %
                                     SHPOOL_TIMELINE_EVENTS].seq
@@ -181,7 +181,7 @@ static int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeli
     return atomic_load_explicit(&timeline->done, memory_order_relaxed) == timeline->seq;
 }
 
-/* An idle stream is done with everything, without an event that takes time to get there itself. */
+/* An idle stream has finished everything, without an event that itself takes time to complete. */
 static int is_idle(const shpool_timelines *table, shpool_timeline *timeline)
 {
     const shpool_device *device = table->device;
@@ -288,7 +288,7 @@ void shpool_timelines_fini(shpool_timelines *table)
     shpool_device_loss loss = { .count = 0 };
     int left;
 
-    /* an event knows its context: where that cannot be current, this is tried all the same */
+    /* an event knows its context: if that cannot be made current, this is tried anyway */
     (void)shpool_device_enter_quietly(table->device, &left);
     while (timeline != NULL) {
         shpool_timeline *next = timeline->next;
@@ -310,7 +310,7 @@ static shpool_timeline *find_locked(shpool_timelines *table, shpool_stream strea
 {
     shpool_timeline *t = atomic_load_explicit(&table->all, memory_order_relaxed);
 
-    /* stream, thread and gone are written under table->lock, too */
+    /* stream, thread and gone are also written under table->lock */
     while ((t != NULL) && (t->gone || (t->stream != stream) || (t->thread != thread))) {
         t = t->next;
     }
@@ -326,8 +326,8 @@ static int has_finished(shpool_timelines *table, shpool_timeline *t)
                ? shpool_timeline_is_done(t, t->seq) : shpool_timeline_poll(table, t);
 }
 
-/* One whose stream is gone and has finished can stand for another: its numbers go on, so that all
- * older ones stay done. */
+/* A timeline whose stream is gone and has finished can be reused for another stream: its numbers
+ * continue, so that all older ones stay done. */
 static shpool_timeline *recycle(shpool_timelines *table)
 {
     shpool_timeline *t = atomic_load_explicit(&table->all, memory_order_relaxed);
@@ -382,9 +382,9 @@ static void begin(shpool_timelines *table, shpool_timeline *t, shpool_stream str
 
 #define ID_UNKNOWN (~0ull)
 
-/* The driver's number of a stream tells it from a later one with the same handle; 0: not asked.
- * ID_UNKNOWN: the stream captures, and to ask would end the capture; it is alive, then, and so the
- * one that had the handle before. */
+/* The driver's id of a stream distinguishes it from a later one with the same handle; 0: not
+ * queried.  ID_UNKNOWN: the stream captures, and a query would end the capture; the stream is then
+ * alive, and thus the one that had the handle before. */
 static shpool_status ask_id(const shpool_timelines *table, shpool_stream stream,
                             unsigned long long *id_p)
 {
@@ -416,8 +416,8 @@ static void remember(const shpool_timelines *table, shpool_timeline *t)
     };
 }
 
-/* If the stream was named to record_stream, what it did last has a number, too; an event covers it
- * if the stream was retired in time. */
+/* If the stream was passed to record_stream, its last use also has a number; an event covers it if
+ * the stream was retired in time. */
 static void set_gone(shpool_timelines *table, shpool_timeline *t, int record)
 {
     t->seq += (t->named != 0);
@@ -562,7 +562,7 @@ shpool_status shpool_timeline_stable(shpool_timelines *table, shpool_stream stre
         t->stable = 1;
         t->id = 0;
         t->wanted = 0;
-        t->incarnation++; /* threads that have seen it ask anew, once */
+        t->incarnation++; /* threads that have seen it query again, once */
     }
     shpool_spin_unlock(&t->lock);
     return SHPOOL_OK;
@@ -570,7 +570,7 @@ shpool_status shpool_timeline_stable(shpool_timelines *table, shpool_stream stre
 
 /* ---- the last resort ---- */
 
-/* One at a time: of two snapshots the later one is not what the earlier wait waited for. */
+/* One at a time: an earlier wait does not cover a later snapshot. */
 static shpool_status sync_locked(shpool_timelines *table)
 {
     shpool_timeline *all = atomic_load_explicit(&table->all, memory_order_acquire);
@@ -611,8 +611,8 @@ shpool_status shpool_timelines_sync(shpool_timelines *table)
 
 /* ---- streams that wait for others: for bases whose free waits on the device ---- */
 
-/* Let work that is submitted to `stream` from now on wait for what `user` has been given until now:
- * on the device, or, where no event can be recorded, here. */
+/* Let work submitted to `stream` from now on wait for all work submitted to `user` so far: on the
+ * device or, if no event can be recorded, on the host. */
 static shpool_status shpool_timeline_join(shpool_timelines *table, shpool_stream user,
                                    shpool_stream stream)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Timelines: what an allocator knows of a stream.
+ * Timelines: an allocator's knowledge of a stream.
  *
- * Each free in the order of a stream gets the next number of the stream's timeline.  An event that
- * is recorded later covers all frees before it, so that none is recorded at all as long as nobody
- * but the stream itself wants the memory: timelines are what "lazy events" means here.  `done` is
- * the number up to which frees are known to have finished.  (Vulkan calls a counter like this a
- * timeline semaphore.)
+ * Each free on a stream gets the next number of the stream's timeline.  An event that is recorded
+ * later covers all frees before it, so no event is recorded while only the stream itself needs the
+ * memory ("lazy events").  `done` is the number up to which frees are known to have finished.
+ * (Vulkan calls a counter like this a timeline semaphore.)
  *
- * Which thread may record when:
+ * Which threads may record, and when:
  *   stable stream      any thread, at any time: it exists until it is retired
  *   per-thread stream  its own thread only: the handle means another stream in another thread
- *   any other          whoever is just given the handle by the caller; later it may be destroyed
- * In the last two cases a timeline that is wanted by others records at some of the next frees.
+ *   any other          only a call that was just passed the handle; later the stream may be
+ *                      destroyed
+ * In the last two cases a timeline whose memory others need records at some of the next frees.
  *
  * An allocator's lane begins with a timeline, and the timeline's lock guards the whole lane.
  */
@@ -26,16 +26,16 @@
 
 #define SHPOOL_TIMELINE_EVENTS 8u
 
-/* How many frees record an event after somebody wanted the memory of a stream that only its user
- * can record on. */
+/* Number of frees that record an event after another stream needed the memory of a stream on which
+ * only its user can record. */
 #define SHPOOL_TIMELINE_WANTED 64u
 
 #pragma GCC visibility push(hidden)
 
 typedef struct shpool_timeline {
-    shpool_spin lock;       /* guards what follows, and the lane */
+    shpool_spin lock;       /* guards the following members, and the lane */
     unsigned wanted;        /* record at this many of the next frees */
-    uint64_t incarnation;   /* changes when it stands for another stream */
+    uint64_t incarnation;   /* changes when it is reused for another stream */
     uint64_t seq;           /* number of the latest free */
     _Atomic uint64_t done;  /* written under the lock, read without */
     uint64_t covered;       /* an event covers the frees up to here, or they are done */
@@ -61,11 +61,12 @@ typedef struct shpool_timelines {
     uint64_t id;            /* of this table among all of the process; never 0, never again */
     size_t lane_bytes;      /* what is allocated for each */
     int assume_stable;
-    pthread_mutex_t lock;   /* guards who stands for which stream */
+    pthread_mutex_t lock;   /* guards the assignment of timelines to streams */
     pthread_mutex_t sync_lock; /* guards the snapshots */
-    _Atomic(shpool_timeline *) all; /* release: a new one is initialised; acquire: who walks it */
+    _Atomic(shpool_timeline *) all; /* release: a new one is initialised; acquire: threads that walk
+                                       it */
     atomic_uint count;
-    atomic_int captures;    /* declared and open: only then streams are asked about it */
+    atomic_int captures;    /* declared and open: only then are streams queried */
     _Atomic uint64_t events_recorded;
 } shpool_timelines;
 
@@ -92,7 +93,7 @@ uint64_t shpool_thread_number(void);
 void shpool_timelines_init(shpool_timelines *table, const shpool_device *device, size_t lane_bytes,
                            int assume_stable);
 
-/* Destroys the events, frees the lanes.  Nobody may be using them. */
+/* Destroys the events, frees the lanes.  No thread may be using them. */
 void shpool_timelines_fini(shpool_timelines *table);
 
 shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
@@ -109,8 +110,8 @@ static inline shpool_timeline_seen *shpool_timeline_slot(const shpool_timelines 
 }
 
 /*
- * The timeline of a stream, locked; made if there is none.  NULL stands for the legacy stream.
- * SHPOOL_ERR_NO_MEMORY; SHPOOL_ERR_CUDA: the stream is none.
+ * The timeline of a stream, locked; created if there is none.  NULL is the legacy stream.
+ * SHPOOL_ERR_NO_MEMORY; SHPOOL_ERR_CUDA: not a stream.
  */
 static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool_stream stream,
                                                  shpool_timeline **timeline_p)
@@ -154,11 +155,11 @@ static inline uint64_t shpool_timeline_mark(shpool_timelines *table, shpool_time
     return seq;
 }
 
-/* Somebody else wants the memory: have all frees covered, now if this thread may, else soon. */
+/* Another stream needs the memory: cover all frees, now if this thread may, else soon. */
 void shpool_timeline_want(shpool_timelines *table, shpool_timeline *timeline);
 
-/* Somebody else wants the memory: find out how far the stream is, as cheaply as possible, and have
- * the rest covered; 1: all frees are done. */
+/* Another stream needs the memory: find out how far the stream is, as cheaply as possible, and
+ * cover the rest; 1: all frees are done. */
 int shpool_timeline_chase(shpool_timelines *table, shpool_timeline *timeline);
 
 /*
@@ -187,8 +188,8 @@ void shpool_timeline_uses_free(shpool_timeline_use *use);
 /* Whether shpool_timeline_order() would succeed. */
 int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq);
 
-/* Whether a capture is open and the stream takes part in one; 1 with the driver's failure if it
- * cannot say: to take a stream for one that captures does no harm. */
+/* Whether a capture is open and the stream takes part in one.  Also 1, with the driver's error, if
+ * unknown: treating a stream as capturing is harmless. */
 cu_result shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream,
                                    int *captures_p);
 

@@ -97,7 +97,7 @@ static inline int cache(bins_self *bins, bins_block *block, shpool_timeline *t)
     return is_due(bins, lane, block->bytes);
 }
 
-/* Of two frees one wins: who locks the lane of the malloc first. */
+/* The first of two frees that locks the lane of the malloc wins. */
 static int claim_from_home(bins_block *block)
 {
     shpool_timeline *home = block->last;

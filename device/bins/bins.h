@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The base `bins`: what its files share.
+ * The base `bins`: declarations shared by its files.
  *
  *   slab    memory from the driver, 2 MiB or more; it is cut into blocks without gaps
  *   range   a slab of reserved addresses, with memory only where blocks need it (range.c)
@@ -8,8 +8,9 @@
  *   granule physical memory that is mapped into ranges, 2 MiB as a rule (granules.c)
  *   hole    a block of a range that has no memory: whole granules, never next to another hole
  *   block   a piece of a slab: live, cached in a lane, pending, or free in its heap
- *   lane    of one stream: lists of the blocks that were freed on it, one for each class of sizes.
- *           Not merged with their neighbours, so that malloc and free are a pop and a push
+ *   lane    belongs to one stream: lists of the blocks that were freed on it, one for each size
+ *           class.  They are not merged with their neighbours, so that malloc and free are a pop
+ *           and a push
  *   heap    the free blocks of all slabs of a kind, merged with their neighbours, in bins by class
  *   class   sizes that differ by less than 1/16
  *
@@ -22,8 +23,8 @@
  * neighbours, are changed under bins.lock.
  *
  * Order of streams: a block that is not live carries the timeline that it was freed on and the
- * number of that free.  It may go to the same stream at once, to any when that number is done, and
- * to others after a wait on the device.
+ * number of that free.  It may be reused by the same stream immediately, by any stream when that
+ * number is done, and by others after a wait on the device.
  *
  * Sources: lanes and two-level segregated fit after TLSF (Masmano et al., 2004), caches in front of
  * merged heaps after dlmalloc's and tcmalloc's, slabs by size after PyTorch's caching allocator.
@@ -37,7 +38,7 @@
 #define BINS_GRANULE_SHIFT 8u                  /* 256 bytes */
 #define BINS_LARGE_BYTES   ((size_t)1 << 20)   /* from here on, the large heap */
 #define BINS_LARGE_SHIFT   12u                 /* its sizes are multiples of 4 KiB */
-#define BINS_DIRECT_BYTES  ((size_t)16 << 20)  /* from here on, a request gets a slab of its own */
+#define BINS_DIRECT_BYTES  ((size_t)16 << 20)  /* from this size on, a request gets its own slab */
 #define BINS_MAX_BYTES     ((size_t)1 << 46)
 #define BINS_CLASSES       592u
 #define BINS_WORDS         ((BINS_CLASSES + 63u) / 64u)
@@ -66,8 +67,8 @@ typedef struct bins_block {
     struct bins_block *prev;
     char *address;
     size_t bytes;
-    /* live: of its malloc; else of its free, NULL: any may have it.  Atomic, because two frees of
-     * one pointer may race for it; the one that loses sees so in `state`. */
+    /* Timeline of the malloc while live, afterwards of the free; NULL: any stream may reuse it.
+     * Atomic, because two frees of one pointer may race for it; the loser detects it in `state`. */
     _Atomic(shpool_timeline *) last;
     uint64_t seq;            /* of that free */
     bins_slab *slab;
@@ -125,13 +126,13 @@ struct bins_slab {
     unsigned shift;             /* of a granule */
     bins_heap *heap;
     size_t bytes;
-    cu_ptr driver_ptr;          /* as the driver gave it */
+    cu_ptr driver_ptr;          /* as returned by the driver */
     size_t driver_bytes;        /* of a range: that are mapped */
     cu_granule *granule;        /* of a range: what is mapped, by place, 0: nothing; else NULL */
     cu_granule own;             /* of a shared slab whose memory is mapped; 0: none */
     unsigned char own_range;    /* a shared slab: reserved addresses, for it alone */
     unsigned char mapped;       /* `own` is mapped at driver_ptr */
-    unsigned char exported;     /* `own` was exported: it goes to the driver when it is freed */
+    unsigned char exported;     /* `own` was exported: it is returned to the driver when freed */
     unsigned char busy;         /* the device may use it: waited for before it is unmapped */
     uint64_t idle_key;          /* when it became whole, less for large ones: MGPU's weighted LRU */
     bins_block *first;
@@ -149,13 +150,13 @@ struct bins_graph {
     uint64_t thread;      /* that opened it */
     bins_heap heap[2];
     shpool_timeline *streams; /* that captured since it was opened; only compared */
-    shpool_timeline nobody;   /* for want of memory for one of those: no stream's */
+    shpool_timeline nobody;   /* used if there is no memory for another one: belongs to no stream */
 };
 
 /* Physical memory in pieces of one size.  Every granule is mapped at one place of a range, or is
  * spare. */
 typedef struct bins_granules {
-    size_t bytes;        /* of each; 0: memory comes from cuMemAlloc */
+    size_t bytes;        /* size of each; 0: memory comes from cuMemAlloc */
     int rdma;            /* other PCIe devices may reach them */
     size_t count;        /* from the driver, spare ones included */
     size_t spares;
@@ -175,24 +176,24 @@ typedef struct bins_self {
     size_t whole;                 /* share=1: blocks are multiples of this; else 0 */
     _Atomic uint64_t capacity;    /* most idle bytes */
     _Atomic uint64_t hard;        /* most bytes from the driver */
-    pthread_mutex_t lock;         /* guards what follows */
-    uint64_t device_bytes;        /* what the device has */
+    pthread_mutex_t lock;         /* guards the following members */
+    uint64_t device_bytes;        /* memory of the device */
     uint64_t soft;                /* most bytes from the driver before streams wait for others */
     bins_reuse reuse;
-    bins_memory memory;           /* as it was asked for */
-    int share;                    /* as it was asked for */
+    bins_memory memory;           /* as requested */
+    int share;                    /* as requested */
     uint64_t slab_bytes;          /* largest slab that several large requests share */
     bins_heap heap[2];
     bins_granules granules;
     bins_graph *graphs;
     bins_list pending;            /* oldest at the tail */
     bins_block *unused;           /* records */
-    void *records;                /* what they were cut from, chained */
+    void *records;                /* the chunks they were cut from, chained */
     bins_slab *unused_slabs;
     bins_slab *refused_slabs;     /* of no heap: the driver did not take their memory back */
     uint64_t idle_clock;
     cu_result refusal;            /* the driver's latest */
-    shpool_device_stats count;    /* of what happens under the lock */
+    shpool_device_stats count;    /* counters of operations under the lock */
     shpool_page_map map;
 } bins_self;
 
@@ -216,7 +217,7 @@ static inline unsigned bins_class(size_t bytes)
     return shift * 16 + (unsigned)(units >> shift) - 1;
 }
 
-/* What a block for a request has: a class's own size if it is small, else whole pages of 4 KiB. */
+/* Size of a block for a request: the class's size if it is small, else whole pages of 4 KiB. */
 static inline size_t bins_round(size_t bytes)
 {
     size_t units = (bytes + 255) >> BINS_GRANULE_SHIFT;
@@ -295,11 +296,11 @@ static inline unsigned bins_state(const bins_block *block)
 
 static inline void bins_set_state(bins_block *block, unsigned state)
 {
-    /* release: pairs with the acquires of who frees it */
+    /* release: pairs with the acquires of threads that free it */
     atomic_store_explicit(&block->state, state, memory_order_release);
 }
 
-/* 1: each block of the heap is a slab of its own. */
+/* 1: each block of the heap is its own slab. */
 static inline int bins_is_shared(const bins_self *bins, const bins_heap *heap)
 {
     return (bins->whole > 0) && (heap->graph == NULL);
@@ -312,7 +313,7 @@ static inline int bins_is_whole(const bins_slab *slab)
            (bins_state(slab->first) == BINS_FREE);
 }
 
-/* 1: work that is submitted to the timeline's stream may have the block at once. */
+/* 1: work submitted to the timeline's stream may use the block immediately. */
 static inline int bins_usable(const bins_block *block, const shpool_timeline *timeline)
 {
     return (block->last == NULL) || (block->last == timeline) ||
@@ -340,15 +341,15 @@ uint64_t bins_idle_bytes(bins_self *bins);
 /* Under the lock: 1: a stream that allocated from an open pool captures now. */
 int bins_graph_captures(bins_self *bins);
 
-/* Driver calls while streams capture: "relaxed" lets them pass, without it they would end the
- * capture.  *mode_p is what to give back; SHPOOL_ERR_CUDA: nothing is. */
+/* Driver calls while streams capture: mode "relaxed" permits them; otherwise they would end the
+ * capture.  *mode_p is the mode to restore; SHPOOL_ERR_CUDA: none. */
 shpool_status bins_capture_relax(bins_self *bins, int *mode_p);
 void bins_capture_restore(bins_self *bins, int mode);
 
 /* ---- slabs, blocks and heaps (bins/block.c), under bins.lock ---- */
 
-/* A slab's structure and all that host memory is needed for, `map` for `bytes`, and the record of
- * its first block; and back, after the driver took the memory back, or did not. */
+/* Create a slab's structure and all its host memory, the `map` for `bytes`, and the record of its
+ * first block; the second function releases them, after the driver freed the memory or refused. */
 shpool_status bins_slab_prepare(bins_self *bins, int large, size_t bytes, bins_slab **slab_p,
                                 bins_block **block_p);
 void bins_slab_drop(bins_self *bins, bins_slab *slab, bins_block *block, cu_result result);
@@ -363,7 +364,7 @@ void bins_slab_unlink(bins_slab *slab);
 bins_block *bins_record_get(bins_self *bins);
 void bins_record_put(bins_self *bins, bins_block *block);
 
-/* Cut a block that is in no list: what lies above the first `bytes` becomes `rest`, a record. */
+/* Cut a block that is in no list: the part above the first `bytes` becomes `rest`, a record. */
 void bins_split(bins_block *block, size_t bytes, bins_block *rest);
 
 /* The upper of two neighbours becomes part of the lower, with the later order of both; neither is
@@ -381,10 +382,10 @@ bins_block *bins_cut(bins_self *bins, bins_block *block, size_t need);
  * compatible order. */
 void bins_heap_put(bins_self *bins, bins_block *block);
 
-/* Merge what became compatible since. */
+/* Merge blocks that have become compatible. */
 void bins_heap_merge(bins_self *bins, bins_heap *heap);
 
-/* What bins_heap_take() may return. */
+/* Kinds of blocks that bins_heap_take() may return. */
 typedef enum bins_which {
     BINS_USABLE, /* at once */
     BINS_WAITABLE /* after a wait on the device */
@@ -414,32 +415,32 @@ static inline void bins_count_given(bins_self *bins, size_t bytes)
     bins->count.driver_bytes -= bytes;
 }
 
-/* What granules are created with. */
+/* Properties with which granules are created. */
 const cu_granule_props *bins_granule_props(const bins_self *bins, cu_granule_props *props);
 
 /* Whether the driver can, and how; SHPOOL_ERR_UNSUPPORTED: bins->memory insists on it. */
 shpool_status bins_granules_init(bins_self *bins);
 
-/* Have so many spare granules; the driver's refusal is in bins->refusal. */
+/* Ensure this number of spare granules; the driver's refusal is in bins->refusal. */
 shpool_status bins_granules_make(bins_self *bins, size_t spares);
 
-/* Map spare granules wherever a range has none between two places, and give all of them access; the
- * driver's refusal, and nothing has changed but granules that are stuck. */
+/* Map spare granules into the gaps of a range between two places, and grant access to all.  Returns
+ * the driver's refusal, after which only stuck granules have changed. */
 cu_result bins_granules_map(bins_self *bins, bins_slab *slab, size_t first, size_t count);
 
-/* Unmap what is mapped between two places, from the top or the bottom on; returns how many, up to
- * the first that the driver refuses.  Nobody may be using them. */
+/* Unmap the granules between two places, from the top or the bottom on; returns how many, up to the
+ * first one that the driver refuses.  They must not be in use. */
 size_t bins_granules_unmap(bins_self *bins, bins_slab *slab, size_t first, size_t count, int top);
 
-/* Give spare granules back to the driver until `wanted` bytes are given; returns the bytes. */
+/* Return spare granules to the driver until `wanted` bytes are returned; returns the bytes. */
 uint64_t bins_granules_release(bins_self *bins, uint64_t wanted);
 
-/* At the end: give spare ones back, and add what the driver does not take to a loss. */
+/* At the end: return spare ones, and add those that the driver refuses to a loss. */
 void bins_granules_fini(bins_self *bins, shpool_device_loss *loss);
 
 /* ---- peers (bins/peers.c), under bins.lock ---- */
 
-/* Let a device by its ordinal, or "all" that can, reach all that is mapped and what will be. */
+/* Let a device by its ordinal, or "all" capable ones, access all current and future mappings. */
 shpool_status bins_peer(bins_self *bins, const char *value);
 
 /* ---- reserved addresses (bins/range.c), under bins.lock ---- */
@@ -449,14 +450,14 @@ static inline int bins_has_ranges(const bins_self *bins, const bins_heap *heap)
     return (heap->graph == NULL) && (bins->granules.bytes > 0) && (bins->whole == 0);
 }
 
-/* Make a free block of at least `need` bytes that the lane's stream may have at once, of granules
- * that are idle elsewhere and of new ones; the driver's refusal is in bins->refusal. */
+/* Create a free block of at least `need` bytes that the lane's stream may use immediately, from
+ * granules that are idle elsewhere and new ones; the driver's refusal is in bins->refusal. */
 shpool_status bins_range_grow(bins_self *bins, bins_heap *heap, size_t need, bins_lane *lane);
 
 /* 1: granules are free that a stream may be using. */
 int bins_range_is_busy(bins_self *bins);
 
-/* Unmap idle granules until there are so many spare ones, if there are as many. */
+/* Unmap idle granules until there are `spares` spare ones, if there are enough. */
 void bins_range_reclaim(bins_self *bins, size_t spares);
 
 /* Wait for the device, unmap everything and give the addresses back; the driver's refusal.  At the
@@ -468,7 +469,8 @@ void bins_range_lose(bins_self *bins, bins_slab *slab, cu_result result, shpool_
 
 /* ---- memory that can be exported (bins/share.c, export.c), under bins.lock ---- */
 
-/* Memory for a shared slab; the driver's refusal, and bins_share_give() undoes what was done. */
+/* Allocate memory for a shared slab; returns the driver's refusal, after which bins_share_give()
+ * undoes the rest. */
 cu_result bins_share_take(bins_self *bins, bins_slab *slab, size_t bytes);
 
 /* Back to the driver, after a wait for the device if the slab is busy; after a refusal the rest can
@@ -493,23 +495,23 @@ int bins_slab_release(bins_self *bins, bins_slab *slab);
 /* The same for a slab whose block is in no list. */
 int bins_slab_retire(bins_self *bins, bins_slab *slab);
 
-/* Give whole slabs back, those that were large or idle for longest first, until `wanted` bytes are
- * given or none is left; returns the bytes. */
+/* Return whole slabs, starting with large ones and those idle for longest, until `wanted` bytes are
+ * returned or none is left; returns the bytes. */
 uint64_t bins_release(bins_self *bins, uint64_t wanted);
 
-/* Give all slabs back, whatever is in them; the heap is gone. */
+/* Return all slabs, whatever their contents; ends the heap. */
 void bins_heap_fini(bins_self *bins, bins_heap *heap);
 
-/* Give the rest back at the end of the allocator, and say what the driver does not take. */
+/* Return the rest at the end of the allocator, and report what the driver refuses. */
 void bins_slabs_fini(bins_self *bins);
 
-/* ---- slow path (bins/slow.c), takes the lock itself ---- */
+/* ---- slow path (bins/slow.c), acquires the lock itself ---- */
 shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_lane *lane,
                                shpool_stream stream, void **ptr_p);
 shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpool_stream stream);
 
-/* Out of memory; what is held is in the detail.  No lock is held: whoever receives the message may
- * call the allocator. */
+/* Out of memory; the detail lists the reserved memory.  Called without a lock: the message's
+ * receiver may call the allocator. */
 shpool_status bins_out_of_memory(bins_self *bins, size_t bytes);
 
 /* ---- what is idle (bins/trim.c) ---- */
@@ -518,8 +520,8 @@ shpool_status bins_out_of_memory(bins_self *bins, size_t bytes);
  * at least `least` bytes.  Returns how many. */
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only);
 
-/* Under the lock: move what all lanes cache to the heaps, returns how many blocks; then merge what
- * can be; then give whole slabs back, `need` bytes if there are as many, returns how many. */
+/* Under the lock: move all lanes' cached blocks to the heaps, returns how many; then merge all
+ * possible blocks; then return whole slabs, `need` bytes if there are enough, returns how many. */
 size_t bins_flush_all(bins_self *bins);
 void bins_merge_all(bins_self *bins);
 uint64_t bins_make_room(bins_self *bins, size_t need);
@@ -541,7 +543,7 @@ void bins_use_mark(bins_self *bins, bins_block *block);
 void bins_use_drain(bins_self *bins, int all);
 void bins_use_settle(bins_self *bins, bins_block *block);
 
-/* Under the lock: let a live block be freed under the lock; 0: it is not live any more. */
+/* Under the lock: claim a live block to be freed under the lock; 0: it is no longer live. */
 int bins_use_claim(bins_block *block);
 
 /* Under the lock: a pending block of at least need bytes, for a stream that is made to wait. */
@@ -562,7 +564,7 @@ shpool_status bins_capture_end(void *self, uint64_t id_high, uint64_t id_low);
 shpool_status bins_capture_release(void *self, uint64_t id_high, uint64_t id_low);
 void bins_graphs_fini(bins_self *bins);
 
-/* The stream will be destroyed: it is asked nothing any more. */
+/* The stream will be destroyed: do not query it any more. */
 void bins_graph_retire(bins_self *bins, shpool_stream stream);
 
 /* ---- observation (bins/observe.c) ---- */

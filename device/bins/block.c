@@ -10,7 +10,7 @@
 
 /* ---- records ---- */
 
-/* Never freed before the allocator is: a stray pointer finds an old record, not somebody else's. */
+/* Never freed before the allocator is: a stray pointer finds an old record, not foreign memory. */
 bins_block *bins_record_get(bins_self *bins)
 {
     bins_block *block = bins->unused;

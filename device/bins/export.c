@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bins: handles of shared slabs for other processes; what memory they are of, share.c tells. */
+/* bins: handles of shared slabs for other processes; share.c explains their memory. */
 #include "bins.h"
 
 #include "device/base/share.h"
@@ -15,7 +15,7 @@ static shpool_status export_block(bins_self *bins, bins_block *block, const void
         return shpool_error(SHPOOL_ERR_INVALID, "bins: %p is inside of the allocation at %p: "
                             "export that, and send the offset", ptr, (void *)block->address);
     }
-    /* before: a free that comes while the driver exports then waits for the lock */
+    /* first: a concurrent free then waits for the lock while the driver exports */
     if (!bins_use_claim(block)) {
         return shpool_error(SHPOOL_ERR_INVALID, "bins: %p is not live any more", ptr);
     }

@@ -3,17 +3,17 @@
  * bins: physical memory, in granules of one size.
  *
  * A granule is created once, and then mapped where it is needed.  Moving one means unmapping and
- * mapping it; no memory is freed or cleared.  Each is in exactly one place: mapped, where its
- * range's table has it, or spare.  A failing call may leave one mapped in a hole: it stays in the
- * table, is counted as stuck, and is used there or unmapped later.
+ * mapping it; no memory is freed or cleared.  Each is in exactly one state: mapped, and then in its
+ * range's table, or spare.  A failing call may leave one mapped in a hole: it stays in the table,
+ * counts as stuck, and is used there or unmapped later.
  *
- * Unmapping does not wait for the device, so that only what is finished may be unmapped.
+ * Unmapping does not wait for the device, so only memory whose work has finished may be unmapped.
  */
 #include "bins.h"
 
 #include <stdlib.h>
 
-/* ---- what the driver can do ---- */
+/* ---- capabilities of the driver ---- */
 
 const cu_granule_props *bins_granule_props(const bins_self *bins, cu_granule_props *props)
 {
@@ -91,7 +91,7 @@ shpool_status bins_granules_init(bins_self *bins)
 
 /* ---- create and release ---- */
 
-/* Room for all granules as spare ones, so that none is lost for want of host memory. */
+/* Reserve room for all granules as spare ones, so that none is lost if host memory runs out. */
 static int make_room(bins_granules *g, size_t count)
 {
     size_t room = (g->room * 2 > count) ? g->room * 2 : count;
@@ -246,7 +246,7 @@ static cu_result map(bins_self *bins, bins_slab *slab, size_t place)
     return result;
 }
 
-/* Undo: what is mapped of a hole goes, or is stuck. */
+/* Undo: unmap the granules of a hole, or mark them as stuck. */
 static void clear(bins_self *bins, bins_slab *slab, size_t first, size_t count)
 {
     for (size_t i = first; i < first + count; i++) {
@@ -264,7 +264,7 @@ static cu_result map_all(bins_self *bins, bins_slab *slab, size_t first, size_t 
 
     for (size_t i = first; i < first + count; i++) {
         if (slab->granule[i] != 0) {
-            g->stuck--; /* counted anew if it does not serve now either */
+            g->stuck--; /* counted again if it fails once more */
         }
     }
     for (size_t i = first; (i < first + count) && (result == CU_SUCCESS); i++) {

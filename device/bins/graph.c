@@ -2,10 +2,10 @@
 /*
  * bins: pools for captured graphs.
  *
- * A graph uses the same addresses each time it is launched, so what a capturing stream allocates
- * comes from slabs that serve nobody else until the graph is gone.  Within a capture, a block goes
- * to the stream that freed it only: events would become part of the graph.  Graphs that share a
- * pool are never in flight together, so a new capture finds all that is free usable.
+ * A graph uses the same addresses each time it is launched, so a capturing stream's allocations
+ * come from slabs that serve no other requests until the graph is destroyed.  Within a capture, a
+ * block is reused only by the stream that freed it: events would become part of the graph.  Graphs
+ * that share a pool are never in flight together, so a new capture can use all free blocks.
  *
  * Whether a stream captures is asked only while a pool is open.
  */
@@ -28,7 +28,7 @@ static bins_graph **place_of(bins_self *bins, uint64_t id_high, uint64_t id_low)
     return at;
 }
 
-/* The pool that this thread opened, else the one that was opened last. */
+/* The pool that this thread opened, else the latest one. */
 static bins_graph *open_graph(bins_self *bins)
 {
     uint64_t thread = shpool_thread_number();
@@ -61,7 +61,7 @@ static shpool_timeline *stream_of(bins_graph *graph, shpool_stream stream)
     t->stream = stream;
     t->thread = thread;
     t->seq = 1;
-    t->gone = 1; /* nobody records on it */
+    t->gone = 1; /* no events are recorded on it */
     t->next = graph->streams;
     graph->streams = t;
     return t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bins: what is asked of all streams: whether one captures, how far one is, what they have idle. */
+/* bins: queries over all streams: whether one captures, its progress, their idle memory. */
 #include "bins.h"
 
 /* ---- captures ---- */

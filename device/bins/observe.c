@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bins: counters, the walk over all blocks, and the check of what is said twice. */
+/* bins: counters, the walk over all blocks, and the consistency check. */
 #include "bins.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static bins_heap *next_heap(heaps *at)
     return (at->graph == NULL) ? &at->bins->heap[at->index] : &at->graph->heap[at->index];
 }
 
-/* ---- lanes stand still while their blocks are looked at ---- */
+/* ---- lanes are locked while their blocks are inspected ---- */
 
 static void lock_all(bins_self *bins)
 {
@@ -208,7 +208,7 @@ typedef struct tally {
     size_t stuck;     /* granules */
 } tally;
 
-/* Memory lies where a block of a range is, and none in a hole but what is stuck there. */
+/* A range has memory exactly where blocks are; in a hole there are only stuck granules. */
 static const char *check_granules(const bins_self *bins, const bins_block *block, tally *sum)
 {
     size_t granule = bins->granules.bytes;
@@ -229,7 +229,7 @@ static const char *check_granules(const bins_self *bins, const bins_block *block
     return NULL;
 }
 
-/* What a range says of itself; its granules are counted by place. */
+/* Check a range's own counts; its granules are counted by place. */
 static const char *check_range(const bins_self *bins, const bins_slab *slab, tally *sum)
 {
     uint64_t mapped = 0;
@@ -303,7 +303,7 @@ static const char *check_slab(bins_self *bins, const bins_slab *slab, tally *sum
     return (slab->granule != NULL) ? check_range(bins, slab, sum) : NULL;
 }
 
-/* Counts a set of lists; the state is what all of them must have. */
+/* Counts a set of lists, whose blocks must all have this state. */
 static const char *check_lists(const bins_lists *lists, unsigned state, size_t *count_p)
 {
     for (unsigned class = 0; class < BINS_CLASSES; class++) {

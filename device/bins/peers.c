@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bins: devices that may reach its memory.  Memory of cuMemAlloc follows cuCtxEnablePeerAccess by
- * itself; mapped memory must be opened to each device, and the driver does not tell which ones the
- * program enabled. */
+/* bins: devices that may access its memory.  Memory from cuMemAlloc follows cuCtxEnablePeerAccess
+ * automatically; mapped memory must be opened to each device, and the driver does not report which
+ * ones the program enabled. */
 #include "bins.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ static int is_listed(const bins_granules *g, cu_device device)
     return 0;
 }
 
-/* What a failing call has opened stays so; it does no harm. */
+/* Access that a failing call has opened stays open, which is harmless. */
 static shpool_status add(bins_self *bins, cu_device peer)
 {
     bins_granules *g = &bins->granules;

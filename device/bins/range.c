@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bins: ranges, the slabs of the heaps that serve all where the driver maps memory (memory=vmm).
+ * bins: ranges, the slabs of the heaps that serve all requests if the driver maps memory
+ * (memory=vmm).
  *
  * A range has memory only where a block needs it.  The large heap's range has as many addresses as
  * the device has bytes.  All streams and sizes share it, so that all neighbours merge.  Free blocks
- * are mapped, and searched first, as in other slabs; a program that has warmed up needs no more.
- * If no free block fits, one grows into the hole beside it, the one that needs the fewest granules.
- * They are, in this order,
+ * are mapped, and searched first, as in other slabs; after its warm-up a program needs no more.  If
+ * no free block fits, the one that needs the fewest granules grows into the hole beside it.
+ * Granules come, in this order, from
  *   spare   mapped nowhere
- *   idle    whole granules of other free blocks that are finished with, of the smallest blocks
- *           first; only if more than a twentieth of the reserved bytes is idle (16 MiB in small
- *           programs), or the driver has nothing left
+ *   idle    whole granules of other free blocks whose work has finished, smallest blocks first;
+ *           only if more than a twentieth of the reserved bytes is idle (16 MiB in small programs),
+ *           or the driver has no memory left
  *   new     from the driver
- * So idle memory gathers where the large blocks are, and moves become rare.  A free block that a
- * stream has not finished with stays where it is: unmapping does not wait, and nobody shall.
+ * So idle memory collects where the large blocks are, and moves become rare.  A free block that a
+ * stream has not finished with is not moved: unmapping does not wait, and the host must not wait.
  *
- * Blocks share granules with their neighbours, and only what lies wholly in a free block can move:
- * each stretch of free memory keeps less than two granules.
+ * Blocks share granules with their neighbours, and only granules entirely inside a free block can
+ * move: each piece of free memory keeps less than two granules.
  */
 #include "bins.h"
 
@@ -25,8 +26,8 @@
 /* Granules of a range of the small heap: its table of blocks has an entry for 256 bytes. */
 #define SMALL_GRANULES 32u
 
-/* What may be idle before granules are moved instead of created: a part of the reserved bytes, or a
- * number of granules in small programs. */
+/* Limit of idle memory above which granules are moved instead of created: a fraction of the
+ * reserved bytes, or a number of granules in small programs. */
 #define IDLE_PART     20u
 #define IDLE_GRANULES 8u
 
@@ -88,8 +89,8 @@ static void put_records(bins_self *bins, bins_block *record[2])
     }
 }
 
-/* The piece of a block from an offset on, out of its list, in which what lies below and above
- * stays. */
+/* Remove a piece of a block, from an offset on, from its list, in which the parts below and above
+ * stay. */
 static bins_block *carve(bins_lists *lists, bins_block *block, size_t from, size_t bytes,
                          bins_block *record[2])
 {
@@ -152,7 +153,7 @@ static void reclaim_from(bins_self *bins, bins_block *block, size_t spares)
     put_records(bins, record);
 }
 
-/* What a failing call left mapped in a hole. */
+/* Release granules that a failing call left mapped in a hole. */
 static void unstick(bins_self *bins, const bins_block *hole)
 {
     size_t first = offset_of(hole) / bins->granules.bytes;
@@ -230,7 +231,7 @@ void bins_range_reclaim(bins_self *bins, size_t spares)
 
 /* ---- where to grow ---- */
 
-/* Bytes beside a hole that the stream may have at once. */
+/* Bytes beside a hole that the stream may use immediately. */
 static size_t usable_bytes(const bins_block *block, const shpool_timeline *timeline)
 {
     return ((block != NULL) && (bins_state(block) == BINS_FREE) && bins_usable(block, timeline))
@@ -242,8 +243,8 @@ static size_t at_least_one(size_t count)
     return (count > 0) ? count : 1;
 }
 
-/* The fewest granules of a hole that make `need` bytes with what lies beside it; count 0: all of
- * them would not. */
+/* The fewest granules of a hole that, together with its neighbours, have `need` bytes; count 0:
+ * even all do not suffice. */
 static site site_in(const bins_self *bins, bins_block *hole, size_t need,
                     const shpool_timeline *timeline)
 {
@@ -262,7 +263,7 @@ static site site_in(const bins_self *bins, bins_block *hole, size_t need,
     return s;
 }
 
-/* Of equal ones the lowest. */
+/* The lowest one if equal. */
 static int is_better(const site *a, const site *b)
 {
     return (b->count == 0) || (a->count < b->count) ||
@@ -336,7 +337,7 @@ static shpool_status add_range(bins_self *bins, bins_heap *heap, size_t bytes)
     return SHPOOL_OK;
 }
 
-/* A large range, or one for the request where the process may have no more addresses. */
+/* A large range, or one for the request only if the process may not have more address space. */
 static shpool_status add_range_for(bins_self *bins, bins_heap *heap, size_t need)
 {
     size_t granule = bins->granules.bytes;
@@ -413,7 +414,7 @@ static int take_usable(bins_heap *heap, bins_block *block, const shpool_timeline
     return 1;
 }
 
-/* The site has memory now: a free block, with what lies beside it. */
+/* The site now has memory: make it a free block, merged with its neighbours. */
 static void settle(bins_self *bins, const site *s, const shpool_timeline *timeline,
                    bins_block *record[2])
 {
@@ -481,7 +482,7 @@ static int is_much_idle(bins_self *bins)
     return bins_idle_bytes(bins) > ((most > few) ? most : few);
 }
 
-/* What is finished of this stream's may move, too; others' are asked about before. */
+/* This stream's finished blocks may move as well; others' are queried before. */
 static void gather(bins_self *bins, bins_lane *lane, const site *s)
 {
     bins_poll(bins, lane);

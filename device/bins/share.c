@@ -2,19 +2,19 @@
 /*
  * bins: memory that other processes may use, share=1.
  *
- * A descriptor opens all of a driver's allocation, so that no two blocks may lie in one: with
- * share=1 each block is a slab of its own, of whole granules, which is neither cut nor merged.  The
- * memory of a slab is one allocation of cuMemCreate, mapped at addresses of its own.  Slabs are
- * cached by size, as blocks are elsewhere.
+ * A descriptor opens the driver's whole allocation, so two blocks must not share one: with share=1
+ * each block is its own slab of whole granules, which is neither cut nor merged.  The memory of a
+ * slab is one allocation of cuMemCreate, mapped at its own addresses.  Slabs are cached by size,
+ * like blocks elsewhere.
  *
- * Importers may use exported memory for as long as they like, so that the allocator must not use it
- * again.  A free makes it pending, as if another stream used it (the exported block is
- * BINS_LIVE_USED).  When its streams have finished, the slab goes back to the driver, which keeps
- * the memory for the importers.
+ * Importers may use exported memory without a time limit, so the allocator must not use it again.
+ * A free makes it pending, as if another stream used it (the exported block is BINS_LIVE_USED).
+ * When its streams have finished, the slab is returned to the driver, which keeps the memory for
+ * the importers.
  */
 #include "bins.h"
 
-/* In this order; the first call that fails ends it, and bins_share_give() undoes the rest. */
+/* In this order; stops at the first failing call, and bins_share_give() undoes the rest. */
 static cu_result take(bins_self *bins, bins_slab *slab, size_t bytes)
 {
     const shpool_driver *cu = bins->lanes.device->cu;
@@ -57,7 +57,7 @@ cu_result bins_share_take(bins_self *bins, bins_slab *slab, size_t bytes)
     return result;
 }
 
-/* What is left of it, up to the first call that fails. */
+/* Release the rest of it, up to the first failing call. */
 static cu_result give(bins_self *bins, bins_slab *slab)
 {
     const shpool_driver *cu = bins->lanes.device->cu;

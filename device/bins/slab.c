@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bins: slabs that are allocations of the driver, and how whole memory of all kinds goes back. */
+/* bins: slabs that are allocations of the driver, and how all kinds of memory are returned. */
 #include "bins.h"
 
 #include <stdlib.h>
@@ -42,8 +42,8 @@ static cu_result driver_free(bins_self *bins, bins_slab *slab)
     return result;
 }
 
-/* Memory that begins with a page.  Drivers align what is this large; one that does not gives a
- * page more, and what lies before the page is not used. */
+/* Memory that begins with a page.  Drivers align allocations of this size; one that does not is
+ * asked for an extra page, and the part before the page is not used. */
 static cu_result driver_alloc_pages(bins_self *bins, bins_slab *slab, size_t bytes)
 {
     cu_result result = driver_alloc(bins, slab, bytes);
@@ -70,8 +70,8 @@ static size_t slab_size(const bins_self *bins, const bins_heap *heap, size_t nee
     if (!heap->large || exact || (need >= BINS_DIRECT_BYTES) || bins_is_shared(bins, heap)) {
         return least;
     }
-    /* for several: large ones, because pieces of two slabs cannot be merged; an eighth of what is
-     * held, so that small programs stay small */
+    /* Shared slabs are large, because pieces of two slabs cannot be merged; an eighth of the
+     * reserved bytes, so that small programs stay small */
     bytes = (size_t)(bins->count.driver_bytes / 8) / SHPOOL_PAGE_BYTES * SHPOOL_PAGE_BYTES;
     if (bytes < LARGE_LEAST) {
         bytes = LARGE_LEAST;
@@ -87,7 +87,7 @@ static void drop(bins_self *bins, bins_slab *slab, bins_block *block)
     bins_slab_drop(bins, slab, block, (slab != NULL) ? driver_free(bins, slab) : CU_SUCCESS);
 }
 
-/* What the driver refused to take back, once more. */
+/* Retry what the driver refused to free. */
 static void retry_refused(bins_self *bins)
 {
     bins_slab *slab = bins->refused_slabs;
@@ -139,7 +139,7 @@ shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, in
     return SHPOOL_OK;
 }
 
-/* One that went in part serves nobody any more: the rest is tried again with the refused ones. */
+/* A partly released slab serves no requests any more: the rest is retried with the refused ones. */
 static int release(bins_self *bins, bins_slab *slab, int listed)
 {
     bins_block *block = slab->first;
@@ -172,7 +172,7 @@ void bins_heap_fini(bins_self *bins, bins_heap *heap)
     while (heap->slabs != NULL) {
         bins_slab *slab = heap->slabs;
 
-        slab->busy = slab->mapped; /* whatever is in it */
+        slab->busy = slab->mapped; /* regardless of its contents */
         bins_slab_unlink(slab);
         drop(bins, slab, NULL);
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bins: what happens when the lane has nothing.
+ * bins: the slow path, when the lane has no suitable block.
  *
- * In this order: what this stream may have at once; what other streams have finished with; new
- * memory; memory that other streams are not done with, by a wait on the device; and when the driver
- * refuses, everything merged, idle slabs given back, and in the end a wait for the device by the
- * host.  New memory comes before waits because those take away the concurrency that streams are
- * for; option `soft` says up to where.
+ * It tries, in this order: blocks that this stream may use immediately; blocks that other streams
+ * have finished with; new memory; blocks that other streams have not finished with, by a wait on
+ * the device.  If the driver refuses, it merges everything, returns idle slabs and, at the end,
+ * lets the host wait for the device.  New memory comes before waits because waits remove the
+ * concurrency of streams; option `soft` sets the limit.
  */
 #include "bins.h"
 
@@ -184,8 +184,8 @@ static bins_block *take_released(request *r)
     return block;
 }
 
-/* What is idle, brought together; in ranges its granules can be moved together, too, and exported
- * memory that was freed has gone to the driver now. */
+/* Merge the idle blocks; in ranges their granules can also be moved together, and exported memory
+ * that was freed has now been returned to the driver. */
 static bins_block *take_merged(request *r)
 {
     bins_block *block;
@@ -256,7 +256,7 @@ static void hand_out(const request *r, bins_block *block)
     r->lane->mallocs++;
     r->lane->malloc_bytes += block->bytes;
     shpool_spin_unlock(&t->lock);
-    block->last = t; /* nobody else knows the block */
+    block->last = t; /* no other thread knows the block */
     bins_set_state(block, BINS_LIVE);
 }
 
@@ -323,7 +323,8 @@ static shpool_status free_used(bins_self *bins, bins_block *block, shpool_stream
 
 static int claim(bins_block *block, unsigned from, unsigned to)
 {
-    /* acquire: pairs with the release of whoever made it live.  Of two frees one wins. */
+    /* acquire: pairs with the release of the thread that made it live.  Only one of two frees
+     * wins. */
     return atomic_compare_exchange_strong_explicit(&block->state, &from, to, memory_order_acquire,
                                                    memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bins: what is idle is brought together, and given back. */
+/* bins: merges idle memory and returns it. */
 #include "bins.h"
 
 /* ---- from lanes to heaps ---- */
@@ -62,8 +62,8 @@ uint64_t bins_make_room(bins_self *bins, size_t need)
     return bins_release(bins, need);
 }
 
-/* The driver waits for the device when a slab is freed, but not when a granule is unmapped.  It is
- * asked again for what it refused before, also if nothing is wanted. */
+/* The driver waits for the device when a slab is freed, but not when a granule is unmapped.
+ * Earlier refusals are retried even if nothing is wanted. */
 static void release(bins_self *bins, uint64_t wanted)
 {
     uint64_t held = bins->count.driver_bytes;
@@ -72,7 +72,7 @@ static void release(bins_self *bins, uint64_t wanted)
     if ((given < wanted) && (bins->granules.bytes > 0) &&
         (bins_range_is_busy(bins) || bins_share_is_busy(bins)) && !bins_graph_captures(bins) &&
         (shpool_timelines_sync(&bins->lanes) == SHPOOL_OK)) {
-        bins_merge_all(bins); /* exported memory goes with that */
+        bins_merge_all(bins); /* this also returns exported memory */
         given = held - bins->count.driver_bytes;
         (void)((given < wanted) ? bins_release(bins, wanted - given) : 0);
     }

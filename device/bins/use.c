@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bins: blocks that more streams use than the one they were allocated and freed on.
+ * bins: blocks that are used by streams other than the one of their malloc and free.
  *
- * When such a block is freed, each of its users is marked; it waits in the list of pending blocks
- * until they have got there, or until somebody who needs memory more than time lets his stream wait
- * for them.  Nobody polls for it but who misses.  (PyTorch's record_stream polls on every malloc.)
+ * When such a block is freed, each of its users is marked; it stays in the list of pending blocks
+ * until they have reached that point, or until a request without other memory lets its stream wait
+ * for them.  Only requests that miss poll for it. (PyTorch's record_stream polls on every malloc.)
  */
 #include "bins.h"
 
@@ -35,7 +35,7 @@ static int is_named(const bins_block *block, const shpool_timeline *timeline)
     return 0;
 }
 
-/* From live only: a block that was freed meanwhile stays what it is; 0. */
+/* Only from live: a block that was freed meanwhile keeps its state; 0. */
 int bins_use_claim(bins_block *block)
 {
     shpool_timeline *home = block->last;
@@ -116,7 +116,7 @@ static uint64_t mark(bins_self *bins, const bins_use *use)
     if (t->gone) {
         seq = t->seq; /* retired: an event covers all that it did */
     } else if ((t->incarnation != use->incarnation) && (t->stream != use->stream)) {
-        seq = 0; /* another stream's by now, so that the one that was meant has finished */
+        seq = 0; /* reused for another stream by now, so the original one has finished */
     } else {
         seq = shpool_timeline_mark(&bins->lanes, t);
         if (!t->stable && (t->thread == 0)) {
@@ -212,7 +212,8 @@ static int is_finished_too(bins_self *bins, bins_block *block)
     return bins_is_done(block);
 }
 
-/* What the driver refuses is behind the others then, where a walk from the tail has been. */
+/* Blocks that the driver refuses are moved after the others, where a walk from the tail has already
+ * been. */
 static void retire(bins_self *bins, bins_block *block)
 {
     if (!is_finished_too(bins, block)) {
@@ -260,8 +261,7 @@ static int order(bins_self *bins, shpool_timeline *t, uint64_t seq, shpool_strea
     return ordered;
 }
 
-/* Lets the stream wait for everybody who used the block.  One that fails half-way leaves waits
- * behind that do no harm. */
+/* Lets the stream wait for all users of the block.  A failure half-way leaves harmless waits. */
 static int order_all(bins_self *bins, const bins_block *block, const shpool_timeline *timeline,
                      shpool_stream stream)
 {
@@ -299,7 +299,7 @@ bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timelin
     return NULL;
 }
 
-/* Pending blocks and live ones; those of graphs note nobody. */
+/* Pending and live blocks; those of graphs record no users. */
 void bins_use_fini(bins_self *bins)
 {
     for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {

@@ -2,13 +2,14 @@
 /*
  * The base `buckets`: MGPU's CudaAllocBuckets, without its defects.
  *
- * Sizes are rounded up to one of 84.  Freed blocks are kept by size, and the one freed last serves
- * first.  What is kept beyond the capacity is given back by weighted age: a block counts as old as
- * it is in frees, and as many more as its bucket's number, so that large blocks go first.  Within a
- * bucket that is the order of the frees, so only the oldest of each bucket are compared.
+ * Sizes are rounded up to one of 84.  Freed blocks are cached by size, and the one freed last is
+ * reused first.  Cached blocks beyond the capacity are returned by weighted age: a block's age in
+ * frees plus its bucket's number, so that large blocks go first.  Within a bucket that is the order
+ * of the frees, so only the oldest of each bucket are compared.
  *
- * Each block is an allocation of the driver; there is one lock.  Streams as in bins: the same one
- * at once, others when it has finished, then new memory, then a wait on the device.
+ * Each block is an allocation of the driver; there is one lock.  Streams as in bins: immediate
+ * reuse on the same one, on others when it has finished, then new memory, then a wait on the
+ * device.
  */
 #include "buckets.h"
 
@@ -47,7 +48,7 @@ static int is_usable(const buckets_node *node, const shpool_timeline *t)
     return (node->last == t) || shpool_timeline_is_done(node->last, node->seq);
 }
 
-/* An idle block that the stream may have at once. */
+/* An idle block that the stream may use immediately. */
 static buckets_node *take(buckets_self *b, unsigned bucket, const shpool_timeline *t)
 {
     unsigned left = DEPTH;
@@ -100,7 +101,7 @@ static buckets_node *make(buckets_self *b, size_t bytes, unsigned bucket, cu_res
         buckets_compact(b, node->bytes);
     }
     *result_p = buckets_driver_alloc(b, node);
-    /* the very size that the bucket promises, however often the driver is asked */
+    /* the bucket's exact size, however often the driver is called */
     while ((*result_p == CU_ERROR_OUT_OF_MEMORY) && buckets_evict(b)) {
         b->count.retries++;
         *result_p = buckets_driver_alloc(b, node);
@@ -199,7 +200,7 @@ static void keep(buckets_self *b, buckets_node *node)
 static shpool_status free_node(buckets_self *b, buckets_node *node, shpool_stream stream)
 {
     shpool_timeline *t;
-    /* the stream waits for those that were named: its own number stands for all of them */
+    /* the stream waits for the recorded ones: its own number covers all of them */
     shpool_status status = shpool_timeline_uses_join(&b->lanes, &node->uses, stream);
 
     if (status == SHPOOL_OK) {

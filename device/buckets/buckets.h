@@ -22,9 +22,9 @@ typedef struct buckets_node {
     struct buckets_node *next; /* of its bucket's idle blocks: freed before this one */
     struct buckets_node *prev;
     cu_ptr ptr;
-    size_t bytes;              /* the bucket's, or as asked for */
+    size_t bytes;              /* the bucket's size, or as requested */
     unsigned bucket;
-    uint64_t key;              /* number of the free, less the bucket: smallest goes first */
+    uint64_t key;              /* number of the free minus the bucket: smallest goes first */
     shpool_timeline *last;     /* freed on */
     uint64_t seq;
     shpool_timeline_use *uses; /* streams that were named to record_stream */
@@ -32,10 +32,10 @@ typedef struct buckets_node {
 
 typedef struct buckets_self {
     shpool_timelines lanes;    /* plain timelines, no lanes around them */
-    pthread_mutex_t lock;      /* guards what follows */
+    pthread_mutex_t lock;      /* guards the following members */
     uint64_t capacity;
     uint64_t max_object;
-    unsigned total;            /* 1: the capacity counts live blocks, too */
+    unsigned total;            /* 1: the capacity also counts live blocks */
     uint64_t clock;            /* frees */
     struct { buckets_node *head, *tail; } idle[BUCKETS_COUNT + 1]; /* last: see compact */
     uint64_t idle_bytes;
@@ -55,12 +55,12 @@ cu_result buckets_driver_alloc(buckets_self *b, buckets_node *node);
 /* Gives an idle block back; the driver may refuse, and it stays. */
 cu_result buckets_give(buckets_self *b, buckets_node *node);
 
-/* Gives the oldest idle block back, first those of no bucket; 0: there is none, or the driver
- * refused. */
+/* Returns the oldest idle block to the driver, first those of no bucket; 0: there is none, or the
+ * driver refused. */
 int buckets_evict(buckets_self *b);
 
-/* Makes room for so many bytes more below the capacity, and gives blocks of no bucket back: the
- * last list has those that the driver refused to take. */
+/* Makes room for `extra` more bytes below the capacity, and returns blocks of no bucket: the last
+ * list has those that the driver refused. */
 void buckets_compact(buckets_self *b, uint64_t extra);
 
 /* ---- buckets/observe.c ---- */

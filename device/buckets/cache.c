@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* buckets: sizes, idle blocks, what is given back when there are too many, and the driver. */
+/* buckets: sizes, idle blocks, eviction, and the driver. */
 #include "buckets.h"
 
 #include <stdlib.h>

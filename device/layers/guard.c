@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The layer `guard`: zones before and behind each allocation that are looked at when it is freed,
- * and a pattern in memory that was not written, or is free.  For debugging: free waits for its
- * stream.
+ * The layer `guard`: zones before and after each allocation that are checked when it is freed, and
+ * a pattern in memory that was not written, or is free.  For debugging: free waits for its stream.
  */
 #include "layer.h"
 
@@ -181,8 +180,8 @@ static shpool_status check_both(const guard_layer *l, const shpool_ptr_entry *en
     return status;
 }
 
-/* Nobody may be at it when its zones are looked at and it is painted over: streams that were only
- * named are waited for with the whole device. */
+/* No stream may use it while its zones are checked and it is filled: for streams that were only
+ * recorded, this waits for the whole device. */
 static shpool_status wait_for_users(guard_layer *l, const shpool_ptr_entry *entry)
 {
     cu_result result;
@@ -216,7 +215,7 @@ static shpool_status inspect(guard_layer *l, const shpool_ptr_entry *entry, shpo
     return status;
 }
 
-/* Damage is said, and the memory is freed all the same. */
+/* Damage is reported, and the memory is freed anyway. */
 static shpool_status guard_free(void *self, void *ptr, shpool_stream stream)
 {
     guard_layer *l = self;

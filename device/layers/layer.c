@@ -20,7 +20,7 @@ shpool_status shpool_layer_note(shpool_device_allocator *upstream, shpool_ptr_ma
     return status;
 }
 
-/* Taken out before it is freed: another thread may be given it at once. */
+/* Removed before it is freed: another thread may get the same address immediately. */
 shpool_status shpool_layer_free(shpool_device_allocator *upstream, shpool_ptr_map *map, void *ptr,
                                 shpool_stream stream, shpool_ptr_entry *entry_p)
 {

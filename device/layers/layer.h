@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What layers share that keep a map of their live allocations. */
+/* Shared by layers that keep a map of their live allocations. */
 #ifndef SHPOOL_DEVICE_LAYER_H
 #define SHPOOL_DEVICE_LAYER_H
 
@@ -13,12 +13,14 @@
 shpool_status shpool_layer_note(shpool_device_allocator *upstream, shpool_ptr_map *map, void *ptr,
                                 size_t bytes, shpool_stream stream);
 
-/* Free what was noted; *entry_p is what the map had of it.  After a failure it is still noted. */
+/* Free a recorded allocation; *entry_p is its entry in the map.  After a failure it is still
+ * recorded. */
 shpool_status shpool_layer_free(shpool_device_allocator *upstream, shpool_ptr_map *map, void *ptr,
                                 shpool_stream stream, shpool_ptr_entry *entry_p);
 
-/* Give back what a layer cannot hand out.  The upstream is asked once more if it refuses: there is
- * nobody else who could.  What it refuses twice stays live there, and ends with the allocator. */
+/* Free memory that a layer cannot return to its caller.  If the upstream refuses, try once more,
+ * because no other caller could.  Memory refused twice stays live there until the allocator
+ * ends. */
 void shpool_layer_return(shpool_device_allocator *upstream, void *ptr, shpool_stream stream);
 
 #pragma GCC visibility pop

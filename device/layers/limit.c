@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The layer `limit`: no more live bytes than so many. */
+/* The layer `limit`: an upper bound on live bytes. */
 #include "layer.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 typedef struct limit_layer {
     shpool_device_allocator *upstream;
     _Atomic uint64_t limit;
-    _Atomic uint64_t live; /* as asked for, not as rounded below */
+    _Atomic uint64_t live; /* as requested, not as rounded by lower layers */
     shpool_ptr_map map;
 } limit_layer;
 
@@ -65,7 +65,7 @@ static shpool_status limit_create(const shpool_device_setup *setup, void **self_
     return SHPOOL_OK;
 }
 
-/* Takes so many bytes of what is allowed; 0: there are not as many left. */
+/* Reserves `bytes` of the limit; 0: not enough are left. */
 static int reserve(limit_layer *l, size_t bytes)
 {
     uint64_t live = atomic_load(&l->live);

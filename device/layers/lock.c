@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The layer `lock`: one caller at a time.  It has no flag THREAD_SAFE, so that the library takes a
- * lock around each of its calls; for comparison, and for what stands below it. */
+/* The layer `lock`: one caller at a time.  It does not have the flag THREAD_SAFE, so the library
+ * locks around each of its calls; for comparison, and to protect the layers below it. */
 #include <stdlib.h>
 
 #include "lib/internal.h"

@@ -85,7 +85,8 @@ static shpool_status open_file(log_layer *l)
         return shpool_error(SHPOOL_ERR_SYSTEM, "%s cannot be written: %s", l->path,
                             shpool_file_error(errno));
     }
-    /* each line at once: what is buffered is lost in a crash, and written twice after fork() */
+    /* write each line immediately: buffered text is lost in a crash, and written twice after
+     * fork() */
     (void)setvbuf(l->file, NULL, _IOLBF, BUFSIZ);
     (void)fputs("Thread,Time,Action,Pointer,Size,Stream\n", l->file);
     return SHPOOL_OK;
@@ -144,7 +145,7 @@ static shpool_status log_malloc(void *self, size_t bytes, shpool_stream stream, 
     return status;
 }
 
-/* The line comes first: another thread may be given the memory, and say so, right after. */
+/* The line is written first: another thread may get the memory, and log it, right after. */
 static shpool_status log_free(void *self, void *ptr, shpool_stream stream)
 {
     log_layer *l = self;

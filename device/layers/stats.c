@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The layer `stats`: what programs asked for, and the peaks of it. */
+/* The layer `stats`: requested bytes, and peaks. */
 #include "layer.h"
 
 #include <stdatomic.h>
