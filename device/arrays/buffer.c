@@ -317,7 +317,7 @@ static int same_stream(const shpool_buffer *a, const shpool_buffer *b)
            (shpool_context_stream(a->context) == shpool_context_stream(b->context));
 }
 
-/* See to it that the source is not freed under a copy that the target's stream was given. */
+/* Ensure that the source is not freed during a copy on the target's stream. */
 static shpool_status keep_source(const shpool_buffer *to, const shpool_buffer *from)
 {
     if ((from->allocator != NULL) && (to->device == from->device) &&
@@ -325,8 +325,8 @@ static shpool_status keep_source(const shpool_buffer *to, const shpool_buffer *f
                                      shpool_context_stream(to->context)) == SHPOOL_OK)) {
         return SHPOOL_OK;
     }
-    return order_after(from, to); /* wrapped memory has no allocator to inform: its stream waits for
-                                     the copy */
+    return order_after(from, to); /* no allocator to inform: the source's stream waits for the
+                                     copy */
 }
 
 static shpool_status copy_device(const shpool_buffer *to, size_t to_first,
