@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The memory of the asynchronous copies: the engine's own data, and the copy engine's view.
  *
- * The copy engine has a path to shared memory of its own (PTX: the async proxy), and need not see
- * what threads wrote before they call simt_fence_async().  The view is what it sees for certain:
- * the arena as it was at the last fence of any thread, and what it wrote itself.  A copy of, or to,
- * bytes that differ from it is an error that hardware seldom shows. */
+ * The copy engine has its own path to shared memory (PTX: the async proxy), and may not see
+ * threads' writes before they call simt_fence_async().  The view is what it certainly sees: the
+ * arena as of the last fence of any thread, and its own writes.  A copy from or to bytes that
+ * differ from the view is an error that hardware rarely shows. */
 #include <sys/mman.h>
 
 #include "async.h"

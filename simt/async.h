@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file simt/async.h
- * What async.c (memory), mbar.c (mbarriers) and copy.c (copies) share; each calls those before it.
+ * Shared by async.c (memory), mbar.c (mbarriers) and copy.c (copies); each calls those before it.
  *
- * A block that uses neither has no simt_async.  One that does has it in a mapping of its own,
- * because malloc() and free() called by the kernel's threads, which the engine orders without
- * ThreadSanitizer's knowledge, would look like races.
+ * A block that uses neither mbarriers nor copies has no simt_async.  Otherwise it is in a separate
+ * mapping: malloc() and free() called by the kernel's threads would look like races, because the
+ * engine orders the threads without ThreadSanitizer's knowledge.
  *
- * Words used here
+ * Terms
  *   in flight  a copy that was started and has not landed
- *   to land    to move the bytes.  A copy out of shared memory lands twice: first its source is
- *              read, into `held`, later its destination is written.
- *   view       what the copy engine sees of shared memory: writes of threads arrive there with a
- *              fence, and none before
+ *   to land    to move the bytes.  A copy out of shared memory lands in two steps: first its source
+ *              is read, into `held`, later its destination is written.
+ *   view       the copy engine's view of shared memory: writes of threads appear there only with a
+ *              fence
  *   edge       an address that ThreadSanitizer is told about, one for each phase of an mbarrier
  */
 #ifndef SHPOOL_SIMT_ASYNC_H
@@ -33,7 +33,8 @@ typedef struct simt_mbar {
     uint32_t  phase;    /* number of the current one */
     uint32_t  flying;   /* copies in flight to it */
     uint32_t  fed;      /* the current phase has had bytes */
-    uint32_t  unseen;   /* the one before had, and nobody has found out that it is complete */
+    uint32_t  unseen;   /* the previous phase had some, and no thread has found that it is
+                           complete */
     uint32_t  edge;     /* of the current phase */
     uint32_t  edge_before;
 } simt_mbar;
@@ -54,7 +55,7 @@ typedef struct simt_flight {
 
 /* Groups of one thread and kind; 0 is the first. */
 typedef struct simt_groups {
-    uint32_t   open;   /* number of the group that the next copy goes into */
+    uint32_t   open;   /* number of the group of the next copy */
     uint32_t   used;   /* groups below it have copies, or may */
     uint32_t   waited; /* groups below it have been waited for */
     simt_place place;  /* of the last copy */
@@ -63,7 +64,7 @@ typedef struct simt_groups {
 typedef struct simt_async_thread {
     simt_groups groups[SIMT_COPY_KINDS];
     simt_addr   waits;       /* mbarrier that it is parked at; 0: none */
-    simt_addr   asked;       /* mbarrier that said "not yet" to its last test; 0: none */
+    simt_addr   asked;       /* mbarrier whose last test returned 0; 0: none */
     uint32_t    asked_phase;
 } simt_async_thread;
 
@@ -71,14 +72,14 @@ struct simt_async {
     uint32_t          copies;
     uint32_t          mbars;
     uint32_t          edges;  /* in use, round and round */
-    unsigned char    *view;   /* the arena as the copy engine sees it; NULL: nobody has copied */
+    unsigned char    *view;   /* the arena as seen by the copy engine; NULL: no copies yet */
     simt_async_thread thread[SHPOOL_MAX_THREADS];
     simt_mbar         mbar[SIMT_MAX_MBARS];
     simt_flight       copy[SIMT_MAX_COPIES];
     uint64_t          edge[SIMT_EDGES]; /* only their addresses are used */
 };
 
-/** Its groups, and what it waits for. */
+/** The thread's groups, and the object it waits for. */
 static inline simt_async_thread *simt_async_own(simt_async *async, const simt_thread *thread)
 {
     return &async->thread[thread - thread->block->thread];
@@ -104,9 +105,9 @@ static inline simt_mbar *simt_mbar_lookup(simt_async *async, simt_addr addr)
 
 /* ---- async.c ---- */
 
-/** Memory of the engine's own, zeroed; NULL: there is none. */
+/** Allocate zeroed memory for the engine itself; NULL: out of memory. */
 void *simt_async_map(size_t bytes);
-/** Bytes that are nobody's doing for the sanitizers. */
+/** Move bytes without the sanitizers attributing it to a thread. */
 void simt_async_move(unsigned char *to, const unsigned char *from, uint32_t bytes);
 /**
  * A call of these functions is an access: perhaps let others run.  Then take the lock.

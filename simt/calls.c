@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* simt_engine_*: what the inline accesses and the macros of impl/simt/cpu.h call.
+/* simt_engine_*: called by the inline accesses and the macros of impl/simt/cpu.h.
  *
- * Each finds the running thread through simt_self, lets sync.c record what the thread waits for,
- * and the engine do the waiting. */
+ * Each finds the running thread through simt_self, lets sync.c record the object that the thread
+ * waits for, and lets the engine wait. */
 #include <stdlib.h>
 
 #include "engine.h"
@@ -152,11 +152,11 @@ void simt_engine_pause(uint32_t ns, const char *file, int line)
     (void)ns;
     simt_lock(block);
     thread->wait_addr = block->arena_begin;
-    thread->paused    = 1; /* runnable, and so is whoever else is: the engine chooses */
+    thread->paused    = 1; /* still runnable, like other threads: the engine chooses */
     thread->place     = (simt_place){ file, line };
     thread->state     = SIMT_STATE_WAIT;
-    /* threads that poll are always runnable: who is parked until nobody runs must not wait for
-     * them, when they may wait for him */
+    /* polling threads are always runnable: a thread parked until no other can run must not wait for
+     * them, because they may wait for it */
     if (block->ops->unparks && (++block->pauses % block->threads == 0)) {
         (void)simt_sync_release(block);
     }
@@ -168,7 +168,7 @@ void *simt_native_malloc(size_t bytes)
 {
     void *ptr = NULL;
 
-    /* 16 bytes, as CUDA's heap gives; malloc() gives less on some machines */
+    /* 16 bytes, like CUDA's heap; malloc() guarantees less on some machines */
     return (posix_memalign(&ptr, 16, bytes) == 0) ? ptr : NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a warp collective answers, once all its lanes are there. */
+/* Results of warp collectives, once all lanes have arrived. */
 #include "engine.h"
 
 static const char *const names[] = {
@@ -63,7 +63,7 @@ static uint32_t shuffle_source(const simt_thread *self, uint32_t lane)
     return source;
 }
 
-/* Undefined on a GPU, here the one answer that no caller can take for right. */
+/* Undefined on a GPU; here the one result that no caller can mistake for a correct one. */
 static uint32_t shuffled(const simt_thread *lanes, const simt_thread *self, uint32_t source)
 {
     return ((self->mask >> source) & 1u) ? lanes[source].value : ~self->value;

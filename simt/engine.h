@@ -3,15 +3,15 @@
  * @file simt/engine.h
  * Private parts of the CPU block executor.
  *
- * A file calls only files that stand above it in this list:
+ * A file calls only files above it in this list:
  *
  *   random.c       random numbers
  *   join.c         the happens-before edges that ThreadSanitizer is told about
- *   collective.c   what a collective answers
+ *   collective.c   results of collectives
  *   thread.c       the running thread, and its block's lock
  *   fiber.c        stacks, context switch, sanitizer annotations
- *   report.c       failures in words
- *   async.c        memory of the asynchronous copies, and what the copy engine sees of the arena
+ *   report.c       descriptions of failures
+ *   async.c        memory of the asynchronous copies, and the copy engine's view of the arena
  *   mbar.c         mbarriers
  *   copy.c         copies in flight, and when they land
  *   sync.c         barrier, warp collectives, exit: the state machine, the same for all engines
@@ -21,15 +21,16 @@
  *   run.c          launch checks, arena, simt_run()
  *   explore.c      engine: fibers, a depth-first search decides; simt_explore()
  *
- * A thread that cannot go on reaches its engine through the table simt_engine_ops, because three
+ * A thread that cannot continue calls its engine through the table simt_engine_ops, because three
  * engines share the files above run_fibers.c.
  *
- * Words used here
+ * Terms
  *   runnable   state RUNNING, or WAIT on a word that has changed
- *   place      file and line of a call, what reports name
- *   settled    a thread that has said what it waits for settles: it comes back when it may go on
+ *   place      file and line of a call, for reports
+ *   settled    a thread that has recorded what it waits for settles: the call returns when it may
+ *              continue
  *   abandoned  a thread that will never be resumed, because its block has failed
- *   block      where a cluster runs, all its blocks together (simt_block), but for each one's own
+ *   block      if a cluster runs, all its blocks together (simt_block), except for each block's
  *              threads and barrier (simt_meeting)
  */
 #ifndef SHPOOL_SIMT_ENGINE_H
@@ -74,7 +75,8 @@ typedef struct simt_place {
 typedef struct simt_thread {
     simt_self_state self;   /**< first, because simt_self points to it */
     simt_block *block;
-    uint32_t    index;      /**< in simt_block.thread: the rank, behind the blocks in front */
+    uint32_t    index;      /**< in simt_block.thread: the rank, after the threads of earlier
+                                 blocks */
     uint32_t    state;      /**< simt_state */
     simt_place  place;      /**< of the call that it waits in */
     uint32_t    op;         /**< simt_collective */
@@ -85,7 +87,7 @@ typedef struct simt_thread {
     simt_addr   wait_addr;
     uint32_t    wait_seen;
     uint32_t    paused;     /**< in simt_pause(): waits for its turn only */
-    uint32_t    brief;      /**< in simt_wait_briefly(): goes on when nobody else can */
+    uint32_t    brief;      /**< in simt_wait_briefly(): continues when no other thread can */
     simt_join  *join;       /**< the meeting that it waits for */
     simt_fiber  fiber;      /**< not with SIMT_THREADS */
     simt_worker *worker;    /**< with SIMT_THREADS only */
@@ -93,7 +95,7 @@ typedef struct simt_thread {
 
 /** How an engine differs from another. */
 typedef struct simt_engine_ops {
-    /** An access whose turn came: perhaps let others run. */
+    /** Called at an access whose countdown has expired: may let others run. */
     void (*access)(simt_block *block, simt_thread *thread);
     /** simt_wait() found its word changed already. */
     void (*passed)(simt_block *block, simt_thread *thread);
@@ -101,7 +103,7 @@ typedef struct simt_engine_ops {
     void (*settle)(simt_block *block, simt_thread *thread);
     /** The thread was made RUNNING by another one. */
     void (*wake)(simt_block *block, simt_thread *thread);
-    /** Fibers: the thread that runs next, not in any list any more; NULL: none is runnable. */
+    /** Fibers: the thread that runs next, removed from all lists; NULL: none is runnable. */
     simt_thread *(*pick)(simt_block *block);
     /** simt_converged(): nonzero to close the group now. */
     int (*close)(simt_block *block, simt_thread *thread);
@@ -119,12 +121,12 @@ typedef struct simt_text {
     size_t used;
 } simt_text;
 
-/** Those whom a barrier lets go together: the threads of a block, or of a cluster. */
+/** Threads that a barrier releases together: those of a block, or of a cluster. */
 typedef struct simt_meeting {
     uint32_t    threads;
     uint32_t    arrived;      /**< threads at the barrier */
-    simt_place  first;        /**< where the first of them stands */
-    uint32_t    mixed;        /**< they do not all stand at the same one */
+    simt_place  first;        /**< place of the first of them */
+    uint32_t    mixed;        /**< they are not all at the same place */
     uint32_t    begun;        /**< a thread runs, or has run */
     uint32_t    exited;
     simt_join  *join;         /**< of the threads that have arrived */
@@ -164,7 +166,7 @@ struct simt_block {
     /* fibers */
     simt_fiber   main;
     simt_stacks  stacks;
-    uint32_t    *ready;       /**< runnable threads but for the running one, in no order */
+    uint32_t    *ready;       /**< runnable threads except the running one, unordered */
     uint32_t     ready_count;
     uint32_t    *waiting;     /**< threads in state WAIT, in no order */
     uint32_t     waiting_count;
@@ -179,7 +181,7 @@ struct simt_block {
     uint32_t     running;     /**< threads in state RUNNING */
     uint32_t     failed;      /**< status is set: read without the lock */
     uint32_t     go;
-    uint32_t     progress;    /**< counts events; when it stands still the clock runs */
+    uint32_t     progress;    /**< counts events; while it does not change the clock runs */
 };
 
 static inline int simt_same_place(simt_place a, simt_place b)
@@ -208,7 +210,7 @@ static inline void simt_progress(simt_block *block)
 
 /* ---- collective.c ---- */
 
-/** What the lane gets; `lanes` is the warp's first thread, `mask` names those that take part. */
+/** The lane's result; `lanes` is the warp's first thread, `mask` names the participants. */
 uint32_t simt_collective_answer(const simt_thread *lanes, uint32_t lane);
 const char *simt_collective_name(uint32_t op);
 
@@ -223,7 +225,7 @@ void simt_text_add(simt_text *text, const char *format, ...) SHPOOL_PRINTF(2, 3)
 /** Stop the block, unless it has been stopped before: the first reason counts. */
 void simt_fail(simt_block *block, shpool_status status, const char *format, ...)
     SHPOOL_PRINTF(3, 4);
-/** Stop the block and list what each of its threads does. */
+/** Stop the block and list the state of each of its threads. */
 void simt_fail_listed(simt_block *block, shpool_status status, const char *format, ...)
     SHPOOL_PRINTF(3, 4);
 /** Stop the block because of an access that is not aligned. */
@@ -243,7 +245,7 @@ void simt_async_land(simt_block *block, uint32_t n);
 /** Copies in flight that may wake a thread, and landing the n-th of them. */
 uint32_t simt_async_waking(const simt_block *block);
 void simt_async_land_waking(simt_block *block, uint32_t n);
-/** Fails the block if the thread leaves a copy behind that nobody waits for. */
+/** Fails the block if the thread exits without waiting for a copy. */
 void simt_async_exit(simt_block *block, const simt_thread *thread);
 
 /* ---- sync.c: with the block's lock held ---- */
@@ -264,11 +266,11 @@ int simt_sync_stuck(simt_block *block);
 shpool_status simt_fibers_create(simt_block *block);
 void simt_fibers_destroy(simt_block *block);
 void simt_fibers_run(simt_block *block);
-/** Let `thread` stand where it is and run `next`; returns when it is run again. */
+/** Suspend `thread` and run `next`; returns when it is resumed. */
 void simt_fibers_switch(simt_block *block, simt_thread *thread, simt_thread *next);
 /** simt_engine_ops.settle of both engines that have fibers. */
 void simt_fibers_settle(simt_block *block, simt_thread *thread);
-/** Count one decision; nonzero, and the block has failed, if that was one too many. */
+/** Count one decision; nonzero, and the block has failed, if that exceeds the budget. */
 int simt_fibers_spend(simt_block *block, unsigned long long decisions);
 void simt_threads_run(simt_block *block);
 extern const simt_engine_ops simt_fibers_ops;
@@ -276,13 +278,13 @@ extern const simt_engine_ops simt_threads_ops;
 
 /* ---- run.c ---- */
 
-/** Check a launch and make ready what does not depend on the engine. */
+/** Check a launch and prepare the parts that do not depend on the engine. */
 shpool_status simt_block_create(simt_block *block, const simt_launch *launch, simt_kernel kernel,
                                 void *arg, simt_result *result);
 void simt_block_destroy(simt_block *block);
 /** Fresh memory and threads for the cluster of that number; for blocks without one, the rank. */
 void simt_block_reset(simt_block *block, uint32_t number);
-/** Of that, what each schedule of an exploration needs anew. */
+/** Reset the parts of it that each schedule of an exploration needs afresh. */
 void simt_block_renew(simt_block *block);
 /** Write the result, record the error; returns the status. */
 shpool_status simt_block_close(simt_block *block, simt_result *result);

@@ -3,17 +3,17 @@
  *
  * A stateless depth-first search (CHESS: Musuvathi and Qadeer, PLDI 2007): each schedule runs the
  * kernel from its start.  `choice` holds the decisions of the current schedule; the next schedule
- * repeats them up to the last one that has an alternative left, takes that, and goes on with first
- * alternatives.  Points of choice:
+ * repeats them up to the last one that has an alternative left, takes that, and continues with
+ * first alternatives.  Points of choice:
  *
- *   an access            go on, or, for one preemption each, land copies in flight and go on, or
- *                        any other runnable thread
- *   a thread stops       any runnable thread, free of charge
- *   simt_converged()     close the group or park, if anyone else could run meanwhile
- *   nothing can run      which parked group goes on, or which copy in flight lands
+ *   an access            continue or, for one preemption each, land copies in flight and continue,
+ *                        or run any other runnable thread
+ *   a thread stops       any runnable thread, without a preemption
+ *   simt_converged()     close the group or park, if another thread could run meanwhile
+ *   nothing can run      which parked group continues, or which copy in flight lands
  *
- * Points with one alternative are not recorded.  Nothing is allocated or mapped per schedule; what
- * a schedule costs is filling its arena, starting its fibers, and running. */
+ * Points with one alternative are not recorded.  Nothing is allocated or mapped per schedule; the
+ * cost of a schedule is filling its arena, starting its fibers, and running. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@
 
 /* Accesses between two looks at the budget when no preemption is left. */
 #define LONG_TURN  (1u << 16)
-/* Of the failure's text; the rest belongs to the schedule. */
+/* Room for the failure's text; the rest is for the schedule. */
 #define TEXT_BYTES 1200u
 
 typedef struct choice {
@@ -41,11 +41,11 @@ struct simt_search {
     size_t   depth;     /* decisions taken in this schedule */
     size_t   prefix;    /* of them, those to repeat */
     size_t   room;
-    turn    *turns;     /* who ran, in order; kept short, only reports need it */
+    turn    *turns;     /* threads that ran, in order; kept short, because only reports need it */
     size_t   turn_count;
     size_t   turn_room;
     uint32_t armed;     /* countdown that the running thread was given */
-    uint32_t accesses;  /* of its turn, but for what the countdown says */
+    uint32_t accesses;  /* of its turn, not counting the countdown */
 };
 
 /* ---- decisions ---- */
@@ -124,7 +124,7 @@ static int is_runnable(const simt_block *block, const simt_thread *thread)
            ((thread->state == SIMT_STATE_WAIT) && simt_word_changed(block, thread));
 }
 
-/* Runnable threads but for `except`, and the n-th of them, by rank. */
+/* Runnable threads except `except`, and the n-th of them, by rank. */
 static uint32_t runnable(const simt_block *block, const simt_thread *except)
 {
     uint32_t count = 0;
@@ -179,7 +179,7 @@ static void land_copy(simt_block *block, simt_thread *thread, uint32_t copy)
     simt_search *search = block->search;
 
     search->used++;
-    search->accesses--; /* the access that `thread` stands before */
+    search->accesses--; /* the pending access of `thread` */
     begin_turn(block, thread, NULL);
     simt_async_land(block, copy);
     begin_turn(block, NULL, thread);
@@ -214,7 +214,7 @@ static void access_turn(simt_block *block, simt_thread *thread)
         simt_thread *next = nth_runnable(block, thread, way - 1u);
 
         search->used++;
-        search->accesses--; /* the access that it stands before */
+        search->accesses--; /* its pending access */
         begin_turn(block, thread, next);
         next->state = SIMT_STATE_RUNNING;
         simt_fibers_switch(block, thread, next);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fibers: stacks, the context switch, and what the sanitizers must be told about both.
+/* Fibers: stacks, the context switch, and the sanitizers' annotations for both.
  *
  * The sanitizers' functions are weak: libshpool.so itself is built without them, and finds them at
  * run time when the program that holds the kernels was built with one.
  *
- * A switch saves what the ABI calls callee-saved and nothing else: no signal mask (two system calls
- * in ucontext), and not the floating-point control words, which kernels have no business with. */
+ * A switch saves only the ABI's callee-saved registers: not the signal mask (two system calls in
+ * ucontext), and not the floating-point control words, which kernels must not change. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -43,7 +43,7 @@ extern void *__tsan_create_fiber(unsigned flags) __attribute__((weak));
 extern void  __tsan_destroy_fiber(void *fiber) __attribute__((weak));
 extern void  __tsan_switch_to_fiber(void *fiber, unsigned flags) __attribute__((weak));
 
-#define TSAN_NO_SYNC 1u /* a switch is no happens-before edge: the threads pretend to be parallel */
+#define TSAN_NO_SYNC 1u /* a switch is not a happens-before edge: the threads count as parallel */
 
 int simt_sanitized(void)
 {
@@ -173,8 +173,8 @@ __asm__(".text\n"
 
 /* ---- switching ---- */
 
-/* The first thing on the new stack: AddressSanitizer learns whose stack it is, and tells the bounds
- * of the one left, which is the only way to learn those of the main fiber. */
+/* First action on the new stack: AddressSanitizer learns its owner, and returns the bounds of the
+ * previous stack, the only way to learn those of the main fiber. */
 static void arrived(simt_fiber *fiber)
 {
     if (__sanitizer_finish_switch_fiber != NULL) {
@@ -215,7 +215,7 @@ void simt_fiber_switch(simt_fiber *from, simt_fiber *to)
 
 void simt_fiber_finish(simt_fiber *from, simt_fiber *to)
 {
-    leave(from, to, NULL); /* NULL: the fake stack goes as well */
+    leave(from, to, NULL); /* NULL: also releases the fake stack */
     __builtin_unreachable();
 }
 
@@ -346,7 +346,7 @@ shpool_status simt_stacks_create(simt_stacks *stacks, uint32_t count)
     size_t page  = (size_t)sysconf(_SC_PAGESIZE);
     size_t bytes = simt_sanitized() ? STACK_BYTES_SANITIZED : STACK_BYTES;
 
-    /* Rounded up for pages of 64 KiB; the guard page lies below its stack. */
+    /* Rounded up for pages of 64 KiB; the guard page is below its stack. */
     stacks->stack_bytes = (bytes + page - 1u) / page * page;
     stacks->stride      = stacks->stack_bytes + page;
     stacks->map_bytes   = stacks->stride * count;

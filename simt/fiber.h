@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file simt/fiber.h
- * Fibers: stacks, the context switch, and what the sanitizers are told about both.
+ * Fibers: stacks, the context switch, and the sanitizers' annotations for both.
  */
 #ifndef SHPOOL_SIMT_FIBER_H
 #define SHPOOL_SIMT_FIBER_H
@@ -17,14 +17,14 @@
 #define SIMT_UNLIKELY(_x) (_x)
 #endif
 
-/** One flow of control on a stack of its own. */
+/** One flow of control on its own stack. */
 typedef struct simt_fiber {
     void       *context;     /**< saved stack pointer; ucontext_t * in the portable version */
-    const void *stack;       /**< lowest byte; for the main fiber as AddressSanitizer tells it */
+    const void *stack;       /**< lowest byte; the main fiber's comes from AddressSanitizer */
     size_t      stack_bytes;
     void       *fake_stack;  /**< AddressSanitizer's, while the fiber is not running */
     void       *tsan;        /**< ThreadSanitizer's name for it, or NULL */
-    struct simt_fiber *from; /**< who switched here last */
+    struct simt_fiber *from; /**< the fiber that switched here last */
     void      (*entry)(void *arg);
     void       *arg;
 } simt_fiber;
@@ -53,16 +53,16 @@ void simt_fiber_switch(simt_fiber *from, simt_fiber *to);
 void simt_fiber_finish(simt_fiber *from, simt_fiber *to) __attribute__((noreturn));
 
 /**
- * Clean up behind a fiber that will never be resumed; called on `main`.
- * What it did happens before what its caller does next, for ThreadSanitizer.
+ * Clean up after a fiber that will never be resumed; called on `main`.  For ThreadSanitizer, its
+ * actions happen before the caller's next ones.
  */
 shpool_status simt_fiber_abandon(simt_fiber *fiber, simt_fiber *main_fiber);
 
 /**
- * Let ThreadSanitizer take what follows for the doing of `fiber`, until the next call.
+ * Let ThreadSanitizer attribute the following actions to `fiber`, until the next call.
  *
- * The engine's own data needs no order between fibers, but libc's functions are instrumented
- * whoever calls them: where a fiber calls one on shared data, it poses as the main fiber.
+ * The engine's own data needs no order between fibers, but libc's functions are always
+ * instrumented: a fiber that calls one on shared data poses as the main fiber.
  */
 void simt_fiber_pose(const simt_fiber *fiber);
 

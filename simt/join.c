@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ThreadSanitizer is told about order.
+/* Happens-before edges for ThreadSanitizer.
  *
  * The engines hide their own synchronisation from it (fibers switch without an edge; the lock of
- * the threads engine is spun on in code that is not instrumented), so that the only edges are those
- * that simt.h promises: barrier, simt_warp_sync, start and end of a run.
+ * the threads engine spins in code that is not instrumented), so that the only edges are those that
+ * simt.h guarantees: barrier, simt_warp_sync, start and end of a run.
  *
- * A meeting gets an object of its own.  One object for all of them would be too strong: a slow
- * thread, leaving the first meeting, would acquire what a fast one released at the second.  free()
- * makes ThreadSanitizer forget the object, so that a later one at the same address starts anew. */
+ * Each meeting has its own object.  One object for all of them would be too strong: a slow thread,
+ * leaving the first meeting, would acquire what a fast one released at the second.  free() makes
+ * ThreadSanitizer forget the object, so that a later one at the same address starts afresh. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ simt_join *simt_join_new(void)
     if (__tsan_acquire == NULL) {
         return NULL;
     }
-    /* out of memory: an edge less, so at worst a report too many */
+    /* out of memory: one edge is missing, at worst a false report */
     return calloc(1, sizeof(simt_join));
 }
 

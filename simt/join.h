@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file simt/join.h
- * The happens-before edges that ThreadSanitizer is told about.
+ * The happens-before edges announced to ThreadSanitizer.
  */
 #ifndef SHPOOL_SIMT_JOIN_H
 #define SHPOOL_SIMT_JOIN_H

@@ -2,8 +2,8 @@
 /* mbarriers: phases that end when enough threads have arrived and all announced bytes have landed.
  *
  * The two words in shared memory only mark the place and hold the phase: its number changes when a
- * phase ends, which is what a parked thread's `wait_addr` looks at.  The counts are in the engine,
- * so that a program that writes over an mbarrier is found out and not believed.
+ * phase ends, which a parked thread's `wait_addr` watches.  The counts are in the engine, so that a
+ * program that overwrites an mbarrier is detected.
  *
  * simt_engine_mbar_test() is in copy.c, because a test may land copies. */
 #include "async.h"
@@ -115,7 +115,7 @@ int simt_mbar_is_complete(simt_block *block, simt_mbar *mbar, uint32_t parity)
     return 1;
 }
 
-/* ---- what impl/simt/cpu_async.h calls ---- */
+/* ---- called by impl/simt/cpu_async.h ---- */
 
 static int is_misplaced(const simt_thread *thread, simt_addr addr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Failures in words: which threads do what, where, and for whom they wait. */
+/* Descriptions of failures: what each thread does, where, and for whom it waits. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void text_add_list(simt_text *text, const char *format, va_list arguments
     if ((size_t)bytes < text->room - text->used) {
         text->used += (size_t)bytes;
     } else {
-        text->used = text->room - 1u; /* nothing is added any more */
+        text->used = text->room - 1u; /* no more text is added */
         memcpy(text->start + text->room - sizeof(cut), cut, sizeof(cut));
     }
 }
@@ -40,7 +40,7 @@ void simt_text_add(simt_text *text, const char *format, ...)
 typedef int (*member_fn)(const simt_thread *thread, const simt_thread *of);
 
 /* "thread 3" or "threads 0-30,32": those that are members; the number of them.  In a cluster the
- * block's rank comes in front of the thread's: "threads 6:0-30,7:0". */
+ * block's rank precedes the thread's: "threads 6:0-30,7:0". */
 static uint32_t add_members(simt_text *text, const simt_block *block, member_fn member,
                             const simt_thread *of)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* simt_run(): checks a launch, gives each block a fresh arena, and lets an engine run it.
+/* simt_run(): checks a launch, creates a fresh arena for each block, and lets an engine run it.
  *
- * The arena lies in memory as a block's shared window does on a GPU: the first 1,024 bytes belong
- * to the machine (sm_90 reserves as many), then the kernel's static arrays, then dynamic memory.
- * The arenas of a cluster's blocks lie 16 MiB apart, so that their addresses are sm_90's: the rank
- * in the top byte. */
+ * The arena is laid out like a block's shared window on a GPU: the first 1,024 bytes belong to the
+ * machine (as on sm_90), then the kernel's static arrays, then dynamic memory.  The arenas of a
+ * cluster's blocks are 16 MiB apart, so that their addresses are like sm_90's: the rank in the top
+ * byte. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,7 +18,7 @@
 #define DEFAULT_SWITCHES 100000000ull
 #define DEFAULT_TIMEOUT  10000u
 #define DEFAULT_FILL     0xA5u
-#define REDZONE_BYTES    4096u           /* behind each arena of a cluster, for AddressSanitizer */
+#define REDZONE_BYTES    4096u           /* after each arena of a cluster, for AddressSanitizer */
 
 /* ---- the launch ---- */
 
@@ -132,7 +132,7 @@ static shpool_status arena_create(simt_block *block)
     uint32_t static_bytes = (block->launch.static_bytes + 15u) & ~15u;
     void    *arena        = NULL;
 
-    /* Dynamic memory is aligned as a pool may ask for, as an address and as a simt_addr. */
+    /* Dynamic memory has the largest alignment of a pool, as an address and as a simt_addr. */
     block->arena_begin  = reserved;
     block->dynamic_base = (reserved + static_bytes + SHPOOL_MAX_ALIGNMENT - 1u) &
                           ~(SHPOOL_MAX_ALIGNMENT - 1u);
@@ -150,7 +150,7 @@ static shpool_status arena_create(simt_block *block)
     return SHPOOL_OK;
 }
 
-/* Launches of the process so far. */
+/* Number of launches in this process. */
 static unsigned long long launches;
 
 shpool_status simt_block_create(simt_block *block, const simt_launch *launch, simt_kernel kernel,
@@ -170,7 +170,7 @@ shpool_status simt_block_create(simt_block *block, const simt_launch *launch, si
     block->launch = *launch;
     block->kernel = kernel;
     block->arg    = arg;
-    /* relaxed: only to be told from the others */
+    /* relaxed: only has to be unique */
     block->number = __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED);
     if ((launch_check(block) != SHPOOL_OK) || (arena_create(block) != SHPOOL_OK)) {
         return block->status;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Engine: all threads of a block are fibers of the calling OS thread, and a seed decides.
  *
- * Control goes directly from thread to thread; the main fiber gets it back when the block is done
- * or has failed.  A thread that cannot go on is in no list, or in `waiting` if it only waits for a
- * word: nobody tells those, so whoever chooses the next thread looks at the word. */
+ * Control passes directly from thread to thread; the main fiber gets it back when the block has
+ * ended or failed.  A thread that cannot continue is in no list, or in `waiting` if it only waits
+ * for a word: such threads are not notified, so the choice of the next thread checks the word. */
 #include <stdlib.h>
 
 #include "engine.h"
 
-/* Without a switch period a thread is only asked after so many accesses: by then it spins without
- * simt_wait(), and gets no further unless the others do. */
+/* Without a switch period the engine is called only after this number of accesses: by then the
+ * thread spins without simt_wait(), and cannot progress unless others do. */
 #define NEVER UINT32_MAX
 
-/* Words looked at before a ready thread is taken: with 1,000 threads at one lock, a look at each
- * would make every switch a thousand times slower. */
+/* Words checked before a ready thread is chosen: with 1,000 threads at one lock, checking all would
+ * make every switch a thousand times slower. */
 #define PROBES 2u
 
 int simt_fibers_spend(simt_block *block, unsigned long long decisions)
@@ -66,7 +66,7 @@ void simt_fibers_settle(simt_block *block, simt_thread *thread)
     next = next_thread(block);
     if (next == NULL) {
         simt_self = NULL;
-        simt_fiber_switch(&thread->fiber, &block->main); /* failed: never comes back */
+        simt_fiber_switch(&thread->fiber, &block->main); /* failed: never returns */
     } else if (next != thread) {
         simt_fibers_switch(block, thread, next);
     }
@@ -78,11 +78,11 @@ static void thread_main(void *arg)
     simt_block  *block  = thread->block;
     simt_thread *next;
 
-    simt_order_acquire(&block->main); /* all that came before simt_run() */
+    simt_order_acquire(&block->main); /* everything before simt_run() */
     simt_sync_begin(thread);
     block->kernel(block->arg);
     simt_sync_exit(block, thread);
-    simt_order_release(&block->stacks); /* comes before its return; see simt_fibers_run() */
+    simt_order_release(&block->stacks); /* happens before its return; see simt_fibers_run() */
     next = next_thread(block);
     if (next == NULL) {
         simt_self = NULL;
@@ -95,7 +95,7 @@ static void thread_main(void *arg)
 
 /* ---- the seed's decisions ---- */
 
-/* Draw when the thread is asked next: uniform around the mean. */
+/* Draw the thread's next countdown: uniform around the mean. */
 static void arm(simt_block *block, simt_thread *thread)
 {
     uint32_t period = block->launch.switch_period;
@@ -275,7 +275,7 @@ void simt_fibers_run(simt_block *block)
         simt_self = &first->self;
         simt_fiber_switch(&block->main, &first->fiber);
     }
-    simt_order_acquire(&block->stacks); /* any address will do that is not that of another edge */
+    simt_order_acquire(&block->stacks); /* any address that is not used for another edge */
     if (block->status != SHPOOL_OK) {
         for (uint32_t i = 0; i < block->threads; i++) {
             if (block->thread[i].state != SIMT_STATE_EXITED) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Engine: one OS thread for each GPU thread, truly parallel.
  *
- * All waiting is polling, with sleeps between the polls that a wake ends, and the lock is a spin
- * lock: pthread mutexes and condition variables would be happens-before edges for ThreadSanitizer,
- * and every vote would hide the races around it.  These files are built without its
- * instrumentation, so it does not see the polling; the edges that simt.h promises are announced by
- * join.c, and start and end of the run are those of pthread_create() and pthread_join().
+ * All waiting is polling, with sleeps in between that a wake-up ends, and the lock is a spin lock:
+ * pthread mutexes and condition variables would be happens-before edges for ThreadSanitizer, and
+ * every vote would hide the races around it.  These files are built without its instrumentation, so
+ * it does not see the polling; join.c announces the edges that simt.h guarantees, and those of the
+ * start and end of the run are from pthread_create() and pthread_join().
  *
  * Threads cannot be killed.  When the block has failed, each leaves its kernel by longjmp at its
- * next call that waits, or after at most CHECK_PERIOD accesses; what it held on the host leaks.  A
- * thread that makes no simt.h call any more keeps simt_run() from returning. */
+ * next call that waits, or after at most CHECK_PERIOD accesses; its host allocations leak.  A
+ * thread that makes no further simt.h call prevents simt_run() from returning. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -25,8 +25,10 @@
 
 #define CHECK_PERIOD    1024u /* accesses between two looks at `failed` */
 #define SPINS           64u   /* polls before a waiting thread starts to sleep between them */
-#define WORD_NS         50000   /* a sleep of one that waits for a word: a change wakes nobody */
-#define WAKE_NS         2000000 /* of the others: only a failure of the block wakes nobody */
+#define WORD_NS         50000   /* sleep of a thread that waits for a word: a change wakes no
+                                   thread */
+#define WAKE_NS         2000000 /* sleep of the others: only a failure of the block wakes no
+                                   thread */
 #define WORKER_STACK    (1024u * 1024u)
 
 struct simt_worker {
@@ -60,7 +62,7 @@ static void leave_kernel(simt_thread *thread)
     longjmp(thread->worker->leave, 1);
 }
 
-/* Has nothing happened in the block for too long?  Then stop it. */
+/* Stop the block if nothing has happened in it for too long. */
 static void check_clock(simt_block *block, simt_worker *worker)
 {
     uint32_t           progress = __atomic_load_n(&block->progress, __ATOMIC_RELAXED);
@@ -78,8 +80,8 @@ static void check_clock(simt_block *block, simt_worker *worker)
     }
 }
 
-/* Called with the lock when a thread stops running: if it was the last one, nobody else will find
- * out that the block stands still. */
+/* Called with the lock when a thread stops running: if it was the last one, no other will detect
+ * that the block is stuck. */
 static void look_whether_stuck(simt_block *block)
 {
     while ((block->running == 0) && (block->exited < block->threads) &&
@@ -96,7 +98,7 @@ static void look_whether_stuck(simt_block *block)
     }
 }
 
-/* The bare system call: ThreadSanitizer takes it for no edge. */
+/* The bare system call, which is not an edge for ThreadSanitizer. */
 static void pause_between_polls(simt_thread *thread, uint32_t state, uint32_t polls)
 {
     struct timespec span = { .tv_sec = 0,
@@ -194,7 +196,8 @@ static void passed(simt_block *block, simt_thread *thread)
     access_turn(block, thread);
 }
 
-/* A lane that parks stands still until the others do: seldom, or little would run in parallel. */
+/* A parked lane waits until the others also stop, so this is rare; otherwise little would run in
+ * parallel. */
 static int close_group(simt_block *block, simt_thread *thread)
 {
     (void)thread;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Barrier, warp collectives and exit: who waits, who is let go, and what can never end well.
+/* Barrier, warp collectives and exit: which threads wait, which are released, and which waits can
+ * never end.
  *
  * The same for all engines.  A call records in the thread what it waits for and leaves it either
- * RUNNING or in a waiting state; the engine's settle() does the waiting.  The threads engine holds
- * the block's lock around these functions; with fibers there is nothing to lock.
+ * RUNNING or in a waiting state; the engine's settle() waits.  The threads engine holds the block's
+ * lock around these functions; with fibers there is nothing to lock.
  *
- * What is an error here is stricter than what some GPUs let pass: a barrier needs every thread of
- * the block, at the same place; a collective every lane of its mask, at the same place. */
+ * The rules here are stricter than those of some GPUs: a barrier needs every thread of the block,
+ * at the same place; a collective every lane of its mask, at the same place. */
 #include "engine.h"
 
 static void wake(simt_block *block, simt_thread *thread)
@@ -29,7 +30,7 @@ static simt_thread *block_of(const simt_thread *thread)
     return &thread->block->thread[thread->index - thread->self.rank];
 }
 
-/* `thread` comes to the barrier of a meeting; `members`: the first of its threads. */
+/* `thread` arrives at the barrier of a meeting; `members`: the first of its threads. */
 static void meet(simt_block *block, simt_thread *thread, simt_place place, simt_meeting *meeting,
                  simt_thread *members, simt_state state)
 {
@@ -116,7 +117,7 @@ static int same_call(const simt_thread *a, const simt_thread *b)
     return (a->mask == b->mask) && (a->op == b->op) && simt_same_place(a->place, b->place);
 }
 
-/* What is wrong with the mask by itself; nonzero: the block has failed. */
+/* Check the mask on its own; nonzero: it is wrong, and the block has failed. */
 static int mask_is_bad(simt_block *block, simt_thread *thread, const simt_thread *warp,
                        uint32_t lanes)
 {
@@ -176,8 +177,8 @@ void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place pla
 
         if ((other->state != SIMT_STATE_COLLECTIVE) || !same_call(other, thread)) {
             missing++;
-            /* each waits for the other in another call: certain.  Longer rings are found when
-             * nothing moves any more. */
+            /* each waits for the other in another call: a certain deadlock.  Longer cycles are
+             * found when no thread can run any more. */
             if ((other->state == SIMT_STATE_COLLECTIVE) && ((other->mask & self) != 0)) {
                 thread->state = SIMT_STATE_COLLECTIVE;
                 simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
@@ -270,7 +271,7 @@ static simt_thread *parked_group(simt_block *block, uint32_t n, uint32_t *count_
     return found;
 }
 
-/* Add what makes a meeting's barrier impossible. */
+/* Add the reason why a meeting's barrier is impossible. */
 static void look_at_meeting(const simt_meeting *meeting, uint32_t *short_p, uint32_t *mixed_p)
 {
     *short_p |= (meeting->arrived > 0) && (meeting->exited > 0);
