@@ -74,7 +74,7 @@ static size_t deliver(const coalesce_report *report, const shpool_coalesce_optio
     return warnings;
 }
 
-/* Analyse, and with `out` rewrite; what was found goes to the caller's function. */
+/* Analyse and, with `out`, rewrite; findings are passed to the caller's function. */
 static shpool_status process(ptx_module *module, const shpool_coalesce_options *options,
                              ptx_out *out, size_t *warnings_p, size_t *rewritten_p)
 {

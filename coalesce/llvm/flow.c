@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Predecessors and loop depth.  LLVM-C shows neither loops nor dominators: a loop is what reaches
- * the source of an edge back to a block on the search's path without passing that block. */
+/* Predecessors and loop depth.  LLVM-C shows neither loops nor dominators: a loop consists of the
+ * blocks that reach the source of an edge back to a block on the search's path without passing that
+ * block. */
 #include "flow.h"
 
 #include <stdlib.h>

@@ -24,7 +24,7 @@ typedef struct coalesce_llvm_flow {
     coalesce_map index;    /* block to its index */
 } coalesce_llvm_flow;
 
-/** 0: no memory, nothing to give back. */
+/** 0: no memory, nothing to free. */
 int coalesce_llvm_flow_make(coalesce_llvm_flow *flow, LLVMValueRef function);
 void coalesce_llvm_flow_fini(coalesce_llvm_flow *flow);
 

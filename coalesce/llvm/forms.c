@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Forms of LLVM values.
  *
- * A value is looked at in one of three ways, because the same i32 may reach an address extended or
- * not:
+ * A value is interpreted in one of three ways, because the same i32 may reach an address extended
+ * or not:
  *   MODULO   modulo 2^width of its type
  *   SIGNED   its sign extension to 64 bits
  *   UNSIGNED its zero extension to 64 bits
  * The extension of a sum is the sum of the extensions only where the addition is known not to wrap
- * (nsw, nuw).  Everywhere else the extended value is a leaf of its own; what it is called is
- * (value, way), so two accesses that use the same value differ by a constant. */
+ * (nsw, nuw).  Everywhere else the extended value is a separate leaf, identified by (value, way),
+ * so two accesses that use the same value differ by a constant. */
 #include "forms.h"
 
 #include <stdlib.h>
@@ -42,12 +42,12 @@ static int is_uniform(const coalesce_llvm_forms *forms, const coalesce_form *for
            coalesce_lanes_of(&forms->leaves, form, &forms->block).pattern == COALESCE_BROADCAST;
 }
 
-/* The form of a value, remembered: what a value is made of is asked by all functions below. */
+/* The cached form of a value: all functions below need forms of operands. */
 static coalesce_form form_of(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how);
 
 /* ---- leaves ---- */
 
-/* The value that a leaf stands for. */
+/* The value of a leaf. */
 static LLVMValueRef leaf_value(const coalesce_leaf *leaf)
 {
     return (LLVMValueRef)(uintptr_t)leaf->value;
@@ -191,7 +191,7 @@ static coalesce_form arithmetic(coalesce_llvm_forms *forms, LLVMValueRef value, 
     }
 }
 
-/* ~x = -1 - x, which is what n - 1 - x begins with. */
+/* ~x = -1 - x, as at the start of n - 1 - x. */
 static coalesce_form complement(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
 {
     coalesce_form a, all = coalesce_form_constant(-1);
@@ -204,10 +204,10 @@ static coalesce_form complement(coalesce_llvm_forms *forms, LLVMValueRef value, 
     return coalesce_form_add(&all, &a, -1);
 }
 
-/* What is done by an instruction that divides: the quotient, the remainder, or neither. */
+/* Result of a dividing instruction: the quotient, the remainder, or neither. */
 typedef enum coalesce_part { PART_NONE, PART_QUOTIENT, PART_REMAINDER } coalesce_part;
 
-/* By k, or by a number of columns that is not known, which is taken for a warp's lanes or more. */
+/* By k, or by an unknown number of columns, which is assumed to be at least a warp's lanes. */
 static coalesce_part part_of(LLVMOpcode opcode, int known, int64_t k)
 {
     const int many = !known || k >= COALESCE_LANES;
@@ -222,7 +222,7 @@ static coalesce_part part_of(LLVMOpcode opcode, int known, int64_t k)
     case LLVMLShr:
     case LLVMAShr:
         return (known && k >= 5) ? PART_QUOTIENT : PART_NONE;
-    case LLVMAnd: /* a mask of low bits is a remainder, one of high bits what that leaves */
+    case LLVMAnd: /* a mask of low bits is a remainder, one of high bits the rest */
         if (known && (k & 31) == 31 && (k & (k + 1)) == 0) {
             return PART_REMAINDER;
         }
@@ -232,9 +232,9 @@ static coalesce_part part_of(LLVMOpcode opcode, int known, int64_t k)
     }
 }
 
-/* x / k and x mod k.  Where x advances by one from lane to lane, the quotient is one for the whole
- * warp and the remainder advances likewise: if the warp begins at a multiple of k, and if it does
- * not, that is what the guard is there for. */
+/* x / k and x mod k.  If x advances by one from lane to lane, and the warp begins at a multiple of
+ * k, the quotient is the same in the whole warp and the remainder advances by one.  The guard
+ * covers the other case. */
 static coalesce_form divided(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how)
 {
     coalesce_form a = form_of(forms, LLVMGetOperand(value, 0), MODULO);
@@ -326,7 +326,7 @@ static int is_invariant(const coalesce_llvm_forms *forms, const coalesce_form *f
     return form->known;
 }
 
-/* What `next` adds to the phi, or unknown. */
+/* The increment of the phi by `next`, or unknown. */
 static coalesce_form step_of(coalesce_llvm_forms *forms, LLVMValueRef phi, LLVMValueRef next,
                              coalesce_way how)
 {
@@ -411,7 +411,7 @@ static coalesce_form loop_value(coalesce_llvm_forms *forms, LLVMValueRef phi,
     return merged(forms, phi);
 }
 
-/* min(i, n - 1), and i > 0 ? i - 1 : 0: mostly what advances with i. */
+/* min(i, n - 1), and i > 0 ? i - 1 : 0: usually advances with i. */
 static coalesce_form either(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_way how,
                             unsigned first)
 {
@@ -539,7 +539,7 @@ static coalesce_form instruction_form(coalesce_llvm_forms *forms, LLVMValueRef v
                                                                                        : MODULO);
     case LLVMAddrSpaceCast:
         return form_of(forms, LLVMGetOperand(value, 0), how);
-    case LLVMFreeze: /* what the operand promises (nsw, nuw) does not hold behind it */
+    case LLVMFreeze: /* the operand's guarantees (nsw, nuw) do not hold after it */
         form = form_of(forms, LLVMGetOperand(value, 0), MODULO);
         return whole_value(forms, value, how, &form);
     case LLVMPHI:
@@ -598,7 +598,7 @@ static void remember(coalesce_llvm_forms *forms, LLVMValueRef value, coalesce_wa
         coalesce_grow(forms->form, forms->count, &forms->capacity, sizeof(*forms->form));
 
     if (array == NULL) {
-        return; /* computed again when it is asked for */
+        return; /* computed again when needed */
     }
     forms->form = array;
     if (coalesce_map_set(&forms->index, value, (uint32_t)how, (uint32_t)forms->count)) {
@@ -618,7 +618,7 @@ static coalesce_form form_of(coalesce_llvm_forms *forms, LLVMValueRef value,
     }
     if (forms->depth >= MOST_DEPTH ||
         coalesce_map_get(&forms->index, value, BUSY + (uint32_t)how) == 1) {
-        /* a cycle that is no induction, or too deep */
+        /* a cycle that is not an induction, or too deep */
         return add_leaf(forms, value, how, COALESCE_IRREGULAR, 0);
     }
     coalesce_map_set(&forms->index, value, BUSY + (uint32_t)how, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Forms of LLVM values: what addresses are made of. */
+/* Forms of LLVM values: the components of addresses. */
 #ifndef COALESCE_LLVM_FORMS_H
 #define COALESCE_LLVM_FORMS_H
 

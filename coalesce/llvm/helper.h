@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Helper functions of the rewrite, as LLVM IR text.
  *
- * A rewritten group becomes a call of one small function that holds the whole guarded diamond: what
- * plan/warp.h lists, and the accesses as they were.  The function is written as text, parsed,
- * linked into the module and inlined there, so the pass edits no control flow itself. */
+ * A rewritten group becomes a call of one small function that contains the whole guarded diamond:
+ * the operations of plan/warp.h, and the original accesses.  The function is written as text,
+ * parsed, linked into the module and inlined there, so the pass does not edit control flow
+ * itself. */
 #ifndef COALESCE_LLVM_HELPER_H
 #define COALESCE_LLVM_HELPER_H
 
@@ -11,14 +12,14 @@
 
 #include <stdio.h>
 
-/** One access of a copy as it was. */
+/** One original access of a copy. */
 typedef struct coalesce_ir_part {
     unsigned char is_store;
     unsigned char word; /**< of the record: the first that it accesses */
     unsigned char words;
 } coalesce_ir_part;
 
-/** What a helper function does; equal shapes share one function.
+/** Shape of a helper function; equal shapes share one function.
  *
  *  loads, rows   { i32, ... } f(ptr record)
  *  stores        void f(ptr record, i32, ...)

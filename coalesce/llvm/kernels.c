@@ -90,7 +90,7 @@ static int is_off(LLVMModuleRef module, LLVMValueRef function)
     return 0;
 }
 
-/* "sm_61" and so on; not said: recent enough. */
+/* "sm_61" and so on; if unspecified: recent enough. */
 static int is_old(LLVMValueRef function)
 {
     static const char kind[] = "target-cpu";

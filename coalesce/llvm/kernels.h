@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a module says about its functions: kernels, block shapes, and who opted out. */
+/* A module's information about its functions: kernels, block shapes, and opt-outs. */
 #ifndef COALESCE_LLVM_KERNELS_H
 #define COALESCE_LLVM_KERNELS_H
 
@@ -16,7 +16,7 @@ typedef struct coalesce_llvm_kernel {
 
 coalesce_llvm_kernel coalesce_llvm_kernel_of(LLVMModuleRef module, LLVMValueRef function);
 
-/** Of the C++ runtime, which LLVM brings along: LLVM-C has none. */
+/** From the C++ runtime, which LLVM needs anyway: LLVM-C has no demangler. */
 coalesce_demangle __cxa_demangle;
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "coalesce/plan/finding.h"
 
-/** What is asked of the lint. */
+/** Options of the lint. */
 typedef struct coalesce_llvm_lint_request {
     coalesce_options plan;
     const char *const *skip; /**< functions that are left alone */
@@ -21,7 +21,8 @@ typedef int coalesce_llvm_lint_function(const char *path, const coalesce_llvm_li
 
 /**
  * Add findings about a file of bitcode or IR text to the report.  The process must hold LLVM's
- * symbols.  0: the file cannot be read, is no valid IR, or is not for NVIDIA GPUs; `error` says it.
+ * symbols.  0: the file cannot be read, is not valid IR, or is not for NVIDIA GPUs; `error` has the
+ * reason.
  */
 coalesce_llvm_lint_function coalesce_llvm_lint_file;
 

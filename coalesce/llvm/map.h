@@ -30,7 +30,7 @@ void coalesce_map_fini(coalesce_map *map);
 
 /**
  * Make room for one more element of `bytes` bytes in a growing array.  NULL: no memory, and the old
- * array is as it was.
+ * array is unchanged.
  */
 void *coalesce_grow(void *array, size_t count, size_t *capacity_p, size_t bytes);
 

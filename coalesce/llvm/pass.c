@@ -115,7 +115,7 @@ static void ran_out(coalesce_report *report)
     }
 }
 
-/* What was planned, reported; the name is that of the function. */
+/* Report the plan; the name is that of the function. */
 static void report_function(coalesce_report *report, const coalesce_llvm_options *options,
                             const coalesce_llvm_function *function, const coalesce_plan *plan,
                             const char *of)

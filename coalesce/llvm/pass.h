@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pass: a module is read, findings are made, and what pays is rewritten. */
+/* The pass: reads a module, reports findings, and rewrites the records that pay. */
 #ifndef COALESCE_LLVM_PASS_H
 #define COALESCE_LLVM_PASS_H
 
@@ -11,12 +11,12 @@
 extern "C" {
 #endif
 
-/** What is wanted of the pass; zeroed: rewrite silently. */
+/** Options of the pass; zeroed: rewrite silently. */
 typedef struct coalesce_llvm_options {
     coalesce_options plan;
-    int lint;    /**< say what wastes sectors, rewrite nothing */
+    int lint;    /**< report wasted sectors, rewrite nothing */
     int dry;     /**< rewrite nothing */
-    int remarks; /**< print what was rewritten, and what was kept and why */
+    int remarks; /**< print the rewritten records, and why others were kept */
     int off;     /**< do nothing at all */
 } coalesce_llvm_options;
 
@@ -34,17 +34,17 @@ int coalesce_llvm_options_parse(const char *text, coalesce_llvm_options *options
                                 size_t capacity);
 
 /**
- * Analyse a module for NVIDIA GPUs (others are left alone) and, unless options->lint, rewrite it.
+ * Analyse a module for NVIDIA GPUs (others are ignored) and, unless options->lint, rewrite it.
  * Findings are added to the report.  1: the module has changed; call the always-inliner.  If the
- * rewritten module would not verify, it is left as it was, and a finding says so.
+ * rewritten module does not verify, the original is kept, and a finding says so.
  */
 int coalesce_llvm_run(LLVMModuleRef module, const coalesce_llvm_options *options,
                       coalesce_report *report);
 
 /**
- * What the rewrite needs to find whole records and tiles, to be called before the unroller: memcpy
- * of a record becomes loads and stores, and the unroller is asked for loops in which each thread
- * walks along a row of its own.  1: the module has changed.
+ * Prepare a module so that the rewrite finds whole records and tiles; call it before the unroller.
+ * memcpy of a record becomes loads and stores, and loops in which each thread walks along its own
+ * row are marked for unrolling.  1: the module has changed.
  */
 int coalesce_llvm_prepare(LLVMModuleRef module, const coalesce_llvm_options *options);
 

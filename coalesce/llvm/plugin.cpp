@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Registration of the passes with clang-19 and opt-19; all that LLVM-C cannot do, and no more.
+// SPDX-License-Identifier: BSD-3-Clause Registration of the passes with clang-19 and opt-19: only
+// what LLVM-C cannot do.
 //
 //   shpool-coalesce       rewrites; runs last in clang's pipeline, with what it needs before the
 //                         unroller
@@ -26,7 +26,7 @@ using namespace llvm;
 
 namespace {
 
-// 0: the text is no option list, and a message says so.
+// 0: the text is not an option list, and a message says so.
 bool read_options(const char *source, const std::string &text, coalesce_llvm_options *options) {
     char error[512];
 
@@ -44,7 +44,7 @@ bool options_of_environment(coalesce_llvm_options *options) {
     return text == nullptr || read_options("SHPOOL_COALESCE", text, options);
 }
 
-// Inline the helpers, and clean up what was rewritten, nothing else.
+// Inline the helpers, and clean up the rewritten code, nothing else.
 void finish(Module &module, ModuleAnalysisManager &analyses) {
     auto &functions =
         analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();

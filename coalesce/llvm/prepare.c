@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loops over rows, before the unroller sees them.
+/* Loops over rows, prepared for the unroller.
  *
  * `for (j = 0; j < columns; j++) sum += a[row * columns + j];` reads one word of a row in each
- * round, and the lanes' rows are far apart.  Unrolled by as many rounds as 128 bytes hold, one
- * round of the loop reads what plan/rows.c makes a tile of; the unroller adds the rounds that
- * are left over. */
+ * round, and the lanes' rows are far apart.  Unrolled by the number of words in 128 bytes, one
+ * round of the loop reads a tile for plan/rows.c; the unroller adds the remaining rounds. */
 #include "prepare.h"
 
 #include "kernels.h"
@@ -81,7 +80,7 @@ static uint32_t row_step(const coalesce_llvm_function *f, LLVMBasicBlockRef loop
     return (row != NULL) ? row->bytes : 0;
 }
 
-/* ---- what the unroller reads: a loop's metadata, a node that begins with itself ---- */
+/* ---- the unroller's input: a loop's metadata, a node that begins with itself ---- */
 
 enum { MOST_PROPERTIES = 16 };
 
@@ -106,7 +105,7 @@ static int is_about_unrolling(LLVMValueRef property)
     return text != NULL && bytes >= strlen(about) && memcmp(text, about, strlen(about)) == 0;
 }
 
-/* Ask for `rounds` rounds in one, unless the source asked for something itself. */
+/* Request `rounds` rounds in one, unless the source has its own request. */
 static int ask_to_unroll(LLVMContextRef context, LLVMBasicBlockRef loop, unsigned rounds)
 {
     LLVMValueRef end = LLVMGetBasicBlockTerminator(loop), old[MOST_PROPERTIES];

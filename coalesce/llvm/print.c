@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The operations of plan/warp.h as LLVM IR: value 7 is %v7.  Addresses stay pointers, so that LLVM
- * knows what they point into. */
+ * keeps their provenance. */
 #include "helper.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reader: loads and stores of a function, with what the plan asks about each.
+/* The reader: loads and stores of a function, with the properties that the plan needs.
  *
  * Only what runs with -O1 or more is worth reading: at -O0 every index goes through a local
  * variable.  A run ends at the end of a block and at every instruction that memory accesses must
@@ -48,8 +48,8 @@ static coalesce_space space_of_number(unsigned number)
     }
 }
 
-/* A generic address is known to be global if it comes from a kernel's pointer argument: what was
- * passed from the host cannot be local or shared.  (Not so a `__device__` function's.) */
+/* A generic address is known to be global if it comes from a kernel's pointer argument: the host
+ * cannot pass local or shared addresses.  (A `__device__` function's arguments are not known.) */
 static coalesce_space space_of(const coalesce_llvm_function *f, LLVMValueRef pointer,
                                LLVMValueRef base)
 {
@@ -157,7 +157,7 @@ static uint32_t flags_of(const coalesce_llvm_function *f, LLVMValueRef instructi
     return flags;
 }
 
-/* The load whose result the store stores, if it goes nowhere else. */
+/* The load whose result the store stores, if it has no other use. */
 static uint32_t copied_from(const coalesce_llvm_function *f, LLVMValueRef store)
 {
     LLVMValueRef value = LLVMGetOperand(store, 0);
@@ -209,7 +209,7 @@ static void add_access(coalesce_llvm_function *f, LLVMValueRef instruction,
     f->count++;
 }
 
-/* ---- what ends a run ---- */
+/* ---- ends of runs ---- */
 
 /* Calls that touch no memory, name no other lane, and return. */
 static int is_transparent_call(LLVMValueRef call)
@@ -254,7 +254,7 @@ static int ends_run(LLVMValueRef instruction)
     }
 }
 
-/* ---- branches that one thread takes ---- */
+/* ---- branches taken by one thread ---- */
 
 /* Is `block` entered from `from` only where a value that differs in all lanes equals a uniform? */
 static int is_one_lane_edge(coalesce_llvm_function *f, LLVMBasicBlockRef from,
@@ -306,7 +306,7 @@ static int is_one_thread(coalesce_llvm_function *f, const coalesce_llvm_flow *fl
 
 static void read_block(coalesce_llvm_function *f, const coalesce_llvm_flow *flow, uint32_t block)
 {
-    int one_thread = -1; /* not asked yet */
+    int one_thread = -1; /* not yet known */
 
     f->run++;
     for (LLVMValueRef i = LLVMGetFirstInstruction(flow->block[block].block);

@@ -34,8 +34,8 @@ LLVMValueRef coalesce_llvm_instruction(const coalesce_access *access);
 LLVMValueRef coalesce_llvm_pointer(LLVMValueRef instruction);
 LLVMTypeRef coalesce_llvm_type(LLVMValueRef instruction);
 
-/** Where the instruction comes from, in new strings (or NULL); inlined_p: where that was inlined.
- */
+/** The instruction's place in the source, in new strings (or NULL); inlined_p: where it was
+ *  inlined. */
 coalesce_place coalesce_llvm_place(LLVMValueRef instruction, coalesce_place *inlined_p);
 
 #endif

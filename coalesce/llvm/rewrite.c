@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the functions below share. */
+/* State of the functions below. */
 typedef struct emitter {
     LLVMModuleRef module;
     LLVMContextRef context;

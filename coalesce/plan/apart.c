@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pointers without __restrict__: what cannot be known at compile time is asked at run time, with
- * the original code as the other branch.  The question is the same in all lanes of a warp, or
- * nearly: a thread asks whether its own addresses are further apart than the warp's records are
- * long, with room to spare.
+ * Pointers without __restrict__: what is unknown at compile time is checked at run time; if the
+ * check fails, the original code runs.  The check is almost the same in all lanes of a warp: a
+ * thread tests whether its own addresses are further apart than the length of the warp's records,
+ * plus a margin.
  */
 #include "decide.h"
 
@@ -48,7 +48,7 @@ static int is_near(const coalesce_access *access, uint32_t x, uint32_t y, int64_
     return 1;
 }
 
-/* 1: a question that is asked already will do, with more bytes if need be. */
+/* 1: an existing check suffices, with more bytes if necessary. */
 static int widen(const coalesce_access *access, uint32_t a, uint32_t b, int64_t bytes,
                  coalesce_plan *plan)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What pays: one row for each kind of group, with the measurement behind it; and the words. */
+/* The cost table: one row for each kind of group, with its measurement; and the texts. */
 #include "plan.h"
 
 /*
  * Measured on an H200, 1 GiB for each array, useful GB/s as compiled by nvcc -> rewritten (device
- * copy: 4,246); doc/performance.md has the whole table.  What no row allows is left alone: a
- * rewrite that can lose more than 2 % is off.  That is so for records of 2, 3 and 5 words (within
- * 2 % of the best as they are; 3 words lose 5 %), for reading records below 32 words alone (no
- * gain: each sector is used in the end, by L1), and for copies of 3 words that cannot alias.
- * Records of 3 bytes have no transform: 24 words for 32 lanes ran at 0.75 of the plain speed, since
- * 3 bytes a thread are too few in flight.
+ * copy: 4,246); doc/performance.md has the whole table.  Groups without a row are not rewritten: a
+ * rewrite that can lose more than 2 % is disabled.  This applies to records of 2, 3 and 5 words
+ * (already within 2 % of the best; 3 words lose 5 %), to only reading records below 32 words (no
+ * gain: L1 eventually uses each sector), and to copies of 3 words that cannot alias.  Records of 3
+ * bytes have no transform: 24 words for 32 lanes ran at 0.75 of the plain speed, because 3 bytes a
+ * thread in flight are too few.
  */
 static const coalesce_cost table[] = {
     { COALESCE_STORES, COALESCE_WIDE, 4, 4, 0, 0,

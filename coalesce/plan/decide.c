@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* What the steps below share. */
+/* State of the steps below. */
 typedef struct decision {
     const coalesce_leaves  *leaves;
     const coalesce_access  *access;
@@ -21,7 +21,7 @@ typedef struct decision {
 #define MOST_SPAN 512u /* accesses from a group's first to its last: 4 records of 32 words, copied,
                         * have 256; moving one further would keep too many registers alive, too */
 
-#define MOST_PARTS 64u /* groups before and behind a part of a record that are looked through for
+#define MOST_PARTS 64u /* groups before and after a part of a record that are searched for
                         * the rest of it, which only changes the reason that is given */
 
 /* ---- the shape of a record (L2) ---- */
@@ -171,7 +171,7 @@ static uint32_t obstacle_of(const decision *d, const coalesce_group *group, uint
     return COALESCE_NO_ACCESS;
 }
 
-/* Do the addresses have a pointer in common: a uniform value, added as it is? */
+/* Whether the addresses have a common pointer: a uniform value, added unchanged. */
 static int is_through_same(const decision *d, uint32_t access, uint32_t other)
 {
     const coalesce_form *a = coalesce_plan_far_address(d->access, access);
@@ -210,7 +210,8 @@ static coalesce_refusal why_not_past(const decision *d, const coalesce_group *gr
     return COALESCE_MAY_ALIAS;
 }
 
-/* May an access go where the group is executed?  What may be another pointer's is asked then. */
+/* Whether an access may move to the group's place.  Possible overlap with another pointer is then
+ * checked at run time. */
 static coalesce_refusal check_moved(const decision *d, coalesce_group *group, uint32_t moved)
 {
     coalesce_refusal refusal = COALESCE_REWRITTEN;
@@ -345,7 +346,7 @@ static void decide(decision *d, coalesce_group *group, int stores_too)
     if (refusal != COALESCE_REWRITTEN) {
         group->transform  = COALESCE_KEEP;
         group->asks_apart = 0;
-        d->plan->aparts   = aparts; /* what others ask may have become wider, which is fine */
+        d->plan->aparts   = aparts; /* other checks may have become wider, which is fine */
         return;
     }
     for (uint32_t k = 0; k < group->count; k++) {
@@ -356,14 +357,14 @@ static void decide(decision *d, coalesce_group *group, int stores_too)
     }
 }
 
-/* A copy that was refused may still pay as loads and stores, unless copies are what it is. */
+/* A refused copy may still pay as loads and stores, unless copies are the reason. */
 static int may_split(const coalesce_group *group)
 {
     return (group->refusal == COALESCE_IN_BETWEEN) || (group->refusal == COALESCE_MAY_ALIAS) ||
            (group->refusal == COALESCE_SAME_ARRAY) || (group->refusal == COALESCE_DATA_FLOW);
 }
 
-/* Is the access to the group's record, but to none of the group's fields? */
+/* Whether the access is to the group's record, but not to any of its fields. */
 static int is_of_record(const decision *d, const coalesce_group *group, uint32_t access)
 {
     const int64_t record = (int64_t)group->record_bytes;

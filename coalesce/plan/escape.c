@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a terminal would obey is shown as \x1b; what it only prints stays. */
+/* Control sequences for a terminal are shown as \x1b; printable text stays. */
 #include "escape.h"
 
 #include <stdint.h>

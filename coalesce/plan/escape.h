@@ -18,10 +18,10 @@ size_t coalesce_show(const char **at_p, const char *end, char shown[COALESCE_SHO
 /* Print a string so. */
 void coalesce_put(const char *text, FILE *out);
 
-/* The first `bytes` of `from` so, cut to what `to` has room for, with a NUL. */
+/* Copy the first `bytes` of `from`, escaped, truncated to the room in `to`, with a NUL. */
 void coalesce_escape(char *to, size_t room, const char *from, size_t bytes);
 
-/* 1: the string is UTF-8, whatever else it is. */
+/* 1: the string is valid UTF-8. */
 int coalesce_is_utf8(const char *text);
 
 #endif /* SHPOOL_COALESCE_ESCAPE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Source lines below findings.  .file of a PTX can name what nobody wants printed, a FIFO that
- * nobody writes to, or a device: only regular files below the user's folders are read. */
+/* Source lines below findings.  .file of a PTX can name a secret file, a FIFO without a writer, or
+ * a device: only regular files below the user's folders are read. */
 #include "excerpt.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static int is_below(const char *path, const coalesce_text_options *options)
     return 0;
 }
 
-/* The whole file; NULL: it is not a regular one or too large, or memory ran out. */
+/* The whole file; NULL: it is not a regular file, is too large, or memory ran out. */
 static char *read_regular(int fd, size_t *bytes_p, int *no_memory_p)
 {
     struct stat what;
@@ -60,7 +60,7 @@ static void open_source(coalesce_source *source, const char *path)
     resolved = realpath(path, NULL);
     source->no_memory |= (resolved == NULL) && (errno == ENOMEM);
     if ((resolved != NULL) && is_below(resolved, source->options)) {
-        /* not blocked by a FIFO, nor led on by a link that came since */
+        /* neither blocked by a FIFO nor misled by a link created since */
         fd = open(resolved, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
     }
     free(resolved);
@@ -96,7 +96,7 @@ static int find_line(coalesce_source *source, uint32_t number, const char **line
     return 1;
 }
 
-/* Tabs stay what they are, above and below. */
+/* Tabs stay, above and below. */
 static void put_line(const char *line, size_t bytes, FILE *out)
 {
     const char *end = line + bytes;

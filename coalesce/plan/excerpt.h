@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines of the source below findings.  The input says which file it is, so not any will do. */
+/* Source lines below findings.  The input names the file, so not every file is permitted. */
 #ifndef SHPOOL_COALESCE_EXCERPT_H
 #define SHPOOL_COALESCE_EXCERPT_H
 
 #include "finding.h"
 
-/* The file that was asked for last, and how far it was looked through. */
+/* The latest file, and how far it has been scanned. */
 typedef struct coalesce_source {
     const coalesce_text_options *options;
     const char *path; /* of the findings; NULL: none yet */
-    char       *text; /* NULL: there is none that may be shown */
+    char       *text; /* NULL: no file that may be shown */
     size_t      bytes;
     size_t      at;   /* where line `line` begins */
     uint32_t    line;
@@ -17,7 +17,7 @@ typedef struct coalesce_source {
 } coalesce_source;
 
 /*
- * The place's line as it is, and a caret below its column; nothing if the file is not a regular
+ * The place's line unchanged, and a caret below its column; nothing if the file is not a regular
  * one below a folder of options->folder, or too large.  Findings in the order of a report read each
  * file once.
  */

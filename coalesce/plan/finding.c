@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report: a list of findings that owns its strings.  What they say is in message.c. */
+/* The report: a list of findings that owns its strings.  Their texts are in message.c. */
 #include "finding.h"
 
 #include <stdarg.h>
@@ -123,8 +123,8 @@ static int compare_findings(const void *a, const void *b)
     return order ? order : (x->order < y->order) ? -1 : 1;
 }
 
-/* Findings `first` and `next`, which lie in order, say the same.  What has no place is one for each
- * function. */
+/* Whether findings `first` and `next`, which are in order, are equal.  Without a place, there is
+ * one for each function. */
 static int is_same(const coalesce_finding *first, const coalesce_finding *next)
 {
     return (compare_content(first, next) == 0) &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Findings: what is told to the user about one group of accesses, or about a whole input.  Readers
- * make them with coalesce_finding_of_group(); coalesce_report_text() prints them as a compiler
- * does, tools/coalesce/json.c as JSON and SARIF.
+ * Findings: reports to the user about one group of accesses, or about a whole input.  Readers
+ * create them with coalesce_finding_of_group(); coalesce_report_text() prints them like a compiler,
+ * tools/coalesce/json.c as JSON and SARIF.
  */
 #ifndef SHPOOL_COALESCE_FINDING_H
 #define SHPOOL_COALESCE_FINDING_H
@@ -13,8 +13,8 @@
 
 /* Levels, ascending: --fail-on compares them. */
 typedef enum coalesce_level {
-    COALESCE_REMARK,  /* what was rewritten, and why not */
-    COALESCE_NOTE,    /* worth knowing: data-dependent addresses, what cannot be analysed */
+    COALESCE_REMARK,  /* what was rewritten, or why not */
+    COALESCE_NOTE,    /* data-dependent addresses, or addresses that cannot be analysed */
     COALESCE_WARNING  /* wasted sectors or bank passes */
 } coalesce_level;
 
@@ -25,7 +25,7 @@ typedef enum coalesce_rule {
     COALESCE_RULE_BANKS,     /* "bank-conflict" */
     COALESCE_RULE_REWRITTEN, /* "rewritten" */
     COALESCE_RULE_KEPT,      /* "kept": could have been rewritten, see message */
-    COALESCE_RULE_INPUT,     /* "input": what the reader could not use, and why */
+    COALESCE_RULE_INPUT,     /* "input": parts that the reader could not use, and why */
     COALESCE_RULE_COUNT
 } coalesce_rule;
 
@@ -71,8 +71,8 @@ void coalesce_report_init(coalesce_report *report);
 void coalesce_report_fini(coalesce_report *report);
 
 /*
- * Add a copy of the finding (strings too).  One that is there already, from another instance of
- * the same template or kernel, is added too: see coalesce_report_sort().
+ * Add a copy of the finding (strings too).  An equal one from another instance of the same template
+ * or kernel is also added: see coalesce_report_sort().
  */
 void coalesce_report_add(coalesce_report *report, const coalesce_finding *finding);
 
@@ -82,9 +82,9 @@ void coalesce_report_input(coalesce_report *report, coalesce_level level, const 
     __attribute__((format(printf, 6, 7)));
 
 /*
- * What there is to say about a group: with waste != 0 a warning or note if it wastes sectors or
- * bank passes, with remarks != 0 what was done with it or why nothing was.  `place`, `inlined_at`:
- * of the group's first access; inlined_at may be NULL.
+ * Add findings about a group: with waste != 0 a warning or note if it wastes sectors or bank
+ * passes, with remarks != 0 what was done with it, or why nothing was.  `place`, `inlined_at`: of
+ * the group's first access; inlined_at may be NULL.
  */
 void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *access,
                                const coalesce_group *group, const char *function,
@@ -101,12 +101,12 @@ typedef char *coalesce_demangle(const char *mangled, char *buffer, size_t *bytes
 
 /*
  * "space::kernel<int>" of a mangled name, without parameters and anonymous namespaces; the name
- * itself if it is none, or demangle is NULL.  free() it; NULL: memory ran out.  A demangler that
- * memory ran out for must not turn names into others: -1 in *status.
+ * itself if it is not mangled, or demangle is NULL.  free() it; NULL: memory ran out.  If the
+ * demangler runs out of memory (-1 in *status), names must not change.
  */
 char *coalesce_readable_name(const char *name, coalesce_demangle *demangle);
 
-/* 1: a user who says `wanted` means this function, by either name. */
+/* 1: `wanted` is one of this function's two names. */
 int coalesce_is_called(const char *name, const char *readable, const char *wanted);
 
 /* "strided" and so on, and a sentence about the rule for SARIF's rules table. */
@@ -124,8 +124,8 @@ typedef struct coalesce_text_options {
 } coalesce_text_options;
 
 /*
- * file:line:column: warning: function: message [rule]; what a terminal would obey is escaped.  0:
- * memory ran out, and excerpts are missing.
+ * file:line:column: warning: function: message [rule]; control sequences are escaped.  0: memory
+ * ran out, and excerpts are missing.
  */
 int coalesce_report_text(const coalesce_report *report, const coalesce_text_options *options,
                          FILE *out);

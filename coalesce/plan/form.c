@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Affine forms: arithmetic modulo 2^64, and what a form means for a warp. */
+/* Affine forms: arithmetic modulo 2^64, and consequences for a warp. */
 #include "form.h"
 
 #include <stdlib.h>
@@ -182,7 +182,7 @@ int coalesce_form_same_in_lanes(const coalesce_leaves *leaves, const coalesce_fo
 
 #define ALL_DIMENSIONS 7u
 
-/* How one term changes: what its leaves are together. */
+/* How one term changes: the combination of its leaves. */
 static coalesce_leaf_kind term_kind(const coalesce_leaves *leaves, const coalesce_term *term,
                                     int64_t step[3], uint32_t *pitch_p)
 {
@@ -196,7 +196,7 @@ static coalesce_leaf_kind term_kind(const coalesce_leaves *leaves, const coalesc
             continue;
         }
         if ((leaf->kind == COALESCE_IRREGULAR) || (++changes > 1)) {
-            return COALESCE_IRREGULAR; /* a square of the lane is no stride either */
+            return COALESCE_IRREGULAR; /* a square of the lane is not a stride either */
         }
         kind = (term->factors > 1) ? COALESCE_PITCH : leaf->kind;
         if (leaf->kind == COALESCE_PITCH) {
@@ -261,7 +261,7 @@ static int has_rows_at_pitch(uint32_t pitch, const coalesce_block *block)
            (((pitch & 4u) != 0) && (z > 1) && ((uint64_t)x * y % COALESCE_LANES != 0));
 }
 
-/* Rows that are a run-time distance apart count as so far apart that they share no sector. */
+/* Rows at a run-time distance count as far enough apart to share no sector. */
 static void set_offsets(coalesce_lanes *lanes, const int64_t step[3], uint32_t pitch,
                         const coalesce_block *block)
 {
@@ -510,7 +510,7 @@ uint32_t coalesce_bank_passes(const coalesce_lanes *lanes, uint32_t bytes, uint3
 
     *ideal_p = (words == 0) ? 1 : words;
     if ((lanes->pattern > COALESCE_BLOCKED) || (bytes > 16) || (group * words != COALESCE_LANES)) {
-        return *ideal_p; /* nothing is known: nothing is said */
+        return *ideal_p; /* nothing is known: no finding */
     }
     for (uint32_t first = 0; first < COALESCE_LANES; first += group) {
         passes += passes_of(lanes, first, group, words);

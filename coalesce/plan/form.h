@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Affine forms of addresses: what an address is made of, and how it changes from lane to lane.
+ * Affine forms of addresses: the components of an address, and how it changes from lane to lane.
  *
  * Who calls whom.  The analysis knows no compiler; readers and emitters know one each:
  *
@@ -11,20 +11,20 @@
  *                                          text, JSON, SARIF                     was decided
  *
  * Words used in this folder
- *   leaf      a value that the analysis does not look into; the reader identifies it
+ *   leaf      a value that the analysis treats as opaque; the reader identifies it
  *   form      a sum of coefficients times products of leaves, exact modulo 2^64
  *   lane      a thread's place in its warp, 0..31
  *   stride    bytes from one lane's address to the next one's, if that is the same for all lanes
- *   request   what the lanes of one warp access with one instruction
- *   sector    32 bytes of memory, aligned: what a request is made of
+ *   request   the accesses of one warp's lanes with one instruction
+ *   sector    32 bytes of memory, aligned: the unit of requests
  *   record    the bytes between two lanes' addresses: with AoS data, one struct
  *   word      4 bytes
  *
  * Exactness.  Two forms whose difference is a constant differ by that constant, modulo 2^64, in
- * every execution: grouping and legality rest on it.  So a reader looks through sign and zero
- * extension only where the arithmetic below cannot wrap; else it makes the extended value a leaf.
- * A leaf's lane steps, in contrast, are what holds if nothing wraps: profitability rests on them,
- * and rewritten code checks them when it runs.
+ * every execution: grouping and legality rest on it.  So a reader sees through sign and zero
+ * extension only where the arithmetic below cannot wrap; otherwise the extended value becomes a
+ * leaf.  A leaf's lane steps, in contrast, hold only if nothing wraps: profitability rests on them,
+ * and rewritten code checks them at run time.
  *
  * No dependence on the rest of libshpool: the LLVM plugin links these files alone.
  */
@@ -39,7 +39,7 @@
 #define COALESCE_TERMS   12 /* products of a form; more make it unknown */
 #define COALESCE_SECTOR  32 /* bytes */
 
-/* What is known of a leaf. */
+/* Properties of a leaf. */
 typedef enum coalesce_leaf_kind {
     COALESCE_UNIFORM,   /* the same in all lanes that execute the access together: parameters,
                            ctaid, ntid, what is computed or loaded from such */
@@ -83,7 +83,7 @@ typedef struct coalesce_form {
     coalesce_term term[COALESCE_TERMS]; /* no two with the same leaves, no coefficient 0 */
 } coalesce_form;
 
-/* The block's shape, as far as it is known; x 0: unknown, taken for a multiple of 32. */
+/* The block's shape, as far as known; x 0: unknown, assumed to be a multiple of 32. */
 typedef struct coalesce_block {
     uint32_t x;
     uint32_t y;
@@ -136,26 +136,26 @@ int coalesce_form_distance(const coalesce_form *a, const coalesce_form *b, int64
 int coalesce_form_same_in_lanes(const coalesce_leaves *leaves, const coalesce_form *a,
                                 const coalesce_form *b);
 
-/* ---- what follows for a warp ---- */
+/* ---- consequences for a warp ---- */
 
 /* How the form changes from lane to lane, if nothing wraps. */
 coalesce_lanes coalesce_lanes_of(const coalesce_leaves *leaves, const coalesce_form *form,
                                  const coalesce_block *block);
 
 /*
- * The leaf that stands for a whole form, where a reader must not look into it (it may wrap): kind
- * and steps are the form's.
+ * A leaf that represents a whole form that a reader must treat as opaque (it may wrap): kind and
+ * steps are the form's.
  */
 coalesce_leaf coalesce_leaf_of(const coalesce_leaves *leaves, const coalesce_form *form);
 
 /*
- * *met stands for a value that is, lane by lane, itself or the other: a clamped index, the rows
- * above and below, definitions that meet.  1: they change alike, or one of them, or neither, and a
- * request has twice its sectors at most; 0: *met is irregular now.
+ * *met represents a value that is, lane by lane, itself or the other: a clamped index, the rows
+ * above and below, definitions that meet.  1: both change alike, or only one, or neither, and a
+ * request has at most twice its sectors; 0: *met is now irregular.
  */
 int coalesce_leaf_meet(coalesce_leaf *met, const coalesce_leaf *other);
 
-/* 1: *leaf_p stands for a value that is one of two, lane by lane. */
+/* 1: *leaf_p represents a value that is one of two, lane by lane. */
 int coalesce_leaf_of_either(const coalesce_leaves *leaves, const coalesce_form *a,
                             const coalesce_form *b, coalesce_leaf *leaf_p);
 
@@ -175,9 +175,9 @@ uint32_t coalesce_sectors(const coalesce_lanes *lanes, uint32_t bytes);
 uint32_t coalesce_sectors_ideal(const coalesce_lanes *lanes, uint32_t bytes);
 
 /*
- * Times that shared memory must be read or written for one request: 1 is free of bank conflicts.
- * 32 banks of 4 bytes; lanes that want the same word share it; 8 and 16 bytes per lane are served
- * by half and quarter warps.  *ideal_p: what the bytes need at least, counted alike.
+ * Passes over shared memory for one request: 1 means no bank conflicts.  32 banks of 4 bytes; lanes
+ * that need the same word share it; 8 and 16 bytes per lane are served by half and quarter warps.
+ * *ideal_p: the minimum for these bytes, in the same unit.
  */
 uint32_t coalesce_bank_passes(const coalesce_lanes *lanes, uint32_t bytes, uint32_t *ideal_p);
 

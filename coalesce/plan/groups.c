@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What grouping, decisions and rows share: pairs of accesses, and the list of groups. */
+/* Shared by grouping, decisions and rows: pairs of accesses, and the list of groups. */
 #include "groups.h"
 
 #include <stdlib.h>
@@ -22,8 +22,8 @@ int coalesce_may_alias(const coalesce_access *a, const coalesce_access *b)
         (a->alias_alone || b->alias_alone)) {
         return 0;
     }
-    /* Of one lane.  Different lanes that touch the same byte with nothing to order them race, in
-     * the original too (L9). */
+    /* Within one lane.  Different lanes that access the same byte without ordering are a race in
+     * the original as well (L9). */
     if (coalesce_form_distance(&b->address, &a->address, &distance)) {
         return (distance < (int64_t)a->bytes) && (-distance < (int64_t)b->bytes);
     }

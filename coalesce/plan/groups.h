@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What grouping (plan.c), decisions (decide.c) and rows (rows.c) share. */
+/* Shared by grouping (plan.c), decisions (decide.c) and rows (rows.c). */
 #ifndef SHPOOL_COALESCE_GROUPS_H
 #define SHPOOL_COALESCE_GROUPS_H
 

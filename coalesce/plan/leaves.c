@@ -32,7 +32,7 @@ static uint32_t *slot_of(const coalesce_leaves *leaves, const coalesce_leaf *lea
     return &leaves->slot[at];
 }
 
-/* Room for one more; 0: memory ran out, and all is as it was. */
+/* Make room for one more; 0: memory ran out, and nothing has changed. */
 static int grow(coalesce_leaves *leaves)
 {
     const size_t   capacity = (leaves->capacity == 0) ? 64 : 2 * leaves->capacity;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is said about a group of accesses, and which change of the source is suggested. */
+/* Messages about a group of accesses, and suggested changes of the source. */
 #include "finding.h"
 
 #include <stdarg.h>
@@ -263,7 +263,7 @@ static void deliver(coalesce_report *report, coalesce_finding *finding, text *me
     coalesce_report_add(report, finding);
 }
 
-/* 1: there is waste to tell of. */
+/* 1: there is waste to report. */
 static int say_waste(text *message, text *suggestion, const coalesce_group *group,
                      const coalesce_access *access, coalesce_finding *finding)
 {

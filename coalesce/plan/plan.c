@@ -65,10 +65,10 @@ static int add_group(coalesce_plan *plan, const coalesce_access *access, const f
     return 1;
 }
 
-/* What must be alike in the fields of a record; the rest is a matter of legality. */
+/* Properties that must be equal in the fields of a record; the others concern legality. */
 #define KIND_FLAGS (COALESCE_STORE | COALESCE_ATOMIC | COALESCE_NONCOHERENT | COALESCE_ONE_THREAD)
 
-/* Of accesses of one run. */
+/* For accesses of one run. */
 static int may_join(const coalesce_access *a, const coalesce_access *b, int64_t *offset_p)
 {
     return (a->space == b->space) &&
@@ -176,7 +176,7 @@ static int is_copy(const coalesce_access *access, const coalesce_group *stores,
     return 1;
 }
 
-/* Make one group of a copy's two: the stores' group takes the loads in.  0: memory ran out. */
+/* Merge the two groups of a copy: the stores' group includes the loads.  0: memory ran out. */
 static int join_copies(const coalesce_access *access, size_t count, coalesce_plan *plan)
 {
     uint32_t *owner = owners_of(plan, count);

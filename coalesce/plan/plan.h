@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From accesses to groups, and from groups to decisions: which records are rewritten, how, and for
- * the rest why not.  One rule for all compilers; see form.h for who calls what.
+ * From accesses to groups, and from groups to decisions: which records are rewritten, and how, and
+ * why others are not.  The rules are the same for all compilers; form.h shows the structure.
  *
  * A reader lists the memory accesses of one function in program order.  Accesses of one `run`
- * (a stretch of straight-line code in which nothing but other accesses forbids that they move)
- * whose addresses differ by constants and whose lanes are R bytes apart are fields of one record
- * of R bytes.  They become a group if the rules L1 to L9 of doc/COALESCE.md hold, and the group is
- * rewritten if a row of the cost table says that it pays.
+ * (straight-line code in which only other accesses prevent them from moving) whose addresses differ
+ * by constants and whose lanes are R bytes apart are fields of one record of R bytes.  They become
+ * a group if the rules L1 to L9 of doc/COALESCE.md hold, and the group is rewritten if a row of the
+ * cost table says that it pays.
  *
- * What rewritten code may rely on is checked when it runs, by the guards
- *   G1  all 32 lanes are here        activemask == ~0
+ * Rewritten code checks its assumptions at run time, by the guards
+ *   G1  all 32 lanes are present  activemask == ~0
  *   G2  lane l's record is at b + l*R    address - lane*R is the same in all lanes
  *   G3  b is aligned to a unit
  *   G4  copies: the warp's source and destination are disjoint or the same
- * and where one fails, the original accesses are executed.
+ * If one fails, the original accesses are executed.
  */
 #ifndef SHPOOL_COALESCE_PLAN_H
 #define SHPOOL_COALESCE_PLAN_H
@@ -34,9 +34,9 @@ typedef enum coalesce_space {
 
 enum { /* coalesce_access.flags */
     COALESCE_STORE        = 1u << 0,
-    COALESCE_VOLATILE     = 1u << 1, /* also relaxed and stronger: must stay as it is */
+    COALESCE_VOLATILE     = 1u << 1, /* also relaxed and stronger: must stay unchanged */
     COALESCE_ATOMIC       = 1u << 2, /* atomics and reductions: a load and a store */
-    COALESCE_HINTED       = 1u << 3, /* asks for a cache policy: left alone */
+    COALESCE_HINTED       = 1u << 3, /* requests a cache policy: not rewritten */
     COALESCE_NONCOHERENT  = 1u << 4, /* ld.global.nc, invariant: nothing writes there */
     COALESCE_CONDITIONAL  = 1u << 5, /* predicated: need not execute with its neighbours */
     COALESCE_FOREIGN      = 1u << 6, /* inline assembly: left alone */
@@ -50,8 +50,8 @@ enum { /* coalesce_access.flags */
 typedef struct coalesce_access {
     const void    *instruction; /* the reader's */
     coalesce_form  address;
-    coalesce_form  far_address; /* comparable with those of other runs, for reasons only; a reader
-                                 * whose `address` is, too, leaves it zeroed */
+    coalesce_form  far_address; /* comparable across runs, for reasons only; zeroed by a reader
+                                 * whose `address` is as well */
     coalesce_space space;
     uint32_t       flags;
     uint32_t       bytes;    /* of one lane: 1, 2, 4, 8 or 16 (vectors as a whole) */
@@ -87,9 +87,9 @@ typedef enum coalesce_refusal {
     COALESCE_SPECIAL_ACCESS,   /* volatile, atomic, hinted, predicated, inline assembly */
     COALESCE_TYPE,
     COALESCE_OVERLAP,          /* two accesses to the same bytes, or overlapping ones */
-    COALESCE_HOLES_STORED,     /* a store must not write what the program does not */
+    COALESCE_HOLES_STORED,     /* a store must not write bytes that the program does not write */
     COALESCE_PARTIAL_RECORD,   /* the first or last word is missing: may lie outside the array */
-    COALESCE_SPLIT,            /* the rest of it lies past a barrier, call, branch, ... */
+    COALESCE_SPLIT,            /* the rest of it is past a barrier, call, branch, ... */
     COALESCE_MAY_ALIAS,        /* an access in between may be to the same memory */
     COALESCE_SAME_ARRAY,       /* one is through the same pointer */
     COALESCE_IN_BETWEEN,       /* one is volatile or atomic, or there are too many */
@@ -121,27 +121,27 @@ typedef struct coalesce_group {
     int                 one_match;    /* copies: source - destination is uniform, proven: G2 for one
                                          of them is enough */
     int                 asks_apart;   /* legal if addresses are apart, see plan->apart */
-    const char         *evidence;     /* what was measured for its row of the cost table */
+    const char         *evidence;     /* measurement for its row of the cost table */
 } coalesce_group;
 
 /*
- * Two addresses of one run that may lie near each other, through different pointers.  If they do,
- * in either direction, all of the run is executed as it was: the emitter asks at run time.
+ * Two addresses of one run that may be near each other, through different pointers.  If they are,
+ * in either direction, the original run is executed: the emitter checks at run time.
  */
 typedef struct coalesce_apart {
     uint32_t a;     /* indices of accesses: the earliest in the program of their records */
     uint32_t b;
-    int64_t  bytes; /* that must lie between the two: what their warps access, and some more */
+    int64_t  bytes; /* minimum distance of the two: their warps' accesses, and a margin */
 } coalesce_apart;
 
-/* What the user wants.  Zeroed: the default. */
+/* The user's options.  Zeroed: the default. */
 typedef struct coalesce_options {
-    int            force;      /* rewrite whatever is legal, also where it may lose */
+    int            force;      /* rewrite every legal record, even if it may be slower */
     int            no_loads;
     int            no_stores;
     int            no_copies;
     int            no_rows;
-    int            generic;    /* the emitter's guard asks whether a generic address is global */
+    int            generic;    /* the emitter's guard tests whether a generic address is global */
     int            asks_apart; /* the emitter can: see coalesce_apart */
     uint32_t       asks_not[COALESCE_MOST_APART]; /* but not in these runs */
     uint32_t       asks_nots;

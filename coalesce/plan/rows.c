@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#define ROW_BYTES 128u /* what 8 lanes read with 16 bytes each */
+#define ROW_BYTES 128u /* read by 8 lanes with 16 bytes each */
 
 typedef struct word {
     uint32_t access;
@@ -25,7 +25,7 @@ static int compare_words(const void *a, const void *b)
     if (x->offset != y->offset) {
         return (x->offset < y->offset) ? -1 : 1;
     }
-    return (x->access < y->access) ? -1 : 1; /* one order, whatever qsort() does with equal ones */
+    return (x->access < y->access) ? -1 : 1; /* a total order, because qsort() is not stable */
 }
 
 /* The group of each access that may be part of a row; others NULL. */
@@ -50,7 +50,7 @@ static void find_candidates(const coalesce_access *access, const coalesce_option
     }
 }
 
-/* What the steps below share. */
+/* State of the steps below. */
 typedef struct rows {
     const coalesce_access *access;
     size_t                 count;

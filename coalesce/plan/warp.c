@@ -44,7 +44,7 @@ static uint32_t add_op(coalesce_warp *warp, coalesce_op op, uint32_t values)
     return op.value;
 }
 
-/* 1: the result depends on the operands alone, so one such operation will do. */
+/* 1: the result depends only on the operands, so one such operation suffices. */
 static int is_pure(coalesce_op_kind kind)
 {
     return (kind == COALESCE_OP_LANE) || (kind == COALESCE_OP_ADDRESS) ||
@@ -158,7 +158,7 @@ static int64_t offset_of(const coalesce_access *access, uint32_t from, uint32_t 
     return offset;
 }
 
-/* 1: different objects, by what the compiler knows of them. */
+/* 1: the compiler knows that they are different objects. */
 static int is_disjoint(const coalesce_access *to, const coalesce_access *from)
 {
     int64_t distance;
@@ -211,7 +211,7 @@ uint32_t coalesce_record_align(const coalesce_record *record)
 typedef struct guard {
     coalesce_warp         *warp;
     const coalesce_record *record;
-    uint32_t               fits; /* predicate so far; NONE: nothing was asked */
+    uint32_t               fits; /* predicate so far; NONE: no test yet */
 } guard;
 
 static void require(guard *g, uint32_t predicate)
@@ -264,8 +264,7 @@ static void require_global(guard *g, int side)
     }
 }
 
-/* G2: the i64 is lane 0's.  Two shuffles and a vote: match.all would say the same, but takes
- * longer. */
+/* G2: the i64 equals lane 0's.  Two shuffles and a vote: match.all is equivalent, but slower. */
 static void require_equality(guard *g, uint32_t base)
 {
     for (int upper = 0; upper < 2; upper++) {
@@ -481,7 +480,7 @@ static void store_unit(coalesce_warp *warp, const uint32_t *word, uint32_t words
     (void)add_op(warp, op, 0);
 }
 
-/* A row may be anywhere: lane `lane` says where its row lies.  `within`: i64, bytes. */
+/* A row may be anywhere: lane `lane` provides its row's address.  `within`: i64, bytes. */
 static uint32_t row_of(coalesce_warp *warp, uint32_t lane, uint32_t within)
 {
     const uint32_t own  = address_of(warp, 0);
@@ -585,7 +584,7 @@ static void write_load(coalesce_warp *warp, const coalesce_record *record)
 {
     transpose t = transpose_of(warp, record);
 
-    sync(warp); /* what a lane wrote before is seen by the lane that now reads it */
+    sync(warp); /* a lane's earlier writes are visible to the lane that now reads them */
     access_all(&t, 0);
     write_butterfly(&t);
     if (t.pieces > 1) {
@@ -610,7 +609,7 @@ static void write_store(coalesce_warp *warp, const coalesce_record *record)
     write_butterfly(&t);
     sync(warp); /* nothing that a lane did before comes after the stores of another */
     access_all(&t, 1);
-    sync(warp); /* what a lane does next, its fences and flags too, comes after all */
+    sync(warp); /* a lane's later actions, also its fences and flags, happen after all */
 }
 
 /* 32 records of W words are W rows of 32 words.  Four rows are moved by one 128-bit access of each
@@ -619,7 +618,8 @@ static void write_copy(coalesce_warp *warp, const coalesce_record *record)
 {
     uint32_t word[COALESCE_MAX_WORDS];
 
-    sync(warp); /* what lanes wrote before is read now, and what they read is overwritten now */
+    sync(warp); /* lanes' earlier writes are read now, and bytes that they read are overwritten
+                   now */
     for (int side = 0; side < 2; side++) {
         uint32_t row = 0;
 
@@ -634,7 +634,7 @@ static void write_copy(coalesce_warp *warp, const coalesce_record *record)
             }
         }
     }
-    sync(warp); /* the next access of a lane comes after all of that */
+    sync(warp); /* a lane's next access happens after all of that */
 }
 
 int coalesce_warp_make(const coalesce_record *record, coalesce_warp *warp)

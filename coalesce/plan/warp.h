@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a warp does with a record that is rewritten, as a list of operations.
+ * A warp's operations for a rewritten record.
  *
  * The list is written once, here, and printed twice: as PTX by ptx/print.c and as LLVM IR by
  * llvm/print.c.  It is in SSA form: each operation makes one new value (a load: one for each word)
  * out of earlier ones.  It has no loops and one kind of branch: UNLESS leaves for the original
  * accesses, which the printers write.
  *
- *   record   the bytes of a lane: those its group reads or writes, and holes between them
+ *   record   the bytes of a lane: those that its group reads or writes, and the holes between them
  *   word     32 bits, the lowest address first
- *   unit     what a lane moves by one access: 1, 2 or 4 words
- *   side     which address: 0, of a copy the source; 1, of a copy the destination
+ *   unit     the words that a lane moves by one access: 1, 2 or 4
+ *   side     which address: 0 is the source of a copy; 1 is its destination
  */
 #ifndef SHPOOL_COALESCE_WARP_H
 #define SHPOOL_COALESCE_WARP_H
@@ -24,8 +24,8 @@ typedef struct coalesce_record {
     uint32_t covered;    /* bit i: word i is accessed; only loads have others, and may read them */
     int      is_wide;    /* T0: each thread by itself, 2 or 4 words */
     int      is_row;     /* T3: lanes are any distance apart; 32 words */
-    int      is_global;  /* the address is known to be global; else a guard asks */
-    int      is_disjoint; /* copies: the two sides are known not to overlap; else G4 asks */
+    int      is_global;  /* the address is known to be global; else a guard tests it */
+    int      is_disjoint; /* copies: the two sides are known not to overlap; else G4 tests it */
     int      is_parallel; /* copies: their distance is known to be the same in all lanes */
     int64_t  offset[2];  /* of each side's record from its address */
 } coalesce_record;
@@ -57,7 +57,7 @@ typedef enum coalesce_op_kind {
     COALESCE_OP_SHUFFLE,  /* i32: a of lane b modulo 32 */
     COALESCE_OP_EXCHANGE, /* i32: a of the lane whose number differs in the bits of `immediate` */
     COALESCE_OP_ALL,      /* predicate: a in all lanes */
-    COALESCE_OP_SYNC,     /* lanes wait for each other, and what they did to memory is ordered */
+    COALESCE_OP_SYNC,     /* lanes wait for each other, and their memory accesses are ordered */
     /* memory: `words` words at the pointer a + immediate */
     COALESCE_OP_LOAD,
     COALESCE_OP_STORE,    /* of a[1], a[2], ... */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loads, stores and atomics of a function as accesses of plan.h, and what an emitter needs of the
- * registers around them. */
+/* Loads, stores and atomics of a function as accesses of plan.h, and the surrounding registers for
+ * an emitter. */
 #include "ptx.h"
 
 #include <stdlib.h>
@@ -117,7 +117,7 @@ static const ptx_operand *address_of(const ptx_module *module, const ptx_instruc
     return NULL;
 }
 
-/* What is loaded or stored; NULL: it has another shape than emitters know. */
+/* The loaded or stored operand; NULL: emitters do not support its shape. */
 const ptx_operand *ptx_data_of(const ptx_module *module, const ptx_instruction *instruction)
 {
     const int          is_load = instruction->effect == PTX_LOAD;
@@ -211,7 +211,7 @@ static int is_one_thread_test(ptx_forms *forms, const ptx_instruction *branch)
 static void mark_one_thread(ptx_forms *forms, unsigned char *one_thread)
 {
     const ptx_function *function = forms->function;
-    uint32_t            until    = 0; /* up to here, one of the branches so far skips all */
+    uint32_t            until    = 0; /* up to here, an earlier branch skips all */
 
     for (uint32_t i = 0; i < function->instructions; i++) {
         const ptx_instruction *branch = &forms->module->instruction[function->instruction + i];
@@ -272,7 +272,7 @@ static int is_whole_copy(const ptx_module *module, const ptx_instruction *load,
            (module->reference[from->reference + i] == module->reference[data->reference + i]);
 }
 
-/* The load that defines what a store stores, if both are there for nothing else. */
+/* The load that defines a store's value, if neither has another use. */
 static uint32_t copied_from(const ptx_forms *forms, const ptx_accesses *accesses,
                             const ptx_instruction *store)
 {
@@ -301,7 +301,7 @@ static uint32_t copied_from(const ptx_forms *forms, const ptx_accesses *accesses
     return found;
 }
 
-/* If nothing wraps: what the two halves of a record that a barrier splits have in common. */
+/* If nothing wraps: the common form of the two halves of a record that a barrier splits. */
 static coalesce_form far_address(ptx_forms *forms, const ptx_operand *address, uint32_t index)
 {
     coalesce_form offset = coalesce_form_constant(address->value);

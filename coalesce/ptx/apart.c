@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regions: parts of a run that stand twice in the output, rewritten and as they were, behind the
- * question whether addresses are apart (coalesce_apart of plan.h).  A run has no branches, so both
- * may use the registers of the input.
+ * Regions: parts of a run that are in the output twice, rewritten and original, after the check
+ * whether addresses are apart (coalesce_apart of plan.h).  A run has no branches, so both may use
+ * the registers of the input.
  */
 #include "ptx.h"
 
@@ -21,7 +21,7 @@ static uint32_t position_of(const ptx_planned *planned, uint32_t access)
 
 /* ---- addresses that are computed within the region ---- */
 
-/* 1: the instruction may be executed at the region's begin, too, and then again. */
+/* 1: the instruction may also be executed at the region's start, and then again. */
 static int may_come_first(const ptx_planned *planned, const ptx_region *region, uint32_t index)
 {
     const ptx_module      *module      = planned->module;
@@ -41,7 +41,8 @@ static int may_come_first(const ptx_planned *planned, const ptx_region *region, 
     return 1;
 }
 
-/* Add what defines the register, as instruction `before` finds it, to what comes first. */
+/* Add the instructions that define the register, as instruction `before` finds it, to those
+ * executed first. */
 static int bring_forward(const ptx_planned *planned, ptx_region *region, uint32_t reg,
                          uint32_t before, unsigned depth)
 {
@@ -76,7 +77,7 @@ static int bring_forward(const ptx_planned *planned, ptx_region *region, uint32_
     if (region->firsts == PTX_MOST_FIRST) {
         return 0;
     }
-    region->first[region->firsts++] = index; /* after what it needs */
+    region->first[region->firsts++] = index; /* after its operands */
     return 1;
 }
 
@@ -110,7 +111,7 @@ static int has_scopes(const ptx_planned *planned, const ptx_region *region)
     return 0;
 }
 
-/* All that is rewritten in a run: what was found legal rests on what else moves. */
+/* Everything that is rewritten in a run, because legality depends on the other moves. */
 static ptx_region region_of(const ptx_planned *planned, const coalesce_plan *plan, uint32_t run)
 {
     ptx_region region = { .run = run, .begin = PTX_NONE };

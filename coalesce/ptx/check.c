@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The emitter's conditions: registers hold, where a group is executed, what its members need. */
+/* The emitter's conditions: at a group's place, registers have the values that its members need. */
 #include "ptx.h"
 
 
@@ -33,10 +33,10 @@ uint32_t ptx_base_of(const ptx_module *module, const ptx_instruction *instructio
 }
 
 /*
- * A load that moves up to the group's first: from there on its registers hold what is loaded, which
- * no instruction in between may notice or undo.  They may have other definitions: nvcc loads into
- * the registers that a loop goes on to change.  The address register of the first must last, since
- * all accesses of the group use it.
+ * A load that moves up to the group's first: from there on its registers have the loaded values,
+ * which no instruction in between may read or overwrite.  They may have other definitions: nvcc
+ * loads into registers that a loop then changes.  The address register of the first must stay
+ * unchanged, because all accesses of the group use it.
  */
 static int load_may_move(const ptx_planned *planned, const coalesce_group *group, uint32_t access)
 {
@@ -56,7 +56,7 @@ static int load_may_move(const ptx_planned *planned, const coalesce_group *group
     return 1;
 }
 
-/* A store that moves down to `place`: what it stores must still be there. */
+/* A store that moves down to `place`: its value must still be in the register. */
 static int store_may_move(const ptx_planned *planned, uint32_t access, uint32_t place)
 {
     const uint32_t     position = position_of(planned, access);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A group as PTX: what the warp does, and the original accesses as the other branch. */
+/* A group as PTX: the warp's operations, and the original accesses as the other branch. */
 #include "ptx.h"
 
 #include "coalesce/plan/warp.h"
@@ -106,7 +106,7 @@ static void fill_record(job *j, uint32_t serial)
 
 /* ---- the original accesses ---- */
 
-/* A member as it stands in the input, but for its address: the anchor's register is at hand. */
+/* A member as in the input, except for its address: the anchor's register is available. */
 static void put_original(ptx_out *out, const job *j, uint32_t access, int side)
 {
     const char            *text        = j->planned->module->text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Exact forms of addresses: what differs by a constant here differs by it in every execution,
- * modulo 2^64.  They look back in one run, and only through 64-bit arithmetic; see form.c.
+ * Exact forms of addresses: those that differ by a constant differ by it in every execution, modulo
+ * 2^64.  They trace back in one run, and only through 64-bit arithmetic; see form.c.
  */
 #include "ptx.h"
 
@@ -93,7 +93,7 @@ static int is_64(const walk *w, const ptx_instruction *instruction, unsigned par
            ptx_part_is(module, instruction, part, "b64");
 }
 
-/* mul.wide.s32, mad.wide.u32 and so on; unknown: it is none of them. */
+/* mul.wide.s32, mad.wide.u32 and so on; unknown: not one of these. */
 static coalesce_form wide(walk *w, const ptx_instruction *instruction, uint32_t index)
 {
     const int      is_signed = is_opcode(w, instruction, "mul", "wide", "s32") ||
@@ -120,7 +120,7 @@ static coalesce_form wide(walk *w, const ptx_instruction *instruction, uint32_t 
     return product;
 }
 
-/* 64-bit sums, products and shifts by constants; unknown: it is none of them. */
+/* 64-bit sums, products and shifts by constants; unknown: not one of these. */
 static coalesce_form arithmetic(walk *w, const ptx_instruction *instruction, uint32_t index)
 {
     const ptx_module *module = w->forms->module;
@@ -192,7 +192,7 @@ coalesce_form ptx_exact_address(ptx_forms *forms, const ptx_operand *operand, ui
         return coalesce_form_unknown();
     }
     if ((forms->run_begin <= index) && (at(&w, forms->run_begin)->run == at(&w, index)->run)) {
-        w.from = forms->run_begin; /* addresses are asked for in the order of the program */
+        w.from = forms->run_begin; /* addresses are requested in program order */
     }
     while ((w.from > 0) && (at(&w, w.from - 1)->run == at(&w, index)->run)) {
         w.from--;

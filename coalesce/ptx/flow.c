@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What instructions do to registers and to order: effects, definitions, runs, loops. */
+/* Effects of instructions on registers and order: effects, definitions, runs, loops. */
 #include "ptx.h"
 
 #include <stdlib.h>

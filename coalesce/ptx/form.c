@@ -2,17 +2,17 @@
 /*
  * Forms of registers, by walking back the definitions.
  *
- * Deep forms look through everything, across the whole function, as if nothing wrapped: they say
- * how an address presumably changes from lane to lane.  Exact forms look back in one run only, and
- * only through 64-bit arithmetic, which is that of addresses; what they stop at becomes a leaf that
- * is named by the definition, or by the run at whose begin the register had its value.
+ * Deep forms trace through everything, across the whole function, as if nothing wrapped: they show
+ * how an address presumably changes from lane to lane.  Exact forms trace back only in one run, and
+ * only through 64-bit arithmetic, which is that of addresses.  Where they stop is a leaf,
+ * identified by the definition, or by the run at whose start the register had its value.
  */
 #include "ptx.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_STEPS 400u /* definitions behind each other; beyond them nothing is known */
+#define MAX_STEPS 400u /* length of a chain of definitions; beyond it nothing is known */
 
 /* Tags of leaves: what is done with the value that the leaf's pointer names. */
 enum { TAG_VALUE = 0, TAG_SIGNED = 1, TAG_UNSIGNED = 2, TAG_PARAMETER = 3, TAG_RUN = 4,
@@ -106,8 +106,8 @@ const ptx_operand *ptx_operand_of(const ptx_forms *forms, const ptx_instruction 
                ? &forms->module->operand[instruction->operand + index] : &none;
 }
 
-/* ld.param of a kernel's own parameter, which is the same in the whole grid.  What a call returned
- * is loaded likewise, from a name that the body declares. */
+/* ld.param of a kernel's own parameter, which is the same in the whole grid.  A call's result is
+ * loaded in the same way, from a name that the body declares. */
 int ptx_is_parameter(const ptx_forms *forms, const ptx_instruction *instruction)
 {
     const ptx_module  *module  = forms->module;
@@ -206,7 +206,7 @@ static coalesce_form shift_left(ptx_forms *forms, const ptx_instruction *instruc
 }
 
 /* A division by a constant of 32 or more, as compilers write it: the high half of i * M, shifted
- * right.  1: that is what the instruction, a shift by `bits`, does to an i that advances by 1. */
+ * right.  1: the instruction, a shift by `bits`, completes this for an i that advances by 1. */
 static int is_quotient(ptx_forms *forms, const ptx_operand *of, int64_t bits)
 {
     const ptx_module      *module   = forms->module;
@@ -237,7 +237,7 @@ static int is_quotient(ptx_forms *forms, const ptx_operand *of, int64_t bits)
 }
 
 /* i / n, i >> 5, i & ~31 of an index that advances by 1 are uniform, i % n and i & 31 are like i.
- * A number of columns n that is not known is taken for one of a warp's lanes or more. */
+ * An unknown number of columns n is assumed to be at least a warp's lanes. */
 static coalesce_form part_of_index(ptx_forms *forms, const ptx_instruction *instruction,
                                    const char *root)
 {
@@ -300,7 +300,7 @@ static coalesce_form or_as_add(ptx_forms *forms, const ptx_instruction *instruct
     return coalesce_form_add(&a, &b, 1);
 }
 
-/* min(i, n - 1), and i > 0 ? i - 1 : 0: mostly what advances with i. */
+/* min(i, n - 1), and i > 0 ? i - 1 : 0: usually advances with i. */
 static coalesce_form either(ptx_forms *forms, const ptx_instruction *instruction)
 {
     coalesce_form a = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
@@ -382,7 +382,7 @@ static coalesce_form define_by_opcode(ptx_forms *forms, const ptx_instruction *i
     return part_of_index(forms, instruction, root);
 }
 
-/* What the instruction defines. */
+/* The form that the instruction defines. */
 static coalesce_form define(ptx_forms *forms, const ptx_instruction *instruction)
 {
     const uint32_t outer = forms->use;
@@ -397,8 +397,8 @@ static coalesce_form define(ptx_forms *forms, const ptx_instruction *instruction
 
 /* ---- deep: a register ---- */
 
-/* Where definitions meet: those that change from lane to lane do so alike, and what refers to
- * itself adds something uniform.  nvcc also sets registers that no path reads. */
+/* Where definitions meet: those that change from lane to lane must change alike, and
+ * self-references must add a uniform value.  nvcc also sets registers that no path reads. */
 static coalesce_form merge(ptx_forms *forms, const ptx_register *reg)
 {
     const ptx_function *function = forms->function;
@@ -422,7 +422,7 @@ static coalesce_form merge(ptx_forms *forms, const ptx_register *reg)
         one        = coalesce_leaf_of(&forms->leaves, &form);
         refers     = forms->low != PTX_MADE;
         forms->low = (forms->low < outer) ? forms->low : outer;
-        if (refers) { /* it counted as uniform: what is added must be so, too */
+        if (refers) { /* it counted as uniform: the added value must also be uniform */
             met.kind = (one.kind > COALESCE_ITERATION) ? COALESCE_IRREGULAR : met.kind;
         } else {
             (void)coalesce_leaf_meet(&met, &one); /* irregular, if they differ too much */
@@ -436,7 +436,7 @@ static coalesce_form merge(ptx_forms *forms, const ptx_register *reg)
     return coalesce_form_leaf(&forms->leaves, &met);
 }
 
-/* A register that has no form yet; what it meets of those in the making is in forms->low. */
+/* A register without a form yet; forms->low notes unfinished ones that it meets. */
 static coalesce_form make_deep(ptx_forms *forms, const ptx_register *reg)
 {
     const ptx_function    *function = forms->function;
@@ -473,7 +473,7 @@ coalesce_form ptx_deep(ptx_forms *forms, uint32_t reg)
     forms->state[index] = ++forms->depth;
     forms->low = PTX_MADE;
     form = make_deep(forms, entry);
-    /* what met a register that is still in the making is not final */
+    /* a form that met an unfinished register is not final */
     if (forms->low >= forms->depth) {
         forms->low = PTX_MADE;
         forms->state[index] = PTX_MADE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PTX text to tokens.  Comments matter twice: nvcc marks inline assembly with them, and a kernel
- * that wants to be left alone says so in one.  And what all parts of the parser do with tokens. */
+/* PTX text to tokens, and the parser's common operations on tokens.  Comments matter in two ways:
+ * nvcc marks inline assembly with them, and a kernel opts out with one. */
 #include "ptx.h"
 
 #include <stdio.h>
@@ -292,7 +292,7 @@ void ptx_expect(ptx_parser *parser, char c, const char *what)
     ptx_advance(parser);
 }
 
-/* The number at the current token, which is passed; 0 if it is none. */
+/* Consume the number at the current token; 0 if it is not a number. */
 uint32_t ptx_take_number(ptx_parser *parser)
 {
     int64_t value = 0;

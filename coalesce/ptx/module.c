@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A whole input: each function is analysed, reported and, if asked for, rewritten. */
+/* A whole input: each function is analysed, reported and, if requested, rewritten. */
 #include "ptx.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #define LEAST_VERSION 62u /* activemask; shfl.sync and vote.sync are older */
 #define LEAST_TARGET  70u
 
-/* What becomes of an instruction. */
+/* Fate of an instruction. */
 #define STAYS  0u
 #define GOES   1u
 #define GROUP  2u /* + index: the group is executed here */
@@ -95,7 +95,7 @@ static int write_function(ptx_out *out, const ptx_planned *planned, const coales
         const ptx_instruction *instruction =
             &planned->module->instruction[function->instruction + i];
 
-        if (fate[i] == STAYS) { /* a region begins and ends with what does not */
+        if (fate[i] == STAYS) { /* a region begins and ends with instructions that do not stay */
             continue;
         }
         ptx_put_bytes(out, text + *from_p, instruction->begin - *from_p);
@@ -155,7 +155,7 @@ static int is_skipped(const progress *p, const names *name)
     return 0;
 }
 
-/* The user's options, and none of the transforms where the function is to be left alone. */
+/* The user's options, without transforms if the function has opted out. */
 static coalesce_options options_for(const progress *p, const ptx_function *function, int skipped)
 {
     coalesce_options options = p->request->plan;
@@ -176,7 +176,7 @@ static coalesce_refusal refuse_input(void *user, const coalesce_group *group)
     return COALESCE_UNSUPPORTED_INPUT;
 }
 
-/* With questions at run time, but in runs where one of them cannot be asked. */
+/* With checks at run time, except in runs where one of them is impossible. */
 static int make_plan(const progress *p, const ptx_forms *forms, ptx_planned *planned,
                      coalesce_options *options, coalesce_plan *plan, ptx_regions *regions)
 {

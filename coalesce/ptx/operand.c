@@ -244,7 +244,7 @@ static uint32_t register_of(ptx_parser *parser, const ptx_token *token, int *who
     return reg;
 }
 
-/* Words, numbers and signs of one operand, as far as they are of interest. */
+/* Relevant words, numbers and signs of one operand. */
 typedef struct shape {
     uint32_t tokens;
     uint32_t words;
@@ -329,7 +329,7 @@ static void classify_plain(const ptx_module *module, ptx_operand *operand, const
     }
 }
 
-/* One operand, up to the comma or semicolon behind it. */
+/* One operand, up to the comma or semicolon after it. */
 static void parse_operand(ptx_parser *parser, ptx_operand *operand)
 {
     shape      seen   = { 0 };

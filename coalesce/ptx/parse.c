@@ -53,7 +53,7 @@ static void parse_instruction(ptx_parser *parser)
     ptx_advance(parser);
 }
 
-/* A scope's borders, or what else nothing moves across, as an instruction without opcode. */
+/* A scope's border, or another barrier to moves, as an instruction without opcode. */
 static void add_border(ptx_parser *parser)
 {
     ptx_instruction *slot = PTX_PUSH(parser->module, instruction);
@@ -173,7 +173,7 @@ static void parse_function(ptx_parser *parser)
     ptx_function  *slot;
 
     ptx_advance(parser);
-    if (ptx_is_punct(parser, '(')) { /* what a function returns */
+    if (ptx_is_punct(parser, '(')) { /* a function's return value */
         skip_parentheses(parser);
     }
     if (parser->token.kind != PTX_WORD) {
@@ -270,7 +270,7 @@ ptx_result ptx_parse(const char *text, uint32_t bytes, ptx_module *module)
     memset(module, 0, sizeof(*module));
     module->text         = text;
     module->bytes        = bytes;
-    module->address_size = 32; /* what PTX says of texts without .address_size */
+    module->address_size = 32; /* PTX's default for texts without .address_size */
     ptx_lexer_init(&parser.lexer, text, bytes);
     ptx_advance(&parser);
     parse_module(&parser);

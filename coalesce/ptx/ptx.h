@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PTX as the analysis and the rewriter need it.
+ * PTX for the analysis and the rewriter.
  *
  *   lex.c         text -> tokens with positions, and a parser's current token
  *   parse.c       tokens -> functions and instructions; directive.c, operand.c, parameter.c
  *   flow.c        definitions and uses, runs, loops, one-thread branches
  *   form.c        a register's form, deep (profitability); exact.c: exact (grouping)
  *   access.c      loads and stores as accesses of plan.h; check.c: may they move?
- *   emit.c        groups as text, with the original accesses; print.c: what the warp does
+ *   emit.c        groups as text, with the original accesses; print.c: the warp's operations
  *   module.c      all of it for a whole input
  *
- * What is not understood is kept as it is, and forbids that anything moves across it.  The parser
- * takes any bytes: an error is a message with line and column, never more.
+ * Code that is not understood is kept unchanged, and nothing moves across it.  The parser accepts
+ * any bytes: an error is only a message with line and column.
  */
 #ifndef SHPOOL_COALESCE_PTX_H
 #define SHPOOL_COALESCE_PTX_H
@@ -55,7 +55,7 @@ ptx_token ptx_next(ptx_lexer *lexer);
 /* ---- a parsed module ---- */
 
 typedef struct ptx_register {
-    uint32_t begin; /* its name, as it stands where it was first met */
+    uint32_t begin; /* its name at its first occurrence */
     uint32_t end;
     uint32_t bits;  /* 1: predicate; 8, 16, 32, 64, 128 */
     uint32_t declaration;
@@ -87,7 +87,7 @@ typedef struct ptx_operand {
     uint32_t         symbol_end;
 } ptx_operand;
 
-/* What an instruction does, as far as it matters here. */
+/* Relevant effects of an instruction. */
 typedef enum ptx_effect {
     PTX_COMPUTE, /* defines its first operand, uses the others, nothing else */
     PTX_LOAD,    /* ld: defines its first operand */
@@ -204,7 +204,7 @@ typedef enum ptx_result { PTX_FINE, PTX_SYNTAX, PTX_NO_MEMORY } ptx_result;
 ptx_result ptx_parse(const char *text, uint32_t bytes, ptx_module *module);
 void ptx_module_fini(ptx_module *module);
 
-/* ---- what parts of the parser share ---- */
+/* ---- shared by parts of the parser ---- */
 
 typedef struct ptx_declaration {
     uint32_t begin;
@@ -253,7 +253,7 @@ void ptx_fail(ptx_parser *parser, const char *what);
 /* Pass the character, or fail with what is missing. */
 void ptx_expect(ptx_parser *parser, char c, const char *what);
 
-/* The number at the current token, which is passed; 0 if it is none. */
+/* Consume the number at the current token; 0 if it is not a number. */
 uint32_t ptx_take_number(ptx_parser *parser);
 
 /* Past the semicolon that ends a statement; braces (initializers) are skipped with it. */
@@ -274,8 +274,8 @@ void ptx_declare(ptx_parser *parser, const ptx_token *name, uint32_t count, uint
 void ptx_close_scope(ptx_parser *parser);
 void ptx_forget_registers(ptx_parser *parser);
 
-/* Names of parameters (parameter.c): take one, put a kernel's in order, and ask for one.  A name
- * that the body declares again is not the kernel's. */
+/* Names of parameters (parameter.c): read one, sort a kernel's, and look one up.  A name that the
+ * body declares again is not the kernel's. */
 void ptx_take_name(ptx_parser *parser, int of_body);
 void ptx_sort_names(ptx_module *module, ptx_function *function);
 int ptx_has_parameter(const ptx_module *module, const ptx_function *function, uint32_t begin,
@@ -287,12 +287,12 @@ uint32_t ptx_resolve(ptx_parser *parser, uint32_t begin, uint32_t end);
 /* Operands up to the semicolon, which becomes the current token. */
 void ptx_parse_operands(ptx_parser *parser, ptx_instruction *instruction);
 
-/* The number that a token is, with C's prefixes and PTX's suffix U; 0: it is none. */
+/* The number in a token, with C's prefixes and PTX's suffix U; 0: not a number. */
 int ptx_integer(const ptx_module *module, uint32_t begin, uint32_t end, int64_t *value_p);
 
 /* ---- flow ---- */
 
-/* Fill in what depends on the whole function; 0: memory ran out. */
+/* Fill in the fields that depend on the whole function; 0: memory ran out. */
 int ptx_flow(ptx_module *module, ptx_function *function);
 
 /* 1: the opcode's part `index` (0: "ld", 1: "global", ...) is `word`. */
@@ -335,7 +335,7 @@ typedef struct ptx_forms {
     uint32_t            low;    /* the least depth at which a register in the making was met */
     uint64_t            budget; /* definitions that may still be looked at */
     uint32_t            use;    /* the instruction whose operands are looked at */
-    uint32_t            run_begin; /* of the run that was asked for last */
+    uint32_t            run_begin; /* of the latest run */
     unsigned char      *uniform; /* by register: 0 not looked at, 1 not known to be, 2 proven */
 } ptx_forms;
 
@@ -359,12 +359,12 @@ const ptx_operand *ptx_operand_of(const ptx_forms *forms, const ptx_instruction 
 /* 1: it loads one of the kernel's own parameters. */
 int ptx_is_parameter(const ptx_forms *forms, const ptx_instruction *instruction);
 
-/* What a register holds, if nothing wraps. */
+/* A register's form, if nothing wraps. */
 coalesce_form ptx_deep(ptx_forms *forms, uint32_t reg);
 
 /*
- * The same as instruction `use` finds it.  A register that a loop goes on to change, e.g. a
- * variable that begins as the thread's index, is known up to the loop by its first definition.
+ * The same as instruction `use` finds it.  A register that a loop then changes, such as a variable
+ * that starts as the thread's index, is known up to the loop by its first definition.
  */
 coalesce_form ptx_deep_at(ptx_forms *forms, uint32_t reg, uint32_t use);
 
@@ -395,7 +395,7 @@ typedef struct ptx_planned {
     const ptx_accesses *accesses;
 } ptx_planned;
 
-/* What is loaded or stored; NULL: it has another shape than emitters know. */
+/* The loaded or stored operand; NULL: emitters do not support its shape. */
 const ptx_operand *ptx_data_of(const ptx_module *module, const ptx_instruction *instruction);
 
 /* The register that the address is made of; PTX_NONE: it is a symbol. */
@@ -416,23 +416,23 @@ typedef struct ptx_out {
     int    no_memory;
 } ptx_out;
 
-/* Rewritten code's own registers begin with this; an input that has it is rewritten already. */
+/* Prefix of the rewritten code's own registers; an input that has it is already rewritten. */
 #define PTX_OWN "%shpc_"
 
-/* printf, and ~ stands for PTX_OWN. */
+/* printf, where ~ means PTX_OWN. */
 void ptx_put(ptx_out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ptx_put_bytes(ptx_out *out, const char *text, size_t bytes);
 
-/* The group as a scope of its own; `serial` makes labels unique. */
+/* The group as a separate scope; `serial` makes labels unique. */
 void ptx_emit_group(ptx_out *out, const ptx_planned *planned, const coalesce_group *group,
                     uint32_t serial);
 
-/* ---- regions that stand twice (apart.c) ---- */
+/* ---- regions that are in the output twice (apart.c) ---- */
 
 #define PTX_MOST_FIRST 32u /* instructions */
 
-/* Instructions begin..end-1 of a run, and those of them that compute addresses which are asked for
- * at its begin, in an order in which they may come there. */
+/* Instructions begin..end-1 of a run, and those of them that compute addresses for the check at its
+ * start, in an order that is valid there. */
 typedef struct ptx_region {
     uint32_t run;
     uint32_t begin;
@@ -446,11 +446,11 @@ typedef struct ptx_regions {
     uint32_t   count;
 } ptx_regions;
 
-/* The regions of the plan's questions; 0: one of them cannot be asked, in the run *run_p. */
+/* The regions of the plan's checks; 0: one of them is impossible, in the run *run_p. */
 int ptx_find_regions(const ptx_planned *planned, const coalesce_plan *plan, ptx_regions *regions,
                      uint32_t *run_p);
 
-/* In front of the rewritten code, and after it, with the code as it was. */
+/* Written before the rewritten code, and after it, with the original code. */
 void ptx_open_region(ptx_out *out, const ptx_planned *planned, const coalesce_plan *plan,
                      const ptx_region *region, uint32_t serial);
 void ptx_close_region(ptx_out *out, const ptx_planned *planned, const ptx_region *region,
@@ -468,7 +468,7 @@ typedef struct ptx_piece {
     int      part; /* 0: the register is the word; 1, 2: its lower, upper half */
 } ptx_piece;
 
-/* What the program calls the operands of a group. */
+/* The program's names for the operands of a group. */
 typedef struct ptx_record {
     const ptx_module *module;
     uint32_t          serial;  /* makes labels unique */
@@ -485,7 +485,7 @@ void ptx_print_warp(ptx_out *out, const ptx_record *record, const struct coalesc
 
 typedef struct ptx_request {
     coalesce_options  plan;
-    const char        *file; /* name of the PTX, for what no .loc names a source of; or NULL */
+    const char        *file; /* name of the PTX, for code without a .loc; or NULL */
     const char *const *skip; /* names of functions that are left alone */
     size_t             skips;
     coalesce_demangle *demangle; /* NULL: names stay as they are in PTX */

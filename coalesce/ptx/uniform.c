@@ -2,7 +2,7 @@
 /* Which registers are the same in all lanes, proven: deep forms only presume, see form.c. */
 #include "ptx.h"
 
-#define MAX_STEPS 400u /* definitions behind each other; beyond them nothing is known */
+#define MAX_STEPS 400u /* length of a chain of definitions; beyond it nothing is known */
 
 static int is_uniform_operand(ptx_forms *forms, const ptx_operand *operand)
 {
@@ -50,7 +50,7 @@ int ptx_is_uniform(ptx_forms *forms, uint32_t reg)
     unsigned char *known = &forms->uniform[reg - forms->function->reg];
 
     if (*known == 0) {
-        *known = 1; /* what depends on itself is not */
+        *known = 1; /* a value that depends on itself is not */
         forms->depth++;
         *known = prove_uniform(forms, &forms->module->reg[reg]) ? 2 : 1;
         forms->depth--;
