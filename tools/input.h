@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 /**
- * Open a file.  A FIFO that no program writes to is an error: to wait would be for ever.  Pipes
+ * Open a file.  A FIFO without a writer is an error: waiting could take forever.  Pipes
  * (/dev/stdin, <(command) of a shell) work.
  * @param [out] bytes_p  of a regular file, else -1; may be NULL
  * @param [out] why_p    of a failure, in words

@@ -25,7 +25,7 @@ static int stream_of(const struct stat *about)
     return -1;
 }
 
-/* A device, a pipe, or the program's own output; a FIFO that nobody reads does not block. */
+/* A device, a pipe, or the program's own output; a FIFO without a reader does not block. */
 static int open_in_place(const char *path, const struct stat *about)
 {
     const int stream = stream_of(about);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench: the command line as a line of text for a shell, and what two such lines ask for. */
+/* shpool-bench: the command line as a line of text for a shell, and comparison of two such
+ * lines. */
 #include "config.h"
 
 #include <string.h>

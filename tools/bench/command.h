@@ -11,10 +11,11 @@ extern "C" {
 
 #define BENCH_COMMAND_BYTES 1024
 
-/** What a shell would need to run it again: the tool's name and argv[1] on. */
+/** Write a shell command that repeats the run: the tool's name, then argv[1] and the rest. */
 void bench_command_write(const char *tool, int argc, char **argv, char *line, size_t bytes);
 
-/** Whether two such lines ask for the same, wherever results go (--json, --csv, --plot). */
+/** Whether two such lines request the same run, apart from output options (--json, --csv,
+ *  --plot). */
 int bench_command_same(const char *a, const char *b);
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/** What the results of every command carry.  bench_origin_columns names all of it. */
+/** Origin of results, in the output of every command.  bench_origin_columns names all members. */
 typedef struct bench_origin {
     char version[32]; /* of the library */
     char device[256];

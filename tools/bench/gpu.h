@@ -12,7 +12,7 @@ extern "C" {
 /** Whether there is a GPU; its name and driver in text, or why not. */
 int bench_cuda_present(char *text, size_t bytes);
 
-/** The version of the CUDA runtime, as 13000; 0: this build has none. */
+/** The version of the CUDA runtime, 13000 for 13.0; 0: this build has no CUDA. */
 int bench_cuda_runtime(void);
 
 #ifdef __cplusplus

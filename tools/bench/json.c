@@ -34,7 +34,7 @@ static json_t *series_value(const bench_series *series)
     return array;
 }
 
-/* What is not there is null. */
+/* A missing value is null. */
 static json_t *value(const bench_column *column, const void *record)
 {
     const void *member = (const char *)record + column->offset;
@@ -132,7 +132,8 @@ static int read_member(const bench_column *column, const json_t *from, void *rec
     return 0;
 }
 
-/* What files of versions without the workload objects lack; the record is zeroed. */
+/* Defaults for columns that files from versions without the workload objects lack; the record is
+ * zeroed. */
 static void set_none(const bench_column *column, void *record)
 {
     if (column->kind == BENCH_REAL) {
@@ -241,7 +242,7 @@ static int read_rows(const char *path, const json_t *rows, bench_results *result
     return 0;
 }
 
-/* What keeps an open file from being read, before anyone looks for JSON in it; NULL: nothing. */
+/* Why an open file cannot be read, checked before it is parsed as JSON; NULL: it can. */
 static const char *not_readable(FILE *file)
 {
     const int first = getc(file);

@@ -18,7 +18,7 @@ typedef struct bench_list {
     uint32_t value[BENCH_LIST];
 } bench_list;
 
-/** Names, each once, in the order given; they belong to somebody else. */
+/** Names, each once, in the given order; not owned. */
 typedef struct bench_names {
     size_t      count;
     const char *name[BENCH_LIST];
@@ -29,7 +29,7 @@ int bench_list_has(const bench_list *list, uint32_t value);
 /** A value that is there already stays where it is.  -1: the list is full. */
 int bench_list_add(bench_list *list, uint32_t value);
 
-/** A number from low to high, K, M or G behind it; -1: it is none, and stderr says so. */
+/** A number from low to high, optionally followed by K, M or G; -1: invalid, reported to stderr. */
 int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
                  uint32_t *value);
 
@@ -38,8 +38,8 @@ int bench_decimal(const char *text, const char *option, double low, double high,
 
 /**
  * Numbers from low to high: `32,64,128-1024` (a range doubles) or `100-400:100` (it adds 100).
- * They go behind what the list has; what it has already stays where it is.  -1: stderr says what
- * is wrong and what would do.
+ * They are appended to the list; existing ones keep their places.  -1: stderr says what is wrong
+ * and what is valid.
  */
 int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t high,
                   bench_list *list);
@@ -48,7 +48,7 @@ int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t h
 int bench_choices(const char *text, const char *option, const char *const *known,
                   bench_list *list);
 
-/** What a plural of so many ends in. */
+/** Suffix of a noun after `count`. */
 static inline const char *bench_s(unsigned long long count)
 {
     return (count == 1) ? "" : "s";

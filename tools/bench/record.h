@@ -35,15 +35,15 @@ typedef struct bench_point {
 
 /** One measurement.  Negative figures: not measured.  bench_row_columns names all of it. */
 typedef struct bench_row {
-    char     spec[512];     /* as it was asked for */
+    char     spec[512];     /* as requested */
     char     allocator[SHPOOL_NAME_BYTES];
     char     binding[8];
     char     workload[8];
     char     state[12];     /* BENCH_MEASURED, ... */
     uint32_t threads;
-    uint32_t payload_bytes; /* asked for; 0: total_bytes was */
+    uint32_t payload_bytes; /* requested; 0: total_bytes was */
     uint32_t total_bytes;
-    uint32_t threads_per_pool; /* asked for; 0: the allocator's own choice */
+    uint32_t threads_per_pool; /* requested; 0: the allocator's own choice */
     uint32_t pool_threads;  /* that share a pool in fact */
     uint32_t pools;
     uint32_t shared_bytes;  /* of a block's pools, metadata included */
@@ -60,8 +60,8 @@ typedef struct bench_row {
     unsigned long long refused;    /* of those */
     unsigned long long errors;     /* payload checks that failed, in all launches */
     char     digest[17];    /* of the operations: equal digests did the same; else empty */
-    char     scope[8];      /* objects: who requests one; other workloads: empty */
-    uint32_t median_bytes;  /* objects: asked for; 0 */
+    char     scope[8];      /* objects: scope of a request; other workloads: empty */
+    uint32_t median_bytes;  /* objects: requested; 0 */
     uint32_t touched;       /* objects: 1 if all bytes are written and read; 0 */
     double   malloc_cycles; /* objects: mean of a malloc with its refusals and pauses (GPU) */
     double   free_cycles;
@@ -113,7 +113,7 @@ void bench_results_clear(bench_results *results);
 /** A row with everything but the figures. */
 void bench_row_init(bench_row *row, const bench_point *point);
 
-/** What has been planned for it. */
+/** Set the row's planned pool. */
 void bench_row_set_pool(bench_row *row, const shpool_pool *pool);
 
 /** The row's medians and spreads from its samples. */

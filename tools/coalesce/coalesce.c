@@ -153,7 +153,7 @@ static int take_option(int c, tool_options *options)
     }
 }
 
-/* Words from `from` on: options, then files; and behind "--" what is nvcc's.  -1: go on. */
+/* Words from `from` on: options, then files; after "--" come nvcc's words.  -1: continue. */
 static int take_words(int argc, char **argv, tool_options *options)
 {
     int end = 1;
@@ -219,7 +219,7 @@ static int is_called(const char *path, const char *name)
     return strcmp((slash != NULL) ? slash + 1 : path, name) == 0;
 }
 
-/* nvcc's own options need no "--": all behind the word "nvcc" that are not ours in front of one. */
+/* nvcc's own options need no "--": all words after "nvcc", from the first one that is not ours. */
 static int nvcc(int argc, char **argv, tool_options *options)
 {
     int status = -1;

@@ -67,7 +67,7 @@ static char *read_all(FILE *file, size_t *bytes_p)
     return text;
 }
 
-/* Only a regular file: a FIFO would wait for a writer who need not come. */
+/* Only a regular file: a FIFO might wait forever for a writer. */
 static FILE *open_regular(const char *path)
 {
     const int   fd   = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

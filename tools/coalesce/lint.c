@@ -283,7 +283,7 @@ int tool_lint(const tool_options *options)
     coalesce_report_init(&report);
     for (size_t i = 0; i < options->file_count; i++) {
         if (lint_file(options, options->files[i], &report) != TOOL_OK) {
-            status = TOOL_NO_INPUT; /* the others are looked at all the same */
+            status = TOOL_NO_INPUT; /* the others are processed anyway */
         }
     }
     delivered = deliver(options, &report, stdout);

@@ -18,7 +18,7 @@
 #define OPTIONS "LIBSHPOOL_COALESCE_OPTIONS"
 #define SKIP    "LIBSHPOOL_COALESCE_SKIP"
 
-/* What our own options hand on: letters, one for each flag, blockDim, and kernels, one a line. */
+/* Our own options as passed on: letters, one for each flag, blockDim, and kernels, one a line. */
 #define SKIP_BYTES 8192
 
 /* ---- in place of cicc ---- */
@@ -52,7 +52,7 @@ static ptx_request request_from(const char *letters)
     return request;
 }
 
-/* What was done, or that nothing was. */
+/* Report what was done, or that nothing was. */
 static void tell(const char *path, const char *letters, coalesce_report *report, size_t rewritten)
 {
     if (report->out_of_memory) {
@@ -184,7 +184,7 @@ static int set(const char *name, const char *format, ...)
     return (bytes >= 0) && ((size_t)bytes < sizeof(value)) && (setenv(name, value, 1) == 0);
 }
 
-/* What nvcc.profile says, with our cicc's folder. */
+/* The settings of nvcc.profile, with our cicc's folder. */
 static int set_environment(const char *toolkit, const char *folder, const char *letters)
 {
     const char *path  = getenv("PATH");

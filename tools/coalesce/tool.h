@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of shpool-coalesce share. */
+/* Shared by the files of shpool-coalesce. */
 #ifndef SHPOOL_TOOLS_COALESCE_TOOL_H
 #define SHPOOL_TOOLS_COALESCE_TOOL_H
 
@@ -32,7 +32,7 @@ typedef struct tool_options {
     const char         *output;   /* -o; NULL: none given */
     char *const        *files;
     size_t              file_count;
-    char *const        *compiler; /* what stands behind "--": for nvcc */
+    char *const        *compiler; /* the words after "--": for nvcc */
     size_t              compiler_count;
     const char         *nvcc; /* as the user called it: with its path, or from PATH */
     const char         *skip[TOOL_MOST_SKIPS];
@@ -46,7 +46,7 @@ int tool_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* --verbose: how many records of a file were rewritten. */
 void tool_rewritten(const char *path, size_t records);
 
-/* All of a regular file, with a NUL behind it; NULL: tool_failed() was called.  free() it. */
+/* The contents of a regular file, followed by a NUL; NULL: tool_failed() was called.  free() it. */
 char *tool_read(const char *path, size_t *bytes_p);
 
 /* Replace the file by the text, in one step; 0: tool_failed() was called, and it is as it was. */
@@ -76,7 +76,8 @@ int tool_costs(void);
 /** A template of PATH_MAX bytes for mkstemps() or mkdtemp(), in $TMPDIR; 0: too long. */
 int tool_temporary(char *path, const char *ending);
 
-/* `shpool-coalesce nvcc ...`: words behind "nvcc"; and what nvcc then runs in place of cicc. */
+/* `shpool-coalesce nvcc ...`: words after "nvcc"; and the program that nvcc then runs instead of
+ * cicc. */
 int tool_nvcc(const tool_options *options, int count, char **words);
 int tool_cicc(int count, char **words);
 

@@ -76,7 +76,7 @@ int info_usage_error(const info_usage *usage, const char *text, const char *word
     return EXIT_USAGE;
 }
 
-/* By name, or with "native" that of the first device here. */
+/* Find an architecture by name; "native" is that of this machine's first device. */
 static shpool_status find_arch(const char *name, shpool_arch *arch)
 {
     shpool_driver_device device;

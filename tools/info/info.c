@@ -279,7 +279,7 @@ static int run(int count, char *const words[], int json)
     return info_usage_error(&usage, "unknown command ", words[0]);
 }
 
-/* What a command returned, as the exit status. */
+/* A command's result as the exit status. */
 static int leave(int status)
 {
     if (status < 0) {

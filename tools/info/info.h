@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of shpool-info share.  The facts are printed as text or as JSON. */
+/* Shared by the files of shpool-info.  The facts are printed as text or as JSON. */
 #ifndef SHPOOL_TOOLS_SHPOOL_INFO_H
 #define SHPOOL_TOOLS_SHPOOL_INFO_H
 
@@ -14,7 +14,7 @@
 
 #define INFO_DEVICES 64u /* more are counted, but not described */
 
-/* What is printed of one geometry in `show`; the plan's own failure is a fact, too. */
+/* The output for one geometry in `show`; a failure of the plan is also a fact. */
 typedef struct info_example {
     shpool_config want;
     shpool_status status;
@@ -60,7 +60,7 @@ typedef struct info_geometry {
     int json;
 } info_geometry;
 
-/* What became of the rows of `overhead`. */
+/* Results of the rows of `overhead`. */
 typedef struct info_tally {
     /* pools that hand out memory: native and null fit anywhere, and tell nothing */
     unsigned served;
@@ -74,7 +74,7 @@ static inline void info_tally_count(info_tally *tally, shpool_status status,
     tally->failed += (status != SHPOOL_OK);
 }
 
-/* Nonzero if what was asked for fits no pool. */
+/* Nonzero if the request fits no pool. */
 static inline int info_tally_failed(const info_tally *tally)
 {
     return (tally->failed > 0) && (tally->served == 0);
@@ -85,7 +85,7 @@ int info_overhead(int argc, char **argv, int json);
 
 #define INFO_LINK_WAYS 3u /* shpool_link_origin */
 
-/* What `link` made. */
+/* The result of `link`. */
 typedef struct info_link {
     const char *allocator;
     void *cubin;

@@ -22,13 +22,13 @@ static const info_usage usage = {
     "overhead: of shared_bytes over --bytes; with --total over what the pools can hold\n"
 };
 
-/* What the command line asked for. */
+/* The command line's request. */
 typedef struct request {
     info_geometry geometry;
     const char *allocator;
 } request;
 
-/* What an option that takes a number takes. */
+/* Legal values of a numeric option. */
 typedef struct range {
     const char *option;
     uint32_t low;
@@ -44,7 +44,7 @@ static const range per_pool_range  = { "--threads-per-pool", 1, SHPOOL_MAX_THREA
 static const range alignment_range = { "--alignment", SHPOOL_MIN_ALIGNMENT, SHPOOL_MAX_ALIGNMENT,
                                        1, 1 };
 
-/* 0, or EXIT_USAGE: stderr says what would do. */
+/* 0, or EXIT_USAGE: stderr says what is valid. */
 static int number(const char *text, const range *legal, uint32_t *value_p)
 {
     uint64_t value;

@@ -15,12 +15,12 @@
 
 /* A held object's words. */
 enum {
-    BENCH_NEXT  = 0, /* where the next one and the one in front of it lie */
+    BENCH_NEXT  = 0, /* addresses of the next and the previous object */
     BENCH_FRONT = 4,
     BENCH_BYTES = 8
 };
 
-/* By one lane: link object p behind `at` (0: the ring is empty). */
+/* Called by one lane: link object p after `at` (0: the ring is empty). */
 SIMT_FN void bench_ring_link(simt_addr at, simt_addr p, uint32_t bytes)
 {
     simt_addr next = (at != 0) ? simt_load32(at + BENCH_NEXT) : p;
@@ -33,7 +33,7 @@ SIMT_FN void bench_ring_link(simt_addr at, simt_addr p, uint32_t bytes)
     simt_store32(at + BENCH_NEXT, p);
 }
 
-/* By one lane: unlink object p; the one in front of it, or 0 if it was alone. */
+/* Called by one lane: unlink object p; returns the previous one, or 0 if it was alone. */
 SIMT_FN simt_addr bench_ring_unlink(simt_addr p)
 {
     simt_addr next  = simt_load32(p + BENCH_NEXT);
@@ -44,7 +44,8 @@ SIMT_FN simt_addr bench_ring_unlink(simt_addr p)
     return (front != p) ? front : 0u;
 }
 
-/* By the lanes of a warp: free the object some steps behind `at`; where the ring then is. */
+/* Called by the lanes of a warp: free the object some steps after `at`; returns the ring's
+ * position. */
 SIMT_FN simt_addr bench_age(shpool_heap heap, simt_addr at, uint32_t steps, uint32_t lanes)
 {
     simt_addr p = at;
@@ -66,8 +67,8 @@ SIMT_FN uint32_t bench_aging_bytes(const uint32_t *sizes, uint32_t r)
     return sizes[(r >> 8) % BENCH_SIZES];
 }
 
-/* By the lanes of a warp: a malloc and, 15 times of 16, a free, but never of the last object.
- * Where the ring then is; 0: the malloc was refused, and the ring is as it was. */
+/* Called by the lanes of a warp: a malloc and, 15 times of 16, a free, but never of the last
+ * object.  Returns the ring's position; 0: the malloc was refused, and the ring is unchanged. */
 SIMT_FN simt_addr bench_turn(shpool_heap heap, simt_addr at, const uint32_t *sizes, uint32_t r)
 {
     const uint32_t lanes = shpool_warp_lanes();
@@ -86,7 +87,7 @@ SIMT_FN simt_addr bench_turn(shpool_heap heap, simt_addr at, const uint32_t *siz
     return frees ? bench_age(heap, at, (r >> 16) & 63u, lanes) : at;
 }
 
-/* By one warp: free all; the bytes that were held. */
+/* Called by one warp: free all; returns the bytes that were live. */
 SIMT_FN uint32_t bench_end(shpool_heap heap, simt_addr at)
 {
     uint32_t held = 0;
@@ -98,7 +99,8 @@ SIMT_FN uint32_t bench_end(shpool_heap heap, simt_addr at)
     return held;
 }
 
-/* By all threads: one life, and all is freed again; thread 0 gets the bytes that were held. */
+/* Called by all threads: one life, at the end of which all is freed; thread 0 gets the bytes that
+ * were live. */
 SIMT_FN uint32_t bench_life(shpool_heap heap, const bench_args *args, uint32_t r, int verify,
                             bench_tally *tally)
 {

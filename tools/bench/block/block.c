@@ -153,7 +153,7 @@ static int close_output(const char *path, tool_output *output, int keep)
     return 1;
 }
 
-/* What remains when the rows are out; exit status. */
+/* Final steps after the rows; returns the exit status. */
 static int finish(report *out)
 {
     const bench_options *options = out->options;
@@ -186,7 +186,7 @@ static int finish(report *out)
     return (failed || (out->errors != 0) || (out->failed != 0)) ? 1 : 0;
 }
 
-/* By a signal that does not wait for the launch under way. */
+/* Called by a signal that does not wait for the running launch. */
 static void save(void *user)
 {
     bench_progress_clear();

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* ---- what the user asked for: options.c ---- */
+/* ---- the user's options: options.c ---- */
 
 typedef struct bench_options {
     const char *device;    /* "cpu", "cuda", or NULL: cuda if there is one */
@@ -43,7 +43,7 @@ typedef struct bench_options {
 /** 0: go on; else exit status + 1. */
 int bench_options_parse(int argc, char **argv, bench_options *options);
 
-/** What is left to say when it is known where the kernels run: all allocators, the defaults. */
+/** Complete the options once the device is known: all allocators, the defaults. */
 int bench_options_complete(bench_options *options, int cuda);
 
 /** How many points there are: the product of all lists; scopes, medians and touched count for
@@ -59,7 +59,7 @@ void bench_point_at(const bench_options *options, size_t index, bench_point *poi
 
 /* ---- what a point means for a pool and a kernel: point.c ---- */
 
-/** What a point wants of shpool_plan(). */
+/** A point's configuration for shpool_plan(). */
 void bench_point_config(const bench_point *point, shpool_config *want);
 
 /** The row cannot exist, because... */
@@ -78,8 +78,8 @@ struct bench_tally;
 void bench_args_init(struct bench_args *args, const bench_options *options,
                      const bench_point *point, const shpool_pool *pool);
 
-/** What happened in one launch of row->blocks blocks; errors add up.  -1: units gave up, and the
- *  note says so. */
+/** Add the results of one launch of row->blocks blocks; errors accumulate.  -1: units gave up, and
+ *  the note says so. */
 int bench_row_tally(bench_row *row, size_t workload, const struct bench_tally *tally);
 
 /* ---- the workload objects: objects.c ---- */

@@ -73,7 +73,7 @@ static void kernel(void *arg)
     shpool_fini(heap);
 }
 
-/* Of this process's own work: what else runs on the machine counts less. */
+/* Time of this process's own work, on which other load has less influence. */
 static double seconds(void)
 {
     struct timespec now;

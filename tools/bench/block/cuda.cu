@@ -127,7 +127,7 @@ __global__ void clock_kernel(unsigned long long *cycles_and_ns)
     cycles_and_ns[1] = now - from;
 }
 
-/* What the multiprocessors' clock is now; negative: not known. */
+/* Current clock of the multiprocessors; negative: unknown. */
 double sm_mhz(const launch &l)
 {
     unsigned long long  result[2] = {0, 0};
@@ -266,9 +266,9 @@ const bench_binding *inline_binding(const char *name)
     return NULL;
 }
 
-/* The kernels for the point's binding; false: the row has none, and says why.  A linked row has the
- * kernels of the function table, which shpool_open() joins with the allocator; so has a row by
- * table, where the allocator is a plugin's. */
+/* The kernels for the point's binding; false: there are none, and the row says why.  A linked row
+ * uses the kernels of the function table, which shpool_open() links with the allocator; so does a
+ * table row with a plugin's allocator. */
 bool choose_kernels(launch *l, const bench_point *point, const shpool_config *want, bench_row *row)
 {
     const unsigned       id     = bench_kernel_id((uint32_t)point->workload, point->scope);

@@ -47,7 +47,7 @@ BENCH_SCOPES(BENCH_SCOPE_KERNEL)
     {BENCH_PLAIN(BENCH_TIMED) BENCH_SCOPES(BENCH_TIMED_OBJECTS)}, \
     {BENCH_PLAIN(BENCH_CHECKED) BENCH_SCOPES(BENCH_CHECKED_OBJECTS)}
 
-/* What bench/block/cuda.cu needs of a binding that nvcc compiled. */
+/* The kernels of a binding compiled by nvcc, for bench/block/cuda.cu. */
 typedef struct bench_binding {
     shpool_status (*open)(const char *spec, const shpool_config *want, shpool_pool *pool);
     const void *timed[BENCH_KERNEL_COUNT];

@@ -34,7 +34,7 @@ SIMT_HD uint32_t bench_kernel_id(uint32_t workload, uint32_t scope)
 #define BENCH_SIZES         4096u /* in the table of sizes; a power of two */
 #define BENCH_LEAST_OBJECT  16u   /* bytes */
 #define BENCH_PAUSE         200u  /* ns after a refusal */
-#define BENCH_MOST_REFUSALS 4000000u /* of one object, about a second: nobody will free */
+#define BENCH_MOST_REFUSALS 4000000u /* of one object, about a second: no thread will free */
 
 SIMT_HD uint32_t bench_unit_threads(uint32_t scope, uint32_t _block)
 {
@@ -167,7 +167,7 @@ SIMT_FN uint32_t bench_object_touch(uint32_t scope, int verify, const bench_unit
     return wrong;
 }
 
-/* What the leaders of all units add up beside the tally. */
+/* Sums of all units' leaders, in addition to the tally. */
 SIMT_FN void bench_objects_sum(const bench_args *args, unsigned long long malloc_cycles,
                                unsigned long long free_cycles, uint32_t stuck)
 {
@@ -210,7 +210,7 @@ SIMT_FN void bench_run_objects(shpool_heap heap, const bench_args *args, uint32_
             }
             it++;
             at += 7919u;
-            bytes = args->sizes[at % BENCH_SIZES]; /* early: nobody's malloc waits for the load */
+            bytes = args->sizes[at % BENCH_SIZES]; /* early: no malloc waits for the load */
             now   = simt_clock();
             bench_object_put(heap, scope, own, &unit, p);
             start = simt_clock();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench block: the command line, and the points of the sweep that it asks for. */
+/* shpool-bench block: the command line, and the points of its sweep. */
 #include "config.h"
 
 #include <stdio.h>
@@ -122,7 +122,7 @@ static int take(int c, void *options)
     }
 }
 
-/* What does not go together; nonzero, and stderr says it. */
+/* Check for conflicting options; nonzero: reported to stderr. */
 static int conflicts(int argc, char **argv, void *options)
 {
     const bench_options *o = options;

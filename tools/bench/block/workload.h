@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every thread of a benchmark kernel does: one text for the GPU and the CPU block executor.
+/* The work of each thread of a benchmark kernel, from the same source for the GPU and the CPU block
+ * executor.
  *
  * Sizes are run-time values and slots are scalars chosen by selects: an array would live in local
- * memory and hide the allocator.  Kernels differ in nothing but the allocator.
+ * memory and hide the allocator.  Kernels differ only in the allocator.
  *
- * verify, a constant: 1 stamps every allocation and looks at the stamps again before the free; that
- * is another kernel, for a launch that is not timed. */
+ * verify, a constant: 1 stamps every allocation and checks the stamps before the free; that is a
+ * separate kernel, for a launch that is not timed. */
 #ifndef SHPOOL_BENCH_WORKLOAD_H
 #define SHPOOL_BENCH_WORKLOAD_H
 
@@ -15,14 +16,14 @@
  * cache, and no allocator is the faster for it. */
 #define BENCH_ROLLED SIMT_ROLLED
 
-/** What happened in one thread, and, added up, in a launch. */
+/** Results of one thread and, summed, of a launch. */
 typedef struct bench_tally {
     unsigned long long ops;      /* mallocs and frees */
     unsigned long long failures; /* mallocs that got NULL */
     unsigned long long errors;   /* payloads that did not hold what was written */
-    unsigned long long payload;  /* ramp, aging: bytes asked for and held */
+    unsigned long long payload;  /* ramp, aging: requested and live bytes */
     unsigned long long cycles;   /* of thread 0 of block 0 around its loop (GPU) */
-    unsigned long long digest;   /* of the operations asked for; 0 unless verifying */
+    unsigned long long digest;   /* of the requested operations; 0 unless verifying */
     unsigned long long malloc_cycles; /* objects: from requests to grants, of all units (GPU) */
     unsigned long long free_cycles;
     unsigned long long stuck;    /* objects: units that gave up */
@@ -34,7 +35,7 @@ typedef struct bench_args {
     uint32_t seed;
     uint32_t bytes; /* request of `pairs` and `handoff`, 4 times the first one of `batch` (64) */
     uint32_t box;   /* where letter boxes are, in the dynamic shared memory */
-    uint32_t alignments; /* `fuzz` asks for so many: 16, 32, ... */
+    uint32_t alignments; /* number of alignments in `fuzz`: 16, 32, ... */
     uint32_t touch; /* `objects`: whether all of an object is written and read */
     uint32_t slot;  /* `objects` without an allocator: bytes of a unit's slot */
     const uint32_t *sizes; /* `objects`, `aging`: BENCH_SIZES requests, global memory */
@@ -75,8 +76,8 @@ SIMT_FN uint32_t bench_first(const bench_args *args)
     return thread * 2654435761u + 12345u + args->seed * 2246822519u;
 }
 
-/* Two runs did the same operations if their digests are equal.  Sizes that are asked for, and a
- * number above them for what is no malloc. */
+/* Two runs did the same operations if their digests are equal.  Requested sizes, and numbers above
+ * them for operations other than malloc. */
 #define BENCH_OP_FREE    (1u << 20)
 #define BENCH_OP_REALLOC (1u << 21)
 #define BENCH_OP_ALIGNED (1u << 22)
@@ -86,8 +87,7 @@ SIMT_FN void bench_did(bench_tally *tally, uint32_t operation)
     tally->digest = (tally->digest + operation + 1u) * 6364136223846793005ull; /* Knuth's MMIX */
 }
 
-/* What the first and the last word of an allocation of thread `rank` hold while it is live: nobody
- * else's do. */
+/* Unique contents of the first and the last word of a live allocation of thread `rank`. */
 SIMT_FN uint32_t bench_stamp(const void *p, uint32_t rank)
 {
     return (uint32_t)(size_t)p ^ ((rank + 1u) * 2654435761u);

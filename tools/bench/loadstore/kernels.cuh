@@ -201,7 +201,7 @@ struct ls_gather_direct : ls_plain {
     }
 };
 
-/* Two lists, one behind the other by chance. */
+/* Two lists that happen to be adjacent. */
 struct ls_load2 : ls_plain {
     LS_TILE
     {
@@ -330,7 +330,7 @@ __global__ void __launch_bounds__(NT) ls_copy(const T *in, T *out, ull count, ui
     }
 }
 
-/* The sum is stored where it is asked for, or never: the compiler cannot know. */
+/* The sum is stored on request or never: the compiler cannot know which. */
 __device__ __forceinline__ void ls_keep(uint32_t total, uint32_t *sum, ull count)
 {
     if (sum != NULL) {
@@ -359,7 +359,7 @@ __global__ void __launch_bounds__(NT) ls_sum(const T *in, T *, ull count, uint32
     ls_keep(total, sum, count);
 }
 
-/* By the copy engine, BUFFERS tiles under way at a time: 1, or 2 by turns. */
+/* By the copy engine, with BUFFERS tiles in flight: 1, or 2 alternating. */
 template <typename T, int NT, int VT, int BUFFERS, copy_path STORE>
 __global__ void __launch_bounds__(NT) ls_bulk(const T *in, T *out, ull count, uint32_t *)
 {

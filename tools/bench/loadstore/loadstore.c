@@ -85,7 +85,7 @@ static int size(const char *text, unsigned long long *bytes)
     return 0;
 }
 
-/* What the command line asks for. */
+/* The command line's request. */
 typedef struct request {
     bench_ls_options options;
     output           format;
@@ -158,7 +158,7 @@ static void put_list(const char *before, const bench_list *list)
     }
 }
 
-/* Whether something of what is asked for was compiled in; -1: no, and stderr says what was. */
+/* Check that a requested shape was compiled in; -1: none, and stderr lists those that were. */
 static int check_shapes(const bench_ls_options *options)
 {
     bench_ls_shapes there;
@@ -291,7 +291,7 @@ static void header(const report *out, const bench_ls_options *options, const ben
            "errors");
 }
 
-/* What remains to be said when the rows are out; exit status. */
+/* Final output after the rows; returns the exit status. */
 static int finish(report *out, int failed, const char *error)
 {
     summary(out);

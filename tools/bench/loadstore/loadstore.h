@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/** What the user asked for. */
+/** The user's options. */
 typedef struct bench_ls_options {
     bench_list type_bytes; /* empty: all that were compiled in */
     bench_list threads;
@@ -21,10 +21,10 @@ typedef struct bench_ls_options {
     const char *function; /* part of a name, or NULL: all */
     unsigned long long bytes; /* of each of the two arrays */
     uint32_t repeats;     /* launches whose median counts */
-    uint32_t waves;       /* grid: so many times the blocks that the GPU can hold; 0: one a tile */
+    uint32_t waves;       /* grid: multiple of the blocks that the GPU can hold; 0: one a tile */
 } bench_ls_options;
 
-/** What was compiled in: each with each.  Empty: this build has no CUDA. */
+/** Shapes compiled in, in all combinations.  Empty: this build has no CUDA. */
 typedef struct bench_ls_shapes {
     bench_list type_bytes;
     bench_list threads;
@@ -94,7 +94,7 @@ void bench_loadstore_shapes(bench_ls_shapes *shapes);
 int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,
                         char *error);
 
-/** What a file of results says of them, beside its origin. */
+/** Their columns in a file of results, in addition to its origin. */
 extern const bench_column bench_ls_option_columns[];
 
 /** Begin, add to and print the JSON document; -1: this build has no JSON library. */

@@ -38,7 +38,7 @@ typedef ls_type<BENCH_LS_BYTES>::type element;
 
 template <int... VALUES> struct ls_list {};
 
-/* What all entries of a shape have in common. */
+/* Common part of all entries of a shape. */
 template <int NT, int VT>
 bench_ls_entry entry_of(const char *function, const char *path, bench_ls_check check,
                         bench_ls_order order, uint32_t shared, const void *kernel)

@@ -15,7 +15,7 @@
 #define LOADS_SEQUENCES 48u
 #define LOADS_LAYERS    16u
 
-/* Of one block: its weights, and what the backward pass needs. */
+/* One block: its weights, and the data for the backward pass. */
 typedef struct loads_block {
     size_t weight_bytes[LOADS_WEIGHTS];
     void *weight[LOADS_WEIGHTS];

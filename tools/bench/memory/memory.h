@@ -66,8 +66,8 @@ int memory_cold(const memory_options *options, const char *spec);
 int memory_oom(const memory_options *options, const char *spec);
 int memory_replay(const memory_options *options, const char *spec);
 
-/* Builds with nvcc.  Register CUB's CachingDeviceAllocator as the base `cub`; let a stream be busy
- * for so many microseconds, on one of its device's processors. */
+/* Builds with nvcc.  Register CUB's CachingDeviceAllocator as the base `cub`; keep a stream busy
+ * for a number of microseconds, on one of its device's multiprocessors. */
 void bench_memory_add_cub(void);
 void bench_memory_spin(int device, shpool_stream stream, unsigned microseconds);
 

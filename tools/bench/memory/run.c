@@ -80,7 +80,7 @@ int memory_pair(const memory_options *options, const char *spec)
     context = memory_context(options, allocator);
     for (size_t l = 0; (context != NULL) && (result == 0) && (l < 3); l++) {
         if ((lives[l] > 10000) && (strcmp(spec, "simple") == 0)) {
-            break; /* the driver needs minutes for so many */
+            break; /* the driver needs minutes for that number */
         }
         for (; (result == 0) && (held < lives[l]); held++) {
             if (shpool_device_malloc(allocator, 256 * (1 + held % 40),
@@ -125,7 +125,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Million pairs a second of so many threads. */
+/* Million pairs a second with `threads` threads. */
 static double run_threads(const memory_options *options, shpool_device_allocator *allocator,
                           unsigned threads, unsigned pairs, int shared)
 {
@@ -150,7 +150,8 @@ static double run_threads(const memory_options *options, shpool_device_allocator
         longest = (w[i].seconds > longest) ? w[i].seconds : longest;
         longest = (w[i].ns < 0.0) ? -1e9 : longest;
     }
-    for (unsigned i = 0; i < threads; i++) { /* when nobody uses the first one's stream any more */
+    for (unsigned i = 0; i < threads; i++) { /* when no thread uses the first one's stream any
+                                                more */
         shpool_context_unref(w[i].context);
     }
     pthread_barrier_destroy(&barrier);

@@ -11,7 +11,7 @@
 
 #define PLACES 8192u /* a power of two, more than twice what is live */
 
-/* Counts what was asked for: open addressing, and what is freed leaves its key. */
+/* Counts requests: open addressing, in which freed entries leave their keys. */
 typedef struct trainer {
     shpool_device_allocator *allocator;
     shpool_stream stream;

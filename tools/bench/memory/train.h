@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a training loop allocates and frees, made up: the same calls each time, no model, no GPU.
+ * A synthetic training loop's allocations and frees: the same calls each time, no model, no GPU.
  *
  * A transformer as PyTorch trains it, with mixed precision, Adam, and gradients that are dropped
  * after each step: weights that stay, activations that are kept from the forward pass to the
  * backward pass and freed in reverse, gradients of both, temporaries in between.  If the length of
- * the sequences changes from step to step, no step asks for the sizes of the one before.
+ * the sequences changes from step to step, no step requests the sizes of the previous one.
  */
 #ifndef SHPOOL_BENCH_TRAIN_H
 #define SHPOOL_BENCH_TRAIN_H
@@ -21,7 +21,7 @@
 #define TRAIN_SAVED  8u /* activations of a layer that the backward pass needs */
 #define TRAIN_PARTS  6u /* weights of a layer */
 
-/* Who allocates.  0 from `take`: refused; the loop then ends. */
+/* The allocator under test.  0 from `take`: refused; the loop then ends. */
 typedef struct train_memory {
     int (*take)(void *user, void **ptr_p, size_t bytes);
     void (*give)(void *user, void *ptr);

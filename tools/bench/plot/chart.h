@@ -18,7 +18,7 @@
 #define PLOT_SERIES       (3 * BENCH_LIST)
 #define PLOT_MOST_PANELS  1000u /* gnuplot takes a millisecond and more for each */
 
-/** What can be swept. */
+/** Parameters that can be swept. */
 typedef struct plot_dimension {
     uint32_t (*of)(const bench_row *row);
     const char *label;
@@ -29,7 +29,7 @@ typedef struct plot_dimension {
 enum { PLOT_MEDIAN = 3, PLOT_DIMENSIONS = 4 };
 extern const plot_dimension plot_dimensions[PLOT_DIMENSIONS];
 
-/** What can be drawn; a name of NULL ends the table. */
+/** Figures that can be drawn; a name of NULL ends the table. */
 typedef struct plot_figure {
     const char *name;
     size_t      offset; /* in bench_row, a double; negative: none */

@@ -47,7 +47,7 @@ static int same_series(const bench_row *a, const bench_row *b)
     return (strcmp(a->spec, b->spec) == 0) && (strcmp(a->binding, b->binding) == 0);
 }
 
-/* Of their panels; 0: they are in one. */
+/* Compare their panels; 0: they are in the same one. */
 static int compare_panels(const plot_cell *a, const plot_cell *b)
 {
     const uint32_t touched_a = a->row->touched;

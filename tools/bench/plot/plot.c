@@ -149,7 +149,7 @@ static int write_script(const bench_results *results, size_t figure, const char 
     return plot_script(results, figure, drawing, drawing, to);
 }
 
-/* By gnuplot, whose output is copied: it knows no name of a file. */
+/* Uses gnuplot, whose output is copied: gnuplot gets no file name. */
 static int write_chart(const bench_results *results, size_t figure, const char *path, FILE *to)
 {
     char  input[] = "-";
@@ -225,7 +225,7 @@ static int find_figure(const char *name)
     return -1;
 }
 
-/* What the command line asks for. */
+/* The command line's request. */
 typedef struct request {
     const char *output;
     int         figure;

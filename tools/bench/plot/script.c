@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool-bench's charts: a gnuplot script with the data inside.
  *
- * One panel for each workload, and for each value of what was swept beside the x axis.  The x axis
- * is what has most values of threads, pool bytes, threads_per_pool and, if all rows are of the
- * workload objects, their median; if nothing was swept, bars stand side by side.  A ring stands
- * where requests were refused, the larger the more, and a cross where a row failed or a payload was
- * wrong; what cannot exist and what an interrupted run did not come to is named above its panel. */
+ * One panel for each workload, and for each value of other swept parameters.  The x axis is the
+ * parameter with the most values among threads, pool bytes, threads_per_pool and, if all rows are
+ * of the workload objects, their median; without a sweep, bars are shown side by side.  A ring
+ * marks refused requests, larger for more, and a cross a failed row or a wrong payload; what cannot
+ * exist and what an interrupted run did not come to is named above its panel. */
 #include "config.h"
 
 #include <math.h>
@@ -90,7 +90,7 @@ static int is_utilisation(const bench_row *row)
     return (strcmp(row->workload, "ramp") == 0) || (strcmp(row->workload, "aging") == 0);
 }
 
-/* Utilisation where that is the question, else what was asked for; negative: none. */
+/* Utilisation if that is the subject, else the requested figure; negative: none. */
 static double figure(const plot_chart *c, const bench_row *row)
 {
     return is_utilisation(row) ? row->utilisation
@@ -251,7 +251,7 @@ static absence absence_of(const plot_chart *c, const population *count)
     return (count->absent >= values) ? CANNOT_EXIST : NOT_MEASURED;
 }
 
-/* Add "n/a: a, b, 3 more" to the line, which then has at most so many letters. */
+/* Add "n/a: a, b, 3 more" to the line, up to its maximum length. */
 static void add_absent(const plot_chart *c, const population *count, absence why, size_t letters,
                        shpool_text *line)
 {
@@ -280,7 +280,7 @@ static void add_absent(const plot_chart *c, const population *count, absence why
     }
 }
 
-/* Who is not in this panel at all, and why. */
+/* The allocators that are missing in this panel, and why. */
 static void put_absent(const plot_chart *c, const population *count)
 {
     char        text[PLOT_PANEL_WIDTH / 6]; /* letters that fit */

@@ -52,7 +52,7 @@ static int fail(reader *r, const char *format, ...)
     return -1;
 }
 
-/* The next line that is no comment, cut into words; 0: there is none, or it has no end. */
+/* The next line that is not a comment, split into words; 0: there is none, or it has no end. */
 static int next_line(reader *r)
 {
     ssize_t got;
@@ -190,7 +190,7 @@ static int read_place(reader *r, uint32_t i, trace_record *record)
     return number(r, i, (unsigned long long)t->pools * t->pool_bytes, &record->place);
 }
 
-/* Word 1 as who asked: a thread's rank, or "8+7": thread 8 and 7 more that the block has. */
+/* Word 1 as the requester: a thread's rank, or "8+7": thread 8 and 7 more of the block. */
 static int read_thread(reader *r, trace_record *record)
 {
     const uint32_t threads = r->trace->block_threads;
@@ -299,7 +299,7 @@ static int read_life(reader *r)
                                      "cut off", i, records, life.block);
     }
     trace_builder_end(&builder);
-    t->lives[t->count++] = life; /* also one that is not complete: who frees the trace frees it */
+    t->lives[t->count++] = life; /* also an incomplete one, so that it is freed with the trace */
     return status;
 }
 

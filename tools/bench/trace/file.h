@@ -21,22 +21,22 @@ typedef enum trace_kind {
 /* One operation.  A release of a mark is here as the frees that it stands for. */
 typedef struct trace_op {
     trace_kind kind;
-    uint32_t thread;    /* who asked: a thread, or a group's first one */
+    uint32_t thread;    /* requester: a thread, or a group's first one */
     uint32_t members;   /* of the group; 1: the thread alone */
-    uint32_t bytes;     /* asked for by malloc or resize */
+    uint32_t bytes;     /* requested by malloc or resize */
     uint32_t usable;
     uint32_t alignment;
     uint32_t object;    /* malloc: its own index in the life; else that of the malloc */
     uint32_t end;       /* malloc: index of its free, or the life's count; TRACE_NONE: it failed */
     uint32_t global;    /* place is an address of global memory: it was spilled */
-    unsigned long long place; /* malloc: bytes behind the begin of the block's first pool */
+    unsigned long long place; /* malloc: bytes after the start of the block's first pool */
 } trace_op;
 
 /* One life of a block's pools: from shpool_init() to shpool_fini(). */
 typedef struct trace_life {
     uint32_t block;
     uint32_t launch;
-    uint32_t dropped;  /* records behind the last one, for which there was no room */
+    uint32_t dropped;  /* records after the last one, for which there was no room */
     uint32_t refused;  /* frees that changed nothing: they are left out */
     uint32_t waits;    /* attempts that were repeated: likewise */
     uint32_t count;    /* of operations */
@@ -98,7 +98,7 @@ typedef struct trace_sums {
     unsigned long long dropped;
     unsigned long long refused;
     unsigned long long waits;
-    uint32_t peak_bytes;         /* asked for and live at once, in one life */
+    uint32_t peak_bytes;         /* requested and live at the same time, in one life */
     uint32_t largest;            /* request */
 } trace_sums;
 

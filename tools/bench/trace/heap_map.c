@@ -24,7 +24,7 @@
 #define MOST_ENTRIES 8u /* of the legend */
 #define ENTRY_WIDTH  140.0 /* room for "512 to 1023 bytes: 99%", in pixels */
 #define WHO_WIDTH    165.0 /* for "lanes 16-23 of warp 31: 99%" */
-#define KINDS     33u   /* of who asks: a thread, 2 to 32 lanes, the block */
+#define KINDS     33u   /* kinds of requesters: a thread, 2 to 32 lanes, the block */
 #define BOX       10.0
 
 typedef struct map {
@@ -40,8 +40,9 @@ typedef struct map {
 
 /* ---- colours ---- */
 
-/* What has a colour in common: the power of two that a size begins with; or who asked.  The numbers
- * of threads are their ranks, then come those of two lanes by the first one's rank, and so on. */
+/* Group of operations with a common colour: by the leading power of two of the size, or by
+ * requester.  Threads are numbered by their ranks, followed by pairs of lanes by the first one's
+ * rank, and so on. */
 static uint32_t group_of(const map *m, const trace_op *op)
 {
     const uint32_t kind = ((op->members < KINDS) ? op->members : KINDS) - 1;
@@ -136,7 +137,7 @@ static void count_held(map *m, const trace_op *op, uint32_t from, uint32_t to, u
     }
 }
 
-/* One rectangle of an allocation, of so many bytes from one operation to another. */
+/* One rectangle of an allocation: its bytes from one operation to another. */
 static void put_piece(map *m, const trace_op *op, uint32_t from, uint32_t to, uint32_t bytes)
 {
     const double left = x_of(m, from);
@@ -255,7 +256,7 @@ static void put_allocation(FILE *to, const map *m, const trace_op *op)
     }
 }
 
-/* What ends a hole: an allocation, or where there is none an edge of the pool. */
+/* The end of a hole: an allocation, or else an edge of the pool. */
 static void put_neighbour(FILE *to, const map *m, uint32_t at, const char *edge)
 {
     if (at == TRACE_NONE) {
@@ -357,7 +358,7 @@ static int put_failures(map *m, uint32_t *count)
 
 /* ---- the legend ---- */
 
-/* The group that held most of those behind `last` in that order; groups: none did. */
+/* The group with the most live bytes among those after `last` in that order; groups: none. */
 static uint32_t next_group(const double *held, uint32_t groups, uint32_t last)
 {
     uint32_t best = groups;

@@ -11,22 +11,22 @@
 typedef enum heap_map_color { HEAP_MAP_THREAD, HEAP_MAP_SIZE } heap_map_color;
 
 typedef struct heap_map_options {
-    uint32_t from;        /* first operation that is drawn, and the first one behind */
+    uint32_t from;        /* first operation that is drawn, and the first one after */
     uint32_t to;
     heap_map_color color;
 } heap_map_options;
 
-/* What failed, and why; at the instant of the request. */
+/* A failed request, and why it failed; at the instant of the request. */
 typedef struct heap_map_fault {
     uint32_t at;          /* operation */
     uint32_t pool;
     uint32_t free_bytes;  /* of the thread's own pool, between allocations, its head left out */
     uint32_t hole;        /* the largest piece of that */
-    uint32_t hole_at;     /* bytes behind the begin of the first pool */
+    uint32_t hole_at;     /* bytes after the start of the first pool */
     uint32_t below;       /* operations whose allocations bound it; TRACE_NONE: the pool's end */
     uint32_t above;
     uint32_t takers;      /* others that had got of it, if it is large enough */
-    uint32_t taken;       /* the first one's operation, behind `at`; TRACE_NONE: nobody had */
+    uint32_t taken;       /* the first one's operation, after `at`; TRACE_NONE: none */
     uint32_t left;        /* largest hole without what they had got */
 } heap_map_fault;
 

@@ -26,7 +26,7 @@ static uint32_t most(uint32_t a, uint32_t b)
     return (a > b) ? a : b;
 }
 
-/* What is live in a pool as operation `at` begins, sorted; the number. */
+/* Find the live allocations of a pool when operation `at` begins, sorted; returns their number. */
 static uint32_t find_live(const trace_life *life, uint32_t at, uint32_t begin, uint32_t end,
                           extent *live)
 {
@@ -54,8 +54,8 @@ static uint32_t find_live(const trace_life *life, uint32_t at, uint32_t begin, u
     return count;
 }
 
-/* Bytes at the begin of a pool that its allocator needs for itself: those below every allocation of
- * the trace, and no more than a fresh pool keeps back. */
+/* Metadata bytes at the start of a pool: those below every allocation of the trace, and no more
+ * than a fresh pool reserves. */
 static uint32_t head_of(const trace_file *trace)
 {
     uint32_t head = trace->pool_bytes - ((trace->largest < trace->pool_bytes) ? trace->largest
@@ -141,9 +141,10 @@ static uint32_t see(trace_threads who, unsigned char *seen)
 }
 
 /*
- * Add to what is live what others may have got already, although it is recorded later: that of
- * mallocs which may have been under way, because they are the first operation behind `at` of all
- * their threads, in granules that nobody else had since.  The number of all.
+ * Add to the live allocations those that other threads may already have got, although they are
+ * recorded later: mallocs that may have been in progress, because they are the first operation
+ * after `at` of all their threads, in granules that no other allocation has used since.  Returns
+ * the total number.
  */
 static uint32_t add_taken(const trace_life *life, uint32_t at, granules *g, unsigned char *seen,
                           uint32_t threads, extent *live, uint32_t count)
@@ -171,7 +172,8 @@ static uint32_t add_taken(const trace_life *life, uint32_t at, granules *g, unsi
     return count;
 }
 
-/* Who had got of the largest hole, and what is left of all; live: with what add_taken() added. */
+/* Allocations taken from the largest hole, and the bytes left; live: with those added by
+ * add_taken(). */
 static void find_takers(const extent *live, uint32_t count, granules *g, heap_map_fault *fault)
 {
     heap_map_fault rest = *fault;

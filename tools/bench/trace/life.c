@@ -8,7 +8,7 @@
 
 #include "life.h"
 
-/* What the table of places has numbers for; a mark's kind is MARK and its pool. */
+/* Kinds in the table of places; a mark's kind is MARK plus its pool. */
 enum { SHARED, GLOBAL, MARK };
 
 /* The latest malloc at the place, or TRACE_NONE: what was freed stays in, its end tells. */
@@ -44,7 +44,7 @@ int trace_builder_begin(trace_builder *b, const trace_file *trace, trace_life *l
     return 0;
 }
 
-/* What nobody freed lives to the end. */
+/* Allocations never freed live to the end. */
 void trace_builder_end(trace_builder *b)
 {
     trace_life *life = b->life;
@@ -109,7 +109,7 @@ static trace_added add_malloc(trace_builder *b, const trace_record *record)
         const uint32_t former = object_of(b, record);
 
         if ((former != TRACE_NONE) && is_live(&life->ops[former])) {
-            life->ops[former].end = index; /* it must have been given back unseen */
+            life->ops[former].end = index; /* it must have been freed without a record */
         }
         if (bench_places_set(&b->latest, op->place, op->global ? GLOBAL : SHARED, index) != 0) {
             return TRACE_NO_MEMORY;

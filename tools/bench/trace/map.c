@@ -115,7 +115,7 @@ static const struct option longs[] = {
     { "help", no_argument, NULL, 'h' },       { NULL, 0, NULL, 0 } };
 static const bench_parser parser = { "shpool-bench map", "h", longs, usage, take_option, check };
 
-/* The run that was asked for; NULL, and stderr says what there is. */
+/* The requested run; NULL, and stderr lists the existing ones. */
 static const trace_life *find_life(const options *o, const trace_file *trace)
 {
     const uint32_t block = (o->block != TRACE_NONE) ? o->block : trace->lives[0].block;

@@ -199,7 +199,7 @@ static void add_asked(const replay_options *o, const replay_script *script, cons
     }
 }
 
-/* Of scope group several geometries, if the spec names none. */
+/* For scope group several geometries, if the spec does not name one. */
 static void add_allocator(const replay_options *o, const replay_script *script,
                           const shpool_allocator *allocator, replay_table *t)
 {

@@ -18,7 +18,8 @@ enum {
     REPLAY_MALLOC = 1,
     REPLAY_FREE   = 2,
     REPLAY_RESIZE = 3,
-    REPLAY_TRY    = 4 /* a malloc that failed as it was recorded: what it gets is freed at once */
+    REPLAY_TRY    = 4 /* a malloc that failed when recorded: if it succeeds, it is freed
+                         immediately */
 };
 
 /** One operation of a script.  Plain data: kernels read it. */
@@ -29,7 +30,7 @@ typedef struct replay_op {
     uint32_t lanes;  /* of the thread's warp: those that make the call, the thread the lowest */
 } replay_op;
 
-/** What one block replays: a life of the trace. */
+/** The part that one block replays: a life of the trace. */
 typedef struct replay_block {
     uint32_t begin; /* of its operations, among those of all blocks */
     uint32_t count;
@@ -51,7 +52,7 @@ typedef struct replay_script {
     uint32_t *begin;
 } replay_script;
 
-/** What a replay did, over all blocks. */
+/** Results of a replay, over all blocks. */
 typedef struct replay_tally {
     unsigned long long ops;      /* calls */
     unsigned long long mallocs;
@@ -59,7 +60,7 @@ typedef struct replay_tally {
     unsigned long long resizes;
     unsigned long long failures; /* mallocs and resizes that got nothing */
     unsigned long long refused;  /* frees */
-    unsigned long long bytes;    /* asked for by mallocs */
+    unsigned long long bytes;    /* requested by mallocs */
     unsigned long long cycles;   /* in all calls */
 } replay_tally;
 

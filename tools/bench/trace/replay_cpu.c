@@ -90,7 +90,7 @@ static uint32_t total_of(const sizes *s, uint32_t steps)
     return s->pools * (s->least + steps * s->step);
 }
 
-/* 1: nothing fails; 0: something does, or there is no such pool; negative: a status. */
+/* 1: no request fails; 0: a request fails, or there is no such pool; negative: a status. */
 static int enough(const replay_script *script, replay_shape shape, uint32_t total,
                   replay_need *need)
 {
@@ -134,7 +134,7 @@ shpool_status replay_bisect(const replay_script *script, const replay_shape *sha
     s.step = ((pool.pools > 1) && (script->alignment == 16)) ? 32 : s.least;
     high = (pool.pool_bytes - s.least) / s.step;
 
-    /* from what was live at once upwards, twice as much each time, then by halves */
+    /* from the peak of live bytes upwards, doubling each time, then by bisection */
     for (uint32_t steps = script->peak_bytes / pool.pools / s.step; steps < high;
          steps = 2 * steps + 1) {
         answer = enough(script, *shape, total_of(&s, steps), need_p);

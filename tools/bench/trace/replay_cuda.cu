@@ -39,7 +39,7 @@ bool good(cudaError_t error, const char *what, const place &to)
     return error == cudaSuccess;
 }
 
-/* What the kernel's arguments point to. */
+/* The memory that the kernel's arguments point to. */
 struct memory {
     void *at[8];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one thread does of a script; the same text for nvcc and for the executor. */
+/* One thread's part of a script; the same source for nvcc and for the executor. */
 #ifndef SHPOOL_TOOLS_REPLAY_KERNEL_H
 #define SHPOOL_TOOLS_REPLAY_KERNEL_H
 
@@ -175,7 +175,8 @@ SIMT_FN void replay_pass_turn(const replay_args *args, const replay_block *block
     }
 }
 
-/* What nobody took: the trace has no free of it, or something failed before; whole block. */
+/* Free the rest: allocations without a free in the trace, or after a failure.  Called by the whole
+ * block. */
 SIMT_FN void replay_free_rest(shpool_heap heap, const replay_args *args, const replay_block *block)
 {
     const uint32_t *list = &args->begin[simt_block_rank() * simt_block_threads() +
@@ -217,7 +218,7 @@ SIMT_FN void replay_step(shpool_heap heap, const replay_args *args, const replay
     }
 }
 
-/* All threads of the block, behind shpool_init() and in front of shpool_fini(). */
+/* Called by all threads of the block, between shpool_init() and shpool_fini(). */
 SIMT_FN void replay_run(shpool_heap heap, const replay_args *args)
 {
     const replay_block *block = &args->block[simt_block_rank()];

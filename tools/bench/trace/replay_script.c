@@ -80,7 +80,7 @@ static void walk_steps(replay_script *script, uint32_t *steps)
     }
 }
 
-/* What each thread takes part in; 0, or -1: no memory. */
+/* Add the steps in which each thread takes part; 0, or -1: no memory. */
 static int add_steps(replay_script *script)
 {
     const size_t lists = (size_t)script->blocks * script->block_threads;

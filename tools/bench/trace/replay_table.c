@@ -103,7 +103,7 @@ static void print_row(const replay_options *o, uint32_t rank, const replay_row *
     print_remark(o, r);
 }
 
-/* What a table without cycles does not tell. */
+/* Note about the limits of a table without cycles. */
 static void print_unmeasured(const replay_table *t)
 {
     uint32_t equal = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench replay: what is asked for, and the rows that answer it. */
+/* shpool-bench replay: the request, and the rows of its results. */
 #ifndef SHPOOL_BENCH_REPLAY_H
 #define SHPOOL_BENCH_REPLAY_H
 
@@ -23,7 +23,7 @@ typedef struct replay_row {
     uint32_t threads_per_pool;
     uint32_t pools;
     uint32_t blocks;           /* of a multiprocessor, with the least bytes */
-    replay_tally tally;        /* at the bytes asked for; in the recorded order */
+    replay_tally tally;        /* at the requested bytes; in the recorded order */
     replay_tally gpu;          /* there, threads running freely */
     replay_tally gpu_least;    /* the same with the least bytes */
     replay_need need;
