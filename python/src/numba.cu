@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What kernels of shpool.numba call, as LTO-IR: Numba's linker inlines it.  A heap is eight words,
- * as which it stays in registers; NVVM passes no C structure by value.  Compiled a second time
- * with -DSHPOOL_CHECK, for pools with stats, check or trace. */
+/* Functions called by kernels of shpool.numba, as LTO-IR, which Numba's linker inlines.  A heap is
+ * passed as eight words, which stay in registers, because NVVM does not pass C structures by value.
+ * Compiled a second time with -DSHPOOL_CHECK, for pools with stats, check or trace. */
 #define SHPOOL_LINKED
 #include <shpool/shpool.cuh>
 
