@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the fuzz targets share.  Each is one file with LLVMFuzzerTestOneInput(): tests/build/fuzz.sh
+/* Shared by the fuzz targets.  Each is one file with LLVMFuzzerTestOneInput(): tests/build/fuzz.sh
  * links it with libFuzzer, make with fuzz_main.c, which runs the corpus and nothing else.
  *
  * Inputs are text, so that a corpus file can be read and written by hand; every text means

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What clang needs of CUDA's headers for kernels that include none, so that the tests compile them
- * on a machine without a toolkit:
+/* The parts of CUDA's headers that clang needs for kernels without includes, so that the tests
+ * compile them on a machine without a toolkit:
  *     clang++-19 -x cuda -nocudainc -nocudalib -include cuda.h */
 #ifndef COALESCE_CUDA_H
 #define COALESCE_CUDA_H

@@ -148,7 +148,7 @@ static void thread(void *arg)
     now.function(now.to, now.from, (size_t)now.n, now.m);
 }
 
-/* ---- memory: a stretch before, the source, the destination, and a stretch behind ---- */
+/* ---- memory: a guard before, the source, the destination, and a guard after ---- */
 
 enum { MARGIN = 4096, MOST = 1 << 20 };
 
@@ -164,7 +164,7 @@ static void fill(unsigned char *start, size_t bytes, int is_float)
     }
 }
 
-/* Source at `offset`, destination `distance` bytes behind that. */
+/* Source at `offset`, destination `distance` bytes after it. */
 static int launch(kernel function, unsigned char *start, size_t offset, size_t distance,
                   const run *shape, uint64_t seed)
 {

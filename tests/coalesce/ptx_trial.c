@@ -213,7 +213,7 @@ trial_outcome trial_compare(const trial_text *plain, const trial_text *rewritten
 
 /* ---- setups ---- */
 
-/* What accesses of the kernel must be aligned to. */
+/* Required alignment of the kernel's accesses. */
 static uint32_t alignment_of(const trial_kernel *kernel)
 {
     if ((kernel->read == 3) || (strncmp(kernel->name, "mixed", 5) == 0)) {

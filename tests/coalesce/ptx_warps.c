@@ -17,7 +17,8 @@ static uint32_t choose_lane(machine *m, warp *w, uint32_t ready, uint64_t rarely
             return w->favourite;
         }
     }
-    for (uint32_t i = 0; i < 32; i++) { /* who is farthest behind: they meet where branches join */
+    for (uint32_t i = 0; i < 32; i++) { /* the lane that is farthest behind: lanes meet where
+                                           branches join */
         if (((ready >> i) & 1) && ((lane == 32) || (w->pc[i] < w->pc[lane]))) {
             lane = i;
         }
@@ -28,7 +29,7 @@ static uint32_t choose_lane(machine *m, warp *w, uint32_t ready, uint64_t rarely
 /* The lanes to go on with, all at *pc_p; 0: none can. */
 static uint32_t choose(machine *m, warp *w, uint32_t *pc_p)
 {
-    /* some seeds split warps so seldom that they are whole where rewritten code asks for it */
+    /* some seeds split warps so rarely that they are converged when rewritten code tests it */
     const uint64_t rarely = 8u << (2 * (m->launch->seed / 16 % 4));
     const uint32_t ready  = w->live & ~w->at_bar & ~w->waiting;
     uint32_t       lanes  = 0;

@@ -184,7 +184,7 @@ static void test_leaves_meet_by_dimension(void **state)
     assert_false(coalesce_leaf_meet(&met, &any));
 }
 
-/* What has too many factors or terms for a form is a leaf that changes alike. */
+/* A product or sum with too many factors or terms for a form is a leaf that changes alike. */
 static void test_long_products_and_sums_change_alike(void **state)
 {
     coalesce_leaves leaves;

@@ -20,7 +20,8 @@ typedef struct scene {
     size_t          count;
 } scene;
 
-/* An access to array `array` of records of `words` (or minus so many) words, at byte `offset`. */
+/* An access to array `array` of records of `words` (negative: descending) words, at byte
+ * `offset`. */
 static coalesce_access *add(scene *s, int array, uint32_t words, int64_t offset, unsigned flags)
 {
     coalesce_form    form  = leaf(&s->leaves, (uint64_t)(array * 100) + words, COALESCE_STEPPED,
@@ -218,7 +219,7 @@ static void test_the_same_pointer_in_between(void **state)
     expect_one(&s, &(coalesce_options){ .force = 1 }, COALESCE_SAME_ARRAY);
 }
 
-/* Nothing passes what is volatile or atomic, be it a load of an array that is no other's. */
+/* No access moves across a volatile or atomic one, not even a load of an unrelated array. */
 static void test_nothing_passes_volatile(void **state)
 {
     static const unsigned between[] = { 0, COALESCE_STORE, COALESCE_VOLATILE,

@@ -43,7 +43,7 @@ static void add_row(scene *s, uint32_t words, coalesce_leaf_kind kind)
     }
 }
 
-/* Loads of the scene that are in tiles; the scene is given back. */
+/* Loads of the scene that are in tiles; frees the scene. */
 static size_t in_tiles(scene *s, const coalesce_options *options)
 {
     coalesce_plan plan;

@@ -188,7 +188,8 @@ static void test_faults_in_rewritten_code_are_noticed(void **state)
     }
 }
 
-/* Lanes read what other lanes of their warp stored for them: the barrier behind the stores. */
+/* Lanes read values that other lanes of their warp stored for them: the barrier after the
+ * stores. */
 static void test_missing_warp_barrier_is_noticed(void **state)
 {
     (void)state;

@@ -10,7 +10,7 @@
 #define APART  0x20000000ull
 #define ARRAY  (4u * LANES * 160u) /* bytes of each */
 
-/* What 32 lanes are given, and what they get. */
+/* Inputs and results of 32 lanes. */
 typedef struct warp_run {
     const coalesce_warp *warp;
     uint64_t      address[2][LANES];
@@ -326,7 +326,7 @@ static void test_rows_that_lie_anywhere(void **state)
 
 /* ---- guards ---- */
 
-/* What must keep the warp from accessing its records together, for one side of them. */
+/* A condition, for one side, that must prevent the warp from accessing its records together. */
 static void expect_guarded(const coalesce_record *record, int side)
 {
     const uint32_t lane = random_word() % LANES;

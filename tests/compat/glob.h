@@ -81,7 +81,7 @@ void glob_random_kernel(void *arg)
     simt_global_add32(&t->done, 1);
 }
 
-/* Everybody takes all there is, gives it back, and then gets it in one piece. */
+/* Every thread allocates all memory, frees it, and then gets it in one piece. */
 void glob_exhaust_kernel(void *arg)
 {
     tally      *t    = static_cast<tally *>(arg);
@@ -143,8 +143,8 @@ void glob_refused_kernel(void *arg)
     simt_global_add32(&t->done, 1);
 }
 
-/* Block 0 takes all and keeps it; the others, and whoever calls again, join.  A new launch starts
- * afresh, and so does each call in a grid of one block. */
+/* Block 0 allocates everything and keeps it; the others, and later calls, join.  A new launch
+ * starts afresh, and so does each call in a grid of one block. */
 void glob_join_kernel(void *arg)
 {
     tally *t = static_cast<tally *>(arg);
@@ -171,7 +171,7 @@ void glob_bad_kernel(void *arg)
     expect(t, mine != nullptr);
     mark(mine, 64, rank);
     simt_barrier();
-    glob_pool::pfree(heap); /* before, in and behind what is the heap's own */
+    glob_pool::pfree(heap); /* before, in and after the heap's own data */
     glob_pool::pfree(heap - 16);
     glob_pool::pfree(heap + 64);
     glob_pool::pfree(heap + t->bytes);
@@ -232,7 +232,8 @@ void glob_using_kernel(void *arg)
 constexpr std::size_t HEAP_BYTES = 42u << 20;
 constexpr std::size_t FENCE      = 4096;
 
-/* As run(), with a heap `off` bytes behind a multiple of 4,096; what lies around it stays. */
+/* As run(), with a heap `off` bytes after a multiple of 4,096; the memory around it must not
+ * change. */
 void run_glob(simt_kernel kernel, const simt_launch &launch, std::size_t bytes, std::size_t off = 0,
               tally *go_on = nullptr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a function prints to stdout. */
+/* Captures a function's output to stdout. */
 #ifndef SHPOOL_TESTS_MGPU_CAPTURE_H
 #define SHPOOL_TESTS_MGPU_CAPTURE_H
 

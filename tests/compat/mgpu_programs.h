@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The programs of MGPU's page, each main() as a function: tests/compat/test_mgpu.cc runs them with
- * a fake driver, tests/gpu/buffers.cu on a GPU.  What the page leaves out (ends of programs, the
- * argument of the cast, the three words in front of each array) is filled in. */
+ * a fake driver, tests/gpu/buffers.cu on a GPU.  Parts that the page omits (ends of programs, the
+ * argument of the cast, the three words before each array) are filled in. */
 #ifndef SHPOOL_TESTS_MGPU_PROGRAMS_H
 #define SHPOOL_TESTS_MGPU_PROGRAMS_H
 

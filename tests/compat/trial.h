@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of cuda_memory's namespaces share: these as types, the pattern that serves them
- * all, and how a kernel is run. */
+/* Shared by the tests of cuda_memory's namespaces: the namespaces as types, the common pattern, and
+ * a function that runs a kernel. */
 #ifndef SHPOOL_TESTS_COMPAT_TRIAL_H
 #define SHPOOL_TESTS_COMPAT_TRIAL_H
 
@@ -23,7 +23,7 @@ extern "C" {
 
 namespace {
 
-/* What kernels find wrong, and how much they did right. */
+/* Errors that kernels find, and the number of successful operations. */
 struct tally {
     uint32_t    wrong;
     uint32_t    done;

@@ -34,7 +34,7 @@ struct member { /* names of its own */
 };
 #endif
 
-/* A pool with a hole of 608 bytes in front of one of 208, and what a request of 160 then gets. */
+/* A pool with a hole of 608 bytes before one of 208, and the result of a request for 160. */
 template <typename Malloc, typename Free> SIMT_FN void *third(Malloc get, Free put)
 {
     void *small = get(200);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of a base share: two devices of 1 GiB, and the base on the first of them. */
+/* Shared by the tests of a base: two devices of 1 GiB, and the base on the first of them. */
 #ifndef SHPOOL_TESTS_DEVICE_BASE_TRIAL_H
 #define SHPOOL_TESTS_DEVICE_BASE_TRIAL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of buffers share: a fake driver for each, and buffers that count. */
+/* Shared by the tests of buffers: a fake driver for each, and buffers that count. */
 #ifndef SHPOOL_TESTS_BUFFER_TRIAL_H
 #define SHPOOL_TESTS_BUFFER_TRIAL_H
 

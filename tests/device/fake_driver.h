@@ -27,13 +27,14 @@ enum {
     FAKE_CALL_COUNT
 };
 
-/* Begin anew, with devices of so many bytes each, and make the library use this driver. */
+/* Start afresh, with devices of `bytes` each, and make the library use this driver. */
 void fake_start(unsigned devices, uint64_t bytes);
 
 /* Make the library use this table, and forget the devices of another one; NULL: the real driver. */
 void fake_install(const shpool_driver *table);
 
-/* What the library holds, to be 0 at the end of a test; the library's own defaults are dropped. */
+/* Objects that the library holds; all must be 0 at the end of a test, after the library's own
+ * defaults are dropped. */
 typedef struct fake_held {
     uint64_t bytes;
     unsigned allocations;
@@ -74,7 +75,7 @@ int fake_failed(void); /* 1: it happened */
 /* The nth call from now on and all after it fail, as at the end of the process; 0: none. */
 void fake_fail_from(unsigned long nth, cu_result result);
 
-/* Let the driver have no more than so many bytes of a device. */
+/* Limit the driver to `bytes` of a device. */
 void fake_limit(int device, uint64_t bytes);
 
 /* The driver knows an attribute of devices no more. */
@@ -106,7 +107,7 @@ void fake_hide_devices(unsigned count);
 /* Called at the end of each cuCtxSynchronize, without a lock; NULL: nothing is. */
 void fake_on_sync(void (*function)(void));
 
-/* Allocations of 2 MiB and more begin 512 bytes behind a page. */
+/* Allocations of 2 MiB and more begin 512 bytes after a page. */
 void fake_misalign(int on);
 
 /* Streams of the test's own, on a device. */

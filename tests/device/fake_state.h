@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the fake driver share. */
+/* Shared by the files of the fake driver. */
 #ifndef SHPOOL_TESTS_FAKE_STATE_H
 #define SHPOOL_TESTS_FAKE_STATE_H
 
@@ -37,7 +37,7 @@ struct CUevent_st {
     fake_clock covers;
 };
 
-/* What touched 256 bytes last; at 0: nobody. */
+/* The last access to 256 bytes; at 0: none. */
 typedef struct fake_last {
     uint32_t line;
     uint32_t at;

@@ -181,7 +181,7 @@ static cu_result f_stream_create(shpool_stream *stream, unsigned flags)
     FAKE_LEAVE(CU_SUCCESS);
 }
 
-/* What was submitted goes on. */
+/* Submitted work continues. */
 static cu_result f_stream_destroy(shpool_stream stream)
 {
     FAKE_ENTER(stream_destroy)

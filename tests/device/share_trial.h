@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of shared memory have in common. */
+/* Shared by the tests of shared memory. */
 #ifndef SHPOOL_TESTS_DEVICE_SHARE_TRIAL_H
 #define SHPOOL_TESTS_DEVICE_SHARE_TRIAL_H
 

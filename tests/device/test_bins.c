@@ -28,7 +28,8 @@ static void test_warm_pairs_make_no_driver_call(void **state)
     end();
 }
 
-/* A stream that may be destroyed is told from a later one by its number: asked for once a call. */
+/* The driver's id distinguishes a stream that may be destroyed from a later one: queried once per
+ * call. */
 static void test_the_number_of_a_stream_is_asked_for_once_a_call(void **state)
 {
     shpool_stream s;

@@ -135,7 +135,7 @@ static void test_live_blocks_do_not_switch_the_cache_off(void **state)
     end();
 }
 
-/* D19: each failure took a tenth of the capacity, for ever. */
+/* D19: each failure reduced the capacity by a tenth, permanently. */
 static void test_a_failure_leaves_the_capacity_alone(void **state)
 {
     void *ptr;
@@ -199,7 +199,7 @@ static void count_messages(shpool_level level, const char *text, void *user)
     messages += (strstr(text, "1 allocations, 104857600 bytes") != NULL);
 }
 
-/* A block that is not kept, and that the driver does not take back, is given back later. */
+/* A block that is not cached, and that the driver refuses to free, is freed later. */
 static void test_a_refused_block_is_not_lost(void **state)
 {
     (void)state;

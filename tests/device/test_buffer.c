@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool/device/buffer.h: who owns what. */
+/* shpool/device/buffer.h: ownership. */
 #include "buffer_trial.h"
 
 static void test_what_goes_in_comes_out(void **state)
@@ -91,7 +91,7 @@ static void test_a_buffer_outlives_its_context(void **state)
     assert_int_equal(fake_holds().streams, 0);
 }
 
-/* What was replaced in the context still gets its own memory back. */
+/* An allocator that was replaced in the context still gets its own memory back. */
 static void test_a_buffer_goes_back_to_the_allocator_it_came_from(void **state)
 {
     shpool_context *context = context_on(0, 0);

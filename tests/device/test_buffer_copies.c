@@ -84,8 +84,8 @@ static void test_copies_are_in_the_order_of_an_attached_stream(void **state)
     fake_stream_destroy(stream);
 }
 
-/* From one stream to another: after what the source's stream was given, and before its memory
- * serves somebody else, although it is dropped at once. */
+/* From one stream to another: after the work submitted to the source's stream, and before its
+ * memory is reused, although it is dropped immediately. */
 static void check_copy(int to_device, int from_device, uint32_t from_flags, int wrapped)
 {
     shpool_context *to_context = context_on(to_device, SHPOOL_CONTEXT_NEW_STREAM);
@@ -131,7 +131,7 @@ static void test_copies_between_devices_are_ordered(void **state)
     check_copy(0, 1, 0, 0);
 }
 
-/* A base of somebody else's that cannot note a second stream. */
+/* A third party's base that cannot record a second stream. */
 static shpool_status plain_create(const shpool_device_setup *made, void **self_p)
 {
     return shpool_device_allocator_open("bins", made->device, (shpool_device_allocator **)self_p);
@@ -230,8 +230,8 @@ static int use_buffers(shpool_context *context, shpool_context *other)
     return good;
 }
 
-/* The fake driver, but for events, whose end succeeds at the second attempt at the latest: nobody
- * could do anything about one that stays. */
+/* The fake driver, except for events: destroying one succeeds at the second attempt at the latest,
+ * because a remaining event could not be handled. */
 static const shpool_driver *fake;
 static shpool_driver calm;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What shpool-info shows of the devices: read from the driver, without a context. */
+/* The device facts of shpool-info: read from the driver, without a context. */
 #include "trial.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two calls of the driver fail, or host memory and a call, each in turn and at each distance: what
- * an allocator could not give back it says at its end, nothing is half done, all else goes on.
+ * Two calls of the driver fail, or host memory and a call, each in turn and at each distance: an
+ * allocator reports at its end what it could not return, no operation is half done, and everything
+ * else continues.
  *
- * A run makes a workload of its own seed, so that the calls that fail meet in many places.
+ * Each run derives its workload from its own seed, so that the failing calls coincide in many
+ * places.
  */
 #include "trial.h"
 
@@ -104,7 +106,7 @@ static uint32_t draw(program *p, uint32_t below)
     return (uint32_t)((p->random >> 33) % below);
 }
 
-/* What a program does before it uses memory on another stream; none of these calls fails. */
+/* The calls of a program before it uses memory on another stream; none of them fails. */
 static void order(shpool_stream from, shpool_stream to)
 {
     unsigned long fail_in = fake.fail_in;
@@ -138,7 +140,7 @@ static void do_malloc(program *p, unsigned i)
     fake_work(stream, ptr, bytes);
 }
 
-/* What is refused is still the program's; it comes to it again. */
+/* Memory whose free is refused still belongs to the program, which retries later. */
 static int do_free(program *p, unsigned i)
 {
     if (shpool_device_free(p->allocator, p->slot[i].ptr, p->slot[i].stream) != SHPOOL_OK) {
@@ -231,7 +233,7 @@ static void do_one(program *p)
     }
 }
 
-/* What worked before the failures works after them. */
+/* Everything that worked before the failures works after them. */
 static void go_on(program *p)
 {
     fake_fail(0, CU_SUCCESS);
@@ -321,7 +323,7 @@ static void run(const char *spec, unsigned step)
     }
 }
 
-/* Each time that host memory is asked for, alone and with one of the driver's next calls. */
+/* Each allocation of host memory fails, alone and with one of the driver's next calls. */
 static void run_host(const char *spec, unsigned step)
 {
     int failed = 1;

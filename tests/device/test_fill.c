@@ -9,7 +9,7 @@
 #include "device/arrays/fill_kernels.h"
 #include "page_arrays.h"
 
-#define MANY 700000u /* elements: several pieces of what the host makes at once */
+#define MANY 700000u /* elements: several pieces of the host's size */
 
 static shpool_context *context;
 

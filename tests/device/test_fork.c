@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork() while other threads are in the library: a lock that one of them has is locked in the child
- * for ever.  A child that waits for it is ended by an alarm, and counted.
+ * fork() while other threads are in the library: a lock that one of them holds stays locked in the
+ * child forever.  A child that waits for it is ended by an alarm, and counted.
  */
 #include "base_trial.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Captured graphs: what they use serves nobody else as long as they live. */
+/* Captured graphs: their memory serves no other requests during their lifetime. */
 #include "base_trial.h"
 
 static shpool_stream stream; /* that captures */
@@ -170,7 +170,7 @@ static void test_out_of_memory_ends_no_capture(void **state)
     (void)fake_capture_end(stream);
     assert_int_equal(SHPOOL_ERR_NO_MEMORY,
                      shpool_device_malloc(allocator, 1024 * MIB, stream, &ptr));
-    assert_int_equal(1, fake_calls(FAKE_CALL_context_sync)); /* open, but nobody captures */
+    assert_int_equal(1, fake_calls(FAKE_CALL_context_sync)); /* open, but no stream captures */
     assert_ok(shpool_device_capture_end(allocator, 1, 2));
     end();
 }
@@ -193,7 +193,7 @@ static void test_a_stream_that_captured_may_be_destroyed_before_the_end(void **s
     end();
 }
 
-/* What is idle outside makes room for a graph's memory. */
+/* Idle memory outside makes room for a graph's memory. */
 static void test_a_capture_gets_what_is_idle(void **state)
 {
     void *ptr[4];
@@ -218,7 +218,7 @@ static void test_a_capture_gets_what_is_idle(void **state)
     end();
 }
 
-/* What is asked about a stream that was retired before it had finished waits, too. */
+/* Queries about a stream that was retired before it had finished also wait. */
 static void test_a_retired_stream_is_not_asked_about_during_a_capture(void **state)
 {
     shpool_stream retired;

@@ -59,7 +59,7 @@ static shpool_device_handle some_handle(void)
     };
 }
 
-/* What a process that means harm sends: any bytes, any descriptors. */
+/* Data from a malicious process: any bytes, any descriptors. */
 static void send_raw(const void *data, size_t bytes, const int *file, size_t files)
 {
     struct iovec part = { (void *)(uintptr_t)data, bytes };

@@ -96,7 +96,7 @@ static void check_record(int device)
 
     fake_work(first, ptr, 4096);
     assert_int_equal(shpool_driver_get(&cu), SHPOOL_OK);
-    assert_int_equal(cu->stream_sync(first), CU_SUCCESS); /* the second is ordered behind it */
+    assert_int_equal(cu->stream_sync(first), CU_SUCCESS); /* the second is ordered after it */
     fake_work(second, ptr, 4096);
     shpool_torch_record_stream(ptr, second);
     shpool_torch_free(ptr, 4096, device, first);
@@ -163,7 +163,7 @@ static void check_the_fraction(void)
     assert_non_null(shpool_torch_malloc(100 * MiB, 0, NULL));
 }
 
-/* A layer that counts how often statistics are asked for; its self is the next one. */
+/* A layer that counts requests for statistics; its self is the next one. */
 static unsigned asked_for_stats;
 
 static shpool_status counting_create(const shpool_device_setup *made, void **self_p)
@@ -200,7 +200,8 @@ static const shpool_device_provider counting = {
     .free = counting_free, .stats = counting_stats,
 };
 
-/* bins keeps to it by itself: statistics walk over all blocks, no malloc may ask for them. */
+/* bins enforces the limit itself: statistics walk over all blocks, so no malloc may request
+ * them. */
 static void test_the_memory_fraction_is_a_limit(void **state)
 {
     (void)state;

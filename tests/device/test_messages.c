@@ -16,7 +16,7 @@ static struct {
     char first[200];
 } heard;
 
-/* Does what a program might that logs who holds what. */
+/* Acts like a program that logs where its memory is. */
 static void receive(shpool_level level, const char *text, void *user)
 {
     shpool_device_allocator *shared;

@@ -48,7 +48,7 @@ static size_t draw_bytes(model *m)
     return 1 + draw(m, (kind < 998) ? 4000000u : 24000000u);
 }
 
-/* What a program does before it uses memory on another stream. */
+/* The calls of a program before it uses memory on another stream. */
 static void order(model *m, shpool_stream from, shpool_stream to)
 {
     if (from != to) {
@@ -79,7 +79,7 @@ static void do_malloc(model *m, slot *s)
     shpool_status status = shpool_device_malloc(m->allocator, bytes, stream, &ptr);
 
     if (status != SHPOOL_OK) {
-        /* the failure that was asked for may have hit a call that has nothing to do with memory */
+        /* the injected failure may have hit a call that is unrelated to memory */
         assert_true((status == SHPOOL_ERR_NO_MEMORY) ||
                     (fake_failed() && (status == SHPOOL_ERR_CUDA)));
         assert_null(ptr);

@@ -200,7 +200,7 @@ static void test_log_writes_a_line_for_each_call(void **state)
     assert_non_null(strstr(line[3], ",free failure,"));
 }
 
-/* Nobody reads the FIFO: who waits for it is ended. */
+/* The FIFO has no reader: a process that waits for it is ended. */
 static void test_log_waits_for_no_fifo(void **state)
 {
     char spec[100];

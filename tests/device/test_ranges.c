@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The base `bins` with memory=vmm: granules move to where a request needs them, if nobody uses
- * them, and no failing call loses one. */
+/* The base `bins` with memory=vmm: granules move to where a request needs them, if they are unused,
+ * and no failing call loses one. */
 #include "base_trial.h"
 
 #define CALLS(_member) fake_calls(FAKE_CALL_##_member)
@@ -159,7 +159,8 @@ static void test_memory_in_use_stays(void **state)
     end();
 }
 
-/* What grows does not take what another stream has not finished with: nobody waits for it. */
+/* A growing block does not take memory that another stream has not finished with: the host never
+ * waits. */
 static void test_a_block_grows_apart_from_memory_in_use(void **state)
 {
     shpool_stream stream[2];
@@ -270,7 +271,7 @@ static void test_trim_waits_for_what_is_in_use(void **state)
     end();
 }
 
-/* Pieces of granules beside live blocks cannot go back, and nobody waits for them. */
+/* Pieces of granules beside live blocks cannot be returned, and the host does not wait for them. */
 static void test_trim_does_not_wait_in_vain(void **state)
 {
     void *ptr[4];
@@ -296,7 +297,8 @@ static void test_trim_does_not_wait_in_vain(void **state)
     end();
 }
 
-/* What a graph uses is its own, whatever moves outside; while streams capture nobody waits. */
+/* A graph's memory does not move, whatever moves outside; the host does not wait during
+ * captures. */
 static void test_a_graph_s_memory_does_not_move(void **state)
 {
     void *ptr[10];
@@ -421,7 +423,7 @@ static void test_the_end_of_the_driver_loses_nothing(void **state)
     (void)fake_stop();
 }
 
-/* A process may have few addresses: then a range is no larger than it must be. */
+/* A process may have little address space: then a range is no larger than necessary. */
 static void test_few_addresses_serve_too(void **state)
 {
     void *ptr;
@@ -436,7 +438,7 @@ static void test_few_addresses_serve_too(void **state)
     end();
 }
 
-/* Granules are created, moved, given back; what is refused the program does without. */
+/* Granules are created, moved and returned; the program does without refused ones. */
 static void live(void)
 {
     shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);

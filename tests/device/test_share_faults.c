@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every call of the driver fails in turn while memory is shared: nothing is lost but what is said,
- * no descriptor stays open, and what was exported serves nobody else. */
+/* Every call of the driver fails in turn while memory is shared: nothing is lost unless reported,
+ * no descriptor stays open, and exported memory is not reused. */
 #include "share_trial.h"
 
 static fake_held lost;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What allocators know of streams: lanes of streams that come and go, streams of threads. */
+/* Allocators' knowledge of streams: lanes of short-lived streams, per-thread streams. */
 #include "base_trial.h"
 
 #include <pthread.h>
@@ -34,7 +34,8 @@ static void test_streams_that_nobody_retired_leave_no_lanes(void **state)
     end();
 }
 
-/* What a stream that was only named did last has no event: its lane waits for the last resort. */
+/* The last use by a stream that was only recorded has no event: its lane waits for the last
+ * resort. */
 static void test_a_named_stream_that_nobody_retired_is_not_taken_for_finished(void **state)
 {
     shpool_stream owner;

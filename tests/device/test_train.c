@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Made-up training loops and caches: how much more than what they ask for is held from the driver,
- * and until when the driver is called for it. */
+/* Synthetic training loops and caches: how much more than the requested memory is reserved, and
+ * until when the driver is called. */
 #include "base_trial.h"
 
 #include "tools/bench/memory/loads.h"
 
-/* Where the GPU is behind, it is by this many requests at most, about a step of the loops. */
+/* If the GPU lags, it lags by at most this number of requests, about a step of the loops. */
 #define BEHIND 1000u
 
 static struct {
@@ -73,7 +73,7 @@ static void give(void *user, void *ptr)
     put(allocator, ptr, NULL);
 }
 
-/* Held over asked for, at the peaks of each, per thousand. */
+/* Reserved by requested bytes, at the peaks of each, per thousand. */
 static unsigned permille(const char *spec, unsigned load, int behind)
 {
     const train_memory memory = { .take = take, .give = give };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of device/ share: the fake driver, and calls that must succeed. */
+/* Shared by the tests of device/: the fake driver, and calls that must succeed. */
 #ifndef SHPOOL_TESTS_DEVICE_TRIAL_H
 #define SHPOOL_TESTS_DEVICE_TRIAL_H
 

@@ -74,7 +74,7 @@ __device__ void wrong(totals *t, unsigned long long *count, unsigned found, unsi
     }
 }
 
-/* Allocate, fill, wait, look: what is found has been written by nobody else. */
+/* Allocate, fill, wait, check: no other thread may have written the memory. */
 __device__ __noinline__ void own(shpool_heap heap, unsigned &random, unsigned bytes,
                                  unsigned wait_ns, totals *t)
 {
@@ -101,7 +101,7 @@ __device__ __noinline__ void own(shpool_heap heap, unsigned &random, unsigned by
     atomicAdd(&t->owned, 1ull);
 }
 
-/* What to do with a block: what is tested, or the bug. */
+/* How to free an allocation: the tested function, or the bug. */
 struct giver {
     shpool_after after;
     bool         at_once;

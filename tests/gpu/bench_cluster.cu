@@ -8,9 +8,9 @@
  *            threads only wait, and free
  *   one      as borrow, by one warp of each cluster: cycles of a malloc and of a free
  *
- * Each payload is written by who allocates and looked at by who frees.  Medians of seven, after the
- * clocks are up.  Exit: 0; 1: a payload was changed, a malloc failed or CUDA did; 77: no GPU with
- * clusters. */
+ * The allocating thread writes each payload and the freeing thread checks it.  Medians of seven,
+ * after a warm-up of the clocks.  Exit: 0; 1: a payload was changed, a malloc failed or CUDA did;
+ * 77: no GPU with clusters. */
 #define SHPOOL_INLINE cluster_bitmap
 #include <shpool/shpool.cuh>
 
@@ -200,7 +200,7 @@ static bool fine(cudaError_t error)
     return error == cudaSuccess;
 }
 
-/* Clusters that the device holds at once. */
+/* Clusters that the device holds at the same time. */
 static int clusters_at_once(kernel_fn kernel, unsigned blocks, unsigned threads, size_t bytes)
 {
     cudaLaunchConfig_t  config    = {};

@@ -29,7 +29,7 @@ extern "C" int binding_run_table(const char *allocator, uint32_t *out)
     return failed;
 }
 
-/* What the kernel must find, whatever the allocator, as long as it serves everybody. */
+/* The kernel's expected result, for any allocator that serves all requests. */
 static uint32_t expected_sum(uint32_t block, uint32_t thread)
 {
     const uint32_t words = 4u + 3u * (thread & 3u);

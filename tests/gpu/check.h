@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the GPU tests share: counting checks, CUDA errors, and kernels that must end. */
+/* Shared by the GPU tests: counting checks, CUDA errors, and kernels that must end. */
 #ifndef SHPOOL_TESTS_GPU_CHECK_H
 #define SHPOOL_TESTS_GPU_CHECK_H
 
@@ -83,7 +83,7 @@ static inline void gpu_wait(const char *kernel)
     (void)gpu_cuda(cudaEventDestroy(event), "cudaEventDestroy");
 }
 
-/* Exits with 77, which a test driver takes for "skipped", where there is no device. */
+/* Exits with 77, which means "skipped" to a test driver, if there is no device. */
 static inline void gpu_need_device(void)
 {
     int         devices = 0;

@@ -19,7 +19,7 @@ static __device__ uint32_t owner_of(const void *ptr)
     return simt_addr_rank(simt_to_shared(ptr));
 }
 
-/* What the seam says of addresses: the rank in the top byte, one window for all. */
+/* simt.h's properties of addresses: the rank in the top byte, one window for all. */
 static __global__ void seam(shpool_pool pool, counts *c)
 {
     __shared__ uint32_t words[32];
@@ -125,7 +125,7 @@ static __global__ void stress(shpool_pool pool, uint32_t seed, uint32_t rounds, 
     shpool_fini(heap);
 }
 
-/* One thread takes all memory of the cluster, in order; the last block gives it back. */
+/* One thread allocates all memory of the cluster, in order; the last block frees it. */
 static __global__ void order(shpool_pool pool, uint32_t bytes, counts *c)
 {
     extern __shared__ __align__(1024) unsigned char smem[];

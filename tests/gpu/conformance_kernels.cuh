@@ -149,7 +149,7 @@ KERNEL exchange(shpool_pool pool, uint32_t rounds, uint32_t share, counts *c)
     shpool_fini(heap);
 }
 
-/* The first thread of each pool asks for what just fits, and for what never does. */
+/* The first thread of each pool requests a size that just fits, and one that never fits. */
 KERNEL limits(shpool_pool pool, uint32_t serves, counts *c)
 {
     extern __shared__ __align__(1024) unsigned char smem[];
@@ -302,7 +302,7 @@ KERNEL bad_frees(shpool_pool pool, unsigned long long *addresses, counts *c)
     if (inject && (kind == BAD_DOUBLE)) {
         note(c, E_REFUSED, shpool_free_at(heap, mine, 0) != SHPOOL_FREE_OK);
     }
-    __syncthreads(); /* nobody allocates from here on */
+    __syncthreads(); /* no thread allocates from here on */
     switch (kind) {
     case BAD_STATIC:     bad = unrelated; break;
     case BAD_GLOBAL:     bad = c; break;
@@ -324,7 +324,8 @@ KERNEL bad_frees(shpool_pool pool, unsigned long long *addresses, counts *c)
     shpool_fini(heap);
 }
 
-/* The same threads write a word behind or in front of what they have, free it, and put it right. */
+/* The same threads write a word after or before their allocations, free them, and restore the
+ * word. */
 KERNEL overruns(shpool_pool pool, counts *c)
 {
     extern __shared__ __align__(16) unsigned char behind_box[];

@@ -33,7 +33,7 @@ struct letter {
     uint32_t tag;
 };
 
-/* Shared memory in front of the letter boxes. */
+/* Shared memory before the letter boxes. */
 static __host__ __device__ uint32_t boxes_at(const shpool_pool &pool)
 {
     return pool.shared_bytes + pool.alignment;
@@ -110,7 +110,7 @@ static __device__ uint32_t team_usable(const shpool_heap &heap, const team &t, c
     return __shfl_sync(t.lanes, bytes, static_cast<int>(t.first));
 }
 
-/* What `members` threads ask for: now and then up to all of the pool. */
+/* Request size for `members` threads: sometimes up to the whole pool. */
 static __device__ size_t size_for(const shpool_pool &pool, uint32_t share, uint32_t members,
                                   uint32_t r, uint32_t random)
 {
@@ -122,7 +122,7 @@ static __device__ size_t size_for(const shpool_pool &pool, uint32_t share, uint3
     return 1u + random % most;
 }
 
-/* What a realloc did, for the report's counts. */
+/* Count a realloc, for comparison with the report. */
 static __device__ void tally_realloc(counts *c, const void *before, const void *after)
 {
     tally(c, T_MALLOCS, after != before);

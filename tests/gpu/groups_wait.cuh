@@ -14,8 +14,8 @@
 
 /* One request that waited, in its block. */
 struct served {
-    uint32_t arrived; /* the so many-th that came */
-    uint32_t got;     /* the so many-th that was served */
+    uint32_t arrived; /* order of arrival */
+    uint32_t got;     /* order of service */
     uint32_t cycles;  /* it waited; 0: there was no such request */
     uint32_t large;
 };

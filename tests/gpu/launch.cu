@@ -96,7 +96,7 @@ static void clear(void)
     (void)gpu_cuda(cudaMemset(device_done, 0, sizeof(unsigned)), "cudaMemset");
 }
 
-/* What a launch left. */
+/* Check the results of a launch. */
 static void judge(const char *spec, const char *what, shpool_status status, bool served)
 {
     counts   c    = {};

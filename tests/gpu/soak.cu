@@ -15,7 +15,7 @@
 #define SPILLED    100000ull    /* the same, where every request spills to CUDA's malloc */
 #define MOST       2048u        /* bytes of a request */
 
-/* The contents of an allocation name their tag, so that who frees it can check them. */
+/* The contents of an allocation identify its tag, so that the freeing thread can check them. */
 static __device__ void fill_tagged(void *ptr, size_t bytes, uint32_t tag)
 {
     fill(ptr, bytes, tag);
@@ -77,7 +77,7 @@ static __global__ void __launch_bounds__(THREADS) soak(shpool_pool pool, uint32_
         nulls += (ptr == NULL);
         give_back(heap, put(&places[place], ptr), c);
     }
-    __syncthreads(); /* nobody puts anything into a place any more */
+    __syncthreads(); /* no thread fills a place any more */
     give_back(heap, put(&places[rank], NULL), c);
     tally(c, T_NULLS, nulls);
     at_rest(pool, heap, c);

@@ -25,8 +25,8 @@ static __global__ void turns(shpool_pool pool, uint32_t bytes, uint32_t rounds, 
     shpool_fini(heap);
 }
 
-/* Warps hold runs of very different lengths for a while.  Those who free must get at the pool that
- * the others ask again and again. */
+/* Warps keep runs of very different lengths for a while.  Threads that free must get access to the
+ * pool while the others request again and again. */
 static __global__ void crowd(shpool_pool pool, uint32_t most, uint32_t rounds, counts *c)
 {
     extern __shared__ __align__(16) unsigned char smem_crowd[];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* trace=FILE on the GPU, in all three bindings: the file has as many calls as the kernel made, in
- * an order in which nobody is given what another one has. */
+ * an order in which no allocation overlaps a live one. */
 #define TRACE_KERNEL trace_kernel_table
 #include "trace_kernel.cuh"
 

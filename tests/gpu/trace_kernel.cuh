@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-/* What the kernel's first TRACE_BLOCKS blocks did, all threads together. */
+/* Operations of the kernel's first TRACE_BLOCKS blocks, all threads together. */
 struct trace_counts {
     uint32_t mallocs;
     uint32_t frees;

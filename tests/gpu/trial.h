@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What gpu_conformance's kernels can find wrong and how they say so; on the host, their launch and
- * the pools for it.  The program is one translation unit: the state is static. */
+/* Errors that gpu_conformance's kernels can find, and how they report them; on the host, their
+ * launches and pools.  The program is one translation unit: the state is static. */
 #ifndef SHPOOL_TESTS_GPU_TRIAL_H
 #define SHPOOL_TESTS_GPU_TRIAL_H
 
@@ -48,7 +48,7 @@ static const char *const error_text[E_COUNT] = {
 #undef ERROR_TEXT
 };
 
-/* What the kernels count beside errors, for comparison with the report. */
+/* Counters of the kernels in addition to errors, for comparison with the report. */
 enum tally_kind { T_MALLOCS, T_NULLS, T_FREES, T_LEAKS, T_LEAK_BYTES, T_COUNT };
 
 struct counts {
@@ -118,7 +118,7 @@ static __device__ bool is_leader(const shpool_heap &heap)
     return (heap.view.flags & SHPOOL_FLAG_LEADER) != 0;
 }
 
-/* Whole block: every pool must be as new, but for what its geometry says. */
+/* Called by the whole block: every pool must be as new, except for its geometry. */
 static __device__ void at_rest(const shpool_pool &pool, shpool_heap heap, counts *c)
 {
     __syncthreads();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of the cache share: a folder, a fake linker, and links that know their origin. */
+/* Shared by the tests of the cache: a folder, a fake linker, and links that know their origin. */
 #ifndef SHPOOL_TESTS_CACHE_TRIAL_H
 #define SHPOOL_TESTS_CACHE_TRIAL_H
 
@@ -14,7 +14,7 @@
 #include "lib/cache.h"
 #include "lib/link.h"
 
-#define ENTRY_HEADER 376u /* bytes of a file in front of the cubin */
+#define ENTRY_HEADER 376u /* bytes of a file before the cubin */
 #define PATH_BYTES   512u
 
 static const shpool_blob blob = { (const unsigned char *)"ir", 2, 12080, 75, NULL };

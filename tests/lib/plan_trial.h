@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of shpool_plan share: fake allocators of every scope, plans that succeed. */
+/* Shared by the tests of shpool_plan: fake allocators of every scope, plans that succeed. */
 #ifndef SHPOOL_TESTS_PLAN_TRIAL_H
 #define SHPOOL_TESTS_PLAN_TRIAL_H
 

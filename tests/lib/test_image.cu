@@ -195,7 +195,7 @@ static void check_foreign(void)
                     "%s", shpool_last_error());
 }
 
-/* A table with malloc for groups and no free is nobody's. */
+/* A table with malloc but no free for groups is rejected. */
 static void check_half(void)
 {
     static const shpool_allocator plugin = foreign("half", "shpool_half_tables");
@@ -385,8 +385,7 @@ static void check_parameters(void)
     (void)gpu_check(shpool_close(&pool) == SHPOOL_OK, "close");
 }
 
-/* A joined image's handle that this image does not know is given to nobody: the image that has it
- * may be unloaded. */
+/* A linked image's unknown handle is rejected: the image that owns it may be unloaded. */
 static void check_foreign_library(void)
 {
     shpool_pool pool;
@@ -402,7 +401,7 @@ static void check_foreign_library(void)
                         (kernel == NULL), "shpool_kernel_of");
 }
 
-/* Who does not allow copies of variables is asked, also after somebody who does. */
+/* Copies of variables need permission for each pool, even after another pool had it. */
 static void check_copies(void)
 {
     static const shpool_allocator plugin = foreign("copied", "shpool_copied_tables");
@@ -421,7 +420,7 @@ static void check_copies(void)
     relinked.fails = false;
 }
 
-/* Threads that open pools of one allocator at once get one image. */
+/* Threads that open pools of one allocator at the same time get one image. */
 static void check_threads(void)
 {
     static const shpool_allocator plugin = foreign("crowd", "shpool_crowd_tables");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Run-time linking with a linker of the test's own: which LTO-IR is taken, who may link it, what
- * each failure of the linker becomes. */
+/* Run-time linking with the test's own linker: which LTO-IR is used, which linkers accept it, and
+ * how each failure of the linker is reported. */
 #include "fake_jit.h"
 
 #include "lib/cache.h"

@@ -58,7 +58,7 @@ static void test_allocator_without_lto_ir(void **state)
     link_fails(garbage, sizeof(garbage), "l_without", 90, SHPOOL_ERR_UNSUPPORTED);
 }
 
-/* Whoever looks for the newest must come to an end, and find data. */
+/* A search for the newest must end, and find data. */
 static void test_newer_lto_ir_is_for_newer_gpus(void **state)
 {
     shpool_blob for_90 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 90, NULL };

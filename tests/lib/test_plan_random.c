@@ -8,7 +8,7 @@ static uint32_t next_random(uint32_t *seed)
     return *seed >> 8;
 }
 
-/* What the header promises of every plan. */
+/* The header's guarantees for every plan. */
 static void check_pool(const shpool_config *want, const shpool_pool *pool,
                        const shpool_allocator *allocator)
 {

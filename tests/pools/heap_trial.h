@@ -40,7 +40,7 @@ static inline int has_pool(const shpool_allocator *allocator)
     return (allocator->caps & (SHPOOL_CAP_NONE | SHPOOL_CAP_SPILL)) == 0;
 }
 
-/* Pools of a block of so many threads, if nothing else is asked for. */
+/* Number of pools of a block with this number of threads, with the defaults. */
 static inline uint32_t trial_pools(const shpool_allocator *allocator, uint32_t threads)
 {
     uint32_t share = (allocator->scope == SHPOOL_SCOPE_THREAD) ? 1u :

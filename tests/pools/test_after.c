@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* after.h on the executor, where copies land late or early as the schedule says: no byte of a copy
- * in a block that has another owner, nothing lost, and everything given back. */
+ * in a block that has another owner, nothing lost, and everything freed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* The mbarriers lie behind the pools. */
+/* The mbarriers are after the pools. */
 static simt_addr mbar_of(const trial *t, uint32_t thread, uint32_t i)
 {
     return simt_dynamic_base() + ((t->pool.shared_bytes + 7u) & ~7u) + 8u * (thread * MBARS + i);
@@ -73,7 +73,7 @@ static void use_another(trial *t, shpool_heap heap, uint32_t *random)
     }
 }
 
-/* ---- copies into blocks that nobody wants any more ---- */
+/* ---- copies into blocks that are no longer needed ---- */
 
 static void load_kernel(void *arg)
 {
@@ -170,7 +170,7 @@ static void test_copies_out_take_what_was_in_the_block(void **state)
     run_everywhere(33, 256, store_kernel);
 }
 
-/* ---- cp.async into blocks that nobody wants any more, among other copies ---- */
+/* ---- cp.async into blocks that are no longer needed, among other copies ---- */
 
 static void load16_kernel(void *arg)
 {
@@ -300,15 +300,16 @@ static void queue_kernel(void *arg)
     HEAP_EXPECT(&t->model, (after.count == 3) && (after.groups == 1));
     HEAP_EXPECT(&t->model, shpool_after_poll(&after) == 0);
     simt_mbar_arrive(mbar);
-    shpool_free_after(&after, ptr[3], late, 0); /* full, but for what is due */
+    shpool_free_after(&after, ptr[3], late, 0); /* full, except for due entries */
     HEAP_EXPECT(&t->model, (after.count == 3) && (after.groups == 1));
     HEAP_EXPECT(&t->model, shpool_free_at(heap, ptr[1], 0) != SHPOOL_FREE_OK); /* it is free */
     simt_mbar_arrive(late);
     HEAP_EXPECT(&t->model, shpool_after_poll(&after) == 2);
-    HEAP_EXPECT(&t->model, (after.count == 1) && (after.groups == 1)); /* nobody can ask it */
+    HEAP_EXPECT(&t->model, (after.count == 1) && (after.groups == 1)); /* its progress cannot be
+                                                                          queried */
     HEAP_EXPECT(&t->model, shpool_after_wait(&after) == 1);
     ptr[0] = shpool_malloc(heap, 48);
-    shpool_free_after(&after, ptr[0], late, 0); /* the phase has ended: at once */
+    shpool_free_after(&after, ptr[0], late, 0); /* the phase has ended: freed immediately */
     HEAP_EXPECT(&t->model, after.count == 0);
     shpool_after_fini(&after);
     trial_expect_fresh(t, heap);

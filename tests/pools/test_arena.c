@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an arena does beyond malloc and free: the order in which memory comes back, marks, and
+/* Properties of an arena beyond malloc and free: the order in which memory is released, marks, and
  * allocations of a whole block or warp. */
 #include "heap_trial.h"
 
@@ -96,7 +96,7 @@ static void marks_kernel(void *arg)
             base[depth++] = count;
             EXPECT(p, mark[depth - 1u] != SHPOOL_NO_MARK);
         } else if ((what == 1) && (depth > 0)) {
-            depth -= 1u + heap_random(&state) % depth; /* one scope, or several at once */
+            depth -= 1u + heap_random(&state) % depth; /* one scope, or several in one step */
             for (uint32_t i = base[depth]; i < count; i++) {
                 if (slot[i].at != NULL) {
                     heap_model_drop(&p->model, trial_place(heap), &slot[i]);

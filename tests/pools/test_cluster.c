@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pools of scope cluster on the executor: who gets whose memory, and who may free it.  What they
- * share with other pools is test_conformance's, schedules are test_cluster_explore's. */
+/* Pools of scope cluster on the executor: which block's memory is used, and which threads may free
+ * it.  test_conformance tests the properties shared with other pools, test_cluster_explore tests
+ * schedules. */
 #include "cluster_trial.h"
 
 static void resize(shpool_heap heap, heap_slot *slot, size_t bytes, uint32_t tag)
@@ -50,7 +51,7 @@ static void expect_fresh(shpool_heap heap)
 
 #define SLOTS 6u
 
-/* Each thread hands one allocation to a thread of the next block, who owns it from then on. */
+/* Each thread passes one allocation to a thread of the next block, which owns it from then on. */
 static void hand_over(heap_slot *slot)
 {
     uint32_t threads = simt_block_threads();
@@ -156,7 +157,7 @@ static void test_scripts_of_parallel_threads(void **state)
     run_scripts("cluster_bitmap", SIMT_THREADS, 4, 2, 4);
 }
 
-/* What check=1 says of borrowed memory: an overrun, a double free, a leak. */
+/* Reports of check=1 about borrowed memory: an overrun, a double free, a leak. */
 static void checked_kernel(void *arg)
 {
     shpool_heap heap = init_cluster();
@@ -201,7 +202,7 @@ static void test_check_sees_a_neighbours_memory(void **state)
 
 /* ---- whose memory ---- */
 
-/* Thread 0 of one block after the other takes all there is; the last block gives it back. */
+/* Thread 0 of one block after the other allocates everything; the last block frees it. */
 static void order_kernel(void *arg)
 {
     static heap_slot all[1024];

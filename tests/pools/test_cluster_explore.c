@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every schedule, within bounds, of two blocks of a cluster over their pools: nothing is lost,
- * given twice or refused wrongly, nobody waits for ever, no block leaves too early. */
+ * allocated twice or refused wrongly, no thread waits forever, no block exits too early. */
 #include "cluster_trial.h"
 
 typedef struct scene {
@@ -140,7 +140,7 @@ static void test_room_that_moves_is_found(void **state)
     explore(&l);
 }
 
-/* Block 0 borrows, and gives back, what block 1 takes and gives back at the same time. */
+/* Block 0 borrows and frees memory that block 1 allocates and frees at the same time. */
 static void borrow_setup(shpool_heap heap, uint32_t block)
 {
     fill_own(heap, block, 2u * block);

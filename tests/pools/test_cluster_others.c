@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pools of other scopes in launches with clusters: a neighbour's memory is none of theirs. */
+/* Pools of other scopes in launches with clusters: a neighbour's memory is foreign to them. */
 #include "cluster_trial.h"
 
 static void block_kernel(void *arg)

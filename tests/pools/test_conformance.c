@@ -56,12 +56,12 @@ static void script_allocate(trial *p, shpool_heap heap, heap_slot *slot, uint32_
         got = trial_malloc(p, heap, slot, bytes, 16, tag);
         break;
     }
-    if (p->pool.scope == SHPOOL_SCOPE_THREAD) { /* nobody else is at work: exact */
+    if (p->pool.scope == SHPOOL_SCOPE_THREAD) { /* no other thread uses the pool: exact */
         HEAP_EXPECT(&p->model, got == (((bytes != 0) ? bytes : 1u) <= most));
     }
 }
 
-/* Each thread hands one allocation to its neighbour, who owns it from then on. */
+/* Each thread passes one allocation to its neighbour, which owns it from then on. */
 static void script_hand_over(trial *p, heap_slot *slot)
 {
     uint32_t rank = simt_thread_rank();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What malloc and free cost as the free blocks become many, in accesses to shared memory: no clock,
- * the same everywhere.  rbtree's search is bounded by the bits of a size, best fit looks at all. */
+/* The cost of malloc and free with many free blocks, in accesses to shared memory: independent of
+ * clocks, and the same on all machines.  rbtree's search is bounded by the bits of a size, best fit
+ * looks at all. */
 #include "heap_trial.h"
 
 #define MOST_HOLES 1000u
@@ -30,7 +31,7 @@ static void holes_kernel(void *arg)
         shpool_free(heap, hole[i]);
     }
     for (uint32_t i = 0; i <= SIZES; i++) {
-        uint32_t from = simt_self->countdown; /* falls with each access; nobody else runs */
+        uint32_t from = simt_self->countdown; /* falls with each access; no other thread runs */
         void    *ptr  = shpool_malloc(heap, (i < SIZES) ? hole_bytes(i) - 3u : 16u * SIZES);
 
         HEAP_EXPECT(&p->model, ptr != NULL);
@@ -42,7 +43,7 @@ static void holes_kernel(void *arg)
     HEAP_EXPECT(&p->model, shpool_check(heap).broken == 0);
 }
 
-/* Most accesses of a malloc and a free with so many holes in the pool. */
+/* Most accesses of a malloc and a free with this number of holes in the pool. */
 static uint32_t cost_of(const shpool_allocator *allocator, uint32_t holes)
 {
     trial_open(&t, allocator, ":threads_per_pool=1", 1, 226u * 1024u, 16);

@@ -43,7 +43,7 @@ static void test_wild_links_are_not_followed(void **state)
     }
 }
 
-/* A neighbour ran over the first words of a group's pool: nobody waits for that lock, or believes
+/* A neighbour overran the first words of a group's pool: no thread waits for that lock, or trusts
  * that geometry. */
 static void lock_kernel(void *arg)
 {
@@ -75,7 +75,7 @@ static void test_a_lock_that_was_run_over(void **state)
 
             trial_open(&t, allocator, ":check=1,threads_per_pool=2", 2, 600, 16);
             t.number = (i == 0) ? lock : 4u * i;
-            t.steps  = (i == 0) ? 1u : 0xfdfdfdfdu; /* 1: somebody seems to have it, for ever */
+            t.steps  = (i == 0) ? 1u : 0xfdfdfdfdu; /* 1: a thread seems to hold it forever */
             trial_run(&t, lock_kernel);
             assert_int_equal(t.report.corrupt, 1);
             assert_int_equal(t.report.bad_frees, 2);
@@ -86,7 +86,7 @@ static void test_a_lock_that_was_run_over(void **state)
     }
 }
 
-/* A word of freed memory is written; who gets that memory next would lose it to the writer. */
+/* A word of freed memory is written; the writer would damage the next owner's data. */
 static void freed_kernel(void *arg)
 {
     trial      *p    = (trial *)arg;
@@ -121,7 +121,7 @@ static void test_memory_that_was_written_when_free(void **state)
     }
 }
 
-/* Bit 31 of bitmap's last word, and of one behind the last granule: a free would go on there. */
+/* Bit 31 of bitmap's last word, and of one after the last granule: a free would continue there. */
 static void last_word_kernel(void *arg)
 {
     trial      *p    = (trial *)arg;

@@ -122,7 +122,7 @@ EXPLORE(test_memory_freed_behind_the_search_is_found_by_3, 44, 3, 1, take_word_0
 
 static void keep_a_long_one(shpool_heap heap)
 {
-    keep(heap, 0, 27); /* not at a word's start: 3 granules in front of it */
+    keep(heap, 0, 27); /* not at a word's start: 3 granules before it */
 }
 
 static void keep_behind_three(shpool_heap heap)
@@ -172,7 +172,7 @@ EXPLORE(test_double_free_of_two_words_has_one_winner, 22, 3, 2, keep_two_words,
 EXPLORE(test_double_free_of_3_threads_has_one_winner, 32, 3, 2, keep_behind_three,
         { race_to_free, race_to_free, race_to_free }, one_wins)
 
-/* What is reused while a long free is under way has exact sizes and keeps its bits. */
+/* Memory reused during a long free has exact sizes and keeps its bits. */
 static void reuse(shpool_heap heap)
 {
     held a = get(heap, 8);

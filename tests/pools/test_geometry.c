@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The plan against the pools as kernels find them, byte for byte, over thousands of geometries: the
  * launch gets exactly pool.shared_bytes, every pool is at its place, a malloc of pool.largest
- * succeeds in each and a larger one does not, and the region's last byte is no one else's. */
+ * succeeds in each and a larger one does not, and the region's last byte is not shared. */
 #include "heap_trial.h"
 
 static trial t;

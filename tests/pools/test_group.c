@@ -28,7 +28,7 @@ static void count(group g, uint32_t *counter)
     }
 }
 
-/* By the group, or by one of its threads that the pool belongs to. */
+/* Called by the group, or by one of its threads that owns the pool. */
 static void get(trial *p, shpool_heap heap, group g, piece *a, uint32_t random)
 {
     uint32_t alignment = 16u << (random >> 8) % 7u;

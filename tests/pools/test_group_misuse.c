@@ -50,7 +50,7 @@ static void bad_frees_kernel(void *arg)
 
     EXPECT(p, (live != NULL) && (gone != NULL));
     group_fill(g, live, 300, g.id);
-    simt_barrier(); /* nobody gets what another one has freed */
+    simt_barrier(); /* no thread gets memory that another one has freed */
     EXPECT(p, group_free(heap, g, gone) == SHPOOL_FREE_OK);
     simt_barrier();
     refuse(p, heap, g, gone, knows ? SHPOOL_FREE_DOUBLE : 0u);

@@ -108,7 +108,7 @@ static void realloc_kernel(void *arg)
         }
         HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, most / 3u, 3));
         at = a.at;
-        HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, 20, 4)); /* behind is free now */
+        HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, 20, 4)); /* the next block is free now */
         HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, most / 3u, 5));
         HEAP_EXPECT(&p->model, trial_realloc(p, heap, &a, 20, 6));
         HEAP_EXPECT(&p->model, !has_cap(p, SHPOOL_CAP_RESIZE) || (a.at == at));

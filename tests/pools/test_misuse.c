@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What users get wrong: realloc of what is no allocation, a pool of another allocator, memory that
- * the launch does not have, threads that return too early.  Nothing may be damaged by it, and
- * nothing outside be touched. */
+/* Errors of users: realloc of an invalid pointer, a pool of another allocator, memory that the
+ * launch does not have, threads that return too early.  They must not damage anything, or touch
+ * memory outside. */
 #define SHPOOL_INLINE bitmap /* for wrong_pool_kernel; the others call through the table below */
 #include "heap_trial.h"
 
@@ -30,7 +30,7 @@ static void test_an_inline_kernel_refuses_a_pool_of_another_allocator(void **sta
     }
 }
 
-/* ---- realloc of what is no allocation; through the module, as every binding does ---- */
+/* ---- realloc of an invalid pointer; through the module, as in every binding ---- */
 
 static void *realloc_of(shpool_heap heap, void *ptr, size_t bytes)
 {

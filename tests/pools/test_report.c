@@ -127,7 +127,7 @@ static void bad_free(trial *p, shpool_heap heap, void *ptr, uint32_t reason)
     HEAP_EXPECT(&p->model, shpool_free_at(heap, ptr, site) == reason);
 }
 
-/* Thread 1 of block 1 frees what it must not; nobody's allocation suffers. */
+/* Thread 1 of block 1 makes invalid frees; no allocation is damaged. */
 static void bad_free_kernel(void *arg)
 {
     trial      *p    = (trial *)arg;
@@ -259,7 +259,7 @@ static void test_interior_pointers_are_found_whatever_the_payload_holds(void **s
     }
 }
 
-/* A realloc of what is not live must not take granules from whoever has them now. */
+/* A realloc of memory that is not live must not take granules from their current owner. */
 static void stale_realloc_kernel(void *arg)
 {
     trial      *p     = (trial *)arg;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a pool cannot serve: spill=fail, arena, native and arena+native, for every allocator. */
+/* Requests that a pool cannot serve: spill=fail, arena, native and arena+native, for every
+ * allocator. */
 #include "heap_trial.h"
 
 #include <shpool/impl/report/spill.h>
@@ -223,7 +224,7 @@ static void test_both_levels_exhausted(void **state)
         }
         trial_open(&t, allocator, ":spill=arena+native,spill_bytes=4K,stats=1", 1, 200, 1024);
         trial_run(&t, exhausted_kernel);
-        assert_int_equal(t.report.failures, 4); /* calloc asks for nothing: its product overflows */
+        assert_int_equal(t.report.failures, 4); /* calloc makes no request: its product overflows */
         assert_int_equal(t.report.spills, 2);
         assert_int_equal(t.report.native_spills, 1);
         assert_int_equal(t.report.live + t.report.live_bytes, 0);

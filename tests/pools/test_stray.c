@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check=1, and one random word of a pool changes in mid-run: nothing may hang, touch what is not
- * the pool's, or give memory of a live allocation to somebody else unreported.
+/* check=1, and one random word of a pool changes in mid-run: nothing may hang, touch memory outside
+ * the pool, or reuse memory of a live allocation without a report.
  *
  *     test_stray [RUNS [ALLOCATOR [FIRST]]]   runs of each allocator, the seed of the first one
  *
@@ -19,7 +19,7 @@
 
 typedef struct object {
     unsigned char *at;
-    uint32_t       bytes; /* asked for: what others must not get */
+    uint32_t       bytes; /* requested: others must not get these bytes */
     uint32_t       tag;
 } object;
 
@@ -41,7 +41,7 @@ static struct {
     uint32_t    pool_of;             /* and in which pool */
 } s;
 
-/* What a run came to. */
+/* Results of a run. */
 typedef struct tally {
     uint32_t hung, outside, twice, spoilt, unseen, seen, named;
 } tally;
@@ -96,7 +96,7 @@ static void drop(shpool_heap heap, object *o)
     object was = *o;
 
     s.spoilt += !is_whole(o);
-    o->at = NULL; /* first: another thread may have it at once */
+    o->at = NULL; /* first: another thread may get it immediately */
     if (shpool_free_at(heap, was.at, 0) != SHPOOL_FREE_OK) {
         *o = was;
     }
@@ -221,7 +221,7 @@ static void kernel(void *arg)
             drop(heap, mine(i));
         }
     }
-    for (uint32_t i = 0; i < SLOTS; i++) { /* the others leak; nobody may have them */
+    for (uint32_t i = 0; i < SLOTS; i++) { /* the others leak; no thread may get them */
         s.spoilt += (mine(i)->at != NULL) && !is_whole(mine(i));
     }
     shpool_fini(heap);

@@ -81,7 +81,7 @@ static void resize(void *arg)
     char *ptr = log_malloc(t, heap, 64, 16, 0);
     char *same;
 
-    same = shpool_realloc(heap, ptr, 300); /* nothing is behind it */
+    same = shpool_realloc(heap, ptr, 300); /* no block follows it */
     LOG(t, "r 0 0x%x 300 %zu\n", place_of(t, ptr), shpool_usable_size(heap, same));
     same = shpool_realloc(heap, same, 16);
     LOG(t, "r 0 0x%x 16 %zu\n", place_of(t, ptr), shpool_usable_size(heap, same));
@@ -259,7 +259,7 @@ typedef struct live {
     unsigned end;
 } live;
 
-/* Nobody is given what another one still has; as many lines as were counted. */
+/* No allocation overlaps a live one; there are as many lines as counted. */
 static void expect_an_order(const char *text, const shpool_report_data *report)
 {
     static live held[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who waits longest is served first: tickets of shpool_malloc_wait() and of groups that wait. */
+/* The longest waiter is served first: tickets of shpool_malloc_wait() and of groups that wait. */
 #include "group_trial.h"
 
 #include <shpool/wait.h>
@@ -9,7 +9,7 @@
 #define RARELY   200u /* accesses between switches: a sleep is longer than a malloc */
 
 static trial    t;
-static uint32_t order[MOST]; /* who was served, in this order */
+static uint32_t order[MOST]; /* threads in order of service */
 static uint32_t served;
 static uint32_t done;
 
@@ -67,9 +67,9 @@ static void wait_for_tickets(shpool_heap heap, uint32_t drawn)
     }
 }
 
-/* Until the owner of that ticket has said that it is the oldest, and those who were just about to
- * ask have done so.  Not for ever: it may have been served.  Few sleeps: all lose their patience
- * after 64. */
+/* Wait until the owner of that ticket has announced it as the oldest, and threads that were about
+ * to try have done so.  Not forever: it may have been served.  Few sleeps: all waiters run out of
+ * patience after 64. */
 static void wait_for_oldest(shpool_heap heap, uint32_t ticket)
 {
     for (uint32_t left = 30; (oldest(heap) != ticket) && (left != 0); left--) {
@@ -80,7 +80,7 @@ static void wait_for_oldest(shpool_heap heap, uint32_t ticket)
     }
 }
 
-/* All threads: nobody waits any longer. */
+/* Called by all threads: no thread waits any longer. */
 static void expect_nobody(trial *p, shpool_heap heap, uint32_t drawn)
 {
     simt_barrier();
@@ -243,7 +243,8 @@ static void test_a_large_request_is_not_starved(void **state)
 
 /* ---- hold and wait ---- */
 
-/* Thread 0, the oldest, needs what the others hold, who want a little more each and may not ask. */
+/* Thread 0, the oldest, needs memory of the others, which each need a little more and may not
+ * try. */
 static void hold_and_wait_kernel(void *arg)
 {
     trial      *p    = (trial *)arg;
@@ -299,7 +300,7 @@ static void attempts_kernel(void *arg)
         done = 1;
     } else {
         wait_for_oldest(heap, 0);
-        ptr = shpool_malloc_wait(heap, 40, 1); /* tries once, whoever waits */
+        ptr = shpool_malloc_wait(heap, 40, 1); /* tries once, even if others wait */
         EXPECT(p, ptr != NULL);
         shpool_free(heap, ptr);
         EXPECT(p, tickets(heap) == 1);
@@ -390,7 +391,7 @@ static void give_up_kernel(void *arg)
     expect_nobody(p, heap, 2u * (simt_block_threads() - 1u));
     all = shpool_malloc_wait(heap, 16, FOR_EVER);
     EXPECT(p, all != NULL);
-    expect_nobody(p, heap, 2u * (simt_block_threads() - 1u)); /* nobody had to wait */
+    expect_nobody(p, heap, 2u * (simt_block_threads() - 1u)); /* no thread had to wait */
     shpool_free(heap, all);
     EXPECT(p, shpool_malloc_wait_warp(heap, p->pool.largest, 2) != NULL);
     simt_barrier();

@@ -231,7 +231,7 @@ WARPS(test_first_looks_meet, LARGE, NULL, warp_690, warp_690, NULL, NULL)
 WARPS(test_first_looks_for_all, LARGE, NULL, warp_300, warp_300, thread_3, NULL)
 WARPS(test_first_look_and_several_windows, LARGE, NULL, warp_690, warp_716, thread_20, NULL)
 
-/* ---- transient marks refuse nobody ---- */
+/* ---- transient marks refuse no request ---- */
 
 /* The thread has 3 granules in the second pair, to the end: either it comes last, or the claim of
  * the first warp is undone, and the second one finds room in the first pair. */
@@ -356,7 +356,7 @@ static void leave_17_in_pair_2(shpool_heap heap)
     gift_more[1] = shrinking_gift(heap, 1);
 }
 
-/* The room moves to pair 1 and then to pair 0, each time in front of a search from below. */
+/* The room moves to pair 1 and then to pair 0, each time before a search from below. */
 static void move_17_down_twice(shpool_heap heap)
 {
     shrink_gift(heap, 1, gift_more[1]);
@@ -455,7 +455,7 @@ WARPS(test_reuse_while_a_warp_frees, 32, keep_27, warp_frees, warp_20, thread_8_
 WARPS(test_reuse_while_a_thread_frees, 32, keep_27, warp_20, warp_5, thread_frees, NULL)
 WARPS(test_reuse_of_many_words, 403, keep_400, warp_frees, warp_380, thread_5, NULL)
 WARPS(test_reuse_at_the_first_look, LARGE, keep_727, warp_frees, warp_690, NULL, NULL)
-/* Behind the words that the warp clears at once is the thread's home. */
+/* The thread's home is after the words that the warp clears in one step. */
 WARPS(test_reuse_behind_the_first_words, LARGE, keep_727, warp_frees, NULL, thread_5, NULL)
 WARPS(test_reuse_of_what_a_thread_frees, LARGE, keep_727, NULL, warp_690, thread_frees, NULL)
 
@@ -556,7 +556,7 @@ static void warp_grows(shpool_heap heap)
     }
     shpool_free_warp(heap, a.slot.at);
     if (leads()) {
-        /* where it was meanwhile, nobody noted: all of the pool */
+        /* its place meanwhile is unknown: the whole pool */
         *a.life = (taken){ 0, now->granules, a.life->from, tick() };
     }
 }

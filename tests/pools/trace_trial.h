@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of traces share: a pool on the executor that records to a file. */
+/* Shared by the tests of traces: a pool on the executor that records to a file. */
 #ifndef SHPOOL_TESTS_TRACE_TRIAL_H
 #define SHPOOL_TESTS_TRACE_TRIAL_H
 

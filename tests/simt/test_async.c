@@ -39,7 +39,8 @@ static void open_mbars(uint32_t n, uint32_t count)
     simt_barrier();
 }
 
-/* Every engine, and schedules from "switch everywhere" to "switch where nobody can go on". */
+/* Every engine, and schedules from "switch everywhere" to "switch only when no thread can
+ * continue". */
 static void run_all(uint32_t threads, simt_kernel kernel)
 {
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
@@ -301,7 +302,7 @@ static void test_landing_is_a_point_of_choice(void **unused)
     assert_int_equal(result.complete, 1);
 }
 
-/* Who looks too early finds neither what was there before nor what is to come. */
+/* A premature read finds neither the old nor the new contents. */
 static void rubbish_kernel(void *arg)
 {
     simt_mbar_init(mbar(0), 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the executor reports of mbarriers and copies that the hardware leaves undefined. */
+/* The executor's reports about uses of mbarriers and copies that the hardware leaves undefined. */
 #include "trial.h"
 
 #define BYTES 256u

@@ -61,7 +61,7 @@ static void ring_kernel(void *arg)
     simt_cluster_barrier();
     expect(p, simt_load32(own) == (rank + n - 1u) % n);
     expect(p, simt_cluster_load32(own) == simt_near_load32(own));
-    simt_barrier(); /* of the block alone; the next is for those who have not looked yet */
+    simt_barrier(); /* only of the block; the next is for threads that have not read yet */
     simt_cluster_barrier();
     (void)simt_cluster_atomic_add(simt_map_cluster(simt_dynamic_base() + 256u, 0), 1, SIMT_RELAXED);
     (void)simt_cluster_atomic_add(far, 100, SIMT_RELAXED);
@@ -142,7 +142,7 @@ static void wrong_kernel(void *arg)
     simt_addr    base = simt_dynamic_base();
     simt_addr    far  = simt_map_cluster(base, simt_cluster_rank() ^ 1u);
 
-    if (p->x == 0) { /* nobody says that the neighbour has begun */
+    if (p->x == 0) { /* the neighbour may not have started */
         (void)simt_cluster_load32(far);
         return;
     }
@@ -151,7 +151,7 @@ static void wrong_kernel(void *arg)
         return;
     }
     switch (p->x) {
-    case 1: /* and nobody that it has not exited */
+    case 1: /* and it may have exited */
         simt_wait(base, 0xa5a5a5a5u);
         break;
     case 2:

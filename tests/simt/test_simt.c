@@ -86,7 +86,7 @@ static void test_each_block_has_fresh_filled_aligned_memory(void **unused)
     assert_int_equal(state.wrong, 0);
 }
 
-/* The window asks once what simt_is_shared() asks for each pointer, so the two must agree. */
+/* The window is read once, but simt_is_shared() queries for each pointer, so the two must agree. */
 static void window_kernel(void *arg)
 {
     probe    *p    = (probe *)arg;
@@ -359,7 +359,7 @@ static void test_a_deadlock_names_threads_places_and_words(void **unused)
     }
 }
 
-/* Thread 0 waits for a word that thread 1 changes, and then for one that nobody does. */
+/* Thread 0 waits for a word that thread 1 changes, and then for one that no thread changes. */
 static void brief_kernel(void *arg)
 {
     probe    *p = (probe *)arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of the CPU block executor share: the record that a kernel fills, and one launch.
+/* Shared by the tests of the CPU block executor: the record that a kernel fills, and one launch.
  *
  * Kernels never assert: cmocka leaves a failed test by longjmp, and a kernel has another stack.
  * They count what is wrong in their argument, and the test looks afterwards.  The kernels do not
