@@ -10,12 +10,22 @@ dist_examples_DATA += examples/blueprint.cu examples/cluster.cu examples/cupy_ex
 dist_pluginexample_DATA = examples/plugin/own.c examples/plugin/own.cu examples/plugin/own.h
 
 # Larger ones: one source for the GPU and, included by X_cpu.cc, for the CPU block executor.
-shpool_examples += examples/sparse/sparse_cpu examples/repeats/repeats_cpu
+shpool_examples += examples/decode/decode_cpu examples/sparse/sparse_cpu \
+	examples/repeats/repeats_cpu
+examples_decode_decode_cpu_SOURCES   = examples/decode/decode_cpu.cc
+examples_decode_decode_cpu_LDADD     = libshpool_core.la
 examples_sparse_sparse_cpu_SOURCES   = examples/sparse/sparse_cpu.cc
 examples_sparse_sparse_cpu_LDADD     = libshpool_core.la
 examples_repeats_repeats_cpu_SOURCES = examples/repeats/repeats_cpu.cc
 examples_repeats_repeats_cpu_LDADD   = libshpool_core.la
 dist_examples_DATA += examples/group.h examples/machine.h examples/options.h
+decodeexampledir = $(examplesdir)/decode
+dist_decodeexample_DATA = examples/decode/attend.h examples/decode/decode.cu \
+	examples/decode/decode.h examples/decode/finish.h examples/decode/load.h \
+	examples/decode/model.h examples/decode/product.h examples/decode/program.h \
+	examples/decode/read.h examples/decode/reference.h examples/decode/safetensors.h \
+	examples/decode/seam.h examples/decode/separate.h examples/decode/team.h \
+	examples/decode/tiles.h examples/decode/vector.h examples/decode/weights.h
 sparseexampledir = $(examplesdir)/sparse
 dist_sparseexample_DATA = examples/sparse/cusparse.h examples/sparse/matrix.h \
 	examples/sparse/prepare.h examples/sparse/rows.h examples/sparse/sparse.cu \
@@ -33,7 +43,8 @@ dist_cmakeexample_DATA = examples/cmake/CMakeLists.txt
 
 
 if HAVE_NVCC
-shpool_gpu_examples = examples/blueprint examples/cluster examples/groups examples/loadstore \
+shpool_gpu_examples = examples/blueprint examples/cluster \
+	examples/decode/decode examples/groups examples/loadstore \
 	examples/pipeline examples/repeats/repeats examples/runtime examples/scratch \
 	examples/sparse/sparse examples/spill examples/wait
 shpool_nvcc_programs += $(shpool_gpu_examples)

@@ -153,6 +153,7 @@ void simt_engine_pause(uint32_t ns, const char *file, int line)
     simt_lock(block);
     thread->wait_addr = block->arena_begin;
     thread->paused    = 1; /* still runnable, like other threads: the engine chooses */
+    simt_async_pause(block);
     thread->place     = (simt_place){ file, line };
     thread->state     = SIMT_STATE_WAIT;
     /* polling threads are always runnable: a thread parked until no other can run must not wait for

@@ -74,6 +74,16 @@ void simt_async_turn(simt_block *block)
     }
 }
 
+/* simt_explore() lands them by a choice of its own. */
+void simt_async_pause(simt_block *block)
+{
+    uint32_t copies = (block->search == NULL) ? simt_async_waking(block) : 0u;
+
+    if ((copies != 0) && (simt_random_below(&block->random, 64) == 0)) {
+        simt_async_land_waking(block, simt_random_below(&block->random, copies));
+    }
+}
+
 /* Only those to an mbarrier: for others nobody is parked. */
 uint32_t simt_async_waking(const simt_block *block)
 {

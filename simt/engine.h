@@ -240,6 +240,8 @@ void simt_async_reset(simt_block *block);
 void simt_async_destroy(simt_block *block);
 /** Where threads switch: perhaps land a copy, as the seed says. */
 void simt_async_turn(simt_block *block);
+/** Where a thread pauses: it may wait for what only a copy that lands when it must brings. */
+void simt_async_pause(simt_block *block);
 /** Land the n-th of the `block->flying` copies, or the first half of it. */
 void simt_async_land(simt_block *block, uint32_t n);
 /** Copies in flight that may wake a thread, and landing the n-th of them. */

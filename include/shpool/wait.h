@@ -80,14 +80,9 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attemp
     return ptr;
 }
 
-/**
- * shpool_malloc_wait() for a group of lanes, which waits as one.
- *
- * Scope: the lanes of the mask, together (group.h).
- * @return the same in all of them: as shpool_malloc_wait()
- */
-SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t bytes,
-                                       uint32_t attempts)
+/* alignment: as of shpool_malloc_for(); 0: the answer is NULL. */
+SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint32_t alignment,
+                                          size_t bytes, uint32_t attempts)
 {
     const uint32_t first = shpool_first_lane(lanes);
     const uint32_t leads = simt_lane() == first;
@@ -98,12 +93,12 @@ SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t 
     if (!shpool_is_group(heap, lanes, NULL, bytes, attempts, 0)) {
         return NULL;
     }
-    attempts = shpool_wait_attempts(heap.view, bytes, attempts);
+    attempts = (alignment != 0) ? shpool_wait_attempts(heap.view, bytes, attempts) : 1u;
     heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
     asked = (attempts <= 1u) || !leads || !shpool_turn_is_taken(heap.view);
     asked = simt_shfl(lanes, asked, first);
     if (asked != 0) {
-        ptr = shpool_malloc_lanes_as(heap, lanes, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
+        ptr = shpool_malloc_lanes_as(heap, lanes, bytes, alignment, SHPOOL_SITE_WAIT);
     }
     if ((ptr != NULL) || (attempts <= 1u)) {
         return ptr;
@@ -120,8 +115,7 @@ SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t 
         asked = (leads && shpool_turn_comes(&turn)) || (attempts == 2u);
         asked = simt_shfl(lanes, asked, first);
         if (asked != 0) {
-            ptr = shpool_malloc_lanes_as(heap, lanes, bytes, SHPOOL_MIN_ALIGNMENT,
-                                         SHPOOL_SITE_WAIT);
+            ptr = shpool_malloc_lanes_as(heap, lanes, bytes, alignment, SHPOOL_SITE_WAIT);
         }
         attempts--;
     } while ((ptr == NULL) && (attempts > 1u));
@@ -131,10 +125,38 @@ SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t 
     return ptr;
 }
 
+/**
+ * shpool_malloc_wait() for a group of lanes, which waits as one.
+ *
+ * Scope: the lanes of the mask, together (group.h).
+ * @return the same in all of them: as shpool_malloc_wait()
+ */
+SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t bytes,
+                                       uint32_t attempts)
+{
+    return shpool_malloc_wait_lanes_as(heap, lanes, SHPOOL_MIN_ALIGNMENT, bytes, attempts);
+}
+
+/** shpool_malloc_wait_lanes() at a multiple of `alignment`, as shpool_aligned_malloc(): one that
+ *  cannot be had is refused at once. */
+SIMT_FN void *shpool_aligned_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t alignment,
+                                               size_t bytes, uint32_t attempts)
+{
+    return shpool_malloc_wait_lanes_as(heap, lanes, shpool_alignment(heap, alignment), bytes,
+                                       attempts);
+}
+
 /** shpool_malloc_wait_lanes() for all threads that the block has in the caller's warp. */
 SIMT_FN void *shpool_malloc_wait_warp(shpool_heap heap, size_t bytes, uint32_t attempts)
 {
     return shpool_malloc_wait_lanes(heap, shpool_warp_lanes(), bytes, attempts);
+}
+
+/** shpool_aligned_malloc_wait_lanes() for the warp. */
+SIMT_FN void *shpool_aligned_malloc_wait_warp(shpool_heap heap, size_t alignment, size_t bytes,
+                                              uint32_t attempts)
+{
+    return shpool_aligned_malloc_wait_lanes(heap, shpool_warp_lanes(), alignment, bytes, attempts);
 }
 
 /**

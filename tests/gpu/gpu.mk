@@ -24,6 +24,7 @@ EXTRA_DIST += \
 	tests/gpu/cluster.cu \
 	tests/gpu/conformance.cu \
 	tests/gpu/cxx.cu \
+	tests/gpu/decode.py \
 	tests/gpu/device.cu \
 	tests/gpu/groups.cu \
 	tests/gpu/groups_inline.cu \

@@ -413,6 +413,48 @@ static void test_who_gives_up_holds_up_nobody(void **state)
     }
 }
 
+/* Thread 0 holds everything until the others wait; one lane, then the warp. */
+static void aligned_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *all  = (simt_thread_rank() == 0) ? shpool_malloc(heap, p->pool.largest) : NULL;
+    void       *ptr;
+
+    simt_barrier();
+    if (simt_thread_rank() == 1) {
+        ptr = shpool_aligned_malloc_wait_lanes(heap, 2u, 128, 40, FOR_EVER);
+        EXPECT(p, (ptr != NULL) && (simt_to_shared(ptr) % 128u == 0));
+        EXPECT(p, shpool_aligned_malloc_wait_lanes(heap, 2u, 256, 40, FOR_EVER) == NULL);
+        EXPECT(p, shpool_aligned_malloc_wait_lanes(heap, 2u, 48, 40, FOR_EVER) == NULL);
+        shpool_free(heap, ptr);
+    }
+    if (simt_thread_rank() == 0) {
+        shpool_free(heap, all);
+        all = shpool_malloc(heap, 16); /* what is behind it is not aligned */
+    }
+    simt_barrier();
+    ptr = shpool_aligned_malloc_wait_warp(heap, 128, 200, FOR_EVER);
+    EXPECT(p, (ptr != NULL) && (simt_to_shared(ptr) % 128u == 0));
+    shpool_free_warp(heap, ptr);
+    simt_barrier();
+    EXPECT(p, oldest(heap) == SHPOOL_WAIT_NONE);
+}
+
+static void test_a_group_waits_for_aligned_memory(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        for (uint32_t seed = 0; seed < 8u; seed++) {
+            open_shared(allocator, ":alignment=128", 5, 400);
+            t.launch.seed          = seed;
+            t.launch.switch_period = seed % 4u;
+            trial_run(&t, aligned_kernel);
+            trial_close(&t);
+        }
+    }
+}
+
 /* ---- what it costs ---- */
 
 static void cost_kernel(void *arg)
@@ -529,6 +571,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_attempts_are_counted),
         cmocka_unit_test(test_what_never_fits_does_not_wait),
         cmocka_unit_test(test_who_gives_up_holds_up_nobody),
+        cmocka_unit_test(test_a_group_waits_for_aligned_memory),
         cmocka_unit_test(test_one_load_if_nobody_waits),
         cmocka_unit_test(test_every_schedule_of_two_who_wait),
     };

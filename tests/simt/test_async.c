@@ -198,6 +198,36 @@ static void test_who_only_tests_sees_the_copy_land(void **unused)
     run_all(2, poll_kernel);
 }
 
+/* Thread 1 pauses until thread 0, which waits for the copy, says that it has landed. */
+static void pausing_kernel(void *arg)
+{
+    simt_addr done = mbar(1);
+
+    (void)arg;
+    open_mbars(1, 1);
+    if (simt_thread_rank() == 0) {
+        simt_atomic_store(done, 0, SIMT_RELEASE);
+    }
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        simt_fence_async();
+        simt_mbar_arrive_expect(mbar(0), BYTES);
+        simt_copy_async(buffer(0), from[0], BYTES, mbar(0));
+        simt_mbar_wait(mbar(0), 0);
+        simt_atomic_store(done, 1, SIMT_RELEASE); /* pairs with the acquire below */
+    } else {
+        while (simt_atomic_load(done, SIMT_ACQUIRE) == 0) {
+            simt_pause(100);
+        }
+    }
+}
+
+static void test_a_thread_that_pauses_does_not_hold_copies_up(void **unused)
+{
+    (void)unused;
+    run_all(2, pausing_kernel);
+}
+
 /* ---- what is too early shows ---- */
 
 static void no_wait_kernel(void *arg)
@@ -385,6 +415,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_buffer_is_free_when_its_group_was_read, setup_memory),
         cmocka_unit_test_setup(test_small_copies_land_with_their_group, setup_memory),
         cmocka_unit_test_setup(test_phases_hand_plain_memory_over, setup_memory),
+        cmocka_unit_test_setup(test_a_thread_that_pauses_does_not_hold_copies_up, setup_memory),
         cmocka_unit_test_setup(test_who_only_tests_sees_the_copy_land, setup_memory),
         cmocka_unit_test_setup(test_a_forgotten_wait_is_found_by_every_seed, setup_memory),
         cmocka_unit_test_setup(test_the_source_is_read_and_the_destination_written_late,

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Decode steps of a Llama-shaped model at batch 1: decode.h explains the kernel.
+ *
+ *   nvcc -O3 -arch=sm_90 -rdc=true decode.cu -o decode $(pkg-config --cflags --libs shpool)
+ *   c++ -O2 -x c++ decode.cu -x none -o decode_cpu \
+ *        $(pkg-config --cflags --libs shpool)                    on the CPU block executor
+ *
+ *   ./decode [options] [FILE.safetensors]          --help lists them
+ *
+ * The model's weights are FILE's, or made up; its cache begins with --context made-up tokens.
+ * (Llama 3.2 1B: --context 0 --token 128000.)  Versions:
+ *
+ *   pool    one launch a step; each block's shared memory is a pool of --pool bytes
+ *   pages   the same with pages of --pages bytes, used in turn
+ *   graph   a kernel for each operation, in a CUDA graph, whose blocks have --graph rows
+ *
+ * 0 for one of these leaves the version out.  All have to choose the same tokens.  With --check 1
+ * the first steps are compared with the host's, layer by layer (small shapes only). */
+#if defined(__CUDACC__) && !defined(SHPOOL_INLINE) && !defined(DECODE_TABLE)
+/* -DSHPOOL_INLINE=NAME: another one; -DDECODE_TABLE: that of $SHPOOL_ALLOCATOR */
+#define SHPOOL_INLINE warp_first_fit
+#endif
+#include "decode.h"
+#include "reference.h"
+#include "separate.h"
+
+#include "../options.h"
+
+#include <memory>
+
+#if defined(__CUDACC__)
+#define DEFAULT_SHAPE { 16, 2048, 32, 8, 64, 8192, 128256, 0 }
+#define CONTEXT       512u
+#define STEPS         64u
+#define SPLIT         8u
+#define TILE          (64u * 1024u)
+#define PAGE          (32u * 1024u)
+#define POOL          1u
+#define ROUNDS        5u
+#define CHECK         0u
+#else
+#define DEFAULT_SHAPE { 3, 64, 4, 2, 16, 576, 200, 0 }
+#define CONTEXT       21u
+#define STEPS         2u
+#define SPLIT         2u
+#define TILE          1536u
+#define PAGE          1536u
+#define POOL          5000u
+#define ROUNDS        0u
+#define CHECK         1u
+#endif
+
+struct options {
+    shape    s       = DEFAULT_SHAPE;
+    uint32_t context = CONTEXT;
+    uint32_t steps   = STEPS;
+    uint32_t split   = SPLIT;
+    uint32_t tile    = TILE;
+    uint32_t pool    = POOL; /* 1: all there is */
+    uint32_t page    = PAGE;
+    uint32_t graph   = 16;
+    uint32_t rounds  = ROUNDS;
+    uint32_t check   = CHECK;
+    uint32_t show    = 0;
+    uint32_t token   = 1;
+};
+
+struct job {
+    options               o;
+    model                 m  = {};
+    program               p  = {};
+    uint32_t              blocks = 0;
+    uint32_t             *now    = nullptr; /* for the graph */
+    size_t                counters = 0;
+    tensor_file          *file = nullptr;
+    std::vector<uint32_t> tokens; /* of the first version */
+};
+
+/* ---- setting up ---- */
+
+static void check_shape(const shape &s)
+{
+    const uint32_t width = s.group() * s.head_dim;
+
+    if ((s.heads % s.kv_heads != 0) || (s.head_dim < 16u) || (s.head_dim > 256u) ||
+        ((s.head_dim & (s.head_dim - 1u)) != 0)) {
+        machine_fail("shape", "heads must be a multiple of key heads, and their dimensions a power "
+                              "of two from 16 to 256");
+    }
+    if ((width > 256u) || (width > READERS * SIMT_WARP) || (s.group() > MOST_GROUP)) {
+        machine_fail("shape", "query heads of a key head times their dimensions: at most 256");
+    }
+    if (std::max({ s.hidden, s.ff, s.query() }) > MOST_SPANS * SPAN) {
+        machine_fail("shape", "no matrix may have more columns than the readers' registers hold");
+    }
+}
+
+static std::vector<float> rotary_table(const shape &s)
+{
+    std::vector<float> turns;
+
+    for (uint32_t position = 0; position < s.tokens; position++) {
+        for (uint32_t i = 0; i < s.head_dim / 2u; i++) {
+            const double angle = position * std::pow(ROTARY_BASE, -2.0 * i / s.head_dim);
+
+            turns.push_back(static_cast<float>(std::cos(angle)));
+            turns.push_back(static_cast<float>(std::sin(angle)));
+        }
+    }
+    return turns;
+}
+
+static void make_model(job &j)
+{
+    model    &m       = j.m;
+    uint16_t *weights = nullptr;
+
+    m.s           = j.o.s;
+    m.s.tokens    = j.o.context + j.o.steps;
+    m.split       = j.o.split;
+    m.first_token = j.o.token;
+    weights       = machine_new<uint16_t>(m.s.weights());
+    m.weights     = weights;
+    m.cache       = machine_new<uint16_t>(m.s.cache());
+    m.turns       = machine_copy(rotary_table(m.s));
+    m.stream      = machine_new<float>(size_t{ 2 } * m.s.layers * m.s.hidden);
+    m.query       = machine_new<float>(m.s.query());
+    m.parts       = machine_new<float>(size_t{ PART_ROWS } * m.s.query() * m.split);
+    m.merged      = machine_new<uint32_t>(size_t{ READERS } * m.s.kv_heads);
+    m.attended    = machine_new<float>(m.s.query());
+    m.act         = machine_new<float>(m.s.ff);
+    m.logits      = machine_new<float>(m.s.vocab);
+    m.best        = machine_new<unsigned long long>(j.o.steps);
+    machine_zero(m.cache, m.s.cache() * sizeof(*m.cache));
+    make_up_model(m, weights, j.o.context, 4u * j.blocks);
+    if (j.file != nullptr) {
+        load_model(m, weights, j.file);
+    }
+}
+
+static void make_program(job &j)
+{
+    const schedule all = scheduler(j.m, j.blocks).run();
+
+    j.p.stream = machine_copy(all.stream);
+    j.p.begin  = machine_copy(all.begin);
+    j.counters = size_t{ j.m.s.layers } * OPS_OF_LAYER + 1u;
+    j.p.done   = machine_new<uint32_t>(j.counters);
+    j.now      = machine_new<uint32_t>(2);
+}
+
+static void give_back(const job &j)
+{
+    for (const void *p : std::initializer_list<const void *>{
+             j.m.weights, j.m.cache, j.m.turns, j.m.stream, j.m.query, j.m.parts, j.m.merged,
+             j.m.attended,
+             j.m.act, j.m.logits, j.m.best, j.p.stream, j.p.begin, j.p.done, j.now }) {
+        machine_delete(p);
+    }
+}
+
+/* As before the first step. */
+static void start_again(job &j)
+{
+    const uint32_t now[2] = { 0, j.o.context };
+
+    machine_zero(j.p.done, j.counters * sizeof(*j.p.done));
+    machine_zero(j.m.merged, size_t{ READERS } * j.m.s.kv_heads * sizeof(*j.m.merged));
+    machine_zero(j.m.best, j.o.steps * sizeof(*j.m.best));
+    machine_write(j.now, now, sizeof(now));
+    machine_wait();
+}
+
+/* ---- versions: launch(step) starts a step ---- */
+
+/* The largest difference, relative to the root of the mean square. */
+static double difference(const float *on_machine, const std::vector<float> &want)
+{
+    std::vector<float> got(want.size());
+    double             square = 0;
+    double             most   = 0;
+
+    machine_read(got.data(), on_machine, got.size() * sizeof(got[0]));
+    for (size_t i = 0; i < got.size(); i++) {
+        square += static_cast<double>(want[i]) * want[i];
+        most = std::max(most, std::fabs(static_cast<double>(got[i]) - want[i]));
+        most = std::isnan(got[i]) ? 1e30 : most;
+    }
+    return most / std::sqrt(square / static_cast<double>(got.size()));
+}
+
+/* Step by step beside the host's; 1 if one of them is wrong. */
+template <class Launch>
+static int check(job &j, const char *name, Launch launch)
+{
+    const double tolerance = 2e-3;
+    reference    host(j.m.s, j.o.context, j.file);
+    uint32_t     token = j.m.first_token;
+    double       worst = 0;
+    int          wrong = 0;
+
+    start_again(j);
+    for (uint32_t step = 0; step < j.o.steps; step++) {
+        launch(step);
+        machine_wait();
+        token = host.step(token);
+        for (uint32_t l = 0; l < j.m.s.layers; l++) {
+            const double a = difference(j.m.after_attention(l), host.after_attention[l]);
+            const double b = difference(j.m.after_layer(l), host.after_layer[l]);
+
+            if (std::max(a, b) > tolerance) {
+                std::printf("%s: step %u, layer %u: %g after attention, %g after it\n", name, step,
+                            l, a, b);
+                wrong = 1;
+            }
+            worst = std::max({ worst, a, b });
+        }
+        worst = std::max(worst, difference(j.m.logits, host.logits));
+
+        unsigned long long best;
+
+        machine_read(&best, j.m.best + step, sizeof(best));
+        if ((static_cast<uint32_t>(~best) != token) || (worst > tolerance)) {
+            std::printf("%s: step %u: token %u, not %u; difference %g\n", name, step,
+                        static_cast<uint32_t>(~best), token, worst);
+            wrong = 1;
+        }
+    }
+    std::printf("%-6s %u steps of %u layers are %s: largest difference %.1e of the mean\n", name,
+                j.o.steps, j.m.s.layers, wrong ? "WRONG" : "right", worst);
+    return wrong;
+}
+
+static void show_layers(const job &j)
+{
+    std::vector<float> x(j.m.s.hidden);
+
+    for (uint32_t l = 0; l < j.m.s.layers; l++) {
+        double square = 0;
+
+        machine_read(x.data(), j.m.after_layer(l), x.size() * sizeof(x[0]));
+        for (float v : x) {
+            square += static_cast<double>(v) * v;
+        }
+        std::printf("layer %u: %.6g %.6g %.6g %.6g\n", l, std::sqrt(square / j.m.s.hidden), x[0],
+                    x[1], x[j.m.s.hidden - 1u]);
+    }
+}
+
+template <class Launch>
+static int run(job &j, const char *name, Launch launch)
+{
+    std::vector<unsigned long long> best(j.o.steps);
+    std::vector<uint32_t>           tokens;
+    double                          seconds = 1e30;
+
+    if ((j.o.check != 0) && (check(j, name, launch) != 0)) {
+        return 1;
+    }
+    for (uint32_t round = 0; round <= j.o.rounds; round++) {
+        start_again(j);
+
+        const double from = machine_seconds();
+
+        for (uint32_t step = 0; step < j.o.steps; step++) {
+            launch(step);
+            if ((j.o.show != 0) && (round == 0) && (step == 0) && j.tokens.empty()) {
+                machine_wait();
+                show_layers(j);
+            }
+        }
+        machine_wait();
+        seconds = std::min(seconds, machine_seconds() - from);
+    }
+    machine_read(best.data(), j.m.best, best.size() * sizeof(best[0]));
+    for (unsigned long long b : best) {
+        tokens.push_back(static_cast<uint32_t>(~b));
+    }
+    if (j.tokens.empty()) {
+        std::printf("tokens");
+        for (uint32_t token : tokens) {
+            std::printf(" %u", token);
+        }
+        std::printf("\n");
+        j.tokens = tokens;
+    }
+#if defined(__CUDACC__)
+    const double tokens_read = j.o.context + 0.5 * j.o.steps;
+    const double bytes = 2.0 * (j.m.s.weights() + 2.0 * tokens_read * j.m.s.layers *
+                                                      j.m.s.kv_heads * j.m.s.head_dim);
+
+    std::printf("%-6s %.4f ms a step, %.0f GB/s", name, 1e3 * seconds / j.o.steps,
+                1e-9 * bytes * j.o.steps / seconds);
+#else
+    std::printf("%-6s %u steps", name, j.o.steps);
+#endif
+    std::printf("%s\n", (tokens == j.tokens) ? "" : ": OTHER TOKENS");
+    return tokens != j.tokens;
+}
+
+template <class Memory>
+static int run_persistent(job &j, const char *name, const Memory &memory, uint32_t bytes)
+{
+    return run(j, name, [&](uint32_t step) {
+        seam_launch_together(j.blocks, CONTROL_BYTES + TILE_ALIGNED + bytes,
+                             decode_step<Memory>{ j.m, j.p, memory, step, j.o.context + step });
+    });
+}
+
+/* The largest tile, and so the least that a pool must hold at once. */
+static uint32_t largest_tile(const job &j)
+{
+    const uint32_t row = 2u * std::max({ j.m.s.hidden, j.m.s.ff, j.m.s.query() });
+
+    return std::max({ j.p.tile, row, attention_scratch(j.m) });
+}
+
+static int run_pool(job &j)
+{
+    const uint32_t whole = seam_shared() - CONTROL_BYTES - TILE_ALIGNED;
+    shpool_config  want  = {};
+    shpool_pool    pool  = {};
+
+    j.p.tile              = j.o.tile;
+    want.block_threads    = decode_step<pool_memory>::THREADS;
+    want.threads_per_pool = want.block_threads;
+    want.total_bytes      = (j.o.pool == 1u) ? whole : j.o.pool;
+    want.alignment        = TILE_ALIGNED;
+    machine_need(machine_open(
+#if defined(SHPOOL_INLINE)
+                     nullptr,
+#else
+                     (std::getenv("SHPOOL_ALLOCATOR") != nullptr) ? nullptr : "bitmap",
+#endif
+                     &want, &pool), "pool");
+    if (pool.largest < 2u * largest_tile(j)) {
+        machine_fail("pool", "too small for two of the largest tiles: more --pool, less --tile");
+    }
+    std::printf("%s, %u bytes, tiles of %u\n", pool.name, pool.shared_bytes, j.p.tile);
+
+    const int failed = run_persistent(j, "pool", pool_memory{ pool }, pool.shared_bytes);
+
+    machine_close(&pool);
+    return failed;
+}
+
+static int run_pages(job &j)
+{
+    const uint32_t whole = seam_shared() - CONTROL_BYTES - TILE_ALIGNED;
+    const uint32_t bytes = (j.o.pool > 1u) ? j.o.pool : whole;
+    const uint32_t pages = std::min(bytes / j.o.page, SLOTS) / TEAMS * TEAMS;
+
+    j.p.tile = j.o.page;
+    if ((largest_tile(j) > j.o.page) || (pages < 2u)) {
+        machine_fail("--pages", "the longest row does not fit a page, or there are less than two");
+    }
+    std::printf("%u pages of %u bytes\n", pages, j.o.page);
+    return run_persistent(j, "pages", page_memory{ pages, j.o.page }, pages * j.o.page);
+}
+
+static int run_graph(job &j)
+{
+#if defined(__CUDACC__)
+    cudaStream_t    stream = nullptr;
+    cudaGraph_t     graph  = nullptr;
+    cudaGraphExec_t ready  = nullptr;
+
+    machine_cuda(cudaStreamCreate(&stream), "stream");
+    machine_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+    launch_separate(j.m, j.now, j.o.graph, stream);
+    machine_cuda(cudaStreamEndCapture(stream, &graph), "capture");
+    machine_cuda(cudaGraphInstantiate(&ready, graph, 0), "graph");
+
+    const int failed = run(j, "graph", [&](uint32_t) {
+        machine_cuda(cudaGraphLaunch(ready, stream), "graph");
+    });
+
+    (void)cudaGraphExecDestroy(ready);
+    (void)cudaGraphDestroy(graph);
+    (void)cudaStreamDestroy(stream);
+    return failed;
+#else
+    return run(j, "graph",
+               [&](uint32_t) { launch_separate(j.m, j.now, j.o.graph, nullptr); });
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    job      j;
+    options &o = j.o;
+
+    const char *path = read_options(
+            argc, argv, "decode [options] [FILE.safetensors]",
+            { { "--layers", &o.s.layers, 1, 1000, 1, "of the model" },
+              { "--hidden", &o.s.hidden, 64, 16384, 64, "numbers of the residual stream" },
+              { "--heads", &o.s.heads, 1, 256, 1, "of queries" },
+              { "--kv-heads", &o.s.kv_heads, 1, 256, 1, "of keys and values" },
+              { "--head-dim", &o.s.head_dim, 16, 256, 16, "dimensions of a head" },
+              { "--ff", &o.s.ff, 64, 16384, 64, "numbers between up and down" },
+              { "--vocab", &o.s.vocab, 2, 1u << 20, 1, "tokens that there are" },
+              { "--context", &o.context, 0, 65000, 1, "tokens in the cache before the first step" },
+              { "--steps", &o.steps, 1, 10000, 1, "tokens to choose" },
+              { "--split", &o.split, 1, 64, 1, "parts of a key head's tokens" },
+              { "--tile", &o.tile, 128, 1u << 17, 128, "bytes of a tile of the pool's version" },
+              { "--pool", &o.pool, 0, 1u << 18, 1, "bytes of a block's pool; 1: all, 0: none" },
+              { "--pages", &o.page, 0, 1u << 17, 128, "bytes of a page; 0: none" },
+              { "--graph", &o.graph, 0, MOST_ROWS, 2, "rows of a block of the graph; 0: none" },
+              { "--rounds", &o.rounds, 0, 1000, 1, "besides the first; the fastest counts" },
+              { "--check", &o.check, 0, 1, 1, "compare with the host's" },
+              { "--token", &o.token, 0, 1u << 20, 1, "that goes into the first step" },
+              { "--show", &o.show, 0, 1, 1, "what the first step's layers give" } });
+    const char *machine = machine_name("decode");
+
+    if (machine == nullptr) {
+        return 77;
+    }
+    if (!seam_has_bulk()) {
+        std::printf("decode: skipped: needs a GPU of sm_90 or newer\n");
+        return 77;
+    }
+    check_shape(o.s);
+    if (o.token >= o.s.vocab) {
+        machine_fail("--token", "is not in the vocabulary");
+    }
+    j.blocks = seam_blocks();
+
+    std::unique_ptr<tensor_file> file((path != nullptr) ? new tensor_file(o.s, path) : nullptr);
+
+    j.file = file.get();
+    make_model(j);
+    make_program(j);
+    std::printf("%s, %u blocks: %u layers, hidden %u, %u and %u heads of %u, ff %u, vocabulary %u, "
+                "context %u; %.0f MB\n", machine, j.blocks, o.s.layers, o.s.hidden, o.s.heads,
+                o.s.kv_heads, o.s.head_dim, o.s.ff, o.s.vocab, o.context, 2e-6 * j.m.s.weights());
+
+    const int failed = ((o.pool != 0) ? run_pool(j) : 0) | ((o.page != 0) ? run_pages(j) : 0) |
+                       ((o.graph != 0) ? run_graph(j) : 0);
+
+    give_back(j);
+    return failed;
+}

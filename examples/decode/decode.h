@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A decode step of a Llama-shaped model in one launch: a persistent kernel whose shared memory is a
+ * pool.
+ *
+ * Why.  At batch 1 a step reads every weight once, so memory bandwidth is the limit: 2.49 GB for
+ * the default shape, 0.52 ms at an H200's 4.8 TB/s.  With a kernel for each operation the memory
+ * stands still at each launch and at each kernel's end.  Here one block on each multiprocessor
+ * fetches weights of later operations while the results of earlier ones are awaited.  With 1.2 us
+ * from request to arrival 40 KiB have to be on their way on each multiprocessor; 220 KiB also cover
+ * about 6 us in which nobody may use them.
+ *
+ * Data
+ *   instructions   each block has a stream of its own, in the order of the operations (program.h).
+ *   tiles          some rows of a matrix: a piece of shared memory between malloc and free
+ *                  (tiles.h).  Each operation has its own number of rows; a row has 128 bytes or
+ *                  16 KiB.  Attention's tiles are keys and values of as many tokens as there are,
+ *                  and a scratch tile, into which nothing is copied.
+ *   counters       in global memory, for each operation of each layer: rows that are finished.
+ *                  They never go back to 0; step n waits for n times the rows.
+ *
+ * Warps of a block
+ *   readers   READERS warps in two teams, which take the tiles in turn.  A team waits for a tile's
+ *             bytes and multiplies.  When all rows of an instruction are summed, a thread for each
+ *             row finishes them and counts them.
+ *   loader    one warp asks for the tiles' memory (shpool_aligned_malloc_wait_warp) and starts the
+ *             copies.  It waits only for memory and slots: weights do not depend on the step.
+ *   releaser  one warp frees tiles as soon as they have been read, in any order.
+ *   watcher   one thread waits for the counters, so that one thread of a block reads them and not
+ *             500, and tells the readers through an mbarrier.
+ *
+ * No deadlock
+ *   Memory is asked for in the order of the stream, by one warp.  So whenever a tile has memory,
+ *   all tiles before it have, or had, memory.  Consider the first operation that is not finished,
+ *   and a block that has rows of it.  The block's tiles before these are read and free.  Its next
+ *   tile either has memory, and then its bytes land without anybody's help; or no later tile has
+ *   any, the pool is empty, and the tile gets memory.  Its input belongs to an earlier operation,
+ *   which is finished.  So its readers go on.
+ *   Two loaders that asked independently of each other could fill the pool with tiles of a later
+ *   operation: each would wait for the other.
+ *   All blocks must run at the same time: a cooperative launch makes sure.
+ *
+ * Order of memory
+ *   rows    written by threads, __syncwarp, release-add by the warp's first lane -> acquire-load by
+ *           the watcher -> mbarrier -> readers, who read by L2
+ *   tiles   read by threads -> __syncwarp -> arrival at `read` -> releaser -> free -> malloc ->
+ *           fence.proxy.async by the lane that starts the copy -> copy
+ *   keys    of the newest token are written and read by threads; copies read older ones, which an
+ *           earlier launch has written
+ */
+#ifndef SHPOOL_EXAMPLES_DECODE_DECODE_H
+#define SHPOOL_EXAMPLES_DECODE_DECODE_H
+
+#include "load.h"
+#include "read.h"
+
+template <class Memory>
+struct decode_step {
+    static constexpr uint32_t THREADS = (READERS + 3u) * SIMT_WARP;
+    static constexpr uint32_t BLOCKS  = 1; /* of a multiprocessor */
+
+    model    m;
+    program  p;
+    Memory   memory;
+    uint32_t number;   /* of the step: 0, 1, ... since the counters were 0 */
+    uint32_t position; /* tokens in the cache */
+
+    MACHINE_METHOD void operator()() const
+    {
+        const control     shared = { simt_dynamic_base() };
+        const uint32_t    warp   = simt_warp();
+        const shpool_heap heap   = open(shared);
+
+        if (warp < READERS) {
+            reader<Memory>{ m, p, memory, shared,
+                            { number, position, token_of(m, number) }, {}, 0 }.run();
+        } else if (warp == READERS) {
+            loader<Memory>{ m, p, memory, heap, shared, position }.run();
+        } else if (warp == READERS + 1u) {
+            if (Memory::FREES) {
+                releaser<Memory>{ memory, heap, shared }.run();
+            }
+        } else if (simt_lane() == 0) {
+            watch(shared);
+        }
+        memory.close(heap);
+    }
+
+    MACHINE_METHOD shpool_heap open(control shared) const
+    {
+        if (simt_thread_rank() == 0) {
+            shared.init();
+        }
+        return memory.open(shared.pool()); /* has a barrier */
+    }
+
+    /* The watcher: one thread. */
+    MACHINE_METHOD void watch(control shared) const
+    {
+        const uint32_t end = p.begin[simt_block_rank() + 1u];
+
+        for (uint32_t i = p.begin[simt_block_rank()], k = 0; i < end; i++, k++) {
+            const instruction in = p.stream[i];
+
+            if (k != 0) { /* the readers have seen the phase before */
+                simt_mbar_wait(shared.summed(), (k - 1u) & 1u);
+            }
+            if (counter_of(in.op, in.layer) != 0) {
+                await(p.done + counter_of(in.op, in.layer) - 1u,
+                      finished(m, op_before(in.op)) * (number + 1u));
+            }
+            simt_mbar_arrive(shared.ready());
+        }
+    }
+    MACHINE_METHOD void await(const uint32_t *counter, uint32_t least) const
+    {
+        SIMT_ROLLED
+        while ((int)(seam_arrived(counter) - least) < 0) { /* pairs with arrive() */
+            seam_spin();
+        }
+    }
+};
+
+#endif /* SHPOOL_EXAMPLES_DECODE_DECODE_H */

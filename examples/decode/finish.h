@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The end of an instruction: the teams' sums of each row become one, and a thread for each row does
+ * what the operation does with it.  Then the counter goes up by these rows. */
+#ifndef SHPOOL_EXAMPLES_DECODE_FINISH_H
+#define SHPOOL_EXAMPLES_DECODE_FINISH_H
+
+#include "vector.h"
+
+/* What a thread needs besides its row's sum, read before the sums are there. */
+struct beside {
+    float a; /* OP_QKV: cosine, else what the row is added to */
+    float b; /* OP_QKV: sine */
+};
+
+SIMT_FN beside read_beside(const model &m, const moment &now, instruction in)
+{
+    const uint32_t row = in.first + simt_thread_rank();
+    beside         at  = {0.0f, 0.0f};
+
+    if (simt_thread_rank() >= in.count) {
+        return at;
+    }
+    if (in.op == OP_QKV) {
+        const uint32_t pair = row % m.s.head_dim / 2u;
+        const float   *turn = m.turns + (size_t)now.position * m.s.head_dim + 2u * pair;
+
+        at.a = turn[0];
+        at.b = turn[1];
+    } else if ((in.op == OP_OUT) && (in.layer == 0)) {
+        at.a = seam_low(embedding(m, now.token)[row]);
+    } else if (in.op == OP_OUT) {
+        at.a = seam_fetch1(m.after_layer(in.layer - 1u) + row);
+    } else if (in.op == OP_DOWN) {
+        at.a = seam_fetch1(m.after_attention(in.layer) + row);
+    }
+    return at;
+}
+
+/* Rotary embedding, and to the query, the keys or the values.  other: the sum of the row that is
+ * turned together with this one. */
+SIMT_FN void finish_qkv(const model &m, const moment &now, instruction in, uint32_t row, float sum,
+                        float other, beside at)
+{
+    const uint32_t key_head = row / m.s.share();
+    const uint32_t head     = row % m.s.share() / m.s.head_dim; /* queries, key, value */
+    const uint32_t i        = row % m.s.head_dim;
+    const float    turned   = fmaf(sum, at.a, other * ((i & 1u) ? at.b : -at.b));
+    uint16_t      *key      = m.cache + (m.keys(in.layer, key_head) - m.cache) +
+                    (size_t)now.position * m.s.head_dim + i;
+
+    if (head < m.s.group()) {
+        m.query[(key_head * m.s.group() + head) * m.s.head_dim + i] = turned;
+    } else if (head == m.s.group()) {
+        *key = seam_bf16(turned);
+    } else {
+        key[(size_t)m.s.tokens * m.s.head_dim] = seam_bf16(sum);
+    }
+}
+
+/* By a whole warp: its best logit. */
+SIMT_FN void choose(const model &m, const moment &now, uint32_t row, uint32_t is_row, float logit)
+{
+    unsigned long long best = (is_row != 0) ? choice_of(logit, row) : 0;
+
+    for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
+        const uint32_t     high  = simt_shfl_xor(SIMT_ALL_LANES, (uint32_t)(best >> 32), lane);
+        const uint32_t     low   = simt_shfl_xor(SIMT_ALL_LANES, (uint32_t)best, lane);
+        unsigned long long other = (unsigned long long)high << 32 | low;
+
+        best = (other > best) ? other : best;
+    }
+    if (simt_lane() == 0) {
+        seam_max64(m.best + now.number, best);
+    }
+}
+
+/* The warp's results are written: they count. */
+SIMT_FN void arrive(uint32_t *done, instruction in, uint32_t count)
+{
+    simt_warp_sync(SIMT_ALL_LANES); /* all lanes' writes come before */
+    if ((simt_lane() == 0) && (done != NULL)) {
+        seam_arrive(done + counter_of(in.op, in.layer), count);
+    }
+}
+
+/* By readers, after control.meet(); those without a row return at once.  done: NULL, or the
+ * counters. */
+SIMT_FN void finish(const model &m, const moment &now, instruction in, results sums, beside at,
+                    uint32_t *done)
+{
+    const uint32_t begin = simt_warp() * SIMT_WARP;
+    const uint32_t rank  = simt_thread_rank();
+    const uint32_t row   = in.first + rank;
+    const uint32_t is_row = rank < in.count;
+    float          sum    = 0.0f;
+    float          square = 0.0f;
+
+    if (begin >= in.count) {
+        return;
+    }
+    SIMT_UNROLLED
+    for (uint32_t k = 0; k < TEAM; k++) {
+        sum += seam_float(simt_load32(sums.sums(k) + 4u * rank));
+        square += seam_float(simt_load32(sums.square(k)));
+    }
+    if ((in.op != OP_OUT) && (in.op != OP_DOWN)) { /* of the norm in front: its factor */
+        sum *= 1.0f / sqrtf(square / (float)m.s.hidden + NORM_EPSILON);
+    }
+
+    const float other = seam_xor(sum, 1); /* of the neighbour: pairs are neighbours */
+
+    if (in.op == OP_HEAD) {
+        choose(m, now, row, is_row, sum);
+    }
+    if (is_row != 0) {
+        switch (in.op) {
+        case OP_QKV: finish_qkv(m, now, in, row, sum, other, at); break;
+        case OP_OUT: m.after_attention(in.layer)[row] = at.a + sum; break;
+        case OP_DOWN: m.after_layer(in.layer)[row] = at.a + sum; break;
+        case OP_HEAD: m.logits[row] = sum; break;
+        default: /* gate, and up in the next lane */
+            if ((rank & 1u) == 0) {
+                m.act[row / 2u] = sum / (1.0f + expf(-sum)) * other;
+            }
+        }
+    }
+    arrive(done, in, (in.count - begin < SIMT_WARP) ? in.count - begin : SIMT_WARP);
+}
+
+/* The warp's share of the vector's squares, for finish(). */
+SIMT_FN void leave_square(results to, float square)
+{
+    SIMT_UNROLLED
+    for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
+        square += seam_xor(square, lane);
+    }
+    if ((simt_lane() == 0) && (team_of_warp() == 0)) {
+        simt_store32(to.square(team_rank()), seam_bits(square));
+    }
+}
+
+#endif /* SHPOOL_EXAMPLES_DECODE_FINISH_H */

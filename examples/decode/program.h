@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What each block does in a step: its instructions, made once on the host.
+ *
+ * An instruction is a range of rows of one operation.  Each block has a stream of its own, in the
+ * order of the operations, so that the loader knows what is needed next long before it may be
+ * used.  A row goes to the block that has had the fewest bytes so far: over a step all blocks read
+ * the same.  More than MOST_ROWS rows become several instructions. */
+#ifndef SHPOOL_EXAMPLES_DECODE_PROGRAM_H
+#define SHPOOL_EXAMPLES_DECODE_PROGRAM_H
+
+#include "model.h"
+
+#include <algorithm>
+#include <numeric>
+
+#define MOST_ROWS 128u
+
+struct instruction {
+    uint32_t op;
+    uint32_t layer;
+    uint32_t first; /* row; of OP_ATTEND key head * split + part */
+    uint32_t count; /* rows */
+};
+
+struct program {
+    const instruction *stream;
+    const uint32_t    *begin; /* block b has stream[begin[b]] to stream[begin[b + 1] - 1] */
+    uint32_t           tile;  /* bytes of a tile, at most, where one row needs no more */
+    uint32_t          *done;  /* counters, for each operation: finished rows of all steps */
+};
+
+/* ---- tiles: what is fetched, and freed, at once; the loader and the readers agree on them ---- */
+
+SIMT_HD uint32_t tile_rows(const program &p, const model &m, uint32_t op)
+{
+    const uint32_t rows = p.tile / (2u * m.columns(op));
+
+    return (rows != 0) ? rows : 1u;
+}
+/* Tokens whose keys and values are one tile. */
+SIMT_HD uint32_t tile_tokens(const program &p, const model &m)
+{
+    const uint32_t tokens = p.tile / (4u * m.s.head_dim);
+
+    return (tokens != 0) ? tokens : 1u;
+}
+
+/* The tokens of a part, of `position` in the cache and the one that is being computed, which is the
+ * last part's last.  Every part has its share. */
+struct token_range {
+    uint32_t first;
+    uint32_t cached; /* how many of them */
+};
+SIMT_HD token_range tokens_of(const model &m, uint32_t part, uint32_t position)
+{
+    const uint32_t from = (uint32_t)((unsigned long long)position * part / m.split);
+    const uint32_t to   = (uint32_t)((unsigned long long)position * (part + 1u) / m.split);
+
+    return {from, to - from};
+}
+
+SIMT_HD uint32_t pieces(uint32_t whole, uint32_t each) { return (whole + each - 1u) / each; }
+
+/* ---- counters ---- */
+
+SIMT_HD uint32_t counter_of(uint32_t op, uint32_t layer)
+{
+    return layer * OPS_OF_LAYER + ((op == OP_HEAD) ? 0u : op);
+}
+/* What the counter of an operation goes up by in a step. */
+SIMT_HD uint32_t finished(const model &m, uint32_t op)
+{
+    return (op == OP_ATTEND) ? m.s.query() : m.rows(op);
+}
+/* The operation in front; its results are this one's. */
+SIMT_HD uint32_t op_before(uint32_t op)
+{
+    return (op % OPS_OF_LAYER == 0) ? (uint32_t)OP_DOWN : op - 1u;
+}
+
+/* ---- the host's side ---- */
+
+struct schedule {
+    std::vector<instruction> stream;
+    std::vector<uint32_t>    begin;
+};
+
+class scheduler {
+public:
+    scheduler(const model &m, uint32_t blocks) : m_(m), load_(blocks, 0), own_(blocks) {}
+
+    schedule run()
+    {
+        for (uint32_t l = 0; l < m_.s.layers; l++) {
+            for (uint32_t op = OP_QKV; op <= OP_DOWN; op++) {
+                share_out(op, l);
+            }
+        }
+        share_out(OP_HEAD, m_.s.layers);
+
+        schedule all;
+
+        for (const std::vector<instruction> &own : own_) {
+            all.begin.push_back(static_cast<uint32_t>(all.stream.size()));
+            all.stream.insert(all.stream.end(), own.begin(), own.end());
+        }
+        all.begin.push_back(static_cast<uint32_t>(all.stream.size()));
+        return all;
+    }
+
+private:
+    /* Units, of one or two rows: an even share for all blocks, and one more for those that have
+     * had least. */
+    void share_out(uint32_t op, uint32_t layer)
+    {
+        const uint32_t        blocks = static_cast<uint32_t>(load_.size());
+        const uint32_t        width  = ((op == OP_QKV) || (op == OP_GATE_UP)) ? 2u : 1u;
+        const uint32_t        units  = (op == OP_ATTEND) ? m_.s.kv_heads * m_.split
+                                                         : m_.rows(op) / width;
+        const size_t          bytes  = (op == OP_ATTEND)
+                                           ? size_t{ 2 } * m_.s.tokens * m_.s.head_dim / m_.split
+                                           : size_t{ width } * m_.columns(op);
+        std::vector<uint32_t> order(blocks);
+        std::vector<uint32_t> count(blocks, units / blocks);
+        uint32_t              first = 0;
+
+        std::iota(order.begin(), order.end(), 0u);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](uint32_t a, uint32_t b) { return load_[a] < load_[b]; });
+        for (uint32_t i = 0; i < units % blocks; i++) {
+            count[order[i]]++;
+        }
+        for (uint32_t b = 0; b < blocks; b++) {
+            add(b, op, layer, first * width, count[b] * width);
+            first += count[b];
+            load_[b] += count[b] * bytes;
+        }
+    }
+
+    void add(uint32_t block, uint32_t op, uint32_t layer, uint32_t first, uint32_t count)
+    {
+        const uint32_t most = (op == OP_ATTEND) ? 1u : MOST_ROWS;
+
+        for (uint32_t at = 0; at < count; at += most) {
+            own_[block].push_back({ op, layer, first + at, std::min(most, count - at) });
+        }
+    }
+
+    model                                 m_;
+    std::vector<size_t>                   load_;
+    std::vector<std::vector<instruction>> own_;
+};
+
+#endif /* SHPOOL_EXAMPLES_DECODE_PROGRAM_H */

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a persistent kernel needs and simt.h and machine.h do not have: floats, global memory that
+ * other blocks write during the same launch, and launches whose blocks all run at the same time. */
+#ifndef SHPOOL_EXAMPLES_DECODE_SEAM_H
+#define SHPOOL_EXAMPLES_DECODE_SEAM_H
+
+#include "../machine.h"
+
+#include <cmath>
+
+#if defined(__CUDACC__)
+
+#define SEAM_BOTH __host__ __device__ __forceinline__ /* a method, for host and kernels */
+
+SIMT_FN float    seam_float(uint32_t bits) { return __uint_as_float(bits); }
+SIMT_FN uint32_t seam_bits(float f) { return __float_as_uint(f); }
+
+/* 16 bytes of global memory that other blocks may have written: from L2, as L1 may be stale. */
+SIMT_FN simt_u128 seam_fetch(const void *p)
+{
+    const uint4 v = __ldcg((const uint4 *)p);
+
+    return {v.x, v.y, v.z, v.w};
+}
+SIMT_FN float seam_fetch1(const float *p) { return __ldcg(p); }
+/* 16 bytes that nobody writes during the launch, and that are read once. */
+SIMT_FN simt_u128 seam_stream(const void *p)
+{
+    const uint4 v = __ldcs((const uint4 *)p);
+
+    return {v.x, v.y, v.z, v.w};
+}
+
+/* Counters between blocks: what the arriving warp wrote comes before what the waiting one reads. */
+SIMT_FN void seam_arrive(uint32_t *counter, uint32_t n)
+{
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" : : "l"(counter), "r"(n) : "memory");
+}
+/* One more; how many there were.  Acquires what the earlier ones have released, too. */
+SIMT_FN uint32_t seam_count(uint32_t *counter)
+{
+    uint32_t n;
+
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+                 : "=r"(n) : "l"(counter) : "memory");
+    return n;
+}
+SIMT_FN uint32_t seam_arrived(const uint32_t *counter)
+{
+    uint32_t n;
+
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(n) : "l"(counter) : "memory");
+    return n;
+}
+SIMT_FN void seam_spin() {} /* between two looks at a counter */
+SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v) { (void)atomicMax(p, v); }
+
+#if !SIMT_HAS_BULK /* an older GPU: it compiles, and main() does not launch it */
+SIMT_FN void simt_mbar_arrive_expect(simt_addr, uint32_t) {}
+SIMT_FN void simt_copy_async(simt_addr, const void *, uint32_t, simt_addr) {}
+SIMT_FN void simt_fence_async() {}
+#if !SIMT_HAS_MBARRIER
+SIMT_FN void simt_mbar_init(simt_addr, uint32_t) {}
+SIMT_FN void simt_mbar_arrive(simt_addr) {}
+SIMT_FN void simt_mbar_wait(simt_addr, uint32_t) {}
+#endif
+#endif
+
+/* The machine has copies by the copy engine. */
+static inline bool seam_has_bulk()
+{
+    int major = 0;
+
+    machine_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "attribute");
+    return major >= 9;
+}
+
+template <class Kernel>
+static __global__ void __launch_bounds__(Kernel::THREADS, Kernel::BLOCKS)
+    seam_kernel(const __grid_constant__ Kernel kernel)
+{
+    kernel();
+}
+
+/* As many blocks as there are multiprocessors run together. */
+static inline uint32_t seam_blocks()
+{
+    int units = 0;
+
+    machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0), "attribute");
+    return static_cast<uint32_t>(units);
+}
+/* The most dynamic shared memory of a block. */
+static inline uint32_t seam_shared()
+{
+    int bytes = 0;
+
+    machine_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
+                 "attribute");
+    return static_cast<uint32_t>(bytes);
+}
+
+template <class Kernel>
+static void seam_launch_together(uint32_t blocks, uint32_t shared_bytes, const Kernel &kernel)
+{
+    Kernel copy   = kernel;
+    void  *args[] = { &copy };
+
+    machine_need(shpool_allow_shared(seam_kernel<Kernel>, shared_bytes), "shared memory");
+    machine_cuda(cudaLaunchCooperativeKernel(seam_kernel<Kernel>, dim3(blocks),
+                                             dim3(Kernel::THREADS), args, shared_bytes, nullptr),
+                 "launch");
+}
+
+template <class Kernel>
+static void seam_launch(uint32_t blocks, uint32_t shared_bytes, const Kernel &kernel,
+                        cudaStream_t stream)
+{
+    seam_kernel<<<blocks, Kernel::THREADS, shared_bytes, stream>>>(kernel);
+    machine_cuda(cudaGetLastError(), "launch");
+}
+
+#else
+
+#define SEAM_BOTH inline
+
+SIMT_FN float seam_float(uint32_t bits)
+{
+    float f;
+
+    std::memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+SIMT_FN uint32_t seam_bits(float f)
+{
+    uint32_t bits;
+
+    std::memcpy(&bits, &f, sizeof(bits));
+    return bits;
+}
+SIMT_FN simt_u128 seam_fetch(const void *p)
+{
+    simt_u128 v;
+
+    std::memcpy(&v, p, sizeof(v));
+    return v;
+}
+SIMT_FN float seam_fetch1(const float *p) { return *p; }
+SIMT_FN simt_u128 seam_stream(const void *p) { return seam_fetch(p); }
+
+SIMT_FN void seam_arrive(uint32_t *counter, uint32_t n)
+{
+    (void)__atomic_fetch_add(counter, n, __ATOMIC_RELEASE); /* pairs with seam_arrived() */
+}
+SIMT_FN uint32_t seam_count(uint32_t *counter)
+{
+    return __atomic_fetch_add(counter, 1u, __ATOMIC_ACQ_REL);
+}
+SIMT_FN uint32_t seam_arrived(const uint32_t *counter)
+{
+    return __atomic_load_n(counter, __ATOMIC_ACQUIRE); /* pairs with seam_arrive() */
+}
+SIMT_FN void seam_spin() { simt_pause(100); } /* lets the other fibers run */
+SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v)
+{
+    unsigned long long old = __atomic_load_n(p, __ATOMIC_RELAXED);
+
+    while ((old < v) &&
+           !__atomic_compare_exchange_n(p, &old, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+static inline bool     seam_has_bulk() { return true; }
+static inline uint32_t seam_blocks() { return 3; }
+static inline uint32_t seam_shared() { return 64u * 1024u; }
+
+/* Only blocks of a cluster run at the same time there. */
+template <class Kernel>
+static void seam_run(uint32_t blocks, uint32_t cluster, uint32_t shared_bytes,
+                     const Kernel &kernel)
+{
+    simt_launch launch = {};
+    simt_result result;
+    Kernel      copy = kernel;
+
+    launch.grid[0]       = blocks;
+    launch.block[0]      = Kernel::THREADS;
+    launch.cluster[0]    = cluster;
+    launch.dynamic_bytes = shared_bytes;
+    launch.switch_period = 16;
+    if (simt_run(&launch, machine_thread<Kernel>, &copy, &result) != SHPOOL_OK) {
+        machine_fail("kernel", result.text);
+    }
+}
+template <class Kernel>
+static void seam_launch_together(uint32_t blocks, uint32_t shared_bytes, const Kernel &kernel)
+{
+    seam_run(blocks, blocks, shared_bytes, kernel);
+}
+template <class Kernel>
+static void seam_launch(uint32_t blocks, uint32_t shared_bytes, const Kernel &kernel, void *)
+{
+    seam_run(blocks, 1, shared_bytes, kernel);
+}
+
+#endif
+
+/* ---- bf16: the upper half of a float ---- */
+
+SIMT_FN float seam_low(uint32_t pair) { return seam_float(pair << 16); }
+SIMT_FN float seam_high(uint32_t pair) { return seam_float(pair & 0xffff0000u); }
+
+/* Rounded to the nearest, ties to even. */
+SIMT_FN uint16_t seam_bf16(float f)
+{
+    const uint32_t bits = seam_bits(f);
+
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+/* Eight numbers of one load. */
+SIMT_FN void seam_unpack(simt_u128 v, float *to)
+{
+    to[0] = seam_low(v.x);
+    to[1] = seam_high(v.x);
+    to[2] = seam_low(v.y);
+    to[3] = seam_high(v.y);
+    to[4] = seam_low(v.z);
+    to[5] = seam_high(v.z);
+    to[6] = seam_low(v.w);
+    to[7] = seam_high(v.w);
+}
+
+SIMT_FN float seam_xor(float f, uint32_t lane)
+{
+    return seam_float(simt_shfl_xor(SIMT_ALL_LANES, seam_bits(f), lane));
+}
+
+#endif /* SHPOOL_EXAMPLES_DECODE_SEAM_H */

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Weights that are made up: any number of any matrix from its name, row and column alone, so that a
+ * reference needs neither the packed weights nor a file (tests/gpu/decode.py makes the same).
+ *
+ * A number is an odd integer of -255 to 255 times a power of two, which bf16 has exactly; the power
+ * is such that a product has about the size of what went in. */
+#ifndef SHPOOL_EXAMPLES_DECODE_WEIGHTS_H
+#define SHPOOL_EXAMPLES_DECODE_WEIGHTS_H
+
+#include "model.h"
+
+/* Matrices as files of models have them: rows are what comes out, heads in order, not turned. */
+enum name {
+    NAME_NORM_1, NAME_Q, NAME_K, NAME_V, NAME_OUT, NAME_NORM_2, NAME_GATE, NAME_UP, NAME_DOWN,
+    NAME_NORM, NAME_HEAD, NAME_KEYS, NAME_VALUES
+};
+
+struct natural { /* a row of a matrix */
+    uint32_t name;
+    uint32_t row;
+};
+
+SIMT_HD uint32_t made_up_hash(uint32_t name, uint32_t layer, uint32_t row, uint32_t column)
+{
+    uint32_t x = ((name + 16u * layer) * 0x9e3779b1u + row) * 0x85ebca6bu + column;
+
+    x = (x ^ x >> 16) * 0x21f0aaadu;
+    x = (x ^ x >> 15) * 0x735a2d97u;
+    return x >> 24;
+}
+
+/* bf16 of an integer of up to 8 bits, not 0, times 2 to the power of -shift. */
+SIMT_HD uint16_t scaled_bf16(int value, uint32_t shift)
+{
+    const uint32_t sign  = (value < 0) ? 0x8000u : 0u;
+    uint32_t       size  = (uint32_t)((value < 0) ? -value : value);
+    uint32_t       power = 127u + 7u - shift;
+
+    while (size < 128u) {
+        size *= 2u;
+        power--;
+    }
+    return (uint16_t)(sign | power << 7 | (size & 0x7fu));
+}
+
+/* columns: of the matrix. */
+SIMT_HD uint16_t made_up(uint32_t name, uint32_t layer, uint32_t row, uint32_t column,
+                         uint32_t columns)
+{
+    const uint32_t hash = made_up_hash(name, layer, row, column);
+    uint32_t       bits = 0;
+
+    if ((name == NAME_NORM_1) || (name == NAME_NORM_2) || (name == NAME_NORM)) {
+        return scaled_bf16((int)(128u + hash % 32u), 7u);
+    }
+    if ((name == NAME_KEYS) || (name == NAME_VALUES)) {
+        return scaled_bf16((int)(2u * hash) - 255, 8u);
+    }
+    while (columns >> bits > 1u) {
+        bits++;
+    }
+    return scaled_bf16((int)(2u * hash) - 255, 7u + (bits + 1u) / 2u);
+}
+
+/* Which row the packed one is (model.h). */
+SIMT_HD uint32_t natural_dim(uint32_t i, uint32_t head_dim)
+{
+    return i / 2u + (i & 1u) * (head_dim / 2u);
+}
+SIMT_HD natural natural_row(const shape &s, uint32_t op, uint32_t row)
+{
+    const uint32_t key_head = row / s.share();
+    const uint32_t head     = row % s.share() / s.head_dim;
+    const uint32_t i        = row % s.head_dim;
+
+    switch (op) {
+    case OP_QKV:
+        if (head < s.group()) {
+            return { NAME_Q, (key_head * s.group() + head) * s.head_dim +
+                             natural_dim(i, s.head_dim) };
+        }
+        return (head == s.group())
+                   ? natural{ NAME_K, key_head * s.head_dim + natural_dim(i, s.head_dim) }
+                   : natural{ NAME_V, key_head * s.head_dim + i };
+    case OP_OUT: return { NAME_OUT, row };
+    case OP_GATE_UP: return { (row & 1u) ? (uint32_t)NAME_UP : (uint32_t)NAME_GATE, row / 2u };
+    case OP_DOWN: return { NAME_DOWN, row };
+    default: return { NAME_HEAD, row };
+    }
+}
+/* Columns of the output matrix are heads' dimensions as they come out of attention: values are not
+ * turned, so they are as in the file. */
+
+/* Kernel: fill an operation's matrix, or, with op == OP_COUNT, the gains and the cache. */
+struct make_up {
+    static constexpr uint32_t THREADS = 256;
+    static constexpr uint32_t BLOCKS  = 1;
+
+    model     m;
+    uint16_t *weights; /* m.weights */
+    uint32_t  op;
+    uint32_t  layer;
+    uint32_t  context; /* tokens of the cache */
+
+    MACHINE_METHOD void operator()() const
+    {
+        const uint32_t rows = (op == OP_COUNT) ? 2u * m.s.kv_heads * context + 3u : m.rows(op);
+
+        for (uint32_t row = simt_block_rank(); row < rows; row += simt_grid_blocks()) {
+            if (op == OP_COUNT) {
+                fill_other(row);
+            } else {
+                fill_row(row);
+            }
+        }
+    }
+    MACHINE_METHOD void fill_row(uint32_t row) const
+    {
+        const uint32_t columns = m.columns(op);
+        const natural  from    = natural_row(m.s, op, row);
+        uint16_t      *to      = weights + (m.matrix(op, layer) - m.weights) +
+                       (size_t)row * columns;
+
+        for (uint32_t c = simt_thread_rank(); c < columns; c += THREADS) {
+            to[c] = made_up(from.name, (op == OP_HEAD) ? 0u : layer, from.row, c, columns);
+        }
+    }
+    /* Gains, then keys and values of each head and token. */
+    MACHINE_METHOD void fill_other(uint32_t row) const
+    {
+        if (row < 3u) {
+            fill_gains(row);
+            return;
+        }
+        const uint32_t token    = (row - 3u) % context;
+        const uint32_t key_head = (row - 3u) / context / 2u;
+        const uint32_t is_value = (row - 3u) / context % 2u;
+        uint16_t      *to       = m.cache + (m.keys(layer, key_head) - m.cache) +
+                       ((size_t)is_value * m.s.tokens + token) * m.s.head_dim;
+
+        for (uint32_t i = simt_thread_rank(); i < m.s.head_dim; i += THREADS) {
+            to[i] = is_value ? made_up(NAME_VALUES, layer, key_head * 65536u + token, i, 0)
+                             : made_up(NAME_KEYS, layer, key_head * 65536u + token,
+                                       natural_dim(i, m.s.head_dim), 0);
+        }
+    }
+    MACHINE_METHOD void fill_gains(uint32_t which) const
+    {
+        const uint32_t is_last = which == 2u;
+        const uint32_t op_of   = (which == 0) ? OP_QKV : (which == 1u) ? OP_GATE_UP : OP_HEAD;
+        const uint16_t *at = m.gains(op_of, is_last ? m.s.layers : layer);
+
+        for (uint32_t c = simt_thread_rank(); c < m.s.hidden; c += THREADS) {
+            weights[(at - m.weights) + c] =
+                made_up((which == 0) ? NAME_NORM_1 : is_last ? NAME_NORM : NAME_NORM_2,
+                        is_last ? 0u : layer, 0, c, 0);
+        }
+    }
+};
+
+/* All of a model, and the first `context` tokens of its cache. */
+static void make_up_model(const model &m, uint16_t *weights, uint32_t context, uint32_t blocks)
+{
+    for (uint32_t l = 0; l < m.s.layers; l++) {
+        for (uint32_t op : { OP_QKV, OP_OUT, OP_GATE_UP, OP_DOWN, OP_COUNT }) {
+            seam_launch(blocks, 0, make_up{ m, weights, op, l, context }, nullptr);
+        }
+    }
+    seam_launch(blocks, 0, make_up{ m, weights, OP_HEAD, 0, context }, nullptr);
+    machine_wait();
+}
+
+#endif /* SHPOOL_EXAMPLES_DECODE_WEIGHTS_H */
