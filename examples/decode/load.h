@@ -129,12 +129,13 @@ struct releaser {
 
         SIMT_ROLLED
         for (;;) {
-            const uint32_t read  = simt_ballot(SIMT_ALL_LANES,
-                                               simt_mbar_test(slots.read(slot), uses & 1u) != 0);
-            const uint32_t tiles = simt_atomic_load(shared.tiles(), SIMT_RELAXED);
+            const bool      mine  = simt_mbar_test(slots.read(slot), uses & 1u) != 0;
+            const simt_addr tile  = mine ? simt_load32(slots.tile(slot)) : 0u;
+            const uint32_t  read  = simt_ballot(SIMT_ALL_LANES, mine);
+            const uint32_t  tiles = simt_atomic_load(shared.tiles(), SIMT_RELAXED);
 
-            give_back(slots, read);
-            uses += read >> slot & 1u;
+            give_back(slots, read, tile);
+            uses += mine;
             if (simt_ballot(SIMT_ALL_LANES, uses * SLOTS + slot < tiles) == 0) {
                 return;
             }
@@ -142,14 +143,15 @@ struct releaser {
         }
     }
 
-    /* The tiles of the slots whose bits are set. */
-    MACHINE_METHOD void give_back(slot_table slots, uint32_t read) const
+    /* The tiles of the slots whose bits are set.  Lane n has slot n's address: it alone has seen
+     * the phase's end, and after the arrival at `empty` the loader writes the next address. */
+    MACHINE_METHOD void give_back(slot_table slots, uint32_t read, simt_addr tile) const
     {
         SIMT_ROLLED
         for (; read != 0; read &= read - 1u) {
             const uint32_t slot = simt_ffs(read) - 1u;
 
-            memory.put(heap, simt_load32(slots.tile(slot)));
+            memory.put(heap, simt_shfl(SIMT_ALL_LANES, tile, slot));
             if (simt_lane() == 0) {
                 simt_mbar_arrive(slots.empty(slot));
             }
