@@ -85,7 +85,7 @@ static int open_beside(tool_output *out, const char *path, const struct stat *ol
     return file;
 }
 
-static void block_signals(sigset_t *before)
+void tool_signals_block(sigset_t *before)
 {
     sigset_t signals;
 
@@ -96,6 +96,11 @@ static void block_signals(sigset_t *before)
     (void)pthread_sigmask(SIG_BLOCK, &signals, before);
 }
 
+void tool_signals_restore(const sigset_t *before)
+{
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 /* All but the file; errno stays. */
 static void forget(tool_output *out)
 {
@@ -103,7 +108,7 @@ static void forget(tool_output *out)
 
     free(out->path);
     free(out->part);
-    (void)pthread_sigmask(SIG_SETMASK, &out->signals, NULL);
+    tool_signals_restore(&out->signals);
     errno = error;
 }
 
@@ -115,7 +120,7 @@ int tool_output_begin(tool_output *out, const char *path)
     int         file   = -1;
 
     *out = (tool_output){.to = NULL};
-    block_signals(&out->signals);
+    tool_signals_block(&out->signals);
     if (link == FOREIGN_LINK) {
         errno = EACCES;
     } else if (exists && (!S_ISREG(old.st_mode) || (stream_of(&old) >= 0))) {

@@ -15,6 +15,13 @@ typedef struct tool_output {
 } tool_output;
 
 /**
+ * Let SIGINT, SIGTERM and SIGHUP wait, while there is something that has to be removed.
+ * @param [out] before  for tool_signals_restore(), after which those that came end the program
+ */
+void tool_signals_block(sigset_t *before);
+void tool_signals_restore(const sigset_t *before);
+
+/**
  * Begin a file.  Its text goes to a new file beside it, which no link can redirect; a device, a
  * pipe or the standard output (/dev/stdout) is written as it is.  A link at `path` is followed if
  * it belongs to this user or root.  Until tool_output_end() SIGINT, SIGTERM and SIGHUP wait: a

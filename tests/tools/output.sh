@@ -161,4 +161,44 @@ for after in 0.02 0.05 0.1; do
     check "after $after s: all or nothing" sh -c "cd '$work/cut.d' && { [ ! -e m.svg ] ||
         tail -n 1 m.svg | grep -q '</svg>'; } && rm -f m.svg && [ \"\$(echo *)\" = '*' ]"
 done
+# ---- a signal while shpool-coalesce waits for a compiler: that ends, too, and nothing is left ----
+for tool in nvcc clang++ fatbinary; do
+    mkdir -p "$work/cuda/bin"
+    printf '#!/bin/sh\necho $$ >"%s/pid"\nexec sleep 30\n' "$work" >"$work/cuda/bin/$tool"
+    chmod +x "$work/cuda/bin/$tool"
+done
+mkdir "$work/tmp" "$work/src"
+: >"$work/src/k.cu"
+ends() { # SIGNAL STATUS COMMAND...: the signal goes to the command alone, or (a group) to all
+    rm -f "$work/pid"
+    signal=$1 status=$2 what="$3 $4"
+    shift 2
+    case $signal in
+    *-group) set -- -s "${signal%-group}" 1 "$@" ;;
+    *) set -- -s "$signal" --foreground 1 "$@" ;;
+    esac
+    TMPDIR=$work/tmp PATH=$work/cuda/bin:$PATH CUDA_HOME=$work/cuda CLANGXX=$work/cuda/bin/clang++ \
+        SHPOOL_COALESCE_PLUGIN=$work/a.ptx timeout --preserve-status "$@" >"$work/said" 2>&1
+    got=$?
+    check "$signal: $what: status $got" test $got = "$status"
+    check "$signal: $what: the compiler ran" test -s "$work/pid"
+    check "$signal: $what: the compiler ended" sh -c "! kill -9 $(cat "$work/pid") 2>/dev/null"
+    check "$signal: $what: no temporary file" test "$(echo "$work"/tmp/*)" = "$work/tmp/*"
+    rm -rf "$work"/tmp/*
+}
+for signal in INT TERM HUP INT-group; do
+    case $signal in
+    INT*) status=130 ;;
+    TERM) status=143 ;;
+    HUP) status=129 ;;
+    esac
+    sh -c "kill -${signal%-group} \$\$"
+    [ $? = $status ] || { echo "SKIP $signal: the caller ignores it" && continue; }
+    ends $signal $status ./shpool-coalesce lint "$work/src/k.cu"
+    ends $signal $status ./shpool-coalesce nvcc -c "$work/src/k.cu"
+    # a shell waits for its command: the signal goes to all, as that of a terminal does
+    ends "${signal%-group}-group" $status \
+        "$top_srcdir/tools/coalesce/survey.sh" -t ./shpool-coalesce "$work/src"
+    ends "${signal%-group}-group" $status sh "$top_srcdir/tools/coalesce/clang.in" -c k.cu
+done
 exit $failed

@@ -191,21 +191,57 @@ int tool_demangler(coalesce_demangle **demangle_p)
     return (*demangle_p != NULL) || (errno != ENOMEM);
 }
 
-int tool_run(char *const arguments[])
+/* Wait for the child or a signal.  The signals are blocked: the caller has files to remove.  A
+ * terminal sends a signal to the child as well; one that was sent by a process is passed on. */
+static int wait_for(pid_t child, const sigset_t *awaited)
 {
-    int   status = 0;
-    pid_t child  = fork();
+    int status = 0;
+    int number = 0; /* of the last signal */
 
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        siginfo_t info;
+        const int got = sigwaitinfo(awaited, &info);
+
+        if ((got > 0) && (got != SIGCHLD)) {
+            number = got;
+            if (info.si_code <= 0) {
+                (void)kill(child, number);
+            }
+        }
+    }
+    if (number != 0) {
+        (void)raise(number);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int tool_run(char *const arguments[], const sigset_t *before)
+{
+    sigset_t awaited;
+    sigset_t blocked;
+    pid_t    child;
+    int      status = 127;
+
+    tool_signals_block(&blocked);
+    (void)sigemptyset(&awaited);
+    (void)sigaddset(&awaited, SIGCHLD);
+    (void)pthread_sigmask(SIG_BLOCK, &awaited, NULL);
+    (void)sigaddset(&awaited, SIGINT);
+    (void)sigaddset(&awaited, SIGTERM);
+    (void)sigaddset(&awaited, SIGHUP);
+    (void)signal(SIGCHLD, SIG_DFL); /* ignored, it would not come */
+    child = fork();
     if (child == 0) {
+        tool_signals_restore(before);
         (void)execvp(arguments[0], arguments);
         (void)tool_failed("%s: %s", arguments[0], strerror(errno));
         _exit(127);
     }
     if (child < 0) {
         (void)tool_failed("fork: %s", strerror(errno));
-        return 127;
+    } else {
+        status = wait_for(child, &awaited);
     }
-    while ((waitpid(child, &status, 0) < 0) && (errno == EINTR)) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    tool_signals_restore(&blocked);
+    return status;
 }

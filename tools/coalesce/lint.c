@@ -3,6 +3,7 @@
 #include "config.h" /* _GNU_SOURCE, for fopencookie() */
 
 #include "tool.h"
+#include "tools/output.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -38,10 +39,10 @@ static int parse(const char *path, const char *text, size_t bytes, ptx_module *m
 
 /* ---- lint ---- */
 
-static int lint_ptx(const char *path, const ptx_request *request, coalesce_report *report)
+/* The text of tool_read(), which it frees. */
+static int lint_text(const char *path, char *text, size_t bytes, const ptx_request *request,
+                     coalesce_report *report)
 {
-    size_t     bytes;
-    char      *text = tool_read(path, &bytes);
     ptx_module module;
     size_t     rewritten;
     int        status;
@@ -59,8 +60,17 @@ static int lint_ptx(const char *path, const ptx_request *request, coalesce_repor
     return status;
 }
 
+static int lint_ptx(const char *path, const ptx_request *request, coalesce_report *report)
+{
+    size_t bytes = 0;
+    char  *text  = tool_read(path, &bytes);
+
+    return lint_text(path, text, bytes, request, report);
+}
+
 /* nvcc -ptx -lineinfo [the user's options] FILE -o PTX */
-static int compile(const tool_options *options, const char *path, char *ptx)
+static int compile(const tool_options *options, const char *path, char *ptx,
+                   const sigset_t *signals)
 {
     const char **words = calloc(options->compiler_count + 8, sizeof(*words));
     size_t       count = 0;
@@ -78,7 +88,7 @@ static int compile(const tool_options *options, const char *path, char *ptx)
     words[count++] = path;
     words[count++] = "-o";
     words[count++] = ptx;
-    status = tool_run((char *const *)words);
+    status = tool_run((char *const *)words, signals);
     free(words);
     if (status == 127) {
         return tool_failed("%s: nvcc is needed to lint a .cu file: put it on PATH, or lint PTX",
@@ -88,25 +98,31 @@ static int compile(const tool_options *options, const char *path, char *ptx)
                                                  "--", path, status);
 }
 
+/* The PTX of a .cu file is in a temporary file only until it is read: a signal that ends the
+ * program waits that long. */
 static int lint_cuda(const tool_options *options, const char *path, coalesce_report *report)
 {
-    char ptx[PATH_MAX];
-    int  fd = -1;
-    int  status;
+    char     ptx[PATH_MAX];
+    char    *text  = NULL;
+    size_t   bytes = 0;
+    sigset_t signals;
+    int      fd = -1;
+    int      status;
 
+    tool_signals_block(&signals);
     if (tool_temporary(ptx, ".ptx")) {
         fd = mkstemps(ptx, 4);
     }
     if (fd < 0) {
-        return tool_failed("no file can be made as %s", ptx);
+        status = tool_failed("no file can be made as %s", ptx);
+    } else {
+        (void)close(fd);
+        status = compile(options, path, ptx, &signals);
+        text   = (status == TOOL_OK) ? tool_read(ptx, &bytes) : NULL;
+        (void)unlink(ptx);
     }
-    (void)close(fd);
-    status = compile(options, path, ptx);
-    if (status == TOOL_OK) {
-        status = lint_ptx(ptx, &options->request, report);
-    }
-    (void)unlink(ptx);
-    return status;
+    tool_signals_restore(&signals);
+    return (status != TOOL_OK) ? status : lint_text(ptx, text, bytes, &options->request, report);
 }
 
 static int lint_file(const tool_options *options, const char *path, coalesce_report *report)

@@ -6,6 +6,7 @@
  * and rewrites the PTX that its -o names.  Whatever goes wrong, the PTX stays as it was.
  */
 #include "tool.h"
+#include "tools/output.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -113,6 +114,7 @@ int tool_cicc(int count, char **words)
     const char *genuine = getenv(GENUINE);
     const char *letters = getenv(OPTIONS);
     const char *ptx     = NULL;
+    sigset_t    signals;
     int         status;
 
     if (genuine == NULL) {
@@ -122,7 +124,8 @@ int tool_cicc(int count, char **words)
         ptx = (strcmp(words[i], "-o") == 0) ? words[i + 1] : ptx;
     }
     words[0] = (char *)(uintptr_t)genuine;
-    status   = tool_run(words);
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &signals);
+    status = tool_run(words, &signals);
     if ((status == 0) && (ptx != NULL) && (access(ptx, R_OK) == 0)) {
         rewrite_in_place(ptx, (letters != NULL) ? letters : "");
     }
@@ -199,7 +202,7 @@ static int set_environment(const char *toolkit, const char *folder, const char *
                toolkit, toolkit, toolkit, toolkit, (flags != NULL) ? flags : "");
 }
 
-static int run_nvcc(const char *toolkit, int count, char **words)
+static int run_nvcc(const char *toolkit, int count, char **words, const sigset_t *signals)
 {
     char   program[PATH_MAX + 16];
     char **all = calloc((size_t)count + 2, sizeof(*all));
@@ -213,7 +216,7 @@ static int run_nvcc(const char *toolkit, int count, char **words)
     for (int i = 0; i < count; i++) {
         all[i + 1] = words[i];
     }
-    status = tool_run(all);
+    status = tool_run(all, signals);
     free(all);
     return status;
 }
@@ -256,19 +259,18 @@ int tool_temporary(char *path, const char *ending)
     return (length > 0) && (length < PATH_MAX);
 }
 
-int tool_nvcc(const tool_options *options, int count, char **words)
+/* With a folder of our own, and the signals blocked that would end this program, which has to
+ * remove it. */
+static int run_with_link(const tool_options *options, const char *toolkit, int count, char **words,
+                         const sigset_t *signals)
 {
-    char    toolkit[PATH_MAX];
     char    self[PATH_MAX] = "";
     char    link[PATH_MAX + 8];
     char    letters[32];
     char    folder[PATH_MAX];
-    ssize_t bytes    = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
     int     status;
 
-    if (!find_toolkit(options->nvcc, toolkit)) {
-        return tool_failed("%s is not there, or not on PATH", options->nvcc);
-    }
     if (!tool_temporary(folder, "") || (bytes <= 0) || (mkdtemp(folder) == NULL)) {
         return tool_failed("no folder can be made as %s", folder);
     }
@@ -278,9 +280,24 @@ int tool_nvcc(const tool_options *options, int count, char **words)
         !set_skip(&options->request)) {
         status = tool_failed("the environment for nvcc cannot be made");
     } else {
-        status = run_nvcc(toolkit, count, words);
+        status = run_nvcc(toolkit, count, words, signals);
     }
     (void)unlink(link);
     (void)rmdir(folder);
+    return status;
+}
+
+int tool_nvcc(const tool_options *options, int count, char **words)
+{
+    char     toolkit[PATH_MAX];
+    sigset_t signals;
+    int      status;
+
+    if (!find_toolkit(options->nvcc, toolkit)) {
+        return tool_failed("%s is not there, or not on PATH", options->nvcc);
+    }
+    tool_signals_block(&signals);
+    status = run_with_link(options, toolkit, count, words, &signals);
+    tool_signals_restore(&signals);
     return status;
 }

@@ -39,8 +39,12 @@ shift
     echo "survey.sh: $folder is not a folder" >&2
     exit 2
 }
-work=$(mktemp -d) || exit 1
+work=
 trap 'rm -rf "$work"' EXIT
+trap 'exit 129' HUP # not every shell's EXIT includes the end by a signal
+trap 'exit 130' INT
+trap 'exit 143' TERM
+work=$(mktemp -d) || exit 1
 : >"$work/all"
 
 # of RULE: the number of findings of the last file, those at one place counted
