@@ -53,11 +53,12 @@ AM_TESTS_ENVIRONMENT = \
 	cuda_archs='$(SHPOOL_CUDA_ARCHS)' \
 	tsan_cflags='$(SHPOOL_TSAN_CFLAGS)' cmocka_cflags='$(CMOCKA_CFLAGS)' FUZZ_CC='$(FUZZ_CC)' \
 	llvm_bindir='$(SHPOOL_LLVM_BINDIR)' llvm_includedir='$(SHPOOL_LLVM_INCLUDEDIR)' \
+	llvm_library='$(SHPOOL_LLVM_LIBRARY)' \
 	hardening='$(SHPOOL_HARDENING_CFLAGS) $(SHPOOL_HARDENING_LDFLAGS)' \
 	fuzz_seconds="$${SHPOOL_FUZZ_SECONDS:-2}"; \
 	export CC CXX NM NVCC top_srcdir top_builddir allocators public_headers nvrtc_headers \
 	  cuda_low cuda_libdir cuda_archs tsan_cflags cmocka_cflags FUZZ_CC fuzz_seconds \
-	  llvm_bindir llvm_includedir hardening; \
+	  llvm_bindir llvm_includedir llvm_library hardening; \
 	unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_COALESCE \
 	  SHPOOL_DEVICE_ALLOCATOR \
 	  SHPOOL_FUZZ_SECONDS SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH;

@@ -27,13 +27,14 @@ static void read_property(coalesce_llvm_kernel *kernel, const char *name, unsign
     }
 }
 
-static void read_annotation(coalesce_llvm_kernel *kernel, LLVMValueRef node, LLVMValueRef function)
+/* 0: memory ran out. */
+static int read_annotation(coalesce_llvm_kernel *kernel, LLVMValueRef node, LLVMValueRef function)
 {
     unsigned count = LLVMGetMDNodeNumOperands(node);
     LLVMValueRef *operand = calloc(count + 1u, sizeof(*operand));
 
     if (operand == NULL) {
-        return;
+        return 0;
     }
     LLVMGetMDNodeOperands(node, operand);
     for (unsigned i = 1; count > 0 && operand[0] == function && i + 1 < count; i += 2) {
@@ -45,6 +46,7 @@ static void read_annotation(coalesce_llvm_kernel *kernel, LLVMValueRef node, LLV
         }
     }
     free(operand);
+    return 1;
 }
 
 /* ---- @llvm.global.annotations: { function, text, ... } ---- */
@@ -106,21 +108,23 @@ static int is_old(LLVMValueRef function)
     return bytes >= 4 && memcmp(text, "sm_", 3) == 0 && strtoul(text + 3, NULL, 10) < 70;
 }
 
-coalesce_llvm_kernel coalesce_llvm_kernel_of(LLVMModuleRef module, LLVMValueRef function)
+int coalesce_llvm_kernel_of(LLVMModuleRef module, LLVMValueRef function,
+                            coalesce_llvm_kernel *kernel)
 {
-    coalesce_llvm_kernel kernel = { 0 };
     unsigned count = LLVMGetNamedMetadataNumOperands(module, "nvvm.annotations");
     LLVMValueRef *node = calloc(count + 1u, sizeof(*node));
+    int fine = node != NULL;
 
-    if (node != NULL) {
+    *kernel = (coalesce_llvm_kernel){ 0 };
+    if (fine) {
         LLVMGetNamedMetadataOperands(module, "nvvm.annotations", node);
-        for (unsigned i = 0; i < count; i++) {
-            read_annotation(&kernel, node[i], function);
-        }
-        free(node);
     }
-    kernel.is_kernel |= LLVMGetFunctionCallConv(function) == CONVENTION_PTX_KERNEL;
-    kernel.is_off = is_off(module, function);
-    kernel.is_old = is_old(function);
-    return kernel;
+    for (unsigned i = 0; fine && i < count; i++) {
+        fine = read_annotation(kernel, node[i], function);
+    }
+    free(node);
+    kernel->is_kernel |= LLVMGetFunctionCallConv(function) == CONVENTION_PTX_KERNEL;
+    kernel->is_off = is_off(module, function);
+    kernel->is_old = is_old(function);
+    return fine;
 }

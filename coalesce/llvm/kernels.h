@@ -14,7 +14,9 @@ typedef struct coalesce_llvm_kernel {
     coalesce_block block; /* as far as known */
 } coalesce_llvm_kernel;
 
-coalesce_llvm_kernel coalesce_llvm_kernel_of(LLVMModuleRef module, LLVMValueRef function);
+/** 0: memory ran out; a kernel might then look like another function. */
+int coalesce_llvm_kernel_of(LLVMModuleRef module, LLVMValueRef function,
+                            coalesce_llvm_kernel *kernel);
 
 /** From the C++ runtime, which LLVM needs anyway: LLVM-C has no demangler. */
 coalesce_demangle __cxa_demangle;

@@ -93,7 +93,7 @@ coalesce_llvm_lint_file(const char *path, const coalesce_llvm_lint_request *requ
 
     if (module != NULL) {
         remove_skipped(module, request, report);
-        (void)coalesce_llvm_prepare(module, &options);
+        (void)coalesce_llvm_prepare(module, &options, &report->out_of_memory);
         (void)coalesce_llvm_run(module, &options, report);
         LLVMDisposeModule(module);
     }

@@ -69,7 +69,8 @@ static void expand(LLVMBuilderRef builder, LLVMValueRef call, uint64_t bytes)
     LLVMInstructionEraseFromParent(call);
 }
 
-int coalesce_llvm_expand_copies(LLVMValueRef function, int is_kernel, const coalesce_block *block)
+int coalesce_llvm_expand_copies(LLVMValueRef function, int is_kernel, const coalesce_block *block,
+                                int *out_of_memory_p)
 {
     LLVMBuilderRef builder = NULL;
     coalesce_llvm_forms forms;
@@ -96,6 +97,7 @@ int coalesce_llvm_expand_copies(LLVMValueRef function, int is_kernel, const coal
     if (builder != NULL) {
         LLVMDisposeBuilder(builder);
     }
+    *out_of_memory_p |= forms.leaves.no_memory;
     coalesce_llvm_forms_fini(&forms);
     return changed;
 }

@@ -108,39 +108,36 @@ static void mark(LLVMModuleRef module, LLVMValueRef function)
                                                       strlen(COALESCE_LLVM_ATTRIBUTE), "", 0));
 }
 
-static void ran_out(coalesce_report *report)
-{
-    if (report != NULL) {
-        report->out_of_memory = 1;
-    }
-}
-
 /* Report the plan; the name is that of the function. */
 static void report_function(coalesce_report *report, const coalesce_llvm_options *options,
                             const coalesce_llvm_function *function, const coalesce_plan *plan,
                             const char *of)
 {
-    char *name = (report != NULL) ? coalesce_readable_name(of, __cxa_demangle) : NULL;
+    char *name = coalesce_readable_name(of, __cxa_demangle);
 
     if (name != NULL) {
         report_plan(report, options, function, plan, name);
     } else {
-        ran_out(report);
+        report->out_of_memory = 1;
     }
     free(name);
 }
 
-/* The groups that are to be rewritten; with `change`, of those the ones that were. */
+/* The groups that are to be rewritten, reported; with `change`, of those the ones that were. */
 static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
                               const coalesce_llvm_options *options, coalesce_report *report,
                               int change)
 {
-    coalesce_llvm_kernel kernel = coalesce_llvm_kernel_of(module, of);
+    coalesce_llvm_kernel kernel;
     coalesce_options want = options->plan;
     coalesce_llvm_function function;
     coalesce_plan plan;
     size_t bytes, rewritten = 0;
 
+    if (!coalesce_llvm_kernel_of(module, of, &kernel)) {
+        report->out_of_memory = 1;
+        return 0;
+    }
     want.generic = 1;
     want.no_loads |= kernel.is_off;
     want.no_stores |= kernel.is_off;
@@ -150,14 +147,16 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
         want.block = kernel.block;
     }
     if (!coalesce_llvm_read(&function, of, kernel.is_kernel, &want.block)) {
-        ran_out(report);
+        report->out_of_memory = 1;
         return 0;
     }
     if (!function.forms.leaves.no_memory &&
         coalesce_plan_make(&function.forms.leaves, function.access, function.count, &want, NULL,
                            NULL, &plan)) {
         rewritten = plan.rewritten;
-        report_function(report, options, &function, &plan, LLVMGetValueName2(of, &bytes));
+        if (!change) {
+            report_function(report, options, &function, &plan, LLVMGetValueName2(of, &bytes));
+        }
         for (size_t i = 0; change && i < plan.count; i++) {
             if (plan.group[i].transform != COALESCE_KEEP &&
                 !coalesce_llvm_rewrite(module, function.access, &plan.group[i])) {
@@ -169,7 +168,7 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
         }
         coalesce_plan_fini(&plan);
     } else {
-        ran_out(report);
+        report->out_of_memory = 1;
     }
     coalesce_llvm_function_fini(&function);
     return rewritten;
@@ -181,10 +180,13 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
 static void note_unoptimized(LLVMModuleRef module, LLVMValueRef function, coalesce_report *report)
 {
     unsigned kind = LLVMGetEnumAttributeKindForName("optnone", 7);
+    coalesce_llvm_kernel kernel;
     size_t bytes;
 
-    if (report != NULL && coalesce_llvm_kernel_of(module, function).is_kernel &&
-        LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind) != NULL) {
+    if (!coalesce_llvm_kernel_of(module, function, &kernel)) {
+        report->out_of_memory = 1;
+    } else if (kernel.is_kernel &&
+               LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind) != NULL) {
         coalesce_report_input(report, COALESCE_NOTE, NULL, 0, 0,
                               "%s was compiled with -O0, where every index is in memory: add "
                               "-Xclang -disable-O0-optnone, or use -O1 or more",
@@ -203,7 +205,9 @@ static size_t run_on_module(LLVMModuleRef module, const coalesce_llvm_options *o
 
         if (!LLVMIsDeclaration(function) &&
             strncmp(LLVMGetValueName2(function, &bytes), HELPERS, strlen(HELPERS)) != 0) {
-            note_unoptimized(module, function, report);
+            if (!change) {
+                note_unoptimized(module, function, report);
+            }
             rewritten += run_on_function(module, function, options, report, change);
         }
     }
@@ -218,7 +222,7 @@ static int verifies(LLVMModuleRef module, const coalesce_llvm_options *options,
     char *error = NULL;
     int fine;
 
-    (void)run_on_module(copy, options, NULL, 1);
+    (void)run_on_module(copy, options, report, 1);
     fine = !LLVMVerifyModule(copy, LLVMReturnStatusAction, &error);
     if (!fine) {
         coalesce_report_input(report, COALESCE_WARNING, NULL, 0, 0,
@@ -244,10 +248,11 @@ int coalesce_llvm_run(LLVMModuleRef module, const coalesce_llvm_options *options
         return 0;
     }
     planned = run_on_module(module, options, report, 0);
-    if (planned == 0 || options->lint || options->dry || !verifies(module, options, report)) {
+    if (planned == 0 || options->lint || options->dry || report->out_of_memory ||
+        !verifies(module, options, report) || report->out_of_memory) {
         return 0;
     }
-    return run_on_module(module, options, NULL, 1) > 0;
+    return run_on_module(module, options, report, 1) > 0;
 }
 
 /* On a copy, which may be prepared. */
@@ -255,7 +260,7 @@ static int lint(LLVMModuleRef module, const coalesce_llvm_options *options, coal
 {
     LLVMModuleRef copy = LLVMCloneModule(module);
 
-    (void)coalesce_llvm_prepare(copy, options);
+    (void)coalesce_llvm_prepare(copy, options, &report->out_of_memory);
     (void)coalesce_llvm_run(copy, options, report);
     LLVMDisposeModule(copy);
     return 0;

@@ -36,7 +36,8 @@ int coalesce_llvm_options_parse(const char *text, coalesce_llvm_options *options
 /**
  * Analyse a module for NVIDIA GPUs (others are ignored) and, unless options->lint, rewrite it.
  * Findings are added to the report.  1: the module has changed; call the always-inliner.  If the
- * rewritten module does not verify, the original is kept, and a finding says so.
+ * rewritten module does not verify, the original is kept, and a finding says so; likewise if memory
+ * runs out (report->out_of_memory).
  */
 int coalesce_llvm_run(LLVMModuleRef module, const coalesce_llvm_options *options,
                       coalesce_report *report);
@@ -44,9 +45,11 @@ int coalesce_llvm_run(LLVMModuleRef module, const coalesce_llvm_options *options
 /**
  * Prepare a module so that the rewrite finds whole records and tiles; call it before the unroller.
  * memcpy of a record becomes loads and stores, and loops in which each thread walks along its own
- * row are marked for unrolling.  1: the module has changed.
+ * row are marked for unrolling.  1: the module has changed.  *out_of_memory_p is set to 1 if memory
+ * ran out, and functions are as they were.
  */
-int coalesce_llvm_prepare(LLVMModuleRef module, const coalesce_llvm_options *options);
+int coalesce_llvm_prepare(LLVMModuleRef module, const coalesce_llvm_options *options,
+                          int *out_of_memory_p);
 
 /** The pass as a plugin runs it: coalesce_llvm_run() and findings to stderr. */
 int coalesce_llvm_pass(LLVMModuleRef module, const coalesce_llvm_options *options);

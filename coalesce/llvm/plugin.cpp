@@ -72,6 +72,17 @@ PreservedAnalyses drop_loads(Module &module, ModuleAnalysisManager &analyses) {
         .run(module, analyses);
 }
 
+// Memory that runs out never goes unnoticed.
+bool prepare(Module &module, const coalesce_llvm_options &options) {
+    int out_of_memory = 0;
+    const bool changed = coalesce_llvm_prepare(wrap(&module), &options, &out_of_memory) != 0;
+
+    if (out_of_memory != 0) {
+        errs() << "shpool-coalesce: memory ran out: records may be kept\n";
+    }
+    return changed;
+}
+
 // Is an index of the function in memory that optimisation would keep in a register?
 bool is_raw(const Function &function) {
     for (const BasicBlock &block : function) {
@@ -104,7 +115,7 @@ bool simplify(Module &module, ModuleAnalysisManager &analyses, coalesce_llvm_opt
         }
     }
     if (!raw.empty()) {
-        (void)coalesce_llvm_prepare(wrap(&module), &options);
+        (void)prepare(module, options);
     }
     for (Function *function : raw) { // the loops that it has marked, and no others
         FunctionPassManager passes;
@@ -150,8 +161,8 @@ struct PreparePass : PassInfoMixin<PreparePass> {
     explicit PreparePass(const coalesce_llvm_options &wanted) : options(wanted) {}
 
     PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
-        return coalesce_llvm_prepare(wrap(&module), &options) ? PreservedAnalyses::none()
-                                                              : PreservedAnalyses::all();
+        return prepare(module, options) ? PreservedAnalyses::none()
+                                         : PreservedAnalyses::all();
     }
 };
 

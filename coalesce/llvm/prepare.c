@@ -138,22 +138,28 @@ static int ask_to_unroll(LLVMContextRef context, LLVMBasicBlockRef loop, unsigne
 }
 
 static int prepare_function(LLVMModuleRef module, LLVMValueRef of,
-                            const coalesce_llvm_options *options)
+                            const coalesce_llvm_options *options, int *out_of_memory_p)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
-    coalesce_llvm_kernel kernel = coalesce_llvm_kernel_of(module, of);
-    coalesce_block block = options->plan.block.x != 0 ? options->plan.block : kernel.block;
+    coalesce_llvm_kernel kernel;
+    coalesce_block block;
     coalesce_llvm_function function;
     int changed;
 
+    if (!coalesce_llvm_kernel_of(module, of, &kernel)) {
+        *out_of_memory_p = 1;
+        return 0;
+    }
     if (kernel.is_off) {
         return 0;
     }
-    changed = coalesce_llvm_expand_copies(of, kernel.is_kernel, &block);
+    block = options->plan.block.x != 0 ? options->plan.block : kernel.block;
+    changed = coalesce_llvm_expand_copies(of, kernel.is_kernel, &block, out_of_memory_p);
     if (options->lint || options->dry || options->plan.no_rows || options->plan.no_loads) {
         return changed;
     }
     if (!coalesce_llvm_read(&function, of, kernel.is_kernel, &block)) {
+        *out_of_memory_p = 1;
         return changed;
     }
     for (LLVMBasicBlockRef loop = LLVMGetFirstBasicBlock(of); loop != NULL;
@@ -164,11 +170,13 @@ static int prepare_function(LLVMModuleRef module, LLVMValueRef of,
             changed |= ask_to_unroll(context, loop, TILE_BYTES / step);
         }
     }
+    *out_of_memory_p |= function.forms.leaves.no_memory;
     coalesce_llvm_function_fini(&function);
     return changed;
 }
 
-int coalesce_llvm_prepare(LLVMModuleRef module, const coalesce_llvm_options *options)
+int coalesce_llvm_prepare(LLVMModuleRef module, const coalesce_llvm_options *options,
+                          int *out_of_memory_p)
 {
     int changed = 0;
 
@@ -178,7 +186,7 @@ int coalesce_llvm_prepare(LLVMModuleRef module, const coalesce_llvm_options *opt
     for (LLVMValueRef function = LLVMGetFirstFunction(module); function != NULL;
          function = LLVMGetNextFunction(function)) {
         if (!LLVMIsDeclaration(function)) {
-            changed |= prepare_function(module, function, options);
+            changed |= prepare_function(module, function, options, out_of_memory_p);
         }
     }
     return changed;

@@ -7,7 +7,9 @@
 
 #include <llvm-c/Types.h>
 
-/** Copies of whole records by memcpy become loads and stores of words.  1: there were some. */
-int coalesce_llvm_expand_copies(LLVMValueRef function, int is_kernel, const coalesce_block *block);
+/** Copies of whole records by memcpy become loads and stores of words.  1: there were some.
+ *  *out_of_memory_p is set to 1 if memory ran out: copies may be left. */
+int coalesce_llvm_expand_copies(LLVMValueRef function, int is_kernel, const coalesce_block *block,
+                                int *out_of_memory_p);
 
 #endif

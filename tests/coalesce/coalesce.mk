@@ -53,4 +53,4 @@ tests_coalesce_fuzz_LDADD =
 shpool_test_scripts += tests/coalesce/llvm.sh tests/coalesce/routes.sh
 EXTRA_DIST += tests/coalesce/clang_defects.cu tests/coalesce/clang_lint.txt \
 	tests/coalesce/clang_remarks.txt tests/coalesce/faults.sh tests/coalesce/host.sh \
-	tests/coalesce/kernels.cu tests/coalesce/legal.ll
+	tests/coalesce/kernels.cu tests/coalesce/legal.ll tests/coalesce/llvm_memory.c

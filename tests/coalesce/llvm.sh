@@ -4,7 +4,7 @@
 # that are planted in the rewrite are noticed; its remarks, the lint's findings and the messages
 # about bad input are as expected.  Needs LLVM, no GPU and no CUDA.
 #
-#   top_srcdir, top_builddir, llvm_bindir, CC
+#   top_srcdir, top_builddir, llvm_bindir, llvm_library, CC
 #
 # Prints PASS or FAIL for each part.  Exit: 0; 1; 77: built without LLVM.
 set -u
@@ -256,6 +256,23 @@ result $? "in code of -O0 is rewritten what is in code of -O2"
     -o "$work/raw3.ll" &&
     [ "$(grep -c activemask "$work/raw3.ll")" = "$(grep -c activemask "$work/raw2.ll")" ]
 result $? "and by opt, too"
+
+# ---- memory that runs out: an error, never other findings ----
+cat >"$work/small.cu" <<'END'
+__attribute__((annotate("shpool-coalesce=off"))) __global__ void off(int *to, int *from) {
+    for (int k = 0; k < 9; k++) to[9 * threadIdx.x + k] = from[9 * threadIdx.x + k] + k;
+}
+__global__ void on(int *to, int *from) {
+    for (int k = 0; k < 9; k++) to[9 * threadIdx.x + k] = from[9 * threadIdx.x + k] + k;
+}
+struct record { int word[6]; };
+__global__ void copy(record *to, const record *from) { to[threadIdx.x] = from[threadIdx.x]; }
+END
+device none "$work/small.cu" "$work/small.ll" &&
+    "$CC" -std=c11 -O1 -D_GNU_SOURCE -I"$src" -I"$src/include" -rdynamic \
+    "$src/tests/coalesce/llvm_memory.c" -o "$work/memory" -ldl &&
+    "$work/memory" "$llvm_library" "$plugin" "$work/small.ll"
+result $? "each allocation of the lint fails once"
 
 # never silent: a line says what to type
 cat >"$work/none.cu" <<'END'
