@@ -35,7 +35,8 @@ shpool_plugin_objects = \
 	$(patsubst coalesce/%.c,coalesce/plugin.d/%.o,$(shpool_plugin_core) $(shpool_llvm_sources)) \
 	coalesce/plugin.d/llvm/plugin.o
 SHPOOL_PLUGIN_FLAGS  = -O2 -g -fPIC -fvisibility=hidden -D_GNU_SOURCE \
-	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"' -I$(top_srcdir) -MMD -MP $(SHPOOL_WARN)
+	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"' -I$(top_srcdir) -MMD -MP $(SHPOOL_WARN) \
+	$(SHPOOL_HARDENING_CFLAGS)
 
 coalesce/plugin.d/%.o: $(top_srcdir)/coalesce/%.c
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) -std=c11 $(SHPOOL_PLUGIN_FLAGS) \
@@ -44,7 +45,7 @@ coalesce/plugin.d/llvm/plugin.o: $(top_srcdir)/coalesce/llvm/plugin.cpp
 	$(AM_V_CXX)$(MKDIR_P) $(@D) && $(CXX) $(SHPOOL_PLUGIN_FLAGS) \
 	  $(SHPOOL_LLVM_CXXFLAGS) -c $< -o $@
 coalesce/shpool-coalesce.so: $(shpool_plugin_objects)
-	$(AM_V_CXXLD)$(CXX) -shared $(LDFLAGS) -o $@ $(shpool_plugin_objects)
+	$(AM_V_CXXLD)$(CXX) -shared $(SHPOOL_HARDENING_LDFLAGS) $(LDFLAGS) -o $@ $(shpool_plugin_objects)
 -include $(shpool_plugin_objects:.o=.d)
 all-local: $(shpoolplugin_DATA)
 shpool_clean += clean-plugin

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The library and the tools have the flags that configure chose: stacks are guarded, and what the
-# loader writes is read-only once they run.
+# The library, the tools and the clang plugin have the flags that configure chose: stacks are
+# guarded, and what the loader writes is read-only once they run.
 set -u
 # shellcheck source=tests/build/checks.sh
 . "$top_srcdir/tests/build/checks.sh"
@@ -17,7 +17,8 @@ has() { # FLAG: configure chose it
 }
 checked=0
 for file in "$top_builddir/.libs/libshpool.so" "$top_builddir/shpool-bench" \
-    "$top_builddir/shpool-info" "$top_builddir/shpool-coalesce"; do
+    "$top_builddir/shpool-info" "$top_builddir/shpool-coalesce" \
+    "$top_builddir/coalesce/shpool-coalesce.so"; do
     program=$top_builddir/.libs/${file##*/} # where libtool made a script of it
     [ ! -f "$program" ] || file=$program
     [ -f "$file" ] || continue
