@@ -11,6 +11,7 @@
 #include "layer.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ typedef struct log_layer {
     struct timespec start;
     char path[SHPOOL_SPEC_VALUE_BYTES];
     shpool_ptr_map map;
+    atomic_int error; /* errno of the first write that failed; relaxed: it orders nothing */
 } log_layer;
 
 static shpool_status log_option(void *self, const char *key, const char *value)
@@ -40,12 +42,41 @@ static shpool_status log_option(void *self, const char *key, const char *value)
     return SHPOOL_OK;
 }
 
+static void keep_error(log_layer *l)
+{
+    int none = 0;
+
+    (void)atomic_compare_exchange_strong_explicit(&l->error, &none, (errno != 0) ? errno : EIO,
+                                                  memory_order_relaxed, memory_order_relaxed);
+}
+
+/* Close the file.  A log that lacks lines is emptied, as a trace is: it must not be read. */
+static void end_file(log_layer *l)
+{
+    int error;
+
+    errno = 0;
+    if ((fflush(l->file) != 0) || ferror(l->file)) {
+        keep_error(l);
+        (void)!ftruncate(fileno(l->file), 0);
+    }
+    errno = 0;
+    if (fclose(l->file) != 0) {
+        keep_error(l);
+    }
+    error = atomic_load_explicit(&l->error, memory_order_relaxed);
+    if (error != 0) {
+        shpool_message(SHPOOL_LEVEL_WARN, "log:file=%s: calls are missing, and a regular file is "
+                       "emptied: %s", l->path, shpool_file_error(error));
+    }
+}
+
 static void log_destroy(void *self)
 {
     log_layer *l = self;
 
     if (l->file != NULL) {
-        (void)fclose(l->file);
+        end_file(l);
     }
     shpool_ptr_map_fini(&l->map);
     free(l);
@@ -88,7 +119,10 @@ static shpool_status open_file(log_layer *l)
     /* write each line immediately: buffered text is lost in a crash, and written twice after
      * fork() */
     (void)setvbuf(l->file, NULL, _IOLBF, BUFSIZ);
-    (void)fputs("Thread,Time,Action,Pointer,Size,Stream\n", l->file);
+    errno = 0;
+    if (fputs("Thread,Time,Action,Pointer,Size,Stream\n", l->file) < 0) {
+        keep_error(l);
+    }
     return SHPOOL_OK;
 }
 
@@ -124,10 +158,13 @@ static void write_line(log_layer *l, const char *action, const void *ptr, size_t
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     seconds = (double)(now.tv_sec - l->start.tv_sec) +
               (double)(now.tv_nsec - l->start.tv_nsec) * 1e-9;
-    (void)fprintf(l->file, "%llu,%.6f,%s,0x%llx,%zu,0x%llx\n",
-                  (unsigned long long)shpool_thread_number(), seconds, action,
-                  (unsigned long long)(uintptr_t)ptr, bytes,
-                  (unsigned long long)(uintptr_t)stream);
+    errno = 0;
+    if (fprintf(l->file, "%llu,%.6f,%s,0x%llx,%zu,0x%llx\n",
+                (unsigned long long)shpool_thread_number(), seconds, action,
+                (unsigned long long)(uintptr_t)ptr, bytes,
+                (unsigned long long)(uintptr_t)stream) < 0) {
+        keep_error(l);
+    }
 }
 
 static shpool_status log_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
@@ -177,8 +214,12 @@ static shpool_status log_check(void *self)
 {
     log_layer *l = self;
 
+    errno = 0;
     if ((fflush(l->file) != 0) || ferror(l->file)) {
-        return shpool_error(SHPOOL_ERR_SYSTEM, "writing to %s failed", l->path);
+        keep_error(l);
+        return shpool_error(SHPOOL_ERR_SYSTEM, "writing to %s failed: %s", l->path,
+                            shpool_file_error(atomic_load_explicit(&l->error,
+                                                                   memory_order_relaxed)));
     }
     return SHPOOL_OK;
 }

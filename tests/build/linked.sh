@@ -48,6 +48,18 @@ for form in ltoir fatbin o; do
         --allocator "$one" -o "$work/$form.cubin"
     check "it is a cubin" is_for "$work/$form.cubin" "$cuda_low"
 done
+if [ -w /dev/full ]; then
+    check "a full disk" refused 'No space left on device' $info link "$work/kernel.ltoir" \
+        --arch "sm_$cuda_low" -o /dev/full
+    check "a full standard output" sh -c "! $info link '$work/kernel.ltoir' --arch sm_$cuda_low \
+        2>'$work/why' >/dev/full && grep -q 'No space left on device' '$work/why'"
+fi
+echo old >"$work/old.cubin"
+sh -c "trap '' XFSZ; ulimit -f 0; $info link '$work/kernel.ltoir' --arch sm_$cuda_low \
+    -o '$work/old.cubin' || echo refused" 2>&1 | cat >"$work/why" # a pipe has no limit
+check "a cut cubin" sh -c "grep -q 'File too large' '$work/why' && grep -qx refused '$work/why'"
+check "the old one is as it was" grep -qx old "$work/old.cubin"
+check "it is alone" test "$(echo "$work"/old.cubin*)" = "$work/old.cubin"
 # LTO-IR for the lowest architecture serves later ones
 for arch in 90 100 120; do
     [ "$arch" -ge "$cuda_low" ] || continue

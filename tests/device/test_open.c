@@ -3,6 +3,8 @@
 #include "trial.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -246,6 +248,68 @@ static void test_log_follows_no_link_of_others(void **state)
     remove(path);
 }
 
+static char heard[600];
+
+static void hear(shpool_level level, const char *text, void *user)
+{
+    (void)level;
+    (void)user;
+    snprintf(heard, sizeof(heard), "%s", text);
+}
+
+/* The layer at the path, which cannot be written from some line on: the reason is told twice. */
+static void log_fails(const char *path, const char *why)
+{
+    char spec[100];
+    void *ptr;
+
+    shpool_set_message_handler(hear, NULL);
+    snprintf(spec, sizeof(spec), "log:file=%s|bins", path);
+    open_allocator(spec, 0, &allocator);
+    for (int i = 0; i < 10; i++) {
+        ptr = get(allocator, 1000, NULL);
+        put(allocator, ptr, NULL);
+    }
+    assert_int_equal(SHPOOL_ERR_SYSTEM, shpool_device_check(allocator));
+    assert_detail(why);
+    heard[0] = '\0'; /* errors are messages, too */
+    shpool_device_allocator_unref(allocator);
+    allocator = NULL;
+    shpool_set_message_handler(NULL, NULL);
+    assert_non_null(strstr(heard, path));
+    assert_non_null(strstr(heard, why));
+}
+
+static void test_log_says_that_the_disk_is_full(void **state)
+{
+    (void)state;
+    if (access("/dev/full", W_OK) != 0) {
+        skip();
+    }
+    log_fails("/dev/full", strerror(ENOSPC));
+}
+
+/* A limit on files cuts a line, as a full disk does. */
+static void test_log_leaves_no_cut_file(void **state)
+{
+    struct rlimit before;
+    struct rlimit little;
+    struct stat info;
+    char path[] = "device_log_XXXXXX";
+
+    (void)state;
+    close(mkstemp(path));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    little = (struct rlimit){ 200, before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    log_fails(path, strerror(EFBIG));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, 0);
+    remove(path);
+}
+
 /* ---- providers of others ---- */
 
 static shpool_status own_create(const shpool_device_setup *setup, void **self_p)
@@ -363,6 +427,8 @@ int main(void)
         TEST(test_log_writes_a_line_for_each_call),
         TEST(test_log_waits_for_no_fifo),
         TEST(test_log_follows_no_link_of_others),
+        TEST(test_log_says_that_the_disk_is_full),
+        TEST(test_log_leaves_no_cut_file),
         TEST(test_others_register_theirs),
         TEST(test_a_file_that_is_no_plugin_is_refused),
         TEST(test_every_base_keeps_the_common_rules),

@@ -2,6 +2,9 @@
 /* The folder of linked kernels: whatever others do to it, within its bound. */
 #include "cache_trial.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 /* Change one byte for certain: a key or a digest may hold any byte already. */
 static void change_file(const char *path, off_t at)
 {
@@ -249,6 +252,30 @@ static void test_what_is_larger_than_the_bound_is_not_kept(void **state)
     assert_int_equal(count_files(&bytes, name), 0);
 }
 
+/* A limit on files cuts an entry, as a full disk does: the link succeeds, and nothing is left. */
+static void test_what_is_cut_is_not_kept(void **state)
+{
+    struct rlimit before;
+    struct rlimit little;
+    char name[256];
+    uint64_t bytes;
+
+    (void)state;
+    use_folder();
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    for (rlim_t most = 0; most <= ENTRY_HEADER + 5; most += (most < ENTRY_HEADER) ? 188 : 5) {
+        little = (struct rlimit){ most, before.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+        link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_int_equal(count_files(&bytes, name), 0);
+        shpool_memory_clear();
+    }
+    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    assert_int_equal(count_files(&bytes, name), 1);
+}
+
 static void test_a_lower_bound_holds_from_the_next_link_on(void **state)
 {
     char name[256];
@@ -384,6 +411,7 @@ int main(void)
         TEST(files_of_others_are_not_read),
         TEST(least_recently_used_is_deleted_first),
         TEST(what_is_larger_than_the_bound_is_not_kept),
+        TEST(what_is_cut_is_not_kept),
         TEST(a_lower_bound_holds_from_the_next_link_on),
         TEST(orphans_of_dead_writers_are_deleted),
         TEST(a_crowd_of_processes_and_threads),

@@ -53,6 +53,10 @@ for command in "$run" "$run --csv" "$bench --help" "$bench --version" "./shpool-
     fails $status "the standard output: $closed" "$command >&-"
 done
 if [ $json = 1 ]; then
+    for command in list config archs "show bitmap" "overhead --threads 64 --bytes 1K"; do
+        fails 1 "the standard output: $full" "./shpool-info --json $command >/dev/full"
+        fails 1 "the standard output: $closed" "./shpool-info --json $command >&-"
+    done
     fails 2 "the standard output: $full" "$run --json >/dev/full"
     fails 2 "the standard output: $closed" "$run --json >&-"
     fails 2 "the standard output: $full" "$bench compare $work/r.json $work/r.json >/dev/full"
