@@ -4,12 +4,13 @@
  * child has no thread that would unlock what another thread of its parent had locked.
  *
  * fork() acquires all of them, in the order below, and parent and child release them.  A thread
- * holds at most one: a section is a few lines of one file, which call only the C library.  Other
- * locks of the library need no handler:
+ * holds at most one: a section is a few lines of one file, which call only the C library.  The
+ * exception comes first in the order: SHPOOL_LOCK_JOIN is held while nvJitLink links, which reads
+ * and fills the cache, and fork() waits until that ends, so that the child finds nvJitLink idle.
+ * Other locks of the library need no handler:
  *   - those of lib/driver.c, of device/ and of each device allocator are acquired only after
  *     shpool_driver_get() or shpool_driver_forked() has found that this process may use CUDA.  A
  *     child of a process that has begun to use CUDA may not, and is refused before the lock.
- *     Likewise the CUDA runtime refuses shpool_open() before the lock of lib/relink.c.
  *   - pthread_once() of the C library starts afresh in a child of a thread that was not in it.
  *   - a run of the executor belongs to the thread that called simt_run(), and has no shared locks.
  */
@@ -19,6 +20,7 @@
 #pragma GCC visibility push(hidden)
 
 typedef enum shpool_lock_id {
+    SHPOOL_LOCK_JOIN,      /* lib/relink.c */
     SHPOOL_LOCK_REGISTRY,  /* lib/registry.c */
     SHPOOL_LOCK_PROVIDERS, /* device/providers.c */
     SHPOOL_LOCK_CACHE,     /* lib/cache_memory.c */

@@ -12,7 +12,7 @@
 
 #include "cubin.h"
 #include "link.h"
-#include "mutex.h"
+#include "lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,10 +206,6 @@ static void list_parts(row rest, const char *name, const shpool_blob *allocator,
     *parts_p = count;
 }
 
-/* Threads that open pools of one allocator at the same time link it once: later ones find it in
- * memory. */
-static pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER;
-
 /* Kernels with architecture-specific features are compiled for sm_90a, for example: tried
  * second. */
 static shpool_status link_variants(shpool_link_input *input, void **cubin_p, size_t *bytes_p)
@@ -227,6 +223,20 @@ static shpool_status link_variants(shpool_link_input *input, void **cubin_p, siz
         return SHPOOL_OK;
     }
     return shpool_error(status, "%s", detail);
+}
+
+/* Threads that open pools of one allocator at the same time link it once: later ones find it in
+ * memory.  Messages wait, as with shpool_mutex_lock(): a receiver may relink, too. */
+static shpool_status link_once(shpool_link_input *input, void **cubin_p, size_t *bytes_p)
+{
+    shpool_status status;
+
+    shpool_messages_hold();
+    shpool_lock(SHPOOL_LOCK_JOIN);
+    status = link_variants(input, cubin_p, bytes_p);
+    shpool_unlock(SHPOOL_LOCK_JOIN);
+    shpool_messages_release();
+    return status;
 }
 
 static shpool_status check_variables(const shpool_pool *pool, const void *cubin, size_t bytes)
@@ -309,9 +319,7 @@ shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpoo
     input.cuda = blob->cuda;
     input.lto = inlined || (shpool_blob_code(blob) == SHPOOL_CODE_LTO);
     input.table = !input.lto || ((facts.code & SHPOOL_CODE_LTO) == 0);
-    shpool_mutex_lock(&joining);
-    status = link_variants(&input, cubin_p, bytes_p);
-    shpool_mutex_unlock(&joining);
+    status = link_once(&input, cubin_p, bytes_p);
     free(part);
     if (status == SHPOOL_OK) {
         status = check_variables(pool, *cubin_p, *bytes_p);

@@ -17,8 +17,9 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FORKS 50u
 #else
-#define FORKS 200u /* 1,000 by hand */
+#define FORKS 200u
 #endif
+#define FORKS_LONG 1000u /* with LIBSHPOOL_TEST_LONG */
 #define SECONDS 10u /* until a child is taken for one that waits */
 
 static atomic_int busy;               /* relaxed: it ends loops */
@@ -153,6 +154,7 @@ static void fork_once(int (*child)(void))
 static void test_children_find_every_lock_free(void **state)
 {
     const shpool_config want = { .block_threads = 32, .payload_bytes = 1024 };
+    const unsigned forks = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? FORKS_LONG : FORKS;
     shpool_context *context;
     shpool_pool pool;
     pthread_t threads[3];
@@ -168,7 +170,7 @@ static void test_children_find_every_lock_free(void **state)
     assert_int_equal(pthread_create(&threads[0], NULL, keep_tables_busy, NULL), 0);
     assert_int_equal(pthread_create(&threads[1], NULL, keep_tables_busy, NULL), 0);
     assert_int_equal(pthread_create(&threads[2], NULL, keep_devices_busy, NULL), 0);
-    for (unsigned i = 0; (i < FORKS) && (hung == 0); i++) {
+    for (unsigned i = 0; (i < forks) && (hung == 0); i++) {
         fork_once(use_in_child);
     }
     atomic_store_explicit(&busy, 0, memory_order_relaxed);

@@ -3,6 +3,8 @@
  * linker is a fake; tests/build/relink.sh has the real one. */
 #include "fake_jit.h"
 
+#include <sys/wait.h>
+
 #include "lib/cache.h"
 #include "made_cubin.h"
 
@@ -361,6 +363,39 @@ static void test_threads_join_once(void **state)
     alarm(0);
 }
 
+/* A child is forked while another thread links: its own link does not wait for that thread, which
+ * the child does not have. */
+static void test_a_child_relinks(void **state)
+{
+    shpool_pool pool = pool_of("r_plain");
+    pthread_t thread;
+    unsigned loads = 0;
+    int status = 1;
+    void *done;
+    pid_t child;
+
+    (void)state;
+    fake.pause_us = 300000;
+    assert_int_equal(pthread_create(&thread, NULL, relink_one, &pool), 0);
+    while (loads == 0) { /* the thread is at the linker, with the lock */
+        usleep(1000);
+        pthread_mutex_lock(&fake.lock);
+        loads = fake.loads;
+        pthread_mutex_unlock(&fake.lock);
+    }
+    child = fork();
+    if (child == 0) {
+        alarm(10);
+        _exit(relink_one(&pool) != &pool);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(pthread_join(thread, &done), 0);
+    assert_ptr_equal(done, &pool);
+    assert_true(WIFEXITED(status)); /* else by the alarm */
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* Whatever the section holds: nothing outside it is read. */
 static void test_damaged_rows(void **state)
 {
@@ -395,6 +430,7 @@ int main(void)
         cmocka_unit_test_setup(test_refused, set_up),
         cmocka_unit_test_setup(test_variables, set_up),
         cmocka_unit_test_setup(test_threads_join_once, set_up),
+        cmocka_unit_test_setup(test_a_child_relinks, set_up),
         cmocka_unit_test_setup(test_damaged_rows, set_up),
     };
 
