@@ -4,6 +4,8 @@
  *
  *     test_stray [RUNS [ALLOCATOR [FIRST]]]   runs of each allocator, the seed of the first one
  *
+ * RUNS is 150 unless it is given; with LIBSHPOOL_TEST_LONG it is 1,000,000.
+ *
  * A run is two rounds of random requests with the change between them.  Payloads of live
  * allocations are left alone, because nobody could see that; their zones are not. */
 #include "heap_trial.h"
@@ -15,6 +17,7 @@
 #define FILL     0x5au
 #define SWITCHES 2000000ull
 #define BLOCKS   2u        /* of a cluster */
+#define RUNS_LONG 1000000u /* of each allocator */
 #define OBJECTS  (BLOCKS * THREADS * SLOTS)
 
 typedef struct object {
@@ -353,6 +356,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_runs_that_went_wrong),
     };
 
+    wanted.runs  = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? RUNS_LONG : wanted.runs;
     wanted.runs  = (argc > 1) ? (uint32_t)strtoul(argv[1], NULL, 10) : wanted.runs;
     wanted.only  = (argc > 2) ? argv[2] : NULL;
     wanted.first = (argc > 3) ? (uint32_t)strtoul(argv[3], NULL, 10) : wanted.first;
