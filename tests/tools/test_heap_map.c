@@ -2,6 +2,8 @@
 /* Pictures of pools over time, and why a request failed. */
 #include "trace_text.h"
 
+#include <time.h>
+
 #include "tools/bench/trace/heap_map.h"
 
 static size_t count_of(const char *text, const char *word)
@@ -362,6 +364,7 @@ static void test_map_of_many(void **state)
     static const uint32_t pairs = 100000;
     trace_trial *t = *state;
     const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    const clock_t start = clock();
     FILE *file = fopen(t->path, "w");
     char why[512];
     trace_file trace;
@@ -381,6 +384,38 @@ static void test_map_of_many(void **state)
     assert_int_equal(count_of(text, "class=\"a\""), 1);
     assert_int_equal(count_of(text, "class=\"m\""), 1200);
     assert_non_null(strstr(text, "100000 allocations that lived for less"));
+    assert_in_range(clock() - start, 0, 2 * CLOCKS_PER_SEC);
+    free(text);
+    trace_file_free(&trace);
+}
+
+/* 100,000 lives that are long enough to be drawn, but for a few at the end. */
+static void test_map_of_many_that_stay(void **state)
+{
+    static const uint32_t lives = 100000, most = 1000;
+    trace_trial *t = *state;
+    const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    const clock_t start = clock();
+    FILE *file = fopen(t->path, "w");
+    char why[512];
+    trace_file trace;
+    char *text;
+
+    assert_non_null(file);
+    fprintf(file, HEAD("2", "2", "1", "16000") "block 0 launch 1 records %u dropped 0\n",
+            2 * lives - most);
+    for (uint32_t i = 0; i < lives; i++) {
+        if (i >= most) {
+            fprintf(file, "f 0 0x%x 0 0\n", i % most * 16);
+        }
+        fprintf(file, "m 0 0x%x 16 16 16 0\n", i % most * 16);
+    }
+    fputs("end 1\n", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(trace_file_read(t->path, &trace, why, sizeof(why)), 0);
+    text = draw(&trace, &all);
+    assert_in_range(clock() - start, 0, 2 * CLOCKS_PER_SEC);
+    assert_in_range(count_of(text, "class=\"a\""), lives - most, lives);
     free(text);
     trace_file_free(&trace);
 }
@@ -398,6 +433,7 @@ int main(int argc, char **argv)
         TRIAL(test_names),
         TRIAL(test_taken_by_groups),
         TRIAL(test_map_of_many),
+        TRIAL(test_map_of_many_that_stay),
     };
 
     if (argc > 1) {

@@ -2,6 +2,7 @@
 /* shpool-bench memory --replay of logs that no allocator writes. */
 #include "tests/unit.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/device/fake_driver.h"
@@ -9,6 +10,7 @@
 
 #define MIB          ((uint64_t)1 << 20)
 #define MOST_SECONDS 60 /* a search without an end ends the test by a signal */
+#define MOST_CPU_SECONDS 2
 
 static memory_row printed;
 static char note[200];
@@ -88,12 +90,33 @@ static void test_null_is_passed_over(void **state)
     assert_int_equal(0, printed.size);
 }
 
+/* 199,000 lines, 1,000 allocations live at a time, at addresses whose low bits are equal. */
+static void test_time_grows_as_the_log_does(void **state)
+{
+    const unsigned count = 100000;
+    const clock_t start = clock();
+    FILE *log = begin_log();
+
+    (void)state;
+    for (unsigned i = 1; i <= count; i++) {
+        (void)fprintf(log, "1,0,allocate,0x%x00000,16,0x1\n", i);
+        if (i > 1000) {
+            (void)fprintf(log, "1,0,free,0x%x00000,16,0x1\n", i - 1000);
+        }
+    }
+    replay(log);
+    assert_in_range(clock() - start, 0, MOST_CPU_SECONDS * CLOCKS_PER_SEC);
+    assert_int_equal(2 * count - 1000, printed.count);
+    assert_non_null(strstr(note, " 0 failures"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_a_line_without_an_end_is_one_line, clear_environment),
         cmocka_unit_test_setup(test_an_address_that_comes_again_was_freed, clear_environment),
         cmocka_unit_test_setup(test_null_is_passed_over, clear_environment),
+        cmocka_unit_test_setup(test_time_grows_as_the_log_does, clear_environment),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
