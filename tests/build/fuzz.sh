@@ -30,12 +30,18 @@ sources_of() { # NAME
     lint) echo tools/coalesce/json.c ;;
     log) echo tools/bench/column.c tools/bench/memory/common.c tools/bench/memory/replay.c \
         tools/bench/places.c "$tools" ;;
-    options) echo tools/bench/block/options.c tools/bench/list.c tools/bench/names.c \
-        tools/bench/options.c ;;
+    options) echo tests/tools/fuzz_options_stubs.c tools/bench/block/options.c \
+        tools/bench/compare.c tools/bench/list.c tools/bench/loadstore/loadstore.c \
+        tools/bench/memory/memory.c tools/bench/names.c tools/bench/options.c \
+        tools/bench/plot/layout.c tools/bench/plot/plot.c \
+        tools/bench/trace/map.c tools/bench/trace/replay.c ;;
     results) echo tools/bench/column.c tools/bench/facts.c tools/bench/json.c tools/bench/list.c \
         tools/bench/names.c tools/bench/record.c "$tools" ;;
     trace) echo tools/bench/trace/file.c tools/bench/trace/life.c tools/bench/places.c "$tools" ;;
     esac
+}
+wraps_of() { # NAME
+    [ "$1" != options ] || echo -Wl,--wrap=bench_parse -Wl,--wrap=bench_plot_check
 }
 program_of() { # NAME: tests/ROOM/fuzz_NAME, of the build
     echo "$top_builddir"/tests/*/"fuzz_$1"
@@ -115,8 +121,9 @@ max_len_of() {
 
 fuzz() { # NAME
     # shellcheck disable=SC2086
-    $FUZZ_CC -fsanitize=fuzzer $sanitize $(find "$tmp/target" -name "$1.o" -o -name "$1_*.o") \
-        "$tmp"/*.o -o "$tmp/fuzz_$1" $libs -lpthread -ldl -lm || return 1
+    $FUZZ_CC -fsanitize=fuzzer $sanitize $(wraps_of "$1") \
+        $(find "$tmp/target" -name "$1.o" -o -name "$1_*.o") "$tmp"/*.o \
+        -o "$tmp/fuzz_$1" $libs -lpthread -ldl -lm || return 1
     cp -R "$src/tests/corpus/$1" "$tmp/corpus_$1" && chmod -R u+w "$tmp/corpus_$1" || return 1
     seeds=$(ls "$tmp/corpus_$1" | wc -l)
     if ! "$tmp/fuzz_$1" -max_total_time="$fuzz_seconds" -max_len="$(max_len_of "$1")" \

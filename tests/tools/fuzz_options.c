@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fuzz target: the command line of shpool-bench block, parsed and completed; nothing is measured.
+/* Fuzz target: the command lines of shpool-bench, parsed, and those of block completed; nothing is
+ * measured.
  *
- * The input is words, one a line.  Each point of a sweep is within the limits of its options. */
+ * The input is words, one a line; the first may be a command, as in bench.c.  Each point of a sweep
+ * is within the limits of its options.  The linker puts the wrappers below in place of
+ * bench_parse(), after which a command stops, and of bench_plot_check(), which starts gnuplot. */
 #include "tests/fuzz.h"
 
 #include "tools/bench/block/block.h"
+#include "tools/bench/command.h"
 #include "tools/bench/json.h"
+#include "tools/bench/names.h"
 #include "tools/bench/options.h"
 #include "tools/bench/plot/plot.h"
+#include "tools/output.h"
 
 const char fuzz_name[] = "options";
 
@@ -21,9 +27,65 @@ int bench_has_json(void)
     return 1;
 }
 
-int bench_plot_check(const char *path)
+int __wrap_bench_plot_check(const char *path);
+int __wrap_bench_plot_check(const char *path)
 {
     return path[0] == '\0';
+}
+
+void bench_command_write(const char *tool, int argc, char **argv, char *text, size_t bytes)
+{
+    (void)tool;
+    (void)argc;
+    (void)argv;
+    (void)bytes;
+    text[0] = '\0';
+}
+
+int tool_flush(FILE *to)
+{
+    return fflush(to);
+}
+
+/* ---- commands end once their options are read ---- */
+
+static int stops; /* nonzero: at the next success */
+
+int __real_bench_parse(const bench_parser *parser, int argc, char **argv, void *options);
+int __wrap_bench_parse(const bench_parser *parser, int argc, char **argv, void *options);
+int __wrap_bench_parse(const bench_parser *parser, int argc, char **argv, void *options)
+{
+    const int stop = __real_bench_parse(parser, argc, argv, options);
+
+    FUZZ_EXPECT((stop == 0) || (stop == 1) || (stop == 3));
+    FUZZ_EXPECT(optind <= argc);
+    return ((stop == 0) && stops) ? 1 : stop;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    { "compare", bench_compare }, { "loadstore", bench_loadstore }, { "map", bench_map },
+    { "memory", bench_memory },   { "plot", bench_plot },           { "replay", bench_replay },
+};
+
+/* 1: the words were those of a command other than block. */
+static int run_command(int count, char **words)
+{
+    for (size_t i = 0; (count > 1) && (i < SHPOOL_ARRAY_COUNT(commands)); i++) {
+        if (strcmp(words[1], commands[i].name) == 0) {
+            int status;
+
+            stops    = 1;
+            words[1] = words[0];
+            status   = commands[i].run(count - 1, words + 1);
+            stops    = 0;
+            FUZZ_EXPECT((status == 0) || (status == 2));
+            return 1;
+        }
+    }
+    return 0;
 }
 
 void bench_scopes(FILE *to)
@@ -70,12 +132,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *words[MOST_WORDS + 1];
     int count = split(text, words);
     fuzz_silence before = fuzz_silence_begin();
-    int stop;
 
     optind = 0; /* begins anew, what getopt_long() remembers inside a word included */
-    stop = bench_options_parse(count, words, &options);
-    FUZZ_EXPECT((stop == 0) || (stop == 1) || (stop == 3));
-    if ((stop == 0) && (bench_options_complete(&options, (int)(size % 2)) == 0)) {
+    if (!run_command(count, words) && (bench_options_parse(count, words, &options) == 0) &&
+        (bench_options_complete(&options, (int)(size % 2)) == 0)) {
         check_points(&options);
     }
     fuzz_silence_end(before);

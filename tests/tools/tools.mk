@@ -13,7 +13,15 @@ tests_tools_fuzz_log_SOURCES = tests/tools/fuzz_log.c $(shpool_fuzz_main) \
 	tools/bench/column.c tools/bench/memory/common.c tools/bench/memory/replay.c \
 	tools/bench/places.c $(shpool_tool_sources)
 tests_tools_fuzz_options_SOURCES = tests/tools/fuzz_options.c $(shpool_fuzz_main) \
-	tools/bench/block/options.c tools/bench/list.c tools/bench/names.c tools/bench/options.c
+	tests/tools/fuzz_options_stubs.c \
+	tools/bench/block/options.c tools/bench/compare.c tools/bench/list.c \
+	tools/bench/loadstore/loadstore.c tools/bench/memory/memory.c tools/bench/names.c \
+	tools/bench/options.c tools/bench/plot/layout.c tools/bench/plot/plot.c \
+	tools/bench/trace/map.c \
+	tools/bench/trace/replay.c
+tests_tools_fuzz_options_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=bench_parse \
+	-Wl,--wrap=bench_plot_check
+tests_tools_fuzz_options_LDADD   = $(LDADD) $(LIBM)
 tests_tools_fuzz_results_SOURCES = tests/tools/fuzz_results.c $(shpool_fuzz_main) \
 	tools/bench/column.c tools/bench/facts.c tools/bench/json.c tools/bench/list.c \
 	tools/bench/names.c tools/bench/record.c $(shpool_tool_sources)
