@@ -399,7 +399,7 @@ static void test_sizes_that_are_made_up_are_refused(void **state)
     static const struct { uint64_t bytes; shpool_status status; const char *detail; } cases[] = {
         { 4 * MIB + 4096, SHPOOL_ERR_INVALID, "4198400 bytes are not whole granules of 2097152" },
         { 6 * MIB, SHPOOL_ERR_CUDA, "cuMemMap" },
-        { (uint64_t)1 << 36, SHPOOL_ERR_CUDA, "cuMemMap" }, /* ThreadSanitizer has addresses for it */
+        { (uint64_t)1 << 36, SHPOOL_ERR_CUDA, "cuMemMap" }, /* ThreadSanitizer has room for it */
     };
     shpool_device_handle handle;
     void *ptr;
