@@ -13,12 +13,13 @@
  *   pending   number of long claims in progress
  *   releases  how often memory has become free.  A malloc may only fail if that count has not
  *             changed and nothing was pending; otherwise it searches again.
+ *   hint      the pair from which on a warp begins to search: all below were full when it was set
  *   spread    the number of pairs over which the warps' searches begin (bitmap_group.h)
  *   claimed   bit 11 of a pair's first word: a warp is claiming granules of that pair; its marks
  *             are transient, as above (bitmap_group.h)
  *
- * Pool:  pending | G | offset of granule 0 | spread | 8 counts of releases | words (they come in
- *        pairs) | padding to the alignment | G granules
+ * Pool:  pending | G | offset of granule 0 | spread and hint, 16 bits each | 8 counts of releases |
+ *        words (they come in pairs) | padding to the alignment | G granules
  * (The view has G and the offset too; the slow path reads them here instead of keeping them in
  * registers, of which a table function has 16.  The releases have several counts so that the lanes
  * of a warp need not queue for one.)
@@ -133,16 +134,24 @@ SIMT_FN uint32_t shpool_bitmap_pair(uint32_t low, uint32_t next, uint32_t need)
                              (shpool_bitmap_unused(next) << SHPOOL_BITMAP_SPAN), need, 16u);
 }
 
-/* Where words w and w + 1 seem to have `need` free granules (1..16), also across: granule i of word
- * w as 32 w + i, or NOWHERE. */
-SIMT_FN uint32_t shpool_bitmap_spot(simt_addr base, uint32_t w, uint32_t need, uint32_t high)
+/* Where words w and w + 1, with these values, have `need` free granules (1..16), also across:
+ * granule i of word w as 32 w + i, or NOWHERE. */
+SIMT_FN uint32_t shpool_bitmap_spot_in(uint32_t w, uint32_t low, uint32_t next, uint32_t need,
+                                       uint32_t high)
 {
-    simt_addr a   = base + SHPOOL_BITMAP_CONTROL + 4u * w;
-    uint32_t  fit = shpool_bitmap_pair(simt_peek(a), simt_peek(a + 4u), need);
-    uint32_t  i   = shpool_run_pick(fit, high);
+    uint32_t fit = shpool_bitmap_pair(low, next, need);
+    uint32_t i   = shpool_run_pick(fit, high);
 
     i += (i >= SHPOOL_BITMAP_SPAN) ? 32u - SHPOOL_BITMAP_SPAN : 0u;
     return (fit != 0) ? 32u * w + i : SHPOOL_BITMAP_NOWHERE;
+}
+
+/* The same for what these words seem to be. */
+SIMT_FN uint32_t shpool_bitmap_spot(simt_addr base, uint32_t w, uint32_t need, uint32_t high)
+{
+    simt_addr a = base + SHPOOL_BITMAP_CONTROL + 4u * w;
+
+    return shpool_bitmap_spot_in(w, simt_peek(a), simt_peek(a + 4u), need, high);
 }
 
 /* The same for the neighbourhood, and then for all words.  Lanes and turns begin at different
@@ -168,8 +177,17 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek(simt_addr base, uint32_t granules, 
     left   = at.end / 2u;
     SIMT_ROLLED
     for (; (left != 0) && (spot == SHPOOL_BITMAP_NOWHERE); left--) {
+        simt_addr a;
+        uint32_t  low;
+        uint32_t  next;
+
         w    = (w + 2u < at.end) ? w + 2u : 0u;
-        spot = shpool_bitmap_spot(base, w, need, high);
+        a    = base + SHPOOL_BITMAP_CONTROL + 4u * w;
+        low  = simt_peek(a);
+        next = simt_peek(a + 4u);
+        if ((shpool_bitmap_unused(low) | shpool_bitmap_unused(next)) != 0) { /* seldom, here */
+            spot = shpool_bitmap_spot_in(w, low, next, need, high);
+        }
     }
     return spot;
 }
@@ -244,13 +262,10 @@ SIMT_FN uint32_t shpool_bitmap_find(shpool_view view, uint32_t p, shpool_bitmap_
 
     SIMT_ROLLED
     for (; (p < end) && (spot == SHPOOL_BITMAP_NOWHERE); p++) {
-        simt_addr a = shpool_bitmap_word_at(view, 2u * p);
-        /* acquire: pairs with the release of the claim that set a mark; its pending count shows */
-        simt_pair words  = simt_atomic_load_pair(a, SIMT_ACQUIRE);
-        uint32_t  unused = shpool_bitmap_unused_pair(words);
+        uint32_t unused = shpool_bitmap_unused_at(view, p, busy_p);
 
-        *busy_p |= words.x & SHPOOL_BITMAP_CLAIMED;
-        if (unused != 0) {
+        if ((unused != 0) && ((unused != SHPOOL_BITMAP_FULL) ||
+                              (SHPOOL_BITMAP_PAIR * (p + 1u) - start >= wish.need))) {
             spot = shpool_bitmap_fit(start, SHPOOL_BITMAP_PAIR * p, unused, wish);
         }
         if (unused != SHPOOL_BITMAP_FULL) {
@@ -317,17 +332,73 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
     }
 }
 
+#define SHPOOL_BITMAP_FROM 0x80000000u /* a pair, in place of a rank */
+
 /* Any request, exactly: more than 16 granules, or aligned to more than 16 bytes; runs across a pair
- * of words; requests that will fail; and, rarely, unlucky ones.  A call; its arguments are passed
- * in registers, which a view would not be. */
+ * of words; requests that will fail; and, rarely, unlucky ones.  place: rank of the thread, with
+ * whose home it begins, or FROM and a pair.  A call; its arguments are passed in registers, which a
+ * view would not be. */
 SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_far(simt_addr base, uint32_t granules,
-                                                    uint32_t offset, uint32_t rank, uint32_t need,
+                                                    uint32_t offset, uint32_t place, uint32_t need,
                                                     uint32_t alignment)
 {
-    shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
+    shpool_view view = {base, 0, place, 0, {granules, offset}, 0};
+    uint32_t    p    = place & ~SHPOOL_BITMAP_FROM;
 
-    return shpool_bitmap_malloc_slow(view, shpool_bitmap_where(view).home / 2u, need,
-                                     (alignment >> 4) - 1u);
+    if ((place & SHPOOL_BITMAP_FROM) == 0) {
+        p = shpool_bitmap_where(view).home / 2u;
+    }
+    return shpool_bitmap_malloc_slow(view, p, need, (alignment >> 4) - 1u);
+}
+
+#define SHPOOL_BITMAP_ROWS 65u /* granules from which on a run contains two whole pairs in a row */
+
+/* FROM and the pair with which a run of `need` granules seems to begin; `need` is ROWS or more.  It
+ * is the first from the thread's home on, else from the pool's beginning; home if there is none.
+ * Any run contains a row of whole pairs, and a row begins after each pair that is not whole.  So
+ * the last pair of each possible row is read first, and of a full pool one pair in a row's length
+ * (the idea is that of Boyer and Moore's search for a string, 1977).  A call, because it is long;
+ * it only peeks (see the top). */
+SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek_row(simt_addr base, uint32_t granules, uint32_t rank,
+                                                 uint32_t need)
+{
+    shpool_view view = {base, 0, rank, 0, {granules, 0}, 0};
+    uint32_t    end  = shpool_bitmap_words(view) / 2u;
+    uint32_t    home = shpool_bitmap_where(view).home / 2u;
+    uint32_t    row  = shpool_bitmap_row_of(need);
+    uint32_t    from = home; /* the row's first pair */
+    uint32_t    turn = 0;
+    uint32_t    q    = home + row - 1u; /* its pairs above are whole */
+
+    SIMT_ROLLED
+    while (turn < 2u) {
+        simt_addr a = base + SHPOOL_BITMAP_CONTROL + 8u * q;
+
+        if (from + row > end) {
+            turn++;
+            from = 0;
+            q    = row - 1u;
+        } else if ((shpool_bitmap_unused(simt_peek(a)) & shpool_bitmap_unused(simt_peek(a + 4u))) !=
+                   SHPOOL_BITMAP_USED) {
+            from = q + 1u;
+            q += row;
+        } else if (q != from) {
+            q--;
+        } else {
+            return SHPOOL_BITMAP_FROM | (from - (from != 0)); /* or in the pair before */
+        }
+    }
+    return SHPOOL_BITMAP_FROM | home;
+}
+
+/* The same, and quicker for a long run. */
+SIMT_FN simt_addr shpool_bitmap_malloc_any(simt_addr base, uint32_t granules, uint32_t offset,
+                                           uint32_t rank, uint32_t need, uint32_t alignment)
+{
+    if ((need >= SHPOOL_BITMAP_ROWS) && (need <= granules)) {
+        rank = shpool_bitmap_seek_row(base, granules, rank, need);
+    }
+    return shpool_bitmap_malloc_far(base, granules, offset, rank, need, alignment);
 }
 
 /* Where home had no room: one malloc in ten, but one lane of most warps.  In the caller's code, so
@@ -348,7 +419,7 @@ SHPOOL_BITMAP_AWAY simt_addr shpool_bitmap_malloc_away(simt_addr base, uint32_t 
     if ((need <= 16u) && (need <= granules) && (alignment <= 16u)) {
         addr = shpool_bitmap_take_around(view, shpool_bitmap_where(view), need);
     }
-    return (addr != 0) ? addr : shpool_bitmap_malloc_far(base, granules, offset, rank, need,
+    return (addr != 0) ? addr : shpool_bitmap_malloc_any(base, granules, offset, rank, need,
                                                          alignment);
 }
 
@@ -385,12 +456,6 @@ SIMT_FN uint32_t shpool_bitmap_judge(uint32_t word, uint32_t i)
         return SHPOOL_FREE_OK;
     }
     return (both == 1u) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_DOUBLE;
-}
-
-/* Whether the run with the bits `run` of a word continues in the next one. */
-SIMT_FN uint32_t shpool_bitmap_goes_on(uint32_t word, uint32_t run)
-{
-    return ((run & SHPOOL_BITMAP_LAST) != 0) && ((word & SHPOOL_BITMAP_MORE) != 0);
 }
 
 /* Granules of the allocation that starts at `first`, given first's word. */
@@ -447,14 +512,12 @@ SIMT_FN void shpool_bitmap_free_long(shpool_view view, const shpool_bitmap_relea
     uint32_t  run  = shpool_bitmap_rest(next, 0);
 
     if (shpool_bitmap_goes_on(next, run)) {
-        uint32_t first = SHPOOL_BITMAP_SPAN * r->w + r->i;
-
-        shpool_bitmap_clear(view, first, shpool_bitmap_length(view, first, r->seen));
+        shpool_bitmap_clear_rest(view, r->w + 1u);
     } else { /* the same without a loop; release: as there */
         (void)simt_atomic_and(a + 4u, ~run, SIMT_RELEASE);
-        run = shpool_bitmap_rest(r->seen, r->i) | (1u << SHPOOL_BITMAP_STARTS);
-        (void)simt_atomic_and(a, ~((run << r->i) | SHPOOL_BITMAP_MORE), SIMT_RELEASE);
     }
+    run = shpool_bitmap_rest(r->seen, r->i) | (1u << SHPOOL_BITMAP_STARTS);
+    (void)simt_atomic_and(a, ~((run << r->i) | SHPOOL_BITMAP_MORE), SIMT_RELEASE);
 }
 
 SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t site)
@@ -563,114 +626,7 @@ SIMT_FN uint32_t shpool_bitmap_resize(shpool_view view, simt_addr addr, uint32_t
     return 1;
 }
 
-SIMT_FN uint32_t shpool_bitmap_largest(shpool_view view)
-{
-    uint32_t words = shpool_bitmap_words(view);
-    uint32_t run   = 0;
-    uint32_t best  = 0;
-    uint32_t w;
-
-    for (w = 0; w < words; w++) {
-        uint32_t unused = shpool_bitmap_unused(
-            simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED));
-        uint32_t i;
-
-        for (i = 0; i < SHPOOL_BITMAP_SPAN; i++) {
-            run  = ((unused >> i) & 1u) ? run + 1u : 0u;
-            best = (run > best) ? run : best;
-        }
-    }
-    return best << 4;
-}
-
-/* Invariant that word w, with the value `word`, breaks even if other threads are active; 0:
- * none. */
-SIMT_FN uint32_t shpool_bitmap_wrong(shpool_view view, uint32_t w, uint32_t word)
-{
-    const uint32_t behind = shpool_bitmap_behind(view, w);
-    const uint32_t known  = SHPOOL_BITMAP_USED | (SHPOOL_BITMAP_USED << SHPOOL_BITMAP_STARTS) |
-                           SHPOOL_BITMAP_MORE | ((w & 1u) ? 0u : SHPOOL_BITMAP_CLAIMED);
-
-    if (((word & SHPOOL_BITMAP_MORE) != 0) && (SHPOOL_BITMAP_SPAN * (w + 1u) >= view.word[0])) {
-        return 5; /* there is no next word to continue in */
-    }
-    return ((word & behind) != behind) ? 3u : ((word & ~known) != 0) ? 6u : 0u;
-}
-
-/* Checks only data that never changes, even if other threads are active. */
-SIMT_FN shpool_walk shpool_bitmap_outline(shpool_view view)
-{
-    shpool_walk walk = {0, 0, 0, 0};
-    uint32_t    w;
-
-    for (w = 0; (w < 2u) && (view.word[0] != 0) && (walk.broken == 0); w++) {
-        walk.where  = view.base + 4u + 4u * w;
-        walk.broken = (simt_load32(walk.where) != view.word[w]) ? 6u : 0u;
-    }
-    for (w = 0; (w < shpool_bitmap_words(view)) && (walk.broken == 0); w++) {
-        walk.where  = shpool_bitmap_word_at(view, w);
-        walk.broken = shpool_bitmap_wrong(view, w, simt_atomic_load(walk.where, SIMT_RELAXED));
-    }
-    walk.where = (walk.broken != 0) ? walk.where : 0u;
-    return walk;
-}
-
-/* Claims are short: this waits until it has seen none, or found that one never ends. */
-SIMT_FN shpool_walk shpool_bitmap_guard(shpool_view view)
-{
-    shpool_walk walk  = shpool_bitmap_outline(view);
-    uint32_t    words = (walk.broken == 0) ? shpool_bitmap_words(view) : 0u;
-    uint32_t    bits  = ~0u; /* first all of the pending count, then a bit of each pair */
-    simt_addr   a     = view.base;
-    uint32_t    w;
-
-    for (w = 0; (w <= words) && (words != 0); w += 2u) {
-        if (shpool_is_stuck(view, a, bits, view.base)) {
-            walk.broken = 4;
-            walk.where  = a;
-            return walk;
-        }
-        a    = shpool_bitmap_word_at(view, w);
-        bits = SHPOOL_BITMAP_CLAIMED;
-    }
-    return walk;
-}
-
-SIMT_FN shpool_walk shpool_bitmap_walk(shpool_view view)
-{
-    shpool_walk walk   = shpool_bitmap_outline(view);
-    uint32_t    before = 0; /* whether the previous granule is used */
-    uint32_t    more   = 0; /* whether the previous word says that its last run continues */
-    uint32_t    g;
-
-    for (g = 0; (g < view.word[0]) && (walk.broken == 0); g++) {
-        uint32_t w    = shpool_bitmap_word_of(g);
-        uint32_t word = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED);
-        uint32_t both = shpool_bitmap_both(word, g - SHPOOL_BITMAP_SPAN * w);
-
-        if ((word & SHPOOL_BITMAP_CLAIMED) != 0) {
-            walk.broken = 4;
-        } else if (both == 0x10000u) {
-            walk.broken = 2;
-        } else if ((both == 1u) && (before == 0)) {
-            walk.broken = 1;
-        } else if ((g == SHPOOL_BITMAP_SPAN * w) && ((both == 1u) != more)) {
-            walk.broken = 5;
-        } else if (both != 0) {
-            walk.live += both >> 16;
-            walk.used += 16u;
-        }
-        walk.where = (walk.broken != 0) ? shpool_bitmap_payload(view, g) : 0u;
-        before = both & 1u;
-        more   = (word & SHPOOL_BITMAP_MORE) != 0;
-    }
-    if ((walk.broken == 0) && (view.word[0] != 0) &&
-        (simt_atomic_load(view.base, SIMT_RELAXED) != 0)) {
-        walk.broken = 4;
-        walk.where  = view.base;
-    }
-    return walk;
-}
+#include <shpool/allocators/bitmap/bitmap_walk.h>
 
 #if !defined(SHPOOL_BITMAP_AS) /* in a cluster one lane requests for its group */
 #include <shpool/allocators/bitmap/bitmap_group.h>

@@ -4,8 +4,8 @@
  *
  *     #define SHPOOL_BITMAP_AS(_name) my_bitmap_##_name   what shpool_bitmap_... is called
  *     #define SHPOOL_BITMAP_BY(_name) my_##_name          what simt_load32, _store32, _peek,
- *                                                         and _atomic_add, _and, _or, _cas, _load,
- *                                                         _load_pair are
+ *                                                         and _atomic_add, _and, _or, _cas,
+ *                                                         _cas_run, _load, _load_pair are
  *     #include <shpool/allocators/bitmap/bitmap_again.h>
  *
  * It undefines both macros.  The list below names all of bitmap's functions and types: a missing
@@ -16,6 +16,7 @@
 
 #undef SHPOOL_ALLOCATORS_BITMAP_H
 #undef SHPOOL_ALLOCATORS_BITMAP_RUNS_H
+#undef SHPOOL_ALLOCATORS_BITMAP_WALK_H
 
 #define shpool_bitmap_aligned SHPOOL_BITMAP_AS(aligned)
 #define shpool_bitmap_back SHPOOL_BITMAP_AS(back)
@@ -25,6 +26,7 @@
 #define shpool_bitmap_claimed SHPOOL_BITMAP_AS(claimed)
 #define shpool_bitmap_claiming SHPOOL_BITMAP_AS(claiming)
 #define shpool_bitmap_clear SHPOOL_BITMAP_AS(clear)
+#define shpool_bitmap_clear_rest SHPOOL_BITMAP_AS(clear_rest)
 #define shpool_bitmap_cross SHPOOL_BITMAP_AS(cross)
 #define shpool_bitmap_discard SHPOOL_BITMAP_AS(discard)
 #define shpool_bitmap_end SHPOOL_BITMAP_AS(end)
@@ -44,6 +46,7 @@
 #define shpool_bitmap_layout SHPOOL_BITMAP_AS(layout)
 #define shpool_bitmap_length SHPOOL_BITMAP_AS(length)
 #define shpool_bitmap_malloc SHPOOL_BITMAP_AS(malloc)
+#define shpool_bitmap_malloc_any SHPOOL_BITMAP_AS(malloc_any)
 #define shpool_bitmap_malloc_away SHPOOL_BITMAP_AS(malloc_away)
 #define shpool_bitmap_malloc_far SHPOOL_BITMAP_AS(malloc_far)
 #define shpool_bitmap_malloc_slow SHPOOL_BITMAP_AS(malloc_slow)
@@ -58,13 +61,17 @@
 #define shpool_bitmap_releases SHPOOL_BITMAP_AS(releases)
 #define shpool_bitmap_resize SHPOOL_BITMAP_AS(resize)
 #define shpool_bitmap_rest SHPOOL_BITMAP_AS(rest)
+#define shpool_bitmap_row_of SHPOOL_BITMAP_AS(row_of)
 #define shpool_bitmap_seek SHPOOL_BITMAP_AS(seek)
+#define shpool_bitmap_seek_row SHPOOL_BITMAP_AS(seek_row)
 #define shpool_bitmap_size SHPOOL_BITMAP_AS(size)
 #define shpool_bitmap_spot SHPOOL_BITMAP_AS(spot)
+#define shpool_bitmap_spot_in SHPOOL_BITMAP_AS(spot_in)
 #define shpool_bitmap_take SHPOOL_BITMAP_AS(take)
 #define shpool_bitmap_take_around SHPOOL_BITMAP_AS(take_around)
 #define shpool_bitmap_take_at SHPOOL_BITMAP_AS(take_at)
 #define shpool_bitmap_unused SHPOOL_BITMAP_AS(unused)
+#define shpool_bitmap_unused_at SHPOOL_BITMAP_AS(unused_at)
 #define shpool_bitmap_unused_pair SHPOOL_BITMAP_AS(unused_pair)
 #define shpool_bitmap_usable SHPOOL_BITMAP_AS(usable)
 #define shpool_bitmap_walk SHPOOL_BITMAP_AS(walk)
@@ -79,6 +86,7 @@
 #define simt_atomic_add SHPOOL_BITMAP_BY(atomic_add)
 #define simt_atomic_and SHPOOL_BITMAP_BY(atomic_and)
 #define simt_atomic_cas SHPOOL_BITMAP_BY(atomic_cas)
+#define simt_atomic_cas_run SHPOOL_BITMAP_BY(atomic_cas_run)
 #define simt_atomic_load SHPOOL_BITMAP_BY(atomic_load)
 #define simt_atomic_load_pair SHPOOL_BITMAP_BY(atomic_load_pair)
 #define simt_atomic_or SHPOOL_BITMAP_BY(atomic_or)
@@ -96,6 +104,7 @@
 #undef shpool_bitmap_claimed
 #undef shpool_bitmap_claiming
 #undef shpool_bitmap_clear
+#undef shpool_bitmap_clear_rest
 #undef shpool_bitmap_cross
 #undef shpool_bitmap_discard
 #undef shpool_bitmap_end
@@ -115,6 +124,7 @@
 #undef shpool_bitmap_layout
 #undef shpool_bitmap_length
 #undef shpool_bitmap_malloc
+#undef shpool_bitmap_malloc_any
 #undef shpool_bitmap_malloc_away
 #undef shpool_bitmap_malloc_far
 #undef shpool_bitmap_malloc_slow
@@ -129,13 +139,17 @@
 #undef shpool_bitmap_releases
 #undef shpool_bitmap_resize
 #undef shpool_bitmap_rest
+#undef shpool_bitmap_row_of
 #undef shpool_bitmap_seek
+#undef shpool_bitmap_seek_row
 #undef shpool_bitmap_size
 #undef shpool_bitmap_spot
+#undef shpool_bitmap_spot_in
 #undef shpool_bitmap_take
 #undef shpool_bitmap_take_around
 #undef shpool_bitmap_take_at
 #undef shpool_bitmap_unused
+#undef shpool_bitmap_unused_at
 #undef shpool_bitmap_unused_pair
 #undef shpool_bitmap_usable
 #undef shpool_bitmap_walk
@@ -150,6 +164,7 @@
 #undef simt_atomic_add
 #undef simt_atomic_and
 #undef simt_atomic_cas
+#undef simt_atomic_cas_run
 #undef simt_atomic_load
 #undef simt_atomic_load_pair
 #undef simt_atomic_or

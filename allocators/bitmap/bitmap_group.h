@@ -40,7 +40,7 @@ SIMT_FN shpool_bitmap_look shpool_bitmap_look_at(shpool_view view, uint32_t p, u
     shpool_bitmap_look look;
 
     look.a = simt_keep(shpool_bitmap_word_at(view, 2u * ((p < end) ? p : end - 1u)));
-    /* acquire: as in shpool_bitmap_find */
+    /* acquire: as in shpool_bitmap_unused_at */
     look.words  = simt_atomic_load_pair(look.a, SIMT_ACQUIRE);
     look.at     = SHPOOL_BITMAP_PAIR * p;
     look.unused = ((p < end) && ((look.words.x & SHPOOL_BITMAP_CLAIMED) == 0))
@@ -216,13 +216,12 @@ SIMT_FN uint32_t shpool_bitmap_claim_words(shpool_view view, uint32_t first, uin
 
 #define SHPOOL_BITMAP_LOOKS 4u /* in one step, by a warp that skips */
 
-/* So many whole pairs in a row are in any run that is as wished; at most SIMT_WARP.  0: there may
+/* The number of whole pairs in a row in any run that is as wished; at most SIMT_WARP.  0: there may
  * be none, or, with less than SIMT_WARP, a look at the row might not show the run. */
-SIMT_FN uint32_t shpool_bitmap_row_of(shpool_bitmap_wish wish)
+SIMT_FN uint32_t shpool_bitmap_row_for(shpool_bitmap_wish wish)
 {
     const uint32_t most = SHPOOL_BITMAP_LOOK - 2u * SHPOOL_BITMAP_PAIR;
-    const uint32_t part = SHPOOL_BITMAP_PAIR - 1u; /* of the pair in which it begins */
-    const uint32_t row  = (wish.need > part) ? (wish.need - part) / SHPOOL_BITMAP_PAIR : 0u;
+    const uint32_t row  = shpool_bitmap_row_of(wish.need);
 
     if (row >= SIMT_WARP) {
         return SIMT_WARP;
@@ -238,10 +237,10 @@ SIMT_FN uint32_t shpool_bitmap_is_whole(simt_pair words)
     return ((words.x & (bits | SHPOOL_BITMAP_CLAIMED)) | (words.y & bits)) == 0;
 }
 
-/* Called by all lanes: bit i of full[k] says whether pair p + 32 k + i is whole; none is from `end`
- * on. */
-SIMT_FN void shpool_bitmap_see_wholes(shpool_view view, uint32_t p, uint32_t end, uint32_t *full,
-                                      uint32_t *busy_p)
+/* Called by all lanes: bit i of full[k] says whether pair p + 32 k + i is whole, or, without
+ * `whole`, whether anything of it is free; from `end` on nothing is. */
+SIMT_FN void shpool_bitmap_see(shpool_view view, uint32_t p, uint32_t end, uint32_t whole,
+                               uint32_t *full, uint32_t *busy_p)
 {
     simt_addr at[SHPOOL_BITMAP_LOOKS];
     simt_pair words[SHPOOL_BITMAP_LOOKS];
@@ -253,18 +252,20 @@ SIMT_FN void shpool_bitmap_see_wholes(shpool_view view, uint32_t p, uint32_t end
 
         at[k] = shpool_bitmap_word_at(view, 2u * ((q < end) ? q : end - 1u));
     }
-    /* acquire: as in shpool_bitmap_find */
+    /* acquire: as in shpool_bitmap_unused_at */
     simt_atomic_load_pairs(at, words, SHPOOL_BITMAP_LOOKS, SIMT_ACQUIRE);
     SIMT_UNROLLED
     for (k = 0; k < SHPOOL_BITMAP_LOOKS; k++) {
         *busy_p |= words[k].x & SHPOOL_BITMAP_CLAIMED;
-        full[k] = simt_ballot(SIMT_ALL_LANES, (p + k * SIMT_WARP + simt_lane() < end) &&
-                                                  shpool_bitmap_is_whole(words[k]));
+        full[k] = simt_ballot(SIMT_ALL_LANES,
+                              (p + k * SIMT_WARP + simt_lane() < end) &&
+                                  (whole ? shpool_bitmap_is_whole(words[k])
+                                         : shpool_bitmap_unused_pair(words[k]) != 0));
     }
 }
 
-/* Called by all lanes: the first of `row` (1..32) consecutive whole pairs, from pair p on; `end` or
- * more if there is none. */
+/* Called by all lanes: the first of `row` (1..32) consecutive whole pairs, from pair p on; with row
+ * 0 the first pair of which anything is free; `end` or more if there is none. */
 SIMT_FN uint32_t shpool_bitmap_skip(shpool_view view, uint32_t p, uint32_t end, uint32_t row,
                                     uint32_t *busy_p)
 {
@@ -273,15 +274,16 @@ SIMT_FN uint32_t shpool_bitmap_skip(shpool_view view, uint32_t p, uint32_t end, 
 
     full[SHPOOL_BITMAP_LOOKS] = 0;
     SIMT_ROLLED
-    for (; p < end; p += SHPOOL_BITMAP_LOOKS * SIMT_WARP + 1u - row) {
+    for (; p < end; p += SHPOOL_BITMAP_LOOKS * SIMT_WARP - ((row != 0) ? row - 1u : 0u)) {
         uint32_t from = SHPOOL_BITMAP_LOOKS; /* of the lane's pairs, the first that begins a row */
 
-        shpool_bitmap_see_wholes(view, p, end, full, busy_p);
+        shpool_bitmap_see(view, p, end, row != 0, full, busy_p);
         SIMT_UNROLLED
         for (k = SHPOOL_BITMAP_LOOKS; k-- != 0;) {
             const unsigned long long both = ((unsigned long long)full[k + 1u] << 32) | full[k];
 
-            from = ((~(uint32_t)(both >> simt_lane()) & simt_mask(0, row)) == 0) ? k : from;
+            from = ((~(uint32_t)(both >> simt_lane()) & simt_mask(0, row | (row == 0))) == 0)
+                       ? k : from;
         }
         if (simt_any(SIMT_ALL_LANES, from != SHPOOL_BITMAP_LOOKS)) {
             SIMT_ROLLED
@@ -358,34 +360,66 @@ SIMT_FN uint32_t shpool_bitmap_releases_of(simt_addr base)
     return two.x + two.y;
 }
 
-/* The pair with which a thread's warp begins; they lie far apart (Knuth, TAOCP 3, 6.4). */
-SIMT_FN uint32_t shpool_bitmap_place_of(uint32_t rank, uint32_t places)
+/* Called by all lanes: the word with hint and spread.  It only says where to begin. */
+SIMT_FN uint32_t shpool_bitmap_begin(simt_addr base)
 {
-    return simt_mulhi((rank / SIMT_WARP) * 2654435769u, places);
+    /* lane 0's: all begin at the same pair */
+    return simt_shfl(SIMT_ALL_LANES, simt_atomic_load(base + SHPOOL_BITMAP_BEGIN, SIMT_RELAXED), 0);
 }
 
-/* Called by all lanes: the number of first pairs over which warps spread, at most `most`.  It is
- * only as large as conflicts so far have required: small requests all over the pool would leave no
- * room for a large one. */
-SIMT_FN uint32_t shpool_bitmap_places(shpool_view view, uint32_t most)
+/* Called by all lanes: the pair with which the caller's warp begins, below `most`.  Warps that have
+ * not met begin with the hint.  The others spread, by places that lie far apart (Knuth, TAOCP 3,
+ * 6.4), but only as far as conflicts so far have required: small requests all over the pool would
+ * leave no room for a large one. */
+SIMT_FN uint32_t shpool_bitmap_start_of(shpool_view view, uint32_t most)
 {
-    /* relaxed: a hint.  lane 0's: all begin at the same pair */
-    const uint32_t spread = simt_shfl(SIMT_ALL_LANES,
-                                      simt_atomic_load(view.base + SHPOOL_BITMAP_SPREAD,
-                                                       SIMT_RELAXED), 0);
+    const uint32_t word   = shpool_bitmap_begin(view.base);
+    const uint32_t spread = word & SHPOOL_BITMAP_SPREAD;
+    const uint32_t p      = word >> SHPOOL_BITMAP_HINT;
 
-    return (spread < most) ? spread + 1u : most;
+    if (spread != 0) {
+        return simt_mulhi((view.rank / SIMT_WARP) * 2654435769u,
+                          (spread < most) ? spread + 1u : most);
+    }
+    return (p < most) ? p : most - 1u;
 }
 
-/* Others were quicker: spread by one request more. */
-SIMT_FN void shpool_bitmap_spread(shpool_view view, uint32_t need, uint32_t most)
+/* Called by all lanes: other threads were quicker, so warps spread by one request more. */
+SIMT_FN void shpool_bitmap_spread(shpool_view view, uint32_t need)
 {
-    const simt_addr a = view.base + SHPOOL_BITMAP_SPREAD;
+    const uint32_t word = shpool_bitmap_begin(view.base);
 
-    if ((simt_lane() == 0) && (simt_atomic_load(a, SIMT_RELAXED) < most)) { /* relaxed: a hint */
-        (void)simt_atomic_add(a, need / SHPOOL_BITMAP_PAIR + 1u, SIMT_RELAXED);
+    if ((simt_lane() == 0) &&
+        ((word & SHPOOL_BITMAP_SPREAD) < shpool_bitmap_words(view) / 2u)) { /* relaxed: a hint */
+        (void)simt_atomic_add(view.base + SHPOOL_BITMAP_BEGIN, need / SHPOOL_BITMAP_PAIR + 1u,
+                              SIMT_RELAXED);
     }
     simt_warp_sync(SIMT_ALL_LANES);
+}
+
+/* Called by all lanes, as the beginning of a search: the pair with which to go on.  While warps do
+ * not spread it is the first one from the hint on that is not full (the pool's end if all are), and
+ * it is the next hint.  *from_p: the pairs below have not been looked at. */
+SIMT_FN uint32_t shpool_bitmap_raise(shpool_view view, uint32_t *from_p, uint32_t *busy_p)
+{
+    const uint32_t word = shpool_bitmap_begin(view.base);
+    const uint32_t end  = shpool_bitmap_words(view) / 2u;
+    uint32_t       p;
+    uint32_t       hint;
+
+    *from_p = 0;
+    if ((word & SHPOOL_BITMAP_SPREAD) != 0) {
+        return 0;
+    }
+    *from_p = word >> SHPOOL_BITMAP_HINT;
+    p       = shpool_bitmap_skip(view, *from_p, end, 0, busy_p);
+    hint    = ((p < end) && (p <= 0xffffffffu >> SHPOOL_BITMAP_HINT)) ? p : 0u;
+    if ((simt_lane() == 0) && (hint != *from_p)) { /* lost if another one is quicker */
+        (void)simt_atomic_cas(view.base + SHPOOL_BITMAP_BEGIN, word, hint << SHPOOL_BITMAP_HINT,
+                              SIMT_RELAXED);
+    }
+    simt_warp_sync(SIMT_ALL_LANES);
+    return p;
 }
 
 /* Whether a search that found nothing, and before which the counts of releases were `before`, has
@@ -419,43 +453,61 @@ SIMT_FN uint32_t shpool_bitmap_has_seen_all(simt_addr base, uint32_t before, uin
     return 0;
 }
 
-/* Any request, exactly: as shpool_bitmap_malloc_slow.  A call.  First one more look from pair p on,
- * where others were quicker (NOWHERE: they were not), then from the pool's beginning. */
+/* One exact search for a request: from the hint on, and then below it. */
+SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, shpool_bitmap_wish wish, uint32_t *busy_p)
+{
+    const uint32_t row  = shpool_bitmap_row_for(wish);
+    const uint32_t end  = shpool_bitmap_words(view) / 2u;
+    uint32_t       from = 0;
+    uint32_t       p;
+    uint32_t       first;
+
+    p     = shpool_bitmap_raise(view, &from, busy_p);
+    first = shpool_bitmap_sweep(view, p, end, row, wish, busy_p);
+    return ((first != SHPOOL_BITMAP_NOWHERE) || (from == 0))
+               ? first : shpool_bitmap_sweep(view, 0, from, row, wish, busy_p);
+}
+
+/* Any request, exactly: as shpool_bitmap_malloc_slow.  A call.  p: the pair where other threads
+ * were quicker, for one more look; NOWHERE: they were not. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t granules,
                                                     uint32_t p, uint32_t need, uint32_t below)
 {
     const shpool_view        view = {base, 0, 0, 0, {granules, 0}, 0};
     const shpool_bitmap_wish wish = {need, below};
-    const uint32_t           end  = shpool_bitmap_words(view) / 2u;
     uint32_t                 void_searches = 0;
 
     if (need > granules) {
         return SHPOOL_BITMAP_NOWHERE; /* an empty pool has no granules */
     }
     if (p != SHPOOL_BITMAP_NOWHERE) {
-        shpool_bitmap_spread(view, need, end);
+        uint32_t busy = 0;
+        uint32_t first;
+
+        shpool_bitmap_spread(view, need);
+        first = shpool_bitmap_sweep(view, p, p + 1u, 0, wish, &busy);
+        if (first != SHPOOL_BITMAP_NOWHERE) {
+            return first;
+        }
     }
-    for (p = (p < end) ? p : 0u;; p = 0) { /* p != 0: one look */
+    for (;;) {
         const uint32_t before = shpool_bitmap_releases_of(base);
         uint32_t       busy   = 0;
-        const uint32_t first  = shpool_bitmap_sweep(view, p, (p != 0) ? p + 1u : end,
-                                                    (p != 0) ? 0u : shpool_bitmap_row_of(wish),
-                                                    wish, &busy);
+        const uint32_t first  = shpool_bitmap_search(view, wish, &busy);
 
         if ((first != SHPOOL_BITMAP_NOWHERE) ||
-            ((p == 0) && shpool_bitmap_has_seen_all(base, before, busy, &void_searches))) {
+            shpool_bitmap_has_seen_all(base, before, busy, &void_searches)) {
             return first;
         }
     }
 }
 
-/* Called by a whole warp, one step: 704 granules from pair p on.  NOWHERE: other threads were
- * faster, or none fits there, and then *p_p is NOWHERE.  Straight-line code: ptxas would insert a
+/* Called by a whole warp, one step: 704 granules from pair p on.  NOWHERE: none fits there, or
+ * other threads were quicker, and then *late_p is 1.  Straight-line code: ptxas would insert a
  * YIELD into a loop. */
 SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint32_t below,
-                                           uint32_t *p_p)
+                                           uint32_t p, uint32_t *late_p)
 {
-    const uint32_t     p = *p_p;
     shpool_bitmap_look look;
     uint32_t           first;
     uint32_t           hits;
@@ -471,9 +523,9 @@ SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint
     hits = simt_ballot(SIMT_ALL_LANES,
                        first + need <= look.at + simt_ffs(~look.unused) - 1u);
     if (!SIMT_LIKELY(hits != 0)) {
-        *p_p = SHPOOL_BITMAP_NOWHERE;
         return SHPOOL_BITMAP_NOWHERE;
     }
+    *late_p = 1;
     first = simt_shfl(SIMT_ALL_LANES, first, simt_ffs(hits) - 1u);
     return SIMT_LIKELY(shpool_bitmap_claim_seen(look, first, first + need))
                ? first : SHPOOL_BITMAP_NOWHERE;
@@ -492,7 +544,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc_led(shpool_view view, uint32_t need, uint
 
             addr = shpool_bitmap_take(view, at.home, need, shpool_bitmap_high(at));
         }
-        addr = (addr != 0) ? addr : shpool_bitmap_malloc_far(view.base, view.word[0], view.word[1],
+        addr = (addr != 0) ? addr : shpool_bitmap_malloc_any(view.base, view.word[0], view.word[1],
                                                              view.rank, need, alignment);
     }
     simt_warp_sync(lanes); /* orders the others after what the first lane acquired */
@@ -506,21 +558,20 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
     const uint32_t below  = (alignment >> 4) - 1u;
     const uint32_t pairs  = shpool_bitmap_words(view) / 2u;
     uint32_t       first  = SHPOOL_BITMAP_NOWHERE;
-    uint32_t       p;
+    uint32_t       late   = 0;
+    uint32_t       p      = 0;
 
     (void)site;
     if (!SIMT_LIKELY(lanes == SIMT_ALL_LANES)) {
         return shpool_bitmap_malloc_led(view, need, alignment, lanes);
     }
     if (SIMT_LIKELY(view.word[0] >= SHPOOL_BITMAP_LOOK)) {
-        p = shpool_bitmap_place_of(view.rank,
-                                   shpool_bitmap_places(view, pairs - (SIMT_WARP - 1u)));
-        first = shpool_bitmap_malloc_here(view, need, below, &p);
-    } else {
-        p = shpool_bitmap_place_of(view.rank, pairs);
+        p     = shpool_bitmap_start_of(view, pairs - (SIMT_WARP - 1u));
+        first = shpool_bitmap_malloc_here(view, need, below, p, &late);
     }
     if (!SIMT_LIKELY(first != SHPOOL_BITMAP_NOWHERE)) {
-        first = shpool_bitmap_malloc_warp(view.base, view.word[0], p, need, below);
+        first = shpool_bitmap_malloc_warp(view.base, view.word[0],
+                                          late ? p : SHPOOL_BITMAP_NOWHERE, need, below);
     }
     return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;
 }

@@ -17,10 +17,13 @@
 #define SHPOOL_BITMAP_COUNTERS 8u          /* of releases; a power of two */
 #define SHPOOL_BITMAP_PAIR     22u         /* granules of a pair of words */
 #define SHPOOL_BITMAP_FULL     0x003fffffu /* a pair of which all are free */
+#define SHPOOL_BITMAP_THROUGH  0x800007ffu /* a word amid a run: used, and continued */
 #define SHPOOL_BITMAP_NOWHERE  0xffffffffu /* no granule */
 #define SHPOOL_BITMAP_PAUSE    32u         /* nanoseconds: about as long as a group's claim takes */
 #define SHPOOL_BITMAP_DOUBLED  5u          /* times, where searches are in vain */
-#define SHPOOL_BITMAP_SPREAD   12u         /* offset of this word in the pool */
+#define SHPOOL_BITMAP_BEGIN    12u         /* offset of the word with spread and hint */
+#define SHPOOL_BITMAP_SPREAD   0x0000ffffu /* its bits */
+#define SHPOOL_BITMAP_HINT     16u         /* where the other's begin */
 #define SHPOOL_BITMAP_CONTROL  (16u + 4u * SHPOOL_BITMAP_COUNTERS) /* bytes before the words */
 
 /* ---- geometry: word[0] = G, word[1] = offset of granule 0 ---- */
@@ -106,6 +109,12 @@ SIMT_FN uint32_t shpool_bitmap_both(uint32_t word, uint32_t i)
     return (word >> i) & ((1u << SHPOOL_BITMAP_STARTS) | 1u);
 }
 
+/* Whether the run with the bits `run` of a word continues in the next one. */
+SIMT_FN uint32_t shpool_bitmap_goes_on(uint32_t word, uint32_t run)
+{
+    return ((run & SHPOOL_BITMAP_LAST) != 0) && ((word & SHPOOL_BITMAP_MORE) != 0);
+}
+
 /* The granules that the allocation with granule i has in this word from there on, as ones from
  * bit 0 on. */
 SIMT_FN uint32_t shpool_bitmap_rest(uint32_t word, uint32_t i)
@@ -114,7 +123,7 @@ SIMT_FN uint32_t shpool_bitmap_rest(uint32_t word, uint32_t i)
     return shpool_run_extent(((word & ~(word >> SHPOOL_BITMAP_STARTS)) & SHPOOL_BITMAP_USED) >> i);
 }
 
-/* ---- free runs that cross pairs of words ---- */
+/* ---- pairs of words ---- */
 
 /* The free granules of a pair. */
 SIMT_FN uint32_t shpool_bitmap_unused_pair(simt_pair words)
@@ -174,6 +183,27 @@ SIMT_FN uint32_t shpool_bitmap_fit(uint32_t start, uint32_t at, uint32_t unused,
     return (fit < 32u) ? at + fit : SHPOOL_BITMAP_NOWHERE;
 }
 
+/* ---- pairs that are entirely free ---- */
+
+/* The number of whole pairs in a row that any run of `need` granules contains. */
+SIMT_FN uint32_t shpool_bitmap_row_of(uint32_t need)
+{
+    const uint32_t part = SHPOOL_BITMAP_PAIR - 1u; /* of the pair in which it begins */
+
+    return (need > part) ? (need - part) / SHPOOL_BITMAP_PAIR : 0u;
+}
+
+/* The free granules of pair p; *busy_p becomes CLAIMED if a group is claiming there. */
+SIMT_FN uint32_t shpool_bitmap_unused_at(shpool_view view, uint32_t p, uint32_t *busy_p)
+{
+    simt_addr a     = shpool_bitmap_word_at(view, 2u * p);
+    /* acquire: pairs with the release of the claim that set a mark; its pending count shows */
+    simt_pair words = simt_atomic_load_pair(a, SIMT_ACQUIRE);
+
+    *busy_p |= words.x & SHPOOL_BITMAP_CLAIMED;
+    return shpool_bitmap_unused_pair(words);
+}
+
 /* ---- a fresh pool ---- */
 
 /* The bits of word w for granules after G-1: always set. */
@@ -198,7 +228,7 @@ SIMT_FN void shpool_bitmap_init(shpool_view view, uint32_t member, uint32_t memb
         simt_store32(view.base, 0);
         simt_store32(view.base + 4u, view.word[0]);
         simt_store32(view.base + 8u, view.word[1]);
-        simt_store32(view.base + SHPOOL_BITMAP_SPREAD, 0);
+        simt_store32(view.base + SHPOOL_BITMAP_BEGIN, 0);
     }
     for (w = member; w < SHPOOL_BITMAP_COUNTERS; w += members) {
         simt_store32(view.base + 16u + 4u * w, 0);
@@ -275,6 +305,28 @@ SIMT_FN void shpool_bitmap_claimed(shpool_view view, uint32_t undone)
     }
 }
 
+/* Clear the rest of an allocation that the thread has taken, from word w on.  Only the owner
+ * changes the bits of a run, so those of the words further up stand until this clears them. */
+SIMT_FN void shpool_bitmap_clear_rest(shpool_view view, uint32_t w)
+{
+    uint32_t more;
+
+    SIMT_ROLLED
+    do { /* release: as in shpool_bitmap_clear; relaxed: as for the length */
+        uint32_t word;
+        uint32_t run;
+
+        w += simt_atomic_cas_run(shpool_bitmap_word_at(view, w), SHPOOL_BITMAP_THROUGH, 0,
+                                 shpool_bitmap_words(view) - w - 1u, SIMT_RELEASE);
+        word = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED);
+        run  = shpool_bitmap_rest(word, 0);
+        more = shpool_bitmap_goes_on(word, run);
+        (void)simt_atomic_and(shpool_bitmap_word_at(view, w),
+                              ~(run | (more ? SHPOOL_BITMAP_MORE : 0u)), SIMT_RELEASE);
+        w++;
+    } while (more);
+}
+
 /* Mark granules first..end-1 as used; head: with a start bit.  Returns 1, or 0 with nothing marked.
  * Words in ascending order: among conflicting claims, the one furthest up always progresses. */
 SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t end, uint32_t head)
@@ -287,15 +339,28 @@ SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t 
         shpool_bitmap_claiming(view);
     }
     for (at = first; at < end; w++) {
-        uint32_t  base = SHPOOL_BITMAP_SPAN * w;
-        uint32_t  room = base + SHPOOL_BITMAP_SPAN - at;
-        uint32_t  mask = simt_mask(at - base, (end - at < room) ? end - at : room);
-        uint32_t  set  = mask | ((at == first) ? head << (SHPOOL_BITMAP_STARTS + at - base) : 0u) |
-                       ((end - at > room) ? SHPOOL_BITMAP_MORE : 0u);
-        simt_addr a    = shpool_bitmap_word_at(view, w);
-        uint32_t  seen = simt_atomic_load(a, SIMT_RELAXED);
-        uint32_t  old  = seen;
+        simt_addr a = shpool_bitmap_word_at(view, w);
+        uint32_t  base;
+        uint32_t  room;
+        uint32_t  mask;
+        uint32_t  set;
+        uint32_t  seen;
+        uint32_t  old;
 
+        if (at != first) { /* words that are wholly the run's, but the last; orders as below */
+            uint32_t n = simt_atomic_cas_run(a, 0, SHPOOL_BITMAP_THROUGH,
+                                             (end - at - 1u) / SHPOOL_BITMAP_SPAN, SIMT_ACQ_REL);
+
+            a += 4u * n;
+            w += n;
+            at += SHPOOL_BITMAP_SPAN * n;
+        }
+        base = SHPOOL_BITMAP_SPAN * w;
+        room = base + SHPOOL_BITMAP_SPAN - at;
+        mask = simt_mask(at - base, (end - at < room) ? end - at : room);
+        set  = mask | ((at == first) ? head << (SHPOOL_BITMAP_STARTS + at - base) : 0u) |
+              ((end - at > room) ? SHPOOL_BITMAP_MORE : 0u);
+        old  = simt_atomic_load(a, SIMT_RELAXED);
         do {
             seen = old;
             if ((~shpool_bitmap_unused(seen) & mask) != 0) {
@@ -305,9 +370,10 @@ SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t 
                 }
                 return 0;
             }
-            /* acquire: pairs with the release in shpool_bitmap_clear, _give and _free_long, the
-             * payload's last owner is done with it.  release: pairs with the acquire in
-             * shpool_bitmap_find, a thread that sees the mark also sees it pending */
+            /* acquire: pairs with the release in shpool_bitmap_clear, _clear_rest, _give and
+             * _free_long, the payload's last owner is done with it.  release: pairs with the
+             * acquire in shpool_bitmap_unused_at, a thread that sees the mark also sees it
+             * pending */
             old = simt_atomic_cas(a, seen, seen | set, SIMT_ACQ_REL);
         } while (old != seen);
         at = base + SHPOOL_BITMAP_SPAN;

@@ -113,7 +113,7 @@ SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_try(simt_addr base, uint
 
 /* Where a quick search of the own pool, at base, found nothing: quick ones of the others, then
  * exact ones of all, which decide that nothing fits anywhere.  Arguments as for
- * shpool_bitmap_malloc_far. */
+ * shpool_bitmap_malloc_any. */
 SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_borrow(simt_addr base,
                                                                uint32_t granules,
                                                                uint32_t offset, uint32_t rank,
@@ -139,12 +139,12 @@ SIMT_FN_NOINLINE simt_addr shpool_cluster_bitmap_malloc_borrow(simt_addr base,
         }
     }
     if ((blocks == 1) || (need > granules)) {
-        return shpool_near_bitmap_malloc_far(base, granules, offset, rank, need, alignment);
+        return shpool_near_bitmap_malloc_any(base, granules, offset, rank, need, alignment);
     }
     for (;; again++) {
         SIMT_ROLLED
         for (turn = 0; turn < blocks; turn++) {
-            addr = shpool_far_bitmap_malloc_far(
+            addr = shpool_far_bitmap_malloc_any(
                 simt_map_cluster(base, shpool_cluster_bitmap_next(own, turn, blocks)), granules,
                 offset, rank, need, alignment);
             if (addr != 0) {
@@ -177,7 +177,7 @@ SHPOOL_BITMAP_AWAY simt_addr shpool_cluster_bitmap_malloc_away(simt_addr base, u
     if (addr != 0) {
         return addr;
     }
-    return (who == rank) ? shpool_near_bitmap_malloc_far(base, granules, offset, rank, need,
+    return (who == rank) ? shpool_near_bitmap_malloc_any(base, granules, offset, rank, need,
                                                          alignment)
                          : shpool_cluster_bitmap_malloc_borrow(base, granules, offset, rank, need,
                                                                alignment);

@@ -50,6 +50,8 @@
  *   simt_atomic_and(a, v, o)       simt_atomic_or(a, v, o)
  *   simt_atomic_min(a, v, o)       simt_atomic_max(a, v, o)
  *   simt_atomic_cas(a, expected, desired, o)     simt_atomic_cas64(a, expected, desired, o)
+ *   simt_atomic_cas_run(a, expected, desired, n, o)  a compare-and-swap of n neighbouring words in
+ *                                  turn, up to the first that differs; how many it has swapped
  *   simt_atomic_load_pair(a, o)    two neighbouring words, read at one instant, as a simt_pair; a
  *                                  is a multiple of 8
  *   simt_atomic_load_pairs(a, v, n, o)    n such pairs (n is a constant) from addresses a[] to v[];
@@ -76,7 +78,8 @@
  * are atomic with respect to each other.  The release of near_ orders the own block's shared
  * memory, the acquire of both kinds the cluster's; nothing else.
  *   simt_cluster_load32(a)   simt_cluster_store32(a, v)   simt_cluster_peek(a)
- *   simt_cluster_atomic_load/load_pair/store/add/and/or/cas     and the same nine as simt_near_...
+ *   simt_cluster_atomic_load/load_pair/store/add/and/or/cas/cas_run
+ *   and the same ten as simt_near_...
  *
  * Bits:  simt_popc(v)  simt_clz(v) (32 for 0)  simt_ffs(v) (1..32; 0 for 0)  simt_reverse(v)
  *        simt_mulhi(a, b)     simt_mask(first, count): `count` ones from bit `first` up, each 0..32

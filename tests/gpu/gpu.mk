@@ -14,6 +14,7 @@ noinst_HEADERS += \
 EXTRA_DIST += \
 	tests/gpu/after.cu \
 	tests/gpu/alias.cu \
+	tests/gpu/alone.cu \
 	tests/gpu/bench_cluster.cu \
 	tests/gpu/binding_inline_bitmap.cu \
 	tests/gpu/binding_inline_thread_first_fit.cu \

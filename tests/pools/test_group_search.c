@@ -25,6 +25,7 @@ static uint32_t      mask;                 /* the group's lanes */
 static uint32_t      warp;                 /* and their warp */
 static uint32_t      seed;
 static uint32_t      asked;                /* requests of groups */
+static int           from_start;           /* a search begins with the pool's first pair */
 
 #define EXPECT(_what) HEAP_EXPECT(&model, _what)
 
@@ -70,8 +71,18 @@ static uint32_t model_word(uint32_t w, uint32_t first, uint32_t count)
 
 static void write_pattern(shpool_heap heap)
 {
+    if (from_start) {
+        simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, 0);
+    }
     for (uint32_t w = 0; w < shpool_bitmap_words(heap.view); w++) {
         simt_store32(shpool_bitmap_word_at(heap.view, w), model_word(w, 0, 0));
+    }
+}
+
+static void search_from_start(int yes)
+{
+    if (simt_lane() == shpool_first_lane(mask)) {
+        from_start = yes;
     }
 }
 
@@ -211,6 +222,12 @@ static void borders_kernel(void *arg)
             set_pattern(heap, first, first + counts[k], 0);
             ask(heap, counts[k], 1);
             ask(heap, counts[k] + 1u, 1);
+            if (first > 1u) { /* a search that begins far from the run */
+                search_from_start(1);
+                set_pattern(heap, 0, 1, 0);
+                ask(heap, counts[k], 1);
+                search_from_start(0);
+            }
         }
     }
 }

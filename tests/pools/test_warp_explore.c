@@ -139,7 +139,7 @@ static void thread_keeps_3(shpool_heap heap) { kept[simt_thread_rank()] = get(he
 static void stagger(shpool_heap heap)
 {
     uint32_t state = 8u * the_seed + AGENT + 1u;
-    uint32_t some  = (1u << (heap_random(&state) % 8u)) - 1u;
+    uint32_t some  = (1u << (heap_random(&state) % 10u)) - 1u;
 
     for (uint32_t i = heap_random(&state) & some; i != 0; i--) {
         (void)simt_atomic_load(heap.view.base, SIMT_RELAXED);

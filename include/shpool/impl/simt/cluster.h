@@ -119,6 +119,18 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
                      : "=r"(old) : "r"(a), "r"(expected), "r"(desired) : "memory"); \
         SIMT_CLUSTER_AFTER(o) \
         return old; \
+    } \
+    SIMT_FN uint32_t simt_##_p##atomic_cas_run(simt_addr a, uint32_t expected, uint32_t desired, \
+                                               uint32_t n, simt_order o) \
+    { \
+        uint32_t i = 0; \
+        SIMT_CLUSTER_BEFORE(o, _release) \
+        SIMT_ROLLED \
+        while ((i < n) && (simt_##_p##atomic_cas(a + 4u * i, expected, desired, SIMT_ACQUIRE) == \
+                           expected)) { \
+            i++; \
+        } \
+        return i; \
     }
 SIMT_CLUSTER_ACCESSES(near_, "shared::cta", SIMT_NEAR_RELEASE)
 SIMT_CLUSTER_ACCESSES(cluster_, "shared::cluster", SIMT_CLUSTER_RELEASE)
@@ -172,6 +184,11 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
                                            simt_order o) \
     { \
         return simt_atomic_cas(a, expected, desired, o); \
+    } \
+    SIMT_FN uint32_t simt_##_p##atomic_cas_run(simt_addr a, uint32_t expected, uint32_t desired, \
+                                               uint32_t n, simt_order o) \
+    { \
+        return simt_atomic_cas_run(a, expected, desired, n, o); \
     }
 SIMT_CLUSTER_PLAIN(near_)
 SIMT_CLUSTER_PLAIN(cluster_)

@@ -265,7 +265,17 @@ extern void __tsan_release(void *addr) __attribute__((weak));
     SIMT_CPU_RMW(simt_##_p##atomic_add, add, _at) \
     SIMT_CPU_RMW(simt_##_p##atomic_and, and, _at) \
     SIMT_CPU_RMW(simt_##_p##atomic_or, or, _at) \
-    SIMT_CPU_CAS(simt_##_p##atomic_cas, uint32_t, simt_cpu_word32, _at)
+    SIMT_CPU_CAS(simt_##_p##atomic_cas, uint32_t, simt_cpu_word32, _at) \
+    SIMT_FN uint32_t simt_##_p##atomic_cas_run(simt_addr a, uint32_t expected, uint32_t desired, \
+                                               uint32_t n, simt_order o) \
+    { \
+        uint32_t i = 0; \
+        while ((i < n) && \
+               (simt_##_p##atomic_cas(a + 4u * i, expected, desired, o) == expected)) { \
+            i++; \
+        } \
+        return i; \
+    }
 SIMT_CPU_ATOMICS(, simt_cpu_at)
 
 SIMT_FN void simt_atomic_load_pairs(const simt_addr *a, simt_pair *v, uint32_t n, simt_order o)
