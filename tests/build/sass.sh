@@ -8,15 +8,20 @@
 #   sass_archs   architectures [75,80,90,100,120]
 #   allocators   names [all of allocators/list]
 #
-# malloc and free of a plain pool have no stack frame, but: those of bitmap and thread_bitmap save
-# up to 16 bytes of their caller's registers, and where bitmap's home word has no room, or what
-# cluster_bitmap needs is another block's, a call saves up to 64; rbtree's malloc saves two
-# registers on sm_100 and later; those that serve lanes together (impl/heap/tags_batch.h) save up to
-# 72 bytes, once a call of the whole warp, and bitmap's for a group, which need more than the 16
-# registers that a called function need not save, up to 128.  What is called less may save up to 32
-# bytes.  The counted functions (stats=1, check=1) do several things in one call: up to 112 bytes.
-# Spilling takes locks, calls CUDA's own malloc and writes records: up to 80, the registers that its
-# caller wants to have kept; fini, once a block, 96; what writes a record of a trace 48.
+# malloc and free of a plain pool have no stack frame, with these exceptions.  A called function may
+# use 16 registers that it need not save; what it needs beyond them it saves:
+#   bitmap, thread_bitmap           malloc and free: up to 16 bytes; cluster_bitmap's free: 24
+#   bitmap, where the home word     up to 64; a request that cluster_bitmap serves from another
+#   has no room                     block: 72
+#   bitmap, for a group             up to 128; the exact search of a warp (malloc_warp): 144 on sm_75
+#                                   and sm_80, 56 from sm_90 on.  Its hint costs 24 bytes, and turned
+#                                   a search of a full pool from 13,552 cycles into 762
+#   rbtree                          malloc: two registers on sm_100 and later
+#   impl/heap/tags_batch.h          up to 80 bytes, once a call of the whole warp
+# Functions that are called less often may save up to 32 bytes.  The counted functions (stats=1,
+# check=1) do several things in one call: up to 120 bytes.  Spilling takes locks, calls CUDA's own
+# malloc and writes records: up to 80, the registers that its caller wants to have kept; fini, once a
+# block: 96; the functions that write a record of a trace: 48.
 #
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
@@ -161,13 +166,16 @@ clean()
         /Function properties for/ { name = $NF }
         /bytes stack frame/ {
             most = (name ~ /shpool_(image_)?(un)?spill/) ? 80 : \
-                   (name ~ /shpool_counted_.*_fini/) ? 96 : (name ~ /shpool_counted_/) ? 112 : \
+                   (name ~ /shpool_counted_.*_fini/) ? 96 : (name ~ /shpool_counted_/) ? 120 : \
                    (name ~ /shpool_trace_(take|put)/) ? 48 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \
-                   (name ~ /_bitmap_(malloc_(away|far|borrow|try)|free_away|seek)E/) ? 64 : \
+                   (name ~ /_bitmap_(malloc_(away|far|try)|free_away|seek)E/) ? 64 : \
+                   (name ~ /_bitmap_malloc_borrowE/) ? 72 : \
+                   (name ~ /_cluster_bitmap_freeE/) ? 24 : \
                    (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
-                   (name ~ /_bitmap_(malloc_group|free_group|malloc_warp)E/) ? 128 : \
+                   (name ~ /_bitmap_malloc_warpE/) ? 144 : \
+                   (name ~ /_bitmap_(malloc_group|free_group)E/) ? 128 : \
                    (name ~ /_bitmap_(clear_on|free_call)E/) ? 64 : \
                    (name ~ /_warp_[a-z]*_fit_(malloc|free)E/) ? 80 : 0
             if ($1 + 0 > most || (most == 0 && ($5 + 0 > 0 || $9 + 0 > 0))) {

@@ -248,6 +248,27 @@ WARPS(test_long_claims_refuse_no_warp, LARGE, NULL, warp_716, warp_300, thread_k
 
 WARPS(test_long_claims_refuse_no_thread, LARGE, NULL, warp_716, warp_keeps_3, thread_300, NULL)
 
+/* A whole search between two rounds of such a claim is rare.  What it relies on is not: a mark of
+ * an earlier round is there and nothing is pending, so the claim has ended and has all of its
+ * marks. */
+static void warp_keeps_716(shpool_heap heap) { kept[simt_thread_rank()] = get_warp(heap, 716); }
+
+static void thread_watches_716(shpool_heap heap)
+{
+    for (uint32_t i = 0; i < 400u; i++) {
+        simt_addr second = shpool_bitmap_word_at(heap.view, 1);
+        simt_addr last   = shpool_bitmap_word_at(heap.view, shpool_bitmap_word_of(715));
+
+        if ((simt_atomic_load(second, SIMT_ACQUIRE) == SHPOOL_BITMAP_THROUGH) &&
+            (simt_atomic_load(heap.view.base, SIMT_ACQUIRE) == 0)) {
+            HEAP_EXPECT(&model, (simt_atomic_load(last, SIMT_RELAXED) & 1u) != 0);
+            return;
+        }
+    }
+}
+
+WARPS(test_a_long_claim_is_pending, LARGE, NULL, warp_keeps_716, NULL, thread_watches_716, NULL)
+
 /* A claim that stands while others look: the last 17 granules of the only pair that is free. */
 #define MARKS_X (SHPOOL_BITMAP_CLAIMED | SHPOOL_BITMAP_MORE | 0x2007e0u)
 #define MARKS_Y SHPOOL_BITMAP_USED
@@ -580,6 +601,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_claims_refuse_no_two),
         cmocka_unit_test(test_long_claims_refuse_no_warp),
         cmocka_unit_test(test_long_claims_refuse_no_thread),
+        cmocka_unit_test(test_a_long_claim_is_pending),
         cmocka_unit_test(test_a_claim_is_left_alone),
         cmocka_unit_test(test_a_claim_is_left_alone_at_the_first_look),
         cmocka_unit_test(test_a_claim_refuses_no_warp),
