@@ -10,7 +10,7 @@ set -u
 umask 022 # a plugin that its group can write to is refused
 here=$(cd "$(dirname "$0")" && pwd)
 src=$(cd "${top_srcdir:-$here/../..}" && pwd)
-for tool in autoconf automake libtoolize; do
+for tool in autoconf automake libtoolize pkg-config; do
     command -v $tool >/dev/null 2>&1 || { echo "skipped: no $tool"; exit 77; }
 done
 work=$(mktemp -d) || exit 1

@@ -4,6 +4,7 @@ shpool_test_scripts += \
 	tests/build/adding.sh \
 	tests/build/after_sass.sh \
 	tests/build/archive.sh \
+	tests/build/autogen.sh \
 	tests/build/defects.sh \
 	tests/build/docs.sh \
 	tests/build/fuzz.sh \
