@@ -11,7 +11,10 @@ shpool_test_scripts =
 shpool_tests =
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 shpool_compat_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/include/shpool/compat
+# for the programs that need cmocka, and for nothing else
+if HAVE_CMOCKA
 check_LTLIBRARIES += libshpool_tests.la
+endif
 libshpool_tests_la_SOURCES =
 LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # doc/ADDING-AN-ALLOCATOR.md, step by step: three files and a line, then configure and make know it.
 # The same for a layer of device memory (doc/DEVICE-MEMORY.md): one file and a line.
-# In a copy of the source; built without CUDA.  Exit: 0; 1; 77: no autotools, or no .git and no
-# distribution files to copy.
+# In a copy of the source; built without CUDA and optional packages: make check must then leave out
+# what includes cmocka.h.  Exit: 0; 1; 77: no autotools, or no .git and no distribution files to
+# copy.
 #
 #   top_srcdir   source folder [the one above this script's]
 set -u
@@ -41,7 +42,8 @@ echo layers/zz_lock >>device/list
 {
     ./autogen.sh && mkdir build && cd build &&
         ../configure --without-cuda --disable-shared --enable-allocators=bitmap,zz_fake \
-            --with-default-allocator=zz_fake && make -j2 shpool-info shpool-bench
+            --with-default-allocator=zz_fake PKG_CONFIG=false &&
+        make -j2 shpool-info shpool-bench
 } >log 2>&1 || { tail -20 log; echo "FAIL the build"; exit 1; }
 cd "$work/build" || exit 1
 
@@ -57,4 +59,18 @@ expect "nothing that was left out" sh -c '! ./shpool-info list | grep -q thread_
 expect "the layer is listed, as the last one" \
     sh -c './shpool-info device | grep "^[a-z]" | tail -n 1 | grep -q "^zz_lock .*one caller"'
 expect "runs" ./shpool-bench --allocator zz_fake --workload pairs -i 2
+
+# ---- without cmocka ----
+mkdir "$work/none"
+echo '#error there is no cmocka' >"$work/none/cmocka.h"
+without_cmocka() {
+    make -n check TESTS= >commands || return 1
+    sources=$(grep -o '[^ "`]*tests/[a-z]*/[a-z_]*\.cc*' commands | grep '^\.\.' | sort -u)
+    [ "$(echo "$sources" | wc -l)" -ge 4 ] || { echo "only these were found: $sources"; return 1; }
+    for source in $sources; do
+        "${CXX:-c++}" -std=c++17 -x c++ -M -I"$work/none" -I. -Iinclude -I../include -I.. \
+            "$source" >/dev/null || return 1
+    done
+}
+expect "without cmocka nothing needs it" without_cmocka
 exit $failed
