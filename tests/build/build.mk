@@ -14,6 +14,7 @@ shpool_test_scripts += \
 	tests/build/man.sh \
 	tests/build/messages.sh \
 	tests/build/plugin.sh \
+	tests/build/quickstart.sh \
 	tests/build/reference.sh \
 	tests/build/relink.sh \
 	tests/build/reload.sh \

@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# ./quickstart asks only for packages that it needs, and ends with three lines that the benchmark's
+# output supports.  It runs in a copy whose autogen.sh, configure and benchmark are stubs, on a
+# machine that seems to be Debian without cmocka and jansson.
+#
+#   top_srcdir   source folder [the one above this script's]
+#
+# Prints a PASS or FAIL line for each rule.  Exit: 0; 1; 77: no bash or no make.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+src=$(cd "${top_srcdir:-$here/../..}" && pwd)
+for tool in bash make; do
+    command -v $tool >/dev/null 2>&1 || { echo "skipped: no $tool"; exit 77; }
+done
+work=$(mktemp -d "${TMPDIR:-/tmp}/shpool-quickstart.XXXXXX") || exit 99
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+stub() { # FILE: the script is the input
+    { echo '#!/bin/sh'; cat; } >"$1"
+    chmod +x "$1"
+}
+
+mkdir "$work/tree" "$work/bin"
+cp "$src/quickstart" "$work/tree" || exit 99
+stub "$work/tree/autogen.sh" <<'END'
+exit 0
+END
+stub "$work/tree/configure" <<'END'
+cp "${0%/configure}/bench" shpool-bench && echo 'all:' >Makefile
+END
+for tool in gcc g++ autoconf automake libtoolize gnuplot xmllint mandoc nvidia-smi nvcc \
+    apt-cache; do
+    stub "$work/bin/$tool" <<'END'
+exit 1
+END
+done
+stub "$work/bin/id" <<'END'
+echo 0
+END
+stub "$work/bin/pkg-config" <<'END'
+exit 1
+END
+# packages that cannot be had end a run
+stub "$work/bin/apt-get" <<END
+echo "\$*" >>"$work/asked"
+[ -e "$work/installs" ]
+END
+
+device() { # NAME: what the benchmark says that it runs on
+    stub "$work/tree/bench" <<END
+cat <<'OUT'
+# shpool-bench 0.1.0 on $1, payload 47104 bytes a block, 100 iterations
+# driver none
+allocator          binding workload threads
+arena              table   pairs         64
+arena              table   mixed         64
+null               table   pairs         64
+OUT
+exit \$(cat "$work/status")
+END
+}
+
+run() { # ARGUMENT...
+    rm -rf "$work/asked" "$work/tree/build"
+    (cd "$work/tree" && PATH=$work/bin:$PATH ./quickstart "$@") >"$work/out" 2>&1
+}
+
+rule() { # TEXT COMMAND...
+    text=$1
+    shift
+    if "$@"; then
+        echo "PASS $text"
+    else
+        echo "FAIL $text:"
+        tail -8 "$work/out"
+        failed=1
+    fi
+}
+not() { if "$@"; then return 1; else return 0; fi; }
+last() { # N PATTERN: line N from the end
+    tail -n "$1" "$work/out" | head -n 1 | grep -q -- "$2"
+}
+before_table() { # PATTERN
+    sed '/^allocator /,$d' "$work/out" | grep -q -- "$1"
+}
+
+device 'CPU block executor (no GPU)'
+echo 0 >"$work/status"
+: >"$work/installs"
+run
+rule "exit 0" test $? = 0
+rule "jansson is installed" grep -q 'install .*libjansson-dev' "$work/asked"
+rule "cmocka is not" not grep -q libcmocka-dev "$work/asked"
+rule "a pool is explained before the table" before_table '^The column "a pool" is '
+rule "null is explained before the table" before_table '^The allocator `null` '
+rule "what was seen" last 3 '^Seen: 2 allocators, 3 rows, on the CPU block executor;'
+rule "a CPU's times" last 2 "^The times are a CPU's: they say nothing about a GPU"
+rule "what is next" last 1 '^Next: make -C build/main install '
+
+device 'NVIDIA H200'
+run
+rule "on a GPU: what was seen" last 3 '^Seen: 2 allocators, 3 rows, on NVIDIA H200;'
+rule "a GPU's times" last 2 "^The times are this GPU's"
+
+echo 1 >"$work/status"
+run
+rule "a benchmark that fails is an error" test $? = 1
+rule "and claims nothing" not grep -q '^Seen: ' "$work/out"
+
+rm "$work/installs"
+run check
+rule "without packages nothing is checked" test $? = 1
+rule "quickstart check needs cmocka" grep -q '^== missing: .*libcmocka-dev' "$work/out"
+exit $failed
