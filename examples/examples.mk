@@ -1,9 +1,11 @@
 # Compiled by make check, installed as documentation; without a GPU they exit 77 (skipped).
 # make installcheck compiles all of them with the commands that they give.
-shpool_examples = examples/device
+shpool_examples = examples/device examples/executor
 examples_device_LDADD = libshpool_core.la
+examples_executor_LDADD = libshpool_core.la
 dist_examples_DATA += examples/blueprint.cu examples/cluster.cu examples/cupy_example.py \
-	examples/cupy_rows.py examples/device.c examples/groups.cu examples/numba_rows.py \
+	examples/cupy_rows.py examples/device.c examples/executor.c examples/groups.cu \
+	examples/numba_rows.py \
 	examples/rows.cuh examples/torch_rows.cu examples/torch_rows.py examples/torch_train.py \
 	examples/linked.cu examples/linked_kernel.cu examples/loadstore.cu examples/pipeline.cu \
 	examples/runtime.cu examples/scratch.cu examples/spill.cu examples/wait.cu

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What documents name exists: in doc/INTERNALS.md each file, and each function in the file that was
 # named before it; the figures of doc/CHOOSING.md in the section of doc/performance.md that the row
-# names, those of README.md in its section of the bindings; messages of the library in
-# doc/TROUBLESHOOTING.md; in README.md, doc/*.md and the manual files and identifiers.  In a build
-# folder also: the manual's examples of commands run, and README.md shows what shpool-info prints.
+# names, those of README.md's two tables in the sections that they come from; messages of the
+# library in doc/TROUBLESHOOTING.md; in README.md, doc/*.md and the manual files and identifiers.
+# In a build folder also: the manual's examples of commands run, and README.md shows what
+# shpool-info prints.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -79,6 +80,19 @@ for figure in $(figures_of "$(sed -n '/^| allocator, workload/,/^$/p' README.md)
     is_figure "$figure" || fail "README.md: $figure is not in \"The three bindings\""
 done
 [ "$count" -ge 15 ] || fail "README.md: only $count figures were found"
+
+# ---- README.md's table of what a pool pays ----
+{
+    section_of 'The larger examples'
+    section_of 'Scratch, spill, waiting, clusters'
+    sed -n '/^## 8. What it is worth/,$p' doc/PERSISTENT.md
+} | tr -d ',' >"$tmp/section"
+count=0
+for figure in $(figures_of "$(sed -n '/^| kernel | static arrays/,/^$/p' README.md)"); do
+    count=$((count + 1))
+    is_figure "$figure" || fail "README.md: $figure is not where \"Does it pay?\" has it from"
+done
+[ "$count" -ge 30 ] || fail "README.md: only $count figures of what a pool pays were found"
 
 # ---- doc/TROUBLESHOOTING.md: what the library says, up to what differs from case to case ----
 # (what compilers say: tests/build/messages.sh)

@@ -112,6 +112,35 @@ try "c++ program for cuda_memory" $CXX -std=c++17 $compat -DUSE_WARP_LOCAL_BEST_
     -DIS_SHARED=1 -o "$tmp/compat_cpu" -x c++ "$src/compat/use.cu" -x none $flags
 try "it runs" "$tmp/compat_cpu"
 
+# README's program without a GPU, with the options that it gives, and sanitized
+sed -n '/^```c$/,/^```$/{/^```/d;p}' "$src/../README.md" >"$tmp/readme.c"
+readme_c() { # FLAGS...
+    # shellcheck disable=SC2086
+    $CC "$@" -o "$tmp/readme_c" "$tmp/readme.c" $flags
+}
+readme_serves() {
+    SHPOOL_ALLOCATOR=bitmap "$tmp/readme_c" >"$tmp/served" 2>&1 &&
+        echo "thread 63: 256 bytes from bitmap" | cmp - "$tmp/served"
+}
+sanitizer_starts() { # not everywhere is there its runtime, and not every kernel lets it start
+    # shellcheck disable=SC2086
+    echo 'int main(void) { return 0; }' >"$tmp/probe.c" &&
+        $CC -fsanitize=thread -o "$tmp/probe" "$tmp/probe.c" 2>"$tmp/log" && "$tmp/probe"
+}
+try "the README's program for the CPU" readme_c -Wall -Wextra -Werror
+case " $allocators " in
+*' bitmap '*)
+    try "it is served" readme_serves
+    if sanitizer_starts; then
+        try "the same with ThreadSanitizer" readme_c -g -fsanitize=thread -DSHPOOL_INLINE=bitmap
+        try "no race is reported" readme_serves
+    else
+        echo "SKIP: installcheck: ThreadSanitizer does not start"
+        skipped=$((skipped + 1))
+    fi
+    ;;
+esac
+
 # the larger examples on the executor, and an allocator outside the tree
 for one in sparse repeats; do
     # shellcheck disable=SC2086
@@ -225,7 +254,7 @@ if command -v "${CMAKE:=cmake}" >/dev/null 2>&1; then
     try "its tests" "$CMAKE" --build "$tmp/cmake" --target test
 else
     echo "SKIP: installcheck: no cmake"
-    skipped=1
+    skipped=$((skipped + 1))
 fi
 
 echo "# PASS:  $passed"

@@ -8,7 +8,7 @@
 #include <shpool/executor.h>
 #include <shpool/heap.h>
 
-/* ---- doc/BUFFERS.md, README.md ---- */
+/* ---- doc/BUFFERS.md ---- */
 
 static void buffers(void)
 {
