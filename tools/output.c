@@ -60,8 +60,8 @@ static int link_at(const char *path)
     return ((info.st_uid == geteuid()) || (info.st_uid == 0)) ? OWN_LINK : FOREIGN_LINK;
 }
 
-/* A new file beside the one that is replaced.  Only a link that was looked at is followed: what
- * takes the name of anything else meanwhile is replaced. */
+/* A new file beside the one that is replaced.  Only a link that was checked is followed; any other
+ * that has taken the name meanwhile is replaced. */
 static int open_beside(tool_output *out, const char *path, const struct stat *old, int link)
 {
     const size_t bytes = strlen(path) + sizeof(".XXXXXX");

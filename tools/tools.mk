@@ -1,4 +1,4 @@
-# The programs that are installed.  What several of them share is in this folder.
+# The programs that are installed.  This folder has the code that several of them share.
 shpool_tool_sources = \
 	tools/input.c \
 	tools/input.h \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench: which command runs. */
+/* shpool-bench: selects the command and runs it. */
 #include "config.h"
 
 #include <stdio.h>

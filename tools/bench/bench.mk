@@ -52,7 +52,7 @@ shpool_bench_LINK         = $(SHPOOL_NVCC_LINK)
 -include $(shpool_bench_objects:.o=.cud)
 else
 shpool_bench_LDADD = libshpool_core.la $(JANSSON_LIBS) $(LIBM)
-# what automake would say, were there no _LINK in the other branch
+# automake's own default, which the _LINK of the other branch suppresses
 shpool_bench_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CC $(AM_LIBTOOLFLAGS) $(LIBTOOLFLAGS) --mode=link \
 	$(CCLD) $(shpool_bench_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@
 endif

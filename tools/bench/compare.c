@@ -18,7 +18,7 @@
 /* A median distance from the median, times this, is what a normal distribution calls sigma. */
 #define SIGMA_OF_MAD 1.4826
 #define SIGMAS       3.0
-#define FEW          3 /* samples that are too few to tell their spread */
+#define FEW          3 /* fewer samples than this do not show their spread */
 
 typedef struct compare_options {
     double noise;    /* percent: less is never called a difference */
@@ -32,7 +32,7 @@ typedef enum verdict {
 
 static const struct {
     const char *text;
-    int         worse; /* whatever --fail-on says of time */
+    int         worse; /* independent of --fail-on, which is about time */
 } verdicts[VERDICTS] = {
     [SAME]       = {"same", 0},
     [FASTER]     = {"faster", 0},
@@ -48,12 +48,12 @@ static const struct {
 /* One figure of two rows. */
 typedef struct change {
     double a, b;
-    double speed; /* above 1: B is faster; negative: there is nothing to compare */
+    double speed; /* above 1: B is faster; negative: nothing to compare */
     double noise; /* percent */
     int    apart; /* neither median lies among the other's samples */
 } change;
 
-/* sigma in percent of the median; 0: too few samples tell */
+/* sigma in percent of the median; 0: too few samples */
 static double sigma(const bench_series *series, double spread)
 {
     return ((series->count < FEW) || (spread < 0.0)) ? 0.0 : SIGMA_OF_MAD * spread;
@@ -121,14 +121,14 @@ static int is_broken(const bench_row *row)
     return (strcmp(row->state, BENCH_FAILED) == 0) || (row->errors != 0);
 }
 
-/* A tenth more, and at least 0.1 % of the operations: threads that race for the last blocks do not
+/* 10 % more, and at least 0.1 % of the operations: threads that race for the last blocks do not
  * fail equally often. */
 static int refuses_more(const bench_row *a, const bench_row *b)
 {
     return b->failed > fmax(a->failed, 0.0) * 1.1 + 0.1;
 }
 
-/* Of ramp and aging: a point of the pool less; which thread fails first is a race. */
+/* ramp and aging: one percentage point less of the pool; which thread fails first is a race. */
 static int holds_less(const bench_row *a, const bench_row *b)
 {
     return (a->utilisation >= 0.0) && (b->utilisation < a->utilisation - 1.0);
@@ -165,7 +165,7 @@ static verdict judge(const bench_row *a, const bench_row *b, const change *rate,
 
 /* ---- which row is like which ---- */
 
-/* Rows in an order that finds one: those of a point side by side, the first one first. */
+/* Rows sorted for the search: those of a point are adjacent, in their order. */
 typedef struct row_index {
     const bench_row **rows;
     size_t            count;
@@ -296,7 +296,7 @@ static void put_row(const bench_row *row, int width, const change *rate, const c
     printf("  %s\n", (v == SAME) ? "" : verdicts[v].text);
 }
 
-/* But for what says nothing about the figures: when, and where results went. */
+/* Facts that do not affect the figures are left out: the time, and the output files. */
 static void put_other_facts(const bench_column *columns, const void *a, const void *b)
 {
     char text_a[BENCH_COMMAND_BYTES];
@@ -351,7 +351,7 @@ static void take(tally *all, const compare_options *options, const bench_row *a,
     }
 }
 
-/* A row that the other file has not. */
+/* A row that the other file lacks. */
 static void take_lonely(tally *all, const bench_row *row, verdict v)
 {
     const int    in_a    = v == GONE;
@@ -367,7 +367,7 @@ static void take_lonely(tally *all, const bench_row *row, verdict v)
 
 static void put_summary(const tally *all)
 {
-    const char *before = ": "; /* what stands before the next figure */
+    const char *before = ": "; /* printed before the next figure */
 
     printf("# %zu row%s", all->rows, bench_s(all->rows));
     for (int v = 0; v < VERDICTS; v++) {

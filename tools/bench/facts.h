@@ -32,7 +32,7 @@ void bench_origin_cpu(bench_origin *origin, const char *why);
 /** The same of a GPU; a failure leaves it as it was, and shpool_last_error() says why. */
 shpool_status bench_origin_gpu(bench_origin *origin, int ordinal);
 
-/** The first lines of a table; how: what else there is to say, "median of 9 launches". */
+/** The first lines of a table; how: further text, such as "median of 9 launches". */
 void bench_origin_print(FILE *to, const bench_origin *origin, const char *how);
 
 #ifdef __cplusplus

@@ -16,7 +16,7 @@
 #include <jansson.h>
 
 #define KIND   "shpool-bench block"
-#define FORMAT 1 /* of what is read: a member with another meaning or name is another format */
+#define FORMAT 1 /* of the files read; a member with another meaning or name needs a new number */
 
 int bench_has_json(void)
 {
@@ -190,7 +190,7 @@ static int is_known(const char *name, const char *const known[])
     return *known != NULL;
 }
 
-/* Names that charts and tables are made of; stderr says which one this version does not have. */
+/* Check names that charts and tables use; stderr says which one this version lacks. */
 static int check_names(const char *path, size_t number, const bench_row *row)
 {
     static const char *const states[] = {BENCH_MEASURED, BENCH_ABSENT, BENCH_FAILED, NULL};

@@ -10,7 +10,7 @@
 /** Whether this build has a JSON library. */
 int bench_has_json(void);
 
-/** A member for each of a record's; a figure that there is not is null.  (A json_t of jansson.) */
+/** A member for each of a record's; a missing figure is null.  (A json_t of jansson.) */
 struct json_t;
 void bench_json_members(struct json_t *object, const bench_column *columns, const void *record);
 

@@ -36,8 +36,8 @@ int bench_decimal(const char *text, const char *option, double low, double high,
     return 0;
 }
 
-/* The next piece of a list: up to a comma, without it; NULL: that was the last, or it is longer
- * than a number or a name can be (then *at still points to it). */
+/* The next piece of a list, without its comma; NULL: there is none, or it is longer than a number
+ * or a name can be (then *at still points to it). */
 static const char *next_piece(const char **at, char *piece, size_t bytes)
 {
     size_t length;
@@ -154,7 +154,7 @@ static int choice(const char *name, const char *const *known, bench_list *list)
 
     for (i = 0; known[i] != NULL; i++) {
         if (all || (strcmp(name, known[i]) == 0)) {
-            (void)bench_list_add(list, i); /* there are fewer than BENCH_LIST */
+            (void)bench_list_add(list, i); /* the list has room: there are fewer than BENCH_LIST */
             found = 1;
         }
     }

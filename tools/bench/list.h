@@ -26,7 +26,7 @@ typedef struct bench_names {
 
 int bench_list_has(const bench_list *list, uint32_t value);
 
-/** A value that is there already stays where it is.  -1: the list is full. */
+/** A value that the list already has keeps its place.  -1: the list is full. */
 int bench_list_add(bench_list *list, uint32_t value);
 
 /** A number from low to high, optionally followed by K, M or G; -1: invalid, reported to stderr. */
@@ -44,7 +44,7 @@ int bench_decimal(const char *text, const char *option, double low, double high,
 int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t high,
                   bench_list *list);
 
-/** Indices of names among the known ones, which a NULL ends; `all` is all.  -1 as above. */
+/** Indices of names among the known ones, which NULL ends; `all` selects all.  -1 as above. */
 int bench_choices(const char *text, const char *option, const char *const *known,
                   bench_list *list);
 

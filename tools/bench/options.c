@@ -19,7 +19,7 @@ int bench_parse(const bench_parser *parser, int argc, char **argv, void *options
         case 'V':
             printf("shpool-bench %s\n", shpool_version());
             return 1;
-        case '?': /* getopt_long() has said it */
+        case '?': /* getopt_long() has printed the message */
             bad = 1;
             break;
         default:

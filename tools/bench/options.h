@@ -14,7 +14,7 @@ typedef struct bench_parser {
     void (*usage)(FILE *to);
     /** An option, its value in optarg; nonzero: it is bad, and stderr says why. */
     int (*take)(int c, void *options);
-    /** The words from argv[optind] on, and what does not go together; nonzero: as above. */
+    /** The words from argv[optind] on, and conflicting options; nonzero: as above. */
     int (*check)(int argc, char **argv, void *options);
 } bench_parser;
 

@@ -22,7 +22,7 @@ static uint64_t mix(uint64_t key)
     return key ^ (key >> 33);
 }
 
-/* Where the place is, or would be; there is always an empty slot. */
+/* The slot that has the place, or the empty slot for it; there is always an empty one. */
 static bench_place *find(const bench_places *p, unsigned long long place, uint32_t kind)
 {
     size_t at = mix(mix(place ^ p->seed) + kind) & (p->slots - 1);

@@ -21,7 +21,7 @@ typedef struct bench_places {
 /** The number kept for a place of a kind, or BENCH_NOWHERE. */
 uint32_t bench_places_get(const bench_places *places, unsigned long long place, uint32_t kind);
 
-/** Keep a number for it, instead of the one there is; 0, or -1: no memory. */
+/** Keep a number for it, in place of a previous one; 0, or -1: no memory. */
 int bench_places_set(bench_places *places, unsigned long long place, uint32_t kind,
                      uint32_t number);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench: what a run says of itself on a terminal, and Ctrl-C. */
+/* shpool-bench: the progress line on a terminal, and Ctrl-C. */
 #include "config.h"
 
 #include <pthread.h>
@@ -59,7 +59,7 @@ void bench_progress_clear(void)
     }
 }
 
-/* A line must not wrap: it could not be taken back. */
+/* A line must not wrap: it could not be erased. */
 static int columns(void)
 {
     struct winsize size;
@@ -78,7 +78,7 @@ void bench_progress_show(size_t done, const bench_point *point)
         return;
     }
     shpool_text_add(&text, "%zu of %zu", done + 1, progress.total);
-    if (done > 0) { /* as long for each as those before it took */
+    if (done > 0) { /* each remaining one is assumed to take the mean of the previous ones */
         const double left = (seconds() - progress.began) / (double)done *
                             (double)(progress.total - done);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench: what a run says of itself on a terminal, and Ctrl-C. */
+/* shpool-bench: the progress line on a terminal, and Ctrl-C. */
 #ifndef SHPOOL_BENCH_PROGRESS_H
 #define SHPOOL_BENCH_PROGRESS_H
 
@@ -17,9 +17,9 @@ void bench_progress_show(size_t done, const bench_point *point);
 void bench_progress_clear(void);
 
 /**
- * From now on a signal ends no more than the run: the first Ctrl-C (SIGINT) or SIGHUP only asks to
- * stop; SIGTERM, and a second one, call `save` in a thread of its own as soon as the results are
- * not changing, that is, in the midst of a launch.  save() ends the process.
+ * From now on a signal ends the run only.  The first Ctrl-C (SIGINT) or SIGHUP requests a stop.
+ * SIGTERM, or a second signal, calls `save` in a thread of its own as soon as the results are not
+ * changing, which is the case during a launch.  save() ends the process.
  */
 void bench_interrupt_catch(void (*save)(void *user), void *user);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench block: what a result holds.  The tables here are the only lists of it. */
+/* shpool-bench block: the members of a result.  The tables here are the only lists of them. */
 #include "config.h"
 
 #include <stdlib.h>

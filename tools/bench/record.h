@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench block: what a result holds, in memory or from a file. */
+/* shpool-bench block: the members of a result, in memory or from a file. */
 #ifndef SHPOOL_BENCH_RECORD_H
 #define SHPOOL_BENCH_RECORD_H
 
@@ -31,7 +31,7 @@ typedef struct bench_point {
 
 #define BENCH_MEASURED "measured"
 #define BENCH_ABSENT   "n/a"    /* such a row cannot exist; the note says why */
-#define BENCH_FAILED   "failed" /* it should, and does not */
+#define BENCH_FAILED   "failed" /* it should exist, but failed */
 
 /** One measurement.  Negative figures: not measured.  bench_row_columns names all of it. */
 typedef struct bench_row {
@@ -73,12 +73,12 @@ typedef struct bench_row {
 /** Where and how the rows were measured: bench_origin_columns and bench_fact_columns name it. */
 typedef struct bench_facts {
     bench_origin origin;
-    int64_t  threads;       /* negative: there are several; the rows tell */
+    int64_t  threads;       /* negative: there are several; the rows have them */
     int64_t  payload_bytes;
     uint32_t iterations;
     uint32_t repeats;
     uint32_t seed;
-    uint32_t planned;      /* rows; more than there are: interrupted */
+    uint32_t planned;      /* planned rows; more than the results have: interrupted */
     double   sigma;        /* of the sizes of objects; negative: not measured */
 } bench_facts;
 

@@ -69,7 +69,7 @@ static int block_of(const char *text, coalesce_block *block)
             return 0;
         }
         *value[i] = (uint32_t)number;
-        if (*end == '\0') { /* as dim3 has it: what is not said is 1 */
+        if (*end == '\0') { /* as in dim3, missing dimensions are 1 */
             block->y = (i < 1) ? 1 : block->y;
             block->z = (i < 2) ? 1 : block->z;
             return 1;
@@ -194,7 +194,7 @@ static int take_words(int argc, char **argv, tool_options *options)
     return -1;
 }
 
-/* The input that the output is as well, by whatever name or link; NULL: none. */
+/* The input that is also the output, under any name or link; NULL: none. */
 static const char *overwritten(const tool_options *options)
 {
     struct stat input, output;

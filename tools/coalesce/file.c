@@ -122,7 +122,7 @@ int tool_write(const char *path, const char *text, size_t bytes)
     tool_output out;
 
     if (tool_output_begin(&out, path) == 0) {
-        (void)!fwrite(text, 1, bytes, out.to); /* tool_output_end() tells */
+        (void)!fwrite(text, 1, bytes, out.to); /* tool_output_end() reports a failure */
         if (tool_output_end(&out, 1) == 0) {
             return 1;
         }

@@ -143,7 +143,7 @@ static json_t *sarif_rules(void)
     return whole(rules, fine);
 }
 
-/* A path as part of a URI: what has a meaning there, and bytes beyond ASCII, as %XX. */
+/* A path as part of a URI: reserved characters, and bytes beyond ASCII, become %XX. */
 static json_t *uri_json(const char *path)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -164,7 +164,7 @@ static json_t *uri_json(const char *path)
     return made;
 }
 
-/* Text that must be there: what is not UTF-8 becomes question marks. */
+/* Required text: bytes that are not UTF-8 become question marks. */
 static json_t *message_json(char *text)
 {
     const int is_text = coalesce_is_utf8(text);

@@ -142,8 +142,8 @@ static int lint_file(const tool_options *options, const char *path, coalesce_rep
     return tool_failed("%s: its ending is none of .cu, .ptx, .ll and .bc", path);
 }
 
-/* A stream into memory: a report that memory runs out for must not be printed in part.  (That of
- * open_memstream() does not say that text is missing.) */
+/* A stream into memory: if memory runs out, no part of the report may be printed.  (The stream of
+ * open_memstream() does not report that text is missing.) */
 static ssize_t keep(void *user, const char *text, size_t bytes)
 {
     ptx_put_bytes(user, text, bytes);
@@ -155,7 +155,7 @@ static FILE *open_kept(ptx_out *text)
     return fopencookie(text, "w", (cookie_io_functions_t){ .write = keep });
 }
 
-/* 0: memory ran out, or what is in `out` is not all. */
+/* 0: memory ran out, or `out` is incomplete. */
 static int print_text(const tool_options *options, const coalesce_report *report, int terminal,
                       FILE *out)
 {
@@ -240,8 +240,8 @@ static void drop_below(coalesce_report *report, coalesce_level least)
     report->count = kept;
 }
 
-/* nvcc writes whole paths; below the current folder they become what compilers print, and what CI
- * services look up in the repository. */
+/* nvcc writes absolute paths.  Below the current folder they become relative, as compilers print
+ * them and CI services look them up in the repository. */
 static void shorten_paths(coalesce_report *report)
 {
     char   folder[PATH_MAX + 1];

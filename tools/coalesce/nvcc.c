@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `shpool-coalesce nvcc ...`: nvcc looks for its compiler proper, cicc, in $CICC_PATH, which its
- * profile sets; without the profile (-noprof, and what else is in it given by hand) it takes the
- * environment's.  There lies a link of the name cicc to this program, which runs the genuine cicc
- * and rewrites the PTX that its -o names.  Whatever goes wrong, the PTX stays as it was.
+ * profile sets; without the profile (-noprof, with its other settings passed as options) it uses
+ * the environment's.  That folder has a link named cicc to this program, which runs the genuine
+ * cicc and rewrites the PTX that its -o names.  If anything fails, the PTX stays as it was.
  */
 #include "tool.h"
 #include "tools/output.h"
@@ -37,7 +37,8 @@ static size_t split_lines(char *lines, const char *skip[TOOL_MOST_SKIPS])
     return count;
 }
 
-/* Letters: f force, v verbose, r remarks, l s c w: what is left out; then x,y,z of the block. */
+/* Letters: f force, v verbose, r remarks, l s c w: kinds that are left out; then x,y,z of the
+ * block. */
 static ptx_request request_from(const char *letters)
 {
     const char *numbers = letters + strcspn(letters, "0123456789");
@@ -53,7 +54,7 @@ static ptx_request request_from(const char *letters)
     return request;
 }
 
-/* Report what was done, or that nothing was. */
+/* Report the rewrites, or that there were none. */
 static void tell(const char *path, const char *letters, coalesce_report *report, size_t rewritten)
 {
     if (report->out_of_memory) {
@@ -232,7 +233,7 @@ static void letters_of(const tool_options *options, char letters[32])
                    plan->block.x, plan->block.y, plan->block.z);
 }
 
-/* The kernels that are left alone, for request_from(); 0: too long. */
+/* The kernels that are left unchanged, for request_from(); 0: too long. */
 static int set_skip(const ptx_request *request)
 {
     char   lines[SKIP_BYTES] = "";

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What the lint says about a folder of programs, e.g. a benchmark suite that you have: a table of
-# its files, and a sample of the findings to be read by hand.  It fetches and changes nothing.
+# Lints a folder of programs, such as a local copy of a benchmark suite.  Prints a table of its
+# files, and a sample of the findings to be read by hand.  Downloads and changes nothing.
 #
 #   survey.sh [-t TOOL] [-o FINDINGS] [-n COUNT] FOLDER [-- NVCC-OPTION...]
 #
@@ -47,7 +47,7 @@ trap 'exit 143' TERM
 work=$(mktemp -d) || exit 1
 : >"$work/all"
 
-# of RULE: the number of findings of the last file, those at one place counted
+# of RULE: the number of its findings in the last file; repeated ones at one place count each
 of() {
     awk -v rule="[$1]" 'index($0, rule) { times = 1
             if (match($0, /; [0-9]+ times at this place/)) {

@@ -64,8 +64,8 @@ int tool_folders_of(const tool_options *options, tool_folders *folders);
 void tool_folders_fini(tool_folders *folders);
 
 /* Run a program with the signals of `before` blocked, as tool_signals_block() found them, and wait
- * for it: its exit status, 127 if it cannot be started.  A signal that would end this program
- * ends that one, and is pending afterwards. */
+ * for it.  Returns its exit status, 127 if it cannot be started.  A signal that would end this
+ * program ends the child instead, and is pending afterwards. */
 int tool_run(char *const arguments[], const sigset_t *before);
 
 /* The C++ runtime's demangler, or NULL: names are then shown mangled.  0: memory ran out. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-info: what its commands share: the facts, and what they say when they fail. */
+/* shpool-info: shared by its commands: the facts, and the messages of failures. */
 #include "info.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "lib/internal.h"
 
 #define EXIT_OK      0
-#define EXIT_FAILED  1 /* the question has no answer; stderr says why */
+#define EXIT_FAILED  1 /* the command failed; stderr says why */
 #define EXIT_USAGE   2
 #define EXIT_HELP    (-1) /* of a command's own parse() only: help was printed */
 
@@ -23,7 +23,7 @@ typedef struct info_example {
 
 #define INFO_EXAMPLES 4u
 
-/* Which allocator a program that names none gets; status tells whether there is one. */
+/* The allocator for programs that name none; status says whether there is one. */
 typedef struct info_selected {
     shpool_status status;
     shpool_selection selection;
@@ -62,7 +62,7 @@ typedef struct info_geometry {
 
 /* Results of the rows of `overhead`. */
 typedef struct info_tally {
-    /* pools that hand out memory: native and null fit anywhere, and tell nothing */
+    /* pools that hand out memory; native and null fit anywhere and do not count */
     unsigned served;
     unsigned failed;
 } info_tally;
@@ -90,7 +90,7 @@ typedef struct info_link {
     const char *allocator;
     void *cubin;
     size_t bytes;
-    double ms[INFO_LINK_WAYS]; /* 0: was not gone */
+    double ms[INFO_LINK_WAYS]; /* 0: this way was not used */
 } info_link;
 
 /* The command `link`, as info_overhead(). */

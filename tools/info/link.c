@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-info link: join a kernel with an allocator, without a GPU, and say how long it took. */
+/* shpool-info link: join a kernel with an allocator, without a GPU, and print the time. */
 #include "info.h"
 
 #include <errno.h>
@@ -77,7 +77,7 @@ static int parse(int argc, char **argv, request *asked)
     return (optind + 1 < argc) ? info_usage_error(&usage, "unexpected ", argv[optind + 1]) : 0;
 }
 
-/* All of a file, to be given to free(); NULL: stderr says why. */
+/* The contents of a file, to be freed by free(); NULL: stderr says why. */
 static void *read_file(const char *path, size_t *bytes_p)
 {
     const char *why;
@@ -116,7 +116,7 @@ static int write_file(const char *path, const void *data, size_t bytes)
     int bad = tool_output_begin(&out, path) != 0;
 
     if (!bad) {
-        (void)!fwrite(data, 1, bytes, out.to); /* tool_output_end() tells */
+        (void)!fwrite(data, 1, bytes, out.to); /* tool_output_end() reports a failure */
         bad = tool_output_end(&out, 1) != 0;
     }
     if (bad) {

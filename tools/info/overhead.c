@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-info overhead: what a block's pools cost with each allocator, worked out without a GPU. */
+/* shpool-info overhead: the bytes of a block's pools with each allocator, without a GPU. */
 #include "info.h"
 
 #include <getopt.h>

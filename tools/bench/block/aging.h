@@ -3,8 +3,9 @@
  *
  * How much of a pool can be used when objects of very different sizes come and go?  The warps take
  * turns: one requests an object of lognormal size and frees another one, chosen at random, a little
- * less often, until the first refusal.  What is held then is the utilisation; one refusal says
- * little, so there are several.  The objects themselves are the list of what is held: a ring. */
+ * less often, until the first refusal.  The live bytes at that time are the utilisation; one
+ * refusal says little, so there are several.  The live objects themselves form the list of them, a
+ * ring. */
 #ifndef SHPOOL_BENCH_AGING_H
 #define SHPOOL_BENCH_AGING_H
 
@@ -13,7 +14,7 @@
 #define BENCH_AGING_LARGEST 16384u
 #define BENCH_LIVES         16u /* of a block; their mean counts */
 
-/* A held object's words. */
+/* The words of a live object. */
 enum {
     BENCH_NEXT  = 0, /* addresses of the next and the previous object */
     BENCH_FRONT = 4,
@@ -123,7 +124,7 @@ SIMT_FN uint32_t bench_life(shpool_heap heap, const bench_args *args, uint32_t r
                 simt_store32(box, next);
             }
         }
-        simt_barrier(); /* one is enough: the next turn has the other box */
+        simt_barrier(); /* one barrier is enough: the next turn uses the other box */
         next = simt_load32(box);
         tally->ops++;
     } while (next != 0);
@@ -132,7 +133,7 @@ SIMT_FN uint32_t bench_life(shpool_heap heap, const bench_args *args, uint32_t r
     return held;
 }
 
-/* So many lives whatever `iterations` says. */
+/* The number of lives is fixed; `iterations` has no effect. */
 SIMT_FN void bench_run_aging(shpool_heap heap, const bench_args *args, int verify,
                              bench_tally *tally)
 {

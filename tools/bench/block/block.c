@@ -20,13 +20,13 @@
 
 /* ---- where and how ---- */
 
-/* The value of a list of one; -1: there are several, or none. */
+/* The value of a list with one element; -1: it has several, or none. */
 static int64_t only(const bench_list *list)
 {
     return (list->count == 1) ? (int64_t)list->value[0] : -1;
 }
 
-/* All but the command; -1: the GPU does not say, and stderr says why. */
+/* All but the command; -1: the GPU's facts are unknown, and stderr says why. */
 static int set_facts(bench_facts *facts, const bench_options *options, int cuda, const char *why)
 {
     bench_origin *origin = &facts->origin;
@@ -99,7 +99,7 @@ static int take_row(report *out, const bench_row *row)
     return bench_results_add(&out->results, row) == 0;
 }
 
-/* A spec that no geometry can mend is said once, before anything is measured. */
+/* A spec that is wrong for every geometry is reported once, before anything is measured. */
 static int check_specs(const bench_options *options)
 {
     shpool_config want;
@@ -143,7 +143,7 @@ static int open_output(const char *path, tool_output *output, report *out)
     return 0;
 }
 
-/* Nonzero: a full disk or so, which must not pass for success; what stdout has, main() flushes. */
+/* Nonzero: writing failed, for example on a full disk.  main() flushes stdout. */
 static int close_output(const char *path, tool_output *output, int keep)
 {
     if ((output->to == NULL) || (output->to == stdout) || (tool_output_end(output, keep) == 0)) {
@@ -226,7 +226,7 @@ static void measure(report *out)
     bench_progress_clear();
 }
 
-/* Whether it runs on a GPU; -1: it cannot be as asked, and stderr says so. */
+/* Whether it runs on a GPU; -1: the requested device is not available, and stderr says so. */
 static int choose_device(bench_options *options, char *device, size_t bytes)
 {
     const char *asked = options->device;

@@ -50,7 +50,7 @@ int bench_options_complete(bench_options *options, int cuda);
  *  objects only. */
 size_t bench_points(const bench_options *options);
 
-/** How many of them differ in nothing but the workload; they are neighbours. */
+/** How many of them differ only in the workload; they are adjacent. */
 size_t bench_workload_points(const bench_options *options);
 
 /** Point `index`; workloads (of objects: touched, medians, scopes) change fastest, then bindings,

@@ -82,7 +82,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* One launch, which always does the same: the schedule comes from the seed. */
+/* One launch.  It is deterministic, because the schedule comes from the seed. */
 static shpool_status sample(const simt_launch *launch, cpu_kernel *k, bench_row *row)
 {
     bench_tally   tally = {0};
@@ -121,7 +121,7 @@ static shpool_status close_pool(const bench_point *point, shpool_pool *pool, ben
     const shpool_status status = bench_is_own_slot(point->spec) ? SHPOOL_OK
                                                                 : shpool_simt_close(pool);
 
-    if ((status != SHPOOL_OK) && (row->note[0] == '\0')) { /* the first failure is told */
+    if ((status != SHPOOL_OK) && (row->note[0] == '\0')) { /* only the first failure is reported */
         snprintf(row->note, sizeof(row->note), "%s", shpool_last_error());
     }
     return status;

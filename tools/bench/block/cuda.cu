@@ -222,7 +222,7 @@ bool measure_all(const launch &l, size_t workload, uint32_t repeats, bench_row *
     return true;
 }
 
-/* Alone on the GPU for the cycles, then the whole device for the rate. */
+/* One block alone on the GPU for the cycles, then the whole device for the rate. */
 bool measure(const launch &l, const bench_options *options, size_t workload, bench_row *row)
 {
     unsigned           grid = 0;
@@ -326,7 +326,7 @@ bool upload_sizes(launch *l, const bench_options *options, const bench_point *po
                    row);
 }
 
-/* All that a launch needs beside its kernels. */
+/* Everything that a launch needs in addition to its kernels. */
 bool prepare(launch *l, const bench_options *options, const bench_point *point, bench_row *row)
 {
     const size_t workload = point->workload;
@@ -376,7 +376,7 @@ extern "C" int bench_cuda_row(const bench_options *options, const bench_point *p
     (void)cudaFree(l.args.tally);
     (void)cudaFree(const_cast<uint32_t *>(l.args.sizes));
     if (!own && (shpool_close(&l.pool) != SHPOOL_OK) && (row->note[0] == '\0')) {
-        snprintf(row->note, sizeof(row->note), "%s", shpool_last_error()); /* its trace, perhaps */
+        snprintf(row->note, sizeof(row->note), "%s", shpool_last_error()); /* of writing a trace */
         good = false;
     }
     return (good || (strcmp(row->state, BENCH_ABSENT) == 0)) ? 0 : -1;

@@ -3,7 +3,7 @@
 #ifndef SHPOOL_BENCH_FUZZ_H
 #define SHPOOL_BENCH_FUZZ_H
 
-/* Byte i of what a fuzz slot holds: 4 slots of 1,024 threads, no two alike over 2 bytes. */
+/* Byte i of a fuzz slot's contents.  No two of the 4 slots of 1,024 threads agree in 2 bytes. */
 SIMT_FN unsigned char bench_pattern(uint32_t tag, uint32_t i)
 {
     return (unsigned char)(((tag * 2654435761u) >> ((i & 1u) ? 16 : 24)) + i * 7u);
@@ -49,7 +49,7 @@ SIMT_FN void bench_run_fuzz(shpool_heap heap, const bench_args *args, int verify
         unsigned char *p    = slots[s];
 
         r = bench_next(r);
-        if ((p != NULL) && (what == 3u)) { /* realloc: the old contents must come along */
+        if ((p != NULL) && (what == 3u)) { /* realloc: the old contents must be preserved */
             unsigned char *q    = (unsigned char *)shpool_realloc(heap, p, bytes);
             uint32_t       same = (bytes < sizes[s]) ? bytes : sizes[s];
 

@@ -34,7 +34,7 @@ SIMT_HD uint32_t bench_kernel_id(uint32_t workload, uint32_t scope)
 #define BENCH_SIZES         4096u /* in the table of sizes; a power of two */
 #define BENCH_LEAST_OBJECT  16u   /* bytes */
 #define BENCH_PAUSE         200u  /* ns after a refusal */
-#define BENCH_MOST_REFUSALS 4000000u /* of one object, about a second: no thread will free */
+#define BENCH_MOST_REFUSALS 4000000u /* of one object, about a second: then no thread will free */
 
 SIMT_HD uint32_t bench_unit_threads(uint32_t scope, uint32_t _block)
 {
@@ -126,7 +126,7 @@ SIMT_FN void bench_object_put(shpool_heap heap, uint32_t scope, int own, const b
                               void *p)
 {
     if (own) {
-        bench_unit_sync(scope, unit); /* as every group's free: the members' last use */
+        bench_unit_sync(scope, unit); /* the members' last use is before the free */
     } else if (scope == BENCH_SCOPE_thread) {
         shpool_free(heap, p);
     } else if (scope == BENCH_SCOPE_tile) {
@@ -158,7 +158,7 @@ SIMT_FN uint32_t bench_object_touch(uint32_t scope, int verify, const bench_unit
     }
     bench_unit_sync(scope, unit);
     if (verify) {
-        simt_pause(BENCH_PAUSE); /* others get time to write where they must not */
+        simt_pause(BENCH_PAUSE); /* gives other units time for wrong writes */
     }
     BENCH_ROLLED
     for (i = unit->members - 1u - unit->member; i < bytes / 4u; i += unit->members) {
@@ -176,8 +176,8 @@ SIMT_FN void bench_objects_sum(const bench_args *args, unsigned long long malloc
     simt_global_add64(&args->tally->stuck, stuck);
 }
 
-/* One body for what was served and what was refused, and no loop in it that waits: lanes that have
- * an object free it whatever the others of their warp wait for. */
+/* One body for granted and refused requests, without a loop that waits: lanes that have an object
+ * free it even if other lanes of their warp wait. */
 SIMT_FN void bench_run_objects(shpool_heap heap, const bench_args *args, uint32_t scope, int own,
                                int verify, bench_tally *tally)
 {

@@ -177,7 +177,7 @@ int bench_options_parse(int argc, char **argv, bench_options *options)
     return bench_parse(&parser, argc, argv, options);
 }
 
-/* ---- the rest, once it is known where kernels run ---- */
+/* ---- the rest, once the device is known ---- */
 
 static int is_skipped(const bench_options *options, const char *name)
 {
@@ -220,7 +220,7 @@ static int expand_allocators(bench_options *options)
     return bad;
 }
 
-/* A name that --skip does not know would quietly skip nothing. */
+/* An unknown name in --skip would have no effect and no message. */
 static int check_skipped(const bench_options *options)
 {
     const shpool_allocator *allocator;
@@ -310,7 +310,7 @@ static size_t digit(size_t *index, size_t count)
     return value;
 }
 
-/* The workload of a point that differs from others in nothing else. */
+/* The workload of a point, among those that differ only in the workload. */
 static void set_workload(const bench_options *options, size_t index, bench_point *point)
 {
     const bench_list *workloads = &options->workloads;

@@ -12,15 +12,15 @@
 
 #include <shpool/heap.h>
 
-/* nvcc would make four copies of a loop's body: with calls in it they only fill the instruction
- * cache, and no allocator is the faster for it. */
+/* nvcc would unroll a loop four times.  With calls in its body that only fills the instruction
+ * cache and makes no allocator faster. */
 #define BENCH_ROLLED SIMT_ROLLED
 
 /** Results of one thread and, summed, of a launch. */
 typedef struct bench_tally {
     unsigned long long ops;      /* mallocs and frees */
     unsigned long long failures; /* mallocs that got NULL */
-    unsigned long long errors;   /* payloads that did not hold what was written */
+    unsigned long long errors;   /* payloads whose contents were wrong */
     unsigned long long payload;  /* ramp, aging: requested and live bytes */
     unsigned long long cycles;   /* of thread 0 of block 0 around its loop (GPU) */
     unsigned long long digest;   /* of the requested operations; 0 unless verifying */
@@ -108,7 +108,7 @@ SIMT_FN uint32_t bench_stamps(shpool_heap heap, void *p, uint32_t rank, int writ
     return (word[0] != stamp) + (word[last] != stamp);
 }
 
-/* One malloc that writes a byte to what it got. */
+/* One malloc; writes a byte to the allocation. */
 SIMT_FN void *bench_get(shpool_heap heap, uint32_t bytes, int verify, bench_tally *tally)
 {
     char *p = (char *)shpool_malloc(heap, bytes);
@@ -127,7 +127,7 @@ SIMT_FN void *bench_get(shpool_heap heap, uint32_t bytes, int verify, bench_tall
     return p;
 }
 
-/* The free of what thread `rank` allocated. */
+/* Free an allocation of thread `rank`. */
 SIMT_FN void bench_put_of(shpool_heap heap, void *p, uint32_t rank, int verify, bench_tally *tally)
 {
     if (verify) {
@@ -319,7 +319,7 @@ SIMT_FN void bench_take(shpool_heap heap, simt_addr box, uint32_t from, int veri
     while ((held = simt_atomic_load(box, SIMT_ACQUIRE)) == 0) {
         simt_pause(20);
     }
-    simt_atomic_store(box, 0, SIMT_RELAXED); /* an empty box tells nothing but that */
+    simt_atomic_store(box, 0, SIMT_RELAXED); /* an empty box carries no other information */
     if (held != BENCH_NOTHING) {
         bench_put_of(heap, simt_from_shared(held), from, verify, tally);
     }
@@ -352,7 +352,7 @@ SIMT_FN void bench_run_waiting(shpool_heap heap, const bench_args *args, int ver
     tally->ops = n;
 }
 
-/* One ramp whatever `iterations` says; the pool ends with the kernel. */
+/* There is one ramp; `iterations` has no effect.  The pool ends with the kernel. */
 SIMT_FN void bench_run_ramp(shpool_heap heap, const bench_args *args, int verify,
                             bench_tally *tally)
 {

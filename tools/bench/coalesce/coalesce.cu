@@ -4,8 +4,8 @@
 //
 //     bench-coalesce [-m MiB] [-r rounds] [-k kernel] ROUTE [VARIANT...]
 //
-// loads ROUTE.VARIANT.cubin for each variant [plain rewritten]; the first is what the others are
-// compared with.  Exit: 0; 1: outputs differ, or a kernel is slower than 0.98 of the first; 2.
+// loads ROUTE.VARIANT.cubin for each variant [plain rewritten]; the others are compared with the
+// first.  Exit: 0; 1: outputs differ, or a kernel is slower than 0.98 of the first; 2.
 #include "suite.h"
 
 #include <algorithm>
@@ -174,7 +174,7 @@ struct variant {
     CUmodule    module;
 };
 
-// Words of the output that are not what the first variant wrote; that one's are kept.
+// Words of the output that differ from the first variant's, which are kept.
 unsigned long long differences(CUfunction function, const launch &l, const memory &m, bool first)
 {
     unsigned long long different = 0;

@@ -213,7 +213,7 @@ extern "C" __global__ void bodies(body *__restrict__ d, const body *__restrict__
     }
 }
 
-// ---- what PTX is not rewritten for ----
+// ---- accesses that are not rewritten in PTX ----
 template <int M>
 __device__ __forceinline__ void rows(word *__restrict__ d, const word *__restrict__ s, size_t n)
 {

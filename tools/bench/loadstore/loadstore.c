@@ -28,7 +28,7 @@ typedef struct report {
     unsigned long long errors;
     unsigned           measured;
     bench_ls_row       best[BEST_COUNT];
-    uint32_t           type_bytes; /* that best[] is of */
+    uint32_t           type_bytes; /* the type that best[] is about */
 } report;
 
 static void usage(FILE *to)
@@ -54,7 +54,7 @@ static void usage(FILE *to)
 
 /* ---- the command line ---- */
 
-/* A list of sizes of an element: of no others there are kernels, whatever is compiled in. */
+/* Sizes of elements: only powers of two have kernels, whichever shapes are compiled in. */
 static int read_types(const char *text, bench_list *list)
 {
     size_t i;

@@ -43,7 +43,7 @@ typedef enum bench_ls_check {
 
 /** Where registers lie in the tile: only such functions are compared. */
 typedef enum bench_ls_order {
-    BENCH_LS_ANY,    /* a copy, whichever way */
+    BENCH_LS_ANY,    /* a copy in any order */
     BENCH_LS_THREAD, /* neighbours in one thread */
     BENCH_LS_OTHER   /* not what CUB's BlockLoad and BlockStore do */
 } bench_ls_order;

@@ -36,7 +36,7 @@ const struct {
 const double        SPIN_MS = 100.0; /* idle clocks lie: figures up to 2x too low */
 const unsigned char STALE   = 0xA7;  /* what an output holds before a checked launch */
 
-/* Everything that lives as long as a run. */
+/* Everything whose lifetime is that of a run. */
 struct bench {
     const bench_ls_options *options;
     unsigned char *in, *out;
@@ -57,7 +57,7 @@ bool failed(cudaError_t error, const char *what, char *text, size_t bytes)
     return true;
 }
 
-/* ---- input, and what must come of it ---- */
+/* ---- input, and the expected output ---- */
 
 __global__ void fill(uint32_t *words, ull count)
 {
@@ -159,7 +159,7 @@ cudaError_t start(const bench &b, const job &j, uint32_t *sum)
                             j.entry->shared_bytes, NULL);
 }
 
-/* Milliseconds of what `work` enqueues. */
+/* Milliseconds of the work that `work` enqueues. */
 template <typename WORK> cudaError_t timed(const bench &b, const WORK &work, float *ms)
 {
     cudaError_t error = cudaEventRecord(b.from);
@@ -195,7 +195,7 @@ template <typename WORK> cudaError_t median(const bench &b, const WORK &work, fl
     return error;
 }
 
-/* One launch whose result is looked at; errors are counted in the row. */
+/* One launch whose result is checked; errors are counted in the row. */
 cudaError_t verify(const bench &b, const job &j, bench_ls_row *row)
 {
     const ull   bytes   = j.count * j.entry->type_bytes;
@@ -312,7 +312,7 @@ void compare_with_cub(best *cub, bench_ls_row *row)
     const int load   = row->entry.check == BENCH_LS_SUM;
     const int thread = row->entry.order == BENCH_LS_THREAD;
 
-    if (row->entry.is_cub) { /* thread order is an order, but any order is not thread order */
+    if (row->entry.is_cub) { /* thread order counts as any order, but not the reverse */
         for (int t = 0; t <= thread; t++) {
             if ((row->errors == 0) && (row->gbs > cub->gbs[load][t])) {
                 cub->gbs[load][t]  = row->gbs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench memory: what the questions share: the clock, samples, a context, a line of CSV. */
+/* shpool-bench memory: shared by all questions: the clock, samples, a context, a line of CSV. */
 #include "config.h"
 
 #include <stdio.h>

@@ -206,7 +206,7 @@ static inline int loads_lengths(const train_memory *memory, unsigned steps)
 typedef struct loads_load {
     const char *name;
     int (*run)(const train_memory *memory, unsigned steps);
-    unsigned steps; /* that show what is held in the long run */
+    unsigned steps; /* enough to show the reserved bytes in the long run */
 } loads_load;
 
 static const loads_load loads[] = {

@@ -48,7 +48,7 @@ double memory_quantile(double *samples, size_t count, double part);
 /* Calls of the driver that the allocator has made. */
 uint64_t memory_driver_calls(shpool_device_allocator *allocator);
 
-/* Says this thread's latest detail on stderr; -1. */
+/* Prints this thread's latest detail to stderr; returns -1. */
 int memory_failed(const char *spec);
 
 /* A context with a stream of its own, which is known to be stable; NULL: it failed. */

@@ -53,7 +53,7 @@ static shpool_stream stream_of(replay *r, unsigned long long logged)
     return shpool_context_stream(r->stream[r->streams++].context);
 }
 
-/* Index in live[] of the log's pointer, a new one if need be; BENCH_NOWHERE: no memory. */
+/* Index in live[] of the log's pointer, a new one if necessary; BENCH_NOWHERE: no memory. */
 static uint32_t place_of(replay *r, unsigned long long logged)
 {
     uint32_t at = bench_places_get(&r->places, logged, 0);
@@ -106,7 +106,7 @@ static void do_malloc(replay *r, unsigned long long logged, size_t bytes, shpool
         return;
     }
     if (r->live[at].ptr != NULL) {
-        do_free(r, logged, stream); /* it was freed unseen */
+        do_free(r, logged, stream); /* its free is not in the log */
     }
     start = memory_now();
     if ((r->options->limit > 0) && (r->live_bytes + bytes > r->options->limit)) {

@@ -138,7 +138,7 @@ static double run_threads(const memory_options *options, shpool_device_allocator
         w[i] = (worker){.allocator = allocator, .context = memory_context(options, allocator),
                         .barrier = &barrier, .pairs = pairs};
         if (w[i].context == NULL) {
-            return -1.0; /* what was made is lost, and so is the measurement */
+            return -1.0; /* the objects made so far leak, and the measurement fails */
         }
         w[i].stream = shpool_context_stream(w[shared ? 0 : i].context);
     }
@@ -387,7 +387,7 @@ int memory_oom(const memory_options *options, const char *spec)
         (shpool_device_memory(options->device, &left, &total) != SHPOOL_OK)) {
         return memory_failed(spec);
     }
-    for (unsigned i = 0; i < 64; i++) { /* nearly all, in pieces that are then idle */
+    for (unsigned i = 0; i < 64; i++) { /* nearly all memory, in pieces that are idle afterwards */
         ptr[i] = NULL;
         (void)shpool_device_malloc(allocator, (size_t)(left / 70), NULL, &ptr[i]);
     }

@@ -186,7 +186,7 @@ static int share_layers(const memory_options *options, const char *spec)
     shpool_context_unref(reads);
     shpool_device_allocator_unref(allocator);
     if (status == SHPOOL_ERR_UNSUPPORTED) {
-        return 0; /* it cannot be told of a second stream */
+        return 0; /* it has no function that names a second stream */
     }
     return (status == SHPOOL_OK) ? 0 : memory_failed(spec);
 }

@@ -9,7 +9,7 @@
 #include "loads.h"
 #include "memory.h"
 
-#define PLACES 8192u /* a power of two, more than twice what is live */
+#define PLACES 8192u /* a power of two, more than twice the live entries */
 
 /* Counts requests: open addressing, in which freed entries leave their keys. */
 typedef struct trainer {
@@ -33,7 +33,7 @@ static size_t place_of(const trainer *t, const void *ptr)
     return at;
 }
 
-/* Begins the table anew with what is live. */
+/* Rebuilds the table with the live entries only. */
 static void clean(trainer *t)
 {
     static trainer old;

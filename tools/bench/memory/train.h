@@ -87,7 +87,7 @@ static inline size_t train_weight_bytes(unsigned layer, unsigned part)
     return 4 * of_layer[part];
 }
 
-/* Bytes of what the forward pass keeps: norm, q-k-v, probabilities, attention, sum, norm, wide
+/* Bytes that the forward pass keeps: norm, q-k-v, probabilities, attention, sum, norm, wide
  * layer, its activation; two bytes an element. */
 static inline size_t train_saved_bytes(const train_loop *t, unsigned which)
 {
@@ -190,7 +190,7 @@ static inline void train_end(train_loop *t)
     }
 }
 
-/* So many steps; 0: all of them were served. */
+/* Runs the steps; 0: all requests were served. */
 static inline int train_run(const train_memory *memory, unsigned steps, int varied)
 {
     static train_loop loop;

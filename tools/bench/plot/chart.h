@@ -42,9 +42,9 @@ extern const plot_figure plot_figures[];
 /** Where a row is drawn. */
 typedef struct plot_cell {
     const bench_row *row;
-    size_t   series;                       /* PLOT_SERIES: one of more than are drawn */
+    size_t   series;                       /* PLOT_SERIES: not drawn, there are too many */
     uint32_t x;                            /* 0 with bars */
-    uint32_t other[PLOT_DIMENSIONS];       /* what tells panels apart; 0 for that of x */
+    uint32_t other[PLOT_DIMENSIONS];       /* values that distinguish panels; 0 for that of x */
 } plot_cell;
 
 /** Cells of a chart, by series and x; the row and the workload that the results have first. */
@@ -75,11 +75,11 @@ typedef struct plot_chart {
     int    foot;                           /* legend and caption */
 } plot_chart;
 
-/** layout.c: what the results make of a chart; panel and cell have room for each of them. */
+/** layout.c: lays out a chart of the results; panel and cell have room for each of them. */
 void plot_lay_out(plot_chart *c);
 size_t plot_legend_columns(const plot_chart *c);
 
-/** script.c: what gnuplot is told.  -1: no memory, or too many panels; stderr says so.
+/** script.c: writes the script for gnuplot.  -1: no memory, or too many panels; stderr says so.
  *  @param [in] name    its ending is that of the chart's format
  *  @param [in] output  what gnuplot writes; NULL: its standard output */
 int plot_script(const bench_results *results, size_t figure, const char *name, const char *output,

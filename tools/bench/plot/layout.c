@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench's charts: what is an axis, a line, a panel, and how large it all is. */
+/* shpool-bench's charts: their axes, lines and panels, and the size of each. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -135,7 +135,7 @@ static void find_values(plot_chart *c)
     }
 }
 
-/* In first[], or PLOT_SERIES: there are too many. */
+/* The index in first[], or PLOT_SERIES: there are too many. */
 static size_t add_series(plot_chart *c, const bench_row *row)
 {
     size_t k;
@@ -187,7 +187,7 @@ static void find_panels(plot_chart *c)
     qsort(c->panel, c->panels, sizeof(c->panel[0]), by_row);
 }
 
-/* A column for each value of what else was swept, or a square as far as it goes. */
+/* A column for each value of the other swept parameter, otherwise nearly a square. */
 static size_t panel_columns(const plot_chart *c)
 {
     size_t workloads = 1;

@@ -89,7 +89,7 @@ static int run_gnuplot(int script, char *argument, FILE *to)
         (void)close(ends[1]);
         while ((error == 0) && (((got = read(ends[0], text, sizeof(text))) > 0) ||
                                 ((got < 0) && (errno == EINTR)))) {
-            (void)!fwrite(text, 1, (got > 0) ? (size_t)got : 0, to); /* ferror() tells */
+            (void)!fwrite(text, 1, (got > 0) ? (size_t)got : 0, to); /* ferror() shows a failure */
         }
         (void)close(ends[0]);
     }
@@ -207,7 +207,7 @@ static void usage(FILE *to)
           "exit status: 0; 1: it cannot be drawn; 2: usage, or a file cannot be read\n", to);
 }
 
-/* In plot_figures[]; -1: there is none such, and stderr says so. */
+/* The index in plot_figures[]; -1: it has no such name, and stderr says so. */
 static int find_figure(const char *name)
 {
     int i;

@@ -4,8 +4,8 @@
  * One panel for each workload, and for each value of other swept parameters.  The x axis is the
  * parameter with the most values among threads, pool bytes, threads_per_pool and, if all rows are
  * of the workload objects, their median; without a sweep, bars are shown side by side.  A ring
- * marks refused requests, larger for more, and a cross a failed row or a wrong payload; what cannot
- * exist and what an interrupted run did not come to is named above its panel. */
+ * marks refused requests, larger for more, and a cross a failed row or a wrong payload; rows that
+ * cannot exist, or that an interrupted run did not reach, are named above their panel. */
 #include "config.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 #define BAD_COLOUR    "#e00000"
 #define MARGIN_LEFT   85.0
 #define MARGIN_RIGHT  15.0
-#define MARGIN_TOP    48.0  /* the title, and who is not there */
+#define MARGIN_TOP    48.0  /* the title, and the missing allocators */
 #define MARGIN_BOTTOM 60.0  /* numbers and a label */
 #define MARGIN_NAMES  105.0 /* slanting names */
 
@@ -35,7 +35,7 @@ static void put_string(FILE *to, const char *text, size_t bytes)
 {
     size_t i;
 
-    fputc('\'', to); /* between these nothing is special but themselves and the end of a line */
+    fputc('\'', to); /* between these only they themselves and the end of a line are special */
     for (i = 0; (i < bytes) && (text[i] != '\0'); i++) {
         fputc(((unsigned char)text[i] < ' ') ? ' ' : text[i], to);
         if (text[i] == '\'') {
@@ -141,7 +141,7 @@ static axis y_axis(const plot_chart *c, const plot_panel *panel)
 
 /* ---- the data of a panel ---- */
 
-/* A line `x y refused broken`.  What failed has no figure: its cross stands at the foot. */
+/* A line `x y refused broken`.  A failed row has no figure: its cross stands at the foot. */
 static void put_point(const plot_chart *c, const bench_row *row, size_t series, const axis *y,
                       population *count)
 {
@@ -216,7 +216,7 @@ static void put_x_axis(const plot_chart *c)
     fprintf(c->to, "set xlabel \"%s\" font ',10'\n", plot_dimensions[d].label);
 }
 
-/* "mixed, 46K bytes": what tells a panel from the others. */
+/* "mixed, 46K bytes": the values that distinguish a panel. */
 static void put_title(const plot_chart *c, const bench_row *panel)
 {
     char        text[256];
@@ -355,14 +355,14 @@ static void put_panel(const plot_chart *c, size_t panel)
     fprintf(c->to, "%sset yrange [%g:%g]\nset ylabel '%s' offset 1,0 font ',10'\n",
             y.logarithmic ? "set logscale y 10\n" : "", y.low, y.high, y.label);
     put_absent(c, count);
-    fputs("plot NaN notitle", c->to); /* the axes, if there is nothing else */
+    fputs("plot NaN notitle", c->to); /* only the axes, if the panel has no data */
     for (s = 0; s < c->series; s++) {
         put_series(c, panel, s, &count[s]);
     }
     fputs("\n\n", c->to);
 }
 
-/* ---- what stands around the panels ---- */
+/* ---- text around the panels ---- */
 
 /* A label in pixels from the upper left corner. */
 static void put_label(const plot_chart *c, double x, double y, const char *text, size_t bytes,
@@ -373,7 +373,7 @@ static void put_label(const plot_chart *c, double x, double y, const char *text,
     fprintf(c->to, " at screen %.5f,%.5f %s\n", x / c->width, 1.0 - y / c->height, more);
 }
 
-/* From pixel y on, as many lines as the text needs; where the next one is. */
+/* From pixel y on, as many lines as the text needs; returns the place of the next line. */
 static int put_wrapped(const plot_chart *c, const char *text, int y)
 {
     const size_t most = (size_t)((c->width - 40) / PLOT_LETTER_WIDTH);
@@ -393,7 +393,7 @@ static int put_wrapped(const plot_chart *c, const char *text, int y)
     return y;
 }
 
-/* From pixel y on; where the next line is. */
+/* From pixel y on; returns the place of the next line. */
 static int put_legend(const plot_chart *c, int y)
 {
     const size_t columns = plot_legend_columns(c);

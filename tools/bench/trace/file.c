@@ -173,7 +173,7 @@ static int read_head(reader *r)
     return 0;
 }
 
-/* Word i as a place; what failed lies nowhere. */
+/* Word i as a place; failed requests have none. */
 static int read_place(reader *r, uint32_t i, trace_record *record)
 {
     const trace_file *t = r->trace;
@@ -196,7 +196,7 @@ static int read_thread(reader *r, trace_record *record)
     const uint32_t threads = r->trace->block_threads;
     char *plus = (r->version > 1) ? strchr(r->word[1], '+') : NULL;
     uint32_t others = 0;
-    uint32_t warp; /* threads that the block has in it */
+    uint32_t warp; /* threads of the block in this warp */
     int bad;
 
     if (plus != NULL) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A trace in memory: what shpool-bench replay and map make of the file of trace=FILE. */
+/* A trace in memory: shpool-bench replay and map read it from the file of trace=FILE. */
 #ifndef SHPOOL_TOOLS_TRACE_FILE_H
 #define SHPOOL_TOOLS_TRACE_FILE_H
 

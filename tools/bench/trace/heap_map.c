@@ -7,7 +7,7 @@
 
 #include "heap_map.h"
 
-#define WIDTH     1200.0 /* of what is drawn, in pixels */
+#define WIDTH     1200.0 /* of the drawing, in pixels */
 #define HEIGHT    480.0
 #define LEFT      80.0
 #define TOP       64.0
@@ -16,7 +16,7 @@
 #define LEGEND    (BELOW + 36.0)
 #define WORDS     (BELOW + 60.0)
 #define LINE      16.0           /* of words */
-#define MOST_RECTANGLES 20000u /* beyond, what is narrower than a pixel is merged */
+#define MOST_RECTANGLES 20000u /* with more, allocations narrower than a pixel are merged */
 #define MOST_LABELS     12u
 #define COLUMNS   1200u
 #define ROWS      480u
@@ -96,7 +96,7 @@ static uint32_t extent_of(const trace_op *op)
     return (op->usable > op->bytes) ? op->usable : (op->bytes != 0) ? op->bytes : 1;
 }
 
-/* An allocation of the pools, all or part of its life in what is drawn. */
+/* An allocation of the pools; all or part of its lifetime is drawn. */
 static int is_drawn(const map *m, const trace_op *op)
 {
     return (op->kind == TRACE_MALLOC) && !op->global && (op->end != TRACE_NONE) &&
@@ -127,7 +127,7 @@ static void put_text(FILE *to, const char *text)
     }
 }
 
-/* For the legend: bytes and how long they were held in what is drawn. */
+/* For the legend: bytes, and for how many drawn operations they were live. */
 static void count_held(map *m, const trace_op *op, uint32_t from, uint32_t to, uint32_t bytes)
 {
     from = (from > m->options.from) ? from : m->options.from;
@@ -266,7 +266,7 @@ static void put_neighbour(FILE *to, const map *m, uint32_t at, const char *edge)
     }
 }
 
-/* In one line of the picture: a hole that was taken needs no neighbours. */
+/* In one line of the picture.  Neighbours of a hole that was allocated meanwhile are left out. */
 static void put_why(map *m, const heap_map_fault *f)
 {
     const trace_op *op = &m->life->ops[f->at];
@@ -308,7 +308,7 @@ static int has_failed(const trace_op *op)
     return (op->kind == TRACE_MALLOC) && (op->end == TRACE_NONE);
 }
 
-/* The failures of what is drawn: a line each, and the first ones in words below. */
+/* The drawn failures: a line each, and the first ones in words below. */
 static int put_failures(map *m, uint32_t *count)
 {
     double labelled = 0.0;
@@ -358,7 +358,7 @@ static int put_failures(map *m, uint32_t *count)
 
 /* ---- the legend ---- */
 
-/* The group with the most live bytes among those after `last` in that order; groups: none. */
+/* The group with the most live bytes of those that rank after `last`; groups: none. */
 static uint32_t next_group(const double *held, uint32_t groups, uint32_t last)
 {
     uint32_t best = groups;
@@ -422,7 +422,7 @@ static void put_legend(const map *m, double x, double y)
     }
 }
 
-/* ---- what is around ---- */
+/* ---- text around the picture ---- */
 
 static void put_head(const map *m)
 {

@@ -25,13 +25,13 @@ typedef struct heap_map_fault {
     uint32_t hole_at;     /* bytes after the start of the first pool */
     uint32_t below;       /* operations whose allocations bound it; TRACE_NONE: the pool's end */
     uint32_t above;
-    uint32_t takers;      /* others that had got of it, if it is large enough */
+    uint32_t takers;      /* others that had already got parts of it, if it is large enough */
     uint32_t taken;       /* the first one's operation, after `at`; TRACE_NONE: none */
-    uint32_t left;        /* largest hole without what they had got */
+    uint32_t left;        /* largest hole without these parts */
 } heap_map_fault;
 
 /**
- * Find out what stood in the way of operation `at`, a malloc that failed.
+ * Find out why operation `at`, a malloc, failed.
  * @return 0, or -1: no memory
  */
 int heap_map_explain(const trace_file *trace, const trace_life *life, uint32_t at,
@@ -43,7 +43,7 @@ uint32_t heap_map_rgb(heap_map_color color, uint32_t group);
 
 /**
  * Write an SVG.
- * @return 0, or -1: no memory; whether writing went well, ferror(to) tells
+ * @return 0, or -1: no memory; ferror(to) reports whether writing failed
  */
 int heap_map_write(FILE *to, const trace_file *trace, const trace_life *life,
                    const heap_map_options *options);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why a request failed: the holes between what was live. */
+/* Why a request failed: the holes between the live allocations. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static uint32_t head_of(const trace_file *trace)
     return head;
 }
 
-/* The holes between what is live, from `begin` to `end`: their sum, and the largest. */
+/* The holes between live allocations, from `begin` to `end`: their sum, and the largest. */
 static void find_holes(const extent *live, uint32_t count, uint32_t begin, uint32_t end,
                        heap_map_fault *fault)
 {

@@ -11,7 +11,7 @@
 /* Kinds in the table of places; a mark's kind is MARK plus its pool. */
 enum { SHARED, GLOBAL, MARK };
 
-/* The latest malloc at the place, or TRACE_NONE: what was freed stays in, its end tells. */
+/* The latest malloc at the place, or TRACE_NONE.  Freed ones stay; their end shows the free. */
 static uint32_t object_of(const trace_builder *b, const trace_record *record)
 {
     return bench_places_get(&b->latest, record->place, record->global ? GLOBAL : SHARED);
@@ -65,7 +65,7 @@ static trace_op *append(trace_builder *b, trace_kind kind, const trace_record *r
 {
     trace_life *life = b->life;
 
-    if (life->count == life->room) { /* releases make more of what was recorded */
+    if (life->count == life->room) { /* a recorded release becomes several operations */
         trace_op *more = (life->room < TRACE_MOST_OPS)
                              ? realloc(life->ops, 2 * (size_t)life->room * sizeof(*more)) : NULL;
 
@@ -167,7 +167,7 @@ static trace_added add_mark(trace_builder *b, const trace_record *record)
                              b->life->count) == 0) ? TRACE_ADDED : TRACE_NO_MEMORY;
 }
 
-/* The frees of what the pool has given since the mark, the latest first.  What was given is passed
+/* The frees of the pool's allocations since the mark, the latest first.  Each allocation is visited
  * once: a later release goes no further than the pool's top. */
 static trace_added add_release(trace_builder *b, const trace_record *record)
 {
@@ -211,7 +211,7 @@ trace_added trace_builder_add(trace_builder *b, const trace_record *record)
     }
 }
 
-/* ---- who ---- */
+/* ---- requesters ---- */
 
 trace_threads trace_threads_of(uint32_t thread, uint32_t members, uint32_t block_threads)
 {
@@ -222,7 +222,7 @@ trace_threads trace_threads_of(uint32_t thread, uint32_t members, uint32_t block
         return (trace_threads){ 0, block_threads };
     }
     end = (end < block_threads) ? end : block_threads;
-    /* a free is recorded by the lane that has the address in its pool, which may be no first one */
+    /* a free is recorded by the lane whose pool has the address, which may not be the first lane */
     return (trace_threads){ (thread + members <= end) ? thread : end - members, members };
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From records to operations that know what they are about. */
+/* From records to operations that name their allocations. */
 #ifndef SHPOOL_TOOLS_TRACE_LIFE_H
 #define SHPOOL_TOOLS_TRACE_LIFE_H
 

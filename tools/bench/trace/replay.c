@@ -93,7 +93,7 @@ static const bench_parser parser = { "shpool-bench replay", "h", longs, usage, t
 
 /* ---- measuring ---- */
 
-/* The blocks that an SM holds of the least bytes. */
+/* The blocks that an SM holds with the least bytes. */
 static uint32_t blocks_of(const replay_script *script, const char *spec, const shpool_arch *arch)
 {
     shpool_config want = { .block_threads = script->block_threads,
@@ -153,7 +153,7 @@ static void measure(const replay_options *o, const replay_script *script, replay
     }
 }
 
-/* A row for a spec; threads_per_pool 0: as it says. */
+/* A row for a spec; threads_per_pool 0: the spec's own. */
 static void add_row(const replay_options *o, const replay_script *script, const char *spec,
                     uint32_t threads_per_pool, replay_table *t)
 {
@@ -215,7 +215,7 @@ static void add_allocator(const replay_options *o, const replay_script *script,
     }
 }
 
-/* Whether --allocator names one that there is, with options that there are; if not, stderr says
+/* Whether --allocator names an existing allocator with existing options; if not, stderr says
  * so. */
 static int check_allocator(const char *spec)
 {

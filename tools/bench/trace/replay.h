@@ -58,7 +58,7 @@ typedef struct replay_tally {
     unsigned long long mallocs;
     unsigned long long frees;
     unsigned long long resizes;
-    unsigned long long failures; /* mallocs and resizes that got nothing */
+    unsigned long long failures; /* mallocs and resizes that failed */
     unsigned long long refused;  /* frees */
     unsigned long long bytes;    /* requested by mallocs */
     unsigned long long cycles;   /* in all calls */
@@ -96,11 +96,11 @@ int replay_fits(const replay_script *script, uint32_t scope, uint32_t threads_pe
 shpool_status replay_cpu(const replay_script *script, const replay_shape *shape, int stop,
                          replay_tally *tally_p, shpool_pool *pool_p);
 
-/** How few bytes are enough. */
+/** The least bytes that suffice. */
 typedef struct replay_need {
-    int      possible; /* 0: something fails, however large the pools */
+    int      possible; /* 0: requests fail, however large the pools */
     uint32_t bytes;    /* of all pools; 0: all is spilled */
-    uint32_t below;    /* the next smaller size, at which something fails; 0: there is none */
+    uint32_t below;    /* the next smaller size, at which requests fail; 0: none */
     uint32_t runs;
 } replay_need;
 

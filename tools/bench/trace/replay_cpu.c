@@ -76,7 +76,7 @@ shpool_status replay_cpu(const replay_script *script, const replay_shape *shape,
     return status;
 }
 
-/* ---- how few bytes are enough ---- */
+/* ---- the least bytes that suffice ---- */
 
 /* Sizes that one pool may have: multiples of 16 bytes, or the odd ones of them (lib/plan.c). */
 typedef struct sizes {

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(1024) replay_kernel(shpool_pool pool, replay_a
     shpool_fini(heap);
 }
 
-/* Where a failure is told. */
+/* The text that describes a failure. */
 struct place {
     char  *why;
     size_t bytes;

@@ -13,8 +13,8 @@ typedef struct replay_args {
     const replay_op    *ops;
     const uint32_t     *steps;
     const uint32_t     *begin;
-    void              **got;     /* by each operation: what is free's and resize's to take */
-    uint32_t           *pending; /* of each: 1 until got is there */
+    void              **got;     /* of each operation: the pointer, for its free or resize */
+    uint32_t           *pending; /* of each: 1 until its pointer is there */
     replay_tally       *tally;
     uint32_t           *failed;  /* 1 once something has failed */
     uint32_t            box;     /* recorded order: a word for each thread, in shared memory */
@@ -22,8 +22,8 @@ typedef struct replay_args {
     uint32_t            stop;    /* once something failed, nothing more is done */
 } replay_args;
 
-/* An operation's pointer is there, for one other one to take.  Release: pairs with the acquire in
- * replay_take. */
+/* Publish an operation's pointer for the one operation that takes it.  Release: pairs with the
+ * acquire in replay_take. */
 SIMT_FN void replay_give(const replay_args *args, uint32_t op, void *ptr)
 {
     args->got[op] = ptr;
@@ -209,7 +209,7 @@ SIMT_FN void replay_step(shpool_heap heap, const replay_args *args, const replay
         (void)simt_global_or32(args->failed, 1);
     }
     if (args->ordered != 0) {
-        if (replay_is_group(op)) { /* all lanes are through, none waits for this turn any more */
+        if (replay_is_group(op)) { /* all lanes have passed: none waits for this turn any more */
             simt_warp_sync(op->lanes);
         }
         if (replay_leads(op)) {

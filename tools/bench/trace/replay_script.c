@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a trace to what kernels replay. */
+/* From a trace to the script that kernels replay. */
 #include "config.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static uint32_t log2_of(uint32_t power)
     return 31u - (uint32_t)__builtin_clz(power);
 }
 
-/* The lanes that make a recorded call; in the name of a block those of its first warp. */
+/* The lanes that make a recorded call; for a block, those of its first warp. */
 static trace_threads lanes_of(const trace_op *op, uint32_t block_threads)
 {
     const uint32_t warp = op->thread - op->thread % TRACE_WARP;

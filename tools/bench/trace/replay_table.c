@@ -18,7 +18,7 @@ static int compare(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* Whether nothing tells which one is faster: neither a GPU nor how many blocks run. */
+/* Whether no figure shows which one is faster: neither cycles nor the number of blocks. */
 static int is_equal(const replay_row *x, const replay_row *y)
 {
     return (x->gpu.ops == 0) && (y->gpu.ops == 0) && (x->missing == y->missing) &&
@@ -27,8 +27,8 @@ static int is_equal(const replay_row *x, const replay_row *y)
            (x->tally.failures == y->tally.failures);
 }
 
-/* Without a GPU more blocks, then fewer failures; on one the fewer cycles among those that did not
- * fail. */
+/* Without a GPU: more blocks first, then fewer failures.  With a GPU: fewer cycles, among those
+ * that did not fail. */
 static int by_speed(const replay_row *x, const replay_row *y)
 {
     int order = 0;
@@ -44,7 +44,7 @@ static int by_speed(const replay_row *x, const replay_row *y)
     return order;
 }
 
-/* What cannot last, then what never suffices; then as the usage says. */
+/* Unsupported geometries last, before them those that never suffice; the rest as the usage says. */
 static int by_rank(const void *a, const void *b)
 {
     const replay_row *x = a;
@@ -69,7 +69,7 @@ static void cell(int known, const char *format, double value)
     printf(" %9s", text);
 }
 
-/* Behind the figures. */
+/* Text after the figures. */
 static void print_remark(const replay_options *o, const replay_row *r)
 {
     if (r->note[0] != '\0') {
