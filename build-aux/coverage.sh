@@ -1,7 +1,7 @@
 #!/bin/sh
-# What part of each folder's lines the tests run, in percent.  Called by `make coverage` in a build
-# folder; builds and checks in a folder of its own, coverage.d, without CUDA: what only a GPU runs
-# is not counted.  Needs gcov and gcovr.
+# Prints the percentage of each folder's lines that the tests run.  Called by `make coverage` in a
+# build folder.  Builds and checks in a folder of its own, coverage.d, without CUDA, so that code
+# for the GPU does not count.  Needs gcov and gcovr.
 set -u
 top=$(cd "${1:?usage: coverage.sh TOP_SRCDIR}" && pwd) || exit 1
 command -v gcovr >/dev/null 2>&1 || {
@@ -17,7 +17,7 @@ if [ ! -f Makefile ]; then
 fi
 make >make.log || exit 1
 find . -name '*.gcda' -exec rm -f {} +
-# what compiles other copies of the sources says nothing about this one
+# tests that compile other copies of the sources do not cover this one
 make -k check TESTS="$(make -s print-coverage-tests)" >check.log 2>&1
 grep -E '^# (TOTAL|PASS|FAIL|ERROR|SKIP)' check.log
 gcovr -r "$top" --object-directory . -e "$top/tests/" -e "$top/examples/" --csv \

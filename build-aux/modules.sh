@@ -6,7 +6,7 @@
 # to a folder.  The fragment is written only if it changes: a release builds in a read-only folder
 # and without automake.
 set -eu
-LC_ALL=C # the order of files must not depend on who calls
+LC_ALL=C # the order of files must not depend on the caller's locale
 export LC_ALL
 cd "$(dirname "$0")/.."
 to=build-aux/modules.mk
@@ -72,5 +72,5 @@ all() {
 
 made=$(all)
 [ -f $to ] && [ "$made" = "$(cat $to)" ] || {
-    printf '%s\n' "$made" >$to.$$ && mv -f $to.$$ $to # two build folders may share a source
+    printf '%s\n' "$made" >$to.$$ && mv -f $to.$$ $to # several builds may share a source folder
 }

@@ -1,4 +1,4 @@
-# How a .cu becomes an object of relocatable, position-independent device code, and how it becomes
+# Rules that compile a .cu to an object of relocatable, position-independent device code, and to
 # LTO-IR inside libshpool.so.  No libtool here: the device library is a static archive only, so
 # ordinary rules and _LIBRARIES do the whole job.
 SUFFIXES = .cu
@@ -56,7 +56,7 @@ allocators/%_module.o: lib/module.cu
 	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) -DSHPOOL_MODULE=$(*F) $(SHPOOL_NVCC_FLAGS) \
 	  $(SHPOOL_NVCC_TABLE) $(SHPOOL_NVCC_IDENT)$(*F) -dc -MMD -MP -MT $@ -MF $(@:.o=.cud) -o $@ $<
 
-# x.cu as LTO-IR (what nvJitLink takes, for any GPU from the lowest on), as a C source that defines
+# x.cu as LTO-IR (nvJitLink's input, for any GPU from the lowest on), as a C source that defines
 # the shpool_blob shpool_lto_x; allocators/x/x_lto.c is lib/module.cu for x, as the one module of a
 # linked kernel.
 SHPOOL_LTO_C = $(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) \

@@ -1,7 +1,7 @@
 # SHPOOL_ALLOCATORS
 # -----------------
 # The one list of allocators is allocators/list, which this macro reads at autoconf time and
-# build-aux/modules.sh for automake: there is nothing else to edit when an allocator is added.
+# build-aux/modules.sh for automake: no other list changes when an allocator is added.
 #
 # Options: --enable-allocators=LIST         default: all
 #          --with-default-allocator=NAME    default: bitmap, or the first enabled one with a pool

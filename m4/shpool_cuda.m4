@@ -4,18 +4,18 @@
 #            --with-cuda-arch=LIST                  default: all-major
 #            NVCC=...  NVCCFLAGS=...                (user variables, never overwritten)
 # Output:    NVCC, SHPOOL_NVCC_GENCODE, SHPOOL_CUDA_ARCHS, SHPOOL_CUDA_LOW, SHPOOL_CUDA_LIBDIR,
-#            SHPOOL_CUDA_VERSION and SHPOOL_LTO_ARCH (what LTO-IR is stamped with: 13000 and 75),
+#            SHPOOL_CUDA_VERSION and SHPOOL_LTO_ARCH (the stamps of LTO-IR: 13000 and 75),
 #            SHPOOL_LTO_CFLAGS (for programs whose allocator is to be inlined at run time),
 #            SHPOOL_PC_DEVICE_LIBS; AM_CONDITIONAL HAVE_NVCC, HAVE_LTO_IR, HAVE_NVRTC,
 #            HAVE_CUSPARSE; HAVE_LTO_IR and HAVE_CUDA_DEVICE in config.h
 #
 # LIST is all, all-major, native, or compute capabilities separated by commas: 75,80,90 .  The
-# groups are expanded here, from what this nvcc knows: sm_75 is the library's lowest, and nvcc's own
-# -arch=all-major would begin at sm_50 with CUDA 12.
+# groups are expanded here, from the architectures of this nvcc: sm_75 is the library's lowest, and
+# nvcc's own -arch=all-major would begin at sm_50 with CUDA 12.
 #
-# PTX of the LOWEST one is always added: the device linker takes SASS of the same major and a lower
-# or equal minor, else PTX of a lower or equal capability, else it says "Undefined reference"; with
-# the lowest PTX in the archive no user of a supported GPU ever sees that.
+# PTX of the LOWEST one is always added: the device linker uses SASS of the same major and a lower
+# or equal minor, else PTX of a lower or equal capability, else it reports "Undefined reference".
+# With the lowest PTX in the archive no user of a supported GPU ever sees that message.
 AC_DEFUN([SHPOOL_CHECK_CUDA], [
 AC_ARG_WITH([cuda],
   [AS_HELP_STRING([--with-cuda@<:@=DIR@:>@],
@@ -33,7 +33,7 @@ shpool_have_nvcc=no shpool_have_nvcc_reason=
 shpool_have_lto_ir=no shpool_have_nvrtc=no shpool_have_cusparse=no
 SHPOOL_NVCC_GENCODE= SHPOOL_CUDA_ARCHS= SHPOOL_CUDA_LOW= SHPOOL_CUDA_LIBDIR=
 SHPOOL_CUDA_VERSION= SHPOOL_LTO_ARCH= SHPOOL_LTO_CFLAGS=
-# A user's NVCC wins as it stands ("nvcc -ccbin g++-12" too: AC_PATH_PROG would drop such a value,
+# A user's NVCC is used unchanged ("nvcc -ccbin g++-12" too: AC_PATH_PROG would drop such a value,
 # so it is not called then).
 AS_CASE([$with_cuda],
   [no], [NVCC= shpool_have_nvcc_reason="(disabled)"],
@@ -73,7 +73,7 @@ AS_IF([test -n "$NVCC"], [
   AS_IF([test -n "$SHPOOL_CUDA_LOW"], [
     shpool_arch=$SHPOOL_CUDA_LOW
     shpool_ptx=" -gencode=arch=compute_$shpool_arch,code=compute_$shpool_arch"
-    # the highest too, for GPUs that this nvcc does not know; "90a" runs on no later one
+    # the highest too, for GPUs that this nvcc does not know; "90a" does not run on later ones
     AS_CASE([$shpool_high], [$SHPOOL_CUDA_LOW|*@<:@a-z@:>@], [],
       [AS_VAR_APPEND([shpool_ptx],
          [" -gencode=arch=compute_$shpool_high,code=compute_$shpool_high"])])
@@ -86,8 +86,8 @@ AS_IF([test -n "$NVCC"], [
   ])
   SHPOOL_LTO_ARCH=`echo "$SHPOOL_CUDA_LOW" | tr -d a-z`
 
-  # One real probe of the whole pipeline: -dc, ar, device link, host link; then its LTO-IR form, as
-  # nvJitLink takes it, and NVRTC for the tests.
+  # One probe of the whole pipeline: -dc, ar, device link, host link; then LTO-IR, the input of
+  # nvJitLink, and NVRTC for the tests.
   AC_MSG_CHECKING([whether $NVCC compiles and links relocatable device code])
   mkdir conftest.cud
   cat >conftest.cud/a.cu <<'_SHPOOL_EOF'

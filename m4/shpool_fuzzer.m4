@@ -1,7 +1,8 @@
 # SHPOOL_CHECK_FUZZER
 # -------------------
-# Look for a compiler with libFuzzer (clang, and its runtime, which Debian packages apart).  It need
-# not be the one that compiles the library: tests/build/fuzz.sh compiles what it fuzzes itself.
+# Look for a compiler with libFuzzer (clang, and its runtime, which Debian packages
+# separately).  It need not be the compiler of the library: tests/build/fuzz.sh compiles the code
+# that it fuzzes itself.
 #
 # Output: FUZZ_CC (empty: none), shpool_have_fuzzer
 AC_DEFUN([SHPOOL_CHECK_FUZZER], [
@@ -12,7 +13,7 @@ AS_IF([test -n "$FUZZ_CC"], [
   AC_MSG_CHECKING([whether $FUZZ_CC has -fsanitize=fuzzer,address,undefined])
   shpool_kept_cc=$CC shpool_kept_cflags=$CFLAGS
   CC=$FUZZ_CC CFLAGS="-fsanitize=fuzzer,address,undefined"
-  # not AC_RUN_IFELSE: without -runs it would fuzz for ever
+  # not AC_RUN_IFELSE: without -runs it would never end
   AC_LINK_IFELSE([AC_LANG_SOURCE([[
 int LLVMFuzzerTestOneInput(const unsigned char *data, __SIZE_TYPE__ size);
 int LLVMFuzzerTestOneInput(const unsigned char *data, __SIZE_TYPE__ size)

@@ -2,7 +2,7 @@
 # ----------------------
 # Look for the flags that make bugs of C programs hard to exploit: guarded stacks, string functions
 # that know the size of their target, and tables of functions that are read-only once the program
-# runs.  --disable-hardening does without them.  String functions are checked only in optimised
+# runs.  --disable-hardening leaves them out.  String functions are checked only in optimised
 # code, and not under sanitizers, which look for the same; a level that the user or the compiler
 # chose is kept.
 #

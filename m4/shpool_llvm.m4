@@ -5,8 +5,8 @@
 #            SHPOOL_LLVM_INCLUDEDIR, SHPOOL_LLVM_BINDIR, SHPOOL_LLVM_LIBRARY (the shared one);
 #            AM_CONDITIONAL HAVE_LLVM
 #
-# The clang plugin of shpool-coalesce is tied to one major version, the one whose clang knows CUDA
-# 13 best of those that it was tried with: 19.  auto: a machine without it builds all the rest.
+# The clang plugin of shpool-coalesce requires one major version, 19: of the versions that were
+# tried, its clang supports CUDA 13 best.  auto: a machine without it builds everything else.
 AC_DEFUN([SHPOOL_CHECK_LLVM], [
 AC_ARG_WITH([llvm],
   [AS_HELP_STRING([--with-llvm@<:@=LLVM-CONFIG@:>@],

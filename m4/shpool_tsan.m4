@@ -4,7 +4,7 @@
 # instrumented by ThreadSanitizer, while everything that runs on it must be.  Flags of one target
 # come before the user's CFLAGS in automake's compile lines, so -fno-sanitize=thread there would
 # lose.  Hence a -fsanitize=...thread... in CFLAGS or CXXFLAGS is moved to SHPOOL_TSAN_CFLAGS,
-# which AM_CFLAGS and AM_CXXFLAGS hold and simt's own flags take back.
+# which AM_CFLAGS and AM_CXXFLAGS contain and simt's own flags cancel.
 #
 # Output: SHPOOL_TSAN_CFLAGS, SHPOOL_NO_TSAN_CFLAGS, SHPOOL_TSAN in config.h
 AC_DEFUN([SHPOOL_CHECK_TSAN], [

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The Debian packages, as a user of Debian makes them, in a copy of this tree, and Python's wheel:
+# Checks the Debian packages, built in a copy of this tree as a user would, and Python's wheel:
 #
 #     sudo apt-get install build-essential devscripts debhelper lintian libcmocka-dev \
 #         libjansson-dev python3-venv
 #     packaging/check.sh [FOLDER]
 #
-# Builds them, asks lintian for errors, unpacks them side by side, and compiles and runs a program
-# on what came out, and the tests of the Python package.  Then the wheel is built and installed into
+# Builds the packages, runs lintian on them, unpacks them into one folder, and compiles and runs a
+# program and the tests of the Python package with them.  Then the wheel is built and installed into
 # a fresh virtual environment, and the same tests run from there; nothing is downloaded.
 # The packages are copied to FOLDER, if it is given.  Without CUDA and LLVM, as on
 # Debian's own machines; DEB_BUILD_OPTIONS=parallel=2 builds what debian/rules finds compilers for.

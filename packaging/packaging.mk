@@ -10,7 +10,7 @@ store-abi: libshpool.la
 	top_srcdir='$(top_srcdir)' $(SHELL) $(top_srcdir)/tests/build/abi.sh store
 .PHONY: store-abi
 
-# Folders that nobody but libshpool has; with what a user put there they stay.
+# Folders that only libshpool uses.  They stay if a user has put files there.
 uninstall-empty-folders:
 	for folder in '$(includedir)/shpool' '$(libdir)/shpool' '$(docdir)'; do \
 	  if test -d "$(DESTDIR)$$folder"; then \

@@ -3,12 +3,12 @@
 
     pip install ./python      configures and builds the library in a folder of its own; in the
                               source folder, if that is configured
-    pip install ./python --config-settings=build=FOLDER    takes what was built in FOLDER
+    pip install ./python --config-settings=build=FOLDER    uses the build in FOLDER
     pip install ./python --config-settings=configure=--with-cuda-arch=75,90
-    python3 python/backend.py FOLDER [TO]                  the wheel of what was built in FOLDER
+    python3 python/backend.py FOLDER [TO]                  the wheel of the build in FOLDER
 
-The wheel is for one platform and any Python 3.9 or newer.  It holds libshpool.so, the headers, and,
-built where nvcc is, the device library and the LTO-IR.  Needs no package beside pip.
+The wheel is for one platform and any Python 3.9 or newer.  It contains libshpool.so, the headers,
+and, if nvcc was found, the device library and the LTO-IR.  Needs no package besides pip.
 """
 import base64
 import hashlib
@@ -76,7 +76,7 @@ def _files(stage):
 
 
 def _info_files():
-    """Of the folder .dist-info, without its RECORD."""
+    """The files of the folder .dist-info, except its RECORD."""
     version = _version()
     with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
         metadata = METADATA.format(version=version, text=file.read())
@@ -95,7 +95,7 @@ def _pack(stage, to):
     files.append((f"{info}/RECORD", record.encode(), False))
     with zipfile.ZipFile(os.path.join(to, wheel), "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data, executable in files:
-            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))  # same bytes, same file
+            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))  # a fixed date
             entry.external_attr = (0o100755 if executable else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, data)

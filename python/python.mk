@@ -1,5 +1,5 @@
-# The Python package, staged in the build folder as a wheel holds it: tests run from there, and
-# python/backend.py makes the wheel of it.  Parts that a build does not have are not in it.
+# The Python package, staged in the build folder with the layout of a wheel.  Tests run from there,
+# and python/backend.py makes the wheel of it.  Parts that a build lacks are left out.
 #
 #   make python-stage     python/stage/shpool
 #   make wheel            shpool-VERSION-py3-none-PLATFORM.whl, with Python and nothing else
@@ -27,7 +27,7 @@ shpool_python_lto += python/numba.ltoir python/numba_check.ltoir
 endif
 endif
 
-# One copy of the runtime, that links to nothing but the driver, for every way to install CUDA.
+# One copy of the runtime, which needs only the driver, serves every way to install CUDA.
 python/libshpool_open.so: python/src/open.cu libshpool.la
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) -arch=sm_$(SHPOOL_CUDA_LOW) \

@@ -9,7 +9,7 @@
 shpool.numba    pools in Numba's kernels             shpool.torch  PyTorch's memory, extensions
 shpool.cupy     CuPy's memory, and kernels by NVRTC  shpool.executor  kernels on the CPU
 
-Everything is done by libshpool.so.  doc/PYTHON.md is the manual.
+libshpool.so does all the work.  doc/PYTHON.md is the manual.
 """
 import ctypes
 import os
@@ -48,13 +48,13 @@ def include():
 
 
 def libraries():
-    """Folder of libshpool.so.0 and, built where nvcc is, libshpool_device.a, for -L; None if the
+    """Folder of libshpool.so.0 and, if nvcc was found, libshpool_device.a, for -L; None if the
     system's library is used."""
     return _c.native("lib")
 
 
 def find_arch(name):
-    """What an architecture has: shared_block, shared_sm, threads_sm, ...  name: "sm_90"."""
+    """Limits of an architecture: shared_block, shared_sm, threads_sm, ...  name: "sm_90"."""
     found = _c.Arch()
     _c.check(_c.lib().shpool_arch_find(name.encode(), ctypes.byref(found)))
     return found
@@ -106,7 +106,7 @@ class Pool:
 
     @property
     def spills(self):
-        """Whether what does not fit goes to global memory."""
+        """Whether requests that do not fit spill to global memory."""
         return self.flags & _c.FLAG_SPILL != 0
 
     @property
@@ -126,7 +126,7 @@ class Pool:
         return report(self)
 
     def close(self):
-        """Release what open() took, and write the file of trace=FILE.  No kernel may still use
+        """Free the memory of open(), and write the file of trace=FILE.  No kernel may still use
         the pool.  Closing twice has no effect."""
         closer, self._closer = self._closer, None
         if closer is not None:
@@ -134,8 +134,8 @@ class Pool:
 
 
 class Report:
-    """What the kernels of a pool reported.  Its attributes are the fields of shpool_report_data:
-    mallocs, failures, peak_bytes, ...; bad_free and leak are lists of those that were noted."""
+    """The report of a pool's kernels.  Its attributes are the fields of shpool_report_data:
+    mallocs, failures, peak_bytes, ...; bad_free and leak are lists of the recorded ones."""
 
     def __init__(self, pool, data):
         self.data = data
@@ -171,7 +171,7 @@ def _want(block_threads, *, payload_bytes=0, total_bytes=0, threads_per_pool=0, 
                "total_bytes": total_bytes, "threads_per_pool": threads_per_pool,
                "alignment": alignment, "shared_limit": shared_limit, "spill_bytes": spill_bytes,
                "spill_blocks": spill_blocks}
-    for name, value in numbers.items():  # ctypes cuts what is too large
+    for name, value in numbers.items():  # ctypes truncates values that are too large
         if not isinstance(value, int) or not 0 <= value < 1 << 31:
             raise Error(f"{name} is {value!r}, not a whole number from 0 to {(1 << 31) - 1}")
     return _c.Config(flags=(_c.FLAG_STATS if stats else 0) | (_c.FLAG_CHECK if check else 0),
@@ -186,7 +186,7 @@ def _filled(function, spec, want):
 
 
 def plan(spec=None, *, block_threads, arch=None, **want):
-    """Work out a pool: which allocator, and exactly what it needs.  No GPU needed.
+    """Plan a pool: its allocator, and exactly what it needs.  No GPU needed.
 
     spec           "bitmap", "warp_best_fit:threads_per_pool=8", ...; None: $SHPOOL_ALLOCATOR, or
                    the default
@@ -197,7 +197,7 @@ def plan(spec=None, *, block_threads, arch=None, **want):
     threads_per_pool, alignment, stats, check, shared_limit, spill, spill_bytes, spill_blocks:
                    as in shpool_config (doc/PLANNING.md, doc/SPILL.md)
 
-    Raises Error: what was asked, what was found, and what would work.
+    Raises Error, which says what was requested, what was found, and what would work.
     """
     if arch is not None:
         want.setdefault("shared_limit", find_arch(arch).shared_block)
@@ -213,7 +213,7 @@ def open(spec=None, *, block_threads, **want):  # as the C function is called
 
 
 def report(pool):
-    """What the kernels that ran with this pool reported so far: a Report.  Waits for the device.
+    """The Report of the kernels that ran with this pool so far.  Waits for the device.
 
     The pool was opened with stats=True, check=True or a spill option; Error otherwise."""
     if pool._reporter is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """libshpool.so by ctypes: where its files are, the C structures, and errors as exceptions.
 
-Nothing of the library is written a second time here.  The structures are those of shpool/abi.h and
-shpool/shpool.h; tests/python/test_layout.py compares them with what a C compiler makes of these.
+No code of the library is duplicated here.  The structures are those of shpool/abi.h and
+shpool/shpool.h; tests/python/test_layout.py compares them with a C compiler's layout of these.
 """
 import ctypes
 import os
@@ -28,7 +28,7 @@ class Error(RuntimeError):
 
     status  the number, as shpool_status
     name    its name without SHPOOL_ERR_: "NOT_FOUND", "TOO_LARGE", ...
-    str()   what was asked, what was found, and what would work
+    str()   what was requested, what was found, and what would work
     """
 
     def __init__(self, text, status=-1):
@@ -101,7 +101,7 @@ class ReportData(_Plain):
 
 
 class Arch(_Plain):
-    """shpool_arch: what an architecture gives a block and a multiprocessor"""
+    """shpool_arch: limits of an architecture for a block and a multiprocessor"""
 
     _fields_ = _words("arch shared_block shared_sm shared_reserved threads_sm blocks_sm")
 
@@ -113,7 +113,7 @@ class Advice(_Plain):
 
 
 class Blob(_Plain):
-    """shpool_blob: LTO-IR, and what it was made by and for"""
+    """shpool_blob: LTO-IR, with the CUDA version that made it and its architecture"""
 
 
 Blob._fields_ = [("data", POINTER(ctypes.c_ubyte)), ("bytes", c_size_t), ("cuda", c_uint32),
@@ -121,7 +121,7 @@ Blob._fields_ = [("data", POINTER(ctypes.c_ubyte)), ("bytes", c_size_t), ("cuda"
 
 
 class AllocatorStruct(_Plain):
-    """shpool_allocator, up to what is used here"""
+    """shpool_allocator, up to the last field used here"""
 
     _fields_ = _words("abi bytes") + [("name", c_char_p), ("summary", c_char_p)] + _words(
         "scope caps")
@@ -194,7 +194,7 @@ NATIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native")
 
 
 class _Loaded:
-    """What was loaded so far."""
+    """The libraries loaded so far."""
 
     path = None
     library = None
@@ -266,7 +266,7 @@ def opener():
 
 
 def check(status):
-    """Raise the library's own words for a failure."""
+    """Raise an Error with the library's own message for a failure."""
     if status != 0:
         text = lib().shpool_last_error().decode(errors="replace")
         raise Error(text or lib().shpool_strerror(status).decode(), status)

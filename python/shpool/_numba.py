@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""shpool.numba's types and functions: what Numba has to know to call python/src/numba.cu.
+"""shpool.numba's types and functions, with which Numba calls python/src/numba.cu.
 
     PoolType(key)  the words of a shpool_pool that a linked kernel reads, each a kernel parameter
     HeapType(key)  eight 32-bit words: a thread's heap, by value, so that it stays in registers
 
-The key names the allocator, and whether the pool counts and spills.  It is part of the type: Numba
-then compiles a kernel for each allocator, and the first function that is called in it adds that
-allocator's code to the link.
+The key names the allocator and states whether the pool counts and spills.  It is part of the type:
+Numba then compiles a kernel for each allocator, and the first function that is called in it adds
+that allocator's code to the link.
 """
 import ctypes
 import functools
@@ -27,13 +27,13 @@ from . import Pool, _c
 HEAP_WORDS = ("base", "bytes", "rank", "flags", "word0", "word1", "area", "window")
 I32, I64, PTR = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
 MOST = 0x7fffffff  # SHPOOL_MAX_REQUEST
-SPILLING = ("native",)  # allocators that have nothing but global memory
+SPILLING = ("native",)  # allocators that have only global memory
 
 
 # ---- types ----
 
 class PoolType(types.UniTuple):
-    """Of a pool as a kernel's argument; key: "bitmap", "bitmap:check", "bitmap:spill"."""
+    """Type of a pool as a kernel's argument; key: "bitmap", "bitmap:check", "bitmap:spill"."""
 
     def __init__(self, key):
         super().__init__(types.CPointer(types.uint8), len(Pool.WORDS))
@@ -59,7 +59,7 @@ class PoolType(types.UniTuple):
 
 
 class HeapType(types.Type):
-    """Of what init() returns."""
+    """Type of the heap that init() returns."""
 
     def __init__(self, key):
         super().__init__(f"shpool.Heap({key})")
@@ -139,7 +139,7 @@ def _linker_version():
 
 
 def _check_linker(made, here):
-    """CUDA versions times 1,000: nvJitLink takes what its own major version made, up to itself."""
+    """CUDA versions times 1,000: nvJitLink accepts its own major version, up to its own release."""
     if made and (made // 1000 != here // 1000 or made > here):
         raise _c.Error(
             f"libshpool's LTO-IR was made by CUDA {made // 1000}.{made % 1000 // 10}, Numba's "
@@ -154,7 +154,7 @@ def _bytes_of(blob):
 
 @functools.lru_cache(maxsize=None)
 def _linkables(key, arch):
-    """The three inputs of the link beside Numba's own: one object each, however often asked."""
+    """The three inputs of the link besides Numba's own: always the same three objects."""
     name, *words = key.split(":")
     allocator, spill = (ctypes.POINTER(_c.Blob)() for _ in range(2))
     spec = name + (":spill=arena+native" if "spill" in words else "")
@@ -237,8 +237,8 @@ def _size(context, builder, dtype):
 
 
 def _bytes(builder, key, count, size):
-    """count * size; what would be too large for any pool stays too large, negative counts too.  In
-    a form after which the compiler knows that the C function's own limit is kept."""
+    """count * size.  Products too large for any pool, and negative counts, stay too large.  The
+    form lets the compiler deduce that the C function's own limit is kept."""
     most = ir.Constant(I64, MOST // size)
     fits = builder.icmp_unsigned("<", count, most)
     if "spill" in key or key in SPILLING:  # global memory may have room for the limit itself
@@ -248,7 +248,7 @@ def _bytes(builder, key, count, size):
 
 
 def _make_view(context, builder, kind, pointer, count):
-    """The 1-D array of what was allocated; without elements if that is NULL."""
+    """The 1-D array over an allocation; without elements if that is NULL."""
     size = _size(context, builder, kind.dtype)
     none = builder.icmp_unsigned("==", builder.ptrtoint(pointer, I64), ir.Constant(I64, 0))
     shape = builder.select(none, ir.Constant(I64, 0), count)

@@ -8,8 +8,8 @@ or
     with torch.cuda.use_mem_pool(pool):
         ...
 
-Which allocator of device memory serves is said by SHPOOL_DEVICE_ALLOCATOR.  doc/PYTORCH.md compares
-the two ways, and has an operator.
+SHPOOL_DEVICE_ALLOCATOR selects the allocator of device memory.  doc/PYTORCH.md compares the two
+ways and has an example of an operator.
 """
 import ctypes
 
@@ -48,7 +48,7 @@ def _check_version():
 
 
 def _refuse_to_share():
-    """Let torch.multiprocessing fail for a tensor in libshpool's memory, with a reason.
+    """Make torch.multiprocessing fail with a reason for a tensor in libshpool's memory.
 
     PyTorch shares by cudaIpcGetMemHandle.  Mapped memory has no such handle, and the handle of a
     part of a slab opens the slab: the other process would read at its beginning."""
@@ -70,7 +70,7 @@ def _refuse_to_share():
 
 
 def allocator():
-    """PyTorch's object for libshpool, with every hook that this version of PyTorch takes."""
+    """PyTorch's object for libshpool, with every hook that this version of PyTorch supports."""
     _check_version()
     _refuse_to_share()
     library = _c.lib()
@@ -121,7 +121,7 @@ def extension(allocator_name="bitmap", *, check=False, spill=False):
         module = torch.utils.cpp_extension.load("rows", ["rows.cu"], **shpool.torch.extension())
 
     allocator_name  is compiled into the kernels (SHPOOL_INLINE): the fastest binding
-    check           compile in what stats=1, check=1 and trace need (SHPOOL_CHECK)
+    check           compile in the code for stats=1, check=1 and trace (SHPOOL_CHECK)
     spill           likewise for spill options (SHPOOL_SPILL)
 
     For CUDAExtension() in a setup.py see doc/PYTORCH.md."""
@@ -132,7 +132,7 @@ def extension(allocator_name="bitmap", *, check=False, spill=False):
     defines = [f"-DSHPOOL_INLINE={allocator_name}"]
     defines += ["-DSHPOOL_CHECK"] if check else []
     defines += ["-DSHPOOL_SPILL"] if spill else []
-    # by its path: the wheel's file has no name that -l finds
+    # by its path, because -l does not find the wheel's file name
     path = _c.path_of_library()
     rpath = ["-Wl,-rpath," + path.rsplit("/", maxsplit=1)[0]] if "/" in path else []
     return {"extra_include_paths": [shpool.include()],

@@ -40,7 +40,7 @@ NUMBA void shpool_numba_init(const shpool_pool *pool, void *at, uint32_t heap_p[
 
 NUMBA void shpool_numba_fini(HEAP) { shpool_fini(HERE); }
 
-/* ---- a thread's ---- */
+/* ---- requests of a thread ---- */
 
 NUMBA void *shpool_numba_malloc(HEAP, numba_size bytes) { return shpool_malloc(HERE, bytes); }
 
@@ -63,7 +63,7 @@ NUMBA void *shpool_numba_realloc(HEAP, void *ptr, numba_size bytes)
 
 NUMBA uint32_t shpool_numba_free(HEAP, void *ptr) { return shpool_free_at(HERE, ptr, 0); }
 
-/* ---- a group's ---- */
+/* ---- requests of a group ---- */
 
 NUMBA void *shpool_numba_malloc_lanes(HEAP, numba_size lanes, numba_size bytes)
 {

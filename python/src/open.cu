@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool_open() and its relatives for Python, which cannot call what is inline in a header.  The
- * CUDA runtime is in here; it takes the context that PyTorch, CuPy or Numba made current.  Pools
- * are for kernels that are linked with their allocator, or have it compiled in. */
+/* shpool_open() and its relatives for Python, which cannot call inline functions of a header.  The
+ * file contains the CUDA runtime, which uses the context that PyTorch, CuPy or Numba made current.
+ * Pools are for kernels that are linked with their allocator, or have it compiled in. */
 #define SHPOOL_LINKED
 #define SHPOOL_CHECK
 #include <shpool/shpool.cuh>
