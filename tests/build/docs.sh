@@ -3,9 +3,9 @@
 # What documents name exists: in doc/INTERNALS.md each file, and each function in the file that was
 # named before it; the figures of doc/CHOOSING.md in the section of doc/performance.md that the row
 # names, those of README.md's two tables in the sections that they come from; messages of the
-# library in doc/TROUBLESHOOTING.md; in README.md, doc/*.md and the manual files and identifiers.
-# In a build folder also: the manual's examples of commands run, and README.md shows what
-# shpool-info prints.
+# library in doc/TROUBLESHOOTING.md; SHPOOL_ABI in doc/PLUGINS.md; in README.md, doc/*.md and the
+# manual files and identifiers.  In a build folder also: the manual's examples of commands run, and
+# README.md shows what shpool-info prints.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -105,6 +105,11 @@ while IFS= read -r message; do
         fail "doc/TROUBLESHOOTING.md: nobody says \"$message\""
 done <"$tmp/messages"
 [ "$count" -ge 5 ] || fail "doc/TROUBLESHOOTING.md: only $count messages were found"
+
+# ---- doc/PLUGINS.md: a refused plugin meets the library of today ----
+abi=$(sed -n 's/^#define SHPOOL_ABI \([0-9]*\)u$/\1/p' include/shpool/abi.h)
+grep -q "ABI $((abi - 1)) and .*this library has ABI $abi " doc/PLUGINS.md ||
+    fail "doc/PLUGINS.md: its example of a refused plugin is not for ABI $abi"
 
 # ---- files ----
 count=0
