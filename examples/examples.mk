@@ -1,4 +1,5 @@
-# Compiled by make check, installed as documentation; without a GPU they exit 77 (skipped).
+# Compiled by make check, installed as documentation; those for a GPU exit 77 (skipped)
+# without one.
 # make installcheck compiles all of them with the commands that they give.
 shpool_examples = examples/device examples/executor
 examples_device_LDADD = libshpool_core.la

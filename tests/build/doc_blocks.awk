@@ -30,6 +30,7 @@ function add(line) {
         close_piece()
         return
     }
+    if (page) gsub(/\\e/, "\\\\", line) # as mdoc spells a backslash
     line = plain(line)
     if (line == "") return
     if (piece == "") first = FNR

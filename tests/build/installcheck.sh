@@ -27,6 +27,11 @@ try() {
         failed=$((failed + 1))
     fi
 }
+prints() { # WORDS COMMAND...
+    words=$1
+    shift
+    "$@" | grep -q -- "$words"
+}
 refused() { if "$@"; then return 1; else return 0; fi; }
 selects() { SHPOOL_ALLOCATOR=$1 "$tmp/c" | grep -q "of $1\$"; }
 without_rdc() { # nvcc would link it, and the kernel call functions of another image
@@ -166,11 +171,6 @@ awk 'BEGIN { srand(1); n = 400; print "%%MatrixMarket Matrix Coordinate Real Gen
     >"$tmp/signs.mtx" # sums in which much cancels: rounding is no error
 try "sparse allows for rounding" "$tmp/sparse_cpu" --most 4096 --pool 8192 "$tmp/signs.mtx"
 printf ' \n\nYes, yes; no. Yes, yes' >"$tmp/lines" # two without words, one that repeats two
-prints() { # WORDS COMMAND...
-    words=$1
-    shift
-    "$@" | grep -q -- "$words"
-}
 try "repeats counts lines" prints 'average: 1.0 0.3 0.0 ' "$tmp/repeats_cpu" "$tmp/lines"
 try "repeats refuses a text of nothing" says 'is empty' "$tmp/repeats_cpu" /dev/null
 mkdir "$tmp/examples"
