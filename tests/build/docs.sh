@@ -4,7 +4,7 @@
 # named before it; the figures of doc/CHOOSING.md in the section of doc/performance.md that the row
 # names, those of README.md's two tables in the sections that they come from; messages of the
 # library in doc/TROUBLESHOOTING.md; SHPOOL_ABI in doc/PLUGINS.md; in README.md, doc/*.md and the
-# manual files and identifiers.  In a build folder also: the manual's examples of commands run, and
+# manual files, headings that links lead to, and identifiers.  In a build folder also: the manual's examples of commands run, and
 # README.md shows what shpool-info prints.
 #
 #   top_srcdir   source folder [the one above this script's]
@@ -46,7 +46,7 @@ done <"$tmp/names"
 # ---- doc/CHOOSING.md: "| ... figures ... | Section |" ----
 # Numbers of two digits and more, and those with a point, are figures.  Commas part thousands.
 section_of() { # TITLE
-    awk -v section="## $1" '/^##/ { on = ($0 == section) } on' doc/performance.md | tr -d ','
+    awk -v section="## $1" '/^## / { on = ($0 == section) } on' doc/performance.md | tr -d ','
 }
 figures_of() { # TEXT
     echo "$1" | sed 's/`[^`]*`//g' | tr -d ',' | grep -oE '[0-9]+\.[0-9]+|[0-9]{2,}'
@@ -122,6 +122,26 @@ for page in README.md doc/*.md; do
     done
 done
 [ "$count" -ge 40 ] || fail "only $count references to files were found"
+
+# ---- links to headings of pages ----
+# A heading's anchor: small letters, blanks as hyphens, no other signs.
+anchors_of() { # PAGE
+    sed -n 's/^##* //p' "$1" | tr 'A-Z ' 'a-z-' | sed 's/[^a-z0-9_-]//g'
+}
+count=0
+for page in README.md doc/*.md allocators/*/README.md; do
+    for link in $(grep -o '](\([A-Za-z0-9_/.-]*\)#[^)]*)' "$page" | sed 's/^](//; s/)$//'); do
+        count=$((count + 1))
+        to=${link%%#*}
+        [ -n "$to" ] && to=$(dirname "$page")/$to || to=$page
+        if [ ! -e "$to" ]; then
+            fail "$page: there is no $to"
+        elif ! anchors_of "$to" | grep -qxF -- "${link#*#}"; then
+            fail "$page: $to has no heading ${link#*#}"
+        fi
+    done
+done
+[ "$count" -ge 30 ] || fail "only $count links to headings were found"
 
 # ---- identifiers: what is spelt like one of ours is one ----
 # mine, own, a, b and NAME are made up; shpool_ALLOCATOR_free and such are made by macros.

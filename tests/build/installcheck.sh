@@ -66,7 +66,7 @@ linked() { # PAGE: the files that it links to are installed where it looks for t
         test -f "$(dirname "$DOCDIR/$1")/$to" || { echo "$1: no $to"; return 1; }
     done <"$tmp/links"
 }
-for name in README.md doc/performance.md doc/COALESCE-CLANG.md; do
+for name in README.md doc/performance.md doc/EXPERIMENTS.md doc/COALESCE-CLANG.md; do
     try "links of $name" linked "$name"
 done
 try "pages of allocators" test -f "$DOCDIR/allocators/${allocators%% *}/README.md"
