@@ -18,7 +18,7 @@ const char *shpool_strerror(shpool_status status)
     case SHPOOL_ERR_NOT_FOUND:   return "nothing of that name or number";
     case SHPOOL_ERR_NO_MEMORY:   return "host or device memory ran out";
     case SHPOOL_ERR_SPEC:        return "an allocator spec or environment variable does not parse";
-    case SHPOOL_ERR_TOO_SMALL:   return "the bytes given cannot hold the pools asked for";
+    case SHPOOL_ERR_TOO_SMALL:   return "the bytes given cannot hold the requested pools";
     case SHPOOL_ERR_TOO_LARGE:   return "more than a block, a pool or the device can have";
     case SHPOOL_ERR_ALIGNMENT:   return "a base or size is not aligned as the pool needs it";
     case SHPOOL_ERR_LAUNCH:      return "the launch reserved less shared memory than needed";

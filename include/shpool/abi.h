@@ -50,7 +50,7 @@ typedef enum shpool_status {
     SHPOOL_ERR_NOT_FOUND   = -2,  /**< nothing has that name or number */
     SHPOOL_ERR_NO_MEMORY   = -3,  /**< host or device memory ran out */
     SHPOOL_ERR_SPEC        = -4,  /**< an allocator spec or environment variable does not parse */
-    SHPOOL_ERR_TOO_SMALL   = -5,  /**< the bytes given cannot hold the pools asked for */
+    SHPOOL_ERR_TOO_SMALL   = -5,  /**< the bytes given cannot hold the requested pools */
     SHPOOL_ERR_TOO_LARGE   = -6,  /**< more than a block, a pool or the device can have */
     SHPOOL_ERR_ALIGNMENT   = -7,  /**< a base or size is not aligned as the pool needs it */
     SHPOOL_ERR_LAUNCH      = -8,  /**< the launch reserved less shared memory than the pool needs */

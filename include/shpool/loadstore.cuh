@@ -84,7 +84,7 @@
  * VT, copy_path::vector>(...).  The operands' types choose the path at compile time; at run time it
  * is used if the pointers permit:
  *   from, to               automatic        taken at run time if
- *   memory to memory       vector; tiles    both addresses are equal modulo 16; ends that are no
+ *   memory to memory       vector; tiles    both addresses are equal modulo 16; ends that are not
  *                          below 16 bytes   multiples of 16 bytes move in smaller pieces
  *                          a thread of
  *                          words: elements

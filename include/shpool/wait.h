@@ -33,7 +33,7 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  * Normally the request that has waited longest is tried first; the others, and new ones, sleep
  * meanwhile.  So a large request is not overtaken for ever by small ones, but there is no fixed
  * bound (doc/GROUPS.md, "Who is served first").  shpool_malloc(), which never waits, does not stand
- * in line.  A request that was passed over SHPOOL_TURN_PATIENCE times in a row, some 65
+ * in line.  A request that was passed over SHPOOL_TURN_PATIENCE times in a row, about 65
  * microseconds, is tried out of turn: the one at the head may need memory that it holds.  A thread
  * sleeps about 32 ns at first, twice as long each time, about 1 us at most.
  *
@@ -162,7 +162,7 @@ SIMT_FN void *shpool_aligned_malloc_wait_warp(shpool_heap heap, size_t alignment
 /**
  * shpool_malloc_wait() for the whole block: its first warp waits, the others at a barrier; scope as
  * shpool_malloc_block().  What other threads of the block would have to free does not come while
- * they stand there: it is for memory that copies (after.h) or neighbours in a cluster give back.
+ * they stand there: it is for memory that copies (after.h) or neighbours in a cluster free.
  */
 SIMT_FN void *shpool_malloc_wait_block(shpool_heap heap, size_t bytes, uint32_t attempts)
 {

@@ -125,7 +125,7 @@ SHPOOL_API shpool_status shpool_buffer_copy(shpool_buffer *to, size_t to_first,
                                             const shpool_buffer *from, size_t from_first,
                                             size_t count);
 
-/* ---- fills: all elements, in the order of the stream ---- */
+/* ---- fills: all elements, in stream order ---- */
 
 /** Set every element to *element, of the buffer's type.  Works on the device. */
 SHPOOL_API shpool_status shpool_buffer_fill(shpool_buffer *buffer, const void *element);

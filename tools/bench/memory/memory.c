@@ -26,7 +26,7 @@ static const struct {
     {"share", memory_share, "memory that goes from stream to stream, one-shot streams"},
     {"train", memory_train, "made-up training loops and caches: peak held against peak asked for"},
     {"cold", memory_cold, "growth to 4 GiB in pieces, and trim"},
-    {"oom", memory_oom, "a request that only fits when everything idle is given back"},
+    {"oom", memory_oom, "a request that only fits when everything idle is returned"},
 };
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 

@@ -48,7 +48,7 @@ private:
 class CudaTimer : public noncopyable {
 public:
     CudaTimer() : context_(nullptr), own_(true) {}
-    /** Of a context, borrowed. */
+    /** The timer of a context, which is borrowed. */
     explicit CudaTimer(shpool_context *context) : context_(context), own_(false) {}
     ~CudaTimer()
     {
