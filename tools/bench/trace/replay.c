@@ -75,7 +75,7 @@ static int check_trace(int argc, char **argv, void *into)
     replay_options *o = into;
 
     if (optind + 1 != argc) {
-        fputs("shpool-bench: one trace belongs behind the options of replay\n", stderr);
+        fputs("shpool-bench: one trace belongs after the options of replay\n", stderr);
         return -1;
     }
     o->file = argv[optind];
