@@ -14,6 +14,7 @@ shpool_test_scripts += \
 	tests/build/man.sh \
 	tests/build/messages.sh \
 	tests/build/plugin.sh \
+	tests/build/prose.sh \
 	tests/build/quickstart.sh \
 	tests/build/reference.sh \
 	tests/build/relink.sh \
@@ -25,8 +26,8 @@ shpool_test_scripts += \
 	tests/build/walls.sh
 EXTRA_DIST += tests/build/checks.sh tests/build/doc_blocks.awk tests/build/doc_snippets.cu \
 	tests/build/relink.cu \
-	tests/build/load_rounds.c tests/build/nvrtc_headers.c tests/build/prototypes.awk \
-	tests/build/synopsis.awk
+	tests/build/load_rounds.c tests/build/nvrtc_headers.c tests/build/prose.awk \
+	tests/build/prose.words tests/build/prototypes.awk tests/build/synopsis.awk
 if HAVE_CMOCKA
 shpool_cmocka_tests += tests/build/test_doc_snippets
 endif
