@@ -51,7 +51,7 @@ const char *coalesce_refusal_text(coalesce_refusal refusal)
     case COALESCE_NEGATIVE_STRIDE:
         return "the records descend from lane to lane";
     case COALESCE_ODD_STRIDE:
-        return "the record is no multiple of 4 bytes";
+        return "the record is not a multiple of 4 bytes";
     case COALESCE_RECORD_TOO_LONG:
         return "the record is longer than 32 words";
     case COALESCE_SPACE:

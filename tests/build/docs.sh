@@ -4,8 +4,8 @@
 # named before it; the figures of doc/CHOOSING.md in the section of doc/performance.md that the row
 # names, those of README.md's two tables in the sections that they come from; messages of the
 # library in doc/TROUBLESHOOTING.md; SHPOOL_ABI in doc/PLUGINS.md; in README.md, doc/*.md and the
-# manual files, headings that links lead to, and identifiers.  In a build folder also: the manual's examples of commands run, and
-# README.md shows what shpool-info prints.
+# manual files, headings that links lead to, and identifiers.  In a build folder also: the manual's
+# examples of commands run, and README.md shows what shpool-info prints.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -85,7 +85,7 @@ done
 {
     section_of 'The larger examples'
     section_of 'Scratch, spill, waiting, clusters'
-    sed -n '/^## 8. What it is worth/,$p' doc/PERSISTENT.md
+    sed -n '/^## 8. Results/,$p' doc/PERSISTENT.md
 } | tr -d ',' >"$tmp/section"
 count=0
 for figure in $(figures_of "$(sed -n '/^| kernel | static arrays/,/^$/p' README.md)"); do

@@ -13,9 +13,9 @@
 #   bitmap, thread_bitmap           malloc and free: up to 16 bytes; cluster_bitmap's free: 24
 #   bitmap, where the home word     up to 64; a request that cluster_bitmap serves from another
 #   has no room                     block: 72
-#   bitmap, for a group             up to 128; the exact search of a warp (malloc_warp): 144 on sm_75
-#                                   and sm_80, 56 from sm_90 on.  Its hint costs 24 bytes, and turned
-#                                   a search of a full pool from 13,552 cycles into 762
+#   bitmap, for a group             up to 128; the exact search of a warp (malloc_warp): 144 on
+#                                   sm_75 and sm_80, 56 from sm_90 on.  Its hint costs 24 bytes, and
+#                                   turned a search of a full pool from 13,552 cycles into 762
 #   rbtree                          malloc: two registers on sm_100 and later
 #   impl/heap/tags_batch.h          up to 80 bytes, once a call of the whole warp
 # Functions that are called less often may save up to 32 bytes.  The counted functions (stats=1,

@@ -22,7 +22,7 @@ KERNEL d02_order(word *to, const word *from, int, int) {
     int t = threadIdx.x + blockIdx.x * blockDim.x;
     to[3 * t] = from[3 * t], to[3 * t + 1] = from[3 * t + 1], to[3 * t + 2] = from[3 * t + 2];
 }
-// 3: a bound that is no multiple of the block
+// 3: a bound that is not a multiple of the block
 KERNEL d03_guard(word *to, const word *from, int n, int) {
     int t = THREAD;
     if (t < n) {
