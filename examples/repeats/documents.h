@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Documents on the host, one a line: made up or read, and their repeats counted. */
+/* Documents on the host, one a line: generated or read, and their repeats counted. */
 #ifndef SHPOOL_EXAMPLES_REPEATS_DOCUMENTS_H
 #define SHPOOL_EXAMPLES_REPEATS_DOCUMENTS_H
 
@@ -34,7 +34,7 @@ struct random_numbers { /* xorshift64* (Marsaglia; Vigna) */
     }
 };
 
-/* The word of a rank: frequent ones are short. */
+/* The word of a rank; frequent words are short. */
 static inline std::string make_word(uint32_t rank)
 {
     random_numbers random = { 0x9e3779b97f4a7c15ull * (rank + 1u) };
@@ -75,7 +75,7 @@ struct word_source {
     }
 };
 
-/* One document; each twentieth sentence repeats as many words from before. */
+/* One document; every twentieth sentence repeats earlier words. */
 static inline void make_document(word_source &source, uint32_t words, std::vector<uint8_t> &text)
 {
     std::vector<std::string> past;
@@ -104,7 +104,7 @@ static inline void make_document(word_source &source, uint32_t words, std::vecto
 }
 
 /* Lengths as on web pages: their logarithms have a normal distribution, half of the documents have
- * up to `middle` words, one in six more than three times as many. */
+ * up to `middle` words, one in six has more than three times as many. */
 static inline std::vector<uint8_t> make_text(size_t bytes, uint32_t vocabulary, double middle)
 {
     word_source          source(vocabulary);

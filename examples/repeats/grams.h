@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How repetitive each document of a collection is: of its runs of n words, n from 1 to LENGTHS, how
- * many have been in it before.  Shares of repeated runs are what one filters boilerplate and
- * machine-made text by when a corpus is collected (Rae et al., Scaling Language Models, 2021).
+ * Measures how repetitive each document of a collection is: for runs of n words, with n from 1 to
+ * LENGTHS, it counts those that have occurred in the document before.  The proportion of repeated
+ * runs is used to filter boilerplate and generated text out of a corpus (Rae et al., Scaling
+ * Language Models, 2021).
  *
- * find_words() leaves the hash of each word, in order.  Then somebody takes one document after
- * another, keeps the hashes of its runs, and groups equal runs by a hash table, anew for each n.
- * How much memory that takes depends on the document, by a factor of thousands.  Where it comes
- * from, and who works on a document, is what the versions differ in:
+ * find_words() stores the hash of each word, in order.  Then a warp or a block takes one document
+ * after another, computes the hashes of its runs, and groups equal runs with a hash table, which
+ * is built again for each n.  The memory for that differs from document to document by a factor of
+ * thousands.  The versions differ in where the memory comes from and in which threads work on a
+ * document:
  *
- *   grams_in_pool                a pool that all warps of the block share: each as much as it needs
+ *   grams_in_pool                a pool that all warps of the block share; each warp allocates as
+ *                                much as its document needs
  *   grams_by_warps<in_shared>    a static array for each warp, as long as the longest document
- *   grams_by_blocks<in_shared>   a static array for each block, whose warps do a document together
+ *   grams_by_blocks<in_shared>   a static array for each block; its warps share a document
  *   grams_by_warps<in_global>, grams_by_blocks<in_global>   the same arrays in global memory
- *   grams_of_large               global memory, for what is longer than that; by blocks, in each
- *                                version
+ *   grams_of_large               global memory, for longer documents; by blocks, in all versions
  *
- * Words are the same if their hashes of 32 bits are. */
+ * Two words are considered equal if their 32-bit hashes are. */
 #ifndef SHPOOL_EXAMPLES_REPEATS_GRAMS_H
 #define SHPOOL_EXAMPLES_REPEATS_GRAMS_H
 
 #include "../group.h"
 
 #define LENGTHS 8u  /* of runs, in words */
-#define AHEAD   8u  /* bytes that a lane reads at once: one at a time waits for memory each time */
-#define VACANT  ~0u /* in place of a run's number */
+#define AHEAD   8u  /* bytes that a lane reads at once; reading them one by one waits each time */
+#define VACANT  ~0u /* an empty entry, in place of a run's number */
 
-/* What kernels count and the host reads. */
+/* Counters of the kernels, which the host reads. */
 struct totals {
-    uint32_t           next;     /* document that nobody has taken yet */
+    uint32_t           next;     /* first document that is not taken yet */
     uint32_t           large;    /* entries of collection.large */
     uint32_t           longest;  /* bytes of the longest among these */
-    uint32_t           unserved; /* documents that got no memory: none, or it fails */
+    uint32_t           unserved; /* documents that got no memory; must be 0 */
     unsigned long long words;
 };
 
@@ -39,9 +41,9 @@ struct collection {
     const uint8_t  *text;
     const uint32_t *begin; /* document d is text[begin[d]] up to [begin[d + 1] - 1] */
     uint32_t        documents;
-    uint32_t        most;    /* bytes of the longest document's memory but for large ones */
-    uint32_t       *hash;    /* of words: the document's begin at first_word() */
-    uint32_t       *words;   /* for each document: how many */
+    uint32_t        most;    /* bytes for the longest document that is not large */
+    uint32_t       *hash;    /* of words; a document's start at first_word() */
+    uint32_t       *words;   /* number of words of each document */
     uint32_t       *large;   /* documents that need more than most */
     uint32_t       *repeats; /* LENGTHS for each document */
     totals         *sum;
@@ -49,7 +51,7 @@ struct collection {
 
 /* ---- words: letters, digits and bytes from 128 on; capitals count as small letters ---- */
 
-/* A character as it counts; 0: between words. */
+/* The character in lower case; 0: it separates words. */
 SIMT_HD uint32_t fold(uint32_t c)
 {
     const uint32_t small = c | 0x20u;
@@ -72,7 +74,7 @@ SIMT_HD uint32_t hash_word(const uint8_t *text, uint32_t at, uint32_t end)
     return hash;
 }
 
-/* The hash of a run that is one word longer than these two, which overlap but for their ends. */
+/* The hash of a run that is one word longer than these two, which overlap except for their ends. */
 SIMT_FN uint32_t join(uint32_t run, uint32_t next)
 {
     const uint32_t sum = (run << 7 | run >> 25) * 2654435761u + next;
@@ -80,17 +82,17 @@ SIMT_FN uint32_t join(uint32_t run, uint32_t next)
     return sum ^ sum >> 15;
 }
 
-/* Where a document's hashes are: a word has at least two bytes, with the one behind it. */
+/* Index of a document's first hash: a word has at least two bytes, with the separator after it. */
 SIMT_FN uint32_t first_word(const collection &c, uint32_t document)
 {
     return c.begin[document] / 2u + document;
 }
 
-/* The hashes of runs, then a table of their numbers with half as many entries again. */
+/* The hashes of the runs, then a hash table of their numbers with 1.5 times as many entries. */
 SIMT_HD uint32_t table_entries(uint32_t words) { return words + words / 2u + 1u; }
 SIMT_HD uint32_t document_bytes(uint32_t words) { return 4u * (words + table_entries(words)); }
 
-/* A warp for each document: where words begin, then their hashes, by all lanes. */
+/* A warp for each document: all lanes find where words begin, then compute their hashes. */
 struct find_words {
     collection c;
 
@@ -102,7 +104,7 @@ struct find_words {
             const uint32_t count = mark_words(d);
             uint32_t      *hash  = c.hash + first_word(c, d);
 
-            simt_warp_sync(SIMT_ALL_LANES); /* the marks are there */
+            simt_warp_sync(SIMT_ALL_LANES); /* all marks are written */
             for (uint32_t i = simt_lane(); i < count; i += SIMT_WARP) {
                 hash[i] = hash_word(c.text, hash[i], c.begin[d + 1u]);
             }
@@ -166,9 +168,9 @@ SIMT_FN bool same_words(const uint32_t *a, const uint32_t *b, uint32_t count)
     return i == count;
 }
 
-/* Whether the i-th run, n words from hash[i] on, has been in the table; it is afterwards.  A
- * generator with a period of 2^32 (Numerical Recipes') leads from place to place: entries in a row
- * would form longer and longer rows, and 32 lanes wait for the unluckiest one. */
+/* Insert the i-th run, n words from hash[i] on; returns 1 if the table already had an equal one.
+ * A generator with a period of 2^32 (Numerical Recipes') gives the probe sequence: linear probing
+ * would form longer and longer clusters, and 32 lanes wait for the unluckiest one. */
 template <class Words>
 SIMT_FN uint32_t seen_before(Words runs, Words table, uint32_t entries, const uint32_t *hash,
                              uint32_t i, uint32_t n)
@@ -202,7 +204,7 @@ SIMT_FN void lengthen(Words runs, uint32_t count, Group group)
         const uint32_t run  = (i < count) ? runs.get(i) : 0u;
         const uint32_t next = (i < count) ? runs.get(i + 1u) : 0u;
 
-        group.sync(); /* the neighbour has read it, too */
+        group.sync(); /* the thread before has read it, too */
         if (i < count) {
             runs.set(i, join(run, next));
         }
@@ -223,7 +225,7 @@ SIMT_FN void count_repeats(const collection &c, uint32_t d, Words runs, Group gr
     for (uint32_t n = 1; (n <= LENGTHS) && (n <= words); n++) {
         uint32_t repeats = 0;
 
-        group.sync(); /* the hashes are there, and nobody looks into the table any more */
+        group.sync(); /* the hashes are written, and no thread uses the table any more */
         if (n > 1u) {
             lengthen(runs, words + 1u - n, group);
         }
@@ -268,8 +270,8 @@ struct grams_in_pool {
     }
 };
 
-/* Where the i-th of a block's `each` warps, or the block, has its c.most bytes. */
-struct in_shared { /* behind the turn */
+/* The c.most bytes of the i-th of a block's `each` warps, or of the block. */
+struct in_shared { /* after the turn */
     MACHINE_METHOD shared_words at(const collection &c, uint32_t i, uint32_t) const
     {
         return { simt_dynamic_base() + TURN_BYTES + i * c.most };
@@ -334,7 +336,7 @@ struct grams_of_large {
         const global_words mine    = { memory + simt_block_rank() * longest };
 
         for (uint32_t i = simt_block_rank(); i < c.sum->large; i += simt_grid_blocks()) {
-            simt_barrier(); /* everybody is through with the one before */
+            simt_barrier(); /* all threads have finished the document before */
             count_repeats(c, c.large[i], mine, whole_block{});
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How repetitive each document of a collection is, by hash tables in shared memory: grams.h.
+ * Measures how repetitive each document of a collection is, with hash tables in shared memory:
+ * see grams.h.
  *
  *   nvcc -O3 -rdc=true repeats.cu -o repeats $(pkg-config --cflags --libs shpool)
  *   c++ -O2 -x c++ repeats.cu -x none -o repeats_cpu \
@@ -8,17 +9,17 @@
  *
  *   ./repeats [options] [FILE]          --help lists them
  *
- * Each line of FILE is a document; without FILE they are made up.  The versions differ in where the
- * memory comes from that a document needs, and in who works on it:
+ * Each line of FILE is a document; without FILE they are generated.  The versions differ in where
+ * the memory for a document comes from, and in which threads work on it:
  *
  *   global           global memory for each warp
  *   global, blocks   global memory for each block of --block threads, which share a document
- *   the pool         --pool bytes of shared memory that the warps of a block (--threads) share; it
- *                    is called by its allocator's name: $SHPOOL_ALLOCATOR, else warp_best_fit
+ *   the pool         --pool bytes of shared memory that the warps of a block (--threads) share;
+ *                    named after its allocator: $SHPOOL_ALLOCATOR, else warp_best_fit
  *   static           --most bytes of shared memory for each warp
  *   static, blocks   --most bytes of shared memory for each block of --block threads
  *
- * What needs more than --most is done in global memory by blocks, in each version alike.  Every
+ * In all versions, blocks process documents that need more than --most in global memory.  Every
  * count is compared with the CPU's.
  */
 #include "documents.h"
@@ -35,7 +36,7 @@
 #define MOST         (32u * 1024u)
 #define BLOCK        128u
 #define LARGE        1024u
-#else /* a fiber for each thread: small, and still documents of each kind */
+#else /* a fiber for each thread: small, but still with documents of each kind */
 #define MEGABYTES    0u /* 24 KiB */
 #define MIDDLE       30u
 #define VOCABULARY   1000u
@@ -101,7 +102,7 @@ static void launch_large(job &j)
     }
 }
 
-/* All rounds of one version: launches, times, checks, prints a line; 1 if a count is wrong. */
+/* Run all rounds of one version: launch, time, check, print a line.  1 if a count is wrong. */
 template <class Launch>
 static int run_with(job &j, const char *name, uint32_t threads, uint32_t shared_bytes,
                     uint32_t blocks, const Launch &launch)
@@ -150,7 +151,7 @@ static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes
                     [&] { machine_launch(blocks, threads, shared_bytes, kernel); });
 }
 
-/* In global memory: a document by each warp, and by each block. */
+/* In global memory: each warp, then each block, processes a document. */
 static int run_global(job &j)
 {
     typedef grams_by_warps<in_global>  by_warps;
@@ -173,7 +174,7 @@ static int run_pool(job &j, const shpool_pool &pool)
     });
 }
 
-/* In static arrays of shared memory, likewise. */
+/* The same in static arrays of shared memory. */
 static int run_static(job &j)
 {
     typedef grams_by_warps<in_shared>  by_warps;

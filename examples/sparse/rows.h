@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * C = A * B for sparse matrices, row by row (Gustavson's algorithm): the products of a row are
- * added up in a hash table, which is as large as that row needs.
+ * C = A * B for sparse matrices, row by row (Gustavson's algorithm).  Each row is accumulated in a
+ * hash table, which is as large as that row needs.
  *
- * Two passes, as most GPU libraries make them: COUNT finds the length of each row of C with tables
- * of columns only; when C has been allocated, FILL adds the values up.  A row has three steps in
- * each pass: clear the table, insert the products, write the row.  Each step is cut into chunks,
- * and any warp can do any chunk, so that one warp, a block or a team can make a row (make_row(),
- * team.h).  Linear probing in tables with half as many entries again as there are keys.
+ * There are two passes, as in most GPU libraries: COUNT finds the length of each row of C with
+ * tables of columns only; after C has been allocated, FILL accumulates the values.  A row has three
+ * steps in each pass: clear the table, insert the products, write the row.  Each step is divided
+ * into chunks, and any warp can process any chunk, so one warp, a block or a team can make a row
+ * (make_row(), team.h).  The tables use linear probing and have 1.5 times as many entries as keys.
  */
 #ifndef SHPOOL_EXAMPLES_SPARSE_ROWS_H
 #define SHPOOL_EXAMPLES_SPARSE_ROWS_H
@@ -19,18 +19,18 @@ enum step { INIT, INSERT, WRITE, STEPS }; /* of a row in a pass */
 
 #define BINS    10u /* of tables in shared memory: bin b has those of up to 256 << b bytes */
 #define LONGEST (256u << (BINS - 1u))
-#define VACANT  ~0u /* in place of a column */
-#define TURN    4u  /* rows that are taken at a time */
+#define VACANT  ~0u /* an empty entry, in place of a column */
+#define TURN    4u  /* rows that a warp or block takes at a time */
 
-/* From so many bytes on, a table is worth more than one warp: one for each TEAM_BYTES. */
+/* From this size on, a table is worth more than one warp: one for each TEAM_BYTES. */
 #define TEAM_BYTES 4096u
 
-/* What a warp does at a time: words to clear, products, entries of a table. */
+/* Size of a chunk: words to clear, products to insert, entries of a table to write. */
 #define CLEARED  2048u
 #define INSERTED 512u
 #define WRITTEN  512u
 
-/* Rows compressed: row r is column and value [begin[r]] up to [begin[r + 1] - 1]. */
+/* Compressed rows: row r is column and value [begin[r]] up to [begin[r + 1] - 1]. */
 struct csr {
     uint32_t        rows;
     const uint32_t *begin;
@@ -38,9 +38,9 @@ struct csr {
     const float    *value;
 };
 
-/* What kernels add up and the host reads. */
+/* Counters of the kernels, which the host reads. */
 struct totals {
-    uint32_t next;         /* turn of TURN rows that nobody has taken yet */
+    uint32_t next;         /* first turn of TURN rows that is not taken yet */
     uint32_t next_in[BINS];
     uint32_t large;        /* entries of product.large */
     uint32_t longest;      /* words of the longest table among these */
@@ -52,10 +52,10 @@ struct product {
     csr       a, b;
     uint32_t  columns;  /* of B and C */
     uint32_t  most;     /* bytes of the longest table in shared memory */
-    uint32_t *products; /* for each row of A: how many */
-    uint32_t *before;   /* for each entry of A: how many its row has before it */
+    uint32_t *products; /* number of products of each row of A */
+    uint32_t *before;   /* for each entry of A: products of its row before it */
     uint32_t *begin;    /* of C; lengths of rows between the passes; rows + 1 entries */
-    uint32_t *column;   /* of C, in each row in no order */
+    uint32_t *column;   /* of C, unordered within a row */
     float    *value;
     uint32_t *large;    /* rows whose tables are longer than most */
     uint32_t *bins;     /* BINS lists of rows, each of a.rows entries */
@@ -97,8 +97,8 @@ SIMT_FN float value_of(uint32_t bits)
 
 /* Find or make the entry of a column; 1 if it is new.
  *
- * The search is a loop of loads that may be old: the compare-and-swap after it decides.  A loop
- * around an atomic would part the warp for long (ptxas lets lanes that are done go on). */
+ * The search is a loop of loads that may be stale: the compare-and-swap after it decides.  A loop
+ * around an atomic would keep the warp diverged for long (ptxas lets finished lanes run on). */
 template <class Words>
 SIMT_FN uint32_t insert(Words table, uint32_t entries, uint32_t column, uint32_t *at_p)
 {
@@ -111,7 +111,7 @@ SIMT_FN uint32_t insert(Words table, uint32_t entries, uint32_t column, uint32_t
     }
     if (seen == VACANT) {
         seen = table.cas(at, VACANT, column);
-        while ((seen != VACANT) && (seen != column)) { /* seldom: another lane was faster */
+        while ((seen != VACANT) && (seen != column)) { /* rare: another lane was faster */
             at   = (at + 1u < entries) ? at + 1u : 0u;
             seen = table.cas(at, VACANT, column);
         }
@@ -144,7 +144,7 @@ struct row_job {
     uint32_t entries; /* of the table */
 };
 
-/* How many chunks a step of a row has. */
+/* The number of chunks in a step of a row. */
 template <pass Pass, class Words>
 SIMT_FN uint32_t chunks_of(const product &p, const row_job<Words> &job, uint32_t which)
 {
@@ -169,15 +169,15 @@ SIMT_FN void clear_chunk(const row_job<Words> &job, uint32_t chunk)
     }
 }
 
-/* Up to 32 entries of A, one a lane, whose rows of B are to be gone through. */
+/* Up to 32 entries of A, one a lane, whose rows of B are processed next. */
 struct window {
     uint32_t start;  /* products of A's row before it */
     uint32_t length; /* of the row of B */
-    uint32_t from;   /* where that begins, less `start` */
+    uint32_t from;   /* start of that row, minus `start` */
     float    factor;
 };
 
-/* Lanes without products go behind those that have some. */
+/* Move lanes without products after those that have some. */
 SIMT_FN void close_gaps(window *w, uint32_t some)
 {
     const uint32_t count  = simt_popc(some);
@@ -194,8 +194,8 @@ SIMT_FN void close_gaps(window *w, uint32_t some)
     w->length = (simt_lane() < count) ? w->length : 0u;
 }
 
-/* The window of A's entries from `first` on; `last` ends the row, which has `products`.  *limit_p:
- * products up to the window's end. */
+/* The window of A's entries from `first` on; `last` ends the row, which has `products` products.
+ * *limit_p: products up to the window's end. */
 template <pass Pass>
 SIMT_FN window open_window(const product &p, uint32_t first, uint32_t last, uint32_t products,
                            uint32_t *limit_p)
@@ -217,7 +217,7 @@ SIMT_FN window open_window(const product &p, uint32_t first, uint32_t last, uint
     return w;
 }
 
-/* The last entry of a row before which there are at most so many products. */
+/* The last entry of a row with at most `products` products before it. */
 SIMT_FN uint32_t find_entry(const product &p, uint32_t first, uint32_t last, uint32_t products)
 {
     while (last - first > 1u) { /* 32 parts at a time */
@@ -231,9 +231,9 @@ SIMT_FN uint32_t find_entry(const product &p, uint32_t first, uint32_t last, uin
     return first;
 }
 
-/* Products from..to-1 of a row into the table, 32 at a time, a product a lane whatever the lengths
- * of B's rows are: each row that begins among the 32 sets a bit, and a lane counts the bits up to
- * its own. */
+/* Insert products from..to-1 of a row into the table, 32 at a time.  Each lane gets one product,
+ * regardless of the lengths of B's rows: each row that begins among the 32 sets a bit, and a lane
+ * counts the bits up to its own. */
 template <pass Pass, class Words>
 SIMT_FN void insert_chunk(const product &p, const row_job<Words> &job, uint32_t from, uint32_t to)
 {
@@ -282,7 +282,7 @@ SIMT_FN void insert_chunk(const product &p, const row_job<Words> &job, uint32_t 
     }
 }
 
-/* Some entries of the table to their row of C. */
+/* Write a chunk of the table to its row of C. */
 template <class Words>
 SIMT_FN void write_chunk(const product &p, const row_job<Words> &job, uint32_t chunk)
 {
@@ -331,7 +331,7 @@ SIMT_FN void do_chunk(const product &p, const row_job<Words> &job, uint32_t whic
     }
 }
 
-/* What COUNT has found. */
+/* Store the length that COUNT has found. */
 template <pass Pass, class Words>
 SIMT_FN void finish_row(const product &p, const row_job<Words> &job)
 {
@@ -340,7 +340,7 @@ SIMT_FN void finish_row(const product &p, const row_job<Words> &job)
     }
 }
 
-/* One row by a warp or a block, converged, that does nothing else meanwhile. */
+/* Make one row with a converged warp or block that does nothing else in the meantime. */
 template <pass Pass, class Words, class Group>
 SIMT_FN void make_row(const product &p, const row_job<Words> &job, Group group)
 {
@@ -355,10 +355,10 @@ SIMT_FN void make_row(const product &p, const row_job<Words> &job, Group group)
     if (group.rank() == 0) {
         finish_row<Pass>(p, job);
     }
-    group.sync(); /* the table may go */
+    group.sync(); /* the table may be freed */
 }
 
-/* Length of a row of C in FILL; begin[] has been summed up by then. */
+/* Length of a row of C in FILL; begin[] has prefix sums by then. */
 SIMT_FN uint32_t row_length(const product &p, pass which, uint32_t row)
 {
     return (which == FILL) ? p.begin[row + 1u] - p.begin[row] : 0u;

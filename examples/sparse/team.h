@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Teams that grow with the memory they hold: a row with a long table is put on a board of the
- * block, and every warp that would otherwise take a new row, or wait, does a chunk of it first.
- * So the block's warps finish the rows that hold most memory soonest.
+ * block.  Every warp that would otherwise take a new row, or wait, processes a chunk of it first.
+ * So the block's warps finish the rows that hold most memory first.
  *
- * A row on the board has a slot.  `left` counts the chunks of its present step that nobody has
- * taken; who takes one may use the slot's other fields until it adds 1 to `done`, because the
- * owner waits for that before it goes on.  Nobody waits for anything else here.
+ * A row on the board has a slot.  `left` counts the chunks of its current step that are not taken
+ * yet.  A warp that takes one may use the slot's other fields until it adds 1 to `done`, because
+ * the owner waits for that before it continues.  There are no other waits here.
  */
 #ifndef SHPOOL_EXAMPLES_SPARSE_TEAM_H
 #define SHPOOL_EXAMPLES_SPARSE_TEAM_H
@@ -30,7 +30,7 @@ struct team_board {
     }
     MACHINE_METHOD simt_addr running() const { return base + 4u * SLOTS * SLOT_WORDS; }
 
-    /* By all of the block, which then has a barrier. */
+    /* Called by all threads of the block, before a barrier. */
     MACHINE_METHOD void init() const
     {
         for (uint32_t i = simt_thread_rank(); i < SLOTS * SLOT_WORDS; i += simt_block_threads()) {
@@ -41,20 +41,20 @@ struct team_board {
         }
     }
 
-    /* The caller's own slot has a step of so many chunks. */
+    /* Put a step of `chunks` chunks into the caller's own slot. */
     MACHINE_METHOD void open(const row_job<shared_words> &job, uint32_t which,
                              uint32_t chunks) const
     {
         const uint32_t slot = simt_warp();
 
-        simt_warp_sync(SIMT_ALL_LANES); /* all lanes are through with the step before */
+        simt_warp_sync(SIMT_ALL_LANES); /* all lanes have finished the step before */
         if (simt_lane() == 0) {
             simt_store32(at(slot, STEP), which);
             simt_store32(at(slot, ROW), job.row);
             simt_store32(at(slot, ENTRIES), job.entries);
             simt_store32(at(slot, TABLE), job.table.base);
             simt_store32(at(slot, DONE), 0);
-            /* release: who takes a chunk sees the fields, and the steps before */
+            /* release: a warp that takes a chunk sees the fields, and the steps before */
             simt_atomic_store(at(slot, LEFT), chunks, SIMT_RELEASE);
         }
     }
@@ -62,18 +62,18 @@ struct team_board {
     /* All chunks of the caller's own step are done. */
     MACHINE_METHOD bool is_done(uint32_t chunks) const
     {
-        /* acquire: all that the helpers did; by all lanes, which go on together */
+        /* acquire: all writes of the helpers; in all lanes, which continue together */
         return simt_all(SIMT_ALL_LANES,
                         simt_atomic_load(at(simt_warp(), DONE), SIMT_ACQUIRE) == chunks);
     }
 
-    /* A slot and a chunk of it that nobody has taken, the caller's own first; or NONE. */
+    /* Take a chunk, from the caller's own slot if it has any left; NONE: there are none. */
     MACHINE_METHOD uint32_t take(uint32_t *slot_p) const
     {
         const uint32_t own  = simt_warp();
         const uint32_t seen = simt_atomic_load(at(simt_lane(), LEFT), SIMT_RELAXED);
         const uint32_t open = simt_ballot(SIMT_ALL_LANES, static_cast<int32_t>(seen) > 0);
-        const uint32_t next = open & ~simt_mask(0, own); /* warps begin apart */
+        const uint32_t next = open & ~simt_mask(0, own); /* warps begin at different slots */
         uint32_t       left = 0;
 
         if (open == 0) {
@@ -84,7 +84,7 @@ struct team_board {
             left = simt_atomic_add(at(*slot_p, LEFT), ~0u, SIMT_ACQUIRE);
         }
         left = simt_shfl(SIMT_ALL_LANES, left, 0);
-        simt_warp_sync(SIMT_ALL_LANES); /* all lanes come after what the first one acquired */
+        simt_warp_sync(SIMT_ALL_LANES); /* orders all lanes after the first one's acquire */
         return (static_cast<int32_t>(left) > 0) ? left - 1u : NONE;
     }
     MACHINE_METHOD row_job<shared_words> job_of(uint32_t slot) const
@@ -95,7 +95,7 @@ struct team_board {
     }
     MACHINE_METHOD void finish(uint32_t slot) const
     {
-        simt_warp_sync(SIMT_ALL_LANES); /* all lanes have done their part */
+        simt_warp_sync(SIMT_ALL_LANES); /* all lanes have finished */
         if (simt_lane() == 0) {         /* release: the acquire in is_done() */
             (void)simt_atomic_add(at(slot, DONE), 1u, SIMT_RELEASE);
         }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernels that make rows.  Where a row's table comes from is what they differ in:
+ * The kernels that make rows.  They differ in where a row's table comes from:
  *
- *   rows_by_pool    from a pool that all warps of the block share: each as much as the row needs;
- *                   long rows by as many warps as come
+ *   rows_by_pool    a pool that all warps of the block share; each row gets the size it needs, and
+ *                   all idle warps help with long rows
  *   rows_by_warps   a static array for each warp
  *   rows_by_blocks  a static array for each block, whose warps make a row together
- *   rows_by_global  global memory, for rows whose tables would be longer than that; by the whole
- *                   block, in each version
+ *   rows_by_global  global memory, for rows with longer tables; by the whole block, in all versions
  */
 #ifndef SHPOOL_EXAMPLES_SPARSE_VERSIONS_H
 #define SHPOOL_EXAMPLES_SPARSE_VERSIONS_H
@@ -16,20 +15,20 @@
 
 /* The board comes first, then the pool.
  *
- * Each warp holds one allocation, and asks for the next one when it has given that back, so that
- * nobody waits for ever; who waits helps others to give theirs back. */
+ * Each warp holds one allocation, and requests the next one only after it has freed that one, so no
+ * warp waits for ever.  A waiting warp helps other warps to finish and free theirs. */
 template <pass Pass>
 struct rows_by_pool {
     product p;
 
-    /* What a warp is at: a row with its memory, or one that needs some. */
+    /* The state of a warp: a row with its memory, or a row that needs some. */
     struct state {
         row_job<shared_words> job;
         uint32_t              which;  /* step; STEPS: no memory is held */
         uint32_t              chunks; /* of the step */
-        uint32_t              chunk;  /* that is next, of a row that the warp makes alone */
+        uint32_t              chunk;  /* the next one, of a row that the warp makes alone */
         uint32_t              bytes;  /* 0: no row */
-        uint32_t              row, end; /* of the turn: those that have not begun */
+        uint32_t              row, end; /* of the turn: rows that have not begun */
     };
 
     MACHINE_METHOD void operator()(const shpool_pool &pool) const
@@ -61,7 +60,7 @@ struct rows_by_pool {
         shpool_fini(heap);
     }
 
-    /* One chunk: of the row that the warp makes alone, or of any on the board. */
+    /* Process one chunk: of the row that the warp makes alone, or of any row on the board. */
     MACHINE_METHOD bool work(const team_board &board, state &now) const
     {
         const bool            alone = (now.which < STEPS) && (now.bytes <= TEAM_BYTES);
@@ -102,7 +101,7 @@ struct rows_by_pool {
         }
     }
 
-    /* To the next step when all chunks are done; after the last one the memory goes back. */
+    /* Begin the next step if all chunks are done; after the last step, free the memory. */
     MACHINE_METHOD void go_on(shpool_heap heap, const team_board &board, state &now) const
     {
         if ((now.bytes > TEAM_BYTES) && !board.is_done(now.chunks)) {
@@ -119,7 +118,7 @@ struct rows_by_pool {
         }
     }
 
-    /* A row that needs memory; false: all rows have been taken. */
+    /* Find a row that needs memory; false: all rows have been taken. */
     MACHINE_METHOD bool find_row(state &now) const
     {
         while (now.bytes == 0) {
@@ -152,8 +151,8 @@ struct rows_by_pool {
     }
 };
 
-/* Rows of a list, or all of them if there is none; those whose tables have more bytes than there
- * are belong to somebody else. */
+/* Rows of a list, or all rows if there is none.  Rows whose tables do not fit are skipped: another
+ * kernel makes them. */
 struct rows_taken {
     const uint32_t *list;
     uint32_t        count;
