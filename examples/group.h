@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the larger examples' kernels are made of: the threads that work together on one row or one
- * document, and the words of memory that they do it in. */
+/* Building blocks of the larger examples' kernels: groups of threads that work together on one row
+ * or document, and the words of memory that they use. */
 #ifndef SHPOOL_EXAMPLES_GROUP_H
 #define SHPOOL_EXAMPLES_GROUP_H
 
@@ -8,7 +8,7 @@
 
 #include <string>
 
-/* ---- who works together; all of them call, converged ---- */
+/* ---- groups of threads; all members call the functions, converged ---- */
 
 struct whole_warp {
     MACHINE_METHOD uint32_t size() const { return SIMT_WARP; }
@@ -17,7 +17,7 @@ struct whole_warp {
     MACHINE_METHOD uint32_t warp() const { return 0; }
     MACHINE_METHOD void     sync() const { simt_warp_sync(SIMT_ALL_LANES); }
 
-    /* The next of the turns that *next counts, the same for all of the warp. */
+    /* Take the next turn from the counter *next; all lanes get the same one. */
     MACHINE_METHOD uint32_t take(uint32_t *next) const
     {
         uint32_t turn = 0;
@@ -29,7 +29,7 @@ struct whole_warp {
     }
 };
 
-#define TURN_BYTES 16u /* what a block's take() has in shared memory; what is behind is aligned */
+#define TURN_BYTES 16u /* shared memory of a block's take(); a multiple of 16, to align the rest */
 
 struct whole_block {
     MACHINE_METHOD uint32_t size() const { return simt_block_threads(); }
@@ -38,10 +38,10 @@ struct whole_block {
     MACHINE_METHOD uint32_t warp() const { return simt_warp(); }
     MACHINE_METHOD void     sync() const { simt_barrier(); }
 
-    /* The same for a block; the turn is handed round in a word of shared memory. */
+    /* The same for a block; a word of shared memory passes the turn to all threads. */
     MACHINE_METHOD uint32_t take(uint32_t *next, simt_addr word) const
     {
-        simt_barrier(); /* everybody has read the turn before */
+        simt_barrier(); /* all threads have read the turn before */
         if (simt_thread_rank() == 0) {
             simt_store32(word, simt_global_add32(next, 1));
         }
@@ -50,7 +50,7 @@ struct whole_block {
     }
 };
 
-/* ---- words of shared memory by its own instructions, of global memory by generic ones ---- */
+/* ---- words of shared memory, with its own instructions, and of global memory ---- */
 
 struct shared_words {
     simt_addr base;
@@ -61,7 +61,7 @@ struct shared_words {
     {
         return simt_atomic_load(base + 4u * i, SIMT_RELAXED);
     }
-    /* May be old.  Plain on a GPU, where an atomic load in a loop would part the warp. */
+    /* May be stale.  A plain load on a GPU, where an atomic load in a loop diverges the warp. */
     MACHINE_METHOD uint32_t glance(uint32_t i) const
     {
 #if defined(__CUDACC__)
@@ -78,7 +78,7 @@ struct shared_words {
     {
         return simt_atomic_add(base + 4u * i, v, SIMT_RELAXED);
     }
-    /* words i to i + 3; i is a multiple of 4, and base one of 16 */
+    /* words i to i + 3; i is a multiple of 4, and base a multiple of 16 */
     MACHINE_METHOD void set4(uint32_t i, uint32_t v) const
     {
         simt_store128(base + 4u * i, simt_u128{ v, v, v, v });
@@ -119,8 +119,8 @@ struct global_words {
 
 /* ---- memory of a pool that the warps of a block share ---- */
 
-/* One pool for the whole block, for a request of up to `most` bytes by each warp at a time:
- * $SHPOOL_ALLOCATOR's, or else the default. */
+/* Open one pool for the whole block, in which each warp holds one allocation of up to `most` bytes
+ * at a time.  The allocator is $SHPOOL_ALLOCATOR's, or the default. */
 static inline shpool_pool open_block_pool(uint32_t threads, uint32_t bytes, uint32_t most)
 {
     shpool_config want   = {};
@@ -128,7 +128,7 @@ static inline shpool_pool open_block_pool(uint32_t threads, uint32_t bytes, uint
 
     want.block_threads    = threads;
     want.payload_bytes    = bytes;
-    want.threads_per_pool = threads; /* if a group shares one, and the spec does not say how many */
+    want.threads_per_pool = threads; /* for scope group, unless the spec sets it */
     machine_need(machine_open(nullptr, &want, &pool), "pool");
     if (pool.largest < most) {
         const std::string why = "holds " + std::to_string(pool.largest) +
@@ -141,10 +141,10 @@ static inline shpool_pool open_block_pool(uint32_t threads, uint32_t bytes, uint
     return pool;
 }
 
-/* Calls work(words) with as many bytes as are asked for; false if it has asked 2^32 times in vain.
+/* Call work(words) with `bytes` of memory; false if all 2^32 attempts to get it have failed.
  *
- * One malloc, which waits for other warps' frees: each warp holds one allocation, and asks for the
- * next one when it has given that back, so that nobody waits for ever. */
+ * The malloc waits for frees of other warps.  Each warp holds one allocation, and requests the next
+ * one only after it has freed that one, so no warp waits for ever. */
 template <class Work>
 SIMT_FN bool with_pool_memory(shpool_heap heap, uint32_t bytes, Work work)
 {

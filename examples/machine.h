@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The larger examples run on a GPU and on the CPU block executor from one source: what differs
- * between the two machines, apart from simt.h, is here.
+ * The larger examples run on a GPU and on the CPU block executor from one source.  This header has
+ * the differences between the two machines that simt.h does not cover.
  *
  *   compiled by nvcc             kernels run on the current CUDA device
  *   compiled as C++17            kernels run on the executor
  *
- * A kernel is a copyable struct whose operator()() is what one thread does; machine_launch() runs
- * it.  Failures end the program: it is an example.
+ * A kernel is a copyable struct whose operator()() is the code of one thread; machine_launch() runs
+ * it.  Failures end the program, because it is only an example.
  */
 #ifndef SHPOOL_EXAMPLES_MACHINE_H
 #define SHPOOL_EXAMPLES_MACHINE_H
@@ -51,14 +51,14 @@ static inline double machine_seconds()
 
 #if defined(__CUDACC__)
 
-/* ---- in kernels: atomics on global memory that simt.h has not got ---- */
+/* ---- in kernels: atomics on global memory that simt.h does not have ---- */
 SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
 {
     return atomicCAS(p, expected, desired);
 }
 SIMT_FN uint32_t machine_peek(const uint32_t *p) { return *(const volatile uint32_t *)p; }
 
-/* ---- in kernels: what a whole warp's values make together, for all of its lanes ---- */
+/* ---- in kernels: reductions over a whole warp; all lanes get the result ---- */
 #if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 800)
 SIMT_FN uint32_t machine_or(uint32_t bits) { return __reduce_or_sync(SIMT_ALL_LANES, bits); }
 SIMT_FN uint32_t machine_sum(uint32_t value) { return __reduce_add_sync(SIMT_ALL_LANES, value); }
@@ -73,7 +73,7 @@ static inline void machine_cuda(cudaError_t error, const char *what)
     }
 }
 
-/* The machine's name; NULL, and why is printed, if there is none. */
+/* The machine's name; NULL if there is none, after the reason is printed. */
 static inline const char *machine_name(const char *program)
 {
     static cudaDeviceProp device;
@@ -114,14 +114,14 @@ static inline void machine_zero(void *p, size_t bytes)
 }
 static inline void machine_wait() { machine_cuda(cudaDeviceSynchronize(), "kernel"); }
 
-/* Bounds: registers enough for a block of 1,024 threads, whatever allocator a kernel calls. */
+/* The bounds limit the registers, so that blocks of 1,024 threads run with every allocator. */
 template <class Kernel>
 static __global__ void __launch_bounds__(1024) machine_kernel(const __grid_constant__ Kernel kernel)
 {
     kernel();
 }
 
-/* How many blocks run at once, on the whole machine. */
+/* The number of blocks that the whole machine runs at the same time. */
 template <class Kernel>
 static uint32_t machine_blocks(uint32_t threads, uint32_t shared_bytes)
 {
@@ -136,8 +136,8 @@ static uint32_t machine_blocks(uint32_t threads, uint32_t shared_bytes)
     return static_cast<uint32_t>((each > 0) ? units * each : units);
 }
 
-/* Kernels with different numbers of a queue may run at the same time, those of queue 0 after and
- * before all others. */
+/* Kernels in different queues may run at the same time.  A kernel in queue 0 waits for all earlier
+ * kernels, and later kernels wait for it. */
 #define MACHINE_QUEUES 12u
 static inline cudaStream_t machine_queue(uint32_t number)
 {
@@ -158,8 +158,8 @@ static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_by
     machine_cuda(cudaGetLastError(), "launch");
 }
 
-/* A kernel whose operator() has its pool, of any allocator: one that was joined with the program at
- * run time, too (doc/LINKING.md).  `bytes` of shared memory come before the pool's. */
+/* A kernel whose operator() gets a pool of any allocator, also of one that was joined with the
+ * program at run time (doc/LINKING.md).  `bytes` of shared memory come before the pool's. */
 template <class Kernel>
 static __global__ void __launch_bounds__(1024)
 machine_pool_kernel(shpool_pool pool, const __grid_constant__ Kernel kernel)
@@ -195,7 +195,7 @@ static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32
                                       arguments, &pool), "launch");
 }
 
-/* Each number becomes the sum of those before it, by CUB; `memory` is for its own use. */
+/* Replace each number by the sum of those before it, with CUB; `memory` is CUB's scratch memory. */
 template <class Memory>
 static void machine_scan(uint32_t *numbers, uint32_t count, Memory *memory)
 {
@@ -249,7 +249,7 @@ static inline void machine_read(void *to, const void *from, size_t bytes)
 static inline void machine_zero(void *p, size_t bytes) { std::memset(p, 0, bytes); }
 static inline void machine_wait() {}
 
-/* They run one after another: few show as much as many. */
+/* Blocks run one after another, so a few test as much as many. */
 template <class Kernel>
 static uint32_t machine_blocks(uint32_t, uint32_t)
 {
@@ -262,7 +262,7 @@ static void machine_thread(void *kernel)
     (*static_cast<const Kernel *>(kernel))();
 }
 
-/* Fibers that switch, on average, at every eighth access. */
+/* Runs on fibers that switch, on average, at every eighth access. */
 template <class Kernel>
 static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
                            const Kernel &kernel, uint32_t = 0)
@@ -351,7 +351,7 @@ static T *machine_copy(const std::vector<T> &from)
     return to;
 }
 
-/* Memory that grows to what the largest round needs: later rounds allocate none. */
+/* Memory that grows to the size that the largest round needs; later rounds do not allocate. */
 template <class T>
 struct machine_array {
     T     *data = nullptr;
@@ -371,7 +371,7 @@ struct machine_array {
 private:
     void clear()
     {
-        if (data != nullptr) { /* or there is no machine */
+        if (data != nullptr) { /* NULL if there is no machine */
             machine_delete(data);
         }
     }

@@ -50,8 +50,8 @@ static inline void print_options(const char *usage, const std::vector<number_opt
     }
 }
 
-/* Fills in what the command line has, and returns the file's name, or NULL; --help prints what
- * there is and ends the program. */
+/* Store the values of the command line's options, and return the file's name, or NULL.  --help
+ * lists the options and ends the program. */
 static inline const char *read_options(int argc, char **argv, const char *usage,
                                        const std::vector<number_option> &options)
 {

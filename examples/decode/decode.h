@@ -4,48 +4,49 @@
  * pool.
  *
  * Why.  At batch 1 a step reads every weight once, so memory bandwidth is the limit: 2.49 GB for
- * the default shape, 0.52 ms at an H200's 4.8 TB/s.  With a kernel for each operation the memory
- * stands still at each launch and at each kernel's end.  Here one block on each multiprocessor
- * fetches weights of later operations while the results of earlier ones are awaited.  With 1.2 us
- * from request to arrival 40 KiB have to be on their way on each multiprocessor; 220 KiB also cover
- * about 6 us in which nobody may use them.
+ * the default shape, 0.52 ms at an H200's 4.8 TB/s.  With a kernel for each operation, the memory
+ * is idle at each launch and at the end of each kernel.  Here one block on each multiprocessor
+ * fetches weights of later operations while it waits for the results of earlier ones.  With a
+ * latency of 1.2 us, 40 KiB have to be in flight on each multiprocessor; 220 KiB also cover about 6
+ * us in which the data may not be used yet.
  *
  * Data
- *   instructions   each block has a stream of its own, in the order of the operations (program.h).
- *   tiles          some rows of a matrix: a piece of shared memory between malloc and free
- *                  (tiles.h).  Each operation has its own number of rows; a row has 128 bytes or
- *                  16 KiB.  Attention's tiles are keys and values of as many tokens as there are,
- *                  and a scratch tile, into which nothing is copied.
- *   counters       in global memory, for each operation of each layer: rows that are finished.
- *                  They never go back to 0; step n waits for n times the rows.
+ *   instructions   each block has its own stream, in the order of the operations (program.h).
+ *   tiles          a tile is a number of rows of a matrix, in a piece of shared memory between
+ *                  malloc and free (tiles.h).  Each operation has its own number of rows; a row has
+ *                  128 bytes or 16 KiB.  Attention's tiles are keys and values of as many tokens as
+ *                  there are, and a scratch tile, into which nothing is copied.
+ *   counters       in global memory, one for each operation of each layer: finished rows.  They are
+ *                  never reset to 0; step n waits for n times the rows.
  *
  * Warps of a block
- *   readers   READERS warps in two teams, which take the tiles in turn.  A team waits for a tile's
- *             bytes and multiplies.  When all rows of an instruction are summed, a thread for each
- *             row finishes them and counts them.
- *   loader    one warp asks for the tiles' memory (shpool_aligned_malloc_wait_warp) and starts the
- *             copies.  It waits only for memory and slots: weights do not depend on the step.
- *   releaser  one warp frees tiles as soon as they have been read, in any order.
- *   watcher   one thread waits for the counters, so that one thread of a block reads them and not
- *             500, and tells the readers through an mbarrier.
+ *   readers   READERS warps in two teams, which process the tiles round-robin.  A team waits for a
+ *             tile's bytes and multiplies.  When all rows of an instruction are summed, a thread
+ *             for each row finishes it and counts it.
+ *   loader    one warp allocates the tiles (shpool_aligned_malloc_wait_warp) and starts the
+ *             copies.  It waits only for memory and slots, because weights do not depend on the
+ *             step.
+ *   releaser  one warp frees each tile as soon as it has been read, in any order.
+ *   watcher   one thread waits for the counters, so that one thread of a block reads them instead
+ *             of 500, and tells the readers through an mbarrier.
  *
  * No deadlock
- *   Memory is asked for in the order of the stream, by one warp.  So whenever a tile has memory,
- *   all tiles before it have, or had, memory.  Consider the first operation that is not finished,
- *   and a block that has rows of it.  The block's tiles before these are read and free.  Its next
- *   tile either has memory, and then its bytes land without anybody's help; or no later tile has
- *   any, the pool is empty, and the tile gets memory.  Its input belongs to an earlier operation,
- *   which is finished.  So its readers go on.
- *   Two loaders that asked independently of each other could fill the pool with tiles of a later
- *   operation: each would wait for the other.
- *   All blocks must run at the same time: a cooperative launch makes sure.
+ *   One warp allocates, in the order of the stream.  So whenever a tile has memory, all tiles
+ *   before it have, or had, memory.  Consider the first operation that is not finished, and a block
+ *   that has rows of it.  The block's tiles before these have been read and freed.  If its next
+ *   tile has memory, its bytes arrive without the help of any thread.  If not, no later tile has
+ *   memory either, the pool is empty, and the tile gets memory.  Its input belongs to an earlier
+ *   operation, which is finished.  So its readers make progress.
+ *   Two loaders that allocated independently of each other could fill the pool with tiles of a
+ *   later operation: each would wait for the other.
+ *   All blocks must run at the same time; a cooperative launch ensures that.
  *
- * Order of memory
+ * Memory order
  *   rows    written by threads, __syncwarp, release-add by the warp's first lane -> acquire-load by
- *           the watcher -> mbarrier -> readers, who read by L2
+ *           the watcher -> mbarrier -> readers, which read from L2
  *   tiles   read by threads -> __syncwarp -> arrival at `read` -> releaser -> free -> malloc ->
  *           fence.proxy.async by the lane that starts the copy -> copy
- *   keys    of the newest token are written and read by threads; copies read older ones, which an
+ *   keys    of the newest token are written and read by threads; copies read older keys, which an
  *           earlier launch has written
  */
 #ifndef SHPOOL_EXAMPLES_DECODE_DECODE_H

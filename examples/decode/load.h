@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The loader: one warp that goes through the block's stream, asks for each tile's memory in that
- * order, and starts the copies.  The releaser: one warp that frees what has been read. */
+/* The loader: one warp that walks through the block's stream, allocates each tile in that order,
+ * and starts the copies.  The releaser: one warp that frees tiles that have been read. */
 #ifndef SHPOOL_EXAMPLES_DECODE_LOAD_H
 #define SHPOOL_EXAMPLES_DECODE_LOAD_H
 
@@ -15,15 +15,15 @@ struct loader {
     control        shared;
     uint32_t       position; /* tokens in the cache */
 
-    /* What belongs into a tile: `bytes` from `from`, and behind these `more` from `then`. */
+    /* The contents of a tile: `bytes` from `from`, followed by `more` from `then`. */
     struct piece {
         const unsigned char *from; /* NULL: nothing is copied */
         uint32_t             bytes;
         const unsigned char *then;
         uint32_t             more;
     };
-    /* A place in the stream: instruction, and how far in it.  Of attention 0 is the scratch memory,
-     * and n + 1 the n-th cached token. */
+    /* A position in the stream: the instruction, and the position in it.  In attention, 0 is the
+     * scratch memory, and n + 1 the n-th cached token. */
     struct walk {
         uint32_t i;
         uint32_t at;
@@ -95,7 +95,7 @@ struct loader {
             simt_mbar_wait(Memory::FREES ? slots.empty(at.slot) : slots.read(at.slot),
                            at.parity ^ 1u);
         }
-        simt_warp_sync(SIMT_ALL_LANES); /* all have seen this phase before the next one begins */
+        simt_warp_sync(SIMT_ALL_LANES); /* all lanes have seen this phase before the next begins */
         tile = memory.get(heap, at.slot, what.bytes + what.more);
         if (simt_lane() != 0) {
             return;
@@ -105,7 +105,7 @@ struct loader {
             simt_mbar_arrive(landed);
             return;
         }
-        simt_fence_async(); /* what readers did to the memory comes before the copies */
+        simt_fence_async(); /* orders the readers' accesses before the copies */
         simt_mbar_arrive_expect(landed, what.bytes + what.more);
         simt_copy_async(tile, what.from, what.bytes, landed);
         if (what.more != 0) {
@@ -114,7 +114,7 @@ struct loader {
     }
 };
 
-/* Lane n watches slot n, so a tile goes back as soon as it has been read, in any order. */
+/* Lane n watches slot n, so a tile is freed as soon as it has been read, in any order. */
 template <class Memory>
 struct releaser {
     const Memory &memory;
@@ -125,7 +125,7 @@ struct releaser {
     {
         const slot_table slots = shared.slots();
         const uint32_t   slot  = simt_lane();
-        uint32_t         uses  = 0; /* that have ended, of the lane's slot */
+        uint32_t         uses  = 0; /* finished uses of the lane's slot */
 
         SIMT_ROLLED
         for (;;) {
@@ -143,8 +143,9 @@ struct releaser {
         }
     }
 
-    /* The tiles of the slots whose bits are set.  Lane n has slot n's address: it alone has seen
-     * the phase's end, and after the arrival at `empty` the loader writes the next address. */
+    /* Free the tiles of the slots whose bits are set.  Lane n has slot n's address: it alone has
+     * seen the end of the phase, and after the arrival at `empty` the loader writes the next
+     * address. */
     MACHINE_METHOD void give_back(slot_table slots, uint32_t read, simt_addr tile) const
     {
         SIMT_ROLLED

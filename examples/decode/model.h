@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The model: its shape, and where everything lies in global memory.
+ * The model: its shape, and its layout in global memory.
  *
- * Weights are bf16, one matrix after another, rows of one matrix after each other; a row has one
- * number for each number that goes in.  Rows that one thread needs together are neighbours:
+ * Weights are bf16: one matrix after another, and within a matrix one row after another.  A row has
+ * one number for each input.  Rows that one thread needs together are adjacent:
  *
  *   qkv   for each key-value head: its query heads, its key head, its value head.  In query and key
- *         heads the two numbers that rotary embedding turns together (i and i + head_dim / 2) are
- *         rows 2 i and 2 i + 1, and so they stay in the cache.
+ *         heads the two numbers that rotary embedding rotates together (i and i + head_dim / 2) are
+ *         rows 2 i and 2 i + 1.  They have the same order in the cache.
  *   gate_up   gate i, up i, gate i + 1, ...
  *
- * The cache has, for each layer and key-value head, the keys and then the values, a token after
- * another: a range of tokens is one bulk copy.  Activations are float; each layer has its own
+ * For each layer and key-value head, the cache has the keys and then the values, one token after
+ * another, so a range of tokens is one bulk copy.  Activations are float.  Each layer has its own
  * residual streams, so that every layer can be checked afterwards. */
 #ifndef SHPOOL_EXAMPLES_DECODE_MODEL_H
 #define SHPOOL_EXAMPLES_DECODE_MODEL_H
@@ -26,29 +26,29 @@ struct shape {
     uint32_t head_dim = 0;
     uint32_t ff       = 0;
     uint32_t vocab    = 0;
-    uint32_t tokens   = 0; /* the cache has room for */
+    uint32_t tokens   = 0; /* capacity of the cache */
 
     SEAM_BOTH uint32_t group() const { return heads / kv_heads; } /* query heads of a key head */
     SEAM_BOTH uint32_t query() const { return heads * head_dim; }
     SEAM_BOTH uint32_t share() const { return (group() + 2u) * head_dim; } /* rows of a key head */
     SEAM_BOTH uint32_t qkv() const { return kv_heads * share(); }
 
-    /* In numbers, from the begin of a layer's weights. */
-    SEAM_BOTH size_t at_qkv() const { return hidden; } /* behind the first norm's gains */
+    /* Offsets in numbers from the start of a layer's weights. */
+    SEAM_BOTH size_t at_qkv() const { return hidden; } /* after the first norm's gains */
     SEAM_BOTH size_t at_out() const { return at_qkv() + (size_t)qkv() * hidden; }
     SEAM_BOTH size_t at_norm() const { return at_out() + (size_t)hidden * query(); }
     SEAM_BOTH size_t at_gate_up() const { return at_norm() + hidden; }
     SEAM_BOTH size_t at_down() const { return at_gate_up() + (size_t)2u * ff * hidden; }
     SEAM_BOTH size_t layer() const { return at_down() + (size_t)hidden * ff; }
-    /* Behind all layers: the last norm's gains, then the head, whose rows are the embeddings. */
+    /* After all layers: the last norm's gains, then the head, whose rows are the embeddings. */
     SEAM_BOTH size_t at_head() const { return layers * layer() + hidden; }
     SEAM_BOTH size_t weights() const { return at_head() + (size_t)vocab * hidden; }
     SEAM_BOTH size_t head_cache() const { return (size_t)2u * tokens * head_dim; }
     SEAM_BOTH size_t cache() const { return layers * kv_heads * head_cache(); }
 };
 
-/* The operations of a layer, and the head in place of the first one of a layer that there is not.
- * In brackets: numbers in, numbers out. */
+/* The operations of a layer.  The head counts as the first operation of an additional layer.  In
+ * brackets: number of inputs, number of outputs. */
 enum op {
     OP_QKV,     /* norm, queries, keys and values, rotary, append         [hidden, qkv] */
     OP_ATTEND,  /* attention of one key head to a part of the tokens      [query, parts] */
@@ -64,15 +64,15 @@ struct model {
     shape               s;
     const uint16_t     *weights;
     uint16_t           *cache;
-    const float        *turns;  /* for each position head_dim / 2 pairs of cosine and sine */
-    float              *stream; /* for each layer two of `hidden`: after attention, after down */
+    const float        *turns;  /* head_dim / 2 pairs of cosine and sine for each position */
+    float              *stream; /* two of `hidden` for each layer: after attention, after down */
     float              *query;
     float              *parts;  /* of attention: PART_ROWS rows for each part of each key head */
     uint32_t           *merged; /* for each key head and warp: parts of all layers and steps */
-    float              *attended; /* what attention has found, for each query head */
+    float              *attended; /* result of attention, for each query head */
     float              *act;    /* ff */
     float              *logits;
-    unsigned long long *best;   /* for each step: the largest logit and its token, 0 before */
+    unsigned long long *best;   /* for each step: the largest logit and its token; initially 0 */
     uint32_t            first_token;
     uint32_t            split;  /* parts of a key head's tokens */
 
@@ -87,7 +87,7 @@ struct model {
     }
     SEAM_BOTH float *after_layer(uint32_t l) const { return after_attention(l) + s.hidden; }
 
-    /* Rows and columns of an operation's matrix, and where it lies. */
+    /* Rows and columns of an operation's matrix, and its address. */
     SEAM_BOTH uint32_t rows(uint32_t op) const
     {
         return (op == OP_QKV) ? s.qkv() : (op == OP_GATE_UP) ? 2u * s.ff
@@ -105,22 +105,22 @@ struct model {
                : (op == OP_GATE_UP) ? layer(l) + s.at_gate_up()
                                     : layer(l) + s.at_down();
     }
-    /* The gains of the norm in front of it. */
+    /* The gains of the norm before it. */
     SEAM_BOTH const uint16_t *gains(uint32_t op, uint32_t l) const
     {
-        return (op == OP_GATE_UP) ? layer(l) + s.at_norm() : layer(l); /* the head's likewise */
+        return (op == OP_GATE_UP) ? layer(l) + s.at_norm() : layer(l); /* the head's, too */
     }
 };
 
-/* A part's sums, a row of group * head_dim for each: of the values, the largest score, and of the
- * exponentials.  The last two are the same for all dimensions of a head; so a thread merges its
- * dimension without the others. */
+/* Results of a part, a row of group * head_dim for each: the sum of the values, the largest score,
+ * and the sum of the exponentials.  The last two are the same for all dimensions of a head, so a
+ * thread can merge its dimension without the others. */
 #define PART_ROWS 3u
 
 #define NORM_EPSILON 1e-5f
 #define ROTARY_BASE  500000.0
 
-/* A logit and its token as one number: the larger logit wins, of equal ones the smaller token. */
+/* A logit and its token as one number: the larger logit wins; if equal, the smaller token. */
 SIMT_FN unsigned long long choice_of(float logit, uint32_t token)
 {
     const uint32_t bits  = seam_bits(logit);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What each block does in a step: its instructions, made once on the host.
+ * The work of each block in a step: its instructions, which the host makes once.
  *
- * An instruction is a range of rows of one operation.  Each block has a stream of its own, in the
- * order of the operations, so that the loader knows what is needed next long before it may be
- * used.  A row goes to the block that has had the fewest bytes so far: over a step all blocks read
- * the same.  More than MOST_ROWS rows become several instructions. */
+ * An instruction is a range of rows of one operation.  Each block has its own stream, in the order
+ * of the operations, so the loader knows which weights are needed next long before they may be
+ * used.  A row is assigned to the block with the fewest bytes so far, so all blocks read the same
+ * number of bytes in a step.  More than MOST_ROWS rows become several instructions. */
 #ifndef SHPOOL_EXAMPLES_DECODE_PROGRAM_H
 #define SHPOOL_EXAMPLES_DECODE_PROGRAM_H
 
@@ -19,18 +19,18 @@
 struct instruction {
     uint32_t op;
     uint32_t layer;
-    uint32_t first; /* row; of OP_ATTEND key head * split + part */
+    uint32_t first; /* row; in OP_ATTEND key head * split + part */
     uint32_t count; /* rows */
 };
 
 struct program {
     const instruction *stream;
     const uint32_t    *begin; /* block b has stream[begin[b]] to stream[begin[b + 1] - 1] */
-    uint32_t           tile;  /* bytes of a tile, at most, where one row needs no more */
+    uint32_t           tile;  /* most bytes of a tile, unless one row needs more */
     uint32_t          *done;  /* counters, for each operation: finished rows of all steps */
 };
 
-/* ---- tiles: what is fetched, and freed, at once; the loader and the readers agree on them ---- */
+/* ---- tiles: units of fetching and freeing, the same for loader and readers ---- */
 
 SIMT_HD uint32_t tile_rows(const program &p, const model &m, uint32_t op)
 {
@@ -38,7 +38,7 @@ SIMT_HD uint32_t tile_rows(const program &p, const model &m, uint32_t op)
 
     return (rows != 0) ? rows : 1u;
 }
-/* Tokens whose keys and values are one tile. */
+/* Number of tokens whose keys and values form one tile. */
 SIMT_HD uint32_t tile_tokens(const program &p, const model &m)
 {
     const uint32_t tokens = p.tile / (4u * m.s.head_dim);
@@ -46,11 +46,11 @@ SIMT_HD uint32_t tile_tokens(const program &p, const model &m)
     return (tokens != 0) ? tokens : 1u;
 }
 
-/* The tokens of a part, of `position` in the cache and the one that is being computed, which is the
- * last part's last.  Every part has its share. */
+/* The tokens of a part: an even share of the `position` tokens in the cache.  The last part also
+ * has the token that is being computed, as its last one. */
 struct token_range {
     uint32_t first;
-    uint32_t cached; /* how many of them */
+    uint32_t cached; /* number of cached tokens */
 };
 SIMT_HD token_range tokens_of(const model &m, uint32_t part, uint32_t position)
 {
@@ -68,12 +68,12 @@ SIMT_HD uint32_t counter_of(uint32_t op, uint32_t layer)
 {
     return layer * OPS_OF_LAYER + ((op == OP_HEAD) ? 0u : op);
 }
-/* What the counter of an operation goes up by in a step. */
+/* The amount by which an operation's counter increases in a step. */
 SIMT_HD uint32_t finished(const model &m, uint32_t op)
 {
     return (op == OP_ATTEND) ? m.s.query() : m.rows(op);
 }
-/* The operation in front; its results are this one's. */
+/* The previous operation, whose results are this one's input. */
 SIMT_HD uint32_t op_before(uint32_t op)
 {
     return (op % OPS_OF_LAYER == 0) ? (uint32_t)OP_DOWN : op - 1u;
@@ -110,8 +110,8 @@ public:
     }
 
 private:
-    /* Units, of one or two rows: an even share for all blocks, and one more for those that have
-     * had least. */
+    /* Distribute units of one or two rows: all blocks get an even share, and those with the fewest
+     * bytes get one more. */
     void share_out(uint32_t op, uint32_t layer)
     {
         const uint32_t        blocks = static_cast<uint32_t>(load_.size());

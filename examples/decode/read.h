@@ -31,8 +31,8 @@ struct reader {
         }
     }
 
-    /* Calls work(tile, first row, rows) for tiles, `all` rows in all, `each` a tile: the team's,
-     * while the other teams' go by, or all tiles, which all readers share. */
+    /* Call work(tile, first row, rows) for the tiles of `all` rows, `each` rows a tile: for the
+     * team's tiles, skipping those of other teams, or for all tiles, which all readers share. */
     template <uint32_t TAKERS, class Work> /* TEAMS, or 1 */
     MACHINE_METHOD void for_tiles(uint32_t all, uint32_t each, Work work)
     {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who reads: READERS warps in TEAMS teams.  Tile after tile goes to the teams in turn; the warps of
- * a team share its columns.  And the block's shared memory in front of the pool. */
+ * The readers: READERS warps in TEAMS teams.  Tiles are assigned to the teams round-robin; the
+ * warps of a team share a tile's columns.  Also the layout of the block's shared memory before the
+ * pool. */
 #ifndef SHPOOL_EXAMPLES_DECODE_TEAM_H
 #define SHPOOL_EXAMPLES_DECODE_TEAM_H
 
@@ -16,20 +17,20 @@
 #define TEAMS   2u
 #endif
 #define TEAM       (READERS / TEAMS)
-#define MOST_SPANS 4u /* spans that a lane's registers hold, at most */
-#define SPAN       (TEAM * 256u) /* columns that a team's lanes have together, 8 each */
+#define MOST_SPANS 4u /* most spans that a lane's registers hold */
+#define SPAN       (TEAM * 256u) /* columns of all lanes of a team, 8 each */
 
 SIMT_FN uint32_t team_of_warp() { return simt_warp() / TEAM; }
 SIMT_FN uint32_t team_rank() { return simt_warp() % TEAM; }
 
-/* What readers leave for the end of an instruction, in two copies: the next instruction begins
- * while the results of the one before are still being added up.
+/* Results that the readers store for the end of an instruction, in two copies, because the next
+ * instruction begins while the results of the one before are still being added up.
  *
  *   sums      for each warp of a team and each row
- *   squares   for each of these warps: of the vector, for the norm
+ *   squares   for each of these warps: sum of squares of the vector, for the norm
  *
- * Attention uses the sums' place for the largest score and the sum of the exponentials of each
- * warp and query head. */
+ * Attention uses the memory of the sums for the largest score and the sum of the exponentials of
+ * each warp and query head. */
 #define SUMS_BYTES    (TEAM * MOST_ROWS * 4u)
 #define RESULTS_BYTES (SUMS_BYTES + TEAM * 4u + (16u - TEAM * 4u % 16u) % 16u)
 #define MOST_GROUP    (SUMS_BYTES / (READERS * 8u)) /* query heads of a key head */
@@ -45,11 +46,11 @@ struct results {
     }
 };
 
-/* In front of the pool: slots, results, two mbarriers and a number.
+/* Before the pool: slots, results, two mbarriers and a number.
  *
- *   ready   the next instruction's vector is there: the watcher arrives
- *   summed  all readers have left their results: they arrive, and wait
- *   tiles   how many there are in the whole stream; all ones until the loader knows */
+ *   ready   the watcher arrives when the next instruction's vector is complete
+ *   summed  all readers arrive when they have stored their results, and wait
+ *   tiles   number of tiles in the whole stream; all ones until the loader knows it */
 #define CONTROL_BYTES (SLOTS * SLOT_BYTES + 2u * RESULTS_BYTES + 32u)
 
 struct control {
@@ -68,7 +69,7 @@ struct control {
         return (base + CONTROL_BYTES + TILE_ALIGNED - 1u) & ~(TILE_ALIGNED - 1u);
     }
 
-    /* By one thread, with a barrier behind it. */
+    /* Called by one thread, before a barrier. */
     MACHINE_METHOD void init() const
     {
         slots().init(READERS);
@@ -76,7 +77,7 @@ struct control {
         simt_mbar_init(summed(), READERS);
         simt_store32(tiles(), ~0u);
     }
-    /* By all readers: their results are there. */
+    /* Called by all readers when their results are stored. */
     MACHINE_METHOD void meet(uint32_t number) const
     {
         simt_warp_sync(SIMT_ALL_LANES);

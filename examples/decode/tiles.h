@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tiles: pieces of shared memory on their way from the loader to the readers.
+ * Tiles: pieces of shared memory that pass from the loader to the readers.
  *
  * The tiles of a block are numbered in the order of its instructions, and both sides count.  A tile
- * has a slot for as long as it is between malloc and free; slots are used in turn:
+ * has a slot between its malloc and its free; slots are used round-robin:
  *
- *   full    an mbarrier: its phase ends when the tile's bytes have landed
- *   read    an mbarrier: its phase ends when the readers need the tile no more
+ *   full    an mbarrier: its phase ends when the tile's bytes have arrived
+ *   read    an mbarrier: its phase ends when the readers have finished with the tile
  *   empty   an mbarrier: its phase ends when the tile is free, and the slot may be used again
- *   tile    where it is; written before the loader arrives at `full`
+ *   tile    its address; written before the loader arrives at `full`
  *
- * A parity tells two phases of `full` apart, no more.  That is enough because a team waits for each
- * phase of a slot in an instruction: the teams take its tiles in turn, and the number of slots is a
- * multiple of the number of teams.  At an instruction's end all teams meet.
+ * A parity distinguishes only two phases of `full`.  That is enough because a team waits for each
+ * phase of a slot in an instruction: the teams process its tiles round-robin, and the number of
+ * slots is a multiple of the number of teams.  At the end of an instruction all teams meet.
  *
- * Where memory comes from is a policy: pool_memory, or page_memory to compare it with. */
+ * The source of the memory is a policy: pool_memory, or page_memory for comparison. */
 #ifndef SHPOOL_EXAMPLES_DECODE_TILES_H
 #define SHPOOL_EXAMPLES_DECODE_TILES_H
 
@@ -47,7 +47,7 @@ struct slot_table {
     MACHINE_METHOD simt_addr empty(uint32_t slot) const { return full(slot) + 16u; }
     MACHINE_METHOD simt_addr tile(uint32_t slot) const { return full(slot) + 24u; }
 
-    /* By one thread, before a barrier.  readers: how many arrive at `read`. */
+    /* Called by one thread, before a barrier.  readers: number of arrivals at `read`. */
     MACHINE_METHOD void init(uint32_t readers) const
     {
         SIMT_ROLLED
@@ -59,7 +59,7 @@ struct slot_table {
     }
 };
 
-/* A pool: a tile takes the bytes that it has, and others get them in any order. */
+/* A pool: each tile has its own size, and tiles are freed in any order. */
 struct pool_memory {
     static constexpr bool FREES = true;
 
@@ -70,7 +70,7 @@ struct pool_memory {
     {
         return shpool_init(&pool, simt_from_shared(base));
     }
-    /* By the loader's warp, together: the next tile's, after those before it. */
+    /* Called by the whole loader warp: memory for the next tile, in the order of the tiles. */
     MACHINE_METHOD simt_addr get(shpool_heap heap, uint32_t, uint32_t bytes) const
     {
         void *tile = NULL;
@@ -81,7 +81,7 @@ struct pool_memory {
         }
         return simt_to_shared(tile);
     }
-    /* By the releaser's warp, together. */
+    /* Called by the whole releaser warp. */
     MACHINE_METHOD void put(shpool_heap heap, simt_addr tile) const
     {
         shpool_free_warp(heap, simt_from_shared(tile));
@@ -89,7 +89,7 @@ struct pool_memory {
     MACHINE_METHOD void close(shpool_heap heap) const { shpool_fini(heap); }
 };
 
-/* Fixed pages, used in turn: slot and page are the same. */
+/* Fixed pages, used round-robin: slot and page are the same. */
 struct page_memory {
     static constexpr bool FREES = false; /* a page is free as soon as it has been read */
 
@@ -115,14 +115,14 @@ struct page_memory {
 
 /* ---- the readers' side ---- */
 
-/* Where the tile is, when its bytes have landed. */
+/* Wait until the tile's bytes have arrived; returns its address. */
 SIMT_FN simt_addr tile_wait(slot_table slots, cursor at)
 {
     simt_mbar_wait(slots.full(at.slot), at.parity); /* pairs with the arrival in fetch() */
     return simt_load32(slots.tile(at.slot));
 }
 
-/* By a warp that reads the tile no more.  It counts as `shares` of those who arrive. */
+/* Called by a warp that has finished with the tile.  It counts as `shares` arrivals. */
 SIMT_FN void tile_done(slot_table slots, cursor at, uint32_t shares)
 {
     simt_warp_sync(SIMT_ALL_LANES); /* no lane reads any more */

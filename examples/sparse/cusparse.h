@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The same product by cuSPARSE, for the comparison: cusparseSpGEMM with its default algorithm. */
+/* The same product with cuSPARSE, for comparison: cusparseSpGEMM with its default algorithm. */
 #ifndef SHPOOL_EXAMPLES_SPARSE_CUSPARSE_H
 #define SHPOOL_EXAMPLES_SPARSE_CUSPARSE_H
 
@@ -15,7 +15,7 @@ static inline void cusparse_need(cusparseStatus_t status, const char *what)
     }
 }
 
-/* C = A * A, as often as one likes: what C needs is allocated once. */
+/* Computes C = A * A, repeatedly; the memory of C is allocated once. */
 class cusparse_square
 {
 public:
@@ -44,7 +44,7 @@ public:
                                         nullptr, nullptr, int32, int32, base, CUDA_R_32F),
                       "cusparseCreateCsr");
         cusparse_need(cusparseSpGEMM_createDescr(&work_), "cusparseSpGEMM_createDescr");
-        estimate(nullptr, &bytes); /* each says what it needs, and then works */
+        estimate(nullptr, &bytes); /* the first call returns the size, the second one works */
         estimate(first_.get(bytes), &bytes);
         compute(nullptr, &bytes);
         compute(second_.get(bytes), &bytes);
@@ -56,7 +56,7 @@ public:
         machine_wait();
     }
 
-    /* After each product; C stays. */
+    /* Call it after each product; C stays allocated. */
     void finish()
     {
         cusparse_need(cusparseSpGEMM_destroyDescr(work_), "cusparseSpGEMM_destroyDescr");
@@ -108,7 +108,7 @@ private:
     int64_t                 count_ = 0;
 };
 
-/* The shortest of `rounds` rounds, in seconds. */
+/* The time of the fastest of `rounds` rounds, in seconds. */
 static inline double by_cusparse(const csr &a, uint32_t nonzeros, uint32_t rounds, matrix *c)
 {
     cusparse_square square(a, nonzeros);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sparse matrices on the host: where they come from, their product, and whether two are equal. */
+/* Sparse matrices on the host: generating and reading, multiplying, comparing. */
 #ifndef SHPOOL_EXAMPLES_SPARSE_MATRIX_H
 #define SHPOOL_EXAMPLES_SPARSE_MATRIX_H
 
@@ -29,7 +29,7 @@ static inline uint32_t mix(uint32_t x) /* a permutation of the 32-bit numbers */
     return x ^ (x >> 16);
 }
 
-/* Made-up square matrices. */
+/* Generated square matrices. */
 enum kind {
     NETWORK, /* most rows are short, a few are 500 times as long (Pareto, exponent 1.5) */
     HUBS,    /* the same with more and longer ones (exponent 1.25, 750 times) */
@@ -38,7 +38,7 @@ enum kind {
     KINDS
 };
 
-/* How many entries a row is to have; less those that fall together. */
+/* The number of entries that a row should have; entries at the same place reduce it. */
 static inline uint32_t row_wish(kind which, uint32_t row)
 {
     const double u = (mix(row) + 1.0) / 4294967297.0;
@@ -51,8 +51,8 @@ static inline uint32_t row_wish(kind which, uint32_t row)
     }
 }
 
-/* In a network half of the entries lie near the diagonal, half anywhere, most of these in the
- * first columns. */
+/* In a network, half of the entries are near the diagonal and half anywhere, most of the latter in
+ * the first columns. */
 static inline uint32_t column_of(kind which, uint32_t rows, uint32_t row, uint32_t wish, uint32_t i)
 {
     const uint32_t x    = mix(row * 2654435761u + i);
@@ -65,7 +65,7 @@ static inline uint32_t column_of(kind which, uint32_t rows, uint32_t row, uint32
     return static_cast<uint32_t>(((which == UNIFORM) ? v : v * v * v) * rows);
 }
 
-/* Values are small integers, so that floats add them up without rounding, in any order. */
+/* Values are small integers, so that float sums are exact in any order. */
 static inline matrix generate(kind which, uint32_t rows)
 {
     matrix                m;
@@ -96,7 +96,7 @@ struct entry {
     float    value;
 };
 
-/* Entries in any order; those at the same place are added up. */
+/* Entries in any order; entries at the same place are added up. */
 static inline void compress(std::vector<entry> &entries, matrix *m)
 {
     std::stable_sort(entries.begin(), entries.end(), [](const entry &x, const entry &y) {
@@ -118,8 +118,8 @@ static inline void compress(std::vector<entry> &entries, matrix *m)
     }
 }
 
-/* The numbers that a line begins with, at most count of them; returns what follows them, or NULL if
- * there are fewer.  One that is too large for its type is the largest of it. */
+/* Read the first `count` numbers of a line; returns the text after them; NULL: there are fewer.
+ * A number that is too large for its type becomes the type's maximum. */
 static inline const char *read_numbers(const char *line, int count, unsigned long long *to)
 {
     for (int i = 0; i < count; i++) {
@@ -145,7 +145,7 @@ static inline std::string read_size(const char *line, matrix *m, uint32_t *entri
     if (size[0] > (1u << 26)) {
         return "has too many rows: " + std::to_string(size[0]) + ", at most 2^26";
     }
-    if (size[2] > (1u << 31)) { /* those of a symmetric one count twice */
+    if (size[2] > (1u << 31)) { /* entries of a symmetric matrix count twice */
         return "has too many entries: " + std::to_string(size[2]) + ", at most 2^31";
     }
     m->rows = m->columns = static_cast<uint32_t>(size[0]);
@@ -172,7 +172,7 @@ static inline bool read_entry(const char *line, const matrix &m, entry *e)
     return true;
 }
 
-/* The next line that is no comment and not blank, without its end. */
+/* The next line that is neither a comment nor blank, without its newline. */
 static inline bool next_line(std::FILE *file, std::string *line)
 {
     char text[1024];
@@ -187,7 +187,7 @@ static inline bool next_line(std::FILE *file, std::string *line)
     return false;
 }
 
-/* The first line, whose words may be large or small; returns what is wrong with it, or "". */
+/* Parse the first line, in which case does not matter; returns an error text, or "". */
 static inline std::string read_kind(std::FILE *file, std::string *symmetry)
 {
     char        line[1024];
@@ -237,8 +237,8 @@ static inline std::string read_entries(std::FILE *file, uint32_t count,
     return "";
 }
 
-/* A Matrix Market file: coordinate, real, integer or pattern, general or symmetric.  Returns what
- * is wrong with it, or "". */
+/* Read a Matrix Market file: coordinate, real, integer or pattern, general or symmetric.  Returns
+ * an error text, or "". */
 static inline std::string read_matrix(const char *path, matrix *m)
 {
     std::FILE  *file = std::fopen(path, "r");
@@ -261,13 +261,13 @@ static inline std::string read_matrix(const char *path, matrix *m)
     return wrong;
 }
 
-/* A product, and for each of its entries the sum of the products' absolute values, which rounding
- * goes with. */
+/* A product, and for each of its entries the sum of the products' absolute values: rounding errors
+ * are proportional to it. */
 struct reference : matrix {
     std::vector<float> magnitude;
 };
 
-/* The reference: each row of C in a dense array of sums. */
+/* The reference: accumulates each row of C in a dense array. */
 static inline reference multiply(const matrix &a, const matrix &b)
 {
     reference             c;
@@ -310,14 +310,14 @@ static inline reference multiply(const matrix &a, const matrix &b)
     return c;
 }
 
-/* float adds in another order than the reference, which is double. */
+/* The kernels add floats in another order than the reference, which uses double. */
 static inline bool is_near(float got, float want, float magnitude)
 {
     return (got == want) || (std::isnan(got) && std::isnan(want)) ||
            (std::fabs(got - want) <= 1e-5f * magnitude);
 }
 
-/* Rows of got that differ from those of want, in columns or by more than rounding. */
+/* The number of rows that differ in columns, or in values by more than rounding. */
 static inline uint32_t count_wrong_rows(const reference &want, const matrix &got)
 {
     std::vector<uint32_t> at(want.columns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Around the two passes, the same for all versions: how many products a row has, which rows are too
- * long for shared memory, and lists of rows by the size of their tables for those who have no
- * allocator. */
+/* Kernels around the two passes, the same for all versions: they count the products of each row,
+ * find rows that are too long for shared memory, and list rows by the size of their tables for the
+ * versions without an allocator. */
 #ifndef SHPOOL_EXAMPLES_SPARSE_PREPARE_H
 #define SHPOOL_EXAMPLES_SPARSE_PREPARE_H
 
@@ -47,7 +47,7 @@ struct count_products {
         }
     }
 
-    /* An entry a lane, up to the last of its row; how many products these 32 have. */
+    /* One entry a lane, up to the last of its row; returns the products of these 32. */
     MACHINE_METHOD uint32_t measure(uint32_t i, uint32_t last, uint32_t before) const
     {
         const uint32_t column = (i < last) ? p.a.column[i] : 0u;
@@ -67,7 +67,7 @@ struct count_products {
     }
 };
 
-/* A thread for each row, after the lengths have become beginnings. */
+/* A thread for each row, after the prefix sums of the lengths are computed. */
 struct list_large {
     product p;
 
@@ -84,7 +84,7 @@ struct list_large {
     }
 };
 
-/* Each row whose table fits goes to the list of its bin.  Full warps; rows up to a multiple of 32.
+/* Put each row whose table fits on the list of its bin.  Full warps; rows up to a multiple of 32.
  */
 template <pass Pass>
 struct sort_rows {

@@ -4,7 +4,7 @@
  *
  *   nvcc -O3 -rdc=true sparse.cu -o sparse $(pkg-config --cflags --libs shpool)
  *   nvcc -O3 -rdc=true -DSPARSE_CUSPARSE sparse.cu -o sparse \
- *        $(pkg-config --cflags --libs shpool) -lcusparse            with cuSPARSE beside it
+ *        $(pkg-config --cflags --libs shpool) -lcusparse            and cuSPARSE
  *   c++ -O2 -x c++ sparse.cu -x none -o sparse_cpu \
  *        $(pkg-config --cflags --libs shpool)                       on the CPU block executor
  *
@@ -12,15 +12,15 @@
  *
  * The versions differ in where a row's table comes from:
  *
- *   pool             what the row needs, from a pool that all warps of a block share
+ *   pool             a pool that all warps of a block share; each row gets the size it needs
  *   static           an array for each warp
- *   static, blocks   an array for each block (--block), whose warps do a row together
- *   binned           static arrays too, but rows are first sorted by the size of their tables, and
- *                    each power of two has a launch of its own, beside the others: what one writes
- *                    who has no allocator
+ *   static, blocks   an array for each block (--block), whose warps make a row together
+ *   binned           also static arrays, but rows are first sorted by the size of their tables, and
+ *                    each power of two has a launch of its own, concurrent with the others; this is
+ *                    the usual solution without an allocator
  *
- * Rows whose tables are longer than those of the version are done in global memory, beside the
- * others, in each version alike.  Every C is compared with the CPU's.
+ * In all versions, rows with longer tables are made in global memory, concurrently with the others.
+ * Every C is compared with the CPU's.
  */
 #include "prepare.h"
 #include "versions.h"
@@ -38,7 +38,7 @@
 #define POOL_THREADS 1024u
 #define POOL_BYTES   (200u * 1024u)
 #define BLOCK        128u
-#else /* a fiber for each thread: small, and still rows of each kind */
+#else /* a fiber for each thread: small, but still with rows of each kind */
 #define ROWS         300u
 #define ROUNDS       1
 #define POOL_THREADS 128u
@@ -61,20 +61,20 @@ struct options {
     uint32_t most    = 0;
 };
 
-/* Bytes of the longest table in shared memory, unless --most says. */
+/* Bytes of the longest table in shared memory, unless --most is given. */
 #if defined(__CUDACC__)
 static const uint32_t version_most[VERSIONS] = { 98304, 8192, 32768, 131072 };
 #else
 static const uint32_t version_most[VERSIONS] = { 8192, 2048, 4096, 8192 };
 #endif
 
-/* A product in the making, and what a round of it took. */
+/* A product while it is computed, and the times of a round. */
 struct work {
     product         p = {};
     totals          seen;     /* of the last step that was read */
     shpool_pool     pool = {};
     uint32_t        threads = 0; /* of a block with a pool */
-    uint32_t        block   = 0; /* threads of one that shares a row */
+    uint32_t        block   = 0; /* threads of a block that shares a row */
     machine_array<uint32_t> tables, column;
     machine_array<float>    value;
     machine_array<char>     scan;
@@ -95,8 +95,8 @@ static void launch_rows(const Kernel &kernel, uint32_t turns, uint32_t threads, 
     machine_launch((turns < most) ? turns : most, threads, bytes, kernel, queue);
 }
 
-/* A warp for each row whose table has no more bytes than a warp is worth, a block for a longer
- * one; all bins at the same time, the long ones first. */
+/* A warp for each row whose table is small enough for one warp, a block for each longer one.  All
+ * bins run at the same time, those of long rows first. */
 template <pass Pass>
 static void rows_in_bins(work &w)
 {
@@ -124,7 +124,7 @@ static void rows_in_bins(work &w)
     }
 }
 
-/* One pass over all rows.  w.seen is what count_products or list_large left. */
+/* One pass over all rows.  w.seen has the results of count_products or list_large. */
 template <pass Pass>
 static void do_pass(work &w, version which)
 {
@@ -210,7 +210,7 @@ static int print_row(const char *name, uint32_t bytes, uint32_t threads, const r
     return wrong != 0;
 }
 
-/* All rounds of one version; 1 if C is wrong. */
+/* Run all rounds of one version; 1 if C is wrong. */
 static int run(work &w, version which, const options &o, const reference &want)
 {
     double best[3] = { 1e30, 1e30, 1e30 };
