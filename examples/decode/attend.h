@@ -2,27 +2,27 @@
 /*
  * Attention of the query heads of one key head to a part of the tokens.
  *
- * A warp has some of the tokens, all query heads of them: a lane has 8 dimensions of one head.  It
- * keeps the largest score so far and adds up relative to that (Milakov and Gimelshein, Online
- * normalizer calculation for softmax, 2018).  At the end the warps' sums are added up in scratch
- * memory, and the parts' sums by the block whose part is finished last. */
+ * A warp processes some of the tokens for all query heads: a lane has 8 dimensions of one head.  It
+ * keeps the largest score so far and adds up relative to it (Milakov and Gimelshein, Online
+ * normalizer calculation for softmax, 2018).  At the end, the warps' sums are added up in scratch
+ * memory, and the block whose part is finished last adds up the parts' sums. */
 #ifndef SHPOOL_EXAMPLES_DECODE_ATTEND_H
 #define SHPOOL_EXAMPLES_DECODE_ATTEND_H
 
 #include "finish.h"
 
-#define BATCH       4u /* of tokens, or of parts: their loads are on the way together */
+#define BATCH       4u /* of tokens, or of parts, whose loads are in flight together */
 #define LEAST_SCORE -1e30f
 
-/* A warp's, spread over its lanes. */
+/* The state of a warp, spread over its lanes. */
 struct attention {
     float q[8]; /* of the query, divided by the root of head_dim */
     float o[8]; /* sum of the values */
     float top;  /* largest score; the same in all lanes of a head */
-    float sum;  /* of the exponentials, likewise */
+    float sum;  /* of the exponentials; also the same in all lanes of a head */
 };
 
-/* Where a lane's dimensions begin among the group's; the lanes behind the last do as the first. */
+/* The first of a lane's dimensions among the group's; surplus lanes repeat the first head. */
 SIMT_FN uint32_t attention_place(const model &m)
 {
     const uint32_t at = simt_lane() * 8u;
@@ -46,7 +46,7 @@ SIMT_FN attention attention_begin(const model &m, uint32_t key_head)
     return a;
 }
 
-/* The first `count` of a batch, at least one: the lane's dimensions of their keys and values. */
+/* Add the first `count` tokens of a batch, at least one, in the lane's dimensions. */
 SIMT_FN void attention_add(attention *a, const simt_u128 *keys, const simt_u128 *values,
                            uint32_t count, uint32_t head_dim)
 {
@@ -85,7 +85,7 @@ SIMT_FN void attention_add(attention *a, const simt_u128 *keys, const simt_u128 
     }
 }
 
-/* Tokens first, first + step, ... of `tokens`, whose keys and values lie behind each other. */
+/* Add tokens first, first + step, ... of `tokens`, whose keys and values are contiguous. */
 template <class Memory>
 SIMT_FN void attention_tokens(const model &m, attention *a, Memory keys, Memory values,
                               uint32_t first, uint32_t step, uint32_t tokens)
@@ -110,7 +110,7 @@ SIMT_FN void attention_tokens(const model &m, attention *a, Memory keys, Memory 
     }
 }
 
-/* By one warp: the token that is being computed, whose key and value are in L2. */
+/* Called by one warp: adds the token that is being computed, whose key and value are in L2. */
 SIMT_FN void attention_newest(const model &m, const moment &now, attention *a, uint32_t layer,
                               uint32_t key_head)
 {
@@ -130,7 +130,7 @@ SIMT_HD uint32_t attention_scratch(const model &m)
     return READERS * m.s.group() * m.s.head_dim * 4u;
 }
 
-/* The warp's sums go to scratch memory and to `to`. */
+/* Store the warp's sums in scratch memory and in `to`. */
 SIMT_FN void attention_leave(const model &m, const attention &a, results to, simt_addr scratch)
 {
     const uint32_t width = m.s.group() * m.s.head_dim;
@@ -168,7 +168,7 @@ SIMT_FN void merge(part_sums *all, part_sums one)
     all->top = top;
 }
 
-/* The sums of the key head's parts: in `i` of group * head_dim. */
+/* Add up the key head's parts in dimension i of group * head_dim. */
 SIMT_FN part_sums merge_parts(const model &m, uint32_t key_head, uint32_t i)
 {
     const uint32_t width = m.s.group() * m.s.head_dim;
@@ -195,7 +195,7 @@ SIMT_FN part_sums merge_parts(const model &m, uint32_t key_head, uint32_t i)
     return all;
 }
 
-/* The block's warps' sums of dimension i of the group's. */
+/* Add up the block's warps in dimension i of the group's. */
 SIMT_FN part_sums merge_warps(const model &m, results from, simt_addr scratch, uint32_t i)
 {
     const uint32_t width = m.s.group() * m.s.head_dim;
@@ -212,23 +212,23 @@ SIMT_FN part_sums merge_warps(const model &m, results from, simt_addr scratch, u
     return all;
 }
 
-/* By a warp that has written its dimensions of a part: nonzero if all parts have them now. */
+/* Called by a warp that has written its dimensions of a part; nonzero: all parts have them now. */
 SIMT_FN uint32_t is_last_part(const model &m, const moment &now, uint32_t layer, uint32_t key_head)
 {
     const uint32_t before_this = now.number * m.s.layers + layer; /* attentions */
     uint32_t       before      = 0;
 
-    simt_warp_sync(SIMT_ALL_LANES); /* all lanes' writes come before */
+    simt_warp_sync(SIMT_ALL_LANES); /* orders all lanes' writes before */
     if (simt_lane() == 0) {
         before = seam_count(m.merged + key_head * READERS + simt_warp());
     }
     before = simt_shfl(SIMT_ALL_LANES, before, 0);
-    simt_warp_sync(SIMT_ALL_LANES); /* all lanes' reads come after what lane 0 has acquired */
+    simt_warp_sync(SIMT_ALL_LANES); /* orders all lanes' reads after lane 0's acquire */
     return before + 1u == m.split * (before_this + 1u);
 }
 
-/* After control.meet(), a thread for each dimension: the part's sums, and, by the last part's warp,
- * what attention has found.  in.first: which part. */
+/* Called after control.meet(), by a thread for each dimension: stores the part's sums; the last
+ * part's warp also stores the result of attention.  in.first: the part. */
 SIMT_FN void attention_finish(const model &m, const moment &now, instruction in, results from,
                               simt_addr scratch, uint32_t *done)
 {

@@ -8,17 +8,17 @@
  *
  *   ./decode [options] [FILE.safetensors]          --help lists them
  *
- * The model's weights are FILE's, or made up; its cache begins with --context made-up tokens.
- * (Llama 3.2 1B: --context 0 --token 128000.)  Versions:
+ * The model's weights come from FILE, or are synthetic; its cache begins with --context synthetic
+ * tokens.  (Llama 3.2 1B: --context 0 --token 128000.)  Versions:
  *
  *   pool    one launch a step; each block's shared memory is a pool of --pool bytes
- *   pages   the same with pages of --pages bytes, used in turn
- *   graph   a kernel for each operation, in a CUDA graph, whose blocks have --graph rows
+ *   pages   the same with pages of --pages bytes, used round-robin
+ *   graph   a kernel for each operation, in a CUDA graph; each block has --graph rows
  *
- * 0 for one of these leaves the version out.  All have to choose the same tokens.  With --check 1
+ * 0 for one of these omits the version.  All versions must choose the same tokens.  With --check 1
  * the first steps are compared with the host's, layer by layer (small shapes only). */
 #if defined(__CUDACC__) && !defined(SHPOOL_INLINE) && !defined(DECODE_TABLE)
-/* -DSHPOOL_INLINE=NAME: another one; -DDECODE_TABLE: that of $SHPOOL_ALLOCATOR */
+/* -DSHPOOL_INLINE=NAME: another allocator; -DDECODE_TABLE: $SHPOOL_ALLOCATOR */
 #define SHPOOL_INLINE warp_first_fit
 #endif
 #include "decode.h"
@@ -57,7 +57,7 @@ struct options {
     uint32_t steps   = STEPS;
     uint32_t split   = SPLIT;
     uint32_t tile    = TILE;
-    uint32_t pool    = POOL; /* 1: all there is */
+    uint32_t pool    = POOL; /* 1: all of the shared memory */
     uint32_t page    = PAGE;
     uint32_t graph   = 16;
     uint32_t rounds  = ROUNDS;
@@ -160,7 +160,7 @@ static void give_back(const job &j)
     }
 }
 
-/* As before the first step. */
+/* Reset to the state before the first step. */
 static void start_again(job &j)
 {
     const uint32_t now[2] = { 0, j.o.context };
@@ -190,7 +190,7 @@ static double difference(const float *on_machine, const std::vector<float> &want
     return most / std::sqrt(square / static_cast<double>(got.size()));
 }
 
-/* Step by step beside the host's; 1 if one of them is wrong. */
+/* Compare each step with the host's; 1 if one of them is wrong. */
 template <class Launch>
 static int check(job &j, const char *name, Launch launch)
 {
@@ -308,7 +308,7 @@ static int run_persistent(job &j, const char *name, const Memory &memory, uint32
     });
 }
 
-/* The largest tile, and so the least that a pool must hold at once. */
+/* The largest tile, which is the least that a pool must hold at one time. */
 static uint32_t largest_tile(const job &j)
 {
     const uint32_t row = 2u * std::max({ j.m.s.hidden, j.m.s.ff, j.m.s.query() });

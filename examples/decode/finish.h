@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The end of an instruction: the teams' sums of each row become one, and a thread for each row does
- * what the operation does with it.  Then the counter goes up by these rows. */
+ * The end of an instruction: the partial sums of each row are added up, and a thread for each row
+ * performs the rest of the operation.  Then the counter is increased by these rows. */
 #ifndef SHPOOL_EXAMPLES_DECODE_FINISH_H
 #define SHPOOL_EXAMPLES_DECODE_FINISH_H
 
 #include "vector.h"
 
-/* What a thread needs besides its row's sum, read before the sums are there. */
+/* Further inputs of a thread besides its row's sum; they are read before the sums are complete. */
 struct beside {
-    float a; /* OP_QKV: cosine, else what the row is added to */
+    float a; /* OP_QKV: cosine, else the number to which the row is added */
     float b; /* OP_QKV: sine */
 };
 
@@ -37,8 +37,8 @@ SIMT_FN beside read_beside(const model &m, const moment &now, instruction in)
     return at;
 }
 
-/* Rotary embedding, and to the query, the keys or the values.  other: the sum of the row that is
- * turned together with this one. */
+/* Apply the rotary embedding, and store the result in the query, the keys or the values.  other:
+ * the sum of the row that is rotated together with this one. */
 SIMT_FN void finish_qkv(const model &m, const moment &now, instruction in, uint32_t row, float sum,
                         float other, beside at)
 {
@@ -58,7 +58,7 @@ SIMT_FN void finish_qkv(const model &m, const moment &now, instruction in, uint3
     }
 }
 
-/* By a whole warp: its best logit. */
+/* Called by a whole warp: finds its best logit. */
 SIMT_FN void choose(const model &m, const moment &now, uint32_t row, uint32_t is_row, float logit)
 {
     unsigned long long best = (is_row != 0) ? choice_of(logit, row) : 0;
@@ -75,17 +75,17 @@ SIMT_FN void choose(const model &m, const moment &now, uint32_t row, uint32_t is
     }
 }
 
-/* The warp's results are written: they count. */
+/* Count the warp's results, which have been written. */
 SIMT_FN void arrive(uint32_t *done, instruction in, uint32_t count)
 {
-    simt_warp_sync(SIMT_ALL_LANES); /* all lanes' writes come before */
+    simt_warp_sync(SIMT_ALL_LANES); /* orders all lanes' writes before */
     if ((simt_lane() == 0) && (done != NULL)) {
         seam_arrive(done + counter_of(in.op, in.layer), count);
     }
 }
 
-/* By readers, after control.meet(); those without a row return at once.  done: NULL, or the
- * counters. */
+/* Called by readers, after control.meet(); those without a row return immediately.  done: NULL, or
+ * the counters. */
 SIMT_FN void finish(const model &m, const moment &now, instruction in, results sums, beside at,
                     uint32_t *done)
 {
@@ -104,11 +104,11 @@ SIMT_FN void finish(const model &m, const moment &now, instruction in, results s
         sum += seam_float(simt_load32(sums.sums(k) + 4u * rank));
         square += seam_float(simt_load32(sums.square(k)));
     }
-    if ((in.op != OP_OUT) && (in.op != OP_DOWN)) { /* of the norm in front: its factor */
+    if ((in.op != OP_OUT) && (in.op != OP_DOWN)) { /* the factor of the norm before it */
         sum *= 1.0f / sqrtf(square / (float)m.s.hidden + NORM_EPSILON);
     }
 
-    const float other = seam_xor(sum, 1); /* of the neighbour: pairs are neighbours */
+    const float other = seam_xor(sum, 1); /* of the adjacent lane: pairs are adjacent */
 
     if (in.op == OP_HEAD) {
         choose(m, now, row, is_row, sum);
@@ -119,7 +119,7 @@ SIMT_FN void finish(const model &m, const moment &now, instruction in, results s
         case OP_OUT: m.after_attention(in.layer)[row] = at.a + sum; break;
         case OP_DOWN: m.after_layer(in.layer)[row] = at.a + sum; break;
         case OP_HEAD: m.logits[row] = sum; break;
-        default: /* gate, and up in the next lane */
+        default: /* gate here, up in the next lane */
             if ((rank & 1u) == 0) {
                 m.act[row / 2u] = sum / (1.0f + expf(-sum)) * other;
             }
@@ -128,7 +128,7 @@ SIMT_FN void finish(const model &m, const moment &now, instruction in, results s
     arrive(done, in, (in.count - begin < SIMT_WARP) ? in.count - begin : SIMT_WARP);
 }
 
-/* The warp's share of the vector's squares, for finish(). */
+/* Store the warp's share of the vector's sum of squares, for finish(). */
 SIMT_FN void leave_square(results to, float square)
 {
     SIMT_UNROLLED

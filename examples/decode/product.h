@@ -3,10 +3,10 @@
  * Rows of bf16 weights times a vector of floats.
  *
  * The warps of a team share the columns: a lane has the same 8 of each SPAN columns for all rows,
- * and its numbers of the vector stay in registers.  So each number of the vector is read once in a
- * team, and each weight once at all.  A warp takes several rows at a time, so that all their loads
- * are on the way together.  What the warps of a team have found for a row is added up when all rows
- * are done (finish.h). */
+ * and its numbers of the vector stay in registers.  So each number of the vector is read once per
+ * team, and each weight only once.  A warp processes several rows at a time, so that all their
+ * loads are in flight together.  The partial sums of a team's warps are added up when all rows are
+ * done (finish.h). */
 #ifndef SHPOOL_EXAMPLES_DECODE_PRODUCT_H
 #define SHPOOL_EXAMPLES_DECODE_PRODUCT_H
 
@@ -22,7 +22,7 @@ struct lane_vector {
 /* The first of the calling lane's columns. */
 SIMT_FN uint32_t lane_column() { return team_rank() * 256u + simt_lane() * 8u; }
 
-/* Where weights lie: in shared memory, or, for separate kernels, in global memory. */
+/* The location of weights: shared memory, or, for separate kernels, global memory. */
 struct shared_weights {
     simt_addr base;
 
@@ -46,9 +46,9 @@ SIMT_FN float dot(simt_u128 w, const float *x, float sum)
     return sum;
 }
 
-/* The sums of ROWS rows over the warp: in each lane that of row lane / (32 / ROWS).  While there is
- * more than one row, a lane keeps half of its rows and gives the other half to a lane that keeps
- * these. */
+/* Add up ROWS rows over the warp; each lane gets the sum of row lane / (32 / ROWS).  While there is
+ * more than one row, a lane keeps half of its rows and exchanges the other half with a lane that
+ * keeps those. */
 template <uint32_t ROWS>
 SIMT_FN float sum_rows(float (&sum)[ROWS])
 {
@@ -72,8 +72,8 @@ SIMT_FN float sum_rows(float (&sum)[ROWS])
     return sum[0];
 }
 
-/* All rows of a tile.  Their sums over the own columns go to `to`, a float for each row.
- * x: the lane's numbers of the vector. */
+/* Multiply all rows of a tile.  Their sums over the warp's columns are stored in `to`, a float for
+ * each row.  x: the lane's numbers of the vector. */
 template <uint32_t SPANS, uint32_t ROWS, class Weights>
 SIMT_FN void multiply(Weights weights, uint32_t rows, uint32_t columns,
                       const float (*x)[8], simt_addr to)
@@ -89,7 +89,7 @@ SIMT_FN void multiply(Weights weights, uint32_t rows, uint32_t columns,
             const uint32_t at   = (row + r < last) ? row + r : last;
 
             SIMT_UNROLLED
-            for (uint32_t c = 0; c < SPANS; c++) { /* where there are no columns x is 0 */
+            for (uint32_t c = 0; c < SPANS; c++) { /* x is 0 where there are no columns */
                 const uint32_t column = lane_column() + c * SPAN;
 
                 w[r][c] = weights.get(2u * (at * columns + ((column < columns) ? column : 0u)));
@@ -103,7 +103,7 @@ SIMT_FN void multiply(Weights weights, uint32_t rows, uint32_t columns,
                 sums[r] = dot(w[r][c], x[c], sums[r]);
             }
         }
-        const uint32_t lanes = SIMT_WARP / ROWS; /* that have the same row's sum */
+        const uint32_t lanes = SIMT_WARP / ROWS; /* lanes with the same row's sum */
         const uint32_t mine  = row + simt_lane() / lanes;
         const float    sum   = sum_rows(sums);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The same step on the host, in plain loops and with matrices in their natural order. */
+/* The same step on the host, with plain loops and matrices in their natural order. */
 #ifndef SHPOOL_EXAMPLES_DECODE_REFERENCE_H
 #define SHPOOL_EXAMPLES_DECODE_REFERENCE_H
 
@@ -27,7 +27,7 @@ class reference {
 public:
     typedef std::vector<float> numbers;
 
-    /* file: NULL, or where the weights come from. */
+    /* file: the source of the weights, or NULL. */
     reference(const shape &s, uint32_t context, tensor_file *file)
         : s_(s), file_(file), keys_(s.layers), values_(s.layers)
     {
@@ -114,7 +114,7 @@ private:
         }
         return x;
     }
-    /* Rotary embedding of all heads of x, in place, at the cache's end. */
+    /* Rotary embedding of all heads of x, in place, for the position at the cache's end. */
     void turn(uint32_t l, numbers *x) const
     {
         const double position = static_cast<double>(keys_[l].size());

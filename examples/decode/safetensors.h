@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Weights from a file: Hugging Face's safetensors, with the names of Llama's tensors, in one file
- * and in bf16.  The shape comes from the options; a tensor that has another one is an error. */
+ * Weights from a file in Hugging Face's safetensors format: a single file in bf16, with the names
+ * of Llama's tensors.  The shape comes from the options; a tensor with another shape is an error.
+ * */
 #ifndef SHPOOL_EXAMPLES_DECODE_SAFETENSORS_H
 #define SHPOOL_EXAMPLES_DECODE_SAFETENSORS_H
 
@@ -11,8 +12,8 @@
 #include <map>
 #include <string>
 
-/* 8 bytes: length of the header.  The header, JSON: for each tensor its name, "dtype", "shape" and
- * "data_offsets" behind the header.  The numbers. */
+/* The format: 8 bytes with the length of the header; the header in JSON, with the name, "dtype",
+ * "shape" and "data_offsets" (from the end of the header) of each tensor; then the numbers. */
 class tensor_file {
 public:
     tensor_file(const shape &s, const char *path) : s_(s), path_(path), in_(path, std::ios::binary)
@@ -35,7 +36,7 @@ public:
         }
     }
 
-    /* Where the matrix is, read when it is wanted first. */
+    /* The matrix, which is read on first use. */
     const std::vector<uint16_t> &get(uint32_t name, uint32_t layer)
     {
         std::vector<uint16_t> &to = all_[{ name, layer }];
@@ -83,7 +84,7 @@ private:
     {
         machine_fail(path_.c_str(), (tensor + " " + why).c_str());
     }
-    /* The numbers in the list behind "key" of the tensor's entry. */
+    /* The numbers in the list after "key" in the tensor's entry. */
     std::vector<uint64_t> list(const std::string &tensor, size_t from, const char *key) const
     {
         std::vector<uint64_t> found;
@@ -135,7 +136,7 @@ private:
     std::map<std::pair<uint32_t, uint32_t>, std::vector<uint16_t>> all_;
 };
 
-/* Pack an operation's matrix of the file and copy it to the machine. */
+/* Pack an operation's matrix from the file and copy it to the machine. */
 static void load_matrix(const model &m, uint16_t *weights, tensor_file *file, uint32_t op,
                         uint32_t layer)
 {

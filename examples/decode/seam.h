@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a persistent kernel needs and simt.h and machine.h do not have: floats, global memory that
+/* Parts of a persistent kernel that simt.h and machine.h do not provide: floats, global memory that
  * other blocks write during the same launch, and launches whose blocks all run at the same time. */
 #ifndef SHPOOL_EXAMPLES_DECODE_SEAM_H
 #define SHPOOL_EXAMPLES_DECODE_SEAM_H
@@ -23,7 +23,7 @@ SIMT_FN simt_u128 seam_fetch(const void *p)
     return {v.x, v.y, v.z, v.w};
 }
 SIMT_FN float seam_fetch1(const float *p) { return __ldcg(p); }
-/* 16 bytes that nobody writes during the launch, and that are read once. */
+/* 16 bytes that are not written during the launch, and are read once. */
 SIMT_FN simt_u128 seam_stream(const void *p)
 {
     const uint4 v = __ldcs((const uint4 *)p);
@@ -31,12 +31,12 @@ SIMT_FN simt_u128 seam_stream(const void *p)
     return {v.x, v.y, v.z, v.w};
 }
 
-/* Counters between blocks: what the arriving warp wrote comes before what the waiting one reads. */
+/* Counters between blocks: they order the arriving warp's writes before the waiting one's reads. */
 SIMT_FN void seam_arrive(uint32_t *counter, uint32_t n)
 {
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" : : "l"(counter), "r"(n) : "memory");
 }
-/* One more; how many there were.  Acquires what the earlier ones have released, too. */
+/* Add 1; returns the number before.  Also acquires the releases of earlier calls. */
 SIMT_FN uint32_t seam_count(uint32_t *counter)
 {
     uint32_t n;
@@ -52,10 +52,10 @@ SIMT_FN uint32_t seam_arrived(const uint32_t *counter)
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(n) : "l"(counter) : "memory");
     return n;
 }
-SIMT_FN void seam_spin() {} /* between two looks at a counter */
+SIMT_FN void seam_spin() {} /* between two reads of a counter */
 SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v) { (void)atomicMax(p, v); }
 
-#if !SIMT_HAS_BULK /* an older GPU: it compiles, and main() does not launch it */
+#if !SIMT_HAS_BULK /* an older GPU: the kernel compiles, but main() does not launch it */
 SIMT_FN void simt_mbar_arrive_expect(simt_addr, uint32_t) {}
 SIMT_FN void simt_copy_async(simt_addr, const void *, uint32_t, simt_addr) {}
 SIMT_FN void simt_fence_async() {}
@@ -66,7 +66,7 @@ SIMT_FN void simt_mbar_wait(simt_addr, uint32_t) {}
 #endif
 #endif
 
-/* The machine has copies by the copy engine. */
+/* Whether the machine has bulk copies. */
 static inline bool seam_has_bulk()
 {
     int major = 0;
@@ -82,7 +82,7 @@ static __global__ void __launch_bounds__(Kernel::THREADS, Kernel::BLOCKS)
     kernel();
 }
 
-/* As many blocks as there are multiprocessors run together. */
+/* One block for each multiprocessor: all of them run at the same time. */
 static inline uint32_t seam_blocks()
 {
     int units = 0;
@@ -174,7 +174,7 @@ static inline bool     seam_has_bulk() { return true; }
 static inline uint32_t seam_blocks() { return 3; }
 static inline uint32_t seam_shared() { return 64u * 1024u; }
 
-/* Only blocks of a cluster run at the same time there. */
+/* On the executor, only the blocks of a cluster run at the same time. */
 template <class Kernel>
 static void seam_run(uint32_t blocks, uint32_t cluster, uint32_t shared_bytes,
                      const Kernel &kernel)
@@ -210,7 +210,7 @@ static void seam_launch(uint32_t blocks, uint32_t shared_bytes, const Kernel &ke
 SIMT_FN float seam_low(uint32_t pair) { return seam_float(pair << 16); }
 SIMT_FN float seam_high(uint32_t pair) { return seam_float(pair & 0xffff0000u); }
 
-/* Rounded to the nearest, ties to even. */
+/* Round to the nearest, ties to even. */
 SIMT_FN uint16_t seam_bf16(float f)
 {
     const uint32_t bits = seam_bits(f);
@@ -218,7 +218,7 @@ SIMT_FN uint16_t seam_bf16(float f)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-/* Eight numbers of one load. */
+/* Unpack the eight numbers of one load. */
 SIMT_FN void seam_unpack(simt_u128 v, float *to)
 {
     to[0] = seam_low(v.x);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The same operations as a kernel each, to be put into a CUDA graph: what the persistent kernel is
- * compared with.  Weights are read from global memory, once, by 16 bytes a lane. */
+/* The same operations with a kernel for each, in a CUDA graph, for comparison with the persistent
+ * kernel.  Weights are read from global memory, once, 16 bytes a lane. */
 #ifndef SHPOOL_EXAMPLES_DECODE_SEPARATE_H
 #define SHPOOL_EXAMPLES_DECODE_SEPARATE_H
 
 #include "attend.h"
 
-/* An operation; block b has rows b * each and on, or part b of attention. */
+/* An operation; block b has `each` rows from b * each on, or part b of attention. */
 template <uint32_t SPANS, uint32_t ROWS> /* of lane_vector and multiply(); 0: attention */
 struct separate_step {
     static constexpr uint32_t THREADS = READERS * SIMT_WARP;
@@ -16,7 +16,7 @@ struct separate_step {
     uint32_t        op;
     uint32_t        layer;
     uint32_t        each;
-    const uint32_t *now; /* number of the step and position; the graph is made once */
+    const uint32_t *now; /* number of the step, and position; the graph is made only once */
 
     MACHINE_METHOD void operator()() const
     {
@@ -82,7 +82,7 @@ struct separate_step {
     }
 };
 
-/* At the end: the next step's number and position. */
+/* At the end: advance to the next step's number and position. */
 struct advance_step {
     static constexpr uint32_t THREADS = SIMT_WARP;
     static constexpr uint32_t BLOCKS  = 1;

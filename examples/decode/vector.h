@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes into a product: the lane's numbers of the vector, in float. */
+/* The input of a product: the lane's numbers of the vector, in float. */
 #ifndef SHPOOL_EXAMPLES_DECODE_VECTOR_H
 #define SHPOOL_EXAMPLES_DECODE_VECTOR_H
 
@@ -9,7 +9,7 @@
 struct moment {
     uint32_t number;   /* of the step since the counters were 0 */
     uint32_t position; /* tokens in the cache */
-    uint32_t token;    /* that goes in */
+    uint32_t token;    /* the input */
 };
 
 /* The token that the step before has chosen, or the first one. */
@@ -18,8 +18,8 @@ SIMT_FN uint32_t token_of(const model &m, uint32_t number)
     return (number == 0) ? m.first_token : ~(uint32_t)m.best[number - 1u];
 }
 
-/* The gains of the norm in front of a product, for the lane's columns.  They do not depend on the
- * step, so they are read before the vector is there. */
+/* The gains of the norm before a product, for the lane's columns.  They do not depend on the step,
+ * so they are read before the vector is complete. */
 template <uint32_t SPANS>
 struct lane_gains {
     simt_u128 g[SPANS];
@@ -43,7 +43,7 @@ SIMT_FN lane_gains<SPANS> read_gains(const model &m, uint32_t op, uint32_t layer
     return gains;
 }
 
-/* What a product's input is, besides its columns' numbers. */
+/* A product's input: the numbers of the lane's columns, and their sum of squares. */
 template <uint32_t SPANS>
 struct input {
     lane_vector<SPANS> v;
@@ -68,8 +68,8 @@ SIMT_FN const uint16_t *embedding(const model &m, uint32_t token)
     return m.matrix(OP_HEAD, 0) + (size_t)token * m.s.hidden;
 }
 
-/* The residual stream in front of a norm, times the norm's gains.  The norm's factor is the same
- * for all numbers: the sums are multiplied by it afterwards (finish.h). */
+/* The residual stream before a norm, times the norm's gains.  The norm's factor is the same for all
+ * numbers, so the sums are multiplied by it afterwards (finish.h). */
 SIMT_FN void normed_numbers(const model &m, const moment &now, uint32_t op, uint32_t layer,
                             simt_u128 gains, uint32_t column, float *x, float *square)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Weights that are made up: any number of any matrix from its name, row and column alone, so that a
- * reference needs neither the packed weights nor a file (tests/gpu/decode.py makes the same).
+ * Synthetic weights: each number is computed from the matrix's name, its row and its column alone,
+ * so a reference needs neither the packed weights nor a file (tests/gpu/decode.py does the same).
  *
- * A number is an odd integer of -255 to 255 times a power of two, which bf16 has exactly; the power
- * is such that a product has about the size of what went in. */
+ * A number is an odd integer from -255 to 255 times a power of two, which bf16 represents exactly.
+ * The power is chosen so that a product has about the size of its input. */
 #ifndef SHPOOL_EXAMPLES_DECODE_WEIGHTS_H
 #define SHPOOL_EXAMPLES_DECODE_WEIGHTS_H
 
 #include "model.h"
 
-/* Matrices as files of models have them: rows are what comes out, heads in order, not turned. */
+/* Matrices as in files of models: rows are outputs, heads are in order and not rotated. */
 enum name {
     NAME_NORM_1, NAME_Q, NAME_K, NAME_V, NAME_OUT, NAME_NORM_2, NAME_GATE, NAME_UP, NAME_DOWN,
     NAME_NORM, NAME_HEAD, NAME_KEYS, NAME_VALUES
@@ -63,7 +63,7 @@ SIMT_HD uint16_t made_up(uint32_t name, uint32_t layer, uint32_t row, uint32_t c
     return scaled_bf16((int)(2u * hash) - 255, 7u + (bits + 1u) / 2u);
 }
 
-/* Which row the packed one is (model.h). */
+/* The natural index of a packed one (model.h). */
 SIMT_HD uint32_t natural_dim(uint32_t i, uint32_t head_dim)
 {
     return i / 2u + (i & 1u) * (head_dim / 2u);
@@ -89,8 +89,8 @@ SIMT_HD natural natural_row(const shape &s, uint32_t op, uint32_t row)
     default: return { NAME_HEAD, row };
     }
 }
-/* Columns of the output matrix are heads' dimensions as they come out of attention: values are not
- * turned, so they are as in the file. */
+/* Columns of the output matrix are the dimensions of attention's heads.  Values are not rotated, so
+ * the columns are those of the file. */
 
 /* Kernel: fill an operation's matrix, or, with op == OP_COUNT, the gains and the cache. */
 struct make_up {
@@ -159,7 +159,7 @@ struct make_up {
     }
 };
 
-/* All of a model, and the first `context` tokens of its cache. */
+/* Fill all weights of a model, and the first `context` tokens of its cache. */
 static void make_up_model(const model &m, uint16_t *weights, uint32_t context, uint32_t blocks)
 {
     for (uint32_t l = 0; l < m.s.layers; l++) {
