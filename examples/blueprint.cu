@@ -3,7 +3,7 @@
  * The shape of every kernel that uses a pool: init, malloc, use, free, fini.
  *
  * Each thread sorts a few numbers in scratch memory whose size is known only at run time, and
- * writes their median.  Compile it twice to see two bindings of one source:
+ * writes their median.  Compile it twice to see two bindings of the same source:
  *
  *   nvcc -rdc=true blueprint.cu $(pkg-config --cflags --libs shpool)            function table
  *   nvcc -DSHPOOL_INLINE=bitmap blueprint.cu $(pkg-config --cflags --libs shpool)    compile time
@@ -52,7 +52,7 @@ static __global__ void medians(shpool_pool pool, unsigned n, float *out)
         out[thread] = median(v, count);
     }
     shpool_free(heap, v);
-    shpool_fini(heap); /* whole block: no thread may have returned before */
+    shpool_fini(heap); /* whole block: no thread may return earlier */
 }
 
 static int failed(const char *what, const char *why)
@@ -96,7 +96,7 @@ int main()
         return failed("CUDA", cudaGetErrorString(error));
     }
 
-    for (unsigned thread = 0; thread < got.size(); thread++) { /* the same on the CPU */
+    for (unsigned thread = 0; thread < got.size(); thread++) { /* compare with the CPU */
         const unsigned count = n + thread % THREADS % 4u;
 
         for (unsigned i = 0; i < count; i++) {

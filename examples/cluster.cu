@@ -3,10 +3,10 @@
  * Rows of very different lengths, one block each, that are kept on the chip: a block whose row is
  * longer than its shared memory borrows from the other blocks of its cluster, whose rows are short.
  *
- * Each row becomes its softmax, exp(x - max) / sum: three passes over its values.  `before` keeps
- * what fits into an array of fixed size and reads the rest from global memory in each pass;
- * `after` has the same shared memory, but as a pool of the cluster (sm_90; on older GPUs, launched
- * in clusters of one, it is a pool of the block).
+ * Each row is replaced by its softmax, exp(x - max) / sum, in three passes over its values.
+ * `before` keeps the values that fit in an array of fixed size, and reads the others from global
+ * memory in each pass.  `after` has the same shared memory, but as a pool of the cluster (sm_90; on
+ * older GPUs, where clusters have one block, it is a pool of the block).
  *
  *   nvcc -rdc=true cluster.cu -o cluster $(pkg-config --cflags --libs shpool)
  */
@@ -42,7 +42,7 @@ static __device__ float block_fold(float value, bool is_max)
     return value;
 }
 
-/* The three passes; at(i) is where value i is to be read and kept, or NULL: nowhere on the chip. */
+/* The three passes; at(i) is the place of value i in shared memory, or NULL if it has none. */
 template <typename At>
 static __device__ void softmax(const float *in, float *out, int count, At at)
 {
@@ -75,7 +75,7 @@ static __device__ void softmax(const float *in, float *out, int count, At at)
     }
 }
 
-/* Before: an array of fixed size; what a short row leaves of it is of no use to anybody. */
+/* Before: an array of fixed size; a short row leaves most of it unused. */
 static __global__ void before(const int *first, const float *in, float *out,
                               unsigned long long *on_chip)
 {
@@ -91,7 +91,7 @@ static __global__ void before(const int *first, const float *in, float *out,
     }
 }
 
-/* After: the row asks for the chunks that it needs, and gives them back when it is done. */
+/* After: each row allocates the chunks that it needs, and frees them at the end. */
 static __global__ void after(shpool_pool pool, const int *first, const float *in, float *out,
                              unsigned long long *on_chip)
 {
@@ -121,7 +121,7 @@ static __global__ void after(shpool_pool pool, const int *first, const float *in
             shpool_free(heap, chunk[i]);
         }
     }
-    shpool_fini(heap); /* no block leaves while another still uses its memory */
+    shpool_fini(heap); /* no block exits while another one still uses its memory */
 }
 
 /* ---- host ---- */
@@ -168,7 +168,7 @@ static int check(const std::vector<int> &first, const std::vector<float> &in,
     return 0;
 }
 
-/* The softmax of rows of which one in four has most of the values. */
+/* Test data: softmax of rows, of which one in four has most of the values. */
 struct task {
     std::vector<int>    starts; /* of each row, and the end of the last one */
     std::vector<float>  in;
@@ -177,7 +177,7 @@ struct task {
     float              *out     = NULL;
     unsigned long long *on_chip = NULL; /* for each kernel */
     shpool_pool         pool    = {};
-    int                 major   = 0; /* of the compute capability: 9 and more have clusters */
+    int                 major   = 0; /* of the compute capability: clusters need 9 or more */
 };
 
 static bool prepare(task &t, unsigned rows)
@@ -212,7 +212,7 @@ static bool prepare(task &t, unsigned rows)
                    "cudaMemcpy");
 }
 
-/* Kernel 0 has shared memory of its own only, kernel 1 a cluster's. */
+/* Kernel 0 has only its block's shared memory, kernel 1 the cluster's. */
 static bool run(task &t, unsigned rows, int kernel)
 {
     std::vector<float> back(t.in.size());

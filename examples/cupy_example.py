@@ -19,7 +19,7 @@ def main():
     shpool.cupy.enable()
     x = cupy.arange(1_000_000, dtype=cupy.float64)
     for _ in range(100):
-        y = cupy.sqrt(x) * 2 + 1  # three temporaries a turn, from the cache
+        y = cupy.sqrt(x) * 2 + 1  # three temporaries a round, from the cache
     want = numpy.sqrt(numpy.arange(1_000_000, dtype=numpy.float64)) * 2 + 1
     if not numpy.allclose(cupy.asnumpy(y), want):
         print("wrong result")

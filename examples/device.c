@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Device memory in the order of streams: a context, a shared caching allocator, its counters.
+ * Stream-ordered device memory: a context, a shared caching allocator, its counters.
  * Exit status 77: this machine has no CUDA device.
  *
  *     cc device.c $(pkg-config --cflags --libs shpool) -o device
@@ -16,7 +16,7 @@ static int failed(const char *what)
     return 1;
 }
 
-/* A thousand rounds of work, each with memory of its own: the driver is asked in the first only. */
+/* A thousand rounds of work, each with its own memory; only the first one calls the driver. */
 static int rounds(shpool_context *context)
 {
     shpool_device_allocator *allocator = shpool_context_allocator(context);

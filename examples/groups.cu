@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory for groups of threads: each warp counts the values of a segment in a histogram whose size
- * only the kernel knows, and each tile of 8 lanes sorts a short segment in scratch memory.
+ * is known only in the kernel, and each tile of 8 lanes sorts a short segment in scratch memory.
  *
  *   nvcc -rdc=true groups.cu -o groups $(pkg-config --cflags --libs shpool)
  *
- * One request serves all threads of the group, and all of them get the address.  There is no
- * election of a leader, no shuffle, and no array for the longest segment.
+ * One request serves all threads of the group, and all of them get the address.  The kernel does
+ * not elect a leader, shuffle a pointer, or need an array for the longest segment.
  */
 #include <algorithm>
 #include <cstdio>
@@ -20,8 +20,8 @@ namespace cg = cooperative_groups;
 #define THREADS  256u
 #define SEGMENTS (BLOCKS * THREADS / 32u) /* one for each warp */
 #define SHORTS   (BLOCKS * THREADS / 8u)  /* one for each tile */
-#define MOST     900u                     /* numbers of a segment, at most */
-#define FEW      40u                      /* numbers of a short one, at most */
+#define MOST     900u                     /* most numbers of a segment */
+#define FEW      40u                      /* most numbers of a short one */
 #define ATTEMPTS 1000000u                 /* a tenth of a second, or more */
 
 /* Segments are of very different lengths. */
@@ -48,14 +48,14 @@ static __host__ __device__ unsigned bin_of(unsigned segment, unsigned i)
 
 /* ---- the kernel ---- */
 
-/* How often the most frequent bin was met; 0: there was no memory.  Whole warp. */
+/* The count of the most frequent bin; 0: the allocation failed.  Whole warp. */
 static __device__ unsigned most_frequent(shpool_heap heap, unsigned segment)
 {
     const unsigned bins = length_of(segment);
     const unsigned lane = threadIdx.x % 32u;
     unsigned       most = 0;
 
-    /* waits until other warps have freed, if there is no room now */
+    /* if the pool is full, waits until other warps have freed */
     unsigned *histogram = static_cast<unsigned *>(
         shpool_malloc_wait_warp(heap, bins * sizeof(unsigned), ATTEMPTS));
 
@@ -76,11 +76,11 @@ static __device__ unsigned most_frequent(shpool_heap heap, unsigned segment)
     for (unsigned d = 16; d > 0; d /= 2u) {
         most = max(most, __shfl_xor_sync(~0u, most, d));
     }
-    shpool_free_warp(heap, histogram); /* behind all lanes' last use: no __syncwarp() is needed */
+    shpool_free_warp(heap, histogram); /* after all lanes' last use, without a __syncwarp() */
     return most;
 }
 
-/* Rank sort: each number's place is how many are smaller.  The 8 lanes of the tile. */
+/* Rank sort: a number's place is the count of smaller ones.  The 8 lanes of the tile. */
 static __device__ bool sort_short(shpool_heap heap, const cg::thread_block_tile<8> &tile,
                                   unsigned segment, unsigned *result)
 {
@@ -119,7 +119,7 @@ static __global__ void work(shpool_pool pool, unsigned *most, unsigned *sorted)
         most[thread / 32u] = count;
     }
     if (!sort_short(heap, tile, thread / 8u, sorted) && (tile.thread_rank() == 0)) {
-        sorted[thread / 8u * FEW] = ~0u; /* no number: they are below 2^20 */
+        sorted[thread / 8u * FEW] = ~0u; /* not a number of the input: these are below 2^20 */
     }
     shpool_fini(heap);
 }
@@ -163,7 +163,7 @@ static unsigned wrong_sorts(const std::vector<unsigned> &sorted)
     return wrong;
 }
 
-/* In most blocks the eight histograms need more than the pool has, so some warps wait. */
+/* In most blocks, the eight histograms together do not fit in the pool, so some warps wait. */
 static int run(const shpool_pool &pool, unsigned *device_most, unsigned *device_sorted)
 {
     std::vector<unsigned> most(SEGMENTS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Run-time linking: the allocator is chosen by name when the program runs, and then inlined into
- * the kernel, for this very GPU.  The kernel is compiled to LTO-IR and stays outside the program:
+ * Run-time linking: the allocator is chosen by name at run time, and then inlined into the kernel,
+ * for the GPU at hand.  The kernel is compiled to LTO-IR and stays outside the program:
  *
  *   nvcc -arch=sm_75 -rdc=true -dlto -ltoir linked_kernel.cu -o linked_kernel.ltoir \
  *        $(pkg-config --cflags shpool)
@@ -10,7 +10,7 @@
  *
  * Needs libnvJitLink 12.3 at run time, and CUDA 12.8 for shpool_link_library().
  */
-#define SHPOOL_LINKED /* so that shpool_open() here fits the kernel there */
+#define SHPOOL_LINKED /* so that shpool_open() here matches the kernel there */
 #include <cstdio>
 #include <vector>
 
@@ -49,7 +49,7 @@ static std::vector<char> read_all(const char *path)
     return bytes;
 }
 
-/* Launch the joined kernel and look at its answers; 0 is success. */
+/* Launch the joined kernel and check its results; 0 is success. */
 static int launch(cudaLibrary_t library, const shpool_pool *pool)
 {
     std::vector<unsigned> sums(BLOCKS * THREADS, 0);

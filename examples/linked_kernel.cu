@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel of linked.cu, which says how to build it. */
+/* The kernel of linked.cu, which has the commands that build it. */
 #define SHPOOL_LINKED
 #include <shpool/shpool.cuh>
 

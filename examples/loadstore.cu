@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A block's tile staged in memory that shpool_malloc() returned: each block loads its tile with
- * coalesced accesses, hands each thread VT neighbours, replaces them by their running sums, and
- * stores the tile.  How many threads and values is the launch box's business.
+ * A block's tile staged in memory from shpool_malloc(): each block loads its tile with coalesced
+ * accesses, gives each thread VT adjacent values, replaces them by their running sums, and stores
+ * the tile.  The launch box determines the numbers of threads and values.
  *
  *   nvcc -rdc=true loadstore.cu -o loadstore $(pkg-config --cflags --libs shpool)
  */
@@ -15,7 +15,7 @@
 typedef shpool::launch_box<shpool::tune<75, 128, 7>, shpool::tune<80, 128, 11>,
                            shpool::tune<90, 256, 11>> box;
 
-/* Sums of each thread's own run; a scan of the tile would go on from here. */
+/* Running sums of each thread's own values; a scan of the tile would continue from here. */
 template <typename Box>
 SHPOOL_LAUNCH_BOUNDS(Box) void run_sums(shpool_pool pool, long long count, const int *in, int *out)
 {
@@ -33,7 +33,7 @@ SHPOOL_LAUNCH_BOUNDS(Box) void run_sums(shpool_pool pool, long long count, const
         tile = static_cast<int *>(shpool_malloc(heap, NT * VT * sizeof(int)));
     }
     __syncthreads();
-    if (tile != NULL) { /* the same for all */
+    if (tile != NULL) { /* the same in all threads */
         shpool::global_to_shared<NT, VT>(count - first, in + first, tid, tile);
         shpool::shared_to_thread<VT>(tile, tid, run);
         for (int i = 1; i < VT; i++) {

@@ -34,7 +34,7 @@ def main(spec=None):
             n = offsets[i + 1] - offsets[i]
         row = malloc(heap, n, float32)
         median = float32(-1)
-        if 0 < n <= row.size:  # no elements: no room
+        if 0 < n <= row.size:  # no elements: the allocation failed
             for k in range(n):
                 x = values[offsets[i] + k]
                 at = k

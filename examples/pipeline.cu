@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A pipeline of bulk copies (TMA) over rows of different lengths: each warp fetches rows ahead,
- * works on them in shared memory, and has them written back, while nobody waits for a copy that is
- * not needed yet.  Once with a ring of its own, as kernels do it today; once with memory from a
- * heap and shpool_free_after_group().
+ * processes them in shared memory, and starts copies that write them back.  No thread waits for a
+ * copy before it has to.  One version has a static ring for each warp, as kernels usually do; the
+ * other one has memory from a heap and shpool_free_after_group().
  *
  *   nvcc -arch=sm_90 -rdc=true pipeline.cu -o pipeline $(pkg-config --cflags --libs shpool)
  *   ./pipeline [rows]
  *
  * A slot of the ring has room for the longest row, so a block of 8 warps takes 128 KiB for 4 rows a
- * warp, most of it empty.  From the heap a row takes what it is long.
+ * warp, most of it empty.  From the heap, a row allocates only its own length.
  */
-#define SHPOOL_INLINE warp_best_fit /* a pool for each warp: nobody waits for a lock */
+#define SHPOOL_INLINE warp_best_fit /* a pool for each warp: no waiting for locks */
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -20,7 +20,7 @@
 #include <shpool/shpool.cuh>
 
 #define WARPS     8u
-#define AHEAD     4u           /* rows of a warp that are on their way, or worked on */
+#define AHEAD     4u           /* rows of a warp that are in flight or being processed */
 #define MOST      4096u        /* bytes of the longest row; one in 16 is that long */
 #define HEAP      (40u * 1024u)
 
@@ -32,7 +32,7 @@ struct rows {
     unsigned        count;
 };
 
-/* The work: by all lanes, in place. */
+/* The processing of a row, by all lanes, in place. */
 [[maybe_unused]] static __device__ void work(float *row, unsigned bytes)
 {
     for (unsigned i = threadIdx.x % 32; i < bytes / sizeof(float); i += 32) {
@@ -66,7 +66,7 @@ static __global__ void by_ring(rows r)
     }
     __syncwarp();
     for (unsigned n = 0, started = 0; n < mine; n++) {
-        /* one slot is left to the row that was written last, so that it need not be waited for */
+        /* one slot stays empty, so that the copy of the last written row has time to end */
         for (; leads && (started < mine) && (started + 1 < n + AHEAD); started++) {
             const unsigned  row  = first + started * step;
             const simt_addr mbar = simt_to_shared(&full[warp][started % AHEAD]);
@@ -96,7 +96,7 @@ static __global__ void by_ring(rows r)
 #endif
 }
 
-/* ---- after: each row in a block of its own length ---- */
+/* ---- after: an allocation of its own length for each row ---- */
 
 static __global__ void by_heap(rows r, shpool_pool pool)
 {
@@ -131,7 +131,7 @@ static __global__ void by_heap(rows r, shpool_pool pool)
                                 mbar);
                 started++;
             } else if (started > n) {
-                break; /* the other warps have the memory: first work on what is here */
+                break; /* other warps have the memory: first process the rows that are here */
             }
         }
         __syncwarp();
@@ -161,7 +161,7 @@ static int failed(const char *what, const char *why)
     return 1;
 }
 
-/* Launch, measure, and compare every element; 0: right. */
+/* Launch, measure, and compare every element; 0: correct. */
 template <typename Launch>
 static int run(const char *name, const void *kernel, unsigned bytes, const rows &r,
                const std::vector<float> &data, Launch launch)
@@ -179,7 +179,7 @@ static int run(const char *name, const void *kernel, unsigned bytes, const rows 
     (void)cudaEventCreate(&from);
     (void)cudaEventCreate(&to);
     (void)cudaMemset(r.result, 0, data.size() * sizeof(float));
-    launch(blocks * sms); /* warm */
+    launch(blocks * sms); /* warm-up */
     (void)cudaEventRecord(from);
     launch(blocks * sms);
     (void)cudaEventRecord(to);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The median of each row of a ragged array: row i is from values[offsets[i]] up to, and without,
- * values[offsets[i + 1]].
+ * The median of each row of a ragged array: row i is from values[offsets[i]] up to, but not
+ * including, values[offsets[i + 1]].
  *
- * A thread sorts a copy of its row, which is as long as the row, in the block's pool.  A static
- * array would have to be as long as the longest row for each thread.
+ * Each thread sorts a copy of its row in the block's pool.  A static array would have to be as long
+ * as the longest row for each thread.
  *
- * For CuPy (cupy_rows.py), PyTorch (torch_rows.cu), and any program by nvcc.
+ * For CuPy (cupy_rows.py), PyTorch (torch_rows.cu), and programs that nvcc compiles.
  */
 #include <shpool/shpool.cuh>
 
@@ -28,7 +28,7 @@ extern "C" __global__ void row_medians(shpool_pool pool, const long long *offset
         }
         row[at] = from[k];
     }
-    if (i < rows) { /* not a number: an empty row, or no room */
+    if (i < rows) { /* NaN: an empty row, or the allocation failed */
         medians[i] = (row != NULL) ? row[n / 2] : __int_as_float(0x7fffffff);
     }
     shpool_free(heap, row);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The allocator is chosen when the program runs; the kernel is not recompiled for it.
+ * The allocator is chosen at run time; the kernel is not recompiled for it.
  *
  *   nvcc -rdc=true runtime.cu -o runtime $(pkg-config --cflags --libs shpool)
  *   ./runtime                                          the build's default
@@ -8,8 +8,8 @@
  *   SHPOOL_PLUGIN_PATH=$PWD SHPOOL_ALLOCATOR=own ./runtime     ../plugin's
  *   ./runtime thread_first_fit:check=1
  *
- * Prints what the pool's statistics say.  One allocation in each block is forgotten on purpose: the
- * report shows it as live.
+ * Prints the pool's statistics.  One allocation in each block is leaked on purpose: the report
+ * shows it as live.
  */
 #include <cstdio>
 
@@ -18,7 +18,7 @@
 #define BLOCKS  16u
 #define THREADS 64u
 
-/* Builds a list of `length` nodes, walks it and takes it down again. */
+/* Build a list of `length` nodes, walk it and free it again. */
 struct node {
     node    *next;
     unsigned value;
@@ -43,7 +43,7 @@ static __global__ void lists(shpool_pool pool, unsigned length)
     while (head != NULL) {
         node *next = head->next;
 
-        if ((threadIdx.x != 0) || (next != NULL)) { /* thread 0 forgets its last one */
+        if ((threadIdx.x != 0) || (next != NULL)) { /* thread 0 leaks its last one */
             shpool_free(heap, head);
         }
         head = next;
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     want.block_threads = THREADS;
     want.payload_bytes = 32 * 1024;
     want.flags         = SHPOOL_FLAG_STATS; /* as "stats=1" in the spec */
-    if (shpool_plan(spec, &want, &pool) != SHPOOL_OK) { /* no device needed to find mistakes */
+    if (shpool_plan(spec, &want, &pool) != SHPOOL_OK) { /* finds mistakes without a device */
         return failed("allocator", shpool_last_error());
     }
     if ((error != cudaSuccess) || (devices == 0)) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Scratch memory for functions that call each other: each block equalises one tile of numbers, by a
- * histogram and a scan of it.  The scan is a library function, and needs memory of its own.
+ * Scratch memory for functions that call each other: each block equalises one tile of numbers with
+ * a histogram and a scan.  The scan is a library function, and needs memory of its own.
  *
  *   nvcc -rdc=true scratch.cu -o scratch $(pkg-config --cflags --libs shpool)
  *
- * by_hand: who launches the kernel must know what every function in it needs, and where it lies.
- * by_arena: each function takes what it needs and lets it go; nobody else has to know.
+ * by_hand: the code that launches the kernel must know how much memory every function in it needs,
+ * and where that memory is.
+ * by_arena: each function allocates what it needs and releases it; no other code has to know.
  */
 #include <cstdio>
 #include <vector>
@@ -23,7 +24,7 @@ static __host__ __device__ unsigned value_of(unsigned tile, unsigned i)
 {
     unsigned hash = (tile * COUNT + i) * 2654435761u;
 
-    return (hash >> 16) * (hash >> 16) % bins_of(tile); /* squares: not even */
+    return (hash >> 16) * (hash >> 16) % bins_of(tile); /* squares: an uneven distribution */
 }
 
 /* Inclusive scan in place; `parts` has a word for each warp.  Whole block. */
@@ -59,7 +60,7 @@ static __device__ void scan_with(unsigned *data, unsigned n, unsigned *parts)
     }
 }
 
-/* How often each value is in the tile.  Whole block; `histogram` has a word for each. */
+/* Count each value of the tile.  Whole block; `histogram` has a word for each value. */
 static __device__ void count_into(unsigned *histogram, unsigned tile)
 {
     for (unsigned b = threadIdx.x; b < bins_of(tile); b += THREADS) {
@@ -72,7 +73,7 @@ static __device__ void count_into(unsigned *histogram, unsigned tile)
     __syncthreads();
 }
 
-/* result[i] = how many numbers of the tile are at most its i-th one. */
+/* result[i] = how many numbers of the tile are less than or equal to its i-th one. */
 static __device__ void write_out(const unsigned *histogram, unsigned tile, unsigned *result)
 {
     for (unsigned i = threadIdx.x; i < COUNT; i += THREADS) {
@@ -84,7 +85,7 @@ static __device__ void write_out(const unsigned *histogram, unsigned tile, unsig
 
 static __global__ void by_hand(unsigned *result)
 {
-    extern __shared__ unsigned words[]; /* of the most bins, and then the scan's */
+    extern __shared__ unsigned words[]; /* for the most bins, followed by the scan's */
     const unsigned most = 64u + 6u * 64u;
 
     count_into(words, blockIdx.x);
@@ -102,7 +103,7 @@ static __device__ void scan(shpool_heap heap, unsigned *data, unsigned n)
     if (parts != nullptr) {
         scan_with(data, n, parts);
     }
-    __syncthreads(); /* nobody uses parts any more */
+    __syncthreads(); /* no thread uses parts any more */
     if (threadIdx.x == 0) {
         (void)shpool_release(heap, mark);
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Most blocks need little, a few need much: each block groups its records by key, in chained
- * chunks; one block in 32 has 20 times as many records as the others.
+ * Most blocks need little memory, a few need much: each block groups its records by key, in chained
+ * chunks, and one block in 32 has 20 times as many records as the others.
  *
  *   nvcc -rdc=true spill.cu -o spill $(pkg-config --cflags --libs shpool)
  *
- * by_worst_case: every block has shared memory for the largest one, so few run at once.
- * by_pool: every block has what most need, and what does not fit goes to global memory
- * (spill=arena).  How much a block gets is a number in the launch, and no longer a limit: the
- * program prints what the run would have needed.
+ * by_worst_case: every block has shared memory for the largest block, so few run at the same time.
+ * by_pool: every block has shared memory for a typical block; requests that do not fit are served
+ * from global memory (spill=arena).  The size of the pool is then no longer a limit.  The program
+ * prints the size that the run would have needed.
  */
 #include <cstdio>
 #include <vector>
@@ -38,7 +38,7 @@ static __host__ __device__ unsigned record_of(unsigned block, unsigned i)
     return (block * MANY + i) * 2654435761u;
 }
 
-/* One warp lane for each key: chains what has its key, and then adds it up from the chain. */
+/* A lane for each key: chains the records with its key, then adds them up from the chain. */
 template <typename Get, typename Put>
 static __device__ unsigned group(unsigned block, unsigned key, Get get, Put put)
 {
@@ -136,7 +136,7 @@ static int run(const char *name, const void *kernel, unsigned bytes, unsigned *d
     (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, THREADS, bytes);
     (void)cudaEventCreate(&from);
     (void)cudaEventCreate(&to);
-    launch(); /* warm */
+    launch(); /* warm-up */
     (void)cudaEventRecord(from);
     launch();
     (void)cudaEventRecord(to);
@@ -185,7 +185,7 @@ int main()
         return failed("cudaMalloc", cudaGetErrorString(cudaGetLastError()));
     }
     if (shpool_allow_shared(by_worst_case, most * sizeof(chunk)) != SHPOOL_OK) {
-        std::printf("by_worst_case: %s\n", shpool_last_error()); /* the limit itself */
+        std::printf("by_worst_case: %s\n", shpool_last_error()); /* the message names the limit */
     } else if (run("by worst case", reinterpret_cast<const void *>(by_worst_case),
                    most * sizeof(chunk), result, [&] {
                        by_worst_case<<<BLOCKS, THREADS, most * sizeof(chunk)>>>(result, most);

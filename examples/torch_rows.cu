@@ -15,8 +15,8 @@
 
 namespace {
 
-/* A thread's latest pool.  It has no report, so there is nothing to close, and opening another one
- * allocates nothing: also while a stream captures a graph. */
+/* A thread's latest pool.  It has no report, so it does not have to be closed, and opening another
+ * one does not allocate: this also works while a stream captures a graph. */
 struct opened {
     int         device;
     int64_t     payload_bytes;

@@ -69,7 +69,7 @@ def main():
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         torch.cuda._sleep(20_000_000)
-        late = values * 4  # is ready only after the sleep: the operator has to be behind it
+        late = values * 4  # ready only after the sleep: the operator must be ordered after it
         on_side = medians(offsets, late, PAYLOAD)
     torch.cuda.current_stream().wait_stream(side)
     results["stream"] = torch.equal(on_side, want * 4)

@@ -26,11 +26,11 @@ def parse():
 
 
 def train(torch, steps):
-    """Losses of all steps, and the median time of one in ms; batch sizes vary, so sizes do."""
+    """Losses of all steps, and the median time of one in ms; batch and memory sizes vary."""
     torch.manual_seed(1)
     torch.use_deterministic_algorithms(True)
     if hasattr(torch.utils, "deterministic"):
-        torch.utils.deterministic.fill_uninitialized_memory = False  # it would be timed, too
+        torch.utils.deterministic.fill_uninitialized_memory = False  # would be timed, too
     model = torch.nn.Sequential(
         torch.nn.Conv2d(3, 16, 3, stride=2, padding=1), torch.nn.ReLU(),
         torch.nn.Conv2d(16, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.Flatten(),
@@ -54,7 +54,7 @@ def train(torch, steps):
 
 
 def run_one(mode, steps):
-    """In a process of its own: the allocator is chosen before CUDA begins."""
+    """Runs in a process of its own, because the allocator is set before CUDA is initialised."""
     import torch
     import shpool.torch
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A pipeline inside a block: producer lanes make messages of 16 to 160 bytes, consumer lanes add
+ * A pipeline inside a block: producer lanes create messages of 16 to 160 bytes, consumer lanes add
  * them up; the memory between them is bounded.
  *
  *   nvcc -rdc=true wait.cu -o wait $(pkg-config --cflags --libs shpool)
  *
- * by_ring: each pair has slots of its own, each as long as the longest message.
- * by_pool: all pairs share one pool, a message takes what it is long, and a producer that finds no
- * room waits for some consumer's free (shpool_malloc_wait).
+ * by_ring: each pair has its own slots, each as long as the longest message.
+ * by_pool: all pairs share one pool, and a message allocates only its own length.  If the pool is
+ * full, a producer waits until a consumer frees a message (shpool_malloc_wait).
  */
 #include <cstdio>
 #include <vector>
@@ -30,7 +30,7 @@ static __host__ __device__ unsigned words_of(unsigned hash)
     return ((hash >> 28 == 3u) ? MOST : 16u + (hash >> 16 & 63u)) / 4u;
 }
 
-/* Where a producer leaves an address for its consumer; 0: empty. */
+/* Through its box, a producer passes an address to its consumer; 0: empty. */
 static __device__ void leave(simt_addr box, simt_addr message)
 {
     while (simt_atomic_load(box, SIMT_RELAXED) != 0) {
@@ -163,7 +163,7 @@ static int run(const char *name, unsigned bytes, unsigned *device, Launch launch
 
     (void)cudaEventCreate(&from);
     (void)cudaEventCreate(&to);
-    launch(); /* warm */
+    launch(); /* warm-up */
     (void)cudaEventRecord(from);
     launch();
     (void)cudaEventRecord(to);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that brings an allocator: once it is registered, its name does as any other does.
+ * A program with its own allocator: once it is registered, its name works like any other.
  *
  *   ./app                        uses own
  *   SHPOOL_ALLOCATOR=bitmap ./app
  *
- * Each thread makes a list of numbers, as long as it turns out to be, and adds it up.
+ * Each thread builds a list of numbers, whose length is not known in advance, and adds it up.
  */
 #include "../machine.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The host half of an allocator of one's own: what shpool_register() takes.  The algorithm is that
+/* The host half of your own allocator: the descriptor for shpool_register().  The algorithm is that
  * of the plugin example. */
 #include "../plugin/own.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tries an allocator on the CPU block executor, before it sees a GPU: `own`, or one that is named.
+ * Tests an allocator on the CPU block executor, before it runs on a GPU: `own`, or the named one.
  *
  *   ./trial [NAME]
  *
- * Seeded schedules of a block whose threads allocate, write, compare and free at random; then each
- * schedule of two threads with up to three preemptions.  What the library asks of an allocator is
- * in shpool/module.h; here is the part that breaks first.  Build it with -fsanitize=thread as well.
+ * First come seeded schedules of a block whose threads allocate, write, compare and free at random,
+ * then every schedule of two threads with up to three preemptions.  shpool/module.h has the
+ * contract of an allocator; this tests the part that breaks first.  Build it with -fsanitize=thread
+ * as well.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 extern const shpool_allocator shpool_allocator_own; /* host.c */
 
-#define THREADS 33u /* a warp, and a thread alone in the next */
+#define THREADS 33u /* a warp, and a single thread in the next */
 #define HELD    4u  /* allocations of a thread */
 #define ROUNDS  60u
 #define SEEDS   20u
@@ -25,7 +26,7 @@ extern const shpool_allocator shpool_allocator_own; /* host.c */
 typedef struct trial {
     shpool_pool pool;
     uint32_t    served;
-    uint32_t    refused; /* NULL is an answer, too */
+    uint32_t    refused; /* NULL is a valid result, too */
     uint32_t    wrong;
 } trial;
 
@@ -70,7 +71,7 @@ static void give_back(trial *t, shpool_heap heap, held *h)
     h->bytes = NULL;
 }
 
-/* The whole block; everything has been given back. */
+/* Called by the whole block when everything has been freed. */
 static void expect_empty(trial *t, shpool_heap heap)
 {
     simt_barrier();

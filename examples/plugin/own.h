@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* own: what a third party might write, with nothing but shpool/module.h to go by.  own.c says how
- * to build it.
+/* own: an allocator that a third party might write, with only shpool/module.h as documentation.
+ * own.c has the commands that build it.
  *
- * A bump allocator that starts afresh whenever its last allocation has been given back.  Pool:
+ * A bump allocator that starts again when its last allocation has been freed.  Pool:
  *   state (live count << 16 | granules taken) | 12 spare bytes | granules of 16 bytes
- * Each allocation is one granule more than asked for: its first word holds its granules. */
+ * Each allocation has an additional granule, whose first word holds the number of granules. */
 #ifndef OWN_H
 #define OWN_H
 
 #include <shpool/module.h>
 
-/* word[0] = granules; 16 bytes in front. */
+/* word[0] = granules; 16 bytes before the payload. */
 SIMT_HD shpool_layout shpool_own_layout(uint32_t bytes, uint32_t alignment)
 {
     shpool_layout layout   = {0, 0, {0, 0}};
     uint32_t      granules = (bytes >= 48u) ? (bytes >> 4) - 1u : 0u;
 
-    (void)alignment; /* 16: it does not say SHPOOL_CAP_ALIGNED */
+    (void)alignment; /* always 16, because it does not declare SHPOOL_CAP_ALIGNED */
     if (granules != 0) {
         layout.word[0] = (granules < 0xffffu) ? granules : 0xffffu;
         layout.largest = (layout.word[0] - 1u) << 4;
@@ -42,7 +42,7 @@ SIMT_FN simt_addr shpool_own_malloc(shpool_view view, uint32_t bytes, uint32_t a
     (void)alignment;
     (void)site;
     while (need <= view.word[0] && (seen & 0xffffu) <= view.word[0] - need) {
-        /* acquire: pairs with the release in shpool_own_free, the granules' last owner is done */
+        /* acquire: pairs with the release in shpool_own_free; their last owner has finished */
         uint32_t now = simt_atomic_cas(view.base, seen, seen + 0x10000u + need, SIMT_ACQUIRE);
 
         if (now == seen) {
@@ -82,7 +82,7 @@ SIMT_FN uint32_t shpool_own_free(shpool_view view, simt_addr addr, uint32_t site
     seen = simt_atomic_load(view.base, SIMT_RELAXED);
     for (;;) {
         /* release: the owner's accesses; pairs with the acquire in shpool_own_malloc.  acquire: the
-         * last one hands on what the others released */
+         * last free also passes on the releases of the others */
         now = simt_atomic_cas(view.base, seen, ((seen >> 16) == 1u) ? 0u : seen - 0x10000u,
                               SIMT_ACQ_REL);
         if (now == seen) {
@@ -116,7 +116,7 @@ SIMT_FN uint32_t shpool_own_largest(shpool_view view)
     return (left > 1u) ? (left - 1u) << 4 : 0u;
 }
 
-/* Invariant 1: granules are taken if and only if something lives, and no more than there are. */
+/* Invariant 1: granules are taken if and only if an allocation is live, at most all of them. */
 SIMT_FN shpool_walk shpool_own_walk(shpool_view view)
 {
     shpool_walk walk = {0, 0, 0, 0};

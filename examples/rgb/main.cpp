@@ -22,7 +22,7 @@ static bool same(const pixel &a, const pixel &b) {
     return a.r == b.r && a.g == b.g && a.b == b.b;
 }
 
-// Wrong pixels; what lies behind the last one must still be what it was.
+// The number of wrong pixels; the memory after the last one must be unchanged.
 static int run(const char *name, rgb_kernel *kernel, const std::vector<pixel> &from,
                const std::vector<pixel> &expected) {
     const pixel        guard = {-1, -1, -1};

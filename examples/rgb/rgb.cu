@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernels over pixels of three ints.  Neighbouring threads access addresses 12 bytes apart: each
 // request touches three times the sectors that it needs.  doc/COALESCE-CLANG.md has the commands
-// that compile this file as it is and rewritten; the host's part is main.cpp.
+// that compile this file unchanged and rewritten; the host code is main.cpp.
 #include "rgb.h"
 
 namespace {
@@ -17,7 +17,7 @@ __global__ void copy_members(pixel *to, const pixel *from, int count) {
     }
 }
 
-// A thread copies ints that are not its own pixel's: fine for a copy, and for nothing else.
+// A thread copies ints that do not belong to its own pixel: this works only for a copy.
 __global__ void copy_words(int *to, const int *from, int words) {
     int first = 3 * blockIdx.x * blockDim.x + threadIdx.x;
     for (int k = 0; k < 3; k++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copies of pixels on the GPU, and one that changes them: rgb.cu. */
+/* Functions that copy pixels on the GPU, and one that changes them: rgb.cu. */
 #ifndef RGB_H
 #define RGB_H
 
@@ -11,7 +11,7 @@ struct pixel {
 
 typedef cudaError_t rgb_kernel(pixel *to, const pixel *from, int count);
 
-/** Member by member: what one writes, and what the compiler pass rewrites. */
+/** Member by member: the usual code, which the compiler pass rewrites. */
 rgb_kernel rgb_copy_members;
 
 /** Coalesced by hand: the block's pixels as one array of ints. */
