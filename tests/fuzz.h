@@ -3,8 +3,8 @@
  * links it with libFuzzer, make with fuzz_main.c, which runs the corpus and nothing else.
  *
  * Inputs are text, so that a corpus file can be read and written by hand; every text means
- * something, so that no mutation is lost.  What is wrong aborts the process: libFuzzer then keeps
- * the input. */
+ * something, so that no mutation is lost.  An error aborts the process: libFuzzer then keeps the
+ * input. */
 #ifndef SHPOOL_TESTS_FUZZ_H
 #define SHPOOL_TESTS_FUZZ_H
 
@@ -101,7 +101,7 @@ static inline int fuzz_file(const uint8_t *data, size_t size, char path[FUZZ_PAT
     return fd;
 }
 
-/** Between the two, what the tools print goes nowhere: each input would be a page of messages. */
+/** Between the two, the tools' output is discarded: each input would print a page of messages. */
 typedef struct fuzz_silence {
     FILE *out;
     FILE *err;

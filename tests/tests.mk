@@ -18,11 +18,11 @@ endif
 libshpool_tests_la_SOURCES =
 LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
 
-# Fuzz targets, tests/ROOM/fuzz_x.c: here each runs its corpus, tests/corpus/x, once and no more;
+# Fuzz targets, tests/ROOM/fuzz_x.c: here each only runs its corpus, tests/corpus/x, once;
 # tests/build/fuzz.sh fuzzes.
 shpool_fuzz_main = tests/fuzz_main.c
 noinst_HEADERS += tests/fuzz.h tests/unit.h
-# with all that is in it: what is found later needs no line here
+# the whole folder, so that new inputs need no line here
 EXTRA_DIST += tests/corpus
 CLEANFILES += tests/fuzz_*.crash-* tests/fuzz_*.leak-* tests/fuzz_*.timeout-*
 
@@ -80,9 +80,9 @@ fuzz:
 	cat tests/build/fuzz.log; exit $$status
 .PHONY: fuzz
 
-# What sanitizers are for: no scripts, but for the one about ThreadSanitizer, and of the load and
-# store functions the smaller programs.  The others take minutes to compile with instrumentation,
-# and their walls (tests/loadstore/cpu.h) need none.
+# Tests that run under sanitizers: no scripts, except the one about ThreadSanitizer, and only the
+# smaller programs of the load and store functions.  The others take minutes to compile with
+# instrumentation, and their walls (tests/loadstore/cpu.h) do not need it.
 shpool_unsanitized = $(addsuffix $(EXEEXT),tests/loadstore/test_loadstore tests/loadstore/test_far \
 	tests/loadstore/test_paths tests/loadstore/test_thread)
 shpool_sanitized_programs = $(filter-out $(shpool_unsanitized),$(check_PROGRAMS))
@@ -91,8 +91,8 @@ shpool_sanitized_tests = $(filter-out $(shpool_unsanitized) %.sh,$(TESTS)) \
 check-sanitized:
 	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS='$(shpool_sanitized_programs)' \
 	  TESTS='$(shpool_sanitized_tests)'
-# What ThreadSanitizer is for: not those that have neither threads nor kernels, nor thousands of
-# geometries and shapes in which the same threads do the same.
+# ThreadSanitizer does not run programs that have neither threads nor kernels, or that have
+# thousands of geometries and shapes in which the same threads do the same.
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesce/fuzz_ptx \
 	tests/coalesce/test_coalesce \
 	tests/coalesce/test_memory tests/coalesce/test_plan tests/coalesce/test_random \
@@ -107,7 +107,7 @@ check-threads:
 	  TESTS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_tests))'
 .PHONY: check-sanitized check-threads
 
-# What part of the lines all of this runs; see build-aux/coverage.sh.
+# Line coverage of all tests; see build-aux/coverage.sh.
 coverage:
 	$(SHELL) $(top_srcdir)/build-aux/coverage.sh $(top_srcdir)
 print-coverage-tests:

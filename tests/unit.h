@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the unit tests of lib/ share: the includes that CMocka needs, and fake allocators. */
+/* Shared by the unit tests of lib/: the includes that CMocka needs, and fake allocators. */
 #ifndef SHPOOL_TESTS_UNIT_H
 #define SHPOOL_TESTS_UNIT_H
 
@@ -25,7 +25,7 @@
 
 #define FAKE_OVERHEAD 48u
 
-/* 48 bytes of metadata, 16-byte granules: monotone, and word[] tells what it was called with. */
+/* 48 bytes of metadata, 16-byte granules; monotone; word[] records the arguments. */
 static inline shpool_layout fake_layout(uint32_t bytes, uint32_t alignment)
 {
     shpool_layout layout = { 0 };
@@ -46,7 +46,7 @@ static inline shpool_layout empty_layout(uint32_t bytes, uint32_t alignment)
     return (shpool_layout){ 0 };
 }
 
-/* Bytes behind a planned pool's module: where threads wait that share it. */
+/* Bytes after a planned pool's module, for waiting threads that share it. */
 static inline uint32_t wait_bytes(const shpool_pool *pool)
 {
     return ((pool->threads_per_pool > 1) || (pool->scope == SHPOOL_SCOPE_CLUSTER))
@@ -74,7 +74,7 @@ static inline int is_zeroed(const void *data, size_t bytes)
     return 1;
 }
 
-/* Tests must not see the environment of whoever runs them. */
+/* Tests must not depend on the caller's environment. */
 static inline int clear_environment(void **state)
 {
     (void)state;

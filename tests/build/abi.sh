@@ -23,7 +23,7 @@ command -v abidiff >/dev/null 2>&1 || skip "no abidiff (Debian: abigail-tools)"
 readelf -S "$library" | grep -q '\.debug_info' || skip "$library has no debug information"
 
 if [ "${1-}" = store ]; then
-    # types that are no header's are declared only, so that they may change
+    # types that are not in a header are only declared, so that they may change
     abidw --exported-interfaces-only --drop-private-types --headers-dir "$src/include" \
         --no-show-locs --no-corpus-path --no-comp-dir-path --no-elf-needed --no-parameter-names \
         "$library" | sed "s|path='[^']*/\([^/']*/[^/']*\)'|path='\1'|" >"$reference.new" &&

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What after.h costs: nothing where it is not used (the same cubin, byte for byte, with and without
-# it), and where it is, no stack frame.  No GPU needed.
+# The cost of after.h: none where it is not used (the same cubin, byte for byte, with and without
+# it), and no stack frame where it is.  No GPU needed.
 #
 #   NVCC        [nvcc]
 #   sass_archs  architectures [75 80 90 100 120]

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# libshpool_device.a as it was built: what is in it, for whom, and that it shows nothing.
+# libshpool_device.a as built: its members, its architectures, and that it exports no symbols.
 #
 #   cuda_archs   architectures it shall hold, separated by commas
 #   NVCC         its folder may have cuobjdump
-# Exit: 0; 1; 77: there is no archive.
+# Exit: 0; 1; 77: the archive does not exist.
 set -u
 archive=${1:-libshpool_device.a}
 [ -f "$archive" ] || { echo "skipped: no $archive"; exit 77; }

@@ -1,4 +1,4 @@
-# What is built, written and installed: headers, archive, symbols, machine code, documents.
+# Tests of build products and documents: headers, archive, symbols, machine code, installation.
 shpool_test_scripts += \
 	tests/build/abi.sh \
 	tests/build/adding.sh \

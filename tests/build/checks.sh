@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
-# What scripts of checks share; sourced, in the build folder: a work folder that goes with the
-# script, where libnvJitLink may be (cuda_libdir), and check().  They end with: exit $failed
+# Shared by scripts of checks, which source it in the build folder and end with: exit $failed
+# A work folder that is removed at the end, the folder of libnvJitLink (cuda_libdir), and check().
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 LD_LIBRARY_PATH=${cuda_libdir:-.}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a host-only program does; installcheck.sh compiles it as a user would. */
+/* A host-only program; installcheck.sh compiles it as a user would. */
 #include <shpool/shpool.h>
 #include <stdio.h>
 

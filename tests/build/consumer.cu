@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a CUDA program does; installcheck.sh compiles it as a user would, as a program, and twice
+ * A CUDA program; installcheck.sh compiles it as a user would, as a program, and twice
  * (with another -DCONSUMER) as a shared library.
  */
 #include <cstdio>

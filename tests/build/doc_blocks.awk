@@ -3,9 +3,9 @@
 #
 #     awk -f tests/build/doc_blocks.awk COMPILED... DOCUMENT...
 #
-# Blocks are ```c, ```c++ and ```cuda of *.md, and literal displays of manual pages outside SYNOPSIS.
-# Comments and blanks do not count; a line with ... stands for any lines.  Prints a FAIL line for
-# what is compiled nowhere, and at the end the number of blocks.
+# Blocks are ```c, ```c++ and ```cuda of *.md, and literal displays of manual pages outside
+# SYNOPSIS.  Comments and blanks do not count; a line with ... stands for any lines.  Prints a FAIL
+# line for code that is compiled nowhere, and at the end the number of blocks.
 
 function plain(line) {
     gsub(/\/\*[^*]*\*\//, "", line)

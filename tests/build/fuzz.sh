@@ -24,7 +24,7 @@ case $fuzz_seconds in
     ;;
 esac
 tools="tools/input.c tools/message.c tools/output.c"
-# What a target is linked with beside the library; the fragments of tests/ have the same lists.
+# Sources that a target needs besides the library; the fragments of tests/ have the same lists.
 sources_of() { # NAME
     case $1 in
     lint) echo tools/coalesce/json.c ;;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The library, the tools and the clang plugin have the flags that configure chose: stacks are
-# guarded, and what the loader writes is read-only once they run.
+# guarded, and relocations are read-only once they run.
 set -u
 # shellcheck source=tests/build/checks.sh
 . "$top_srcdir/tests/build/checks.sh"

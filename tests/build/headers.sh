@@ -51,7 +51,7 @@ for header in $public_headers; do
         try "C++17 $name" $CXX -std=c++17 $warn $include $more -fsyntax-only "$tmp/t.cpp"
         ;;
     esac
-    # executor.h launches what the host compiler made of a kernel: nothing for nvcc
+    # executor.h launches kernels that the host compiler built: not for nvcc
     if [ -n "$NVCC" ] && [ "$name" != shpool/executor.h ]; then
         # shellcheck disable=SC2086
         try "nvcc  $name" $NVCC -std=c++17 -arch="sm_$cuda_low" $include ${more%%-isystem*} \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compile and run what the documentation tells users to type, against the installed files.
+# Compile and run the commands of the documentation against the installed files.
 set -u
 umask 022 # a plugin that its group can write to is refused
 src=$1
@@ -53,7 +53,7 @@ done
 try "an unknown allocator is an error" unknown
 try "shpool-info runs" "$BINDIR/shpool-info" list
 try "shpool-bench runs" "$BINDIR/shpool-bench" --help
-# some distributions compress what is installed
+# some distributions compress installed files
 page() { cat "$MANDIR/man$1/$2.$1" 2>/dev/null || zcat "$MANDIR/man$1/$2.$1.gz"; }
 names() { page "$1" "$2" | grep -q "^\.Nm $3"; }
 try "man 7 shpool" names 7 shpool shpool

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load_rounds LIBRARY ROUNDS: loads libshpool.so, makes a call fail, and unloads it, so many times.
+ * load_rounds LIBRARY ROUNDS: loads libshpool.so, makes a call fail, and unloads it, ROUNDS times.
  * Thread keys, mapped files and memory of the process must be as after the first rounds, and fork()
- * must find no handler whose code is gone.
+ * must not find a handler whose code has been unloaded.
  */
 #include <dlfcn.h>
 #include <limits.h>

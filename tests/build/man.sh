@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The manual pages say what the code says.
+# The manual pages agree with the code.
 #
 # Every public function is in exactly one page, with its header's prototype; every option of a
 # tool's --help is in its page, every environment variable, key and allocator in shpool(7), and the
@@ -19,7 +19,7 @@ tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-man.XXXXXX") || exit 99
 trap 'rm -rf "$tmp"' EXIT
 failed=0
 
-# same TEXT LEAST: the sorted lists $tmp/code and $tmp/page agree, and are no shorter than that
+# same TEXT LEAST: the sorted lists $tmp/code and $tmp/page agree and have LEAST lines or more
 same() {
     count=$(wc -l <"$tmp/code")
     if [ "$count" -lt "$2" ]; then

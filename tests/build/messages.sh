@@ -95,7 +95,7 @@ check "an object to be linked at run time" \
         nvcc -rdc=true "$work/main.o" "$work/own.cu" "$work/again.cu" $archive $core
     says "undefined reference to '__cudaRegisterLinkedBinary_" \
         $CXX -o "$work/out" "$work/main.o" $archive $core -L"$cuda_libdir" -lcudart_static -lrt
-    # what cuda_memory's users met, and here nobody does
+    # errors that cuda_memory's users met, and that do not occur here
     check "two files with the headers, and the archive named twice" \
         nvcc -rdc=true "$work/main.o" "$work/second.cu" $archive $archive $core
     check "two files with the headers, inline" \

@@ -3,8 +3,8 @@
 #
 #     awk -f tests/build/prototypes.awk HEADER...
 #
-# Public is what SHPOOL_API or SIMT_API says so of, and inline functions outside namespace impl with
-# a comment that begins /** in front of them.
+# Public are functions with SHPOOL_API or SIMT_API, and inline functions outside namespace impl
+# after a comment that begins /**.
 
 function words_gone(text) {
     gsub(/SHPOOL_API|SIMT_API|SIMT_FN_NOINLINE|SIMT_FN|SIMT_HD|SHPOOL_LAYOUT_FN/, " ", text)
@@ -23,7 +23,7 @@ FNR == 1 { in_comment = documented = inside = namespace = 0 }
 /^} *\/\* (namespace )?impl|^} *\/\/ (namespace )?impl/ { namespace = 0 }
 
 {
-    # comments go, and leave behind whether the last one was a documenting one
+    # removes comments, and records whether the last one was a documentation comment
     line = $0
     text = ""
     while (line != "") {
@@ -51,7 +51,7 @@ continued { continued = (text ~ /\\$/); next }
 
 !inside {
     visible = (text ~ /^(SHPOOL_API|SIMT_API) /)
-    # `extern "C" {` and what is no function end here
+    # `extern "C" {` and anything that is not a function end here
     if (!visible && !(text ~ /^(SIMT_FN|SIMT_HD|SHPOOL_LAYOUT_FN|static inline|template) ?/)) {
         documented = 0
         next

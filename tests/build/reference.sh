@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Doxygen has no warning about the headers, and every public function is in what it writes.  In the
-# build folder.  Exit: 0; 1; 77: there is no doxygen.
+# Doxygen does not warn about the headers, and every public function is in its output.  In the
+# build folder.  Exit: 0; 1; 77: doxygen is missing.
 set -u
 if ! command -v doxygen >/dev/null; then
     echo "SKIP doxygen is not installed"

@@ -95,7 +95,7 @@ check "constants and virtual functions are not" joins constants own
 check "another GPU" sh -c "$work/plain own 120 $work/later.cubin >$work/later 2>&1 ||
     grep -q 'nvJitLink failed' $work/later"
 
-# what was stripped is gone; what strip leaves is enough
+# joining works after strip, and fails without the relocatable code
 strip -s "$work/plain" 2>/dev/null || :
 check "stripped" joins plain own
 check "without its relocatable code" objcopy --remove-section __nv_relfatbin "$work/plain" \

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The examples in the comments of loadstore.cuh are those that tests/loadstore/test_snippets.cc and
 # loadstore/examples.h compile and run: from `@code NAME` to `@endcode` in a header, from
-# `snippet NAME` to `end` there, the same lines but for the indentation.  Those of README.md,
-# doc/*.md and the manual pages are lines of tests/build/test_doc_snippets.c,
+# `snippet NAME` to `end` there, the lines are the same except for the indentation.  The examples of
+# README.md, doc/*.md and the manual pages are lines of tests/build/test_doc_snippets.c,
 # tests/build/doc_snippets.cu or examples/.
 #
 #   top_srcdir       source folder [the one above this script's]

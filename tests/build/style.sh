@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# No line of a source file has more than 100 columns, no source file more than 700 lines: one
-# concept a file decides where it ends, and 700 lines are more than any concept here needs.
+# No line of a source file has more than 100 columns, and no source file more than 700 lines: a file
+# holds one concept, and 700 lines are more than any concept here needs.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -12,7 +12,7 @@ most_lines=700
 here=$(cd "$(dirname "$0")" && pwd)
 cd "${top_srcdir:-$here/../..}" || exit 1
 
-# What is written by hand, generated files of a build in the source folder left out.
+# Files written by hand, without generated files of a build in the source folder.
 sources() {
     for file in configure.ac Makefile.am autogen.sh quickstart .ci/run build-aux/embed.sh \
         build-aux/modules.sh; do

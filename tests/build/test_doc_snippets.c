@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The examples of documents and manual pages that need no nvcc: tests/build/snippets.sh finds their
- * lines here.  What runs without a GPU runs. */
+ * lines here.  Those that work without a GPU are run. */
 #include "tests/unit.h"
 
 #include <shpool/coalesce.h>

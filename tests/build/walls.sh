@@ -65,8 +65,8 @@ includes() {
             }'
 }
 
-# Reads such lines; prints those that no row allows.  What a row names, it allows with all that is
-# below; FOLDER/*.h allows what is in the folder itself.  NAME is any folder.
+# Reads such lines; prints those that no row allows.  A folder in a row allows everything below it;
+# FOLDER/*.h allows only the headers of the folder itself.  NAME is any folder.
 breaches() {
     awk '
         NR == FNR {

@@ -158,7 +158,7 @@ void glob_join_kernel(void *arg)
     simt_global_add32(&t->done, 1);
 }
 
-/* Nothing but what it gave is freed: neither a wild pointer nor most second frees do anything. */
+/* Only its own allocations are freed: wild pointers and most double frees have no effect. */
 void glob_bad_kernel(void *arg)
 {
     tally   *t    = static_cast<tally *>(arg);
@@ -245,7 +245,7 @@ void run_glob(simt_kernel kernel, const simt_launch &launch, std::size_t bytes, 
 
     if (go_on == nullptr) {
         memset(t, 0, sizeof(*t));
-        memset(memory, 0xb7, FENCE + room + 2 * FENCE); /* 0xb7: what nobody else writes */
+        memset(memory, 0xb7, FENCE + room + 2 * FENCE); /* 0xb7: no other code writes it */
     }
     t->wrong = 0;
     t->done  = 0;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# MGPU's algorithm headers beside ours: a tree with MGPU's folders and ways to include, with ours
-# copied over it as doc/COMPAT.md says.  What ours take the place of has an #error there.
+# MGPU's algorithm headers together with ours: a tree with MGPU's folders and ways to include, over
+# which ours are copied as doc/COMPAT.md says.  The headers that ours replace have an #error there.
 set -u
 if [ -z "$NVCC" ]; then
     echo "no nvcc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program of MGPU with algorithms beside our headers (tests/compat/mgpu.sh): nvcc compiles and
+/* An MGPU program with algorithms, for our headers (tests/compat/mgpu.sh): nvcc compiles and
  * links it against MGPU's include folder with ours copied over it, or with ours alone (ALONE). */
 #include <cstdio>
 #include <vector>

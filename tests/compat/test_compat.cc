@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_memory's namespaces on the executor: every pattern of its README, and what it got wrong. */
+/* cuda_memory's namespaces on the executor: every pattern of its README, and its defects. */
 #include "glob.h"
 #include "trial.h"
 
 namespace {
 
-/* The caller's bytes behind total_bytes stay as they were; pools that cannot be give NULL. */
+/* The caller's bytes after total_bytes stay unchanged; impossible pools return NULL. */
 template <typename Space> void refused_kernel(void *arg)
 {
     tally    *t      = static_cast<tally *>(arg);
@@ -123,7 +123,7 @@ void large_kernel(void *arg)
     simt_global_add32(&t->done, 1);
 }
 
-/* `using namespace` beside the names without one. */
+/* `using namespace` together with the names without one. */
 void using_kernel(void *arg)
 {
     using namespace thread_pool;

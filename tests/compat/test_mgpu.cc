@@ -95,7 +95,7 @@ void test_forms_of_creation(void **)
     assert_true(attached->Stream() == own->Stream());
     assert_true(CreateCudaDeviceAttachStream(own->Stream())->Stream() == own->Stream());
 
-    /* a number in front of something else, or no number, is none (D7) */
+    /* a number followed by other text, or no number, is refused (D7) */
     for (char **wrong : {argv_b, argv_e}) {
         try {
             CreateCudaDevice(2, wrong);

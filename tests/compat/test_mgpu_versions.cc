@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What programs of MGPU 1.0 and of 1.1 write differently, and what both have beside contexts and
+/* Differences between programs for MGPU 1.0 and 1.1, and functions of both apart from contexts and
  * memory, with a fake driver. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -20,7 +20,7 @@ extern "C" {
 
 namespace {
 
-/* Memory that ends at a page that nobody may touch: what reads on ends the test. */
+/* Memory that ends at an inaccessible page: reading past the end ends the test. */
 struct walled {
     unsigned char *wall = nullptr;
 
@@ -72,8 +72,8 @@ bool machine_run(const job &j, trial t, std::vector<unsigned char> *out)
     launch.block[0]      = j.threads;
     launch.dynamic_bytes = j.dynamic_bytes;
     launch.seed          = j.seed;
-    /* one thread as far as it gets, or switches all over: what a missing barrier leaves undone
-     * differs */
+    /* run one thread as far as possible, or switch everywhere: a missing barrier has different
+     * effects */
     launch.switch_period = (j.seed % 2 == 0) ? 0 : 7;
     if (simt_run(&launch, cpu_kernel<Op>, &t, &end) != SHPOOL_OK) {
         report(end.text);

@@ -28,7 +28,7 @@ template <typename Op> __global__ __launch_bounds__(Op::shape::NT) void gpu_kern
     run_trial<Op>(t);
 }
 
-/* As near to the buffer's end as the shift allows: compute-sanitizer sees who reads on. */
+/* As near to the buffer's end as the shift allows: compute-sanitizer reports reads past it. */
 inline unsigned char *gpu_place(unsigned char *buffer, const std::vector<unsigned char> &bytes,
                                 uint32_t shift)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the layout's tests on the CPU and on a GPU share: shapes at random, records whose every
- * element tells where it belongs, and the blocked array as the seed's formula has it. */
+/* Shared by the layout's tests on the CPU and on a GPU: random shapes, records in which every
+ * element encodes its place, and the blocked array by the seed's formula. */
 #ifndef SHPOOL_TESTS_LAYOUT_TRIAL_H
 #define SHPOOL_TESTS_LAYOUT_TRIAL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The operations of loadstore.cuh as trials: the call, and the plain loop that says what it is. */
+/* The operations of loadstore.cuh as trials: the call, and the plain loop that defines it. */
 #ifndef SHPOOL_TESTS_LOADSTORE_OPS_H
 #define SHPOOL_TESTS_LOADSTORE_OPS_H
 
@@ -216,7 +216,7 @@ struct op_load2_to_shared : operation<S, SHARED, true, false, false, false, true
         }
     }
 };
-/* Here count is a's, and the tile holds what the indexes say of both. */
+/* Here count is a's, and the tile has the elements of both that the indexes select. */
 template <typename S>
 struct op_transfer_merge_reg : operation<S, REG, false, false, true, false, true> {
     static SHPOOL_METHOD void run(frame<S> &f)

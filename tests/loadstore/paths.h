@@ -206,7 +206,7 @@ template <typename S> struct op_half_smem_transpose : operation<S, REG, true, tr
             }
         }
         if (f.tid < HALF) {
-            f.shared[f.tid] = x[0]; /* four barriers: nobody reads it any more */
+            f.shared[f.tid] = x[0]; /* after four barriers no thread reads it any more */
         }
     }
     static void expect(model<S> &m)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The host's side of the trials of loadstore/trial.h: what they are called with, drawn by a seed,
- * and what must come out.  Whoever includes this defines machine_run() first:
+/* The host's side of the trials of loadstore/trial.h: arguments, drawn by a seed, and expected
+ * results.  A file that includes this must first define machine_run():
  *
  *   template <typename Op> bool machine_run(const job &j, trial t, std::vector<unsigned char> *out)
  *       runs the kernel of Op over copies of j's buffers at addresses that are congruent modulo 16
@@ -28,7 +28,7 @@ struct dice {
     }
 };
 
-/* What the machine copies to where its kernel finds it. */
+/* The data that the machine copies to its kernel's buffers. */
 struct job {
     std::vector<unsigned char> in, in2, out;
     std::vector<int>           indices;
@@ -80,7 +80,7 @@ template <typename S> long long draw_count(dice &roll, bool any_count)
     }
 }
 
-/* Where a buffer begins, modulo 16: half of the time as the other one. */
+/* Address of a buffer modulo 16: half of the time the same as the other one's. */
 template <typename T> uint32_t draw_shift(dice &roll, uint32_t like)
 {
     constexpr uint32_t align = (alignof(T) < 16) ? alignof(T) : 16;

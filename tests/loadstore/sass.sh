@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What ptxas makes of loadstore.cuh: no kernel of tests/loadstore/kernels.cu has a stack frame, so
-# no register array went to local memory; thread order has the wide accesses and shuffles that its
-# paths promise.  No GPU needed.
+# Checks the machine code of loadstore.cuh: no kernel of tests/loadstore/kernels.cu has a stack
+# frame, so no register array is in local memory; thread order has the wide accesses and shuffles
+# that its paths promise.  No GPU needed.
 #
 #   NVCC        [nvcc]
 #   sass_archs  architectures [75 80 90 100 120]

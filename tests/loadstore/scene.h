@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the worked examples of loadstore.cuh find around them, and how each is run and checked. */
+/* The environment of the worked examples of loadstore.cuh, and how each is run and checked. */
 #ifndef SHPOOL_TESTS_LOADSTORE_SCENE_H
 #define SHPOOL_TESTS_LOADSTORE_SCENE_H
 
@@ -21,7 +21,7 @@ namespace {
 constexpr int UNTOUCHED = -99;
 constexpr int MOST      = 1024;
 
-/* What the examples find around them, and what is found wrong behind them. */
+/* The data around the examples, and the number of errors after them. */
 struct scene {
     int      data[MOST]; /* 0 10 20 ... */
     int      a[40];      /* 0 10 20 ... 390 */

@@ -19,7 +19,7 @@ constexpr int NT   = 64;
 constexpr int VT   = 5;
 constexpr int TILE = NT * VT;
 
-/* An array of more than 2^33 elements that nobody stores. */
+/* An array of more than 2^33 elements, which are computed and not stored. */
 struct endless {
     ptrdiff_t at;
     int     operator[](ptrdiff_t i) const { return static_cast<int>((at + i) * 7 >> 3); }

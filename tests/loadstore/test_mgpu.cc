@@ -9,7 +9,7 @@
 
 namespace {
 
-/* A trial of _name, which does what _op does; the arguments in front of sync. */
+/* A trial of _name, which is equivalent to _op; the arguments before sync. */
 #define PORT(_name, _op, _call, ...) \
     template <typename S> struct port_##_name : _op<S> { \
         static SHPOOL_METHOD void run(frame<S> &f) { SYNCED(f, _call, __VA_ARGS__); } \
@@ -19,7 +19,7 @@ namespace {
         const unsigned failed = check_all<port_##_name, SHAPES>(#_name, rounds(8)); \
         assert_int_equal(failed, 0); \
     }
-/* The same where there is no sync. */
+/* The same for functions without sync. */
 #define PORT_BARE(_name, _op, _call, ...) \
     template <typename S> struct port_##_name : _op<S> { \
         static SHPOOL_METHOD void run(frame<S> &f) \
@@ -122,7 +122,7 @@ void test_HalfSmemTranspose(void **)
                      0);
 }
 
-/* Behind a call without sync a thread has its own elements, as MGPU's code relies on. */
+/* After a call without sync a thread has its own elements: MGPU's code relies on that. */
 template <typename S> struct port_unsynced : operation<S, REG, false> {
     static SHPOOL_METHOD void run(frame<S> &f)
     {
@@ -144,7 +144,7 @@ void test_without_sync_a_thread_has_its_own(void **)
     assert_int_equal((check_all<port_unsynced, SHAPES>("unsynced", rounds(20))), 0);
 }
 
-/* As moderngpu's kernels say it; what is left out is as for the GPU before. */
+/* As in moderngpu's kernels; omitted parameters are those of the previous GPU. */
 typedef mgpu::LaunchBoxVT<128, 7, 0, 256, 11> three;
 struct Small { enum { NT = 64, VT = 3, OCC = 0, ODD = 5 }; };
 

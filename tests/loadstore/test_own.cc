@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What kernels written for MGPU rely on: a thread's elements are its own, without a barrier in
- * front of a call or behind one.  And destinations and elements out of the ordinary. */
+/* Kernels written for MGPU rely on this: a thread's elements are its own, without a barrier before
+ * or after a call.  Also unusual destinations and elements. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -135,7 +135,7 @@ void test_some_lanes_load_in_thread_order(void **)
     assert_int_equal(MGPU_DIV_UP(TILE + 1, TILE), 2);
 }
 
-/* MGPU has a barrier behind the indexes whatever sync says: they may be written again. */
+/* MGPU has a barrier after the indexes for any sync: they may be written again. */
 void merge_kernel(void *arg)
 {
     tile     *t   = static_cast<tile *>(arg);
@@ -280,7 +280,7 @@ void test_a_tile_that_nobody_waits_for_is_reported(void **)
     }
 }
 
-/* A box for new GPUs only compiles where nobody asks for an older one. */
+/* A box for new GPUs only compiles if no older one is requested. */
 void test_a_launch_box_needs_no_choice_for_the_oldest(void **)
 {
     typedef shpool::launch_box<shpool::tune<100, 512, 9>, shpool::tune<90, 256, 11>> box;

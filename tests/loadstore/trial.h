@@ -2,11 +2,11 @@
 /* One call of a function of loadstore.cuh, on the block executor or on a GPU, against a plain loop
  * on the host.
  *
- * An operation (loadstore/ops.h, ...) says how it is called in a kernel and what it changes.  The
- * kernel fills registers and shared memory with values that depend on the place, calls, and writes
- * out what it finds; the host fills its model with the same values, applies the operation's loop,
- * and compares every byte, poison in front and behind included.  What lies beyond count is not
- * there: it faults, or compute-sanitizer sees who reads it. */
+ * An operation (loadstore/ops.h, ...) defines how it is called in a kernel and what it changes.
+ * The kernel fills registers and shared memory with values that depend on the place, makes the
+ * call, and writes out the results.  The host fills its model with the same values, applies the
+ * operation's loop, and compares every byte, including the poison before and after.  Memory past
+ * count does not exist: reading it faults, or compute-sanitizer reports it. */
 #ifndef SHPOOL_TESTS_LOADSTORE_TRIAL_H
 #define SHPOOL_TESTS_LOADSTORE_TRIAL_H
 
@@ -52,7 +52,7 @@ SHPOOL_HOST_METHOD uint32_t hash(uint32_t a, uint32_t b)
     return h ^ (h >> 13);
 }
 
-/* What a place holds before the call. */
+/* The contents of a place before the call. */
 enum place { IN = 1, IN2, REG, SHARED, OUT, INIT };
 
 template <typename T> struct maker {
@@ -78,7 +78,7 @@ template <> struct maker<careful> {
     }
 };
 
-/* ---- sources and destinations that are no pointers ---- */
+/* ---- sources and destinations that are not pointers ---- */
 template <typename T> struct view {
     const T *ptr;
     SHPOOL_METHOD T    operator[](ptrdiff_t i) const { return ptr[i]; }
@@ -108,7 +108,7 @@ template <typename T> struct ends<T, ITERATOR> {
     static SHPOOL_METHOD sink<T> to(T *p) { return sink<T>{p}; }
 };
 
-/* What a trial is compiled for. */
+/* The compile-time parameters of a trial. */
 template <int NT_, int VT_, typename T, copy_path Path = copy_path::automatic,
           kind Kind = POINTER>
 struct shape {
@@ -120,7 +120,7 @@ struct shape {
     typedef T type;
 };
 
-/* ---- what kernel and host agree on ---- */
+/* ---- shared by kernel and host ---- */
 
 enum sync_mode { SYNC_FALSE, SYNC_TRUE, SYNC_DEFAULT };
 
@@ -133,7 +133,7 @@ struct trial {
     unsigned char       *out;          /* of a GLOBAL operation: with its shift; else plain */
     long long            count;
     long long            count2;
-    uint32_t             shared_shift; /* bytes in front of the tile in shared memory */
+    uint32_t             shared_shift; /* bytes before the tile in shared memory */
     uint32_t             shared_bytes; /* in all, indices not counted */
     int                  sync;
     uint32_t            *wrong;        /* threads that came through a barrier before the others */
@@ -213,7 +213,7 @@ template <typename Op> SIMT_FN void run_trial(const trial &t)
             kept[S::VT * tid + i] = f.reg[i];
         }
     } else if (Op::writes == SHARED) {
-        /* from the other end: nobody looks at what it wrote itself */
+        /* from the other end: no thread reads its own writes */
         for (uint32_t k = static_cast<uint32_t>(S::NT - 1 - tid); k < t.shared_bytes; k += S::NT) {
             t.out[k] = base[k];
         }

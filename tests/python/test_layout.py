@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The structures of shpool/_c.py are what a C compiler makes of the headers."""
+"""The structures of shpool/_c.py match those that a C compiler makes of the headers."""
 import subprocess
 import unittest
 

@@ -20,7 +20,7 @@ except shpool.Error as reason:
 
 
 def code_of(function, *arguments, lto=True):
-    """What the first launch of a kernel does, up to loading it: the cubin for sm_90."""
+    """Do the work of a kernel's first launch, up to loading it: the cubin for sm_90."""
     result = compile_cuda(function, types.void, arguments, cc=(9, 0), lto=lto,
                           nvvm_options={"fastmath": False, "opt": 3})
     library = result.library
@@ -36,7 +36,7 @@ def vector(kind):
 
 
 def rows(pool, offsets, values, out):
-    last = cuda.shared.array(64, float32)  # Numba's own, beside the pool
+    last = cuda.shared.array(64, float32)  # Numba's own, next to the pool
     heap = pools.init(pool)
     i = cuda.grid(1)
     n = offsets[i + 1] - offsets[i]

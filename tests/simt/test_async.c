@@ -56,7 +56,7 @@ static void run_all(uint32_t threads, simt_kernel kernel)
     }
 }
 
-/* ---- what is promised ---- */
+/* ---- guarantees ---- */
 
 static void load_kernel(void *arg)
 {
@@ -228,7 +228,7 @@ static void test_a_thread_that_pauses_does_not_hold_copies_up(void **unused)
     run_all(2, pausing_kernel);
 }
 
-/* ---- what is too early shows ---- */
+/* ---- accesses that come too early are found ---- */
 
 static void no_wait_kernel(void *arg)
 {

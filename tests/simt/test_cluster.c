@@ -43,7 +43,7 @@ static void test_ranks_of_3d_clusters(void **unused)
     }
 }
 
-/* Each thread writes a word of the next block's memory, and finds what the last block wrote. */
+/* Each thread writes a word of the next block's memory, and reads the last block's word. */
 static void ring_kernel(void *arg)
 {
     probe    *p    = (probe *)arg;

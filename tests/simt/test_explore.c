@@ -21,9 +21,10 @@ static void two_stores_kernel(void *arg)
     simt_store32(simt_dynamic_base() + 8 * simt_thread_rank() + 4, 1);
 }
 
-/* 2 threads of n = 2 accesses.  Bound 0: who is first, 2.  Bound 1: for each of these, no
- * preemption or one before each of the first's n accesses, 2(n+1).  Bound 2: having been preempted
- * at one of n points, the other may be at any of its n or not at all, 2(1 + n(n+1)). */
+/* 2 threads of n = 2 accesses.  Bound 0: either thread may be first, 2.  Bound 1: for each of
+ * these, no preemption or one before each of the first's n accesses, 2(n+1).  Bound 2: after a
+ * preemption at one of n points, the other may be preempted at any of its n or not at all,
+ * 2(1 + n(n+1)). */
 static void test_exploration_runs_each_schedule_once(void **unused)
 {
     static const unsigned long long schedules[] = { 2, 6, 14 };

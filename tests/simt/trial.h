@@ -2,8 +2,8 @@
 /* Shared by the tests of the CPU block executor: the record that a kernel fills, and one launch.
  *
  * Kernels never assert: cmocka leaves a failed test by longjmp, and a kernel has another stack.
- * They count what is wrong in their argument, and the test looks afterwards.  The kernels do not
- * race, so that the whole program may run under ThreadSanitizer. */
+ * They count errors in their argument, which the test checks afterwards.  The kernels do not race,
+ * so that the whole program may run under ThreadSanitizer. */
 #ifndef SHPOOL_TESTS_SIMT_TRIAL_H
 #define SHPOOL_TESTS_SIMT_TRIAL_H
 
@@ -21,14 +21,14 @@
 typedef struct probe {
     uint32_t wrong;
     uint32_t count;
-    uint32_t x, y;          /* what the kernel is told */
+    uint32_t x, y;          /* inputs of the kernel */
     uint32_t seen[1024];
     uint32_t order[4096];
 } probe;
 
 static simt_result result;
 static probe       state;
-static uint32_t    timeout_ms; /* 0: the default, for a busy machine is no deadlock */
+static uint32_t    timeout_ms; /* 0: the default; a busy machine is not a deadlock */
 
 static inline shpool_status run(uint32_t threads, simt_engine engine, unsigned long long seed,
                                 uint32_t period, simt_kernel kernel)
@@ -61,7 +61,7 @@ static inline void expect(probe *p, int fine)
     }
 }
 
-/* A livelock: nobody stores the word. */
+/* A livelock: no thread stores the word. */
 static inline void spin_kernel(void *arg)
 {
     (void)arg;
