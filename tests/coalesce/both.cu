@@ -8,8 +8,8 @@
 typedef unsigned int word;
 #endif
 
-// One red-black relaxation of a record, in place: the sweep over the odd words reads what the sweep
-// over the even ones has stored.
+// One red-black relaxation of a record, in place: the sweep over the odd words reads words that the
+// sweep over the even ones has stored.
 KERNEL red_black9(word *to, const word *, int n, int) {
     int i = THREAD;
     if (i >= n) return;
@@ -32,7 +32,7 @@ KERNEL red_black_cells9(word *to, const word *, int n, int) {
     for (int k = 0; k < 9; k++) to[9 * i + k] = (i + n) % 2 == 0 ? e[k] + sum / 9 : e[k] + 1;
 }
 
-// Newton's iteration for inverses modulo 2^32: the loop changes what the loads define.
+// Newton's iteration for inverses modulo 2^32: the loop changes the loaded values.
 KERNEL newton9(word *__restrict__ to, const word *__restrict__ from, int n, int) {
     int i = THREAD;
     if (i >= n) return;

@@ -19,7 +19,7 @@ failed=0
 pass() { echo "PASS $*"; }
 fail() { echo "FAIL $*"; failed=1; }
 
-# expect STATUS TEXT COMMAND...: it ends so, and TEXT (a regular expression) is in what it prints
+# expect STATUS TEXT COMMAND...: its exit status, and a regular expression that its output matches
 expect() {
     status=$1
     text=$2
@@ -133,7 +133,7 @@ expect 0 'named.ptx:34: note: shadowed' "$tool" lint "$tmp/named.ptx"
 "$tool" lint "$tmp/named.ptx" >"$tmp/named"
 if grep -q 'scale' "$tmp/named"; then fail "parameters of any name"; else pass "parameters"; fi
 
-# retval0 is what a call returned, no parameter of the kernel, and another value in each lane
+# retval0 is a call's result, not a parameter of the kernel, and differs from lane to lane
 cat >"$tmp/called.ptx" <<'PTX'
 .version 8.5
 .target sm_90
@@ -167,7 +167,7 @@ PTX
 expect 0 '' "$tool" rewrite --force --no-stores "$tmp/called.ptx" -o "$tmp/same.ptx"
 same "a call's result is not taken for a parameter" "$tmp/called.ptx" "$tmp/same.ptx"
 
-# ---- no room: an error, and nothing is left behind ----
+# ---- a full disk: an error, and no files are left ----
 if [ -c /dev/full ]; then
     for how in lint "lint --json" "lint --sarif"; do
         expect 3 'standard output: No space' sh -c "'$tool' $how lint.ptx >/dev/full"
@@ -199,7 +199,7 @@ same "an input that is called .part stays" suite.ptx "$tmp/out.ptx.part"
 expect 0 '' "$tool" lint lint.ptx -o /dev/null
 rm "$tmp/out.ptx.part"
 
-# ---- a PTX of others: which files it names, and what a terminal would obey ----
+# ---- untrusted PTX: file names, and control characters of terminals ----
 # excerpt TEXT FOLDER FILE [OPTION...]: of line 7 of FILE, which FOLDER/x.ptx names; no TEXT: none
 excerpt() {
     text=$1 folder=$2 file=$3

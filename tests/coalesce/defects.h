@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Kernels that a coalescing pass gets wrong if it believes what it cannot know: the ones on which
- * the COALDA pass (EECS 583, University of Michigan) crashed, miscompiled or recognised nothing,
- * and relatives.  tests/coalesce/defects.cu defines them, with the parameters (word *d,
+ * Kernels that a coalescing pass gets wrong if it makes unproven assumptions: the ones on which the
+ * COALDA pass (EECS 583, University of Michigan) crashed, miscompiled or recognised nothing, and
+ * variants.  tests/coalesce/defects.cu defines them, with the parameters (word *d,
  * const word *s, size_t n).
  *
  *   DEFECT(name, bytes of s and of d that n threads need, each plus `extra`, extra, flags)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs kernels that coalesce/host.sh compiled for this machine, as they are and rewritten, and
- * compares all of memory byte by byte.
+/* Runs kernels that coalesce/host.sh compiled for this machine, plain and rewritten, and compares
+ * all of memory byte by byte.
  *
  *   coalesce_emulate PLAIN.so REWRITTEN.so [KERNEL...]
  *
- * The block executor runs them: lanes meet at shuffles and barriers of the warp, and where they do
- * not, that is an error with a text.  Which lanes activemask sees is the seed's choice, so a warp
- * is whole now and in pieces then.  What it cannot see is a missing bar.warp.sync: its lanes take
- * turns.
+ * The block executor runs them: lanes meet at shuffles and barriers of the warp, and if they do
+ * not, it reports an error.  The seed decides which lanes activemask sees, so a warp is sometimes
+ * whole and sometimes split.  A missing bar.warp.sync is not detected, because lanes run one at a
+ * time.
  *
  * Prints a line for each kernel and a sum.  Exit: 0; 1: a difference; 2: usage. */
 #include <shpool/executor.h>
@@ -46,7 +46,7 @@ typedef struct run {
 static run now;
 static unsigned long guards, together; /* threads at activemask; of them in whole warps */
 
-/* ---- what the kernels call ---- */
+/* ---- functions that the kernels call ---- */
 
 static uint32_t collective(simt_collective op, uint32_t mask, uint32_t value, uint32_t arg,
                            void *place)
@@ -284,7 +284,7 @@ static tally compare_kernel(const struct entry *e, kernel plain, kernel rewritte
     return sum;
 }
 
-/* The suite's kernel of that name, or one that accesses what it likes within 256 bytes a thread. */
+/* The suite's kernel of that name, or one with any accesses within 256 bytes a thread. */
 static struct entry entry_of(const char *name)
 {
     for (size_t i = 0; i < sizeof(suite) / sizeof(suite[0]); i++) {

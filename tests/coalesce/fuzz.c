@@ -4,8 +4,8 @@
  *
  *   coalesce_fuzz SEED COUNT > kernels.cu
  *
- * A thread accesses its own record only (at most 256 bytes), so a kernel's result does not depend
- * on the order of threads, and what it does as it is can be compared with what it does rewritten.
+ * A thread accesses only its own record (at most 256 bytes), so a kernel's result does not depend
+ * on the order of threads, and the results of the plain and the rewritten kernel can be compared.
  * Kernels whose names begin with inplace_ may be run with one array for both pointers. */
 #include <stdint.h>
 #include <stdio.h>

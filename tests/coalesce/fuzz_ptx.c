@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fuzz target: the PTX parser, lint and rewriter.
  *
- * The input is PTX.  It is linted and rewritten, by the cost rule and forced.  What is accepted
- * must come out byte for byte where nothing is rewritten, and be PTX again where something is. */
+ * The input is PTX.  It is linted and rewritten, by the cost rule and forced.  Accepted input must
+ * be unchanged byte for byte where nothing is rewritten, and must be PTX again elsewhere. */
 #include "tests/fuzz.h"
 
 #include <shpool/coalesce.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the lint is to say something about, and what not: lint.txt has its words.
+// Accesses that the lint must report, and others that it must not; lint.txt has its output.
 struct particle {
     float x, y, z, vx, vy, vz, mass;
 };
@@ -138,7 +138,7 @@ extern "C" __global__ __launch_bounds__(16) void half_a_warp(float *d, const par
     d[threadIdx.x] = p[threadIdx.x].mass;
 }
 
-// As `clamped`, with a last plane behind the loop: nvcc gives its index a value on every path.
+// As `clamped`, with a last plane after the loop: nvcc gives its index a value on every path.
 extern "C" __global__ void last_plane(const float *p, const float *s, float *d, int nx, int ny,
                                       int nz)
 {

@@ -93,7 +93,7 @@ device none clang_defects.cu "$work/defects.ll" && host defects &&
 status=$?
 grep -E '^FAIL|^  ' "$work/defects.log"
 result $status "defects: $(tail -n 1 "$work/defects.log")"
-# what it could not see, or only in one form, is seen
+# patterns that COALDA did not recognise, or only in one form, are recognised
 for kernel in d01_first d01_second d02_order d03_guard d10_fields d11_size d14_arithmetic \
     d19_locals d20_shape d21_loop r3_begins_elsewhere r7_own_step; do
     grep -q "$kernel: .*rewritten" "$work/defects.remarks"
@@ -137,7 +137,7 @@ result $status "random kernels: seeds 1 to $((seed - 1)), $compared comparisons,
 # ---- faults ----
 sh "$src/tests/coalesce/faults.sh" "$work" || failed=1
 
-# ---- what is said ----
+# ---- messages ----
 device lint kernels.cu /dev/null 2>&1 | sed 's/ (measured.*GB.s)//' >"$work/lint.txt"
 diff -u "$src/tests/coalesce/clang_lint.txt" "$work/lint.txt"
 result $? "lint of the suite"
@@ -146,7 +146,7 @@ diff -u "$src/tests/coalesce/clang_remarks.txt" "$work/remarks.txt"
 result $? "remarks on the suite"
 
 # ---- both routes decide alike ----
-# decisions: "kernel: what of how many bytes: what becomes of it", of remarks
+# decisions: "kernel: accesses and bytes: decision", from remarks
 decisions() {
     sed -n 's/^.*: remark: //p' | sed -e 's/ (measured.*//' -e 's/; in 1 loop.*//' -e 's/ \[.*//' |
         sort

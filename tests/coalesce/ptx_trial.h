@@ -35,7 +35,7 @@ typedef struct trial_setup {
 
 #define TRIAL_APART INT64_MAX
 
-/* A text and what was parsed of it. */
+/* A text and the result of parsing it. */
 typedef struct trial_text {
     char      *text;
     ptx_module module;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose turn it is: lanes of a warp, warps of a block, and its barrier. */
+/* Scheduling: lanes of a warp, warps of a block, and its barrier. */
 #include "ptx_warps.h"
 
 /* The lane whose turn it is: with a seed now and then any, and then for a while. */
@@ -17,7 +17,7 @@ static uint32_t choose_lane(machine *m, warp *w, uint32_t ready, uint64_t rarely
             return w->favourite;
         }
     }
-    for (uint32_t i = 0; i < 32; i++) { /* the lane that is farthest behind: lanes meet where
+    for (uint32_t i = 0; i < 32; i++) { /* the lane with the lowest pc: lanes meet where
                                            branches join */
         if (((ready >> i) & 1) && ((lane == 32) || (w->pc[i] < w->pc[lane]))) {
             lane = i;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The commands of doc/COALESCE-CLANG.md, each block that is marked as a route, run in a copy of
-# examples/rgb in the order of the page.  What they make must be there, and the pass must have said
-# that it rewrote the copy.  Without a GPU the executables exit 77, which is as it should be.
+# examples/rgb in the order of the page.  Their outputs must exist, and the pass must have reported
+# that it rewrote the copy.  Without a GPU the executables exit 77, as expected.
 #
 #   top_srcdir, top_builddir, llvm_bindir, NVCC
 #

@@ -143,7 +143,7 @@ static void test_pitch_along_y_matters_in_narrow_blocks(void **state)
         assert_int_equal(coalesce_sectors(&lanes, 4), 4); /* two rows of 16 words */
         assert_int_equal(coalesce_sectors_ideal(&lanes, 4), 4);
         lanes = coalesce_lanes_of(&leaves, &x, &tiny);
-        assert_int_equal(coalesce_sectors(&lanes, 4), 4); /* four of 4: there is no fifth */
+        assert_int_equal(coalesce_sectors(&lanes, 4), 4); /* four of 4: a fifth does not exist */
         assert_int_equal(coalesce_sectors_ideal(&lanes, 4), 2);
         whole = coalesce_leaf_of(&leaves, &x); /* the same, as one leaf */
         whole.value = &whole;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that runs out: for every n, the nth allocation of a lint or rewrite fails.  The result is
- * an error, or what it is with enough memory; never other findings, nor some of them.  The linker
+ * an error, or the same as with enough memory; never other findings, nor some of them.  The linker
  * puts the wrappers below in place of malloc() and its like (coalesce.mk); jansson has a hook. */
 #include "config.h" /* _GNU_SOURCE, for fopencookie() */
 
@@ -60,7 +60,7 @@ static char *demangle(const char *mangled, char *buffer, size_t *bytes, int *sta
     return text;
 }
 
-/* ---- what is done with a PTX ---- */
+/* ---- operations on a PTX ---- */
 
 typedef enum output { LINT_TEXT, LINT_JSON, LINT_SARIF, REWRITE, REWRITE_FORCED, OUTPUTS } output;
 

@@ -107,7 +107,7 @@ static char *make_kernel(uint64_t seed, uint32_t *words_p)
     for (uint32_t k = 0; k < s.words; k++) {
         ptx_put(&s.out, "\tadd.s32 %%v%u, %%r4, %u;\n", k, 17 * k);
     }
-    /* what is loaded replaces that: two definitions, unless all that is loaded is new */
+    /* the loads replace these values: two definitions, unless all loaded variables are new */
     if (any(&s, 2) == 0) {
         s.out.bytes = (size_t)(strstr(s.out.text, "\tadd.s32 %v0,") - s.out.text);
         choose_fields(&s, most, 0);

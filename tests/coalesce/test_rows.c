@@ -90,7 +90,7 @@ static void test_rows_only_where_asked_for(void **state)
     assert_int_equal(in_tiles(&s, &force), 32);
 }
 
-/* ld.global.nc must not take the place of loads that see what the kernel wrote. */
+/* ld.global.nc must not replace loads of data that the kernel wrote. */
 static void test_a_tile_is_coherent_or_not(void **state)
 {
     const coalesce_options rows = { 0 };

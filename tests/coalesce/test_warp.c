@@ -236,7 +236,7 @@ static int is_wide(uint32_t words)
     return (words == 2) || (words == 4);
 }
 
-/* ---- what is done ---- */
+/* ---- operations ---- */
 
 static void test_loads_of_every_size_with_holes(void **state)
 {

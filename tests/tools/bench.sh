@@ -10,7 +10,7 @@ unset SHPOOL_ALLOCATOR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PA
 bench=./shpool-bench
 cpu="$bench --device cpu"
 
-# expect STATUS TEXT COMMAND...: it ends so, and TEXT (a regular expression) is in what it prints
+# expect STATUS TEXT COMMAND...: its exit status, and a regular expression that its output matches
 expect() {
     status=$1
     expected=$2
@@ -277,7 +277,7 @@ scaled() {
         }
         { print }' "$work/quiet.json"
 }
-# sampled X Y Z MEDIAN SPREAD: a.json with these samples, not what this machine measured
+# sampled X Y Z MEDIAN SPREAD: a.json with these samples in place of the measured ones
 sampled() {
     awk -v x="$1" -v y="$2" -v z="$3" -v median="$4" -v spread="$5" '
         BEGIN { sample[0] = x; sample[1] = y; sample[2] = z }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the commands of shpool-bench call or print once their options are read, which fuzz_options.c
- * does not let them do: a file without their headers, so that one line declares each. */
+/* Stubs for the functions that the commands of shpool-bench call after reading their options.
+ * fuzz_options.c must not get that far.  This file does not include the headers, so that one line
+ * declares each function. */
 #include <stdlib.h>
 
 #define NEVER_CALLED(_name)                                                                        \

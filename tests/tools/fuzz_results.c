@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fuzz target: the reader of results, shpool-bench --json.
  *
- * The input is the file.  What is read can be written, and the file that this makes is read and
- * written again as it is. */
+ * The input is the file.  Results that were read can be written, and the file that this makes can
+ * be read and is written again unchanged. */
 #include "tests/fuzz.h"
 
 #include "tools/bench/gpu.h"
@@ -10,7 +10,7 @@
 
 const char fuzz_name[] = "results";
 
-/* What another file has in the tool. */
+/* Stubs for functions of another file of the tool. */
 int bench_cuda_runtime(void)
 {
     return 0;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What the tools write is whole, or as it was: full disks, a closed standard output, links, FIFOs.
+# Output files are complete or unchanged: full disks, a closed standard output, links, FIFOs.
 # In the build folder.  Exit: 0; 1; 77 without /dev/full.
 # shellcheck disable=SC2012,SC2016,SC2086,SC2154,SC2317 # $run is words; ls of one file; from make
 set -u
@@ -135,7 +135,7 @@ check "/dev/stdout is the standard output" sh -c "grep -q '^# allocator' '$work/
     grep -q '^spec,' '$work/both' && grep -q '^allocator ' '$work/both'"
 check "a pipe" sh -c "$run --csv=/dev/stderr 2>&1 >/dev/null | grep -q '^spec,'"
 
-# ---- FIFOs that nobody has open do not hang ----
+# ---- FIFOs without a reader or writer do not hang ----
 mkfifo "$work/fifo" "$work/fifo.svg" "$work/fifo.ptx"
 for command in "$bench map $work/fifo --svg $work/m.svg" "$bench replay --device cpu $work/fifo"; do
     fails 1 'fifo: is a FIFO that no program writes to' "$command"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# shpool-bench --plot and plot: charts that name every allocator and mark what was refused and what
-# failed.  In the build folder.  Exit: 0; 1; 77 without jansson, gnuplot or xmllint.
+# shpool-bench --plot and plot: charts that name every allocator and mark refusals and failures.  In
+# the build folder.  Exit: 0; 1; 77 without jansson, gnuplot or xmllint.
 # shellcheck disable=SC2016,SC2154,SC2317 # programs in single quotes; top_srcdir from make
 set -u
 unset SHPOOL_ALLOCATOR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
@@ -114,7 +114,7 @@ awk '/"errors": 0,/ && ++n <= 2 { sub(/0,/, "3,") } { print }' "$work/b.json" >"
 check "plot draws failures" $bench plot "$work/c.json" -o "$work/c.svg"
 check "two crosses" test "$(marks "$work/c.svg" 1)" = 2
 
-# ---- an interrupted run: what it did not come to is not what cannot be ----
+# ---- an interrupted run: "not measured" is not the same as "n/a" ----
 check "three allocators" $bench --device cpu --allocator thread_bitmap --allocator bitmap \
     --allocator null --workload pairs,handoff -i 1 --repeats 1 --json="$work/whole.json"
 awk '/^    \{/ { row++ } row == 5 && /^    \}/ { print "    }\n  ]\n}"; exit } { print }' \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench loadstore and memory without a GPU: what the command lines mean and what is printed,
- * with one made-up row instead of measurements. */
+/* shpool-bench loadstore and memory without a GPU: command lines and output, with one synthetic row
+ * instead of measurements. */
 #include "tests/unit.h"
 
 #include <getopt.h>
@@ -138,7 +138,7 @@ static size_t times_said(const char *part)
     return count;
 }
 
-/* "# name: value" for each member of bench_origin, once, in front of everything else. */
+/* "# name: value" for each member of bench_origin, once, before everything else. */
 static void assert_origin_lines(const char *device, const char *command)
 {
     static const char *const name[] = {"version", "device", "driver", "clocks", "date", "command"};
@@ -269,7 +269,7 @@ static void test_memory_measures_an_allocator_once(void **state)
 
 #define LOG "test_bench_gpu.log"
 
-/* Seconds of a replay of so many allocations of 512 bytes, at multiples of an address. */
+/* Seconds of a replay of `count` allocations of 512 bytes, at multiples of an address. */
 static double replay_log(unsigned count, unsigned shift)
 {
     FILE         *file = fopen(LOG, "w");

@@ -104,7 +104,7 @@ static void test_map(void **state)
     trace_file_free(&trace);
 }
 
-/* Of nine threads the one that held least is left out; colours are those of the rectangles. */
+/* The legend omits the one of nine threads that held least; its colours match the rectangles. */
 static void test_legend(void **state)
 {
     trace_trial *t = *state;
@@ -142,13 +142,13 @@ static void test_legend(void **state)
     trace_file_free(&trace);
 }
 
-/* What the allocator has in front of its pools is no hole: as far as all pools show it. */
+/* The allocator's data at the start of a pool is not a hole, as far as all pools show it. */
 static void test_head(void **state)
 {
     static const char *const texts[] = {
         HEAD("2", "1", "2", "1024") "block 0 launch 1 records 3 dropped 0\n"
         "m 0 0x80 16 16 16 0\nm 1 0x460 16 16 16 0\nm 0 - 950 0 16 0\nend 1\n",
-        /* nothing that low: no more than what a fresh pool keeps back */
+        /* no allocation that low: at most the overhead of a fresh pool */
         HEAD("2", "1", "2", "1024") "block 0 launch 1 records 2 dropped 0\n"
         "m 0 0x100 16 16 16 0\nm 0 - 950 0 16 0\nend 1\n",
         /* spilled: not in the pools */
@@ -189,7 +189,7 @@ static void test_head(void **state)
     HEAD("3", "3", "1", "1024") "block 0 launch 1 records " _records " dropped 0\n"                \
     "m 0 0x60 16 16 16 0\nm 1 0x200 256 256 16 0\nm 0 - 300 0 16 0\n" _later "end 1\n"
 
-/* The hole of 400 bytes at 0x70 was large enough: had somebody got it whose malloc comes later? */
+/* The hole of 400 bytes at 0x70 was large enough: did a malloc that is recorded later take it? */
 static void test_taken(void **state)
 {
     static const struct {
@@ -358,7 +358,7 @@ static void test_taken_by_groups(void **state)
     }
 }
 
-/* 200,000 operations: what is short is merged, what stays is drawn. */
+/* 200,000 operations: short lives are merged, long ones are drawn. */
 static void test_map_of_many(void **state)
 {
     static const uint32_t pairs = 100000;
@@ -389,7 +389,7 @@ static void test_map_of_many(void **state)
     trace_file_free(&trace);
 }
 
-/* 100,000 lives that are long enough to be drawn, but for a few at the end. */
+/* 100,000 lives that are long enough to be drawn, except for a few at the end. */
 static void test_map_of_many_that_stay(void **state)
 {
     static const uint32_t lives = 100000, most = 1000;

@@ -51,7 +51,7 @@ static void replay(FILE *log)
     (void)remove("memory_log.csv");
 }
 
-/* Pieces of a long line are no lines: the table has room for lines. */
+/* Pieces of a long line do not count as lines: the table has room for lines. */
 static void test_a_line_without_an_end_is_one_line(void **state)
 {
     FILE *log = begin_log();

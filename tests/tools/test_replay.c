@@ -226,7 +226,7 @@ static int is_recorded(const shpool_allocator *allocator)
            (allocator->scope != SHPOOL_SCOPE_CLUSTER);
 }
 
-/* A recording of 32 threads in pools of so many bytes. */
+/* Record 32 threads in pools of `bytes` bytes. */
 static void record(trace_trial *t, const shpool_allocator *allocator, uint32_t bytes,
                    shpool_report_data *report)
 {

@@ -161,8 +161,8 @@ static void test_a_replay_of_groups(void **state)
     trace_file_free(&trace);
 }
 
-/* A replay that is recorded, too: the same calls by the same lanes.  The block's calls are those of
- * its first warp, and what it gets in place of its failure is freed at once; the free of threads
+/* A recorded replay has the same calls by the same lanes.  The block's calls are made by its first
+ * warp, and memory that it gets in place of a failure is freed immediately; the free of threads
  * from 69 on is that of the warp of 8. */
 static void test_a_replay_has_the_same_records(void **state)
 {
@@ -198,7 +198,7 @@ static void test_a_replay_has_the_same_records(void **state)
     trace_file_free(&trace);
 }
 
-/* Groups that overlap, and threads in between: nobody waits for ever. */
+/* Groups that overlap, and threads in between: no call waits for ever. */
 static void test_groups_that_overlap(void **state)
 {
     enum { RECORDS = 600 };

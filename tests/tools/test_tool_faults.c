@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands of shpool-bench when the nth allocation, or a write, fails: they say so, their exit
- * status is not 0, and a file is the new one or, untouched, the old one; nothing lies beside it. */
+/* Commands of shpool-bench when the nth allocation, or a write, fails: they report it, their exit
+ * status is not 0, and a file is the new one or the unchanged old one, without temporary files. */
 #include "trace_text.h"
 
 #include <dirent.h>
@@ -141,7 +141,7 @@ static void sweep_allocations(command *what, const char *words, const char *outp
     assert_false(is_old(output));
 }
 
-/* Fail at so many places of the output. */
+/* Let a write fail at each place of the output in turn. */
 static void sweep_writes(command *what, const char *words, const char *output)
 {
     struct rlimit all;
@@ -200,7 +200,7 @@ static void test_compare(void **state)
     sweep_allocations(bench_compare, "results.json results.json", NULL);
 }
 
-/* ---- what they read ---- */
+/* ---- their inputs ---- */
 
 static void put_results(void)
 {

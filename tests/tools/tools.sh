@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The tools' commands: what they print, and how they end.  In the build folder.  Exit: 0 or 1.
+# The tools' commands: output and exit status.  In the build folder.  Exit: 0 or 1.
 set -u
 unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR
 unset SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
@@ -8,7 +8,7 @@ failed=0
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 
-# expect STATUS TEXT COMMAND...: it ends so, and TEXT (a regular expression) is in what it prints
+# expect STATUS TEXT COMMAND...: its exit status, and a regular expression that its output matches
 expect() {
     status=$1
     text=$2

@@ -46,7 +46,7 @@ expect 0 'fewest bytes, speed not measured: SHPOOL_ALLOCATOR=[a-z_]*:total_bytes
     "$bench" replay --device cpu t
 cp output ranking
 
-# what is printed first needs the least, and the line below says so
+# the first row needs the fewest bytes, and the line below the table names it
 best=$(awk '$1 == 1 { print $6; exit }' ranking)
 least=$(awk '$1 ~ /^[0-9]+$/ && $6 > 0 { print $6 }' ranking | sort -n | head -n 1)
 spec=$(sed -n 's/^fewest bytes, speed not measured: SHPOOL_ALLOCATOR=//p' ranking)
@@ -91,7 +91,7 @@ ln -s t t.svg
 expect 2 'this is the trace t itself' "$bench" map t --svg t.svg
 expect 0 '^shpool-trace 2$' cat t
 
-# in a pool that is too small the metadata at its begin is no hole
+# in a pool that is too small, the metadata at its start is not a hole
 expect 0 ' mixed ' "$bench" block --device cpu --workload mixed --threads 64 --bytes 2K -i 20 \
     --allocator bitmap:trace=small,trace_blocks=1
 expect 0 '' "$bench" map small --svg small.svg
@@ -121,7 +121,7 @@ cp output messages
 expect 0 'records had no room' cat messages
 expect 0 'records were dropped' "$bench" replay --device cpu --allocator bitmap drops
 
-# what cannot be written: nothing cut is left, and a FIFO that nobody reads does not hang
+# traces that cannot be written: no partial file is left, and a FIFO without a reader does not hang
 expect 0 'trace=cut: File too large' sh -c "{ trap '' XFSZ; ulimit -f 1
     '$bench' block --device cpu --workload mixed --allocator bitmap:trace=cut; } 2>&1 | cat"
 expect 0 '' test -e cut -a ! -s cut
