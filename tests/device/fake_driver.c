@@ -232,7 +232,7 @@ void fake_on_sync(void (*function)(void))
     fake.on_sync = function;
 }
 
-/* ---- what tests ask ---- */
+/* ---- queries of tests ---- */
 
 void fake_install(const shpool_driver *driver)
 {
@@ -287,7 +287,7 @@ fake_held fake_stop(void)
         fake_give(fake.memory);
     }
     fake_drop_ranges();
-    /* what a failing call left behind, so that leaks of this program are the library's */
+    /* events that a failing call left, so that leaks of this program are the library's */
     while (fake.events != NULL) {
         struct CUevent_st *event = fake.events;
 

@@ -48,10 +48,10 @@ typedef struct fake_held {
 fake_held fake_stop(void);
 fake_held fake_holds(void);
 
-/* Work on a stream that touches memory; checked against what touched it before. */
+/* Work on a stream that touches memory; checked against earlier accesses. */
 void fake_work(shpool_stream stream, const void *ptr, size_t bytes);
 
-/* Let all that was submitted to a stream, and what it waits for, finish; of all streams. */
+/* Let all work of a stream, and the work that it waits for, finish; the same for all streams. */
 void fake_finish(shpool_stream stream);
 void fake_finish_all(void);
 
@@ -84,8 +84,8 @@ void fake_without_attribute(int attribute);
 /* cuStreamGetId is missing, as in drivers before CUDA 12. */
 void fake_without_ids(void);
 
-/* The driver lacks cuMemCreate and its like, as before CUDA 10.2; its granules have so many bytes
- * (2 MiB unless it is said). */
+/* The driver lacks cuMemCreate and related functions, as before CUDA 10.2.  fake_granularity() sets
+ * the size of its granules (default: 2 MiB). */
 void fake_without_granules(void);
 void fake_granularity(size_t bytes);
 
@@ -95,7 +95,7 @@ void fake_limit_range(size_t bytes);
 /* No other device can reach this one's memory, nor it theirs. */
 void fake_without_peers(int device);
 
-/* The devices that may use what lies at an address, as bits. */
+/* The devices that may access the memory at an address, as bits. */
 unsigned fake_access(const void *ptr);
 
 /* The driver lacks the calls that export and import memory. */

@@ -2,9 +2,9 @@
 /*
  * The fake driver: reserved addresses, and physical memory that is mapped into them.
  *
- * What touched a granule stays noted with the granule when it is mapped elsewhere, so that work at
- * its new address is checked against work at the old one.  Unmapping does not wait, as with real
- * drivers: to unmap what a stream has not finished with is a violation.
+ * Accesses are recorded with the granule and stay with it when it is mapped elsewhere, so that work
+ * at its new address is checked against work at the old one.  Unmapping does not wait, as with real
+ * drivers: unmapping memory that a stream still uses is a violation.
  */
 #include "fake_state.h"
 

@@ -52,7 +52,7 @@ void fake_unmap_pages(const fake_memory *m)
     }
 }
 
-/* The bytes of what another process made by fake_file(); 0: it is something else. */
+/* The size of a file that another process made with fake_file(); 0: it is something else. */
 static size_t bytes_of(int file)
 {
     struct stat info;

@@ -59,7 +59,7 @@ typedef struct fake_memory {
     fake_last *last;       /* made when it is first used */
 } fake_memory;
 
-/* Reserved addresses; only what is mapped in them, with access, can be touched. */
+/* Reserved addresses; only memory that is mapped in them, with access, can be touched. */
 typedef struct fake_range {
     struct fake_range *next;
     char *start;           /* of the mapping */
@@ -77,8 +77,8 @@ typedef struct fake_state {
     unsigned lines;
     fake_line line[FAKE_STREAMS];
     struct CUstream_st handle[FAKE_STREAMS];
-    uint32_t done[FAKE_STREAMS];        /* by line: what has finished */
-    fake_clock host;                    /* what the host saw finished */
+    uint32_t done[FAKE_STREAMS];        /* finished work, by line */
+    fake_clock host;                    /* work that the host saw finished */
     fake_memory *memory;
     fake_range *ranges;
     struct CUevent_st *events;
@@ -148,7 +148,7 @@ void fake_finish_device(int device);
 void fake_touch(unsigned line, const void *ptr, size_t bytes);
 fake_memory *fake_find(const void *ptr);
 unsigned fake_new_line(int device, int blocking);
-int fake_is_capturing_here(void);       /* what cannot be called during capture fails */
+int fake_is_capturing_here(void);       /* calls that are not allowed during capture fail */
 int fake_is_captured_on(int device, int blocking_only);
 int fake_is_off_limits(int line);       /* the legacy stream, while others capture: said, too */
 int fake_is_done(const fake_clock clock);

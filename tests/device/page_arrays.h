@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the page of MGPU's library shows for its three arrays: FillAscending<int>(50, 0, 5), then
+/* The arrays as on the page of MGPU's library: FillAscending<int>(50, 0, 5), then
  * GenRandom<float>(50, 0, 10), then SortRandom<double>(50, 0, 20), by "%6d", "%6.2lf" and "%6.2lf"
  * in 10 columns.  The page has one blank where rows have several. */
 #ifndef SHPOOL_TESTS_PAGE_ARRAYS_H

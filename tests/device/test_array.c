@@ -134,7 +134,7 @@ static void test_integers_lie_between_min_and_max_both_included(void **state)
     check_integers(SHPOOL_TYPE_U64, 0, 99);
 }
 
-/* The whole range of a type is what the draws are; 64 bits take two, the higher half first. */
+/* Draws over a type's whole range are used unchanged; 64 bits take two, the higher half first. */
 static void test_whole_ranges_are_the_draws(void **state)
 {
     const int32_t min32 = INT32_MIN;
@@ -255,7 +255,7 @@ static void test_bad_ranges_are_refused_by_name(void **state)
     assert_int_equal(shpool_random_fill(SHPOOL_TYPE_I32, &six, &seven, NULL, 0, NULL), SHPOOL_OK);
 }
 
-/* Sorted holds what unsorted holds, in order, for types with signs, without, and floats. */
+/* `sorted` has the elements of `unsorted`, in order: signed and unsigned types, and floats. */
 static void check_sorted(shpool_type type, const void *min, const void *max)
 {
     enum { COUNT = 3000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The base `bins`: what is reused, when, and at which price in calls of the driver. */
+/* The base `bins`: which memory is reused, when, and with how many driver calls. */
 #include "base_trial.h"
 
 static void test_warm_pairs_make_no_driver_call(void **state)

@@ -102,7 +102,7 @@ static void test_a_request_of_nothing_leaves_no_trace(void **state)
     end();
 }
 
-/* D17: clearing cleared only above half of the capacity, and evicted what fitted. */
+/* D17: clearing worked only above half of the capacity, and evicted blocks that fit. */
 static void test_trim_clears_and_a_capacity_keeps_what_fits(void **state)
 {
     (void)state;

@@ -63,7 +63,7 @@ static void test_who_waits_for_what(void **state)
     shpool_context_unref(context);
 }
 
-/* Copies follow what a non-blocking stream was given: the legacy stream would not (D13). */
+/* Copies follow the work of a non-blocking stream: the legacy stream would not (D13). */
 static void test_copies_are_in_the_order_of_an_attached_stream(void **state)
 {
     shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);

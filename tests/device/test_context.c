@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Contexts: what they are made of, and that the caller's device stays current. */
+/* Contexts: their parts, and that the caller's device stays current. */
 #include "trial.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -78,7 +78,7 @@ static void leave_it_all(void)
     assert_int_equal(0, sem_wait(&stays));
     ends_here = 1;
     atexit(before_all);
-    exit(0); /* what counts is in after_all() */
+    exit(0); /* the checks are in after_all() */
 }
 
 static void test_the_end_makes_no_call(void **state)

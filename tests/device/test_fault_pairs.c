@@ -63,7 +63,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
     return host_fails() ? NULL : __real_aligned_alloc(alignment, bytes);
 }
 
-/* ---- what allocators say that they lost ---- */
+/* ---- losses that allocators report ---- */
 
 static fake_held lost;
 

@@ -5,7 +5,7 @@
 #define MIB ((size_t)1 << 20)
 
 /* A program in small: two streams, a third that is named, sizes of both heaps, trim, a context.
- * What it is refused it does without. */
+ * It goes on without memory that it is refused. */
 static void live(const char *spec)
 {
     shpool_device_allocator *allocator = NULL;
@@ -54,7 +54,7 @@ static void live(const char *spec)
     shpool_device_allocator_unref(allocator);
 }
 
-/* How many of what is held at the end the failing call itself may account for. */
+/* The number of objects held at the end that the failing call itself may account for. */
 static void run(const char *spec, cu_result result)
 {
     unsigned long n = 0;
@@ -79,7 +79,7 @@ static void run(const char *spec, cu_result result)
             assert_int_equal(0, held.ranges);
             return;
         }
-        /* a free that fails in the end, or the context for it, loses what it was about */
+        /* a free that fails at the end, or its context, loses the object */
         assert_true(held.allocations <= 12);
         assert_true(n < 5000);
     } while (1);

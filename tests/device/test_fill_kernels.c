@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels that fill buffers, on the CPU block executor: bit for bit what the host makes. */
+/* The kernels that fill buffers, on the CPU block executor: bit for bit the same as the host. */
 #include "tests/unit.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "device/arrays/elements.h"
 #include "device/arrays/fill_kernels.h"
 
-#define GUARD 64u /* bytes behind the array that nobody may write */
+#define GUARD 64u /* bytes after the array that must not be written */
 
 static void ascending_kernel(void *arg)
 {
@@ -142,7 +142,7 @@ static void test_random_floats_are_what_the_host_draws(void **state)
     check_random(SHPOOL_TYPE_F64, &(double){ -1e-3 }, &(double){ 1e9 }, 2000, 17, 0);
 }
 
-/* Of 2^31 + 1 values nearly every second draw is rejected, of 3 hardly any, of 256 none. */
+/* For 2^31 + 1 values nearly every second draw is rejected, for 3 hardly any, for 256 none. */
 static void test_rejected_draws_are_left_out(void **state)
 {
     (void)state;

@@ -34,7 +34,7 @@ static void ignore(shpool_level level, const char *text, void *user)
     (void)user;
 }
 
-/* ---- what the parent's other threads do ---- */
+/* ---- the parent's other threads ---- */
 
 /* The locks as often as possible: fork() meets one of them in one case of ten. */
 static void use_locks(void)
@@ -101,7 +101,7 @@ static void *keep_devices_busy(void *arg)
     return arg;
 }
 
-/* ---- what a child does ---- */
+/* ---- a child ---- */
 
 /* No call here allocates: AddressSanitizer's malloc does not survive a fork.  1: all was right. */
 static int use_in_child(void)

@@ -236,7 +236,7 @@ static void test_a_retired_stream_is_not_asked_about_during_a_capture(void **sta
     end();
 }
 
-/* Where the driver does not say whether a stream captures, or does not let calls pass that would
+/* If the driver fails to tell whether a stream captures, or refuses the mode for calls that would
  * end the capture, malloc and free fail, and can be repeated. */
 static void test_a_question_that_fails_ends_no_capture(void **state)
 {

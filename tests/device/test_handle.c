@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles on their way: what is sent arrives, what another process makes up is refused, and every
- * descriptor is closed exactly once.
+ * Sending handles: sent handles arrive, forged ones are refused, and every descriptor is closed
+ * exactly once.
  */
 #include "config.h" /* _GNU_SOURCE, for memfd_create() */
 #include "share_trial.h"
@@ -92,7 +92,7 @@ static void expect(shpool_status status, const char *detail)
     assert_int_equal(-1, got.fd);
 }
 
-/* ---- what works ---- */
+/* ---- valid handles ---- */
 
 static void test_a_handle_arrives(void **state)
 {
@@ -271,7 +271,7 @@ static void test_a_signal_does_not_end_the_wait(void **state)
     shpool_device_handle_close(&sent);
 }
 
-/* ---- what is made up ---- */
+/* ---- forged handles ---- */
 
 static void test_wrong_descriptors_are_refused(void **state)
 {
@@ -367,7 +367,7 @@ static void test_noise_is_refused(void **state)
     finish();
 }
 
-/* ---- what the driver finds out ---- */
+/* ---- errors that the driver finds ---- */
 
 static void begin_import(void)
 {
@@ -417,7 +417,7 @@ static void test_sizes_that_are_made_up_are_refused(void **state)
     end_import();
 }
 
-/* The message says what the descriptor is. */
+/* The message describes the descriptor. */
 static void test_descriptors_of_other_things_are_refused(void **state)
 {
     shpool_device_handle handle;

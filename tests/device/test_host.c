@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Host memory runs out: what device memory cannot be described is not handed out, none is lost. */
+/* Host memory runs out: device memory without a record is not handed out, and none is lost. */
 #include "base_trial.h"
 
 static int no_records; /* the memory that records of blocks and streams come from is used up */

@@ -121,7 +121,7 @@ static void do_new_stream(model *m)
         return;
     }
     m->created++;
-    for (unsigned i = 0; i < SLOTS; i++) { /* nobody may need it any more */
+    for (unsigned i = 0; i < SLOTS; i++) { /* no allocation may still use it */
         if ((m->live[i].ptr != NULL) && (m->live[i].stream == old)) {
             order(m, old, m->stream[0]);
             m->live[i].stream = m->stream[0];

@@ -228,7 +228,7 @@ static void test_log_follows_no_link_of_others(void **state)
 
     (void)state;
     if (geteuid() != 0) {
-        skip(); /* nobody else can give a link away */
+        skip(); /* only root can give a link away */
     }
     close(mkstemp(path));
     assert_int_equal(truncate(path, 500), 0);
@@ -239,7 +239,7 @@ static void test_log_follows_no_link_of_others(void **state)
     refused(spec, SHPOOL_ERR_SYSTEM, strerror(EACCES));
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_size, 500);
-    assert_int_equal(lchown(link, 0, 0), 0); /* one's own is followed, and the file written over */
+    assert_int_equal(lchown(link, 0, 0), 0); /* own links are followed, and the file overwritten */
     open_allocator(spec, 0, &allocator);
     assert_ok(shpool_device_check(allocator));
     assert_int_equal(stat(path, &info), 0);
@@ -378,7 +378,7 @@ static void test_a_file_that_is_no_plugin_is_refused(void **state)
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_load(NULL));
 }
 
-/* Every built-in one keeps the rules that do not depend on what it is. */
+/* Every built-in provider obeys the rules that are common to all. */
 static void test_every_base_keeps_the_common_rules(void **state)
 {
     static const char *const specs[] = { "async", "bins", "buckets", "simple", "lock|bins",
@@ -405,7 +405,7 @@ static void test_every_base_keeps_the_common_rules(void **state)
         assert_null(ptr);
         assert_ok(shpool_device_trim(allocator, 0));
         assert_ok(shpool_device_check(allocator));
-        get(allocator, 100, NULL); /* given back with the allocator */
+        get(allocator, 100, NULL); /* freed with the allocator */
         shpool_device_allocator_unref(allocator);
         allocator = NULL;
         assert_int_equal(0, fake_holds().bytes);

@@ -122,7 +122,7 @@ static void test_plugins_that_do_not_fit_are_refused_as_a_whole(void **state)
     refused("#define NAME \"No Name\"\n", SHPOOL_ERR_INVALID, "No Name");
 }
 
-/* Nobody writes into the FIFO: dlopen() would wait, and alarm() end the test. */
+/* The FIFO has no writer: dlopen() would wait, and alarm() would end the test. */
 static void test_fifo_is_refused(void **state)
 {
     char path[2 * TRIAL_PATH_BYTES];
@@ -142,7 +142,7 @@ static int set_up(void **state)
 {
     int result = trial_set_up(state);
 
-    fake_start(2, 1024 * MIB); /* forgets what was registered when it stops */
+    fake_start(2, 1024 * MIB); /* forgets its registrations when it stops */
     return result;
 }
 

@@ -27,7 +27,7 @@ static void assert_printed(shpool_type type, const void *data, size_t count, con
     free(text);
 }
 
-/* The row's number in five columns and two blanks, a blank behind each element. */
+/* The row's number in five columns and two blanks, a blank after each element. */
 static void test_rows_look_as_mgpu_prints_them(void **state)
 {
     const int32_t data[] = { 1, -2, 3 };
@@ -70,7 +70,7 @@ static void refuse(shpool_type type, const char *format, const char *detail)
     free(text);
 }
 
-/* What vsnprintf would do with these is undefined, or prints rubbish. */
+/* vsnprintf's behaviour with these formats is undefined, or it prints rubbish. */
 static void test_formats_that_do_not_suit_are_refused(void **state)
 {
     char wide[400];

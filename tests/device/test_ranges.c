@@ -73,7 +73,7 @@ static void test_pages_of_other_sizes(void **state)
     }
 }
 
-/* ---- what moves ---- */
+/* ---- granules that move ---- */
 
 /* Blocks of 20 MiB on a stream, `count` of them, of which every second is freed. */
 static void make_holes(void **ptr, unsigned count, shpool_stream stream)
@@ -137,7 +137,7 @@ static void test_idle_memory_moves_without_a_wait(void **state)
     end();
 }
 
-/* Unmapping what a stream has not finished with would be a violation. */
+/* Unmapping memory that a stream still uses would be a violation. */
 static void test_memory_in_use_stays(void **state)
 {
     void *ptr[10];
@@ -216,7 +216,7 @@ static void test_little_idle_memory_stays(void **state)
     live = get(allocator, 400 * MIB, NULL);
     ptr = get(allocator, 10 * MIB, NULL);
     put(allocator, ptr, NULL);
-    ptr = get(allocator, 15 * MIB, NULL); /* what was freed, and some more at its end */
+    ptr = get(allocator, 15 * MIB, NULL); /* the freed block, and more memory at its end */
     assert_int_equal(0, CALLS(granule_unmap));
     assert_int_equal(416 * MIB, stats_of(allocator).driver_bytes);
     put(allocator, ptr, NULL);
@@ -224,7 +224,7 @@ static void test_little_idle_memory_stays(void **state)
     end();
 }
 
-/* More addresses are reserved when live blocks leave no room in those that are. */
+/* More addresses are reserved when live blocks fill the reserved ones. */
 static void test_addresses_never_run_out(void **state)
 {
     void *ptr[16];
@@ -271,7 +271,7 @@ static void test_trim_waits_for_what_is_in_use(void **state)
     end();
 }
 
-/* Pieces of granules beside live blocks cannot be returned, and the host does not wait for them. */
+/* Pieces of granules next to live blocks cannot be returned; the host does not wait for them. */
 static void test_trim_does_not_wait_in_vain(void **state)
 {
     void *ptr[4];
@@ -409,7 +409,7 @@ static void receive(shpool_level level, const char *text, void *user)
     }
 }
 
-/* The driver takes back by itself what a process has at its end. */
+/* The driver itself frees a process's memory when the process ends. */
 static void test_the_end_of_the_driver_loses_nothing(void **state)
 {
     (void)state;

@@ -175,7 +175,7 @@ void test_copies_share_one_allocator(void **)
 
 /* ---- a resource as an allocator ---- */
 
-/* Gives addresses of its own, in either spelling, and notes what it is asked. */
+/* Returns addresses of its own, with both spellings, and records the requests. */
 struct book {
     std::set<void *> given;
     size_t           bytes     = 0;
@@ -285,7 +285,7 @@ void test_a_resource_serves_under_layers(void **)
     shpool::check(shpool_device_malloc(allocator, 10, stream, &ptr));
     shpool::check(shpool_device_malloc(allocator, 20, stream, &ptr));
     assert_int_equal(notes.bytes, 30);
-    shpool_device_allocator_unref(allocator); /* gives back what is live */
+    shpool_device_allocator_unref(allocator); /* frees live allocations */
     assert_int_equal(notes.bytes, 0);
 }
 

@@ -26,7 +26,7 @@ static void finish(void)
     assert_int_equal(descriptors, count_descriptors());
 }
 
-/* ---- what can be exported ---- */
+/* ---- exporting ---- */
 
 static void refuse(const void *ptr, shpool_status status, const char *detail)
 {
@@ -137,7 +137,7 @@ static void test_memory_of_a_capture_is_not_exported(void **state)
     finish();
 }
 
-/* ---- what importers see ---- */
+/* ---- importing ---- */
 
 static void test_both_see_the_same_bytes(void **state)
 {
@@ -282,7 +282,7 @@ static void test_exported_memory_is_not_used_again(void **state)
     finish();
 }
 
-/* To unmap what a stream has not finished with would be a violation. */
+/* Unmapping memory that a stream still uses would be a violation. */
 static void test_exported_memory_goes_when_its_streams_have_finished(void **state)
 {
     shpool_stream stream;
@@ -486,7 +486,7 @@ static void test_closes_come_in_any_order(void **state)
 
 static _Atomic(char *) offered; /* may be freed at any moment */
 
-/* Allocates, exports, imports and frees on a stream of its own, and tries what others offer. */
+/* Allocates, exports, imports and frees on its own stream, and imports the handles of others. */
 static void *share_and_steal(void *arg)
 {
     shpool_stream stream = arg;
@@ -601,7 +601,7 @@ static void test_devices_are_told_by_their_names(void **state)
     import = import_of(&handle);
     assert_int_equal(1, shpool_device_import_device(import));
     assert_ok(shpool_device_import_close(import));
-    fake_hide_devices(1); /* what was 1 is 0 now */
+    fake_hide_devices(1); /* device 1 is now device 0 */
     import = import_of(&handle);
     assert_int_equal(0, shpool_device_import_device(import));
     assert_ok(shpool_device_import_close(import));

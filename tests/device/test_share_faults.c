@@ -29,7 +29,7 @@ static void receive(shpool_level level, const char *text, void *user)
     }
 }
 
-/* The importer: opens, works, closes; what the driver refuses to close is closed again. */
+/* The importer: opens, works, closes; if the driver refuses to close, it closes again. */
 static void import_and_close(const shpool_device_handle *handle)
 {
     shpool_device_import *import;
@@ -44,7 +44,7 @@ static void import_and_close(const shpool_device_handle *handle)
     }
 }
 
-/* A program in small; what it is refused it does without. */
+/* A small program, which goes on without memory that it is refused. */
 static void live(void)
 {
     shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that two processes share, each with a fake driver of its own; the memory behind it is the
- * same.  The parent exports.  A child's checks are its exit status.
+ * Memory that two processes share, each with a fake driver of its own over the same memory.  The
+ * parent exports.  A child's checks are its exit status.
  */
 #include "share_trial.h"
 
@@ -266,7 +266,7 @@ static void test_a_handle_is_forwarded(void **state)
     stop();
 }
 
-/* A child of a process that used the driver has none, but may close and forward handles. */
+/* A child of a process that used the driver cannot use it, but may close and forward handles. */
 static void test_a_forked_child_has_no_driver(void **state)
 {
     shpool_device_handle handle;

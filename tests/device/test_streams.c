@@ -122,12 +122,12 @@ static void test_a_thread_names_its_own_stream_and_another_frees(void **state)
 static struct {
     atomic_int first_waits;  /* 1: for the device; 2: it has waited */
     atomic_int second_ready; /* it has freed, and is about to wait */
-    atomic_int looked;       /* the first has seen what is done */
+    atomic_int looked;       /* the first has seen which work is done */
 } meeting;
 
 static int second_syncs;
 
-/* In the first call: what comes now is not waited for.  In the second: not finished yet. */
+/* In the first call: later work is not waited for.  In the second: not finished yet. */
 static void in_sync(void)
 {
     if (atomic_exchange(&meeting.first_waits, 1) == 0) {

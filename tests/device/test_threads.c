@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several threads on one allocator; for ThreadSanitizer, and for the order of streams. */
+/* Several threads on one allocator; for ThreadSanitizer, and for stream ordering. */
 #include "trial.h"
 
 #include <pthread.h>
@@ -46,7 +46,7 @@ static void swap_with_box(worker *w, void **ptr, size_t *bytes)
     *bytes = other_bytes;
 }
 
-/* The caller orders what another thread allocated: here by waiting for everything. */
+/* The caller must order memory that another thread allocated, here by waiting for everything. */
 static void *work(void *argument)
 {
     worker *w = argument;
@@ -144,7 +144,7 @@ static void test_threads_share_layers(void **state)
     run("lock|stats|limit:bytes=8G|bins", 0);
 }
 
-/* Of two threads that free one pointer at the same time, one succeeds. */
+/* If two threads free one pointer at the same time, one succeeds. */
 static void *free_it(void *ptr)
 {
     fake_set_current(0);

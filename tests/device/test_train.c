@@ -14,7 +14,7 @@ static struct {
     unsigned requests;
     unsigned latest;   /* request that needed the driver */
     unsigned long calls;
-    void *small;       /* which the work touches that makes the GPU busy; NULL: it never is */
+    void *small;       /* memory for the work that keeps the GPU busy; NULL: never busy */
     struct { void *ptr; size_t bytes; } place[4096]; /* few enough to be searched */
 } asked;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The base `bins`: what it caches, merges and returns. */
+/* The base `bins`: caching, merging and returning memory. */
 #include "base_trial.h"
 
 static void test_neighbours_are_merged_before_new_memory(void **state)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hand-overs of blocks that the copy engine still writes or reads: no byte of a copy may be found
- * in the block of the next owner, and no byte of the next owner in what a copy has read.
+ * Hand-overs of blocks that the copy engine still writes or reads: no byte of a copy may be in the
+ * block of the next owner, and no byte of the next owner in the data that a copy has read.
  *
- * Of each block of threads some warps' first threads are copiers.  They allocate, start a bulk copy
- * (in: into the block, out: out of it; small: cp.async into it), and hand the block to free_after
- * without waiting.  The
- * threads of the other warps are owners: they allocate, write a pattern, wait for a random time,
- * and look whether it is still there.  Sources and destinations are spread over much memory, so
- * that copies take long.
+ * In each block of threads, the first threads of some warps are copiers.  They allocate, start a
+ * bulk copy (in: into the block, out: out of it; small: cp.async into it), and pass the block to
+ * free_after without waiting.  The threads of the other warps are owners: they allocate, write a
+ * pattern, wait for a random time, and check whether it is still there.  Sources and destinations
+ * are spread over much memory, so that copies take long.
  *
  *   gpu_after [--hand-overs N] [--free-at-once]
  *
@@ -134,7 +133,7 @@ __device__ void copy_in(giver &g, unsigned *mbar_words, const unsigned char *sou
 
             simt_mbar_arrive_expect(mbar, bytes);
             simt_copy_async(at, source + from, bytes, mbar);
-            if ((draw(random) & 15u) == 0) { /* now and then somebody wants what was copied */
+            if ((draw(random) & 15u) == 0) { /* now and then the copied data is used */
                 simt_mbar_wait(mbar, phases[m] & 1u);
                 for (unsigned i = 0; i < bytes; i += 4) {
                     const unsigned expected =
@@ -184,7 +183,7 @@ __device__ void copy_small(giver &g, const unsigned char *source, unsigned &rand
         for (unsigned i = 0; i < bytes; i += 16) {
             simt_copy16_async(at + i, source + from + i);
         }
-        if ((draw(random) & 15u) == 0) { /* now and then somebody wants what was copied */
+        if ((draw(random) & 15u) == 0) { /* now and then the copied data is used */
             simt_copy16_commit();
             simt_copy16_wait(0);
             for (unsigned i = 0; i < bytes; i += 4) {
@@ -211,7 +210,7 @@ __device__ void copy_small(giver &g, const unsigned char *source, unsigned &rand
     atomicAdd(&t->pending, pending);
 }
 
-/* One place of `sink` for each recent copy; what they have written is looked at together. */
+/* One place of `sink` for each recent copy; their results are checked together. */
 __device__ void copy_out(giver &g, unsigned char *sink, unsigned &random, unsigned count, totals *t)
 {
     for (unsigned n = 0; n < count;) {

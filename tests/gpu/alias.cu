@@ -98,7 +98,7 @@ static void run(const char *name, kernel *k, int record)
     failed |= (apart != 0) || (*wrong != 0);
 }
 
-/* One warp, d = s + shift words: in step, so that there is one result; printed to be compared. */
+/* One warp, d = s + shift words, in lockstep, so the result is unique; printed for comparison. */
 static void overlap(const char *name, kernel *k, int record)
 {
     for (int shift = -2 * record; shift <= 2 * record; shift += record / 3 + 1) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one request costs while nobody else makes any: cycles of a malloc and of a free, by a warp
- * together and by one of its lanes, for several pools, sizes, alignments, and fills.  A filled pool
- * is full from its beginning on.  A dash: the request did not fit.
+/* The cost of one request without other requests: cycles of a malloc and of a free, by a whole warp
+ * and by one of its lanes, for several pools, sizes, alignments, and fills.  A filled pool is full
+ * from its start on.  A dash: the request did not fit.
  *
  *   nvcc -O3 -std=c++17 -arch=sm_90 -DSHPOOL_INLINE=bitmap alone.cu \
  *       $(pkg-config --cflags --libs shpool) -o alone

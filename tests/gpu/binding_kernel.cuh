@@ -3,9 +3,9 @@
  * One kernel text for all bindings: gpu/bindings.cu runs it, sass.sh looks at its machine code.
  *
  * The including translation unit defines BINDING_KERNEL, and SHPOOL_INLINE or SHPOOL_LINKED or
- * neither.  One-dimensional blocks.  Each thread writes out[thread of the grid]: the sum of what it
- * finds in its allocation after everybody has filled theirs, so that it depends on nothing but the
- * shape as long as no two allocations overlap; BINDING_NONE where malloc gave NULL.
+ * neither.  One-dimensional blocks.  Each thread writes out[thread of the grid]: the sum of the
+ * words in its allocation after all threads have filled theirs.  If no two allocations overlap, it
+ * depends only on the shape.  BINDING_NONE if malloc returned NULL.
  */
 #include <shpool/shpool.cuh>
 

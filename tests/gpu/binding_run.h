@@ -10,8 +10,8 @@
 #define BINDING_PAYLOAD (24u * 1024u)
 #define BINDING_RESULTS (BINDING_GRID * BINDING_THREADS)
 
-/* Fill out[BINDING_RESULTS].  0: done; 77: not in this build or CUDA version; else failed.  What is
- * not 0 has been explained on standard output. */
+/* Fill out[BINDING_RESULTS].  0: done; 77: not in this build or CUDA version; else failed.  If the
+ * result is not 0, the reason has been printed on standard output. */
 extern "C" int binding_run_table(const char *allocator, uint32_t *out);
 extern "C" int binding_run_inline_bitmap(const char *allocator, uint32_t *out);
 extern "C" int binding_run_inline_thread_first_fit(const char *allocator, uint32_t *out);

@@ -23,7 +23,7 @@ extern "C" int binding_run_linked(const char *allocator, uint32_t *out)
 /* binding_linked.cu as LTO-IR; build-aux/embed.sh made it. */
 extern "C" const shpool_blob shpool_lto_binding_linked;
 
-/* What has no kernel gives no library, and says so. */
+/* Code without a kernel does not make a library, and the error says so. */
 static int refuses(const shpool_pool *pool)
 {
     const shpool_pool none    = {};

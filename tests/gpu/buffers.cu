@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Buffers and MGPU's names on a GPU: the page's programs, fills against what the host makes, and
- * how fast each is.  gpu_buffers [MiB of an array: 256].  Exit: 0; 1: something is wrong; 77: no
+/* Buffers and MGPU's names on a GPU: the page's programs, fills compared with the host's, and the
+ * speed of each.  gpu_buffers [MiB of an array: 256].  Exit: 0; 1: something is wrong; 77: no
  * device. */
 #include <chrono>
 #include <cmath>
@@ -106,7 +106,7 @@ template <typename F> double gigabytes_per_second(ContextPtr context, size_t byt
     return best;
 }
 
-/* Element i of what the host makes, for a device that made it otherwise. */
+/* Compare element i with the host's, which is computed in another way. */
 template <typename T>
 void fills(ContextPtr context, const char *name, T first, T step, T min, T max)
 {

@@ -16,7 +16,7 @@
 static unsigned gpu_passed;
 static unsigned gpu_failed;
 
-/* One check; the words say what was tested, and are printed where it failed. */
+/* One check; the text describes it, and is printed if it fails. */
 __attribute__((format(printf, 2, 3))) static inline bool gpu_check(bool ok, const char *format, ...)
 {
     va_list arguments;
@@ -83,7 +83,7 @@ static inline void gpu_wait(const char *kernel)
     (void)gpu_cuda(cudaEventDestroy(event), "cudaEventDestroy");
 }
 
-/* Exits with 77, which means "skipped" to a test driver, if there is no device. */
+/* Exit with 77, which means "skipped" to a test driver, if no device exists. */
 static inline void gpu_need_device(void)
 {
     int         devices = 0;

@@ -76,7 +76,7 @@ static void test_groups(const shpool_allocator *allocator)
 
             std::snprintf(options, sizeof(options), "threads_per_pool=%u", group);
             spec_of(allocator, options, spec);
-            /* beside exchange's own arrays */
+            /* next to exchange's own arrays */
             if (!gpu_check(open_within(spec, threads,
                                        static_cast<uint32_t>(most_shared) - 8u * 1024u, 0, &pool),
                            "%s: no pool for %u threads", spec, threads)) {

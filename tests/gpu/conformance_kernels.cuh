@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of gpu/conformance.cu, for run() of gpu/trial.h: the pool comes first, where to count
- * what is wrong last. */
+/* The kernels of gpu/conformance.cu, for run() of gpu/trial.h: the first parameter is the pool, the
+ * last one counts errors. */
 #ifndef SHPOOL_TESTS_CONFORMANCE_KERNELS_CUH
 #define SHPOOL_TESTS_CONFORMANCE_KERNELS_CUH
 
@@ -9,7 +9,7 @@
 /* Blocks have up to 1,024 threads, also where the allocator is inlined. */
 #define KERNEL static __global__ void __launch_bounds__(1024)
 
-/* What the seam computes itself; needs 33 threads, one for each first bit of a mask. */
+/* The seam's own computations; needs 33 threads, one for each first bit of a mask. */
 KERNEL seam(shpool_pool pool, counts *c)
 {
     extern __shared__ __align__(16) unsigned char behind_words[];

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """examples/decode beside PyTorch, on a GPU: python3 tests/gpu/decode.py DECODE [DECODE'S OPTIONS]
 
-Makes the same weights up, computes the same steps in float32, and compares the tokens that DECODE
+Generates the same weights, computes the same steps in float32, and compares the tokens that DECODE
 prints and the first step's layers.  Then measures the step in bf16, as one CUDA graph.  Exit: 0;
 1: a token or a layer differs; 77: no PyTorch or no GPU.
 """

@@ -169,8 +169,8 @@ static void test_hand_overs(int device, const char *spec, unsigned long long ope
     shpool_device_allocator_unref(allocator);
 }
 
-// Large blocks of varying sizes on several streams, more than fit without being moved: each is read
-// whole before it is freed.  Prints what is reserved over what is live, at the peaks.
+// Large blocks of varying sizes on several streams, more than fit without moving memory: each is
+// read completely before it is freed.  Prints reserved over live bytes, at the peaks.
 static void test_varied(const char *spec, int rounds)
 {
     static const int                 SLOTS = 64;
@@ -333,7 +333,7 @@ static void test_context()
     shpool_context_unref(context);
 }
 
-// What was refused leaves nothing behind.
+// A refused request leaves nothing allocated.
 static void test_out_of_memory(const char *spec)
 {
     shpool_device_allocator *allocator = nullptr;

@@ -149,7 +149,7 @@ static __global__ void clusters(shpool_pool pool, uint32_t rounds, counts *c)
             continue;
         }
         use_group(heap, cluster, bytes, pool.alignment, round, c);
-        simt_cluster_barrier(); /* behind the free */
+        simt_cluster_barrier(); /* after the free */
         ptr = shpool_malloc(heap, cluster, pool.largest);
         note(c, E_LARGEST, ptr == NULL);
         note(c, E_BEYOND, shpool_malloc(heap, cluster, pool.largest + 1u) != NULL);

@@ -103,7 +103,7 @@ static __global__ void disagree(shpool_pool pool, counts *c)
         note(c, E_BEYOND, shpool_malloc_lanes(heap, SIMT_ALL_LANES, 16) != NULL);
     }
     __syncthreads();
-    /* 7, 8: a block's malloc and free; what the first thread says is done */
+    /* 7, 8: a block's malloc and free; they use the first thread's arguments */
     block = static_cast<char *>(shpool_malloc_block(heap, (rank == 32u) ? 16u : 64u));
     note(c, E_EXHAUSTED, block == NULL);
     note(c, E_USABLE, (rank == 0) && (shpool_usable_size(heap, block) < 64u));

@@ -3,9 +3,9 @@
  * translation unit defines GROUPS_KERNEL, the kernel's name, and SHPOOL_INLINE or SHPOOL_LINKED or
  * neither.
  *
- * In each round the lanes of each warp form teams: threads, tiles, scattered lanes, the whole warp.
- * Each team allocates, writes all of the memory, and posts it in a letter box.  A round later teams
- * of another warp, formed otherwise, look at what is in there and free it. */
+ * In each round the lanes of each warp form teams: threads, tiles, scattered lanes, the whole
+ * warp.  Each team allocates, writes all of the memory, and posts it in a letter box.  A round
+ * later, other teams of another warp check the contents and free it. */
 #ifndef SHPOOL_TESTS_GPU_GROUPS_KERNEL_CUH
 #define SHPOOL_TESTS_GPU_GROUPS_KERNEL_CUH
 
@@ -17,7 +17,7 @@ enum { SPLIT_1, SPLIT_2, SPLIT_4, SPLIT_8, SPLIT_16, SPLIT_WARP, SPLIT_SCATTERED
 /* Whether the kernel fills the pool at its end. */
 enum exactness { EXACT_NOT, EXACT_NULL, EXACT_BYTES };
 
-/* The lanes that ask together. */
+/* The lanes that make a request together. */
 struct team {
     uint32_t lanes;
     uint32_t first;   /* of them */
@@ -208,8 +208,8 @@ static __device__ void team_frees(const shpool_heap &heap, const team &t, const 
     }
 }
 
-/* What warp `from` has posted.  `any`: any thread may free; else the team must have the one who
- * asked. */
+/* Open the letters of warp `from`.  `any`: any thread may free; else the team must have the thread
+ * that allocated. */
 static __device__ void open_letters(const shpool_heap &heap, const team &t, const letter *box,
                                     uint32_t from, bool any, uint32_t r, counts *c)
 {
@@ -274,7 +274,7 @@ static __device__ void block_turn(const shpool_pool &pool, const shpool_heap &he
     }
 }
 
-/* One team fills a pool at rest to its last granule; only what is freed can be had again. */
+/* One team fills an idle pool to its last granule; then only freed memory can be allocated. */
 static __device__ void to_the_last(const shpool_pool &pool, const shpool_heap &heap, const team &t,
                                    exactness exact, counts *c)
 {

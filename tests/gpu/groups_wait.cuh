@@ -16,7 +16,7 @@
 struct served {
     uint32_t arrived; /* order of arrival */
     uint32_t got;     /* order of service */
-    uint32_t cycles;  /* it waited; 0: there was no such request */
+    uint32_t cycles;  /* that it waited; 0: the entry is unused */
     uint32_t large;
 };
 

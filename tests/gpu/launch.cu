@@ -21,7 +21,7 @@ extern "C" const shpool_allocator shpool_allocator_own;
 #define THREADS 96u
 #define BLOCKS  24u
 
-/* Threads allocate, fill, look and free; *c says what was wrong, *done how many were served. */
+/* Threads allocate, fill, check and free; *c counts errors, *done served requests. */
 static __device__ void body(const shpool_pool &pool, counts *c, unsigned *done)
 {
     extern __shared__ __align__(16) unsigned char smem[];

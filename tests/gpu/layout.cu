@@ -13,7 +13,7 @@
 namespace
 {
 
-/* Device memory with poison on either side; what is read back is compared with a host copy. */
+/* Device memory with poison on either side; it is compared with a host copy. */
 class device_array
 {
 public:

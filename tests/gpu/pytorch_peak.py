@@ -23,7 +23,7 @@ import sys
 import time
 
 LENGTHS = {"fixed": [320], "varied": [128 + 32 * (i * 7 % 13) for i in range(13)]}
-# what a process's environment has more than this one's, and whose figures count
+# additions to a process's environment, and the allocator whose figures count
 MODES = {
     "native": ({}, "Native"),
     "expandable": ({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, "Native"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shpool/memory_resource.hpp on a GPU: kernels on several streams write to what it gives, and read
- * back; tests/device/test_resource.cc has the rest without one.
+ * shpool/memory_resource.hpp on a GPU: kernels on several streams write to its memory and read it
+ * back; tests/device/test_resource.cc has the tests without a GPU.
  *
  * RMM's containers are tested too where its headers are found:
  *   make tests/gpu/resource CPPFLAGS="-I$RMM/include/rapids -I$RMM/include" \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device memory that processes share, on a GPU: each role is a process of its own, which runs this
-// program again.  Where there are two GPUs, importers on the other one, too.
+// program again.  With two GPUs, importers also run on the other one.
 //
-//   share [--two 1]     only what takes two GPUs; 77 with one
+//   share [--two 1]     only the tests that need two GPUs; 77 with one
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -300,7 +300,7 @@ static void test_the_exporter_dies(int device)
     (void)ok(shpool_device_import_close(import), "close");
 }
 
-// What the driver says of handles that are made up.
+// The driver's answers to forged handles.
 static void test_wrong_handles(int device)
 {
     shpool_device_allocator *allocator = open_shared(device);
@@ -375,7 +375,7 @@ static void test_captures(int device)
     shpool_device_allocator_unref(allocator);
 }
 
-// Neither descriptors nor memory are lost, and what it costs.
+// Neither descriptors nor memory are leaked; also measures the cost.
 static void test_a_hundred(int device)
 {
     const int                ROUNDS    = 100;
@@ -400,7 +400,7 @@ static void test_a_hundred(int device)
             then = now;
         };
 
-        if (round == 10) { // the driver has opened what it keeps
+        if (round == 10) { // the driver has opened the descriptors that it keeps
             (void)ok(shpool_device_trim(allocator, 0), "trim");
             descriptors = open_descriptors();
             (void)cudaMemGetInfo(&before, &total);

@@ -2,9 +2,9 @@
 /*
  * 10^8 operations of each allocator in pools that stay full, on a GPU, through the function table.
  *
- * Sizes are random, and what one thread allocates another one frees, as far as the scope allows:
- * each allocation goes into a random place of its pool, and what was there is freed.  Contents are
- * checked whole.  Exit code 0: all passed, 1: something failed, 77: no device.  Arguments:
+ * Sizes are random, and each allocation is freed by another thread, as far as the scope allows: it
+ * is put into a random place of its pool, and the previous one there is freed.  Contents are
+ * checked completely.  Exit code 0: all passed, 1: something failed, 77: no device.  Arguments:
  * allocators to test; none: all.
  */
 #include "trial.h"
@@ -39,7 +39,7 @@ static __device__ void give_back(shpool_heap heap, void *ptr, counts *c)
     }
 }
 
-/* Put an allocation, or NULL, into a place; what was there.  The fences are for its contents. */
+/* Put an allocation, or NULL, into a place; returns the previous one.  Fences order contents. */
 static __device__ void *put(unsigned long long *place, void *ptr)
 {
     unsigned long long before;

@@ -4,7 +4,7 @@
 
 /* ---- kernels ---- */
 
-/* Everybody wants most of the pool: lanes of a warp, and warps, take turns. */
+/* Each request needs most of the pool: lanes of a warp, and warps, take turns. */
 static __global__ void turns(shpool_pool pool, uint32_t bytes, uint32_t rounds, counts *c)
 {
     extern __shared__ __align__(16) unsigned char smem_turns[];
@@ -85,7 +85,7 @@ static __global__ void scopes(shpool_pool pool, uint32_t seed, counts *c)
             ptr[d]   = shpool_malloc(heap, 1u + random_next(&state) % 60u);
             bytes[d] = (ptr[d] != NULL) ? shpool_usable_size(heap, ptr[d]) : 0u;
             fill(ptr[d], bytes[d], self + d * 64u);
-            (void)shpool_malloc(heap, 16); /* let go by nobody but the mark */
+            (void)shpool_malloc(heap, 16); /* freed only by the mark */
         }
         for (uint32_t d = depth; d-- > 0;) {
             note(c, E_PATTERN, !holds(ptr[d], bytes[d], self + d * 64u));

@@ -44,7 +44,7 @@ extern "C" __global__ void trace_kernel_groups(shpool_pool pool, trace_counts *c
     shpool_fini(heap);
 }
 
-/* Of one file. */
+/* The contents of one file. */
 struct found {
     trace_counts counts;
     uint32_t     blocks;
@@ -67,7 +67,7 @@ static bool overlaps(const live_map &live, unsigned place, unsigned usable)
 static void read_line(const char *line, found *f, live_map *live)
 {
     unsigned thread = 0, others = 0, place, bytes, usable, reason;
-    char     rest[256] = ""; /* behind the letter and who asked */
+    char     rest[256] = ""; /* after the letter and the threads */
 
     if ((sscanf(line, "%*[mf] %u+%u%255[^\n]", &thread, &others, rest) != 3) &&
         (sscanf(line, "%*[mf] %u%255[^\n]", &thread, rest) == 2)) {

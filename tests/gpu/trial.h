@@ -10,7 +10,7 @@
 
 #include "check.h"
 
-/* ---- what a kernel can find wrong ---- */
+/* ---- errors that a kernel can find ---- */
 
 #define ERRORS(_) \
     _(PATTERN, "an allocation's contents changed: it overlaps another")             \
@@ -222,7 +222,7 @@ static inline bool open_within(const char *spec, uint32_t threads, uint32_t most
                                    spec, shpool_last_error());
 }
 
-/* What a thread may hold so that several of each thread fit most of the time. */
+/* Bytes that a thread may hold so that several allocations of each thread usually fit. */
 static inline uint32_t share_of(const shpool_pool &pool, uint32_t parts)
 {
     uint32_t share = (pool.largest == 0) ? 96u : pool.largest / pool.threads_per_pool / parts;
@@ -230,7 +230,7 @@ static inline uint32_t share_of(const shpool_pool &pool, uint32_t parts)
     return (share < 1u) ? 1u : share;
 }
 
-/* Whether an allocator is among the arguments, or there are none. */
+/* Whether the allocator is among the arguments, or there are no arguments. */
 static inline bool trial_is_chosen(const char *name, int argc, char **argv)
 {
     bool chosen = argc < 2;

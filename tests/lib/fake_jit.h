@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A linker in the place of lib/jit.c, so that run-time linking is tested anywhere: its "cubin"
- * is the text of what it was given.  For one test program at a time: it has state. */
+ * is the text of its inputs.  It has state, so only one test at a time may use it. */
 #ifndef SHPOOL_TESTS_FAKE_JIT_H
 #define SHPOOL_TESTS_FAKE_JIT_H
 
@@ -13,7 +13,7 @@
 
 #define FAKE_CUBIN_BYTES 4096u
 
-/* What the next calls find; a test sets it. */
+/* The state of the fake, which a test sets. */
 static struct {
     pthread_mutex_t lock;
     uint32_t cuda;      /* 0: no nvJitLink on this machine */
@@ -22,8 +22,8 @@ static struct {
     unsigned finds;     /* calls of shpool_jit_find(), which loads the genuine one */
     unsigned loads;     /* calls of shpool_jit_load() */
     unsigned links;     /* finished ones */
-    uint32_t major;     /* that the latest load asked for */
-    const void *cubin;  /* what is made in place of the text, if not NULL */
+    uint32_t major;     /* version that the latest load requested */
+    const void *cubin;  /* result in place of the text, if not NULL */
     size_t cubin_bytes;
     char given[FAKE_CUBIN_BYTES]; /* of the latest link that had a cubin: the text, as a string */
     unsigned pause_us;  /* that joining takes */

@@ -263,7 +263,7 @@ cudaError_t cudaFuncGetName(const char **name, const void *function)
     return (*name != NULL) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
-/* What is loaded is text; it has the kernels and variables whose names are in it. */
+/* The loaded data is text; it has the kernels and variables whose names are in it. */
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *to, const void *code, cudaJitOption *, void **,
                                 unsigned, cudaLibraryOption *, void **, unsigned)
 {

@@ -17,7 +17,7 @@ struct fake_launch {
     size_t      shared;
     unsigned    count;  /* all that were accepted */
     unsigned    refused;
-    void      (*look)(void **arguments); /* is shown the parameters; NULL: nobody looks */
+    void      (*look)(void **arguments); /* gets the parameters; NULL: not called */
 };
 
 struct fake_runtime_state {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fuzz target: shpool_register() with whatever a third party may hand in.
+/* Fuzz target: shpool_register() with anything that a third party may pass.
  *
- * Each line is one allocator: its name, a blank, and words that change what is sound in all other
- * respects (examples/plugin/own.h).  A word is a letter and a number; what has no meaning is left
- * out.  Lines beyond 80 are not read: the registry has 64 places.
+ * Each line is one allocator: its name, a blank, and words that change an otherwise sound
+ * descriptor (examples/plugin/own.h).  A word is a letter and a number; words without a meaning are
+ * ignored.  Lines after the 80th are not read: the registry has 64 places.
  *
  *   A2    abi                 B8    bytes               S4    scope
  *   C16   caps                G5    threads_per_pool    N     name NULL
@@ -106,7 +106,7 @@ static void read_line(candidate *c, char *line)
     }
 }
 
-/* ---- what the header says ---- */
+/* ---- rules of the header ---- */
 
 static int table_is_sound(const shpool_table *table, int counted)
 {
@@ -155,7 +155,7 @@ static int is_taken(const char *name)
     return 0;
 }
 
-/* ---- the registry and what is in it ---- */
+/* ---- the registry and its contents ---- */
 
 static void check_registry(void)
 {
@@ -219,7 +219,7 @@ static void use(const shpool_allocator *allocator, const char *options)
     shpool_simt_close(&pool);
 }
 
-/* The right status for what is not sound. */
+/* Whether the status is right for an unsound descriptor. */
 static int is_refusal(const shpool_allocator *allocator, shpool_status status)
 {
     if (allocator == NULL) {

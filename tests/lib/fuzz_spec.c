@@ -33,7 +33,7 @@ static int is_grammatical(const char *text)
     return regexec(&grammar, text, 0, NULL, 0) == 0;
 }
 
-/* What was accepted says nothing but what was written. */
+/* An accepted spec has nothing but the text's contents. */
 static void check_round_trip(const shpool_spec *spec, const char *text)
 {
     char        again[2 * SHPOOL_SPEC_BYTES];
@@ -127,7 +127,7 @@ static const shpool_config wants[] = {
       .flags = SHPOOL_FLAG_STATS, .shared_limit = 49152 },
 };
 
-/* 1: what is opened writes a file when it is closed. */
+/* 1: the pool or allocator writes a file when it is closed. */
 static int is_traced(const shpool_spec *spec)
 {
     for (uint32_t i = 0; i < spec->layer[0].pairs; i++) {
@@ -232,7 +232,7 @@ static void check_failed(const shpool_pool *pool, shpool_status status)
 {
     static const shpool_pool zero;
 
-    /* every value of `wants` is legal, so what is wrong is the spec */
+    /* every value of `wants` is legal, so the spec is wrong */
     FUZZ_EXPECT((status == SHPOOL_ERR_SPEC) || (status == SHPOOL_ERR_NOT_FOUND) ||
                 (status == SHPOOL_ERR_ALIGNMENT) || (status == SHPOOL_ERR_TOO_SMALL) ||
                 (status == SHPOOL_ERR_TOO_LARGE) || (status == SHPOOL_ERR_UNSUPPORTED));

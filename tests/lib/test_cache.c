@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Linked kernels are kept in memory and in a folder: what is found again, and what is not. */
+/* Linked kernels are kept in memory and in a folder: hits and misses. */
 #include "cache_trial.h"
 
-/* From FIPS 180-4's examples; the message is `text`, so many times. */
+/* From FIPS 180-4's examples; the message is `text`, repeated `times` times. */
 static void expect_digest_by(int by_x86, const char *text, unsigned times, const char *expected)
 {
     shpool_sha256 sha = shpool_sha256_begin();
@@ -37,7 +37,7 @@ static void test_digest_is_sha256(void **state)
                   "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-/* Where padding and length begin a block of their own: of n times 'a', digest after digest. */
+/* Padding and length may need a block of their own: digests of n times 'a', chained. */
 static void test_digest_of_every_length(void **state)
 {
     shpool_sha256 all = shpool_sha256_begin();

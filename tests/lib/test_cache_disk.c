@@ -73,7 +73,7 @@ static void tear(const char *path) /* the length is right, the second half was n
     assert_int_equal(truncate(path, info.st_size), 0);
 }
 
-/* The whole entry is at the other end; beside the folder, where nobody counts it. */
+/* The link points to the whole entry, which is outside the folder and so is not counted. */
 static void make_link(const char *path)
 {
     char target[2 * PATH_BYTES];
@@ -97,7 +97,7 @@ static void test_damaged_files_are_ignored_and_replaced(void **state)
         make_link, make_fifo, let_group_write, let_all_write,
     };
 
-    alarm(60); /* nobody writes into the FIFO: who waits for it is ended */
+    alarm(60); /* the FIFO has no writer: a call that waits for it is ended */
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(damages); i++) {
         damaged_file_is_replaced(damages[i]);
         shpool_memory_clear();
@@ -169,7 +169,7 @@ static void test_a_folder_of_others_is_not_used(void **state)
 
     (void)state;
     if (geteuid() != 0) {
-        skip(); /* nobody else can give a folder away */
+        skip(); /* only root can give a folder away */
     }
     use_folder();
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
@@ -188,7 +188,7 @@ static void test_files_of_others_are_not_read(void **state)
 
     (void)state;
     if (geteuid() != 0) {
-        skip(); /* nobody else can give a file away */
+        skip(); /* only root can give a file away */
     }
     use_folder();
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
@@ -201,7 +201,7 @@ static void test_files_of_others_are_not_read(void **state)
 
 #define NUMBER_BYTES (ENTRY_HEADER + strlen("-arch=sm_90 -lto k00;ir;")) /* of a file */
 
-/* Room for so many files of link_number(). */
+/* Set the bound to `files` files of link_number(). */
 static void set_bound(unsigned files)
 {
     char text[32];
@@ -395,7 +395,7 @@ static void test_a_crowd_of_processes_and_threads(void **state)
         assert_int_equal(status, 0);
     }
     files = count_files(&bytes, name);
-    assert_in_range(files, 1, CROWD_BOUND); /* no temporary file beside the entries either */
+    assert_in_range(files, 1, CROWD_BOUND); /* no temporary files besides the entries either */
     assert_true(bytes % files == 0);
     assert_true(bytes / files == NUMBER_BYTES);
 }

@@ -184,7 +184,7 @@ static void test_many_unknown_variables_are_counted(void **state)
     assert_non_null(strstr(got.text, "2 more"));
 }
 
-/* Runs the message through stderr and gives back what arrived there. */
+/* Send the message to stderr and return the text that arrived there. */
 static void capture_stderr(const char *level, char *text, size_t bytes)
 {
     FILE *file = tmpfile();

@@ -68,7 +68,7 @@ static struct {
     size_t      bytes;   /* of the row that it got */
     bool        fails;
     unsigned    pause_ms; /* that it takes */
-    const char *cubin;   /* names of what is in it */
+    const char *cubin;   /* names of its kernels and variables */
 } relinked;
 
 extern "C" shpool_status shpool_relink(const void *row_start, size_t row_bytes,
@@ -343,7 +343,7 @@ static void look_at_book(void **arguments)
     (void)gpu_check((one->page[199].tail == 'z') && (one->page[0].value[0] == 1.0), "19 KB");
 }
 
-/* What kernel<<<>>> takes, shpool_launch() takes. */
+/* shpool_launch() accepts the same arguments as kernel<<<>>>. */
 static void check_parameters(void)
 {
     static const float data[4] = {};

@@ -44,7 +44,7 @@ static void test_architectures_are_found_by_every_name(void **state)
     assert_int_equal(shpool_arch_get(0, NULL), SHPOOL_ERR_INVALID);
 }
 
-/* Of 64 KiB in sm_75, 99 in sm_86, 227 in sm_90: figures of CUDA's occupancy calculator. */
+/* With 64 KiB on sm_75, 99 on sm_86, 227 on sm_90: figures of CUDA's occupancy calculator. */
 static void test_blocks_per_sm(void **state)
 {
     static const struct { const char *arch; uint32_t threads, bytes, blocks; } known[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Run-time linking and the driver: bad arguments, and what a machine without CUDA answers. */
+/* Run-time linking and the driver: invalid arguments, and results on a machine without CUDA. */
 #include "tests/unit.h"
 
 static const char garbage[64] = "this is no LTO-IR";
@@ -76,7 +76,7 @@ static void test_newer_lto_ir_is_for_newer_gpus(void **state)
     assert_detail("no data");
 }
 
-/* What another linker gets is what shpool_link() takes. */
+/* Another linker gets the same LTO-IR as shpool_link(). */
 static void test_lto_ir_is_that_for_the_architecture(void **state)
 {
     static const shpool_blob for_90 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 90,

@@ -8,7 +8,7 @@
 
 #define LINKER_BYTES 5000u
 
-static char linker[PATH_BYTES + 8]; /* the fake's file, beside the folder: tear_down() deletes it */
+static char linker[PATH_BYTES + 8]; /* the fake's file, not in the folder: tear_down() deletes it */
 static char loaded[LINKER_BYTES];
 
 /* A file of these bytes, whose time is `seconds`: an update, that no clock's tick hides. */
@@ -88,7 +88,7 @@ static void test_a_linker_that_is_gone(void **state)
     assert_int_equal(unlink(linker), 0);
     fake.cuda = 0;
     fake.path = NULL;
-    link_loads(SHPOOL_FROM_DISK, 1); /* none is here: what is kept serves */
+    link_loads(SHPOOL_FROM_DISK, 1); /* no linker: the cached kernel serves */
     fake.cuda = 12090;               /* another one, elsewhere */
     shpool_memory_clear();
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);

@@ -170,7 +170,7 @@ static unsigned sweep_one(const scene *played, int on)
     return runs - 1;
 }
 
-/* Each allocation of it has failed; expected: at least so many there are. */
+/* Let each allocation of `act` fail in turn; it has at least `expected` of them. */
 static void sweep(void (*act)(void), void (*reset)(void), unsigned expected)
 {
     const scene played = { act, reset };

@@ -164,7 +164,7 @@ static void test_other_file_is_refused(void **state)
     expect_refused("text.so", "invalid ELF header");
 }
 
-/* Nobody writes into the FIFO: dlopen() would wait, and alarm() end the test. */
+/* The FIFO has no writer: dlopen() would wait, and alarm() would end the test. */
 static void test_fifo_is_refused(void **state)
 {
     char path[2 * TRIAL_PATH_BYTES];
@@ -270,7 +270,7 @@ static void test_places_that_are_not_searched(void **state)
     expect_found("trial_a", "a.so");
 }
 
-/* What a plugin does while it is loaded must not wait for the loading. */
+/* Calls that a plugin makes while it is loaded must not wait until it is loaded. */
 static void test_constructor_may_use_the_registry(void **state)
 {
     (void)state;

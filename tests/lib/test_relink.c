@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An image's rows of fat binaries: which of them are joined, with what, and what is refused.  The
+/* An image's rows of fat binaries: which are joined, with which inputs, and which are refused.  The
  * linker is a fake; tests/build/relink.sh has the real one. */
 #include "fake_jit.h"
 
@@ -194,7 +194,7 @@ static void test_options(void **state)
 #endif
 }
 
-/* fake.given is cut at the first NUL by nobody: the rows have many. */
+/* fake.given must not be cut at the first NUL: the rows have many. */
 static void test_parts(void **state)
 {
     const made_row row = row_of(KIND_LTO);

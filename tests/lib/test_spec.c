@@ -112,7 +112,7 @@ static void test_origin_is_in_the_detail(void **state)
     assert_detail("SHPOOL_ALLOCATOR \"?\"");
 }
 
-/* Any bytes: the parser ends, and what it accepts has valid names. */
+/* Any bytes: the parser terminates, and accepted specs have valid names. */
 static void test_random_texts(void **state)
 {
     static const char alphabet[] = "abz_09:|,=K \xff";
