@@ -49,7 +49,7 @@ static inline void fuzz_fail(const char *format, ...)
 
 #define FUZZ_STALE "a failure before this one"
 
-/** Call before what may fail, so that a failure without a detail of its own is seen. */
+/** Call it before a function that may fail, to detect failures without a detail of their own. */
 static inline void fuzz_expect_failure(void)
 {
     (void)shpool_error(SHPOOL_ERR_INVALID, "%s", FUZZ_STALE);
@@ -89,7 +89,7 @@ static inline char *fuzz_text(const uint8_t *data, size_t size)
 
 #define FUZZ_PATH_BYTES 40
 
-/** The input as a file in memory, for readers that want a path; close() what is returned. */
+/** The input as a file in memory, for readers that need a path; close() the result. */
 static inline int fuzz_file(const uint8_t *data, size_t size, char path[FUZZ_PATH_BYTES])
 {
     int fd = memfd_create("fuzz", MFD_CLOEXEC);

@@ -1,9 +1,9 @@
 # Tests, a folder for each room of the library.
 #
 # To add a CMocka program: write tests/ROOM/test_x.c, and add tests/ROOM/test_x to the list in that
-# room's fragment.  It is linked with all of libshpool, hidden functions included, and with what
-# tests share.  To add a script: write tests/ROOM/x.sh, and add it to shpool_test_scripts there.  It
-# runs in the build folder with the environment below; exit 77 skips.
+# room's fragment.  It is linked with all of libshpool, hidden functions included, and with code
+# that tests share.  To add a script: write tests/ROOM/x.sh, and add it to shpool_test_scripts
+# there.  It runs in the build folder with the environment below; exit 77 skips.
 shpool_cmocka_tests =
 # the same in C++: they list their sources
 shpool_cxx_tests =

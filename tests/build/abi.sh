@@ -4,7 +4,7 @@
 # structures that they take, are those of lib/libshpool.abi, and more (doc/ABI.md).
 #
 #   abi.sh         compares; exit: 0; 1; 77: no abidiff, nothing to compare, other machine
-#   abi.sh store   writes the reference anew, from a build with debug information
+#   abi.sh store   rewrites the reference, from a build with debug information
 #
 #   top_srcdir, top_builddir   [the folder above this script's, .]
 set -u

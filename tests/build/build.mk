@@ -41,7 +41,7 @@ tests/build/nvrtc_headers: tests/build/nvrtc_headers.c
 check_DATA += $(shpool_nvrtc)
 CLEANFILES += tests/build/nvrtc_headers
 
-# ---- what doc/ and README.md tell users to type, against the installed files ----
+# ---- the commands of doc/ and README.md, against the installed files ----
 EXTRA_DIST += tests/build/installcheck.sh tests/build/uninstall.sh tests/build/consumer.c \
 	tests/build/consumer.cu tests/build/load_two.c
 installcheck-local:

@@ -10,7 +10,7 @@
 #   top_srcdir, top_builddir, cmocka_cflags
 #
 # An input that fails stays in the build's tests/ as fuzz_NAME.crash-*: with the fix, add it to
-# the corpus, under a name that says what it shows.  Exit: 0; 1; 77: nothing was fuzzed.
+# the corpus, under a name that describes the defect.  Exit: 0; 1; 77: nothing was fuzzed.
 set -u
 : "${FUZZ_CC:=}" "${fuzz_seconds:=2}" "${fuzz_seed:=1}" "${cmocka_cflags:=}"
 : "${top_srcdir:=.}" "${top_builddir:=.}"
@@ -114,7 +114,7 @@ if ! xargs -P $jobs -L 1 $FUZZ_CC $flags $sanitize <"$tmp/compile"; then
     echo "FAIL: the targets do not compile with $FUZZ_CC"
     exit 1
 fi
-# A spec is to be longer than legal now and then; scripts of more words are slow, and find no more.
+# A spec is sometimes longer than legal; longer scripts are slow and do not find more.
 max_len_of() {
     case $1 in spec) echo 600 ;; lint | ptx) echo 6000 ;; *) echo 1500 ;; esac
 }

@@ -41,7 +41,7 @@ for header in $public_headers; do
     case $name in
     *.cuh) ;;
     *)
-        # $CC and friends may hold options; what MGPU named util/*.h is C++
+        # $CC and the like may hold options; MGPU's util/*.h are C++
         # shellcheck disable=SC2086
         case $name in
         shpool/compat/util/* | *.hpp) ;;
@@ -69,7 +69,7 @@ if [ -n "$nvrtc_headers" ]; then
             "--gpu-architecture=compute_$cuda_low" -std=c++17 \
             "-I$top_builddir/include" "-I$top_srcdir/include"
     done
-    # what CuPy gives NVRTC: shpool.cupy.options()
+    # the options that CuPy passes to NVRTC: shpool.cupy.options()
     for options in -DSHPOOL_INLINE=bitmap "-DSHPOOL_INLINE=freelist -DSHPOOL_CHECK" \
         "-DSHPOOL_INLINE=thread_bitmap -DSHPOOL_SPILL"; do
         # several options

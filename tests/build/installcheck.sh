@@ -168,7 +168,7 @@ awk 'BEGIN { srand(1); n = 400; print "%%MatrixMarket Matrix Coordinate Real Gen
     print n, n, 60 * n
     for (r = 1; r <= n; r++) for (k = 0; k < 60; k++)
         print r, int(rand() * n) + 1, 1000 * (rand() - 0.5) }' \
-    >"$tmp/signs.mtx" # sums in which much cancels: rounding is no error
+    >"$tmp/signs.mtx" # sums with much cancellation: rounding is not an error
 try "sparse allows for rounding" "$tmp/sparse_cpu" --most 4096 --pool 8192 "$tmp/signs.mtx"
 printf ' \n\nYes, yes; no. Yes, yes' >"$tmp/lines" # two without words, one that repeats two
 try "repeats counts lines" prints 'average: 1.0 0.3 0.0 ' "$tmp/repeats_cpu" "$tmp/lines"
@@ -189,7 +189,7 @@ case " $flags " in
     try "the same for the GPU" own_make app
     low=$($PKG_CONFIG --variable=cuda_archs shpool | sed 's/[^0-9].*//')
     try "cuda_archs is set" test -n "$low"
-    arch= # an archive for newer GPUs alone does not link with what nvcc compiles for by default
+    arch= # an archive for newer GPUs only does not link with nvcc's default architecture
     [ "$low" -le 75 ] || arch=-arch=sm_$low
     # shellcheck disable=SC2086
     try "nvcc -rdc=true app.cu" $NVCC $arch -rdc=true -o "$tmp/cu" "$src/build/consumer.cu" $flags

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * load_two LIBRARY FUNCTION LIBRARY FUNCTION: loads both into one process and calls each function
- * twice, in turn.  Two libraries that both embed libshpool_device.a once crashed at load.
+ * twice, alternating.  Two libraries that both embed libshpool_device.a once crashed at load.
  */
 #include <dlfcn.h>
 #include <stdio.h>

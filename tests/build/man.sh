@@ -54,7 +54,7 @@ same "NAME lists what SYNOPSIS declares" 200
 
 # simt.h lists its functions in its first comment
 sed '/^#ifndef/,$d' "$src/include/shpool/simt.h" | grep -o 'simt_[a-z0-9_/]*([^)]*)' | sort -u |
-    awk '{ # "simt_run()" and other mentions without arguments of what has some
+    awk '{ # "simt_run()" and other functions that are mentioned without their arguments
         name = $0
         sub(/\(.*/, "", name)
         if ($0 ~ /\(\)$/) empty[name] = $0; else { print; full[name] = 1 }

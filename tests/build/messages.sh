@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The messages of doc/TROUBLESHOOTING.md that compilers and linkers give: each is provoked, compared
-# with what came, and with the page.  In the build folder.
+# The messages of doc/TROUBLESHOOTING.md that compilers and linkers print: each is provoked, and the
+# output is compared with the page.  In the build folder.
 #
 #   NVCC, CC, CXX, top_srcdir, cuda_low, cuda_libdir   as in tests.mk
 #

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An ordinary program for tests/build/relink.sh: it joins its own kernels anew, up to the cubin,
+ * An ordinary program for tests/build/relink.sh: it relinks its own kernels, up to the cubin,
  * without a GPU.
  *
  *   relink SPEC ARCH FILE
  *
- * Prints what shpool_relink() says, and writes the cubin.  -DVARIABLES adds variables of which a
- * copy would not do; -DCONSTANTS those of which one does.
+ * Prints the result of shpool_relink(), and writes the cubin.  -DVARIABLES adds variables that must
+ * not be copied; -DCONSTANTS adds some that may be.
  */
 #include <cstdio>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Ordinary programs join their own kernels with a plugin, and with built-in allocators that are to
-# be inlined, up to the cubin.  Without a GPU, in the build folder; tests/lib/test_image has what
-# shpool_open() and shpool_launch() do with it, tests/gpu/launch runs the kernels.
+# Ordinary programs join their own kernels with a plugin, and with built-in allocators for inlining,
+# up to the cubin.  Without a GPU, in the build folder; tests/lib/test_image tests shpool_open() and
+# shpool_launch() with joined images, tests/gpu/launch runs the kernels.
 #
 #   CC, NVCC, top_srcdir, cuda_low, cuda_libdir   as tests/build/linked.sh
 #   allocators                                    those of this build

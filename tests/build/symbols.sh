@@ -41,7 +41,7 @@ if [ -n "$missing" ]; then
     failed=1
 fi
 
-# thread-local data of a library that Python loads must fit into what libc keeps free for such
+# thread-local data of a library that Python loads must fit in the space that libc reserves for it
 tls=$(readelf -lW "$library" | awk '$1 == "TLS" { print $6 }')
 if [ $((${tls:-0})) -gt 512 ]; then
     echo "FAIL: $((tls)) bytes of thread-local data: dlopen() may have no room for more than 512"

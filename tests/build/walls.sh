@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The walls of the house: a folder includes only what its row of the table in doc/INTERNALS.md
-# allows, and no two files of the library or of its tools call each other in a circle.
+# The walls of the house: a folder includes only headers that its row of the table in
+# doc/INTERNALS.md allows, and no two files of the library or of its tools call each other in a
+# circle.
 #
 #   top_srcdir   source folder [the one above this script's]
 #   NM           [nm]

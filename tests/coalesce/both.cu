@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels on which both routes must decide alike: nvcc made both.ptx of this file, and
+// Kernels on which both routes must decide equally: nvcc made both.ptx from this file, and
 // tests/coalesce/kernels.cu includes it for clang.  tests/coalesce/llvm.sh compares the remarks.
 // The form is that of tests/coalesce/kernels.cu: (to, from, number of records, not used).
 #ifndef KERNEL

@@ -1,5 +1,5 @@
 # The coalescing lint and rewriter.  nvcc made the .ptx from the .cu here and from
-# tools/bench/coalesce/kernels.cu (coalesce.sh makes them anew and compares).
+# tools/bench/coalesce/kernels.cu (coalesce.sh generates them again and compares).
 noinst_HEADERS += \
 	tests/coalesce/cuda.h \
 	tests/coalesce/ptx_machine.h \

@@ -3,7 +3,7 @@
 # shpool-coalesce as users call it: findings word by word, exit statuses, JSON and SARIF; and with
 # nvcc: PTX of today's compiler in the machine, every output assembled, whole builds.
 #
-#   NVCC           nvcc [empty: what needs it is left out]
+#   NVCC           nvcc [empty: tests that need it are skipped]
 #   top_srcdir, top_builddir
 #
 # Prints one PASS or FAIL line for each expectation.  Exit: 0; 1.

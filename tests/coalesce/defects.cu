@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels of tests/coalesce/defects.h; defects.ptx is what nvcc makes of them.
+// The kernels of tests/coalesce/defects.h; nvcc made defects.ptx from this file.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fuzz target: what shpool-coalesce lint prints about a PTX.
+/* Fuzz target: the output of shpool-coalesce lint about a PTX.
  *
- * The input is PTX.  Its findings are printed as text, which has nothing in it that a terminal
- * obeys, and as JSON and SARIF, which are read again and have as many findings. */
+ * The input is PTX.  Its findings are printed as text, which must not have terminal control
+ * characters, and as JSON and SARIF, which are parsed again and must have as many findings. */
 #include "config.h"
 
 #include "tests/fuzz.h"

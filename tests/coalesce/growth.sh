@@ -16,7 +16,7 @@ tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 failed=0
 
-# kernel NAME COUNT: the kernel has COUNT of what its name says
+# kernel NAME COUNT: the kernel has COUNT of the things that NAME describes
 kernel() {
     awk -v kind="$1" -v n=$(($2 * percent / 100)) '
     function start() {

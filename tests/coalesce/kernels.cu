@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels of the tests of the rewrite in clang: each is compiled as it is and rewritten, and the
-// two are compared byte by byte by the warp emulator.  tools/bench/coalesce/kernels.cu is timed.
+// Kernels of the tests of the rewrite in clang: each is compiled plain and rewritten, and the warp
+// emulator compares the two byte by byte.  tools/bench/coalesce/kernels.cu is timed.
 //
 // All have one signature, to = destination, from = source, n = number of records, m = columns:
 //     kernel(T *to, const T *from, int n, int m)
@@ -246,5 +246,5 @@ KERNEL barrier9(word *__restrict__ to, const word *__restrict__ from, int n, int
     }
 }
 
-// ---- what nvcc's route must decide in the same way ----
+// ---- kernels on which nvcc's route must make the same decisions ----
 #include "both.cu"

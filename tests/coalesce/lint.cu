@@ -63,7 +63,7 @@ extern "C" __global__ void gathered_twice(float *d, const float *s, const int *i
     d[t] = s[index[t]] + s[index[t + n]];
 }
 
-// Nothing is to be said about these.
+// The lint must not report these.
 extern "C" __global__ void by_one_thread(float *d, const particle *p, int n)
 {
     if (threadIdx.x == 0) {

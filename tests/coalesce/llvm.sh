@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The rewrite in clang: kernels as they are and rewritten do the same in the warp emulator; faults
-# that are planted in the rewrite are noticed; its remarks, the lint's findings and the messages
-# about bad input are as expected.  Needs LLVM, no GPU and no CUDA.
+# The rewrite in clang: plain and rewritten kernels give the same results in the warp emulator;
+# faults that are planted in the rewrite are found; its remarks, the lint's findings and the
+# messages about invalid input are as expected.  Needs LLVM, but neither a GPU nor CUDA.
 #
 #   top_srcdir, top_builddir, llvm_bindir, llvm_library, CC
 #
@@ -102,7 +102,7 @@ done
 grep -q "d13_volatile: .*kept: an access is volatile" "$work/defects.remarks"
 result $? "volatile is kept, and said why"
 
-# ---- what must be kept, and what must be asked when it runs ----
+# ---- accesses that must be kept, and checks at run time ----
 "$opt" -load-pass-plugin="$plugin" -passes='shpool-coalesce<force>' -S \
     "$src/tests/coalesce/legal.ll" -o "$work/legal.ll" &&
     awk '/^define/ { split($0, at, "@"); sub(/[(].*/, "", at[2]); whole = asked = 0 }
@@ -145,7 +145,7 @@ device remarks kernels.cu /dev/null 2>&1 | sed 's/ (measured.*GB.s)//' >"$work/r
 diff -u "$src/tests/coalesce/clang_remarks.txt" "$work/remarks.txt"
 result $? "remarks on the suite"
 
-# ---- both routes decide alike ----
+# ---- both routes make the same decisions ----
 # decisions: "kernel: accesses and bytes: decision", from remarks
 decisions() {
     sed -n 's/^.*: remark: //p' | sed -e 's/ (measured.*//' -e 's/; in 1 loop.*//' -e 's/ \[.*//' |
@@ -274,7 +274,7 @@ device none "$work/small.cu" "$work/small.ll" &&
     "$work/memory" "$llvm_library" "$plugin" "$work/small.ll"
 result $? "each allocation of the lint fails once"
 
-# never silent: a line says what to type
+# never silent: a message says which command to use
 cat >"$work/none.cu" <<'END'
 __global__ void none(int *to, int *from) { to[threadIdx.x] = from[threadIdx.x]; }
 END

@@ -8,7 +8,7 @@
  * .sync instruction that not all named lanes reach, and when nothing can go on.
  *
  * Lanes of a warp that are at the same instruction execute it together.  With a seed, the scheduler
- * also splits them, and lets any of the parts go on: what converges only by luck is found out.
+ * also splits them and lets any part continue, which finds code that converges only by luck.
  */
 #ifndef SHPOOL_TESTS_PTX_MACHINE_H
 #define SHPOOL_TESTS_PTX_MACHINE_H

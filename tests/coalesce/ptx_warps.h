@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between ptx_machine.c (what instructions do) and ptx_warps.c (whose turn it is). */
+/* Shared by ptx_machine.c (instructions) and ptx_warps.c (scheduling). */
 #ifndef SHPOOL_TESTS_PTX_WARPS_H
 #define SHPOOL_TESTS_PTX_WARPS_H
 

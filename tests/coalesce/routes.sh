@@ -50,7 +50,7 @@ rewritten() { # ROUTE: the pass said so while it ran
     grep -q 'copy_members.*: copied record of 12 bytes rewritten' "$1.log"
 }
 
-# what each route makes, rewritten or not
+# the outputs of each route, rewritten or not
 made() {
     case $1 in
     setup) [ -x "$setup/cuda/bin/fatbinary" ] && [ -d "$setup/include" ] ;;

@@ -152,7 +152,7 @@ static void test_pitch_along_y_matters_in_narrow_blocks(void **state)
     coalesce_leaves_fini(&leaves);
 }
 
-/* Definitions that meet: dimension by dimension alike, or one does not change. */
+/* Definitions that meet: the same in each dimension, or one of them does not change. */
 static void test_leaves_meet_by_dimension(void **state)
 {
     const coalesce_leaf lane    = { .kind = COALESCE_STEPPED, .step = { 4, 0, 0 } };
@@ -184,7 +184,7 @@ static void test_leaves_meet_by_dimension(void **state)
     assert_false(coalesce_leaf_meet(&met, &any));
 }
 
-/* A product or sum with too many factors or terms for a form is a leaf that changes alike. */
+/* A product or sum with too many factors or terms becomes a leaf that changes in the same way. */
 static void test_long_products_and_sums_change_alike(void **state)
 {
     coalesce_leaves leaves;

@@ -168,7 +168,7 @@ static void test_refusals(void **state)
     expect_one(&s, &force, COALESCE_TYPE);
 }
 
-/* 4 GiB and 36 bytes from lane to lane are no 36. */
+/* A stride of 4 GiB and 36 bytes from lane to lane is not one of 36 bytes. */
 static void test_records_are_not_taken_modulo_2_32(void **state)
 {
     scene s = { .count = 0 };

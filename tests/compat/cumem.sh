@@ -32,7 +32,7 @@ result() {
     esac
 }
 
-# printed: three used blocks of thread 1 and what is free, twice each
+# printed: three used blocks of thread 1 and the free one, twice each
 printed() {
     [ "$(grep -c ', used$' "$tmp/log")" = 6 ] && [ "$(grep -c ', free$' "$tmp/log")" = 2 ] &&
         [ "$(grep -c 'thread 1: pool of' "$tmp/log")" = 3 ]
@@ -75,7 +75,7 @@ for header in ALLOCATOR BLUEPRINT; do
     done
 done
 
-# host HEADER DEFINES: compiled without optimisation, which would drop what is not called
+# host HEADER DEFINES: compiled without optimisation, which would remove unused functions
 host() {
     # shellcheck disable=SC2086
     $CXX -std=c++17 -O0 -Wall -Wextra -Werror $include "-DHEADER=\"$1\"" $2 -o "$tmp/host" \
@@ -90,7 +90,7 @@ printf '#include "%s"\n#include "cumem/blueprint.h"\n' "$tmp/both.h" >"$tmp/all.
 host "$tmp/all.h" -DNONE
 host "$tmp/both.h" -DUSE_WARP_LOCAL # CMake gives a define to all files
 
-# A call is a call: 24 of them need less than four times what one needs.
+# Calls are not inlined: 24 of them need less than four times as much code as one.
 if [ -n "$NVCC" ]; then
     for calls in 1 24; do
         {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A host file of a cuda_memory program: a C++ compiler, nothing of ours to link with, and pmalloc
- * and pfree are the C library's (tests/compat/cumem.sh; HEADER is what it includes). */
+/* A host file of a cuda_memory program: it is compiled by a C++ compiler and not linked with our
+ * libraries; pmalloc and pfree are the C library's (tests/compat/cumem.sh sets HEADER). */
 #include HEADER
 
 #include <cstring>
@@ -26,7 +26,7 @@ int main()
     double      *copy     = copy_of(three, 3);
     bool         same     = std::memcmp(copy, three, sizeof(three)) == 0;
 
-    copy = (double *)realloc(copy, 64); /* only what malloc gave may go there */
+    copy = (double *)realloc(copy, 64); /* only pointers from malloc may be freed there */
     pfree(copy);
     return same ? 0 : 1;
 }

@@ -111,7 +111,7 @@ void glob_exhaust_kernel(void *arg)
             taken += (n + 4u + 15u) / 16u * 16u;
         }
         expect(t, list != nullptr);
-        /* what a pool loses is less than one of them, and its own 20 bytes */
+        /* a pool loses less than one allocation, and its own 20 bytes */
         expect(t, taken + (share / 524272u + 1u) * (n + 48u) >= share);
         expect(t, taken < share);
         expect(t, glob_pool::pmalloc_best_fit(n) == nullptr);
@@ -302,7 +302,7 @@ void test_glob(void **)
     run_glob(glob_using_kernel, shape(1, 32, 1, 1, 0), 64 * 1024);
 }
 
-/* Far above what a pool can address: a share is several pools then. */
+/* Far more than a pool can address: a share then consists of several pools. */
 void test_glob_large(void **)
 {
     simt_launch launch = shape(1, 1, 1, 1, 0);
@@ -310,7 +310,7 @@ void test_glob_large(void **)
     launch.switch_period = 0;
     run_glob(glob_exhaust_kernel, launch, 524272 + 64);
 #if defined(__SANITIZE_THREAD__)
-    return; /* what follows takes minutes, and one thread has no races */
+    return; /* the rest takes minutes, and one thread has no races */
 #endif
     run_glob(glob_exhaust_kernel, launch, 524272 + 64 + 16);
     run_glob(glob_exhaust_kernel, launch, HEAP_BYTES - 1, 9);

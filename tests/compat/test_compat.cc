@@ -78,7 +78,7 @@ void kinds_kernel(void *arg)
     simt_global_add32(&t->done, 1);
 }
 
-/* Threads of a group free what another allocated. */
+/* Threads of a group free memory that another one allocated. */
 void group_kernel(void *arg)
 {
     tally   *t     = static_cast<tally *>(arg);

@@ -210,7 +210,7 @@ void test_simple_takes_and_gives_at_once(void **)
     assert_int_equal(alloc.Malloc(100, &p), cudaSuccess);
     assert_true(alloc.Free(p));
     assert_false(alloc.Free(p)); /* is not forwarded to the driver (D20) */
-    assert_false(alloc.Free(&p)); /* nor is what was never its own */
+    assert_false(alloc.Free(&p)); /* nor is a pointer that it never allocated */
 }
 
 void test_no_memory_is_an_exception_and_nothing_ends(void **)

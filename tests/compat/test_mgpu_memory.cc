@@ -127,7 +127,7 @@ void test_fills_of_every_type(void **)
     context->FillAscending<double>(5, 0.5, 0.25)->ToHost(doubles);
     assert_true(doubles[4] == 1.5);
 
-    /* what f throws arrives */
+    /* exceptions of f are passed on */
     try {
         context->GenFunc<int>(3, [](int) -> int { throw std::runtime_error("f"); });
         fail();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A program of cuda_memory's time under one of its USE_* defines (tests/compat/compat.sh), by nvcc
- * for a GPU and by a C++ compiler for the executor.  POOL, MALLOC and NAME say what the define
- * means.  Exit code 77: no GPU. */
+ * for a GPU and by a C++ compiler for the executor.  POOL, MALLOC and NAME give the meaning of the
+ * define.  Exit code 77: no GPU. */
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -96,7 +96,7 @@ KERNEL kernel(void *argument)
         expect(a, pool_type::pmalloc(16) != nullptr);
     }
 
-    /* qualified calls mean what they say, whatever the define */
+    /* qualified calls do not depend on the define */
     thread_pool::pool_init(a->bytes);
     void *p = thread_pool::pmalloc(64);
 
@@ -132,7 +132,7 @@ KERNEL kernel(void *argument)
 
 /* ---- glob_pool: one heap in global memory, for a grid ---- */
 
-#if defined(OWN_MACROS) /* with them, no qualified name means what it says */
+#if defined(OWN_MACROS) /* they replace qualified names, too */
 #undef pool_init
 #undef pmalloc
 #undef pfree
@@ -141,9 +141,9 @@ KERNEL kernel(void *argument)
 struct glob_arguments {
     arguments   a;       /* bytes: of the heap */
     std::byte  *heap;
-    std::size_t largest; /* what a share has in one piece while nothing is allocated */
+    std::size_t largest; /* largest allocation of an empty share */
     int         join;    /* no pool_init: the heap is as the launch before left it */
-    void       *left;    /* what each launch leaves to the next */
+    void       *left;    /* an allocation that each launch passes to the next */
 };
 
 SIMT_FN bool holds(const void *p, std::size_t words, uint32_t mark)
@@ -197,8 +197,8 @@ KERNEL glob_kernel(void *argument)
     simt_global_add32(&g->a.done, 1);
 }
 
-/* One thread takes all of its share in one piece: nothing else is allocated in it, and what was is
- * merged.  It stays taken. */
+/* One thread allocates all of its share in one piece: nothing else is allocated in it, and free
+ * pieces are merged.  The thread does not free it. */
 KERNEL glob_rest_kernel(void *argument)
 {
     glob_arguments *g = static_cast<glob_arguments *>(argument);
@@ -237,7 +237,7 @@ static bool glob_all(glob_arguments *g, uint32_t blocks)
 
     g->heap += 3; /* begins 13 bytes on */
     g->a.bytes = HEAP - 3;
-    for (int round = 0; round < 5; round++) { /* afresh each time, whatever was left */
+    for (int round = 0; round < 5; round++) { /* each round starts again */
         g->largest = SHARE - 20;
         right      = glob_launch(glob_kernel, blocks, THREADS, g, 0) && right;
         right      = glob_launch(glob_rest_kernel, blocks, THREADS, g, 0) && right;
@@ -254,7 +254,7 @@ static bool glob_all(glob_arguments *g, uint32_t blocks)
     return right;
 }
 
-/* After a launch: what it counted. */
+/* Check the counts of a launch. */
 static bool glob_counted(glob_arguments *g, uint32_t threads)
 {
     bool right = (g->a.wrong == 0) && (g->a.done == threads);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fake driver: devices, contexts, and what tests ask it. */
+/* The fake driver: devices, contexts, and queries of tests. */
 #include "fake_state.h"
 
 #include <stdarg.h>

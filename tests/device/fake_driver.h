@@ -2,7 +2,7 @@
 /*
  * A CUDA driver for tests: devices with a fixed amount of memory, streams, events, captures.
  *
- * It keeps the happens-before relation of all work as vector clocks: each stream counts what was
+ * It keeps the happens-before relation of all work as vector clocks: each stream counts the work
  * submitted to it, and knows of each other stream up to where it is ordered after it (by events,
  * by the legacy stream's rules, or because the host saw it finished before it submitted).  Work
  * that touches memory without being ordered after the work that touched it last is a violation:
@@ -27,7 +27,7 @@ enum {
     FAKE_CALL_COUNT
 };
 
-/* Start afresh, with devices of `bytes` each, and make the library use this driver. */
+/* Reset, with devices of `bytes` each, and make the library use this driver. */
 void fake_start(unsigned devices, uint64_t bytes);
 
 /* Make the library use this table, and forget the devices of another one; NULL: the real driver. */

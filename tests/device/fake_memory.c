@@ -156,7 +156,7 @@ static cu_result f_host_free(void *ptr)
     FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
 }
 
-/* ---- copies: done at once, and checked like other work ---- */
+/* ---- copies: performed immediately, and checked like other work ---- */
 
 static cu_result work(shpool_stream stream, const void *a, const void *b, size_t bytes)
 {

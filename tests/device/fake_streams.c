@@ -94,7 +94,7 @@ static void touch_piece(unsigned number, fake_memory *m, size_t offset, size_t b
     }
 }
 
-/* Granules that lie side by side are one piece to the caller. */
+/* Adjacent granules are one piece to the caller. */
 void fake_touch(unsigned number, const void *ptr, size_t bytes)
 {
     const char *at = ptr;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fuzz target: specs of device allocators, over a driver that is not there and may fail.
+/* Fuzz target: specs of device allocators, over a fake driver that may fail.
  *
  * The first line of the input is the spec; a log that it names is not written.  The others are
- * words between blanks, one character and up to three numbers between commas; what has no meaning
- * is left out.  Slots are 0..7, streams 0..3: the legacy one, the thread's own, two others.
+ * words between blanks, one character and up to three numbers between commas; words without meaning
+ * are ignored.  Slots are 0..7, streams 0..3: the legacy one, the thread's own, two others.
  *
- *   m0,40,2  malloc 40 bytes into slot 0 on stream 2; what was there is freed first
+ *   m0,40,2  malloc 40 bytes into slot 0 on stream 2; the slot is freed first
  *   f0,1     free slot 0 on stream 1, which waits for the stream of the malloc
  *   d0       free slot 0 twice          r0,3    name stream 3 to record_stream
  *   t40      trim to 40 bytes           w       everything that was submitted finishes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool/device/buffer.h: copies and their order; the fake driver reports work that is not ordered
- * after what touched the same memory. */
+ * after earlier work on the same memory. */
 #include "buffer_trial.h"
 
 static void test_ranges_are_checked(void **state)

@@ -61,7 +61,7 @@ static void test_a_context_with_a_stream_of_its_own(void **state)
     create(SHPOOL_CONTEXT_NEW_STREAM, 1);
     assert_int_equal(1, fake_holds().streams);
     assert_true((uintptr_t)shpool_context_stream(context) > 2);
-    assert_ok(shpool_context_aux_stream(context, &aux)); /* made when it is asked for */
+    assert_ok(shpool_context_aux_stream(context, &aux)); /* created on request */
     assert_ok(shpool_context_aux_stream(context, &again));
     assert_ptr_equal(aux, again);
     assert_int_equal(2, fake_holds().streams);
@@ -204,7 +204,7 @@ static void test_options_that_contradict_are_refused(void **state)
     assert_null(context);
 }
 
-/* The text of the page, with what later versions of MGPU added. */
+/* The text of the page, with the additions of later versions of MGPU. */
 static void test_the_description_is_the_page_s(void **state)
 {
     static const char expected[] =

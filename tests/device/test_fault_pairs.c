@@ -63,7 +63,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
     return host_fails() ? NULL : __real_aligned_alloc(alignment, bytes);
 }
 
-/* ---- losses that allocators report ---- */
+/* ---- memory that allocators report as lost ---- */
 
 static fake_held lost;
 

@@ -136,7 +136,7 @@ static void test_the_legacy_stream_is_left_alone_while_a_blocking_stream_capture
     assert_ok(shpool_device_capture_begin(allocator, 1, 2));
     fake_capture_begin(stream);
     (void)get(allocator, 1000, stream);
-    ptr = get(allocator, 3 * MIB, plain); /* may not have what the legacy stream freed */
+    ptr = get(allocator, 3 * MIB, plain); /* must not reuse memory that the legacy stream freed */
     assert_ptr_not_equal(old, ptr);
     fake_work(plain, ptr, 3 * MIB);
     put(allocator, ptr, plain);

@@ -155,8 +155,8 @@ static void test_of_what_is_shared(void **state)
     (void)fake_stop();
 }
 
-/* Several messages wait for one lock: they come one after another, and what the receiver itself
- * causes does not come. */
+/* Several messages wait for one lock: they arrive one after another, and messages that the receiver
+ * itself causes do not arrive. */
 static void test_one_after_another(void **state)
 {
     shpool_device_allocator *shared;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that is exported and imported, in one process that plays both: what each sees, and that
- * the exporter never uses exported memory again.
+ * Memory that is exported and imported, with one process in both roles: the contents on both sides,
+ * and that the exporter never reuses exported memory.
  */
 #include "share_trial.h"
 
@@ -189,7 +189,7 @@ static void test_guarded_memory_is_not_exported(void **state)
     finish();
 }
 
-/* No two allocations lie in one handle's memory, however small they are. */
+/* The memory of a handle has only one allocation, however small it is. */
 static void test_each_allocation_has_memory_of_its_own(void **state)
 {
     static const size_t sizes[] = { 1, 256, 2 * MIB, 2 * MIB + 1, 40 * MIB - 7 };
@@ -248,7 +248,7 @@ static void test_what_was_not_exported_is_cached(void **state)
     finish();
 }
 
-/* The importer's bytes stay what they are, whatever the exporter allocates after its free. */
+/* The importer's bytes do not change, whatever the exporter allocates after its free. */
 static void test_exported_memory_is_not_used_again(void **state)
 {
     shpool_device_handle handle;
@@ -265,7 +265,7 @@ static void test_exported_memory_is_not_used_again(void **state)
     import = import_of(&handle);
     shpool_device_handle_close(&handle);
     put(allocator, ptr, NULL);
-    assert_int_equal(0, stats_of(allocator).driver_bytes); /* its stream was idle: gone at once */
+    assert_int_equal(0, stats_of(allocator).driver_bytes); /* its stream was idle */
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, ptr, NULL));
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(next); i++) {
         next[i] = get(allocator, 4 * MIB, NULL);

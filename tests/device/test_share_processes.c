@@ -70,7 +70,7 @@ static void read_and_write(void)
     memset(ptr, 'c', BYTES);
     say(socket_of[1]);
     EXPECT(hear(socket_of[1]));
-    expect_all(ptr, 'q'); /* what the parent wrote after that */
+    expect_all(ptr, 'q'); /* bytes that the parent wrote later */
     EXPECT(shpool_device_import_close(import) == SHPOOL_OK);
     say(socket_of[1]);
 }

@@ -21,7 +21,7 @@ extern "C" int binding_run_inline_bitmap(const char *allocator, uint32_t *out)
     return failed;
 }
 
-/* Asked for another allocator, this kernel's pool must not open. */
+/* This kernel's pool must not open with another allocator. */
 extern "C" shpool_status binding_open_other_bitmap(const char *other)
 {
     shpool_config want = {};

@@ -18,7 +18,7 @@ extern "C" int binding_run_inline_thread_first_fit(const char *allocator, uint32
 extern "C" int binding_run_linked(const char *allocator, uint32_t *out);
 
 #ifdef SHPOOL_SHPOOL_CUH
-/* Launch `kernel` (a __global__ function, or what cudaLibraryGetKernel() gave) with the pool. */
+/* Launch `kernel` (a __global__ function, or one from cudaLibraryGetKernel()) with the pool. */
 static inline int binding_launch(const char *what, const void *kernel, shpool_pool *pool,
                                  uint32_t *out)
 {

@@ -2,7 +2,7 @@
 /*
  * The contract of every registered allocator, on a GPU, through the function table.
  *
- * Kernels (conformance_kernels.cuh) count what went wrong by kind; the host checks that every count
+ * Kernels (conformance_kernels.cuh) count errors by their kind; the host checks that every count
  * is 0.  Exit code 0: all passed, 1: something failed, 77: no device.  Arguments: allocators to
  * test; none: all.
  */

@@ -268,7 +268,7 @@ enum { BAD_DOUBLE, BAD_STATIC, BAD_GLOBAL, BAD_WORD_IN, BAD_GRANULE_IN, BAD_OTHE
 [[maybe_unused]] static __host__ __device__ uint32_t bad_kind(uint32_t block, uint32_t thread,
                                                               uint32_t scope)
 {
-    /* what another thread of the block allocated may be freed where the pool is the block's */
+    /* in a pool of scope block, memory of another thread of the block may be freed */
     return (block * BAD_INJECT + thread) % ((scope >= SHPOOL_SCOPE_BLOCK) ? BAD_OTHERS : BAD_KINDS);
 }
 

@@ -4,7 +4,7 @@
 // graphs are captured and launched while others allocate, two devices work side by side.
 //
 //   gpu_device [--handovers N] [--every 8] [--allocator SPEC]   one hand-over in 8 has a kernel
-//   gpu_device --two 1                              only what takes two GPUs; 77 with one
+//   gpu_device --two 1                              only tests that need two GPUs; 77 with one
 //   gpu_device --captures 1                         only captures and the legacy stream
 #include <cstring>
 #include <string>
@@ -376,7 +376,7 @@ static void test_legacy_beside_a_capture(const char *spec)
     gpu_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "begin capture");
     ok(shpool_device_malloc(allocator, 1 << 20, stream, &ptr), "malloc in a capture");
     tag_and_verify<<<1, 64, 0, stream>>>(static_cast<unsigned *>(ptr), 64, 1, 0, nullptr);
-    for (int i = 0; i < 3; i++) { // the legacy stream's memory is asked for, and its own wanted
+    for (int i = 0; i < 3; i++) { // requests the legacy stream's memory, and its own is wanted
         ok(shpool_device_malloc(allocator, 3 << 20, other, &ptr), "malloc beside a capture");
         ok(shpool_device_free(allocator, ptr, other), "free beside a capture");
         ok(shpool_device_malloc(allocator, (5 + i) << 20, nullptr, &ptr), "malloc on legacy");

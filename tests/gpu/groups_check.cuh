@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gpu/groups.cu's kernels of what goes wrong: bad frees by groups, and members that disagree. */
+/* gpu/groups.cu's kernels for errors: bad frees by groups, and members that disagree. */
 #ifndef SHPOOL_TESTS_GPU_GROUPS_CHECK_CUH
 #define SHPOOL_TESTS_GPU_GROUPS_CHECK_CUH
 

@@ -41,7 +41,7 @@ static __device__ bool take_turn(const shpool_heap &heap, const team &t, uint32_
     return true;
 }
 
-/* Every warp asks for `bytes`, again and again, the first one for `first_bytes`. */
+/* Every warp repeatedly requests `bytes`, the first one `first_bytes`. */
 static __global__ void __launch_bounds__(WAIT_THREADS)
 queue(shpool_pool pool, uint32_t bytes, uint32_t first_bytes, uint32_t rounds, uint32_t hold,
       served *log, counts *c)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One launch for every allocator: the image's own, a plugin's, and those that are inlined when the
- * program runs.  Static, template, anonymous, cluster and cooperative kernels, in streams, graphs
- * and on every device; and what must be refused.  Prints how long opening takes.
+ * One launch for every allocator: the image's own, a plugin's, and those that are inlined at run
+ * time.  Static, template, anonymous, cluster and cooperative kernels, in streams, graphs and on
+ * every device; also launches that must be refused.  Prints how long opening takes.
  *
  * tests/lib/test_image has the host's part without a GPU.
  *

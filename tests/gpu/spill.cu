@@ -66,7 +66,7 @@ static __global__ void crowd(shpool_pool pool, uint32_t most, uint32_t rounds, c
     shpool_fini(heap);
 }
 
-/* Nested scopes of random depth; what lies below a scope must survive it. */
+/* Nested scopes of random depth; allocations below a scope must survive it. */
 static __global__ void scopes(shpool_pool pool, uint32_t seed, counts *c)
 {
     extern __shared__ __align__(16) unsigned char smem_scopes[];

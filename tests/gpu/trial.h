@@ -198,7 +198,7 @@ static void run(const char *what, const shpool_pool &pool, void (*kernel)(Parame
     }
 }
 
-/* Open the largest pool that takes at most `most` bytes; false: there is none. */
+/* Open the largest pool of at most `most` bytes; false: none fits. */
 static inline bool open_within(const char *spec, uint32_t threads, uint32_t most,
                                uint32_t alignment, shpool_pool *pool)
 {

@@ -21,11 +21,11 @@ struct library {
     std::map<std::string, void *>        globals;
 };
 
-std::recursive_mutex lock; /* for libraries, and what is counted */
+std::recursive_mutex lock; /* for libraries and counters */
 
 typedef std::lock_guard<std::recursive_mutex> locked;
 
-/* Made when it is first asked for: programs register before main(). */
+/* Created on first use, because programs register before main(). */
 struct program {
     std::map<const void *, std::string>   functions;
     std::map<const void *, void *>        variables;
@@ -40,7 +40,7 @@ program &the_program(void)
     return *one;
 }
 
-/* Tables look as a device's: what shpool_open() copies has to be sound. */
+/* Tables look like a device's, because shpool_open() copies them and they must be sound. */
 void *new_variable(const std::string &name, size_t bytes)
 {
     char *memory = static_cast<char *>(std::calloc(1, bytes));
@@ -89,7 +89,7 @@ std::string fake_kernel_name(const void *kernel)
     return "";
 }
 
-/* ---- what nvcc's stubs call ---- */
+/* ---- functions that nvcc's stubs call ---- */
 
 extern "C" {
 void **__cudaRegisterFatBinary(void *)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A CUDA runtime without a GPU, in the place of libcudart: what lib/image*.cu and launch.cuh ask
- * of one.  Kernels do not run; launches are written down.  Any thread may load libraries. */
+/* A CUDA runtime without a GPU, in the place of libcudart: the functions that lib/image*.cu and
+ * launch.cuh call.  Kernels do not run; launches are recorded.  Any thread may load libraries. */
 #ifndef SHPOOL_TESTS_FAKE_RUNTIME_H
 #define SHPOOL_TESTS_FAKE_RUNTIME_H
 
@@ -15,18 +15,18 @@ enum { FAKE_REGISTERS = 72, FAKE_THREADS = 896 }; /* of every kernel; of a block
 struct fake_launch {
     const void *kernel; /* a function of the program, or one of a library */
     size_t      shared;
-    unsigned    count;  /* all that were accepted */
+    unsigned    count;  /* accepted launches */
     unsigned    refused;
     void      (*look)(void **arguments); /* gets the parameters; NULL: not called */
 };
 
 struct fake_runtime_state {
     int         device;
-    int         capturing; /* what every stream says of itself */
+    int         capturing; /* capture state of every stream */
     fake_launch launch;
     unsigned    loads;     /* libraries */
     unsigned    unloads;
-    unsigned    names;     /* of functions that were asked for */
+    unsigned    names;     /* of functions that were looked up */
     unsigned    allowed;   /* calls of cudaFuncSetAttribute */
     unsigned    copies;    /* calls of cudaMemcpyAsync */
     unsigned long long context; /* id of the current one; 0: the driver does not say */

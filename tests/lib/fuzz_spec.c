@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fuzz target: the grammar of specs, and what planning and opening make of one.
+/* Fuzz target: the grammar of specs, and planning and opening with a spec.
  *
  * The input is a spec.  It is parsed; planned and opened for several configurations; and planned
  * again as the value of SHPOOL_ALLOCATOR.  The grammar is a regular expression here, so that the

@@ -68,8 +68,8 @@ static inline void trial_compile_own(const char *name)
 }
 
 /*
- * A plugin with an allocator that never gives anything; `first` stands in front and may define what
- * is wrong with it: ABI, BYTES, COUNT, LIBRARY, SCOPE; or SECOND, another allocator's name.
+ * A plugin with an allocator that never serves a request.  The text starts with `first`, which may
+ * define its defect: ABI, BYTES, COUNT, LIBRARY, SCOPE; or SECOND, another allocator's name.
  */
 static inline void trial_compile(const char *name, const char *allocator, const char *first)
 {

@@ -60,7 +60,7 @@ static void test_names_of_cuda_are_known(void **state)
           MADE_INIT, 0, 0);
 }
 
-/* The program's own, whose names hold what CUDA's do. */
+/* The program's own variables, whose names contain those of CUDA's. */
 static void test_names_like_those_are_not(void **state)
 {
     (void)state;

@@ -42,7 +42,7 @@ struct bits {
 struct limits {
     static const int most = 5; /* no definition: it has no address */
 };
-struct shy { /* its address is not what & gives */
+struct shy { /* its operator & does not return its address */
     int value;
     int operator&() const { return 0; }
 };

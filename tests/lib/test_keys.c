@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that leaves no thread key for the library.  A process of its own: the library asks for
- * its key once. */
+/* A program that leaves no thread key for the library.  It is a separate process, because the
+ * library creates its key only once. */
 #include "tests/unit.h"
 
 #include <limits.h>

@@ -146,7 +146,7 @@ static void test_pools_fill_the_total(void **state)
                     planned++;
                     continue;
                 }
-                /* what the detail proposes fits, and one byte less does not */
+                /* the value that the detail proposes fits, and one byte less does not */
                 const char *can = strstr(shpool_last_error(), "\": ");
 
                 refused++;

@@ -25,7 +25,7 @@ static void put_linker(char content, size_t bytes, time_t seconds)
     close(file);
 }
 
-/* nvJitLink 12.8 lies there and is loaded, and has joined a kernel. */
+/* nvJitLink 12.8 exists, is loaded, and has joined a kernel. */
 static int set_up_linker(void **state)
 {
     if (set_up(state) != 0) {
@@ -108,7 +108,7 @@ static void test_another_library_path_is_looked_at(void **state)
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
 }
 
-/* An update while a program runs: the file is the new one, what joins is the old one. */
+/* An update while a program runs: the file is the new one, the loaded linker the old one. */
 static void test_a_file_that_is_not_the_loaded_one_is_not_noted(void **state)
 {
     (void)state;

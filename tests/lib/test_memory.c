@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Host memory that fails at each allocation in turn, alone or with all after it: a call then
- * succeeds or says so, leaves nothing half done, loses no memory and no file, and works again.
+ * Each allocation of host memory fails in turn, alone or with all later ones: a call then succeeds
+ * or reports it, leaves nothing half done, does not leak memory or files, and works again.
  */
 #include "cache_trial.h"
 #include "plugin_trial.h"
@@ -140,7 +140,7 @@ static unsigned count_open_files(void)
     return count;
 }
 
-/* A call with its checks, and what brings everything back to where it was. */
+/* A call with its checks, and a function that restores the state before. */
 typedef struct scene {
     void (*act)(void);
     void (*reset)(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which allocators exist, and who may join them. */
+/* The registered allocators, and the rules for registering more. */
 #include "tests/unit.h"
 
 #include <pthread.h>

@@ -228,7 +228,7 @@ static void test_inlined(void **state)
     assert_int_equal(relink(&row, "r_lto:binding=linked"), SHPOOL_ERR_UNSUPPORTED);
     assert_detail("built without nvcc");
 #endif
-    /* what counts is not inlined */
+    /* counted functions are not inlined */
     assert_int_equal(pool_of("r_lto:binding=linked,stats=1").binding, SHPOOL_BINDING_TABLE);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Kernels that tests/loadstore/sass.sh looks at: what ptxas makes of loadstore.cuh. */
+/* Kernels for tests/loadstore/sass.sh, which checks the machine code of loadstore.cuh. */
 #include <shpool/loadstore.cuh>
 
 #define NT 128

@@ -38,7 +38,7 @@ template <typename S> struct op_shared_to_reg_counted : operation<S, REG, true, 
     }
 };
 
-/* Those that load what there is in strided order. */
+/* Operations that load the existing elements in strided order. */
 template <typename S> struct load_op : operation<S, REG, false> {
     static void expect(model<S> &m)
     {

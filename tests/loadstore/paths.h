@@ -183,7 +183,7 @@ template <typename S> struct op_shared_to_thread : operation<S, REG, true, true>
         }
     }
 };
-/* The second half of the tile's slots is not the function's: what lies there must stay. */
+/* The second half of the tile's slots does not belong to the function and must not change. */
 template <typename S> struct op_half_smem_transpose : operation<S, REG, true, true> {
     static SHPOOL_METHOD void run(frame<S> &f)
     {

@@ -151,7 +151,7 @@ template <typename Op> struct draw {
         m.out    = values<T>(OUT, slots);
     }
 
-    /* Different ones for what there is; no index at all beyond. */
+    /* Distinct indexes for the elements that exist; invalid ones past them. */
     void draw_indices(dice &roll)
     {
         const long long all  = Op::two ? m.count + m.count2 : S::TILE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loadstore.cuh on the block executor: what has paths, by each of them. */
+/* loadstore.cuh on the block executor: operations with several paths, by each of them. */
 #include "cpu.h"
 #include "paths.h"
 

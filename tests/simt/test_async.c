@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mbarriers and asynchronous copies on the executor: when copies land, what orders memory, and what
- * is reported. */
+/* mbarriers and asynchronous copies on the executor: arrival of copies, memory order, and reported
+ * errors. */
 #include "trial.h"
 
 #define BYTES   256u
@@ -93,7 +93,7 @@ static void store_kernel(void *arg)
     if (simt_thread_rank() != 0) {
         return;
     }
-    for (uint32_t tile = 0; tile < TILES; tile++) { /* two buffers in turn */
+    for (uint32_t tile = 0; tile < TILES; tile++) { /* two buffers, alternating */
         if (tile >= 2) {
             simt_copy_wait_read(1);
         }

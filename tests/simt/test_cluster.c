@@ -134,7 +134,7 @@ static void test_every_schedule_of_a_flag(void **unused)
     assert_int_equal(state.wrong, 0);
 }
 
-/* ---- what goes wrong ---- */
+/* ---- errors ---- */
 
 static void wrong_kernel(void *arg)
 {

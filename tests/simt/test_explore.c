@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Explorations by the CPU block executor, and what OS threads share, against executor.h and
+/* Explorations by the CPU block executor, and data that OS threads share, against executor.h and
  * simt.h. */
 #include "trial.h"
 

@@ -390,7 +390,7 @@ check "JSON names what was planned" grep -q '^  "planned": 500,' "$work/cut.json
 check "silence in a pipe" test ! -s "$work/said"
 # under nohup SIGHUP is ignored, and stays so in the tool
 env --default-signal=HUP true 2>/dev/null && cpu="env --default-signal=HUP $cpu"
-signals() { # SIGNAL STATUS SECONDS: what a launch under way prints after two so far apart
+signals() { # SIGNAL STATUS SECONDS: output of a running launch after two signals with that delay
     : >"$work/twice"
     $cpu --allocator warp_best_fit --workload fuzz --threads 128 -i 4000 >"$work/twice" 2>&1 &
     while ! grep -q '^allocator' "$work/twice"; do # the table's heading

@@ -20,7 +20,7 @@ const char fuzz_name[] = "options";
 #define MOST_WORDS  100
 #define MOST_POINTS 2000u /* of a sweep that are looked at */
 
-/* ---- what other files have in the tool ---- */
+/* ---- stubs for other files of the tool ---- */
 
 int bench_has_json(void)
 {
@@ -133,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int count = split(text, words);
     fuzz_silence before = fuzz_silence_begin();
 
-    optind = 0; /* begins anew, what getopt_long() remembers inside a word included */
+    optind = 0; /* restarts, including the position inside a word that getopt_long() remembers */
     if (!run_command(count, words) && (bench_options_parse(count, words, &options) == 0) &&
         (bench_options_complete(&options, (int)(size % 2)) == 0)) {
         check_points(&options);

@@ -116,7 +116,7 @@ check "with the rights of the old one" sh -c "ls -l '$work/real.csv' | grep -q '
 check "no other link was followed" grep -qx precious "$work/precious"
 (umask 027 && $run --csv="$work/new.csv" >/dev/null)
 check "a new file has the usual rights" sh -c "ls -l '$work/new.csv' | grep -q '^-rw-r----- '"
-if [ "$(id -u)" = 0 ]; then # nobody else can give a link away
+if [ "$(id -u)" = 0 ]; then # only root can give a link away
     for target in "$work/precious" /dev/null "$work/nowhere"; do
         ln -s "$target" "$work/links/foreign.csv"
         chown -h 4711 "$work/links/foreign.csv"

@@ -109,7 +109,7 @@ check "another figure" $bench plot "$work/f.json" --figure cycles -o "$work/f.sv
 check "its axis" grep -q '<text>cycles an operation, one block alone</text>' "$work/f.svg"
 check "instead" sh -c "! grep -q 'op/s' '$work/f.svg'"
 
-# ---- what failed has a cross ----
+# ---- failures have a cross ----
 awk '/"errors": 0,/ && ++n <= 2 { sub(/0,/, "3,") } { print }' "$work/b.json" >"$work/c.json"
 check "plot draws failures" $bench plot "$work/c.json" -o "$work/c.svg"
 check "two crosses" test "$(marks "$work/c.svg" 1)" = 2
@@ -157,7 +157,7 @@ for member in workload binding state; do
 done
 evil kind 'x\u001b[2J'
 fails 2 'holds "x.x1b\[2J"' $bench plot "$work/evil.json" -o "$work/e.svg"
-evil kind 'x\u202e' # turns the direction of what follows
+evil kind 'x\u202e' # reverses the direction of the text after it
 fails 2 'holds "x.xe2.x80.xae"' $bench plot "$work/evil.json" -o "$work/e.svg"
 sed 's/"threads": 64/"threads": 4294967360/' "$work/whole.json" >"$work/evil.json"
 fails 2 'has no "threads", or of another type' $bench plot "$work/evil.json" -o "$work/e.svg"

@@ -14,7 +14,7 @@
 #include "tools/bench/memory/memory.h"
 #include "tools/bench/names.h"
 
-/* ---- what other files have in the tool ---- */
+/* ---- stubs for other files of the tool ---- */
 
 int bench_cuda_runtime(void)
 {
@@ -100,7 +100,7 @@ static int run(int (*command)(int argc, char **argv), const char *words)
     fflush(stderr);
     (void)dup2(fileno(file), STDOUT_FILENO);
     (void)dup2(fileno(file), STDERR_FILENO);
-    optind = 0; /* GNU: begin anew */
+    optind = 0; /* GNU: restart */
     status = command(argc, argv);
     fflush(stdout);
     fflush(stderr);

@@ -16,7 +16,7 @@ static size_t count_of(const char *text, const char *word)
     return count;
 }
 
-/* Every tag is closed, in order, and no text holds what XML wants escaped. */
+/* Every tag is closed, in order, and no text has characters that XML requires to be escaped. */
 static void expect_well_formed(const char *text)
 {
     char open[32][16];
@@ -389,7 +389,7 @@ static void test_map_of_many(void **state)
     trace_file_free(&trace);
 }
 
-/* 100,000 lives that are long enough to be drawn, except for a few at the end. */
+/* 100,000 lives that are long enough to be drawn, except a few at the end. */
 static void test_map_of_many_that_stay(void **state)
 {
     static const uint32_t lives = 100000, most = 1000;

@@ -15,7 +15,7 @@
 static memory_row printed;
 static char note[200];
 
-/* ---- what other files have in the tool ---- */
+/* ---- stubs for other files of the tool ---- */
 
 void memory_print(const memory_row *row)
 {

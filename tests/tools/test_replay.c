@@ -306,7 +306,7 @@ static void test_failures_are_those_recorded(void **state)
         }
         record(t, allocator, 3000, &report);
         make_script(t->path, &trace, &script);
-        /* with counters in front, as it was recorded: where a pool lies matters for some */
+        /* with counters before the pools, as recorded: the pool's address matters for some */
         (void)snprintf(spec, sizeof(spec), "%s:stats=1", allocator->name);
         shape.total_bytes = trace.pools * trace.pool_bytes + SHPOOL_AREA_BYTES;
         assert_int_equal(replay_cpu(&script, &shape, 0, &tally, NULL), SHPOOL_OK);

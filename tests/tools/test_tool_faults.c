@@ -76,7 +76,7 @@ static int run(command *what, const char *words)
     fflush(stdout);
     (void)dup2(nowhere, STDOUT_FILENO);
     (void)dup2(nowhere, STDERR_FILENO);
-    optind      = 0; /* GNU: begin anew */
+    optind      = 0; /* GNU: restart */
     allocations = 0;
     status      = what(argc, argv);
     fflush(stdout);
@@ -215,7 +215,7 @@ static void put_results(void)
         row.threads = 32 * i;
         assert_int_equal(bench_results_add(&results, &row), 0);
     }
-    (void)bench_json_write(&results, file); /* a build without JSON skips what reads it */
+    (void)bench_json_write(&results, file); /* a build without JSON skips its readers */
     assert_int_equal(fclose(file), 0);
     bench_results_clear(&results);
 }

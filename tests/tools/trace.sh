@@ -106,7 +106,7 @@ expect 0 'no such pool: 16 bytes are too few' "$bench" replay --device cpu --all
     --bytes 16 t
 expect 0 'fewest bytes' sh -c "cat t | '$bench' replay --device cpu --allocator bitmap /dev/stdin"
 
-# groups: one call each, and what none of their lanes has cannot be freed
+# groups: one call each; they cannot free memory that does not belong to any of their lanes
 sed -e '1s/1$/2/' -e 's/^\(block .* records \).*/\13 dropped 0/' -e '/^block /q' t >groups
 printf 'm 0+31 0x40 256 256 16 0\nm 0+63 0x400 1024 1024 16 0\nf 8+7 0x40 0 0\nend 1\n' >>groups
 expect 0 '^# 3 calls of groups' "$bench" replay --device cpu --allocator bitmap groups
@@ -115,7 +115,7 @@ expect 0 'lanes 8-15 of warp 0 frees or resizes what warp 0 has' "$bench" replay
 expect 0 '' "$bench" map groups --svg groups.svg
 expect 0 'the block: 1024 bytes' cat groups.svg
 
-# drops are told, at once and later
+# drops are reported, immediately and later
 record bitmap:trace=drops,trace_bytes=4K,trace_blocks=1
 cp output messages
 expect 0 'records had no room' cat messages
@@ -129,7 +129,7 @@ mkfifo fifo
 expect 1 'trace=fifo: is a FIFO that no program reads' timeout 20 "$bench" block --device cpu \
     --workload pairs -i 1 --allocator bitmap:trace=fifo
 
-# what cannot be read
+# traces that cannot be read
 record bitmap:trace=whole
 head -c 20000 whole >half
 : >empty

@@ -26,8 +26,8 @@ static const char *const handed_text = HEAD("2", "2", "1", "1024")
     "f 0 0x100 0 0\n"
     "end 1\n";
 
-/* 72 threads: a warp, a tile, a warp of 8 threads, a thread and the block; each frees what another
- * one has; the block's request fails. */
+/* 72 threads: a warp, a tile, a warp of 8 threads, a thread and the block; each frees the memory of
+ * another one; the block's request fails. */
 static const char *const groups_text = HEAD_OF("2", "72", "72", "1", "4096")
     "block 0 launch 1 records 12 dropped 0\n"
     "m 5 0x0 64 64 16 0\n"
