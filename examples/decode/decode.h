@@ -31,7 +31,7 @@
  *             of 500, and tells the readers through an mbarrier.
  *
  * No deadlock
- *   One warp allocates, in the order of the stream.  So whenever a tile has memory, all tiles
+ *   One warp allocates, in the order of the instructions.  So whenever a tile has memory, all tiles
  *   before it have, or had, memory.  Consider the first operation that is not finished, and a block
  *   that has rows of it.  The block's tiles before these have been read and freed.  If its next
  *   tile has memory, its bytes arrive without the help of any thread.  If not, no later tile has

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What documents name exists: in doc/INTERNALS.md each file, and each function in the file that was
+# Names in documents exist: in doc/INTERNALS.md each file, and each function in the file that was
 # named before it; the figures of doc/CHOOSING.md in the section of doc/performance.md that the row
 # names, those of README.md's two tables in the sections that they come from; messages of the
 # library in doc/TROUBLESHOOTING.md; SHPOOL_ABI in doc/PLUGINS.md; in README.md, doc/*.md and the
 # manual files, headings that links lead to, and identifiers.  In a build folder also: the manual's
-# examples of commands run, and README.md shows what shpool-info prints.
+# example commands run, and README.md shows the output of shpool-info.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
-# Prints a FAIL line for each that does not.  Exit: 0; 1.
+# Prints a FAIL line for each that does not exist.  Exit: 0; 1.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -94,7 +94,7 @@ for figure in $(figures_of "$(sed -n '/^| kernel | static arrays/,/^$/p' README.
 done
 [ "$count" -ge 30 ] || fail "README.md: only $count figures of what a pool pays were found"
 
-# ---- doc/TROUBLESHOOTING.md: what the library says, up to what differs from case to case ----
+# ---- doc/TROUBLESHOOTING.md: the library's messages, up to the part that varies ----
 # (what compilers say: tests/build/messages.sh)
 count=0
 sed -n '/^## Opening/,/^## Running/s/^| `\([^`]*\)`.*/\1/p' doc/TROUBLESHOOTING.md |
@@ -143,8 +143,8 @@ for page in README.md doc/*.md allocators/*/README.md; do
 done
 [ "$count" -ge 30 ] || fail "only $count links to headings were found"
 
-# ---- identifiers: what is spelt like one of ours is one ----
-# mine, own, a, b and NAME are made up; shpool_ALLOCATOR_free and such are made by macros.
+# ---- identifiers: each name with one of our prefixes exists ----
+# mine, own, a, b and NAME are placeholders; macros make shpool_ALLOCATOR_free and the like.
 words='\<(shpool|simt|SHPOOL|SIMT)_[A-Za-z0-9_]*[A-Za-z0-9]\>'
 {
     find include lib device coalesce simt tools allocators examples m4 python configure.ac \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# sass.sh [libshpool_device.a]: what nvcc makes of the kernels and of the allocators.  No GPU, no
+# sass.sh [libshpool_device.a]: the machine code of the kernels and of the allocators.  No GPU, no
 # cuobjdump needed.  Prints PASS or FAIL for each check.  Exit: 0; 1: some failed; 77: no nvcc.
 #
 #   NVCC         [nvcc]
@@ -61,7 +61,7 @@ cat >kernel.cu <<'EOF'
 #endif
 #include "binding_kernel.cuh"
 EOF
-# The least that uses a pool: what remains of it is shpool's.
+# The smallest kernel with a pool: the rest of its code is shpool's.
 cat >least.cu <<'EOF'
 #include <shpool/shpool.cuh>
 extern "C" __global__ void
@@ -159,7 +159,7 @@ build()
 }
 
 # clean TEXT: no function in the log of the last build has spills, local memory or a stack frame
-# beyond what its kind may have
+# larger than its kind of function may have
 clean()
 {
     clean_bad=$(awk '
@@ -219,16 +219,16 @@ registers()
         }'
 }
 
-# kernel_registers CUBIN LOG: the kernel has the only entry; its name may be hidden behind flags
+# kernel_registers CUBIN LOG: the kernel has the only entry; flags may hide its name
 kernel_registers()
 {
     registers "$1" | awk '$2 > most { most = $2 } END { print most + 0 }'
 }
 
 # lock_stays PTX: no lane leaves the loop that takes a lock (impl/heap/group_lock.h) before it has
-# given the lock back.  Where it would, the lanes without the lock go straight back to the
-# compare-and-swap: the first conditional branch behind it leads backwards.  Otherwise they meet the
-# others first.
+# released the lock.  If one did, the lanes without the lock would go straight back to the
+# compare-and-swap: the first conditional branch after it would lead backwards.  Otherwise they meet
+# the others first.
 lock_stays()
 {
     awk '
@@ -391,7 +391,7 @@ one_arch()
         result $? "$arch glob_pool: a lock's critical section is inside its loop $found"
     fi
 
-    # -- what the machine code itself says, where the tool is there --
+    # -- the machine code itself, if the tool is installed --
     if command -v cuobjdump >/dev/null 2>&1; then
         for c in inline_*.cubin table_*.cubin; do
             found=$(cuobjdump -sass "$c" 2>/dev/null | grep -cE '[[:space:]](LDL|STL)[. ]')

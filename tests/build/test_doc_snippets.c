@@ -20,7 +20,7 @@ static void buffers(void)
     shpool_buffer_create(context, SHPOOL_TYPE_F32, 50, &b);
     shpool_buffer_fill_random(b, &min, &max, NULL);
     shpool_buffer_print(stdout, b, SIZE_MAX, "%6.2f", 10);      // waits for the stream
-    shpool_buffer_unref(b);                                     // freed in the stream's order
+    shpool_buffer_unref(b);                                     // freed in stream order
     shpool_context_unref(context);
 }
 

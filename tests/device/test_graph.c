@@ -44,7 +44,7 @@ static void test_a_graph_s_memory_serves_nobody_else(void **state)
         put(allocator, more, SHPOOL_STREAM_LEGACY);
     }
     assert_ok(shpool_device_trim(allocator, 0));
-    fake_launch(graph, stream); /* a violation if trim gave it back */
+    fake_launch(graph, stream); /* a violation if trim returned the memory */
     fake_finish_all();
     put(allocator, other, stream);
     assert_ok(shpool_device_trim(allocator, 0));

@@ -159,7 +159,7 @@ static void test_memory_in_use_stays(void **state)
     end();
 }
 
-/* A growing block does not take memory that another stream has not finished with: the host never
+/* A growing block does not use memory that another stream has not finished with: the host never
  * waits. */
 static void test_a_block_grows_apart_from_memory_in_use(void **state)
 {
