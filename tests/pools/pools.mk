@@ -55,3 +55,6 @@ tests_pools_simt_cxx_LDADD   = libshpool_core.la
 shpool_test_scripts += tests/pools/planted.sh tests/pools/planted_race.sh
 check_PROGRAMS += tests/pools/planted_race
 tests_pools_planted_race_LDADD = libshpool_core.la
+
+# A measurement, not a test: what any policy could reach in the benchmark's workload `aging`.
+EXTRA_DIST += tests/pools/fragmentation.py
