@@ -2,6 +2,7 @@
 /* Pools for kernels on the CPU block executor. */
 #include "internal.h"
 
+#include <shpool/impl/report/empty.h>
 #include <shpool/impl/report/spill.h>
 #include <shpool/trace.h>
 
@@ -126,6 +127,12 @@ shpool_status shpool_simt_report(const shpool_pool *pool, shpool_report_data *re
 
     memcpy(report_p, pool->report, sizeof(*report_p));
     shpool_report_close(report_p);
+    if (report_p->status != SHPOOL_OK) {
+        shpool_refusal found;
+
+        memcpy(&found, (const char *)pool->report + sizeof(*report_p), sizeof(found));
+        shpool_report_explain(pool, report_p, &found);
+    }
     return SHPOOL_OK;
 }
 

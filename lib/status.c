@@ -21,7 +21,7 @@ const char *shpool_strerror(shpool_status status)
     case SHPOOL_ERR_TOO_SMALL:   return "the bytes given cannot hold the requested pools";
     case SHPOOL_ERR_TOO_LARGE:   return "more than a block, a pool or the device can have";
     case SHPOOL_ERR_ALIGNMENT:   return "a base or size is not aligned as the pool needs it";
-    case SHPOOL_ERR_LAUNCH:      return "the launch reserved less shared memory than needed";
+    case SHPOOL_ERR_LAUNCH:      return "launched with more threads or less memory than planned";
     case SHPOOL_ERR_UNSUPPORTED: return "this allocator, binding or build cannot do it";
     case SHPOOL_ERR_ABI:         return "header, archive and library do not fit together";
     case SHPOOL_ERR_BINDING:     return "the kernel is bound to another allocator";

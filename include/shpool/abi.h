@@ -53,7 +53,7 @@ typedef enum shpool_status {
     SHPOOL_ERR_TOO_SMALL   = -5,  /**< the bytes given cannot hold the requested pools */
     SHPOOL_ERR_TOO_LARGE   = -6,  /**< more than a block, a pool or the device can have */
     SHPOOL_ERR_ALIGNMENT   = -7,  /**< a base or size is not aligned as the pool needs it */
-    SHPOOL_ERR_LAUNCH      = -8,  /**< the launch reserved less shared memory than the pool needs */
+    SHPOOL_ERR_LAUNCH      = -8,  /**< more threads, or less shared memory, than planned */
     SHPOOL_ERR_UNSUPPORTED = -9,  /**< this allocator, binding or build cannot do it */
     SHPOOL_ERR_ABI         = -10, /**< header, archive and library have different versions */
     SHPOOL_ERR_BINDING     = -11, /**< the kernel is bound to a different allocator */

@@ -43,6 +43,7 @@ shpoolimplheap_HEADERS = \
 	include/shpool/impl/heap/tags_thread.h
 shpoolimplreport_HEADERS = \
 	include/shpool/impl/report/area.h \
+	include/shpool/impl/report/empty.h \
 	include/shpool/impl/report/instrument.h \
 	include/shpool/impl/report/slots.h \
 	include/shpool/impl/report/spill.h \

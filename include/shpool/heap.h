@@ -70,13 +70,28 @@ SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *ba
     if (pool->shared_bytes == 0) {
         return SHPOOL_OK; /* the pool uses no shared memory: any base is valid */
     }
-    if (!simt_is_shared(base)) {
+    if (!simt_is_shared_base(base)) {
         return SHPOOL_ERR_INVALID;
     }
     if ((start & (pool->alignment - 1u)) != 0) {
         return SHPOOL_ERR_ALIGNMENT;
     }
     return shpool_fits_block(pool, start, pool->shared_bytes) ? SHPOOL_OK : SHPOOL_ERR_LAUNCH;
+}
+
+/* Note in the report why this block's heaps are empty.  Called by one thread of the block. */
+SIMT_FN void shpool_note_empty(const shpool_pool *pool, const void *base, shpool_status status)
+{
+    shpool_report_data *report  = (shpool_report_data *)pool->report;
+    shpool_refusal     *refusal = (shpool_refusal *)(void *)(report + 1);
+    simt_addr           start   = simt_addr_offset(simt_to_shared(base));
+    simt_addr           end     = simt_shared_end(pool->system_bytes);
+
+    simt_global_store32(&refusal->threads, simt_block_threads());
+    simt_global_store32(&refusal->base, start);
+    simt_global_store32(&refusal->bytes, (start < end) ? end - start : 0u);
+    simt_global_store32(&report->status, (uint32_t)status);
+    (void)simt_global_add32(&report->empty, 1);
 }
 
 /* Reset the statistics area, SHPOOL_AREA_FRONT bytes after the block's base.  Called by one thread
@@ -171,10 +186,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
             shpool_area_init(pool, start + SHPOOL_AREA_FRONT);
         }
     } else if ((pool->abi == SHPOOL_ABI) && (pool->report != NULL) && (simt_thread_rank() == 0)) {
-        shpool_report_data *report = (shpool_report_data *)pool->report;
-
-        simt_global_store32(&report->status, (uint32_t)status);
-        (void)simt_global_add32(&report->empty, 1);
+        shpool_note_empty(pool, base, status);
     }
     /* The empty heap has no branch of its own: fields that are equal in both cases are thus read
      * from the kernel's parameters when needed, and take no registers in between. */

@@ -38,6 +38,7 @@
 #include <stdlib.h>
 
 #include <shpool/impl/cuda_status.h>
+#include <shpool/impl/report/empty.h>
 #include <shpool/shpool.h>
 #include <shpool/trace.h>
 
@@ -307,6 +308,8 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
  * @param [out] report_p  zeroed on failure
  * With only a spill option, the report counts spills, native_spills, failures, blocks, status and
  * bad frees of spilled allocations, nothing else.
+ * If report_p->status is not SHPOOL_OK, blocks got an empty heap, and shpool_last_error() tells the
+ * cause with its numbers.
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_UNSUPPORTED: the pool was
  *         opened without stats, check and spill; SHPOOL_ERR_CUDA: also for errors of earlier
  *         kernels
@@ -314,6 +317,7 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
 static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report_data *report_p)
 {
     const shpool_report_data blank = {};
+    shpool_refusal           found = {};
     shpool_status            status;
 
     if ((pool == NULL) || (report_p == NULL)) {
@@ -332,10 +336,19 @@ static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report
         status = shpool_cuda_status(cudaMemcpy(report_p, pool->report, sizeof(*report_p),
                                                cudaMemcpyDeviceToHost), "cudaMemcpy (report)");
     }
+    if ((status == SHPOOL_OK) && (report_p->status != SHPOOL_OK)) {
+        status = shpool_cuda_status(cudaMemcpy(&found,
+                                               (const char *)pool->report + sizeof(*report_p),
+                                               sizeof(found), cudaMemcpyDeviceToHost),
+                                    "cudaMemcpy (report)");
+    }
     if (status != SHPOOL_OK) {
         *report_p = blank;
-    } else {
-        shpool_report_close(report_p);
+        return status;
+    }
+    shpool_report_close(report_p);
+    if (report_p->status != SHPOOL_OK) {
+        shpool_report_explain(pool, report_p, &found);
     }
     return status;
 }

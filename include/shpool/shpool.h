@@ -468,6 +468,7 @@ SHPOOL_API shpool_status shpool_simt_open(const char *spec, const shpool_config 
 
 /**
  * Read the report of a pool that was opened with stats or check.  No kernel may be using it.
+ * If report_p->status is not SHPOOL_OK, shpool_last_error() tells the cause, as of shpool_report().
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_UNSUPPORTED: the pool was
  *         opened without both
  */

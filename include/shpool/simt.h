@@ -19,6 +19,7 @@
  *
  * Addresses.  simt_addr is an offset in shared memory (types.h):
  *   simt_is_shared(p)    nonzero if the generic pointer p lies in this block's shared memory
+ *   simt_is_shared_base(p)  likewise, or p is the address of dynamic memory of 0 bytes
  *   simt_to_shared(p)    p as a simt_addr; requires simt_is_shared(p)
  *   simt_from_shared(a)  a as a generic pointer (void *)
  *   simt_window()        base of shared memory in generic pointers; never 0.  On the GPU it takes

@@ -84,12 +84,15 @@ static void misaligned_kernel(void *arg)
     shpool_fini(heap);
 }
 
-/* The reason is in the report, once a block. */
-static void assert_refused(simt_kernel kernel, shpool_status reason)
+/* The reason is in the report, once a block; the detail has `text`. */
+static void assert_refused(simt_kernel kernel, shpool_status reason, const char *text)
 {
     t.launch.grid[0] = 3;
     trial_run(&t, kernel);
     assert_int_equal(t.report.status, reason);
+    assert_int_equal(shpool_simt_report(&t.pool, &t.report), SHPOOL_OK);
+    assert_non_null(strstr(shpool_last_error(), "empty heap in 3 blocks: "));
+    assert_non_null(strstr(shpool_last_error(), text));
     assert_int_equal(t.report.empty, 3);
     assert_int_equal(t.report.blocks, 0);
     trial_close(&t);
@@ -102,12 +105,22 @@ static void test_misaligned_base_gives_empty_heaps(void **state)
         trial_open(&t, allocator, ":stats=1", 4, 400, 128);
         t.launch.dynamic_bytes += 1024;
         t.number = 64;
-        assert_refused(misaligned_kernel, SHPOOL_ERR_ALIGNMENT);
+        assert_refused(misaligned_kernel, SHPOOL_ERR_ALIGNMENT,
+                       "not a multiple of the pool's alignment 128");
         trial_open(&t, allocator, ":stats=1", 4, 400, 16);
         t.launch.dynamic_bytes += 1024;
         t.number = 4;
-        assert_refused(misaligned_kernel, SHPOOL_ERR_ALIGNMENT);
+        assert_refused(misaligned_kernel, SHPOOL_ERR_ALIGNMENT, "base is at 0x404 in");
     }
+}
+
+static void assert_bytes_refused(uint32_t bytes)
+{
+    char text[128];
+
+    snprintf(text, sizeof(text), "has %u bytes of shared memory from the pool's base on, the pool "
+             "needs %u;", bytes, t.pool.shared_bytes);
+    assert_refused(empty_kernel, SHPOOL_ERR_LAUNCH, text);
 }
 
 static void test_too_little_dynamic_memory_gives_empty_heaps(void **state)
@@ -116,7 +129,22 @@ static void test_too_little_dynamic_memory_gives_empty_heaps(void **state)
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":stats=1", 4, 400, 16);
         t.launch.dynamic_bytes -= 4;
-        assert_refused(empty_kernel, SHPOOL_ERR_LAUNCH);
+        assert_bytes_refused(t.launch.dynamic_bytes);
+    }
+}
+
+/* Its base is where shared memory ends, as on the GPU. */
+static void test_no_dynamic_memory_gives_empty_heaps(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        trial_open(&t, allocator, ":stats=1", 4, 400, 16);
+        t.launch.dynamic_bytes = 0;
+        assert_bytes_refused(0);
+        trial_open(&t, allocator, ":stats=1", 4, 400, 16);
+        t.launch.dynamic_bytes = 0;
+        t.launch.static_bytes  = 64;
+        assert_bytes_refused(0);
     }
 }
 
@@ -126,7 +154,8 @@ static void test_more_threads_than_planned_give_empty_heaps(void **state)
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":stats=1", 4, 400, 16);
         t.launch.block[0] = 5;
-        assert_refused(empty_kernel, SHPOOL_ERR_LAUNCH);
+        assert_refused(empty_kernel, SHPOOL_ERR_LAUNCH,
+                       "the launch has 5 threads in a block, the pool is planned for 4;");
     }
 }
 
@@ -145,7 +174,7 @@ static void test_base_outside_shared_memory_gives_empty_heaps(void **state)
     (void)state;
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":stats=1", 4, 400, 16);
-        assert_refused(host_base_kernel, SHPOOL_ERR_INVALID);
+        assert_refused(host_base_kernel, SHPOOL_ERR_INVALID, "base is not in shared memory");
     }
 }
 
@@ -426,6 +455,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_zeroed_pool_gives_empty_heaps),
         cmocka_unit_test(test_misaligned_base_gives_empty_heaps),
         cmocka_unit_test(test_too_little_dynamic_memory_gives_empty_heaps),
+        cmocka_unit_test(test_no_dynamic_memory_gives_empty_heaps),
         cmocka_unit_test(test_more_threads_than_planned_give_empty_heaps),
         cmocka_unit_test(test_base_outside_shared_memory_gives_empty_heaps),
         cmocka_unit_test(test_fewer_threads_than_planned_work),

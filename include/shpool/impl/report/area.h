@@ -51,6 +51,14 @@ SIMT_HD void shpool_report_clear(shpool_report_data *report)
     report->fastest      = ~0u;
 }
 
+/* What a block with an empty heap found.  It follows the report, within SHPOOL_REPORT_ROOM, so the
+ * report's layout is unchanged. */
+typedef struct shpool_refusal {
+    uint32_t threads; /* of the block */
+    uint32_t base;    /* of the pool: offset in shared memory */
+    uint32_t bytes;   /* of shared memory from there on */
+} shpool_refusal;
+
 /* Prepare it for readers: a minimum without values is 0. */
 SIMT_HD void shpool_report_close(shpool_report_data *report)
 {

@@ -100,6 +100,11 @@ SIMT_FN int simt_is_shared(const void *p)
     return (c >= simt_self->arena + simt_self->arena_begin) &&
            (c < simt_self->arena + simt_self->arena_end);
 }
+SIMT_FN int simt_is_shared_base(const void *p)
+{
+    return simt_is_shared(p) ||
+           ((const unsigned char *)p == simt_self->arena + simt_self->arena_end);
+}
 SIMT_FN simt_addr simt_to_shared(const void *p)
 {
     return (simt_addr)((const unsigned char *)p - simt_self->arena);

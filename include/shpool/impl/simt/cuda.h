@@ -66,6 +66,7 @@ SIMT_FN uint32_t simt_warp(void) { return simt_thread_rank() / SIMT_WARP; }
 
 /* ---- addresses ---- */
 SIMT_FN int simt_is_shared(const void *p) { return __isShared(p) != 0; }
+SIMT_FN int simt_is_shared_base(const void *p) { return simt_is_shared(p); }
 SIMT_FN simt_addr simt_to_shared(const void *p)
 {
     return (simt_addr)__cvta_generic_to_shared(p);
