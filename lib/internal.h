@@ -175,7 +175,7 @@ typedef struct shpool_spec {
 shpool_status shpool_spec_parse(const char *origin, const char *text, shpool_spec *spec_p);
 
 /*
- * Parse a whole number, with suffix != 0 also one that ends in K, M or G (1,024 each).
+ * Parse a whole number; with suffix != 0 also one that ends in K, M or G (1,024 each), or k, m, g.
  * 1: *value_p is set; 0: it is not a number, or does not fit in 64 bits, and *value_p is 0.
  */
 int shpool_spec_number(const char *text, int suffix, uint64_t *value_p);

@@ -246,7 +246,8 @@ int shpool_spec_number(const char *text, int suffix, uint64_t *value_p)
     }
 
     if (suffix && (*at != '\0')) {
-        shift = (*at == 'K') ? 10 : (*at == 'M') ? 20 : (*at == 'G') ? 30 : 0;
+        shift = ((*at == 'K') || (*at == 'k')) ? 10 : ((*at == 'M') || (*at == 'm')) ? 20
+                : ((*at == 'G') || (*at == 'g')) ? 30 : 0;
         at += (shift != 0);
     }
     if ((*at != '\0') || (value > (UINT64_MAX >> shift))) {

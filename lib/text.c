@@ -42,30 +42,34 @@ static unsigned smaller(unsigned a, unsigned b)
     return (a < b) ? a : b;
 }
 
-/* Insertions, deletions and replacements between two words (Levenshtein), one row at a time. */
+/* Insertions, deletions, replacements and swaps of neighbours that make one word the other (the
+ * optimal string alignment distance).  row[i % 3] compares the first i characters of `a`. */
 static unsigned edit_distance(const char *a, const char *b)
 {
     size_t a_count = strnlen(a, COMPARED);
     size_t b_count = strnlen(b, COMPARED);
-    unsigned row[COMPARED + 1];
+    unsigned row[3][COMPARED + 1];
 
     for (size_t j = 0; j <= b_count; j++) {
-        row[j] = (unsigned)j;
+        row[0][j] = (unsigned)j;
     }
 
     for (size_t i = 1; i <= a_count; i++) {
-        unsigned diagonal = row[0];
+        const unsigned *above = row[(i - 1) % 3];
+        const unsigned *swapped = row[(i + 1) % 3]; /* two rows up */
+        unsigned *now = row[i % 3];
 
-        row[0] = (unsigned)i;
+        now[0] = (unsigned)i;
         for (size_t j = 1; j <= b_count; j++) {
-            unsigned replaced = diagonal + (a[i - 1] != b[j - 1]);
-
-            diagonal = row[j];
-            row[j] = smaller(replaced, smaller(row[j], row[j - 1]) + 1);
+            now[j] = smaller(above[j - 1] + (a[i - 1] != b[j - 1]),
+                             smaller(above[j], now[j - 1]) + 1);
+            if ((i > 1) && (j > 1) && (a[i - 1] == b[j - 2]) && (a[i - 2] == b[j - 1])) {
+                now[j] = smaller(now[j], swapped[j - 2] + 1);
+            }
         }
     }
 
-    return row[b_count];
+    return row[a_count % 3][b_count];
 }
 
 const char *shpool_nearest(const char *word, const char *const names[], size_t count,

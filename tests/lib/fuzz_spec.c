@@ -62,7 +62,8 @@ static void check_round_trip(const shpool_spec *spec, const char *text)
 
 static unsigned shift_of(char unit)
 {
-    return (unit == 'K') ? 10 : (unit == 'M') ? 20 : (unit == 'G') ? 30 : 0;
+    return ((unit == 'K') || (unit == 'k')) ? 10 : ((unit == 'M') || (unit == 'm')) ? 20
+           : ((unit == 'G') || (unit == 'g')) ? 30 : 0;
 }
 
 /* A number that is accepted is the one that is written. */

@@ -95,6 +95,9 @@ static void test_register_then_find(void **state)
     expect_refused(&fake, SHPOOL_ERR_UNSUPPORTED, "taken");
     assert_int_equal(shpool_allocator_find("registred_one", &found), SHPOOL_ERR_NOT_FOUND);
     assert_detail("did you mean \"registered_one\"?");
+    /* swapped neighbours are one slip, not two */
+    assert_int_equal(shpool_allocator_find("nlul", &found), SHPOOL_ERR_NOT_FOUND);
+    assert_detail("did you mean \"null\"?");
 }
 
 static void test_register_refuses_bad_names(void **state)

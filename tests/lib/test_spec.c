@@ -154,7 +154,7 @@ static void expect_number(const char *text, int suffix, uint64_t expected)
 static void test_numbers(void **state)
 {
     static const char *const bad[] = {
-        "", "K", "-1", "+1", " 1", "1 ", "0x10", "1KK", "1KB", "1k", "1.5K", "1T", "one",
+        "", "K", "-1", "+1", " 1", "1 ", "0x10", "1KK", "1KB", "1kk", "1.5K", "1T", "one",
         "18446744073709551616", "99999999999999999999999", "18014398509481984K", "17179869184G",
     };
     uint64_t value;
@@ -165,6 +165,9 @@ static void test_numbers(void **state)
     expect_number("64K", 1, 65536);
     expect_number("3M", 1, 3145728);
     expect_number("2G", 1, 2147483648u);
+    expect_number("64k", 1, 65536);
+    expect_number("3m", 1, 3145728);
+    expect_number("2g", 1, 2147483648u);
     expect_number("18446744073709551615", 1, UINT64_MAX);
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(bad); i++) {
         value = 1;
