@@ -4,6 +4,8 @@ shpool_tool_sources = \
 	tools/input.h \
 	tools/message.c \
 	tools/message.h \
+	tools/options.c \
+	tools/options.h \
 	tools/output.c \
 	tools/output.h
 include tools/info/info.mk

@@ -23,8 +23,8 @@ case $fuzz_seconds in
     exit 1
     ;;
 esac
-tools="tools/input.c tools/message.c tools/output.c"
-# Sources that a target needs besides the library; the fragments of tests/ have the same lists.
+tools="tools/input.c tools/message.c tools/options.c tools/output.c"
+# What a target is linked with beside the library; the fragments of tests/ have the same lists.
 sources_of() { # NAME
     case $1 in
     lint) echo tools/coalesce/json.c ;;
@@ -34,7 +34,7 @@ sources_of() { # NAME
         tools/bench/compare.c tools/bench/list.c tools/bench/loadstore/loadstore.c \
         tools/bench/memory/memory.c tools/bench/names.c tools/bench/options.c \
         tools/bench/plot/layout.c tools/bench/plot/plot.c \
-        tools/bench/trace/map.c tools/bench/trace/replay.c ;;
+        tools/bench/trace/map.c tools/bench/trace/replay.c tools/options.c ;;
     results) echo tools/bench/column.c tools/bench/facts.c tools/bench/json.c tools/bench/list.c \
         tools/bench/names.c tools/bench/record.c "$tools" ;;
     trace) echo tools/bench/trace/file.c tools/bench/trace/life.c tools/bench/places.c "$tools" ;;

@@ -53,7 +53,7 @@ same "decisions about the defects, forced" defects.txt "$tmp/defects"
 expect 0 '^usage' "$tool" --help
 expect 0 '^shpool-coalesce [0-9]' "$tool" --version
 expect 2 'a command is missing' "$tool"
-expect 2 'unknown command lent' "$tool" lent
+expect 2 '"lent" is not a command (did you mean "lint"?)' "$tool" lent
 expect 2 'a file is missing' "$tool" lint
 expect 2 'unknown option' "$tool" lint --jason lint.ptx
 expect 2 'a level is warning' "$tool" lint --fail-on error lint.ptx
@@ -245,7 +245,7 @@ expect 0 '' grep -F 'a\x1b[2Jb\x7f.cu:7:' "$tmp/excerpts"
 printf '.version 8.0\n.target sm_80\n.address_size 64\n.entry k() { "\033[2J" }\n' >"$tmp/bad.ptx"
 expect 3 'at ""\\x1b\[2J""' "$tool" lint "$tmp/bad.ptx"
 expect 3 'no\\x1b\[file.ptx: No such' "$tool" lint "$(printf 'no\033[file.ptx')"
-expect 2 'unknown command a\\x07' "$tool" "$(printf 'a\007')"
+expect 2 '"a\\x07" is not a command' "$tool" "$(printf 'a\007')"
 
 # ---- names ----
 sed 's/one_field/_ZN5space9one_fieldIiEEvPiPKf/g' lint.ptx >"$tmp/names.ptx"

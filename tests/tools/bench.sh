@@ -153,7 +153,7 @@ done >"$work/ordered"
 check "all of them" diff "$work/ordered" "$work/order"
 check "so does --total" test "$($cpu --allocator null --workload mixed -i 1 --repeats 1 \
     --total 8K --total 4K --csv | awk -F, '/^null/ { printf "%s ", $8 }')" = '8192 4096 '
-expect 2 '--threads 1-40:1: these are too many' $cpu --threads 100-140:1 --threads 1-40:1
+expect 2 '--threads 1-40:1: too many values' $cpu --threads 100-140:1 --threads 1-40:1
 
 # ---- the same seed does the same operations, another one others ----
 operations() { # SEED
@@ -372,7 +372,8 @@ expect 2 'a.csv: is no JSON of shpool-bench: .*line 1' $bench compare "$quiet" "
 expect 2 'empty.json: is empty$' $bench compare "$quiet" "$work/empty.json"
 expect 2 ': is a directory$' $bench compare "$quiet" "$work"
 expect 2 'nobody.json: No such file or directory$' $bench compare "$quiet" "$work/nobody.json"
-expect 2 'two files are needed, not 1' $bench compare "$quiet"
+expect 2 'exactly two files of results are needed, got 1' $bench compare "$quiet"
+expect 2 'exactly two files of results are needed, got 3' $bench compare "$quiet" "$quiet" "$quiet"
 expect 2 '--noise x: a number from 0 to 1000' $bench compare --noise x "$quiet" "$quiet"
 expect 0 '^usage: shpool-bench compare' $bench compare --help
 
@@ -442,21 +443,43 @@ fi
 expect 2 '--threads 32,x: numbers from 1 to 1024 are .* 128-1024 (doubles)' $cpu --threads 32,x
 expect 2 '--threads 64-32: a range goes up' $cpu --threads 64-32
 expect 2 '--threads 1-2000: numbers from 1 to 1024' $cpu --threads 1-2000
-expect 2 '--threads 100:5: a step stands behind a range: 100-400:100' $cpu --threads 100:5
-expect 2 '--threads 1-1024:1: these are too many; .* at most 64' $cpu --threads 1-1024:1
+expect 2 '--threads 100:5: a step follows a range: 100-400:100' $cpu --threads 100:5
+expect 2 '--threads 1-1024:1: too many values; .* at most 64' $cpu --threads 1-1024:1
 expect 2 '--threads : numbers' $cpu --threads ''
 expect 2 '--threads-per-pool 0-8: 0 does not double' $cpu --threads-per-pool 0-8
 expect 2 '--bytes 4K,999K: numbers from 16 to 232448' $cpu --bytes 4K,999K
-expect 2 'one of --bytes (payload) and --total' $cpu --bytes 4K --total 4K
-expect 2 '--workload mixed,mixt: known are pairs .* fuzz objects all' $cpu --workload mixed,mixt
-expect 2 '--scope warp,wrap: known are thread tile warp leader block all' $cpu --scope warp,wrap
+expect 2 '--bytes (payload) and --total (payload and metadata) exclude each other' \
+    $cpu --bytes 4K --total 4K
+expect 2 '"mixt" is not a value of --workload; known: pairs, .*objects, all$' \
+    $cpu --workload mixed,mixt
+expect 2 '"pair" is not a value of --workload (did you mean "pairs"?)' $cpu --workload pair
+expect 2 '--workload pairs,,mixed: a name is empty; one comma' $cpu --workload pairs,,mixed
+expect 2 '--workload : a name is empty' $cpu --workload=
+expect 2 '"wrap" is not a value of --scope.*; known: thread, tile, warp, leader, block, all$' \
+    $cpu --scope warp,wrap
+# the option as it was typed, and no hint that does not apply
+expect 2 'shpool-bench: --seed abc: a number from 0 to 4294967295 is needed$' $cpu --seed abc
+expect 2 'shpool-bench: -s abc: a number from 0 to 4294967295 is needed$' $cpu -s abc
+expect 2 '--iterations 0: a number from 1 to 100000000 is needed$' $cpu --iter 0
+expect 2 'shpool-bench: --json: the file name is empty$' $cpu --json=
+expect 2 'shpool-bench: --csv: the file name is empty$' $cpu --csv=
+expect 2 'shpool-bench: --plot: the file name is empty$' $cpu --plot ''
+expect 2 'shpool-bench: -o: the file name is empty$' $bench plot "$quiet" -o ''
+# --skip without effect
+expect 2 '--skip bitmap contradicts --allocator bitmap; give one$' $cpu --skip bitmap \
+    --allocator bitmap
+expect 2 '--skip null contradicts --allocator null' $cpu --allocator all --allocator null \
+    --skip null
+expect 2 '--skip null leaves an allocator out of --allocator all, which is not given' $cpu \
+    --skip null
 expect 2 '--median 8: numbers from 16 to 232448' $cpu --median 8
 expect 2 '--touch 0-2: numbers from 0 to 1' $cpu --touch 0-2
 expect 2 '--sigma x: a number from 0 to 4' $cpu --sigma x
 expect 2 '--sigma 5: a number from 0 to 4' $cpu --sigma 5
-expect 2 '--binding bound: known are table inline linked all' $cpu --binding bound
+expect 2 '"bound" is not a value of --binding.*; known: table, inline, linked, all$' \
+    $cpu --binding bound
 expect 1 '--binding linked needs a GPU; the CPU has table' $cpu --binding linked,inline
-expect 2 '--device gpu: known are cpu cuda' $bench --device gpu
+expect 2 '"gpu" is not a value of --device.*; known: cpu, cuda$' $bench --device gpu
 expect 2 'unexpected argument "x.json"; a file is written --json=FILE' $cpu --json x.json
 expect 2 '--json and --csv both go to stdout; give one a FILE' $cpu --json --csv
 expect 1 'none/x.json: No such file or directory' $cpu --json="$work/none/x.json"

@@ -224,9 +224,9 @@ cp "$work/b.svg" "$work/e.svg"
 fails 1 'gnuplot did not draw it (exit status 3)' \
     env PATH="$work/bin:$PATH" $bench plot "$work/b.json" -o "$work/e.svg"
 check "the chart of before is still there" cmp "$work/b.svg" "$work/e.svg"
-fails 2 '--figure cycle: known are gops cycles failed' \
+fails 2 '"cycle" is not a value of --figure (did you mean "cycles"?); known: gops, cycles, failed' \
     $bench plot "$work/b.json" -o "$work/e.svg" --figure cycle
-fails 2 'give -o FILE' $bench plot "$work/b.json"
-fails 2 'give one file of results' $bench plot -o "$work/e.svg"
+fails 2 '-o FILE is missing, which names the chart' $bench plot "$work/b.json"
+fails 2 'exactly one file of results is needed, got [02]' $bench plot -o "$work/e.svg"
 fails 2 'a.csv: is no JSON' $bench plot "$work/a.csv" -o "$work/e.svg"
 exit $failed

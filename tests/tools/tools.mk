@@ -18,7 +18,8 @@ tests_tools_fuzz_options_SOURCES = tests/tools/fuzz_options.c $(shpool_fuzz_main
 	tools/bench/loadstore/loadstore.c tools/bench/memory/memory.c tools/bench/names.c \
 	tools/bench/options.c tools/bench/plot/layout.c tools/bench/plot/plot.c \
 	tools/bench/trace/map.c \
-	tools/bench/trace/replay.c
+	tools/bench/trace/replay.c \
+	tools/options.c
 tests_tools_fuzz_options_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=bench_parse \
 	-Wl,--wrap=bench_plot_check
 tests_tools_fuzz_options_LDADD   = $(LDADD) $(LIBM)

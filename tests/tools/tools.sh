@@ -28,7 +28,41 @@ info=./shpool-info
 bench=./shpool-bench
 expect 0 '^usage' $info --help
 expect 2 'missing' $info
-expect 2 'unknown command' $info lists
+expect 2 'info: "lists" is not a command (did you mean "list"?); known: list, show, .*link$' \
+    $info lists
+expect 2 '^try shpool-info --help$' $info lists
+# what getopt_long() refuses, in every tool
+expect 2 'shpool-info: unknown option "--jsno" (did you mean "--json"?)' $info list --jsno
+expect 2 'shpool-info: unknown option "--nosuch"$' $info --nosuch list
+expect 2 'shpool-info: --json takes no value' $info --json=1 list
+expect 2 'shpool-info: unknown option "-x"$' $info -x list
+expect 2 'overhead: unknown option "--byts" (did you mean "--bytes"?)' $info overhead --byts 4K
+expect 2 'link: -o needs a value' $info link a_kernel -o
+expect 2 'overhead: unknown option "--thrads" (did you mean "--threads"?)' \
+    $info overhead --thrads=64
+expect 2 'shpool-bench: unknown option "--alocator" (did you mean "--allocator"?)' \
+    $bench --alocator null
+expect 2 'shpool-bench: unknown option "-t" in "-threads" (did you mean "--threads"?)' \
+    $bench -threads 64
+expect 2 'shpool-bench: unknown option "-q"$' $bench -q
+expect 2 'shpool-bench: "--s" may be --skip or --scope or --sigma' $bench --s 1
+expect 2 'shpool-bench: --threads needs a value' $bench --threads
+expect 2 'shpool-bench: --help takes no value' $bench --help=block
+expect 2 'shpool-bench: -s needs a value' $bench -s
+for command in compare loadstore map memory plot replay; do
+    expect 2 "shpool-bench $command: unknown option \"--hlep\" (did you mean \"--help\"?)" \
+        $bench $command --hlep
+    expect 2 "^try shpool-bench $command --help$" $bench $command --hlep
+done
+expect 2 'shpool-bench compare: unknown option "-o"$' $bench compare -o
+expect 2 'shpool-coalesce: unknown option "--nosuch"$' ./shpool-coalesce --nosuch
+expect 2 'shpool-coalesce: unknown option "--blok" (did you mean "--block"?)' \
+    ./shpool-coalesce lint --blok 32 k.ptx
+expect 2 'shpool-coalesce: --block needs a value' ./shpool-coalesce lint k.ptx --block
+expect 2 'shpool-coalesce: unknown option "--a\\x1b"$' \
+    ./shpool-coalesce lint "$(printf -- '--a\033')"
+expect 2 '"lnit" is not a command (did you mean "lint"?); known: lint, rewrite, nvcc, costs$' \
+    ./shpool-coalesce lnit k.ptx
 expect 0 '^selected' $info list
 expect 0 'null' $info show null
 expect 1 'known allocators' $info show nul
@@ -44,9 +78,10 @@ expect 2 '--threads 0: a number from 1 to 1024' $info overhead --threads 0 --byt
 expect 2 '--threads 2000: a number from 1 to 1024' $info overhead --threads 2000 --bytes 1K
 expect 2 '--threads-per-pool 0: a number from 1 to 1024' \
     $info overhead --threads 64 --bytes 1K --threads-per-pool 0
-expect 2 '--bytes 0: a number from 1 to 4294967295 .*K, M' $info overhead --threads 64 --bytes 0
-expect 2 '--total 4G: a number from 1 to 4294967295' $info overhead --threads 64 --total 4G
-expect 2 '--alignment 48: a power of two from 16 to 1024' \
+expect 2 '--bytes 0: a number from 1 to 232448 is needed .*227 KiB at most.*K, M' \
+    $info overhead --threads 64 --bytes 0
+expect 2 '--total 4G: a number from 1 to 232448' $info overhead --threads 64 --total 4G
+expect 2 '--alignment 48: a power of two from 16 to 1024 is needed$' \
     $info overhead --threads 64 --bytes 1K --alignment 48
 expect 2 'sm_75, sm_80' $info overhead --threads 32 --bytes 4K --arch sm_60
 expect 1 'known allocators' $info overhead --threads 32 --bytes 4K --allocator nobody
@@ -61,7 +96,7 @@ expect 1 'no LTO-IR\|nvJitLink' $info link "$0" --arch sm_90 --allocator null
 expect 0 'SHPOOL_CACHE_BYTES (number, in bytes)' $info config
 expect 0 '^usage' $bench --help
 expect 2 'shpool-bench --help' $bench --nonsense
-expect 2 'unknown command "blocks"' $bench blocks
+expect 2 '"blocks" is not a command (did you mean "block"?); known: block, compare' $bench blocks
 expect 2 'unexpected argument "x"' $bench block x
 expect 0 ' pairs ' $bench block --device cpu --allocator null --workload pairs -i 1
 expect 0 ' pairs ' $bench --device cpu --allocator null --workload pairs -i 1
@@ -71,7 +106,11 @@ expect 0 'handoff .* n/a: ' \
     $bench --device cpu --allocator thread_bitmap --workload handoff -i 1
 last=$($info list | sed -n 's/^[* ] \([a-z_]*\) .*/\1/p' | tail -1)
 expect 1 "known allocators: .*$last\$" $bench --device cpu --allocator nobody
-expect 2 '--bytes 32k: numbers from 16 to .* may end in K, M or G' $bench --bytes 32k
+expect 2 '--bytes 32x: numbers from 16 to .* may end in K, M or G' $bench --bytes 32x
+expect 0 ' 32768 ' $bench --device cpu --allocator null --workload pairs -i 1 --bytes 32k
+expect 0 'null .* 0 ' $info overhead --threads 64 --bytes 32k
+expect 1 'payload_bytes' env SHPOOL_ALLOCATOR=null:payload_bytes=4x $info list
+expect 0 'selected: null' env SHPOOL_ALLOCATOR=null:payload_bytes=4k $info list
 expect 0 '^usage: shpool-bench loadstore' $bench loadstore --help
 expect 2 '--threads 128,x: numbers from 1 to 1024' $bench loadstore --threads 128,x
 expect 2 '--type-bytes 32: numbers from 1 to 16' $bench loadstore --type-bytes 32
@@ -83,10 +122,10 @@ expect 2 '--bytes 5: a number from 1M' $bench loadstore --bytes 5
 expect 2 '--repeats 3: a number from 9' $bench loadstore --repeats 3
 expect 2 'unexpected argument "256"' $bench loadstore 256
 expect 2 'shpool-bench loadstore --help' $bench loadstore --nonsense
-expect 2 'unknown question "foo"; known: pair, threads, .*oom$' $bench memory foo
+expect 2 '"foo" is not a question.*; known: pair, threads, .*oom$' $bench memory foo
 expect 2 '--limit abc: a number of bytes' $bench memory --limit abc
 # shellcheck disable=SC2046
-expect 2 '--allocator bins:slab=65M: 64 are the most' \
+expect 2 '--allocator bins:slab=65M: at most 64 names' \
     $bench memory $(for i in $(seq 65); do echo "--allocator bins:slab=${i}M"; done)
 quick='loadstore --bytes 1M --type-bytes 4 --function global_to_global'
 # shellcheck disable=SC2086
@@ -126,11 +165,12 @@ if $info list --json >"$out" 2>/dev/null; then
     expect 0 '"pool_bytes"' $info overhead --threads 64 --bytes 4K --json
     name=$($info list | sed -n 's/^. \([a-z_]*\) .*pool.*/\1/p' | grep -v null | head -1)
     [ -z "$name" ] ||
-        expect 1 '"error"' $info --json overhead --threads 64 --bytes 4M --allocator "$name"
+        expect 1 '"error"' $info --json overhead --threads 64 --bytes 227K --allocator "$name"
     expect 0 '"seed": 4294967295' $bench --device cpu --allocator null --workload pairs -i 1 \
         --json -s 4294967295
     expect 0 '"rows"' $bench --device cpu --allocator null --workload pairs -i 1 --json
 else
-    expect 2 'no JSON' $info list --json
+    expect 2 'no JSON support: install libjansson-dev' $info list --json
+    expect 2 'no JSON support: install libjansson-dev' $bench --json
 fi
 exit $failed

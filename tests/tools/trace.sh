@@ -85,7 +85,12 @@ expect 0 '' "$bench" map t --svg part.svg --from 10 --to 20 --color size
 expect 1 'nothing of block 7' "$bench" map t --svg none.svg --block 7
 expect 1 '[1-9] runs of block 0' "$bench" map t --svg none.svg --run 99
 expect 1 'No such file' "$bench" map t --svg nowhere/map.svg
-expect 2 'map needs a trace' "$bench" map t
+expect 2 'map: --svg FILE is missing' "$bench" map t
+for files in '' 't t'; do
+    count=$(echo $files | wc -w)
+    expect 2 "replay: exactly one trace file is needed, got $count$" "$bench" replay $files
+    expect 2 "map: exactly one trace file is needed, got $count$" "$bench" map $files --svg m.svg
+done
 expect 2 'ends in .svg is needed' "$bench" map t --svg t
 ln -s t t.svg
 expect 2 'this is the trace t itself' "$bench" map t --svg t.svg
@@ -144,7 +149,6 @@ expect 1 'did you mean "bitmap"' "$bench" replay --device cpu --allocator bitmop
 expect 1 'unknown key "check1".* "check"' "$bench" replay --device cpu --allocator bitmap:check1=1 t
 cp output messages
 expect 1 '' grep '^#' messages
-expect 2 'one trace belongs' "$bench" replay
 expect 2 'known ones' "$bench" replay --arch sm_1 t
 expect 0 '^usage' "$bench" replay --help
 expect 0 '^usage' "$bench" map --help

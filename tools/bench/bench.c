@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/options.h"
 #include "tools/output.h"
 #include "names.h"
 
@@ -31,8 +32,8 @@ static int run(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
         }
     }
-    fprintf(stderr, "shpool-bench: unknown command \"%s\"\n", argv[1]);
-    bench_commands(stderr);
+    tool_unknown("shpool-bench", "a command", argv[1], bench_command_names);
+    fputs("try shpool-bench --help\n", stderr);
     return 2;
 }
 

@@ -409,15 +409,15 @@ static void usage(FILE *to)
           "exit status: 0; 1: --fail-on; 2: usage, or a file cannot be read\n", to);
 }
 
-static int take_option(int c, void *into)
+static int take_option(int c, const char *option, void *into)
 {
     compare_options *options = into;
 
     switch (c) {
     case 'n':
-        return bench_decimal(optarg, "--noise", 0.0, 1000.0, &options->noise);
+        return bench_decimal(optarg, option, 0.0, 1000.0, &options->noise);
     case 'f':
-        return bench_decimal(optarg, "--fail-on", 1.0, MOST_RATIO, &options->fail_on);
+        return bench_decimal(optarg, option, 1.0, MOST_RATIO, &options->fail_on);
     default:
         options->changed = 1;
         return 0;
@@ -429,7 +429,8 @@ static int check_files(int argc, char **argv, void *into)
     (void)argv;
     (void)into;
     if (argc - optind != 2) {
-        fprintf(stderr, "shpool-bench: compare: two files are needed, not %d\n", argc - optind);
+        fprintf(stderr, "shpool-bench: compare: exactly two files of results are needed, got %d\n",
+                argc - optind);
         return -1;
     }
     return 0;

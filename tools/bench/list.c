@@ -8,19 +8,33 @@
 
 #include "lib/internal.h"
 #include "list.h"
+#include "tools/options.h"
 
-int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
-                 uint32_t *value)
+#define WHAT_BYTES (TOOL_OPTION_BYTES + 32)
+
+static int number(const char *text, const char *option, uint32_t low, uint32_t high,
+                  const char *hint, uint32_t *value)
 {
     uint64_t n;
 
     if (!shpool_spec_number(text, 1, &n) || (n < low) || (n > high)) {
-        fprintf(stderr, "shpool-bench: %s %s: a number from %u to %u is needed; it may end in K, M "
-                "or G\n", option, text, (unsigned)low, (unsigned)high);
+        fprintf(stderr, "shpool-bench: %s %s: a number from %u to %u is needed%s\n", option, text,
+                (unsigned)low, (unsigned)high, hint);
         return -1;
     }
     *value = (uint32_t)n;
     return 0;
+}
+
+int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
+                 uint32_t *value)
+{
+    return number(text, option, low, high, "", value);
+}
+
+int bench_bytes(const char *text, const char *option, uint32_t low, uint32_t high, uint32_t *value)
+{
+    return number(text, option, low, high, "; it may end in K, M or G", value);
 }
 
 int bench_decimal(const char *text, const char *option, double low, double high, double *value)
@@ -93,7 +107,7 @@ static const char *add_piece(char *piece, uint32_t low, uint32_t high, bench_lis
     if (colon != NULL) {
         *colon = '\0';
         if ((dash == NULL) || !shpool_spec_number(colon + 1, 1, &step) || (step == 0)) {
-            return "a step stands behind a range: 100-400:100";
+            return "a step follows a range: 100-400:100";
         }
     }
     if (dash != NULL) {
@@ -110,17 +124,17 @@ static const char *add_piece(char *piece, uint32_t low, uint32_t high, bench_lis
         return "a range goes up";
     }
     if ((from == 0) && (to != 0) && (step == 0)) {
-        return "0 does not double; a step would do: 0-8:2";
+        return "0 does not double; give a step: 0-8:2";
     }
     for (n = from; n < to; n = (step != 0) ? n + step : 2 * n) {
         if (bench_list_add(list, (uint32_t)n) != 0) {
-            return "these are too many";
+            return "too many values";
         }
     }
     /* a doubling range ends with its end (32-1000 is 32, 64, ..., 512, 1000), steps if they meet
      * it */
     if (((step == 0) || (n == to)) && (bench_list_add(list, (uint32_t)to) != 0)) {
-        return "these are too many";
+        return "too many values";
     }
     return NULL;
 }
@@ -146,7 +160,8 @@ int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t h
     return -1;
 }
 
-static int choice(const char *name, const char *const *known, bench_list *list)
+/* 0: there is no such name. */
+static int add_choice(const char *name, const char *const *known, bench_list *list)
 {
     const int all = strcmp(name, "all") == 0;
     int       found = 0;
@@ -161,25 +176,57 @@ static int choice(const char *name, const char *const *known, bench_list *list)
     return found;
 }
 
+/* Report one of several names, or that it is empty. */
+static void refuse_choice(const char *text, const char *option, const char *name,
+                          const char *const *known)
+{
+    const char *names[BENCH_LIST + 2];
+    char        what[WHAT_BYTES];
+    size_t      count = 0;
+
+    if (name[0] == '\0') {
+        fprintf(stderr, "shpool-bench: %s %s: a name is empty; one comma separates two names\n",
+                option, text);
+        return;
+    }
+    for (; (known[count] != NULL) && (count < BENCH_LIST); count++) {
+        names[count] = known[count];
+    }
+    names[count]     = "all";
+    names[count + 1] = NULL;
+    snprintf(what, sizeof(what), "a value of %s", option);
+    tool_unknown("shpool-bench", what, name, names);
+}
+
 int bench_choices(const char *text, const char *option, const char *const *known,
                   bench_list *list)
 {
     const char *at    = text;
     int         found = 1;
     char        piece[64];
-    size_t      i;
 
     while (found && (next_piece(&at, piece, sizeof(piece)) != NULL)) {
-        found = choice(piece, known, list);
+        found = add_choice(piece, known, list);
     }
     if (found && (at == NULL)) {
         return 0;
     }
-    fprintf(stderr, "shpool-bench: %s %s: known are", option, text);
+    refuse_choice(text, option, found ? at : piece, known);
+    return -1;
+}
+
+int bench_choice(const char *name, const char *option, const char *const *known)
+{
+    char what[WHAT_BYTES];
+    int  i;
+
     for (i = 0; known[i] != NULL; i++) {
-        fprintf(stderr, " %s", known[i]);
+        if (strcmp(name, known[i]) == 0) {
+            return i;
+        }
     }
-    fputs(" all; several with commas between\n", stderr);
+    snprintf(what, sizeof(what), "a value of %s", option);
+    tool_unknown("shpool-bench", what, name, known);
     return -1;
 }
 
@@ -193,7 +240,8 @@ int bench_name_add(bench_names *names, const char *option, const char *name)
         }
     }
     if (names->count == BENCH_LIST) {
-        fprintf(stderr, "shpool-bench: %s %s: %d are the most\n", option, name, BENCH_LIST);
+        fprintf(stderr, "shpool-bench: %s %s: at most %d names can be given\n", option, name,
+                BENCH_LIST);
         return -1;
     }
     names->name[names->count++] = name;

@@ -33,6 +33,10 @@ int bench_list_add(bench_list *list, uint32_t value);
 int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
                  uint32_t *value);
 
+/** The same of bytes: the message says that K, M and G are allowed. */
+int bench_bytes(const char *text, const char *option, uint32_t low, uint32_t high,
+                uint32_t *value);
+
 /** A number from low to high, with a point or without; -1 as above. */
 int bench_decimal(const char *text, const char *option, double low, double high, double *value);
 
@@ -47,6 +51,9 @@ int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t h
 /** Indices of names among the known ones, which NULL ends; `all` selects all.  -1 as above. */
 int bench_choices(const char *text, const char *option, const char *const *known,
                   bench_list *list);
+
+/** Index of one of the known names; -1 as above. */
+int bench_choice(const char *name, const char *option, const char *const *known);
 
 /** Suffix of a noun after `count`. */
 static inline const char *bench_s(unsigned long long count)

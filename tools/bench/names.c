@@ -13,6 +13,14 @@ void bench_commands(FILE *to)
 #undef BENCH_LINE
 }
 
+const char *const bench_command_names[] = {
+#define BENCH_NAME(_name, _summary) #_name,
+    BENCH_COMMANDS(BENCH_NAME)
+#undef BENCH_NAME
+    NULL};
+
+const char *const bench_device_names[] = {"cpu", "cuda", NULL};
+
 const char *const bench_binding_names[] = {"table", "inline", "linked", NULL};
 
 const char *const bench_workload_names[] = {

@@ -33,6 +33,9 @@ void bench_commands(FILE *to);
 typedef enum bench_binding_id { BENCH_TABLE, BENCH_INLINE, BENCH_LINKED } bench_binding_id;
 extern const char *const bench_binding_names[]; /* NULL at the end */
 
+extern const char *const bench_command_names[]; /* likewise */
+extern const char *const bench_device_names[];
+
 /** Workloads in bench/block/workload.h's order; NULL at the end. */
 extern const char *const bench_workload_names[];
 

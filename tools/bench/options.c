@@ -8,10 +8,12 @@
 
 int bench_parse(const bench_parser *parser, int argc, char **argv, void *options)
 {
-    int bad = 0;
-    int c;
+    char option[TOOL_OPTION_BYTES];
+    int  bad = 0;
+    int  c;
 
-    while (!bad && ((c = getopt_long(argc, argv, parser->shorts, parser->longs, NULL)) != -1)) {
+    while (!bad && ((c = tool_option(parser->command, argc, argv, parser->shorts, parser->longs,
+                                     option)) != -1)) {
         switch (c) {
         case 'h':
             parser->usage(stdout);
@@ -19,11 +21,11 @@ int bench_parse(const bench_parser *parser, int argc, char **argv, void *options
         case 'V':
             printf("shpool-bench %s\n", shpool_version());
             return 1;
-        case '?': /* getopt_long() has printed the message */
+        case '?': /* tool_option() has said it */
             bad = 1;
             break;
         default:
-            bad = parser->take(c, options);
+            bad = parser->take(c, option, options);
             break;
         }
     }

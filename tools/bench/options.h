@@ -3,8 +3,9 @@
 #ifndef SHPOOL_BENCH_OPTIONS_H
 #define SHPOOL_BENCH_OPTIONS_H
 
-#include <getopt.h>
 #include <stdio.h>
+
+#include "tools/options.h"
 
 /** How a command is used. */
 typedef struct bench_parser {
@@ -12,9 +13,10 @@ typedef struct bench_parser {
     const char          *shorts;  /* for getopt_long() */
     const struct option *longs;   /* 'h' is --help, 'V' is --version */
     void (*usage)(FILE *to);
-    /** An option, its value in optarg; nonzero: it is bad, and stderr says why. */
-    int (*take)(int c, void *options);
-    /** The words from argv[optind] on, and conflicting options; nonzero: as above. */
+    /** An option, by the name that was typed, its value in optarg; nonzero: it is bad, and stderr
+     *  says why. */
+    int (*take)(int c, const char *option, void *options);
+    /** The words from argv[optind] on, and what does not go together; nonzero: as above. */
     int (*check)(int argc, char **argv, void *options);
 } bench_parser;
 

@@ -2,9 +2,9 @@
 /* shpool-coalesce: finds uncoalesced memory accesses, and rewrites them where that pays. */
 #include "tool.h"
 
+#include "tools/options.h"
 #include "tools/output.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,11 +39,16 @@ static const char usage_text[] =
     "Exit status: 0; 1: findings (--fail-on); 2: wrong usage; 3: an input cannot be used; nvcc's "
     "own.\n";
 
+static int point_to_help(void)
+{
+    (void)fputs("try shpool-coalesce --help\n", stderr);
+    return TOOL_USAGE;
+}
+
 static int wrong_usage(const char *what, const char *word)
 {
     (void)tool_failed("%s%s%s", what, (word != NULL) ? " " : "", (word != NULL) ? word : "");
-    (void)fputs("Try: shpool-coalesce --help\n", stderr);
-    return TOOL_USAGE;
+    return point_to_help();
 }
 
 static int level_of(const char *word, int *level_p)
@@ -149,16 +154,17 @@ static int take_option(int c, tool_options *options)
     case NO_STORES: plan->no_stores = 1; return 0;
     case NO_COPIES: plan->no_copies = 1; return 0;
     case NO_ROWS: plan->no_rows = 1; return 0;
-    default: return wrong_usage("unknown option, or one without its value", NULL);
+    default: return point_to_help(); /* tool_option() has said it */
     }
 }
 
 /* Words from `from` on: options, then files; after "--" come nvcc's words.  -1: continue. */
 static int take_words(int argc, char **argv, tool_options *options)
 {
-    int end = 1;
-    int c;
-    int status;
+    char name[TOOL_OPTION_BYTES];
+    int  end = 1;
+    int  c;
+    int  status;
 
     while ((end < argc) && (strcmp(argv[end], "--") != 0)) {
         end++;
@@ -167,8 +173,8 @@ static int take_words(int argc, char **argv, tool_options *options)
         options->compiler       = argv + end + 1;
         options->compiler_count = (size_t)(argc - end - 1);
     }
-    opterr = 0;
-    while ((c = getopt_long(end, argv, "b:c:d:e:fjl:o:rSs:vhV", long_options, NULL)) != -1) {
+    while ((c = tool_option("shpool-coalesce", end, argv, "b:c:d:e:fjl:o:rSs:vhV", long_options,
+                            name)) != -1) {
         if (c == 'h') {
             (void)fputs(usage_text, stdout);
             return TOOL_OK;
@@ -254,6 +260,7 @@ static int run(int argc, char **argv)
 {
     static tool_options options = { .request = { .waste = 1 }, .least = COALESCE_NOTE,
                                     .fail_on = -1, .colour = -1 };
+    static const char *const commands[] = { "lint", "rewrite", "nvcc", "costs", NULL };
     const char *command = (argc > 1) ? argv[1] : "";
     int         status;
 
@@ -269,7 +276,8 @@ static int run(int argc, char **argv)
     }
     if ((strcmp(command, "lint") != 0) && (strcmp(command, "rewrite") != 0)) {
         if ((argc > 1) && (command[0] != '-')) {
-            return wrong_usage("unknown command", command);
+            tool_unknown("shpool-coalesce", "a command", command, commands);
+            return point_to_help();
         }
         status = take_words(argc, argv, &options);
         return (status >= 0) ? status : wrong_usage("a command is missing", NULL);

@@ -70,10 +70,16 @@ int info_failed(void)
     return EXIT_FAILED;
 }
 
+int info_point_to_help(const info_usage *usage)
+{
+    fprintf(stderr, "try %s --help\n", usage->command);
+    return EXIT_USAGE;
+}
+
 int info_usage_error(const info_usage *usage, const char *text, const char *word)
 {
-    fprintf(stderr, "%s: %s%s\n%s", usage->command, text, word, usage->text);
-    return EXIT_USAGE;
+    fprintf(stderr, "%s: %s%s\n", usage->command, text, word);
+    return info_point_to_help(usage);
 }
 
 /* Find an architecture by name; "native" is that of this machine's first device. */

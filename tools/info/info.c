@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool-info: which allocators there are, which one is selected and why, and what they need. */
 #include "tools/message.h"
+#include "tools/options.h"
 #include "tools/output.h"
 #include "info.h"
 #include "lib/link.h"
 
 #include <shpool/device/provider.h>
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -251,6 +251,9 @@ static int archs(int json)
 
 static int run(int count, char *const words[], int json)
 {
+    static const char *const commands[] = { "list", "show", "devices", "device", "config",
+                                            "overhead", "archs", "link", NULL };
+
     if (count == 0) {
         return info_usage_error(&usage, "a command is missing", "");
     }
@@ -276,15 +279,15 @@ static int run(int count, char *const words[], int json)
     if (strcmp(words[0], "archs") == 0) {
         return archs(json);
     }
-    return info_usage_error(&usage, "unknown command ", words[0]);
+    tool_unknown(usage.command, "a command", words[0], commands);
+    return info_point_to_help(&usage);
 }
 
 /* A command's result as the exit status. */
 static int leave(int status)
 {
     if (status < 0) {
-        fprintf(stderr, "shpool-info: this build has no JSON support: it was made without "
-                        "jansson\n");
+        tool_no_json("shpool-info");
         return EXIT_USAGE;
     }
     return tool_leave("shpool-info", status, EXIT_FAILED);
@@ -298,6 +301,7 @@ int main(int argc, char **argv)
         { "version", no_argument, NULL, 'V' },
         { NULL, 0, NULL, 0 },
     };
+    char name[TOOL_OPTION_BYTES];
     int json = 0;
     int option;
     int first;
@@ -313,7 +317,7 @@ int main(int argc, char **argv)
     if ((argc > first) && (strcmp(argv[first], "link") == 0)) {
         return leave(info_link_kernel(argc - first, argv + first, first == 2));
     }
-    while ((option = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
+    while ((option = tool_option(usage.command, argc, argv, "jhV", options, name)) != -1) {
         switch (option) {
         case 'j':
             json = 1;
@@ -325,8 +329,7 @@ int main(int argc, char **argv)
             printf("shpool-info %s\n", shpool_version());
             return leave(EXIT_OK);
         default:
-            fputs(usage.text, stderr);
-            return EXIT_USAGE;
+            return info_point_to_help(&usage);
         }
     }
 

@@ -47,7 +47,10 @@ typedef struct info_usage {
     const char *text;
 } info_usage;
 
-/* Print "command: textword" and the usage to stderr; returns EXIT_USAGE. */
+/* Print `try COMMAND --help` to stderr; returns EXIT_USAGE. */
+int info_point_to_help(const info_usage *usage);
+
+/* Print "command: textword" before it; likewise. */
 int info_usage_error(const info_usage *usage, const char *text, const char *word);
 
 /* The value of --arch, "native" included; 0, or EXIT_USAGE: stderr says why. */

@@ -3,7 +3,6 @@
 #include "info.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "lib/cache.h"
 #include "lib/link.h"
 #include "tools/input.h"
+#include "tools/options.h"
 #include "tools/output.h"
 
 static const info_usage usage = {
@@ -48,10 +48,11 @@ static int parse(int argc, char **argv, request *asked)
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
+    char name[TOOL_OPTION_BYTES];
     int option;
 
     optind = 1;
-    while ((option = getopt_long(argc, argv, "o:jh", options, NULL)) != -1) {
+    while ((option = tool_option(usage.command, argc, argv, "o:jh", options, name)) != -1) {
         switch (option) {
         case 'n': asked->allocator = optarg; break;
         case 'o': asked->output = optarg; break;
@@ -65,8 +66,7 @@ static int parse(int argc, char **argv, request *asked)
             fputs(usage.text, stdout);
             return EXIT_HELP;
         default:
-            fputs(usage.text, stderr);
-            return EXIT_USAGE;
+            return info_point_to_help(&usage);
         }
     }
     if ((optind == argc) || (asked->arch.arch == 0)) {

@@ -2,9 +2,10 @@
 /* shpool-info overhead: the bytes of a block's pools with each allocator, without a GPU. */
 #include "info.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "tools/options.h"
 
 static const info_usage usage = {
     "shpool-info overhead",
@@ -35,14 +36,17 @@ typedef struct range {
     uint32_t high;
     int suffix;       /* K, M or G may follow */
     int power_of_two;
+    const char *hint;
 } range;
 
-static const range threads_range   = { "--threads", 1, SHPOOL_MAX_THREADS, 0, 0 };
-static const range bytes_range     = { "--bytes", 1, UINT32_MAX, 1, 0 };
-static const range total_range     = { "--total", 1, UINT32_MAX, 1, 0 };
-static const range per_pool_range  = { "--threads-per-pool", 1, SHPOOL_MAX_THREADS, 0, 0 };
+#define BYTES_HINT " (the shared memory of a block: 227 KiB at most); it may end in K, M or G"
+
+static const range threads_range   = { "--threads", 1, SHPOOL_MAX_THREADS, 0, 0, "" };
+static const range bytes_range     = { "--bytes", 1, SHPOOL_MAX_SHARED, 1, 0, BYTES_HINT };
+static const range total_range     = { "--total", 1, SHPOOL_MAX_SHARED, 1, 0, BYTES_HINT };
+static const range per_pool_range  = { "--threads-per-pool", 1, SHPOOL_MAX_THREADS, 0, 0, "" };
 static const range alignment_range = { "--alignment", SHPOOL_MIN_ALIGNMENT, SHPOOL_MAX_ALIGNMENT,
-                                       1, 1 };
+                                       1, 1, "" };
 
 /* 0, or EXIT_USAGE: stderr says what is valid. */
 static int number(const char *text, const range *legal, uint32_t *value_p)
@@ -53,7 +57,7 @@ static int number(const char *text, const range *legal, uint32_t *value_p)
         (value > legal->high) || (legal->power_of_two && ((value & (value - 1)) != 0))) {
         fprintf(stderr, "shpool-info overhead: %s %s: a %s from %u to %u is needed%s\n",
                 legal->option, text, legal->power_of_two ? "power of two" : "number", legal->low,
-                legal->high, legal->suffix ? "; it may end in K, M or G" : "");
+                legal->high, legal->hint);
         return EXIT_USAGE;
     }
     *value_p = (uint32_t)value;
@@ -78,10 +82,12 @@ static int parse(int argc, char **argv, request *asked)
     };
     shpool_config *want = &asked->geometry.want;
     int status = 0;
+    char name[TOOL_OPTION_BYTES];
     int option;
 
     optind = 1;
-    while ((status == 0) && ((option = getopt_long(argc, argv, "jh", options, NULL)) != -1)) {
+    while ((status == 0) &&
+           ((option = tool_option(usage.command, argc, argv, "jh", options, name)) != -1)) {
         switch (option) {
         case 't': status = number(optarg, &threads_range, &want->block_threads); break;
         case 'b': status = number(optarg, &bytes_range, &want->payload_bytes); break;
@@ -99,8 +105,7 @@ static int parse(int argc, char **argv, request *asked)
             fputs(usage.text, stdout);
             return EXIT_HELP;
         default:
-            fputs(usage.text, stderr);
-            return EXIT_USAGE;
+            return info_point_to_help(&usage);
         }
     }
     if (status != 0) {

@@ -25,7 +25,7 @@ static void usage(FILE *to)
           "times and add up, each value once:\n"
           "  --device cpu|cuda       [cuda if there is a GPU, else cpu]\n"
           "  --allocator SPEC|all    [$SHPOOL_ALLOCATOR, else the build's default]\n"
-          "  --skip NAME             not this one of all\n"
+          "  --skip NAME             leave NAME out of --allocator all\n"
           "  --binding LIST|all      of table, inline, linked; the CPU has table [table]\n"
           "  --workload LIST|all     [all]\n"
           "  --threads LIST          threads of a block, 1 to 1024 [256; cpu: 64]\n"
@@ -58,68 +58,93 @@ static void usage(FILE *to)
     fputs("exit status: 0; 1: a payload check or a row failed; 2: usage; 130: Ctrl-C\n", to);
 }
 
-static int check_device(const char *name)
-{
-    if ((strcmp(name, "cpu") == 0) || (strcmp(name, "cuda") == 0)) {
-        return 0;
-    }
-    fprintf(stderr, "shpool-bench: --device %s: known are cpu cuda\n", name);
-    return 1;
-}
-
 /* One that is read by getopt_long() into `options`; nonzero: bad. */
-static int take(int c, void *options)
+static int take(int c, const char *option, void *options)
 {
     bench_options *o = options;
 
     switch (c) {
     case 'd':
         o->device = optarg;
-        return check_device(optarg);
+        return (bench_choice(optarg, option, bench_device_names) < 0) ? -1 : 0;
     case 'a':
-        return bench_name_add(&o->allocators, "--allocator",
+        return bench_name_add(&o->allocators, option,
                               (strcmp(optarg, "own_slot") == 0) ? BENCH_OWN_SLOT : optarg);
     case 'S':
-        return bench_name_add(&o->skipped, "--skip", optarg);
+        return bench_name_add(&o->skipped, option, optarg);
     case 'b':
-        return bench_choices(optarg, "--binding", bench_binding_names, &o->bindings);
+        return bench_choices(optarg, option, bench_binding_names, &o->bindings);
     case 'w':
-        return bench_choices(optarg, "--workload", bench_workload_names, &o->workloads);
+        return bench_choices(optarg, option, bench_workload_names, &o->workloads);
     case 't':
-        return bench_numbers(optarg, "--threads", 1, SHPOOL_MAX_THREADS, &o->threads);
+        return bench_numbers(optarg, option, 1, SHPOOL_MAX_THREADS, &o->threads);
     case 'B':
-        return bench_numbers(optarg, "--bytes", 16, MOST_BYTES, &o->payload_bytes);
+        return bench_numbers(optarg, option, 16, MOST_BYTES, &o->payload_bytes);
     case 'T':
-        return bench_numbers(optarg, "--total", 16, MOST_BYTES, &o->total_bytes);
+        return bench_numbers(optarg, option, 16, MOST_BYTES, &o->total_bytes);
     case 'p':
-        return bench_numbers(optarg, "--threads-per-pool", 0, SHPOOL_MAX_THREADS,
+        return bench_numbers(optarg, option, 0, SHPOOL_MAX_THREADS,
                              &o->threads_per_pool);
     case 'o':
-        return bench_choices(optarg, "--scope", bench_scope_names, &o->scopes);
+        return bench_choices(optarg, option, bench_scope_names, &o->scopes);
     case 'm':
-        return bench_numbers(optarg, "--median", BENCH_LEAST_OBJECT, MOST_BYTES, &o->medians);
+        return bench_numbers(optarg, option, BENCH_LEAST_OBJECT, MOST_BYTES, &o->medians);
     case 'g':
-        return bench_decimal(optarg, "--sigma", 0.0, 4.0, &o->sigma);
+        return bench_decimal(optarg, option, 0.0, 4.0, &o->sigma);
     case 'U':
-        return bench_numbers(optarg, "--touch", 0, 1, &o->touched);
+        return bench_numbers(optarg, option, 0, 1, &o->touched);
     case 'i':
-        return bench_number(optarg, "-i", 1, 100000000u, &o->iterations);
+        return bench_number(optarg, option, 1, 100000000u, &o->iterations);
     case 's':
-        return bench_number(optarg, "-s", 0, 0xffffffffu, &o->seed);
+        return bench_number(optarg, option, 0, 0xffffffffu, &o->seed);
     case 'r':
-        return bench_number(optarg, "--repeats", 1, BENCH_REPEATS, &o->repeats);
+        return bench_number(optarg, option, 1, BENCH_REPEATS, &o->repeats);
     case 'u':
-        return bench_number(optarg, "--spin-up", 0, 10000, &o->spin_ms);
+        return bench_number(optarg, option, 0, 10000, &o->spin_ms);
     case 'j':
         o->json = (optarg != NULL) ? optarg : "-";
-        return 0;
+        return tool_no_name("shpool-bench", option, o->json);
     case 'c':
         o->csv = (optarg != NULL) ? optarg : "-";
-        return 0;
+        return tool_no_name("shpool-bench", option, o->csv);
     default:
         o->plot = optarg;
-        return bench_plot_check(optarg);
+        return tool_no_name("shpool-bench", option, optarg) || bench_plot_check(optarg);
     }
+}
+
+static int has_name(const bench_names *names, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < names->count; i++) {
+        if (strcmp(names->name[i], name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* --skip leaves names out of --allocator all; 1: one has no effect, and stderr says why. */
+static int skips_asked(const bench_options *options)
+{
+    size_t i;
+
+    for (i = 0; i < options->skipped.count; i++) {
+        const char *name = options->skipped.name[i];
+
+        if (has_name(&options->allocators, name)) {
+            fprintf(stderr, "shpool-bench: --skip %s contradicts --allocator %s; give one\n", name,
+                    name);
+            return 1;
+        }
+        if (!has_name(&options->allocators, "all")) {
+            fprintf(stderr, "shpool-bench: --skip %s leaves an allocator out of --allocator all, "
+                    "which is not given\n", name);
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* Check for conflicting options; nonzero: reported to stderr. */
@@ -135,8 +160,8 @@ static int conflicts(int argc, char **argv, void *options)
         return 1;
     }
     if ((o->payload_bytes.count != 0) && (o->total_bytes.count != 0)) {
-        fputs("shpool-bench: one of --bytes (payload) and --total (payload and metadata) can be "
-              "given\n", stderr);
+        fputs("shpool-bench: --bytes (payload) and --total (payload and metadata) exclude each "
+              "other; give one\n", stderr);
         return 1;
     }
     if ((o->json != NULL) && (o->csv != NULL) && (strcmp(o->json, o->csv) == 0)) {
@@ -144,8 +169,11 @@ static int conflicts(int argc, char **argv, void *options)
                 (strcmp(o->json, "-") == 0) ? "stdout" : o->json);
         return 1;
     }
+    if (skips_asked(o)) {
+        return 1;
+    }
     if ((o->json != NULL) && !bench_has_json()) {
-        fputs("shpool-bench: this build has no JSON support (jansson)\n", stderr);
+        tool_no_json("shpool-bench");
         return 1;
     }
     return 0;
@@ -179,18 +207,6 @@ int bench_options_parse(int argc, char **argv, bench_options *options)
 
 /* ---- the rest, once the device is known ---- */
 
-static int is_skipped(const bench_options *options, const char *name)
-{
-    size_t i;
-
-    for (i = 0; i < options->skipped.count; i++) {
-        if (strcmp(options->skipped.name[i], name) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* `all` becomes the names in the registry. */
 static int expand_allocators(bench_options *options)
 {
@@ -208,7 +224,7 @@ static int expand_allocators(bench_options *options)
         for (a = 0; !bad && (a < shpool_allocator_count()); a++) {
             const char *name = shpool_allocator_get(a)->name;
 
-            if (!is_skipped(options, name)) {
+            if (!has_name(&options->skipped, name)) {
                 bad = bench_name_add(&options->allocators, "--allocator all", name);
             }
         }

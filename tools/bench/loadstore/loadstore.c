@@ -91,7 +91,7 @@ typedef struct request {
     output           format;
 } request;
 
-static int take_option(int c, void *into)
+static int take_option(int c, const char *option, void *into)
 {
     request          *asked   = into;
     bench_ls_options *options = &asked->options;
@@ -100,18 +100,18 @@ static int take_option(int c, void *into)
     case 'T':
         return read_types(optarg, &options->type_bytes);
     case 't':
-        return bench_numbers(optarg, "--threads", 1, 1024, &options->threads);
+        return bench_numbers(optarg, option, 1, 1024, &options->threads);
     case 'v':
-        return bench_numbers(optarg, "--values", 1, 32, &options->values);
+        return bench_numbers(optarg, option, 1, 32, &options->values);
     case 'f':
         options->function = optarg;
         return 0;
     case 'B':
         return size(optarg, &options->bytes);
     case 'r':
-        return bench_number(optarg, "--repeats", 9, 10000, &options->repeats);
+        return bench_number(optarg, option, 9, 10000, &options->repeats);
     case 'w':
-        return bench_number(optarg, "--waves", 0, 1000000, &options->waves);
+        return bench_number(optarg, option, 0, 1000000, &options->waves);
     default:
         asked->format = (c == 'c') ? OUTPUT_CSV : OUTPUT_JSON;
         return 0;
@@ -337,7 +337,7 @@ int bench_loadstore(int argc, char **argv)
         return 1;
     }
     if ((out.format == OUTPUT_JSON) && (bench_ls_json_begin(&asked.options, &origin) != 0)) {
-        fputs("shpool-bench: this build has no JSON support (jansson)\n", stderr);
+        tool_no_json("shpool-bench");
         return 2;
     }
     if (out.format != OUTPUT_JSON) {

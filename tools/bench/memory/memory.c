@@ -87,22 +87,21 @@ static int read_limit(const char *text, uint64_t *limit)
 /* Whether there is such a question; if not, stderr says which there are. */
 static int check_question(const char *name)
 {
-    size_t i;
+    const char *known[QUESTIONS + 1];
+    size_t      i;
 
     for (i = 0; i < QUESTIONS; i++) {
-        if (strcmp(questions[i].name, name) == 0) {
+        known[i] = questions[i].name;
+        if (strcmp(known[i], name) == 0) {
             return 0;
         }
     }
-    fprintf(stderr, "shpool-bench: unknown question \"%s\"; known:", name);
-    for (i = 0; i < QUESTIONS; i++) {
-        fprintf(stderr, "%s %s", (i == 0) ? "" : ",", questions[i].name);
-    }
-    fputc('\n', stderr);
+    known[QUESTIONS] = NULL;
+    tool_unknown("shpool-bench memory", "a question", name, known);
     return -1;
 }
 
-static int take_option(int c, void *into)
+static int take_option(int c, const char *option, void *into)
 {
     request        *asked   = into;
     memory_options *options = &asked->options;
@@ -111,22 +110,22 @@ static int take_option(int c, void *into)
 
     switch (c) {
     case 'a':
-        return bench_name_add(&asked->specs, "--allocator", optarg);
+        return bench_name_add(&asked->specs, option, optarg);
     case 'R':
         options->replay = optarg;
         return 0;
     case 'l':
         return read_limit(optarg, &options->limit);
     case 'd':
-        bad = bench_number(optarg, "--device", 0, 63, &number);
+        bad = bench_number(optarg, option, 0, 63, &number);
         options->device = (int)number;
         return bad;
     case 'r':
-        return bench_number(optarg, "--repeats", 1, 10000, &options->repeats);
+        return bench_number(optarg, option, 1, 10000, &options->repeats);
     case 'p':
-        return bench_number(optarg, "--pairs", 1, 100000000u, &options->pairs);
+        return bench_number(optarg, option, 1, 100000000u, &options->pairs);
     default:
-        return bench_number(optarg, "--threads", 1, 64, &options->threads);
+        return bench_number(optarg, option, 1, 64, &options->threads);
     }
 }
 

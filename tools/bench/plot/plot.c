@@ -207,22 +207,16 @@ static void usage(FILE *to)
           "exit status: 0; 1: it cannot be drawn; 2: usage, or a file cannot be read\n", to);
 }
 
-/* The index in plot_figures[]; -1: it has no such name, and stderr says so. */
-static int find_figure(const char *name)
+/* In plot_figures[]; -1: there is none such, and stderr says so. */
+static int find_figure(const char *option, const char *name)
 {
-    int i;
+    const char *known[8] = {NULL};
+    size_t      i;
 
-    for (i = 0; plot_figures[i].name != NULL; i++) {
-        if (strcmp(plot_figures[i].name, name) == 0) {
-            return i;
-        }
+    for (i = 0; (plot_figures[i].name != NULL) && (i + 1 < SHPOOL_ARRAY_COUNT(known)); i++) {
+        known[i] = plot_figures[i].name;
     }
-    fprintf(stderr, "shpool-bench: --figure %s: known are", name);
-    for (i = 0; plot_figures[i].name != NULL; i++) {
-        fprintf(stderr, " %s", plot_figures[i].name);
-    }
-    fputc('\n', stderr);
-    return -1;
+    return bench_choice(name, option, known);
 }
 
 /* The command line's request. */
@@ -231,15 +225,15 @@ typedef struct request {
     int         figure;
 } request;
 
-static int take_option(int c, void *into)
+static int take_option(int c, const char *option, void *into)
 {
     request *asked = into;
 
     if (c == 'o') {
         asked->output = optarg;
-        return 0;
+        return tool_no_name("shpool-bench", option, optarg);
     }
-    asked->figure = find_figure(optarg);
+    asked->figure = find_figure(option, optarg);
     return asked->figure < 0;
 }
 
@@ -248,9 +242,13 @@ static int check_words(int argc, char **argv, void *into)
     const request *asked = into;
 
     (void)argv;
-    if ((asked->output == NULL) || (optind + 1 != argc)) {
-        fprintf(stderr, "shpool-bench: plot: give %s\n",
-                (asked->output == NULL) ? "-o FILE" : "one file of results");
+    if (optind + 1 != argc) {
+        fprintf(stderr, "shpool-bench: plot: exactly one file of results is needed, got %d\n",
+                argc - optind);
+        return -1;
+    }
+    if (asked->output == NULL) {
+        fputs("shpool-bench: plot: -o FILE is missing, which names the chart\n", stderr);
         return -1;
     }
     return 0;

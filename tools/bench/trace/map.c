@@ -58,34 +58,33 @@ static int check_picture(const char *svg, const char *trace)
     return 0;
 }
 
-static int read_color(const char *name, heap_map_color *color)
+static int read_color(const char *name, const char *option, heap_map_color *color)
 {
-    *color = (strcmp(name, "size") == 0) ? HEAP_MAP_SIZE : HEAP_MAP_THREAD;
-    if ((*color == HEAP_MAP_THREAD) && (strcmp(name, "thread") != 0)) {
-        fprintf(stderr, "shpool-bench: --color %s: known are thread and size\n", name);
-        return -1;
-    }
-    return 0;
+    static const char *const known[] = { "thread", "size", NULL };
+    const int at = bench_choice(name, option, known);
+
+    *color = (at == 1) ? HEAP_MAP_SIZE : HEAP_MAP_THREAD;
+    return (at < 0) ? -1 : 0;
 }
 
-static int take_option(int c, void *into)
+static int take_option(int c, const char *option, void *into)
 {
     options *o = into;
 
     switch (c) {
     case 's':
         o->svg = optarg;
-        return 0;
+        return tool_no_name("shpool-bench", option, optarg);
     case 'b':
-        return bench_number(optarg, "--block", 0, TRACE_NONE - 1, &o->block);
+        return bench_number(optarg, option, 0, TRACE_NONE - 1, &o->block);
     case 'r':
-        return bench_number(optarg, "--run", 1, TRACE_NONE - 1, &o->run);
+        return bench_number(optarg, option, 1, TRACE_NONE - 1, &o->run);
     case 'f':
-        return bench_number(optarg, "--from", 0, TRACE_NONE - 1, &o->map.from);
+        return bench_number(optarg, option, 0, TRACE_NONE - 1, &o->map.from);
     case 't':
-        return bench_number(optarg, "--to", 1, TRACE_NONE - 1, &o->map.to);
+        return bench_number(optarg, option, 1, TRACE_NONE - 1, &o->map.to);
     default:
-        return read_color(optarg, &o->map.color);
+        return read_color(optarg, option, &o->map.color);
     }
 }
 
@@ -93,8 +92,13 @@ static int check(int argc, char **argv, void *into)
 {
     options *o = into;
 
-    if ((optind + 1 != argc) || (o->svg == NULL)) {
-        fputs("shpool-bench: map needs a trace and --svg FILE\n", stderr);
+    if (optind + 1 != argc) {
+        fprintf(stderr, "shpool-bench: map: exactly one trace file is needed, got %d\n",
+                argc - optind);
+        return -1;
+    }
+    if (o->svg == NULL) {
+        fputs("shpool-bench: map: --svg FILE is missing, which names the picture\n", stderr);
         return -1;
     }
     o->file = argv[optind];

@@ -44,7 +44,7 @@ static void usage(FILE *to)
           "exit status: 0; 1: the trace cannot be read, or a run failed; 2: usage\n", to);
 }
 
-static int take_option(int c, void *into)
+static int take_option(int c, const char *option, void *into)
 {
     replay_options *o = into;
 
@@ -53,20 +53,16 @@ static int take_option(int c, void *into)
         o->allocator = optarg;
         return 0;
     case 't':
-        return bench_numbers(optarg, "--threads-per-pool", 1, SHPOOL_MAX_THREADS,
+        return bench_numbers(optarg, option, 1, SHPOOL_MAX_THREADS,
                              &o->threads_per_pool);
     case 'B':
-        return bench_number(optarg, "--bytes", 16, SHPOOL_MAX_SHARED, &o->bytes);
+        return bench_bytes(optarg, option, 16, SHPOOL_MAX_SHARED, &o->bytes);
     case 'A':
         o->arch = optarg;
         return 0;
     default:
         o->device = optarg;
-        if ((strcmp(optarg, "cpu") != 0) && (strcmp(optarg, "cuda") != 0)) {
-            fprintf(stderr, "shpool-bench: --device %s: known are cpu and cuda\n", optarg);
-            return -1;
-        }
-        return 0;
+        return (bench_choice(optarg, option, bench_device_names) < 0) ? -1 : 0;
     }
 }
 
@@ -75,7 +71,8 @@ static int check_trace(int argc, char **argv, void *into)
     replay_options *o = into;
 
     if (optind + 1 != argc) {
-        fputs("shpool-bench: one trace belongs after the options of replay\n", stderr);
+        fprintf(stderr, "shpool-bench: replay: exactly one trace file is needed, got %d\n",
+                argc - optind);
         return -1;
     }
     o->file = argv[optind];
