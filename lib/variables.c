@@ -66,8 +66,8 @@ shpool_status shpool_config_cache_bytes(uint64_t *bytes_p)
     if (shpool_spec_number(value, 1, bytes_p)) {
         return SHPOOL_OK;
     }
-    return shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_CACHE_BYTES \"%.100s\" is no number of bytes; "
-                        "give digits, and K, M or G for 1,024 each", value);
+    return shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_CACHE_BYTES \"%.100s\" is not a number of bytes; "
+                        "give digits, and K, M or G if needed: 64M", value);
 }
 
 int shpool_binding_parse(const char *text, uint32_t *binding_p)
@@ -91,7 +91,7 @@ shpool_status shpool_config_binding(uint32_t *binding_p)
     if ((value == NULL) || shpool_binding_parse(value, binding_p)) {
         return SHPOOL_OK;
     }
-    return shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_BINDING \"%.100s\" is not possible, it takes "
+    return shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_BINDING \"%.100s\" is unknown, it takes "
                         SHPOOL_BINDING_WORDS, value);
 }
 
@@ -111,7 +111,7 @@ shpool_status shpool_config_check(void)
     }
 
     text = shpool_text_make(detail, sizeof(detail));
-    shpool_text_add(&text, "SHPOOL_LOG_LEVEL \"%s\" is no level", value);
+    shpool_text_add(&text, "SHPOOL_LOG_LEVEL \"%s\" is not a level", value);
     shpool_text_add_guess(&text, value, shpool_level_names, SHPOOL_LEVEL_COUNT);
     shpool_text_add(&text, "; known levels: ");
     shpool_text_add_names(&text, shpool_level_names, SHPOOL_LEVEL_COUNT);

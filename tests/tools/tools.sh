@@ -94,6 +94,16 @@ expect 1 'no_such_file cannot be read: No such file' $info link no_such_file --a
 expect 1 'known allocators' $info link "$0" --arch sm_90 --allocator nobody
 expect 1 'no LTO-IR\|nvJitLink' $info link "$0" --arch sm_90 --allocator null
 expect 0 'SHPOOL_CACHE_BYTES (number, in bytes)' $info config
+expect 1 '^  invalid  SHPOOL_CACHE_BYTES "-1" is not a number of bytes.*K, M or G' \
+    env SHPOOL_CACHE_BYTES=-1 $info config
+expect 1 '^  invalid  SHPOOL_BINDING "tabel" is unknown, it takes table or linked' \
+    env SHPOOL_BINDING=tabel $info config
+expect 1 '^  invalid  SHPOOL_CACHE_DIR "here" does not begin with /' \
+    env SHPOOL_CACHE_DIR=here $info config
+expect 1 '^  invalid  .*did you mean "bins"' env SHPOOL_DEVICE_ALLOCATOR='log|bin' $info config
+expect 1 '^  invalid  .*did you mean "bitmap"' env SHPOOL_ALLOCATOR=bitmpa $info config
+expect 1 '^  invalid  SHPOOL_LOG_LEVEL "wran" is not a level (did you mean "warn"?)' \
+    env SHPOOL_LOG_LEVEL=wran $info config
 expect 0 '^usage' $bench --help
 expect 2 'shpool-bench --help' $bench --nonsense
 expect 2 '"blocks" is not a command (did you mean "block"?); known: block, compare' $bench blocks
@@ -158,6 +168,8 @@ if $info list --json >"$out" 2>/dev/null; then
     expect 0 '"allocators"' $info list --json
     expect 0 '"archs"' $info archs --json
     expect 0 '"unit"' $info config --json
+    expect 0 '"invalid": null' $info config --json
+    expect 1 '"invalid": "SHPOOL_CACHE_BYTES ' env SHPOOL_CACHE_BYTES=-1 $info config --json
     expect 0 '"device_allocators"' $info device --json
     expect 0 '"key": "hard",' $info device --json
     expect 0 '"lto_ir"' $info show null --json

@@ -2,6 +2,8 @@
 /* shpool-info: shared by its commands: the facts, and the messages of failures. */
 #include "info.h"
 
+#include <shpool/device/provider.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -60,6 +62,48 @@ void info_plan_examples(const shpool_allocator *allocator, info_example examples
                                             .payload_bytes = shapes[i].payload };
         examples[i].status = shpool_plan(allocator->name, &examples[i].want, &examples[i].pool);
     }
+}
+
+/* Of the keys' values only an opened device knows. */
+static shpool_status check_device_spec(const char *text)
+{
+    const shpool_device_provider *found;
+    shpool_spec spec;
+    shpool_status status = shpool_spec_parse("SHPOOL_DEVICE_ALLOCATOR", text, &spec);
+
+    for (uint32_t i = 0; (status == SHPOOL_OK) && (i < spec.layers); i++) {
+        status = shpool_device_provider_find(spec.layer[i].name, &found);
+    }
+    return status;
+}
+
+static shpool_status check_cache_dir(const char *folder)
+{
+    return (folder[0] == '/') ? SHPOOL_OK
+                              : shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_CACHE_DIR \"%s\" does not "
+                                             "begin with /", folder);
+}
+
+const char *info_invalid(size_t index)
+{
+    const char *value = shpool_config_variable(index).value;
+    shpool_status status = SHPOOL_OK;
+    uint64_t bytes;
+    uint32_t binding;
+
+    if (value == NULL) {
+        return NULL;
+    }
+    switch (index) {
+    case SHPOOL_VARIABLE_ALLOCATOR:        status = info_select().status; break;
+    case SHPOOL_VARIABLE_BINDING:          status = shpool_config_binding(&binding); break;
+    case SHPOOL_VARIABLE_CACHE_BYTES:      status = shpool_config_cache_bytes(&bytes); break;
+    case SHPOOL_VARIABLE_CACHE_DIR:        status = check_cache_dir(value); break;
+    case SHPOOL_VARIABLE_DEVICE_ALLOCATOR: status = check_device_spec(value); break;
+    case SHPOOL_VARIABLE_LOG_LEVEL:        status = shpool_config_check(); break;
+    default:                               break; /* of a path, what is not there is no error */
+    }
+    return (status == SHPOOL_OK) ? NULL : shpool_last_error();
 }
 
 /* ---- options and failures ---- */

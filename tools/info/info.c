@@ -219,6 +219,7 @@ static int device(int json)
 static int config(int json)
 {
     shpool_variable variable;
+    int status = EXIT_OK;
 
     if (json) {
         return json_config();
@@ -229,8 +230,12 @@ static int config(int json)
         printf("  %s\n", variable.text);
         printf("  default  %s\n", variable.default_value);
         printf("  value    %s\n", (variable.value != NULL) ? variable.value : "(not set)");
+        if (info_invalid(i) != NULL) {
+            printf("  invalid  %s\n", shpool_last_error());
+            status = EXIT_FAILED;
+        }
     }
-    return EXIT_OK;
+    return status;
 }
 
 static int archs(int json)

@@ -38,6 +38,10 @@ const char *info_cap_text(unsigned index);
 
 void info_plan_examples(const shpool_allocator *allocator, info_example examples[INFO_EXAMPLES]);
 
+/* Why the value of a variable (SHPOOL_VARIABLE_*) is refused where it is used; NULL: it is not, or
+ * there is none.  Valid until the next call of the library. */
+const char *info_invalid(size_t index);
+
 /* Print shpool_last_error() to stderr; returns EXIT_FAILED. */
 int info_failed(void);
 

@@ -152,14 +152,20 @@ int json_config(void)
 {
     json_t *list = json_array();
     shpool_variable variable;
+    int failed = 0;
+    int status;
 
     for (size_t i = 0; shpool_variable_get(i, &variable) == SHPOOL_OK; i++) {
+        const char *invalid = info_invalid(i);
+
+        failed |= (invalid != NULL);
         json_array_append_new(list, json_pack(
-            "{s:s, s:s, s:s, s:s, s:s, s:o}", "name", variable.name, "type", variable.type, "unit",
+            "{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", variable.name, "type", variable.type, "unit",
             variable.unit, "default", variable.default_value, "text", variable.text, "value",
-            value_json(variable.value)));
+            value_json(variable.value), "invalid", value_json(invalid)));
     }
-    return print_json(json_pack("{s:o}", "variables", list));
+    status = print_json(json_pack("{s:o}", "variables", list));
+    return (status == EXIT_OK) && failed ? EXIT_FAILED : status;
 }
 
 /* One key of a device allocator: `key=VALUE  what it means`, and lines that go on with it. */
