@@ -111,11 +111,27 @@ check "as many rows" test "$(awk '$2 == "spec"' "$work/csv" | wc -l)" = 108
 check "as many in the table" test "$(grep -c '^[a-z]' "$work/a.txt")" = 109 # and the heading
 check "CSV and JSON tell the same" diff "$work/csv" "$work/json"
 check "a row that cannot be says so" grep -q '^[0-9]* note n/a: a thread of another' "$work/csv"
-check "a spec that asks for too much" $cpu --allocator null --allocator bitmap:payload_bytes=1M \
+# a spec's own size is the one that is measured, and shown
+check "a spec with a size" $cpu --allocator bitmap:payload_bytes=1K --workload pairs -i 1 \
+    --json="$work/own.json" --csv="$work/own.csv"
+cp "$work/out" "$work/own.txt"
+check "the header has it" grep -q ', payload 1024 bytes a block, ' "$work/own.txt"
+check "the table has it" grep -q '^bitmap:payload_bytes=1K .* pairs *64 *1024 ' "$work/own.txt"
+check "the JSON has it, twice" test "$(grep -c '"payload_bytes": 1024,' "$work/own.json")" = 2
+check "the CSV has it" grep -q '^bitmap:payload_bytes=1K,bitmap,table,pairs,measured,64,1024,0,' \
+    "$work/own.csv"
+expect 0 ', 1 iterations, ' $cpu \
+    --allocator bitmap:payload_bytes=1K --allocator bitmap --workload pairs -i 1
+check "no size for several" sh -c "! grep -q 'bytes a block' '$work/out'"
+expect 0 '^null:total_bytes=8K .* pairs *64 *0 ' $cpu --allocator null:total_bytes=8K \
+    --workload pairs -i 1
+expect 0 ', payload 2048 bytes a block' env SHPOOL_ALLOCATOR=null:payload_bytes=2k \
+    $cpu --workload pairs -i 1
+check "a spec that asks for too much" $cpu --allocator null --allocator bitmap:payload_bytes=900K \
     --workload pairs -i 1 --json="$work/big.json" --csv="$work/big.csv"
 csv_members "$work/big.csv" >"$work/csv_big"
 json_members "$work/big.json" >"$work/json_big"
-check "its note has quotes" grep -q '^2 note n/a: spec "bitmap:payload_bytes=1M"' "$work/csv_big"
+check "its note has quotes" grep -q '^2 note n/a: spec "bitmap:payload_bytes=900K"' "$work/csv_big"
 check "the same in both" diff "$work/csv_big" "$work/json_big"
 check "three samples" test "$(awk '$1 == 1 && $2 == "gops_samples" { print NF - 2 }' \
     "$work/csv")" = 3

@@ -26,7 +26,25 @@ static int64_t only(const bench_list *list)
     return (list->count == 1) ? (int64_t)list->value[0] : -1;
 }
 
-/* All but the command; -1: the GPU's facts are unknown, and stderr says why. */
+/* The payload of all points, which a spec may set; -1: there are several, or none. */
+static int64_t only_payload(const bench_options *options)
+{
+    const size_t step = bench_workload_points(options);
+    bench_point  first;
+    bench_point  point;
+    size_t       i;
+
+    bench_point_at(options, 0, &first);
+    for (i = step; i < bench_points(options); i += step) {
+        bench_point_at(options, i, &point);
+        if (point.payload_bytes != first.payload_bytes) {
+            return -1;
+        }
+    }
+    return (first.payload_bytes != 0) ? (int64_t)first.payload_bytes : -1;
+}
+
+/* All but the command; -1: the GPU does not say, and stderr says why. */
 static int set_facts(bench_facts *facts, const bench_options *options, int cuda, const char *why)
 {
     bench_origin *origin = &facts->origin;
@@ -43,7 +61,7 @@ static int set_facts(bench_facts *facts, const bench_options *options, int cuda,
         return -1;
     }
     facts->threads       = only(&options->threads);
-    facts->payload_bytes = only(&options->payload_bytes);
+    facts->payload_bytes = only_payload(options);
     facts->iterations    = options->iterations;
     facts->repeats       = options->repeats;
     facts->seed          = options->seed;

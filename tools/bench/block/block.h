@@ -54,13 +54,13 @@ size_t bench_points(const bench_options *options);
 size_t bench_workload_points(const bench_options *options);
 
 /** Point `index`; workloads (of objects: touched, medians, scopes) change fastest, then bindings,
- *  allocators, pools, threads. */
+ *  allocators, pools, threads.  A spec's own size and threads of a pool are those of its points. */
 void bench_point_at(const bench_options *options, size_t index, bench_point *point);
-
-/* ---- what a point means for a pool and a kernel: point.c ---- */
 
 /** A point's configuration for shpool_plan(). */
 void bench_point_config(const bench_point *point, shpool_config *want);
+
+/* ---- what a point means for a pool and a kernel: point.c ---- */
 
 /** The row cannot exist, because... */
 void bench_row_absent(bench_row *row, const char *why);

@@ -346,6 +346,29 @@ static void set_workload(const bench_options *options, size_t index, bench_point
     }
 }
 
+void bench_point_config(const bench_point *point, shpool_config *want)
+{
+    memset(want, 0, sizeof(*want));
+    want->block_threads    = point->threads;
+    want->payload_bytes    = point->payload_bytes;
+    want->total_bytes      = point->total_bytes;
+    want->threads_per_pool = point->threads_per_pool;
+}
+
+/* A spec's own size and threads of a pool count, not those of the sweep. */
+static void apply_spec(bench_point *point)
+{
+    shpool_selection selection;
+    shpool_config    want;
+
+    bench_point_config(point, &want);
+    if (shpool_select(point->spec, &want, &selection) == SHPOOL_OK) { /* not the baseline's */
+        point->payload_bytes    = want.payload_bytes;
+        point->total_bytes      = want.total_bytes;
+        point->threads_per_pool = want.threads_per_pool;
+    }
+}
+
 void bench_point_at(const bench_options *options, size_t index, bench_point *point)
 {
     const bench_names *specs = &options->allocators;
@@ -364,4 +387,5 @@ void bench_point_at(const bench_options *options, size_t index, bench_point *poi
     point->payload_bytes = (size == &options->payload_bytes) ? bytes : 0;
     point->total_bytes   = (size == &options->payload_bytes) ? 0 : bytes;
     point->threads       = options->threads.value[digit(&index, options->threads.count)];
+    apply_spec(point);
 }

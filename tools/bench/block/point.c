@@ -15,15 +15,6 @@ void bench_row_absent(bench_row *row, const char *why)
     snprintf(row->note, sizeof(row->note), "n/a: %s", why);
 }
 
-void bench_point_config(const bench_point *point, shpool_config *want)
-{
-    memset(want, 0, sizeof(*want));
-    want->block_threads    = point->threads;
-    want->payload_bytes    = point->payload_bytes;
-    want->total_bytes      = point->total_bytes;
-    want->threads_per_pool = point->threads_per_pool;
-}
-
 int bench_row_refused(bench_row *row, shpool_status status)
 {
     if ((status == SHPOOL_ERR_TOO_SMALL) || (status == SHPOOL_ERR_TOO_LARGE)) {
