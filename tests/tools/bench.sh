@@ -347,7 +347,16 @@ expect 1 ' 1 holds less;' $bench compare --fail-on 9 "$work/ramp.json" "$work/le
 expect 0 ' 1 same;' $bench compare --fail-on 9 "$work/less.json" "$work/ramp.json"
 expect 0 ' 107 only in A;' $bench compare "$quiet" "$work/one.json"
 expect 1 ' only in A;' $bench compare --fail-on 9 "$quiet" "$work/one.json"
-expect 0 '^# other seed: A 1; B 9$' $bench compare "$quiet" "$work/one.json"
+expect 0 '^# seed differs: A 1; B 9$' $bench compare "$quiet" "$work/one.json"
+# of a sweep, which has no single value, all that its rows have
+check "a sweep's threads and bytes" $cpu --allocator null --workload pairs -i 1 --repeats 1 \
+    --threads 32-128 --bytes 4k,8k --json="$work/swept.json"
+check "others by total" $cpu --allocator null --workload pairs -i 1 --repeats 1 \
+    --total 8K --json="$work/total.json"
+expect 0 '^# threads differs: A 32, 64, 128; B 64$' $bench compare "$work/swept.json" \
+    "$work/total.json"
+expect 0 '^# payload_bytes differs: A none; B 4096, 8192$' $bench compare "$work/total.json" \
+    "$work/swept.json"
 # commanded WORDS...: a.json of a command with these at its end; their quotes as in JSON
 commanded() { sed "s|^  \"command\": \".*\"|  \"command\": \"shpool-bench -i 5 $*\"|" "$quiet"; }
 commanded >"$work/plain.json"
@@ -367,7 +376,7 @@ check "is read, too" sh -c '! "$1" compare "$2" "$3" | grep "other command"' - $
     "$work/before.json" "$work/it's after.json"
 for words in '-s 9' '--plot chart.gp --skip null' '--json pairs' '--threads=--json'; do
     commanded "$words" >"$work/words.json"
-    expect 0 "^# other command: A shpool-bench -i 5 *; B shpool-bench -i 5 $words\$" \
+    expect 0 "^# command differs: A shpool-bench -i 5 *; B shpool-bench -i 5 $words\$" \
         $bench compare "$work/plain.json" "$work/words.json"
 done
 sed 's/"format": 1,/"format": 99,/' "$quiet" >"$work/format.json"

@@ -296,18 +296,55 @@ static void put_row(const bench_row *row, int width, const change *rate, const c
     printf("  %s\n", (v == SAME) ? "" : verdicts[v].text);
 }
 
-/* Facts that do not affect the figures are left out: the time, and the output files. */
-static void put_other_facts(const bench_column *columns, const void *a, const void *b)
+/* The values of a member in all rows, each once and in their order: a sweep has several. */
+static void add_swept(shpool_text *text, const bench_results *in, const char *name)
+{
+    const bench_column *c = bench_row_columns;
+    bench_list          values = {0, {0}};
+
+    while ((c->name != NULL) && (strcmp(c->name, name) != 0)) {
+        c++;
+    }
+    for (size_t i = 0; (c->name != NULL) && (c->kind == BENCH_U32) && (i < in->count); i++) {
+        const uint32_t value =
+            *(const uint32_t *)(const void *)((const char *)&in->rows[i] + c->offset);
+
+        if ((value != 0) && !bench_list_has(&values, value) &&
+            (bench_list_add(&values, value) == 0)) {
+            shpool_text_add(text, "%s%u", (values.count > 1) ? ", " : "", (unsigned)value);
+        }
+    }
+    if (values.count == 0) {
+        shpool_text_add(text, "none");
+    }
+}
+
+/* What a file says of a fact; of those that a sweep has no single value for, what its rows have. */
+static void fact_text(const bench_column *column, const void *record, const bench_results *in,
+                      char *text, size_t bytes)
+{
+    shpool_text swept;
+
+    bench_cell(column, record, text, bytes);
+    if ((column->kind == BENCH_INT) && (text[0] == '\0')) {
+        swept = shpool_text_make(text, bytes);
+        add_swept(&swept, in, column->name);
+    }
+}
+
+/* All that differs, except what says nothing about the figures: when, and where results went. */
+static void put_other_facts(const bench_column *columns, const bench_results *a, const void *in_a,
+                            const bench_results *b, const void *in_b)
 {
     char text_a[BENCH_COMMAND_BYTES];
     char text_b[BENCH_COMMAND_BYTES];
 
     for (const bench_column *c = columns; c->name != NULL; c++) {
-        bench_cell(c, a, text_a, sizeof(text_a));
-        bench_cell(c, b, text_b, sizeof(text_b));
+        fact_text(c, in_a, a, text_a, sizeof(text_a));
+        fact_text(c, in_b, b, text_b, sizeof(text_b));
         if ((strcmp(text_a, text_b) != 0) && (strcmp(c->name, "date") != 0) &&
             ((strcmp(c->name, "command") != 0) || !bench_command_same(text_a, text_b))) {
-            printf("# other %s: A %s; B %s\n", c->name, text_a, text_b);
+            printf("# %s differs: A %s; B %s\n", c->name, text_a, text_b);
         }
     }
 }
@@ -317,8 +354,8 @@ static void put_header(const bench_results *a, const bench_results *b, const cha
 {
     printf("# A: %s, %s\n# B: %s, %s\n", path_a, a->facts.origin.date, path_b,
            b->facts.origin.date);
-    put_other_facts(bench_origin_columns, &a->facts.origin, &b->facts.origin);
-    put_other_facts(bench_fact_columns, &a->facts, &b->facts);
+    put_other_facts(bench_origin_columns, a, &a->facts.origin, b, &b->facts.origin);
+    put_other_facts(bench_fact_columns, a, &a->facts, b, &b->facts);
     printf("# speed is B's over A's: above 1 B is faster; what differs by less than noise (%% of "
            "the rate: 3 sigma, at least %g) is not named\n", options->noise);
     printf("%-18s %-7s %-*s %7s %7s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", "allocator",
