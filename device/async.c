@@ -206,8 +206,8 @@ static shpool_status async_malloc(void *self, size_t bytes, shpool_stream stream
     result = driver_alloc(a, bytes, stream, &ptr);
     if (result == CU_ERROR_OUT_OF_MEMORY) {
         atomic_fetch_add(&a->failures, 1);
-        return shpool_error(SHPOOL_ERR_NO_MEMORY, "%zu bytes were asked for on device %d, its pool "
-                            "has no more; %llu bytes of it are live", bytes,
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "%zu bytes were requested on device %d, its "
+                            "pool has no more; %llu bytes of it are live", bytes,
                             a->lanes.device->ordinal,
                             (unsigned long long)atomic_load(&a->live_bytes));
     }
@@ -354,7 +354,7 @@ static shpool_status async_capture(void *self, uint64_t id_high, uint64_t id_low
 {
     (void)self;
     return ((id_high == 0) && (id_low == 0))
-               ? shpool_error(SHPOOL_ERR_INVALID, "0, 0 stands for no pool, choose other numbers")
+               ? shpool_error(SHPOOL_ERR_INVALID, "the numbers 0, 0 mean no pool: choose others")
                : SHPOOL_OK;
 }
 

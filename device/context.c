@@ -2,6 +2,7 @@
 /* Contexts: creation, sharing, destruction, accessors, timers, the description of a device. */
 #include "context.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +92,8 @@ static shpool_status check_options(const shpool_context_options *options)
                             sizeof(*options));
     }
     if ((options->flags & ~(uint32_t)ALL_FLAGS) != 0) {
-        return shpool_error(SHPOOL_ERR_INVALID, "the flags 0x%x are not all known, 0x%x are",
+        return shpool_error(SHPOOL_ERR_INVALID, "the flags 0x%x contain unknown bits, known are "
+                            "0x%x",
                             options->flags, (unsigned)ALL_FLAGS);
     }
     if (((options->flags & SHPOOL_CONTEXT_NEW_STREAM) != 0) &&
@@ -181,7 +183,8 @@ static shpool_status print(const shpool_context *context)
     if (status != SHPOOL_OK) {
         return status;
     }
-    return (puts(text) < 0) ? shpool_error(SHPOOL_ERR_SYSTEM, "writing to stdout failed")
+    return (puts(text) < 0) ? shpool_error(SHPOOL_ERR_SYSTEM, "the standard output: %s",
+                                           shpool_file_error(errno))
                             : SHPOOL_OK;
 }
 
@@ -244,7 +247,7 @@ shpool_status shpool_context_create_args(int argc, char *const argv[], uint32_t 
     }
     if ((argc >= 2) && (argv != NULL) && (argv[1] != NULL) &&
         !shpool_spec_number(argv[1], 0, &ordinal)) {
-        return shpool_error(SHPOOL_ERR_SPEC, "\"%.100s\" is no device number; give digits only",
+        return shpool_error(SHPOOL_ERR_SPEC, "\"%.100s\" is not a device number; give digits only",
                             argv[1]);
     }
     options.device = (ordinal < INT32_MAX) ? (int32_t)ordinal : INT32_MAX;

@@ -30,7 +30,8 @@ static shpool_device_allocator *allocator_of(int device)
     shpool_device_allocator *allocator = NULL;
 
     if ((device < 0) || (device >= MAX_DEVICES)) {
-        (void)shpool_error(SHPOOL_ERR_NOT_FOUND, "device %d: hooks serve 0 to %d", device,
+        (void)shpool_error(SHPOOL_ERR_NOT_FOUND, "device %d is not possible: the hooks serve "
+                           "devices 0 to %d", device,
                            MAX_DEVICES - 1);
         return NULL;
     }

@@ -234,8 +234,8 @@ static shpool_status prepare(const shpool_device_handle *handle, int device,
     shpool_status status = shpool_handle_check(handle);
 
     if ((status == SHPOOL_OK) && (device < -1)) {
-        status = shpool_error(SHPOOL_ERR_NOT_FOUND, "device %d was asked for; devices are numbered "
-                              "from 0, and -1 is the one of the memory", device);
+        status = shpool_error(SHPOOL_ERR_NOT_FOUND, "device %d is not possible: devices are "
+                              "numbered from 0, and -1 is the memory's own", device);
     }
     if (status == SHPOOL_OK) {
         status = shpool_driver_get(&cu);

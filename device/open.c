@@ -38,8 +38,8 @@ static shpool_status find_all(const shpool_spec *spec,
             return status;
         }
         if (((found[i]->flags & SHPOOL_DEVICE_LAYER) == 0) && (i + 1 < spec->layers)) {
-            return shpool_error(SHPOOL_ERR_SPEC, "\"%s\" is a base and stands on nothing; it "
-                                "belongs at the end", found[i]->name);
+            return shpool_error(SHPOOL_ERR_SPEC, "\"%s\" is a base, not a layer: it must be the "
+                                "last name of the spec", found[i]->name);
         }
     }
     return SHPOOL_OK;

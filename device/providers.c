@@ -104,8 +104,9 @@ static shpool_status check(const shpool_device_provider *p)
                             SHPOOL_DEVICE_ABI, sizeof(*p));
     }
     if ((p->name == NULL) || !shpool_name_is_valid(p->name)) {
-        return shpool_error(SHPOOL_ERR_INVALID, "\"%.64s\" is no name, it must be [a-z][a-z0-9_]* "
-                            "and shorter than %u", (p->name != NULL) ? p->name : "(null)",
+        return shpool_error(SHPOOL_ERR_INVALID, "\"%.64s\" is not a valid name, it must be "
+                            "[a-z][a-z0-9_]* and shorter than %u",
+                            (p->name != NULL) ? p->name : "(null)",
                             SHPOOL_NAME_BYTES);
     }
     if ((p->create == NULL) || (p->destroy == NULL) || (p->malloc == NULL) || (p->free == NULL) ||

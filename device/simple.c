@@ -30,7 +30,7 @@ static shpool_status simple_create(const shpool_device_setup *setup, void **self
         return status;
     }
     if (setup->option_count > 0) {
-        return shpool_error(SHPOOL_ERR_SPEC, "it has no key \"%s\", it has none at all",
+        return shpool_error(SHPOOL_ERR_SPEC, "it has no key \"%s\": it takes no keys",
                             setup->options[0].key);
     }
     s = calloc(1, sizeof(*s));
@@ -72,7 +72,7 @@ static shpool_status refused(simple *s, size_t bytes, cu_result result)
 {
     if (result == CU_ERROR_OUT_OF_MEMORY) {
         atomic_fetch_add(&s->failures, 1);
-        return shpool_error(SHPOOL_ERR_NO_MEMORY, "%zu bytes were asked for on device %d, the "
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "%zu bytes were requested on device %d, the "
                             "driver has none left; this allocator holds %llu bytes, all live",
                             bytes, s->device->ordinal,
                             (unsigned long long)atomic_load(&s->live_bytes));

@@ -34,7 +34,7 @@ shpool_status shpool_arch_get(size_t index, shpool_arch *arch_p)
     memset(arch_p, 0, sizeof(*arch_p));
     if (index >= ARCH_COUNT) {
         return shpool_error(SHPOOL_ERR_NOT_FOUND,
-                            "architecture %zu was asked for, there are 0..%zu", index,
+                            "architecture %zu does not exist, there are 0..%zu", index,
                             ARCH_COUNT - 1);
     }
     *arch_p = archs[index];
@@ -79,7 +79,7 @@ shpool_status shpool_arch_find(const char *name, shpool_arch *arch_p)
     }
 
     text = shpool_text_make(detail, sizeof(detail));
-    shpool_text_add(&text, "no limits are known of architecture \"%.32s\"; known ones:", name);
+    shpool_text_add(&text, "architecture \"%.32s\" is unknown; known ones:", name);
     for (size_t i = 0; i < ARCH_COUNT; i++) {
         shpool_text_add(&text, "%s sm_%u", (i > 0) ? "," : "", archs[i].arch);
     }

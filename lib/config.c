@@ -20,11 +20,11 @@
 static const shpool_variable variables[SHPOOL_VARIABLE_COUNT] = {
     [SHPOOL_VARIABLE_ALLOCATOR] = {
         PREFIX "ALLOCATOR", "spec", "", SHPOOL_DEFAULT_ALLOCATOR,
-        "allocator that serves where a program names none: name or name:key=value,... with the "
-        "keys payload_bytes or total_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment "
+        "allocator of programs that name none: name or name:key=value,... with the keys "
+        "payload_bytes or total_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment "
         "(16..1024), stats and check (0 or 1), spill, spill_bytes, spill_blocks, trace (a file), "
-        "trace_bytes (bytes; K, M, G), trace_blocks (1..1024), binding (table, linked), copies "
-        "(0 or 1)", NULL },
+        "trace_bytes (bytes; K, M, G), trace_blocks (1..1024), binding (table, linked), copies (0 "
+        "or 1)", NULL },
     [SHPOOL_VARIABLE_BINDING] = {
         PREFIX "BINDING", "word", "", "table",
         "how kernels that are compiled for the function table get their allocator: table (by calls "
@@ -33,7 +33,7 @@ static const shpool_variable variables[SHPOOL_VARIABLE_COUNT] = {
     [SHPOOL_VARIABLE_CACHE_BYTES] = {
         PREFIX "CACHE_BYTES", "number", "bytes", "64M",
         "most bytes (K, M, G) of this user's files in SHPOOL_CACHE_DIR, looked at when a kernel is "
-        "joined; what was not used for longest is deleted first, 0: all", NULL },
+        "joined; the least recently used are deleted first; 0 deletes all", NULL },
     [SHPOOL_VARIABLE_CACHE_DIR] = {
         PREFIX "CACHE_DIR", "path", "", "",
         "folder in which kernels that shpool_link() joined are kept for other processes; begins "
@@ -41,7 +41,7 @@ static const shpool_variable variables[SHPOOL_VARIABLE_COUNT] = {
         "programs", NULL },
     [SHPOOL_VARIABLE_DEVICE_ALLOCATOR] = {
         PREFIX "DEVICE_ALLOCATOR", "spec", "", SHPOOL_DEFAULT_DEVICE_BASE,
-        "device allocator that is shared by all that names none: layers outermost first, then the "
+        "shared device allocator, for calls that name none: layers outermost first, then the "
         "base, layer:key=value,...|layer|base:key=value; shpool-info device lists them", NULL },
     [SHPOOL_VARIABLE_LOG_LEVEL] = {
         PREFIX "LOG_LEVEL", "level", "", "none",

@@ -229,8 +229,8 @@ shpool_status shpool_cubin_variables(const void *cubin, size_t bytes, size_t *co
         (file.head.e_ident[EI_CLASS] != ELFCLASS64) ||
         (file.head.e_shentsize != sizeof(section)) || (file.head.e_shnum == 0)) {
         /* 0 sections: ELF's way to say that there are more than 65,279 */
-        return shpool_error(SHPOOL_ERR_LINK, "what nvJitLink or the cache gave, %zu bytes, is no "
-                            "cubin, or has more than 65,279 sections", bytes);
+        return shpool_error(SHPOOL_ERR_LINK, "the %zu bytes from nvJitLink or the cache are not a "
+                            "cubin, or have more than 65,279 sections", bytes);
     }
     for (uint32_t i = 0; i < file.head.e_shnum; i++) {
         if (read_section(&file, i, &section) && (section.sh_type == SHT_SYMTAB)) {

@@ -145,8 +145,9 @@ shpool_status shpool_descriptor_check(const shpool_allocator *allocator, shpool_
                           allocator->name);
         }
         if ((one->newer != NULL) && (one->newer->arch <= one->arch)) { /* nor a circle */
-            return refuse(why, SHPOOL_ERR_INVALID, "the LTO-IR of \"%s\" for sm_%u has newer one "
-                          "for sm_%u: architectures must ascend", allocator->name, one->arch,
+            return refuse(why, SHPOOL_ERR_INVALID, "the LTO-IR of \"%s\" for sm_%u is followed by "
+                          "one for sm_%u: list architectures in ascending order",
+                          allocator->name, one->arch,
                           one->newer->arch);
         }
     }

@@ -219,8 +219,8 @@ extern "C" shpool_status shpool_image_kernel(const shpool_pool *pool, const void
     *kernel_p = NULL;
     if (!is_own(pool->library)) {
         return shpool_error(SHPOOL_ERR_BINDING, "the pool of \"%s\" was opened by another program "
-                            "or shared library than the one that launches, and is joined with the "
-                            "kernels of that one: open a pool where the kernel is", pool->name);
+                            "or shared library than the one that launches, and was joined with "
+                            "the kernels there: open a pool where the kernel is", pool->name);
     }
     status = shpool_cuda_status(cudaFuncGetName(&name, function), "cudaFuncGetName");
     if (status == SHPOOL_OK) {

@@ -151,7 +151,8 @@ static shpool_status join_and_keep(kept *one, const shpool_link_input *input)
         fault = shpool_disk_put(one->folder, one->limit, &one->key, &one->entry);
     }
     if (fault != NULL) {
-        shpool_message(SHPOOL_LEVEL_WARN, "SHPOOL_CACHE_DIR \"%.1000s\" keeps no linked kernel: %s",
+        shpool_message(SHPOOL_LEVEL_WARN, "SHPOOL_CACHE_DIR \"%.1000s\" cannot be used, so linked "
+                       "kernels are kept in memory only: %s",
                        one->folder, fault);
     }
     return status;

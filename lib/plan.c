@@ -279,7 +279,7 @@ static shpool_status too_large(const pool_sizes *sizes, const shpool_pool *pool,
     if (fits > 0) {
         shpool_text_add(&text, "payload_bytes %llu would fit", fits);
     } else {
-        shpool_text_add(&text, "no payload fits into so many pools: use fewer threads or more "
+        shpool_text_add(&text, "no payload fits into that many pools: use fewer threads or more "
                         "threads_per_pool");
     }
     return shpool_error(SHPOOL_ERR_TOO_LARGE, "%s", detail);
@@ -441,9 +441,10 @@ shpool_status shpool_same_geometry(shpool_layout_fn layout, const shpool_pool *p
     if ((largest != pool->largest) || (mine.word[0] != pool->word[0]) ||
         (mine.word[1] != pool->word[1])) {
         return shpool_error(SHPOOL_ERR_ABI,
-                            "\"%s\" in this program makes of %u bytes a pool of %u, libshpool %s "
-                            "one of %u: rebuild the program with the headers and the archive of "
-                            "this library", pool->name, pool->pool_bytes, largest, PACKAGE_VERSION,
+                            "\"%s\" in this program makes a pool from %u bytes that uses %u, "
+                            "libshpool %s one that uses %u: rebuild the program with the headers "
+                            "and the archive of this library",
+                            pool->name, pool->pool_bytes, largest, PACKAGE_VERSION,
                             pool->largest);
     }
     return SHPOOL_OK;

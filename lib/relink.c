@@ -260,9 +260,9 @@ static shpool_status check_image(const shpool_pool *pool, row_facts facts, int i
 {
     if (facts.count == 0) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "allocator \"%s\" has to be joined with this "
-                            "image's kernels, and there is no relocatable device code of theirs in "
-                            "it (section __nv_relfatbin): compile and link with nvcc -rdc=true, "
-                            "and do not remove that section", pool->name);
+                            "image's kernels, but the image has no relocatable device code "
+                            "(section __nv_relfatbin): compile and link with nvcc -rdc=true, and "
+                            "do not remove that section", pool->name);
     }
     if (inlined && ((linked_calls[0] == NULL) || ((facts.code & SHPOOL_CODE_LTO) == 0))) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" cannot be inlined: %s", pool->name,

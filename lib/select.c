@@ -242,8 +242,8 @@ static shpool_status check_request(const shpool_selection *selection, shpool_con
                             allocator->name);
     }
     if ((selection->trace[0] != '\0') && (allocator->scope == SHPOOL_SCOPE_CLUSTER)) {
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has scope cluster, and a trace is one "
-                            "of blocks: leave trace out, or record another allocator",
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has scope cluster, and a trace "
+                            "records single blocks: leave trace out, or record another allocator",
                             allocator->name);
     }
     if (((want->flags & SHPOOL_FLAG_CHECK) != 0) && ((allocator->caps & SHPOOL_CAP_CHECK) == 0)) {

@@ -68,14 +68,16 @@ static shpool_status fail(const parser *p, const char *at, const char *expected)
     unsigned char found = (unsigned char)*at;
 
     if (found == '\0') {
-        return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": the end at column %u where %s belongs",
+        return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": it ends at column %u, but %s is needed "
+                            "there",
                             p->origin, p->source, column, expected);
     }
     if ((found < ' ') || (found > '~')) {
-        return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": byte 0x%02x at column %u where %s belongs",
+        return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": byte 0x%02x at column %u, but %s is "
+                            "needed there",
                             p->origin, p->source, found, column, expected);
     }
-    return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": '%c' at column %u where %s belongs",
+    return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": '%c' at column %u, but %s is needed there",
                         p->origin, p->source, found, column, expected);
 }
 

@@ -14,26 +14,26 @@ const char *shpool_strerror(shpool_status status)
 {
     switch (status) {
     case SHPOOL_OK:              return "success";
-    case SHPOOL_ERR_INVALID:     return "an argument breaks the contract";
-    case SHPOOL_ERR_NOT_FOUND:   return "nothing of that name or number";
+    case SHPOOL_ERR_INVALID:     return "an argument is invalid";
+    case SHPOOL_ERR_NOT_FOUND:   return "nothing has that name or number";
     case SHPOOL_ERR_NO_MEMORY:   return "host or device memory ran out";
     case SHPOOL_ERR_SPEC:        return "an allocator spec or environment variable does not parse";
-    case SHPOOL_ERR_TOO_SMALL:   return "the bytes given cannot hold the requested pools";
+    case SHPOOL_ERR_TOO_SMALL:   return "too few bytes for the pools that were requested";
     case SHPOOL_ERR_TOO_LARGE:   return "more than a block, a pool or the device can have";
-    case SHPOOL_ERR_ALIGNMENT:   return "a base or size is not aligned as the pool needs it";
+    case SHPOOL_ERR_ALIGNMENT:   return "a base or size is not aligned as required";
     case SHPOOL_ERR_LAUNCH:      return "launched with more threads or less memory than planned";
-    case SHPOOL_ERR_UNSUPPORTED: return "this allocator, binding or build cannot do it";
-    case SHPOOL_ERR_ABI:         return "header, archive and library do not fit together";
+    case SHPOOL_ERR_UNSUPPORTED: return "not supported by this allocator, binding or build";
+    case SHPOOL_ERR_ABI:         return "header, archive and library have different versions";
     case SHPOOL_ERR_BINDING:     return "the kernel is bound to another allocator";
     case SHPOOL_ERR_CUDA:        return "a CUDA call failed";
     case SHPOOL_ERR_LINK:        return "run-time linking failed";
-    case SHPOOL_ERR_CORRUPT:     return "a pool's own data is damaged";
-    case SHPOOL_ERR_DEADLOCK:    return "executor: no thread can go on";
+    case SHPOOL_ERR_CORRUPT:     return "a pool's metadata is damaged";
+    case SHPOOL_ERR_DEADLOCK:    return "executor: no thread can continue";
     case SHPOOL_ERR_DIVERGENCE:  return "executor: threads of one barrier or vote disagree";
-    case SHPOOL_ERR_BUDGET:      return "executor: the budget of switches is spent";
-    case SHPOOL_ERR_SYSTEM:      return "the operating system refused something";
+    case SHPOOL_ERR_BUDGET:      return "executor: the budget of switches is used up";
+    case SHPOOL_ERR_SYSTEM:      return "a system call failed";
     case SHPOOL_ERR_LIMIT:       return "a configured limit of device memory would be exceeded";
-    case SHPOOL_ERR_DOUBLE_FREE: return "the device memory is free already";
+    case SHPOOL_ERR_DOUBLE_FREE: return "the device memory is already free";
     case SHPOOL_ERR_CAPTURE:     return "not possible while the stream captures a graph";
     }
     return "unknown status";

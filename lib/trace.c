@@ -101,8 +101,8 @@ static shpool_status make_head(const shpool_selection *selection, shpool_trace_h
     head->blocks = blocks;
     head->records = bytes / (uint32_t)sizeof(shpool_trace_record) / blocks;
     if (head->records == 0) {
-        return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": trace_bytes %u has no room for a record "
-                            "of each of %u blocks: %zu has, or ask for fewer trace_blocks",
+        return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": trace_bytes %u is too small for a record "
+                            "of each of %u blocks: give at least %zu, or fewer trace_blocks",
                             selection->origin, selection->text, bytes, blocks,
                             blocks * sizeof(shpool_trace_record));
     }
@@ -130,7 +130,8 @@ shpool_status shpool_trace_open(const char *spec, shpool_pool *pool, shpool_trac
     }
     if ((spec == NULL) && shpool_config_is_privileged()) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "SHPOOL_ALLOCATOR \"%s\": this program has "
-                            "more rights than who started it, and writes no file of their choice",
+                            "more privileges than its caller, who must not choose a file that it "
+                            "writes: leave trace out",
                             selection.text);
     }
 
@@ -321,8 +322,8 @@ static shpool_status write_all(const trace *made, const shpool_pool *pool, const
     fprintf(made->file, "end %u\n", lives);
     free(p.order);
     if (dropped != 0) {
-        shpool_message(SHPOOL_LEVEL_WARN, "trace=%s: %llu records had no room and were dropped: "
-                       "ask for more trace_bytes, or for fewer than %u trace_blocks", made->path,
+        shpool_message(SHPOOL_LEVEL_WARN, "trace=%s: %llu records did not fit and were dropped: "
+                       "give more trace_bytes, or fewer than %u trace_blocks", made->path,
                        dropped, head->blocks);
     }
     return SHPOOL_OK;

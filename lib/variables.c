@@ -126,7 +126,7 @@ shpool_status shpool_variable_get(size_t index, shpool_variable *variable_p)
 
     memset(variable_p, 0, sizeof(*variable_p));
     if (index >= SHPOOL_VARIABLE_COUNT) {
-        return shpool_error(SHPOOL_ERR_NOT_FOUND, "variable %zu was asked for, there are 0..%d",
+        return shpool_error(SHPOOL_ERR_NOT_FOUND, "variable %zu does not exist, there are 0..%d",
                             index, SHPOOL_VARIABLE_COUNT - 1);
     }
 

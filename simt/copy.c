@@ -152,7 +152,7 @@ static void start(simt_block *block, simt_thread *thread, simt_flight flight)
     }
     if (is_bulk(flight.kind) && simt_view_is_stale(block, flight.shared, flight.bytes)) {
         simt_fail(block, SHPOOL_ERR_INVALID,
-                  "fault: copy at %s:%d: its %u bytes at 0x%x were written to behind the last "
+                  "fault: copy at %s:%d: its %u bytes at 0x%x were written to after the last "
                   "simt_fence_async()", flight.place.file, flight.place.line, flight.bytes,
                   flight.shared);
         return;
@@ -307,8 +307,8 @@ static void check_end(simt_block *block)
     for (uint32_t i = 0; i < async->mbars; i++) {
         if (async->mbar[i].unseen || async->mbar[i].fed) {
             simt_fail(block, SHPOOL_ERR_INVALID,
-                      "fault: the block ends and nobody has waited for the bytes that were copied "
-                      "to the mbarrier at 0x%x", async->mbar[i].addr);
+                      "fault: the block ends, but no thread has waited for the bytes that were "
+                      "copied to the mbarrier at 0x%x", async->mbar[i].addr);
             return;
         }
     }

@@ -71,8 +71,8 @@ static int grow(simt_block *block, void **array, size_t *room_p, size_t bytes)
 static void fail_repeat(simt_block *block, uint32_t before, uint32_t now)
 {
     simt_fail(block, SHPOOL_ERR_INVALID,
-              "explore: the kernel does not repeat: decision %zu had %u ways and now has %u; reset "
-              "in hooks->before what it leaves behind", block->search->depth, before, now);
+              "explore: the kernel does not repeat: decision %zu had %u ways and now has %u; "
+              "reset its state in hooks->before", block->search->depth, before, now);
 }
 
 static uint32_t decide(simt_block *block, uint32_t count)

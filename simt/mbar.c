@@ -103,8 +103,8 @@ void simt_mbar_landed(simt_block *block, const simt_flight *flight)
 int simt_mbar_is_complete(simt_block *block, simt_mbar *mbar, uint32_t parity)
 {
     if (parity > 1u) {
-        simt_fail(block, SHPOOL_ERR_INVALID, "fault: parity %u of the mbarrier at 0x%x: it is 0 or "
-                  "1", parity, mbar->addr);
+        simt_fail(block, SHPOOL_ERR_INVALID, "fault: parity %u of the mbarrier at 0x%x: it must "
+                  "be 0 or 1", parity, mbar->addr);
         return 1; /* nothing to wait for */
     }
     if ((mbar->phase & 1u) == parity) {
@@ -136,7 +136,8 @@ void simt_engine_mbar_init(simt_addr addr, uint32_t count, const char *file, int
         simt_fail_access(thread, "mbarrier", addr, 8);
     } else if ((count == 0) || (count > SIMT_MBAR_MOST)) {
         simt_fail(block, SHPOOL_ERR_INVALID,
-                  "fault: simt_mbar_init at %s:%d: a count of %u; 1 to %u will do", file, line,
+                  "fault: simt_mbar_init at %s:%d: the count is %u, it must be from 1 to %u",
+                  file, line,
                   count, SIMT_MBAR_MOST);
     } else if ((mbar != NULL) && is_intact(block, mbar)) {
         simt_fail(block, SHPOOL_ERR_INVALID,
@@ -164,8 +165,8 @@ void simt_engine_mbar_inval(simt_addr addr, const char *file, int line)
 
     if ((mbar != NULL) && ((mbar->flying != 0) || (mbar->unseen != 0))) {
         simt_fail(block, SHPOOL_ERR_INVALID,
-                  "fault: simt_mbar_inval at %s:%d: copies to the mbarrier at 0x%x that nobody has "
-                  "waited for", file, line, addr);
+                  "fault: simt_mbar_inval at %s:%d: no thread has waited for copies to the "
+                  "mbarrier at 0x%x", file, line, addr);
     } else if (mbar != NULL) {
         words_of(block, addr)[0] = 0;
         words_of(block, addr)[1] = 0;

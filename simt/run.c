@@ -43,8 +43,8 @@ static shpool_status launch_check(simt_block *block)
     uint32_t     most   = (launch->engine == SIMT_THREADS) ? MAX_OS_THREADS : SHPOOL_MAX_THREADS;
 
     if ((launch->engine != SIMT_FIBERS) && (launch->engine != SIMT_THREADS)) {
-        simt_fail(block, SHPOOL_ERR_INVALID, "simt: engine %d is none (SIMT_FIBERS is 0, "
-                  "SIMT_THREADS is 1)", (int)launch->engine);
+        simt_fail(block, SHPOOL_ERR_INVALID, "simt: engine %d does not exist: use SIMT_FIBERS (0) "
+                  "or SIMT_THREADS (1)", (int)launch->engine);
         return block->status;
     }
     block->blocks  = shape_product(launch->grid, MAX_BLOCKS);
@@ -79,7 +79,7 @@ static shpool_status launch_check(simt_block *block)
                ((block->cluster > 1) || (launch->static_bytes + launch->dynamic_bytes < 16u))) {
         simt_fail(block, SHPOOL_ERR_INVALID,
                   "simt: from_zero with clusters of %u blocks and %u bytes of shared memory; it "
-                  "takes clusters of 1, and at least 16 bytes", block->cluster,
+                  "needs clusters of 1 block, and at least 16 bytes", block->cluster,
                   launch->static_bytes + launch->dynamic_bytes);
     }
     launch->max_switches = (launch->max_switches == 0) ? DEFAULT_SWITCHES : launch->max_switches;
@@ -160,11 +160,12 @@ shpool_status simt_block_create(simt_block *block, const simt_launch *launch, si
     block->text = (simt_text){ result->text, sizeof(result->text), 0 };
     *result     = (simt_result){ .status = SHPOOL_OK };
     if (simt_self != NULL) {
-        simt_fail(block, SHPOOL_ERR_INVALID, "simt: a kernel may not start another");
+        simt_fail(block, SHPOOL_ERR_INVALID, "simt: a kernel cannot start another one");
         return block->status;
     }
     if ((launch == NULL) || (kernel == NULL)) {
-        simt_fail(block, SHPOOL_ERR_INVALID, "simt: no %s", (launch == NULL) ? "launch" : "kernel");
+        simt_fail(block, SHPOOL_ERR_INVALID, "simt: %s is NULL",
+                  (launch == NULL) ? "launch" : "kernel");
         return block->status;
     }
     block->launch = *launch;

@@ -19,8 +19,8 @@ static shpool_status make(shpool_context *context, shpool_type type, size_t coun
         return status;
     }
     if (count > PTRDIFF_MAX / SHPOOL_TYPE_BYTES(type)) {
-        return shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu elements of %zu bytes are more than there "
-                            "are addresses", count, SHPOOL_TYPE_BYTES(type));
+        return shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu elements of %zu bytes do not fit in the "
+                            "address space", count, SHPOOL_TYPE_BYTES(type));
     }
     status = shpool_device_get(shpool_context_device(context), &device);
     if (status != SHPOOL_OK) {
@@ -157,8 +157,8 @@ shpool_status shpool_buffer_record_stream(shpool_buffer *buffer, shpool_stream u
         return shpool_error(SHPOOL_ERR_INVALID, "buffer is NULL");
     }
     if (buffer->allocator == NULL) {
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "the buffer is wrapped around memory of "
-                            "another owner, who has to be told of streams that use it");
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "the buffer wraps memory of another owner: "
+                            "tell that owner which streams use it");
     }
     if (buffer->ptr == NULL) {
         return SHPOOL_OK;
@@ -360,7 +360,8 @@ static shpool_status check_copy(const shpool_buffer *to, size_t to_first,
     }
     bytes = SHPOOL_TYPE_BYTES(to->type);
     if (bytes != SHPOOL_TYPE_BYTES(from->type)) {
-        return shpool_error(SHPOOL_ERR_INVALID, "copy of elements of %zu bytes to elements of %zu",
+        return shpool_error(SHPOOL_ERR_INVALID, "elements of %zu bytes cannot be copied to "
+                            "elements of %zu bytes",
                             SHPOOL_TYPE_BYTES(from->type), bytes);
     }
     status = check_range(to, to_first, count);
@@ -373,8 +374,8 @@ static shpool_status check_copy(const shpool_buffer *to, size_t to_first,
     begin[0] = address(to, to_first);
     begin[1] = address(from, from_first);
     if ((begin[0] < begin[1] + count * bytes) && (begin[1] < begin[0] + count * bytes)) {
-        return shpool_error(SHPOOL_ERR_INVALID, "copy of %zu elements onto themselves: source and "
-                            "target overlap", count);
+        return shpool_error(SHPOOL_ERR_INVALID, "%zu elements cannot be copied: source and "
+                            "destination overlap", count);
     }
     return SHPOOL_OK;
 }

@@ -44,8 +44,8 @@ shpool_status shpool_type_check(shpool_type type)
     if (name_with_arithmetic(type) != NULL) {
         return SHPOOL_OK;
     }
-    return shpool_error(SHPOOL_ERR_INVALID, "element type 0x%08x (%s): this works for int8 to "
-                        "int64, uint8 to uint64, float32 and float64", type,
+    return shpool_error(SHPOOL_ERR_INVALID, "element type 0x%08x (%s) is not supported here: use "
+                        "int8 to int64, uint8 to uint64, float32 or float64", type,
                         shpool_type_name(type));
 }
 
@@ -57,7 +57,7 @@ shpool_status shpool_type_check_any(shpool_type type)
     if (name_with_arithmetic(type) != NULL) {
         return SHPOOL_OK;
     }
-    return shpool_error(SHPOOL_ERR_INVALID, "0x%08x is no element type: SHPOOL_TYPE_I8 to "
+    return shpool_error(SHPOOL_ERR_INVALID, "0x%08x is not an element type: use SHPOOL_TYPE_I8 to "
                         "SHPOOL_TYPE_F64, or SHPOOL_TYPE_OPAQUE(bytes) with 1 to 16777215 bytes",
                         type);
 }

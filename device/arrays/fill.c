@@ -300,7 +300,8 @@ static shpool_status fetch(const shpool_buffer *buffer, size_t *count_p, void **
     }
     *count_p = (*count_p == SIZE_MAX) ? buffer->count : *count_p;
     if (*count_p > buffer->count) {
-        return shpool_error(SHPOOL_ERR_INVALID, "%zu elements to print, the buffer has %zu",
+        return shpool_error(SHPOOL_ERR_INVALID, "%zu elements cannot be printed, the buffer has "
+                            "%zu",
                             *count_p, buffer->count);
     }
     if (*count_p == 0) {

@@ -21,8 +21,8 @@ typedef struct checked_format {
 
 static shpool_status bad_format(const char *format, shpool_type type, const char *what)
 {
-    return shpool_error(SHPOOL_ERR_INVALID, "format \"%s\" for %s: %s; needed is one conversion of "
-                        "%s, with flags, width and precision if wanted", format,
+    return shpool_error(SHPOOL_ERR_INVALID, "format \"%s\" for %s: %s; give one conversion of %s; "
+                        "flags, width and precision are optional", format,
                         shpool_type_name(type), what,
                         shpool_type_is_float(type) ? FLOAT_CONVERSIONS : INTEGER_CONVERSIONS);
 }
@@ -187,7 +187,7 @@ static shpool_status print_element(const printer *p, size_t index, const void *e
     int length = write_with(p, text, sizeof(text), index, element);
 
     if (length < 0) {
-        return shpool_error(SHPOOL_ERR_INVALID, "the formatter gave up at element %zu", index);
+        return shpool_error(SHPOOL_ERR_INVALID, "the formatter failed at element %zu", index);
     }
     if ((size_t)length >= sizeof(text)) {
         return print_long(p, index, element, length);

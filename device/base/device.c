@@ -45,8 +45,8 @@ static shpool_status retain(const shpool_driver *cu, int ordinal, shpool_device 
         return shpool_driver_failed(cu, "cuDeviceGetCount", result);
     }
     if ((ordinal < 0) || (ordinal >= count) || (ordinal >= (int)MAX_DEVICES)) {
-        return shpool_error(SHPOOL_ERR_NOT_FOUND, "device %d was asked for, this process sees %d, "
-                            "numbered from 0", ordinal, count);
+        return shpool_error(SHPOOL_ERR_NOT_FOUND, "device %d does not exist: this process sees "
+                            "%d, numbered from 0", ordinal, count);
     }
     device->cu = cu;
     device->ordinal = ordinal;

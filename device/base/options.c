@@ -31,8 +31,8 @@ shpool_status shpool_option_bytes(const char *name, const char *key, const char 
         return SHPOOL_OK;
     }
     if (high == UINT64_MAX) {
-        return shpool_error(SHPOOL_ERR_SPEC, "%s: %s=%.64s is not possible, it takes a number from "
-                            "%llu on that may end in K, M or G", name, key, value,
+        return shpool_error(SHPOOL_ERR_SPEC, "%s: %s=%.64s is not possible, it takes a number of "
+                            "at least %llu that may end in K, M or G", name, key, value,
                             (unsigned long long)low);
     }
     return shpool_error(SHPOOL_ERR_SPEC, "%s: %s=%.64s is not possible, it takes a number from "

@@ -98,7 +98,7 @@ shpool_status shpool_ptr_take(shpool_ptr_map *map, void *ptr, shpool_ptr_entry *
         return shpool_error(status, "%p is not the beginning of an allocation of this allocator",
                             ptr);
     }
-    return (status == SHPOOL_OK) ? status : shpool_error(status, "%p is free already", ptr);
+    return (status == SHPOOL_OK) ? status : shpool_error(status, "%p is already free", ptr);
 }
 
 void shpool_ptr_put_back(shpool_ptr_map *map, const shpool_ptr_entry *entry)

@@ -23,7 +23,7 @@ static shpool_status close_on_exec(int fd)
     }
     error = errno;
     (void)close(fd);
-    return shpool_error(SHPOOL_ERR_SYSTEM, "the descriptor %d that the CUDA driver made of memory: "
+    return shpool_error(SHPOOL_ERR_SYSTEM, "the descriptor %d that the CUDA driver exported: "
                         "%s", fd, shpool_file_error(error));
 }
 

@@ -517,8 +517,7 @@ shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream s
     if (status == SHPOOL_OK) {
         *timeline_p = lock_or_make(table, stream, thread, id);
         if (*timeline_p == NULL) {
-            status = shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for what is known of a "
-                                  "stream");
+            status = shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a stream's record");
         }
     }
     return status;

@@ -37,7 +37,7 @@ static shpool_status bins_malloc(void *self, size_t bytes, shpool_stream stream,
         need = (need + bins->whole - 1) / bins->whole * bins->whole;
     }
     if (SHPOOL_UNLIKELY(bytes > BINS_MAX_BYTES)) {
-        return shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu bytes were asked for, no device has more "
+        return shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu bytes were requested, no device has more "
                             "than %zu", bytes, BINS_MAX_BYTES);
     }
     if (SHPOOL_UNLIKELY(atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0) &&

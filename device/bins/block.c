@@ -100,7 +100,7 @@ shpool_status bins_slab_prepare(bins_self *bins, int large, size_t bytes, bins_s
     if ((slab != NULL) && (slab->map != NULL) && (*block_p != NULL)) {
         return SHPOOL_OK;
     }
-    return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for what describes %zu bytes of "
+    return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for the record of %zu bytes of "
                         "device memory", bytes);
 }
 

@@ -12,12 +12,12 @@ static shpool_status export_block(bins_self *bins, bins_block *block, const void
     shpool_status status;
 
     if (ptr != block->address) {
-        return shpool_error(SHPOOL_ERR_INVALID, "bins: %p is inside of the allocation at %p: "
-                            "export that, and send the offset", ptr, (void *)block->address);
+        return shpool_error(SHPOOL_ERR_INVALID, "bins: %p is inside the allocation at %p: export "
+                            "that, and send the offset", ptr, (void *)block->address);
     }
     /* first: a concurrent free then waits for the lock while the driver exports */
     if (!bins_use_claim(block)) {
-        return shpool_error(SHPOOL_ERR_INVALID, "bins: %p is not live any more", ptr);
+        return shpool_error(SHPOOL_ERR_INVALID, "bins: %p is no longer live", ptr);
     }
     status = shpool_share_export(bins->lanes.device, slab->own, slab->driver_bytes, handle_p);
     slab->exported |= (status == SHPOOL_OK);

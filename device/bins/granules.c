@@ -77,12 +77,12 @@ shpool_status bins_granules_init(bins_self *bins)
                             "memory=auto, not memory=driver");
     }
     if (bins->share && (missing != NULL)) {
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "share=1 was asked for on device %d, but %s",
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "share=1 is not possible on device %d: %s",
                             bins->lanes.device->ordinal, missing);
     }
     if ((missing != NULL) && (bins->memory == BINS_MEMORY_VMM)) {
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "memory=vmm was asked for on device %d, but "
-                            "%s; memory=auto or memory=driver works", bins->lanes.device->ordinal,
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "memory=vmm is not possible on device %d: %s; "
+                            "memory=auto or memory=driver works", bins->lanes.device->ordinal,
                             missing);
     }
     bins->whole = bins->share ? bins->granules.bytes : 0;
@@ -145,7 +145,7 @@ shpool_status bins_granules_make(bins_self *bins, size_t spares)
         return SHPOOL_OK;
     }
     if (!make_room(g, g->count + (spares - g->spares))) {
-        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for what describes %llu bytes of "
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for the record of %llu bytes of "
                             "device memory", (unsigned long long)more);
     }
     bins->refusal = CU_ERROR_OUT_OF_MEMORY;

@@ -255,7 +255,7 @@ static shpool_status begin(bins_self *bins, uint64_t id_high, uint64_t id_low)
     bins_graph *graph = *place_of(bins, id_high, id_low);
 
     if ((graph != NULL) && graph->open) {
-        return shpool_error(SHPOOL_ERR_INVALID, "the pool %llu, %llu is open already",
+        return shpool_error(SHPOOL_ERR_INVALID, "the pool %llu, %llu is already open",
                             (unsigned long long)id_high, (unsigned long long)id_low);
     }
     if (graph == NULL) {
@@ -286,7 +286,7 @@ shpool_status bins_capture_begin(void *self, uint64_t id_high, uint64_t id_low)
     shpool_status status;
 
     if ((id_high == 0) && (id_low == 0)) {
-        return shpool_error(SHPOOL_ERR_INVALID, "0, 0 stands for no pool, choose other numbers");
+        return shpool_error(SHPOOL_ERR_INVALID, "the numbers 0, 0 mean no pool: choose others");
     }
     shpool_mutex_lock(&bins->lock);
     status = begin(bins, id_high, id_low);

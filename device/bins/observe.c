@@ -405,10 +405,11 @@ shpool_status bins_out_of_memory(bins_self *bins, size_t bytes)
         (void)snprintf(most, sizeof(most), "; it may hold %llu MiB (key hard, PyTorch's memory "
                        "fraction)", MIB(hard));
     }
-    return shpool_error(SHPOOL_ERR_NO_MEMORY, "%zu bytes were asked for on device %d, which has "
+    return shpool_error(SHPOOL_ERR_NO_MEMORY, "%zu bytes were requested on device %d, which has "
                         "%llu MiB free of %llu; this allocator holds %llu MiB: %llu live in %llu "
-                        "allocations, %llu idle (largest piece %llu bytes, %llu MiB not finished); "
-                        "others hold %llu MiB%s", bytes, device->ordinal, MIB(left_bytes),
+                        "allocations, %llu idle (largest piece %llu bytes, %llu MiB not "
+                        "finished); others hold %llu MiB%s",
+                        bytes, device->ordinal, MIB(left_bytes),
                         MIB(total), MIB(stats.driver_bytes), MIB(stats.live_bytes),
                         (unsigned long long)stats.live_count, MIB(stats.idle_bytes),
                         (unsigned long long)stats.largest_idle, MIB(stats.pending_bytes),

@@ -118,8 +118,8 @@ shpool_status bins_peer(bins_self *bins, const char *value)
         return status;
     }
     if (!all && (number >= (uint64_t)count)) {
-        return shpool_error(SHPOOL_ERR_NOT_FOUND, "bins: peer=%s was asked for, this process sees "
-                            "%d devices, numbered from 0", value, count);
+        return shpool_error(SHPOOL_ERR_NOT_FOUND, "bins: peer=%s does not exist: this process "
+                            "sees %d devices, numbered from 0", value, count);
     }
     if (!all) {
         return add_if_possible(bins, (cu_device)number, 1);

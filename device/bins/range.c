@@ -318,7 +318,7 @@ static shpool_status add_range(bins_self *bins, bins_heap *heap, size_t bytes)
         slab->granule = calloc(bytes / bins->granules.bytes, sizeof(*slab->granule));
         status = (slab->granule != NULL)
                      ? SHPOOL_OK
-                     : shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for what describes %zu "
+                     : shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for the record of %zu "
                                     "bytes of addresses", bytes);
     }
     if (status == SHPOOL_OK) {

@@ -299,7 +299,7 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
 
 static shpool_status refuse(const bins_block *block, const void *ptr)
 {
-    return shpool_error(SHPOOL_ERR_DOUBLE_FREE, "%p is free already, it was a block of %zu bytes",
+    return shpool_error(SHPOOL_ERR_DOUBLE_FREE, "%p is already free, it was a block of %zu bytes",
                         ptr, block->bytes);
 }
 

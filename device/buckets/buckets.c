@@ -123,9 +123,9 @@ static shpool_status refused(buckets_self *b, size_t bytes, cu_result result)
         return shpool_driver_failed(b->lanes.device->cu, "cuMemAlloc", result);
     }
     b->count.failures++;
-    return shpool_error(SHPOOL_ERR_NO_MEMORY, "%zu bytes were asked for on device %d; this "
+    return shpool_error(SHPOOL_ERR_NO_MEMORY, "%zu bytes were requested on device %d; this "
                         "allocator holds %llu bytes, %llu of them live in %llu allocations, and "
-                        "gave all that was idle back", bytes, b->lanes.device->ordinal,
+                        "has freed all idle ones", bytes, b->lanes.device->ordinal,
                         (unsigned long long)b->count.driver_bytes,
                         (unsigned long long)b->count.live_bytes,
                         (unsigned long long)b->count.live_count);

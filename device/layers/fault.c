@@ -56,8 +56,8 @@ static shpool_status fault_malloc(void *self, size_t bytes, shpool_stream stream
     uint64_t every = atomic_load(&l->every);
 
     if ((number == atomic_load(&l->nth)) || ((every > 0) && (number % every == 0))) {
-        return shpool_error(SHPOOL_ERR_NO_MEMORY, "malloc %llu of %zu bytes fails because the "
-                            "layer fault was asked to let it", (unsigned long long)number, bytes);
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "malloc %llu of %zu bytes fails on purpose: the "
+                            "layer fault is set so", (unsigned long long)number, bytes);
     }
     return shpool_device_malloc(l->upstream, bytes, stream, ptr_p);
 }

@@ -98,7 +98,8 @@ static shpool_status guard_malloc(void *self, size_t bytes, shpool_stream stream
     shpool_status status;
 
     if (bytes > SIZE_MAX - 2 * l->zone) {
-        return shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu bytes and two zones are no size", bytes);
+        return shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu bytes and two guard zones do not fit in "
+                            "the address space", bytes);
     }
     status = shpool_device_malloc(l->upstream, bytes + 2 * l->zone, stream, &whole);
     if (status != SHPOOL_OK) {
@@ -154,9 +155,9 @@ static shpool_status check_zone(const guard_layer *l, const shpool_ptr_entry *en
         if (zone[i] != PATTERN) {
             size_t distance = behind ? i : (size_t)l->zone - i;
 
-            status = shpool_error(SHPOOL_ERR_CORRUPT, "somebody wrote 0x%02x %zu bytes %s %p, an "
+            status = shpool_error(SHPOOL_ERR_CORRUPT, "a stray write: 0x%02x, %zu bytes %s %p, an "
                                   "allocation of %zu bytes", zone[i], distance,
-                                  behind ? "behind the end of" : "before", entry->ptr,
+                                  behind ? "past the end of" : "before", entry->ptr,
                                   entry->bytes);
         }
     }

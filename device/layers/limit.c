@@ -84,7 +84,7 @@ static shpool_status limit_malloc(void *self, size_t bytes, shpool_stream stream
     shpool_status status;
 
     if (!reserve(l, bytes)) {
-        return shpool_error(SHPOOL_ERR_LIMIT, "%zu bytes were asked for, %llu are live, and the "
+        return shpool_error(SHPOOL_ERR_LIMIT, "%zu bytes were requested, %llu are live, and the "
                             "layer limit allows %llu", bytes,
                             (unsigned long long)atomic_load(&l->live),
                             (unsigned long long)atomic_load(&l->limit));

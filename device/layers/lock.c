@@ -20,7 +20,7 @@ static shpool_status lock_create(const shpool_device_setup *setup, void **self_p
     }
     if (setup->option_count > 0) {
         free(l);
-        return shpool_error(SHPOOL_ERR_SPEC, "it has no key \"%s\", it has none at all",
+        return shpool_error(SHPOOL_ERR_SPEC, "it has no key \"%s\": it takes no keys",
                             setup->options[0].key);
     }
     l->upstream = setup->upstream;

@@ -66,7 +66,7 @@ static void end_file(log_layer *l)
     }
     error = atomic_load_explicit(&l->error, memory_order_relaxed);
     if (error != 0) {
-        shpool_message(SHPOOL_LEVEL_WARN, "log:file=%s: calls are missing, and a regular file is "
+        shpool_message(SHPOOL_LEVEL_WARN, "log:file=%s: calls are missing, so a regular file was "
                        "emptied: %s", l->path, shpool_file_error(error));
     }
 }
@@ -105,11 +105,11 @@ static FILE *open_empty(const char *path)
 static shpool_status open_file(log_layer *l)
 {
     if (l->path[0] == '\0') {
-        return shpool_error(SHPOOL_ERR_SPEC, "it needs file=PATH, where to write");
+        return shpool_error(SHPOOL_ERR_SPEC, "it needs file=PATH, the file to write");
     }
     if (shpool_config_is_privileged()) {
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "programs with more rights than their user "
-                            "write no logs");
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "a program with more privileges than its "
+                            "caller writes no log");
     }
     l->file = open_empty(l->path);
     if (l->file == NULL) {

@@ -24,7 +24,7 @@ static shpool_status stats_create(const shpool_device_setup *setup, void **self_
     stats_layer *l;
 
     if (setup->option_count > 0) {
-        return shpool_error(SHPOOL_ERR_SPEC, "it has no key \"%s\", it has none at all",
+        return shpool_error(SHPOOL_ERR_SPEC, "it has no key \"%s\": it takes no keys",
                             setup->options[0].key);
     }
     l = calloc(1, sizeof(*l));

@@ -41,8 +41,8 @@ static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
     }
     if (bytes > (size_t)most - attributes.sharedSizeBytes) { /* the kernel's own were granted */
         return shpool_error(SHPOOL_ERR_TOO_LARGE,
-                            "%zu bytes of dynamic shared memory asked for; device %d has %d for a "
-                            "block, of which the kernel's own arrays take %zu: at most %zu",
+                            "%zu bytes of dynamic shared memory were requested; device %d has %d "
+                            "for a block, of which the kernel's own arrays take %zu: at most %zu",
                             bytes, device, most, attributes.sharedSizeBytes,
                             (size_t)most - attributes.sharedSizeBytes);
     }
@@ -291,7 +291,7 @@ static inline shpool_status shpool_launch_cluster(void (*kernel)(Parameters...),
         }
         if ((status == SHPOOL_OK) && (fit == 0)) {
             return shpool_error(SHPOOL_ERR_UNSUPPORTED, "this GPU cannot hold a cluster of %u "
-                                "blocks of %u threads and %zu bytes: ask for fewer of them",
+                                "blocks of %u threads and %zu bytes: launch with fewer of them",
                                 blocks, block.x * block.y * block.z, bytes);
         }
     }

@@ -163,8 +163,8 @@ class memory_resource {
         shpool_status status = SHPOOL_OK;
 
         if ((alignment > SHPOOL_DEVICE_ALIGNMENT) || ((alignment & (alignment - 1)) != 0)) {
-            status = shpool_error(SHPOOL_ERR_INVALID, "an alignment of %zu was asked for; powers "
-                                  "of 2 up to %u work", alignment, SHPOOL_DEVICE_ALIGNMENT);
+            status = shpool_error(SHPOOL_ERR_INVALID, "an alignment of %zu is not possible, "
+                                  "powers of 2 up to %u are", alignment, SHPOOL_DEVICE_ALIGNMENT);
         } else {
             status = shpool_device_malloc(allocator_, bytes, stream, &ptr);
         }

@@ -59,8 +59,9 @@ static inline shpool_status shpool_bind(shpool_pool *pool)
 #if defined(SHPOOL_INLINE)
     if (pool->allocator != shpool_name_id(SHPOOL_BOUND_NAME)) {
         return shpool_error(SHPOOL_ERR_BINDING,
-                            "allocator \"%s\" asked for, but this kernel is compiled for \"%s\" "
-                            "(SHPOOL_INLINE): compile it without, or ask for that one",
+                            "allocator \"%s\" was requested, but this kernel is compiled for "
+                            "\"%s\" (SHPOOL_INLINE): request that one, or compile the kernel "
+                            "without SHPOOL_INLINE",
                             pool->name, SHPOOL_BOUND_NAME);
     }
     status = shpool_same_geometry(SHPOOL_INLINE_(shpool_, _layout), pool);
@@ -190,8 +191,8 @@ static inline shpool_status shpool_new_report(const char *spec, shpool_pool *poo
         (void)cudaGetLastError();
         return shpool_error(SHPOOL_ERR_NO_MEMORY,
                             "cudaMalloc: no %zu bytes of device memory for a report, %u slots of "
-                            "%u bytes and %zu bytes of records: ask for less spill_bytes or "
-                            "trace_bytes, or for fewer spill_blocks", bytes, pool->spill_slots,
+                            "%u bytes and %zu bytes of records: lower spill_bytes, trace_bytes or "
+                            "spill_blocks", bytes, pool->spill_slots,
                             pool->spill_bytes, trace.bytes);
     }
     if (error != cudaSuccess) {
@@ -231,7 +232,7 @@ static inline shpool_status shpool_write_trace(shpool_pool *pool)
     if (records == NULL) {
         (void)shpool_trace_close(pool, NULL);
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no %zu bytes of host memory for the records of "
-                            "a trace: ask for less trace_bytes", bytes);
+                            "a trace: lower trace_bytes", bytes);
     }
     status = shpool_cuda_status(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     if (status == SHPOOL_OK) {

@@ -55,7 +55,7 @@ static void test_bad_arguments_leave_null_and_a_detail(void **state)
     assert_null(buffer);
     assert_int_equal(shpool_buffer_create(context, SHPOOL_TYPE_I8, 1, NULL), SHPOOL_ERR_INVALID);
     assert_int_equal(shpool_buffer_create(context, 0, 1, &buffer), SHPOOL_ERR_INVALID);
-    assert_detail("no element type");
+    assert_detail("is not an element type");
     assert_int_equal(shpool_buffer_create(context, SHPOOL_TYPE_F64, SIZE_MAX / 8 + 2, &buffer),
                      SHPOOL_ERR_TOO_LARGE); /* wraps to 8 bytes */
     assert_detail("elements of 8 bytes");

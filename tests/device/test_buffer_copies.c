@@ -26,7 +26,7 @@ static void test_ranges_are_checked(void **state)
     assert_int_equal(shpool_buffer_copy(a, 0, b, 1, 10), SHPOOL_ERR_INVALID);
     assert_int_equal(shpool_buffer_copy(a, 0, NULL, 0, 1), SHPOOL_ERR_INVALID);
     assert_int_equal(shpool_buffer_copy(wide, 0, a, 0, 1), SHPOOL_ERR_INVALID);
-    assert_detail("elements of 4 bytes to elements of 8");
+    assert_detail("elements of 4 bytes cannot be copied to elements of 8");
     assert_int_equal(shpool_buffer_copy(a, 0, a, 4, 5), SHPOOL_ERR_INVALID);
     assert_detail("overlap");
     assert_int_equal(fake_all_calls(), 0); /* nothing was begun */

@@ -188,8 +188,8 @@ static void test_the_detail_stays(void **state)
     ptr = get(allocator, 1000, NULL);
     put(allocator, ptr, NULL);
     assert_int_equal(SHPOOL_ERR_DOUBLE_FREE, shpool_device_free(allocator, ptr, NULL));
-    assert_detail("is free already");
-    assert_non_null(strstr(heard.first, "is free already"));
+    assert_detail("is already free");
+    assert_non_null(strstr(heard.first, "is already free"));
     assert_int_equal(1, heard.refused);
     end();
 }

@@ -162,7 +162,7 @@ static void test_guard_sees_who_writes_outside(void **state)
     ptr = get(allocator, 1000, NULL);
     ptr[1003] = 7;
     assert_int_equal(SHPOOL_ERR_CORRUPT, shpool_device_free(allocator, ptr, NULL));
-    assert_detail("0x07 3 bytes behind the end");
+    assert_detail("0x07, 3 bytes past the end");
     ptr = get(allocator, 1000, NULL);
     ptr[-1] = 7;
     assert_int_equal(SHPOOL_ERR_CORRUPT, shpool_device_free(allocator, ptr, NULL));

@@ -78,10 +78,10 @@ static void test_formats_that_do_not_suit_are_refused(void **state)
     (void)state;
     memset(wide, 'x', sizeof(wide));
     memcpy(wide + sizeof(wide) - 3, "%d", 3);
-    refuse(SHPOOL_TYPE_I32, "%s", "needed is one conversion of diuoxXc");
+    refuse(SHPOOL_TYPE_I32, "%s", "give one conversion of diuoxXc");
     refuse(SHPOOL_TYPE_I32, "%n", "another");
     refuse(SHPOOL_TYPE_I32, "%f", "another");
-    refuse(SHPOOL_TYPE_F32, "%d", "needed is one conversion of fFeEgGaA");
+    refuse(SHPOOL_TYPE_F32, "%d", "give one conversion of fFeEgGaA");
     refuse(SHPOOL_TYPE_I32, "%d %d", "several");
     refuse(SHPOOL_TYPE_I32, "%", "another");
     refuse(SHPOOL_TYPE_I32, "%*d", "another");
@@ -156,7 +156,7 @@ static void test_a_function_of_the_callers_formats_any_type(void **state)
     stop = 0;
     assert_int_equal(shpool_array_print_with(file, SHPOOL_TYPE_OPAQUE(sizeof(point)), points, 2,
                                              format_point, &stop, 1), SHPOOL_ERR_INVALID);
-    assert_detail("gave up at element 0");
+    assert_detail("failed at element 0");
     fclose(file);
     free(text);
 }

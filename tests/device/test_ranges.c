@@ -18,7 +18,7 @@ static void test_a_driver_that_cannot_is_told(void **state)
     assert_int_equal(SHPOOL_ERR_UNSUPPORTED,
                      shpool_device_allocator_open("bins:memory=vmm", 0, &none));
     assert_null(none);
-    assert_detail("memory=vmm was asked for on device 0, but the device has no virtual memory "
+    assert_detail("memory=vmm is not possible on device 0: the device has no virtual memory "
                   "management; memory=auto or memory=driver works");
     fake_without_attribute(0);
     fake_granularity(3 * MIB);

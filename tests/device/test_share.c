@@ -78,7 +78,7 @@ static void test_what_cannot_export_is_not_opened(void **state)
     refuse_to_open("bins:share=1,memory=driver", SHPOOL_ERR_SPEC, "not memory=driver");
     refuse_to_open("bins:share=2", SHPOOL_ERR_SPEC, "share");
     fake_without_attribute(CU_ATTRIBUTE_VIRTUAL_DESCRIPTORS);
-    refuse_to_open(SHARED, SHPOOL_ERR_UNSUPPORTED, "share=1 was asked for on device 0, but the "
+    refuse_to_open(SHARED, SHPOOL_ERR_UNSUPPORTED, "share=1 is not possible on device 0: the "
                    "driver does not export memory as POSIX descriptors");
     fake_without_attribute(CU_ATTRIBUTE_VIRTUAL_MEMORY);
     refuse_to_open(SHARED, SHPOOL_ERR_UNSUPPORTED, "no virtual memory management");
@@ -107,10 +107,10 @@ static void test_only_whole_live_allocations_are_exported(void **state)
     refuse(&local, SHPOOL_ERR_INVALID, "no live allocation");
     refuse(foreign, SHPOOL_ERR_INVALID, "no live allocation"); /* of another device */
     refuse(ptr + 4 * MIB, SHPOOL_ERR_INVALID, "no live allocation");
-    refuse(ptr + 77, SHPOOL_ERR_INVALID, "inside of the allocation at");
-    refuse(ptr + 2 * MIB, SHPOOL_ERR_INVALID, "inside of the allocation at");
+    refuse(ptr + 77, SHPOOL_ERR_INVALID, "inside the allocation at");
+    refuse(ptr + 2 * MIB, SHPOOL_ERR_INVALID, "inside the allocation at");
     put(allocator, ptr, NULL);
-    refuse(ptr, SHPOOL_ERR_INVALID, "not live any more"); /* cached */
+    refuse(ptr, SHPOOL_ERR_INVALID, "no longer live"); /* cached */
     assert_ok(shpool_device_trim(allocator, 0));
     refuse(ptr, SHPOOL_ERR_INVALID, "no live allocation");
     put(second, foreign, NULL);
@@ -184,7 +184,7 @@ static void test_guarded_memory_is_not_exported(void **state)
     (void)state;
     start("guard|" SHARED);
     ptr = get(allocator, 1000, NULL);
-    refuse(ptr, SHPOOL_ERR_INVALID, "inside of the allocation at");
+    refuse(ptr, SHPOOL_ERR_INVALID, "inside the allocation at");
     put(allocator, ptr, NULL);
     finish();
 }

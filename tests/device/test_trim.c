@@ -117,7 +117,7 @@ static void test_the_program_is_asked_before_an_out_of_memory(void **state)
     assert_ok(shpool_device_on_oom(allocator, NULL, NULL));
     assert_int_equal(SHPOOL_ERR_NO_MEMORY,
                      shpool_device_malloc(allocator, 100 * MIB, NULL, &held));
-    assert_detail("104857600 bytes were asked for on device 0");
+    assert_detail("104857600 bytes were requested on device 0");
     assert_detail("100 live in 1 allocations");
     put(allocator, ptr, NULL);
     assert_non_null(get(allocator, 100 * MIB, NULL)); /* D19: nothing is lost by a failure */

@@ -160,7 +160,7 @@ static void test_cut_and_damaged(void **state)
     }
     assert_int_equal(count_of("text, and no cubin at all; it has more than the 64 bytes of a head",
                               66, names, sizeof(names)), 99);
-    assert_detail("is no cubin");
+    assert_detail("are not a cubin");
 }
 
 int main(void)

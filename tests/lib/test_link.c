@@ -69,7 +69,7 @@ static void test_newer_lto_ir_is_for_newer_gpus(void **state)
     one.lto_ir = &for_75;
     for_90.newer = &for_75; /* a circle */
     assert_int_equal(shpool_register(&one), SHPOOL_ERR_INVALID);
-    assert_detail("architectures must ascend");
+    assert_detail("list architectures in ascending order");
     for_90.newer = NULL;
     for_90.data = NULL;
     assert_int_equal(shpool_register(&one), SHPOOL_ERR_INVALID);

@@ -303,7 +303,7 @@ static void test_variables(void **state)
     fake.cubin = "no ELF file, whatever made it, and longer than the head of one, 64 bytes";
     fake.cubin_bytes = 70;
     assert_int_equal(relink(&row, "r_lto"), SHPOOL_ERR_LINK);
-    assert_detail("no cubin");
+    assert_detail("are not a cubin");
 }
 
 enum { THREADS = 6 };

@@ -48,7 +48,7 @@ static void test_layers_keys_and_values(void **state)
 static void test_bad_specs_give_column_and_reason(void **state)
 {
     (void)state;
-    expect_bad("", "the end at column 1 where a name");
+    expect_bad("", "it ends at column 1, but a name");
     expect_bad("Bitmap", "'B' at column 1");
     expect_bad("9bitmap", "'9' at column 1");
     expect_bad("bit-map", "'-' at column 4");
@@ -56,11 +56,11 @@ static void test_bad_specs_give_column_and_reason(void **state)
     expect_bad("bitmap ", "' ' at column 7");
     expect_bad("bitmap\t", "byte 0x09 at column 7");
     expect_bad("bitm\xc3\xa4p", "byte 0xc3 at column 5");
-    expect_bad("bitmap:", "the end at column 8 where a key");
-    expect_bad("bitmap:check", "the end at column 13 where '='");
-    expect_bad("bitmap:check=", "the end at column 14 where a value");
-    expect_bad("bitmap:check=1,", "the end at column 16 where a key");
-    expect_bad("bitmap:check=,stats=1", "',' at column 14 where a value");
+    expect_bad("bitmap:", "it ends at column 8, but a key");
+    expect_bad("bitmap:check", "it ends at column 13, but '='");
+    expect_bad("bitmap:check=", "it ends at column 14, but a value");
+    expect_bad("bitmap:check=1,", "it ends at column 16, but a key");
+    expect_bad("bitmap:check=,stats=1", "',' at column 14, but a value");
     expect_bad("bitmap:,check=1", "',' at column 8");
     expect_bad("bitmap:check=1=2", "'=' at column 15");
     expect_bad("bitmap:check=1:2", "':' at column 15");
@@ -68,7 +68,7 @@ static void test_bad_specs_give_column_and_reason(void **state)
     expect_bad("bitmap:=1", "'=' at column 8");
     expect_bad("bitmap,check=1", "',' at column 7");
     expect_bad("bitmap=1", "'=' at column 7");
-    expect_bad("bitmap|", "the end at column 8");
+    expect_bad("bitmap|", "it ends at column 8");
     expect_bad("|bitmap", "'|' at column 1");
     expect_bad("a||b", "'|' at column 3");
     expect_bad("bitmap:check=1,check=0", "key check twice");

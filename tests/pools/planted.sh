@@ -123,8 +123,8 @@ after_counts_a_group_too_many|pools/test_after|plain|test_copies_out*|not so: |i
 after_full_queue_is_not_waited_for|pools/test_after|plain|test_no_copy*|not so: \|fault\|overlap|include/shpool/after.h|/^SIMT_FN int shpool_after_put(/,/^}/s/(void)shpool_after_wait(after);$/;/
 after_leaves_holes|pools/test_after|plain|test_no_copy*|not so: \|fault\|invariant|include/shpool/after.h|s/after->entries + 16u . kept, entry/after->entries + 16u * i, entry/
 after_malloc_gives_up|pools/test_after|plain|test_a_tile*|not so: |include/shpool/after.h|s/while ((ptr == NULL) .*/while (0) {/
-after_malloc_without_fence|pools/test_after|plain|test_no_copy*|behind the last|include/shpool/after.h|s/^    simt_fence_async();$//
-bulk_store_without_fence|loadstore/test_paths|plain|test_shared_to_global|behind the last|include/shpool/impl/wide.h|s/^    simt_fence_async(); .. as in.*//
+after_malloc_without_fence|pools/test_after|plain|test_no_copy*|after the last|include/shpool/after.h|s/^    simt_fence_async();$//
+bulk_store_without_fence|loadstore/test_paths|plain|test_shared_to_global|after the last|include/shpool/impl/wide.h|s/^    simt_fence_async(); .. as in.*//
 after_keeps_its_queue|pools/test_after|plain|test_the_queue*|not so: |include/shpool/after.h|s/^        shpool_free(after->heap, simt_from_shared(after->entries));$//
 stamp_not_compared|lib/test_join|plain|test_linker_of_the_same*|!=|lib/join.c|s/return (made == 0) .*/return 1;/
 random_without_rejection|device/test_array|plain|test_draws_that_would*|!=|device/arrays/random.c|s/while ((uint32_t)product < reject)/while (0)/

@@ -384,7 +384,7 @@ static void test_bad_options(void **state)
         { "bitmap:trace=x,trace_bytes=many", "4K to 1G" },
         { "bitmap:trace=x,trace_blocks=0", "1 to 1024" },
         { "bitmap:trace=x,trace_blocks=1025", "1 to 1024" },
-        { "bitmap:trace=x,trace_bytes=4K,trace_blocks=1000", "no room for a record of each" },
+        { "bitmap:trace=x,trace_bytes=4K,trace_blocks=1000", "is too small for a record of each" },
         { "cluster_bitmap:trace=x", "scope cluster" },
         { "bitmap:trace=", "a value" },
         { "bitmap:tracer=x", "did you mean \"trace\"" },

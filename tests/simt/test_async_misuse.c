@@ -116,7 +116,7 @@ static void test_what_hardware_leaves_undefined_is_reported(void **unused)
     static const misuse all[] = {
         { "no mbarrier was initialised at 0x408", SHPOOL_ERR_INVALID, without_init },
         { "the mbarrier at 0x400 is in use", SHPOOL_ERR_INVALID, init_twice },
-        { "a count of 0; 1 to 1048575", SHPOOL_ERR_INVALID, init_none },
+        { "the count is 0, it must be from 1 to 1048575", SHPOOL_ERR_INVALID, init_none },
         { "fault: mbarrier of 8 bytes at 0x40c is not aligned", SHPOOL_ERR_INVALID, init_skew },
         { "fault: mbarrier of 8 bytes at 0x1400 outside", SHPOOL_ERR_INVALID, init_outside },
         { "no mbarrier was initialised at 0x400", SHPOOL_ERR_INVALID, use_after },
@@ -137,13 +137,13 @@ static void test_what_hardware_leaves_undefined_is_reported(void **unused)
         { "fault: async copy of 32 bytes at 0x13f0 outside", SHPOOL_ERR_INVALID, beyond },
         { "overlap those of a copy in flight, 256 bytes at 0x500, started at", SHPOOL_ERR_INVALID,
           overlap },
-        { "256 bytes at 0x500 were written to behind the last simt_fence_async",
+        { "256 bytes at 0x500 were written to after the last simt_fence_async",
           SHPOOL_ERR_INVALID, no_fence_out },
-        { "256 bytes at 0x500 were written to behind the last simt_fence_async",
+        { "256 bytes at 0x500 were written to after the last simt_fence_async",
           SHPOOL_ERR_INVALID, no_fence_in },
         { "thread 0 exits and has not waited for its copy", SHPOOL_ERR_INVALID, no_group },
         { "thread 0 exits and has not waited for its copy", SHPOOL_ERR_INVALID, no_small_wait },
-        { "copies to the mbarrier at 0x400 that nobody has waited for", SHPOOL_ERR_INVALID,
+        { "no thread has waited for copies to the mbarrier at 0x400", SHPOOL_ERR_INVALID,
           inval_too_early },
     };
 

@@ -123,7 +123,7 @@ expect 0 'the block: 1024 bytes' cat groups.svg
 # drops are reported, immediately and later
 record bitmap:trace=drops,trace_bytes=4K,trace_blocks=1
 cp output messages
-expect 0 'records had no room' cat messages
+expect 0 'records did not fit and were dropped' cat messages
 expect 0 'records were dropped' "$bench" replay --device cpu --allocator bitmap drops
 
 # traces that cannot be written: no partial file is left, and a FIFO without a reader does not hang
