@@ -70,8 +70,8 @@ int coalesce_llvm_options_parse(const char *text, coalesce_llvm_options *options
 
         if (bytes > 0 && !read_option(text, bytes, &read)) {
             snprintf(error, capacity,
-                     "no option '%.*s'; there are lint, remarks, off, force, no-loads, no-stores, "
-                     "no-copies, no-rows and block=X[xY[xZ]]",
+                     "unknown option '%.*s'; known: lint, remarks, off, force, no-loads, "
+                     "no-stores, no-copies, no-rows and block=X[xY[xZ]]",
                      (int)bytes, text);
             return 0;
         }

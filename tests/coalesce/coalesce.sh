@@ -56,11 +56,13 @@ expect 2 'a command is missing' "$tool"
 expect 2 '"lent" is not a command (did you mean "lint"?)' "$tool" lent
 expect 2 'a file is missing' "$tool" lint
 expect 2 'unknown option' "$tool" lint --jason lint.ptx
-expect 2 'a level is warning' "$tool" lint --fail-on error lint.ptx
+expect 2 '--fail-on takes warning, note or remark, not error' "$tool" lint --fail-on error lint.ptx
 expect 2 '1 to 3 numbers' "$tool" lint --block 0 lint.ptx
-expect 2 'rewrite takes one file' "$tool" rewrite suite.ptx
+expect 2 'rewrite needs -o FILE' "$tool" rewrite suite.ptx
+expect 2 'rewrite needs exactly one file, not also lint.ptx' \
+    "$tool" rewrite suite.ptx lint.ptx -o x.ptx
 expect 3 'No such file' "$tool" lint nothing.ptx
-expect 3 'its ending is none of' "$tool" lint lint.txt
+expect 3 'the name must end in .cu, .ptx, .ll or .bc' "$tool" lint lint.txt
 expect 0 'warning' "$tool" lint lint.ptx
 expect 1 'warning' "$tool" lint --fail-on warning lint.ptx
 expect 1 'warning' "$tool" lint --fail-on note --level warning lint.ptx
@@ -187,9 +189,9 @@ cp suite.ptx "$tmp/in.ptx"
 ln -s in.ptx "$tmp/link.ptx"
 ln "$tmp/in.ptx" "$tmp/hard.ptx"
 for out in in.ptx link.ptx hard.ptx ./in.ptx; do
-    expect 2 'another file than the input, not .*in.ptx' "$tool" rewrite "$tmp/in.ptx" \
+    expect 2 'the output must not be the input .*in.ptx' "$tool" rewrite "$tmp/in.ptx" \
         -o "$tmp/$out"
-    expect 2 'another file than the input, not .*in.ptx' "$tool" lint lint.ptx "$tmp/in.ptx" \
+    expect 2 'the output must not be the input .*in.ptx' "$tool" lint lint.ptx "$tmp/in.ptx" \
         -o "$tmp/$out"
 done
 same "the input is as it was" suite.ptx "$tmp/in.ptx"

@@ -183,7 +183,7 @@ result $? "shpool-coalesce lint of host code"
 
 # ---- options and bad input ----
 device "forse" kernels.cu "$work/bad.ll" 2>"$work/bad.txt"
-grep -q "SHPOOL_COALESCE: no option 'forse'; there are lint," "$work/bad.txt" &&
+grep -q "SHPOOL_COALESCE: unknown option 'forse'; known: lint," "$work/bad.txt" &&
     ! grep -q activemask "$work/bad.ll"
 result $? "an unknown option is named, and nothing is rewritten"
 
@@ -196,7 +196,7 @@ result $? "opt -passes='shpool-coalesce<force>'"
     ! grep -q activemask "$work/opt.ll"
 result $? "opt -passes=shpool-coalesce-lint"
 ! "$opt" -load-pass-plugin="$plugin" -passes='shpool-coalesce<nonsense>' -S "$work/plain.ll" \
-    -o "$work/opt2.ll" 2>"$work/opt.txt" && grep -q "no option 'nonsense'" "$work/opt.txt"
+    -o "$work/opt2.ll" 2>"$work/opt.txt" && grep -q "unknown option 'nonsense'" "$work/opt.txt"
 result $? "opt with an unknown option"
 
 printf 'define void @f(ptr %%p) { retvoid }\n' >"$work/broken.ll"

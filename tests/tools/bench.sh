@@ -383,16 +383,16 @@ sed 's/"format": 1,/"format": 99,/' "$quiet" >"$work/format.json"
 expect 2 'format.json: format 99; this shpool-bench (.*) reads format 1: measure again' \
     $bench compare "$quiet" "$work/format.json"
 echo '{"kind": "shpool-bench loadstore", "rows": []}' >"$work/kind.json"
-expect 2 'holds "shpool-bench loadstore"; results of shpool-bench \[block\] --json are needed' \
+expect 2 'holds "shpool-bench loadstore"; a file that shpool-bench \[block\] --json=FILE wrote' \
     $bench compare "$work/kind.json" "$quiet"
 echo '{"rows": []}' >"$work/kind.json"
-expect 2 'holds no results with a kind' $bench compare "$quiet" "$work/kind.json"
+expect 2 'has no member "kind"' $bench compare "$quiet" "$work/kind.json"
 grep -vE '"(scope|median_bytes|touched|malloc_cycles|free_cycles|sigma)":' "$quiet" \
     >"$work/older.json"
 expect 0 ' 108 same;' $bench compare "$work/older.json" "$quiet"
 grep -v '"gops":' "$quiet" >"$work/short.json"
-expect 2 'row 1 has no "gops"' $bench compare "$quiet" "$work/short.json"
-expect 2 'a.csv: is no JSON of shpool-bench: .*line 1' $bench compare "$quiet" "$work/a.csv"
+expect 2 'row 1: "gops" is missing' $bench compare "$quiet" "$work/short.json"
+expect 2 'a.csv: is not JSON of shpool-bench: .*line 1' $bench compare "$quiet" "$work/a.csv"
 : >"$work/empty.json"
 expect 2 'empty.json: is empty$' $bench compare "$quiet" "$work/empty.json"
 expect 2 ': is a directory$' $bench compare "$quiet" "$work"
@@ -513,7 +513,7 @@ expect 1 '--skip nobody: .*known allocators' $cpu --allocator all --skip nobody
 expect 1 'known allocators: ' $cpu --allocator bitmap --allocator nobody
 expect 1 'known allocators: ' $cpu --allocator nobody --threads 32-1024 --csv
 check "once, before anything is measured" test "$(wc -l <"$work/out")" = 1
-expect 1 'nothing could be measured' $cpu --allocator thread_best_fit --threads 1024 --total 16K
+expect 1 'nothing was measured' $cpu --allocator thread_best_fit --threads 1024 --total 16K
 expect 0 'n/a: a pool holds 32 bytes, the least request is 64' $cpu --allocator thread_bitmap \
     --workload pairs --threads 64 --bytes 2K
 exit $failed

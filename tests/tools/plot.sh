@@ -152,7 +152,7 @@ for member in spec device command; do
 done
 for member in workload binding state; do
     evil $member "x'!sh"
-    fails 2 "row 1 has the $member \"x'!sh\"; known are" $bench plot "$work/evil.json" \
+    fails 2 "row 1 has the $member \"x'!sh\"; known:" $bench plot "$work/evil.json" \
         -o "$work/e.svg"
 done
 evil kind 'x\u001b[2J'
@@ -160,7 +160,7 @@ fails 2 'holds "x.x1b\[2J"' $bench plot "$work/evil.json" -o "$work/e.svg"
 evil kind 'x\u202e' # reverses the direction of the text after it
 fails 2 'holds "x.xe2.x80.xae"' $bench plot "$work/evil.json" -o "$work/e.svg"
 sed 's/"threads": 64/"threads": 4294967360/' "$work/whole.json" >"$work/evil.json"
-fails 2 'has no "threads", or of another type' $bench plot "$work/evil.json" -o "$work/e.svg"
+fails 2 '"threads" is missing or has another type' $bench plot "$work/evil.json" -o "$work/e.svg"
 
 # ---- many rows: seconds of the processor, where each row with each other one takes minutes ----
 # many ROWS PANELS: one row with other threads, bytes and threads_per_pool each time
@@ -205,7 +205,7 @@ check "a script" $bench plot "$work/b.json" -o "$work/d.gp"
 check "gnuplot runs it" gnuplot "$work/d.gp"
 check "the same chart" cmp "$work/b.svg" "$work/d.svg"
 here=$PWD
-fails 2 'no gnuplot on PATH .* package gnuplot-nox .* ends in .gp' \
+fails 2 'gnuplot, which draws it, is not on PATH; .* package gnuplot-nox .* ends in .gp' \
     env PATH=/nonexistent "$here/shpool-bench" --plot "$work/e.svg"
 check "and nothing was measured" test "$(wc -l <"$work/said")" = 2
 check "a script needs no gnuplot" \
@@ -228,5 +228,5 @@ fails 2 '"cycle" is not a value of --figure (did you mean "cycles"?); known: gop
     $bench plot "$work/b.json" -o "$work/e.svg" --figure cycle
 fails 2 '-o FILE is missing, which names the chart' $bench plot "$work/b.json"
 fails 2 'exactly one file of results is needed, got [02]' $bench plot -o "$work/e.svg"
-fails 2 'a.csv: is no JSON' $bench plot "$work/a.csv" -o "$work/e.svg"
+fails 2 'a.csv: is not JSON' $bench plot "$work/a.csv" -o "$work/e.svg"
 exit $failed

@@ -80,7 +80,7 @@ static void test_map(void **state)
     assert_int_equal(count_of(text, "class=\"f\""), 1);
     assert_non_null(strstr(text, "&lt;a&amp;&quot;b&gt;"));
     /* 0..208 and 256..368 are taken of 1,024 */
-    assert_non_null(strstr(text, "thread 0 asked for 800 bytes; pool 0 has 704 free, the largest "
+    assert_non_null(strstr(text, "thread 0 requested 800 bytes; pool 0 has 704 free, the largest "
                                  "hole 656 at 0x170, between thread 1's 100 bytes at 0x100 and "
                                  "the end of the pool"));
     assert_int_equal(heap_map_explain(&trace, &trace.lives[0], 2, &fault), 0);
@@ -180,7 +180,7 @@ static void test_head(void **state)
     read_text(t->path, HEAD("1", "1", "1", "1024") "block 0 launch 1 records 2 dropped 0\n"
               "m 0 0x60 928 928 16 0\nm 0 - 600 0 16 0\nend 1\n", &trace);
     text = draw(&trace, &all); /* full: no hole, and nothing around it */
-    assert_non_null(strstr(text, "asked for 600 bytes; pool 0 has 0 free<"));
+    assert_non_null(strstr(text, "requested 600 bytes; pool 0 has 0 free<"));
     free(text);
     trace_file_free(&trace);
 }
@@ -230,7 +230,7 @@ static void test_taken(void **state)
         text = draw(&trace, &all);
         expect_well_formed(text);
         assert_int_equal(strstr(text, "operation 2: ") != NULL, 1);
-        assert_int_equal(strstr(text, "of it taken already: thread 2's ") != NULL,
+        assert_int_equal(strstr(text, "already taken in it: thread 2's ") != NULL,
                          rows[i].takers != 0);
         assert_int_equal(strstr(text, ") and 1 more") != NULL, rows[i].takers == 2);
         assert_int_equal(strstr(text, " *</text>") != NULL, rows[i].left >= 300);
@@ -253,7 +253,7 @@ static void test_groups(void **state)
         "<title>thread 5: 64 bytes", "<title>warp 0: 256 bytes",
         "<title>lanes 8-15 of warp 0: 128 bytes", "<title>warp 2: 64 bytes",
         "<title>warp 1: 512 bytes", "<title>the block: 1024 bytes",
-        "operation 5: the block asked for 4000 bytes; pool 0 has ",
+        "operation 5: the block requested 4000 bytes; pool 0 has ",
         "between 64 bytes of warp 2 at 0x1c0 and the end",
         ">the block: ", ">warp 1: ", ">warp 0: ", ">lanes 8-15 of warp 0: ", ">warp 2: ",
         ">thread 5: ",
@@ -350,9 +350,8 @@ static void test_taken_by_groups(void **state)
             fail_msg("row %zu: taken by operation %u, not %u", i, fault.taken, rows[i].taken);
         }
         text = draw(&trace, &all);
-        assert_non_null(strstr(text, "operation 2: lanes 8-15 of warp 0 asked for 300 bytes"));
-        assert_int_equal(strstr(text, "taken already: 200 bytes of warp 1 at 0x100 (op") != NULL,
-                         i == 0);
+        assert_non_null(strstr(text, "operation 2: lanes 8-15 of warp 0 requested 300 bytes"));
+        assert_int_equal(strstr(text, "in it: 200 bytes of warp 1 at 0x100 (op") != NULL, i == 0);
         free(text);
         trace_file_free(&trace);
     }

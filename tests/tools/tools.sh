@@ -71,8 +71,10 @@ expect 0 'sm_86 *101376 *102400' $info archs
 expect 0 'null *block *1 ' $info overhead --threads 64 --bytes 4K
 expect 0 'blocks/SM' $info overhead --threads 64 --total 16K --arch 8.6
 expect 0 '^usage' $info overhead --help
-expect 2 'give --threads' $info overhead --bytes 4K
-expect 2 'one of --bytes and --total' $info overhead --threads 32 --bytes 4K --total 4K
+expect 2 'overhead: --threads is missing$' $info overhead --bytes 4K
+expect 2 '--bytes and --total exclude each other; give one$' \
+    $info overhead --threads 32 --bytes 4K --total 4K
+expect 2 'overhead: --bytes or --total is missing$' $info overhead --threads 32
 expect 2 '--threads x: a number from 1 to 1024 is needed' $info overhead --threads x --bytes 4K
 expect 2 '--threads 0: a number from 1 to 1024' $info overhead --threads 0 --bytes 1K
 expect 2 '--threads 2000: a number from 1 to 1024' $info overhead --threads 2000 --bytes 1K
@@ -86,9 +88,9 @@ expect 2 '--alignment 48: a power of two from 16 to 1024 is needed$' \
 expect 2 'sm_75, sm_80' $info overhead --threads 32 --bytes 4K --arch sm_60
 expect 1 'known allocators' $info overhead --threads 32 --bytes 4K --allocator nobody
 expect 0 '^usage' $info link --help
-expect 2 "give the kernel's file" $info link --arch sm_90
-expect 2 'give --arch' $info link a_kernel
-expect 2 'unexpected another' $info link a_kernel another --arch sm_90
+expect 2 "the kernel's file is missing" $info link --arch sm_90
+expect 2 '--arch is missing' $info link a_kernel
+expect 2 'unexpected argument another' $info link a_kernel another --arch sm_90
 expect 2 'sm_75, sm_80' $info link a_kernel --arch sm_60
 expect 1 'no_such_file cannot be read: No such file' $info link no_such_file --arch sm_90
 expect 1 'known allocators' $info link "$0" --arch sm_90 --allocator nobody

@@ -82,7 +82,7 @@ if command -v xmllint >/dev/null 2>&1; then
     expect 0 . sh -c 'xmllint --noout map.svg && echo well-formed'
 fi
 expect 0 '' "$bench" map t --svg part.svg --from 10 --to 20 --color size
-expect 1 'nothing of block 7' "$bench" map t --svg none.svg --block 7
+expect 1 'no records of block 7' "$bench" map t --svg none.svg --block 7
 expect 1 '[1-9] runs of block 0' "$bench" map t --svg none.svg --run 99
 expect 1 'No such file' "$bench" map t --svg nowhere/map.svg
 expect 2 'map: --svg FILE is missing' "$bench" map t
@@ -100,7 +100,7 @@ expect 0 '^shpool-trace 2$' cat t
 expect 0 ' mixed ' "$bench" block --device cpu --workload mixed --threads 64 --bytes 2K -i 20 \
     --allocator bitmap:trace=small,trace_blocks=1
 expect 0 '' "$bench" map small --svg small.svg
-expect 0 'largest hole [0-9]* at 0x.*; of it taken already: thread' cat small.svg
+expect 0 'largest hole [0-9]* at 0x.*; already taken in it: thread' cat small.svg
 expect 1 '' grep 'hole [0-9]* at 0x0,' small.svg
 expect 0 'class="k".*>thread [0-9]*: [0-9]*%' cat small.svg
 
@@ -143,7 +143,7 @@ expect 1 'empty: is empty' "$bench" map empty --svg none.svg
 expect 1 ': is a directory' "$bench" replay .
 echo '#!/bin/sh' >script
 echo 'exit 0' >>script
-expect 1 'no trace of shpool' "$bench" replay script
+expect 1 'not a trace of shpool' "$bench" replay script
 expect 1 'No such file' "$bench" replay nothing
 expect 1 'did you mean "bitmap"' "$bench" replay --device cpu --allocator bitmop t
 expect 1 'unknown key "check1".* "check"' "$bench" replay --device cpu --allocator bitmap:check1=1 t

@@ -357,7 +357,7 @@ static void put_header(const bench_results *a, const bench_results *b, const cha
     put_other_facts(bench_origin_columns, a, &a->facts.origin, b, &b->facts.origin);
     put_other_facts(bench_fact_columns, a, &a->facts, b, &b->facts);
     printf("# speed is B's over A's: above 1 B is faster; what differs by less than noise (%% of "
-           "the rate: 3 sigma, at least %g) is not named\n", options->noise);
+           "the rate: 3 sigma, at least %g) is not reported\n", options->noise);
     printf("%-18s %-7s %-*s %7s %7s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", "allocator",
            "binding", width, "workload", "threads", "bytes", "a pool", "A Gop/s", "B Gop/s",
            "speed", "noise %", "by cycles", "A failed%", "B failed%", "A util %", "B util %");
@@ -433,16 +433,17 @@ static void put_summary(const tally *all)
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench compare [options] A.json B.json\n"
-          "files that shpool-bench --json=FILE wrote, before (A) and after (B) a change\n"
-          "  --noise PERCENT    a smaller difference is none, whatever the samples say [5]\n"
+          "Compares two files that shpool-bench --json=FILE wrote, before (A) and after (B) a\n"
+          "change, and reports differences that exceed the noise.\n"
+          "  --noise PERCENT    smaller differences are ignored, whatever the samples say [5]\n"
           "  --fail-on RATIO    exit status 1 if a row takes RATIO times as long (1.1, for\n"
           "                     example), fails, refuses more requests, holds less (ramp,\n"
           "                     aging), or is missing in B\n"
-          "  --changed          only the rows that differ\n"
+          "  --changed          print only the rows that differ\n"
           "  --help\n"
-          "A difference is named if it is more than 3 sigma of the samples of both (by the median\n"
-          "absolute deviation), more than --noise, and neither median lies among the samples of\n"
-          "the other.\n"
+          "A difference is reported if it is more than 3 sigma of the samples of both (by the\n"
+          "median absolute deviation), more than --noise, and neither median lies among the\n"
+          "samples of the other.\n"
           "exit status: 0; 1: --fail-on; 2: usage, or a file cannot be read\n", to);
 }
 

@@ -9,6 +9,7 @@
 #include "lib/internal.h"
 #include "coalesce/plan/escape.h"
 #include "tools/input.h"
+#include "tools/options.h"
 #include "json.h"
 
 #if HAVE_JANSSON
@@ -168,8 +169,8 @@ static int is_ours(const char *path, const json_t *document)
     if ((kind == NULL) || (strcmp(kind, KIND) != 0)) {
         coalesce_escape(text, sizeof(text), (kind != NULL) ? kind : "",
                         (kind != NULL) ? strlen(kind) : 0);
-        fprintf(stderr, "shpool-bench: %s: %s%s%s; results of shpool-bench [block] --json are "
-                "needed\n", path, (kind != NULL) ? "holds \"" : "holds no results with a kind",
+        fprintf(stderr, "shpool-bench: %s: %s%s%s; a file that shpool-bench [block] --json=FILE "
+                "wrote is needed\n", path, (kind != NULL) ? "holds \"" : "has no member \"kind\"",
                 text, (kind != NULL) ? "\"" : "");
         return 0;
     }
@@ -204,7 +205,7 @@ static int check_names(const char *path, size_t number, const bench_row *row)
 
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(names); i++) {
         if (!is_known(names[i].name, names[i].known)) {
-            fprintf(stderr, "shpool-bench: %s: row %zu has the %s \"%s\"; known are", path, number,
+            fprintf(stderr, "shpool-bench: %s: row %zu has the %s \"%s\"; known:", path, number,
                     names[i].member, names[i].name);
             for (size_t k = 0; names[i].known[k] != NULL; k++) {
                 fprintf(stderr, " %s", names[i].known[k]);
@@ -222,7 +223,7 @@ static int read_rows(const char *path, const json_t *rows, bench_results *result
     size_t    i;
 
     if (!json_is_array(rows)) {
-        fprintf(stderr, "shpool-bench: %s: \"rows\" is no array\n", path);
+        fprintf(stderr, "shpool-bench: %s: \"rows\" is not an array\n", path);
         return -1;
     }
     for (i = 0; i < json_array_size(rows); i++) {
@@ -231,7 +232,8 @@ static int read_rows(const char *path, const json_t *rows, bench_results *result
         memset(&row, 0, sizeof(row));
         bad = read_members(json_array_get(rows, i), bench_row_columns, &row);
         if (bad != NULL) {
-            fprintf(stderr, "shpool-bench: %s: row %zu has no \"%s\", or of another type\n", path,
+            fprintf(stderr, "shpool-bench: %s: row %zu: \"%s\" is missing or has another type\n",
+                    path,
                     i + 1, bad);
             return -1;
         }
@@ -270,7 +272,7 @@ static json_t *load(const char *path)
         document = json_loadf(file, 0, &error);
         if (document == NULL) {
             coalesce_escape(text, sizeof(text), error.text, strlen(error.text));
-            fprintf(stderr, "shpool-bench: %s: is no JSON of shpool-bench: %s (line %d)\n", path,
+            fprintf(stderr, "shpool-bench: %s: is not JSON of shpool-bench: %s (line %d)\n", path,
                     text, error.line);
         }
     }
@@ -296,7 +298,7 @@ int bench_json_read(const char *path, bench_results *results)
             bad = read_members(document, bench_fact_columns, &results->facts);
         }
         if (bad != NULL) {
-            fprintf(stderr, "shpool-bench: %s: has no \"%s\", or of another type\n", path, bad);
+            fprintf(stderr, "shpool-bench: %s: \"%s\" is missing or has another type\n", path, bad);
         } else {
             failed = read_rows(path, json_object_get(document, "rows"), results);
         }
@@ -332,7 +334,8 @@ int bench_json_write(const bench_results *results, FILE *to)
 int bench_json_read(const char *path, bench_results *results)
 {
     memset(results, 0, sizeof(*results));
-    fprintf(stderr, "shpool-bench: %s: this build reads no JSON (it has no jansson)\n", path);
+    (void)path;
+    tool_no_json("shpool-bench");
     return -1;
 }
 

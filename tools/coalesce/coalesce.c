@@ -22,15 +22,15 @@ static const char usage_text[] =
     "\n"
     "  -b, --block X[,Y[,Z]]  the kernels' blockDim; default: x is a multiple of 32\n"
     "  -c, --colour WHEN      auto, always or never\n"
-    "  -d, --sources FOLDER   excerpts also from files below it, not only below the inputs'\n"
+    "  -d, --sources FOLDER   excerpts also from files below FOLDER, not only near the inputs\n"
     "  -e, --fail-on LEVEL    exit with 1 if there is a finding from this level on\n"
     "  -f, --force            rewrite whatever is legal, also where it may be slower\n"
     "  -j, --json             findings as JSON\n"
     "  -l, --level LEVEL      print findings from this level on: warning, note, remark [note]\n"
-    "  -o, --output FILE      of rewrite; of lint: the findings\n"
-    "  -r, --remarks          say what would be (lint) or was (rewrite) done, and why not\n"
+    "  -o, --output FILE      the rewritten PTX; of lint: the findings\n"
+    "  -r, --remarks          report also what was rewritten (lint: would be), and why not\n"
     "  -S, --sarif            findings as SARIF 2.1.0\n"
-    "  -s, --skip KERNEL      leave this kernel as it is; may be given often\n"
+    "  -s, --skip KERNEL      leave KERNEL as it is; at most 64 times\n"
     "      --no-loads, --no-stores, --no-copies, --no-rows   leave out such records\n"
     "  -v, --verbose          nvcc: print a line for each file that was rewritten\n"
     "  -h, --help             print this and exit\n"
@@ -49,6 +49,11 @@ static int wrong_usage(const char *what, const char *word)
 {
     (void)tool_failed("%s%s%s", what, (word != NULL) ? " " : "", (word != NULL) ? word : "");
     return point_to_help();
+}
+
+static int point_to_command(void)
+{
+    return wrong_usage("a command is missing: lint, rewrite, nvcc or costs", NULL);
 }
 
 static int level_of(const char *word, int *level_p)
@@ -134,7 +139,8 @@ static int take_option(int c, tool_options *options)
     case 'e':
     case 'l':
         if (!level_of(optarg, &level)) {
-            return wrong_usage("a level is warning, note or remark, not", optarg);
+            return wrong_usage((c == 'e') ? "--fail-on takes warning, note or remark, not"
+                                          : "--level takes warning, note or remark, not", optarg);
         }
         *((c == 'e') ? &options->fail_on : (int *)&options->least) = level;
         return 0;
@@ -192,7 +198,7 @@ static int take_words(int argc, char **argv, tool_options *options)
     options->file_count   = (size_t)(end - optind);
     options->request.skip = options->skip;
     if (!tool_demangler(&options->request.demangle)) {
-        return tool_failed("no memory to load the C++ runtime, which knows names as written");
+        return tool_failed("no memory to load the C++ runtime, which demangles names");
     }
     if (options->request.remarks && (options->least == COALESCE_NOTE)) {
         options->least = COALESCE_REMARK;
@@ -247,11 +253,14 @@ static int lint_or_rewrite(const tool_options *options, int is_lint)
     if (options->file_count == 0) {
         return wrong_usage("a file is missing", NULL);
     }
-    if (!is_lint && ((options->file_count != 1) || (options->output == NULL))) {
-        return wrong_usage("rewrite takes one file, and -o with another", NULL);
+    if (!is_lint && (options->file_count != 1)) {
+        return wrong_usage("rewrite needs exactly one file, not also", options->files[1]);
+    }
+    if (!is_lint && (options->output == NULL)) {
+        return wrong_usage("rewrite needs -o FILE, which names the output", NULL);
     }
     if (input != NULL) {
-        return wrong_usage("-o names another file than the input, not", input);
+        return wrong_usage("the output must not be the input", input);
     }
     return is_lint ? tool_lint(options) : tool_rewrite(options);
 }
@@ -280,7 +289,7 @@ static int run(int argc, char **argv)
             return point_to_help();
         }
         status = take_words(argc, argv, &options);
-        return (status >= 0) ? status : wrong_usage("a command is missing", NULL);
+        return (status >= 0) ? status : point_to_command();
     }
     status = take_words(argc - 1, argv + 1, &options);
     if (status >= 0) {

@@ -109,7 +109,7 @@ char *tool_read(const char *path, size_t *bytes_p)
     } else if (text == NULL) {
         (void)tool_failed("%s: no memory to read it", path);
     } else if (*bytes_p >= MOST_BYTES) {
-        (void)tool_failed("%s: 1 GiB and more is not read", path);
+        (void)tool_failed("%s: files of 1 GiB or more are not read", path);
         free(text);
         text = NULL;
     }

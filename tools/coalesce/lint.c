@@ -5,6 +5,7 @@
 #include "tool.h"
 #include "tools/output.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,8 +95,8 @@ static int compile(const tool_options *options, const char *path, char *ptx,
         return tool_failed("%s: nvcc is needed to lint a .cu file: put it on PATH, or lint PTX",
                            path);
     }
-    return (status == 0) ? TOOL_OK : tool_failed("%s: nvcc ended with %d; options for it go behind "
-                                                 "--", path, status);
+    return (status == 0) ? TOOL_OK : tool_failed("%s: nvcc ended with %d; its options follow --",
+                                                 path, status);
 }
 
 /* The PTX of a .cu file is in a temporary file only until it is read: a signal that ends the
@@ -114,7 +115,7 @@ static int lint_cuda(const tool_options *options, const char *path, coalesce_rep
         fd = mkstemps(ptx, 4);
     }
     if (fd < 0) {
-        status = tool_failed("no file can be made as %s", ptx);
+        status = tool_failed("%s: a temporary file cannot be made: %s", ptx, strerror(errno));
     } else {
         (void)close(fd);
         status = compile(options, path, ptx, &signals);
@@ -139,7 +140,7 @@ static int lint_file(const tool_options *options, const char *path, coalesce_rep
     if (has_ending(path, ".cu") || has_ending(path, ".cpp") || has_ending(path, ".cc")) {
         return lint_cuda(options, path, report);
     }
-    return tool_failed("%s: its ending is none of .cu, .ptx, .ll and .bc", path);
+    return tool_failed("%s: the name must end in .cu, .ptx, .ll or .bc", path);
 }
 
 /* A stream into memory: if memory runs out, no part of the report may be printed.  (The stream of

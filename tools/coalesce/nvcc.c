@@ -8,6 +8,7 @@
 #include "tool.h"
 #include "tools/output.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -273,7 +274,8 @@ static int run_with_link(const tool_options *options, const char *toolkit, int c
     int     status;
 
     if (!tool_temporary(folder, "") || (bytes <= 0) || (mkdtemp(folder) == NULL)) {
-        return tool_failed("no folder can be made as %s", folder);
+        return tool_failed("%s: a temporary folder cannot be made: %s", folder,
+                           strerror(errno));
     }
     letters_of(options, letters);
     (void)snprintf(link, sizeof(link), "%s/cicc", folder);
@@ -295,7 +297,7 @@ int tool_nvcc(const tool_options *options, int count, char **words)
     int      status;
 
     if (!find_toolkit(options->nvcc, toolkit)) {
-        return tool_failed("%s is not there, or not on PATH", options->nvcc);
+        return tool_failed("%s was not found; put it on PATH, or give its path", options->nvcc);
     }
     tool_signals_block(&signals);
     status = run_with_link(options, toolkit, count, words, &signals);

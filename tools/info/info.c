@@ -21,7 +21,7 @@ static const info_usage usage = {
     "  device       the device allocators and layers, and their keys\n"
     "  config       the environment variables, their values and defaults\n"
     "  overhead     what pools cost: --threads N --bytes B [--threads-per-pool K] [--arch sm_86]\n"
-    "  archs        the shared memory of the architectures that are known\n"
+    "  archs        the shared memory of the known architectures\n"
     "  link KERNEL  join LTO-IR with an allocator: --arch sm_86 [--allocator NAME] [-o FILE]\n"
     "\n"
     "  -j, --json     print JSON\n"
@@ -260,14 +260,14 @@ static int run(int count, char *const words[], int json)
                                             "overhead", "archs", "link", NULL };
 
     if (count == 0) {
-        return info_usage_error(&usage, "a command is missing", "");
+        return info_usage_error(&usage, "a command is missing, such as list", "");
     }
     if (strcmp(words[0], "show") == 0) {
         return (count == 2) ? show(words[1], json)
-                            : info_usage_error(&usage, "show takes one name", "");
+                            : info_usage_error(&usage, "show needs exactly one allocator", "");
     }
     if (count > 1) {
-        return info_usage_error(&usage, "too many arguments: ", words[1]);
+        return info_usage_error(&usage, "unexpected argument ", words[1]);
     }
     if (strcmp(words[0], "list") == 0) {
         return list(json);

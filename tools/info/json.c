@@ -160,9 +160,9 @@ int json_config(void)
 
         failed |= (invalid != NULL);
         json_array_append_new(list, json_pack(
-            "{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", variable.name, "type", variable.type, "unit",
-            variable.unit, "default", variable.default_value, "text", variable.text, "value",
-            value_json(variable.value), "invalid", value_json(invalid)));
+            "{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", variable.name, "type", variable.type,
+            "unit", variable.unit, "default", variable.default_value, "text", variable.text,
+            "value", value_json(variable.value), "invalid", value_json(invalid)));
     }
     status = print_json(json_pack("{s:o}", "variables", list));
     return (status == EXIT_OK) && failed ? EXIT_FAILED : status;

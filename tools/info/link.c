@@ -70,11 +70,12 @@ static int parse(int argc, char **argv, request *asked)
         }
     }
     if ((optind == argc) || (asked->arch.arch == 0)) {
-        return info_usage_error(&usage, (optind == argc) ? "give the kernel's file" : "give --arch",
-                                "");
+        return info_usage_error(&usage, (optind == argc) ? "the kernel's file is missing"
+                                                         : "--arch is missing", "");
     }
     asked->kernel = argv[optind];
-    return (optind + 1 < argc) ? info_usage_error(&usage, "unexpected ", argv[optind + 1]) : 0;
+    return (optind + 1 < argc)
+               ? info_usage_error(&usage, "unexpected argument ", argv[optind + 1]) : 0;
 }
 
 /* The contents of a file, to be freed by free(); NULL: stderr says why. */

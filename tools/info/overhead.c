@@ -112,10 +112,16 @@ static int parse(int argc, char **argv, request *asked)
         return status;
     }
     if (optind < argc) {
-        return info_usage_error(&usage, "unexpected ", argv[optind]);
+        return info_usage_error(&usage, "unexpected argument ", argv[optind]);
     }
-    if ((want->block_threads == 0) || ((want->payload_bytes == 0) == (want->total_bytes == 0))) {
-        return info_usage_error(&usage, "give --threads, and one of --bytes and --total", "");
+    if (want->block_threads == 0) {
+        return info_usage_error(&usage, "--threads is missing", "");
+    }
+    if ((want->payload_bytes == 0) && (want->total_bytes == 0)) {
+        return info_usage_error(&usage, "--bytes or --total is missing", "");
+    }
+    if ((want->payload_bytes != 0) && (want->total_bytes != 0)) {
+        return info_usage_error(&usage, "--bytes and --total exclude each other; give one", "");
     }
     return 0;
 }

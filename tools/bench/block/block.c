@@ -198,7 +198,8 @@ static int finish(report *out)
         return 128 + signal;
     }
     if ((out->measured == 0) && (out->unplanned != 0)) {
-        fputs("shpool-bench: nothing could be measured: no such pool can exist\n", stderr);
+        fputs("shpool-bench: nothing was measured: none of the pools that were requested can "
+              "exist\n", stderr);
         return 1;
     }
     return (failed || (out->errors != 0) || (out->failed != 0)) ? 1 : 0;
@@ -256,7 +257,7 @@ static int choose_device(bench_options *options, char *device, size_t bytes)
     }
     if ((asked != NULL) && (strcmp(asked, "cpu") == 0)) {
         cuda = 0;
-        snprintf(device, bytes, "asked for");
+        snprintf(device, bytes, "--device cpu");
     }
     if (!cuda && (options->bindings.count != 0)) {
         bench_list *bindings = &options->bindings;

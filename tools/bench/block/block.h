@@ -54,7 +54,7 @@ size_t bench_points(const bench_options *options);
 size_t bench_workload_points(const bench_options *options);
 
 /** Point `index`; workloads (of objects: touched, medians, scopes) change fastest, then bindings,
- *  allocators, pools, threads.  A spec's own size and threads of a pool are those of its points. */
+ *  allocators, pools, threads.  A spec's own size is that of its points. */
 void bench_point_at(const bench_options *options, size_t index, bench_point *point);
 
 /** A point's configuration for shpool_plan(). */

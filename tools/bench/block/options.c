@@ -20,42 +20,43 @@ static void usage(FILE *to)
 
     fputs("usage: shpool-bench [block] [options]\n", to);
     bench_commands(to);
-    fputs("what is measured; a LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps), and\n"
-          "all combinations are measured; lists, --allocator and --skip may be given several\n"
-          "times and add up, each value once:\n"
-          "  --device cpu|cuda       [cuda if there is a GPU, else cpu]\n"
+    fputs("A LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps); all combinations are\n"
+          "measured.  Lists, --allocator and --skip may be given several times and add up.\n"
+          "What is measured:\n"
+          "  --device cpu|cuda       device to run on [cuda if there is a GPU, else cpu]\n"
           "  --allocator SPEC|all    [$SHPOOL_ALLOCATOR, else the build's default]\n"
           "  --skip NAME             leave NAME out of --allocator all\n"
-          "  --binding LIST|all      of table, inline, linked; the CPU has table [table]\n"
+          "  --binding LIST|all      table, inline, linked; the CPU supports only table [table]\n"
           "  --workload LIST|all     [all]\n"
           "  --threads LIST          threads of a block, 1 to 1024 [256; cpu: 64]\n"
-          "  --bytes LIST            payload of a block's pools, with K or without [46K]\n"
-          "  --total LIST            instead: shared memory of a block for its pools to fill\n"
-          "  --threads-per-pool LIST for allocators of scope group; 0: the allocator's choice [0]\n"
-          "of the workload objects:\n"
+          "  --bytes LIST            payload of a block's pools; K may follow [46K]\n"
+          "  --total LIST            instead of --bytes: shared memory of a block's pools\n"
+          "  --threads-per-pool LIST for allocators of scope group; 0: its own choice [0]\n"
+          "Of the workload objects:\n"
           "  --scope LIST|all        thread, tile, warp, leader, block, as below [warp]\n"
           "  --median LIST           bytes of an object; the largest has 6 times as many [2000]\n"
-          "  --sigma X               of the logarithm of the sizes, which are lognormal [0.8]\n"
+          "  --sigma X               sigma of the sizes, which are lognormal [0.8]\n"
           "  --touch LIST            1: all bytes are written and read; 0: none [1]\n"
-          "  --allocator own_slot    the baseline: a part of the pool for each, no allocator\n"
-          "how:\n"
-          "  -i, --iterations N      of each thread [1000; cpu: 100]\n"
-          "  -s, --seed N            same seed, same operations [1]\n"
-          "  --repeats N             launches whose median counts, 1 to 101 [7]\n"
-          "  --spin-up MS            GPU: work before each measurement, for its clocks [100]\n"
-          "what is written:\n"
+          "  --allocator own_slot    the baseline: a part of the pool for each\n"
+          "How it is measured:\n"
+          "  -i, --iterations N      iterations of each thread [1000; cpu: 100]\n"
+          "  -s, --seed N            the same seed gives the same operations [1]\n"
+          "  --repeats N             launches, whose median is shown, 1 to 101 [7]\n"
+          "  --spin-up MS            GPU: warm-up before each measurement, so that the clocks\n"
+          "                          ramp up [100]\n"
+          "Output:\n"
           "  --json[=FILE]           results for plot and compare; without FILE on stdout instead\n"
           "                          of the table\n"
-          "  --csv[=FILE]            likewise; # lines say where and how they were measured\n"
-          "  --plot FILE             a chart: .svg, .png or .pdf by gnuplot, .gp is its script\n"
+          "  --csv[=FILE]            likewise as CSV; # lines say where and how it was measured\n"
+          "  --plot FILE             a chart: .svg, .png or .pdf by gnuplot; .gp is its script\n"
           "  --help, --version\n"
-          "Ctrl-C prints what was measured.  On a terminal stderr shows how far it is.\n"
-          "workloads:\n", to);
+          "Ctrl-C prints what was measured.  On a terminal stderr shows the progress.\n"
+          "Workloads:\n", to);
     for (i = 0; i < BENCH_COUNT; i++) {
         fprintf(to, "  %-8s %s\n", bench_workload_names[i], bench_workload_summary(i));
     }
     bench_scopes(to);
-    fputs("exit status: 0; 1: a payload check or a row failed; 2: usage; 130: Ctrl-C\n", to);
+    fputs("Exit status: 0; 1: a payload check or a row failed; 2: usage; 130: Ctrl-C\n", to);
 }
 
 /* One that is read by getopt_long() into `options`; nonzero: bad. */
@@ -230,7 +231,7 @@ static int expand_allocators(bench_options *options)
         }
     }
     if (!bad && (given.count != 0) && (options->allocators.count == 0)) {
-        fputs("shpool-bench: --skip leaves no allocator\n", stderr);
+        fputs("shpool-bench: --skip leaves no allocator of --allocator all\n", stderr);
         bad = -1;
     }
     return bad;
@@ -355,7 +356,7 @@ void bench_point_config(const bench_point *point, shpool_config *want)
     want->threads_per_pool = point->threads_per_pool;
 }
 
-/* A spec's own size and threads of a pool count, not those of the sweep. */
+/* A spec's own size counts, not that of the sweep. */
 static void apply_spec(bench_point *point)
 {
     shpool_selection selection;
@@ -363,9 +364,8 @@ static void apply_spec(bench_point *point)
 
     bench_point_config(point, &want);
     if (shpool_select(point->spec, &want, &selection) == SHPOOL_OK) { /* not the baseline's */
-        point->payload_bytes    = want.payload_bytes;
-        point->total_bytes      = want.total_bytes;
-        point->threads_per_pool = want.threads_per_pool;
+        point->payload_bytes = want.payload_bytes;
+        point->total_bytes   = want.total_bytes;
     }
 }
 

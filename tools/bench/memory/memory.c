@@ -24,9 +24,9 @@ static const struct {
     {"random", memory_random, "random sizes and lifetimes, 1,000 to 100,000 operations"},
     {"streams", memory_streams, "kernels on 1 to 32 streams, each with memory of its own"},
     {"share", memory_share, "memory that goes from stream to stream, one-shot streams"},
-    {"train", memory_train, "made-up training loops and caches: peak held against peak asked for"},
+    {"train", memory_train, "synthetic training loops and caches: peak reserved and requested"},
     {"cold", memory_cold, "growth to 4 GiB in pieces, and trim"},
-    {"oom", memory_oom, "a request that only fits when everything idle is returned"},
+    {"oom", memory_oom, "a request that fits only after all idle memory is freed"},
 };
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 
@@ -54,12 +54,12 @@ static void usage(FILE *to)
           "  --allocator SPEC   may be given several times; default: all bases; async is\n"
           "                     cudaMallocAsync, simple is cudaMalloc, cub is CUB's caching\n"
           "                     allocator (builds with CUDA)\n"
-          "  --replay FILE      a log of the layer log (or of RMM) against the allocators\n"
-          "  --limit BYTES      of the replay: most live bytes, as 8G [no limit]\n"
-          "  --device N         ordinal [0]\n"
-          "  --repeats N        [9]\n"
+          "  --replay FILE      replay a log of the layer log (or of RMM) with the allocators\n"
+          "  --limit BYTES      most live bytes of the replay, such as 8G [no limit]\n"
+          "  --device N         ordinal of the GPU [0]\n"
+          "  --repeats N        repeats of a measurement, whose median is shown [9]\n"
           "  --pairs N          malloc+free pairs in a repeat [100000]\n"
-          "  --threads N        at most [16]\n"
+          "  --threads N        most threads of the question threads [16]\n"
           "  --help\n"
           "questions:\n", to);
     for (size_t i = 0; i < QUESTIONS; i++) {

@@ -129,9 +129,9 @@ int bench_plot_check(const char *path)
         return -1;
     }
     if (!is_script(path) && !has_gnuplot()) {
-        fprintf(stderr, "shpool-bench: %s: no gnuplot on PATH draws it; install the package "
-                "gnuplot-nox (Debian; gnuplot elsewhere), or write its script with a name that "
-                "ends in .gp\n", path);
+        fprintf(stderr, "shpool-bench: %s: gnuplot, which draws it, is not on PATH; install the "
+                "package gnuplot-nox (Debian; gnuplot elsewhere), or write its script with a name "
+                "that ends in .gp\n", path);
         return -1;
     }
     if (tool_output_begin(&out, path) != 0) {
@@ -200,7 +200,7 @@ int bench_plot_draw(const bench_results *results, size_t figure, const char *pat
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench plot RESULTS.json -o FILE\n"
-          "draws what shpool-bench --json=RESULTS.json measured, here or elsewhere\n"
+          "Draws results of shpool-bench --json=RESULTS.json, of this machine or another.\n"
           "  -o, --output FILE   .svg, .png or .pdf by gnuplot; .gp is its script, data included\n"
           "  --figure NAME       gops, cycles or failed; ramp and aging show utilisation [gops]\n"
           "  --help\n"

@@ -94,7 +94,7 @@ static int number(reader *r, uint32_t i, unsigned long long most, unsigned long 
     *value_p = strtoull(text, &end, 0);
     if ((text[0] < '0') || (text[0] > '9') || (*end != '\0') || (errno != 0) ||
         (*value_p > most)) {
-        return fail(r, "\"%s\" where a number up to %llu belongs", text, most);
+        return fail(r, "\"%s\" instead of a number up to %llu", text, most);
     }
     return 0;
 }
@@ -111,7 +111,7 @@ static int number32(reader *r, uint32_t i, uint32_t most, uint32_t *value_p)
 static int read_version(reader *r)
 {
     unsigned long long version;
-    static const char missing[] = "this is no trace of shpool: \"shpool-trace N\" is missing";
+    static const char missing[] = "this is not a trace of shpool: \"shpool-trace N\" is missing";
 
     if (!next_line(r)) {
         return fail(r, (ftell(r->file) == 0)
@@ -154,12 +154,12 @@ static int read_head(reader *r)
 
     if (!next_line(r) || !is_line(r, "allocator", 2) ||
         (strlen(r->word[1]) >= sizeof(t->allocator))) {
-        return fail(r, "\"allocator NAME\" belongs here");
+        return fail(r, "\"allocator NAME\" is missing here");
     }
     coalesce_escape(t->allocator, sizeof(t->allocator), r->word[1], strlen(r->word[1]));
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (!next_line(r) || !is_line(r, keys[i].key, 2)) {
-            return fail(r, "\"%s NUMBER\" belongs here", keys[i].key);
+            return fail(r, "\"%s NUMBER\" is missing here", keys[i].key);
         }
         if (number32(r, 1, keys[i].most, keys[i].value) != 0) {
             return -1;
@@ -167,7 +167,7 @@ static int read_head(reader *r)
     }
     if ((t->block_threads == 0) || (t->threads_per_pool == 0) || (t->pools == 0) ||
         ((unsigned long long)t->pools * t->pool_bytes > SHPOOL_MAX_REQUEST)) {
-        return fail(r, "a pool of %u threads, %u in each of %u pools of %u bytes is none",
+        return fail(r, "%u threads, %u in each of %u pools of %u bytes, cannot be",
                     t->block_threads, t->threads_per_pool, t->pools, t->pool_bytes);
     }
     return 0;
@@ -226,7 +226,7 @@ static int read_record(reader *r, trace_builder *b)
     int bad = 0;
 
     if ((at == NULL) || (r->word[0][1] != '\0') || (r->words != words[at - letters])) {
-        return fail(r, "a record (m, w, f, r, k or l and its numbers) belongs here");
+        return fail(r, "a record is missing here (m, w, f, r, k or l and its numbers)");
     }
     bad = read_thread(r, &record);
     if (!bad && ((record.letter == 'k') || (record.letter == 'l'))) {
@@ -241,7 +241,7 @@ static int read_record(reader *r, trace_builder *b)
               number32(r, 5, SHPOOL_MAX_ALIGNMENT, &record.alignment);
         if (!bad && ((record.alignment == 0) ||
                      ((record.alignment & (record.alignment - 1)) != 0))) {
-            return fail(r, "an alignment of %u is no power of two", record.alignment);
+            return fail(r, "the alignment %u is not a power of two", record.alignment);
         }
         break;
     case 'f':
@@ -260,9 +260,9 @@ static int read_record(reader *r, trace_builder *b)
     case TRACE_ADDED:
         return 0;
     case TRACE_UNKNOWN:
-        return fail(r, "thread %u resizes or releases what is not there", record.thread);
+        return fail(r, "thread %u resizes or releases memory that it does not have", record.thread);
     default:
-        return fail(r, "no memory for so many records");
+        return fail(r, "no memory for more records");
     }
 }
 
@@ -280,7 +280,7 @@ static int read_life(reader *r)
         (strcmp(r->word[6], "dropped") != 0) || number32(r, 1, ~0u, &life.block) ||
         number32(r, 3, ~0u, &life.launch) || number32(r, 5, TRACE_MOST_OPS, &records) ||
         number32(r, 7, ~0u, &life.dropped)) {
-        return fail(r, "\"block B launch L records N dropped D\" belongs here");
+        return fail(r, "\"block B launch L records N dropped D\" is missing here");
     }
     if ((r->bytes >= 0) && ((off_t)records > r->bytes / LEAST_LINE)) { /* before memory for them */
         return fail(r, "the file is too short for %u records: it was cut off, or written over",
@@ -318,7 +318,7 @@ static int read_lives(reader *r)
         } else if (is_line(r, "end", 2)) {
             break;
         } else {
-            return fail(r, "a block or the end belongs here");
+            return fail(r, "\"block ...\" or \"end N\" is missing here");
         }
     }
     if (number(r, 1, ~0ull, &lives) != 0) {

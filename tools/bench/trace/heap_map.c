@@ -273,14 +273,14 @@ static void put_why(map *m, const heap_map_fault *f)
     const int has_head = f->hole_at > f->pool * m->trace->pool_bytes;
     char who[TRACE_WHO_BYTES];
 
-    fprintf(m->to, "operation %u: %s asked for %u bytes; pool %u has %u free", f->at,
+    fprintf(m->to, "operation %u: %s requested %u bytes; pool %u has %u free", f->at,
             who_of(m, op, who), op->bytes, f->pool, f->free_bytes);
     if (f->hole == 0) {
         return;
     }
     fprintf(m->to, ", the largest hole %u at 0x%x", f->hole, f->hole_at);
     if (f->takers != 0) {
-        fputs("; of it taken already: ", m->to);
+        fputs("; already taken in it: ", m->to);
         put_allocation(m->to, m, &m->life->ops[f->taken]);
         fprintf(m->to, " (operation %u)", f->taken);
         if (f->takers > 1) {
@@ -349,9 +349,9 @@ static int put_failures(map *m, uint32_t *count)
         if (*count > MOST_LABELS) {
             fprintf(m->to, "and %u more failures.  ", *count - MOST_LABELS);
         }
-        fputs("metadata in front is no hole.  taken already: by a malloc under way, recorded "
-              "later.  * large enough: there is metadata in it, or it was freed while the request "
-              "was under way</text>\n", m->to);
+        fputs("metadata in front is not a hole.  already taken: by a malloc under way that is "
+              "recorded later.  * large enough: there is metadata in it, or it was freed while "
+              "the request was under way</text>\n", m->to);
     }
     return 0;
 }
@@ -469,8 +469,9 @@ static void put_axes(const map *m, uint32_t merged, uint32_t failures)
     }
     fprintf(m->to, "<text x=\"%.2f\" y=\"%.2f\">%u</text>\n"
             "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"end\">%u</text>\n"
-            "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\">operations in their order; up: "
-            "bytes behind the begin of the first pool; colour: %s; %u failed</text>\n", LEFT,
+            "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\">to the right: operations in "
+            "order; up: bytes from the start of the first pool; colour: %s; %u failed</text>\n",
+            LEFT,
             AXIS, m->options.from, LEFT + WIDTH, AXIS, m->options.to, LEFT + WIDTH / 2.0, AXIS,
             (m->options.color == HEAP_MAP_SIZE) ? "size" : "thread", failures);
     if (merged != 0) {

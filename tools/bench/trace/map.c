@@ -134,7 +134,7 @@ static const trace_life *find_life(const options *o, const trace_file *trace)
         fprintf(stderr, "shpool-bench: %s has %u run%s of block %u, not %u\n", o->file, runs,
                 (runs == 1) ? "" : "s", block, o->run);
     } else {
-        fprintf(stderr, "shpool-bench: %s has nothing of block %u; it begins with block %u and "
+        fprintf(stderr, "shpool-bench: %s has no records of block %u; it begins with block %u and "
                 "ends with %u (trace_blocks says how many are recorded)\n", o->file, block,
                 trace->lives[0].block, trace->lives[trace->count - 1].block);
     }
