@@ -2,6 +2,6 @@
 #include "allocators/builtin.h"
 #include "null.h"
 
-SHPOOL_BUILTIN_MODULE(null, "never hands out anything: measures what surrounds an allocator",
+SHPOOL_BUILTIN_MODULE(null, "never allocates anything: measures the cost around an allocator",
                       SHPOOL_SCOPE_BLOCK,
                       SHPOOL_CAP_NONE | SHPOOL_CAP_FREE | SHPOOL_CAP_ALIGNED);

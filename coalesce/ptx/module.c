@@ -267,7 +267,7 @@ const char *ptx_unusable_because(const ptx_module *module)
     if (module->address_size != 64) {
         return "only .address_size 64 is rewritten: the input is left as it is";
     }
-    return is_rewritten_already(module) ? "the input is rewritten already: it is left as it is"
+    return is_rewritten_already(module) ? "the input is already rewritten: it is left as it is"
                                         : NULL;
 }
 

@@ -342,10 +342,10 @@ const shpool_device_provider shpool_device_provider_bins = {
     .flags = SHPOOL_DEVICE_THREAD_SAFE | SHPOOL_DEVICE_ORDERED | SHPOOL_DEVICE_CAPTURE,
     .name = "bins",
     .summary = "the default: lists by size and stream in front of merged slabs, lazy events",
-    .keys = "capacity=BYTES  most idle bytes that are kept [no limit]\n"
-            "hard=BYTES      most bytes from the driver; what needs more fails [no limit]\n"
-            "soft=BYTES      from so many bytes on, streams wait for others' memory before new\n"
-            "                memory is taken from the driver [no limit]\n"
+    .keys = "capacity=BYTES  most idle bytes that are cached [no limit]\n"
+            "hard=BYTES      most bytes from the driver; requests beyond fail [no limit]\n"
+            "soft=BYTES      bytes from the driver above which streams wait for others' memory\n"
+            "                before new memory is allocated [no limit]\n"
             "reuse=WORD      other streams' memory: same (never), done (when they have finished),\n"
             "                wait (also by a wait on the device) [wait]\n"
             "memory=WORD     vmm: reserves addresses and maps memory where it is needed; driver:\n"

@@ -376,9 +376,9 @@ const shpool_device_provider shpool_device_provider_buckets = {
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_THREAD_SAFE | SHPOOL_DEVICE_ORDERED,
     .name = "buckets",
-    .summary = "MGPU's: 84 sizes, freed blocks kept by weighted age up to a capacity",
+    .summary = "MGPU's: 84 sizes, freed blocks are cached by weighted age up to a capacity",
     .keys = "capacity=BYTES    most idle bytes (mode=total: idle and live) [128M]\n"
-            "max_object=BYTES  larger blocks are not kept [64M]\n"
+            "max_object=BYTES  larger blocks are not cached [64M]\n"
             "mode=idle|total   what the capacity counts; total is MGPU's way [idle]\n",
     .create = buckets_create,
     .destroy = buckets_destroy,

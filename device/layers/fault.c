@@ -72,9 +72,9 @@ const shpool_device_provider shpool_device_provider_fault = {
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,
     .name = "fault",
-    .summary = "lets chosen mallocs fail with out-of-memory",
+    .summary = "makes chosen mallocs fail with out-of-memory",
     .keys = "nth=N    the nth malloc from now on fails, once\n"
-            "every=N  each nth fails\n",
+            "every=N  every nth malloc fails\n",
     .create = fault_create,
     .destroy = free,
     .malloc = fault_malloc,

@@ -271,8 +271,8 @@ const shpool_device_provider shpool_device_provider_guard = {
     .bytes = sizeof(shpool_device_provider),
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,
     .name = "guard",
-    .summary = "zones around each allocation, looked at when it is freed; for debugging",
-    .keys = "zone=N      bytes on each side, from 256 on [256]\n"
+    .summary = "guard zones around each allocation, checked when it is freed; for debugging",
+    .keys = "zone=N      bytes on each side, at least 256 [256]\n"
             "poison=0|1  fill memory with 0xa5 when it is allocated and freed [1]\n",
     .create = guard_create,
     .destroy = guard_destroy,

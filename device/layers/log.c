@@ -230,7 +230,7 @@ const shpool_device_provider shpool_device_provider_log = {
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,
     .name = "log",
     .summary = "writes a line of CSV for each call",
-    .keys = "file=PATH  where to; written over\n",
+    .keys = "file=PATH  the file to write; an old one is overwritten\n",
     .create = log_create,
     .destroy = log_destroy,
     .malloc = log_malloc,

@@ -53,7 +53,7 @@ expect() { # TEXT COMMAND...
     shift
     if "$@" >out 2>&1; then echo "PASS $text"; else echo "FAIL $text:"; cat out; failed=1; fi
 }
-expect "listed" sh -c './shpool-info list | grep -q "zz_fake .*never hands out"'
+expect "listed" sh -c './shpool-info list | grep -q "zz_fake .*never allocates"'
 expect "the default" sh -c './shpool-info list | grep -q "^selected: zz_fake"'
 expect "nothing that was left out" sh -c '! ./shpool-info list | grep -q thread_first_fit'
 expect "the layer is listed, as the last one" \

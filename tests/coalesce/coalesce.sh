@@ -84,7 +84,7 @@ expect 3 'Is a directory' "$tool" lint "$tmp/folder.ptx"
 expect 3 'binary.ptx:1:1: error: ' "$tool" lint "$tmp/binary.ptx" lint.ptx
 expect 3 'warning: one_field' "$tool" lint "$tmp/binary.ptx" lint.ptx
 expect 0 'rewritten' "$tool" rewrite -r suite.ptx -o "$tmp/suite.ptx"
-expect 3 'rewritten already' "$tool" rewrite "$tmp/suite.ptx" -o "$tmp/again.ptx"
+expect 3 'already rewritten' "$tool" rewrite "$tmp/suite.ptx" -o "$tmp/again.ptx"
 expect 0 '' "$tool" rewrite --no-loads --no-stores --no-copies --no-rows suite.ptx \
     -o "$tmp/same.ptx"
 expect 0 '^suite.ptx:[0-9]*: remark' "$tool" rewrite -r suite.ptx -o "$tmp/same2.ptx"

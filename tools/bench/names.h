@@ -16,7 +16,7 @@ extern "C" {
  */
 #define BENCH_COMMANDS(X) \
     X(block, "allocators of a block's shared memory; if no command is given") \
-    X(compare, "two files of block --json: what is faster, what is slower") \
+    X(compare, "two files of block --json: which rows are faster or slower") \
     X(plot, "a chart of a file of block --json") \
     X(loadstore, "copies between global and shared memory, on a GPU") \
     X(map, "a picture of a pool over time, from a trace") \

@@ -10,16 +10,16 @@
 /* ---- facts ---- */
 
 static const struct { const char *word; const char *text; } caps[] = {
-    { "free",        "what is freed can be allocated again, in any order" },
+    { "free",        "freed memory can be allocated again, in any order" },
     { "aligned",     "alignments beyond 16 bytes" },
     { "resize",      "realloc can succeed in place" },
     { "refuses",     "bad frees are refused in every mode, not only with check=1" },
     { "lock_free",   "no lock: a thread's request that fits never waits for another's" },
     { "out_of_band", "no metadata between the allocations" },
-    { "spill",       "allocations may lie in global memory" },
+    { "spill",       "allocations may be in global memory" },
     { "check",       "check=1 is offered: the structure can be walked" },
-    { "none",        "never hands out anything (for measuring)" },
-    { "mark",        "a stack: marks, and release of all that came since" },
+    { "none",        "never allocates anything (for measuring)" },
+    { "mark",        "a stack: marks, and release of all newer allocations" },
     { "group",       "a whole warp works together on its request" },
 };
 
