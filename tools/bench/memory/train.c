@@ -112,7 +112,7 @@ static int run(const memory_options *options, const char *spec, const loads_load
         row.count = t.calls;
         row.median = t.seconds * 1e9 / (double)t.calls;
         row.driver_calls = (double)memory_driver_calls(t.allocator) / (double)t.calls;
-        snprintf(note, sizeof(note), "%s: driver peak %llu; driver/asked for %.3f", load->name,
+        snprintf(note, sizeof(note), "%s: driver peak %llu; driver/requested %.3f", load->name,
                  (unsigned long long)stats.driver_bytes_peak,
                  (double)stats.driver_bytes_peak / (double)t.peak);
         row.note = (stats.driver_bytes_peak > 0) ? note : "its bytes are not counted";

@@ -476,7 +476,7 @@ int plot_script(const bench_results *results, size_t figure, const char *name, c
         free(c.cell);
         return -1;
     }
-    fputs("# Of shpool-bench; gnuplot draws it.\n", to);
+    fputs("# Made by shpool-bench; draw it with gnuplot.\n", to);
     put_terminal(&c, name, output);
     fputs("set grid ytics lt 1 dt solid lw 0.7 lc rgb '#d8d8d8'\n"
           "set border 3\nset tics nomirror font ',10'\n"

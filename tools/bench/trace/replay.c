@@ -268,17 +268,17 @@ static void print_trace(const char *path, const trace_file *trace)
            bench_s(sums.mallocs), sums.frees, bench_s(sums.frees), sums.resizes,
            bench_s(sums.resizes), sums.peak_bytes, sums.largest);
     if (sums.failures != 0) {
-        printf("# %llu malloc%s failed as they were recorded: how long they would have lived is "
-               "not known.  A replay frees what they get at once, so that the kernel may need more "
-               "bytes than it says; record it with more payload_bytes, or with spill=native\n",
+        printf("# %llu malloc%s failed while they were recorded, so their lifetimes are unknown.  "
+               "The replay frees their memory at once, and the kernel may need more bytes than it "
+               "says; record it again with more payload_bytes, or with spill=native\n",
                sums.failures, bench_s(sums.failures));
     }
     if (sums.dropped != 0) {
-        printf("# %llu records were dropped as they were recorded: only the beginning is "
-               "replayed; record with more trace_bytes, or fewer trace_blocks\n", sums.dropped);
+        printf("# %llu records were dropped while the kernel ran: only the beginning is replayed; "
+               "record it again with more trace_bytes, or fewer trace_blocks\n", sums.dropped);
     }
     if (sums.groups != 0) {
-        printf("# %llu call%s of groups: each is replayed by as many lanes of a warp together\n",
+        printf("# %llu call%s of groups, each of which as many lanes of a warp replay together\n",
                sums.groups, bench_s(sums.groups));
     }
     if (sums.refused + sums.waits != 0) {

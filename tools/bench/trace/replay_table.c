@@ -75,11 +75,11 @@ static void print_remark(const replay_options *o, const replay_row *r)
     if (r->note[0] != '\0') {
         printf("  %s", r->note);
     } else if (!r->need.possible) {
-        printf("  fails in all that a block can have");
+        printf("  fails with all the memory that a block can have");
     } else if (r->tally.failures == ~0ull) {
         printf("  no such pool: %u bytes are too few", o->bytes);
     } else if (r->need.bytes == 0) {
-        printf("  all of it lies in global memory");
+        printf("  all of it is in global memory");
     }
     putchar('\n');
 }
