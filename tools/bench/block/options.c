@@ -32,7 +32,7 @@ static void usage(FILE *to)
           "  --bytes LIST            payload of a block's pools; K may follow [46K]\n"
           "  --total LIST            instead of --bytes: shared memory of a block's pools\n"
           "  --threads-per-pool LIST for allocators of scope group; 0: its own choice [0]\n"
-          "Of the workload objects:\n"
+          "For the workload objects:\n"
           "  --scope LIST|all        thread, tile, warp, leader, block, as below [warp]\n"
           "  --median LIST           bytes of an object; the largest has 6 times as many [2000]\n"
           "  --sigma X               sigma of the sizes, which are lognormal [0.8]\n"

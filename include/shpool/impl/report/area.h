@@ -51,8 +51,8 @@ SIMT_HD void shpool_report_clear(shpool_report_data *report)
     report->fastest      = ~0u;
 }
 
-/* What a block with an empty heap found.  It follows the report, within SHPOOL_REPORT_ROOM, so the
- * report's layout is unchanged. */
+/* Facts about a block with an empty heap.  They follow the report, within SHPOOL_REPORT_ROOM, so
+ * the report's layout is unchanged. */
 typedef struct shpool_refusal {
     uint32_t threads; /* of the block */
     uint32_t base;    /* of the pool: offset in shared memory */
