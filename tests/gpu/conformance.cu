@@ -218,17 +218,19 @@ struct unfit_case {
     uint32_t    more_threads;
     uint32_t    less_bytes;
     int32_t     status;
+    const char *detail; /* in shpool_last_error() after shpool_report() */
 };
 
 static void test_unfit(const shpool_allocator *allocator)
 {
     static const unfit_case cases[] = {
-        {"misaligned base", 8, 0, 0, 0, SHPOOL_ERR_ALIGNMENT},
-        {"base in global memory", 0, 1, 0, 0, SHPOOL_ERR_INVALID},
-        {"base too far up", 256, 0, 0, 0, SHPOOL_ERR_LAUNCH},
-        {"too many threads", 0, 0, 1, 0, SHPOOL_ERR_LAUNCH},
+        {"misaligned base", 8, 0, 0, 0, SHPOOL_ERR_ALIGNMENT, "the pool's alignment 16"},
+        {"base in global memory", 0, 1, 0, 0, SHPOOL_ERR_INVALID, "is not in shared memory"},
+        {"base too far up", 256, 0, 0, 0, SHPOOL_ERR_LAUNCH, "from the pool's base on"},
+        {"too many threads", 0, 0, 1, 0, SHPOOL_ERR_LAUNCH,
+         "the launch has 64 threads in a block, the pool is planned for 63;"},
         /* less than a unit goes unnoticed */
-        {"too little memory", 0, 0, 0, 256, SHPOOL_ERR_LAUNCH},
+        {"too little memory", 0, 0, 0, 256, SHPOOL_ERR_LAUNCH, "from the pool's base on"},
     };
     char spec[96];
 
@@ -249,6 +251,8 @@ static void test_unfit(const shpool_allocator *allocator)
                         "%s, %s: status %d (not %d), empty %u, blocks %u, mallocs %llu", spec,
                         u.text, report.status, u.status, report.empty, report.blocks,
                         report.mallocs);
+        (void)gpu_check(strstr(shpool_last_error(), u.detail) != NULL, "%s, %s: \"%s\" lacks "
+                        "\"%s\"", spec, u.text, shpool_last_error(), u.detail);
         (void)shpool_close(&pool);
     }
 }
