@@ -207,7 +207,7 @@ excerpt() {
     text=$1 folder=$2 file=$3
     shift 3
     sed "s#\"lint.cu\"#\"$file\"#; s/\.loc.1 [0-9]*/.loc	1 7/" lint.ptx >"$folder/x.ptx"
-    LC_ALL=C timeout 60 "$tool" lint -c always "$@" "$folder/x.ptx" >"$tmp/excerpts" 2>&1
+    LC_ALL=C timeout 300 "$tool" lint -c always "$@" "$folder/x.ptx" >"$tmp/excerpts" 2>&1
     if [ $? -ne 0 ] || ! grep -q warning "$tmp/excerpts"; then
         fail "excerpt of $file: $(head -3 "$tmp/excerpts")"
     elif [ -z "$text" ]; then
@@ -235,7 +235,7 @@ excerpt "" "$tmp/project" "$tmp/project/large.cu"
 expect 2 'takes a folder, not .*b.cu' "$tool" lint --sources "$tmp/elsewhere/b.cu" lint.ptx
 for command in lint "rewrite -o $tmp/none"; do
     # shellcheck disable=SC2086
-    expect 3 'fifo.ptx: is a FIFO' timeout 60 "$tool" $command "$tmp/project/fifo.ptx"
+    expect 3 'fifo.ptx: is a FIFO' timeout 300 "$tool" $command "$tmp/project/fifo.ptx"
 done
 tab=$(printf '\t')
 seq 20 | sed "s/^7\$/$tab$(printf '\033]0;title\007\302\233x\342\200\256y\303\251\377')/" \

@@ -20,7 +20,7 @@
 #define FORKS 200u
 #endif
 #define FORKS_LONG 1000u /* with LIBSHPOOL_TEST_LONG */
-#define SECONDS 10u /* until a child is taken for one that waits */
+#define SECONDS 300u /* until a child is taken for one that waits */
 
 static atomic_int busy;               /* relaxed: it ends loops */
 static shpool_buffer *parents_buffer; /* large enough for a kernel to fill it */

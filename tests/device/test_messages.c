@@ -6,7 +6,7 @@
 
 #include "device/context.h"
 
-#define MOST_SECONDS 100 /* a deadlock ends the test by a signal */
+#define MOST_SECONDS 300 /* a deadlock ends the test by a signal */
 
 static struct {
     unsigned messages;

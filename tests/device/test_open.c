@@ -213,7 +213,7 @@ static void test_log_waits_for_no_fifo(void **state)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
     snprintf(spec, sizeof(spec), "log:file=%s|bins", path);
-    alarm(60);
+    alarm(300);
     refused(spec, SHPOOL_ERR_SYSTEM, "a FIFO that no program reads");
     alarm(0);
     remove(path);

@@ -130,7 +130,7 @@ static void test_fifo_is_refused(void **state)
     (void)state;
     trial_path(path, "fifo.so");
     assert_int_equal(mkfifo(path, 0700), 0);
-    alarm(60);
+    alarm(300);
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, load("fifo.so"));
     assert_detail("not a regular file");
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_load(trial_folder));

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #define BYTES   (6 * MIB)
-#define SECONDS 20u /* until a process is taken for one that waits */
+#define SECONDS 300u /* until a process is taken for one that waits */
 
 static int socket_of[2]; /* the parent's and the child's end */
 

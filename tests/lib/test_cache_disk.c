@@ -97,7 +97,7 @@ static void test_damaged_files_are_ignored_and_replaced(void **state)
         make_link, make_fifo, let_group_write, let_all_write,
     };
 
-    alarm(60); /* the FIFO has no writer: a call that waits for it is ended */
+    alarm(300); /* the FIFO has no writer: a call that waits for it is ended */
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(damages); i++) {
         damaged_file_is_replaced(damages[i]);
         shpool_memory_clear();

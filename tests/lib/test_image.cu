@@ -462,7 +462,7 @@ static void open_meanwhile(shpool_level level, const char *, void *)
 
         opened.set_value(open_of("crowd", 16384, &pool));
     }).detach();
-    (void)gpu_check((status.wait_for(std::chrono::seconds(20)) == std::future_status::ready) &&
+    (void)gpu_check((status.wait_for(std::chrono::seconds(300)) == std::future_status::ready) &&
                         (status.get() == SHPOOL_OK), "no lock is held while a receiver is called");
 }
 

@@ -172,7 +172,7 @@ static void test_fifo_is_refused(void **state)
     (void)state;
     trial_path(path, "fifo.so");
     assert_int_equal(mkfifo(path, 0700), 0);
-    alarm(60);
+    alarm(300);
     trial_use(trial_folder);
     expect_refused("fifo.so", "not a regular file");
     trial_use(path);

@@ -131,7 +131,7 @@ expect 0 'trace=cut: File too large' sh -c "{ trap '' XFSZ; ulimit -f 1
     '$bench' block --device cpu --workload mixed --allocator bitmap:trace=cut; } 2>&1 | cat"
 expect 0 '' test -e cut -a ! -s cut
 mkfifo fifo
-expect 1 'trace=fifo: is a FIFO that no program reads' timeout 20 "$bench" block --device cpu \
+expect 1 'trace=fifo: is a FIFO that no program reads' timeout 300 "$bench" block --device cpu \
     --workload pairs -i 1 --allocator bitmap:trace=fifo
 
 # traces that cannot be read
