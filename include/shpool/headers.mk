@@ -73,6 +73,7 @@ shpoolcompat_HEADERS += \
 	include/shpool/compat/configure.h \
 	include/shpool/compat/cuda_memory.cuh \
 	include/shpool/compat/mgpudevice.cuh \
+	include/shpool/compat/mgpuenums.h \
 	include/shpool/compat/poolAlloc.cuh \
 	include/shpool/compat/poolAllocBST.cuh \
 	include/shpool/compat/typeDefs.cuh

@@ -10,6 +10,11 @@ extern "C" {
 }
 
 #include <cstring>
+#include <type_traits>
+
+#include <mgpuenums.h> /* alone, as a program of 1.1 may include it */
+
+static_assert(mgpu::MgpuJoinKindOuter == 3, "what the header says by itself");
 
 #include "mgpu_capture.h"
 #include "mgpu_fake.h"
@@ -140,6 +145,49 @@ void test_memory_without_the_rest_of_a_context(void **)
     assert_int_equal(last_of(*CreateCudaDevice(0)), 9);
 }
 
+/* Derived as 1.1 permits: its constructor sets the allocator, by a plain pointer. */
+class OnlyMemory : public CudaMemSupport {
+public:
+    explicit OnlyMemory(CudaAlloc *alloc) { _alloc.reset(alloc); }
+    OnlyMemory() {}
+};
+
+void test_memory_of_a_class_derived_from_the_support(void **)
+{
+    intrusive_ptr<CudaAllocSimple> simple(new CudaAllocSimple(CudaDevice::ByOrdinal(1)));
+    intrusive_ptr<OnlyMemory>      memory(new OnlyMemory(simple));
+    OnlyMemory                     later;
+    CudaContext                   &standard = CudaContext::StandardContext(1);
+
+    assert_int_equal(memory->Device().Ordinal(), 1);
+    assert_int_equal(last_of(*memory), 9);
+    assert_int_equal(shpool_context_device(memory->Handle()), 1);
+    assert_ptr_equal(shpool_context_stream(memory->Handle()), standard.Stream());
+    try {
+        later.Malloc<int>(1);
+        fail_msg("%s", "there is no allocator yet");
+    } catch (const CudaException &e) {
+        assert_int_equal(e.status, SHPOOL_ERR_INVALID);
+    }
+    assert_int_equal(later.SetAllocator(simple), cudaSuccess);
+    assert_int_equal(last_of(later), 9);
+    assert_int_equal(later.SetAllocator(CudaContext::StandardContext(0).GetAllocator()),
+                     cudaErrorInvalidValue);
+    assert_ptr_equal(later.GetAllocator(), simple.get());
+}
+
+void test_an_allocator_of_another_device_is_refused(void **)
+{
+    AllocPtr alloc(new CudaAllocSimple(CudaDevice::ByOrdinal(1)));
+
+    try {
+        CudaDevice::ByOrdinal(0).CreateStream(true, alloc);
+        fail_msg("%s", "it was taken");
+    } catch (const CudaException &e) {
+        assert_int_equal(e.status, SHPOOL_ERR_INVALID);
+    }
+}
+
 void test_timers_of_ones_own(void **)
 {
     ContextPtr context = CreateCudaDevice(0);
@@ -185,7 +233,51 @@ void test_exceptions_of_a_programs_own(void **)
     assert_int_equal(plain.error, cudaErrorInvalidValue);
 }
 
-class Counted : public CudaBase { };
+class Counted : public CudaBase {
+public:
+    Counted() : told(0) {}
+    virtual long AddRef()
+    {
+        told++;
+        return CudaBase::AddRef();
+    }
+    int told;
+};
+
+static_assert(!std::is_copy_constructible<noncopyable>::value &&
+                  !std::is_copy_assignable<noncopyable>::value &&
+                  !std::is_default_constructible<noncopyable>::value,
+              "a base class only");
+static_assert(!std::is_copy_constructible<Counted>::value &&
+                  !std::is_copy_constructible<CudaContext>::value &&
+                  !std::is_copy_constructible<CudaDeviceMem<int>>::value &&
+                  !std::is_copy_constructible<CudaTimer>::value &&
+                  !std::is_copy_constructible<CudaEvent>::value &&
+                  !std::is_copy_constructible<CudaDevice>::value,
+              "nothing counted or owned is copied");
+static_assert(!std::is_default_constructible<CudaMemSupport>::value, "protected");
+static_assert(!std::is_convertible<int *, intrusive_ptr<int>>::value,
+              "explicit: a condition of a pointer and a plain one is plain");
+
+void test_a_pointer_or_a_plain_one(void **)
+{
+    intrusive_ptr<Counted> p(new Counted);
+    Counted               *none = nullptr;
+    Counted               *one  = p->told != 0 ? p : none;
+
+    assert_ptr_equal(one, p.get());
+}
+
+void test_an_overridden_add_ref_is_called(void **)
+{
+    intrusive_ptr<Counted>  p(new Counted);
+    intrusive_ptr<CudaBase> base(p.get());
+
+    assert_int_equal(p->told, 2);
+    intrusive_ptr_add_ref(p.get());
+    assert_int_equal(p->told, 3);
+    base->Release();
+}
 
 void test_references_are_told(void **)
 {
@@ -242,9 +334,13 @@ int main()
         cmocka_unit_test(test_contexts_of_devices),
         cmocka_unit_test(test_a_context_changes_its_stream),
         cmocka_unit_test(test_memory_without_the_rest_of_a_context),
+        cmocka_unit_test(test_memory_of_a_class_derived_from_the_support),
+        cmocka_unit_test(test_an_allocator_of_another_device_is_refused),
         cmocka_unit_test(test_timers_of_ones_own),
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_exceptions_of_a_programs_own),
+        cmocka_unit_test(test_a_pointer_or_a_plain_one),
+        cmocka_unit_test(test_an_overridden_add_ref_is_called),
         cmocka_unit_test(test_references_are_told),
         cmocka_unit_test(test_marks_anywhere_in_the_text),
         cmocka_unit_test(test_small_things),

@@ -28,18 +28,6 @@
 #define MGPU_DIV_UP(x, y) (((x) + (y) - 1) / (y))
 #endif
 
-#if __has_include(<mgpuenums.h>)
-#include <mgpuenums.h>
-#else
-namespace mgpu {
-enum MgpuBounds { MgpuBoundsLower, MgpuBoundsUpper };
-enum MgpuScanType { MgpuScanTypeExc, MgpuScanTypeInc };
-enum MgpuSearchType {
-    MgpuSearchTypeNone, MgpuSearchTypeIndex, MgpuSearchTypeMatch, MgpuSearchTypeIndexMatch
-};
-enum MgpuJoinKind { MgpuJoinKindInner, MgpuJoinKindLeft, MgpuJoinKindRight, MgpuJoinKindOuter };
-enum MgpuSetOp { MgpuSetOpIntersection, MgpuSetOpUnion, MgpuSetOpDiff, MgpuSetOpSymDiff };
-} // namespace mgpu
-#endif
+#include <shpool/compat/mgpuenums.h>
 
 #endif /* SHPOOL_COMPAT_DEVICE_MACROS_CUH */

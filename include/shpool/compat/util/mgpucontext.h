@@ -42,26 +42,40 @@ class CudaMemSupport : public CudaBase {
 public:
     virtual ~CudaMemSupport() { shpool_context_unref(context_); }
 
-    CudaDevice &Device() const { return *device_; }
-    CudaAlloc  *GetAllocator() const { return _alloc.get(); }
-    /** Returns cudaErrorInvalidValue and changes nothing if alloc is NULL or for another device. */
-    cudaError_t SetAllocator(const AllocPtr &alloc)
+    /** The allocator's.  Throws if a derived class has not set one. */
+    CudaDevice &Device() const
     {
-        if (!alloc || (alloc->Device().Ordinal() != device_->Ordinal())) {
+        if (!_alloc) {
+            throw CudaException(SHPOOL_ERR_INVALID, "the object has no allocator");
+        }
+        return _alloc->Device();
+    }
+    CudaAlloc *GetAllocator() const { return _alloc.get(); }
+    /** Returns cudaErrorInvalidValue and changes nothing if alloc is NULL or for another device. */
+    cudaError_t SetAllocator(CudaAlloc *alloc)
+    {
+        if ((alloc == nullptr) ||
+            (_alloc && (alloc->Device().Ordinal() != Device().Ordinal()))) {
             return cudaErrorInvalidValue;
         }
-        _alloc = alloc;
+        _alloc.reset(alloc);
         if (alloc->Handle() != nullptr) {
-            (void)shpool_context_set_allocator(context_, alloc->Handle());
+            (void)shpool_context_set_allocator(Handle(), alloc->Handle());
         }
         return cudaSuccess;
     }
     /** The library's, borrowed. */
-    shpool_context *Handle() const { return context_; }
+    shpool_context *Handle() const
+    {
+        if (context_ == nullptr) { /* of a derived class that only set _alloc */
+            context_ = OnDefaultStream(Device().Ordinal());
+        }
+        return context_;
+    }
 
     template <typename T> MGPU_MEM(T) Malloc(std::size_t count)
     {
-        return MGPU_MEM(T)(new CudaDeviceMem<T>(context_, _alloc, count));
+        return MGPU_MEM(T)(new CudaDeviceMem<T>(Handle(), _alloc, count));
     }
     template <typename T> MGPU_MEM(T) Malloc(const T *data, std::size_t count)
     {
@@ -117,11 +131,20 @@ public:
     }
 
 protected:
+    /* For derived classes that set _alloc, or call SetAllocator, before they allocate.  The memory
+     * is on the default stream. */
+    CudaMemSupport() : context_(nullptr) {}
     /* Takes over the caller's reference. */
-    CudaMemSupport(shpool_context *context, const AllocPtr &alloc)
-        : context_(context), device_(&CudaDevice::ByOrdinal(shpool_context_device(context)))
+    CudaMemSupport(shpool_context *context, const AllocPtr &alloc) : context_(context)
     {
-        SetAllocator(alloc ? alloc : AllocPtr(SharedBuckets(device_)));
+        CudaDevice &device = CudaDevice::ByOrdinal(shpool_context_device(context));
+
+        _alloc = alloc ? alloc : AllocPtr(SharedBuckets(&device));
+        if (_alloc->Device().Ordinal() != device.Ordinal()) {
+            shpool_context_unref(context_);
+            throw CudaException(SHPOOL_ERR_INVALID, "the allocator is for another device");
+        }
+        SetAllocator(_alloc);
     }
 
     static CudaAlloc *SharedBuckets(CudaDevice *device)
@@ -141,9 +164,20 @@ protected:
         return shared.back();
     }
 
-    shpool_context *context_; /* a reference */
-    CudaDevice     *device_;
-    AllocPtr        _alloc;
+    /* The library's context on a device's default stream, with a reference for the caller. */
+    static shpool_context *OnDefaultStream(int ordinal)
+    {
+        shpool_context_options options = shpool_context_options();
+        shpool_context        *context = nullptr;
+
+        options.bytes  = sizeof(options);
+        options.device = ordinal;
+        Check(shpool_context_create(&options, &context));
+        return context;
+    }
+
+    mutable shpool_context *context_; /* a reference; NULL: not needed yet */
+    AllocPtr                _alloc;
 };
 
 /** A device, a stream, an allocator, and other objects that a program creates first. */
@@ -206,12 +240,12 @@ public:
         return context;
     }
 
-    int          NumSMs() const { return device_->NumSMs(); }
-    int          ArchVersion() const { return device_->ArchVersion(); }
-    int          PTXVersion() const { return device_->PTXVersion(); }
-    int          CompilerVersion() const { return device_->CompilerVersion(); }
-    std::string  DeviceString() const { return device_->DeviceString(); }
-    void         SetActive() { device_->SetActive(); }
+    int          NumSMs() const { return Device().NumSMs(); }
+    int          ArchVersion() const { return Device().ArchVersion(); }
+    int          PTXVersion() const { return Device().PTXVersion(); }
+    int          CompilerVersion() const { return Device().CompilerVersion(); }
+    std::string  DeviceString() const { return Device().DeviceString(); }
+    void         SetActive() { Device().SetActive(); }
     cudaStream_t Stream() const { return shpool_context_stream(context_); }
     cudaStream_t AuxStream() const
     {
@@ -224,14 +258,14 @@ public:
      *  event, timer and page-locked memory are new. */
     void SetStream(cudaStream_t stream)
     {
-        shpool_context *next = Made(device_->Ordinal(), SHPOOL_CONTEXT_ATTACH, stream);
+        shpool_context *next = Made(Device().Ordinal(), SHPOOL_CONTEXT_ATTACH, stream);
         CudaEvent       event(shpool_context_event(next));
 
         shpool_context_unref(context_);
         context_        = next;
         timer_.context_ = next;
         event_.Swap(event);
-        SetAllocator(AllocPtr(_alloc));
+        SetAllocator(_alloc);
     }
     CudaEvent &Event() { return event_; }
     /** 4,096 bytes of page-locked host memory. */
@@ -305,12 +339,12 @@ inline ContextPtr CreateCudaDeviceAttachStream(int ordinal, cudaStream_t stream)
 inline ContextPtr CudaDevice::CreateStream(bool stream, CudaAlloc *alloc)
 {
     return ContextPtr(new CudaContext(
-        CudaContext::Made(Ordinal(), CudaContext::StreamFlag(stream), nullptr), alloc));
+        CudaContext::Made(Ordinal(), CudaContext::StreamFlag(stream), nullptr), AllocPtr(alloc)));
 }
 inline ContextPtr CudaDevice::AttachStream(cudaStream_t stream, CudaAlloc *alloc)
 {
     return ContextPtr(new CudaContext(
-        CudaContext::Made(Ordinal(), SHPOOL_CONTEXT_ATTACH, stream), alloc));
+        CudaContext::Made(Ordinal(), SHPOOL_CONTEXT_ATTACH, stream), AllocPtr(alloc)));
 }
 
 } // namespace mgpu

@@ -98,7 +98,8 @@ inline void Check(cudaError_t error)
     }
 }
 
-/** Base class. */
+/** Base class.  Unlike in the last versions of MGPU 1.1, classes derived from it cannot be copied
+ *  either: a copy of an allocator or of counted memory would free what the original owns. */
 class noncopyable {
 protected:
     noncopyable() {}
@@ -114,13 +115,13 @@ public:
     virtual ~CudaBase() {}
 
     /** Returns the number of references. */
-    long AddRef()
+    virtual long AddRef()
     {
         /* relaxed: the thread that passes a reference on has ordered it */
         return references_.fetch_add(1, std::memory_order_relaxed) + 1;
     }
     /** The last one deletes the object. */
-    void Release()
+    virtual void Release()
     {
         /* release: this use has ended; acquire: for the last one, all uses have ended */
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
@@ -138,7 +139,9 @@ inline void intrusive_ptr_release(CudaBase *base) { base->Release(); }
 /** A pointer whose count is in the object itself. */
 template <typename T> class intrusive_ptr {
 public:
-    intrusive_ptr(T *p = nullptr) : p_(p) { Add(); }
+    intrusive_ptr() : p_(nullptr) {}
+    /* explicit, as in MGPU: `condition ? pointer : plain` is then a plain pointer */
+    explicit intrusive_ptr(T *p) : p_(p) { Add(); }
     intrusive_ptr(const intrusive_ptr &other) : p_(other.p_) { Add(); }
     intrusive_ptr(intrusive_ptr &&other) noexcept : p_(other.p_) { other.p_ = nullptr; }
     template <typename U> intrusive_ptr(const intrusive_ptr<U> &other) : p_(other.get()) { Add(); }
