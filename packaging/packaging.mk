@@ -10,9 +10,43 @@ store-abi: libshpool.la
 	top_srcdir='$(top_srcdir)' $(SHELL) $(top_srcdir)/tests/build/abi.sh store
 .PHONY: store-abi
 
-# Folders that only libshpool uses.  They stay if a user has put files there.
-uninstall-empty-folders:
-	for folder in '$(includedir)/shpool' '$(libdir)/shpool' '$(docdir)'; do \
+# ---- make uninstall leaves no folder that make install made ----
+# Other packages use these folders too.  make install notes in the build folder which of them it
+# makes; without that note (another build folder) they stay.
+shpool_shared_folders = '$(bindir)' '$(pkgconfigdir)' '$(includedir)' '$(libdir)' '$(docdir)' \
+	'$(man1dir)' '$(man3dir)' '$(man7dir)'
+shpool_own_folders = '$(includedir)/shpool' '$(libdir)/shpool' '$(docdir)'
+shpool_note = installed-folders
+DISTCLEANFILES += $(shpool_note) $(shpool_note).new
+
+# through a variable: automake would drop its own rule of that name
+shpool_install = install-am
+$(shpool_install): note-missing-folders
+note-missing-folders:
+	@{ cat $(shpool_note) 2>/dev/null; \
+	  for folder in $(shpool_shared_folders); do \
+	    folder="$(DESTDIR)$$folder"; \
+	    while test ! -d "$$folder"; do echo "$$folder"; folder=`dirname "$$folder"`; done; \
+	  done; } | LC_ALL=C sort -u >$(shpool_note).new && mv -f $(shpool_note).new $(shpool_note) || \
+	echo "make uninstall will leave empty folders: it cannot be noted which ones are missing now"
+
+# Folders that are not empty stay, and so does the note of them.
+uninstall-empty-folders: uninstall-man-links
+	@for folder in $(shpool_own_folders); do \
 	  if test -d "$(DESTDIR)$$folder"; then \
 	    find "$(DESTDIR)$$folder" -depth -type d -exec rmdir {} \; 2>/dev/null; fi; \
-	done; :
+	done; \
+	test -f $(shpool_note) || exit 0; \
+	for folder in $(shpool_shared_folders); do \
+	  folder="$(DESTDIR)$$folder"; \
+	  while grep -qxF -e "$$folder" $(shpool_note); do \
+	    test ! -d "$$folder" || rmdir "$$folder" 2>/dev/null || break; \
+	    folder=`dirname "$$folder"`; \
+	  done; \
+	done; \
+	while IFS= read -r folder; do \
+	  test ! -d "$$folder" || echo "$$folder"; \
+	done <$(shpool_note) >$(shpool_note).new; \
+	mv -f $(shpool_note).new $(shpool_note); \
+	test -s $(shpool_note) || rm -f $(shpool_note)
+.PHONY: note-missing-folders
