@@ -9,7 +9,7 @@
 # Builds the packages, runs lintian on them, unpacks them into one folder, and compiles and runs a
 # program and the tests of the Python package with them.  Then the wheel is built and installed into
 # a fresh virtual environment, and the same tests run from there; nothing is downloaded.
-# The packages are copied to FOLDER, if it is given.  Without CUDA and LLVM, as on
+# Packages and wheel are copied to FOLDER, if it is given.  Without CUDA and LLVM, as on
 # Debian's own machines; DEB_BUILD_OPTIONS=parallel=2 builds what debian/rules finds compilers for.
 # Exit: 0; 1; 77: a tool is missing.
 set -eu
@@ -79,8 +79,9 @@ case " $DEB_BUILD_OPTIONS " in
 *) set -- ;;
 esac
 python3 -m venv "$work/venv"
-"$work/venv/bin/python" -m pip install --no-index "$@" "$work/wheel/python" >"$work/log" 2>&1 ||
-    { tail -40 "$work/log"; exit 1; }
+pip() { "$work/venv/bin/python" -m pip "$@" >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }; }
+pip wheel --no-index --no-deps -w "$work" "$@" "$work/wheel/python"
+pip install --no-index "$work"/shpool-*.whl
 PYTHON=$work/venv/bin/python
 STAGE=$(cd / && "$PYTHON" -c 'import os, shpool; print(os.path.dirname(shpool.__path__[0]))')
 case $STAGE in
@@ -91,3 +92,4 @@ case $STAGE in
     ;;
 esac
 python_tests "the wheel in a fresh virtual environment: the tests of the Python package"
+[ -z "$to" ] || cp "$work"/shpool-*.whl "$to"

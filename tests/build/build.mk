@@ -17,6 +17,7 @@ shpool_test_scripts += \
 	tests/build/prose.sh \
 	tests/build/quickstart.sh \
 	tests/build/reference.sh \
+	tests/build/release.sh \
 	tests/build/relink.sh \
 	tests/build/reload.sh \
 	tests/build/sass.sh \
