@@ -80,10 +80,8 @@ allocators/%_lto.c: lib/module.cu $(top_srcdir)/build-aux/embed.sh
 CLEANFILES += $(shpool_nvcc_programs)
 shpool_made_in = allocators device examples lib tests tools
 mostlyclean-local:
-	-find $(shpool_made_in) -name '*.cud' -o -name '*.ltoir' -o -name '*_lto.[co]' \
-	  -o -name '*_module.o' -o -name '*_bench.o' -o -name '*_byte_loadstore.o' 2>/dev/null | \
-	  xargs rm -f
-	-rm -f $(shpool_nvcc_programs:=.o)
+	-find $(shpool_made_in) -name '*.cud' -o -name '*.ltoir' -o -name '*_lto.c' -o -name '*.o' \
+	  2>/dev/null | xargs rm -f
 
 DISTCLEANFILES = device/builtin_providers.def lib/builtin_allocators.def
 distclean-local:
