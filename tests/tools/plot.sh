@@ -82,6 +82,82 @@ sed -n 's/.*<text>\([a-z]*, [0-9]*K bytes\)<.*/\1/p' "$work/b.svg" >"$work/drawn
 check "lines: a row of panels for each workload" diff "$work/panels" "$work/drawn"
 check "lines: an axis" grep -q '<text>threads of a block</text>' "$work/b.svg"
 
+# ---- one look for each allocator, in all charts ----
+# looks CHART.gp RESULTS.csv: "spec colour dash point" of each series, sorted; bars: spec and colour
+looks() {
+    grep -v '^#' "$2" | sed 1d | sed 's/^"\([^"]*\)".*/\1/; t; s/,.*//' |
+        awk '!seen[$0]++' >"$work/specs"
+    awk 'FNR == NR { spec[n++] = $0; next }
+        match($0, /^ \$p[0-9]+s[0-9]+ .*(with boxes|with linespoints)/) {
+            series = $1; sub(/.*s/, "", series)
+            match($0, /#[0-9a-f]+/)
+            colour = substr($0, RSTART, RLENGTH)
+            dash = point = "-"
+            for (i = 1; i < NF; i++) {
+                if ($i == "dt") dash = $(i + 1)
+                if ($i == "pt") point = $(i + 1)
+            }
+            print spec[series], colour, dash, point
+        }' "$work/specs" "$1" | sort -u
+}
+check "lines of all" $bench --device cpu --allocator all --workload pairs,mixed --threads 32,64 \
+    --bytes 46K -i 5 --repeats 1 --json="$work/l.json" --csv="$work/l.csv"
+check "a script of them" $bench plot "$work/l.json" -o "$work/l.gp"
+check "a script of bars" $bench plot "$work/a.json" -o "$work/a.gp"
+looks "$work/l.gp" "$work/l.csv" >"$work/l.looks"
+looks "$work/a.gp" "$work/a.csv" >"$work/a.looks"
+check "looks: each allocator has one" test "$(wc -l <"$work/l.looks")" = \
+    "$(cut -d' ' -f1 "$work/l.looks" | sort -u | wc -l)"
+check "looks: of twelve" test "$(wc -l <"$work/l.looks")" -ge 12
+check "looks: no two are the same" test -z "$(cut -d' ' -f2- "$work/l.looks" | sort | uniq -d)"
+check "looks: colours of Okabe and Ito, and grey" sh -c "! cut -d' ' -f2 '$work/l.looks' |
+    grep -vE '^#(000000|e69f00|56b4e9|009e73|0072b2|d55e00|cc79a7|999999)\$'"
+check "looks: null is dotted and grey" grep -qx 'null #999999 3 0' "$work/l.looks"
+cut -d' ' -f1,2 "$work/l.looks" >"$work/l.colours"
+cut -d' ' -f1,2 "$work/a.looks" >"$work/a.colours"
+check "looks: the same colours in bars" diff "$work/l.colours" "$work/a.colours"
+check "few of them, in another order" $bench --device cpu --allocator warp_best_fit \
+    --allocator null --allocator bitmap --workload pairs --threads 32,64 -i 1 --repeats 1 \
+    --json="$work/w.json" --csv="$work/w.csv"
+$bench plot "$work/w.json" -o "$work/w.gp"
+looks "$work/w.gp" "$work/w.csv" >"$work/w.looks"
+check "looks: three" test "$(wc -l <"$work/w.looks")" = 3
+check "looks: the same ones" test "$(comm -12 "$work/w.looks" "$work/l.looks" | wc -l)" = 3
+check "keys" $bench --device cpu --allocator freelist --allocator freelist:threads_per_pool=8 \
+    --workload pairs --threads 32,64 -i 1 --repeats 1 --json="$work/k.json" --csv="$work/k.csv"
+$bench plot "$work/k.json" -o "$work/k.gp"
+looks "$work/k.gp" "$work/k.csv" >"$work/k.looks"
+check "looks: one colour whatever the keys" \
+    test "$(cut -d' ' -f2 "$work/k.looks" | uniq -c | wc -l)" = 1
+check "looks: other dashes and points" \
+    test "$(cut -d' ' -f3 "$work/k.looks" | uniq -u | wc -l)" = 2
+
+# ---- 800 pixels wide, letters of 9 points and more, names at the lines' ends ----
+for chart in a b l; do
+    $bench plot "$work/$chart.json" -o "$work/$chart.gp"
+    check "$chart: as wide as a page" grep -q '^set terminal svg .*size 800,' "$work/$chart.gp"
+    check "$chart: no small letters" sh -c "! grep -qE \"font '[^']*,[1-8]'\" '$work/$chart.gp'"
+    check "$chart: axes with units" sh -c "! grep '^set ylabel' '$work/$chart.gp' |
+        grep -vE '(Gop/s|Mop/s|percent of the pool used)'"
+done
+# ends CHART.gp: "panel height name" of the names at the ends of lines, in pixels; 202 is the height
+ends() {
+    awk -v q="'" '/^set title / { panel++ }
+        / at graph 1\.0,/ { split($0, part, "graph 1.0,"); split(part[2], number, " ")
+            split($0, name, q); print panel, 202 * number[1], name[2] }' "$1" |
+        sort -k 1,1n -k 2,2n
+}
+ends "$work/b.gp" >"$work/b.ends"
+check "ends: two of three fit, in four panels" test "$(wc -l <"$work/b.ends")" = 8
+check "ends: a long name is in the legend only" sh -c "! grep -q freelist '$work/b.ends'"
+check "ends: beside the value" awk '$1 == 1 && $3 == "bitmap" { n += $2 > 0 && $2 < 202 }
+    END { exit n != 1 }' "$work/b.ends"
+ends "$work/l.gp" >"$work/l.ends"
+check "ends: of many some fit" test "$(wc -l <"$work/l.ends")" -ge 8
+check "ends: none covers another" awk '$1 == panel && $2 - last < 10.9 { bad = 1 }
+    { panel = $1; last = $2 } END { exit bad }' "$work/l.ends"
+check "ends: bars have none" test -z "$(ends "$work/a.gp")"
+
 # ---- objects: scopes and touch have panels of their own, the median can be the axis ----
 check "medians" $bench --device cpu --allocator bitmap --allocator own_slot --workload objects \
     --scope warp,tile --median 100-400 --touch 1,0 -i 5 --repeats 1 --plot "$work/o.gp"

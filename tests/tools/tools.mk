@@ -16,7 +16,8 @@ tests_tools_fuzz_options_SOURCES = tests/tools/fuzz_options.c $(shpool_fuzz_main
 	tests/tools/fuzz_options_stubs.c \
 	tools/bench/block/options.c tools/bench/compare.c tools/bench/list.c \
 	tools/bench/loadstore/loadstore.c tools/bench/memory/memory.c tools/bench/names.c \
-	tools/bench/options.c tools/bench/plot/layout.c tools/bench/plot/plot.c \
+	tools/bench/options.c tools/bench/plot/layout.c tools/bench/plot/look.c \
+	tools/bench/plot/plot.c \
 	tools/bench/trace/map.c \
 	tools/bench/trace/replay.c \
 	tools/options.c
@@ -76,7 +77,9 @@ tests_tools_test_tool_faults_SOURCES = \
 	tools/bench/no_cuda.c \
 	tools/bench/options.c \
 	tools/bench/places.c \
+	tools/bench/plot/end_label.c \
 	tools/bench/plot/layout.c \
+	tools/bench/plot/look.c \
 	tools/bench/plot/plot.c \
 	tools/bench/plot/script.c \
 	tools/bench/record.c \

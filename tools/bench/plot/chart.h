@@ -8,12 +8,12 @@
 #include "tools/bench/list.h"
 #include "tools/bench/record.h"
 
-#define PLOT_PANEL_WIDTH  460 /* pixels */
-#define PLOT_PANEL_HEIGHT 330
+#define PLOT_PANEL_WIDTH  400 /* pixels; two are as wide as a page shows them */
+#define PLOT_PANEL_HEIGHT 310
 #define PLOT_HEAD         40  /* the chart's title */
 #define PLOT_LINE_HEIGHT  16  /* of caption and legend */
 #define PLOT_LETTER_WIDTH 6.7 /* roughly */
-#define PLOT_LEGEND_WIDTH 220
+#define PLOT_LEGEND_WIDTH 190
 #define PLOT_VALUES       BENCH_LIST /* of a swept dimension */
 #define PLOT_SERIES       (3 * BENCH_LIST)
 #define PLOT_MOST_PANELS  1000u /* gnuplot takes a millisecond and more for each */
@@ -39,6 +39,13 @@ typedef struct plot_figure {
 
 extern const plot_figure plot_figures[];
 
+/** How a series looks in every panel, and an allocator in every chart. */
+typedef struct plot_look {
+    const char *colour; /* "#0072b2" */
+    int         dash;   /* gnuplot's types; 1: a solid line */
+    int         point;  /* 0: none */
+} plot_look;
+
 /** Where a row is drawn. */
 typedef struct plot_cell {
     const bench_row *row;
@@ -62,6 +69,7 @@ typedef struct plot_chart {
     const plot_figure *figure;             /* of all panels but those of ramp */
     size_t series;                         /* allocators, and bindings if there are several */
     const bench_row *first[PLOT_SERIES];   /* a row of each */
+    plot_look look[PLOT_SERIES];           /* of each */
     int    show_bindings;
     size_t panels;
     plot_panel *panel;
@@ -78,6 +86,14 @@ typedef struct plot_chart {
 /** layout.c: lays out a chart of the results; panel and cell have room for each of them. */
 void plot_lay_out(plot_chart *c);
 size_t plot_legend_columns(const plot_chart *c);
+
+/** look.c: the looks of the series. */
+void plot_choose_looks(plot_chart *c);
+
+/** end_label.c: heights that names at the ends of lines want, in pixels from below, are parted so
+ *  that none covers another, and none is far from its line; those that have no room become -1. */
+#define PLOT_END_LABELS 16u /* with more of them there is no room in any panel */
+void plot_part_labels(double *height, size_t count, double gap, double most);
 
 /** script.c: writes the script for gnuplot.  -1: no memory, or too many panels; stderr says so.
  *  @param [in] name    its ending is that of the chart's format

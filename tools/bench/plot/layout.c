@@ -37,7 +37,7 @@ const plot_dimension plot_dimensions[PLOT_DIMENSIONS] = {
 };
 
 const plot_figure plot_figures[] = {
-    {"gops", offsetof(bench_row, gops), "Gop/s", "Mop/s"},
+    {"gops", offsetof(bench_row, gops), "mallocs and frees, Gop/s", "mallocs and frees, Mop/s"},
     {"cycles", offsetof(bench_row, cycles), "cycles an operation, one block alone", NULL},
     {"failed", offsetof(bench_row, failed), "percent of the operations refused", NULL},
     {NULL, 0, NULL, NULL}};
@@ -187,23 +187,6 @@ static void find_panels(plot_chart *c)
     qsort(c->panel, c->panels, sizeof(c->panel[0]), by_row);
 }
 
-/* A column for each value of the other swept parameter, otherwise nearly a square. */
-static size_t panel_columns(const plot_chart *c)
-{
-    size_t workloads = 1;
-    size_t columns;
-    size_t p;
-
-    for (p = 1; p < c->panels; p++) {
-        workloads += c->panel[p].workload != c->panel[p - 1].workload;
-    }
-    columns = c->panels / workloads;
-    if ((columns > 1) && (columns < 6)) {
-        return columns;
-    }
-    return (c->panels == 1) ? 1 : (c->panels < 4) ? 2 : 3;
-}
-
 size_t plot_legend_columns(const plot_chart *c)
 {
     const size_t n = (size_t)(c->width - 40) / PLOT_LEGEND_WIDTH;
@@ -225,9 +208,10 @@ void plot_lay_out(plot_chart *c)
     }
     qsort(c->cell, c->results->count, sizeof(c->cell[0]), by_place);
     find_panels(c);
-    c->columns = panel_columns(c);
+    plot_choose_looks(c);
+    c->columns = (c->panels == 1) ? 1 : 2; /* more cannot be read on a page */
     rows       = (c->panels + c->columns - 1) / c->columns;
-    c->width   = (int)((c->columns < 2) ? 2 : c->columns) * PLOT_PANEL_WIDTH;
+    c->width   = 2 * PLOT_PANEL_WIDTH;
     legend     = c->series / plot_legend_columns(c) + 1;
     c->foot    = (int)((double)legend + 4.0 + letters * PLOT_LETTER_WIDTH / (c->width - 40)) *
                 PLOT_LINE_HEIGHT;

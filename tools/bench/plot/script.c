@@ -5,7 +5,8 @@
  * parameter with the most values among threads, pool bytes, threads_per_pool and, if all rows are
  * of the workload objects, their median; without a sweep, bars are shown side by side.  A ring
  * marks refused requests, larger for more, and a cross a failed row or a wrong payload; rows that
- * cannot exist, or that an interrupted run did not reach, are named above their panel. */
+ * cannot exist, or that an interrupted run did not reach, are named above their panel.  Lines are
+ * named at their ends where there is room; the legend has all names. */
 #include "config.h"
 
 #include <math.h>
@@ -16,19 +17,18 @@
 #include "lib/internal.h"
 #include "chart.h"
 
-#define BAD_COLOUR    "#e00000"
-#define MARGIN_LEFT   85.0
-#define MARGIN_RIGHT  15.0
+#define BAD_COLOUR    "#e00000" /* rings and crosses are told by their shape, too */
+#define MARGIN_LEFT   68.0
+#define MARGIN_RIGHT  12.0
+#define MARGIN_ENDS   100.0 /* right of lines: their names */
+#define END_LETTERS   16u   /* of a name there */
+#define END_GAP       11.0  /* from name to name */
+#define END_FAR       24.0  /* from a name to the end of its line */
 #define MARGIN_TOP    48.0  /* the title, and the missing allocators */
 #define MARGIN_BOTTOM 60.0  /* numbers and a label */
 #define MARGIN_NAMES  105.0 /* slanting names */
 
-/* ---- strings, names and looks ---- */
-
-static const char *const colours[] = {"#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#8c564b",
-                                      "#17becf", "#e377c2", "#bcbd22", "#222222", "#1b9e77",
-                                      "#a6761d", "#00429d", "#66a61e", "#7f7f7f"};
-static const int points[] = {7, 5, 9, 11, 13}; /* gnuplot's filled ones */
+/* ---- strings and names ---- */
 
 /* The only way for text into the script. */
 static void put_string(FILE *to, const char *text, size_t bytes)
@@ -58,16 +58,6 @@ static void series_name(const plot_chart *c, size_t series, char *text, size_t b
              c->show_bindings ? c->first[series]->binding : "");
 }
 
-static const char *colour(size_t series)
-{
-    return colours[series % SHPOOL_ARRAY_COUNT(colours)];
-}
-
-static int point(size_t series)
-{
-    return points[series % SHPOOL_ARRAY_COUNT(points)];
-}
-
 /* ---- the figures of a panel, and their axis ---- */
 
 /* How many points of a series a panel has of each kind. */
@@ -76,6 +66,7 @@ typedef struct population {
     size_t refused;
     size_t broken;
     size_t absent; /* no points: such pools cannot exist */
+    double end;    /* the figure of the last x of all; negative: the line does not reach it */
 } population;
 
 typedef struct axis {
@@ -134,7 +125,7 @@ static axis y_axis(const plot_chart *c, const plot_panel *panel)
         y.high        = 3.0 * most;
         y.logarithmic = 1;
     } else if (most > 0.0) {
-        y.high = 1.2 * most;
+        y.high = 1.3 * most;
     }
     return y;
 }
@@ -153,6 +144,9 @@ static void put_point(const plot_chart *c, const bench_row *row, size_t series, 
     fprintf(c->to, "%g %.6g %.3g %d\n", x, broken ? foot : y->scale * figure(c, row), refused,
             broken);
     count->drawn += !broken;
+    if (!broken && (c->x >= 0) && (x == (double)c->value[c->x][c->value_count[c->x] - 1])) {
+        count->end = y->scale * figure(c, row);
+    }
     count->broken += broken;
     count->refused += !broken && (refused > 0.0);
 }
@@ -163,7 +157,7 @@ static void put_data(const plot_chart *c, size_t p, const axis *y, population *c
     size_t            i     = panel->begin;
 
     for (size_t s = 0; s < c->series; s++) {
-        count[s] = (population){0, 0, 0, 0};
+        count[s] = (population){0, 0, 0, 0, -1.0};
         fprintf(c->to, "$p%zus%zu << EOD\n", p, s);
         for (; (i < panel->end) && (c->cell[i].series == s); i++) { /* in the order of x */
             const bench_row *row = c->cell[i].row;
@@ -185,7 +179,7 @@ static void put_names(const plot_chart *c)
     size_t s;
 
     fprintf(c->to, "set xrange [-0.7:%g]\nunset xlabel\n"
-            "set xtics rotate by 40 right scale 0 font ',9' (", (double)c->series - 0.3);
+            "set xtics rotate by 40 right scale 0 font ',10' (", (double)c->series - 0.3);
     for (s = 0; s < c->series; s++) {
         series_name(c, s, text, sizeof(text));
         put_string(c->to, text, sizeof(text));
@@ -213,7 +207,7 @@ static void put_x_axis(const plot_chart *c)
         value_text(d, values[v], text, sizeof(text));
         fprintf(c->to, "'%s' %u%s", text, (unsigned)values[v], (v + 1 < count) ? ", " : ")\n");
     }
-    fprintf(c->to, "set xlabel \"%s\" font ',10'\n", plot_dimensions[d].label);
+    fprintf(c->to, "set xlabel \"%s\" font ',11'\n", plot_dimensions[d].label);
 }
 
 /* "mixed, 46K bytes": the values that distinguish a panel. */
@@ -299,7 +293,7 @@ static void put_absent(const plot_chart *c, const population *count)
     if (line.used != 0) {
         fputs("set label ", c->to);
         put_string(c->to, text, sizeof(text));
-        fputs(" at graph 0.5,1.04 center font ',8' tc rgb '#777777'\n", c->to);
+        fputs(" at graph 0.5,1.05 center font ',9' tc rgb '#666666'\n", c->to);
     }
 }
 
@@ -308,14 +302,19 @@ static void put_absent(const plot_chart *c, const population *count)
 /* One series: its line or bar, then its marks. */
 static void put_series(const plot_chart *c, size_t p, size_t s, const population *count)
 {
+    const plot_look *look = &c->look[s];
+
     if ((count->drawn != 0) && (c->x < 0)) {
-        fprintf(c->to, ", \\\n $p%zus%zu using 1:($4 == 0 ? $2 : NaN) with boxes fs solid 0.85 "
-                "noborder lc rgb '%s' notitle", p, s, colour(s));
-        fprintf(c->to, ", \\\n $p%zus%zu using 1:($4 == 0 ? $2 : NaN):(sprintf('%%.3g', $2)) with "
-                "labels offset 0,0.7 font ',7' notitle", p, s);
+        fprintf(c->to, ", \\\n $p%zus%zu using 1:($4 == 0 ? $2 : NaN) with boxes fs solid %s "
+                "noborder lc rgb '%s' notitle", p, s, (look->dash == 1) ? "0.9" : "0.5",
+                look->colour);
+        fprintf(c->to, ", \\\n $p%zus%zu using 1:($4 == 0 ? $2 : NaN):"
+                "(sprintf($2 < 1 ? '%%.2g' : '%%.3g', $2)) with labels offset 0,0.7 font ',9' "
+                "notitle", p, s);
     } else if (count->drawn != 0) {
-        fprintf(c->to, ", \\\n $p%zus%zu using 1:($4 == 0 ? $2 : NaN) with linespoints lw 1.5 "
-                "pt %d ps 0.7 lc rgb '%s' notitle", p, s, point(s), colour(s));
+        fprintf(c->to, ", \\\n $p%zus%zu using 1:($4 == 0 ? $2 : NaN) with linespoints lw 1.8 "
+                "dt %d pt %d ps 0.7 lc rgb '%s' notitle", p, s, look->dash, look->point,
+                look->colour);
     }
     if (count->refused != 0) {
         fprintf(c->to, ", \\\n $p%zus%zu using 1:($3 > 0 ? $2 : NaN):(1.0 + 0.015 * $3) with "
@@ -323,7 +322,7 @@ static void put_series(const plot_chart *c, size_t p, size_t s, const population
     }
     if ((count->refused != 0) && (c->x < 0)) {
         fprintf(c->to, ", \\\n $p%zus%zu using 1:($3 > 0 ? $2 : NaN):(sprintf($3 < 10 ? "
-                "'%%.2g%%%%' : '%%.0f%%%%', $3)) with labels offset 0,1.6 font ',7' tc rgb '"
+                "'%%.2g%%%%' : '%%.0f%%%%', $3)) with labels offset 0,1.6 font ',9' tc rgb '"
                 BAD_COLOUR "' notitle", p, s);
     }
     if (count->broken != 0) {
@@ -332,18 +331,50 @@ static void put_series(const plot_chart *c, size_t p, size_t s, const population
     }
 }
 
+/* Names at the ends of the lines, in the panel that is `pixels` high. */
+static void put_ends(const plot_chart *c, const population *count, const axis *y, double pixels)
+{
+    double height[PLOT_END_LABELS];
+    char   text[640];
+    size_t s;
+
+    if ((c->x < 0) || (c->series > PLOT_END_LABELS)) {
+        return;
+    }
+    for (s = 0; s < c->series; s++) {
+        const double end  = count[s].end;
+        const double part = !y->logarithmic ? (end - y->low) / (y->high - y->low)
+                                            : (end > 0.0) ? log10(end / y->low) /
+                                                            log10(y->high / y->low) : -1.0;
+
+        series_name(c, s, text, sizeof(text));
+        height[s] = ((end < 0.0) || (strlen(text) > END_LETTERS)) ? -1.0 : pixels * part;
+    }
+    plot_part_labels(height, c->series, END_GAP, END_FAR);
+    for (s = 0; s < c->series; s++) {
+        if (height[s] >= 0.0) {
+            series_name(c, s, text, sizeof(text));
+            fputs("set label ", c->to);
+            put_string(c->to, text, sizeof(text));
+            fprintf(c->to, " at graph 1.0,%.4f left offset 0.4,0 font ',10' tc rgb '%s'\n",
+                    height[s] / pixels, c->look[s].colour);
+        }
+    }
+}
+
 static void put_panel(const plot_chart *c, size_t panel)
 {
     const double left   = (double)(panel % c->columns) * PLOT_PANEL_WIDTH;
     const double top    = PLOT_HEAD + (double)(panel / c->columns) * PLOT_PANEL_HEIGHT;
     const double bottom = top + PLOT_PANEL_HEIGHT - ((c->x < 0) ? MARGIN_NAMES : MARGIN_BOTTOM);
+    const double right  = (c->x < 0) ? MARGIN_RIGHT : MARGIN_ENDS;
     const axis   y      = y_axis(c, &c->panel[panel]);
     population   count[PLOT_SERIES];
     size_t       s;
 
     fprintf(c->to, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
             "set tmargin at screen %.5f\nset bmargin at screen %.5f\nunset logscale\n",
-            (left + MARGIN_LEFT) / c->width, (left + PLOT_PANEL_WIDTH - MARGIN_RIGHT) / c->width,
+            (left + MARGIN_LEFT) / c->width, (left + PLOT_PANEL_WIDTH - right) / c->width,
             1.0 - (top + MARGIN_TOP) / c->height, 1.0 - bottom / c->height);
     put_data(c, panel, &y, count);
     put_title(c, c->panel[panel].row);
@@ -352,9 +383,10 @@ static void put_panel(const plot_chart *c, size_t panel)
     } else {
         put_x_axis(c);
     }
-    fprintf(c->to, "%sset yrange [%g:%g]\nset ylabel '%s' offset 1,0 font ',10'\n",
+    fprintf(c->to, "%sset yrange [%g:%g]\nset ylabel '%s' offset 1,0 font ',11'\n",
             y.logarithmic ? "set logscale y 10\n" : "", y.low, y.high, y.label);
     put_absent(c, count);
+    put_ends(c, count, &y, bottom - top - MARGIN_TOP);
     fputs("plot NaN notitle", c->to); /* only the axes, if the panel has no data */
     for (s = 0; s < c->series; s++) {
         put_series(c, panel, s, &count[s]);
@@ -404,7 +436,7 @@ static int put_legend(const plot_chart *c, int y)
     for (s = 0; s < c->series; s++) {
         series_name(c, s, text, sizeof(text));
         snprintf(more, sizeof(more), "left point pt %d ps 0.9 lc rgb '%s' offset 1,0",
-                 point(s), colour(s));
+                 c->look[s].point, c->look[s].colour);
         put_label(c, 30.0 + (double)(s % columns) * PLOT_LEGEND_WIDTH,
                   y + (double)(s / columns) * PLOT_LINE_HEIGHT, text, sizeof(text), more);
     }
@@ -434,13 +466,13 @@ static void put_terminal(const plot_chart *c, const char *name, const char *outp
     const char *dot = strrchr(name, '.');
 
     if ((dot != NULL) && (strcmp(dot, ".png") == 0)) {
-        fprintf(c->to, "set terminal pngcairo noenhanced size %d,%d font 'sans,11'\n", c->width,
+        fprintf(c->to, "set terminal pngcairo noenhanced size %d,%d font 'sans,12'\n", c->width,
                 c->height);
     } else if ((dot != NULL) && (strcmp(dot, ".pdf") == 0)) {
         fprintf(c->to, "set terminal pdfcairo noenhanced size %.2f,%.2f font 'sans,8'\n",
                 c->width / 100.0, c->height / 100.0); /* inches */
     } else {
-        fprintf(c->to, "set terminal svg noenhanced size %d,%d font 'sans,11' background 'white'\n",
+        fprintf(c->to, "set terminal svg noenhanced size %d,%d font 'sans,12' background 'white'\n",
                 c->width, c->height);
     }
     if (output != NULL) {
