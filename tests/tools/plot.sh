@@ -158,6 +158,39 @@ check "ends: none covers another" awk '$1 == panel && $2 - last < 10.9 { bad = 1
     { panel = $1; last = $2 } END { exit bad }' "$work/l.ends"
 check "ends: bars have none" test -z "$(ends "$work/a.gp")"
 
+# ---- the pictures of doc/ that have a script of their own follow the same rules ----
+mkdir "$work/doc"
+cp "$top_srcdir"/doc/*.gp "$top_srcdir"/doc/*.dat "$work/doc"
+texts() { # PICTURE: what is written in it
+    sed -n '/<text>/,/<\/text>/p' "$1" | sed 's/<[^>]*>//g; s/^[[:space:]]*//; /^$/d' | sort
+}
+for picture in coalesce loadstore; do
+    gp=$work/doc/$picture.gp
+    check "$picture: gnuplot draws it" sh -c "cd '$work/doc' && gnuplot $picture.gp"
+    check "$picture: well formed" xmllint --noout "$work/doc/$picture.svg"
+    texts "$work/doc/$picture.svg" >"$work/drawn"
+    texts "$top_srcdir/doc/$picture.svg" >"$work/stored"
+    check "$picture: the one in doc/ is of its script and figures" diff "$work/stored" "$work/drawn"
+    check "$picture: as wide as a page" grep -q '^set terminal svg .*size 800,' "$gp"
+    check "$picture: no small letters" sh -c "! grep -qE 'font \"[^\"]*,[1-8]\"' '$gp'"
+    check "$picture: axes with units" grep -q '^set ylabel ".*, GB/s"' "$gp"
+    check "$picture: colours" sh -c "! grep -o '#[0-9a-f]\{6\}' '$gp' | sort -u |
+        grep -vE '^#(000000|e69f00|56b4e9|009e73|0072b2|d55e00|cc79a7|999999|666666|d8d8d8)\$'"
+done
+check "loadstore: no lines between shapes" sh -c "! grep -q linespoints '$work/doc/loadstore.gp' &&
+    ! grep 'using 2:[4-7]' '$work/doc/loadstore.gp' | grep -q 'with lines'"
+# the figures are those of the table in doc/performance.md, the page's and the picture's the same
+awk '/^[a-z]/ { print $1, $2, $3 }' "$work/doc/coalesce.dat" >"$work/figures"
+awk -F ' *[|] *' '/^## /{ on = ($0 == "## Coalescing rewrite") }
+    on && NF > 7 { print $2, $3, $4 }' "$top_srcdir/doc/performance.md" | sort >"$work/table"
+check "coalesce: figures of seventeen kernels" test "$(wc -l <"$work/figures")" = 17
+check "coalesce: all are in doc/performance.md" \
+    test -z "$(sort "$work/figures" | comm -23 - "$work/table")"
+texts "$work/doc/coalesce.svg" >"$work/drawn"
+check "coalesce: factors over the bars" sh -c "grep -qx 8.1 '$work/drawn' &&
+    grep -qx 20 '$work/drawn'"
+check "coalesce: unchanged kernels, too" grep -qx 'left as they are' "$work/drawn"
+
 # ---- objects: scopes and touch have panels of their own, the median can be the axis ----
 check "medians" $bench --device cpu --allocator bitmap --allocator own_slot --workload objects \
     --scope warp,tile --median 100-400 --touch 1,0 -i 5 --repeats 1 --plot "$work/o.gp"
