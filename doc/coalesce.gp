@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Draws doc/coalesce.svg from doc/coalesce.dat:  cd doc && gnuplot coalesce.gp
-# Colours of Okabe and Ito, as in tools/bench/plot/look.c.
+# Colours of Okabe and Ito, as in tools/bench/colours.h.
 set terminal svg noenhanced size 800,440 font "sans,12" background "white"
 set output "coalesce.svg"
 set title "Kernels on records, as nvcc compiles them and rewritten (H200, 1 GiB an array)"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Draws doc/loadstore.svg from doc/loadstore.dat:  cd doc && gnuplot loadstore.gp
-# Colours of Okabe and Ito, as in tools/bench/plot/look.c.
+# Colours of Okabe and Ito, as in tools/bench/colours.h.
 # There is no shape between two: points, no lines.
 set terminal svg size 800,820 font "sans,12" background "white"
 set output "loadstore.svg"

@@ -103,6 +103,114 @@ static void test_map(void **state)
     trace_file_free(&trace);
 }
 
+/* The upper and the lower edge of what is drawn as allocations (class a; merged: m), in pixels. */
+static void edges_of(const char *text, const char *start, double *top, double *bottom)
+{
+    *top = 1e9;
+    *bottom = 0.0;
+    for (text = strstr(text, start); text != NULL; text = strstr(text + 1, start)) {
+        double y = 0.0;
+        double height = 0.0;
+
+        assert_int_equal(sscanf(text + strlen(start), " x=\"%*f\" y=\"%lf\" width=\"%*f\" "
+                                "height=\"%lf\"", &y, &height), 2);
+        *top = (y < *top) ? y : *top;
+        *bottom = (y + height > *bottom) ? y + height : *bottom;
+    }
+}
+
+/* The picture shows the used part of the pools, whatever their size, over its whole height. */
+static void test_crop(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *used;
+        size_t pools; /* lines of their edges, and of what was used */
+    } rows[] = {
+        { HEAD("2", "2", "1", "65536") "block 0 launch 1 records 3 dropped 0\n"
+          "m 0 0x400 256 256 16 0\nm 1 0x600 100 112 16 0\nf 1 0x600 0 0\nend 1\n",
+          "used: 0x400 to 0x670<", 2 },
+        { HEAD("2", "1", "2", "4096") "block 0 launch 1 records 2 dropped 0\n"
+          "m 0 0xf00 16 16 16 0\nm 1 0x1100 100 112 16 0\nend 1\n",
+          "used: 0xf00 to 0x1170<", 3 },
+        { HEAD("1", "1", "1", "4096") "block 0 launch 1 records 2 dropped 0\n"
+          "m 0 0x100 16 16 16 0\nr 0 0x100 500 512\nend 1\n", "used: 0x100 to 0x300<", 2 },
+        /* what allocators do not give out is no part of the pools */
+        { HEAD("1", "1", "1", "1024") "block 0 launch 1 records 2 dropped 0\n"
+          "m 0 0x100 16 16 16 0\nm 0 0x3f0 64 64 16 0\nend 1\n", "used: 0x100 to 0x400<", 2 },
+        { HEAD("1", "1", "1", "1024") "block 0 launch 1 records 1 dropped 0\n"
+          "m 0 - 2000 0 16 0\nend 1\n", "nothing was used<", 2 },
+    };
+    trace_trial *t = *state;
+    const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    double top;
+    double bottom;
+    trace_file trace;
+    char *text;
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        read_text(t->path, rows[i].text, &trace);
+        text = draw(&trace, &all);
+        expect_well_formed(text);
+        if (strstr(text, rows[i].used) == NULL) {
+            fail_msg("row %zu: no \"%s\"", i, rows[i].used);
+        }
+        assert_int_equal(count_of(text, "class=\"p\""), rows[i].pools);
+        edges_of(text, "class=\"a\"", &top, &bottom);
+        if (i < 3) { /* TOP and BELOW of the picture */
+            assert_in_range(100.0 * top, 7199, 7201);
+            assert_in_range(100.0 * bottom, 55199, 55201);
+        }
+        free(text);
+        trace_file_free(&trace);
+    }
+}
+
+/* 800 pixels are as wide as a page: nothing in words is longer than it shows. */
+static void test_width(void **state)
+{
+    trace_trial *t = *state;
+    const heap_map_options all = { 0, TRACE_NONE, HEAP_MAP_THREAD };
+    trace_file trace;
+    char *text;
+
+    read_text(t->path, groups_text, &trace);
+    text = draw(&trace, &all);
+    assert_non_null(strstr(text, " width=\"800\" "));
+    assert_true(count_of(text, "class=\"w\"") >= 4); /* two sentences, of two lines each */
+    for (const char *at = text; (at = strstr(at, "class=\"w\"")) != NULL;) {
+        at = strchr(at, '>') + 1;
+        assert_in_range(strcspn(at, "<"), 1, 124);
+    }
+    free(text);
+    trace_file_free(&trace);
+}
+
+/* Neighbours differ for readers with any colour vision: the colours of Okabe and Ito, in turn. */
+static void test_colours(void **state)
+{
+    uint32_t light = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 35; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            assert_int_not_equal(heap_map_rgb(HEAP_MAP_THREAD, i),
+                                 heap_map_rgb(HEAP_MAP_THREAD, k));
+        }
+    }
+    assert_int_equal(heap_map_rgb(HEAP_MAP_THREAD, 0), 0x0072b2);
+    assert_int_equal(heap_map_rgb(HEAP_MAP_THREAD, 3), 0xd55e00);
+    for (uint32_t i = 3; i <= 14; i++) { /* the larger, the lighter: green counts most */
+        const uint32_t rgb = heap_map_rgb(HEAP_MAP_SIZE, i);
+        const uint32_t y = 2 * (rgb >> 16 & 255u) + 7 * (rgb >> 8 & 255u) + (rgb & 255u);
+
+        assert_true(y > light);
+        light = y;
+    }
+    assert_int_equal(heap_map_rgb(HEAP_MAP_SIZE, 31), heap_map_rgb(HEAP_MAP_SIZE, 14));
+    assert_int_equal(heap_map_rgb(HEAP_MAP_SIZE, 0), heap_map_rgb(HEAP_MAP_SIZE, 3));
+}
+
 /* The legend omits the one of nine threads that held least; its colours match the rectangles. */
 static void test_legend(void **state)
 {
@@ -126,9 +234,11 @@ static void test_legend(void **state)
     text = draw(&trace, &threads);
     expect_well_formed(text);
     assert_int_equal(count_of(text, "class=\"k\""), 8);
-    assert_non_null(strstr(text, "580.00\">thread 0: "));
-    assert_non_null(strstr(text, "580.00\">thread 7: "));
-    assert_null(strstr(text, "580.00\">thread 8: "));
+    assert_non_null(strstr(text, "590.00\">thread 0: "));
+    assert_non_null(strstr(text, "590.00\">thread 3: "));
+    assert_non_null(strstr(text, "606.00\">thread 4: ")); /* the second line */
+    assert_non_null(strstr(text, "606.00\">thread 7: "));
+    assert_null(strstr(text, "0\">thread 8: "));
     snprintf(key, sizeof(key), "fill=\"#%06x\"", heap_map_rgb(HEAP_MAP_THREAD, 7));
     assert_int_equal(count_of(text, key), 2); /* its rectangle, and the legend */
     free(text);
@@ -364,6 +474,8 @@ static void draw_many(void *of, unsigned pairs)
     char merged[80];
     FILE *file = fopen(t->path, "w");
     char why[512];
+    double top;
+    double bottom;
     trace_file trace;
     char *text;
 
@@ -371,7 +483,7 @@ static void draw_many(void *of, unsigned pairs)
     fprintf(file, HEAD("2", "2", "1", "1024") "block 0 launch 1 records %u dropped 0\n"
             "m 1 0x200 16 16 16 0\n", 2 * pairs + 1);
     for (unsigned i = 0; i < pairs; i++) {
-        fputs("m 0 0x0 16 16 16 0\nf 0 0x0 0 0\n", file);
+        fputs("m 0 0x100 16 16 16 0\nf 0 0x100 0 0\n", file);
     }
     fputs("end 1\n", file);
     assert_int_equal(fclose(file), 0);
@@ -379,7 +491,10 @@ static void draw_many(void *of, unsigned pairs)
     text = draw(&trace, &all);
     expect_well_formed(text);
     assert_int_equal(count_of(text, "class=\"a\""), 1);
-    assert_int_equal(count_of(text, "class=\"m\""), 1200);
+    assert_int_equal(count_of(text, "class=\"m\""), 704);
+    edges_of(text, "class=\"m\"", &top, &bottom); /* the lowest 16 of 272 bytes that were used */
+    assert_in_range(100.0 * top, 55200 - 2900, 55200 - 2600);
+    assert_in_range(100.0 * bottom, 55199, 55201);
     (void)snprintf(merged, sizeof(merged), "%u allocations that lived for less", pairs);
     assert_non_null(strstr(text, merged));
     free(text);
@@ -432,6 +547,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TRIAL(test_map),
+        TRIAL(test_crop),
+        TRIAL(test_width),
+        cmocka_unit_test(test_colours),
         TRIAL(test_legend),
         TRIAL(test_head),
         TRIAL(test_taken),

@@ -2,6 +2,7 @@ bin_PROGRAMS += shpool-bench
 shpool_bench_SOURCES = \
 	tools/bench/bench.c \
 	tools/bench/column.c \
+	tools/bench/colours.h \
 	tools/bench/column.h \
 	tools/bench/command.c \
 	tools/bench/command.h \

@@ -41,9 +41,9 @@ extern const plot_figure plot_figures[];
 
 /** How a series looks in every panel, and an allocator in every chart. */
 typedef struct plot_look {
-    const char *colour; /* "#0072b2" */
-    int         dash;   /* gnuplot's types; 1: a solid line */
-    int         point;  /* 0: none */
+    int colour; /* 0xRRGGBB */
+    int dash;   /* gnuplot's types; 1: a solid line */
+    int point;  /* 0: none */
 } plot_look;
 
 /** Where a row is drawn. */

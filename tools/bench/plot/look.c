@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool-bench's charts: one colour for each allocator, the same in every chart.
  *
- * The colours are those of Okabe and Ito (Color Universal Design, 2008), which readers with any
- * colour vision tell apart.  Their yellow is too light for lines on white.  Seven are fewer than
- * the allocators: relatives share a colour, and differ in dashes and points. */
+ * There are fewer colours than allocators: relatives share one, and differ in dashes and points. */
 #include "config.h"
 
 #include <string.h>
 
 #include "lib/internal.h"
+#include "tools/bench/colours.h"
 #include "chart.h"
-
-#define BLACK     "#000000"
-#define ORANGE    "#e69f00"
-#define SKY       "#56b4e9"
-#define GREEN     "#009e73"
-#define BLUE      "#0072b2"
-#define VERMILION "#d55e00"
-#define PURPLE    "#cc79a7"
-#define GREY      "#999999"
 
 /* gnuplot's types of dashes and of points; the points 2 and 6 are marks of failures */
 enum { SOLID = 1, DASHED = 2, DOTTED = 3, DASH_DOT = 4 };
@@ -30,24 +20,25 @@ typedef struct known_look {
 } known_look;
 
 static const known_look known[] = {
-    {"arena", {BLACK, SOLID, UP}},
-    {"bitmap", {BLUE, SOLID, CIRCLE}},
-    {"cluster_bitmap", {BLUE, DASHED, SQUARE}},
-    {"freelist", {GREEN, SOLID, DIAMOND}},
-    {"native", {BLACK, DASHED, SQUARE}},
-    {"null", {GREY, DOTTED, NO_POINT}}, /* no allocator: what is left without one */
-    {"rbtree", {PURPLE, SOLID, PENTAGON}},
-    {"thread_best_fit", {ORANGE, SOLID, UP}},
-    {"thread_bitmap", {SKY, SOLID, DOWN}},
-    {"thread_first_fit", {ORANGE, DASHED, DOWN}},
-    {"warp_best_fit", {VERMILION, SOLID, CIRCLE}},
-    {"warp_first_fit", {VERMILION, DASHED, SQUARE}},
+    {"arena", {COLOUR_BLACK, SOLID, UP}},
+    {"bitmap", {COLOUR_BLUE, SOLID, CIRCLE}},
+    {"cluster_bitmap", {COLOUR_BLUE, DASHED, SQUARE}},
+    {"freelist", {COLOUR_GREEN, SOLID, DIAMOND}},
+    {"native", {COLOUR_BLACK, DASHED, SQUARE}},
+    {"null", {COLOUR_GREY, DOTTED, NO_POINT}}, /* no allocator: what is left without one */
+    {"rbtree", {COLOUR_PURPLE, SOLID, PENTAGON}},
+    {"thread_best_fit", {COLOUR_ORANGE, SOLID, UP}},
+    {"thread_bitmap", {COLOUR_SKY, SOLID, DOWN}},
+    {"thread_first_fit", {COLOUR_ORANGE, DASHED, DOWN}},
+    {"warp_best_fit", {COLOUR_VERMILION, SOLID, CIRCLE}},
+    {"warp_first_fit", {COLOUR_VERMILION, DASHED, SQUARE}},
 };
 
 /* of plugins, in the order of their series */
-static const char *const others[]   = {PURPLE, GREEN, SKY, ORANGE, VERMILION, BLUE, BLACK};
-static const int         points[]   = {CIRCLE, SQUARE, UP, DOWN, DIAMOND, PENTAGON};
-static const int         variants[] = {DASHED, DASH_DOT, 5};
+static const int others[]   = {COLOUR_PURPLE, COLOUR_GREEN, COLOUR_SKY, COLOUR_ORANGE,
+                               COLOUR_VERMILION, COLOUR_BLUE, COLOUR_BLACK};
+static const int points[]   = {CIRCLE, SQUARE, UP, DOWN, DIAMOND, PENTAGON};
+static const int variants[] = {DASHED, DASH_DOT, 5};
 
 /* Letters of a spec that name the allocator. */
 static size_t name_letters(const bench_row *row)

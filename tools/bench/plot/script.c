@@ -306,15 +306,15 @@ static void put_series(const plot_chart *c, size_t p, size_t s, const population
 
     if ((count->drawn != 0) && (c->x < 0)) {
         fprintf(c->to, ", \\\n $p%zus%zu using 1:($4 == 0 ? $2 : NaN) with boxes fs solid %s "
-                "noborder lc rgb '%s' notitle", p, s, (look->dash == 1) ? "0.9" : "0.5",
-                look->colour);
+                "noborder lc rgb '#%06x' notitle", p, s, (look->dash == 1) ? "0.9" : "0.5",
+                (unsigned)look->colour);
         fprintf(c->to, ", \\\n $p%zus%zu using 1:($4 == 0 ? $2 : NaN):"
                 "(sprintf($2 < 1 ? '%%.2g' : '%%.3g', $2)) with labels offset 0,0.7 font ',9' "
                 "notitle", p, s);
     } else if (count->drawn != 0) {
         fprintf(c->to, ", \\\n $p%zus%zu using 1:($4 == 0 ? $2 : NaN) with linespoints lw 1.8 "
-                "dt %d pt %d ps 0.7 lc rgb '%s' notitle", p, s, look->dash, look->point,
-                look->colour);
+                "dt %d pt %d ps 0.7 lc rgb '#%06x' notitle", p, s, look->dash, look->point,
+                (unsigned)look->colour);
     }
     if (count->refused != 0) {
         fprintf(c->to, ", \\\n $p%zus%zu using 1:($3 > 0 ? $2 : NaN):(1.0 + 0.015 * $3) with "
@@ -356,8 +356,8 @@ static void put_ends(const plot_chart *c, const population *count, const axis *y
             series_name(c, s, text, sizeof(text));
             fputs("set label ", c->to);
             put_string(c->to, text, sizeof(text));
-            fprintf(c->to, " at graph 1.0,%.4f left offset 0.4,0 font ',10' tc rgb '%s'\n",
-                    height[s] / pixels, c->look[s].colour);
+            fprintf(c->to, " at graph 1.0,%.4f left offset 0.4,0 font ',10' tc rgb '#%06x'\n",
+                    height[s] / pixels, (unsigned)c->look[s].colour);
         }
     }
 }
@@ -435,8 +435,8 @@ static int put_legend(const plot_chart *c, int y)
 
     for (s = 0; s < c->series; s++) {
         series_name(c, s, text, sizeof(text));
-        snprintf(more, sizeof(more), "left point pt %d ps 0.9 lc rgb '%s' offset 1,0",
-                 c->look[s].point, c->look[s].colour);
+        snprintf(more, sizeof(more), "left point pt %d ps 0.9 lc rgb '#%06x' offset 1,0",
+                 c->look[s].point, (unsigned)c->look[s].colour);
         put_label(c, 30.0 + (double)(s % columns) * PLOT_LEGEND_WIDTH,
                   y + (double)(s / columns) * PLOT_LINE_HEIGHT, text, sizeof(text), more);
     }
