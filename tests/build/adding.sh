@@ -18,6 +18,7 @@ work=$(mktemp -d) || exit 1
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR
 unset SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+unset MAKEFLAGS MFLAGS MAKELEVEL # TEST_LOGS of the make check that runs this script
 
 for part in allocators build-aux coalesce device doc examples include lib m4 man packaging python \
     simt tests tools autogen.sh configure.ac LICENSE Makefile.am NEWS quickstart README.md \

@@ -41,10 +41,10 @@ for header in $public_headers; do
     case $name in
     *.cuh) ;;
     *)
-        # $CC and the like may hold options; MGPU's util/*.h are C++
+        # $CC and the like may hold options; MGPU's *.h are C++
         # shellcheck disable=SC2086
         case $name in
-        shpool/compat/util/* | *.hpp) ;;
+        shpool/compat/util/* | shpool/compat/mgpuenums.h | *.hpp) ;;
         *) try "C11   $name" $CC -std=c11 $warn $include -fsyntax-only "$tmp/t.c" ;;
         esac
         # shellcheck disable=SC2086

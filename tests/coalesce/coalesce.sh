@@ -356,7 +356,7 @@ case $? in
 0 | 77) pass "examples/rgb: $(tail -n 1 rgb.log)" ;;
 *) fail "examples/rgb: $(cat rgb.log)" ;;
 esac
-expect 3 'is not there' "$tool" /nowhere/nvcc -ptx app.cu
+expect 3 '/nowhere/nvcc was not found; put it on PATH' "$tool" /nowhere/nvcc -ptx app.cu
 expect 1 'error' "$tool" nvcc -ptx no_such.cu
 expect 0 '' "$tool" nvcc -O3 -gencode arch=compute_80,code=sm_80 \
     -gencode arch=compute_90,code=sm_90 -rdc=true app.cu -o app
