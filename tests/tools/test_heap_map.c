@@ -7,10 +7,11 @@
 
 static size_t count_of(const char *text, const char *word)
 {
+    const size_t bytes = strlen(word);
     size_t count = 0;
 
-    for (text = strstr(text, word); text != NULL; text = strstr(text + 1, word)) {
-        count++;
+    for (; *text != '\0'; text++) {
+        count += strncmp(text, word, bytes) == 0;
     }
     return count;
 }
