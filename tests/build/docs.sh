@@ -72,27 +72,24 @@ while IFS='	' read -r section row; do
 done <"$tmp/rows"
 [ "$count" -ge 30 ] || fail "doc/CHOOSING.md: only $count figures were found"
 
-# ---- README.md's table of cycles ----
+# ---- README.md's tables: of cycles, and of what a pool pays ----
+# readme_table HEAD LEAST SOURCE: the figures of the table that begins so are in $tmp/section
+readme_table() {
+    count=0
+    for figure in $(figures_of "$(sed -n "/^| $1/,/^\$/p" README.md)"); do
+        count=$((count + 1))
+        is_figure "$figure" || fail "README.md: $figure is not in $3"
+    done
+    [ "$count" -ge "$2" ] || fail "README.md: only $count figures from $3 were found"
+}
 section_of 'The three bindings' >"$tmp/section"
-count=0
-for figure in $(figures_of "$(sed -n '/^| allocator, workload/,/^$/p' README.md)"); do
-    count=$((count + 1))
-    is_figure "$figure" || fail "README.md: $figure is not in \"The three bindings\""
-done
-[ "$count" -ge 15 ] || fail "README.md: only $count figures were found"
-
-# ---- README.md's table of what a pool pays ----
+readme_table 'allocator, workload' 15 '"The three bindings"'
 {
     section_of 'The larger examples'
     section_of 'Scratch, spill, waiting, clusters'
     sed -n '/^## 8. Results/,$p' doc/PERSISTENT.md
 } | tr -d ',' >"$tmp/section"
-count=0
-for figure in $(figures_of "$(sed -n '/^| kernel | static arrays/,/^$/p' README.md)"); do
-    count=$((count + 1))
-    is_figure "$figure" || fail "README.md: $figure is not where \"Does it pay?\" has it from"
-done
-[ "$count" -ge 30 ] || fail "README.md: only $count figures of what a pool pays were found"
+readme_table 'kernel | static arrays' 30 'the sources of "Does it pay?"'
 
 # ---- doc/TROUBLESHOOTING.md: the library's messages, up to the part that varies ----
 # (what compilers say: tests/build/messages.sh)

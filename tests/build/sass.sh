@@ -10,18 +10,20 @@
 #
 # malloc and free of a plain pool have no stack frame, with these exceptions.  A called function may
 # use 16 registers that it need not save; what it needs beyond them it saves:
-#   bitmap, thread_bitmap           malloc and free: up to 16 bytes; cluster_bitmap's free: 24
+#   bitmap, thread_bitmap           malloc and free: up to 16 bytes; cluster_bitmap's free on
+#                                   sm_90: 24
 #   bitmap, where the home word     up to 64; a request that cluster_bitmap serves from another
-#   has no room                     block: 72
-#   bitmap, for a group             up to 128; the exact search of a warp (malloc_warp): 144 on
-#                                   sm_75 and sm_80, 56 from sm_90 on.  Its hint costs 24 bytes, and
-#                                   turned a search of a full pool from 13,552 cycles into 762
+#   has no room                     block: on sm_90 72
+#   bitmap, for a group             up to 128; the exact search of a warp (malloc_warp): 64, on
+#                                   sm_75 and sm_80 144.  Its hint costs 24 bytes there, and turned
+#                                   a search of a full pool from 13,552 cycles (H100) into 762
 #   rbtree                          malloc: two registers on sm_100 and later
 #   impl/heap/tags_batch.h          up to 80 bytes, once a call of the whole warp
 # Functions that are called less often may save up to 32 bytes.  The counted functions (stats=1,
-# check=1) do several things in one call: up to 120 bytes.  Spilling takes locks, calls CUDA's own
-# malloc and writes records: up to 80, the registers that its caller wants to have kept; fini, once
-# a block: 96; the functions that write a record of a trace: 48.
+# check=1) do several things in one call: up to 112 bytes; bitmap's malloc for a group 120 on sm_75
+# and sm_80.  Spilling takes locks, calls CUDA's own malloc and writes records: up to 80, the
+# registers that its caller wants to have kept; fini, once a block: 96; the functions that write a
+# record of a trace: 48.
 #
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
@@ -162,19 +164,22 @@ build()
 # larger than its kind of function may have
 clean()
 {
-    clean_bad=$(awk '
+    clean_bad=$(awk -v arch="${1%% *}" '
+        BEGIN { old = (arch == "sm_75" || arch == "sm_80") }
         /Function properties for/ { name = $NF }
         /bytes stack frame/ {
             most = (name ~ /shpool_(image_)?(un)?spill/) ? 80 : \
-                   (name ~ /shpool_counted_.*_fini/) ? 96 : (name ~ /shpool_counted_/) ? 120 : \
+                   (name ~ /shpool_counted_.*_fini/) ? 96 : \
+                   (name ~ /shpool_counted_bitmap_malloc_groupE/ && old) ? 120 : \
+                   (name ~ /shpool_counted_/) ? 112 : \
                    (name ~ /shpool_trace_(take|put)/) ? 48 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \
                    (name ~ /_bitmap_(malloc_(away|far|try)|free_away|seek)E/) ? 64 : \
-                   (name ~ /_bitmap_malloc_borrowE/) ? 72 : \
-                   (name ~ /_cluster_bitmap_freeE/) ? 24 : \
+                   (name ~ /_bitmap_malloc_borrowE/) ? (arch == "sm_90" ? 72 : 64) : \
+                   (name ~ /_cluster_bitmap_freeE/) ? (arch == "sm_90" ? 24 : 16) : \
                    (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
-                   (name ~ /_bitmap_malloc_warpE/) ? 144 : \
+                   (name ~ /_bitmap_malloc_warpE/) ? (old ? 144 : 64) : \
                    (name ~ /_bitmap_(malloc_group|free_group)E/) ? 128 : \
                    (name ~ /_bitmap_(clear_on|free_call)E/) ? 64 : \
                    (name ~ /_warp_[a-z]*_fit_(malloc|free)E/) ? 80 : 0

@@ -39,68 +39,48 @@ class Pool:
             start = self.holes.pop(i)[0]
         self.holes.insert(i, (start, end))
 
-    def fits(self, need):
-        return [i for i, (a, b) in enumerate(self.holes) if b - a >= need]
+    def choose(self, need, key, top=False):
+        """Place a request in the hole with the least key(index); None if it fits nowhere."""
+        fits = [i for i, (a, b) in enumerate(self.holes) if b - a >= need]
+        return self.take(min(fits, key=key), need, top) if fits else None
+
+    def size(self, index):
+        return self.holes[index][1] - self.holes[index][0]
 
 
 def first_fit(pool, need):
-    fits = pool.fits(need)
-    return pool.take(fits[0], need, False) if fits else None
+    return pool.choose(need, lambda i: i)
 
 
 def best_fit(pool, need):
-    fits = pool.fits(need)
-    if not fits:
-        return None
-    size = [b - a for a, b in pool.holes]
-    return pool.take(min(fits, key=lambda i: size[i]), need, False)
+    return pool.choose(need, pool.size)
 
 
 def worst_fit(pool, need):
-    fits = pool.fits(need)
-    if not fits:
-        return None
-    size = [b - a for a, b in pool.holes]
-    return pool.take(max(fits, key=lambda i: size[i]), need, False)
+    return pool.choose(need, lambda i: -pool.size(i))
 
 
 def random_fit(pool, need):
-    fits = pool.fits(need)
-    return pool.take(random.choice(fits), need, False) if fits else None
+    return pool.choose(need, lambda i: random.random())
 
 
-def two_ends(limit):
+def two_ends(limit, size=lambda pool, i: 0):
     """Requests of at least `limit` bytes from the top, the others from the bottom."""
     def place(pool, need):
-        fits = pool.fits(need)
-        if not fits:
-            return None
         top = need * GRANULE >= limit
-        return pool.take(fits[-1 if top else 0], need, top)
+        return pool.choose(need, lambda i: (size(pool, i), -i if top else i), top)
     return place
 
 
 def best_of_two_ends(limit):
-    def place(pool, need):
-        fits = pool.fits(need)
-        if not fits:
-            return None
-        top = need * GRANULE >= limit
-        size = [b - a for a, b in pool.holes]
-        key = (lambda i: (size[i], -i)) if top else (lambda i: (size[i], i))
-        return pool.take(min(fits, key=key), need, top)
-    return place
+    return two_ends(limit, Pool.size)
 
 
 def best_of(span):
     """The best of the holes that begin in the `span` bytes after the first that fits."""
     def place(pool, need):
-        fits = pool.fits(need)
-        if not fits:
-            return None
-        end = pool.holes[fits[0]][0] + span // GRANULE
-        near = [i for i in fits if pool.holes[i][0] < end]
-        return pool.take(min(near, key=lambda i: pool.holes[i][1] - pool.holes[i][0]), need, False)
+        end = next((a for a, b in pool.holes if b - a >= need), 0) + span // GRANULE
+        return pool.choose(need, lambda i: (pool.holes[i][0] >= end, pool.size(i)))
     return place
 
 
