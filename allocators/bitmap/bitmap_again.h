@@ -43,6 +43,7 @@
 #define shpool_bitmap_init SHPOOL_BITMAP_AS(init)
 #define shpool_bitmap_judge SHPOOL_BITMAP_AS(judge)
 #define shpool_bitmap_largest SHPOOL_BITMAP_AS(largest)
+#define shpool_bitmap_last_start SHPOOL_BITMAP_AS(last_start)
 #define shpool_bitmap_layout SHPOOL_BITMAP_AS(layout)
 #define shpool_bitmap_length SHPOOL_BITMAP_AS(length)
 #define shpool_bitmap_malloc SHPOOL_BITMAP_AS(malloc)
@@ -121,6 +122,7 @@
 #undef shpool_bitmap_init
 #undef shpool_bitmap_judge
 #undef shpool_bitmap_largest
+#undef shpool_bitmap_last_start
 #undef shpool_bitmap_layout
 #undef shpool_bitmap_length
 #undef shpool_bitmap_malloc

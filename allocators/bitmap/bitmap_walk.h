@@ -48,6 +48,14 @@ SIMT_FN shpool_walk shpool_bitmap_outline(shpool_view view)
         walk.where  = view.base + 4u + 4u * w;
         walk.broken = (simt_load32(walk.where) != view.word[w]) ? 6u : 0u;
     }
+    if ((view.word[0] != 0) && (walk.broken == 0)) { /* a warp begins within the pool */
+        uint32_t begin;
+
+        walk.where  = view.base + SHPOOL_BITMAP_BEGIN;
+        begin       = simt_atomic_load(walk.where, SIMT_RELAXED);
+        walk.broken = ((begin >> SHPOOL_BITMAP_HINT) + (begin & SHPOOL_BITMAP_SPREAD) >
+                       shpool_bitmap_last_start(view)) ? 6u : 0u;
+    }
     for (w = 0; (w < shpool_bitmap_words(view)) && (walk.broken == 0); w++) {
         walk.where  = shpool_bitmap_word_at(view, w);
         walk.broken = shpool_bitmap_wrong(view, w, simt_atomic_load(walk.where, SIMT_RELAXED));

@@ -82,7 +82,8 @@
  *   simt_cluster_atomic_load/load_pair/store/add/and/or/cas/cas_run
  *   and the same ten as simt_near_...
  *
- * Bits:  simt_popc(v)  simt_clz(v) (32 for 0)  simt_ffs(v) (1..32; 0 for 0)  simt_reverse(v)
+ * Bits:  simt_popc(v)  simt_clz(v) (32 for 0)  simt_ffs(v) (1..32; 0 for 0)  simt_fls(v) (as
+ *        simt_ffs, of the highest bit)  simt_reverse(v)
  *        simt_mulhi(a, b)     simt_mask(first, count): `count` ones from bit `first` up, each 0..32
  *        simt_pin(v)    v; the compiler can neither predict it nor compute it elsewhere
  *        simt_keep(v)   v; the compiler keeps v, and not its operands, in a register

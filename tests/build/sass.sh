@@ -81,6 +81,22 @@ sass_kernel(shpool_pool pool, uint32_t *out)
     shpool_fini(heap);
 }
 EOF
+# What a warp requests: ptxas chooses the registers of the functions that the kernel calls.
+cat >warps.cu <<'EOF'
+#include <shpool/shpool.cuh>
+extern "C" __global__ void sass_kernel(shpool_pool pool, size_t bytes, uint32_t *out)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    shpool_heap heap = shpool_init(&pool, smem);
+    void       *ptr  = shpool_malloc_warp(heap, bytes);
+    void       *tile = shpool_aligned_malloc_warp(heap, 128, bytes);
+
+    out[threadIdx.x] = (ptr != NULL) + (tile != NULL);
+    shpool_free_warp(heap, ptr);
+    shpool_free_warp(heap, tile);
+    shpool_fini(heap);
+}
+EOF
 # cuda_memory's names over global memory, whose pools have the same lock
 cat >glob.cu <<'EOF'
 #include <shpool/compat/cuda_memory.cuh>
@@ -175,7 +191,7 @@ clean()
                    (name ~ /shpool_trace_(take|put)/) ? 48 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \
-                   (name ~ /_bitmap_(malloc_(away|far|try)|free_away|seek)E/) ? 64 : \
+                   (name ~ /_bitmap_(malloc_(away|far|lead|try)|free_away|seek)E/) ? 64 : \
                    (name ~ /_bitmap_malloc_borrowE/) ? (arch == "sm_90" ? 72 : 64) : \
                    (name ~ /_cluster_bitmap_freeE/) ? (arch == "sm_90" ? 24 : 16) : \
                    (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
@@ -316,6 +332,19 @@ one_arch()
             clean "$arch $n.cu"
         fi
         objects="$objects $n.cubin"
+    done
+
+    # -- a block of 1,024 threads, whose kernel says nothing of its size --
+    for n in $inlines; do
+        case $n in bitmap) ;; *) continue ;; esac # the one with functions for groups
+        if build "$arch warps, $n inline" -DSHPOOL_INLINE=$n -arch=$arch -rdc=true -cubin \
+            -o warps_$n.cubin ../warps.cu; then
+            r=$(kernel_registers warps_$n.cubin)
+            # 65 on sm_75 and sm_80, where a kernel of 1,024 threads needs __launch_bounds__
+            most=$([ "$a" -lt 90 ] && echo 65 || echo 64)
+            [ "$r" -gt 0 ] && [ "$r" -le "$most" ]
+            result $? "$arch warps, $n inline: $r registers, at most $most"
+        fi
     done
 
     # -- two blocks of 1,024 threads on a multiprocessor that has 2,048 --

@@ -35,23 +35,27 @@ free_without_release|pools/test_warp_explore|plain|test_memory_that_a_thread*|wr
 group_acquires_nothing|pools/test_group_explore|tsan|test_short_runs|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_malloc_led(/,/^}/s/^    simt_warp_sync(lanes); .*$//
 claim_acquires_nothing|pools/test_warp_explore|tsan|test_reuse_at*|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_seen(/,/^}/s/marked, SIMT_ACQUIRE)/marked, SIMT_RELAXED)/
 warp_frees_relaxed|pools/test_warp_explore|tsan|test_reuse_behind*|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_clear_word(/,/^}/s/~clear, SIMT_RELEASE)/~clear, SIMT_RELAXED)/
-claim_believes_any_lane|pools/test_warp_explore|plain|test_long_runs*|not so: \|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap_group.h|s/simt_all(SIMT_ALL_LANES, got .*))) {/simt_any(SIMT_ALL_LANES, got \&\& (bits.x != 0)))) {/
-claim_leaves_its_marks|pools/test_warp_explore|plain|test_claims*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_seen(/,/^}/s/if (got && (bits.x != 0)) {/if (0) {/
-claimed_stays|pools/test_warp_explore|plain|test_one_pair_for_one|invariant 4\|budget|allocators/bitmap/bitmap_group.h|s/~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED)/~0u, SIMT_RELAXED)/
+claim_believes_any_lane|pools/test_warp_explore|plain|test_long_runs*|not so: \|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap_group.h|s/simt_all(SIMT_ALL_LANES, (got .. (bits.x == 0)) && any)/simt_any(SIMT_ALL_LANES, got \&\& (bits.x != 0))/
+claim_leaves_its_marks|pools/test_warp_explore|plain|test_first_look*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_seen(/,/^}/s/if (got && (bits.x != 0)) {/if (0) {/
+claimed_stays|pools/test_warp_explore|plain|test_first_look*|invariant 4\|broken\|budget|allocators/bitmap/bitmap_group.h|s/~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED)/~0u, SIMT_RELAXED)/
+settled_claim_stays|pools/test_warp_explore|plain|test_one_pair_for_one|invariant 4\|budget|allocators/bitmap/bitmap_group.h|s/keep ? ~SHPOOL_BITMAP_CLAIMED : ~bits.x/keep ? ~0u : ~bits.x/
 first_look_believes_claimed|pools/test_warp_explore|plain|test_a_claim_is_left_alone_at*|not so: |allocators/bitmap/bitmap_group.h|s/^    look.words.x &= ~SHPOOL_BITMAP_CLAIMED; .*$//
-search_ignores_claimed|pools/test_warp_explore|plain|test_a_claim_is_left_alone|not so: |allocators/bitmap/bitmap_group.h|s/ && ((look.words.x & SHPOOL_BITMAP_CLAIMED) == 0))/)/
+search_ignores_claimed|pools/test_warp_explore|plain|test_a_claim_is_left_alone|not so: |allocators/bitmap/bitmap_group.h|s/ && ((look.words.x & SHPOOL_BITMAP_CLAIMED) == 0))/)/;s/(SHPOOL_BITMAP_USED . SHPOOL_BITMAP_CLAIMED)) == 0;/SHPOOL_BITMAP_USED) == 0;/
 warp_ignores_claimed|pools/test_warp_explore|plain|test_a_claim*warp|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (simt_any(SIMT_ALL_LANES, busy != 0)) {.*/if (0) {/
 thread_ignores_claimed|pools/test_warp_explore|plain|test_a_claim*thread|wrong refusal|allocators/bitmap/bitmap.h|s/^        if (busy != 0) {/        if (0) {/
 warp_ignores_pending|pools/test_warp_explore|plain|test_a_long_claim*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (pending == 0) {/if (1) {/
-warp_claims_without_pending|pools/test_warp_explore|plain|test_a_long_claim_is*|not so: |allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_words(/,/^}/s/^        shpool_bitmap_claiming(view);$/        ;/;/^SIMT_FN.*shpool_bitmap_claim_words(/,/^}/s/^        shpool_bitmap_claimed(view, !got);$/        ;/
+long_claim_looks_settled|pools/test_warp_explore|plain|test_a_long_claim_is*|not so: |allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_pairs(/,/^}/s/{seen.x . bits.x,/{seen.x + (bits.x \& ~SHPOOL_BITMAP_CLAIMED),/
 warp_ignores_releases|pools/test_warp_explore|plain|test_memory_freed*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (simt_any(SIMT_ALL_LANES, shpool_bitmap_releases_of(base) != before)) {/if (0) {/
-warp_frees_without_release|pools/test_warp_explore|plain|test_memory_that*|wrong refusal|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_free_warp(/,/^}/s/: a, leads, SIMT_RELEASE)/: a, 0, SIMT_RELEASE)/
-skips_too_far|pools/test_group_search|plain|test_runs*|NULL, the model found|allocators/bitmap/bitmap_group.h|s/p += SHPOOL_BITMAP_LOOKS . SIMT_WARP - .*)) {/p += SHPOOL_BITMAP_LOOKS * SIMT_WARP) {/
-round_leaves_its_marks|pools/test_warp_explore|plain|test_several*|not so: \|broken\|wrong refusal\|bytes used\|budget|allocators/bitmap/bitmap_group.h|s/(void)simt_atomic_and(a, ~mine, SIMT_RELEASE);.*/;/
-earlier_rounds_leave_their_marks|pools/test_warp_explore|plain|test_several*|not so: \|broken\|wrong refusal\|bytes used\|budget|allocators/bitmap/bitmap_group.h|s/if (!got && leads && (at - SIMT_WARP != w)) {.*/if (0) {/
+warp_frees_without_release|pools/test_warp_explore|plain|test_memory_that*|wrong refusal|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_free_warp(/,/^}/s/own != 0, SIMT_RELEASE)/0, SIMT_RELEASE)/
+turn_forgets_the_run_into_its_start|pools/test_group_search|plain|test_a_search*|NULL, the model found|allocators/bitmap/bitmap_group.h|s/((p >= start) && (run >= .*)))$/(p >= start)/
+round_leaves_its_marks|pools/test_warp_explore|plain|test_several*|not so: \|broken\|wrong refusal\|bytes used\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_settle(/,/^}/s/if (!keep) {/if (0) {/
+earlier_rounds_leave_their_marks|pools/test_warp_explore|plain|test_several*|not so: \|broken\|wrong refusal\|bytes used\|budget|allocators/bitmap/bitmap_group.h|s/(p < stop) ? p : stop, got);/got ? stop : 0u, got);/
+claims_what_is_used|pools/test_warp_explore|plain|test_several*|not so: \|broken\|wrong refusal\|overlaps\|budget|allocators/bitmap/bitmap_group.h|s/(SHPOOL_BITMAP_USED . SHPOOL_BITMAP_CLAIMED)) == 0;/SHPOOL_BITMAP_CLAIMED) == 0;/
+high_end_too_high|pools/test_group_search|plain|test_a_search*|not so: \|broken\|overlaps\|budget|allocators/bitmap/bitmap_group.h|s/return (end - wish.need) . ~wish.below;/return (end - wish.need + 1u) \& ~wish.below;/
 warp_takes_without_the_swap|pools/test_warp_explore|plain|test_double*|condition|allocators/bitmap/bitmap_group.h|s/^    sole &= (simt_atomic_cas/    (void)(simt_atomic_cas/
+warp_clears_what_it_has_not_taken|pools/test_warp_explore|plain|test_double*|bytes used\|broken|allocators/bitmap/bitmap_group.h|s/ && taken) ? clear : 0u;/) ? clear : 0u;/
 warp_forgets_words_behind_its_own|pools/test_warp_explore|plain|test_reuse_of_many*|not so: \|broken\|wrong refusal\|bytes used\|budget|allocators/bitmap/bitmap_group.h|s/^        shpool_bitmap_clear_on(view.base, .*/        ;/
-warp_leaves_the_start_bit|pools/test_group_search|plain|test_every*|: word|allocators/bitmap/bitmap_group.h|s/leads ? 1u << SHPOOL_BITMAP_STARTS << i : 0u)/0u)/
+warp_leaves_the_start_bit|pools/test_group_search|plain|test_every*|: word|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_clear_word(/,/^}/s/(own << SHPOOL_BITMAP_STARTS)/0u/
 windows_carry_nothing|pools/test_group_search|plain|test_runs*|the model found|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_reach(/,/^}/s/? start : run;/? start : look.at - SHPOOL_BITMAP_PAIR * simt_lane();/
 group_does_not_wait_for_last_uses|pools/test_group_explore|tsan|test_short_runs|data race|include/shpool/group.h|s/simt_warp_sync(lanes); .. the members' last use.*//
 members_are_believed|pools/test_group_misuse|plain|test_members*|not so: |include/shpool/group.h|s/!shpool_lanes_agree(lanes, bytes)/0/
@@ -60,6 +64,7 @@ ticket_is_never_withdrawn|pools/test_wait_turns|plain|test_who_gives*|not so: |i
 newcomers_pass|pools/test_wait_turns|plain|test_a_large*|overtaken|include/shpool/wait.h|s/(attempts <= 1u) .. !shpool_turn_is_taken(heap.view);/1;/
 patience_never_ends|pools/test_wait_turns|plain|test_patience*|budget|include/shpool/impl/waiters.h|s/(++turn->slept > SHPOOL_TURN_PATIENCE)/0/
 who_waits_asks_at_once|pools/test_wait_turns|plain|test_who_waits*|not in order|include/shpool/impl/waiters.h|s/(simt_atomic_min(turn->waiters, turn->ticket, SIMT_RELAXED) >= turn->ticket)/(simt_atomic_min(turn->waiters, turn->ticket, SIMT_RELAXED), 1)/
+walk_believes_where_warps_begin|pools/test_damage|plain|test_where*|fault: \|not so: |allocators/bitmap/bitmap_walk.h|s/shpool_bitmap_last_start(view)) ? 6u : 0u/~0u) ? 6u : 0u/
 walk_believes_the_last_word|pools/test_damage|plain|test_the_bit*|not so: |allocators/bitmap/bitmap_walk.h|s/(SHPOOL_BITMAP_SPAN . (w + 1u) >= view.word.0.)/0/
 resize_forgets_the_end|pools/test_explore|plain|test_resize_to*|not so: \|broken\|is not live|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_end(/,/^}/s/if (end != SHPOOL_BITMAP_SPAN .*) {/if (1) {/
 stops_at_a_claimed_pair|pools/test_group_misuse|plain|test_another*|invariant\|not so|allocators/bitmap/bitmap_runs.h|/^SIMT_FN.*shpool_bitmap_clear_rest(/,/^}/s/} while (more);/} while (0);/

@@ -159,6 +159,43 @@ static void test_the_bit_behind_the_last_granule(void **state)
     }
 }
 
+/* The word that says where bitmap's warps begin: a warp would begin outside of the pool. */
+static void begin_kernel(void *arg)
+{
+    static const uint32_t wild[] = { 0xffff0000u, 0x0000ffffu, 0x00200020u };
+    trial                *p      = (trial *)arg;
+    shpool_heap           heap   = trial_init(p);
+
+    if (simt_thread_rank() == 0) {
+        simt_store32(heap.view.base + 12u, wild[p->number]);
+    }
+    simt_barrier();
+    EXPECT(p, shpool_malloc_warp(heap, 44) == NULL);
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        EXPECT(p, shpool_check(heap).broken == 6);
+    }
+    shpool_fini(heap);
+}
+
+static void test_where_warps_begin(void **state)
+{
+    const shpool_allocator *bitmap;
+
+    (void)state;
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        skip();
+    }
+    for (size_t i = 0; i < 3; i++) {
+        trial_open(&t, bitmap, ":check=1", 32, 20000, 16); /* 57 pairs, 32 of them in a look */
+        t.number = i;
+        trial_run(&t, begin_kernel);
+        assert_int_equal(t.report.corrupt, 1);
+        assert_int_equal(t.report.broken, 6);
+        trial_close(&t);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +203,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_lock_that_was_run_over),
         cmocka_unit_test(test_memory_that_was_written_when_free),
         cmocka_unit_test(test_the_bit_behind_the_last_granule),
+        cmocka_unit_test(test_where_warps_begin),
     };
 
     if (argc > 1) {

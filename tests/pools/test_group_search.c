@@ -25,7 +25,7 @@ static uint32_t      mask;                 /* the group's lanes */
 static uint32_t      warp;                 /* and their warp */
 static uint32_t      seed;
 static uint32_t      asked;                /* requests of groups */
-static int           from_start;           /* a search begins with the pool's first pair */
+static uint32_t      begin = UINT32_MAX;   /* the word with hint and spread; UINT32_MAX: as it is */
 
 #define EXPECT(_what) HEAP_EXPECT(&model, _what)
 
@@ -71,18 +71,18 @@ static uint32_t model_word(uint32_t w, uint32_t first, uint32_t count)
 
 static void write_pattern(shpool_heap heap)
 {
-    if (from_start) {
-        simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, 0);
+    if (begin != UINT32_MAX) {
+        simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, begin);
     }
     for (uint32_t w = 0; w < shpool_bitmap_words(heap.view); w++) {
         simt_store32(shpool_bitmap_word_at(heap.view, w), model_word(w, 0, 0));
     }
 }
 
-static void search_from_start(int yes)
+static void begin_with(uint32_t word)
 {
     if (simt_lane() == shpool_first_lane(mask)) {
-        from_start = yes;
+        begin = word;
     }
 }
 
@@ -223,12 +223,43 @@ static void borders_kernel(void *arg)
             ask(heap, counts[k], 1);
             ask(heap, counts[k] + 1u, 1);
             if (first > 1u) { /* a search that begins far from the run */
-                search_from_start(1);
+                begin_with(0);
                 set_pattern(heap, 0, 1, 0);
                 ask(heap, counts[k], 1);
-                search_from_start(0);
+                begin_with(UINT32_MAX);
             }
         }
+    }
+}
+
+/* One hole about the pair with which the warp begins, and far from it: a search goes around the
+ * pool, and a run may begin before its start and end after it. */
+static void starts_kernel(void *arg)
+{
+    static const uint32_t counts[] = { 3, 22, 40, 70, 300, 720 };
+    static const uint32_t pairs[]  = { 1, 30, 33, 40 };
+    int         is_member;
+    shpool_heap heap = start(&is_member);
+    uint32_t    G    = pool.word[0];
+
+    (void)arg;
+    for (uint32_t k = 0; is_member && (k < 24u); k++) {
+        const uint32_t count = counts[k % 6u];
+        const uint32_t pair  = pairs[k / 6u];
+
+        for (uint32_t spread = 0; spread < 2u; spread++) {
+            begin_with(spread ? pair : pair << SHPOOL_BITMAP_HINT);
+            for (uint32_t first = 0; first + count <= G; first += 1u + (first * 7u) % 11u) {
+                set_pattern(heap, 0, G, 1);
+                set_pattern(heap, first, first + count, 0);
+                ask(heap, count, 1);
+                ask(heap, count - count / 4u, 1); /* smaller than the hole */
+            }
+        }
+    }
+    simt_warp_sync(is_member ? mask : 1u << simt_lane());
+    if (is_member) {
+        begin_with(UINT32_MAX);
     }
 }
 
@@ -313,7 +344,14 @@ static void test_runs_across_windows_are_found(void **state)
     run(borders_kernel, 1430, 16, SIMT_ALL_LANES, 0); /* whole pairs */
     run(borders_kernel, 1500, 16, SIMT_ALL_LANES, 1);
     run(borders_kernel, 1423, 16, 0x55555555u, 0);
-    run(borders_kernel, 3000, 16, SIMT_ALL_LANES, 1); /* a warp that skips looks twice */
+    run(borders_kernel, 3000, 16, SIMT_ALL_LANES, 1);
+}
+
+static void test_a_search_goes_around_the_pool(void **state)
+{
+    (void)state;
+    run(starts_kernel, 1600, 16, SIMT_ALL_LANES, 0);
+    run(starts_kernel, 1611, 16, SIMT_ALL_LANES, 1);
 }
 
 static void test_random_patterns(void **state)
@@ -337,6 +375,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_hole_is_found),
         cmocka_unit_test(test_runs_across_windows_are_found),
+        cmocka_unit_test(test_a_search_goes_around_the_pool),
         cmocka_unit_test(test_random_patterns),
     };
     const shpool_allocator *bitmap;

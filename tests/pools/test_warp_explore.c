@@ -243,13 +243,13 @@ static void warp_keeps_3(shpool_heap heap) { kept[simt_thread_rank()] = get_warp
 WARPS(test_claims_refuse_no_thread, 44, NULL, warp_40, warp_keeps_3, thread_20, NULL)
 WARPS(test_claims_refuse_no_two, 66, NULL, warp_60, warp_11_then_11, thread_keeps_3, NULL)
 
-/* The same with runs so long that the pool counts them as pending. */
+/* The same with runs so long that a claim takes several rounds. */
 WARPS(test_long_claims_refuse_no_warp, LARGE, NULL, warp_716, warp_300, thread_keeps_3, NULL)
 
 WARPS(test_long_claims_refuse_no_thread, LARGE, NULL, warp_716, warp_keeps_3, thread_300, NULL)
 
 /* A whole search between two rounds of such a claim is rare.  What it relies on is not: a mark of
- * an earlier round is there and nothing is pending, so the claim has ended and has all of its
+ * an earlier round is there and its pair is not CLAIMED, so the claim has ended and has all of its
  * marks. */
 static void warp_keeps_716(shpool_heap heap) { kept[simt_thread_rank()] = get_warp(heap, 716); }
 
@@ -260,14 +260,15 @@ static void thread_watches_716(shpool_heap heap)
         simt_addr last   = shpool_bitmap_word_at(heap.view, shpool_bitmap_word_of(715));
 
         if ((simt_atomic_load(second, SIMT_ACQUIRE) == SHPOOL_BITMAP_THROUGH) &&
-            (simt_atomic_load(heap.view.base, SIMT_ACQUIRE) == 0)) {
+            ((simt_atomic_load(shpool_bitmap_word_at(heap.view, 0), SIMT_ACQUIRE) &
+              SHPOOL_BITMAP_CLAIMED) == 0)) {
             HEAP_EXPECT(&model, (simt_atomic_load(last, SIMT_RELAXED) & 1u) != 0);
             return;
         }
     }
 }
 
-WARPS(test_a_long_claim_is_pending, LARGE, NULL, warp_keeps_716, NULL, thread_watches_716, NULL)
+WARPS(test_a_long_claim_is_claimed, LARGE, NULL, warp_keeps_716, NULL, thread_watches_716, NULL)
 
 /* A claim that stands while others look: the last 17 granules of the only pair that is free. */
 #define MARKS_X (SHPOOL_BITMAP_CLAIMED | SHPOOL_BITMAP_MORE | 0x2007e0u)
@@ -601,7 +602,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_claims_refuse_no_two),
         cmocka_unit_test(test_long_claims_refuse_no_warp),
         cmocka_unit_test(test_long_claims_refuse_no_thread),
-        cmocka_unit_test(test_a_long_claim_is_pending),
+        cmocka_unit_test(test_a_long_claim_is_claimed),
         cmocka_unit_test(test_a_claim_is_left_alone),
         cmocka_unit_test(test_a_claim_is_left_alone_at_the_first_look),
         cmocka_unit_test(test_a_claim_refuses_no_warp),

@@ -352,6 +352,7 @@ SIMT_CPU_PLAIN(cluster_, 32, uint32_t, simt_cpu_cluster_at)
 /* ---- bits ---- */
 SIMT_HD uint32_t simt_popc(uint32_t v) { return (uint32_t)__builtin_popcount(v); }
 SIMT_HD uint32_t simt_clz(uint32_t v) { return (v == 0) ? 32u : (uint32_t)__builtin_clz(v); }
+SIMT_HD uint32_t simt_fls(uint32_t v) { return (v != 0) ? 32u - (uint32_t)__builtin_clz(v) : 0u; }
 SIMT_HD uint32_t simt_ffs(uint32_t v) { return (uint32_t)__builtin_ffs((int)v); }
 SIMT_HD uint32_t simt_mulhi(uint32_t a, uint32_t b)
 {

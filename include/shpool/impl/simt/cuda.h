@@ -307,6 +307,14 @@ SIMT_FN uint32_t simt_atomic_cas_pair(simt_addr a, simt_pair expected, simt_pair
 SIMT_FN uint32_t simt_popc(uint32_t v) { return (uint32_t)__popc(v); }
 SIMT_FN uint32_t simt_clz(uint32_t v) { return (uint32_t)__clz((int)v); }
 SIMT_FN uint32_t simt_ffs(uint32_t v) { return (uint32_t)__ffs((int)v); }
+/* __clz() is 31 minus this; ptxas does not undo the subtraction. */
+SIMT_FN uint32_t simt_fls(uint32_t v)
+{
+    uint32_t highest; /* all ones for 0 */
+
+    asm("bfind.u32 %0, %1;" : "=r"(highest) : "r"(v));
+    return highest + 1u;
+}
 SIMT_FN uint32_t simt_reverse(uint32_t v) { return __brev(v); }
 SIMT_FN uint32_t simt_mulhi(uint32_t a, uint32_t b) { return __umulhi(a, b); }
 SIMT_FN uint32_t simt_mask(uint32_t first, uint32_t count)
