@@ -6,6 +6,7 @@ noinst_HEADERS += \
 	tests/pools/group_trial.h \
 	tests/pools/heap_model.h \
 	tests/pools/heap_trial.h \
+	tests/pools/stray_trial.h \
 	tests/pools/trace_trial.h
 if HAVE_CMOCKA
 shpool_cmocka_tests += \
@@ -35,6 +36,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_simt_pool \
 	tests/pools/test_spill \
 	tests/pools/test_stray \
+	tests/pools/test_stray_calls \
 	tests/pools/test_trace \
 	tests/pools/test_trace_edges \
 	tests/pools/test_trace_groups \

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs with check=1 in which one word of a pool, or of the statistics area, changes: two rounds of
+ * random calls with the change between them, and what must not happen then.
+ *
+ * Payloads of live allocations are left alone, because nobody could see that; their zones are
+ * not. */
+#ifndef SHPOOL_TESTS_STRAY_TRIAL_H
+#define SHPOOL_TESTS_STRAY_TRIAL_H
+
+#include "heap_trial.h"
+
+#define THREADS  4u
+#define SLOTS    6u
+#define ROUND    14u       /* requests of a thread before the change, and after it */
+#define GUARD    256u      /* bytes after the region that must stay as they are */
+#define FILL     0x5au
+#define SWITCHES 2000000ull
+#define BLOCKS   2u        /* of a cluster */
+#define OBJECTS  (BLOCKS * SIMT_WARP * SLOTS)
+
+typedef struct object {
+    unsigned char *at;
+    uint32_t       bytes; /* requested: others must not get these bytes */
+    uint32_t       tag;
+    uint32_t       depth; /* marks that were taken before it */
+} object;
+
+/* A thread's calls: `step` of them in a round. */
+typedef void stray_act(shpool_heap heap, uint32_t *random, uint32_t step);
+
+static struct {
+    uint32_t runs, first;
+    const char *only;
+} wanted = { 150, 1, NULL };
+
+static struct {
+    shpool_pool pool;
+    simt_launch launch;
+    stray_act  *act;
+    uint32_t    seed;    /* of this run */
+    uint32_t    blocks;
+    enum { IN_POOL, IN_POOL_END, IN_AREA } place; /* of the change */
+    object      live[OBJECTS]; /* by block, thread and slot */
+    uint32_t    twice;   /* allocations that overlap a live one */
+    uint32_t    spoilt;  /* payloads that changed */
+    uint32_t    outside; /* guards that changed */
+    uint32_t    word, before, after; /* what was changed, from the pool's base */
+    uint32_t    pool_of;             /* and in which pool */
+} s;
+
+/* Results of a run. */
+typedef struct tally {
+    uint32_t hung, outside, twice, spoilt, unseen, seen, wrong;
+} tally;
+
+static inline object *object_of(uint32_t thread, uint32_t slot)
+{
+    return &s.live[(simt_cluster_rank() * s.launch.block[0] + thread) * SLOTS + slot];
+}
+
+static inline object *mine(uint32_t slot)
+{
+    return object_of(simt_thread_rank(), slot);
+}
+
+static inline uint32_t objects(void)
+{
+    return s.blocks * s.launch.block[0] * SLOTS;
+}
+
+static inline uint32_t is_whole(const object *o)
+{
+    for (uint32_t i = 0; i < o->bytes; i++) {
+        if (o->at[i] != (unsigned char)o->tag) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static inline int overlaps(const object *a, const object *b)
+{
+    return (a->at != NULL) && (b->at != NULL) && (a->at < b->at + b->bytes) &&
+           (b->at < a->at + a->bytes);
+}
+
+/* What an allocating call gave; an object that overlaps another is not touched, or the other's
+ * owner would not know why. */
+static inline void got(object *o, void *ptr, uint32_t bytes, uint32_t tag)
+{
+    object fresh = { ptr, bytes, tag, 0 };
+
+    o->at = NULL;
+    for (uint32_t i = 0; (ptr != NULL) && (i < objects()); i++) {
+        if (overlaps(&fresh, &s.live[i])) {
+            s.twice++;
+            return;
+        }
+    }
+    *o = fresh;
+    if (ptr != NULL) {
+        memset(o->at, (int)o->tag, o->bytes);
+    }
+}
+
+static inline void drop(shpool_heap heap, object *o)
+{
+    object was = *o;
+
+    s.spoilt += !is_whole(o);
+    o->at = NULL; /* first: another thread may get it immediately */
+    if (shpool_free_at(heap, was.at, 0) != SHPOOL_FREE_OK) {
+        *o = was;
+    }
+}
+
+/* A realloc has moved `was` to ptr, or refused. */
+static inline void resized(object *o, object was, void *ptr, uint32_t bytes, uint32_t tag)
+{
+    if (ptr == NULL) {
+        *o = was;
+        s.spoilt += !is_whole(o);
+        return;
+    }
+    got(o, ptr, bytes, tag);
+}
+
+static inline void resize(shpool_heap heap, object *o, uint32_t bytes, uint32_t tag)
+{
+    object was = *o;
+
+    s.spoilt += !is_whole(o);
+    o->at = NULL;
+    resized(o, was, shpool_realloc(heap, was.at, bytes), bytes, tag);
+}
+
+/* A call of one thread about an object of its own. */
+static inline void act_on(shpool_heap heap, object *o, uint32_t what)
+{
+    uint32_t bytes = 1u + (what >> 16) % (((what & 7u) == 0) ? 300u : 70u);
+
+    if (o->at == NULL) {
+        got(o, ((what & 0x30u) == 0) ? shpool_aligned_malloc(heap, 64, bytes)
+                                     : shpool_malloc(heap, bytes), bytes, what >> 24);
+    } else if ((what & 0x30u) == 0) {
+        resize(heap, o, bytes, what >> 24);
+    } else {
+        drop(heap, o);
+    }
+}
+
+static inline void act_alone(shpool_heap heap, uint32_t *random, uint32_t step)
+{
+    uint32_t what = heap_random(random);
+
+    (void)step;
+    act_on(heap, mine((what >> 8) % SLOTS), what);
+}
+
+/* ---- the change ---- */
+
+static inline int is_payload(const unsigned char *at)
+{
+    for (uint32_t i = 0; i < objects(); i++) {
+        const object *o = &s.live[i];
+
+        if ((o->at != NULL) && (at + 4 > o->at) && (at < o->at + o->bytes)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static inline uint32_t other_value(uint32_t held, simt_addr pool, uint32_t *random)
+{
+    uint32_t kind = heap_random(random) % 6u;
+    uint32_t word = heap_random(random);
+
+    switch (kind) {
+    case 0: return word;
+    case 1: return 0;
+    case 2: return ~0u;
+    case 3: return simt_load32(pool + 4u * (word % (s.pool.pool_bytes / 4u)));
+    case 4: return held + word % 5u - 2u;
+    default: return held ^ (1u << (word & 31u));
+    }
+}
+
+/* Offset of a word: half of them at the pool's front or, where the words of waiters are, at its
+ * end. */
+static inline uint32_t choose_word(uint32_t *random)
+{
+    uint32_t half = (heap_random(random) & 1u) != 0;
+    uint32_t most = half ? s.pool.pool_bytes : 96u;
+
+    if (s.place == IN_AREA) {
+        return 4u * (heap_random(random) % (s.pool.area_bytes / 4u));
+    }
+    if (!half && (s.place == IN_POOL_END)) {
+        return s.pool.pool_bytes - 32u + 4u * (heap_random(random) % 8u);
+    }
+    return 4u * (heap_random(random) % (most / 4u));
+}
+
+static inline void change(shpool_heap heap, uint32_t *random)
+{
+    simt_addr pool;
+
+    s.pool_of = heap_random(random) % s.pool.pools;
+    pool      = heap.view.base - heap.view.rank / s.pool.threads_per_pool * s.pool.pool_bytes +
+                s.pool_of * s.pool.pool_bytes;
+    pool      = (s.place == IN_AREA) ? simt_dynamic_base() : pool;
+    for (uint32_t tries = 0; tries < 1000; tries++) {
+        uint32_t word = choose_word(random);
+
+        s.word = word;
+        if (!is_payload((unsigned char *)simt_from_shared(pool + word))) {
+            s.before = simt_load32(pool + word);
+            s.after  = other_value(s.before, pool, random);
+            simt_store32(pool + word, s.after);
+            return;
+        }
+    }
+}
+
+/* ---- a run ---- */
+
+static inline void stray_barrier(void)
+{
+    if (s.blocks > 1) {
+        simt_cluster_barrier();
+    } else {
+        simt_barrier();
+    }
+}
+
+static inline void stray_kernel(void *arg)
+{
+    uint32_t    random = s.seed * 2654435761u + simt_thread_rank() * 40503u +
+                         simt_cluster_rank() * 7919u + 1u;
+    shpool_heap heap   = shpool_init(&s.pool, simt_from_shared(simt_dynamic_base()));
+    simt_addr   end    = simt_dynamic_base() + s.pool.shared_bytes;
+    uint32_t    leads  = (simt_thread_rank() == 0) && (simt_cluster_rank() == 0);
+
+    (void)arg;
+    (void)heap_random(&random);
+    for (uint32_t i = 0; i < ROUND; i++) {
+        s.act(heap, &random, i);
+    }
+    stray_barrier();
+    if (leads) {
+        change(heap, &random);
+    }
+    stray_barrier();
+    for (uint32_t i = 0; i < ROUND; i++) {
+        s.act(heap, &random, ROUND + i);
+    }
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        if ((mine(i)->at != NULL) && ((random >> i) & 1u)) {
+            drop(heap, mine(i));
+        }
+    }
+    for (uint32_t i = 0; i < SLOTS; i++) { /* the others leak; no thread may get them */
+        s.spoilt += (mine(i)->at != NULL) && !is_whole(mine(i));
+    }
+    shpool_fini(heap);
+    for (uint32_t i = 0; i < GUARD; i += 4u) {
+        s.outside += simt_load32(end + i) != 0x01010101u * FILL;
+    }
+}
+
+/* Each bit of `shape` is a choice; options: more of the spec, after a comma, or "". */
+static inline void stray_open(const shpool_allocator *allocator, uint32_t shape, uint32_t threads,
+                              const char *options)
+{
+    shpool_config want = { .block_threads = threads, .alignment = ((shape & 1u) != 0) ? 64 : 16 };
+    char          spec[160];
+
+    want.payload_bytes = (((shape & 2u) != 0) ? 2400u : 5600u) * threads / THREADS;
+    (void)snprintf(spec, sizeof(spec), "%s:check=1%s%s", allocator->name,
+                   (allocator->scope != SHPOOL_SCOPE_GROUP) ? "" :
+                   ((shape & 4u) != 0) ? ",threads_per_pool=4" : ",threads_per_pool=1", options);
+    if (shpool_simt_open(spec, &want, &s.pool) != SHPOOL_OK) {
+        fail_msg("%s: %s", spec, shpool_last_error());
+    }
+    s.blocks = (allocator->scope == SHPOOL_SCOPE_CLUSTER) ? BLOCKS : 1u;
+    memset(&s.launch, 0, sizeof(s.launch));
+    s.launch.block[0]      = threads;
+    s.launch.grid[0]       = s.blocks;
+    s.launch.cluster[0]    = s.blocks;
+    s.launch.dynamic_bytes = s.pool.shared_bytes + GUARD;
+    s.launch.switch_period = 7;
+    s.launch.max_switches  = SWITCHES;
+    s.launch.fill          = FILL;
+}
+
+/* Whether a run went wrong.  The program itself makes no mistakes: a report without a change is
+ * wrong, too. */
+static inline uint32_t judge(const shpool_report_data *report, const simt_result *result,
+                             tally *sum)
+{
+    uint32_t seen = (report->corrupt != 0) || (report->bad_frees != 0);
+    uint32_t hung = (result->status == SHPOOL_ERR_DEADLOCK) ||
+                    (result->status == SHPOOL_ERR_BUDGET);
+    uint32_t outside = (s.outside != 0) || ((result->status != SHPOOL_OK) && !hung);
+    uint32_t twice   = (s.twice != 0) && !seen && !hung && !outside;
+    uint32_t spoilt  = (s.spoilt != 0) && !seen && !hung && !outside;
+
+    sum->hung += hung;
+    sum->outside += outside;
+    sum->twice += twice;
+    sum->spoilt += spoilt;
+    sum->unseen += (seen == 0) && (s.before != s.after);
+    sum->seen += seen;
+    sum->wrong += seen && (s.before == s.after);
+    return hung || outside || twice || spoilt || (seen && (s.before == s.after));
+}
+
+static inline void run_once(const shpool_allocator *allocator, uint32_t seed, tally *sum)
+{
+    shpool_report_data *report = (shpool_report_data *)s.pool.report;
+    simt_result         result;
+
+    memset(s.live, 0, sizeof(s.live));
+    s.seed = seed;
+    s.twice = s.spoilt = s.outside = 0;
+    s.launch.seed = seed;
+    memset(report, 0, sizeof(*report));
+    shpool_report_clear(report);
+    (void)simt_run(&s.launch, stray_kernel, NULL, &result);
+    if (judge(report, &result, sum)) {
+        print_error("%s, seed %u: pool %u, word +%u, 0x%08x to 0x%08x: %s: twice %u, spoilt %u, "
+                    "outside %u: %.200s\n", allocator->name, seed, s.pool_of, s.word, s.before,
+                    s.after, shpool_strerror(result.status), s.twice, s.spoilt, s.outside,
+                    result.text);
+    }
+}
+
+/* Whether no run of the allocator went wrong; prints a line. */
+static inline uint32_t bad_runs(const char *what, const shpool_allocator *allocator,
+                                const tally *sum)
+{
+    print_message("%s%s%s: %u runs: %u hung, %u went outside, %u gave twice, %u spoilt; %u seen, "
+                  "%u not\n", allocator->name, (what[0] != '\0') ? ", " : "", what, wanted.runs,
+                  sum->hung, sum->outside, sum->twice, sum->spoilt, sum->seen, sum->unseen);
+    return sum->hung + sum->outside + sum->twice + sum->spoilt + sum->wrong;
+}
+
+#endif /* SHPOOL_TESTS_STRAY_TRIAL_H */

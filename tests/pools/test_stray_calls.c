@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_stray.c with the other calls: requests that wait, requests of groups, marks, and spills.
+ *
+ *     test_stray_calls [RUNS [ALLOCATOR [FIRST [CALLS]]]]   CALLS: waits, groups, marks, spill
+ *     test_stray_calls TEST                                 only tests of this pattern
+ *
+ * RUNS is 40 unless it is given; with LIBSHPOOL_TEST_LONG it is 20,000. */
+#include "stray_trial.h"
+
+#define RUNS_LONG 20000u  /* of each allocator and kind of calls */
+#define MARKS     3u
+
+static const char *only_calls;
+
+/* ---- waits ---- */
+
+static void act_waiting(shpool_heap heap, uint32_t *random, uint32_t step)
+{
+    uint32_t what  = heap_random(random);
+    object  *o     = mine((what >> 8) % SLOTS);
+    uint32_t bytes = 1u + (what >> 16) % (((what & 7u) == 0) ? 900u : 200u);
+
+    (void)step;
+    if (o->at == NULL) {
+        got(o, shpool_malloc_wait(heap, bytes, 2u + (what >> 3) % 8u), bytes, what >> 24);
+    } else if ((what & 0x38u) == 0) {
+        resize(heap, o, bytes, what >> 24);
+    } else {
+        drop(heap, o);
+    }
+}
+
+/* ---- groups: the first member keeps the object, and tells the others where it is ---- */
+
+typedef struct team {
+    enum { OF_LANES, OF_WARP, OF_BLOCK } kind;
+    uint32_t lanes;
+    uint32_t leader; /* its rank */
+} team;
+
+static team team_of(uint32_t what)
+{
+    team     t    = { OF_LANES, shpool_warp_lanes(), 0 };
+    uint32_t half = (simt_lane() >> 1) & 1u;
+
+    switch (what % 4u) {
+    case 0:
+        t.lanes &= (half != 0) ? 0xccccccccu : 0x33333333u;
+        t.leader = shpool_first_lane(t.lanes);
+        break;
+    case 1:
+        t.kind = OF_BLOCK;
+        break;
+    default:
+        t.kind = OF_WARP;
+        break;
+    }
+    return t;
+}
+
+static void *team_malloc(shpool_heap heap, team t, uint32_t what, uint32_t bytes)
+{
+    const uint32_t attempts = 2u + (what >> 12) % 4u;
+    const uint32_t waits    = ((what >> 5) & 3u) == 0;
+    const uint32_t aligned  = ((what >> 5) & 3u) == 1;
+
+    switch (t.kind) {
+    case OF_LANES:
+        return waits ? shpool_malloc_wait_lanes(heap, t.lanes, bytes, attempts)
+               : aligned ? shpool_aligned_malloc_lanes(heap, t.lanes, 64, bytes)
+                         : shpool_malloc_lanes(heap, t.lanes, bytes);
+    case OF_WARP:
+        return waits ? shpool_malloc_wait_warp(heap, bytes, attempts)
+               : aligned ? shpool_aligned_malloc_warp(heap, 64, bytes)
+                         : shpool_malloc_warp(heap, bytes);
+    default:
+        return waits ? shpool_malloc_wait_block(heap, bytes, attempts)
+               : aligned ? shpool_aligned_malloc_block(heap, 64, bytes)
+                         : shpool_malloc_block(heap, bytes);
+    }
+}
+
+static void *team_realloc(shpool_heap heap, team t, void *ptr, uint32_t bytes)
+{
+    return (t.kind == OF_LANES) ? shpool_realloc_lanes(heap, t.lanes, ptr, bytes)
+           : (t.kind == OF_WARP) ? shpool_realloc_warp(heap, ptr, bytes)
+                                 : shpool_realloc_block(heap, ptr, bytes);
+}
+
+/* Whether it is free; every member knows.  A block is not told: its memory counts as free. */
+static uint32_t team_free(shpool_heap heap, team t, void *ptr)
+{
+    if (t.kind == OF_BLOCK) {
+        shpool_free_block(heap, ptr);
+        return 1;
+    }
+    return shpool_free_lanes_at(heap, t.lanes, ptr, 0) == SHPOOL_FREE_OK;
+}
+
+/* What the leader has, in all members. */
+static object team_object(team t, const object *o)
+{
+    unsigned long long at = (unsigned long long)(size_t)o->at;
+    object             all = *o;
+
+    all.at = (unsigned char *)(size_t)((t.kind == OF_BLOCK)
+                                           ? simt_broadcast(at)
+                                           : shpool_shfl64(t.lanes, at, t.leader));
+    return all;
+}
+
+static void act_in_groups(shpool_heap heap, uint32_t *random, uint32_t step)
+{
+    uint32_t shared = s.seed * 69069u + step * 362437u + 12345u; /* equal in all threads */
+    uint32_t what   = (heap_random(&shared), heap_random(&shared));
+    uint32_t bytes  = 1u + (what >> 16) % (((what & 7u) == 0) ? 900u : 200u);
+    team     t      = team_of(what);
+    object  *o      = object_of(t.leader, (what >> 8) % SLOTS);
+    object   was;
+    uint32_t leads;
+    void    *ptr;
+
+    if (((what >> 2) & 3u) == 0) {
+        act_alone(heap, random, step);
+        return;
+    }
+    leads = simt_thread_rank() == t.leader;
+    was   = team_object(t, o);
+    if (was.at == NULL) {
+        ptr = team_malloc(heap, t, what, bytes);
+        if (leads) {
+            got(o, ptr, bytes, what >> 24);
+        }
+        return;
+    }
+    if (leads) {
+        s.spoilt += !is_whole(o);
+        o->at = NULL; /* as in drop() */
+    }
+    if (((what >> 4) & 3u) == 0) {
+        ptr = team_realloc(heap, t, was.at, bytes);
+        if (leads) {
+            resized(o, was, ptr, bytes, what >> 24);
+        }
+    } else if (!team_free(heap, t, was.at) && leads) {
+        *o = was;
+    }
+}
+
+/* ---- marks, of a thread that has its pool for itself ---- */
+
+static struct {
+    uint32_t taken;
+    uint32_t mark[MARKS];
+} marks[THREADS];
+
+static void release(shpool_heap heap, uint32_t depth)
+{
+    uint32_t rank = simt_thread_rank();
+    object   was[SLOTS];
+
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        was[i] = *mine(i);
+        if ((was[i].at != NULL) && (was[i].depth > depth)) {
+            s.spoilt += !is_whole(&was[i]);
+            mine(i)->at = NULL;
+        }
+    }
+    marks[rank].taken = depth;
+    if (!shpool_release(heap, marks[rank].mark[depth])) {
+        memcpy(mine(0), was, sizeof(was));
+        for (uint32_t i = 0; i < SLOTS; i++) { /* they are there as before, but no mark is */
+            mine(i)->depth = (mine(i)->depth < depth) ? mine(i)->depth : depth;
+        }
+    }
+}
+
+static void act_with_marks(shpool_heap heap, uint32_t *random, uint32_t step)
+{
+    uint32_t what  = heap_random(random);
+    uint32_t rank  = simt_thread_rank();
+    uint32_t depth = (step == 0) ? 0u : marks[rank].taken;
+    object  *o     = mine((what >> 8) % SLOTS);
+
+    marks[rank].taken = depth;
+    if (((what & 7u) == 1) && (depth < MARKS)) {
+        marks[rank].mark[depth] = shpool_mark(heap);
+        marks[rank].taken       = depth + (marks[rank].mark[depth] != SHPOOL_NO_MARK);
+    } else if (((what & 7u) == 2) && (depth > 0)) {
+        release(heap, (what >> 4) % depth);
+    } else if ((o->at == NULL) || (o->depth == depth)) { /* older ones stay until the release */
+        act_on(heap, o, what);
+        o->depth = depth;
+    }
+}
+
+/* ---- the tests ---- */
+
+typedef struct calls {
+    const char *name;
+    stray_act  *act;
+    uint32_t    threads;
+    const char *options;
+    uint32_t    caps; /* that an allocator needs */
+    uint32_t    place;
+} calls;
+
+/* Seeds whose runs go wrong if the call in question does not look before it follows a word. */
+static const struct {
+    const char *calls, *name;
+    uint32_t    seed;
+} known[] = {
+    { "waits", "bitmap", 175 }, { "waits", "bitmap", 246 }, { "waits", "rbtree", 136 },
+    { "waits", "warp_best_fit", 211 }, { "groups", "bitmap", 2808 }, { "groups", "bitmap", 5040 },
+    { "groups", "bitmap", 5440 }, { "marks", "arena", 112 },
+};
+
+/* The run of a seed, whatever its number among the others. */
+static void run_seed(const calls *made, const shpool_allocator *allocator, uint32_t seed,
+                     tally *sum)
+{
+    uint32_t shape = (seed - 1u) % 8u;
+
+    /* a thread's marks are of a pool of its own */
+    stray_open(allocator, (made->caps != 0) ? shape & ~4u : shape, made->threads, made->options);
+    run_once(allocator, seed, sum);
+    shpool_simt_close(&s.pool);
+}
+
+static int takes_part(const calls *made, const shpool_allocator *allocator)
+{
+    return ((wanted.only == NULL) || (strcmp(wanted.only, allocator->name) == 0)) &&
+           ((only_calls == NULL) || (strcmp(only_calls, made->name) == 0)) &&
+           ((allocator->caps & made->caps) == made->caps) &&
+           /* a slot belongs to one block */
+           ((made->options[0] == '\0') || (allocator->scope != SHPOOL_SCOPE_CLUSTER));
+}
+
+static void run_calls(const calls *made)
+{
+    uint32_t bad = 0;
+
+    s.act   = made->act;
+    s.place = made->place;
+    FOR_EACH_POOL(allocator) {
+        tally sum = { 0 };
+
+        if (!takes_part(made, allocator)) {
+            continue;
+        }
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+            if ((strcmp(known[i].calls, made->name) == 0) &&
+                (strcmp(known[i].name, allocator->name) == 0)) {
+                run_seed(made, allocator, known[i].seed, &sum);
+            }
+        }
+        for (uint32_t i = 0; i < wanted.runs; i++) {
+            run_seed(made, allocator, wanted.first + i, &sum);
+        }
+        bad += bad_runs(made->name, allocator, &sum);
+    }
+    assert_int_equal(bad, 0);
+}
+
+static void test_while_threads_wait(void **state)
+{
+    static const calls made = { "waits", act_waiting, THREADS, "", 0, IN_POOL_END };
+
+    (void)state;
+    run_calls(&made);
+}
+
+static void test_while_groups_request(void **state)
+{
+    static const calls few = { "groups", act_in_groups, THREADS, "", 0, IN_POOL_END };
+    static const calls warps = { "groups", act_in_groups, SIMT_WARP, "", 0, IN_POOL_END };
+
+    (void)state;
+    run_calls(&few);
+    run_calls(&warps);
+}
+
+static void test_between_marks(void **state)
+{
+    static const calls made = { "marks", act_with_marks, THREADS, "", SHPOOL_CAP_MARK, IN_POOL };
+
+    (void)state;
+    run_calls(&made);
+}
+
+static void test_while_requests_spill(void **state)
+{
+    static const calls made = { "spill", act_waiting, THREADS,
+                                ",spill=arena,spill_bytes=4K,spill_blocks=2", 0, IN_POOL };
+
+    (void)state;
+    run_calls(&made);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_while_threads_wait),
+        cmocka_unit_test(test_while_groups_request),
+        cmocka_unit_test(test_between_marks),
+        cmocka_unit_test(test_while_requests_spill),
+    };
+
+    wanted.runs  = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? RUNS_LONG : 40u;
+    if ((argc > 1) && (strncmp(argv[1], "test", 4) == 0)) {
+        cmocka_set_test_filter(argv[1]);
+    } else if (argc > 1) {
+        wanted.runs = (uint32_t)strtoul(argv[1], NULL, 10);
+    }
+    wanted.only  = (argc > 2) ? argv[2] : NULL;
+    wanted.first = (argc > 3) ? (uint32_t)strtoul(argv[3], NULL, 10) : wanted.first;
+    only_calls   = (argc > 4) ? argv[4] : NULL;
+    unsetenv("SHPOOL_ALLOCATOR");
+#if defined(__SANITIZE_THREAD__)
+    return 77; /* a stray write is a race, and so are all that follow from it */
+#endif
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
