@@ -60,7 +60,7 @@ kernel() {
             print "st.global.u32 [%rd5+" field(i) "], %r" i + 9 ";"
         print "ret;\n}"
         for (i = 0; i < n && kind == "places"; i++)
-            print ".file " i + 1 " \"source" (i ? i : "") ".cu\""
+            print ".file " i + 1 " \"" (i ? "no" i : "lines" n) ".cu\""
     }'
 }
 
@@ -90,7 +90,10 @@ step bases 15000 rewrite -f -o rewritten.ptx
 step odd 20000 rewrite -f -o rewritten.ptx
 step copies 20000 rewrite -f -o rewritten.ptx
 step definitions 5500 rewrite -f -o rewritten.ptx
-seq 20000 >"$work/source.cu"
+# long lines: reading them again for each finding must take longer than all the rest
+for count in $((20000 / 8 * percent / 100)) $((20000 * percent / 100)); do
+    seq -f %0100.0f $count >"$work/lines$count.cu"
+done
 step places 20000 lint -c always
 check "excerpts" test "$(grep -c ' | [0-9]' "$work/found")" -gt $((9000 * percent / 100))
 exit $failed
