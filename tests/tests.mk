@@ -58,7 +58,7 @@ AM_TESTS_ENVIRONMENT = \
 	llvm_bindir='$(SHPOOL_LLVM_BINDIR)' llvm_includedir='$(SHPOOL_LLVM_INCLUDEDIR)' \
 	llvm_library='$(SHPOOL_LLVM_LIBRARY)' \
 	hardening='$(SHPOOL_HARDENING_CFLAGS) $(SHPOOL_HARDENING_LDFLAGS)' \
-	fuzz_seconds="$${SHPOOL_FUZZ_SECONDS:-2}"; \
+	fuzz_seconds="$${SHPOOL_FUZZ_SECONDS:-5}"; \
 	export CC CXX NM NVCC top_srcdir top_builddir allocators public_headers nvrtc_headers \
 	  cuda_low cuda_libdir cuda_archs tsan_cflags cmocka_cflags FUZZ_CC fuzz_seconds \
 	  llvm_bindir llvm_includedir llvm_library hardening; \

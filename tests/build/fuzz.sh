@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # fuzz.sh [NAME...]: fuzzes each tests/ROOM/fuzz_NAME.c [all] with libFuzzer, AddressSanitizer and
-# UBSan, from a copy of its corpus in tests/corpus/NAME. With more time: make fuzz
+# UBSan, from a copy of its corpus in tests/corpus/NAME; two at a time.  With more time: make fuzz
 #
 #   FUZZ_CC       compiler with -fsanitize=fuzzer; empty: the corpus is replayed only
-#   fuzz_seconds  for each target [2]
+#   fuzz_seconds  for each target [5]
 #   fuzz_seed     1: the same inputs in each run, so that a failure is that of a change;
 #                 0: new ones, as make fuzz takes [1]
 #   top_srcdir, top_builddir, cmocka_cflags
@@ -12,7 +12,7 @@
 # An input that fails stays in the build's tests/ as fuzz_NAME.crash-*: with the fix, add it to
 # the corpus, under a name that describes the defect.  Exit: 0; 1; 77: nothing was fuzzed.
 set -u
-: "${FUZZ_CC:=}" "${fuzz_seconds:=2}" "${fuzz_seed:=1}" "${cmocka_cflags:=}"
+: "${FUZZ_CC:=}" "${fuzz_seconds:=5}" "${fuzz_seed:=1}" "${cmocka_cflags:=}"
 : "${top_srcdir:=.}" "${top_builddir:=.}"
 jobs=2
 targets=${*:-device heap lint log options ptx register results spec trace}
@@ -126,9 +126,11 @@ fuzz() { # NAME
         -o "$tmp/fuzz_$1" $libs -lpthread -ldl -lm || return 1
     cp -R "$src/tests/corpus/$1" "$tmp/corpus_$1" && chmod -R u+w "$tmp/corpus_$1" || return 1
     seeds=$(ls "$tmp/corpus_$1" | wc -l)
-    if ! "$tmp/fuzz_$1" -max_total_time="$fuzz_seconds" -max_len="$(max_len_of "$1")" \
+    "$tmp/fuzz_$1" -max_total_time="$fuzz_seconds" -max_len="$(max_len_of "$1")" \
         -timeout=10 -seed="$fuzz_seed" -print_final_stats=1 \
-        -artifact_prefix="$build/tests/fuzz_$1." "$tmp/corpus_$1" >"$tmp/log_$1" 2>&1; then
+        -artifact_prefix="$build/tests/fuzz_$1." "$tmp/corpus_$1" >"$tmp/log_$1" 2>&1 &
+    running=$!
+    if ! wait $running; then
         tail -n 60 "$tmp/log_$1"
         echo "FAIL $1"
         return 1
@@ -142,8 +144,29 @@ fuzz() { # NAME
     echo "PASS $1: $runs inputs in $fuzz_seconds s, from $seeds in the corpus"
 }
 
+worker() { # NUMBER: every JOBS-th target, from this one on
+    running=
+    trap '[ -z "$running" ] || kill "$running" 2>/dev/null; exit 1' TERM
+    bad=0
+    turn=0
+    for name in $targets; do
+        if [ $((turn % jobs)) = "$1" ]; then
+            fuzz "$name" || bad=1
+        fi
+        turn=$((turn + 1))
+    done
+    exit $bad
+}
+
+workers=
+# shellcheck disable=SC2086 # numbers
+trap 'kill $workers 2>/dev/null; exit 1' HUP INT TERM
+while [ "$(echo $workers | wc -w)" -lt $jobs ]; do
+    worker "$(echo $workers | wc -w)" &
+    workers="$workers $!"
+done
 failed=0
-for name in $targets; do
-    fuzz "$name" || failed=1
+for pid in $workers; do
+    wait "$pid" || failed=1
 done
 exit $failed
