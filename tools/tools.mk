@@ -8,6 +8,10 @@ shpool_tool_sources = \
 	tools/options.h \
 	tools/output.c \
 	tools/output.h
+# of those that print JSON
+shpool_json_sources = \
+	tools/json.c \
+	tools/json.h
 include tools/info/info.mk
 include tools/coalesce/coalesce.mk
 include tools/bench/bench.mk

@@ -200,25 +200,76 @@ static void test_compare(void **state)
     sweep_allocations(bench_compare, "results.json results.json", NULL);
 }
 
-/* ---- their inputs ---- */
+/* ---- results ---- */
 
-static void put_results(void)
+/* Write some; returns what bench_json_write() did. */
+static int put_results(const char *name)
 {
     static const bench_point point = {.spec = "bitmap", .threads = 64, .payload_bytes = 4096};
     bench_results results = {.count = 0};
     bench_row     row;
-    FILE         *file = fopen("results.json", "w");
+    FILE         *file   = fopen(name, "w");
+    unsigned long fail_at = failing;
+    int           status;
 
     assert_non_null(file);
+    failing = 0;
     bench_row_init(&row, &point);
     for (uint32_t i = 1; i <= 3; i++) {
         row.threads = 32 * i;
         assert_int_equal(bench_results_add(&results, &row), 0);
     }
-    (void)bench_json_write(&results, file); /* a build without JSON skips its readers */
+    failing     = fail_at;
+    allocations = 0;
+    status      = bench_json_write(&results, file);
+    failing     = 0;
     assert_int_equal(fclose(file), 0);
     bench_results_clear(&results);
+    return status;
 }
+
+static size_t text_of(const char *name, char *text, size_t room)
+{
+    FILE  *file = fopen(name, "r");
+    size_t bytes;
+
+    assert_non_null(file);
+    bytes = fread(text, 1, room, file);
+    assert_int_equal(fclose(file), 0);
+    assert_true(bytes < room);
+    return bytes;
+}
+
+/* Results that lack a row or a member would be read as others. */
+static void test_results_are_whole_or_refused(void **state)
+{
+    static char  whole[65536], text[65536];
+    const size_t bytes   = text_of("results.json", whole, sizeof(whole));
+    unsigned     refused = 0;
+    const int    nowhere = open("/dev/null", O_WRONLY);
+    const int    err     = dup(STDERR_FILENO);
+
+    (void)state;
+    (void)dup2(nowhere, STDERR_FILENO);
+    for (unsigned long n = 1; bench_has_json() && (n == 1 || allocations >= n - 1); n++) {
+        int status;
+
+        failing = n;
+        status  = put_results("part.json");
+        if ((status == 0) && ((text_of("part.json", text, sizeof(text)) != bytes) ||
+                              (memcmp(text, whole, bytes) != 0))) {
+            fail_msg("without allocation %lu the results are others", n);
+        }
+        refused += (status != 0);
+    }
+    (void)dup2(err, STDERR_FILENO);
+    (void)close(err);
+    (void)close(nowhere);
+    (void)unlink("part.json");
+    assert_true(!bench_has_json() || (refused > 100));
+}
+
+/* ---- their inputs ---- */
 
 static int start(void **state)
 {
@@ -230,7 +281,7 @@ static int start(void **state)
         return -1;
     }
     put_text("trace", handed_text, strlen(handed_text));
-    put_results();
+    (void)put_results("results.json"); /* a build without JSON skips its readers */
     return 0;
 }
 
@@ -252,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_replay),
         cmocka_unit_test(test_plot),
         cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_results_are_whole_or_refused),
     };
 
     return cmocka_run_group_tests(tests, start, stop);

@@ -1,6 +1,8 @@
 # The programs of tools/.
 noinst_HEADERS += tests/tools/trace_text.h
-shpool_test_scripts += tests/tools/bench.sh tests/tools/output.sh tests/tools/plot.sh \
+EXTRA_DIST += tests/tools/fail_malloc.c
+shpool_test_scripts += tests/tools/bench.sh tests/tools/faults.sh \
+	tests/tools/output.sh tests/tools/plot.sh \
 	tests/tools/tools.sh tests/tools/trace.sh
 if HAVE_CMOCKA
 shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_heap_map \
@@ -26,7 +28,8 @@ tests_tools_fuzz_options_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=bench_parse \
 tests_tools_fuzz_options_LDADD   = $(LDADD) $(LIBM)
 tests_tools_fuzz_results_SOURCES = tests/tools/fuzz_results.c $(shpool_fuzz_main) \
 	tools/bench/column.c tools/bench/facts.c tools/bench/json.c tools/bench/list.c \
-	tools/bench/names.c tools/bench/record.c $(shpool_tool_sources)
+	tools/bench/names.c tools/bench/record.c $(shpool_json_sources) \
+	$(shpool_tool_sources)
 tests_tools_fuzz_trace_SOURCES = tests/tools/fuzz_trace.c $(shpool_fuzz_main) \
 	tools/bench/trace/file.c tools/bench/trace/life.c tools/bench/places.c \
 	$(shpool_tool_sources)
@@ -53,6 +56,7 @@ tests_tools_test_bench_gpu_SOURCES = \
 	tools/bench/options.c \
 	tools/bench/places.c \
 	tools/bench/record.c \
+	$(shpool_json_sources) \
 	$(shpool_tool_sources)
 tests_tools_test_heap_map_SOURCES = tests/tools/test_heap_map.c $(shpool_trace_sources) \
 	tools/bench/places.c $(shpool_tool_sources)
@@ -86,6 +90,7 @@ tests_tools_test_tool_faults_SOURCES = \
 	tools/bench/trace/map.c \
 	tools/bench/trace/replay.c \
 	tools/bench/trace/replay_table.c \
+	$(shpool_json_sources) \
 	$(shpool_tool_sources)
 tests_tools_test_tool_faults_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_tool_faults_LDADD   = $(LDADD) $(JANSSON_LIBS)

@@ -26,6 +26,7 @@ shpool_bench_SOURCES = \
 	tools/bench/record.h \
 	tools/bench/text.c \
 	tools/bench/text.h \
+	$(shpool_json_sources) \
 	$(shpool_tool_sources)
 shpool_bench_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 EXTRA_DIST += tools/bench/gpu.cu tools/bench/no_cuda.c

@@ -9,6 +9,7 @@
 #include "lib/internal.h"
 #include "coalesce/plan/escape.h"
 #include "tools/input.h"
+#include "tools/json.h"
 #include "tools/options.h"
 #include "json.h"
 
@@ -69,11 +70,14 @@ void bench_json_members(struct json_t *object, const bench_column *columns, cons
 
 int bench_json_write(const bench_results *results, FILE *to)
 {
-    json_t *rows     = json_array();
-    json_t *document = json_pack("{s:s, s:i}", "kind", KIND, "format", FORMAT);
+    json_t *rows;
+    json_t *document;
     size_t  i;
     int     failed;
 
+    tool_json_watch();
+    rows     = json_array();
+    document = json_pack("{s:s, s:i}", "kind", KIND, "format", FORMAT);
     bench_json_members(document, bench_origin_columns, &results->facts.origin);
     bench_json_members(document, bench_fact_columns, &results->facts);
     for (i = 0; i < results->count; i++) {
@@ -83,8 +87,12 @@ int bench_json_write(const bench_results *results, FILE *to)
         (void)json_array_append_new(rows, row);
     }
     (void)json_object_set_new(document, "rows", rows);
-    failed = json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) != 0;
+    failed = tool_json_lost() ||
+             (json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) != 0);
     json_decref(document);
+    if (tool_json_lost()) {
+        fprintf(stderr, "shpool-bench: --json: out of memory\n");
+    }
     return ((fputc('\n', to) == EOF) || failed) ? -1 : 0;
 }
 

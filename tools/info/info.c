@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool-info: which allocators there are, which one is selected and why, and what they need. */
 #include "tools/message.h"
+#include "tools/json.h"
 #include "tools/options.h"
 #include "tools/output.h"
 #include "info.h"
@@ -316,6 +317,7 @@ int main(int argc, char **argv)
     first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0)))
                 ? 2 : 1;
     tool_messages("shpool-info");
+    tool_json_watch();
     if ((argc > first) && (strcmp(argv[first], "overhead") == 0)) {
         return leave(info_overhead(argc - first, argv + first, first == 2));
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The JSON half of shpool-info; field names are those of the C interface. */
+#include "tools/json.h"
 #include "info.h"
 
 #if HAVE_JANSSON
@@ -13,11 +14,13 @@
 /* Print and release; NULL: memory ran out on the way. */
 static int print_json(json_t *root)
 {
-    int failed = (root == NULL) || (json_dumpf(root, stdout, JSON_INDENT(2)) != 0);
+    int lost = (root == NULL) || tool_json_lost();
+    int failed = lost || (json_dumpf(root, stdout, JSON_INDENT(2)) != 0);
 
     json_decref(root);
     if (failed) {
-        fprintf(stderr, "shpool-info: the JSON text could not be made or written\n");
+        fprintf(stderr, "shpool-info: the JSON text could not be %s\n",
+                (lost || tool_json_lost()) ? "made: out of memory" : "written");
         return 1;
     }
     putchar('\n');

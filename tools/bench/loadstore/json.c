@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tools/bench/json.h"
+#include "tools/json.h"
 #include "loadstore.h"
 
 #if HAVE_JANSSON
@@ -16,11 +17,15 @@ static json_t *rows;
 
 int bench_ls_json_begin(const bench_ls_options *options, const bench_origin *origin)
 {
+    tool_json_watch();
     rows     = json_array();
     document = json_object();
     bench_json_members(document, bench_origin_columns, origin);
     bench_json_members(document, bench_ls_option_columns, options);
-    return json_object_set_new(document, "rows", rows);
+    if (json_object_set_new(document, "rows", rows) != 0) {
+        rows = NULL; /* released; bench_ls_json_end() says it */
+    }
+    return 0;
 }
 
 /* A negative figure was not measured: null. */
@@ -44,11 +49,17 @@ void bench_ls_json_row(const bench_ls_row *row)
                         row->note));
 }
 
-void bench_ls_json_end(void)
+int bench_ls_json_end(void)
 {
-    (void)json_dumpf(document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    int failed = tool_json_lost() ||
+                 (json_dumpf(document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) != 0);
+
     (void)putchar('\n');
     json_decref(document);
+    if (tool_json_lost()) {
+        fprintf(stderr, "shpool-bench: loadstore: --json: out of memory\n");
+    }
+    return failed ? -1 : 0;
 }
 
 #else
@@ -65,8 +76,9 @@ void bench_ls_json_row(const bench_ls_row *row)
     (void)row;
 }
 
-void bench_ls_json_end(void)
+int bench_ls_json_end(void)
 {
+    return 0;
 }
 
 #endif

@@ -294,16 +294,17 @@ static void header(const report *out, const bench_ls_options *options, const ben
 /* Final output after the rows; returns the exit status. */
 static int finish(report *out, int failed, const char *error)
 {
+    int lost;
+
     summary(out);
-    if (out->format == OUTPUT_JSON) {
-        bench_ls_json_end();
-    }
+    lost = (out->format == OUTPUT_JSON) && (bench_ls_json_end() != 0);
+
     if (failed) {
         fprintf(stderr, "shpool-bench: loadstore: %s\n", error);
     } else if (out->errors != 0) {
         fprintf(stderr, "shpool-bench: %llu elements or sums were wrong\n", out->errors);
     }
-    return (failed || (out->measured == 0) || (out->errors != 0)) ? 1 : 0;
+    return (failed || lost || (out->measured == 0) || (out->errors != 0)) ? 1 : 0;
 }
 
 int bench_loadstore(int argc, char **argv)

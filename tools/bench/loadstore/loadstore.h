@@ -100,7 +100,7 @@ extern const bench_column bench_ls_option_columns[];
 /** Begin, add to and print the JSON document; -1: this build has no JSON library. */
 int  bench_ls_json_begin(const bench_ls_options *options, const bench_origin *origin);
 void bench_ls_json_row(const bench_ls_row *row);
-void bench_ls_json_end(void);
+int  bench_ls_json_end(void);
 
 /** Whether one of the options' lists has the value; an empty one is all. */
 int bench_ls_wants(const bench_list *list, uint32_t value);
