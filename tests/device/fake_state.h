@@ -82,7 +82,7 @@ typedef struct fake_state {
     fake_memory *memory;
     fake_range *ranges;
     struct CUevent_st *events;
-    void *pinned[16];                   /* page-locked memory */
+    void *pinned[64];                   /* page-locked memory */
     fake_held held;
     unsigned violations;
     char first_violation[300];

@@ -5,7 +5,8 @@ shpool_test_scripts += tests/tools/bench.sh tests/tools/faults.sh \
 	tests/tools/output.sh tests/tools/plot.sh \
 	tests/tools/tools.sh tests/tools/trace.sh
 if HAVE_CMOCKA
-shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_heap_map \
+shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_bench_memory \
+	tests/tools/test_heap_map \
 	tests/tools/test_memory_log tests/tools/test_replay tests/tools/test_replay_groups \
 	tests/tools/test_tool_faults
 # Fuzz targets; tests/build/fuzz.sh has the same lists.
@@ -58,6 +59,11 @@ tests_tools_test_bench_gpu_SOURCES = \
 	tools/bench/record.c \
 	$(shpool_json_sources) \
 	$(shpool_tool_sources)
+# The questions of shpool-bench memory.
+tests_tools_test_bench_memory_SOURCES = tests/tools/test_bench_memory.c tools/bench/column.c \
+	tools/bench/memory/common.c tools/bench/memory/run.c tools/bench/memory/streams.c \
+	tools/bench/memory/train.c $(shpool_tool_sources)
+tests_tools_test_bench_memory_CFLAGS = $(AM_CFLAGS)
 tests_tools_test_heap_map_SOURCES = tests/tools/test_heap_map.c $(shpool_trace_sources) \
 	tools/bench/places.c $(shpool_tool_sources)
 tests_tools_test_memory_log_SOURCES = tests/tools/test_memory_log.c tools/bench/memory/replay.c \

@@ -138,7 +138,11 @@ static double run_threads(const memory_options *options, shpool_device_allocator
         w[i] = (worker){.allocator = allocator, .context = memory_context(options, allocator),
                         .barrier = &barrier, .pairs = pairs};
         if (w[i].context == NULL) {
-            return -1.0; /* the objects made so far leak, and the measurement fails */
+            while (i > 0) {
+                shpool_context_unref(w[--i].context);
+            }
+            pthread_barrier_destroy(&barrier);
+            return -1.0;
         }
         w[i].stream = shpool_context_stream(w[shared ? 0 : i].context);
     }
@@ -252,14 +256,16 @@ int memory_cross(const memory_options *options, const char *spec)
     shpool_device_allocator *allocator;
     shpool_context *b;
     shpool_context *c;
-    int result = -1;
+    int result;
 
     if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
         return memory_failed(spec);
     }
     b = memory_context(options, allocator);
-    c = memory_context(options, allocator);
-    if ((b != NULL) && (c != NULL)) {
+    c = (b != NULL) ? memory_context(options, allocator) : NULL;
+    if (c == NULL) {
+        result = memory_failed(spec);
+    } else {
         result = cross_row(options, spec, allocator, b, c, 20 * MIB, 1);
         if (result == 0) {
             result = cross_row(options, spec, allocator, b, c, 20 * MIB, 16);
@@ -383,9 +389,13 @@ int memory_oom(const memory_options *options, const char *spec)
     void *ptr[64];
     double start;
 
-    if ((shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) ||
-        (shpool_device_memory(options->device, &left, &total) != SHPOOL_OK)) {
+    if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
         return memory_failed(spec);
+    }
+    if (shpool_device_memory(options->device, &left, &total) != SHPOOL_OK) {
+        (void)memory_failed(spec);
+        shpool_device_allocator_unref(allocator);
+        return -1;
     }
     for (unsigned i = 0; i < 64; i++) { /* nearly all memory, in pieces that are idle afterwards */
         ptr[i] = NULL;

@@ -160,7 +160,7 @@ static int share_layers(const memory_options *options, const char *spec)
         return memory_failed(spec);
     }
     fills = memory_context(options, allocator);
-    reads = memory_context(options, allocator);
+    reads = (fills != NULL) ? memory_context(options, allocator) : NULL;
     for (unsigned i = 0; (i < LAYERS) && (status == SHPOOL_OK) && (reads != NULL); i++) {
         double start = memory_now();
 
