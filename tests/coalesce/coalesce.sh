@@ -297,6 +297,55 @@ PYTHON
     fi
 fi
 
+# ---- with a stand-in for nvcc, whose cicc copies a PTX ----
+mkdir -p "$tmp/toolkit/bin" "$tmp/toolkit/nvvm/bin" "$tmp/temporary"
+cat >"$tmp/toolkit/bin/nvcc" <<'NVCC'
+#!/bin/sh
+for word; do
+    [ "$last" != -o ] || output=$word
+    [ "$word" != --no-such-option ] || exit 1
+    last=$word
+done
+exec "${CICC_PATH:-$(dirname "$0")/../nvvm/bin}/cicc" in.cu -o "$output"
+NVCC
+cat >"$tmp/toolkit/nvvm/bin/cicc" <<'CICC'
+#!/bin/sh
+cp "$(dirname "$0")/../../in.ptx" "$3"
+CICC
+chmod +x "$tmp/toolkit/bin/nvcc" "$tmp/toolkit/nvvm/bin/cicc"
+in_toolkit() { env TMPDIR="$tmp/temporary" PATH="$tmp/toolkit/bin:$PATH" "$@"; }
+stand_in() { # STATUS TEXT OPTION...: before -- those of the tool, after it nvcc's
+    status_expected=$1
+    text_expected=$2
+    shift 2
+    rm -f "$tmp/app.ptx"
+    expect "$status_expected" "$text_expected" in_toolkit "$tool" nvcc "$@" -o "$tmp/app.ptx"
+}
+cp "$src/tests/corpus/ptx/rows64.ptx" "$tmp/toolkit/in.ptx"
+"$tool" rewrite --force "$tmp/toolkit/in.ptx" -o "$tmp/rewritten.ptx"
+stand_in 0 'app.ptx: [1-9][0-9]* records rewritten' -v --force -- -ptx
+same "PTX that the stand-in made is rewritten" "$tmp/rewritten.ptx" "$tmp/app.ptx"
+stand_in 0 'remark' -r --force -- -ptx
+stand_in 0 ': 0 records rewritten' -v --force --no-loads --no-stores --no-copies --no-rows -- -ptx
+same "PTX that is not rewritten" "$tmp/toolkit/in.ptx" "$tmp/app.ptx"
+kernel=$(sed -n 's/.*\.entry \([A-Za-z0-9_]*\).*/\1/p' "$tmp/toolkit/in.ptx" | head -1)
+stand_in 0 ': 0 records rewritten' -v --force --skip other --skip "$kernel" -- -ptx
+stand_in 1 '' -- --no-such-option
+expect 3 '/nowhere/nvcc was not found; put it on PATH' "$tool" /nowhere/nvcc -ptx app.cu
+echo 'no PTX' >"$tmp/toolkit/in.ptx"
+stand_in 0 'app.ptx:1:1: .*: left as it is' -- -ptx
+same "what is no PTX" "$tmp/toolkit/in.ptx" "$tmp/app.ptx"
+ln -s "$tool" "$tmp/cicc"
+expect 3 'called as cicc, but not by shpool-coalesce nvcc' "$tmp/cicc"
+: >"$tmp/app.cu"
+cp "$src/tests/coalesce/hand.ptx" "$tmp/toolkit/in.ptx"
+expect 0 '' in_toolkit "$tool" lint "$tmp/app.cu"
+expect 3 'nvcc ended with 1' in_toolkit "$tool" lint "$tmp/app.cu" -- --no-such-option
+expect 3 'nvcc is needed to lint a .cu file' env PATH=/nowhere "$tool" lint "$tmp/app.cu"
+expect 3 'a temporary folder cannot be made' env TMPDIR=/nowhere \
+    PATH="$tmp/toolkit/bin:$PATH" "$tool" nvcc -ptx app.cu
+[ "$(ls "$tmp/temporary")" = '' ] || fail "temporary files are left: $(ls "$tmp/temporary")"
+
 # ---- with nvcc ----
 if [ -z "$NVCC" ]; then
     echo "left out: what needs nvcc"
