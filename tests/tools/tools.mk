@@ -1,7 +1,7 @@
 # The programs of tools/.
 noinst_HEADERS += tests/tools/trace_text.h
-EXTRA_DIST += tests/tools/fail_malloc.c
-shpool_test_scripts += tests/tools/bench.sh tests/tools/faults.sh \
+EXTRA_DIST += tests/tools/fail_malloc.c tests/tools/stand_in_driver.c
+shpool_test_scripts += tests/tools/bench.sh tests/tools/devices.sh tests/tools/faults.sh \
 	tests/tools/output.sh tests/tools/plot.sh \
 	tests/tools/tools.sh tests/tools/trace.sh
 if HAVE_CMOCKA
