@@ -6,6 +6,11 @@ shpool_cmocka_tests += \
 	tests/simt/test_async_misuse \
 	tests/simt/test_cluster \
 	tests/simt/test_explore \
+	tests/simt/test_memory \
 	tests/simt/test_simt \
 	tests/simt/test_warp
+# requests that fail, for the executor and not for the C library
+tests_simt_test_memory_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=posix_memalign \
+	-Wl,--wrap=mmap,--wrap=munmap,--wrap=pthread_create
 endif
