@@ -22,6 +22,7 @@ shpool_cmocka_tests += \
 	tests/device/test_buckets \
 	tests/device/test_buffer \
 	tests/device/test_buffer_copies \
+	tests/device/test_buffer_faults \
 	tests/device/test_context \
 	tests/device/test_devices \
 	tests/device/test_end \
@@ -61,4 +62,6 @@ endif
 # host memory that fails, for the library and not for the C library
 tests_device_test_fault_pairs_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
+tests_device_test_buffer_faults_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 endif
