@@ -17,15 +17,18 @@ if [ ! -f Makefile ]; then
 fi
 make >make.log || exit 1
 find . -name '*.gcda' -exec rm -f {} +
-# tests that compile other copies of the sources do not cover this one
-make -k check TESTS="$(make -s print-coverage-tests)" >check.log 2>&1
+# tests that compile other copies of the sources do not cover this one; programs that tests compile
+# are linked with this one
+make -k check CC="${CC:-gcc} --coverage" CXX="${CXX:-g++} --coverage" \
+    TESTS="$(make -s print-coverage-tests)" >check.log 2>&1
 grep -E '^# (TOTAL|PASS|FAIL|ERROR|SKIP)' check.log
 gcovr -r "$top" --object-directory . -e "$top/tests/" -e "$top/examples/" --csv \
     >lines.csv 2>gcovr.log || {
     tail -5 gcovr.log >&2
     exit 1
 }
-awk -F, 'NR > 1 {
+# headers of allocators are seen by two paths: the build's is left out
+awk -F, '(NR > 1) && ($1 !~ "/coverage.d/include/") {
         folder = $1
         sub("/[^/]*$", "", folder)
         sub("^allocators/.*", "allocators", folder)
