@@ -105,6 +105,7 @@ back_zone_not_looked_at|pools/test_checked|plain|test_a_word_outside*|not so: |i
 group_follows_damage|pools/test_stray_calls|plain|test_while_groups*|seed [0-9]*: pool|include/shpool/impl/report/instrument.h|s/(leads == 0) .. shpool_counted_##_name##_sound(view))) {/1)) {/
 marks_of_a_damaged_pool|pools/test_stray_calls|plain|test_between_marks|seed [0-9]*: pool|include/shpool/impl/report/instrument.h|s/if (before.broken != 0) {/if (0) {/
 waiters_ask_unseen|pools/test_stray_calls|plain|test_while_threads_wait|seed [0-9]*: pool|include/shpool/impl/report/instrument.h|/_malloc(shpool_view view, uint32_t bytes/,/^    } /s/if (shpool_counted_##_name##_sound(view)) {/if (1) {/
+returns_a_slot_it_has_not|pools/test_stray_calls|plain|test_a_counter*|exception\|seed [0-9]*: pool|include/shpool/impl/report/instrument.h|s/if ((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) {/if (1) {/
 freed_without_poison|pools/test_checked|plain|test_what_was_freed*|not so: |include/shpool/impl/report/zones.h|s/shpool_zone_poison(user, addr + usable);//
 best_fit_takes_the_first|pools/test_policy|plain|test_which*|not so: |include/shpool/impl/heap/boundary_tags.h|s/if (!best .. (size == need)) {/if (1) {/
 torn_entry_is_believed|lib/test_cache_disk|plain|test_damaged_files*|difference\|!=|lib/cache_disk.c|s/if (memcmp(&found, &header.digest, sizeof(found)) != 0)/if (0)/

@@ -194,7 +194,8 @@ static inline uint32_t choose_word(uint32_t *random)
     uint32_t most = half ? s.pool.pool_bytes : 96u;
 
     if (s.place == IN_AREA) {
-        return 4u * (heap_random(random) % (s.pool.area_bytes / 4u));
+        /* not the address of the report, which nothing else could name */
+        return 8u + 4u * (heap_random(random) % (s.pool.area_bytes / 4u - 2u));
     }
     if (!half && (s.place == IN_POOL_END)) {
         return s.pool.pool_bytes - 32u + 4u * (heap_random(random) % 8u);

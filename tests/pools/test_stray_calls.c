@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_stray.c with the other calls: requests that wait, requests of groups, marks, and spills.
  *
- *     test_stray_calls [RUNS [ALLOCATOR [FIRST [CALLS]]]]   CALLS: waits, groups, marks, spill
+ *     test_stray_calls [RUNS [ALLOCATOR [FIRST [CALLS]]]]   CALLS: waits, groups, marks, spill,
+ *                                                          area (calls of threads; a counter of
+ *                                                          the statistics area changes)
  *     test_stray_calls TEST                                 only tests of this pattern
  *
  * RUNS is 40 unless it is given; with LIBSHPOOL_TEST_LONG it is 20,000. */
@@ -297,9 +299,19 @@ static void test_while_requests_spill(void **state)
     run_calls(&made);
 }
 
+/* Figures are wrong then, and nothing else is. */
+static void test_a_counter_changes(void **state)
+{
+    static const calls made = { "area", act_alone, THREADS, "", 0, IN_AREA };
+
+    (void)state;
+    run_calls(&made);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_counter_changes),
         cmocka_unit_test(test_while_threads_wait),
         cmocka_unit_test(test_while_groups_request),
         cmocka_unit_test(test_between_marks),

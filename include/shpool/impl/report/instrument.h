@@ -433,7 +433,9 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         simt_barrier(); \
         if (view.rank == 0) { \
             shpool_trace_fini(view); \
-            shpool_slot_return(view.area); \
+            if ((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) { /* or the word is nobody's */ \
+                shpool_slot_return(view.area); \
+            } \
             shpool_flush_spills(view.area); \
             shpool_flush_counts(view.area); \
             (void)simt_global_add32(&shpool_area_report(view.area)->blocks, 1); \
