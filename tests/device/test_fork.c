@@ -17,9 +17,9 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FORKS 50u
 #else
-#define FORKS 200u
+#define FORKS 1000u
 #endif
-#define FORKS_LONG 1000u /* with LIBSHPOOL_TEST_LONG */
+#define FORKS_LONG 2500u /* with LIBSHPOOL_TEST_LONG */
 #define SECONDS 300u /* until a child is taken for one that waits */
 
 static atomic_int busy;               /* relaxed: it ends loops */

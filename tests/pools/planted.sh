@@ -104,7 +104,6 @@ batch_unlocks_too_early|pools/test_lock|tsan|test_every_schedule_of_two*|data ra
 back_zone_not_looked_at|pools/test_checked|plain|test_a_word_outside*|not so: |include/shpool/impl/report/zones.h|s/shpool_zone_untouched(user + bytes, addr + usable);/1;/
 group_follows_damage|pools/test_stray_calls|plain|test_while_groups*|seed [0-9]*: pool|include/shpool/impl/report/instrument.h|s/(leads == 0) .. shpool_counted_##_name##_sound(view))) {/1)) {/
 marks_of_a_damaged_pool|pools/test_stray_calls|plain|test_between_marks|seed [0-9]*: pool|include/shpool/impl/report/instrument.h|s/if (before.broken != 0) {/if (0) {/
-waiters_ask_unseen|pools/test_stray_calls|plain|test_while_threads_wait|seed [0-9]*: pool|include/shpool/impl/report/instrument.h|/_malloc(shpool_view view, uint32_t bytes/,/^    } /s/if (shpool_counted_##_name##_sound(view)) {/if (1) {/
 returns_a_slot_it_has_not|pools/test_stray_calls|plain|test_a_counter*|exception\|seed [0-9]*: pool|include/shpool/impl/report/instrument.h|s/if ((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) {/if (1) {/
 freed_without_poison|pools/test_checked|plain|test_what_was_freed*|not so: |include/shpool/impl/report/zones.h|s/shpool_zone_poison(user, addr + usable);//
 best_fit_takes_the_first|pools/test_policy|plain|test_which*|not so: |include/shpool/impl/heap/boundary_tags.h|s/if (!best .. (size == need)) {/if (1) {/

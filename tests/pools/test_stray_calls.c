@@ -6,9 +6,14 @@
  *                                                          the statistics area changes)
  *     test_stray_calls TEST                                 only tests of this pattern
  *
- * RUNS is 40 unless it is given; with LIBSHPOOL_TEST_LONG it is 20,000. */
+ * RUNS is 24 (under a sanitizer 8) unless it is given; with LIBSHPOOL_TEST_LONG it is 20,000. */
 #include "stray_trial.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define RUNS 8u
+#else
+#define RUNS 24u
+#endif
 #define RUNS_LONG 20000u  /* of each allocator and kind of calls */
 #define MARKS     3u
 
@@ -318,7 +323,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_while_requests_spill),
     };
 
-    wanted.runs  = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? RUNS_LONG : 40u;
+    wanted.runs  = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? RUNS_LONG : RUNS;
     if ((argc > 1) && (strncmp(argv[1], "test", 4) == 0)) {
         cmocka_set_test_filter(argv[1]);
     } else if (argc > 1) {
