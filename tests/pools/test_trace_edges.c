@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recording where it is easily wrong: bad frees, requests that wait, marks of empty pools, the
- * order of releases, buffers that are long full, children of fork(). */
+ * order of releases, buffers that are long full, disks that are, children of fork(). */
 #include "trace_trial.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <shpool/after.h>
@@ -216,6 +219,48 @@ static void test_a_complete_run_has_dropped_nothing(void **state)
     free(text);
 }
 
+/* ---- a disk that is full after so many bytes ---- */
+
+/* How the pool closes if no file may have more than `limit` bytes; the file's bytes then. */
+static shpool_status close_limited(trace_trial *t, rlim_t limit, off_t *bytes_p)
+{
+    struct rlimit all;
+    struct rlimit less;
+    struct stat   about;
+    shpool_status status;
+
+    trace_open(t, "bitmap", "", &one);
+    t->number = 30;
+    trace_run(t, pairs);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+    less = all;
+    less.rlim_cur = (limit < all.rlim_cur) ? limit : all.rlim_cur;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+    status = shpool_simt_close(&t->pool);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+    assert_int_equal(stat(t->path, &about), 0);
+    *bytes_p = about.st_size;
+    return status;
+}
+
+static void test_a_trace_is_whole_or_empty(void **state)
+{
+    trace_trial *t = *state;
+    off_t whole;
+    off_t bytes;
+
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(close_limited(t, RLIM_INFINITY, &whole), SHPOOL_OK);
+    assert_true(whole > 500);
+    for (off_t limit = 0; limit < whole; limit += 61) {
+        assert_int_equal(close_limited(t, (rlim_t)limit, &bytes), SHPOOL_ERR_SYSTEM);
+        assert_non_null(strstr(shpool_last_error(), strerror(EFBIG)));
+        assert_int_equal(bytes, 0);
+    }
+    assert_int_equal(close_limited(t, (rlim_t)whole, &bytes), SHPOOL_OK);
+    assert_int_equal(bytes, whole);
+}
+
 /* ---- children ---- */
 
 static void test_a_child_neither_writes_nor_locks(void **state)
@@ -258,6 +303,7 @@ int main(void)
         TRIAL(test_a_release_is_noted_before_it),
         TRIAL(test_a_full_buffer_stays_full),
         TRIAL(test_a_complete_run_has_dropped_nothing),
+        TRIAL(test_a_trace_is_whole_or_empty),
         TRIAL(test_a_child_neither_writes_nor_locks),
     };
     return cmocka_run_group_tests_name("trace: edges", tests, NULL, NULL);
