@@ -62,7 +62,9 @@ static char *demangle(const char *mangled, char *buffer, size_t *bytes, int *sta
 
 /* ---- operations on a PTX ---- */
 
-typedef enum output { LINT_TEXT, LINT_JSON, LINT_SARIF, REWRITE, REWRITE_FORCED, OUTPUTS } output;
+typedef enum output {
+    LINT_TEXT, LINT_JSON, LINT_SARIF, REWRITE, REWRITE_FORCED, LINT_CALL, OUTPUTS
+} output;
 
 typedef struct input {
     const char *folder; /* of the source files */
@@ -125,10 +127,36 @@ static int rewrite(const input *in, int force, ptx_out *out)
     return status == SHPOOL_OK;
 }
 
+static void receive(const shpool_coalesce_finding *finding, void *out)
+{
+    const uint32_t numbers[] = { finding->line, finding->times, finding->sectors };
+
+    ptx_put_bytes(out, finding->message, strlen(finding->message));
+    ptx_put_bytes(out, (const char *)numbers, sizeof(numbers));
+}
+
+/* The library call: either all findings arrive, or none. */
+static int lint_call(const input *in, ptx_out *out)
+{
+    const shpool_coalesce_options options = { .remarks = 1, .report = receive, .user = out };
+    size_t        warnings = 1;
+    shpool_status status   = shpool_coalesce_lint(in->text, in->bytes, &options, &warnings);
+
+    if (status != SHPOOL_OK) {
+        assert_int_equal(status, SHPOOL_ERR_NO_MEMORY);
+        assert_int_equal(warnings, 0);
+        assert_int_equal(out->bytes, 0);
+    }
+    return (status == SHPOOL_OK) && !out->no_memory;
+}
+
 static int make(const input *in, output what, ptx_out *out)
 {
     *out  = (ptx_out){ .text = NULL };
     calls = 0;
+    if (what == LINT_CALL) {
+        return lint_call(in, out);
+    }
     return (what >= REWRITE) ? rewrite(in, what == REWRITE_FORCED, out) : lint(in, what, out);
 }
 
