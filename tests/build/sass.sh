@@ -319,7 +319,7 @@ one_arch()
             # the counted functions, and spilling, reach global memory through generic pointers
             found=$(awk '
                 /^\.(visible |weak |extern )?(\.)?func|^\.func|\.entry/ {
-                    f = $0; getline g; f = f g
+                    f = $0; getline g; f = f g; gsub("\t", " ", f)
                 }
                 { print f "\t" $0 }' module.ptx |
                     grep -vE 'counted|trace|spill|refuse|native' | cut -f2- | grep -E "$generic" |
