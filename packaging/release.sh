@@ -92,6 +92,7 @@ echo "PASS lib/libshpool.abi has all functions of the library"
 # ---- the packages and the wheel, of the tarball alone ----
 mkdir "$work/unpacked"
 tar xzf "$work/files/$tarball" -C "$work/unpacked"
+run complete sh "$src/packaging/complete.sh" "$src" "$work/unpacked/libshpool-$version"
 cd "$work/unpacked/libshpool-$version"
 run check sh packaging/check.sh "$work/files"
 grep '^PASS' "$log" || :

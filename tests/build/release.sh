@@ -15,7 +15,7 @@ command -v git >/dev/null 2>&1 || { echo "SKIP no git"; exit 77; }
 # ---- a tree with the files that the script reads; its build makes empty promises ----
 tree=$work/tree
 mkdir -p "$tree/packaging" "$tree/debian" "$tree/tests/build" "$work/bin"
-cp "$top_srcdir/packaging/release.sh" "$tree/packaging"
+cp "$top_srcdir/packaging/release.sh" "$top_srcdir/packaging/complete.sh" "$tree/packaging"
 cd "$tree" || exit 1
 echo 'AC_INIT([libshpool], [1.2.3], [], [libshpool])' >configure.ac
 printf 'libshpool NEWS\n\nVersion 1.2.3 (2027-01-31)\n' >NEWS
@@ -27,7 +27,8 @@ echo "$*" >configured
 cat >Makefile <<'EOM'
 distcheck:
 	echo '$(DISTCHECK_CONFIGURE_FLAGS)' | grep -qx -e '--with-some=thing'
-	mkdir libshpool-1.2.3 && cp -R ../packaging libshpool-1.2.3
+	mkdir libshpool-1.2.3 && cd .. && \
+	  cp -R [!b]* b/libshpool-1.2.3
 	tar czf libshpool-1.2.3.tar.gz libshpool-1.2.3
 libshpool.la:
 EOM
@@ -114,6 +115,8 @@ check "no tools: all are named" grep -qF \
     "apt-get install autoconf automake libtool dpkg-dev lintian coreutils" "$work/said"
 
 # ---- what the build fails to make ----
+sed -i 's/cp -R .*/& \&\& rm b\/libshpool-1.2.3\/NEWS/' configure && commit incomplete
+refused "a file that is not in the tarball" "FAIL the tarball lacks NEWS"
 sed -i '/whl/d' packaging/check.sh && commit wheel
 refused "no wheel" "the release has no shpool-1.2.3-py3-none-*.whl"
 sed -i 's/ shpool-tools//' packaging/check.sh && commit tools
