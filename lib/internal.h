@@ -41,11 +41,13 @@ typedef struct shpool_text {
 shpool_text shpool_text_make(char *buffer, size_t bytes);
 void shpool_text_add(shpool_text *text, const char *format, ...) SHPOOL_PRINTF(2, 3);
 
-/* The name nearest to `word` (edit distance); NULL if count is 0.  distance_p may be NULL. */
-const char *shpool_nearest(const char *word, const char *const names[], size_t count,
-                           unsigned *distance_p);
+/* The name nearest to `word` (edit distance); NULL if count is 0. */
+const char *shpool_nearest(const char *word, const char *const names[], size_t count);
 
-/* Adds ` (did you mean "x"?)` if one of the names is near enough to be a slip of the keyboard. */
+/* The same, if `word` is near enough to be a slip of the keyboard; else NULL. */
+const char *shpool_guess(const char *word, const char *const names[], size_t count);
+
+/* Adds ` (did you mean "x"?)` if there is a guess. */
 void shpool_text_add_guess(shpool_text *text, const char *word, const char *const names[],
                            size_t count);
 

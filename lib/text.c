@@ -72,35 +72,45 @@ static unsigned edit_distance(const char *a, const char *b)
     return row[a_count % 3][b_count];
 }
 
-const char *shpool_nearest(const char *word, const char *const names[], size_t count,
+static const char *nearest(const char *word, const char *const names[], size_t count,
                            unsigned *distance_p)
 {
     const char *best = NULL;
-    unsigned least = ~0u;
 
+    *distance_p = ~0u;
     for (size_t i = 0; i < count; i++) {
         unsigned distance = edit_distance(word, names[i]);
 
-        if (distance < least) {
-            least = distance;
+        if (distance < *distance_p) {
+            *distance_p = distance;
             best = names[i];
         }
     }
-
-    if (distance_p != NULL) {
-        *distance_p = least;
-    }
     return best;
+}
+
+const char *shpool_nearest(const char *word, const char *const names[], size_t count)
+{
+    unsigned distance;
+
+    return nearest(word, names, count, &distance);
+}
+
+const char *shpool_guess(const char *word, const char *const names[], size_t count)
+{
+    unsigned distance;
+    const char *best = nearest(word, names, count, &distance);
+
+    /* a third of the letters wrong is still a slip; more is another word */
+    return ((best != NULL) && (distance * 3 <= strlen(best))) ? best : NULL;
 }
 
 void shpool_text_add_guess(shpool_text *text, const char *word, const char *const names[],
                            size_t count)
 {
-    unsigned distance;
-    const char *best = shpool_nearest(word, names, count, &distance);
+    const char *best = shpool_guess(word, names, count);
 
-    /* a third of the letters wrong is still a slip; more is another word */
-    if ((best != NULL) && (distance * 3 <= strlen(best))) {
+    if (best != NULL) {
         shpool_text_add(text, " (did you mean \"%s\"?)", best);
     }
 }

@@ -21,7 +21,7 @@ static void warn_of_unknown(void)
         shpool_message(SHPOOL_LEVEL_WARN,
                        "environment variable %s is unknown and has no effect, the nearest known "
                        "one is %s",
-                       unknown[i], shpool_nearest(unknown[i], names, SHPOOL_VARIABLE_COUNT, NULL));
+                       unknown[i], shpool_nearest(unknown[i], names, SHPOOL_VARIABLE_COUNT));
     }
     if (count > SHPOOL_UNKNOWN_COUNT) {
         shpool_message(SHPOOL_LEVEL_WARN,

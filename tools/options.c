@@ -51,11 +51,10 @@ static void add_option_guess(shpool_text *text, const char *word, const struct o
     const char *names[MOST_OPTIONS];
     char        name[TOOL_OPTION_BYTES];
     const char *best;
-    unsigned    distance;
 
     (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
-    best = shpool_nearest(name, names, options_like("", 0, longs, names), &distance);
-    if ((best != NULL) && (distance * 3 <= strlen(best))) { /* as shpool_text_add_guess() */
+    best = shpool_guess(name, names, options_like("", 0, longs, names));
+    if (best != NULL) {
         shpool_text_add(text, " (did you mean \"--%s\"?)", best);
     }
 }
