@@ -96,6 +96,11 @@ same "the words of SHPOOL_COALESCE" 5
 # ---- shpool(7) ----
 part() { sed -n "/^\.S[sh] $1/,/^\.El/p" "$man/shpool.7"; }
 
+(cd "$src/include" && ls shpool/*.hpp) >"$tmp/code"
+sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.In \(.*\.hpp\)$/\1/p' "$man/shpool.7" |
+    sort >"$tmp/page"
+same "the C++ headers" 3
+
 ./shpool-info config | sed -n 's/^\(SHPOOL_[A-Z_]*\) .*/\1/p' | sort >"$tmp/code"
 part ENVIRONMENT | sed -n 's/^\.It Ev //p' | sort >"$tmp/page"
 same "the environment variables" 5
