@@ -433,18 +433,18 @@ static void put_summary(const tally *all)
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench compare [options] A.json B.json\n"
-          "Compares two files that shpool-bench --json=FILE wrote, before (A) and after (B) a\n"
-          "change, and reports differences that exceed the noise.\n"
-          "  --noise PERCENT    smaller differences are ignored, whatever the samples say [5]\n"
-          "  --fail-on RATIO    exit status 1 if a row takes RATIO times as long (1.1, for\n"
-          "                     example), fails, refuses more requests, holds less (ramp,\n"
-          "                     aging), or is missing in B\n"
+          "Compares two files of shpool-bench --json=FILE, of before (A) and after (B) a change,\n"
+          "and reports differences that exceed the noise.\n"
+          "  --noise PERCENT    smallest difference that is reported [5]\n"
+          "  --fail-on RATIO    exit with status 1 if a row takes RATIO times as long (1.1, for\n"
+          "                     example), fails, refuses more requests, has a lower utilisation\n"
+          "                     (ramp, aging), or is missing in B\n"
           "  --changed          print only the rows that differ\n"
           "  --help\n"
-          "A difference is reported if it is more than 3 sigma of the samples of both (by the\n"
-          "median absolute deviation), more than --noise, and neither median lies among the\n"
+          "A difference is reported if it exceeds --noise and 3 sigma of the samples of both\n"
+          "files (by the median absolute deviation), and if neither median lies among the\n"
           "samples of the other.\n"
-          "exit status: 0; 1: --fail-on; 2: usage, or a file cannot be read\n", to);
+          "Exit status: 0; 1: --fail-on; 2: usage, or a file cannot be read\n", to);
 }
 
 static int take_option(int c, const char *option, void *into)

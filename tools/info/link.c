@@ -18,14 +18,15 @@ static const info_usage usage = {
     "shpool-info link",
     "usage: shpool-info link KERNEL --arch sm_90|native [options]\n"
     "\n"
-    "Joins a kernel with an allocator's LTO-IR, and prints what it took: with nvJitLink, from\n"
-    "SHPOOL_CACHE_DIR if that is set, and from memory.  Needs no GPU, but --arch native does.\n"
+    "Joins a kernel with an allocator's LTO-IR, and prints how long each way took: linking, the\n"
+    "folder SHPOOL_CACHE_DIR if it is set, and the cache in memory.  A GPU is needed only for\n"
+    "--arch native.\n"
     "\n"
-    "  KERNEL                 compiled with nvcc -DSHPOOL_LINKED -rdc=true -dlto -ltoir, or a fat\n"
+    "  KERNEL                 a file of nvcc -DSHPOOL_LINKED -rdc=true -dlto -ltoir, or a fat\n"
     "                         binary or an object that holds LTO-IR\n"
-    "  --arch sm_90|native    for which GPU\n"
-    "  --allocator NAME       [the one that programs get by default]\n"
-    "  -o, --output FILE      write the cubin there\n"
+    "  --arch sm_90|native    architecture of the result\n"
+    "  --allocator NAME       allocator to join with the kernel [the default of programs]\n"
+    "  -o, --output FILE      write the cubin to FILE\n"
     "  --json, --help\n"
 };
 

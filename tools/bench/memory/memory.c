@@ -51,22 +51,22 @@ static const bench_column option_columns[] = {
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench memory [options] [QUESTION...]\n"
-          "  --allocator SPEC   may be given several times; default: all bases; async is\n"
-          "                     cudaMallocAsync, simple is cudaMalloc, cub is CUB's caching\n"
-          "                     allocator (builds with CUDA)\n"
-          "  --replay FILE      replay a log of the layer log (or of RMM) with the allocators\n"
-          "  --limit BYTES      most live bytes of the replay, such as 8G [no limit]\n"
+          "  --allocator SPEC   device allocator to measure; may be given several times [all\n"
+          "                     bases].  async is cudaMallocAsync, simple is cudaMalloc, and cub\n"
+          "                     is CUB's caching allocator, in builds with CUDA\n"
+          "  --replay FILE      replay a log of the layer log, or of RMM, not the questions\n"
+          "  --limit BYTES      limit on live bytes of the replay, such as 8G [no limit]\n"
           "  --device N         ordinal of the GPU [0]\n"
-          "  --repeats N        repeats of a measurement, whose median is shown [9]\n"
-          "  --pairs N          malloc+free pairs in a repeat [100000]\n"
-          "  --threads N        most threads of the question threads [16]\n"
+          "  --repeats N        repeats of a measurement; their median is shown [9]\n"
+          "  --pairs N          pairs of malloc and free in a repeat [100000]\n"
+          "  --threads N        largest number of host threads for the question threads [16]\n"
           "  --help\n"
-          "questions:\n", to);
+          "Questions, which choose what is measured [all]:\n", to);
     for (size_t i = 0; i < QUESTIONS; i++) {
         fprintf(to, "  %-8s %s\n", questions[i].name, questions[i].text);
     }
-    fputs("prints CSV; # lines say where and how it was measured\n"
-          "exit status: 0; 1: something failed; 2: usage\n", to);
+    fputs("The results are CSV; # lines say where and how it was measured.\n"
+          "Exit status: 0; 1: something failed; 2: usage\n", to);
 }
 
 typedef struct request {

@@ -200,11 +200,13 @@ int bench_plot_draw(const bench_results *results, size_t figure, const char *pat
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench plot RESULTS.json -o FILE\n"
-          "Draws results of shpool-bench --json=RESULTS.json, of this machine or another.\n"
-          "  -o, --output FILE   .svg, .png or .pdf by gnuplot; .gp is its script, data included\n"
-          "  --figure NAME       gops, cycles or failed; ramp and aging show utilisation [gops]\n"
+          "Draws a chart of a file of shpool-bench --json=RESULTS.json, of any machine.\n"
+          "  -o, --output FILE   file of the chart: gnuplot draws .svg, .png and .pdf; .gp is its\n"
+          "                      script, data included\n"
+          "  --figure NAME       figure on the y axis: gops, cycles or failed; ramp and aging\n"
+          "                      show utilisation [gops]\n"
           "  --help\n"
-          "exit status: 0; 1: it cannot be drawn; 2: usage, or a file cannot be read\n", to);
+          "Exit status: 0; 1: it cannot be drawn; 2: usage, or a file cannot be read\n", to);
 }
 
 /* In plot_figures[]; -1: there is none such, and stderr says so. */

@@ -25,16 +25,17 @@ typedef struct options {
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench map [options] TRACE --svg FILE\n"
-          "Draws what was recorded (trace=TRACE in a spec; doc/TRACE.md): the operations of a\n"
-          "block from left to right, the addresses of its pools upwards, a rectangle for each\n"
-          "allocation, a line for each request that failed, and what blocked it.\n"
-          "  --svg FILE         the picture; its name ends in .svg\n"
-          "  --block N          of the grid [the first one in the trace]\n"
-          "  --run N            which of its runs: a launch, or an shpool_init() in it [1]\n"
-          "  --from N, --to N   operations [all]\n"
-          "  --color thread|size   [thread]\n"
+          "Draws the pools of a block over time, as recorded by the key trace=TRACE of a spec\n"
+          "(doc/TRACE.md).  Operations go from left to right, addresses upwards.  Each\n"
+          "allocation is a rectangle.  Each failed request is a line that names the\n"
+          "allocations which blocked it.\n"
+          "  --svg FILE         file of the picture; its name ends in .svg\n"
+          "  --block N          rank of the block in the grid [the first one in the trace]\n"
+          "  --run N            number of its run: a launch, or an shpool_init() in it [1]\n"
+          "  --from N, --to N   the picture starts at and ends before this operation [all]\n"
+          "  --color thread|size   colours show the requesting thread, or the size [thread]\n"
           "  --help\n"
-          "exit status: 0; 1: the trace cannot be read, or the picture not written; 2: usage\n",
+          "Exit status: 0; 1: the trace cannot be read, or the picture not written; 2: usage\n",
           to);
 }
 
