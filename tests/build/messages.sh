@@ -87,6 +87,11 @@ check "an object to be linked at run time" \
     says "undefined reference to 'shpool_plan'" nvcc -rdc=true "$work/main.o" $archive
     says "nvlink error : Undefined reference to 'shpool_image_mark'" \
         nvcc -rdc=true "$work/main.o" $core
+    if [ "$cuda_low" -gt 75 ]; then # an archive without the program's architecture
+        says "nvlink error : Undefined reference to 'shpool_image_mark'" \
+            $NVCC -std=c++17 -arch=sm_75 $include -rdc=true -o "$work/out" "$work/main.cu" \
+            $archive $core
+    fi
     says "ptxas fatal : Unresolved extern function 'shpool_linked_id'" \
         nvcc -DSHPOOL_LINKED "$work/main.cu" $core
     says "nvlink error : Undefined reference to 'shpool_linked_id'" \
