@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Registration of a built-in allocator: SHPOOL_HOST_MODULE() of module.h, with the LTO-IR that the
  * build embeds (build-aux/embed.sh), where it does.  The device table of libshpool_device.a belongs
- * to the program that links it: lib/image.cu finds that by the name. */
+ * to the program that links it: lib/cuda/image.cu finds that by the name. */
 #ifndef SHPOOL_ALLOCATORS_BUILTIN_H
 #define SHPOOL_ALLOCATORS_BUILTIN_H
 

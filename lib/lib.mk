@@ -45,13 +45,13 @@ libshpool_core_la_SOURCES = \
 	lib/text.c \
 	lib/trace.c \
 	lib/variables.c
-EXTRA_DIST += lib/linked_calls.cu lib/linked_calls_spill.cu lib/linked_plain.cu \
-	lib/linked_spill.cu lib/module.cu
+EXTRA_DIST += lib/cuda/linked_calls.cu lib/cuda/linked_calls_spill.cu lib/cuda/linked_plain.cu \
+	lib/cuda/linked_spill.cu lib/cuda/module.cu
 nodist_libshpool_core_la_SOURCES =
 if HAVE_LTO_IR
 nodist_libshpool_core_la_SOURCES += \
-	lib/linked_calls_lto.c lib/linked_calls_spill_lto.c lib/linked_plain_lto.c \
-	lib/linked_spill_lto.c
+	lib/cuda/linked_calls_lto.c lib/cuda/linked_calls_spill_lto.c lib/cuda/linked_plain_lto.c \
+	lib/cuda/linked_spill_lto.c
 endif
 # flags of its own: automake then keeps x.c and x.cu of one folder apart by object name
 libshpool_core_la_CFLAGS = $(AM_CFLAGS)
@@ -69,8 +69,8 @@ libshpool_la_LDFLAGS = $(SHPOOL_HARDENING_LDFLAGS) -Wl,-z,nodelete -no-undefined
 if HAVE_NVCC
 shpooldev_LIBRARIES += libshpool_device.a
 libshpool_device_a_SOURCES = \
-	lib/image.cu lib/image_calls.cu lib/image_join.cu lib/image_spill.cu \
-	lib/image_tables.cu
+	lib/cuda/image.cu lib/cuda/image_calls.cu lib/cuda/image_join.cu lib/cuda/image_spill.cu \
+	lib/cuda/image_tables.cu
 libshpool_device_a_LIBADD = $(shpool_modules)
 -include $(libshpool_device_a_OBJECTS:.o=.cud) $(shpool_modules:.o=.cud)
 -include $(nodist_libshpool_core_la_SOURCES:.c=.cud)

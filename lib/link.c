@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The part of a linked kernel beside the allocator's: of pools that do not spill, and of those that
- * do (lib/linked_plain.cu, lib/linked_spill.cu).  Embedded by the build as the allocators' is. */
+ * do (lib/cuda/linked_*.cu).  Embedded by the build as the allocators' is. */
 #if HAVE_LTO_IR
 extern const shpool_blob shpool_lto_linked_plain;
 extern const shpool_blob shpool_lto_linked_spill;

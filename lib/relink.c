@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* lib/linked_calls.cu and linked_calls_spill.cu, embedded by the build. */
+/* lib/cuda/linked_calls.cu and linked_calls_spill.cu, embedded by the build. */
 #if HAVE_LTO_IR
 extern const shpool_blob shpool_lto_linked_calls;
 extern const shpool_blob shpool_lto_linked_calls_spill;

@@ -42,7 +42,7 @@ SHPOOL_NVCC_TABLE = -maxrregcount=32
 $(libshpool_device_a_OBJECTS): SHPOOL_NVCC_FLAGS += $(SHPOOL_NVCC_TABLE)
 # Names that lib/relink.c finds in fat binaries: not every part of the archive is joined anew.
 SHPOOL_NVCC_IDENT = -Xfatbin --ident=shpool:
-lib/image_calls.o: SHPOOL_NVCC_FLAGS += $(SHPOOL_NVCC_IDENT)calls
+lib/cuda/image_calls.o: SHPOOL_NVCC_FLAGS += $(SHPOOL_NVCC_IDENT)calls
 
 # $(MKDIR_P) is for VPATH builds: automake makes only the folders that it knows objects in.
 .cu.o:
@@ -50,21 +50,21 @@ lib/image_calls.o: SHPOOL_NVCC_FLAGS += $(SHPOOL_NVCC_IDENT)calls
 	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_FLAGS) -dc \
 	  -MMD -MP -MT $@ -MF $(@:.o=.cud) -o $@ $<
 
-# an allocator's function tables: allocators/x/x_module.o is lib/module.cu for x
-allocators/%_module.o: lib/module.cu
+# an allocator's function tables: allocators/x/x_module.o is lib/cuda/module.cu for x
+allocators/%_module.o: lib/cuda/module.cu
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) -DSHPOOL_MODULE=$(*F) $(SHPOOL_NVCC_FLAGS) \
 	  $(SHPOOL_NVCC_TABLE) $(SHPOOL_NVCC_IDENT)$(*F) -dc -MMD -MP -MT $@ -MF $(@:.o=.cud) -o $@ $<
 
 # x.cu as LTO-IR (nvJitLink's input, for any GPU from the lowest on), as a C source that defines
-# the shpool_blob shpool_lto_x; allocators/x/x_lto.c is lib/module.cu for x, as the one module of a
-# linked kernel.
+# the shpool_blob shpool_lto_x; allocators/x/x_lto.c is lib/cuda/module.cu for x, as the one module
+# of a linked kernel.
 SHPOOL_LTO_C = $(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) \
 	-rdc=true -dlto -arch=sm_$(SHPOOL_CUDA_LOW) -ltoir \
 	-MMD -MP -MT $@ -MF $(@:.c=.cud) -o $(@:.c=.ltoir) $<
 SHPOOL_EMBED = $(SHELL) $(top_srcdir)/build-aux/embed.sh $(@:.c=.ltoir) shpool_lto_$(*F) \
 	$(SHPOOL_CUDA_VERSION) $(SHPOOL_LTO_ARCH) >$@-t && mv -f $@-t $@
-allocators/%_lto.c: lib/module.cu $(top_srcdir)/build-aux/embed.sh
+allocators/%_lto.c: lib/cuda/module.cu $(top_srcdir)/build-aux/embed.sh
 	@$(MKDIR_P) $(@D)
 	$(AM_V_LTOIR)$(SHPOOL_LTO_C) -DSHPOOL_MODULE=$(*F) -DSHPOOL_LINKED_MODULE
 	$(AM_V_at)$(SHPOOL_EMBED)

@@ -284,7 +284,7 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
 
 #include <shpool/impl/image.h>
 
-/* In the archive (lib/image_spill.cu): the functions of impl/report/spill.h, once for all
+/* In the archive (lib/cuda/image_spill.cu): the functions of impl/report/spill.h, once for all
  * tables. */
 extern "C" {
 __device__ void    *shpool_image_spill(shpool_view view, unsigned long long bytes,
@@ -304,7 +304,7 @@ __device__ void     shpool_image_spill_fini(shpool_view view);
     } \
     static_assert(sizeof(#_name) <= SHPOOL_NAME_BYTES, "allocator name too long")
 
-/** Define NAME's two device tables so that lib/image.cu finds them. */
+/** Define NAME's two device tables so that lib/cuda/image.cu finds them. */
 #define SHPOOL_DEVICE_MODULE(_name) \
     SHPOOL_DEVICE_TABLES(_name); \
     static const shpool_image_module shpool_##_name##_in_image \

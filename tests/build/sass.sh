@@ -303,7 +303,7 @@ one_arch()
     # -- function table: allocators --
     objects=
     for n in $allocators; do
-        cu="-DSHPOOL_MODULE=$n $src/lib/module.cu"
+        cu="-DSHPOOL_MODULE=$n $src/lib/cuda/module.cu"
         # several words
         # shellcheck disable=SC2086
         if build "$arch $n" $keep $table_flags -arch=$arch -rdc=true -cubin -o $n.cubin $cu
@@ -333,7 +333,7 @@ one_arch()
 
     for n in image image_calls image_spill; do
         if build "$arch $n.cu" $table_flags -arch=$arch -rdc=true -cubin -o $n.cubin \
-            "$src/lib/$n.cu" && [ $n != image ]; then # that has a variable and no function
+            "$src/lib/cuda/$n.cu" && [ $n != image ]; then # that has a variable and no function
             clean "$arch $n.cu"
         fi
         objects="$objects $n.cubin"
@@ -369,7 +369,7 @@ one_arch()
 
     # -- inline, and joined at run time --
     build "$arch linked_plain.cu" -arch=$arch -rdc=true -dlto -ltoir -o linked_plain.ltoir \
-        "$src/lib/linked_plain.cu"
+        "$src/lib/cuda/linked_plain.cu"
     build "$arch linked kernel" -DSHPOOL_LINKED -arch=$arch -rdc=true -dlto -ltoir \
         -o least.ltoir ../least.cu
     for n in $inlines; do
@@ -393,7 +393,7 @@ one_arch()
             continue
         fi
         if build "$arch $n LTO-IR" -DSHPOOL_LINKED_MODULE -DSHPOOL_MODULE=$n -arch=$arch \
-            -rdc=true -dlto -ltoir -o $n.ltoir "$src/lib/module.cu"; then
+            -rdc=true -dlto -ltoir -o $n.ltoir "$src/lib/cuda/module.cu"; then
             ./join $a linked_$n.cubin least.ltoir $n.ltoir linked_plain.ltoir >link.log 2>&1
             joined=$?
             result $joined "$arch linked $n: joined with the kernel $(head -1 link.log)"

@@ -247,8 +247,8 @@ SIMT_FN uint32_t shpool_either_linked_unspill(shpool_view view, void *ptr, uint3
 #define SHPOOL_GROUPED(_heap) ((_heap).allocate_group != NULL)
 #endif
 #if defined(__CUDACC__)
-/* In the archive (lib/image.cu).  Each image has its own mark at its own address, which identifies
- * pools of other images, whose functions this image must not call. */
+/* In the archive (lib/cuda/image.cu).  Each image has its own mark at its own address, which
+ * identifies pools of other images, whose functions this image must not call. */
 extern "C" __device__ const uint32_t shpool_image_mark;
 #define SHPOOL_IS_OF_IMAGE(_pool) ((_pool)->image == (const void *)&shpool_image_mark)
 #else

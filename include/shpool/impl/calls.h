@@ -5,8 +5,8 @@
  *   shpool_linked_...   for a kernel that shpool_link() links, or that is relinked to inline the
  *                       allocator
  *   shpool_named_...    for a kernel with the function table whose object also has LTO-IR: never
- *                       called (lib/image_calls.cu) until the image is relinked; then they are
- *                       the allocator's (lib/linked_calls.cu), and nvJitLink inlines them */
+ *                       called (lib/cuda/image_calls.cu) until the image is relinked; then they are
+ *                       the allocator's (lib/cuda/linked_calls.cu), and nvJitLink inlines them */
 #ifndef SHPOOL_IMPL_CALLS_H
 #define SHPOOL_IMPL_CALLS_H
 

@@ -22,7 +22,7 @@ typedef struct shpool_image_module {
 } shpool_image_module;
 
 extern "C" {
-/* ---- in libshpool_device.a: lib/image.cu ---- */
+/* ---- in libshpool_device.a: lib/cuda/image.cu ---- */
 
 /* The ABI number that shpool_open() compares with the header's and the library's. */
 SHPOOL_HIDDEN uint32_t shpool_image_abi(void);
@@ -30,12 +30,12 @@ SHPOOL_HIDDEN uint32_t shpool_image_abi(void);
 /* Fill in the fields that bind a planned pool to this image and the current device. */
 SHPOOL_HIDDEN shpool_status shpool_image_bind(shpool_pool *pool);
 
-/* ---- lib/image_tables.cu ---- */
+/* ---- lib/cuda/image_tables.cu ---- */
 
 /* Copy one device table of the current device to the host, or return the earlier copy. */
 SHPOOL_HIDDEN shpool_status shpool_image_table(const shpool_table *address, shpool_table *table_p);
 
-/* ---- lib/image_join.cu ---- */
+/* ---- lib/cuda/image_join.cu ---- */
 
 /* Addresses of an image's device tables and mark on the current device; library: NULL for the
  * program's own image. */

@@ -9,8 +9,8 @@
  *   NATIVE  CUDA's in-kernel heap, after a header of 16 bytes.
  *
  * A kernel that is bound to a pool without spill contains none of this: the table's entry refuses,
- * run-time linking uses another module (lib/linked_plain.cu), and at compile time only SHPOOL_SPILL
- * enables it. */
+ * run-time linking uses another module (lib/cuda/linked_plain.cu), and at compile time only
+ * SHPOOL_SPILL enables it. */
 #ifndef SHPOOL_IMPL_SPILL_H
 #define SHPOOL_IMPL_SPILL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h> /* first: its functions must not be hidden */
-#pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see lib/image.cu */
+#pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see image.cu */
 
 /* Device tables, copied to the host.  A table holds addresses of code, which are the same for as
  * long as the context lives; so each is copied once, and every further shpool_open() makes no
@@ -30,7 +30,7 @@ struct known_list {
 
 known_list tables = {PTHREAD_MUTEX_INITIALIZER, NULL};
 
-/* As unload_all() of lib/image_join.cu. */
+/* As unload_all() of lib/cuda/image_join.cu. */
 __attribute__((destructor)) void forget_all(void)
 {
     known *one;

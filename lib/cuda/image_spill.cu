@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by all function tables of this archive: requests that go to global memory. */
-#pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see lib/image.cu */
+#pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see image.cu */
 #include <shpool/module.h>
 
 extern "C" {

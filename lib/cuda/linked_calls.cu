@@ -27,7 +27,7 @@ extern "C" __device__ uint32_t shpool_named_flags(uint32_t flags)
     }
 SHPOOL_EACH_CALL(BY_NAME)
 
-/* The archive's part that spills is in the image already (lib/image_spill.cu). */
+/* The archive's part that spills is in the image already (lib/cuda/image_spill.cu). */
 extern "C" {
 __device__ void *shpool_linked_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see lib/image.cu */
+#pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see image.cu */
 
 /* The device code of a built-in allocator.  Compiled twice for each NAME of allocators/list, with
  * -DSHPOOL_MODULE=NAME: without a further define to its function tables, for libshpool_device.a;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h> /* first: its functions must not be hidden */
-#pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see lib/image.cu */
+#pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see image.cu */
 
 /* This image's kernels once more, joined with an allocator that the image has not, or that is to be
  * inlined: shpool_relink() makes a cubin, which is loaded here, once for each allocator, binding

@@ -2,7 +2,7 @@
 /* Stubs for kernels with LTO-IR until their image is relinked: no allocator has a name to call.
  * They are alone in their object, because shpool_relink() replaces it by linked_calls.cu; it
  * recognises the object by the name of its fat binary (m4/nvcc.mk). */
-#pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see lib/image.cu */
+#pragma GCC visibility push(hidden) /* unpopped: the registration symbols too, see image.cu */
 #include <shpool/impl/calls.h>
 
 extern "C" __device__ uint32_t shpool_named_flags(uint32_t flags)
