@@ -24,7 +24,7 @@ failed=0
 
 # count WHAT KERNEL: lines of the kernel's PTX
 count() {
-    sed -n "/entry $2(/,/^}/p" "$tmp/t.ptx" | grep -c "$1"
+    sed -n "/entry $2(/,/^}/p" "$tmp/kernels.ptx" | grep -c "$1"
 }
 
 # expect TEXT FOUND WANTED
@@ -43,9 +43,8 @@ for arch in $(echo "${sass_archs:-75 80 90 100 120}" | tr ',' ' '); do
     # $NVCC may hold options
     # shellcheck disable=SC2086
     if ! $NVCC -std=c++17 -arch="sm_$arch" -I"$src/include" -Xptxas -v -cubin -o "$tmp/t.cubin" \
-        "$src/tests/loadstore/kernels.cu" >"$tmp/log" 2>&1 ||
-        ! $NVCC -std=c++17 -arch="sm_$arch" -I"$src/include" -ptx -o "$tmp/t.ptx" \
-            "$src/tests/loadstore/kernels.cu" >>"$tmp/log" 2>&1; then
+        --keep --keep-dir "$tmp" "$src/tests/loadstore/kernels.cu" >"$tmp/log" 2>&1 ||
+        ! [ -s "$tmp/kernels.ptx" ]; then # --keep leaves it
         cat "$tmp/log"
         echo "FAIL sm_$arch: does not compile"
         failed=1
