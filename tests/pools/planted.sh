@@ -257,11 +257,19 @@ build() { # PROGRAM BUILD FILE
     if [ -f "$src/tests/$1.cc" ]; then
         compile_cxx "$src/tests/$1.cc" "$work/$2/library.a" -o "$tree/test" $cmocka_libs -lpthread \
             -ldl -lm
-    else
-        compile $(cflags_of "$2") -rdynamic "$src/tests/$1.c" \
-            $(find "$tree" -maxdepth 1 -name '*.o') "$work/$2/library.a" -o "$tree/test" \
-            $cmocka_libs -lpthread -ldl -lm
+        return
     fi
+    # the test itself is compiled again only if it includes what has the bug
+    test=$work/$2/test_$(echo "$1" | tr / _).o
+    if [ -z "$3" ]; then
+        compile $(cflags_of "$2") -MMD -c "$src/tests/$1.c" -o "$test" || return 1
+    elif grep -q "/$(basename "$3")" "${test%o}d"; then
+        test=
+        compile $(cflags_of "$2") -c "$src/tests/$1.c" -o "$tree/test_with_it.o" || return 1
+    fi
+    # shellcheck disable=SC2086 # $test may be nothing
+    $CC $(cflags_of "$2") -rdynamic $test $(find "$tree" -maxdepth 1 -name '*.o') \
+        "$work/$2/library.a" -o "$tree/test" $cmocka_libs -lpthread -ldl -lm
 }
 
 # The tests that are there for the bugs, in a copy without a bug.
