@@ -261,22 +261,23 @@ static int has_rows_at_pitch(uint32_t pitch, const coalesce_block *block)
            (((pitch & 4u) != 0) && (z > 1) && ((uint64_t)x * y % COALESCE_LANES != 0));
 }
 
-/* Rows at a run-time distance count as far enough apart to share no sector. */
+/* Rows at a run-time distance count as far enough apart to share no sector, and as aligned: of
+ * (n + 1) * row, only the row's part is known. */
 static void set_offsets(coalesce_lanes *lanes, const int64_t step[3], uint32_t pitch,
                         const coalesce_block *block)
 {
     const uint32_t x = threads_along(block, 0);
     const uint32_t y = threads_along(block, 1);
     const uint64_t threads = (uint64_t)x * y * threads_along(block, 2);
-    const int64_t  far[2]  = { ((pitch & 2u) != 0) ? FAR : 0, ((pitch & 4u) != 0) ? 64 * FAR : 0 };
+    const int64_t  along_y = ((pitch & 2u) != 0) ? FAR : step[1];
+    const int64_t  along_z = ((pitch & 4u) != 0) ? 64 * FAR : step[2];
 
     for (uint32_t i = 0; i < COALESCE_LANES; i++) {
         const uint32_t l      = (uint32_t)(i % threads);
         int64_t        offset = wrapping_multiply(step[0], l % x);
 
-        offset = wrapping_add(offset, wrapping_multiply(wrapping_add(step[1], far[0]), l / x % y));
-        lanes->offset[i] =
-            wrapping_add(offset, wrapping_multiply(wrapping_add(step[2], far[1]), l / x / y));
+        offset             = wrapping_add(offset, wrapping_multiply(along_y, l / x % y));
+        lanes->offset[i] = wrapping_add(offset, wrapping_multiply(along_z, l / x / y));
     }
 }
 

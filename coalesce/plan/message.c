@@ -193,6 +193,7 @@ static int say_banks(text *message, text *suggestion, const coalesce_group *grou
                      const coalesce_access *access, coalesce_finding *finding)
 {
     const coalesce_access *member = &access[group->member[0]];
+    const int64_t          step   = group->lanes.offset[1];
 
     finding->sectors = coalesce_bank_passes(&group->lanes, member->bytes, &finding->ideal);
     if (finding->sectors <= finding->ideal) {
@@ -202,9 +203,9 @@ static int say_banks(text *message, text *suggestion, const coalesce_group *grou
     finding->level = COALESCE_WARNING;
     add_subject(message, group, member);
     add(message, ", %lld bytes from lane to lane: %u-way bank conflict, %u passes per request, "
-                 "ideal %u", (long long)finding->stride, finding->sectors / finding->ideal,
+                 "ideal %u", (long long)step, finding->sectors / finding->ideal,
         finding->sectors, finding->ideal);
-    if (finding->stride % 128 == 0) {
+    if (step % 128 == 0) {
         add(suggestion, "pad each row by one element, e.g. [32][33] in place of [32][32]");
     } else {
         add(suggestion, "make the stride an odd number of words: pad the record by one word, or "
@@ -263,6 +264,16 @@ static void deliver(coalesce_report *report, coalesce_finding *finding, text *me
     coalesce_report_add(report, finding);
 }
 
+/* 1: the lanes of a row of the block share an address, and the rows have no more sectors than a
+ * coalesced request. */
+static int is_uniform_by_rows(const coalesce_group *group, const coalesce_finding *finding)
+{
+    return ((group->lanes.pattern == COALESCE_BLOCKED) ||
+            (group->lanes.pattern == COALESCE_PITCHED)) &&
+           (group->lanes.offset[1] == 0) &&
+           (finding->sectors * COALESCE_SECTOR <= COALESCE_LANES * finding->bytes);
+}
+
 /* 1: there is waste to report. */
 static int say_waste(text *message, text *suggestion, const coalesce_group *group,
                      const coalesce_access *access, coalesce_finding *finding)
@@ -278,7 +289,7 @@ static int say_waste(text *message, text *suggestion, const coalesce_group *grou
     if ((member->space != COALESCE_GLOBAL) && (member->space != COALESCE_GENERIC)) {
         return 0;
     }
-    if (finding->sectors <= finding->ideal) {
+    if ((finding->sectors <= finding->ideal) || is_uniform_by_rows(group, finding)) {
         return 0;
     }
     if ((group->lanes.pattern == COALESCE_BLOCKED) || (group->lanes.pattern == COALESCE_PITCHED)) {

@@ -236,6 +236,17 @@ static int is_quotient(ptx_forms *forms, const ptx_operand *of, int64_t bits)
             ((uint32_t)ptx_operand_of(forms, by, 2)->value <= ((uint64_t)1 << (bits - 5))));
 }
 
+/* 1: `mask` keeps at least 5 bits that change from lane to lane, as i & 1023, 4 * i & 4092. */
+static int keeps_lanes(const coalesce_lanes *lanes, int64_t mask)
+{
+    const uint64_t step = ((lanes->pattern == COALESCE_STRIDED) && (lanes->stride > 0))
+                              ? (uint64_t)lanes->stride : 1;
+    const uint64_t all  = (uint64_t)mask | (step - 1);
+
+    return ((step & (step - 1)) == 0) && (mask > 0) && ((all & (all + 1)) == 0) &&
+           (all / step >= COALESCE_LANES - 1);
+}
+
 /* i / n, i >> 5, i & ~31 of an index that advances by 1 are uniform, i % n and i & 31 are like i.
  * An unknown number of columns n is assumed to be at least a warp's lanes. */
 static coalesce_form part_of_index(ptx_forms *forms, const ptx_instruction *instruction,
@@ -258,8 +269,7 @@ static coalesce_form part_of_index(ptx_forms *forms, const ptx_instruction *inst
            ((strcmp(root, "div") == 0) && steps && many) ||
            ((strcmp(root, "and") == 0) && steps && known && (value <= -COALESCE_LANES) &&
             ((value & -value) == -value));
-    low  = ((strcmp(root, "and") == 0) && known && ((value & 31) == 31) &&
-            ((value & (value + 1)) == 0)) ||
+    low  = ((strcmp(root, "and") == 0) && known && keeps_lanes(&lanes, value)) ||
            ((strcmp(root, "rem") == 0) && many);
     if (high) {
         return leaf(forms, instruction, TAG_VALUE, COALESCE_UNIFORM, 0);

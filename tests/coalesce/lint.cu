@@ -170,3 +170,29 @@ extern "C" __global__ void row_of_a_warp(float *d, const float *a, int columns)
     }
     d[row * 32 + lane] = sum;
 }
+
+// A block of 16 x 16: rows of a run-time length and a margin, and a value for each row.
+extern "C" __global__ void tile16(float *d, const float *s, int n)
+{
+    int row = blockIdx.y * 16 + threadIdx.y;
+    d[(n + 1) * row + threadIdx.x] = s[(n + 1) * row + threadIdx.x + 1] + s[n * row];
+}
+
+// A table of 1,024 floats, which a loop reads in turn.
+extern "C" __global__ void masked(float *d, const float *s, int n)
+{
+    for (int i = threadIdx.x; i < n; i += blockDim.x) {
+        d[i] = s[i & 1023];
+    }
+}
+
+// Columns of a tile of 16 x 16, to be reported.
+extern "C" __global__ __launch_bounds__(16) void columns16(float *d, const float *s)
+{
+    __shared__ float tile[16][16];
+#pragma unroll 1
+    for (int i = 0; i < 16; i++) {
+        tile[threadIdx.x][i] = s[16 * i + threadIdx.x];
+    }
+    d[threadIdx.x] = tile[0][threadIdx.x] + tile[15][15 - threadIdx.x];
+}
