@@ -48,9 +48,12 @@ static ptx_place parse_place(ptx_parser *parser)
 void ptx_parse_loc(ptx_parser *parser)
 {
     const uint32_t line = parser->token.line;
+    ptx_place      place;
 
     ptx_advance(parser);
-    parser->place      = parse_place(parser);
+    place              = parse_place(parser);
+    parser->head       = (parser->head.line != 0) ? parser->head : place;
+    parser->place      = (place.line != 0) ? place : parser->head; /* 0: code that was moved */
     parser->inlined_at = (ptx_place){ 0 };
     while (!ptx_ended(parser) && (parser->token.line == line)) {
         if (ptx_is_word(parser, "inlined_at")) {

@@ -197,7 +197,7 @@ static void parse_function(ptx_parser *parser)
         ptx_expect(parser, ';', "a function's body or a semicolon was expected");
         return;
     }
-    parser->place = parser->inlined_at = (ptx_place){ 0 };
+    parser->place = parser->head = parser->inlined_at = (ptx_place){ 0 };
     ptx_forget_registers(parser);
     parse_body(parser, &function);
     function.instructions = module->instruction_count - function.instruction;

@@ -133,6 +133,11 @@ PTX
 expect 0 'shadowed: 1 global store .*irregular' "$tool" lint "$tmp/named.ptx"
 expect 0 'named.ptx:34: note: shadowed' "$tool" lint "$tmp/named.ptx"
 "$tool" lint "$tmp/named.ptx" >"$tmp/named"
+{ # line 0 is code that the compiler moved: the finding is at the kernel's head
+    sed 's/^	ld.param.u64 %rd2, \[out\];/	.loc 1 7 0\n&\n	.loc 1 0 9/' "$tmp/named.ptx"
+    echo '.file 1 "moved.cu"'
+} >"$tmp/moved.ptx"
+expect 0 'moved.cu:7: note: shadowed' "$tool" lint "$tmp/moved.ptx"
 if grep -q 'scale' "$tmp/named"; then fail "parameters of any name"; else pass "parameters"; fi
 
 # retval0 is a call's result, not a parameter of the kernel, and differs from lane to lane
