@@ -319,10 +319,27 @@ void test_small_things(void **)
     assert_int_equal(MGPU_DIV_UP(7, 3), 3);
     assert_int_equal(MGPU_ROUND_UP_POW2(5, 4), 8);
     assert_int_equal(MGPU_MIN(2, 3) + MGPU_MAX(2, 3), 5);
+    assert_int_equal(MGPU_MAX0(-2) + MGPU_ABS(-2), 2);
+    assert_int_equal(MGPU_DIV_ROUND(7, 4) + MGPU_SHIFT_DIV_UP(9, 3), 4);
+    assert_int_equal(MGPU_ROUND_DOWN_POW2(7, 4), 4);
+    assert_true(MGPU_IS_POW_2(8) && !MGPU_IS_POW_2(6));
+    assert_int_equal(MgpuBoundsUpper, 1);
+    assert_int_equal(MgpuSearchTypeIndexMatch, 3);
     assert_string_equal(TypeIdString(typeid(short)), "short");
     assert_int_equal(MgpuScanTypeInc, 1);
     assert_int_equal(MgpuSetOpSymDiff, 3);
-    assert_int_equal(sizeof(int16) + sizeof(ushort), 4);
+    assert_int_equal(sizeof(byte) + sizeof(int16) + sizeof(ushort) + sizeof(uint), 9);
+    assert_int_equal(sizeof(int64) + sizeof(uint64), 16);
+}
+
+void test_a_device_by_its_pointer(void **)
+{
+    DevicePtr device(&CudaDevice::ByOrdinal(0));
+
+    assert_int_equal(device->Ordinal(), 0);
+    assert_string_equal(device->DeviceString().c_str(),
+                        CreateCudaDevice(0)->DeviceString().c_str());
+    assert_int_not_equal(device->DeviceString().find("SMs enabled"), std::string::npos);
 }
 
 } // namespace
@@ -344,6 +361,7 @@ int main()
         cmocka_unit_test(test_references_are_told),
         cmocka_unit_test(test_marks_anywhere_in_the_text),
         cmocka_unit_test(test_small_things),
+        cmocka_unit_test(test_a_device_by_its_pointer),
     };
 
     return cmocka_run_group_tests(tests, mgpu_fake_setup, mgpu_fake_teardown);
