@@ -201,6 +201,53 @@ void test_groups(void **)
     run(large_kernel, shape(1, 32, 1, 1, 101 * 1024), 101 * 1024, 32);
 }
 
+/* t->round pairs of malloc and free by each thread. */
+template <typename Space> void pairs_kernel(void *arg)
+{
+    tally *t = static_cast<tally *>(arg);
+
+    Space::init(t);
+    for (uint32_t i = 0; i < t->round; i++) {
+        void *p = Space::get(16 * i + 8);
+
+        expect(t, p != nullptr);
+        Space::put(p);
+    }
+}
+
+/* Steps that the pairs of a thread's own pool take: at each access to memory the executor switches
+ * threads. */
+template <typename Space> unsigned long long steps_of_pairs()
+{
+    simt_launch        launch = shape(1, 32, 1, 1, 48 * 1024);
+    unsigned long long steps[2];
+
+    launch.switch_period = 1;
+    for (uint32_t i = 0; i < 2; i++) {
+        static tally t;
+        simt_result  result;
+
+        memset(&t, 0, sizeof(t));
+        t.bytes = 48 * 1024;
+        t.share = 1;
+        t.round = 8 * i;
+        assert_int_equal(simt_run(&launch, pairs_kernel<Space>, &t, &result), SHPOOL_OK);
+        assert_int_equal(t.wrong, 0);
+        steps[i] = result.switches;
+    }
+    return steps[1] - steps[0];
+}
+
+/* A pool of one thread has no use for a lock, nor for batches of lanes. */
+void test_alone(void **)
+{
+    const unsigned long long first = steps_of_pairs<thread_space>();
+    const unsigned long long best  = steps_of_pairs<thread_best_space>();
+
+    assert_in_range(steps_of_pairs<warp_space>(), first - first / 50, first + first / 50);
+    assert_in_range(steps_of_pairs<warp_best_space>(), best - best / 50, best + best / 50);
+}
+
 void test_mixed(void **)
 {
     run(holes_kernel, shape(1, 8, 1, 1, 16384), 16384, 1);
@@ -224,6 +271,7 @@ int main()
         cmocka_unit_test(test_space<freelist_space>),
         cmocka_unit_test(test_space<tree_space>),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_alone),
         cmocka_unit_test(test_mixed),
         cmocka_unit_test(test_glob),
         cmocka_unit_test(test_glob_large),

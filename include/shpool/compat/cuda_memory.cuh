@@ -153,8 +153,8 @@ SHPOOL_COMPAT_CALL void open(uint32_t kind, std::size_t total_bytes, int share)
     simt_barrier();
 }
 
-/* At least size bytes, aligned to 16; NULL if they do not fit. */
-template <shpool_malloc_fn Malloc>
+/* At least size bytes, aligned to 16; NULL if they do not fit.  Alone: for a thread's own pool. */
+template <shpool_malloc_fn Malloc, shpool_malloc_fn Alone = Malloc>
 SHPOOL_COMPAT_CALL void *allocate(uint32_t kind, std::size_t size)
 {
     shpool_view view = view_of(kind);
@@ -164,19 +164,27 @@ SHPOOL_COMPAT_CALL void *allocate(uint32_t kind, std::size_t size)
     if (size < want) {
         want = static_cast<uint32_t>(size);
     }
-    if (view.bytes != 0) {
-        addr = Malloc(view, (want != 0) ? want : 1u, SHPOOL_MIN_ALIGNMENT, 0);
+    want = (want != 0) ? want : 1u;
+    if ((Malloc != Alone) && ((view.flags & SHPOOL_FLAG_SHARED) == 0)) {
+        addr = (view.bytes != 0) ? Alone(view, want, SHPOOL_MIN_ALIGNMENT, 0) : 0u;
+    } else if (view.bytes != 0) {
+        addr = Malloc(view, want, SHPOOL_MIN_ALIGNMENT, 0);
     }
     return (addr != 0) ? simt_from_shared(addr) : nullptr;
 }
 
 /* Free or Discard: the latter looks the allocation up first. */
-template <shpool_free_fn Free> SHPOOL_COMPAT_CALL void release(uint32_t kind, void *ptr)
+template <shpool_free_fn Free, shpool_free_fn Alone = Free>
+SHPOOL_COMPAT_CALL void release(uint32_t kind, void *ptr)
 {
     if ((ptr != nullptr) && simt_is_shared(ptr)) {
         shpool_view view = view_of(kind);
 
-        if (view.bytes != 0) {
+        if ((Free != Alone) && ((view.flags & SHPOOL_FLAG_SHARED) == 0)) {
+            if (view.bytes != 0) {
+                (void)Alone(view, simt_to_shared(ptr), 0);
+            }
+        } else if (view.bytes != 0) {
             (void)Free(view, simt_to_shared(ptr), 0);
         }
     }
@@ -241,6 +249,23 @@ SIMT_FN void pfree(void *p)
     __has_include(<shpool/allocators/warp_best_fit/warp_best_fit.h>)
 #include <shpool/allocators/warp_best_fit/warp_best_fit.h>
 #include <shpool/allocators/warp_first_fit/warp_first_fit.h>
+namespace shpool_compat {
+/* The same pool without its lock and without its batches of lanes, for a single thread. */
+template <uint32_t Best>
+SIMT_FN simt_addr alone_malloc(shpool_view view, uint32_t bytes, uint32_t alignment, uint32_t)
+{
+    return shpool_tags_malloc(view, shpool_tags_want(bytes, alignment), Best);
+}
+SIMT_FN uint32_t alone_free(shpool_view view, simt_addr addr, uint32_t)
+{
+#if defined(ALLOCATOR_DEBUG)
+    return shpool_warp_first_fit_owns_and_free(view, addr);
+#else
+    return shpool_tags_free(view, addr);
+#endif
+}
+} // namespace shpool_compat
+
 /** One pool for threads_per_pool neighbouring threads, any of which may free. */
 namespace warp_pool {
 /** As thread_pool::pool_init; threads_per_pool below 1: no pool, above the block's threads: one. */
@@ -251,15 +276,18 @@ SIMT_FN void pool_init(std::size_t total_bytes, int threads_per_pool = 1)
 }
 SIMT_FN void *pmalloc(std::size_t size)
 {
-    return shpool_compat::allocate<shpool_warp_first_fit_malloc>(shpool_compat::KIND_WARP, size);
+    return shpool_compat::allocate<shpool_warp_first_fit_malloc, shpool_compat::alone_malloc<0>>(
+        shpool_compat::KIND_WARP, size);
 }
 SIMT_FN void *pmalloc_best_fit(std::size_t size)
 {
-    return shpool_compat::allocate<shpool_warp_best_fit_malloc>(shpool_compat::KIND_WARP, size);
+    return shpool_compat::allocate<shpool_warp_best_fit_malloc, shpool_compat::alone_malloc<1>>(
+        shpool_compat::KIND_WARP, size);
 }
 SIMT_FN void pfree(void *p)
 {
-    shpool_compat::release<SHPOOL_COMPAT_FREE(warp_first_fit)>(shpool_compat::KIND_WARP, p);
+    shpool_compat::release<SHPOOL_COMPAT_FREE(warp_first_fit), shpool_compat::alone_free>(
+        shpool_compat::KIND_WARP, p);
 }
 } // namespace warp_pool
 #define SHPOOL_COMPAT_WARP 1
