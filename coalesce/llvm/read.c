@@ -190,6 +190,7 @@ static void add_access(coalesce_llvm_function *f, LLVMValueRef instruction,
     *access = (coalesce_access){ .instruction = instruction,
                                  .address = coalesce_llvm_form(&f->forms, pointer),
                                  .run = f->run,
+                                 .cut = f->cut,
                                  .position = f->position++,
                                  .copied_from = COALESCE_NO_ACCESS,
                                  .loop_depth = block->loops,
@@ -254,6 +255,45 @@ static int ends_run(LLVMValueRef instruction)
     }
 }
 
+/* What the instruction, which ends a run, is. */
+static coalesce_cut cut_of(LLVMValueRef instruction)
+{
+    static const struct { const char *text; coalesce_cut cut; } known[] = {
+        { "barrier", COALESCE_CUT_BARRIER }, { "bar.sync", COALESCE_CUT_BARRIER },
+        { "bar.warp", COALESCE_CUT_BARRIER }, { "shfl", COALESCE_CUT_LANES },
+        { "vote", COALESCE_CUT_LANES }, { "match", COALESCE_CUT_LANES },
+        { "redux", COALESCE_CUT_LANES }, { "activemask", COALESCE_CUT_LANES },
+        { "atomic", COALESCE_CUT_ATOMIC },
+    };
+    LLVMValueRef callee;
+    const char *name;
+    size_t bytes;
+
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+        return COALESCE_CUT_ATOMIC;
+    case LLVMCall:
+        break;
+    default:
+        return COALESCE_CUT_OTHER;
+    }
+    callee = LLVMGetCalledValue(instruction);
+    if (callee == NULL || LLVMIsAInlineAsm(callee)) {
+        return (callee == NULL) ? COALESCE_CUT_CALL : COALESCE_CUT_OTHER;
+    }
+    name = LLVMGetValueName2(callee, &bytes);
+    if (strncmp(name, "llvm.", 5) != 0) {
+        return COALESCE_CUT_CALL;
+    }
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strstr(name, known[i].text) != NULL) {
+            return known[i].cut;
+        }
+    }
+    return COALESCE_CUT_OTHER;
+}
+
 /* ---- branches taken by one thread ---- */
 
 /* Is `block` entered from `from` only where a value that differs in all lanes equals a uniform? */
@@ -304,11 +344,20 @@ static int is_one_thread(coalesce_llvm_function *f, const coalesce_llvm_flow *fl
 
 /* ---- the function ---- */
 
+static void begin_run(coalesce_llvm_function *f, coalesce_cut cut)
+{
+    f->run++;
+    if (f->count > f->cut_at || cut > f->cut) {
+        f->cut = cut;
+    }
+    f->cut_at = f->count;
+}
+
 static void read_block(coalesce_llvm_function *f, const coalesce_llvm_flow *flow, uint32_t block)
 {
     int one_thread = -1; /* not yet known */
 
-    f->run++;
+    begin_run(f, COALESCE_CUT_BRANCH);
     for (LLVMValueRef i = LLVMGetFirstInstruction(flow->block[block].block);
          i != NULL && !f->failed; i = LLVMGetNextInstruction(i)) {
         if (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i)) {
@@ -317,7 +366,7 @@ static void read_block(coalesce_llvm_function *f, const coalesce_llvm_flow *flow
             }
             add_access(f, i, &flow->block[block], one_thread);
         } else if (ends_run(i)) {
-            f->run++;
+            begin_run(f, cut_of(i));
         }
     }
 }

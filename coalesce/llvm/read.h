@@ -15,6 +15,8 @@ typedef struct coalesce_llvm_function {
     size_t capacity;
     coalesce_map index; /* instruction to access */
     uint32_t run;       /* of the next access */
+    coalesce_cut cut;   /* before this run, */
+    size_t cut_at;      /* after as many accesses */
     uint32_t position;  /* likewise */
     int failed;         /* no memory */
 } coalesce_llvm_function;

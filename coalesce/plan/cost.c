@@ -89,6 +89,19 @@ const char *coalesce_refusal_text(coalesce_refusal refusal)
     return "unknown";
 }
 
+const char *coalesce_cut_text(coalesce_cut cut)
+{
+    switch (cut) {
+    case COALESCE_CUT_BRANCH:  return "a branch";
+    case COALESCE_CUT_BARRIER: return "a barrier";
+    case COALESCE_CUT_LANES:   return "a shuffle or vote";
+    case COALESCE_CUT_ATOMIC:  return "an atomic or volatile access";
+    case COALESCE_CUT_CALL:    return "a call";
+    case COALESCE_CUT_OTHER:   break;
+    }
+    return "a fence or inline assembly";
+}
+
 const char *coalesce_transform_text(coalesce_transform transform)
 {
     switch (transform) {

@@ -415,7 +415,10 @@ static void name_splits(const decision *d, coalesce_plan *plan)
         }
         for (size_t k = from; (k < plan->count) && (k <= i + MOST_PARTS); k++) {
             if (is_rest_of(d, group, &plan->group[k])) {
+                const uint32_t other = plan->group[k].first;
+
                 group->refusal = COALESCE_SPLIT;
+                group->cut     = d->access[(other > group->first) ? other : group->first].cut;
                 break;
             }
         }

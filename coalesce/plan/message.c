@@ -94,8 +94,8 @@ static void suggest_for_stride(text *to, const coalesce_group *group,
                                const coalesce_access *access, const coalesce_finding *finding)
 {
     if (group->refusal == COALESCE_SPLIT) {
-        add(to, "access the record's fields side by side, with the barrier, call or branch before "
-                "or after all of them; ");
+        add(to, "access the record's fields side by side, with what stands between them before or "
+                "after all of them; ");
     }
     if (is_alias_blocked(group, access) || (group->refusal == COALESCE_MAY_ALIAS)) {
         add(to, "__restrict__ on both pointers, if they never overlap, lets all loads begin before "
@@ -241,8 +241,12 @@ static void say_decision(text *message, const coalesce_group *group,
         return;
     }
     finding->rule = COALESCE_RULE_KEPT;
-    add(message, "%s record of %u bytes kept: %s", what, group->record_bytes,
-        coalesce_refusal_text(group->refusal));
+    add(message, "%s record of %u bytes kept: ", what, group->record_bytes);
+    if (group->refusal == COALESCE_SPLIT) {
+        add(message, "%s stands between its fields", coalesce_cut_text(group->cut));
+    } else {
+        add(message, "%s", coalesce_refusal_text(group->refusal));
+    }
     if ((group->refusal == COALESCE_PARTIAL_RECORD) || (group->refusal == COALESCE_SPLIT) ||
         (group->refusal == COALESCE_HOLES_STORED)) {
         add(message, " (%u bytes used)", used_of(group, access));

@@ -47,6 +47,17 @@ enum { /* coalesce_access.flags */
 #define COALESCE_NO_ACCESS UINT32_MAX
 
 /* One load or store. */
+/* What begins a run: the thing that no access may pass.  Of several without an access between them
+ * the last of these is named. */
+typedef enum coalesce_cut {
+    COALESCE_CUT_BRANCH, /* or a place that branches go to */
+    COALESCE_CUT_OTHER,
+    COALESCE_CUT_CALL,
+    COALESCE_CUT_ATOMIC, /* or volatile */
+    COALESCE_CUT_LANES,  /* shuffle, vote, match */
+    COALESCE_CUT_BARRIER
+} coalesce_cut;
+
 typedef struct coalesce_access {
     const void    *instruction; /* the reader's */
     coalesce_form  address;
@@ -56,6 +67,7 @@ typedef struct coalesce_access {
     uint32_t       flags;
     uint32_t       bytes;    /* of one lane: 1, 2, 4, 8 or 16 (vectors as a whole) */
     uint32_t       run;      /* equal: nothing but accesses between them forbids motion (L3, L4) */
+    coalesce_cut   cut;      /* before its run; for reasons only */
     uint32_t       position; /* ascending in the function */
     uint32_t       alias_base; /* accesses with different bases != 0, one of them `alone`, do */
     int            alias_alone; /* not alias (noalias arguments, distinct global variables) */
@@ -117,6 +129,7 @@ typedef struct coalesce_group {
     uint32_t            record_bytes; /* R; 0 if there is no stride */
     uint32_t            used_bytes;   /* of R */
     uint32_t            all_bytes;    /* of R, used by all accesses of the function: for findings */
+    coalesce_cut        cut;          /* SPLIT: what stands between its fields */
     uint32_t            between;      /* MAY_ALIAS and the next two: index of what is in the way */
     int                 one_match;    /* copies: source - destination is uniform, proven: G2 for one
                                          of them is enough */
@@ -194,6 +207,9 @@ int coalesce_may_alias(const coalesce_access *a, const coalesce_access *b);
 
 /* A clause for a remark: "the record's first or last word is not accessed ...". */
 const char *coalesce_refusal_text(coalesce_refusal refusal);
+
+/* "a barrier" */
+const char *coalesce_cut_text(coalesce_cut cut);
 
 /* "warp transpose" and so on. */
 const char *coalesce_transform_text(coalesce_transform transform);

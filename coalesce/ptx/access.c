@@ -337,6 +337,7 @@ static int add(ptx_forms *forms, ptx_accesses *accesses, uint32_t index, int one
     access->flags       = m.flags;
     access->bytes       = m.element_bytes * m.elements;
     access->run         = instruction->run;
+    access->cut         = accesses->cut;
     access->position    = index;
     access->copied_from = copied;
     access->loop_depth  = instruction->loop_depth;
@@ -349,6 +350,48 @@ static int add(ptx_forms *forms, ptx_accesses *accesses, uint32_t index, int one
         access->flags |= COALESCE_UNSUPPORTED;
     }
     return 1;
+}
+
+/* What the instruction is to accesses that must not pass it. */
+static coalesce_cut cut_of(const ptx_module *module, const ptx_instruction *instruction)
+{
+    static const struct { const char *root; coalesce_cut cut; } known[] = {
+        { "bar", COALESCE_CUT_BARRIER },    { "barrier", COALESCE_CUT_BARRIER },
+        { "atom", COALESCE_CUT_ATOMIC },    { "red", COALESCE_CUT_ATOMIC },
+        { "shfl", COALESCE_CUT_LANES },     { "vote", COALESCE_CUT_LANES },
+        { "match", COALESCE_CUT_LANES },    { "redux", COALESCE_CUT_LANES },
+        { "activemask", COALESCE_CUT_LANES }, { "call", COALESCE_CUT_CALL },
+    };
+
+    if (instruction->effect == PTX_BRANCH) {
+        return COALESCE_CUT_BRANCH;
+    }
+    if ((instruction->effect == PTX_LOAD) || (instruction->effect == PTX_STORE)) {
+        return COALESCE_CUT_ATOMIC;
+    }
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (ptx_part_is(module, instruction, 0, known[i].root)) {
+            return known[i].cut;
+        }
+    }
+    return COALESCE_CUT_OTHER;
+}
+
+/* Notes in accesses->cut what begins the run of instruction `index`. */
+static void note_cut(const ptx_forms *forms, uint32_t index, ptx_accesses *accesses)
+{
+    const ptx_instruction *code = &forms->module->instruction[forms->function->instruction];
+    coalesce_cut           cut;
+
+    if ((index == 0) || (code[index].run == code[index - 1].run)) {
+        return;
+    }
+    cut = ptx_is_fence(forms->module, &code[index - 1]) ? cut_of(forms->module, &code[index - 1])
+                                                        : COALESCE_CUT_BRANCH;
+    if ((accesses->count > accesses->cut_at) || (cut > accesses->cut)) {
+        accesses->cut = cut;
+    }
+    accesses->cut_at = accesses->count;
 }
 
 int ptx_accesses_of(ptx_forms *forms, ptx_accesses *accesses_p)
@@ -364,6 +407,7 @@ int ptx_accesses_of(ptx_forms *forms, ptx_accesses *accesses_p)
     for (uint32_t i = 0; fine && (i < function->instructions); i++) {
         const ptx_effect effect = forms->module->instruction[function->instruction + i].effect;
 
+        note_cut(forms, i, accesses_p);
         if ((effect == PTX_LOAD) || (effect == PTX_STORE) || (effect == PTX_ATOMIC)) {
             fine = add(forms, accesses_p, i, one_thread[i]);
         }

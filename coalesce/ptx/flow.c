@@ -245,8 +245,7 @@ int ptx_is_touched(const ptx_function *function, const ptx_module *module, uint3
 
 /* ---- order ---- */
 
-/* Nothing moves across it. */
-static int is_fence(const ptx_module *module, const ptx_instruction *instruction)
+int ptx_is_fence(const ptx_module *module, const ptx_instruction *instruction)
 {
     static const char *const strong[] = { "volatile", "relaxed", "acquire", "release", "mmio",
                                           "cv", "wt" };
@@ -276,7 +275,7 @@ static void number_runs(ptx_module *module, const ptx_function *function)
 
     for (uint32_t i = 0; i < function->instructions; i++) {
         ptx_instruction *instruction = &module->instruction[function->instruction + i];
-        const int        fence       = is_fence(module, instruction);
+        const int        fence       = ptx_is_fence(module, instruction);
 
         while ((next < function->labels) &&
                (module->label[function->label + next].instruction <= i)) {

@@ -316,6 +316,9 @@ uint32_t ptx_definition_before(const ptx_function *function, const ptx_module *m
 /* The instruction that a branch goes to (it may be the count); PTX_NONE: not known. */
 uint32_t ptx_branch_target(const ptx_module *module, const ptx_function *function, uint32_t index);
 
+/* 1: nothing moves across the instruction; a run ends before it and begins after it. */
+int ptx_is_fence(const ptx_module *module, const ptx_instruction *instruction);
+
 /* 1: an instruction in from..to-1 may change (define != 0) or reads the register. */
 int ptx_is_touched(const ptx_function *function, const ptx_module *module, uint32_t reg,
                    uint32_t from, uint32_t to, int define);
@@ -384,6 +387,8 @@ typedef struct ptx_accesses {
     coalesce_access *access; /* .instruction: the ptx_instruction */
     size_t           count;
     size_t           capacity;
+    coalesce_cut     cut;    /* before the run that is being read, */
+    size_t           cut_at; /* after as many accesses */
 } ptx_accesses;
 
 int ptx_accesses_of(ptx_forms *forms, ptx_accesses *accesses_p);
