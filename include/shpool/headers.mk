@@ -26,6 +26,7 @@ shpool_HEADERS += \
 shpoolimpl_HEADERS += \
 	include/shpool/impl/bind.h \
 	include/shpool/impl/calls.h \
+	include/shpool/impl/compat_alone.h \
 	include/shpool/impl/compat_print.h \
 	include/shpool/impl/cuda_status.h \
 	include/shpool/impl/image.h \

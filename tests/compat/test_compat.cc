@@ -238,6 +238,24 @@ template <typename Space> unsigned long long steps_of_pairs()
     return steps[1] - steps[0];
 }
 
+/* A lock that somebody seems to have stays as it is: malloc and free do not look at it. */
+template <typename Space, uint32_t Kind> void lock_kernel(void *arg)
+{
+    tally *t = static_cast<tally *>(arg);
+
+    Space::init(t);
+    simt_addr lock = shpool_compat::view_of(Kind).base + SHPOOL_POOL_LOCK;
+
+    simt_store32(lock, 1);
+    void *p = Space::get(40);
+
+    expect(t, p != nullptr);
+    Space::put(p);
+    expect(t, Space::get(40) == p);
+    expect(t, simt_load32(lock) == 1);
+    simt_global_add32(&t->done, 1);
+}
+
 /* A pool of one thread has no use for a lock, nor for batches of lanes. */
 void test_alone(void **)
 {
@@ -246,6 +264,9 @@ void test_alone(void **)
 
     assert_in_range(steps_of_pairs<warp_space>(), first - first / 50, first + first / 50);
     assert_in_range(steps_of_pairs<warp_best_space>(), best - best / 50, best + best / 50);
+    run(lock_kernel<warp_space, shpool_compat::KIND_WARP>, shape(1, 32, 1, 1, 16384), 16384, 1);
+    run(lock_kernel<list_space, shpool_compat::KIND_LIST>, shape(1, 32, 1, 1, 16384), 16384, 1);
+    run(lock_kernel<tree_space, shpool_compat::KIND_TREE>, shape(1, 32, 1, 1, 16384), 16384, 1);
 }
 
 void test_mixed(void **)

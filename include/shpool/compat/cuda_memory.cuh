@@ -49,6 +49,14 @@
 #include <shpool/impl/global_heap.h>
 #include <shpool/module.h>
 
+#if __has_include(<shpool/allocators/freelist/freelist.h>)
+#include <shpool/allocators/freelist/freelist.h>
+#endif
+#if __has_include(<shpool/allocators/rbtree/rbtree.h>)
+#include <shpool/allocators/rbtree/rbtree.h>
+#endif
+#include <shpool/impl/compat_alone.h>
+
 /* A program's macros of these names, such as configure.h's, must not affect the following code. */
 #pragma push_macro("pool_init")
 #pragma push_macro("pmalloc")
@@ -234,7 +242,7 @@ SIMT_FN void *pmalloc(std::size_t size)
 /** The same from the smallest free block that is large enough. */
 SIMT_FN void *pmalloc_best_fit(std::size_t size)
 {
-    return shpool_compat::allocate<shpool_thread_best_fit_malloc>(shpool_compat::KIND_THREAD, size);
+    return shpool_compat::allocate<shpool_compat::tags_malloc<2>>(shpool_compat::KIND_THREAD, size);
 }
 /** Free memory from pmalloc or pmalloc_best_fit; NULL has no effect. */
 SIMT_FN void pfree(void *p)
@@ -249,23 +257,6 @@ SIMT_FN void pfree(void *p)
     __has_include(<shpool/allocators/warp_best_fit/warp_best_fit.h>)
 #include <shpool/allocators/warp_best_fit/warp_best_fit.h>
 #include <shpool/allocators/warp_first_fit/warp_first_fit.h>
-namespace shpool_compat {
-/* The same pool without its lock and without its batches of lanes, for a single thread. */
-template <uint32_t Best>
-SIMT_FN simt_addr alone_malloc(shpool_view view, uint32_t bytes, uint32_t alignment, uint32_t)
-{
-    return shpool_tags_malloc(view, shpool_tags_want(bytes, alignment), Best);
-}
-SIMT_FN uint32_t alone_free(shpool_view view, simt_addr addr, uint32_t)
-{
-#if defined(ALLOCATOR_DEBUG)
-    return shpool_warp_first_fit_owns_and_free(view, addr);
-#else
-    return shpool_tags_free(view, addr);
-#endif
-}
-} // namespace shpool_compat
-
 /** One pool for threads_per_pool neighbouring threads, any of which may free. */
 namespace warp_pool {
 /** As thread_pool::pool_init; threads_per_pool below 1: no pool, above the block's threads: one. */
@@ -276,29 +267,23 @@ SIMT_FN void pool_init(std::size_t total_bytes, int threads_per_pool = 1)
 }
 SIMT_FN void *pmalloc(std::size_t size)
 {
-    return shpool_compat::allocate<shpool_warp_first_fit_malloc, shpool_compat::alone_malloc<0>>(
+    return shpool_compat::allocate<shpool_warp_first_fit_malloc, shpool_compat::tags_malloc<0>>(
         shpool_compat::KIND_WARP, size);
 }
 SIMT_FN void *pmalloc_best_fit(std::size_t size)
 {
-    return shpool_compat::allocate<shpool_warp_best_fit_malloc, shpool_compat::alone_malloc<1>>(
+    return shpool_compat::allocate<shpool_warp_best_fit_malloc, shpool_compat::tags_malloc<2>>(
         shpool_compat::KIND_WARP, size);
 }
 SIMT_FN void pfree(void *p)
 {
-    shpool_compat::release<SHPOOL_COMPAT_FREE(warp_first_fit), shpool_compat::alone_free>(
+    shpool_compat::release<SHPOOL_COMPAT_FREE(warp_first_fit), shpool_compat::tags_free>(
         shpool_compat::KIND_WARP, p);
 }
 } // namespace warp_pool
 #define SHPOOL_COMPAT_WARP 1
 #endif
 
-#if __has_include(<shpool/allocators/freelist/freelist.h>)
-#include <shpool/allocators/freelist/freelist.h>
-#endif
-#if __has_include(<shpool/allocators/rbtree/rbtree.h>)
-#include <shpool/allocators/rbtree/rbtree.h>
-#endif
 #include <shpool/impl/compat_print.h>
 
 /* A namespace of plain names, and its older counterpart. */
@@ -311,11 +296,11 @@ SIMT_FN void pfree(void *p)
     } \
     SIMT_FN void *pmalloc(std::size_t size) \
     { \
-        return shpool_compat::allocate<shpool_##_name##_malloc>(shpool_compat::_kind, size); \
+        return shpool_compat::allocate<shpool_compat::_name##_malloc>(shpool_compat::_kind, size); \
     } \
     SIMT_FN void pfree(void *p) \
     { \
-        shpool_compat::release<SHPOOL_COMPAT_FREE(_name)>(shpool_compat::_kind, p); \
+        shpool_compat::release<shpool_compat::_name##_free>(shpool_compat::_kind, p); \
     } \
     SHPOOL_COMPAT_PRINT(_name, _kind) \
     } \
