@@ -80,7 +80,7 @@ static void test_by_hand(void **state)
 static void test_kernels_of_both_routes(void **state)
 {
     (void)state;
-    compare_all("both.ptx", trial_both, trial_both_count, 0, 12);
+    compare_all("both.ptx", trial_both, trial_both_count, 0, 14);
 }
 
 /* ---- the tests' test: faults in rewritten code are seen ---- */
