@@ -16,7 +16,7 @@
 
 /* Tags of leaves: what is done with the value that the leaf's pointer names. */
 enum { TAG_VALUE = 0, TAG_SIGNED = 1, TAG_UNSIGNED = 2, TAG_PARAMETER = 3, TAG_RUN = 4,
-       TAG_PRODUCT = 5 };
+       TAG_PRODUCT = 5, TAG_CHOICE = 16 };
 
 int ptx_forms_init(ptx_forms *forms, const ptx_module *module, const ptx_function *function)
 {
@@ -144,11 +144,27 @@ static coalesce_form whole(ptx_forms *forms, const ptx_instruction *instruction,
     return coalesce_form_leaf(&forms->leaves, &changing);
 }
 
+/* The number of values in the form that lanes chose by data: see either(). */
+static uint32_t choices_in(const ptx_forms *forms, const coalesce_form *form)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; form->known && (i < form->terms); i++) {
+        for (uint32_t k = 0; k < form->term[i].factors; k++) {
+            count += forms->leaves.leaf[form->term[i].leaf[k]].tag == TAG_CHOICE;
+        }
+    }
+    return count;
+}
+
 static coalesce_form add_forms(ptx_forms *forms, const ptx_instruction *instruction,
                                const coalesce_form *a, const coalesce_form *b, int64_t sign)
 {
     const coalesce_form sum = coalesce_form_add(a, b, sign);
 
+    if (choices_in(forms, &sum) > 1) {
+        return leaf(forms, instruction, TAG_VALUE, COALESCE_IRREGULAR, 0);
+    }
     return sum.known ? sum : whole(forms, instruction,
                                    coalesce_leaf_of_sum(&forms->leaves, a, b, sign));
 }
@@ -310,7 +326,32 @@ static coalesce_form or_as_add(ptx_forms *forms, const ptx_instruction *instruct
     return coalesce_form_add(&a, &b, 1);
 }
 
-/* min(i, n - 1), and i > 0 ? i - 1 : 0: usually advances with i. */
+/* selp by what was loaded: lanes choose differently. */
+static int is_chosen_by_data(ptx_forms *forms, const ptx_instruction *instruction)
+{
+    const ptx_module      *module   = forms->module;
+    const ptx_operand     *by       = ptx_operand_of(forms, instruction, 3);
+    const ptx_register    *reg      = (by->kind == PTX_REGISTER)
+                                          ? &module->reg[module->reference[by->reference]] : NULL;
+    const ptx_instruction *test;
+
+    if ((reg == NULL) || (reg->definitions != 1)) {
+        return 0;
+    }
+    test = &module->instruction[forms->function->instruction] +
+           forms->function->definition[reg->first_definition];
+    for (uint32_t i = 1; ptx_part_is(module, test, 0, "setp") && (i < test->operands); i++) {
+        const coalesce_form form = deep_operand(forms, ptx_operand_of(forms, test, i));
+
+        if (coalesce_leaf_of(&forms->leaves, &form).kind == COALESCE_IRREGULAR) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* min(i, n - 1), and i > 0 ? i - 1 : 0: usually advances with i.  One choice by data has two
+ * results, but a choice after a choice, as in a search, leads anywhere. */
 static coalesce_form either(ptx_forms *forms, const ptx_instruction *instruction)
 {
     coalesce_form a = deep_operand(forms, ptx_operand_of(forms, instruction, 1));
@@ -320,7 +361,15 @@ static coalesce_form either(ptx_forms *forms, const ptx_instruction *instruction
     if (!coalesce_leaf_of_either(&forms->leaves, &a, &b, &made)) {
         return opaque(forms, instruction);
     }
-    return whole(forms, instruction, made);
+    if (!is_chosen_by_data(forms, instruction)) {
+        return whole(forms, instruction, made);
+    }
+    if ((choices_in(forms, &a) != 0) || (choices_in(forms, &b) != 0)) {
+        return leaf(forms, instruction, TAG_VALUE, COALESCE_IRREGULAR, 0);
+    }
+    made.value = instruction;
+    made.tag   = TAG_CHOICE;
+    return coalesce_form_leaf(&forms->leaves, &made);
 }
 
 /* A loaded value is the same in all lanes if its address is, but nothing proves that. */

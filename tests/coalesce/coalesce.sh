@@ -271,7 +271,7 @@ cp lint.ptx "$tmp/programs/sub/a b.ptx"
 cp "$tmp/bad.ptx" "$tmp/programs"
 survey=$src/tools/coalesce/survey.sh
 expect 0 '^1 files linted, 1 refused, [1-9]' sh "$survey" -t "$tool" "$tmp/programs"
-expect 0 ' 7 .* 2 .* 3 .* 2 .*sub/a b.ptx$' sh "$survey" -t "$tool" "$tmp/programs"
+expect 0 ' 7 .* 2 .* 8 .* 2 .*sub/a b.ptx$' sh "$survey" -t "$tool" "$tmp/programs"
 sh "$survey" -t "$tool" -o "$tmp/found" -n 4 "$tmp/programs" >"$tmp/survey"
 expect 0 '^4$' grep -c '^lint.cu:' "$tmp/survey"
 expect 0 '^[1-9]' grep -c 'warning: one_field' "$tmp/found"

@@ -196,3 +196,14 @@ extern "C" __global__ __launch_bounds__(16) void columns16(float *d, const float
     }
     d[threadIdx.x] = tile[0][threadIdx.x] + tile[15][15 - threadIdx.x];
 }
+
+// A search: after the first step lanes are at places that depend on what they have loaded.
+extern "C" __global__ void searched(float *d, const float *s, const float *table)
+{
+    int   t = blockIdx.x * blockDim.x + threadIdx.x, at = 64;
+    float x = s[t];
+    for (int jump = 32; jump > 0; jump /= 2) {
+        at = (x < table[at]) ? at - jump : at + jump;
+    }
+    d[t] = table[at];
+}
