@@ -10,6 +10,9 @@
 static const char *const reuses[] = { "same", "done", "wait" };
 static const char *const memories[] = { "auto", "driver", "vmm" };
 
+/* Default of `wait`: about as long as a step of a small program takes. */
+#define WAIT_US 20000u
+
 /* ---- malloc and free ---- */
 
 static inline void remove_head(bins_lists *lists, bins_list *list, bins_block *block)
@@ -215,6 +218,9 @@ static shpool_status set_option(bins_self *bins, const char *key, const char *va
         bins->reuse = (status == SHPOOL_OK) ? (bins_reuse)word : bins->reuse;
         return status;
     }
+    if (strcmp(key, "wait") == 0) {
+        return shpool_option_bytes("bins", key, value, 0, 1000000, &bins->waits.longest_us);
+    }
     if (strcmp(key, "peer") == 0) {
         return bins_peer(bins, value);
     }
@@ -322,6 +328,7 @@ static shpool_status bins_create(const shpool_device_setup *setup, void **self_p
     bins->soft = BINS_UNLIMITED;
     atomic_store_explicit(&bins->hard, BINS_UNLIMITED, memory_order_relaxed);
     bins->reuse = BINS_REUSE_WAIT;
+    bins->waits.longest_us = WAIT_US;
     bins->slab_bytes = (uint64_t)512 << 20;
     atomic_store_explicit(&bins->capacity, BINS_UNLIMITED, memory_order_relaxed);
     status = shpool_options_set(setup, bins, (shpool_option_fn)set_option);
@@ -354,6 +361,8 @@ const shpool_device_provider shpool_device_provider_bins = {
             "share=0|1       1: each allocation has mapped memory of its own, in granules of 2M,\n"
             "                and can be exported to other processes [0]\n"
             "slab=BYTES      most bytes of a slab that several large allocations share [512M]\n"
+            "wait=USEC       longest wait of a request for idle memory that is in use, instead of\n"
+            "                new memory beyond the peak of live bytes; 0: none [20000]\n"
             "stable=0|1      1: no stream is destroyed before it was retired [0]\n",
     .create = bins_create,
     .destroy = bins_destroy,

@@ -167,6 +167,13 @@ typedef struct bins_granules {
     cu_access access[BINS_MAX_DEVICES]; /* the own device first, then peers */
 } bins_granules;
 
+/* How long the host waited for memory that is idle but in use. */
+typedef struct bins_waits {
+    uint64_t longest_us; /* for one request; 0: never */
+    uint64_t since_ns;   /* the first one */
+    uint64_t waited_ns;
+} bins_waits;
+
 typedef enum bins_memory { BINS_MEMORY_AUTO, BINS_MEMORY_DRIVER, BINS_MEMORY_VMM } bins_memory;
 
 typedef enum bins_reuse { BINS_REUSE_SAME, BINS_REUSE_DONE, BINS_REUSE_WAIT } bins_reuse;
@@ -185,6 +192,9 @@ typedef struct bins_self {
     uint64_t slab_bytes;          /* largest slab that several large requests share */
     bins_heap heap[2];
     bins_granules granules;
+    uint64_t live_most;           /* most live bytes that a request met since the last trim */
+    uint64_t moved_bytes;         /* unmapped since then */
+    bins_waits waits;
     bins_graph *graphs;
     bins_list pending;            /* oldest at the tail */
     bins_block *unused;           /* records */
@@ -466,6 +476,11 @@ cu_result bins_range_free(bins_self *bins, bins_slab *slab);
 
 /* Add what is still mapped after a refusal to a loss. */
 void bins_range_lose(bins_self *bins, bins_slab *slab, cu_result result, shpool_device_loss *loss);
+
+/* ---- waits of the host (bins/wait.c), under bins.lock ---- */
+
+/* Wait until more frees of a stream are done; 0: they are not, or that takes too long. */
+int bins_wait(bins_self *bins, bins_lane *lane);
 
 /* ---- memory that can be exported (bins/share.c, export.c), under bins.lock ---- */
 

@@ -219,15 +219,16 @@ static cu_ptr address_of(const bins_self *bins, const bins_slab *slab, size_t pl
     return (cu_ptr)slab->base + (cu_ptr)place * bins->granules.bytes;
 }
 
-static cu_result unmap(bins_self *bins, bins_slab *slab, size_t place)
+/* One call for all of them: it is the call that takes the time. */
+static cu_result unmap(bins_self *bins, bins_slab *slab, size_t place, size_t count)
 {
     bins_granules *g = &bins->granules;
     cu_result result = bins->lanes.device->cu->granule_unmap(address_of(bins, slab, place),
-                                                             g->bytes);
+                                                             count * g->bytes);
 
-    if (result == CU_SUCCESS) {
-        g->spare[g->spares++] = slab->granule[place];
-        slab->granule[place] = 0;
+    for (size_t i = place; (i < place + count) && (result == CU_SUCCESS); i++) {
+        g->spare[g->spares++] = slab->granule[i];
+        slab->granule[i] = 0;
         slab->driver_bytes -= g->bytes;
     }
     return result;
@@ -250,7 +251,7 @@ static cu_result map(bins_self *bins, bins_slab *slab, size_t place)
 static void clear(bins_self *bins, bins_slab *slab, size_t first, size_t count)
 {
     for (size_t i = first; i < first + count; i++) {
-        if ((slab->granule[i] != 0) && (unmap(bins, slab, i) != CU_SUCCESS)) {
+        if ((slab->granule[i] != 0) && (unmap(bins, slab, i, 1) != CU_SUCCESS)) {
             bins->granules.stuck++;
         }
     }
@@ -302,8 +303,11 @@ size_t bins_granules_unmap(bins_self *bins, bins_slab *slab, size_t first, size_
     if (!shpool_device_enter_quietly(device, &left)) {
         return 0;
     }
-    while ((done < count) &&
-           (unmap(bins, slab, top ? first + count - 1 - done : first + done) == CU_SUCCESS)) {
+    if (unmap(bins, slab, first, count) == CU_SUCCESS) {
+        done = count;
+    }
+    while ((done < count) && /* as many as the driver takes back */
+           (unmap(bins, slab, top ? first + count - 1 - done : first + done, 1) == CU_SUCCESS)) {
         done++;
     }
     shpool_device_leave(device, left);

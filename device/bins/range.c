@@ -8,13 +8,14 @@
  * are mapped, and searched first, as in other slabs; after its warm-up a program needs no more.  If
  * no free block fits, the one that needs the fewest granules grows into the hole beside it.
  * Granules come, in this order, from
+ *   new     from the driver, as long as less than a twentieth of the reserved bytes is idle, or
+ *           they exceed the peak of live bytes by less than a fortieth to an eighteenth
  *   spare   mapped nowhere
- *   idle    whole granules of other free blocks whose work has finished, smallest blocks first;
- *           only if more than a twentieth of the reserved bytes is idle (16 MiB in small programs),
- *           or the driver has no memory left
- *   new     from the driver
+ *   idle    whole granules of other free blocks whose work has finished, smallest blocks first
+ *   new     once more
  * So idle memory collects where the large blocks are, and moves become rare.  A free block that a
- * stream has not finished with is not moved: unmapping does not wait, and the host must not wait.
+ * stream has not finished with is not moved, because unmapping does not wait.  The host waits for
+ * this stream's own (wait.c) if otherwise the reserved bytes would grow beyond that part.
  *
  * Blocks share granules with their neighbours, and only granules entirely inside a free block can
  * move: each piece of free memory keeps less than two granules.
@@ -26,10 +27,18 @@
 /* Granules of a range of the small heap: its table of blocks has an entry for 256 bytes. */
 #define SMALL_GRANULES 32u
 
-/* Limit of idle memory above which granules are moved instead of created: a fraction of the
- * reserved bytes, or a number of granules in small programs. */
-#define IDLE_PART     20u
+/* Granules are created instead of moved while idle bytes are at most IDLE_PART of the reserved ones,
+ * or while the reserved bytes exceed the peak of live bytes by at most OVER_LEAST to OVER_MOST of
+ * it; in small programs the granules are a number. */
 #define IDLE_GRANULES 8u
+#define IDLE_PART     20u
+#define OVER_LEAST    40u
+#define OVER_MOST     18u
+
+/* The second limit grows by a part of the bytes that were moved: up to OVER_MOST, and beyond by the
+ * other part.  A program that moves memory in each step thus stops doing so one day. */
+#define MOVED_PART  32u
+#define MOVED_LATER 512u
 
 /* Where a block is going to grow: `count` granules from `first` on in a hole. */
 typedef struct site {
@@ -145,6 +154,7 @@ static void reclaim_from(bins_self *bins, bins_block *block, size_t spares)
     if (get_records(bins, record)) {
         got = bins_granules_unmap(bins, block->slab, first, count, top);
     }
+    bins->moved_bytes += got * granule;
     if (got > 0) {
         first += top ? count - got : 0;
         put_hole(bins, carve(&block->slab->heap->bins, block,
@@ -472,28 +482,80 @@ static shpool_status fill(bins_self *bins, const site *s, const shpool_timeline 
     return status;
 }
 
-/* Moving granules is for more than the pieces that every heap has: below that, new ones cost no
- * more, and free memory stays in one piece. */
-static int is_much_idle(bins_self *bins)
+/* A part of some bytes, or the number of granules for small programs. */
+static uint64_t part_of(const bins_self *bins, uint64_t part)
 {
-    uint64_t most = bins->count.driver_bytes / IDLE_PART;
     uint64_t few = IDLE_GRANULES * (uint64_t)bins->granules.bytes;
 
-    return bins_idle_bytes(bins) > ((most > few) ? most : few);
+    return (part > few) ? part : few;
 }
 
-/* This stream's finished blocks may move as well; others' are queried before. */
-static void gather(bins_self *bins, bins_lane *lane, const site *s)
+/* Reserved bytes above the peak of live ones. */
+static uint64_t over_most(const bins_self *bins)
+{
+    uint64_t most = bins->live_most / OVER_MOST;
+    uint64_t part = bins->live_most / OVER_LEAST + bins->moved_bytes / MOVED_PART;
+
+    return part_of(bins, ((part < most) ? part : most) + bins->moved_bytes / MOVED_LATER);
+}
+
+/* Granules that the driver may be asked for before others are moved.  The limit is the peak's, not
+ * of what is live now: between two peaks much memory is idle, and each move costs the host time. */
+static size_t may_create(bins_self *bins, size_t need)
+{
+    uint64_t held = bins->count.driver_bytes;
+    uint64_t idle = bins_idle_bytes(bins);
+    uint64_t live = ((held > idle) ? held - idle : 0) + need;
+    uint64_t most;
+
+    bins->live_most = (live > bins->live_most) ? live : bins->live_most;
+    if (idle <= part_of(bins, held / IDLE_PART)) {
+        return SIZE_MAX;
+    }
+    most = bins->live_most + over_most(bins);
+    return (most > held) ? (size_t)((most - held) / bins->granules.bytes) : 0;
+}
+
+/* 1: the stream has freed whole granules of a heap, and not finished with them. */
+static int is_pending(bins_self *bins, const bins_heap *heap, const bins_lane *lane,
+                      const bins_block *hole)
+{
+    unsigned class = bins_class(bins->granules.bytes);
+
+    for (; (class = bins_next_class(&heap->bins, class)) < BINS_CLASSES; class++) {
+        for (bins_block *b = heap->bins.list[class].head; b != NULL; b = b->next) {
+            size_t first;
+
+            if ((b->last == &lane->timeline) && !bins_is_done(b) && (b->slab->granule != NULL) &&
+                (b != hole->below) && (b != hole->above) &&
+                (whole_granules(bins, b, &first) > 0)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Spare granules for a site.  This stream's finished blocks may move as well, and the others when
+ * the stream has finished with them; other streams' are queried before. */
+static void gather(bins_self *bins, bins_lane *lane, const site *s, size_t spares)
 {
     bins_poll(bins, lane);
-    reclaim_all(bins, missing(s), s->hole);
+    reclaim_all(bins, spares, s->hole);
+    while ((bins->granules.spares < spares) &&
+           (is_pending(bins, &bins->heap[1], lane, s->hole) ||
+            is_pending(bins, &bins->heap[0], lane, s->hole)) &&
+           bins_wait(bins, lane)) {
+        reclaim_all(bins, spares, s->hole);
+    }
 }
 
 shpool_status bins_range_grow(bins_self *bins, bins_heap *heap, size_t need, bins_lane *lane)
 {
     const shpool_timeline *timeline = &lane->timeline;
     shpool_status status;
-    int gathered;
+    size_t lacking;
+    size_t create;
     site s;
 
     bins->refusal = CU_ERROR_OUT_OF_MEMORY;
@@ -509,14 +571,15 @@ shpool_status bins_range_grow(bins_self *bins, bins_heap *heap, size_t need, bin
         }
         s = find_site(bins, heap, need, timeline);
     }
-    gathered = is_much_idle(bins);
-    if (gathered) {
-        gather(bins, lane, &s);
+    lacking = missing(&s);
+    create = may_create(bins, need);
+    if (create < lacking) {
+        gather(bins, lane, &s, lacking - create);
     }
     status = fill(bins, &s, timeline);
     if ((status == SHPOOL_ERR_NO_MEMORY) && (bins->refusal == CU_ERROR_OUT_OF_MEMORY) &&
-        !gathered) {
-        gather(bins, lane, &s);
+        (create > 0)) {
+        gather(bins, lane, &s, lacking);
         status = fill(bins, &s, timeline);
     }
     return status;

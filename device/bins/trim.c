@@ -92,6 +92,8 @@ shpool_status bins_trim(void *self, size_t keep_bytes)
     bins_merge_all(bins);
     idle = bins_idle_bytes(bins);
     release(bins, (idle > keep_bytes) ? idle - keep_bytes : 0);
+    bins->live_most = 0;
+    bins->moved_bytes = 0;
     shpool_mutex_unlock(&bins->lock);
     bins_capture_restore(bins, mode);
     return SHPOOL_OK;

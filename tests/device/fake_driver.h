@@ -55,6 +55,10 @@ void fake_work(shpool_stream stream, const void *ptr, size_t bytes);
 void fake_finish(shpool_stream stream);
 void fake_finish_all(void);
 
+/* From now on the GPU lags: when work is submitted, all of that stream but the latest `pieces` has
+ * finished, and each query of an event finishes one piece more.  0: work finishes as above. */
+void fake_lag(unsigned pieces);
+
 /* Violations since fake_start(), and the text of the first one. */
 unsigned fake_violations(void);
 const char *fake_first_violation(void);

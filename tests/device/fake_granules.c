@@ -220,17 +220,15 @@ static int is_in_use(const fake_memory *m)
     return 0;
 }
 
-static cu_result f_granule_unmap(cu_ptr ptr, size_t bytes)
+static fake_memory *mapped_at(const char *ptr, size_t bytes)
 {
-    fake_memory *m;
+    fake_memory *m = fake_find(ptr);
 
-    FAKE_ENTER(granule_unmap)
-    m = fake_find(to_ptr(ptr));
-    if ((m == NULL) || (m->start != NULL) || (m->ptr != to_ptr(ptr)) || (m->bytes != bytes)) {
-        fake_violate("cuMemUnmap of %zu bytes at %p, where no granule of that size is mapped",
-                     bytes, (void *)to_ptr(ptr));
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
-    }
+    return ((m != NULL) && (m->start == NULL) && (m->ptr == ptr) && (m->bytes <= bytes)) ? m : NULL;
+}
+
+static void unmap(fake_memory *m)
+{
     if (is_in_use(m)) {
         fake_violate("cuMemUnmap at %p of what a stream has not finished with", (void *)m->ptr);
     }
@@ -238,6 +236,27 @@ static cu_result f_granule_unmap(cu_ptr ptr, size_t bytes)
     m->ptr = NULL;
     if (m->released) {
         fake_give(m);
+    }
+}
+
+/* Whole granules, without a gap between them. */
+static cu_result f_granule_unmap(cu_ptr ptr, size_t bytes)
+{
+    fake_memory *m;
+
+    FAKE_ENTER(granule_unmap)
+    for (size_t done = 0; done < bytes; done += m->bytes) {
+        m = mapped_at(to_ptr(ptr) + done, bytes - done);
+        if (m == NULL) {
+            fake_violate("cuMemUnmap of %zu bytes at %p, where no granules of that size are mapped",
+                         bytes, (void *)to_ptr(ptr));
+            FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        }
+    }
+    for (size_t done = 0, step; done < bytes; done += step) {
+        m = mapped_at(to_ptr(ptr) + done, bytes - done);
+        step = m->bytes;
+        unmap(m);
     }
     FAKE_LEAVE(CU_SUCCESS);
 }

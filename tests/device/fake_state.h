@@ -98,6 +98,7 @@ typedef struct fake_state {
     size_t most_addresses;
     int unknown_attribute;              /* 0: none */
     void (*on_sync)(void);
+    unsigned lag;                       /* pieces of work that are not finished; 0: all */
     unsigned capturing;                 /* streams that do */
     unsigned graphs;
     unsigned hidden;                    /* devices before the first one, as CUDA_VISIBLE_DEVICES */

@@ -56,6 +56,10 @@ void fake_submit(unsigned number)
     fake_join(line->knows, fake.host);
     join_legacy(number);
     line->knows[number] = ++line->submitted;
+    if ((fake.lag > 0) && (line->submitted > fake.lag) &&
+        (fake.done[number] < line->submitted - fake.lag)) {
+        fake.done[number] = line->submitted - fake.lag;
+    }
 }
 
 static void finish_line(unsigned number)
@@ -368,6 +372,13 @@ void fake_finish_all(void)
     for (unsigned i = 0; i < fake.lines; i++) {
         finish_line(i);
     }
+    pthread_mutex_unlock(&fake_lock);
+}
+
+void fake_lag(unsigned pieces)
+{
+    pthread_mutex_lock(&fake_lock);
+    fake.lag = pieces;
     pthread_mutex_unlock(&fake_lock);
 }
 

@@ -342,8 +342,8 @@ static void run_host(const char *spec, unsigned step)
 }
 
 static const char *const specs[] = {
-    "bins:memory=driver", "bins:memory=driver,soft=16M,capacity=8M", "bins:memory=vmm",
-    "bins:memory=vmm,soft=16M,capacity=8M", "buckets",
+    "bins:memory=driver", "bins:memory=driver,soft=16M,capacity=8M", "bins:memory=vmm,wait=0",
+    "bins:memory=vmm,soft=16M,capacity=8M,wait=0", "buckets",
     "buckets:mode=total,capacity=4M,max_object=1M",
     "simple", "async", "stats|limit:bytes=1G|lock|fault:nth=9|bins", "guard|simple",
     "guard:poison=0|stats|buckets", "limit:bytes=40M|async",

@@ -90,8 +90,8 @@ static void test_every_call_of_bins_fails_in_turn(void **state)
     (void)state;
     run("bins:memory=driver", CU_ERROR_OUT_OF_MEMORY);
     run("bins:memory=driver,soft=16M", CU_ERROR_INVALID_VALUE);
-    run("bins:memory=vmm", CU_ERROR_OUT_OF_MEMORY);
-    run("bins:memory=vmm,soft=16M", CU_ERROR_INVALID_VALUE);
+    run("bins:memory=vmm,wait=0", CU_ERROR_OUT_OF_MEMORY);
+    run("bins:memory=vmm,soft=16M,wait=0", CU_ERROR_INVALID_VALUE);
 }
 
 static void test_every_call_of_the_others_fails_in_turn(void **state)

@@ -5,7 +5,7 @@
 
 #include "tools/bench/memory/loads.h"
 
-/* If the GPU lags, it lags by at most this number of requests, about a step of the loops. */
+/* If the GPU lags, it lags by this number of requests, about a step of the loops. */
 #define BEHIND 1000u
 
 static struct {
@@ -29,9 +29,6 @@ static void be_busy(void)
 {
     if (asked.small != NULL) {
         fake_work(NULL, asked.small, 256);
-        if (asked.requests % BEHIND == 0) {
-            fake_finish_all();
-        }
     }
 }
 
@@ -86,6 +83,7 @@ static unsigned permille(const char *spec, unsigned load, int behind)
     open_allocator(spec, 0, &allocator);
     small = get(allocator, 256, NULL);
     asked.small = behind ? small : NULL;
+    fake_lag(behind ? BEHIND : 0);
     assert_int_equal(0, loads[load].run(&memory, loads[load].steps));
     put(allocator, small, NULL);
     assert_int_equal(0, live_bytes(allocator));
@@ -110,18 +108,22 @@ static void test_large_slabs_hold_little_more_than_is_asked_for(void **state)
 /* However sizes vary, and also where the host is far ahead of the GPU. */
 static void test_virtual_memory_holds_what_is_live(void **state)
 {
-    static const unsigned most[LOADS_COUNT] = { 1060, 1060, 1030, 1060 };
+    /* reserved bytes, and the latest request that needs the driver, in thousandths; the fourth and
+     * the last load never repeat their sizes, and in the small ones memory moves */
+    static const struct { unsigned most; unsigned latest; } bound[LOADS_COUNT] = {
+        { 1060, 650 }, { 1060, 650 }, { 1030, 650 }, { 1060, 1000 },
+        { 1060, 1000 }, { 1060, 1000 }, { 1066, 1000 },
+    };
 
     (void)state;
     for (unsigned i = 0; i < LOADS_COUNT; i++) {
         for (int behind = 0; behind < 2; behind++) {
-            unsigned found = permille("bins:memory=vmm", i, behind);
+            unsigned found = permille("bins:memory=vmm,wait=1000000", i, behind);
 
-            if (found > most[i]) {
-                fail_msg("%s, behind %d: %u of %u", loads[i].name, behind, found, most[i]);
+            if (found > bound[i].most) {
+                fail_msg("%s, behind %d: %u of %u", loads[i].name, behind, found, bound[i].most);
             }
-            /* 26 of 40 steps, and then nothing */
-            if ((i != LOADS_COUNT - 1) && (asked.latest > asked.requests * 26 / 40)) {
+            if (1000ull * asked.latest > (uint64_t)asked.requests * bound[i].latest) {
                 fail_msg("%s, behind %d: the driver is called at request %u of %u", loads[i].name,
                          behind, asked.latest, asked.requests);
             }

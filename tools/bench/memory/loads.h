@@ -6,7 +6,7 @@
 #ifndef SHPOOL_BENCH_LOADS_H
 #define SHPOOL_BENCH_LOADS_H
 
-#include "train.h"
+#include "small.h"
 
 #define LOADS_STAGES  4u
 #define LOADS_BLOCKS  6u  /* of a stage, at most */
@@ -203,6 +203,16 @@ static inline int loads_lengths(const train_memory *memory, unsigned steps)
     return train_run(memory, steps, 1);
 }
 
+static inline int loads_small(const train_memory *memory, unsigned steps)
+{
+    return small_run(memory, steps, 0);
+}
+
+static inline int loads_small_lengths(const train_memory *memory, unsigned steps)
+{
+    return small_run(memory, steps, 1);
+}
+
 typedef struct loads_load {
     const char *name;
     int (*run)(const train_memory *memory, unsigned steps);
@@ -214,6 +224,9 @@ static const loads_load loads[] = {
     { "lengths", loads_lengths, 40 },
     { "images", loads_images, 40 },
     { "caches", loads_caches, 80 },
+    { "small, one length", loads_small, 26 },
+    { "small, lengths", loads_small_lengths, 40 },
+    { "caches that grow", small_caches, 104 },
 };
 
 #define LOADS_COUNT (sizeof(loads) / sizeof(loads[0]))

@@ -2,6 +2,7 @@
 shpool_bench_SOURCES += \
 	tools/bench/memory/common.c \
 	tools/bench/memory/loads.h \
+	tools/bench/memory/small.h \
 	tools/bench/memory/memory.c \
 	tools/bench/memory/memory.h \
 	tools/bench/memory/replay.c \
