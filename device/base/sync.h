@@ -56,6 +56,12 @@ static inline void shpool_spin_wait(shpool_spin *lock)
     } while (atomic_load_explicit(&lock->held, memory_order_relaxed));
 }
 
+static inline int shpool_spin_try(shpool_spin *lock)
+{
+    /* acquire: pairs with the release of the previous holder */
+    return !atomic_exchange_explicit(&lock->held, 1, memory_order_acquire);
+}
+
 static inline void shpool_spin_lock(shpool_spin *lock)
 {
     /* acquire: pairs with the release of the previous holder */

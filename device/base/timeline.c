@@ -311,10 +311,17 @@ static shpool_timeline *find_locked(shpool_timelines *table, shpool_stream strea
     shpool_timeline *t = atomic_load_explicit(&table->all, memory_order_relaxed);
 
     /* stream, thread and gone are also written under table->lock */
-    while ((t != NULL) && (t->gone || (t->stream != stream) || (t->thread != thread))) {
+    while ((t != NULL) && ((t->home != t) || t->gone || (t->stream != stream) ||
+                           (t->thread != thread))) {
         t = t->next;
     }
     return t;
+}
+
+static shpool_timeline *shard_of(shpool_timeline *home, unsigned which)
+{
+    /* acquire: pairs with the release in add_shard() */
+    return atomic_load_explicit(&home->shard[which], memory_order_acquire);
 }
 
 /* Whether all frees are done.  While streams capture, only what is known counts: the question would
@@ -326,14 +333,31 @@ static int has_finished(shpool_timelines *table, shpool_timeline *t)
                ? shpool_timeline_is_done(t, t->seq) : shpool_timeline_poll(table, t);
 }
 
+/* The same of a stream's shards. */
+static int have_finished(shpool_timelines *table, shpool_timeline *home)
+{
+    int finished = 1;
+
+    for (unsigned i = 0; finished && (i < SHPOOL_TIMELINE_SHARDS); i++) {
+        shpool_timeline *t = shard_of(home, i);
+
+        if (t != NULL) {
+            shpool_spin_lock(&t->lock);
+            finished = has_finished(table, t);
+            shpool_spin_unlock(&t->lock);
+        }
+    }
+    return finished;
+}
+
 /* A timeline whose stream is gone and has finished can be reused for another stream: its numbers
- * continue, so that all older ones stay done. */
+ * continue, so that all older ones stay done.  The shards of that stream stay with it. */
 static shpool_timeline *recycle(shpool_timelines *table)
 {
     shpool_timeline *t = atomic_load_explicit(&table->all, memory_order_relaxed);
 
     for (; t != NULL; t = t->next) {
-        if (t->gone) {
+        if ((t->home == t) && t->gone && have_finished(table, t)) {
             shpool_spin_lock(&t->lock);
             if (has_finished(table, t)) {
                 return t;
@@ -344,6 +368,25 @@ static shpool_timeline *recycle(shpool_timelines *table)
     return NULL;
 }
 
+/* A new one, in no stream's use, which is not yet in the list; NULL: no memory. */
+static shpool_timeline *create(const shpool_timelines *table, shpool_timeline *home)
+{
+    shpool_timeline *t = aligned_alloc(SHPOOL_CACHE_LINE, table->lane_bytes);
+
+    if (t != NULL) {
+        memset(t, 0, table->lane_bytes);
+        t->gone = 1;
+        t->home = (home != NULL) ? home : t;
+    }
+    return t;
+}
+
+static void publish(shpool_timelines *table, shpool_timeline *t)
+{
+    t->next = atomic_load_explicit(&table->all, memory_order_relaxed);
+    atomic_store_explicit(&table->all, t, memory_order_release);
+}
+
 /* Returns it locked; NULL: no memory. */
 static shpool_timeline *make(shpool_timelines *table)
 {
@@ -352,13 +395,10 @@ static shpool_timeline *make(shpool_timelines *table)
     if (t != NULL) {
         return t;
     }
-    t = aligned_alloc(SHPOOL_CACHE_LINE, table->lane_bytes);
+    t = create(table, NULL);
     if (t != NULL) {
-        memset(t, 0, table->lane_bytes);
         shpool_spin_lock(&t->lock);
-        t->gone = 1;
-        t->next = atomic_load_explicit(&table->all, memory_order_relaxed);
-        atomic_store_explicit(&table->all, t, memory_order_release);
+        publish(table, t);
         atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed);
     }
     return t;
@@ -378,6 +418,33 @@ static void begin(shpool_timelines *table, shpool_timeline *t, shpool_stream str
     t->wanted = (t->stable && (thread == 0)) ||
                 (atomic_load_explicit(&table->count, memory_order_relaxed) < 2)
                     ? 0 : SHPOOL_TIMELINE_WANTED;
+}
+
+/* A shard is as its stream's first one; both are locked, or not yet published. */
+static void follow(shpool_timeline *shard, const shpool_timeline *home)
+{
+    shard->incarnation++;
+    shard->stream = home->stream;
+    shard->thread = home->thread;
+    shard->id = home->id;
+    shard->named = 0;
+    shard->stable = home->stable;
+    shard->gone = home->gone;
+    shard->wanted = (home->stable || home->gone) ? 0 : SHPOOL_TIMELINE_WANTED;
+}
+
+/* The first one has changed, and is locked. */
+static void follow_all(shpool_timeline *home)
+{
+    for (unsigned i = 0; i < SHPOOL_TIMELINE_SHARDS; i++) {
+        shpool_timeline *t = shard_of(home, i);
+
+        if (t != NULL) {
+            shpool_spin_lock(&t->lock);
+            follow(t, home);
+            shpool_spin_unlock(&t->lock);
+        }
+    }
 }
 
 #define ID_UNKNOWN (~0ull)
@@ -416,6 +483,56 @@ static void remember(const shpool_timelines *table, shpool_timeline *t)
     };
 }
 
+/* The thread's shard of a stream, new if need be; table->lock is held, no timeline's is.  NULL: no
+ * memory, or the first one is the thread's. */
+static shpool_timeline *add_shard(shpool_timelines *table, shpool_timeline *home)
+{
+    unsigned which = (unsigned)(shpool_thread_number() % SHPOOL_TIMELINE_SHARDS);
+    shpool_timeline *t = (which > 0) ? shard_of(home, which) : NULL;
+
+    if ((t != NULL) || (which == 0)) {
+        return t;
+    }
+    t = create(table, home);
+    if (t != NULL) {
+        shpool_spin_lock(&home->lock);
+        follow(t, home);
+        shpool_spin_unlock(&home->lock);
+        publish(table, t);
+        /* release: pairs with the acquire in shard_of() */
+        atomic_store_explicit(&home->shard[which], t, memory_order_release);
+    }
+    return t;
+}
+
+void shpool_timeline_crowded(shpool_timelines *table, shpool_timeline_seen *seen)
+{
+    shpool_timeline *home = seen->timeline->home;
+    shpool_timeline *t;
+
+    if (!table->shards || (++seen->taken < SHPOOL_TIMELINE_PATIENCE)) {
+        return;
+    }
+    seen->taken = 0;
+    if (home != seen->timeline) {
+        return; /* another thread's number gives the same shard */
+    }
+    shpool_mutex_lock(&table->lock);
+    t = home->gone ? NULL : add_shard(table, home); /* gone changes under table->lock, too */
+    if (t != NULL) {
+        shpool_spin_lock(&home->lock);
+        /* otherwise the handle means another stream by now, which the caller finds */
+        if (home->incarnation == seen->incarnation) {
+            shpool_spin_lock(&t->lock);
+            seen->timeline = t;
+            seen->incarnation = t->incarnation;
+            shpool_spin_unlock(&t->lock);
+        }
+        shpool_spin_unlock(&home->lock);
+    }
+    shpool_mutex_unlock(&table->lock);
+}
+
 /* If the stream was passed to record_stream, its last use also has a number; an event covers it if
  * the stream was retired in time. */
 static void set_gone(shpool_timelines *table, shpool_timeline *t, int record)
@@ -427,6 +544,15 @@ static void set_gone(shpool_timelines *table, shpool_timeline *t, int record)
     t->gone = 1;
     t->incarnation++;
     t->wanted = 0;
+    for (unsigned i = 0; (t->home == t) && (i < SHPOOL_TIMELINE_SHARDS); i++) {
+        shpool_timeline *shard = shard_of(t, i);
+
+        if (shard != NULL) {
+            shpool_spin_lock(&shard->lock);
+            set_gone(table, shard, record);
+            shpool_spin_unlock(&shard->lock);
+        }
+    }
 }
 
 /* A stream that is not stable, seen by this thread before: still the same one?  NULL: no; else
@@ -490,6 +616,7 @@ static shpool_timeline *lock_or_make(shpool_timelines *table, shpool_stream stre
         t = make(table);
         if (t != NULL) {
             begin(table, t, stream, thread, id);
+            follow_all(t);
         }
     }
     if (t != NULL) {
@@ -562,6 +689,7 @@ shpool_status shpool_timeline_stable(shpool_timelines *table, shpool_stream stre
         t->id = 0;
         t->wanted = 0;
         t->incarnation++; /* threads that have seen it query again, once */
+        follow_all(t);    /* only first ones are not stable here: shards serve stable streams */
     }
     shpool_spin_unlock(&t->lock);
     return SHPOOL_OK;

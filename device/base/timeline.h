@@ -15,6 +15,10 @@
  * In the last two cases a timeline whose memory others need records at some of the next frees.
  *
  * An allocator's lane begins with a timeline, and the timeline's lock guards the whole lane.
+ *
+ * A stream that several threads use at the same time gets more timelines, its shards: a thread that
+ * often finds the lock taken changes to the shard of its number.  Each shard has numbers and events
+ * of its own.  They belong to one stream, so its memory may go from one to the other immediately.
  */
 #ifndef SHPOOL_DEVICE_TIMELINE_H
 #define SHPOOL_DEVICE_TIMELINE_H
@@ -31,6 +35,12 @@
 #define SHPOOL_TIMELINE_WANTED 64u
 
 #pragma GCC visibility push(hidden)
+
+/* Timelines of one stream, its first one included; a power of two. */
+#define SHPOOL_TIMELINE_SHARDS 16u
+
+/* A thread changes to its shard when it found a lock taken this number of times. */
+#define SHPOOL_TIMELINE_PATIENCE 16u
 
 typedef struct shpool_timeline {
     shpool_spin lock;       /* guards the following members, and the lane */
@@ -53,6 +63,10 @@ typedef struct shpool_timeline {
     } ring[SHPOOL_TIMELINE_EVENTS];
     uint64_t snapshot;      /* of seq, for shpool_timelines_sync() */
     struct shpool_timeline *next; /* in shpool_timelines.all; never changes */
+    struct shpool_timeline *home; /* the stream's first one; never changes */
+    /* of the first one: the others, by number, or NULL; each never changes when it is there.
+     * Release: it is initialised; acquire: threads that look for it. */
+    _Atomic(struct shpool_timeline *) shard[SHPOOL_TIMELINE_SHARDS];
 } shpool_timeline;
 
 /* All timelines of one allocator on one device. */
@@ -61,6 +75,7 @@ typedef struct shpool_timelines {
     uint64_t id;            /* of this table among all of the process; never 0, never again */
     size_t lane_bytes;      /* what is allocated for each */
     int assume_stable;
+    int shards;             /* 1: streams may have them */
     pthread_mutex_t lock;   /* guards the assignment of timelines to streams */
     pthread_mutex_t sync_lock; /* guards the snapshots */
     _Atomic(shpool_timeline *) all; /* release: a new one is initialised; acquire: threads that walk
@@ -78,6 +93,7 @@ typedef struct shpool_timeline_seen {
     shpool_timeline *timeline;
     uint64_t incarnation;
     unsigned long long id;  /* to be compared with the driver's; 0: need not */
+    unsigned taken;         /* how often its lock was */
 } shpool_timeline_seen;
 extern SHPOOL_FAST_TLS shpool_timeline_seen shpool_timeline_cache[SHPOOL_TIMELINE_SEEN];
 
@@ -98,6 +114,9 @@ void shpool_timelines_fini(shpool_timelines *table);
 
 shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
                                         shpool_timeline **timeline_p);
+
+/* The lock of what this thread uses is taken: after a while, use the thread's shard instead. */
+void shpool_timeline_crowded(shpool_timelines *table, shpool_timeline_seen *seen);
 
 static inline shpool_timeline_seen *shpool_timeline_slot(const shpool_timelines *table,
                                                          shpool_stream stream)
@@ -121,7 +140,10 @@ static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool
     stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
     seen = shpool_timeline_slot(table, stream);
     if (SHPOOL_LIKELY((seen->table == table->id) && (seen->stream == stream) && (seen->id == 0))) {
-        shpool_spin_lock(&seen->timeline->lock);
+        if (SHPOOL_UNLIKELY(!shpool_spin_try(&seen->timeline->lock))) {
+            shpool_timeline_crowded(table, seen);
+            shpool_spin_lock(&seen->timeline->lock);
+        }
         if (SHPOOL_LIKELY(seen->timeline->incarnation == seen->incarnation)) {
             *timeline_p = seen->timeline;
             return SHPOOL_OK;
@@ -129,6 +151,12 @@ static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool
         shpool_spin_unlock(&seen->timeline->lock);
     }
     return shpool_timeline_lock_slow(table, stream, timeline_p);
+}
+
+/* 1: both belong to one stream, and what was freed on one can be reused on the other. */
+static inline int shpool_timeline_same(const shpool_timeline *a, const shpool_timeline *b)
+{
+    return (a == b) || ((a->home == b->home) && (a->home != NULL)); /* graphs' have none */
 }
 
 /* 1: the free of this number has finished, memory of it may go to any stream. */

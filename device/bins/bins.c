@@ -300,6 +300,7 @@ static shpool_status start(bins_self *bins, const shpool_device *device)
     bins->granules.access[0] = (cu_access){ .location = { 1, device->handle }, .flags = 3 };
     bins->granules.accesses = 1;
     shpool_timelines_init(&bins->lanes, device, sizeof(bins_lane), 0);
+    bins->lanes.shards = 1;
     (void)pthread_mutex_init(&bins->lock, NULL); /* default ones do not fail on Linux */
     return SHPOOL_OK;
 }

@@ -10,14 +10,15 @@
  *   block   a piece of a slab: live, cached in a lane, pending, or free in its heap
  *   lane    belongs to one stream: lists of the blocks that were freed on it, one for each size
  *           class.  They are not merged with their neighbours, so that malloc and free are a pop
- *           and a push
+ *           and a push.  A stream that several threads use at once has several lanes (shards)
  *   heap    the free blocks of all slabs of a kind, merged with their neighbours, in bins by class
  *   class   sizes that differ by less than 1/16
  *
  * Requests below 1 MiB are served from small slabs of 2 MiB, larger ones from a heap of their own,
  * so that small blocks do not keep large slabs from becoming whole again.
  *
- * Locks, in this order: bins.lock, a timeline's lock (which guards its lane), never two of those.
+ * Locks, in this order: bins.lock, a timeline's lock (which guards its lane), never two of those
+ * except in timeline.c.
  * A block that is live or cached is changed under the lock of its lane, `last`: that of its malloc
  * while it is live, of its free when it is cached.  A block that is free, and all links between
  * neighbours, are changed under bins.lock.
@@ -326,7 +327,7 @@ static inline int bins_is_whole(const bins_slab *slab)
 /* 1: work submitted to the timeline's stream may use the block immediately. */
 static inline int bins_usable(const bins_block *block, const shpool_timeline *timeline)
 {
-    return (block->last == NULL) || (block->last == timeline) ||
+    return (block->last == NULL) || shpool_timeline_same(block->last, timeline) ||
            shpool_timeline_is_done(block->last, block->seq);
 }
 

@@ -27,9 +27,9 @@
 /* Granules of a range of the small heap: its table of blocks has an entry for 256 bytes. */
 #define SMALL_GRANULES 32u
 
-/* Granules are created instead of moved while idle bytes are at most IDLE_PART of the reserved ones,
- * or while the reserved bytes exceed the peak of live bytes by at most OVER_LEAST to OVER_MOST of
- * it; in small programs the granules are a number. */
+/* Granules are created instead of moved while idle bytes are at most IDLE_PART of the reserved
+ * ones, or while the reserved bytes exceed the peak of live bytes by at most OVER_LEAST to
+ * OVER_MOST of it; IDLE_GRANULES in small programs. */
 #define IDLE_GRANULES 8u
 #define IDLE_PART     20u
 #define OVER_LEAST    40u
@@ -241,11 +241,12 @@ void bins_range_reclaim(bins_self *bins, size_t spares)
 
 /* ---- where to grow ---- */
 
-/* Bytes beside a hole that the stream may use immediately. */
-static size_t usable_bytes(const bins_block *block, const shpool_timeline *timeline)
+/* Bytes beside a hole that can be merged with it, so that this lane may use them immediately; those
+ * of the stream's other lanes can only when they are done. */
+static size_t usable_bytes(bins_block *block, const shpool_timeline *timeline)
 {
-    return ((block != NULL) && (bins_state(block) == BINS_FREE) && bins_usable(block, timeline))
-               ? block->bytes : 0;
+    return ((block != NULL) && (bins_state(block) == BINS_FREE) &&
+            (bins_is_done(block) || (block->last == timeline))) ? block->bytes : 0;
 }
 
 static size_t at_least_one(size_t count)

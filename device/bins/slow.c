@@ -30,17 +30,73 @@ static bins_block *take(const request *r, bins_which which, unsigned depth)
 
 /* ---- this stream's own ---- */
 
+/* The stream's lane by number, other than that of the request; NULL: there is none. */
+static bins_lane *sibling(const bins_lane *lane, unsigned which)
+{
+    shpool_timeline *home = lane->timeline.home;
+    /* acquire: pairs with the release in timeline.c, after it was initialised */
+    shpool_timeline *t = (which == 0)
+                             ? home
+                             : atomic_load_explicit(&home->shard[which], memory_order_acquire);
+
+    return (t != &lane->timeline) ? (bins_lane *)t : NULL;
+}
+
+/* All lanes of the stream: other threads' memory is this one's, too. */
+static size_t flush_own(const request *r, size_t least)
+{
+    size_t moved = bins_flush(r->bins, r->lane, least, 0);
+
+    for (unsigned i = 0; i < SHPOOL_TIMELINE_SHARDS; i++) {
+        bins_lane *lane = sibling(r->lane, i);
+
+        moved += (lane != NULL) ? bins_flush(r->bins, lane, least, 0) : 0;
+    }
+    return moved;
+}
+
+/* Without bins.lock: a block of the very class from another lane of the stream. */
+static bins_block *take_sibling(bins_lane *from, size_t need, shpool_timeline *timeline)
+{
+    bins_block *block;
+
+    shpool_spin_lock(&from->timeline.lock);
+    block = from->cache.list[bins_class(need)].head;
+    block = ((block != NULL) && (block->bytes >= need)) ? block : NULL;
+    if (block != NULL) {
+        bins_remove(&from->cache, block);
+        from->mallocs++;
+        from->malloc_bytes += block->bytes;
+        block->last = timeline;
+        bins_set_state(block, BINS_LIVE);
+    }
+    shpool_spin_unlock(&from->timeline.lock);
+    return block;
+}
+
+static bins_block *take_siblings(bins_lane *lane, size_t need)
+{
+    bins_block *block = NULL;
+
+    for (unsigned i = 0; (block == NULL) && (i < SHPOOL_TIMELINE_SHARDS); i++) {
+        bins_lane *from = sibling(lane, i);
+
+        block = (from != NULL) ? take_sibling(from, need, &lane->timeline) : NULL;
+    }
+    return block;
+}
+
 static bins_block *take_own(const request *r)
 {
     bins_block *block;
 
     /* a large block that is cut while its neighbours wait in the lane is hard to put together */
     if (r->heap->large) {
-        (void)bins_flush(r->bins, r->lane, BINS_LARGE_BYTES, 0);
+        (void)flush_own(r, BINS_LARGE_BYTES);
         return take(r, BINS_USABLE, DEPTH_FIRST);
     }
     block = take(r, BINS_USABLE, DEPTH_FIRST);
-    if ((block == NULL) && (bins_flush(r->bins, r->lane, 0, 0) > 0)) {
+    if ((block == NULL) && (flush_own(r, 0) > 0)) {
         block = take(r, BINS_USABLE, DEPTH_FIRST);
     }
     return block;
@@ -273,9 +329,14 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
     request r = { .bins = bins, .heap = &bins->heap[need >= BINS_LARGE_BYTES], .lane = lane,
                   .stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream, .need = need };
     int mode;
-    shpool_status status = bins_capture_relax(bins, &mode);
-    bins_block *block;
+    shpool_status status;
+    bins_block *block = take_siblings(lane, need);
 
+    if (block != NULL) {
+        *ptr_p = block->address;
+        return SHPOOL_OK;
+    }
+    status = bins_capture_relax(bins, &mode);
     if (status != SHPOOL_OK) {
         return status;
     }

@@ -266,11 +266,12 @@ static int order_all(bins_self *bins, const bins_block *block, const shpool_time
                      shpool_stream stream)
 {
     for (const bins_use *use = block->uses; use != NULL; use = use->next) {
-        if ((use->timeline != timeline) && !order(bins, use->timeline, use->seq, stream)) {
+        if (!shpool_timeline_same(use->timeline, timeline) && !order(bins, use->timeline, use->seq, stream)) {
             return 0;
         }
     }
-    return (block->last == timeline) || order(bins, block->last, block->seq, stream);
+    return shpool_timeline_same(block->last, timeline) ||
+           order(bins, block->last, block->seq, stream);
 }
 
 bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timeline,

@@ -44,6 +44,7 @@ shpool_cmocka_tests += \
 	tests/device/test_share \
 	tests/device/test_share_faults \
 	tests/device/test_share_processes \
+	tests/device/test_shards \
 	tests/device/test_streams \
 	tests/device/test_threads \
 	tests/device/test_train \

@@ -29,7 +29,7 @@ typedef struct small_loop {
     train_loop base;
     size_t bytes[SMALL_WEIGHTS];      /* of a weight in four bytes an element */
     void *weight[SMALL_WEIGHTS];
-    void *half[SMALL_WEIGHTS];        /* its copy in two bytes, during the forward pass */
+    void *half[SMALL_WEIGHTS];        /* its copy in two bytes, in the forward pass */
     void *gradient[SMALL_WEIGHTS];
     void *moment[SMALL_WEIGHTS][2];
     void *root[SMALL_WEIGHTS];        /* the optimizer's temporaries */
@@ -39,7 +39,7 @@ typedef struct small_loop {
     size_t tokens;
 } small_loop;
 
-/* Weights of a layer: of attention, its result, two wide layers, and two norms; each with a bias. */
+/* Weights of a layer: of attention, its result, two wide layers, two norms; each with a bias. */
 static inline void small_shapes(small_loop *s)
 {
     const size_t h = 4 * SMALL_HIDDEN;
@@ -285,7 +285,7 @@ static inline void small_sequence_end(train_loop *t, small_sequence *s)
     }
 }
 
-/* Sequences grow in the order in which they began: one that ends goes, and a new one is the last. */
+/* Sequences grow in the order in which they began: one that ends goes, a new one is the last. */
 static inline void small_caches_step(train_loop *t, small_sequence all[SMALL_SEQUENCES])
 {
     unsigned at = 0;

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The base `bins`: threads that use one stream at the same time get lanes of their own, whose memory
+ * is one stream's. */
+#include "trial.h"
+
+#include <pthread.h>
+
+#include "device/bins/bins.h"
+
+#define THREADS 6
+#define ROUNDS  4000
+
+extern const shpool_device_provider shpool_device_provider_bins;
+
+static const shpool_device_provider *const base = &shpool_device_provider_bins;
+static bins_self *bins;
+static shpool_stream stream;
+
+static void begin(const char *key, const char *value)
+{
+    shpool_device_setup setup = { .device = 0, .provider = base };
+    void *self;
+
+    fake_start(1, (uint64_t)1 << 30);
+    fake_set_current(0);
+    setup.bytes = sizeof(setup);
+    assert_ok(base->create(&setup, &self));
+    bins = self;
+    if (key != NULL) {
+        assert_ok(base->set(bins, key, value));
+    }
+    stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_ok(base->stream_stable(bins, stream));
+}
+
+static void end(void)
+{
+    assert_ok(base->check(bins));
+    base->destroy(bins);
+    assert_int_equal(0, fake_stop().bytes);
+    assert_string_equal("", fake_first_violation());
+}
+
+static shpool_device_stats stats(void)
+{
+    shpool_device_stats s;
+
+    assert_ok(base->stats(bins, &s));
+    return s;
+}
+
+static void *take(size_t bytes)
+{
+    void *ptr = NULL;
+
+    if (base->malloc(bins, bytes, stream, &ptr) == SHPOOL_OK) {
+        fake_work(stream, ptr, (bytes < 4096) ? bytes : 4096);
+    }
+    return ptr;
+}
+
+static int give(void *ptr)
+{
+    return base->free(bins, ptr, stream) == SHPOOL_OK;
+}
+
+/* As if this thread had often found the lock of the stream's lane taken. */
+static void crowd(void)
+{
+    for (unsigned i = 0; i < SHPOOL_TIMELINE_PATIENCE; i++) {
+        shpool_timeline_crowded(&bins->lanes, shpool_timeline_slot(&bins->lanes, stream));
+    }
+}
+
+static unsigned lanes(void)
+{
+    unsigned count = 0;
+
+    for (bins_lane *lane = bins_first_lane(bins); lane != NULL; lane = bins_next_lane(lane)) {
+        count++;
+    }
+    return count;
+}
+
+/* ---- one other thread ---- */
+
+typedef struct order {
+    void *free_first; /* or NULL */
+    size_t bytes;     /* to be allocated, or 0 */
+    void *ptr;
+    int freed;        /* 1: and freed again */
+} order;
+
+static void *other(void *argument)
+{
+    order *o = argument;
+
+    fake_set_current(0);
+    if (shpool_thread_number() % SHPOOL_TIMELINE_SHARDS == 0) {
+        return NULL; /* its shard is the first lane: another thread's turn */
+    }
+    (void)base->stream_stable(bins, stream); /* the stream is known to this thread now */
+    crowd();
+    if (o->free_first != NULL) {
+        (void)give(o->free_first);
+    }
+    o->ptr = (o->bytes > 0) ? take(o->bytes) : NULL;
+    o->freed = (o->ptr != NULL) && o->freed && give(o->ptr);
+    return o;
+}
+
+static void let_other(order *o)
+{
+    void *done = NULL;
+
+    while (done == NULL) {
+        pthread_t thread;
+
+        assert_int_equal(0, pthread_create(&thread, NULL, other, o));
+        pthread_join(thread, &done);
+    }
+}
+
+/* ---- what is the stream's stays the stream's ---- */
+
+static void test_a_crowded_thread_gets_a_lane(void **state)
+{
+    order o = { .bytes = 5000, .freed = 1 };
+
+    (void)state;
+    begin(NULL, NULL);
+    assert_int_equal(1, lanes());
+    let_other(&o);
+    assert_int_equal(2, lanes());
+    assert_int_equal(1, o.freed);
+    end();
+}
+
+/* No work has finished: only the same stream may have the memory, and does, without the driver. */
+static void test_memory_goes_from_one_lane_to_the_other(void **state)
+{
+    static const size_t sizes[] = { 5000, 3u << 20 };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(sizes); i++) {
+        order o = { .bytes = sizes[i], .freed = 1 };
+        void *ptr;
+
+        begin(NULL, NULL);
+        assert_true(give(take(100))); /* this thread asks the driver about the stream once */
+        let_other(&o);
+        fake_forget_calls();
+        ptr = take(sizes[i]);
+        assert_ptr_equal(ptr, o.ptr);
+        assert_int_equal(0, fake_all_calls());
+        assert_true(give(ptr));
+        o.freed = 1;
+        let_other(&o);
+        assert_ptr_equal(ptr, o.ptr);
+        assert_int_equal(0, fake_all_calls());
+        assert_int_equal(0, stats().live_bytes);
+        end();
+    }
+}
+
+/* A block of another size is found in the other lane, too. */
+static void test_other_lanes_are_flushed(void **state)
+{
+    order o = { .bytes = 5u << 20, .freed = 1 };
+    uint64_t held;
+    void *ptr;
+
+    (void)state;
+    begin(NULL, NULL);
+    let_other(&o);
+    held = stats().driver_bytes;
+    ptr = take(4u << 20);
+    assert_ptr_equal(o.ptr, ptr);
+    assert_int_equal(held, stats().driver_bytes);
+    assert_true(give(ptr));
+    end();
+}
+
+static void test_other_streams_wait_for_all_lanes(void **state)
+{
+    order o = { .bytes = 5000, .freed = 1 };
+    shpool_stream mine;
+    void *ptr;
+
+    (void)state;
+    begin("reuse", "done");
+    let_other(&o);
+    mine = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_ok(base->stream_stable(bins, mine));
+    assert_ok(base->malloc(bins, 5000, mine, &ptr));
+    assert_true(ptr != o.ptr); /* it is in use */
+    assert_ok(base->free(bins, ptr, mine));
+    fake_finish_all();
+    assert_ok(base->malloc(bins, 5000, mine, &ptr));
+    fake_work(mine, ptr, 4096);
+    assert_ok(base->free(bins, ptr, mine));
+    end();
+}
+
+/* The lanes of a stream that is destroyed serve another one only after their work. */
+static void test_lanes_of_a_retired_stream(void **state)
+{
+    order o = { .bytes = 5000, .freed = 1 };
+    unsigned before;
+    void *ptr;
+
+    (void)state;
+    begin(NULL, NULL);
+    let_other(&o);
+    before = lanes();
+    for (int i = 0; i < 2; i++) {
+        assert_ok(base->stream_retire(bins, stream));
+        fake_stream_destroy(stream);
+        (void)((i == 1) ? fake_finish_all() : (void)0);
+        stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+        assert_ok(base->stream_stable(bins, stream));
+        ptr = take(5000);
+        if (i == 0) {
+            assert_true(ptr != o.ptr);
+            assert_int_equal(before + 1, lanes());
+        }
+        assert_true(give(ptr));
+        let_other(&o);
+    }
+    assert_int_equal(0, stats().live_bytes);
+    end();
+}
+
+static void test_trim_and_capacity_reach_all_lanes(void **state)
+{
+    order o = { .bytes = 3u << 20, .freed = 1 };
+
+    (void)state;
+    begin(NULL, NULL);
+    let_other(&o);
+    fake_finish_all();
+    assert_ok(base->trim(bins, 0));
+    assert_int_equal(0, stats().driver_bytes);
+    end();
+    begin("capacity", "1M");
+    let_other(&o);
+    fake_finish_all();
+    let_other(&o);
+    assert_true(stats().driver_bytes <= 4u << 20);
+    end();
+}
+
+/* ---- all at once ---- */
+
+static struct {
+    pthread_mutex_t lock;
+    void *ptr[16];
+} box = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void *swap(void *ptr, unsigned at)
+{
+    void *old;
+
+    pthread_mutex_lock(&box.lock);
+    old = box.ptr[at];
+    box.ptr[at] = ptr;
+    pthread_mutex_unlock(&box.lock);
+    return old;
+}
+
+static void *work(void *argument)
+{
+    unsigned seed = *(unsigned *)argument;
+    uintptr_t failures = 0;
+
+    fake_set_current(0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        size_t bytes;
+        void *ptr;
+
+        seed = seed * 1664525u + 1013904223u;
+        bytes = 1 + (seed >> 8) % (((seed >> 24) % 32 == 0) ? 3000000 : 20000);
+        ptr = take(bytes);
+        if (i == 8) {
+            crowd();
+        }
+        failures += (ptr == NULL);
+        if (i % 4 == 0) {
+            ptr = swap(ptr, (seed >> 12) % 16);
+        }
+        if (i % 500 == 17) {
+            failures += (base->check(bins) != SHPOOL_OK) + (base->trim(bins, 1 << 20) != SHPOOL_OK);
+        }
+        failures += (ptr != NULL) && !give(ptr);
+    }
+    return (void *)failures;
+}
+
+static void test_threads_share_one_stream(void **state)
+{
+    unsigned seed[THREADS];
+    pthread_t thread[THREADS];
+
+    (void)state;
+    begin("wait", "0");
+    for (unsigned i = 0; i < THREADS; i++) {
+        seed[i] = i + 1;
+        assert_int_equal(0, pthread_create(&thread[i], NULL, work, &seed[i]));
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        void *failures;
+
+        pthread_join(thread[i], &failures);
+        assert_null(failures);
+    }
+    for (unsigned i = 0; i < 16; i++) {
+        void *ptr = swap(NULL, i);
+
+        assert_true((ptr == NULL) || give(ptr));
+    }
+    assert_int_equal(0, stats().live_bytes);
+    assert_true(lanes() >= THREADS - 1);
+    fake_finish_all();
+    assert_ok(base->trim(bins, 0));
+    assert_int_equal(0, stats().driver_bytes);
+    end();
+}
+
+int main(void)
+{
+#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_crowded_thread_gets_a_lane),
+        TEST(test_memory_goes_from_one_lane_to_the_other),
+        TEST(test_other_lanes_are_flushed),
+        TEST(test_other_streams_wait_for_all_lanes),
+        TEST(test_lanes_of_a_retired_stream),
+        TEST(test_trim_and_capacity_reach_all_lanes),
+        TEST(test_threads_share_one_stream),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
