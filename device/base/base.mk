@@ -2,6 +2,7 @@
 libshpool_core_la_SOURCES += \
 	device/base/device.c \
 	device/base/device.h \
+	device/base/events.c \
 	device/base/options.c \
 	device/base/options.h \
 	device/base/page_map.c \

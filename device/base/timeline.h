@@ -183,6 +183,12 @@ static inline uint64_t shpool_timeline_mark(shpool_timelines *table, shpool_time
     return seq;
 }
 
+/* All frees up to here have finished, the host saw it. */
+void shpool_timeline_set_done(shpool_timeline *timeline, uint64_t seq);
+
+/* Ask the driver which events are done; 1: all frees are. */
+int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline);
+
 /* Another stream needs the memory: cover all frees, now if this thread may, else soon. */
 void shpool_timeline_want(shpool_timelines *table, shpool_timeline *timeline);
 

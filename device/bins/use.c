@@ -266,7 +266,8 @@ static int order_all(bins_self *bins, const bins_block *block, const shpool_time
                      shpool_stream stream)
 {
     for (const bins_use *use = block->uses; use != NULL; use = use->next) {
-        if (!shpool_timeline_same(use->timeline, timeline) && !order(bins, use->timeline, use->seq, stream)) {
+        if (!shpool_timeline_same(use->timeline, timeline) &&
+            !order(bins, use->timeline, use->seq, stream)) {
             return 0;
         }
     }

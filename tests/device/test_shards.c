@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The base `bins`: threads that use one stream at the same time get lanes of their own, whose memory
- * is one stream's. */
+/* The base `bins`: threads that use one stream at the same time get lanes of their own, whose
+ * memory is one stream's. */
 #include "trial.h"
 
 #include <pthread.h>

@@ -157,14 +157,17 @@ trace_forgets_what_it_drops|pools/test_trace|plain|test_what_has_no_room*|droppe
 trace_notes_frees_too_late|pools/test_trace|plain|test_the_order*|overlap\|nothing is live|include/shpool/impl/report/instrument.h|s/call.record = shpool_trace_free(view, shpool_trace_place(view, user), 0, site); /call.record = NULL; /;s/shpool_trace_refused(call->record, reason); /(void)shpool_trace_free(view, shpool_trace_place(view, call->addr + shpool_zone_front(view.flags)), 0, 0); /
 trace_notes_what_is_spilled_twice|pools/test_trace|plain|test_what_is_spilled*|!=|include/shpool/impl/report/trace.h|s/((user == 0) && ((view.flags . (uint32_t)SHPOOL_FLAG_SPILL) != 0))/0/
 trace_shares_its_file|pools/test_trace|plain|test_two_pools*|!=|lib/trace.c|s/(flock(at, LOCK_EX . LOCK_NB) != 0)/0/
-device_order_without_a_wait|device/test_bins|plain|test_*|is known|device/base/timeline.c|s/result = cu->stream_wait(stream, timeline->ring.place..event, 0);/result = CU_SUCCESS;/
-device_events_are_done_at_once|device/test_bins|plain|test_*|is known|device/base/timeline.c|s/timeline->ring.timeline->first..event) != CU_SUCCESS) {/timeline->ring[timeline->first].event) < 0) {/
+device_order_without_a_wait|device/test_bins|plain|test_*|is known|device/base/events.c|s/result = cu->stream_wait(stream, timeline->ring.place..event, 0);/result = CU_SUCCESS;/
+device_events_are_done_at_once|device/test_bins|plain|test_*|is known|device/base/events.c|s/timeline->ring.timeline->first..event) != CU_SUCCESS) {/timeline->ring[timeline->first].event) < 0) {/
 device_moves_what_is_in_use|device/test_ranges|plain|test_*|has not finished with|device/bins/range.c|s/(block->slab->granule != NULL) .. bins_is_done(block) ../(block->slab->granule != NULL) \&\&/
+device_never_waits|device/test_ranges|plain|test_the_host*|!=|device/bins/wait.c|s/while (waited < longest) {/while ((waited < longest) \&\& (longest == 0)) {/
+device_reuses_lanes_in_use|device/test_shards|plain|test_lanes*|!=|device/base/timeline.c|s/have_finished(table, t)) {/(have_finished(table, t) >= 0)) {/
+device_looks_into_one_lane|device/test_shards|plain|test_memory*|!=|device/bins/slow.c|s/^    return (t != &lane->timeline) ? (bins_lane ..t : NULL;/    return (t == NULL) ? (bins_lane *)t : NULL;/
 device_merges_what_has_no_order|device/test_trim|plain|test_*|is known|device/bins/block.c|s/return (lower->last == NULL) .. (upper->last == NULL) .. (lower->last == upper->last);/return 1;/
 device_forgets_record_stream|device/test_bins|plain|test_*| == 0x|device/bins/use.c|s/use->seq = mark(bins, use);/use->seq = 0;/
 device_waits_without_a_lock|device/test_streams|plain|test_*|is_done|device/base/timeline.c|s/^    shpool_mutex_lock(&table->sync_lock);$//;s/^    shpool_mutex_unlock(&table->sync_lock);$//
 device_lanes_of_lost_streams_stay|device/test_streams|plain|test_*|count|device/base/timeline.c|s/t->seq += (t->named != 0);/t->seq++;/
-device_touches_the_legacy_stream|device/test_graph|plain|test_*|legacy stream is used|device/base/timeline.c|s/return captures .. (result != CU_SUCCESS);/return captures;/
+device_touches_the_legacy_stream|device/test_graph|plain|test_*|legacy stream is used|device/base/events.c|s/return captures .. (result != CU_SUCCESS);/return captures;/
 device_waits_beside_a_capture|device/test_graph|plain|test_*|!=|device/bins/slow.c|s/if ((block == NULL) .. !bins_graph_captures(r->bins) .*/if ((block == NULL) \&\&/
 device_limit_is_one_byte_less|device/test_open|plain|test_*|layer limit allows|device/layers/limit.c|s/(live > atomic_load(&l->limit) - bytes)/(live >= atomic_load(\&l->limit) - bytes)/
 device_plugin_taken_by_halves|device/test_plugin|plain|test_*|!=|device/providers.c|s/^            added.count = before;$//
