@@ -176,6 +176,7 @@ _FUNCTIONS = {
     "simt_run": (_STATUS, [POINTER(Launch), c_void_p, c_void_p, POINTER(Result)]),
     "shpool_device_allocator_default": (_STATUS, [c_int32, POINTER(c_void_p)]),
     "shpool_device_get_stats": (_STATUS, [c_void_p, POINTER(DeviceStats)]),
+    "shpool_device_reset_peak": (_STATUS, [c_void_p]),
     "shpool_torch_malloc": (c_void_p, [ctypes.c_ssize_t, c_int32, c_void_p]),
     "shpool_torch_free": (None, [c_void_p, ctypes.c_ssize_t, c_int32, c_void_p]),
     "shpool_torch_memory_fraction": (None, [ctypes.c_double, c_int32]),

@@ -105,14 +105,46 @@ def mem_pool():
     return pool
 
 
+def _shared(device):
+    shared = ctypes.c_void_p()
+    _c.check(_c.lib().shpool_device_allocator_default(device, ctypes.byref(shared)))
+    return shared
+
+
 def stats(device=0):
     """Counters of the allocator that serves a device; fields as in shpool_device_stats."""
-    library = _c.lib()
-    shared = ctypes.c_void_p()
     result = _c.DeviceStats()
-    _c.check(library.shpool_device_allocator_default(device, ctypes.byref(shared)))
-    _c.check(library.shpool_device_get_stats(shared, ctypes.byref(result)))
+    _c.check(_c.lib().shpool_device_get_stats(_shared(device), ctypes.byref(result)))
     return result
+
+
+def memory_stats(device=0):
+    """The same under the names of torch.cuda.memory_stats(), those of them that we count.
+
+    The peaks of allocated bytes and of allocations, and requested_bytes, need the layer `stats`
+    (SHPOOL_DEVICE_ALLOCATOR='stats|bins') and are 0 without it."""
+    found = stats(device)
+    return {
+        "allocated_bytes.all.current": found.live_bytes,
+        "allocated_bytes.all.peak": found.live_bytes_peak,
+        "requested_bytes.all.current": found.requested_bytes,
+        "active_bytes.all.current": found.live_bytes + found.pending_bytes,
+        "reserved_bytes.all.current": found.driver_bytes,
+        "reserved_bytes.all.peak": found.driver_bytes_peak,
+        "allocation.all.current": found.live_count,
+        "allocation.all.peak": found.live_count_peak,
+        "allocation.all.allocated": found.mallocs,
+        "allocation.all.freed": found.frees,
+        "num_device_alloc": found.driver_mallocs,
+        "num_device_free": found.driver_frees,
+        "num_alloc_retries": found.retries,
+        "num_ooms": found.failures,
+    }
+
+
+def reset_peak_memory_stats(device=0):
+    """Set the peaks to the current values, as torch.cuda.reset_peak_memory_stats() does."""
+    _c.check(_c.lib().shpool_device_reset_peak(_shared(device)))
 
 
 def extension(allocator_name="bitmap", *, check=False, spill=False):

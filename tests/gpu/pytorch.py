@@ -54,6 +54,26 @@ def check_empty_cache_gives_memory_back():
     require(shpool.torch.stats(0).driver_bytes < 64 << 20, "empty_cache gave nothing back")
 
 
+def check_memory_stats():
+    """The names of torch.cuda.memory_stats() with our numbers."""
+    os.environ["SHPOOL_DEVICE_ALLOCATOR"] = "stats|bins"
+    import torch
+    import shpool.torch
+
+    shpool.torch.enable()
+    x = torch.ones(16 << 20, device="cuda")  # 64 MiB
+    found = shpool.torch.memory_stats(0)
+    require(found["allocated_bytes.all.current"] >= 64 << 20, "64 MiB are not allocated")
+    require(found["reserved_bytes.all.current"] >= found["allocated_bytes.all.current"],
+            "less is reserved than allocated")
+    require(found["allocation.all.allocated"] - found["allocation.all.freed"] ==
+            found["allocation.all.current"], "allocations minus frees are not what is live")
+    del x
+    require(shpool.torch.memory_stats(0)["allocated_bytes.all.peak"] >= 64 << 20, "no peak")
+    shpool.torch.reset_peak_memory_stats(0)
+    require(shpool.torch.memory_stats(0)["allocated_bytes.all.peak"] < 64 << 20, "the peak stays")
+
+
 def reuse_across_streams(record):
     """A slow stream reads x, which is dropped and whose memory the main stream then writes."""
     import torch

@@ -196,6 +196,28 @@ except shpool.Error as error: print(error.name, error)
 """
 
 
+STATS = SHARES.split("shpool.torch.allocator()", maxsplit=1)[0] + """
+def counted(device):
+    return shpool._c.DeviceStats(live_bytes=5, live_bytes_peak=7, pending_bytes=1, driver_bytes=11,
+                                 driver_bytes_peak=13, mallocs=4, frees=3, failures=2)
+shpool.torch.stats = counted
+found = shpool.torch.memory_stats(0)
+for name in ("allocated_bytes.all.current", "allocated_bytes.all.peak", "active_bytes.all.current",
+             "reserved_bytes.all.current", "reserved_bytes.all.peak", "allocation.all.allocated",
+             "allocation.all.freed", "num_ooms"): print(found[name])
+try: shpool.torch.reset_peak_memory_stats(99)
+except shpool.Error as error: print(error.name)
+"""
+
+
+class Statistics(unittest.TestCase):
+    def test_numbers_have_the_names_of_pytorch(self):
+        done = subprocess.run([sys.executable, "-c", STATS], stdout=subprocess.PIPE, check=True)
+        *numbers, error = done.stdout.decode().split()
+        self.assertEqual(numbers, ["5", "7", "6", "11", "13", "4", "3", "2"])
+        self.assertIn(error, ("UNSUPPORTED", "CUDA", "INVALID", "NOT_FOUND"))
+
+
 class Sharing(unittest.TestCase):
     def test_torch_multiprocessing_is_refused_for_our_memory_only(self):
         done = subprocess.run([sys.executable, "-c", SHARES], stdout=subprocess.PIPE, check=True)
