@@ -2,6 +2,18 @@
 /* Timelines: the events that cover their numbers, and questions about them to the driver. */
 #include "timeline.h"
 
+uint64_t shpool_thread_number(void)
+{
+    static _Atomic uint64_t last;
+    static SHPOOL_FAST_TLS uint64_t number;
+
+    if (number == 0) {
+        /* relaxed: the addition alone makes them differ */
+        number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    }
+    return number;
+}
+
 /* ---- captures ---- */
 
 /* CU_SUCCESS and whether the stream captures; of the legacy stream, which cannot: a refusal, if it

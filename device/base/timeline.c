@@ -7,18 +7,6 @@
 
 SHPOOL_FAST_TLS shpool_timeline_seen shpool_timeline_cache[SHPOOL_TIMELINE_SEEN];
 
-uint64_t shpool_thread_number(void)
-{
-    static _Atomic uint64_t last;
-    static SHPOOL_FAST_TLS uint64_t number;
-
-    if (number == 0) {
-        /* relaxed: the addition alone makes them differ */
-        number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
-    }
-    return number;
-}
-
 /* ---- the table ---- */
 
 void shpool_timelines_init(shpool_timelines *table, const shpool_device *device, size_t lane_bytes,
