@@ -9,7 +9,7 @@
  * no free block fits, the one that needs the fewest granules grows into the hole beside it.
  * Granules come, in this order, from
  *   new     from the driver, as long as less than a twentieth of the reserved bytes is idle, or
- *           they exceed the peak of live bytes by less than a fortieth to an eighteenth
+ *           they exceed the peak of live bytes by less than a fiftieth to an eighteenth
  *   spare   mapped nowhere
  *   idle    whole granules of other free blocks whose work has finished, smallest blocks first
  *   new     once more
@@ -32,7 +32,7 @@
  * OVER_MOST of it; IDLE_GRANULES in small programs. */
 #define IDLE_GRANULES 8u
 #define IDLE_PART     20u
-#define OVER_LEAST    40u
+#define OVER_LEAST    50u
 #define OVER_MOST     18u
 
 /* The second limit grows by a part of the bytes that were moved: up to OVER_MOST, and beyond by the
