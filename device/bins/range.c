@@ -35,10 +35,11 @@
 #define OVER_LEAST    50u
 #define OVER_MOST     18u
 
-/* The second limit grows by a part of the bytes that were moved: up to OVER_MOST, and beyond by the
- * other part.  A program that moves memory in each step thus stops doing so one day. */
+/* The second limit grows by a part of the bytes that were moved: up to OVER_MOST, and by the other
+ * part for OVER_LATER more, so that a program that moves memory in each step moves less and less. */
 #define MOVED_PART  32u
 #define MOVED_LATER 512u
+#define OVER_LATER  22u
 
 /* Where a block is going to grow: `count` granules from `first` on in a hole. */
 typedef struct site {
@@ -496,8 +497,11 @@ static uint64_t over_most(const bins_self *bins)
 {
     uint64_t most = bins->live_most / OVER_MOST;
     uint64_t part = bins->live_most / OVER_LEAST + bins->moved_bytes / MOVED_PART;
+    uint64_t later = bins->moved_bytes / MOVED_LATER;
 
-    return part_of(bins, ((part < most) ? part : most) + bins->moved_bytes / MOVED_LATER);
+    most = (part < most) ? part : most;
+    part = bins->live_most / OVER_LATER;
+    return part_of(bins, most + ((later < part) ? later : part));
 }
 
 /* Granules that the driver may be asked for before others are moved.  The limit is the peak's, not
