@@ -36,7 +36,7 @@
 #define OVER_MOST     18u
 
 /* The second limit grows by a part of the bytes that were moved: up to OVER_MOST, and by the other
- * part for OVER_LATER more, so that a program that moves memory in each step moves less and less. */
+ * part for OVER_LATER more, so that a program that moves memory in each step moves ever less. */
 #define MOVED_PART  32u
 #define MOVED_LATER 512u
 #define OVER_LATER  22u
