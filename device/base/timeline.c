@@ -257,12 +257,23 @@ static shpool_timeline *add_shard(shpool_timelines *table, shpool_timeline *home
     return t;
 }
 
+void shpool_timeline_met(shpool_timeline_seen *seen)
+{
+    uint32_t now = (uint32_t)seen->timeline->seq;
+
+    if (now - seen->since > SHPOOL_TIMELINE_WINDOW) {
+        seen->since = now;
+        seen->taken = 0;
+    }
+    seen->taken++;
+}
+
 void shpool_timeline_crowded(shpool_timelines *table, shpool_timeline_seen *seen)
 {
     shpool_timeline *home = seen->timeline->home;
     shpool_timeline *t;
 
-    if (!table->shards || (++seen->taken < SHPOOL_TIMELINE_PATIENCE)) {
+    if (!table->shards || (seen->taken < SHPOOL_TIMELINE_PATIENCE)) {
         return;
     }
     seen->taken = 0;

@@ -39,8 +39,11 @@
 /* Timelines of one stream, its first one included; a power of two. */
 #define SHPOOL_TIMELINE_SHARDS 16u
 
-/* A thread changes to its shard when it found a lock taken this number of times. */
+/* A thread changes to its shard when it found a lock taken this number of times while so many frees
+ * were made on the stream.  Threads that take turns, and rarely meet, share one timeline: memory of
+ * two is merged only when the stream has finished with it. */
 #define SHPOOL_TIMELINE_PATIENCE 16u
+#define SHPOOL_TIMELINE_WINDOW   512u
 
 typedef struct shpool_timeline {
     shpool_spin lock;       /* guards the following members, and the lane */
@@ -93,7 +96,8 @@ typedef struct shpool_timeline_seen {
     shpool_timeline *timeline;
     uint64_t incarnation;
     unsigned long long id;  /* to be compared with the driver's; 0: need not */
-    unsigned taken;         /* how often its lock was */
+    uint32_t taken;         /* how often its lock was, since a number of the timeline */
+    uint32_t since;
 } shpool_timeline_seen;
 extern SHPOOL_FAST_TLS shpool_timeline_seen shpool_timeline_cache[SHPOOL_TIMELINE_SEEN];
 
@@ -115,8 +119,12 @@ void shpool_timelines_fini(shpool_timelines *table);
 shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
                                         shpool_timeline **timeline_p);
 
-/* The lock of what this thread uses is taken: after a while, use the thread's shard instead. */
+/* The lock of what this thread uses is taken: if that was so too often, use the thread's shard
+ * instead. */
 void shpool_timeline_crowded(shpool_timelines *table, shpool_timeline_seen *seen);
+
+/* It was taken, and is this thread's now: note that. */
+void shpool_timeline_met(shpool_timeline_seen *seen);
 
 static inline shpool_timeline_seen *shpool_timeline_slot(const shpool_timelines *table,
                                                          shpool_stream stream)
@@ -143,6 +151,7 @@ static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool
         if (SHPOOL_UNLIKELY(!shpool_spin_try(&seen->timeline->lock))) {
             shpool_timeline_crowded(table, seen);
             shpool_spin_lock(&seen->timeline->lock);
+            shpool_timeline_met(seen);
         }
         if (SHPOOL_LIKELY(seen->timeline->incarnation == seen->incarnation)) {
             *timeline_p = seen->timeline;

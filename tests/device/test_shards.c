@@ -67,9 +67,10 @@ static int give(void *ptr)
 /* As if this thread had often found the lock of the stream's lane taken. */
 static void crowd(void)
 {
-    for (unsigned i = 0; i < SHPOOL_TIMELINE_PATIENCE; i++) {
-        shpool_timeline_crowded(&bins->lanes, shpool_timeline_slot(&bins->lanes, stream));
-    }
+    shpool_timeline_seen *seen = shpool_timeline_slot(&bins->lanes, stream);
+
+    seen->taken = SHPOOL_TIMELINE_PATIENCE;
+    shpool_timeline_crowded(&bins->lanes, seen);
 }
 
 static unsigned lanes(void)
@@ -134,6 +135,42 @@ static void test_a_crowded_thread_gets_a_lane(void **state)
     assert_int_equal(2, lanes());
     assert_int_equal(1, o.freed);
     end();
+}
+
+/* Now and then two threads meet at a lock: that is no crowd. */
+static void *meet_rarely(void *often)
+{
+    shpool_timeline_seen *seen = shpool_timeline_slot(&bins->lanes, stream);
+
+    fake_set_current(0);
+    (void)base->stream_stable(bins, stream);
+    for (unsigned i = 0; i < 4 * SHPOOL_TIMELINE_PATIENCE; i++) {
+        shpool_timeline_met(seen);
+        shpool_timeline_crowded(&bins->lanes, seen);
+        for (unsigned j = 0; (often == NULL) && (j <= SHPOOL_TIMELINE_WINDOW); j++) {
+            (void)give(take(100));
+        }
+    }
+    return NULL;
+}
+
+static void test_threads_that_rarely_meet_share_a_lane(void **state)
+{
+    int often;
+
+    (void)state;
+    for (often = 0; often < 2; often++) {
+        begin(NULL, NULL);
+        for (int i = 0; i < 2; i++) { /* one of them has a number of its own */
+            pthread_t thread;
+
+            assert_int_equal(0, pthread_create(&thread, NULL, meet_rarely,
+                                               often ? &often : NULL));
+            pthread_join(thread, NULL);
+        }
+        assert_int_equal(often, lanes() > 1);
+        end();
+    }
 }
 
 /* No work has finished: only the same stream may have the memory, and does, without the driver. */
@@ -331,6 +368,7 @@ int main(void)
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
     const struct CMUnitTest tests[] = {
         TEST(test_a_crowded_thread_gets_a_lane),
+        TEST(test_threads_that_rarely_meet_share_a_lane),
         TEST(test_memory_goes_from_one_lane_to_the_other),
         TEST(test_other_lanes_are_flushed),
         TEST(test_other_streams_wait_for_all_lanes),
