@@ -48,7 +48,8 @@ shpool_cmocka_tests += \
 	tests/device/test_streams \
 	tests/device/test_threads \
 	tests/device/test_train \
-	tests/device/test_trim
+	tests/device/test_trim \
+	tests/device/test_waits
 shpool_tests += tests/device/fuzz_device
 tests_device_fuzz_device_SOURCES = tests/device/fuzz_device.c $(shpool_fuzz_main)
 if HAVE_NVCC
