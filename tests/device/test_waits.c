@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The base `bins`: how long the host waits for the GPU in all (tests/device/test_ranges has when). */
+/* The base `bins`: how long the host waits for the GPU in all; test_ranges.c has when it does. */
 #include "trial.h"
 
 #include "device/bins/bins.h"
