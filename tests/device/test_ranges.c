@@ -167,7 +167,7 @@ static void test_the_host_waits_for_memory_in_use(void **state)
     shpool_stream stream;
 
     (void)state;
-    begin("bins:memory=vmm");
+    begin("bins:memory=vmm,wait=1000000"); /* however busy this machine is */
     fake_lag(1000);
     stream = stable_stream();
     make_holes(ptr, 10, stream);
