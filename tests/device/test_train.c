@@ -70,8 +70,8 @@ static void give(void *user, void *ptr)
     put(allocator, ptr, NULL);
 }
 
-/* Reserved by requested bytes, at the peaks of each, per thousand. */
-static unsigned permille(const char *spec, unsigned load, int behind)
+/* Reserved by requested bytes, at the peaks of each, per thousand.  steps: 0: the load's. */
+static unsigned permille(const char *spec, unsigned load, unsigned steps, int behind)
 {
     const train_memory memory = { .take = take, .give = give };
     unsigned result;
@@ -84,7 +84,7 @@ static unsigned permille(const char *spec, unsigned load, int behind)
     small = get(allocator, 256, NULL);
     asked.small = behind ? small : NULL;
     fake_lag(behind ? BEHIND : 0);
-    assert_int_equal(0, loads[load].run(&memory, loads[load].steps));
+    assert_int_equal(0, loads[load].run(&memory, (steps > 0) ? steps : loads[load].steps));
     put(allocator, small, NULL);
     assert_int_equal(0, live_bytes(allocator));
     result = (unsigned)(1000 * stats_of(allocator).driver_bytes_peak / asked.peak);
@@ -99,8 +99,8 @@ static void test_large_slabs_hold_little_more_than_is_asked_for(void **state)
     unsigned large;
 
     (void)state;
-    large = permille("bins:memory=driver", 1, 0);
-    small = permille("bins:memory=driver,slab=20M", 1, 0);
+    large = permille("bins:memory=driver", 1, 0, 0);
+    small = permille("bins:memory=driver,slab=20M", 1, 0, 0);
     assert_true(large <= 1100);
     assert_true(large < small);
 }
@@ -118,7 +118,7 @@ static void test_virtual_memory_holds_what_is_live(void **state)
     (void)state;
     for (unsigned i = 0; i < LOADS_COUNT; i++) {
         for (int behind = 0; behind < 2; behind++) {
-            unsigned found = permille("bins:memory=vmm,wait=1000000", i, behind);
+            unsigned found = permille("bins:memory=vmm,wait=1000000", i, 0, behind);
 
             if (found > bound[i].most) {
                 fail_msg("%s, behind %d: %u of %u", loads[i].name, behind, found, bound[i].most);
@@ -131,12 +131,21 @@ static void test_virtual_memory_holds_what_is_live(void **state)
     }
 }
 
+/* A program that moves memory in each step gets more and more, which has an end. */
+static void test_moves_raise_the_limit_to_a_tenth(void **state)
+{
+    (void)state;
+    assert_string_equal("small, one length", loads[4].name);
+    assert_in_range(permille("bins:memory=vmm", 4, 1000, 0), 1070, 1104);
+}
+
 int main(void)
 {
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
     const struct CMUnitTest tests[] = {
         TEST(test_large_slabs_hold_little_more_than_is_asked_for),
         TEST(test_virtual_memory_holds_what_is_live),
+        TEST(test_moves_raise_the_limit_to_a_tenth),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
