@@ -43,7 +43,7 @@
  * were made on the stream.  Threads that take turns, and rarely meet, share one timeline: memory of
  * two is merged only when the stream has finished with it. */
 #define SHPOOL_TIMELINE_PATIENCE 16u
-#define SHPOOL_TIMELINE_WINDOW   512u
+#define SHPOOL_TIMELINE_WINDOW   4096u
 
 typedef struct shpool_timeline {
     shpool_spin lock;       /* guards the following members, and the lane */

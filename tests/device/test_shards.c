@@ -144,7 +144,7 @@ static void *meet_rarely(void *often)
 
     fake_set_current(0);
     (void)base->stream_stable(bins, stream);
-    for (unsigned i = 0; i < 4 * SHPOOL_TIMELINE_PATIENCE; i++) {
+    for (unsigned i = 0; i < 2 * SHPOOL_TIMELINE_PATIENCE; i++) {
         shpool_timeline_met(seen);
         shpool_timeline_crowded(&bins->lanes, seen);
         for (unsigned j = 0; (often == NULL) && (j <= SHPOOL_TIMELINE_WINDOW); j++) {
