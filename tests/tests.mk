@@ -30,6 +30,7 @@ include tests/build/build.mk
 include tests/coalesce/coalesce.mk
 include tests/compat/compat.mk
 include tests/device/device.mk
+include tests/examples/examples.mk
 include tests/gpu/gpu.mk
 include tests/lib/lib.mk
 include tests/loadstore/loadstore.mk

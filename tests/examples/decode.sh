@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# examples/decode on the executor: other shapes, and weights from a safetensors file.  The file has
+# the synthetic weights, so the program must print what it prints without a file.
+#
+#   top_srcdir     source folder [.]
+#   top_builddir   build folder, with examples/decode/decode_cpu [.]
+#   PYTHON         a Python 3 [python3]
+#
+# Prints one PASS or FAIL line for each step.  Exit: 0; 1; 77: no python3.
+set -u
+unset SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
+decode=${top_builddir:-.}/examples/decode/decode_cpu
+write=${top_srcdir:-.}/tests/examples/model.py
+"${PYTHON:=python3}" -c 'import json, struct' 2>/dev/null || {
+    echo "SKIP: no python3"
+    exit 77
+}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+
+result() # STATUS WHAT
+{
+    if [ "$1" -eq 0 ]; then
+        echo "PASS $2"
+    else
+        echo "FAIL $2"
+        cat "$scratch/output"
+        failed=1
+    fi
+}
+
+refuses() # PATTERN FAULT: the program must name what is wrong with the file
+{
+    "$PYTHON" "$write" "$scratch/bad" 1 64 2 1 32 64 50 "$2"
+    "$decode" --layers 1 --hidden 64 --heads 2 --kv-heads 1 --head-dim 32 --ff 64 --vocab 50 \
+        "$scratch/bad" >"$scratch/output" 2>&1
+    [ $? -eq 1 ] && grep -q -e "$1" "$scratch/output"
+    result $? "refuses a file: $1"
+}
+
+same() # LAYERS HIDDEN HEADS KV_HEADS HEAD_DIM FF VOCAB MORE OPTIONS
+{
+    shape="$*"
+    "$PYTHON" "$write" "$scratch/model" "$1" "$2" "$3" "$4" "$5" "$6" "$7"
+    options="--layers $1 --hidden $2 --heads $3 --kv-heads $4 --head-dim $5 --ff $6 --vocab $7"
+    shift 7
+    # shellcheck disable=SC2086 # a list of options
+    "$decode" $options "$@" --show 1 >"$scratch/output" 2>&1
+    result $? "made up: $shape"
+    mv "$scratch/output" "$scratch/made_up"
+    # shellcheck disable=SC2086
+    "$decode" $options "$@" --show 1 "$scratch/model" >"$scratch/output" 2>&1
+    result $? "from a file: $shape"
+    cmp -s "$scratch/made_up" "$scratch/output"
+    result $? "the same layers and tokens: $shape"
+}
+
+same 1 64 2 1 32 64 50 --context 5 --split 1 --graph 0
+same 2 64 4 4 16 128 40 --context 0 --split 3 --tile 512 --pages 0 --graph 0
+refuses 'up_proj.weight is missing' missing
+refuses 'up_proj.weight is not bf16' float
+refuses 'is cut off' short
+exit $failed

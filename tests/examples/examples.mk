@@ -1,0 +1,3 @@
+# The larger examples, on the executor.
+shpool_test_scripts += tests/examples/decode.sh
+EXTRA_DIST += tests/examples/model.py
