@@ -19,10 +19,12 @@
  *                    each power of two has a launch of its own, concurrent with the others; this is
  *                    the usual solution without an allocator
  *
- * In all versions, rows with longer tables are made in global memory, concurrently with the others.
+ * In all versions, rows with longer tables are made in global memory, concurrently with the others,
+ * and --sort 1 sorts the rows of C afterwards.
  * Every C is compared with the CPU's.
  */
 #include "prepare.h"
+#include "sort.h"
 #include "versions.h"
 
 #include "../options.h"
@@ -59,6 +61,7 @@ struct options {
     uint32_t block   = BLOCK;
     uint32_t rounds  = ROUNDS;
     uint32_t most    = 0;
+    uint32_t sort    = 0;
 };
 
 /* Bytes of the longest table in shared memory, unless --most is given. */
@@ -78,6 +81,8 @@ struct work {
     machine_array<uint32_t> tables, column;
     machine_array<float>    value;
     machine_array<char>     scan;
+    sort_memory     sorted;
+    uint32_t        sort = 0; /* 1: rows of C are sorted */
     uint32_t        entries = 0; /* of C */
     unsigned long long products = 0;
     double          seconds[2] = {}; /* of the passes */
@@ -180,6 +185,9 @@ static void multiply(work &w, version which)
     w.p.value  = w.value.get(w.entries);
     read_totals(w);
     do_pass<FILL>(w, which);
+    if (w.sort != 0) {
+        sort_columns(&w.p, w.entries, &w.sorted);
+    }
     w.total = machine_seconds() - from;
 }
 
@@ -228,10 +236,16 @@ static int run(work &w, version which, const options &o, const reference &want)
             best[2] = w.total;
         }
     }
+    const matrix got = result_of(w);
+
     failed = print_row(version_names[which],
                        (which == POOL) ? w.pool.shared_bytes : w.p.most,
                        (which == POOL) ? w.threads : (which == BLOCKS) ? w.block : SIMT_WARP, want,
-                       result_of(w));
+                       got);
+    if (w.sort != 0) {
+        std::printf(", %s", is_sorted(got) ? "sorted" : "NOT SORTED");
+        failed |= !is_sorted(got);
+    }
 #if defined(__CUDACC__)
     std::printf("; %u rows in global memory", w.seen.large);
     std::printf("; count %.3f ms, fill %.3f ms, all %.3f ms, %.2f Gflop/s", best[0] * 1e3,
@@ -269,6 +283,7 @@ int main(int argc, char **argv)
           { "--most", &o.most, 0, LONGEST, 16,
             "bytes of the longest table in shared memory; 0: as suits the version" },
           { "--block", &o.block, 32, 1024, 32, "threads of a block that shares a row" },
+          { "--sort", &o.sort, 0, 1, 1, "sort the rows of C, too" },
           { "--rounds", &o.rounds, 1, 1000, 1, "of which the fastest counts" } });
     const char *machine = machine_name("sparse");
     int         failed  = 0;
@@ -287,6 +302,7 @@ int main(int argc, char **argv)
     w.pool        = pool;
     w.threads     = o.threads;
     w.block       = o.block;
+    w.sort        = o.sort;
     w.p.a = w.p.b = in;
     w.p.columns   = a.columns;
     w.p.products  = machine_new<uint32_t>(a.rows);

@@ -1,3 +1,3 @@
 # The larger examples, on the executor.
-shpool_test_scripts += tests/examples/decode.sh
+shpool_test_scripts += tests/examples/decode.sh tests/examples/sparse.sh
 EXTRA_DIST += tests/examples/model.py
