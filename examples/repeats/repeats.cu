@@ -15,7 +15,7 @@
  *   global           global memory for each warp
  *   global, blocks   global memory for each block of --block threads, which share a document
  *   the pool         --pool bytes of shared memory that the warps of a block (--threads) share;
- *                    named after its allocator: $SHPOOL_ALLOCATOR, else warp_best_fit
+ *                    named after its allocator: $SHPOOL_ALLOCATOR, else the default
  *   static           --most bytes of shared memory for each warp
  *   static, blocks   --most bytes of shared memory for each block of --block threads
  *
