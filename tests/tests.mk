@@ -100,7 +100,8 @@ shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesc
 	tests/coalesce/test_rows tests/coalesce/test_run tests/coalesce/test_warp \
 	tests/device/fuzz_device tests/device/test_buffer_faults tests/device/test_fault_pairs \
 	tests/device/test_faults \
-	tests/device/test_model tests/loadstore/test_layout tests/loadstore/test_mgpu \
+	tests/device/test_model tests/device/test_train \
+	tests/loadstore/test_layout tests/loadstore/test_mgpu \
 	tests/pools/test_geometry tests/tools/fuzz_log tests/tools/fuzz_options \
 	tests/tools/fuzz_results tests/tools/fuzz_trace tests/tools/test_bench_memory)
 check-threads:

@@ -22,9 +22,11 @@
 #ifndef SHPOOL_ALLOCATORS_BITMAP_GROUP_H
 #define SHPOOL_ALLOCATORS_BITMAP_GROUP_H
 
-#define SHPOOL_BITMAP_LOOK   (SIMT_WARP * SHPOOL_BITMAP_PAIR) /* granules that a warp reads in one
-                                                                 step */
-#define SHPOOL_BITMAP_BEYOND 0x40000000u /* a granule that no pool has */
+#define SHPOOL_BITMAP_LOOK     (SIMT_WARP * SHPOOL_BITMAP_PAIR) /* granules that a warp reads in one
+                                                                   step */
+#define SHPOOL_BITMAP_BEYOND   0x40000000u /* a granule that no pool has */
+#define SHPOOL_BITMAP_PATIENCE 4u          /* claims in vain before a pause: others would overtake a
+                                              request whose turn it is */
 
 /* ---- search ---- */
 
@@ -271,23 +273,35 @@ SIMT_FN void shpool_bitmap_move_hint(shpool_view view, uint32_t from, uint32_t t
     }
 }
 
-/* Called by all lanes: a pause after a search or a claim in vain; longer after each one, and never
- * the same: warps in step could undo each other's claims for ever. */
-SIMT_FN void shpool_bitmap_back_off(uint32_t *vain_p)
+/* The state of a request that searches, in one word, because registers are scarce; also CLAIMED: a
+ * group was claiming in a pair that the caller's lane has seen. */
+#define SHPOOL_BITMAP_TRY     0x40000000u /* it waits, and has one search; also with a pair */
+#define SHPOOL_BITMAP_WRAPPED 0x20000000u /* the search has gone on at the pool's beginning */
+#define SHPOOL_BITMAP_VAIN    0x0000000fu /* number of searches and claims in vain; no more than
+                                             DOUBLED */
+
+/* Called by all lanes after a search or a claim in vain, which *state_p counts: if they are
+ * `patience` or more, a pause, longer after each one, and never the same: warps in step could undo
+ * each other's claims for ever. */
+SIMT_FN void shpool_bitmap_back_off(uint32_t *state_p, uint32_t patience)
 {
-    simt_pause(SHPOOL_BITMAP_PAUSE + ((simt_clock() * 2654435769u) >> (27u - *vain_p)));
-    *vain_p += (*vain_p < SHPOOL_BITMAP_DOUBLED);
+    const uint32_t vain = *state_p & SHPOOL_BITMAP_VAIN;
+
+    if (vain >= patience) {
+        simt_pause(SHPOOL_BITMAP_PAUSE + ((simt_clock() * 2654435769u) >> (27u - vain)));
+    }
+    *state_p += (vain < SHPOOL_BITMAP_DOUBLED);
     simt_warp_sync(SIMT_ALL_LANES);
 }
 
 /* Whether a search that found nothing, and before which the counts of releases were `before`, has
  * seen all; if not, after a pause. */
-SIMT_FN uint32_t shpool_bitmap_has_seen_all(simt_addr base, uint32_t before, uint32_t busy,
-                                            uint32_t *vain_p)
+SIMT_FN uint32_t shpool_bitmap_has_seen_all(simt_addr base, uint32_t before, uint32_t *state_p)
 {
     uint32_t pending;
 
-    if (simt_any(SIMT_ALL_LANES, busy != 0)) { /* marks that may be taken back */
+    /* marks that may be undone */
+    if (simt_any(SIMT_ALL_LANES, (*state_p & SHPOOL_BITMAP_CLAIMED) != 0)) {
         simt_pause(SHPOOL_BITMAP_PAUSE);
         simt_warp_sync(SIMT_ALL_LANES);
         return 0;
@@ -297,7 +311,7 @@ SIMT_FN uint32_t shpool_bitmap_has_seen_all(simt_addr base, uint32_t before, uin
     pending = simt_shfl(SIMT_ALL_LANES, simt_atomic_load(base, SIMT_ACQUIRE), 0);
     simt_warp_sync(SIMT_ALL_LANES); /* orders the counts after it in all lanes */
     if (simt_any(SIMT_ALL_LANES, shpool_bitmap_releases_of(base) != before)) {
-        shpool_bitmap_back_off(vain_p); /* memory became free behind the search */
+        shpool_bitmap_back_off(state_p, 0); /* memory became free behind the search */
         return 0;
     }
     if (pending == 0) {
@@ -327,12 +341,12 @@ SIMT_FN uint32_t shpool_bitmap_high_end(shpool_bitmap_look look, uint32_t first,
 /* One exact search for a request, around the pool: from pair `start` on, and then from the pool's
  * beginning.  Returns the granule, or NOWHERE. */
 SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_bitmap_wish wish,
-                                      uint32_t *busy_p, uint32_t *vain_p)
+                                      uint32_t *state_p)
 {
     uint32_t p     = start;
     uint32_t run   = SHPOOL_BITMAP_PAIR * simt_pin(p); /* where the free run up to p begins */
-    uint32_t again = 0; /* it has gone on at the beginning */
 
+    *state_p &= ~(SHPOOL_BITMAP_WRAPPED | SHPOOL_BITMAP_CLAIMED);
     SIMT_ROLLED
     for (;;) {
         /* pinned: registers are scarcer than the time of a search */
@@ -340,7 +354,7 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
         const shpool_bitmap_look look  = shpool_bitmap_look_at(view, p + simt_lane(), end, start);
         const uint32_t           first = shpool_bitmap_fit_warp(look, wish, &run);
 
-        *busy_p |= look.words.x & SHPOOL_BITMAP_CLAIMED;
+        *state_p |= look.words.x & SHPOOL_BITMAP_CLAIMED;
         if (first != SHPOOL_BITMAP_NOWHERE) {
             uint32_t place = first;
 
@@ -351,26 +365,26 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
             if (shpool_bitmap_claim_pairs(view, place, place + wish.need)) {
                 return place;
             }
-            shpool_bitmap_back_off(vain_p); /* others were quicker: look again */
+            shpool_bitmap_back_off(state_p, SHPOOL_BITMAP_PATIENCE); /* others were quicker */
             p   = first / SHPOOL_BITMAP_PAIR;
             run = SHPOOL_BITMAP_PAIR * p;
             continue;
         }
-        if ((p == start) && !again) { /* full pairs are not looked at again */
-            const uint32_t room = simt_ballot(SIMT_ALL_LANES, look.unused != 0);
-
-            shpool_bitmap_move_hint(view, start,
-                                    p + ((room != 0) ? simt_ffs(room) - 1u : SIMT_WARP));
+        if ((p == start) && ((*state_p & SHPOOL_BITMAP_WRAPPED) == 0)) { /* full pairs: not again */
+            if (simt_ballot(SIMT_ALL_LANES, look.unused != 0) == 0) {
+                shpool_bitmap_move_hint(view, start, p + SIMT_WARP);
+            }
         }
         p += SIMT_WARP;
-        if (again ? (p >= end) || ((p >= start) && (run >= SHPOOL_BITMAP_PAIR * simt_pin(start)))
-                  : (p >= end) && (start == 0)) {
+        if (((*state_p & SHPOOL_BITMAP_WRAPPED) != 0)
+                ? (p >= end) || ((p >= start) && (run >= SHPOOL_BITMAP_PAIR * simt_pin(start)))
+                : (p >= end) && (start == 0)) {
             return SHPOOL_BITMAP_NOWHERE;
         }
         if (p >= end) {
-            again = 1;
-            p     = 0;
-            run   = 0;
+            *state_p |= SHPOOL_BITMAP_WRAPPED;
+            p   = 0;
+            run = 0;
             shpool_bitmap_move_hint(view, start, 0);
         }
     }
@@ -380,14 +394,15 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
 #define SHPOOL_BITMAP_DONE 1u          /* the request is served */
 
 /* Any request, exactly: as shpool_bitmap_malloc_slow.  A call.  p: the pair with which it begins,
- * and LATE. */
+ * and LATE and TRY.  A request that waits is not exact: it draws a ticket after one search in vain,
+ * or newcomers would overtake it while it searches again and again. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t granules,
                                                     uint32_t rank, uint32_t p, uint32_t need,
                                                     uint32_t below)
 {
     const shpool_view        view = {base, 0, rank, 0, {granules, 0}, 0};
     const shpool_bitmap_wish wish = {need, below};
-    uint32_t                 vain = 0;
+    uint32_t                 state = p & SHPOOL_BITMAP_TRY;
 
     if (need > granules) {
         return SHPOOL_BITMAP_NOWHERE; /* an empty pool has no granules */
@@ -396,13 +411,13 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
         shpool_bitmap_spread(view, need);
         p = shpool_bitmap_start_of(view);
     }
+    p &= ~SHPOOL_BITMAP_TRY;
     for (;;) {
         const uint32_t before = shpool_bitmap_releases_of(base);
-        uint32_t       busy   = 0;
-        const uint32_t first  = shpool_bitmap_search(view, p, wish, &busy, &vain);
+        const uint32_t first  = shpool_bitmap_search(view, p, wish, &state);
 
-        if ((first != SHPOOL_BITMAP_NOWHERE) ||
-            shpool_bitmap_has_seen_all(base, before, busy, &vain)) {
+        if ((first != SHPOOL_BITMAP_NOWHERE) || ((state & SHPOOL_BITMAP_TRY) != 0) ||
+            shpool_bitmap_has_seen_all(base, before, &state)) {
             return first;
         }
     }
@@ -477,7 +492,6 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
     uint32_t       first;
     uint32_t       p     = 0;
 
-    (void)site;
     if (!SIMT_LIKELY(lanes == SIMT_ALL_LANES)) {
         return shpool_bitmap_malloc_led(view, need, alignment, lanes);
     }
@@ -491,6 +505,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
         }
         p |= state;
     }
+    p |= (site == SHPOOL_SITE_WAIT) ? SHPOOL_BITMAP_TRY : 0u;
     first = shpool_bitmap_malloc_warp(view.base, view.word[0], view.rank, p, need, below);
     return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;
 }

@@ -208,7 +208,7 @@ SIMT_FN uint32_t shpool_bitmap_unused_at(shpool_view view, uint32_t p, uint32_t 
 SIMT_FN uint32_t shpool_bitmap_last_start(shpool_view view)
 {
     /* pinned: seldom used, it would keep a register in every search */
-    const uint32_t pairs = shpool_bitmap_words_of(simt_pin(view.word[0])) / 2u;
+    const uint32_t pairs = simt_pin(shpool_bitmap_words_of(simt_pin(view.word[0])) / 2u);
     const int      last  = (int)pairs - (int)SIMT_WARP;
 
     return (last > 0) ? (uint32_t)last : 0u;

@@ -39,7 +39,7 @@ special_is_plain|plan/groups.c|s/return COALESCE_SPECIAL_ACCESS;/return COALESCE
 descending_is_fine|plan/decide.c|s/return COALESCE_NEGATIVE_STRIDE;/(void)0;/
 any_copy|plan/plan.c|s/(to_offset != from_offset)/0/;s/(store->copied_from != loads->member\[k\])/0/
 runs_do_not_matter|plan/groups.c|s/(access.i..run == access.i - 1..run)/1/
-barriers_do_not_matter|ptx/flow.c|/^static int is_fence/,/^}/s/return 1;/return 0;/
+barriers_do_not_matter|ptx/flow.c|/^int ptx_is_fence/,/^}/s/return 1;/return 0;/
 labels_do_not_matter|ptx/flow.c|/^static void number_runs/,/^}/s/            run++;/            ;/
 registers_do_not_matter|ptx/check.c|/^static int is_touched/,/^}/s/return ptx_is_touched.*/return 0;/
 all_is_uniform|ptx/uniform.c|s/return (known != NULL) \&\& known->uniform;/return 1;/
