@@ -25,6 +25,8 @@
 #define SHPOOL_BITMAP_LOOK     (SIMT_WARP * SHPOOL_BITMAP_PAIR) /* granules that a warp reads in one
                                                                    step */
 #define SHPOOL_BITMAP_BEYOND   0x40000000u /* a granule that no pool has */
+#define SHPOOL_BITMAP_STEP     8u          /* full pairs that the hint passes at least; the
+                                              rest of a window has room for 8 KiB */
 #define SHPOOL_BITMAP_PATIENCE 4u          /* claims in vain before a pause: others would overtake a
                                               request whose turn it is */
 
@@ -127,7 +129,8 @@ SIMT_FN simt_pair shpool_bitmap_bits(uint32_t at, uint32_t first, uint32_t end)
 }
 
 /* Called by all lanes, which agree about `any`: mark granules first..end-1, all in pairs that they
- * have read as free.  Returns 1, or 0 with nothing marked; without `any` they have no bits. */
+ * have read as free.  any: whether there are such granules.  Returns 1, or 0 with nothing
+ * marked. */
 SIMT_FN uint32_t shpool_bitmap_claim_seen(shpool_bitmap_look look, uint32_t first, uint32_t end,
                                           uint32_t any)
 {
@@ -311,7 +314,7 @@ SIMT_FN uint32_t shpool_bitmap_has_seen_all(simt_addr base, uint32_t before, uin
     pending = simt_shfl(SIMT_ALL_LANES, simt_atomic_load(base, SIMT_ACQUIRE), 0);
     simt_warp_sync(SIMT_ALL_LANES); /* orders the counts after it in all lanes */
     if (simt_any(SIMT_ALL_LANES, shpool_bitmap_releases_of(base) != before)) {
-        shpool_bitmap_back_off(state_p, 0); /* memory became free behind the search */
+        shpool_bitmap_back_off(state_p, 0); /* memory became free meanwhile */
         return 0;
     }
     if (pending == 0) {
@@ -370,9 +373,14 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
             run = SHPOOL_BITMAP_PAIR * p;
             continue;
         }
-        if ((p == start) && ((*state_p & SHPOOL_BITMAP_WRAPPED) == 0)) { /* full pairs: not again */
-            if (simt_ballot(SIMT_ALL_LANES, look.unused != 0) == 0) {
-                shpool_bitmap_move_hint(view, start, p + SIMT_WARP);
+        /* Later requests skip full pairs.  A hint that passed each single one would leave small
+         * holes unused. */
+        if ((p == start) && ((*state_p & SHPOOL_BITMAP_WRAPPED) == 0)) {
+            const uint32_t room = simt_ballot(SIMT_ALL_LANES, look.unused != 0);
+            const uint32_t full = (room != 0) ? simt_ffs(room) - 1u : SIMT_WARP;
+
+            if (full >= SHPOOL_BITMAP_STEP) {
+                shpool_bitmap_move_hint(view, start, p + full);
             }
         }
         p += SIMT_WARP;
@@ -445,7 +453,7 @@ SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint
                                                     inside it */
     hits  = simt_ballot(SIMT_ALL_LANES,
                         (simt_mask(0, (rest > 0) ? (uint32_t)rest : 0u) & ~look.unused) == 0);
-    /* no branch if there is none: the lanes then have no bits */
+    /* no branch where nothing fits: no lane then has bits to set */
     first    = simt_shfl(SIMT_ALL_LANES, first, simt_ffs(hits) - 1u);
     first    = (hits != 0) ? first : SHPOOL_BITMAP_BEYOND;
     *first_p = first;
@@ -532,7 +540,7 @@ SIMT_FN uint32_t shpool_bitmap_clear_word(simt_addr a, uint32_t own, uint32_t ta
     return ends == 0;
 }
 
-/* The address of word w; if the pool has no such word, of one that no allocation has. */
+/* The address of word w.  From the last word on: of the last one, or of padding after it. */
 SIMT_FN simt_addr shpool_bitmap_word_near(shpool_view view, uint32_t w)
 {
     const simt_addr last = view.base + view.word[1] - 4u;

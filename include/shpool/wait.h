@@ -128,7 +128,8 @@ SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint
 /**
  * shpool_malloc_wait() for a group of lanes, which waits as one.
  *
- * Scope: the lanes of the mask, together (group.h).
+ * Scope: the lanes of the mask, together (group.h).  In bitmap an attempt of a whole warp is one
+ * search: unlike shpool_malloc_lanes() it may miss memory that becomes free while it searches.
  * @return the same in all of them: as shpool_malloc_wait()
  */
 SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t bytes,
