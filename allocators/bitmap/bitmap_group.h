@@ -162,51 +162,62 @@ SIMT_FN uint32_t shpool_bitmap_is_free(simt_pair words, simt_pair bits)
     return ((x | y) & (SHPOOL_BITMAP_USED | SHPOOL_BITMAP_CLAIMED)) == 0;
 }
 
-/* Called by all lanes, which have marked granules first..end-1 in pairs p, p + 32 and so on, below
- * `stop`: the marks are an allocation if `keep`, and are undone if not. */
-SIMT_FN void shpool_bitmap_settle(shpool_view view, uint32_t first, uint32_t end, uint32_t p,
-                                  uint32_t stop, uint32_t keep)
+/* A lane's pair p; lanes without a pair share one. */
+SIMT_FN simt_addr shpool_bitmap_pair_at(shpool_view view, uint32_t p)
 {
-    SIMT_ROLLED
-    for (; p < stop; p += SIMT_WARP) {
-        const simt_addr a    = shpool_bitmap_word_at(view, 2u * p);
-        const simt_pair bits = shpool_bitmap_bits(SHPOOL_BITMAP_PAIR * p, first, end);
+    const uint32_t pairs = shpool_bitmap_words_of(simt_pin(view.word[0])) / 2u;
 
-        if (!keep) { /* release: as in shpool_bitmap_clear */
+    return shpool_bitmap_word_at(view, 2u * ((p < pairs) ? p : 0u));
+}
+
+/* Called by all lanes, which have marked granules first..end-1 in every 32nd pair below `mine`: the
+ * marks are an allocation if `keep`, and are undone if not. */
+SIMT_FN void shpool_bitmap_settle(shpool_view view, uint32_t first, uint32_t end, uint32_t mine,
+                                  uint32_t keep)
+{
+    uint32_t p = simt_pin(first) / SHPOOL_BITMAP_PAIR + simt_lane();
+
+    SIMT_ROLLED
+    do {
+        const simt_addr a    = shpool_bitmap_pair_at(view, p);
+        simt_pair       bits = shpool_bitmap_bits(SHPOOL_BITMAP_PAIR * p, first, end);
+
+        bits.x = (p < mine) ? bits.x : 0u;
+        bits.y = (p < mine) ? bits.y : 0u;
+        if (keep) { /* relaxed: marks that stay are an allocation, whenever that is seen */
+            (void)simt_atomic_and(a, ~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED);
+        } else { /* release: as in shpool_bitmap_clear */
             (void)simt_atomic_and(a + 4u, ~bits.y, SIMT_RELEASE);
+            (void)simt_atomic_and(a, ~bits.x, SIMT_RELEASE);
         }
-        (void)simt_atomic_and(a, keep ? ~SHPOOL_BITMAP_CLAIMED : ~bits.x, SIMT_RELEASE);
-    }
+        p += SIMT_WARP;
+    } while (SHPOOL_BITMAP_PAIR * (p - simt_lane()) < end);
     simt_warp_sync(SIMT_ALL_LANES);
 }
 
 /* Called by all lanes: mark granules first..end-1, a pair in each lane at a time, from the first
- * pair up.  Returns 1, or 0 with nothing marked. */
+ * pair up.  Returns 1, or 0 with nothing marked.  No branch: lanes that part come together late. */
 SIMT_FN uint32_t shpool_bitmap_claim_pairs(shpool_view view, uint32_t first, uint32_t end)
 {
-    const uint32_t stop = (end + SHPOOL_BITMAP_PAIR - 1u) / SHPOOL_BITMAP_PAIR;
-    uint32_t       p    = first / SHPOOL_BITMAP_PAIR + simt_lane();
-    uint32_t       got  = 1;
+    uint32_t p = first / SHPOOL_BITMAP_PAIR + simt_lane();
+    uint32_t got;
 
     SIMT_ROLLED
     do {
-        if (p < stop) {
-            const simt_addr a    = shpool_bitmap_word_at(view, 2u * p);
-            const simt_pair bits = shpool_bitmap_bits(SHPOOL_BITMAP_PAIR * p, first, end);
-            const simt_pair seen = simt_atomic_load_pair(a, SIMT_RELAXED);
-            const simt_pair set  = {seen.x | bits.x, seen.y | bits.y};
+        const simt_addr a    = shpool_bitmap_pair_at(view, p);
+        const simt_pair bits = shpool_bitmap_bits(SHPOOL_BITMAP_PAIR * p, first, end);
+        const simt_pair seen = simt_atomic_load_pair(a, SIMT_RELAXED);
+        const uint32_t  free = shpool_bitmap_is_free(seen, bits);
+        const simt_pair set  = {seen.x | (free ? bits.x : 0u), seen.y | (free ? bits.y : 0u)};
 
-            /* acquire: as in shpool_bitmap_claim; the marked word itself is CLAIMED, so no
-             * release */
-            got = shpool_bitmap_is_free(seen, bits) &&
-                  simt_atomic_cas_pair(a, seen, set, SIMT_ACQUIRE);
-        }
-        p += got ? SIMT_WARP : 0u; /* the lane's pairs below p are marked */
+        /* acquire: as in shpool_bitmap_claim; the marked word itself is CLAIMED, so no release */
+        got = simt_atomic_cas_pair(a, seen, set, SIMT_ACQUIRE);
+        got = (got && free) || (bits.x == 0);
+        p  += got ? SIMT_WARP : 0u; /* the lane's pairs below p are marked */
         simt_warp_sync(SIMT_ALL_LANES); /* no lane uses the memory before all have claimed */
-    } while (simt_all(SIMT_ALL_LANES, got) && simt_any(SIMT_ALL_LANES, p < stop));
-    got = simt_all(SIMT_ALL_LANES, got) != 0;
-    shpool_bitmap_settle(view, first, end, simt_pin(first) / SHPOOL_BITMAP_PAIR + simt_lane(),
-                         (p < stop) ? p : stop, got);
+        got = simt_all(SIMT_ALL_LANES, got) != 0;
+    } while (got && (SHPOOL_BITMAP_PAIR * (p - simt_lane()) < end));
+    shpool_bitmap_settle(view, first, end, p, got);
     return got;
 }
 
