@@ -287,9 +287,11 @@ SIMT_FN void shpool_bitmap_move_hint(shpool_view view, uint32_t from, uint32_t t
     }
 }
 
+#define SHPOOL_BITMAP_TRIES   3u /* searches and claims in vain, where others follow */
+
 /* The state of a request that searches, in one word, because registers are scarce; also CLAIMED: a
  * group was claiming in a pair that the caller's lane has seen. */
-#define SHPOOL_BITMAP_TRY     0x40000000u /* it waits, and has one search; also with a pair */
+#define SHPOOL_BITMAP_TRY     0x40000000u /* it may wait, and gives up soon; also with a pair */
 #define SHPOOL_BITMAP_WRAPPED 0x20000000u /* the search has gone on at the pool's beginning */
 #define SHPOOL_BITMAP_VAIN    0x0000000fu /* number of searches and claims in vain; no more than
                                              DOUBLED */
@@ -350,6 +352,14 @@ SIMT_FN uint32_t shpool_bitmap_high_end(shpool_bitmap_look look, uint32_t first,
                                     (ends != 0) ? simt_ffs(ends) - 1u : SIMT_WARP - 1u);
 
     return (end - wish.need) & ~wish.below;
+}
+
+/* Whether a request that may wait has searched often enough: newcomers would overtake it while it
+ * goes on without a ticket. */
+SIMT_FN uint32_t shpool_bitmap_gives_up(uint32_t state)
+{
+    return ((state & SHPOOL_BITMAP_TRY) != 0) &&
+           ((state & SHPOOL_BITMAP_VAIN) >= SHPOOL_BITMAP_TRIES);
 }
 
 /* One exact search for a request, around the pool: from pair `start` on, and then from the pool's
@@ -413,8 +423,7 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
 #define SHPOOL_BITMAP_DONE 1u          /* the request is served */
 
 /* Any request, exactly: as shpool_bitmap_malloc_slow.  A call.  p: the pair with which it begins,
- * and LATE and TRY.  A request that waits is not exact: it draws a ticket after one search in vain,
- * or newcomers would overtake it while it searches again and again. */
+ * and LATE and TRY, with which it is not exact. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t granules,
                                                     uint32_t rank, uint32_t p, uint32_t need,
                                                     uint32_t below)
@@ -435,7 +444,7 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
         const uint32_t before = shpool_bitmap_releases_of(base);
         const uint32_t first  = shpool_bitmap_search(view, p, wish, &state);
 
-        if ((first != SHPOOL_BITMAP_NOWHERE) || ((state & SHPOOL_BITMAP_TRY) != 0) ||
+        if ((first != SHPOOL_BITMAP_NOWHERE) || shpool_bitmap_gives_up(state) ||
             shpool_bitmap_has_seen_all(base, before, &state)) {
             return first;
         }
@@ -524,7 +533,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
         }
         p |= state;
     }
-    p |= (site == SHPOOL_SITE_WAIT) ? SHPOOL_BITMAP_TRY : 0u;
+    p |= (site == SHPOOL_SITE_TRY) ? SHPOOL_BITMAP_TRY : 0u;
     first = shpool_bitmap_malloc_warp(view.base, view.word[0], view.rank, p, need, below);
     return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;
 }

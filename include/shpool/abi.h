@@ -41,6 +41,8 @@
 #define SHPOOL_BROKEN_FREED   102u        /**< likewise: free memory, or what seemed so, changed */
 #define SHPOOL_NO_MARK        0xffffffffu /**< shpool_mark() of an allocator without marks */
 #define SHPOOL_SITE_WAIT      0xffffffffu /**< site of requests that wait; no caller uses it */
+#define SHPOOL_SITE_TRY       0xfffffffeu /**< of their first attempt, which may be in vain although
+                                               there is room: others follow */
 #define SHPOOL_WAIT_BYTES     16u         /**< waiters' record, after a pool that threads share */
 
 /** Return value of every fallible function: 0 is success, errors are negative. */

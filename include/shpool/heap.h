@@ -140,6 +140,7 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
     if (pool_bytes != 0) {
         if ((member == 0) && (shpool_waiters(heap.view) != 0)) {
             simt_store64(shpool_waiters(heap.view), SHPOOL_WAIT_NOBODY);
+            simt_store64(shpool_waiters(heap.view) + 8u, SHPOOL_WAIT_NOBODY);
         }
         SHPOOL_DO(heap, init, (heap.view, member, (here < pool->threads_per_pool)
                                                       ? here : pool->threads_per_pool));

@@ -30,12 +30,13 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  * Scope: any thread, alone, as shpool_malloc().  Lanes of one warp may wait for each other: a lane
  * that got memory goes on while others of its warp still wait.
  *
- * Normally the request that has waited longest is tried first; the others, and new ones, sleep
- * meanwhile.  So a large request is not overtaken for ever by small ones, but there is no fixed
- * bound (doc/GROUPS.md, "Who is served first").  shpool_malloc(), which never waits, does not stand
- * in line.  A request that was passed over SHPOOL_TURN_PATIENCE times in a row, about 65
- * microseconds, is tried out of turn: the one at the head may need memory that it holds.  A thread
- * sleeps about 32 ns at first, twice as long each time, about 1 us at most.
+ * Requests are tried in the order in which they began to wait; the others, and new ones, sleep
+ * meanwhile.  While there is room the first four are tried together.  Once the oldest was tried in
+ * vain, no younger one is tried before it ends, so that small requests do not overtake a large one
+ * for ever (doc/GROUPS.md, "Who is served first").  shpool_malloc(), which never waits, does not
+ * stand in line.  A request that has slept SHPOOL_TURN_PATIENCE times, about 65 microseconds, while
+ * nobody left the line is tried out of turn: the one at the head may need memory that it holds.  At
+ * its turn a thread sleeps 32 to 128 ns between attempts, otherwise about 1 us.
  *
  * Never spills: a pool with a spill option answers with NULL, and shpool_malloc() spills.  With
  * scope cluster it borrows, as shpool_malloc() does.  A request of more bytes than the pool has is
@@ -63,14 +64,16 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attemp
     if ((ptr != NULL) || (attempts <= 1u)) {
         return ptr;
     }
-    turn = shpool_turn_draw(heap.view);
+    turn = shpool_turn_draw(heap.view, 0);
     SIMT_ROLLED
     do {
         if (asked) {
             shpool_note_wait(heap);
         }
-        simt_pause(turn.pause);
-        asked = shpool_turn_comes(&turn) || (attempts == 2u);
+        if (asked) {
+            shpool_turn_insist(&turn);
+        }
+        asked = shpool_turn_sleep(&turn) || (attempts == 2u);
         if (asked) {
             ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
         }
@@ -88,7 +91,7 @@ SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint
     const uint32_t leads = simt_lane() == first;
     void          *ptr   = NULL;
     uint32_t       asked;
-    shpool_turn    turn  = {0, 0, 0, SHPOOL_PAUSE_LEAST};
+    shpool_turn    turn;
 
     if (!shpool_is_group(heap, lanes, NULL, bytes, attempts, 0)) {
         return NULL;
@@ -98,38 +101,35 @@ SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint
     asked = (attempts <= 1u) || !leads || !shpool_turn_is_taken(heap.view);
     asked = simt_shfl(lanes, asked, first);
     if (asked != 0) {
-        ptr = shpool_malloc_lanes_as(heap, lanes, bytes, alignment, SHPOOL_SITE_WAIT);
+        ptr = shpool_malloc_lanes_as(heap, lanes, bytes, alignment,
+                                     (attempts > 1u) ? SHPOOL_SITE_TRY : SHPOOL_SITE_WAIT);
     }
     if ((ptr != NULL) || (attempts <= 1u)) {
         return ptr;
     }
-    if (leads) {
-        turn = shpool_turn_draw(heap.view);
-    }
+    turn = shpool_turn_draw(heap.view, lanes);
     SIMT_ROLLED
     do {
         if (leads && (asked != 0)) {
             shpool_note_wait(heap);
         }
-        simt_pause(simt_shfl(lanes, turn.pause, first));
-        asked = (leads && shpool_turn_comes(&turn)) || (attempts == 2u);
-        asked = simt_shfl(lanes, asked, first);
+        if (asked != 0) {
+            shpool_turn_insist(&turn);
+        }
+        asked = shpool_turn_sleep(&turn) || (attempts == 2u);
         if (asked != 0) {
             ptr = shpool_malloc_lanes_as(heap, lanes, bytes, alignment, SHPOOL_SITE_WAIT);
         }
         attempts--;
     } while ((ptr == NULL) && (attempts > 1u));
-    if (leads) {
-        shpool_turn_end(&turn);
-    }
+    shpool_turn_end(&turn);
     return ptr;
 }
 
 /**
  * shpool_malloc_wait() for a group of lanes, which waits as one.
  *
- * Scope: the lanes of the mask, together (group.h).  In bitmap an attempt of a whole warp is one
- * search: unlike shpool_malloc_lanes() it may miss memory that becomes free while it searches.
+ * Scope: the lanes of the mask, together (group.h).
  * @return the same in all of them: as shpool_malloc_wait()
  */
 SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t bytes,

@@ -229,7 +229,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         } \
         shpool_note_malloc(view, bytes); \
         user = shpool_zone_set(view, addr, usable, bytes, \
-                               (site != SHPOOL_SITE_WAIT) ? site : 0u, view.rank); \
+                               (site < SHPOOL_SITE_TRY) ? site : 0u, view.rank); \
         shpool_trace_malloc(view, asked, alignment, bytes, user, site); \
         return user; \
     } \

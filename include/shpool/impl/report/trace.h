@@ -148,7 +148,7 @@ SIMT_FN void shpool_trace_malloc(shpool_view view, uint32_t bytes, uint32_t alig
         ((user == 0) && ((view.flags & (uint32_t)SHPOOL_FLAG_SPILL) != 0))) {
         return;
     }
-    if (site == SHPOOL_SITE_WAIT) {
+    if (site >= SHPOOL_SITE_TRY) { /* it waits */
         what = (user == 0) ? (uint32_t)SHPOOL_TRACE_WAIT : what;
         site = 0;
     }
