@@ -273,8 +273,9 @@ static void bins_destroy(void *self)
 
     bins_use_fini(bins);
     bins_graphs_fini(bins);
-    bins_heap_fini(bins, &bins->heap[0]);
-    bins_heap_fini(bins, &bins->heap[1]);
+    for (unsigned i = 0; i < BINS_HEAPS; i++) {
+        bins_heap_fini(bins, &bins->heap[i]);
+    }
     bins_slabs_fini(bins);
     shpool_timelines_fini(&bins->lanes);
     while (bins->records != NULL) {
@@ -325,7 +326,10 @@ static shpool_status bins_create(const shpool_device_setup *setup, void **self_p
         free(bins);
         return status;
     }
-    bins->heap[1].large = 1;
+    for (unsigned i = BINS_LARGE; i < BINS_HEAPS; i++) {
+        bins->heap[i].large = 1;
+    }
+    bins->heap[BINS_WINDOWS].windows = 1;
     bins->soft = BINS_UNLIMITED;
     atomic_store_explicit(&bins->hard, BINS_UNLIMITED, memory_order_relaxed);
     bins->reuse = BINS_REUSE_WAIT;
@@ -362,8 +366,8 @@ const shpool_device_provider shpool_device_provider_bins = {
             "share=0|1       1: each allocation has mapped memory of its own, in granules of 2M,\n"
             "                and can be exported to other processes [0]\n"
             "slab=BYTES      most bytes of a slab that several large allocations share [512M]\n"
-            "wait=USEC       longest wait of a request for idle memory that is in use, instead of\n"
-            "                new memory beyond the peak of live bytes; 0: none [20000]\n"
+            "wait=USEC       longest wait of a request for memory that is in use, before some is\n"
+            "                unmapped; 0: none [20000]\n"
             "stable=0|1      1: no stream is destroyed before it was retired [0]\n",
     .create = bins_create,
     .destroy = bins_destroy,

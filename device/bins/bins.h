@@ -6,7 +6,9 @@
  *   range   a slab of reserved addresses, with memory only where blocks need it (range.c)
  *   shared  a slab of one block, which can be exported to other processes (share.c)
  *   granule physical memory that is mapped into ranges, 2 MiB as a rule (granules.c)
- *   hole    a block of a range that has no memory: whole granules, never next to another hole
+ *   place   the addresses of one granule in a range.  A granule may be mapped at several places,
+ * and           is used at one of them, its home (places.c)
+ *   hole    a block of a range that has no memory: whole places, never next to another hole
  *   block   a piece of a slab: live, cached in a lane, pending, or free in its heap
  *   lane    belongs to one stream: lists of the blocks that were freed on it, one for each size
  *           class.  They are not merged with their neighbours, so that malloc and free are a pop
@@ -20,8 +22,8 @@
  * Locks, in this order: bins.lock, a timeline's lock (which guards its lane), never two of those
  * except in timeline.c.
  * A block that is live or cached is changed under the lock of its lane, `last`: that of its malloc
- * while it is live, of its free when it is cached.  A block that is free, and all links between
- * neighbours, are changed under bins.lock.
+ * while it is live, of its free when it is cached.  A block that is free, and all links
+ * between neighbours, are changed under bins.lock.
  *
  * Order of streams: a block that is not live carries the timeline that it was freed on and the
  * number of that free.  It may be reused by the same stream immediately, by any stream when that
@@ -43,10 +45,14 @@
 #define BINS_MAX_BYTES     ((size_t)1 << 46)
 #define BINS_CLASSES       592u
 #define BINS_WORDS         ((BINS_CLASSES + 63u) / 64u)
+#define BINS_MEMOS         256u
 #define BINS_UNLIMITED     UINT64_MAX
 #define BINS_MAX_DEVICES   64u
 
 #pragma GCC visibility push(hidden)
+
+/* The heaps that serve all requests. */
+enum { BINS_SMALL, BINS_LARGE, BINS_WINDOWS, BINS_HEAPS };
 
 /* bins_block.state; LIVE to CACHED and back is the way of most, and needs the lane's lock only */
 enum {
@@ -62,6 +68,8 @@ enum {
 
 typedef struct bins_slab bins_slab;
 typedef struct bins_use bins_use;
+typedef struct bins_place bins_place;
+typedef struct bins_granule bins_granule;
 
 typedef struct bins_block {
     struct bins_block *next; /* in a list of a lane, a bin, the pending ones, or unused records */
@@ -111,10 +119,18 @@ typedef struct bins_lane {
     bins_lists cache;
 } bins_lane;
 
+/* Where a window was, by its size and the live bytes then: a program's next step needs it again. */
+typedef struct bins_memo {
+    uint64_t live;
+    size_t bytes;
+    char *start;
+} bins_memo;
+
 typedef struct bins_graph bins_graph;
 
 typedef struct bins_heap {
     int large;
+    int windows;        /* its blocks are windows (window.c) */
     bins_graph *graph;  /* that its memory is kept for, or NULL */
     bins_slab *slabs;
     bins_lists bins;
@@ -128,8 +144,9 @@ struct bins_slab {
     bins_heap *heap;
     size_t bytes;
     cu_ptr driver_ptr;          /* as returned by the driver */
-    size_t driver_bytes;        /* of a range: that are mapped */
-    cu_granule *granule;        /* of a range: what is mapped, by place, 0: nothing; else NULL */
+    size_t driver_bytes;        /* of a range: of granules whose home it is */
+    bins_place *place;          /* of a range; else NULL */
+    size_t places;              /* those above have never had a granule */
     cu_granule own;             /* of a shared slab whose memory is mapped; 0: none */
     unsigned char own_range;    /* a shared slab: reserved addresses, for it alone */
     unsigned char mapped;       /* `own` is mapped at driver_ptr */
@@ -154,16 +171,46 @@ struct bins_graph {
     shpool_timeline nobody;   /* used if there is no memory for another one: belongs to no stream */
 };
 
-/* Physical memory in pieces of one size.  Every granule is mapped at one place of a range, or is
- * spare. */
+/* The addresses of a granule in a range. */
+struct bins_place {
+    bins_granule *granule;     /* that is mapped here; NULL: none */
+    shpool_timeline *last;     /* whose stream may still use these addresses, until the free of */
+    uint64_t seq;              /* this number; NULL: no stream does */
+    int open;                  /* 1: the devices may access it */
+};
+
+/* A piece of physical memory, which has a home or is spare. */
+struct bins_granule {
+    cu_granule handle;
+    bins_granule *next;        /* of all, or of unused records */
+    bins_place *home;          /* where it is used; NULL: it is spare */
+    bins_place *origin;        /* where it was used before it was part of a window, or NULL */
+    bins_slab *origin_slab;
+    shpool_timeline *last;     /* of a spare one: as of a place */
+    uint64_t seq;
+    size_t spare_at;           /* index among the spare ones */
+    size_t maps;               /* places */
+    const bins_block *idle_in; /* free block that a search found it in, */
+    uint64_t search;           /* the number of that search */
+    uint64_t counted;          /* of the count that it was part of last */
+    size_t covered;            /* places of it in that count */
+    int leaving;               /* 1: it is about to be returned to the driver */
+    int lost;                  /* 1: the driver did not unmap it at the end */
+};
+
+/* Physical memory in pieces of one size. */
 typedef struct bins_granules {
     size_t bytes;        /* size of each; 0: memory comes from cuMemAlloc */
     int rdma;            /* other PCIe devices may reach them */
     size_t count;        /* from the driver, spare ones included */
     size_t spares;
     size_t room;         /* for spares: at least `count` */
-    size_t stuck;        /* mapped in a hole: a call failed half-way */
-    cu_granule *spare;
+    bins_granule **spare;
+    bins_granule *all;
+    bins_granule *unused;
+    uint64_t searches;
+    uint64_t counts;
+    cu_result loss;      /* why the driver did not unmap a range at the end */
     unsigned accesses;
     cu_access access[BINS_MAX_DEVICES]; /* the own device first, then peers */
 } bins_granules;
@@ -191,9 +238,11 @@ typedef struct bins_self {
     bins_memory memory;           /* as requested */
     int share;                    /* as requested */
     uint64_t slab_bytes;          /* largest slab that several large requests share */
-    bins_heap heap[2];
+    bins_heap heap[BINS_HEAPS];
     bins_granules granules;
-    uint64_t live_most;           /* most live bytes that a request met since the last trim */
+    bins_memo memo[BINS_MEMOS];   /* places by hash */
+    uint64_t live;                /* live bytes at the latest request that met no free block */
+    uint64_t live_most;           /* most of them since the last trim */
     uint64_t moved_bytes;         /* unmapped since then */
     bins_waits waits;
     bins_graph *graphs;
@@ -320,7 +369,7 @@ static inline int bins_is_shared(const bins_self *bins, const bins_heap *heap)
 /* 1: one free block fills a slab, which can go back as a whole; ranges never do. */
 static inline int bins_is_whole(const bins_slab *slab)
 {
-    return (slab->granule == NULL) && (slab->first->above == NULL) &&
+    return (slab->place == NULL) && (slab->first->above == NULL) &&
            (bins_state(slab->first) == BINS_FREE);
 }
 
@@ -432,16 +481,8 @@ const cu_granule_props *bins_granule_props(const bins_self *bins, cu_granule_pro
 /* Whether the driver can, and how; SHPOOL_ERR_UNSUPPORTED: bins->memory insists on it. */
 shpool_status bins_granules_init(bins_self *bins);
 
-/* Ensure this number of spare granules; the driver's refusal is in bins->refusal. */
-shpool_status bins_granules_make(bins_self *bins, size_t spares);
-
-/* Map spare granules into the gaps of a range between two places, and grant access to all.  Returns
- * the driver's refusal, after which only stuck granules have changed. */
-cu_result bins_granules_map(bins_self *bins, bins_slab *slab, size_t first, size_t count);
-
-/* Unmap the granules between two places, from the top or the bottom on; returns how many, up to the
- * first one that the driver refuses.  They must not be in use. */
-size_t bins_granules_unmap(bins_self *bins, bins_slab *slab, size_t first, size_t count, int top);
+/* Create more spare granules; the driver's refusal is in bins->refusal. */
+shpool_status bins_granules_make(bins_self *bins, size_t more);
 
 /* Return spare granules to the driver until `wanted` bytes are returned; returns the bytes. */
 uint64_t bins_granules_release(bins_self *bins, uint64_t wanted);
@@ -449,12 +490,51 @@ uint64_t bins_granules_release(bins_self *bins, uint64_t wanted);
 /* At the end: return spare ones, and add those that the driver refuses to a loss. */
 void bins_granules_fini(bins_self *bins, shpool_device_loss *loss);
 
+/* ---- granules without a home (bins/spare.c), under bins.lock ---- */
+
+/* A granule becomes a spare one, or is none any more.  There is room for all. */
+void bins_spare_put(bins_granules *g, bins_granule *granule);
+void bins_spare_remove(bins_granules *g, bins_granule *granule);
+
+/* 1: the timeline's stream may use a spare granule immediately; and how many it may use. */
+int bins_spare_is_usable(bins_granule *granule, const shpool_timeline *timeline);
+size_t bins_spares_usable(bins_self *bins, const shpool_timeline *timeline);
+
+/* ---- places of granules (bins/places.c), under bins.lock ---- */
+
+/* 1: no stream uses these addresses any more. */
+int bins_place_is_done(bins_place *place);
+
+/* The granules of some places become spare; they stay mapped.  last, seq: who may still use
+ * them. */
+void bins_places_leave(bins_self *bins, bins_slab *slab, size_t first, size_t count,
+                       shpool_timeline *last, uint64_t seq);
+
+/* Make some places the homes of spare granules that the timeline's stream may use: those that are
+ * mapped there already, and others.  *busy_p: that stream may still use some elsewhere.  Returns
+ * the driver's refusal, after which all of the granules are spare. */
+cu_result bins_places_fill(bins_self *bins, bins_slab *slab, size_t first, size_t count,
+                           const shpool_timeline *timeline, int *busy_p);
+
+/* Unmap spare granules, as far as the driver does it; no stream may use these addresses. */
+void bins_places_drop(bins_self *bins, bins_slab *slab, size_t first, size_t count);
+
+/* Spare granules are used again at places where they are mapped. */
+void bins_places_return(bins_self *bins, bins_slab *slab, size_t first, size_t count);
+
+/* Unmap spare granules that are `leaving` wherever they are mapped; the others lose that mark. */
+void bins_places_unmap_leaving(bins_self *bins);
+
+/* Unmap all of a range; the driver's refusal. */
+cu_result bins_places_clear(bins_self *bins, bins_slab *slab);
+
 /* ---- peers (bins/peers.c), under bins.lock ---- */
 
 /* Let a device by its ordinal, or "all" capable ones, access all current and future mappings. */
 shpool_status bins_peer(bins_self *bins, const char *value);
 
-/* ---- reserved addresses (bins/range.c), under bins.lock ---- */
+/* ---- reserved addresses (bins/range.c, holes.c, site.c, window.c, grow.c), under bins.lock
+ * ---- */
 
 static inline int bins_has_ranges(const bins_self *bins, const bins_heap *heap)
 {
@@ -462,13 +542,18 @@ static inline int bins_has_ranges(const bins_self *bins, const bins_heap *heap)
 }
 
 /* Create a free block of at least `need` bytes that the lane's stream may use immediately, from
- * granules that are idle elsewhere and new ones; the driver's refusal is in bins->refusal. */
-shpool_status bins_range_grow(bins_self *bins, bins_heap *heap, size_t need, bins_lane *lane);
+ * granules that are idle elsewhere and new ones; or *block_p: one that is in no list.  The driver's
+ * refusal is in bins->refusal. */
+shpool_status bins_range_grow(bins_self *bins, bins_heap *heap, size_t need, bins_lane *lane,
+                              bins_block **block_p);
 
-/* 1: granules are free that a stream may be using. */
+/* A block is free: it is merged in its heap, or it is a window, and its granules go home. */
+void bins_put(bins_self *bins, bins_block *block);
+
+/* 1: granules are idle that a stream may be using. */
 int bins_range_is_busy(bins_self *bins);
 
-/* Unmap idle granules until there are `spares` spare ones, if there are enough. */
+/* Make spare granules of idle ones that no stream uses, until there are `spares` such ones. */
 void bins_range_reclaim(bins_self *bins, size_t spares);
 
 /* Wait for the device, unmap everything and give the addresses back; the driver's refusal.  At the

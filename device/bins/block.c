@@ -115,8 +115,8 @@ void bins_slab_drop(bins_self *bins, bins_slab *slab, bins_block *block, cu_resu
         free((void *)slab->map);
         slab->map = NULL;
         if (result == CU_SUCCESS) {
-            free(slab->granule);
-            slab->granule = NULL;
+            free(slab->place);
+            slab->place = NULL;
         }
         slab->next = *list; /* never freed before the allocator is, like records */
         *list = slab;
@@ -292,7 +292,15 @@ static int serves(const bins_block *block, const shpool_timeline *timeline, bins
            ((which == BINS_WAITABLE) && shpool_timeline_can_order(block->last, block->seq));
 }
 
-/* The smallest that serves of the first blocks of a bin; as a rule the very first. */
+/* 1: a is smaller; large ones of one size by address, so that the blocks that are free decide, and
+ * not their history: a program that repeats its requests soon has them served alike. */
+static int is_better(const bins_block *a, const bins_block *b)
+{
+    return (a->bytes < b->bytes) || ((a->bytes == b->bytes) && a->slab->heap->large &&
+                                     (a->address < b->address));
+}
+
+/* The best that serves of the first blocks of a bin; small ones: as a rule the very first. */
 static bins_block *best_of(const bins_list *list, size_t need, const shpool_timeline *timeline,
                            bins_which which, unsigned depth)
 {
@@ -300,12 +308,12 @@ static bins_block *best_of(const bins_list *list, size_t need, const shpool_time
 
     for (bins_block *block = list->head; (block != NULL) && (depth > 0); block = block->next) {
         depth--;
-        if ((block->bytes < need) || ((best != NULL) && (block->bytes >= best->bytes))) {
+        if ((block->bytes < need) || ((best != NULL) && !is_better(block, best))) {
             continue;
         }
         if (serves(block, timeline, which)) {
             best = block;
-            if (best->bytes == need) {
+            if ((best->bytes == need) && !best->slab->heap->large) {
                 break;
             }
         }

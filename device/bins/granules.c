@@ -2,12 +2,8 @@
 /*
  * bins: physical memory, in granules of one size.
  *
- * A granule is created once, and then mapped where it is needed.  Moving one means unmapping and
- * mapping it; no memory is freed or cleared.  Each is in exactly one state: mapped, and then in its
- * range's table, or spare.  A failing call may leave one mapped in a hole: it stays in the table,
- * counts as stuck, and is used there or unmapped later.
- *
- * Unmapping does not wait for the device, so only memory whose work has finished may be unmapped.
+ * A granule is created once, and then used at one place after another (places.c); no memory is
+ * freed or cleared.  It has a home, or is spare.
  */
 #include "bins.h"
 
@@ -95,7 +91,7 @@ shpool_status bins_granules_init(bins_self *bins)
 static int make_room(bins_granules *g, size_t count)
 {
     size_t room = (g->room * 2 > count) ? g->room * 2 : count;
-    cu_granule *spare;
+    bins_granule **spare;
 
     if (count <= g->room) {
         return 1;
@@ -113,46 +109,81 @@ static int make_room(bins_granules *g, size_t count)
     return 1;
 }
 
-static cu_result create(bins_self *bins, size_t spares)
+/* Records for some more. */
+static int make_records(bins_granules *g, size_t count)
+{
+    const bins_granule *unused = g->unused;
+
+    for (; (count > 0) && (unused != NULL); unused = unused->next) {
+        count--;
+    }
+    for (; count > 0; count--) {
+        bins_granule *granule = calloc(1, sizeof(*granule));
+
+        if (granule == NULL) {
+            return 0;
+        }
+        granule->next = g->unused;
+        g->unused = granule;
+    }
+    return 1;
+}
+
+static void free_records(bins_granule *granule)
+{
+    while (granule != NULL) {
+        bins_granule *next = granule->next;
+
+        free(granule);
+        granule = next;
+    }
+}
+
+static cu_result create(bins_self *bins, size_t more)
 {
     const shpool_driver *cu = bins->lanes.device->cu;
     bins_granules *g = &bins->granules;
     cu_granule_props props;
     cu_result result = CU_SUCCESS;
 
-    while ((g->spares < spares) && (result == CU_SUCCESS)) {
-        result = cu->granule_create(&g->spare[g->spares], g->bytes,
-                                    bins_granule_props(bins, &props), 0);
+    for (; (more > 0) && (result == CU_SUCCESS); more--) {
+        bins_granule *granule = g->unused;
+        cu_granule handle;
+
+        result = cu->granule_create(&handle, g->bytes, bins_granule_props(bins, &props), 0);
         if (result == CU_SUCCESS) {
-            g->spares++;
+            g->unused = granule->next;
+            *granule = (bins_granule){ .handle = handle, .next = g->all };
+            g->all = granule;
             g->count++;
+            bins_spare_put(g, granule);
             bins_count_taken(bins, g->bytes);
         }
     }
     return result;
 }
 
-shpool_status bins_granules_make(bins_self *bins, size_t spares)
+shpool_status bins_granules_make(bins_self *bins, size_t more)
 {
     const shpool_device *device = bins->lanes.device;
     bins_granules *g = &bins->granules;
     uint64_t hard = atomic_load_explicit(&bins->hard, memory_order_relaxed);
-    uint64_t more = (spares > g->spares) ? (spares - g->spares) * (uint64_t)g->bytes : 0;
+    uint64_t bytes = more * (uint64_t)g->bytes;
     int left;
 
     bins->refusal = CU_SUCCESS;
     if (more == 0) {
         return SHPOOL_OK;
     }
-    if (!make_room(g, g->count + (spares - g->spares))) {
+    if (!make_room(g, g->count + more) || !make_records(g, more)) {
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for the record of %llu bytes of "
-                            "device memory", (unsigned long long)more);
+                            "device memory", (unsigned long long)bytes);
     }
     bins->refusal = CU_ERROR_OUT_OF_MEMORY;
-    if ((more <= hard) && (bins->count.driver_bytes <= hard - more)) {
+    if ((bytes <= hard) && (bins->count.driver_bytes <= hard - bytes)) {
         bins->refusal = shpool_device_enter_result(device, &left);
         if (bins->refusal == CU_SUCCESS) {
-            bins->refusal = create(bins, spares);
+            bins->refusal = create(bins, more);
         }
         shpool_device_leave(device, left);
     }
@@ -162,33 +193,76 @@ shpool_status bins_granules_make(bins_self *bins, size_t spares)
              : shpool_driver_failed(device->cu, "cuMemCreate", bins->refusal);
 }
 
-/* The latest spare one. */
-static cu_result release(bins_self *bins)
+/* A spare one that is mapped nowhere.  Its record is unlinked by sweep(). */
+static cu_result release(bins_self *bins, bins_granule *granule)
 {
     bins_granules *g = &bins->granules;
-    cu_result result = bins->lanes.device->cu->granule_release(g->spare[g->spares - 1]);
+    cu_result result = bins->lanes.device->cu->granule_release(granule->handle);
 
     if (result == CU_SUCCESS) {
-        g->spares--;
+        bins_spare_remove(g, granule);
+        granule->handle = 0;
         g->count--;
         bins_count_given(bins, g->bytes);
     }
     return result;
 }
 
+/* Records of released granules can be used again. */
+static void sweep(bins_granules *g)
+{
+    bins_granule **at = &g->all;
+
+    while (*at != NULL) {
+        bins_granule *granule = *at;
+
+        if (granule->handle != 0) {
+            at = &granule->next;
+            continue;
+        }
+        *at = granule->next;
+        granule->next = g->unused;
+        g->unused = granule;
+    }
+}
+
+static uint64_t release_leaving(bins_self *bins)
+{
+    bins_granules *g = &bins->granules;
+    uint64_t given = 0;
+
+    for (size_t i = g->spares; i-- > 0;) {
+        bins_granule *granule = g->spare[i];
+
+        if (granule->leaving && (release(bins, granule) == CU_SUCCESS)) {
+            given += g->bytes;
+        }
+        granule->leaving = 0;
+    }
+    return given;
+}
+
 uint64_t bins_granules_release(bins_self *bins, uint64_t wanted)
 {
     const shpool_device *device = bins->lanes.device;
+    bins_granules *g = &bins->granules;
     uint64_t given = 0;
+    uint64_t marked = 0;
     int left;
 
-    if ((bins->granules.spares == 0) || !shpool_device_enter_quietly(device, &left)) {
+    if ((g->spares == 0) || (wanted == 0) || !shpool_device_enter_quietly(device, &left)) {
         return 0;
     }
-    while ((given < wanted) && (bins->granules.spares > 0) && (release(bins) == CU_SUCCESS)) {
-        given += bins->granules.bytes;
+    for (size_t i = g->spares; (i-- > 0) && (marked < wanted);) {
+        if (bins_spare_is_usable(g->spare[i], NULL)) {
+            g->spare[i]->leaving = 1;
+            marked += g->bytes;
+        }
     }
+    bins_places_unmap_leaving(bins);
+    given = release_leaving(bins);
     shpool_device_leave(device, left);
+    sweep(g);
     return given;
 }
 
@@ -200,8 +274,12 @@ void bins_granules_fini(bins_self *bins, shpool_device_loss *loss)
     cu_result entered = (g->spares > 0) ? shpool_device_enter_result(device, &left) : CU_SUCCESS;
 
     while (g->spares > 0) {
-        cu_result result = (entered == CU_SUCCESS) ? release(bins) : entered;
+        bins_granule *granule = g->spare[g->spares - 1];
+        cu_result result = granule->lost ? g->loss : entered;
 
+        if ((result == CU_SUCCESS) && !granule->lost) {
+            result = release(bins, granule);
+        }
         if (result != CU_SUCCESS) {
             shpool_device_loss_add(loss, result, g->bytes);
             g->spares--;
@@ -210,106 +288,7 @@ void bins_granules_fini(bins_self *bins, shpool_device_loss *loss)
     shpool_device_leave(device, left);
     free(g->spare);
     g->spare = NULL;
-}
-
-/* ---- map and unmap ---- */
-
-static cu_ptr address_of(const bins_self *bins, const bins_slab *slab, size_t place)
-{
-    return (cu_ptr)slab->base + (cu_ptr)place * bins->granules.bytes;
-}
-
-/* One call for all of them: it is the call that takes the time. */
-static cu_result unmap(bins_self *bins, bins_slab *slab, size_t place, size_t count)
-{
-    bins_granules *g = &bins->granules;
-    cu_result result = bins->lanes.device->cu->granule_unmap(address_of(bins, slab, place),
-                                                             count * g->bytes);
-
-    for (size_t i = place; (i < place + count) && (result == CU_SUCCESS); i++) {
-        g->spare[g->spares++] = slab->granule[i];
-        slab->granule[i] = 0;
-        slab->driver_bytes -= g->bytes;
-    }
-    return result;
-}
-
-static cu_result map(bins_self *bins, bins_slab *slab, size_t place)
-{
-    bins_granules *g = &bins->granules;
-    cu_result result = bins->lanes.device->cu->granule_map(address_of(bins, slab, place), g->bytes,
-                                                           0, g->spare[g->spares - 1], 0);
-
-    if (result == CU_SUCCESS) {
-        slab->granule[place] = g->spare[--g->spares];
-        slab->driver_bytes += g->bytes;
-    }
-    return result;
-}
-
-/* Undo: unmap the granules of a hole, or mark them as stuck. */
-static void clear(bins_self *bins, bins_slab *slab, size_t first, size_t count)
-{
-    for (size_t i = first; i < first + count; i++) {
-        if ((slab->granule[i] != 0) && (unmap(bins, slab, i, 1) != CU_SUCCESS)) {
-            bins->granules.stuck++;
-        }
-    }
-}
-
-/* The context is current. */
-static cu_result map_all(bins_self *bins, bins_slab *slab, size_t first, size_t count)
-{
-    bins_granules *g = &bins->granules;
-    cu_result result = CU_SUCCESS;
-
-    for (size_t i = first; i < first + count; i++) {
-        if (slab->granule[i] != 0) {
-            g->stuck--; /* counted again if it fails once more */
-        }
-    }
-    for (size_t i = first; (i < first + count) && (result == CU_SUCCESS); i++) {
-        result = (slab->granule[i] == 0) ? map(bins, slab, i) : CU_SUCCESS;
-    }
-    if (result == CU_SUCCESS) {
-        result = bins->lanes.device->cu->granule_access(address_of(bins, slab, first),
-                                                        count * g->bytes, g->access, g->accesses);
-    }
-    if (result != CU_SUCCESS) {
-        clear(bins, slab, first, count);
-    }
-    return result;
-}
-
-cu_result bins_granules_map(bins_self *bins, bins_slab *slab, size_t first, size_t count)
-{
-    const shpool_device *device = bins->lanes.device;
-    int left;
-    cu_result result = shpool_device_enter_result(device, &left);
-
-    if (result == CU_SUCCESS) {
-        result = map_all(bins, slab, first, count);
-    }
-    shpool_device_leave(device, left);
-    return result;
-}
-
-size_t bins_granules_unmap(bins_self *bins, bins_slab *slab, size_t first, size_t count, int top)
-{
-    const shpool_device *device = bins->lanes.device;
-    size_t done = 0;
-    int left;
-
-    if (!shpool_device_enter_quietly(device, &left)) {
-        return 0;
-    }
-    if (unmap(bins, slab, first, count) == CU_SUCCESS) {
-        done = count;
-    }
-    while ((done < count) && /* as many as the driver takes back */
-           (unmap(bins, slab, top ? first + count - 1 - done : first + done, 1) == CU_SUCCESS)) {
-        done++;
-    }
-    shpool_device_leave(device, left);
-    return done;
+    free_records(g->all);
+    free_records(g->unused);
+    g->all = g->unused = NULL;
 }

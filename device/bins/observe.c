@@ -20,9 +20,10 @@ static bins_heap *first_heap(heaps *at, bins_self *bins)
 
 static bins_heap *next_heap(heaps *at)
 {
-    if (at->index == 0) {
-        at->index = 1;
-    } else {
+    size_t count = (at->graph == NULL) ? SHPOOL_ARRAY_COUNT(at->bins->heap)
+                                       : SHPOOL_ARRAY_COUNT(at->graph->heap);
+
+    if (++at->index == count) {
         at->index = 0;
         at->graph = (at->graph == NULL) ? at->bins->graphs : at->graph->next;
         if (at->graph == NULL) {
@@ -185,7 +186,7 @@ shpool_status bins_base(void *self, const void *ptr, void **base_p, size_t *byte
     }
     if ((block != NULL) && is_live(bins_state(block))) {
         *base_p = (void *)(uintptr_t)slab->driver_ptr;
-        *bytes_p = (slab->granule != NULL) ? slab->bytes : slab->driver_bytes;
+        *bytes_p = (slab->place != NULL) ? slab->bytes : slab->driver_bytes;
     } else {
         slab = NULL;
     }
@@ -205,11 +206,10 @@ typedef struct tally {
     size_t pending;
     size_t holes;
     uint64_t mapped;  /* of ranges */
-    size_t stuck;     /* granules */
 } tally;
 
-/* A range has memory exactly where blocks are; in a hole there are only stuck granules. */
-static const char *check_granules(const bins_self *bins, const bins_block *block, tally *sum)
+/* A range has memory exactly where blocks are; what is mapped in a hole is used elsewhere. */
+static const char *check_granules(const bins_self *bins, const bins_block *block)
 {
     size_t granule = bins->granules.bytes;
     size_t from = (size_t)((uintptr_t)block->address - block->slab->base);
@@ -217,14 +217,17 @@ static const char *check_granules(const bins_self *bins, const bins_block *block
     int hole = (bins_state(block) == BINS_HOLE);
 
     if (hole && ((from % granule != 0) || (block->bytes % granule != 0) ||
-                 ((block->above != NULL) && (bins_state(block->above) == BINS_HOLE)))) {
+                 ((block->above != NULL) && !block->slab->heap->windows &&
+                  (bins_state(block->above) == BINS_HOLE)))) {
         return "a hole is not whole granules, or beside another one";
     }
     for (size_t i = from / granule; i <= last; i++) {
-        if (!hole && (block->slab->granule[i] == 0)) {
-            return "a block has no memory";
+        const bins_place *place = &block->slab->place[i];
+        int home = (place->granule != NULL) && (place->granule->home == place);
+
+        if (home == hole) {
+            return hole ? "a hole has memory" : "a block has no memory";
         }
-        sum->stuck += (hole && (block->slab->granule[i] != 0));
     }
     return NULL;
 }
@@ -235,13 +238,13 @@ static const char *check_range(const bins_self *bins, const bins_slab *slab, tal
     uint64_t mapped = 0;
     const char *what = NULL;
 
-    for (size_t i = 0; i < slab->bytes / bins->granules.bytes; i++) {
-        mapped += (slab->granule[i] != 0) ? bins->granules.bytes : 0;
+    for (const bins_place *p = slab->place; p < slab->place + slab->places; p++) {
+        mapped += ((p->granule != NULL) && (p->granule->home == p)) ? bins->granules.bytes : 0;
     }
     sum->mapped += mapped;
     for (const bins_block *block = slab->first; (what == NULL) && (block != NULL);
          block = block->above) {
-        what = check_granules(bins, block, sum);
+        what = check_granules(bins, block);
     }
     if (what != NULL) {
         return what;
@@ -300,7 +303,7 @@ static const char *check_slab(bins_self *bins, const bins_slab *slab, tally *sum
         (bins_state(slab->first) != BINS_PENDING)) {
         return "exported memory is about to be used again";
     }
-    return (slab->granule != NULL) ? check_range(bins, slab, sum) : NULL;
+    return (slab->place != NULL) ? check_range(bins, slab, sum) : NULL;
 }
 
 /* Counts a set of lists, whose blocks must all have this state. */
@@ -361,8 +364,8 @@ static const char *check_all(bins_self *bins)
         (holes != sum.holes)) {
         return "blocks are in no list, or in two";
     }
-    if ((sum.mapped + bins->granules.spares * bins->granules.bytes !=
-         bins->granules.count * bins->granules.bytes) || (sum.stuck != bins->granules.stuck)) {
+    if (sum.mapped + bins->granules.spares * bins->granules.bytes !=
+        bins->granules.count * bins->granules.bytes) {
         return "granules are in no place, or in two";
     }
     collect(bins, &stats);

@@ -12,11 +12,11 @@
 static cu_result open_range(const bins_self *bins, const bins_slab *slab)
 {
     const bins_granules *g = &bins->granules;
-    size_t places = slab->bytes / g->bytes;
+    size_t places = slab->places;
     cu_result result = CU_SUCCESS;
 
     for (size_t i = 0, end; (i < places) && (result == CU_SUCCESS); i = end + 1) {
-        for (end = i; (end < places) && (slab->granule[end] != 0);) {
+        for (end = i; (end < places) && (slab->place[end].granule != NULL);) {
             end++;
         }
         if (end > i) {
@@ -45,7 +45,7 @@ static cu_result open_all(const bins_self *bins)
     for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
         for (const bins_slab *slab = bins->heap[i].slabs;
              (slab != NULL) && (result == CU_SUCCESS); slab = slab->next) {
-            result = (slab->granule != NULL) ? open_range(bins, slab)
+            result = (slab->place != NULL) ? open_range(bins, slab)
                      : slab->mapped          ? open_shared(bins, slab)
                                              : CU_SUCCESS;
         }

@@ -25,7 +25,7 @@ static cu_result driver_free(bins_self *bins, bins_slab *slab)
 {
     cu_result result;
 
-    if (slab->granule != NULL) {
+    if (slab->place != NULL) {
         return bins_range_free(bins, slab);
     }
     if (slab->own_range) {
@@ -196,7 +196,7 @@ void bins_slabs_fini(bins_self *bins)
     for (bins_slab *slab = bins->refused_slabs; slab != NULL; slab = slab->next) {
         cu_result result = driver_free(bins, slab);
 
-        if (slab->granule == NULL) {
+        if (slab->place == NULL) {
             shpool_device_loss_add(&loss, (slab->driver_bytes > 0) ? result : CU_SUCCESS,
                                    slab->driver_bytes);
             shpool_device_loss_add(&ranges, slab->own_range ? result : CU_SUCCESS, slab->bytes);

@@ -10,8 +10,10 @@
  */
 #include "bins.h"
 
-/* Blocks that are looked at in each bin, before and after there is reason to look longer. */
-#define DEPTH_FIRST 8u
+/* Blocks that are looked at in each bin, small and large ones, and if there is reason to look
+ * longer. */
+#define DEPTH_SMALL 8u
+#define DEPTH_LARGE 64u
 #define DEPTH_LAST  1024u
 
 typedef struct request {
@@ -26,6 +28,11 @@ typedef struct request {
 static bins_block *take(const request *r, bins_which which, unsigned depth)
 {
     return bins_heap_take(r->bins, r->heap, r->need, &r->lane->timeline, which, depth);
+}
+
+static unsigned depth_first(const request *r)
+{
+    return r->heap->large ? DEPTH_LARGE : DEPTH_SMALL;
 }
 
 /* ---- this stream's own ---- */
@@ -93,11 +100,11 @@ static bins_block *take_own(const request *r)
     /* a large block that is cut while its neighbours wait in the lane is hard to put together */
     if (r->heap->large) {
         (void)flush_own(r, BINS_LARGE_BYTES);
-        return take(r, BINS_USABLE, DEPTH_FIRST);
+        return take(r, BINS_USABLE, depth_first(r));
     }
-    block = take(r, BINS_USABLE, DEPTH_FIRST);
+    block = take(r, BINS_USABLE, depth_first(r));
     if ((block == NULL) && (flush_own(r, 0) > 0)) {
-        block = take(r, BINS_USABLE, DEPTH_FIRST);
+        block = take(r, BINS_USABLE, depth_first(r));
     }
     return block;
 }
@@ -150,7 +157,7 @@ static bins_block *take_done(const request *r)
             (void)bins_flush(r->bins, l, 0, 1);
         }
     }
-    return take(r, BINS_USABLE, DEPTH_FIRST);
+    return take(r, BINS_USABLE, depth_first(r));
 }
 
 /* ---- new memory ---- */
@@ -158,8 +165,9 @@ static bins_block *take_done(const request *r)
 static bins_block *take_new(request *r, int exact)
 {
     int ranges = bins_has_ranges(r->bins, r->heap);
+    bins_block *block = NULL;
 
-    r->refused = ranges ? bins_range_grow(r->bins, r->heap, r->need, r->lane)
+    r->refused = ranges ? bins_range_grow(r->bins, r->heap, r->need, r->lane, &block)
                         : bins_slab_create(r->bins, r->heap, r->need, exact);
     if (!ranges && !exact && (r->refused == SHPOOL_ERR_NO_MEMORY) &&
         (r->bins->refusal != CU_SUCCESS)) {
@@ -169,7 +177,7 @@ static bins_block *take_new(request *r, int exact)
         return NULL;
     }
     r->bins->count.misses++;
-    return take(r, BINS_USABLE, DEPTH_LAST);
+    return (block != NULL) ? block : take(r, BINS_USABLE, DEPTH_LAST);
 }
 
 static int below_soft(const request *r)

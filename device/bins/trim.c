@@ -7,7 +7,7 @@
 static void move(bins_self *bins, bins_lane *lane, bins_block *block)
 {
     bins_remove(&lane->cache, block);
-    bins_heap_put(bins, block);
+    bins_put(bins, block);
 }
 
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only)
@@ -50,8 +50,9 @@ void bins_merge_all(bins_self *bins)
 {
     (void)bins_flush_all(bins);
     bins_use_drain(bins, 1);
-    bins_heap_merge(bins, &bins->heap[0]);
-    bins_heap_merge(bins, &bins->heap[1]);
+    for (unsigned i = 0; i < BINS_HEAPS; i++) {
+        bins_heap_merge(bins, &bins->heap[i]);
+    }
 }
 
 /* ---- trim ---- */

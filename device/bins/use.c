@@ -234,7 +234,7 @@ void bins_use_settle(bins_self *bins, bins_block *block)
         retire(bins, block);
     } else {
         unlink_pending(bins, block);
-        bins_heap_put(bins, block);
+        bins_put(bins, block);
     }
 }
 
@@ -282,6 +282,7 @@ bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timelin
 
     for (bins_block *block = bins->pending.tail; block != NULL; block = block->prev) {
         if ((block->bytes < need) || (block->slab->heap->large != large) ||
+            block->slab->heap->windows ||
             block->slab->exported || (bins_is_shared(bins, block->slab->heap) &&
                                       (block->class != bins_class(need))) ||
             !order_all(bins, block, timeline, stream)) {

@@ -49,7 +49,8 @@ shpool_cmocka_tests += \
 	tests/device/test_threads \
 	tests/device/test_train \
 	tests/device/test_trim \
-	tests/device/test_waits
+	tests/device/test_waits \
+	tests/device/test_windows
 shpool_tests += tests/device/fuzz_device
 tests_device_fuzz_device_SOURCES = tests/device/fuzz_device.c $(shpool_fuzz_main)
 if HAVE_NVCC

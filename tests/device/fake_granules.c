@@ -2,9 +2,9 @@
 /*
  * The fake driver: reserved addresses, and physical memory that is mapped into them.
  *
- * Accesses are recorded with the granule and stay with it when it is mapped elsewhere, so that work
- * at its new address is checked against work at the old one.  Unmapping does not wait, as with real
- * drivers: unmapping memory that a stream still uses is a violation.
+ * A granule may be mapped at several addresses at once.  Accesses are recorded with the granule, so
+ * that work at one address is checked against work at the others.  Unmapping does not wait, as with
+ * real drivers: unmapping addresses that a stream still uses is a violation.
  */
 #include "fake_state.h"
 
@@ -110,7 +110,7 @@ static fake_memory *granule_of(cu_granule granule)
     fake_memory *m = fake.memory;
 
     while ((m != NULL) && ((m != (fake_memory *)(uintptr_t)granule) || (m->start != NULL) ||
-                           m->released)) {
+                           (m->of != NULL) || m->released)) {
         m = m->next;
     }
     return m;
@@ -150,6 +150,14 @@ static cu_result f_granule_create(cu_granule *granule, size_t bytes, const cu_gr
     FAKE_LEAVE(CU_SUCCESS);
 }
 
+/* A granule whose handle is gone goes when it is mapped nowhere. */
+static void give_unmapped(fake_memory *m)
+{
+    if (m->released && (m->ptr == NULL) && (m->others == 0)) {
+        fake_give(m);
+    }
+}
+
 static cu_result f_granule_release(cu_granule granule)
 {
     fake_memory *m;
@@ -160,11 +168,8 @@ static cu_result f_granule_release(cu_granule granule)
         fake_violate("cuMemRelease of what cuMemCreate did not return");
         FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
     }
-    if (m->ptr == NULL) {
-        fake_give(m);
-    } else {
-        m->released = 1;
-    }
+    m->released = 1;
+    give_unmapped(m);
     FAKE_LEAVE(CU_SUCCESS);
 }
 
@@ -178,6 +183,21 @@ static int is_reserved(const char *ptr, size_t bytes)
     return r != NULL;
 }
 
+/* One more place of a granule that is mapped already. */
+static fake_memory *add_place(fake_memory *granule)
+{
+    fake_memory *m = calloc(1, sizeof(*m));
+
+    m->of = granule;
+    m->bytes = granule->bytes;
+    m->device = granule->device;
+    m->file = granule->file;
+    m->next = fake.memory;
+    fake.memory = m;
+    granule->others++;
+    return m;
+}
+
 static cu_result f_granule_map(cu_ptr ptr, size_t bytes, size_t offset, cu_granule granule,
                                unsigned long long flags)
 {
@@ -188,11 +208,11 @@ static cu_result f_granule_map(cu_ptr ptr, size_t bytes, size_t offset, cu_granu
     if ((m != NULL) && m->imported && (m->bytes != bytes)) {
         FAKE_LEAVE(CU_ERROR_INVALID_VALUE); /* a size that another process said */
     }
-    if ((m == NULL) || (m->bytes != bytes) || (offset != 0) || (flags != 0) || (m->ptr != NULL) ||
+    if ((m == NULL) || (m->bytes != bytes) || (offset != 0) || (flags != 0) ||
         (ptr % fake.granularity != 0) || !is_reserved(to_ptr(ptr), bytes) ||
         is_mapped(to_ptr(ptr), bytes)) {
         fake_violate("cuMemMap at %p of %zu bytes: %s", (void *)to_ptr(ptr), bytes,
-                     (m == NULL) ? "no such granule" : (m->ptr != NULL) ? "it is mapped already"
+                     (m == NULL) ? "no such granule"
                      : is_mapped(to_ptr(ptr), bytes) ? "something is mapped there"
                      : "wrong addresses");
         FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
@@ -204,16 +224,17 @@ static cu_result f_granule_map(cu_ptr ptr, size_t bytes, size_t offset, cu_granu
     if (m->exported) {
         fake_violate("cuMemMap of exported memory, which moved");
     }
+    m = (m->ptr != NULL) ? add_place(m) : m;
     m->ptr = to_ptr(ptr);
     m->access = 0;
     FAKE_LEAVE(CU_SUCCESS);
 }
 
-/* 1: a stream may still use it. */
+/* 1: a stream may still use the granule at this address. */
 static int is_in_use(const fake_memory *m)
 {
-    for (size_t i = 0; (m->last != NULL) && (i < m->bytes / 256); i++) {
-        if (m->last[i].at > fake.done[m->last[i].line]) {
+    for (unsigned i = 0; (m->uses != NULL) && (i < fake.lines); i++) {
+        if (m->uses[i] > fake.done[i]) {
             return 1;
         }
     }
@@ -233,10 +254,17 @@ static void unmap(fake_memory *m)
         fake_violate("cuMemUnmap at %p of what a stream has not finished with", (void *)m->ptr);
     }
     fake_unmap_pages(m);
-    m->ptr = NULL;
-    if (m->released) {
+    if (m->of != NULL) {
+        fake_memory *granule = m->of;
+
         fake_give(m);
+        give_unmapped(granule);
+        return;
     }
+    m->ptr = NULL;
+    free(m->uses);
+    m->uses = NULL;
+    give_unmapped(m);
 }
 
 /* Whole granules, without a gap between them. */
@@ -255,7 +283,7 @@ static cu_result f_granule_unmap(cu_ptr ptr, size_t bytes)
     }
     for (size_t done = 0, step; done < bytes; done += step) {
         m = mapped_at(to_ptr(ptr) + done, bytes - done);
-        step = m->bytes;
+        step = m->bytes; /* the record may go */
         unmap(m);
     }
     FAKE_LEAVE(CU_SUCCESS);

@@ -61,20 +61,23 @@ void fake_give(fake_memory *gone)
         at = &(*at)->next;
     }
     *at = gone->next;
-    if (gone->imported) {
+    if (gone->of != NULL) {
+        gone->of->others--;
+    } else if (gone->imported) {
         fake.held.imports--;
     } else {
         fake.used[gone->device] -= gone->bytes;
         fake.held.bytes -= gone->bytes;
         fake.held.allocations--;
     }
-    if (gone->file >= 0) {
+    if ((gone->file >= 0) && (gone->of == NULL)) {
         close(gone->file);
     }
     if (gone->start != NULL) {
         munmap(gone->start, gone->mapped);
     }
     free(gone->last);
+    free(gone->uses);
     free(gone);
 }
 

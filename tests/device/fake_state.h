@@ -47,7 +47,9 @@ typedef struct fake_memory {
     struct fake_memory *next;
     char *start;           /* of the mapping; NULL: a granule */
     size_t mapped;
-    char *ptr;             /* NULL: a granule that is mapped nowhere */
+    char *ptr;             /* NULL: a granule that is mapped nowhere, or in other places only */
+    struct fake_memory *of; /* one more place where this granule is mapped, else NULL */
+    unsigned others;       /* such places of a granule */
     size_t bytes;
     int device;
     int pooled;
@@ -56,7 +58,8 @@ typedef struct fake_memory {
     int exported;
     int imported;          /* another process's: not counted in this one's bytes */
     unsigned access;       /* a granule's: devices that may use it where it is mapped, as bits */
-    fake_last *last;       /* made when it is first used */
+    fake_last *last;       /* made when it is first used; of a granule wherever it is mapped */
+    uint32_t *uses;        /* by line: the last work at this place of a granule */
 } fake_memory;
 
 /* Reserved addresses; only memory that is mapped in them, with access, can be touched. */

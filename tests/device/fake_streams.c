@@ -78,10 +78,15 @@ void fake_finish_device(int device)
 }
 
 /* Work on one piece of memory, from an offset on. */
-static void touch_piece(unsigned number, fake_memory *m, size_t offset, size_t bytes)
+static void touch_piece(unsigned number, fake_memory *place, size_t offset, size_t bytes)
 {
+    fake_memory *m = (place->of != NULL) ? place->of : place;
     size_t end = (offset + bytes + 255) / 256;
 
+    if (place->uses == NULL) {
+        place->uses = calloc(FAKE_STREAMS, sizeof(*place->uses));
+    }
+    place->uses[number] = fake.line[number].knows[number];
     if (m->last == NULL) {
         m->last = calloc(m->bytes / 256 + 1, sizeof(*m->last));
     }
@@ -91,7 +96,7 @@ static void touch_piece(unsigned number, fake_memory *m, size_t offset, size_t b
 
         if ((at > 0) && (fake.line[number].knows[by] < at)) {
             fake_violate("line %u touches %p, line %u used it last at %u, only %u is known", number,
-                         (void *)(m->ptr + offset), by, at, fake.line[number].knows[by]);
+                         (void *)(place->ptr + offset), by, at, fake.line[number].knows[by]);
         }
         m->last[i].line = number;
         m->last[i].at = fake.line[number].knows[number];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The base `bins`: how long the host waits for the GPU in all; test_ranges.c has when it does. */
+/* The base `bins`: when and how long the host waits for the GPU, and when it creates memory
+ * instead of moving some. */
 #include "trial.h"
 
 #include "device/bins/bins.h"
@@ -89,6 +90,70 @@ static void test_zero_never_waits(void **state)
     end();
 }
 
+/* Reserved MiB after requests of 1,000 MiB, for 2,000 MiB of which half is idle, in pieces that do
+ * not serve them. */
+static unsigned reserved_mib(uint64_t moved_bytes)
+{
+    shpool_device_setup setup = { .bytes = sizeof(setup), .device = 0, .provider = base };
+    void *block[100];
+    void *self;
+    unsigned mib;
+
+    fake_start(1, (uint64_t)8 << 30);
+    fake_set_current(0);
+    assert_ok(base->create(&setup, &self));
+    bins = self;
+    for (unsigned i = 0; i < 100; i++) {
+        assert_ok(base->malloc(bins, (size_t)20 << 20, NULL, &block[i]));
+    }
+    for (unsigned i = 0; i < 100; i += 2) {
+        assert_ok(base->free(bins, block[i], NULL));
+    }
+    bins->moved_bytes = moved_bytes;
+    for (unsigned i = 0; i < 25; i++) { /* less than the part of the live bytes for windows */
+        assert_ok(base->malloc(bins, (size_t)40 << 20, NULL, &block[0]));
+    }
+    mib = (unsigned)(bins->count.driver_bytes >> 20);
+    assert_ok(base->check(bins));
+    end();
+    return mib;
+}
+
+/* A program that moves memory again and again reserves up to a tenth more than it uses. */
+static void test_moves_raise_the_limit_to_a_tenth(void **state)
+{
+    (void)state;
+    assert_in_range(reserved_mib(0), 2036, 2070);
+    assert_in_range(reserved_mib((uint64_t)1 << 40), 2180, 2210);
+}
+
+/* A program that never repeats its requests has many places soon; before some are unmapped for
+ * others, the host waits for the GPU. */
+static void test_it_waits_for_addresses(void **state)
+{
+    void *block[24] = { NULL };
+    size_t mib[24];
+
+    (void)state;
+    begin("1000");
+    fake_lag(1000);
+    for (unsigned round = 0; round < 60; round++) {
+        for (unsigned i = 0; i < 24; i++) { /* grows in its own rhythm, then starts anew */
+            void *old = block[i];
+
+            mib[i] = ((old == NULL) || (mib[i] + 1 + i % 3 > 14)) ? 1 + i % 5 : mib[i] + 1 + i % 3;
+            assert_ok(base->malloc(bins, mib[i] << 20, stream, &block[i]));
+            fake_work(stream, block[i], 4096);
+            if (old != NULL) {
+                assert_ok(base->free(bins, old, stream));
+            }
+        }
+    }
+    assert_true(bins->waits.since_ns > 0);
+    assert_ok(base->check(bins));
+    end();
+}
+
 int main(void)
 {
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
@@ -96,6 +161,8 @@ int main(void)
         TEST(test_a_wait_ends_when_the_free_is_done),
         TEST(test_all_waits_have_a_sum),
         TEST(test_zero_never_waits),
+        TEST(test_it_waits_for_addresses),
+        TEST(test_moves_raise_the_limit_to_a_tenth),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bins: requests that no free block serves, where the driver maps memory (memory=vmm).
+ *
+ * Free blocks are mapped, and searched first, as in other slabs.  If none fits, one grows into
+ * holes beside it (site.c), or a window is made (window.c).  Granules come, in this order, from
+ *   new     from the driver, as long as less than a twentieth of the reserved bytes is idle, or
+ *           they exceed the peak of live bytes by less than OVER_LEAST to OVER_MOST of it
+ *   spare   used nowhere
+ *   idle    whole granules of other free blocks, smallest blocks first
+ *   new     once more
+ * A granule moves without a wait if its last use is done, or queued in the stream that needs it:
+ * its old addresses stay mapped (places.c).
+ *
+ * Blocks share granules with their neighbours, and only granules entirely inside a free block can
+ * move: each piece of free memory keeps less than two granules.
+ */
+#include "range.h"
+
+/* Granules are created instead of moved while idle bytes are at most IDLE_PART of the reserved
+ * ones, or while the reserved bytes exceed the peak of live bytes by at most OVER_LEAST to
+ * OVER_MOST of it; IDLE_GRANULES in small programs. */
+#define IDLE_GRANULES 8u
+#define IDLE_PART     20u
+#define OVER_LEAST    54u
+#define OVER_MOST     20u
+
+/* The second limit grows by a part of the bytes that were moved, except in windows: up to
+ * OVER_MOST, and by the other part for OVER_LATER more, so that a program that moves memory in each
+ * step moves ever less. */
+#define MOVED_PART  32u
+#define MOVED_LATER 512u
+#define OVER_LATER  22u
+
+/* A request of this part of the peak of live bytes, and of as many bytes, may be a window.  Each
+ * has an incomplete granule at its end, and is searched for. */
+#define WINDOW_PART  20u
+#define WINDOW_LEAST BINS_DIRECT_BYTES
+
+/* A small request of this size may use the large heap, whose blocks are multiples of 4 KiB. */
+#define GUEST_LEAST ((size_t)128 << 10)
+#define GUEST_DEPTH 64u
+
+/* ---- fill ---- */
+
+/* A block beside memory that has arrived becomes part of it, if the stream may have it. */
+static int take_usable(bins_heap *heap, bins_block *block, const shpool_timeline *timeline)
+{
+    if ((block == NULL) || (bins_state(block) != BINS_FREE) ||
+        (!bins_is_done(block) && (block->last != timeline))) {
+        return 0;
+    }
+    bins_remove(&heap->bins, block);
+    return 1;
+}
+
+/* The stream may use the block now, others when it has finished with what it frees now. */
+static void order_after(bins_self *bins, bins_block *block, shpool_timeline *timeline)
+{
+    shpool_spin_lock(&timeline->lock);
+    block->last = timeline;
+    block->seq = shpool_timeline_mark(&bins->lanes, timeline);
+    shpool_spin_unlock(&timeline->lock);
+}
+
+/* Some places of a hole have memory: make them a free block, merged with its neighbours. */
+static bins_block *settle(bins_self *bins, bins_block *hole, size_t first, size_t count,
+                          shpool_timeline *timeline, int busy, bins_block *record[2])
+{
+    size_t granule = bins->granules.bytes;
+    bins_heap *heap = hole->slab->heap;
+    bins_block *block = bins_carve(&heap->holes, hole, first * granule - bins_offset_of(hole),
+                              count * granule, record);
+
+    bins_set_state(block, BINS_FREE);
+    if (busy) {
+        order_after(bins, block, timeline);
+    }
+    if (take_usable(heap, block->above, timeline)) {
+        bins_join(bins, block, block->above);
+    }
+    if (take_usable(heap, block->below, timeline)) {
+        bins_block *below = block->below;
+
+        bins_join(bins, below, block);
+        block = below;
+    }
+    block->class = bins_class(block->bytes);
+    bins_push(&heap->bins, block);
+    return block;
+}
+
+/* One hole's part of a site, which gets memory; *block_p: the free block that it is in then. */
+static shpool_status fill_hole(bins_self *bins, const bins_site *s, bins_block *hole,
+                               shpool_timeline *timeline, bins_block **block_p)
+{
+    size_t first;
+    size_t count = bins_places_in(bins, hole, s, &first);
+    bins_block *record[2];
+    int busy = 0;
+    shpool_status status = SHPOOL_OK;
+
+    if (!bins_records_get(bins, record)) {
+        status = shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a block's record");
+    }
+    if (status == SHPOOL_OK) {
+        bins->refusal = bins_places_fill(bins, hole->slab, first, count, timeline, &busy);
+        if (bins->refusal != CU_SUCCESS) {
+            status = shpool_driver_failed(bins->lanes.device->cu, "cuMemMap", bins->refusal);
+        }
+    }
+    if (status == SHPOOL_OK) {
+        *block_p = settle(bins, hole, first, count, timeline, busy, record);
+    }
+    bins_records_put(bins, record);
+    return status;
+}
+
+/* After a refusal the holes that were filled before it stay free blocks. */
+static shpool_status fill(bins_self *bins, const bins_site *s, shpool_timeline *timeline)
+{
+    size_t ready = bins_spares_usable(bins, timeline);
+    bins_block *block = s->block;
+    shpool_status status = bins_granules_make(bins, (s->count > ready) ? s->count - ready : 0);
+
+    while ((status == SHPOOL_OK) && (block != NULL) && (block->address < s->end)) {
+        if (bins_is_hole(block)) {
+            status = fill_hole(bins, s, block, timeline, &block);
+        }
+        block = (status == SHPOOL_OK) ? block->above : block;
+    }
+    return status;
+}
+
+/* ---- limits ---- */
+
+/* A part of some bytes, or the number of granules for small programs. */
+static uint64_t part_of(const bins_self *bins, uint64_t part)
+{
+    uint64_t few = IDLE_GRANULES * (uint64_t)bins->granules.bytes;
+
+    return (part > few) ? part : few;
+}
+
+/* Reserved bytes above the peak of live ones. */
+static uint64_t over_most(const bins_self *bins)
+{
+    uint64_t most = bins->live_most / OVER_MOST;
+    uint64_t part = bins->live_most / OVER_LEAST + bins->moved_bytes / MOVED_PART;
+    uint64_t later = bins->moved_bytes / MOVED_LATER;
+
+    most = (part < most) ? part : most;
+    part = bins->live_most / OVER_LATER;
+    return part_of(bins, most + ((later < part) ? later : part));
+}
+
+/* Granules that the driver may be asked for before others are moved.  The limit is the peak's, not
+ * of what is live now: between two peaks much memory is idle, and each move costs the host time. */
+static size_t may_create(bins_self *bins, size_t need)
+{
+    uint64_t held = bins->count.driver_bytes;
+    uint64_t idle = bins_idle_bytes(bins);
+    uint64_t live = ((held > idle) ? held - idle : 0) + need;
+    uint64_t most;
+
+    bins->live = live;
+    bins->live_most = (live > bins->live_most) ? live : bins->live_most;
+    if (idle <= part_of(bins, held / IDLE_PART)) {
+        return SIZE_MAX;
+    }
+    most = bins->live_most + over_most(bins);
+    return (most > held) ? (size_t)((most - held) / bins->granules.bytes) : 0;
+}
+
+/* ---- growing ---- */
+
+/* A block from the large heap for a small request, rather than calls of the driver. */
+static bins_block *take_guest(bins_self *bins, size_t need, const shpool_timeline *timeline)
+{
+    return (need >= GUEST_LEAST) ? bins_heap_take(bins, &bins->heap[BINS_LARGE], need, timeline,
+                                                  BINS_USABLE, GUEST_DEPTH)
+                                 : NULL;
+}
+
+/* 1: the request is large enough for a window. */
+static int may_be_window(const bins_self *bins, size_t need)
+{
+    return (need >= WINDOW_LEAST) && (need >= bins->live_most / WINDOW_PART);
+}
+
+/* A block that needs no site, if memory must not be created. */
+static bins_block *take_without_site(bins_self *bins, const bins_heap *heap, size_t need,
+                                     bins_lane *lane, const bins_site *s, size_t create)
+{
+    size_t lacks = (s->count > 0) ? s->count : bins_round_up(bins, need) / bins->granules.bytes;
+
+    if (create >= lacks) {
+        return NULL;
+    }
+    if (!heap->large) {
+        return (s->calls > 0) ? take_guest(bins, need, &lane->timeline) : NULL;
+    }
+    return may_be_window(bins, need) ? bins_window_take(bins, need, lane, create) : NULL;
+}
+
+/* Again, because granules may have moved meanwhile, and with one more range if there is none. */
+static shpool_status find_again(bins_search *search, bins_site *s)
+{
+    shpool_status status = SHPOOL_OK;
+
+    *s = bins_site_find(search);
+    if (s->count == 0) {
+        status = bins_range_add(search->bins, search->heap, search->need);
+        *s = (status == SHPOOL_OK) ? bins_site_find(search) : *s;
+    }
+    return status;
+}
+
+static shpool_status grow_at(bins_search *search, bins_site *s, bins_lane *lane, size_t create)
+{
+    bins_self *bins = search->bins;
+    shpool_status status;
+
+    search->enough = SIZE_MAX;
+    (void)bins_price(search, s); /* once more, to count what is mapped there */
+    bins_gather(bins, lane, s, (create < s->count) ? s->count - create : 0, 1);
+    status = fill(bins, s, &lane->timeline);
+    if ((status == SHPOOL_ERR_NO_MEMORY) && (bins->refusal == CU_ERROR_OUT_OF_MEMORY) &&
+        (create > 0)) {
+        bins_gather(bins, lane, s, s->count, 1);
+        status = fill(bins, s, &lane->timeline);
+    }
+    return status;
+}
+
+shpool_status bins_range_grow(bins_self *bins, bins_heap *heap, size_t need, bins_lane *lane,
+                              bins_block **block_p)
+{
+    bins_search search = { .bins = bins, .heap = heap, .need = need, .lane = lane,
+                           .timeline = &lane->timeline };
+    shpool_status status = SHPOOL_OK;
+    size_t create;
+    bins_site s;
+
+    *block_p = NULL;
+    bins->refusal = CU_ERROR_OUT_OF_MEMORY;
+    if (need > bins->device_bytes) {
+        return SHPOOL_ERR_NO_MEMORY;
+    }
+    bins->refusal = CU_SUCCESS;
+    create = may_create(bins, need);
+    if (heap->large && may_be_window(bins, need)) {
+        *block_p = bins_window_again(bins, need, lane);
+    }
+    if (*block_p != NULL) {
+        return SHPOOL_OK;
+    }
+    s = bins_site_find(&search);
+    *block_p = take_without_site(bins, heap, need, lane, &s, create);
+    if (*block_p != NULL) {
+        return SHPOOL_OK;
+    }
+    if ((s.count == 0) || (create < s.count)) {
+        status = find_again(&search, &s);
+    }
+    return (status == SHPOOL_OK) ? grow_at(&search, &s, lane, create) : status;
+}

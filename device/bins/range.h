@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The base `bins`: declarations shared by the files of ranges: holes.c, site.c, window.c, range.c.
+ * All of it is under bins.lock.
+ */
+#ifndef SHPOOL_DEVICE_BINS_RANGE_H
+#define SHPOOL_DEVICE_BINS_RANGE_H
+
+#include "bins.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Where a block is going to be: addresses of holes and of free blocks that the stream may use,
+ * which become one block when the holes' part has memory. */
+typedef struct bins_site {
+    bins_block *block; /* the lowest one, which has `start` in it */
+    char *start;
+    char *end;
+    char *low;         /* free blocks from here to `high` stay where they are: they are part */
+    char *high;        /* of it, or beside its holes */
+    size_t count;      /* granules that it lacks; 0: there is no such site */
+    size_t calls;      /* of the driver, about */
+} bins_site;
+
+/* A search for places. */
+typedef struct bins_search {
+    bins_self *bins;
+    bins_heap *heap;
+    size_t need;
+    bins_lane *lane;                 /* whose stream may use what is found immediately */
+    const shpool_timeline *timeline; /* its */
+    int unmaps;                      /* 1: also places that must be unmapped before */
+    size_t enough;                   /* calls: more need not be counted */
+} bins_search;
+
+static inline size_t bins_offset_of(const bins_block *block)
+{
+    return (size_t)((uintptr_t)block->address - block->slab->base);
+}
+
+static inline int bins_is_hole(const bins_block *block)
+{
+    return (block != NULL) && (bins_state(block) == BINS_HOLE);
+}
+
+/* 1: the block is part of a site, or beside its holes.  No site: 0. */
+static inline int bins_is_at(const bins_block *block, const bins_site *s)
+{
+    return (s != NULL) && (block->address < s->high) && (block->address + block->bytes > s->low);
+}
+
+static inline uintptr_t bins_round_up(const bins_self *bins, uintptr_t bytes)
+{
+    return (bytes + bins->granules.bytes - 1) / bins->granules.bytes * bins->granules.bytes;
+}
+
+/* ---- holes (holes.c) ---- */
+
+/* Records for the two cuts of bins_carve(), before anything is changed. */
+int bins_records_get(bins_self *bins, bins_block *record[2]);
+void bins_records_put(bins_self *bins, bins_block *record[2]);
+
+/* Remove a piece of a block, from an offset on, from its list, in which the parts below and above
+ * stay. */
+bins_block *bins_carve(bins_lists *lists, bins_block *block, size_t from, size_t bytes,
+                       bins_block *record[2]);
+
+/* A block that is in no list becomes a hole, one with the holes beside it. */
+void bins_hole_put(bins_self *bins, bins_block *block);
+
+typedef void bins_visit(bins_self *bins, bins_block *block, void *user);
+
+/* All free blocks that may have whole granules, smallest first; one may be cut meanwhile. */
+void bins_visit_idle(bins_self *bins, bins_visit *visit, void *user);
+
+/* 1: the timeline's stream may move granules of the block; NULL: any stream. */
+int bins_is_movable(bins_block *block, const shpool_timeline *timeline);
+
+/* How many whole granules a block has, and the place of the first. */
+size_t bins_whole_granules(const bins_self *bins, const bins_block *block, size_t *first_p);
+
+/* Idle granules become spare, until a number of spare ones may be used by the lane's stream, if
+ * there are enough: at first those that bins_price() counted for the site, then those of small
+ * blocks.  Not those at the site.  drop: the latter are unmapped if they are not in use, because
+ * they will not come back. */
+void bins_gather(bins_self *bins, bins_lane *lane, const bins_site *s, size_t spares, int drop);
+
+/* ---- sites (site.c) ---- */
+
+/* 1: the heap has many places already. */
+int bins_search_unmaps(const bins_search *search);
+
+/* Number the idle granules that the stream may use. */
+void bins_search_begin(const bins_search *search);
+
+/* The calls that the driver needs for one place of a site: 0 if a granule that is idle or spare is
+ * mapped there already.  BINS_NEVER: not possible. */
+size_t bins_price_place(const bins_search *search, const bins_site *s, bins_place *place);
+#define BINS_NEVER ((size_t)1 << 40)
+
+/* Completes the site, and counts the granules that are mapped there.  NULL; or addresses that must
+ * not be unmapped. */
+char *bins_price(const bins_search *search, bins_site *s);
+
+/* The one with fewer calls, then fewer granules, then the lower one. */
+void bins_keep_better(bins_site *best, const bins_site *s);
+
+/* The best site for a block, without and if need be with unmapping. */
+bins_site bins_site_find(bins_search *search);
+
+/* Of a hole: the places within a site. */
+size_t bins_places_in(const bins_self *bins, const bins_block *hole, const bins_site *s,
+                      size_t *first_p);
+
+/* ---- ranges (range.c) ---- */
+
+/* A large range, or one for the request only if the process may not have more address space. */
+shpool_status bins_range_add(bins_self *bins, bins_heap *heap, size_t need);
+
+/* ---- windows (window.c) ---- */
+
+/* A block that borrows idle granules from others; at most `create` new ones; NULL: not possible. */
+bins_block *bins_window_take(bins_self *bins, size_t need, bins_lane *lane, size_t create);
+
+/* A window that served the same request before, when as much was live, without a call of the
+ * driver; NULL: there is none. */
+bins_block *bins_window_again(bins_self *bins, size_t need, bins_lane *lane);
+
+#pragma GCC visibility pop
+
+#endif /* SHPOOL_DEVICE_BINS_RANGE_H */

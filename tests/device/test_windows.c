@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The base `bins` with memory=vmm: granules that stay mapped where they were, and windows, large
+ * blocks that borrow them: no call of the driver the second time, and all is as before
+ * afterwards. */
+#include "base_trial.h"
+
+#define CALLS(_member) fake_calls(FAKE_CALL_##_member)
+#define BLOCKS 10
+
+static void *ptr[BLOCKS];
+static shpool_stream stream;
+
+/* Blocks of 20 MiB, of which every second is freed: 100 MiB are idle, in five pieces. */
+static void scatter(const char *spec)
+{
+    begin(spec);
+    stream = stable_stream();
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        ptr[i] = get(allocator, 20 * MIB, stream);
+        fake_work(stream, ptr[i], 20 * MIB);
+    }
+    for (unsigned i = 0; i < BLOCKS; i += 2) {
+        put(allocator, ptr[i], stream);
+    }
+}
+
+static void finish(void)
+{
+    for (unsigned i = 1; i < BLOCKS; i += 2) {
+        put(allocator, ptr[i], stream);
+    }
+    assert_ok(shpool_device_trim(allocator, 0));
+    assert_int_equal(0, stats_of(allocator).driver_bytes);
+    assert_int_equal(0, fake_holds().bytes);
+    end();
+}
+
+/* A large block that lives for a while; its address. */
+static void *use_large(size_t bytes)
+{
+    void *large = get(allocator, bytes, stream);
+
+    fake_work(stream, large, bytes);
+    put(allocator, large, stream);
+    return large;
+}
+
+/* The blocks that were freed can be had again where they were. */
+static void use_scattered(void)
+{
+    void *again[BLOCKS / 2];
+
+    for (unsigned i = 0; i < BLOCKS / 2; i++) {
+        again[i] = get(allocator, 20 * MIB, stream);
+        fake_work(stream, again[i], 20 * MIB);
+        assert_ptr_equal(ptr[2 * i], again[i]);
+    }
+    for (unsigned i = 0; i < BLOCKS / 2; i++) {
+        put(allocator, again[i], stream);
+    }
+}
+
+/* The GPU never reaches the work: neither moves nor calls depend on it. */
+static void test_the_second_time_calls_nothing(void **state)
+{
+    void *first;
+
+    (void)state;
+    scatter("bins:memory=vmm,wait=0");
+    first = use_large(80 * MIB);
+    use_scattered();
+    fake_forget_calls();
+    for (unsigned i = 0; i < 3; i++) {
+        assert_ptr_equal(first, use_large(80 * MIB));
+        use_scattered();
+        assert_ok(shpool_device_check(allocator));
+    }
+    assert_int_equal(0, fake_all_calls());
+    assert_in_range(stats_of(allocator).driver_bytes_peak, 200 * MIB, 216 * MIB);
+    finish();
+}
+
+/* Two sizes in turns keep a window each. */
+static void test_windows_do_not_displace_each_other(void **state)
+{
+    void *first;
+    void *second;
+
+    (void)state;
+    scatter("bins:memory=vmm,wait=0");
+    first = use_large(80 * MIB);
+    use_scattered();
+    second = use_large(62 * MIB);
+    use_scattered();
+    fake_forget_calls();
+    for (unsigned i = 0; i < 3; i++) {
+        assert_ptr_equal(first, use_large(80 * MIB));
+        use_scattered();
+        assert_ptr_equal(second, use_large(62 * MIB));
+        use_scattered();
+    }
+    assert_int_equal(0, fake_all_calls());
+    finish();
+}
+
+/* What a stream has not finished with moves for this stream only, whatever its address is. */
+static void test_other_streams_do_not_get_what_is_in_use(void **state)
+{
+    shpool_stream other;
+    void *large;
+
+    (void)state;
+    scatter("bins:memory=vmm,wait=0,reuse=done");
+    (void)use_large(80 * MIB);
+    other = stable_stream();
+    large = get(allocator, 80 * MIB, other);
+    fake_work(other, large, 80 * MIB);
+    assert_true(stats_of(allocator).driver_bytes >= 280 * MIB);
+    assert_ok(shpool_device_check(allocator));
+    put(allocator, large, other);
+    fake_finish_all();
+    large = get(allocator, 80 * MIB, other);
+    fake_work(other, large, 80 * MIB);
+    put(allocator, large, other);
+    finish();
+}
+
+/* A part of a block that grew out of memory in use is in use, too, when the rest is free. */
+static void test_the_rest_of_a_grown_block_is_in_use(void **state)
+{
+    shpool_stream other;
+    void *small[8];
+    void *large;
+
+    (void)state;
+    begin("bins:memory=vmm,wait=0,reuse=done,hard=32M");
+    stream = stable_stream();
+    other = stable_stream();
+    for (unsigned i = 0; i < 8; i++) {
+        small[i] = get(allocator, 4 * MIB, stream);
+        fake_work(stream, small[i], 4 * MIB);
+    }
+    for (unsigned i = 0; i < 8; i += 2) {
+        put(allocator, small[i], stream);
+    }
+    large = get(allocator, 11 * MIB, stream); /* 12 MiB are moved together for it */
+    fake_work(stream, large, 11 * MIB);
+    small[0] = get(allocator, 1 * MIB, other); /* after a wait, which the driver can do */
+    fake_work(other, small[0], 1 * MIB);
+    put(allocator, small[0], other);
+    put(allocator, large, stream);
+    for (unsigned i = 1; i < 8; i += 2) {
+        put(allocator, small[i], stream);
+    }
+    end();
+}
+
+/* Peers that come later reach all places, and so do those of later windows. */
+static void test_peers_reach_windows(void **state)
+{
+    void *large;
+
+    (void)state;
+    scatter("bins:memory=vmm,wait=0");
+    large = use_large(80 * MIB);
+    use_scattered();
+    assert_ok(shpool_device_set(allocator, "peer", "1"));
+    assert_ptr_equal(large, get(allocator, 80 * MIB, stream));
+    assert_int_equal(3, fake_access(large));
+    assert_int_equal(3, fake_access((char *)large + 80 * MIB - 1));
+    put(allocator, large, stream);
+    finish();
+}
+
+/* Granules that are mapped at several places go back to the driver only if no place is in use. */
+static void test_trim_waits_for_all_places(void **state)
+{
+    (void)state;
+    scatter("bins:memory=vmm,wait=0");
+    (void)use_large(80 * MIB);
+    use_scattered();
+    fake_forget_calls();
+    assert_ok(shpool_device_trim(allocator, 0));
+    assert_int_equal(1, CALLS(context_sync));
+    assert_int_equal(100 * MIB, stats_of(allocator).driver_bytes);
+    fake_forget_calls();
+    assert_ok(shpool_device_trim(allocator, 0));
+    assert_int_equal(0, CALLS(context_sync));
+    finish();
+}
+
+/* Small requests use large free blocks rather than calls of the driver. */
+static void test_a_small_request_is_a_guest(void **state)
+{
+    void *small[12];
+
+    (void)state;
+    scatter("bins:memory=vmm,wait=0,hard=202M");
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+        small[i] = get(allocator, MIB / 2, stream);
+        fake_work(stream, small[i], MIB / 2);
+    }
+    assert_int_equal(0, CALLS(granule_unmap));
+    assert_true(stats_of(allocator).driver_bytes <= 202 * MIB);
+    assert_ok(shpool_device_check(allocator));
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+        put(allocator, small[i], stream);
+    }
+    finish();
+}
+
+int main(void)
+{
+#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
+    const struct CMUnitTest tests[] = {
+        TEST(test_the_second_time_calls_nothing),
+        TEST(test_windows_do_not_displace_each_other),
+        TEST(test_other_streams_do_not_get_what_is_in_use),
+        TEST(test_the_rest_of_a_grown_block_is_in_use),
+        TEST(test_peers_reach_windows),
+        TEST(test_trim_waits_for_all_places),
+        TEST(test_a_small_request_is_a_guest),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
