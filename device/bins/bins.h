@@ -21,8 +21,8 @@
  *
  * Locks, in this order: bins.lock, a timeline's lock (which guards its lane), never two of those
  * except in timeline.c.
- * A block that is live or cached is changed under the lock of its lane, `last`: that of its malloc
- * while it is live, of its free when it is cached.  A block that is free, and all links
+ * A block that is live or in a lane is changed under the lock of its lane, `last`: that of its
+ * malloc while it is live, of its free when it is cached.  A block that is free, and all links
  * between neighbours, are changed under bins.lock.
  *
  * Order of streams: a block that is not live carries the timeline that it was freed on and the
@@ -618,7 +618,8 @@ shpool_status bins_out_of_memory(bins_self *bins, size_t bytes);
 /* ---- what is idle (bins/trim.c) ---- */
 
 /* Under the lock: move a lane's cached blocks to their heaps, all, or those that are done; those of
- * at least `least` bytes.  Returns how many. */
+ * at least `least` bytes.  Those of a stream's several lanes can be merged there.  Returns how
+ * many. */
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only);
 
 /* Under the lock: move all lanes' cached blocks to the heaps, returns how many; then merge all

@@ -47,7 +47,7 @@
 static int take_usable(bins_heap *heap, bins_block *block, const shpool_timeline *timeline)
 {
     if ((block == NULL) || (bins_state(block) != BINS_FREE) ||
-        (!bins_is_done(block) && (block->last != timeline))) {
+        (!bins_is_done(block) && (block->last != timeline->home))) {
         return 0;
     }
     bins_remove(&heap->bins, block);
@@ -74,7 +74,7 @@ static bins_block *settle(bins_self *bins, bins_block *hole, size_t first, size_
 
     bins_set_state(block, BINS_FREE);
     if (busy) {
-        order_after(bins, block, timeline);
+        order_after(bins, block, timeline->home);
     }
     if (take_usable(heap, block->above, timeline)) {
         bins_join(bins, block, block->above);

@@ -121,12 +121,13 @@ void bins_keep_better(bins_site *best, const bins_site *s)
 
 /* ---- rows of holes and free blocks ---- */
 
-/* 1: a site may go on here.  A free block of the stream's other lanes is one only if it is done. */
+/* 1: a site may go on here.  Free blocks that are not done can be merged if they have numbers of
+ * the stream's first timeline. */
 static int is_part(bins_block *block, const shpool_timeline *timeline)
 {
     return bins_is_hole(block) ||
            ((block != NULL) && (bins_state(block) == BINS_FREE) &&
-            (bins_is_done(block) || (block->last == timeline)));
+            (bins_is_done(block) || (block->last == timeline->home)));
 }
 
 /* Completes a site whose start and end are known. */

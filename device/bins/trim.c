@@ -4,34 +4,63 @@
 
 /* ---- from lanes to heaps ---- */
 
-static void move(bins_self *bins, bins_lane *lane, bins_block *block)
+/* Out of a lane, as a chain with the oldest first, because they are done first. */
+static bins_block *take_cached(bins_lane *lane, size_t least, int done_only)
 {
-    bins_remove(&lane->cache, block);
-    bins_put(bins, block);
+    unsigned class = (least >= 256) ? bins_class(least) : 0;
+    bins_block *first = NULL;
+    bins_block **end = &first;
+
+    shpool_spin_lock(&lane->timeline.lock);
+    for (; (class = bins_next_class(&lane->cache, class)) < BINS_CLASSES; class++) {
+        bins_block *block = lane->cache.list[class].tail;
+
+        while ((block != NULL) &&
+               (!done_only || shpool_timeline_is_done(block->last, block->seq))) {
+            bins_block *younger = block->prev;
+
+            bins_remove(&lane->cache, block);
+            *end = block;
+            end = &block->next;
+            block = younger;
+        }
+    }
+    *end = NULL;
+    shpool_spin_unlock(&lane->timeline.lock);
+    return first;
+}
+
+/* A number of the stream's first timeline that comes after all frees so far; 0: the stream is gone.
+ * Blocks of all lanes that have such numbers can be merged. */
+static uint64_t common_number(bins_self *bins, shpool_timeline *home)
+{
+    uint64_t seq;
+
+    shpool_spin_lock(&home->lock);
+    seq = home->gone ? 0 : shpool_timeline_mark(&bins->lanes, home);
+    shpool_spin_unlock(&home->lock);
+    return seq;
 }
 
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only)
 {
-    unsigned class = (least >= 256) ? bins_class(least) : 0;
+    bins_block *block = take_cached(lane, least, done_only);
+    shpool_timeline *home = lane->timeline.home;
+    uint64_t seq = ((block != NULL) && !done_only && (home != &lane->timeline))
+                       ? common_number(bins, home) : 0;
     size_t moved = 0;
 
-    shpool_spin_lock(&lane->timeline.lock);
-    for (; (class = bins_next_class(&lane->cache, class)) < BINS_CLASSES; class++) {
-        /* the oldest first, they are done first */
-        bins_block *block = lane->cache.list[class].tail;
+    while (block != NULL) {
+        bins_block *next = block->next;
 
-        while (block != NULL) {
-            bins_block *younger = block->prev;
-
-            if (done_only && !shpool_timeline_is_done(block->last, block->seq)) {
-                break;
-            }
-            move(bins, lane, block);
-            moved++;
-            block = younger;
+        if ((seq > 0) && !bins_is_done(block)) {
+            block->last = home;
+            block->seq = seq;
         }
+        bins_put(bins, block);
+        moved++;
+        block = next;
     }
-    shpool_spin_unlock(&lane->timeline.lock);
     return moved;
 }
 

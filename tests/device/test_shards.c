@@ -218,6 +218,76 @@ static void test_other_lanes_are_flushed(void **state)
     end();
 }
 
+/* ---- neighbours ---- */
+
+#define NEIGHBOURS 256u
+
+static void *neighbour[NEIGHBOURS];
+
+/* Frees every second one on its own lane. */
+static void *free_half(void *freed)
+{
+    fake_set_current(0);
+    if (shpool_thread_number() % SHPOOL_TIMELINE_SHARDS == 0) {
+        return NULL;
+    }
+    (void)base->stream_stable(bins, stream);
+    crowd();
+    for (unsigned i = 1; i < NEIGHBOURS; i += 2) {
+        (void)((neighbour[i] != NULL) ? give(neighbour[i]) : 0);
+    }
+    return freed;
+}
+
+/* Neighbours that two threads have freed on one stream are one block for its next request, although
+ * the GPU has not reached the frees; another stream gets nothing of them. */
+static void test_neighbours_of_two_lanes_merge(void **state)
+{
+    static const struct { size_t bytes; unsigned count; size_t then; unsigned thens; } plan[] = {
+        { 65536, NEIGHBOURS, 983040, 16 }, { 3u << 20, 12, 15u << 20, 2 },
+    };
+
+    (void)state;
+    for (size_t k = 0; k < SHPOOL_ARRAY_COUNT(plan); k++) {
+        shpool_stream other = NULL;
+        void *done = NULL;
+        uint64_t held;
+
+        begin("reuse", "done");
+        other = fake_stream(0, CU_STREAM_NON_BLOCKING);
+        assert_ok(base->stream_stable(bins, other));
+        memset(neighbour, 0, sizeof(neighbour));
+        for (unsigned i = 0; i < plan[k].count; i++) {
+            neighbour[i] = take(plan[k].bytes);
+        }
+        for (unsigned i = 0; i < plan[k].count; i += 2) {
+            assert_true(give(neighbour[i]));
+        }
+        while (done == NULL) {
+            pthread_t thread;
+
+            assert_int_equal(0, pthread_create(&thread, NULL, free_half, neighbour));
+            pthread_join(thread, &done);
+        }
+        held = stats().driver_bytes;
+        fake_forget_calls();
+        for (unsigned i = 0; i < plan[k].thens; i++) {
+            neighbour[i] = take(plan[k].then);
+        }
+        assert_int_equal(0, fake_all_calls());
+        assert_int_equal(held, stats().driver_bytes);
+        assert_ok(base->check(bins));
+        for (unsigned i = 0; i < plan[k].thens; i++) {
+            assert_true(give(neighbour[i]));
+        }
+        assert_ok(base->malloc(bins, plan[k].then, other, &neighbour[0]));
+        fake_work(other, neighbour[0], 4096);
+        assert_true(stats().driver_bytes > held);
+        assert_ok(base->free(bins, neighbour[0], other));
+        end();
+    }
+}
+
 static void test_other_streams_wait_for_all_lanes(void **state)
 {
     order o = { .bytes = 5000, .freed = 1 };
@@ -371,6 +441,7 @@ int main(void)
         TEST(test_threads_that_rarely_meet_share_a_lane),
         TEST(test_memory_goes_from_one_lane_to_the_other),
         TEST(test_other_lanes_are_flushed),
+        TEST(test_neighbours_of_two_lanes_merge),
         TEST(test_other_streams_wait_for_all_lanes),
         TEST(test_lanes_of_a_retired_stream),
         TEST(test_trim_and_capacity_reach_all_lanes),

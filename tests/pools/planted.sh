@@ -168,6 +168,7 @@ device_unmaps_what_is_in_use|device/test_windows|plain|test_the_rest*|has not fi
 device_forgets_who_used_it|device/test_windows|plain|test_the_rest*|is known|device/bins/grow.c|s/^    if (busy) {/    if (busy \&\& (granule == 0)) {/
 device_windows_keep_granules|device/test_windows|plain|test_the_second*|!=|device/bins/window.c|s/^        if (home != NULL) {/        if ((home != NULL) \&\& (count == 0)) {/
 device_windows_forget_peers|device/test_windows|plain|test_peers*|!=|device/bins/peers.c|s/(slab->place.end..granule != NULL)/(slab->place[end].granule != NULL) \&\& (slab->place[end].granule->home == \&slab->place[end])/
+device_lanes_do_not_merge|device/test_shards|plain|test_neighbours*|!=|device/bins/trim.c|s/if ((seq > 0) .. !bins_is_done(block)) {/if (seq == 1) {/
 device_never_waits|device/test_waits|plain|test_a_wait*|!=|device/bins/wait.c|s/while (waited < longest) {/while ((waited < longest) \&\& (longest == 0)) {/
 device_reuses_lanes_in_use|device/test_shards|plain|test_lanes*|!=|device/base/timeline.c|s/have_finished(table, t)) {/(have_finished(table, t) >= 0)) {/
 device_looks_into_one_lane|device/test_shards|plain|test_memory*|!=|device/bins/slow.c|s/^    return (t != &lane->timeline) ? (bins_lane ..t : NULL;/    return (t == NULL) ? (bins_lane *)t : NULL;/
