@@ -43,6 +43,7 @@ EXTRA_DIST += \
 	tests/gpu/python_times.py \
 	tests/gpu/pytorch.py \
 	tests/gpu/pytorch_peak.py \
+	tests/gpu/pytorch_steps.py \
 	tests/gpu/resource.cu \
 	tests/gpu/share.cu \
 	tests/gpu/soak.cu \
