@@ -24,6 +24,7 @@ typedef struct model {
     shpool_stream stream[STREAMS];
     int stable[STREAMS];
     unsigned created;
+    int large;            /* most requests are */
     shpool_event event;
     unsigned long mallocs;
     unsigned long failures;
@@ -39,6 +40,9 @@ static size_t draw_bytes(model *m)
 {
     uint32_t kind = draw(m, 1000);
 
+    if (m->large) {
+        return 1 + draw(m, (kind < 500) ? 1000000u : (kind < 900) ? 8000000u : 40000000u);
+    }
     if (kind < 700) {
         return 1 + draw(m, 1u << (6 + draw(m, 8)));
     }
@@ -74,7 +78,8 @@ static void check_overlap(const model *m, const slot *fresh)
 static void do_malloc(model *m, slot *s)
 {
     void *ptr = NULL;
-    shpool_stream stream = m->stream[draw(m, STREAMS)];
+    /* few streams, so that there is memory that moves */
+    shpool_stream stream = m->stream[draw(m, m->large ? 3 : STREAMS)];
     size_t bytes = draw_bytes(m);
     shpool_status status = shpool_device_malloc(m->allocator, bytes, stream, &ptr);
 
@@ -95,7 +100,7 @@ static void do_malloc(model *m, slot *s)
 /* On its stream, on another one that was ordered, or with a user that was only named. */
 static void do_free(model *m, slot *s)
 {
-    shpool_stream other = m->stream[draw(m, STREAMS)];
+    shpool_stream other = m->stream[draw(m, m->large ? 3 : STREAMS)];
     uint32_t kind = draw(m, 10);
 
     if (kind >= 7) {
@@ -143,6 +148,7 @@ static void do_rare(model *m)
 {
     switch (draw(m, 8)) {
     case 0:
+        fake_fail(0, CU_SUCCESS); /* not in the test's own order() */
         do_new_stream(m);
         break;
     case 1:
@@ -166,10 +172,11 @@ static void do_rare(model *m)
     }
 }
 
-static void start(model *m, const char *spec)
+static void start(model *m, const char *spec, int large)
 {
     memset(m, 0, sizeof(*m));
     m->random = 1;
+    m->large = large;
     fake_start(1, 256u << 20);
     fake_set_current(0);
     open_allocator(spec, 0, &m->allocator);
@@ -208,11 +215,11 @@ static void stop(model *m)
     assert_int_equal(0, held.ranges);
 }
 
-static void run(const char *spec, unsigned operations, unsigned long least)
+static void run_sizes(const char *spec, unsigned operations, unsigned long least, int large)
 {
     model m;
 
-    start(&m, spec);
+    start(&m, spec, large);
     for (unsigned i = 0; i < operations; i++) {
         slot *s = &m.live[draw(&m, SLOTS)];
 
@@ -227,12 +234,25 @@ static void run(const char *spec, unsigned operations, unsigned long least)
         if (fake_violations() > 0) {
             fail_msg("operation %u of %s: %s", i, spec, fake_first_violation());
         }
-        if (i % 5000 == 0) {
+        if (i % (large ? 100 : 5000) == 0) {
             assert_int_equal(SHPOOL_OK, shpool_device_check(m.allocator));
         }
     }
     assert_true(m.mallocs >= least);
     stop(&m);
+}
+
+static void run(const char *spec, unsigned operations, unsigned long least)
+{
+    run_sizes(spec, operations, least, 0);
+}
+
+/* Memory moves for most requests, and many of them are windows. */
+static void test_bins_moves_memory_in_order(void **state)
+{
+    (void)state;
+    run_sizes("bins:memory=vmm,wait=0", OPERATIONS / 100, 1000, 1);
+    run_sizes("bins:memory=vmm,wait=0,reuse=done", OPERATIONS / 100, 1000, 1);
 }
 
 static void test_bins_keeps_the_order_of_streams(void **state)
@@ -283,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_bins_keeps_the_order_of_streams, clear_environment),
         cmocka_unit_test_setup(test_bins_with_every_option, clear_environment),
+        cmocka_unit_test_setup(test_bins_moves_memory_in_order, clear_environment),
         cmocka_unit_test_setup(test_buckets_keeps_the_order_of_streams, clear_environment),
         cmocka_unit_test_setup(test_async_keeps_the_order_of_streams, clear_environment),
         cmocka_unit_test_setup(test_layers_keep_the_order_of_streams, clear_environment),
