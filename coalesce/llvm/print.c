@@ -63,7 +63,13 @@ static void put_load(printer *p, const coalesce_op *op, unsigned place)
 static void put_store(printer *p, const coalesce_op *op, unsigned place)
 {
     const char *type = vector_of(op->words);
+    int is_some = op->a[5] != COALESCE_NO_VALUE; /* only some lanes store */
 
+    if (is_some) {
+        fputs("  br i1 ", p->out);
+        put_value(p, op->a[5]);
+        fprintf(p->out, ", label %%past%u, label %%here%u\nhere%u:\n", place, place, place);
+    }
     put_place(p, op, place);
     for (unsigned i = 0; op->words > 1 && i < op->words; i++) {
         fprintf(p->out, "  %%s%u.%u = insertelement %s ", place, i, type);
@@ -82,6 +88,9 @@ static void put_store(printer *p, const coalesce_op *op, unsigned place)
         fprintf(p->out, "%%s%u.%u", place, op->words - 1);
     }
     fprintf(p->out, ", ptr %%at%u, align %u\n", place, 4 * op->words);
+    if (is_some) {
+        fprintf(p->out, "  br label %%past%u\npast%u:\n", place, place);
+    }
 }
 
 static void put_op(printer *p, const coalesce_op *op, unsigned index)
@@ -99,6 +108,7 @@ static void put_op(printer *p, const coalesce_op *op, unsigned index)
         [COALESCE_OP_EQUAL]  = "  $r = icmp eq $t $a, $b\n",
         [COALESCE_OP_ABOVE]  = "  $r = icmp ugt $t $a, $b\n",
         [COALESCE_OP_SELECT] = "  $r = select i1 $a, i32 $b, i32 $c\n",
+        [COALESCE_OP_BIT]    = "  $r = shl i32 1, $a\n",
         [COALESCE_OP_SCALE]  = "  $r.wide = sext i32 $a to i64\n  $r = mul i64 $r.wide, $i\n",
         [COALESCE_OP_HALF]   = "  $r.low = lshr i64 $a, $i\n  $r = trunc i64 $r.low to i32\n",
         [COALESCE_OP_JOIN]   = "  $r.low = zext i32 $a to i64\n  $r.high = zext i32 $b to i64\n"

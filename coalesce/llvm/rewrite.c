@@ -210,6 +210,9 @@ static void emit_stores(emitter *e, LLVMValueRef function)
 
     position(e, e->group->last);
     argument[0] = record_pointer(e, e->group->member[0], e->group->last);
+    for (unsigned i = 0; i < e->shape.record.words; i++) {
+        argument[1 + i] = LLVMConstInt(e->i32, 0, 0); /* holes are not stored */
+    }
     for (uint32_t k = 0; k < e->group->count; k++) {
         const coalesce_access *member = &e->access[e->group->member[k]];
         LLVMValueRef value = LLVMGetOperand(coalesce_llvm_instruction(member), 0);

@@ -26,6 +26,17 @@ typedef struct decision {
 
 /* ---- the shape of a record (L2) ---- */
 
+static int has_holes(const coalesce_group *group)
+{
+    return group->used_bytes != group->record_bytes;
+}
+
+/* Stores of less than half of a record need no more requests than the warp together. */
+static int is_half_used(const coalesce_group *group)
+{
+    return 2 * group->used_bytes >= group->record_bytes;
+}
+
 /* Offsets of the fields from the first one, and how many bytes they cover. */
 static coalesce_refusal check_fields(const decision *d, coalesce_group *group)
 {
@@ -56,7 +67,10 @@ static coalesce_refusal check_fields(const decision *d, coalesce_group *group)
     if (group->used_bytes == record) {
         return COALESCE_REWRITTEN;
     }
-    if (group->kind != COALESCE_LOADS) {
+    if (group->kind == COALESCE_STORES) {
+        return is_half_used(group) ? COALESCE_REWRITTEN : COALESCE_HOLES_STORED;
+    }
+    if (group->kind == COALESCE_COPIES) {
         return COALESCE_HOLES_STORED;
     }
     /* words inside may be read along: both neighbours are mapped */
@@ -70,7 +84,11 @@ static coalesce_transform transform_of(const coalesce_group *group)
     if (group->kind == COALESCE_COPIES) {
         return COALESCE_COPY;
     }
-    return ((words == 2) || (words == 4)) ? COALESCE_WIDE : COALESCE_TRANSPOSE;
+    if ((words != 2) && (words != 4)) {
+        return COALESCE_TRANSPOSE;
+    }
+    return ((group->kind == COALESCE_STORES) && has_holes(group)) ? COALESCE_TRANSPOSE
+                                                                  : COALESCE_WIDE;
 }
 
 static coalesce_refusal check_shape(const decision *d, coalesce_group *group)
@@ -277,11 +295,9 @@ static coalesce_refusal check_cost(const decision *d, coalesce_group *group, int
     if (d->options->force) {
         return COALESCE_REWRITTEN;
     }
-    if (group->used_bytes != group->record_bytes) {
-        return COALESCE_NOT_MEASURED;
-    }
     for (size_t i = 0; i < count; i++) {
         if ((row[i].kind != group->kind) || (row[i].transform != group->transform) ||
+            (row[i].has_holes != has_holes(group)) ||
             (words < row[i].words_min) || (words > row[i].words_max) ||
             (row[i].may_alias && !is_alias_blocked(d, group))) {
             continue;
@@ -361,7 +377,8 @@ static void decide(decision *d, coalesce_group *group, int stores_too)
 static int may_split(const coalesce_group *group)
 {
     return (group->refusal == COALESCE_IN_BETWEEN) || (group->refusal == COALESCE_MAY_ALIAS) ||
-           (group->refusal == COALESCE_SAME_ARRAY) || (group->refusal == COALESCE_DATA_FLOW);
+           (group->refusal == COALESCE_SAME_ARRAY) || (group->refusal == COALESCE_DATA_FLOW) ||
+           ((group->refusal == COALESCE_HOLES_STORED) && is_half_used(group));
 }
 
 /* Whether the access is to the group's record, but not to any of its fields. */
@@ -384,8 +401,12 @@ static int is_of_record(const decision *d, const coalesce_group *group, uint32_t
 
 static int is_part(const coalesce_group *group)
 {
+    const int is_judged = (group->refusal == COALESCE_REWRITTEN) ||
+                          (group->refusal == COALESCE_NOT_MEASURED);
+
     return (group->refusal == COALESCE_PARTIAL_RECORD) ||
-           (group->refusal == COALESCE_HOLES_STORED) || (group->refusal == COALESCE_SPLIT);
+           (group->refusal == COALESCE_HOLES_STORED) || (group->refusal == COALESCE_SPLIT) ||
+           (is_judged && (group->kind == COALESCE_STORES) && has_holes(group));
 }
 
 /* Is something of `other`, a part itself, the rest of the group's record, in another run? */
@@ -406,7 +427,7 @@ static void name_splits(const decision *d, coalesce_plan *plan)
         coalesce_group *group = &plan->group[i];
         const size_t    from  = (i > MOST_PARTS) ? i - MOST_PARTS : 0;
 
-        if (!is_part(group)) {
+        if (!is_part(group) || (group->refusal == COALESCE_REWRITTEN)) {
             continue;
         }
         if (check_accesses(d, group) == COALESCE_SPECIAL_ACCESS) {

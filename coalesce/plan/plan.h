@@ -99,7 +99,8 @@ typedef enum coalesce_refusal {
     COALESCE_SPECIAL_ACCESS,   /* volatile, atomic, hinted, predicated, inline assembly */
     COALESCE_TYPE,
     COALESCE_OVERLAP,          /* two accesses to the same bytes, or overlapping ones */
-    COALESCE_HOLES_STORED,     /* a store must not write bytes that the program does not write */
+    COALESCE_HOLES_STORED,     /* a copy with holes, or stores of less than half of a record: what
+                                * the program does not write must not be written */
     COALESCE_PARTIAL_RECORD,   /* the first or last word is missing: may lie outside the array */
     COALESCE_SPLIT,            /* the rest of it is past a barrier, call, branch, ... */
     COALESCE_MAY_ALIAS,        /* an access in between may be to the same memory */
@@ -170,6 +171,7 @@ typedef struct coalesce_cost {
     uint32_t            words_max;
     int                 may_alias;  /* copies: only where loads wait for stores that may alias */
     int                 with_store; /* loads: only in a kernel that rewrites stores as wide */
+    int                 has_holes;  /* the record has words that are not accessed */
     const char         *evidence;   /* the measurement: kernel, plain -> rewritten, GB/s */
 } coalesce_cost;
 

@@ -21,6 +21,7 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/plan/plan.c \
 	coalesce/plan/plan.h \
 	coalesce/plan/print.c \
+	coalesce/plan/record.c \
 	coalesce/plan/rows.c \
 	coalesce/plan/text.c \
 	coalesce/plan/used.c \

@@ -18,6 +18,9 @@
  * After B. Catanzaro, A. Keller, M. Garland: A decomposition for in-place matrix transposition
  * (PPoPP 2014).
  *
+ * Holes in a stored record are not written: a unit is stored or left out as a whole; which lanes
+ * store at an access is known at compile time.
+ *
  * Loads do both from memory to record, stores the inverse in the opposite order.  N = 2, 4, 8 could
  * also be done by two rotations around the shuffles (fewer shuffles, more selects); the choice is
  * made here, for both printers, by write_butterfly() being called.
@@ -72,7 +75,7 @@ static uint32_t make(coalesce_warp *warp, coalesce_op_kind kind, uint32_t a, uin
                      int64_t immediate)
 {
     const coalesce_op op = { .kind = kind, .type = type_of(warp, kind, a),
-                             .a = { a, b, c, NONE, NONE }, .immediate = immediate };
+                             .a = { a, b, c, NONE, NONE, NONE }, .immediate = immediate };
 
     if (((kind == COALESCE_OP_ADD) && (b == NONE) && (immediate == 0)) ||
         ((kind == COALESCE_OP_MUL) && (b == NONE) && (immediate == 1))) {
@@ -129,7 +132,7 @@ static uint32_t step(coalesce_warp *warp, uint32_t pointer, uint32_t a, int64_t 
 
 static void add_void(coalesce_warp *warp, coalesce_op_kind kind, uint32_t a, int64_t immediate)
 {
-    (void)add_op(warp, (coalesce_op){ .kind = kind, .a = { a, NONE, NONE, NONE, NONE },
+    (void)add_op(warp, (coalesce_op){ .kind = kind, .a = { a, NONE, NONE, NONE, NONE, NONE },
                                       .immediate = immediate }, 0);
 }
 
@@ -140,68 +143,9 @@ static void sync(coalesce_warp *warp)
 
 /* ---- records ---- */
 
-static uint32_t unit_of(const coalesce_record *record)
-{
-    return (record->words % 4 == 0) ? 4 : (record->words % 2 == 0) ? 2 : 1;
-}
-
 static int64_t bytes_of(const coalesce_record *record)
 {
     return 4 * (int64_t)record->words;
-}
-
-static int64_t offset_of(const coalesce_access *access, uint32_t from, uint32_t to)
-{
-    int64_t offset = 0;
-
-    (void)coalesce_form_distance(&access[to].address, &access[from].address, &offset);
-    return offset;
-}
-
-/* 1: the compiler knows that they are different objects. */
-static int is_disjoint(const coalesce_access *to, const coalesce_access *from)
-{
-    int64_t distance;
-
-    return !coalesce_form_distance(&to->address, &from->address, &distance) &&
-           !coalesce_may_alias(to, from);
-}
-
-coalesce_record coalesce_record_of(const coalesce_access *access, const coalesce_group *group)
-{
-    const coalesce_access *lowest = &access[group->member[0]];
-    coalesce_record        record = { .kind = group->kind, .words = group->record_bytes / 4,
-                                      .is_wide = group->transform == COALESCE_WIDE,
-                                      .is_row = group->transform == COALESCE_ROWS,
-                                      .is_global = lowest->space == COALESCE_GLOBAL };
-    uint32_t               words  = 0;
-
-    for (uint32_t k = 0; k < group->count; k++) {
-        const int64_t  at    = offset_of(access, group->member[0], group->member[k]) / 4;
-        const uint32_t count = access[group->member[k]].bytes / 4;
-
-        for (uint32_t i = 0; i < count; i++) {
-            record.covered |= 1u << (at + i);
-        }
-        words += count;
-    }
-    record.words = record.is_row ? words : record.words;
-    if (group->kind == COALESCE_COPIES) {
-        const coalesce_access *from = &access[group->source[0]];
-
-        record.is_parallel = group->one_match;
-        record.is_disjoint = is_disjoint(lowest, from);
-        record.is_global   = record.is_global && (from->space == COALESCE_GLOBAL);
-    }
-    return record;
-}
-
-uint32_t coalesce_record_align(const coalesce_record *record)
-{
-    if (record->kind == COALESCE_COPIES) {
-        return (record->words >= 4) ? 16 : (record->words >= 2) ? 8 : 4;
-    }
-    return 4 * unit_of(record);
 }
 
 /* ---- guards ----
@@ -347,19 +291,23 @@ typedef struct transpose {
 
 static transpose transpose_of(coalesce_warp *warp, const coalesce_record *record)
 {
-    transpose t = { .warp = warp, .record = record, .unit = unit_of(record), .width = 1 };
+    transpose t = { .warp = warp, .record = record, .unit = coalesce_record_unit(record),
+                    .width = 1 };
     uint32_t  units = record->words / t.unit;
 
     while (units % (2 * t.width) == 0) {
         t.width *= 2;
     }
     t.pieces = units / t.width;
-    t.next   = ((record->kind == COALESCE_STORES) && (t.width > 1)) ? COALESCE_LANES / t.width : 1;
+    t.next   = COALESCE_LANES / t.width;
+    if ((record->kind != COALESCE_STORES) || (t.width == 1) || (4 * t.unit % t.next != 0)) {
+        t.next = 1;
+    }
     return t;
 }
 
-/* Predicate: the bit of the number is 0. */
-static uint32_t is_clear(coalesce_warp *warp, uint32_t number, uint32_t bit)
+/* Predicate: the bits of the number are 0. */
+static uint32_t is_clear(coalesce_warp *warp, uint32_t number, int64_t bit)
 {
     return equals(warp, with_number(warp, COALESCE_OP_AND, number, bit), 0);
 }
@@ -463,20 +411,25 @@ static void load_unit(coalesce_warp *warp, uint32_t *word, uint32_t words, uint3
 {
     const uint32_t first = add_op(warp, (coalesce_op){
         .kind = COALESCE_OP_LOAD, .type = COALESCE_I32, .words = words,
-        .a = { at, NONE, NONE, NONE, NONE }, .immediate = offset }, words);
+        .a = { at, NONE, NONE, NONE, NONE, NONE }, .immediate = offset }, words);
 
     for (uint32_t i = 0; i < words; i++) {
         word[i] = first + i;
     }
 }
 
+/* `lanes`: those that store. */
 static void store_unit(coalesce_warp *warp, const uint32_t *word, uint32_t words, uint32_t at,
-                       int64_t offset)
+                       int64_t offset, uint32_t lanes)
 {
     coalesce_op op = { .kind = COALESCE_OP_STORE, .words = words,
-                       .a = { at, NONE, NONE, NONE, NONE }, .immediate = offset };
+                       .a = { at, NONE, NONE, NONE, NONE, NONE }, .immediate = offset };
 
     memcpy(&op.a[1], word, words * sizeof(*word));
+    if (lanes != UINT32_MAX) {
+        op.a[5] = is_clear(warp, with_number(warp, COALESCE_OP_BIT, lane_of(warp), 0),
+                           (int32_t)lanes);
+    }
     (void)add_op(warp, op, 0);
 }
 
@@ -535,6 +488,22 @@ static void find_places(transpose *t, uint32_t *at, int64_t *offset)
     }
 }
 
+/* The lanes whose unit at access n is not a hole; see find_places(). */
+static uint32_t lanes_at(const transpose *t, uint32_t n)
+{
+    uint32_t lanes = 0;
+
+    for (uint32_t lane = 0; lane < COALESCE_LANES; lane++) {
+        const uint32_t in    = (t->next == 1) ? lane % t->width : lane / t->next;
+        const uint32_t rest  = (t->next == 1) ? lane - in : lane % t->next;
+        const uint32_t piece = rest + COALESCE_LANES * (n / t->width) + t->next * (n % t->width);
+        const uint32_t word  = (piece % t->pieces * t->width + in) * t->unit;
+
+        lanes |= (t->record->covered >> word & 1) << lane;
+    }
+    return lanes;
+}
+
 static void access_all(transpose *t, int is_store)
 {
     uint32_t at[COALESCE_MAX_WORDS];
@@ -542,17 +511,27 @@ static void access_all(transpose *t, int is_store)
 
     find_places(t, at, offset);
     for (uint32_t n = 0; n < t->pieces * t->width; n++) {
-        (is_store ? (void)store_unit(t->warp, &t->word[n * t->unit], t->unit, at[n], offset[n])
-                  : load_unit(t->warp, &t->word[n * t->unit], t->unit, at[n], offset[n]));
+        uint32_t      *word  = &t->word[n * t->unit];
+        const uint32_t lanes = is_store ? lanes_at(t, n) : UINT32_MAX;
+
+        if (!is_store) {
+            load_unit(t->warp, word, t->unit, at[n], offset[n]);
+        } else if (lanes != 0) {
+            store_unit(t->warp, word, t->unit, at[n], offset[n], lanes);
+        }
     }
 }
 
 /* ---- words of the lane ---- */
 
+/* In holes, which are not stored, anything may be: word 0, which every record has. */
 static void take_words(transpose *t)
 {
     for (uint32_t i = 0; i < t->record->words; i++) {
-        t->word[i] = input(t->warp, COALESCE_OP_WORD, i);
+        t->word[i] = t->word[0];
+        if ((t->record->covered >> i & 1) != 0) {
+            t->word[i] = input(t->warp, COALESCE_OP_WORD, i);
+        }
     }
 }
 
@@ -573,7 +552,7 @@ static void write_wide(coalesce_warp *warp, const coalesce_record *record)
 
     if (record->kind == COALESCE_STORES) {
         take_words(&t);
-        store_unit(warp, t.word, t.unit, address_of(warp, 0), record->offset[0]);
+        store_unit(warp, t.word, t.unit, address_of(warp, 0), record->offset[0], UINT32_MAX);
     } else {
         load_unit(warp, t.word, t.unit, address_of(warp, 0), record->offset[0]);
         give_words(&t);
@@ -630,7 +609,7 @@ static void write_copy(coalesce_warp *warp, const coalesce_record *record)
                 const int64_t offset = record->offset[side] + 4 * COALESCE_LANES * (int64_t)row;
 
                 ((side == 0) ? load_unit(warp, &word[row], width, at, offset)
-                             : store_unit(warp, &word[row], width, at, offset));
+                             : store_unit(warp, &word[row], width, at, offset, UINT32_MAX));
             }
         }
     }

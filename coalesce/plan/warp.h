@@ -21,7 +21,8 @@
 typedef struct coalesce_record {
     coalesce_group_kind kind;
     uint32_t words;
-    uint32_t covered;    /* bit i: word i is accessed; only loads have others, and may read them */
+    uint32_t covered;    /* bit i: word i is accessed.  Others: loads may read them, stores must not
+                          * write them, copies have none */
     int      is_wide;    /* T0: each thread by itself, 2 or 4 words */
     int      is_row;     /* T3: lanes are any distance apart; 32 words */
     int      is_global;  /* the address is known to be global; else a guard tests it */
@@ -48,6 +49,7 @@ typedef enum coalesce_op_kind {
     COALESCE_OP_EQUAL,    /* predicate */
     COALESCE_OP_ABOVE,    /* predicate: a > b, unsigned */
     COALESCE_OP_SELECT,   /* i32: a ? b : c */
+    COALESCE_OP_BIT,      /* i32: 1 << a */
     COALESCE_OP_SCALE,    /* i64: the i32 a, signed, times `immediate` */
     COALESCE_OP_HALF,     /* i32: the lower (`immediate` 0) or upper half (32) of the i64 a */
     COALESCE_OP_JOIN,     /* i64: lower half a, upper half b */
@@ -60,7 +62,7 @@ typedef enum coalesce_op_kind {
     COALESCE_OP_SYNC,     /* lanes wait for each other, and their memory accesses are ordered */
     /* memory: `words` words at the pointer a + immediate */
     COALESCE_OP_LOAD,
-    COALESCE_OP_STORE,    /* of a[1], a[2], ... */
+    COALESCE_OP_STORE,    /* of a[1], a[2], ...; not where the predicate a[5] is true, if any */
     COALESCE_OP_GLOBAL,   /* predicate: the pointer a is global */
     COALESCE_OP_UNLESS    /* unless a: on with the original accesses */
 } coalesce_op_kind;
@@ -80,12 +82,12 @@ typedef struct coalesce_op {
     coalesce_type    type;  /* of the value */
     uint32_t         value; /* its number; of a load's first word */
     uint32_t         words; /* of LOAD and STORE: 1, 2 or 4 */
-    uint32_t         a[5];
+    uint32_t         a[6];
     int64_t          immediate;
 } coalesce_op;
 
-#define COALESCE_MOST_OPS    384u /* tests/coalesce/test_warp.c makes them all */
-#define COALESCE_MOST_VALUES 384u
+#define COALESCE_MOST_OPS    512u /* tests/coalesce/test_warp.c makes them all */
+#define COALESCE_MOST_VALUES 512u
 
 typedef struct coalesce_warp {
     int         full;
@@ -97,6 +99,9 @@ typedef struct coalesce_warp {
 
 /* The record of a group that is rewritten; offsets are 0. */
 coalesce_record coalesce_record_of(const coalesce_access *access, const coalesce_group *group);
+
+/* Words that a lane moves by one access of a transpose; a stored unit has no holes inside. */
+uint32_t coalesce_record_unit(const coalesce_record *record);
 
 /* Bytes to which the record of the warp's first lane (wide, row: of each) must be aligned: G3. */
 uint32_t coalesce_record_align(const coalesce_record *record);

@@ -57,7 +57,13 @@ static void put_access(printer *p, const coalesce_op *op)
         put_words(p, op);
         coalesce_op_print(&p->how, op, ", [$a+$i];\n");
     } else {
-        ptx_put(p->out, "\tst.global%s.b32 ", vector[op->words]);
+        ptx_put(p->out, "\t");
+        if (op->a[5] != COALESCE_NO_VALUE) {
+            ptx_put(p->out, "@!");
+            put_value(p, op->a[5]);
+            ptx_put(p->out, " ");
+        }
+        ptx_put(p->out, "st.global%s.b32 ", vector[op->words]);
         coalesce_op_print(&p->how, op, "[$a+$i], ");
         put_words(p, op);
         ptx_put(p->out, ";\n");
@@ -110,6 +116,7 @@ static void put_op(printer *p, const coalesce_op *op)
         [COALESCE_OP_EQUAL]    = "setp.eq.s$n $r, $a, $b",
         [COALESCE_OP_ABOVE]    = "setp.gt.u$n $r, $a, $b",
         [COALESCE_OP_SELECT]   = "selp.b32 $r, $b, $c, $a",
+        [COALESCE_OP_BIT]      = "shl.b32 $r, 1, $a",
         [COALESCE_OP_SCALE]    = "mul.wide.s32 $r, $a, $i",
         [COALESCE_OP_JOIN]     = "mov.b64 $r, {$a, $b}",
         [COALESCE_OP_STEP]     = "add.s64 $r, $a, $b",

@@ -110,3 +110,23 @@ KERNEL newton8(word *__restrict__ to, const word *__restrict__ from, int n, int)
     }
     for (int k = 0; k < 8; k++) to[8 * i + k] = x[k];
 }
+
+// Six of seven words are stored: the seventh keeps what it is.
+KERNEL holes7(word *__restrict__ to, const word *__restrict__ from, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    word sum = 0;
+    for (int k = 0; k < 7; k++) sum += from[7 * i + k];
+    for (int k = 0; k < 7; k++) {
+        if (k != 3) to[7 * i + k] = sum ^ k;
+    }
+}
+
+// The first ten of sixteen words, in place: units of two words.
+KERNEL begins16(word *to, const word *, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    word e[16];
+    for (int k = 0; k < 16; k++) e[k] = to[16 * i + k];
+    for (int k = 0; k < 10; k++) to[16 * i + k] = e[k] + e[15 - k];
+}

@@ -88,6 +88,8 @@ enum {
     DEFECT(newton24, 96, 96, 0, 0)                                                                 \
     DEFECT(newton_roots32, 128, 4, 0, 0)                                                           \
     DEFECT(copy_by_parts8, 32, 32, 0, DEFECT_SAME)                                                 \
-    DEFECT(newton8, 32, 32, 0, 0)
+    DEFECT(newton8, 32, 32, 0, 0)                                                                  \
+    DEFECT(holes7, 28, 28, 0, 0)                                                                   \
+    DEFECT(begins16, 64, 64, 0, 0)
 
 #endif /* SHPOOL_TESTS_COALESCE_DEFECTS_H */

@@ -118,7 +118,7 @@ define ptx_kernel void @keep_freeze(ptr noalias %to, i32 %n) {
 define ptx_kernel void @keep_vectors(ptr noalias %to, <2 x i32> %v, <2 x i32> %w) {
   %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %i = zext nneg i32 %t to i64
-  %base = getelementptr [3 x i32], ptr %to, i64 %i, i64 0
+  %base = getelementptr [5 x i32], ptr %to, i64 %i, i64 0
   %parts = add <2 x i32> %v, %w
   %one = bitcast <2 x i32> %parts to i64
   %vbits = bitcast <2 x i32> %v to i64

@@ -32,7 +32,10 @@ order_not_looked_at|plan/decide.c|s/return i;$/return COALESCE_NO_ACCESS;/
 volatile_is_nothing|plan/decide.c|s/(flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0/0/
 places_not_kept|plan/decide.c|s/^    d->place\[access\] = place;/    ;/
 all_stores_apart|plan/groups.c|/^int coalesce_may_alias/,/^}/s/    return 1;/    return 0;/
-holes_are_stored|plan/decide.c|s/return COALESCE_HOLES_STORED;/return COALESCE_REWRITTEN;/
+holes_are_copied|plan/decide.c|s/return COALESCE_HOLES_STORED;/return COALESCE_REWRITTEN;/
+holes_are_stored|plan/warp.c|s/lanes |= (t->record->covered >> word & 1) << lane;/lanes |= 1u << lane;/
+units_have_holes|plan/record.c|s/if ((stored != 0) \&\& (stored != all)) {/if (0) {/
+units_between_lanes|plan/warp.c|s/ || (4 . t.unit % t.next != 0)//
 last_word_unread|plan/decide.c|s/return (end < record)/return (0)/
 twice_is_once|plan/decide.c|s/if (offset < end) {/if (0) {/
 special_is_plain|plan/groups.c|s/return COALESCE_SPECIAL_ACCESS;/return COALESCE_REWRITTEN;/
@@ -46,11 +49,11 @@ all_is_uniform|ptx/uniform.c|s/return (known != NULL) \&\& known->uniform;/retur
 guards_do_not_matter|ptx/access.c|s/? COALESCE_CONDITIONAL : 0u/? 0u : 0u/
 halves_exchanged|ptx/print.c|s/{~w%u, ~w%u}, ~d%u;.n", op->value, op->value + 1/{~w%u, ~w%u}, ~d%u;\\n", op->value + 1, op->value/
 offsets_of_the_first|ptx/emit.c|s/return distance + address_of(j, anchor)->value;/return distance;/
-unit_of_four_always|plan/warp.c|s/return (record->words % 4 == 0) ? 4 :.*/return 4;/
+unit_of_four_always|plan/record.c|s/uint32_t unit = (record->words % 4 == 0) ? 4 :.*/uint32_t unit = 4;/
 loads_into_the_address|ptx/check.c|s/(reg == ptx_base_of(planned->module, at(planned, place))) ||//
 pieces_not_permuted|plan/warp.c|s/^        permute(&t, [01]);//
 exchange_with_oneself|plan/warp.c|s/choose(t->warp, low, .b, .a), away)/choose(t->warp, low, *b, *a), 0)/
-any_alignment|plan/warp.c|s/return 4 . unit_of(record);/return 4;/
+any_alignment|plan/record.c|s/return 4 . coalesce_record_unit(record);/return 4;/
 overlap_by_a_unit|plan/warp.c|s/2 . bytes - 2)/2 * bytes - 18)/
 a_tile_is_nc_if_its_first_load_is|plan/rows.c|s/(((access.i..flags . access.first..flags) & COALESCE_NONCOHERENT) == 0) &&/1 \&\&/
 near_is_apart|ptx/apart.c|s/(long long)(2 . apart->bytes - 1)/0LL/

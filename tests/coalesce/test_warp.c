@@ -79,6 +79,7 @@ static uint64_t compute(const warp_run *run, const coalesce_op *op, uint32_t lan
                    ? (uint32_t)a == (uint32_t)b : a == b;
     case COALESCE_OP_ABOVE:   return a > b;
     case COALESCE_OP_SELECT:  return a ? b : c;
+    case COALESCE_OP_BIT:     return 1u << a;
     case COALESCE_OP_SCALE:   return (uint64_t)((int64_t)(int32_t)a * op->immediate);
     case COALESCE_OP_HALF:    return a >> op->immediate;
     case COALESCE_OP_JOIN:    return a | b << 32;
@@ -102,7 +103,7 @@ static uint64_t compute(const warp_run *run, const coalesce_op *op, uint32_t lan
 /* One operation in all lanes: the values before it are those of operations before it. */
 static void execute(warp_run *run, const coalesce_op *op)
 {
-    for (uint32_t i = 0; i < 5; i++) {
+    for (uint32_t i = 0; i < SHPOOL_ARRAY_COUNT(op->a); i++) {
         assert_true((op->a[i] == COALESCE_NO_VALUE) || (op->a[i] < op->value));
     }
     for (uint32_t lane = 0; lane < LANES; lane++) {
@@ -111,7 +112,8 @@ static void execute(warp_run *run, const coalesce_op *op)
         if (op->type == COALESCE_VOID) {
             if (op->kind == COALESCE_OP_RESULT) {
                 run->result[lane][op->immediate] = (uint32_t)run->value[op->a[0]][lane];
-            } else if (op->kind == COALESCE_OP_STORE) {
+            } else if ((op->kind == COALESCE_OP_STORE) &&
+                       ((op->a[5] == COALESCE_NO_VALUE) || !run->value[op->a[5]][lane])) {
                 access_memory(run, op, lane);
             }
             continue;
@@ -277,6 +279,42 @@ static void test_stores_of_every_size(void **state)
     }
 }
 
+/* Only the words that a lane stores change, at whatever alignment the unit needs. */
+static void test_stores_with_holes(void **state)
+{
+    static unsigned char before[ARRAY];
+    uint32_t             most = 0;
+
+    (void)state;
+    for (uint32_t words = 2; words <= COALESCE_MAX_WORDS; words++) {
+        for (uint32_t i = 0; i < 32; i++) {
+            coalesce_record record = { .kind = COALESCE_STORES, .words = words, .is_global = 1,
+                                       .offset = { 4 * ((int64_t)i - 8), 0 } };
+
+            record.covered = 1u | (random_word() & random_word() & all_of(words));
+            if (i % 2 == 0) { /* whole units */
+                record.covered |= record.covered << 1 & 0xaaaaaaaau & all_of(words);
+                record.covered |= record.covered << 2 & 0xccccccccu & all_of(words);
+            }
+            prepare(&record, coalesce_record_align(&record));
+            memcpy(before, run.memory[0], sizeof(before));
+            assert_true(run_warp(&run));
+            for (uint32_t n = 0; n < LANES * words; n++) {
+                const uint64_t at = FIRST + coalesce_record_align(&record) + 4 * n;
+
+                if ((record.covered >> n % words & 1) != 0) {
+                    assert_int_equal(word_at(0, at), run.word[n / words][n % words]);
+                } else {
+                    assert_memory_equal(&run.memory[0][at], &before[at], 4);
+                }
+            }
+            expect_ordered(&record);
+            most = (list.count > most) ? list.count : most;
+        }
+    }
+    print_message("at most %u operations\n", most);
+}
+
 static coalesce_record copy_of(uint32_t words)
 {
     return (coalesce_record){ .kind = COALESCE_COPIES, .words = words, .covered = all_of(words),
@@ -430,7 +468,7 @@ static void test_nothing_is_computed_twice_or_for_nothing(void **state)
                              (op->immediate == 0));
                 assert_false((op->kind == COALESCE_OP_SCALE) && (op->immediate == 0));
                 for (uint32_t k = i + 1; k < list.count; k++) {
-                    for (uint32_t n = 0; n < 5; n++) {
+                    for (uint32_t n = 0; n < SHPOOL_ARRAY_COUNT(op->a); n++) {
                         used |= (list.op[k].a[n] - op->value) < ((op->words > 1) ? op->words : 1);
                     }
                 }
@@ -447,6 +485,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loads_of_every_size_with_holes),
         cmocka_unit_test(test_stores_of_every_size),
+        cmocka_unit_test(test_stores_with_holes),
         cmocka_unit_test(test_copies_of_every_size),
         cmocka_unit_test(test_rows_that_lie_anywhere),
         cmocka_unit_test(test_guards_of_the_warp),

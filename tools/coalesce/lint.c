@@ -379,7 +379,8 @@ int tool_costs(void)
         (void)printf("%-7s %-22s %-9s %-21s %s\n", kinds[row[i].kind],
                      coalesce_transform_text(row[i].transform), words,
                      row[i].may_alias ? "pointers may alias"
-                     : row[i].with_store ? "records written, too" : "everywhere", row[i].evidence);
+                     : row[i].with_store ? "records written, too"
+                     : row[i].has_holes ? "half or more used" : "everywhere", row[i].evidence);
     }
     return TOOL_OK;
 }
