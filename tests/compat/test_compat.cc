@@ -269,6 +269,66 @@ void test_alone(void **)
     run(lock_kernel<tree_space, shpool_compat::KIND_TREE>, shape(1, 32, 1, 1, 16384), 16384, 1);
 }
 
+/* Lanes of a warp take turns at a pool: those that were served were so once, one after another,
+ * while one of them had the lock.  A pool whose lock another thread has serves none. */
+void turns_kernel(void *arg)
+{
+    tally      *t       = static_cast<tally *>(arg);
+    uint32_t    sharing = 0;
+    uint32_t    served  = 0;
+    uint32_t    refused = 0;
+
+    warp_pool::pool_init(t->bytes, t->share);
+    const shpool_view view = shpool_compat::view_of(shpool_compat::KIND_WARP, &sharing);
+    const simt_addr   lock = view.base + SHPOOL_POOL_LOCK;
+    const simt_addr   sum  = view.base + view.bytes - 16u; /* memory that no thread owns */
+
+    simt_store32(sum, 0);
+    simt_barrier();
+    for (uint32_t round = 0; round < 8; round++) {
+        const bool done = shpool_compat::take_turns(view, sharing, [&] {
+            const uint32_t seen = simt_load32(sum);
+
+            served++;
+            expect(t, simt_load32(lock) == 1);
+            simt_store32(sum, seen + 1u);
+        });
+
+        refused += !done;
+        expect(t, served + refused == round + 1u);
+    }
+    simt_barrier();
+    expect(t, simt_load32(lock) == 0);
+    t->box[simt_thread_rank()] = reinterpret_cast<void *>(static_cast<uintptr_t>(served));
+    simt_barrier();
+    if (simt_thread_rank() % static_cast<uint32_t>(t->share) == 0) {
+        uint32_t all = 0;
+
+        for (int i = 0; i < t->share; i++) {
+            all += static_cast<uint32_t>(
+                reinterpret_cast<uintptr_t>(t->box[simt_thread_rank() + static_cast<uint32_t>(i)]));
+        }
+        expect(t, (all != 0) && (simt_load32(sum) == all));
+        simt_store32(lock, 1);
+    }
+    simt_barrier();
+    expect(t, !shpool_compat::take_turns(view, sharing, [&] { expect(t, false); }));
+    expect(t, simt_load32(lock) == 1);
+    simt_global_add32(&t->done, 1);
+}
+
+void test_turns(void **)
+{
+    for (int share = 2; share <= 32; share *= 2) {
+        for (uint32_t seed = 1; seed <= 20; seed++) {
+            simt_launch launch = shape(1, 64, 1, 1, 16384);
+
+            launch.seed = seed;
+            run(turns_kernel, launch, 16384, share);
+        }
+    }
+}
+
 void test_mixed(void **)
 {
     run(holes_kernel, shape(1, 8, 1, 1, 16384), 16384, 1);
@@ -293,6 +353,7 @@ int main()
         cmocka_unit_test(test_space<tree_space>),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_mixed),
         cmocka_unit_test(test_glob),
         cmocka_unit_test(test_glob_large),

@@ -75,9 +75,9 @@
 
 namespace shpool_compat {
 
-/* Data that pool_init stores at the start of the dynamic shared memory for the other calls:
- * kind | bytes of a pool | threads of a pool | magic (shpool_pool.pool_magic) | word[0], word[1] of
- * the views | 0 | 0. */
+/* Data that pool_init stores at the start of the dynamic shared memory for the other calls, read by
+ * one access: kind | bytes of a pool, a multiple of 16, and `sharing` | magic
+ * (shpool_pool.pool_magic) | word[0] and, in the upper half, word[1] of the views. */
 constexpr uint32_t ROOT_BYTES = 32;
 
 /* Patterns that uninitialised memory is unlikely to contain; 0 means no pool. */
@@ -86,27 +86,33 @@ enum kind : uint32_t {
     KIND_TREE = 0x9d3c7a54u
 };
 
+/* How a pool is shared: by 1 << sharing threads of one warp (0: by none), or in another way. */
+constexpr uint32_t SHARED_BY_ANY = 15;
+
 /* The calling thread's pool of that kind; empty if there is none. */
-SIMT_FN shpool_view view_of(uint32_t kind)
+SIMT_FN shpool_view view_of(uint32_t kind, uint32_t *sharing_p = nullptr)
 {
     shpool_view view = {0, 0, 0, 0, {0, 0}, 0};
     simt_addr   root = simt_dynamic_base();
+    uint32_t    rank = simt_pin(simt_thread_rank()); /* now: it takes as long as the load */
 
     if (simt_dynamic_bytes() >= ROOT_BYTES) {
         simt_u128 pools = simt_load128(root);
 
         if (pools.x == kind) {
-            simt_u128 words = simt_load128(root + 16u);
-            uint32_t  rank  = simt_thread_rank();
-            uint32_t  own   = (pools.w != 0) ? simt_mulhi(rank, pools.w) : rank;
+            uint32_t own = ((kind == KIND_WARP) && (pools.z != 0)) ? simt_mulhi(rank, pools.z)
+                                                                   : rank;
 
-            view.base    = root + ROOT_BYTES + own * pools.y;
-            view.bytes   = pools.y;
+            view.bytes   = pools.y & ~15u;
+            view.base    = root + ROOT_BYTES + own * view.bytes;
             view.rank    = rank;
             view.flags   = (4u << SHPOOL_FLAG_ALIGN_SHIFT) |
-                           ((pools.z > 1u) ? (uint32_t)SHPOOL_FLAG_SHARED : 0u);
-            view.word[0] = words.x;
-            view.word[1] = words.y;
+                           (((pools.y & 15u) != 0) ? (uint32_t)SHPOOL_FLAG_SHARED : 0u);
+            view.word[0] = pools.w & 0xffffu;
+            view.word[1] = pools.w >> 16;
+            if (sharing_p != nullptr) {
+                *sharing_p = pools.y & 15u;
+            }
         }
     }
     return view;
@@ -118,12 +124,13 @@ SIMT_FN void set_root(uint32_t kind, uint32_t bytes, uint32_t each, uint32_t sha
                       shpool_layout layout)
 {
     simt_addr root  = simt_dynamic_base();
-    simt_u128 pools = {kind, each, share, (share > 1u) ? 0xffffffffu / share + 1u : 0u};
-    simt_u128 words = {layout.word[0], layout.word[1], 0, 0};
+    uint32_t  how   = ((share - 1u < SIMT_WARP) && (SIMT_WARP % share == 0)) ? simt_ffs(share) - 1u
+                                                                         : SHARED_BY_ANY;
+    simt_u128 pools = {kind, each | how, (share > 1u) ? 0xffffffffu / share + 1u : 0u,
+                       layout.word[0] | (layout.word[1] << 16)};
 
     if (each != 0) {
         simt_store128(root, pools);
-        simt_store128(root + 16u, words);
     } else if (bytes >= 4u) {
         simt_store32(root, 0); /* ends the pools that were here */
     }
@@ -161,39 +168,76 @@ SHPOOL_COMPAT_CALL void open(uint32_t kind, std::size_t total_bytes, int share)
     simt_barrier();
 }
 
-/* At least size bytes, aligned to 16; NULL if they do not fit.  Alone: for a thread's own pool. */
+/* Calls to pools that several threads share: functions of their own, and the allocator's calls once
+ * more, so that a thread with its own pool runs no function that has a loop with a vote, and lanes
+ * that take turns none that has a loop with an atomic access.  See take_turns(). */
+template <shpool_malloc_fn Malloc>
+SHPOOL_COMPAT_CALL simt_addr allocate_locked(shpool_view view, uint32_t want)
+{
+    return Malloc(view, want, SHPOOL_MIN_ALIGNMENT, 0);
+}
+template <shpool_malloc_fn Malloc, shpool_malloc_fn Alone>
+SHPOOL_COMPAT_CALL simt_addr allocate_shared(shpool_view view, uint32_t sharing, uint32_t want)
+{
+    simt_addr addr = 0;
+
+    return take_turns(view, sharing,
+                      [&] { addr = Alone(view, want, SHPOOL_MIN_ALIGNMENT, 0); })
+               ? addr
+               : allocate_locked<Malloc>(view, want);
+}
+template <shpool_free_fn Free>
+SHPOOL_COMPAT_CALL void release_locked(shpool_view view, simt_addr addr)
+{
+    (void)Free(view, addr, 0);
+}
+template <shpool_free_fn Free, shpool_free_fn Alone>
+SHPOOL_COMPAT_CALL void release_shared(shpool_view view, uint32_t sharing, simt_addr addr)
+{
+    if (!take_turns(view, sharing, [&] { (void)Alone(view, addr, 0); })) {
+        release_locked<Free>(view, addr);
+    }
+}
+
+/* At least size bytes, aligned to 16; NULL if they do not fit.  Alone: for a thread's own pool, and
+ * for one of a warp, with a lock that the caller has acquired. */
 template <shpool_malloc_fn Malloc, shpool_malloc_fn Alone = Malloc>
 SHPOOL_COMPAT_CALL void *allocate(uint32_t kind, std::size_t size)
 {
-    shpool_view view = view_of(kind);
-    simt_addr   addr = 0;
-    uint32_t    want = SHPOOL_MAX_REQUEST;
+    uint32_t    window  = simt_window();
+    uint32_t    bytes   = (size < SHPOOL_MAX_REQUEST) ? static_cast<uint32_t>(size)
+                                                      : static_cast<uint32_t>(SHPOOL_MAX_REQUEST);
+    uint32_t    want    = simt_pin((bytes != 0) ? bytes : 1u); /* now, while the view is loaded */
+    uint32_t    sharing = 0;
+    shpool_view view    = view_of(kind, &sharing);
+    simt_addr   addr    = 0;
 
-    if (size < want) {
-        want = static_cast<uint32_t>(size);
+    if (view.bytes != 0) {
+        if constexpr (Malloc == Alone) {
+            addr = Alone(view, want, SHPOOL_MIN_ALIGNMENT, 0);
+        } else {
+            addr = (sharing == 0) ? Alone(view, want, SHPOOL_MIN_ALIGNMENT, 0)
+                                  : allocate_shared<Malloc, Alone>(view, sharing, want);
+        }
     }
-    want = (want != 0) ? want : 1u;
-    if ((Malloc != Alone) && ((view.flags & SHPOOL_FLAG_SHARED) == 0)) {
-        addr = (view.bytes != 0) ? Alone(view, want, SHPOOL_MIN_ALIGNMENT, 0) : 0u;
-    } else if (view.bytes != 0) {
-        addr = Malloc(view, want, SHPOOL_MIN_ALIGNMENT, 0);
-    }
-    return (addr != 0) ? simt_from_shared(addr) : nullptr;
+    return (addr != 0) ? simt_from_window(window, addr) : nullptr;
 }
 
 /* Free or Discard: the latter looks the allocation up first. */
 template <shpool_free_fn Free, shpool_free_fn Alone = Free>
 SHPOOL_COMPAT_CALL void release(uint32_t kind, void *ptr)
 {
-    if ((ptr != nullptr) && simt_is_shared(ptr)) {
-        shpool_view view = view_of(kind);
+    uint32_t    sharing   = 0;
+    shpool_view view      = view_of(kind, &sharing);
+    bool        is_shared = simt_is_shared(ptr); /* while the view is loaded */
 
-        if ((Free != Alone) && ((view.flags & SHPOOL_FLAG_SHARED) == 0)) {
-            if (view.bytes != 0) {
-                (void)Alone(view, simt_to_shared(ptr), 0);
-            }
-        } else if (view.bytes != 0) {
-            (void)Free(view, simt_to_shared(ptr), 0);
+    if (is_shared & (ptr != nullptr) & (view.bytes != 0)) {
+        if constexpr (Free == Alone) {
+            (void)Alone(view, simt_to_shared(ptr), 0);
+        } else if (sharing == 0) {
+            (void)Alone(view, simt_to_shared(ptr), 0);
+        } else {
+            release_shared<Free, Alone>(view, sharing, simt_to_shared(ptr));
         }
     }
 }
@@ -236,13 +280,14 @@ SIMT_FN void pool_init(std::size_t total_bytes)
 /** At least size bytes, aligned to 16, from the first free block that is large enough; or NULL. */
 SIMT_FN void *pmalloc(std::size_t size)
 {
-    return shpool_compat::allocate<shpool_thread_first_fit_malloc>(shpool_compat::KIND_THREAD,
-                                                                   size);
+    return shpool_compat::allocate<shpool_compat::tags_malloc<false>>(shpool_compat::KIND_THREAD,
+                                                                      size);
 }
 /** The same from the smallest free block that is large enough. */
 SIMT_FN void *pmalloc_best_fit(std::size_t size)
 {
-    return shpool_compat::allocate<shpool_compat::tags_malloc<2>>(shpool_compat::KIND_THREAD, size);
+    return shpool_compat::allocate<shpool_compat::tags_malloc<true>>(shpool_compat::KIND_THREAD,
+                                                                     size);
 }
 /** Free memory from pmalloc or pmalloc_best_fit; NULL has no effect. */
 SIMT_FN void pfree(void *p)
@@ -267,12 +312,12 @@ SIMT_FN void pool_init(std::size_t total_bytes, int threads_per_pool = 1)
 }
 SIMT_FN void *pmalloc(std::size_t size)
 {
-    return shpool_compat::allocate<shpool_warp_first_fit_malloc, shpool_compat::tags_malloc<0>>(
+    return shpool_compat::allocate<shpool_warp_first_fit_malloc, shpool_compat::tags_malloc<false>>(
         shpool_compat::KIND_WARP, size);
 }
 SIMT_FN void *pmalloc_best_fit(std::size_t size)
 {
-    return shpool_compat::allocate<shpool_warp_best_fit_malloc, shpool_compat::tags_malloc<2>>(
+    return shpool_compat::allocate<shpool_warp_best_fit_malloc, shpool_compat::tags_malloc<true>>(
         shpool_compat::KIND_WARP, size);
 }
 SIMT_FN void pfree(void *p)

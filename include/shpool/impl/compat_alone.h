@@ -3,11 +3,14 @@
  * inclusion.
  *
  * The pools are those of the allocators, but the calls acquire no lock, read no geometry from the
- * pool and look for no other lanes.  Under ALLOCATOR_DEBUG a free looks the allocation up first. */
+ * pool and look for no other lanes.  Under ALLOCATOR_DEBUG a free looks the allocation up first.
+ *
+ * take_turns() serves pools that threads of one warp share by the same functions. */
 #ifndef SHPOOL_IMPL_COMPAT_ALONE_H
 #define SHPOOL_IMPL_COMPAT_ALONE_H
 
 #include <shpool/impl/heap/boundary_tags.h>
+#include <shpool/impl/heap/group_lock.h>
 #include <shpool/module.h>
 
 #if defined(ALLOCATOR_DEBUG)
@@ -20,11 +23,53 @@
 
 namespace shpool_compat {
 
-/* Best: as in shpool_tags_take(). */
-template <uint32_t Best>
-SIMT_FN simt_addr tags_malloc(shpool_view view, uint32_t bytes, uint32_t alignment, uint32_t)
+/* Make the last `need` granules of the free block an allocation. */
+SIMT_FN simt_addr tags_cut(shpool_view view, uint32_t block, uint32_t header, uint32_t need)
 {
-    return shpool_tags_malloc(view, shpool_tags_want(bytes, alignment), Best);
+    const uint32_t size  = shpool_tags_size(header);
+    const uint32_t front = size - need;
+    const uint32_t at    = block + front;
+
+    shpool_tags_set_before(view, block + size, need);
+    if (front != 0) {
+        shpool_tags_set_header(view, at, SHPOOL_TAGS_USED, need, front);
+        shpool_tags_set_header(view, block, 0, front, shpool_tags_before(header));
+    } else {
+        shpool_tags_set_header(view, at, SHPOOL_TAGS_USED, need, shpool_tags_before(header));
+        shpool_tags_unlink(view, shpool_tags_link(view, block));
+    }
+    return shpool_tags_payload(view, at);
+}
+
+/* shpool_tags_take() for the alignment that all requests here have, which is that of the granules.
+ * Best: the smallest block that is large enough, else the first. */
+template <bool Best>
+SIMT_FN simt_addr tags_malloc(shpool_view view, uint32_t bytes, uint32_t, uint32_t)
+{
+    const uint32_t need  = (bytes + 4u + 15u) >> 4;
+    uint32_t       found = 0;
+    uint32_t       taken = 0; /* header of the chosen block */
+    uint32_t       least = SHPOOL_TAGS_GRANULES + 1u; /* its size */
+    uint32_t       next;
+
+    if (need > view.word[0]) {
+        return 0; /* also for the empty pool */
+    }
+    for (uint32_t block = shpool_tags_next(view, 0); block != 0; block = next) {
+        const uint32_t header = shpool_tags_header(view, block);
+        const uint32_t size   = shpool_tags_size(header);
+
+        next = shpool_tags_next(view, block); /* loaded together with the header */
+        if ((size >= need) && (size < least)) {
+            found = block;
+            taken = header;
+            least = size;
+            if (!Best || (size == need)) {
+                break;
+            }
+        }
+    }
+    return (found != 0) ? tags_cut(view, found, taken, need) : 0u;
 }
 SIMT_FN uint32_t tags_free(shpool_view view, simt_addr addr, uint32_t)
 {
@@ -52,6 +97,48 @@ SIMT_FN uint32_t rbtree_free(shpool_view view, simt_addr addr, uint32_t)
     SHPOOL_COMPAT_ALONE_FREE(shpool_rb_owns, shpool_rb_free)
 }
 #endif
+
+/*
+ * request() for each lane of a pool that 1 << sharing lanes of a warp share, one lane of a pool at
+ * a time; lanes of different pools are served together.  One lane of each pool acquires the lock
+ * for all that are here.  Returns false, with nothing done, if the pool is shared in another way,
+ * or if lanes that are not here have the lock.
+ *
+ * There is no loop with an atomic access: for those ptxas adds YIELD, after which lanes in malloc
+ * and lanes in free compete for the lock for hundreds of iterations of their kernel, and sleep.
+ */
+template <typename Request>
+SIMT_FN bool take_turns(shpool_view view, uint32_t sharing, Request request)
+{
+    const uint32_t  here   = simt_converged();
+    const uint32_t  lane   = view.rank % SIMT_WARP;
+    const uint32_t  group  = lane >> sharing << sharing; /* its first lane */
+    const uint32_t  lanes  = (sharing <= 5u) ? here & simt_mask(group, 1u << sharing) : 0u;
+    const uint32_t  leader = simt_ffs(lanes) - 1u;
+    const simt_addr lock   = view.base + SHPOOL_POOL_LOCK;
+    uint32_t        held   = 0;
+    uint32_t        rest;
+
+    if (lane == leader) {
+        /* acquire: pairs with the release below and in SHPOOL_LOCKED */
+        held = simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE) == 0;
+    }
+    held = (simt_ballot(here, held) & lanes) != 0;
+    simt_warp_sync(here); /* orders the others after what the leader acquired */
+    rest = held ? lanes : 0u;
+    do {
+        if ((rest & (0u - rest)) == 1u << lane) {
+            request();
+        }
+        simt_warp_sync(here); /* what this lane changed comes before the next lane's request */
+        rest &= rest - 1u;
+    } while (simt_ballot(here, rest != 0) != 0);
+    if (held && (lane == leader)) {
+        /* release: pairs with the acquires above and in shpool_lock_try */
+        simt_atomic_store(lock, 0, SIMT_RELEASE);
+    }
+    return held != 0;
+}
 
 } // namespace shpool_compat
 
