@@ -20,20 +20,64 @@ void coalesce_ir_name(const coalesce_ir_shape *shape, char *name)
         record->is_row ? ".row" : "", record->is_global ? "" : ".generic",
         record->is_disjoint ? ".disjoint" : "", record->is_parallel ? ".parallel" : "");
 
-    for (unsigned i = 0; i < shape->parts; i++) { /* at most 64 of 7 characters */
+    for (unsigned i = 0; record->is_narrow && i < record->words; i++) {
+        at += (size_t)snprintf(name + at, COALESCE_IR_NAME - at, "%s%x", i > 0 ? "" : ".narrow",
+                               (unsigned)shape->narrow[i]);
+    }
+    for (unsigned i = 0; i < shape->parts; i++) { /* at most 256 of 9 characters */
         const coalesce_ir_part *part = &shape->part[i];
 
         at += (size_t)snprintf(name + at, COALESCE_IR_NAME - at, ".%c%u.%u",
-                               part->is_store ? 's' : 'l', part->word, part->words);
+                               part->is_store ? 's' : 'l', part->at, part->bytes);
     }
 }
 
 /* ---- the accesses as they were ---- */
 
+/* The fields of word i: its value is loaded into %s<i>, or stored from %w<i>. */
+static void write_slow_fields(FILE *out, const coalesce_ir_shape *shape, unsigned i)
+{
+    unsigned begins = shape->narrow[i];
+    char sum[24] = "0";
+
+    for (unsigned at = 0; at < 4; at++) {
+        unsigned bytes = 1;
+
+        if (!(begins >> at & 1)) {
+            continue;
+        }
+        while (at + bytes < 4 && !(begins >> (at + bytes) & 1)) {
+            bytes++;
+        }
+        fprintf(out, "  %%sp%u.%u = getelementptr i8, ptr %%p, i64 %u\n", i, at, 4 * i + at);
+        if (!is_load(shape)) {
+            fprintf(out, "  %%h%u.%u = lshr i32 %%w%u, %u\n", i, at, i, 8 * at);
+            fprintf(out, "  %%t%u.%u = trunc i32 %%h%u.%u to i%u\n", i, at, i, at, 8 * bytes);
+            fprintf(out, "  store i%u %%t%u.%u, ptr %%sp%u.%u, align %u\n", 8 * bytes, i, at, i,
+                    at, bytes);
+            continue;
+        }
+        fprintf(out, "  %%t%u.%u = load i%u, ptr %%sp%u.%u, align %u\n", i, at, 8 * bytes, i, at,
+                bytes);
+        fprintf(out, "  %%z%u.%u = zext i%u %%t%u.%u to i32\n", i, at, 8 * bytes, i, at);
+        fprintf(out, "  %%h%u.%u = shl i32 %%z%u.%u, %u\n", i, at, i, at, 8 * at);
+        if (at + bytes == 4) {
+            fprintf(out, "  %%s%u = or i32 %s, %%h%u.%u\n", i, sum, i, at);
+        } else {
+            fprintf(out, "  %%o%u.%u = or i32 %s, %%h%u.%u\n", i, at, sum, i, at);
+            snprintf(sum, sizeof(sum), "%%o%u.%u", i, at);
+        }
+    }
+}
+
 static void write_slow_words(FILE *out, const coalesce_ir_shape *shape)
 {
     for (unsigned i = 0; i < shape->record.words; i++) {
         if (!(shape->record.covered >> i & 1)) {
+            continue;
+        }
+        if (shape->narrow[i] != 0) {
+            write_slow_fields(out, shape, i);
             continue;
         }
         fprintf(out, "  %%sp%u = getelementptr i8, ptr %%p, i64 %u\n", i, 4 * i);
@@ -47,14 +91,16 @@ static void write_slow_words(FILE *out, const coalesce_ir_shape *shape)
 
 static void write_slow_part(FILE *out, const coalesce_ir_part *part)
 {
-    for (unsigned i = part->word; i < (unsigned)part->word + part->words; i++) {
+    unsigned bytes = (part->bytes % 4 == 0) ? 4 : part->bytes; /* of an access */
+
+    for (unsigned i = part->at; i < (unsigned)part->at + part->bytes; i += bytes) {
         const char *side = part->is_store ? "to" : "from";
 
-        fprintf(out, "  %%%s%u = getelementptr i8, ptr %%%s, i64 %u\n", side, i, side, 4 * i);
+        fprintf(out, "  %%%s%u = getelementptr i8, ptr %%%s, i64 %u\n", side, i, side, i);
         if (part->is_store) {
-            fprintf(out, "  store i32 %%s%u, ptr %%to%u, align 4\n", i, i);
+            fprintf(out, "  store i%u %%s%u, ptr %%to%u, align %u\n", 8 * bytes, i, i, bytes);
         } else {
-            fprintf(out, "  %%s%u = load i32, ptr %%from%u, align 4\n", i, i);
+            fprintf(out, "  %%s%u = load i%u, ptr %%from%u, align %u\n", i, 8 * bytes, i, bytes);
         }
     }
 }
@@ -62,14 +108,14 @@ static void write_slow_part(FILE *out, const coalesce_ir_part *part)
 /* The order matters where the thread's own source and destination overlap. */
 static void write_slow_copy(FILE *out, const coalesce_ir_shape *shape)
 {
-    const unsigned char words = (unsigned char)shape->record.words;
+    const unsigned char bytes = (unsigned char)(4 * shape->record.words);
 
     for (unsigned i = 0; i < shape->parts; i++) {
         write_slow_part(out, &shape->part[i]);
     }
     if (shape->parts == 0) {
-        write_slow_part(out, &(coalesce_ir_part){ 0, 0, words });
-        write_slow_part(out, &(coalesce_ir_part){ 1, 0, words });
+        write_slow_part(out, &(coalesce_ir_part){ 0, 0, bytes });
+        write_slow_part(out, &(coalesce_ir_part){ 1, 0, bytes });
     }
 }
 

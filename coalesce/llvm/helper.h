@@ -15,8 +15,8 @@
 /** One original access of a copy. */
 typedef struct coalesce_ir_part {
     unsigned char is_store;
-    unsigned char word; /**< of the record: the first that it accesses */
-    unsigned char words;
+    unsigned char at; /**< its first byte in the record */
+    unsigned char bytes;
 } coalesce_ir_part;
 
 /** Shape of a helper function; equal shapes share one function.
@@ -26,11 +26,13 @@ typedef struct coalesce_ir_part {
  *  copies        void f(ptr to, ptr from) */
 typedef struct coalesce_ir_shape {
     coalesce_record record;
+    /** loads, stores: bit i: a field narrower than a word begins at byte i of the word */
+    unsigned char narrow[COALESCE_MAX_WORDS];
     unsigned parts; /**< copies; 0: a thread loads all before it stores, or it does not matter */
-    coalesce_ir_part part[2 * COALESCE_MAX_WORDS]; /**< in program order */
+    coalesce_ir_part part[2 * 4 * COALESCE_MAX_WORDS]; /**< in program order */
 } coalesce_ir_shape;
 
-enum { COALESCE_IR_NAME = 512 }; /* characters of a name at most */
+enum { COALESCE_IR_NAME = 2560 }; /* characters of a name at most */
 
 /** The function's name, in a buffer of COALESCE_IR_NAME characters. */
 void coalesce_ir_name(const coalesce_ir_shape *shape, char *name);

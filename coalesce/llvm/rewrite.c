@@ -40,18 +40,31 @@ static void set_order(const coalesce_access *access, const coalesce_group *group
     for (uint32_t i = group->first; i <= group->last; i++) {
         for (uint32_t k = 0; k < group->count; k++) {
             if (group->member[k] == i || group->source[k] == i) {
-                int64_t word = offset_of(access, group->member[0], group->member[k]) / 4;
+                int64_t at = offset_of(access, group->member[0], group->member[k]);
 
                 in_turn |= is_store && group->source[k] == i;
                 is_store = group->member[k] == i;
                 shape->part[shape->parts++] = (coalesce_ir_part){
-                    is_store, (unsigned char)word, (unsigned char)(access[i].bytes / 4)
+                    is_store, (unsigned char)at, (unsigned char)access[i].bytes
                 };
             }
         }
     }
-    if (!in_turn || shape->record.is_disjoint) {
+    if ((!in_turn || shape->record.is_disjoint) && !shape->record.is_narrow) {
         shape->parts = 0;
+    }
+}
+
+/* Where fields narrower than a word begin. */
+static void set_narrow(const coalesce_access *access, const coalesce_group *group,
+                       coalesce_ir_shape *shape)
+{
+    for (uint32_t k = 0; k < group->count; k++) {
+        int64_t at = offset_of(access, group->member[0], group->member[k]);
+
+        if (access[group->member[k]].bytes % 4 != 0) {
+            shape->narrow[at / 4] |= (unsigned char)(1 << at % 4);
+        }
     }
 }
 
@@ -61,6 +74,8 @@ static coalesce_ir_shape shape_of(const coalesce_access *access, const coalesce_
 
     if (group->kind == COALESCE_COPIES) {
         set_order(access, group, &shape);
+    } else {
+        set_narrow(access, group, &shape);
     }
     return shape;
 }
@@ -167,6 +182,29 @@ static void to_words(emitter *e, LLVMValueRef value, unsigned count, LLVMValueRe
     }
 }
 
+/* A value of the type, narrower than a word, from the word's bits `at` on. */
+static LLVMValueRef from_part(emitter *e, LLVMValueRef word, unsigned at, unsigned bytes,
+                              LLVMTypeRef type)
+{
+    LLVMTypeRef bits = LLVMIntTypeInContext(e->context, 8 * bytes);
+    LLVMValueRef value = LLVMBuildLShr(e->builder, word, LLVMConstInt(e->i32, at, 0), "");
+
+    value = LLVMBuildTrunc(e->builder, value, bits, "");
+    return LLVMBuildBitCast(e->builder, value, type, "");
+}
+
+/* The word with such a value from its bits `at` on, which were 0. */
+static LLVMValueRef with_part(emitter *e, LLVMValueRef word, unsigned at, unsigned bytes,
+                              LLVMValueRef value)
+{
+    LLVMTypeRef bits = LLVMIntTypeInContext(e->context, 8 * bytes);
+
+    value = LLVMBuildBitCast(e->builder, value, bits, "");
+    value = LLVMBuildZExt(e->builder, value, e->i32, "");
+    value = LLVMBuildShl(e->builder, value, LLVMConstInt(e->i32, at, 0), "");
+    return LLVMBuildOr(e->builder, word, value, "");
+}
+
 /* ---- groups ---- */
 
 static void position(emitter *e, uint32_t access)
@@ -200,6 +238,11 @@ static void emit_loads(emitter *e, LLVMValueRef function)
         LLVMTypeRef type = LLVMTypeOf(load);
         int64_t offset = offset_of(e->access, e->group->member[0], e->group->member[k]);
 
+        if (member->bytes % 4 != 0) {
+            LLVMReplaceAllUsesWith(load, from_part(e, word[offset / 4], 8 * (unsigned)(offset % 4),
+                                                   member->bytes, type));
+            continue;
+        }
         LLVMReplaceAllUsesWith(load, from_words(e, &word[offset / 4], member->bytes / 4, type));
     }
 }
@@ -211,13 +254,19 @@ static void emit_stores(emitter *e, LLVMValueRef function)
     position(e, e->group->last);
     argument[0] = record_pointer(e, e->group->member[0], e->group->last);
     for (unsigned i = 0; i < e->shape.record.words; i++) {
-        argument[1 + i] = LLVMConstInt(e->i32, 0, 0); /* holes are not stored */
+        argument[1 + i] = LLVMConstInt(e->i32, 0, 0); /* of holes, which are not stored */
     }
     for (uint32_t k = 0; k < e->group->count; k++) {
         const coalesce_access *member = &e->access[e->group->member[k]];
         LLVMValueRef value = LLVMGetOperand(coalesce_llvm_instruction(member), 0);
         int64_t offset = offset_of(e->access, e->group->member[0], e->group->member[k]);
 
+        if (member->bytes % 4 != 0) {
+            LLVMValueRef *word = &argument[1 + offset / 4];
+
+            *word = with_part(e, *word, 8 * (unsigned)(offset % 4), member->bytes, value);
+            continue;
+        }
         to_words(e, value, member->bytes / 4, &argument[1 + offset / 4]);
     }
     (void)call(e, function, argument, 1 + e->shape.record.words);

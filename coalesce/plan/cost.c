@@ -12,28 +12,31 @@
  * thread in flight are too few.
  */
 static const coalesce_cost table[] = {
-    { COALESCE_STORES, COALESCE_WIDE, 4, 4, 0, 0, 0,
+    { COALESCE_STORES, COALESCE_WIDE, 4, 4, 0, 0, 0, 0,
       "4 floats read and written 3,814 -> 4,263, 4 words 4,256 -> 4,251" },
-    { COALESCE_STORES, COALESCE_TRANSPOSE, 6, 32, 0, 0, 0,
+    { COALESCE_STORES, COALESCE_TRANSPOSE, 6, 32, 0, 0, 0, 0,
       "stores of 9 words 510 -> 3,909, of 12 words 446 -> 3,887, of 32 words 247 -> 3,792; 6 words "
       "read and written 3,372 -> 4,199" },
-    { COALESCE_STORES, COALESCE_TRANSPOSE, 4, 32, 0, 0, 1,
+    { COALESCE_STORES, COALESCE_TRANSPOSE, 4, 32, 0, 0, 1, 0,
       "stores of 3 of 4 words 1,469 -> 1,601, of 6 of 7 words 600 -> 1,804, of 5 of 9 words 407 -> "
       "1,167, of 16 of 32 words 168 to 246 -> 1,039 to 3,141" },
-    { COALESCE_LOADS, COALESCE_WIDE, 4, 4, 0, 1, 0,
+    { COALESCE_LOADS, COALESCE_WIDE, 4, 4, 0, 1, 0, 0,
       "4 floats read and written 3,814 -> 4,263, 4 words 4,256 -> 4,251" },
-    { COALESCE_LOADS, COALESCE_TRANSPOSE, 6, 31, 0, 1, 0,
+    { COALESCE_LOADS, COALESCE_TRANSPOSE, 6, 31, 0, 1, 0, 0,
       "loads alone gain nothing; 8 words read and written 1,272 -> 4,141, 9 words 1,281 -> 4,158, "
       "16 words 721 -> 4,150" },
-    { COALESCE_LOADS, COALESCE_TRANSPOSE, 32, 32, 0, 0, 0, "32 words read 1,055 -> 4,229" },
-    { COALESCE_LOADS, COALESCE_ROWS, 32, 32, 0, 0, 0,
+    { COALESCE_LOADS, COALESCE_TRANSPOSE, 32, 32, 0, 0, 0, 0, "32 words read 1,055 -> 4,229" },
+    { COALESCE_LOADS, COALESCE_ROWS, 32, 32, 0, 0, 0, 0,
       "sums of rows of 64 columns, by nvcc 1,044 -> 4,268, by clang 1,041 -> 4,257; of 256 "
       "columns, by clang 1,008 -> 4,291" },
-    { COALESCE_COPIES, COALESCE_COPY, 3, 32, 1, 0, 0,
+    { COALESCE_COPIES, COALESCE_COPY, 3, 32, 1, 0, 0, 0,
       "copies through pointers that may alias: 3 words 2,499 -> 3,989, 9 words 879 -> 4,140, "
       "32 words 201 -> 4,120" },
-    { COALESCE_COPIES, COALESCE_COPY, 7, 32, 0, 0, 0,
+    { COALESCE_COPIES, COALESCE_COPY, 7, 32, 0, 0, 0, 0,
       "copies of 9 words 1,184 -> 4,144, of 32 words 508 -> 4,099" },
+    { COALESCE_COPIES, COALESCE_COPY, 2, 6, 0, 0, 0, 1,
+      "copies of ints, shorts and chars, field by field: 2 words 2,861 -> 3,839, 4 words 1,202 -> "
+      "4,262, 6 words 777 -> 4,205" },
 };
 
 const coalesce_cost *coalesce_cost_table(size_t *count_p)
@@ -62,7 +65,9 @@ const char *coalesce_refusal_text(coalesce_refusal refusal)
     case COALESCE_SPECIAL_ACCESS:
         return "an access is volatile, atomic, predicated, in inline assembly or has a cache hint";
     case COALESCE_TYPE:
-        return "a field is narrower than 4 bytes or not aligned to them";
+        return "a field is not aligned to 4 bytes, or is of a type that cannot be moved";
+    case COALESCE_PART_OF_WORD:
+        return "fields narrower than 4 bytes leave a part of their word out";
     case COALESCE_OVERLAP:
         return "fields overlap or are accessed twice";
     case COALESCE_HOLES_STORED:

@@ -37,12 +37,22 @@ static int is_half_used(const coalesce_group *group)
     return 2 * group->used_bytes >= group->record_bytes;
 }
 
+/* Bytes of its word that a narrow field at `offset` has, as bits; 0: it is in two words. */
+static uint32_t bytes_in_word(int64_t offset, uint32_t bytes)
+{
+    const uint32_t at = (uint32_t)offset % 4;
+
+    return (at + bytes <= 4) ? ((1u << bytes) - 1) << at : 0;
+}
+
 /* Offsets of the fields from the first one, and how many bytes they cover. */
 static coalesce_refusal check_fields(const decision *d, coalesce_group *group)
 {
     const coalesce_access *first  = &d->access[group->member[0]];
     const uint32_t         record = group->record_bytes;
     int64_t                end    = 0;
+    uint32_t               filled = 0; /* bytes of the word of the last narrow fields */
+    int                    is_filled = 1;
 
     group->used_bytes = 0;
     for (uint32_t k = 0; k < group->count; k++) {
@@ -52,17 +62,33 @@ static coalesce_refusal check_fields(const decision *d, coalesce_group *group)
         if (!coalesce_form_distance(&field->address, &first->address, &offset)) {
             return COALESCE_NO_STRIDE; /* cannot be: that made it a member */
         }
-        if ((offset % 4 != 0) || (field->bytes % 4 != 0)) {
+        if ((field->bytes % 4 == 0) ? (offset % 4 != 0)
+                                    : (bytes_in_word(offset, field->bytes) == 0)) {
             return COALESCE_TYPE;
         }
         if (offset < end) {
             return COALESCE_OVERLAP;
+        }
+        if ((offset % 4 == 0) || (offset / 4 != (end - 1) / 4)) { /* the first one of a word */
+            is_filled &= (filled == 0) || (filled == 15);
+            filled = 0;
+        }
+        if (field->bytes % 4 != 0) {
+            filled |= bytes_in_word(offset, field->bytes);
+            group->is_narrow = 1;
         }
         end = offset + field->bytes;
         group->used_bytes += field->bytes;
     }
     if (end > record) {
         return COALESCE_OVERLAP; /* with the next lane's record */
+    }
+    is_filled &= (filled == 0) || (filled == 15);
+    if (!is_filled) {
+        return COALESCE_PART_OF_WORD;
+    }
+    if (group->is_narrow && (record < 8)) {
+        return COALESCE_TYPE; /* one word: no records of lanes to exchange */
     }
     if (group->used_bytes == record) {
         return COALESCE_REWRITTEN;
@@ -297,7 +323,7 @@ static coalesce_refusal check_cost(const decision *d, coalesce_group *group, int
     }
     for (size_t i = 0; i < count; i++) {
         if ((row[i].kind != group->kind) || (row[i].transform != group->transform) ||
-            (row[i].has_holes != has_holes(group)) ||
+            (row[i].has_holes != has_holes(group)) || (row[i].is_narrow > group->is_narrow) ||
             (words < row[i].words_min) || (words > row[i].words_max) ||
             (row[i].may_alias && !is_alias_blocked(d, group))) {
             continue;

@@ -98,6 +98,7 @@ typedef enum coalesce_refusal {
     COALESCE_SPACE,            /* not known to be global memory */
     COALESCE_SPECIAL_ACCESS,   /* volatile, atomic, hinted, predicated, inline assembly */
     COALESCE_TYPE,
+    COALESCE_PART_OF_WORD,     /* fields narrower than a word do not fill it */
     COALESCE_OVERLAP,          /* two accesses to the same bytes, or overlapping ones */
     COALESCE_HOLES_STORED,     /* a copy with holes, or stores of less than half of a record: what
                                 * the program does not write must not be written */
@@ -135,6 +136,7 @@ typedef struct coalesce_group {
     int                 one_match;    /* copies: source - destination is uniform, proven: G2 for one
                                          of them is enough */
     int                 asks_apart;   /* legal if addresses are apart, see plan->apart */
+    int                 is_narrow;    /* some fields are bytes or half-words */
     const char         *evidence;     /* measurement for its row of the cost table */
 } coalesce_group;
 
@@ -172,6 +174,7 @@ typedef struct coalesce_cost {
     int                 may_alias;  /* copies: only where loads wait for stores that may alias */
     int                 with_store; /* loads: only in a kernel that rewrites stores as wide */
     int                 has_holes;  /* the record has words that are not accessed */
+    int                 is_narrow;  /* only records with bytes or half-words */
     const char         *evidence;   /* the measurement: kernel, plain -> rewritten, GB/s */
 } coalesce_cost;
 

@@ -50,12 +50,13 @@ coalesce_record coalesce_record_of(const coalesce_access *access, const coalesce
     coalesce_record        record = { .kind = group->kind, .words = group->record_bytes / 4,
                                       .is_wide = group->transform == COALESCE_WIDE,
                                       .is_row = group->transform == COALESCE_ROWS,
+                                      .is_narrow = group->is_narrow,
                                       .is_global = lowest->space == COALESCE_GLOBAL };
     uint32_t               words  = 0;
 
     for (uint32_t k = 0; k < group->count; k++) {
         const int64_t  at    = offset_of(access, group->member[0], group->member[k]) / 4;
-        const uint32_t count = access[group->member[k]].bytes / 4;
+        const uint32_t count = (access[group->member[k]].bytes + 3) / 4;
 
         for (uint32_t i = 0; i < count; i++) {
             record.covered |= 1u << (at + i);

@@ -187,13 +187,14 @@ static uint32_t half_of(coalesce_warp *warp, uint32_t a, int upper)
     return with_number(warp, COALESCE_OP_HALF, a, upper ? 32 : 0);
 }
 
-/* G3: what is `offset` bytes from the i64 is aligned.  Words are aligned to words anyway. */
+/* G3: what is `offset` bytes from the i64 is aligned.  Words are aligned to words anyway, unless
+ * they consist of narrow fields. */
 static void require_alignment(guard *g, uint32_t at, int64_t offset)
 {
     const uint32_t align = coalesce_record_align(g->record);
     uint32_t       low;
 
-    if (align == 4) {
+    if ((align == 4) && !g->record->is_narrow) {
         return;
     }
     low = with_number(g->warp, COALESCE_OP_ADD, at, offset & (align - 1));

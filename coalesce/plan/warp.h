@@ -25,6 +25,7 @@ typedef struct coalesce_record {
                           * write them, copies have none */
     int      is_wide;    /* T0: each thread by itself, 2 or 4 words */
     int      is_row;     /* T3: lanes are any distance apart; 32 words */
+    int      is_narrow;  /* some words consist of bytes and half-words: they may lie anywhere */
     int      is_global;  /* the address is known to be global; else a guard tests it */
     int      is_disjoint; /* copies: the two sides are known not to overlap; else G4 tests it */
     int      is_parallel; /* copies: their distance is known to be the same in all lanes */

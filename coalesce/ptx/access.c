@@ -146,14 +146,20 @@ static int is_literal(const ptx_module *module, const ptx_operand *data, uint32_
             ((text[1] | 0x20) == ((bytes == 4) ? 'f' : 'd')));
 }
 
-/* 1: emitters can move it: elements of whole words in registers as wide as they are. */
+/* Registers of bytes and half-words may be wider, also as wide as a word. */
+static int is_fitting(const ptx_register *reg, uint32_t bytes)
+{
+    return (reg->bits == 8 * bytes) || ((bytes < 4) && ((reg->bits == 16) || (reg->bits == 32)));
+}
+
+/* 1: emitters can move it: elements in registers as wide as they are. */
 static int is_supported(const ptx_module *module, const ptx_instruction *instruction,
                         const memory *m)
 {
     const ptx_operand *data = ptx_data_of(module, instruction);
 
-    if ((data == NULL) || (m->elements == 0) || (m->elements > 4) ||
-        ((m->element_bytes != 4) && (m->element_bytes != 8))) {
+    if ((data == NULL) || (m->elements == 0) || (m->elements > 4) || (m->element_bytes == 0) ||
+        (m->element_bytes > 8)) {
         return 0;
     }
     if (data->references != ((data->kind == PTX_VECTOR) ? m->elements : data->references) ||
@@ -162,7 +168,7 @@ static int is_supported(const ptx_module *module, const ptx_instruction *instruc
         return 0;
     }
     for (uint32_t i = 0; i < data->references; i++) {
-        if (module->reg[module->reference[data->reference + i]].bits != 8 * m->element_bytes) {
+        if (!is_fitting(&module->reg[module->reference[data->reference + i]], m->element_bytes)) {
             return 0;
         }
     }

@@ -49,6 +49,42 @@ static ptx_span base_of(const job *j, uint32_t access)
     return (ptx_span){ reg->begin, reg->end };
 }
 
+/* 1: the type of the access, the last part of its opcode, has a sign. */
+static int is_signed(const job *j, uint32_t access)
+{
+    const ptx_module      *module      = j->planned->module;
+    const ptx_instruction *instruction = instruction_of(j, access);
+    uint32_t               at          = instruction->opcode_begin;
+    uint32_t               begin       = at;
+    uint32_t               end;
+
+    while (ptx_next_part(module, instruction, &at, &begin, &end)) {
+    }
+    return module->text[begin] == 's';
+}
+
+/* The registers of one member narrower than a word, or of a vector of such, from the byte on. */
+static void set_fields(job *j, uint32_t access, uint32_t byte)
+{
+    const ptx_module  *module   = j->planned->module;
+    const ptx_operand *data     = ptx_data_of(module, instruction_of(j, access));
+    const uint32_t     elements = (data->kind == PTX_VECTOR) ? data->references : 1;
+    ptx_field          field    = { .text = { data->begin, data->end },
+                                    .bytes = j->planned->accesses->access[access].bytes / elements,
+                                    .is_signed = is_signed(j, access) };
+
+    for (uint32_t i = 0; i < elements; i++, byte += field.bytes) {
+        if (data->references != 0) {
+            const ptx_register *reg = &module->reg[module->reference[data->reference + i]];
+
+            field.text = (ptx_span){ reg->begin, reg->end };
+            field.bits = reg->bits;
+        }
+        j->record.piece[byte / 4].part      = 3;
+        j->record.field[byte / 4][byte % 4] = field;
+    }
+}
+
 /* The registers of one member, word by word from `word` on. */
 static void set_pieces(job *j, uint32_t access, uint32_t word)
 {
@@ -72,6 +108,14 @@ static void set_pieces(job *j, uint32_t access, uint32_t word)
             j->record.piece[word++] = piece;
         }
     }
+}
+
+static uint32_t element_bytes(const job *j, uint32_t access)
+{
+    const ptx_operand *data = ptx_data_of(j->planned->module, instruction_of(j, access));
+
+    return j->planned->accesses->access[access].bytes /
+           ((data->kind == PTX_VECTOR) ? data->references : 1);
 }
 
 static int is_noncoherent(const job *j, uint32_t access)
@@ -100,7 +144,11 @@ static void fill_record(job *j, uint32_t serial)
     for (uint32_t k = 0; k < group->count; k++) {
         const int64_t at = offset_from(j, j->anchor[0], group->member[k]) - j->shape.offset[0];
 
-        set_pieces(j, group->member[k], (uint32_t)at / 4);
+        if (element_bytes(j, group->member[k]) < 4) {
+            set_fields(j, group->member[k], (uint32_t)at);
+        } else {
+            set_pieces(j, group->member[k], (uint32_t)at / 4);
+        }
     }
 }
 

@@ -70,11 +70,53 @@ static void put_access(printer *p, const coalesce_op *op)
     }
 }
 
+/* The word is assembled: each field overwrites what is above the fields before it. */
+static void put_fields(printer *p, const coalesce_op *op)
+{
+    for (uint32_t at = 0; at < 4; at++) {
+        const ptx_field *field = &p->record->field[op->immediate][at];
+
+        if (field->bytes == 0) {
+            continue;
+        }
+        coalesce_op_print(&p->how, op, (field->bits == 16) ? "\tcvt.u32.u16 " : "\tmov.b32 ");
+        coalesce_op_print(&p->how, op, (at == 0) ? "$r, " : "~x, ");
+        put_span(p, &field->text);
+        ptx_put(p->out, ";\n");
+        if (at != 0) {
+            coalesce_op_print(&p->how, op, "\tbfi.b32 $r, ~x, $r, ");
+            ptx_put(p->out, "%u, %u;\n", 8 * at, 8 * field->bytes);
+        }
+    }
+}
+
+/* The fields of a word, to the registers that the program's loads define. */
+static void put_field_results(printer *p, const coalesce_op *op)
+{
+    for (uint32_t at = 0; at < 4; at++) {
+        const ptx_field *field = &p->record->field[op->immediate][at];
+
+        if (field->bytes == 0) {
+            continue;
+        }
+        coalesce_op_print(&p->how, op, field->is_signed ? "\tbfe.s32 ~x, $a, "
+                                                        : "\tbfe.u32 ~x, $a, ");
+        ptx_put(p->out, "%u, %u;\n\t%s ", 8 * at, 8 * field->bytes,
+                (field->bits == 16) ? "cvt.u16.u32" : "mov.b32");
+        put_span(p, &field->text);
+        ptx_put(p->out, ", ~x;\n");
+    }
+}
+
 /* A register of 64 bits is two words; the values of both are neighbours. */
 static void put_word(printer *p, const coalesce_op *op)
 {
     const ptx_piece *piece = &p->record->piece[op->immediate];
 
+    if (piece->part == 3) {
+        put_fields(p, op);
+        return;
+    }
     if (piece->part == 0) {
         coalesce_op_print(&p->how, op, "\tmov.b32 $r, ");
         put_span(p, &piece->text);
@@ -91,6 +133,10 @@ static void put_result(printer *p, const coalesce_op *op)
 {
     const ptx_piece *piece = &p->record->piece[op->immediate];
 
+    if (piece->part == 3) {
+        put_field_results(p, op);
+        return;
+    }
     if (piece->part == 2) {
         return;
     }

@@ -471,8 +471,16 @@ typedef struct ptx_span {
 /* Where a word of a record is, for the thread that owns it. */
 typedef struct ptx_piece {
     ptx_span text; /* a register or an immediate */
-    int      part; /* 0: the register is the word; 1, 2: its lower, upper half */
+    int      part; /* 0: the register is the word; 1, 2: its lower, upper half; 3: see field */
 } ptx_piece;
+
+/* A byte or half-word of a word. */
+typedef struct ptx_field {
+    ptx_span text;
+    uint32_t bytes;     /* 0: no field begins here */
+    uint32_t bits;      /* of the register; 0: an immediate */
+    int      is_signed; /* loads extend its sign */
+} ptx_field;
 
 /* The program's names for the operands of a group. */
 typedef struct ptx_record {
@@ -481,6 +489,7 @@ typedef struct ptx_record {
     const char       *nc;      /* ".nc" or "" */
     ptx_span          base[2]; /* by side: the register with the address */
     ptx_piece         piece[COALESCE_MAX_WORDS];
+    ptx_field         field[COALESCE_MAX_WORDS][4]; /* by byte, where piece.part is 3 */
 } ptx_record;
 
 /* Declarations, guards and the accesses of the warp together (print.c). */

@@ -130,3 +130,51 @@ KERNEL begins16(word *to, const word *, int n, int) {
     for (int k = 0; k < 16; k++) e[k] = to[16 * i + k];
     for (int k = 0; k < 10; k++) to[16 * i + k] = e[k] + e[15 - k];
 }
+
+// Fields narrower than a word that fill their words, with and without sign.
+struct narrow {
+    word           a;
+    short          b;
+    unsigned char  c;
+    signed char    d;
+};
+KERNEL narrow8(word *__restrict__ to, const word *__restrict__ from, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    narrow *d = (narrow *)(to + 8 * i);
+    const narrow *s = (const narrow *)(from + 8 * i);
+    for (int k = 0; k < 4; k++) {
+        d[k].a = s[k].a + k + s[3 - k].d;
+        d[k].b = (short)(s[k].b / 3 - k);
+        d[k].c = (unsigned char)(s[k].c / 3 + s[3 - k].a);
+        d[k].d = (signed char)(s[k].d / 3 + i);
+    }
+}
+
+// The last byte of a word is padding, which must stay what it is.
+KERNEL padded8(word *__restrict__ to, const word *__restrict__ from, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    narrow *d = (narrow *)(to + 8 * i);
+    word sum = 0;
+    for (int k = 0; k < 8; k++) sum += from[8 * i + k];
+    for (int k = 0; k < 4; k++) {
+        d[k].a = sum + k;
+        d[k].b = (short)(sum >> k);
+        d[k].c = (unsigned char)(sum / 3 + k);
+    }
+}
+
+// A copy of narrow fields one by one: a record as short as this pays, too.
+KERNEL narrow_copy4(word *__restrict__ to, const word *__restrict__ from, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    narrow *d = (narrow *)(to + 4 * i);
+    const narrow *s = (const narrow *)(from + 4 * i);
+    for (int k = 0; k < 2; k++) {
+        d[k].a = s[k].a;
+        d[k].b = s[k].b;
+        d[k].c = s[k].c;
+        d[k].d = s[k].d;
+    }
+}

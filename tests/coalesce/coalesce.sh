@@ -68,6 +68,7 @@ expect 1 'warning' "$tool" lint --fail-on warning lint.ptx
 expect 1 'warning' "$tool" lint --fail-on note --level warning lint.ptx
 expect 0 'warp transpose' "$tool" costs
 expect 0 'half or more used' "$tool" costs
+expect 0 'bytes, half-words' "$tool" costs
 expect 0 'rows of the block that are a run-time distance apart' "$tool" lint --block 4,4 lint.ptx
 "$tool" lint --block 16,16 lint.ptx >"$tmp/narrow" # rows of 64 bytes waste nothing
 expect 1 '^0$' grep -c -e clamped -e tile16 "$tmp/narrow"

@@ -90,6 +90,9 @@ enum {
     DEFECT(copy_by_parts8, 32, 32, 0, DEFECT_SAME)                                                 \
     DEFECT(newton8, 32, 32, 0, 0)                                                                  \
     DEFECT(holes7, 28, 28, 0, 0)                                                                   \
-    DEFECT(begins16, 64, 64, 0, 0)
+    DEFECT(begins16, 64, 64, 0, 0)                                                                 \
+    DEFECT(narrow8, 32, 32, 0, 0)                                                                  \
+    DEFECT(padded8, 32, 32, 0, 0)                                                                  \
+    DEFECT(narrow_copy4, 16, 16, 0, DEFECT_SAME)
 
 #endif /* SHPOOL_TESTS_COALESCE_DEFECTS_H */

@@ -27,8 +27,11 @@ copy_one_row_short|plan/warp.c|copy_restrict9|s/COALESCE_LANES . (int64_t)row;/C
 quotient_for_remainder|llvm/print.c|gather9|s/= urem/= udiv/
 exchange_by_index|llvm/print.c|mix8|s/shfl.sync.bfly.i32"/shfl.sync.idx.i32"/
 words_of_a_unit_turned_round|llvm/print.c|mix12|s/", i32 %u.n", i);/", i32 %u\\n", op->words - 1 - i);/
-original_words_twice|llvm/helper.c|odd_lanes9|s/align 4.n", i, i);/align 4\\n", i, i \& ~1u);/
-order_of_a_copy_forgotten|llvm/rewrite.c|copy9|s/if (!in_turn ||/if (1 ||/
+original_words_twice|llvm/helper.c|odd_lanes9|s/align %u.n", i, 8 . bytes, i, bytes);/align %u\\n", i, 8 * bytes, i \& ~4u, bytes);/
+narrow_fields_of_one_byte|llvm/helper.c|narrow8|s/lshr i32 %%w%u, %u.n", i, at, i, 8 . at);/lshr i32 %%w%u, %u\\n", i, at, i, 8 * (at \& 2));/
+narrow_fields_in_one_place|llvm/rewrite.c|narrow8|s/LLVMBuildShl(e->builder, value, LLVMConstInt(e->i32, at, 0), "");/LLVMBuildShl(e->builder, value, LLVMConstInt(e->i32, 0, 0), "");/
+holes_are_stored|llvm/print.c|holes7|s/int is_some = op->a.5. != COALESCE_NO_VALUE;/int is_some = 0;/
+order_of_a_copy_forgotten|llvm/rewrite.c|copy9|s/if ((!in_turn ||/if ((1 ||/
 barriers_are_no_bar|llvm/read.c|exchange9|s/return !is_transparent_call(instruction);/return 0;/
 everything_is_restrict|llvm/read.c|alias9|/^static int is_alone/,/^}/s/noalias) != NULL;/noalias) == NULL;/
 remainder_is_exact|llvm/forms.c|wrapping9|s/return whole_value(forms, value, how, &a)/return a/

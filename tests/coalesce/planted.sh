@@ -53,6 +53,10 @@ unit_of_four_always|plan/record.c|s/uint32_t unit = (record->words % 4 == 0) ? 4
 loads_into_the_address|ptx/check.c|s/(reg == ptx_base_of(planned->module, at(planned, place))) ||//
 pieces_not_permuted|plan/warp.c|s/^        permute(&t, [01]);//
 exchange_with_oneself|plan/warp.c|s/choose(t->warp, low, .b, .a), away)/choose(t->warp, low, *b, *a), 0)/
+narrow_parts_overlap|ptx/print.c|s/"%u, %u;.n", 8 . at, 8 . field->bytes/"%u, %u;\\n", 8 * at, 8/
+narrow_has_no_sign|ptx/emit.c|s/return module->text.begin. == 's';/return 0;/
+narrow_is_aligned|plan/warp.c|s/(align == 4) \&\& !g->record->is_narrow/align == 4/
+words_are_filled|plan/decide.c|s/        return COALESCE_PART_OF_WORD;/        ;/
 any_alignment|plan/record.c|s/return 4 . coalesce_record_unit(record);/return 4;/
 overlap_by_a_unit|plan/warp.c|s/2 . bytes - 2)/2 * bytes - 18)/
 a_tile_is_nc_if_its_first_load_is|plan/rows.c|s/(((access.i..flags . access.first..flags) & COALESCE_NONCOHERENT) == 0) &&/1 \&\&/

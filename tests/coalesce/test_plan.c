@@ -174,6 +174,43 @@ static void test_refusals(void **state)
     expect_one(&s, &force, COALESCE_TYPE);
 }
 
+/* A record whose word 1 is stored as `first` bytes and `then` single bytes. */
+static void add_narrow(scene *s, uint32_t words, uint32_t first, uint32_t then)
+{
+    for (uint32_t k = 0; k < words; k++) {
+        if (k != 1) {
+            (void)add(s, 1, words, 4 * (int64_t)k, COALESCE_STORE);
+        }
+    }
+    for (uint32_t i = 0; i <= then; i++) {
+        (void)add(s, 1, words, 4 + ((i == 0) ? 0 : (int64_t)(first + i - 1)), COALESCE_STORE);
+        s->access[s->count - 1].bytes = (i == 0) ? first : 1;
+    }
+}
+
+/* Fields narrower than a word belong to a record if they fill the word. */
+static void test_narrow_fields(void **state)
+{
+    scene s = { .count = 0 };
+
+    (void)state;
+    for (uint32_t words = 2; words < 10; words++) {
+        const coalesce_options force = { .force = 1 };
+
+        for (uint32_t first = 1; first <= 2; first++) {
+            for (uint32_t then = 0; first + then <= 4; then++) {
+                add_narrow(&s, words, first, then);
+                expect_one(&s, &force, (first + then == 4) ? COALESCE_REWRITTEN
+                                                           : COALESCE_PART_OF_WORD);
+            }
+        }
+    }
+    (void)add(&s, 1, 2, 0, COALESCE_STORE); /* a half-word in two words */
+    (void)add(&s, 1, 2, 7, COALESCE_STORE);
+    s.access[1].bytes = 2;
+    expect_one(&s, NULL, COALESCE_TYPE);
+}
+
 /* A stride of 4 GiB and 36 bytes from lane to lane is not one of 36 bytes. */
 static void test_records_are_not_taken_modulo_2_32(void **state)
 {
@@ -298,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_widths_by_the_cost_rule),
         cmocka_unit_test(test_loads_need_stores_below_32_words),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_narrow_fields),
         cmocka_unit_test(test_records_are_not_taken_modulo_2_32),
         cmocka_unit_test(test_what_lies_between),
         cmocka_unit_test(test_the_same_pointer_in_between),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Affine kernels made at random, plain against rewritten: records of any width, fields in any
- * order and size, holes, several ways to compute the address, bounds that divide warps. */
+ * order and size, also bytes and half-words, holes, several ways to compute the address, bounds
+ * that divide warps. */
 #include "tests/unit.h"
 
 #include "ptx_trial.h"
@@ -10,6 +11,8 @@ typedef struct source {
     uint64_t state;
     uint32_t words;   /* of a record */
     uint32_t wide[32]; /* words of the field that begins at this one: 1, 2, 4; 0: none does */
+    uint32_t narrow[32]; /* bytes at which narrow fields begin, as bits, instead of one word */
+    uint32_t most_narrow; /* 1: there are none; n: one word in n has none */
 } source;
 
 static uint32_t any(source *s, uint32_t below)
@@ -21,12 +24,18 @@ static uint32_t any(source *s, uint32_t below)
 /* Cut the record into fields, some of which are left out. */
 static void choose_fields(source *s, uint32_t most_wide, uint32_t holes)
 {
+    static const uint32_t begins[] = { 0x5, 0xf, 0x7, 0xd };
+
     memset(s->wide, 0, sizeof(s->wide));
+    memset(s->narrow, 0, sizeof(s->narrow));
     for (uint32_t k = 0; k < s->words;) {
         uint32_t wide = 1u << any(s, 3);
 
         wide = ((wide > most_wide) || (k % wide != 0) || (k + wide > s->words)) ? 1 : wide;
         s->wide[k] = ((holes != 0) && (any(s, holes) == 0)) ? 0 : wide;
+        if ((wide == 1) && (any(s, s->most_narrow) != 0)) {
+            s->narrow[k] = begins[any(s, 4)];
+        }
         k += wide;
     }
 }
@@ -49,6 +58,35 @@ static void put_address(source *s, const char *to, const char *base)
     }
 }
 
+/* The narrow fields of word k: stored from any registers, loaded into n0, n1, ... */
+static void put_narrow(source *s, uint32_t k, int store, const char *nc)
+{
+    for (uint32_t at = 0; at < 4; at++) {
+        const uint32_t bits = ((at == 3) || (s->narrow[k] >> (at + 1) & 1) != 0) ? 8 : 16;
+
+        if ((s->narrow[k] >> at & 1) == 0) {
+            continue;
+        }
+        if (store) {
+            ptx_put(&s->out, "\tst.global.b%u [%%rd7+%u], %%v%u;\n", bits, 4 * k + at,
+                    any(s, s->words));
+        } else {
+            ptx_put(&s->out, "\tld.global%s.%c%u %%n%u, [%%rd6+%u];\n", nc,
+                    "us"[any(s, 2)], bits, 4 * k + at, 4 * k + at);
+        }
+    }
+}
+
+/* What was loaded into narrow fields goes into the words' variables. */
+static void put_sums(source *s)
+{
+    for (uint32_t k = 0; k < 4 * s->words; k++) {
+        if ((s->wide[k / 4] == 1) && ((s->narrow[k / 4] >> k % 4 & 1) != 0)) {
+            ptx_put(&s->out, "\tmad.lo.s32 %%v%u, %%n%u, %u, %%r4;\n", k / 4, k, 3 + k);
+        }
+    }
+}
+
 /* Fields in a random order: `store` from the registers v0, v1, ..., else into them. */
 static void put_fields(source *s, int store, const char *nc)
 {
@@ -66,6 +104,10 @@ static void put_fields(source *s, int store, const char *nc)
         char           list[64];
 
         if (wide == 0) {
+            continue;
+        }
+        if (s->narrow[k] != 0) {
+            put_narrow(s, k, store, nc);
             continue;
         }
         (void)snprintf(list, sizeof(list), (wide == 1) ? "%%v%u" : (wide == 2)
@@ -89,10 +131,11 @@ static char *make_kernel(uint64_t seed, uint32_t *words_p)
     const uint32_t most     = 1u << any(&s, 3);
     const uint32_t holes    = (any(&s, 3) == 0) ? 6 : 0;
 
-    (void)any(&s, 2);
+    s.most_narrow = (any(&s, 3) == 0) ? 3 : 1;
     *words_p = s.words = 1 + any(&s, 32);
     ptx_put(&s.out, ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(%s)\n{\n"
-                    "\t.reg .pred %%p<4>;\n\t.reg .b32 %%r<12>, %%v<36>;\n\t.reg .b64 %%rd<12>;\n"
+                    "\t.reg .pred %%p<4>;\n\t.reg .b32 %%r<12>, %%v<36>, %%n<128>;\n"
+                    "\t.reg .b64 %%rd<12>;\n"
                     "\tld.param.u64 %%rd2, [k_param_0];\n\tld.param.u64 %%rd1, [k_param_1];\n"
                     "\tld.param.u64 %%rd3, [k_param_2];\n\tmov.u32 %%r1, %%ctaid.x;\n"
                     "\tmov.u32 %%r2, %%ntid.x;\n\tmov.u32 %%r3, %%tid.x;\n"
@@ -115,6 +158,7 @@ static char *make_kernel(uint64_t seed, uint32_t *words_p)
         choose_fields(&s, most, holes);
     }
     put_fields(&s, 0, (any(&s, 2) == 0) ? ".nc" : "");
+    put_sums(&s);
     for (uint32_t k = 0; k < s.words; k++) {
         ptx_put(&s.out, "\txor.b32 %%v%u, %%v%u, %%v%u;\n", k, k, any(&s, s.words));
     }

@@ -420,6 +420,25 @@ static void test_guard_of_alignment(void **state)
     }
 }
 
+/* Words that consist of bytes may lie anywhere. */
+static void test_guard_of_narrow_fields(void **state)
+{
+    (void)state;
+    for (uint32_t words = 2; words <= COALESCE_MAX_WORDS; words++) {
+        for (uint32_t shift = 0; shift < 4; shift++) {
+            for (int kind = COALESCE_LOADS; kind <= COALESCE_COPIES; kind++) {
+                coalesce_record record = copy_of(words);
+
+                record.kind      = (coalesce_group_kind)kind;
+                record.is_narrow = 1;
+                record.offset[1] = record.offset[0];
+                prepare(&record, shift);
+                assert_int_equal(run_warp(&run), shift == 0);
+            }
+        }
+    }
+}
+
 static void test_guard_of_overlap(void **state)
 {
     (void)state;
@@ -490,6 +509,7 @@ int main(void)
         cmocka_unit_test(test_rows_that_lie_anywhere),
         cmocka_unit_test(test_guards_of_the_warp),
         cmocka_unit_test(test_guard_of_alignment),
+        cmocka_unit_test(test_guard_of_narrow_fields),
         cmocka_unit_test(test_guard_of_overlap),
         cmocka_unit_test(test_nothing_is_computed_twice_or_for_nothing),
     };

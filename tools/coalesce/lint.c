@@ -380,7 +380,8 @@ int tool_costs(void)
                      coalesce_transform_text(row[i].transform), words,
                      row[i].may_alias ? "pointers may alias"
                      : row[i].with_store ? "records written, too"
-                     : row[i].has_holes ? "half or more used" : "everywhere", row[i].evidence);
+                     : row[i].has_holes ? "half or more used"
+                     : row[i].is_narrow ? "bytes, half-words" : "everywhere", row[i].evidence);
     }
     return TOOL_OK;
 }
