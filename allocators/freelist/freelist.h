@@ -170,15 +170,18 @@ SIMT_FN simt_addr shpool_fl_entry_within(shpool_view view, uint32_t entry)
     return shpool_fl_entry(view, (entry < view.word[0]) ? entry : view.word[0]);
 }
 
-SIMT_FN void shpool_fl_unlink(shpool_view view, uint32_t g)
+/* Remove the block with this link from the list. */
+SIMT_FN void shpool_fl_unlink_from(shpool_view view, uint32_t link)
 {
-    uint32_t link = simt_load32(shpool_fl_payload(view, g));
-
     simt_store16(shpool_fl_entry_within(view, link >> 16), (uint16_t)link);
     link = simt_keep(link);
     if ((link & 0xffffu) != 0) {
         simt_store16(shpool_fl_entry_within(view, link & 0xffffu) + 2u, (uint16_t)(link >> 16));
     }
+}
+SIMT_FN void shpool_fl_unlink(shpool_view view, uint32_t g)
+{
+    shpool_fl_unlink_from(view, simt_load32(shpool_fl_payload(view, g)));
 }
 
 /* Called by one thread. */

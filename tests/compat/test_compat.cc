@@ -269,6 +269,67 @@ void test_alone(void **)
     run(lock_kernel<tree_space, shpool_compat::KIND_TREE>, shape(1, 32, 1, 1, 16384), 16384, 1);
 }
 
+/* Random pairs of calls: the pool stays sound, its blocks keep what is in them, and at last all of
+ * it is one free block again. */
+template <typename Space, uint32_t Kind, shpool_walk_fn Walk, shpool_largest_fn Largest>
+void random_kernel(void *arg)
+{
+    tally   *t    = static_cast<tally *>(arg);
+    uint32_t seed = simt_thread_rank() * 7919u + t->round;
+    uint8_t *live[24];
+    uint32_t bytes[24];
+
+    memset(live, 0, sizeof(live));
+    Space::init(t);
+    const shpool_view view  = shpool_compat::view_of(Kind);
+    const uint32_t    fresh = Largest(view);
+
+    for (uint32_t step = 0; step < 400; step++) {
+        seed = seed * 1664525u + 1013904223u;
+
+        const uint32_t i    = (seed >> 8) % 24u;
+        const uint8_t  mark = static_cast<uint8_t>(i * 11u + 1u);
+
+        if ((live[i] == nullptr) && (step < 360)) {
+            bytes[i] = (seed >> 16) % (((seed & 64u) != 0) ? 400u : 40u) + 1u;
+            live[i]  = static_cast<uint8_t *>(Space::get(bytes[i]));
+            if (live[i] != nullptr) {
+                memset(live[i], mark, bytes[i]);
+            }
+        } else if (live[i] != nullptr) {
+            expect(t, (live[i][0] == mark) && (live[i][bytes[i] - 1u] == mark));
+            Space::put(live[i]);
+            live[i] = nullptr;
+        }
+        expect(t, (step % 8 != 0) || (Walk(view).broken == 0));
+    }
+    for (uint8_t *p : live) {
+        Space::put(p);
+    }
+    expect(t, (Walk(view).broken == 0) && (Walk(view).live == 0) && (Largest(view) == fresh));
+    simt_global_add32(&t->done, 1);
+}
+
+void test_random(void **)
+{
+    using namespace shpool_compat;
+
+    for (uint32_t bytes = 3000; bytes <= 30000; bytes *= 9) { /* 2 threads: 1,500 and 13,500 each */
+        simt_launch launch = shape(1, 2, 1, 1, bytes);
+
+        launch.switch_period = 100; /* the pools are not shared */
+
+        run(random_kernel<thread_space, KIND_THREAD, shpool_tags_walk, shpool_tags_largest>,
+            launch, bytes, 1);
+        run(random_kernel<thread_best_space, KIND_THREAD, shpool_tags_walk, shpool_tags_largest>,
+            launch, bytes, 1);
+        run(random_kernel<warp_space, KIND_WARP, shpool_tags_walk, shpool_tags_largest>, launch,
+            bytes, 1);
+        run(random_kernel<list_space, KIND_LIST, shpool_fl_walk, shpool_fl_largest>, launch, bytes,
+            1);
+    }
+}
+
 /* Lanes of a warp take turns at a pool: those that were served were so once, one after another,
  * while one of them had the lock.  A pool whose lock another thread has serves none. */
 void turns_kernel(void *arg)
@@ -320,7 +381,7 @@ void turns_kernel(void *arg)
 void test_turns(void **)
 {
     for (int share = 2; share <= 32; share *= 2) {
-        for (uint32_t seed = 1; seed <= 20; seed++) {
+        for (uint32_t seed = 1; seed <= 8; seed++) {
             simt_launch launch = shape(1, 64, 1, 1, 16384);
 
             launch.seed = seed;
@@ -354,6 +415,7 @@ int main()
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_alone),
         cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_random),
         cmocka_unit_test(test_mixed),
         cmocka_unit_test(test_glob),
         cmocka_unit_test(test_glob_large),

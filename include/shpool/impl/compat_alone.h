@@ -77,13 +77,131 @@ SIMT_FN uint32_t tags_free(shpool_view view, simt_addr addr, uint32_t)
 }
 
 #if defined(SHPOOL_ALLOCATORS_FREELIST_H)
-SIMT_FN simt_addr freelist_malloc(shpool_view view, uint32_t bytes, uint32_t alignment, uint32_t)
+/* shpool_fl_serve() for the alignment of granules; links and sizes are loaded together. */
+SIMT_FN simt_addr freelist_malloc(shpool_view view, uint32_t bytes, uint32_t, uint32_t)
 {
-    return shpool_fl_serve(view, shpool_fl_want(bytes, alignment));
+    const uint32_t need  = (bytes + 15u) >> 4;
+    uint32_t       entry = simt_load32(view.base);
+
+    while ((entry != 0) && (entry <= view.word[0])) {
+        const uint32_t  g    = entry - 1u;
+        const simt_addr a    = shpool_fl_payload(view, g);
+        const uint32_t  link = simt_load32(a);
+        const uint32_t  size = simt_load32(a + 4u);
+
+        if ((size >= need) && (size <= view.word[0] - g)) {
+            const uint32_t at = g + size - need;
+
+            if (at != g) {
+                simt_store32(a + 4u, size - need);
+                shpool_fl_flip(view, at, SHPOOL_FL_BEGINS);
+            } else {
+                shpool_fl_flip(view, g, SHPOOL_FL_FREE);
+                shpool_fl_unlink_from(view, link);
+            }
+            return shpool_fl_payload(view, at);
+        }
+        entry = link & 0xffffu;
+    }
+    return 0;
+}
+
+/* A pair of map words, and a block whose beginning it has. */
+struct freelist_place {
+    uint32_t begins;
+    uint32_t free;
+    uint32_t block;
+};
+
+SIMT_FN freelist_place freelist_pair(shpool_view view, uint32_t g)
+{
+    const simt_addr a = shpool_fl_pair(view, g);
+
+    return {simt_load32(a + SHPOOL_FL_BEGINS), simt_load32(a + SHPOOL_FL_FREE), g};
+}
+
+/* The block before g, with its pair; g itself if there is none.  own: the pair of g. */
+SIMT_FN freelist_place freelist_before(shpool_view view, freelist_place own)
+{
+    freelist_place place = own;
+    uint32_t       at    = own.block & ~31u;
+
+    place.begins &= simt_mask(0, own.block & 31u);
+    while ((place.begins == 0) && (at != 0)) {
+        at -= 32u;
+        place = freelist_pair(view, at);
+    }
+    place.block = (place.begins != 0) ? at + 31u - simt_clz(place.begins) : own.block;
+    return place;
+}
+
+/* The next block after g, or the end of the pool, with its pair. */
+SIMT_FN freelist_place freelist_after(shpool_view view, freelist_place own)
+{
+    freelist_place place = own;
+    uint32_t       at    = own.block & ~31u;
+
+    place.begins &= simt_mask((own.block & 31u) + 1u, 32u);
+    while (place.begins == 0) { /* ends: the map is closed */
+        at += 32u;
+        place = freelist_pair(view, at);
+    }
+    place.block = at + simt_ffs(place.begins) - 1u;
+    return place;
+}
+
+SIMT_FN uint32_t freelist_is_free(freelist_place place)
+{
+    return (place.free >> (place.block & 31u)) & 1u;
+}
+
+/* shpool_fl_free(): each pair of the map is loaded once, and the block's own is stored once. */
+SIMT_FN uint32_t freelist_give(shpool_view view, simt_addr addr)
+{
+    const uint32_t g = shpool_fl_granule(view, addr);
+    freelist_place own;
+    uint32_t       size;
+
+    if (g >= view.word[0]) {
+        return SHPOOL_FREE_FOREIGN; /* or interior: nobody asks here */
+    }
+    own = freelist_pair(view, g);
+    if ((((own.begins >> (g & 31u)) & 1u) == 0) || freelist_is_free(own)) {
+        return SHPOOL_FREE_INTERIOR; /* or double */
+    }
+    const freelist_place after  = freelist_after(view, own);
+    const freelist_place before = freelist_before(view, own);
+
+    size = after.block - g;
+    if (freelist_is_free(after)) { /* not the end of the pool, which counts as used */
+        const simt_addr a    = shpool_fl_payload(view, after.block);
+        const uint32_t  bit  = 1u << (after.block & 31u);
+        const uint32_t  link = simt_load32(a);
+
+        size += simt_load32(a + 4u);
+        if (((after.block ^ g) & ~31u) == 0) {
+            own.begins ^= bit;
+            own.free   ^= bit;
+        } else {
+            shpool_fl_flip(view, after.block, SHPOOL_FL_BEGINS);
+            shpool_fl_flip(view, after.block, SHPOOL_FL_FREE);
+        }
+        shpool_fl_unlink_from(view, link);
+    }
+    if ((before.block != g) && freelist_is_free(before)) { /* it grows, and stays in its place */
+        own.begins ^= 1u << (g & 31u);
+        simt_store32(shpool_fl_payload(view, before.block) + 4u, g - before.block + size);
+    } else {
+        own.free ^= 1u << (g & 31u);
+        shpool_fl_push(view, g, size);
+    }
+    simt_store32(shpool_fl_pair(view, g) + SHPOOL_FL_BEGINS, own.begins);
+    simt_store32(shpool_fl_pair(view, g) + SHPOOL_FL_FREE, own.free);
+    return SHPOOL_FREE_OK;
 }
 SIMT_FN uint32_t freelist_free(shpool_view view, simt_addr addr, uint32_t)
 {
-    SHPOOL_COMPAT_ALONE_FREE(shpool_fl_owns, shpool_fl_free)
+    SHPOOL_COMPAT_ALONE_FREE(shpool_fl_owns, freelist_give)
 }
 #endif
 
