@@ -86,8 +86,7 @@ SIMT_FN uint32_t shpool_tags_place(shpool_view view, uint32_t block, uint32_t si
     return end - (((view.base >> 4) + end) & ((want >> 16) - 1u));
 }
 
-/* best: 0 chooses the first block that is large enough, any other value the smallest such block; 2
- * needs more registers than a table function has, and waits less for memory.
+/* best: 0 chooses the first block that is large enough, 1 the smallest such block.
  * take: 0, or the number of granules to allocate instead from the block that serves `want`
  * (alignment 16 only). */
 SIMT_FN simt_addr shpool_tags_take(shpool_view view, uint32_t want, uint32_t take, uint32_t best)
@@ -97,18 +96,15 @@ SIMT_FN simt_addr shpool_tags_take(shpool_view view, uint32_t want, uint32_t tak
     uint32_t place = 0;
     uint32_t taken = 0; /* header of the chosen block */
     uint32_t least = SHPOOL_TAGS_GRANULES + 1u; /* its size */
-    uint32_t next  = 0; /* best == 2: loaded together with the header */
     uint32_t block;
 
     if (need > view.word[0]) {
         return 0; /* also for the empty pool */
     }
-    for (block = shpool_tags_next(view, 0); block != 0;
-         block = (best == 2u) ? next : shpool_tags_next(view, block)) {
+    for (block = shpool_tags_next(view, 0); block != 0; block = shpool_tags_next(view, block)) {
         uint32_t header = shpool_tags_header(view, block);
         uint32_t size   = shpool_tags_size(header);
 
-        next = (best == 2u) ? shpool_tags_next(view, block) : 0u;
         if ((size >= need) && (size < least)) {
             uint32_t at = shpool_tags_place(view, block, size, want);
 
@@ -126,7 +122,7 @@ SIMT_FN simt_addr shpool_tags_take(shpool_view view, uint32_t want, uint32_t tak
     if (found == 0) {
         return 0;
     }
-    if (best == 1u) { /* recomputed, because no registers are left to keep them */
+    if (best) { /* recomputed, because no registers are left to keep them */
         taken = shpool_tags_header(view, found);
         place = shpool_tags_place(view, found, shpool_tags_size(taken), want);
     }
