@@ -268,8 +268,8 @@ static void deliver(coalesce_report *report, coalesce_finding *finding, text *me
     coalesce_report_add(report, finding);
 }
 
-/* 1: the lanes of a row of the block share an address, and the rows have no more sectors than a
- * coalesced request. */
+/* Whether the lanes of a row of the block share an address, and all rows together touch no more
+ * sectors than a coalesced request does. */
 static int is_uniform_by_rows(const coalesce_group *group, const coalesce_finding *finding)
 {
     return ((group->lanes.pattern == COALESCE_BLOCKED) ||

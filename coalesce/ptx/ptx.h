@@ -226,7 +226,7 @@ typedef struct ptx_parser {
     uint32_t    depth; /* of scopes */
     uint32_t    marks; /* of the lexer before the last '}' */
     ptx_place   place;
-    ptx_place   head; /* first place of the function: for code that has no line of its own */
+    ptx_place   head; /* first place of the function, given to code without a line of its own */
     ptx_place   inlined_at;
     int         no_memory;
     int         failed;

@@ -39,8 +39,8 @@
 /* Timelines of one stream, its first one included; a power of two. */
 #define SHPOOL_TIMELINE_SHARDS 16u
 
-/* A thread changes to its shard when it found a lock taken this number of times while so many frees
- * were made on the stream.  Threads that take turns, and rarely meet, share one timeline: memory of
+/* A thread changes to its own shard once it has found the lock taken PATIENCE times within WINDOW
+ * frees of the stream.  Threads that take turns, and rarely meet, share one timeline: memory of
  * two is merged only when the stream has finished with it. */
 #define SHPOOL_TIMELINE_PATIENCE 16u
 #define SHPOOL_TIMELINE_WINDOW   4096u
