@@ -123,7 +123,8 @@ static shpool_status plan_spill(const shpool_config *want, shpool_pool *pool)
     return SHPOOL_OK;
 }
 
-/* Bytes of the area before the pools: counters, and two bits for each granule of a slot. */
+/* Bytes of the area before the pools: counters (with check=1 twice), and two bits for each granule
+ * of a slot. */
 static uint32_t area_bytes(const shpool_config *want, const shpool_pool *pool)
 {
     uint32_t granules = pool->spill_bytes >> pool->spill_shift;
@@ -132,7 +133,9 @@ static uint32_t area_bytes(const shpool_config *want, const shpool_pool *pool)
         (want->spill == SHPOOL_SPILL_FAIL)) {
         return 0;
     }
-    return round_up(SHPOOL_AREA_BYTES + 8 * ((granules + 31) / 32), want->alignment);
+    return round_up((((want->flags & SHPOOL_FLAG_CHECK) != 0) ? SHPOOL_AREA_CHECKED
+                                                              : SHPOOL_AREA_BYTES) +
+                    8 * ((granules + 31) / 32), want->alignment);
 }
 
 /* Everything that does not depend on bytes. */

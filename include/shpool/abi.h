@@ -31,6 +31,7 @@
 #define SHPOOL_MAX_THREADS    1024u       /**< threads of a block */
 #define SHPOOL_MAX_REQUEST    0x7fffffffu /**< larger requests never reach a module */
 #define SHPOOL_AREA_BYTES     96u         /**< a block's statistics area; a multiple of 16 */
+#define SHPOOL_AREA_CHECKED   208u        /**< likewise with check=1: each word twice */
 #define SHPOOL_REPORT_ROOM    2048u       /**< room for a report, before the spill slots */
 #define SHPOOL_SPILL_GRANULES 1024u       /**< most granules of a slot */
 #define SHPOOL_SPILL_LEAST    64u         /**< fewest bytes of a slot's granule */
@@ -39,6 +40,7 @@
 #define SHPOOL_BROKEN_ZONE    100u        /**< shpool_walk.broken: bytes around a payload changed */
 #define SHPOOL_BROKEN_LOCK    101u        /**< likewise: first words of a group's pool changed */
 #define SHPOOL_BROKEN_FREED   102u        /**< likewise: free memory, or what seemed so, changed */
+#define SHPOOL_BROKEN_AREA    103u        /**< likewise: the block's statistics area changed */
 #define SHPOOL_NO_MARK        0xffffffffu /**< shpool_mark() of an allocator without marks */
 #define SHPOOL_SITE_WAIT      0xffffffffu /**< site of requests that wait; no caller uses it */
 #define SHPOOL_SITE_TRY       0xfffffffeu /**< of their first attempt, which may be in vain although

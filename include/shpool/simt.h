@@ -154,6 +154,7 @@
  * Global memory (reports, traces), generic pointers, relaxed, device-wide:
  *   simt_global_add32(p, v)  simt_global_max32(p, v)  simt_global_min32(p, v)
  *   simt_global_add64(p, v)  simt_global_store32(p, v)
+ *   simt_global_cas32(p, expected, desired)                            returns the old word
  *   simt_global_or32(p, v)   acquires;  simt_global_and32(p, v)  releases; both return the old word
  *   simt_native_malloc(n)    simt_native_free(p)       CUDA's in-kernel heap; on the CPU malloc
  *

@@ -15,9 +15,9 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
 {
 #if SHPOOL_COUNTED
     if ((heap.view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
-        shpool_count(heap.view, SHPOOL_AREA_MALLOCS, 0u - 1u);
-        shpool_count(heap.view, SHPOOL_AREA_FAILURES, 0u - 1u);
-        shpool_count(heap.view, SHPOOL_AREA_WAITS, 1);
+        (void)shpool_count(heap.view, SHPOOL_AREA_MALLOCS, 0u - 1u);
+        (void)shpool_count(heap.view, SHPOOL_AREA_FAILURES, 0u - 1u);
+        (void)shpool_count(heap.view, SHPOOL_AREA_WAITS, 1);
     }
 #else
     (void)heap;

@@ -241,6 +241,8 @@ static void test_statistics_area(void **state)
     want.flags = SHPOOL_FLAG_STATS;
     pool = plan_ok("t_block", want);
     assert_int_equal(pool.area_bytes, (SHPOOL_AREA_BYTES + 15) / 16 * 16);
+    want.flags = SHPOOL_FLAG_CHECK;
+    assert_int_equal(plan_ok("t_block", want).area_bytes, SHPOOL_AREA_CHECKED);
     want.alignment = 1024;
     pool = plan_ok("t_block", want);
     assert_int_equal(pool.area_bytes % 1024, 0);

@@ -51,6 +51,7 @@ static struct {
 /* Results of a run. */
 typedef struct tally {
     uint32_t hung, outside, twice, spoilt, unseen, seen, wrong;
+    uint32_t missed; /* of the statistics area */
 } tally;
 
 static inline object *object_of(uint32_t thread, uint32_t slot)
@@ -186,6 +187,22 @@ static inline uint32_t other_value(uint32_t held, simt_addr pool, uint32_t *rand
     }
 }
 
+/* Bytes of the statistics area, without those after it that align the pools. */
+static inline uint32_t area_end(void)
+{
+    return SHPOOL_AREA_CHECKED + (s.pool.spill_bytes >> s.pool.spill_shift) / 4u;
+}
+
+/* Whether the word, or its complement, is a maximum or a minimum: later calls may put it right. */
+static inline int is_extreme(uint32_t word)
+{
+    const uint32_t at = word % SHPOOL_AREA_SHADOW - SHPOOL_AREA_FRONT;
+
+    return (at == SHPOOL_AREA_PEAK) || (at == SHPOOL_AREA_SLOWEST) ||
+           (at == SHPOOL_AREA_FASTEST) || (at == SHPOOL_AREA_UNUSED) ||
+           (at == SHPOOL_AREA_LARGEST);
+}
+
 /* Offset of a word: half of them at the pool's front or, where the words of waiters are, at its
  * end. */
 static inline uint32_t choose_word(uint32_t *random)
@@ -194,8 +211,7 @@ static inline uint32_t choose_word(uint32_t *random)
     uint32_t most = half ? s.pool.pool_bytes : 96u;
 
     if (s.place == IN_AREA) {
-        /* not the address of the report, which nothing else could name */
-        return 8u + 4u * (heap_random(random) % (s.pool.area_bytes / 4u - 2u));
+        return 4u * (heap_random(random) % (area_end() / 4u));
     }
     if (!half && (s.place == IN_POOL_END)) {
         return s.pool.pool_bytes - 32u + 4u * (heap_random(random) % 8u);
@@ -306,6 +322,8 @@ static inline uint32_t judge(const shpool_report_data *report, const simt_result
     uint32_t outside = (s.outside != 0) || ((result->status != SHPOOL_OK) && !hung);
     uint32_t twice   = (s.twice != 0) && !seen && !hung && !outside;
     uint32_t spoilt  = (s.spoilt != 0) && !seen && !hung && !outside;
+    uint32_t missed  = (s.place == IN_AREA) && (report->broken != SHPOOL_BROKEN_AREA) &&
+                       (s.before != s.after) && !is_extreme(s.word) && !hung && !outside;
 
     sum->hung += hung;
     sum->outside += outside;
@@ -314,7 +332,8 @@ static inline uint32_t judge(const shpool_report_data *report, const simt_result
     sum->unseen += (seen == 0) && (s.before != s.after);
     sum->seen += seen;
     sum->wrong += seen && (s.before == s.after);
-    return hung || outside || twice || spoilt || (seen && (s.before == s.after));
+    sum->missed += missed;
+    return hung || outside || twice || spoilt || missed || (seen && (s.before == s.after));
 }
 
 static inline void run_once(const shpool_allocator *allocator, uint32_t seed, tally *sum)
@@ -331,9 +350,9 @@ static inline void run_once(const shpool_allocator *allocator, uint32_t seed, ta
     (void)simt_run(&s.launch, stray_kernel, NULL, &result);
     if (judge(report, &result, sum)) {
         print_error("%s, seed %u: pool %u, word +%u, 0x%08x to 0x%08x: %s: twice %u, spoilt %u, "
-                    "outside %u: %.200s\n", allocator->name, seed, s.pool_of, s.word, s.before,
-                    s.after, shpool_strerror(result.status), s.twice, s.spoilt, s.outside,
-                    result.text);
+                    "outside %u, seen %u: %.200s\n", allocator->name, seed, s.pool_of, s.word,
+                    s.before, s.after, shpool_strerror(result.status), s.twice, s.spoilt, s.outside,
+                    (report->corrupt != 0) || (report->bad_frees != 0), result.text);
     }
 }
 
@@ -344,7 +363,7 @@ static inline uint32_t bad_runs(const char *what, const shpool_allocator *alloca
     print_message("%s%s%s: %u runs: %u hung, %u went outside, %u gave twice, %u spoilt; %u seen, "
                   "%u not\n", allocator->name, (what[0] != '\0') ? ", " : "", what, wanted.runs,
                   sum->hung, sum->outside, sum->twice, sum->spoilt, sum->seen, sum->unseen);
-    return sum->hung + sum->outside + sum->twice + sum->spoilt + sum->wrong;
+    return sum->hung + sum->outside + sum->twice + sum->spoilt + sum->wrong + sum->missed;
 }
 
 #endif /* SHPOOL_TESTS_STRAY_TRIAL_H */

@@ -196,6 +196,109 @@ static void test_where_warps_begin(void **state)
     }
 }
 
+/* ---- the statistics area ---- */
+
+/* The word that shpool_fini() itself raises, which may put it right. */
+#define LARGEST (SHPOOL_AREA_FRONT + (uint32_t)SHPOOL_AREA_LARGEST)
+
+/* The word that the report is to name when the one at `word` has changed. */
+static uint32_t named(uint32_t word)
+{
+    if (word >= SHPOOL_AREA_CHECKED) {
+        return SHPOOL_AREA_CHECKED; /* the maps have one checksum */
+    }
+    if (word >= SHPOOL_AREA_SHADOW) {
+        return word;
+    }
+    return (word < SHPOOL_AREA_BYTES) ? word + SHPOOL_AREA_SHADOW
+                                      : word - word % 8u; /* the copy, the checksum */
+}
+
+/* Whether a spill looks at it; the other words wait for fini. */
+static int spill_needs(uint32_t word)
+{
+    const uint32_t words = SHPOOL_AREA_SHADOW + SHPOOL_AREA_FRONT;
+
+    return (named(word) == words + SHPOOL_AREA_SEAL) ||
+           (word == words + (uint32_t)SHPOOL_AREA_SPILL_LOCK) ||
+           (named(word) >= words + (uint32_t)SHPOOL_AREA_SLOT);
+}
+
+/* One word of the area changes; each thread has spilled before, and spills afterwards. */
+static void area_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    void       *a    = shpool_malloc(heap, 44);
+    void       *far  = shpool_malloc(heap, 1000);
+    simt_addr   from = simt_dynamic_base();
+    simt_addr   word = from + (uint32_t)p->number;
+
+    EXPECT(p, (a != NULL) && ((far != NULL) == (p->pool.spill_bytes != 0)));
+    EXPECT(p, shpool_free_at(heap, a, 0) == SHPOOL_FREE_OK);
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        simt_store32(word, simt_load32(word) ^ 0x10u);
+        p->seed = (uint32_t)(size_t)simt_from_shared(from + named((uint32_t)p->number));
+    }
+    simt_barrier();
+    if ((far != NULL) && spill_needs((uint32_t)p->number)) {
+        EXPECT(p, shpool_malloc(heap, 1000) == NULL);
+        EXPECT(p, shpool_realloc(heap, far, 2000) == NULL);
+        EXPECT(p, shpool_free_at(heap, far, 0) == SHPOOL_FREE_CORRUPT);
+    }
+    shpool_fini(heap);
+}
+
+static void test_each_word_of_the_area(void **state)
+{
+    static const char *const options[] = {
+        ":check=1", ":check=1,spill=arena,spill_bytes=4K,spill_blocks=1",
+    };
+    const uint32_t end[] = { SHPOOL_AREA_CHECKED, SHPOOL_AREA_CHECKED + 4096 / 64 / 4 };
+    const shpool_allocator *allocator = shpool_allocator_get(0);
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        for (uint32_t word = 0; word < end[i]; word += 4) {
+            if (word % SHPOOL_AREA_SHADOW == LARGEST) {
+                continue;
+            }
+            trial_open(&t, allocator, options[i], 2, 300, 16);
+            t.number = word;
+            trial_run(&t, area_kernel);
+            if ((t.report.corrupt != 1) || (t.report.broken != SHPOOL_BROKEN_AREA) ||
+                ((uint32_t)t.report.broken_at != t.seed) || (t.report.blocks != 1)) {
+                fail_msg("word +%u: corrupt %u, broken %u at 0x%llx, not 0x%x", word,
+                         t.report.corrupt, t.report.broken, t.report.broken_at, t.seed);
+            }
+            trial_close(&t);
+        }
+    }
+}
+
+/* Of two places that are damaged the report has one, and its number. */
+static void two_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t   *a    = (uint32_t *)shpool_malloc(heap, 44);
+
+    a[11] = 0;
+    simt_store32(simt_dynamic_base(), 0);
+    shpool_fini(heap);
+}
+
+static void test_two_places(void **state)
+{
+    (void)state;
+    trial_open(&t, shpool_allocator_get(0), ":check=1", 1, 300, 16);
+    trial_run(&t, two_kernel);
+    assert_int_equal(t.report.corrupt, 2);
+    assert_int_equal(t.report.broken, SHPOOL_BROKEN_ZONE);
+    trial_close(&t);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +307,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_memory_that_was_written_when_free),
         cmocka_unit_test(test_the_bit_behind_the_last_granule),
         cmocka_unit_test(test_where_warps_begin),
+        cmocka_unit_test(test_each_word_of_the_area),
+        cmocka_unit_test(test_two_places),
     };
 
     if (argc > 1) {

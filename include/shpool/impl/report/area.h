@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A block's statistics area: words in shared memory before its pools.  shpool_fini() adds them to
- * the report in global memory.  Not for direct inclusion. */
+ * the report in global memory.  Not for direct inclusion.
+ *
+ * With check=1 the area begins with the complement of each word, so that a stray write into it is
+ * found (at fini: in between, a thread may have changed one and not yet the other), with a copy of
+ * the report's address, and with a checksum of the maps:
+ *
+ *   complements | copy | checksum | words | maps of spill=arena */
 #ifndef SHPOOL_IMPL_AREA_H
 #define SHPOOL_IMPL_AREA_H
 
@@ -11,6 +17,11 @@
 /* An area is identified by the address this many bytes after its first byte: on sm_75 shared memory
  * begins at 0, and so may an area, but a shpool_view.area of 0 means that there is none. */
 #define SHPOOL_AREA_FRONT 16u
+
+/* check=1: bytes from a word's complement to the word, and what lies between the two halves. */
+#define SHPOOL_AREA_SHADOW 112u
+#define SHPOOL_AREA_COPY   (0u - SHPOOL_AREA_FRONT - 16u) /* 64 bits: SHPOOL_AREA_REPORT again */
+#define SHPOOL_AREA_SEAL   (0u - SHPOOL_AREA_FRONT - 8u)  /* the checksum and its complement */
 
 /* Words of the area, as byte offsets from that address; the first three are before it. */
 #define SHPOOL_AREA_REPORT    (0u - SHPOOL_AREA_FRONT) /* 64 bits: of the shpool_report_data */
@@ -29,18 +40,35 @@ enum {
     SHPOOL_AREA_SLOWEST   = 36, /* cycles of one call */
     SHPOOL_AREA_FASTEST   = 40,
     SHPOOL_AREA_UNUSED    = 44, /* most bytes that were free when a request failed */
-    SHPOOL_AREA_TIMED     = 68, /* calls that CYCLES covers */
+    SHPOOL_AREA_TIMED     = 48, /* calls that CYCLES covers */
 
     /* spill=arena: impl/slots.h */
-    SHPOOL_AREA_SPILL_LOCK = 48,
-    SHPOOL_AREA_SLOTS      = 52, /* of all blocks */
+    SHPOOL_AREA_SPILL_LOCK = 52, /* its complement stays that of a free lock */
     SHPOOL_AREA_SLOT       = 56, /* 64 bits: the block's slot; 0: none yet */
-    SHPOOL_AREA_SLOT_BYTES = 64,
+    SHPOOL_AREA_SLOTS      = 64, /* of all blocks */
+    SHPOOL_AREA_SLOT_BYTES = 68,
     SHPOOL_AREA_SHIFT      = 72, /* log2 of the bytes of a granule */
 
     SHPOOL_AREA_CAPACITY   = 76, /* payload of all pools when fresh */
     SHPOOL_AREA_MAPS = SHPOOL_AREA_BYTES - SHPOOL_AREA_FRONT /* two bit maps of a slot's granules */
 };
+
+/* Bytes from the start of the area to the address that identifies it. */
+SIMT_HD uint32_t shpool_area_front(uint32_t flags)
+{
+    return SHPOOL_AREA_FRONT + (((flags & SHPOOL_FLAG_CHECK) != 0) ? SHPOOL_AREA_SHADOW : 0u);
+}
+
+/* If nothing is ever checked, a constant 0 removes the checks from the spill code. */
+SIMT_FN uint32_t shpool_is_checked(shpool_view view)
+{
+#if defined(SHPOOL_INLINE) && !defined(SHPOOL_CHECK)
+    (void)view;
+    return 0;
+#else
+    return view.flags & (uint32_t)SHPOOL_FLAG_CHECK;
+#endif
+}
 
 /* Initial report, before any block has ended: each block lowers the minima. */
 SIMT_HD void shpool_report_clear(shpool_report_data *report)
@@ -70,31 +98,74 @@ SIMT_HD void shpool_report_close(shpool_report_data *report)
     }
 }
 
-/* All counters are relaxed: fini reads them after a barrier. */
-SIMT_FN void shpool_count(shpool_view view, uint32_t word, uint32_t n)
+/* Add to a counter; returns what it was.  All counters are relaxed: fini reads them after a
+ * barrier. */
+SIMT_FN uint32_t shpool_count(shpool_view view, uint32_t word, uint32_t n)
 {
-    (void)simt_atomic_add(view.area + word, n, SIMT_RELAXED);
+    if (shpool_is_checked(view) != 0) {
+        (void)simt_atomic_add(view.area + word - SHPOOL_AREA_SHADOW, 0u - n, SIMT_RELAXED);
+    }
+    return simt_atomic_add(view.area + word, n, SIMT_RELAXED);
 }
 
-SIMT_FN shpool_report_data *shpool_area_report(simt_addr area)
+/* Raise a maximum, or lower a minimum, to `to`. */
+SIMT_FN void shpool_count_most(shpool_view view, uint32_t word, uint32_t to)
 {
-    return (shpool_report_data *)(size_t)simt_load64(area + SHPOOL_AREA_REPORT);
+    if (shpool_is_checked(view) != 0) {
+        (void)simt_atomic_min(view.area + word - SHPOOL_AREA_SHADOW, ~to, SIMT_RELAXED);
+    }
+    (void)simt_atomic_max(view.area + word, to, SIMT_RELAXED);
+}
+
+SIMT_FN void shpool_count_least(shpool_view view, uint32_t word, uint32_t to)
+{
+    if (shpool_is_checked(view) != 0) {
+        (void)simt_atomic_max(view.area + word - SHPOOL_AREA_SHADOW, ~to, SIMT_RELAXED);
+    }
+    (void)simt_atomic_min(view.area + word, to, SIMT_RELAXED);
+}
+
+/* The report.  Its address has two copies with check=1: two of the three agree after a stray
+ * write. */
+SIMT_FN shpool_report_data *shpool_area_report(shpool_view view)
+{
+    unsigned long long report = simt_load64(view.area + SHPOOL_AREA_REPORT);
+
+    if ((shpool_is_checked(view) != 0) &&
+        (simt_load64(view.area + SHPOOL_AREA_REPORT - SHPOOL_AREA_SHADOW) != ~report)) {
+        report = simt_load64(view.area + SHPOOL_AREA_COPY);
+    }
+    return (shpool_report_data *)(size_t)report;
+}
+
+/* The first word from area + first up to area + end that is not what its complement says, or 0. */
+SIMT_FN_NOINLINE simt_addr shpool_area_wrong(simt_addr area, uint32_t first, uint32_t end)
+{
+    simt_addr a;
+
+    SIMT_ROLLED
+    for (a = area + first; a != area + end; a += 4u) {
+        if (simt_load32(a) != ~simt_load32(a - SHPOOL_AREA_SHADOW)) {
+            return a;
+        }
+    }
+    return 0;
 }
 
 /* Count one more live allocation of `bytes` usable bytes. */
 SIMT_FN void shpool_count_live(shpool_view view, uint32_t bytes)
 {
-    uint32_t now = simt_atomic_add(view.area + SHPOOL_AREA_BYTES_NOW, bytes, SIMT_RELAXED) + bytes;
+    uint32_t now = shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes) + bytes;
 
     if ((int32_t)now > 0) { /* a free that will be refused may have lowered it temporarily */
-        (void)simt_atomic_max(view.area + SHPOOL_AREA_PEAK, now, SIMT_RELAXED);
+        shpool_count_most(view, SHPOOL_AREA_PEAK, now);
     }
 }
 
 /* Count a refused free, and describe it while there is room. */
 SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t reason, uint32_t site)
 {
-    shpool_report_data *report = shpool_area_report(view.area);
+    shpool_report_data *report = shpool_area_report(view);
     uint32_t            slot   = simt_global_add32(&report->bad_frees, 1);
 
     if (slot < SHPOOL_BAD_FREE_SLOTS) {
@@ -119,9 +190,9 @@ SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t re
 /* Nonzero if a walk has found damage; the report keeps the first one. */
 SIMT_FN uint32_t shpool_note_broken(shpool_view view, shpool_walk walk)
 {
-    shpool_report_data *report = shpool_area_report(view.area);
+    shpool_report_data *report = shpool_area_report(view);
 
-    if ((walk.broken != 0) && (simt_global_or32(&report->broken, walk.broken) == 0)) {
+    if ((walk.broken != 0) && (simt_global_cas32(&report->broken, 0, walk.broken) == 0)) {
         simt_global_add64(&report->broken_at,
                           (unsigned long long)(size_t)simt_from_window(simt_window(), walk.where));
     }
@@ -131,7 +202,7 @@ SIMT_FN uint32_t shpool_note_broken(shpool_view view, shpool_walk walk)
 /* Count an allocation that was never freed, and describe it while there is room. */
 SIMT_FN void shpool_note_leak(shpool_view view, simt_addr user, uint32_t usable)
 {
-    shpool_report_data *report = shpool_area_report(view.area);
+    shpool_report_data *report = shpool_area_report(view);
     uint32_t            slot   = simt_global_add32(&report->leaks, 1);
 
     if (slot < SHPOOL_LEAK_SLOTS) {
@@ -153,7 +224,7 @@ SIMT_FN void shpool_note_unused(shpool_view view)
     uint32_t now = simt_atomic_load(view.area + SHPOOL_AREA_BYTES_NOW, SIMT_RELAXED);
 
     if (now < all) { /* spilled bytes count as well */
-        (void)simt_atomic_max(view.area + SHPOOL_AREA_UNUSED, all - now, SIMT_RELAXED);
+        shpool_count_most(view, SHPOOL_AREA_UNUSED, all - now);
     }
 }
 
@@ -163,21 +234,21 @@ SIMT_FN void shpool_note_cycles(shpool_view view, uint32_t start)
 {
     uint32_t cycles = simt_clock() - start;
     uint32_t units  = (cycles >> 4) + (cycles >> 3 & 1u);
-    uint32_t before = simt_atomic_add(view.area + SHPOOL_AREA_CYCLES, units, SIMT_RELAXED);
+    uint32_t before = shpool_count(view, SHPOOL_AREA_CYCLES, units);
 
     if (before + units < units) {
-        simt_global_add64(&shpool_area_report(view.area)->cycles, 16ull << 32);
+        simt_global_add64(&shpool_area_report(view)->cycles, 16ull << 32);
     }
-    shpool_count(view, SHPOOL_AREA_TIMED, 1);
-    (void)simt_atomic_max(view.area + SHPOOL_AREA_SLOWEST, cycles, SIMT_RELAXED);
-    (void)simt_atomic_min(view.area + SHPOOL_AREA_FASTEST, cycles, SIMT_RELAXED);
+    (void)shpool_count(view, SHPOOL_AREA_TIMED, 1);
+    shpool_count_most(view, SHPOOL_AREA_SLOWEST, cycles);
+    shpool_count_least(view, SHPOOL_AREA_FASTEST, cycles);
 }
 
 SIMT_FN void shpool_note_malloc(shpool_view view, uint32_t usable)
 {
-    shpool_count(view, SHPOOL_AREA_MALLOCS, 1);
+    (void)shpool_count(view, SHPOOL_AREA_MALLOCS, 1);
     if (usable == 0) {
-        shpool_count(view, SHPOOL_AREA_FAILURES, 1);
+        (void)shpool_count(view, SHPOOL_AREA_FAILURES, 1);
         shpool_note_unused(view);
     } else {
         shpool_count_live(view, usable);
@@ -187,7 +258,7 @@ SIMT_FN void shpool_note_malloc(shpool_view view, uint32_t usable)
 /* Except for the bytes, which the caller has already subtracted. */
 SIMT_FN void shpool_note_free(shpool_view view)
 {
-    shpool_count(view, SHPOOL_AREA_FREES, 1);
+    (void)shpool_count(view, SHPOOL_AREA_FREES, 1);
 }
 
 /* ---- the end of a block's pools ---- */
@@ -200,9 +271,10 @@ SIMT_FN unsigned long long shpool_signed(uint32_t difference)
 }
 
 /* Add the area's spill counters to the report.  Called by one thread of the block. */
-SIMT_FN void shpool_flush_spills(simt_addr area)
+SIMT_FN void shpool_flush_spills(shpool_view view)
 {
-    shpool_report_data *report = shpool_area_report(area);
+    shpool_report_data *report = shpool_area_report(view);
+    const simt_addr     area   = view.area;
 
     simt_global_add64(&report->failures, simt_load32(area + SHPOOL_AREA_FAILURES));
     simt_global_add64(&report->spills, simt_load32(area + SHPOOL_AREA_SPILLS));
@@ -210,9 +282,10 @@ SIMT_FN void shpool_flush_spills(simt_addr area)
 }
 
 /* Add its other counters. */
-SIMT_FN void shpool_flush_counts(simt_addr area)
+SIMT_FN void shpool_flush_counts(shpool_view view)
 {
-    shpool_report_data *report = shpool_area_report(area);
+    shpool_report_data *report = shpool_area_report(view);
+    const simt_addr     area   = view.area;
 
     simt_global_add64(&report->mallocs, simt_load32(area + SHPOOL_AREA_MALLOCS));
     simt_global_add64(&report->frees, simt_load32(area + SHPOOL_AREA_FREES));

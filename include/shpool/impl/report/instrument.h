@@ -98,17 +98,17 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         uint32_t    done; \
         shpool_trace_record *record = NULL; \
         if (before.broken != 0) { /* do not wait for an overwritten lock */ \
-            shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
+            (void)shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
             return (to == SHPOOL_NO_MARK) ? SHPOOL_NO_MARK : 0u; \
         } \
         if ((to != SHPOOL_NO_MARK) && (shpool_is_traced(view) != 0)) { /* first, as in free */ \
-            record = shpool_trace_take(view.area, shpool_trace_thread(view)); \
+            record = shpool_trace_take(view); \
         } \
         done = shpool_##_name##_rewind(view, to); \
         if ((to != SHPOOL_NO_MARK) && (done != 0)) { \
             shpool_walk after = shpool_counted_##_name##_survey(view, 0); \
-            shpool_count(view, SHPOOL_AREA_BYTES_NOW, after.used - before.used); \
-            shpool_count(view, SHPOOL_AREA_FREES, before.live - after.live); \
+            (void)shpool_count(view, SHPOOL_AREA_BYTES_NOW, after.used - before.used); \
+            (void)shpool_count(view, SHPOOL_AREA_FREES, before.live - after.live); \
             shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_RELEASE, 0, 0, to, 0); \
         } \
         if ((to == SHPOOL_NO_MARK) && (done != SHPOOL_NO_MARK)) { \
@@ -274,7 +274,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         call.reason = shpool_zone_release(view, call.addr, usable, call.bytes); \
         if (call.reason == SHPOOL_FREE_OK) { \
             /* first: another thread may have them at once, and peak is not to see both */ \
-            shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - call.bytes); \
+            (void)shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - call.bytes); \
             call.record = shpool_trace_free(view, shpool_trace_place(view, user), 0, site); \
             call.start  = simt_clock(); \
         } \
@@ -287,7 +287,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         shpool_note_cycles(view, call->start); \
         shpool_trace_refused(call->record, reason); \
         if (reason != SHPOOL_FREE_OK) { \
-            shpool_count(view, SHPOOL_AREA_BYTES_NOW, call->bytes); \
+            (void)shpool_count(view, SHPOOL_AREA_BYTES_NOW, call->bytes); \
         } \
         call->reason = reason; \
     } \
@@ -347,9 +347,9 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
             return 0; \
         } \
         less = (bytes < before) ? before - bytes : 0u; /* freed at most; as in free */ \
-        shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - less); \
+        (void)shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - less); \
         if ((less != 0) && (shpool_is_traced(view) != 0)) { \
-            record = shpool_trace_take(view.area, shpool_trace_thread(view)); \
+            record = shpool_trace_take(view); \
         } \
         if (SHPOOL_IS_CLEAN(_name, view) && (less != 0)) { /* such a module frees that */ \
             shpool_zone_poison(addr + ((shpool_zone_request(bytes, view.flags) + 15u) & ~15u), \
@@ -371,7 +371,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         shpool_count_live(view, less + bytes - before); \
         if ((less == 0) && (shpool_is_traced(view) != 0)) { /* grown into memory that others
                                                                freed */ \
-            record = shpool_trace_take(view.area, shpool_trace_thread(view)); \
+            record = shpool_trace_take(view); \
         } \
         shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_RESIZE, asked, bytes, \
                           shpool_trace_place(view, user), 0); \
@@ -424,21 +424,15 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
         if (((view.flags & SHPOOL_FLAG_LEADER) != 0) && (view.bytes != 0)) { \
             if (((view.flags & SHPOOL_FLAG_CHECK) != 0) && \
                 shpool_note_broken(view, shpool_counted_##_name##_survey(view, 1))) { \
-                shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
+                (void)shpool_count(view, SHPOOL_AREA_CORRUPT, 1); \
             } else { /* a damaged list could lead anywhere; the walk does not follow it */ \
-                (void)simt_atomic_max(view.area + SHPOOL_AREA_LARGEST, \
-                                      shpool_counted_##_name##_largest(view), SIMT_RELAXED); \
+                shpool_count_most(view, SHPOOL_AREA_LARGEST, \
+                                  shpool_counted_##_name##_largest(view)); \
             } \
         } \
         simt_barrier(); \
         if (view.rank == 0) { \
-            shpool_trace_fini(view); \
-            if ((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) { /* or the word is nobody's */ \
-                shpool_slot_return(view.area); \
-            } \
-            shpool_flush_spills(view.area); \
-            shpool_flush_counts(view.area); \
-            (void)simt_global_add32(&shpool_area_report(view.area)->blocks, 1); \
+            shpool_area_fini(view); \
         } \
     } \
     SHPOOL_IF_MARKS(_name, SHPOOL_INSTRUMENT_MARKS(_name), ) \

@@ -9,9 +9,10 @@
 #ifndef SHPOOL_IMPL_SLOTS_H
 #define SHPOOL_IMPL_SLOTS_H
 
-#include <shpool/impl/report/area.h>
+#include <shpool/impl/heap/patience.h>
 
-#define SHPOOL_SPILL_NONE 1u /* SHPOOL_AREA_SLOT: all slots are in use */
+#define SHPOOL_SPILL_NONE    1u    /* SHPOOL_AREA_SLOT: all slots are in use */
+#define SHPOOL_SPILL_DAMAGED ~0ull /* in place of bytes: check=1 has found damage */
 
 /* ---- the slots in global memory ---- */
 
@@ -43,10 +44,10 @@ SIMT_HD size_t shpool_slots_end(const shpool_pool *pool)
 
 /* Acquire a slot: returns its number, or the number of slots if all are in use.  Called by one
  * thread of the block. */
-SIMT_FN uint32_t shpool_slot_claim(simt_addr area)
+SIMT_FN uint32_t shpool_slot_claim(shpool_view view)
 {
-    uint32_t *map   = (uint32_t *)(void *)((char *)shpool_area_report(area) + SHPOOL_REPORT_ROOM);
-    uint32_t  slots = simt_load32(area + SHPOOL_AREA_SLOTS);
+    uint32_t *map   = (uint32_t *)(void *)((char *)shpool_area_report(view) + SHPOOL_REPORT_ROOM);
+    uint32_t  slots = simt_load32(view.area + SHPOOL_AREA_SLOTS);
     uint32_t  words = (slots + 31u) / 32u;
     uint32_t  w     = simt_block_rank() % words;
     uint32_t  left;
@@ -69,29 +70,37 @@ SIMT_FN uint32_t shpool_slot_claim(simt_addr area)
 }
 
 /* Acquire a slot: returns its address, or SHPOOL_SPILL_NONE.  Called by one thread of the block. */
-SIMT_FN unsigned long long shpool_slot_take(simt_addr area)
+SIMT_FN unsigned long long shpool_slot_take(shpool_view view)
 {
-    uint32_t number = shpool_slot_claim(area);
-    uint32_t slots  = simt_load32(area + SHPOOL_AREA_SLOTS);
+    uint32_t number = shpool_slot_claim(view);
+    uint32_t slots  = simt_load32(view.area + SHPOOL_AREA_SLOTS);
 
-    return (number < slots) ? shpool_slots_first(shpool_area_report(area), slots) +
-                                  (size_t)number * simt_load32(area + SHPOOL_AREA_SLOT_BYTES)
+    return (number < slots) ? shpool_slots_first(shpool_area_report(view), slots) +
+                                  (size_t)number * simt_load32(view.area + SHPOOL_AREA_SLOT_BYTES)
                             : SHPOOL_SPILL_NONE;
 }
 
-/* Return the block's slot, if it has one.  Called by one thread, after a barrier. */
-SIMT_FN void shpool_slot_return(simt_addr area)
+SIMT_FN void shpool_slot_set(shpool_view view, unsigned long long slot)
 {
-    char              *report = (char *)shpool_area_report(area);
-    uint32_t           slots  = simt_load32(area + SHPOOL_AREA_SLOTS);
-    unsigned long long slot   = simt_load64(area + SHPOOL_AREA_SLOT);
+    simt_store64(view.area + SHPOOL_AREA_SLOT, slot);
+    if (shpool_is_checked(view) != 0) {
+        simt_store64(view.area + SHPOOL_AREA_SLOT - SHPOOL_AREA_SHADOW, ~slot);
+    }
+}
+
+/* Return the block's slot, if it has one.  Called by one thread, after a barrier. */
+SIMT_FN void shpool_slot_return(shpool_view view)
+{
+    char              *report = (char *)shpool_area_report(view);
+    uint32_t           slots  = simt_load32(view.area + SHPOOL_AREA_SLOTS);
+    unsigned long long slot   = simt_load64(view.area + SHPOOL_AREA_SLOT);
     uint32_t           number;
 
     if (slot > SHPOOL_SPILL_NONE) {
         /* in KiB, as both are multiples of 1 KiB: a 32-bit division needs no function call */
         number = (uint32_t)(((size_t)slot - shpool_slots_first(report, slots)) >> 10) /
-                 (simt_load32(area + SHPOOL_AREA_SLOT_BYTES) >> 10);
-        simt_store64(area + SHPOOL_AREA_SLOT, 0);
+                 (simt_load32(view.area + SHPOOL_AREA_SLOT_BYTES) >> 10);
+        shpool_slot_set(view, 0);
         /* release: this block's writes there happen before those of the next one */
         (void)simt_global_and32((uint32_t *)(void *)(report + SHPOOL_REPORT_ROOM) + number / 32u,
                                 ~(1u << number % 32u));
@@ -196,8 +205,9 @@ SIMT_FN uint32_t shpool_granule_of(simt_addr area, const void *ptr, uint32_t *en
 }
 
 /* Allocate `bytes`; returns NULL if they do not fit. */
-SIMT_FN void *shpool_granule_take(simt_addr area, unsigned long long bytes, uint32_t alignment)
+SIMT_FN void *shpool_granule_take(shpool_view view, unsigned long long bytes, uint32_t alignment)
 {
+    const simt_addr    area = view.area;
     const simt_addr    map  = shpool_granule_map(area);
     unsigned long long slot = simt_load64(area + SHPOOL_AREA_SLOT);
     uint32_t           all;
@@ -207,8 +217,8 @@ SIMT_FN void *shpool_granule_take(simt_addr area, unsigned long long bytes, uint
     simt_addr          last;
 
     if (slot == 0) { /* the block's first spill; done first, when few registers are in use */
-        slot = shpool_slot_take(area);
-        simt_store64(area + SHPOOL_AREA_SLOT, slot);
+        slot = shpool_slot_take(view);
+        shpool_slot_set(view, slot);
     }
     all   = shpool_granule_all(area);
     shift = simt_load32(area + SHPOOL_AREA_SHIFT);
@@ -253,9 +263,82 @@ SIMT_FN unsigned long long shpool_granule_bytes(simt_addr area, const void *ptr)
                ? (unsigned long long)(end - at) << simt_load32(area + SHPOOL_AREA_SHIFT) : 0u;
 }
 
-/* _result = _call under the lock of the slot; inside the loop, for the reason in
- * impl/group_lock.h. */
-#define SHPOOL_SPILL_LOCKED(_area, _result, _call) \
+/* ---- check=1: damage ---- */
+
+/* Checksum of the maps; sound words of the area only. */
+SIMT_FN uint32_t shpool_slot_sum(simt_addr area)
+{
+    const uint32_t words = 2u * shpool_granule_words(area);
+    uint32_t       sum   = 0;
+    uint32_t       i;
+
+    SIMT_ROLLED
+    for (i = 0; i < words; i++) { /* odd factors: any change of one word changes the sum */
+        sum += (2u * i + 1u) * simt_load32(shpool_granule_map(area) + 4u * i);
+    }
+    return sum;
+}
+
+/* The maps as they are now are right. */
+SIMT_FN void shpool_slot_seal(simt_addr area)
+{
+    uint32_t sum = shpool_slot_sum(area);
+
+    simt_store32(area + SHPOOL_AREA_SEAL, sum);
+    simt_store32(area + SHPOOL_AREA_SEAL + 4u, ~sum);
+}
+
+/* A word that others have changed since the maps were sealed, or the slot's; 0: none.  Under the
+ * lock, or if no other thread is at work. */
+SIMT_FN simt_addr shpool_slot_wrong(simt_addr area)
+{
+    simt_addr where = shpool_area_wrong(area, (uint32_t)SHPOOL_AREA_SLOT,
+                                        (uint32_t)SHPOOL_AREA_MAPS);
+    uint32_t  seal;
+
+    if (where != 0) {
+        return where;
+    }
+    seal = simt_load32(area + SHPOOL_AREA_SEAL);
+    if (simt_load32(area + SHPOOL_AREA_SEAL + 4u) != ~seal) {
+        return area + SHPOOL_AREA_SEAL;
+    }
+    return (shpool_slot_sum(area) != seal) ? shpool_granule_map(area) : 0u;
+}
+
+/* All of a checked view that the slots need. */
+SIMT_FN shpool_view shpool_checked_view(simt_addr area)
+{
+    shpool_view view = {0, 0, 0, (uint32_t)SHPOOL_FLAG_CHECK, {0, 0}, area};
+
+    return view;
+}
+
+/* Note a damaged word of the area; nonzero if there is one. */
+SIMT_FN uint32_t shpool_area_note(simt_addr area, simt_addr where)
+{
+    shpool_walk walk = {0, where, 0, 0};
+
+    walk.broken = (where != 0) ? SHPOOL_BROKEN_AREA : 0u;
+    return shpool_note_broken(shpool_checked_view(area), walk);
+}
+
+/* Nonzero if nothing of the slot may be followed. */
+SIMT_FN uint32_t shpool_slot_is_damaged(simt_addr area)
+{
+    return shpool_area_note(area, shpool_slot_wrong(area));
+}
+
+/* Nonzero if its lock is never released. */
+SIMT_FN uint32_t shpool_slot_is_stuck(simt_addr area)
+{
+    const simt_addr lock = area + SHPOOL_AREA_SPILL_LOCK;
+
+    return shpool_patience_ends(area, lock, ~0u, lock) && shpool_area_note(area, lock);
+}
+
+/* A statement under the lock of the slot; inside the loop, for the reason in impl/group_lock.h. */
+#define SHPOOL_SPILL_LOCKED(_area, _statement) \
     { \
         uint32_t waiting = 1; \
         do { \
@@ -265,12 +348,85 @@ SIMT_FN unsigned long long shpool_granule_bytes(simt_addr area, const void *ptr)
             } \
             /* acquire: pairs with the release below */ \
             if (simt_atomic_cas((_area) + SHPOOL_AREA_SPILL_LOCK, 0, 1, SIMT_ACQUIRE) == 0) { \
-                _result = _call; \
+                _statement; \
                 /* release: pairs with the acquire above; the maps as they are now */ \
                 simt_atomic_store((_area) + SHPOOL_AREA_SPILL_LOCK, 0, SIMT_RELEASE); \
                 waiting = simt_pin(0); /* the compiler must not know that this leaves the loop */ \
             } \
         } while (waiting != 0); \
     }
+
+/* The same with check=1: _result = _call, unless the slot's data is damaged. */
+#define SHPOOL_SPILL_CHECKED(_area, _result, _call) \
+    if (!shpool_slot_is_stuck(_area)) { \
+        SHPOOL_SPILL_LOCKED(_area, if (!shpool_slot_is_damaged(_area)) { \
+            _result = _call; \
+            shpool_slot_seal(_area); \
+        }) \
+    }
+
+/* Calls of their own: spilling without check=1 needs no more registers because of them. */
+SIMT_FN_NOINLINE void *shpool_spill_take(simt_addr area, unsigned long long bytes,
+                                         uint32_t alignment)
+{
+    void *ptr = NULL;
+
+    SHPOOL_SPILL_CHECKED(area, ptr, shpool_granule_take(shpool_checked_view(area), bytes,
+                                                        alignment))
+    return ptr;
+}
+
+SIMT_FN_NOINLINE uint32_t shpool_spill_give(simt_addr area, const void *ptr)
+{
+    uint32_t reason = SHPOOL_FREE_CORRUPT;
+
+    SHPOOL_SPILL_CHECKED(area, reason, shpool_granule_give(area, ptr))
+    return reason;
+}
+
+SIMT_FN_NOINLINE unsigned long long shpool_spill_usable(simt_addr area, const void *ptr)
+{
+    unsigned long long bytes = SHPOOL_SPILL_DAMAGED;
+
+    SHPOOL_SPILL_CHECKED(area, bytes, shpool_granule_bytes(area, ptr))
+    return bytes;
+}
+
+/* ---- what spilling calls ---- */
+
+SIMT_FN void *shpool_slot_malloc(shpool_view view, unsigned long long bytes, uint32_t alignment)
+{
+    void *ptr = NULL;
+
+    if (shpool_is_checked(view) != 0) {
+        return shpool_spill_take(view.area, bytes, alignment);
+    }
+    SHPOOL_SPILL_LOCKED(view.area, ptr = shpool_granule_take(view, bytes, alignment))
+    return ptr;
+}
+
+/* SHPOOL_FREE_OK, or why ptr cannot be freed. */
+SIMT_FN uint32_t shpool_slot_free(shpool_view view, const void *ptr)
+{
+    uint32_t reason = SHPOOL_FREE_OK;
+
+    if (shpool_is_checked(view) != 0) {
+        return shpool_spill_give(view.area, ptr);
+    }
+    SHPOOL_SPILL_LOCKED(view.area, reason = shpool_granule_give(view.area, ptr))
+    return reason;
+}
+
+/* Bytes of an allocation; 0 if ptr is not one, or SHPOOL_SPILL_DAMAGED. */
+SIMT_FN unsigned long long shpool_slot_usable(shpool_view view, const void *ptr)
+{
+    unsigned long long bytes = 0;
+
+    if (shpool_is_checked(view) != 0) {
+        return shpool_spill_usable(view.area, ptr);
+    }
+    SHPOOL_SPILL_LOCKED(view.area, bytes = shpool_granule_bytes(view.area, ptr))
+    return bytes;
+}
 
 #endif /* SHPOOL_IMPL_SLOTS_H */

@@ -54,7 +54,7 @@ SIMT_FN uint32_t shpool_is_slot(shpool_view view, const void *ptr)
         return 0;
     }
     slots = simt_load32(view.area + SHPOOL_AREA_SLOTS);
-    first = shpool_slots_first(shpool_area_report(view.area), slots);
+    first = shpool_slots_first(shpool_area_report(view), slots);
     return (size_t)ptr - first <
            (size_t)slots * simt_load32(view.area + SHPOOL_AREA_SLOT_BYTES);
 }
@@ -67,7 +67,10 @@ SIMT_FN unsigned long long shpool_spill_bytes(shpool_view view, const void *ptr)
     unsigned long long bytes = 0;
 
     if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
-        SHPOOL_SPILL_LOCKED(view.area, bytes, shpool_granule_bytes(view.area, ptr))
+        bytes = shpool_slot_usable(view, ptr);
+        if (bytes == SHPOOL_SPILL_DAMAGED) { /* then it is not known where the slots are, either */
+            return 0;
+        }
     }
     if ((bytes == 0) && ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0) &&
         !shpool_is_slot(view, ptr)) {
@@ -93,23 +96,21 @@ SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32
     return NULL;
 }
 
-/* Count such a request again, because a module with a pool has counted a failure: a request for
- * `bytes`, rounded up to units of `granule`, that is_served or not. */
-SIMT_FN void shpool_spill_note(shpool_view view, unsigned long long bytes, uint32_t granule,
-                               uint32_t is_served, uint32_t is_native)
+/* Count such a request again, because a module with a pool has counted a failure; it got `bytes`,
+ * 0: none. */
+SIMT_FN void shpool_spill_note(shpool_view view, uint32_t bytes, uint32_t is_native)
 {
     if ((view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
         if (view.bytes != 0) {
-            shpool_count(view, SHPOOL_AREA_MALLOCS, 0u - 1u);
-            shpool_count(view, SHPOOL_AREA_FAILURES, 0u - 1u);
+            (void)shpool_count(view, SHPOOL_AREA_MALLOCS, 0u - 1u);
+            (void)shpool_count(view, SHPOOL_AREA_FAILURES, 0u - 1u);
         }
-        bytes = (bytes + granule - 1u) & ~(unsigned long long)(granule - 1u);
-        shpool_note_malloc(view, (is_served != 0) ? shpool_spill_count(bytes) : 0u);
-    } else if (is_served == 0) {
-        shpool_count(view, SHPOOL_AREA_FAILURES, 1);
+        shpool_note_malloc(view, bytes);
+    } else if (bytes == 0) {
+        (void)shpool_count(view, SHPOOL_AREA_FAILURES, 1);
     }
-    shpool_count(view, SHPOOL_AREA_SPILLS, is_served);
-    shpool_count(view, SHPOOL_AREA_NATIVE, is_native);
+    (void)shpool_count(view, SHPOOL_AREA_SPILLS, bytes != 0);
+    (void)shpool_count(view, SHPOOL_AREA_NATIVE, is_native);
 }
 
 /* Serve a request from the block's slot or the native heap; NULL if those are full as well. */
@@ -122,21 +123,21 @@ SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t 
         return shpool_no_spill(view, bytes, alignment);
     }
     if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
-        SHPOOL_SPILL_LOCKED(view.area, ptr, shpool_granule_take(view.area, bytes, alignment))
+        ptr = shpool_slot_malloc(view, bytes, alignment);
     }
     if ((ptr == NULL) && ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0)) {
         ptr       = shpool_native_take(bytes, alignment);
         is_native = (ptr != NULL);
     }
     if (view.area != 0) {
-        shpool_spill_note(view, bytes,
-                          (is_native != 0) ? 4u : 1u << simt_load32(view.area + SHPOOL_AREA_SHIFT),
-                          ptr != NULL, is_native);
-        if (shpool_is_traced(view) != 0) {
-            shpool_trace_spill(view, bytes, alignment, ptr,
-                               (ptr != NULL) ? shpool_spill_count(shpool_spill_bytes(view, ptr))
-                                             : 0u);
-        }
+        uint32_t granule = (is_native != 0)
+                               ? 4u : 1u << (simt_load32(view.area + SHPOOL_AREA_SHIFT) & 31u);
+        uint32_t usable  = (ptr != NULL) ? shpool_spill_count(
+                                               (bytes + granule - 1u) &
+                                               ~(unsigned long long)(granule - 1u)) : 0u;
+
+        shpool_spill_note(view, usable, is_native);
+        shpool_trace_spill(view, bytes, alignment, ptr, usable);
     }
     return ptr;
 }
@@ -162,12 +163,12 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
     }
     bytes = (counted != 0) ? shpool_spill_count(shpool_spill_bytes(view, ptr)) : 0u;
     if (counted != 0) { /* first: another thread may reuse them immediately */
-        shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes);
+        (void)shpool_count(view, SHPOOL_AREA_BYTES_NOW, 0u - bytes);
     }
     record = shpool_trace_free(view, (unsigned long long)(size_t)ptr,
                                (uint32_t)SHPOOL_TRACE_GLOBAL, site);
     if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
-        SHPOOL_SPILL_LOCKED(view.area, reason, shpool_granule_give(view.area, ptr))
+        reason = shpool_slot_free(view, ptr);
     }
     if ((reason == SHPOOL_FREE_FOREIGN) && ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0) &&
         !shpool_is_slot(view, ptr)) {
@@ -179,7 +180,7 @@ SIMT_FN uint32_t shpool_unspill(shpool_view view, void *ptr, uint32_t site)
     }
     shpool_trace_refused(record, reason);
     if (reason != SHPOOL_FREE_OK) {
-        shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes);
+        (void)shpool_count(view, SHPOOL_AREA_BYTES_NOW, bytes);
         shpool_note_bad_free(view, ptr, reason, site);
     } else if (counted != 0) {
         shpool_note_free(view);
@@ -192,10 +193,45 @@ SIMT_FN void shpool_spill_fini(shpool_view view)
 {
     simt_barrier();
     if (view.rank == 0) {
-        shpool_slot_return(view.area);
-        shpool_flush_spills(view.area);
-        (void)simt_global_add32(&shpool_area_report(view.area)->blocks, 1);
+        shpool_slot_return(view);
+        shpool_flush_spills(view);
+        (void)simt_global_add32(&shpool_area_report(view)->blocks, 1);
     }
+}
+
+/* The first damaged word of a whole area, or 0.  Called by one thread, after a barrier. */
+SIMT_FN simt_addr shpool_area_damaged(shpool_view view)
+{
+    simt_addr where = shpool_area_wrong(view.area, SHPOOL_AREA_REPORT, (uint32_t)SHPOOL_AREA_MAPS);
+
+    if ((where == 0) && (simt_load64(view.area + SHPOOL_AREA_COPY) !=
+                         simt_load64(view.area + SHPOOL_AREA_REPORT))) {
+        where = view.area + SHPOOL_AREA_COPY;
+    }
+    return (where != 0) ? where : shpool_slot_wrong(view.area);
+}
+
+/* End a counted area.  The other counters of a damaged one are not added, and its slot, which may
+ * be another block's, stays in use.  Called by one thread, after a barrier. */
+SIMT_FN void shpool_area_fini(shpool_view view)
+{
+    const uint32_t      count  = (uint32_t)SHPOOL_AREA_CORRUPT;
+    shpool_report_data *report = shpool_area_report(view);
+
+    shpool_trace_fini(view);
+    if ((shpool_is_checked(view) != 0) && shpool_area_note(view.area, shpool_area_damaged(view))) {
+        uint32_t pools = (shpool_area_wrong(view.area, count, count + 4u) == 0)
+                             ? simt_load32(view.area + count) : 0u;
+
+        (void)simt_global_add32(&report->corrupt, pools + 1u);
+    } else {
+        if ((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) { /* or the word is nobody's */
+            shpool_slot_return(view);
+        }
+        shpool_flush_spills(view);
+        shpool_flush_counts(view);
+    }
+    (void)simt_global_add32(&report->blocks, 1);
 }
 
 #endif /* SHPOOL_IMPL_SPILL_H */

@@ -64,19 +64,24 @@ SIMT_FN char *shpool_trace_cursor(char *buffer, uint32_t block)
     return buffer + sizeof(shpool_trace_head) + (size_t)block * 4u;
 }
 
-/* The caller, for shpool_trace_record.thread. */
+/* The caller, for shpool_trace_record.thread, and whether the area has a second copy: one argument
+ * of the functions that write a record. */
+#define SHPOOL_TRACE_CHECKED 0x80000000u
 SIMT_FN uint32_t shpool_trace_thread(shpool_view view)
 {
     uint32_t others = (view.flags & (uint32_t)SHPOOL_FLAG_MEMBERS_MASK) >>
                       SHPOOL_FLAG_MEMBERS_SHIFT;
 
-    return view.rank | (others << SHPOOL_TRACE_MEMBERS_SHIFT);
+    return view.rank | (others << SHPOOL_TRACE_MEMBERS_SHIFT) |
+           ((shpool_is_checked(view) != 0) ? SHPOOL_TRACE_CHECKED : 0u);
 }
 
 /* Reserve a record for the calling thread; NULL if it is not traced, or if there is no room. */
-SIMT_FN_NOINLINE shpool_trace_record *shpool_trace_take(simt_addr area, uint32_t thread)
+SIMT_FN_NOINLINE shpool_trace_record *shpool_trace_take_at(simt_addr area, uint32_t thread)
 {
-    char              *buffer = (char *)(size_t)shpool_area_report(area)->trace;
+    shpool_view        view   = {0, 0, 0, ((thread & SHPOOL_TRACE_CHECKED) != 0)
+                                              ? (uint32_t)SHPOOL_FLAG_CHECK : 0u, {0, 0}, area};
+    char              *buffer = (char *)(size_t)shpool_area_report(view)->trace;
     shpool_trace_head *head   = (shpool_trace_head *)(void *)buffer;
     uint32_t           block  = simt_block_rank();
     uint32_t           slot;
@@ -94,9 +99,14 @@ SIMT_FN_NOINLINE shpool_trace_record *shpool_trace_take(simt_addr area, uint32_t
     }
     record = (shpool_trace_record *)(void *)(buffer + shpool_trace_offset(head->blocks)) +
              ((size_t)block * head->records + slot);
-    record->thread = thread;
+    record->thread = thread & ~SHPOOL_TRACE_CHECKED;
     record->launch = (uint32_t)simt_launch_number();
     return record;
+}
+
+SIMT_FN shpool_trace_record *shpool_trace_take(shpool_view view)
+{
+    return shpool_trace_take_at(view.area, shpool_trace_thread(view));
 }
 
 /* Fill in a record; the address is in the region or in global memory. */
@@ -126,15 +136,21 @@ SIMT_FN uint32_t shpool_is_traced(shpool_view view)
 /* Offset of an address in the pools from the first byte of the library's shared memory. */
 SIMT_FN uint32_t shpool_trace_place(shpool_view view, uint32_t user)
 {
-    return user - (view.area - SHPOOL_AREA_FRONT);
+    return user - (view.area - shpool_area_front(view.flags));
 }
 
 /* Write one whole record. */
-SIMT_FN_NOINLINE void shpool_trace_put(simt_addr area, uint32_t thread, uint32_t what,
-                                       uint32_t bytes, uint32_t usable,
-                                       unsigned long long address, uint32_t site)
+SIMT_FN_NOINLINE void shpool_trace_put_at(simt_addr area, uint32_t thread, uint32_t what,
+                                          uint32_t bytes, uint32_t usable,
+                                          unsigned long long address, uint32_t site)
 {
-    shpool_trace_fill(shpool_trace_take(area, thread), what, bytes, usable, address, site);
+    shpool_trace_fill(shpool_trace_take_at(area, thread), what, bytes, usable, address, site);
+}
+
+SIMT_FN void shpool_trace_put(shpool_view view, uint32_t what, uint32_t bytes, uint32_t usable,
+                              unsigned long long address, uint32_t site)
+{
+    shpool_trace_put_at(view.area, shpool_trace_thread(view), what, bytes, usable, address, site);
 }
 
 /* Record a request to the pool; user 0: it failed.  If it is spilled, the spill writes the
@@ -153,8 +169,8 @@ SIMT_FN void shpool_trace_malloc(shpool_view view, uint32_t bytes, uint32_t alig
         site = 0;
     }
     what |= (31u - simt_clz(alignment)) << SHPOOL_TRACE_ALIGN_SHIFT;
-    shpool_trace_put(view.area, shpool_trace_thread(view), what, bytes, usable,
-                     (user != 0) ? shpool_trace_place(view, user) : 0u, site);
+    shpool_trace_put(view, what, bytes, usable, (user != 0) ? shpool_trace_place(view, user) : 0u,
+                     site);
 }
 
 /* Record a request that no pool could serve; ptr NULL: it failed. */
@@ -162,8 +178,7 @@ SIMT_FN void shpool_trace_spill(shpool_view view, unsigned long long bytes, uint
                                 const void *ptr, uint32_t usable)
 {
     if (shpool_is_traced(view) != 0) {
-        shpool_trace_put(view.area, shpool_trace_thread(view),
-                         (uint32_t)SHPOOL_TRACE_MALLOC | (uint32_t)SHPOOL_TRACE_GLOBAL |
+        shpool_trace_put(view, (uint32_t)SHPOOL_TRACE_MALLOC | (uint32_t)SHPOOL_TRACE_GLOBAL |
                              ((31u - simt_clz(alignment)) << SHPOOL_TRACE_ALIGN_SHIFT),
                          (bytes < ~0u) ? (uint32_t)bytes : ~0u, usable,
                          (unsigned long long)(size_t)ptr, 0);
@@ -177,7 +192,7 @@ SIMT_FN shpool_trace_record *shpool_trace_free(shpool_view view, unsigned long l
     shpool_trace_record *record = NULL;
 
     if (shpool_is_traced(view) != 0) {
-        record = shpool_trace_take(view.area, shpool_trace_thread(view));
+        record = shpool_trace_take(view);
         shpool_trace_fill(record, (uint32_t)SHPOOL_TRACE_FREE | global, 0, 0, address, site);
     }
     return record;
@@ -195,8 +210,7 @@ SIMT_FN void shpool_trace_refused(shpool_trace_record *record, uint32_t reason)
 SIMT_FN void shpool_trace_mark(shpool_view view, uint32_t mark)
 {
     if (shpool_is_traced(view) != 0) {
-        shpool_trace_put(view.area, shpool_trace_thread(view), (uint32_t)SHPOOL_TRACE_MARK, 0, 0,
-                         mark, 0);
+        shpool_trace_put(view, (uint32_t)SHPOOL_TRACE_MARK, 0, 0, mark, 0);
     }
 }
 
@@ -208,12 +222,11 @@ SIMT_FN void shpool_trace_fini(shpool_view view)
     uint32_t           block = simt_block_rank();
 
     if (shpool_is_traced(view) != 0) {
-        buffer = (char *)(size_t)shpool_area_report(view.area)->trace;
+        buffer = (char *)(size_t)shpool_area_report(view)->trace;
         head   = (shpool_trace_head *)(void *)buffer;
         if ((block < head->blocks) &&
             (simt_global_add32(shpool_trace_cursor(buffer, block), 0) < head->records)) {
-            shpool_trace_put(view.area, shpool_trace_thread(view), (uint32_t)SHPOOL_TRACE_FINI, 0,
-                             0, 0, 0);
+            shpool_trace_put(view, (uint32_t)SHPOOL_TRACE_FINI, 0, 0, 0, 0);
         }
     }
 }

@@ -414,6 +414,12 @@ SIMT_FN uint32_t simt_global_or32(void *p, uint32_t v)
 {
     return __atomic_fetch_or((uint32_t *)p, v, __ATOMIC_ACQUIRE);
 }
+SIMT_FN uint32_t simt_global_cas32(void *p, uint32_t expected, uint32_t desired)
+{
+    (void)__atomic_compare_exchange_n((uint32_t *)p, &expected, desired, 0, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+    return expected;
+}
 SIMT_FN uint32_t simt_global_and32(void *p, uint32_t v)
 {
     return __atomic_fetch_and((uint32_t *)p, v, __ATOMIC_RELEASE);

@@ -401,6 +401,10 @@ SIMT_FN uint32_t simt_global_or32(void *p, uint32_t v)
     asm volatile("atom.acquire.gpu.or.b32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
     return old;
 }
+SIMT_FN uint32_t simt_global_cas32(void *p, uint32_t expected, uint32_t desired)
+{
+    return atomicCAS((unsigned *)p, expected, desired);
+}
 SIMT_FN uint32_t simt_global_and32(void *p, uint32_t v)
 {
     uint32_t old;
