@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A library for LD_PRELOAD: the program's allocation FAIL_AT fails, with FAIL_ON set all later ones
- * do, too.  At the end their number is written to the file FAIL_COUNT.  For tools/faults.sh, and
- * with the GNU C library only. */
+ * do, too.  At the end their number is written to the file FAIL_COUNT.  With FAIL_NAME this is for
+ * a program of that name only, and not for those that it starts.  For tools/faults*.sh, and with
+ * the GNU C library only. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
@@ -15,7 +17,10 @@ static struct {
     atomic_ulong  count;
     unsigned long at; /* 0: none fails */
     int           on;
+    int           off; /* this program is left alone */
 } fail;
+
+extern char *program_invocation_short_name; /* of the GNU C library */
 
 static int fails(void)
 {
@@ -30,11 +35,13 @@ static int fails(void)
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *at = getenv("FAIL_AT");
+    const char *at   = getenv("FAIL_AT");
+    const char *name = getenv("FAIL_NAME");
 
+    fail.off   = (name != NULL) && (strcmp(name, program_invocation_short_name) != 0);
     fail.on    = getenv("FAIL_ON") != NULL;
     fail.count = 0; /* without what other constructors need */
-    fail.at    = (at != NULL) ? strtoul(at, NULL, 10) : 0;
+    fail.at    = ((at != NULL) && !fail.off) ? strtoul(at, NULL, 10) : 0;
 }
 
 __attribute__((destructor)) static void end(void)
@@ -44,7 +51,7 @@ __attribute__((destructor)) static void end(void)
     FILE               *file;
 
     fail.at = 0;
-    file    = (path != NULL) ? fopen(path, "w") : NULL;
+    file    = ((path != NULL) && !fail.off) ? fopen(path, "w") : NULL;
     if (file != NULL) {
         fprintf(file, "%lu\n", count);
         (void)fclose(file);

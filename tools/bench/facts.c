@@ -2,9 +2,11 @@
 /* shpool-bench: where, when and how something was measured.  All commands' results carry it. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/driver.h"
 #include "facts.h"
@@ -34,23 +36,33 @@ static void set_version_and_date(bench_origin *origin)
 
 /* ---- the CPU block executor ---- */
 
-/* The first value of `key : value` in /proc/cpuinfo; empty: none. */
-static void read_processor(const char *key, char *value, size_t bytes)
+/* The start of a file, as a string; "": it cannot be read.  Without stdio, which needs memory: no
+ * fact is lost if there is none. */
+static void read_start(const char *path, char *text, size_t bytes)
 {
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    char  line[256];
+    const int file  = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t   count = (file >= 0) ? read(file, text, bytes - 1) : 0;
 
-    value[0] = '\0';
-    while ((file != NULL) && (value[0] == '\0') && (fgets(line, sizeof(line), file) != NULL)) {
-        const char *colon = strchr(line, ':');
-
-        if ((strncmp(line, key, strlen(key)) == 0) && (colon != NULL)) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(value, bytes, "%.*s", (int)bytes - 1, colon + 1 + strspn(colon + 1, " "));
-        }
+    text[(count > 0) ? count : 0] = '\0';
+    if (file >= 0) {
+        (void)close(file);
     }
-    if (file != NULL) {
-        (void)fclose(file);
+}
+
+/* The first value of `key : value` in the text of /proc/cpuinfo; empty: none. */
+static void find_processor(const char *text, const char *key, char *value, size_t bytes)
+{
+    value[0] = '\0';
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        const char *colon;
+
+        line += (line[0] == '\n');
+        colon = strchr(line, ':');
+        if ((strncmp(line, key, strlen(key)) == 0) && (colon != NULL)) {
+            colon += 1 + strspn(colon + 1, " ");
+            snprintf(value, bytes, "%.*s", (int)strcspn(colon, "\n"), colon);
+            return;
+        }
     }
 }
 
@@ -58,10 +70,12 @@ void bench_origin_cpu(bench_origin *origin, const char *why)
 {
     char model[96];
     char mhz[32];
+    char text[4096];
 
     set_version_and_date(origin);
-    read_processor("model name", model, sizeof(model));
-    read_processor("cpu MHz", mhz, sizeof(mhz));
+    read_start("/proc/cpuinfo", text, sizeof(text)); /* the first processor is in it */
+    find_processor(text, "model name", model, sizeof(model));
+    find_processor(text, "cpu MHz", mhz, sizeof(mhz));
     snprintf(origin->device, sizeof(origin->device), "CPU block executor (%.100s)%s%s", why,
              (model[0] != '\0') ? ", " : "", model);
     snprintf(origin->driver, sizeof(origin->driver), "none");
@@ -74,15 +88,11 @@ void bench_origin_cpu(bench_origin *origin, const char *why)
 /* The first line of a file, without its end; "unknown": there is none. */
 static void first_line(const char *path, char *text, size_t bytes)
 {
-    FILE *file = fopen(path, "r");
-
-    if ((file == NULL) || (fgets(text, (int)bytes, file) == NULL)) {
+    read_start(path, text, bytes);
+    if (text[0] == '\0') {
         snprintf(text, bytes, "unknown");
     }
     text[strcspn(text, "\n")] = '\0';
-    if (file != NULL) {
-        (void)fclose(file);
-    }
 }
 
 shpool_status bench_origin_gpu(bench_origin *origin, int ordinal)

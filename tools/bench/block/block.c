@@ -85,6 +85,7 @@ typedef struct report {
     size_t measured;
     size_t failed;
     size_t unplanned;       /* no such pool */
+    int    incomplete;      /* there was no memory for a row; stderr says so */
 } report;
 
 static int longest_spec(const bench_options *options)
@@ -194,6 +195,10 @@ static int finish(report *out)
         fprintf(stderr, "shpool-bench: %llu checks failed; -s %u does the same operations again\n",
                 out->errors, (unsigned)options->seed);
     }
+    if (out->failed != 0) {
+        fprintf(stderr, "shpool-bench: %zu row%s failed: the results say why\n", out->failed,
+                bench_s(out->failed));
+    }
     if (signal) {
         return 128 + signal;
     }
@@ -202,7 +207,7 @@ static int finish(report *out)
               "exist\n", stderr);
         return 1;
     }
-    return (failed || (out->errors != 0) || (out->failed != 0)) ? 1 : 0;
+    return (failed || (out->errors != 0) || (out->failed != 0) || out->incomplete) ? 1 : 0;
 }
 
 /* Called by a signal that does not wait for the running launch. */
@@ -238,7 +243,7 @@ static void measure(report *out)
         }
         bench_row_summarise(&row);
         if (!take_row(out, &row)) {
-            out->failed++;
+            out->incomplete = 1;
             break;
         }
     }

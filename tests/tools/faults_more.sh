@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# As faults.sh, for commands that measure (figures differ from run to run), link (with a stand-in
+# for nvJitLink, and a plugin), or run others (with a stand-in for nvcc).
+#
+#   CC top_srcdir top_builddir
+#
+# Prints one PASS or FAIL line for each command.  Exit: 0; 1; 77: not the GNU C library.
+# shellcheck disable=SC2154 # work and failed are those of checks.sh, src that of fault_sweep.sh
+set -u
+: "${CC:=cc}" "${top_builddir:=.}" "${top_srcdir:=.}"
+# shellcheck source=tests/build/checks.sh
+. "$top_srcdir/tests/build/checks.sh"
+# shellcheck source=tests/tools/fault_sweep.sh
+. "$top_srcdir/tests/tools/fault_sweep.sh"
+
+# ---- whole runs of the benchmark ----
+run='shpool-bench --device cpu --allocator bitmap -i 2 --repeats 1 --threads 32'
+varying='s/[0-9][-+0-9.e]*/N/g
+s/  */ /g'
+# shellcheck disable=SC2317 # called by sweep
+tells_what() { # a row that could not be measured, or fewer than planned; or nothing is missing
+    grep -q -e '[,"]failed[,"]' -e '"rows": \[\]' "$1" || plain "$1" | cmp -s - "$work/file"
+}
+tells=tells_what
+# shellcheck disable=SC2086 # words
+{
+    sweep '' $run --workload pairs,objects
+    sweep results.csv $run --workload pairs --csv=results.csv
+    if "$build/shpool-info" --json archs >/dev/null 2>&1; then
+        sweep results.json $run --workload pairs --json=results.json
+    fi
+}
+tells=false
+
+# ---- shpool-info link ----
+# shellcheck disable=SC2317 # $fresh
+fresh_cache() { # what the attempt before left: nothing but whole entries
+    for left in "$work/cache"/.[!.]*; do
+        [ ! -e "$left" ] || { echo "FAIL allocation $fail_at: $left is left" && failed=1; }
+    done
+    rm -rf "$work/cache"
+    mkdir -m 700 "$work/cache"
+}
+mkdir "$work/cache" "$work/plugins"
+echo 'a kernel' >"$work/kernel"
+echo "'c', 'o', 'd', 'e'" >"$work/own_fatbin.inc"
+if $CC -O1 -shared -fPIC "$src/tests/tools/stand_in_linker.c" -o "$work/libnvJitLink.so.13" &&
+    $CC -w -shared -fPIC -fvisibility=hidden -DOWN_CUDA=13000 -I"$work" -I"$src/include" \
+        "$src/examples/plugin/own.c" -o "$work/plugins/own.so" && chmod 755 "$work/plugins"; then
+    (
+        LD_LIBRARY_PATH=$work:$LD_LIBRARY_PATH SHPOOL_PLUGIN_PATH=$work/plugins
+        SHPOOL_CACHE_DIR=$work/cache FAIL_NAME=shpool-info fresh=fresh_cache
+        export LD_LIBRARY_PATH SHPOOL_PLUGIN_PATH SHPOOL_CACHE_DIR FAIL_NAME
+        varying='/ ms$/d' # nor which caches had it
+        sweep cubin shpool-info link "$work/kernel" --arch sm_90 --allocator own -o cubin
+        exit $failed
+    ) || failed=1
+else
+    echo "FAIL a stand-in for nvJitLink and a plugin do not compile"
+    failed=1
+fi
+
+# ---- shpool-coalesce nvcc, and lint of a .cu ----
+mkdir -p "$work/toolkit/bin" "$work/toolkit/nvvm/bin" "$work/temporary"
+cat >"$work/toolkit/bin/nvcc" <<'NVCC'
+#!/bin/sh
+for word; do
+    [ "$last" != -o ] || output=$word
+    last=$word
+done
+exec "${CICC_PATH:-$(dirname "$0")/../nvvm/bin}/cicc" in.cu -o "$output"
+NVCC
+cat >"$work/toolkit/nvvm/bin/cicc" <<'CICC'
+#!/bin/sh
+cp "$(dirname "$0")/../../in.ptx" "$3"
+CICC
+chmod +x "$work/toolkit/bin/nvcc" "$work/toolkit/nvvm/bin/cicc"
+cp "$src/tests/coalesce/hand.ptx" "$work/toolkit/in.ptx"
+: >"$work/app.cu"
+TMPDIR=$work/temporary PATH=$work/toolkit/bin:$PATH
+export TMPDIR PATH FAIL_NAME
+
+# sweep_nvcc NAME: allocations of the program NAME: the tool itself, or what nvcc calls as cicc.
+# The PTX is the rewritten one, or nvcc's with a word on why, or there is none.
+sweep_nvcc() {
+    FAIL_NAME=$1 fail_at=0 fail_on=
+    ptx=$work/folder/app.ptx
+    attempt shpool-coalesce nvcc --force -- -ptx -o app.ptx
+    mv "$ptx" "$work/file"
+    count=$(cat "$work/count")
+    while [ "$fail_at" -lt "$count" ]; do
+        fail_at=$((fail_at + 1))
+        attempt shpool-coalesce nvcc --force -- -ptx -o app.ptx
+        status=$?
+        if [ $status = 0 ] && cmp -s "$ptx" "$work/file"; then
+            rm "$ptx"
+        elif [ $status -le 3 ] && [ -s "$work/log" ] &&
+            { [ ! -e "$ptx" ] || cmp -s "$ptx" "$work/toolkit/in.ptx"; }; then
+            rm -f "$ptx"
+        elif [ $status != 127 ]; then
+            echo "FAIL shpool-coalesce nvcc: allocation $fail_at of $count of $FAIL_NAME:" \
+                "exit $status, $(ls "$work/folder") $(head -1 "$work/log")"
+            failed=1
+            rm -f "$ptx"
+            return
+        fi
+    done
+    check "shpool-coalesce nvcc: $count allocations of $FAIL_NAME" is_empty
+}
+sweep_nvcc shpool-coalesce
+sweep_nvcc cicc
+FAIL_NAME=shpool-coalesce
+sweep '' shpool-coalesce lint "$work/app.cu"
+check "no temporary folder is left" test -z "$(ls -A "$work/temporary")"
+exit $failed
