@@ -98,7 +98,8 @@ shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesc
 	tests/coalesce/test_coalesce \
 	tests/coalesce/test_memory tests/coalesce/test_plan tests/coalesce/test_random \
 	tests/coalesce/test_rows tests/coalesce/test_run tests/coalesce/test_warp \
-	tests/device/fuzz_device tests/device/test_buffer_faults tests/device/test_fault_pairs \
+	tests/device/fuzz_device tests/device/test_buffer_faults tests/device/test_call_faults \
+	tests/device/test_fault_pairs \
 	tests/device/test_faults \
 	tests/device/test_model tests/device/test_train \
 	tests/loadstore/test_layout tests/loadstore/test_mgpu \

@@ -12,6 +12,7 @@ noinst_HEADERS += \
 	tests/device/fake_driver.h \
 	tests/device/runtime_fake.h \
 	tests/device/fake_state.h \
+	tests/device/host_memory.h \
 	tests/device/page_arrays.h \
 	tests/device/share_trial.h \
 	tests/device/trial.h
@@ -23,6 +24,7 @@ shpool_cmocka_tests += \
 	tests/device/test_buffer \
 	tests/device/test_buffer_copies \
 	tests/device/test_buffer_faults \
+	tests/device/test_call_faults \
 	tests/device/test_context \
 	tests/device/test_devices \
 	tests/device/test_end \
@@ -66,5 +68,7 @@ endif
 tests_device_test_fault_pairs_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
 tests_device_test_buffer_faults_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+tests_device_test_call_faults_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 endif

@@ -5,62 +5,14 @@
 #include "buffer_trial.h"
 
 #include <stdlib.h>
-#include "fake_state.h"
+
+#include "host_memory.h"
 
 #define COUNT 5000u
-
-/* ---- host memory that fails ---- */
-
-static unsigned long host_fail_at; /* 0: none does */
-static unsigned long host_count;
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *ptr, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *ptr, size_t bytes);
-
-/* 1: this one is to fail.  The fake driver's own, made with its lock held, never do. */
-static int host_fails(void)
-{
-    if ((host_fail_at == 0) || (pthread_mutex_trylock(&fake_lock) != 0)) {
-        return 0;
-    }
-    (void)pthread_mutex_unlock(&fake_lock);
-    return ++host_count == host_fail_at;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return host_fails() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return host_fails() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *ptr, size_t bytes)
-{
-    return host_fails() ? NULL : __real_realloc(ptr, bytes);
-}
 
 /* ---- a program ---- */
 
 static unsigned refused; /* calls that failed */
-static unsigned lost;    /* objects that the library reports as lost */
-
-static void receive(shpool_level level, const char *text, void *user)
-{
-    unsigned count = 0;
-
-    (void)level;
-    (void)user;
-    if (sscanf(text, "lost until the process ends, on device 0: %u ", &count) == 1) {
-        lost += count;
-    }
-}
 
 /* Whether a call succeeded. */
 static int fine(shpool_status status)
@@ -152,21 +104,13 @@ static void live(FILE *file)
 /* Whether a call of the driver failed. */
 static int run(FILE *file, const char *what, unsigned long n)
 {
-    fake_held held;
-    int       failed;
+    int failed;
 
     lost    = 0;
     refused = 0;
     live(file);
-    host_fail_at = 0;
     failed = fake_failed();
-    held = fake_stop();
-    if ((held.allocations + held.streams + held.events + held.host_allocations + held.ranges >
-         lost) || (fake_first_violation()[0] != '\0')) {
-        fail_msg("%s %lu: %u allocations, %u streams, %u events, %u of the host, %u ranges are "
-                 "held, %u were said; %s", what, n, held.allocations, held.streams, held.events,
-                 held.host_allocations, held.ranges, lost, fake_first_violation());
-    }
+    stop_and_compare(what, n);
     return failed;
 }
 
@@ -215,7 +159,7 @@ static void test_every_allocation_fails_in_turn(void **state)
 static int set_up(void **state)
 {
     (void)clear_environment(state);
-    shpool_set_message_handler(receive, NULL);
+    shpool_set_message_handler(receive_lost, NULL);
     return 0;
 }
 
