@@ -269,7 +269,7 @@ struct record { int word[6]; };
 __global__ void copy(record *to, const record *from) { to[threadIdx.x] = from[threadIdx.x]; }
 END
 device none "$work/small.cu" "$work/small.ll" &&
-    "$CC" -std=c11 -O1 -D_GNU_SOURCE -I"$src" -I"$src/include" -rdynamic \
+    $CC -std=c11 -O1 -D_GNU_SOURCE -I"$src" -I"$src/include" -rdynamic \
     "$src/tests/coalesce/llvm_memory.c" -o "$work/memory" -ldl &&
     "$work/memory" "$llvm_library" "$plugin" "$work/small.ll"
 result $? "each allocation of the lint fails once"

@@ -4,191 +4,11 @@
  * or reports it, leaves nothing half done, does not leak memory or files, and works again.
  */
 #include "cache_trial.h"
+#include "memory_trial.h"
 #include "plugin_trial.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <shpool/executor.h>
-
-#define MOST_LIVE 512u /* pointers of the library at a time */
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *ptr, size_t bytes);
-char *__real_strdup(const char *text);
-FILE *__real_fdopen(int file, const char *mode);
-DIR *__real_fdopendir(int file);
-int __real_scandir(const char *folder, struct dirent ***names_p,
-                   int (*choose)(const struct dirent *),
-                   int (*compare)(const struct dirent **, const struct dirent **));
-void __real_free(void *ptr);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *ptr, size_t bytes);
-char *__wrap_strdup(const char *text);
-FILE *__wrap_fdopen(int file, const char *mode);
-DIR *__wrap_fdopendir(int file);
-int __wrap_scandir(const char *folder, struct dirent ***names_p,
-                   int (*choose)(const struct dirent *),
-                   int (*compare)(const struct dirent **, const struct dirent **));
-void __wrap_free(void *ptr);
-
-static struct {
-    unsigned fail_at; /* 0: none fails */
-    unsigned count;   /* allocations so far */
-    int on;           /* those after it fail, too */
-    const void *live[MOST_LIVE];
-} memory;
-
-/* 1: this one fails. */
-static int fails(void)
-{
-    if ((memory.fail_at == 0) || (++memory.count < memory.fail_at) ||
-        (!memory.on && (memory.count > memory.fail_at))) {
-        return 0;
-    }
-    errno = ENOMEM;
-    return 1;
-}
-
-static void forget(const void *ptr)
-{
-    for (size_t i = 0; (ptr != NULL) && (i < MOST_LIVE); i++) {
-        if (memory.live[i] == ptr) {
-            memory.live[i] = NULL;
-            return;
-        }
-    }
-}
-
-static void *note(void *ptr)
-{
-    size_t i = 0;
-
-    while ((i < MOST_LIVE) && (memory.live[i] != NULL)) {
-        i++;
-    }
-    assert_true(i < MOST_LIVE);
-    memory.live[i] = ptr;
-    return ptr;
-}
-
-static unsigned count_live(void)
-{
-    unsigned count = 0;
-
-    for (size_t i = 0; i < MOST_LIVE; i++) {
-        count += memory.live[i] != NULL;
-    }
-    return count;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return fails() ? NULL : note(__real_malloc(bytes));
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return fails() ? NULL : note(__real_calloc(count, bytes));
-}
-
-void *__wrap_realloc(void *ptr, size_t bytes)
-{
-    if (fails()) {
-        return NULL;
-    }
-    forget(ptr);
-    return note(__real_realloc(ptr, bytes));
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails() ? NULL : note(__real_strdup(text));
-}
-
-FILE *__wrap_fdopen(int file, const char *mode)
-{
-    return fails() ? NULL : __real_fdopen(file, mode);
-}
-
-DIR *__wrap_fdopendir(int file)
-{
-    return fails() ? NULL : __real_fdopendir(file);
-}
-
-int __wrap_scandir(const char *path, struct dirent ***names_p,
-                   int (*choose)(const struct dirent *),
-                   int (*compare)(const struct dirent **, const struct dirent **))
-{
-    return fails() ? -1 : __real_scandir(path, names_p, choose, compare);
-}
-
-void __wrap_free(void *ptr)
-{
-    forget(ptr);
-    __real_free(ptr);
-}
-
-static unsigned count_open_files(void)
-{
-    unsigned count = 0;
-
-    for (int file = 0; file < 256; file++) {
-        count += fcntl(file, F_GETFD) >= 0;
-    }
-    return count;
-}
-
-/* A call with its checks, and a function that restores the state before. */
-typedef struct scene {
-    void (*act)(void);
-    void (*reset)(void);
-} scene;
-
-static unsigned sweep_one(const scene *played, int on)
-{
-    unsigned runs = 0;
-
-    memory.on = on;
-    do {
-        unsigned files = count_open_files();
-
-        played->reset();
-        memset(memory.live, 0, sizeof(memory.live));
-        memory.count = 0;
-        memory.fail_at = ++runs;
-        played->act();
-        memory.fail_at = 0;
-        played->reset();
-        if ((count_live() != 0) || (count_open_files() != files)) {
-            fail_msg("allocation %u: %u pointers and %d files are lost", runs, count_live(),
-                     (int)count_open_files() - (int)files);
-        }
-        assert_in_range(runs, 1, 200);
-    } while (memory.count >= runs);
-    return runs - 1;
-}
-
-/* Let each allocation of `act` fail in turn; it has at least `expected` of them. */
-static void sweep(void (*act)(void), void (*reset)(void), unsigned expected)
-{
-    const scene played = { act, reset };
-
-    assert_in_range(sweep_one(&played, 0), expected, 200);
-    (void)sweep_one(&played, 1);
-    memory.fail_at = 0;
-}
-
-/* The same call without failures. */
-static void in_peace(void (*call)(void))
-{
-    const unsigned fail_at = memory.fail_at;
-
-    memory.fail_at = 0;
-    call();
-    memory.fail_at = fail_at;
-}
 
 /* ---- the detail of a failure, in a thread that has had none ---- */
 
@@ -381,6 +201,31 @@ static void test_plugins(void **state)
     sweep(find_while_it_fails, shpool_registry_reset, 3);
 }
 
+/* An allocator of the program's own, before plugins have been looked for. */
+static void register_while_it_fails(void)
+{
+    static shpool_allocator own;
+    const shpool_allocator *found;
+
+    own = fake_allocator("trial_own", SHPOOL_SCOPE_BLOCK, 0);
+    if (shpool_register(&own) != SHPOOL_OK) {
+        assert_true(memory.count >= memory.fail_at);
+        memory.fail_at = 0;
+        assert_int_equal(shpool_register(&own), SHPOOL_OK);
+    }
+    in_peace(find_a);
+    assert_int_equal(shpool_allocator_find("trial_own", &found), SHPOOL_OK);
+    assert_ptr_equal(found, &own);
+}
+
+static void test_registrations(void **state)
+{
+    (void)state;
+    trial_compile("a.so", "trial_a", "");
+    trial_use(trial_folder);
+    sweep(register_while_it_fails, shpool_registry_reset, 3);
+}
+
 /* ---- messages that wait until a lock is left ---- */
 
 static unsigned heard;
@@ -433,6 +278,7 @@ int main(void)
         TEST(pools, set_up, tear_down),
         TEST(messages_are_lost_alone, set_up, tear_down),
         TEST(plugins, trial_set_up, trial_tear_down),
+        TEST(registrations, trial_set_up, trial_tear_down),
 #undef TEST
     };
 

@@ -8,6 +8,7 @@
 
 #include "lib/cache.h"
 #include "made_cubin.h"
+#include "memory_trial.h"
 
 #define ROW_BYTES 1024u
 #define KIND_CODE 2u
@@ -139,6 +140,45 @@ static shpool_status relink(const made_row *row, const char *spec)
         assert_int_equal(bytes, 0);
     }
     return status;
+}
+
+/* ---- memory that runs out ---- */
+
+static void relink_with_little(void)
+{
+    static made_row row;
+    static shpool_pool pool;
+    void *made = (void *)1;
+    size_t bytes = 1;
+    shpool_status status;
+
+    if (pool.abi == 0) {
+        row = row_of(KIND_CODE);
+        pool = pool_of("r_lto");
+    }
+    for (unsigned i = 0; i < 2; i++) { /* the second one comes from memory, or is joined again */
+        status = shpool_relink(row.data, row.bytes, &pool, 90, &made, &bytes);
+        if (status == SHPOOL_OK) {
+            assert_int_equal(bytes, cubin.bytes);
+            assert_memory_equal(made, cubin.data, bytes);
+            free(made);
+        } else {
+            assert_true((status == SHPOOL_ERR_NO_MEMORY) || (status == SHPOOL_ERR_LINK));
+            assert_true(memory.count >= memory.fail_at);
+            assert_null(made);
+            assert_int_equal(bytes, 0);
+        }
+    }
+}
+
+static void test_memory_that_runs_out(void **state)
+{
+    const shpool_allocator *found;
+
+    (void)state;
+    relink_with_little(); /* the row and the pool are made */
+    assert_int_equal(shpool_allocator_find(NULL, &found), SHPOOL_ERR_INVALID); /* and the detail */
+    sweep(relink_with_little, shpool_memory_clear, 6);
 }
 
 /* How often the linker got the words. */
@@ -428,6 +468,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_table, set_up),
+        cmocka_unit_test_setup(test_memory_that_runs_out, set_up),
         cmocka_unit_test_setup(test_options, set_up),
         cmocka_unit_test_setup(test_parts, set_up),
         cmocka_unit_test_setup(test_inlined, set_up),
