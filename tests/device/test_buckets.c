@@ -237,6 +237,65 @@ static void test_what_is_lost_is_said(void **state)
     assert_int_equal(100 * MIB, fake_stop().bytes);
 }
 
+/* ---- what a walk sees ---- */
+
+static struct {
+    unsigned count[SHPOOL_DEVICE_PENDING + 1]; /* by state */
+    unsigned most;                             /* stop after so many */
+    uint64_t bytes;
+    const void *live;
+} seen;
+
+static int see(const shpool_device_block *block, void *user)
+{
+    (void)user;
+    seen.count[block->state]++;
+    seen.bytes += block->bytes;
+    seen.live = (block->state == SHPOOL_DEVICE_LIVE) ? block->ptr : seen.live;
+    return (seen.most != 0) && (--seen.most == 0);
+}
+
+static void test_a_walk_sees_live_idle_and_pending(void **state)
+{
+    shpool_device_stats stats;
+    shpool_stream stream;
+    void *idle;
+    void *pending;
+    void *live;
+
+    (void)state;
+    begin("buckets");
+    stream  = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    idle    = get(allocator, 5000, NULL);
+    pending = get(allocator, 3 * MIB, stream);
+    live    = get(allocator, 300, NULL);
+    put(allocator, idle, NULL);
+    fake_finish_all();
+    fake_work(stream, pending, 3 * MIB);
+    put(allocator, pending, stream);
+    memset(&seen, 0, sizeof(seen));
+    assert_ok(shpool_device_walk(allocator, see, NULL));
+    assert_int_equal(1, seen.count[SHPOOL_DEVICE_LIVE]);
+    assert_int_equal(2, seen.count[SHPOOL_DEVICE_IDLE] + seen.count[SHPOOL_DEVICE_PENDING]);
+    assert_ptr_equal(live, seen.live);
+    stats = stats_of(allocator);
+    assert_int_equal(stats.driver_bytes, seen.bytes);
+    for (unsigned most = 1; most <= 2; most++) {
+        memset(&seen, 0, sizeof(seen));
+        seen.most = most;
+        assert_ok(shpool_device_walk(allocator, see, NULL));
+        assert_int_equal(most, seen.count[SHPOOL_DEVICE_LIVE] + seen.count[SHPOOL_DEVICE_IDLE] +
+                                   seen.count[SHPOOL_DEVICE_PENDING]);
+    }
+    assert_ok(shpool_device_trim(allocator, 0));
+    assert_true(stats_of(allocator).driver_bytes_peak >= stats.driver_bytes);
+    assert_ok(shpool_device_reset_peak(allocator));
+    stats = stats_of(allocator);
+    assert_int_equal(stats.driver_bytes, stats.driver_bytes_peak);
+    put(allocator, live, NULL);
+    end();
+}
+
 int main(void)
 {
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
@@ -253,6 +312,7 @@ int main(void)
         TEST(test_many_frees_do_not_turn_the_order_round),
         TEST(test_a_refused_block_is_not_lost),
         TEST(test_what_is_lost_is_said),
+        TEST(test_a_walk_sees_live_idle_and_pending),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

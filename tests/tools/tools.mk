@@ -3,7 +3,7 @@ noinst_HEADERS += tests/tools/trace_text.h
 EXTRA_DIST += tests/tools/fail_malloc.c tests/tools/fault_sweep.sh tests/tools/stand_in_driver.c \
 	tests/tools/stand_in_linker.c
 shpool_test_scripts += tests/tools/bench.sh tests/tools/devices.sh tests/tools/faults.sh \
-	tests/tools/faults_more.sh tests/tools/output.sh tests/tools/plot.sh \
+	tests/tools/faults_more.sh tests/tools/info.sh tests/tools/output.sh tests/tools/plot.sh \
 	tests/tools/tools.sh tests/tools/trace.sh
 if HAVE_CMOCKA
 shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_bench_memory \
