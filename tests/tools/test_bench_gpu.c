@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <unistd.h>
 
+#include "colliding.h"
 #include "tests/device/fake_driver.h"
 #include "tools/bench/gpu.h"
 #include "tools/bench/json.h"
@@ -268,7 +269,7 @@ static void test_memory_measures_an_allocator_once(void **state)
 
 #define LOG "test_bench_gpu.log"
 
-/* Replay `count` allocations of 512 bytes, at addresses whose low 48 bits are equal. */
+/* Replay `count` allocations of 512 bytes, at addresses that are made to collide. */
 static void replay_log(void *of, unsigned count)
 {
     FILE *file = fopen(LOG, "w");
@@ -278,7 +279,7 @@ static void replay_log(void *of, unsigned count)
     assert_non_null(file);
     fputs("Thread,Time,Action,Pointer,Size,Stream\n", file);
     for (unsigned i = 1; i <= count; i++) {
-        fprintf(file, "1,0,allocate,0x%llx,512,0x0\n", (unsigned long long)i << 48);
+        fprintf(file, "1,0,allocate,0x%llx,512,0x0\n", colliding_place(i, 0));
     }
     assert_int_equal(fclose(file), 0);
     assert_int_equal(run(bench_memory, "--allocator bins --replay " LOG), 0);

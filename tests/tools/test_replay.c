@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading traces, and replaying them. */
 #include "tests/growth.h"
+#include "colliding.h"
 #include "trace_text.h"
 
 #include "tools/bench/trace/replay.h"
@@ -387,16 +388,17 @@ static void test_marks_are_found_at_once(void **state)
     assert_linear(read_marks, *state, MANY);
 }
 
+/* Their kind in the table is GLOBAL, 1. */
 static void read_places(void *of, unsigned records)
 {
     FILE *file = begin_long(of, records);
     trace_file trace;
 
-    for (unsigned long long i = 1; i <= records / 2; i++) {
-        fprintf(file, "m 0 g0x%llx 8 16 16 0\n", i << 48);
+    for (uint32_t i = 1; i <= records / 2; i++) {
+        fprintf(file, "m 0 g0x%llx 8 16 16 0\n", colliding_place(i, 1));
     }
-    for (unsigned long long i = 1; i <= records / 2; i++) {
-        fprintf(file, "f 0 g0x%llx 0 0\n", i << 48);
+    for (uint32_t i = 1; i <= records / 2; i++) {
+        fprintf(file, "f 0 g0x%llx 0 0\n", colliding_place(i, 1));
     }
     read_long(of, file, &trace);
     assert_int_equal(trace.lives[0].refused, 0);

@@ -14,7 +14,8 @@ struct bench_place {
     uint32_t number; /* BENCH_NOWHERE: the slot is empty */
 };
 
-/* Every bit of the key changes half of the bits (the finalizer of MurmurHash3). */
+/* Every bit of the key changes half of the bits (the finalizer of MurmurHash3).  It has an inverse
+ * (tests/tools/colliding.h): only the seed keeps a file from choosing places that collide. */
 static uint64_t mix(uint64_t key)
 {
     key = (key ^ (key >> 33)) * 0xff51afd7ed558ccdull;
