@@ -53,7 +53,7 @@ kernel() {
             if (kind == "definitions") print "add.s64 %rd3, %rd3, %rd5; add.s64 %rd5, %rd5, %rd3;" \
                 "ld.global.u32 %r5, [%rd3]; @%p1 bra $L" i "; $L" i ":"
             if (kind == "places")
-                print ".loc " 1 + i % 2 * i " " i + 1 " 2\nst.global.u32 [%rd3], 1; bar.sync 0;"
+                print ".loc " 1 + i % 2 * i " " 4 * i + 1 " 2\nst.global.u32 [%rd3], 1; bar.sync 0;"
         }
         for (i = n - 1; i >= 0 && kind == "nested"; i--) print "st.global.u32 [%rd3], 1; $L" i ":"
         for (i = 0; i < n && kind == "copies"; i++)
@@ -90,9 +90,10 @@ step bases 15000 rewrite -f -o rewritten.ptx
 step odd 20000 rewrite -f -o rewritten.ptx
 step copies 20000 rewrite -f -o rewritten.ptx
 step definitions 5500 rewrite -f -o rewritten.ptx
-# long lines: reading them again for each finding must take longer than all the rest
+# long sources: reading them again, or looking for a line from their start, for each finding must
+# take longer than all the rest
 for count in $((20000 / 8 * percent / 100)) $((20000 * percent / 100)); do
-    seq -f %0100.0f $count >"$work/lines$count.cu"
+    seq -f %025.0f $((4 * count)) >"$work/lines$count.cu"
 done
 step places 20000 lint -c always
 check "excerpts" test "$(grep -c ' | [0-9]' "$work/found")" -gt $((9000 * percent / 100))
