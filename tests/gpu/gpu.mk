@@ -25,6 +25,7 @@ EXTRA_DIST += \
 	tests/gpu/cluster.cu \
 	tests/gpu/conformance.cu \
 	tests/gpu/cxx.cu \
+	tests/gpu/damage.cu \
 	tests/gpu/decode.py \
 	tests/gpu/device.cu \
 	tests/gpu/groups.cu \
@@ -62,6 +63,7 @@ shpool_gpu_tests = \
 	tests/gpu/cluster \
 	tests/gpu/conformance \
 	tests/gpu/cxx \
+	tests/gpu/damage \
 	tests/gpu/device \
 	tests/gpu/groups \
 	tests/gpu/layout \
