@@ -69,6 +69,7 @@ tests_device_test_fault_pairs_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
 tests_device_test_buffer_faults_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+tests_device_test_plugin_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing_memory)
 tests_device_test_call_faults_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 endif

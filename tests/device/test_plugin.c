@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared objects with device allocators, compiled here and now: shpool_device_load(). */
+#include "tests/lib/memory_trial.h"
 #include "tests/lib/plugin_trial.h"
 
 #include "base_trial.h"
@@ -138,6 +139,39 @@ static void test_fifo_is_refused(void **state)
     alarm(0);
 }
 
+/* ---- memory that runs out ---- */
+
+static void forget_all(void)
+{
+    (void)fake_stop();
+    fake_start(2, 1024 * MIB);
+}
+
+static void load_with_little(void)
+{
+    const size_t before = provider_count();
+    const shpool_device_provider *found;
+
+    if (load("good.so") == SHPOOL_OK) {
+        assert_int_equal(before + 2, provider_count());
+    } else { /* all of it or nothing, and the next time it works */
+        assert_true(memory.count >= memory.fail_at);
+        assert_int_equal(before, provider_count());
+        memory.fail_at = 0;
+        assert_ok(load("good.so"));
+    }
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_provider_find("nobody", &found));
+    assert_null(found);
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_register(NULL));
+}
+
+static void test_memory_that_runs_out(void **state)
+{
+    (void)state;
+    compile("good.so", "");
+    sweep(load_with_little, forget_all, 0);
+}
+
 static int set_up(void **state)
 {
     int result = trial_set_up(state);
@@ -160,6 +194,7 @@ int main(void)
         TEST(test_a_plugin_s_layer_stands_on_what_is_built_in),
         TEST(test_plugins_that_do_not_fit_are_refused_as_a_whole),
         TEST(test_fifo_is_refused),
+        TEST(test_memory_that_runs_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

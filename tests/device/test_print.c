@@ -161,6 +161,29 @@ static void test_a_function_of_the_callers_formats_any_type(void **state)
     free(text);
 }
 
+/* A file with room for n bytes, for each n below what the array needs. */
+static void test_a_write_that_fails_anywhere_is_an_error(void **state)
+{
+    const int32_t data[] = { 1, -2, 3, 400000, 5 };
+    char *text = printed(SHPOOL_TYPE_I32, data, 5, "%4d", 2);
+    const size_t bytes = strlen(text);
+    char room[256];
+
+    (void)state;
+    assert_in_range(bytes, 40, sizeof(room) - 2);
+    for (size_t n = 1; n <= bytes + 1; n++) {
+        FILE *file = fmemopen(room, n, "w");
+        shpool_status status;
+
+        assert_non_null(file);
+        assert_int_equal(setvbuf(file, NULL, _IONBF, 0), 0);
+        status = shpool_array_print(file, SHPOOL_TYPE_I32, data, 5, "%4d", 2);
+        assert_int_equal(status, (n < bytes) ? SHPOOL_ERR_SYSTEM : SHPOOL_OK);
+        (void)fclose(file);
+    }
+    free(text);
+}
+
 static void test_one_element_as_text(void **state)
 {
     const int16_t value = -300;
@@ -189,6 +212,7 @@ int main(void)
         cmocka_unit_test(test_rows_need_a_column_and_a_file),
         cmocka_unit_test(test_a_file_that_takes_nothing_is_an_error),
         cmocka_unit_test(test_a_function_of_the_callers_formats_any_type),
+        cmocka_unit_test(test_a_write_that_fails_anywhere_is_an_error),
         cmocka_unit_test(test_one_element_as_text),
     };
 

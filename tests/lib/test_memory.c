@@ -201,6 +201,37 @@ static void test_plugins(void **state)
     sweep(find_while_it_fails, shpool_registry_reset, 3);
 }
 
+/* The other calls that look for plugins first. */
+static void ask_while_it_fails(void)
+{
+    const shpool_blob *blobs[2] = { NULL, NULL };
+    shpool_pool pool = { .name = "trial_a" };
+    shpool_report_data report = { .abi = SHPOOL_ABI };
+    shpool_advice advice;
+    shpool_arch arch;
+
+    assert_int_equal(shpool_arch_find("90", &arch), SHPOOL_OK);
+    if (shpool_allocator_count() == trial_builtins) {
+        assert_true(memory.count >= memory.fail_at);
+    }
+    (void)shpool_allocator_get(trial_builtins);
+    shpool_registry_reset();
+    (void)shpool_link_code("trial_a", 90, &blobs[0], &blobs[1]); /* it has none */
+    assert_null(blobs[0]);
+    shpool_registry_reset();
+    (void)shpool_advise(&pool, &report, &arch, 0, &advice);
+    in_peace(find_a);
+    assert_int_equal(shpool_allocator_count(), trial_builtins + 1);
+}
+
+static void test_questions_about_plugins(void **state)
+{
+    (void)state;
+    trial_compile("a.so", "trial_a", "");
+    trial_use(trial_folder);
+    sweep(ask_while_it_fails, shpool_registry_reset, 6);
+}
+
 /* An allocator of the program's own, before plugins have been looked for. */
 static void register_while_it_fails(void)
 {
@@ -278,6 +309,7 @@ int main(void)
         TEST(pools, set_up, tear_down),
         TEST(messages_are_lost_alone, set_up, tear_down),
         TEST(plugins, trial_set_up, trial_tear_down),
+        TEST(questions_about_plugins, trial_set_up, trial_tear_down),
         TEST(registrations, trial_set_up, trial_tear_down),
 #undef TEST
     };
