@@ -76,7 +76,8 @@ cat >"$work/toolkit/nvvm/bin/cicc" <<'CICC'
 cp "$(dirname "$0")/../../in.ptx" "$3"
 CICC
 chmod +x "$work/toolkit/bin/nvcc" "$work/toolkit/nvvm/bin/cicc"
-cp "$src/tests/coalesce/hand.ptx" "$work/toolkit/in.ptx"
+input=$src/tests/coalesce/hand.ptx
+cp "$input" "$work/toolkit/in.ptx"
 : >"$work/app.cu"
 TMPDIR=$work/temporary PATH=$work/toolkit/bin:$PATH
 export TMPDIR PATH FAIL_NAME
@@ -113,4 +114,48 @@ sweep_nvcc cicc
 FAIL_NAME=shpool-coalesce
 sweep '' shpool-coalesce lint "$work/app.cu"
 check "no temporary folder is left" test -z "$(ls -A "$work/temporary")"
+
+# ---- files that cannot grow beyond some size ----
+
+# sweep_writes FILE COMMAND...: for each limit below its size, in blocks of 512 bytes, the command
+# fails and says why, and the old FILE stays
+sweep_writes() {
+    file=$1
+    shift
+    (cd "$work/folder" && PATH=$build:$PATH && "$@" >../out 2>../log)
+    blocks=$(($(wc -c <"$work/folder/$file") / 512))
+    limit=0
+    while [ "$limit" -le "$blocks" ]; do
+        echo old >"$work/folder/$file"
+        # the limit's unit is 512 bytes in this shell's ulimit, or 1,024 in others
+        {
+            (cd "$work/folder" && PATH=$build:$PATH && trap '' XFSZ &&
+                ulimit -f $((limit / unit)) && exec "$@" 2>&1 >/dev/null)
+            echo $? >"$work/status"
+        } | cat >"$work/log" # of which the size is not limited
+        status=$(cat "$work/status")
+        if [ "$status" = 0 ] || [ "$status" -gt 3 ] || ! [ -s "$work/log" ] ||
+            [ "$(cat "$work/folder/$file")" != old ] ||
+            [ "$(ls -A "$work/folder")" != "$file" ]; then
+            break
+        fi
+        limit=$((limit + unit))
+    done
+    rm -f "$work/folder/"*
+    check "$*: a write fails at each of $((blocks + 1)) blocks, stopped at $limit" \
+        test "$limit" -gt "$blocks"
+}
+unit=1
+(trap '' XFSZ && ulimit -f 1 && head -c 1024 /dev/zero >"$work/large") 2>/dev/null && unit=2
+unset FAIL_NAME
+sweep_writes out.ptx shpool-coalesce rewrite --force "$input" -o out.ptx
+sweep_writes out.txt shpool-coalesce lint "$input" -o out.txt
+sweep_writes out.sarif shpool-coalesce lint --sarif "$input" -o out.sarif
+# shellcheck disable=SC2086 # words
+{
+    sweep_writes out.csv $run --workload pairs,mixed --csv=out.csv
+    if "$build/shpool-info" --json archs >/dev/null 2>&1; then
+        sweep_writes out.json $run --workload pairs,mixed --json=out.json
+    fi
+}
 exit $failed
