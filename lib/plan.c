@@ -124,7 +124,7 @@ static shpool_status plan_spill(const shpool_config *want, shpool_pool *pool)
 }
 
 /* Bytes of the area before the pools: counters (with check=1 twice), and two bits for each granule
- * of a slot. */
+ * of a slot, which lie where they lie with check=1. */
 static uint32_t area_bytes(const shpool_config *want, const shpool_pool *pool)
 {
     uint32_t granules = pool->spill_bytes >> pool->spill_shift;
@@ -133,9 +133,9 @@ static uint32_t area_bytes(const shpool_config *want, const shpool_pool *pool)
         (want->spill == SHPOOL_SPILL_FAIL)) {
         return 0;
     }
-    return round_up((((want->flags & SHPOOL_FLAG_CHECK) != 0) ? SHPOOL_AREA_CHECKED
-                                                              : SHPOOL_AREA_BYTES) +
-                    8 * ((granules + 31) / 32), want->alignment);
+    return round_up((((want->flags & SHPOOL_FLAG_CHECK) != 0) || (granules != 0)
+                         ? SHPOOL_AREA_CHECKED : SHPOOL_AREA_BYTES) + 8 * ((granules + 31) / 32),
+                    want->alignment);
 }
 
 /* Everything that does not depend on bytes. */

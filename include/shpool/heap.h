@@ -94,11 +94,11 @@ SIMT_FN void shpool_note_empty(const shpool_pool *pool, const void *base, shpool
     (void)simt_global_add32(&report->empty, 1);
 }
 
-/* Reset the statistics area, shpool_area_front() bytes after the block's base.  Called by one
- * thread of the block. */
+/* Reset the statistics area, SHPOOL_AREA_FRONT bytes after the block's base.  Called by one thread
+ * of the block. */
 SIMT_FN void shpool_area_init(const shpool_pool *pool, simt_addr area)
 {
-    const simt_addr start = area - shpool_area_front(pool->flags);
+    const simt_addr start = area - SHPOOL_AREA_FRONT;
     uint32_t        i;
 
     SIMT_ROLLED
@@ -114,7 +114,7 @@ SIMT_FN void shpool_area_init(const shpool_pool *pool, simt_addr area)
     if ((pool->flags & SHPOOL_FLAG_CHECK) != 0) {
         SIMT_ROLLED
         for (i = 0; i < SHPOOL_AREA_BYTES; i += 4u) {
-            simt_store32(start + i, ~simt_load32(start + SHPOOL_AREA_SHADOW + i));
+            simt_store32(start + SHPOOL_AREA_SHADOW + i, ~simt_load32(start + i));
         }
         simt_store64(area + SHPOOL_AREA_COPY, (unsigned long long)(size_t)pool->report);
         simt_store32(area + SHPOOL_AREA_SEAL + 4u, ~0u); /* no bit is set in the maps */
@@ -193,7 +193,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
     SHPOOL_BARRIER(pool->flags); /* other threads may still use a pool that was here before */
     if (status == SHPOOL_OK) {
         if (SHPOOL_HAS_AREA && (pool->area_bytes != 0) && (simt_thread_rank() == 0)) {
-            shpool_area_init(pool, start + shpool_area_front(pool->flags));
+            shpool_area_init(pool, start + SHPOOL_AREA_FRONT);
         }
     } else if ((pool->abi == SHPOOL_ABI) && (pool->report != NULL) && (simt_thread_rank() == 0)) {
         shpool_note_empty(pool, base, status);
@@ -202,8 +202,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
      * from the kernel's parameters when needed, and take no registers in between. */
     heap = shpool_init_pools(pool, start + pool->area_bytes, fits ? pool->pool_bytes : 0u,
                              fits ? pool->word[0] : 0u, fits ? pool->word[1] : 0u,
-                             (fits && (pool->area_bytes != 0))
-                                 ? start + shpool_area_front(pool->flags) : 0u);
+                             (fits && (pool->area_bytes != 0)) ? start + SHPOOL_AREA_FRONT : 0u);
     if (!fits) {
         heap.view.flags &= (uint32_t)SHPOOL_FLAG_NAMED;
     }

@@ -208,20 +208,19 @@ static uint32_t named(uint32_t word)
         return SHPOOL_AREA_CHECKED; /* the maps have one checksum */
     }
     if (word >= SHPOOL_AREA_SHADOW) {
-        return word;
+        return word - SHPOOL_AREA_SHADOW;
     }
-    return (word < SHPOOL_AREA_BYTES) ? word + SHPOOL_AREA_SHADOW
-                                      : word - word % 8u; /* the copy, the checksum */
+    return (word < SHPOOL_AREA_BYTES) ? word : word - word % 8u; /* the copy, the checksum */
 }
 
 /* Whether a spill looks at it; the other words wait for fini. */
 static int spill_needs(uint32_t word)
 {
-    const uint32_t words = SHPOOL_AREA_SHADOW + SHPOOL_AREA_FRONT;
+    const uint32_t at = named(word); /* from the area's start */
 
-    return (named(word) == words + SHPOOL_AREA_SEAL) ||
-           (word == words + (uint32_t)SHPOOL_AREA_SPILL_LOCK) ||
-           (named(word) >= words + (uint32_t)SHPOOL_AREA_SLOT);
+    return (at == SHPOOL_AREA_FRONT + SHPOOL_AREA_SEAL) || (at == SHPOOL_AREA_CHECKED) ||
+           (word == SHPOOL_AREA_FRONT + (uint32_t)SHPOOL_AREA_SPILL_LOCK) ||
+           ((at >= SHPOOL_AREA_FRONT + (uint32_t)SHPOOL_AREA_SLOT) && (at < SHPOOL_AREA_BYTES));
 }
 
 /* One word of the area changes; each thread has spilled before, and spills afterwards. */

@@ -59,7 +59,7 @@ static void realloc_kernel(void *arg)
     heap.view.word[1] = p->pool.word[1];
     heap.view.flags   = p->pool.flags | SHPOOL_FLAG_LEADER;
     if (p->pool.area_bytes != 0) {
-        heap.view.area = simt_dynamic_base() + shpool_area_front(p->pool.flags);
+        heap.view.area = simt_dynamic_base() + SHPOOL_AREA_FRONT;
         shpool_area_init(&p->pool, heap.view.area);
     }
     table->init(heap.view, 0, 1);
@@ -114,7 +114,7 @@ static void peak_kernel(void *arg)
     shpool_view         view  = { simt_dynamic_base() + p->pool.area_bytes, p->pool.pool_bytes,
                                   simt_thread_rank(), p->pool.flags,
                                   { p->pool.word[0], p->pool.word[1] },
-                                  simt_dynamic_base() + shpool_area_front(p->pool.flags) };
+                                  simt_dynamic_base() + SHPOOL_AREA_FRONT };
 
     if (simt_thread_rank() == 0) {
         shpool_area_init(&p->pool, view.area);

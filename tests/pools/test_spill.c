@@ -387,7 +387,7 @@ static void test_the_plan_tells_what_a_spill_option_needs(void **state)
     assert_int_equal(plan(spec, &pool), SHPOOL_OK);
     assert_int_equal(pool.spill_bytes, 65536);
     assert_int_equal(pool.spill_shift, 6);
-    assert_int_equal(pool.area_bytes, SHPOOL_AREA_BYTES + 2 * 1024 / 8);
+    assert_int_equal(pool.area_bytes, SHPOOL_AREA_CHECKED + 2 * 1024 / 8);
     assert_int_equal(pool.pool_bytes, none.pool_bytes);
 
     (void)snprintf(spec, sizeof(spec), "%s:spill=native,spill_bytes=1G", name);

@@ -2,11 +2,13 @@
 /* A block's statistics area: words in shared memory before its pools.  shpool_fini() adds them to
  * the report in global memory.  Not for direct inclusion.
  *
- * With check=1 the area begins with the complement of each word, so that a stray write into it is
- * found (at fini: in between, a thread may have changed one and not yet the other), with a copy of
- * the report's address, and with a checksum of the maps:
+ * With check=1 the words are followed by a copy of the report's address, a checksum of the maps,
+ * and the complement of each word, so that a stray write into the area is found (at fini: in
+ * between, a thread may have changed a word and not yet its complement):
  *
- *   complements | copy | checksum | words | maps of spill=arena */
+ *   words | copy | checksum | complements | maps of spill=arena
+ *
+ * The maps are there with spill=arena only, and with it the complements have room, too. */
 #ifndef SHPOOL_IMPL_AREA_H
 #define SHPOOL_IMPL_AREA_H
 
@@ -18,10 +20,10 @@
  * begins at 0, and so may an area, but a shpool_view.area of 0 means that there is none. */
 #define SHPOOL_AREA_FRONT 16u
 
-/* check=1: bytes from a word's complement to the word, and what lies between the two halves. */
+/* check=1: bytes from a word to its complement, and what lies between the two halves. */
 #define SHPOOL_AREA_SHADOW 112u
-#define SHPOOL_AREA_COPY   (0u - SHPOOL_AREA_FRONT - 16u) /* 64 bits: SHPOOL_AREA_REPORT again */
-#define SHPOOL_AREA_SEAL   (0u - SHPOOL_AREA_FRONT - 8u)  /* the checksum and its complement */
+#define SHPOOL_AREA_COPY   (SHPOOL_AREA_BYTES - SHPOOL_AREA_FRONT) /* 64 bits: SHPOOL_AREA_REPORT */
+#define SHPOOL_AREA_SEAL   (SHPOOL_AREA_COPY + 8u) /* the checksum and its complement */
 
 /* Words of the area, as byte offsets from that address; the first three are before it. */
 #define SHPOOL_AREA_REPORT    (0u - SHPOOL_AREA_FRONT) /* 64 bits: of the shpool_report_data */
@@ -50,14 +52,10 @@ enum {
     SHPOOL_AREA_SHIFT      = 72, /* log2 of the bytes of a granule */
 
     SHPOOL_AREA_CAPACITY   = 76, /* payload of all pools when fresh */
-    SHPOOL_AREA_MAPS = SHPOOL_AREA_BYTES - SHPOOL_AREA_FRONT /* two bit maps of a slot's granules */
+    SHPOOL_AREA_END        = SHPOOL_AREA_BYTES - SHPOOL_AREA_FRONT,  /* of the words */
+    SHPOOL_AREA_MAPS       = SHPOOL_AREA_CHECKED - SHPOOL_AREA_FRONT /* two bit maps of a slot's
+                                                                        granules */
 };
-
-/* Bytes from the start of the area to the address that identifies it. */
-SIMT_HD uint32_t shpool_area_front(uint32_t flags)
-{
-    return SHPOOL_AREA_FRONT + (((flags & SHPOOL_FLAG_CHECK) != 0) ? SHPOOL_AREA_SHADOW : 0u);
-}
 
 /* If nothing is ever checked, a constant 0 removes the checks from the spill code. */
 SIMT_FN uint32_t shpool_is_checked(shpool_view view)
@@ -103,7 +101,7 @@ SIMT_HD void shpool_report_close(shpool_report_data *report)
 SIMT_FN uint32_t shpool_count(shpool_view view, uint32_t word, uint32_t n)
 {
     if (shpool_is_checked(view) != 0) {
-        (void)simt_atomic_add(view.area + word - SHPOOL_AREA_SHADOW, 0u - n, SIMT_RELAXED);
+        (void)simt_atomic_add(view.area + word + SHPOOL_AREA_SHADOW, 0u - n, SIMT_RELAXED);
     }
     return simt_atomic_add(view.area + word, n, SIMT_RELAXED);
 }
@@ -112,7 +110,7 @@ SIMT_FN uint32_t shpool_count(shpool_view view, uint32_t word, uint32_t n)
 SIMT_FN void shpool_count_most(shpool_view view, uint32_t word, uint32_t to)
 {
     if (shpool_is_checked(view) != 0) {
-        (void)simt_atomic_min(view.area + word - SHPOOL_AREA_SHADOW, ~to, SIMT_RELAXED);
+        (void)simt_atomic_min(view.area + word + SHPOOL_AREA_SHADOW, ~to, SIMT_RELAXED);
     }
     (void)simt_atomic_max(view.area + word, to, SIMT_RELAXED);
 }
@@ -120,7 +118,7 @@ SIMT_FN void shpool_count_most(shpool_view view, uint32_t word, uint32_t to)
 SIMT_FN void shpool_count_least(shpool_view view, uint32_t word, uint32_t to)
 {
     if (shpool_is_checked(view) != 0) {
-        (void)simt_atomic_max(view.area + word - SHPOOL_AREA_SHADOW, ~to, SIMT_RELAXED);
+        (void)simt_atomic_max(view.area + word + SHPOOL_AREA_SHADOW, ~to, SIMT_RELAXED);
     }
     (void)simt_atomic_min(view.area + word, to, SIMT_RELAXED);
 }
@@ -132,7 +130,7 @@ SIMT_FN shpool_report_data *shpool_area_report(shpool_view view)
     unsigned long long report = simt_load64(view.area + SHPOOL_AREA_REPORT);
 
     if ((shpool_is_checked(view) != 0) &&
-        (simt_load64(view.area + SHPOOL_AREA_REPORT - SHPOOL_AREA_SHADOW) != ~report)) {
+        (simt_load64(view.area + SHPOOL_AREA_REPORT + SHPOOL_AREA_SHADOW) != ~report)) {
         report = simt_load64(view.area + SHPOOL_AREA_COPY);
     }
     return (shpool_report_data *)(size_t)report;
@@ -145,7 +143,7 @@ SIMT_FN_NOINLINE simt_addr shpool_area_wrong(simt_addr area, uint32_t first, uin
 
     SIMT_ROLLED
     for (a = area + first; a != area + end; a += 4u) {
-        if (simt_load32(a) != ~simt_load32(a - SHPOOL_AREA_SHADOW)) {
+        if (simt_load32(a) != ~simt_load32(a + SHPOOL_AREA_SHADOW)) {
             return a;
         }
     }

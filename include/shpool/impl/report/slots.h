@@ -84,7 +84,7 @@ SIMT_FN void shpool_slot_set(shpool_view view, unsigned long long slot)
 {
     simt_store64(view.area + SHPOOL_AREA_SLOT, slot);
     if (shpool_is_checked(view) != 0) {
-        simt_store64(view.area + SHPOOL_AREA_SLOT - SHPOOL_AREA_SHADOW, ~slot);
+        simt_store64(view.area + SHPOOL_AREA_SLOT + SHPOOL_AREA_SHADOW, ~slot);
     }
 }
 
@@ -293,7 +293,7 @@ SIMT_FN void shpool_slot_seal(simt_addr area)
 SIMT_FN simt_addr shpool_slot_wrong(simt_addr area)
 {
     simt_addr where = shpool_area_wrong(area, (uint32_t)SHPOOL_AREA_SLOT,
-                                        (uint32_t)SHPOOL_AREA_MAPS);
+                                        (uint32_t)SHPOOL_AREA_END);
     uint32_t  seal;
 
     if (where != 0) {

@@ -202,7 +202,7 @@ SIMT_FN void shpool_spill_fini(shpool_view view)
 /* The first damaged word of a whole area, or 0.  Called by one thread, after a barrier. */
 SIMT_FN simt_addr shpool_area_damaged(shpool_view view)
 {
-    simt_addr where = shpool_area_wrong(view.area, SHPOOL_AREA_REPORT, (uint32_t)SHPOOL_AREA_MAPS);
+    simt_addr where = shpool_area_wrong(view.area, SHPOOL_AREA_REPORT, (uint32_t)SHPOOL_AREA_END);
 
     if ((where == 0) && (simt_load64(view.area + SHPOOL_AREA_COPY) !=
                          simt_load64(view.area + SHPOOL_AREA_REPORT))) {

@@ -136,7 +136,7 @@ SIMT_FN uint32_t shpool_is_traced(shpool_view view)
 /* Offset of an address in the pools from the first byte of the library's shared memory. */
 SIMT_FN uint32_t shpool_trace_place(shpool_view view, uint32_t user)
 {
-    return user - (view.area - shpool_area_front(view.flags));
+    return user - (view.area - SHPOOL_AREA_FRONT);
 }
 
 /* Write one whole record. */
