@@ -106,21 +106,13 @@ SIMT_FN uint32_t shpool_count(shpool_view view, uint32_t word, uint32_t n)
     return simt_atomic_add(view.area + word, n, SIMT_RELAXED);
 }
 
-/* Raise a maximum, or lower a minimum, to `to`. */
+/* Raise a maximum to `to`. */
 SIMT_FN void shpool_count_most(shpool_view view, uint32_t word, uint32_t to)
 {
     if (shpool_is_checked(view) != 0) {
         (void)simt_atomic_min(view.area + word + SHPOOL_AREA_SHADOW, ~to, SIMT_RELAXED);
     }
     (void)simt_atomic_max(view.area + word, to, SIMT_RELAXED);
-}
-
-SIMT_FN void shpool_count_least(shpool_view view, uint32_t word, uint32_t to)
-{
-    if (shpool_is_checked(view) != 0) {
-        (void)simt_atomic_max(view.area + word + SHPOOL_AREA_SHADOW, ~to, SIMT_RELAXED);
-    }
-    (void)simt_atomic_min(view.area + word, to, SIMT_RELAXED);
 }
 
 /* The report.  Its address has two copies with check=1: two of the three agree after a stray
@@ -232,14 +224,22 @@ SIMT_FN void shpool_note_cycles(shpool_view view, uint32_t start)
 {
     uint32_t cycles = simt_clock() - start;
     uint32_t units  = (cycles >> 4) + (cycles >> 3 & 1u);
-    uint32_t before = shpool_count(view, SHPOOL_AREA_CYCLES, units);
+    uint32_t before = simt_atomic_add(view.area + SHPOOL_AREA_CYCLES, units, SIMT_RELAXED);
 
     if (before + units < units) {
         simt_global_add64(&shpool_area_report(view)->cycles, 16ull << 32);
     }
-    (void)shpool_count(view, SHPOOL_AREA_TIMED, 1);
-    shpool_count_most(view, SHPOOL_AREA_SLOWEST, cycles);
-    shpool_count_least(view, SHPOOL_AREA_FASTEST, cycles);
+    (void)simt_atomic_add(view.area + SHPOOL_AREA_TIMED, 1, SIMT_RELAXED);
+    (void)simt_atomic_max(view.area + SHPOOL_AREA_SLOWEST, cycles, SIMT_RELAXED);
+    (void)simt_atomic_min(view.area + SHPOOL_AREA_FASTEST, cycles, SIMT_RELAXED);
+    if (shpool_is_checked(view) != 0) { /* one branch for all four */
+        simt_addr area = view.area + SHPOOL_AREA_SHADOW;
+
+        (void)simt_atomic_add(area + SHPOOL_AREA_CYCLES, 0u - units, SIMT_RELAXED);
+        (void)simt_atomic_add(area + SHPOOL_AREA_TIMED, 0u - 1u, SIMT_RELAXED);
+        (void)simt_atomic_min(area + SHPOOL_AREA_SLOWEST, ~cycles, SIMT_RELAXED);
+        (void)simt_atomic_max(area + SHPOOL_AREA_FASTEST, ~cycles, SIMT_RELAXED);
+    }
 }
 
 SIMT_FN void shpool_note_malloc(shpool_view view, uint32_t usable)
