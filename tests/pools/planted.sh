@@ -47,6 +47,8 @@ thread_ignores_claimed|pools/test_warp_explore|plain|test_a_claim*thread|wrong r
 warp_ignores_pending|pools/test_warp_explore|plain|test_a_long_claim*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (pending == 0) {/if (1) {/
 long_claim_looks_settled|pools/test_warp_explore|plain|test_a_long_claim_is*|not so: |allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_pairs(/,/^}/s/(free ? bits.x : 0u), seen.y/(free ? bits.x \& ~SHPOOL_BITMAP_CLAIMED : 0u), seen.y/
 claim_marks_what_is_used|pools/test_warp_explore|plain|test_long_runs*|the model found\|: word\|not so: \|broken\|overlaps|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_pairs(/,/^}/s/= shpool_bitmap_is_free(seen, bits);/= 1u;/
+long_believes_any_lane|pools/test_group_search|plain|test_random*|: word|allocators/bitmap/bitmap_long.h|s/got = simt_all(SIMT_ALL_LANES, got) != 0;/got = simt_any(SIMT_ALL_LANES, got) != 0;/
+long_refuses_too_early|pools/test_group_search|plain|test_r*|the model found|allocators/bitmap/bitmap_long.h|s/(need - SHPOOL_BITMAP_PAIR + 1u)/(need + SHPOOL_BITMAP_PAIR)/
 warp_ignores_releases|pools/test_warp_explore|plain|test_memory_freed*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (simt_any(SIMT_ALL_LANES, shpool_bitmap_releases_of(base) != before)) {/if (0) {/
 warp_frees_without_release|pools/test_warp_explore|plain|test_memory_that*|wrong refusal|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_free_warp(/,/^}/s/own != 0, SIMT_RELEASE)/0, SIMT_RELEASE)/
 turn_forgets_the_run_into_its_start|pools/test_group_search|plain|test_a_search*|NULL, the model found|allocators/bitmap/bitmap_group.h|s/((p >= start) && (run >= .*)))$/(p >= start)/
