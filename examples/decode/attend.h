@@ -1,69 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attention of the query heads of one key head to a part of the tokens.
+ * Attention of one query head to a part of the tokens.
  *
- * A warp processes some of the tokens for all query heads: a lane has 8 dimensions of one head.  It
- * keeps the largest score so far and adds up relative to it (Milakov and Gimelshein, Online
- * normalizer calculation for softmax, 2018).  At the end, the warps' sums are added up in scratch
- * memory, and the block whose part is finished last adds up the parts' sums. */
+ * A lane has 8 dimensions of some of the tokens.  It keeps the largest score so far and adds up
+ * relative to it (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018).  At the
+ * end, the lanes' and then the warps' sums are added up; the parts are added up where they are
+ * needed, in the next product's input (vector.h). */
 #ifndef SHPOOL_EXAMPLES_DECODE_ATTEND_H
 #define SHPOOL_EXAMPLES_DECODE_ATTEND_H
 
 #include "finish.h"
 
-#define BATCH       4u /* of tokens, or of parts, whose loads are in flight together */
-#define LEAST_SCORE -1e30f
+#define TOKENS 2u /* of a lane, whose loads are in flight together */
 
-/* The state of a warp, spread over its lanes. */
+/* The state of a lane. */
 struct attention {
     float q[8]; /* of the query, divided by the root of head_dim */
     float o[8]; /* sum of the values */
-    float top;  /* largest score; the same in all lanes of a head */
-    float sum;  /* of the exponentials; also the same in all lanes of a head */
+    float top;  /* largest score; the same in all lanes of a token */
+    float sum;  /* of the exponentials; also the same */
 };
 
-/* The first of a lane's dimensions among the group's; surplus lanes repeat the first head. */
-SIMT_FN uint32_t attention_place(const model &m)
+/* Lanes of a token, 8 dimensions each; tokens of a warp at a time; the lane's token and first
+ * dimension. */
+SIMT_FN uint32_t token_lanes(const model &m) { return m.s.head_dim / 8u; }
+SIMT_FN uint32_t token_lane(const model &m) { return simt_lane() >> (m.dim_bits - 3u); }
+SIMT_FN uint32_t warp_tokens(const model &m) { return (8u * SIMT_WARP) >> m.dim_bits; }
+SIMT_FN uint32_t lane_dim(const model &m)
 {
-    const uint32_t at = simt_lane() * 8u;
-
-    return (at < m.s.group() * m.s.head_dim) ? at : at % m.s.head_dim;
+    return (simt_lane() * 8u) & (m.s.head_dim - 1u);
 }
 
-SIMT_FN attention attention_begin(const model &m, uint32_t key_head)
+/* Add TOKENS tokens in the lane's dimensions, those whose bits are set. */
+SIMT_FN void attention_add(const model &m, attention *a, const simt_u128 *keys,
+                           const simt_u128 *values, uint32_t present)
 {
-    const float root = 1.0f / sqrtf((float)m.s.head_dim);
-    attention   a;
-
-    fetch_floats(m.query + key_head * m.s.group() * m.s.head_dim + attention_place(m), a.q);
-    SIMT_UNROLLED
-    for (uint32_t i = 0; i < 8u; i++) {
-        a.q[i] *= root;
-        a.o[i] = 0.0f;
-    }
-    a.top = LEAST_SCORE;
-    a.sum = 0.0f;
-    return a;
-}
-
-/* Add the first `count` tokens of a batch, at least one, in the lane's dimensions. */
-SIMT_FN void attention_add(attention *a, const simt_u128 *keys, const simt_u128 *values,
-                           uint32_t count, uint32_t head_dim)
-{
-    float score[BATCH];
+    float score[TOKENS];
     float top = a->top;
 
     SIMT_UNROLLED
-    for (uint32_t t = 0; t < BATCH; t++) {
+    for (uint32_t t = 0; t < TOKENS; t++) {
         score[t] = dot(keys[t], a->q, 0.0f);
-        for (uint32_t lane = head_dim / 16u; lane != 0; lane /= 2u) {
+    }
+    SIMT_ROLLED
+    for (uint32_t lane = token_lanes(m) / 2u; lane != 0; lane /= 2u) {
+        SIMT_UNROLLED
+        for (uint32_t t = 0; t < TOKENS; t++) {
             score[t] += seam_xor(score[t], lane);
         }
-        score[t] = (t < count) ? score[t] : LEAST_SCORE;
+    }
+    SIMT_UNROLLED
+    for (uint32_t t = 0; t < TOKENS; t++) {
+        score[t] = ((present >> t & 1u) != 0) ? score[t] : LEAST_SCORE;
         top      = fmaxf(top, score[t]);
     }
 
-    const float before = expf(a->top - top);
+    const float before = seam_exp(a->top - top);
 
     a->top = top;
     a->sum *= before;
@@ -72,8 +64,8 @@ SIMT_FN void attention_add(attention *a, const simt_u128 *keys, const simt_u128 
         a->o[i] *= before;
     }
     SIMT_UNROLLED
-    for (uint32_t t = 0; t < BATCH; t++) {
-        const float p = expf(score[t] - top);
+    for (uint32_t t = 0; t < TOKENS; t++) {
+        const float p = ((present >> t & 1u) != 0) ? seam_exp(score[t] - top) : 0.0f;
         float       v[8];
 
         seam_unpack(values[t], v);
@@ -85,178 +77,153 @@ SIMT_FN void attention_add(attention *a, const simt_u128 *keys, const simt_u128 
     }
 }
 
-/* Add tokens first, first + step, ... of `tokens`, whose keys and values are contiguous. */
+/* Eight numbers that were rounded to bf16 before they were posted. */
+SIMT_FN simt_u128 pack_eight(const four *v)
+{
+    uint32_t pair[4];
+
+    SIMT_UNROLLED
+    for (uint32_t i = 0; i < 4u; i++) {
+        pair[i] = seam_bits(v[i / 2u].x[i % 2u * 2u]) >> 16 |
+                  (seam_bits(v[i / 2u].x[i % 2u * 2u + 1u]) & 0xffff0000u);
+    }
+    return {pair[0], pair[1], pair[2], pair[3]};
+}
+
+/* Wait for the query.  newest: the warp also adds the token that is being computed. */
+SIMT_FN attention attention_begin(const model &m, const moment &now, instruction in,
+                                  uint32_t newest)
+{
+    const uint32_t key_head = m.by_group.of(in.head);
+    const float    root     = seam_reverse_root((float)m.s.head_dim);
+    const float   *query    = m.qkv(in.layer) + ((in.head + 2u * key_head) << m.dim_bits) +
+                         lane_dim(m);
+    const float   *key      = m.qkv(in.layer) +
+                       ((key_head * (m.s.group() + 2u) + m.s.group()) << m.dim_bits) + lane_dim(m);
+    four           v[6]; /* query, key, value */
+    attention      a;
+
+    await_fours<6>(now, newest ? 0x3fu : 3u, v, [&](uint32_t i) {
+        return ((i < 2u) ? query : key + (i / 2u - 1u) * m.s.head_dim) + 4u * (i % 2u);
+    });
+    SIMT_UNROLLED
+    for (uint32_t i = 0; i < 8u; i++) {
+        a.q[i] = v[i / 4u].x[i % 4u] * root;
+        a.o[i] = 0.0f;
+    }
+    a.top = LEAST_SCORE;
+    a.sum = 0.0f;
+    if (newest) {
+        const simt_u128 keys[TOKENS]   = {pack_eight(v + 2), {}};
+        const simt_u128 values[TOKENS] = {pack_eight(v + 4), {}};
+
+        attention_add(m, &a, keys, values, token_lane(m) == 0);
+    }
+    return a;
+}
+
+/* Add the warp's tokens of `tokens`, whose keys and values are contiguous. */
 template <class Memory>
 SIMT_FN void attention_tokens(const model &m, attention *a, Memory keys, Memory values,
-                              uint32_t first, uint32_t step, uint32_t tokens)
+                              uint32_t tokens)
 {
-    const uint32_t place = attention_place(m) % m.s.head_dim;
+    const uint32_t mine = simt_warp() * warp_tokens(m);
+    const uint32_t step = READERS * warp_tokens(m);
 
     SIMT_ROLLED
-    for (uint32_t token = first; token < tokens; token += BATCH * step) {
-        const uint32_t left = (tokens - token + step - 1u) / step;
-        simt_u128      k[BATCH];
-        simt_u128      v[BATCH];
+    for (uint32_t first = mine; first < tokens; first += TOKENS * step) {
+        uint32_t  present = 0;
+        simt_u128 k[TOKENS];
+        simt_u128 v[TOKENS];
 
         SIMT_UNROLLED
-        for (uint32_t t = 0; t < BATCH; t++) {
-            const uint32_t at = 2u * ((token + ((t < left) ? t : 0u) * step) * m.s.head_dim +
-                                      place);
+        for (uint32_t t = 0; t < TOKENS; t++) {
+            const uint32_t token = first + token_lane(m) + t * step;
+            const uint32_t is_in = token < tokens;
+            const uint32_t at    = 2u * (((is_in ? token : 0u) << m.dim_bits) + lane_dim(m));
 
             k[t] = keys.get(at);
             v[t] = values.get(at);
+            present |= is_in << t;
         }
-        attention_add(a, k, v, left, m.s.head_dim);
+        attention_add(m, a, k, v, present);
     }
 }
 
-/* Called by one warp: adds the token that is being computed, whose key and value are in L2. */
-SIMT_FN void attention_newest(const model &m, const moment &now, attention *a, uint32_t layer,
-                              uint32_t key_head)
+/* Add up the warp's lanes, and store the sums where all warps find them. */
+SIMT_FN void attention_leave(const model &m, attention a, results to, simt_addr exchange)
 {
-    const uint16_t *key = m.keys(layer, key_head) + (size_t)now.position * m.s.head_dim +
-                          attention_place(m) % m.s.head_dim;
-    const simt_u128 k   = seam_fetch(key);
-    const simt_u128 v   = seam_fetch(key + (size_t)m.s.tokens * m.s.head_dim);
-    const simt_u128 ks[BATCH] = {k, k, k, k};
-    const simt_u128 vs[BATCH] = {v, v, v, v};
+    const simt_addr sums = exchange + 4u * ((simt_warp() << m.dim_bits) + lane_dim(m));
 
-    attention_add(a, ks, vs, 1u, m.s.head_dim);
-}
+    SIMT_ROLLED
+    for (uint32_t lane = token_lanes(m); lane < SIMT_WARP; lane *= 2u) {
+        const float top    = fmaxf(a.top, seam_xor(a.top, lane));
+        const float factor = seam_exp(a.top - top);
 
-/* Bytes of scratch memory. */
-SIMT_HD uint32_t attention_scratch(const model &m)
-{
-    return READERS * m.s.group() * m.s.head_dim * 4u;
-}
-
-/* Store the warp's sums in scratch memory and in `to`. */
-SIMT_FN void attention_leave(const model &m, const attention &a, results to, simt_addr scratch)
-{
-    const uint32_t width = m.s.group() * m.s.head_dim;
-    const uint32_t at    = simt_lane() * 8u;
-
-    if (at < width) {
+        a.top = top;
+        a.sum *= factor;
+        a.sum += seam_xor(a.sum, lane);
         SIMT_UNROLLED
         for (uint32_t i = 0; i < 8u; i++) {
-            simt_store32(scratch + 4u * (simt_warp() * width + at + i), seam_bits(a.o[i]));
-        }
-        if (at % m.s.head_dim == 0) {
-            const simt_addr scale = to.scale(simt_warp(), at / m.s.head_dim);
-
-            simt_store32(scale, seam_bits(a.top));
-            simt_store32(scale + 4u, seam_bits(a.sum));
+            a.o[i] *= factor;
+            a.o[i] += seam_xor(a.o[i], lane);
         }
     }
-}
-
-/* A part's numbers of one dimension. */
-struct part_sums {
-    float o;
-    float top;
-    float sum;
-};
-
-SIMT_FN void merge(part_sums *all, part_sums one)
-{
-    const float top    = fmaxf(all->top, one.top);
-    const float before = expf(all->top - top);
-    const float factor = expf(one.top - top);
-
-    all->o   = all->o * before + one.o * factor;
-    all->sum = all->sum * before + one.sum * factor;
-    all->top = top;
-}
-
-/* Add up the key head's parts in dimension i of group * head_dim. */
-SIMT_FN part_sums merge_parts(const model &m, uint32_t key_head, uint32_t i)
-{
-    const uint32_t width = m.s.group() * m.s.head_dim;
-    const float   *from  = m.parts + (size_t)key_head * m.split * PART_ROWS * width + i;
-    part_sums      all   = { 0.0f, LEAST_SCORE, 0.0f };
-
-    SIMT_ROLLED
-    for (uint32_t p = 0; p < m.split; p += BATCH) {
-        part_sums one[BATCH];
-
+    if (token_lane(m) == 0) {
         SIMT_UNROLLED
-        for (uint32_t k = 0; k < BATCH; k++) {
-            const float *of = from + ((p + k < m.split) ? p + k : p) * PART_ROWS * width;
-
-            one[k] = { seam_fetch1(of), seam_fetch1(of + width), seam_fetch1(of + 2u * width) };
+        for (uint32_t i = 0; i < 8u; i += 4u) {
+            simt_store128(sums + 4u * i, {seam_bits(a.o[i]), seam_bits(a.o[i + 1u]),
+                                          seam_bits(a.o[i + 2u]), seam_bits(a.o[i + 3u])});
         }
-        SIMT_UNROLLED
-        for (uint32_t k = 0; k < BATCH; k++) {
-            if (p + k < m.split) {
-                merge(&all, one[k]);
-            }
-        }
+        simt_store32(to.scale(simt_warp()), seam_bits(a.top));
+        simt_store32(to.scale(simt_warp()) + 4u, seam_bits(a.sum));
     }
-    return all;
 }
 
-/* Add up the block's warps in dimension i of the group's. */
-SIMT_FN part_sums merge_warps(const model &m, results from, simt_addr scratch, uint32_t i)
-{
-    const uint32_t width = m.s.group() * m.s.head_dim;
-    const uint32_t head  = i / m.s.head_dim;
-    part_sums      all   = { 0.0f, LEAST_SCORE, 0.0f };
-
-    SIMT_ROLLED
-    for (uint32_t w = 0; w < READERS; w++) {
-        const simt_addr scale = from.scale(w, head);
-
-        merge(&all, { seam_float(simt_load32(scratch + 4u * (w * width + i))),
-                      seam_float(simt_load32(scale)), seam_float(simt_load32(scale + 4u)) });
-    }
-    return all;
-}
-
-/* Called by a warp that has written its dimensions of a part; nonzero: all parts have them now. */
-SIMT_FN uint32_t is_last_part(const model &m, const moment &now, uint32_t layer, uint32_t key_head)
-{
-    const uint32_t before_this = now.number * m.s.layers + layer; /* attentions */
-    uint32_t       before      = 0;
-
-    simt_warp_sync(SIMT_ALL_LANES); /* orders all lanes' writes before */
-    if (simt_lane() == 0) {
-        before = seam_count(m.merged + key_head * READERS + simt_warp());
-    }
-    before = simt_shfl(SIMT_ALL_LANES, before, 0);
-    simt_warp_sync(SIMT_ALL_LANES); /* orders all lanes' reads after lane 0's acquire */
-    return before + 1u == m.split * (before_this + 1u);
-}
-
-/* Called after control.meet(), by a thread for each dimension: stores the part's sums; the last
- * part's warp also stores the result of attention.  in.first: the part. */
+/* Called after all readers have left their sums, by a thread for each four dimensions: adds up the
+ * warps, and posts the part's sums. */
 SIMT_FN void attention_finish(const model &m, const moment &now, instruction in, results from,
-                              simt_addr scratch, uint32_t *done)
+                              simt_addr exchange, uint32_t *done)
 {
-    const uint32_t width    = m.s.group() * m.s.head_dim;
-    const uint32_t begin    = simt_warp() * SIMT_WARP;
-    const uint32_t i        = simt_thread_rank();
-    const uint32_t key_head = in.first / m.split;
-    part_sums      all      = { 0.0f, 0.0f, 1.0f };
+    const uint32_t begin = simt_warp() * SIMT_WARP * 4u;
+    const uint32_t dim   = simt_thread_rank() * 4u;
+    part_sums      all   = { {}, LEAST_SCORE, 0.0f };
 
-    if (begin >= width) {
+    if (begin >= m.s.head_dim) {
         return;
     }
-    if (i < width) {
-        float *to = m.parts + (size_t)in.first * PART_ROWS * width + i;
+    if (dim < m.s.head_dim) {
+        SIMT_ROLLED
+        for (uint32_t w = 0; w < READERS; w += BATCH) {
+            part_sums one[BATCH];
 
-        all            = merge_warps(m, from, scratch, i);
-        to[0]          = all.o;
-        to[width]      = all.top;
-        to[2u * width] = all.sum;
+            SIMT_UNROLLED
+            for (uint32_t k = 0; k < BATCH; k++) {
+                const simt_addr sums = exchange + 4u * (((w + k) << m.dim_bits) + dim);
+
+                one[k] = { four_of(simt_load128(sums)),
+                           seam_float(simt_load32(from.scale(w + k))),
+                           seam_float(simt_load32(from.scale(w + k) + 4u)) };
+            }
+            merge<BATCH>(&all, one);
+        }
+
+        float *const to    = m.parts(in.layer) + (in.first << m.dim_bits) + dim;
+        float *const scale = m.scales(in.layer) + in.first * 4u;
+
+        SIMT_UNROLLED
+        for (uint32_t i = 0; i < 4u; i++) {
+            post(now, to + i, all.o.x[i]);
+        }
+        if (dim == 0) { /* four words, so that they are read like results */
+            post(now, scale, all.top);
+            post(now, scale + 1u, all.sum);
+            post(now, scale + 2u, 0.0f);
+            post(now, scale + 3u, 0.0f);
+        }
     }
-    if (!is_last_part(m, now, in.layer, key_head)) {
-        return;
-    }
-    if (i < width) {
-        all = merge_parts(m, key_head, i);
-        m.attended[key_head * width + i] = all.o / all.sum;
-    }
-    arrive(done, in, (width - begin < SIMT_WARP) ? width - begin : SIMT_WARP);
+    arrive(done, in, (m.s.head_dim - begin < SIMT_WARP * 4u) ? m.s.head_dim - begin
+                                                             : SIMT_WARP * 4u);
 }
 
 #endif /* SHPOOL_EXAMPLES_DECODE_ATTEND_H */

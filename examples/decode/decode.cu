@@ -33,8 +33,8 @@
 #define DEFAULT_SHAPE { 16, 2048, 32, 8, 64, 8192, 128256, 0 }
 #define CONTEXT       512u
 #define STEPS         64u
-#define SPLIT         8u
-#define TILE          (64u * 1024u)
+#define SPLIT         4u
+#define TILE          (32u * 1024u)
 #define PAGE          (32u * 1024u)
 #define POOL          1u
 #define ROUNDS        5u
@@ -68,7 +68,8 @@ struct options {
 
 struct job {
     options               o;
-    model                 m  = {};
+    model                 m = { {}, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                0, 0, 0, divisor(1), divisor(1) };
     program               p  = {};
     uint32_t              blocks = 0;
     uint32_t             *now    = nullptr; /* for the graph */
@@ -81,17 +82,12 @@ struct job {
 
 static void check_shape(const shape &s)
 {
-    const uint32_t width = s.group() * s.head_dim;
-
     if ((s.heads % s.kv_heads != 0) || (s.head_dim < 16u) || (s.head_dim > 256u) ||
         ((s.head_dim & (s.head_dim - 1u)) != 0)) {
         machine_fail("shape", "heads must be a multiple of key heads, and their dimensions a power "
                               "of two from 16 to 256");
     }
-    if ((width > 256u) || (width > READERS * SIMT_WARP) || (s.group() > MOST_GROUP)) {
-        machine_fail("shape", "query heads of a key head times their dimensions: at most 256");
-    }
-    if (std::max({ s.hidden, s.ff, s.query() }) > MOST_SPANS * SPAN) {
+    if (std::max({ s.hidden, s.ff, s.query() }) > TEAMS * SEGMENT) {
         machine_fail("shape", "no matrix may have more columns than the readers' registers hold");
     }
 }
@@ -120,18 +116,17 @@ static void make_model(job &j)
     m.s.tokens    = j.o.context + j.o.steps;
     m.split       = j.o.split;
     m.first_token = j.o.token;
+    m.dim_bits    = static_cast<uint32_t>(std::log2(m.s.head_dim));
+    m.by_group    = divisor(m.s.group());
+    m.by_share    = divisor(m.s.group() + 2u);
     weights       = machine_new<uint16_t>(m.s.weights());
     m.weights     = weights;
     m.cache       = machine_new<uint16_t>(m.s.cache());
     m.turns       = machine_copy(rotary_table(m.s));
     m.stream      = machine_new<float>(size_t{ 2 } * m.s.layers * m.s.hidden);
-    m.query       = machine_new<float>(m.s.query());
-    m.parts       = machine_new<float>(size_t{ PART_ROWS } * m.s.query() * m.split);
-    m.merged      = machine_new<uint32_t>(size_t{ READERS } * m.s.kv_heads);
-    m.attended    = machine_new<float>(m.s.query());
-    m.act         = machine_new<float>(m.s.ff);
     m.logits      = machine_new<float>(m.s.vocab);
     m.best        = machine_new<unsigned long long>(j.o.steps);
+    m.others      = machine_new<float>(size_t{ m.s.layers } * m.results());
     machine_zero(m.cache, m.s.cache() * sizeof(*m.cache));
     make_up_model(m, weights, j.o.context, 4u * j.blocks);
     if (j.file != nullptr) {
@@ -139,23 +134,27 @@ static void make_model(job &j)
     }
 }
 
-static void make_program(job &j)
+static void make_counters(job &j)
 {
-    const schedule all = scheduler(j.m, j.blocks).run();
-
-    j.p.stream = machine_copy(all.stream);
-    j.p.begin  = machine_copy(all.begin);
     j.counters = size_t{ j.m.s.layers } * OPS_OF_LAYER + 1u;
     j.p.done   = machine_new<uint32_t>(j.counters);
     j.now      = machine_new<uint32_t>(2);
+}
+static void make_program(job &j, uint32_t tile)
+{
+    const schedule all = scheduler(j.m, j.blocks, tile).run();
+
+    machine_delete(j.p.stream);
+    machine_delete(j.p.begin);
+    j.p.stream = machine_copy(all.stream);
+    j.p.begin  = machine_copy(all.begin);
 }
 
 static void give_back(const job &j)
 {
     for (const void *p : std::initializer_list<const void *>{
-             j.m.weights, j.m.cache, j.m.turns, j.m.stream, j.m.query, j.m.parts, j.m.merged,
-             j.m.attended,
-             j.m.act, j.m.logits, j.m.best, j.p.stream, j.p.begin, j.p.done, j.now }) {
+             j.m.weights, j.m.cache, j.m.turns, j.m.stream, j.m.others,
+             j.m.logits, j.m.best, j.p.stream, j.p.begin, j.p.done, j.now }) {
         machine_delete(p);
     }
 }
@@ -166,7 +165,8 @@ static void start_again(job &j)
     const uint32_t now[2] = { 0, j.o.context };
 
     machine_zero(j.p.done, j.counters * sizeof(*j.p.done));
-    machine_zero(j.m.merged, size_t{ READERS } * j.m.s.kv_heads * sizeof(*j.m.merged));
+    machine_zero(j.m.stream, size_t{ 2 } * j.m.s.layers * j.m.s.hidden * sizeof(*j.m.stream));
+    machine_zero(j.m.others, size_t{ j.m.s.layers } * j.m.results() * sizeof(*j.m.others));
     machine_zero(j.m.best, j.o.steps * sizeof(*j.m.best));
     machine_write(j.now, now, sizeof(now));
     machine_wait();
@@ -304,16 +304,16 @@ static int run_persistent(job &j, const char *name, const Memory &memory, uint32
 {
     return run(j, name, [&](uint32_t step) {
         seam_launch_together(j.blocks, CONTROL_BYTES + TILE_ALIGNED + bytes,
-                             decode_step<Memory>{ j.m, j.p, memory, step, j.o.context + step });
+                             decode_step<Memory>{ j.m, j.p, memory, step, j.o.context + step,
+                                                  pieces(j.o.context + step, j.m.split) });
     });
 }
 
 /* The largest tile, which is the least that a pool must hold at one time. */
-static uint32_t largest_tile(const job &j)
+static uint32_t largest_tile(const job &j, uint32_t tile)
 {
-    const uint32_t row = 2u * std::max({ j.m.s.hidden, j.m.s.ff, j.m.s.query() });
-
-    return std::max({ j.p.tile, row, attention_scratch(j.m) });
+    return std::max({ tile, 4u * j.m.s.head_dim,
+                      2u * std::max({ j.m.s.hidden, j.m.s.ff, j.m.s.query() }) });
 }
 
 static int run_pool(job &j)
@@ -322,7 +322,7 @@ static int run_pool(job &j)
     shpool_config  want  = {};
     shpool_pool    pool  = {};
 
-    j.p.tile              = j.o.tile;
+    make_program(j, j.o.tile);
     want.block_threads    = decode_step<pool_memory>::THREADS;
     want.threads_per_pool = want.block_threads;
     want.total_bytes      = (j.o.pool == 1u) ? whole : j.o.pool;
@@ -334,10 +334,10 @@ static int run_pool(job &j)
                      (std::getenv("SHPOOL_ALLOCATOR") != nullptr) ? nullptr : "bitmap",
 #endif
                      &want, &pool), "pool");
-    if (pool.largest < 2u * largest_tile(j)) {
+    if (pool.largest < 2u * largest_tile(j, j.o.tile)) {
         machine_fail("pool", "too small for two of the largest tiles: more --pool, less --tile");
     }
-    std::printf("%s, %u bytes, tiles of %u\n", pool.name, pool.shared_bytes, j.p.tile);
+    std::printf("%s, %u bytes, tiles of %u\n", pool.name, pool.shared_bytes, j.o.tile);
 
     const int failed = run_persistent(j, "pool", pool_memory{ pool }, pool.shared_bytes);
 
@@ -349,10 +349,10 @@ static int run_pages(job &j)
 {
     const uint32_t whole = seam_shared() - CONTROL_BYTES - TILE_ALIGNED;
     const uint32_t bytes = (j.o.pool > 1u) ? j.o.pool : whole;
-    const uint32_t pages = std::min(bytes / j.o.page, SLOTS) / TEAMS * TEAMS;
+    const uint32_t pages = std::min(bytes / j.o.page, SLOTS);
 
-    j.p.tile = j.o.page;
-    if ((largest_tile(j) > j.o.page) || (pages < 2u)) {
+    make_program(j, j.o.page);
+    if ((largest_tile(j, j.o.page) > j.o.page) || (pages < 2u)) {
         machine_fail("--pages", "the longest row does not fit a page, or there are less than two");
     }
     std::printf("%u pages of %u bytes\n", pages, j.o.page);
@@ -402,11 +402,12 @@ int main(int argc, char **argv)
               { "--vocab", &o.s.vocab, 2, 1u << 20, 1, "tokens that there are" },
               { "--context", &o.context, 0, 65000, 1, "tokens in the cache before the first step" },
               { "--steps", &o.steps, 1, 10000, 1, "tokens to choose" },
-              { "--split", &o.split, 1, 64, 1, "parts of a key head's tokens" },
+              { "--split", &o.split, 1, 64, 1, "parts of a head's tokens" },
               { "--tile", &o.tile, 128, 1u << 17, 128, "bytes of a tile of the pool's version" },
               { "--pool", &o.pool, 0, 1u << 18, 1, "bytes of a block's pool; 1: all, 0: none" },
               { "--pages", &o.page, 0, 1u << 17, 128, "bytes of a page; 0: none" },
-              { "--graph", &o.graph, 0, MOST_ROWS, 2, "rows of a block of the graph; 0: none" },
+              { "--graph", &o.graph, 0, MOST_SUMS / TEAMS, 2,
+                "rows of a block of the graph; 0: none" },
               { "--rounds", &o.rounds, 0, 1000, 1, "besides the first; the fastest counts" },
               { "--check", &o.check, 0, 1, 1, "compare with the host's" },
               { "--token", &o.token, 0, 1u << 20, 1, "that goes into the first step" },
@@ -430,7 +431,7 @@ int main(int argc, char **argv)
 
     j.file = file.get();
     make_model(j);
-    make_program(j);
+    make_counters(j);
     std::printf("%s, %u blocks: %u layers, hidden %u, %u and %u heads of %u, ff %u, vocabulary %u, "
                 "context %u; %.0f MB\n", machine, j.blocks, o.s.layers, o.s.hidden, o.s.heads,
                 o.s.kv_heads, o.s.head_dim, o.s.ff, o.s.vocab, o.context, 2e-6 * j.m.s.weights());

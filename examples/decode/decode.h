@@ -15,18 +15,21 @@
  *   tiles          a tile is a number of rows of a matrix, in a piece of shared memory between
  *                  malloc and free (tiles.h).  Each operation has its own number of rows; a row has
  *                  128 bytes or 16 KiB.  Attention's tiles are keys and values of as many tokens as
- *                  there are, and a scratch tile, into which nothing is copied.
- *   counters       in global memory, one for each operation of each layer: finished rows.  They are
- *                  never reset to 0; step n waits for n times the rows.
+ *                  there are.
+ *   results        in global memory, one word for each number that another operation needs.  The
+ *                  lowest bit of a word says in which step it was written, so a block that reads it
+ *                  sees whether it is there (vector.h).  No fence delays a result.
+ *   counters       in global memory, one for each operation of each layer: posted results.  They
+ *                  only say when it is worth while to look at the results.  They are never reset
+ *                  to 0; step n waits for n times the rows.
  *
  * Warps of a block
- *   readers   READERS warps in two teams, which process the tiles round-robin.  A team waits for a
- *             tile's bytes and multiplies.  When all rows of an instruction are summed, a thread
- *             for each row finishes it and counts it.
- *   loader    one warp allocates the tiles (shpool_aligned_malloc_wait_warp) and starts the
- *             copies.  It waits only for memory and slots, because weights do not depend on the
+ *   readers   READERS warps in TEAMS teams.  All of them process each tile: they wait for its bytes
+ *             and multiply.  When all rows of an instruction are summed, a thread for each row
+ *             finishes it and posts the result.
+ *   loader    one warp gets memory for the tiles, starts the copies, and frees tiles that have been
+ *             read, in any order.  It waits only for memory, because weights do not depend on the
  *             step.
- *   releaser  one warp frees each tile as soon as it has been read, in any order.
  *   watcher   one thread waits for the counters, so that one thread of a block reads them instead
  *             of 500, and tells the readers through an mbarrier.
  *
@@ -42,11 +45,11 @@
  *   All blocks must run at the same time; a cooperative launch ensures that.
  *
  * Memory order
- *   rows    written by threads, __syncwarp, release-add by the warp's first lane -> acquire-load by
- *           the watcher -> mbarrier -> readers, which read from L2
- *   tiles   read by threads -> __syncwarp -> arrival at `read` -> releaser -> free -> malloc ->
- *           fence.proxy.async by the lane that starts the copy -> copy
- *   keys    of the newest token are written and read by threads; copies read older keys, which an
+ *   results each word is its own message, so no order between words is needed: relaxed stores and
+ *           loads, in L2.  The end of a launch orders a step before the next one.
+ *   tiles   read by threads -> __syncwarp -> arrival at `read` -> loader -> fence.proxy.async by
+ *           the lane that starts the next copy into this memory -> copy
+ *   keys    and values of the newest token are results, too; copies read older ones, which an
  *           earlier launch has written
  */
 #ifndef SHPOOL_EXAMPLES_DECODE_DECODE_H
@@ -57,7 +60,7 @@
 
 template <class Memory>
 struct decode_step {
-    static constexpr uint32_t THREADS = (READERS + 3u) * SIMT_WARP;
+    static constexpr uint32_t THREADS = (READERS + 2u) * SIMT_WARP;
     static constexpr uint32_t BLOCKS  = 1; /* of a multiprocessor */
 
     model    m;
@@ -65,26 +68,23 @@ struct decode_step {
     Memory   memory;
     uint32_t number;   /* of the step: 0, 1, ... since the counters were 0 */
     uint32_t position; /* tokens in the cache */
+    uint32_t share;    /* of them, in a part of attention */
 
     MACHINE_METHOD void operator()() const
     {
         const control     shared = { simt_dynamic_base() };
         const uint32_t    warp   = simt_warp();
         const shpool_heap heap   = open(shared);
+        const moment      now    = { number, position, share, token_of(m, number) };
 
         if (warp < READERS) {
-            reader<Memory>{ m, p, memory, shared,
-                            { number, position, token_of(m, number) }, {}, 0 }.run();
+            reader<Memory>{ m, p, memory, shared, now, {}, 0, 0 }.run();
         } else if (warp == READERS) {
-            loader<Memory>{ m, p, memory, heap, shared, position }.run();
-        } else if (warp == READERS + 1u) {
-            if (Memory::FREES) {
-                releaser<Memory>{ memory, heap, shared }.run();
-            }
+            loader<Memory>{ m, p, memory, heap, shared, now, {}, 0, {}, seam_once() }.run();
         } else if (simt_lane() == 0) {
             watch(shared);
         }
-        memory.close(heap);
+        memory.end(heap);
     }
 
     MACHINE_METHOD shpool_heap open(control shared) const
@@ -98,17 +98,20 @@ struct decode_step {
     /* The watcher: one thread. */
     MACHINE_METHOD void watch(control shared) const
     {
-        const uint32_t end = p.begin[simt_block_rank() + 1u];
+        const uint32_t end  = p.begin[simt_block_rank() + 1u];
+        uint32_t       i    = p.begin[simt_block_rank()];
+        instruction    next = p.stream[(i < end) ? i : 0u];
 
-        for (uint32_t i = p.begin[simt_block_rank()], k = 0; i < end; i++, k++) {
-            const instruction in = p.stream[i];
+        SIMT_ROLLED
+        for (uint32_t k = 0; i < end; i++, k++) {
+            const instruction in = next;
 
+            next = p.stream[(i + 1u < end) ? i + 1u : i]; /* long before it is needed */
+            if (in.before != NOTHING) {
+                await(p.done + in.before, in.least * (number + 1u));
+            }
             if (k != 0) { /* the readers have seen the phase before */
                 simt_mbar_wait(shared.summed(), (k - 1u) & 1u);
-            }
-            if (counter_of(in.op, in.layer) != 0) {
-                await(p.done + counter_of(in.op, in.layer) - 1u,
-                      finished(m, op_before(in.op)) * (number + 1u));
             }
             simt_mbar_arrive(shared.ready());
         }
@@ -116,7 +119,7 @@ struct decode_step {
     MACHINE_METHOD void await(const uint32_t *counter, uint32_t least) const
     {
         SIMT_ROLLED
-        while ((int)(seam_arrived(counter) - least) < 0) { /* pairs with arrive() */
+        while ((int)(seam_peek4(counter) - least) < 0) {
             seam_spin();
         }
     }

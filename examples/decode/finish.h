@@ -22,7 +22,7 @@ SIMT_FN beside read_beside(const model &m, const moment &now, instruction in)
         return at;
     }
     if (in.op == OP_QKV) {
-        const uint32_t pair = row % m.s.head_dim / 2u;
+        const uint32_t pair = (row & (m.s.head_dim - 1u)) / 2u;
         const float   *turn = m.turns + (size_t)now.position * m.s.head_dim + 2u * pair;
 
         at.a = turn[0];
@@ -30,9 +30,9 @@ SIMT_FN beside read_beside(const model &m, const moment &now, instruction in)
     } else if ((in.op == OP_OUT) && (in.layer == 0)) {
         at.a = seam_low(embedding(m, now.token)[row]);
     } else if (in.op == OP_OUT) {
-        at.a = seam_fetch1(m.after_layer(in.layer - 1u) + row);
+        at.a = seam_float(seam_peek4(m.after_layer(in.layer - 1u) + row));
     } else if (in.op == OP_DOWN) {
-        at.a = seam_fetch1(m.after_attention(in.layer) + row);
+        at.a = seam_float(seam_peek4(m.after_attention(in.layer) + row));
     }
     return at;
 }
@@ -42,20 +42,23 @@ SIMT_FN beside read_beside(const model &m, const moment &now, instruction in)
 SIMT_FN void finish_qkv(const model &m, const moment &now, instruction in, uint32_t row, float sum,
                         float other, beside at)
 {
-    const uint32_t key_head = row / m.s.share();
-    const uint32_t head     = row % m.s.share() / m.s.head_dim; /* queries, key, value */
-    const uint32_t i        = row % m.s.head_dim;
+    const uint32_t group    = m.s.group();
+    const uint32_t any      = row >> m.dim_bits; /* heads: queries, key, value of each key head */
+    const uint32_t key_head = m.by_share.of(any);
+    const uint32_t head     = any - key_head * (group + 2u);
+    const uint32_t i        = row & (m.s.head_dim - 1u);
     const float    turned   = fmaf(sum, at.a, other * ((i & 1u) ? at.b : -at.b));
     uint16_t      *key      = m.cache + (m.keys(in.layer, key_head) - m.cache) +
                     (size_t)now.position * m.s.head_dim + i;
+    float          result   = (head <= group) ? turned : sum;
 
-    if (head < m.s.group()) {
-        m.query[(key_head * m.s.group() + head) * m.s.head_dim + i] = turned;
-    } else if (head == m.s.group()) {
-        *key = seam_bf16(turned);
-    } else {
-        key[(size_t)m.s.tokens * m.s.head_dim] = seam_bf16(sum);
+    if (head >= group) {
+        const uint16_t rounded = seam_bf16(result);
+
+        key[(head == group) ? 0u : (size_t)m.s.tokens * m.s.head_dim] = rounded;
+        result = seam_low(rounded);
     }
+    post(now, m.qkv(in.layer) + row, result);
 }
 
 /* Called by a whole warp: finds its best logit. */
@@ -75,16 +78,17 @@ SIMT_FN void choose(const model &m, const moment &now, uint32_t row, uint32_t is
     }
 }
 
-/* Count the warp's results, which have been written. */
+/* Count the warp's results, which have been posted: when all are counted, it is worth while to look
+ * at them.  They may arrive later than their number. */
 SIMT_FN void arrive(uint32_t *done, instruction in, uint32_t count)
 {
-    simt_warp_sync(SIMT_ALL_LANES); /* orders all lanes' writes before */
+    simt_warp_sync(SIMT_ALL_LANES);
     if ((simt_lane() == 0) && (done != NULL)) {
-        seam_arrive(done + counter_of(in.op, in.layer), count);
+        seam_count(done + counter_of(in.op, in.layer), count);
     }
 }
 
-/* Called by readers, after control.meet(); those without a row return immediately.  done: NULL, or
+/* Called by readers after they have met; those without a row return immediately.  done: NULL, or
  * the counters. */
 SIMT_FN void finish(const model &m, const moment &now, instruction in, results sums, beside at,
                     uint32_t *done)
@@ -93,19 +97,27 @@ SIMT_FN void finish(const model &m, const moment &now, instruction in, results s
     const uint32_t rank  = simt_thread_rank();
     const uint32_t row   = in.first + rank;
     const uint32_t is_row = rank < in.count;
+    const uint32_t n = segments(m.columns(in.op));
     float          sum    = 0.0f;
-    float          square = 0.0f;
 
     if (begin >= in.count) {
         return;
     }
-    SIMT_UNROLLED
-    for (uint32_t k = 0; k < TEAM; k++) {
-        sum += seam_float(simt_load32(sums.sums(k) + 4u * rank));
-        square += seam_float(simt_load32(sums.square(k)));
+    SIMT_ROLLED
+    for (uint32_t k = 0; k < n; k++) {
+        SIMT_UNROLLED
+        for (uint32_t w = 0; w < TEAM; w++) {
+            sum += seam_float(simt_load32(sums.sums(rank * n + k) + 4u * w));
+        }
     }
-    if ((in.op != OP_OUT) && (in.op != OP_DOWN)) { /* the factor of the norm before it */
-        sum *= 1.0f / sqrtf(square / (float)m.s.hidden + NORM_EPSILON);
+    if (has_norm(in.op)) { /* the factor of the norm before it */
+        float square = 0.0f;
+
+        SIMT_UNROLLED
+        for (uint32_t w = 0; w < READERS; w++) {
+            square += seam_float(simt_load32(sums.square(w)));
+        }
+        sum *= seam_reverse_root(square / (float)m.s.hidden + NORM_EPSILON);
     }
 
     const float other = seam_xor(sum, 1); /* of the adjacent lane: pairs are adjacent */
@@ -116,12 +128,13 @@ SIMT_FN void finish(const model &m, const moment &now, instruction in, results s
     if (is_row != 0) {
         switch (in.op) {
         case OP_QKV: finish_qkv(m, now, in, row, sum, other, at); break;
-        case OP_OUT: m.after_attention(in.layer)[row] = at.a + sum; break;
-        case OP_DOWN: m.after_layer(in.layer)[row] = at.a + sum; break;
+        case OP_OUT: post(now, m.after_attention(in.layer) + row, at.a + sum); break;
+        case OP_DOWN: post(now, m.after_layer(in.layer) + row, at.a + sum); break;
         case OP_HEAD: m.logits[row] = sum; break;
         default: /* gate here, up in the next lane */
             if ((rank & 1u) == 0) {
-                m.act[row / 2u] = sum / (1.0f + expf(-sum)) * other;
+                post(now, m.act(in.layer) + row / 2u,
+                     seam_divide(sum, 1.0f + seam_exp(-sum)) * other);
             }
         }
     }
@@ -135,8 +148,8 @@ SIMT_FN void leave_square(results to, float square)
     for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
         square += seam_xor(square, lane);
     }
-    if ((simt_lane() == 0) && (team_of_warp() == 0)) {
-        simt_store32(to.square(team_rank()), seam_bits(square));
+    if (simt_lane() == 0) {
+        simt_store32(to.square(simt_warp()), seam_bits(square));
     }
 }
 

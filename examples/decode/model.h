@@ -60,21 +60,42 @@ enum op {
 };
 #define OPS_OF_LAYER 5u
 
+/* Division by a number that the host knows, as a multiplication: exact below 65,536. */
+struct divisor {
+    uint32_t factor = 0; /* 0: of 1 */
+
+    SEAM_BOTH explicit divisor(uint32_t by) : factor((by > 1u) ? 0xffffffffu / by + 1u : 0u) {}
+    MACHINE_METHOD uint32_t of(uint32_t n) const
+    {
+        return (factor != 0) ? simt_mulhi(n, factor) : n;
+    }
+};
+
 struct model {
     shape               s;
     const uint16_t     *weights;
     uint16_t           *cache;
     const float        *turns;  /* head_dim / 2 pairs of cosine and sine for each position */
     float              *stream; /* two of `hidden` for each layer: after attention, after down */
-    float              *query;
-    float              *parts;  /* of attention: PART_ROWS rows for each part of each key head */
-    uint32_t           *merged; /* for each key head and warp: parts of all layers and steps */
-    float              *attended; /* result of attention, for each query head */
-    float              *act;    /* ff */
+    float              *others; /* the other results of each layer */
     float              *logits;
     unsigned long long *best;   /* for each step: the largest logit and its token; initially 0 */
     uint32_t            first_token;
     uint32_t            split;  /* parts of a key head's tokens */
+    uint32_t            dim_bits; /* logarithm of head_dim */
+    divisor             by_group;   /* query heads of a key head */
+    divisor             by_share;   /* heads of a key head in OP_QKV */
+
+    /* Results of a layer: queries, keys and values; for each part of each query head the sum of the
+     * values, and the largest score and the sum of the exponentials; numbers between up and down */
+    SEAM_BOTH uint32_t results() const
+    {
+        return s.qkv() + split * (s.query() + 4u * s.heads) + s.ff;
+    }
+    SEAM_BOTH float *qkv(uint32_t l) const { return others + (size_t)l * results(); }
+    SEAM_BOTH float *parts(uint32_t l) const { return qkv(l) + s.qkv(); }
+    SEAM_BOTH float *scales(uint32_t l) const { return parts(l) + split * s.query(); }
+    SEAM_BOTH float *act(uint32_t l) const { return scales(l) + split * 4u * s.heads; }
 
     SEAM_BOTH const uint16_t *layer(uint32_t l) const { return weights + l * s.layer(); }
     SEAM_BOTH const uint16_t *keys(uint32_t l, uint32_t head) const
@@ -111,11 +132,6 @@ struct model {
         return (op == OP_GATE_UP) ? layer(l) + s.at_norm() : layer(l); /* the head's, too */
     }
 };
-
-/* Results of a part, a row of group * head_dim for each: the sum of the values, the largest score,
- * and the sum of the exponentials.  The last two are the same for all dimensions of a head, so a
- * thread can merge its dimension without the others. */
-#define PART_ROWS 3u
 
 #define NORM_EPSILON 1e-5f
 #define ROTARY_BASE  500000.0

@@ -2,25 +2,23 @@
 /*
  * Rows of bf16 weights times a vector of floats.
  *
- * The warps of a team share the columns: a lane has the same 8 of each SPAN columns for all rows,
- * and its numbers of the vector stay in registers.  So each number of the vector is read once per
- * team, and each weight only once.  A warp processes several rows at a time, so that all their
- * loads are in flight together.  The partial sums of a team's warps are added up when all rows are
- * done (finish.h). */
+ * The warps of a team share the columns of a segment: a lane has the same LANE of them for all
+ * rows, and its numbers of the vector stay in registers.  So each weight is read once.  A warp
+ * processes several rows at a time, so that all their loads are in flight together.  The partial
+ * sums of warps and segments are added up when all rows are done (finish.h). */
 #ifndef SHPOOL_EXAMPLES_DECODE_PRODUCT_H
 #define SHPOOL_EXAMPLES_DECODE_PRODUCT_H
 
 #include "program.h"
-#include "team.h"
 
-/* A lane's numbers of the vector: columns lane_column() + c * SPAN and the next 7. */
-template <uint32_t SPANS>
-struct lane_vector {
-    float x[SPANS][8];
-};
+#define ROWS 2u /* of a warp, at a time */
 
-/* The first of the calling lane's columns. */
-SIMT_FN uint32_t lane_column() { return team_rank() * 256u + simt_lane() * 8u; }
+/* The calling lane's i-th group of four columns of LANE, in its team's segment. */
+SIMT_FN uint32_t lane_column(uint32_t i)
+{
+    return team_rank() * (SIMT_WARP * LANE) + i / 2u * (SIMT_WARP * 8u) + simt_lane() * 8u +
+           i % 2u * 4u;
+}
 
 /* The location of weights: shared memory, or, for separate kernels, global memory. */
 struct shared_weights {
@@ -49,7 +47,6 @@ SIMT_FN float dot(simt_u128 w, const float *x, float sum)
 /* Add up ROWS rows over the warp; each lane gets the sum of row lane / (32 / ROWS).  While there is
  * more than one row, a lane keeps half of its rows and exchanges the other half with a lane that
  * keeps those. */
-template <uint32_t ROWS>
 SIMT_FN float sum_rows(float (&sum)[ROWS])
 {
     uint32_t lane = SIMT_WARP / 2u;
@@ -72,43 +69,41 @@ SIMT_FN float sum_rows(float (&sum)[ROWS])
     return sum[0];
 }
 
-/* Multiply all rows of a tile.  Their sums over the warp's columns are stored in `to`, a float for
- * each row.  x: the lane's numbers of the vector. */
-template <uint32_t SPANS, uint32_t ROWS, class Weights>
-SIMT_FN void multiply(Weights weights, uint32_t rows, uint32_t columns,
-                      const float (*x)[8], simt_addr to)
+/* Multiply the team's share of a tile's rows by the lane's numbers x of the vector.  The warp's sum
+ * for each row is stored in `to`, which begins with the tile's first row. */
+template <class Weights>
+SIMT_FN void multiply(Weights weights, team_share share, uint32_t rows, uint32_t columns,
+                      const float *x, results to, uint32_t first)
 {
+    const uint32_t lanes = SIMT_WARP / ROWS; /* lanes with the same row's sum */
+    const uint32_t here  = share.segment * SEGMENT + lane_column(0);
+    const uint32_t there = (here + SIMT_WARP * 8u < columns) ? SIMT_WARP * 16u : 0u; /* bytes */
+    const uint32_t n     = segments(columns);
+
     SIMT_ROLLED
-    for (uint32_t row = 0; row < rows; row += ROWS) {
-        simt_u128 w[ROWS][SPANS];
+    for (uint32_t row = share.first; row < rows; row += ROWS * share.step) {
+        simt_u128 w[ROWS][2];
         float     sums[ROWS];
 
         SIMT_UNROLLED
         for (uint32_t r = 0; r < ROWS; r++) {
-            const uint32_t last = rows - 1u;
-            const uint32_t at   = (row + r < last) ? row + r : last;
+            const uint32_t want = row + r * share.step;
+            const uint32_t at   = 2u * (((want < rows) ? want : row) * columns +
+                                      ((here < columns) ? here : 0u));
 
-            SIMT_UNROLLED
-            for (uint32_t c = 0; c < SPANS; c++) { /* x is 0 where there are no columns */
-                const uint32_t column = lane_column() + c * SPAN;
-
-                w[r][c] = weights.get(2u * (at * columns + ((column < columns) ? column : 0u)));
-            }
+            w[r][0] = weights.get(at); /* x is 0 where there are no columns */
+            w[r][1] = weights.get(at + there);
         }
         SIMT_UNROLLED
         for (uint32_t r = 0; r < ROWS; r++) {
-            sums[r] = 0.0f;
-            SIMT_UNROLLED
-            for (uint32_t c = 0; c < SPANS; c++) {
-                sums[r] = dot(w[r][c], x[c], sums[r]);
-            }
+            sums[r] = dot(w[r][1], x + 8, dot(w[r][0], x, 0.0f));
         }
-        const uint32_t lanes = SIMT_WARP / ROWS; /* lanes with the same row's sum */
-        const uint32_t mine  = row + simt_lane() / lanes;
-        const float    sum   = sum_rows(sums);
+        const uint32_t mine = row + simt_lane() / lanes * share.step;
+        const float    sum  = sum_rows(sums);
 
         if ((simt_lane() % lanes == 0) && (mine < rows)) {
-            simt_store32(to + 4u * mine, seam_bits(sum));
+            simt_store32(to.sums((first + mine) * n + share.segment) + 4u * team_rank(),
+                         seam_bits(sum));
         }
     }
 }

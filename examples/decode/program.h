@@ -5,59 +5,45 @@
  * An instruction is a range of rows of one operation.  Each block has its own stream, in the order
  * of the operations, so the loader knows which weights are needed next long before they may be
  * used.  A row is assigned to the block with the fewest bytes so far, so all blocks read the same
- * number of bytes in a step.  More than MOST_ROWS rows become several instructions. */
+ * number of bytes in a step.  Long ranges become several instructions. */
 #ifndef SHPOOL_EXAMPLES_DECODE_PROGRAM_H
 #define SHPOOL_EXAMPLES_DECODE_PROGRAM_H
 
-#include "model.h"
+#include "team.h"
 
 #include <algorithm>
 #include <numeric>
 
-#define MOST_ROWS 128u
-
 struct instruction {
     uint32_t op;
     uint32_t layer;
-    uint32_t first; /* row; in OP_ATTEND key head * split + part */
-    uint32_t count; /* rows */
+    uint32_t first;  /* row; in OP_ATTEND query head * split + part */
+    uint32_t count;  /* rows */
+    uint32_t each;   /* rows of a tile, or tokens */
+    uint32_t head;   /* OP_ATTEND: the query head */
+    uint32_t before; /* counter of the operation whose results are the input; NOTHING: none */
+    uint32_t least;  /* what that counter increases by in a step */
 };
+#define NOTHING ~0u
 
 struct program {
     const instruction *stream;
     const uint32_t    *begin; /* block b has stream[begin[b]] to stream[begin[b + 1] - 1] */
-    uint32_t           tile;  /* most bytes of a tile, unless one row needs more */
     uint32_t          *done;  /* counters, for each operation: finished rows of all steps */
 };
 
-/* ---- tiles: units of fetching and freeing, the same for loader and readers ---- */
-
-SIMT_HD uint32_t tile_rows(const program &p, const model &m, uint32_t op)
-{
-    const uint32_t rows = p.tile / (2u * m.columns(op));
-
-    return (rows != 0) ? rows : 1u;
-}
-/* Number of tokens whose keys and values form one tile. */
-SIMT_HD uint32_t tile_tokens(const program &p, const model &m)
-{
-    const uint32_t tokens = p.tile / (4u * m.s.head_dim);
-
-    return (tokens != 0) ? tokens : 1u;
-}
-
-/* The tokens of a part: an even share of the `position` tokens in the cache.  The last part also
- * has the token that is being computed, as its last one. */
+/* The tokens of a part: `share` of them, which is a split-th, as far as there are any.  The last
+ * part also has the token that is being computed. */
 struct token_range {
     uint32_t first;
     uint32_t cached; /* number of cached tokens */
 };
-SIMT_HD token_range tokens_of(const model &m, uint32_t part, uint32_t position)
+SIMT_HD token_range tokens_of(uint32_t part, uint32_t share, uint32_t position)
 {
-    const uint32_t from = (uint32_t)((unsigned long long)position * part / m.split);
-    const uint32_t to   = (uint32_t)((unsigned long long)position * (part + 1u) / m.split);
+    const uint32_t first = part * share;
+    const uint32_t left  = (position > first) ? position - first : 0u;
 
-    return {from, to - from};
+    return {first, (left < share) ? left : share};
 }
 
 SIMT_HD uint32_t pieces(uint32_t whole, uint32_t each) { return (whole + each - 1u) / each; }
@@ -71,7 +57,7 @@ SIMT_HD uint32_t counter_of(uint32_t op, uint32_t layer)
 /* The amount by which an operation's counter increases in a step. */
 SIMT_HD uint32_t finished(const model &m, uint32_t op)
 {
-    return (op == OP_ATTEND) ? m.s.query() : m.rows(op);
+    return (op == OP_ATTEND) ? m.s.query() * m.split : m.rows(op);
 }
 /* The previous operation, whose results are this one's input. */
 SIMT_HD uint32_t op_before(uint32_t op)
@@ -88,7 +74,11 @@ struct schedule {
 
 class scheduler {
 public:
-    scheduler(const model &m, uint32_t blocks) : m_(m), load_(blocks, 0), own_(blocks) {}
+    /* tile: most bytes of a tile, unless one row needs more */
+    scheduler(const model &m, uint32_t blocks, uint32_t tile)
+        : m_(m), tile_(tile), load_(blocks, 0), own_(blocks)
+    {
+    }
 
     schedule run()
     {
@@ -116,7 +106,7 @@ private:
     {
         const uint32_t        blocks = static_cast<uint32_t>(load_.size());
         const uint32_t        width  = ((op == OP_QKV) || (op == OP_GATE_UP)) ? 2u : 1u;
-        const uint32_t        units  = (op == OP_ATTEND) ? m_.s.kv_heads * m_.split
+        const uint32_t        units  = (op == OP_ATTEND) ? m_.s.heads * m_.split
                                                          : m_.rows(op) / width;
         const size_t          bytes  = (op == OP_ATTEND)
                                            ? size_t{ 2 } * m_.s.tokens * m_.s.head_dim / m_.split
@@ -140,14 +130,20 @@ private:
 
     void add(uint32_t block, uint32_t op, uint32_t layer, uint32_t first, uint32_t count)
     {
-        const uint32_t most = (op == OP_ATTEND) ? 1u : MOST_ROWS;
+        const uint32_t most    = (op == OP_ATTEND) ? 1u : MOST_SUMS / segments(m_.columns(op));
+        const uint32_t unit    = (op == OP_ATTEND) ? 4u * m_.s.head_dim : 2u * m_.columns(op);
+        const uint32_t counter = counter_of(op, layer);
 
         for (uint32_t at = 0; at < count; at += most) {
-            own_[block].push_back({ op, layer, first + at, std::min(most, count - at) });
+            own_[block].push_back({ op, layer, first + at, std::min(most, count - at),
+                                    std::max(tile_ / unit, 1u), (first + at) / m_.split,
+                                    ((counter != 0) && (op != OP_ATTEND)) ? counter - 1u : NOTHING,
+                                    finished(m_, op_before(op)) });
         }
     }
 
     model                                 m_;
+    uint32_t                              tile_;
     std::vector<size_t>                   load_;
     std::vector<std::vector<instruction>> own_;
 };

@@ -8,6 +8,10 @@
 
 #include <cmath>
 
+struct seam_u64 {
+    uint32_t x, y;
+};
+
 #if defined(__CUDACC__)
 
 #define SEAM_BOTH __host__ __device__ __forceinline__ /* a method, for host and kernels */
@@ -15,14 +19,19 @@
 SIMT_FN float    seam_float(uint32_t bits) { return __uint_as_float(bits); }
 SIMT_FN uint32_t seam_bits(float f) { return __float_as_uint(f); }
 
-/* 16 bytes of global memory that other blocks may have written: from L2, as L1 may be stale. */
+/* 8 or 16 bytes that are not written during the launch. */
 SIMT_FN simt_u128 seam_fetch(const void *p)
 {
     const uint4 v = __ldcg((const uint4 *)p);
 
     return {v.x, v.y, v.z, v.w};
 }
-SIMT_FN float seam_fetch1(const float *p) { return __ldcg(p); }
+SIMT_FN seam_u64 seam_fetch8(const void *p)
+{
+    const uint2 v = __ldcg((const uint2 *)p);
+
+    return {v.x, v.y};
+}
 /* 16 bytes that are not written during the launch, and are read once. */
 SIMT_FN simt_u128 seam_stream(const void *p)
 {
@@ -31,29 +40,66 @@ SIMT_FN simt_u128 seam_stream(const void *p)
     return {v.x, v.y, v.z, v.w};
 }
 
-/* Counters between blocks: they order the arriving warp's writes before the waiting one's reads. */
-SIMT_FN void seam_arrive(uint32_t *counter, uint32_t n)
+/* Words that other blocks write during the launch: each by itself, without any order between words.
+ * A word is a message: no fence delays it. */
+SIMT_FN simt_u128 seam_peek(const void *p)
 {
-    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" : : "l"(counter), "r"(n) : "memory");
-}
-/* Add 1; returns the number before.  Also acquires the releases of earlier calls. */
-SIMT_FN uint32_t seam_count(uint32_t *counter)
-{
-    uint32_t n;
+    simt_u128 v;
 
-    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
-                 : "=r"(n) : "l"(counter) : "memory");
-    return n;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+    return v;
 }
-SIMT_FN uint32_t seam_arrived(const uint32_t *counter)
+SIMT_FN seam_u64 seam_peek8(const void *p)
 {
-    uint32_t n;
+    seam_u64 v;
 
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(n) : "l"(counter) : "memory");
-    return n;
+    asm volatile("ld.relaxed.gpu.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
+    return v;
 }
-SIMT_FN void seam_spin() {} /* between two reads of a counter */
+SIMT_FN uint32_t seam_peek4(const void *p)
+{
+    uint32_t v;
+
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p));
+    return v;
+}
+SIMT_FN void seam_post(void *p, uint32_t v)
+{
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" : : "l"(p), "r"(v) : "memory");
+}
+SIMT_FN void seam_count(uint32_t *counter, uint32_t n)
+{
+    asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" : : "l"(counter), "r"(n) : "memory");
+}
+SIMT_FN void seam_spin() {} /* between two looks */
 SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v) { (void)atomicMax(p, v); }
+
+/* To a few units in the last place, and without code for denormal numbers. */
+SIMT_FN float seam_exp(float f) { return __expf(f); }
+SIMT_FN float seam_divide(float a, float b) { return __fdividef(a, b); }
+SIMT_FN float seam_reverse_root(float f) { return rsqrtf(f); }
+
+/* Bulk copies of weights, which are read once a step: they leave L2 before anything else. */
+SIMT_FN unsigned long long seam_once()
+{
+    unsigned long long policy = 0;
+
+#if SIMT_HAS_BULK
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#endif
+    return policy;
+}
+SIMT_FN void seam_copy_once(simt_addr to, const void *from, uint32_t bytes, simt_addr mbar,
+                            unsigned long long once)
+{
+#if SIMT_HAS_BULK
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes."
+                 "L2::cache_hint [%0], [%1], %2, [%3], %4;"
+                 : : "r"(to), "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(mbar), "l"(once)
+                 : "memory");
+#endif
+}
 
 #if !SIMT_HAS_BULK /* an older GPU: the kernel compiles, but main() does not launch it */
 SIMT_FN void simt_mbar_arrive_expect(simt_addr, uint32_t) {}
@@ -63,6 +109,7 @@ SIMT_FN void simt_fence_async() {}
 SIMT_FN void simt_mbar_init(simt_addr, uint32_t) {}
 SIMT_FN void simt_mbar_arrive(simt_addr) {}
 SIMT_FN void simt_mbar_wait(simt_addr, uint32_t) {}
+SIMT_FN int  simt_mbar_test(simt_addr, uint32_t) { return 1; }
 #endif
 #endif
 
@@ -145,20 +192,36 @@ SIMT_FN simt_u128 seam_fetch(const void *p)
     std::memcpy(&v, p, sizeof(v));
     return v;
 }
-SIMT_FN float seam_fetch1(const float *p) { return *p; }
+SIMT_FN seam_u64 seam_fetch8(const void *p)
+{
+    seam_u64 v;
+
+    std::memcpy(&v, p, sizeof(v));
+    return v;
+}
 SIMT_FN simt_u128 seam_stream(const void *p) { return seam_fetch(p); }
 
-SIMT_FN void seam_arrive(uint32_t *counter, uint32_t n)
+SIMT_FN uint32_t seam_peek4(const void *p)
 {
-    (void)__atomic_fetch_add(counter, n, __ATOMIC_RELEASE); /* pairs with seam_arrived() */
+    return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
 }
-SIMT_FN uint32_t seam_count(uint32_t *counter)
+SIMT_FN seam_u64 seam_peek8(const void *p)
 {
-    return __atomic_fetch_add(counter, 1u, __ATOMIC_ACQ_REL);
+    return {seam_peek4(p), seam_peek4((const uint32_t *)p + 1)};
 }
-SIMT_FN uint32_t seam_arrived(const uint32_t *counter)
+SIMT_FN simt_u128 seam_peek(const void *p)
 {
-    return __atomic_load_n(counter, __ATOMIC_ACQUIRE); /* pairs with seam_arrive() */
+    const uint32_t *w = (const uint32_t *)p;
+
+    return {seam_peek4(w), seam_peek4(w + 1), seam_peek4(w + 2), seam_peek4(w + 3)};
+}
+SIMT_FN void seam_post(void *p, uint32_t v)
+{
+    __atomic_store_n((uint32_t *)p, v, __ATOMIC_RELAXED);
+}
+SIMT_FN void seam_count(uint32_t *counter, uint32_t n)
+{
+    (void)__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
 SIMT_FN void seam_spin() { simt_pause(100); } /* lets the other fibers run */
 SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v)
@@ -169,6 +232,12 @@ SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v)
            !__atomic_compare_exchange_n(p, &old, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
 }
+SIMT_FN float seam_exp(float f) { return expf(f); }
+SIMT_FN float seam_divide(float a, float b) { return a / b; }
+SIMT_FN float seam_reverse_root(float f) { return 1.0f / sqrtf(f); }
+SIMT_FN unsigned long long seam_once() { return 0; }
+#define seam_copy_once(_to, _from, _bytes, _mbar, _once) \
+    ((void)(_once), simt_copy_async((_to), (_from), (_bytes), (_mbar)))
 
 static inline bool     seam_has_bulk() { return true; }
 static inline uint32_t seam_blocks() { return 3; }

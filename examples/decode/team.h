@@ -1,57 +1,75 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The readers: READERS warps in TEAMS teams.  Tiles are assigned to the teams round-robin; the
- * warps of a team share a tile's columns.  Also the layout of the block's shared memory before the
- * pool. */
+ * The readers: READERS warps in TEAMS teams.  All of them read each tile: a team multiplies a
+ * segment, SEGMENT columns, of some of its rows.  If rows are longer than a segment, the teams
+ * share them.  Also the layout of the block's shared memory before the pool. */
 #ifndef SHPOOL_EXAMPLES_DECODE_TEAM_H
 #define SHPOOL_EXAMPLES_DECODE_TEAM_H
 
-#include "program.h"
+#include "model.h"
 #include "tiles.h"
 
 #if defined(__CUDACC__)
 #define READERS 16u
-#define TEAMS   2u
 #else /* a fiber for each thread */
 #define READERS 4u
-#define TEAMS   2u
 #endif
-#define TEAM       (READERS / TEAMS)
-#define MOST_SPANS 4u /* most spans that a lane's registers hold */
-#define SPAN       (TEAM * 256u) /* columns of all lanes of a team, 8 each */
+#define TEAMS   4u
+#define TEAM    (READERS / TEAMS)
+#define LANE    16u /* columns of a lane: 8, and 8 more 256 columns further on */
+#define SEGMENT (TEAM * SIMT_WARP * LANE)
 
 SIMT_FN uint32_t team_of_warp() { return simt_warp() / TEAM; }
 SIMT_FN uint32_t team_rank() { return simt_warp() % TEAM; }
 
+/* Segments of a row: a power of two, at most TEAMS. */
+SIMT_HD uint32_t segments(uint32_t columns)
+{
+    return (columns <= SEGMENT) ? 1u : (columns <= 2u * SEGMENT) ? 2u : TEAMS;
+}
+
+/* A team's share of the rows: `first`, first + step, ... and of each row one segment. */
+struct team_share {
+    uint32_t first;
+    uint32_t step;
+    uint32_t segment;
+};
+SIMT_FN team_share share_of_team(uint32_t columns)
+{
+    const uint32_t n = segments(columns);
+
+    return {team_of_warp() / n, TEAMS / n, team_of_warp() % n};
+}
+
 /* Results that the readers store for the end of an instruction, in two copies, because the next
  * instruction begins while the results of the one before are still being added up.
  *
- *   sums      for each warp of a team and each row
- *   squares   for each of these warps: sum of squares of the vector, for the norm
+ *   sums      for each row, segment and warp of a team
+ *   squares   for each warp: sum of squares of its numbers of the vector, for the norm
  *
  * Attention uses the memory of the sums for the largest score and the sum of the exponentials of
- * each warp and query head. */
-#define SUMS_BYTES    (TEAM * MOST_ROWS * 4u)
-#define RESULTS_BYTES (SUMS_BYTES + TEAM * 4u + (16u - TEAM * 4u % 16u) % 16u)
-#define MOST_GROUP    (SUMS_BYTES / (READERS * 8u)) /* query heads of a key head */
+ * each warp. */
+#define MOST_SUMS     128u /* most rows of an instruction, times the segments of a row */
+#define SUMS_BYTES    (MOST_SUMS * TEAM * 4u)
+#define RESULTS_BYTES (SUMS_BYTES + READERS * 4u)
 
 struct results {
     simt_addr base;
 
-    MACHINE_METHOD simt_addr sums(uint32_t rank) const { return base + rank * MOST_ROWS * 4u; }
-    MACHINE_METHOD simt_addr square(uint32_t rank) const { return base + SUMS_BYTES + rank * 4u; }
-    MACHINE_METHOD simt_addr scale(uint32_t warp, uint32_t head) const
-    {
-        return base + (warp * MOST_GROUP + head) * 8u;
-    }
+    MACHINE_METHOD simt_addr sums(uint32_t row) const { return base + row * TEAM * 4u; }
+    MACHINE_METHOD simt_addr square(uint32_t warp) const { return base + SUMS_BYTES + warp * 4u; }
+    MACHINE_METHOD simt_addr scale(uint32_t warp) const { return base + warp * 8u; }
 };
 
-/* Before the pool: slots, results, two mbarriers and a number.
+/* Before the pool: slots, results, three mbarriers, and memory in which the readers
+ * exchange what each of them needs: a segment of the vector, or the warps' sums of attention.
  *
- *   ready   the watcher arrives when the next instruction's vector is complete
- *   summed  all readers arrive when they have stored their results, and wait
- *   tiles   number of tiles in the whole stream; all ones until the loader knows it */
-#define CONTROL_BYTES (SLOTS * SLOT_BYTES + 2u * RESULTS_BYTES + 32u)
+ *   ready      the watcher arrives when the next instruction's vector is complete
+ *   exchanged  all readers arrive when they have stored what others need, and wait
+ *   summed     the same for results */
+#define MOST_DIM       256u /* dimensions of a head */
+#define EXCHANGE_BYTES (READERS * MOST_DIM * 4u)
+#define CONTROL_BYTES  (SLOTS * SLOT_BYTES + 2u * RESULTS_BYTES + 32u + EXCHANGE_BYTES)
 
 struct control {
     simt_addr base;
@@ -61,9 +79,10 @@ struct control {
     {
         return { base + SLOTS * SLOT_BYTES + (number & 1u) * RESULTS_BYTES };
     }
-    MACHINE_METHOD simt_addr ready() const { return base + CONTROL_BYTES - 32u; }
-    MACHINE_METHOD simt_addr summed() const { return base + CONTROL_BYTES - 24u; }
-    MACHINE_METHOD simt_addr tiles() const { return base + CONTROL_BYTES - 16u; }
+    MACHINE_METHOD simt_addr exchange() const { return base + CONTROL_BYTES - EXCHANGE_BYTES; }
+    MACHINE_METHOD simt_addr ready() const { return exchange() - 32u; }
+    MACHINE_METHOD simt_addr exchanged() const { return exchange() - 24u; }
+    MACHINE_METHOD simt_addr summed() const { return exchange() - 16u; }
     MACHINE_METHOD simt_addr pool() const
     {
         return (base + CONTROL_BYTES + TILE_ALIGNED - 1u) & ~(TILE_ALIGNED - 1u);
@@ -74,18 +93,19 @@ struct control {
     {
         slots().init(READERS);
         simt_mbar_init(ready(), 1);
+        simt_mbar_init(exchanged(), READERS);
         simt_mbar_init(summed(), READERS);
-        simt_store32(tiles(), ~0u);
-    }
-    /* Called by all readers when their results are stored. */
-    MACHINE_METHOD void meet(uint32_t number) const
-    {
-        simt_warp_sync(SIMT_ALL_LANES);
-        if (simt_lane() == 0) {
-            simt_mbar_arrive(summed());
-        }
-        simt_mbar_wait(summed(), number & 1u);
     }
 };
+
+/* Called by all readers: waits until all have called it for the number-th time. */
+SIMT_FN void meet(simt_addr mbar, uint32_t number)
+{
+    simt_warp_sync(SIMT_ALL_LANES);
+    if (simt_lane() == 0) {
+        simt_mbar_arrive(mbar);
+    }
+    simt_mbar_wait(mbar, number & 1u);
+}
 
 #endif /* SHPOOL_EXAMPLES_DECODE_TEAM_H */

@@ -7,12 +7,10 @@
  *
  *   full    an mbarrier: its phase ends when the tile's bytes have arrived
  *   read    an mbarrier: its phase ends when the readers have finished with the tile
- *   empty   an mbarrier: its phase ends when the tile is free, and the slot may be used again
  *   tile    its address; written before the loader arrives at `full`
  *
- * A parity distinguishes only two phases of `full`.  That is enough because a team waits for each
- * phase of a slot in an instruction: the teams process its tiles round-robin, and the number of
- * slots is a multiple of the number of teams.  At the end of an instruction all teams meet.
+ * A parity distinguishes only two phases of `full`.  That is enough because each reader waits for
+ * each phase.
  *
  * The source of the memory is a policy: pool_memory, or page_memory for comparison. */
 #ifndef SHPOOL_EXAMPLES_DECODE_TILES_H
@@ -20,9 +18,9 @@
 
 #include "seam.h"
 
-#define SLOTS        32u /* one for each lane of the releaser */
+#define SLOTS        32u /* one for each lane of the loader */
 #define TILE_ALIGNED 128u
-#define SLOT_BYTES   32u /* full 8, read 8, empty 8, tile 4 */
+#define SLOT_BYTES   32u /* full 8, read 8, tile 4 */
 
 /* A place in the sequence of tiles: its slot, and the parity of the slot's phase. */
 struct cursor {
@@ -44,8 +42,7 @@ struct slot_table {
 
     MACHINE_METHOD simt_addr full(uint32_t slot) const { return base + slot * SLOT_BYTES; }
     MACHINE_METHOD simt_addr read(uint32_t slot) const { return full(slot) + 8u; }
-    MACHINE_METHOD simt_addr empty(uint32_t slot) const { return full(slot) + 16u; }
-    MACHINE_METHOD simt_addr tile(uint32_t slot) const { return full(slot) + 24u; }
+    MACHINE_METHOD simt_addr tile(uint32_t slot) const { return full(slot) + 16u; }
 
     /* Called by one thread, before a barrier.  readers: number of arrivals at `read`. */
     MACHINE_METHOD void init(uint32_t readers) const
@@ -54,15 +51,28 @@ struct slot_table {
         for (uint32_t slot = 0; slot < SLOTS; slot++) {
             simt_mbar_init(full(slot), 1);
             simt_mbar_init(read(slot), readers);
-            simt_mbar_init(empty(slot), 1);
         }
     }
 };
 
-/* A pool: each tile has its own size, and tiles are freed in any order. */
-struct pool_memory {
-    static constexpr bool FREES = true;
+/* What the loader knows about slots: masks, and in lane n the memory of slot n. */
+struct slot_memory {
+    uint32_t  live    = 0; /* slots whose tile is not known to have been read */
+    uint32_t  spare   = 0; /* slots whose tile has been read, and whose memory is not free */
+    uint32_t  refused = ~0u; /* as many bytes were refused, and none have been freed since */
+    uint32_t  parity  = 0; /* of the phase that ends when the lane's tile has been read */
+    simt_addr tile    = 0;
+    uint32_t  bytes   = 0;
+};
 
+/* A pool: each tile has its own size.  Called by the whole loader warp.
+ *
+ * A tile that has been read is spare.  The next tile takes over spare memory that is large enough,
+ * and at most twice as large.  Other spare memory is freed; if none can be taken over, the tile
+ * gets memory from the pool. */
+#define MOST_ROOM(_bytes) (2u * (_bytes))
+
+struct pool_memory {
     shpool_pool pool;
 
     MACHINE_METHOD uint32_t    slots() const { return SLOTS; }
@@ -70,30 +80,109 @@ struct pool_memory {
     {
         return shpool_init(&pool, simt_from_shared(base));
     }
-    /* Called by the whole loader warp: memory for the next tile, in the order of the tiles. */
-    MACHINE_METHOD simt_addr get(shpool_heap heap, uint32_t, uint32_t bytes) const
+
+    /* Memory for the tile at `at`. */
+    MACHINE_METHOD simt_addr get(shpool_heap heap, slot_table slots, cursor at, uint32_t,
+                                 uint32_t bytes, slot_memory *has) const
+    {
+        simt_addr tile = 0;
+        uint32_t  room = bytes;
+
+        SIMT_ROLLED
+        for (;;) {
+            look(slots, has);
+
+            const uint32_t fits = simt_ballot(SIMT_ALL_LANES,
+                                              ((has->spare >> simt_lane() & 1u) != 0) &&
+                                                  (has->bytes >= bytes) &&
+                                                  (has->bytes <= MOST_ROOM(bytes)));
+
+            free_spare(heap, has->spare & ~fits, has);
+            if ((has->live >> at.slot & 1u) == 0) {
+                tile = (fits != 0) ? take_over(has, fits, at.slot, &room)
+                                   : allocate(heap, bytes, has);
+            }
+            if (tile != 0) {
+                break;
+            }
+            wait(slots, at, has);
+        }
+        has->live |= 1u << at.slot;
+        has->tile  = (simt_lane() == at.slot) ? tile : has->tile;
+        has->bytes = (simt_lane() == at.slot) ? room : has->bytes;
+        return tile;
+    }
+    /* Wait until the oldest tile before `at` has been read: the first one that will be. */
+    MACHINE_METHOD void wait(slot_table slots, cursor at, const slot_memory *has) const
+    {
+        const uint32_t oldest = (at.slot - simt_popc(has->live)) % SLOTS;
+
+        simt_mbar_wait(slots.read(oldest), simt_shfl(SIMT_ALL_LANES, has->parity, oldest));
+        simt_warp_sync(SIMT_ALL_LANES);
+    }
+    /* All lanes look whether the tiles of their slots have been read. */
+    MACHINE_METHOD void look(slot_table slots, slot_memory *has) const
+    {
+        const uint32_t mine = ((has->live >> simt_lane() & 1u) != 0) &&
+                              (simt_mbar_test(slots.read(simt_lane()), has->parity) != 0);
+        const uint32_t read = simt_ballot(SIMT_ALL_LANES, mine);
+
+        has->parity ^= mine;
+        has->live &= ~read;
+        has->spare |= read;
+    }
+    /* Memory of one of the spare slots `fits`: of slot `at` if it is one of them, because its lane
+     * is needed. */
+    MACHINE_METHOD simt_addr take_over(slot_memory *has, uint32_t fits, uint32_t at,
+                                       uint32_t *room) const
+    {
+        const uint32_t slot = ((fits >> at & 1u) != 0) ? at : simt_ffs(fits) - 1u;
+
+        has->spare &= ~(1u << slot);
+        *room = simt_shfl(SIMT_ALL_LANES, has->bytes, slot);
+        return simt_shfl(SIMT_ALL_LANES, has->tile, slot);
+    }
+    /* A request that was refused is not repeated before something has been freed.  One attempt of
+     * a wait is cheaper than a malloc, which must prove that nothing fits. */
+    MACHINE_METHOD simt_addr allocate(shpool_heap heap, uint32_t bytes, slot_memory *has) const
     {
         void *tile = NULL;
 
-        SIMT_ROLLED
-        while (tile == NULL) {
-            tile = shpool_aligned_malloc_wait_warp(heap, TILE_ALIGNED, bytes, ~0u);
+        if (bytes < has->refused) {
+            tile = shpool_aligned_malloc_wait_lanes(heap, SIMT_ALL_LANES, TILE_ALIGNED, bytes, 1);
+            has->refused = (tile == NULL) ? bytes : has->refused;
         }
-        return simt_to_shared(tile);
+        return (tile != NULL) ? simt_to_shared(tile) : 0u;
     }
-    /* Called by the whole releaser warp. */
-    MACHINE_METHOD void put(shpool_heap heap, simt_addr tile) const
+    MACHINE_METHOD void free_spare(shpool_heap heap, uint32_t which, slot_memory *has) const
     {
-        shpool_free_warp(heap, simt_from_shared(tile));
+        SIMT_ROLLED
+        for (; which != 0; which &= which - 1u) {
+            const uint32_t slot = simt_ffs(which) - 1u;
+
+            shpool_free_lanes(heap, SIMT_ALL_LANES,
+                              simt_from_shared(simt_shfl(SIMT_ALL_LANES, has->tile, slot)));
+            has->spare &= ~(1u << slot);
+            has->refused = ~0u;
+        }
     }
-    MACHINE_METHOD void close(shpool_heap heap) const { shpool_fini(heap); }
+    /* After the last tile.  at: the slot after it. */
+    MACHINE_METHOD void close(shpool_heap heap, slot_table slots, cursor at,
+                              slot_memory *has) const
+    {
+        SIMT_ROLLED
+        while (has->live != 0) {
+            wait(slots, at, has);
+            look(slots, has);
+        }
+        free_spare(heap, has->spare, has);
+    }
+    MACHINE_METHOD void end(shpool_heap heap) const { shpool_fini(heap); }
 };
 
 /* Fixed pages, used round-robin: slot and page are the same. */
 struct page_memory {
-    static constexpr bool FREES = false; /* a page is free as soon as it has been read */
-
-    uint32_t pages; /* a multiple of TEAMS */
+    uint32_t pages;
     uint32_t bytes; /* of a page */
 
     MACHINE_METHOD uint32_t    slots() const { return pages; }
@@ -105,12 +194,17 @@ struct page_memory {
         simt_barrier();
         return heap;
     }
-    MACHINE_METHOD simt_addr get(shpool_heap heap, uint32_t slot, uint32_t) const
+    MACHINE_METHOD simt_addr get(shpool_heap heap, slot_table slots, cursor at, uint32_t tiles,
+                                 uint32_t, slot_memory *) const
     {
-        return heap.view.base + slot * bytes;
+        if (tiles >= pages) { /* the page has been used before */
+            simt_mbar_wait(slots.read(at.slot), at.parity ^ 1u);
+        }
+        simt_warp_sync(SIMT_ALL_LANES); /* all lanes have seen this phase before the next begins */
+        return heap.view.base + at.slot * bytes;
     }
-    MACHINE_METHOD void put(shpool_heap, simt_addr) const {}
-    MACHINE_METHOD void close(shpool_heap) const { simt_barrier(); }
+    MACHINE_METHOD void close(shpool_heap, slot_table, cursor, slot_memory *) const {}
+    MACHINE_METHOD void end(shpool_heap) const { simt_barrier(); }
 };
 
 /* ---- the readers' side ---- */
@@ -122,11 +216,11 @@ SIMT_FN simt_addr tile_wait(slot_table slots, cursor at)
     return simt_load32(slots.tile(at.slot));
 }
 
-/* Called by a warp that has finished with the tile.  It counts as `shares` arrivals. */
-SIMT_FN void tile_done(slot_table slots, cursor at, uint32_t shares)
+/* Called by a warp that has finished with the tile. */
+SIMT_FN void tile_done(slot_table slots, cursor at)
 {
     simt_warp_sync(SIMT_ALL_LANES); /* no lane reads any more */
-    if (simt_lane() < shares) {
+    if (simt_lane() == 0) {
         simt_mbar_arrive(slots.read(at.slot));
     }
 }
