@@ -300,12 +300,17 @@ static int run(job &j, const char *name, Launch launch)
 }
 
 template <class Memory>
-static int run_persistent(job &j, const char *name, const Memory &memory, uint32_t bytes)
+static int run_persistent(job &j, const char *name, const Memory &memory, uint32_t bytes,
+                          uint32_t tile)
 {
+    const uint32_t most = std::max(tile / (4u * j.m.s.head_dim), 1u); /* tokens of a tile */
+
     return run(j, name, [&](uint32_t step) {
+        const uint32_t share = std::max(pieces(j.o.context + step, j.m.split), 1u);
+
         seam_launch_together(j.blocks, CONTROL_BYTES + TILE_ALIGNED + bytes,
                              decode_step<Memory>{ j.m, j.p, memory, step, j.o.context + step,
-                                                  pieces(j.o.context + step, j.m.split) });
+                                                  share, pieces(share, pieces(share, most)) });
     });
 }
 
@@ -339,7 +344,8 @@ static int run_pool(job &j)
     }
     std::printf("%s, %u bytes, tiles of %u\n", pool.name, pool.shared_bytes, j.o.tile);
 
-    const int failed = run_persistent(j, "pool", pool_memory{ pool }, pool.shared_bytes);
+    const int failed = run_persistent(j, "pool", pool_memory{ pool }, pool.shared_bytes,
+                                      j.o.tile);
 
     machine_close(&pool);
     return failed;
@@ -356,7 +362,7 @@ static int run_pages(job &j)
         machine_fail("--pages", "the longest row does not fit a page, or there are less than two");
     }
     std::printf("%u pages of %u bytes\n", pages, j.o.page);
-    return run_persistent(j, "pages", page_memory{ pages, j.o.page }, pages * j.o.page);
+    return run_persistent(j, "pages", page_memory{ pages, j.o.page }, pages * j.o.page, j.o.page);
 }
 
 static int run_graph(job &j)

@@ -69,13 +69,14 @@ struct decode_step {
     uint32_t number;   /* of the step: 0, 1, ... since the counters were 0 */
     uint32_t position; /* tokens in the cache */
     uint32_t share;    /* of them, in a part of attention */
+    uint32_t each;     /* and in a tile of it */
 
     MACHINE_METHOD void operator()() const
     {
         const control     shared = { simt_dynamic_base() };
         const uint32_t    warp   = simt_warp();
         const shpool_heap heap   = open(shared);
-        const moment      now    = { number, position, share, token_of(m, number) };
+        const moment      now    = { number, position, share, each, token_of(m, number) };
 
         if (warp < READERS) {
             reader<Memory>{ m, p, memory, shared, now, {}, 0, 0 }.run();

@@ -66,7 +66,7 @@ struct loader {
 
         SIMT_ROLLED
         for (uint32_t left = range.cached; left != 0;) {
-            const uint32_t n = (left < in.each) ? left : in.each;
+            const uint32_t n = (left < now.each) ? left : now.each;
 
             load(keys, n * token, keys + (size_t)m.s.tokens * token);
             keys += n * token;

@@ -85,7 +85,7 @@ struct reader {
         attention a = attention_begin(m, now, in,
                                       (part + 1u == m.split) && (simt_warp() + 1u == READERS));
 
-        for_tiles(range.cached, in.each, [&](simt_addr tile, uint32_t, uint32_t n) {
+        for_tiles(range.cached, now.each, [&](simt_addr tile, uint32_t, uint32_t n) {
             attention_tokens(m, &a, shared_weights{ tile },
                              shared_weights{ tile + n * 2u * m.s.head_dim }, n);
         });

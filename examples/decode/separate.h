@@ -20,7 +20,7 @@ struct separate_step {
     MACHINE_METHOD void operator()() const
     {
         const control shared = { simt_dynamic_base() };
-        const moment  at     = { now[0], now[1], pieces(now[1], m.split), token_of(m, now[0]) };
+        const moment  at     = { now[0], now[1], pieces(now[1], m.split), 0, token_of(m, now[0]) };
 
         if (simt_thread_rank() == 0) {
             simt_mbar_init(shared.exchanged(), READERS);

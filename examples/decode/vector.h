@@ -10,6 +10,7 @@ struct moment {
     uint32_t number;   /* of the step since the counters were 0 */
     uint32_t position; /* tokens in the cache */
     uint32_t share;    /* tokens of a part of attention */
+    uint32_t each;     /* and of a tile of it: the tiles of a part have the same size */
     uint32_t token;    /* the input */
 };
 
