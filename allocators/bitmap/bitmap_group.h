@@ -354,8 +354,8 @@ SIMT_FN uint32_t shpool_bitmap_high_end(shpool_bitmap_look look, uint32_t first,
     return (end - wish.need) & ~wish.below;
 }
 
-/* Whether a request that may wait has searched often enough: newcomers would overtake it while it
- * goes on without a ticket. */
+/* Asked after a search in vain: whether a request that may wait has searched often enough.  It has
+ * no ticket yet, and newcomers would overtake it while it goes on. */
 SIMT_FN uint32_t shpool_bitmap_gives_up(uint32_t state)
 {
     return ((state & SHPOOL_BITMAP_TRY) != 0) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bitmap for warps that wait: requests of more granules than a warp sees in one step.  Included by
- * bitmap_group.h. */
+/* bitmap for warps that wait: requests of more granules than a warp sees in one step. */
+#include <shpool/allocators/bitmap/bitmap.h> /* before the guard: it includes this file */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_LONG_H
 #define SHPOOL_ALLOCATORS_BITMAP_LONG_H
 
@@ -97,7 +97,7 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_long(simt_addr base, uint32_t gra
         look  = shpool_bitmap_look_at(view, from + simt_lane(), end, 0);
         first = shpool_bitmap_reach(look, SHPOOL_BITMAP_PAIR * from);
         first = (simt_shfl(SIMT_ALL_LANES, first, to - from) + below) & ~below;
-        if ((need <= granules - first) &&
+        if ((first + need <= granules) && /* aligned, it may begin after the last granule */
             shpool_bitmap_claim_long(view, first, first + need)) {
             return first;
         }

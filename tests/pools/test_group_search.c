@@ -16,7 +16,7 @@
 #include <shpool/heap.h>
 #include <shpool/shpool.h>
 
-#define MOST_GRANULES 6000u
+#define MOST_GRANULES 10934u
 
 static shpool_pool   pool;
 static heap_model    model;
@@ -132,7 +132,7 @@ static uint32_t expect_fit(shpool_heap heap, const void *ptr, uint32_t need, uin
 static void ask(shpool_heap heap, uint32_t need, uint32_t step)
 {
     const int leads = simt_lane() == shpool_first_lane(mask);
-    /* every other time as one that waits: it makes one search */
+    /* every other time as one that waits: more granules than a warp sees are looked for once */
     void     *ptr   = (need % 2u != 0)
                           ? shpool_aligned_malloc_lanes(heap, mask, 16u * step, 16u * need)
                           : shpool_aligned_malloc_wait_lanes(heap, mask, 16u * step, 16u * need, 1);
@@ -266,6 +266,29 @@ static void starts_kernel(void *arg)
     }
 }
 
+/* Only the end of the pool is free.  A long run that begins there at a multiple of `step` would lie
+ * after the last granule, in words that are the payload's: here they look free. */
+static void end_kernel(void *arg)
+{
+    int         is_member;
+    shpool_heap heap = start(&is_member);
+    uint32_t    G    = pool.word[0];
+    simt_addr   a    = shpool_bitmap_word_at(heap.view, shpool_bitmap_words(heap.view));
+
+    (void)arg;
+    for (; is_member && (simt_lane() == 0) && (a < heap.view.base + heap.view.word[1] + 1024u);
+         a += 4u) {
+        simt_store32(a, 0);
+    }
+    for (uint32_t left = 1; is_member && (left < 90u); left++) {
+        set_pattern(heap, 0, G, 1);
+        set_pattern(heap, G - left, G, 0);
+        for (uint32_t need = SHPOOL_BITMAP_LOOK + 2u; need < SHPOOL_BITMAP_LOOK + 24u; need += 7u) {
+            ask(heap, need & ~1u, 64);
+        }
+    }
+}
+
 /* Runs of random lengths with random walls, requests of any size and alignment. */
 static void random_kernel(void *arg)
 {
@@ -357,6 +380,12 @@ static void test_a_search_goes_around_the_pool(void **state)
     run(starts_kernel, 1611, 16, SIMT_ALL_LANES, 1);
 }
 
+static void test_a_long_run_ends_with_the_pool(void **state)
+{
+    (void)state;
+    run(end_kernel, MOST_GRANULES, 1024, SIMT_ALL_LANES, 0);
+}
+
 static void test_random_patterns(void **state)
 {
     static const uint32_t sizes[] = { 22, 100, 352, 700, 1980 };
@@ -369,7 +398,7 @@ static void test_random_patterns(void **state)
         }
     }
     for (seed = 1; seed <= 3u; seed++) {
-        run(random_kernel, MOST_GRANULES, 1024, SIMT_ALL_LANES, 0);
+        run(random_kernel, 6000, 1024, SIMT_ALL_LANES, 0);
     }
 }
 
@@ -379,6 +408,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_hole_is_found),
         cmocka_unit_test(test_runs_across_windows_are_found),
         cmocka_unit_test(test_a_search_goes_around_the_pool),
+        cmocka_unit_test(test_a_long_run_ends_with_the_pool),
         cmocka_unit_test(test_random_patterns),
     };
     const shpool_allocator *bitmap;
