@@ -124,7 +124,8 @@ static shpool_status plan_spill(const shpool_config *want, shpool_pool *pool)
 }
 
 /* Bytes of the area before the pools: counters (with check=1 twice), and two bits for each granule
- * of a slot, which lie where they lie with check=1. */
+ * of a slot.  The bits have the same offset with and without check=1, so the area is the larger
+ * one in both cases. */
 static uint32_t area_bytes(const shpool_config *want, const shpool_pool *pool)
 {
     uint32_t granules = pool->spill_bytes >> pool->spill_shift;

@@ -32,11 +32,12 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  *
  * Requests are tried in the order in which they began to wait; the others, and new ones, sleep
  * meanwhile.  While there is room the first four are tried together.  Once the oldest was tried in
- * vain, no younger one is tried before it ends, so that small requests do not overtake a large one
- * for ever (doc/GROUPS.md, "Who is served first").  shpool_malloc(), which never waits, does not
- * stand in line.  A request that has slept SHPOOL_TURN_PATIENCE times, about 65 microseconds, while
- * nobody left the line is tried out of turn: the one at the head may need memory that it holds.  At
- * its turn a thread sleeps 32 to 128 ns between attempts, otherwise about 1 us.
+ * vain, a younger one is tried only at its last attempt, or out of turn as said below, so that
+ * small requests with many attempts do not overtake a large one for ever (doc/GROUPS.md, "Who is
+ * served first").  shpool_malloc(), which never waits, does not stand in line.  A request that has
+ * slept 65 times, about 65 microseconds, while nobody left the line is tried out of turn: the one
+ * at the head may need memory that it holds.  At its turn a thread sleeps 32 to 128 ns between
+ * attempts, otherwise about 1 us.
  *
  * Never spills: a pool with a spill option answers with NULL, and shpool_malloc() spills.  With
  * scope cluster it borrows, as shpool_malloc() does.  A request of more bytes than the pool has is

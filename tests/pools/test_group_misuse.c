@@ -307,10 +307,11 @@ static void test_another_member_frees_at_once(void **state)
 
     (void)state;
     FOR_EACH_POOL(allocator) {
-        for (uint32_t i = 0; (i < 8) && (allocator->scope >= SHPOOL_SCOPE_BLOCK); i++) {
-            shape = shapes[i / 2u];
+        for (uint32_t i = 0; (i < 32) && (allocator->scope >= SHPOOL_SCOPE_BLOCK); i++) {
+            shape = shapes[i / 2u % 4u];
             trial_open(&t, allocator, (i % 2u == 0) ? "" : ":check=1", shape->threads, 30000, 16);
-            t.launch.switch_period = 1u + i;
+            t.launch.switch_period = 1u + i % 8u;
+            t.launch.seed          = i / 8u;
             trial_run(&t, at_once_kernel);
             trial_close(&t);
         }

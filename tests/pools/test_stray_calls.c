@@ -221,6 +221,7 @@ static const struct {
     { "waits", "bitmap", 175 }, { "waits", "bitmap", 246 }, { "waits", "rbtree", 136 },
     { "waits", "warp_best_fit", 211 }, { "groups", "bitmap", 2808 }, { "groups", "bitmap", 5040 },
     { "groups", "bitmap", 5440 }, { "marks", "arena", 112 },
+    { "marks", "arena", 39 }, { "marks", "arena", 51 },
 };
 
 /* The run of a seed, whatever its number among the others. */

@@ -17,6 +17,7 @@ fi
 mkdir "$work/folder"
 varying= # a script for sed: what differs from run to run, in outputs and files
 fresh=:  # a function that is called before each attempt
+before=0 # allocations before main(), which do not fail
 tells=false # tells FILE: whether a file that a failed command leaves says what is missing
 
 # attempt COMMAND...: with allocation $fail_at failing; its output is in $work/out and log
@@ -61,7 +62,7 @@ sweep() {
     }
     plain "$work/out" >"$work/expected"
     [ -z "$file" ] || { plain "$work/folder/$file" >"$work/file" && rm "$work/folder/$file"; }
-    count=$(cat "$work/count")
+    count=$(cat "$work/count") fail_at=$before
     while [ "$fail_at" -lt "$count" ]; do
         fail_at=$((fail_at + 1))
         for fail_on in '' 1; do

@@ -13,8 +13,9 @@
  * requests end in order it is exactly one, the one that has waited longest.
  *
  * While there is enough memory the next SHPOOL_TURNS - 1 requests are tried too: passing the turn
- * on takes longer than a malloc.  Once a request is in vain at its turn, no younger one is tried
- * until it ends.
+ * on takes longer than a malloc.  Once a request is in vain at its turn, they are not, until it
+ * ends.  Then a younger one is tried only at its last attempt, when its patience ends, and where
+ * such a one has ended, which passes the turn on.
  *
  * No thread holds a lock while it sleeps, and no thread waits for another forever: where no ticket
  * has ended during SHPOOL_TURN_PATIENCE + 1 sleeps in a row, a request is tried in any case.
@@ -28,13 +29,13 @@
 #include <shpool/abi.h>
 #include <shpool/simt.h>
 
-#define SHPOOL_WAIT_NOBODY   0ull  /* both words before any thread has waited */
+#define SHPOOL_WAIT_NOBODY   0ull  /* all words before any thread has waited */
 #define SHPOOL_TURNS         4u    /* requests that are tried together */
 #define SHPOOL_TURN_PATIENCE 64u   /* sleeps */
 #define SHPOOL_PAUSE_LEAST   32u   /* nanoseconds; doubled with each sleep */
 #define SHPOOL_PAUSE_TURN    128u  /* at most, for the thread whose turn it is */
 #define SHPOOL_PAUSE_MOST    1000u /* a sleep of the others */
-#define SHPOOL_PAUSE_NAP     64u   /* for each thread that goes first: then look again */
+#define SHPOOL_PAUSE_NAP     64u   /* for each request that goes first */
 
 /* The part of a pool's bytes after the module's. */
 SIMT_HD uint32_t shpool_wait_bytes(uint32_t flags, uint32_t pool_bytes)
@@ -43,7 +44,7 @@ SIMT_HD uint32_t shpool_wait_bytes(uint32_t flags, uint32_t pool_bytes)
                ? SHPOOL_WAIT_BYTES : 0u;
 }
 
-/* A pool's two words; 0: it has none, because no other thread could free in it. */
+/* A pool's words; 0: it has none, because no other thread could free in it. */
 SIMT_FN simt_addr shpool_waiters(shpool_view view)
 {
     uint32_t bytes = shpool_wait_bytes(view.flags, view.bytes);
@@ -129,8 +130,8 @@ SIMT_FN void shpool_turn_insist(const shpool_turn *turn)
     }
 }
 
-/* One sleep.  Who is next looks again soon, so that the turn is passed on quickly.  Returns whether
- * to try now. */
+/* One sleep.  The next request in line looks again soon, so that the turn is passed on quickly.
+ * Returns whether to try now. */
 SIMT_FN uint32_t shpool_turn_sleep(shpool_turn *turn)
 {
     const uint32_t most   = (turn->waiters != 0) ? SHPOOL_PAUSE_TURN : SHPOOL_PAUSE_MOST;
