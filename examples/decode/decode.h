@@ -47,8 +47,9 @@
  * Memory order
  *   results each word is its own message, so no order between words is needed: relaxed stores and
  *           loads, in L2.  The end of a launch orders a step before the next one.
- *   tiles   read by threads -> __syncwarp -> arrival at `read` -> loader -> fence.proxy.async by
- *           the lane that starts the next copy into this memory -> copy
+ *   tiles   read by threads -> __syncwarp -> arrival at `read` -> the loader's lane of the slot ->
+ *           __syncwarp -> fence.proxy.async by the lane that starts the next copy into this memory
+ *           -> copy
  *   keys    and values of the newest token are results, too; copies read older ones, which an
  *           earlier launch has written
  */

@@ -7,7 +7,9 @@
 
 #include "vector.h"
 
-/* Further inputs of a thread besides its row's sum; they are read before the sums are complete. */
+/* Further inputs of a thread besides its row's sum; they are read before the sums are complete.
+ * Results among them belong to an operation before the previous one.  The block has not always seen
+ * them: it may have no rows of the operation that reads that whole vector. */
 struct beside {
     float a; /* OP_QKV: cosine, else the number to which the row is added */
     float b; /* OP_QKV: sine */
@@ -30,9 +32,9 @@ SIMT_FN beside read_beside(const model &m, const moment &now, instruction in)
     } else if ((in.op == OP_OUT) && (in.layer == 0)) {
         at.a = seam_low(embedding(m, now.token)[row]);
     } else if (in.op == OP_OUT) {
-        at.a = seam_float(seam_peek4(m.after_layer(in.layer - 1u) + row));
+        at.a = await_one(now, m.after_layer(in.layer - 1u) + row);
     } else if (in.op == OP_DOWN) {
-        at.a = seam_float(seam_peek4(m.after_attention(in.layer) + row));
+        at.a = await_one(now, m.after_attention(in.layer) + row);
     }
     return at;
 }

@@ -19,7 +19,7 @@ struct instruction {
     uint32_t layer;
     uint32_t first;  /* row; in OP_ATTEND query head * split + part */
     uint32_t count;  /* rows */
-    uint32_t each;   /* rows of a tile, or tokens */
+    uint32_t each;   /* rows of a tile; OP_ATTEND: 0, tokens of a tile are in `moment` */
     uint32_t head;   /* OP_ATTEND: the query head */
     uint32_t before; /* counter of the operation whose results are the input; NOTHING: none */
     uint32_t least;  /* what that counter increases by in a step */
@@ -131,12 +131,14 @@ private:
     void add(uint32_t block, uint32_t op, uint32_t layer, uint32_t first, uint32_t count)
     {
         const uint32_t most    = (op == OP_ATTEND) ? 1u : MOST_SUMS / segments(m_.columns(op));
-        const uint32_t unit    = (op == OP_ATTEND) ? 4u * m_.s.head_dim : 2u * m_.columns(op);
+        const uint32_t each    = (op == OP_ATTEND)
+                                     ? 0u
+                                     : std::max(tile_ / (2u * m_.columns(op)), 1u);
         const uint32_t counter = counter_of(op, layer);
 
         for (uint32_t at = 0; at < count; at += most) {
             own_[block].push_back({ op, layer, first + at, std::min(most, count - at),
-                                    std::max(tile_ / unit, 1u), (first + at) / m_.split,
+                                    each, (first + at) / m_.split,
                                     ((counter != 0) && (op != OP_ATTEND)) ? counter - 1u : NOTHING,
                                     finished(m_, op_before(op)) });
         }

@@ -112,10 +112,13 @@ struct pool_memory {
         has->bytes = (simt_lane() == at.slot) ? room : has->bytes;
         return tile;
     }
-    /* Wait until the oldest tile before `at` has been read: the first one that will be. */
+    /* Wait until the oldest live tile has been read: the first one that will be.  Slots are used
+     * round-robin, so it is the first live one from `at` on.  Younger tiles need not be live: a
+     * lane of look() that is late may see one that has been read after the oldest. */
     MACHINE_METHOD void wait(slot_table slots, cursor at, const slot_memory *has) const
     {
-        const uint32_t oldest = (at.slot - simt_popc(has->live)) % SLOTS;
+        const uint32_t turned = has->live >> at.slot | has->live << 1u << (31u - at.slot);
+        const uint32_t oldest = (at.slot + simt_ffs(turned) - 1u) % SLOTS;
 
         simt_mbar_wait(slots.read(oldest), simt_shfl(SIMT_ALL_LANES, has->parity, oldest));
         simt_warp_sync(SIMT_ALL_LANES);
@@ -127,6 +130,9 @@ struct pool_memory {
                               (simt_mbar_test(slots.read(simt_lane()), has->parity) != 0);
         const uint32_t read = simt_ballot(SIMT_ALL_LANES, mine);
 
+        /* A ballot does not order memory.  Lane 0 starts the next copy into a tile's memory, after
+         * another lane has seen that the tile has been read. */
+        simt_warp_sync(SIMT_ALL_LANES);
         has->parity ^= mine;
         has->live &= ~read;
         has->spare |= read;

@@ -52,7 +52,20 @@ SIMT_FN void post(const moment &now, float *to, float result)
     seam_post(to, (seam_bits(result) & ~1u) | tag_of(now));
 }
 
-/* Wait for the i-th of N groups of four results, at at(i), for each bit i of `wanted`; else 0. */
+/* Wait for the result at `at`. */
+SIMT_FN float await_one(const moment &now, const float *at)
+{
+    uint32_t v;
+
+    SIMT_ROLLED
+    while ((((v = seam_peek4(at)) ^ tag_of(now)) & 1u) != 0) {
+        seam_spin();
+    }
+    return seam_float(v);
+}
+
+/* Wait for the i-th of N groups of four results, at at(i), for each bit i of `wanted`.  Other
+ * groups have the tag as their bits, which is almost 0. */
 template <uint32_t N, class At>
 SIMT_FN void await_fours(const moment &now, uint32_t wanted, four *to, At at)
 {
