@@ -110,7 +110,8 @@ void shpool_timeline_record(shpool_timelines *table, shpool_timeline *timeline)
     unsigned place;
     uint64_t lost = 0;
 
-    if (timeline->covered == timeline->seq) {
+    if ((timeline->covered == timeline->seq) ||
+        ((timeline->thread != 0) && (timeline->thread != shpool_thread_number()))) {
         return;
     }
     place = next_place(timeline);
@@ -129,7 +130,7 @@ void shpool_timeline_record(shpool_timelines *table, shpool_timeline *timeline)
     timeline->covered = timeline->seq;
 }
 
-static int may_record(const shpool_timeline *timeline)
+int shpool_timeline_may_record(const shpool_timeline *timeline)
 {
     if (timeline->gone) {
         return 0;
@@ -143,7 +144,7 @@ void shpool_timeline_want(shpool_timelines *table, shpool_timeline *timeline)
     if (timeline->covered == timeline->seq) {
         return;
     }
-    if (may_record(timeline)) {
+    if (shpool_timeline_may_record(timeline)) {
         shpool_timeline_record(table, timeline);
     } else if (!timeline->gone) {
         timeline->wanted = SHPOOL_TIMELINE_WANTED;
@@ -181,7 +182,7 @@ static int is_idle(const shpool_timelines *table, shpool_timeline *timeline)
     cu_result result;
     int left = 0;
 
-    if (!may_record(timeline) || is_off_limits(table, timeline->stream) ||
+    if (!shpool_timeline_may_record(timeline) || is_off_limits(table, timeline->stream) ||
         (shpool_stream_is_default(timeline->stream) &&
          !shpool_device_enter_quietly(device, &left))) {
         return 0;
@@ -210,7 +211,7 @@ int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq)
     int can;
 
     shpool_spin_lock(&timeline->lock);
-    can = (timeline->covered >= seq) || may_record(timeline);
+    can = (timeline->covered >= seq) || shpool_timeline_may_record(timeline);
     shpool_spin_unlock(&timeline->lock);
     return can;
 }

@@ -178,7 +178,11 @@ static inline int shpool_timeline_is_done(const shpool_timeline *timeline, uint6
 
 /* ---- the caller of these holds the timeline's lock ---- */
 
+/* An event that covers all frees so far; none if the stream is another thread's own. */
 void shpool_timeline_record(shpool_timelines *table, shpool_timeline *timeline);
+
+/* 1: the calling thread may record at any time, not only in a call that was passed the handle. */
+int shpool_timeline_may_record(const shpool_timeline *timeline);
 
 /* A number for a free that happens now, in the order of this stream, whose handle is valid. */
 static inline uint64_t shpool_timeline_mark(shpool_timelines *table, shpool_timeline *timeline)

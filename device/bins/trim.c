@@ -30,14 +30,15 @@ static bins_block *take_cached(bins_lane *lane, size_t least, int done_only)
     return first;
 }
 
-/* A number of the stream's first timeline that comes after all frees so far; 0: the stream is gone.
- * Blocks of all lanes that have such numbers can be merged. */
+/* A number of the stream's first timeline that comes after all frees so far; 0: the stream is gone,
+ * or this thread may not record there.  Blocks of all lanes that have such numbers can be
+ * merged. */
 static uint64_t common_number(bins_self *bins, shpool_timeline *home)
 {
     uint64_t seq;
 
     shpool_spin_lock(&home->lock);
-    seq = home->gone ? 0 : shpool_timeline_mark(&bins->lanes, home);
+    seq = shpool_timeline_may_record(home) ? shpool_timeline_mark(&bins->lanes, home) : 0;
     shpool_spin_unlock(&home->lock);
     return seq;
 }

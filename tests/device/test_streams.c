@@ -108,6 +108,29 @@ static void check_named_by_a_thread(const char *spec)
     end();
 }
 
+/* The same where memory is so short that a request waits for the block's users on the device. */
+static void test_an_event_of_a_thread_is_recorded_by_it(void **state)
+{
+    shpool_stream s;
+    pthread_t thread;
+    void *ptr;
+    void *result;
+
+    (void)state;
+    begin("bins:hard=2M");
+    s = stable_stream();
+    ptr = get(allocator, 2 << 20, s);
+    assert_int_equal(0, pthread_create(&thread, NULL, use_on_its_own_stream, ptr));
+    pthread_join(thread, &result);
+    assert_ptr_equal(ptr, result);
+    put(allocator, ptr, s);
+    ptr = get(allocator, 2 << 20, s);
+    assert_ptr_equal(result, ptr);
+    fake_work(s, ptr, 2 << 20);
+    put(allocator, ptr, s);
+    end();
+}
+
 static void test_a_thread_names_its_own_stream_and_another_frees(void **state)
 {
     (void)state;
@@ -190,6 +213,7 @@ int main(void)
         ON_BOTH(test_a_named_stream_that_nobody_retired_is_not_taken_for_finished),
         ON_BOTH(test_what_is_known_to_be_stable_is_not_looked_up_anew),
         ON_BOTH(test_a_thread_names_its_own_stream_and_another_frees),
+        ON_BOTH(test_an_event_of_a_thread_is_recorded_by_it),
         ON_BOTH(test_a_wait_finishes_what_was_there_before_it_only),
     };
 
