@@ -216,17 +216,28 @@ static shpool_status find_again(bins_search *search, bins_site *s)
     return status;
 }
 
+/* All of what is mapped at the site. */
+static void count_again(bins_search *search, bins_site *s)
+{
+    search->enough = SIZE_MAX;
+    (void)bins_price(search, s);
+}
+
 static shpool_status grow_at(bins_search *search, bins_site *s, bins_lane *lane, size_t create)
 {
     bins_self *bins = search->bins;
     shpool_status status;
 
-    search->enough = SIZE_MAX;
-    (void)bins_price(search, s); /* once more, to count what is mapped there */
+    count_again(search, s);
     bins_gather(bins, lane, s, (create < s->count) ? s->count - create : 0, 1);
     status = fill(bins, s, &lane->timeline);
     if ((status == SHPOOL_ERR_NO_MEMORY) && (bins->refusal == CU_ERROR_OUT_OF_MEMORY) &&
         (create > 0)) {
+        *s = bins_site_find(search); /* what was filled before is merged: its blocks may be gone */
+        if (s->count == 0) {
+            return status;
+        }
+        count_again(search, s);
         bins_gather(bins, lane, s, s->count, 1);
         status = fill(bins, s, &lane->timeline);
     }
