@@ -147,6 +147,7 @@ struct bins_slab {
     size_t driver_bytes;        /* of a range: of granules whose home it is */
     bins_place *place;          /* of a range; else NULL */
     size_t places;              /* those above have never had a granule */
+    size_t maps;                /* places that have one now */
     cu_granule own;             /* of a shared slab whose memory is mapped; 0: none */
     unsigned char own_range;    /* a shared slab: reserved addresses, for it alone */
     unsigned char mapped;       /* `own` is mapped at driver_ptr */

@@ -236,10 +236,12 @@ static const char *check_granules(const bins_self *bins, const bins_block *block
 static const char *check_range(const bins_self *bins, const bins_slab *slab, tally *sum)
 {
     uint64_t mapped = 0;
+    size_t maps = 0;
     const char *what = NULL;
 
     for (const bins_place *p = slab->place; p < slab->place + slab->places; p++) {
         mapped += ((p->granule != NULL) && (p->granule->home == p)) ? bins->granules.bytes : 0;
+        maps += (p->granule != NULL);
     }
     sum->mapped += mapped;
     for (const bins_block *block = slab->first; (what == NULL) && (block != NULL);
@@ -249,7 +251,8 @@ static const char *check_range(const bins_self *bins, const bins_slab *slab, tal
     if (what != NULL) {
         return what;
     }
-    return (mapped == slab->driver_bytes) ? NULL : "a range's granules do not add up";
+    return ((mapped == slab->driver_bytes) && (maps == slab->maps))
+               ? NULL : "a range's granules do not add up";
 }
 
 static const char *check_block(bins_self *bins, const bins_slab *slab, const bins_block *block,

@@ -88,6 +88,7 @@ static cu_result unmap(bins_self *bins, bins_slab *slab, size_t first, size_t co
             p->granule->last = NULL;
         }
         p->granule->maps--;
+        slab->maps--;
         p->granule = NULL;
         p->open = 0;
     }
@@ -119,6 +120,7 @@ static cu_result map(bins_self *bins, bins_slab *slab, size_t at, bins_granule *
         bins->moved_bytes += ((granule->maps > 0) && !slab->heap->windows) ? g->bytes : 0;
         *p = (bins_place){ .granule = granule };
         granule->maps++;
+        slab->maps++;
         slab->places = (at + 1 > slab->places) ? at + 1 : slab->places;
     }
     return result;

@@ -10,8 +10,8 @@
  */
 #include "range.h"
 
-/* Places are unmapped for others if a range has had this number of them for two granules; a program
- * with more does not repeat its requests. */
+/* Places are unmapped for others if a range has more than PLACES_MOST / 2 of them that are mapped
+ * for each granule that exists; a program with more does not repeat its requests. */
 #define PLACES_MOST    3u
 #define PLACES_WINDOWS 8u
 
@@ -235,7 +235,7 @@ int bins_search_unmaps(const bins_search *search)
     size_t most = search->bins->granules.count *
                   (search->heap->windows ? PLACES_WINDOWS : PLACES_MOST) / 2;
 
-    while ((slab != NULL) && (slab->places <= most)) {
+    while ((slab != NULL) && (slab->maps <= most)) {
         slab = slab->next;
     }
     return slab != NULL;

@@ -154,6 +154,25 @@ static void test_it_waits_for_addresses(void **state)
     end();
 }
 
+/* After trim no place is mapped any more: new memory needs no wait. */
+static void test_no_wait_after_trim(void **state)
+{
+    void *large;
+    void *small;
+
+    (void)state;
+    begin("1000");
+    assert_ok(base->malloc(bins, 100u << 20, stream, &large));
+    assert_ok(base->free(bins, large, stream));
+    assert_ok(base->trim(bins, 0));
+    assert_int_equal(0, bins->count.driver_bytes);
+    assert_ok(base->malloc(bins, 3u << 20, stream, &small));
+    assert_true(bins->waits.since_ns == 0);
+    assert_ok(base->free(bins, small, stream));
+    assert_ok(base->check(bins));
+    end();
+}
+
 int main(void)
 {
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
@@ -162,6 +181,7 @@ int main(void)
         TEST(test_all_waits_have_a_sum),
         TEST(test_zero_never_waits),
         TEST(test_it_waits_for_addresses),
+        TEST(test_no_wait_after_trim),
         TEST(test_moves_raise_the_limit_to_a_tenth),
     };
 
