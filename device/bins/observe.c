@@ -217,7 +217,7 @@ static const char *check_granules(const bins_self *bins, const bins_block *block
     int hole = (bins_state(block) == BINS_HOLE);
 
     if (hole && ((from % granule != 0) || (block->bytes % granule != 0) ||
-                 ((block->above != NULL) && !block->slab->heap->windows &&
+                 ((block->above != NULL) &&
                   (bins_state(block->above) == BINS_HOLE)))) {
         return "a hole is not whole granules, or beside another one";
     }

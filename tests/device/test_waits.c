@@ -149,7 +149,7 @@ static void test_it_waits_for_addresses(void **state)
             }
         }
     }
-    assert_true(bins->waits.since_ns > 0);
+    assert_true(bins->waits.waited_ns > 0);
     assert_ok(base->check(bins));
     end();
 }
