@@ -40,6 +40,7 @@
 
 #define BINS_GRANULE_SHIFT 8u                  /* 256 bytes */
 #define BINS_LARGE_BYTES   ((size_t)1 << 20)   /* from here on, the large heap */
+#define BINS_GUEST_LEAST   ((size_t)128 << 10) /* from here on, blocks of it for small requests */
 #define BINS_LARGE_SHIFT   12u                 /* its sizes are multiples of 4 KiB */
 #define BINS_DIRECT_BYTES  ((size_t)16 << 20)  /* from this size on, a request gets its own slab */
 #define BINS_MAX_BYTES     ((size_t)1 << 46)

@@ -37,8 +37,7 @@
 #define WINDOW_PART  20u
 #define WINDOW_LEAST BINS_DIRECT_BYTES
 
-/* A small request of this size may use the large heap, whose blocks are multiples of 4 KiB. */
-#define GUEST_LEAST ((size_t)128 << 10)
+/* Blocks of the large heap that are looked at for a small request. */
 #define GUEST_DEPTH 64u
 
 /* ---- fill ---- */
@@ -177,7 +176,7 @@ static size_t may_create(bins_self *bins, size_t need)
 /* A block from the large heap for a small request, rather than calls of the driver. */
 static bins_block *take_guest(bins_self *bins, size_t need, const shpool_timeline *timeline)
 {
-    return (need >= GUEST_LEAST) ? bins_heap_take(bins, &bins->heap[BINS_LARGE], need, timeline,
+    return (need >= BINS_GUEST_LEAST) ? bins_heap_take(bins, &bins->heap[BINS_LARGE], need, timeline,
                                                   BINS_USABLE, GUEST_DEPTH)
                                  : NULL;
 }

@@ -99,7 +99,8 @@ static bins_block *take_own(const request *r)
 
     /* a large block that is cut while its neighbours wait in the lane is hard to put together */
     if (r->heap->large) {
-        (void)flush_own(r, BINS_LARGE_BYTES);
+        (void)flush_own(r, bins_has_ranges(r->bins, r->heap) ? BINS_GUEST_LEAST
+                                                             : BINS_LARGE_BYTES);
         return take(r, BINS_USABLE, depth_first(r));
     }
     block = take(r, BINS_USABLE, depth_first(r));

@@ -169,6 +169,7 @@ device_moves_what_others_use|device/test_windows|plain|test_other*|is known|devi
 device_unmaps_what_is_in_use|device/test_windows|plain|test_the_rest*|has not finished with|device/bins/holes.c|s/if (drop .. bins_is_done(piece)) {/if (drop) {/
 device_forgets_who_used_it|device/test_windows|plain|test_the_rest*|is known|device/bins/grow.c|s/^    if (busy) {/    if (busy \&\& (granule == 0)) {/
 device_windows_keep_granules|device/test_windows|plain|test_the_second*|!=|device/bins/window.c|s/^        if (home != NULL) {/        if ((home != NULL) \&\& (count == 0)) {/
+device_takes_no_guests|device/test_windows|plain|test_a_small*|!=|device/bins/grow.c|s/(s->calls > 0) ? take_guest(/(s->calls == BINS_NEVER) ? take_guest(/
 device_windows_forget_peers|device/test_windows|plain|test_peers*|!=|device/bins/peers.c|s/(slab->place.end..granule != NULL)/(slab->place[end].granule != NULL) \&\& (slab->place[end].granule->home == \&slab->place[end])/
 device_lanes_do_not_merge|device/test_shards|plain|test_neighbours*|!=|device/bins/trim.c|s/if ((seq > 0) .. !bins_is_done(block)) {/if (seq == 1) {/
 device_never_waits|device/test_waits|plain|test_a_wait*|!=|device/bins/wait.c|s/while (waited < longest) {/while ((waited < longest) \&\& (longest == 0)) {/
