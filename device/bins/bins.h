@@ -179,6 +179,7 @@ struct bins_place {
     shpool_timeline *last;     /* whose stream may still use these addresses, until the free of */
     uint64_t seq;              /* this number; NULL: no stream does */
     int open;                  /* 1: the devices may access it */
+    uint32_t calls;            /* its price when a search covered it (window.c) */
 };
 
 /* A piece of physical memory, which has a home or is spare. */

@@ -96,7 +96,7 @@ void bins_search_begin(const bins_search *search);
 /* The calls that the driver needs for one place of a site: 0 if a granule that is idle or spare is
  * mapped there already.  BINS_NEVER: not possible. */
 size_t bins_price_place(const bins_search *search, const bins_site *s, bins_place *place);
-#define BINS_NEVER ((size_t)1 << 40)
+#define BINS_NEVER ((size_t)1 << 31)
 
 /* Completes the site, and counts the granules that are mapped there.  NULL; or addresses that must
  * not be unmapped. */

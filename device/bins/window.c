@@ -25,13 +25,18 @@ typedef struct slide {
 
 static const bins_site nowhere;
 
-/* A place is covered (1), or no more (-1). */
+/* A place is covered (1), or no more (-1), at the price that it had then: work that ends meanwhile
+ * changes it. */
 static void cover(slide *w, bins_place *place, int sign)
 {
     bins_granules *g = &w->search->bins->granules;
-    size_t calls = bins_price_place(w->search, &nowhere, place);
     size_t one = (size_t)sign; /* modulo 2^64, as are the sums */
+    size_t calls;
 
+    if (sign > 0) {
+        place->calls = (uint32_t)bins_price_place(w->search, &nowhere, place);
+    }
+    calls = place->calls;
     if (calls == BINS_NEVER) {
         w->bad += one;
     } else if (calls > 0) {
