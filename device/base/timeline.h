@@ -41,7 +41,7 @@
 
 /* A thread changes to its own shard once it has found the lock taken PATIENCE times within WINDOW
  * frees of the stream.  Threads that take turns, and rarely meet, share one timeline: memory of
- * two is merged only when the stream has finished with it. */
+ * two must be given a common number before it is merged. */
 #define SHPOOL_TIMELINE_PATIENCE 16u
 #define SHPOOL_TIMELINE_WINDOW   4096u
 

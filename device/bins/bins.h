@@ -7,7 +7,7 @@
  *   shared  a slab of one block, which can be exported to other processes (share.c)
  *   granule physical memory that is mapped into ranges, 2 MiB as a rule (granules.c)
  *   place   the addresses of one granule in a range.  A granule may be mapped at several places,
- * and           is used at one of them, its home (places.c)
+ *           and is used at one of them, its home (places.c)
  *   hole    a block of a range that has no memory: whole places, never next to another hole
  *   block   a piece of a slab: live, cached in a lane, pending, or free in its heap
  *   lane    belongs to one stream: lists of the blocks that were freed on it, one for each size
@@ -246,7 +246,7 @@ typedef struct bins_self {
     bins_memo memo[BINS_MEMOS];   /* places by hash */
     uint64_t live;                /* live bytes at the latest request that met no free block */
     uint64_t live_most;           /* most of them since the last trim */
-    uint64_t moved_bytes;         /* unmapped since then */
+    uint64_t moved_bytes;         /* mapped once more since then, except in windows */
     bins_waits waits;
     bins_graph *graphs;
     bins_list pending;            /* oldest at the tail */

@@ -7,7 +7,8 @@
  *   new     from the driver, as long as less than a twentieth of the reserved bytes is idle, or
  *           they exceed the peak of live bytes by less than OVER_LEAST to OVER_MOST of it
  *   spare   used nowhere
- *   idle    whole granules of other free blocks, smallest blocks first
+ *   idle    whole granules of other free blocks: those of the large heap before those of the small
+ *           one, in each smallest first
  *   new     once more
  * A granule moves without a wait if its last use is done, or queued in the stream that needs it:
  * its old addresses stay mapped (places.c).
@@ -176,9 +177,10 @@ static size_t may_create(bins_self *bins, size_t need)
 /* A block from the large heap for a small request, rather than calls of the driver. */
 static bins_block *take_guest(bins_self *bins, size_t need, const shpool_timeline *timeline)
 {
-    return (need >= BINS_GUEST_LEAST) ? bins_heap_take(bins, &bins->heap[BINS_LARGE], need, timeline,
-                                                  BINS_USABLE, GUEST_DEPTH)
-                                 : NULL;
+    return (need >= BINS_GUEST_LEAST)
+               ? bins_heap_take(bins, &bins->heap[BINS_LARGE], need, timeline, BINS_USABLE,
+                                GUEST_DEPTH)
+               : NULL;
 }
 
 /* 1: the request is large enough for a window. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The base `bins`: declarations shared by the files of ranges: holes.c, site.c, window.c, range.c.
- * All of it is under bins.lock.
+ * The base `bins`: declarations shared by the files of ranges: holes.c, site.c, window.c, grow.c,
+ * range.c.  All of it is under bins.lock.
  */
 #ifndef SHPOOL_DEVICE_BINS_RANGE_H
 #define SHPOOL_DEVICE_BINS_RANGE_H
@@ -70,7 +70,8 @@ void bins_hole_put(bins_self *bins, bins_block *block);
 
 typedef void bins_visit(bins_self *bins, bins_block *block, void *user);
 
-/* All free blocks that may have whole granules, smallest first; one may be cut meanwhile. */
+/* All free blocks that may have whole granules: those of windows, of the large heap, of the small
+ * one, in each smallest first; one may be cut meanwhile. */
 void bins_visit_idle(bins_self *bins, bins_visit *visit, void *user);
 
 /* 1: the timeline's stream may move granules of the block; NULL: any stream. */
@@ -80,8 +81,8 @@ int bins_is_movable(bins_block *block, const shpool_timeline *timeline);
 size_t bins_whole_granules(const bins_self *bins, const bins_block *block, size_t *first_p);
 
 /* Idle granules become spare, until a number of spare ones may be used by the lane's stream, if
- * there are enough: at first those that bins_price() counted for the site, then those of small
- * blocks.  Not those at the site.  drop: the latter are unmapped if they are not in use, because
+ * there are enough: at first those that bins_price() counted for the site, then in the order
+ * above.  Not those at the site.  drop: the latter are unmapped if they are not in use, because
  * they will not come back. */
 void bins_gather(bins_self *bins, bins_lane *lane, const bins_site *s, size_t spares, int drop);
 

@@ -3,10 +3,11 @@
  * bins: waits of the host for memory that is idle but still in use.
  *
  * The host is usually ahead of the GPU.  The stream that freed a block can have it again at once,
- * but its granules must not move before the GPU has reached the free.  New granules instead would
- * raise the peak of reserved bytes, so the host waits for the stream's oldest frees: until they are
- * done, at most `wait` microseconds for a request.  All waits together have a limit, too: programs
- * that would wait in each step are not slowed down, and reserve more memory instead.
+ * and its granules at other addresses, too.  The old addresses must stay mapped until the GPU has
+ * reached the free.  In a program that never repeats its requests they become rare, and some are
+ * unmapped for others; the host then waits for the stream's oldest frees until they are done, each
+ * time at most `wait` microseconds.  All waits together have a limit, too: programs that would wait
+ * in each step are not slowed down, and reserve more memory instead.
  */
 #include "bins.h"
 
