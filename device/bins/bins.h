@@ -620,9 +620,9 @@ shpool_status bins_out_of_memory(bins_self *bins, size_t bytes);
 
 /* ---- what is idle (bins/trim.c) ---- */
 
-/* Under the lock: move a lane's cached blocks to their heaps, all, or those that are done; those of
- * at least `least` bytes.  Those of a stream's several lanes can be merged there.  Returns how
- * many. */
+/* Under the lock: move a lane's cached blocks to their heaps, all, or those that are done; if
+ * `least` is not 0, only the large heap's of at least so many bytes.  Those of a stream's several
+ * lanes can be merged there.  Returns how many. */
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only);
 
 /* Under the lock: move all lanes' cached blocks to the heaps, returns how many; then merge all

@@ -4,7 +4,8 @@
 
 /* ---- from lanes to heaps ---- */
 
-/* Out of a lane, as a chain with the oldest first, because they are done first. */
+/* Out of a lane, as a chain with the oldest first, because they are done first.  least: 0, or only
+ * blocks of the large heap of this size. */
 static bins_block *take_cached(bins_lane *lane, size_t least, int done_only)
 {
     unsigned class = (least >= 256) ? bins_class(least) : 0;
@@ -19,9 +20,11 @@ static bins_block *take_cached(bins_lane *lane, size_t least, int done_only)
                (!done_only || shpool_timeline_is_done(block->last, block->seq))) {
             bins_block *younger = block->prev;
 
-            bins_remove(&lane->cache, block);
-            *end = block;
-            end = &block->next;
+            if ((least == 0) || block->slab->heap->large) {
+                bins_remove(&lane->cache, block);
+                *end = block;
+                end = &block->next;
+            }
             block = younger;
         }
     }
