@@ -213,11 +213,12 @@ bins_block *bins_window_again(bins_self *bins, size_t need, bins_lane *lane)
                            .need = bins_round_up(bins, need), .timeline = &lane->timeline,
                            .enough = 0 };
     const bins_memo *m = memo_of(bins, search.need);
-    bins_site s = { .start = m->start, .end = m->start + search.need };
+    bins_site s = { .start = m->start };
 
     if ((m->start == NULL) || (m->bytes != search.need) || (m->live != bins->live)) {
         return NULL;
     }
+    s.end = s.start + search.need;
     s.low = s.start;
     s.high = s.end;
     s.block = hole_of(search.heap, s.start);
