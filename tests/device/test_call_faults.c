@@ -97,7 +97,6 @@ static void ask(FILE *file)
     }
     if (fine(shpool_device_allocator_default(0, &allocator))) {
         use_shared(allocator);
-        shpool_device_allocator_unref(allocator);
     } else {
         assert_null(allocator);
     }

@@ -284,7 +284,7 @@ static void two_kernel(void *arg)
     uint32_t   *a    = (uint32_t *)shpool_malloc(heap, 44);
 
     a[11] = 0;
-    simt_store32(simt_dynamic_base(), 0);
+    simt_store32(simt_dynamic_base(), ~simt_load32(simt_dynamic_base()));
     shpool_fini(heap);
 }
 
