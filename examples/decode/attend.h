@@ -175,6 +175,8 @@ SIMT_FN void attention_leave(const model &m, attention a, results to, simt_addr 
             simt_store128(sums + 4u * i, {seam_bits(a.o[i]), seam_bits(a.o[i + 1u]),
                                           seam_bits(a.o[i + 2u]), seam_bits(a.o[i + 3u])});
         }
+    }
+    if (simt_lane() == 0) { /* in the other lanes they are the same */
         simt_store32(to.scale(simt_warp()), seam_bits(a.top));
         simt_store32(to.scale(simt_warp()) + 4u, seam_bits(a.sum));
     }

@@ -344,14 +344,16 @@ void turns_kernel(void *arg)
     const simt_addr   lock = view.base + SHPOOL_POOL_LOCK;
     const simt_addr   sum  = view.base + view.bytes - 16u; /* memory that no thread owns */
 
-    simt_store32(sum, 0);
+    if (simt_thread_rank() % static_cast<uint32_t>(t->share) == 0) {
+        simt_store32(sum, 0);
+    }
     simt_barrier();
     for (uint32_t round = 0; round < 8; round++) {
         const bool done = shpool_compat::take_turns(view, sharing, [&] {
             const uint32_t seen = simt_load32(sum);
 
             served++;
-            expect(t, simt_load32(lock) == 1);
+            expect(t, simt_atomic_load(lock, SIMT_RELAXED) == 1);
             simt_store32(sum, seen + 1u);
         });
 
@@ -359,7 +361,7 @@ void turns_kernel(void *arg)
         expect(t, served + refused == round + 1u);
     }
     simt_barrier();
-    expect(t, simt_load32(lock) == 0);
+    expect(t, simt_atomic_load(lock, SIMT_RELAXED) == 0);
     t->box[simt_thread_rank()] = reinterpret_cast<void *>(static_cast<uintptr_t>(served));
     simt_barrier();
     if (simt_thread_rank() % static_cast<uint32_t>(t->share) == 0) {
@@ -374,7 +376,7 @@ void turns_kernel(void *arg)
     }
     simt_barrier();
     expect(t, !shpool_compat::take_turns(view, sharing, [&] { expect(t, false); }));
-    expect(t, simt_load32(lock) == 1);
+    expect(t, simt_atomic_load(lock, SIMT_RELAXED) == 1);
     simt_global_add32(&t->done, 1);
 }
 
