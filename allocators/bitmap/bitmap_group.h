@@ -530,7 +530,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
 
         if ((site >= SHPOOL_SITE_TRY) && (need > SHPOOL_BITMAP_LOOK)) { /* it waits */
             first = shpool_bitmap_malloc_long(view.base, view.word[0], need, below);
-            return (first < SHPOOL_BITMAP_BEYOND) ? shpool_bitmap_payload(view, first) : 0u;
+            return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;
         }
         p     = shpool_bitmap_start_of(view);
         state = shpool_bitmap_malloc_here(view, need, below, p, &first);

@@ -68,8 +68,8 @@ SIMT_FN uint32_t shpool_bitmap_claim_long(shpool_view view, uint32_t first, uint
 /* A request of more than LOOK granules: a few reads show where the pool can have room for it.  Each
  * lane reads one pair in `stride`; a run of `need` granules contains `row` of these pairs one after
  * another, wholly free.  Before each such row, the run's beginning is looked for, and the run is
- * claimed.  Returns its granule; NOWHERE: there is no room, or it has become free meanwhile;
- * BEYOND: another warp is claiming.  A call, because it is long. */
+ * claimed.  Returns its granule, or NOWHERE: there was no room when the warp looked, or another one
+ * was claiming or quicker.  A call, because it is long. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_long(simt_addr base, uint32_t granules,
                                                     uint32_t need, uint32_t below)
 {
@@ -81,7 +81,7 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_long(simt_addr base, uint32_t gra
     uint32_t           rows  = simt_ballot(SIMT_ALL_LANES, look.unused == SHPOOL_BITMAP_FULL);
 
     if ((row == 0) || simt_any(SIMT_ALL_LANES, (look.words.x & SHPOOL_BITMAP_CLAIMED) != 0)) {
-        return SHPOOL_BITMAP_BEYOND;
+        return SHPOOL_BITMAP_NOWHERE;
     }
     SIMT_ROLLED
     for (; row > 1u; row--) {

@@ -101,7 +101,7 @@ typedef struct coalesce_warp {
 /* The record of a group that is rewritten; offsets are 0. */
 coalesce_record coalesce_record_of(const coalesce_access *access, const coalesce_group *group);
 
-/* Words that a lane moves by one access of a transpose; a stored unit has no holes inside. */
+/* Words that a lane moves by one access of a transpose.  It stores all words of such a unit. */
 uint32_t coalesce_record_unit(const coalesce_record *record);
 
 /* Bytes to which the record of the warp's first lane (wide, row: of each) must be aligned: G3. */

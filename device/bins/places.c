@@ -128,7 +128,7 @@ static cu_result map(bins_self *bins, bins_slab *slab, size_t at, bins_granule *
 
 /* ---- fill ---- */
 
-/* One that the site has no place for already, if there is one. */
+/* Prefers a granule that the site does not have a place for yet. */
 static bins_granule *usable_spare(bins_self *bins, const shpool_timeline *timeline)
 {
     bins_granules *g = &bins->granules;

@@ -18,7 +18,7 @@ typedef struct bins_site {
     char *end;
     char *low;         /* free blocks from here to `high` stay where they are: they are part */
     char *high;        /* of it, or beside its holes */
-    size_t count;      /* granules that it lacks; 0: there is no such site */
+    size_t count;      /* granules that it lacks; 0: no site was found */
     size_t calls;      /* of the driver, about */
 } bins_site;
 

@@ -5,7 +5,7 @@
  * A site is part of a row of holes and of free blocks that the stream may use.  The best one is
  * that for which the driver is called least: places of its holes may have a granule that is idle
  * now. Work that is still queued makes no difference to this choice, so that a program that repeats
- * its requests finds the same sites each time, however far behind the GPU is.  For the same reason
+ * its requests finds the same sites each time, however late the GPU is.  For the same reason
  * granules of other blocks are not unmapped, unless addresses become rare.
  */
 #include "range.h"
