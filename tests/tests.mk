@@ -21,7 +21,7 @@ LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
 # Fuzz targets, tests/ROOM/fuzz_x.c: here each only runs its corpus, tests/corpus/x, once;
 # tests/build/fuzz.sh fuzzes.
 shpool_fuzz_main = tests/fuzz_main.c
-noinst_HEADERS += tests/fuzz.h tests/growth.h tests/unit.h
+noinst_HEADERS += tests/fuzz.h tests/growth.h tests/unit.h tests/wrapped.h
 # the whole folder, so that new inputs need no line here
 EXTRA_DIST += tests/corpus
 CLEANFILES += tests/fuzz_*.crash-* tests/fuzz_*.leak-* tests/fuzz_*.timeout-*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that runs out: for every n, the nth allocation of a lint or rewrite fails.  The result is
  * an error, or the same as with enough memory; never other findings, nor some of them.  The linker
- * puts the wrappers below in place of malloc() and its like (coalesce.mk); jansson has a hook. */
+ * puts wrappers in place of malloc() and its like (coalesce.mk); jansson has a hook. */
 #include "config.h" /* _GNU_SOURCE, for fopencookie() */
 
 #include "tests/unit.h"
@@ -16,6 +16,7 @@
 
 #include <shpool/coalesce.h>
 
+#include "tests/wrapped.h"
 #include "tools/coalesce/tool.h"
 
 #define MOST_BYTES (1u << 20)
@@ -31,17 +32,9 @@ static int fails(void)
     return (++calls == fails_at);
 }
 
-#define WRAPPED(_type, _name, _parameters, _arguments)                                             \
-    _type __real_##_name _parameters;                                                              \
-    _type __wrap_##_name _parameters;                                                              \
-    _type __wrap_##_name _parameters                                                               \
-    {                                                                                              \
-        return fails() ? NULL : __real_##_name _arguments;                                         \
-    }
-
-WRAPPED(void *, malloc, (size_t bytes), (bytes))
-WRAPPED(void *, calloc, (size_t count, size_t bytes), (count, bytes))
-WRAPPED(void *, realloc, (void *old, size_t bytes), (old, bytes))
+WRAPPED_MALLOC
+WRAPPED_CALLOC
+WRAPPED_REALLOC
 WRAPPED(char *, strdup, (const char *text), (text))
 WRAPPED(char *, strndup, (const char *text, size_t bytes), (text, bytes))
 WRAPPED(char *, realpath, (const char *path, char *to), (path, to))

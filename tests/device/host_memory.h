@@ -5,21 +5,15 @@
 #define SHPOOL_TESTS_HOST_MEMORY_H
 
 #include "tests/unit.h"
+#include "tests/wrapped.h"
 
 #include "fake_state.h"
 
 static unsigned long host_fail_at; /* 0: none does */
 static unsigned long host_count;
 
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *ptr, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *ptr, size_t bytes);
-
 /* 1: this one is to fail.  The fake driver's own, made with its lock held, never do. */
-static int host_fails(void)
+static int fails(void)
 {
     if ((host_fail_at == 0) || (pthread_mutex_trylock(&fake_lock) != 0)) {
         return 0;
@@ -28,20 +22,9 @@ static int host_fails(void)
     return ++host_count == host_fail_at;
 }
 
-void *__wrap_malloc(size_t bytes)
-{
-    return host_fails() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return host_fails() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *ptr, size_t bytes)
-{
-    return host_fails() ? NULL : __real_realloc(ptr, bytes);
-}
+WRAPPED_MALLOC
+WRAPPED_CALLOC
+WRAPPED_REALLOC
 
 /* ---- what is lost ---- */
 

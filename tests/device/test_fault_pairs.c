@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "tests/wrapped.h"
+
 #include "fake_state.h"
 
 #define MIB        ((size_t)1 << 20)
@@ -26,15 +28,8 @@ static unsigned long host_fail_in; /* 0: none does */
 static unsigned long host_then;    /* the driver's call after it that fails, too; 0: none */
 static int host_failed;
 
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-
 /* 1: this one is to fail.  The fake driver's own, made with its lock held, never do. */
-static int host_fails(void)
+static int fails(void)
 {
     if ((host_fail_in == 0) || (pthread_mutex_trylock(&fake_lock) != 0)) {
         return 0;
@@ -48,20 +43,9 @@ static int host_fails(void)
     return 1;
 }
 
-void *__wrap_malloc(size_t bytes)
-{
-    return host_fails() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return host_fails() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-    return host_fails() ? NULL : __real_aligned_alloc(alignment, bytes);
-}
+WRAPPED_MALLOC
+WRAPPED_CALLOC
+WRAPPED(void *, aligned_alloc, (size_t alignment, size_t bytes), (alignment, bytes))
 
 /* ---- memory that allocators report as lost ---- */
 

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "tests/wrapped.h"
 #include "tools/bench/json.h"
 #include "tools/bench/names.h"
 
@@ -22,13 +23,6 @@
 
 /* ---- allocations; the linker puts these in the place of libc's ---- */
 
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *ptr, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *ptr, size_t bytes);
-
 static atomic_ulong  allocations; /* since the command began; the executor's threads add to it */
 static unsigned long failing;     /* number of the one that fails; 0: none */
 
@@ -37,20 +31,9 @@ static int fails(void)
     return (failing != 0) && (atomic_fetch_add(&allocations, 1) + 1 == failing);
 }
 
-void *__wrap_malloc(size_t bytes)
-{
-    return fails() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return fails() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *ptr, size_t bytes)
-{
-    return fails() ? NULL : __real_realloc(ptr, bytes);
-}
+WRAPPED_MALLOC
+WRAPPED_CALLOC
+WRAPPED_REALLOC
 
 /* ---- a command ---- */
 
