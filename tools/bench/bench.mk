@@ -49,8 +49,8 @@ if HAVE_NVCC
 shpool_bench_LDADD        = $(shpool_bench_objects) $(SHPOOL_NVCC_LIBS) $(JANSSON_LIBS)
 shpool_bench_DEPENDENCIES = $(shpool_bench_objects) $(SHPOOL_NVCC_DEPS)
 shpool_bench_LINK         = $(SHPOOL_NVCC_LINK)
--include tools/bench/block/cuda.cud tools/bench/gpu.cud tools/bench/loadstore/run.cud \
-	tools/bench/memory/cub.cud tools/bench/trace/replay_cuda.cud
+-include tools/bench/block/cuda.cud tools/bench/block/linked.cud tools/bench/gpu.cud \
+	tools/bench/loadstore/run.cud tools/bench/memory/cub.cud tools/bench/trace/replay_cuda.cud
 -include $(shpool_bench_objects:.o=.cud)
 else
 shpool_bench_LDADD = libshpool_core.la $(JANSSON_LIBS) $(LIBM)

@@ -10,13 +10,14 @@ shpool_bench_SOURCES += \
 	tools/bench/block/options.c \
 	tools/bench/block/point.c \
 	tools/bench/block/workload.h
-EXTRA_DIST += tools/bench/block/cuda.cu tools/bench/block/inline.cu tools/bench/block/kernels.cuh
+EXTRA_DIST += tools/bench/block/cuda.cu tools/bench/block/inline.cu tools/bench/block/kernels.cuh \
+	tools/bench/block/linked.cu
 if HAVE_NVCC
-shpool_bench_SOURCES += tools/bench/block/cuda.cu
+shpool_bench_SOURCES += tools/bench/block/cuda.cu tools/bench/block/linked.cu
 if HAVE_LTO_IR
-# All kernels with a pool have LTO-IR, for --binding linked: machine code with launch bounds could
+# Kernels that are linked with their allocator have LTO-IR: machine code with launch bounds could
 # not call a plugin's function tables, which have no bound there.
-tools/bench/block/cuda.o tools/bench/trace/replay_cuda.o: \
+tools/bench/block/linked.o tools/bench/trace/replay_cuda.o: \
 	SHPOOL_NVCC_FLAGS = $(SHPOOL_LTO_CFLAGS) $(SHPOOL_NVCC_DEBUG) $(SHPOOL_NVCC_COMMON)
 endif
 endif

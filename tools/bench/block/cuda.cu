@@ -250,6 +250,8 @@ bool measure(const launch &l, const bench_options *options, size_t workload, ben
     return true;
 }
 
+extern "C" const bench_binding bench_binding_linked;
+
 /* The compile-time binding of one allocator, or NULL. */
 #define SHPOOL_ALLOCATOR(_name) extern "C" const bench_binding bench_binding_##_name;
 #include "lib/builtin_allocators.def"
@@ -267,13 +269,13 @@ const bench_binding *inline_binding(const char *name)
 }
 
 /* The kernels for the point's binding; false: there are none, and the row says why.  A linked row
- * uses the kernels of the function table, which shpool_open() links with the allocator; so does a
- * table row with a plugin's allocator. */
+ * uses kernels that shpool_open() links with the allocator; so does a table row with a plugin's
+ * allocator, whose functions no table of this program has. */
 bool choose_kernels(launch *l, const bench_point *point, const shpool_config *want, bench_row *row)
 {
     const unsigned       id     = bench_kernel_id((uint32_t)point->workload, point->scope);
     const bool           linked = point->binding == BENCH_LINKED;
-    const bench_binding *bound  = &table_binding;
+    const bench_binding *bound  = inline_binding(l->pool.name);
     shpool_config        asked  = *want;
     shpool_status        status;
 
@@ -282,12 +284,12 @@ bool choose_kernels(launch *l, const bench_point *point, const shpool_config *wa
         l->checked = own_checked[point->scope];
         return true;
     }
-    if (point->binding == BENCH_INLINE) {
-        bound = inline_binding(l->pool.name);
-    }
-    if (bound == NULL) {
+    if ((bound == NULL) && (point->binding == BENCH_INLINE)) {
         bench_row_absent(row, "not compiled in");
         return false;
+    }
+    if (point->binding != BENCH_INLINE) {
+        bound = (linked || (bound == NULL)) ? &bench_binding_linked : &table_binding;
     }
     asked.binding = linked ? SHPOOL_BINDING_LINKED : SHPOOL_BINDING_TABLE;
     status        = bound->open(point->spec, &asked, &l->pool);
