@@ -38,14 +38,8 @@
 
 #include "device/base/page_map.h"
 #include "device/base/timeline.h"
+#include "sizes.h"
 
-#define BINS_GRANULE_SHIFT 8u                  /* 256 bytes */
-#define BINS_LARGE_BYTES   ((size_t)1 << 20)   /* from here on, the large heap */
-#define BINS_GUEST_LEAST   ((size_t)128 << 10) /* from here on, blocks of it for small requests */
-#define BINS_LARGE_SHIFT   12u                 /* its sizes are multiples of 4 KiB */
-#define BINS_DIRECT_BYTES  ((size_t)16 << 20)  /* from this size on, a request gets its own slab */
-#define BINS_MAX_BYTES     ((size_t)1 << 46)
-#define BINS_CLASSES       592u
 #define BINS_WORDS         ((BINS_CLASSES + 63u) / 64u)
 #define BINS_MEMOS         256u
 #define BINS_UNLIMITED     UINT64_MAX
@@ -260,42 +254,6 @@ typedef struct bins_self {
     shpool_device_stats count;    /* counters of operations under the lock */
     shpool_page_map map;
 } bins_self;
-
-/* ---- sizes ---- */
-
-static inline unsigned bins_top_bit(size_t value)
-{
-    return 63u - (unsigned)__builtin_clzll(value);
-}
-
-/* The class of a size: linear up to 4 KiB, then 16 for each doubling. */
-static inline unsigned bins_class(size_t bytes)
-{
-    size_t units = bytes >> BINS_GRANULE_SHIFT;
-    unsigned shift;
-
-    if (units <= 16) {
-        return (unsigned)units - 1;
-    }
-    shift = bins_top_bit(units) - 4;
-    return shift * 16 + (unsigned)(units >> shift) - 1;
-}
-
-/* Size of a block for a request: the class's size if it is small, else whole pages of 4 KiB. */
-static inline size_t bins_round(size_t bytes)
-{
-    size_t units = (bytes + 255) >> BINS_GRANULE_SHIFT;
-    unsigned shift;
-
-    if (bytes >= BINS_LARGE_BYTES) {
-        return (bytes + 4095) & ~(size_t)4095;
-    }
-    if (units <= 16) {
-        return units << BINS_GRANULE_SHIFT;
-    }
-    shift = bins_top_bit(units) - 4;
-    return ((units + ((size_t)1 << shift) - 1) >> shift) << (shift + BINS_GRANULE_SHIFT);
-}
 
 /* ---- lists ---- */
 
