@@ -208,7 +208,8 @@ typedef struct tally {
     uint64_t mapped;  /* of ranges */
 } tally;
 
-/* A range has memory exactly where blocks are; what is mapped in a hole is used elsewhere. */
+/* Every place of a block is the home of a granule.  No place of a hole is: granules that are still
+ * mapped there have their home elsewhere, or are spare. */
 static const char *check_granules(const bins_self *bins, const bins_block *block)
 {
     size_t granule = bins->granules.bytes;
@@ -226,7 +227,8 @@ static const char *check_granules(const bins_self *bins, const bins_block *block
         int home = (place->granule != NULL) && (place->granule->home == place);
 
         if (home == hole) {
-            return hole ? "a hole has memory" : "a block has no memory";
+            return hole ? "a place in a hole is the home of a granule"
+                        : "a place in a block is not the home of a granule";
         }
     }
     return NULL;

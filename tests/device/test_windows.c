@@ -155,6 +155,51 @@ static void test_the_rest_of_a_grown_block_is_in_use(void **state)
     end();
 }
 
+/* The driver refuses new granules: the window is made of idle ones alone, and found again. */
+static void test_a_window_without_new_granules(void **state)
+{
+    void *first;
+
+    (void)state;
+    scatter("bins:memory=vmm,wait=0,hard=200M");
+    fake_forget_calls();
+    first = use_large(80 * MIB);
+    assert_int_equal(0, CALLS(granule_create));
+    use_scattered();
+    assert_int_equal(200 * MIB, stats_of(allocator).driver_bytes);
+    fake_forget_calls();
+    assert_ptr_equal(first, use_large(80 * MIB));
+    use_scattered();
+    assert_int_equal(0, fake_all_calls());
+    finish();
+}
+
+/* Whichever call of the driver is refused while a window is made, the request is served, the next
+ * one, too, and no granule is lost. */
+static void test_a_refusal_loses_no_window(void **state)
+{
+    int failed = 1;
+
+    (void)state;
+    for (unsigned long nth = 1; failed; nth++) {
+        void *large;
+
+        scatter("bins:memory=vmm,wait=0");
+        (void)use_large(70 * MIB); /* some granules are at places of the next window */
+        use_scattered();
+        fake_fail(nth, CU_ERROR_OUT_OF_MEMORY);
+        large = use_large(80 * MIB);
+        failed = fake_failed();
+        fake_fail(0, CU_SUCCESS);
+        assert_non_null(large);
+        assert_ok(shpool_device_check(allocator));
+        (void)use_large(80 * MIB);
+        assert_ok(shpool_device_check(allocator));
+        assert_in_range(stats_of(allocator).driver_bytes_peak, 200 * MIB, 216 * MIB);
+        finish();
+    }
+}
+
 /* Peers that come later reach all places, and so do those of later windows. */
 static void test_peers_reach_windows(void **state)
 {
@@ -227,6 +272,8 @@ int main(void)
         TEST(test_windows_do_not_displace_each_other),
         TEST(test_other_streams_do_not_get_what_is_in_use),
         TEST(test_the_rest_of_a_grown_block_is_in_use),
+        TEST(test_a_window_without_new_granules),
+        TEST(test_a_refusal_loses_no_window),
         TEST(test_peers_reach_windows),
         TEST(test_trim_waits_for_all_places),
         TEST(test_a_small_request_is_a_guest),
