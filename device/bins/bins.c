@@ -90,7 +90,7 @@ static inline int cache(bins_self *bins, bins_block *block, shpool_timeline *t)
     bins_lane *lane = (bins_lane *)t;
 
     if (SHPOOL_UNLIKELY(block->last != t)) {
-        block->last = t;
+        bins_set_last(block, t);
     }
     block->seq = shpool_timeline_mark(&bins->lanes, t);
     lane->frees++;
@@ -108,6 +108,22 @@ static int claim_from_home(bins_block *block)
 
     if (home != NULL) {
         shpool_spin_lock(&home->lock);
+        claimed = (bins_state(block) == BINS_LIVE);
+        if (claimed) {
+            bins_set_state(block, BINS_MOVING);
+        }
+        shpool_spin_unlock(&home->lock);
+    }
+    return claimed;
+}
+
+/* The same while another lane is locked, and 0 if that of the malloc is not to be had at once. */
+static int try_claim_from_home(bins_block *block)
+{
+    shpool_timeline *home = block->last;
+    int claimed = 0;
+
+    if ((home != NULL) && shpool_spin_try(&home->lock)) {
         claimed = (bins_state(block) == BINS_LIVE);
         if (claimed) {
             bins_set_state(block, BINS_MOVING);
@@ -151,7 +167,8 @@ static shpool_status bins_free(void *self, void *ptr, shpool_stream stream)
     if (SHPOOL_UNLIKELY(status != SHPOOL_OK)) {
         return status;
     }
-    if (SHPOOL_UNLIKELY((block->last != t) || (bins_state(block) != BINS_LIVE))) {
+    if (SHPOOL_UNLIKELY((block->last != t) || (bins_state(block) != BINS_LIVE)) &&
+        ((block->last == t) || !try_claim_from_home(block))) {
         shpool_spin_unlock(&t->lock);
         return free_elsewhere(bins, block, ptr, t, stream);
     }

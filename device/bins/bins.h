@@ -21,7 +21,7 @@
  * so that small blocks do not keep large slabs from becoming whole again.
  *
  * Locks, in this order: bins.lock, a timeline's lock (which guards its lane), never two of those
- * except in timeline.c.
+ * except in timeline.c, and in bins_free(), which does not wait for the second one.
  * A block that is live or in a lane is changed under the lock of its lane, `last`: that of its
  * malloc while it is live, of its free when it is cached.  A block that is free, and all links
  * between neighbours, are changed under bins.lock.
@@ -320,6 +320,12 @@ static inline void bins_set_state(bins_block *block, unsigned state)
 {
     /* release: pairs with the acquires of threads that free it */
     atomic_store_explicit(&block->state, state, memory_order_release);
+}
+
+static inline void bins_set_last(bins_block *block, shpool_timeline *timeline)
+{
+    /* release: pairs with the acquire of a free that takes this timeline's lock */
+    atomic_store_explicit(&block->last, timeline, memory_order_release);
 }
 
 /* 1: each block of the heap is its own slab. */
