@@ -242,6 +242,7 @@ typedef struct bins_self {
     uint64_t live;                /* live bytes at the latest request that met no free block */
     uint64_t live_most;           /* most of them since the last trim */
     uint64_t moved_bytes;         /* mapped once more since then, except in windows */
+    uint32_t guests[BINS_GUEST_CLASSES]; /* by class: live or in a lane, or pending */
     bins_waits waits;
     bins_graph *graphs;
     bins_list pending;            /* oldest at the tail */
@@ -320,6 +321,12 @@ static inline void bins_set_state(bins_block *block, unsigned state)
 {
     /* release: pairs with the acquires of threads that free it */
     atomic_store_explicit(&block->state, state, memory_order_release);
+}
+
+/* 1: a block of the large heap that serves a small request. */
+static inline int bins_is_guest(const bins_block *block)
+{
+    return block->slab->heap->large && (block->bytes < BINS_LARGE_BYTES);
 }
 
 static inline void bins_set_last(bins_block *block, shpool_timeline *timeline)

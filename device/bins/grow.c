@@ -177,10 +177,15 @@ static size_t may_create(bins_self *bins, size_t need)
 /* A block from the large heap for a small request, rather than calls of the driver. */
 static bins_block *take_guest(bins_self *bins, size_t need, const shpool_timeline *timeline)
 {
-    return (need >= BINS_GUEST_LEAST)
-               ? bins_heap_take(bins, &bins->heap[BINS_LARGE], need, timeline, BINS_USABLE,
-                                GUEST_DEPTH)
-               : NULL;
+    bins_block *block = (need >= BINS_GUEST_LEAST)
+                            ? bins_heap_take(bins, &bins->heap[BINS_LARGE], need, timeline,
+                                             BINS_USABLE, GUEST_DEPTH)
+                            : NULL;
+
+    if (block != NULL) {
+        bins->guests[bins_guest_class(block->class)]++;
+    }
+    return block;
 }
 
 /* 1: the request is large enough for a window. */

@@ -205,6 +205,7 @@ typedef struct tally {
     size_t cached;
     size_t pending;
     size_t holes;
+    size_t guests;
     uint64_t mapped;  /* of ranges */
 } tally;
 
@@ -281,6 +282,7 @@ static const char *check_block(bins_self *bins, const bins_slab *slab, const bin
     sum->cached += (state == BINS_CACHED);
     sum->pending += (state == BINS_PENDING);
     sum->holes += (state == BINS_HOLE);
+    sum->guests += (state != BINS_HOLE) && (state != BINS_FREE) && bins_is_guest(block);
     return NULL;
 }
 
@@ -372,6 +374,12 @@ static const char *check_all(bins_self *bins)
     if (sum.mapped + bins->granules.spares * bins->granules.bytes !=
         bins->granules.count * bins->granules.bytes) {
         return "granules are in no place, or in two";
+    }
+    for (unsigned i = 0; i < BINS_GUEST_CLASSES; i++) {
+        sum.guests -= bins->guests[i];
+    }
+    if (sum.guests != 0) {
+        return "guests of the large heap are not counted";
     }
     collect(bins, &stats);
     return (stats.live_bytes == sum.live) ? NULL : "the live bytes do not add up";

@@ -8,6 +8,7 @@
 #define BINS_GRANULE_SHIFT 8u                  /* 256 bytes */
 #define BINS_LARGE_BYTES   ((size_t)1 << 20)   /* from here on, the large heap */
 #define BINS_GUEST_LEAST   ((size_t)128 << 10) /* from here on, blocks of it for small requests */
+#define BINS_GUEST_CLASSES 48u                 /* of such blocks: three doublings */
 #define BINS_LARGE_SHIFT   12u                 /* its sizes are multiples of 4 KiB */
 #define BINS_DIRECT_BYTES  ((size_t)16 << 20)  /* from this size on, a request gets its own slab */
 #define BINS_MAX_BYTES     ((size_t)1 << 46)
@@ -45,6 +46,12 @@ static inline size_t bins_round(size_t bytes)
     }
     shift = bins_top_bit(units) - 4;
     return ((units + ((size_t)1 << shift) - 1) >> shift) << (shift + BINS_GRANULE_SHIFT);
+}
+
+/* The number of a guest's class, from 0 to BINS_GUEST_CLASSES - 1. */
+static inline unsigned bins_guest_class(unsigned class)
+{
+    return class - bins_class(BINS_GUEST_LEAST);
 }
 
 #endif /* SHPOOL_DEVICE_BINS_SIZES_H */

@@ -4,18 +4,34 @@
 
 /* ---- from lanes to heaps ---- */
 
+/* The next class of a lane that may have blocks of the large heap, guests among them. */
+static unsigned next_large_class(const bins_self *bins, const bins_lane *lane, unsigned class)
+{
+    while (((class = bins_next_class(&lane->cache, class)) < bins_class(BINS_LARGE_BYTES)) &&
+           (bins->guests[bins_guest_class(class)] == 0)) {
+        class++;
+    }
+    return class;
+}
+
 /* Out of a lane, as a chain with the oldest first, because they are done first.  least: 0, or only
  * blocks of the large heap of this size. */
-static bins_block *take_cached(bins_lane *lane, size_t least, int done_only)
+static bins_block *take_cached(const bins_self *bins, bins_lane *lane, size_t least, int done_only)
 {
-    unsigned class = (least >= 256) ? bins_class(least) : 0;
+    unsigned class = (least > 0) ? bins_class(least) : 0;
     bins_block *first = NULL;
     bins_block **end = &first;
 
     shpool_spin_lock(&lane->timeline.lock);
-    for (; (class = bins_next_class(&lane->cache, class)) < BINS_CLASSES; class++) {
-        bins_block *block = lane->cache.list[class].tail;
+    for (;; class++) {
+        bins_block *block;
 
+        class = (least > 0) ? next_large_class(bins, lane, class)
+                            : bins_next_class(&lane->cache, class);
+        if (class == BINS_CLASSES) {
+            break;
+        }
+        block = lane->cache.list[class].tail;
         while ((block != NULL) &&
                (!done_only || shpool_timeline_is_done(block->last, block->seq))) {
             bins_block *younger = block->prev;
@@ -48,7 +64,7 @@ static uint64_t common_number(bins_self *bins, shpool_timeline *home)
 
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only)
 {
-    bins_block *block = take_cached(lane, least, done_only);
+    bins_block *block = take_cached(bins, lane, least, done_only);
     shpool_timeline *home = lane->timeline.home;
     uint64_t seq = ((block != NULL) && !done_only && (home != &lane->timeline))
                        ? common_number(bins, home) : 0;

@@ -292,6 +292,9 @@ static void end_window(bins_self *bins, bins_block *window)
 
 void bins_put(bins_self *bins, bins_block *block)
 {
+    if (bins_is_guest(block)) {
+        bins->guests[bins_guest_class(block->class)]--;
+    }
     if (block->slab->heap->windows) {
         end_window(bins, block);
     } else {
