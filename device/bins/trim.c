@@ -2,6 +2,12 @@
 /* bins: merges idle memory and returns it. */
 #include "bins.h"
 
+/* Small blocks in a lane are old if this number of frees of the stream came after theirs.  They are
+ * merged for the sake of large requests only if they are this part of the reserved bytes, because
+ * in a program that repeats its requests they will be needed again. */
+#define OLD_FREES 1024u
+#define OLD_PART  64u
+
 /* ---- from lanes to heaps ---- */
 
 /* The next class of a lane that may have blocks of the large heap, guests among them. */
@@ -79,6 +85,63 @@ size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only)
         }
         bins_put(bins, block);
         moved++;
+        block = next;
+    }
+    return moved;
+}
+
+/* 1: a block of the small heap that was freed long ago. */
+static int is_old(const bins_lane *lane, const bins_block *block)
+{
+    return !block->slab->heap->large && (block->seq + OLD_FREES <= lane->timeline.seq);
+}
+
+static uint64_t old_bytes(const bins_lane *lane)
+{
+    const unsigned end = bins_class(BINS_LARGE_BYTES);
+    uint64_t bytes = 0;
+
+    for (unsigned class = 0; (class = bins_next_class(&lane->cache, class)) < end; class++) {
+        for (const bins_block *b = lane->cache.list[class].head; b != NULL; b = b->next) {
+            bytes += is_old(lane, b) ? b->bytes : 0;
+        }
+    }
+    return bytes;
+}
+
+static bins_block *take_old(bins_lane *lane)
+{
+    const unsigned end = bins_class(BINS_LARGE_BYTES);
+    bins_block *first = NULL;
+
+    for (unsigned class = 0; (class = bins_next_class(&lane->cache, class)) < end; class++) {
+        for (bins_block *b = lane->cache.list[class].head, *next; b != NULL; b = next) {
+            next = b->next;
+            if (is_old(lane, b)) {
+                bins_remove(&lane->cache, b);
+                b->next = first;
+                first = b;
+            }
+        }
+    }
+    return first;
+}
+
+int bins_flush_old(bins_self *bins, bins_lane *lane)
+{
+    bins_block *block = NULL;
+    int moved;
+
+    shpool_spin_lock(&lane->timeline.lock);
+    if (old_bytes(lane) >= bins->count.driver_bytes / OLD_PART) {
+        block = take_old(lane);
+    }
+    shpool_spin_unlock(&lane->timeline.lock);
+    moved = (block != NULL);
+    while (block != NULL) {
+        bins_block *next = block->next;
+
+        bins_put(bins, block);
         block = next;
     }
     return moved;
