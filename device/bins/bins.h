@@ -105,15 +105,22 @@ typedef struct bins_lists {
     bins_list list[BINS_CLASSES];
 } bins_lists;
 
-typedef struct bins_lane {
+typedef struct bins_lane bins_lane;
+struct bins_lane {
     shpool_timeline timeline; /* first: the library makes lanes when it makes timelines */
     uint64_t mallocs;
     uint64_t malloc_bytes;
     uint64_t frees;
     uint64_t free_bytes;
     uint64_t unchecked_bytes; /* freed since idle bytes were compared with the capacity */
+    uint64_t given;           /* blocks that other streams took without bins.lock */
+    /* The lane whose finished block served the latest request that this one's stream could not, of
+     * this class, and nothing was freed on this lane since; or NULL.  Relaxed: lanes exist as long
+     * as the allocator does. */
+    _Atomic(bins_lane *) giver;
+    atomic_uint giver_class;
     bins_lists cache;
-} bins_lane;
+};
 
 /* Where a window was, by its size and the live bytes then: a program's next step needs it again. */
 typedef struct bins_memo {

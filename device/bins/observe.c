@@ -78,6 +78,7 @@ static void add_idle(const bins_block *block, shpool_device_stats *stats)
 static void add_lane(const bins_lane *lane, shpool_device_stats *stats)
 {
     stats->mallocs += lane->mallocs;
+    stats->hits_done += lane->given;
     stats->frees += lane->frees;
     stats->live_bytes += lane->malloc_bytes - lane->free_bytes;
     stats->live_count += lane->mallocs - lane->frees;
@@ -86,13 +87,13 @@ static void add_lane(const bins_lane *lane, shpool_device_stats *stats)
 static void collect(bins_self *bins, shpool_device_stats *stats)
 {
     heaps at;
-    uint64_t slow = bins->count.hits + bins->count.hits_done + bins->count.hits_wait +
-                    bins->count.misses;
+    uint64_t slow;
 
     *stats = bins->count;
     for (const bins_lane *l = bins_first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
         add_lane(l, stats);
     }
+    slow = stats->hits + stats->hits_done + stats->hits_wait + stats->misses;
     stats->hits += (stats->mallocs > slow) ? stats->mallocs - slow : 0;
     stats->idle_bytes = stats->driver_bytes - stats->live_bytes;
     stats->events_recorded = atomic_load_explicit(&bins->lanes.events_recorded,

@@ -124,29 +124,61 @@ static bins_block *take_own(const request *r)
 
 /* The oldest block of the very class in another lane, if it is done.  It is counted there, because
  * that lane is locked now; only sums over all lanes have a meaning. */
+static bins_block *take_done_locked(bins_self *bins, bins_lane *lane, size_t need)
+{
+    bins_block *block = lane->cache.list[bins_class(need)].tail;
+
+    if ((block == NULL) || (block->bytes < need)) {
+        return NULL;
+    }
+    if (!shpool_timeline_is_done(&lane->timeline, block->seq)) {
+        (void)shpool_timeline_chase(&bins->lanes, &lane->timeline);
+        if (!shpool_timeline_is_done(&lane->timeline, block->seq)) {
+            return NULL;
+        }
+    }
+    bins_remove(&lane->cache, block);
+    lane->mallocs++;
+    lane->malloc_bytes += block->bytes;
+    return block;
+}
+
 static bins_block *take_done_from(request *r, bins_lane *lane)
 {
-    shpool_timelines *table = &r->bins->lanes;
     bins_block *block;
 
     shpool_spin_lock(&lane->timeline.lock);
-    block = lane->cache.list[bins_class(r->need)].tail;
-    if ((block != NULL) && (block->bytes < r->need)) {
-        block = NULL;
-    }
-    if ((block != NULL) && !shpool_timeline_is_done(&lane->timeline, block->seq)) {
-        (void)shpool_timeline_chase(table, &lane->timeline);
-        if (!shpool_timeline_is_done(&lane->timeline, block->seq)) {
-            block = NULL;
-        }
-    }
-    if (block != NULL) {
-        bins_remove(&lane->cache, block);
-        lane->mallocs++;
-        lane->malloc_bytes += block->bytes;
-        r->counted = 1;
-    }
+    block = take_done_locked(r->bins, lane, r->need);
     shpool_spin_unlock(&lane->timeline.lock);
+    if (block != NULL) {
+        r->counted = 1;
+        atomic_store_explicit(&r->lane->giver_class, bins_class(r->need), memory_order_relaxed);
+        atomic_store_explicit(&r->lane->giver, lane, memory_order_relaxed);
+    }
+    return block;
+}
+
+/* Without bins.lock: the same from the lane that gave the latest one.  While streams capture,
+ * questions to the driver need bins_capture_relax(). */
+static bins_block *take_given(bins_self *bins, bins_lane *lane, size_t need)
+{
+    bins_lane *from = atomic_load_explicit(&lane->giver, memory_order_relaxed);
+    bins_block *block;
+
+    /* relaxed: the caller's own captures were opened before by the same thread */
+    if ((from == NULL) ||
+        (atomic_load_explicit(&lane->giver_class, memory_order_relaxed) != bins_class(need)) ||
+        (atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0)) {
+        return NULL;
+    }
+    shpool_spin_lock(&from->timeline.lock);
+    block = take_done_locked(bins, from, need);
+    if (block != NULL) {
+        from->given++;
+        bins_set_last(block, &lane->timeline);
+        bins_set_state(block, BINS_LIVE);
+    }
+    shpool_spin_unlock(&from->timeline.lock);
     return block;
 }
 
@@ -304,6 +336,7 @@ static bins_block *find(request *r)
     bins_self *bins = r->bins;
     bins_block *block;
 
+    atomic_store_explicit(&r->lane->giver, NULL, memory_order_relaxed);
     bins_use_drain(bins, 0);
     block = take_own(r);
     if (block != NULL) {
@@ -357,6 +390,7 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
     shpool_status status;
     bins_block *block = take_siblings(lane, need);
 
+    block = (block != NULL) ? block : take_given(bins, lane, need);
     if (block != NULL) {
         *ptr_p = block->address;
         return SHPOOL_OK;
