@@ -253,6 +253,8 @@ static shpool_timeline *add_shard(shpool_timelines *table, shpool_timeline *home
         publish(table, t);
         /* release: pairs with the acquire in shard_of() */
         atomic_store_explicit(&home->shard[which], t, memory_order_release);
+        /* release: pairs with the acquire of those that look for shards only then */
+        atomic_store_explicit(&home->sharded, 1, memory_order_release);
     }
     return t;
 }

@@ -67,6 +67,7 @@ typedef struct shpool_timeline {
     uint64_t snapshot;      /* of seq, for shpool_timelines_sync() */
     struct shpool_timeline *next; /* in shpool_timelines.all; never changes */
     struct shpool_timeline *home; /* the stream's first one; never changes */
+    atomic_int sharded;     /* of the first one: 1: there are others, ordered as `shard` is */
     /* of the first one: the others, by number, or NULL; each never changes when it is there.
      * Release: it is initialised; acquire: threads that look for it. */
     _Atomic(struct shpool_timeline *) shard[SHPOOL_TIMELINE_SHARDS];

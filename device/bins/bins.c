@@ -90,13 +90,16 @@ static inline int cache(bins_self *bins, bins_block *block, shpool_timeline *t)
     bins_lane *lane = (bins_lane *)t;
 
     if (SHPOOL_UNLIKELY(block->last != t)) {
-        block->last = t;
+        bins_set_last(block, t);
     }
     block->seq = shpool_timeline_mark(&bins->lanes, t);
     lane->frees++;
     lane->free_bytes += block->bytes;
     bins_set_state(block, BINS_CACHED);
     bins_push(&lane->cache, block);
+    if (SHPOOL_UNLIKELY(atomic_load_explicit(&lane->giver, memory_order_relaxed) != NULL)) {
+        atomic_store_explicit(&lane->giver, NULL, memory_order_relaxed); /* own memory is first */
+    }
     return is_due(bins, lane, block->bytes);
 }
 
@@ -108,6 +111,22 @@ static int claim_from_home(bins_block *block)
 
     if (home != NULL) {
         shpool_spin_lock(&home->lock);
+        claimed = (bins_state(block) == BINS_LIVE);
+        if (claimed) {
+            bins_set_state(block, BINS_MOVING);
+        }
+        shpool_spin_unlock(&home->lock);
+    }
+    return claimed;
+}
+
+/* The same while another lane is locked, and 0 if that of the malloc is not to be had at once. */
+static int try_claim_from_home(bins_block *block)
+{
+    shpool_timeline *home = block->last;
+    int claimed = 0;
+
+    if ((home != NULL) && shpool_spin_try(&home->lock)) {
         claimed = (bins_state(block) == BINS_LIVE);
         if (claimed) {
             bins_set_state(block, BINS_MOVING);
@@ -151,7 +170,8 @@ static shpool_status bins_free(void *self, void *ptr, shpool_stream stream)
     if (SHPOOL_UNLIKELY(status != SHPOOL_OK)) {
         return status;
     }
-    if (SHPOOL_UNLIKELY((block->last != t) || (bins_state(block) != BINS_LIVE))) {
+    if (SHPOOL_UNLIKELY((block->last != t) || (bins_state(block) != BINS_LIVE)) &&
+        ((block->last == t) || !try_claim_from_home(block))) {
         shpool_spin_unlock(&t->lock);
         return free_elsewhere(bins, block, ptr, t, stream);
     }
@@ -194,6 +214,21 @@ static shpool_status set_most(_Atomic uint64_t *most, const char *key, const cha
     return status;
 }
 
+static shpool_status set_reuse(bins_self *bins, const char *value)
+{
+    unsigned word;
+    shpool_status status = shpool_option_word("bins", "reuse", value, reuses,
+                                              SHPOOL_ARRAY_COUNT(reuses), &word);
+
+    if (status == SHPOOL_OK) {
+        bins->reuse = (bins_reuse)word;
+        for (bins_lane *l = bins_first_lane(bins); l != NULL; l = bins_next_lane(l)) {
+            atomic_store_explicit(&l->giver, NULL, memory_order_relaxed);
+        }
+    }
+    return status;
+}
+
 static shpool_status set_option(bins_self *bins, const char *key, const char *value)
 {
     uint64_t number;
@@ -214,9 +249,7 @@ static shpool_status set_option(bins_self *bins, const char *key, const char *va
                                    &bins->slab_bytes);
     }
     if (strcmp(key, "reuse") == 0) {
-        status = shpool_option_word("bins", key, value, reuses, SHPOOL_ARRAY_COUNT(reuses), &word);
-        bins->reuse = (status == SHPOOL_OK) ? (bins_reuse)word : bins->reuse;
-        return status;
+        return set_reuse(bins, value);
     }
     if (strcmp(key, "wait") == 0) {
         return shpool_option_bytes("bins", key, value, 0, 1000000, &bins->waits.longest_us);

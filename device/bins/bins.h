@@ -21,7 +21,7 @@
  * so that small blocks do not keep large slabs from becoming whole again.
  *
  * Locks, in this order: bins.lock, a timeline's lock (which guards its lane), never two of those
- * except in timeline.c.
+ * except in timeline.c, and in bins_free(), which does not wait for the second one.
  * A block that is live or in a lane is changed under the lock of its lane, `last`: that of its
  * malloc while it is live, of its free when it is cached.  A block that is free, and all links
  * between neighbours, are changed under bins.lock.
@@ -38,14 +38,8 @@
 
 #include "device/base/page_map.h"
 #include "device/base/timeline.h"
+#include "sizes.h"
 
-#define BINS_GRANULE_SHIFT 8u                  /* 256 bytes */
-#define BINS_LARGE_BYTES   ((size_t)1 << 20)   /* from here on, the large heap */
-#define BINS_GUEST_LEAST   ((size_t)128 << 10) /* from here on, blocks of it for small requests */
-#define BINS_LARGE_SHIFT   12u                 /* its sizes are multiples of 4 KiB */
-#define BINS_DIRECT_BYTES  ((size_t)16 << 20)  /* from this size on, a request gets its own slab */
-#define BINS_MAX_BYTES     ((size_t)1 << 46)
-#define BINS_CLASSES       592u
 #define BINS_WORDS         ((BINS_CLASSES + 63u) / 64u)
 #define BINS_MEMOS         256u
 #define BINS_UNLIMITED     UINT64_MAX
@@ -111,15 +105,22 @@ typedef struct bins_lists {
     bins_list list[BINS_CLASSES];
 } bins_lists;
 
-typedef struct bins_lane {
+typedef struct bins_lane bins_lane;
+struct bins_lane {
     shpool_timeline timeline; /* first: the library makes lanes when it makes timelines */
     uint64_t mallocs;
     uint64_t malloc_bytes;
     uint64_t frees;
     uint64_t free_bytes;
     uint64_t unchecked_bytes; /* freed since idle bytes were compared with the capacity */
+    uint64_t given;           /* blocks that other streams took without bins.lock */
+    /* The lane whose finished block served the latest request that this one's stream could not, of
+     * this class, and nothing was freed on this lane since; or NULL.  Relaxed: lanes exist as long
+     * as the allocator does. */
+    _Atomic(bins_lane *) giver;
+    atomic_uint giver_class;
     bins_lists cache;
-} bins_lane;
+};
 
 /* Where a window was, by its size and the live bytes then: a program's next step needs it again. */
 typedef struct bins_memo {
@@ -248,6 +249,7 @@ typedef struct bins_self {
     uint64_t live;                /* live bytes at the latest request that met no free block */
     uint64_t live_most;           /* most of them since the last trim */
     uint64_t moved_bytes;         /* mapped once more since then, except in windows */
+    uint32_t guests[BINS_GUEST_CLASSES]; /* by class: live or in a lane, or pending */
     bins_waits waits;
     bins_graph *graphs;
     bins_list pending;            /* oldest at the tail */
@@ -260,42 +262,6 @@ typedef struct bins_self {
     shpool_device_stats count;    /* counters of operations under the lock */
     shpool_page_map map;
 } bins_self;
-
-/* ---- sizes ---- */
-
-static inline unsigned bins_top_bit(size_t value)
-{
-    return 63u - (unsigned)__builtin_clzll(value);
-}
-
-/* The class of a size: linear up to 4 KiB, then 16 for each doubling. */
-static inline unsigned bins_class(size_t bytes)
-{
-    size_t units = bytes >> BINS_GRANULE_SHIFT;
-    unsigned shift;
-
-    if (units <= 16) {
-        return (unsigned)units - 1;
-    }
-    shift = bins_top_bit(units) - 4;
-    return shift * 16 + (unsigned)(units >> shift) - 1;
-}
-
-/* Size of a block for a request: the class's size if it is small, else whole pages of 4 KiB. */
-static inline size_t bins_round(size_t bytes)
-{
-    size_t units = (bytes + 255) >> BINS_GRANULE_SHIFT;
-    unsigned shift;
-
-    if (bytes >= BINS_LARGE_BYTES) {
-        return (bytes + 4095) & ~(size_t)4095;
-    }
-    if (units <= 16) {
-        return units << BINS_GRANULE_SHIFT;
-    }
-    shift = bins_top_bit(units) - 4;
-    return ((units + ((size_t)1 << shift) - 1) >> shift) << (shift + BINS_GRANULE_SHIFT);
-}
 
 /* ---- lists ---- */
 
@@ -362,6 +328,18 @@ static inline void bins_set_state(bins_block *block, unsigned state)
 {
     /* release: pairs with the acquires of threads that free it */
     atomic_store_explicit(&block->state, state, memory_order_release);
+}
+
+/* 1: a block of the large heap that serves a small request. */
+static inline int bins_is_guest(const bins_block *block)
+{
+    return block->slab->heap->large && (block->bytes < BINS_LARGE_BYTES);
+}
+
+static inline void bins_set_last(bins_block *block, shpool_timeline *timeline)
+{
+    /* release: pairs with the acquire of a free that takes this timeline's lock */
+    atomic_store_explicit(&block->last, timeline, memory_order_release);
 }
 
 /* 1: each block of the heap is its own slab. */
@@ -629,6 +607,10 @@ size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only)
 /* Under the lock: move all lanes' cached blocks to the heaps, returns how many; then merge all
  * possible blocks; then return whole slabs, `need` bytes if there are enough, returns how many. */
 size_t bins_flush_all(bins_self *bins);
+
+/* Under the lock: move a lane's small blocks that were not used for long to their heap, if they are
+ * many bytes; 0: they are not. */
+int bins_flush_old(bins_self *bins, bins_lane *lane);
 void bins_merge_all(bins_self *bins);
 uint64_t bins_make_room(bins_self *bins, size_t need);
 

@@ -9,6 +9,7 @@
  *   spare   used nowhere
  *   idle    whole granules of other free blocks: those of the large heap before those of the small
  *           one, in each smallest first
+ *   old     the same of small blocks that were freed long ago, and wait in their lane
  *   new     once more
  * A granule moves without a wait if its last use is done, or queued in the stream that needs it:
  * its old addresses stay mapped (places.c).
@@ -177,10 +178,15 @@ static size_t may_create(bins_self *bins, size_t need)
 /* A block from the large heap for a small request, rather than calls of the driver. */
 static bins_block *take_guest(bins_self *bins, size_t need, const shpool_timeline *timeline)
 {
-    return (need >= BINS_GUEST_LEAST)
-               ? bins_heap_take(bins, &bins->heap[BINS_LARGE], need, timeline, BINS_USABLE,
-                                GUEST_DEPTH)
-               : NULL;
+    bins_block *block = (need >= BINS_GUEST_LEAST)
+                            ? bins_heap_take(bins, &bins->heap[BINS_LARGE], need, timeline,
+                                             BINS_USABLE, GUEST_DEPTH)
+                            : NULL;
+
+    if (block != NULL) {
+        bins->guests[bins_guest_class(block->class)]++;
+    }
+    return block;
 }
 
 /* 1: the request is large enough for a window. */
@@ -224,13 +230,25 @@ static void count_again(bins_search *search, bins_site *s)
     (void)bins_price(search, s);
 }
 
+/* Spare granules for a site.  Small blocks that nobody has used for long may have some, too. */
+static void gather(const bins_search *search, const bins_site *s, bins_lane *lane, size_t spares)
+{
+    bins_self *bins = search->bins;
+
+    bins_gather(bins, lane, s, spares, 1);
+    if (search->heap->large && (bins_spares_usable(bins, &lane->timeline) < spares) &&
+        bins_flush_old(bins, lane)) {
+        bins_gather(bins, lane, s, spares, 1);
+    }
+}
+
 static shpool_status grow_at(bins_search *search, bins_site *s, bins_lane *lane, size_t create)
 {
     bins_self *bins = search->bins;
     shpool_status status;
 
     count_again(search, s);
-    bins_gather(bins, lane, s, (create < s->count) ? s->count - create : 0, 1);
+    gather(search, s, lane, (create < s->count) ? s->count - create : 0);
     status = fill(bins, s, &lane->timeline);
     if ((status == SHPOOL_ERR_NO_MEMORY) && (bins->refusal == CU_ERROR_OUT_OF_MEMORY) &&
         (create > 0)) {
@@ -239,7 +257,7 @@ static shpool_status grow_at(bins_search *search, bins_site *s, bins_lane *lane,
             return status;
         }
         count_again(search, s);
-        bins_gather(bins, lane, s, s->count, 1);
+        gather(search, s, lane, s->count);
         status = fill(bins, s, &lane->timeline);
     }
     return status;

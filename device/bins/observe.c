@@ -78,6 +78,7 @@ static void add_idle(const bins_block *block, shpool_device_stats *stats)
 static void add_lane(const bins_lane *lane, shpool_device_stats *stats)
 {
     stats->mallocs += lane->mallocs;
+    stats->hits_done += lane->given;
     stats->frees += lane->frees;
     stats->live_bytes += lane->malloc_bytes - lane->free_bytes;
     stats->live_count += lane->mallocs - lane->frees;
@@ -86,13 +87,13 @@ static void add_lane(const bins_lane *lane, shpool_device_stats *stats)
 static void collect(bins_self *bins, shpool_device_stats *stats)
 {
     heaps at;
-    uint64_t slow = bins->count.hits + bins->count.hits_done + bins->count.hits_wait +
-                    bins->count.misses;
+    uint64_t slow;
 
     *stats = bins->count;
     for (const bins_lane *l = bins_first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
         add_lane(l, stats);
     }
+    slow = stats->hits + stats->hits_done + stats->hits_wait + stats->misses;
     stats->hits += (stats->mallocs > slow) ? stats->mallocs - slow : 0;
     stats->idle_bytes = stats->driver_bytes - stats->live_bytes;
     stats->events_recorded = atomic_load_explicit(&bins->lanes.events_recorded,
@@ -205,10 +206,12 @@ typedef struct tally {
     size_t cached;
     size_t pending;
     size_t holes;
+    size_t guests;
     uint64_t mapped;  /* of ranges */
 } tally;
 
-/* A range has memory exactly where blocks are; what is mapped in a hole is used elsewhere. */
+/* Every place of a block is the home of a granule.  No place of a hole is: granules that are still
+ * mapped there have their home elsewhere, or are spare. */
 static const char *check_granules(const bins_self *bins, const bins_block *block)
 {
     size_t granule = bins->granules.bytes;
@@ -226,7 +229,8 @@ static const char *check_granules(const bins_self *bins, const bins_block *block
         int home = (place->granule != NULL) && (place->granule->home == place);
 
         if (home == hole) {
-            return hole ? "a hole has memory" : "a block has no memory";
+            return hole ? "a place in a hole is the home of a granule"
+                        : "a place in a block is not the home of a granule";
         }
     }
     return NULL;
@@ -279,6 +283,7 @@ static const char *check_block(bins_self *bins, const bins_slab *slab, const bin
     sum->cached += (state == BINS_CACHED);
     sum->pending += (state == BINS_PENDING);
     sum->holes += (state == BINS_HOLE);
+    sum->guests += (state != BINS_HOLE) && (state != BINS_FREE) && bins_is_guest(block);
     return NULL;
 }
 
@@ -370,6 +375,12 @@ static const char *check_all(bins_self *bins)
     if (sum.mapped + bins->granules.spares * bins->granules.bytes !=
         bins->granules.count * bins->granules.bytes) {
         return "granules are in no place, or in two";
+    }
+    for (unsigned i = 0; i < BINS_GUEST_CLASSES; i++) {
+        sum.guests -= bins->guests[i];
+    }
+    if (sum.guests != 0) {
+        return "guests of the large heap are not counted";
     }
     collect(bins, &stats);
     return (stats.live_bytes == sum.live) ? NULL : "the live bytes do not add up";

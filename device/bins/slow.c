@@ -23,6 +23,7 @@ typedef struct request {
     shpool_stream stream;
     size_t need;
     shpool_status refused; /* SHPOOL_OK, or why new memory was not to be had */
+    int counted;           /* 1: the block is counted as live in the lane that it came from */
 } request;
 
 static bins_block *take(const request *r, bins_which which, unsigned depth)
@@ -36,6 +37,14 @@ static unsigned depth_first(const request *r)
 }
 
 /* ---- this stream's own ---- */
+
+/* How many numbers the lanes of the stream have: one, as a rule. */
+static unsigned siblings(const bins_lane *lane)
+{
+    /* acquire: pairs with the release in timeline.c, after the first of the others was made */
+    return atomic_load_explicit(&lane->timeline.home->sharded, memory_order_acquire)
+               ? SHPOOL_TIMELINE_SHARDS : 1;
+}
 
 /* The stream's lane by number, other than that of the request; NULL: there is none. */
 static bins_lane *sibling(const bins_lane *lane, unsigned which)
@@ -54,7 +63,7 @@ static size_t flush_own(const request *r, size_t least)
 {
     size_t moved = bins_flush(r->bins, r->lane, least, 0);
 
-    for (unsigned i = 0; i < SHPOOL_TIMELINE_SHARDS; i++) {
+    for (unsigned i = 0, count = siblings(r->lane); i < count; i++) {
         bins_lane *lane = sibling(r->lane, i);
 
         moved += (lane != NULL) ? bins_flush(r->bins, lane, least, 0) : 0;
@@ -83,9 +92,10 @@ static bins_block *take_sibling(bins_lane *from, size_t need, shpool_timeline *t
 
 static bins_block *take_siblings(bins_lane *lane, size_t need)
 {
+    unsigned count = siblings(lane);
     bins_block *block = NULL;
 
-    for (unsigned i = 0; (block == NULL) && (i < SHPOOL_TIMELINE_SHARDS); i++) {
+    for (unsigned i = 0; (block == NULL) && (i < count); i++) {
         bins_lane *from = sibling(lane, i);
 
         block = (from != NULL) ? take_sibling(from, need, &lane->timeline) : NULL;
@@ -112,31 +122,67 @@ static bins_block *take_own(const request *r)
 
 /* ---- other streams', finished ---- */
 
-/* The oldest block of the very class in another lane, if it is done. */
-static bins_block *take_done_from(const request *r, bins_lane *lane)
+/* The oldest block of the very class in another lane, if it is done.  It is counted there, because
+ * that lane is locked now; only sums over all lanes have a meaning. */
+static bins_block *take_done_locked(bins_self *bins, bins_lane *lane, size_t need)
 {
-    shpool_timelines *table = &r->bins->lanes;
-    bins_block *block;
+    bins_block *block = lane->cache.list[bins_class(need)].tail;
 
-    shpool_spin_lock(&lane->timeline.lock);
-    block = lane->cache.list[bins_class(r->need)].tail;
-    if ((block != NULL) && (block->bytes < r->need)) {
-        block = NULL;
+    if ((block == NULL) || (block->bytes < need)) {
+        return NULL;
     }
-    if ((block != NULL) && !shpool_timeline_is_done(&lane->timeline, block->seq)) {
-        (void)shpool_timeline_chase(table, &lane->timeline);
+    if (!shpool_timeline_is_done(&lane->timeline, block->seq)) {
+        (void)shpool_timeline_chase(&bins->lanes, &lane->timeline);
         if (!shpool_timeline_is_done(&lane->timeline, block->seq)) {
-            block = NULL;
+            return NULL;
         }
     }
-    if (block != NULL) {
-        bins_remove(&lane->cache, block);
-    }
-    shpool_spin_unlock(&lane->timeline.lock);
+    bins_remove(&lane->cache, block);
+    lane->mallocs++;
+    lane->malloc_bytes += block->bytes;
     return block;
 }
 
-static bins_block *take_done(const request *r)
+static bins_block *take_done_from(request *r, bins_lane *lane)
+{
+    bins_block *block;
+
+    shpool_spin_lock(&lane->timeline.lock);
+    block = take_done_locked(r->bins, lane, r->need);
+    shpool_spin_unlock(&lane->timeline.lock);
+    if (block != NULL) {
+        r->counted = 1;
+        atomic_store_explicit(&r->lane->giver_class, bins_class(r->need), memory_order_relaxed);
+        atomic_store_explicit(&r->lane->giver, lane, memory_order_relaxed);
+    }
+    return block;
+}
+
+/* Without bins.lock: the same from the lane that gave the latest one.  While streams capture,
+ * questions to the driver need bins_capture_relax(). */
+static bins_block *take_given(bins_self *bins, bins_lane *lane, size_t need)
+{
+    bins_lane *from = atomic_load_explicit(&lane->giver, memory_order_relaxed);
+    bins_block *block;
+
+    /* relaxed: the caller's own captures were opened before by the same thread */
+    if ((from == NULL) ||
+        (atomic_load_explicit(&lane->giver_class, memory_order_relaxed) != bins_class(need)) ||
+        (atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0)) {
+        return NULL;
+    }
+    shpool_spin_lock(&from->timeline.lock);
+    block = take_done_locked(bins, from, need);
+    if (block != NULL) {
+        from->given++;
+        bins_set_last(block, &lane->timeline);
+        bins_set_state(block, BINS_LIVE);
+    }
+    shpool_spin_unlock(&from->timeline.lock);
+    return block;
+}
+
+static bins_block *take_done(request *r)
 {
     bins_block *block = NULL;
     bins_lane *l = bins_first_lane(r->bins);
@@ -290,6 +336,7 @@ static bins_block *find(request *r)
     bins_self *bins = r->bins;
     bins_block *block;
 
+    atomic_store_explicit(&r->lane->giver, NULL, memory_order_relaxed);
     bins_use_drain(bins, 0);
     block = take_own(r);
     if (block != NULL) {
@@ -317,11 +364,13 @@ static void hand_out(const request *r, bins_block *block)
 {
     shpool_timeline *t = &r->lane->timeline;
 
-    shpool_spin_lock(&t->lock);
-    r->lane->mallocs++;
-    r->lane->malloc_bytes += block->bytes;
-    shpool_spin_unlock(&t->lock);
-    block->last = t; /* no other thread knows the block */
+    if (!r->counted) {
+        shpool_spin_lock(&t->lock);
+        r->lane->mallocs++;
+        r->lane->malloc_bytes += block->bytes;
+        shpool_spin_unlock(&t->lock);
+    }
+    bins_set_last(block, t); /* no other thread knows the block */
     bins_set_state(block, BINS_LIVE);
 }
 
@@ -341,6 +390,7 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
     shpool_status status;
     bins_block *block = take_siblings(lane, need);
 
+    block = (block != NULL) ? block : take_given(bins, lane, need);
     if (block != NULL) {
         *ptr_p = block->address;
         return SHPOOL_OK;

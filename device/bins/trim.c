@@ -2,20 +2,42 @@
 /* bins: merges idle memory and returns it. */
 #include "bins.h"
 
+/* Small blocks in a lane are old if this number of frees of the stream came after theirs.  They are
+ * merged for the sake of large requests only if they are this part of the reserved bytes, because
+ * in a program that repeats its requests they will be needed again. */
+#define OLD_FREES 1024u
+#define OLD_PART  64u
+
 /* ---- from lanes to heaps ---- */
+
+/* The next class of a lane that may have blocks of the large heap, guests among them. */
+static unsigned next_large_class(const bins_self *bins, const bins_lane *lane, unsigned class)
+{
+    while (((class = bins_next_class(&lane->cache, class)) < bins_class(BINS_LARGE_BYTES)) &&
+           (bins->guests[bins_guest_class(class)] == 0)) {
+        class++;
+    }
+    return class;
+}
 
 /* Out of a lane, as a chain with the oldest first, because they are done first.  least: 0, or only
  * blocks of the large heap of this size. */
-static bins_block *take_cached(bins_lane *lane, size_t least, int done_only)
+static bins_block *take_cached(const bins_self *bins, bins_lane *lane, size_t least, int done_only)
 {
-    unsigned class = (least >= 256) ? bins_class(least) : 0;
+    unsigned class = (least > 0) ? bins_class(least) : 0;
     bins_block *first = NULL;
     bins_block **end = &first;
 
     shpool_spin_lock(&lane->timeline.lock);
-    for (; (class = bins_next_class(&lane->cache, class)) < BINS_CLASSES; class++) {
-        bins_block *block = lane->cache.list[class].tail;
+    for (;; class++) {
+        bins_block *block;
 
+        class = (least > 0) ? next_large_class(bins, lane, class)
+                            : bins_next_class(&lane->cache, class);
+        if (class == BINS_CLASSES) {
+            break;
+        }
+        block = lane->cache.list[class].tail;
         while ((block != NULL) &&
                (!done_only || shpool_timeline_is_done(block->last, block->seq))) {
             bins_block *younger = block->prev;
@@ -48,7 +70,7 @@ static uint64_t common_number(bins_self *bins, shpool_timeline *home)
 
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only)
 {
-    bins_block *block = take_cached(lane, least, done_only);
+    bins_block *block = take_cached(bins, lane, least, done_only);
     shpool_timeline *home = lane->timeline.home;
     uint64_t seq = ((block != NULL) && !done_only && (home != &lane->timeline))
                        ? common_number(bins, home) : 0;
@@ -63,6 +85,63 @@ size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only)
         }
         bins_put(bins, block);
         moved++;
+        block = next;
+    }
+    return moved;
+}
+
+/* 1: a block of the small heap that was freed long ago. */
+static int is_old(const bins_lane *lane, const bins_block *block)
+{
+    return !block->slab->heap->large && (block->seq + OLD_FREES <= lane->timeline.seq);
+}
+
+static uint64_t old_bytes(const bins_lane *lane)
+{
+    const unsigned end = bins_class(BINS_LARGE_BYTES);
+    uint64_t bytes = 0;
+
+    for (unsigned class = 0; (class = bins_next_class(&lane->cache, class)) < end; class++) {
+        for (const bins_block *b = lane->cache.list[class].head; b != NULL; b = b->next) {
+            bytes += is_old(lane, b) ? b->bytes : 0;
+        }
+    }
+    return bytes;
+}
+
+static bins_block *take_old(bins_lane *lane)
+{
+    const unsigned end = bins_class(BINS_LARGE_BYTES);
+    bins_block *first = NULL;
+
+    for (unsigned class = 0; (class = bins_next_class(&lane->cache, class)) < end; class++) {
+        for (bins_block *b = lane->cache.list[class].head, *next; b != NULL; b = next) {
+            next = b->next;
+            if (is_old(lane, b)) {
+                bins_remove(&lane->cache, b);
+                b->next = first;
+                first = b;
+            }
+        }
+    }
+    return first;
+}
+
+int bins_flush_old(bins_self *bins, bins_lane *lane)
+{
+    bins_block *block = NULL;
+    int moved;
+
+    shpool_spin_lock(&lane->timeline.lock);
+    if (old_bytes(lane) >= bins->count.driver_bytes / OLD_PART) {
+        block = take_old(lane);
+    }
+    shpool_spin_unlock(&lane->timeline.lock);
+    moved = (block != NULL);
+    while (block != NULL) {
+        bins_block *next = block->next;
+
+        bins_put(bins, block);
         block = next;
     }
     return moved;

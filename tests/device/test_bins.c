@@ -134,6 +134,85 @@ static void test_another_stream_gets_it_when_it_has_finished(void **state)
     end();
 }
 
+/* The stream that gave a block is asked first for the next one, which must have finished, too. */
+static void test_the_next_block_of_another_stream(void **state)
+{
+    shpool_stream a;
+    shpool_stream b;
+    void *ptr;
+    void *other;
+
+    (void)state;
+    begin("bins");
+    a = stable_stream();
+    b = stable_stream();
+    ptr = get(allocator, 20 * MIB, a);
+    for (unsigned i = 0; i < 3; i++) {
+        fake_work(a, ptr, 20 * MIB);
+        put(allocator, ptr, a);
+        fake_finish_all();
+        fake_forget_calls();
+        assert_ptr_equal(ptr, get(allocator, 20 * MIB, b));
+        assert_int_equal(1, fake_calls(FAKE_CALL_stream_query));
+        assert_int_equal(1 + i, stats_of(allocator).hits_done);
+        assert_int_equal(20 * MIB, live_bytes(allocator));
+        assert_ok(shpool_device_check(allocator));
+    }
+    fake_work(a, ptr, 20 * MIB); /* which has no end now */
+    put(allocator, ptr, a);
+    other = get(allocator, 20 * MIB, b);
+    fake_work(b, other, 20 * MIB);
+    assert_ptr_not_equal(ptr, other);
+    assert_int_equal(2, stats_of(allocator).misses);
+    put(allocator, other, a); /* b frees nothing: a would be asked again */
+    fake_finish_all();
+    assert_non_null(get(allocator, 20 * MIB, b));
+    assert_ok(shpool_device_set(allocator, "reuse", "same"));
+    assert_non_null(get(allocator, 20 * MIB, b));
+    assert_int_equal(3, stats_of(allocator).misses);
+    end();
+}
+
+/* Its own memory still comes first, when another stream has just given some. */
+static void test_own_memory_comes_before_another_stream_s(void **state)
+{
+    shpool_stream a;
+    shpool_stream b;
+    void *ptr[2];
+    void *own;
+
+    (void)state;
+    begin("bins");
+    a = stable_stream();
+    b = stable_stream();
+    ptr[0] = get(allocator, 20 * MIB, a);
+    ptr[1] = get(allocator, 20 * MIB, a);
+    own = get(allocator, 24 * MIB, b);
+    put(allocator, ptr[0], a);
+    assert_ptr_equal(ptr[0], get(allocator, 20 * MIB, b)); /* a gives */
+    put(allocator, ptr[1], a);
+    put(allocator, own, b);
+    assert_ptr_equal(own, get(allocator, 20 * MIB, b));
+    put(allocator, own, b);
+    put(allocator, ptr[0], b);
+    end();
+
+    begin("bins"); /* and also for a request of another size */
+    a = stable_stream();
+    b = stable_stream();
+    ptr[0] = get(allocator, 40 * MIB, a);
+    ptr[1] = get(allocator, 20 * MIB, a);
+    own = get(allocator, 24 * MIB, b);
+    put(allocator, ptr[0], a);
+    put(allocator, ptr[1], a);
+    put(allocator, own, b);
+    assert_ptr_equal(ptr[0], get(allocator, 40 * MIB, b)); /* a gives */
+    assert_ptr_equal(own, get(allocator, 20 * MIB, b));
+    put(allocator, own, b);
+    put(allocator, ptr[0], b);
+    end();
+}
+
 static void test_new_memory_comes_before_a_wait_and_a_wait_before_failure(void **state)
 {
     shpool_stream a;
@@ -324,6 +403,8 @@ int main(void)
         ON_BOTH(test_the_page_s_requests_of_nothing),
         ON_BOTH(test_bad_frees_are_refused),
         ON_BOTH(test_another_stream_gets_it_when_it_has_finished),
+        ON_BOTH(test_the_next_block_of_another_stream),
+        ON_BOTH(test_own_memory_comes_before_another_stream_s),
         ON_BOTH(test_new_memory_comes_before_a_wait_and_a_wait_before_failure),
         ON_BOTH(test_soft_makes_streams_wait_earlier),
         ON_BOTH(test_reuse_same_never_shares),

@@ -155,6 +155,51 @@ static void test_the_rest_of_a_grown_block_is_in_use(void **state)
     end();
 }
 
+/* The driver refuses new granules: the window is made of idle ones alone, and found again. */
+static void test_a_window_without_new_granules(void **state)
+{
+    void *first;
+
+    (void)state;
+    scatter("bins:memory=vmm,wait=0,hard=200M");
+    fake_forget_calls();
+    first = use_large(80 * MIB);
+    assert_int_equal(0, CALLS(granule_create));
+    use_scattered();
+    assert_int_equal(200 * MIB, stats_of(allocator).driver_bytes);
+    fake_forget_calls();
+    assert_ptr_equal(first, use_large(80 * MIB));
+    use_scattered();
+    assert_int_equal(0, fake_all_calls());
+    finish();
+}
+
+/* Whichever call of the driver is refused while a window is made, the request is served, the next
+ * one, too, and no granule is lost. */
+static void test_a_refusal_loses_no_window(void **state)
+{
+    int failed = 1;
+
+    (void)state;
+    for (unsigned long nth = 1; failed; nth++) {
+        void *large;
+
+        scatter("bins:memory=vmm,wait=0");
+        (void)use_large(70 * MIB); /* some granules are at places of the next window */
+        use_scattered();
+        fake_fail(nth, CU_ERROR_OUT_OF_MEMORY);
+        large = use_large(80 * MIB);
+        failed = fake_failed();
+        fake_fail(0, CU_SUCCESS);
+        assert_non_null(large);
+        assert_ok(shpool_device_check(allocator));
+        (void)use_large(80 * MIB);
+        assert_ok(shpool_device_check(allocator));
+        assert_in_range(stats_of(allocator).driver_bytes_peak, 200 * MIB, 216 * MIB);
+        finish();
+    }
+}
+
 /* Peers that come later reach all places, and so do those of later windows. */
 static void test_peers_reach_windows(void **state)
 {
@@ -219,6 +264,87 @@ static void test_a_small_request_is_a_guest(void **state)
     finish();
 }
 
+/* Small blocks that were freed long ago, and wait in their lane, give their memory to large ones;
+ * those that were freed a moment ago stay. */
+static void test_old_small_blocks_serve_large_ones(void **state)
+{
+    (void)state;
+    for (unsigned later = 0; later <= 1024; later += 1024) {
+        void *small[128];
+        void *large[6];
+        void *tiny;
+
+        begin("bins:memory=vmm,wait=0");
+        stream = stable_stream();
+        tiny = get(allocator, 256, stream);
+        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+            small[i] = get(allocator, MIB / 2, stream);
+            fake_work(stream, small[i], MIB / 2);
+        }
+        put(allocator, tiny, stream); /* it is there for the next ones, which flush nothing */
+        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+            put(allocator, small[i], stream);
+        }
+        for (unsigned i = 0; i < later; i++) {
+            put(allocator, get(allocator, 256, stream), stream);
+        }
+        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(large); i++) {
+            large[i] = get(allocator, 8 * MIB, stream);
+            fake_work(stream, large[i], 8 * MIB);
+        }
+        assert_in_range(stats_of(allocator).driver_bytes, (later > 0) ? 64 * MIB : 112 * MIB,
+                        (later > 0) ? 84 * MIB : 116 * MIB);
+        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(large); i++) {
+            put(allocator, large[i], stream);
+        }
+        end();
+    }
+}
+
+/* A few old ones stay in their lane, because a program that repeats its requests wants them
+ * again. */
+static void test_a_few_old_small_blocks_stay(void **state)
+{
+    shpool_stream other;
+    void *small[3];
+    void *large[24];
+    void *tiny;
+
+    (void)state;
+    begin("bins:memory=vmm,wait=0,reuse=done");
+    stream = stable_stream();
+    other = stable_stream();
+    tiny = get(allocator, 256, stream);
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+        small[i] = get(allocator, MIB / 2, stream);
+    }
+    fake_work(stream, tiny, 256); /* which never ends: nothing is for the other stream */
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+        put(allocator, small[i], stream);
+    }
+    put(allocator, tiny, stream);
+    for (unsigned i = 0; i < 1024; i++) {
+        put(allocator, get(allocator, 256, stream), stream);
+    }
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(large); i++) {
+        large[i] = get(allocator, 8 * MIB, other);
+        fake_work(other, large[i], 8 * MIB);
+    }
+    for (unsigned i = 0; i < 4; i++) { /* idle, but in use: granules run short */
+        put(allocator, large[i], other);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        large[i] = get(allocator, 8 * MIB, stream);
+    }
+    assert_in_range(stats_of(allocator).driver_bytes, 224 * MIB, 230 * MIB);
+    assert_ptr_equal(small[2], get(allocator, MIB / 2, stream)); /* not the lowest one */
+    put(allocator, small[2], stream);
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(large); i++) {
+        put(allocator, large[i], (i < 4) ? stream : other);
+    }
+    end();
+}
+
 int main(void)
 {
 #define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
@@ -227,9 +353,13 @@ int main(void)
         TEST(test_windows_do_not_displace_each_other),
         TEST(test_other_streams_do_not_get_what_is_in_use),
         TEST(test_the_rest_of_a_grown_block_is_in_use),
+        TEST(test_a_window_without_new_granules),
+        TEST(test_a_refusal_loses_no_window),
         TEST(test_peers_reach_windows),
         TEST(test_trim_waits_for_all_places),
         TEST(test_a_small_request_is_a_guest),
+        TEST(test_old_small_blocks_serve_large_ones),
+        TEST(test_a_few_old_small_blocks_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -464,6 +464,84 @@ static void test_two(unsigned long long handovers)
     second.join();
 }
 
+// Memory of device 0 that device 0 writes, device 1 reads and writes, and device 0 reads.
+static void pass_on(void *ptr, size_t bytes, unsigned tag, unsigned long long *wrong)
+{
+    unsigned *words = static_cast<unsigned *>(ptr);
+
+    for (int turn = 0; turn < 2; turn++) {
+        cudaSetDevice(turn);
+        write_tag<<<64, 256>>>(words, bytes / 4, tag + turn);
+        gpu_cuda(cudaDeviceSynchronize(), "write");
+        cudaSetDevice(1 - turn);
+        read_tag<<<64, 256>>>(words, bytes / 4, tag + turn, wrong);
+        gpu_cuda(cudaDeviceSynchronize(), "read");
+    }
+    cudaSetDevice(0);
+}
+
+// A peer reaches what was mapped before it was named, what is mapped later, memory that has moved,
+// and a window; and the blocks whose memory a window has borrowed.
+static void test_peers(const char *spec, bool named)
+{
+    static const int         BLOCKS    = 10;
+    static const size_t      MIB       = 1u << 20;
+    shpool_device_allocator *allocator = nullptr;
+    unsigned long long      *wrong     = nullptr;
+    void                    *ptr[BLOCKS];
+    void                    *large = nullptr;
+
+    cudaSetDevice(0);
+    if (!ok(shpool_device_allocator_open(spec, 0, &allocator), spec) ||
+        !gpu_cuda(cudaMallocManaged(&wrong, sizeof(*wrong)), "cudaMallocManaged")) {
+        return;
+    }
+    *wrong = 0;
+    for (int i = 0; i < BLOCKS; i++) {
+        ok(shpool_device_malloc(allocator, 20 * MIB, nullptr, &ptr[i]), "malloc");
+        if (!named && (i == BLOCKS / 2)) {
+            ok(shpool_device_set(allocator, "peer", "1"), "peer=1");
+        }
+    }
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < BLOCKS; i++) {
+            pass_on(ptr[i], 20 * MIB, 1000u * round + i, wrong);
+        }
+        for (int i = 0; i < BLOCKS; i += 2) {
+            ok(shpool_device_free(allocator, ptr[i], nullptr), "free");
+        }
+        ok(shpool_device_malloc(allocator, (80 + round) * MIB, nullptr, &large), "window");
+        pass_on(large, (80 + round) * MIB, 77u + round, wrong);
+        ok(shpool_device_free(allocator, large, nullptr), "free");
+        for (int i = 0; i < BLOCKS; i += 2) {
+            ok(shpool_device_malloc(allocator, 20 * MIB, nullptr, &ptr[i]), "malloc");
+        }
+    }
+    gpu_check(*wrong == 0, "%s: %llu words are wrong", spec, *wrong);
+    ok(shpool_device_check(allocator), "check");
+    std::printf("peers %s: wrong words %llu\n", spec, *wrong);
+    for (void *one : ptr) {
+        ok(shpool_device_free(allocator, one, nullptr), "free");
+    }
+    cudaFree(wrong);
+    shpool_device_allocator_unref(allocator);
+}
+
+// All that needs two devices.
+static void test_both(unsigned long long handovers)
+{
+    int can = 0;
+
+    test_two(handovers);
+    (void)cudaDeviceCanAccessPeer(&can, 1, 0);
+    if (can) {
+        test_peers("bins:memory=vmm,peer=all", true);
+        test_peers("bins:memory=vmm", false);
+    } else {
+        std::printf("device 1 cannot reach device 0: nothing is said about peers\n");
+    }
+}
+
 static const char *const kinds[] = {"bins:memory=driver", "bins:memory=vmm"};
 
 static int done()
@@ -503,7 +581,7 @@ int main(int argc, char **argv)
         return 77;
     }
     if (two) {
-        test_two(handovers);
+        test_both(handovers);
         return done();
     }
     if (captures) {
@@ -531,7 +609,7 @@ int main(int argc, char **argv)
         test_hand_overs(0, "async", handovers / 4, 4);
     }
     if (devices > 1) {
-        test_two(handovers);
+        test_both(handovers);
     } else {
         std::printf("one device: nothing is said about two\n");
     }

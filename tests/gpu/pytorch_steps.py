@@ -6,9 +6,10 @@
 The host limits these steps, and its speed changes by a factor of 1.5 within a minute.  So each
 allocator has a process for all of the time, and the processes take turns of a few steps: while one
 works, the others sleep, so that all meet the same fast and slow times.  Prints the median time of a
-step, for each program and allocator, in the first and in the second half of the run.  For libshpool
-it also prints how many requests of a step no free block served, and the latest step in which memory
-came from the driver.  Exit: 0; 77: no PyTorch or no GPU.
+step, for each program and allocator, in the first and in the second half of the run, and the time
+below which a tenth of the second half's steps stay, which is less noisy.  For libshpool it also
+prints how many requests of a step no free block served, and the latest step in which memory came
+from the driver.  Exit: 0; 77: no PyTorch or no GPU.
 """
 import argparse
 import gc
@@ -105,17 +106,19 @@ def ask(process, text):
     return answer(process)
 
 
-def median(values):
-    return sorted(values)[len(values) // 2]
+def quantile(values, part):
+    return sorted(values)[int(len(values) * part)]
 
 
 def report(program, mode, rows):
     half = len(rows) // 2
     late = [i for i, row in enumerate(rows) if row[2] > 0]
-    print("%-7s %-10s first half %7.2f ms, second half %7.2f ms, misses a step %.1f%s" % (
-        program, mode, median([row[0] for row in rows[:half]]),
-        median([row[0] for row in rows[half:]]), sum(row[1] for row in rows[half:]) / half,
-        ", latest step with new memory %d" % late[-1] if late else ""), flush=True)
+    first, second = ([row[0] for row in rows[:half]], [row[0] for row in rows[half:]])
+    print("%-7s %-10s first half %7.2f ms, second half %7.2f ms, a tenth of it below %.2f ms, "
+          "misses a step %.1f%s" % (
+              program, mode, quantile(first, 0.5), quantile(second, 0.5), quantile(second, 0.1),
+              sum(row[1] for row in rows[half:]) / half,
+              ", latest step with new memory %d" % late[-1] if late else ""), flush=True)
 
 
 def run(workers, program):
