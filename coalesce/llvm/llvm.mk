@@ -2,6 +2,7 @@
 # with CFLAGS, whose sanitizers clang and opt do not have.  LLVM's symbols come from the program
 # that loads it.
 shpool_llvm_sources = \
+	coalesce/llvm/apart.c \
 	coalesce/llvm/flow.c \
 	coalesce/llvm/forms.c \
 	coalesce/llvm/helper.c \
@@ -15,6 +16,7 @@ shpool_llvm_sources = \
 	coalesce/llvm/read.c \
 	coalesce/llvm/rewrite.c
 shpool_llvm_headers = \
+	coalesce/llvm/apart.h \
 	coalesce/llvm/flow.h \
 	coalesce/llvm/forms.h \
 	coalesce/llvm/helper.h \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pass.h"
 
+#include "apart.h"
 #include "kernels.h"
 #include "rewrite.h"
 
@@ -123,6 +124,28 @@ static void report_function(coalesce_report *report, const coalesce_llvm_options
     free(name);
 }
 
+/* With checks at run time, except in runs where one of them is impossible. */
+static int make_plan(const coalesce_llvm_function *function, coalesce_options *options,
+                     coalesce_plan *plan, coalesce_llvm_regions *regions)
+{
+    uint32_t run;
+
+    options->asks_apart = 1;
+    while (coalesce_plan_make(&function->forms.leaves, function->access, function->count, options,
+                              NULL, NULL, plan)) {
+        if (coalesce_llvm_find_regions(function, plan, regions, &run)) {
+            return 1;
+        }
+        coalesce_plan_fini(plan);
+        if (options->asks_nots == COALESCE_MOST_APART) {
+            options->asks_apart = 0;
+        } else {
+            options->asks_not[options->asks_nots++] = run;
+        }
+    }
+    return 0;
+}
+
 /* The groups that are to be rewritten, reported; with `change`, of those the ones that were. */
 static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
                               const coalesce_llvm_options *options, coalesce_report *report,
@@ -132,6 +155,7 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
     coalesce_options want = options->plan;
     coalesce_llvm_function function;
     coalesce_plan plan;
+    coalesce_llvm_regions regions;
     size_t bytes, rewritten = 0;
 
     if (!coalesce_llvm_kernel_of(module, of, &kernel)) {
@@ -150,12 +174,13 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
         report->out_of_memory = 1;
         return 0;
     }
-    if (!function.forms.leaves.no_memory &&
-        coalesce_plan_make(&function.forms.leaves, function.access, function.count, &want, NULL,
-                           NULL, &plan)) {
+    if (!function.forms.leaves.no_memory && make_plan(&function, &want, &plan, &regions)) {
         rewritten = plan.rewritten;
         if (!change) {
             report_function(report, options, &function, &plan, LLVMGetValueName2(of, &bytes));
+        }
+        for (uint32_t i = 0; change && i < regions.count; i++) {
+            coalesce_llvm_split(&function, &plan, &regions.region[i]);
         }
         for (size_t i = 0; change && i < plan.count; i++) {
             if (plan.group[i].transform != COALESCE_KEEP &&

@@ -93,6 +93,7 @@ enum {
     DEFECT(begins16, 64, 64, 0, 0)                                                                 \
     DEFECT(narrow8, 32, 32, 0, 0)                                                                  \
     DEFECT(padded8, 32, 32, 0, 0)                                                                  \
-    DEFECT(narrow_copy4, 16, 16, 0, DEFECT_SAME)
+    DEFECT(narrow_copy4, 16, 16, 0, DEFECT_SAME)                                                   \
+    DEFECT(open9, 36, 36, 0, DEFECT_SAME)
 
 #endif /* SHPOOL_TESTS_COALESCE_DEFECTS_H */

@@ -36,6 +36,8 @@ barriers_are_no_bar|llvm/read.c|exchange9|s/return !is_transparent_call(instruct
 everything_is_restrict|llvm/read.c|alias9|/^static int is_alone/,/^}/s/noalias) != NULL;/noalias) == NULL;/
 remainder_is_exact|llvm/forms.c|wrapping9|s/return whole_value(forms, value, how, &a)/return a/
 order_is_not_checked|plan/decide.c|alias9|s/group->between = obstacle_of(d, group, moved, 0);/group->between = COALESCE_NO_ACCESS;/
+addresses_are_never_near|llvm/apart.c|open9|s/LLVMConstInt(i64, 2 . (uint64_t)bytes - 1, 0)/LLVMConstInt(i64, 0, 0)/
+near_goes_the_other_way|llvm/apart.c|open9|s/(builder, near, plain, moved)/(builder, near, moved, plain)/
 rows_pass_stores|plan/rows.c|alias_rows|s/^                return 1;$/                return 0;/
 END
 }

@@ -156,7 +156,7 @@ kernels=$(sed -n 's/^KERNEL \([a-z0-9_]*\)(.*/\1/p' "$src/tests/coalesce/both.cu
 for kernel in $kernels; do
     grep "remark: $kernel: " "$work/remarks.txt"
 done | decisions >"$work/clang.txt"
-diff -u "$work/nvcc.txt" "$work/clang.txt" && [ "$(grep -c rewritten "$work/clang.txt")" = 21 ]
+diff -u "$work/nvcc.txt" "$work/clang.txt" && [ "$(grep -c rewritten "$work/clang.txt")" = 23 ]
 result $? "nvcc's route and clang's decide alike about $(echo $kernels | wc -w) kernels"
 
 # ---- files of IR and bitcode, by the tool ----
@@ -256,6 +256,14 @@ result $? "in code of -O0 is rewritten what is in code of -O2"
     -o "$work/raw3.ll" &&
     [ "$(grep -c activemask "$work/raw3.ll")" = "$(grep -c activemask "$work/raw2.ll")" ]
 result $? "and by opt, too"
+
+# ---- all of -g: what describes variables stays where it is allowed ----
+device "" kernels.cu "$work/full.ll" -O0 -Xclang -disable-O0-optnone -g 2>"$work/full.txt" &&
+    [ ! -s "$work/full.txt" ] && host full &&
+    emulate "$work/plain.so" "$work/full.so" open9 alias9 mix9 >"$work/full.log"
+status=$?
+cat "$work/full.txt"
+result $status "with -g: $(tail -n 1 "$work/full.log")"
 
 # ---- memory that runs out: an error, never other findings ----
 cat >"$work/small.cu" <<'END'

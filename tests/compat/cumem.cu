@@ -64,8 +64,9 @@ KERNEL kernel(void *argument)
     int   *mine               = filled(pmalloc, static_cast<int>(simt_thread_rank()));
     handle other              = {static_cast<int *>(pmalloc(amount{24}))};
     void  *third              = get(sizeof(BlockHeader));
+    void  *best               = pool_type::pmalloc_best_fit(24); /* every kind of pool has it */
     bool   right = (mine != nullptr) && (other.p != nullptr) && (third != nullptr) &&
-                   (mine[3] == static_cast<int>(simt_thread_rank()) + 3);
+                   (best != nullptr) && (mine[3] == static_cast<int>(simt_thread_rank()) + 3);
 
 #if defined(BLUEPRINT) /* a macro for the function's own name */
     auto same = &pmalloc;
@@ -82,6 +83,7 @@ KERNEL kernel(void *argument)
     put(mine);
     pfree(other);
     pfree(third);
+    pfree(best);
     simt_global_add32(right ? &o->done : &o->wrong, 1);
 }
 

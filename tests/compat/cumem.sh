@@ -32,9 +32,9 @@ result() {
     esac
 }
 
-# printed: three used blocks of thread 1 and the free one, twice each
+# printed: four used blocks of thread 1 and the free one, twice each
 printed() {
-    [ "$(grep -c ', used$' "$tmp/log")" = 6 ] && [ "$(grep -c ', free$' "$tmp/log")" = 2 ] &&
+    [ "$(grep -c ', used$' "$tmp/log")" = 8 ] && [ "$(grep -c ', free$' "$tmp/log")" = 2 ] &&
         [ "$(grep -c 'thread 1: pool of' "$tmp/log")" = 3 ]
 }
 

@@ -34,9 +34,31 @@ template <int X, int Y> struct sDivUp {
 };
 }
 EOF
-cat >"$tree/device/deviceutil.cuh" <<'EOF'
+# Without .sync, as in MGPU 1.1: doc/COMPAT.md has the commands that replace these instructions.
+cat >"$tree/device/intrinsics.cuh" <<'EOF'
 #pragma once
 #include "../util/static.h"
+namespace mgpu {
+__device__ __forceinline__ int shfl_add(int x, int offset)
+{
+    int sum;
+    asm("{.reg .s32 y;"
+        ".reg .pred p;"
+        "shfl.up.b32 y|p, %1, %2, 0;"
+        "@p add.s32 y, y, %1;"
+        "mov.s32 %0, y; }"
+        : "=r"(sum) : "r"(x), "r"(offset));
+    return sum;
+}
+__device__ __forceinline__ float shfl_up(float x, unsigned delta)
+{
+    return __shfl_up(x, delta, 32);
+}
+}
+EOF
+cat >"$tree/device/deviceutil.cuh" <<'EOF'
+#pragma once
+#include "../device/intrinsics.cuh"
 #define MGPU_HOST __host__ __forceinline__
 #define MGPU_DEVICE __device__ __forceinline__
 #define MGPU_HOST_DEVICE __host__ __device__ __forceinline__
@@ -60,16 +82,57 @@ cat >"$tree/device/ctascan.cuh" <<'EOF'
 namespace mgpu {
 template <int NT, typename T> MGPU_DEVICE T CTAScanExc(int tid, T x, T *shared, T *total)
 {
-    shared[tid] = x;
+    T y = x;
+    for (int offset = 1; offset < 32; offset *= 2) y = shfl_add(y, offset);
+    if (tid % 32 == 31) shared[tid / 32] = y;
     __syncthreads();
-    T before = 0, all = 0;
-    for (int i = 0; i < NT; i++) {
-        before += (i < tid) ? shared[i] : 0;
+    T before = y - x, all = 0;
+    for (int i = 0; i < NT / 32; i++) {
+        before += (i < tid / 32) ? shared[i] : 0;
         all += shared[i];
     }
     __syncthreads();
     *total = all;
     return before;
+}
+}
+EOF
+cat >"$tree/device/ctasegscan.cuh" <<'EOF'
+#pragma once
+#include "../device/ctascan.cuh"
+namespace mgpu {
+/* the flags of the thread's warp; all must have one, which the first lanes find out together */
+template <int NT> MGPU_DEVICE unsigned Flags(int tid, bool flag, unsigned *shared)
+{
+    const int NumWarps = NT / 32;
+    unsigned  bits = __ballot(flag);
+    if (tid % 32 == 0) shared[tid / 32] = bits;
+    __syncthreads();
+    if (tid < NumWarps && __ballot(0 != shared[tid]) != 0xffffffff >> (32 - NumWarps)) bits = 0;
+    __syncthreads();
+    return bits;
+}
+}
+EOF
+# Calls a function of ctamerge.cuh, which it does not include.
+cat >"$tree/device/ctaloadbalance.cuh" <<'EOF'
+#pragma once
+#include "../mgpudevice.cuh"
+namespace mgpu {
+template <int NT> MGPU_DEVICE int4 CTALoadBalance(int count, const int *mp_global)
+{
+    return ComputeMergeRange(count, 0, blockIdx.x, 0, NT, mp_global);
+}
+}
+EOF
+cat >"$tree/device/ctamerge.cuh" <<'EOF'
+#pragma once
+#include "../mgpudevice.cuh"
+namespace mgpu {
+MGPU_HOST_DEVICE int4 ComputeMergeRange(int aCount, int bCount, int block, int coop, int NV,
+                                        const int *mp_global)
+{
+    return make_int4(mp_global[block], aCount, bCount + coop, NV);
 }
 }
 EOF
@@ -97,6 +160,7 @@ MGPU_LAUNCH_BOUNDS void KernelScan(It data_global, int count, T *sums, const T *
     const int NT = Params::NT, VT = Params::VT, NV = NT * VT;
     __shared__ T shared[NV];
     T reg[VT], total, x = 0;
+    if (Flags<NT>(threadIdx.x, true, (unsigned *)shared) != 0xffffffff) return;
     int tid = threadIdx.x, gid = NV * blockIdx.x, rest = min(NV, count - gid);
     DeviceGlobalToSharedDefault<NT, VT>(rest, data_global + gid, tid, shared, T(0));
     DeviceSharedToThread<VT>(shared, tid, reg);
@@ -136,6 +200,20 @@ MGPU_HOST void ScanExc(It data_global, int count, T *total, CudaContext &context
 }
 EOF
 
+cat >"$tree/kernels/loadbalance.cuh" <<'EOF'
+#pragma once
+#include "../mgpuhost.cuh"
+#include "../device/ctaloadbalance.cuh"
+#include "../device/ctamerge.cuh"
+namespace mgpu {
+template <int NT> __global__ void KernelLoadBalance(int count, const int *mp_global, int4 *range)
+{
+    *range = CTALoadBalance<NT>(count, mp_global);
+}
+template __global__ void KernelLoadBalance<128>(int, const int *, int4 *);
+}
+EOF
+
 # build WHAT FLAGS: compile, link, and run on a GPU if there is one
 build() {
     # $NVCC and $2 may hold options
@@ -160,6 +238,8 @@ build() {
 }
 
 cp -R "$top_srcdir/include/shpool/compat/." "$tree/"
+sed -n '/^    sed -i /p' "$top_srcdir/doc/COMPAT.md" >"$tmp/sync.sh"
+(cd "$tmp" && sh sync.sh) || failed=1
 build "beside MGPU's algorithms" "-I$tree"
 build "beside MGPU's algorithms, debug" "-I$tree -D_DEBUG"
 build "alone" "-DALONE -I$top_srcdir/include/shpool/compat"

@@ -13,9 +13,9 @@
  *   native_pool                     CUDA's in-kernel malloc             (no pool)
  *   glob_pool                       warp_first_fit, warp_best_fit       one thread
  *
- * Each has pool_init, pmalloc and pfree; the first two and the last also have pmalloc_best_fit,
- * which may be mixed with pmalloc.  In pmalloc_freelist and pmalloc_bst the names are
- * init_gpu_buffer, cmalloc and cfree.
+ * Each has pool_init, pmalloc and pfree, and pmalloc_best_fit, which may be mixed with pmalloc (and
+ * is the same in list_pool, bst_pool and native_pool).  In pmalloc_freelist and pmalloc_bst the
+ * names are init_gpu_buffer, cmalloc and cfree.
  * Under nvcc these are real calls, as in cuda_memory, which keeps kernels with many of them small
  * and quick to compile; -DSHPOOL_COMPAT_INLINE inlines each of them.
  * One of the defines USE_THREAD_LOCAL_BEST_FIT, USE_WARP_LOCAL_BEST_FIT, USE_THREAD_LOCAL,
@@ -343,6 +343,7 @@ SIMT_FN void pfree(void *p)
     { \
         return shpool_compat::allocate<shpool_compat::_name##_malloc>(shpool_compat::_kind, size); \
     } \
+    SIMT_FN void *pmalloc_best_fit(std::size_t size) { return pmalloc(size); } \
     SIMT_FN void pfree(void *p) \
     { \
         shpool_compat::release<shpool_compat::_name##_free>(shpool_compat::_kind, p); \
@@ -381,6 +382,7 @@ namespace native_pool {
 /** Has no effect; accepts the arguments of every other pool_init. */
 template <typename... Arguments> SHPOOL_COMPAT_BOTH void pool_init(Arguments...) {}
 SHPOOL_COMPAT_BOTH void *pmalloc(std::size_t size) { return malloc(size); }
+SHPOOL_COMPAT_BOTH void *pmalloc_best_fit(std::size_t size) { return malloc(size); }
 SHPOOL_COMPAT_BOTH void  pfree(void *p) { free(p); }
 } // namespace native_pool
 

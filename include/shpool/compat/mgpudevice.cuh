@@ -7,6 +7,14 @@
 #include <shpool/compat/device/launchbox.cuh>
 #include <shpool/compat/device/loadstore.cuh>
 
+#if defined(__CUDACC__) && __has_include(<device/ctaloadbalance.cuh>)
+/* MGPU 1.1's ctaloadbalance.cuh calls this function of ctamerge.cuh without including it, which
+ * today's compilers reject. */
+namespace mgpu {
+MGPU_HOST_DEVICE int4 ComputeMergeRange(int, int, int, int, int, const int *);
+} // namespace mgpu
+#endif
+
 #if __has_include(<device/ctascan.cuh>)
 #include <device/ctascan.cuh>
 #endif
