@@ -36,7 +36,7 @@ dist_sparseexample_DATA = examples/sparse/cusparse.h examples/sparse/matrix.h \
 	examples/sparse/team.h examples/sparse/versions.h
 repeatsexampledir = $(examplesdir)/repeats
 dist_repeatsexample_DATA = examples/repeats/documents.h examples/repeats/grams.h \
-	examples/repeats/repeats.cu
+	examples/repeats/repeats.cu examples/repeats/versions.h examples/repeats/words.h
 # Built against the installed library, by make installcheck.
 ownexampledir = $(examplesdir)/own_allocator
 dist_ownexample_DATA = examples/own_allocator/Makefile examples/own_allocator/app.cu \

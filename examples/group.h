@@ -78,6 +78,19 @@ struct shared_words {
     {
         return simt_atomic_add(base + 4u * i, v, SIMT_RELAXED);
     }
+    /* for words that other threads glance at */
+    MACHINE_METHOD void post(uint32_t i, uint32_t v) const
+    {
+#if defined(__CUDACC__)
+        set(i, v);
+#else
+        simt_atomic_store(base + 4u * i, v, SIMT_RELAXED);
+#endif
+    }
+    MACHINE_METHOD void set_bits(uint32_t i, uint32_t bits) const
+    {
+        (void)simt_atomic_or(base + 4u * i, bits, SIMT_RELAXED);
+    }
     /* words i to i + 3; i is a multiple of 4, and base a multiple of 16 */
     MACHINE_METHOD void set4(uint32_t i, uint32_t v) const
     {
@@ -107,6 +120,10 @@ struct global_words {
     MACHINE_METHOD uint32_t add(uint32_t i, uint32_t v) const
     {
         return simt_global_add32(base + i, v);
+    }
+    MACHINE_METHOD void set_bits(uint32_t i, uint32_t bits) const
+    {
+        machine_set_bits(base + i, bits);
     }
     MACHINE_METHOD void set4(uint32_t i, uint32_t v) const
     {
@@ -139,23 +156,6 @@ static inline shpool_pool open_block_pool(uint32_t threads, uint32_t bytes, uint
         machine_fail(pool.name, why.c_str());
     }
     return pool;
-}
-
-/* Call work(words) with `bytes` of memory; false if all 2^32 attempts to get it have failed.
- *
- * The malloc waits for frees of other warps.  Each warp holds one allocation, and requests the next
- * one only after it has freed that one, so no warp waits for ever. */
-template <class Work>
-SIMT_FN bool with_pool_memory(shpool_heap heap, uint32_t bytes, Work work)
-{
-    void *memory = shpool_malloc_wait_warp(heap, bytes, ~0u);
-
-    if (memory == nullptr) {
-        return false;
-    }
-    work(shared_words{ simt_to_shared(memory) });
-    shpool_free_warp(heap, memory);
-    return true;
 }
 
 #endif /* SHPOOL_EXAMPLES_GROUP_H */

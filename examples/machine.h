@@ -57,6 +57,14 @@ SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
     return atomicCAS(p, expected, desired);
 }
 SIMT_FN uint32_t machine_peek(const uint32_t *p) { return *(const volatile uint32_t *)p; }
+SIMT_FN void     machine_set_bits(uint32_t *p, uint32_t bits) { (void)atomicOr(p, bits); }
+
+/* ---- in kernels: a barrier for `threads` of the block's threads, in whole warps.  They have a
+ * `number` from 1 to 15, and a word that is 0 at first. ---- */
+SIMT_FN void machine_part_barrier(simt_addr, uint32_t number, uint32_t threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
 
 /* ---- in kernels: reductions over a whole warp; all lanes get the result ---- */
 #if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 800)
@@ -222,6 +230,19 @@ SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
     return expected;
 }
 SIMT_FN uint32_t machine_peek(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+SIMT_FN void     machine_set_bits(uint32_t *p, uint32_t bits)
+{
+    (void)__atomic_fetch_or(p, bits, __ATOMIC_RELAXED);
+}
+SIMT_FN void machine_part_barrier(simt_addr word, uint32_t, uint32_t threads)
+{
+    const uint32_t turn = simt_atomic_add(word, 1, SIMT_ACQ_REL) / threads;
+    uint32_t       seen;
+
+    while ((seen = simt_atomic_load(word, SIMT_ACQUIRE)) / threads == turn) {
+        simt_wait(word, seen);
+    }
+}
 
 static inline const char *machine_name(const char *) { return "the CPU block executor"; }
 

@@ -104,13 +104,19 @@ static inline void make_document(word_source &source, uint32_t words, std::vecto
 }
 
 /* Lengths as on web pages: their logarithms have a normal distribution, half of the documents have
- * up to `middle` words, one in six has more than three times as many. */
-static inline std::vector<uint8_t> make_text(size_t bytes, uint32_t vocabulary, double middle)
+ * up to `middle` words, one in six has more than three times as many.  If `longest` is not 0, the
+ * first document has that many. */
+static inline std::vector<uint8_t> make_text(size_t bytes, uint32_t vocabulary, double middle,
+                                             uint32_t longest)
 {
     word_source          source(vocabulary);
     std::vector<uint8_t> text;
 
     text.reserve(bytes + bytes / 8u);
+    if (longest != 0) {
+        make_document(source, longest, text);
+        bytes += text.size();
+    }
     while (text.size() < bytes) {
         const double words = middle * std::exp(1.1 * source.random.normal());
 

@@ -5,341 +5,275 @@
  * runs is used to filter boilerplate and generated text out of a corpus (Rae et al., Scaling
  * Language Models, 2021).
  *
- * find_words() stores the hash of each word, in order.  Then a warp or a block takes one document
- * after another, computes the hashes of its runs, and groups equal runs with a hash table, which
- * is built again for each n.  The memory for that differs from document to document by a factor of
- * thousands.  The versions differ in where the memory comes from and in which threads work on a
- * document:
- *
- *   grams_in_pool                a pool that all warps of the block share; each warp allocates as
- *                                much as its document needs
- *   grams_by_warps<in_shared>    a static array for each warp, as long as the longest document
- *   grams_by_blocks<in_shared>   a static array for each block; its warps share a document
- *   grams_by_warps<in_global>, grams_by_blocks<in_global>   the same arrays in global memory
- *   grams_of_large               global memory, for longer documents; by blocks, in all versions
+ * Equal runs are grouped by a hash table, which is built again for each n.  A run of n words can
+ * only be repeated if its first and its last n - 1 words are, so after n = 1 most positions drop
+ * out.  Equal runs of n words get the same name, and a run of n + 1 words is compared by the two
+ * names of the runs that it consists of, in the same time for each n.
  *
  * Two words are considered equal if their 32-bit hashes are. */
 #ifndef SHPOOL_EXAMPLES_REPEATS_GRAMS_H
 #define SHPOOL_EXAMPLES_REPEATS_GRAMS_H
 
-#include "../group.h"
+#include "words.h"
 
-#define LENGTHS 8u  /* of runs, in words */
-#define AHEAD   8u  /* bytes that a lane reads at once; reading them one by one waits each time */
-#define VACANT  ~0u /* an empty entry, in place of a run's number */
+#define VACANT ~0u /* an empty entry, in place of a run's position */
+#define BATCH  4u  /* hashes that a lane reads at once */
 
-/* Counters of the kernels, which the host reads. */
-struct totals {
-    uint32_t           next;     /* first document that is not taken yet */
-    uint32_t           large;    /* entries of collection.large */
-    uint32_t           longest;  /* bytes of the longest among these */
-    uint32_t           unserved; /* documents that got no memory; must be 0 */
-    unsigned long long words;
-};
+/* The names of runs of n and of n - 1 words: the position of one of the runs with that name.  The
+ * latter are read while the former are set. */
+struct shared_names { /* 16 bits for each: documents in shared memory have fewer words */
+    shared_words both;
 
-struct collection {
-    const uint8_t  *text;
-    const uint32_t *begin; /* document d is text[begin[d]] up to [begin[d + 1] - 1] */
-    uint32_t        documents;
-    uint32_t        most;    /* bytes for the longest document that is not large */
-    uint32_t       *hash;    /* of words; a document's start at first_word() */
-    uint32_t       *words;   /* number of words of each document */
-    uint32_t       *large;   /* documents that need more than most */
-    uint32_t       *repeats; /* LENGTHS for each document */
-    totals         *sum;
-};
-
-/* ---- words: letters, digits and bytes from 128 on; capitals count as small letters ---- */
-
-/* The character in lower case; 0: it separates words. */
-SIMT_HD uint32_t fold(uint32_t c)
-{
-    const uint32_t small = c | 0x20u;
-
-    return ((small >= 'a') && (small <= 'z')) ? small
-           : ((c >= '0') && (c <= '9')) || (c >= 128u) ? c
-                                                       : 0u;
-}
-
-/* FNV-1a (Fowler, Noll and Vo) of the word at text[at]. */
-SIMT_HD uint32_t hash_word(const uint8_t *text, uint32_t at, uint32_t end)
-{
-    uint32_t hash = 2166136261u;
-    uint32_t c;
-
-    while ((at < end) && ((c = fold(text[at])) != 0)) {
-        hash = (hash ^ c) * 16777619u;
-        at++;
+    MACHINE_METHOD uint32_t get(uint32_t n, uint32_t i) const
+    {
+        return both.glance(i) >> (n & 1u) * 16u & 0xffffu;
     }
-    return hash;
+    MACHINE_METHOD void set(uint32_t n, uint32_t i, uint32_t name) const
+    {
+        const uint32_t old = both.glance(i);
+
+        both.post(i, ((n & 1u) != 0) ? (old & 0xffffu) | name << 16
+                                     : (old & 0xffff0000u) | name);
+    }
+};
+struct global_names {
+    global_words both;
+    uint32_t     words;
+
+    MACHINE_METHOD uint32_t get(uint32_t n, uint32_t i) const
+    {
+        return both.get((n & 1u) * words + i);
+    }
+    MACHINE_METHOD void set(uint32_t n, uint32_t i, uint32_t name) const
+    {
+        both.set((n & 1u) * words + i, name);
+    }
+};
+SIMT_FN shared_names names_in(shared_words memory, uint32_t) { return { memory }; }
+SIMT_FN global_names names_in(global_words memory, uint32_t words) { return { memory, words }; }
+SIMT_FN uint32_t     name_words(shared_words, uint32_t words) { return round_up(words); }
+SIMT_FN uint32_t     name_words(global_words, uint32_t words) { return round_up(2u * words); }
+
+/* Marks of positions: lane L's word of a tile has a bit for each position L + 32 k of the tile. */
+template <class Words>
+SIMT_FN void set_mark(Words marks, uint32_t i)
+{
+    marks.set_bits(i / TILE * SIMT_WARP + i % SIMT_WARP, 1u << (i / SIMT_WARP % SIMT_WARP));
 }
 
-/* The hash of a run that is one word longer than these two, which overlap except for their ends. */
-SIMT_FN uint32_t join(uint32_t run, uint32_t next)
+/* The marks of a tile, one word a lane, of positions whose next one is marked, too. */
+template <class Words>
+SIMT_FN uint32_t marked_pairs(Words marks, uint32_t word, uint32_t words)
 {
-    const uint32_t sum = (run << 7 | run >> 25) * 2654435761u + next;
+    const uint32_t own  = marks.get(word);
+    uint32_t       next = simt_shfl(SIMT_ALL_LANES, own, simt_lane() + 1u);
+
+    if (simt_lane() == SIMT_WARP - 1u) { /* the first lane's, of 32 positions later */
+        next = next >> 1 | ((word + 1u < words) ? marks.get(word + 1u) << 31 : 0u);
+    }
+    return own & next;
+}
+
+/* A hash of two names. */
+SIMT_FN uint32_t join(uint32_t first, uint32_t second)
+{
+    const uint32_t sum = (first << 7 | first >> 25) * 2654435761u + second;
 
     return sum ^ sum >> 15;
 }
 
-/* Index of a document's first hash: a word has at least two bytes, with the separator after it. */
-SIMT_FN uint32_t first_word(const collection &c, uint32_t document)
-{
-    return c.begin[document] / 2u + document;
-}
+/* A generator with a period of 2^32 (Numerical Recipes') gives the probe sequence: linear probing
+ * would form longer and longer clusters, and 32 lanes wait for the unluckiest one. */
+SIMT_FN uint32_t next_probe(uint32_t probe) { return probe * 1664525u + 1013904223u; }
 
-/* The hashes of the runs, then a hash table of their numbers with 1.5 times as many entries. */
-SIMT_HD uint32_t table_entries(uint32_t words) { return words + words / 2u + 1u; }
-SIMT_HD uint32_t document_bytes(uint32_t words) { return 4u * (words + table_entries(words)); }
+/* A document in a group's memory. */
+template <class Words>
+struct document_job {
+    const uint32_t *hash; /* of the words, in global memory */
+    uint32_t        words;
+    uint32_t        mask; /* an entry's bits that are a position; the others are the run's hash's */
+    Words           memory;
 
-/* A warp for each document: all lanes find where words begin, then compute their hashes. */
-struct find_words {
-    collection c;
-
-    MACHINE_METHOD void operator()() const
+    MACHINE_METHOD Words marks(uint32_t n) const
     {
-        const whole_warp warp;
+        return memory.from(LENGTHS + (n & 1u) * mark_words(words));
+    }
+    MACHINE_METHOD auto names() const
+    {
+        return names_in(memory.from(name_start(words)), words);
+    }
+    MACHINE_METHOD Words table() const
+    {
+        return memory.from(name_start(words) + name_words(memory, words));
+    }
+    MACHINE_METHOD uint32_t entry(uint32_t own, uint32_t i) const { return (own & ~mask) | i; }
 
-        for (uint32_t d = warp.take(&c.sum->next); d < c.documents; d = warp.take(&c.sum->next)) {
-            const uint32_t count = mark_words(d);
-            uint32_t      *hash  = c.hash + first_word(c, d);
-
-            simt_warp_sync(SIMT_ALL_LANES); /* all marks are written */
-            for (uint32_t i = simt_lane(); i < count; i += SIMT_WARP) {
-                hash[i] = hash_word(c.text, hash[i], c.begin[d + 1u]);
-            }
-            if (simt_lane() == 0) {
-                note(d, count);
-            }
-        }
+    /* `seen` is the entry of an equal word, or run. */
+    MACHINE_METHOD bool is_word(uint32_t seen, uint32_t own) const
+    {
+        return ((seen ^ own) <= mask) && (hash[seen & mask] == own);
+    }
+    MACHINE_METHOD bool is_run(uint32_t seen, uint32_t own, uint32_t n, uint32_t first,
+                               uint32_t second) const
+    {
+        return ((seen ^ own) <= mask) && (names().get(n - 1u, seen & mask) == first) &&
+               (names().get(n - 1u, (seen & mask) + 1u) == second);
     }
 
-    MACHINE_METHOD uint32_t mark_words(uint32_t d) const
+    /* Name the i-th run of n words.  If an equal one was seen before, mark both, and return 1. */
+    MACHINE_METHOD uint32_t note(uint32_t n, uint32_t i, uint32_t seen) const
     {
-        const uint32_t end   = c.begin[d + 1u];
-        uint32_t      *mark  = c.hash + first_word(c, d);
-        uint32_t       count = 0;
-        uint32_t       carry = 0; /* the last byte of the 32 before was a letter */
+        names().set(n, i, (seen != VACANT) ? seen & mask : i);
+        if (seen == VACANT) {
+            return 0;
+        }
+        set_mark(marks(n), i);
+        set_mark(marks(n), seen & mask);
+        return 1;
+    }
 
-        for (uint32_t base = c.begin[d]; base < end; base += AHEAD * SIMT_WARP) {
-            const uint32_t at = base + simt_lane();
-            uint32_t       letter[AHEAD];
+    /* Insert the i-th word; 1 if an equal one was inserted before.
+     *
+     * The search is a loop of loads that may be stale: the compare-and-swap after it decides.
+     * Around an atomic, ptxas lets lanes run on that have left the loop, so the callers join the
+     * lanes again after each word or run. */
+    MACHINE_METHOD uint32_t insert_word(uint32_t entries, uint32_t i, uint32_t own) const
+    {
+        uint32_t probe = own * 2654435761u;
+        uint32_t at    = simt_mulhi(probe, entries);
+        uint32_t seen  = table().glance(at);
 
-            for (uint32_t k = 0; k < AHEAD; k++) {
-                letter[k] = (end - base > k * SIMT_WARP + simt_lane())
-                                ? fold(c.text[at + k * SIMT_WARP])
-                                : 0u;
+        while ((seen != VACANT) && !is_word(seen, own)) {
+            probe = next_probe(probe);
+            at    = simt_mulhi(probe, entries);
+            seen  = table().glance(at);
+        }
+        if (seen == VACANT) {
+            seen = table().cas(at, VACANT, entry(own, i));
+            while ((seen != VACANT) && !is_word(seen, own)) { /* another lane was faster */
+                probe = next_probe(probe);
+                seen  = table().cas(simt_mulhi(probe, entries), VACANT, entry(own, i));
             }
-            for (uint32_t k = 0; k < AHEAD; k++) {
-                const uint32_t letters = simt_ballot(SIMT_ALL_LANES, letter[k] != 0);
-                const uint32_t begins  = letters & ~(letters << 1 | carry);
+        }
+        return note(1, i, seen);
+    }
 
-                if ((begins >> simt_lane() & 1u) != 0) {
-                    mark[count + simt_popc(begins & simt_mask(0, simt_lane()))] =
-                        at + k * SIMT_WARP;
+    /* The same for the i-th run of n > 1 words.  Most entries are vacant. */
+    MACHINE_METHOD uint32_t insert_run(uint32_t entries, uint32_t n, uint32_t i) const
+    {
+        const uint32_t first  = names().get(n - 1u, i);
+        const uint32_t second = names().get(n - 1u, i + 1u);
+        const uint32_t own    = join(first, second);
+        uint32_t       probe  = own * 2654435761u;
+        uint32_t       seen   = table().cas(simt_mulhi(probe, entries), VACANT, entry(own, i));
+
+        while ((seen != VACANT) && !is_run(seen, own, n, first, second)) {
+            probe = next_probe(probe);
+            seen  = table().cas(simt_mulhi(probe, entries), VACANT, entry(own, i));
+        }
+        return note(n, i, seen);
+    }
+
+    template <class Group>
+    MACHINE_METHOD uint32_t insert_words(uint32_t entries, Group group) const
+    {
+        const uint32_t step    = group.warps() * SIMT_WARP;
+        uint32_t       repeats = 0;
+        uint32_t       own[BATCH];
+
+        for (uint32_t base = group.warp() * SIMT_WARP; base < words; base += BATCH * step) {
+            const uint32_t i = base + simt_lane();
+
+            SIMT_UNROLLED
+            for (uint32_t k = 0; k < BATCH; k++) {
+                own[k] = (i + k * step < words) ? hash[i + k * step] : 0u;
+            }
+            SIMT_UNROLLED
+            for (uint32_t k = 0; k < BATCH; k++) {
+                if (i + k * step < words) {
+                    repeats += insert_word(entries, i + k * step, own[k]);
                 }
-                count += simt_popc(begins);
-                carry = letters >> 31;
+                simt_warp_sync(SIMT_ALL_LANES);
             }
         }
-        return count;
+        return repeats;
     }
 
-    MACHINE_METHOD void note(uint32_t d, uint32_t count) const
+    /* Runs whose first and last n - 1 words are repeated.  The warp processes `bits` of marks. */
+    MACHINE_METHOD uint32_t insert_runs(uint32_t entries, uint32_t n, uint32_t bits) const
     {
-        c.words[d] = count;
-        simt_global_add64(&c.sum->words, count);
-        if (document_bytes(count) > c.most) {
-            c.large[simt_global_add32(&c.sum->large, 1)] = d;
-            simt_global_max32(&c.sum->longest, document_bytes(count));
+        const uint32_t all     = mark_words(words);
+        uint32_t       repeats = 0;
+
+        for (uint32_t at = 0; at < all; at += SIMT_WARP) {
+            uint32_t left = marked_pairs(marks(n - 1u), at + simt_lane(), all) & bits;
+
+            while (simt_any(SIMT_ALL_LANES, left != 0)) {
+                if (left != 0) {
+                    repeats += insert_run(entries, n,
+                                          SIMT_WARP * (at + simt_ffs(left) - 1u) + simt_lane());
+                    left &= left - 1u;
+                }
+            }
         }
+        return repeats;
     }
 };
 
-/* ---- one document, by a group, in document_bytes() of memory ---- */
-
-SIMT_FN bool same_words(const uint32_t *a, const uint32_t *b, uint32_t count)
-{
-    uint32_t i = 0;
-
-    while ((i < count) && (a[i] == b[i])) {
-        i++;
-    }
-    return i == count;
-}
-
-/* Insert the i-th run, n words from hash[i] on; returns 1 if the table already had an equal one.
- * A generator with a period of 2^32 (Numerical Recipes') gives the probe sequence: linear probing
- * would form longer and longer clusters, and 32 lanes wait for the unluckiest one. */
-template <class Words>
-SIMT_FN uint32_t seen_before(Words runs, Words table, uint32_t entries, const uint32_t *hash,
-                             uint32_t i, uint32_t n)
-{
-    const uint32_t run  = runs.get(i);
-    uint32_t       next = run * 2654435761u;
-
-    for (;;) {
-        const uint32_t at   = simt_mulhi(next, entries);
-        uint32_t       seen = table.peek(at);
-
-        if (seen == VACANT) {
-            seen = table.cas(at, VACANT, i);
-            if (seen == VACANT) {
-                return 0;
-            }
-        }
-        if ((runs.get(seen) == run) && ((n == 1u) || same_words(hash + i, hash + seen, n))) {
-            return 1;
-        }
-        next = next * 1664525u + 1013904223u;
-    }
-}
-
-/* Runs of n words become runs of n + 1, in place. */
 template <class Words, class Group>
-SIMT_FN void lengthen(Words runs, uint32_t count, Group group)
+SIMT_FN void clear(Words memory, uint32_t words, uint32_t value, Group group)
 {
-    for (uint32_t base = 0; base < count; base += group.size()) {
-        const uint32_t i    = base + group.rank();
-        const uint32_t run  = (i < count) ? runs.get(i) : 0u;
-        const uint32_t next = (i < count) ? runs.get(i + 1u) : 0u;
-
-        group.sync(); /* the thread before has read it, too */
-        if (i < count) {
-            runs.set(i, join(run, next));
-        }
+    for (uint32_t i = 4u * group.rank(); i < words; i += 4u * group.size()) {
+        memory.set4(i, value);
     }
 }
 
-template <class Words, class Group>
-SIMT_FN void count_repeats(const collection &c, uint32_t d, Words runs, Group group)
+/* The bits of each word of marks that a warp of the group processes. */
+template <class Group>
+SIMT_FN uint32_t bits_of_warp(Group group)
 {
-    const uint32_t  words   = c.words[d];
-    const uint32_t  entries = table_entries(words);
-    const uint32_t *hash    = c.hash + first_word(c, d);
-    const Words     table   = runs.from(words);
+    uint32_t bits = 0;
 
-    for (uint32_t i = group.rank(); i < words; i += group.size()) {
-        runs.set(i, hash[i]);
+    if (group.warps() == 1u) {
+        return ~0u;
     }
-    for (uint32_t n = 1; (n <= LENGTHS) && (n <= words); n++) {
-        uint32_t repeats = 0;
+    for (uint32_t k = group.warp(); k < SIMT_WARP; k += group.warps()) {
+        bits |= 1u << k;
+    }
+    return bits;
+}
 
-        group.sync(); /* the hashes are written, and no thread uses the table any more */
-        if (n > 1u) {
-            lengthen(runs, words + 1u - n, group);
-        }
-        for (uint32_t i = group.rank(); i < entries; i += group.size()) {
-            table.set(i, VACANT);
+/* The memory is in use until the group's next sync(). */
+template <class Words, class Group>
+SIMT_FN void count_repeats(const collection &c, const listed &d, Words memory, Group group)
+{
+    const document_job<Words> job  = { c.hash + d.first, d.words,
+                                       simt_mask(0, 32u - simt_clz(d.words)), memory };
+    const uint32_t            bits = bits_of_warp(group);
+    uint32_t                  keys = d.words;
+
+    clear(memory, name_start(d.words), 0, group); /* counters and marks */
+    for (uint32_t n = 1; (n <= LENGTHS) && (keys != 0); n++) {
+        const uint32_t entries = table_entries(keys);
+        uint32_t       repeats;
+
+        clear(job.table(), entries, VACANT, group);
+        if (n > 2u) {
+            clear(job.marks(n), mark_words(d.words), 0, group);
         }
         group.sync();
-        for (uint32_t i = group.rank(); i < words + 1u - n; i += group.size()) {
-            repeats += seen_before(runs, table, entries, hash, i, n);
-        }
-        simt_warp_sync(SIMT_ALL_LANES);
-        for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
-            repeats += simt_shfl_xor(SIMT_ALL_LANES, repeats, lane);
-        }
+        repeats = machine_sum((n == 1u) ? job.insert_words(entries, group)
+                                        : job.insert_runs(entries, n, bits));
         if ((simt_lane() == 0) && (repeats != 0)) {
-            (void)simt_global_add32(c.repeats + d * LENGTHS + n - 1u, repeats);
+            (void)memory.add(n - 1u, repeats);
         }
+        group.sync();
+        keys = 2u * memory.get(n - 1u); /* runs that are marked, at most */
+        keys = (keys < d.words) ? keys : d.words;
+    }
+    if ((group.rank() < LENGTHS) && (d.words != 0)) {
+        c.repeats[d.document * LENGTHS + group.rank()] = memory.get(group.rank());
     }
 }
-
-/* ---- the versions ---- */
-
-struct grams_in_pool {
-    collection c;
-
-    MACHINE_METHOD void operator()(const shpool_pool &pool) const
-    {
-        const whole_warp warp;
-        shpool_heap      heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
-
-        for (uint32_t d = warp.take(&c.sum->next); d < c.documents; d = warp.take(&c.sum->next)) {
-            const uint32_t bytes = document_bytes(c.words[d]);
-
-            if ((bytes <= c.most) &&
-                !with_pool_memory(heap, bytes, [&](shared_words memory) {
-                    count_repeats(c, d, memory, warp);
-                }) && (simt_lane() == 0)) {
-                (void)simt_global_add32(&c.sum->unserved, 1);
-            }
-        }
-        shpool_fini(heap);
-    }
-};
-
-/* The c.most bytes of the i-th of a block's `each` warps, or of the block. */
-struct in_shared { /* after the turn */
-    MACHINE_METHOD shared_words at(const collection &c, uint32_t i, uint32_t) const
-    {
-        return { simt_dynamic_base() + TURN_BYTES + i * c.most };
-    }
-};
-struct in_global {
-    uint32_t *memory;
-
-    MACHINE_METHOD global_words at(const collection &c, uint32_t i, uint32_t each) const
-    {
-        const size_t rank = static_cast<size_t>(simt_block_rank()) * each + i;
-
-        return { memory + rank * (c.most / 4u) };
-    }
-};
-
-template <class Place>
-struct grams_by_warps {
-    collection c;
-    Place      place;
-
-    MACHINE_METHOD void operator()() const
-    {
-        const whole_warp warp;
-        const auto       memory = place.at(c, simt_warp(), simt_block_threads() / SIMT_WARP);
-
-        for (uint32_t d = warp.take(&c.sum->next); d < c.documents; d = warp.take(&c.sum->next)) {
-            if (document_bytes(c.words[d]) <= c.most) {
-                count_repeats(c, d, memory, warp);
-            }
-        }
-    }
-};
-
-template <class Place>
-struct grams_by_blocks {
-    collection c;
-    Place      place;
-
-    MACHINE_METHOD void operator()() const
-    {
-        const whole_block block;
-        const simt_addr   turn   = simt_dynamic_base();
-        const auto        memory = place.at(c, 0, 1);
-
-        for (uint32_t d = block.take(&c.sum->next, turn); d < c.documents;
-             d          = block.take(&c.sum->next, turn)) {
-            if (document_bytes(c.words[d]) <= c.most) {
-                count_repeats(c, d, memory, block);
-            }
-        }
-    }
-};
-
-struct grams_of_large {
-    collection c;
-    uint32_t  *memory; /* sum->longest bytes for each block */
-
-    MACHINE_METHOD void operator()() const
-    {
-        const size_t       longest = c.sum->longest / 4u;
-        const global_words mine    = { memory + simt_block_rank() * longest };
-
-        for (uint32_t i = simt_block_rank(); i < c.sum->large; i += simt_grid_blocks()) {
-            simt_barrier(); /* all threads have finished the document before */
-            count_repeats(c, c.large[i], mine, whole_block{});
-        }
-    }
-};
 
 #endif /* SHPOOL_EXAMPLES_REPEATS_GRAMS_H */

@@ -13,48 +13,66 @@
  * the memory for a document comes from, and in which threads work on it:
  *
  *   global           global memory for each warp
- *   global, blocks   global memory for each block of --block threads, which share a document
+ *   global, blocks   global memory for each block of a few warps, which share a document
  *   the pool         --pool bytes of shared memory that the warps of a block (--threads) share;
  *                    named after its allocator: $SHPOOL_ALLOCATOR, else the default
- *   static           --most bytes of shared memory for each warp
- *   static, blocks   --most bytes of shared memory for each block of --block threads
+ *   static           an array for each warp
+ *   static, blocks   an array for each block of --block threads
+ *   binned           also static arrays, but each power of two of the documents' memory has a
+ *                    launch of its own, concurrent with the others, by warps or by blocks; this is
+ *                    the usual solution without an allocator
  *
- * In all versions, blocks process documents that need more than --most in global memory.  Every
+ * All versions process long documents first.  Those that need more than --most bytes, rounded down
+ * to a power of two, are processed by blocks in global memory, concurrently with the others.  Every
  * count is compared with the CPU's.
  */
 #include "documents.h"
+#include "versions.h"
 
 #include "../options.h"
 
 #if defined(__CUDACC__)
-#define MEGABYTES    64u
-#define MIDDLE       200u
-#define VOCABULARY   100000u
-#define ROUNDS       5u
-#define POOL_THREADS 512u
-#define POOL_BYTES   (96u * 1024u)
-#define MOST         (32u * 1024u)
-#define BLOCK        128u
-#define LARGE        1024u
+#define MEGABYTES     64u
+#define MIDDLE        200u
+#define VOCABULARY    100000u
+#define LONGEST       0u /* none */
+#define ROUNDS        5u
+#define POOL_THREADS  512u
+#define POOL_BYTES    (96u * 1024u)
+#define BLOCK         128u
+#define GLOBAL_BLOCK  64u
+#define LARGE_THREADS 1024u
+#define TEAM_BYTES    4096u
+/* bytes of the longest documents that are not large, unless --most is given */
+#define MOST_OF_POOL  (64u * 1024u)
+#define MOST_OF_WARP  (16u * 1024u)
+#define MOST_OF_BLOCK (32u * 1024u)
+#define MOST_OF_BIN   (64u * 1024u)
 #else /* a fiber for each thread: small, but still with documents of each kind */
-#define MEGABYTES    0u /* 24 KiB */
-#define MIDDLE       30u
-#define VOCABULARY   1000u
-#define ROUNDS       1u
-#define POOL_THREADS 128u
-#define POOL_BYTES   (4u * 1024u)
-#define MOST         (2u * 1024u)
-#define BLOCK        64u
-#define LARGE        128u
+#define MEGABYTES     0u /* 24 KiB */
+#define MIDDLE        30u
+#define VOCABULARY    1000u
+#define LONGEST       6000u /* several TILEs */
+#define ROUNDS        1u
+#define POOL_THREADS  256u
+#define POOL_BYTES    (4u * 1024u)
+#define BLOCK         64u
+#define GLOBAL_BLOCK  64u
+#define LARGE_THREADS 128u
+#define TEAM_BYTES    512u
+#define MOST_OF_POOL  (4u * 1024u)
+#define MOST_OF_WARP  (1u * 1024u)
+#define MOST_OF_BLOCK (2u * 1024u)
+#define MOST_OF_BIN   (4u * 1024u)
 #endif
-#define THREADS 256u
+#define THREADS 256u /* of a block in which each warp processes a document alone */
 
 struct options {
     uint32_t megabytes = MEGABYTES;
     uint32_t middle    = MIDDLE;
     uint32_t pool      = POOL_BYTES;
     uint32_t threads   = POOL_THREADS;
-    uint32_t most      = MOST;
+    uint32_t most      = 0;
     uint32_t block     = BLOCK;
     uint32_t rounds    = ROUNDS;
 };
@@ -64,18 +82,18 @@ struct job {
     documents               all;
     std::vector<uint32_t>   want;
     options                 o;
-    totals                  found; /* by find_words() */
+    totals                  found; /* by count_classes() */
+    uint32_t                end[CLASSES + 1] = {}; /* of classes, in c.order */
     machine_array<uint32_t> memory;
     machine_array<uint32_t> memory_of_large;
     double                  words_seconds = 1e30;
-    double                  large_seconds = 1e30;
 };
-
-static void take_again(job &j) { machine_zero(&j.c.sum->next, sizeof(j.c.sum->next)); }
 
 static void prepare(job &j)
 {
-    const uint32_t blocks = machine_blocks<find_words>(THREADS, 0);
+    const uint32_t blocks  = machine_blocks<find_words>(THREADS, 0);
+    const uint32_t sorters = (j.c.documents + SORTED - 1u) / SORTED;
+    const uint32_t bytes   = 4u * CLASSES;
 
     for (uint32_t round = 0; round <= j.o.rounds; round++) {
         machine_zero(j.c.sum, sizeof(*j.c.sum));
@@ -84,28 +102,66 @@ static void prepare(job &j)
         const double from = machine_seconds();
 
         machine_launch(blocks, THREADS, 0, find_words{ j.c });
+        machine_launch(sorters, THREADS, bytes, count_classes{ j.c });
+        machine_launch(sorters, THREADS, bytes, sort_documents{ j.c });
         machine_wait();
         j.words_seconds = std::min(j.words_seconds, machine_seconds() - from);
     }
     machine_read(&j.found, j.c.sum, sizeof(j.found));
+    for (uint32_t k = CLASSES; k-- > 0;) {
+        j.end[k] = j.end[k + 1u] + j.found.in_class[k];
+    }
 }
 
-static void launch_large(job &j)
+/* Documents of classes first..last; none if last < first. */
+static part part_of(const job &j, uint32_t first, uint32_t last)
 {
-    const uint32_t blocks = std::min(j.found.large,
-                                     machine_blocks<grams_of_large>(LARGE, 0));
-    uint32_t      *memory = j.memory_of_large.get(static_cast<size_t>(blocks) *
-                                                  (j.found.longest / 4u));
+    return { j.end[last + 1u], (first <= last) ? j.end[first] : j.end[last + 1u], last };
+}
 
-    if (blocks != 0) {
-        machine_launch(blocks, LARGE, 0, grams_of_large{ j.c, memory });
+/* The last class whose documents need at most `bytes`, or class 0. */
+static uint32_t class_within(uint32_t bytes)
+{
+    uint32_t which = 0;
+
+    while ((which + 2u < CLASSES) && (class_bytes(which + 1u) <= bytes)) {
+        which++;
     }
+    return which;
+}
+
+/* As many blocks as there is work for and as run at the same time. */
+template <class Kernel>
+static void launch_part(const Kernel &kernel, uint32_t groups, uint32_t threads, uint32_t bytes,
+                        uint32_t queue)
+{
+    const uint32_t count = kernel.all.to - kernel.all.from;
+    const uint32_t most  = machine_blocks<Kernel>(threads, bytes);
+
+    if (count != 0) {
+        machine_launch(std::min((count + groups - 1u) / groups, most), threads, bytes, kernel,
+                       queue);
+    }
+}
+
+/* Documents of longer classes than `last`, at the same time as the others. */
+static void launch_large(job &j, uint32_t last)
+{
+    typedef grams_by_blocks<in_global> by_blocks;
+    const part     all    = part_of(j, last + 1u, CLASSES - 1u);
+    const uint32_t most   = machine_blocks<by_blocks>(LARGE_THREADS, TURN_BYTES);
+    const uint32_t blocks = std::min(all.to - all.from, most);
+    const uint32_t each   = global_bytes(j.found.longest);
+    uint32_t      *memory = j.memory_of_large.get(static_cast<size_t>(blocks) * (each / 4u));
+
+    launch_part(by_blocks{ j.c, { memory }, all, each }, 1, LARGE_THREADS, TURN_BYTES,
+                CLASSES - 1u);
 }
 
 /* Run all rounds of one version: launch, time, check, print a line.  1 if a count is wrong. */
 template <class Launch>
-static int run_with(job &j, const char *name, uint32_t threads, uint32_t shared_bytes,
-                    uint32_t blocks, const Launch &launch)
+static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes, uint32_t last,
+               const Launch &launch)
 {
     std::vector<uint32_t> got(j.want.size());
     double                best  = 1e30;
@@ -114,28 +170,23 @@ static int run_with(job &j, const char *name, uint32_t threads, uint32_t shared_
 
     for (uint32_t round = 0; round <= j.o.rounds; round++) {
         machine_zero(j.c.repeats, got.size() * sizeof(got[0]));
-        take_again(j);
+        machine_zero(j.c.sum->next_in, sizeof(j.c.sum->next_in));
         machine_wait();
 
         const double from = machine_seconds();
 
+        launch_large(j, last);
         launch();
         machine_wait();
-
-        const double then = machine_seconds();
-
-        launch_large(j);
-        machine_wait();
-        j.large_seconds = std::min(j.large_seconds, machine_seconds() - then);
-        best            = std::min(best, machine_seconds() - from);
+        best = std::min(best, machine_seconds() - from);
     }
     machine_read(got.data(), j.c.repeats, got.size() * sizeof(got[0]));
     machine_read(&seen, j.c.sum, sizeof(seen));
     for (size_t i = 0; i < got.size(); i++) {
         wrong += got[i] != j.want[i];
     }
-    std::printf("%-14s %4u blocks of %4u threads, %6u bytes; %zu wrong counts, %u without memory",
-                name, blocks, threads, shared_bytes, wrong, seen.unserved);
+    std::printf("%-14s %4u threads, %6u bytes, %5u large; %zu wrong counts, %u without memory",
+                name, threads, shared_bytes, j.end[last + 1u], wrong, seen.unserved);
 #if defined(__CUDACC__)
     std::printf("; %.3f ms, %.1f GB/s", best * 1e3, 1e-9 * j.all.text.size() / best);
 #endif
@@ -143,12 +194,10 @@ static int run_with(job &j, const char *name, uint32_t threads, uint32_t shared_
     return (wrong != 0) || (seen.unserved != 0);
 }
 
-template <class Kernel>
-static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes, uint32_t blocks,
-               const Kernel &kernel)
+/* The last class that a version processes in its own memory: --most, else what suits it. */
+static uint32_t last_class(const job &j, uint32_t suits)
 {
-    return run_with(j, name, threads, shared_bytes, blocks,
-                    [&] { machine_launch(blocks, threads, shared_bytes, kernel); });
+    return class_within((j.o.most != 0) ? j.o.most : suits);
 }
 
 /* In global memory: each warp, then each block, processes a document. */
@@ -156,35 +205,93 @@ static int run_global(job &j)
 {
     typedef grams_by_warps<in_global>  by_warps;
     typedef grams_by_blocks<in_global> by_blocks;
-    const uint32_t                     warps  = machine_blocks<by_warps>(THREADS, 0);
-    const uint32_t                     blocks = machine_blocks<by_blocks>(j.o.block, TURN_BYTES);
-    const size_t                       most   = std::max(warps * (THREADS / SIMT_WARP), blocks);
-    const in_global                    place  = { j.memory.get(most * (j.c.most / 4u)) };
+    const uint32_t  last   = last_class(j, MOST_OF_BLOCK);
+    const uint32_t  each   = global_bytes(class_bytes(last));
+    const part      all    = part_of(j, 0, last);
+    const uint32_t  warps  = machine_blocks<by_warps>(THREADS, 0) * (THREADS / SIMT_WARP);
+    const uint32_t  blocks = machine_blocks<by_blocks>(GLOBAL_BLOCK, TURN_BYTES);
+    const size_t    groups = std::max(warps, blocks);
+    const in_global place  = { j.memory.get(groups * (each / 4u)) };
 
-    return run(j, "global", THREADS, 0, warps, by_warps{ j.c, place }) |
-           run(j, "global, blocks", j.o.block, TURN_BYTES, blocks, by_blocks{ j.c, place });
+    return run(j, "global", THREADS, 0, last,
+               [&] {
+                   launch_part(by_warps{ j.c, place, all, each }, THREADS / SIMT_WARP, THREADS, 0,
+                               1);
+               }) |
+           run(j, "global, blocks", GLOBAL_BLOCK, TURN_BYTES, last, [&] {
+               launch_part(by_blocks{ j.c, place, all, each }, 1, GLOBAL_BLOCK, TURN_BYTES, 1);
+           });
+}
+
+/* The smallest team with a warp for each TEAM_BYTES processes a document. */
+static grams_in_pool in_pool(const job &j, uint32_t last)
+{
+    const uint32_t warps  = j.o.threads / SIMT_WARP;
+    grams_in_pool  kernel = { j.c, {}, {} };
+
+    for (uint32_t stage = 0; stage < STAGES; stage++) {
+        const uint32_t smaller = (stage + 1u < STAGES) ? warps >> (stage + 2u) : 1u;
+        const uint32_t first   = class_within(smaller * TEAM_BYTES) + 1u;
+
+        if ((warps >> (stage + 1u) > 1u) && (first <= last)) {
+            kernel.by_teams[stage] = part_of(j, first, last);
+            last                   = first - 1u;
+        }
+    }
+    kernel.by_warps = part_of(j, 0, last);
+    return kernel;
 }
 
 static int run_pool(job &j, const shpool_pool &pool)
 {
-    const uint32_t blocks = machine_pool_blocks<grams_in_pool>(pool, j.o.threads, 0);
+    const uint32_t      blocks = machine_pool_blocks<grams_in_pool>(pool, j.o.threads, BOARD_BYTES);
+    const uint32_t      last   = last_class(j, std::min(pool.largest, MOST_OF_POOL));
+    const grams_in_pool kernel = in_pool(j, last);
 
-    return run_with(j, pool.name, j.o.threads, pool.shared_bytes, blocks, [&] {
-        machine_launch_pool(pool, blocks, j.o.threads, 0, grams_in_pool{ j.c });
+    return run(j, pool.name, j.o.threads, pool.shared_bytes, last, [&] {
+        machine_launch_pool(pool, blocks, j.o.threads, BOARD_BYTES, kernel, 1);
     });
 }
 
-/* The same in static arrays of shared memory. */
+/* In static arrays of shared memory. */
 static int run_static(job &j)
 {
     typedef grams_by_warps<in_shared>  by_warps;
     typedef grams_by_blocks<in_shared> by_blocks;
-    const uint32_t                     bytes = TURN_BYTES + j.c.most;
+    const uint32_t of_warp  = last_class(j, MOST_OF_WARP);
+    const uint32_t of_block = last_class(j, MOST_OF_BLOCK);
+    const by_warps  warps  = { j.c, {}, part_of(j, 0, of_warp), class_bytes(of_warp) };
+    const by_blocks blocks = { j.c, {}, part_of(j, 0, of_block), class_bytes(of_block) };
 
-    return run(j, "static", SIMT_WARP, bytes, machine_blocks<by_warps>(SIMT_WARP, bytes),
-               by_warps{ j.c, {} }) |
-           run(j, "static, blocks", j.o.block, bytes, machine_blocks<by_blocks>(j.o.block, bytes),
-               by_blocks{ j.c, {} });
+    return run(j, "static", SIMT_WARP, TURN_BYTES + warps.each, of_warp,
+               [&] { launch_part(warps, 1, SIMT_WARP, TURN_BYTES + warps.each, 1); }) |
+           run(j, "static, blocks", j.o.block, TURN_BYTES + blocks.each, of_block,
+               [&] { launch_part(blocks, 1, j.o.block, TURN_BYTES + blocks.each, 1); });
+}
+
+/* A launch for each class, those of long documents first; a warp for each document that deserves
+ * only one, a block for each longer one. */
+static int run_binned(job &j)
+{
+    const uint32_t last = last_class(j, MOST_OF_BIN);
+
+    return run(j, "binned", 0, TURN_BYTES + class_bytes(last), last, [&] {
+        for (uint32_t k = last + 1u; k-- > 0;) {
+            const uint32_t each = class_bytes(k);
+            const part     all  = part_of(j, k, k);
+
+            if (each <= TEAM_BYTES) {
+                const uint32_t warps = 4;
+
+                launch_part(grams_by_warps<in_shared>{ j.c, {}, all, each }, warps,
+                            warps * SIMT_WARP, TURN_BYTES + warps * each, k + 1u);
+            } else {
+                launch_part(grams_by_blocks<in_shared>{ j.c, {}, all, each }, 1,
+                            std::min(each / TEAM_BYTES * SIMT_WARP, 1024u), TURN_BYTES + each,
+                            k + 1u);
+            }
+        }
+    });
 }
 
 static documents input(const options &o, const char *file)
@@ -193,7 +300,7 @@ static documents input(const options &o, const char *file)
                                     ? read_text(file)
                                     : make_text((o.megabytes != 0) ? size_t{ o.megabytes } << 20
                                                                    : 24u << 10,
-                                                VOCABULARY, o.middle));
+                                                VOCABULARY, o.middle, LONGEST));
 
     if (all.text.empty()) {
         machine_fail((file != nullptr) ? file : "text", "is empty");
@@ -209,15 +316,15 @@ static void print_documents(const job &j, const char *machine)
     for (size_t i = 0; i < j.want.size(); i++) {
         sums[i % LENGTHS] += j.want[i];
     }
-    std::printf("%s\n%zu bytes, %u documents, %llu words; %u documents need more than %u bytes\n"
-                "repeated on average:", machine, j.all.text.size(), j.c.documents, j.found.words,
-                j.found.large, j.c.most);
+    std::printf("%s\n%zu bytes, %u documents, %llu words\n"
+                "repeated on average:", machine, j.all.text.size(), j.c.documents, j.found.words);
     for (uint32_t n = 1; n <= LENGTHS; n++) {
         std::printf(" %.1f", sums[n - 1u] / documents);
     }
     std::printf(" runs of 1 to %u words\n", LENGTHS);
 #if defined(__CUDACC__)
-    std::printf("words found in %.3f ms, in front of each version\n", j.words_seconds * 1e3);
+    std::printf("words found and documents sorted in %.3f ms, in front of each version\n",
+                j.words_seconds * 1e3);
 #endif
 }
 
@@ -231,8 +338,9 @@ int main(int argc, char **argv)
           { "--middle", &o.middle, 4, 10000, 1, "words that half of its documents have at most" },
           { "--pool", &o.pool, 64, 1u << 20, 1, "bytes of a block's pool" },
           { "--threads", &o.threads, 32, 1024, 32, "of a block with a pool" },
-          { "--most", &o.most, 64, 1u << 20, 16, "bytes of the longest document in an array" },
-          { "--block", &o.block, 32, 1024, 32, "threads of a block that shares a document" },
+          { "--most", &o.most, 0, 1u << 18, 16,
+            "bytes of the longest documents that are not large; 0: as suits the version" },
+          { "--block", &o.block, 32, 1024, 32, "threads of a block that shares a static array" },
           { "--rounds", &o.rounds, 1, 1000, 1, "of which the fastest counts" } });
     const char *machine = machine_name("repeats");
     int         failed  = 0;
@@ -240,7 +348,7 @@ int main(int argc, char **argv)
     if (machine == nullptr) {
         return 77;
     }
-    shpool_pool pool = open_block_pool(o.threads, o.pool, o.most);
+    shpool_pool pool = open_block_pool(o.threads, o.pool, std::max(o.most, 256u));
 
     j.all  = input(o, file);
     j.want = count_on_host(j.all);
@@ -248,10 +356,9 @@ int main(int argc, char **argv)
     j.c.text      = machine_copy(j.all.text);
     j.c.begin     = machine_copy(j.all.begin);
     j.c.documents = static_cast<uint32_t>(j.all.begin.size() - 1u);
-    j.c.most      = o.most;
     j.c.hash      = machine_new<uint32_t>(j.all.text.size() / 2u + j.c.documents + 1u);
     j.c.words     = machine_new<uint32_t>(j.c.documents);
-    j.c.large     = machine_new<uint32_t>(j.c.documents);
+    j.c.order     = machine_new<listed>(j.c.documents);
     j.c.repeats   = machine_new<uint32_t>(j.want.size());
     j.c.sum       = machine_new<totals>(1);
 
@@ -260,12 +367,10 @@ int main(int argc, char **argv)
     failed |= run_global(j);
     failed |= run_pool(j, pool);
     failed |= run_static(j);
-#if defined(__CUDACC__)
-    std::printf("of these, large documents %.3f ms\n", j.large_seconds * 1e3);
-#endif
+    failed |= run_binned(j);
     machine_close(&pool);
     for (const void *p : std::initializer_list<const void *>{ j.c.text, j.c.begin, j.c.hash,
-                                                              j.c.words, j.c.large, j.c.repeats,
+                                                              j.c.words, j.c.order, j.c.repeats,
                                                               j.c.sum }) {
         machine_delete(p);
     }
