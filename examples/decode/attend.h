@@ -11,7 +11,7 @@
 
 #include "finish.h"
 
-#define TOKENS 2u /* of a lane, whose loads are in flight together */
+#define TOKENS 3u /* of a lane, whose loads are in flight together */
 
 /* The state of a lane. */
 struct attention {
@@ -29,6 +29,18 @@ SIMT_FN uint32_t warp_tokens(const model &m) { return (8u * SIMT_WARP) >> m.dim_
 SIMT_FN uint32_t lane_dim(const model &m)
 {
     return (simt_lane() * 8u) & (m.s.head_dim - 1u);
+}
+
+SIMT_FN float dot(simt_u128 w, const float *x, float sum)
+{
+    float f[8];
+
+    seam_unpack(w, f);
+    SIMT_UNROLLED
+    for (uint32_t i = 0; i < 8u; i++) {
+        sum = fmaf(f[i], x[i], sum);
+    }
+    return sum;
 }
 
 /* Add TOKENS tokens in the lane's dimensions, those whose bits are set. */
@@ -94,9 +106,9 @@ SIMT_FN simt_u128 pack_eight(const four *v)
 SIMT_FN attention attention_begin(const model &m, const moment &now, instruction in,
                                   uint32_t newest)
 {
-    const uint32_t key_head = m.by_group.of(in.head);
+    const uint32_t key_head = m.by_group.of(in.each);
     const float    root     = seam_reverse_root((float)m.s.head_dim);
-    const float   *query    = m.qkv(in.layer) + ((in.head + 2u * key_head) << m.dim_bits) +
+    const float   *query    = m.qkv(in.layer) + ((in.each + 2u * key_head) << m.dim_bits) +
                          lane_dim(m);
     const float   *key      = m.qkv(in.layer) +
                        ((key_head * (m.s.group() + 2u) + m.s.group()) << m.dim_bits) + lane_dim(m);
@@ -122,13 +134,14 @@ SIMT_FN attention attention_begin(const model &m, const moment &now, instruction
     return a;
 }
 
-/* Add the warp's tokens of `tokens`, whose keys and values are contiguous. */
+/* Add a share of `tokens`, whose keys and values are contiguous: that of the rank-th of `warps`
+ * warps. */
 template <class Memory>
 SIMT_FN void attention_tokens(const model &m, attention *a, Memory keys, Memory values,
-                              uint32_t tokens)
+                              uint32_t tokens, uint32_t rank, uint32_t warps)
 {
-    const uint32_t mine = simt_warp() * warp_tokens(m);
-    const uint32_t step = READERS * warp_tokens(m);
+    const uint32_t mine = rank * warp_tokens(m);
+    const uint32_t step = warps * warp_tokens(m);
 
     SIMT_ROLLED
     for (uint32_t first = mine; first < tokens; first += TOKENS * step) {

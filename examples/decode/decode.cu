@@ -33,7 +33,7 @@
 #define DEFAULT_SHAPE { 16, 2048, 32, 8, 64, 8192, 128256, 0 }
 #define CONTEXT       512u
 #define STEPS         64u
-#define SPLIT         4u
+#define SPLIT         3u
 #define TILE          (32u * 1024u)
 #define PAGE          (32u * 1024u)
 #define POOL          1u
@@ -60,6 +60,7 @@ struct options {
     uint32_t pool    = POOL; /* 1: all of the shared memory */
     uint32_t page    = PAGE;
     uint32_t graph   = 16;
+    uint32_t pace    = 1; /* 1: what the machine's memory allows */
     uint32_t rounds  = ROUNDS;
     uint32_t check   = CHECK;
     uint32_t show    = 0;
@@ -87,7 +88,7 @@ static void check_shape(const shape &s)
         machine_fail("shape", "heads must be a multiple of key heads, and their dimensions a power "
                               "of two from 16 to 256");
     }
-    if (std::max({ s.hidden, s.ff, s.query() }) > TEAMS * SEGMENT) {
+    if (std::max({ s.hidden, s.ff, s.query() }) > MOST_SEGMENTS * SEGMENT) {
         machine_fail("shape", "no matrix may have more columns than the readers' registers hold");
     }
 }
@@ -139,6 +140,7 @@ static void make_counters(job &j)
     j.counters = size_t{ j.m.s.layers } * OPS_OF_LAYER + 1u;
     j.p.done   = machine_new<uint32_t>(j.counters);
     j.now      = machine_new<uint32_t>(2);
+    j.p.pace   = (j.o.pace == 1u) ? seam_pace(j.blocks) : j.o.pace;
 }
 static void make_program(job &j, uint32_t tile)
 {
@@ -412,8 +414,10 @@ int main(int argc, char **argv)
               { "--tile", &o.tile, 128, 1u << 17, 128, "bytes of a tile of the pool's version" },
               { "--pool", &o.pool, 0, 1u << 18, 1, "bytes of a block's pool; 1: all, 0: none" },
               { "--pages", &o.page, 0, 1u << 17, 128, "bytes of a page; 0: none" },
-              { "--graph", &o.graph, 0, MOST_SUMS / TEAMS, 2,
+              { "--graph", &o.graph, 0, MOST_SUMS / MOST_SEGMENTS, 2,
                 "rows of a block of the graph; 0: none" },
+              { "--pace", &o.pace, 0, 100000, 1,
+                "ns for 32 KiB of a block; 1: at the memory's speed, 0: any" },
               { "--rounds", &o.rounds, 0, 1000, 1, "besides the first; the fastest counts" },
               { "--check", &o.check, 0, 1, 1, "compare with the host's" },
               { "--token", &o.token, 0, 1u << 20, 1, "that goes into the first step" },

@@ -20,16 +20,16 @@
  *                  lowest bit of a word says in which step it was written, so a block that reads it
  *                  sees whether it is there (vector.h).  No fence delays a result.
  *   counters       in global memory, one for each operation of each layer: posted results.  They
- *                  only say when it is worth while to look at the results.  They are never reset
- *                  to 0; step n waits for n times the rows.
+ *                  only say when it is worth while to look at the results: when half of them are
+ *                  posted.  They are never reset to 0; step n begins at n times the rows.
  *
  * Warps of a block
- *   readers   READERS warps in TEAMS teams.  All of them process each tile: they wait for its bytes
- *             and multiply.  When all rows of an instruction are summed, a thread for each row
- *             finishes it and posts the result.
+ *   readers   READERS warps.  All of them process each tile: they wait for its bytes and multiply.
+ *             When all rows of an instruction are summed, a thread for each row finishes it and
+ *             posts the result.
  *   loader    one warp gets memory for the tiles, starts the copies, and frees tiles that have been
- *             read, in any order.  It waits only for memory, because weights do not depend on the
- *             step.
+ *             read, in any order.  It waits only for memory, and for its share of the machine's
+ *             bandwidth, because weights do not depend on the step.
  *   watcher   one thread waits for the counters, so that one thread of a block reads them instead
  *             of 500, and tells the readers through an mbarrier.
  *
@@ -82,7 +82,8 @@ struct decode_step {
         if (warp < READERS) {
             reader<Memory>{ m, p, memory, shared, now, {}, 0, 0 }.run();
         } else if (warp == READERS) {
-            loader<Memory>{ m, p, memory, heap, shared, now, {}, 0, {}, seam_once() }.run();
+            loader<Memory>{ m, p, memory, heap, shared, now, {}, 0, {}, seam_once(),
+                            seam_ns() }.run();
         } else if (simt_lane() == 0) {
             watch(shared);
         }
@@ -91,7 +92,7 @@ struct decode_step {
 
     MACHINE_METHOD shpool_heap open(control shared) const
     {
-        if (simt_thread_rank() == 0) {
+        if (simt_warp() == 0) {
             shared.init();
         }
         return memory.open(shared.pool()); /* has a barrier */
@@ -102,15 +103,18 @@ struct decode_step {
     {
         const uint32_t end  = p.begin[simt_block_rank() + 1u];
         uint32_t       i    = p.begin[simt_block_rank()];
-        instruction    next = p.stream[(i < end) ? i : 0u];
+        simt_u128      next = p.get(i, end);
 
         SIMT_ROLLED
         for (uint32_t k = 0; i < end; i++, k++) {
-            const instruction in = next;
+            const instruction in      = unpack(next);
+            const uint32_t    counter = counter_of(in.op, in.layer);
 
-            next = p.stream[(i + 1u < end) ? i + 1u : i]; /* long before it is needed */
-            if (in.before != NOTHING) {
-                await(p.done + in.before, in.least * (number + 1u));
+            next = p.get(i + 1u, end);
+            if ((counter != 0) && (in.op != OP_ATTEND)) {
+                const uint32_t all = finished(m, op_before(in.op));
+
+                await(p.done + counter - 1u, all * number + all / 2u); /* of the one before */
             }
             if (k != 0) { /* the readers have seen the phase before */
                 simt_mbar_wait(shared.summed(), (k - 1u) & 1u);

@@ -17,10 +17,11 @@ struct beside {
 
 SIMT_FN beside read_beside(const model &m, const moment &now, instruction in)
 {
-    const uint32_t row = in.first + simt_thread_rank();
-    beside         at  = {0.0f, 0.0f};
+    const segment_count n(m.columns(in.op));
+    const uint32_t      row = in.first + n.row(simt_thread_rank());
+    beside              at  = {0.0f, 0.0f};
 
-    if (simt_thread_rank() >= in.count) {
+    if (n.row(simt_thread_rank()) >= in.count) {
         return at;
     }
     if (in.op == OP_QKV) {
@@ -90,39 +91,48 @@ SIMT_FN void arrive(uint32_t *done, instruction in, uint32_t count)
     }
 }
 
-/* Called by readers after they have met; those without a row return immediately.  done: NULL, or
+/* The sum of the warps' numbers, `apart` bytes apart: short chains of additions. */
+SIMT_FN float add_warps(simt_addr from, uint32_t apart)
+{
+    float sum[4] = {};
+
+    SIMT_UNROLLED
+    for (uint32_t w = 0; w < READERS; w++) {
+        sum[w % 4u] += seam_float(simt_load32(from + w * apart));
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Called by readers after they have met, by a thread for each segment of a row; those
+ * without a row return immediately.  done: NULL, or
  * the counters. */
 SIMT_FN void finish(const model &m, const moment &now, instruction in, results sums, beside at,
                     uint32_t *done)
 {
-    const uint32_t begin = simt_warp() * SIMT_WARP;
-    const uint32_t rank  = simt_thread_rank();
-    const uint32_t row   = in.first + rank;
-    const uint32_t is_row = rank < in.count;
-    const uint32_t n = segments(m.columns(in.op));
-    float          sum    = 0.0f;
+    const segment_count n(m.columns(in.op));
+    const uint32_t      begin  = n.row(simt_warp() * SIMT_WARP);
+    const uint32_t      rank   = n.row(simt_thread_rank());
+    const uint32_t      row    = in.first + rank;
+    const uint32_t      is_row = (rank < in.count) && (n.segment(simt_thread_rank()) == 0);
+    float               square = 1.0f;
 
     if (begin >= in.count) {
         return;
     }
+    if (has_norm(in.op)) {
+        square = add_warps(sums.square(0), 4u);
+    }
+    float sum = add_warps(sums.sums(0) + 4u * simt_thread_rank(), sums.sums(1) - sums.sums(0));
+
     SIMT_ROLLED
-    for (uint32_t k = 0; k < n; k++) {
-        SIMT_UNROLLED
-        for (uint32_t w = 0; w < TEAM; w++) {
-            sum += seam_float(simt_load32(sums.sums(rank * n + k) + 4u * w));
-        }
+    for (uint32_t k = 1; k < n.count(); k *= 2u) {
+        sum += seam_xor(sum, k);
     }
     if (has_norm(in.op)) { /* the factor of the norm before it */
-        float square = 0.0f;
-
-        SIMT_UNROLLED
-        for (uint32_t w = 0; w < READERS; w++) {
-            square += seam_float(simt_load32(sums.square(w)));
-        }
-        sum *= seam_reverse_root(square / (float)m.s.hidden + NORM_EPSILON);
+        sum *= seam_reverse_root(seam_divide(square, (float)m.s.hidden) + NORM_EPSILON);
     }
 
-    const float other = seam_xor(sum, 1); /* of the adjacent lane: pairs are adjacent */
+    const float other = seam_xor(sum, n.count()); /* of the adjacent row: pairs are adjacent */
 
     if (in.op == OP_HEAD) {
         choose(m, now, row, is_row, sum);
@@ -133,14 +143,16 @@ SIMT_FN void finish(const model &m, const moment &now, instruction in, results s
         case OP_OUT: post(now, m.after_attention(in.layer) + row, at.a + sum); break;
         case OP_DOWN: post(now, m.after_layer(in.layer) + row, at.a + sum); break;
         case OP_HEAD: m.logits[row] = sum; break;
-        default: /* gate here, up in the next lane */
+        default: /* gate here, up in the next row */
             if ((rank & 1u) == 0) {
                 post(now, m.act(in.layer) + row / 2u,
                      seam_divide(sum, 1.0f + seam_exp(-sum)) * other);
             }
         }
     }
-    arrive(done, in, (in.count - begin < SIMT_WARP) ? in.count - begin : SIMT_WARP);
+    const uint32_t most = n.row(SIMT_WARP);
+
+    arrive(done, in, (in.count - begin < most) ? in.count - begin : most);
 }
 
 /* Store the warp's share of the vector's sum of squares, for finish(). */

@@ -1,24 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rows of bf16 weights times a vector of floats.
+ * Rows of bf16 weights times a vector of floats, with tensor cores.
  *
- * The warps of a team share the columns of a segment: a lane has the same LANE of them for all
- * rows, and its numbers of the vector stay in registers.  So each weight is read once.  A warp
- * processes several rows at a time, so that all their loads are in flight together.  The partial
- * sums of warps and segments are added up when all rows are done (finish.h). */
+ * A tensor core multiplies eight rows of weights by a matrix of eight columns.  The vector fills
+ * these columns as follows.  Each number is the sum of two numbers in bf16, which keep 16 bits of
+ * it: a column for each.  Four such pairs of columns are for different segments of a row: eight
+ * rows of one segment, four of two, or two of four are multiplied at a time.  A pair's products of
+ * another segment's weights are not used.
+ *
+ * The order of columns in a product is free, as long as weights and vector have the same.  So a
+ * lane loads 16 bytes of weights at once, eight adjacent columns.  Rows are a multiple of 128 bytes
+ * apart, in the same banks; so every other row begins with the other half of 128 bytes, and so do
+ * the odd pairs.  Row r of the eight uses pair r % 4.
+ *
+ * The warps' sums are added up when all rows are done (finish.h). */
 #ifndef SHPOOL_EXAMPLES_DECODE_PRODUCT_H
 #define SHPOOL_EXAMPLES_DECODE_PRODUCT_H
 
 #include "program.h"
 
-#define ROWS 2u /* of a warp, at a time */
+#define ROWS  8u /* of a warp, at a time, times the segments of a row */
+#define LOADS 4u /* of a lane and these rows, 16 bytes each: SLICE columns */
 
-/* The calling lane's i-th group of four columns of LANE, in its team's segment. */
-SIMT_FN uint32_t lane_column(uint32_t i)
+/* What the calling lane has of the product.  Weights: row / segments, segment row % segments;
+ * vector: a half of the numbers of pair % segments.  Four lanes have the same row, or column. */
+SIMT_FN uint32_t lane_row() { return simt_lane() / 4u; }
+SIMT_FN uint32_t lane_pair() { return simt_lane() / 8u; }
+SIMT_FN uint32_t lane_half() { return simt_lane() / 4u % 2u; }
+
+/* The first column of the lane's i-th load in the warp's slice; odd: of rows or pairs. */
+SIMT_FN uint32_t load_column(uint32_t i, uint32_t odd)
 {
-    return team_rank() * (SIMT_WARP * LANE) + i / 2u * (SIMT_WARP * 8u) + simt_lane() * 8u +
-           i % 2u * 4u;
+    return (i ^ (odd & 1u)) * 32u + simt_lane() % 4u * 8u;
 }
+
+/* The calling lane's part of a vector. */
+struct lane_vector {
+    simt_u128 x[LOADS];
+};
 
 /* The location of weights: shared memory, or, for separate kernels, global memory. */
 struct shared_weights {
@@ -32,78 +51,50 @@ struct global_weights {
     MACHINE_METHOD simt_u128 get(uint32_t byte) const { return seam_stream(base + byte); }
 };
 
-SIMT_FN float dot(simt_u128 w, const float *x, float sum)
-{
-    float f[8];
+/* The lane's weights of ROWS / n.count() rows at a time: known before a tile arrives. */
+struct lane_rows {
+    segment_count n;   /* of a row */
+    uint32_t      row; /* of those */
+    uint32_t      row_bytes;
+    uint32_t      at[LOADS]; /* bytes from the begin of a row */
 
-    seam_unpack(w, f);
-    SIMT_UNROLLED
-    for (uint32_t i = 0; i < 8u; i++) {
-        sum = fmaf(f[i], x[i], sum);
-    }
-    return sum;
-}
-
-/* Add up ROWS rows over the warp; each lane gets the sum of row lane / (32 / ROWS).  While there is
- * more than one row, a lane keeps half of its rows and exchanges the other half with a lane that
- * keeps those. */
-SIMT_FN float sum_rows(float (&sum)[ROWS])
-{
-    uint32_t lane = SIMT_WARP / 2u;
-
-    SIMT_UNROLLED
-    for (uint32_t half = ROWS / 2u; half != 0; half /= 2u, lane /= 2u) {
-        const bool high = (simt_lane() & lane) != 0;
+    MACHINE_METHOD explicit lane_rows(uint32_t columns)
+        : n(columns), row(n.row(lane_row())), row_bytes(2u * columns)
+    {
+        const uint32_t first = n.segment(lane_row()) * SEGMENT + simt_warp() * SLICE;
 
         SIMT_UNROLLED
-        for (uint32_t r = 0; r < half; r++) {
-            const float give = high ? sum[r] : sum[r + half];
+        for (uint32_t i = 0; i < LOADS; i++) { /* the vector is 0 where there are no columns */
+            const uint32_t column = first + load_column(i, lane_row());
 
-            sum[r] = (high ? sum[r + half] : sum[r]) + seam_xor(give, lane);
+            at[i] = (column < columns) ? 2u * column : 0u;
         }
     }
-    SIMT_UNROLLED
-    for (; lane != 0; lane /= 2u) {
-        sum[0] += seam_xor(sum[0], lane);
-    }
-    return sum[0];
-}
+};
 
-/* Multiply the team's share of a tile's rows by the lane's numbers x of the vector.  The warp's sum
- * for each row is stored in `to`, which begins with the tile's first row. */
+/* Multiply the warp's columns of a tile's rows.  The sums are stored in `to`, from the tile's first
+ * row on. */
 template <class Weights>
-SIMT_FN void multiply(Weights weights, team_share share, uint32_t rows, uint32_t columns,
-                      const float *x, results to, uint32_t first)
+SIMT_FN void multiply(Weights weights, const lane_rows &mine, uint32_t rows, const lane_vector &v,
+                      results to, uint32_t first)
 {
-    const uint32_t lanes = SIMT_WARP / ROWS; /* lanes with the same row's sum */
-    const uint32_t here  = share.segment * SEGMENT + lane_column(0);
-    const uint32_t there = (here + SIMT_WARP * 8u < columns) ? SIMT_WARP * 16u : 0u; /* bytes */
-    const uint32_t n     = segments(columns);
+    const uint32_t store = simt_lane() % 4u == lane_row() % 4u;
+    simt_addr      sums  = to.sums(simt_warp()) + 4u * ((first << mine.n.bits) + lane_row());
 
     SIMT_ROLLED
-    for (uint32_t row = share.first; row < rows; row += ROWS * share.step) {
-        simt_u128 w[ROWS][2];
-        float     sums[ROWS];
+    for (uint32_t begin = 0; begin < rows; begin += mine.n.row(ROWS), sums += 4u * ROWS) {
+        const uint32_t row = begin + mine.row;
+        const uint32_t at  = (row < rows) ? row * mine.row_bytes : 0u;
+        simt_u128      w[LOADS];
 
         SIMT_UNROLLED
-        for (uint32_t r = 0; r < ROWS; r++) {
-            const uint32_t want = row + r * share.step;
-            const uint32_t at   = 2u * (((want < rows) ? want : row) * columns +
-                                      ((here < columns) ? here : 0u));
-
-            w[r][0] = weights.get(at); /* x is 0 where there are no columns */
-            w[r][1] = weights.get(at + there);
+        for (uint32_t i = 0; i < LOADS; i++) {
+            w[i] = weights.get(at + mine.at[i]);
         }
-        SIMT_UNROLLED
-        for (uint32_t r = 0; r < ROWS; r++) {
-            sums[r] = dot(w[r][1], x + 8, dot(w[r][0], x, 0.0f));
-        }
-        const uint32_t mine = row + simt_lane() / lanes * share.step;
-        const float    sum  = sum_rows(sums);
+        const float sum = seam_products(w, v.x);
 
-        if ((simt_lane() % lanes == 0) && (mine < rows)) {
-            simt_store32(to.sums((first + mine) * n + share.segment) + 4u * team_rank(),
-                         seam_bits(sum));
+        if ((store != 0) && (row < rows)) {
+            simt_store32(sums, seam_bits(sum));
         }
     }
 }

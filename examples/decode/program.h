@@ -17,19 +17,33 @@
 struct instruction {
     uint32_t op;
     uint32_t layer;
-    uint32_t first;  /* row; in OP_ATTEND query head * split + part */
-    uint32_t count;  /* rows */
-    uint32_t each;   /* rows of a tile; OP_ATTEND: 0, tokens of a tile are in `moment` */
-    uint32_t head;   /* OP_ATTEND: the query head */
-    uint32_t before; /* counter of the operation whose results are the input; NOTHING: none */
-    uint32_t least;  /* what that counter increases by in a step */
+    uint32_t first; /* row; in OP_ATTEND query head * split + part */
+    uint32_t count; /* rows */
+    uint32_t each;  /* rows of a tile; in OP_ATTEND the query head (a tile's tokens: `moment`) */
 };
-#define NOTHING ~0u
+
+/* In memory, and in the registers of a warp that reads an instruction before it needs it: operation
+ * and layer, first, count and each. */
+static inline simt_u128 pack(const instruction &in)
+{
+    return {in.op | in.layer << 16, in.first, in.count | in.each << 16, 0};
+}
+SIMT_FN instruction unpack(simt_u128 v)
+{
+    return {v.x & 0xffffu, v.x >> 16, v.y, v.z & 0xffffu, v.z >> 16};
+}
 
 struct program {
-    const instruction *stream;
-    const uint32_t    *begin; /* block b has stream[begin[b]] to stream[begin[b + 1] - 1] */
-    uint32_t          *done;  /* counters, for each operation: finished rows of all steps */
+    const simt_u128 *stream;
+    const uint32_t  *begin; /* block b has stream[begin[b]] to stream[begin[b + 1] - 1] */
+    uint32_t        *done;  /* counters, for each operation: finished rows of all steps */
+    uint32_t         pace;  /* least time for 32 KiB of a block, in ns */
+
+    /* The i-th instruction, long before it is needed; any one, if it is not below `end`. */
+    MACHINE_METHOD simt_u128 get(uint32_t i, uint32_t end) const
+    {
+        return seam_fetch(stream + ((i < end) ? i : 0u));
+    }
 };
 
 /* The tokens of a part: `share` of them, which is a split-th, as far as there are any.  The last
@@ -68,8 +82,8 @@ SIMT_HD uint32_t op_before(uint32_t op)
 /* ---- the host's side ---- */
 
 struct schedule {
-    std::vector<instruction> stream;
-    std::vector<uint32_t>    begin;
+    std::vector<simt_u128> stream;
+    std::vector<uint32_t>  begin;
 };
 
 class scheduler {
@@ -91,7 +105,7 @@ public:
 
         schedule all;
 
-        for (const std::vector<instruction> &own : own_) {
+        for (const std::vector<simt_u128> &own : own_) {
             all.begin.push_back(static_cast<uint32_t>(all.stream.size()));
             all.stream.insert(all.stream.end(), own.begin(), own.end());
         }
@@ -130,24 +144,20 @@ private:
 
     void add(uint32_t block, uint32_t op, uint32_t layer, uint32_t first, uint32_t count)
     {
-        const uint32_t most    = (op == OP_ATTEND) ? 1u : MOST_SUMS / segments(m_.columns(op));
-        const uint32_t each    = (op == OP_ATTEND)
-                                     ? 0u
-                                     : std::max(tile_ / (2u * m_.columns(op)), 1u);
-        const uint32_t counter = counter_of(op, layer);
+        const uint32_t most = (op == OP_ATTEND) ? 1u
+                                                : segment_count(m_.columns(op)).row(MOST_SUMS);
+        const uint32_t each = std::min(std::max(tile_ / (2u * m_.columns(op)), 1u), MOST_SUMS);
 
         for (uint32_t at = 0; at < count; at += most) {
-            own_[block].push_back({ op, layer, first + at, std::min(most, count - at),
-                                    each, (first + at) / m_.split,
-                                    ((counter != 0) && (op != OP_ATTEND)) ? counter - 1u : NOTHING,
-                                    finished(m_, op_before(op)) });
+            own_[block].push_back(pack({ op, layer, first + at, std::min(most, count - at),
+                                         (op == OP_ATTEND) ? (first + at) / m_.split : each }));
         }
     }
 
     model                                 m_;
     uint32_t                              tile_;
     std::vector<size_t>                   load_;
-    std::vector<std::vector<instruction>> own_;
+    std::vector<std::vector<simt_u128>>   own_;
 };
 
 #endif /* SHPOOL_EXAMPLES_DECODE_PROGRAM_H */

@@ -14,19 +14,19 @@ struct reader {
     moment         now;
     cursor         at;        /* the next tile */
     uint32_t       count;     /* instructions so far */
-    uint32_t       exchanges; /* and meetings at `exchanged` */
+    uint32_t       exchanges; /* of attention's sums */
 
     MACHINE_METHOD void run()
     {
         const uint32_t end  = p.begin[simt_block_rank() + 1u];
         uint32_t       i    = p.begin[simt_block_rank()];
-        instruction    next = p.stream[(i < end) ? i : 0u];
+        simt_u128      next = p.get(i, end);
 
         SIMT_ROLLED
         for (; i < end; i++, count++) {
-            const instruction in = next;
+            const instruction in = unpack(next);
 
-            next = p.stream[(i + 1u < end) ? i + 1u : i]; /* long before it is needed */
+            next = p.get(i + 1u, end);
             switch (in.op) {
             case OP_QKV: read_rows<OP_QKV>(in); break;
             case OP_ATTEND: read_tokens(in); break;
@@ -56,18 +56,17 @@ struct reader {
     {
         in.op = OP;
 
-        const uint32_t   columns = m.columns(in.op);
-        const team_share share   = share_of_team(columns);
-        const results    to      = shared.result(count);
-        const lane_gains gains   = read_gains(m, in);
-        const beside     with    = read_beside(m, now, in);
+        const results   to    = shared.result(count);
+        const seam_u64  gains = read_gains(m, in, 0);
+        const beside    with  = read_beside(m, now, in);
+        const lane_rows mine(m.columns(in.op));
 
         simt_mbar_wait(shared.ready(), count & 1u);
 
-        const input v = read_input(m, now, in, shared, &exchanges, gains);
+        const input v = read_input(m, now, in, shared, gains);
 
         for_tiles(in.count, in.each, [&](simt_addr tile, uint32_t first, uint32_t rows) {
-            multiply(shared_weights{ tile }, share, rows, columns, v.x(), to, first);
+            multiply(shared_weights{ tile }, mine, rows, v.v, to, first);
         });
         leave_square(to, v.square);
         meet(shared.summed(), count);
@@ -76,7 +75,7 @@ struct reader {
 
     MACHINE_METHOD void read_tokens(instruction in)
     {
-        const uint32_t    part  = in.first - in.head * m.split;
+        const uint32_t    part  = in.first - in.each * m.split;
         const token_range range = tokens_of(part, now.share, now.position);
         const results     to    = shared.result(count);
 
@@ -85,9 +84,16 @@ struct reader {
         attention a = attention_begin(m, now, in,
                                       (part + 1u == m.split) && (simt_warp() + 1u == READERS));
 
+        /* two tiles, or more: half of the warps process every other one */
+        const uint32_t halves = (range.cached > now.each) ? 2u : 1u;
+        uint32_t       turn   = simt_warp();
+
         for_tiles(range.cached, now.each, [&](simt_addr tile, uint32_t, uint32_t n) {
-            attention_tokens(m, &a, shared_weights{ tile },
-                             shared_weights{ tile + n * 2u * m.s.head_dim }, n);
+            if (turn++ % halves == 0) {
+                attention_tokens(m, &a, shared_weights{ tile },
+                                 shared_weights{ tile + n * 2u * m.s.head_dim }, n,
+                                 simt_warp() / halves, READERS / halves);
+            }
         });
         attention_leave(m, a, to, shared.exchange());
         meet(shared.exchanged(), exchanges++);

@@ -73,12 +73,62 @@ SIMT_FN void seam_count(uint32_t *counter, uint32_t n)
     asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" : : "l"(counter), "r"(n) : "memory");
 }
 SIMT_FN void seam_spin() {} /* between two looks */
+SIMT_FN uint32_t seam_ns()
+{
+    unsigned long long ns;
+
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return (uint32_t)ns;
+}
 SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v) { (void)atomicMax(p, v); }
 
 /* To a few units in the last place, and without code for denormal numbers. */
 SIMT_FN float seam_exp(float f) { return __expf(f); }
 SIMT_FN float seam_divide(float a, float b) { return __fdividef(a, b); }
 SIMT_FN float seam_reverse_root(float f) { return rsqrtf(f); }
+
+/* Two numbers rounded to bf16, the first one in the lower half. */
+SIMT_FN uint32_t seam_pair(float low, float high)
+{
+    uint32_t pair;
+
+#if __CUDA_ARCH__ >= 800
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+#else
+    pair = 0;
+#endif
+    return pair;
+}
+
+/* Tensor cores: rows of bf16 times a matrix of eight columns, of which each row uses two.  Lane
+ * 4 r + t has 8 N numbers of row r in w, and those of column r in x.  They correspond in their
+ * order, except that in each 16 bytes of x the second and the third word are exchanged.  Lanes with
+ * t = r % 4 get the sum of row r's products with columns 2 t and 2 t + 1. */
+template <uint32_t N>
+SIMT_FN float seam_products(const simt_u128 (&w)[N], const simt_u128 (&x)[N])
+{
+#if __CUDA_ARCH__ >= 800
+    float sums[2][4] = {};
+
+    /* The instruction has 16 rows: the lane's row is row r and row r + 8, of which one is used.  So
+     * the operands are what a load of 16 bytes gives. */
+    SIMT_UNROLLED
+    for (uint32_t i = 0; i < 2u * N; i++) {
+        float *const     sum = sums[i % 2u];
+        const simt_u128 &a   = w[i / 2u];
+        const uint32_t   u   = (i % 2u == 0) ? x[i / 2u].x : x[i / 2u].z;
+        const uint32_t   v   = (i % 2u == 0) ? x[i / 2u].y : x[i / 2u].w;
+
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+            : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(u), "r"(v));
+    }
+    return (sums[0][0] + sums[0][1]) + (sums[1][2] + sums[1][3]);
+#else
+    return 0.0f;
+#endif
+}
 
 /* Bulk copies of weights, which are read once a step: they leave L2 before anything else. */
 SIMT_FN unsigned long long seam_once()
@@ -101,10 +151,18 @@ SIMT_FN void seam_copy_once(simt_addr to, const void *from, uint32_t bytes, simt
 #endif
 }
 
+/* simt_fence_async() for shared memory only.  The fence for all memory also waits until the
+ * thread's accesses to global memory are visible on the whole GPU. */
+SIMT_FN void seam_fence_shared()
+{
+#if SIMT_HAS_BULK
+    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+#endif
+}
+
 #if !SIMT_HAS_BULK /* an older GPU: the kernel compiles, but main() does not launch it */
 SIMT_FN void simt_mbar_arrive_expect(simt_addr, uint32_t) {}
 SIMT_FN void simt_copy_async(simt_addr, const void *, uint32_t, simt_addr) {}
-SIMT_FN void simt_fence_async() {}
 #if !SIMT_HAS_MBARRIER
 SIMT_FN void simt_mbar_init(simt_addr, uint32_t) {}
 SIMT_FN void simt_mbar_arrive(simt_addr) {}
@@ -136,6 +194,18 @@ static inline uint32_t seam_blocks()
 
     machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0), "attribute");
     return static_cast<uint32_t>(units);
+}
+/* The time in ns in which the machine's memory can give each block 32 KiB. */
+static inline uint32_t seam_pace(uint32_t blocks)
+{
+    int khz  = 0;
+    int bits = 0;
+
+    machine_cuda(cudaDeviceGetAttribute(&khz, cudaDevAttrMemoryClockRate, 0), "attribute");
+    machine_cuda(cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, 0), "attribute");
+    const double bytes_per_ns = 2e-6 * khz * bits / 8.0; /* two transfers a clock */
+
+    return (bytes_per_ns > 1.0) ? static_cast<uint32_t>(32768.0 * blocks / bytes_per_ns) : 0u;
 }
 /* The most dynamic shared memory of a block. */
 static inline uint32_t seam_shared()
@@ -224,6 +294,7 @@ SIMT_FN void seam_count(uint32_t *counter, uint32_t n)
     (void)__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
 SIMT_FN void seam_spin() { simt_pause(100); } /* lets the other fibers run */
+SIMT_FN uint32_t seam_ns() { return 0; }
 SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v)
 {
     unsigned long long old = __atomic_load_n(p, __ATOMIC_RELAXED);
@@ -235,12 +306,14 @@ SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v)
 SIMT_FN float seam_exp(float f) { return expf(f); }
 SIMT_FN float seam_divide(float a, float b) { return a / b; }
 SIMT_FN float seam_reverse_root(float f) { return 1.0f / sqrtf(f); }
+SIMT_FN void seam_fence_shared() { simt_fence_async(); }
 SIMT_FN unsigned long long seam_once() { return 0; }
 #define seam_copy_once(_to, _from, _bytes, _mbar, _once) \
     ((void)(_once), simt_copy_async((_to), (_from), (_bytes), (_mbar)))
 
 static inline bool     seam_has_bulk() { return true; }
 static inline uint32_t seam_blocks() { return 3; }
+static inline uint32_t seam_pace(uint32_t) { return 0; }
 static inline uint32_t seam_shared() { return 64u * 1024u; }
 
 /* On the executor, only the blocks of a cluster run at the same time. */
@@ -304,5 +377,38 @@ SIMT_FN float seam_xor(float f, uint32_t lane)
 {
     return seam_float(simt_shfl_xor(SIMT_ALL_LANES, seam_bits(f), lane));
 }
+
+#if !defined(__CUDACC__)
+SIMT_FN uint32_t seam_pair(float low, float high)
+{
+    return seam_bf16(low) | (uint32_t)seam_bf16(high) << 16;
+}
+SIMT_FN float seam_products_of(uint32_t w, uint32_t x, float sum)
+{
+    for (uint32_t i = 0; i < 2u; i++) { /* the columns */
+        const uint32_t lane = simt_lane() / 4u % 4u * 8u + i * 4u + simt_lane() % 4u;
+        const uint32_t v    = simt_shfl(SIMT_ALL_LANES, x, lane);
+
+        sum = fmaf(seam_high(w), seam_high(v), fmaf(seam_low(w), seam_low(v), sum));
+    }
+    return sum;
+}
+template <uint32_t N>
+SIMT_FN float seam_products(const simt_u128 (&w)[N], const simt_u128 (&x)[N])
+{
+    float sum = 0.0f;
+
+    for (uint32_t i = 0; i < N; i++) {
+        if (simt_ballot(SIMT_ALL_LANES, (x[i].x | x[i].y | x[i].z | x[i].w) != 0) != 0) {
+            sum = seam_products_of(w[i].x, x[i].x, sum);
+            sum = seam_products_of(w[i].z, x[i].y, sum);
+            sum = seam_products_of(w[i].y, x[i].z, sum);
+            sum = seam_products_of(w[i].w, x[i].w, sum);
+        }
+    }
+    sum += seam_xor(sum, 1);
+    return sum + seam_xor(sum, 2);
+}
+#endif
 
 #endif /* SHPOOL_EXAMPLES_DECODE_SEAM_H */

@@ -38,16 +38,15 @@ struct separate_step {
     {
         const uint32_t       first = simt_block_rank() * each;
         const uint32_t       left  = m.rows(OP) - first;
-        const instruction    in    = { OP, layer, first, (left < each) ? left : each, 0, 0, 0, 0 };
+        const instruction    in    = { OP, layer, first, (left < each) ? left : each, 0 };
         const uint32_t       columns = m.columns(OP);
         const unsigned char *from  = (const unsigned char *)m.matrix(OP, layer) +
                                     (size_t)first * columns * 2u;
         const results        to    = shared.result(0);
         const beside         with  = read_beside(m, at, in);
-        uint32_t             exchanges = 0;
-        const input          v     = read_input(m, at, in, shared, &exchanges, read_gains(m, in));
+        const input          v     = read_input(m, at, in, shared, read_gains(m, in, 0));
 
-        multiply(global_weights{ from }, share_of_team(columns), in.count, columns, v.x(), to, 0);
+        multiply(global_weights{ from }, lane_rows(columns), in.count, v.v, to, 0);
         leave_square(to, v.square);
         meet(shared.summed(), 0);
         finish(m, at, in, to, with, NULL);
@@ -57,7 +56,7 @@ struct separate_step {
     {
         const uint32_t       head  = simt_block_rank() / m.split; /* of queries */
         const uint32_t       part  = simt_block_rank() % m.split;
-        const instruction    in    = { OP, layer, simt_block_rank(), 1u, 0, head, 0, 0 };
+        const instruction    in    = { OP, layer, simt_block_rank(), 1u, head };
         const token_range    range = tokens_of(part, at.share, at.position);
         const unsigned char *keys  = (const unsigned char *)(m.keys(layer, m.by_group.of(head)) +
                                                             (size_t)range.first * m.s.head_dim);
@@ -67,7 +66,7 @@ struct separate_step {
 
         attention_tokens(m, &a, global_weights{ keys },
                          global_weights{ keys + (size_t)2u * m.s.tokens * m.s.head_dim },
-                         range.cached);
+                         range.cached, simt_warp(), READERS);
         attention_leave(m, a, to, shared.exchange());
         meet(shared.exchanged(), 0);
         attention_finish(m, at, in, to, shared.exchange(), NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The readers: READERS warps in TEAMS teams.  All of them read each tile: a team multiplies a
- * segment, SEGMENT columns, of some of its rows.  If rows are longer than a segment, the teams
- * share them.  Also the layout of the block's shared memory before the pool. */
+ * The readers: READERS warps.  All of them read each tile: a row is divided into segments of
+ * SEGMENT columns, and a warp multiplies SLICE columns of each segment of all rows.  Also the
+ * layout of the block's shared memory before the pool. */
 #ifndef SHPOOL_EXAMPLES_DECODE_TEAM_H
 #define SHPOOL_EXAMPLES_DECODE_TEAM_H
 
@@ -14,49 +14,40 @@
 #else /* a fiber for each thread */
 #define READERS 4u
 #endif
-#define TEAMS   4u
-#define TEAM    (READERS / TEAMS)
-#define LANE    16u /* columns of a lane: 8, and 8 more 256 columns further on */
-#define SEGMENT (TEAM * SIMT_WARP * LANE)
+#define SLICE         128u /* columns of a warp, in each segment */
+#define SEGMENT       (READERS * SLICE)
+#define MOST_SEGMENTS 4u
 
-SIMT_FN uint32_t team_of_warp() { return simt_warp() / TEAM; }
-SIMT_FN uint32_t team_rank() { return simt_warp() % TEAM; }
+/* Segments of a row: a power of two, at most MOST_SEGMENTS, and its logarithm.  A division by a
+ * number that the compiler does not know takes 20 instructions. */
+struct segment_count {
+    uint32_t bits;
 
-/* Segments of a row: a power of two, at most TEAMS. */
-SIMT_HD uint32_t segments(uint32_t columns)
-{
-    return (columns <= SEGMENT) ? 1u : (columns <= 2u * SEGMENT) ? 2u : TEAMS;
-}
-
-/* A team's share of the rows: `first`, first + step, ... and of each row one segment. */
-struct team_share {
-    uint32_t first;
-    uint32_t step;
-    uint32_t segment;
+    SEAM_BOTH explicit segment_count(uint32_t columns)
+        : bits((columns <= SEGMENT) ? 0u : (columns <= 2u * SEGMENT) ? 1u : 2u)
+    {
+    }
+    SEAM_BOTH uint32_t count() const { return 1u << bits; }
+    SEAM_BOTH uint32_t row(uint32_t i) const { return i >> bits; } /* i / count() */
+    SEAM_BOTH uint32_t segment(uint32_t i) const { return i & (count() - 1u); }
 };
-SIMT_FN team_share share_of_team(uint32_t columns)
-{
-    const uint32_t n = segments(columns);
-
-    return {team_of_warp() / n, TEAMS / n, team_of_warp() % n};
-}
 
 /* Results that the readers store for the end of an instruction, in two copies, because the next
  * instruction begins while the results of the one before are still being added up.
  *
- *   sums      for each row, segment and warp of a team
+ *   sums      for each warp, row and segment
  *   squares   for each warp: sum of squares of its numbers of the vector, for the norm
  *
  * Attention uses the memory of the sums for the largest score and the sum of the exponentials of
  * each warp. */
 #define MOST_SUMS     128u /* most rows of an instruction, times the segments of a row */
-#define SUMS_BYTES    (MOST_SUMS * TEAM * 4u)
+#define SUMS_BYTES    (READERS * MOST_SUMS * 4u)
 #define RESULTS_BYTES (SUMS_BYTES + READERS * 4u)
 
 struct results {
     simt_addr base;
 
-    MACHINE_METHOD simt_addr sums(uint32_t row) const { return base + row * TEAM * 4u; }
+    MACHINE_METHOD simt_addr sums(uint32_t warp) const { return base + warp * MOST_SUMS * 4u; }
     MACHINE_METHOD simt_addr square(uint32_t warp) const { return base + SUMS_BYTES + warp * 4u; }
     MACHINE_METHOD simt_addr scale(uint32_t warp) const { return base + warp * 8u; }
 };
@@ -80,6 +71,11 @@ struct control {
         return { base + SLOTS * SLOT_BYTES + (number & 1u) * RESULTS_BYTES };
     }
     MACHINE_METHOD simt_addr exchange() const { return base + CONTROL_BYTES - EXCHANGE_BYTES; }
+    /* A warp's numbers of a segment: 2 bytes of each, and then the other 2. */
+    MACHINE_METHOD simt_addr halves(uint32_t warp, uint32_t segment) const
+    {
+        return exchange() + (2u * warp + segment) * SLICE * 4u;
+    }
     MACHINE_METHOD simt_addr ready() const { return exchange() - 32u; }
     MACHINE_METHOD simt_addr exchanged() const { return exchange() - 24u; }
     MACHINE_METHOD simt_addr summed() const { return exchange() - 16u; }
@@ -88,13 +84,15 @@ struct control {
         return (base + CONTROL_BYTES + TILE_ALIGNED - 1u) & ~(TILE_ALIGNED - 1u);
     }
 
-    /* Called by one thread, before a barrier. */
+    /* Called by the lanes of one warp, before a barrier. */
     MACHINE_METHOD void init() const
     {
         slots().init(READERS);
-        simt_mbar_init(ready(), 1);
-        simt_mbar_init(exchanged(), READERS);
-        simt_mbar_init(summed(), READERS);
+        if (simt_lane() == 0) {
+            simt_mbar_init(ready(), 1);
+            simt_mbar_init(exchanged(), READERS);
+            simt_mbar_init(summed(), READERS);
+        }
     }
 };
 

@@ -44,14 +44,11 @@ struct slot_table {
     MACHINE_METHOD simt_addr read(uint32_t slot) const { return full(slot) + 8u; }
     MACHINE_METHOD simt_addr tile(uint32_t slot) const { return full(slot) + 16u; }
 
-    /* Called by one thread, before a barrier.  readers: number of arrivals at `read`. */
+    /* Called by the lanes of one warp, before a barrier.  readers: number of arrivals at `read`. */
     MACHINE_METHOD void init(uint32_t readers) const
     {
-        SIMT_ROLLED
-        for (uint32_t slot = 0; slot < SLOTS; slot++) {
-            simt_mbar_init(full(slot), 1);
-            simt_mbar_init(read(slot), readers);
-        }
+        simt_mbar_init(full(simt_lane()), 1);
+        simt_mbar_init(read(simt_lane()), readers);
     }
 };
 
@@ -81,47 +78,72 @@ struct pool_memory {
         return shpool_init(&pool, simt_from_shared(base));
     }
 
-    /* Memory for the tile at `at`. */
+    /* Memory for the tile at `at`.  When the pool is full, it is the memory of the oldest live
+     * tile, if that fits. */
     MACHINE_METHOD simt_addr get(shpool_heap heap, slot_table slots, cursor at, uint32_t,
                                  uint32_t bytes, slot_memory *has) const
     {
-        simt_addr tile = 0;
         uint32_t  room = bytes;
+        simt_addr tile = 0;
 
         SIMT_ROLLED
         for (;;) {
-            look(slots, has);
-
-            const uint32_t fits = simt_ballot(SIMT_ALL_LANES,
-                                              ((has->spare >> simt_lane() & 1u) != 0) &&
-                                                  (has->bytes >= bytes) &&
-                                                  (has->bytes <= MOST_ROOM(bytes)));
-
-            free_spare(heap, has->spare & ~fits, has);
-            if ((has->live >> at.slot & 1u) == 0) {
-                tile = (fits != 0) ? take_over(has, fits, at.slot, &room)
-                                   : allocate(heap, bytes, has);
+            if ((has->spare != 0) || (bytes < has->refused)) {
+                tile = choose(heap, slots, at, bytes, has, &room);
             }
             if (tile != 0) {
                 break;
             }
-            wait(slots, at, has);
+            const uint32_t slot = wait(slots, at, has);
+
+            tile = take_over(has, bytes, slot, &room);
+            if (tile != 0) {
+                break;
+            }
         }
         has->live |= 1u << at.slot;
         has->tile  = (simt_lane() == at.slot) ? tile : has->tile;
         has->bytes = (simt_lane() == at.slot) ? room : has->bytes;
         return tile;
     }
-    /* Wait until the oldest live tile has been read: the first one that will be.  Slots are used
-     * round-robin, so it is the first live one from `at` on.  Younger tiles need not be live: a
-     * lane of look() that is late may see one that has been read after the oldest. */
-    MACHINE_METHOD void wait(slot_table slots, cursor at, const slot_memory *has) const
+    /* Look at all slots: free spare memory that does not fit, and take over memory that does, or
+     * allocate it.  0: there is none. */
+    MACHINE_METHOD simt_addr choose(shpool_heap heap, slot_table slots, cursor at, uint32_t bytes,
+                                    slot_memory *has, uint32_t *room) const
+    {
+        look(slots, has);
+
+        const uint32_t fits = simt_ballot(SIMT_ALL_LANES,
+                                          ((has->spare >> simt_lane() & 1u) != 0) &&
+                                              (has->bytes >= bytes) &&
+                                              (has->bytes <= MOST_ROOM(bytes)));
+
+        free_spare(heap, has->spare & ~fits, has);
+        if ((has->live >> at.slot & 1u) != 0) {
+            return 0; /* the slot is in use */
+        }
+        if (fits == 0) {
+            return allocate(heap, bytes, has);
+        }
+        /* of slot `at` if it is one of them, because its lane is needed */
+        return take_over(has, bytes, ((fits >> at.slot & 1u) != 0) ? at.slot : simt_ffs(fits) - 1u,
+                         room);
+    }
+    /* Wait until the oldest live tile has been read: the first one that will be.  Its memory is
+     * spare then; returns its slot.  Slots are used round-robin, so it is the first live one from
+     * `at` on.  Younger tiles need not be live: a lane of look() that is late may see one that has
+     * been read after the oldest. */
+    MACHINE_METHOD uint32_t wait(slot_table slots, cursor at, slot_memory *has) const
     {
         const uint32_t turned = has->live >> at.slot | has->live << 1u << (31u - at.slot);
         const uint32_t oldest = (at.slot + simt_ffs(turned) - 1u) % SLOTS;
 
         simt_mbar_wait(slots.read(oldest), simt_shfl(SIMT_ALL_LANES, has->parity, oldest));
         simt_warp_sync(SIMT_ALL_LANES);
+        has->parity ^= (simt_lane() == oldest);
+        has->live &= ~(1u << oldest);
+        has->spare |= 1u << oldest;
+        return oldest;
     }
     /* All lanes look whether the tiles of their slots have been read. */
     MACHINE_METHOD void look(slot_table slots, slot_memory *has) const
@@ -137,15 +159,17 @@ struct pool_memory {
         has->live &= ~read;
         has->spare |= read;
     }
-    /* Memory of one of the spare slots `fits`: of slot `at` if it is one of them, because its lane
-     * is needed. */
-    MACHINE_METHOD simt_addr take_over(slot_memory *has, uint32_t fits, uint32_t at,
+    /* A spare slot's memory; 0: it does not fit. */
+    MACHINE_METHOD simt_addr take_over(slot_memory *has, uint32_t bytes, uint32_t slot,
                                        uint32_t *room) const
     {
-        const uint32_t slot = ((fits >> at & 1u) != 0) ? at : simt_ffs(fits) - 1u;
+        const uint32_t holds = simt_shfl(SIMT_ALL_LANES, has->bytes, slot);
 
+        if ((holds < bytes) || (holds > MOST_ROOM(bytes))) {
+            return 0;
+        }
         has->spare &= ~(1u << slot);
-        *room = simt_shfl(SIMT_ALL_LANES, has->bytes, slot);
+        *room = holds;
         return simt_shfl(SIMT_ALL_LANES, has->tile, slot);
     }
     /* A request that was refused is not repeated before something has been freed.  One attempt of
@@ -178,8 +202,7 @@ struct pool_memory {
     {
         SIMT_ROLLED
         while (has->live != 0) {
-            wait(slots, at, has);
-            look(slots, has);
+            (void)wait(slots, at, has);
         }
         free_spare(heap, has->spare, has);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The input of a product: the lane's numbers of the vector, in float. */
+/* The input of a product. */
 #ifndef SHPOOL_EXAMPLES_DECODE_VECTOR_H
 #define SHPOOL_EXAMPLES_DECODE_VECTOR_H
 
@@ -33,10 +33,8 @@ SIMT_FN simt_u128 bits_of(four v)
     return {seam_bits(v.x[0]), seam_bits(v.x[1]), seam_bits(v.x[2]), seam_bits(v.x[3])};
 }
 /* Four numbers in bf16. */
-SIMT_FN four four_bf16(const uint16_t *from)
+SIMT_FN four four_bf16(seam_u64 v)
 {
-    const seam_u64 v = seam_fetch8(from);
-
     return {{seam_low(v.x), seam_high(v.x), seam_low(v.y), seam_high(v.y)}};
 }
 
@@ -47,9 +45,13 @@ SIMT_FN four four_bf16(const uint16_t *from)
 
 SIMT_FN uint32_t tag_of(const moment &now) { return ~now.number & 1u; }
 
+SIMT_FN void post_word(const moment &now, void *to, uint32_t word)
+{
+    seam_post(to, (word & ~1u) | tag_of(now));
+}
 SIMT_FN void post(const moment &now, float *to, float result)
 {
-    seam_post(to, (seam_bits(result) & ~1u) | tag_of(now));
+    post_word(now, to, seam_bits(result));
 }
 
 /* Wait for the result at `at`. */
@@ -64,32 +66,47 @@ SIMT_FN float await_one(const moment &now, const float *at)
     return seam_float(v);
 }
 
-/* Wait for the i-th of N groups of four results, at at(i), for each bit i of `wanted`.  Other
- * groups have the tag as their bits, which is almost 0. */
+/* Wait for the i-th of N groups of four results, at at(i), for each bit i of `wanted`; other groups
+ * are 0.  Only missing groups are read again: what a block reads while it waits delays the weights
+ * of the blocks that it waits for. */
 template <uint32_t N, class At>
-SIMT_FN void await_fours(const moment &now, uint32_t wanted, four *to, At at)
+SIMT_FN void await_words(const moment &now, uint32_t wanted, simt_u128 *v, At at)
 {
     const uint32_t tag = tag_of(now);
-    simt_u128      v[N];
-    uint32_t       missing;
 
+    SIMT_UNROLLED
+    for (uint32_t i = 0; i < N; i++) {
+        v[i] = {};
+    }
     SIMT_ROLLED
-    do {
-        missing = 0;
+    while (wanted != 0) {
+        uint32_t missing = 0;
+
         SIMT_UNROLLED
         for (uint32_t i = 0; i < N; i++) { /* all loads are in flight together */
-            v[i] = ((wanted >> i & 1u) != 0) ? seam_peek(at(i)) : simt_u128{ tag, tag, tag, tag };
+            if ((wanted >> i & 1u) != 0) {
+                v[i] = seam_peek(at(i));
+            }
         }
         SIMT_UNROLLED
         for (uint32_t i = 0; i < N; i++) {
-            missing |= (v[i].x ^ tag) | (v[i].y ^ tag) | (v[i].z ^ tag) | (v[i].w ^ tag);
+            const simt_u128 &x = v[i];
+
+            missing |= (((x.x ^ tag) | (x.y ^ tag) | (x.z ^ tag) | (x.w ^ tag)) & 1u) << i;
         }
-        missing &= 1u;
-        if (missing != 0) {
+        wanted &= missing;
+        if (wanted != 0) {
             seam_spin();
         }
-    } while (missing != 0);
+    }
     simt_warp_sync(SIMT_ALL_LANES);
+}
+template <uint32_t N, class At>
+SIMT_FN void await_fours(const moment &now, uint32_t wanted, four *to, At at)
+{
+    simt_u128 v[N];
+
+    await_words<N>(now, wanted, v, at);
     SIMT_UNROLLED
     for (uint32_t i = 0; i < N; i++) {
         to[i] = four_of(v[i]);
@@ -179,130 +196,129 @@ SIMT_FN four merge_parts(const model &m, const moment &now, uint32_t layer, uint
 
 /* ---- input ---- */
 
-/* A product's input: the numbers of the lane's columns, and a part of the sum of squares. */
+/* A product's input: the lane's part of the vector, and of the sum of squares. */
 struct input {
-    four  v[LANE / 4u];
-    float square; /* before the gains */
-
-    MACHINE_METHOD const float *x() const { return v[0].x; }
+    lane_vector v;
+    float       square; /* before the gains */
 };
 
-/* Rows that are longer than a segment: each lane reads its own columns.  Otherwise all teams have
- * the same columns, so each number is read once and exchanged in shared memory. */
-SIMT_FN uint32_t reads_alone(uint32_t op, uint32_t columns)
+/* The first of the four columns of a segment that the calling lane reads.  So each number is read
+ * once in a block, by a lane of the warp that needs it. */
+SIMT_FN uint32_t input_column(uint32_t segment)
 {
-    return (columns > SEGMENT) && (op != OP_OUT);
-}
-/* The first of the i-th four columns that the calling lane reads. */
-SIMT_FN uint32_t input_column(uint32_t alone, uint32_t segment, uint32_t i)
-{
-    return segment * SEGMENT + (alone ? lane_column(i) : simt_thread_rank() * 4u);
+    return segment * SEGMENT + simt_warp() * SLICE + simt_lane() * 4u;
 }
 
-/* The gains of the norm before a product do not depend on the step, so they are read before the
- * vector is complete. */
-struct lane_gains {
-    four g[LANE / 4u];
-};
-SIMT_FN lane_gains read_gains(const model &m, instruction in)
+/* The gains of the norm before a product, in bf16.  They do not depend on the step, so those of the
+ * first segment are read before the vector is complete. */
+SIMT_FN seam_u64 read_gains(const model &m, instruction in, uint32_t segment)
 {
-    const uint32_t columns = m.columns(in.op);
-    const uint32_t alone   = reads_alone(in.op, columns);
-    const uint32_t segment = alone ? share_of_team(columns).segment : 0u;
-    lane_gains     gains   = {};
+    const uint32_t column = input_column(segment);
+
+    return (has_norm(in.op) && (column < m.columns(in.op)))
+               ? seam_fetch8(m.gains(in.op, in.layer) + column)
+               : seam_u64{ 0, 0 };
+}
+
+/* The lane's numbers of a segment of the residual stream, times the gains.  The norm's factor is
+ * the same for all numbers, so the sums are multiplied by it afterwards (finish.h). */
+SIMT_FN four read_stream(const model &m, const moment &now, instruction in, uint32_t segment,
+                         seam_u64 gains, float *square)
+{
+    const float   *from   = (in.op == OP_GATE_UP) ? m.after_attention(in.layer)
+                                                  : m.after_layer(in.layer - 1u);
+    const uint32_t column = input_column(segment);
+    four           x      = {};
+
+    if ((in.op != OP_QKV) || (in.layer != 0)) {
+        await_fours<1>(now, column < m.s.hidden, &x, [&](uint32_t) { return from + column; });
+    } else if (column < m.s.hidden) {
+        x = four_bf16(seam_fetch8(embedding(m, now.token) + column));
+    }
+    SIMT_UNROLLED
+    for (uint32_t i = 0; i < 4u; i++) {
+        *square = fmaf(x.x[i], x.x[i], *square);
+        x.x[i] *= four_bf16(gains).x[i];
+    }
+    return x;
+}
+
+/* Store the halves (product.h) of a lane's four numbers of a segment, in the order of
+ * seam_products(). */
+SIMT_FN void store_halves(simt_addr to, const float *x)
+{
+    const simt_addr at   = to + simt_lane() / 2u * 16u + simt_lane() % 2u * 4u;
+    const uint32_t  low  = seam_pair(x[0], x[1]);
+    const uint32_t  high = seam_pair(x[2], x[3]);
+
+    simt_store32(at, low);
+    simt_store32(at + 8u, high);
+    simt_store32(at + SLICE * 2u, seam_pair(x[0] - seam_low(low), x[1] - seam_high(low)));
+    simt_store32(at + SLICE * 2u + 8u, seam_pair(x[2] - seam_low(high), x[3] - seam_high(high)));
+}
+/* Load what the calling lane needs. */
+SIMT_FN void load_halves(simt_addr from, lane_vector *to)
+{
+    SIMT_UNROLLED
+    for (uint32_t i = 0; i < LOADS; i++) {
+        to->x[i] = simt_load128(from + lane_half() * SLICE * 2u +
+                                2u * load_column(i, lane_pair()));
+    }
+}
+
+/* The numbers between gate and up, and down: the longest vector.  All segments are read at the same
+ * time, and exchanged within the warp, two at a time. */
+SIMT_FN void read_act(const model &m, const moment &now, uint32_t layer, control shared,
+                      lane_vector *to)
+{
+    const uint32_t mine   = segment_count(m.s.ff).segment(lane_pair());
+    uint32_t       wanted = 0;
+    four           x[MOST_SEGMENTS];
 
     SIMT_UNROLLED
-    for (uint32_t i = 0; i < LANE / 4u; i++) {
-        const uint32_t column = input_column(alone, segment, i);
-
-        if (has_norm(in.op) && (column < columns) && (alone || (i == 0))) {
-            gains.g[i] = four_bf16(m.gains(in.op, in.layer) + column);
-        }
+    for (uint32_t s = 0; s < MOST_SEGMENTS; s++) {
+        wanted |= (input_column(s) < m.s.ff) << s;
     }
-    return gains;
-}
-
-/* N groups of four numbers of the residual stream before a norm, times the gains; or of the vector
- * of another operation.  The norm's factor is the same for all numbers, so the sums are multiplied
- * by it afterwards (finish.h). */
-template <uint32_t N>
-SIMT_FN void read_fours(const model &m, const moment &now, instruction in, uint32_t alone,
-                        uint32_t segment, const lane_gains &gains, four *to, float *square)
-{
-    const float *from    = (in.op == OP_DOWN)      ? m.act(in.layer)
-                           : (in.op == OP_GATE_UP) ? m.after_attention(in.layer)
-                                                   : m.after_layer(in.layer - 1u);
-    uint32_t     wanted  = 0;
-
+    await_fours<MOST_SEGMENTS>(now, wanted, x, [&](uint32_t s) {
+        return m.act(layer) + input_column(s);
+    });
     SIMT_UNROLLED
-    for (uint32_t i = 0; i < N; i++) {
-        wanted |= (input_column(alone, segment, i) < m.columns(in.op)) << i;
-    }
-    if ((in.op == OP_QKV) && (in.layer == 0)) {
-        SIMT_UNROLLED
-        for (uint32_t i = 0; i < N; i++) {
-            if ((wanted >> i & 1u) != 0) {
-                to[i] = four_bf16(embedding(m, now.token) + input_column(alone, segment, i));
-            }
+    for (uint32_t s = 0; s < MOST_SEGMENTS; s += 2u) {
+        store_halves(shared.halves(simt_warp(), 0), x[s].x);
+        store_halves(shared.halves(simt_warp(), 1), x[s + 1u].x);
+        simt_warp_sync(SIMT_ALL_LANES);
+        if (mine / 2u == s / 2u) {
+            load_halves(shared.halves(simt_warp(), mine % 2u), to);
         }
-    } else {
-        await_fours<N>(now, wanted, to, [&](uint32_t i) {
-            return from + input_column(alone, segment, i);
-        });
-    }
-    if (in.op != OP_DOWN) {
-        SIMT_UNROLLED
-        for (uint32_t i = 0; i < 4u * N; i++) {
-            float *x = &to[i / 4u].x[i % 4u];
-
-            *square = fmaf(*x, *x, *square);
-            *x *= gains.g[i / 4u].x[i % 4u];
-        }
+        simt_warp_sync(SIMT_ALL_LANES);
     }
 }
 
-/* A segment in shared memory, for lanes that need it. */
-SIMT_FN void exchange_segment(control shared, uint32_t *exchanges, four mine, uint32_t needed,
-                              input *in)
-{
-    simt_store128(shared.exchange() + 16u * simt_thread_rank(), bits_of(mine));
-    meet(shared.exchanged(), (*exchanges)++);
-    SIMT_UNROLLED
-    for (uint32_t i = 0; i < LANE / 4u; i++) {
-        if (needed) {
-            in->v[i] = four_of(simt_load128(shared.exchange() + 4u * lane_column(i)));
-        }
-    }
-}
-
-/* The calling lane's share of an operation's input. */
+/* The calling lane's part of an operation's input.  gains: of the first segment. */
 SIMT_FN input read_input(const model &m, const moment &now, instruction what, control shared,
-                         uint32_t *exchanges, const lane_gains &gains)
+                         seam_u64 gains)
 {
-    const uint32_t   columns = m.columns(what.op);
-    const team_share share   = share_of_team(columns);
-    input            in      = {};
+    const segment_count n(m.columns(what.op));
+    input               in = {};
 
-    if (reads_alone(what.op, columns)) {
-        read_fours<LANE / 4u>(m, now, what, 1u, share.segment, gains, in.v, &in.square);
-        in.square = (share.first == 0) ? in.square : 0.0f; /* other teams have the same columns */
-    } else if (what.op != OP_OUT) {
-        four mine = {};
+    if (what.op == OP_DOWN) {
+        read_act(m, now, what.layer, shared, &in.v);
+        return in;
+    }
+    SIMT_ROLLED
+    for (uint32_t s = 0; s < n.count(); s++) {
+        const uint32_t column = input_column(s);
+        const four     x = (what.op == OP_OUT)
+                               ? merge_parts(m, now, what.layer, column, column < m.s.query())
+                               : read_stream(m, now, what, s,
+                                             (s == 0) ? gains : read_gains(m, what, s), &in.square);
 
-        read_fours<1>(m, now, what, 0, 0, gains, &mine, &in.square);
-        exchange_segment(shared, exchanges, mine, 1u, &in);
-    } else {
-        SIMT_ROLLED
-        for (uint32_t s = 0; s * SEGMENT < columns; s++) {
-            const uint32_t column = input_column(0, s, 0);
-
-            if (s != 0) { /* all have read the segment before */
-                meet(shared.exchanged(), (*exchanges)++);
-            }
-            exchange_segment(shared, exchanges,
-                             merge_parts(m, now, what.layer, column, column < columns),
-                             s == share.segment, &in);
+        store_halves(shared.halves(simt_warp(), 0), x.x);
+        simt_warp_sync(SIMT_ALL_LANES);
+        if (n.segment(lane_pair()) == s) {
+            load_halves(shared.halves(simt_warp(), 0), &in.v);
         }
+        simt_warp_sync(SIMT_ALL_LANES);
     }
     return in;
 }

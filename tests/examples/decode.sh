@@ -57,8 +57,21 @@ same() # LAYERS HIDDEN HEADS KV_HEADS HEAD_DIM FF VOCAB MORE OPTIONS
     result $? "the same layers and tokens: $shape"
 }
 
+right() # WHAT OPTIONS: every layer is the host's
+{
+    what=$1
+    shift
+    "$decode" "$@" >"$scratch/output" 2>&1
+    result $? "$what"
+}
+
 same 1 64 2 1 32 64 50 --context 5 --split 1 --graph 0
 same 2 64 4 4 16 128 40 --context 0 --split 3 --tile 512 --pages 0 --graph 0
+# a result says in which step it was written, by a bit that alternates: three steps
+right "results of three steps" --layers 1 --heads 2 --kv-heads 1 --head-dim 32 --ff 64 --vocab 50 \
+    --context 5 --split 1 --graph 0 --steps 3
+right "rows of two and of four segments" --layers 1 --hidden 576 --heads 2 --kv-heads 1 \
+    --head-dim 32 --ff 1088 --vocab 20 --context 3 --tile 2304 --pool 8192 --pages 0 --steps 1
 refuses 'up_proj.weight is missing' missing
 refuses 'up_proj.weight is not bf16' float
 refuses 'is cut off' short
