@@ -37,7 +37,7 @@
  * them), and into a loop that uses them and runs because of the result of one, lest a lane spin on
  * something that a waiting lane has.  The waiting lanes then continue, and the warp stays split for
  * a long time.  So the usual path here is straight-line code, searches in a loop only peek
- * (simt.h), and in a pool that is not tiny no two warps share a home: warps that use the same word
+ * (simt.h), and where the words suffice no two warps share a home: warps that use the same word
  * fall into step, and then conflict each time.
  *
  * The idea of claiming by one atomic on a bitmap at a scattered start is that of ScatterAlloc
@@ -52,10 +52,13 @@
 /* ---- malloc near home: up to 16 granules, by a fixed number of tries ---- */
 
 /* Where a thread tries first.  Each warp has its own words, with its lanes' homes in different
- * banks; if there are too few words, a multiplicative hash spreads them (Knuth, TAOCP 3, 6.4). */
+ * banks.  If they do not suffice, all threads share all words: each lane has its own part of the
+ * pool, so that lanes of a warp do not conflict, and in it a multiplicative hash spreads the warps
+ * (Knuth, TAOCP 3, 6.4). */
 typedef struct shpool_bitmap_place {
     uint32_t home;      /* word */
     uint32_t from, end; /* its neighbourhood: the warp's words, or all; even */
+    uint32_t shared;    /* whether it is all */
 } shpool_bitmap_place;
 
 SIMT_FN shpool_bitmap_place shpool_bitmap_where(shpool_view view)
@@ -65,16 +68,16 @@ SIMT_FN shpool_bitmap_place shpool_bitmap_where(shpool_view view)
     uint32_t            own   = (words >> (32u - simt_clz(warps))) & ~1u;
     uint32_t            lane  = view.rank % SIMT_WARP;
     uint32_t            from  = (view.rank / SIMT_WARP) * own;
-    uint32_t            tiny  = own < 8u; /* all threads share all words */
     uint32_t            odd   = (own >= 3u * SIMT_WARP) ? (own / SIMT_WARP - 1u) | 1u : 1u;
-    uint32_t            hash  = simt_mulhi((tiny ? view.rank : lane) * 2654435769u,
-                                           tiny ? words : own);
+    uint32_t            part  = SHPOOL_BITMAP_PART * lane; /* of 2^32, which stands for the pool */
+    uint32_t            in    = (view.rank / SIMT_WARP) * 2654435769u / SIMT_WARP;
     shpool_bitmap_place at;
 
     /* no branch: a caller's loop then keeps the result */
-    at.from = tiny ? 0u : from;
-    at.end  = tiny ? words : from + own;
-    at.home = at.from + ((own < SIMT_WARP) ? hash : lane * odd);
+    at.shared = own < SIMT_WARP;
+    at.from   = at.shared ? 0u : from;
+    at.end    = at.shared ? words : from + own;
+    at.home   = at.shared ? simt_mulhi(part + in, words) : from + lane * odd;
     return at;
 }
 
@@ -105,14 +108,21 @@ SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t w, uint32_t need
                ? shpool_bitmap_payload(view, SHPOOL_BITMAP_SPAN * w + i) : 0u;
 }
 
-/* As shpool_bitmap_claim, for a run that crosses from the word at a, which was `low`, to the next
- * one, which was `next`; with the same orders. */
+/* As shpool_bitmap_claim, for a run that crosses from a pair's first word, at a, which was `low`,
+ * to its second one, which was `next`. */
 SIMT_FN uint32_t shpool_bitmap_cross(shpool_view view, simt_addr a, uint32_t low, uint32_t set_low,
                                      uint32_t next, uint32_t set_next)
 {
+    set_low |= SHPOOL_BITMAP_MORE;
+#if !defined(SHPOOL_BITMAP_AS)
+    const simt_pair seen = {low, next};
+    const simt_pair set  = {low | set_low, next | set_next};
+
+    (void)view;
+    return simt_atomic_cas_pair(a, seen, set, SIMT_ACQUIRE); /* as in shpool_bitmap_take */
+#else /* the other accesses cannot swap a pair; the same orders as shpool_bitmap_claim */
     uint32_t got;
 
-    set_low |= SHPOOL_BITMAP_MORE;
     shpool_bitmap_claiming(view);
     got = (simt_atomic_cas(a, low, low | set_low, SIMT_ACQ_REL) == low);
     if (!got) {
@@ -125,6 +135,7 @@ SIMT_FN uint32_t shpool_bitmap_cross(shpool_view view, simt_addr a, uint32_t low
     }
     shpool_bitmap_claimed(view, !got);
     return got;
+#endif
 }
 
 /* Starts of runs of `need` granules (1..16) in a pair of words, also across. */
@@ -249,6 +260,8 @@ SIMT_FN simt_addr shpool_bitmap_take_around(shpool_view view, shpool_bitmap_plac
     return 0;
 }
 
+#include <shpool/allocators/bitmap/bitmap_crowd.h>
+
 /* ---- malloc anywhere: any request, exactly ---- */
 
 /* First free run that matches the wish, from pair p on; NOWHERE if there is none.  *busy_p becomes
@@ -304,7 +317,10 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
                 view.word[1] = simt_load32(view.base + 8u);
                 return shpool_bitmap_payload(view, first);
             }
-            continue; /* another claim was quicker: that one made progress */
+            /* Another claim was quicker: that one made progress.  On from here: searches that all
+             * begin at the pool's beginning would meet again. */
+            p = first / SHPOOL_BITMAP_PAIR;
+            continue;
         }
         if (p != 0) {
             p = 0;
@@ -321,8 +337,8 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
             SHPOOL_BITMAP_AGAIN(++void_searches)) {
             /* Memory became free behind the search.  In a full pool this can repeat for a long
              * time, and the searching threads slow the others down. */
-            simt_pause(SHPOOL_BITMAP_PAUSE << ((void_searches < SHPOOL_BITMAP_DOUBLED)
-                                                   ? void_searches : SHPOOL_BITMAP_DOUBLED));
+            simt_pause(SHPOOL_BITMAP_PAUSE << ((void_searches < SHPOOL_BITMAP_LONGEST)
+                                                   ? void_searches : SHPOOL_BITMAP_LONGEST));
             continue;
         }
         if (pending == 0) {
@@ -417,7 +433,10 @@ SHPOOL_BITMAP_AWAY simt_addr shpool_bitmap_malloc_away(simt_addr base, uint32_t 
     simt_addr   addr = 0;
 
     if ((need <= 16u) && (need <= granules) && (alignment <= 16u)) {
-        addr = shpool_bitmap_take_around(view, shpool_bitmap_where(view), need);
+        shpool_bitmap_place at = shpool_bitmap_where(view);
+
+        addr = at.shared ? shpool_bitmap_take_shared(view, at.home, need)
+                         : shpool_bitmap_take_around(view, at, need);
     }
     return (addr != 0) ? addr : shpool_bitmap_malloc_any(base, granules, offset, rank, need,
                                                          alignment);
@@ -535,6 +554,8 @@ SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t s
     r.is_long = 0;
     r.reason  = SHPOOL_FREE_OK;
     if (!shpool_bitmap_give(view, &r) && !shpool_bitmap_give(view, &r) && /* see the top */
+        !shpool_bitmap_give(view, &r) && !shpool_bitmap_give(view, &r) &&
+        !shpool_bitmap_give(view, &r) && !shpool_bitmap_give(view, &r) &&
         !shpool_bitmap_give(view, &r) && !shpool_bitmap_give(view, &r)) {
         while (!shpool_bitmap_give(view, &r)) {
         }

@@ -15,6 +15,7 @@
 #if defined(SHPOOL_BITMAP_AS) /* on its own it defines nothing */
 
 #undef SHPOOL_ALLOCATORS_BITMAP_H
+#undef SHPOOL_ALLOCATORS_BITMAP_CROWD_H
 #undef SHPOOL_ALLOCATORS_BITMAP_RUNS_H
 #undef SHPOOL_ALLOCATORS_BITMAP_WALK_H
 
@@ -65,12 +66,14 @@
 #define shpool_bitmap_row_of SHPOOL_BITMAP_AS(row_of)
 #define shpool_bitmap_seek SHPOOL_BITMAP_AS(seek)
 #define shpool_bitmap_seek_row SHPOOL_BITMAP_AS(seek_row)
+#define shpool_bitmap_seek_shared SHPOOL_BITMAP_AS(seek_shared)
 #define shpool_bitmap_size SHPOOL_BITMAP_AS(size)
 #define shpool_bitmap_spot SHPOOL_BITMAP_AS(spot)
 #define shpool_bitmap_spot_in SHPOOL_BITMAP_AS(spot_in)
 #define shpool_bitmap_take SHPOOL_BITMAP_AS(take)
 #define shpool_bitmap_take_around SHPOOL_BITMAP_AS(take_around)
 #define shpool_bitmap_take_at SHPOOL_BITMAP_AS(take_at)
+#define shpool_bitmap_take_shared SHPOOL_BITMAP_AS(take_shared)
 #define shpool_bitmap_unused SHPOOL_BITMAP_AS(unused)
 #define shpool_bitmap_unused_at SHPOOL_BITMAP_AS(unused_at)
 #define shpool_bitmap_unused_pair SHPOOL_BITMAP_AS(unused_pair)
@@ -144,12 +147,14 @@
 #undef shpool_bitmap_row_of
 #undef shpool_bitmap_seek
 #undef shpool_bitmap_seek_row
+#undef shpool_bitmap_seek_shared
 #undef shpool_bitmap_size
 #undef shpool_bitmap_spot
 #undef shpool_bitmap_spot_in
 #undef shpool_bitmap_take
 #undef shpool_bitmap_take_around
 #undef shpool_bitmap_take_at
+#undef shpool_bitmap_take_shared
 #undef shpool_bitmap_unused
 #undef shpool_bitmap_unused_at
 #undef shpool_bitmap_unused_pair

@@ -16,11 +16,13 @@
 #define SHPOOL_BITMAP_MORE     0x80000000u /* the run with that one continues in the next word */
 #define SHPOOL_BITMAP_COUNTERS 8u          /* of releases; a power of two */
 #define SHPOOL_BITMAP_PAIR     22u         /* granules of a pair of words */
+#define SHPOOL_BITMAP_PART     0x98000000u /* 19 / 32 of 2^32: puts lanes into different parts */
 #define SHPOOL_BITMAP_FULL     0x003fffffu /* a pair of which all are free */
 #define SHPOOL_BITMAP_THROUGH  0x800007ffu /* a word amid a run: used, and continued */
 #define SHPOOL_BITMAP_NOWHERE  0xffffffffu /* no granule */
 #define SHPOOL_BITMAP_PAUSE    32u         /* nanoseconds: about as long as a group's claim takes */
 #define SHPOOL_BITMAP_DOUBLED  5u          /* times, where searches are in vain */
+#define SHPOOL_BITMAP_LONGEST  8u          /* the same for threads: up to 8 us */
 #define SHPOOL_BITMAP_BEGIN    12u         /* offset of the word with spread and hint */
 #define SHPOOL_BITMAP_SPREAD   0x0000ffffu /* its bits */
 #define SHPOOL_BITMAP_HINT     16u         /* where the other's begin */

@@ -19,6 +19,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_cluster_others \
 	tests/pools/test_conformance \
 	tests/pools/test_cost \
+	tests/pools/test_crowd \
 	tests/pools/test_cxx \
 	tests/pools/test_damage \
 	tests/pools/test_explore \

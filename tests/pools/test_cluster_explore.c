@@ -184,13 +184,52 @@ static void cross_script(shpool_heap heap, uint32_t block, uint32_t thread)
     }
 }
 
+/* Block 0 claims a run that crosses words, while block 1 frees what lies beside it in the second
+ * one: the claim is undone, and begins again. */
+static void undo_setup(shpool_heap heap, uint32_t block)
+{
+    static const uint32_t granules[] = { 1, 8, 4, 9, 1 };
+    heap_slot             slot[5];
+
+    if (block == 0) {
+        fill_own(heap, block, 0);
+        return;
+    }
+    for (uint32_t i = 0; i < 5; i++) {
+        EXPECT(get(heap, &slot[i], 16u * granules[i], 100u + i));
+    }
+    put(heap, &slot[2]);
+    gift[1] = slot[3];
+}
+
+static void undo_script(shpool_heap heap, uint32_t block, uint32_t thread)
+{
+    heap_slot slot;
+
+    (void)thread;
+    if (block == 1) {
+        put(heap, &gift[1]);
+    } else {
+        EXPECT(get(heap, &slot, 64, 0) && (owner_of(slot.at) == 1));
+    }
+    simt_cluster_barrier();
+    EXPECT(shpool_check(heap).broken == 0);
+    simt_cluster_barrier();
+    if (block == 0) {
+        put(heap, &slot);
+    }
+}
+
 static void test_two_blocks_across_words(void **state)
 {
     static const scene s = { "across words", 23, 1, 2, cross_setup,
                              cross_script, NULL };
+    static const scene u = { "across words, beside a free", 23, 1, 2, undo_setup,
+                             undo_script, NULL };
 
     (void)state;
     explore(&s);
+    explore(&u);
 }
 
 /* Each block frees what lies in the other's pool, and takes a granule. */
