@@ -20,8 +20,9 @@
  * Requests below 1 MiB are served from small slabs of 2 MiB, larger ones from a heap of their own,
  * so that small blocks do not keep large slabs from becoming whole again.
  *
- * Locks, in this order: bins.lock, a timeline's lock (which guards its lane), never two of those
- * except in timeline.c, and in bins_free(), which does not wait for the second one.
+ * Locks, in this order: bins.lock, lanes.lock, a timeline's lock (which guards its lane).  A thread
+ * that holds one of those waits for a second one only under lanes.lock (timeline.c, and observe.c,
+ * which locks all); bins_free() does not wait for the second one.
  * A block that is live or in a lane is changed under the lock of its lane, `last`: that of its
  * malloc while it is live, of its free when it is cached.  A block that is free, and all links
  * between neighbours, are changed under bins.lock.

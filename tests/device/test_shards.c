@@ -4,6 +4,8 @@
 #include "trial.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "device/bins/bins.h"
 
@@ -338,6 +340,80 @@ static void test_lanes_of_a_retired_stream(void **state)
     end();
 }
 
+static struct {
+    atomic_int seen;  /* the stream is known to the thread */
+    atomic_int held;  /* another one holds the lanes */
+    atomic_int done;  /* the stream is stable */
+} meeting;
+
+static void *say_stable(void *unused)
+{
+    (void)unused;
+    fake_set_current(0);
+    (void)give(take(100));
+    atomic_store(&meeting.seen, 1);
+    while (!atomic_load(&meeting.held)) {
+        usleep(100);
+    }
+    atomic_store(&meeting.done, base->stream_stable(bins, stream) == SHPOOL_OK);
+    return NULL;
+}
+
+/* As stats does: all lanes, newest first; 0: one of them is not to be had. */
+static int hold_all_lanes(void)
+{
+    bins_lane *lane = bins_first_lane(bins);
+    int tries = 0;
+
+    shpool_mutex_lock(&bins->lanes.lock);
+    while ((lane != NULL) && (tries < 2000)) {
+        if (shpool_spin_try(&lane->timeline.lock)) {
+            lane = bins_next_lane(lane);
+            atomic_store(&meeting.held, 1); /* the newest is a shard */
+            usleep(50000);                  /* the other thread is at a lock by now */
+        } else {
+            tries++;
+            usleep(1000);
+        }
+    }
+    for (bins_lane *l = bins_first_lane(bins); l != lane; l = bins_next_lane(l)) {
+        shpool_spin_unlock(&l->timeline.lock);
+    }
+    shpool_mutex_unlock(&bins->lanes.lock);
+    return lane == NULL;
+}
+
+/* A stream that is not stable has the lanes of one that was: when it becomes stable while stats
+ * locks all of them, neither thread waits for the other one. */
+static void test_a_stream_becomes_stable_while_all_lanes_are_locked(void **state)
+{
+    order o = { .bytes = 5000, .freed = 1 };
+    pthread_t thread;
+    int held;
+
+    (void)state;
+    begin(NULL, NULL);
+    memset(&meeting, 0, sizeof(meeting));
+    let_other(&o);
+    assert_ok(base->stream_retire(bins, stream));
+    fake_stream_destroy(stream);
+    fake_finish_all();
+    stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_int_equal(0, pthread_create(&thread, NULL, say_stable, NULL));
+    while (!atomic_load(&meeting.seen)) {
+        usleep(100);
+    }
+    assert_int_equal(2, lanes());
+    held = hold_all_lanes();
+    pthread_join(thread, NULL);
+    assert_int_equal(1, held);
+    assert_int_equal(1, atomic_load(&meeting.done));
+    for (bins_lane *l = bins_first_lane(bins); l != NULL; l = bins_next_lane(l)) {
+        assert_int_equal(1, l->timeline.stable);
+    }
+    end();
+}
+
 static void test_trim_and_capacity_reach_all_lanes(void **state)
 {
     order o = { .bytes = 3u << 20, .freed = 1 };
@@ -444,6 +520,7 @@ int main(void)
         TEST(test_neighbours_of_two_lanes_merge),
         TEST(test_other_streams_wait_for_all_lanes),
         TEST(test_lanes_of_a_retired_stream),
+        TEST(test_a_stream_becomes_stable_while_all_lanes_are_locked),
         TEST(test_trim_and_capacity_reach_all_lanes),
         TEST(test_threads_share_one_stream),
     };
