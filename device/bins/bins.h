@@ -115,6 +115,7 @@ struct bins_lane {
     uint64_t free_bytes;
     uint64_t unchecked_bytes; /* freed since idle bytes were compared with the capacity */
     uint64_t given;           /* blocks that other streams took without bins.lock */
+    uint64_t looked;          /* number of the free before bins_flush_old() last found too little */
     /* The lane whose finished block served the latest request that this one's stream could not, of
      * this class, and nothing was freed on this lane since; or NULL.  Relaxed: lanes exist as long
      * as the allocator does. */
