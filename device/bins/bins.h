@@ -117,8 +117,8 @@ struct bins_lane {
     uint64_t given;           /* blocks that other streams took without bins.lock */
     uint64_t looked;          /* number of the free before bins_flush_old() last found too little */
     /* The lane whose finished block served the latest request that this one's stream could not, of
-     * this class, and nothing was freed on this lane since; or NULL.  Relaxed: lanes exist as long
-     * as the allocator does. */
+     * this class, and nothing was freed on this lane since; or NULL.  A hint: it may be left from
+     * an earlier stream of the lane.  Relaxed: lanes exist as long as the allocator does. */
     _Atomic(bins_lane *) giver;
     atomic_uint giver_class;
     bins_lists cache;

@@ -213,6 +213,31 @@ static void test_own_memory_comes_before_another_stream_s(void **state)
     end();
 }
 
+/* The same for a block that a third stream has used. */
+static void test_a_used_block_of_its_own_comes_first(void **state)
+{
+    shpool_stream a;
+    shpool_stream b;
+    void *ptr[2];
+    void *own;
+
+    (void)state;
+    begin("bins");
+    a = stable_stream();
+    b = stable_stream();
+    ptr[0] = get(allocator, 20 * MIB, a);
+    ptr[1] = get(allocator, 20 * MIB, a);
+    own = get(allocator, 24 * MIB, b);
+    assert_ok(shpool_device_record_stream(allocator, own, stable_stream()));
+    put(allocator, ptr[0], a);
+    assert_ptr_equal(ptr[0], get(allocator, 20 * MIB, b)); /* a gives */
+    put(allocator, ptr[1], a);
+    put(allocator, own, b);
+    fake_finish_all();
+    assert_ptr_equal(own, get(allocator, 20 * MIB, b));
+    end();
+}
+
 static void test_new_memory_comes_before_a_wait_and_a_wait_before_failure(void **state)
 {
     shpool_stream a;
@@ -405,6 +430,7 @@ int main(void)
         ON_BOTH(test_another_stream_gets_it_when_it_has_finished),
         ON_BOTH(test_the_next_block_of_another_stream),
         ON_BOTH(test_own_memory_comes_before_another_stream_s),
+        ON_BOTH(test_a_used_block_of_its_own_comes_first),
         ON_BOTH(test_new_memory_comes_before_a_wait_and_a_wait_before_failure),
         ON_BOTH(test_soft_makes_streams_wait_earlier),
         ON_BOTH(test_reuse_same_never_shares),

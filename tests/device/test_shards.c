@@ -290,6 +290,37 @@ static void test_neighbours_of_two_lanes_merge(void **state)
     }
 }
 
+/* Memory that another thread freed on the stream comes before that of the stream that gave some. */
+static void test_own_memory_of_another_lane_comes_first(void **state)
+{
+    order o = { .bytes = 24u << 20 };
+    shpool_stream giver;
+    void *ptr[2];
+    void *own;
+
+    (void)state;
+    begin(NULL, NULL);
+    giver = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_ok(base->stream_stable(bins, giver));
+    let_other(&o);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_ok(base->malloc(bins, 20u << 20, giver, &ptr[i]));
+    }
+    assert_ok(base->free(bins, ptr[0], giver));
+    fake_finish_all();
+    ptr[0] = take(20u << 20);
+    assert_int_equal(1, stats().hits_done); /* it gives */
+    assert_ok(base->free(bins, ptr[1], giver));
+    own = o.ptr;
+    o = (order){ .free_first = own };
+    let_other(&o);
+    fake_finish_all();
+    ptr[0] = take(20u << 20);
+    assert_ptr_equal(own, ptr[0]);
+    assert_true(give(ptr[0]));
+    end();
+}
+
 static void test_other_streams_wait_for_all_lanes(void **state)
 {
     order o = { .bytes = 5000, .freed = 1 };
@@ -518,6 +549,7 @@ int main(void)
         TEST(test_memory_goes_from_one_lane_to_the_other),
         TEST(test_other_lanes_are_flushed),
         TEST(test_neighbours_of_two_lanes_merge),
+        TEST(test_own_memory_of_another_lane_comes_first),
         TEST(test_other_streams_wait_for_all_lanes),
         TEST(test_lanes_of_a_retired_stream),
         TEST(test_a_stream_becomes_stable_while_all_lanes_are_locked),
