@@ -606,13 +606,13 @@ shpool_status bins_out_of_memory(bins_self *bins, size_t bytes);
  * lanes of a stream can be merged there.  Returns the number of blocks. */
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only);
 
+/* Under the lock: move those of a lane's blocks of the small heap that were freed long ago to that
+ * heap, if they are many bytes; 0: they are not. */
+int bins_flush_old(bins_self *bins, bins_lane *lane);
+
 /* Under the lock: move all lanes' cached blocks to the heaps, returns how many; then merge all
  * possible blocks; then return whole slabs, `need` bytes if there are enough, returns how many. */
 size_t bins_flush_all(bins_self *bins);
-
-/* Under the lock: move a lane's small blocks that were not used for long to their heap, if they are
- * many bytes; 0: they are not. */
-int bins_flush_old(bins_self *bins, bins_lane *lane);
 void bins_merge_all(bins_self *bins);
 uint64_t bins_make_room(bins_self *bins, size_t need);
 
