@@ -4,6 +4,9 @@
  * afterwards. */
 #include "base_trial.h"
 
+#include "device/bins/bins.h"
+#include "device/stack.h"
+
 #define CALLS(_member) fake_calls(FAKE_CALL_##_member)
 #define BLOCKS 10
 
@@ -264,6 +267,32 @@ static void test_a_small_request_is_a_guest(void **state)
     finish();
 }
 
+/* The check counts guests by class: two wrong counts whose sum is right are found. */
+static void test_guests_are_counted_by_class(void **state)
+{
+    bins_self *bins;
+    void *small[44];
+
+    (void)state;
+    scatter("bins:memory=vmm,wait=0");
+    bins = allocator->self;
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+        small[i] = get(allocator, MIB / 2, stream);
+    }
+    assert_true(bins->guests[bins_guest_class(bins_class(MIB / 2))] > 0);
+    assert_ok(shpool_device_check(allocator));
+    bins->guests[bins_guest_class(bins_class(MIB / 2))]--;
+    bins->guests[0]++;
+    assert_int_equal(SHPOOL_ERR_CORRUPT, shpool_device_check(allocator));
+    assert_detail("guests of the large heap are not counted");
+    bins->guests[bins_guest_class(bins_class(MIB / 2))]++;
+    bins->guests[0]--;
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+        put(allocator, small[i], stream);
+    }
+    finish();
+}
+
 /* Small blocks that were freed long ago, and wait in their lane, give their memory to large ones;
  * those that were freed a moment ago stay. */
 static void test_old_small_blocks_serve_large_ones(void **state)
@@ -358,6 +387,7 @@ int main(void)
         TEST(test_peers_reach_windows),
         TEST(test_trim_waits_for_all_places),
         TEST(test_a_small_request_is_a_guest),
+        TEST(test_guests_are_counted_by_class),
         TEST(test_old_small_blocks_serve_large_ones),
         TEST(test_a_few_old_small_blocks_stay),
     };
