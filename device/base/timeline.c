@@ -185,7 +185,7 @@ static void follow(shpool_timeline *shard, const shpool_timeline *home)
     shard->wanted = (home->stable || home->gone) ? 0 : SHPOOL_TIMELINE_WANTED;
 }
 
-/* The first one has changed, and is locked. */
+/* The first one has changed, and is locked; so is the table, which alone permits two locks. */
 static void follow_all(shpool_timeline *home)
 {
     for (unsigned i = 0; i < SHPOOL_TIMELINE_SHARDS; i++) {
@@ -441,22 +441,41 @@ shpool_status shpool_timeline_retire(shpool_timelines *table, shpool_stream stre
     return SHPOOL_OK;
 }
 
-shpool_status shpool_timeline_stable(shpool_timelines *table, shpool_stream stream)
+/* A stream's first timeline; table->lock is held, too. */
+static void set_stable(shpool_timeline *t)
 {
-    shpool_timeline *t;
-    shpool_status status = shpool_timeline_lock(table, stream, &t);
-
-    if (status != SHPOOL_OK) {
-        return status;
-    }
     if (!t->stable) {
         t->stable = 1;
         t->id = 0;
         t->wanted = 0;
         t->incarnation++; /* threads that have seen it query again, once */
-        follow_all(t);    /* only first ones are not stable here: shards serve stable streams */
+        follow_all(t);
     }
+}
+
+shpool_status shpool_timeline_stable(shpool_timelines *table, shpool_stream stream)
+{
+    shpool_timeline *t;
+    shpool_status status = shpool_timeline_lock(table, stream, &t);
+    int stable;
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    stable = t->stable;
     shpool_spin_unlock(&t->lock);
+    if (stable) {
+        return SHPOOL_OK; /* the default streams, too */
+    }
+
+    shpool_mutex_lock(&table->lock); /* shards that an earlier stream left are locked below */
+    t = find_locked(table, stream, 0);
+    if (t != NULL) {
+        shpool_spin_lock(&t->lock);
+        set_stable(t);
+        shpool_spin_unlock(&t->lock);
+    }
+    shpool_mutex_unlock(&table->lock);
     return SHPOOL_OK;
 }
 

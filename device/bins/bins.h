@@ -20,8 +20,9 @@
  * Requests below 1 MiB are served from small slabs of 2 MiB, larger ones from a heap of their own,
  * so that small blocks do not keep large slabs from becoming whole again.
  *
- * Locks, in this order: bins.lock, a timeline's lock (which guards its lane), never two of those
- * except in timeline.c, and in bins_free(), which does not wait for the second one.
+ * Locks, in this order: bins.lock, lanes.lock, a timeline's lock (which guards its lane).  A thread
+ * that holds one of those waits for a second one only under lanes.lock (timeline.c, and observe.c,
+ * which locks all); bins_free() does not wait for the second one.
  * A block that is live or in a lane is changed under the lock of its lane, `last`: that of its
  * malloc while it is live, of its free when it is cached.  A block that is free, and all links
  * between neighbours, are changed under bins.lock.
@@ -114,9 +115,10 @@ struct bins_lane {
     uint64_t free_bytes;
     uint64_t unchecked_bytes; /* freed since idle bytes were compared with the capacity */
     uint64_t given;           /* blocks that other streams took without bins.lock */
+    uint64_t looked;          /* number of the free before bins_flush_old() last found too little */
     /* The lane whose finished block served the latest request that this one's stream could not, of
-     * this class, and nothing was freed on this lane since; or NULL.  Relaxed: lanes exist as long
-     * as the allocator does. */
+     * this class, and nothing was freed on this lane since; or NULL.  A hint: it may be left from
+     * an earlier stream of the lane.  Relaxed: lanes exist as long as the allocator does. */
     _Atomic(bins_lane *) giver;
     atomic_uint giver_class;
     bins_lists cache;
@@ -604,13 +606,13 @@ shpool_status bins_out_of_memory(bins_self *bins, size_t bytes);
  * lanes of a stream can be merged there.  Returns the number of blocks. */
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only);
 
+/* Under the lock: move those of a lane's blocks of the small heap that were freed long ago to that
+ * heap, if they are many bytes; 0: they are not. */
+int bins_flush_old(bins_self *bins, bins_lane *lane);
+
 /* Under the lock: move all lanes' cached blocks to the heaps, returns how many; then merge all
  * possible blocks; then return whole slabs, `need` bytes if there are enough, returns how many. */
 size_t bins_flush_all(bins_self *bins);
-
-/* Under the lock: move a lane's small blocks that were not used for long to their heap, if they are
- * many bytes; 0: they are not. */
-int bins_flush_old(bins_self *bins, bins_lane *lane);
 void bins_merge_all(bins_self *bins);
 uint64_t bins_make_room(bins_self *bins, size_t need);
 

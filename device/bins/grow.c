@@ -9,7 +9,7 @@
  *   spare   used nowhere
  *   idle    whole granules of other free blocks: those of the large heap before those of the small
  *           one, in each smallest first
- *   old     the same of small blocks that were freed long ago, and wait in their lane
+ *   old     the same of blocks of the small heap that were freed long ago, and wait in this lane
  *   new     once more
  * A granule moves without a wait if its last use is done, or queued in the stream that needs it:
  * its old addresses stay mapped (places.c).

@@ -206,8 +206,8 @@ typedef struct tally {
     size_t cached;
     size_t pending;
     size_t holes;
-    size_t guests;
     uint64_t mapped;  /* of ranges */
+    uint32_t guests[BINS_GUEST_CLASSES];
 } tally;
 
 /* Every place of a block is the home of a granule.  No place of a hole is: granules that are still
@@ -259,6 +259,21 @@ static const char *check_range(const bins_self *bins, const bins_slab *slab, tal
                ? NULL : "a range's granules do not add up";
 }
 
+/* Guests by class, as bins_self has them. */
+static const char *count_guest(const bins_block *block, tally *sum)
+{
+    unsigned state = bins_state(block);
+
+    if ((state == BINS_HOLE) || (state == BINS_FREE) || !bins_is_guest(block)) {
+        return NULL;
+    }
+    if (block->bytes < BINS_GUEST_LEAST) {
+        return "a guest of the large heap is too small";
+    }
+    sum->guests[bins_guest_class(block->class)]++;
+    return NULL;
+}
+
 static const char *check_block(bins_self *bins, const bins_slab *slab, const bins_block *block,
                                tally *sum)
 {
@@ -283,8 +298,7 @@ static const char *check_block(bins_self *bins, const bins_slab *slab, const bin
     sum->cached += (state == BINS_CACHED);
     sum->pending += (state == BINS_PENDING);
     sum->holes += (state == BINS_HOLE);
-    sum->guests += (state != BINS_HOLE) && (state != BINS_FREE) && bins_is_guest(block);
-    return NULL;
+    return count_guest(block, sum);
 }
 
 static const char *check_slab(bins_self *bins, const bins_slab *slab, tally *sum)
@@ -376,10 +390,7 @@ static const char *check_all(bins_self *bins)
         bins->granules.count * bins->granules.bytes) {
         return "granules are in no place, or in two";
     }
-    for (unsigned i = 0; i < BINS_GUEST_CLASSES; i++) {
-        sum.guests -= bins->guests[i];
-    }
-    if (sum.guests != 0) {
+    if (memcmp(sum.guests, bins->guests, sizeof(sum.guests)) != 0) {
         return "guests of the large heap are not counted";
     }
     collect(bins, &stats);

@@ -2,9 +2,11 @@
 /*
  * bins: the slow path, when the lane has no suitable block.
  *
- * It tries, in this order: blocks that this stream may use immediately; blocks that other streams
- * have finished with; new memory; blocks that other streams have not finished with, by a wait on
- * the device.  If the driver refuses, it merges everything, returns idle slabs and, at the end,
+ * It tries, in this order: blocks of the size that other threads freed on this stream; one of the
+ * stream that gave the latest block, if this stream has freed nothing since; other blocks that this
+ * stream may use immediately; blocks that other streams have finished with; new memory; blocks that
+ * other streams have not finished with, by a wait on the device.  The first two need no bins.lock.
+ * If the driver refuses, it merges everything, returns idle slabs and, at the end,
  * lets the host wait for the device.  New memory comes before waits because waits remove the
  * concurrency of streams; option `soft` sets the limit.
  */
@@ -158,15 +160,16 @@ static bins_block *take_done_from(request *r, bins_lane *lane)
     return block;
 }
 
-/* Without bins.lock: the same from the lane that gave the latest one.  While streams capture,
- * questions to the driver need bins_capture_relax(). */
+/* Without bins.lock: the same from the lane that gave the latest one.  A stream with several lanes
+ * does not do this: its own memory is first, and a free on another lane does not change this one's
+ * giver.  While streams capture, questions to the driver need bins_capture_relax(). */
 static bins_block *take_given(bins_self *bins, bins_lane *lane, size_t need)
 {
     bins_lane *from = atomic_load_explicit(&lane->giver, memory_order_relaxed);
     bins_block *block;
 
     /* relaxed: the caller's own captures were opened before by the same thread */
-    if ((from == NULL) ||
+    if ((from == NULL) || (siblings(lane) > 1) ||
         (atomic_load_explicit(&lane->giver_class, memory_order_relaxed) != bins_class(need)) ||
         (atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0)) {
         return NULL;
@@ -436,6 +439,7 @@ static shpool_status free_used(bins_self *bins, bins_block *block, shpool_stream
     block->seq = shpool_timeline_mark(&bins->lanes, t);
     ((bins_lane *)t)->frees++;
     ((bins_lane *)t)->free_bytes += block->bytes;
+    atomic_store_explicit(&((bins_lane *)t)->giver, NULL, memory_order_relaxed);
     shpool_spin_unlock(&t->lock);
     bins_use_mark(bins, block);
     return SHPOOL_OK;

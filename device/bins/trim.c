@@ -2,11 +2,13 @@
 /* bins: merges idle memory and returns it. */
 #include "bins.h"
 
-/* Small blocks in a lane are old if this number of frees of the stream came after theirs.  They are
- * merged for the sake of large requests only if they are this part of the reserved bytes, because
- * in a program that repeats its requests they will be needed again. */
+/* Blocks of the small heap that wait in a lane are old if this number of frees on the lane came
+ * after theirs.  They are merged for the sake of large requests only if they are this part of the
+ * reserved bytes, because in a program that repeats its requests they will be needed again.
+ * Smaller ones stay where they are: thousands of them would have to be looked at for a granule. */
 #define OLD_FREES 1024u
 #define OLD_PART  64u
+#define OLD_LEAST 65536u
 
 /* ---- from lanes to heaps ---- */
 
@@ -90,7 +92,8 @@ size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only)
     return moved;
 }
 
-/* 1: a block of the small heap that was freed long ago. */
+/* 1: a block that was freed long ago, of the small heap: the caller has found a place for its
+ * request in the large heap, whose blocks must therefore stay as they are. */
 static int is_old(const bins_lane *lane, const bins_block *block)
 {
     return !block->slab->heap->large && (block->seq + OLD_FREES <= lane->timeline.seq);
@@ -99,9 +102,10 @@ static int is_old(const bins_lane *lane, const bins_block *block)
 static uint64_t old_bytes(const bins_lane *lane)
 {
     const unsigned end = bins_class(BINS_LARGE_BYTES);
+    unsigned class = bins_class(OLD_LEAST);
     uint64_t bytes = 0;
 
-    for (unsigned class = 0; (class = bins_next_class(&lane->cache, class)) < end; class++) {
+    for (; (class = bins_next_class(&lane->cache, class)) < end; class++) {
         for (const bins_block *b = lane->cache.list[class].head; b != NULL; b = b->next) {
             bytes += is_old(lane, b) ? b->bytes : 0;
         }
@@ -112,9 +116,10 @@ static uint64_t old_bytes(const bins_lane *lane)
 static bins_block *take_old(bins_lane *lane)
 {
     const unsigned end = bins_class(BINS_LARGE_BYTES);
+    unsigned class = bins_class(OLD_LEAST);
     bins_block *first = NULL;
 
-    for (unsigned class = 0; (class = bins_next_class(&lane->cache, class)) < end; class++) {
+    for (; (class = bins_next_class(&lane->cache, class)) < end; class++) {
         for (bins_block *b = lane->cache.list[class].head, *next; b != NULL; b = next) {
             next = b->next;
             if (is_old(lane, b)) {
@@ -127,15 +132,27 @@ static bins_block *take_old(bins_lane *lane)
     return first;
 }
 
+/* The same if they are many bytes.  A look in vain is not repeated until OLD_FREES later, when all
+ * blocks that were there are old. */
+static bins_block *take_old_if_many(const bins_self *bins, bins_lane *lane)
+{
+    if (lane->timeline.seq < lane->looked + OLD_FREES) {
+        return NULL;
+    }
+    if (old_bytes(lane) < bins->count.driver_bytes / OLD_PART) {
+        lane->looked = lane->timeline.seq;
+        return NULL;
+    }
+    return take_old(lane);
+}
+
 int bins_flush_old(bins_self *bins, bins_lane *lane)
 {
-    bins_block *block = NULL;
+    bins_block *block;
     int moved;
 
     shpool_spin_lock(&lane->timeline.lock);
-    if (old_bytes(lane) >= bins->count.driver_bytes / OLD_PART) {
-        block = take_old(lane);
-    }
+    block = take_old_if_many(bins, lane);
     shpool_spin_unlock(&lane->timeline.lock);
     moved = (block != NULL);
     while (block != NULL) {

@@ -173,6 +173,37 @@ static void test_the_next_block_of_another_stream(void **state)
     end();
 }
 
+/* A stream is not asked first after a request that it did not serve: the requesting stream's own
+ * block, which a third one was using, comes before. */
+static void test_a_stream_that_had_nothing_is_not_asked_first(void **state)
+{
+    shpool_stream a;
+    shpool_stream b;
+    shpool_stream user;
+    void *ptr[2];
+    void *own;
+
+    (void)state;
+    begin("bins:reuse=done");
+    a = stable_stream();
+    b = stable_stream();
+    user = stable_stream();
+    ptr[0] = get(allocator, 20 * MIB, a);
+    ptr[1] = get(allocator, 20 * MIB, a);
+    own = get(allocator, 20 * MIB, b);
+    assert_ok(shpool_device_record_stream(allocator, own, user));
+    fake_work(user, own, 4096);
+    put(allocator, own, b);
+    put(allocator, ptr[0], a);
+    assert_ptr_equal(ptr[0], get(allocator, 20 * MIB, b)); /* a gives */
+    fake_work(a, ptr[1], 4096);
+    put(allocator, ptr[1], a);
+    assert_non_null(get(allocator, 20 * MIB, b)); /* new memory */
+    fake_finish_all();
+    assert_ptr_equal(own, get(allocator, 20 * MIB, b));
+    end();
+}
+
 /* Its own memory still comes first, when another stream has just given some. */
 static void test_own_memory_comes_before_another_stream_s(void **state)
 {
@@ -210,6 +241,31 @@ static void test_own_memory_comes_before_another_stream_s(void **state)
     assert_ptr_equal(own, get(allocator, 20 * MIB, b));
     put(allocator, own, b);
     put(allocator, ptr[0], b);
+    end();
+}
+
+/* The same for a block that a third stream has used. */
+static void test_a_used_block_of_its_own_comes_first(void **state)
+{
+    shpool_stream a;
+    shpool_stream b;
+    void *ptr[2];
+    void *own;
+
+    (void)state;
+    begin("bins");
+    a = stable_stream();
+    b = stable_stream();
+    ptr[0] = get(allocator, 20 * MIB, a);
+    ptr[1] = get(allocator, 20 * MIB, a);
+    own = get(allocator, 24 * MIB, b);
+    assert_ok(shpool_device_record_stream(allocator, own, stable_stream()));
+    put(allocator, ptr[0], a);
+    assert_ptr_equal(ptr[0], get(allocator, 20 * MIB, b)); /* a gives */
+    put(allocator, ptr[1], a);
+    put(allocator, own, b);
+    fake_finish_all();
+    assert_ptr_equal(own, get(allocator, 20 * MIB, b));
     end();
 }
 
@@ -404,7 +460,9 @@ int main(void)
         ON_BOTH(test_bad_frees_are_refused),
         ON_BOTH(test_another_stream_gets_it_when_it_has_finished),
         ON_BOTH(test_the_next_block_of_another_stream),
+        ON_BOTH(test_a_stream_that_had_nothing_is_not_asked_first),
         ON_BOTH(test_own_memory_comes_before_another_stream_s),
+        ON_BOTH(test_a_used_block_of_its_own_comes_first),
         ON_BOTH(test_new_memory_comes_before_a_wait_and_a_wait_before_failure),
         ON_BOTH(test_soft_makes_streams_wait_earlier),
         ON_BOTH(test_reuse_same_never_shares),

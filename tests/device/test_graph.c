@@ -119,6 +119,36 @@ static void test_streams_that_do_not_capture_are_not_affected(void **state)
     end();
 }
 
+/* A stream has got memory of another one, whose next block is in use, with an event: during a
+ * capture the driver is not asked about that event in a mode that would end the capture. */
+static void test_a_stream_that_gave_memory_is_not_asked_during_a_capture(void **state)
+{
+    shpool_stream from;
+    shpool_stream to;
+    void *ptr;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    from = stable_stream();
+    to = stable_stream();
+    ptr = get(allocator, 20 * MIB, from);
+    put(allocator, ptr, from);
+    fake_finish_all();
+    assert_ptr_equal(ptr, get(allocator, 20 * MIB, to));
+    ptr = get(allocator, 20 * MIB, from);
+    fake_work(from, ptr, 4096);
+    put(allocator, ptr, from);
+    assert_non_null(get(allocator, 40 * MIB, stable_stream())); /* wants it, so it has an event */
+    assert_true(fake_calls(FAKE_CALL_event_record) > 0);
+    assert_ok(shpool_device_capture_begin(allocator, 7, 1));
+    fake_capture_begin(stream);
+    ptr = get(allocator, 20 * MIB, to);
+    fake_work(to, ptr, 4096);
+    assert_int_not_equal(0, fake_capture_end(stream));
+    assert_ok(shpool_device_capture_end(allocator, 7, 1));
+    end();
+}
+
 /* The legacy stream is ordered with blocking ones: an event that is recorded there, a question or a
  * wait ends their captures. */
 static void test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures(void **state)
@@ -296,6 +326,7 @@ int main(void)
         ON_BOTH(test_memory_that_a_graph_leaves_live_stays_until_it_is_freed),
         ON_BOTH(test_graphs_of_one_pool_share_memory),
         ON_BOTH(test_streams_that_do_not_capture_are_not_affected),
+        ON_BOTH(test_a_stream_that_gave_memory_is_not_asked_during_a_capture),
         ON_BOTH(test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures),
         ON_BOTH(test_out_of_memory_ends_no_capture),
         ON_BOTH(test_a_stream_that_captured_may_be_destroyed_before_the_end),

@@ -4,6 +4,8 @@
 #include "trial.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "device/bins/bins.h"
 
@@ -288,6 +290,37 @@ static void test_neighbours_of_two_lanes_merge(void **state)
     }
 }
 
+/* Memory that another thread freed on the stream comes before that of the stream that gave some. */
+static void test_own_memory_of_another_lane_comes_first(void **state)
+{
+    order o = { .bytes = 24u << 20 };
+    shpool_stream giver;
+    void *ptr[2];
+    void *own;
+
+    (void)state;
+    begin(NULL, NULL);
+    giver = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_ok(base->stream_stable(bins, giver));
+    let_other(&o);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_ok(base->malloc(bins, 20u << 20, giver, &ptr[i]));
+    }
+    assert_ok(base->free(bins, ptr[0], giver));
+    fake_finish_all();
+    ptr[0] = take(20u << 20);
+    assert_int_equal(1, stats().hits_done); /* it gives */
+    assert_ok(base->free(bins, ptr[1], giver));
+    own = o.ptr;
+    o = (order){ .free_first = own };
+    let_other(&o);
+    fake_finish_all();
+    ptr[0] = take(20u << 20);
+    assert_ptr_equal(own, ptr[0]);
+    assert_true(give(ptr[0]));
+    end();
+}
+
 static void test_other_streams_wait_for_all_lanes(void **state)
 {
     order o = { .bytes = 5000, .freed = 1 };
@@ -335,6 +368,80 @@ static void test_lanes_of_a_retired_stream(void **state)
         let_other(&o);
     }
     assert_int_equal(0, stats().live_bytes);
+    end();
+}
+
+static struct {
+    atomic_int seen;  /* the stream is known to the thread */
+    atomic_int held;  /* another one holds the lanes */
+    atomic_int done;  /* the stream is stable */
+} meeting;
+
+static void *say_stable(void *unused)
+{
+    (void)unused;
+    fake_set_current(0);
+    (void)give(take(100));
+    atomic_store(&meeting.seen, 1);
+    while (!atomic_load(&meeting.held)) {
+        usleep(100);
+    }
+    atomic_store(&meeting.done, base->stream_stable(bins, stream) == SHPOOL_OK);
+    return NULL;
+}
+
+/* As stats does: all lanes, newest first; 0: one of them is not to be had. */
+static int hold_all_lanes(void)
+{
+    bins_lane *lane = bins_first_lane(bins);
+    int tries = 0;
+
+    shpool_mutex_lock(&bins->lanes.lock);
+    while ((lane != NULL) && (tries < 2000)) {
+        if (shpool_spin_try(&lane->timeline.lock)) {
+            lane = bins_next_lane(lane);
+            atomic_store(&meeting.held, 1); /* the newest is a shard */
+            usleep(50000);                  /* the other thread is at a lock by now */
+        } else {
+            tries++;
+            usleep(1000);
+        }
+    }
+    for (bins_lane *l = bins_first_lane(bins); l != lane; l = bins_next_lane(l)) {
+        shpool_spin_unlock(&l->timeline.lock);
+    }
+    shpool_mutex_unlock(&bins->lanes.lock);
+    return lane == NULL;
+}
+
+/* A stream that is not stable has the lanes of one that was: when it becomes stable while stats
+ * locks all of them, neither thread waits for the other one. */
+static void test_a_stream_becomes_stable_while_all_lanes_are_locked(void **state)
+{
+    order o = { .bytes = 5000, .freed = 1 };
+    pthread_t thread;
+    int held;
+
+    (void)state;
+    begin(NULL, NULL);
+    memset(&meeting, 0, sizeof(meeting));
+    let_other(&o);
+    assert_ok(base->stream_retire(bins, stream));
+    fake_stream_destroy(stream);
+    fake_finish_all();
+    stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_int_equal(0, pthread_create(&thread, NULL, say_stable, NULL));
+    while (!atomic_load(&meeting.seen)) {
+        usleep(100);
+    }
+    assert_int_equal(2, lanes());
+    held = hold_all_lanes();
+    pthread_join(thread, NULL);
+    assert_int_equal(1, held);
+    assert_int_equal(1, atomic_load(&meeting.done));
+    for (bins_lane *l = bins_first_lane(bins); l != NULL; l = bins_next_lane(l)) {
+        assert_int_equal(1, l->timeline.stable);
+    }
     end();
 }
 
@@ -442,8 +549,10 @@ int main(void)
         TEST(test_memory_goes_from_one_lane_to_the_other),
         TEST(test_other_lanes_are_flushed),
         TEST(test_neighbours_of_two_lanes_merge),
+        TEST(test_own_memory_of_another_lane_comes_first),
         TEST(test_other_streams_wait_for_all_lanes),
         TEST(test_lanes_of_a_retired_stream),
+        TEST(test_a_stream_becomes_stable_while_all_lanes_are_locked),
         TEST(test_trim_and_capacity_reach_all_lanes),
         TEST(test_threads_share_one_stream),
     };

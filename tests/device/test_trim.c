@@ -175,6 +175,91 @@ static void test_base_and_walk_tell_what_the_driver_gave(void **state)
     end();
 }
 
+/* ---- small blocks that were freed long ago ---- */
+
+#define SMALLS (32 * MIB / 16384)
+
+static void *small[SMALLS];
+static shpool_stream owner;
+
+/* 100 MiB that stay, and 32 MiB in small blocks. */
+static unsigned begin_with_smalls(size_t bytes)
+{
+    unsigned count = (unsigned)(32 * MIB / bytes);
+    void *tiny;
+
+    begin("bins:wait=0");
+    owner = stable_stream();
+    (void)get(allocator, 100 * MIB, owner);
+    tiny = get(allocator, 256, owner);
+    for (unsigned i = 0; i < count; i++) {
+        small[i] = get(allocator, bytes, owner);
+    }
+    put(allocator, tiny, owner); /* it is there for the next ones, which flush nothing */
+    return count;
+}
+
+static void free_smalls(unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++) {
+        fake_work(owner, small[i], 256);
+        put(allocator, small[i], owner);
+    }
+}
+
+static void free_often(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        put(allocator, get(allocator, 256, owner), owner);
+    }
+}
+
+/* MiB that the driver gives for a large block, which is no window. */
+static unsigned grown(void)
+{
+    uint64_t before = stats_of(allocator).driver_bytes;
+
+    fake_work(owner, get(allocator, 14 * MIB, owner), 4096);
+    assert_ok(shpool_device_check(allocator));
+    return (unsigned)((stats_of(allocator).driver_bytes - before) / MIB);
+}
+
+/* Blocks of 64 KiB and more serve large requests, smaller ones wait for their own. */
+static void test_old_blocks_serve_large_requests(void **state)
+{
+    static const struct { size_t bytes; unsigned grown; } plan[] = {
+        { 131072, 0 }, { 65536, 0 }, { 61440, 14 }, { 16384, 14 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(plan); i++) {
+        free_smalls(0, begin_with_smalls(plan[i].bytes));
+        free_often(1024);
+        assert_int_equal(14, grown()); /* the first 16 MiB are simply created */
+        assert_int_equal(plan[i].grown, grown());
+        end();
+    }
+}
+
+/* A look that found too little is not repeated at each request: only when what was there is old. */
+static void test_a_look_in_vain_is_not_repeated_soon(void **state)
+{
+    unsigned count;
+
+    (void)state;
+    count = begin_with_smalls(131072);
+    free_smalls(0, 16); /* 2 MiB */
+    free_often(1024);
+    free_smalls(16, count);
+    assert_int_equal(14, grown());
+    assert_int_equal(14, grown()); /* too little is old */
+    free_often(1023);
+    assert_int_equal(14, grown()); /* most of it is */
+    free_often(1);
+    assert_int_equal(0, grown());
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +271,8 @@ int main(void)
         ON_BOTH(test_pieces_of_all_sizes_make_room_for_a_large_one),
         ON_DRIVER(test_memory_that_does_not_begin_with_a_page),
         ON_BOTH(test_base_and_walk_tell_what_the_driver_gave),
+        ON_VIRTUAL(test_old_blocks_serve_large_requests),
+        ON_VIRTUAL(test_a_look_in_vain_is_not_repeated_soon),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,9 @@
  * afterwards. */
 #include "base_trial.h"
 
+#include "device/bins/bins.h"
+#include "device/stack.h"
+
 #define CALLS(_member) fake_calls(FAKE_CALL_##_member)
 #define BLOCKS 10
 
@@ -264,6 +267,32 @@ static void test_a_small_request_is_a_guest(void **state)
     finish();
 }
 
+/* The check counts guests by class: two wrong counts whose sum is right are found. */
+static void test_guests_are_counted_by_class(void **state)
+{
+    bins_self *bins;
+    void *small[44];
+
+    (void)state;
+    scatter("bins:memory=vmm,wait=0");
+    bins = allocator->self;
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+        small[i] = get(allocator, MIB / 2, stream);
+    }
+    assert_true(bins->guests[bins_guest_class(bins_class(MIB / 2))] > 0);
+    assert_ok(shpool_device_check(allocator));
+    bins->guests[bins_guest_class(bins_class(MIB / 2))]--;
+    bins->guests[0]++;
+    assert_int_equal(SHPOOL_ERR_CORRUPT, shpool_device_check(allocator));
+    assert_detail("guests of the large heap are not counted");
+    bins->guests[bins_guest_class(bins_class(MIB / 2))]++;
+    bins->guests[0]--;
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+        put(allocator, small[i], stream);
+    }
+    finish();
+}
+
 /* Small blocks that were freed long ago, and wait in their lane, give their memory to large ones;
  * those that were freed a moment ago stay. */
 static void test_old_small_blocks_serve_large_ones(void **state)
@@ -299,6 +328,59 @@ static void test_old_small_blocks_serve_large_ones(void **state)
         }
         end();
     }
+}
+
+static int flush_old(bins_self *bins)
+{
+    shpool_timeline *t;
+    int moved;
+
+    assert_ok(shpool_timeline_lock(&bins->lanes, stream, &t));
+    shpool_spin_unlock(&t->lock);
+    shpool_mutex_lock(&bins->lock);
+    moved = bins_flush_old(bins, (bins_lane *)t);
+    shpool_mutex_unlock(&bins->lock);
+    return moved;
+}
+
+/* Old guests stay, too: they could be merged with a block in which a place was just found.  A large
+ * request moves them before it looks for one, so only other threads' frees can be there then. */
+static void test_old_guests_stay(void **state)
+{
+    bins_self *bins;
+    void *small[60];
+    void *tiny;
+    unsigned guests = 0;
+
+    (void)state;
+    scatter("bins:memory=vmm,wait=0");
+    bins = allocator->self;
+    tiny = get(allocator, 256, stream);
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+        small[i] = get(allocator, MIB / 2, stream);
+        fake_work(stream, small[i], MIB / 2);
+    }
+    put(allocator, tiny, stream);
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+        if (bins_is_guest(bins_find(bins, small[i]))) {
+            put(allocator, small[i], stream);
+            small[i] = NULL;
+            guests++;
+        }
+    }
+    assert_true(guests * MIB / 2 >= stats_of(allocator).driver_bytes / 32);
+    for (unsigned i = 0; i < 1024; i++) {
+        put(allocator, get(allocator, 256, stream), stream);
+    }
+    assert_int_equal(0, flush_old(bins));
+    assert_int_equal(guests, bins->guests[bins_guest_class(bins_class(MIB / 2))]);
+    (void)use_large(80 * MIB);
+    use_scattered();
+    assert_ok(shpool_device_check(allocator));
+    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
+        (void)((small[i] != NULL) ? put(allocator, small[i], stream) : (void)0);
+    }
+    finish();
 }
 
 /* A few old ones stay in their lane, because a program that repeats its requests wants them
@@ -358,7 +440,9 @@ int main(void)
         TEST(test_peers_reach_windows),
         TEST(test_trim_waits_for_all_places),
         TEST(test_a_small_request_is_a_guest),
+        TEST(test_guests_are_counted_by_class),
         TEST(test_old_small_blocks_serve_large_ones),
+        TEST(test_old_guests_stay),
         TEST(test_a_few_old_small_blocks_stay),
     };
 
