@@ -8,7 +8,8 @@
  *   home      the word in which a thread tries first; not shared if the block has 1, 2, 4, 8, 16 or
  *             32 warps and its pool 32 words (5,632 bytes of payload) for each of them
  *   run       consecutive granules; one that crosses words is "long"
- *   mark      a long run's words are claimed one after another; until the last one is claimed,
+ *   mark      a long run's words are claimed one after another, except those of one pair, which
+ *             small requests claim at once; until the last one is claimed,
  *             these marks are transient: they may be undone, and then no allocation ever owned them
  *   pending   number of long claims in progress
  *   releases  how often memory has become free.  A malloc may only fail if that count has not
@@ -52,9 +53,9 @@
 /* ---- malloc near home: up to 16 granules, by a fixed number of tries ---- */
 
 /* Where a thread tries first.  Each warp has its own words, with its lanes' homes in different
- * banks.  If they do not suffice, all threads share all words: each lane has its own part of the
- * pool, so that lanes of a warp do not conflict, and in it a multiplicative hash spreads the warps
- * (Knuth, TAOCP 3, 6.4). */
+ * banks.  If they do not suffice, all threads share all words: each lane of a warp has another part
+ * of the pool, so that they do not conflict, and the first lanes of all warps do not meet either.
+ * In a part a multiplicative hash spreads the warps (Knuth, TAOCP 3, 6.4). */
 typedef struct shpool_bitmap_place {
     uint32_t home;      /* word */
     uint32_t from, end; /* its neighbourhood: the warp's words, or all; even */
@@ -67,10 +68,11 @@ SIMT_FN shpool_bitmap_place shpool_bitmap_where(shpool_view view)
     uint32_t            warps = (simt_block_threads() - 1u) / SIMT_WARP; /* less 1 */
     uint32_t            own   = (words >> (32u - simt_clz(warps))) & ~1u;
     uint32_t            lane  = view.rank % SIMT_WARP;
-    uint32_t            from  = (view.rank / SIMT_WARP) * own;
+    uint32_t            warp  = view.rank / SIMT_WARP;
+    uint32_t            from  = warp * own;
     uint32_t            odd   = (own >= 3u * SIMT_WARP) ? (own / SIMT_WARP - 1u) | 1u : 1u;
-    uint32_t            part  = SHPOOL_BITMAP_PART * lane; /* of 2^32, which stands for the pool */
-    uint32_t            in    = (view.rank / SIMT_WARP) * 2654435769u / SIMT_WARP;
+    uint32_t            part  = SHPOOL_BITMAP_PART * (lane + warp); /* of 2^32: the whole pool */
+    uint32_t            in    = warp * 2654435769u / SIMT_WARP;
     shpool_bitmap_place at;
 
     /* no branch: a caller's loop then keeps the result */
@@ -184,8 +186,8 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek(simt_addr base, uint32_t granules, 
         spot = shpool_bitmap_spot(base, w, need, high);
         w    = (w + 2u < at.end) ? w + 2u : at.from;
     }
+    left   = at.shared ? 0u : shpool_bitmap_words(view) / 2u; /* shared: these were all */
     at.end = shpool_bitmap_words(view);
-    left   = at.end / 2u;
     SIMT_ROLLED
     for (; (left != 0) && (spot == SHPOOL_BITMAP_NOWHERE); left--) {
         simt_addr a;
