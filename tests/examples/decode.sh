@@ -61,7 +61,7 @@ right() # WHAT OPTIONS: every layer is the host's
 {
     what=$1
     shift
-    "$decode" "$@" >"$scratch/output" 2>&1
+    timeout 300 "$decode" "$@" >"$scratch/output" 2>&1
     result $? "$what"
 }
 
@@ -72,6 +72,7 @@ right "results of three steps" --layers 1 --heads 2 --kv-heads 1 --head-dim 32 -
     --context 5 --split 1 --graph 0 --steps 3
 right "rows of two and of four segments" --layers 1 --hidden 576 --heads 2 --kv-heads 1 \
     --head-dim 32 --ff 1088 --vocab 20 --context 3 --tile 2304 --pool 8192 --pages 0 --steps 1
+right "a pace" --layers 1 --steps 1 --pace 880
 # the newest token is all that attention sees, and a key or value of it lies between two of bf16
 right "keys and values that the host would round differently" --layers 4 --hidden 128 --heads 1 \
     --kv-heads 1 --ff 64 --context 0 --split 1 --steps 1
