@@ -273,7 +273,7 @@ SIMT_FN void count_repeats(const collection &c, const listed &d, Words memory, G
         keys = (keys < d.words) ? keys : d.words;
     }
     if ((group.rank() < LENGTHS) && (d.words != 0)) {
-        c.repeats[d.document * LENGTHS + group.rank()] = memory.get(group.rank());
+        c.repeats[(size_t)d.document * LENGTHS + group.rank()] = memory.get(group.rank());
     }
 }
 
