@@ -73,6 +73,7 @@ SIMT_FN void seam_count(uint32_t *counter, uint32_t n)
     asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" : : "l"(counter), "r"(n) : "memory");
 }
 SIMT_FN void seam_spin() {} /* between two looks */
+SIMT_FN void seam_fail(const char *, const char *) { __trap(); }
 SIMT_FN uint32_t seam_ns()
 {
     unsigned long long ns;
@@ -305,6 +306,7 @@ SIMT_FN void seam_count(uint32_t *counter, uint32_t n)
     (void)__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
 SIMT_FN void seam_spin() { simt_pause(100); } /* lets the other fibers run */
+SIMT_FN void seam_fail(const char *what, const char *why) { machine_fail(what, why); }
 /* The executor has no timer: a wait lets other threads run once, and ends at its turn. */
 SIMT_FN uint32_t seam_ns() { return 0; }
 SIMT_FN uint32_t seam_await_ns(uint32_t turn)
