@@ -244,7 +244,7 @@ struct page_memory {
 /* Wait until the tile's bytes have arrived; returns its address. */
 SIMT_FN simt_addr tile_wait(slot_table slots, cursor at)
 {
-    simt_mbar_wait(slots.full(at.slot), at.parity); /* pairs with the arrival in fetch() */
+    simt_mbar_wait(slots.full(at.slot), at.parity); /* pairs with the arrival in load() */
     return simt_load32(slots.tile(at.slot));
 }
 

@@ -237,7 +237,11 @@ static int run_global(job &j)
            run(j, "global, blocks", GLOBAL_BLOCK, TURN_BYTES, last, [&] { shared.start(); });
 }
 
-/* The smallest team with a warp for each TEAM_BYTES processes a document. */
+/* The stages' parts.  A document goes to the smallest team with a warp for each TEAM_BYTES, but
+ * none is larger than half of the block.  With 512 threads on a GPU:
+ *
+ *   bytes, up to   4 KiB   8 KiB   16 KiB   32 KiB   64 KiB
+ *   warps              1       2        4        8        8 */
 static grams_in_pool in_pool(const job &j, uint32_t last)
 {
     const uint32_t warps  = j.o.threads / SIMT_WARP;
