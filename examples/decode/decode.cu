@@ -9,7 +9,8 @@
  *   ./decode [options] [FILE.safetensors]          --help lists them
  *
  * The model's weights come from FILE, or are synthetic; its cache begins with --context synthetic
- * tokens.  (Llama 3.2 1B: --context 0 --token 128000.)  Versions:
+ * tokens.  (Llama 3.2 1B: --context 0 --token 128000; its rope_scaling is ignored, so the tokens
+ * are not always the model's.)  Versions:
  *
  *   pool    one launch a step; each block's shared memory is a pool of --pool bytes
  *   pages   the same with pages of --pages bytes, used round-robin

@@ -82,4 +82,5 @@ result $? "ends when an empty pool refuses a tile"
 refuses 'up_proj.weight is missing' missing
 refuses 'up_proj.weight is not bf16' float
 refuses 'is cut off' short
+refuses 'lm_head.weight is not supported' head
 exit $failed
