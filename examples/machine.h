@@ -157,13 +157,21 @@ static inline cudaStream_t machine_queue(uint32_t number)
     return queue[number];
 }
 
+/* A launch without queries to the driver: machine_blocks() has allowed the shared memory. */
+template <class Kernel>
+static void machine_start(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
+                          const Kernel &kernel, uint32_t queue)
+{
+    machine_kernel<<<blocks, threads, shared_bytes, machine_queue(queue)>>>(kernel);
+    machine_cuda(cudaGetLastError(), "launch");
+}
+
 template <class Kernel>
 static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
                            const Kernel &kernel, uint32_t queue = 0)
 {
     machine_need(shpool_allow_shared(machine_kernel<Kernel>, shared_bytes), "shared memory");
-    machine_kernel<<<blocks, threads, shared_bytes, machine_queue(queue)>>>(kernel);
-    machine_cuda(cudaGetLastError(), "launch");
+    machine_start(blocks, threads, shared_bytes, kernel, queue);
 }
 
 /* A kernel whose operator() gets a pool of any allocator, also of one that was joined with the
@@ -299,6 +307,12 @@ static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_by
     if (simt_run(&launch, machine_thread<Kernel>, &copy, &result) != SHPOOL_OK) {
         machine_fail("kernel", result.text);
     }
+}
+template <class Kernel>
+static void machine_start(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
+                          const Kernel &kernel, uint32_t queue)
+{
+    machine_launch(blocks, threads, shared_bytes, kernel, queue);
 }
 
 template <class Kernel>

@@ -9,7 +9,8 @@
  *   ./decode [options] [FILE.safetensors]          --help lists them
  *
  * The model's weights come from FILE, or are synthetic; its cache begins with --context synthetic
- * tokens.  (Llama 3.2 1B: --context 0 --token 128000.)  Versions:
+ * tokens.  (Llama 3.2 1B: --context 0 --token 128000; its rope_scaling is ignored, so the tokens
+ * are not always the model's.)  Versions:
  *
  *   pool    one launch a step; each block's shared memory is a pool of --pool bytes
  *   pages   the same with pages of --pages bytes, used round-robin
@@ -192,6 +193,26 @@ static double difference(const float *on_machine, const std::vector<float> &want
     return most / std::sqrt(square / static_cast<double>(got.size()));
 }
 
+/* The keys or the values that a token has in a layer's cache, in natural order. */
+static std::vector<float> cached(const job &j, uint32_t layer, bool is_value, uint32_t token)
+{
+    const shape          &s = j.m.s;
+    std::vector<uint16_t> one(s.head_dim);
+    std::vector<float>    all(size_t{ s.kv_heads } * s.head_dim);
+
+    for (uint32_t head = 0; head < s.kv_heads; head++) {
+        machine_read(one.data(),
+                     j.m.keys(layer, head) +
+                         (is_value ? size_t{ s.tokens } + token : token) * s.head_dim,
+                     one.size() * sizeof(one[0]));
+        for (uint32_t i = 0; i < s.head_dim; i++) {
+            all[head * s.head_dim + (is_value ? i : natural_dim(i, s.head_dim))] =
+                host_float(one[i]);
+        }
+    }
+    return all;
+}
+
 /* Compare each step with the host's; 1 if one of them is wrong. */
 template <class Launch>
 static int check(job &j, const char *name, Launch launch)
@@ -206,7 +227,9 @@ static int check(job &j, const char *name, Launch launch)
     for (uint32_t step = 0; step < j.o.steps; step++) {
         launch(step);
         machine_wait();
-        token = host.step(token);
+        token = host.step(token, [&](uint32_t l, uint32_t what) {
+            return cached(j, l, what == NAME_VALUES, j.o.context + step);
+        });
         for (uint32_t l = 0; l < j.m.s.layers; l++) {
             const double a = difference(j.m.after_attention(l), host.after_attention[l]);
             const double b = difference(j.m.after_layer(l), host.after_layer[l]);

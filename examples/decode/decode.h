@@ -7,14 +7,14 @@
  * the default shape, 0.52 ms at an H200's 4.8 TB/s.  With a kernel for each operation, the memory
  * is idle at each launch and at the end of each kernel.  Here one block on each multiprocessor
  * fetches weights of later operations while it waits for the results of earlier ones.  With a
- * latency of 1.2 us, 40 KiB have to be in flight on each multiprocessor; 220 KiB also cover about 6
- * us in which the data may not be used yet.
+ * latency of 1.2 us, 40 KiB have to be in flight on each multiprocessor; the pool's 194 KiB also
+ * cover about 5.4 us in which the data may not be used yet.
  *
  * Data
  *   instructions   each block has its own stream, in the order of the operations (program.h).
  *   tiles          a tile is a number of rows of a matrix, in a piece of shared memory between
  *                  malloc and free (tiles.h).  Each operation has its own number of rows; a row has
- *                  128 bytes or 16 KiB.  Attention's tiles are keys and values of as many tokens as
+ *                  32 bytes to 16 KiB.  Attention's tiles are keys and values of as many tokens as
  *                  there are.
  *   results        in global memory, one word for each number that another operation needs.  The
  *                  lowest bit of a word says in which step it was written, so a block that reads it

@@ -98,13 +98,7 @@ struct loader {
      * their tiles much later than others, and results wait behind the tiles of all blocks. */
     MACHINE_METHOD void wait_turn(uint32_t bytes)
     {
-        uint32_t ns = seam_ns();
-
-        SIMT_ROLLED
-        while ((int)(ns - turn) < 0) {
-            ns = seam_ns();
-        }
-        turn = ns + (bytes * (p.pace >> 3) >> 12);
+        turn = seam_await_ns(turn) + (bytes * (p.pace >> 3) >> 12);
     }
 };
 

@@ -51,7 +51,7 @@ struct shape {
  * brackets: number of inputs, number of outputs. */
 enum op {
     OP_QKV,     /* norm, queries, keys and values, rotary, append         [hidden, qkv] */
-    OP_ATTEND,  /* attention of one key head to a part of the tokens      [query, parts] */
+    OP_ATTEND,  /* attention of one query head to a part of the tokens    [query, parts] */
     OP_OUT,     /* sum of the parts, output, residual                     [query, hidden] */
     OP_GATE_UP, /* norm, gate and up, SiLU                                [hidden, ff] */
     OP_DOWN,    /* down, residual                                         [ff, hidden] */
@@ -81,7 +81,7 @@ struct model {
     float              *logits;
     unsigned long long *best;   /* for each step: the largest logit and its token; initially 0 */
     uint32_t            first_token;
-    uint32_t            split;  /* parts of a key head's tokens */
+    uint32_t            split;  /* parts of a query head's tokens */
     uint32_t            dim_bits; /* logarithm of head_dim */
     divisor             by_group;   /* query heads of a key head */
     divisor             by_share;   /* heads of a key head in OP_QKV */

@@ -13,6 +13,21 @@
  * apart, in the same banks; so every other row begins with the other half of 128 bytes, and so do
  * the odd pairs.  Row r of the eight uses pair r % 4.
  *
+ * An example: the eight columns of one load of a lane, two in each word.  The instruction has 16
+ * rows, and expects a lane's four words to be of two rows, r and r + 8.  Here they are of one row,
+ * so two instructions multiply them: each gives the sum for two words, in one of the two rows.  The
+ * sum in its other row is not used.
+ *
+ *   weights     columns            0 1       2 3       4 5       6 7
+ *               word                 0         1         2         3
+ *               row of the 16        r     r + 8         r     r + 8
+ *   vector      word                 0         2         1         3
+ *   products    first instruction  0 1                 4 5               of row r
+ *               second                       2 3                 6 7     of row r + 8
+ *
+ * An instruction's two words of the vector are adjacent in a load if the vector is stored with the
+ * columns 0 1, 4 5, 2 3, 6 7: the second and the third word are exchanged.
+ *
  * The warps' sums are added up when all rows are done (finish.h). */
 #ifndef SHPOOL_EXAMPLES_DECODE_PRODUCT_H
 #define SHPOOL_EXAMPLES_DECODE_PRODUCT_H

@@ -22,6 +22,18 @@ static inline float host_round(float f)
     std::memcpy(&bits, &f, sizeof(bits));
     return host_float(static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16));
 }
+/* Round to bf16 as the machine did, if its number is within three quarters of a step.  The
+ * machine's vectors have 16 bits, so a number near the middle of a step may be rounded to the other
+ * side.  A step is 2^-8 to 2^-7 of the number; at a short context the layer's output would differ
+ * by more than the tolerance. */
+static inline float host_round_like(float f, float on_machine)
+{
+    int exponent = 0;
+
+    (void)std::frexp(f, &exponent);
+    return (std::fabs(on_machine - f) <= 0.75f * std::ldexp(1.0f, exponent - 8)) ? on_machine
+                                                                                : host_round(f);
+}
 
 class reference {
 public:
@@ -42,8 +54,10 @@ public:
     std::vector<numbers> after_attention, after_layer; /* of the last step, by layer */
     numbers              logits;
 
-    /* The token that comes after `token`. */
-    uint32_t step(uint32_t token)
+    /* The token that comes after `token`.  written(layer, NAME_KEYS or NAME_VALUES): what the
+     * machine has written for this token, in natural order. */
+    template <class Written>
+    uint32_t step(uint32_t token, const Written &written)
     {
         numbers x(s_.hidden);
 
@@ -53,7 +67,7 @@ public:
             x[c] = weight(NAME_HEAD, 0, token, c, s_.hidden);
         }
         for (uint32_t l = 0; l < s_.layers; l++) {
-            add(&x, attention(l, norm(NAME_NORM_1, l, x)));
+            add(&x, attention(l, norm(NAME_NORM_1, l, x), written));
             after_attention.push_back(x);
             add(&x, feed_forward(l, norm(NAME_NORM_2, l, x)));
             after_layer.push_back(x);
@@ -133,7 +147,8 @@ private:
             }
         }
     }
-    numbers attention(uint32_t l, const numbers &x)
+    template <class Written>
+    numbers attention(uint32_t l, const numbers &x, const Written &written)
     {
         numbers q = times(NAME_Q, l, s_.query(), x);
         numbers k = times(NAME_K, l, s_.kv_heads * s_.head_dim, x);
@@ -142,14 +157,18 @@ private:
 
         turn(l, &q);
         turn(l, &k);
-        std::transform(k.begin(), k.end(), k.begin(), host_round);
-        std::transform(v.begin(), v.end(), v.begin(), host_round);
+        round_like(&k, written(l, NAME_KEYS));
+        round_like(&v, written(l, NAME_VALUES));
         keys_[l].push_back(k);
         values_[l].push_back(v);
         for (uint32_t h = 0; h < s_.heads; h++) {
             attend(l, &q[h * s_.head_dim], h / s_.group() * s_.head_dim, &o[h * s_.head_dim]);
         }
         return times(NAME_OUT, l, s_.hidden, o);
+    }
+    static void round_like(numbers *x, const numbers &on_machine)
+    {
+        std::transform(x->begin(), x->end(), on_machine.begin(), x->begin(), host_round_like);
     }
     void attend(uint32_t l, const float *q, uint32_t at, float *o) const
     {

@@ -2,7 +2,8 @@
 /*
  * Weights from a file in Hugging Face's safetensors format: a single file in bf16, with the names
  * of Llama's tensors.  The shape comes from the options; a tensor with another shape is an error.
- * */
+ * The embeddings serve as head, so a file with a head of its own is refused.  Scaling of the rotary
+ * embedding (rope_scaling in the model's config.json) is not applied. */
 #ifndef SHPOOL_EXAMPLES_DECODE_SAFETENSORS_H
 #define SHPOOL_EXAMPLES_DECODE_SAFETENSORS_H
 
@@ -33,6 +34,9 @@ public:
         first_ = 8u + bytes;
         if (!in_) {
             machine_fail(path, "ends within its header");
+        }
+        if (header_.find("\"lm_head.weight\"") != std::string::npos) {
+            fail("lm_head.weight", "is not supported: the embeddings must serve as head");
         }
     }
 

@@ -73,12 +73,24 @@ SIMT_FN void seam_count(uint32_t *counter, uint32_t n)
     asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" : : "l"(counter), "r"(n) : "memory");
 }
 SIMT_FN void seam_spin() {} /* between two looks */
+SIMT_FN void seam_fail(const char *, const char *) { __trap(); }
 SIMT_FN uint32_t seam_ns()
 {
     unsigned long long ns;
 
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
     return (uint32_t)ns;
+}
+/* Wait until `turn`; returns the time then. */
+SIMT_FN uint32_t seam_await_ns(uint32_t turn)
+{
+    uint32_t ns = seam_ns();
+
+    SIMT_ROLLED
+    while ((int)(ns - turn) < 0) {
+        ns = seam_ns();
+    }
+    return ns;
 }
 SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v) { (void)atomicMax(p, v); }
 
@@ -294,7 +306,16 @@ SIMT_FN void seam_count(uint32_t *counter, uint32_t n)
     (void)__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
 SIMT_FN void seam_spin() { simt_pause(100); } /* lets the other fibers run */
+SIMT_FN void seam_fail(const char *what, const char *why) { machine_fail(what, why); }
+/* The executor has no timer: a wait lets other threads run once, and ends at its turn. */
 SIMT_FN uint32_t seam_ns() { return 0; }
+SIMT_FN uint32_t seam_await_ns(uint32_t turn)
+{
+    if (turn != 0) { /* with a pace */
+        seam_spin();
+    }
+    return turn;
+}
 SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v)
 {
     unsigned long long old = __atomic_load_n(p, __ATOMIC_RELAXED);

@@ -132,9 +132,12 @@ struct pool_memory {
     /* Wait until the oldest live tile has been read: the first one that will be.  Its memory is
      * spare then; returns its slot.  Slots are used round-robin, so it is the first live one from
      * `at` on.  Younger tiles need not be live: a lane of look() that is late may see one that has
-     * been read after the oldest. */
+     * been read after the oldest.  If none is live, the empty pool has refused the tile. */
     MACHINE_METHOD uint32_t wait(slot_table slots, cursor at, slot_memory *has) const
     {
+        if (has->live == 0) {
+            seam_fail("tile", "refused by an empty pool");
+        }
         const uint32_t turned = has->live >> at.slot | has->live << 1u << (31u - at.slot);
         const uint32_t oldest = (at.slot + simt_ffs(turned) - 1u) % SLOTS;
 
@@ -241,7 +244,7 @@ struct page_memory {
 /* Wait until the tile's bytes have arrived; returns its address. */
 SIMT_FN simt_addr tile_wait(slot_table slots, cursor at)
 {
-    simt_mbar_wait(slots.full(at.slot), at.parity); /* pairs with the arrival in fetch() */
+    simt_mbar_wait(slots.full(at.slot), at.parity); /* pairs with the arrival in load() */
     return simt_load32(slots.tile(at.slot));
 }
 

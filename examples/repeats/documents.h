@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -171,37 +170,38 @@ static inline documents split_lines(std::vector<uint8_t> text)
     return all;
 }
 
-/* The words of a document, each by 64 bits of its small letters. */
-static inline std::vector<uint64_t> words_of(const documents &all, size_t d)
+/* The hashes of a document's words.  Words are found and written in small letters without the
+ * kernels' code; only the hash is theirs, because it decides which words are equal. */
+static inline std::vector<uint32_t> words_of(const documents &all, size_t d)
 {
-    std::vector<uint64_t> words;
-    std::string           word;
+    std::vector<uint32_t> words;
+    std::vector<uint8_t>  word;
 
     for (uint32_t at = all.begin[d]; at < all.begin[d + 1u]; at++) {
         const int  c         = all.text[at];
         const bool is_letter = (c >= 128) || (std::isalnum(c) != 0);
 
         if (is_letter) {
-            word += static_cast<char>((c >= 128) ? c : std::tolower(c));
+            word.push_back(static_cast<uint8_t>((c >= 128) ? c : std::tolower(c)));
         }
         if (!word.empty() && (!is_letter || (at + 1u == all.begin[d + 1u]))) {
-            words.push_back(std::hash<std::string>()(word));
+            words.push_back(hash_word(word.data(), 0, static_cast<uint32_t>(word.size())));
             word.clear();
         }
     }
     return words;
 }
 
-/* The reference, which shares nothing with the kernels: LENGTHS counts for each document, by
- * sorting hashes of 64 bits. */
+/* The reference: LENGTHS counts for each document, of runs whose words' hashes have occurred in
+ * this order before.  It sorts hashes of runs, with 64 bits. */
 static inline std::vector<uint32_t> count_on_host(const documents &all)
 {
     std::vector<uint32_t> repeats;
     std::vector<uint64_t> sorted;
 
     for (size_t d = 0; d + 1u < all.begin.size(); d++) {
-        const std::vector<uint64_t> words = words_of(all, d);
-        std::vector<uint64_t>       runs  = words;
+        const std::vector<uint32_t> words = words_of(all, d);
+        std::vector<uint64_t>       runs(words.begin(), words.end());
 
         for (uint32_t n = 1; n <= LENGTHS; n++) {
             sorted = runs;

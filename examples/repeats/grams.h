@@ -10,7 +10,8 @@
  * out.  Equal runs of n words get the same name, and a run of n + 1 words is compared by the two
  * names of the runs that it consists of, in the same time for each n.
  *
- * Two words are considered equal if their 32-bit hashes are. */
+ * Two words are considered equal if their 32-bit hashes are.  So the counts are those of runs of
+ * hashes, also on the host; a collision counts as a repetition. */
 #ifndef SHPOOL_EXAMPLES_REPEATS_GRAMS_H
 #define SHPOOL_EXAMPLES_REPEATS_GRAMS_H
 
@@ -272,7 +273,7 @@ SIMT_FN void count_repeats(const collection &c, const listed &d, Words memory, G
         keys = (keys < d.words) ? keys : d.words;
     }
     if ((group.rank() < LENGTHS) && (d.words != 0)) {
-        c.repeats[d.document * LENGTHS + group.rank()] = memory.get(group.rank());
+        c.repeats[(size_t)d.document * LENGTHS + group.rank()] = memory.get(group.rank());
     }
 }
 

@@ -130,32 +130,47 @@ static uint32_t class_within(uint32_t bytes)
     return which;
 }
 
+/* A launch that is ready to start.  The queries for its grid take the host longer than the launch,
+ * so they come before the time is measured. */
+template <class Kernel>
+struct planned {
+    Kernel   kernel;
+    uint32_t blocks; /* 0: there are no documents */
+    uint32_t threads;
+    uint32_t bytes;
+    uint32_t queue;
+
+    void start() const
+    {
+        if (blocks != 0) {
+            machine_start(blocks, threads, bytes, kernel, queue);
+        }
+    }
+};
+
 /* As many blocks as there is work for and as run at the same time. */
 template <class Kernel>
-static void launch_part(const Kernel &kernel, uint32_t groups, uint32_t threads, uint32_t bytes,
-                        uint32_t queue)
+static planned<Kernel> plan(const Kernel &kernel, uint32_t groups, uint32_t threads,
+                            uint32_t bytes, uint32_t queue)
 {
     const uint32_t count = kernel.all.to - kernel.all.from;
     const uint32_t most  = machine_blocks<Kernel>(threads, bytes);
 
-    if (count != 0) {
-        machine_launch(std::min((count + groups - 1u) / groups, most), threads, bytes, kernel,
-                       queue);
-    }
+    return { kernel, std::min((count + groups - 1u) / groups, most), threads, bytes, queue };
 }
 
 /* Documents of longer classes than `last`, at the same time as the others. */
-static void launch_large(job &j, uint32_t last)
+static planned<grams_by_blocks<in_global>> plan_large(job &j, uint32_t last)
 {
     typedef grams_by_blocks<in_global> by_blocks;
-    const part     all    = part_of(j, last + 1u, CLASSES - 1u);
-    const uint32_t most   = machine_blocks<by_blocks>(LARGE_THREADS, TURN_BYTES);
-    const uint32_t blocks = std::min(all.to - all.from, most);
-    const uint32_t each   = global_bytes(j.found.longest);
-    uint32_t      *memory = j.memory_of_large.get(static_cast<size_t>(blocks) * (each / 4u));
+    const part         all   = part_of(j, last + 1u, CLASSES - 1u);
+    const uint32_t     each  = global_bytes(j.found.longest);
+    planned<by_blocks> large = plan(by_blocks{ j.c, { nullptr }, all, each }, 1, LARGE_THREADS,
+                                    TURN_BYTES, CLASSES - 1u);
 
-    launch_part(by_blocks{ j.c, { memory }, all, each }, 1, LARGE_THREADS, TURN_BYTES,
-                CLASSES - 1u);
+    large.kernel.place.memory =
+        j.memory_of_large.get(static_cast<size_t>(large.blocks) * (each / 4u));
+    return large;
 }
 
 /* Run all rounds of one version: launch, time, check, print a line.  1 if a count is wrong. */
@@ -163,6 +178,7 @@ template <class Launch>
 static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes, uint32_t last,
                const Launch &launch)
 {
+    const auto            large = plan_large(j, last);
     std::vector<uint32_t> got(j.want.size());
     double                best  = 1e30;
     size_t                wrong = 0;
@@ -175,7 +191,7 @@ static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes
 
         const double from = machine_seconds();
 
-        launch_large(j, last);
+        large.start();
         launch();
         machine_wait();
         best = std::min(best, machine_seconds() - from);
@@ -212,18 +228,20 @@ static int run_global(job &j)
     const uint32_t  blocks = machine_blocks<by_blocks>(GLOBAL_BLOCK, TURN_BYTES);
     const size_t    groups = std::max(warps, blocks);
     const in_global place  = { j.memory.get(groups * (each / 4u)) };
+    const auto      alone  = plan(by_warps{ j.c, place, all, each }, THREADS / SIMT_WARP, THREADS,
+                                  0, 1);
+    const auto      shared = plan(by_blocks{ j.c, place, all, each }, 1, GLOBAL_BLOCK, TURN_BYTES,
+                                  1);
 
-    return run(j, "global", THREADS, 0, last,
-               [&] {
-                   launch_part(by_warps{ j.c, place, all, each }, THREADS / SIMT_WARP, THREADS, 0,
-                               1);
-               }) |
-           run(j, "global, blocks", GLOBAL_BLOCK, TURN_BYTES, last, [&] {
-               launch_part(by_blocks{ j.c, place, all, each }, 1, GLOBAL_BLOCK, TURN_BYTES, 1);
-           });
+    return run(j, "global", THREADS, 0, last, [&] { alone.start(); }) |
+           run(j, "global, blocks", GLOBAL_BLOCK, TURN_BYTES, last, [&] { shared.start(); });
 }
 
-/* The smallest team with a warp for each TEAM_BYTES processes a document. */
+/* The stages' parts.  A document goes to the smallest team with a warp for each TEAM_BYTES, but
+ * none is larger than half of the block.  With 512 threads on a GPU:
+ *
+ *   bytes, up to   4 KiB   8 KiB   16 KiB   32 KiB   64 KiB
+ *   warps              1       2        4        8        8 */
 static grams_in_pool in_pool(const job &j, uint32_t last)
 {
     const uint32_t warps  = j.o.threads / SIMT_WARP;
@@ -262,34 +280,43 @@ static int run_static(job &j)
     const uint32_t of_block = last_class(j, MOST_OF_BLOCK);
     const by_warps  warps  = { j.c, {}, part_of(j, 0, of_warp), class_bytes(of_warp) };
     const by_blocks blocks = { j.c, {}, part_of(j, 0, of_block), class_bytes(of_block) };
+    const auto      alone  = plan(warps, 1, SIMT_WARP, TURN_BYTES + warps.each, 1);
+    const auto      shared = plan(blocks, 1, j.o.block, TURN_BYTES + blocks.each, 1);
 
-    return run(j, "static", SIMT_WARP, TURN_BYTES + warps.each, of_warp,
-               [&] { launch_part(warps, 1, SIMT_WARP, TURN_BYTES + warps.each, 1); }) |
-           run(j, "static, blocks", j.o.block, TURN_BYTES + blocks.each, of_block,
-               [&] { launch_part(blocks, 1, j.o.block, TURN_BYTES + blocks.each, 1); });
+    return run(j, "static", SIMT_WARP, alone.bytes, of_warp, [&] { alone.start(); }) |
+           run(j, "static, blocks", j.o.block, shared.bytes, of_block, [&] { shared.start(); });
 }
 
 /* A launch for each class, those of long documents first; a warp for each document that deserves
  * only one, a block for each longer one. */
 static int run_binned(job &j)
 {
-    const uint32_t last = last_class(j, MOST_OF_BIN);
+    typedef grams_by_warps<in_shared>  by_warps;
+    typedef grams_by_blocks<in_shared> by_blocks;
+    const uint32_t                  warps = 4; /* of a block in which each processes a document */
+    const uint32_t                  last  = last_class(j, MOST_OF_BIN);
+    std::vector<planned<by_warps>>  alone;
+    std::vector<planned<by_blocks>> shared; /* longer documents */
 
+    for (uint32_t k = last + 1u; k-- > 0;) {
+        const uint32_t each = class_bytes(k);
+        const part     all  = part_of(j, k, k);
+
+        if (each <= TEAM_BYTES) {
+            alone.push_back(plan(by_warps{ j.c, {}, all, each }, warps, warps * SIMT_WARP,
+                                 TURN_BYTES + warps * each, k + 1u));
+        } else {
+            shared.push_back(plan(by_blocks{ j.c, {}, all, each }, 1,
+                                  std::min(each / TEAM_BYTES * SIMT_WARP, 1024u),
+                                  TURN_BYTES + each, k + 1u));
+        }
+    }
     return run(j, "binned", 0, TURN_BYTES + class_bytes(last), last, [&] {
-        for (uint32_t k = last + 1u; k-- > 0;) {
-            const uint32_t each = class_bytes(k);
-            const part     all  = part_of(j, k, k);
-
-            if (each <= TEAM_BYTES) {
-                const uint32_t warps = 4;
-
-                launch_part(grams_by_warps<in_shared>{ j.c, {}, all, each }, warps,
-                            warps * SIMT_WARP, TURN_BYTES + warps * each, k + 1u);
-            } else {
-                launch_part(grams_by_blocks<in_shared>{ j.c, {}, all, each }, 1,
-                            std::min(each / TEAM_BYTES * SIMT_WARP, 1024u), TURN_BYTES + each,
-                            k + 1u);
-            }
+        for (const auto &one : shared) {
+            one.start();
+        }
+        for (const auto &one : alone) {
+            one.start();
         }
     });
 }

@@ -4,7 +4,7 @@
 # the synthetic weights, so the program must print what it prints without a file.
 #
 #   top_srcdir     source folder [.]
-#   top_builddir   build folder, with examples/decode/decode_cpu [.]
+#   top_builddir   build folder, with examples/decode/decode_cpu and tests/examples/tiles [.]
 #   PYTHON         a Python 3 [python3]
 #
 # Prints one PASS or FAIL line for each step.  Exit: 0; 1; 77: no python3.
@@ -61,7 +61,7 @@ right() # WHAT OPTIONS: every layer is the host's
 {
     what=$1
     shift
-    "$decode" "$@" >"$scratch/output" 2>&1
+    timeout 300 "$decode" "$@" >"$scratch/output" 2>&1
     result $? "$what"
 }
 
@@ -72,7 +72,15 @@ right "results of three steps" --layers 1 --heads 2 --kv-heads 1 --head-dim 32 -
     --context 5 --split 1 --graph 0 --steps 3
 right "rows of two and of four segments" --layers 1 --hidden 576 --heads 2 --kv-heads 1 \
     --head-dim 32 --ff 1088 --vocab 20 --context 3 --tile 2304 --pool 8192 --pages 0 --steps 1
+right "a pace" --layers 1 --steps 1 --pace 880
+# the newest token is all that attention sees, and a key or value of it lies between two of bf16
+right "keys and values that the host would round differently" --layers 4 --hidden 128 --heads 1 \
+    --kv-heads 1 --ff 64 --context 0 --split 1 --steps 1
+timeout 60 "${top_builddir:-.}/tests/examples/tiles" >"$scratch/output" 2>&1
+[ $? -eq 1 ] && grep -q '^tile: refused by an empty pool' "$scratch/output"
+result $? "ends when an empty pool refuses a tile"
 refuses 'up_proj.weight is missing' missing
 refuses 'up_proj.weight is not bf16' float
 refuses 'is cut off' short
+refuses 'lm_head.weight is not supported' head
 exit $failed

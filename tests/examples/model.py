@@ -3,8 +3,8 @@
 
     model.py FILE layers hidden heads kv_heads head_dim ff vocab [FAULT]
 
-The formulas are those of examples/decode/weights.h.  FAULT: "missing", "float" or "short": a tensor
-is missing, has another type, or the file ends too early.
+The formulas are those of examples/decode/weights.h.  FAULT: "missing", "float", "short" or "head":
+a tensor is missing, has another type, the file ends too early, or it has a head of its own.
 """
 import json
 import struct
@@ -63,6 +63,8 @@ def main():
                         "shape": list(dims), "data_offsets": [at, at + len(numbers)]}
         data.append(numbers)
         at += len(numbers)
+    if "head" in fault:
+        header["lm_head.weight"] = header["model.embed_tokens.weight"]
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     body = b"".join(data)
