@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bitmap with more threads than its words suffice for: where they begin, and what a claim that
- * comes too late costs.
+/* bitmap with more threads than its words suffice for: where they begin, what a claim that comes
+ * too late costs, and what a search costs.
  *
  * Claims of another thread are made in the middle of a call, by functions that stand before those
  * of simt.h. */
@@ -15,16 +15,34 @@
 #include <shpool/simt.h>
 
 static uint32_t late;      /* claims that still come too late */
-static uint32_t reads;     /* pairs that a search has read */
+static uint32_t reads;     /* pairs that an exact search has read */
+static uint32_t peeks;     /* words that a malloc has peeked at */
+static uint32_t looks;     /* words and pairs in which it has looked for a run */
 static uint32_t last_read; /* the pair at whose reading another thread takes its first granule */
 static uint32_t claims;    /* changes of the number of claims in progress */
 static uint32_t pool_base; /* the pool's first word, which counts them */
+static uint32_t frees;     /* still to come: of others, each behind a search */
+static uint32_t last_pair; /* where such a search ends */
+static uint32_t longest;   /* pause, in nanoseconds */
 
 static uint32_t late_cas(simt_addr a, uint32_t expected, uint32_t desired, simt_order o);
 static uint32_t late_cas_pair(simt_addr a, simt_pair expected, simt_pair desired, simt_order o);
 static simt_pair counted_load_pair(simt_addr a, simt_order o);
 static uint32_t counted_add(simt_addr a, uint32_t v, simt_order o);
+static uint32_t counted_peek(simt_addr a);
+static uint32_t counted_starts(uint32_t unused, uint32_t need, uint32_t most);
 
+static void noted_pause(uint32_t ns)
+{
+    longest = (ns > longest) ? ns : longest;
+    simt_pause(ns);
+}
+
+#include <shpool/impl/heap/run_word.h> /* before its functions are replaced */
+#undef simt_pause
+#define simt_pause            noted_pause
+#define simt_peek             counted_peek
+#define shpool_run_starts     counted_starts
 #define simt_atomic_cas       late_cas
 #define simt_atomic_cas_pair  late_cas_pair
 #define simt_atomic_load_pair counted_load_pair
@@ -34,6 +52,8 @@ static uint32_t counted_add(simt_addr a, uint32_t v, simt_order o);
 #undef simt_atomic_cas_pair
 #undef simt_atomic_load_pair
 #undef simt_atomic_add
+#undef simt_peek
+#undef shpool_run_starts
 
 #define THREADS  640u
 #define GRANULES 2944u /* 46 KiB */
@@ -41,7 +61,7 @@ static uint32_t counted_add(simt_addr a, uint32_t v, simt_order o);
 
 static shpool_pool pool;
 static heap_model  model;
-static uint32_t    home[THREADS]; /* words */
+static uint32_t    home[1024]; /* words */
 static uint32_t    word_count;
 
 #define EXPECT(_what) HEAP_EXPECT(&model, _what)
@@ -76,6 +96,10 @@ static simt_pair counted_load_pair(simt_addr a, simt_order o)
     simt_pair words = simt_atomic_load_pair(a, o);
 
     reads++;
+    if ((frees != 0) && (a == last_pair)) {
+        frees--;
+        (void)simt_atomic_add(pool_base + 16u, 1u, SIMT_RELAXED);
+    }
     if ((last_read != NOWHERE) && (a == last_read)) { /* after the search has seen it free */
         last_read = NOWHERE;
         reads     = 0;
@@ -88,6 +112,18 @@ static uint32_t counted_add(simt_addr a, uint32_t v, simt_order o)
 {
     claims += (a == pool_base);
     return simt_atomic_add(a, v, o);
+}
+
+static uint32_t counted_peek(simt_addr a)
+{
+    peeks++;
+    return simt_peek(a);
+}
+
+static uint32_t counted_starts(uint32_t unused, uint32_t need, uint32_t most)
+{
+    looks++;
+    return shpool_run_starts(unused, need, most);
 }
 
 /* ---- kernels ---- */
@@ -106,21 +142,51 @@ static void homes_kernel(void *arg)
     shpool_fini(heap);
 }
 
-/* Each thread in turn: others are quicker in home's pair, five times. */
+static void count_anew(void)
+{
+    reads = 0;
+    peeks = 0;
+    looks = 0;
+}
+
+/* Others are quicker `count` times in home's pair, which is empty before and after.  The first try
+ * and three more take the granule next to home's end of the pair; then five searches, which begin
+ * with that pair, may take one next to its other end.  No exact search is needed. */
+static void lose_claims(shpool_heap heap, uint32_t count)
+{
+    uint32_t  where = shpool_bitmap_where(heap.view).home;
+    uint32_t  from  = where / 2u * SHPOOL_BITMAP_PAIR;
+    uint32_t  end   = (from + SHPOOL_BITMAP_PAIR < GRANULES) ? from + SHPOOL_BITMAP_PAIR : GRANULES;
+    simt_addr a     = shpool_bitmap_word_at(heap.view, where & ~1u);
+    simt_pair empty = { simt_load32(a), simt_load32(a + 4u) };
+    uint32_t  first;
+
+    count_anew();
+    late  = count;
+    first = granule_of(heap, shpool_malloc(heap, 16));
+    EXPECT(late == 0);
+    EXPECT(first / SHPOOL_BITMAP_PAIR == where / 2u);
+    EXPECT(reads == 0);
+    if (count <= 3u) {
+        EXPECT(((where & 1u) ? end - 1u - first : first - from) == count);
+        EXPECT(peeks == 2u * count);
+    }
+    simt_store32(a, empty.x);
+    simt_store32(a + 4u, empty.y);
+}
+
 static void late_kernel(void *arg)
 {
     shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
     uint32_t    rank;
 
     (void)arg;
-    for (rank = 0; rank < THREADS; rank += 37u) {
+    for (rank = 0; rank < THREADS; rank += 37u) { /* each in turn */
         simt_barrier();
         if (simt_thread_rank() == rank) {
-            uint32_t pair = shpool_bitmap_where(heap.view).home / 2u;
-
-            late = 5;
-            EXPECT(granule_of(heap, shpool_malloc(heap, 16)) / SHPOOL_BITMAP_PAIR == pair);
-            EXPECT(late == 0);
+            lose_claims(heap, 1);
+            lose_claims(heap, 3);
+            lose_claims(heap, 8);
         }
     }
     simt_barrier();
@@ -139,6 +205,81 @@ static void fill_except(shpool_heap heap, uint32_t first, uint32_t count)
             simt_store32(a, simt_load32(a) | (0x10001u << (g - SHPOOL_BITMAP_SPAN * w)));
         }
     }
+}
+
+/* Granules of a pair, one a bit; what is behind the pool stays used. */
+static void free_granules(shpool_heap heap, uint32_t pair, uint32_t mask)
+{
+    mask &= simt_mask(0, pool.word[0] - SHPOOL_BITMAP_PAIR * pair);
+    for (uint32_t i = 0; i < 2u; i++) {
+        uint32_t  bits = (mask >> (SHPOOL_BITMAP_SPAN * i)) & SHPOOL_BITMAP_USED;
+        simt_addr a    = shpool_bitmap_word_at(heap.view, 2u * pair + i);
+
+        simt_store32(a, simt_load32(a) & ~(bits * 0x10001u));
+    }
+}
+
+/* Each pair has one free granule, too few; but `first`, `on` pairs after home's, has two, of which
+ * others take one before the claim, and `next`, `further` pairs after that, is empty.  After the
+ * pool's last pair comes its first. */
+static void search_on(shpool_heap heap, uint32_t on, uint32_t further)
+{
+    uint32_t pairs = word_count / 2u;
+    uint32_t start = shpool_bitmap_where(heap.view).home / 2u;
+    uint32_t first = (start + on) % pairs;
+    uint32_t next  = (first + further) % pairs;
+    void    *ptr;
+
+    fill_except(heap, 0, 0);
+    for (uint32_t p = 0; p < pairs; p++) {
+        free_granules(heap, p, (p == next) ? SHPOOL_BITMAP_FULL : (p == first) ? 3u : 1u);
+    }
+    count_anew();
+    late = 1;
+    ptr  = shpool_malloc(heap, 32);
+    EXPECT(late == 0);
+    EXPECT(granule_of(heap, ptr) / SHPOOL_BITMAP_PAIR == next);
+    EXPECT(reads == 0);
+    EXPECT(peeks <= 2u * (1u + (on + 1u) + (further + 1u))); /* home's pair first */
+    EXPECT(looks <= 4u); /* in home's word and pair, and where there was room */
+}
+
+static void search_kernel(void *arg)
+{
+    shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
+    uint32_t    rank;
+
+    (void)arg;
+    for (rank = 0; rank < THREADS; rank += 79u) {
+        simt_barrier();
+        if (simt_thread_rank() == rank) {
+            search_on(heap, 40, 50);
+            search_on(heap, 90, 30);
+        }
+    }
+    simt_barrier();
+    EXPECT(shpool_check(heap).broken == 0);
+    shpool_fini(heap);
+}
+
+/* One thread in a full pool: behind twelve searches memory becomes free, and is taken again. */
+static void void_searches_kernel(void *arg)
+{
+    shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
+
+    (void)arg;
+    pool_base = heap.view.base;
+    last_pair = shpool_bitmap_word_at(heap.view, word_count - 2u);
+    fill_except(heap, 0, 0);
+    count_anew();
+    frees   = 12;
+    longest = 0;
+    EXPECT(shpool_malloc(heap, 16) == NULL);
+    EXPECT(frees == 0);
+    EXPECT(reads == 13u * (word_count / 2u));
+    EXPECT(longest == SHPOOL_BITMAP_PAUSE << SHPOOL_BITMAP_LONGEST);
+    EXPECT(shpool_check(heap).broken == 0);
+    shpool_fini(heap);
 }
 
 /* One thread: where it has seen a run from pair 28 on, another one takes the first granule. */
@@ -192,7 +333,9 @@ static void run(simt_kernel kernel, uint32_t threads, uint32_t granules)
 
     heap_model_reset(&model);
     late      = 0;
+    frees     = 0;
     last_read = NOWHERE;
+    last_pair = NOWHERE;
     pool_base = NOWHERE;
     assert_int_equal(shpool_plan("bitmap", &want, &pool), SHPOOL_OK);
     assert_int_equal(pool.word[0], granules);
@@ -226,10 +369,40 @@ static void test_homes_are_spread_evenly(void **state)
     assert_in_range(crowded, 0, 4);
 }
 
+/* One lane of each warp requests. */
+static void test_homes_of_first_lanes_are_apart(void **state)
+{
+    static const struct { uint32_t threads, kib; } of[] = {
+        { 1024, 96 }, { 1024, 48 }, { 640, 46 }, { 256, 24 },
+    };
+
+    (void)state;
+    for (size_t g = 0; g < sizeof(of) / sizeof(of[0]); g++) {
+        run(homes_kernel, of[g].threads, 64u * of[g].kib);
+        for (uint32_t i = 0; i < of[g].threads; i += 32u) {
+            for (uint32_t other = 0; other < i; other += 32u) {
+                assert_int_not_equal(home[i] / 2u, home[other] / 2u);
+            }
+        }
+    }
+}
+
 static void test_a_late_claim_is_tried_at_home_again(void **state)
 {
     (void)state;
     run(late_kernel, THREADS, GRANULES);
+}
+
+static void test_a_crowd_searches_on_where_it_came_too_late(void **state)
+{
+    (void)state;
+    run(search_kernel, THREADS, GRANULES);
+}
+
+static void test_void_searches_are_repeated_ever_more_slowly(void **state)
+{
+    (void)state;
+    run(void_searches_kernel, 1, 30u * SHPOOL_BITMAP_PAIR);
 }
 
 static void test_a_search_goes_on_where_it_came_too_late(void **state)
@@ -248,7 +421,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_homes_are_spread_evenly),
+        cmocka_unit_test(test_homes_of_first_lanes_are_apart),
         cmocka_unit_test(test_a_late_claim_is_tried_at_home_again),
+        cmocka_unit_test(test_a_crowd_searches_on_where_it_came_too_late),
+        cmocka_unit_test(test_void_searches_are_repeated_ever_more_slowly),
         cmocka_unit_test(test_a_search_goes_on_where_it_came_too_late),
         cmocka_unit_test(test_a_run_across_words_is_claimed_at_once),
     };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bitmap under every schedule with a bounded number of preemptions.
  *
- * Each scenario is a few short scripts over a pool of 1 to 4 words of 11 granules.  After each
- * schedule
+ * Each scenario is a few short scripts over a pool of 1 to 4 words of 11 granules, or over the last
+ * ones of 32.  After each schedule
  *   - no two allocations overlapped, and usable sizes are exact
  *   - the pool is sound; what the scripts have left in it is what the walk finds
  *   - every NULL is justified: some instant of the call had no room for the request, where memory
@@ -10,6 +10,7 @@
  *   - the scenario's own condition holds (one winner of a double free, ...)
  * The program prints how many schedules each scenario has. */
 #define SHPOOL_INLINE bitmap
+#define GRANULES      352u
 #include "explore_pool.h"
 
 /* ---- scripts ---- */
@@ -53,6 +54,15 @@ EXPLORE(test_long_runs_of_3_threads, 48, 3, 1, NULL, { one_long, mixed_runs, one
 EXPLORE(test_long_and_short_runs, 40, 2, 3, NULL, { mixed_runs, short_runs }, NULL)
 EXPLORE(test_long_and_short_runs_of_3_threads, 32, 3, 1, NULL, { one_long, one_short, one_word },
         NULL)
+
+/* ---- a warp has its own words from 32 on: below that, all threads share all words ---- */
+
+static void leave_3_words(shpool_heap heap) { keep(heap, 0, 319); }
+static void leave_4_words(shpool_heap heap) { keep(heap, 0, 308); }
+
+/* Both threads search, and find room in the same pair first: one claim is lost. */
+EXPLORE(test_searches_meet_in_a_word, 352, 2, 2, leave_3_words, { one_short, one_short }, NULL)
+EXPLORE(test_searches_meet_across_words, 352, 2, 2, leave_4_words, { one_across, one_across }, NULL)
 
 /* ---- a transient mark is not a reason to refuse ---- */
 
@@ -293,6 +303,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_long_runs_of_3_threads),
         cmocka_unit_test(test_long_and_short_runs),
         cmocka_unit_test(test_long_and_short_runs_of_3_threads),
+        cmocka_unit_test(test_searches_meet_in_a_word),
+        cmocka_unit_test(test_searches_meet_across_words),
         cmocka_unit_test(test_mark_that_is_rolled_back_refuses_nobody),
         cmocka_unit_test(test_marks_of_3_threads_refuse_nobody),
         cmocka_unit_test(test_memory_freed_behind_the_search_is_found),
