@@ -289,6 +289,41 @@ static void test_patience_ends(void **state)
     }
 }
 
+/* ---- sleeps ---- */
+
+/* It is thread 0's turn, and it is tried in vain: at first it looks again soon. */
+static void sleeps_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+
+    if (simt_thread_rank() == 0) {
+        shpool_turn turn = shpool_turn_draw(heap.view, 0);
+
+        EXPECT(p, turn.pause == SHPOOL_PAUSE_LEAST);
+        for (uint32_t n = 1; n <= 80u; n++) {
+            EXPECT(p, shpool_turn_sleep(&turn) == 1u);
+            EXPECT(p, (n > 10u) || (turn.pause <= 2u * SHPOOL_PAUSE_TURN));
+            EXPECT(p, turn.pause <= SHPOOL_PAUSE_MOST);
+        }
+        EXPECT(p, turn.pause == SHPOOL_PAUSE_MOST);
+        shpool_turn_end(&turn);
+    }
+    simt_barrier();
+    EXPECT(p, nobody_waits(heap));
+    trial_expect_fresh(p, heap);
+}
+
+static void test_sleeps_at_ones_turn_become_longer(void **state)
+{
+    (void)state;
+    FOR_EACH_SHARED(allocator) {
+        open_shared(allocator, "", 2, 9 * 64);
+        trial_run(&t, sleeps_kernel);
+        trial_close(&t);
+    }
+}
+
 /* ---- attempts ---- */
 
 /* Thread 0 waits for what never comes; there is room for others. */
@@ -573,6 +608,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_groups_wait_in_line),
         cmocka_unit_test(test_a_large_request_is_not_starved),
         cmocka_unit_test(test_patience_ends),
+        cmocka_unit_test(test_sleeps_at_ones_turn_become_longer),
         cmocka_unit_test(test_attempts_are_counted),
         cmocka_unit_test(test_what_never_fits_does_not_wait),
         cmocka_unit_test(test_who_gives_up_holds_up_nobody),

@@ -33,8 +33,9 @@
 #define SHPOOL_TURNS         4u    /* requests that are tried together */
 #define SHPOOL_TURN_PATIENCE 64u   /* sleeps */
 #define SHPOOL_PAUSE_LEAST   32u   /* nanoseconds; doubled with each sleep */
-#define SHPOOL_PAUSE_TURN    128u  /* at most, for the thread whose turn it is */
-#define SHPOOL_PAUSE_MOST    1000u /* a sleep of the others */
+#define SHPOOL_PAUSE_TURN    128u  /* so far, for the thread whose turn it is */
+#define SHPOOL_PAUSE_STEP    16u   /* then longer by this */
+#define SHPOOL_PAUSE_MOST    1000u /* a sleep of the others, and the longest one at one's turn */
 #define SHPOOL_PAUSE_NAP     64u   /* for each request that goes first */
 
 /* The part of a pool's bytes after the module's. */
@@ -130,17 +131,19 @@ SIMT_FN void shpool_turn_insist(const shpool_turn *turn)
     }
 }
 
-/* One sleep.  The next request in line looks again soon, so that the turn is passed on quickly.
- * Returns whether to try now. */
+/* One sleep.  The next request in line looks again soon, so that the turn is passed on quickly.  If
+ * it is tried in vain again and again, its sleeps become longer: an attempt holds the lock of a
+ * pool that has one, and keeps others' frees from it.  Returns whether to try now. */
 SIMT_FN uint32_t shpool_turn_sleep(shpool_turn *turn)
 {
-    const uint32_t most   = (turn->waiters != 0) ? SHPOOL_PAUSE_TURN : SHPOOL_PAUSE_MOST;
-    uint32_t       before = shpool_turns_before(turn);
-    uint32_t       left   = SHPOOL_PAUSE_MOST;
+    const uint32_t doubled = (turn->waiters != 0) ? SHPOOL_PAUSE_TURN : SHPOOL_PAUSE_MOST;
+    uint32_t       before  = shpool_turns_before(turn);
+    uint32_t       left    = SHPOOL_PAUSE_MOST;
 
     if (before == 0) {
         simt_pause(turn->pause);
-        turn->pause = (turn->pause < most / 2u) ? turn->pause * 2u : most;
+        turn->pause += (turn->pause < doubled) ? turn->pause : SHPOOL_PAUSE_STEP;
+        turn->pause = (turn->pause < SHPOOL_PAUSE_MOST) ? turn->pause : SHPOOL_PAUSE_MOST;
     }
     SIMT_ROLLED
     while ((before != 0) && (left != 0)) {
