@@ -5,10 +5,10 @@
 #ifndef SHPOOL_ALLOCATORS_BITMAP_CROWD_H
 #define SHPOOL_ALLOCATORS_BITMAP_CROWD_H
 
-/* Where there seem to be `need` free granules (1..16): in pairs of words, from that of word w on
- * and around the pool; NOWHERE if there are none.  If w is odd, at the pairs' upper ends.  A pair
- * with too few free granules costs few instructions: most are such, and a warp often waits for one
- * lane.  A call that only peeks, as shpool_bitmap_seek. */
+/* Find `need` (1..16) granules that seem free, pair by pair, from the pair of word w around the
+ * pool; if w is odd, at a pair's upper end.  Returns the spot, or NOWHERE.  Most pairs have too few
+ * free granules, and a warp often waits for one searching lane, so skipping a pair takes few
+ * instructions.  As shpool_bitmap_seek, this is a call that only peeks. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek_shared(simt_addr base, uint32_t granules, uint32_t w,
                                                     uint32_t need)
 {

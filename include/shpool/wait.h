@@ -36,8 +36,9 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  * small requests with many attempts do not overtake a large one for ever (doc/GROUPS.md, "Who is
  * served first").  shpool_malloc(), which never waits, does not stand in line.  A request that has
  * slept 65 times, about 65 microseconds, while nobody left the line is tried out of turn: the one
- * at the head may need memory that it holds.  At its turn a thread sleeps 32 to 128 ns between
- * attempts, otherwise about 1 us.
+ * at the head may need memory that it holds.  At its turn a thread sleeps 32 ns between attempts at
+ * first, twice as long each time up to 128 ns, and then 16 ns more each time up to 1 us; otherwise
+ * it sleeps about 1 us.
  *
  * Never spills: a pool with a spill option answers with NULL, and shpool_malloc() spills.  With
  * scope cluster it borrows, as shpool_malloc() does.  A request of more bytes than the pool has is

@@ -33,8 +33,8 @@
 #define SHPOOL_TURNS         4u    /* requests that are tried together */
 #define SHPOOL_TURN_PATIENCE 64u   /* sleeps */
 #define SHPOOL_PAUSE_LEAST   32u   /* nanoseconds; doubled with each sleep */
-#define SHPOOL_PAUSE_TURN    128u  /* so far, for the thread whose turn it is */
-#define SHPOOL_PAUSE_STEP    16u   /* then longer by this */
+#define SHPOOL_PAUSE_TURN    128u  /* at its turn, a thread's sleep is doubled up to this */
+#define SHPOOL_PAUSE_STEP    16u   /* and then grows by this */
 #define SHPOOL_PAUSE_MOST    1000u /* a sleep of the others, and the longest one at one's turn */
 #define SHPOOL_PAUSE_NAP     64u   /* for each request that goes first */
 
