@@ -133,7 +133,7 @@ static void test_a_replay_of_groups(void **state)
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
         const replay_shape shape = { allocator->name, 72, 16384 };
-        const replay_shape tight = { allocator->name, 72, 3000 };
+        const replay_shape tight = { allocator->name, 72, 3500 };
         replay_tally tally;
 
         if (!is_tried(allocator)) {
