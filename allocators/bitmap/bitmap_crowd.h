@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bitmap where all threads share all words: the pool has few words for so many threads, and may be
- * nearly full. */
+/* bitmap's malloc near home in a pool that has fewer than 32 words for each warp.  All threads
+ * share all of its words, and it may be nearly full. */
 #include <shpool/allocators/bitmap/bitmap.h> /* before the guard: it includes this file */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_CROWD_H
 #define SHPOOL_ALLOCATORS_BITMAP_CROWD_H

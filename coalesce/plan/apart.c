@@ -79,6 +79,15 @@ static int may_ask(const coalesce_options *options, uint32_t run)
     return options->asks_apart;
 }
 
+void coalesce_ask_not(coalesce_options *options, uint32_t run)
+{
+    if (options->asks_nots == COALESCE_MOST_APART) {
+        options->asks_apart = 0;
+    } else {
+        options->asks_not[options->asks_nots++] = run;
+    }
+}
+
 int coalesce_plan_ask_apart(const coalesce_leaves *leaves, const coalesce_access *access,
                             const coalesce_options *options, const coalesce_group *group,
                             uint32_t moved, uint32_t other, coalesce_plan *plan)

@@ -207,6 +207,10 @@ int coalesce_plan_make(const coalesce_leaves *leaves, const coalesce_access *acc
                        coalesce_plan *plan_p);
 void coalesce_plan_fini(coalesce_plan *plan);
 
+/* For the next plan: ask no question about this run, which the emitter could not place; after too
+ * many of them, none at all. */
+void coalesce_ask_not(coalesce_options *options, uint32_t run);
+
 /* 1: the two may touch the same byte, in one lane or in different ones. */
 int coalesce_may_alias(const coalesce_access *a, const coalesce_access *b);
 

@@ -193,11 +193,7 @@ static int make_plan(const progress *p, const ptx_forms *forms, ptx_planned *pla
             return 1;
         }
         coalesce_plan_fini(plan);
-        if (options->asks_nots == COALESCE_MOST_APART) {
-            options->asks_apart = 0;
-        } else {
-            options->asks_not[options->asks_nots++] = run;
-        }
+        coalesce_ask_not(options, run);
     }
 }
 

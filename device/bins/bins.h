@@ -8,8 +8,8 @@
  *   granule physical memory that is mapped into ranges, 2 MiB as a rule (granules.c)
  *   place   the addresses of one granule in a range.  A granule may be mapped at several places,
  *           and is used at one of them, its home (places.c)
- *   hole    a block of a range that has no memory.  It consists of whole places, and its neighbours
- *           are not holes
+ *   hole    a block of addresses in a range, without memory.  It consists of whole places, and the
+ *           blocks beside it are not holes
  *   block   a piece of a slab: live, cached in a lane, pending, or free in its heap
  *   lane    belongs to one stream: lists of the blocks that were freed on it, one for each size
  *           class.  They are not merged with their neighbours, so that malloc and free are a pop
@@ -601,9 +601,9 @@ shpool_status bins_out_of_memory(bins_self *bins, size_t bytes);
 
 /* ---- what is idle (bins/trim.c) ---- */
 
-/* Under the lock: move a lane's cached blocks to their heaps, all, or those that are done; if
- * `least` is not 0, only the large heap's of at least so many bytes.  Blocks that came from several
- * lanes of a stream can be merged there.  Returns the number of blocks. */
+/* Under the lock: move a lane's cached blocks to their heaps: all, or those that are done.  If
+ * `least` is not 0, it moves only blocks of the large heap that have at least `least` bytes.  In
+ * the heap, blocks of several lanes of a stream can be merged.  Returns the number of blocks. */
 size_t bins_flush(bins_self *bins, bins_lane *lane, size_t least, int done_only);
 
 /* Under the lock: move those of a lane's blocks of the small heap that were freed long ago to that

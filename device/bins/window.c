@@ -198,9 +198,9 @@ bins_block *bins_window_take(bins_self *bins, size_t need, bins_lane *lane, size
     }
     create = (create < s.count) ? create : s.count;
     block = gather_and_fill(bins, lane, &s, create);
-    /* The site is still right after a refusal, unlike that of a block that grows: it is a part of
-     * one hole of the windows' range, which has no free blocks.  Granules were gathered from other
-     * ranges, and those that were mapped at the site are spare again. */
+    /* After a refusal the site is still right, unlike that of a block that grows.  It is a part of
+     * one hole in the range of the windows, and that range has no free blocks.  Granules were
+     * gathered from other ranges, and those that were mapped at the site are spare again. */
     if ((block == NULL) && (bins->refusal == CU_ERROR_OUT_OF_MEMORY) && (create > 0)) {
         block = gather_and_fill(bins, lane, &s, 0);
     }

@@ -8,8 +8,8 @@
 #include "vector.h"
 
 /* Further inputs of a thread besides its row's sum; they are read before the sums are complete.
- * Results among them belong to an operation before the previous one.  The block has not always seen
- * them: it may have no rows of the operation that reads that whole vector. */
+ * Some are results of an earlier operation than the previous one.  The block may not have awaited
+ * them yet: it has not read their vector if it has no rows of the operation that does. */
 struct beside {
     float a; /* OP_QKV: cosine, else the number to which the row is added */
     float b; /* OP_QKV: sine */

@@ -94,8 +94,8 @@ struct loader {
         tiles++;
     }
     /* Wait until the next tile, of so many bytes, may be read: a block gets its share of the
-     * memory's bandwidth, and not more.  Otherwise, after all blocks have waited, some of them get
-     * their tiles much later than others, and results wait behind the tiles of all blocks. */
+     * memory's bandwidth, and not more.  Otherwise all blocks load at the same time after a wait:
+     * some get their tiles much later than others, and results get through only after the tiles. */
     MACHINE_METHOD void wait_turn(uint32_t bytes)
     {
         turn = seam_await_ns(turn) + (bytes * (p.pace >> 3) >> 12);

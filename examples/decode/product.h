@@ -71,7 +71,7 @@ struct lane_rows {
     segment_count n;   /* of a row */
     uint32_t      row; /* of those */
     uint32_t      row_bytes;
-    uint32_t      at[LOADS]; /* bytes from the begin of a row */
+    uint32_t      at[LOADS]; /* bytes from the beginning of a row */
 
     MACHINE_METHOD explicit lane_rows(uint32_t columns)
         : n(columns), row(n.row(lane_row())), row_bytes(2u * columns)
