@@ -7,7 +7,6 @@
 #define SHPOOL_INLINE bitmap
 #include "heap_model.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <shpool/executor.h>
@@ -428,14 +427,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_search_goes_on_where_it_came_too_late),
         cmocka_unit_test(test_a_run_across_words_is_claimed_at_once),
     };
-    const shpool_allocator *bitmap;
-
-    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
-        puts("skipped: --enable-allocators left bitmap out");
-        return 77;
-    }
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
+                                                  : HEAP_TESTS_SKIPPED;
 }
