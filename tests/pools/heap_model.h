@@ -53,6 +53,13 @@ typedef struct heap_place {
     uint32_t  bytes;
 } heap_place;
 
+/** How main() of the tests of one allocator begins.  argv[1], if there is one, is a pattern that
+ *  selects tests: planted.sh runs single ones.  0: the build has no such allocator, which is
+ *  printed; main() then returns HEAP_TESTS_SKIPPED. */
+int heap_tests_begin(const char *allocator, int argc, char **argv);
+
+#define HEAP_TESTS_SKIPPED 77 /* for automake */
+
 void heap_model_reset(heap_model *model);
 
 /** Record a fault; printf-like. */

@@ -8,7 +8,6 @@
 #define SHPOOL_INLINE bitmap
 #include "heap_model.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -411,14 +410,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_long_run_ends_with_the_pool),
         cmocka_unit_test(test_random_patterns),
     };
-    const shpool_allocator *bitmap;
-
-    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
-        puts("skipped: --enable-allocators left bitmap out");
-        return 77;
-    }
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
+                                                  : HEAP_TESTS_SKIPPED;
 }
