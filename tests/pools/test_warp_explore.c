@@ -6,7 +6,7 @@
  * that they meet.  The journal of explore_pool.h says afterwards whether each refusal was right;
  * memory that is kept to the end is freed then, and the pool must be empty. */
 #define SHPOOL_INLINE bitmap
-#define GRANULES 800u
+#define GRANULES 968u
 #define AGENT    (simt_thread_rank() / SIMT_WARP) /* two warps, and thread 64 */
 #include "explore_pool.h"
 
@@ -230,6 +230,49 @@ WARPS(test_several_windows, LARGE, NULL, warp_716, warp_716, thread_3, NULL)
 WARPS(test_first_looks_meet, LARGE, NULL, warp_690, warp_690, NULL, NULL)
 WARPS(test_first_looks_for_all, LARGE, NULL, warp_300, warp_300, thread_3, NULL)
 WARPS(test_first_look_and_several_windows, LARGE, NULL, warp_690, warp_716, thread_20, NULL)
+
+/* ---- warps that have met ---- */
+
+/* Warp 0 begins with pair 0, warp 1 with pair 1: their rows overlap. */
+static void let_them_have_met(shpool_heap heap)
+{
+    simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, 1u);
+}
+
+WARPS(test_rows_for_all, LARGE, let_them_have_met, warp_300, warp_300, thread_3, nobody_refused)
+WARPS(test_rows_for_one, LARGE, let_them_have_met, warp_690, warp_690, thread_20, NULL)
+WARPS(test_a_row_and_a_small_one, LARGE, let_them_have_met, warp_60, warp_5, thread_14,
+      nobody_refused)
+
+/* A search in vain, which a release then makes void, moves the places of warps together. */
+#define WIDE 12u /* 44 pairs less the 32 of a look */
+
+static uint32_t gathered; /* how often */
+
+static void leave_them_wide(shpool_heap heap)
+{
+    keep(heap, 0, 22);
+    simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, WIDE);
+}
+
+static void warp_960(shpool_heap heap)
+{
+    warp_gets(heap, 960);
+    gathered += leads() && (simt_load32(heap.view.base + SHPOOL_BITMAP_BEGIN) == WIDE - 1u);
+}
+
+static void thread_frees_22(shpool_heap heap) { (void)put_gift(heap, 0); }
+
+static void test_a_search_in_vain_gathers(void **state)
+{
+    static const scenario s = { "test_a_search_in_vain_gathers", GRANULES, 65, 0, leave_them_wide,
+                                { warp_960, NULL, thread_frees_22 }, NULL };
+
+    (void)state;
+    gathered = 0;
+    seeds(&s);
+    assert_true(gathered > 0);
+}
 
 /* ---- transient marks refuse no request ---- */
 
@@ -597,6 +640,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_first_looks_meet),
         cmocka_unit_test(test_first_looks_for_all),
         cmocka_unit_test(test_first_look_and_several_windows),
+        cmocka_unit_test(test_rows_for_all),
+        cmocka_unit_test(test_rows_for_one),
+        cmocka_unit_test(test_a_row_and_a_small_one),
+        cmocka_unit_test(test_a_search_in_vain_gathers),
         cmocka_unit_test(test_claims_refuse_no_warp),
         cmocka_unit_test(test_claims_refuse_no_thread),
         cmocka_unit_test(test_claims_refuse_no_two),
