@@ -419,8 +419,6 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
     }
 }
 
-#include <shpool/allocators/bitmap/bitmap_long.h>
-
 #define SHPOOL_BITMAP_LATE 0x80000000u /* with a pair: other threads were quicker there */
 #define SHPOOL_BITMAP_DONE 1u          /* the request is served */
 
@@ -528,10 +526,6 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
     if (SIMT_LIKELY(view.word[0] >= SHPOOL_BITMAP_LOOK)) {
         uint32_t state;
 
-        if ((site >= SHPOOL_SITE_TRY) && (need > SHPOOL_BITMAP_LOOK)) { /* it waits */
-            first = shpool_bitmap_malloc_long(view.base, view.word[0], need, below);
-            return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;
-        }
         p     = shpool_bitmap_start_of(view);
         state = shpool_bitmap_malloc_here(view, need, below, p, &first);
         if (SIMT_LIKELY(state == SHPOOL_BITMAP_DONE)) {
