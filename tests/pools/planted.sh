@@ -67,6 +67,7 @@ ticket_is_never_ended|pools/test_wait_turns|plain|test_who_gives*|not so: |inclu
 who_is_stuck_stays_so|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h|s/(void)simt_atomic_cas(turn->waiters + 8u, turn->ticket + 1u, 0u.*/;/
 nobody_insists|pools/test_wait_turns|plain|test_who_waits*|not in order|include/shpool/impl/waiters.h|s/(void)simt_atomic_cas(turn->waiters + 8u, 0u.*/;/
 newcomers_pass|pools/test_wait_turns|plain|test_a_large*|overtaken|include/shpool/wait.h|s/(attempts <= 1u) .. !shpool_turn_is_taken(heap.view);/1;/
+newcomers_search_on|pools/test_wait_turns|plain|test_a_new*|not so: |allocators/bitmap/bitmap_group.h|s/return ((state . SHPOOL_BITMAP_TRY) != 0) \&\&/return 0 \&\&/
 sleeps_stay_short|pools/test_wait_turns|plain|test_sleeps*|not so: |include/shpool/impl/waiters.h|s/(turn->pause < doubled) ? turn->pause : SHPOOL_PAUSE_STEP/(turn->pause < doubled) ? turn->pause : 0u/
 patience_never_ends|pools/test_wait_turns|plain|test_patience*|budget|include/shpool/impl/waiters.h|s/(turn->slept > SHPOOL_TURN_PATIENCE)/0/
 who_waits_asks_at_once|pools/test_wait_turns|plain|test_who_waits*|not in order|include/shpool/impl/waiters.h|s/return ((int32_t)before > 0) ? before : 0u;/return 0u;/
