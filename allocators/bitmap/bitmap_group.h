@@ -410,7 +410,6 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
 }
 
 #include <shpool/allocators/bitmap/bitmap_first.h>
-#include <shpool/allocators/bitmap/bitmap_long.h>
 
 #define SHPOOL_BITMAP_LATE 0x80000000u /* with a pair: other threads were quicker there */
 
@@ -528,10 +527,6 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
         uint32_t          word;
         uint32_t          start;
 
-        if ((site >= SHPOOL_SITE_TRY) && (need > SHPOOL_BITMAP_LOOK)) { /* it waits */
-            first = shpool_bitmap_malloc_long(view.base, view.word[0], need, wish.below);
-            return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;
-        }
         word  = shpool_bitmap_begin(view.base);
         start = shpool_bitmap_start_of(view, word);
         bid   = shpool_bitmap_bid_for(view, start, wish, (word & SHPOOL_BITMAP_SPREAD) != 0);

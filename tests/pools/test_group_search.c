@@ -131,7 +131,7 @@ static uint32_t expect_fit(shpool_heap heap, const void *ptr, uint32_t need, uin
 static void ask(shpool_heap heap, uint32_t need, uint32_t step)
 {
     const int leads = simt_lane() == shpool_first_lane(mask);
-    /* every other time as one that waits: more granules than a warp sees are looked for once */
+    /* every other time as one that waits */
     void     *ptr   = (need % 2u != 0)
                           ? shpool_aligned_malloc_lanes(heap, mask, 16u * step, 16u * need)
                           : shpool_aligned_malloc_wait_lanes(heap, mask, 16u * step, 16u * need, 1);

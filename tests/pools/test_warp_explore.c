@@ -10,6 +10,8 @@
 #define AGENT    (simt_thread_rank() / SIMT_WARP) /* two warps, and thread 64 */
 #include "explore_pool.h"
 
+#include <shpool/wait.h>
+
 #define ALL   SIMT_ALL_LANES
 #define LARGE 730u /* granules: a warp's first look is 704 of them */
 
@@ -46,16 +48,18 @@ static int has_its_word(const held *h)
     return (word_of_lane(h) == NULL) || (*word_of_lane(h) == simt_thread_rank());
 }
 
-static held get_warp(shpool_heap heap, uint32_t granules)
+/* waits: as a request that waits, which may be refused although there is room. */
+static held request(shpool_heap heap, uint32_t granules, int waits)
 {
     journal *own  = &journals[AGENT];
     uint32_t from = tick_of_warp();
     held     h    = { { NULL, 0, 0 }, NULL };
 
-    h.slot.at    = (unsigned char *)shpool_malloc_warp(heap, 16u * granules);
+    h.slot.at    = (unsigned char *)(waits ? shpool_malloc_wait_warp(heap, 16u * granules, 1)
+                                           : shpool_malloc_warp(heap, 16u * granules));
     h.slot.bytes = 16u * granules;
     if (h.slot.at == NULL) {
-        if (leads()) {
+        if (leads() && !waits) {
             own->refusal[own->refusals++] = (refusal){ granules, from, tick() };
         }
         return h;
@@ -70,6 +74,11 @@ static held get_warp(shpool_heap heap, uint32_t granules)
         *h.life = (taken){ granule_of(heap, h.slot.at), granules, from, UINT32_MAX };
     }
     return h;
+}
+
+static held get_warp(shpool_heap heap, uint32_t granules)
+{
+    return request(heap, granules, 0);
 }
 
 static void put_warp(shpool_heap heap, held *h)
@@ -312,6 +321,18 @@ static void thread_watches_716(shpool_heap heap)
 }
 
 WARPS(test_a_long_claim_is_claimed, LARGE, NULL, warp_keeps_716, NULL, thread_watches_716, NULL)
+
+/* Of warps that want the same long run at the same time, one gets it: if they undid their claims
+ * because of each other, they could do so for ever. */
+static void warp_waits_716(shpool_heap heap)
+{
+    kept[simt_thread_rank()] = request(heap, 716, 1);
+}
+
+static int somebody_has_it(void) { return journals[0].takes + journals[1].takes != 0; }
+
+WARPS(test_one_of_two_gets_a_long_run, LARGE, NULL, warp_waits_716, warp_waits_716, NULL,
+      somebody_has_it)
 
 /* A claim that stands while others look: the last 17 granules of the only pair that is free. */
 #define MARKS_X (SHPOOL_BITMAP_CLAIMED | SHPOOL_BITMAP_MORE | 0x2007e0u)
@@ -650,6 +671,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_long_claims_refuse_no_warp),
         cmocka_unit_test(test_long_claims_refuse_no_thread),
         cmocka_unit_test(test_a_long_claim_is_claimed),
+        cmocka_unit_test(test_one_of_two_gets_a_long_run),
         cmocka_unit_test(test_a_claim_is_left_alone),
         cmocka_unit_test(test_a_claim_is_left_alone_at_the_first_look),
         cmocka_unit_test(test_a_claim_refuses_no_warp),
