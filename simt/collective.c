@@ -69,6 +69,12 @@ static uint32_t shuffled(const simt_thread *lanes, const simt_thread *self, uint
     return ((self->mask >> source) & 1u) ? lanes[source].value : ~self->value;
 }
 
+int simt_collective_is_common(uint32_t op)
+{
+    return (op == SIMT_OP_BALLOT) || (op == SIMT_OP_ANY) || (op == SIMT_OP_ALL) ||
+           (op == SIMT_OP_SYNC);
+}
+
 uint32_t simt_collective_answer(const simt_thread *lanes, uint32_t lane)
 {
     const simt_thread *self = &lanes[lane];

@@ -72,6 +72,14 @@ typedef struct simt_place {
     int         line;
 } simt_place;
 
+/** What the lanes of a warp do: kept by its first thread, so that a lane that enters a collective
+ *  need not look at all others. */
+typedef struct simt_lanes {
+    uint32_t waiting; /**< in a collective */
+    uint32_t exited;
+    uint32_t newest;  /**< number of the lane that was the last to enter a collective */
+} simt_lanes;
+
 typedef struct simt_thread {
     simt_self_state self;   /**< first, because simt_self points to it */
     simt_block *block;
@@ -84,6 +92,8 @@ typedef struct simt_thread {
     uint32_t    value;
     uint32_t    arg;
     uint32_t    result;
+    uint32_t    together;   /**< lanes that wait in its collective since it entered, itself too */
+    simt_lanes  lanes;      /**< of a warp's first thread only */
     simt_addr   wait_addr;
     uint32_t    wait_seen;
     uint32_t    paused;     /**< in simt_pause(): waits for its turn only */
@@ -212,6 +222,8 @@ static inline void simt_progress(simt_block *block)
 
 /** The lane's result; `lanes` is the warp's first thread, `mask` names the participants. */
 uint32_t simt_collective_answer(const simt_thread *lanes, uint32_t lane);
+/** Nonzero if all lanes have the same result. */
+int simt_collective_is_common(uint32_t op);
 const char *simt_collective_name(uint32_t op);
 
 /* ---- thread.c, which also defines simt_self ---- */

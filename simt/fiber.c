@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fiber.h"
@@ -44,6 +45,33 @@ extern void  __tsan_destroy_fiber(void *fiber) __attribute__((weak));
 extern void  __tsan_switch_to_fiber(void *fiber, unsigned flags) __attribute__((weak));
 
 #define TSAN_NO_SYNC 1u /* a switch is not a happens-before edge: the threads count as parallel */
+
+/* Its contexts that no fiber has, of the process's first OS thread: making one touches half a MiB,
+ * which was most of the time of a short launch.  A context only orders launches of that OS thread,
+ * which follow each other in any case.  Other OS threads may end, and keep none. */
+#define MOST_IDLE 128u
+static void    *idle[MOST_IDLE];
+static uint32_t idle_count;
+
+static int has_idle_contexts(void)
+{
+    return syscall(SYS_gettid) == getpid();
+}
+
+static void *tsan_context_get(void)
+{
+    return (has_idle_contexts() && (idle_count > 0)) ? idle[--idle_count] : __tsan_create_fiber(0);
+}
+
+/* Its call stack is empty: the fiber's function has returned, or never begun. */
+static void tsan_context_put(void *context)
+{
+    if (has_idle_contexts() && (idle_count < MOST_IDLE)) {
+        idle[idle_count++] = context;
+    } else {
+        __tsan_destroy_fiber(context);
+    }
+}
 
 int simt_sanitized(void)
 {
@@ -319,7 +347,7 @@ shpool_status simt_fiber_create(simt_fiber *fiber, const simt_stacks *stacks, ui
     fiber->stack       = stacks->map + (stacks->stride * (index + 1u)) - stacks->stack_bytes;
     fiber->stack_bytes = stacks->stack_bytes;
     if (__tsan_create_fiber != NULL) {
-        fiber->tsan = __tsan_create_fiber(0);
+        fiber->tsan = tsan_context_get();
         if (fiber->tsan == NULL) {
             return SHPOOL_ERR_NO_MEMORY;
         }
@@ -331,7 +359,7 @@ void simt_fiber_destroy(simt_fiber *fiber)
 {
     /* the main fiber has no entry and belongs to the OS thread */
     if ((fiber->tsan != NULL) && (fiber->stack != NULL) && (__tsan_destroy_fiber != NULL)) {
-        __tsan_destroy_fiber(fiber->tsan);
+        tsan_context_put(fiber->tsan);
     }
 #if defined(SIMT_FIBER_UCONTEXT)
     free(fiber->context);

@@ -218,6 +218,7 @@ void simt_block_renew(simt_block *block)
     }
     for (uint32_t i = 0; i < block->threads; i++) {
         block->thread[i].state = SIMT_STATE_RUNNING;
+        block->thread[i].lanes = (simt_lanes){ 0 };
     }
 }
 

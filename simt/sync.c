@@ -139,26 +139,68 @@ static int mask_is_bad(simt_block *block, simt_thread *thread, const simt_thread
                          rank, block->each, lanes);
         return 1;
     }
-    for (uint32_t rest = thread->mask; rest != 0; rest &= rest - 1u) {
-        const simt_thread *other = &warp[simt_ffs(rest) - 1u];
-
-        if (other->state == SIMT_STATE_EXITED) {
-            simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
-                             "divergence: %s at %s:%d: mask 0x%x of thread %u names thread %u, "
-                             "which has exited", name, file, line, thread->mask, rank,
-                             other->self.rank);
-            return 1;
-        }
+    if ((thread->mask & warp->lanes.exited) != 0) {
+        simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
+                         "divergence: %s at %s:%d: mask 0x%x of thread %u names thread %u, which "
+                         "has exited", name, file, line, thread->mask, rank,
+                         warp[simt_ffs(thread->mask & warp->lanes.exited) - 1u].self.rank);
+        return 1;
     }
     return 0;
+}
+
+/* Who waits in the call that `thread` enters; `waiting`: the lanes of its mask that wait in any
+ * call.  Mostly they all wait in this one, and the newest of them knows it. */
+static uint32_t join_call(const simt_thread *warp, simt_thread *thread, uint32_t waiting)
+{
+    const simt_thread *newest = &warp[warp->lanes.newest];
+    uint32_t           same   = 0;
+
+    if ((((waiting >> warp->lanes.newest) & 1u) != 0) && (newest->together == waiting) &&
+        same_call(newest, thread)) {
+        thread->join = newest->join;
+        return waiting;
+    }
+    for (uint32_t rest = waiting; rest != 0; rest &= rest - 1u) {
+        uint32_t i = simt_ffs(rest) - 1u;
+
+        if (same_call(&warp[i], thread)) {
+            thread->join = warp[i].join;
+            same        |= 1u << i;
+        }
+    }
+    return same;
+}
+
+/* `thread` was the last to come: all lanes get their answers and continue. */
+static void complete(simt_block *block, simt_thread *warp, simt_thread *thread)
+{
+    int      one   = simt_collective_is_common(thread->op);
+    uint32_t first = one ? simt_collective_answer(warp, thread->self.rank % SIMT_WARP) : 0u;
+
+    warp->lanes.waiting &= ~thread->mask;
+    for (uint32_t rest = thread->mask; rest != 0; rest &= rest - 1u) {
+        uint32_t i = simt_ffs(rest) - 1u;
+
+        warp[i].result = one ? first : simt_collective_answer(warp, i);
+    }
+    for (uint32_t rest = thread->mask; rest != 0; rest &= rest - 1u) {
+        simt_thread *other = &warp[simt_ffs(rest) - 1u];
+
+        if (other != thread) {
+            wake(block, other);
+        }
+    }
+    thread->state = SIMT_STATE_RUNNING;
 }
 
 void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place place)
 {
     uint32_t     lanes;
-    simt_thread *warp    = warp_of(thread, &lanes);
-    uint32_t     self    = 1u << (thread->self.rank % SIMT_WARP);
-    uint32_t     missing = 0;
+    simt_thread *warp  = warp_of(thread, &lanes);
+    uint32_t     lane  = thread->self.rank % SIMT_WARP;
+    uint32_t     self  = 1u << lane;
+    uint32_t     waiting;
 
     simt_progress(block);
     thread->place = place;
@@ -172,24 +214,22 @@ void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place pla
     if (mask_is_bad(block, thread, warp, lanes)) {
         return;
     }
-    for (uint32_t rest = thread->mask & ~self; rest != 0; rest &= rest - 1u) {
-        simt_thread *other = &warp[simt_ffs(rest) - 1u];
+    waiting          = thread->mask & warp->lanes.waiting;
+    thread->together = join_call(warp, thread, waiting);
+    for (uint32_t rest = waiting & ~thread->together; rest != 0; rest &= rest - 1u) {
+        const simt_thread *other = &warp[simt_ffs(rest) - 1u];
 
-        if ((other->state != SIMT_STATE_COLLECTIVE) || !same_call(other, thread)) {
-            missing++;
-            /* each waits for the other in another call: a certain deadlock.  Longer cycles are
-             * found when no thread can run any more. */
-            if ((other->state == SIMT_STATE_COLLECTIVE) && ((other->mask & self) != 0)) {
-                thread->state = SIMT_STATE_COLLECTIVE;
-                simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
-                                 "divergence: threads %u and %u name each other in different calls",
-                                 other->self.rank, thread->self.rank);
-                return;
-            }
-        } else {
-            thread->join = other->join;
+        /* each waits for the other in another call: a certain deadlock.  Longer cycles are found
+         * when no thread can run any more. */
+        if ((other->mask & self) != 0) {
+            thread->state = SIMT_STATE_COLLECTIVE;
+            simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
+                             "divergence: threads %u and %u name each other in different calls",
+                             other->self.rank, thread->self.rank);
+            return;
         }
     }
+    thread->together |= self;
     if (thread->op == SIMT_OP_SYNC) {
         if (thread->join == NULL) {
             thread->join = simt_join_new();
@@ -197,18 +237,12 @@ void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place pla
         simt_join_arrive(thread->join);
     }
     thread->state = SIMT_STATE_COLLECTIVE;
-    if (missing != 0) {
+    if (thread->together != thread->mask) {
+        warp->lanes.waiting |= self;
+        warp->lanes.newest   = lane;
         return;
     }
-    for (uint32_t rest = thread->mask; rest != 0; rest &= rest - 1u) {
-        uint32_t i = simt_ffs(rest) - 1u;
-
-        warp[i].result = simt_collective_answer(warp, i);
-    }
-    for (uint32_t rest = thread->mask & ~self; rest != 0; rest &= rest - 1u) {
-        wake(block, &warp[simt_ffs(rest) - 1u]);
-    }
-    thread->state = SIMT_STATE_RUNNING;
+    complete(block, warp, thread);
 }
 
 /* ---- begin and exit ---- */
@@ -220,20 +254,21 @@ void simt_sync_begin(simt_thread *thread)
 
 void simt_sync_exit(simt_block *block, simt_thread *thread)
 {
-    uint32_t           lanes;
-    const simt_thread *warp = warp_of(thread, &lanes);
-    uint32_t           self = 1u << (thread->self.rank % SIMT_WARP);
+    uint32_t     lanes;
+    simt_thread *warp = warp_of(thread, &lanes);
+    uint32_t     self = 1u << (thread->self.rank % SIMT_WARP);
 
     simt_progress(block);
-    thread->state = SIMT_STATE_EXITED;
+    thread->state       = SIMT_STATE_EXITED;
+    warp->lanes.exited |= self;
     block->exited++;
     block->all.exited++;
     meeting_of(thread)->exited++;
     simt_async_exit(block, thread);
-    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1u) {
+    for (uint32_t rest = warp->lanes.waiting; rest != 0; rest &= rest - 1u) {
         const simt_thread *other = &warp[simt_ffs(rest) - 1u];
 
-        if ((other->state == SIMT_STATE_COLLECTIVE) && ((other->mask & self) != 0)) {
+        if ((other->mask & self) != 0) {
             simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
                              "divergence: %s at %s:%d: mask 0x%x of thread %u names thread %u, "
                              "which has exited", simt_collective_name(other->op),

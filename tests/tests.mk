@@ -83,15 +83,16 @@ fuzz:
 
 # Tests that run under sanitizers: no scripts, except the one about ThreadSanitizer, and only the
 # smaller programs of the load and store functions.  The others take minutes to compile with
-# instrumentation, and their walls (tests/loadstore/cpu.h) do not need it.
+# instrumentation, and their walls (tests/loadstore/cpu.h) do not need it.  The tools, which only
+# scripts run, are not even built; the tests compile their sources.
 shpool_unsanitized = $(addsuffix $(EXEEXT),tests/loadstore/test_loadstore tests/loadstore/test_far \
 	tests/loadstore/test_paths tests/loadstore/test_thread)
 shpool_sanitized_programs = $(filter-out $(shpool_unsanitized),$(check_PROGRAMS))
 shpool_sanitized_tests = $(filter-out $(shpool_unsanitized) %.sh,$(TESTS)) \
 	tests/pools/planted_race.sh
 check-sanitized:
-	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS='$(shpool_sanitized_programs)' \
-	  TESTS='$(shpool_sanitized_tests)'
+	$(MAKE) $(AM_MAKEFLAGS) check bin_PROGRAMS= \
+	  check_PROGRAMS='$(shpool_sanitized_programs)' TESTS='$(shpool_sanitized_tests)'
 # ThreadSanitizer does not run programs that have neither threads nor kernels, or that have
 # thousands of geometries and shapes in which the same threads do the same.
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesce/fuzz_ptx \
@@ -100,13 +101,13 @@ shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesc
 	tests/coalesce/test_rows tests/coalesce/test_run tests/coalesce/test_warp \
 	tests/device/fuzz_device tests/device/test_buffer_faults tests/device/test_call_faults \
 	tests/device/test_fault_pairs \
-	tests/device/test_faults \
-	tests/device/test_model tests/device/test_train \
+	tests/device/test_faults tests/device/test_host tests/device/test_messages \
+	tests/device/test_model tests/device/test_ranges tests/device/test_train \
 	tests/loadstore/test_layout tests/loadstore/test_mgpu \
 	tests/pools/test_geometry tests/tools/fuzz_log tests/tools/fuzz_options \
 	tests/tools/fuzz_results tests/tools/fuzz_trace tests/tools/test_bench_memory)
 check-threads:
-	$(MAKE) $(AM_MAKEFLAGS) check \
+	$(MAKE) $(AM_MAKEFLAGS) check bin_PROGRAMS= \
 	  check_PROGRAMS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_programs))' \
 	  TESTS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_tests))'
 .PHONY: check-sanitized check-threads

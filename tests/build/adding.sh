@@ -43,7 +43,7 @@ echo layers/zz_lock >>device/list
 {
     ./autogen.sh && mkdir build && cd build &&
         ../configure --without-cuda --disable-shared --enable-allocators=bitmap,zz_fake \
-            --with-default-allocator=zz_fake PKG_CONFIG=false &&
+            --with-default-allocator=zz_fake PKG_CONFIG=false CFLAGS=-O0 CXXFLAGS=-O0 &&
         make -j2 shpool-info shpool-bench
 } >log 2>&1 || { tail -20 log; echo "FAIL the build"; exit 1; }
 cd "$work/build" || exit 1

@@ -82,7 +82,7 @@ grep '^#define HAVE_JANSSON' "$build/config.h" >>"$tmp/config.h"
 libs=$(sed -n 's/^#define HAVE_JANSSON 1/-ljansson/p' "$tmp/config.h")
 
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
-flags="-std=gnu11 -g -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/include -I$src -I$build
+flags="-std=gnu11 -g1 -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/include -I$src -I$build
     $cmocka_cflags"
 # simt/ is the machine: where it goes says nothing about the library
 {

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # ./quickstart asks only for packages that it needs, and ends with three lines that the benchmark's
-# output supports.  It runs in a copy whose autogen.sh, configure and benchmark are stubs, on a
-# machine that seems to be Debian without cmocka and jansson.
+# output supports; ./quickstart check adds up what its steps count.  It runs in a copy whose
+# autogen.sh, configure and benchmark are stubs, on a machine that seems to be Debian without cmocka
+# and jansson.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -108,6 +109,33 @@ echo 1 >"$work/status"
 run
 rule "a benchmark that fails is an error" test $? = 1
 rule "and claims nothing" not grep -q '^Seen: ' "$work/out"
+
+# ---- check: each step's counts are in the sum, also of those that run in the background ----
+stub "$work/tree/configure" <<'END'
+cp "${0%/configure}/bench" shpool-bench
+cat >Makefile <<'MAKEFILE'
+all libshpool.la libshpool_device.a:
+	@echo "made $@, flags: $(NVCCFLAGS)"
+check check-sanitized:
+	@echo "# PASS:  3"; echo "# SKIP:  1"
+install:
+installcheck:
+	@sleep 1; echo "installed, nvcc: $$NVCC_APPEND_FLAGS"; echo "# PASS:  5"
+distcheck:
+	@echo "# FAIL:  1"; exit 1
+MAKEFILE
+END
+stub "$work/bin/nvcc" <<'END'
+echo '--Ofast-compile <level>'
+END
+echo 0 >"$work/status"
+run check
+rule "a failed step fails the check" test $? = 1
+rule "all counts are summed up" last 1 '^11 passed, 1 failed$'
+rule "what was in the background is shown" grep -q '^installed, nvcc: --Ofast-compile' "$work/out"
+rule "the library is compiled as users have it" \
+    grep -q '^made libshpool_device.a, flags: $' "$work/out"
+rule "what no GPU runs is compiled fast" grep -q '^made all, flags: .*--Ofast-compile' "$work/out"
 
 rm "$work/installs"
 run check

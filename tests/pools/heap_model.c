@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "heap_model.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,9 @@ int heap_tests_begin(const char *allocator, int argc, char **argv)
 
 void heap_model_reset(heap_model *model)
 {
-    memset(model, 0, sizeof(*model));
+    memset(model->owner, 0, model->used * sizeof(model->owner[0]));
+    memset(model->bytes, 0, model->used * sizeof(model->bytes[0]));
+    memset(model, 0, offsetof(heap_model, owner));
     (void)pthread_mutex_init(&model->lock, NULL);
 }
 
@@ -90,6 +93,7 @@ void heap_model_claim(heap_model *model, heap_place place, const heap_slot *slot
             unlock(model);
             return;
         }
+        model->used = (end > model->used) ? end : model->used;
         for (uint32_t g = first; g < end; g++) {
             if (model->owner[g] != 0) {
                 fault_locked(model, "0x%x..+%u of thread %u overlaps the live allocation at 0x%x",

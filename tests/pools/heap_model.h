@@ -29,14 +29,16 @@
 
 typedef struct heap_model {
     pthread_mutex_t lock;
-    uint32_t owner[HEAP_GRANULES]; /* granule -> 1 + its allocation's first */
-    uint32_t bytes[HEAP_GRANULES]; /* of the allocation that starts there */
     uint32_t live;                 /* allocations in shared memory */
     uint32_t faults;
     char     text[320];            /* the first fault */
 
     /* What the report of a pool with stats must say; of all blocks. */
     uint32_t mallocs, frees, failures, held, held_bytes, peak_bytes;
+
+    uint32_t used;                 /* granules from here on have had no owner since the reset */
+    uint32_t owner[HEAP_GRANULES]; /* granule -> 1 + its allocation's first */
+    uint32_t bytes[HEAP_GRANULES]; /* of the allocation that starts there */
 } heap_model;
 
 /** One allocation, as its owner remembers it. */
@@ -60,6 +62,8 @@ int heap_tests_begin(const char *allocator, int argc, char **argv);
 
 #define HEAP_TESTS_SKIPPED 77 /* for automake */
 
+/** Before the first reset the model is zero.  Only what was used is cleared: an exploration resets
+ *  its model before each schedule. */
 void heap_model_reset(heap_model *model);
 
 /** Record a fault; printf-like. */

@@ -54,7 +54,7 @@ static void run_everywhere(uint32_t threads, uint32_t each, simt_kernel kernel)
             t.seed                 = seed + 1u;
             t.launch.seed          = seed;
             t.launch.switch_period = seed % 4u;
-            t.launch.engine        = (seed % 8u == 7u) ? SIMT_THREADS : SIMT_FIBERS;
+            t.launch.engine        = (seed % SEEDS == 7u) ? SIMT_THREADS : SIMT_FIBERS;
             trial_run(&t, kernel);
             trial_close(&t);
         }

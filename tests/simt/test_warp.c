@@ -114,6 +114,14 @@ static void mask_kernel(void *arg)
             simt_ballot((1u << lane) | (1u << ((lane + 1) % 3)), 1);
         }
         break;
+    case 7: /* names a lane that has left long ago */
+        for (uint32_t i = 0; (lane == 0) && (i < 1000u); i++) {
+            simt_pause(1000);
+        }
+        if (lane == 0) {
+            simt_any(0x41, 1);
+        }
+        break;
     default: /* a vote and a barrier */
         if (lane == 2) {
             simt_barrier();
@@ -134,11 +142,12 @@ static void test_masks_that_cannot_be_met_diverge(void **unused)
         "name each other in different calls",
         "name each other in different calls",
         "simt_ballot(0x5) at",
+        "names thread 6, which has exited",
         "waiting for thread 2",
     };
 
     (void)unused;
-    for (uint32_t i = 0; i < 8; i++) {
+    for (uint32_t i = 0; i < 9; i++) {
         for (unsigned long long seed = 0; seed < 10; seed++) {
             state.x = i;
             assert_int_equal(run(8, SIMT_FIBERS, seed, 1, mask_kernel), SHPOOL_ERR_DIVERGENCE);
