@@ -5,6 +5,8 @@
  *   nvcc -O3 -rdc=true sparse.cu -o sparse $(pkg-config --cflags --libs shpool)
  *   nvcc -O3 -rdc=true -DSPARSE_CUSPARSE sparse.cu -o sparse \
  *        $(pkg-config --cflags --libs shpool) -lcusparse            and cuSPARSE
+ *   nvcc -O3 -rdc=true -DSPARSE_SORT sparse.cu -o sparse \
+ *        $(pkg-config --cflags --libs shpool)                       and --sort 1
  *   c++ -O2 -x c++ sparse.cu -x none -o sparse_cpu \
  *        $(pkg-config --cflags --libs shpool)                       on the CPU block executor
  *
