@@ -41,7 +41,7 @@
 #define POOL_BYTES    (96u * 1024u)
 #define BLOCK         128u
 #define GLOBAL_BLOCK  64u
-#define LARGE_THREADS 1024u
+#define LARGE_BYTES   64u
 #define TEAM_BYTES    4096u
 /* bytes of the longest documents that are not large, unless --most is given */
 #define MOST_OF_POOL  (64u * 1024u)
@@ -58,7 +58,7 @@
 #define POOL_BYTES    (4u * 1024u)
 #define BLOCK         64u
 #define GLOBAL_BLOCK  64u
-#define LARGE_THREADS 128u
+#define LARGE_BYTES   32u
 #define TEAM_BYTES    512u
 #define MOST_OF_POOL  (4u * 1024u)
 #define MOST_OF_WARP  (1u * 1024u)
@@ -159,14 +159,16 @@ static planned<Kernel> plan(const Kernel &kernel, uint32_t groups, uint32_t thre
     return { kernel, std::min((count + groups - 1u) / groups, most), threads, bytes, queue };
 }
 
-/* Documents of longer classes than `last`, at the same time as the others. */
+/* Documents of longer classes than `last`, at the same time as the others, by blocks with a thread
+ * for each LARGE_BYTES of the shortest of them. */
 static planned<grams_by_blocks<in_global>> plan_large(job &j, uint32_t last)
 {
     typedef grams_by_blocks<in_global> by_blocks;
-    const part         all   = part_of(j, last + 1u, CLASSES - 1u);
-    const uint32_t     each  = global_bytes(j.found.longest);
-    planned<by_blocks> large = plan(by_blocks{ j.c, { nullptr }, all, each }, 1, LARGE_THREADS,
-                                    TURN_BYTES, CLASSES - 1u);
+    const part         all     = part_of(j, last + 1u, CLASSES - 1u);
+    const uint32_t     each    = global_bytes(j.found.longest);
+    const uint32_t     threads = std::clamp(class_bytes(last) / LARGE_BYTES, SIMT_WARP, 1024u);
+    planned<by_blocks> large   = plan(by_blocks{ j.c, { nullptr }, all, each }, 1, threads,
+                                      TURN_BYTES, CLASSES - 1u);
 
     large.kernel.place.memory =
         j.memory_of_large.get(static_cast<size_t>(large.blocks) * (each / 4u));
@@ -245,18 +247,20 @@ static int run_global(job &j)
 static grams_in_pool in_pool(const job &j, uint32_t last)
 {
     const uint32_t warps  = j.o.threads / SIMT_WARP;
-    grams_in_pool  kernel = { j.c, {}, {} };
+    grams_in_pool  kernel = { j.c, {} };
 
     for (uint32_t stage = 0; stage < STAGES; stage++) {
-        const uint32_t smaller = (stage + 1u < STAGES) ? warps >> (stage + 2u) : 1u;
-        const uint32_t first   = class_within(smaller * TEAM_BYTES) + 1u;
+        const uint32_t each    = (stage < SINGLES) ? warps >> (stage + 1u) : 1u;
+        const uint32_t smaller = (stage + 1u < SINGLES) ? warps >> (stage + 2u) : 1u;
+        const uint32_t first   = (stage < SINGLES) ? class_within(smaller * TEAM_BYTES) + 1u : 0u;
+        const uint32_t most    = class_bytes(last);
 
-        if ((warps >> (stage + 1u) > 1u) && (first <= last)) {
-            kernel.by_teams[stage] = part_of(j, first, last);
-            last                   = first - 1u;
+        if (((each > 1u) || (stage == SINGLES)) && (first <= last)) {
+            kernel.stages[stage] = { part_of(j, first, last),
+                                     (most <= j.o.pool / (warps / each)) ? most : 0u };
+            last                 = first - 1u;
         }
     }
-    kernel.by_warps = part_of(j, 0, last);
     return kernel;
 }
 

@@ -34,17 +34,19 @@ SIMT_FN bool next_document(const collection &c, const part &all, listed *d, Take
 
 /* ---- the pool ---- */
 
-/* Long documents come first, and are processed by teams of 1/2, 1/4, then 1/8 of the block's warps.
- * Thus a team grows with the memory that it holds. */
-#define STAGES 3u
+/* Long documents come first, and are processed by teams of 1/2, 1/4, 1/8 of the block's warps, then
+ * by single warps.  Thus a team grows with the memory that it holds. */
+#define STAGES  4u
+#define SINGLES (STAGES - 1u)
 
 #define KEPT 4u /* a warp keeps memory of up to this many times the bytes that it needs */
 
 enum team_word { ARRIVED, TURN, MEMORY, TEAM_WORDS };
 
-#define BOARD_BYTES (4u * TEAM_WORDS * (2u << STAGES)) /* a multiple of 16 */
+#define BOARD_BYTES (4u * TEAM_WORDS * ((2u << SINGLES) + 32u)) /* a multiple of 16 */
 
-/* A team of a stage: some of the block's warps, with a barrier and words of their own. */
+/* A team of a stage: some of the block's warps, with words of their own, and with a barrier if
+ * there are several.  All teams run the same code: a copy for single warps would double it. */
 struct team {
     simt_addr board;
     uint32_t  first; /* warp */
@@ -53,21 +55,28 @@ struct team {
 
     MACHINE_METHOD team(simt_addr boards, uint32_t stage)
     {
-        const uint32_t all  = simt_block_threads() / SIMT_WARP;
-        const uint32_t each = all >> (stage + 1u);
-        const uint32_t last = (2u << stage) - 1u; /* the last team gets the rest of the warps */
-        const uint32_t i    = (simt_warp() / each < last) ? simt_warp() / each : last;
+        const uint32_t all   = simt_block_threads() / SIMT_WARP;
+        const uint32_t each  = (stage < SINGLES) ? all >> (stage + 1u) : 1u;
+        const uint32_t teams = (stage < SINGLES) ? 2u << stage : all;
+        const uint32_t i     = (simt_warp() / each < teams) ? simt_warp() / each : teams - 1u;
 
         first  = i * each;
-        count  = (i < last) ? each : all - first;
-        number = last + i;
+        count  = (i + 1u < teams) ? each : all - first; /* the last team gets the rest */
+        number = (2u << stage) - 1u + i;
         board  = boards + 4u * TEAM_WORDS * number;
     }
     MACHINE_METHOD uint32_t warps() const { return count; }
     MACHINE_METHOD uint32_t warp() const { return simt_warp() - first; }
     MACHINE_METHOD uint32_t size() const { return count * SIMT_WARP; }
     MACHINE_METHOD uint32_t rank() const { return warp() * SIMT_WARP + simt_lane(); }
-    MACHINE_METHOD void     sync() const { machine_part_barrier(board, number, size()); }
+    MACHINE_METHOD void     sync() const
+    {
+        if (count == 1u) {
+            simt_warp_sync(SIMT_ALL_LANES);
+        } else {
+            machine_part_barrier(board, number, size());
+        }
+    }
 
     /* The first warp's value, for all; a sync(). */
     MACHINE_METHOD uint32_t share(uint32_t value, team_word word) const
@@ -77,6 +86,20 @@ struct team {
         }
         sync();
         return simt_load32(board + 4u * word);
+    }
+};
+
+/* A stage's documents.  If the pool has enough memory for all teams, `least` bytes are enough for
+ * each of these documents, so that a team allocates once.  Otherwise `least` is 0. */
+struct stage_part {
+    part     all;
+    uint32_t least;
+
+    MACHINE_METHOD uint32_t bytes_for(const listed &d) const
+    {
+        const uint32_t bytes = document_bytes(d.words);
+
+        return (bytes > least) ? bytes : least;
     }
 };
 
@@ -110,8 +133,7 @@ struct kept_memory {
 
 struct grams_in_pool {
     collection c;
-    part       by_teams[STAGES];
-    part       by_warps;
+    stage_part stages[STAGES];
 
     MACHINE_METHOD void operator()(const shpool_pool &pool) const
     {
@@ -123,17 +145,17 @@ struct grams_in_pool {
             simt_store32(boards + 4u * i, 0);
         }
         simt_barrier();
+        SIMT_ROLLED
         for (uint32_t stage = 0; stage < STAGES; stage++) {
-            if (by_teams[stage].from < by_teams[stage].to) {
-                do_stage(kept, by_teams[stage], team(boards, stage));
+            if (stages[stage].all.from < stages[stage].all.to) {
+                do_stage(kept, stages[stage], team(boards, stage));
             }
         }
-        do_last(kept);
         shpool_fini(heap);
     }
 
     /* The team's first warp takes documents, and requests memory for them. */
-    MACHINE_METHOD void do_stage(kept_memory &kept, const part &all, const team &group) const
+    MACHINE_METHOD void do_stage(kept_memory &kept, const stage_part &own, const team &group) const
     {
         const auto take = [&](uint32_t *next) {
             const uint32_t turn = (group.warp() == 0) ? whole_warp{}.take(next) : 0u;
@@ -142,30 +164,13 @@ struct grams_in_pool {
         };
         listed d = {};
 
-        while (next_document(c, all, &d, take)) { /* a sync(): the document before is done */
-            const bool      has  = (group.warp() == 0) && kept.fit(document_bytes(d.words));
+        while (next_document(c, own.all, &d, take)) { /* a sync(): the document before is done */
+            const bool      has  = (group.warp() == 0) && kept.fit(own.bytes_for(d));
             const simt_addr base = group.share(has ? kept.words().base : 0u, MEMORY);
 
             if (base != 0) {
                 count_repeats(c, d, shared_words{ base }, group);
             } else if (group.rank() == 0) {
-                (void)simt_global_add32(&c.sum->unserved, 1);
-            }
-        }
-        kept.release();
-    }
-
-    /* Each warp alone. */
-    MACHINE_METHOD void do_last(kept_memory &kept) const
-    {
-        const whole_warp warp;
-        listed           d = {};
-
-        while (next_document(c, by_warps, &d, [&](uint32_t *next) { return warp.take(next); })) {
-            if (kept.fit(document_bytes(d.words))) {
-                count_repeats(c, d, kept.words(), warp);
-                warp.sync();
-            } else if (simt_lane() == 0) {
                 (void)simt_global_add32(&c.sum->unserved, 1);
             }
         }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sorts the columns of each row of C, with their values: an option for all versions, because the
- * tables leave them in no order.  On a GPU with CUB. */
+ * tables leave them in no order.  On a GPU with CUB, if SPARSE_SORT is defined: with its kernels,
+ * joining the program with an allocator at run time takes more than 10 seconds. */
 #ifndef SHPOOL_EXAMPLES_SPARSE_SORT_H
 #define SHPOOL_EXAMPLES_SPARSE_SORT_H
 
 #include "rows.h"
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) && defined(SPARSE_SORT)
 #include <cub/device/device_segmented_sort.cuh>
-#else
+#elif !defined(__CUDACC__)
 #include <algorithm>
 #include <numeric>
 #endif
@@ -20,7 +21,7 @@ struct sort_memory {
     machine_array<char>     work;
 };
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) && defined(SPARSE_SORT)
 
 /* p.column and p.value become the sorted arrays, which belong to `memory`. */
 static void sort_columns(product *p, uint32_t entries, sort_memory *memory)
@@ -40,6 +41,13 @@ static void sort_columns(product *p, uint32_t entries, sort_memory *memory)
     machine_wait();
     p->column = column;
     p->value  = value;
+}
+
+#elif defined(__CUDACC__)
+
+static void sort_columns(product *, uint32_t, sort_memory *)
+{
+    machine_fail("--sort", "needs a program that was compiled with -DSPARSE_SORT");
 }
 
 #else

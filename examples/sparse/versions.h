@@ -140,13 +140,17 @@ struct rows_by_pool {
         return true;
     }
 
+    /* One attempt: while the warp waited in the pool's queue, it could not help other warps, whose
+     * memory it waits for. */
     MACHINE_METHOD void begin(shpool_heap heap, const team_board &board, state &now) const
     {
-        void *memory = shpool_malloc_wait_warp(heap, now.bytes, 8u);
+        void *memory = shpool_malloc_wait_warp(heap, now.bytes, 1u);
 
         if (memory != nullptr) {
             now.job.table = { simt_to_shared(memory) };
             open(board, now, INIT);
+        } else {
+            simt_pause(100);
         }
     }
 };
