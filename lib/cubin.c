@@ -140,6 +140,22 @@ static int is_of_cuda(const char *name)
     return 0;
 }
 
+/* Whether it is one of CUDA's runtime for kernels that launch kernels (libcudadevrt.a), which nvcc
+ * adds to each program that uses CUB.  Its tables never change. */
+static int is_of_runtime(const char *symbol, const char *name)
+{
+    static const char *const names[] = { "cudartErrorTable", "cudartErrorTableEntryCount",
+                                         "cudartErrorCnpMap", "cudartErrorCnpMapEntryCount",
+                                         "__CNPRT_VERSION_NUMBER__" };
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(names); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return 1;
+        }
+    }
+    return (symbol != name) && (strstr(symbol, "_22_cuda_device_runtime_cu_") != NULL);
+}
+
 /* Whether a variable comes from a compiler, CUDA's headers or this library. */
 static int is_known(const char *name)
 {
@@ -189,7 +205,7 @@ static int is_variable(const elf_file *file, const Elf64_Shdr *symbols, const El
         return 0;
     }
     *name_p = source_name(name);
-    if (is_known(*name_p)) {
+    if (is_known(*name_p) || is_of_runtime(name, *name_p)) {
         return 0;
     }
     if (strcmp(section, ".nv.constant3") == 0) {

@@ -71,7 +71,8 @@ SIMT_FN shpool_bitmap_place shpool_bitmap_where(shpool_view view)
     uint32_t            warp  = view.rank / SIMT_WARP;
     uint32_t            from  = warp * own;
     uint32_t            odd   = (own >= 3u * SIMT_WARP) ? (own / SIMT_WARP - 1u) | 1u : 1u;
-    uint32_t            part  = SHPOOL_BITMAP_PART * (lane + warp); /* of 2^32: the whole pool */
+    /* of 2^32, the whole pool: PART * (lane + warp), because 32 PART is 0; lane takes a register */
+    uint32_t            part  = SHPOOL_BITMAP_PART * (view.rank + warp);
     uint32_t            in    = warp * 2654435769u / SIMT_WARP;
     shpool_bitmap_place at;
 
@@ -90,9 +91,10 @@ SIMT_FN uint32_t shpool_bitmap_high(shpool_bitmap_place at)
     return 0u - (at.home & 1u);
 }
 
-/* Claim `need` granules (1..11) in word w; 0 if there is no room, or if other threads were
+/* Claim `need` granules (1..11) in word w; no_room if there is no room, 0 if other threads were
  * faster. */
-SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t w, uint32_t need, uint32_t high)
+SIMT_FN simt_addr shpool_bitmap_take_or(shpool_view view, uint32_t w, uint32_t need, uint32_t high,
+                                        simt_addr no_room)
 {
     simt_addr a    = shpool_bitmap_word_at(view, w);
     uint32_t  seen = simt_atomic_load(a, SIMT_RELAXED);
@@ -101,13 +103,19 @@ SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t w, uint32_t need
     uint32_t  run;
 
     if (fit == 0) {
-        return 0;
+        return no_room;
     }
     i   = shpool_run_pick(fit, high);
     run = (simt_mask(0, need) | (1u << SHPOOL_BITMAP_STARTS)) << i;
     /* acquire: pairs with the release in shpool_bitmap_clear, _give and _free_long */
     return (simt_atomic_cas(a, seen, seen + run, SIMT_ACQUIRE) == seen)
                ? shpool_bitmap_payload(view, SHPOOL_BITMAP_SPAN * w + i) : 0u;
+}
+
+/* The same; 0 in both cases. */
+SIMT_FN simt_addr shpool_bitmap_take(shpool_view view, uint32_t w, uint32_t need, uint32_t high)
+{
+    return shpool_bitmap_take_or(view, w, need, high, 0);
 }
 
 /* As shpool_bitmap_claim, for a run that crosses from a pair's first word, at a, which was `low`,

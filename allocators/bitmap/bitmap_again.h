@@ -63,6 +63,7 @@
 #define shpool_bitmap_releases SHPOOL_BITMAP_AS(releases)
 #define shpool_bitmap_resize SHPOOL_BITMAP_AS(resize)
 #define shpool_bitmap_rest SHPOOL_BITMAP_AS(rest)
+#define shpool_bitmap_retake SHPOOL_BITMAP_AS(retake)
 #define shpool_bitmap_row_of SHPOOL_BITMAP_AS(row_of)
 #define shpool_bitmap_seek SHPOOL_BITMAP_AS(seek)
 #define shpool_bitmap_seek_row SHPOOL_BITMAP_AS(seek_row)
@@ -73,6 +74,7 @@
 #define shpool_bitmap_take SHPOOL_BITMAP_AS(take)
 #define shpool_bitmap_take_around SHPOOL_BITMAP_AS(take_around)
 #define shpool_bitmap_take_at SHPOOL_BITMAP_AS(take_at)
+#define shpool_bitmap_take_or SHPOOL_BITMAP_AS(take_or)
 #define shpool_bitmap_take_shared SHPOOL_BITMAP_AS(take_shared)
 #define shpool_bitmap_unused SHPOOL_BITMAP_AS(unused)
 #define shpool_bitmap_unused_at SHPOOL_BITMAP_AS(unused_at)
@@ -144,6 +146,7 @@
 #undef shpool_bitmap_releases
 #undef shpool_bitmap_resize
 #undef shpool_bitmap_rest
+#undef shpool_bitmap_retake
 #undef shpool_bitmap_row_of
 #undef shpool_bitmap_seek
 #undef shpool_bitmap_seek_row
@@ -154,6 +157,7 @@
 #undef shpool_bitmap_take
 #undef shpool_bitmap_take_around
 #undef shpool_bitmap_take_at
+#undef shpool_bitmap_take_or
 #undef shpool_bitmap_take_shared
 #undef shpool_bitmap_unused
 #undef shpool_bitmap_unused_at

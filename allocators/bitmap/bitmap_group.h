@@ -2,6 +2,7 @@
 /* bitmap for warps: 32 lanes serve one request together.  bitmap.h explains the terms.  For a
  * smaller group the first lane makes the request.
  *
+ * Look      One step that serves most requests (bitmap_first.h).
  * Search    Each lane reads one pair of words, 22 granules; neighbouring lanes read neighbouring
  *           pairs.  Two votes and a shuffle give each lane the length of the free run that reaches
  *           into its pair from below.  This finds the exact first fit.
@@ -17,7 +18,8 @@
  * The usual path has no loop: ptxas inserts a YIELD, which is slow, into each loop with an atomic.
  *
  * Warps begin at different places, so that they rarely need the same words: close together at
- * first, and further apart after each conflict of two warps. */
+ * first, and further apart after each conflict of two warps.  After a search in vain they move
+ * together again: what they hold all over the pool leaves no long runs. */
 #include <shpool/allocators/bitmap/bitmap.h> /* before the guard: it includes this file */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_GROUP_H
 #define SHPOOL_ALLOCATORS_BITMAP_GROUP_H
@@ -27,6 +29,7 @@
 #define SHPOOL_BITMAP_BEYOND   0x40000000u /* a granule that no pool has */
 #define SHPOOL_BITMAP_STEP     8u          /* full pairs that the hint passes at least; the
                                               rest of a window has room for 8 KiB */
+#define SHPOOL_BITMAP_GATHER   8u          /* the part of the spread that a search in vain takes */
 #define SHPOOL_BITMAP_PATIENCE 4u          /* claims in vain before a pause: others would overtake a
                                               request whose turn it is */
 
@@ -128,31 +131,6 @@ SIMT_FN simt_pair shpool_bitmap_bits(uint32_t at, uint32_t first, uint32_t end)
     return bits;
 }
 
-/* Called by all lanes, which agree about `any`: mark granules first..end-1, all in pairs that they
- * have read as free.  any: whether there are such granules.  Returns 1, or 0 with nothing
- * marked. */
-SIMT_FN uint32_t shpool_bitmap_claim_seen(shpool_bitmap_look look, uint32_t first, uint32_t end,
-                                          uint32_t any)
-{
-    const simt_pair bits   = shpool_bitmap_bits(look.at, first, end);
-    const simt_pair marked = {look.words.x | bits.x, look.words.y | bits.y};
-    /* acquire: as in shpool_bitmap_claim; the marked word itself is CLAIMED, so no release */
-    const uint32_t  got    = simt_atomic_cas_pair(look.a, look.words, marked, SIMT_ACQUIRE);
-
-    simt_warp_sync(SIMT_ALL_LANES); /* no lane uses the memory before all have claimed */
-    if (SIMT_LIKELY(simt_all(SIMT_ALL_LANES, (got || (bits.x == 0)) && any))) {
-        /* relaxed: marks that stay are an allocation, whenever that is seen */
-        (void)simt_atomic_and(look.a, ~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED);
-        return 1;
-    }
-    if (got && (bits.x != 0)) { /* release: as in shpool_bitmap_clear */
-        (void)simt_atomic_and(look.a + 4u, ~bits.y, SIMT_RELEASE);
-        (void)simt_atomic_and(look.a, ~bits.x, SIMT_RELEASE);
-    }
-    simt_warp_sync(SIMT_ALL_LANES); /* every mark is gone again */
-    return 0;
-}
-
 /* Whether the granules that `bits` marks are free in a pair, and no group is claiming in it. */
 SIMT_FN uint32_t shpool_bitmap_is_free(simt_pair words, simt_pair bits)
 {
@@ -248,10 +226,8 @@ SIMT_FN uint32_t shpool_bitmap_begin(simt_addr base)
  * with the hint.  The others spread, by places that lie far apart (Knuth, TAOCP 3, 6.4), but only
  * as far as conflicts so far have required: small requests all over the pool would leave no room
  * for a large one.  Who writes the word keeps hint + spread up to last_start. */
-SIMT_FN uint32_t shpool_bitmap_start_of(shpool_view view)
+SIMT_FN uint32_t shpool_bitmap_start_of(shpool_view view, uint32_t word)
 {
-    const uint32_t word = shpool_bitmap_begin(view.base);
-
     return (word >> SHPOOL_BITMAP_HINT) +
            simt_mulhi((view.rank / SIMT_WARP) * 2654435769u, (word & SHPOOL_BITMAP_SPREAD) + 1u);
 }
@@ -267,6 +243,19 @@ SIMT_FN void shpool_bitmap_spread(shpool_view view, uint32_t need)
     if ((simt_lane() == 0) && (next != word) && (next <= SHPOOL_BITMAP_SPREAD)) {
         /* relaxed: a hint; lost if another one is quicker */
         (void)simt_atomic_cas(view.base + SHPOOL_BITMAP_BEGIN, word, next, SIMT_RELAXED);
+    }
+    simt_warp_sync(SIMT_ALL_LANES);
+}
+
+/* Called by all lanes after a search in vain: what warps hold may leave no run that is long enough
+ * because they spread so far; so they move closer together. */
+SIMT_FN void shpool_bitmap_gather(simt_addr base)
+{
+    const uint32_t word = shpool_bitmap_begin(base);
+    const uint32_t less = (word & SHPOOL_BITMAP_SPREAD) / SHPOOL_BITMAP_GATHER;
+
+    if ((simt_lane() == 0) && (less != 0)) { /* relaxed: as above */
+        (void)simt_atomic_cas(base + SHPOOL_BITMAP_BEGIN, word, word - less, SIMT_RELAXED);
     }
     simt_warp_sync(SIMT_ALL_LANES);
 }
@@ -311,11 +300,12 @@ SIMT_FN void shpool_bitmap_back_off(uint32_t *state_p, uint32_t patience)
 }
 
 /* Whether a search that found nothing, and before which the counts of releases were `before`, has
- * seen all; if not, after a pause. */
+ * seen all; if not, after a pause.  Warps move closer together in both cases. */
 SIMT_FN uint32_t shpool_bitmap_has_seen_all(simt_addr base, uint32_t before, uint32_t *state_p)
 {
     uint32_t pending;
 
+    shpool_bitmap_gather(base);
     /* marks that may be undone */
     if (simt_any(SIMT_ALL_LANES, (*state_p & SHPOOL_BITMAP_CLAIMED) != 0)) {
         simt_pause(SHPOOL_BITMAP_PAUSE);
@@ -419,10 +409,48 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
     }
 }
 
-#include <shpool/allocators/bitmap/bitmap_long.h>
+#include <shpool/allocators/bitmap/bitmap_first.h>
 
 #define SHPOOL_BITMAP_LATE 0x80000000u /* with a pair: other threads were quicker there */
-#define SHPOOL_BITMAP_DONE 1u          /* the request is served */
+
+/* After a first look in vain: undo what it has claimed, let warps spread if others were quicker,
+ * and look for a row if warps have met and the request has more than PAIR granules.  A call of its
+ * own: its registers do not add to those of malloc_warp.  p: the pair with which the look began,
+ * and LATE and TRY.  a and bits: what is to be undone.  Returns the granule, or NOWHERE. */
+SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_row(simt_addr base, uint32_t granules, uint32_t rank,
+                                                   uint32_t p, uint32_t need, uint32_t below,
+                                                   simt_addr a, simt_pair bits)
+{
+    const shpool_view        view = {base, 0, rank, 0, {granules, 0}, 0};
+    const shpool_bitmap_wish wish = {need, below};
+    uint32_t                 tries;
+    uint32_t                 word;
+
+    if ((p & SHPOOL_BITMAP_LATE) != 0) {
+        shpool_bitmap_undo(a, bits);
+        shpool_bitmap_spread(view, need);
+    }
+    word = shpool_bitmap_begin(base);
+    if (((p & SHPOOL_BITMAP_TRY) != 0) || /* others wait for what gives up soon */
+        ((word & SHPOOL_BITMAP_SPREAD) == 0) || (need <= SHPOOL_BITMAP_PAIR) ||
+        (need > SHPOOL_BITMAP_LOOK)) {
+        return SHPOOL_BITMAP_NOWHERE;
+    }
+    p = shpool_bitmap_start_of(view, word);
+    SIMT_ROLLED
+    for (tries = 0; tries < SHPOOL_BITMAP_TRIES; tries++) {
+        const uint32_t q = shpool_bitmap_find_row(view, p, wish);
+
+        if (q == SHPOOL_BITMAP_NOWHERE) {
+            return SHPOOL_BITMAP_NOWHERE;
+        }
+        if (shpool_bitmap_claim_row(view, q, need)) {
+            return SHPOOL_BITMAP_PAIR * q;
+        }
+        p = q;
+    }
+    return SHPOOL_BITMAP_NOWHERE;
+}
 
 /* Any request, exactly: as shpool_bitmap_malloc_slow.  A call.  p: the pair with which it begins,
  * and LATE and TRY, with which it is not exact. */
@@ -438,8 +466,7 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
         return SHPOOL_BITMAP_NOWHERE; /* an empty pool has no granules */
     }
     if ((p & SHPOOL_BITMAP_LATE) != 0) {
-        shpool_bitmap_spread(view, need);
-        p = shpool_bitmap_start_of(view);
+        p = shpool_bitmap_start_of(view, shpool_bitmap_begin(base));
     }
     p &= ~SHPOOL_BITMAP_TRY;
     for (;;) {
@@ -451,36 +478,6 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
             return first;
         }
     }
-}
-
-/* Called by a whole warp, one step: 704 granules from pair p on.  Returns DONE, with the granule in
- * *first_p, or 0: none fits there, or LATE: other threads were quicker.  Straight-line code: ptxas
- * would insert a YIELD into a loop. */
-SIMT_FN uint32_t shpool_bitmap_malloc_here(shpool_view view, uint32_t need, uint32_t below,
-                                           uint32_t p, uint32_t *first_p)
-{
-    shpool_bitmap_look look;
-    uint32_t           first;
-    uint32_t           hits;
-    int                rest;
-
-    look.a     = simt_keep(shpool_bitmap_word_at(view, 2u * (p + simt_lane())));
-    look.words = simt_atomic_load_pair(look.a, SIMT_RELAXED); /* relaxed: the claim looks again */
-    look.words.x &= ~SHPOOL_BITMAP_CLAIMED; /* where it was set the claim fails */
-    look.at     = SHPOOL_BITMAP_PAIR * (p + simt_lane());
-    look.unused = shpool_bitmap_unused_pair(look.words);
-    first       = shpool_bitmap_reach(look, SHPOOL_BITMAP_PAIR * p);
-    first       = (first + below) & ~below;
-    rest        = (int)(first + need - look.at); /* in this pair; only a longer search finds a run
-                                                    inside it */
-    hits  = simt_ballot(SIMT_ALL_LANES,
-                        (simt_mask(0, (rest > 0) ? (uint32_t)rest : 0u) & ~look.unused) == 0);
-    /* no branch where nothing fits: no lane then has bits to set */
-    first    = simt_shfl(SIMT_ALL_LANES, first, simt_ffs(hits) - 1u);
-    first    = (hits != 0) ? first : SHPOOL_BITMAP_BEYOND;
-    *first_p = first;
-    return SIMT_LIKELY(shpool_bitmap_claim_seen(look, first, first + need, hits != 0))
-               ? SHPOOL_BITMAP_DONE : (hits != 0) ? SHPOOL_BITMAP_LATE : 0u;
 }
 
 /* For a smaller group the first lane makes the request.  A call, because it is rare. */
@@ -517,30 +514,33 @@ SIMT_FN simt_addr shpool_bitmap_malloc_led(shpool_view view, uint32_t need, uint
 SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, uint32_t alignment,
                                              uint32_t site, uint32_t lanes)
 {
-    const uint32_t need  = (bytes + 15u) >> 4;
-    const uint32_t below = (alignment >> 4) - 1u;
-    uint32_t       first;
-    uint32_t       p     = 0;
+    const uint32_t           need  = simt_keep((bytes + 15u) >> 4);
+    const shpool_bitmap_wish wish  = {need, (alignment >> 4) - 1u};
+    uint32_t                 p     = (site == SHPOOL_SITE_TRY) ? SHPOOL_BITMAP_TRY : 0u;
+    uint32_t                 first;
 
     if (!SIMT_LIKELY(lanes == SIMT_ALL_LANES)) {
         return shpool_bitmap_malloc_led(view, need, alignment, lanes);
     }
     if (SIMT_LIKELY(view.word[0] >= SHPOOL_BITMAP_LOOK)) {
-        uint32_t state;
+        shpool_bitmap_bid bid;
+        uint32_t          word;
+        uint32_t          start;
 
-        if ((site >= SHPOOL_SITE_TRY) && (need > SHPOOL_BITMAP_LOOK)) { /* it waits */
-            first = shpool_bitmap_malloc_long(view.base, view.word[0], need, below);
-            return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;
+        word  = shpool_bitmap_begin(view.base);
+        start = shpool_bitmap_start_of(view, word);
+        bid   = shpool_bitmap_bid_for(view, start, wish, (word & SHPOOL_BITMAP_SPREAD) != 0);
+        if (SIMT_LIKELY(shpool_bitmap_bid_wins(&bid))) {
+            return shpool_bitmap_payload(view, bid.first);
         }
-        p     = shpool_bitmap_start_of(view);
-        state = shpool_bitmap_malloc_here(view, need, below, p, &first);
-        if (SIMT_LIKELY(state == SHPOOL_BITMAP_DONE)) {
+        p |= start | (bid.any ? SHPOOL_BITMAP_LATE : 0u);
+        first = shpool_bitmap_malloc_row(view.base, view.word[0], view.rank, p, need, wish.below,
+                                         bid.a, bid.bits);
+        if (first != SHPOOL_BITMAP_NOWHERE) {
             return shpool_bitmap_payload(view, first);
         }
-        p |= state;
     }
-    p |= (site == SHPOOL_SITE_TRY) ? SHPOOL_BITMAP_TRY : 0u;
-    first = shpool_bitmap_malloc_warp(view.base, view.word[0], view.rank, p, need, below);
+    first = shpool_bitmap_malloc_warp(view.base, view.word[0], view.rank, p, need, wish.below);
     return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;
 }
 
@@ -553,10 +553,9 @@ SIMT_FN uint32_t shpool_bitmap_clear_word(simt_addr a, uint32_t own, uint32_t ta
 {
     /* relaxed: as for the length */
     const uint32_t word = simt_atomic_load(a, SIMT_RELAXED);
-    const uint32_t in   = word & ~(word >> SHPOOL_BITMAP_STARTS) & SHPOOL_BITMAP_USED;
+    const uint32_t in   = (word & ~(word >> SHPOOL_BITMAP_STARTS) & SHPOOL_BITMAP_USED) | own;
     /* an addition carries through the ones of a run: from its first granule here */
-    const uint32_t low  = (own != 0) ? 2u * own : 1u;
-    const uint32_t run  = (in & ~(in + low)) | own;
+    const uint32_t run  = in & ~(in + ((own > 1u) ? own : 1u));
     const uint32_t more = shpool_bitmap_goes_on(word, run);
     const uint32_t ends = simt_ballot(SIMT_ALL_LANES, more == 0);
     uint32_t       clear = run | (own << SHPOOL_BITMAP_STARTS) | (more ? SHPOOL_BITMAP_MORE : 0u);
@@ -614,13 +613,13 @@ SIMT_FN uint32_t shpool_bitmap_free_warp(shpool_view view, simt_addr addr, uint3
     const simt_addr a    = simt_keep(shpool_bitmap_word_near(view, w + simt_lane()));
     const uint32_t  seen = simt_atomic_load(a, SIMT_RELAXED);
     const uint32_t  own  = (simt_lane() == 0) ? 1u << (first - SHPOOL_BITMAP_SPAN * w) : 0u;
-    const uint32_t  both = own | (own << SHPOOL_BITMAP_STARTS);
-    uint32_t        sole = ((seen & both) == both) && (own != 0);
+    const uint32_t  used = own & seen & (seen >> SHPOOL_BITMAP_STARTS); /* own, or 0 */
+    uint32_t        sole;
     uint32_t        more;
 
     /* As for a long run in shpool_bitmap_give: the thread that clears the used bit of the first
      * granule is the one that frees it.  relaxed: the start bit keeps the granule in use */
-    sole &= (simt_atomic_cas(a, seen, sole ? seen & ~own : seen, SIMT_RELAXED) == seen);
+    sole = (simt_atomic_cas(a, seen, seen ^ used, SIMT_RELAXED) == seen) && (used != 0);
     simt_warp_sync(SIMT_ALL_LANES); /* the other words are this allocation's only from here on */
     sole = simt_any(SIMT_ALL_LANES, sole != 0) != 0;
     more = shpool_bitmap_clear_word(a, own, sole);

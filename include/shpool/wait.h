@@ -131,8 +131,7 @@ SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint
 /**
  * shpool_malloc_wait() for a group of lanes, which waits as one.
  *
- * Scope: the lanes of the mask, together (group.h).  In bitmap an attempt of a whole warp for more
- * than 11 KiB is one look, which may be in vain while another warp is claiming memory.
+ * Scope: the lanes of the mask, together (group.h).
  * @return the same in all of them: as shpool_malloc_wait()
  */
 SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t bytes,

@@ -32,7 +32,10 @@ struct square : shape {
     __device__ unsigned sides() const override { return 4; }
 };
 }
-#define EXTRA (weights[threadIdx.x & 3] + shape_of(threadIdx.x)->sides())
+/* a call of libcudadevrt.a, whose tables are variables, as in programs that use CUB */
+#define EXTRA                                                                                      \
+    (weights[threadIdx.x & 3] + shape_of(threadIdx.x)->sides() +                                   \
+     static_cast<unsigned>(cudaMemsetAsync(NULL, 0, 0, 0)))
 static __device__ __noinline__ shape *shape_of(unsigned i)
 {
     return (i != 0) ? new shape : new square;

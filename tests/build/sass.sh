@@ -17,7 +17,7 @@
 #   bitmap, for a group             up to 128; the exact search of a warp (malloc_warp): 64, on
 #                                   sm_75 and sm_80 144.  Its hint costs 24 bytes there, and turned
 #                                   a search of a full pool from 13,552 cycles (H100) into 762
-#                                   A long request (malloc_long): 48, on sm_75 and sm_80 96
+#                                   A row of free pairs (malloc_row): 48, on sm_75 and sm_80 96
 #   rbtree                          malloc: two registers on sm_100 and later
 #   impl/heap/tags_batch.h          up to 80 bytes, once a call of the whole warp
 # Functions that are called less often may save up to 32 bytes.  The counted functions (stats=1,
@@ -198,7 +198,7 @@ clean()
                    (name ~ /_cluster_bitmap_freeE/) ? (arch == "sm_90" ? 24 : 16) : \
                    (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
                    (name ~ /_bitmap_malloc_warpE/) ? (old ? 144 : 64) : \
-                   (name ~ /_bitmap_malloc_longE/) ? (old ? 96 : 48) : \
+                   (name ~ /_bitmap_malloc_rowE/) ? (old ? 96 : 48) : \
                    (name ~ /_bitmap_(malloc_group|free_group)E/) ? 128 : \
                    (name ~ /_bitmap_(clear_on|free_call)E/) ? 64 : \
                    (name ~ /_warp_[a-z]*_fit_(malloc|free)E/) ? 80 : 0

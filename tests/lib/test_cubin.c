@@ -58,6 +58,11 @@ static void test_names_of_cuda_are_known(void **state)
     finds("_ZN18cooperative_groups4__v15emptyE", MADE_GLOBAL, 0, 0);
     finds("__nv_static_24__aaab9fc7_4_w_cu__Z1kPii__ZTVN35_GLOBAL__N__aaab9fc7_4_w_cu__Z1kPii1SE",
           MADE_INIT, 0, 0);
+    /* libcudadevrt.a */
+    finds("__nv_static_52__f4510a67_22_cuda_device_runtime_cu_3ecce0c0_2317245_set_kernel32",
+          MADE_INIT, 0, 0);
+    finds("cudartErrorCnpMapEntryCount", MADE_INIT, 0, 0);
+    finds("__CNPRT_VERSION_NUMBER__", MADE_INIT, 0, 0);
 }
 
 /* The program's own variables, whose names contain those of CUDA's. */
@@ -73,6 +78,8 @@ static void test_names_like_those_are_not(void **state)
     finds("_ZN99short3stdE", MADE_GLOBAL, 0, 1);
     finds("_ZN99999999999999999999994cuda3stdE", MADE_GLOBAL, 0, 1);
     finds("__nv_static_99_id_short", MADE_GLOBAL, 0, 1);
+    finds("my_22_cuda_device_runtime_cu_", MADE_GLOBAL, 0, 1);
+    finds("cudartErrorTables", MADE_GLOBAL, 0, 1);
 }
 
 /* Static variables are named as in the source. */

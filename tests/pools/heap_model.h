@@ -55,6 +55,13 @@ typedef struct heap_place {
     uint32_t  bytes;
 } heap_place;
 
+/** How main() of the tests of one allocator begins.  argv[1], if there is one, is a pattern that
+ *  selects tests: planted.sh runs single ones.  0: the build has no such allocator, which is
+ *  printed; main() then returns HEAP_TESTS_SKIPPED. */
+int heap_tests_begin(const char *allocator, int argc, char **argv);
+
+#define HEAP_TESTS_SKIPPED 77 /* for automake */
+
 /** Before the first reset the model is zero.  Only what was used is cleared: an exploration resets
  *  its model before each schedule. */
 void heap_model_reset(heap_model *model);

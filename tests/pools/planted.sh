@@ -22,8 +22,8 @@ bugs() {
     cat <<'BUGS'
 relaxed_release_in_free|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_give(/,/^}/s/SIMT_RELEASE);/SIMT_RELAXED);/
 relaxed_release_in_clear_rest|pools/test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap_runs.h|/^SIMT_FN.*shpool_bitmap_clear_rest(/,/^}/s/SIMT_RELEASE);/SIMT_RELAXED);/
-relaxed_acquire_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/;/^SIMT_FN.*shpool_bitmap_take_at(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/
-plain_load_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take(/,/^}/s/simt_atomic_load(a, SIMT_RELAXED)/simt_load32(a)/
+relaxed_acquire_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take_or(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/;/^SIMT_FN.*shpool_bitmap_take_at(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/
+plain_load_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take_or(/,/^}/s/simt_atomic_load(a, SIMT_RELAXED)/simt_load32(a)/
 plain_load_in_spot|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_spot(/,/^}/s/simt_peek(a)/simt_load32(a)/
 plain_load_in_find|pools/test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap_runs.h|/^SIMT_FN.*shpool_bitmap_unused_at(/,/^}/s/simt_atomic_load_pair(a, SIMT_ACQUIRE);/{simt_load32(a), simt_load32(a + 4u)};/
 no_barrier_after_init|pools/test_conformance|plain|test_scripts_of_33_threads|faults\|fault:|include/shpool/heap.h|s/^    SHPOOL_BARRIER(pool->flags); .. every pool is ready.*//
@@ -33,23 +33,28 @@ ignores_releases|pools/test_explore|plain|test_mark_that_is_rolled_back*|wrong r
 rollback_without_release|pools/test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap_runs.h|s/shpool_bitmap_released(view); .. first.*//
 free_without_release|pools/test_warp_explore|plain|test_memory_that_a_thread*|wrong refusal|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_free(/,/^}/s/^    shpool_bitmap_released(view);$//
 group_acquires_nothing|pools/test_group_explore|tsan|test_short_runs|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_malloc_led(/,/^}/s/^    simt_warp_sync(lanes); .*$//
-claim_acquires_nothing|pools/test_warp_explore|tsan|test_reuse_at*|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_seen(/,/^}/s/marked, SIMT_ACQUIRE)/marked, SIMT_RELAXED)/
+claim_acquires_nothing|pools/test_warp_explore|tsan|test_reuse_at*|data race|allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_bid_wins(/,/^}/s/marked, SIMT_ACQUIRE)/marked, SIMT_RELAXED)/
 warp_frees_relaxed|pools/test_warp_explore|tsan|test_reuse_behind*|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_clear_word(/,/^}/s/~clear, SIMT_RELEASE)/~clear, SIMT_RELAXED)/
-claim_believes_any_lane|pools/test_warp_explore|plain|test_first_look*|not so: \|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap_group.h|s/simt_all(SIMT_ALL_LANES, (got .. (bits.x == 0)) && any)/simt_any(SIMT_ALL_LANES, got \&\& (bits.x != 0))/
+claim_believes_any_lane|pools/test_warp_explore|plain|test_first_look*|not so: \|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap_first.h|s/simt_all(SIMT_ALL_LANES, ok && bid_p->any)/simt_any(SIMT_ALL_LANES, got \&\& (bits.x != 0))/
 pairs_believe_any_lane|pools/test_warp_explore|plain|test_long_runs*|divergence\|not so: \|broken\|overlaps\|wrong refusal\|budget|allocators/bitmap/bitmap_group.h|s/got = simt_all(SIMT_ALL_LANES, got) != 0;/got = simt_any(SIMT_ALL_LANES, got) != 0;/
-claim_leaves_its_marks|pools/test_warp_explore|plain|test_first_look*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_seen(/,/^}/s/if (got && (bits.x != 0)) {/if (0) {/
-claimed_stays|pools/test_warp_explore|plain|test_first_look*|invariant 4\|broken\|budget|allocators/bitmap/bitmap_group.h|s/~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED)/~0u, SIMT_RELAXED)/
+claim_leaves_its_marks|pools/test_warp_explore|plain|test_first_look*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget|allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_undo(/,/^}/s/if ((bits.x . bits.y) != 0) {/if (0) {/
+row_looks_claimed_by_others|pools/test_warp_explore|plain|test_rows*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget\|overlaps|allocators/bitmap/bitmap_first.h|s/^    bid_p->bits.x = got ? bits.x : 0u;/    bid_p->bits.x = bits.x;/;s/^    bid_p->bits.y = got ? bits.y : 0u;/    bid_p->bits.y = bits.y;/
+row_ends_after_the_pool|pools/test_group_search|plain|test_warps_that*|the model NULL\|: word\|not so: |allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_has_pair(/,/^}/s/return .*;/return 1u;/
+row_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(((SHPOOL_BITMAP_PAIR . (p + lane)) & wish.below) == 0)/1/
+row_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/((run << 20) & SHPOOL_BITMAP_MORE)/0u/
+small_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(((run & (run >> 1)) << 21) & SHPOOL_BITMAP_MORE)/0u/
+warps_that_met_look_as_before|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_bid_for(/,/^}/s/if (spread &&/if (0 \&\&/
+warps_never_gather|pools/test_warp_explore|plain|test_a_search_in*|gathered|allocators/bitmap/bitmap_group.h|s/^    shpool_bitmap_gather(base);$//
+claimed_stays|pools/test_warp_explore|plain|test_first_look*|invariant 4\|broken\|budget|allocators/bitmap/bitmap_first.h|s/~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED)/~0u, SIMT_RELAXED)/
 settled_claim_stays|pools/test_warp_explore|plain|test_one_pair_for_one|invariant 4\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_settle(/,/^}/s/~(bits.x . SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED/~0u, SIMT_RELAXED/
-first_look_believes_claimed|pools/test_warp_explore|plain|test_a_claim_is_left_alone_at*|not so: |allocators/bitmap/bitmap_group.h|s/^    look.words.x &= ~SHPOOL_BITMAP_CLAIMED; .*$//
+first_look_believes_claimed|pools/test_warp_explore|plain|test_a_claim_is_left_alone_at*|not so: |allocators/bitmap/bitmap_first.h|s/^    bid.seen.x &= ~SHPOOL_BITMAP_CLAIMED; .*$//
 search_ignores_claimed|pools/test_warp_explore|plain|test_a_claim_is_left_alone|not so: |allocators/bitmap/bitmap_group.h|s/ && ((look.words.x & SHPOOL_BITMAP_CLAIMED) == 0))/)/;s/(SHPOOL_BITMAP_USED . SHPOOL_BITMAP_CLAIMED)) == 0;/SHPOOL_BITMAP_USED) == 0;/
 warp_ignores_claimed|pools/test_warp_explore|plain|test_a_claim*warp|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (simt_any(SIMT_ALL_LANES, (.state_p . SHPOOL_BITMAP_CLAIMED) != 0)) {/if (0) {/
 thread_ignores_claimed|pools/test_warp_explore|plain|test_a_claim*thread|wrong refusal|allocators/bitmap/bitmap.h|s/^        if (busy != 0) {/        if (0) {/
 warp_ignores_pending|pools/test_warp_explore|plain|test_a_long_claim*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (pending == 0) {/if (1) {/
 long_claim_looks_settled|pools/test_warp_explore|plain|test_a_long_claim_is*|not so: |allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_pairs(/,/^}/s/(free ? bits.x : 0u), seen.y/(free ? bits.x \& ~SHPOOL_BITMAP_CLAIMED : 0u), seen.y/
 claim_marks_what_is_used|pools/test_warp_explore|plain|test_long_runs*|the model found\|: word\|not so: \|broken\|overlaps|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_claim_pairs(/,/^}/s/= shpool_bitmap_is_free(seen, bits);/= 1u;/
-long_believes_any_lane|pools/test_group_search|plain|test_random*|: word|allocators/bitmap/bitmap_long.h|s/got = simt_all(SIMT_ALL_LANES, got) != 0;/got = simt_any(SIMT_ALL_LANES, got) != 0;/
-long_believes_the_end|pools/test_group_search|plain|test_a_long*|the model NULL\|the model found\|: word\|not so: |allocators/bitmap/bitmap_long.h|s/(first + need <= granules)/(need <= granules - first)/
-long_refuses_too_early|pools/test_group_search|plain|test_r*|the model found|allocators/bitmap/bitmap_long.h|s/(need - SHPOOL_BITMAP_PAIR + 1u)/(need + SHPOOL_BITMAP_PAIR)/
+attempts_end_with_a_late_claim|pools/test_warp_explore|plain|test_one_of*|condition|allocators/bitmap/bitmap_group.h|s/^            shpool_bitmap_back_off(state_p, SHPOOL_BITMAP_PATIENCE);.*/            return SHPOOL_BITMAP_NOWHERE;/;s/shpool_bitmap_has_seen_all(base, before, .state)) {/1) {/
 warp_ignores_releases|pools/test_warp_explore|plain|test_memory_freed*|wrong refusal|allocators/bitmap/bitmap_group.h|s/if (simt_any(SIMT_ALL_LANES, shpool_bitmap_releases_of(base) != before)) {/if (0) {/
 warp_frees_without_release|pools/test_warp_explore|plain|test_memory_that*|wrong refusal|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_free_warp(/,/^}/s/own != 0, SIMT_RELEASE)/0, SIMT_RELEASE)/
 turn_forgets_the_run_into_its_start|pools/test_group_search|plain|test_a_search*|NULL, the model found|allocators/bitmap/bitmap_group.h|s/((p >= start) && (run >= .*)))$/(p >= start)/
@@ -57,7 +62,7 @@ round_leaves_its_marks|pools/test_warp_explore|plain|test_several*|not so: \|bro
 earlier_rounds_leave_their_marks|pools/test_warp_explore|plain|test_several*|not so: \|broken\|wrong refusal\|bytes used\|budget|allocators/bitmap/bitmap_group.h|s/settle(view, first, end, p, got);/settle(view, first, end, got ? p : 0u, got);/
 claims_what_is_used|pools/test_warp_explore|plain|test_several*|not so: \|broken\|wrong refusal\|overlaps\|budget|allocators/bitmap/bitmap_group.h|s/(SHPOOL_BITMAP_USED . SHPOOL_BITMAP_CLAIMED)) == 0;/SHPOOL_BITMAP_CLAIMED) == 0;/
 high_end_too_high|pools/test_group_search|plain|test_a_search*|not so: \|broken\|overlaps\|budget|allocators/bitmap/bitmap_group.h|s/return (end - wish.need) . ~wish.below;/return (end - wish.need + 1u) \& ~wish.below;/
-warp_takes_without_the_swap|pools/test_warp_explore|plain|test_double*|condition|allocators/bitmap/bitmap_group.h|s/^    sole &= (simt_atomic_cas/    (void)(simt_atomic_cas/
+warp_takes_without_the_swap|pools/test_warp_explore|plain|test_double*|condition|allocators/bitmap/bitmap_group.h|s/^    sole = (simt_atomic_cas(a, seen, seen . used, SIMT_RELAXED) == seen) &&/    (void)simt_atomic_cas(a, seen, seen ^ used, SIMT_RELAXED); sole =/
 warp_clears_what_it_has_not_taken|pools/test_warp_explore|plain|test_double*|bytes used\|broken|allocators/bitmap/bitmap_group.h|s/ && taken) ? clear : 0u;/) ? clear : 0u;/
 warp_forgets_words_behind_its_own|pools/test_warp_explore|plain|test_reuse_of_many*|not so: \|broken\|wrong refusal\|bytes used\|budget|allocators/bitmap/bitmap_group.h|s/^        shpool_bitmap_clear_on(view.base, .*/        ;/
 warp_leaves_the_start_bit|pools/test_group_search|plain|test_every*|: word|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_clear_word(/,/^}/s/(own << SHPOOL_BITMAP_STARTS)/0u/
@@ -69,6 +74,7 @@ ticket_is_never_ended|pools/test_wait_turns|plain|test_who_gives*|not so: |inclu
 who_is_stuck_stays_so|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h|s/(void)simt_atomic_cas(turn->waiters + 8u, turn->ticket + 1u, 0u.*/;/
 nobody_insists|pools/test_wait_turns|plain|test_who_waits*|not in order|include/shpool/impl/waiters.h|s/(void)simt_atomic_cas(turn->waiters + 8u, 0u.*/;/
 newcomers_pass|pools/test_wait_turns|plain|test_a_large*|overtaken|include/shpool/wait.h|s/(attempts <= 1u) .. !shpool_turn_is_taken(heap.view);/1;/
+newcomers_search_on|pools/test_wait_turns|plain|test_a_new*|not so: |allocators/bitmap/bitmap_group.h|s/return ((state . SHPOOL_BITMAP_TRY) != 0) \&\&/return 0 \&\&/
 sleeps_stay_short|pools/test_wait_turns|plain|test_sleeps*|not so: |include/shpool/impl/waiters.h|s/(turn->pause < doubled) ? turn->pause : SHPOOL_PAUSE_STEP/(turn->pause < doubled) ? turn->pause : 0u/
 patience_never_ends|pools/test_wait_turns|plain|test_patience*|budget|include/shpool/impl/waiters.h|s/(turn->slept > SHPOOL_TURN_PATIENCE)/0/
 who_waits_asks_at_once|pools/test_wait_turns|plain|test_who_waits*|not in order|include/shpool/impl/waiters.h|s/return ((int32_t)before > 0) ? before : 0u;/return 0u;/
@@ -81,15 +87,13 @@ frees_the_start_bit_first|pools/test_explore|plain|test_reuse_of_the_front*|not 
 take_at_believes_the_spot|pools/test_explore|plain|test_short_runs_in_one_word|not so: \|invariant\|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_unused(seen) . set) != set) {/if (0) {/
 crowd_begins_anywhere|pools/test_crowd|plain|test_homes*|FAILED|allocators/bitmap/bitmap.h|s/simt_mulhi(part + in, words)/simt_mulhi(in, words)/
 crowd_does_not_spread|pools/test_crowd|plain|test_homes*|not within|allocators/bitmap/bitmap.h|s/simt_mulhi(part + in, words)/simt_mulhi(part, words)/
-crowd_leaves_home|pools/test_crowd|plain|test_a_late*|not so: |allocators/bitmap/bitmap_crowd.h|s/^    spot = 32u . home;$/    spot = 0;/
-crowd_of_first_lanes|pools/test_crowd|plain|test_homes_of*|FAILED|allocators/bitmap/bitmap.h|s/(lane + warp)/lane/
-crowd_does_not_search|pools/test_crowd|plain|test_a_late*|not so: reads|allocators/bitmap/bitmap.h|s/shpool_bitmap_take_shared(view, at.home, need)$/0u/
-crowd_forgets_home|pools/test_crowd|plain|test_a_late*|not so: |allocators/bitmap/bitmap_crowd.h|s/turn < 3u;/turn < 0u;/
-crowd_begins_anew|pools/test_crowd|plain|test_a_crowd*|not so: peeks|allocators/bitmap/bitmap_crowd.h|s/((spot . 32u) . ~1u)/(home \& ~1u)/
-crowd_leaves_its_place|pools/test_crowd|plain|test_a_crowd*|not so: |allocators/bitmap/bitmap_crowd.h|s/w = (w + 2u < words) ? w + 2u : 0u;/w = 0u;/
-crowd_looks_into_full_pairs|pools/test_crowd|plain|test_a_crowd*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/(SHPOOL_BITMAP_USED . 0x10001u)) >= need/(SHPOOL_BITMAP_USED * 0x10001u)) >= 0u/
-pauses_are_too_short|pools/test_crowd|plain|test_void*|not so: longest|allocators/bitmap/bitmap.h|s/? void_searches : SHPOOL_BITMAP_LONGEST/? void_searches : SHPOOL_BITMAP_DOUBLED/
-lost_claim_is_believed|pools/test_explore|plain|test_searches*|not so: \|overlaps|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take_around(/,/^}/s/^        addr = shpool_bitmap_take_at(view, spot, need);$/        (void)shpool_bitmap_take_at(view, spot, need), addr = shpool_bitmap_payload(view, spot \/ 32u * SHPOOL_BITMAP_SPAN + spot % 32u);/
+crowd_leaves_home|pools/test_crowd|plain|test_a_late*|not so: |allocators/bitmap/bitmap_crowd.h|s/simt_pin(home) . ~1u;/simt_pin(0);/
+crowd_begins_anew|pools/test_crowd|plain|test_a_late*|not so: |allocators/bitmap/bitmap_crowd.h|s/w = (spot . 32u) . ~1u;/w = 0;/
+crowd_never_waits|pools/test_crowd|plain|test_a_full*|not so: |allocators/bitmap/bitmap_crowd.h|s/= simt_block_threads() > 2u . words;/= 0;/
+all_wait_at_home|pools/test_crowd|plain|test_a_full*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/= simt_block_threads() > 2u . words;/= 1u;/
+no_room_is_an_address|pools/test_crowd|plain|test_a_full*|not so: |allocators/bitmap/bitmap_crowd.h|s/return (addr != SHPOOL_BITMAP_NO_ROOM) . addr : 0u;/return addr;/
+search_repeats_its_part|pools/test_crowd|plain|test_a_crowd*|not so: |allocators/bitmap/bitmap_crowd.h|s/w += 2u . part;/;/
+search_leaves_the_pool|pools/test_crowd|plain|test_a_crowd*|not so: |allocators/bitmap/bitmap_crowd.h|s/w -= (w >= words) . words : 0u;/;/
 search_begins_anew|pools/test_crowd|plain|test_a_search*|not so: reads|allocators/bitmap/bitmap.h|s/p = first . SHPOOL_BITMAP_PAIR;/p = 0;/
 search_skips_the_pair|pools/test_crowd|plain|test_a_search*|not so: granule_of|allocators/bitmap/bitmap.h|s/p = first . SHPOOL_BITMAP_PAIR;/p = first \/ SHPOOL_BITMAP_PAIR + 1u;/
 across_in_two_steps|pools/test_crowd|plain|test_a_run*|not so: claims|allocators/bitmap/bitmap.h|s/^#if !defined(SHPOOL_BITMAP_AS)$/#if 0/

@@ -7,7 +7,6 @@
 #define SHPOOL_INLINE bitmap
 #include "heap_model.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <shpool/executor.h>
@@ -24,6 +23,8 @@ static uint32_t pool_base; /* the pool's first word, which counts them */
 static uint32_t frees;     /* still to come: of others, each behind a search */
 static uint32_t last_pair; /* where such a search ends */
 static uint32_t longest;   /* pause, in nanoseconds */
+static uint32_t frees_look; /* the look behind which another thread frees a whole word; 0: none */
+static simt_addr frees_word; /* that word */
 
 static uint32_t late_cas(simt_addr a, uint32_t expected, uint32_t desired, simt_order o);
 static uint32_t late_cas_pair(simt_addr a, simt_pair expected, simt_pair desired, simt_order o);
@@ -57,6 +58,7 @@ static void noted_pause(uint32_t ns)
 
 #define THREADS  640u
 #define GRANULES 2944u /* 46 KiB */
+#define HOME_TRIES (1u + SHPOOL_BITMAP_RETRIES) /* in the home word */
 #define NOWHERE  0xffffffffu
 
 static shpool_pool pool;
@@ -123,6 +125,9 @@ static uint32_t counted_peek(simt_addr a)
 static uint32_t counted_starts(uint32_t unused, uint32_t need, uint32_t most)
 {
     looks++;
+    if (looks == frees_look) {
+        simt_atomic_store(frees_word, 0, SIMT_RELAXED);
+    }
     return shpool_run_starts(unused, need, most);
 }
 
@@ -149,9 +154,10 @@ static void count_anew(void)
     looks = 0;
 }
 
-/* Others are quicker `count` times in home's pair, which is empty before and after.  The first try
- * and three more take the granule next to home's end of the pair; then five searches, which begin
- * with that pair, may take one next to its other end.  No exact search is needed. */
+/* Others are quicker `count` times in home's pair, which is empty before and after.  The tries in
+ * home's word and the one in its pair take the granule next to home's end of the pair; then
+ * searches, which begin with that pair, may take one next to its other end.  No exact search is
+ * needed. */
 static void lose_claims(shpool_heap heap, uint32_t count)
 {
     uint32_t  where = shpool_bitmap_where(heap.view).home;
@@ -167,9 +173,9 @@ static void lose_claims(shpool_heap heap, uint32_t count)
     EXPECT(late == 0);
     EXPECT(first / SHPOOL_BITMAP_PAIR == where / 2u);
     EXPECT(reads == 0);
-    if (count <= 3u) {
+    if (count <= HOME_TRIES) {
         EXPECT(((where & 1u) ? end - 1u - first : first - from) == count);
-        EXPECT(peeks == 2u * count);
+        EXPECT(peeks == ((count == HOME_TRIES) ? 2u : 0u));
     }
     simt_store32(a, empty.x);
     simt_store32(a + 4u, empty.y);
@@ -185,8 +191,9 @@ static void late_kernel(void *arg)
         simt_barrier();
         if (simt_thread_rank() == rank) {
             lose_claims(heap, 1);
-            lose_claims(heap, 3);
-            lose_claims(heap, 8);
+            lose_claims(heap, HOME_TRIES - 1u);
+            lose_claims(heap, HOME_TRIES);
+            lose_claims(heap, HOME_TRIES + SHPOOL_BITMAP_SEARCHES);
         }
     }
     simt_barrier();
@@ -241,7 +248,48 @@ static void search_on(shpool_heap heap, uint32_t on, uint32_t further)
     EXPECT(granule_of(heap, ptr) / SHPOOL_BITMAP_PAIR == next);
     EXPECT(reads == 0);
     EXPECT(peeks <= 2u * (1u + (on + 1u) + (further + 1u))); /* home's pair first */
-    EXPECT(looks <= 4u); /* in home's word and pair, and where there was room */
+    EXPECT(looks <= HOME_TRIES + 3u); /* in home's word and pair, and where there was room */
+}
+
+/* Home's word is full, its pair is not.  Behind look `look` in it, another thread frees it. */
+static void wait_at_home(shpool_heap heap, uint32_t look)
+{
+    uint32_t where = shpool_bitmap_where(heap.view).home;
+    void    *ptr;
+
+    fill_except(heap, where / 2u * SHPOOL_BITMAP_PAIR, SHPOOL_BITMAP_PAIR);
+    frees_word = shpool_bitmap_word_at(heap.view, where);
+    simt_store32(frees_word, SHPOOL_BITMAP_USED * 0x10001u);
+    count_anew();
+    frees_look = look;
+    ptr        = shpool_malloc(heap, 64);
+    frees_look = 0;
+    EXPECT(reads == 0);
+    if ((look != 0) && (look < HOME_TRIES)) {
+        EXPECT(granule_of(heap, ptr) / SHPOOL_BITMAP_SPAN == where);
+        EXPECT((looks == look + 1u) && (peeks == 0));
+    } else {
+        EXPECT(granule_of(heap, ptr) / SHPOOL_BITMAP_SPAN == (where ^ 1u));
+        EXPECT(looks == ((simt_block_threads() > 2u * word_count) ? HOME_TRIES : 2u) + 1u);
+    }
+}
+
+/* More than two threads for each word wait at home, others do not. */
+static void full_home_kernel(void *arg)
+{
+    shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
+
+    (void)arg;
+    if (simt_thread_rank() == 70u) {
+        wait_at_home(heap, 0);
+        if (simt_block_threads() > 2u * word_count) {
+            wait_at_home(heap, 1);
+            wait_at_home(heap, HOME_TRIES - 1u);
+        }
+    }
+    simt_barrier();
+    EXPECT(shpool_check(heap).broken == 0);
+    shpool_fini(heap);
 }
 
 static void search_kernel(void *arg)
@@ -253,8 +301,8 @@ static void search_kernel(void *arg)
     for (rank = 0; rank < THREADS; rank += 79u) {
         simt_barrier();
         if (simt_thread_rank() == rank) {
-            search_on(heap, 40, 50);
-            search_on(heap, 90, 30);
+            search_on(heap, 40, 50); /* beyond the first part, and beyond the next one */
+            search_on(heap, 100, 20);
         }
     }
     simt_barrier();
@@ -393,6 +441,13 @@ static void test_a_late_claim_is_tried_at_home_again(void **state)
     run(late_kernel, THREADS, GRANULES);
 }
 
+static void test_a_full_home_word_is_awaited_in_a_crowd(void **state)
+{
+    (void)state;
+    run(full_home_kernel, THREADS, GRANULES);
+    run(full_home_kernel, 256, 1536); /* fewer */
+}
+
 static void test_a_crowd_searches_on_where_it_came_too_late(void **state)
 {
     (void)state;
@@ -423,19 +478,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_homes_are_spread_evenly),
         cmocka_unit_test(test_homes_of_first_lanes_are_apart),
         cmocka_unit_test(test_a_late_claim_is_tried_at_home_again),
+        cmocka_unit_test(test_a_full_home_word_is_awaited_in_a_crowd),
         cmocka_unit_test(test_a_crowd_searches_on_where_it_came_too_late),
         cmocka_unit_test(test_void_searches_are_repeated_ever_more_slowly),
         cmocka_unit_test(test_a_search_goes_on_where_it_came_too_late),
         cmocka_unit_test(test_a_run_across_words_is_claimed_at_once),
     };
-    const shpool_allocator *bitmap;
-
-    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
-        puts("skipped: --enable-allocators left bitmap out");
-        return 77;
-    }
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
+                                                  : HEAP_TESTS_SKIPPED;
 }

@@ -325,14 +325,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shrinking_while_another_allocates),
     };
 
-    const shpool_allocator *bitmap;
-
-    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
-        puts("skipped: --enable-allocators left bitmap out");
-        return 77;
-    }
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
+                                                  : HEAP_TESTS_SKIPPED;
 }

@@ -8,7 +8,6 @@
 #define SHPOOL_INLINE bitmap
 #include "heap_model.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,7 +135,7 @@ static uint32_t expect_fit(shpool_heap heap, const void *ptr, uint32_t need, uin
 static void ask(shpool_heap heap, uint32_t need, uint32_t step)
 {
     const int leads = simt_lane() == shpool_first_lane(mask);
-    /* every other time as one that waits: more granules than a warp sees are looked for once */
+    /* every other time as one that waits */
     void     *ptr   = (need % 2u != 0)
                           ? shpool_aligned_malloc_lanes(heap, mask, 16u * step, 16u * need)
                           : shpool_aligned_malloc_wait_lanes(heap, mask, 16u * step, 16u * need, 1);
@@ -324,6 +323,97 @@ static void end_kernel(void *arg)
     }
 }
 
+/* ---- warps that have met ---- */
+
+static int is_free(uint32_t first, uint32_t count)
+{
+    return (first + count <= pool.word[0]) && (memchr(taken + first, 1, count) == NULL);
+}
+
+/* The place of a request whose warp begins with pair p, in its first look; UINT32_MAX: the look
+ * finds none. */
+static uint32_t model_first_look(uint32_t p, uint32_t need, uint32_t step)
+{
+    const uint32_t pairs = (need + SHPOOL_BITMAP_PAIR - 1u) / SHPOOL_BITMAP_PAIR;
+
+    for (uint32_t q = p; q < p + 32u; q++) {
+        uint32_t first = SHPOOL_BITMAP_PAIR * q;
+
+        if (need > SHPOOL_BITMAP_PAIR) {
+            if ((q + pairs <= p + 64u) && (first % step == 0) &&
+                is_free(first, SHPOOL_BITMAP_PAIR * pairs)) {
+                return first;
+            }
+            continue;
+        }
+        while ((first < SHPOOL_BITMAP_PAIR * (q + 1u)) && taken[first]) {
+            first++;
+        }
+        if ((first + need <= SHPOOL_BITMAP_PAIR * (q + 1u)) && is_free(first, need)) {
+            return first;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* As ask(), of a whole warp that begins with pair p. */
+static void ask_from(shpool_heap heap, uint32_t p, uint32_t need, uint32_t step)
+{
+    void *ptr = shpool_aligned_malloc_lanes(heap, mask, 16u * step, 16u * need);
+
+    simt_warp_sync(mask);
+    if (simt_lane() == 0) {
+        uint32_t at = model_first_look(p, need, step);
+
+        asked++;
+        EXPECT((expect_fit(heap, ptr, need, step, "group") == at) || (at == UINT32_MAX));
+    }
+    simt_warp_sync(mask);
+    EXPECT(shpool_free_lanes_at(heap, mask, ptr, 0) == SHPOOL_FREE_OK);
+    simt_warp_sync(mask);
+    if (simt_lane() == 0) {
+        expect_words(heap, 0, 0, "free by a group");
+    }
+    simt_warp_sync(mask);
+}
+
+/* Warp 1's place is pair 31 with a spread of 50: its second 32 pairs are not all in the pool.  The
+ * words after the pool's look free. */
+static void met_kernel(void *arg)
+{
+    const uint32_t p = (warp != 0) ? 31u : 0u;
+    int            is_member;
+    shpool_heap    heap  = start(&is_member);
+    uint32_t       state = seed;
+    uint32_t       G     = pool.word[0];
+    simt_addr      a     = shpool_bitmap_word_at(heap.view, shpool_bitmap_words(heap.view));
+
+    (void)arg;
+    if (!is_member) {
+        return;
+    }
+    for (uint32_t i = 0; (simt_lane() == 0) && (i < 128u); i++) {
+        simt_store32(a + 4u * i, 0);
+    }
+    begin_with(50);
+    for (uint32_t left = 20; left < 70u; left += 3u) { /* only the end of the pool is free */
+        set_pattern(heap, 0, G, 1);
+        set_pattern(heap, G - left, G, 0);
+        ask_from(heap, p, left + 3u, 1);
+        ask_from(heap, p, left, 1);
+    }
+    for (uint32_t round = 0; round < 40u; round++) {
+        set_pattern(heap, 0, G, 0);
+        for (uint32_t at = 0; at < G; at += 1u + heap_random(&state) % (20u + 12u * round)) {
+            set_pattern(heap, at, at + 1u, 1);
+        }
+        ask_from(heap, p, 1u + heap_random(&state) % 22u, 1);
+        ask_from(heap, p, 23u + heap_random(&state) % 100u, 1);
+        ask_from(heap, p, 23u + heap_random(&state) % 300u, 1u << heap_random(&state) % 7u);
+    }
+    begin_with(UINT32_MAX);
+}
+
 /* Runs of random lengths with random walls, requests of any size and alignment. */
 static void random_kernel(void *arg)
 {
@@ -410,6 +500,14 @@ static void test_a_long_run_ends_with_the_pool(void **state)
     run(end_kernel, MOST_GRANULES, 1024, SIMT_ALL_LANES, 0);
 }
 
+static void test_warps_that_have_met(void **state)
+{
+    (void)state;
+    for (seed = 1; seed <= 4u; seed++) {
+        run(met_kernel, 2000u - seed % 2u, 1024, SIMT_ALL_LANES, seed / 2u % 2u);
+    }
+}
+
 static void test_random_patterns(void **state)
 {
     static const uint32_t sizes[] = { 22, 100, 352, 700, 1980 };
@@ -433,16 +531,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_runs_across_windows_are_found),
         cmocka_unit_test(test_a_search_goes_around_the_pool),
         cmocka_unit_test(test_a_long_run_ends_with_the_pool),
+        cmocka_unit_test(test_warps_that_have_met),
         cmocka_unit_test(test_random_patterns),
     };
-    const shpool_allocator *bitmap;
-
-    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
-        puts("skipped: --enable-allocators left bitmap out");
-        return 77;
-    }
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
+                                                  : HEAP_TESTS_SKIPPED;
 }

@@ -2,6 +2,7 @@
 /* The longest waiter is served first: tickets of shpool_malloc_wait() and of groups that wait. */
 #include "group_trial.h"
 
+#include <shpool/allocators/bitmap/bitmap.h>
 #include <shpool/wait.h>
 
 #define FOR_EVER 10000000u /* attempts */
@@ -191,6 +192,52 @@ static void test_groups_wait_in_line(void **state)
 {
     (void)state;
     run_order(group_order_kernel, 8, 3);
+}
+
+/* ---- newcomers ---- */
+
+/* The last thread makes all searches of the warp's first attempt void, as long as it wants.  The
+ * warp nevertheless draws a ticket soon. */
+static void newcomer_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t    last = simt_thread_rank() == SIMT_WARP;
+    void       *all  = last ? shpool_malloc(heap, p->pool.largest) : NULL;
+
+    simt_barrier();
+    if (last) {
+        for (uint32_t left = p->steps; (tickets(heap) == 0) && (left != 0); left--) {
+            for (uint32_t i = 0; i < 8u; i++) { /* more often than a ticket is looked for */
+                shpool_bitmap_released(heap.view);
+            }
+        }
+        EXPECT(p, tickets(heap) == 1);
+    } else {
+        all = shpool_malloc_wait_warp(heap, p->pool.largest, FOR_EVER);
+        EXPECT(p, all != NULL);
+    }
+    if (last || (simt_lane() == 0)) {
+        EXPECT(p, shpool_free_at(heap, all, 0) == SHPOOL_FREE_OK);
+    }
+    expect_nobody(p, heap, 1);
+    trial_expect_fresh(p, heap);
+}
+
+static void test_a_newcomer_is_soon_in_line(void **state)
+{
+    const shpool_allocator *bitmap;
+
+    (void)state;
+    assert_int_equal(shpool_allocator_find("bitmap", &bitmap), SHPOOL_OK);
+    for (uint32_t seed = 0; seed < 8u; seed++) {
+        open_shared(bitmap, "", SIMT_WARP + 1u, 40);
+        t.steps                = 2000;
+        t.launch.seed          = seed;
+        t.launch.switch_period = 1u + seed % 3u;
+        trial_run(&t, newcomer_kernel);
+        trial_close(&t);
+    }
 }
 
 /* ---- a large request ---- */
@@ -606,6 +653,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_waits_longest_is_served_first),
         cmocka_unit_test(test_groups_wait_in_line),
+        cmocka_unit_test(test_a_newcomer_is_soon_in_line),
         cmocka_unit_test(test_a_large_request_is_not_starved),
         cmocka_unit_test(test_patience_ends),
         cmocka_unit_test(test_sleeps_at_ones_turn_become_longer),

@@ -6,9 +6,11 @@
  * that they meet.  The journal of explore_pool.h says afterwards whether each refusal was right;
  * memory that is kept to the end is freed then, and the pool must be empty. */
 #define SHPOOL_INLINE bitmap
-#define GRANULES 800u
+#define GRANULES 968u
 #define AGENT    (simt_thread_rank() / SIMT_WARP) /* two warps, and thread 64 */
 #include "explore_pool.h"
+
+#include <shpool/wait.h>
 
 #define ALL   SIMT_ALL_LANES
 #define LARGE 730u /* granules: a warp's first look is 704 of them */
@@ -46,16 +48,18 @@ static int has_its_word(const held *h)
     return (word_of_lane(h) == NULL) || (*word_of_lane(h) == simt_thread_rank());
 }
 
-static held get_warp(shpool_heap heap, uint32_t granules)
+/* waits: as a request that waits, which may be refused although there is room. */
+static held request(shpool_heap heap, uint32_t granules, int waits)
 {
     journal *own  = &journals[AGENT];
     uint32_t from = tick_of_warp();
     held     h    = { { NULL, 0, 0 }, NULL };
 
-    h.slot.at    = (unsigned char *)shpool_malloc_warp(heap, 16u * granules);
+    h.slot.at    = (unsigned char *)(waits ? shpool_malloc_wait_warp(heap, 16u * granules, 1)
+                                           : shpool_malloc_warp(heap, 16u * granules));
     h.slot.bytes = 16u * granules;
     if (h.slot.at == NULL) {
-        if (leads()) {
+        if (leads() && !waits) {
             own->refusal[own->refusals++] = (refusal){ granules, from, tick() };
         }
         return h;
@@ -70,6 +74,11 @@ static held get_warp(shpool_heap heap, uint32_t granules)
         *h.life = (taken){ granule_of(heap, h.slot.at), granules, from, UINT32_MAX };
     }
     return h;
+}
+
+static held get_warp(shpool_heap heap, uint32_t granules)
+{
+    return request(heap, granules, 0);
 }
 
 static void put_warp(shpool_heap heap, held *h)
@@ -231,6 +240,49 @@ WARPS(test_first_looks_meet, LARGE, NULL, warp_690, warp_690, NULL, NULL)
 WARPS(test_first_looks_for_all, LARGE, NULL, warp_300, warp_300, thread_3, NULL)
 WARPS(test_first_look_and_several_windows, LARGE, NULL, warp_690, warp_716, thread_20, NULL)
 
+/* ---- warps that have met ---- */
+
+/* Warp 0 begins with pair 0, warp 1 with pair 1: their rows overlap. */
+static void let_them_have_met(shpool_heap heap)
+{
+    simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, 1u);
+}
+
+WARPS(test_rows_for_all, LARGE, let_them_have_met, warp_300, warp_300, thread_3, nobody_refused)
+WARPS(test_rows_for_one, LARGE, let_them_have_met, warp_690, warp_690, thread_20, NULL)
+WARPS(test_a_row_and_a_small_one, LARGE, let_them_have_met, warp_60, warp_5, thread_14,
+      nobody_refused)
+
+/* A search in vain, which a release then makes void, moves the places of warps together. */
+#define WIDE 12u /* 44 pairs less the 32 of a look */
+
+static uint32_t gathered; /* how often */
+
+static void leave_them_wide(shpool_heap heap)
+{
+    keep(heap, 0, 22);
+    simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, WIDE);
+}
+
+static void warp_960(shpool_heap heap)
+{
+    warp_gets(heap, 960);
+    gathered += leads() && (simt_load32(heap.view.base + SHPOOL_BITMAP_BEGIN) == WIDE - 1u);
+}
+
+static void thread_frees_22(shpool_heap heap) { (void)put_gift(heap, 0); }
+
+static void test_a_search_in_vain_gathers(void **state)
+{
+    static const scenario s = { "test_a_search_in_vain_gathers", GRANULES, 65, 0, leave_them_wide,
+                                { warp_960, NULL, thread_frees_22 }, NULL };
+
+    (void)state;
+    gathered = 0;
+    seeds(&s);
+    assert_true(gathered > 0);
+}
+
 /* ---- transient marks refuse no request ---- */
 
 /* The thread has 3 granules in the second pair, to the end: either it comes last, or the claim of
@@ -269,6 +321,18 @@ static void thread_watches_716(shpool_heap heap)
 }
 
 WARPS(test_a_long_claim_is_claimed, LARGE, NULL, warp_keeps_716, NULL, thread_watches_716, NULL)
+
+/* Of warps that want the same long run at the same time, one gets it: if they undid their claims
+ * because of each other, they could do so for ever. */
+static void warp_waits_716(shpool_heap heap)
+{
+    kept[simt_thread_rank()] = request(heap, 716, 1);
+}
+
+static int somebody_has_it(void) { return journals[0].takes + journals[1].takes != 0; }
+
+WARPS(test_one_of_two_gets_a_long_run, LARGE, NULL, warp_waits_716, warp_waits_716, NULL,
+      somebody_has_it)
 
 /* A claim that stands while others look: the last 17 granules of the only pair that is free. */
 #define MARKS_X (SHPOOL_BITMAP_CLAIMED | SHPOOL_BITMAP_MORE | 0x2007e0u)
@@ -597,12 +661,17 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_first_looks_meet),
         cmocka_unit_test(test_first_looks_for_all),
         cmocka_unit_test(test_first_look_and_several_windows),
+        cmocka_unit_test(test_rows_for_all),
+        cmocka_unit_test(test_rows_for_one),
+        cmocka_unit_test(test_a_row_and_a_small_one),
+        cmocka_unit_test(test_a_search_in_vain_gathers),
         cmocka_unit_test(test_claims_refuse_no_warp),
         cmocka_unit_test(test_claims_refuse_no_thread),
         cmocka_unit_test(test_claims_refuse_no_two),
         cmocka_unit_test(test_long_claims_refuse_no_warp),
         cmocka_unit_test(test_long_claims_refuse_no_thread),
         cmocka_unit_test(test_a_long_claim_is_claimed),
+        cmocka_unit_test(test_one_of_two_gets_a_long_run),
         cmocka_unit_test(test_a_claim_is_left_alone),
         cmocka_unit_test(test_a_claim_is_left_alone_at_the_first_look),
         cmocka_unit_test(test_a_claim_refuses_no_warp),
@@ -626,14 +695,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_warp_grows_beside_another),
     };
 
-    const shpool_allocator *bitmap;
-
-    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
-        puts("skipped: --enable-allocators left bitmap out");
-        return 77;
-    }
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
+                                                  : HEAP_TESTS_SKIPPED;
 }
