@@ -3,7 +3,7 @@
  * The CUDA driver's entry points that this library uses, as one table of function pointers.
  *
  * shpool_driver_get() loads the real ones on the first call; a test installs a fake before
- * (tests/device/fake_driver.h).  Types and numbers are those of the driver's frozen binary
+ * (tests/device/fake/driver.h).  Types and numbers are those of the driver's frozen binary
  * interface, so that no CUDA header is needed.
  */
 #ifndef SHPOOL_DRIVER_H

@@ -89,7 +89,7 @@ shpool_unsanitized = $(addsuffix $(EXEEXT),tests/loadstore/test_loadstore tests/
 	tests/loadstore/test_paths tests/loadstore/test_thread)
 shpool_sanitized_programs = $(filter-out $(shpool_unsanitized),$(check_PROGRAMS))
 shpool_sanitized_tests = $(filter-out $(shpool_unsanitized) %.sh,$(TESTS)) \
-	tests/pools/planted_race.sh
+	tests/simt/planted_race.sh
 check-sanitized:
 	$(MAKE) $(AM_MAKEFLAGS) check bin_PROGRAMS= \
 	  check_PROGRAMS='$(shpool_sanitized_programs)' TESTS='$(shpool_sanitized_tests)'
@@ -117,6 +117,7 @@ check-threads:
 coverage:
 	$(SHELL) $(top_srcdir)/build-aux/coverage.sh $(top_srcdir)
 print-coverage-tests:
-	@echo $(filter-out tests/build/% tests/pools/planted% tests/coalesce/planted.sh \
-	  tests/python/% tests/tools/faults.sh tests/tools/faults_more.sh,$(TESTS))
+	@echo $(filter-out tests/build/% tests/pools/planted% tests/simt/planted% \
+	  tests/coalesce/planted.sh tests/python/% tests/tools/faults.sh \
+	  tests/tools/faults_more.sh,$(TESTS))
 .PHONY: coverage print-coverage-tests

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Synthetic weights: each number is computed from the matrix's name, its row and its column alone,
- * so a reference needs neither the packed weights nor a file (tests/gpu/decode.py does the same).
+ * so a reference needs neither the packed weights nor a file (tests/gpu/python/decode.py does the
+ * same).
  *
  * A number is an odd integer from -255 to 255 times a power of two, which bf16 represents exactly.
  * The power is chosen so that a product has about the size of its input. */

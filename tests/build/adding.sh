@@ -66,7 +66,7 @@ mkdir "$work/none"
 echo '#error there is no cmocka' >"$work/none/cmocka.h"
 without_cmocka() {
     make -n check TESTS= >commands || return 1
-    sources=$(grep -o '[^ "`]*tests/[a-z]*/[a-z_]*\.cc*' commands | grep '^\.\.' | sort -u)
+    sources=$(grep -o '[^ "`]*tests/[a-z/]*/[a-z_]*\.cc*' commands | grep '^\.\.' | sort -u)
     [ "$(echo "$sources" | wc -l)" -ge 4 ] || { echo "only these were found: $sources"; return 1; }
     for source in $sources; do
         "${CXX:-c++}" -std=c++17 -x c++ -M -I"$work/none" -I. -Iinclude -I../include -I.. \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit.h"
 
-#include "tests/device/fake_driver.h"
+#include "tests/device/fake/driver.h"
 #include "mgpu_fake.h"
 
 int mgpu_fake_setup(void **state)

@@ -5,7 +5,7 @@
 
 #include "tests/unit.h"
 
-#include "fake_driver.h"
+#include "tests/device/fake/driver.h"
 
 #define MEMORY ((uint64_t)256 << 20)
 

@@ -1,17 +1,17 @@
-# Device memory, with a fake driver (fake_driver.h), so that the tests run anywhere.
+# Device memory, with a fake driver (fake/driver.h), so that the tests run anywhere.
 libshpool_tests_la_SOURCES += \
-	tests/device/fake_driver.c \
-	tests/device/fake_events.c \
-	tests/device/fake_granules.c \
-	tests/device/fake_memory.c \
-	tests/device/fake_share.c \
-	tests/device/fake_streams.c
+	tests/device/fake/driver.c \
+	tests/device/fake/events.c \
+	tests/device/fake/granules.c \
+	tests/device/fake/memory.c \
+	tests/device/fake/share.c \
+	tests/device/fake/streams.c
 noinst_HEADERS += \
 	tests/device/base_trial.h \
 	tests/device/buffer_trial.h \
-	tests/device/fake_driver.h \
+	tests/device/fake/driver.h \
 	tests/device/runtime_fake.h \
-	tests/device/fake_state.h \
+	tests/device/fake/state.h \
 	tests/device/host_memory.h \
 	tests/device/page_arrays.h \
 	tests/device/share_trial.h \

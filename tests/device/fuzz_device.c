@@ -15,7 +15,7 @@
  */
 #include "tests/fuzz.h"
 
-#include "fake_state.h"
+#include "tests/device/fake/state.h"
 
 #include <shpool/device.h>
 

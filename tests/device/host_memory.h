@@ -7,7 +7,7 @@
 #include "tests/unit.h"
 #include "tests/wrapped.h"
 
-#include "fake_state.h"
+#include "tests/device/fake/state.h"
 
 static unsigned long host_fail_at; /* 0: none does */
 static unsigned long host_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit.h"
 
-#include "fake_driver.h"
+#include "tests/device/fake/driver.h"
 #include "runtime_fake.h"
 
 /* As cuda_runtime_api.h declares them: the compiler that sees both is that of the test. */

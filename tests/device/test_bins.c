@@ -173,99 +173,91 @@ static void test_the_next_block_of_another_stream(void **state)
     end();
 }
 
+/* A stream with two blocks, the second one of 20 MiB, and one with a block of its own. */
+typedef struct scene {
+    shpool_stream a;
+    shpool_stream b;
+    void *ptr[2];
+    void *own;
+} scene;
+
+static scene begin_scene(const char *spec, size_t bytes, size_t own_bytes)
+{
+    scene s;
+
+    begin(spec);
+    s.a = stable_stream();
+    s.b = stable_stream();
+    s.ptr[0] = get(allocator, bytes, s.a);
+    s.ptr[1] = get(allocator, 20 * MIB, s.a);
+    s.own = get(allocator, own_bytes, s.b);
+    return s;
+}
+
+/* a gives its first block, which b's request of as many bytes gets at once. */
+static void give_first(const scene *s, size_t bytes)
+{
+    put(allocator, s->ptr[0], s->a);
+    assert_ptr_equal(s->ptr[0], get(allocator, bytes, s->b));
+}
+
 /* A stream is not asked first after a request that it did not serve: the requesting stream's own
  * block, which a third one was using, comes before. */
 static void test_a_stream_that_had_nothing_is_not_asked_first(void **state)
 {
-    shpool_stream a;
-    shpool_stream b;
-    shpool_stream user;
-    void *ptr[2];
-    void *own;
+    scene s = begin_scene("bins:reuse=done", 20 * MIB, 20 * MIB);
+    shpool_stream user = stable_stream();
 
     (void)state;
-    begin("bins:reuse=done");
-    a = stable_stream();
-    b = stable_stream();
-    user = stable_stream();
-    ptr[0] = get(allocator, 20 * MIB, a);
-    ptr[1] = get(allocator, 20 * MIB, a);
-    own = get(allocator, 20 * MIB, b);
-    assert_ok(shpool_device_record_stream(allocator, own, user));
-    fake_work(user, own, 4096);
-    put(allocator, own, b);
-    put(allocator, ptr[0], a);
-    assert_ptr_equal(ptr[0], get(allocator, 20 * MIB, b)); /* a gives */
-    fake_work(a, ptr[1], 4096);
-    put(allocator, ptr[1], a);
-    assert_non_null(get(allocator, 20 * MIB, b)); /* new memory */
+    assert_ok(shpool_device_record_stream(allocator, s.own, user));
+    fake_work(user, s.own, 4096);
+    put(allocator, s.own, s.b);
+    give_first(&s, 20 * MIB);
+    fake_work(s.a, s.ptr[1], 4096);
+    put(allocator, s.ptr[1], s.a);
+    assert_non_null(get(allocator, 20 * MIB, s.b)); /* new memory */
     fake_finish_all();
-    assert_ptr_equal(own, get(allocator, 20 * MIB, b));
+    assert_ptr_equal(s.own, get(allocator, 20 * MIB, s.b));
     end();
 }
 
 /* Its own memory still comes first, when another stream has just given some. */
 static void test_own_memory_comes_before_another_stream_s(void **state)
 {
-    shpool_stream a;
-    shpool_stream b;
-    void *ptr[2];
-    void *own;
+    scene s = begin_scene("bins", 20 * MIB, 24 * MIB);
 
     (void)state;
-    begin("bins");
-    a = stable_stream();
-    b = stable_stream();
-    ptr[0] = get(allocator, 20 * MIB, a);
-    ptr[1] = get(allocator, 20 * MIB, a);
-    own = get(allocator, 24 * MIB, b);
-    put(allocator, ptr[0], a);
-    assert_ptr_equal(ptr[0], get(allocator, 20 * MIB, b)); /* a gives */
-    put(allocator, ptr[1], a);
-    put(allocator, own, b);
-    assert_ptr_equal(own, get(allocator, 20 * MIB, b));
-    put(allocator, own, b);
-    put(allocator, ptr[0], b);
+    give_first(&s, 20 * MIB);
+    put(allocator, s.ptr[1], s.a);
+    put(allocator, s.own, s.b);
+    assert_ptr_equal(s.own, get(allocator, 20 * MIB, s.b));
+    put(allocator, s.own, s.b);
+    put(allocator, s.ptr[0], s.b);
     end();
 
-    begin("bins"); /* and also for a request of another size */
-    a = stable_stream();
-    b = stable_stream();
-    ptr[0] = get(allocator, 40 * MIB, a);
-    ptr[1] = get(allocator, 20 * MIB, a);
-    own = get(allocator, 24 * MIB, b);
-    put(allocator, ptr[0], a);
-    put(allocator, ptr[1], a);
-    put(allocator, own, b);
-    assert_ptr_equal(ptr[0], get(allocator, 40 * MIB, b)); /* a gives */
-    assert_ptr_equal(own, get(allocator, 20 * MIB, b));
-    put(allocator, own, b);
-    put(allocator, ptr[0], b);
+    s = begin_scene("bins", 40 * MIB, 24 * MIB); /* and also for a request of another size */
+    put(allocator, s.ptr[0], s.a);
+    put(allocator, s.ptr[1], s.a);
+    put(allocator, s.own, s.b);
+    assert_ptr_equal(s.ptr[0], get(allocator, 40 * MIB, s.b));
+    assert_ptr_equal(s.own, get(allocator, 20 * MIB, s.b));
+    put(allocator, s.own, s.b);
+    put(allocator, s.ptr[0], s.b);
     end();
 }
 
 /* The same for a block that a third stream has used. */
 static void test_a_used_block_of_its_own_comes_first(void **state)
 {
-    shpool_stream a;
-    shpool_stream b;
-    void *ptr[2];
-    void *own;
+    scene s = begin_scene("bins", 20 * MIB, 24 * MIB);
 
     (void)state;
-    begin("bins");
-    a = stable_stream();
-    b = stable_stream();
-    ptr[0] = get(allocator, 20 * MIB, a);
-    ptr[1] = get(allocator, 20 * MIB, a);
-    own = get(allocator, 24 * MIB, b);
-    assert_ok(shpool_device_record_stream(allocator, own, stable_stream()));
-    put(allocator, ptr[0], a);
-    assert_ptr_equal(ptr[0], get(allocator, 20 * MIB, b)); /* a gives */
-    put(allocator, ptr[1], a);
-    put(allocator, own, b);
+    assert_ok(shpool_device_record_stream(allocator, s.own, stable_stream()));
+    give_first(&s, 20 * MIB);
+    put(allocator, s.ptr[1], s.a);
+    put(allocator, s.own, s.b);
     fake_finish_all();
-    assert_ptr_equal(own, get(allocator, 20 * MIB, b));
+    assert_ptr_equal(s.own, get(allocator, 20 * MIB, s.b));
     end();
 }
 

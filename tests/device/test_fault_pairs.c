@@ -13,7 +13,7 @@
 
 #include "tests/wrapped.h"
 
-#include "fake_state.h"
+#include "tests/device/fake/state.h"
 
 #define MIB        ((size_t)1 << 20)
 #define SLOTS      10u

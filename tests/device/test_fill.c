@@ -5,7 +5,7 @@
 #include <shpool/executor.h>
 
 #include "device/arrays/elements.h"
-#include "fake_driver.h"
+#include "tests/device/fake/driver.h"
 #include "device/arrays/fill_kernels.h"
 #include "page_arrays.h"
 

@@ -2,7 +2,7 @@
 /* The functions that PyTorch and CuPy call, with the fake driver. */
 #include "tests/unit.h"
 
-#include "fake_driver.h"
+#include "tests/device/fake/driver.h"
 
 #define MiB ((ptrdiff_t)1 << 20)
 

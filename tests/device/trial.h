@@ -5,7 +5,7 @@
 
 #include "tests/unit.h"
 
-#include "fake_driver.h"
+#include "tests/device/fake/driver.h"
 
 /* The detail is the reason of a test that fails. */
 #define assert_ok(_call)                                                                           \

@@ -49,15 +49,8 @@ shpool_tests += tests/pools/fuzz_heap
 tests_pools_fuzz_heap_SOURCES = tests/pools/fuzz_heap.c $(shpool_fuzz_main)
 endif
 
-# The algorithms as C++17, against the CPU seam.
-shpool_tests += tests/pools/simt_cxx
-tests_pools_simt_cxx_SOURCES = tests/pools/simt_cxx.cc
-tests_pools_simt_cxx_LDADD   = libshpool_core.la
-
 # The tests of the tests.
-shpool_test_scripts += tests/pools/planted.sh tests/pools/planted_race.sh
-check_PROGRAMS += tests/pools/planted_race
-tests_pools_planted_race_LDADD = libshpool_core.la
+shpool_test_scripts += tests/pools/planted.sh
 
 # A measurement, not a test: what any policy could reach in the benchmark's workload `aging`.
 EXTRA_DIST += tests/pools/fragmentation.py

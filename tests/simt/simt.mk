@@ -14,3 +14,13 @@ tests_simt_test_memory_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=posix_memalign \
 	-Wl,--wrap=mmap,--wrap=munmap,--wrap=pthread_create
 endif
+
+# The executor's headers as C++17.
+shpool_tests += tests/simt/cxx
+tests_simt_cxx_SOURCES = tests/simt/cxx.cc
+tests_simt_cxx_LDADD   = libshpool_core.la
+
+# ThreadSanitizer finds the bugs of a program that runs on the executor.
+shpool_test_scripts += tests/simt/planted_race.sh
+check_PROGRAMS += tests/simt/planted_race
+tests_simt_planted_race_LDADD = libshpool_core.la

@@ -5,7 +5,7 @@
  * streams and events go back. */
 #include "tests/fuzz.h"
 
-#include "tests/device/fake_driver.h"
+#include "tests/device/fake/driver.h"
 #include "tools/bench/memory/memory.h"
 
 const char fuzz_name[] = "log";

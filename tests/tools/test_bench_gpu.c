@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "colliding.h"
-#include "tests/device/fake_driver.h"
+#include "tests/device/fake/driver.h"
 #include "tools/bench/gpu.h"
 #include "tools/bench/json.h"
 #include "tools/bench/loadstore/loadstore.h"

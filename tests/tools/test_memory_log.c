@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "tests/device/fake_driver.h"
+#include "tests/device/fake/driver.h"
 #include "tools/bench/memory/memory.h"
 
 #define MIB          ((uint64_t)1 << 20)

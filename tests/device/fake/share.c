@@ -6,7 +6,7 @@
  * process has a fake driver of its own: the streams of two processes are not compared.
  */
 #include "config.h" /* _GNU_SOURCE, for memfd_create() */
-#include "fake_state.h"
+#include "state.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

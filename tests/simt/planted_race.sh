@@ -12,7 +12,7 @@ for engine in fibers threads; do
     for bug in none relaxed_release plain_load dropped_barrier dropped_phase; do
         expected=66
         [ $bug = none ] && expected=0
-        "$top_builddir/tests/pools/planted_race" $bug $engine
+        "$top_builddir/tests/simt/planted_race" $bug $engine
         status=$?
         if [ $status = $expected ]; then
             echo "ok   $bug $engine"

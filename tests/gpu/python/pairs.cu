@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The C kernel with which python_times.py compares Numba's: LTO-IR that is linked at run time. */
+/* The C kernel with which times.py compares Numba's: LTO-IR that is linked at run time. */
 #define SHPOOL_LINKED
 #include <shpool/shpool.cuh>
 

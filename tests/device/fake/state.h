@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "fake_driver.h"
+#include "driver.h"
 
 typedef uint32_t fake_clock[FAKE_STREAMS];
 
@@ -161,15 +161,15 @@ int fake_is_done(const fake_clock clock);
 void fake_note(unsigned graph, const void *ptr, size_t bytes);
 void fake_give(fake_memory *gone);      /* back to the device */
 
-/* Memory that processes can share (fake_share.c): make a granule so; map or unmap its file. */
+/* Memory that processes can share (share.c): make a granule so; map or unmap its file. */
 int fake_file(size_t bytes);
 void fake_map_file(const fake_memory *m);
 void fake_unmap_pages(const fake_memory *m);
 
 void fake_drop_ranges(void);
 
-/* The entry points of fake_memory.c, fake_granules.c, fake_share.c, fake_streams.c and
- * fake_events.c. */
+/* The entry points of memory.c, granules.c, share.c, streams.c and
+ * events.c. */
 void fake_bind_memory(shpool_driver *table);
 void fake_bind_granules(shpool_driver *table);
 void fake_bind_share(shpool_driver *table);

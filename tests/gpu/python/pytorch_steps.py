@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Step times of the programs of pytorch_peak.py with PyTorch's own allocator and with libshpool.
 
-    python3 tests/gpu/pytorch_steps.py [--modes native,expandable,bins] [--programs ...]
+    python3 tests/gpu/python/pytorch_steps.py [--modes native,expandable,bins] [--programs ...]
 
 The host limits these steps, and its speed changes by a factor of 1.5 within a minute.  So each
 allocator has a process for all of the time, and the processes take turns of a few steps: while one

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Peak memory of PyTorch programs with PyTorch's own allocator and with libshpool in its place.
 
-    python3 tests/gpu/pytorch_peak.py [--steps 60] [--repeats 3] [--log LOG]
+    python3 tests/gpu/python/pytorch_peak.py [--steps 60] [--repeats 3] [--log LOG]
                                       [--out FOLDER] [--record FOLDER]
 
 Four programs: a small transformer, trained with sequences of one length, and with lengths that

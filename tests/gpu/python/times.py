@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What pools cost in Python, on a GPU: python3 tests/gpu/python_times.py [OUT_FOLDER]
+"""What pools cost in Python, on a GPU: python3 tests/gpu/python/times.py [OUT_FOLDER]
 
     numba     malloc and free in Numba's kernel and in a C kernel, both linked with their allocator
     import    from `import shpool` to an open pool, in a process of its own
@@ -18,7 +18,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "examples"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "examples"))
 ROUNDS = 2000
 os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # of blocks that are few
 results = []
@@ -61,7 +61,7 @@ def c_kernel(cupy, shpool, name, arch):
         made = os.path.join(folder, "pairs.ltoir")
         subprocess.run(
             [os.environ.get("NVCC", "nvcc"), f"-arch=sm_{arch}", "-std=c++17", "-rdc=true", "-dlto",
-             "-ltoir", "-I" + shpool.include(), "-o", made, os.path.join(HERE, "python_pairs.cu")],
+             "-ltoir", "-I" + shpool.include(), "-o", made, os.path.join(HERE, "pairs.cu")],
             check=True)
         with open(made, "rb") as file:
             cubin = shpool.link(file.read(), name, f"sm_{arch}")

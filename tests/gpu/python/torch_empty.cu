@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An operator that does nothing, with which python_times.py compares the one of
+/* An operator that does nothing, with which times.py compares the one of
  * examples/torch_rows.cu: the same arguments, an output, a launch. */
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAException.h>

@@ -6,7 +6,7 @@
  * that work at one address is checked against work at the others.  Unmapping does not wait, as with
  * real drivers: unmapping addresses that a stream still uses is a violation.
  */
-#include "fake_state.h"
+#include "state.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

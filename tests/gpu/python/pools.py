@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pools in kernels of Numba, CuPy and PyTorch, on a GPU:
 
-    python3 tests/gpu/python_pools.py [CHECK...]
+    python3 tests/gpu/python/pools.py [CHECK...]
 
 Also runs the Python lines that doc/PYTHON.md, NUMBA.md and the others begin with.  CHECK is the
 beginning of a name.  Each check runs in a process of its own; the package shpool is on PYTHONPATH
@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.join(HERE, "..", "..")
+TOP = os.path.join(HERE, "..", "..", "..")
 PAGES = ("PYTHON", "NUMBA", "CUPY", "PYTORCH", "PYTORCH-OPERATORS")
 SECONDS = 300
 os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # of blocks that are few

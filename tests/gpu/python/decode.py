@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/decode beside PyTorch, on a GPU: python3 tests/gpu/decode.py DECODE [DECODE'S OPTIONS]
+"""examples/decode beside PyTorch, on a GPU.
+
+    python3 tests/gpu/python/decode.py DECODE [DECODE'S OPTIONS]
 
 Generates the same weights, computes the same steps in float32, and compares the tokens that DECODE
 prints and the first step's layers.  Then measures the step in bf16, as one CUDA graph.  Exit: 0;

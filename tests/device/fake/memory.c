@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fake driver: memory, copies, stream-ordered pools. */
-#include "fake_state.h"
+#include "state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch and CuPy over libshpool, on a GPU: python3 tests/gpu/pytorch.py [OUT_FOLDER]
+"""PyTorch and CuPy over libshpool, on a GPU: python3 tests/gpu/python/pytorch.py [OUT_FOLDER]
 
 Each check runs in a process of its own, because an allocator is chosen before CUDA begins.  Prints
 a line for each; with OUT_FOLDER also writes gpu_torch.json.  The package shpool is on PYTHONPATH or
@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-EXAMPLES = os.path.join(HERE, "..", "..", "examples")
+EXAMPLES = os.path.join(HERE, "..", "..", "..", "examples")
 
 
 def require(condition, text):

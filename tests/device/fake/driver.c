@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fake driver: devices, contexts, and queries of tests. */
-#include "fake_state.h"
+#include "state.h"
 
 #include <stdarg.h>
 #include <stdio.h>
