@@ -178,16 +178,16 @@ SIMT_FN uint32_t shpool_bitmap_seek_near(shpool_view view, uint32_t p, uint32_t 
         const simt_addr a      = shpool_bitmap_word_at(view, 2u * p);
         const uint32_t  unused = shpool_bitmap_unused_pair(simt_peek_pair(a));
 
-        if ((unused != SHPOOL_BITMAP_FULL) ||
-            (SHPOOL_BITMAP_PAIR * (p + 1u) - start >= wish.need)) {
+        if ((unused != 0) && ((unused != SHPOOL_BITMAP_FULL) ||
+                              (SHPOOL_BITMAP_PAIR * (p + 1u) - start >= wish.need))) {
             const uint32_t spot = shpool_bitmap_fit(start, SHPOOL_BITMAP_PAIR * p, unused, wish);
 
             if (spot != SHPOOL_BITMAP_NOWHERE) {
                 return spot;
             }
-            if (unused != SHPOOL_BITMAP_FULL) {
-                start = SHPOOL_BITMAP_PAIR * (p + 1u) - shpool_bitmap_back(unused);
-            }
+        }
+        if (unused != SHPOOL_BITMAP_FULL) {
+            start = SHPOOL_BITMAP_PAIR * (p + 1u) - shpool_bitmap_back(unused);
         }
     }
     return SHPOOL_BITMAP_NOWHERE;
