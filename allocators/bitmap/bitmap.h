@@ -71,7 +71,8 @@ SIMT_FN shpool_bitmap_place shpool_bitmap_where(shpool_view view)
     uint32_t            warp  = view.rank / SIMT_WARP;
     uint32_t            from  = warp * own;
     uint32_t            odd   = (own >= 3u * SIMT_WARP) ? (own / SIMT_WARP - 1u) | 1u : 1u;
-    /* of 2^32, the whole pool: PART * (lane + warp), because 32 PART is 0; lane takes a register */
+    /* of 2^32, the whole pool: view.rank stands for lane, which would take a register; they differ
+     * by a multiple of 32, and 32 PART is 0 */
     uint32_t            part  = SHPOOL_BITMAP_PART * (view.rank + warp);
     uint32_t            in    = warp * 2654435769u / SIMT_WARP;
     shpool_bitmap_place at;
