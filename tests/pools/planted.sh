@@ -96,7 +96,10 @@ crowd_leaves_its_place|pools/test_crowd|plain|test_a_crowd*|not so: |allocators/
 crowd_looks_into_full_pairs|pools/test_crowd|plain|test_a_crowd*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/<= most)/<= 32u)/
 crowd_never_waits|pools/test_crowd|plain|test_a_full*|not so: |allocators/bitmap/bitmap_crowd.h|s/= simt_block_threads() > 2u . words;/= 0;/
 all_wait_at_home|pools/test_crowd|plain|test_a_full*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/= simt_block_threads() > 2u . words;/= 1u;/
+two_threads_wait_at_home|pools/test_crowd|plain|test_a_full*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/= simt_block_threads() > 2u . words;/= simt_block_threads() >= 2u * words;/
 no_room_is_an_address|pools/test_crowd|plain|test_a_full*|not so: |allocators/bitmap/bitmap_crowd.h|s/return (addr != SHPOOL_BITMAP_NO_ROOM) . addr : 0u;/return addr;/
+search_covers_half_the_pool|pools/test_crowd|plain|test_a_crowd*|not so: granule_of|allocators/bitmap/bitmap_crowd.h|s/words . (2u . SHPOOL_BITMAP_SEARCHES) . 1u;/words \/ 2u;/
+search_covers_too_little|pools/test_crowd|plain|test_a_crowd*|not so: granule_of|allocators/bitmap/bitmap_crowd.h|s/words . (2u . SHPOOL_BITMAP_SEARCHES) . 1u;/words \/ (2u * SHPOOL_BITMAP_SEARCHES);/
 search_repeats_its_part|pools/test_crowd|plain|test_a_crowd*|not so: |allocators/bitmap/bitmap_crowd.h|s/w += 2u . part;/;/
 search_leaves_the_pool|pools/test_crowd|plain|test_a_crowd*|not so: |allocators/bitmap/bitmap_crowd.h|s/w -= (w >= words) . words : 0u;/;/
 pauses_are_too_short|pools/test_crowd|plain|test_void*|not so: longest|allocators/bitmap/bitmap.h|s/? void_searches : SHPOOL_BITMAP_LONGEST/? void_searches : SHPOOL_BITMAP_DOUBLED/
