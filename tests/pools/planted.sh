@@ -94,10 +94,11 @@ crowd_forgets_home|pools/test_crowd|plain|test_a_late*|not so: |allocators/bitma
 crowd_begins_anew|pools/test_crowd|plain|test_a_late*|not so: |allocators/bitmap/bitmap_crowd.h|s/w = (spot . 32u) . ~1u;/w = 0;/
 crowd_leaves_its_place|pools/test_crowd|plain|test_a_crowd*|not so: |allocators/bitmap/bitmap_crowd.h|s/w = (w + 2u < words) ? w + 2u : 0u;/w = 0u;/
 crowd_looks_into_full_pairs|pools/test_crowd|plain|test_a_crowd*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/<= most)/<= 32u)/
-crowd_never_waits|pools/test_crowd|plain|test_a_full*|not so: |allocators/bitmap/bitmap_crowd.h|s/= simt_block_threads() > 2u . words;/= 0;/
-all_wait_at_home|pools/test_crowd|plain|test_a_full*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/= simt_block_threads() > 2u . words;/= 1u;/
-two_threads_wait_at_home|pools/test_crowd|plain|test_a_full*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/= simt_block_threads() > 2u . words;/= simt_block_threads() >= 2u * words;/
+crowd_never_waits|pools/test_crowd|plain|test_a_full*|not so: |allocators/bitmap/bitmap_crowd.h|s/= (need.* > 2u . words);/= 0;/
+all_wait_at_home|pools/test_crowd|plain|test_a_full*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/= (need.* > 2u . words);/= 1u;/
+two_threads_wait_at_home|pools/test_crowd|plain|test_a_full*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/threads() > 2u . words);/threads() >= 2u * words);/
 no_room_is_an_address|pools/test_crowd|plain|test_a_full*|not so: |allocators/bitmap/bitmap_crowd.h|s/return (addr != SHPOOL_BITMAP_NO_ROOM) . addr : 0u;/return addr;/
+long_requests_wait_at_home|pools/test_crowd|plain|test_requests_beyond*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/(need <= SHPOOL_BITMAP_SPAN) && //
 search_covers_half_the_pool|pools/test_crowd|plain|test_a_crowd*|not so: granule_of|allocators/bitmap/bitmap_crowd.h|s/words . (2u . SHPOOL_BITMAP_SEARCHES) . 1u;/words \/ 2u;/
 search_covers_too_little|pools/test_crowd|plain|test_a_crowd*|not so: granule_of|allocators/bitmap/bitmap_crowd.h|s/words . (2u . SHPOOL_BITMAP_SEARCHES) . 1u;/words \/ (2u * SHPOOL_BITMAP_SEARCHES);/
 search_repeats_its_part|pools/test_crowd|plain|test_a_crowd*|not so: |allocators/bitmap/bitmap_crowd.h|s/w += 2u . part;/;/

@@ -298,6 +298,25 @@ static void full_home_kernel(void *arg)
     shpool_fini(heap);
 }
 
+/* A request of more granules than a word has does not wait for them in home's word. */
+static void beyond_a_word_kernel(void *arg)
+{
+    shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
+    uint32_t    granule;
+
+    (void)arg;
+    if (simt_thread_rank() == 70u) {
+        count_anew();
+        granule = granule_of(heap, shpool_malloc(heap, 192));
+        EXPECT(granule / SHPOOL_BITMAP_PAIR == shpool_bitmap_where(heap.view).home / 2u);
+        EXPECT(looks == 2u); /* in home's word, and in its pair */
+        EXPECT(reads == 0);
+    }
+    simt_barrier();
+    EXPECT(shpool_check(heap).broken == 0);
+    shpool_fini(heap);
+}
+
 static void search_kernel(void *arg)
 {
     shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
@@ -456,6 +475,12 @@ static void test_a_full_home_word_is_awaited_in_a_crowd(void **state)
     run(full_home_kernel, 512, 128u * SHPOOL_BITMAP_PAIR); /* just two */
 }
 
+static void test_requests_beyond_a_word_do_not_wait_at_home(void **state)
+{
+    (void)state;
+    run(beyond_a_word_kernel, THREADS, GRANULES);
+}
+
 static void test_a_crowd_searches_on_where_it_came_too_late(void **state)
 {
     (void)state;
@@ -487,6 +512,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_homes_of_first_lanes_are_apart),
         cmocka_unit_test(test_a_late_claim_is_tried_at_home_again),
         cmocka_unit_test(test_a_full_home_word_is_awaited_in_a_crowd),
+        cmocka_unit_test(test_requests_beyond_a_word_do_not_wait_at_home),
         cmocka_unit_test(test_a_crowd_searches_on_where_it_came_too_late),
         cmocka_unit_test(test_void_searches_are_repeated_ever_more_slowly),
         cmocka_unit_test(test_a_search_goes_on_where_it_came_too_late),
