@@ -71,7 +71,8 @@ SIMT_FN shpool_bitmap_place shpool_bitmap_where(shpool_view view)
     uint32_t            warp  = view.rank / SIMT_WARP;
     uint32_t            from  = warp * own;
     uint32_t            odd   = (own >= 3u * SIMT_WARP) ? (own / SIMT_WARP - 1u) | 1u : 1u;
-    /* of 2^32, the whole pool: PART * (lane + warp), because 32 PART is 0; lane takes a register */
+    /* of 2^32, the whole pool: view.rank stands for lane, which would take a register; they differ
+     * by a multiple of 32, and 32 PART is 0 */
     uint32_t            part  = SHPOOL_BITMAP_PART * (view.rank + warp);
     uint32_t            in    = warp * 2654435769u / SIMT_WARP;
     shpool_bitmap_place at;
@@ -91,8 +92,8 @@ SIMT_FN uint32_t shpool_bitmap_high(shpool_bitmap_place at)
     return 0u - (at.home & 1u);
 }
 
-/* Claim `need` granules (1..11) in word w; no_room if there is no room, 0 if other threads were
- * faster. */
+/* Claim `need` granules (1..16) in word w; no_room if there is no room, as for all requests of more
+ * than 11; 0 if other threads were faster. */
 SIMT_FN simt_addr shpool_bitmap_take_or(shpool_view view, uint32_t w, uint32_t need, uint32_t high,
                                         simt_addr no_room)
 {
