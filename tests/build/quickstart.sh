@@ -63,8 +63,11 @@ exit \$(cat "$work/status")
 END
 }
 
-run() { # ARGUMENT...
+run() { # ARGUMENT...: in a fresh tree
     rm -rf "$work/asked" "$work/tree/build"
+    again "$@"
+}
+again() { # ARGUMENT...
     (cd "$work/tree" && PATH=$work/bin:$PATH ./quickstart "$@") >"$work/out" 2>&1
 }
 
@@ -113,9 +116,13 @@ rule "and claims nothing" not grep -q '^Seen: ' "$work/out"
 # ---- check: each step's counts are in the sum, also of those that run in the background ----
 stub "$work/tree/configure" <<'END'
 cp "${0%/configure}/bench" shpool-bench
+echo "$@" >arguments
 cat >Makefile <<'MAKEFILE'
+all: object
 all libshpool.la libshpool_device.a:
 	@echo "made $@, flags: $(NVCCFLAGS)"
+object:
+	@echo "$(NVCCFLAGS)" >$@
 check check-sanitized:
 	@echo "# PASS:  3"; echo "# SKIP:  1"
 install:
@@ -136,6 +143,21 @@ rule "what was in the background is shown" grep -q '^installed, nvcc: --Ofast-co
 rule "the library is compiled as users have it" \
     grep -q '^made libshpool_device.a, flags: $' "$work/out"
 rule "what no GPU runs is compiled fast" grep -q '^made all, flags: .*--Ofast-compile' "$work/out"
+again
+rule "what users have is not" grep -qx '' "$work/tree/build/main/object"
+rule "and is installed elsewhere" \
+    grep -q -e "--prefix=$work/tree/build/prefix\$" "$work/tree/build/main/arguments"
+rule "than what is checked" \
+    grep -q -e "--prefix=$work/tree/build/check-prefix " "$work/tree/build/check/arguments"
+stub "$work/bin/nvcc" <<'END'
+echo 'no such option'
+END
+echo kept >"$work/tree/build/main/object"
+again
+rule "the same options keep objects" grep -qx kept "$work/tree/build/main/object"
+echo old >"$work/tree/build/check/object"
+again check
+rule "other options compile anew" grep -qx '' "$work/tree/build/check/object"
 
 rm "$work/installs"
 run check
