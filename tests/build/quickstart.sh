@@ -127,10 +127,19 @@ check check-sanitized:
 	@echo "# PASS:  3"; echo "# SKIP:  1"
 install:
 installcheck:
-	@sleep 1; echo "installed, nvcc: $$NVCC_APPEND_FLAGS"; echo "# PASS:  5"
+	@echo $$$$ >installing; sleep $${INSTALL_S:-1}; \
+	echo "installed, nvcc: $$NVCC_APPEND_FLAGS"; echo "# PASS:  5"
 distcheck:
 	@echo "# FAIL:  1"; exit 1
+check-threads:
+	@echo $$$$ >threads; echo "# PASS:  7"; exec sleep $${THREADS_S:-0}
 MAKEFILE
+END
+stub "$work/bin/gcc" <<'END'
+while [ $# -gt 0 ]; do
+    [ "$1" != -o ] || { echo '#!/bin/sh' >"$2" && chmod +x "$2"; }
+    shift
+done
 END
 stub "$work/bin/nvcc" <<'END'
 echo '--Ofast-compile <level>'
@@ -138,7 +147,7 @@ END
 echo 0 >"$work/status"
 run check
 rule "a failed step fails the check" test $? = 1
-rule "all counts are summed up" last 1 '^11 passed, 1 failed$'
+rule "all counts are summed up" last 1 '^18 passed, 1 failed$'
 rule "what was in the background is shown" grep -q '^installed, nvcc: --Ofast-compile' "$work/out"
 rule "the library is compiled as users have it" \
     grep -q '^made libshpool_device.a, flags: $' "$work/out"
