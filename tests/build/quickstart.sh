@@ -67,7 +67,7 @@ run() { # ARGUMENT...: in a fresh tree
     rm -rf "$work/asked" "$work/tree/build"
     again "$@"
 }
-again() { # ARGUMENT...
+again() { # ARGUMENT...: the tree of the run before
     (cd "$work/tree" && PATH=$work/bin:$PATH ./quickstart "$@") >"$work/out" 2>&1
 }
 
@@ -167,6 +167,41 @@ rule "the same options keep objects" grep -qx kept "$work/tree/build/main/object
 echo old >"$work/tree/build/check/object"
 again check
 rule "other options compile anew" grep -qx '' "$work/tree/build/check/object"
+
+# ---- the background part and signals ----
+begin() { # INSTALL_S THREADS_S: starts $check; both parts then sleep, $group is the background's
+    rm -rf "$work/tree/build"
+    (
+        cd "$work/tree" || exit
+        export PATH="$work/bin:$PATH" INSTALL_S=$1 THREADS_S=$2
+        exec ./quickstart check
+    ) >"$work/out" 2>&1 &
+    check=$!
+    tries=0
+    until [ -s "$work/tree/build/check/installing" ] && [ -s "$work/tree/build/tsan/threads" ]; do
+        [ $((tries += 1)) -le 600 ] || break
+        sleep 0.1
+    done
+    read -r installing <"$work/tree/build/check/installing"
+    group=$(cut -d ' ' -f 5 "/proc/$installing/stat")
+}
+gone() { # PROCESS: within some seconds
+    for _ in $(seq 100); do
+        case $(cut -d ' ' -f 3 "/proc/$1/stat" 2>/dev/null) in '' | Z) return 0 ;; esac
+        sleep 0.1
+    done
+    return 1
+}
+if [ -r /proc/self/stat ]; then
+    begin 30 30
+    kill -TERM $check
+    wait $check 2>/dev/null
+    rule "SIGTERM also ends the background" gone "$installing"
+    read -r threads <"$work/tree/build/tsan/threads"
+    kill "$threads"
+else
+    echo "no /proc: what signals do is not checked"
+fi
 
 rm "$work/installs"
 run check
