@@ -8,8 +8,8 @@
  *   home      the word in which a thread tries first; not shared if the block has 1, 2, 4, 8, 16 or
  *             32 warps and its pool 32 words (5,632 bytes of payload) for each of them
  *   run       consecutive granules; one that crosses words is "long"
- *   mark      a long run's words are claimed one after another, except those of one pair, which
- *             small requests claim at once; until the last one is claimed,
+ *   mark      a long run is claimed word by word, or pair by pair (bitmap_row.h), but at once if it
+ *             is inside one pair, except by the exact search.  Until the last part is claimed,
  *             these marks are transient: they may be undone, and then no allocation ever owned them
  *   pending   number of long claims in progress
  *   releases  how often memory has become free.  A malloc may only fail if that count has not
@@ -108,7 +108,8 @@ SIMT_FN simt_addr shpool_bitmap_take_or(shpool_view view, uint32_t w, uint32_t n
     }
     i   = shpool_run_pick(fit, high);
     run = (simt_mask(0, need) | (1u << SHPOOL_BITMAP_STARTS)) << i;
-    /* acquire: pairs with the release in shpool_bitmap_clear, _give and _free_long */
+    /* acquire: pairs with the release in shpool_bitmap_clear, _clear_rest, _give and
+     * _free_long */
     return (simt_atomic_cas(a, seen, seen + run, SIMT_ACQUIRE) == seen)
                ? shpool_bitmap_payload(view, SHPOOL_BITMAP_SPAN * w + i) : 0u;
 }
@@ -361,10 +362,9 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
 
 #define SHPOOL_BITMAP_FROM 0x80000000u /* a pair, in place of a rank */
 
-/* Any request, exactly: more than 16 granules, or aligned to more than 16 bytes; runs across a pair
- * of words; requests that will fail; and, rarely, unlucky ones.  place: rank of the thread, with
- * whose home it begins, or FROM and a pair.  A call; its arguments are passed in registers, which a
- * view would not be. */
+/* Any request, exactly: what bitmap_row.h could not serve; runs across a pair of words; requests
+ * that will fail; and, rarely, unlucky ones.  place: rank of the thread, with whose home it begins,
+ * or FROM and a pair.  A call; its arguments are passed in registers, which a view would not be. */
 SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_far(simt_addr base, uint32_t granules,
                                                     uint32_t offset, uint32_t place, uint32_t need,
                                                     uint32_t alignment)
