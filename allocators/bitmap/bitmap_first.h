@@ -108,10 +108,11 @@ SIMT_FN shpool_bitmap_bid shpool_bitmap_bid_row(shpool_view view, uint32_t p,
     const uint32_t    q     = (rows != 0) ? p + simt_ffs(rows) - 1u : p;
     shpool_bitmap_bid bid;
 
-    bid.a      = shpool_bitmap_word_at(view, 2u * (q + simt_lane()));
     bid.seen.x = 0;
     bid.seen.y = 0;
     bid.bits   = shpool_bitmap_row_bits((rows != 0) ? wish.need : 0u);
+    /* lanes without bits: the pool may not have a pair q + lane */
+    bid.a      = shpool_bitmap_word_at(view, 2u * (((bid.bits.x != 0) ? q : p) + simt_lane()));
     bid.first  = SHPOOL_BITMAP_PAIR * q;
     bid.any    = rows != 0;
     return bid;
@@ -235,8 +236,7 @@ SIMT_FN void shpool_bitmap_undo(simt_addr a, simt_pair bits)
 SIMT_FN uint32_t shpool_bitmap_claim_row(shpool_view view, uint32_t q, uint32_t need)
 {
     const simt_pair   none = {0, 0};
-    shpool_bitmap_bid bid  = {shpool_bitmap_word_at(view, 2u * (q + simt_lane())), none, none, 0,
-                              1u};
+    shpool_bitmap_bid bid  = {shpool_bitmap_pair_at(view, q + simt_lane()), none, none, 0, 1u};
 
     bid.bits = shpool_bitmap_row_bits(need);
     if (shpool_bitmap_bid_wins(&bid)) {

@@ -40,6 +40,8 @@ pairs_believe_any_lane|pools/test_warp_explore|plain|test_long_runs*|divergence\
 claim_leaves_its_marks|pools/test_warp_explore|plain|test_first_look*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget|allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_undo(/,/^}/s/if ((bits.x . bits.y) != 0) {/if (0) {/
 row_looks_claimed_by_others|pools/test_warp_rows|plain|test_rows*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget\|overlaps|allocators/bitmap/bitmap_first.h|s/^    bid_p->bits.x = got ? bits.x : 0u;/    bid_p->bits.x = bits.x;/;s/^    bid_p->bits.y = got ? bits.y : 0u;/    bid_p->bits.y = bits.y;/
 row_ends_after_the_pool|pools/test_group_search|plain|test_warps_that*|the model NULL\|: word\|not so: |allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_has_pair(/,/^}/s/return .*;/return 1u;/
+row_touches_the_payload|pools/test_warp_rows|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/2u . (((bid.bits.x != 0) ? q : p) + simt_lane())/2u * (q + simt_lane())/
+claimed_row_touches_the_payload|pools/test_warp_rows|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/{shpool_bitmap_pair_at(view, q + simt_lane())/{shpool_bitmap_word_at(view, 2u * (q + simt_lane()))/
 row_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(((SHPOOL_BITMAP_PAIR . (p + lane)) & wish.below) == 0)/1/
 row_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/((run << 20) & SHPOOL_BITMAP_MORE)/0u/
 small_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(((run & (run >> 1)) << 21) & SHPOOL_BITMAP_MORE)/0u/

@@ -11,6 +11,8 @@ static void thread_3(shpool_heap heap) { thread_gets(heap, 3); }
 static void thread_14(shpool_heap heap) { thread_gets(heap, 14); }
 static void thread_20(shpool_heap heap) { thread_gets(heap, 20); }
 
+#define WIDE 12u /* pairs: as far as warps spread in 44 pairs, less the 32 of a look */
+
 /* Warp 0 begins with pair 0, warp 1 with pair 1: their rows overlap. */
 static void let_them_have_met(shpool_heap heap)
 {
@@ -22,9 +24,26 @@ WARPS(test_rows_for_one, LARGE, let_them_have_met, warp_690, warp_690, thread_20
 WARPS(test_a_row_and_a_small_one, LARGE, let_them_have_met, warp_60, warp_5, thread_14,
       nobody_refused)
 
-/* A search in vain, which a release then makes void, moves the places of warps together. */
-#define WIDE 12u /* 44 pairs less the 32 of a look */
+/* Payload follows the pool's words: at the pool's end, lanes that have no part in a row must not
+ * touch it. */
+static void take_the_lower_pairs(shpool_heap heap)
+{
+    keep(heap, 0, 22u * 22u);
+    simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, WIDE);
+}
 
+static void owner_writes(shpool_heap heap)
+{
+    heap_slot slot = { (unsigned char *)gift[0], 16u * gift_taken[0].count, gift_taken[0].from };
+
+    (void)heap;
+    heap_fill(&slot);
+}
+
+WARPS(test_a_row_leaves_payload_alone, GRANULES, take_the_lower_pairs, warp_300, warp_300,
+      owner_writes, NULL)
+
+/* A search in vain, which a release then makes void, moves the places of warps together. */
 static uint32_t gathered; /* how often */
 
 static void leave_them_wide(shpool_heap heap)
@@ -58,6 +77,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rows_for_all),
         cmocka_unit_test(test_rows_for_one),
         cmocka_unit_test(test_a_row_and_a_small_one),
+        cmocka_unit_test(test_a_row_leaves_payload_alone),
         cmocka_unit_test(test_a_search_in_vain_gathers),
     };
 
