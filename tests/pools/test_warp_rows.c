@@ -55,7 +55,9 @@ static void leave_them_wide(shpool_heap heap)
 static void warp_960(shpool_heap heap)
 {
     warp_gets(heap, 960);
-    gathered += leads() && (simt_load32(heap.view.base + SHPOOL_BITMAP_BEGIN) == WIDE - 1u);
+    if (leads()) {
+        gathered += simt_load32(heap.view.base + SHPOOL_BITMAP_BEGIN) == WIDE - 1u;
+    }
 }
 
 static void thread_frees_22(shpool_heap heap) { (void)put_gift(heap, 0); }
