@@ -43,6 +43,8 @@ row_ends_after_the_pool|pools/test_group_search|plain|test_warps_that*|the model
 row_touches_the_payload|pools/test_warp_rows|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/2u . (((bid.bits.x != 0) ? q : p) + simt_lane())/2u * (q + simt_lane())/
 claimed_row_touches_the_payload|pools/test_warp_rows|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/{shpool_bitmap_pair_at(view, q + simt_lane())/{shpool_bitmap_word_at(view, 2u * (q + simt_lane()))/
 row_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(((SHPOOL_BITMAP_PAIR . (p + lane)) & wish.below) == 0)/1/
+row_goes_around_the_pool|pools/test_group_search|plain|test_warps_that*|the model NULL\|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(whole, wraps ? 0u : next, p, wish)/(whole, next, p, wish)/
+small_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(wish.need <= SHPOOL_BITMAP_PAIR) && (wish.below == 0)) {/(wish.need <= SHPOOL_BITMAP_PAIR)) {/
 row_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/((run << 20) & SHPOOL_BITMAP_MORE)/0u/
 small_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(((run & (run >> 1)) << 21) & SHPOOL_BITMAP_MORE)/0u/
 warps_that_met_look_as_before|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_bid_for(/,/^}/s/if (spread &&/if (0 \&\&/

@@ -336,6 +336,9 @@ static uint32_t model_first_look(uint32_t p, uint32_t need, uint32_t step)
 {
     const uint32_t pairs = (need + SHPOOL_BITMAP_PAIR - 1u) / SHPOOL_BITMAP_PAIR;
 
+    if ((step > 1u) && (need <= SHPOOL_BITMAP_PAIR)) {
+        return UINT32_MAX; /* as before warps have met: any first fit */
+    }
     for (uint32_t q = p; q < p + 32u; q++) {
         uint32_t first = SHPOOL_BITMAP_PAIR * q;
 
@@ -402,12 +405,19 @@ static void met_kernel(void *arg)
         ask_from(heap, p, left + 3u, 1);
         ask_from(heap, p, left, 1);
     }
+    for (uint32_t left = 22; left < 110u; left += 22u) { /* the pairs at both ends are no row */
+        set_pattern(heap, 0, G, 1);
+        set_pattern(heap, 0, 22, 0);
+        set_pattern(heap, G - left, G, 0);
+        ask_from(heap, p, left + 22u, 1);
+    }
     for (uint32_t round = 0; round < 40u; round++) {
         set_pattern(heap, 0, G, 0);
         for (uint32_t at = 0; at < G; at += 1u + heap_random(&state) % (20u + 12u * round)) {
             set_pattern(heap, at, at + 1u, 1);
         }
         ask_from(heap, p, 1u + heap_random(&state) % 22u, 1);
+        ask_from(heap, p, 1u + heap_random(&state) % 21u, 8);
         ask_from(heap, p, 23u + heap_random(&state) % 100u, 1);
         ask_from(heap, p, 23u + heap_random(&state) % 300u, 1u << heap_random(&state) % 7u);
     }
@@ -506,6 +516,7 @@ static void test_warps_that_have_met(void **state)
     for (seed = 1; seed <= 4u; seed++) {
         run(met_kernel, 2000u - seed % 2u, 1024, SIMT_ALL_LANES, seed / 2u % 2u);
     }
+    run(met_kernel, 22u * 96u, 1024, SIMT_ALL_LANES, 0); /* the last 32 pairs end with the pool */
 }
 
 static void test_random_patterns(void **state)
