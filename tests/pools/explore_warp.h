@@ -51,18 +51,19 @@ static inline int has_its_word(const held *h)
     return (word_of_lane(h) == NULL) || (*word_of_lane(h) == simt_thread_rank());
 }
 
-/* waits: as a request that waits, which may be refused although there is room. */
-static inline held request(shpool_heap heap, uint32_t granules, int waits)
+/* waits: attempts of a request that waits, which may be refused although there is room; or 0. */
+static inline held request(shpool_heap heap, uint32_t granules, uint32_t waits)
 {
     journal *own  = &journals[AGENT];
     uint32_t from = tick_of_warp();
     held     h    = { { NULL, 0, 0 }, NULL };
 
-    h.slot.at    = (unsigned char *)(waits ? shpool_malloc_wait_warp(heap, 16u * granules, 1)
-                                           : shpool_malloc_warp(heap, 16u * granules));
+    h.slot.at    = (unsigned char *)((waits != 0)
+                                        ? shpool_malloc_wait_warp(heap, 16u * granules, waits)
+                                        : shpool_malloc_warp(heap, 16u * granules));
     h.slot.bytes = 16u * granules;
     if (h.slot.at == NULL) {
-        if (leads() && !waits) {
+        if (leads() && (waits == 0)) {
             own->refusal[own->refusals++] = (refusal){ granules, from, tick() };
         }
         return h;

@@ -10,6 +10,7 @@ static void warp_690(shpool_heap heap) { warp_gets(heap, 690); }
 static void thread_3(shpool_heap heap) { thread_gets(heap, 3); }
 static void thread_14(shpool_heap heap) { thread_gets(heap, 14); }
 static void thread_20(shpool_heap heap) { thread_gets(heap, 20); }
+static void thread_320(shpool_heap heap) { thread_gets(heap, 320); }
 
 #define WIDE 12u /* pairs: as far as warps spread in 44 pairs, less the 32 of a look */
 
@@ -23,6 +24,24 @@ WARPS(test_rows_for_all, LARGE, let_them_have_met, warp_300, warp_300, thread_3,
 WARPS(test_rows_for_one, LARGE, let_them_have_met, warp_690, warp_690, thread_20, NULL)
 WARPS(test_a_row_and_a_small_one, LARGE, let_them_have_met, warp_60, warp_5, thread_14,
       nobody_refused)
+
+/* One of two warps gets 400 granules, and the rest has room for the thread: marks that will be
+ * undone refuse no request. */
+static void warp_keeps_400(shpool_heap heap) { kept[simt_thread_rank()] = get_warp(heap, 400); }
+
+WARPS(test_rows_refuse_no_thread, LARGE, let_them_have_met, warp_keeps_400, warp_keeps_400,
+      thread_320, NULL)
+
+/* A request that waits has a look of its own after each one in vain. */
+static void warp_waits_300(shpool_heap heap)
+{
+    held a = request(heap, 300, 3);
+
+    put_warp(heap, &a);
+}
+
+WARPS(test_rows_of_warps_that_wait, LARGE, let_them_have_met, warp_waits_300, warp_waits_300,
+      thread_3, NULL)
 
 /* Payload follows the pool's words: at the pool's end, lanes that have no part in a row must not
  * touch it. */
@@ -79,6 +98,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rows_for_all),
         cmocka_unit_test(test_rows_for_one),
         cmocka_unit_test(test_a_row_and_a_small_one),
+        cmocka_unit_test(test_rows_refuse_no_thread),
+        cmocka_unit_test(test_rows_of_warps_that_wait),
         cmocka_unit_test(test_a_row_leaves_payload_alone),
         cmocka_unit_test(test_a_search_in_vain_gathers),
     };
