@@ -25,6 +25,15 @@ typedef struct shpool_bitmap_bid {
 
 /* ---- rows of pairs that are wholly free ---- */
 
+/* Whether warps that have met look for a row: one begins with a pair, and of 32 pairs in a row only
+ * one is aligned to 64 granules or more. */
+SIMT_FN uint32_t shpool_bitmap_wants_row(shpool_bitmap_wish wish)
+{
+    const uint32_t more = wish.need - SHPOOL_BITMAP_PAIR - 1u; /* than one pair has */
+
+    return (more < SHPOOL_BITMAP_LOOK - SHPOOL_BITMAP_PAIR) && (wish.below < 63u);
+}
+
 /* Called by all lanes: bit i: pair p + i is wholly free.  has: whether the caller's pair exists. */
 SIMT_FN uint32_t shpool_bitmap_whole(shpool_view view, uint32_t p, uint32_t has)
 {
@@ -187,9 +196,7 @@ SIMT_FN shpool_bitmap_bid shpool_bitmap_bid_here(shpool_view view, uint32_t p,
 SIMT_FN shpool_bitmap_bid shpool_bitmap_bid_for(shpool_view view, uint32_t p,
                                                 shpool_bitmap_wish wish, uint32_t spread)
 {
-    const uint32_t more = wish.need - SHPOOL_BITMAP_PAIR - 1u; /* than one pair has */
-
-    if (spread && (more < SHPOOL_BITMAP_LOOK - SHPOOL_BITMAP_PAIR)) {
+    if (spread && shpool_bitmap_wants_row(wish)) {
         return shpool_bitmap_bid_row(view, p, wish);
     }
     if (spread && (wish.need <= SHPOOL_BITMAP_PAIR) && (wish.below == 0)) {

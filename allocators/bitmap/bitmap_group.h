@@ -432,8 +432,7 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_row(simt_addr base, uint32_t gran
     }
     word = shpool_bitmap_begin(base);
     if (((p & SHPOOL_BITMAP_TRY) != 0) || /* others wait for what gives up soon */
-        ((word & SHPOOL_BITMAP_SPREAD) == 0) || (need <= SHPOOL_BITMAP_PAIR) ||
-        (need > SHPOOL_BITMAP_LOOK)) {
+        ((word & SHPOOL_BITMAP_SPREAD) == 0) || !shpool_bitmap_wants_row(wish)) {
         return SHPOOL_BITMAP_NOWHERE;
     }
     p = shpool_bitmap_start_of(view, word);

@@ -47,6 +47,8 @@ claimed_row_touches_the_payload|pools/test_warp_rows|tsan|test_a_row_leaves*|dat
 row_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(((SHPOOL_BITMAP_PAIR . (p + lane)) & wish.below) == 0)/1/
 row_goes_around_the_pool|pools/test_group_search|plain|test_warps_that*|the model NULL\|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(whole, wraps ? 0u : next, p, wish)/(whole, next, p, wish)/
 small_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(wish.need <= SHPOOL_BITMAP_PAIR) && (wish.below == 0)) {/(wish.need <= SHPOOL_BITMAP_PAIR)) {/
+row_of_any_alignment|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/ && (wish.below < 63u);/;/
+row_of_any_alignment_later|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_group.h|s/!shpool_bitmap_wants_row(wish)/(need <= SHPOOL_BITMAP_PAIR) || (need > SHPOOL_BITMAP_LOOK)/
 row_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/((run << 20) & SHPOOL_BITMAP_MORE)/0u/
 small_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(((run & (run >> 1)) << 21) & SHPOOL_BITMAP_MORE)/0u/
 warps_that_met_look_as_before|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_bid_for(/,/^}/s/if (spread &&/if (0 \&\&/
