@@ -6,8 +6,8 @@
  * here      Warps have not met: the first run that reaches into a pair from below, so that little
  *           is left between allocations.
  * row       Warps have met, and the request has more than PAIR granules: a row of pairs that are
- *           wholly free, among 64.  This needs no shuffle, nobody else wants granules of these
- *           pairs, and a row can be found in two ballots.
+ *           wholly free.  It begins in the first 32 pairs and may end in the next 32.  Three ballots
+ *           find it, without a shuffle, and others rarely want granules of its pairs.
  * small     The same with at most PAIR granules: the lowest free run of a pair.  One lane claims,
  *           by one swap, so its marks are never transient. */
 #include <shpool/allocators/bitmap/bitmap.h> /* before the guard: it includes this file */
@@ -82,8 +82,8 @@ SIMT_FN simt_pair shpool_bitmap_row_bits(uint32_t need)
 }
 
 /* Called by all lanes: the first pair of a row that has room for the wish, from pair p on around
- * the pool; NOWHERE if there seems to be none.  In the 32 pairs that have one it is the last one:
- * another warp is likely to fill the hole from below. */
+ * the pool; NOWHERE if there seems to be none.  Of the rows that begin in 32 pairs it is the last
+ * one, maybe in another hole than the first: another warp is likely to fill a hole from below. */
 SIMT_FN uint32_t shpool_bitmap_find_row(shpool_view view, uint32_t p, shpool_bitmap_wish wish)
 {
     uint32_t left  = simt_pin(view.word[0]) / SHPOOL_BITMAP_LOOK + 3u;
