@@ -427,14 +427,19 @@ SIMT_FN simt_addr shpool_bitmap_malloc_any(simt_addr base, uint32_t granules, ui
     return shpool_bitmap_malloc_far(base, granules, offset, rank, need, alignment);
 }
 
-/* Where home had no room: one malloc in ten, but one lane of most warps.  In the caller's code, so
- * that the warp stays together; but a function of the table has parted it at its own entry, and no
- * registers for this, so there it is a call. */
+/* What follows malloc at home is in the caller's code, so that the warp stays together; but a
+ * function of the table has parted it at its own entry, and no registers for this, so there it is
+ * calls. */
+#undef SHPOOL_BITMAP_AWAY
 #if defined(SHPOOL_TABLE_MODULE)
 #define SHPOOL_BITMAP_AWAY SIMT_FN_NOINLINE
 #else
 #define SHPOOL_BITMAP_AWAY SIMT_FN
 #endif
+
+#include <shpool/allocators/bitmap/bitmap_row.h>
+
+/* Where home had no room: one malloc in ten, but one lane of most warps. */
 SHPOOL_BITMAP_AWAY simt_addr shpool_bitmap_malloc_away(simt_addr base, uint32_t granules,
                                                        uint32_t offset, uint32_t rank,
                                                        uint32_t need, uint32_t alignment)
@@ -463,9 +468,18 @@ SIMT_FN simt_addr shpool_bitmap_malloc(shpool_view view, uint32_t bytes, uint32_
     if ((need <= SHPOOL_BITMAP_SPAN) && (view.word[0] != 0) && (alignment <= 16u)) {
         addr = shpool_bitmap_take(view, at.home, need, shpool_bitmap_high(at));
     }
-    return (addr != 0) ? addr /* pinned: values that home does not need are computed after it */
-                       : shpool_bitmap_malloc_away(view.base, view.word[0], view.word[1], view.rank,
-                                                   simt_pin(need), alignment);
+    if (addr != 0) {
+        return addr;
+    }
+    need = simt_pin(need); /* values that home does not need are computed after it */
+#if !defined(SHPOOL_BITMAP_AS) /* in a cluster the exact search claims */
+    if (((need > 16u) || (alignment > 16u)) && (need <= view.word[0])) {
+        return shpool_bitmap_malloc_run(view.base, view.word[0], view.word[1], view.rank, need,
+                                        alignment);
+    }
+#endif
+    return shpool_bitmap_malloc_away(view.base, view.word[0], view.word[1], view.rank, need,
+                                     alignment);
 }
 
 /* ---- free ---- */
@@ -533,7 +547,7 @@ SIMT_FN uint32_t shpool_bitmap_give(shpool_view view, shpool_bitmap_release *r)
     return r->seen == seen;
 }
 
-/* Free the rest of a long run; `seen`: the first word before the free. */
+/* Free the rest of a long run; r->seen: the first word before the free. */
 SIMT_FN void shpool_bitmap_free_long(shpool_view view, const shpool_bitmap_release *r)
 {
     simt_addr a    = shpool_bitmap_word_at(view, r->w);
@@ -541,12 +555,14 @@ SIMT_FN void shpool_bitmap_free_long(shpool_view view, const shpool_bitmap_relea
     uint32_t  run  = shpool_bitmap_rest(next, 0);
 
     if (shpool_bitmap_goes_on(next, run)) {
-        shpool_bitmap_clear_rest(view, r->w + 1u);
-    } else { /* the same without a loop; release: as there */
-        (void)simt_atomic_and(a + 4u, ~run, SIMT_RELEASE);
+        shpool_bitmap_clear_rest(view.base, view.word[0], view.rank, r->w, r->i, r->seen);
+        return;
     }
+    /* the same without a loop; release: as there */
+    (void)simt_atomic_and(a + 4u, ~run, SIMT_RELEASE);
     run = shpool_bitmap_rest(r->seen, r->i) | (1u << SHPOOL_BITMAP_STARTS);
     (void)simt_atomic_and(a, ~((run << r->i) | SHPOOL_BITMAP_MORE), SIMT_RELEASE);
+    shpool_bitmap_released(view);
 }
 
 SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t site)
@@ -575,8 +591,9 @@ SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t s
     }
     if (r.is_long) {
         shpool_bitmap_free_long(view, &r);
+    } else {
+        shpool_bitmap_released(view);
     }
-    shpool_bitmap_released(view);
     return SHPOOL_FREE_OK;
 }
 

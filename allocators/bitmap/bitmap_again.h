@@ -15,6 +15,7 @@
 #if defined(SHPOOL_BITMAP_AS) /* on its own it defines nothing */
 
 #undef SHPOOL_ALLOCATORS_BITMAP_H
+#undef SHPOOL_ALLOCATORS_BITMAP_ROW_H
 #undef SHPOOL_ALLOCATORS_BITMAP_CROWD_H
 #undef SHPOOL_ALLOCATORS_BITMAP_RUNS_H
 #undef SHPOOL_ALLOCATORS_BITMAP_WALK_H
@@ -52,6 +53,7 @@
 #define shpool_bitmap_malloc_away SHPOOL_BITMAP_AS(malloc_away)
 #define shpool_bitmap_malloc_far SHPOOL_BITMAP_AS(malloc_far)
 #define shpool_bitmap_malloc_slow SHPOOL_BITMAP_AS(malloc_slow)
+#define shpool_bitmap_not SHPOOL_BITMAP_AS(not)
 #define shpool_bitmap_offset SHPOOL_BITMAP_AS(offset)
 #define shpool_bitmap_outline SHPOOL_BITMAP_AS(outline)
 #define shpool_bitmap_owns SHPOOL_BITMAP_AS(owns)
@@ -71,6 +73,7 @@
 #define shpool_bitmap_size SHPOOL_BITMAP_AS(size)
 #define shpool_bitmap_spot SHPOOL_BITMAP_AS(spot)
 #define shpool_bitmap_spot_in SHPOOL_BITMAP_AS(spot_in)
+#define shpool_bitmap_tail SHPOOL_BITMAP_AS(tail)
 #define shpool_bitmap_take SHPOOL_BITMAP_AS(take)
 #define shpool_bitmap_take_around SHPOOL_BITMAP_AS(take_around)
 #define shpool_bitmap_take_at SHPOOL_BITMAP_AS(take_at)
@@ -91,8 +94,10 @@
 
 #define simt_atomic_add SHPOOL_BITMAP_BY(atomic_add)
 #define simt_atomic_and SHPOOL_BITMAP_BY(atomic_and)
+#define simt_atomic_and_pairs SHPOOL_BITMAP_BY(atomic_and_pairs)
 #define simt_atomic_cas SHPOOL_BITMAP_BY(atomic_cas)
 #define simt_atomic_cas_run SHPOOL_BITMAP_BY(atomic_cas_run)
+#define simt_atomic_clear_run SHPOOL_BITMAP_BY(atomic_clear_run)
 #define simt_atomic_load SHPOOL_BITMAP_BY(atomic_load)
 #define simt_atomic_load_pair SHPOOL_BITMAP_BY(atomic_load_pair)
 #define simt_atomic_or SHPOOL_BITMAP_BY(atomic_or)
@@ -135,6 +140,7 @@
 #undef shpool_bitmap_malloc_away
 #undef shpool_bitmap_malloc_far
 #undef shpool_bitmap_malloc_slow
+#undef shpool_bitmap_not
 #undef shpool_bitmap_offset
 #undef shpool_bitmap_outline
 #undef shpool_bitmap_owns
@@ -154,6 +160,7 @@
 #undef shpool_bitmap_size
 #undef shpool_bitmap_spot
 #undef shpool_bitmap_spot_in
+#undef shpool_bitmap_tail
 #undef shpool_bitmap_take
 #undef shpool_bitmap_take_around
 #undef shpool_bitmap_take_at
@@ -174,8 +181,10 @@
 
 #undef simt_atomic_add
 #undef simt_atomic_and
+#undef simt_atomic_and_pairs
 #undef simt_atomic_cas
 #undef simt_atomic_cas_run
+#undef simt_atomic_clear_run
 #undef simt_atomic_load
 #undef simt_atomic_load_pair
 #undef simt_atomic_or

@@ -317,30 +317,6 @@ SIMT_FN void shpool_bitmap_claimed(shpool_view view, uint32_t undone)
     }
 }
 
-/* Clear the rest of an allocation that the thread has taken, from word w on.  Only the owner
- * changes the bits of a run, so those of the words further up stand until this clears them.  The
- * compare-and-swaps end at the run's last word, but also at a word that bears another warp's
- * CLAIMED, for free granules of the pair's other word: hence the loop. */
-SIMT_FN void shpool_bitmap_clear_rest(shpool_view view, uint32_t w)
-{
-    uint32_t more;
-
-    SIMT_ROLLED
-    do { /* release: as in shpool_bitmap_clear; relaxed: as for the length */
-        uint32_t word;
-        uint32_t run;
-
-        w += simt_atomic_cas_run(shpool_bitmap_word_at(view, w), SHPOOL_BITMAP_THROUGH, 0,
-                                 shpool_bitmap_words(view) - w - 1u, SIMT_RELEASE);
-        word = simt_atomic_load(shpool_bitmap_word_at(view, w), SIMT_RELAXED);
-        run  = shpool_bitmap_rest(word, 0);
-        more = shpool_bitmap_goes_on(word, run);
-        (void)simt_atomic_and(shpool_bitmap_word_at(view, w),
-                              ~(run | (more ? SHPOOL_BITMAP_MORE : 0u)), SIMT_RELEASE);
-        w++;
-    } while (more);
-}
-
 /* Mark granules first..end-1 as used; head: with a start bit.  Returns 1, or 0 with nothing marked.
  * Words in ascending order: among conflicting claims, the one furthest up always progresses. */
 SIMT_FN uint32_t shpool_bitmap_claim(shpool_view view, uint32_t first, uint32_t end, uint32_t head)

@@ -58,10 +58,20 @@
  *   simt_atomic_load_pairs(a, v, n, o)    n such pairs (n is a constant) from addresses a[] to v[];
  *                                  on the GPU the loads do not wait for each other
  *   simt_atomic_cas_pair(a, expected, desired, o)    both words at once; 1 if it has swapped, or 0
+ *   simt_atomic_cas_pairs(a, n, expected, desired, o)    the same for n neighbouring pairs, up to
+ *                                  the first that differs; how many it has swapped
+ *   simt_atomic_and_pairs(a, v, n, o)    n pairs (n is a constant) at addresses a[] by v[], word by
+ *                                  word; returns nothing
+ *   simt_atomic_clear_run(a, last, expected, next_p, o)  stores 0 to neighbouring pairs from a on,
+ *                                  as long as they equal `expected`; returns the address of the
+ *                                  first other one, which comes at `last` or before, and in *next_p
+ *                                  its value.  It does not compare and store at one instant: no
+ *                                  other thread may change a pair that equals `expected`
  *   simt_peek(a)                   a word that others change by atomics, as a hint: it may be
  *                                  stale, and orders nothing.  An atomic must confirm the value; do
  *                                  not wait with it.  In loops that only peek, nvcc 13.0 does not
  *                                  insert the YIELD that splits a warp (bitmap's bitmap.h).
+ *   simt_peek_pair(a)              the same for a pair
  *
  * Clusters.  Blocks of a cluster (sm_90 and up) reach each other's shared memory; everywhere else a
  *   block is a cluster of one, and the following functions equal those without the prefix.
@@ -79,8 +89,9 @@
  * are atomic with respect to each other.  The release of near_ orders the own block's shared
  * memory, the acquire of both kinds the cluster's; nothing else.
  *   simt_cluster_load32(a)   simt_cluster_store32(a, v)   simt_cluster_peek(a)
- *   simt_cluster_atomic_load/load_pair/store/add/and/or/cas/cas_run
- *   and the same ten as simt_near_...
+ *   simt_cluster_peek_pair(a)
+ *   simt_cluster_atomic_load/load_pair/store/add/and/and_pairs/or/cas/cas_run/clear_run
+ *   and the same as simt_near_...
  *
  * Bits:  simt_popc(v)  simt_clz(v) (32 for 0)  simt_ffs(v) (1..32; 0 for 0)  simt_fls(v) (as
  *        simt_ffs, of the highest bit)  simt_reverse(v)

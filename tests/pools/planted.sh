@@ -21,7 +21,10 @@ jobs=2
 bugs() {
     cat <<'BUGS'
 relaxed_release_in_free|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_give(/,/^}/s/SIMT_RELEASE);/SIMT_RELAXED);/
-relaxed_release_in_clear_rest|pools/test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap_runs.h|/^SIMT_FN.*shpool_bitmap_clear_rest(/,/^}/s/SIMT_RELEASE);/SIMT_RELAXED);/
+relaxed_release_in_clear_rest|pools/test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap_row.h|/^SHPOOL_.*shpool_bitmap_clear_rest(/,/^}/s/SIMT_RELEASE)/SIMT_RELAXED)/
+relaxed_acquire_in_claim_row|pools/test_explore|tsan|test_each_pair*|data race|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_claim_run(/,/^}/s/SIMT_ACQ_REL)/SIMT_RELEASE)/
+relaxed_acquire_at_the_end_of_a_row|pools/test_explore|tsan|test_the_last_pair*|data race|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_claim_run(/,/^}/s/rear(first + need), SIMT_ACQUIRE)/rear(first + need), SIMT_RELAXED)/
+relaxed_acquire_in_a_pair|pools/test_explore|tsan|test_long_runs_in_one_pair|data race|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_claim_run(/,/^}/s/front(first, first + need), SIMT_ACQUIRE)/front(first, first + need), SIMT_RELAXED)/
 relaxed_acquire_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take_or(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/;/^SIMT_FN.*shpool_bitmap_take_at(/,/^}/s/SIMT_ACQUIRE)/SIMT_RELAXED)/
 plain_load_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take_or(/,/^}/s/simt_atomic_load(a, SIMT_RELAXED)/simt_load32(a)/
 plain_load_in_spot|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_spot(/,/^}/s/simt_peek(a)/simt_load32(a)/
@@ -31,7 +34,7 @@ refuses_at_once|pools/test_explore|plain|test_m*_refuse*_nobody|wrong refusal|al
 ignores_pending|pools/test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if (pending == 0)/if (1)/
 ignores_releases|pools/test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_releases(view.base) != before) &&/if (0 \&\&/
 rollback_without_release|pools/test_explore|plain|test_mark_that_is_rolled_back*|wrong refusal|allocators/bitmap/bitmap_runs.h|s/shpool_bitmap_released(view); .. first.*//
-free_without_release|pools/test_warp_explore|plain|test_memory_that_a_thread*|wrong refusal|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_free(/,/^}/s/^    shpool_bitmap_released(view);$//
+free_without_release|pools/test_warp_explore|plain|test_memory_that_a_thread*|wrong refusal|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_free(/,/^}/s/^        shpool_bitmap_released(view);$/        ;/;/^SIMT_FN.*shpool_bitmap_free_long(/,/^}/s/^    shpool_bitmap_released(view);$/    ;/
 group_acquires_nothing|pools/test_group_explore|tsan|test_short_runs|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_malloc_led(/,/^}/s/^    simt_warp_sync(lanes); .*$//
 claim_acquires_nothing|pools/test_warp_explore|tsan|test_reuse_at*|data race|allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_bid_wins(/,/^}/s/marked, SIMT_ACQUIRE)/marked, SIMT_RELAXED)/
 warp_frees_relaxed|pools/test_warp_explore|tsan|test_reuse_behind*|data race|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_clear_word(/,/^}/s/~clear, SIMT_RELEASE)/~clear, SIMT_RELAXED)/
@@ -89,8 +92,14 @@ who_waits_asks_at_once|pools/test_wait_turns|plain|test_who_waits*|not in order|
 walk_believes_where_warps_begin|pools/test_damage|plain|test_where*|fault: \|not so: |allocators/bitmap/bitmap_walk.h|s/shpool_bitmap_last_start(view)) ? 6u : 0u/~0u) ? 6u : 0u/
 walk_believes_the_last_word|pools/test_damage|plain|test_the_bit*|not so: |allocators/bitmap/bitmap_walk.h|s/(SHPOOL_BITMAP_SPAN . (w + 1u) >= view.word.0.)/0/
 resize_forgets_the_end|pools/test_explore|plain|test_resize_to*|not so: \|broken\|is not live|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_end(/,/^}/s/if (end != SHPOOL_BITMAP_SPAN .*) {/if (1) {/
-stops_at_a_claimed_pair|pools/test_group_misuse|plain|test_another*|invariant\|not so|allocators/bitmap/bitmap_runs.h|/^SIMT_FN.*shpool_bitmap_clear_rest(/,/^}/s/} while (more);/} while (0);/
-leaves_the_bit_for_more|pools/test_group_search|plain|test_random*|: word|allocators/bitmap/bitmap_runs.h|/^SIMT_FN.*shpool_bitmap_clear_rest(/,/^}/s/SHPOOL_BITMAP_THROUGH, 0,/SHPOOL_BITMAP_THROUGH, SHPOOL_BITMAP_MORE,/
+clears_what_is_claimed|pools/test_group_misuse|plain|test_another*|invariant\|not so|allocators/bitmap/bitmap_row.h|/^SHPOOL_.*shpool_bitmap_clear_rest(/,/^}/s/keep.1. = shpool_bitmap_not(.*/keep[1].x = keep[1].y = 0;/
+leaves_the_bit_for_more|pools/test_group_search|plain|test_random*|: word|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_tail(/,/^}/s/bits.x .= SHPOOL_BITMAP_MORE;/;/
+row_leaves_its_marks|pools/test_row|plain|test_*|!=|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_retreat(/,/^}/s/^    shpool_bitmap_clear(view, first.*/    ;/
+row_leaves_its_first_marks|pools/test_row|plain|test_runs_of_many*|!=|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_retreat(/,/^}/s/first = front . first : from;/first = from;/
+row_believes_the_search|pools/test_row|plain|test_*|!=|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_claim_at(/,/^}/s/if (!shpool_bitmap_has_room(was, bits)) {/if (0) {/
+row_claims_in_secret|pools/test_explore|plain|test_marks_of_pairs*|wrong refusal|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_claim_run(/,/^}/s/^    shpool_bitmap_claiming(view);$/    ;/;/^SIMT_FN.*shpool_bitmap_claim_run(/,/^}/s/^        shpool_bitmap_claimed(view, 0);$/        ;/;/^SIMT_FN.*shpool_bitmap_retreat(/,/^}/s/^    shpool_bitmap_claimed(view, 1u);$/    shpool_bitmap_released(view);/
+row_is_undone_in_secret|pools/test_explore|plain|test_marks_of_pairs*|wrong refusal|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_retreat(/,/^}/s/shpool_bitmap_claimed(view, 1u);/shpool_bitmap_claimed(view, 0);/
+row_is_searched_too_far|pools/test_row|plain|test_the_only*|!=|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_seek_whole(/,/^}/s/q - 3 : 0;/q - 2 : 0;/
 frees_the_start_bit_first|pools/test_explore|plain|test_reuse_of_the_front*|not so: \|overlaps\|is not live|allocators/bitmap/bitmap.h|s/r->is_long ? 1u << r->i : take;/r->is_long ? 0x10001u << r->i : take;/
 take_at_believes_the_spot|pools/test_explore|plain|test_short_runs_in_one_word|not so: \|invariant\|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_unused(seen) . set) != set) {/if (0) {/
 crowd_begins_anywhere|pools/test_crowd|plain|test_homes*|FAILED|allocators/bitmap/bitmap.h|s/simt_mulhi(part + in, words)/simt_mulhi(in, words)/

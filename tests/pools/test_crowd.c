@@ -330,7 +330,8 @@ static void void_searches_kernel(void *arg)
     shpool_fini(heap);
 }
 
-/* One thread: where it has seen a run from pair 28 on, another one takes the first granule. */
+/* The exact search of one thread: where it has seen a run from pair 28 on, another one takes the
+ * first granule. */
 static void goes_on_kernel(void *arg)
 {
     shpool_heap heap  = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
@@ -340,7 +341,8 @@ static void goes_on_kernel(void *arg)
     (void)arg;
     fill_except(heap, first, 2u * SHPOOL_BITMAP_PAIR);
     last_read = shpool_bitmap_word_at(heap.view, 56);
-    ptr       = shpool_malloc(heap, 16u * 17u);
+    ptr       = simt_from_shared(shpool_bitmap_malloc_far(heap.view.base, heap.view.word[0],
+                                                          heap.view.word[1], 0, 17, 16));
     EXPECT(last_read == NOWHERE);
     EXPECT(granule_of(heap, ptr) == first + 1u);
     EXPECT(reads <= 2u); /* not all pairs again */

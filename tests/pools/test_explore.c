@@ -55,6 +55,36 @@ EXPLORE(test_long_and_short_runs, 40, 2, 3, NULL, { mixed_runs, short_runs }, NU
 EXPLORE(test_long_and_short_runs_of_3_threads, 32, 3, 1, NULL, { one_long, one_short, one_word },
         NULL)
 
+static void runs_in_a_pair(shpool_heap heap) { get_put(heap, 18, 20); }
+
+EXPLORE(test_long_runs_in_one_pair, 22, 2, 3, NULL, { runs_in_a_pair, runs_in_a_pair }, NULL)
+
+/* Memory of a run that another thread frees in two steps. */
+static void keep_3_pairs(shpool_heap heap)
+{
+    keep(heap, 0, 44);
+    keep(heap, 1, 22);
+}
+
+static void want_3_pairs(shpool_heap heap) { get_put(heap, 66, 0); }
+
+static void free_the_end_first(shpool_heap heap)
+{
+    HEAP_EXPECT(&model, put_gift(heap, 1) == SHPOOL_FREE_OK);
+    HEAP_EXPECT(&model, put_gift(heap, 0) == SHPOOL_FREE_OK);
+}
+
+static void free_the_front_first(shpool_heap heap)
+{
+    HEAP_EXPECT(&model, put_gift(heap, 0) == SHPOOL_FREE_OK);
+    HEAP_EXPECT(&model, put_gift(heap, 1) == SHPOOL_FREE_OK);
+}
+
+EXPLORE(test_each_pair_of_a_run_is_acquired, 66, 2, 2, keep_3_pairs,
+        { want_3_pairs, free_the_end_first }, NULL)
+EXPLORE(test_the_last_pair_of_a_run_is_acquired, 66, 2, 2, keep_3_pairs,
+        { want_3_pairs, free_the_front_first }, NULL)
+
 /* ---- a warp has its own words from 32 on: below that, all threads share all words ---- */
 
 static void leave_3_words(shpool_heap heap) { keep(heap, 0, 319); }
@@ -100,6 +130,38 @@ EXPLORE(test_mark_that_is_rolled_back_refuses_nobody, 33, 2, 3, take_the_middle_
         { claim_words_0_and_1, take_word_1_then_word_0 }, NULL)
 EXPLORE(test_marks_of_3_threads_refuse_nobody, 33, 3, 1, take_the_middle_of_word_2,
         { claim_words_0_and_1, take_word_1_then_word_0, one_word }, NULL)
+
+/* The same for a run that is claimed pair by pair. */
+static void take_the_last_3(shpool_heap heap)
+{
+    held a = get(heap, 85);
+    held b = get(heap, 3);
+
+    put(heap, &a);
+    gift[0]       = b.slot.at;
+    gift_taken[0] = *b.life;
+    b.life->to    = 0; /* the gift speaks for it */
+}
+
+/* Marks pairs 1, 2 and 0, and finds the last one taken. */
+static void claim_4_pairs(shpool_heap heap)
+{
+    held a = get(heap, 80);
+
+    put(heap, &a);
+}
+
+static void take_11_twice(shpool_heap heap)
+{
+    held a = get(heap, 11);
+    held b = get(heap, 11);
+
+    put(heap, &b);
+    put(heap, &a);
+}
+
+EXPLORE(test_marks_of_pairs_refuse_nobody, 88, 2, 2, take_the_last_3,
+        { claim_4_pairs, take_11_twice }, NULL)
 
 /* ---- memory that becomes free behind the search ---- */
 
@@ -302,11 +364,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_long_runs_of_2_threads),
         cmocka_unit_test(test_long_runs_of_3_threads),
         cmocka_unit_test(test_long_and_short_runs),
+        cmocka_unit_test(test_long_runs_in_one_pair),
+        cmocka_unit_test(test_each_pair_of_a_run_is_acquired),
+        cmocka_unit_test(test_the_last_pair_of_a_run_is_acquired),
         cmocka_unit_test(test_long_and_short_runs_of_3_threads),
         cmocka_unit_test(test_searches_meet_in_a_word),
         cmocka_unit_test(test_searches_meet_across_words),
         cmocka_unit_test(test_mark_that_is_rolled_back_refuses_nobody),
         cmocka_unit_test(test_marks_of_3_threads_refuse_nobody),
+        cmocka_unit_test(test_marks_of_pairs_refuse_nobody),
         cmocka_unit_test(test_memory_freed_behind_the_search_is_found),
         cmocka_unit_test(test_memory_freed_behind_the_search_is_found_by_3),
         cmocka_unit_test(test_double_free_of_a_short_run_has_one_winner),

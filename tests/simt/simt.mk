@@ -7,6 +7,7 @@ shpool_cmocka_tests += \
 	tests/simt/test_cluster \
 	tests/simt/test_explore \
 	tests/simt/test_memory \
+	tests/simt/test_pairs \
 	tests/simt/test_simt \
 	tests/simt/test_warp
 # requests that fail, for the executor and not for the C library

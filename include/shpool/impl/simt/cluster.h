@@ -87,6 +87,12 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
     } \
     /* Weak: a race of accesses of one size is defined (PTX ISA, "Data-races"). */ \
     SIMT_FN uint32_t simt_##_p##peek(simt_addr a) { return simt_##_p##load32(a); } \
+    SIMT_FN simt_pair simt_##_p##peek_pair(simt_addr a) \
+    { \
+        unsigned long long v; \
+        asm volatile("ld." _space ".b64 %0, [%1];" : "=l"(v) : "r"(a) : "memory"); \
+        return {(uint32_t)v, (uint32_t)(v >> 32)}; \
+    } \
     SIMT_FN uint32_t simt_##_p##atomic_load(simt_addr a, simt_order o) \
     { \
         uint32_t v; \
@@ -131,6 +137,32 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
             i++; \
         } \
         return i; \
+    } \
+    SIMT_FN void simt_##_p##atomic_and_pairs(const simt_addr *a, const simt_pair *v, uint32_t n, \
+                                             simt_order o) \
+    { \
+        uint32_t i; \
+        SIMT_CLUSTER_BEFORE(o, _release) \
+        SIMT_UNROLLED \
+        for (i = 0; i < n; i++) { \
+            (void)simt_##_p##atomic_and(a[i], v[i].x, SIMT_RELAXED); \
+            (void)simt_##_p##atomic_and(a[i] + 4u, v[i].y, SIMT_RELAXED); \
+        } \
+    } \
+    SIMT_FN simt_addr simt_##_p##atomic_clear_run(simt_addr a, simt_addr last, \
+                                                  simt_pair expected, simt_pair *next_p, \
+                                                  simt_order o) \
+    { \
+        SIMT_CLUSTER_BEFORE(o, _release) \
+        SIMT_ROLLED \
+        for (;; a += 8u) { \
+            *next_p = simt_##_p##atomic_load_pair(a, SIMT_RELAXED); \
+            if ((a == last) || (next_p->x != expected.x) || (next_p->y != expected.y)) { \
+                return a; \
+            } \
+            asm volatile("st.relaxed.cluster." _space ".b64 [%0], %1;" \
+                         : : "r"(a), "l"(0ull) : "memory"); \
+        } \
     }
 SIMT_CLUSTER_ACCESSES(near_, "shared::cta", SIMT_NEAR_RELEASE)
 SIMT_CLUSTER_ACCESSES(cluster_, "shared::cluster", SIMT_CLUSTER_RELEASE)
@@ -156,6 +188,7 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
     SIMT_FN uint32_t simt_##_p##load32(simt_addr a) { return simt_load32(a); } \
     SIMT_FN void simt_##_p##store32(simt_addr a, uint32_t v) { simt_store32(a, v); } \
     SIMT_FN uint32_t simt_##_p##peek(simt_addr a) { return simt_peek(a); } \
+    SIMT_FN simt_pair simt_##_p##peek_pair(simt_addr a) { return simt_peek_pair(a); } \
     SIMT_FN uint32_t simt_##_p##atomic_load(simt_addr a, simt_order o) \
     { \
         return simt_atomic_load(a, o); \
@@ -189,6 +222,17 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
                                                uint32_t n, simt_order o) \
     { \
         return simt_atomic_cas_run(a, expected, desired, n, o); \
+    } \
+    SIMT_FN void simt_##_p##atomic_and_pairs(const simt_addr *a, const simt_pair *v, uint32_t n, \
+                                             simt_order o) \
+    { \
+        simt_atomic_and_pairs(a, v, n, o); \
+    } \
+    SIMT_FN simt_addr simt_##_p##atomic_clear_run(simt_addr a, simt_addr last, \
+                                                  simt_pair expected, simt_pair *next_p, \
+                                                  simt_order o) \
+    { \
+        return simt_atomic_clear_run(a, last, expected, next_p, o); \
     }
 SIMT_CLUSTER_PLAIN(near_)
 SIMT_CLUSTER_PLAIN(cluster_)

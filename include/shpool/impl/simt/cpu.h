@@ -280,6 +280,40 @@ extern void __tsan_release(void *addr) __attribute__((weak));
             i++; \
         } \
         return i; \
+    } \
+    SIMT_FN simt_pair simt_##_p##peek_pair(simt_addr a) \
+    { \
+        return simt_##_p##atomic_load_pair(a, SIMT_RELAXED); \
+    } \
+    SIMT_FN void simt_##_p##atomic_and_pairs(const simt_addr *a, const simt_pair *v, uint32_t n, \
+                                             simt_order o) \
+    { \
+        uint32_t i; \
+        for (i = 0; i < n; i++) { \
+            (void)simt_##_p##atomic_and(a[i], v[i].x, o); \
+            (void)simt_##_p##atomic_and(a[i] + 4u, v[i].y, o); \
+        } \
+    } \
+    SIMT_FN simt_addr simt_##_p##atomic_clear_run(simt_addr a, simt_addr last, \
+                                                  simt_pair expected, simt_pair *next_p, \
+                                                  simt_order o) \
+    { \
+        for (;; a += 8u) { \
+            simt_cpu_word64 *p; \
+            *next_p = simt_##_p##atomic_load_pair(a, SIMT_RELAXED); \
+            if ((a == last) || (next_p->x != expected.x) || (next_p->y != expected.y)) { \
+                return a; \
+            } \
+            p = (simt_cpu_word64 *)_at("atomic store", a, 8); \
+            if (o == SIMT_RELAXED) { \
+                __atomic_store_n(p, 0, __ATOMIC_RELAXED); \
+            } else { \
+                if (__tsan_release != NULL) { \
+                    __tsan_release((char *)p + 4); \
+                } \
+                __atomic_store_n(p, 0, __ATOMIC_RELEASE); \
+            } \
+        } \
     }
 SIMT_CPU_ATOMICS(, simt_cpu_at)
 
@@ -309,6 +343,17 @@ SIMT_FN uint32_t simt_atomic_cas_pair(simt_addr a, simt_pair expected, simt_pair
         __tsan_acquire((char *)p + 4);
     }
     return done;
+}
+
+SIMT_FN uint32_t simt_atomic_cas_pairs(simt_addr a, uint32_t n, simt_pair expected,
+                                       simt_pair desired, simt_order o)
+{
+    uint32_t i = 0;
+
+    while ((i < n) && simt_atomic_cas_pair(a + 8u * i, expected, desired, o)) {
+        i++;
+    }
+    return i;
 }
 
 /* C11 has no atomic minimum: a loop, one switch point like every other atomic.  Like the GPU's, it

@@ -303,6 +303,101 @@ SIMT_FN uint32_t simt_atomic_cas_pair(simt_addr a, simt_pair expected, simt_pair
     return (old.x == expected.x) && (old.y == expected.y);
 }
 
+/* Weak, like simt_peek(). */
+SIMT_FN simt_pair simt_peek_pair(simt_addr a)
+{
+    const unsigned long long both = simt_load64(a);
+
+    return {(uint32_t)both, (uint32_t)(both >> 32)};
+}
+SIMT_FN unsigned long long simt_cuda_both(simt_pair v)
+{
+    unsigned long long both = ((unsigned long long)v.y << 32) | v.x;
+
+    asm volatile("" : "+l"(both));
+    return both;
+}
+/* One fence before and one after all of them are cheaper than n ordered ones.  After one in vain,
+ * each pair is swapped for itself: if the loop ended, or an atomic had a condition, ptxas would
+ * insert a YIELD. */
+SIMT_FN uint32_t simt_atomic_cas_pairs(simt_addr a, uint32_t n, simt_pair expected,
+                                       simt_pair desired, simt_order o)
+{
+    const unsigned long long was = simt_cuda_both(expected);
+    const unsigned long long set = simt_cuda_both(desired);
+    const simt_addr          end = a + 8u * n;
+    uint32_t                 yes = 1;
+
+    n = 0;
+    if ((o == SIMT_RELEASE) || (o == SIMT_ACQ_REL)) {
+        asm volatile("fence.acq_rel.cta;" : : : "memory");
+    }
+    SIMT_ROLLED
+    for (; a != end; a += 8u) {
+        unsigned long long old;
+
+        asm volatile("atom.relaxed.cta.shared.cas.b64 %0, [%1], %2, %3;"
+                     : "=l"(old) : "r"(a), "l"(was), "l"(yes ? set : was) : "memory");
+        yes &= old == was;
+        n += yes;
+    }
+    if ((o == SIMT_ACQUIRE) || (o == SIMT_ACQ_REL)) {
+        asm volatile("fence.acq_rel.cta;" : : : "memory");
+    }
+    return n;
+}
+/* One fence before all of them. */
+SIMT_FN void simt_atomic_and_pairs(const simt_addr *a, const simt_pair *v, uint32_t n,
+                                   simt_order o)
+{
+    uint32_t i;
+
+    if (o != SIMT_RELAXED) {
+        asm volatile("fence.acq_rel.cta;" : : : "memory");
+    }
+    SIMT_UNROLLED
+    for (i = 0; i < n; i++) {
+        asm volatile("red.relaxed.cta.shared.and.b32 [%0], %1;"
+                     : : "r"(a[i]), "r"(v[i].x) : "memory");
+        asm volatile("red.relaxed.cta.shared.and.b32 [%0+4], %1;"
+                     : : "r"(a[i]), "r"(v[i].y) : "memory");
+    }
+}
+SIMT_FN uint32_t simt_cuda_differs(simt_pair v, simt_pair w)
+{
+    return (v.x ^ w.x) | (v.y ^ w.y);
+}
+/* Four at a time, as long as there are four.  They only peek: else ptxas would insert a YIELD into
+ * the loops. */
+SIMT_FN simt_addr simt_atomic_clear_run(simt_addr a, simt_addr last, simt_pair expected,
+                                        simt_pair *next_p, simt_order o)
+{
+    if (o != SIMT_RELAXED) {
+        asm volatile("fence.acq_rel.cta;" : : : "memory");
+    }
+    SIMT_ROLLED
+    for (; a + 24u <= last; a += 32u) {
+        const simt_pair v0 = simt_peek_pair(a);
+        const simt_pair v1 = simt_peek_pair(a + 8u);
+        const simt_pair v2 = simt_peek_pair(a + 16u);
+        const simt_pair v3 = simt_peek_pair(a + 24u);
+
+        if ((simt_cuda_differs(v0, expected) | simt_cuda_differs(v1, expected) |
+             simt_cuda_differs(v2, expected) | simt_cuda_differs(v3, expected)) != 0) {
+            break;
+        }
+        asm volatile("st.relaxed.cta.shared.b64 [%0], %1; st.relaxed.cta.shared.b64 [%0+8], %1; "
+                     "st.relaxed.cta.shared.b64 [%0+16], %1; "
+                     "st.relaxed.cta.shared.b64 [%0+24], %1;" : : "r"(a), "l"(0ull) : "memory");
+    }
+    SIMT_ROLLED
+    for (; simt_cuda_differs(simt_peek_pair(a), expected) == 0; a += 8u) {
+        asm volatile("st.relaxed.cta.shared.b64 [%0], %1;" : : "r"(a), "l"(0ull) : "memory");
+    }
+    *next_p = simt_atomic_load_pair(a, SIMT_RELAXED);
+    return a;
+}
+
 /* ---- bits ---- */
 SIMT_FN uint32_t simt_popc(uint32_t v) { return (uint32_t)__popc(v); }
 SIMT_FN uint32_t simt_clz(uint32_t v) { return (uint32_t)__clz((int)v); }
