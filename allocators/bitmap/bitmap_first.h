@@ -6,8 +6,8 @@
  * here      Warps have not met: the first run that reaches into a pair from below, so that little
  *           is left between allocations.
  * row       Warps have met, and the request has more than PAIR granules: a row of pairs that are
- *           wholly free.  It begins in the first 32 pairs and may end in the next 32.  Three ballots
- *           find it, without a shuffle, and others rarely want granules of its pairs.
+ *           wholly free.  It begins in the first 32 pairs and may end in the next 32.  Three
+ *           ballots find it, without a shuffle, and others rarely want granules of its pairs.
  * small     The same with at most PAIR granules: the lowest free run of a pair.  One lane claims,
  *           by one swap, so its marks are never transient. */
 #include <shpool/allocators/bitmap/bitmap.h> /* before the guard: it includes this file */

@@ -300,7 +300,8 @@ SIMT_FN void shpool_bitmap_back_off(uint32_t *state_p, uint32_t patience)
 }
 
 /* Whether a search that found nothing, and before which the counts of releases were `before`, has
- * seen all; if not, after a pause.  Warps move closer together in both cases. */
+ * seen all; if not, after a pause.  Warps move closer together in both cases, and each time: once a
+ * request is slower (doc/EXPERIMENTS.md). */
 SIMT_FN uint32_t shpool_bitmap_has_seen_all(simt_addr base, uint32_t before, uint32_t *state_p)
 {
     uint32_t pending;
