@@ -6,8 +6,8 @@
  * here      Warps have not met: the first run that reaches into a pair from below, so that little
  *           is left between allocations.
  * row       Warps have met, and the request has more than PAIR granules: a row of pairs that are
- *           wholly free, among 64.  This needs no shuffle, nobody else wants granules of these
- *           pairs, and a row can be found in two ballots.
+ *           wholly free.  It begins in the first 32 pairs and may end in the next 32.  Three
+ *           ballots find it, without a shuffle, and others rarely want granules of its pairs.
  * small     The same with at most PAIR granules: the lowest free run of a pair.  One lane claims,
  *           by one swap, so its marks are never transient. */
 #include <shpool/allocators/bitmap/bitmap.h> /* before the guard: it includes this file */
@@ -24,6 +24,15 @@ typedef struct shpool_bitmap_bid {
 } shpool_bitmap_bid;
 
 /* ---- rows of pairs that are wholly free ---- */
+
+/* Whether warps that have met look for a row: one begins with a pair, and of 32 pairs in a row only
+ * one is aligned to 64 granules or more. */
+SIMT_FN uint32_t shpool_bitmap_wants_row(shpool_bitmap_wish wish)
+{
+    const uint32_t more = wish.need - SHPOOL_BITMAP_PAIR - 1u; /* than one pair has */
+
+    return (more < SHPOOL_BITMAP_LOOK - SHPOOL_BITMAP_PAIR) && (wish.below < 63u);
+}
 
 /* Called by all lanes: bit i: pair p + i is wholly free.  has: whether the caller's pair exists. */
 SIMT_FN uint32_t shpool_bitmap_whole(shpool_view view, uint32_t p, uint32_t has)
@@ -73,8 +82,8 @@ SIMT_FN simt_pair shpool_bitmap_row_bits(uint32_t need)
 }
 
 /* Called by all lanes: the first pair of a row that has room for the wish, from pair p on around
- * the pool; NOWHERE if there seems to be none.  In the 32 pairs that have one it is the last one:
- * another warp is likely to fill the hole from below. */
+ * the pool; NOWHERE if there seems to be none.  Of the rows that begin in 32 pairs it is the last
+ * one, maybe in another hole than the first: another warp is likely to fill a hole from below. */
 SIMT_FN uint32_t shpool_bitmap_find_row(shpool_view view, uint32_t p, shpool_bitmap_wish wish)
 {
     uint32_t left  = simt_pin(view.word[0]) / SHPOOL_BITMAP_LOOK + 3u;
@@ -108,10 +117,11 @@ SIMT_FN shpool_bitmap_bid shpool_bitmap_bid_row(shpool_view view, uint32_t p,
     const uint32_t    q     = (rows != 0) ? p + simt_ffs(rows) - 1u : p;
     shpool_bitmap_bid bid;
 
-    bid.a      = shpool_bitmap_word_at(view, 2u * (q + simt_lane()));
     bid.seen.x = 0;
     bid.seen.y = 0;
     bid.bits   = shpool_bitmap_row_bits((rows != 0) ? wish.need : 0u);
+    /* lanes without bits: the pool may not have a pair q + lane */
+    bid.a      = shpool_bitmap_word_at(view, 2u * (((bid.bits.x != 0) ? q : p) + simt_lane()));
     bid.first  = SHPOOL_BITMAP_PAIR * q;
     bid.any    = rows != 0;
     return bid;
@@ -186,9 +196,7 @@ SIMT_FN shpool_bitmap_bid shpool_bitmap_bid_here(shpool_view view, uint32_t p,
 SIMT_FN shpool_bitmap_bid shpool_bitmap_bid_for(shpool_view view, uint32_t p,
                                                 shpool_bitmap_wish wish, uint32_t spread)
 {
-    const uint32_t more = wish.need - SHPOOL_BITMAP_PAIR - 1u; /* than one pair has */
-
-    if (spread && (more < SHPOOL_BITMAP_LOOK - SHPOOL_BITMAP_PAIR)) {
+    if (spread && shpool_bitmap_wants_row(wish)) {
         return shpool_bitmap_bid_row(view, p, wish);
     }
     if (spread && (wish.need <= SHPOOL_BITMAP_PAIR) && (wish.below == 0)) {
@@ -235,8 +243,7 @@ SIMT_FN void shpool_bitmap_undo(simt_addr a, simt_pair bits)
 SIMT_FN uint32_t shpool_bitmap_claim_row(shpool_view view, uint32_t q, uint32_t need)
 {
     const simt_pair   none = {0, 0};
-    shpool_bitmap_bid bid  = {shpool_bitmap_word_at(view, 2u * (q + simt_lane())), none, none, 0,
-                              1u};
+    shpool_bitmap_bid bid  = {shpool_bitmap_pair_at(view, q + simt_lane()), none, none, 0, 1u};
 
     bid.bits = shpool_bitmap_row_bits(need);
     if (shpool_bitmap_bid_wins(&bid)) {

@@ -300,7 +300,8 @@ SIMT_FN void shpool_bitmap_back_off(uint32_t *state_p, uint32_t patience)
 }
 
 /* Whether a search that found nothing, and before which the counts of releases were `before`, has
- * seen all; if not, after a pause.  Warps move closer together in both cases. */
+ * seen all; if not, after a pause.  Warps move closer together in both cases, and each time: once a
+ * request is slower (doc/EXPERIMENTS.md). */
 SIMT_FN uint32_t shpool_bitmap_has_seen_all(simt_addr base, uint32_t before, uint32_t *state_p)
 {
     uint32_t pending;
@@ -432,8 +433,7 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_row(simt_addr base, uint32_t gran
     }
     word = shpool_bitmap_begin(base);
     if (((p & SHPOOL_BITMAP_TRY) != 0) || /* others wait for what gives up soon */
-        ((word & SHPOOL_BITMAP_SPREAD) == 0) || (need <= SHPOOL_BITMAP_PAIR) ||
-        (need > SHPOOL_BITMAP_LOOK)) {
+        ((word & SHPOOL_BITMAP_SPREAD) == 0) || !shpool_bitmap_wants_row(wish)) {
         return SHPOOL_BITMAP_NOWHERE;
     }
     p = shpool_bitmap_start_of(view, word);

@@ -3,6 +3,7 @@ libshpool_tests_la_SOURCES += tests/pools/heap_model.c
 noinst_HEADERS += \
 	tests/pools/cluster_trial.h \
 	tests/pools/explore_pool.h \
+	tests/pools/explore_warp.h \
 	tests/pools/group_trial.h \
 	tests/pools/heap_model.h \
 	tests/pools/heap_trial.h \
@@ -44,7 +45,8 @@ shpool_cmocka_tests += \
 	tests/pools/test_trace_groups \
 	tests/pools/test_wait \
 	tests/pools/test_wait_turns \
-	tests/pools/test_warp_explore
+	tests/pools/test_warp_explore \
+	tests/pools/test_warp_rows
 tests_pools_test_cxx_SOURCES = tests/pools/test_cxx.cc
 shpool_tests += tests/pools/fuzz_heap
 tests_pools_fuzz_heap_SOURCES = tests/pools/fuzz_heap.c $(shpool_fuzz_main)

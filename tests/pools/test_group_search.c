@@ -336,6 +336,9 @@ static uint32_t model_first_look(uint32_t p, uint32_t need, uint32_t step)
 {
     const uint32_t pairs = (need + SHPOOL_BITMAP_PAIR - 1u) / SHPOOL_BITMAP_PAIR;
 
+    if ((step >= 64u) || ((step > 1u) && (need <= SHPOOL_BITMAP_PAIR))) {
+        return UINT32_MAX; /* as before warps have met: any first fit */
+    }
     for (uint32_t q = p; q < p + 32u; q++) {
         uint32_t first = SHPOOL_BITMAP_PAIR * q;
 
@@ -356,15 +359,13 @@ static uint32_t model_first_look(uint32_t p, uint32_t need, uint32_t step)
     return UINT32_MAX;
 }
 
-/* As ask(), of a whole warp that begins with pair p. */
-static void ask_from(shpool_heap heap, uint32_t p, uint32_t need, uint32_t step)
+/* As ask(), of a whole warp whose place is known; UINT32_MAX: anywhere. */
+static void ask_at(shpool_heap heap, uint32_t at, uint32_t need, uint32_t step)
 {
     void *ptr = shpool_aligned_malloc_lanes(heap, mask, 16u * step, 16u * need);
 
     simt_warp_sync(mask);
     if (simt_lane() == 0) {
-        uint32_t at = model_first_look(p, need, step);
-
         asked++;
         EXPECT((expect_fit(heap, ptr, need, step, "group") == at) || (at == UINT32_MAX));
     }
@@ -375,6 +376,24 @@ static void ask_from(shpool_heap heap, uint32_t p, uint32_t need, uint32_t step)
         expect_words(heap, 0, 0, "free by a group");
     }
     simt_warp_sync(mask);
+}
+
+/* As ask(), of a whole warp that begins with pair p. */
+static void ask_from(shpool_heap heap, uint32_t p, uint32_t need, uint32_t step)
+{
+    ask_at(heap, (simt_lane() == 0) ? model_first_look(p, need, step) : 0u, need, step);
+}
+
+/* Rows begin with a pair, and few pairs are aligned to 64 granules.  For a warp that begins with
+ * pair 0: in its first look, and in its search. */
+static void ask_without_rows(shpool_heap heap)
+{
+    set_pattern(heap, 0, pool.word[0], 0);
+    set_pattern(heap, 0, 1, 1);
+    ask_at(heap, 64, 30, 64); /* a row: 704 */
+    set_pattern(heap, 0, pool.word[0], 1);
+    set_pattern(heap, 22u * 40u, 22u * 76u, 0);
+    ask_at(heap, 1344, 30, 64); /* the upper end of what the search reads of it; a row: 1408 */
 }
 
 /* Warp 1's place is pair 31 with a spread of 50: its second 32 pairs are not all in the pool.  The
@@ -402,12 +421,22 @@ static void met_kernel(void *arg)
         ask_from(heap, p, left + 3u, 1);
         ask_from(heap, p, left, 1);
     }
+    for (uint32_t left = 22; left < 110u; left += 22u) { /* the pairs at both ends are no row */
+        set_pattern(heap, 0, G, 1);
+        set_pattern(heap, 0, 22, 0);
+        set_pattern(heap, G - left, G, 0);
+        ask_from(heap, p, left + 22u, 1);
+    }
+    if (p == 0) {
+        ask_without_rows(heap);
+    }
     for (uint32_t round = 0; round < 40u; round++) {
         set_pattern(heap, 0, G, 0);
         for (uint32_t at = 0; at < G; at += 1u + heap_random(&state) % (20u + 12u * round)) {
             set_pattern(heap, at, at + 1u, 1);
         }
         ask_from(heap, p, 1u + heap_random(&state) % 22u, 1);
+        ask_from(heap, p, 1u + heap_random(&state) % 21u, 8);
         ask_from(heap, p, 23u + heap_random(&state) % 100u, 1);
         ask_from(heap, p, 23u + heap_random(&state) % 300u, 1u << heap_random(&state) % 7u);
     }
@@ -506,6 +535,7 @@ static void test_warps_that_have_met(void **state)
     for (seed = 1; seed <= 4u; seed++) {
         run(met_kernel, 2000u - seed % 2u, 1024, SIMT_ALL_LANES, seed / 2u % 2u);
     }
+    run(met_kernel, 22u * 96u, 1024, SIMT_ALL_LANES, 0); /* the last 32 pairs end with the pool */
 }
 
 static void test_random_patterns(void **state)
