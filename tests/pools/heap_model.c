@@ -18,20 +18,6 @@ static void unlock(heap_model *model)
     (void)pthread_mutex_unlock(&model->lock);
 }
 
-int heap_tests_begin(const char *allocator, int argc, char **argv)
-{
-    const shpool_allocator *found;
-
-    if (shpool_allocator_find(allocator, &found) != SHPOOL_OK) {
-        printf("skipped: --enable-allocators left %s out\n", allocator);
-        return 0;
-    }
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return 1;
-}
-
 void heap_model_reset(heap_model *model)
 {
     memset(model->owner, 0, model->used * sizeof(model->owner[0]));

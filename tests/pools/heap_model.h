@@ -20,10 +20,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
 #include <shpool/executor.h>
+#include <shpool/shpool.h>
 
 #define HEAP_GRANULES 16384u /* 256 KiB of region: more than a block can have */
 
@@ -58,7 +60,19 @@ typedef struct heap_place {
 /** How main() of the tests of one allocator begins.  argv[1], if there is one, is a pattern that
  *  selects tests: planted.sh runs single ones.  0: the build has no such allocator, which is
  *  printed; main() then returns HEAP_TESTS_SKIPPED. */
-int heap_tests_begin(const char *allocator, int argc, char **argv);
+static inline int heap_tests_begin(const char *allocator, int argc, char **argv)
+{
+    const shpool_allocator *found;
+
+    if (shpool_allocator_find(allocator, &found) != SHPOOL_OK) {
+        printf("skipped: --enable-allocators left %s out\n", allocator);
+        return 0;
+    }
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return 1;
+}
 
 #define HEAP_TESTS_SKIPPED 77 /* for automake */
 

@@ -56,4 +56,4 @@ endif
 shpool_test_scripts += tests/pools/planted.sh
 
 # A measurement, not a test: what any policy could reach in the benchmark's workload `aging`.
-EXTRA_DIST += tests/pools/fragmentation.py
+EXTRA_DIST += tests/tools/fragmentation.py
