@@ -48,14 +48,25 @@ extern void  __tsan_switch_to_fiber(void *fiber, unsigned flags) __attribute__((
 
 /* Its contexts that no fiber has, of the process's first OS thread: making one touches half a MiB,
  * which was most of the time of a short launch.  A context only orders launches of that OS thread,
- * which follow each other in any case.  Other OS threads may end, and keep none. */
+ * which follow each other in any case.  Other OS threads may end, and keep none.  A child of fork()
+ * begins with none: another OS thread may have forked while the first changed the list. */
 #define MOST_IDLE 128u
 static void    *idle[MOST_IDLE];
 static uint32_t idle_count;
+static pid_t    idle_process;
 
 static int has_idle_contexts(void)
 {
-    return syscall(SYS_gettid) == getpid();
+    const pid_t process = getpid();
+
+    if (syscall(SYS_gettid) != process) {
+        return 0;
+    }
+    if (idle_process != process) {
+        idle_process = process;
+        idle_count   = 0;
+    }
+    return 1;
 }
 
 static void *tsan_context_get(void)

@@ -222,6 +222,7 @@ void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place pla
         /* each waits for the other in another call: a certain deadlock.  Longer cycles are found
          * when no thread can run any more. */
         if ((other->mask & self) != 0) {
+            thread->join  = NULL; /* it has not arrived there */
             thread->state = SIMT_STATE_COLLECTIVE;
             simt_fail_listed(block, SHPOOL_ERR_DIVERGENCE,
                              "divergence: threads %u and %u name each other in different calls",

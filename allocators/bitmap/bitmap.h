@@ -8,8 +8,8 @@
  *   home      the word in which a thread tries first; not shared if the block has 1, 2, 4, 8, 16 or
  *             32 warps and its pool 32 words (5,632 bytes of payload) for each of them
  *   run       consecutive granules; one that crosses words is "long"
- *   mark      a long run's words are claimed one after another, except those of one pair, which
- *             small requests claim at once; until the last one is claimed,
+ *   mark      a long run is claimed word by word, or pair by pair (bitmap_row.h), but at once if it
+ *             is inside one pair, except by the exact search.  Until the last part is claimed,
  *             these marks are transient: they may be undone, and then no allocation ever owned them
  *   pending   number of long claims in progress
  *   releases  how often memory has become free.  A malloc may only fail if that count has not
@@ -71,7 +71,8 @@ SIMT_FN shpool_bitmap_place shpool_bitmap_where(shpool_view view)
     uint32_t            warp  = view.rank / SIMT_WARP;
     uint32_t            from  = warp * own;
     uint32_t            odd   = (own >= 3u * SIMT_WARP) ? (own / SIMT_WARP - 1u) | 1u : 1u;
-    /* of 2^32, the whole pool: PART * (lane + warp), because 32 PART is 0; lane takes a register */
+    /* of 2^32, the whole pool: view.rank stands for lane, which would take a register; they differ
+     * by a multiple of 32, and 32 PART is 0 */
     uint32_t            part  = SHPOOL_BITMAP_PART * (view.rank + warp);
     uint32_t            in    = warp * 2654435769u / SIMT_WARP;
     shpool_bitmap_place at;
@@ -91,8 +92,8 @@ SIMT_FN uint32_t shpool_bitmap_high(shpool_bitmap_place at)
     return 0u - (at.home & 1u);
 }
 
-/* Claim `need` granules (1..11) in word w; no_room if there is no room, 0 if other threads were
- * faster. */
+/* Claim `need` granules (1..16) in word w; no_room if there is no room, as for all requests of more
+ * than 11; 0 if other threads were faster. */
 SIMT_FN simt_addr shpool_bitmap_take_or(shpool_view view, uint32_t w, uint32_t need, uint32_t high,
                                         simt_addr no_room)
 {
@@ -107,7 +108,8 @@ SIMT_FN simt_addr shpool_bitmap_take_or(shpool_view view, uint32_t w, uint32_t n
     }
     i   = shpool_run_pick(fit, high);
     run = (simt_mask(0, need) | (1u << SHPOOL_BITMAP_STARTS)) << i;
-    /* acquire: pairs with the release in shpool_bitmap_clear, _give and _free_long */
+    /* acquire: pairs with the release in shpool_bitmap_clear, _clear_rest, _give and
+     * _free_long */
     return (simt_atomic_cas(a, seen, seen + run, SIMT_ACQUIRE) == seen)
                ? shpool_bitmap_payload(view, SHPOOL_BITMAP_SPAN * w + i) : 0u;
 }
@@ -360,10 +362,9 @@ SIMT_FN simt_addr shpool_bitmap_malloc_slow(shpool_view view, uint32_t p, uint32
 
 #define SHPOOL_BITMAP_FROM 0x80000000u /* a pair, in place of a rank */
 
-/* Any request, exactly: more than 16 granules, or aligned to more than 16 bytes; runs across a pair
- * of words; requests that will fail; and, rarely, unlucky ones.  place: rank of the thread, with
- * whose home it begins, or FROM and a pair.  A call; its arguments are passed in registers, which a
- * view would not be. */
+/* Any request, exactly: what bitmap_row.h could not serve; runs across a pair of words; requests
+ * that will fail; and, rarely, unlucky ones.  place: rank of the thread, with whose home it begins,
+ * or FROM and a pair.  A call; its arguments are passed in registers, which a view would not be. */
 SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_far(simt_addr base, uint32_t granules,
                                                     uint32_t offset, uint32_t place, uint32_t need,
                                                     uint32_t alignment)

@@ -61,14 +61,16 @@ SIMT_FN simt_addr shpool_bitmap_retake(shpool_view view, uint32_t home, uint32_t
 
 /* As shpool_bitmap_take_around: the home word, its pair, then all pairs from there on.  Where more
  * than two threads share a word, one of them is likely to free soon: it pays to wait for room.  A
- * search ends after a part of the pool, because lanes that have found a spot wait for those that
- * have not, and a spot does not stay free for long.  After a claim that came too late the search
- * goes on where it was: the pairs before had no room. */
+ * request of more granules than a word has does not wait: its first try ends the others.  (To omit
+ * that one would take a register more than the function of the table has.)  A search ends after a
+ * part of the pool, because lanes that have found a spot wait for those that have not, and a spot
+ * does not stay free for long.  After a claim that came too late the search goes on where it was:
+ * the pairs before had no room. */
 SIMT_FN simt_addr shpool_bitmap_take_shared(shpool_view view, uint32_t home, uint32_t need)
 {
     /* pinned: a caller's loop would keep what is computed from them in registers */
     const uint32_t words = shpool_bitmap_words_of(simt_pin(view.word[0]));
-    const uint32_t waits = simt_block_threads() > 2u * words;
+    const uint32_t waits = (need <= SHPOOL_BITMAP_SPAN) && (simt_block_threads() > 2u * words);
     const uint32_t part  = words / (2u * SHPOOL_BITMAP_SEARCHES) + 1u; /* pairs */
     uint32_t       w     = simt_pin(home) & ~1u;
     simt_addr      addr  = shpool_bitmap_retake(view, home, need, waits);

@@ -59,7 +59,15 @@ SHPOOL_BITMAP_REST void shpool_bitmap_clear_rest(simt_addr base, uint32_t granul
     simt_pair         keep[2];
 
     /* release: as in shpool_bitmap_clear */
-    a[1]    = simt_atomic_clear_run(a[0] + 8u, last, amid, &keep[1], SIMT_RELEASE);
+    a[1] = simt_atomic_clear_run(a[0] + 8u, last, amid, &keep[1], SIMT_RELEASE);
+    SIMT_ROLLED
+    while (((keep[1].x & ~SHPOOL_BITMAP_CLAIMED) == amid.x) && (keep[1].y == amid.y)) {
+        /* a warp has allocated the run, and one of its lanes has not yet ended its claim */
+        const simt_pair mark = {SHPOOL_BITMAP_CLAIMED, 0};
+
+        simt_atomic_and_pairs(&a[1], &mark, 1u, SIMT_RELEASE);
+        a[1] = simt_atomic_clear_run(a[1] + 8u, last, amid, &keep[1], SIMT_RELEASE);
+    }
     keep[1] = shpool_bitmap_not(shpool_bitmap_tail(keep[1]));
     seen    = ~(((shpool_bitmap_rest(seen, i) | (1u << SHPOOL_BITMAP_STARTS)) << i) |
              SHPOOL_BITMAP_MORE);
@@ -178,16 +186,16 @@ SIMT_FN uint32_t shpool_bitmap_seek_near(shpool_view view, uint32_t p, uint32_t 
         const simt_addr a      = shpool_bitmap_word_at(view, 2u * p);
         const uint32_t  unused = shpool_bitmap_unused_pair(simt_peek_pair(a));
 
-        if ((unused != SHPOOL_BITMAP_FULL) ||
-            (SHPOOL_BITMAP_PAIR * (p + 1u) - start >= wish.need)) {
+        if ((unused != 0) && ((unused != SHPOOL_BITMAP_FULL) ||
+                              (SHPOOL_BITMAP_PAIR * (p + 1u) - start >= wish.need))) {
             const uint32_t spot = shpool_bitmap_fit(start, SHPOOL_BITMAP_PAIR * p, unused, wish);
 
             if (spot != SHPOOL_BITMAP_NOWHERE) {
                 return spot;
             }
-            if (unused != SHPOOL_BITMAP_FULL) {
-                start = SHPOOL_BITMAP_PAIR * (p + 1u) - shpool_bitmap_back(unused);
-            }
+        }
+        if (unused != SHPOOL_BITMAP_FULL) {
+            start = SHPOOL_BITMAP_PAIR * (p + 1u) - shpool_bitmap_back(unused);
         }
     }
     return SHPOOL_BITMAP_NOWHERE;
@@ -363,18 +371,19 @@ SHPOOL_BITMAP_AWAY simt_addr shpool_bitmap_malloc_run(simt_addr base, uint32_t g
     uint32_t          place = shpool_bitmap_where(view).home | 1u;
 
     SIMT_ROLLED
-    for (;;) {
+    while (place < SHPOOL_BITMAP_TURNS) {
         const uint32_t first = shpool_bitmap_seek_far(base, granules, place, need,
                                                       (alignment >> 4) - 1u);
 
-        if (first >= SHPOOL_BITMAP_TURNS) { /* also NOWHERE */
-            return shpool_bitmap_malloc_far(base, granules, offset, rank, need, alignment);
+        if (first == SHPOOL_BITMAP_NOWHERE) {
+            break;
         }
         place = shpool_bitmap_claim_run(base, offset, first, need);
         if ((place & 1u) == 0) {
             return place;
         }
     }
+    return shpool_bitmap_malloc_far(base, granules, offset, rank, need, alignment);
 }
 
 #endif /* SHPOOL_BITMAP_AS */

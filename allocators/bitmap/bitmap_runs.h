@@ -290,7 +290,7 @@ SIMT_FN void shpool_bitmap_clear(shpool_view view, uint32_t first, uint32_t coun
         uint32_t more = ((mask & SHPOOL_BITMAP_LAST) != 0) ? SHPOOL_BITMAP_MORE : 0u;
 
         /* release: the owner's accesses to the payload; pairs with the acquire of the claim that
-         * takes the granules next (shpool_bitmap_claim, _take, _take_at and _cross) */
+         * takes the granules next (shpool_bitmap_claim, _claim_run, _take, _take_at and _cross) */
         (void)simt_atomic_and(shpool_bitmap_word_at(view, w),
                               ~(mask | (mask << SHPOOL_BITMAP_STARTS) | more), SIMT_RELEASE);
         count -= n;

@@ -63,8 +63,11 @@ exit \$(cat "$work/status")
 END
 }
 
-run() { # ARGUMENT...
+run() { # ARGUMENT...: in a fresh tree
     rm -rf "$work/asked" "$work/tree/build"
+    again "$@"
+}
+again() { # ARGUMENT...: the tree of the run before
     (cd "$work/tree" && PATH=$work/bin:$PATH ./quickstart "$@") >"$work/out" 2>&1
 }
 
@@ -113,17 +116,30 @@ rule "and claims nothing" not grep -q '^Seen: ' "$work/out"
 # ---- check: each step's counts are in the sum, also of those that run in the background ----
 stub "$work/tree/configure" <<'END'
 cp "${0%/configure}/bench" shpool-bench
+echo "$@" >arguments
 cat >Makefile <<'MAKEFILE'
+all: object
 all libshpool.la libshpool_device.a:
 	@echo "made $@, flags: $(NVCCFLAGS)"
+object:
+	@echo "$(NVCCFLAGS)" >$@
 check check-sanitized:
 	@echo "# PASS:  3"; echo "# SKIP:  1"
 install:
 installcheck:
-	@sleep 1; echo "installed, nvcc: $$NVCC_APPEND_FLAGS"; echo "# PASS:  5"
+	@echo $$$$ >installing; sleep $${INSTALL_S:-1}; \
+	echo "installed, nvcc: $$NVCC_APPEND_FLAGS"; echo "# PASS:  5"
 distcheck:
 	@echo "# FAIL:  1"; exit 1
+check-threads:
+	@echo $$$$ >threads; echo "# PASS:  7"; exec sleep $${THREADS_S:-0}
 MAKEFILE
+END
+stub "$work/bin/gcc" <<'END'
+while [ $# -gt 0 ]; do
+    [ "$1" != -o ] || { echo '#!/bin/sh' >"$2" && chmod +x "$2"; }
+    shift
+done
 END
 stub "$work/bin/nvcc" <<'END'
 echo '--Ofast-compile <level>'
@@ -131,11 +147,71 @@ END
 echo 0 >"$work/status"
 run check
 rule "a failed step fails the check" test $? = 1
-rule "all counts are summed up" last 1 '^11 passed, 1 failed$'
+rule "all counts are summed up" last 1 '^18 passed, 1 failed$'
 rule "what was in the background is shown" grep -q '^installed, nvcc: --Ofast-compile' "$work/out"
 rule "the library is compiled as users have it" \
     grep -q '^made libshpool_device.a, flags: $' "$work/out"
 rule "what no GPU runs is compiled fast" grep -q '^made all, flags: .*--Ofast-compile' "$work/out"
+again
+rule "what users have is not" grep -qx '' "$work/tree/build/main/object"
+rule "and is installed elsewhere" \
+    grep -q -e "--prefix=$work/tree/build/prefix\$" "$work/tree/build/main/arguments"
+rule "than what is checked" \
+    grep -q -e "--prefix=$work/tree/build/check-prefix " "$work/tree/build/check/arguments"
+stub "$work/bin/nvcc" <<'END'
+echo 'no such option'
+END
+echo kept >"$work/tree/build/main/object"
+again
+rule "the same options keep objects" grep -qx kept "$work/tree/build/main/object"
+echo old >"$work/tree/build/check/object"
+again check
+rule "other options compile anew" grep -qx '' "$work/tree/build/check/object"
+
+# ---- the background part and signals ----
+begin() { # INSTALL_S THREADS_S: starts $check; both parts then sleep, $group is the background's
+    rm -f "$work/tree/build/check/installing" "$work/tree/build/tsan/threads"
+    (
+        cd "$work/tree" || exit
+        export PATH="$work/bin:$PATH" INSTALL_S=$1 THREADS_S=$2
+        exec ./quickstart check
+    ) >"$work/out" 2>&1 &
+    check=$!
+    tries=0
+    until [ -s "$work/tree/build/check/installing" ] && [ -s "$work/tree/build/tsan/threads" ]; do
+        [ $((tries += 1)) -le 600 ] || break
+        sleep 0.1
+    done
+    read -r installing <"$work/tree/build/check/installing"
+    group=$(cut -d ' ' -f 5 "/proc/$installing/stat")
+}
+gone() { # PROCESS: within some seconds
+    for _ in $(seq 100); do
+        case $(cut -d ' ' -f 3 "/proc/$1/stat" 2>/dev/null) in '' | Z) return 0 ;; esac
+        sleep 0.1
+    done
+    return 1
+}
+if [ -r /proc/self/stat ]; then
+    begin 30 30
+    kill -TERM $check
+    wait $check 2>/dev/null
+    rule "SIGTERM also ends the background" gone "$installing"
+    read -r threads <"$work/tree/build/tsan/threads"
+    kill "$threads"
+
+    for step in installcheck distcheck-without-CUDA; do # what a former check has left
+        echo '# PASS:  9' >"$work/tree/build/quickstart-logs/$step.log"
+        echo 0 1 >"$work/tree/build/quickstart-logs/$step.log.ended"
+    done
+    begin 30 0
+    [ "$group" = "$(cut -d ' ' -f 5 /proc/$$/stat)" ] || kill -KILL "-$group"
+    wait $check
+    rule "a background part that was killed fails" test $? = 1
+    rule "with each of its steps" last 1 '^13 passed, 2 failed$'
+else
+    echo "no /proc: what signals do is not checked"
+fi
 
 rm "$work/installs"
 run check

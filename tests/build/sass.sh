@@ -6,6 +6,8 @@
 #
 #   NVCC         [nvcc]
 #   sass_archs   architectures [75,80,90,100,120]
+#   sass_bitmaps further ones, of bitmap and cluster_bitmap alone: these come closest
+#                to the limits [none]
 #   allocators   names [all of allocators/list]
 #
 # malloc and free of a plain pool have no stack frame, with these exceptions.  A called function may
@@ -438,13 +440,19 @@ started=0
 case ${sass_archs:=75,80,90,100,120} in
 *[!0-9,\ ]*) sass_archs=75,80,90,100,120 ;; # "native" and the like
 esac
-for a in $(echo "$sass_archs" | tr , ' '); do
+for a in $(echo "$sass_archs,${sass_bitmaps-}" | tr , ' '); do
     case " $(echo $known) " in
     *" sm_$a "*) ;;
     *) echo "SKIP sm_$a: this nvcc does not know it"; continue ;;
     esac
     [ $started -lt 2 ] || wait -n
-    ( one_arch "$a" ) >"out.$a" 2>&1 &
+    (
+        case ",$sass_archs," in
+        *[,\ ]"$a"[,\ ]*) ;;
+        *) allocators='bitmap cluster_bitmap' inlines=$allocators ;;
+        esac
+        one_arch "$a"
+    ) >"out.$a" 2>&1 &
     started=$((started + 1))
 done
 wait

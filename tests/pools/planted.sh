@@ -99,18 +99,30 @@ row_leaves_its_first_marks|pools/test_row|plain|test_runs_of_many*|!=|allocators
 row_believes_the_search|pools/test_row|plain|test_*|!=|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_claim_at(/,/^}/s/if (!shpool_bitmap_has_room(was, bits)) {/if (0) {/
 row_claims_in_secret|pools/test_explore|plain|test_marks_of_pairs*|wrong refusal|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_claim_run(/,/^}/s/^    shpool_bitmap_claiming(view);$/    ;/;/^SIMT_FN.*shpool_bitmap_claim_run(/,/^}/s/^        shpool_bitmap_claimed(view, 0);$/        ;/;/^SIMT_FN.*shpool_bitmap_retreat(/,/^}/s/^    shpool_bitmap_claimed(view, 1u);$/    shpool_bitmap_released(view);/
 row_is_undone_in_secret|pools/test_explore|plain|test_marks_of_pairs*|wrong refusal|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_retreat(/,/^}/s/shpool_bitmap_claimed(view, 1u);/shpool_bitmap_claimed(view, 0);/
+row_stays_at_a_claimed_pair|pools/test_row|plain|test_a_lane*|!=|allocators/bitmap/bitmap_row.h|/^SHPOOL_.*shpool_bitmap_clear_rest(/,/^}/s/while (((keep.1..x .*/while (0) {/
 row_is_searched_too_far|pools/test_row|plain|test_the_only*|!=|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_seek_whole(/,/^}/s/q - 3 : 0;/q - 2 : 0;/
 frees_the_start_bit_first|pools/test_explore|plain|test_reuse_of_the_front*|not so: \|overlaps\|is not live|allocators/bitmap/bitmap.h|s/r->is_long ? 1u << r->i : take;/r->is_long ? 0x10001u << r->i : take;/
 take_at_believes_the_spot|pools/test_explore|plain|test_short_runs_in_one_word|not so: \|invariant\|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_unused(seen) . set) != set) {/if (0) {/
 crowd_begins_anywhere|pools/test_crowd|plain|test_homes*|FAILED|allocators/bitmap/bitmap.h|s/simt_mulhi(part + in, words)/simt_mulhi(in, words)/
 crowd_does_not_spread|pools/test_crowd|plain|test_homes*|not within|allocators/bitmap/bitmap.h|s/simt_mulhi(part + in, words)/simt_mulhi(part, words)/
 crowd_leaves_home|pools/test_crowd|plain|test_a_late*|not so: |allocators/bitmap/bitmap_crowd.h|s/simt_pin(home) . ~1u;/simt_pin(0);/
+crowd_of_first_lanes|pools/test_crowd|plain|test_homes_of*|FAILED|allocators/bitmap/bitmap.h|s/(view.rank + warp)/view.rank/
+crowd_does_not_search|pools/test_crowd|plain|test_a_late*|not so: reads|allocators/bitmap/bitmap.h|s/shpool_bitmap_take_shared(view, at.home, need)$/0u/
+crowd_forgets_home|pools/test_crowd|plain|test_a_late*|not so: |allocators/bitmap/bitmap_crowd.h|s/turn < SHPOOL_BITMAP_RETRIES/turn < 0u/
 crowd_begins_anew|pools/test_crowd|plain|test_a_late*|not so: |allocators/bitmap/bitmap_crowd.h|s/w = (spot . 32u) . ~1u;/w = 0;/
-crowd_never_waits|pools/test_crowd|plain|test_a_full*|not so: |allocators/bitmap/bitmap_crowd.h|s/= simt_block_threads() > 2u . words;/= 0;/
-all_wait_at_home|pools/test_crowd|plain|test_a_full*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/= simt_block_threads() > 2u . words;/= 1u;/
+crowd_leaves_its_place|pools/test_crowd|plain|test_a_crowd*|not so: |allocators/bitmap/bitmap_crowd.h|s/w = (w + 2u < words) ? w + 2u : 0u;/w = 0u;/
+crowd_looks_into_full_pairs|pools/test_crowd|plain|test_a_crowd*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/<= most)/<= 32u)/
+crowd_never_waits|pools/test_crowd|plain|test_a_full*|not so: |allocators/bitmap/bitmap_crowd.h|s/= (need.* > 2u . words);/= 0;/
+all_wait_at_home|pools/test_crowd|plain|test_a_full*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/= (need.* > 2u . words);/= 1u;/
+two_threads_wait_at_home|pools/test_crowd|plain|test_a_full*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/threads() > 2u . words);/threads() >= 2u * words);/
 no_room_is_an_address|pools/test_crowd|plain|test_a_full*|not so: |allocators/bitmap/bitmap_crowd.h|s/return (addr != SHPOOL_BITMAP_NO_ROOM) . addr : 0u;/return addr;/
+long_requests_wait_at_home|pools/test_crowd|plain|test_requests_beyond*|not so: looks|allocators/bitmap/bitmap_crowd.h|s/(need <= SHPOOL_BITMAP_SPAN) && //
+search_covers_half_the_pool|pools/test_crowd|plain|test_a_crowd*|not so: granule_of|allocators/bitmap/bitmap_crowd.h|s/words . (2u . SHPOOL_BITMAP_SEARCHES) . 1u;/words \/ 2u;/
+search_covers_too_little|pools/test_crowd|plain|test_a_crowd*|not so: granule_of|allocators/bitmap/bitmap_crowd.h|s/words . (2u . SHPOOL_BITMAP_SEARCHES) . 1u;/words \/ (2u * SHPOOL_BITMAP_SEARCHES);/
 search_repeats_its_part|pools/test_crowd|plain|test_a_crowd*|not so: |allocators/bitmap/bitmap_crowd.h|s/w += 2u . part;/;/
 search_leaves_the_pool|pools/test_crowd|plain|test_a_crowd*|not so: |allocators/bitmap/bitmap_crowd.h|s/w -= (w >= words) . words : 0u;/;/
+pauses_are_too_short|pools/test_crowd|plain|test_void*|not so: longest|allocators/bitmap/bitmap.h|s/? void_searches : SHPOOL_BITMAP_LONGEST/? void_searches : SHPOOL_BITMAP_DOUBLED/
+lost_claim_is_believed|pools/test_explore|plain|test_searches*|not so: \|overlaps|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_take_around(/,/^}/s/^        addr = shpool_bitmap_take_at(view, spot, need);$/        (void)shpool_bitmap_take_at(view, spot, need), addr = shpool_bitmap_payload(view, spot \/ 32u * SHPOOL_BITMAP_SPAN + spot % 32u);/
 search_begins_anew|pools/test_crowd|plain|test_a_search*|not so: reads|allocators/bitmap/bitmap.h|s/p = first . SHPOOL_BITMAP_PAIR;/p = 0;/
 search_skips_the_pair|pools/test_crowd|plain|test_a_search*|not so: granule_of|allocators/bitmap/bitmap.h|s/p = first . SHPOOL_BITMAP_PAIR;/p = first \/ SHPOOL_BITMAP_PAIR + 1u;/
 across_in_two_steps|pools/test_crowd|plain|test_a_run*|not so: claims|allocators/bitmap/bitmap.h|s/^#if !defined(SHPOOL_BITMAP_AS)$/#if 0/

@@ -228,13 +228,19 @@ static void free_granules(shpool_heap heap, uint32_t pair, uint32_t mask)
 
 /* Each pair has one free granule, too few; but `first`, `on` pairs after home's, has two, of which
  * others take one before the claim, and `next`, `further` pairs after that, is empty.  After the
- * pool's last pair comes its first. */
+ * pool's last pair comes its first.  Each search covers a fifth of the pool, and takes the other
+ * end of a pair than the search before it: the end tells how many there were. */
 static void search_on(shpool_heap heap, uint32_t on, uint32_t further)
 {
     uint32_t pairs = word_count / 2u;
+    uint32_t fifth = pairs / SHPOOL_BITMAP_SEARCHES + 1u;
+    uint32_t turn  = on / fifth + 1u + further / fifth;
+    uint32_t high  = (simt_thread_rank() ^ turn) & 1u;
     uint32_t start = shpool_bitmap_where(heap.view).home / 2u;
     uint32_t first = (start + on) % pairs;
     uint32_t next  = (first + further) % pairs;
+    uint32_t from  = next * SHPOOL_BITMAP_PAIR;
+    uint32_t end   = (from + SHPOOL_BITMAP_PAIR < GRANULES) ? from + SHPOOL_BITMAP_PAIR : GRANULES;
     void    *ptr;
 
     fill_except(heap, 0, 0);
@@ -245,7 +251,7 @@ static void search_on(shpool_heap heap, uint32_t on, uint32_t further)
     late = 1;
     ptr  = shpool_malloc(heap, 32);
     EXPECT(late == 0);
-    EXPECT(granule_of(heap, ptr) / SHPOOL_BITMAP_PAIR == next);
+    EXPECT(granule_of(heap, ptr) == (high ? end - 2u : from));
     EXPECT(reads == 0);
     EXPECT(peeks <= 2u * (1u + (on + 1u) + (further + 1u))); /* home's pair first */
     EXPECT(looks <= HOME_TRIES + 3u); /* in home's word and pair, and where there was room */
@@ -292,6 +298,25 @@ static void full_home_kernel(void *arg)
     shpool_fini(heap);
 }
 
+/* A request of more granules than a word has does not wait for them in home's word. */
+static void beyond_a_word_kernel(void *arg)
+{
+    shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
+    uint32_t    granule;
+
+    (void)arg;
+    if (simt_thread_rank() == 70u) {
+        count_anew();
+        granule = granule_of(heap, shpool_malloc(heap, 192));
+        EXPECT(granule / SHPOOL_BITMAP_PAIR == shpool_bitmap_where(heap.view).home / 2u);
+        EXPECT(looks == 2u); /* in home's word, and in its pair */
+        EXPECT(reads == 0);
+    }
+    simt_barrier();
+    EXPECT(shpool_check(heap).broken == 0);
+    shpool_fini(heap);
+}
+
 static void search_kernel(void *arg)
 {
     shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
@@ -303,6 +328,7 @@ static void search_kernel(void *arg)
         if (simt_thread_rank() == rank) {
             search_on(heap, 40, 50); /* beyond the first part, and beyond the next one */
             search_on(heap, 100, 20);
+            search_on(heap, 27, 26); /* where the first part ends: a pool of 134 pairs */
         }
     }
     simt_barrier();
@@ -448,6 +474,13 @@ static void test_a_full_home_word_is_awaited_in_a_crowd(void **state)
     (void)state;
     run(full_home_kernel, THREADS, GRANULES);
     run(full_home_kernel, 256, 1536); /* fewer */
+    run(full_home_kernel, 512, 128u * SHPOOL_BITMAP_PAIR); /* just two */
+}
+
+static void test_requests_beyond_a_word_do_not_wait_at_home(void **state)
+{
+    (void)state;
+    run(beyond_a_word_kernel, THREADS, GRANULES);
 }
 
 static void test_a_crowd_searches_on_where_it_came_too_late(void **state)
@@ -481,6 +514,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_homes_of_first_lanes_are_apart),
         cmocka_unit_test(test_a_late_claim_is_tried_at_home_again),
         cmocka_unit_test(test_a_full_home_word_is_awaited_in_a_crowd),
+        cmocka_unit_test(test_requests_beyond_a_word_do_not_wait_at_home),
         cmocka_unit_test(test_a_crowd_searches_on_where_it_came_too_late),
         cmocka_unit_test(test_void_searches_are_repeated_ever_more_slowly),
         cmocka_unit_test(test_a_search_goes_on_where_it_came_too_late),

@@ -171,12 +171,46 @@ static void test_the_only_hole_is_found(void **unused)
     run(4000, search_kernel);
 }
 
+/* A warp allocates, and one of its lanes frees alone as soon as it has the address: other lanes may
+ * not yet have ended the warp's claim. */
+static void warp_kernel(void *arg)
+{
+    shpool_heap heap = shpool_init(arg, simt_from_shared(simt_dynamic_base()));
+    void       *ptr  = shpool_malloc_warp(heap, 16u * 100u);
+
+    if (simt_thread_rank() == 0) {
+        wrong += shpool_free_at(heap, ptr, 0) != SHPOOL_FREE_OK;
+    }
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        expect_words(heap, 0, 0, UINT32_MAX);
+    }
+    (void)shpool_fini(heap);
+}
+
+static void test_a_lane_frees_for_its_warp(void **unused)
+{
+    shpool_config want   = { .block_threads = 32, .payload_bytes = 16000 };
+    simt_launch   launch = { .block = { 32 } };
+    simt_result   result;
+
+    (void)unused;
+    wrong = 0;
+    assert_int_equal(shpool_plan("bitmap", &want, &pool), SHPOOL_OK);
+    launch.dynamic_bytes = pool.shared_bytes;
+    for (launch.seed = 1; launch.seed <= 200u; launch.seed++) {
+        assert_int_equal(simt_run(&launch, warp_kernel, &pool, &result), SHPOOL_OK);
+        assert_int_equal(wrong, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs_at_each_place_of_a_pair),
         cmocka_unit_test(test_runs_of_many_pairs),
         cmocka_unit_test(test_the_only_hole_is_found),
+        cmocka_unit_test(test_a_lane_frees_for_its_warp),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
