@@ -421,7 +421,7 @@ static void met_kernel(void *arg)
         ask_from(heap, p, left + 3u, 1);
         ask_from(heap, p, left, 1);
     }
-    for (uint32_t left = 22; left < 110u; left += 22u) { /* the pairs at both ends are no row */
+    for (uint32_t left = 22; left < 450u; left += 22u) { /* the pairs at both ends are no row */
         set_pattern(heap, 0, G, 1);
         set_pattern(heap, 0, 22, 0);
         set_pattern(heap, G - left, G, 0);
@@ -536,6 +536,7 @@ static void test_warps_that_have_met(void **state)
         run(met_kernel, 2000u - seed % 2u, 1024, SIMT_ALL_LANES, seed / 2u % 2u);
     }
     run(met_kernel, 22u * 96u, 1024, SIMT_ALL_LANES, 0); /* the last 32 pairs end with the pool */
+    run(met_kernel, 22u * 80u, 1024, SIMT_ALL_LANES, 1); /* warp 1's second 32 pairs go beyond it */
 }
 
 static void test_random_patterns(void **state)

@@ -32,6 +32,27 @@ static void warp_keeps_400(shpool_heap heap) { kept[simt_thread_rank()] = get_wa
 WARPS(test_rows_refuse_no_thread, LARGE, let_them_have_met, warp_keeps_400, warp_keeps_400,
       thread_320, NULL)
 
+/* What that relies on: if a marked pair is not CLAIMED, the row has all of its marks. */
+static void warp_keeps_300(shpool_heap heap) { kept[simt_thread_rank()] = get_warp(heap, 300); }
+
+static void thread_watches_300(shpool_heap heap)
+{
+    const simt_addr second = shpool_bitmap_word_at(heap.view, 2);
+    const simt_addr last   = shpool_bitmap_word_at(heap.view, shpool_bitmap_word_of(299));
+
+    for (uint32_t i = 0; i < 400u; i++) {
+        uint32_t word = simt_atomic_load(second, SIMT_ACQUIRE);
+
+        if (((word & SHPOOL_BITMAP_USED) != 0) && ((word & SHPOOL_BITMAP_CLAIMED) == 0)) {
+            HEAP_EXPECT(&model, (simt_atomic_load(last, SIMT_RELAXED) & SHPOOL_BITMAP_USED) != 0);
+            return;
+        }
+    }
+}
+
+WARPS(test_a_row_is_claimed, LARGE, let_them_have_met, warp_keeps_300, NULL, thread_watches_300,
+      NULL)
+
 /* A request that waits has a look of its own after each one in vain. */
 static void warp_waits_300(shpool_heap heap)
 {
@@ -99,6 +120,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rows_for_one),
         cmocka_unit_test(test_a_row_and_a_small_one),
         cmocka_unit_test(test_rows_refuse_no_thread),
+        cmocka_unit_test(test_a_row_is_claimed),
         cmocka_unit_test(test_rows_of_warps_that_wait),
         cmocka_unit_test(test_a_row_leaves_payload_alone),
         cmocka_unit_test(test_a_search_in_vain_gathers),
