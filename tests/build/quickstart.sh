@@ -9,6 +9,8 @@
 #
 # Prints a PASS or FAIL line for each rule.  Exit: 0; 1; 77: no bash or no make.
 set -u
+# a make above this script hands its variables down, for example the flags of a check
+unset MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEOVERRIDES MAKELEVEL NVCCFLAGS
 here=$(cd "$(dirname "$0")" && pwd)
 src=$(cd "${top_srcdir:-$here/../..}" && pwd)
 for tool in bash make; do

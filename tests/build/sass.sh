@@ -13,7 +13,7 @@
 # malloc and free of a plain pool have no stack frame, with these exceptions.  A called function may
 # use 16 registers that it need not save; what it needs beyond them it saves:
 #   bitmap, thread_bitmap           malloc and free: up to 16 bytes; cluster_bitmap's free on
-#                                   sm_90: 24
+#                                   sm_90: 32
 #   bitmap, for long runs           search and claim: up to 32
 #   bitmap, where the home word     up to 64; a request that cluster_bitmap serves from another
 #   has no room                     block: on sm_90 72
@@ -199,7 +199,7 @@ clean()
                    (name ~ /_bitmap_(claim_run|seek_far)E/) ? 32 : \
                    (name ~ /_bitmap_(malloc_(away|far|lead|run|try)|free_away|seek)E/) ? 64 : \
                    (name ~ /_bitmap_malloc_borrowE/) ? (arch == "sm_90" ? 72 : 64) : \
-                   (name ~ /_cluster_bitmap_freeE/) ? (arch == "sm_90" ? 24 : 16) : \
+                   (name ~ /_cluster_bitmap_freeE/) ? (arch == "sm_90" ? 32 : 16) : \
                    (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
                    (name ~ /_bitmap_malloc_warpE/) ? (old ? 144 : 64) : \
                    (name ~ /_bitmap_malloc_rowE/) ? (old ? 96 : 48) : \
