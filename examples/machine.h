@@ -21,8 +21,8 @@
 
 #if defined(__CUDACC__)
 #include <shpool/shpool.cuh>
-/* Otherwise -rdc=true adds CUB's launches from kernels, and so the device runtime, whose variables
- * keep a kernel from being joined with an allocator at run time (doc/LINKING.md). */
+/* Otherwise -rdc=true adds CUB's launches from kernels, and so CUDA's device runtime, to the image.
+ * No kernel here launches another one. */
 #define CUB_DISABLE_CDP
 #include <cub/device/device_scan.cuh>
 #define MACHINE_METHOD __device__ __forceinline__

@@ -113,7 +113,7 @@ static uint32_t most_blocks(uint32_t threads, uint32_t bytes)
     return known.back().blocks;
 }
 
-/* Launch as many blocks as there are turns and as run at the same time. */
+/* Launch a block for each turn, but no more blocks than run at the same time. */
 template <class Kernel>
 static void launch_rows(const Kernel &kernel, uint32_t turns, uint32_t threads, uint32_t bytes,
                         uint32_t queue)

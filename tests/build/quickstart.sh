@@ -155,10 +155,10 @@ rule "the library is compiled as users have it" \
     grep -q '^made libshpool_device.a, flags: $' "$work/out"
 rule "what no GPU runs is compiled fast" grep -q '^made all, flags: .*--Ofast-compile' "$work/out"
 again
-rule "what users have is not" grep -qx '' "$work/tree/build/main/object"
-rule "and is installed elsewhere" \
+rule "what users have is compiled without these flags" grep -qx '' "$work/tree/build/main/object"
+rule "what users have is installed into build/prefix" \
     grep -q -e "--prefix=$work/tree/build/prefix\$" "$work/tree/build/main/arguments"
-rule "than what is checked" \
+rule "what is checked is installed into build/check-prefix" \
     grep -q -e "--prefix=$work/tree/build/check-prefix " "$work/tree/build/check/arguments"
 stub "$work/bin/nvcc" <<'END'
 echo 'no such option'
