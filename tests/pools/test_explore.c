@@ -108,7 +108,7 @@ static void take_the_middle_of_word_2(shpool_heap heap)
     b.life->to    = 0; /* the gift speaks for it */
 }
 
-/* Marks word 0, and finds word 1 taken. */
+/* One swap claims words 0 and 1, if word 1 is not taken. */
 static void claim_words_0_and_1(shpool_heap heap)
 {
     held a = get(heap, 18);
@@ -116,7 +116,7 @@ static void claim_words_0_and_1(shpool_heap heap)
     put(heap, &a);
 }
 
-/* While thread 0's mark is on word 0, thread 1 takes word 1, and then all looks full. */
+/* Word 1 first, and then all looks full if thread 0 has claimed. */
 static void take_word_1_then_word_0(shpool_heap heap)
 {
     held a = get(heap, 11);
