@@ -92,8 +92,8 @@ SIMT_FN uint32_t shpool_bitmap_high(shpool_bitmap_place at)
     return 0u - (at.home & 1u);
 }
 
-/* Claim `need` granules (1..16) in word w; no_room if there is no room, as for all requests of more
- * than 11; 0 if other threads were faster. */
+/* Claim `need` granules (1..16) in word w.  Returns no_room if they do not fit there (more than 11
+ * never do), and 0 if other threads were faster. */
 SIMT_FN simt_addr shpool_bitmap_take_or(shpool_view view, uint32_t w, uint32_t need, uint32_t high,
                                         simt_addr no_room)
 {

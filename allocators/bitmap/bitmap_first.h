@@ -18,7 +18,7 @@
 typedef struct shpool_bitmap_bid {
     simt_addr a;     /* of its pair */
     simt_pair seen;  /* what the pair must be; not CLAIMED */
-    simt_pair bits;  /* what is set in it; none: the lane has no part */
+    simt_pair bits;  /* what the claim sets; 0: the lane has no part */
     uint32_t  first; /* the run's first granule */
     uint32_t  any;   /* whether there is a run; if not, no lane has bits */
 } shpool_bitmap_bid;
@@ -207,8 +207,8 @@ SIMT_FN shpool_bitmap_bid shpool_bitmap_bid_for(shpool_view view, uint32_t p,
 
 /* ---- the claim ---- */
 
-/* Called by all lanes: returns 1, or 0: other threads were quicker, or there is no run.  Then the
- * bits that the lane has set remain to be undone (bid_p->bits). */
+/* Called by all lanes.  Returns 1, or 0 if other threads were quicker or there is no run; then
+ * bid_p->bits are the bits that the lane has set, which remain to be undone. */
 SIMT_FN uint32_t shpool_bitmap_bid_wins(shpool_bitmap_bid *bid_p)
 {
     const simt_pair bits   = bid_p->bits;

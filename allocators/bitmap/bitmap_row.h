@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bitmap for one thread whose run has more than 16 granules.  It works on pairs of words.  bitmap.h
- * explains the terms.
+/* bitmap for one thread whose run has more than 16 granules, or is aligned to more than 16 bytes.
+ * It works on pairs of words.  bitmap.h explains the terms.
  *
  * Search    Peeks, so that nothing splits the warp; the claim confirms what they saw.
  * Claim     Each pair of the run by one compare-and-swap.  If one of them is too late, the others

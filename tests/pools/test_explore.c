@@ -96,11 +96,11 @@ EXPLORE(test_searches_meet_across_words, 352, 2, 2, leave_4_words, { one_across,
 
 /* ---- a transient mark is not a reason to refuse ---- */
 
-/* Three granules in the middle of word 2, so that no 11 fit in there. */
-static void take_the_middle_of_word_2(shpool_heap heap)
+/* Three granules at granule `first`, in front of which all is free. */
+static void take_3_at(shpool_heap heap, uint32_t first)
 {
-    held a = get(heap, 27); /* 0..26, long */
-    held b = get(heap, 3);  /* 27..29: word 2 */
+    held a = get(heap, first);
+    held b = get(heap, 3);
 
     put(heap, &a);
     gift[0]       = b.slot.at;
@@ -108,16 +108,14 @@ static void take_the_middle_of_word_2(shpool_heap heap)
     b.life->to    = 0; /* the gift speaks for it */
 }
 
-/* One swap claims words 0 and 1, if word 1 is not taken. */
-static void claim_words_0_and_1(shpool_heap heap)
-{
-    held a = get(heap, 18);
+/* In word 2, so that no 11 fit in there. */
+static void take_the_middle_of_word_2(shpool_heap heap) { take_3_at(heap, 27); }
 
-    put(heap, &a);
-}
+/* One swap claims words 0 and 1, if word 1 is not taken. */
+static void claim_words_0_and_1(shpool_heap heap) { get_put(heap, 18, 0); }
 
 /* Word 1 first, and then all looks full if thread 0 has claimed. */
-static void take_word_1_then_word_0(shpool_heap heap)
+static void take_11_twice(shpool_heap heap)
 {
     held a = get(heap, 11);
     held b = get(heap, 11);
@@ -127,38 +125,15 @@ static void take_word_1_then_word_0(shpool_heap heap)
 }
 
 EXPLORE(test_mark_that_is_rolled_back_refuses_nobody, 33, 2, 3, take_the_middle_of_word_2,
-        { claim_words_0_and_1, take_word_1_then_word_0 }, NULL)
+        { claim_words_0_and_1, take_11_twice }, NULL)
 EXPLORE(test_marks_of_3_threads_refuse_nobody, 33, 3, 1, take_the_middle_of_word_2,
-        { claim_words_0_and_1, take_word_1_then_word_0, one_word }, NULL)
+        { claim_words_0_and_1, take_11_twice, one_word }, NULL)
 
 /* The same for a run that is claimed pair by pair. */
-static void take_the_last_3(shpool_heap heap)
-{
-    held a = get(heap, 85);
-    held b = get(heap, 3);
-
-    put(heap, &a);
-    gift[0]       = b.slot.at;
-    gift_taken[0] = *b.life;
-    b.life->to    = 0; /* the gift speaks for it */
-}
+static void take_the_last_3(shpool_heap heap) { take_3_at(heap, 85); }
 
 /* Marks pairs 1, 2 and 0, and finds the last one taken. */
-static void claim_4_pairs(shpool_heap heap)
-{
-    held a = get(heap, 80);
-
-    put(heap, &a);
-}
-
-static void take_11_twice(shpool_heap heap)
-{
-    held a = get(heap, 11);
-    held b = get(heap, 11);
-
-    put(heap, &b);
-    put(heap, &a);
-}
+static void claim_4_pairs(shpool_heap heap) { get_put(heap, 80, 0); }
 
 EXPLORE(test_marks_of_pairs_refuse_nobody, 88, 2, 2, take_the_last_3,
         { claim_4_pairs, take_11_twice }, NULL)
