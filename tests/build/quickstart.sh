@@ -169,6 +169,7 @@ rule "the same options keep objects" grep -qx kept "$work/tree/build/main/object
 echo old >"$work/tree/build/check/object"
 again check
 rule "other options compile anew" grep -qx '' "$work/tree/build/check/object"
+rule "the former files are kept" grep -qx old "$work/tree/build/check.old/object"
 
 # ---- the background part and signals ----
 begin() { # INSTALL_S THREADS_S: starts $check; both parts then sleep, $group is the background's
