@@ -58,8 +58,8 @@ typedef struct heap_place {
 } heap_place;
 
 /** How main() of the tests of one allocator begins.  argv[1], if there is one, is a pattern that
- *  selects tests: planted.sh runs single ones.  0: the build has no such allocator, which is
- *  printed; main() then returns HEAP_TESTS_SKIPPED. */
+ *  selects tests: planted.sh runs single ones.  Returns 0 and prints so if the build has no such
+ *  allocator; main() then returns HEAP_TESTS_SKIPPED. */
 static inline int heap_tests_begin(const char *allocator, int argc, char **argv)
 {
     const shpool_allocator *found;
