@@ -36,6 +36,7 @@
 #define MIDDLE        200u
 #define VOCABULARY    100000u
 #define LONGEST       0u /* none */
+#define SMALL_TEXT    "24 KiB"
 #define ROUNDS        5u
 #define POOL_THREADS  512u
 #define POOL_BYTES    (96u * 1024u)
@@ -49,10 +50,11 @@
 #define MOST_OF_BLOCK (32u * 1024u)
 #define MOST_OF_BIN   (64u * 1024u)
 #else /* a fiber for each thread: small, but still with documents of each kind */
-#define MEGABYTES     0u /* 24 KiB */
+#define MEGABYTES     0u /* 24 KiB, and the longest document */
 #define MIDDLE        30u
 #define VOCABULARY    1000u
 #define LONGEST       6000u /* several TILEs */
+#define SMALL_TEXT    "24 KiB and a document of 6,000 words"
 #define ROUNDS        1u
 #define POOL_THREADS  256u
 #define POOL_BYTES    (4u * 1024u)
@@ -365,7 +367,7 @@ int main(int argc, char **argv)
     options    &o    = j.o;
     const char *file = read_options(
         argc, argv, "repeats [options] [FILE]",
-        { { "--megabytes", &o.megabytes, 0, 4000, 1, "of made-up text, 0 for 24 KiB" },
+        { { "--megabytes", &o.megabytes, 0, 4000, 1, "of made-up text, 0 for " SMALL_TEXT },
           { "--middle", &o.middle, 4, 10000, 1, "words that half of its documents have at most" },
           { "--pool", &o.pool, 64, 1u << 20, 1, "bytes of a block's pool" },
           { "--threads", &o.threads, 32, 1024, 32, "of a block with a pool" },
