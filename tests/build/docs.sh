@@ -5,7 +5,7 @@
 # names, those of README.md's two tables in the sections that they come from; messages of the
 # library in doc/TROUBLESHOOTING.md; SHPOOL_ABI in doc/PLUGINS.md; in README.md, doc/*.md and the
 # manual files, headings that links lead to, and identifiers.  In a build folder also: the manual's
-# example commands run, and README.md shows the output of shpool-info.
+# example commands run, and README.md and doc/TRACE.md show the tools' output.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -165,7 +165,7 @@ if [ -x "$build/shpool-info" ] && [ -x "$build/shpool-bench" ]; then
     done <"$tmp/commands"
     [ "$(wc -l <"$tmp/commands")" -ge 4 ] || fail "few examples of commands were found"
 
-    # of a build with all allocators; the page leaves lines out
+    # of a build with all allocators; the pages leave lines out
     if shpool-info list | grep -q thread_bitmap && shpool-info list | grep -q warp_best_fit; then
         sed -n '/^    \$ shpool-info overhead/,/^$/s/^    //p' README.md |
             grep -v '^\.\.\.' >"$tmp/shown"
@@ -173,6 +173,15 @@ if [ -x "$build/shpool-info" ] && [ -x "$build/shpool-bench" ]; then
         sed 1d "$tmp/shown" | grep -vxFf "$tmp/out" >"$tmp/lines" &&
             fail "README.md: shpool-info does not print $(cat "$tmp/lines")"
         [ "$(wc -l <"$tmp/shown")" -ge 4 ] || fail "README.md: no shpool-info overhead was found"
+
+        sed -n '/^    shpool-bench --device cpu .*:trace=/,/^$/s/^    //p' doc/TRACE.md \
+            >"$tmp/commands"
+        sed -n '/^    rank allocator /,/^$/s/^    //p' doc/TRACE.md |
+            grep -v '\.\.\.$' >"$tmp/shown"
+        (cd "$tmp" && sh commands) >"$tmp/out" 2>&1
+        grep -vxFf "$tmp/out" "$tmp/shown" >"$tmp/lines" &&
+            fail "doc/TRACE.md: shpool-bench replay does not print $(cat "$tmp/lines")"
+        [ "$(wc -l <"$tmp/shown")" -ge 4 ] || fail "doc/TRACE.md: no shpool-bench replay was found"
     fi
 fi
 
