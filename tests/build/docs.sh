@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Names in documents exist: in doc/INTERNALS.md each file, and each function in the file that was
 # named before it; the figures of doc/CHOOSING.md in the section of doc/performance.md that the row
-# names, those of README.md's two tables in the sections that they come from; messages of the
+# names, those of README.md's three tables in the sections that they come from; messages of the
 # library in doc/TROUBLESHOOTING.md; SHPOOL_ABI in doc/PLUGINS.md; in README.md, doc/*.md and the
 # manual files, headings that links lead to, and identifiers.  In a build folder also: the manual's
 # example commands run, and README.md and doc/TRACE.md show the tools' output.
@@ -72,7 +72,7 @@ while IFS='	' read -r section row; do
 done <"$tmp/rows"
 [ "$count" -ge 30 ] || fail "doc/CHOOSING.md: only $count figures were found"
 
-# ---- README.md's tables: of cycles, and of what a pool pays ----
+# ---- README.md's tables: of cycles, of warps' requests, and of what a pool pays ----
 # readme_table HEAD LEAST SOURCE: the figures of the table that begins so are in $tmp/section
 readme_table() {
     count=0
@@ -84,6 +84,8 @@ readme_table() {
 }
 section_of 'The three bindings' >"$tmp/section"
 readme_table 'allocator, workload' 15 '"The three bindings"'
+section_of 'Requests of warps' >"$tmp/section"
+readme_table 'who requests' 4 '"Requests of warps"'
 {
     section_of 'The larger examples'
     section_of 'Scratch, spill, waiting, clusters'
