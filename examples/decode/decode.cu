@@ -82,15 +82,30 @@ struct job {
 
 /* ---- setting up ---- */
 
-static void check_shape(const shape &s)
+/* End the program: WHAT with this value, and why that is wrong. */
+[[noreturn]] static void refuse(const char *what, uint32_t value, const std::string &why)
 {
-    if ((s.heads % s.kv_heads != 0) || (s.head_dim < 16u) || (s.head_dim > 256u) ||
-        ((s.head_dim & (s.head_dim - 1u)) != 0)) {
-        machine_fail("shape", "heads must be a multiple of key heads, and their dimensions a power "
-                              "of two from 16 to 256");
+    machine_fail(what, (std::to_string(value) + " " + why).c_str());
+}
+
+static void check_shape(const options &o)
+{
+    const shape   &s       = o.s;
+    const uint32_t columns = std::max({ s.hidden, s.ff, s.query() });
+
+    if (s.heads % s.kv_heads != 0) {
+        refuse("--heads", s.heads, "is not a multiple of --kv-heads " + std::to_string(s.kv_heads));
     }
-    if (std::max({ s.hidden, s.ff, s.query() }) > MOST_SEGMENTS * SEGMENT) {
-        machine_fail("shape", "no matrix may have more columns than the readers' registers hold");
+    if ((s.head_dim & (s.head_dim - 1u)) != 0) {
+        refuse("--head-dim", s.head_dim, "is not a power of two");
+    }
+    if (columns > MOST_SEGMENTS * SEGMENT) {
+        refuse("the largest of --hidden, --ff and --heads times --head-dim", columns,
+               "is more than the readers' registers hold: " +
+                   std::to_string(MOST_SEGMENTS * SEGMENT));
+    }
+    if (o.token >= s.vocab) {
+        refuse("--token", o.token, "is not below --vocab " + std::to_string(s.vocab));
     }
 }
 
@@ -348,9 +363,10 @@ static uint32_t largest_tile(const job &j, uint32_t tile)
 
 static int run_pool(job &j)
 {
-    const uint32_t whole = seam_shared() - CONTROL_BYTES - TILE_ALIGNED;
-    shpool_config  want  = {};
-    shpool_pool    pool  = {};
+    const uint32_t whole   = seam_shared() - CONTROL_BYTES - TILE_ALIGNED;
+    const uint32_t largest = largest_tile(j, j.o.tile);
+    shpool_config  want    = {};
+    shpool_pool    pool    = {};
 
     make_program(j, j.o.tile);
     want.block_threads    = decode_step<pool_memory>::THREADS;
@@ -364,8 +380,11 @@ static int run_pool(job &j)
                      (std::getenv("SHPOOL_ALLOCATOR") != nullptr) ? nullptr : "bitmap",
 #endif
                      &want, &pool), "pool");
-    if (pool.largest < 2u * largest_tile(j, j.o.tile)) {
-        machine_fail("pool", "too small for two of the largest tiles: more --pool, less --tile");
+    if (pool.largest < 2u * largest) {
+        refuse("the pool", want.total_bytes,
+               "bytes have room for " + std::to_string(pool.largest) +
+                   ", and two of the largest tiles need " + std::to_string(2u * largest) +
+                   ": more --pool, or less than --tile " + std::to_string(j.o.tile));
     }
     std::printf("%s, %u bytes, tiles of %u\n", pool.name, pool.shared_bytes, j.o.tile);
 
@@ -381,10 +400,15 @@ static int run_pages(job &j)
     const uint32_t whole = seam_shared() - CONTROL_BYTES - TILE_ALIGNED;
     const uint32_t bytes = (j.o.pool > 1u) ? j.o.pool : whole;
     const uint32_t pages = std::min(bytes / j.o.page, SLOTS);
+    const uint32_t row   = largest_tile(j, 0);
 
     make_program(j, j.o.page);
-    if ((largest_tile(j, j.o.page) > j.o.page) || (pages < 2u)) {
-        machine_fail("--pages", "the longest row does not fit a page, or there are less than two");
+    if (row > j.o.page) {
+        refuse("--pages", j.o.page, "is less than the longest row: " + std::to_string(row));
+    }
+    if (pages < 2u) {
+        refuse("--pages", j.o.page, "is more than half of the " + std::to_string(bytes) +
+                                        " bytes that there are: two pages are needed");
     }
     std::printf("%u pages of %u bytes\n", pages, j.o.page);
     return run_persistent(j, "pages", page_memory{ pages, j.o.page }, pages * j.o.page, j.o.page);
@@ -454,10 +478,7 @@ int main(int argc, char **argv)
         std::printf("decode: skipped: needs a GPU of sm_90 or newer\n");
         return 77;
     }
-    check_shape(o.s);
-    if (o.token >= o.s.vocab) {
-        machine_fail("--token", "is not in the vocabulary");
-    }
+    check_shape(o);
     j.blocks = seam_blocks();
 
     std::unique_ptr<tensor_file> file((path != nullptr) ? new tensor_file(o.s, path) : nullptr);

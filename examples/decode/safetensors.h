@@ -9,6 +9,8 @@
 
 #include "weights.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <string>
@@ -22,18 +24,27 @@ public:
         unsigned char length[8] = {};
         uint64_t      bytes     = 0;
 
+        if (!in_) {
+            machine_fail(path, (std::string("cannot be opened: ") + std::strerror(errno)).c_str());
+        }
         in_.read(reinterpret_cast<char *>(length), sizeof(length));
         for (size_t i = 8; i-- > 0;) {
             bytes = bytes << 8 | length[i];
         }
-        if (!in_ || (bytes > (1u << 28))) {
-            machine_fail(path, "is not a safetensors file");
+        if (!in_) {
+            machine_fail(path, "is not a safetensors file: its first 8 bytes cannot be read");
+        }
+        if (bytes > MOST_HEADER) {
+            machine_fail(path, ("is not a safetensors file: its header would have " +
+                                std::to_string(bytes) + " bytes, at most " +
+                                std::to_string(MOST_HEADER) + " are read").c_str());
         }
         header_.resize(bytes);
         in_.read(&header_[0], static_cast<std::streamsize>(bytes));
         first_ = 8u + bytes;
         if (!in_) {
-            machine_fail(path, "ends within its header");
+            machine_fail(path, ("ends after " + std::to_string(in_.gcount()) + " of the " +
+                                std::to_string(bytes) + " bytes of its header").c_str());
         }
         if (header_.find("\"lm_head.weight\"") != std::string::npos) {
             fail("lm_head.weight", "is not supported: the embeddings must serve as head");
@@ -58,6 +69,8 @@ public:
     }
 
 private:
+    static constexpr uint64_t MOST_HEADER = 1u << 28; /* bytes */
+
     size_t rows_of(uint32_t name) const
     {
         switch (name) {
@@ -84,7 +97,7 @@ private:
         }
         return "model.layers." + std::to_string(layer) + "." + in_layer[name] + ".weight";
     }
-    [[noreturn]] void fail(const std::string &tensor, const char *why) const
+    [[noreturn]] void fail(const std::string &tensor, const std::string &why) const
     {
         machine_fail(path_.c_str(), (tensor + " " + why).c_str());
     }
@@ -119,15 +132,22 @@ private:
         const size_t                kind    = header_.find("\"BF16\"", at);
         const std::vector<uint64_t> offsets = list(tensor, at, "\"data_offsets\"");
 
-        if ((offsets.size() != 2u) || (offsets[1] - offsets[0] != count * sizeof(to[0])) ||
-            (kind > header_.find('}', at))) {
-            fail(tensor, "is not bf16 of the shape that the options give");
+        const size_t                bytes   = count * sizeof(to[0]);
+
+        if (kind > header_.find('}', at)) {
+            fail(tensor, "is not bf16: its dtype must be BF16");
+        }
+        if ((offsets.size() != 2u) || (offsets[1] - offsets[0] != bytes)) {
+            fail(tensor, "has " + ((offsets.size() == 2u) ? std::to_string(offsets[1] - offsets[0])
+                                                          : std::string("no number of")) +
+                             " bytes, and " + std::to_string(bytes) +
+                             " with the shape that the options give");
         }
         in_.seekg(static_cast<std::streamoff>(first_ + offsets[0]));
-        in_.read(reinterpret_cast<char *>(to.data()),
-                 static_cast<std::streamsize>(count * sizeof(to[0])));
+        in_.read(reinterpret_cast<char *>(to.data()), static_cast<std::streamsize>(bytes));
         if (!in_) {
-            fail(tensor, "is cut off");
+            fail(tensor, "is cut off after " + std::to_string(in_.gcount()) + " of " +
+                             std::to_string(bytes) + " bytes");
         }
         return to;
     }

@@ -175,8 +175,8 @@ struct pool_memory {
         *room = holds;
         return simt_shfl(SIMT_ALL_LANES, has->tile, slot);
     }
-    /* A request that was refused is not repeated before something has been freed.  One attempt of
-     * a wait is cheaper than a malloc, which must prove that nothing fits. */
+    /* A request that was refused is not repeated before something has been freed.  It is one
+     * attempt of a wait, which never spills, and whose refusal a trace does not call a failure. */
     MACHINE_METHOD simt_addr allocate(shpool_heap heap, uint32_t bytes, slot_memory *has) const
     {
         void *tile = NULL;

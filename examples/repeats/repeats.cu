@@ -3,6 +3,11 @@
  * Measures how repetitive each document of a collection is, with hash tables in shared memory:
  * see grams.h.
  *
+ * What wins.  Counting alone, the pool is 1.4 to 1.5 times as fast as the best static array on an
+ * H200, and bins, which need a launch for each size, are 1.1 to 1.3 times as fast as the pool.
+ * With the time in which words are found and documents sorted, the pool is 1.12 to 1.18 times as
+ * fast as the static array (doc/EXAMPLES.md).
+ *
  *   nvcc -O3 -rdc=true repeats.cu -o repeats $(pkg-config --cflags --libs shpool)
  *   c++ -O2 -x c++ repeats.cu -x none -o repeats_cpu \
  *        $(pkg-config --cflags --libs shpool)                    on the CPU block executor
@@ -36,6 +41,7 @@
 #define MIDDLE        200u
 #define VOCABULARY    100000u
 #define LONGEST       0u /* none */
+#define SMALL_TEXT    "24 KiB"
 #define ROUNDS        5u
 #define POOL_THREADS  512u
 #define POOL_BYTES    (96u * 1024u)
@@ -49,10 +55,11 @@
 #define MOST_OF_BLOCK (32u * 1024u)
 #define MOST_OF_BIN   (64u * 1024u)
 #else /* a fiber for each thread: small, but still with documents of each kind */
-#define MEGABYTES     0u /* 24 KiB */
+#define MEGABYTES     0u /* 24 KiB, and the longest document */
 #define MIDDLE        30u
 #define VOCABULARY    1000u
 #define LONGEST       6000u /* several TILEs */
+#define SMALL_TEXT    "24 KiB and a document of 6,000 words"
 #define ROUNDS        1u
 #define POOL_THREADS  256u
 #define POOL_BYTES    (4u * 1024u)
@@ -365,7 +372,7 @@ int main(int argc, char **argv)
     options    &o    = j.o;
     const char *file = read_options(
         argc, argv, "repeats [options] [FILE]",
-        { { "--megabytes", &o.megabytes, 0, 4000, 1, "of made-up text, 0 for 24 KiB" },
+        { { "--megabytes", &o.megabytes, 0, 4000, 1, "of made-up text, 0 for " SMALL_TEXT },
           { "--middle", &o.middle, 4, 10000, 1, "words that half of its documents have at most" },
           { "--pool", &o.pool, 64, 1u << 20, 1, "bytes of a block's pool" },
           { "--threads", &o.threads, 32, 1024, 32, "of a block with a pool" },

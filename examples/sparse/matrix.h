@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -118,15 +121,16 @@ static inline void compress(std::vector<entry> &entries, matrix *m)
     }
 }
 
-/* Read the first `count` numbers of a line; returns the text after them; NULL: there are fewer.
- * A number that is too large for its type becomes the type's maximum. */
+/* Read the first `count` numbers of a line; returns the text after them; NULL: there are fewer, or
+ * one does not end at a blank.  A number that is too large for its type becomes the type's
+ * maximum. */
 static inline const char *read_numbers(const char *line, int count, unsigned long long *to)
 {
     for (int i = 0; i < count; i++) {
         char *end;
 
         to[i] = std::strtoull(line, &end, 10);
-        if (end == line) {
+        if ((end == line) || ((*end != '\0') && !std::isspace(static_cast<unsigned char>(*end)))) {
             return nullptr;
         }
         line = end;
@@ -138,9 +142,10 @@ static inline const char *read_numbers(const char *line, int count, unsigned lon
 static inline std::string read_size(const char *line, matrix *m, uint32_t *entries)
 {
     unsigned long long size[3];
+    const char        *rest = read_numbers(line, 3, size);
 
-    if ((read_numbers(line, 3, size) == nullptr) || (size[0] != size[1])) {
-        return "is not a square matrix: \"" + std::string(line) + "\" stands for its size";
+    if ((rest == nullptr) || (*rest != '\0') || (size[0] != size[1])) {
+        return "is not the size of a square matrix, \"rows columns entries\"";
     }
     if (size[0] > (1u << 26)) {
         return "has too many rows: " + std::to_string(size[0]) + ", at most 2^26";
@@ -153,112 +158,153 @@ static inline std::string read_size(const char *line, matrix *m, uint32_t *entri
     return "";
 }
 
-/* The line "row column [value]", both from 1 on. */
-static inline bool read_entry(const char *line, const matrix &m, entry *e)
+/* What the first line of a file says about its entries. */
+struct matrix_kind {
+    bool pattern   = false; /* entries have no value: 1 */
+    bool symmetric = false; /* an entry also counts at the mirrored place */
+    bool skew      = false; /* with the negative value */
+};
+
+/* The line "row column value", or "row column" of a pattern; row and column from 1 on. */
+static inline std::string read_entry(const char *line, const matrix &m, const matrix_kind &kind,
+                                     entry *e)
 {
     unsigned long long place[2];
     const char        *rest = read_numbers(line, 2, place);
     char              *end;
 
-    if ((rest == nullptr) || (place[0] - 1u >= m.rows) || (place[1] - 1u >= m.columns)) {
-        return false;
+    if (rest == nullptr) {
+        return kind.pattern ? "is not \"row column\"" : "is not \"row column value\"";
+    }
+    if ((place[0] - 1u >= m.rows) || (place[1] - 1u >= m.columns)) {
+        return "has a row or a column outside 1 to " + std::to_string(m.rows);
     }
     e->row    = static_cast<uint32_t>(place[0] - 1u);
     e->column = static_cast<uint32_t>(place[1] - 1u);
-    e->value  = std::strtof(rest, &end);
-    if (end == rest) {
-        e->value = 1.0f;
+    e->value  = 1.0f;
+    if (kind.pattern) {
+        return (*rest == '\0') ? "" : "has a value, but the matrix is a pattern";
     }
-    return true;
+    e->value = std::strtof(rest, &end);
+    return ((end != rest) && (*end == '\0')) ? "" : "has no value that is a number";
 }
 
-/* The next line that is neither a comment nor blank, without its newline. */
-static inline bool next_line(std::FILE *file, std::string *line)
-{
-    char text[1024];
+/* A text file, line by line. */
+struct matrix_file {
+    std::ifstream in;
+    std::string   line; /* without blanks at its end */
+    uint64_t      number = 0;
 
-    while (std::fgets(text, sizeof(text), file) != nullptr) {
-        *line = text;
-        line->erase(line->find_last_not_of(" \t\r\n") + 1u);
-        if (!line->empty() && ((*line)[0] != '%')) {
-            return true;
+    bool next()
+    {
+        if (!std::getline(in, line)) {
+            return false;
         }
+        line.erase(line.find_last_not_of(" \t\r\n") + 1u);
+        number++;
+        return true;
     }
-    return false;
-}
+    /* The next line that is neither a comment nor blank. */
+    bool next_data()
+    {
+        while (next()) {
+            if (!line.empty() && (line[0] != '%')) {
+                return true;
+            }
+        }
+        return false;
+    }
+    /* An error text about the line; "": nothing is wrong. */
+    std::string fault(const std::string &wrong) const
+    {
+        return wrong.empty()
+                   ? ""
+                   : "line " + std::to_string(number) + ", \"" + line + "\", " + wrong;
+    }
+};
 
 /* Parse the first line, in which case does not matter; returns an error text, or "". */
-static inline std::string read_kind(std::FILE *file, std::string *symmetry)
+static inline std::string read_kind(const std::string &line, matrix_kind *kind)
 {
-    char        line[1024];
-    char        object[32], format[32], field[32], kind[32];
+    char        object[32], format[32], field[32], symmetry[32];
     std::string all;
 
-    if (std::fgets(line, sizeof(line), file) == nullptr) {
-        return "is empty";
-    }
-    for (char c : std::string(line)) {
+    for (char c : line) {
         all += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     }
     if (std::sscanf(all.c_str(), "%%%%matrixmarket %31s %31s %31s %31s", object, format, field,
-                    kind) != 4) {
-        return "has no line %%MatrixMarket with four words";
+                    symmetry) != 4) {
+        return "is not %%MatrixMarket with four words";
     }
-    if ((std::string(format) != "coordinate") || (std::string(field) == "complex")) {
-        return std::string("is ") + format + ", " + field +
-               ", not coordinate with real, integer or pattern values";
+    const std::string value = field;
+    const std::string place = symmetry;
+
+    if ((std::string(object) != "matrix") || (std::string(format) != "coordinate")) {
+        return std::string("has \"") + object + " " + format + "\", not \"matrix coordinate\"";
     }
-    *symmetry = kind;
+    if ((value != "real") && (value != "integer") && (value != "pattern")) {
+        return "has values \"" + value + "\", not real, integer or pattern";
+    }
+    if ((place != "general") && (place != "symmetric") && (place != "skew-symmetric")) {
+        return "has the kind \"" + place + "\", not general, symmetric or skew-symmetric";
+    }
+    kind->pattern   = value == "pattern";
+    kind->symmetric = place != "general";
+    kind->skew      = place == "skew-symmetric";
     return "";
 }
 
-static inline std::string read_entries(std::FILE *file, uint32_t count,
-                                       const std::string &symmetry, matrix *m)
+static inline std::string read_entries(matrix_file &file, uint32_t count, const matrix_kind &kind,
+                                       matrix *m)
 {
     std::vector<entry> entries;
-    std::string        line;
 
     for (uint32_t i = 0; i < count; i++) {
-        entry e;
+        entry       e;
+        std::string wrong;
 
-        if (!next_line(file, &line)) {
+        if (!file.next_data()) {
             return "ends after " + std::to_string(i) + " of " + std::to_string(count) + " entries";
         }
-        if (!read_entry(line.c_str(), *m, &e)) {
-            return "has a bad entry " + std::to_string(i + 1u) + ": \"" + line + "\"";
+        wrong = read_entry(file.line.c_str(), *m, kind, &e);
+        if (!wrong.empty()) {
+            return file.fault(wrong);
         }
         entries.push_back(e);
-        if ((symmetry != "general") && (e.row != e.column)) {
-            entries.push_back({ e.column, e.row,
-                                (symmetry == "skew-symmetric") ? -e.value : e.value });
+        if (kind.symmetric && (e.row != e.column)) {
+            entries.push_back({ e.column, e.row, kind.skew ? -e.value : e.value });
         }
+    }
+    if (file.next_data()) {
+        return file.fault("follows the last of " + std::to_string(count) + " entries");
     }
     compress(entries, m);
     return "";
 }
 
-/* Read a Matrix Market file: coordinate, real, integer or pattern, general or symmetric.  Returns
- * an error text, or "". */
+/* Read a Matrix Market file: coordinate; real, integer or pattern; general, symmetric or
+ * skew-symmetric.  Returns an error text, or "". */
 static inline std::string read_matrix(const char *path, matrix *m)
 {
-    std::FILE  *file = std::fopen(path, "r");
-    std::string line;
-    std::string symmetry;
+    matrix_file file;
+    matrix_kind kind;
     std::string wrong;
     uint32_t    count = 0;
 
-    if (file == nullptr) {
-        return "cannot be opened";
+    errno = 0;
+    file.in.open(path);
+    if (!file.in) {
+        return std::string("cannot be opened: ") + std::strerror(errno);
     }
-    wrong = read_kind(file, &symmetry);
+    if (!file.next()) {
+        return "is empty, or cannot be read";
+    }
+    wrong = file.fault(read_kind(file.line, &kind));
     if (wrong.empty()) {
-        wrong = next_line(file, &line) ? read_size(line.c_str(), m, &count) : "has no sizes";
+        wrong = file.next_data() ? file.fault(read_size(file.line.c_str(), m, &count))
+                                 : "has no line with its size";
     }
-    if (wrong.empty()) {
-        wrong = read_entries(file, count, symmetry, m);
-    }
-    std::fclose(file);
-    return wrong;
+    return wrong.empty() ? read_entries(file, count, kind, m) : wrong;
 }
 
 /* A product, and for each of its entries the sum of the products' absolute values: rounding errors

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Names in documents exist: in doc/INTERNALS.md each file, and each function in the file that was
 # named before it; the figures of doc/CHOOSING.md in the section of doc/performance.md that the row
-# names, those of README.md's two tables in the sections that they come from; messages of the
+# names, those of README.md's three tables in the sections that they come from; messages of the
 # library in doc/TROUBLESHOOTING.md; SHPOOL_ABI in doc/PLUGINS.md; in README.md, doc/*.md and the
 # manual files, headings that links lead to, and identifiers.  In a build folder also: the manual's
-# example commands run, and README.md shows the output of shpool-info.
+# example commands run, and README.md and doc/TRACE.md show the tools' output.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -72,7 +72,7 @@ while IFS='	' read -r section row; do
 done <"$tmp/rows"
 [ "$count" -ge 30 ] || fail "doc/CHOOSING.md: only $count figures were found"
 
-# ---- README.md's tables: of cycles, and of what a pool pays ----
+# ---- README.md's tables: of cycles, of warps' requests, and of what a pool pays ----
 # readme_table HEAD LEAST SOURCE: the figures of the table that begins so are in $tmp/section
 readme_table() {
     count=0
@@ -84,6 +84,8 @@ readme_table() {
 }
 section_of 'The three bindings' >"$tmp/section"
 readme_table 'allocator, workload' 15 '"The three bindings"'
+section_of 'Requests of warps' >"$tmp/section"
+readme_table 'who requests' 4 '"Requests of warps"'
 {
     section_of 'The larger examples'
     section_of 'Scratch, spill, waiting, clusters'
@@ -165,7 +167,7 @@ if [ -x "$build/shpool-info" ] && [ -x "$build/shpool-bench" ]; then
     done <"$tmp/commands"
     [ "$(wc -l <"$tmp/commands")" -ge 4 ] || fail "few examples of commands were found"
 
-    # of a build with all allocators; the page leaves lines out
+    # of a build with all allocators; the pages leave lines out
     if shpool-info list | grep -q thread_bitmap && shpool-info list | grep -q warp_best_fit; then
         sed -n '/^    \$ shpool-info overhead/,/^$/s/^    //p' README.md |
             grep -v '^\.\.\.' >"$tmp/shown"
@@ -173,6 +175,15 @@ if [ -x "$build/shpool-info" ] && [ -x "$build/shpool-bench" ]; then
         sed 1d "$tmp/shown" | grep -vxFf "$tmp/out" >"$tmp/lines" &&
             fail "README.md: shpool-info does not print $(cat "$tmp/lines")"
         [ "$(wc -l <"$tmp/shown")" -ge 4 ] || fail "README.md: no shpool-info overhead was found"
+
+        sed -n '/^    shpool-bench --device cpu .*:trace=/,/^$/s/^    //p' doc/TRACE.md \
+            >"$tmp/commands"
+        sed -n '/^    rank allocator /,/^$/s/^    //p' doc/TRACE.md |
+            grep -v '\.\.\.$' >"$tmp/shown"
+        (cd "$tmp" && sh commands) >"$tmp/out" 2>&1
+        grep -vxFf "$tmp/out" "$tmp/shown" >"$tmp/lines" &&
+            fail "doc/TRACE.md: shpool-bench replay does not print $(cat "$tmp/lines")"
+        [ "$(wc -l <"$tmp/shown")" -ge 4 ] || fail "doc/TRACE.md: no shpool-bench replay was found"
     fi
 fi
 

@@ -40,6 +40,15 @@ refuses() # PATTERN FAULT: the program must name what is wrong with the file
     result $? "refuses a file: $1"
 }
 
+says() # PATTERN OPTIONS: the program ends with this message, a basic regular expression
+{
+    says=$1
+    shift
+    timeout 60 "$decode" "$@" >"$scratch/printed" 2>"$scratch/output"
+    [ $? -eq 1 ] && grep -qx -e "$says" "$scratch/output"
+    result $? "says: $says"
+}
+
 same() # LAYERS HIDDEN HEADS KV_HEADS HEAD_DIM FF VOCAB MORE OPTIONS
 {
     shape="$*"
@@ -81,6 +90,27 @@ timeout 60 "${top_builddir:-.}/tests/examples/tiles" >"$scratch/output" 2>&1
 result $? "ends when an empty pool refuses a tile"
 refuses 'up_proj.weight is missing' missing
 refuses 'up_proj.weight is not bf16' float
-refuses 'is cut off' short
+refuses 'model.norm.weight is cut off after 64 of 128 bytes' short
 refuses 'lm_head.weight is not supported' head
+says '--heads: 3 is not a multiple of --kv-heads 2' --heads 3 --kv-heads 2
+says '--head-dim: 48 is not a power of two' --head-dim 48
+says "the largest of --hidden, --ff and --heads times --head-dim: 16384 is more than the readers' \
+registers hold: [0-9]*" --ff 16384
+says '--token: 200 is not below --vocab 200' --token 200
+says "the pool: 2000 bytes have room for 1[0-9]*, and two of the largest tiles need 3072: more \
+--pool, or less than --tile 1536" --pool 2000
+says '--pages: 1024 is less than the longest row: 1152' --pool 0 --pages 1024
+says "$scratch/none: cannot be opened: No such file or directory" "$scratch/none"
+printf 'short' >"$scratch/bad"
+not="$scratch/bad: is not a safetensors file"
+says "$not: its first 8 bytes cannot be read" "$scratch/bad"
+printf '12345678' >"$scratch/bad"
+says "$not: its header would have 4050765991979987505 bytes, at most 268435456 are read" \
+    "$scratch/bad"
+printf '\020\000\000\000\000\000\000\000{}' >"$scratch/bad"
+says "$scratch/bad: ends after 2 of the 16 bytes of its header" "$scratch/bad"
+"$PYTHON" "$write" "$scratch/bad" 1 64 2 1 32 64 50
+says "$scratch/bad: model.layers.0.mlp.gate_proj.weight has 8192 bytes, and 16384 with the shape \
+that the options give" \
+    --layers 1 --heads 2 --kv-heads 1 --head-dim 32 --ff 128 --vocab 50 "$scratch/bad"
 exit $failed
