@@ -94,8 +94,10 @@ struct shared_words {
     /* words i to i + 3; i is a multiple of 4, and base a multiple of 16 */
     MACHINE_METHOD void set4(uint32_t i, uint32_t v) const
     {
-        simt_store128(base + 4u * i, simt_u128{ v, v, v, v });
+        put4(i, { v, v, v, v });
     }
+    MACHINE_METHOD void put4(uint32_t i, simt_u128 v) const { simt_store128(base + 4u * i, v); }
+    MACHINE_METHOD simt_u128 get4(uint32_t i) const { return simt_load128(base + 4u * i); }
     MACHINE_METHOD shared_words from(uint32_t i) const { return { base + 4u * i }; }
 };
 
@@ -127,9 +129,18 @@ struct global_words {
     }
     MACHINE_METHOD void set4(uint32_t i, uint32_t v) const
     {
-        for (uint32_t k = 0; k < 4u; k++) {
-            base[i + k] = v;
-        }
+        put4(i, { v, v, v, v });
+    }
+    MACHINE_METHOD void put4(uint32_t i, simt_u128 v) const
+    {
+        memcpy(base + i, &v, sizeof(v));
+    }
+    MACHINE_METHOD simt_u128 get4(uint32_t i) const
+    {
+        simt_u128 v;
+
+        memcpy(&v, base + i, sizeof(v));
+        return v;
     }
     MACHINE_METHOD global_words from(uint32_t i) const { return { base + i }; }
 };

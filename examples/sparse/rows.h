@@ -5,21 +5,22 @@
  *
  * There are two passes, as in most GPU libraries: COUNT finds the length of each row of C with
  * tables of columns only; after C has been allocated, FILL accumulates the values.  A row has three
- * steps in each pass: clear the table, insert the products, write the row.  Each step is divided
- * into chunks, and any warp can process any chunk, so one warp, a block or a team can make a row
- * (make_row(), team.h).  The tables use linear probing and have 1.5 times as many entries as keys.
+ * steps in each pass: clear the table, insert the products, write the row.  FILL_SORTED sorts the
+ * table before it writes the row; each round of the sort is a step (sort.h; rank.h is for global
+ * memory).  Each step is divided into chunks, and any warp can process any chunk, so one warp, a
+ * block or a team can make a row (make_row(), team.h).  The tables use linear probing and have 1.5
+ * times as many entries as keys.
  */
 #ifndef SHPOOL_EXAMPLES_SPARSE_ROWS_H
 #define SHPOOL_EXAMPLES_SPARSE_ROWS_H
 
-#include "../group.h"
+#include "sort.h"
 
-enum pass { COUNT, FILL };
-enum step { INIT, INSERT, WRITE, STEPS }; /* of a row in a pass */
+enum pass { COUNT, FILL, FILL_SORTED, PASSES };
+enum step { INIT, INSERT, WRITE, STEPS, SORT }; /* of a row in a pass; SORT + n: round n */
 
 #define BINS    10u /* of tables in shared memory: bin b has those of up to 256 << b bytes */
 #define LONGEST (256u << (BINS - 1u))
-#define VACANT  ~0u /* an empty entry, in place of a column */
 #define TURN    4u  /* rows that a warp or block takes at a time */
 
 /* From this size on, a table is worth more than one warp: one for each TEAM_BYTES. */
@@ -55,7 +56,7 @@ struct product {
     uint32_t *products; /* number of products of each row of A */
     uint32_t *before;   /* for each entry of A: products of its row before it */
     uint32_t *begin;    /* of C; lengths of rows between the passes; rows + 1 entries */
-    uint32_t *column;   /* of C, unordered within a row */
+    uint32_t *column;   /* of C; without a sort, unordered within a row */
     float    *value;
     uint32_t *large;    /* rows whose tables are longer than most */
     uint32_t *bins;     /* BINS lists of rows, each of a.rows entries */
@@ -144,6 +145,22 @@ struct row_job {
     uint32_t entries; /* of the table */
 };
 
+/* The step after a step; STEPS: there is none. */
+template <pass Pass, class Words>
+SIMT_FN uint32_t step_after(const row_job<Words> &job, uint32_t which)
+{
+    if (Pass == FILL_SORTED) {
+        if (which == INSERT) {
+            return SORT;
+        }
+        if (which >= SORT) {
+            return is_last_round(job.entries, which - SORT) ? static_cast<uint32_t>(WRITE)
+                                                            : which + 1u;
+        }
+    }
+    return which + 1u;
+}
+
 /* The number of chunks in a step of a row. */
 template <pass Pass, class Words>
 SIMT_FN uint32_t chunks_of(const product &p, const row_job<Words> &job, uint32_t which)
@@ -154,7 +171,10 @@ SIMT_FN uint32_t chunks_of(const product &p, const row_job<Words> &job, uint32_t
     if (which == INSERT) {
         return (p.products[job.row] + INSERTED - 1u) / INSERTED;
     }
-    return (Pass == FILL) ? (job.entries + WRITTEN - 1u) / WRITTEN : 0u;
+    if ((Pass == FILL_SORTED) && (which >= SORT)) {
+        return sort_chunks(job.entries, which - SORT);
+    }
+    return (Pass != COUNT) ? (job.entries + WRITTEN - 1u) / WRITTEN : 0u;
 }
 
 template <pass Pass, class Words>
@@ -208,7 +228,7 @@ SIMT_FN window open_window(const product &p, uint32_t first, uint32_t last, uint
     w.start  = has ? p.before[i] : products;
     w.length = ((i + 1u < last) ? p.before[i + 1u] : products) - w.start;
     w.from   = has ? p.b.begin[p.a.column[i]] - w.start : 0u;
-    w.factor = (has && (Pass == FILL)) ? p.a.value[i] : 0.0f;
+    w.factor = (has && (Pass != COUNT)) ? p.a.value[i] : 0.0f;
     some     = simt_ballot(SIMT_ALL_LANES, w.length != 0);
     *limit_p = simt_shfl(SIMT_ALL_LANES, w.start + w.length, SIMT_WARP - 1u);
     if ((some & (some + 1u)) != 0) {
@@ -260,14 +280,15 @@ SIMT_FN void insert_chunk(const product &p, const row_job<Words> &job, uint32_t 
             const uint32_t i     = from + simt_lane();
             const uint32_t j     = simt_shfl(SIMT_ALL_LANES, w.from, nth) + i;
             const float    factor =
-                (Pass == FILL) ? value_of(simt_shfl(SIMT_ALL_LANES, bits_of(w.factor), nth)) : 0.0f;
+                (Pass != COUNT) ? value_of(simt_shfl(SIMT_ALL_LANES, bits_of(w.factor), nth))
+                                : 0.0f;
 
             begun += simt_popc(marks);
             if (i < limit) {
                 uint32_t at;
 
                 fresh += insert(job.table, job.entries, p.b.column[j], &at);
-                if (Pass == FILL) {
+                if (Pass != COUNT) {
                     add_value(job.table, job.entries + at, factor * p.b.value[j]);
                 }
             }
@@ -315,6 +336,28 @@ SIMT_FN void write_chunk(const product &p, const row_job<Words> &job, uint32_t c
     }
 }
 
+/* The same for FILL_SORTED, and the steps before it. */
+SIMT_FN void write_sorted(const product &p, const row_job<shared_words> &job, uint32_t which,
+                          uint32_t chunk)
+{
+    const uint32_t to   = p.begin[job.row];
+    const uint32_t all  = p.begin[job.row + 1u] - to;
+    const uint32_t last = (all < (chunk + 1u) * WRITTEN) ? all : (chunk + 1u) * WRITTEN;
+
+    if (which >= SORT) {
+        sort_chunk(job.table, job.entries, which - SORT, chunk);
+        return;
+    }
+    for (uint32_t i = chunk * WRITTEN + simt_lane(); i < last; i += SIMT_WARP) {
+        p.column[to + i] = job.table.get(i);
+        p.value[to + i]  = value_of(job.table.get(job.entries + i));
+    }
+}
+SIMT_FN void write_sorted(const product &, const row_job<global_words> &, uint32_t, uint32_t)
+{
+    /* not called: write_by_rank() */
+}
+
 /* By a whole warp. */
 template <pass Pass, class Words>
 SIMT_FN void do_chunk(const product &p, const row_job<Words> &job, uint32_t which, uint32_t chunk)
@@ -328,6 +371,8 @@ SIMT_FN void do_chunk(const product &p, const row_job<Words> &job, uint32_t whic
         insert_chunk<Pass>(p, job, from, from + ((rest < INSERTED) ? rest : INSERTED));
     } else if (Pass == FILL) {
         write_chunk(p, job, chunk);
+    } else if (Pass == FILL_SORTED) {
+        write_sorted(p, job, which, chunk);
     }
 }
 
@@ -340,11 +385,13 @@ SIMT_FN void finish_row(const product &p, const row_job<Words> &job)
     }
 }
 
-/* Make one row with a converged warp or block that does nothing else in the meantime. */
+/* Make one row, up to the step `last`, with a converged warp or block that does nothing else in the
+ * meantime. */
 template <pass Pass, class Words, class Group>
-SIMT_FN void make_row(const product &p, const row_job<Words> &job, Group group)
+SIMT_FN void make_row(const product &p, const row_job<Words> &job, Group group,
+                      uint32_t last = STEPS)
 {
-    for (uint32_t which = INIT; which < STEPS; which++) {
+    for (uint32_t which = INIT; which != last; which = step_after<Pass>(job, which)) {
         const uint32_t chunks = chunks_of<Pass>(p, job, which);
 
         for (uint32_t chunk = group.warp(); chunk < chunks; chunk += group.warps()) {
@@ -358,10 +405,10 @@ SIMT_FN void make_row(const product &p, const row_job<Words> &job, Group group)
     group.sync(); /* the table may be freed */
 }
 
-/* Length of a row of C in FILL; begin[] has prefix sums by then. */
+/* Length of a row of C after COUNT; begin[] has prefix sums by then. */
 SIMT_FN uint32_t row_length(const product &p, pass which, uint32_t row)
 {
-    return (which == FILL) ? p.begin[row + 1u] - p.begin[row] : 0u;
+    return (which != COUNT) ? p.begin[row + 1u] - p.begin[row] : 0u;
 }
 
 SIMT_FN uint32_t row_entries(const product &p, pass which, uint32_t row)

@@ -5,8 +5,6 @@
  *   nvcc -O3 -rdc=true sparse.cu -o sparse $(pkg-config --cflags --libs shpool)
  *   nvcc -O3 -rdc=true -DSPARSE_CUSPARSE sparse.cu -o sparse \
  *        $(pkg-config --cflags --libs shpool) -lcusparse            and cuSPARSE
- *   nvcc -O3 -rdc=true -DSPARSE_SORT sparse.cu -o sparse \
- *        $(pkg-config --cflags --libs shpool)                       and --sort 1
  *   c++ -O2 -x c++ sparse.cu -x none -o sparse_cpu \
  *        $(pkg-config --cflags --libs shpool)                       on the CPU block executor
  *
@@ -22,11 +20,10 @@
  *                    the usual solution without an allocator
  *
  * In all versions, rows with longer tables are made in global memory, concurrently with the others,
- * and --sort 1 sorts the rows of C afterwards.
+ * and --sort 1 sorts each row's table before it is written.
  * Every C is compared with the CPU's.
  */
 #include "prepare.h"
-#include "sort.h"
 #include "versions.h"
 
 #include "../options.h"
@@ -79,16 +76,15 @@ struct work {
     totals          seen;     /* of the last step that was read */
     shpool_pool     pool = {};
     uint32_t        threads = 0; /* of a block with a pool */
-    uint32_t        pool_blocks[2] = {}; /* for each pass */
+    uint32_t        pool_blocks[PASSES] = {};
     uint32_t        block   = 0; /* threads of a block that shares a row */
     machine_array<uint32_t> tables, column;
     machine_array<float>    value;
     machine_array<char>     scan;
-    sort_memory     sorted;
     uint32_t        sort = 0; /* 1: rows of C are sorted */
     uint32_t        entries = 0; /* of C */
     unsigned long long products = 0;
-    double          seconds[2] = {}; /* of the passes */
+    double          seconds[PASSES] = {};
     double          total      = 0;
 };
 
@@ -163,7 +159,8 @@ template <pass Pass>
 static void do_pass(work &w, version which)
 {
     const uint32_t   large = w.seen.large;
-    const size_t     words = w.seen.longest;
+    const uint32_t   rank  = (Pass == FILL_SORTED) ? RANK_WORDS(w.p.columns) : 0u;
+    const uint32_t   words = w.seen.longest + rank;
     const rows_taken all   = { nullptr, w.p.a.rows, w.p.most };
     const uint32_t   turns = (w.p.a.rows + TURN - 1u) / TURN;
     const double     from  = machine_seconds();
@@ -173,7 +170,9 @@ static void do_pass(work &w, version which)
         const uint32_t blocks = (large < most) ? large : most;
 
         machine_start(blocks, GLOBAL_THREADS, 0,
-                      rows_by_global<Pass>{ w.p, w.tables.get(blocks * words) }, BINS + 1u);
+                      rows_by_global<Pass>{ w.p, w.tables.get(static_cast<size_t>(blocks) * words),
+                                            w.seen.longest, words },
+                      BINS + 1u);
     }
     if (which == POOL) {
         const uint32_t most = w.pool_blocks[Pass];
@@ -210,9 +209,10 @@ static void multiply(work &w, version which)
     w.p.column = w.column.get(w.entries);
     w.p.value  = w.value.get(w.entries);
     read_totals(w);
-    do_pass<FILL>(w, which);
     if (w.sort != 0) {
-        sort_columns(&w.p, w.entries, &w.sorted);
+        do_pass<FILL_SORTED>(w, which);
+    } else {
+        do_pass<FILL>(w, which);
     }
     w.total = machine_seconds() - from;
 }
@@ -258,7 +258,7 @@ static int run(work &w, version which, const options &o, const reference &want)
         multiply(w, which);
         if ((round > 0) && (w.total < best[2])) {
             best[0] = w.seconds[COUNT];
-            best[1] = w.seconds[FILL];
+            best[1] = w.seconds[(w.sort != 0) ? FILL_SORTED : FILL];
             best[2] = w.total;
         }
     }
@@ -330,6 +330,8 @@ int main(int argc, char **argv)
     w.pool_blocks[COUNT] =
         machine_pool_blocks<rows_by_pool<COUNT>>(pool, o.threads, BOARD_BYTES);
     w.pool_blocks[FILL] = machine_pool_blocks<rows_by_pool<FILL>>(pool, o.threads, BOARD_BYTES);
+    w.pool_blocks[FILL_SORTED] =
+        machine_pool_blocks<rows_by_pool<FILL_SORTED>>(pool, o.threads, BOARD_BYTES);
     w.block       = o.block;
     w.sort        = o.sort;
     w.p.a = w.p.b = in;

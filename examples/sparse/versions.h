@@ -11,6 +11,7 @@
 #ifndef SHPOOL_EXAMPLES_SPARSE_VERSIONS_H
 #define SHPOOL_EXAMPLES_SPARSE_VERSIONS_H
 
+#include "rank.h"
 #include "team.h"
 
 /* The board comes first, then the pool.
@@ -45,7 +46,7 @@ struct rows_by_pool {
             if (work(board, now)) {
                 continue;
             }
-            if (now.which < STEPS) {
+            if (now.which != STEPS) {
                 go_on(heap, board, now);
             } else if (left || !find_row(now)) {
                 if (!left) {
@@ -63,7 +64,7 @@ struct rows_by_pool {
     /* Process one chunk: of the row that the warp makes alone, or of any row on the board. */
     MACHINE_METHOD bool work(const team_board &board, state &now) const
     {
-        const bool            alone = (now.which < STEPS) && (now.bytes <= TEAM_BYTES);
+        const bool            alone = (now.which != STEPS) && (now.bytes <= TEAM_BYTES);
         row_job<shared_words> job   = now.job;
         uint32_t              which = now.which;
         uint32_t              chunk = now.chunk;
@@ -104,10 +105,12 @@ struct rows_by_pool {
     /* Begin the next step if all chunks are done; after the last step, free the memory. */
     MACHINE_METHOD void go_on(shpool_heap heap, const team_board &board, state &now) const
     {
+        const uint32_t next = step_after<Pass>(now.job, now.which);
+
         if ((now.bytes > TEAM_BYTES) && !board.is_done(now.chunks)) {
             simt_pause(100);
-        } else if (now.which + 1u < STEPS) {
-            open(board, now, now.which + 1u);
+        } else if (next != STEPS) {
+            open(board, now, next);
         } else {
             if (simt_lane() == 0) {
                 finish_row<Pass>(p, now.job);
@@ -215,18 +218,25 @@ struct rows_by_blocks { /* the array comes after the turn */
 template <pass Pass>
 struct rows_by_global {
     product   p;
-    uint32_t *tables; /* sum->longest words for each block */
+    uint32_t *tables;
+    uint32_t  longest; /* words of a table */
+    uint32_t  words;   /* for each block: a table, and for FILL_SORTED what rank.h needs */
 
     MACHINE_METHOD void operator()() const
     {
-        const size_t       longest = p.sum->longest;
-        const global_words table   = { tables + simt_block_rank() * longest };
+        const global_words table = { tables + static_cast<size_t>(simt_block_rank()) * words };
+        const whole_block  block;
 
         for (uint32_t i = simt_block_rank(); i < p.sum->large; i += simt_grid_blocks()) {
-            const uint32_t row = p.large[i];
+            const uint32_t              row = p.large[i];
+            const row_job<global_words> job = { table, row, row_entries(p, Pass, row) };
 
-            make_row<Pass>(p, row_job<global_words>{ table, row, row_entries(p, Pass, row) },
-                           whole_block{});
+            if (Pass == FILL_SORTED) {
+                make_row<Pass>(p, job, block, SORT);
+                write_by_rank(p, job, table.from(longest), block);
+            } else {
+                make_row<Pass>(p, job, block);
+            }
         }
     }
 };
