@@ -80,6 +80,8 @@ warp_leaves_the_start_bit|pools/test_group_search|plain|test_every*|: word|alloc
 windows_carry_nothing|pools/test_group_search|plain|test_runs*|the model found|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_reach(/,/^}/s/? start : run;/? start : look.at - SHPOOL_BITMAP_PAIR * simt_lane();/
 group_does_not_wait_for_last_uses|pools/test_group_explore|tsan|test_short_runs|data race|include/shpool/group.h|s/simt_warp_sync(lanes); .. the members' last use.*//
 members_are_believed|pools/test_group_misuse|plain|test_members*|not so: |include/shpool/group.h|s/!shpool_lanes_agree(lanes, bytes)/0/
+waiting_members_may_differ_in_alignment|pools/test_group_misuse|plain|test_members*|divergence\|reports, not|include/shpool/wait.h|s/((unsigned long long)attempts << 32) . alignment, 0/(unsigned long long)attempts << 32, 0/
+waiting_members_may_differ_in_attempts|pools/test_group_misuse|plain|test_*warp*|divergence\|not so: |include/shpool/wait.h|s/((unsigned long long)attempts << 32) . alignment, 0/alignment, 0/
 zones_without_a_barrier|pools/test_group_misuse|tsan|test_another*|data race|include/shpool/impl/report/instrument.h|s/simt_warp_sync(lanes); .. the zones: another lane may free it at once ..//
 ticket_is_never_ended|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h|s/(void)simt_atomic_add(turn->waiters + 4u.*/;/
 who_is_stuck_stays_so|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h|s/(void)simt_atomic_cas(turn->waiters + 8u, turn->ticket + 1u, 0u.*/;/
