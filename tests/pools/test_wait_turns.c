@@ -579,75 +579,6 @@ static void test_one_load_if_nobody_waits(void **state)
     }
 }
 
-/* ---- every schedule ---- */
-
-/* Thread 0 frees what the others wait for; each gets some, or has tried `seed` times. */
-static void hand_kernel(void *arg)
-{
-    trial      *p    = (trial *)arg;
-    shpool_heap heap = trial_init(p);
-    uint32_t    rank = simt_thread_rank();
-    void       *ptr;
-
-    if (rank == 0) {
-        p->box[0].at = (unsigned char *)shpool_malloc(heap, p->pool.largest);
-    }
-    simt_barrier();
-    if (rank == 0) {
-        EXPECT(p, shpool_free_at(heap, p->box[0].at, 0) == SHPOOL_FREE_OK);
-    } else {
-        ptr = shpool_malloc_wait(heap, p->number, p->seed);
-        if (ptr != NULL) {
-            memset(ptr, 0x5a, p->number);
-            EXPECT(p, shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
-            simt_global_add32(&served, 1);
-        } else {
-            simt_global_add32(&done, 1);
-        }
-    }
-    simt_barrier();
-    EXPECT(p, nobody_waits(heap));
-}
-
-static void before(void *arg)
-{
-    (void)arg;
-    heap_model_reset(&t.model);
-}
-
-static int after(void *arg)
-{
-    (void)arg;
-    return t.model.faults != 0;
-}
-
-static void explore(const shpool_allocator *allocator, uint32_t threads, uint32_t attempts,
-                    uint32_t preemptions)
-{
-    simt_bounds bounds = { .preemptions = preemptions };
-    simt_hooks  hooks  = { before, after };
-
-    open_shared(allocator, "", threads, 100);
-    t.seed   = attempts;
-    t.number = t.pool.largest * 2u / 3u;
-    if (simt_explore(&t.launch, &bounds, &hooks, hand_kernel, &t, &t.result) != SHPOOL_OK) {
-        fail_msg("%s: %s; %s", allocator->name, t.model.text, t.result.text);
-    }
-    print_message("             %s: %llu schedules, %u served, %u not\n", allocator->name,
-                  t.result.schedules, served, done);
-    assert_true(t.result.complete);
-    assert_true((served > 0) && (done > 0));
-    trial_close(&t);
-}
-
-static void test_every_schedule_of_two_who_wait(void **state)
-{
-    (void)state;
-    FOR_EACH_SHARED(allocator) {
-        explore(allocator, 3, heap_long() ? 3u : 2u, 0);
-    }
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -662,7 +593,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_who_gives_up_holds_up_nobody),
         cmocka_unit_test(test_a_group_waits_for_aligned_memory),
         cmocka_unit_test(test_one_load_if_nobody_waits),
-        cmocka_unit_test(test_every_schedule_of_two_who_wait),
     };
 
     if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
