@@ -86,9 +86,10 @@ SIMT_FN uint32_t shpool_lanes_are_sound(uint32_t lanes)
 }
 #endif
 
-/* check=1: whether the lanes agree about the request; reports it if they do not. */
+/* check=1: whether the lanes agree about the request; reports it if they do not.  `rest` is the
+ * alignment and, in the upper half, the attempts of a request that waits. */
 SIMT_FN uint32_t shpool_is_group(shpool_heap heap, uint32_t lanes, const void *ptr, size_t bytes,
-                                 uint32_t alignment, uint32_t site)
+                                 unsigned long long rest, uint32_t site)
 {
 #if SHPOOL_COUNTED
     if ((heap.view.flags & SHPOOL_FLAG_CHECK) != 0) {
@@ -97,7 +98,7 @@ SIMT_FN uint32_t shpool_is_group(shpool_heap heap, uint32_t lanes, const void *p
             return 0;
         }
         if (!shpool_lanes_agree(lanes, (unsigned long long)(size_t)ptr) ||
-            !shpool_lanes_agree(lanes, bytes) || !shpool_lanes_agree(lanes, alignment)) {
+            !shpool_lanes_agree(lanes, bytes) || !shpool_lanes_agree(lanes, rest)) {
             if (simt_lane() == shpool_first_lane(lanes)) {
                 shpool_note_bad_free(heap.view, ptr, SHPOOL_FREE_GROUP, site);
             }
@@ -109,7 +110,7 @@ SIMT_FN uint32_t shpool_is_group(shpool_heap heap, uint32_t lanes, const void *p
     (void)lanes;
     (void)ptr;
     (void)bytes;
-    (void)alignment;
+    (void)rest;
     (void)site;
 #endif
     return 1;

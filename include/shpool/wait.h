@@ -95,7 +95,8 @@ SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint
     uint32_t       asked;
     shpool_turn    turn;
 
-    if (!shpool_is_group(heap, lanes, NULL, bytes, attempts, 0)) {
+    if (!shpool_is_group(heap, lanes, NULL, bytes,
+                         ((unsigned long long)attempts << 32) | alignment, 0)) {
         return NULL;
     }
     attempts = (alignment != 0) ? shpool_wait_attempts(heap.view, bytes, attempts) : 1u;

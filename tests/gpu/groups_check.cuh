@@ -63,7 +63,7 @@ static __global__ void refusals(shpool_pool pool, uint32_t exact, counts *c)
     shpool_fini(heap);
 }
 
-#define DISAGREEMENTS 8u /* of each block */
+#define DISAGREEMENTS 11u /* of each block */
 #define DISAGREE_THREADS 33u
 
 /* check=1: members that disagree, one case after another. */
@@ -82,9 +82,15 @@ static __global__ void disagree(shpool_pool pool, counts *c)
         /* 1, 2: other bytes; another alignment */
         note(c, E_BEYOND, shpool_malloc_warp(heap, (lane == 31u) ? 32u : 48u) != NULL);
         note(c, E_BEYOND, shpool_aligned_malloc_warp(heap, (lane == 3u) ? 32u : 16u, 48) != NULL);
+        /* 3 to 5: another alignment, one that cannot be had, and other attempts, in the queue */
+        for (uint32_t other : {32u, 24u}) {
+            note(c, E_BEYOND, shpool_aligned_malloc_wait_warp(heap, (lane == 3u) ? other : 16u, 48,
+                                                              100) != NULL);
+        }
+        note(c, E_BEYOND, shpool_malloc_wait_warp(heap, 48, (lane == 31u) ? 1u : 100u) != NULL);
         ptr = static_cast<char *>(shpool_malloc_warp(heap, 64));
         note(c, E_EXHAUSTED, ptr == NULL);
-        /* 3, 4: another pointer; other bytes of a tile's realloc */
+        /* 6, 7: another pointer; other bytes of a tile's realloc */
         note(c, E_ACCEPTED, shpool_free_lanes_at(heap, shpool_warp_lanes(),
                                                  (lane == 20u) ? ptr + 16 : ptr, 7) !=
                                 SHPOOL_FREE_GROUP);
@@ -93,17 +99,17 @@ static __global__ void disagree(shpool_pool pool, counts *c)
                                   NULL);
         }
         __syncwarp(shpool_warp_lanes());
-        /* 5: a mask without the caller */
+        /* 8: a mask without the caller */
         if (lane == 7u) {
             note(c, E_BEYOND, shpool_malloc_lanes(heap, 1u << 8, 16) != NULL);
         }
         __syncwarp(shpool_warp_lanes());
         shpool_free_warp(heap, ptr);
-    } else if (rank == 32u) { /* 6: a mask with lanes that the block's last warp does not have */
+    } else if (rank == 32u) { /* 9: a mask with lanes that the block's last warp does not have */
         note(c, E_BEYOND, shpool_malloc_lanes(heap, SIMT_ALL_LANES, 16) != NULL);
     }
     __syncthreads();
-    /* 7, 8: a block's malloc and free; they use the first thread's arguments */
+    /* 10, 11: a block's malloc and free; they use the first thread's arguments */
     block = static_cast<char *>(shpool_malloc_block(heap, (rank == 32u) ? 16u : 64u));
     note(c, E_EXHAUSTED, block == NULL);
     note(c, E_USABLE, (rank == 0) && (shpool_usable_size(heap, block) < 64u));

@@ -80,6 +80,8 @@ warp_leaves_the_start_bit|pools/test_group_search|plain|test_every*|: word|alloc
 windows_carry_nothing|pools/test_group_search|plain|test_runs*|the model found|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_reach(/,/^}/s/? start : run;/? start : look.at - SHPOOL_BITMAP_PAIR * simt_lane();/
 group_does_not_wait_for_last_uses|pools/test_group_explore|tsan|test_short_runs|data race|include/shpool/group.h|s/simt_warp_sync(lanes); .. the members' last use.*//
 members_are_believed|pools/test_group_misuse|plain|test_members*|not so: |include/shpool/group.h|s/!shpool_lanes_agree(lanes, bytes)/0/
+waiting_members_may_differ_in_alignment|pools/test_group_misuse|plain|test_members*|divergence\|reports, not|include/shpool/wait.h|s/((unsigned long long)attempts << 32) . alignment, 0/(unsigned long long)attempts << 32, 0/
+waiting_members_may_differ_in_attempts|pools/test_group_misuse|plain|test_*warp*|divergence\|not so: |include/shpool/wait.h|s/((unsigned long long)attempts << 32) . alignment, 0/alignment, 0/
 zones_without_a_barrier|pools/test_group_misuse|tsan|test_another*|data race|include/shpool/impl/report/instrument.h|s/simt_warp_sync(lanes); .. the zones: another lane may free it at once ..//
 ticket_is_never_ended|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h|s/(void)simt_atomic_add(turn->waiters + 4u.*/;/
 who_is_stuck_stays_so|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h|s/(void)simt_atomic_cas(turn->waiters + 8u, turn->ticket + 1u, 0u.*/;/
@@ -92,6 +94,11 @@ who_waits_asks_at_once|pools/test_wait_turns|plain|test_who_waits*|not in order|
 walk_believes_where_warps_begin|pools/test_damage|plain|test_where*|fault: \|not so: |allocators/bitmap/bitmap_walk.h|s/shpool_bitmap_last_start(view)) ? 6u : 0u/~0u) ? 6u : 0u/
 walk_believes_the_last_word|pools/test_damage|plain|test_the_bit*|not so: |allocators/bitmap/bitmap_walk.h|s/(SHPOOL_BITMAP_SPAN . (w + 1u) >= view.word.0.)/0/
 resize_forgets_the_end|pools/test_explore|plain|test_resize_to*|not so: \|broken\|is not live|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_end(/,/^}/s/if (end != SHPOOL_BITMAP_SPAN .*) {/if (1) {/
+turn_comes_one_ticket_late|pools/test_wait_schedules|plain|test_two*|deadlock|include/shpool/impl/waiters.h|s/before = turn->ticket - simt_atomic_load/before = turn->ticket + 1u - simt_atomic_load/
+turn_is_handed_on_in_order_only|pools/test_wait_schedules|plain|test_three*|deadlock\|not so: nobody|include/shpool/impl/waiters.h|s/^        (void)simt_atomic_add(turn->waiters + 4u, 1u, SIMT_RELAXED);/        if (turn->ticket == simt_atomic_load(turn->waiters + 4u, SIMT_RELAXED)) (void)simt_atomic_add(turn->waiters + 4u, 1u, SIMT_RELAXED);/
+groups_keep_their_turn|pools/test_wait_schedules|plain|test_groups*|deadlock\|not so: nobody|include/shpool/impl/waiters.h|/^SIMT_FN void shpool_turn_end(/,/^}/s/if (shpool_turn_leads(turn)) {/if (shpool_turn_leads(turn) \&\& (turn->lanes == 0)) {/
+who_gives_up_keeps_the_turn|pools/test_wait_schedules|plain|test_one_gives*|deadlock\|not so: nobody|include/shpool/wait.h|s/^    shpool_turn_end(&turn);/    if (ptr != NULL) { shpool_turn_end(\&turn); }/
+turn_and_patience_never_end|pools/test_wait_schedules|plain|test_a_crowd*|budget|include/shpool/impl/waiters.h|s/(turn->slept > SHPOOL_TURN_PATIENCE)/0/;/^SIMT_FN void shpool_turn_end(/,/^}/s/if (shpool_turn_leads(turn)) {/if (shpool_turn_leads(turn) \&\& (turn->lanes == 0)) {/
 clears_what_is_claimed|pools/test_group_misuse|plain|test_another*|invariant\|not so|allocators/bitmap/bitmap_row.h|/^SHPOOL_.*shpool_bitmap_clear_rest(/,/^}/s/keep.1. = shpool_bitmap_not(.*/keep[1].x = keep[1].y = 0;/
 leaves_the_bit_for_more|pools/test_group_search|plain|test_random*|: word|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_tail(/,/^}/s/bits.x .= SHPOOL_BITMAP_MORE;/;/
 row_leaves_its_marks|pools/test_row|plain|test_*|!=|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_retreat(/,/^}/s/^    shpool_bitmap_clear(view, first.*/    ;/

@@ -44,6 +44,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_trace_edges \
 	tests/pools/test_trace_groups \
 	tests/pools/test_wait \
+	tests/pools/test_wait_schedules \
 	tests/pools/test_wait_turns \
 	tests/pools/test_warp_explore \
 	tests/pools/test_warp_rows

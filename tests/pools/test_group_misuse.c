@@ -97,7 +97,24 @@ static void test_bad_frees_are_refused(void **state)
 
 /* ---- members that disagree ---- */
 
-enum { BYTES, ALIGNMENT, NO_ALIGNMENT, POINTER, RESIZED, WAITING, WITHOUT_ITSELF, BEYOND, MASKS };
+enum { BYTES, ALIGNMENT, NO_ALIGNMENT, POINTER, RESIZED, WAITING, WAITING_ATTEMPTS,
+       WAITING_ALIGNMENT, WAITING_NO_ALIGNMENT, WITHOUT_ITSELF, BEYOND, MASKS };
+
+/* A lane that returns at once must not leave the others alone in the queue. */
+static void disagree_waiting(trial *p, shpool_heap heap, uint32_t lanes, uint32_t odd)
+{
+    const uint32_t attempts = ((p->number == WAITING_ATTEMPTS) && odd) ? 1u : 100u;
+    const uint32_t bytes    = ((p->number == WAITING) && odd) ? 64u : 80u;
+
+    if (p->number < WAITING_ALIGNMENT) {
+        EXPECT(p, shpool_malloc_wait_lanes(heap, lanes, bytes, attempts) == NULL);
+    } else {
+        const uint32_t other = (p->number == WAITING_ALIGNMENT) ? 32u : 24u;
+
+        EXPECT(p, shpool_aligned_malloc_wait_lanes(heap, lanes, odd ? other : 16u, bytes,
+                                                   attempts) == NULL);
+    }
+}
 
 static void disagree_kernel(void *arg)
 {
@@ -128,7 +145,10 @@ static void disagree_kernel(void *arg)
         EXPECT(p, shpool_realloc_lanes(heap, lanes, live, odd ? 64u : 80u) == NULL);
         break;
     case WAITING:
-        EXPECT(p, shpool_malloc_wait_lanes(heap, lanes, odd ? 64u : 80u, 3) == NULL);
+    case WAITING_ATTEMPTS:
+    case WAITING_ALIGNMENT:
+    case WAITING_NO_ALIGNMENT:
+        disagree_waiting(p, heap, lanes, odd);
         break;
     case WITHOUT_ITSELF: /* the others are a group without it */
         lanes = g.lanes & ~(1u << (g.id % SIMT_WARP + g.members - 1u));
@@ -151,6 +171,12 @@ static void disagree_kernel(void *arg)
     }
     simt_global_add32(&answers, 1);
     shpool_fini(heap);
+}
+
+static int is_of_alignment(uint32_t what)
+{
+    return (what == ALIGNMENT) || (what == NO_ALIGNMENT) || (what == WAITING_ALIGNMENT) ||
+           (what == WAITING_NO_ALIGNMENT);
 }
 
 static shpool_status disagree(const shpool_allocator *allocator, uint32_t what)
@@ -190,7 +216,8 @@ static void expect_reports(const shpool_allocator *allocator, uint32_t what, uin
     assert_int_equal(t.report.failures, 0); /* no allocator was asked */
     assert_int_equal(t.report.waits, 0);
     assert_int_equal(t.report.frees, 0);
-    assert_int_equal(t.report.leaks, t.report.mallocs);
+    assert_int_equal(t.report.mallocs, groups); /* before they disagreed */
+    assert_int_equal(t.report.leaks, groups);
 }
 
 static void test_members_that_disagree_are_reported(void **state)
@@ -201,8 +228,7 @@ static void test_members_that_disagree_are_reported(void **state)
             continue;
         }
         for (uint32_t what = BYTES; what < MASKS; what++) {
-            if (((what == ALIGNMENT) || (what == NO_ALIGNMENT)) &&
-                ((allocator->caps & SHPOOL_CAP_ALIGNED) == 0)) {
+            if (is_of_alignment(what) && ((allocator->caps & SHPOOL_CAP_ALIGNED) == 0)) {
                 continue;
             }
             shape = (what < WITHOUT_ITSELF) ? &tiles : &full;
@@ -273,6 +299,42 @@ static void test_a_block_that_disagrees_does_as_its_first_thread(void **state)
                 assert_int_equal(t.report.bad_free[k].thread, odd[i]);
             }
             assert_int_equal(t.report.leaks, 0);
+            trial_close(&t);
+        }
+    }
+}
+
+/* The first warp makes the block's request: its lanes must agree about the rest, too. */
+static void first_warp_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t    odd  = simt_thread_rank() == p->number;
+
+    if (has_cap(p, SHPOOL_CAP_ALIGNED)) {
+        EXPECT(p, shpool_aligned_malloc_block(heap, odd ? 32u : 16u, 64) == NULL);
+        EXPECT(p, shpool_aligned_malloc_block(heap, odd ? 24u : 16u, 64) == NULL);
+    }
+    EXPECT(p, shpool_malloc_wait_block(heap, 64, odd ? 1u : 100u) == NULL);
+    shpool_fini(heap);
+}
+
+static void test_a_first_warp_that_disagrees_gets_nothing(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        const uint32_t aligned = (allocator->caps & SHPOOL_CAP_ALIGNED) != 0;
+
+        for (uint32_t odd = 0; (odd < 32u) && ((allocator->caps & SHPOOL_CAP_CHECK) != 0);
+             odd += 31u) {
+            trial_open(&t, allocator, ":check=1", 40, 2000, aligned ? 32 : 16);
+            t.number               = odd;
+            t.launch.switch_period = odd;
+            trial_run(&t, first_warp_kernel);
+            assert_int_equal(t.report.bad_frees, aligned ? 3 : 1);
+            assert_int_equal(t.report.mallocs, 0);
+            assert_int_equal(t.report.failures, 0);
+            assert_int_equal(t.report.waits, 0);
             trial_close(&t);
         }
     }
@@ -397,6 +459,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_members_that_disagree_are_reported),
         cmocka_unit_test(test_masks_that_differ),
         cmocka_unit_test(test_a_block_that_disagrees_does_as_its_first_thread),
+        cmocka_unit_test(test_a_first_warp_that_disagrees_gets_nothing),
         cmocka_unit_test(test_another_member_frees_at_once),
         cmocka_unit_test(test_groups_spill),
     };
