@@ -77,8 +77,6 @@ SHPOOL_BITMAP_REST void shpool_bitmap_clear_rest(simt_addr base, uint32_t granul
     shpool_bitmap_released(view);
 }
 
-#if !defined(SHPOOL_BITMAP_AS) /* in a cluster the exact search claims */
-
 /* ---- search: only a hint ---- */
 
 SIMT_FN simt_pair shpool_bitmap_peek(shpool_view view, uint32_t p)
@@ -174,6 +172,42 @@ SIMT_FN uint32_t shpool_bitmap_seek_whole(shpool_view view, uint32_t p, uint32_t
     }
     return SHPOOL_BITMAP_NOWHERE;
 }
+
+#if defined(SHPOOL_BITMAP_AS) /* in a cluster the exact search claims */
+
+/* FROM and the pair with which a run of WHOLE granules or more seems to begin: the first from the
+ * thread's home on, else from the pool's beginning.  A call, because it is long; it only peeks (see
+ * the top of bitmap.h). */
+SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek_from(simt_addr base, uint32_t granules, uint32_t rank,
+                                                  uint32_t need, uint32_t alignment)
+{
+    const shpool_view        view  = {base, 0, rank, 0, {granules, 0}, 0};
+    const shpool_bitmap_wish wish  = {need, (alignment >> 4) - 1u};
+    const uint32_t           end   = shpool_bitmap_words(view) / 2u;
+    uint32_t                 p     = shpool_bitmap_where(view).home / 2u;
+    uint32_t                 turns = 2;
+    uint32_t                 first = SHPOOL_BITMAP_NOWHERE;
+
+    SIMT_ROLLED
+    for (; (turns != 0) && (first == SHPOOL_BITMAP_NOWHERE); turns--) {
+        first = shpool_bitmap_seek_whole(view, p, end, wish);
+        p     = 0;
+    }
+    return SHPOOL_BITMAP_FROM |
+           ((first != SHPOOL_BITMAP_NOWHERE) ? first / SHPOOL_BITMAP_PAIR : 0u);
+}
+
+/* As shpool_bitmap_malloc_far, which begins a long run where there seems to be room for it. */
+SIMT_FN simt_addr shpool_bitmap_malloc_any(simt_addr base, uint32_t granules, uint32_t offset,
+                                           uint32_t rank, uint32_t need, uint32_t alignment)
+{
+    if ((need >= SHPOOL_BITMAP_WHOLE) && (need <= granules)) {
+        rank = shpool_bitmap_seek_from(base, granules, rank, need, alignment);
+    }
+    return shpool_bitmap_malloc_far(base, granules, offset, rank, need, alignment);
+}
+
+#else
 
 /* First fit for fewer than WHOLE granules from pair p on. */
 SIMT_FN uint32_t shpool_bitmap_seek_near(shpool_view view, uint32_t p, uint32_t end,
@@ -360,8 +394,14 @@ SIMT_FN_NOINLINE simt_addr shpool_bitmap_claim_run(simt_addr base, uint32_t offs
     return shpool_bitmap_next_turn(simt_pin(found));
 }
 
-/* A run of more than 16 granules, or one that is aligned to more than 16 bytes; the pool has that
- * many.  Nothing lives across the calls but the arguments. */
+/* Whether a request is for a run of more than 16 granules, or one that is aligned to more than 16
+ * bytes, and the pool has that many. */
+SIMT_FN uint32_t shpool_bitmap_is_run(shpool_view view, uint32_t need, uint32_t alignment)
+{
+    return ((need > 16u) || (alignment > 16u)) && (need <= view.word[0]);
+}
+
+/* Such a request.  Nothing lives across the calls but the arguments. */
 SHPOOL_BITMAP_AWAY simt_addr shpool_bitmap_malloc_run(simt_addr base, uint32_t granules,
                                                       uint32_t offset, uint32_t rank,
                                                       uint32_t need, uint32_t alignment)
