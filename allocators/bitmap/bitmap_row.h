@@ -346,13 +346,24 @@ SIMT_FN uint32_t shpool_bitmap_next_turn(uint32_t first)
 }
 
 /* End a claim in vain: undo the marks of the pairs after the one with granule `first` up to pair p,
- * which is not marked; and those from `first` on if `front`. */
+ * which is not marked; and if `front`, also those of the former.  release: as in
+ * shpool_bitmap_clear */
 SIMT_FN void shpool_bitmap_retreat(shpool_view view, uint32_t first, uint32_t p, uint32_t front)
 {
-    const uint32_t from = first - first % SHPOOL_BITMAP_PAIR + SHPOOL_BITMAP_PAIR;
+    const uint32_t  from  = first / SHPOOL_BITMAP_PAIR;
+    const simt_addr a     = shpool_bitmap_word_at(view, 2u * from);
+    const simt_pair none  = {0, 0};
+    const simt_pair other = shpool_bitmap_not(shpool_bitmap_front(first, ~0u));
 
-    first = front ? first : from;
-    shpool_bitmap_clear(view, first, SHPOOL_BITMAP_PAIR * p - first);
+    SIMT_ROLLED
+    while (--p != from) {
+        const simt_addr amid = shpool_bitmap_word_at(view, 2u * p);
+
+        simt_atomic_and_pairs(&amid, &none, 1u, SIMT_RELEASE);
+    }
+    if (front) {
+        simt_atomic_and_pairs(&a, &other, 1u, SIMT_RELEASE);
+    }
     shpool_bitmap_claimed(view, 1u);
 }
 
