@@ -2,7 +2,7 @@
 /* bitmap for one thread whose run has more than 16 granules, or is aligned to more than 16 bytes.
  * It works on pairs of words.  bitmap.h explains the terms.
  *
- * Search    Peeks, so that nothing splits the warp; the claim confirms what they saw.
+ * Search    Peeks: loops that do so have no YIELD, and the claim confirms what they saw.
  * Claim     Each pair of the run by one compare-and-swap.  If one of them is too late, the others
  *           are undone.  After some claims in vain, the request goes on with the exact search and
  *           the ascending claim of bitmap.h, so that one of several requests always progresses.
@@ -247,7 +247,7 @@ SIMT_FN uint32_t shpool_bitmap_turn(uint32_t place)
 }
 
 /* Where a run seems to be free: the first from a place on, else from the pool's beginning; NOWHERE
- * if there is none.  A call, because it is long; it only peeks (see the top of bitmap.h). */
+ * if there is none.  A call, because it is long; its loops only peek (see the top of bitmap.h). */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek_far(simt_addr base, uint32_t granules, uint32_t place,
                                                  uint32_t need, uint32_t below)
 {
@@ -256,6 +256,7 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek_far(simt_addr base, uint32_t granul
     const uint32_t           end  = shpool_bitmap_words(view) / 2u;
     uint32_t                 p    = (place - shpool_bitmap_turn(place)) / 2u;
 
+    (void)simt_atomic_load(base, SIMT_RELAXED); /* parts the warp: the other lanes go on */
     SIMT_ROLLED
     for (;;) {
         const uint32_t first = (need < SHPOOL_BITMAP_WHOLE)
