@@ -319,23 +319,13 @@ SIMT_FN uint32_t shpool_bitmap_has_room(simt_pair words, simt_pair bits)
 }
 
 /* Mark `bits` in the pair at a: 1, or 0 if their granules are not free any more, or if others have
- * changed the rest of the pair each time. */
+ * changed the rest of the pair.  One try: more of them would be code amid what usually runs. */
 SIMT_FN uint32_t shpool_bitmap_claim_at(simt_addr a, simt_pair bits, simt_order o)
 {
-    uint32_t turn;
+    const simt_pair was = simt_peek_pair(a);
 
-    SIMT_UNROLLED
-    for (turn = 0; turn < 3u; turn++) {
-        const simt_pair was = simt_peek_pair(a);
-
-        if (!shpool_bitmap_has_room(was, bits)) {
-            return 0;
-        }
-        if (simt_atomic_cas_pair(a, was, shpool_bitmap_with(was, bits), o)) {
-            return 1;
-        }
-    }
-    return 0;
+    return shpool_bitmap_has_room(was, bits) &&
+           simt_atomic_cas_pair(a, was, shpool_bitmap_with(was, bits), o);
 }
 
 /* Where to search after a claim in vain of a run that was found at granule `first`. */
