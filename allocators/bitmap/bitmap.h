@@ -378,56 +378,6 @@ SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_far(simt_addr base, uint32_t gra
     return shpool_bitmap_malloc_slow(view, p, need, (alignment >> 4) - 1u);
 }
 
-#define SHPOOL_BITMAP_ROWS 65u /* granules from which on a run contains two whole pairs in a row */
-
-/* FROM and the pair with which a run of `need` granules seems to begin; `need` is ROWS or more.  It
- * is the first from the thread's home on, else from the pool's beginning; home if there is none.
- * Any run contains a row of whole pairs, and a row begins after each pair that is not whole.  So
- * the last pair of each possible row is read first, and of a full pool one pair in a row's length
- * (the idea is that of Boyer and Moore's search for a string, 1977).  A call, because it is long;
- * it only peeks (see the top). */
-SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek_row(simt_addr base, uint32_t granules, uint32_t rank,
-                                                 uint32_t need)
-{
-    shpool_view view = {base, 0, rank, 0, {granules, 0}, 0};
-    uint32_t    end  = shpool_bitmap_words(view) / 2u;
-    uint32_t    home = shpool_bitmap_where(view).home / 2u;
-    uint32_t    row  = shpool_bitmap_row_of(need);
-    uint32_t    from = home; /* the row's first pair */
-    uint32_t    turn = 0;
-    uint32_t    q    = home + row - 1u; /* its pairs above are whole */
-
-    SIMT_ROLLED
-    while (turn < 2u) {
-        simt_addr a = base + SHPOOL_BITMAP_CONTROL + 8u * q;
-
-        if (from + row > end) {
-            turn++;
-            from = 0;
-            q    = row - 1u;
-        } else if ((shpool_bitmap_unused(simt_peek(a)) & shpool_bitmap_unused(simt_peek(a + 4u))) !=
-                   SHPOOL_BITMAP_USED) {
-            from = q + 1u;
-            q += row;
-        } else if (q != from) {
-            q--;
-        } else {
-            return SHPOOL_BITMAP_FROM | (from - (from != 0)); /* or in the pair before */
-        }
-    }
-    return SHPOOL_BITMAP_FROM | home;
-}
-
-/* The same, and quicker for a long run. */
-SIMT_FN simt_addr shpool_bitmap_malloc_any(simt_addr base, uint32_t granules, uint32_t offset,
-                                           uint32_t rank, uint32_t need, uint32_t alignment)
-{
-    if ((need >= SHPOOL_BITMAP_ROWS) && (need <= granules)) {
-        rank = shpool_bitmap_seek_row(base, granules, rank, need);
-    }
-    return shpool_bitmap_malloc_far(base, granules, offset, rank, need, alignment);
-}
-
 /* What follows malloc at home is in the caller's code, so that the warp stays together; but a
  * function of the table has parted it at its own entry, and no registers for this, so there it is
  * calls. */
@@ -454,27 +404,32 @@ SHPOOL_BITMAP_AWAY simt_addr shpool_bitmap_malloc_away(simt_addr base, uint32_t 
         addr = at.shared ? shpool_bitmap_take_shared(view, at.home, need)
                          : shpool_bitmap_take_around(view, at, need);
     }
-    return (addr != 0) ? addr : shpool_bitmap_malloc_any(base, granules, offset, rank, need,
+    return (addr != 0) ? addr : shpool_bitmap_malloc_far(base, granules, offset, rank, need,
                                                          alignment);
+}
+
+/* Claim `need` granules in the thread's home word; 0 if that fails, or if they cannot fit there. */
+SIMT_FN simt_addr shpool_bitmap_malloc_home(shpool_view view, uint32_t need, uint32_t alignment)
+{
+    const shpool_bitmap_place at = shpool_bitmap_where(view);
+
+    return ((need <= SHPOOL_BITMAP_SPAN) && (view.word[0] != 0) && (alignment <= 16u))
+               ? shpool_bitmap_take(view, at.home, need, shpool_bitmap_high(at)) : 0u;
 }
 
 SIMT_FN simt_addr shpool_bitmap_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
                                        uint32_t site)
 {
-    uint32_t            need = (bytes + 15u) >> 4;
-    shpool_bitmap_place at   = shpool_bitmap_where(view);
-    simt_addr           addr = 0;
+    uint32_t  need = (bytes + 15u) >> 4;
+    simt_addr addr = shpool_bitmap_malloc_home(view, need, alignment);
 
     (void)site;
-    if ((need <= SHPOOL_BITMAP_SPAN) && (view.word[0] != 0) && (alignment <= 16u)) {
-        addr = shpool_bitmap_take(view, at.home, need, shpool_bitmap_high(at));
-    }
     if (addr != 0) {
         return addr;
     }
     need = simt_pin(need); /* values that home does not need are computed after it */
 #if !defined(SHPOOL_BITMAP_AS) /* in a cluster the exact search claims */
-    if (((need > 16u) || (alignment > 16u)) && (need <= view.word[0])) {
+    if (shpool_bitmap_is_run(view, need, alignment)) {
         return shpool_bitmap_malloc_run(view.base, view.word[0], view.word[1], view.rank, need,
                                         alignment);
     }
@@ -566,6 +521,33 @@ SIMT_FN void shpool_bitmap_free_long(shpool_view view, const shpool_bitmap_relea
     shpool_bitmap_released(view);
 }
 
+/* For granule `first`, which the pool has. */
+SIMT_FN shpool_bitmap_release shpool_bitmap_release_of(shpool_view view, uint32_t first)
+{
+    shpool_bitmap_release r;
+
+    r.w       = shpool_bitmap_word_of(first);
+    r.i       = first - SHPOOL_BITMAP_SPAN * r.w;
+    r.seen    = simt_atomic_load(shpool_bitmap_word_at(view, r.w), SIMT_RELAXED);
+    r.is_long = 0;
+    r.reason  = SHPOOL_FREE_OK;
+    return r;
+}
+
+/* What follows shpool_bitmap_give. */
+SIMT_FN uint32_t shpool_bitmap_given(shpool_view view, const shpool_bitmap_release *r)
+{
+    if (r->reason != SHPOOL_FREE_OK) {
+        return r->reason;
+    }
+    if (r->is_long) {
+        shpool_bitmap_free_long(view, r);
+    } else {
+        shpool_bitmap_released(view);
+    }
+    return SHPOOL_FREE_OK;
+}
+
 SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t site)
 {
     uint32_t              first = shpool_bitmap_granule(view, addr);
@@ -575,11 +557,7 @@ SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t s
     if (first >= view.word[0]) {
         return shpool_run_stray(first, view.word[0]);
     }
-    r.w       = shpool_bitmap_word_of(first);
-    r.i       = first - SHPOOL_BITMAP_SPAN * r.w;
-    r.seen    = simt_atomic_load(shpool_bitmap_word_at(view, r.w), SIMT_RELAXED);
-    r.is_long = 0;
-    r.reason  = SHPOOL_FREE_OK;
+    r = shpool_bitmap_release_of(view, first);
     if (!shpool_bitmap_give(view, &r) && !shpool_bitmap_give(view, &r) && /* see the top */
         !shpool_bitmap_give(view, &r) && !shpool_bitmap_give(view, &r) &&
         !shpool_bitmap_give(view, &r) && !shpool_bitmap_give(view, &r) &&
@@ -587,15 +565,7 @@ SIMT_FN uint32_t shpool_bitmap_free(shpool_view view, simt_addr addr, uint32_t s
         while (!shpool_bitmap_give(view, &r)) {
         }
     }
-    if (r.reason != SHPOOL_FREE_OK) {
-        return r.reason;
-    }
-    if (r.is_long) {
-        shpool_bitmap_free_long(view, &r);
-    } else {
-        shpool_bitmap_released(view);
-    }
-    return SHPOOL_FREE_OK;
+    return shpool_bitmap_given(view, &r);
 }
 
 SIMT_FN uint32_t shpool_bitmap_owns(shpool_view view, simt_addr addr)

@@ -4,8 +4,8 @@
  *
  *     #define SHPOOL_BITMAP_AS(_name) my_bitmap_##_name   what shpool_bitmap_... is called
  *     #define SHPOOL_BITMAP_BY(_name) my_##_name          what simt_load32, _store32, _peek,
- *                                                         and _atomic_add, _and, _or, _cas,
- *                                                         _cas_run, _load, _load_pair are
+ *                                                         _peek_pair, and _atomic_add, _and, _or,
+ *                                                         _cas, _cas_run, _load, _load_pair are
  *     #include <shpool/allocators/bitmap/bitmap_again.h>
  *
  * It undefines both macros.  The list below names all of bitmap's functions and types: a missing
@@ -20,7 +20,9 @@
 #undef SHPOOL_ALLOCATORS_BITMAP_RUNS_H
 #undef SHPOOL_ALLOCATORS_BITMAP_WALK_H
 
+#define shpool_bitmap_ahead SHPOOL_BITMAP_AS(ahead)
 #define shpool_bitmap_aligned SHPOOL_BITMAP_AS(aligned)
+#define shpool_bitmap_around SHPOOL_BITMAP_AS(around)
 #define shpool_bitmap_back SHPOOL_BITMAP_AS(back)
 #define shpool_bitmap_behind SHPOOL_BITMAP_AS(behind)
 #define shpool_bitmap_both SHPOOL_BITMAP_AS(both)
@@ -37,6 +39,7 @@
 #define shpool_bitmap_free SHPOOL_BITMAP_AS(free)
 #define shpool_bitmap_free_long SHPOOL_BITMAP_AS(free_long)
 #define shpool_bitmap_give SHPOOL_BITMAP_AS(give)
+#define shpool_bitmap_given SHPOOL_BITMAP_AS(given)
 #define shpool_bitmap_goes_on SHPOOL_BITMAP_AS(goes_on)
 #define shpool_bitmap_granule SHPOOL_BITMAP_AS(granule)
 #define shpool_bitmap_granules SHPOOL_BITMAP_AS(granules)
@@ -52,6 +55,7 @@
 #define shpool_bitmap_malloc_any SHPOOL_BITMAP_AS(malloc_any)
 #define shpool_bitmap_malloc_away SHPOOL_BITMAP_AS(malloc_away)
 #define shpool_bitmap_malloc_far SHPOOL_BITMAP_AS(malloc_far)
+#define shpool_bitmap_malloc_home SHPOOL_BITMAP_AS(malloc_home)
 #define shpool_bitmap_malloc_slow SHPOOL_BITMAP_AS(malloc_slow)
 #define shpool_bitmap_not SHPOOL_BITMAP_AS(not)
 #define shpool_bitmap_offset SHPOOL_BITMAP_AS(offset)
@@ -59,8 +63,10 @@
 #define shpool_bitmap_owns SHPOOL_BITMAP_AS(owns)
 #define shpool_bitmap_pair SHPOOL_BITMAP_AS(pair)
 #define shpool_bitmap_payload SHPOOL_BITMAP_AS(payload)
+#define shpool_bitmap_peek SHPOOL_BITMAP_AS(peek)
 #define shpool_bitmap_place SHPOOL_BITMAP_AS(place)
 #define shpool_bitmap_release SHPOOL_BITMAP_AS(release)
+#define shpool_bitmap_release_of SHPOOL_BITMAP_AS(release_of)
 #define shpool_bitmap_released SHPOOL_BITMAP_AS(released)
 #define shpool_bitmap_releases SHPOOL_BITMAP_AS(releases)
 #define shpool_bitmap_resize SHPOOL_BITMAP_AS(resize)
@@ -68,8 +74,9 @@
 #define shpool_bitmap_retake SHPOOL_BITMAP_AS(retake)
 #define shpool_bitmap_row_of SHPOOL_BITMAP_AS(row_of)
 #define shpool_bitmap_seek SHPOOL_BITMAP_AS(seek)
-#define shpool_bitmap_seek_row SHPOOL_BITMAP_AS(seek_row)
+#define shpool_bitmap_seek_from SHPOOL_BITMAP_AS(seek_from)
 #define shpool_bitmap_seek_shared SHPOOL_BITMAP_AS(seek_shared)
+#define shpool_bitmap_seek_whole SHPOOL_BITMAP_AS(seek_whole)
 #define shpool_bitmap_size SHPOOL_BITMAP_AS(size)
 #define shpool_bitmap_spot SHPOOL_BITMAP_AS(spot)
 #define shpool_bitmap_spot_in SHPOOL_BITMAP_AS(spot_in)
@@ -103,11 +110,14 @@
 #define simt_atomic_or SHPOOL_BITMAP_BY(atomic_or)
 #define simt_load32 SHPOOL_BITMAP_BY(load32)
 #define simt_peek SHPOOL_BITMAP_BY(peek)
+#define simt_peek_pair SHPOOL_BITMAP_BY(peek_pair)
 #define simt_store32 SHPOOL_BITMAP_BY(store32)
 
 #include <shpool/allocators/bitmap/bitmap.h>
 
+#undef shpool_bitmap_ahead
 #undef shpool_bitmap_aligned
+#undef shpool_bitmap_around
 #undef shpool_bitmap_back
 #undef shpool_bitmap_behind
 #undef shpool_bitmap_both
@@ -124,6 +134,7 @@
 #undef shpool_bitmap_free
 #undef shpool_bitmap_free_long
 #undef shpool_bitmap_give
+#undef shpool_bitmap_given
 #undef shpool_bitmap_goes_on
 #undef shpool_bitmap_granule
 #undef shpool_bitmap_granules
@@ -139,6 +150,7 @@
 #undef shpool_bitmap_malloc_any
 #undef shpool_bitmap_malloc_away
 #undef shpool_bitmap_malloc_far
+#undef shpool_bitmap_malloc_home
 #undef shpool_bitmap_malloc_slow
 #undef shpool_bitmap_not
 #undef shpool_bitmap_offset
@@ -146,8 +158,10 @@
 #undef shpool_bitmap_owns
 #undef shpool_bitmap_pair
 #undef shpool_bitmap_payload
+#undef shpool_bitmap_peek
 #undef shpool_bitmap_place
 #undef shpool_bitmap_release
+#undef shpool_bitmap_release_of
 #undef shpool_bitmap_released
 #undef shpool_bitmap_releases
 #undef shpool_bitmap_resize
@@ -155,8 +169,9 @@
 #undef shpool_bitmap_retake
 #undef shpool_bitmap_row_of
 #undef shpool_bitmap_seek
-#undef shpool_bitmap_seek_row
+#undef shpool_bitmap_seek_from
 #undef shpool_bitmap_seek_shared
+#undef shpool_bitmap_seek_whole
 #undef shpool_bitmap_size
 #undef shpool_bitmap_spot
 #undef shpool_bitmap_spot_in
@@ -190,6 +205,7 @@
 #undef simt_atomic_or
 #undef simt_load32
 #undef simt_peek
+#undef simt_peek_pair
 #undef simt_store32
 
 #undef SHPOOL_BITMAP_AS

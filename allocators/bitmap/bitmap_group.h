@@ -480,21 +480,26 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
     }
 }
 
-/* For a smaller group the first lane makes the request.  A call, because it is rare. */
-SIMT_FN_NOINLINE simt_addr shpool_bitmap_malloc_lead(simt_addr base, uint32_t granules,
-                                                     uint32_t offset, uint32_t rank, uint32_t need,
-                                                     uint32_t alignment)
+/* The first lane of a smaller group.  As shpool_bitmap_malloc, but with one try around the home
+ * word: more of them would need more code, or a call, in which ptxas would part the warp. */
+SIMT_FN simt_addr shpool_bitmap_malloc_lead(shpool_view view, uint32_t need, uint32_t alignment)
 {
-    const shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
-    simt_addr         addr = 0;
+    simt_addr addr = shpool_bitmap_malloc_home(view, need, alignment);
 
-    if ((need <= SHPOOL_BITMAP_SPAN) && (granules != 0) && (alignment <= 16u)) {
-        shpool_bitmap_place at = shpool_bitmap_where(view);
-
-        addr = shpool_bitmap_take(view, at.home, need, shpool_bitmap_high(at));
+    if (addr != 0) {
+        return addr;
     }
-    return (addr != 0) ? addr : shpool_bitmap_malloc_any(base, granules, offset, rank, need,
-                                                         alignment);
+    if (shpool_bitmap_is_run(view, need, alignment)) {
+        return shpool_bitmap_malloc_run(view.base, view.word[0], view.word[1], view.rank, need,
+                                        alignment);
+    }
+    if (need <= view.word[0]) {
+        const uint32_t spot = shpool_bitmap_seek(view.base, view.word[0], view.rank, need, 0);
+
+        addr = (spot != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_take_at(view, spot, need) : 0u;
+    }
+    return (addr != 0) ? addr : shpool_bitmap_malloc_far(view.base, view.word[0], view.word[1],
+                                                         view.rank, need, alignment);
 }
 
 SIMT_FN simt_addr shpool_bitmap_malloc_led(shpool_view view, uint32_t need, uint32_t alignment,
@@ -504,8 +509,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc_led(shpool_view view, uint32_t need, uint
     simt_addr      addr  = 0;
 
     if (simt_lane() == first) {
-        addr = shpool_bitmap_malloc_lead(view.base, view.word[0], view.word[1], view.rank, need,
-                                         alignment);
+        addr = shpool_bitmap_malloc_lead(view, need, alignment);
     }
     simt_warp_sync(lanes); /* orders the others after what the first lane acquired */
     return simt_shfl(lanes, addr, first);
@@ -586,8 +590,8 @@ SIMT_FN_NOINLINE void shpool_bitmap_clear_on(simt_addr base, uint32_t offset, ui
     }
 }
 
-/* Called by one lane, with an addr that is not 0: for a smaller group, and if the word has changed
- * meanwhile or the free will be refused. */
+/* Called by one lane, with an addr that is not 0: if the word has changed meanwhile, or the free
+ * will be refused. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_free_call(simt_addr base, uint32_t granules,
                                                   uint32_t offset, uint32_t rank, simt_addr addr)
 {
@@ -596,14 +600,33 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_free_call(simt_addr base, uint32_t granu
     return (addr != 0) ? shpool_bitmap_free(view, addr, 0) : (uint32_t)SHPOOL_FREE_OK;
 }
 
-/* addr is in the pool, so that it is not 0. */
-SIMT_FN uint32_t shpool_bitmap_free_led(shpool_view view, simt_addr addr, uint32_t lanes)
+/* The same for all lanes, whose first one frees; addr is in the pool, so that it is not 0. */
+SIMT_FN uint32_t shpool_bitmap_free_again(shpool_view view, simt_addr addr)
 {
-    const simt_addr leads  = (simt_lane() == simt_ffs(lanes) - 1u) ? addr : 0u;
+    const simt_addr leads  = (simt_lane() == 0) ? addr : 0u;
     const uint32_t  reason = shpool_bitmap_free_call(view.base, view.word[0], view.word[1],
                                                      view.rank, leads);
 
-    simt_warp_sync(lanes); /* it is free when any of them returns */
+    simt_warp_sync(SIMT_ALL_LANES); /* it is free when any of them returns */
+    return reason;
+}
+
+/* For a smaller group the first lane frees.  It tries once without a call, in which ptxas would
+ * part the warp. */
+SIMT_FN uint32_t shpool_bitmap_free_led(shpool_view view, simt_addr addr, uint32_t first,
+                                        uint32_t lanes)
+{
+    uint32_t reason = SHPOOL_FREE_OK;
+
+    if (simt_lane() == simt_ffs(lanes) - 1u) {
+        shpool_bitmap_release r = shpool_bitmap_release_of(view, first);
+
+        reason = shpool_bitmap_give(view, &r)
+                     ? shpool_bitmap_given(view, &r)
+                     : shpool_bitmap_free_call(view.base, view.word[0], view.word[1], view.rank,
+                                               addr);
+    }
+    simt_warp_sync(lanes); /* as above */
     return reason;
 }
 
@@ -625,7 +648,7 @@ SIMT_FN uint32_t shpool_bitmap_free_warp(shpool_view view, simt_addr addr, uint3
     more = shpool_bitmap_clear_word(a, own, sole);
     if (!SIMT_LIKELY(sole && !more)) { /* one branch on the usual path */
         if (!sole) {
-            return shpool_bitmap_free_led(view, addr, SIMT_ALL_LANES);
+            return shpool_bitmap_free_again(view, addr);
         }
         shpool_bitmap_clear_on(view.base, view.word[1], w + simt_lane() + SIMT_WARP);
     }
@@ -646,7 +669,7 @@ SIMT_FN uint32_t shpool_bitmap_free_group(shpool_view view, simt_addr addr, uint
         return shpool_run_stray(first, view.word[0]);
     }
     return SIMT_LIKELY(lanes == SIMT_ALL_LANES) ? shpool_bitmap_free_warp(view, addr, first)
-                                                : shpool_bitmap_free_led(view, addr, lanes);
+                                                : shpool_bitmap_free_led(view, addr, first, lanes);
 }
 
 #endif /* SHPOOL_ALLOCATORS_BITMAP_GROUP_H */

@@ -2,7 +2,7 @@
 /* bitmap for one thread whose run has more than 16 granules, or is aligned to more than 16 bytes.
  * It works on pairs of words.  bitmap.h explains the terms.
  *
- * Search    Peeks, so that nothing splits the warp; the claim confirms what they saw.
+ * Search    Peeks: loops that do so have no YIELD, and the claim confirms what they saw.
  * Claim     Each pair of the run by one compare-and-swap.  If one of them is too late, the others
  *           are undone.  After some claims in vain, the request goes on with the exact search and
  *           the ascending claim of bitmap.h, so that one of several requests always progresses.
@@ -76,8 +76,6 @@ SHPOOL_BITMAP_REST void shpool_bitmap_clear_rest(simt_addr base, uint32_t granul
     simt_atomic_and_pairs(a, keep, 2u, SIMT_RELEASE);
     shpool_bitmap_released(view);
 }
-
-#if !defined(SHPOOL_BITMAP_AS) /* in a cluster the exact search claims */
 
 /* ---- search: only a hint ---- */
 
@@ -175,6 +173,42 @@ SIMT_FN uint32_t shpool_bitmap_seek_whole(shpool_view view, uint32_t p, uint32_t
     return SHPOOL_BITMAP_NOWHERE;
 }
 
+#if defined(SHPOOL_BITMAP_AS) /* in a cluster the exact search claims */
+
+/* FROM and the pair with which a run of WHOLE granules or more seems to begin: the first from the
+ * thread's home on, else from the pool's beginning.  A call, because it is long; it only peeks (see
+ * the top of bitmap.h). */
+SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek_from(simt_addr base, uint32_t granules, uint32_t rank,
+                                                  uint32_t need, uint32_t alignment)
+{
+    const shpool_view        view  = {base, 0, rank, 0, {granules, 0}, 0};
+    const shpool_bitmap_wish wish  = {need, (alignment >> 4) - 1u};
+    const uint32_t           end   = shpool_bitmap_words(view) / 2u;
+    uint32_t                 p     = shpool_bitmap_where(view).home / 2u;
+    uint32_t                 turns = 2;
+    uint32_t                 first = SHPOOL_BITMAP_NOWHERE;
+
+    SIMT_ROLLED
+    for (; (turns != 0) && (first == SHPOOL_BITMAP_NOWHERE); turns--) {
+        first = shpool_bitmap_seek_whole(view, p, end, wish);
+        p     = 0;
+    }
+    return SHPOOL_BITMAP_FROM |
+           ((first != SHPOOL_BITMAP_NOWHERE) ? first / SHPOOL_BITMAP_PAIR : 0u);
+}
+
+/* As shpool_bitmap_malloc_far, which begins a long run where there seems to be room for it. */
+SIMT_FN simt_addr shpool_bitmap_malloc_any(simt_addr base, uint32_t granules, uint32_t offset,
+                                           uint32_t rank, uint32_t need, uint32_t alignment)
+{
+    if ((need >= SHPOOL_BITMAP_WHOLE) && (need <= granules)) {
+        rank = shpool_bitmap_seek_from(base, granules, rank, need, alignment);
+    }
+    return shpool_bitmap_malloc_far(base, granules, offset, rank, need, alignment);
+}
+
+#else
+
 /* First fit for fewer than WHOLE granules from pair p on. */
 SIMT_FN uint32_t shpool_bitmap_seek_near(shpool_view view, uint32_t p, uint32_t end,
                                          shpool_bitmap_wish wish)
@@ -213,7 +247,7 @@ SIMT_FN uint32_t shpool_bitmap_turn(uint32_t place)
 }
 
 /* Where a run seems to be free: the first from a place on, else from the pool's beginning; NOWHERE
- * if there is none.  A call, because it is long; it only peeks (see the top of bitmap.h). */
+ * if there is none.  A call, because it is long; its loops only peek (see the top of bitmap.h). */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek_far(simt_addr base, uint32_t granules, uint32_t place,
                                                  uint32_t need, uint32_t below)
 {
@@ -222,6 +256,7 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek_far(simt_addr base, uint32_t granul
     const uint32_t           end  = shpool_bitmap_words(view) / 2u;
     uint32_t                 p    = (place - shpool_bitmap_turn(place)) / 2u;
 
+    (void)simt_atomic_load(base, SIMT_RELAXED); /* parts the warp: the other lanes go on */
     SIMT_ROLLED
     for (;;) {
         const uint32_t first = (need < SHPOOL_BITMAP_WHOLE)
@@ -284,23 +319,13 @@ SIMT_FN uint32_t shpool_bitmap_has_room(simt_pair words, simt_pair bits)
 }
 
 /* Mark `bits` in the pair at a: 1, or 0 if their granules are not free any more, or if others have
- * changed the rest of the pair each time. */
+ * changed the rest of the pair.  One try: more of them would be code amid what usually runs. */
 SIMT_FN uint32_t shpool_bitmap_claim_at(simt_addr a, simt_pair bits, simt_order o)
 {
-    uint32_t turn;
+    const simt_pair was = simt_peek_pair(a);
 
-    SIMT_UNROLLED
-    for (turn = 0; turn < 3u; turn++) {
-        const simt_pair was = simt_peek_pair(a);
-
-        if (!shpool_bitmap_has_room(was, bits)) {
-            return 0;
-        }
-        if (simt_atomic_cas_pair(a, was, shpool_bitmap_with(was, bits), o)) {
-            return 1;
-        }
-    }
-    return 0;
+    return shpool_bitmap_has_room(was, bits) &&
+           simt_atomic_cas_pair(a, was, shpool_bitmap_with(was, bits), o);
 }
 
 /* Where to search after a claim in vain of a run that was found at granule `first`. */
@@ -312,13 +337,24 @@ SIMT_FN uint32_t shpool_bitmap_next_turn(uint32_t first)
 }
 
 /* End a claim in vain: undo the marks of the pairs after the one with granule `first` up to pair p,
- * which is not marked; and those from `first` on if `front`. */
+ * which is not marked; and if `front`, also those of the former.  release: as in
+ * shpool_bitmap_clear */
 SIMT_FN void shpool_bitmap_retreat(shpool_view view, uint32_t first, uint32_t p, uint32_t front)
 {
-    const uint32_t from = first - first % SHPOOL_BITMAP_PAIR + SHPOOL_BITMAP_PAIR;
+    const uint32_t  from  = first / SHPOOL_BITMAP_PAIR;
+    const simt_addr a     = shpool_bitmap_word_at(view, 2u * from);
+    const simt_pair none  = {0, 0};
+    const simt_pair other = shpool_bitmap_not(shpool_bitmap_front(first, ~0u));
 
-    first = front ? first : from;
-    shpool_bitmap_clear(view, first, SHPOOL_BITMAP_PAIR * p - first);
+    SIMT_ROLLED
+    while (--p != from) {
+        const simt_addr amid = shpool_bitmap_word_at(view, 2u * p);
+
+        simt_atomic_and_pairs(&amid, &none, 1u, SIMT_RELEASE);
+    }
+    if (front) {
+        simt_atomic_and_pairs(&a, &other, 1u, SIMT_RELEASE);
+    }
     shpool_bitmap_claimed(view, 1u);
 }
 
@@ -360,8 +396,14 @@ SIMT_FN_NOINLINE simt_addr shpool_bitmap_claim_run(simt_addr base, uint32_t offs
     return shpool_bitmap_next_turn(simt_pin(found));
 }
 
-/* A run of more than 16 granules, or one that is aligned to more than 16 bytes; the pool has that
- * many.  Nothing lives across the calls but the arguments. */
+/* Whether a request is for a run of more than 16 granules, or one that is aligned to more than 16
+ * bytes, and the pool has that many. */
+SIMT_FN uint32_t shpool_bitmap_is_run(shpool_view view, uint32_t need, uint32_t alignment)
+{
+    return ((need > 16u) || (alignment > 16u)) && (need <= view.word[0]);
+}
+
+/* Such a request.  Nothing lives across the calls but the arguments. */
 SHPOOL_BITMAP_AWAY simt_addr shpool_bitmap_malloc_run(simt_addr base, uint32_t granules,
                                                       uint32_t offset, uint32_t rank,
                                                       uint32_t need, uint32_t alignment)

@@ -196,8 +196,8 @@ clean()
                    (name ~ /shpool_trace_(take|put)/) ? 48 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \
-                   (name ~ /_bitmap_(claim_run|seek_far)E/) ? 32 : \
-                   (name ~ /_bitmap_(malloc_(away|far|lead|run|try)|free_away|seek)E/) ? 64 : \
+                   (name ~ /_bitmap_(claim_run|seek_far|seek_from)E/) ? 32 : \
+                   (name ~ /_bitmap_(malloc_(away|far|run|try)|free_away|seek)E/) ? 64 : \
                    (name ~ /_bitmap_malloc_borrowE/) ? (arch == "sm_90" ? 72 : 64) : \
                    (name ~ /_cluster_bitmap_freeE/) ? (arch == "sm_90" ? 32 : 16) : \
                    (name ~ /_bitmap_(malloc|free)E/) ? 16 : \

@@ -399,6 +399,27 @@ static void across_kernel(void *arg)
     shpool_fini(heap);
 }
 
+/* A group that is smaller than a warp: its first lane allocates as it would for itself, in the home
+ * word, around it, and by a claim of pairs.  None of these searches exactly. */
+static void group_kernel(void *arg)
+{
+    static const uint32_t need[] = { 11, 11, 14, 20, 50, 100 };
+    shpool_heap           heap   = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
+    void                 *ptr;
+
+    (void)arg;
+    for (size_t i = 0; i < sizeof(need) / sizeof(need[0]); i++) {
+        if (simt_lane() == 0) {
+            count_anew();
+        }
+        ptr = shpool_malloc_lanes(heap, simt_mask(0, simt_block_threads()), 16u * need[i]);
+        EXPECT(ptr != NULL);
+        EXPECT(reads == 0);
+    }
+    EXPECT(shpool_check(heap).broken == 0);
+    shpool_fini(heap);
+}
+
 /* ---- tests ---- */
 
 static void run(simt_kernel kernel, uint32_t threads, uint32_t granules)
@@ -507,6 +528,12 @@ static void test_a_run_across_words_is_claimed_at_once(void **state)
     run(across_kernel, 1, 30u * SHPOOL_BITMAP_PAIR);
 }
 
+static void test_a_group_allocates_as_its_first_lane_would(void **state)
+{
+    (void)state;
+    run(group_kernel, 8, 30u * SHPOOL_BITMAP_PAIR);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -519,6 +546,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_void_searches_are_repeated_ever_more_slowly),
         cmocka_unit_test(test_a_search_goes_on_where_it_came_too_late),
         cmocka_unit_test(test_a_run_across_words_is_claimed_at_once),
+        cmocka_unit_test(test_a_group_allocates_as_its_first_lane_would),
     };
     return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
                                                   : HEAP_TESTS_SKIPPED;

@@ -78,6 +78,7 @@ static void group_5(shpool_heap heap) { group_get_put(heap, 5); }
 static void group_14(shpool_heap heap) { group_get_put(heap, 14); }
 static void group_20(shpool_heap heap) { group_get_put(heap, 20); }
 static void group_35(shpool_heap heap) { group_get_put(heap, 35); }
+static void group_50(shpool_heap heap) { group_get_put(heap, 50); }
 
 static void other_get_put(shpool_heap heap, uint32_t granules)
 {
@@ -147,6 +148,8 @@ static void group_kernel(void *arg)
 EXPLORE(test_short_runs, 11, 3, 2, NULL, { group_5, group_5, thread_5 }, NULL)
 EXPLORE(test_two_words, 22, 3, 1, NULL, { group_14, group_14, thread_14 }, NULL)
 EXPLORE(test_long_runs, 44, 3, 1, NULL, { group_35, group_35, thread_20 }, NULL)
+EXPLORE(test_runs_with_a_whole_pair, 64, 3, 1, NULL, { group_50, group_50, thread_20 }, NULL)
+
 /* ---- freeing ---- */
 
 /* The first lane keeps the model. */
@@ -251,6 +254,7 @@ EXPLORE(test_a_group_grows_beside_a_thread, 33, 3, 1, NULL, { pair_grows, pair_g
 
 static void other_5(shpool_heap heap) { other_get_put(heap, 5); }
 static void other_20(shpool_heap heap) { other_get_put(heap, 20); }
+static void other_50(shpool_heap heap) { other_get_put(heap, 50); }
 static void other_frees(shpool_heap heap) { group_frees(heap, OTHER_PAIR); }
 
 /* Too many schedules: random ones. */
@@ -289,6 +293,8 @@ SEEDS(test_double_free_by_two_groups, 32, 4, 0, keep_a_long_one,
       { pair_races, pair_races, other_pair_races, other_pair_races }, one_wins)
 SEEDS(test_two_groups_of_long_runs, 44, 4, 0, NULL, { group_35, group_35, other_20, other_20 },
       NULL)
+SEEDS(test_two_groups_with_a_whole_pair, 64, 4, 0, NULL,
+      { group_50, group_50, other_50, other_50 }, NULL)
 SEEDS(test_a_group_reuses_what_another_frees, 32, 4, 0, keep_a_long_one,
       { group_20, group_20, other_frees, other_frees }, NULL)
 
@@ -298,6 +304,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_short_runs),
         cmocka_unit_test(test_two_words),
         cmocka_unit_test(test_long_runs),
+        cmocka_unit_test(test_runs_with_a_whole_pair),
         cmocka_unit_test(test_reuse_while_a_group_frees),
         cmocka_unit_test(test_a_group_reuses_what_a_thread_frees),
         cmocka_unit_test(test_double_free_by_a_group_and_a_thread),
@@ -306,6 +313,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_two_groups_of_short_runs),
         cmocka_unit_test(test_double_free_by_two_groups),
         cmocka_unit_test(test_two_groups_of_long_runs),
+        cmocka_unit_test(test_two_groups_with_a_whole_pair),
         cmocka_unit_test(test_a_group_reuses_what_another_frees),
     };
 
