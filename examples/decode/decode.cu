@@ -381,10 +381,12 @@ static int run_pool(job &j)
 #endif
                      &want, &pool), "pool");
     if (pool.largest < 2u * largest) {
+        const std::string tile = ", or less than --tile " + std::to_string(j.o.tile);
+
         refuse("the pool", want.total_bytes,
                "bytes have room for " + std::to_string(pool.largest) +
                    ", and two of the largest tiles need " + std::to_string(2u * largest) +
-                   ": more --pool, or less than --tile " + std::to_string(j.o.tile));
+                   ": more --pool" + ((largest_tile(j, 0) < largest) ? tile : ""));
     }
     std::printf("%s, %u bytes, tiles of %u\n", pool.name, pool.shared_bytes, j.o.tile);
 

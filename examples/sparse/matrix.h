@@ -130,6 +130,9 @@ static inline const char *read_numbers(const char *line, int count, unsigned lon
         char *end;
 
         to[i] = std::strtoull(line, &end, 10);
+        if (std::find(line, const_cast<const char *>(end), '-') != end) {
+            return nullptr; /* strtoull would take it modulo 2^64 */
+        }
         if ((end == line) || ((*end != '\0') && !std::isspace(static_cast<unsigned char>(*end)))) {
             return nullptr;
         }
@@ -219,7 +222,19 @@ struct matrix_file {
     {
         return wrong.empty()
                    ? ""
-                   : "line " + std::to_string(number) + ", \"" + line + "\", " + wrong;
+                   : "line " + std::to_string(number) + ", \"" + excerpt() + "\", " + wrong;
+    }
+    /* What the line begins with: a binary file has long ones that cannot be printed. */
+    std::string excerpt() const
+    {
+        const size_t most = 80;
+        size_t       end  = 0;
+
+        while ((end < line.size()) && (end < most) &&
+               (std::isprint(static_cast<unsigned char>(line[end])) || (line[end] == '\t'))) {
+            end++;
+        }
+        return line.substr(0, end) + ((end < line.size()) ? "..." : "");
     }
 };
 

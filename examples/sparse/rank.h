@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes a row whose table is in global memory in the order of its columns, for --sort 1.  Such a
- * row has so many columns that a bitmap of all columns of C is short beside its table.  The place
- * of a column in its row is the number of bits before its own.
+ * Writes a row whose table is in global memory in the order of its columns, for --sort 1.  The
+ * place of a column in its row is the number of bits before its own, in a bitmap of all columns of
+ * C.  The bitmap is cleared and counted for each row: this costs little beside a long table, but
+ * more than the row itself if C has far more columns than the row.
  */
 #ifndef SHPOOL_EXAMPLES_SPARSE_RANK_H
 #define SHPOOL_EXAMPLES_SPARSE_RANK_H

@@ -57,6 +57,7 @@ struct team_board {
             /* release: a warp that takes a chunk sees the fields, and the steps before */
             simt_atomic_store(at(slot, LEFT), chunks, SIMT_RELEASE);
         }
+        simt_warp_sync(SIMT_ALL_LANES); /* before the other lanes read DONE */
     }
 
     /* All chunks of the caller's own step are done. */

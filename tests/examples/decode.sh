@@ -99,6 +99,7 @@ registers hold: [0-9]*" --ff 16384
 says '--token: 200 is not below --vocab 200' --token 200
 says "the pool: 2000 bytes have room for 1[0-9]*, and two of the largest tiles need 3072: more \
 --pool, or less than --tile 1536" --pool 2000
+says ".* need 2304: more --pool" --tile 128 --pool 2000
 says '--pages: 1024 is less than the longest row: 1152' --pool 0 --pages 1024
 says "$scratch/none: cannot be opened: No such file or directory" "$scratch/none"
 printf 'short' >"$scratch/bad"

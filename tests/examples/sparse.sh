@@ -73,6 +73,7 @@ awk 'BEGIN { n = 1100; print "%%MatrixMarket matrix coordinate real general"; pr
     for (i = 2; i <= n; i++) print i, i, 2 }' >"$scratch/long"
 sorts "they sort a long row" "$scratch/long" --most 16384 --rounds 1
 sorts "they sort a long row in global memory" "$scratch/long" --most 1024 --rounds 1
+sorts "they sort several rows of a block in global memory" --rows 60 --most 256
 
 for matrix in 1 2 3; do
     right "--matrix $matrix" --rows 60 --matrix "$matrix"
@@ -99,6 +100,10 @@ file "$real general" "$size" '1 1.5 2' '2 2 1'
 refuses 'line 3, "1 1.5 2", is not "row column value"'
 file "$real general" "$size" '1 4 2' '2 2 1'
 refuses 'line 3, "1 4 2", has a row or a column outside 1 to 3'
+file "$real general" '2 2 -1'
+refuses 'line 2, "2 2 -1", is not the size of a square matrix, "rows columns entries"'
+file "$real general" "$size" "$(printf '1 1 \033[1m')"
+refuses 'line 3, "1 1 ...", has no value that is a number'
 file 'matrix coordinate pattern general' "$size" '1 1' '2 2 1'
 refuses 'line 4, "2 2 1", has a value, but the matrix is a pattern'
 file "$real general" "$size" '1 1 2'
