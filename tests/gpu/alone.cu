@@ -7,7 +7,9 @@
  *
  *   nvcc -O3 -std=c++17 -arch=sm_90 -DSHPOOL_INLINE=bitmap alone.cu \
  *       $(pkg-config --cflags --libs shpool) -o alone
- *   ./alone [THREADS [OBJECT]] */
+ *   ./alone [THREADS [OBJECT]]
+ *
+ * More than 640 THREADS may need -maxrregcount=64. */
 #include <shpool/shpool.cuh>
 
 #include <cstdio>
