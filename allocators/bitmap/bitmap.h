@@ -14,7 +14,9 @@
  *   pending   number of long claims in progress
  *   releases  how often memory has become free.  A malloc may only fail if that count has not
  *             changed and nothing was pending; otherwise it searches again.
- *   hint      the pair from which on a warp begins to search: all below were full when it was set
+ *   hint      the pair from which on warps begin to search, and in a large pool threads that have
+ *             found no room near home (bitmap_scan.h): when it was set, all below had no room, or
+ *             at most 48 bytes in a row
  *   spread    the number of pairs over which the warps' searches begin (bitmap_group.h)
  *   claimed   bit 11 of a pair's first word: a warp is claiming granules of that pair; its marks
  *             are transient, as above (bitmap_group.h)
@@ -177,50 +179,15 @@ SIMT_FN uint32_t shpool_bitmap_spot(simt_addr base, uint32_t w, uint32_t need, u
     return shpool_bitmap_spot_in(w, simt_peek(a), simt_peek(a + 4u), need, high);
 }
 
-/* The same for the neighbourhood, and then for all words.  Lanes and turns begin at different
- * words, so that repeated conflicts are rarer; after a full neighbourhood all continue alike.  A
- * call, because it is long; it only peeks, so nothing splits the warp (see the top). */
-SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek(simt_addr base, uint32_t granules, uint32_t rank,
-                                             uint32_t need, uint32_t turn)
-{
-    shpool_view         view = {base, 0, rank, 0, {granules, 0}, 0};
-    shpool_bitmap_place at   = shpool_bitmap_where(view);
-    uint32_t            high = shpool_bitmap_high(at) ^ (0u - (turn & 1u));
-    uint32_t            w    = (at.home & ~1u) + ((high != 0) ? 10u : 2u) + ((rank >> turn) & 6u);
-    uint32_t            left = (at.end - at.from) / 2u;
-    uint32_t            spot = SHPOOL_BITMAP_NOWHERE;
-
-    w = (w < at.end) ? w : at.from;
-    SIMT_ROLLED
-    for (; (left != 0) && (spot == SHPOOL_BITMAP_NOWHERE); left--) {
-        spot = shpool_bitmap_spot(base, w, need, high);
-        w    = (w + 2u < at.end) ? w + 2u : at.from;
-    }
-    left   = at.shared ? 0u : shpool_bitmap_words(view) / 2u; /* shared: these were all */
-    at.end = shpool_bitmap_words(view);
-    SIMT_ROLLED
-    for (; (left != 0) && (spot == SHPOOL_BITMAP_NOWHERE); left--) {
-        simt_addr a;
-        uint32_t  low;
-        uint32_t  next;
-
-        w    = (w + 2u < at.end) ? w + 2u : 0u;
-        a    = base + SHPOOL_BITMAP_CONTROL + 4u * w;
-        low  = simt_peek(a);
-        next = simt_peek(a + 4u);
-        if ((shpool_bitmap_unused(low) | shpool_bitmap_unused(next)) != 0) { /* seldom, here */
-            spot = shpool_bitmap_spot_in(w, low, next, need, high);
-        }
-    }
-    return spot;
-}
+#include <shpool/allocators/bitmap/bitmap_scan.h>
 
 /* Claim `need` granules (1..16) at a spot; 0 if they are not free any more. */
 SIMT_FN simt_addr shpool_bitmap_take_at(shpool_view view, uint32_t spot, uint32_t need)
 {
     uint32_t  w        = spot / 32u;
     uint32_t  i        = spot % 32u;
-    simt_addr a        = shpool_bitmap_word_at(view, w);
+    /* kept: else a caller's loop would keep the address of word 0 as well as the pool's */
+    simt_addr a        = simt_keep(view.base + 4u * w) + SHPOOL_BITMAP_CONTROL;
     uint32_t  run      = simt_mask(i, need);
     uint32_t  set      = run & SHPOOL_BITMAP_USED;
     uint32_t  set_next = run >> SHPOOL_BITMAP_SPAN;

@@ -5,7 +5,8 @@
  *     #define SHPOOL_BITMAP_AS(_name) my_bitmap_##_name   what shpool_bitmap_... is called
  *     #define SHPOOL_BITMAP_BY(_name) my_##_name          what simt_load32, _store32, _peek,
  *                                                         _peek_pair, and _atomic_add, _and, _or,
- *                                                         _cas, _cas_run, _load, _load_pair are
+ *                                                         _cas, _cas_run, _load, _load_pair,
+ *                                                         _store are
  *     #include <shpool/allocators/bitmap/bitmap_again.h>
  *
  * It undefines both macros.  The list below names all of bitmap's functions and types: a missing
@@ -18,6 +19,7 @@
 #undef SHPOOL_ALLOCATORS_BITMAP_ROW_H
 #undef SHPOOL_ALLOCATORS_BITMAP_CROWD_H
 #undef SHPOOL_ALLOCATORS_BITMAP_RUNS_H
+#undef SHPOOL_ALLOCATORS_BITMAP_SCAN_H
 #undef SHPOOL_ALLOCATORS_BITMAP_WALK_H
 
 #define shpool_bitmap_ahead SHPOOL_BITMAP_AS(ahead)
@@ -45,10 +47,12 @@
 #define shpool_bitmap_granules SHPOOL_BITMAP_AS(granules)
 #define shpool_bitmap_guard SHPOOL_BITMAP_AS(guard)
 #define shpool_bitmap_high SHPOOL_BITMAP_AS(high)
+#define shpool_bitmap_hop SHPOOL_BITMAP_AS(hop)
 #define shpool_bitmap_init SHPOOL_BITMAP_AS(init)
 #define shpool_bitmap_judge SHPOOL_BITMAP_AS(judge)
 #define shpool_bitmap_largest SHPOOL_BITMAP_AS(largest)
 #define shpool_bitmap_last_start SHPOOL_BITMAP_AS(last_start)
+#define shpool_bitmap_lasts SHPOOL_BITMAP_AS(lasts)
 #define shpool_bitmap_layout SHPOOL_BITMAP_AS(layout)
 #define shpool_bitmap_length SHPOOL_BITMAP_AS(length)
 #define shpool_bitmap_malloc SHPOOL_BITMAP_AS(malloc)
@@ -62,6 +66,7 @@
 #define shpool_bitmap_outline SHPOOL_BITMAP_AS(outline)
 #define shpool_bitmap_owns SHPOOL_BITMAP_AS(owns)
 #define shpool_bitmap_pair SHPOOL_BITMAP_AS(pair)
+#define shpool_bitmap_passes SHPOOL_BITMAP_AS(passes)
 #define shpool_bitmap_payload SHPOOL_BITMAP_AS(payload)
 #define shpool_bitmap_peek SHPOOL_BITMAP_AS(peek)
 #define shpool_bitmap_place SHPOOL_BITMAP_AS(place)
@@ -72,13 +77,18 @@
 #define shpool_bitmap_resize SHPOOL_BITMAP_AS(resize)
 #define shpool_bitmap_rest SHPOOL_BITMAP_AS(rest)
 #define shpool_bitmap_retake SHPOOL_BITMAP_AS(retake)
+#define shpool_bitmap_ring SHPOOL_BITMAP_AS(ring)
 #define shpool_bitmap_row_of SHPOOL_BITMAP_AS(row_of)
+#define shpool_bitmap_scan SHPOOL_BITMAP_AS(scan)
 #define shpool_bitmap_seek SHPOOL_BITMAP_AS(seek)
 #define shpool_bitmap_seek_from SHPOOL_BITMAP_AS(seek_from)
 #define shpool_bitmap_seek_shared SHPOOL_BITMAP_AS(seek_shared)
 #define shpool_bitmap_seek_whole SHPOOL_BITMAP_AS(seek_whole)
+#define shpool_bitmap_sieve SHPOOL_BITMAP_AS(sieve)
+#define shpool_bitmap_sieve_of SHPOOL_BITMAP_AS(sieve_of)
 #define shpool_bitmap_size SHPOOL_BITMAP_AS(size)
 #define shpool_bitmap_spot SHPOOL_BITMAP_AS(spot)
+#define shpool_bitmap_spot_at SHPOOL_BITMAP_AS(spot_at)
 #define shpool_bitmap_spot_in SHPOOL_BITMAP_AS(spot_in)
 #define shpool_bitmap_tail SHPOOL_BITMAP_AS(tail)
 #define shpool_bitmap_take SHPOOL_BITMAP_AS(take)
@@ -109,6 +119,7 @@
 #define simt_atomic_load_pair SHPOOL_BITMAP_BY(atomic_load_pair)
 #define simt_atomic_or SHPOOL_BITMAP_BY(atomic_or)
 #define simt_load32 SHPOOL_BITMAP_BY(load32)
+#define simt_atomic_store SHPOOL_BITMAP_BY(atomic_store)
 #define simt_peek SHPOOL_BITMAP_BY(peek)
 #define simt_peek_pair SHPOOL_BITMAP_BY(peek_pair)
 #define simt_store32 SHPOOL_BITMAP_BY(store32)
@@ -140,10 +151,12 @@
 #undef shpool_bitmap_granules
 #undef shpool_bitmap_guard
 #undef shpool_bitmap_high
+#undef shpool_bitmap_hop
 #undef shpool_bitmap_init
 #undef shpool_bitmap_judge
 #undef shpool_bitmap_largest
 #undef shpool_bitmap_last_start
+#undef shpool_bitmap_lasts
 #undef shpool_bitmap_layout
 #undef shpool_bitmap_length
 #undef shpool_bitmap_malloc
@@ -157,6 +170,7 @@
 #undef shpool_bitmap_outline
 #undef shpool_bitmap_owns
 #undef shpool_bitmap_pair
+#undef shpool_bitmap_passes
 #undef shpool_bitmap_payload
 #undef shpool_bitmap_peek
 #undef shpool_bitmap_place
@@ -167,13 +181,18 @@
 #undef shpool_bitmap_resize
 #undef shpool_bitmap_rest
 #undef shpool_bitmap_retake
+#undef shpool_bitmap_ring
 #undef shpool_bitmap_row_of
+#undef shpool_bitmap_scan
 #undef shpool_bitmap_seek
 #undef shpool_bitmap_seek_from
 #undef shpool_bitmap_seek_shared
 #undef shpool_bitmap_seek_whole
+#undef shpool_bitmap_sieve
+#undef shpool_bitmap_sieve_of
 #undef shpool_bitmap_size
 #undef shpool_bitmap_spot
+#undef shpool_bitmap_spot_at
 #undef shpool_bitmap_spot_in
 #undef shpool_bitmap_tail
 #undef shpool_bitmap_take
@@ -204,6 +223,7 @@
 #undef simt_atomic_load_pair
 #undef simt_atomic_or
 #undef simt_load32
+#undef simt_atomic_store
 #undef simt_peek
 #undef simt_peek_pair
 #undef simt_store32

@@ -36,6 +36,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_policy \
 	tests/pools/test_report \
 	tests/pools/test_row \
+	tests/pools/test_scan \
 	tests/pools/test_simt_pool \
 	tests/pools/test_spill \
 	tests/pools/test_stray \
