@@ -509,6 +509,7 @@ SIMT_FN simt_addr shpool_bitmap_malloc_led(shpool_view view, uint32_t need, uint
     simt_addr      addr  = 0;
 
     if (simt_lane() == first) {
+        view.rank = simt_pin(view.rank); /* else every kernel would keep the home for this */
         addr = shpool_bitmap_malloc_lead(view, need, alignment);
     }
     simt_warp_sync(lanes); /* orders the others after what the first lane acquired */

@@ -361,7 +361,7 @@ SIMT_FN void shpool_bitmap_retreat(shpool_view view, uint32_t first, uint32_t p,
 /* Mark the run of `need` granules that was found at granule `found`: first the pairs amid it, so
  * that no loop depends on the result of an atomic (see the top of bitmap.h).  Returns its address;
  * or, with nothing marked, the place to search next, which is odd: the run was not free any more,
- * perhaps because of another claim that is undone, too. */
+ * perhaps because of another claim that is undone, too, or others changed the rest of a pair. */
 SIMT_FN_NOINLINE simt_addr shpool_bitmap_claim_run(simt_addr base, uint32_t offset, uint32_t found,
                                                    uint32_t need)
 {
