@@ -169,6 +169,9 @@ cluster_borrows_from_the_first|pools/test_cluster|plain|test_who_borrows*|not so
 cluster_frees_in_its_own|pools/test_cluster_explore|plain|test_remote_frees|not so: \|fault|allocators/cluster_bitmap/cluster_bitmap.h|s/if (simt_addr_rank(addr) == simt_addr_rank(view.base)) {/if (1) {/
 cluster_believes_any_rank|pools/test_cluster|plain|test_bad_frees*|fault\|not so: |allocators/cluster_bitmap/cluster_bitmap.h|s/if (rank >= simt_cluster_blocks()) {/if (0) {/
 cluster_checks_its_own_only|pools/test_cluster|plain|test_check_sees*|not so: \|!=|include/shpool/impl/report/instrument.h|s/^        view.base = simt_map_cluster(view.base, simt_addr_rank(user));$//
+cluster_runs_begin_anywhere|pools/test_cluster|plain|test_long_runs*|not so: at_end|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_malloc_any(/,/^}/s/if ((need >= SHPOOL_BITMAP_WHOLE) .*/if (0) {/
+cluster_runs_begin_at_the_beginning|pools/test_cluster|plain|test_long_runs*|not so: at_end|allocators/bitmap/bitmap_row.h|s/((first != SHPOOL_BITMAP_NOWHERE) ? first . SHPOOL_BITMAP_PAIR : 0u)/0u/
+cluster_borrowed_runs_begin_anywhere|pools/test_cluster|plain|test_long_runs*|not so: at_end|allocators/cluster_bitmap/cluster_bitmap.h|s/shpool_far_bitmap_malloc_any(/shpool_far_bitmap_malloc_far(/
 cluster_exits_too_early|pools/test_cluster_explore|plain|test_no_block_leaves*|which has exited|include/shpool/heap.h|/^SIMT_FN void shpool_fini(/,/^}/s/^        simt_cluster_barrier();$/        ;/
 cluster_does_not_wait_for_init|pools/test_cluster|plain|test_scripts_of_any*|faults\|fault:\|not so|include/shpool/heap.h|s/^    SHPOOL_BARRIER(pool->flags); .. every pool is ready.*/    simt_barrier();/
 lock_release_relaxed|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/group_lock.h|s/base + SHPOOL_POOL_LOCK, 0, SIMT_RELEASE)/base + SHPOOL_POOL_LOCK, 0, SIMT_RELAXED)/

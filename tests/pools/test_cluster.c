@@ -338,6 +338,64 @@ static void test_sizes_of_borrowed_memory_change(void **state)
     }
 }
 
+/* ---- the search for a long run, in accesses to shared memory ---- */
+
+#define LONG_PAIRS 40u /* of a pool's 582 */
+#define LONG_BYTES (16u * 22u * LONG_PAIRS)
+
+/* How many accesses an allocation of LONG_BYTES takes; no other thread runs. */
+static uint32_t cost_of_long(shpool_heap heap, heap_slot *slot, uint32_t owner)
+{
+    uint32_t from = simt_self->countdown; /* falls with each access */
+    void    *ptr  = (owner == 0) ? shpool_malloc_shared(heap, LONG_BYTES)
+                                 : shpool_malloc(heap, LONG_BYTES);
+    uint32_t cost = from - simt_self->countdown;
+
+    EXPECT(got(heap, slot, ptr, LONG_BYTES, owner) && (owner_of(ptr) == owner));
+    return cost;
+}
+
+/* A run at the end of block `owner`'s pool costs little more than one at its beginning: the pairs
+ * before it are skipped, and the exact search begins at the run.  It fills that pool. */
+static void expect_skips(shpool_heap heap, heap_slot slot[2], uint32_t owner)
+{
+    uint32_t pairs = t.pool.largest / (16u * 22u);
+    uint32_t at_beginning, at_end;
+
+    at_beginning = cost_of_long(heap, &slot[0], owner);
+    put(heap, &slot[0]);
+    EXPECT(get(heap, &slot[0], t.pool.largest - LONG_BYTES, 2) && (owner_of(slot[0].at) == owner));
+    at_end = cost_of_long(heap, &slot[1], owner);
+    EXPECT(slot[1].at > slot[0].at);
+    EXPECT(at_end > at_beginning);
+    EXPECT(at_end - at_beginning < pairs / 4u);
+}
+
+static void long_kernel(void *arg)
+{
+    shpool_heap heap = init_cluster();
+    heap_slot   slot[4];
+
+    (void)arg;
+    if (simt_cluster_rank() == 0) {
+        expect_skips(heap, &slot[0], 0);
+        expect_skips(heap, &slot[2], 1); /* the own pool is full */
+        for (uint32_t i = 0; i < 4; i++) {
+            put(heap, &slot[i]);
+        }
+    }
+    expect_fresh(heap);
+    shpool_fini(heap);
+}
+
+static void test_long_runs_are_not_searched_pair_by_pair(void **state)
+{
+    (void)state;
+    open_cluster(2, 1, 200u * 1024u);
+    t.launch.grid[0] = 2;
+    run_cluster(long_kernel);
+}
+
 static void test_a_launch_without_clusters_has_block_pools(void **state)
 {
     (void)state;
@@ -358,6 +416,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_who_borrows_from_whom),
         cmocka_unit_test(test_bad_frees_of_a_neighbours_memory_are_refused),
         cmocka_unit_test(test_sizes_of_borrowed_memory_change),
+        cmocka_unit_test(test_long_runs_are_not_searched_pair_by_pair),
         cmocka_unit_test(test_a_launch_without_clusters_has_block_pools),
     };
 

@@ -87,6 +87,9 @@ SIMT_FN simt_addr simt_map_cluster(simt_addr a, uint32_t rank)
     } \
     /* Weak: a race of accesses of one size is defined (PTX ISA, "Data-races"). */ \
     SIMT_FN uint32_t simt_##_p##peek(simt_addr a) { return simt_##_p##load32(a); } \
+    /* Weak.  It races with 32-bit atomics, also of other blocks, and PTX does not define a race \
+     * of accesses of different sizes.  The value is only a hint about where to search: the exact \
+     * search confirms it. */ \
     SIMT_FN simt_pair simt_##_p##peek_pair(simt_addr a) \
     { \
         unsigned long long v; \
