@@ -129,18 +129,9 @@ struct global_words {
     }
     MACHINE_METHOD void set4(uint32_t i, uint32_t v) const
     {
-        put4(i, { v, v, v, v });
-    }
-    MACHINE_METHOD void put4(uint32_t i, simt_u128 v) const
-    {
-        memcpy(base + i, &v, sizeof(v));
-    }
-    MACHINE_METHOD simt_u128 get4(uint32_t i) const
-    {
-        simt_u128 v;
-
-        memcpy(&v, base + i, sizeof(v));
-        return v;
+        for (uint32_t k = 0; k < 4u; k++) {
+            base[i + k] = v;
+        }
     }
     MACHINE_METHOD global_words from(uint32_t i) const { return { base + i }; }
 };
