@@ -481,25 +481,28 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
 }
 
 /* The first lane of a smaller group.  As shpool_bitmap_malloc, but with one try around the home
- * word: more of them would need more code, or a call, in which ptxas would part the warp. */
-SIMT_FN simt_addr shpool_bitmap_malloc_lead(shpool_view view, uint32_t need, uint32_t alignment)
+ * word: more of them would need more code, or a call, in which ptxas would part the warp.  (A
+ * function of the table calls this: whole warps would else save more registers.) */
+SHPOOL_BITMAP_AWAY simt_addr shpool_bitmap_malloc_lead(simt_addr base, uint32_t granules,
+                                                       uint32_t offset, uint32_t rank,
+                                                       uint32_t need, uint32_t alignment)
 {
-    simt_addr addr = shpool_bitmap_malloc_home(view, need, alignment);
+    const shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
+    simt_addr         addr = shpool_bitmap_malloc_home(view, need, alignment);
 
     if (addr != 0) {
         return addr;
     }
     if (shpool_bitmap_is_run(view, need, alignment)) {
-        return shpool_bitmap_malloc_run(view.base, view.word[0], view.word[1], view.rank, need,
-                                        alignment);
+        return shpool_bitmap_malloc_run(base, granules, offset, rank, need, alignment);
     }
-    if (need <= view.word[0]) {
-        const uint32_t spot = shpool_bitmap_seek(view.base, view.word[0], view.rank, need, 0);
+    if (need <= granules) {
+        const uint32_t spot = shpool_bitmap_seek(base, granules, rank, need, 0);
 
         addr = (spot != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_take_at(view, spot, need) : 0u;
     }
-    return (addr != 0) ? addr : shpool_bitmap_malloc_far(view.base, view.word[0], view.word[1],
-                                                         view.rank, need, alignment);
+    return (addr != 0) ? addr
+                       : shpool_bitmap_malloc_far(base, granules, offset, rank, need, alignment);
 }
 
 SIMT_FN simt_addr shpool_bitmap_malloc_led(shpool_view view, uint32_t need, uint32_t alignment,
@@ -509,8 +512,9 @@ SIMT_FN simt_addr shpool_bitmap_malloc_led(shpool_view view, uint32_t need, uint
     simt_addr      addr  = 0;
 
     if (simt_lane() == first) {
-        view.rank = simt_pin(view.rank); /* else every kernel would keep the home for this */
-        addr = shpool_bitmap_malloc_lead(view, need, alignment);
+        /* pinned: else every kernel would keep the home for this */
+        addr = shpool_bitmap_malloc_lead(view.base, view.word[0], view.word[1],
+                                         simt_pin(view.rank), need, alignment);
     }
     simt_warp_sync(lanes); /* orders the others after what the first lane acquired */
     return simt_shfl(lanes, addr, first);
@@ -612,20 +616,26 @@ SIMT_FN uint32_t shpool_bitmap_free_again(shpool_view view, simt_addr addr)
     return reason;
 }
 
-/* For a smaller group the first lane frees.  It tries once without a call, in which ptxas would
- * part the warp. */
-SIMT_FN uint32_t shpool_bitmap_free_led(shpool_view view, simt_addr addr, uint32_t first,
-                                        uint32_t lanes)
+/* The first lane of a smaller group frees what begins at addr, which is a granule of the pool.  It
+ * tries once without a call, in which ptxas would part the warp; but see shpool_bitmap_malloc_lead.
+ */
+SHPOOL_BITMAP_AWAY uint32_t shpool_bitmap_free_lead(simt_addr base, uint32_t granules,
+                                                    uint32_t offset, uint32_t rank, simt_addr addr)
+{
+    const shpool_view     view = {base, 0, rank, 0, {granules, offset}, 0};
+    shpool_bitmap_release r    = shpool_bitmap_release_of(view, shpool_bitmap_granule(view, addr));
+
+    return shpool_bitmap_give(view, &r)
+               ? shpool_bitmap_given(view, &r)
+               : shpool_bitmap_free_call(base, granules, offset, rank, addr);
+}
+
+SIMT_FN uint32_t shpool_bitmap_free_led(shpool_view view, simt_addr addr, uint32_t lanes)
 {
     uint32_t reason = SHPOOL_FREE_OK;
 
     if (simt_lane() == simt_ffs(lanes) - 1u) {
-        shpool_bitmap_release r = shpool_bitmap_release_of(view, first);
-
-        reason = shpool_bitmap_give(view, &r)
-                     ? shpool_bitmap_given(view, &r)
-                     : shpool_bitmap_free_call(view.base, view.word[0], view.word[1], view.rank,
-                                               addr);
+        reason = shpool_bitmap_free_lead(view.base, view.word[0], view.word[1], view.rank, addr);
     }
     simt_warp_sync(lanes); /* as above */
     return reason;
@@ -670,7 +680,7 @@ SIMT_FN uint32_t shpool_bitmap_free_group(shpool_view view, simt_addr addr, uint
         return shpool_run_stray(first, view.word[0]);
     }
     return SIMT_LIKELY(lanes == SIMT_ALL_LANES) ? shpool_bitmap_free_warp(view, addr, first)
-                                                : shpool_bitmap_free_led(view, addr, first, lanes);
+                                                : shpool_bitmap_free_led(view, addr, lanes);
 }
 
 #endif /* SHPOOL_ALLOCATORS_BITMAP_GROUP_H */
