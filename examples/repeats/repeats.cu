@@ -4,9 +4,9 @@
  * see grams.h.
  *
  * What wins.  Counting alone, the pool is 1.4 to 1.5 times as fast as the best static array on an
- * H200, and bins, which need a launch for each size, are 1.1 to 1.3 times as fast as the pool.
- * With the time in which words are found and documents sorted, the pool is 1.12 to 1.18 times as
- * fast as the static array (doc/EXAMPLES.md).
+ * H100, and bins, which need a launch for each size, are 1.2 times as fast as the pool.  With the
+ * time in which words are found and documents sorted, the pool is 1.12 to 1.19 times as fast as the
+ * static array (doc/EXAMPLES.md).
  *
  *   nvcc -O3 -rdc=true repeats.cu -o repeats $(pkg-config --cflags --libs shpool)
  *   c++ -O2 -x c++ repeats.cu -x none -o repeats_cpu \
