@@ -14,8 +14,9 @@
 # use 16 registers that it need not save; what it needs beyond them it saves:
 #   bitmap, thread_bitmap           malloc and free: up to 16 bytes; cluster_bitmap's free on
 #                                   sm_90: 32
-#   bitmap, for long runs           search and claim: up to 32
-#   bitmap, where the home word     up to 64; a request that cluster_bitmap serves from another
+#   bitmap, for long runs           search and claim: up to 32; the first lane of a group that
+#                                   frees: 32
+#   bitmap, where the home word     up to 64, also for the first lane of a group; a request that cluster_bitmap serves from another
 #   has no room                     block: on sm_90 72
 #   bitmap, for a group             up to 128; the exact search of a warp (malloc_warp): 64, on
 #                                   sm_75 and sm_80 144.  Its hint costs 24 bytes there, and turned
@@ -196,8 +197,8 @@ clean()
                    (name ~ /shpool_trace_(take|put)/) ? 48 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \
-                   (name ~ /_bitmap_(claim_run|seek_far|seek_from)E/) ? 32 : \
-                   (name ~ /_bitmap_(malloc_(away|far|run|try)|free_away|seek)E/) ? 64 : \
+                   (name ~ /_bitmap_(claim_run|seek_far|seek_from|free_lead)E/) ? 32 : \
+                   (name ~ /_bitmap_(malloc_(away|far|lead|run|try)|free_away|seek)E/) ? 64 : \
                    (name ~ /_bitmap_malloc_borrowE/) ? (arch == "sm_90" ? 72 : 64) : \
                    (name ~ /_cluster_bitmap_freeE/) ? (arch == "sm_90" ? 32 : 16) : \
                    (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
