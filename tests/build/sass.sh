@@ -16,8 +16,8 @@
 #                                   sm_90: 32
 #   bitmap, for long runs           search and claim: up to 32; the first lane of a group that
 #                                   frees: 32
-#   bitmap, where the home word     up to 64, also for the first lane of a group; a request that cluster_bitmap serves from another
-#   has no room                     block: on sm_90 72
+#   bitmap, where the home word     up to 64, also for the first lane of a group; a request that
+#   has no room                     cluster_bitmap serves from another block: on sm_90 72
 #   bitmap, for a group             up to 128; the exact search of a warp (malloc_warp): 64, on
 #                                   sm_75 and sm_80 144.  Its hint costs 24 bytes there, and turned
 #                                   a search of a full pool from 13,552 cycles (H100) into 762
