@@ -14,9 +14,7 @@
  *   pending   number of long claims in progress
  *   releases  how often memory has become free.  A malloc may only fail if that count has not
  *             changed and nothing was pending; otherwise it searches again.
- *   hint      the pair from which on warps begin to search, and in a large pool threads that have
- *             found no room near home (bitmap_scan.h): when it was set, all below had no room, or
- *             at most 48 bytes in a row
+ *   hint      the pair from which on a warp begins to search: all below were full when it was set
  *   spread    the number of pairs over which the warps' searches begin (bitmap_group.h)
  *   claimed   bit 11 of a pair's first word: a warp is claiming granules of that pair; its marks
  *             are transient, as above (bitmap_group.h)

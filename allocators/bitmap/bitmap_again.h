@@ -5,8 +5,7 @@
  *     #define SHPOOL_BITMAP_AS(_name) my_bitmap_##_name   what shpool_bitmap_... is called
  *     #define SHPOOL_BITMAP_BY(_name) my_##_name          what simt_load32, _store32, _peek,
  *                                                         _peek_pair, and _atomic_add, _and, _or,
- *                                                         _cas, _cas_run, _load, _load_pair,
- *                                                         _store are
+ *                                                         _cas, _cas_run, _load, _load_pair are
  *     #include <shpool/allocators/bitmap/bitmap_again.h>
  *
  * It undefines both macros.  The list below names all of bitmap's functions and types: a missing
@@ -47,7 +46,6 @@
 #define shpool_bitmap_granules SHPOOL_BITMAP_AS(granules)
 #define shpool_bitmap_guard SHPOOL_BITMAP_AS(guard)
 #define shpool_bitmap_high SHPOOL_BITMAP_AS(high)
-#define shpool_bitmap_hop SHPOOL_BITMAP_AS(hop)
 #define shpool_bitmap_init SHPOOL_BITMAP_AS(init)
 #define shpool_bitmap_judge SHPOOL_BITMAP_AS(judge)
 #define shpool_bitmap_largest SHPOOL_BITMAP_AS(largest)
@@ -119,7 +117,6 @@
 #define simt_atomic_load_pair SHPOOL_BITMAP_BY(atomic_load_pair)
 #define simt_atomic_or SHPOOL_BITMAP_BY(atomic_or)
 #define simt_load32 SHPOOL_BITMAP_BY(load32)
-#define simt_atomic_store SHPOOL_BITMAP_BY(atomic_store)
 #define simt_peek SHPOOL_BITMAP_BY(peek)
 #define simt_peek_pair SHPOOL_BITMAP_BY(peek_pair)
 #define simt_store32 SHPOOL_BITMAP_BY(store32)
@@ -151,7 +148,6 @@
 #undef shpool_bitmap_granules
 #undef shpool_bitmap_guard
 #undef shpool_bitmap_high
-#undef shpool_bitmap_hop
 #undef shpool_bitmap_init
 #undef shpool_bitmap_judge
 #undef shpool_bitmap_largest
@@ -223,7 +219,6 @@
 #undef simt_atomic_load_pair
 #undef simt_atomic_or
 #undef simt_load32
-#undef simt_atomic_store
 #undef simt_peek
 #undef simt_peek_pair
 #undef simt_store32

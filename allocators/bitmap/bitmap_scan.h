@@ -6,8 +6,7 @@
  * them, 165 cycles, for a pair that is looked into.  So only the first STEPS pairs are looked into
  * one by one.  Threads that request all the time find room there, and need fewer instructions than
  * with several pairs at a time (doc/EXPERIMENTS.md).  After them SCAN pairs are tested together,
- * with one branch, and only a pair that passes is looked into.  In a large pool the search also
- * begins at the hint (bitmap.h), and moves it past a full part. */
+ * with one branch, and only a pair that passes is looked into. */
 #include <shpool/allocators/bitmap/bitmap.h> /* before the guard: it includes this file */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_SCAN_H
 #define SHPOOL_ALLOCATORS_BITMAP_SCAN_H
@@ -15,11 +14,6 @@
 #define SHPOOL_BITMAP_STEPS 8u   /* pairs that are looked into one by one */
 #define SHPOOL_BITMAP_SCAN  4u   /* pairs that are read together, so that no load waits for another;
                                     with more of them every kernel would need more registers */
-#define SHPOOL_BITMAP_WIDE  256u /* pairs up to which a pool is small: it needs no hint, because a
-                                    search of it takes a few thousand cycles */
-#define SHPOOL_BITMAP_HOP   32u  /* pairs by which a search moves the hint at least */
-#define SHPOOL_BITMAP_HOLE  4u   /* granules of the largest request that moves it: the holes that it
-                                    passes are smaller */
 
 /* A test of a pair for `need` free granules in a row, 1..PAIR: whether the last one, the first one
  * and one between them are free.  It is exact for up to three granules, and otherwise seldom wrong.
@@ -60,7 +54,7 @@ typedef struct shpool_bitmap_ring {
     uint32_t from; /* the first pair */
     uint32_t last; /* the first one of the last SCAN pairs */
     uint32_t p;    /* the next one */
-    int      left; /* how many are still to be read */
+    int      left; /* how many are still to be read; some are read twice at the ring's end */
 } shpool_bitmap_ring;
 
 /* The next pair of a ring that passes; NOWHERE if there is none. */
@@ -110,29 +104,10 @@ SIMT_FN uint32_t shpool_bitmap_spot_at(simt_addr base, uint32_t p, uint32_t both
     return shpool_bitmap_spot_in(2u * p, words.x, words.y, both % 32u, 0u - both / 32u);
 }
 
-/* A search has found room in pair p.  If it has passed at least HOP pairs from the hint on without
- * finding room (`passed`), the hint moves there; and back to the beginning if all pairs after it
- * had no room.  Warps that spread have other places to begin. */
-SIMT_FN void shpool_bitmap_hop(simt_addr base, uint32_t granules, uint32_t p, uint32_t passed)
-{
-    const uint32_t word  = simt_peek(base + SHPOOL_BITMAP_BEGIN);
-    const uint32_t hint  = word >> SHPOOL_BITMAP_HINT;
-    const uint32_t pairs = shpool_bitmap_words_of(granules) / 2u;
-    /* as in bitmap_group.h: a warp that begins there reads pairs of the pool */
-    const uint32_t moves = passed & (p >= hint + SHPOOL_BITMAP_HOP) & (p + SIMT_WARP <= pairs);
-
-    if (((word & SHPOOL_BITMAP_SPREAD) == 0) & (pairs <= SHPOOL_BITMAP_SPREAD) &
-        ((p < hint) | moves)) {
-        /* relaxed: a hint; another thread's may be lost */
-        simt_atomic_store(base + SHPOOL_BITMAP_BEGIN, ((p < hint) ? 0u : p) << SHPOOL_BITMAP_HINT,
-                          SIMT_RELAXED);
-    }
-}
-
 /* Where `need` granules (1..16) seem to be free: in the neighbourhood, else in any words.  Lanes
  * and turns begin at different words, so that repeated conflicts are rarer; after a full
  * neighbourhood all continue alike.  Returns the spot, or NOWHERE.  A call, because it is long; it
- * only peeks and stores, so nothing splits the warp (see the top of bitmap.h). */
+ * only peeks, so nothing splits the warp (see the top of bitmap.h). */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek(simt_addr base, uint32_t granules, uint32_t rank,
                                              uint32_t need, uint32_t turn)
 {
@@ -145,10 +120,6 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek(simt_addr base, uint32_t granules, 
     shpool_bitmap_ring  ring  = {at.from / 2u, at.end / 2u - SHPOOL_BITMAP_SCAN, 0,
                                  (int)(at.end - at.from) / 2};
     shpool_bitmap_sieve sieve;
-    uint32_t            hint;
-    uint32_t            wide;
-    uint32_t            passed;
-    uint32_t            watches; /* else the hint cannot move */
 
     w = (w < at.end) ? w : at.from;
     SIMT_ROLLED
@@ -161,12 +132,7 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek(simt_addr base, uint32_t granules, 
         return spot;
     }
     ring.p = w / 2u;
-    wide      = shpool_bitmap_words(view) > 2u * SHPOOL_BITMAP_WIDE;
-    hint      = wide ? simt_peek(base + SHPOOL_BITMAP_BEGIN) >> SHPOOL_BITMAP_HINT : 0u;
-    passed    = wide & (ring.p <= hint + SHPOOL_BITMAP_HOP / 2u) & (need <= SHPOOL_BITMAP_HOLE);
-    watches   = passed | (hint != 0);
-    ring.p    = (ring.p < hint) ? hint : ring.p;
-    ring.left = (hint < ring.last) ? ring.left : 0; /* else the neighbourhood is before it */
+    ring.left += (ring.left != 0) ? (int)SHPOOL_BITMAP_SCAN - 1 : 0;
     sieve = shpool_bitmap_sieve_of(need);
     need |= high & 32u; /* one register for both; pinned below: else its parts would be kept */
     SIMT_ROLLED
@@ -182,12 +148,9 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_seek(simt_addr base, uint32_t granules, 
         } else {
             at.shared = 1u;
             ring.from = 0;
-            ring.left = (int)(shpool_bitmap_words_of(simt_pin(granules)) / 2u);
-            ring.last = (uint32_t)ring.left - SHPOOL_BITMAP_SCAN;
+            ring.last = shpool_bitmap_words_of(simt_pin(granules)) / 2u - SHPOOL_BITMAP_SCAN;
+            ring.left = (int)ring.last + 2 * (int)SHPOOL_BITMAP_SCAN - 1;
         }
-    }
-    if (watches) {
-        shpool_bitmap_hop(simt_pin(base), simt_pin(granules), spot / 64u, passed);
     }
     return spot;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bitmap's search for up to 16 granules beyond home: that it finds the only hole of a pool, what
- * it costs where the pool's lower part is full, and when it moves the hint. */
+/* bitmap's search for up to 16 granules beyond home: that it finds the only hole of a pool, and
+ * what it costs where the pool's lower part is full. */
 #define SHPOOL_INLINE bitmap
 #include "heap_model.h"
 
@@ -21,7 +21,7 @@ static simt_pair counted_peek_pair(simt_addr a);
 #undef shpool_run_starts
 #undef simt_peek_pair
 
-#define PAIRS    640u /* 220 KiB */
+#define PAIRS    644u /* 221 KiB; half of it is no multiple of the pairs that are read together */
 #define GRANULES (PAIRS * SHPOOL_BITMAP_PAIR)
 #define FULL     0x07ff07ffu /* a word whose granules are allocations of one granule each */
 
@@ -62,16 +62,6 @@ static void set_pairs(shpool_heap heap, uint32_t from, uint32_t end, uint32_t fr
     }
 }
 
-static void set_hint(shpool_heap heap, uint32_t word)
-{
-    simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, word);
-}
-
-static uint32_t hint_of(shpool_heap heap)
-{
-    return simt_load32(heap.view.base + SHPOOL_BITMAP_BEGIN) >> SHPOOL_BITMAP_HINT;
-}
-
 /* The pair of an allocation, which is freed; PAIRS if there is none. */
 static uint32_t pair_of(shpool_heap heap, void *ptr)
 {
@@ -97,11 +87,9 @@ static void find_hole(shpool_heap heap, uint32_t rank, uint32_t p, uint32_t i, u
     found = shpool_bitmap_seek(heap.view.base, GRANULES, rank, need, i % 6u);
     EXPECT(found / 64u == p);
     EXPECT(found / 32u % 2u * SHPOOL_BITMAP_SPAN + found % 32u == i);
-    set_hint(heap, 0);
     set_pair(heap, p, others);
     found = shpool_bitmap_seek(heap.view.base, GRANULES, rank, need, i % 6u);
     EXPECT(found == SHPOOL_BITMAP_NOWHERE);
-    EXPECT(hint_of(heap) == 0);
 }
 
 static void holes_kernel(void *arg)
@@ -116,11 +104,12 @@ static void holes_kernel(void *arg)
             const uint32_t less = simt_mask(7u % needs[n], needs[n] - 1u);
 
             set_pairs(heap, 0, PAIRS, less);
-            for (uint32_t p = 0; p < PAIRS; p += (p < 12u) || (p + 12u > PAIRS) ? 1u : 57u) {
+            for (uint32_t p = 0; p < PAIRS;
+                 p += (needs[n] == 4u) || (p < 12u) || (p + 12u > PAIRS) ? 1u : 57u) {
                 const uint32_t most = SHPOOL_BITMAP_PAIR - needs[n];
 
                 find_hole(heap, 0, p, 0, needs[n], less);
-                find_hole(heap, 9, p, most, needs[n], less);
+                find_hole(heap, simt_block_threads() / 2u, p, most, needs[n], less);
                 find_hole(heap, simt_block_threads() - 1u, p, most / 2u, needs[n], less);
             }
         }
@@ -148,7 +137,6 @@ static void gaps_kernel(void *arg)
         EXPECT((found / 64u == p) || (p > PAIRS - SHPOOL_BITMAP_SCAN));
         EXPECT(pair_of(heap, shpool_malloc(heap, 64)) == p);
         set_pair(heap, p, 0x0b0b0bu);
-        set_hint(heap, 0);
     }
     EXPECT(shpool_malloc(heap, 64) == NULL);
     set_pairs(heap, 0, PAIRS, SHPOOL_BITMAP_FULL);
@@ -159,7 +147,6 @@ static void gaps_kernel(void *arg)
 /* One thread, and a pool whose first `used` pairs have too little room. */
 static void cost_of(shpool_heap heap, uint32_t used, uint32_t free)
 {
-    set_hint(heap, 0);
     set_pairs(heap, 0, used, free);
     set_pairs(heap, used, PAIRS, SHPOOL_BITMAP_FULL);
     looks      = 0;
@@ -167,13 +154,6 @@ static void cost_of(shpool_heap heap, uint32_t used, uint32_t free)
     EXPECT(pair_of(heap, shpool_malloc(heap, 64)) == used);
     EXPECT(looks <= SHPOOL_BITMAP_STEPS + 3u); /* home's word, its pair, and the one found */
     EXPECT(pairs_read <= used + 2u * SHPOOL_BITMAP_SCAN);
-    EXPECT(hint_of(heap) == ((used <= PAIRS - SIMT_WARP) ? used : 0u));
-    looks      = 0;
-    pairs_read = 0;
-    EXPECT(pair_of(heap, shpool_malloc(heap, 64)) == used);
-    EXPECT(looks <= SHPOOL_BITMAP_STEPS + 3u);
-    EXPECT((pairs_read <= 2u * SHPOOL_BITMAP_SCAN) || (used > PAIRS - SIMT_WARP));
-    set_hint(heap, 0);
     set_pairs(heap, 0, PAIRS, SHPOOL_BITMAP_FULL);
 }
 
@@ -190,63 +170,17 @@ static void cost_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void hint_kernel(void *arg)
-{
-    shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
-
-    (void)arg;
-    set_pairs(heap, 0, 300, 0x7u);
-    EXPECT(pair_of(heap, shpool_malloc(heap, 80)) == 300u); /* holes of 64 B are not passed */
-    EXPECT(hint_of(heap) == 0);
-    (void)shpool_bitmap_seek(heap.view.base, GRANULES, 10, 4, 0); /* begins with pair 196 */
-    EXPECT(hint_of(heap) == 0);
-    set_hint(heap, 7); /* warps spread */
-    EXPECT(pair_of(heap, shpool_malloc(heap, 64)) == 300u);
-    EXPECT(simt_load32(heap.view.base + SHPOOL_BITMAP_BEGIN) == 7u);
-    set_hint(heap, 0);
-    EXPECT(pair_of(heap, shpool_malloc(heap, 64)) == 300u);
-    EXPECT(hint_of(heap) == 300u);
-    set_pairs(heap, 300, 310, 0x7u);
-    EXPECT(pair_of(heap, shpool_malloc(heap, 64)) == 310u);
-    EXPECT(hint_of(heap) == 300u); /* not for each pair */
-    set_pairs(heap, 300, PAIRS, 0x7u);
-    set_pair(heap, 200, 0xf0u);
-    EXPECT(pair_of(heap, shpool_malloc(heap, 64)) == 200u); /* there is no room after it */
-    EXPECT(hint_of(heap) == 0);
-    set_pairs(heap, 0, PAIRS, SHPOOL_BITMAP_FULL);
-    EXPECT(shpool_check(heap).broken == 0);
-    shpool_fini(heap);
-}
-
-/* A pool of WIDE pairs has no hint for threads; one that warps have set is not used. */
-static void small_kernel(void *arg)
-{
-    shpool_heap heap = shpool_init(&pool, simt_from_shared(simt_dynamic_base()));
-
-    (void)arg;
-    set_pairs(heap, 0, 200, 0);
-    EXPECT(pair_of(heap, shpool_malloc(heap, 64)) == 200u);
-    EXPECT(hint_of(heap) == 0);
-    set_hint(heap, 210u << SHPOOL_BITMAP_HINT);
-    EXPECT(pair_of(heap, shpool_malloc(heap, 64)) == 200u);
-    EXPECT(hint_of(heap) == 210u);
-    set_hint(heap, 0);
-    set_pairs(heap, 0, 200, SHPOOL_BITMAP_FULL);
-    EXPECT(shpool_check(heap).broken == 0);
-    shpool_fini(heap);
-}
-
 /* ---- tests ---- */
 
-static void run_in(simt_kernel kernel, uint32_t threads, uint32_t granules)
+static void run(simt_kernel kernel, uint32_t threads)
 {
-    shpool_config want   = { .block_threads = threads, .payload_bytes = 16u * granules };
+    shpool_config want   = { .block_threads = threads, .payload_bytes = 16u * GRANULES };
     simt_launch   launch = { .block = { threads } };
     simt_result   result;
 
     heap_model_reset(&model);
     assert_int_equal(shpool_plan("bitmap", &want, &pool), SHPOOL_OK);
-    assert_int_equal(pool.word[0], granules);
+    assert_int_equal(pool.word[0], GRANULES);
     launch.dynamic_bytes = pool.shared_bytes;
     if (simt_run(&launch, kernel, NULL, &result) != SHPOOL_OK) {
         fail_msg("%s", shpool_last_error());
@@ -254,15 +188,11 @@ static void run_in(simt_kernel kernel, uint32_t threads, uint32_t granules)
     assert_model(&model);
 }
 
-static void run(simt_kernel kernel, uint32_t threads)
-{
-    run_in(kernel, threads, GRANULES);
-}
-
 static void test_the_only_hole_is_found(void **unused)
 {
     (void)unused;
     run(holes_kernel, 1);
+    run(holes_kernel, 64);
     run(holes_kernel, 256);
 }
 
@@ -278,26 +208,12 @@ static void test_a_full_part_costs_little(void **unused)
     run(cost_kernel, 1);
 }
 
-static void test_the_hint_moves(void **unused)
-{
-    (void)unused;
-    run(hint_kernel, 1);
-}
-
-static void test_a_small_pool_has_no_hint(void **unused)
-{
-    (void)unused;
-    run_in(small_kernel, 1, SHPOOL_BITMAP_WIDE * SHPOOL_BITMAP_PAIR);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_only_hole_is_found),
         cmocka_unit_test(test_gaps_are_passed),
         cmocka_unit_test(test_a_full_part_costs_little),
-        cmocka_unit_test(test_the_hint_moves),
-        cmocka_unit_test(test_a_small_pool_has_no_hint),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
