@@ -392,7 +392,11 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
             const uint32_t full = (room != 0) ? simt_ffs(room) - 1u : SIMT_WARP;
 
             if (full >= SHPOOL_BITMAP_STEP) {
-                shpool_bitmap_move_hint(view, start, p + full);
+                /* back to the beginning one time in four, by the count of releases: what is freed
+                 * below the hint would stay unused; one lane reads it, so that all agree */
+                const uint32_t releases = simt_shfl(SIMT_ALL_LANES, simt_peek(view.base + 16u), 0);
+
+                shpool_bitmap_move_hint(view, start, ((releases & 3u) != 0) ? p + full : 0u);
             }
         }
         p += SIMT_WARP;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* First fit takes the first block that is large enough, best fit the smallest. */
+/* First fit takes the first block that is large enough, best fit the smallest; and what a warp's
+ * small objects leave for large ones. */
 #include "heap_trial.h"
 
 static trial t;
@@ -49,6 +50,48 @@ static void policy_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
+/* A warp holds 600 objects of 64 bytes, about a fifth of the pool, and exchanges them in no order.
+ * They stay together: there is room for 64 KiB in one piece. */
+static void exchange_kernel(void *arg)
+{
+    static void *objects[32][600];
+    trial       *p    = (trial *)arg;
+    shpool_heap  heap = trial_init(p);
+    void       **mine = objects[simt_lane()];
+    uint32_t     next = 12345;
+
+    for (uint32_t i = 0; i < 600u; i++) {
+        mine[i] = shpool_malloc_warp(heap, 64);
+    }
+    for (uint32_t i = 0; i < 5000u; i++) {
+        void **object = &mine[(next = next * 1664525u + 1013904223u) / 65536u % 600u];
+
+        shpool_free_warp(heap, *object);
+        *object = shpool_malloc_warp(heap, 64);
+        HEAP_EXPECT(&p->model, *object != NULL);
+        if (i % 500u == 499u) {
+            HEAP_EXPECT(&p->model, shpool_largest(heap) >= 65536u);
+        }
+    }
+    for (uint32_t i = 0; i < 600u; i++) {
+        shpool_free_warp(heap, mine[i]);
+    }
+    shpool_fini(heap);
+}
+
+static void test_small_objects_of_a_warp_stay_together(void **state)
+{
+    const shpool_allocator *bitmap;
+
+    (void)state;
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        skip(); /* --enable-allocators left it out */
+    }
+    trial_open(&t, bitmap, "", 32, 225280, 32);
+    trial_run(&t, exchange_kernel);
+    trial_close(&t);
+}
+
 static void test_which_block_serves(void **state)
 {
     unsigned tried = 0;
@@ -74,6 +117,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_block_serves),
+        cmocka_unit_test(test_small_objects_of_a_warp_stay_together),
     };
 
     if (argc > 1) {
