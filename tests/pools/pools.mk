@@ -17,9 +17,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_checked \
 	tests/pools/test_cluster \
 	tests/pools/test_cluster_explore \
-	tests/pools/test_cluster_others \
 	tests/pools/test_conformance \
-	tests/pools/test_cost \
 	tests/pools/test_crowd \
 	tests/pools/test_cxx \
 	tests/pools/test_damage \

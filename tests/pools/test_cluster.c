@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pools of scope cluster on the executor: which block's memory is used, and which threads may free
- * it.  test_conformance tests the properties shared with other pools, test_cluster_explore tests
- * schedules. */
+ * it; and pools of other scopes in launches with clusters.  test_conformance tests the properties
+ * shared with other pools, test_cluster_explore tests schedules. */
 #include "cluster_trial.h"
 
 static void resize(shpool_heap heap, heap_slot *slot, size_t bytes, uint32_t tag)
@@ -406,6 +406,80 @@ static void test_a_launch_without_clusters_has_block_pools(void **state)
     assert_int_equal(t.borrowed, 0);
 }
 
+/* ---- pools of other scopes: a neighbour's memory is foreign to them ---- */
+
+static void block_kernel(void *arg)
+{
+    static void *theirs[BLOCKS];
+    shpool_heap  heap = init_cluster();
+    void        *ptr  = shpool_malloc(heap, 40);
+
+    (void)arg;
+    EXPECT((ptr != NULL) && simt_is_shared(ptr));
+    if (simt_thread_rank() == 0) {
+        theirs[simt_cluster_rank()] = ptr;
+    }
+    simt_cluster_barrier();
+    EXPECT(shpool_free_at(heap, theirs[simt_cluster_rank() ^ 1u], 0) == SHPOOL_FREE_FOREIGN);
+    EXPECT(shpool_usable_size(heap, theirs[simt_cluster_rank() ^ 1u]) == 0);
+    EXPECT(shpool_realloc(heap, theirs[simt_cluster_rank() ^ 1u], 8) == NULL);
+    simt_cluster_barrier();
+    EXPECT(shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
+    shpool_fini(heap);
+}
+
+static void test_block_pools_are_what_they_were_in_clusters(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        for (int check = 0; (check < 2) && (allocator->scope != SHPOOL_SCOPE_CLUSTER); check++) {
+            char spec[64];
+
+            if ((check == 0) && ((allocator->caps & SHPOOL_CAP_REFUSES) == 0)) {
+                continue;
+            }
+            (void)snprintf(spec, sizeof(spec), "%s%s", allocator->name, check ? ":check=1" : "");
+            open_cluster_of(spec, 4, 3, 600);
+            t.launch.grid[0] = 4;
+            run_cluster(block_kernel);
+        }
+    }
+}
+
+/* What spills has no pool; but a neighbour's shared memory is not of CUDA's heap. */
+static void native_kernel(void *arg)
+{
+    static void *theirs;
+    shpool_heap  heap = init_cluster();
+
+    (void)arg;
+    if (simt_cluster_rank() == 1) {
+        theirs = simt_from_shared(simt_dynamic_base() + 64u);
+    }
+    simt_cluster_barrier();
+    if (simt_cluster_rank() == 0) {
+        EXPECT(shpool_free_at(heap, theirs, 0) == SHPOOL_FREE_FOREIGN);
+        EXPECT(shpool_usable_size(heap, theirs) == 0);
+        EXPECT(shpool_realloc(heap, theirs, 8) == NULL);
+    }
+    simt_cluster_barrier();
+    shpool_fini(heap);
+}
+
+static void test_the_native_heap_gets_no_shared_memory(void **state)
+{
+    const shpool_allocator *native;
+
+    (void)state;
+    if (shpool_allocator_find("native", &native) != SHPOOL_OK) {
+        skip(); /* --enable-allocators left it out */
+    }
+    open_cluster_of("native", 2, 1, 400);
+    t.launch.grid[0]       = 2;
+    t.launch.dynamic_bytes = 256;
+    run_cluster(native_kernel);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +492,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sizes_of_borrowed_memory_change),
         cmocka_unit_test(test_long_runs_are_not_searched_pair_by_pair),
         cmocka_unit_test(test_a_launch_without_clusters_has_block_pools),
+        cmocka_unit_test(test_block_pools_are_what_they_were_in_clusters),
+        cmocka_unit_test(test_the_native_heap_gets_no_shared_memory),
     };
 
     if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
