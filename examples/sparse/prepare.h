@@ -52,18 +52,12 @@ struct count_products {
     {
         const uint32_t column = (i < last) ? p.a.column[i] : 0u;
         const uint32_t mine   = (i < last) ? p.b.begin[column + 1u] - p.b.begin[column] : 0u;
-        uint32_t       sum    = mine;
+        const uint32_t below  = sum_below(mine);
 
-        SIMT_UNROLLED
-        for (uint32_t step = 1; step < SIMT_WARP; step *= 2u) {
-            const uint32_t below = simt_shfl_up(SIMT_ALL_LANES, sum, step);
-
-            sum += (simt_lane() >= step) ? below : 0u;
-        }
         if (i < last) {
-            p.before[i] = before + sum - mine;
+            p.before[i] = before + below;
         }
-        return simt_shfl(SIMT_ALL_LANES, sum, SIMT_WARP - 1u);
+        return simt_shfl(SIMT_ALL_LANES, below + mine, SIMT_WARP - 1u);
     }
 };
 

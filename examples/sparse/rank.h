@@ -15,20 +15,6 @@
 #define BITMAP_WORDS(_columns) ((_columns) / 32u + 1u)
 #define RANK_WORDS(_columns)   ((2u * BITMAP_WORDS(_columns) + SIMT_WARP + 3u) & ~3u)
 
-/* Called by all lanes: the sum of the lower lanes' numbers. */
-SIMT_FN uint32_t sum_below(uint32_t mine)
-{
-    uint32_t sum = mine;
-
-    SIMT_UNROLLED
-    for (uint32_t step = 1; step < SIMT_WARP; step *= 2u) {
-        const uint32_t below = simt_shfl_up(SIMT_ALL_LANES, sum, step);
-
-        sum += (simt_lane() >= step) ? below : 0u;
-    }
-    return sum - mine;
-}
-
 /* Store for each word of the bitmap the number of bits before it; each thread for some words in a
  * row.  `sums` has a word for each warp. */
 SIMT_FN void count_bits(global_words bits, global_words before, global_words sums, uint32_t words,

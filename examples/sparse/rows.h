@@ -96,6 +96,20 @@ SIMT_FN float value_of(uint32_t bits)
     return value;
 }
 
+/* Called by all lanes: the sum of the lower lanes' numbers. */
+SIMT_FN uint32_t sum_below(uint32_t mine)
+{
+    uint32_t sum = mine;
+
+    SIMT_UNROLLED
+    for (uint32_t step = 1; step < SIMT_WARP; step *= 2u) {
+        const uint32_t below = simt_shfl_up(SIMT_ALL_LANES, sum, step);
+
+        sum += (simt_lane() >= step) ? below : 0u;
+    }
+    return sum - mine;
+}
+
 /* Find or make the entry of a column; 1 if it is new.
  *
  * The search is a loop of loads that may be stale: the compare-and-swap after it decides.  A loop
