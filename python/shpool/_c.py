@@ -5,6 +5,7 @@ No code of the library is duplicated here.  The structures are those of shpool/a
 shpool/shpool.h; tests/python/test_layout.py compares them with a C compiler's layout of these.
 """
 import ctypes
+import functools
 import os
 from ctypes import POINTER, c_char, c_char_p, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 
@@ -175,12 +176,15 @@ _FUNCTIONS = {
     "shpool_simt_close": (_STATUS, [POINTER(PoolStruct)]),
     "simt_run": (_STATUS, [POINTER(Launch), c_void_p, c_void_p, POINTER(Result)]),
     "shpool_device_allocator_default": (_STATUS, [c_int32, POINTER(c_void_p)]),
+    "shpool_device_malloc": (_STATUS, [c_void_p, c_size_t, c_void_p, POINTER(c_void_p)]),
+    "shpool_device_free": (_STATUS, [c_void_p, c_void_p, c_void_p]),
     "shpool_device_get_stats": (_STATUS, [c_void_p, POINTER(DeviceStats)]),
     "shpool_device_reset_peak": (_STATUS, [c_void_p]),
     "shpool_torch_malloc": (c_void_p, [ctypes.c_ssize_t, c_int32, c_void_p]),
     "shpool_torch_free": (None, [c_void_p, ctypes.c_ssize_t, c_int32, c_void_p]),
     "shpool_torch_memory_fraction": (None, [ctypes.c_double, c_int32]),
     "shpool_torch_base_alloc": (c_void_p, [c_void_p, POINTER(c_size_t)]),
+    "shpool_cupy_free": (None, [c_void_p, c_void_p, c_int32]),
 }
 
 # python/src/open.cu
@@ -271,3 +275,11 @@ def check(status):
     if status != 0:
         text = lib().shpool_last_error().decode(errors="replace")
         raise Error(text or lib().shpool_strerror(status).decode(), status)
+
+
+@functools.lru_cache(maxsize=None)
+def shared(device):
+    """The allocator that a device's users share; it stays until the process ends."""
+    found = c_void_p()
+    check(lib().shpool_device_allocator_default(device, ctypes.byref(found)))
+    return found

@@ -105,16 +105,10 @@ def mem_pool():
     return pool
 
 
-def _shared(device):
-    shared = ctypes.c_void_p()
-    _c.check(_c.lib().shpool_device_allocator_default(device, ctypes.byref(shared)))
-    return shared
-
-
 def stats(device=0):
     """Counters of the allocator that serves a device; fields as in shpool_device_stats."""
     result = _c.DeviceStats()
-    _c.check(_c.lib().shpool_device_get_stats(_shared(device), ctypes.byref(result)))
+    _c.check(_c.lib().shpool_device_get_stats(_c.shared(device), ctypes.byref(result)))
     return result
 
 
@@ -144,7 +138,7 @@ def memory_stats(device=0):
 
 def reset_peak_memory_stats(device=0):
     """Set the peaks to the current values, as torch.cuda.reset_peak_memory_stats() does."""
-    _c.check(_c.lib().shpool_device_reset_peak(_shared(device)))
+    _c.check(_c.lib().shpool_device_reset_peak(_c.shared(device)))
 
 
 def extension(allocator_name="bitmap", *, check=False, spill=False):

@@ -210,6 +210,87 @@ except shpool.Error as error: print(error.name)
 """
 
 
+# CuPy's part that shpool.cupy calls, and the library's, which print what they get
+STREAMS = """
+import gc, sys, threading, types
+class Stream:
+    def __init__(self, ptr):
+        self.ptr = ptr
+    def __del__(self):
+        print("gone", self.ptr)
+class Memory:
+    def __init__(self, ptr, size, owner, device):
+        self.ptr, self.owner = ptr, owner
+class OutOfMemoryError(Exception):
+    pass
+cupy = types.ModuleType("cupy")
+cupy.__version__ = "14.2.0"
+cupy.cuda = types.SimpleNamespace(
+    UnownedMemory=Memory, MemoryPointer=lambda memory, offset: memory,
+    runtime=types.SimpleNamespace(getDevice=lambda: 3), get_current_stream=lambda: current,
+    memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError))
+sys.modules.update(cupy=cupy, numpy=types.ModuleType("numpy"))
+import shpool.cupy
+library = shpool._c.lib()
+status = 0
+def device_malloc(shared, size, stream, ptr_p):
+    print("malloc", size, stream)
+    ptr_p._obj.value = None if status else 4096
+    return status
+def device_free(shared, ptr, stream):
+    print("free", stream)
+    return 0
+library.shpool_device_malloc = device_malloc
+library.shpool_device_free = device_free
+library.shpool_cupy_free = lambda param, ptr, device: print("wait for device", device)
+shpool._c.shared = lambda device: device
+malloc = shpool.cupy.allocator()
+def use(ptr, thread=False):
+    global current
+    current = Stream(ptr)
+    kept = [malloc(100)]
+    current = Stream(99)
+    drop = kept.clear
+    if thread:
+        other = threading.Thread(target=drop)
+        other.start()
+        other.join()
+    else:
+        drop()
+    print(";")
+"""
+
+
+class Streams(unittest.TestCase):
+    """CuPy's arrays are freed on the stream that they were allocated on."""
+
+    def printed(self, code):
+        done = subprocess.run([sys.executable, "-c", STREAMS + code], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=True)
+        return done.stdout.decode().replace("\n", " ")
+
+    def test_cupy_s_memory_keeps_its_stream(self):
+        for call, want in (
+                ("use(0)", "malloc 100 0 free 0 gone 0 ;"),
+                ("use(1)", "malloc 100 1 free 1 gone 1 ;"),
+                ("use(70)", "malloc 100 70 free 70 gone 70 ;"),  # not of stream 99, and before
+                ("use(70, thread=True)", "malloc 100 70 free 70 gone 70 ;"),
+                ("use(2)", "malloc 100 2 free 2 gone 2 ;"),
+                ("use(2, thread=True)", "malloc 100 2 wait for device 3 gone 2 ;")):
+            with self.subTest(call):
+                self.assertTrue(self.printed(call).startswith(want), self.printed(call))
+
+    def test_a_shortage_is_cupy_s_error(self):
+        for number, name in ((-3, "OutOfMemoryError"), (-19, "OutOfMemoryError"), (-12, "Error")):
+            code = (f"status = {number}\ncurrent = Stream(5)\n"
+                    "try: malloc(100)\nexcept Exception as error: print(type(error).__name__)")
+            self.assertIn("malloc 100 5 " + name, self.printed(code))
+
+    def test_at_exit_nothing_is_freed(self):
+        code = "current = Stream(5)\nmalloc(100).owner.__del__(lambda: True)\nprint('end')"
+        self.assertTrue(self.printed(code).startswith("malloc 100 5 free 5 end"))
+
+
 class Statistics(unittest.TestCase):
     def test_numbers_have_the_names_of_pytorch(self):
         done = subprocess.run([sys.executable, "-c", STATS], stdout=subprocess.PIPE, check=True)
