@@ -306,6 +306,7 @@ static void test_bins_with_every_option(void **state)
     run("bins:reuse=same", OPERATIONS / 10, 1000);
     run("bins:memory=driver,reuse=done,slab=16M", OPERATIONS / 20, 1000);
     run("bins:memory=driver,soft=32M,capacity=16M", OPERATIONS / 20, 1000);
+    run("bins:nvtx=1,capacity=16M", OPERATIONS / 50, 1000);
     run("bins:memory=vmm,reuse=done", OPERATIONS / 20, 1000);
     run("bins:memory=vmm,soft=32M,capacity=16M", OPERATIONS / 20, 1000);
 }
