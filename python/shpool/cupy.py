@@ -93,7 +93,7 @@ def options(pool):
     """Options for RawModule and RawKernel: the headers' folder, and defines so that the kernels
     have the pool's allocator compiled in."""
     _check_version()
-    defines = ["-DSHPOOL_INLINE=" + pool.name]
+    defines = ["-DSHPOOL_INLINE=" + shpool._usable(pool).name]
     if pool.counted:
         defines.append("-DSHPOOL_CHECK")
     if pool.spills:
@@ -103,7 +103,7 @@ def options(pool):
 
 def argument(pool):
     """The pool as an argument of a kernel, which takes a shpool_pool by value."""
-    struct = bytes(pool.struct)
+    struct = bytes(shpool._usable(pool).struct)
     # an array of one element: CuPy passes its bytes
     return numpy.frombuffer(struct, dtype=numpy.dtype((numpy.void, len(struct))))
 
@@ -112,7 +112,7 @@ def launch(kernel, grid, block, pool, arguments=(), shared_mem=0):
     """Launch a kernel whose first parameter is its pool, on CuPy's current stream.
 
     shared_mem  bytes of dynamic shared memory beside the pool's, which come first"""
-    total = pool.shared_bytes + shared_mem
+    total = shpool._usable(pool).shared_bytes + _c.whole("shared_mem", shared_mem)
     if total + kernel.shared_size_bytes > 48 * 1024:
         limit = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
         kernel.max_dynamic_shared_size_bytes = limit - kernel.shared_size_bytes

@@ -105,10 +105,14 @@ def mem_pool():
     return pool
 
 
+def _shared(device):
+    return _c.shared(_c.whole("device", device, (1 << 31) - 1))
+
+
 def stats(device=0):
     """Counters of the allocator that serves a device; fields as in shpool_device_stats."""
     result = _c.DeviceStats()
-    _c.check(_c.lib().shpool_device_get_stats(_c.shared(device), ctypes.byref(result)))
+    _c.check(_c.lib().shpool_device_get_stats(_shared(device), ctypes.byref(result)))
     return result
 
 
@@ -138,7 +142,7 @@ def memory_stats(device=0):
 
 def reset_peak_memory_stats(device=0):
     """Set the peaks to the current values, as torch.cuda.reset_peak_memory_stats() does."""
-    _c.check(_c.lib().shpool_device_reset_peak(_c.shared(device)))
+    _c.check(_c.lib().shpool_device_reset_peak(_shared(device)))
 
 
 def extension(allocator_name="bitmap", *, check=False, spill=False):
@@ -152,12 +156,10 @@ def extension(allocator_name="bitmap", *, check=False, spill=False):
 
     For CUDAExtension() in a setup.py see doc/PYTORCH.md."""
     _check_version()
-    if allocator_name not in shpool.allocators():
-        raise _c.Error(f"unknown allocator {allocator_name!r}, known are "
-                       f"{', '.join(shpool.allocators())}", -2)
+    _c.choice("the allocator", allocator_name, shpool.allocators())
     defines = [f"-DSHPOOL_INLINE={allocator_name}"]
-    defines += ["-DSHPOOL_CHECK"] if check else []
-    defines += ["-DSHPOOL_SPILL"] if spill else []
+    defines += _c.choice("check", check, {False: [], True: ["-DSHPOOL_CHECK"]})
+    defines += _c.choice("spill", spill, {False: [], True: ["-DSHPOOL_SPILL"]})
     # by its path, because -l does not find the wheel's file name
     path = _c.path_of_library()
     rpath = ["-Wl,-rpath," + path.rsplit("/", maxsplit=1)[0]] if "/" in path else []
