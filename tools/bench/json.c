@@ -277,8 +277,13 @@ static json_t *load(const char *path)
     if (why != NULL) {
         fprintf(stderr, "shpool-bench: %s: %s\n", path, why);
     } else {
+        tool_json_watch();
         document = json_loadf(file, 0, &error);
-        if (document == NULL) {
+        if (tool_json_lost()) { /* of a text that is then shorter, for example */
+            fprintf(stderr, "shpool-bench: %s: out of memory\n", path);
+            json_decref(document);
+            document = NULL;
+        } else if (document == NULL) {
             coalesce_escape(text, sizeof(text), error.text, strlen(error.text));
             fprintf(stderr, "shpool-bench: %s: is not JSON of shpool-bench: %s (line %d)\n", path,
                     text, error.line);
