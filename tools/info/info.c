@@ -312,7 +312,7 @@ int main(int argc, char **argv)
     int option;
     int first;
 
-    tool_streams_check();
+    tool_prepare();
     /* The commands with options of their own: they are not for the getopt here. */
     first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0)))
                 ? 2 : 1;

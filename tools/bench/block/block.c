@@ -179,6 +179,7 @@ static int finish(report *out)
     const int            signal  = bench_interrupted();
     int                  failed  = 0;
 
+    bench_interrupt_release();
     if (signal && out->table) {
         printf("# interrupted: %zu of %u row%s\n", out->results.count,
                (unsigned)out->results.facts.planned, bench_s(out->results.facts.planned));
