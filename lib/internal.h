@@ -41,6 +41,10 @@ typedef struct shpool_text {
 shpool_text shpool_text_make(char *buffer, size_t bytes);
 void shpool_text_add(shpool_text *text, const char *format, ...) SHPOOL_PRINTF(2, 3);
 
+/* Show characters that a terminal would obey as \x1b, in a buffer of `room` bytes; ends of lines
+ * and tabs stay.  All messages pass through it: names, paths and texts may be any bytes. */
+void shpool_text_escape(char *text, size_t room);
+
 /* The name nearest to `word` (edit distance); NULL if count is 0. */
 const char *shpool_nearest(const char *word, const char *const names[], size_t count);
 

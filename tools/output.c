@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "output.h"
+#include "message.h"
 
 /* The standard output or error if `about` is its file; -1: neither. */
 static int stream_of(const struct stat *about)
@@ -315,6 +316,6 @@ int tool_leave(const char *tool, int status, int failure)
     if (tool_flush(stdout) == 0) {
         return status;
     }
-    fprintf(stderr, "%s: the standard output: %s\n", tool, strerror(errno));
+    tool_say("%s: the standard output: %s\n", tool, strerror(errno));
     return (status != 0) ? status : failure;
 }

@@ -47,8 +47,8 @@ const char *tool_output_error(int error);
 int tool_flush(FILE *to);
 
 /**
- * Begin a program: the number of a standard stream that is closed is not given to the next file, and
- * signals remove what tool_output_begin() has made.
+ * Begin a program: the number of a standard stream that is closed is not given to the next file,
+ * and signals remove what tool_output_begin() has made.
  */
 void tool_prepare(void);
 

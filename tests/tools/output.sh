@@ -79,6 +79,27 @@ if [ $json = 1 ]; then
 fi
 fails 3 "full.json: $full" "./shpool-coalesce rewrite $work/a.ptx -o $work/full.json"
 
+# ---- names that a terminal would obey are shown ----
+escape=$(printf '\033')
+odd=$work/odd$escape[31m
+shown() { # COMMAND: what it says holds no escape, but shows one
+    sh -c "$1" >"$work/said" 2>&1
+    check "$1: shows the name" grep -q 'x1b\[31m' "$work/said"
+    check "$1: says no escape" sh -c "! grep -q '$escape' '$work/said'"
+}
+echo none >"$odd"
+shown "$bench map '$odd' --svg $work/m.svg"
+shown "$bench map $work/t --svg '$odd'"
+shown "$bench replay --device cpu '$odd'"
+shown "$run --csv='$odd/none'"
+shown "$run --allocator 'bitmap:$odd'"
+shown "SHPOOL_ALLOCATOR='$odd' ./shpool-info config"
+shown "SHPOOL_PLUGIN_PATH='$odd' ./shpool-info list"
+shown "./shpool-info link '$odd/none' --arch sm_90"
+shown "./shpool-coalesce lint '$odd'"
+[ $json = 0 ] || shown "$bench compare '$odd' '$odd'"
+[ $json = 0 ] || shown "$bench plot '$odd' -o $work/a.gp"
+
 # ---- a limit on files, as a full disk is: the old file stays, and nothing else is left ----
 mkdir "$work/old"
 limited() { # BLOCKS COMMAND; its messages are in a pipe, which has no limit

@@ -230,7 +230,7 @@ static int config(int json)
                (variable.unit[0] != '\0') ? ", in " : "", variable.unit);
         printf("  %s\n", variable.text);
         printf("  default  %s\n", variable.default_value);
-        printf("  value    %s\n", (variable.value != NULL) ? variable.value : "(not set)");
+        tool_print("  value    %s\n", (variable.value != NULL) ? variable.value : "(not set)");
         if (info_invalid(i) != NULL) {
             printf("  invalid  %s\n", shpool_last_error());
             status = EXIT_FAILED;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/options.h"
+#include "tools/message.h"
 
 static const info_usage usage = {
     "shpool-info overhead",
@@ -57,9 +58,9 @@ static int number(const char *text, const range *legal, uint32_t *value_p)
 
     if (!shpool_spec_number(text, legal->suffix, &value) || (value < legal->low) ||
         (value > legal->high) || (legal->power_of_two && ((value & (value - 1)) != 0))) {
-        fprintf(stderr, "shpool-info overhead: %s %s: a %s from %u to %u is needed%s\n",
-                legal->option, text, legal->power_of_two ? "power of two" : "number", legal->low,
-                legal->high, legal->hint);
+        tool_say("shpool-info overhead: %s %s: a %s from %u to %u is needed%s\n",
+                 legal->option, text, legal->power_of_two ? "power of two" : "number", legal->low,
+                 legal->high, legal->hint);
         return EXIT_USAGE;
     }
     *value_p = (uint32_t)value;
