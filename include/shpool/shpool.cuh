@@ -309,8 +309,8 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
  * @param [out] report_p  zeroed on failure
  * With only a spill option, the report counts spills, native_spills, failures, blocks, status and
  * bad frees of spilled allocations, nothing else.
- * If report_p->status is not SHPOOL_OK, blocks got an empty heap, and shpool_last_error() tells the
- * cause with its numbers.
+ * If report_p->status is not SHPOOL_OK, blocks got an empty heap, or requests could never succeed
+ * (report_p->refused); shpool_last_error() tells the cause with its numbers, and what would work.
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_UNSUPPORTED: the pool was
  *         opened without stats, check and spill; SHPOOL_ERR_CUDA: also for errors of earlier
  *         kernels
@@ -318,7 +318,6 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
 static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report_data *report_p)
 {
     const shpool_report_data blank = {};
-    shpool_refusal           found = {};
     shpool_status            status;
 
     if ((pool == NULL) || (report_p == NULL)) {
@@ -337,20 +336,12 @@ static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report
         status = shpool_cuda_status(cudaMemcpy(report_p, pool->report, sizeof(*report_p),
                                                cudaMemcpyDeviceToHost), "cudaMemcpy (report)");
     }
-    if ((status == SHPOOL_OK) && (report_p->status != SHPOOL_OK)) {
-        status = shpool_cuda_status(cudaMemcpy(&found,
-                                               (const char *)pool->report + sizeof(*report_p),
-                                               sizeof(found), cudaMemcpyDeviceToHost),
-                                    "cudaMemcpy (report)");
-    }
     if (status != SHPOOL_OK) {
         *report_p = blank;
         return status;
     }
     shpool_report_close(report_p);
-    if (report_p->status != SHPOOL_OK) {
-        shpool_report_explain(pool, report_p, &found);
-    }
+    shpool_report_explain(pool, report_p);
     return status;
 }
 

@@ -41,9 +41,9 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  * it sleeps about 1 us.
  *
  * Never spills: a pool with a spill option answers with NULL, and shpool_malloc() spills.  With
- * scope cluster it borrows, as shpool_malloc() does.  A request of more bytes than the pool has is
- * tried once, past the line.  One of nearly as many, which no free could make room for either, uses
- * up its attempts: `largest` of the plan is what fits.
+ * scope cluster it borrows, as shpool_malloc() does.  A request that no pool could serve, of more
+ * than `largest` bytes of the plan or of an alignment above the pool's, is tried once, past the
+ * line.
  *
  * @param [in] bytes     as shpool_malloc()
  * @param [in] attempts  how often to try, or to sleep in place of a try; the last one is a try.  1,
@@ -57,7 +57,7 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attemp
     uint32_t    asked;
     shpool_turn turn;
 
-    attempts = shpool_wait_attempts(heap.view, bytes, attempts);
+    attempts = shpool_wait_attempts(heap.view, heap.largest, bytes, attempts);
     asked    = (attempts <= 1u) || !shpool_turn_is_taken(heap.view);
     heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
     if (asked) {
@@ -85,7 +85,7 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attemp
     return ptr;
 }
 
-/* alignment: as of shpool_malloc_for(); 0: the answer is NULL. */
+/* alignment: as the caller requested it. */
 SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint32_t alignment,
                                           size_t bytes, uint32_t attempts)
 {
@@ -95,11 +95,11 @@ SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint
     uint32_t       asked;
     shpool_turn    turn;
 
-    if (!shpool_is_group(heap, lanes, NULL, bytes,
-                         ((unsigned long long)attempts << 32) | alignment, 0)) {
+    if (!shpool_is_group(heap, lanes, NULL, bytes, shpool_rest(alignment, attempts), 0)) {
         return NULL;
     }
-    attempts = (alignment != 0) ? shpool_wait_attempts(heap.view, bytes, attempts) : 1u;
+    attempts = (shpool_alignment(heap, alignment) != 0)
+                   ? shpool_wait_attempts(heap.view, heap.largest, bytes, attempts) : 1u;
     heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
     asked = (attempts <= 1u) || !leads || !shpool_turn_is_taken(heap.view);
     asked = simt_shfl(lanes, asked, first);
@@ -146,8 +146,7 @@ SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t 
 SIMT_FN void *shpool_aligned_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t alignment,
                                                size_t bytes, uint32_t attempts)
 {
-    return shpool_malloc_wait_lanes_as(heap, lanes, shpool_alignment(heap, alignment), bytes,
-                                       attempts);
+    return shpool_malloc_wait_lanes_as(heap, lanes, shpool_clamp(alignment), bytes, attempts);
 }
 
 /** shpool_malloc_wait_lanes() for all threads that the block has in the caller's warp. */

@@ -116,6 +116,13 @@ class Leak(_Plain):
         ("reserved", c_uint32 * 2)]
 
 
+class Refused(_Plain):
+    """shpool_refused: a request that no free could have made succeed"""
+
+    _fields_ = _words("reason block thread site") + _longs("bytes") + _words(
+        "alignment reserved32")
+
+
 class ReportData(_Plain):
     """shpool_report_data"""
 
@@ -126,7 +133,9 @@ class ReportData(_Plain):
                     ("bad_free", BadFree * 16), ("leak", Leak * 16)] + _longs(
                         "native_spills waits cycles") + _words(
                             "slowest fastest unused_bytes broken") + _longs(
-                                "timed trace broken_at")
+                                "timed trace broken_at refusals") + [
+                                    ("refused", Refused)] + _words(
+                                        "empty_threads empty_base empty_bytes reserved32")
 
 
 class Arch(_Plain):

@@ -24,7 +24,7 @@ from numba.cuda.typing.templates import AttributeTemplate
 
 from . import Pool, _c
 
-HEAP_WORDS = ("base", "bytes", "rank", "flags", "word0", "word1", "area", "window")
+HEAP_WORDS = ("base", "bytes", "rank", "flags", "word0", "word1", "area", "window", "largest")
 I32, I64, PTR = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
 MOST = 0x7fffffff  # SHPOOL_MAX_REQUEST
 SPILLING = ("native",)  # allocators that have only global memory
