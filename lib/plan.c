@@ -139,6 +139,12 @@ static uint32_t area_bytes(const shpool_config *want, const shpool_pool *pool)
                     want->alignment);
 }
 
+/* Bytes of a region that are not pools'. */
+static uint32_t other_bytes(const shpool_pool *pool)
+{
+    return SHPOOL_SLACK_BYTES(pool->alignment) + pool->area_bytes;
+}
+
 /* Everything that does not depend on bytes. */
 static void plan_shape(const shpool_allocator *allocator, const shpool_config *want,
                        shpool_pool *pool)
@@ -273,7 +279,7 @@ static shpool_status too_large(const pool_sizes *sizes, const shpool_pool *pool,
     shpool_text_add(&text, "\"%s\" needs ", pool->name);
     if (needed != 0) {
         shpool_text_add(&text, "%llu bytes",
-                        (unsigned long long)needed * pool->pools + pool->area_bytes);
+                        (unsigned long long)needed * pool->pools + other_bytes(pool));
     } else {
         shpool_text_add(&text, "far more than %u bytes", limit);
     }
@@ -300,7 +306,7 @@ static int is_empty(const shpool_allocator *allocator, uint32_t alignment)
 static shpool_status size_by_payload(const pool_sizes *sizes, const shpool_config *want,
                                      uint32_t limit, shpool_pool *pool)
 {
-    uint32_t room = (limit > pool->area_bytes) ? limit - pool->area_bytes : 0;
+    uint32_t room = (limit > other_bytes(pool)) ? limit - other_bytes(pool) : 0;
     uint32_t most = size_at_most(sizes, room / pool->pools);
     uint32_t payload;
 
@@ -328,13 +334,13 @@ static shpool_status size_by_total(const pool_sizes *sizes, const shpool_config 
         return shpool_error(SHPOOL_ERR_TOO_LARGE, "total_bytes is %u, a block has at most %u "
                             "(%u KiB)", total, limit, limit / 1024u);
     }
-    if (total > pool->area_bytes) {
-        pool->pool_bytes = size_at_most(sizes, (total - pool->area_bytes) / pool->pools);
+    if (total > other_bytes(pool)) {
+        pool->pool_bytes = size_at_most(sizes, (total - other_bytes(pool)) / pool->pools);
     }
     if ((pool->pool_bytes != 0) && (largest_of(sizes, pool->pool_bytes) != 0)) {
         return SHPOOL_OK;
     }
-    needed = (unsigned long long)least * pool->pools + pool->area_bytes;
+    needed = (unsigned long long)least * pool->pools + other_bytes(pool);
     if ((least == 0) || (needed > limit)) {
         return shpool_error(SHPOOL_ERR_TOO_SMALL,
                             "total_bytes %u cannot hold an allocation in each of %u pool%s of "
@@ -356,7 +362,7 @@ static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_
     shpool_layout layout;
     shpool_status status;
 
-    pool->shared_bytes = pool->area_bytes;
+    pool->shared_bytes = (pool->area_bytes != 0) ? other_bytes(pool) : 0;
     if (is_empty(allocator, pool->alignment)) {
         return SHPOOL_OK;
     }
@@ -370,7 +376,7 @@ static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_
     pool->largest = shpool_zone_room(layout.largest, pool->flags);
     pool->word[0] = layout.word[0];
     pool->word[1] = layout.word[1];
-    pool->shared_bytes = pool->area_bytes + pool->pools * pool->pool_bytes;
+    pool->shared_bytes = other_bytes(pool) + pool->pools * pool->pool_bytes;
     return SHPOOL_OK;
 }
 

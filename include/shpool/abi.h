@@ -47,6 +47,10 @@
                                                there is room: others follow */
 #define SHPOOL_WAIT_BYTES     16u         /**< waiters' record, after a pool that threads share */
 
+/** Bytes of a region in addition to its area and pools.  The linker aligns dynamic shared memory only
+ *  to 16 if static arrays precede it, so shpool_init() aligns the region. */
+#define SHPOOL_SLACK_BYTES(_alignment) ((_alignment) - SHPOOL_MIN_ALIGNMENT)
+
 /** Return value of every fallible function: 0 is success, errors are negative. */
 typedef enum shpool_status {
     SHPOOL_OK              = 0,
@@ -114,8 +118,8 @@ typedef enum shpool_free_result {
 /** Why a request failed that no free could have made succeed (shpool_refused.reason). */
 typedef enum shpool_refusal {
     SHPOOL_REFUSED_NONE      = 0, /**< it failed because memory is in use */
-    SHPOOL_REFUSED_SIZE      = 1, /**< more bytes than a fresh pool serves (shpool_pool.largest);
-                                       if the pool spills, there was no room either */
+    SHPOOL_REFUSED_SIZE      = 1, /**< more bytes than a fresh pool serves (shpool_pool.largest)
+                                       and, if the call spills, than a slot or CUDA's heap */
     SHPOOL_REFUSED_ALIGNMENT = 2, /**< not a power of two, or more than the pool's alignment */
     SHPOOL_REFUSED_GROUP     = 3, /**< check=1: members of a group disagree (bad_free has it too) */
     SHPOOL_REFUSED_SCOPE     = 4, /**< of a cluster, to a pool whose scope is not cluster */
@@ -249,14 +253,15 @@ typedef struct shpool_pool {
     uint32_t bytes;            /**< sizeof(shpool_pool) */
     uint32_t allocator;        /**< shpool_name_id() of the allocator's name */
     uint32_t flags;            /**< SHPOOL_FLAG_* */
-    uint32_t shared_bytes;     /**< region: bytes of shared memory the caller provides */
-    uint32_t area_bytes;       /**< of those, the statistics area at the start (0: none) */
+    uint32_t shared_bytes;     /**< region: bytes of shared memory the caller provides; 0, or
+                                    SHPOOL_SLACK_BYTES, area_bytes and pools * pool_bytes */
+    uint32_t area_bytes;       /**< of those, the statistics area before the pools (0: none) */
     uint32_t pools;            /**< pools per block */
     uint32_t pool_bytes;       /**< size of one pool, and the distance between two */
     uint32_t threads_per_pool; /**< the last pool may be shared by fewer */
     uint32_t block_threads;    /**< threads of the block it was planned for */
     uint32_t pool_magic;       /**< mulhi(rank, pool_magic) == rank / threads_per_pool; 0: rank */
-    uint32_t alignment;        /**< largest alignment, a power of two; also the base's */
+    uint32_t alignment;        /**< largest alignment, a power of two; also that of each pool */
     uint32_t largest;          /**< largest single malloc of a fresh pool, bytes */
     uint32_t scope;            /**< shpool_scope */
     uint32_t word[2];          /**< the module's geometry, for shpool_view.word */

@@ -54,6 +54,12 @@ SIMT_FN int shpool_fits_block(const shpool_pool *pool, simt_addr start, uint32_t
     return (start <= end) && (bytes <= end - start);
 }
 
+/* The first address from `start` on that has the pool's alignment. */
+SIMT_FN simt_addr shpool_aligned_start(const shpool_pool *pool, simt_addr start)
+{
+    return (start + pool->alignment - 1u) & (0u - pool->alignment);
+}
+
 /* SHPOOL_OK, or the reason why this block's heaps must be empty; the same in all its threads. */
 SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *base)
 {
@@ -74,7 +80,7 @@ SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *ba
     if (!simt_is_shared_base(base)) {
         return SHPOOL_ERR_INVALID;
     }
-    if ((start & (pool->alignment - 1u)) != 0) {
+    if ((start & (SHPOOL_MIN_ALIGNMENT - 1u)) != 0) {
         return SHPOOL_ERR_ALIGNMENT;
     }
     return shpool_fits_block(pool, start, pool->shared_bytes) ? SHPOOL_OK : SHPOOL_ERR_LAUNCH;
@@ -197,10 +203,10 @@ SIMT_FN shpool_heap shpool_heap_that_counts(const shpool_pool *pool, shpool_heap
  * the kernel before, the block hangs.
  *
  * @param [in] pool  the kernel's parameter, from shpool_open(); the same in all threads
- * @param [in] base  pool->shared_bytes bytes of this block's shared memory, aligned to
- *                   pool->alignment: the dynamic shared memory, a part of it, or an array (with
- *                   -rdc=true, nvlink ignores an alignment above 16 of an extern array that follows
- *                   static ones: align such a base yourself)
+ * @param [in] base  pool->shared_bytes bytes of this block's shared memory, aligned to 16: the
+ *                   dynamic shared memory, a part of it, or an array.  The pools have the alignment
+ *                   of the plan whatever precedes them: shared_bytes includes the bytes that are
+ *                   skipped, at most SHPOOL_SLACK_BYTES.
  * @return the heap.  It is empty if base is not in shared memory or not aligned, if the launch
  *         reserved less than the pool needs or has more threads than planned, or if the pool has
  *         another ABI or binding.  The reason is in the report, if there is one.
@@ -209,7 +215,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
 {
     shpool_status status = shpool_init_status(pool, base);
     shpool_heap   heap;
-    simt_addr     start  = simt_to_shared(base);
+    simt_addr     start  = shpool_aligned_start(pool, simt_to_shared(base));
     uint32_t      fits   = (status == SHPOOL_OK);
 
     SHPOOL_BARRIER(pool->flags); /* other threads may still use a pool that was here before */
@@ -244,7 +250,8 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
  * belongs to the region.  The report says so, and with stats and check counts the requests.
  *
  * @param [in] pool   gives the allocator, threads per pool and alignment
- * @param [in] base   shared memory, aligned to pool->alignment
+ * @param [in] base   shared memory; those of its bytes that have no place in an aligned pool are
+ *                    skipped
  * @param [in] bytes  bytes at base; divided among pool->pools pools
  * @return the heap; empty if base or bytes are unsuitable (no pool would hold one allocation)
  */
@@ -252,15 +259,16 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
 {
     shpool_heap   heap  = shpool_empty_heap();
     shpool_layout layout = {0, 0, {0, 0}};
+    simt_addr     start  = shpool_aligned_start(pool, simt_to_shared(base));
+    uint32_t      skip   = start - simt_to_shared(base);
     uint32_t      each   = 0;
 
     SHPOOL_BARRIER(pool->flags);
     if ((pool->abi == SHPOOL_ABI) && SHPOOL_BOUND(pool) && simt_is_shared(base) &&
         (pool->area_bytes == 0) && shpool_fits_block(pool, simt_to_shared(base), bytes) &&
-        ((simt_to_shared(base) & (pool->alignment - 1u)) == 0) &&
-        (simt_block_threads() <= pool->block_threads)) {
+        (bytes >= skip) && (simt_block_threads() <= pool->block_threads)) {
         heap.table = pool->table;
-        each       = (bytes / pool->pools) & ~(pool->alignment - 1u);
+        each       = ((bytes - skip) / pool->pools) & ~(pool->alignment - 1u);
         layout     = SHPOOL_DO(heap, layout, (each - shpool_wait_bytes(pool->flags, each),
                                               pool->alignment));
         heap       = shpool_empty_heap();
@@ -271,8 +279,7 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
         }
     }
     if (layout.bytes != 0) {
-        heap = shpool_init_pools(pool, simt_to_shared(base), each, layout.word[0], layout.word[1],
-                                 0);
+        heap = shpool_init_pools(pool, start, each, layout.word[0], layout.word[1], 0);
         heap.view.flags &= (uint32_t)SHPOOL_FLAG_ALIGN_MASK | (uint32_t)SHPOOL_FLAG_LEADER |
                            (uint32_t)SHPOOL_FLAG_SHARED | (uint32_t)SHPOOL_FLAG_CLUSTER |
                            (uint32_t)SHPOOL_FLAG_NAMED;

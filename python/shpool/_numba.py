@@ -363,8 +363,7 @@ def init(typingctx, pool):
 
 @intrinsic
 def init_at(typingctx, pool, at):
-    """init() in a 1-D array of shared memory with pool.shared_bytes bytes, aligned to
-    pool.alignment."""
+    """init() in a 1-D array of shared memory with pool.shared_bytes bytes, aligned to 16."""
     _want(isinstance(at, types.Array) and at.layout == "C",
           f"shpool.numba.init_at: give an array of shared memory, this is {at}")
     return _begin("init", pool, at)

@@ -184,8 +184,13 @@ static void test_statistics(const shpool_allocator *allocator)
     }
     run("counted", pool, counted, 20, 128, pool.shared_bytes, t);
     if (gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s", shpool_last_error())) {
-        (void)gpu_check((report.status == SHPOOL_OK) && (report.empty == 0) &&
-                            (report.blocks == 20),
+        /* each block has requested more than can be, which null does not care about */
+        (void)gpu_check((report.status == (((allocator->caps & SHPOOL_CAP_NONE) != 0)
+                                               ? SHPOOL_OK : SHPOOL_ERR_TOO_LARGE)) &&
+                            (report.refusals == (((allocator->caps & SHPOOL_CAP_NONE) != 0)
+                                                     ? report.mallocs : 20u)) &&
+                            (report.refused.bytes > 1u << 30 || pool.largest == 0) &&
+                            (report.empty == 0) && (report.blocks == 20),
                         "%s: status %d, empty %u, blocks %u", spec, report.status, report.empty,
                         report.blocks);
         (void)gpu_check(report.mallocs == t[T_MALLOCS], "%s: %llu mallocs, not %llu", spec,
@@ -224,7 +229,7 @@ struct unfit_case {
 static void test_unfit(const shpool_allocator *allocator)
 {
     static const unfit_case cases[] = {
-        {"misaligned base", 8, 0, 0, 0, SHPOOL_ERR_ALIGNMENT, "the pool's alignment 16"},
+        {"misaligned base", 8, 0, 0, 0, SHPOOL_ERR_ALIGNMENT, "is not a multiple of 16"},
         {"base in global memory", 0, 1, 0, 0, SHPOOL_ERR_INVALID, "is not in shared memory"},
         {"base too far up", 256, 0, 0, 0, SHPOOL_ERR_LAUNCH, "from the pool's base on"},
         {"too many threads", 0, 0, 1, 0, SHPOOL_ERR_LAUNCH,
@@ -247,10 +252,14 @@ static void test_unfit(const shpool_allocator *allocator)
             u.shift, u.global);
         (void)gpu_check((shpool_report(&pool, &report) == SHPOOL_OK) &&
                             (report.status == u.status) && (report.empty == 7) &&
-                            (report.blocks == 0) && (report.mallocs == 0),
-                        "%s, %s: status %d (not %d), empty %u, blocks %u, mallocs %llu", spec,
-                        u.text, report.status, u.status, report.empty, report.blocks,
-                        report.mallocs);
+                            (report.blocks == 0) &&
+                            (report.mallocs == 7u * 2u * (63u + u.more_threads)) &&
+                            (report.failures == report.mallocs) &&
+                            (report.refusals == report.mallocs) &&
+                            (report.refused.reason == SHPOOL_REFUSED_EMPTY),
+                        "%s, %s: status %d (not %d), empty %u, blocks %u, mallocs %llu, failures "
+                        "%llu, refusals %llu", spec, u.text, report.status, u.status, report.empty,
+                        report.blocks, report.mallocs, report.failures, report.refusals);
         (void)gpu_check(strstr(shpool_last_error(), u.detail) != NULL, "%s, %s: \"%s\" lacks "
                         "\"%s\"", spec, u.text, shpool_last_error(), u.detail);
         (void)shpool_close(&pool);

@@ -48,7 +48,7 @@ static void expect_report(const char *spec, const shpool_pool &pool, const count
     if (!gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s", shpool_last_error())) {
         return;
     }
-    (void)gpu_check((report.status == SHPOOL_OK) && (report.blocks == grid) && (report.live == 0) &&
+    (void)gpu_check((report.empty == 0) && (report.blocks == grid) && (report.live == 0) &&
                         (report.leaks == 0) && (report.bad_frees == 0) && (report.corrupt == 0),
                     "%s: status %d, blocks %u, live %llu, leaks %u, bad frees %u, corrupt %u", spec,
                     report.status, report.blocks, report.live, report.leaks, report.bad_frees,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The plan against the pools as kernels find them, byte for byte, over thousands of geometries: the
- * launch gets exactly pool.shared_bytes, every pool is at its place, a malloc of pool.largest
- * succeeds in each and a larger one does not, and the region's last byte is not shared. */
+ * launch gets exactly pool.shared_bytes, every pool is at its place, aligned wherever static memory
+ * ends, a malloc of pool.largest succeeds in each and a larger one does not, and the region's last
+ * byte is not shared. */
 #include "heap_trial.h"
 
 static trial t;
@@ -11,9 +12,10 @@ static void geometry_kernel(void *arg)
     trial      *p    = (trial *)arg;
     shpool_heap heap = trial_init(p);
     uint32_t    own  = simt_thread_rank() / p->pool.threads_per_pool;
+    uint32_t    skip = (0u - simt_dynamic_base()) % p->pool.alignment;
     heap_slot   all;
 
-    HEAP_EXPECT(&p->model, heap.view.base == simt_dynamic_base() + p->pool.area_bytes +
+    HEAP_EXPECT(&p->model, heap.view.base == simt_dynamic_base() + skip + p->pool.area_bytes +
                                                  own * p->pool.pool_bytes);
     HEAP_EXPECT(&p->model, heap.view.bytes == p->pool.pool_bytes);
     HEAP_EXPECT(&p->model, heap.view.base % p->pool.alignment == 0);
@@ -45,6 +47,8 @@ static uint32_t next_random(uint32_t *seed)
 /* A random shape for this allocator; 0 if no block can have it. */
 static int open_random(const shpool_allocator *allocator, uint32_t *seed)
 {
+    static const uint32_t statics[] = { 0, 4, 8, 16, 120, 128, 1000, 1024, 1040 };
+
     shpool_config want = { .block_threads = 1 + next_random(seed) % 70 };
     uint32_t      bytes = 1 + next_random(seed) % (1u << (6 + next_random(seed) % 10));
 
@@ -68,6 +72,8 @@ static int open_random(const shpool_allocator *allocator, uint32_t *seed)
     t.number               = next_random(seed) % 2;
     t.launch.block[0]      = want.block_threads;
     t.launch.dynamic_bytes = t.pool.shared_bytes;
+    t.launch.static_bytes  = statics[next_random(seed) % (sizeof(statics) / sizeof(statics[0]))];
+    t.launch.from_zero     = next_random(seed) % 2;
     t.launch.seed          = *seed;
     return 1;
 }

@@ -170,12 +170,13 @@ SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t re
 }
 
 /* Count a request that no free could have made succeed; the report keeps the first one. */
-SIMT_FN void shpool_note_refused(shpool_view view, shpool_report_data *report, uint32_t reason,
-                                 unsigned long long bytes, uint32_t alignment, uint32_t site)
+SIMT_FN_NOINLINE void shpool_note_refused(uint32_t rank, shpool_report_data *report,
+                                          uint32_t reason, unsigned long long bytes,
+                                          uint32_t alignment, uint32_t site)
 {
     if (simt_global_cas32(&report->refused.reason, 0, reason) == 0) {
         report->refused.block     = simt_block_rank();
-        report->refused.thread    = view.rank;
+        report->refused.thread    = rank;
         report->refused.site      = (site < SHPOOL_SITE_TRY) ? site : 0u;
         report->refused.bytes     = bytes;
         report->refused.alignment = alignment;

@@ -13,23 +13,22 @@
 static inline void shpool_explain_size(const shpool_pool *pool, const shpool_refused *refused,
                                        const char *first)
 {
-    const unsigned long long all = refused->bytes * pool->pools;
-    const char              *spilled =
-        ((pool->flags & SHPOOL_FLAG_SPILL) != 0) ? ", and where it spills there was no room" : "";
+    char slot[64] = "";
 
+    if (pool->spill_bytes != 0) {
+        (void)snprintf(slot, sizeof(slot), ", spill=arena at most %u", pool->spill_bytes);
+    }
     if (pool->largest == 0) {
-        (void)shpool_error(SHPOOL_ERR_TOO_LARGE, "%s: \"%s\" has no memory in the block%s", first,
-                           pool->name, ((pool->flags & SHPOOL_FLAG_SPILL) != 0)
-                               ? ": CUDA's heap had no room, or the call is one that never spills "
-                                 "(shared, wait)" : "");
+        (void)shpool_error(SHPOOL_ERR_TOO_LARGE, "%s: \"%s\" has no memory in the block, and calls "
+                           "that wait or need shared memory do not spill", first, pool->name);
     } else if (refused->bytes > 227u * 1024u) {
         (void)shpool_error(SHPOOL_ERR_TOO_LARGE, "%s: a pool serves at most %u bytes%s; no block "
-                           "has more than 227 KiB", first, pool->largest, spilled);
+                           "has more than 227 KiB", first, pool->largest, slot);
     } else {
         (void)shpool_error(SHPOOL_ERR_TOO_LARGE, "%s: a pool serves at most %u bytes%s; plan %u "
                            "pool%s with payload_bytes=%llu, or fewer pools (threads_per_pool)",
-                           first, pool->largest, spilled, pool->pools,
-                           (pool->pools == 1u) ? "" : "s", all);
+                           first, pool->largest, slot, pool->pools,
+                           (pool->pools == 1u) ? "" : "s", refused->bytes * pool->pools);
     }
 }
 
@@ -62,8 +61,10 @@ static inline void shpool_refused_explain(const shpool_pool *pool, shpool_report
                    refused->site, refused->bytes, refused->alignment);
     switch (refused->reason) {
     case SHPOOL_REFUSED_SIZE:
-        shpool_explain_size(pool, refused, first);
-        report->status = SHPOOL_ERR_TOO_LARGE;
+        if ((pool->largest != 0) || ((pool->flags & SHPOOL_FLAG_SPILL) != 0)) { /* not null */
+            shpool_explain_size(pool, refused, first);
+            report->status = SHPOOL_ERR_TOO_LARGE;
+        }
         break;
     case SHPOOL_REFUSED_ALIGNMENT:
         shpool_explain_alignment(pool, refused, first);
@@ -105,8 +106,8 @@ static inline void shpool_report_explain(const shpool_pool *pool, shpool_report_
                            pool->shared_bytes);
     } else if (status == SHPOOL_ERR_ALIGNMENT) {
         (void)shpool_error(status, "empty heap in %u block%s: the pool's base is at 0x%x in shared "
-                           "memory, which is not a multiple of the pool's alignment %u", empty, s,
-                           report->empty_base, pool->alignment);
+                           "memory, which is not a multiple of %u", empty, s, report->empty_base,
+                           SHPOOL_MIN_ALIGNMENT);
     } else if (status == SHPOOL_ERR_INVALID) {
         (void)shpool_error(status, "empty heap in %u block%s: the pool's base is not in shared "
                            "memory; pass the block's dynamic shared memory or a shared array",

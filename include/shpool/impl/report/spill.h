@@ -100,7 +100,7 @@ SIMT_FN void shpool_note_empty_malloc(shpool_view view, unsigned long long bytes
 
     simt_global_add64(&report->mallocs, 1);
     simt_global_add64(&report->failures, 1);
-    shpool_note_refused(view, report, SHPOOL_REFUSED_EMPTY, bytes, alignment, site);
+    shpool_note_refused(view.rank, report, SHPOOL_REFUSED_EMPTY, bytes, alignment, site);
 }
 
 /* A request fails: the pool has refused it, and it does not spill.  No module has counted it if
@@ -126,7 +126,7 @@ SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32
         shpool_trace_spill(view, bytes, alignment, NULL, 0, site);
     }
     if (reason != SHPOOL_REFUSED_NONE) {
-        shpool_note_refused(view, shpool_area_report(view), reason, bytes, alignment, site);
+        shpool_note_refused(view.rank, shpool_area_report(view), reason, bytes, alignment, site);
     }
     return NULL;
 }
@@ -146,6 +146,13 @@ SIMT_FN void shpool_spill_note(shpool_view view, uint32_t bytes, uint32_t is_nat
     }
     (void)shpool_count(view, SHPOOL_AREA_SPILLS, bytes != 0);
     (void)shpool_count(view, SHPOOL_AREA_NATIVE, is_native);
+}
+
+/* The most bytes that can be spilled. */
+SIMT_FN unsigned long long shpool_spill_most(shpool_view view)
+{
+    return ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0)
+               ? ~0ull >> 16 : simt_load32(view.area + SHPOOL_AREA_SLOT_BYTES);
 }
 
 /* Serve a request from the block's slot or the native heap; NULL if those are full as well. */
@@ -175,8 +182,9 @@ SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t 
 
         shpool_spill_note(view, usable, is_native);
         shpool_trace_spill(view, bytes, alignment, ptr, usable, site);
-        if ((ptr == NULL) && (shpool_refusal_of(view) != SHPOOL_REFUSED_NONE)) {
-            shpool_note_refused(view, shpool_area_report(view), SHPOOL_REFUSED_SIZE, bytes,
+        if ((ptr == NULL) && (shpool_refusal_of(view) != SHPOOL_REFUSED_NONE) &&
+            (bytes > shpool_spill_most(view))) {
+            shpool_note_refused(view.rank, shpool_area_report(view), SHPOOL_REFUSED_SIZE, bytes,
                                 alignment, site);
         }
     }

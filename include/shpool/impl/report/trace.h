@@ -178,8 +178,9 @@ SIMT_FN void shpool_trace_spill(shpool_view view, unsigned long long bytes, uint
                                 const void *ptr, uint32_t usable, uint32_t site)
 {
     if (shpool_is_traced(view) != 0) {
+        alignment = (alignment < SHPOOL_MAX_ALIGNMENT) ? alignment | 1u : SHPOOL_MAX_ALIGNMENT;
         shpool_trace_put(view, (uint32_t)SHPOOL_TRACE_MALLOC | (uint32_t)SHPOOL_TRACE_GLOBAL |
-                             ((31u - simt_clz(alignment | 1u)) << SHPOOL_TRACE_ALIGN_SHIFT),
+                             ((31u - simt_clz(alignment)) << SHPOOL_TRACE_ALIGN_SHIFT),
                          (bytes < ~0u) ? (uint32_t)bytes : ~0u, usable,
                          (unsigned long long)(size_t)ptr, (site < SHPOOL_SITE_TRY) ? site : 0u);
     }
