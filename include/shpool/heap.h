@@ -415,7 +415,9 @@ SIMT_FN void *shpool_malloc_at(shpool_heap heap, size_t bytes, uint32_t site)
  */
 SIMT_FN void *shpool_malloc_shared(shpool_heap heap, size_t bytes)
 {
-    heap.view.flags &= ~(uint32_t)(SHPOOL_FLAG_SPILL | SHPOOL_FLAG_CLUSTER);
+    /* a pool that spills counts failures, so SHPOOL_FLAG_SPILL stays */
+    heap.view.flags &= ~(uint32_t)(SHPOOL_FLAG_SPILL_ARENA | SHPOOL_FLAG_SPILL_NATIVE |
+                                   SHPOOL_FLAG_CLUSTER);
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
 }
 
