@@ -5,8 +5,8 @@
 #define BINDING_KERNEL binding_inline_thread_first_fit
 #include "binding_kernel.cuh"
 
-extern "C" int binding_run_inline_thread_first_fit(const char *spec, uint32_t first, uint32_t kernels,
-                                   uint32_t *out)
+extern "C" int binding_run_inline_thread_first_fit(const char *spec, uint32_t first,
+                                                   uint32_t kernels, uint32_t *out)
 {
     static const void *const kernel[] = {(const void *)BINDING_KERNEL,
                                          BINDING_EACH_STATIC(BINDING_POINTER)};

@@ -432,8 +432,9 @@ static void expect_refused(const shpool_allocator *allocator, const char *option
         (t.report.frees != taken) || (t.report.bad_frees != 0) ||
         (t.report.refusals != refused) || (t.report.refused.reason != why->reason)) {
         fail_msg("%s%s, %s of %zu bytes aligned to %zu: mallocs %llu, failures %llu, refusals "
-                 "%llu, reason %u", allocator->name, options, asked->name, asked_bytes, why->alignment,
-                 t.report.mallocs, t.report.failures, t.report.refusals, t.report.refused.reason);
+                 "%llu, reason %u", allocator->name, options, asked->name, asked_bytes,
+                 why->alignment, t.report.mallocs, t.report.failures, t.report.refusals,
+                 t.report.refused.reason);
     }
     if (refused) {
         assert_int_equal(t.report.refused.block, 1);

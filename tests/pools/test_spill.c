@@ -248,7 +248,8 @@ static void shared_kernel(void *arg)
 
 static void test_what_never_spills_is_counted_when_it_fails(void **state)
 {
-    static const char *const options[] = { ":spill=arena", ":spill=native", ":spill=native,stats=1" };
+    static const char *const options[] = { ":spill=arena", ":spill=native",
+                                           ":spill=native,stats=1" };
 
     (void)state;
     for (size_t i = 0; i < 3u * shpool_allocator_count(); i++) {
