@@ -146,9 +146,11 @@ class Pool:
 
 class Report:
     """The report of a pool's kernels.  Its attributes are the fields of shpool_report_data:
-    mallocs, failures, peak_bytes, ...; bad_free and leak are lists of the recorded ones."""
+    mallocs, failures, peak_bytes, ...; bad_free and leak are lists of the recorded ones.  If status
+    is not 0, why is the text of shpool_last_error(): the cause, and what would work."""
 
     def __init__(self, pool, data):
+        self.why = _c.last_error() if data.status != 0 else ""
         self.data = data
         self._struct = _c.PoolStruct.from_buffer_copy(pool.struct)  # also after close()
         self.bad_free = list(data.bad_free[:min(data.bad_frees, len(data.bad_free))])
@@ -162,7 +164,7 @@ class Report:
     def __str__(self):
         return (f"{self.mallocs} mallocs, {self.failures} failed, {self.live} never freed, "
                 f"peak {self.peak_bytes} bytes in a block, {self.bad_frees} bad frees, "
-                f"{self.empty} blocks with an empty heap")
+                f"{self.empty} blocks with an empty heap") + (self.why and f"; {self.why}")
 
     def advise(self, arch, other_shared=0):
         """The shared memory that the run needed; fields as in shpool_advice."""

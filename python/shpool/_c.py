@@ -326,10 +326,15 @@ def opener():
     return _Loaded.opener
 
 
+def last_error():
+    """The library's own message for the latest failure of this thread"""
+    return lib().shpool_last_error().decode(errors="replace")
+
+
 def check(status):
-    """Raise an Error with the library's own message for a failure."""
+    """Raise an Error with that message for a failure."""
     if status != 0:
-        text = lib().shpool_last_error().decode(errors="replace")
+        text = last_error()
         raise Error(text or lib().shpool_strerror(status).decode(), status)
 
 

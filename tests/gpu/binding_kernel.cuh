@@ -43,21 +43,20 @@ extern "C" __global__ void BINDING_KERNEL(shpool_pool pool, uint32_t *out)
 #if defined(BINDING_STATICS)
 #include "binding_run.h"
 
-template <unsigned Bytes> __device__ __forceinline__ unsigned char *binding_own(void)
+template <unsigned Bytes> __device__ unsigned char *binding_own(void)
 {
     __shared__ unsigned char own[Bytes];
 
     return own;
 }
-template <> __device__ __forceinline__ unsigned char *binding_own<0>(void) { return NULL; }
+template <> __device__ unsigned char *binding_own<0>(void) { return NULL; }
 
 /* A tile of the block, then memory of each thread, a few of them aligned; the sum as above, or
- * another number if an address is not aligned or the static array has changed. */
-template <unsigned Bytes>
-__device__ __forceinline__ void binding_aligned(const shpool_pool *pool, void *base, uint32_t *out)
+ * another number if an address is not aligned or the static array has changed.  Not inlined, so
+ * that a linker inlines the allocator here once, and not for each size. */
+static __device__ __noinline__ void binding_aligned(const shpool_pool *pool, unsigned char *own,
+                                                    uint32_t bytes, void *base, uint32_t *out)
 {
-    unsigned char *own   = binding_own<Bytes>();
-    uint32_t       bytes = Bytes;
     shpool_heap    heap  = shpool_init(pool, base);
     void          *tile  = shpool_aligned_malloc_block(heap, pool->alignment, 48);
     uint32_t       words = 4u + 3u * (threadIdx.x & 3u);
@@ -101,7 +100,7 @@ __device__ __forceinline__ void binding_aligned(const shpool_pool *pool, void *b
                                                                       uint32_t *out) \
     { \
         extern __shared__ __align__(1024) unsigned char tiles[]; \
-        binding_aligned<_bytes>(&pool, tiles, out); \
+        binding_aligned(&pool, binding_own<_bytes>(), _bytes, tiles, out); \
     }
 BINDING_EACH_STATIC(BINDING_STATIC_KERNEL)
 

@@ -264,13 +264,14 @@ static void test_clusters(const char *name, const char *options)
             expect_sound(spec, "clusters", c);
         }
         if (pool.report != NULL) {
-            const bool serves = pool.scope == SHPOOL_SCOPE_CLUSTER;
+            const bool     serves = pool.scope == SHPOOL_SCOPE_CLUSTER;
+            const uint32_t reason = serves ? SHPOOL_REFUSED_ALIGNMENT : SHPOOL_REFUSED_SCOPE;
 
-            (void)gpu_check((shpool_report(&pool, &report) == SHPOOL_OK) && (report.live == 0) &&
-                                (report.bad_frees == 0) && (report.corrupt == 0) &&
-                                (report.refusals == 16u * 20u * (serves ? 1u : 3u)) &&
-                                (report.refused.reason == (serves ? SHPOOL_REFUSED_SIZE
-                                                                  : SHPOOL_REFUSED_SCOPE)),
+            (void)gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s",
+                            shpool_last_error());
+            (void)gpu_check((report.live == 0) && (report.bad_frees == 0) &&
+                                (report.corrupt == 0) && (report.refused.reason == reason) &&
+                                (report.refusals == 16u * 20u * (serves ? 2u : 3u)),
                             "%s, clusters of %u: live %llu, bad frees %u, corrupt %u, refusals "
                             "%llu of reason %u", spec, blocks, report.live, report.bad_frees,
                             report.corrupt, report.refusals, report.refused.reason);

@@ -129,7 +129,7 @@ static __global__ void types(shpool_pool pool, uint32_t rounds, counts *c)
 }
 
 /* The whole cluster's requests; with a pool of another scope all three of a round get NULL, else
- * one. */
+ * two, the first because of its alignment. */
 static __global__ void clusters(shpool_pool pool, uint32_t rounds, counts *c)
 {
 #if defined(_CG_HAS_CLUSTER_GROUP)

@@ -426,7 +426,7 @@ class Links(unittest.TestCase):
 
 
 class Executor(unittest.TestCase):
-    def run_rows(self, leak=0, **launch):
+    def run_rows(self, leak=0, less=0, **launch):
         with compiled(KERNEL, "-shared", "-fPIC", library_path()) as made:
             kernels = ctypes.CDLL(made)
             with shpool.executor.open("bitmap", block_threads=32, payload_bytes=4096,
@@ -434,7 +434,7 @@ class Executor(unittest.TestCase):
                 out = (ctypes.c_uint32 * 64)()
                 argument = Argument(pool.struct, out, leak)
                 shpool.executor.run(kernels.rows, argument, grid=2, block=32,
-                                    dynamic_bytes=pool.shared_bytes, **launch)
+                                    dynamic_bytes=pool.shared_bytes - less, **launch)
                 return list(out), pool.report(), kernels, pool
 
     def test_rows_are_added_up(self):
@@ -470,6 +470,13 @@ class Executor(unittest.TestCase):
             subprocess.run([sys.executable, "-c", code], check=True)
             with open(path, encoding="utf-8") as file:
                 self.assertIn("allocator bitmap", file.read())
+
+    def test_an_empty_heap_has_a_reason(self):
+        _, report, *_ = self.run_rows(less=16)
+        self.assertEqual((report.status, report.mallocs, report.failures, report.refusals),
+                         (-8, 64, 64, 64))
+        self.assertIn("launch with more dynamic shared memory", report.why)
+        self.assertIn(report.why, str(report))
 
     def test_a_deadlock_is_an_error_in_words(self):
         with compiled(KERNEL, "-shared", "-fPIC", library_path()) as made:
