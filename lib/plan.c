@@ -353,18 +353,40 @@ static shpool_status size_by_total(const pool_sizes *sizes, const shpool_config 
                         pool->name, needed);
 }
 
+/* Empty pools need the area only. */
+static shpool_status size_of_empty(const shpool_config *want, uint32_t limit,
+                                   const shpool_pool *pool)
+{
+    uint32_t most = ((want->total_bytes != 0) && (want->total_bytes < limit)) ? want->total_bytes
+                                                                              : limit;
+
+    if (pool->area_bytes <= most) {
+        return SHPOOL_OK;
+    }
+    return shpool_error((most == limit) ? SHPOOL_ERR_TOO_LARGE : SHPOOL_ERR_TOO_SMALL,
+                        "\"%s\" needs %u bytes of shared memory to count, and may use at most %u: "
+                        "leave stats and spill out, or raise %s to %u", pool->name,
+                        pool->area_bytes, most, (most == limit) ? "shared_limit" : "total_bytes",
+                        pool->area_bytes);
+}
+
+static uint32_t limit_of(const shpool_config *want)
+{
+    return ((want->shared_limit != 0) && (want->shared_limit < SHPOOL_MAX_SHARED))
+               ? want->shared_limit : SHPOOL_MAX_SHARED;
+}
+
 static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_config *want,
                                 shpool_pool *pool)
 {
-    const uint32_t limit = ((want->shared_limit != 0) && (want->shared_limit < SHPOOL_MAX_SHARED))
-                               ? want->shared_limit : SHPOOL_MAX_SHARED;
+    const uint32_t limit = limit_of(want);
     pool_sizes sizes = sizes_of(allocator, pool);
     shpool_layout layout;
     shpool_status status;
 
     pool->shared_bytes = (pool->area_bytes != 0) ? other_bytes(pool) : 0;
     if (is_empty(allocator, pool->alignment)) {
-        return SHPOOL_OK;
+        return size_of_empty(want, limit, pool);
     }
     status = (want->total_bytes != 0) ? size_by_total(&sizes, want, limit, pool)
                                       : size_by_payload(&sizes, want, limit, pool);

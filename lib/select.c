@@ -241,6 +241,11 @@ static shpool_status check_request(const shpool_selection *selection, shpool_con
                             "spill=arena belongs to one block: use spill=native",
                             allocator->name);
     }
+    if ((want->spill != SHPOOL_SPILL_FAIL) && ((allocator->caps & SHPOOL_CAP_NONE) != 0)) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" never allocates memory, not by "
+                            "spilling either: leave spill out, or use \"native\"",
+                            allocator->name);
+    }
     if ((selection->trace[0] != '\0') && (allocator->scope == SHPOOL_SCOPE_CLUSTER)) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has scope cluster, and a trace "
                             "records single blocks: leave trace out, or record another allocator",

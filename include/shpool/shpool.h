@@ -227,8 +227,9 @@ typedef struct shpool_config {
  *   - SHPOOL_ERR_TOO_LARGE    more than shared_limit (the detail says what would fit), or
  *                             spill_bytes over 1 GiB with SHPOOL_SPILL_ARENA
  *   - SHPOOL_ERR_UNSUPPORTED  the allocator does not support check or that alignment; it has scope
- *                             cluster and would spill to an arena; or the spec gives
- *                             threads_per_pool for an allocator whose scope is not group
+ *                             cluster and would spill to an arena; it never allocates and would
+ *                             spill; or the spec gives threads_per_pool for an allocator whose
+ *                             scope is not group
  */
 SHPOOL_API shpool_status shpool_plan(const char *spec, const shpool_config *want,
                                      shpool_pool *pool_p);

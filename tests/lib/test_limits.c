@@ -104,6 +104,41 @@ static void test_a_limit_is_kept_and_named(void **state)
     }
 }
 
+/* Every shape of a block with every allocator, null and native too. */
+static void test_no_plan_exceeds_its_limit(void **state)
+{
+    static const uint32_t limits[] = { 1, 64, 95, 96, 207, 1024, 4096, 49152, 101376, 232448 };
+    static const uint32_t shared[] = { 0, 1, 8, 1024 }; /* threads_per_pool */
+    static const uint32_t sizes[]  = { 1, 50, 1000, 40000, 300000 };
+    const uint32_t cases = SHPOOL_ARRAY_COUNT(limits) * SHPOOL_ARRAY_COUNT(threads) *
+                           SHPOOL_ARRAY_COUNT(shared) * SHPOOL_ARRAY_COUNT(sizes) * 2 * 4 * 4;
+    unsigned planned = 0;
+
+    (void)state;
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        for (uint32_t c = 0; c < cases; c++) {
+            uint32_t at = c / 32;
+            uint32_t size = sizes[at % SHPOOL_ARRAY_COUNT(sizes)];
+            shpool_config want = { .flags = c / 2 % 4, .spill = c / 8 % 4,
+                                   .payload_bytes = (c % 2 == 0) ? size : 0,
+                                   .total_bytes = (c % 2 == 0) ? 0 : size };
+            shpool_pool pool;
+
+            at /= SHPOOL_ARRAY_COUNT(sizes);
+            want.block_threads = threads[at % SHPOOL_ARRAY_COUNT(threads)];
+            at /= SHPOOL_ARRAY_COUNT(threads);
+            want.threads_per_pool = shared[at % SHPOOL_ARRAY_COUNT(shared)];
+            want.shared_limit = limits[at / SHPOOL_ARRAY_COUNT(shared)];
+            if (shpool_plan(shpool_allocator_get(i)->name, &want, &pool) == SHPOOL_OK) {
+                assert_in_range(pool.shared_bytes, 0, want.shared_limit);
+                assert_in_range(pool.shared_bytes, 0, (c % 2 == 0) ? UINT32_MAX : size);
+                planned++;
+            }
+        }
+    }
+    assert_true(planned > shpool_allocator_count() * 1000);
+}
+
 /* ---- total_bytes ---- */
 
 static void check_total(const shpool_allocator *allocator, const shpool_config *want,
@@ -234,6 +269,7 @@ int main(void)
         cmocka_unit_test_setup(test_architectures_are_found_by_every_name, clear_environment),
         cmocka_unit_test_setup(test_blocks_per_sm, clear_environment),
         cmocka_unit_test_setup(test_a_limit_is_kept_and_named, clear_environment),
+        cmocka_unit_test_setup(test_no_plan_exceeds_its_limit, clear_environment),
         cmocka_unit_test_setup(test_pools_fill_the_total, clear_environment),
         cmocka_unit_test_setup(test_one_size_or_the_other, clear_environment),
         cmocka_unit_test_setup(test_aliases, clear_environment),
