@@ -21,10 +21,10 @@ static const shpool_variable variables[SHPOOL_VARIABLE_COUNT] = {
     [SHPOOL_VARIABLE_ALLOCATOR] = {
         PREFIX "ALLOCATOR", "spec", "", SHPOOL_DEFAULT_ALLOCATOR,
         "allocator of programs that name none: name or name:key=value,... with the keys "
-        "payload_bytes or total_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment "
-        "(16..1024), stats and check (0 or 1), spill, spill_bytes, spill_blocks, trace (a file), "
-        "trace_bytes (bytes; K, M, G), trace_blocks (1..1024), binding (table, linked), copies (0 "
-        "or 1)", NULL },
+        "payload_bytes or total_bytes, request_bytes (bytes; K, M, G), threads_per_pool (0..1024), "
+        "alignment (16..1024), stats and check (0 or 1), spill, spill_bytes, spill_blocks, trace "
+        "(a file), trace_bytes (bytes; K, M, G), trace_blocks (1..1024), binding (table, linked), "
+        "copies (0 or 1)", NULL },
     [SHPOOL_VARIABLE_BINDING] = {
         PREFIX "BINDING", "word", "", "table",
         "how kernels that are compiled for the function table get their allocator: table (by calls "

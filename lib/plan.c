@@ -402,6 +402,85 @@ static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_
     return SHPOOL_OK;
 }
 
+static shpool_status plan_pool(const shpool_allocator *allocator, const shpool_config *want,
+                               shpool_pool *pool)
+{
+    shpool_status status = plan_spill(want, pool);
+
+    if (status == SHPOOL_OK) {
+        plan_shape(allocator, want, pool);
+        status = plan_bytes(allocator, want, pool);
+    }
+    return status;
+}
+
+/* Whether some request of that size is served, from a fresh pool or by spilling. */
+static int serves(const shpool_allocator *allocator, const shpool_pool *pool, uint32_t bytes)
+{
+    return (bytes <= pool->largest) || (bytes <= pool->spill_bytes) ||
+           ((pool->flags & SHPOOL_FLAG_SPILL_NATIVE) != 0) ||
+           ((allocator->caps & SHPOOL_CAP_NONE) != 0);
+}
+
+/* The least threads_per_pool from `threads` on whose pools serve the stated request; 0: none.  If
+ * `bytes_p` is not NULL, the payload is what this takes, and is stored there. */
+static uint32_t threads_that_serve(const shpool_allocator *allocator, const shpool_config *want,
+                                   uint32_t threads, uint32_t *bytes_p)
+{
+    shpool_config other = *want;
+
+    for (; threads <= want->block_threads; threads++) {
+        uint64_t pools = (want->block_threads + threads - 1) / threads;
+        shpool_pool pool = { .abi = 0 };
+
+        other.threads_per_pool = threads;
+        if (bytes_p != NULL) {
+            other.payload_bytes = (want->request_bytes * pools < UINT32_MAX)
+                                      ? (uint32_t)(want->request_bytes * pools) : UINT32_MAX;
+            other.total_bytes = 0;
+            *bytes_p = other.payload_bytes;
+        }
+        if ((plan_pool(allocator, &other, &pool) == SHPOOL_OK) &&
+            (pool.threads_per_pool == threads) && serves(allocator, &pool, want->request_bytes)) {
+            return threads;
+        }
+    }
+    return 0;
+}
+
+/* Refuse pools that can never serve the largest request that the program states. */
+static shpool_status check_request(const shpool_allocator *allocator, const shpool_config *want,
+                                   const shpool_pool *pool)
+{
+    const uint32_t mine = pool->threads_per_pool;
+    uint32_t bytes = 0;
+    uint32_t shared;
+    uint32_t larger;
+    char detail[512];
+    shpool_text text = shpool_text_make(detail, sizeof(detail));
+
+    if (serves(allocator, pool, want->request_bytes)) {
+        return SHPOOL_OK;
+    }
+    shpool_text_add(&text, "request_bytes is %u, but a pool of \"%s\" for %u thread%s (%u pool%s) "
+                    "serves at most %u: ", want->request_bytes, pool->name, mine, plural(mine),
+                    pool->pools, plural(pool->pools), pool->largest);
+    shared = threads_that_serve(allocator, want, mine + 1, NULL);
+    larger = threads_that_serve(allocator, want, mine, &bytes);
+    if (shared != 0) {
+        shpool_text_add(&text, "threads_per_pool=%u or ", shared);
+    }
+    if (larger == mine) {
+        shpool_text_add(&text, "payload_bytes=%u or ", bytes);
+    } else if ((shared | larger) == 0) {
+        shpool_text_add(&text, "no pool in %u bytes of shared memory, but ", limit_of(want));
+    } else if (shared == 0) {
+        shpool_text_add(&text, "threads_per_pool=%u with payload_bytes=%u or ", larger, bytes);
+    }
+    shpool_text_add(&text, "spill=native would serve it");
+    return shpool_error(SHPOOL_ERR_TOO_LARGE, "%s", detail);
+}
+
 shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpool_pool *pool_p,
                               const shpool_allocator **allocator_p)
 {
@@ -440,11 +519,10 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
     pool.binding = ((config.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0)
                        ? (uint32_t)SHPOOL_BINDING_TABLE : config.binding;
     if (status == SHPOOL_OK) {
-        status = plan_spill(&config, &pool);
+        status = plan_pool(selection.allocator, &config, &pool);
     }
     if (status == SHPOOL_OK) {
-        plan_shape(selection.allocator, &config, &pool);
-        status = plan_bytes(selection.allocator, &config, &pool);
+        status = check_request(selection.allocator, &config, &pool);
         pool.flags |= (selection.trace[0] != '\0') ? (uint32_t)SHPOOL_FLAG_TRACE : 0;
     }
     if (status != SHPOOL_OK) {

@@ -194,22 +194,23 @@ typedef struct shpool_config {
     uint32_t spill_bytes;      /**< SHPOOL_SPILL_ARENA: global memory for each block; 0: 64 KiB */
     uint32_t spill_blocks;     /**< blocks that run at the same time; 0: device maximum */
     uint32_t binding;          /**< SHPOOL_BINDING_*, of kernels for the function table */
-    uint32_t reserved[5];      /**< 0 */
+    uint32_t request_bytes;    /**< largest request that the kernels make; 0: not stated */
+    uint32_t reserved[4];      /**< 0 */
 } shpool_config;
 
 /**
  * Plan a pool: choose the allocator and compute exactly what the pool needs.  Does not use CUDA.
  *
  * The spec is `name` or `name:key=value,...` with the keys payload_bytes, total_bytes,
- * threads_per_pool, alignment (sizes may end in K, M or G), stats and check (0 or 1), spill (fail,
- * arena, native or arena+native), spill_bytes and spill_blocks, trace (a file, which `open`
- * creates), trace_bytes and trace_blocks.  The spec overrides `want`.
+ * request_bytes, threads_per_pool, alignment (sizes may end in K, M or G), stats and check (0 or
+ * 1), spill (fail, arena, native or arena+native), spill_bytes and spill_blocks, trace (a file,
+ * which `open` creates), trace_bytes and trace_blocks.  The spec overrides `want`.
  *
  * The result is exact: a launch needs pool_p->shared_bytes of shared memory, and each of the
  * pool_p->pools pools has pool_p->pool_bytes.  In a fresh pool a malloc of pool_p->largest bytes
  * succeeds, and a larger one fails.  With `payload_bytes` the plan uses the least shared memory
  * that provides this payload; with `total_bytes` the pools are as large as possible (some bytes may
- * be left over).
+ * be left over).  With `request_bytes` a plan fails if its pools can never serve such a request.
  *
  * @param [in]  spec    NULL: $SHPOOL_ALLOCATOR, else the build's default allocator
  * @param [in]  want    shape and size
@@ -224,8 +225,10 @@ typedef struct shpool_config {
  *   - SHPOOL_ERR_ALIGNMENT    alignment is not a power of two from 16 to 1,024
  *   - SHPOOL_ERR_TOO_SMALL    no payload was requested, or total_bytes cannot hold one allocation
  *                             in each pool (the detail says how many bytes can)
- *   - SHPOOL_ERR_TOO_LARGE    more than shared_limit (the detail says what would fit), or
- *                             spill_bytes over 1 GiB with SHPOOL_SPILL_ARENA
+ *   - SHPOOL_ERR_TOO_LARGE    more than shared_limit (the detail says what would fit);
+ *                             request_bytes over `largest` (the detail says which threads_per_pool
+ *                             and payload_bytes serve it); or spill_bytes over 1 GiB with
+ *                             SHPOOL_SPILL_ARENA
  *   - SHPOOL_ERR_UNSUPPORTED  the allocator does not support check or that alignment; it has scope
  *                             cluster and would spill to an arena; it never allocates and would
  *                             spill; or the spec gives threads_per_pool for an allocator whose

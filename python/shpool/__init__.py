@@ -177,11 +177,12 @@ class Report:
 
 
 def _want(block_threads, *, payload_bytes=0, total_bytes=0, threads_per_pool=0, alignment=0,
-          stats=False, check=False, shared_limit=0, spill="fail", spill_bytes=0, spill_blocks=0):
+          stats=False, check=False, shared_limit=0, spill="fail", spill_bytes=0, spill_blocks=0,
+          request_bytes=0):
     numbers = {"block_threads": block_threads, "payload_bytes": payload_bytes,
                "total_bytes": total_bytes, "threads_per_pool": threads_per_pool,
                "alignment": alignment, "shared_limit": shared_limit, "spill_bytes": spill_bytes,
-               "spill_blocks": spill_blocks}
+               "spill_blocks": spill_blocks, "request_bytes": request_bytes}
     return _c.Config(
         flags=(_c.choice("stats", stats, {False: 0, True: _c.FLAG_STATS}) |
                _c.choice("check", check, {False: 0, True: _c.FLAG_CHECK})),
@@ -205,6 +206,7 @@ def plan(spec=None, *, block_threads, arch=None, **want):
     payload_bytes  largest single malloc of a fresh pool times the number of pools; or
     total_bytes    shared memory for the pools to fill
     arch           "sm_86": what does not fit a block there is an error; else 227 KiB
+    request_bytes  largest request of the kernels: pools that cannot serve it are an error
     threads_per_pool, alignment, stats, check, shared_limit, spill, spill_bytes, spill_blocks:
                    as in shpool_config (doc/PLANNING.md, doc/SPILL.md)
 

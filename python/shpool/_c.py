@@ -85,8 +85,8 @@ class Config(_Plain):
     """shpool_config"""
 
     _fields_ = _words("block_threads payload_bytes threads_per_pool alignment flags total_bytes "
-                      "shared_limit spill spill_bytes spill_blocks binding") + [
-                          ("reserved", c_uint32 * 5)]
+                      "shared_limit spill spill_bytes spill_blocks binding request_bytes") + [
+                          ("reserved", c_uint32 * 4)]
 
 
 class PoolStruct(_Plain):

@@ -139,6 +139,93 @@ static void test_no_plan_exceeds_its_limit(void **state)
     assert_true(planned > shpool_allocator_count() * 1000);
 }
 
+/* ---- request_bytes ---- */
+
+static int proposed(const char *key, uint32_t *value_p)
+{
+    const char *at = strstr(shpool_last_error(), key);
+
+    if (at != NULL) {
+        *value_p = (uint32_t)strtoul(at + strlen(key), NULL, 10);
+    }
+    return at != NULL;
+}
+
+/* What the detail proposes would serve the request. */
+static void check_proposals(const char *name, const shpool_config *want)
+{
+    shpool_config other = *want;
+    uint32_t      apart = 0;
+    int           share = proposed("threads_per_pool=", &other.threads_per_pool);
+    int           grow  = proposed("payload_bytes=", &other.payload_bytes);
+    int           both  = proposed(" with payload_bytes=", &apart);
+    shpool_pool   pool;
+
+    if (share && !both) { /* the size as it was */
+        other.payload_bytes = want->payload_bytes;
+        assert_int_equal(shpool_plan(name, &other, &pool), SHPOOL_OK);
+        other.threads_per_pool--; /* the least */
+        assert_int_equal(shpool_plan(name, &other, &pool), SHPOOL_ERR_TOO_LARGE);
+    }
+    assert_int_equal(shpool_plan(name, want, &pool), SHPOOL_ERR_TOO_LARGE);
+    if (grow) {
+        (void)proposed("payload_bytes=", &other.payload_bytes);
+        other.total_bytes = 0;
+        other.threads_per_pool = want->threads_per_pool;
+        if (both) {
+            (void)proposed("threads_per_pool=", &other.threads_per_pool);
+        }
+        assert_int_equal(shpool_plan(name, &other, &pool), SHPOOL_OK);
+        assert_in_range(want->request_bytes, 1, pool.largest);
+    } else if (!share) {
+        assert_detail("no pool in ");
+    }
+    other = *want;
+    other.spill = SHPOOL_SPILL_NATIVE;
+    other.flags = 0; /* the area may not have room */
+    other.payload_bytes = other.total_bytes = 1000;
+    other.total_bytes = 0;
+    assert_int_equal(shpool_plan(name, &other, &pool), SHPOOL_OK);
+}
+
+static void test_a_request_that_no_pool_serves_is_refused(void **state)
+{
+    static const uint32_t shared[] = { 0, 1, 7, 32, 1024 };
+    static const char *const archs[] = { "75", "86", "90" };
+    unsigned refused = 0;
+    unsigned served  = 0;
+    shpool_arch arch;
+
+    (void)state;
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+
+        for (uint32_t c = 0; c < SHPOOL_ARRAY_COUNT(archs) * SHPOOL_ARRAY_COUNT(shared) * 24; c++) {
+            shpool_config want = { .block_threads = 1 + c * 37 % 512,
+                                   .threads_per_pool = shared[c / 24 % SHPOOL_ARRAY_COUNT(shared)],
+                                   .request_bytes = 1u << c % 19 };
+            shpool_status status;
+            shpool_pool pool;
+
+            assert_int_equal(shpool_arch_find(archs[c / 24 / SHPOOL_ARRAY_COUNT(shared)], &arch),
+                             SHPOOL_OK);
+            want.shared_limit = arch.shared_block;
+            *((c % 2 == 0) ? &want.payload_bytes : &want.total_bytes) = 30000;
+            status = shpool_plan(allocator->name, &want, &pool);
+            if (status == SHPOOL_OK) {
+                assert_true((want.request_bytes <= pool.largest) ||
+                            ((allocator->caps & (SHPOOL_CAP_NONE | SHPOOL_CAP_SPILL)) != 0));
+                served++;
+            } else if (strstr(shpool_last_error(), "request_bytes is ") != NULL) {
+                assert_int_equal(status, SHPOOL_ERR_TOO_LARGE);
+                check_proposals(allocator->name, &want);
+                refused++;
+            }
+        }
+    }
+    assert_true((refused > 100) && (served > 100));
+}
+
 /* ---- total_bytes ---- */
 
 static void check_total(const shpool_allocator *allocator, const shpool_config *want,
@@ -270,6 +357,7 @@ int main(void)
         cmocka_unit_test_setup(test_blocks_per_sm, clear_environment),
         cmocka_unit_test_setup(test_a_limit_is_kept_and_named, clear_environment),
         cmocka_unit_test_setup(test_no_plan_exceeds_its_limit, clear_environment),
+        cmocka_unit_test_setup(test_a_request_that_no_pool_serves_is_refused, clear_environment),
         cmocka_unit_test_setup(test_pools_fill_the_total, clear_environment),
         cmocka_unit_test_setup(test_one_size_or_the_other, clear_environment),
         cmocka_unit_test_setup(test_aliases, clear_environment),

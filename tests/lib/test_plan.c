@@ -163,7 +163,7 @@ static void test_bad_specs(void **state)
     plan_fails("t_blok", want, SHPOOL_ERR_NOT_FOUND, "did you mean \"t_block\"?");
     plan_fails("none", want, SHPOOL_ERR_NOT_FOUND, "t_block");
     plan_fails("t_block:size=1", want, SHPOOL_ERR_SPEC,
-               "known keys: payload_bytes, total_bytes, threads_per_pool, alignment, stats, check");
+               "known keys: payload_bytes, total_bytes, request_bytes, threads_per_pool");
     plan_fails("t_block:aligment=64", want, SHPOOL_ERR_SPEC, "did you mean \"alignment\"?");
     plan_fails("t_block:stats=yes", want, SHPOOL_ERR_SPEC, "0 or 1");
     plan_fails("t_block:check=2", want, SHPOOL_ERR_SPEC, "0 or 1");
@@ -269,6 +269,8 @@ static void test_empty_pools(void **state)
     assert_int_equal(plan_ok("t_native:stats=1", want_of(64, 0)).shared_bytes,
                      (SHPOOL_AREA_BYTES + 15) / 16 * 16);
     plan_fails("t_spill", want_of(64, 0), SHPOOL_ERR_TOO_SMALL, "payload_bytes is 0");
+    plan_fails("t_null:spill=native", want_of(64, 0), SHPOOL_ERR_UNSUPPORTED, "never allocates");
+    plan_ok("t_native:request_bytes=1G", want_of(64, 0));
 }
 
 static void test_magic_divides_every_rank(void **state)

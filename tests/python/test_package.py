@@ -72,6 +72,8 @@ class Plans(unittest.TestCase):
             shpool.plan("bitmap", block_threads=64, payload_bytes=200 * 1024, arch="sm_86")
         self.assertEqual(caught.exception.name, "TOO_LARGE")
         shpool.plan("bitmap", block_threads=64, payload_bytes=200 * 1024, arch="sm_90")
+        with self.assertRaisesRegex(shpool.Error, "threads_per_pool=64"):
+            shpool.plan("freelist", block_threads=64, payload_bytes=4096, request_bytes=4096)
 
     def test_numbers_that_c_would_cut_are_errors(self):
         for wrong in (-1, 1 << 32, (1 << 32) + 64):
@@ -201,7 +203,7 @@ for name, bad in (("kernel", CODE), ("spec", TEXT + [None]), ("arch", TEXT + [No
 for function in (shpool.plan, shpool.executor.open):
     calls.append((function, plan, "spec", TEXT))
     for name in ("block_threads payload_bytes total_bytes threads_per_pool alignment "
-                 "shared_limit spill_bytes spill_blocks").split():
+                 "shared_limit spill_bytes spill_blocks request_bytes").split():
         calls.append((function, plan, name, WORD))
     calls += [(function, plan, "stats", FLAG), (function, plan, "check", FLAG),
               (function, plan, "spill", TEXT + [None])]

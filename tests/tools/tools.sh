@@ -70,6 +70,8 @@ expect 0 'SHPOOL_ALLOCATOR (spec)' $info config
 expect 0 'sm_86 *101376 *102400' $info archs
 expect 0 'null *block *1 ' $info overhead --threads 64 --bytes 4K
 expect 0 'blocks/SM' $info overhead --threads 64 --total 16K --arch 8.6
+expect 0 'request_bytes is 4096, .*: threads_per_pool=64 or payload_bytes=32768 or spill=' \
+    $info overhead --threads 256 --bytes 16K --request 4K
 expect 0 '^usage' $info overhead --help
 expect 2 'overhead: --threads is missing$' $info overhead --bytes 4K
 expect 2 '--bytes and --total exclude each other; give one$' \

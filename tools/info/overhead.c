@@ -15,6 +15,7 @@ static const info_usage usage = {
     "  --threads N            threads of a block, 1 to 1024\n"
     "  --bytes B[K|M|G]       payload of all pools of a block\n"
     "  --total B[K|M|G]       instead of --bytes: shared memory that the pools fill\n"
+    "  --request B[K|M|G]     largest request that the pools must be able to serve\n"
     "  --threads-per-pool K   threads that share a pool, 1 to 1024, for allocators of scope group\n"
     "                         [the allocator's choice]\n"
     "  --alignment A          largest alignment, a power of two, 16 to 1024 [16]\n"
@@ -47,6 +48,7 @@ typedef struct range {
 static const range threads_range   = { "--threads", 1, SHPOOL_MAX_THREADS, 0, 0, "" };
 static const range bytes_range     = { "--bytes", 1, SHPOOL_MAX_SHARED, 1, 0, BYTES_HINT };
 static const range total_range     = { "--total", 1, SHPOOL_MAX_SHARED, 1, 0, BYTES_HINT };
+static const range request_range   = { "--request", 1, SHPOOL_MAX_SHARED, 1, 0, BYTES_HINT };
 static const range per_pool_range  = { "--threads-per-pool", 1, SHPOOL_MAX_THREADS, 0, 0, "" };
 static const range alignment_range = { "--alignment", SHPOOL_MIN_ALIGNMENT, SHPOOL_MAX_ALIGNMENT,
                                        1, 1, "" };
@@ -74,6 +76,7 @@ static int parse(int argc, char **argv, request *asked)
         { "threads", required_argument, NULL, 't' },
         { "bytes", required_argument, NULL, 'b' },
         { "total", required_argument, NULL, 'T' },
+        { "request", required_argument, NULL, 'q' },
         { "threads-per-pool", required_argument, NULL, 'k' },
         { "alignment", required_argument, NULL, 'a' },
         { "arch", required_argument, NULL, 'r' },
@@ -95,6 +98,7 @@ static int parse(int argc, char **argv, request *asked)
         case 't': status = number(optarg, &threads_range, &want->block_threads); break;
         case 'b': status = number(optarg, &bytes_range, &want->payload_bytes); break;
         case 'T': status = number(optarg, &total_range, &want->total_bytes); break;
+        case 'q': status = number(optarg, &request_range, &want->request_bytes); break;
         case 'k': status = number(optarg, &per_pool_range, &want->threads_per_pool); break;
         case 'a': status = number(optarg, &alignment_range, &want->alignment); break;
         case 'n': asked->allocator = optarg; break;
