@@ -353,21 +353,21 @@ static shpool_status size_by_total(const pool_sizes *sizes, const shpool_config 
                         pool->name, needed);
 }
 
-/* Empty pools need the area only. */
+/* Empty pools need the area only, and what aligns it. */
 static shpool_status size_of_empty(const shpool_config *want, uint32_t limit,
                                    const shpool_pool *pool)
 {
     uint32_t most = ((want->total_bytes != 0) && (want->total_bytes < limit)) ? want->total_bytes
                                                                               : limit;
 
-    if (pool->area_bytes <= most) {
+    if (pool->shared_bytes <= most) {
         return SHPOOL_OK;
     }
     return shpool_error((most == limit) ? SHPOOL_ERR_TOO_LARGE : SHPOOL_ERR_TOO_SMALL,
                         "\"%s\" needs %u bytes of shared memory to count, and may use at most %u: "
                         "leave stats and spill out, or raise %s to %u", pool->name,
-                        pool->area_bytes, most, (most == limit) ? "shared_limit" : "total_bytes",
-                        pool->area_bytes);
+                        pool->shared_bytes, most, (most == limit) ? "shared_limit" : "total_bytes",
+                        pool->shared_bytes);
 }
 
 static uint32_t limit_of(const shpool_config *want)

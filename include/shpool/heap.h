@@ -351,6 +351,17 @@ SIMT_FN uint32_t shpool_clamp(size_t size)
     return (size < ~0u) ? (uint32_t)size : ~0u;
 }
 
+/* The heap of a request that must not spill.  If only spills and failures are counted,
+ * shpool_spill() still counts its failure. */
+SIMT_FN shpool_heap shpool_heap_unspilled(shpool_heap heap)
+{
+    heap.view.flags &= ~(uint32_t)(SHPOOL_FLAG_SPILL_ARENA | SHPOOL_FLAG_SPILL_NATIVE);
+    if ((heap.view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
+        heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL; /* the module has counted it */
+    }
+    return heap;
+}
+
 /* The pool has refused a request, or cannot be asked: it spills, or is counted as failed.  reason:
  * a shpool_refusal above SIZE, or 0. */
 SIMT_FN void *shpool_not_served(shpool_heap heap, size_t bytes, uint32_t alignment, uint32_t site,
@@ -358,9 +369,10 @@ SIMT_FN void *shpool_not_served(shpool_heap heap, size_t bytes, uint32_t alignme
 {
 #if SHPOOL_HAS_AREA
     if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {
+        bytes  = (bytes != 0) ? bytes : 1u;
         reason = ((reason == 0) && (bytes > heap.largest)) ? (uint32_t)SHPOOL_REFUSED_SIZE : reason;
         heap.view.flags |= reason << SHPOOL_FLAG_REFUSED_SHIFT; /* EMPTY, all bits, stays */
-        return SHPOOL_DO(heap, spill, (heap.view, (bytes != 0) ? bytes : 1u, alignment, site));
+        return SHPOOL_DO(heap, spill, (heap.view, bytes, alignment, site));
     }
 #else
     (void)heap;
@@ -415,9 +427,8 @@ SIMT_FN void *shpool_malloc_at(shpool_heap heap, size_t bytes, uint32_t site)
  */
 SIMT_FN void *shpool_malloc_shared(shpool_heap heap, size_t bytes)
 {
-    /* a pool that spills counts failures, so SHPOOL_FLAG_SPILL stays */
-    heap.view.flags &= ~(uint32_t)(SHPOOL_FLAG_SPILL_ARENA | SHPOOL_FLAG_SPILL_NATIVE |
-                                   SHPOOL_FLAG_CLUSTER);
+    heap = shpool_heap_unspilled(heap);
+    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_CLUSTER;
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
 }
 

@@ -13,15 +13,39 @@
 /* The attempt was counted as a request that failed: it is one that waits. */
 SIMT_FN void shpool_note_wait(shpool_heap heap)
 {
-#if SHPOOL_COUNTED
-    if ((heap.view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
-        (void)shpool_count(heap.view, SHPOOL_AREA_MALLOCS, 0u - 1u);
+#if SHPOOL_HAS_AREA
+    if (heap.view.area != 0) {
         (void)shpool_count(heap.view, SHPOOL_AREA_FAILURES, 0u - 1u);
-        (void)shpool_count(heap.view, SHPOOL_AREA_WAITS, 1);
+        if ((heap.view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
+            (void)shpool_count(heap.view, SHPOOL_AREA_MALLOCS, 0u - 1u);
+            (void)shpool_count(heap.view, SHPOOL_AREA_WAITS, 1);
+        }
     }
 #else
     (void)heap;
 #endif
+}
+
+/* The heap of requests that wait: they do not spill, unless there is no pool to wait for. */
+SIMT_FN shpool_heap shpool_heap_to_wait(shpool_heap heap)
+{
+    return (heap.view.bytes != 0) ? shpool_heap_unspilled(heap) : heap;
+}
+
+/* Number of attempts: only one for a request that no other thread's free can serve, because it is
+ * too large, or because no other thread uses the pool.  It would also block the queue meanwhile. */
+SIMT_FN uint32_t shpool_wait_attempts(shpool_heap heap, size_t bytes, uint32_t attempts)
+{
+    unsigned long long most = ((heap.view.flags & SHPOOL_FLAG_SHARED) != 0) ? heap.largest : 0u;
+
+    if (heap.view.bytes == 0) {
+#if SHPOOL_SPILLS
+        most = shpool_spill_most(heap.view);
+#else
+        most = 0;
+#endif
+    }
+    return ((bytes > most) || (most == 0)) ? 1u : attempts;
 }
 
 /**
@@ -40,10 +64,13 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  * first, twice as long each time up to 128 ns, and then 16 ns more each time up to 1 us; otherwise
  * it sleeps about 1 us.
  *
- * Never spills: a pool with a spill option answers with NULL, and shpool_malloc() spills.  With
- * scope cluster it borrows, as shpool_malloc() does.  A request that no pool could serve, of more
- * than `largest` bytes of the plan or of an alignment above the pool's, is tried once, past the
- * line.
+ * Never spills from a pool: with a spill option it returns NULL where shpool_malloc() spills.
+ * `native`, which has no pool, tries CUDA's heap, or its slot, each time.  With scope cluster the
+ * call borrows, as shpool_malloc() does.
+ *
+ * A request that no free can serve is tried once, past the line: one of more than `largest` bytes
+ * of the plan, one of an alignment above the pool's, one in a pool that no other thread uses.  The
+ * report then says why (shpool_report_data.refused), except for the last one.
  *
  * @param [in] bytes     as shpool_malloc()
  * @param [in] attempts  how often to try, or to sleep in place of a try; the last one is a try.  1,
@@ -57,9 +84,9 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attemp
     uint32_t    asked;
     shpool_turn turn;
 
-    attempts = shpool_wait_attempts(heap.view, heap.largest, bytes, attempts);
+    heap     = shpool_heap_to_wait(heap);
+    attempts = shpool_wait_attempts(heap, bytes, attempts);
     asked    = (attempts <= 1u) || !shpool_turn_is_taken(heap.view);
-    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
     if (asked) {
         ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
     }
@@ -98,9 +125,9 @@ SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint
     if (!shpool_is_group(heap, lanes, NULL, bytes, shpool_rest(alignment, attempts), 0)) {
         return NULL;
     }
+    heap     = shpool_heap_to_wait(heap);
     attempts = (shpool_alignment(heap, alignment) != 0)
-                   ? shpool_wait_attempts(heap.view, heap.largest, bytes, attempts) : 1u;
-    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
+                   ? shpool_wait_attempts(heap, bytes, attempts) : 1u;
     asked = (attempts <= 1u) || !leads || !shpool_turn_is_taken(heap.view);
     asked = simt_shfl(lanes, asked, first);
     if (asked != 0) {

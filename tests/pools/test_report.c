@@ -2,7 +2,7 @@
 /* stats=1 and check=1 of every allocator: what the report says, which frees are refused. */
 #include "heap_trial.h"
 
-#include <shpool/after.h>
+#include "calls.h"
 
 static trial t;
 
@@ -292,80 +292,7 @@ static void test_realloc_of_an_interior_pointer_harms_nobody_in_checked_mode(voi
 
 /* ---- every call, and every reason to fail ---- */
 
-enum { THREAD, WARP, BLOCK }; /* who calls */
-
-typedef struct call {
-    const char *name;
-    void     *(*ask)(shpool_heap heap, size_t alignment, size_t bytes);
-    uint32_t    who;
-    uint32_t    aligned; /* 1: it has an alignment */
-} call;
-
 static void *live; /* of the block, or NULL: what the reallocs make larger */
-
-#define ASK(_name, _call) \
-    static void *ask_##_name(shpool_heap heap, size_t alignment, size_t bytes) \
-    { \
-        (void)alignment; \
-        return _call; \
-    }
-ASK(malloc, shpool_malloc(heap, bytes))
-ASK(malloc_at, shpool_malloc_at(heap, bytes, 77))
-ASK(malloc_shared, shpool_malloc_shared(heap, bytes))
-ASK(calloc, shpool_calloc(heap, 1, bytes))
-ASK(aligned_malloc, shpool_aligned_malloc(heap, alignment, bytes))
-ASK(realloc, shpool_realloc(heap, live, bytes))
-ASK(malloc_wait, shpool_malloc_wait(heap, bytes, 3))
-ASK(lanes, shpool_malloc_lanes(heap, SIMT_ALL_LANES, bytes))
-ASK(lanes_at, shpool_malloc_lanes_at(heap, SIMT_ALL_LANES, bytes, 77))
-ASK(aligned_lanes, shpool_aligned_malloc_lanes(heap, SIMT_ALL_LANES, alignment, bytes))
-ASK(realloc_lanes, shpool_realloc_lanes(heap, SIMT_ALL_LANES, live, bytes))
-ASK(wait_lanes, shpool_malloc_wait_lanes(heap, SIMT_ALL_LANES, bytes, 3))
-ASK(aligned_wait_lanes,
-    shpool_aligned_malloc_wait_lanes(heap, SIMT_ALL_LANES, alignment, bytes, 3))
-ASK(warp, shpool_malloc_warp(heap, bytes))
-ASK(aligned_warp, shpool_aligned_malloc_warp(heap, alignment, bytes))
-ASK(realloc_warp, shpool_realloc_warp(heap, live, bytes))
-ASK(wait_warp, shpool_malloc_wait_warp(heap, bytes, 3))
-ASK(aligned_wait_warp, shpool_aligned_malloc_wait_warp(heap, alignment, bytes, 3))
-ASK(block, shpool_malloc_block(heap, bytes))
-ASK(aligned_block, shpool_aligned_malloc_block(heap, alignment, bytes))
-ASK(realloc_block, shpool_realloc_block(heap, live, bytes))
-ASK(wait_block, shpool_malloc_wait_block(heap, bytes, 3))
-
-static void *ask_after(shpool_heap heap, size_t alignment, size_t bytes)
-{
-    shpool_after after = shpool_after_init(heap, 0);
-
-    (void)alignment;
-    return shpool_after_malloc(&after, bytes);
-}
-
-static const call calls[] = {
-    { "malloc", ask_malloc, THREAD, 0 },
-    { "malloc_at", ask_malloc_at, THREAD, 0 },
-    { "malloc_shared", ask_malloc_shared, THREAD, 0 },
-    { "calloc", ask_calloc, THREAD, 0 },
-    { "aligned_malloc", ask_aligned_malloc, THREAD, 1 },
-    { "realloc", ask_realloc, THREAD, 0 },
-    { "malloc_wait", ask_malloc_wait, THREAD, 0 },
-    { "after_malloc", ask_after, THREAD, 0 },
-    { "malloc_lanes", ask_lanes, WARP, 0 },
-    { "malloc_lanes_at", ask_lanes_at, WARP, 0 },
-    { "aligned_malloc_lanes", ask_aligned_lanes, WARP, 1 },
-    { "realloc_lanes", ask_realloc_lanes, WARP, 0 },
-    { "malloc_wait_lanes", ask_wait_lanes, WARP, 0 },
-    { "aligned_malloc_wait_lanes", ask_aligned_wait_lanes, WARP, 1 },
-    { "malloc_warp", ask_warp, WARP, 0 },
-    { "aligned_malloc_warp", ask_aligned_warp, WARP, 1 },
-    { "realloc_warp", ask_realloc_warp, WARP, 0 },
-    { "malloc_wait_warp", ask_wait_warp, WARP, 0 },
-    { "aligned_malloc_wait_warp", ask_aligned_wait_warp, WARP, 1 },
-    { "malloc_block", ask_block, BLOCK, 0 },
-    { "aligned_malloc_block", ask_aligned_block, BLOCK, 1 },
-    { "realloc_block", ask_realloc_block, BLOCK, 0 },
-    { "malloc_wait_block", ask_wait_block, BLOCK, 0 },
-};
 
 /* Why a request fails; bytes 0: one more than `largest`. */
 typedef struct cause {
@@ -388,7 +315,7 @@ static const cause causes[] = {
     { SHPOOL_REFUSED_EMPTY, 16, 16, "has 16 bytes of shared memory from the pool's base on" },
 };
 
-static const call  *asked;
+static uint32_t     asked; /* of call_rows */
 static const cause *why;
 static size_t       asked_bytes;
 
@@ -399,8 +326,9 @@ static void fail_kernel(void *arg)
     trial      *p     = (trial *)arg;
     shpool_heap heap  = trial_init(p);
     uint32_t    turn  = (simt_block_rank() == 1) &&
-                        ((asked->who == BLOCK) ||
-                         ((asked->who == WARP) ? (simt_warp() == 0) : (simt_thread_rank() == 0)));
+                        ((call_rows[asked].who == CALL_BLOCK) ||
+                         ((call_rows[asked].who == CALL_THREAD) ? (simt_thread_rank() == 0)
+                                                                : (simt_warp() == 0)));
     void       *mine  = NULL;
 
     if ((simt_block_rank() == 1) && trial_leads(heap)) {
@@ -412,7 +340,8 @@ static void fail_kernel(void *arg)
     }
     simt_barrier();
     if (turn) {
-        HEAP_EXPECT(&p->model, asked->ask(heap, why->alignment, asked_bytes) == NULL);
+        HEAP_EXPECT(&p->model, call_make(asked, heap, SIMT_ALL_LANES, live, why->alignment,
+                                        asked_bytes, 3) == NULL);
     }
     simt_barrier();
     if (mine != NULL) {
@@ -426,24 +355,25 @@ static void expect_refused(const shpool_allocator *allocator, const char *option
     const uint32_t is_empty = (why->reason == SHPOOL_REFUSED_EMPTY);
     const uint32_t refused  = (why->reason != SHPOOL_REFUSED_NONE);
     const uint32_t taken    = is_empty ? 0u : t.pool.pools;
-    const char    *at       = strstr(asked->name, "_at");
+    const uint32_t flags    = call_rows[asked].flags;
 
     if ((t.report.mallocs != taken + 1u) || (t.report.failures != 1u) ||
         (t.report.frees != taken) || (t.report.bad_frees != 0) ||
         (t.report.refusals != refused) || (t.report.refused.reason != why->reason)) {
         fail_msg("%s%s, %s of %zu bytes aligned to %zu: mallocs %llu, failures %llu, refusals "
-                 "%llu, reason %u", allocator->name, options, asked->name, asked_bytes,
-                 why->alignment, t.report.mallocs, t.report.failures, t.report.refusals,
-                 t.report.refused.reason);
+                 "%llu, reason %u", allocator->name, options, call_rows[asked].name, asked_bytes,
+                 why->alignment,
+                 t.report.mallocs, t.report.failures, t.report.refusals, t.report.refused.reason);
     }
     if (refused) {
         assert_int_equal(t.report.refused.block, 1);
         assert_int_equal(t.report.refused.thread, 0);
-        assert_int_equal(t.report.refused.site, (at != NULL) ? 77 : 0);
+        assert_int_equal(t.report.refused.site, ((flags & CALL_SITE) != 0) ? CALL_SITE_NUMBER : 0);
         assert_true(t.report.refused.bytes == asked_bytes);
         assert_int_equal(t.report.refused.alignment,
-                         !asked->aligned ? 16 : (why->alignment < ~0u) ? why->alignment : ~0u);
-        if ((strstr(why->text, "aligned to 1") == NULL) || asked->aligned) {
+                         ((flags & CALL_ALIGNS) == 0) ? 16 :
+                         (why->alignment < ~0u) ? why->alignment : ~0u);
+        if ((strstr(why->text, "aligned to 1") == NULL) || ((flags & CALL_ALIGNS) != 0)) {
             assert_non_null(strstr(shpool_last_error(), why->text));
         }
     }
@@ -455,14 +385,15 @@ static void expect_refused(const shpool_allocator *allocator, const char *option
 static void test_every_failed_request_is_counted_and_has_a_reason(void **state)
 {
     static const char *const options[] = { ":stats=1", ":check=1" };
-    const size_t             n         = sizeof(calls) / sizeof(calls[0]);
+    const size_t             n         = CALL_COUNT;
 
     (void)state;
     FOR_EACH_POOL(allocator) {
         for (size_t i = 0; i < 2u * n * (sizeof(causes) / sizeof(causes[0])); i++) {
-            asked = &calls[i / 2u % n];
+            asked = (uint32_t)(i / 2u % n);
             why   = &causes[i / 2u / n];
-            if (!asked->aligned && (why->reason == SHPOOL_REFUSED_ALIGNMENT)) {
+            if (((call_rows[asked].flags & CALL_ALIGNS) == 0) &&
+                (why->reason == SHPOOL_REFUSED_ALIGNMENT)) {
                 continue;
             }
             live = NULL;

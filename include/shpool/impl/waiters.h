@@ -53,14 +53,6 @@ SIMT_FN simt_addr shpool_waiters(shpool_view view)
     return (bytes != 0) ? view.base + view.bytes - bytes : 0u;
 }
 
-/* Number of attempts: only one for requests that no fresh pool could serve, which no free can
- * satisfy and which would block the queue meanwhile. */
-SIMT_FN uint32_t shpool_wait_attempts(shpool_view view, uint32_t largest, size_t bytes,
-                                      uint32_t attempts)
-{
-    return ((view.bytes == 0) || (bytes > largest)) ? 1u : attempts;
-}
-
 /* A request that waits. */
 typedef struct shpool_turn {
     simt_addr waiters;

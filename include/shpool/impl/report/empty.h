@@ -20,15 +20,16 @@ static inline void shpool_explain_size(const shpool_pool *pool, const shpool_ref
     }
     if (pool->largest == 0) {
         (void)shpool_error(SHPOOL_ERR_TOO_LARGE, "%s: \"%s\" has no memory in the block, and calls "
-                           "that wait or need shared memory do not spill", first, pool->name);
+                           "for shared memory or by a cluster do not spill", first, pool->name);
     } else if (refused->bytes > 227u * 1024u) {
         (void)shpool_error(SHPOOL_ERR_TOO_LARGE, "%s: a pool serves at most %u bytes%s; no block "
                            "has more than 227 KiB", first, pool->largest, slot);
     } else {
         (void)shpool_error(SHPOOL_ERR_TOO_LARGE, "%s: a pool serves at most %u bytes%s; plan %u "
-                           "pool%s with payload_bytes=%llu, or fewer pools (threads_per_pool)",
-                           first, pool->largest, slot, pool->pools,
-                           (pool->pools == 1u) ? "" : "s", refused->bytes * pool->pools);
+                           "pool%s with payload_bytes=%llu, or fewer pools; a plan with "
+                           "request_bytes=%llu names the threads_per_pool for it", first,
+                           pool->largest, slot, pool->pools, (pool->pools == 1u) ? "" : "s",
+                           refused->bytes * pool->pools, refused->bytes);
     }
 }
 

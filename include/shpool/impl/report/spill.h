@@ -151,8 +151,10 @@ SIMT_FN void shpool_spill_note(shpool_view view, uint32_t bytes, uint32_t is_nat
 /* The most bytes that can be spilled. */
 SIMT_FN unsigned long long shpool_spill_most(shpool_view view)
 {
-    return ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0)  ? ~0ull >> 16
-           : ((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0)
+    if ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0) {
+        return ~0ull >> 16;
+    }
+    return (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0))
                ? simt_load32(view.area + SHPOOL_AREA_SLOT_BYTES) : 0u;
 }
 
