@@ -120,6 +120,7 @@ static void test_no_plan_exceeds_its_limit(void **state)
             uint32_t at = c / 32;
             uint32_t size = sizes[at % SHPOOL_ARRAY_COUNT(sizes)];
             shpool_config want = { .flags = c / 2 % 4, .spill = c / 8 % 4,
+                                   .alignment = (c % 3 == 0) ? SHPOOL_MAX_ALIGNMENT : 0,
                                    .payload_bytes = (c % 2 == 0) ? size : 0,
                                    .total_bytes = (c % 2 == 0) ? 0 : size };
             shpool_pool pool;
