@@ -159,6 +159,7 @@ refusal_without_a_reason|pools/test_report|plain|test_every*|refusals|include/sh
 overflow_is_silent|pools/test_spill|plain|test_both*|!=|include/shpool/family.h|s/^        bytes = ~(size_t)0;/        return NULL;/
 empty_heap_counts_nothing|pools/test_report|plain|test_every*|mallocs|include/shpool/heap.h|s/^            heap = shpool_heap_that_counts(pool, heap);//
 slot_not_returned|pools/test_spill|plain|test_slots*|!=|include/shpool/impl/report/spill.h|s/^        shpool_slot_return(view);$//
+slot_refuses_for_ever|pools/test_spill|plain|test_a_refusal*|fits|include/shpool/impl/report/slots.h|s/~(unsigned long long)SHPOOL_SPILL_REFUSED);/~0ull);/
 slot_loses_a_granule|pools/test_spill|plain|test_scripts_that_spill_to_slots|not so: \|usable\|fault|include/shpool/impl/report/slots.h|s/    shpool_granule_flip(map, at, end);/    shpool_granule_flip(map, at, end - 1u);/
 wait_counts_each_attempt|pools/test_wait|plain|test_threads*|!=|include/shpool/wait.h|/^SIMT_FN.*shpool_malloc_wait(/,/^}/s/^            shpool_note_wait(heap);$/            ;/
 missed_coalesce|pools/test_conformance|plain|test_full_pool*|invariant 3 broken|include/shpool/impl/heap/boundary_tags.h|/^SIMT_FN.*shpool_tags_give(/,/^}/s/if ((front & SHPOOL_TAGS_USED) == 0) {/if (0) {/

@@ -144,8 +144,10 @@ SIMT_FN void shpool_spill_note(shpool_view view, uint32_t bytes, uint32_t is_nat
     } else if (bytes == 0) {
         (void)shpool_count(view, SHPOOL_AREA_FAILURES, 1);
     }
-    (void)shpool_count(view, SHPOOL_AREA_SPILLS, bytes != 0);
-    (void)shpool_count(view, SHPOOL_AREA_NATIVE, is_native);
+    if (bytes != 0) {
+        (void)shpool_count(view, SHPOOL_AREA_SPILLS, 1);
+        (void)shpool_count(view, SHPOOL_AREA_NATIVE, is_native);
+    }
 }
 
 /* The most bytes that can be spilled. */
