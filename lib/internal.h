@@ -254,6 +254,16 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
 /* m with (rank * m) >> 32 == rank / divisor for all rank < 1,024; 0 for divisor 1. */
 uint32_t shpool_plan_magic(uint32_t divisor);
 
+/* ---- requests.c ---- */
+
+/* Whether the requests can be planned for: SHPOOL_OK, or why not.  The pool has its shape. */
+shpool_status shpool_requests_check(const shpool_allocator *allocator, const shpool_pool *pool,
+                                    const shpool_request *requests, uint32_t n);
+
+/* Bytes that shpool_layout.largest of a pool must have, so that it serves all of them at once. */
+uint64_t shpool_requests_room(const shpool_allocator *allocator, const shpool_pool *pool,
+                              const shpool_request *requests, uint32_t n);
+
 /* ---- files.c ---- */
 
 struct stat;

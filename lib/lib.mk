@@ -39,6 +39,7 @@ libshpool_core_la_SOURCES = \
 	lib/plugin.h \
 	lib/registry.c \
 	lib/relink.c \
+	lib/requests.c \
 	lib/select.c \
 	lib/sha256.c \
 	lib/sha256.h \

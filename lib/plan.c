@@ -402,16 +402,38 @@ static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_
     return SHPOOL_OK;
 }
 
-static shpool_status plan_pool(const shpool_allocator *allocator, const shpool_config *want,
-                               shpool_pool *pool)
+/* The configuration gets the payload that the requests need, in place of a size. */
+static shpool_status ask_for(const shpool_allocator *allocator, const shpool_pool *pool,
+                             const shpool_request *requests, uint32_t n, shpool_config *config)
+{
+    shpool_status status = shpool_requests_check(allocator, pool, requests, n);
+    uint64_t room;
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    if ((config->payload_bytes != 0) || (config->total_bytes != 0)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "payload_bytes is %u and total_bytes %u: the "
+                            "requests decide the size, leave both 0", config->payload_bytes,
+                            config->total_bytes);
+    }
+    room = shpool_requests_room(allocator, pool, requests, n) - shpool_zone_cost(pool->flags);
+    room = (room < UINT32_MAX) ? room * pool->pools : UINT32_MAX;
+    config->payload_bytes = (room < UINT32_MAX) ? (uint32_t)room : UINT32_MAX;
+    return SHPOOL_OK;
+}
+
+/* requests: the pools are made for them; the configuration then gets the payload. */
+static shpool_status plan_pool(const shpool_allocator *allocator, const shpool_request *requests,
+                               uint32_t n, shpool_config *want, shpool_pool *pool)
 {
     shpool_status status = plan_spill(want, pool);
 
     if (status == SHPOOL_OK) {
         plan_shape(allocator, want, pool);
-        status = plan_bytes(allocator, want, pool);
+        status = (n != 0) ? ask_for(allocator, pool, requests, n, want) : SHPOOL_OK;
     }
-    return status;
+    return (status == SHPOOL_OK) ? plan_bytes(allocator, want, pool) : status;
 }
 
 /* Whether some request of that size is served, from a fresh pool or by spilling. */
@@ -440,7 +462,7 @@ static uint32_t threads_that_serve(const shpool_allocator *allocator, const shpo
             other.total_bytes = 0;
             *bytes_p = other.payload_bytes;
         }
-        if ((plan_pool(allocator, &other, &pool) == SHPOOL_OK) &&
+        if ((plan_pool(allocator, NULL, 0, &other, &pool) == SHPOOL_OK) &&
             (pool.threads_per_pool == threads) && serves(allocator, &pool, want->request_bytes)) {
             return threads;
         }
@@ -481,27 +503,16 @@ static shpool_status check_request(const shpool_allocator *allocator, const shpo
     return shpool_error(SHPOOL_ERR_TOO_LARGE, "%s", detail);
 }
 
-shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpool_pool *pool_p,
-                              const shpool_allocator **allocator_p)
+/* The plan of a configuration or, if there are requests, of these. */
+static shpool_status make_plan(const char *spec, const shpool_config *want,
+                               const shpool_request *requests, uint32_t n, shpool_pool *pool_p,
+                               const shpool_allocator **allocator_p)
 {
     shpool_selection selection;
-    shpool_config config;
+    shpool_config config = *want;
     shpool_pool pool = { .abi = 0 };
-    shpool_status status;
+    shpool_status status = shpool_config_check();
 
-    if (allocator_p != NULL) {
-        *allocator_p = NULL;
-    }
-    if (pool_p == NULL) {
-        return shpool_error(SHPOOL_ERR_INVALID, "pool_p is NULL");
-    }
-    memset(pool_p, 0, sizeof(*pool_p));
-    if (want == NULL) {
-        return shpool_error(SHPOOL_ERR_INVALID, "want is NULL, a configuration is needed");
-    }
-
-    config = *want;
-    status = shpool_config_check();
     if (status == SHPOOL_OK) {
         status = check_config(&config);
     }
@@ -519,7 +530,7 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
     pool.binding = ((config.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0)
                        ? (uint32_t)SHPOOL_BINDING_TABLE : config.binding;
     if (status == SHPOOL_OK) {
-        status = plan_pool(selection.allocator, &config, &pool);
+        status = plan_pool(selection.allocator, requests, n, &config, &pool);
     }
     if (status == SHPOOL_OK) {
         status = check_request(selection.allocator, &config, &pool);
@@ -533,6 +544,44 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
         *allocator_p = selection.allocator;
     }
     return SHPOOL_OK;
+}
+
+static shpool_status start_plan(const shpool_config *want, shpool_pool *pool_p)
+{
+    if (pool_p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "pool_p is NULL");
+    }
+    memset(pool_p, 0, sizeof(*pool_p));
+    if (want == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "want is NULL, a configuration is needed");
+    }
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpool_pool *pool_p,
+                              const shpool_allocator **allocator_p)
+{
+    shpool_status status = start_plan(want, pool_p);
+
+    if (allocator_p != NULL) {
+        *allocator_p = NULL;
+    }
+    return (status == SHPOOL_OK) ? make_plan(spec, want, NULL, 0, pool_p, allocator_p) : status;
+}
+
+shpool_status shpool_plan_requests(const char *spec, const shpool_config *want,
+                                   const shpool_request *requests, uint32_t n, shpool_pool *pool_p)
+{
+    shpool_status status = start_plan(want, pool_p);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    if ((requests == NULL) || (n == 0)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "%u requests at %s: at least one is needed", n,
+                            (requests == NULL) ? "NULL" : "an address");
+    }
+    return make_plan(spec, want, requests, n, pool_p, NULL);
 }
 
 shpool_status shpool_same_geometry(shpool_layout_fn layout, const shpool_pool *pool)

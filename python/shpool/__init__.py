@@ -197,14 +197,29 @@ def _filled(function, spec, want):
     return struct
 
 
-def plan(spec=None, *, block_threads, arch=None, **want):
+def _planner(requests):
+    """shpool_plan_requests() for pairs or triples of whole numbers."""
+    kinds = [tuple(kind) for kind in requests]
+    for kind in kinds:
+        if len(kind) not in (2, 3) or not all(
+                isinstance(value, int) and 0 <= value < 1 << 31 for value in kind):
+            raise Error(f"a request is {kind!r}, not (count, bytes) or (count, bytes, alignment), "
+                        f"whole numbers from 0 to {(1 << 31) - 1}")
+    array = (_c.Request * len(kinds))(*kinds)
+    return lambda spec, want, pool: _c.lib().shpool_plan_requests(spec, want, array, len(kinds),
+                                                                  pool)
+
+
+def plan(spec=None, *, block_threads, arch=None, requests=None, **want):
     """Plan a pool: its allocator, and exactly what it needs.  No GPU needed.
 
     spec           "bitmap", "warp_best_fit:threads_per_pool=8", ...; None: $SHPOOL_ALLOCATOR, or
                    the default
     block_threads  threads of a block, 1 to 1,024
     payload_bytes  largest single malloc of a fresh pool times the number of pools; or
-    total_bytes    shared memory for the pools to fill
+    total_bytes    shared memory for the pools to fill; or
+    requests       [(count, bytes), (count, bytes, alignment), ...]: each pool serves all of them
+                   at once, in any order; open it with payload_bytes = pool.largest * pool.pools
     arch           "sm_86": what does not fit a block there is an error; else 227 KiB
     request_bytes  largest request of the kernels: pools that cannot serve it are an error
     threads_per_pool, alignment, stats, check, shared_limit, spill, spill_bytes, spill_blocks:
@@ -214,7 +229,8 @@ def plan(spec=None, *, block_threads, arch=None, **want):
     """
     if arch is not None:
         want.setdefault("shared_limit", find_arch(arch).shared_block)
-    return Pool(_filled(_c.lib().shpool_plan, spec, _want(block_threads, **want)))
+    planner = _c.lib().shpool_plan if requests is None else _planner(requests)
+    return Pool(_filled(planner, spec, _want(block_threads, **want)))
 
 
 def open(spec=None, *, block_threads, **want):  # as the C function is called

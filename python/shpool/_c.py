@@ -89,6 +89,12 @@ class Config(_Plain):
                           ("reserved", c_uint32 * 4)]
 
 
+class Request(_Plain):
+    """shpool_request"""
+
+    _fields_ = _words("count bytes alignment reserved")
+
+
 class PoolStruct(_Plain):
     """shpool_pool"""
 
@@ -200,6 +206,8 @@ _FUNCTIONS = {
     "shpool_allocator_count": (c_size_t, []),
     "shpool_allocator_get": (POINTER(AllocatorStruct), [c_size_t]),
     "shpool_plan": (_STATUS, [c_char_p, POINTER(Config), POINTER(PoolStruct)]),
+    "shpool_plan_requests": (_STATUS, [c_char_p, POINTER(Config), POINTER(Request), c_uint32,
+                                       POINTER(PoolStruct)]),
     "shpool_arch_find": (_STATUS, [c_char_p, POINTER(Arch)]),
     "shpool_blocks_per_sm": (c_uint32, [POINTER(PoolStruct), POINTER(Arch), c_uint32]),
     "shpool_advise": (_STATUS, [POINTER(PoolStruct), POINTER(ReportData), POINTER(Arch), c_uint32,

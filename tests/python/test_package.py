@@ -84,6 +84,17 @@ class Plans(unittest.TestCase):
         with self.assertRaises(shpool.Error):
             shpool.plan("bitmap", block_threads=64, payload_bytes=64, spill="sometimes")
 
+    def test_requests_reach_the_plan(self):
+        pool = shpool.plan("freelist", block_threads=1, requests=[(2, 8192)])
+        self.assertEqual(pool.largest, 16384)
+        pool = shpool.plan("arena", block_threads=1, alignment=64, requests=[(3, 100, 64), [1, 4]])
+        self.assertGreaterEqual(pool.largest, 3 * 128 + 16)
+        for wrong in ([], [(1,)], [(0, 4)], [(1, 2.5)], [(1 << 32, 4)], [(1, 4, 32)]):
+            with self.assertRaises(shpool.Error):
+                shpool.plan("arena", block_threads=1, requests=wrong)
+        with self.assertRaisesRegex(shpool.Error, "leave both 0"):
+            shpool.plan("arena", block_threads=1, payload_bytes=64, requests=[(1, 4)])
+
     def test_options_reach_the_plan(self):
         pool = shpool.plan("warp_best_fit", block_threads=64, payload_bytes=8192,
                            threads_per_pool=16, alignment=64, stats=True, spill="arena")

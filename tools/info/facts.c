@@ -65,6 +65,15 @@ void info_plan_examples(const shpool_allocator *allocator, info_example examples
     }
 }
 
+shpool_status info_plan(const info_geometry *geometry, const shpool_allocator *allocator,
+                        shpool_pool *pool_p)
+{
+    return (geometry->requests != 0)
+               ? shpool_plan_requests(allocator->name, &geometry->want, geometry->request,
+                                      geometry->requests, pool_p)
+               : shpool_plan(allocator->name, &geometry->want, pool_p);
+}
+
 /* Of the keys' values only an opened device knows. */
 static shpool_status check_device_spec(const char *text)
 {

@@ -239,7 +239,7 @@ static json_t *overhead_row_json(const info_geometry *geometry, const shpool_all
     json_t *row = json_pack("{s:s, s:s}", "name", allocator->name, "scope",
                             info_scope(allocator->scope));
 
-    shpool_status status = shpool_plan(allocator->name, &geometry->want, &pool);
+    shpool_status status = info_plan(geometry, allocator, &pool);
 
     info_tally_count(tally, status, &pool);
     if (status != SHPOOL_OK) {
