@@ -39,6 +39,7 @@
 
 #include <shpool/device.h>
 #include <shpool/error.hpp>
+#include <shpool/impl/cuda_status.h>
 
 namespace shpool {
 
@@ -106,13 +107,19 @@ class memory_resource {
     /** Waits for the legacy stream, so that every stream may use the memory on return. */
     void *allocate_sync(size_t bytes, size_t alignment = SHPOOL_DEVICE_ALIGNMENT)
     {
-        void             *ptr  = take(SHPOOL_STREAM_LEGACY, bytes, alignment);
-        const cudaError_t code = cudaStreamSynchronize(SHPOOL_STREAM_LEGACY);
+        void         *ptr    = take(SHPOOL_STREAM_LEGACY, bytes, alignment);
+        shpool_status status = shpool_cuda_may_work(SHPOOL_STREAM_LEGACY);
 
-        if (code != cudaSuccess) {
+        if (status == SHPOOL_OK) {
+            const cudaStreamCaptureMode mode = shpool_cuda_relax();
+
+            status = shpool_cuda_status(cudaStreamSynchronize(SHPOOL_STREAM_LEGACY),
+                                        "cudaStreamSynchronize (legacy stream)");
+            shpool_cuda_restore(mode);
+        }
+        if (status != SHPOOL_OK) {
             (void)shpool_device_free(allocator_, ptr, SHPOOL_STREAM_LEGACY);
-            throw bad_alloc(shpool_error(SHPOOL_ERR_CUDA, "the legacy stream failed: %s",
-                                         cudaGetErrorString(code)));
+            throw bad_alloc(status);
         }
         return ptr;
     }
