@@ -385,6 +385,11 @@ static shpool_status async_capture(void *self, uint64_t id_high, uint64_t id_low
                : SHPOOL_OK;
 }
 
+static shpool_status async_base(void *self, const void *ptr, void **base_p, size_t *bytes_p)
+{
+    return shpool_ptr_base(&((async_self *)self)->map, ptr, base_p, bytes_p);
+}
+
 const shpool_device_provider shpool_device_provider_async = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
@@ -397,6 +402,7 @@ const shpool_device_provider shpool_device_provider_async = {
     .malloc = async_malloc,
     .free = async_free,
     .record_stream = async_record_stream,
+    .base = async_base,
     .trim = async_trim,
     .set = async_set,
     .stats = async_stats,

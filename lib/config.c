@@ -66,6 +66,7 @@ static struct {
     size_t unknown_count; /* also of those that found no room */
     shpool_level log_level;
     shpool_digest library_path;
+    char nvtx[SHPOOL_PATH_BYTES];
 } config;
 
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
@@ -131,6 +132,15 @@ static shpool_digest digest_of(const char *value)
     return shpool_sha256_end(&sha);
 }
 
+static void read_nvtx(void)
+{
+    const char *path = getenv("NVTX_INJECTION64_PATH");
+
+    if ((path != NULL) && !shpool_config_is_privileged()) {
+        copy_cut(config.nvtx, sizeof(config.nvtx), path, strlen(path));
+    }
+}
+
 static void read_environment(void)
 {
     memset(&config, 0, sizeof(config));
@@ -150,6 +160,7 @@ static void read_environment(void)
     }
 
     config.library_path = digest_of(getenv("LD_LIBRARY_PATH"));
+    read_nvtx();
     collect_unknown();
     atomic_store_explicit(&unknown_due, 1, memory_order_relaxed);
 }
@@ -179,6 +190,12 @@ shpool_digest shpool_config_library_path(void)
 {
     pthread_once(&config_once, read_environment);
     return config.library_path;
+}
+
+const char *shpool_config_nvtx(void)
+{
+    pthread_once(&config_once, read_environment);
+    return (config.nvtx[0] != '\0') ? config.nvtx : NULL;
 }
 
 size_t shpool_config_unknown(const char *names[SHPOOL_UNKNOWN_COUNT])

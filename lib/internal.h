@@ -111,6 +111,10 @@ int shpool_config_is_privileged(void);
 /* Digest of $LD_LIBRARY_PATH, the same for unset and empty. */
 shpool_digest shpool_config_library_path(void);
 
+/* $NVTX_INJECTION64_PATH, by which a tool names its shared object; NULL if unset or empty, and in a
+ * program with more privileges than its caller. */
+const char *shpool_config_nvtx(void);
+
 /* Read the environment again.  For tests: no other thread may be in the library. */
 void shpool_config_reload(void);
 

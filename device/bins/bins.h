@@ -245,6 +245,7 @@ typedef struct bins_self {
     bins_reuse reuse;
     bins_memory memory;           /* as requested */
     int share;                    /* as requested */
+    int nvtx;                     /* 1: allocations are marked for tools */
     uint64_t slab_bytes;          /* largest slab that several large requests share */
     bins_heap heap[BINS_HEAPS];
     bins_granules granules;

@@ -12,6 +12,8 @@
  */
 #include "bins.h"
 
+#include "device/base/nvtx.h"
+
 /* Blocks that are looked at in each bin, small and large ones, and if there is reason to look
  * longer. */
 #define DEPTH_SMALL 8u
@@ -378,6 +380,29 @@ static void hand_out(const request *r, bins_block *block)
     bins_set_state(block, BINS_LIVE);
 }
 
+/* ---- marks for tools: such a block is freed under the lock, and never in a lane ---- */
+
+/* A gap to the next block, so that an overrun meets no other one's memory. */
+static size_t need_of(const bins_self *bins, size_t bytes, size_t need)
+{
+    return bins->nvtx ? bins_round(bytes + SHPOOL_DEVICE_ALIGNMENT) : need;
+}
+
+static void mark(const bins_self *bins, bins_block *block, size_t bytes)
+{
+    if (bins->nvtx) {
+        bins_set_state(block, BINS_LIVE_USED);
+        shpool_nvtx_begin(block->slab->driver_ptr, block->address, bytes);
+    }
+}
+
+/* The tool judges accesses when they happen, so none may be to come. */
+static void unmark(bins_self *bins, const void *ptr)
+{
+    (void)shpool_timelines_sync(&bins->lanes);
+    shpool_nvtx_end(ptr);
+}
+
 /* SHPOOL_OK: it is the device's memory that ran out, and the detail is still to be written. */
 static shpool_status failed(const request *r)
 {
@@ -388,11 +413,12 @@ static shpool_status failed(const request *r)
 shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_lane *lane,
                                shpool_stream stream, void **ptr_p)
 {
-    request r = { .bins = bins, .heap = &bins->heap[need >= BINS_LARGE_BYTES], .lane = lane,
-                  .stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream, .need = need };
+    request r = { .bins = bins, .lane = lane, .need = need_of(bins, bytes, need),
+                  .stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream };
     shpool_status status = SHPOOL_OK;
     bins_block *block = take_siblings(lane, need);
 
+    r.heap = &bins->heap[r.need >= BINS_LARGE_BYTES];
     block = (block != NULL) ? block : take_given(bins, lane, need);
     if (block != NULL) {
         *ptr_p = block->address;
@@ -402,6 +428,7 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
     block = find(&r);
     if (block != NULL) {
         hand_out(&r, block);
+        mark(bins, block, bytes);
         *ptr_p = block->address;
     } else {
         status = failed(&r);
@@ -455,6 +482,9 @@ shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpo
     shpool_mutex_lock(&bins->lock);
     if (claim(block, BINS_LIVE_USED, BINS_PENDING)) {
         status = free_used(bins, block, stream);
+        if ((status == SHPOOL_OK) && bins->nvtx) {
+            unmark(bins, ptr);
+        }
         if ((status == SHPOOL_OK) && block->slab->exported) {
             bins_use_settle(bins, block); /* importers alone have it now */
         }

@@ -392,6 +392,7 @@ const shpool_device_provider shpool_device_provider_buckets = {
     .malloc = buckets_malloc,
     .free = buckets_free,
     .record_stream = buckets_record_stream,
+    .base = buckets_base,
     .trim = buckets_trim,
     .set = buckets_set,
     .stats = buckets_stats,

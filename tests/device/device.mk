@@ -42,6 +42,7 @@ shpool_cmocka_tests += \
 	tests/device/test_host \
 	tests/device/test_messages \
 	tests/device/test_model \
+	tests/device/test_nvtx \
 	tests/device/test_open \
 	tests/device/test_plugin \
 	tests/device/test_print \

@@ -40,6 +40,7 @@ EXTRA_DIST += \
 	tests/gpu/loadstore_copies.cu \
 	tests/gpu/loadstore_stages.cu \
 	tests/gpu/loadstore_threads.cu \
+	tests/gpu/marks.cu \
 	tests/gpu/python/decode.py \
 	tests/gpu/python/pairs.cu \
 	tests/gpu/python/pools.py \
@@ -71,6 +72,7 @@ shpool_gpu_tests = \
 	tests/gpu/groups \
 	tests/gpu/layout \
 	tests/gpu/loadstore \
+	tests/gpu/marks \
 	tests/gpu/resource \
 	tests/gpu/share \
 	tests/gpu/soak \

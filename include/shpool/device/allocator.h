@@ -159,9 +159,14 @@ SHPOOL_API shpool_status shpool_device_record_stream(shpool_device_allocator *al
                                                      shpool_stream user);
 
 /**
- * Get the driver's allocation that contains an allocation: for inter-process handles, registration.
+ * Get the mapped memory that contains an allocation, to register it (RDMA, NCCL) or to make a
+ * handle of it.
+ *
+ * Every byte of it is mapped, and stays mapped at these addresses while the allocation is live.
+ * Other allocations may be in it, too.  It is the driver's allocation; in a range of `bins`, where
+ * memory is mapped in granules, the granules of this allocation; of `async`, the allocation itself.
  * @param [in]  ptr      inside a live allocation
- * @param [out] base_p   the address that the driver returned
+ * @param [out] base_p   its first address
  * @param [out] bytes_p  its size
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: not a live allocation; SHPOOL_ERR_UNSUPPORTED
  */
@@ -306,7 +311,7 @@ typedef enum shpool_device_state {
 typedef struct shpool_device_block {
     void *ptr;
     size_t bytes;
-    void *base;             /**< of the driver's allocation that contains it */
+    void *base;             /**< of the driver's allocation, or range of addresses, around it */
     shpool_stream stream;   /**< on which it was last allocated or freed; NULL: any */
     uint32_t state;         /**< shpool_device_state */
     uint32_t reserved[5];
