@@ -251,10 +251,11 @@ static int wait_for_all(int device)
         (shpool_device_enter(found, &left) != SHPOOL_OK)) {
         return 0;
     }
-    result = found->cu->context_sync();
+    result = shpool_device_wait(found);
     shpool_device_leave(found, left);
     return (result == CU_SUCCESS) ||
-           (shpool_driver_failed(found->cu, "cuCtxSynchronize", result) == SHPOOL_OK);
+           (shpool_driver_failed(found->cu, "cuMemFree, a wait for the device,",
+                                 result) == SHPOOL_OK);
 }
 
 void *shpool_cupy_malloc(void *param, size_t bytes, int device)

@@ -94,10 +94,14 @@ static shpool_status simple_malloc(void *self, size_t bytes, shpool_stream strea
 {
     simple *s = self;
     cu_ptr ptr = 0;
-    cu_result result = shpool_device_take(s->device, bytes, &ptr);
-    shpool_status status;
+    cu_result result;
+    shpool_status status = shpool_device_no_capture(s->device, stream, "and simple keeps no memory "
+                                                    "for graphs: use bins or async");
 
-    (void)stream; /* unused memory may be used by every stream */
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    result = shpool_device_take(s->device, bytes, &ptr);
     if (result != CU_SUCCESS) {
         return refused(s, bytes, result);
     }

@@ -328,7 +328,6 @@ static void bins_destroy(void *self)
 {
     bins_self *bins = self;
 
-    bins_use_fini(bins);
     bins_graphs_fini(bins);
     for (unsigned i = 0; i < BINS_HEAPS; i++) {
         bins_heap_fini(bins, &bins->heap[i]);

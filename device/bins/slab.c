@@ -177,6 +177,9 @@ void bins_heap_fini(bins_self *bins, bins_heap *heap)
     while (heap->slabs != NULL) {
         bins_slab *slab = heap->slabs;
 
+        for (bins_block *block = slab->first; block != NULL; block = block->above) {
+            bins_use_forget(block);
+        }
         slab->busy = slab->mapped; /* regardless of its contents */
         bins_slab_unlink(slab);
         drop(bins, slab, NULL);

@@ -164,16 +164,14 @@ static bins_block *take_done_from(request *r, bins_lane *lane)
 
 /* Without bins.lock: the same from the lane that gave the latest one.  A stream with several lanes
  * does not do this: its own memory is first, and a free on another lane does not change this one's
- * giver.  While streams capture, questions to the driver need bins_capture_relax(). */
+ * giver. */
 static bins_block *take_given(bins_self *bins, bins_lane *lane, size_t need)
 {
     bins_lane *from = atomic_load_explicit(&lane->giver, memory_order_relaxed);
     bins_block *block;
 
-    /* relaxed: the caller's own captures were opened before by the same thread */
     if ((from == NULL) || (siblings(lane) > 1) ||
-        (atomic_load_explicit(&lane->giver_class, memory_order_relaxed) != bins_class(need)) ||
-        (atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0)) {
+        (atomic_load_explicit(&lane->giver_class, memory_order_relaxed) != bins_class(need))) {
         return NULL;
     }
     shpool_spin_lock(&from->timeline.lock);
@@ -219,8 +217,12 @@ static bins_block *take_new(request *r, int exact)
     int ranges = bins_has_ranges(r->bins, r->heap);
     bins_block *block = NULL;
 
+    r->bins->refusal = CU_SUCCESS;
     r->refused = ranges ? bins_range_grow(r->bins, r->heap, r->need, r->lane, &block)
-                        : bins_slab_create(r->bins, r->heap, r->need, exact);
+                        : bins_may_take(r->bins, &r->lane->timeline);
+    if (!ranges && (r->refused == SHPOOL_OK)) {
+        r->refused = bins_slab_create(r->bins, r->heap, r->need, exact);
+    }
     if (!ranges && !exact && (r->refused == SHPOOL_ERR_NO_MEMORY) &&
         (r->bins->refusal != CU_SUCCESS)) {
         r->refused = bins_slab_create(r->bins, r->heap, r->need, 1);
@@ -324,8 +326,7 @@ static bins_block *take_last(request *r)
     if (block == NULL) {
         block = take_released(r);
     }
-    if ((block == NULL) && !bins_graph_captures(r->bins) && /* which that would end */
-        (shpool_timelines_sync(&r->bins->lanes) == SHPOOL_OK)) {
+    if ((block == NULL) && (shpool_timelines_sync(&r->bins->lanes) == SHPOOL_OK)) {
         block = take_merged(r);
         if (block == NULL) {
             block = take_released(r);
@@ -395,13 +396,10 @@ static void mark(const bins_self *bins, bins_block *block, size_t bytes)
     }
 }
 
-/* The tool judges accesses when they happen, so none may be to come.  While streams capture, a wait
- * would end the capture. */
+/* The tool judges accesses when they happen, so none may be to come. */
 static void unmark(bins_self *bins, const void *ptr)
 {
-    if (!bins_graph_captures(bins)) {
-        (void)shpool_timelines_sync(&bins->lanes);
-    }
+    (void)shpool_timelines_sync(&bins->lanes);
     shpool_nvtx_end(ptr);
 }
 
@@ -417,8 +415,7 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
 {
     request r = { .bins = bins, .lane = lane, .need = need_of(bins, bytes, need),
                   .stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream };
-    int mode;
-    shpool_status status;
+    shpool_status status = SHPOOL_OK;
     bins_block *block = take_siblings(lane, need);
 
     r.heap = &bins->heap[r.need >= BINS_LARGE_BYTES];
@@ -426,10 +423,6 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
     if (block != NULL) {
         *ptr_p = block->address;
         return SHPOOL_OK;
-    }
-    status = bins_capture_relax(bins, &mode);
-    if (status != SHPOOL_OK) {
-        return status;
     }
     shpool_mutex_lock(&bins->lock);
     block = find(&r);
@@ -444,7 +437,6 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
     if ((block == NULL) && (status == SHPOOL_OK)) {
         status = bins_out_of_memory(bins, bytes);
     }
-    bins_capture_restore(bins, mode);
     return status;
 }
 
@@ -485,12 +477,8 @@ static int claim(bins_block *block, unsigned from, unsigned to)
 
 shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpool_stream stream)
 {
-    int mode;
-    shpool_status status = bins_capture_relax(bins, &mode);
+    shpool_status status = SHPOOL_OK;
 
-    if (status != SHPOOL_OK) {
-        return status;
-    }
     shpool_mutex_lock(&bins->lock);
     if (claim(block, BINS_LIVE_USED, BINS_PENDING)) {
         status = free_used(bins, block, stream);
@@ -500,12 +488,11 @@ shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpo
         if ((status == SHPOOL_OK) && block->slab->exported) {
             bins_use_settle(bins, block); /* importers alone have it now */
         }
-    } else if (claim(block, BINS_LIVE_GRAPH, BINS_CACHED)) {
-        bins_graph_free(bins, block, stream);
+    } else if (bins_state(block) == BINS_LIVE_GRAPH) { /* changes under bins.lock only */
+        status = bins_graph_free(bins, block, stream);
     } else {
         status = refuse(block, ptr);
     }
     shpool_mutex_unlock(&bins->lock);
-    bins_capture_restore(bins, mode);
     return status;
 }

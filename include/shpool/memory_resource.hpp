@@ -39,6 +39,7 @@
 
 #include <shpool/device.h>
 #include <shpool/error.hpp>
+#include <shpool/impl/cuda_status.h>
 
 namespace shpool {
 
@@ -135,13 +136,19 @@ class memory_resource {
     void *allocate_sync(size_t bytes, size_t alignment = SHPOOL_DEVICE_ALIGNMENT)
     {
         const detail::on_device here(shpool_device_allocator_device(allocator_));
-        void                   *ptr  = take(SHPOOL_STREAM_LEGACY, bytes, alignment);
-        const cudaError_t       code = cudaStreamSynchronize(SHPOOL_STREAM_LEGACY);
+        void                   *ptr    = take(SHPOOL_STREAM_LEGACY, bytes, alignment);
+        shpool_status           status = shpool_cuda_may_work(SHPOOL_STREAM_LEGACY);
 
-        if (code != cudaSuccess) {
+        if (status == SHPOOL_OK) {
+            const cudaStreamCaptureMode mode = shpool_cuda_relax();
+
+            status = shpool_cuda_status(cudaStreamSynchronize(SHPOOL_STREAM_LEGACY),
+                                        "cudaStreamSynchronize (legacy stream)");
+            shpool_cuda_restore(mode);
+        }
+        if (status != SHPOOL_OK) {
             (void)shpool_device_free(allocator_, ptr, SHPOOL_STREAM_LEGACY);
-            throw bad_alloc(shpool_error(SHPOOL_ERR_CUDA, "the legacy stream failed: %s",
-                                         cudaGetErrorString(code)));
+            throw bad_alloc(status);
         }
         return ptr;
     }

@@ -69,8 +69,8 @@ static void tool_ends(void *domain, const shpool_nvtx_ends *ends)
 
     tool.calls++;
     assert_null(domain);
-    assert_true(fake_calls(FAKE_CALL_context_sync) > tool.waits); /* queued kernels may use it */
-    tool.waits = fake_calls(FAKE_CALL_context_sync);
+    assert_true(fake_calls(FAKE_CALL_memory_free) > tool.waits); /* queued kernels may use it */
+    tool.waits = fake_calls(FAKE_CALL_memory_free);
     while ((at < tool.regions) && (tool.region[at].ptr != ptr)) {
         at++;
     }

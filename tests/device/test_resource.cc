@@ -114,6 +114,25 @@ void test_a_wait_that_fails_keeps_nothing(void **)
     assert_int_equal(live(resource), 0);
 }
 
+/* The wait for the legacy stream would end the capture of a stream that is ordered with it. */
+void test_a_capture_goes_on(void **)
+{
+    shpool::memory_resource resource("bins");
+    bool                    caught = false;
+
+    (void)fake_runtime_capture(0, 0);
+    resource.deallocate_sync(resource.allocate_sync(4096), 4096);
+    (void)fake_runtime_capture(0, 1);
+    try {
+        (void)resource.allocate_sync(4096);
+    } catch (const std::bad_alloc &failure) {
+        caught = true;
+        assert_non_null(strstr(failure.what(), "legacy default stream"));
+    }
+    assert_true(caught);
+    assert_int_equal(live(resource), 0);
+}
+
 void test_refusals_are_bad_alloc_and_say_why(void **)
 {
     shpool::memory_resource resource("limit:bytes=1M|bins");
@@ -370,6 +389,7 @@ int main(void)
         UNIT(test_a_reference_of_cuda_mr_allocates_and_frees),
         UNIT(test_memory_without_a_stream_is_usable_at_once),
         UNIT(test_a_wait_that_fails_keeps_nothing),
+        UNIT(test_a_capture_goes_on),
         UNIT(test_refusals_are_bad_alloc_and_say_why),
         UNIT(test_copies_share_one_allocator),
         UNIT(test_a_resource_serves_under_layers),
