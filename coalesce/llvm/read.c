@@ -222,6 +222,11 @@ static int is_transparent_call(LLVMValueRef call)
     const char *name;
     size_t bytes;
 
+    if (callee != NULL && LLVMIsAInlineAsm(callee)) {
+        name = LLVMGetInlineAsmAsmString(callee, &bytes);
+        return coalesce_assembly_computes(name, bytes) &&
+               strstr(LLVMGetInlineAsmConstraintString(callee, &bytes), "~{memory}") == NULL;
+    }
     if (callee == NULL || !LLVMIsAFunction(callee)) {
         return 0;
     }

@@ -214,6 +214,13 @@ void coalesce_ask_not(coalesce_options *options, uint32_t run);
 /* 1: the two may touch the same byte, in one lane or in different ones. */
 int coalesce_may_alias(const coalesce_access *a, const coalesce_access *b);
 
+/* 1: the instruction of PTX, which begins with its opcode, computes its first operand from the
+ * others, and nothing else: accesses may pass it. */
+int coalesce_computes(const char *text, size_t bytes);
+
+/* 1: so do all instructions of inline assembly. */
+int coalesce_assembly_computes(const char *text, size_t bytes);
+
 /* A clause for a remark: "the record's first or last word is not accessed ...". */
 const char *coalesce_refusal_text(coalesce_refusal refusal);
 

@@ -39,15 +39,6 @@ int ptx_part_is(const ptx_module *module, const ptx_instruction *instruction, un
     return 0;
 }
 
-/* They define their first operand from the others, and nothing else. */
-static const char *const computing[] = {
-    "abs", "add", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos",
-    "cvt", "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "isspacep", "lg2", "lop3", "mad",
-    "mad24", "max", "min", "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem",
-    "rsqrt", "sad", "selp", "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub",
-    "szext", "tanh", "testp", "vabsdiff", "vadd", "xor",
-};
-
 static int is_one_of(const ptx_module *module, uint32_t begin, uint32_t end,
                      const char *const words[], size_t count)
 {
@@ -61,21 +52,6 @@ static int is_one_of(const ptx_module *module, uint32_t begin, uint32_t end,
 
 #define IS_ONE_OF(_module, _begin, _end, _words)                                                   \
     is_one_of(_module, _begin, _end, _words, sizeof(_words) / sizeof((_words)[0]))
-
-/* Clocks: moving accesses across them would falsify what is measured. */
-static int reads_clock(const ptx_module *module, const ptx_instruction *instruction)
-{
-    for (uint32_t i = 0; i < instruction->operands; i++) {
-        const ptx_operand *operand = &module->operand[instruction->operand + i];
-
-        if ((operand->kind == PTX_SPECIAL) && (operand->end - operand->begin > 6) &&
-            ((memcmp(module->text + operand->begin, "%clock", 6) == 0) ||
-             (memcmp(module->text + operand->begin, "%globa", 6) == 0))) {
-            return 1;
-        }
-    }
-    return 0;
-}
 
 ptx_effect ptx_effect_of(const ptx_module *module, const ptx_instruction *instruction)
 {
@@ -99,15 +75,9 @@ ptx_effect ptx_effect_of(const ptx_module *module, const ptx_instruction *instru
     if (IS_ONE_OF(module, begin, end, branches)) {
         return PTX_BRANCH;
     }
-    if (!IS_ONE_OF(module, begin, end, computing) || reads_clock(module, instruction)) {
-        return PTX_FENCE;
-    }
-    while (ptx_next_part(module, instruction, &at, &begin, &end)) {
-        if (ptx_text_is(module, begin, end, "cc")) {
-            return PTX_FENCE; /* the carry must reach the next instruction */
-        }
-    }
-    return PTX_COMPUTE;
+    return coalesce_computes(module->text + instruction->opcode_begin,
+                             instruction->end - instruction->opcode_begin)
+               ? PTX_COMPUTE : PTX_FENCE;
 }
 
 /* ---- registers ---- */

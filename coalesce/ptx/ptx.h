@@ -216,6 +216,8 @@ typedef struct ptx_declaration {
     uint32_t next; /* an older one with the same bucket: index + 1 */
 } ptx_declaration;
 
+#define PTX_MAX_DEPTH 64u /* of scopes */
+
 typedef struct ptx_parser {
     ptx_lexer   lexer;
     ptx_token   token; /* the current one */
@@ -224,6 +226,7 @@ typedef struct ptx_parser {
     PTX_ARRAY(uint32_t, bucket); /* hash table of declarations: index + 1 of the newest */
     PTX_ARRAY(uint32_t, slot); /* hash table of registers of the function: index + 1 */
     uint32_t    depth; /* of scopes */
+    uint32_t    border[PTX_MAX_DEPTH + 1]; /* of each: the instruction that stands for its '{' */
     uint32_t    marks; /* of the lexer before the last '}' */
     ptx_place   place;
     ptx_place   head; /* first place of the function, given to code without a line of its own */
