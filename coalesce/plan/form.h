@@ -88,6 +88,7 @@ typedef struct coalesce_block {
     uint32_t x;
     uint32_t y;
     uint32_t z;
+    uint32_t most; /* threads, by __launch_bounds__; 0: not known */
 } coalesce_block;
 
 /* How an address changes from lane to lane. */

@@ -243,7 +243,8 @@ static void say_decision(text *message, const coalesce_group *group,
     finding->rule = COALESCE_RULE_KEPT;
     add(message, "%s record of %u bytes kept: ", what, group->record_bytes);
     if (group->refusal == COALESCE_SPLIT) {
-        add(message, "%s stands between its fields", coalesce_cut_text(group->cut));
+        add(message, "%s stands between its fields%s", coalesce_cut_text(group->cut),
+            (group->cut == COALESCE_CUT_BRANCH) ? ": load all before it, store all after it" : "");
     } else {
         add(message, "%s", coalesce_refusal_text(group->refusal));
     }

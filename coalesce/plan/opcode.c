@@ -25,6 +25,19 @@ static int has(const char *text, size_t bytes, const char *word)
     return 0;
 }
 
+uint32_t coalesce_weight(const char *name, size_t bytes)
+{
+    static const char *const slow[] = { "div", "rem", "sqrt", "rcp", "sin", "cos", "ex2", "lg2",
+                                        "tanh" };
+
+    for (size_t i = 0; i < sizeof(slow) / sizeof(slow[0]); i++) {
+        if (has(name, bytes, slow[i])) {
+            return 8;
+        }
+    }
+    return 1;
+}
+
 int coalesce_computes(const char *text, size_t bytes)
 {
     size_t root = 0;

@@ -119,6 +119,7 @@ typedef struct ptx_instruction {
     ptx_place  inlined_at;
     uint32_t   run;
     uint32_t   loop_depth;
+    uint32_t   rounds; /* see coalesce_access */
     uint32_t   target; /* of a branch: the label, of the function's; PTX_NONE: not known; flow.c */
 } ptx_instruction;
 
@@ -133,6 +134,7 @@ typedef struct ptx_function {
     uint32_t name_end;
     int      is_entry;
     int      opted_out; /* it holds the mark */
+    uint64_t work; /* see coalesce_options */
     coalesce_block block; /* .reqntid, or a .maxntid below a warp; x 0: unknown */
     uint32_t instruction; /* first in ptx_module.instruction */
     uint32_t instructions;

@@ -87,6 +87,7 @@ enum {
     DEFECT(red_black_cells9, 36, 36, 0, 0)                                                         \
     DEFECT(newton9, 36, 36, 0, 0)                                                                  \
     DEFECT(newton_own9, 36, 36, 0, 0)                                                              \
+    DEFECT(newton_long9, 36, 36, 0, 0)                                                             \
     DEFECT(newton24, 96, 96, 0, 0)                                                                 \
     DEFECT(newton_roots32, 128, 4, 0, 0)                                                           \
     DEFECT(copy_by_parts8, 32, 32, 0, DEFECT_SAME)                                                 \

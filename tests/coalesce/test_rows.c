@@ -158,7 +158,7 @@ static void test_short_copies_pay_only_where_loads_wait_for_stores(void **state)
 
 static void test_rows_of_the_block_are_no_pitch_within_a_warp(void **state)
 {
-    const coalesce_block narrow = { 16, 16, 1 }, wide = { 64, 4, 1 };
+    const coalesce_block narrow = { 16, 16, 1, 0 }, wide = { 64, 4, 1, 0 };
     const coalesce_leaf  y      = { .tag = 1, .kind = COALESCE_STEPPED, .step = { 0, 1, 0 } };
     const coalesce_leaf  width  = { .tag = 2, .kind = COALESCE_UNIFORM };
     scene                s      = { .count = 0 };
