@@ -422,6 +422,8 @@ static void test_guard_of_alignment(void **state)
                 record.is_wide = (i == 1) && is_wide(words);
                 prepare(&record, shift);
                 assert_int_equal(run_warp(&run), shift % coalesce_record_align(&record) == 0);
+                prepare(&record, 4 * words); /* from the array's second record on */
+                assert_true(run_warp(&run));
             }
         }
     }
