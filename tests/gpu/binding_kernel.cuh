@@ -49,7 +49,7 @@ template <unsigned Bytes> __device__ unsigned char *binding_own(void)
 
     return own;
 }
-template <> __device__ unsigned char *binding_own<0>(void) { return NULL; }
+template <> __device__ inline unsigned char *binding_own<0>(void) { return NULL; }
 
 /* A tile of the block, then memory of each thread, a few of them aligned; the sum as above, or
  * another number if an address is not aligned or the static array has changed.  Not inlined, so
